@@ -18,7 +18,7 @@ type recorder struct{ r *Runtime }
 
 // Stands reports whether the log contains a record of a call.
 func (x recorder) Stands(run, kind, call string) bool {
-	return audit.Stands(x.r.audit, run, kind, call)
+	return audit.HasRecord(x.r.audit, run, kind, call)
 }
 
 // Append writes a record.

@@ -68,7 +68,7 @@ func (x *clean) cleanRequest(r effect.Request) (clean effect.Request, kept bool)
 			break
 		}
 		for _, e := range q.Entries {
-			if x.secrets.Holds(string(e.Value)) {
+			if x.secrets.Contains(string(e.Value)) {
 				x.log.Remark("warn", "@cache of "+q.Store.Name+": an answer contains a secret and is not stored in "+q.Store.File)
 				return nil, false
 			}
@@ -101,7 +101,7 @@ func (r *Runtime) Secrets() *secret.Set { return r.secrets }
 
 // Recorded returns what removes the secrets, and the patterns of the manifest, from recordings of
 // the run.
-func (r *Runtime) Recorded() *secret.Record { return r.secrets.Recorded(r.redact...) }
+func (r *Runtime) Recorded() *secret.Record { return r.secrets.ForTapes(r.redact...) }
 
 // cleanError returns an error without secrets in its text and fields.
 func cleanError(secrets *secret.Set, err error) error {

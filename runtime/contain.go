@@ -48,7 +48,7 @@ func (c *startingContainer) Start(ctx context.Context, r effect.Request, done fu
 // ended, if the request must be repeated, or if this runtime does not perform the request.
 func catchable(r effect.Request, err error) error {
 	var known *effect.Error
-	var unperformed *effect.Unperformed
+	var unperformed *effect.UnperformedError
 	if errors.As(err, &known) || errors.Is(err, effect.ErrWaits) || errors.Is(err, host.ErrClosed) || errors.As(err, &unperformed) {
 		return err
 	}

@@ -50,7 +50,7 @@ func TestContained(t *testing.T) {
 	if _, err := failing(errors.New("broken")).Perform(t.Context(), r); err.(*effect.Error).Fields["host"] != "W" {
 		t.Error(err)
 	}
-	for _, ends := range []error{host.ErrClosed, effect.ErrWaits, &effect.Unperformed{Who: "hosts"}} {
+	for _, ends := range []error{host.ErrClosed, effect.ErrWaits, &effect.UnperformedError{Who: "hosts"}} {
 		if _, err := failing(ends).Perform(t.Context(), r); err != ends {
 			t.Errorf("%v became %v", ends, err)
 		}

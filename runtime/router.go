@@ -13,7 +13,7 @@ type router map[effect.Kind]effect.Performer
 func (t router) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	p := t[r.Kind()]
 	if p == nil {
-		return nil, &effect.Unperformed{Who: "this run", Kind: r.Kind()}
+		return nil, &effect.UnperformedError{Who: "this run", Kind: r.Kind()}
 	}
 	return p.Perform(ctx, r)
 }

@@ -22,7 +22,7 @@ func TestEveryKindHasAPerformer(t *testing.T) {
 	c := Config{Emit: emit.Options{Out: &bytes.Buffer{}}, Log: &bytes.Buffer{}, Stores: sqlitestore.Options{InMemory: true}}
 	r := New(c)
 	areas := r.areas(&c, c.policy(), env.New(nil, nil))
-	var unperformed *effect.Unperformed
+	var unperformed *effect.UnperformedError
 	for _, row := range effect.Table() {
 		p := areas[row.By]
 		if p == nil {

@@ -126,7 +126,7 @@ func (r *Runtime) Served() *tool.Performer { return &r.tools }
 
 // emit passes a tool's event to the application.
 func (r *Runtime) emit(channel string, payload json.RawMessage) {
-	if _, err := r.Perform(effect.WithAside(context.Background()), &effect.Emit{Channel: channel, Payload: payload}); err != nil {
+	if _, err := r.Perform(effect.WithSideOutput(context.Background()), &effect.Emit{Channel: channel, Payload: payload}); err != nil {
 		r.log.Remark("warn", fmt.Sprintf("an event of a tool for the application was lost: %v", err))
 	}
 }

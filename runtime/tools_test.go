@@ -33,8 +33,8 @@ func TestToolsAreTold(t *testing.T) {
 		want string
 	}{
 		{nil, "Calc_add "},
-		{&effect.AppList{Taken: []string{"Calc_add"}}, "Calc_add a b "},
-		{&effect.AppList{Only: &[]string{"category:shop"}, Taken: []string{"Calc_add"}}, "Calc_add b "},
+		{&effect.AppList{Reserved: []string{"Calc_add"}}, "Calc_add a b "},
+		{&effect.AppList{Only: &[]string{"category:shop"}, Reserved: []string{"Calc_add"}}, "Calc_add b "},
 		{&effect.AppList{Only: &[]string{}}, "Calc_add "},
 	} {
 		open := &effect.ExchangeOpen{Host: "H", Tools: own, Application: c.list}

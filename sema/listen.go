@@ -119,7 +119,7 @@ func (b *body) handlerType(h *ast.Handler, d *Listen) {
 // misspelt warns about a type that is similar to one of the protocol's.
 func (b *body) misspelt(h *ast.Handler) {
 	typ := h.Type.Value
-	if hostmsg.Of(typ).Known() {
+	if hostmsg.Of(typ).IsKnown() {
 		return
 	}
 	names := hostmsg.Types((*hostmsg.Message).Handled)
@@ -174,7 +174,7 @@ func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Han
 // misspeltIn reports whether a handler was probably intended for a type, which is reported there.
 func misspeltIn(seen map[string]*ast.Handler, typ string) bool {
 	for t := range seen {
-		if !hostmsg.Of(t).Known() && suggest.Nearest(t, []string{typ}) != "" {
+		if !hostmsg.Of(t).IsKnown() && suggest.Nearest(t, []string{typ}) != "" {
 			return true
 		}
 	}

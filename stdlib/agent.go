@@ -37,16 +37,16 @@ func toolArgs(a *vm.Args) (value.Slot, error) {
 }
 
 func toolText(a *vm.Args) (value.Slot, error) {
-	s := value.Flat(a.Slot(0))
+	s := value.Flatten(a.Slot(0))
 	if s.Kind() == value.KindString {
 		return s, nil
 	}
-	return value.StringTaking(value.AppendJSONWithin(nil, s, a.TextBound())), nil
+	return value.StringOwning(value.AppendJSONWithin(nil, s, a.TextBound())), nil
 }
 
 // toolCall splits a host's tool_call message into (tool, args). Missing args are empty.
 func toolCall(a *vm.Args) (value.Slot, error) {
-	m := value.Flat(a.Slot(0))
+	m := value.Flatten(a.Slot(0))
 	name, _ := value.FieldByName(m, "tool")
 	if name.Kind() != value.KindString {
 		return value.Nil, value.Errorf("ToolError", "tool_call: `tool` must be a string, not %s", value.TypeName(name))

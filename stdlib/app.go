@@ -85,7 +85,7 @@ var appCallNatives = native.Table{
 func appList(a *vm.Args) (value.Slot, error) {
 	r := &effect.AppList{Only: a.AppTools(0)}
 	for _, s := range vm.Specs(a.Tools(a.Slot(1))) {
-		r.Taken = append(r.Taken, s.Name)
+		r.Reserved = append(r.Reserved, s.Name)
 	}
 	t := a.Type(2)
 	return a.Ask(r, func(result effect.Result) (value.Slot, error) {
@@ -155,8 +155,8 @@ func appAsked(a *vm.Args) (value.Slot, error) {
 // appDecide reports the answer about the call of argument 0, and returns the verdict, of the type
 // in argument 8.
 func appDecide(a *vm.Args) (value.Slot, error) {
-	r := &effect.AppDecide{CallID: a.String(0), Typed: a.Bool(2), By: a.String(3), Name: a.String(4), Nobody: a.String(6), Late: a.Bool(7)}
-	if r.Nobody == "" && !r.Late {
+	r := &effect.AppDecide{CallID: a.String(0), Typed: a.Bool(2), By: a.String(3), Name: a.String(4), Unanswered: a.String(6), Late: a.Bool(7)}
+	if r.Unanswered == "" && !r.Late {
 		r.Answer = value.AppendJSONWithin(nil, a.Slot(1), a.TextBound())
 	}
 	t, decided := a.Type(8), a.DecidesCall(r.CallID, 5)
@@ -244,7 +244,7 @@ func appMock(a *vm.Args) (value.Slot, error) {
 	if *all == nil {
 		*all = mockedApp{}
 	}
-	(*all)[a.String(0)] = value.Flat(native.MarkShared(a.Slot(1)))
+	(*all)[a.String(0)] = value.Flatten(native.MarkShared(a.Slot(1)))
 	return a.Ask(&effect.AppMock{Name: a.String(0)}, vm.Nothing)
 }
 

@@ -301,7 +301,7 @@ func arrayJoin(a *vm.Args) (value.Slot, error) {
 		}
 		if i == joinSample { // reserve room for all elements, estimated from the first ones
 			most := native.MaxText
-			if b := a.TextBound().Most; b > 0 {
+			if b := a.TextBound().Max; b > 0 {
 				most = b / 4 // the rest may be shorter
 			}
 			out = slices.Grow(out, min((len(out)/joinSample+1)*(x.Len-i), most))

@@ -102,7 +102,7 @@ func TestLent(t *testing.T) {
 		if _, err := natives[name].Invoke(name, []value.Slot{outer}); err != nil {
 			t.Fatal(err)
 		}
-		if !value.Shared(inner) {
+		if !value.IsShared(inner) {
 			t.Errorf("%s does not mark what it gives", name)
 		}
 	}
@@ -113,7 +113,7 @@ func TestLent(t *testing.T) {
 		if _, err := natives[name].Invoke(name, []value.Slot{m.Slot(), value.String("k"), value.Nil}); err != nil {
 			t.Fatal(err)
 		}
-		if !value.Shared(inner) {
+		if !value.IsShared(inner) {
 			t.Errorf("%s does not mark what it gives", name)
 		}
 	}
@@ -121,7 +121,7 @@ func TestLent(t *testing.T) {
 	if _, err := natives["Array.push"].Invoke("Array.push", []value.Slot{value.ArrayOf(), inner}); err != nil {
 		t.Fatal(err)
 	}
-	if !value.Shared(inner) {
+	if !value.IsShared(inner) {
 		t.Error("Array.push does not mark what it keeps")
 	}
 }

@@ -199,15 +199,15 @@ func cacheRead(a *vm.Args) (value.Slot, error) {
 
 // cacheWrite takes (…, value, until, type).
 func cacheWrite(a *vm.Args) (value.Slot, error) {
-	c, v, until := fileCache{a.String(0), a.String(1)}, value.Flat(a.Slot(3)), min(a.Int(4), lastDate)
+	c, v, until := fileCache{a.String(0), a.String(1)}, value.Flatten(a.Slot(3)), min(a.Int(4), lastDate)
 	t, isResult := okOf(a.Type(5))
 	if isResult {
-		v = value.Flat(v.Fields()[0])
+		v = value.Flatten(v.Fields()[0])
 	}
 	if whole, ok := value.FieldByName(v, "response"); ok && t.Name == "Response" && value.TypeName(v) != t.Name {
 		v = whole // of a typed call; its value is read from the response again
 	}
-	text, err := schema.KeepIn(a.Pace(), v, t)
+	text, err := schema.EncodeStoredIn(a.Pace(), v, t)
 	if err != nil {
 		panic(value.Faultf("@cache of %s: its result cannot be stored in %s: %s", c.name, c.file, err))
 	}
@@ -242,7 +242,7 @@ func unexpired(pace *value.Pace, entry json.RawMessage, date int64, t *value.Typ
 	if date >= until && until < lastDate {
 		return value.Nil, false
 	}
-	v, errs := schema.KeptIn(pace, parts[1], t)
+	v, errs := schema.DecodeStoredIn(pace, parts[1], t)
 	return v, len(errs) == 0
 }
 

@@ -19,7 +19,7 @@ var collectionsNatives = native.Table{
 // their own keys, and a Float that is an integer has the key of that Int; any other value has a
 // String that begins with NUL. Strings that begin with NUL themselves get a mark of the same kind.
 func keyOf(a *vm.Args, s value.Slot) value.Slot {
-	s = value.Flat(s)
+	s = value.Flatten(s)
 	switch s.Kind() {
 	case value.KindInt, value.KindBool:
 		return s
@@ -53,7 +53,7 @@ func (w keyWriter) append(dst []byte, s value.Slot, depth int) []byte {
 		panic(value.Faultf("the value is nested too deeply"))
 	}
 	w.a.Step(1)
-	s = value.Flat(s)
+	s = value.Flatten(s)
 	list := func(tag byte, slots []value.Slot) []byte {
 		dst = append(dst, tag)
 		dst = strconv.AppendInt(dst, int64(len(slots)), 10)

@@ -117,7 +117,7 @@ func decoder(name string, prepare func(string) string, decode func(string) ([]by
 		if !utf8.Valid(out) {
 			return value.Nil, native.ParseError(s, "stands for bytes that are not UTF-8")
 		}
-		return value.StringTaking(out), nil
+		return value.StringOwning(out), nil
 	}
 }
 

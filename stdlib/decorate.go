@@ -17,9 +17,9 @@ var decorateNatives = native.Table{
 	}},
 	{"decorate.is_final", func(a *vm.Args) (value.Slot, error) { return value.Bool(isFinal(a.Slot(0))), nil }},
 	{"decorate.payload", func(a *vm.Args) (value.Slot, error) {
-		s := value.Flat(a.Slot(0))
+		s := value.Flatten(a.Slot(0))
 		if s.IsResult() {
-			s = value.Flat(s.Fields()[0])
+			s = value.Flatten(s.Fields()[0])
 		}
 		return native.MarkShared(s), nil
 	}},

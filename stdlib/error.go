@@ -21,7 +21,7 @@ func errorContext(a *vm.Args) (value.Slot, error) { return withContext(a.Slot(0)
 // error wraps the original error, a String and a struct with a String field `message` get the
 // prefix, and any other value is unchanged.
 func withContext(e value.Slot, text string) value.Slot {
-	e = value.Flat(e)
+	e = value.Flatten(e)
 	switch {
 	case value.IsError(e):
 		return value.WithContext(e, text)

@@ -72,7 +72,7 @@ func TestSearchEnds(t *testing.T) {
 		search := func(most int) (ended bool) {
 			defer func() { ended = recover() != nil }()
 			n := 0
-			x.each(text, -1, &value.Pace{Look: func() int {
+			x.each(text, -1, &value.Pace{Check: func() int {
 				if n++; n > most {
 					panic("ended")
 				}

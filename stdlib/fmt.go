@@ -163,7 +163,7 @@ func fmtTable(a *vm.Args) (value.Slot, error) {
 			a.Step(16)
 			cells[j] = oneLine(string(value.AppendTextWithin(nil, row.At(j), a.TextBound())))
 			c := note(j, cells[j])
-			_, number := value.Flat(row.At(j)).Number()
+			_, number := value.Flatten(row.At(j)).Number()
 			c.numbers, c.text = c.numbers || number, c.text || !number
 		}
 		lines = append(lines, cells)

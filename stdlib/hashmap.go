@@ -164,7 +164,7 @@ func addNumbers(x, y value.Slot) (value.Slot, error) {
 // hashMapClear returns the removed entries if there are watchers.
 func hashMapClear(a *vm.Args) (value.Slot, error) {
 	h, removed := hashMap(a), value.NewMap(0)
-	if h.AnyWatched() {
+	if h.HasWatchers() {
 		a.Step(h.Len())
 		removed = h.Entries()
 	}
@@ -206,7 +206,7 @@ func hashMapOnChange(a *vm.Args) (value.Slot, error) {
 // change returns the notice of a change to a key for __call_watchers of hashmap.conc, or nil if the
 // key has no watchers or nothing has changed.
 func change(h *memstore.HashMap, k, before value.Slot, had bool, after value.Slot, has bool) value.Slot {
-	if !h.Watched(k) || had == has && (!had || value.Equal(before, after)) {
+	if !h.IsWatched(k) || had == has && (!had || value.Equal(before, after)) {
 		return value.Nil
 	}
 	option := func(v value.Slot, ok bool) value.Slot {
@@ -225,7 +225,7 @@ func change(h *memstore.HashMap, k, before value.Slot, had bool, after value.Slo
 // fileMap is a hashmap in a file with the arguments of one call.
 type fileMap struct {
 	*vm.Args
-	memstore.Kept
+	memstore.StoredEntries
 	h *memstore.HashMap
 }
 
@@ -236,7 +236,7 @@ func memoryOrFile(memory vm.Native, kept func(m fileMap) (value.Slot, error)) vm
 		if h.Place == nil {
 			return memory(a)
 		}
-		return kept(fileMap{a, h.Kept(a.Pace()), h})
+		return kept(fileMap{a, h.StoredEntries(a.Pace()), h})
 	}
 }
 
@@ -245,7 +245,7 @@ func found(r effect.Result) (value.Slot, error) { return value.Bool(r.(*effect.S
 // key returns argument 1, a key, and its stored form.
 func (m fileMap) key() (k value.Slot, raw []byte, err error) {
 	if k, err = mapKey(m.Args); err == nil {
-		raw, err = m.Key(k)
+		raw, err = m.EncodeKey(k)
 	}
 	return k, raw, err
 }
@@ -256,9 +256,9 @@ func (m fileMap) lookUp(give func(k, v value.Slot, ok bool) (value.Slot, error))
 	if err != nil {
 		return value.Nil, err
 	}
-	kept := m.Kept
+	kept := m.StoredEntries
 	return m.Ask(&effect.StoreRead{Store: m.Request(), Keys: []json.RawMessage{raw}}, func(r effect.Result) (value.Slot, error) {
-		v, ok, err := kept.ReadValue(k, r.(*effect.StoreEntries).Entries[0].Value)
+		v, ok, err := kept.DecodeValue(k, r.(*effect.StoreEntries).Entries[0].Value)
 		if err != nil {
 			return value.Nil, err
 		}
@@ -297,7 +297,7 @@ func fileHas(m fileMap) (value.Slot, error) {
 }
 
 func fileGetMany(m fileMap) (value.Slot, error) {
-	keys, kept := m.Array(1), m.Kept
+	keys, kept := m.Array(1), m.StoredEntries
 	q := &effect.StoreRead{Store: m.Request()}
 	var all []value.Slot
 	for i := range keys.Len {
@@ -306,7 +306,7 @@ func fileGetMany(m fileMap) (value.Slot, error) {
 		if err := hashable(k); err != nil {
 			return value.Nil, err
 		}
-		raw, err := m.Key(k)
+		raw, err := m.EncodeKey(k)
 		if err != nil {
 			return value.Nil, err
 		}
@@ -315,7 +315,7 @@ func fileGetMany(m fileMap) (value.Slot, error) {
 	return m.Ask(q, func(r effect.Result) (value.Slot, error) {
 		out := value.NewArray()
 		for i, e := range r.(*effect.StoreEntries).Entries {
-			v, ok, err := kept.ReadValue(all[i], e.Value)
+			v, ok, err := kept.DecodeValue(all[i], e.Value)
 			if err != nil {
 				return value.Nil, err
 			}
@@ -329,11 +329,11 @@ func fileGetMany(m fileMap) (value.Slot, error) {
 }
 
 func fileKeys(m fileMap) (value.Slot, error) {
-	kept := m.Kept
+	kept := m.StoredEntries
 	return m.Ask(&effect.StoreList{Store: m.Request(), Keys: true}, func(r effect.Result) (value.Slot, error) {
 		out := value.NewArray()
 		for _, e := range r.(*effect.StoreEntries).Entries {
-			k, err := kept.ReadKey(e.Key)
+			k, err := kept.DecodeKey(e.Key)
 			if err != nil {
 				return value.Nil, err
 			}
@@ -348,9 +348,9 @@ func fileValues(m fileMap) (value.Slot, error) { return fileEntries(valuesOf)(m)
 // fileEntries returns a function that applies f to the entries.
 func fileEntries(f func(*value.Pace, entries) (value.Slot, error)) func(m fileMap) (value.Slot, error) {
 	return func(m fileMap) (value.Slot, error) {
-		kept, pace := m.Kept, m.Pace()
+		kept, pace := m.StoredEntries, m.Pace()
 		return m.Ask(&effect.StoreList{Store: m.Request(), Keys: true, Values: true}, func(r effect.Result) (value.Slot, error) {
-			all, err := kept.ReadMap(r)
+			all, err := kept.DecodeMap(r)
 			if err != nil {
 				return value.Nil, err
 			}
@@ -371,17 +371,17 @@ func filePut(m fileMap) (value.Slot, error) {
 		return value.Nil, err
 	}
 	v := native.MarkShared(m.Slot(2))
-	text, err := m.Value(k, v)
+	text, err := m.EncodeValue(k, v)
 	if err != nil {
 		return value.Nil, err
 	}
-	h, kept := m.h, m.Kept
-	q := &effect.StoreWrite{Store: m.Request(), Entries: []effect.StoreEntry{{Key: raw, Value: text}}, Before: h.Watched(k)}
+	h, kept := m.h, m.StoredEntries
+	q := &effect.StoreWrite{Store: m.Request(), Entries: []effect.StoreEntry{{Key: raw, Value: text}}, Before: h.IsWatched(k)}
 	return m.Ask(q, func(r effect.Result) (value.Slot, error) {
 		if r == nil {
 			return value.Nil, nil
 		}
-		before, had, err := kept.ReadValue(k, r.(*effect.StoreEntries).Entries[0].Value)
+		before, had, err := kept.DecodeValue(k, r.(*effect.StoreEntries).Entries[0].Value)
 		if err != nil {
 			return value.Nil, err
 		}
@@ -390,15 +390,15 @@ func filePut(m fileMap) (value.Slot, error) {
 }
 
 func filePutMany(m fileMap) (value.Slot, error) {
-	h, kept := m.h, m.Kept
-	q := &effect.StoreWrite{Store: m.Request(), Before: h.AnyWatched()}
+	h, kept := m.h, m.StoredEntries
+	q := &effect.StoreWrite{Store: m.Request(), Before: h.HasWatchers()}
 	var keys, values []value.Slot
 	var err error
 	m.Map(1).Each(func(k, v value.Slot) bool {
 		m.Step(16)
 		var e effect.StoreEntry
-		if e.Key, err = m.Key(k); err == nil {
-			e.Value, err = m.Value(k, v)
+		if e.Key, err = m.EncodeKey(k); err == nil {
+			e.Value, err = m.EncodeValue(k, v)
 		}
 		q.Entries, keys, values = append(q.Entries, e), append(keys, k), append(values, native.MarkShared(v))
 		return err == nil
@@ -412,7 +412,7 @@ func filePutMany(m fileMap) (value.Slot, error) {
 			return told.Slot(), nil
 		}
 		for i, e := range r.(*effect.StoreEntries).Entries {
-			before, had, err := kept.ReadValue(keys[i], e.Value)
+			before, had, err := kept.DecodeValue(keys[i], e.Value)
 			if err != nil {
 				return value.Nil, err
 			}
@@ -427,18 +427,18 @@ func fileAdd(m fileMap) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
-	by, err := m.Value(k, m.Slot(2))
+	by, err := m.EncodeValue(k, m.Slot(2))
 	if err != nil {
 		return value.Nil, err
 	}
-	h, kept := m.h, m.Kept
+	h, kept := m.h, m.StoredEntries
 	return m.Ask(&effect.StoreAdd{Store: m.Request(), Key: raw, By: by}, func(r effect.Result) (value.Slot, error) {
 		both := r.(*effect.StoreEntries).Entries
-		before, had, err := kept.ReadValue(k, both[0].Value)
+		before, had, err := kept.DecodeValue(k, both[0].Value)
 		if err != nil {
 			return value.Nil, err
 		}
-		sum, _, err := kept.ReadValue(k, both[1].Value)
+		sum, _, err := kept.DecodeValue(k, both[1].Value)
 		if err != nil {
 			return value.Nil, err
 		}
@@ -450,7 +450,7 @@ func fileAdd(m fileMap) (value.Slot, error) {
 func fileRemoval(m fileMap) (value.Slot, error) {
 	h := m.h
 	k, err := mapKey(m.Args)
-	if err != nil || !h.Watched(k) {
+	if err != nil || !h.IsWatched(k) {
 		return value.Nil, err
 	}
 	return m.lookUp(func(k, v value.Slot, ok bool) (value.Slot, error) { return change(h, k, v, ok, value.Nil, false), nil })
@@ -465,12 +465,12 @@ func fileDelete(m fileMap) (value.Slot, error) {
 }
 
 func fileClear(m fileMap) (value.Slot, error) {
-	kept := m.Kept
-	return m.Ask(&effect.StoreClear{Store: m.Request(), List: m.h.AnyWatched()}, func(r effect.Result) (value.Slot, error) {
+	kept := m.StoredEntries
+	return m.Ask(&effect.StoreClear{Store: m.Request(), List: m.h.HasWatchers()}, func(r effect.Result) (value.Slot, error) {
 		if r == nil {
 			return value.NewMap(0).Slot(), nil
 		}
-		all, err := kept.ReadMap(r)
+		all, err := kept.DecodeMap(r)
 		if err != nil {
 			return value.Nil, err
 		}

@@ -28,7 +28,7 @@ var hostStreamNatives = native.Table{
 	}},
 	{"host.stream.fail", func(a *vm.Args) (value.Slot, error) {
 		reason := ""
-		if e := value.Flat(a.Slot(1)); !e.IsNil() {
+		if e := value.Flatten(a.Slot(1)); !e.IsNil() {
 			reason = value.Message(e)
 		}
 		a.Leave(reason)
@@ -68,9 +68,9 @@ func hostMessage(t *value.Type, m *effect.HostMessage, ask value.Slot) value.Slo
 // answers). As with a handler's value, an Ok is replaced by its content, and an Err counts as a
 // problem.
 func hostStreamReply(a *vm.Args) (value.Slot, error) {
-	problem, v := a.String(3), value.Flat(a.Slot(2))
+	problem, v := a.String(3), value.Flatten(a.Slot(2))
 	if v.IsResult() {
-		inner := value.Flat(v.Fields()[0])
+		inner := value.Flatten(v.Fields()[0])
 		if v.Variant() == value.VariantErr && problem == "" {
 			problem = value.Message(inner)
 		}
@@ -99,7 +99,7 @@ func hostMessageRead(a *vm.Args) (value.Slot, error) {
 
 // toolThere reports whether one of the tools in argument 0 has the function that argument 1 names.
 func toolThere(a *vm.Args) (value.Slot, error) {
-	tools, name := a.Tools(a.Slot(0)), value.Flat(a.Slot(1))
+	tools, name := a.Tools(a.Slot(0)), value.Flatten(a.Slot(1))
 	if name.Kind() != value.KindString {
 		return value.Bool(false), nil
 	}

@@ -39,7 +39,7 @@ func httpResponse(r effect.Result) (value.Slot, error) {
 }
 
 func httpBody(a *vm.Args) (value.Slot, error) {
-	body, headers, timeout := value.Flat(a.Slot(0)), a.Slot(1), a.Int(2)
+	body, headers, timeout := value.Flatten(a.Slot(0)), a.Slot(1), a.Int(2)
 	if timeout <= 0 {
 		return value.Nil, value.Faultf("request: timeout_ms is %d, it must be positive", timeout)
 	}
@@ -48,7 +48,7 @@ func httpBody(a *vm.Args) (value.Slot, error) {
 	}
 	kind, text := "text/plain; charset=utf-8", body
 	if body.Kind() != value.KindString {
-		kind, text = "application/json", value.StringTaking(value.AppendJSONWithin(nil, body, a.TextBound()))
+		kind, text = "application/json", value.StringOwning(value.AppendJSONWithin(nil, body, a.TextBound()))
 	}
 	given := false
 	headers.Map().Each(func(k, _ value.Slot) bool {

@@ -18,7 +18,7 @@ var mcpNatives = native.Table{
 	{"mcp.open", mcpOpen},
 	{"mcp.next", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.MCPNext{ID: a.Int(0)}, mcpEvent) }},
 	{"mcp.reply", func(a *vm.Args) (value.Slot, error) {
-		answer := value.AppendJSONWithin(nil, value.Flat(a.Slot(1)), a.TextBound())
+		answer := value.AppendJSONWithin(nil, value.Flatten(a.Slot(1)), a.TextBound())
 		return a.Ask(&effect.MCPReply{ID: a.Int(0), Answer: answer}, vm.Nothing)
 	}},
 	{"mcp.read", mcpRead},
@@ -30,7 +30,7 @@ func mcpOpen(a *vm.Args) (value.Slot, error) {
 	if method := a.String(1); method != effect.MCPCallTool {
 		r.Method = method
 	}
-	if args := value.Flat(a.Slot(3)).Map(); args != nil && (r.Method == "" || args.Len() > 0) {
+	if args := value.Flatten(a.Slot(3)).Map(); args != nil && (r.Method == "" || args.Len() > 0) {
 		r.Args = value.AppendJSONWithin(nil, args.Slot(), a.TextBound())
 	}
 	return a.Ask(r, func(r effect.Result) (value.Slot, error) { return value.Int(r.(*effect.MCPOpened).ID), nil })
@@ -71,7 +71,7 @@ func mcpEvent(r effect.Result) (value.Slot, error) {
 // that is not an object; without a structured value, it reads the JSON in the text.
 func mcpRead(a *vm.Args) (value.Slot, error) {
 	text, t := a.String(2), a.Type(4)
-	data := inTextOrder(a, text, value.Flat(a.Slot(3)))
+	data := inTextOrder(a, text, value.Flatten(a.Slot(3)))
 	switch t.Kind {
 	case value.TypeNil:
 		return value.Nil, nil
@@ -242,7 +242,7 @@ func toolListed(a *vm.Args) (value.Slot, error) {
 	r.reset(x)
 	for i := range found.Len {
 		a.Step(8)
-		said := value.Flat(found.At(i)).Map()
+		said := value.Flatten(found.At(i)).Map()
 		if said == nil {
 			continue
 		}
@@ -257,7 +257,7 @@ func toolListed(a *vm.Args) (value.Slot, error) {
 		if v, ok := said.GetString("description"); ok {
 			f.description = value.Text(v)
 		}
-		if v, ok := said.GetString("parameters"); ok && value.Flat(v).Map() != nil {
+		if v, ok := said.GetString("parameters"); ok && value.Flatten(v).Map() != nil {
 			f.parameters = value.AppendJSONWithin(nil, v, a.TextBound())
 		}
 		r.add(a, x, f)

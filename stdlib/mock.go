@@ -60,7 +60,7 @@ func mockKey(a *vm.Args) int {
 func mockBy(a *vm.Args) (value.Slot, error) {
 	key, m := mockKey(a), vm.Own[mocks](a)
 	delete(m.closures, key)
-	if f := value.Flat(a.Slot(1)); f.Kind() == value.KindClosure {
+	if f := value.Flatten(a.Slot(1)); f.Kind() == value.KindClosure {
 		if m.closures == nil {
 			m.closures = map[int]value.Slot{}
 		}
@@ -83,7 +83,7 @@ func partyName(a *vm.Args) (name string, isHost bool) {
 // mockScript takes (party, fields). A closure among the fields is not part of the script: it
 // answers through mock.next.
 func mockScript(a *vm.Args) (value.Slot, error) {
-	fields := value.Flat(a.Slot(1)).Map()
+	fields := value.Flatten(a.Slot(1)).Map()
 	if fields == nil {
 		a.Wrong(1, "a Map")
 	}
@@ -92,7 +92,7 @@ func mockScript(a *vm.Args) (value.Slot, error) {
 	plain := value.NewMap(fields.Len())
 	fields.Each(func(k, v value.Slot) bool {
 		a.Step(1)
-		if value.Flat(v).Kind() == value.KindClosure {
+		if value.Flatten(v).Kind() == value.KindClosure {
 			r.By = true
 		} else {
 			plain.Set(k, native.MarkShared(v))
@@ -169,7 +169,7 @@ func mockTools(a *vm.Args) (value.Slot, error) {
 	if *all == nil {
 		*all = mockedServers{}
 	}
-	(*all)[a.String(0)] = value.Flat(native.MarkShared(a.Slot(1))).Map()
+	(*all)[a.String(0)] = value.Flatten(native.MarkShared(a.Slot(1))).Map()
 	return value.Nil, nil
 }
 
@@ -177,7 +177,7 @@ func mockTools(a *vm.Args) (value.Slot, error) {
 // answer unless it is a closure.
 func mockTool(a *vm.Args) (value.Slot, error) {
 	v, ok := mockedAnswer(a)
-	if value.Flat(v).Kind() == value.KindClosure {
+	if value.Flatten(v).Kind() == value.KindClosure {
 		v = value.Nil
 	}
 	return value.Tuple(value.Bool(ok), v), nil
@@ -186,7 +186,7 @@ func mockTool(a *vm.Args) (value.Slot, error) {
 // mockFunction returns the closure that computes the answer, or nil if there is none.
 func mockFunction(a *vm.Args) (value.Slot, error) {
 	v, _ := mockedAnswer(a)
-	if f := value.Flat(v); f.Kind() == value.KindClosure {
+	if f := value.Flatten(v); f.Kind() == value.KindClosure {
 		return f, nil
 	}
 	return value.Nil, nil
@@ -205,7 +205,7 @@ func mockedAnswer(a *vm.Args) (value.Slot, bool) {
 // mockGiven returns an answer as the result of a call: an Err is the call's failure.
 func mockGiven(a *vm.Args) (value.Slot, error) {
 	v := a.Slot(2)
-	if r := value.Flat(v); r.IsResult() {
+	if r := value.Flatten(v); r.IsResult() {
 		v = r.Fields()[0]
 		if r.Variant() == value.VariantErr {
 			tool, ok := value.FieldByName(v, "tool")

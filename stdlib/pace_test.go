@@ -240,7 +240,7 @@ type interrupted struct{}
 // number last interrupts it.
 func (c longCall) countChecks(last int) (n int, ended bool) {
 	const between = 1000
-	p := &value.Pace{Left: between, Look: func() int {
+	p := &value.Pace{Left: between, Check: func() int {
 		if n++; n == last {
 			panic(interrupted{})
 		}

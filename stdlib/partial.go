@@ -303,7 +303,7 @@ func (p *partial) writableContainer() *holder {
 		if h.shell {
 			continue
 		}
-		if old := h.v; value.Shared(old) {
+		if old := h.v; value.IsShared(old) {
 			if h.v = value.Own(old); in == nil {
 				p.root = h.v
 			} else if a := in.v.Array(); a != nil {

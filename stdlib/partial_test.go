@@ -119,7 +119,7 @@ func TestPartsLinear(t *testing.T) {
 			fmt.Fprintf(&b, `{"a": %d},`, i)
 		}
 		text, p, parts := b.String(), newPartial(list), 0
-		took := complexity.Of(func() {
+		took := complexity.CPUTime(func() {
 			for i := 0; i < len(text); i += 4 {
 				if _, ok := p.feed(text[i:min(i+4, len(text))]); ok {
 					parts++

@@ -56,7 +56,7 @@ func copyParty(a *vm.Args, set func(p value.Party)) (value.Slot, error) {
 
 func partyWithContext(a *vm.Args) (value.Slot, error) {
 	value.Share(a.Slot(1))
-	return copyParty(a, func(p value.Party) { p[value.PartyContext] = value.Flat(a.Slot(1)) })
+	return copyParty(a, func(p value.Party) { p[value.PartyContext] = value.Flatten(a.Slot(1)) })
 }
 
 // hostResume sets the conversation to resume to argument 1.
@@ -118,7 +118,7 @@ func agentTraits(a *vm.Args) (value.Slot, error) {
 	d, p := a.Agent(0), a.Party(0)
 	context := value.Nil
 	if c := p[value.PartyContext]; !c.IsNil() {
-		context = value.StringTaking(value.AppendJSONWithin(nil, c, a.TextBound()))
+		context = value.StringOwning(value.AppendJSONWithin(nil, c, a.TextBound()))
 	}
 	return native.Record(a.Type(1),
 		native.Field{"name", value.String(d.Name)},

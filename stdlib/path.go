@@ -71,7 +71,7 @@ func pathJoin(a *vm.Args) (value.Slot, error) {
 	parts := a.Array(0)
 	var joined []string
 	for i := range parts.Len {
-		part := value.Flat(parts.At(i))
+		part := value.Flatten(parts.At(i))
 		if part.Kind() != value.KindString {
 			return value.Nil, value.Faultf("join: expected String, got %s", value.TypeName(part))
 		}

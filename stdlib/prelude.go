@@ -14,7 +14,7 @@ var preludeNatives = native.Table{
 	{"__line", line},
 	{"len", length},
 	{"to_string", textOfValue},
-	{"typeof", func(a *vm.Args) (value.Slot, error) { return value.TypeNameOf(value.Flat(a.Slot(0))), nil }},
+	{"typeof", func(a *vm.Args) (value.Slot, error) { return value.TypeNameOf(value.Flatten(a.Slot(0))), nil }},
 	{"assert", assert},
 	{"assert_eq", assertEq},
 	{"assert_ne", assertNe},
@@ -39,11 +39,11 @@ func line(a *vm.Args) (value.Slot, error) {
 		}
 		out = value.AppendTextWithin(out, x.At(i), a.TextBound())
 	}
-	return value.StringTaking(out), nil
+	return value.StringOwning(out), nil
 }
 
 func length(a *vm.Args) (value.Slot, error) {
-	switch s := value.Flat(a.Slot(0)); s.Kind() {
+	switch s := value.Flatten(a.Slot(0)); s.Kind() {
 	case value.KindString:
 		return value.Int(int64(s.Str().LenIn(a.Pace()))), nil
 	case value.KindArray:

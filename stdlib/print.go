@@ -25,7 +25,7 @@ func printText(a *vm.Args) (value.Slot, error) {
 func logMessage(a *vm.Args) (value.Slot, error) {
 	l := &effect.Log{Level: a.String(0), Message: value.Text(a.Slot(1))}
 	if a.Len() > 2 {
-		if f := value.Flat(a.Slot(2)).Map(); f != nil && f.Len() > 0 {
+		if f := value.Flatten(a.Slot(2)).Map(); f != nil && f.Len() > 0 {
 			l.Fields = value.AppendJSONWithin(nil, f.Slot(), a.TextBound())
 		}
 	}

@@ -19,7 +19,7 @@ var shapeNatives = native.Table{
 
 // shapeParse checks a value, or the JSON in a String.
 func shapeParse(a *vm.Args) (value.Slot, error) {
-	x, t := value.Flat(a.Slot(0)), a.Type(1)
+	x, t := value.Flatten(a.Slot(0)), a.Type(1)
 	if x.Kind() != value.KindString {
 		return shapeConvert(a)
 	}

@@ -135,8 +135,8 @@ func TestSnapshotsOfAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if renew && (all.Taken < 30 || len(all.Refused) > 0) {
-			t.Errorf("%d snapshots, refused: %v", all.Taken, all.Refused)
+		if renew && (all.Renewed < 30 || len(all.Refused) > 0) {
+			t.Errorf("%d snapshots, refused: %v", all.Renewed, all.Refused)
 		}
 		return append(h.said, h.replies...), compiletest.Failure(failed) + compiletest.Trace(failed)
 	}

@@ -141,7 +141,7 @@ func bounds(a *vm.Args, n int) (lo, hi int, err error) {
 		to = a.Int(2)
 	}
 	if from < 0 || to < from || to > int64(n) {
-		return 0, 0, value.Faultf("%s", value.BadSlice(from, to, n))
+		return 0, 0, value.Faultf("%s", value.SliceMessage(from, to, n))
 	}
 	return int(from), int(to), nil
 }

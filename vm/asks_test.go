@@ -66,7 +66,7 @@ func TestManyAsks(t *testing.T) {
 	for name, play := range map[string]func(n int) time.Duration{
 		"closed": func(n int) time.Duration {
 			x, _ := many(n, strconv.Itoa)
-			return complexity.Of(func() {
+			return complexity.CPUTime(func() {
 				for _, k := range x.asks.open() {
 					k.markSettled(askClosed)
 				}
@@ -74,7 +74,7 @@ func TestManyAsks(t *testing.T) {
 		},
 		"answered from the last": func(n int) time.Duration {
 			_, all := many(n, strconv.Itoa)
-			return complexity.Of(func() {
+			return complexity.CPUTime(func() {
 				for _, k := range slices.Backward(all) {
 					k.markSettled(askAnswered)
 				}
@@ -82,7 +82,7 @@ func TestManyAsks(t *testing.T) {
 		},
 		"taken back": func(n int) time.Duration {
 			x, _ := many(n, strconv.Itoa)
-			return complexity.Of(func() {
+			return complexity.CPUTime(func() {
 				for i := range n {
 					x.withdraw(strconv.Itoa(n - 1 - i))
 				}
@@ -90,7 +90,7 @@ func TestManyAsks(t *testing.T) {
 		},
 		"of one id": func(n int) time.Duration {
 			x, all := many(n, same)
-			return complexity.Of(func() {
+			return complexity.CPUTime(func() {
 				for _, k := range slices.Backward(all[n/2:]) {
 					k.markSettled(askAnswered)
 				}

@@ -112,7 +112,7 @@ func opMapGet(t *task, in *ins) status {
 	if !value.Hashable(k) {
 		return t.noKey(k)
 	}
-	v := m.Look(k)
+	v := m.Lookup(k)
 	if v == nil {
 		return t.noKey(k)
 	}
@@ -132,7 +132,7 @@ func opMapFind(t *task, in *ins) status {
 	d := t.slot(in.a)
 	*d = value.Nil
 	if value.Hashable(k) {
-		if v := m.Look(k); v != nil {
+		if v := m.Lookup(k); v != nil {
 			*d = value.Some(*v)
 		}
 	}
@@ -142,7 +142,7 @@ func opMapFind(t *task, in *ins) status {
 // opIterate prepares the array that a `for` loop iterates over. The body may change the collection
 // during the loop, so an array is marked as shared, and any other collection is copied.
 func opIterate(t *task, in *ins) status {
-	s := value.Flat(*t.slot(in.b))
+	s := value.Flatten(*t.slot(in.b))
 	switch s.Kind() {
 	case value.KindArray:
 		value.Share(s)

@@ -52,7 +52,7 @@ func opLeave(t *task, in *ins) status {
 // opCaught reports to the debugger an error that is caught within its function.
 func opCaught(t *task, in *ins) status {
 	if d := t.debugger(); d != nil {
-		e := value.Flat(*t.slot(in.a))
+		e := value.Flatten(*t.slot(in.a))
 		if in.imm == 1 {
 			d.Raised(Scene{t}, Raise{Value: e, Propagated: true, Caught: true})
 		}

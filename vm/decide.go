@@ -234,7 +234,7 @@ func (t *task) recordReply(host string, payload value.Slot, h *openDecision, r *
 			d.Path = h.parts
 		}
 	} else if r.Error == "" {
-		t.addParticipant(effect.ActorBy(r.By, ""), d.Effect)
+		t.addParticipant(effect.ActorOf(r.By, ""), d.Effect)
 	}
 	return listener.Decided(d)
 }
@@ -314,7 +314,7 @@ func (t *task) recordAwaitedAnswer(w *wait, v value.Slot, problem string) error 
 		d.By, d.Name = a.By, a.Name
 		if d.Answer = a.Value; problem == "" {
 			d.Answer = value.AppendJSON(nil, v)
-			t.addParticipant(effect.ActorBy(a.By, a.Name), x.effect)
+			t.addParticipant(effect.ActorOf(a.By, a.Name), x.effect)
 		}
 	} else {
 		d.By, d.Name = unansweredBy(w.err)
@@ -323,9 +323,9 @@ func (t *task) recordAwaitedAnswer(w *wait, v value.Slot, problem string) error 
 		return listener.Decided(d)
 	}
 	if d.Answer == nil && t.openDecision() != nil {
-		who := effect.ActorBy(d.By, "")
+		who := effect.ActorOf(d.By, "")
 		if who.Type != effect.ActorTimeout { // after a timeout the library's answer has no author
-			who = effect.ActorBy(effect.ByDefault, "")
+			who = effect.ActorOf(effect.ByDefault, "")
 		}
 		t.openDecision().add(Part{who, x.effect})
 	}
@@ -344,7 +344,7 @@ func unansweredBy(err error) (by, name string) {
 			return effect.ByApplication, ""
 		}
 	}
-	return effect.ByNobody, ""
+	return effect.ByNone, ""
 }
 
 // DecidesCall returns a function that reports a decision on the tool call with this key, which

@@ -12,17 +12,17 @@ import (
 // Operations on Any, checked at run time. An Any never contains an Option.
 
 func opAnyField(t *task, in *ins) status {
-	v, st := t.anyField(value.Flat(*t.slot(in.b)), t.m.image.constants[in.imm])
+	v, st := t.anyField(value.Flatten(*t.slot(in.b)), t.m.image.constants[in.imm])
 	if st == running {
-		*t.slot(in.a) = value.Flat(v)
+		*t.slot(in.a) = value.Flatten(v)
 	}
 	return st
 }
 
 func opAnyIndex(t *task, in *ins) status {
-	v, st := t.anyIndex(value.Flat(*t.slot(in.b)), value.Flat(*t.slot(in.c)))
+	v, st := t.anyIndex(value.Flatten(*t.slot(in.b)), value.Flatten(*t.slot(in.c)))
 	if st == running {
-		*t.slot(in.a) = value.Flat(v)
+		*t.slot(in.a) = value.Flatten(v)
 	}
 	return st
 }
@@ -30,7 +30,7 @@ func opAnyIndex(t *task, in *ins) status {
 var anyOps = [...]string{"+", "-", "*", "/", "%", "<", "<=", ">", ">="}
 
 func opAnyBinary(t *task, in *ins) status {
-	a, b := value.Flat(*t.slot(in.b)), value.Flat(*t.slot(in.c))
+	a, b := value.Flatten(*t.slot(in.b)), value.Flatten(*t.slot(in.c))
 	op := ir.AnyOp(in.imm)
 	if op < 0 || int(op) >= len(anyOps) {
 		return t.badOperand(in)
@@ -137,7 +137,7 @@ func (t *task) intArith(op ir.AnyOp, x, y int64) (value.Slot, status) {
 }
 
 func opAnyNeg(t *task, in *ins) status {
-	s := value.Flat(*t.slot(in.b))
+	s := value.Flatten(*t.slot(in.b))
 	switch s.Kind() {
 	case value.KindInt:
 		n, ok := intmath.Neg(s.AsInt())
@@ -154,7 +154,7 @@ func opAnyNeg(t *task, in *ins) status {
 }
 
 func opAnyBool(t *task, in *ins) status {
-	s := value.Flat(*t.slot(in.b))
+	s := value.Flatten(*t.slot(in.b))
 	if s.Kind() != value.KindBool {
 		return t.fault("expected a Bool, got %s", describe(s))
 	}
@@ -263,7 +263,7 @@ func opAnySetField(t *task, in *ins) status {
 }
 
 func opAnySetIndex(t *task, in *ins) status {
-	o, i, s := *t.slot(in.a), value.Flat(*t.slot(in.b)), *t.slot(in.c)
+	o, i, s := *t.slot(in.a), value.Flatten(*t.slot(in.b)), *t.slot(in.c)
 	switch o.Kind() {
 	case value.KindMap:
 		if !value.Hashable(i) {
@@ -305,7 +305,7 @@ func opAnyOwnField(t *task, in *ins) status {
 }
 
 func opAnyOwnIndex(t *task, in *ins) status {
-	o, i := *t.slot(in.b), value.Flat(*t.slot(in.c))
+	o, i := *t.slot(in.b), value.Flatten(*t.slot(in.c))
 	switch o.Kind() {
 	case value.KindMap:
 		return t.ownKey(in.a, o.Map(), i)

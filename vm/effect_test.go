@@ -70,7 +70,7 @@ func TestTypedAnswers(t *testing.T) {
 	}
 	ask(`[{"ok":5}]`, &effect.Answer{Value: []byte(`5`)})
 	ask(`[{"ok":5}]`, &effect.Answer{Value: []byte(`"5"`), Typed: true})
-	ask(`[{"ok":6}]`, &effect.Answer{Value: []byte(`"six"`), Typed: true, Again: true}, &effect.Answer{Value: []byte(`"6"`), Typed: true, Again: true})
+	ask(`[{"ok":6}]`, &effect.Answer{Value: []byte(`"six"`), Typed: true, Repeatable: true}, &effect.Answer{Value: []byte(`"6"`), Typed: true, Repeatable: true})
 	ask(`[{"err":{"message":"expected Int, got \"5\"","kind":"EmitError","channel":"c","reason":"invalid"}}]`, &effect.Answer{Value: []byte(`"5"`)})
 }
 

@@ -71,7 +71,7 @@ func (t *task) awaitEmit(in *ins, want *value.Type) status {
 		if t.m.config.Located != nil || t.m.config.Journal != nil {
 			e.Schema, e.Type = schema.Text(want), want.String()
 		}
-		e.Wants, w.payload = schema.Wanted(want), value.NewTypeDesc(want)
+		e.Wants, w.payload = schema.AnswerFormat(want), value.NewTypeDesc(want)
 	}
 	return t.request(e, w)
 }
@@ -91,7 +91,7 @@ func (t *task) consumeAnswer(w *wait) status {
 	a := w.result.(*effect.Answer)
 	v, misfit := readAnswer(a, w.payload.TypeDesc())
 	asked := w.request.(*effect.AwaitEmit)
-	if misfit != "" && a.Again {
+	if misfit != "" && a.Repeatable {
 		again := *asked
 		again.Misfit = misfit
 		return t.request(&again, &wait{kind: waitAnswer, window: w.window, payload: w.payload})
@@ -120,7 +120,7 @@ func readAnswer(a *effect.Answer, want *value.Type) (v value.Slot, misfit string
 	}
 	var errs []schema.FieldError
 	if a.Typed && v.Kind() == value.KindString {
-		v, errs = schema.Answer(v.AsString(), want)
+		v, errs = schema.ReadAnswer(v.AsString(), want)
 	} else {
 		v, errs = schema.Convert(v, want)
 	}

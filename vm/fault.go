@@ -30,7 +30,7 @@ func (m *image) reraise(r *raised, pc int) *raised {
 
 // throw raises v.
 func (t *task) throw(v value.Slot) status {
-	t.raised = &raised{value: value.Flat(v)}
+	t.raised = &raised{value: value.Flatten(v)}
 	return raising
 }
 

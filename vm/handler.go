@@ -124,7 +124,7 @@ func (r *handlerRun) expire(err error) {
 func (t *task) rejectMessage(s *scope, m *effect.HostMessage, problem string) status {
 	st := s.notice("listen:invalid", m, func(p *value.Map) { p.SetString("error", value.String(problem)) })
 	if st == running && hostmsg.Of(m.Type).Waits() {
-		st = t.reply(s, m, effect.ByNobody, nil, "invalid "+m.Type+": "+problem)
+		st = t.reply(s, m, effect.ByNone, nil, "invalid "+m.Type+": "+problem)
 	}
 	return st
 }
@@ -170,7 +170,7 @@ func (t *task) answerUnhandled(s *scope, m *effect.HostMessage, row *hostmsg.Mes
 		if ok {
 			st = t.reply(s, m, effect.ByDefault, answer, "")
 		} else {
-			st = t.reply(s, m, effect.ByNobody, nil, "nothing handles "+m.Type+" messages")
+			st = t.reply(s, m, effect.ByNone, nil, "nothing handles "+m.Type+" messages")
 		}
 	}
 	return st
@@ -266,15 +266,15 @@ func opBlockEnd(t *task, in *ins) status {
 	if t.cancelled() {
 		return raising
 	}
-	v := value.Flat(*t.slot(in.a))
+	v := value.Flatten(*t.slot(in.a))
 	if v.IsResult() {
 		if v.Variant() == value.VariantErr {
 			// No region of the block catches this: the handler has returned the error as its value.
-			t.raised = &raised{value: value.Flat(v.Fields()[0]), trace: callsOf(call{pc: int32(t.pc())})}
+			t.raised = &raised{value: value.Flatten(v.Fields()[0]), trace: callsOf(call{pc: int32(t.pc())})}
 			t.setPC(t.innermost().pc + 1)
 			return raising
 		}
-		v = value.Flat(v.Fields()[0])
+		v = value.Flatten(v.Fields()[0])
 	}
 	s, m := t.endRun()
 	if v.IsNil() {

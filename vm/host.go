@@ -101,7 +101,7 @@ func (m *VM) openingOf(d *Host, host value.Slot, prompt string) *effect.Exchange
 	if (d.Told || d.MayAsk) && m.config.Application.Tools {
 		r.Application = &effect.AppList{Only: d.AppTools}
 		for _, own := range r.Tools {
-			r.Application.Taken = append(r.Application.Taken, own.Name)
+			r.Application.Reserved = append(r.Application.Reserved, own.Name)
 		}
 		if f[value.PartyToolsOff].AsBool() {
 			r.Application.Only = &[]string{}

@@ -131,7 +131,7 @@ func (x *hostStream) returnMessage(t *task, given Given) (value.Slot, error) {
 			}
 			continue
 		}
-		if row.Role == hostmsg.TakesBack {
+		if row.Role == hostmsg.Withdraws {
 			continue // the withdrawal has been handled already
 		}
 		if now := m.Session(); now != "" {
@@ -161,7 +161,7 @@ func (x *hostStream) returnMessage(t *task, given Given) (value.Slot, error) {
 // ask records a message that may be answered, and starts the time limit of a question. It returns
 // nil for any other message.
 func (x *hostStream) ask(t *task, m *effect.HostMessage, row *hostmsg.Message) value.Slot {
-	if !row.Waits() && (row.Known() || m.ID == "") {
+	if !row.Waits() && (row.IsKnown() || m.ID == "") {
 		return value.Nil
 	}
 	k := &ask{of: x, typ: m.Type, id: m.ID, waits: row.Waits()}
@@ -259,7 +259,7 @@ func (x *hostStream) enqueue(t *task, c completion) {
 	for i := range all {
 		m := &all[i]
 		t.m.recordRuleDecisions(x.decl, m, x.effect)
-		if hostmsg.Of(m.Type).Role != hostmsg.TakesBack || !x.withdraw(m.ID) {
+		if hostmsg.Of(m.Type).Role != hostmsg.Withdraws || !x.withdraw(m.ID) {
 			x.add(m)
 		}
 	}
@@ -403,7 +403,7 @@ func (x *hostStream) close(t *task, reason string) {
 	m.holdings.letGo(t, effect.KindExchangeClose, x.id)
 	for _, k := range x.asks.open() {
 		k.markSettled(askClosed)
-		k.reply(t, effect.ByNobody, nil, "nobody answered the "+k.typ)
+		k.reply(t, effect.ByNone, nil, "nobody answered the "+k.typ)
 	}
 	if x.next != nil {
 		x.next.cancel()

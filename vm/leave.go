@@ -85,7 +85,7 @@ func (t *task) justLeft(v value.Slot) int {
 		return 0
 	}
 	e := &l.ring[(l.next-1)&(keptLeavings-1)]
-	if pc := int32(t.pc()); e.made || e.at.pc >= pc || e.at.pc+2 < pc || value.Flat(*payloadOf(e.err)) != v {
+	if pc := int32(t.pc()); e.made || e.at.pc >= pc || e.at.pc+2 < pc || value.Flatten(*payloadOf(e.err)) != v {
 		return 0
 	}
 	return l.next

@@ -228,7 +228,7 @@ func (s *scope) enqueue(c completion) {
 	for i := range messages {
 		m := &messages[i]
 		row := hostmsg.Of(m.Type)
-		if row.Role == hostmsg.TakesBack && s.withdraw(m.ID) {
+		if row.Role == hostmsg.Withdraws && s.withdraw(m.ID) {
 			continue
 		}
 		s.over = s.over || row.Terminal()
@@ -334,7 +334,7 @@ func (t *task) message(s *scope, m *effect.HostMessage) (st status, again bool) 
 		return t.close(s, value.Ok(payload)), false
 	case hostmsg.Fails:
 		return t.close(s, value.Err(s.hostError(m.Payload.Map()))), false
-	case hostmsg.TakesBack:
+	case hostmsg.Withdraws:
 		return running, true // the withdrawal has been handled already
 	}
 	if h := s.handler(m.Type); h != nil {

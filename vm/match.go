@@ -10,7 +10,7 @@ import (
 // Run-time types of values: `catch T(e)`, patterns on Any, method lookup, `as`.
 
 func opIsType(t *task, in *ins) status {
-	*bitsAt(t.fp, in.a) = bit(isType(value.Flat(*t.slot(in.b)), t.m.image.types[in.imm]))
+	*bitsAt(t.fp, in.a) = bit(isType(value.Flatten(*t.slot(in.b)), t.m.image.types[in.imm]))
 	return running
 }
 
@@ -75,7 +75,7 @@ func isType(s value.Slot, t *value.Type) bool {
 			return false
 		}
 		for i := range f {
-			if !isType(value.Flat(f[i]), t.Args[i]) {
+			if !isType(value.Flatten(f[i]), t.Args[i]) {
 				return false
 			}
 		}
@@ -86,7 +86,7 @@ func isType(s value.Slot, t *value.Type) bool {
 // opCheck converts an Any to a T.
 func opCheck(t *task, in *ins) status {
 	typ := t.m.image.types[in.imm]
-	if s := value.Flat(*t.slot(in.b)); in.c != 0 && uint8(s.Kind()) == in.c {
+	if s := value.Flatten(*t.slot(in.b)); in.c != 0 && uint8(s.Kind()) == in.c {
 		*t.slot(in.a) = s
 		return running
 	}

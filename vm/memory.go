@@ -37,7 +37,7 @@ func (m *memory) begin(megabytes int64, pace *value.Pace, kept func()) {
 	if m.limit == 0 {
 		return
 	}
-	m.text.Most, m.text.Beyond = min(m.limit, value.MaxText), m.exceeded()
+	m.text.Max, m.text.Exceeded = min(m.limit, value.MaxText), m.exceeded()
 	m.heap[0].Name = "/memory/classes/heap/objects:bytes"
 	runtime.GC() // garbage from before the run does not belong to it
 	m.begun = m.inUse()
@@ -106,7 +106,7 @@ func (t *task) reserveMemory(n int) status {
 // strings. A value that is returned again is counted again, which at worst causes an extra
 // measurement.
 func (t *task) weigh(s value.Slot) status {
-	if t.m.memory.limit == 0 || value.Shared(s) {
+	if t.m.memory.limit == 0 || value.IsShared(s) {
 		return running
 	}
 	return t.countMemory(value.Size(s))

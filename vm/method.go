@@ -9,7 +9,7 @@ import (
 // opCallMethod finds a method by the receiver's run-time type. A method whose parameters have
 // defaults is listed once per arity, the one with all parameters first.
 func opCallMethod(t *task, in *ins) status {
-	receiver := value.Flat(*t.slot(in.a + 1))
+	receiver := value.Flatten(*t.slot(in.a + 1))
 	*t.slot(in.a + 1) = receiver
 	key, known := methodKey(receiver)
 	last := t.m.methods.entry(key, in.imm)

@@ -22,7 +22,7 @@ func opOwnCell(t *task, in *ins) status {
 
 // makeOwned returns s owned, and counts the copy that this takes.
 func (t *task) makeOwned(s value.Slot) value.Slot {
-	if value.Shared(s) || t.m.config.AlwaysCopy {
+	if value.IsShared(s) || t.m.config.AlwaysCopy {
 		if t.m.memory.limit > 0 && !t.m.memory.fits(value.CopySize(s)) {
 			panic(t.m.memory.exceeded())
 		}

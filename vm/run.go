@@ -786,14 +786,14 @@ func (t *task) run() status {
 			}
 		case ir.OpMapGet:
 			if m := (*value.Map)(*refAt(fp, in.b)); m != nil && m.Kind == value.KindMap {
-				if v := m.Last(*slotAt(fp, in.c)); v != nil {
+				if v := m.LastLookup(*slotAt(fp, in.c)); v != nil {
 					*slotAt(fp, in.a) = *v
 					continue
 				}
 			}
 		case ir.OpMapSet:
 			if m := (*value.Map)(*refAt(fp, in.a)); m != nil && m.Kind == value.KindMap {
-				if v := m.Last(*slotAt(fp, in.b)); v != nil {
+				if v := m.LastLookup(*slotAt(fp, in.b)); v != nil {
 					*v = *slotAt(fp, in.c)
 					continue
 				}

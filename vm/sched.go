@@ -130,7 +130,7 @@ func (r *requests) init() {
 
 // begin makes requests end with ctx.
 func (r *requests) begin(ctx context.Context) {
-	r.ctx, r.atOnce, r.cancelled = ctx, effect.AtOnce(ctx), false
+	r.ctx, r.atOnce, r.cancelled = ctx, effect.WithNoWait(ctx), false
 }
 
 // addPending numbers a request that is being made.

@@ -341,7 +341,7 @@ func (d *declared) callArguments(c *Call) ([]value.Slot, error) {
 	if err != nil {
 		return nil, badArguments(o, "%v", err)
 	}
-	object := value.Flat(v).Map()
+	object := value.Flatten(v).Map()
 	if object == nil {
 		return nil, badArguments(o, "they are not an object")
 	}

@@ -24,7 +24,7 @@ func (k *Keeper) arrayHead(p unsafe.Pointer) unsafe.Pointer {
 	if p != nil {
 		s := value.Slot{Ref: p}
 		a := s.Array()
-		repr, shared, n = a.Sub, value.Shared(s), a.Len
+		repr, shared, n = a.Sub, value.IsShared(s), a.Len
 	}
 	below(k, &repr, int(value.ReprSlots)+1, "an array is of no kind")
 	k.Bool(&shared)
@@ -69,7 +69,7 @@ func (k *Keeper) arrayBody(p unsafe.Pointer) {
 func (k *Keeper) mapHead(p unsafe.Pointer) unsafe.Pointer {
 	shared, n := false, 0
 	if p != nil {
-		shared, n = value.Shared(value.Slot{Ref: p}), (*value.Map)(p).Len()
+		shared, n = value.IsShared(value.Slot{Ref: p}), (*value.Map)(p).Len()
 	}
 	k.Bool(&shared)
 	n = k.Count(n)
@@ -109,7 +109,7 @@ func (k *Keeper) blockHead(p unsafe.Pointer) unsafe.Pointer {
 	shared, n := false, 0
 	if p != nil {
 		s := value.Slot{Ref: p}
-		kind, t, shared, n = s.Kind(), s.Type(), value.Shared(s), len(s.Fields())
+		kind, t, shared, n = s.Kind(), s.Type(), value.IsShared(s), len(s.Fields())
 		if kind == value.KindEnum {
 			variant = uint16(s.Variant())
 		}

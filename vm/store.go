@@ -36,9 +36,9 @@ func (i *image) newStore(s ir.Store) value.Slot {
 
 // iterateKept copies the entries of a hashmap in a file into a register, as an array of tuples.
 func (t *task) iterateKept(h *memstore.HashMap, window uint8) status {
-	kept := h.Kept(&t.m.pace)
+	kept := h.StoredEntries(&t.m.pace)
 	give := func(r effect.Result) (value.Slot, error) {
-		all, err := kept.ReadMap(r)
+		all, err := kept.DecodeMap(r)
 		if err != nil {
 			return value.Nil, err
 		}

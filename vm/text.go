@@ -99,7 +99,7 @@ func opStringAt(t *task, in *ins) status {
 }
 
 func opSlice(t *task, in *ins) status {
-	v, st := t.slice(value.Flat(*t.slot(in.b)), *t.slot(in.c), *t.slot(in.c + 1), in.imm == 1)
+	v, st := t.slice(value.Flatten(*t.slot(in.b)), *t.slot(in.c), *t.slot(in.c + 1), in.imm == 1)
 	if st == running {
 		*t.slot(in.a) = v
 		return t.weigh(v)
@@ -128,7 +128,7 @@ func (t *task) slice(s, lo, hi value.Slot, included bool) (value.Slot, status) {
 		}
 	}
 	if from < 0 || from > to || to > int64(n) {
-		return s, t.fault("%s", value.BadSlice(from, to, n))
+		return s, t.fault("%s", value.SliceMessage(from, to, n))
 	}
 	if s.Kind() == value.KindArray {
 		return s.Array().Part(int(from), int(to)).Slot(), running

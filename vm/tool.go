@@ -245,7 +245,7 @@ func (m *VM) initToolsFrom(ctx context.Context, first int) error {
 // opDispatchTool calls a tool function by name with a map of arguments.
 func opDispatchTool(t *task, in *ins) status {
 	name := t.slot(in.a + 2).Str()
-	args := value.Flat(*t.slot(in.a + 3)).Map()
+	args := value.Flatten(*t.slot(in.a + 3)).Map()
 	if name == nil || args == nil {
 		return t.badOperand(in)
 	}

@@ -201,7 +201,7 @@ func (m *VM) init(config Config, i *image) {
 	if config.Application.Debugger != nil {
 		m.debug.calls, m.image.debug.classes = &pendingCalls{}, map[position]ir.Classes{}
 	}
-	m.pace.Look = m.sched.tickLong
+	m.pace.Check = m.sched.tickLong
 	m.args.vm, m.args.pace = m, &m.pace
 	if m.maxStack == 0 {
 		m.maxStack = 8 << 20

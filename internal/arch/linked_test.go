@@ -74,7 +74,7 @@ func linkedList(t *testing.T, program string) string {
 		if p.Standard {
 			continue
 		}
-		if _, known := importers[p.ImportPath]; !known {
+		if _, ok := importers[p.ImportPath]; !ok {
 			importers[p.ImportPath] = nil
 		}
 		for _, i := range p.Imports {
@@ -115,8 +115,8 @@ func importersText(importers []string) string {
 	return names
 }
 
-// shortPath returns the path below the module for a package of the module, and the full path for any
-// other.
+// shortPath returns the path below the module for a package of the module, and the full path for
+// any other.
 func shortPath(pkg string) string {
 	if pkg == Module {
 		return "."

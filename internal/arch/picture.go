@@ -165,9 +165,9 @@ func byLevel(all []*box) [][]*box {
 	return levels
 }
 
-// orderLevels orders the boxes of each level by the positions of their neighbours, once downwards and
-// once upwards. This removes most crossings (the barycenter method of Sugiyama, Tagawa and Toda,
-// 1981).
+// orderLevels orders the boxes of each level by the positions of their neighbours, once downwards
+// and once upwards. This removes most crossings (the barycenter method of Sugiyama, Tagawa and
+// Toda, 1981).
 func orderLevels(levels [][]*box) {
 	importers := map[*box][]*box{}
 	for _, level := range levels {
@@ -211,8 +211,8 @@ func sortBy(level []*box, neighbours func(*box) []*box) {
 	})
 }
 
-// placeBoxes sets the coordinates of every box. It spreads each level over the width of the widest one,
-// and returns the picture's width.
+// placeBoxes sets the coordinates of every box. It spreads each level over the width of the widest
+// one, and returns the picture's width.
 func placeBoxes(levels [][]*box) float64 {
 	widest := 0.0
 	total := func(level []*box) float64 {

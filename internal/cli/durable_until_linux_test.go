@@ -26,7 +26,7 @@ func TestNotBeforeItsTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := h.Last()
-	if last.K != journal.KBegin || last.Until < last.T+1000 || h.Owner().Boot == "" || !h.Owner().Dead() {
+	if last.K != journal.KBegin || last.Until < last.T+1000 || h.Owner().Boot == "" || !h.Owner().HasExited() {
 		t.Fatalf("the record of the effect is %+v, that of the owner %+v", last, h.Owner())
 	}
 	for name, boot := range map[string]string{"known": h.Owner().Boot, "unknown": "another"} {

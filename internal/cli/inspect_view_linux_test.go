@@ -49,7 +49,7 @@ func looking(t *testing.T, width, height int, change func(*exec.Cmd), args ...st
 // lookedAway checks that the terminal is as it was.
 func lookedAway(t *testing.T, r *testterm.Running, before syscall.Termios, code int) {
 	t.Helper()
-	got, s := r.End()
+	got, s := r.AwaitExit()
 	if got != code || r.Modes() != before || s.Hidden || s.Style != "" || len(s.Odd) > 0 {
 		t.Errorf("exit %d, not %d; hidden %v, style %q, odd %v\n%s", got, code, s.Hidden, s.Style, s.Odd, s.Text())
 	}
@@ -67,52 +67,52 @@ const (
 func TestLook(t *testing.T) {
 	temp := t.TempDir()
 	r, dir, before := looking(t, 110, 24, func(c *exec.Cmd) { c.Env = append(c.Env, "TMPDIR="+temp) })
-	s := r.Shows("effect 1 of 6", "▸ 1 ✓ emit", "▸  3   emit(\"square\", result);", "square  main.conc:3:3", "n = 1", "result = 1", "main  main.conc:10:21", "→ ← effect")
+	s := r.AwaitText("effect 1 of 6", "▸ 1 ✓ emit", "▸  3   emit(\"square\", result);", "square  main.conc:3:3", "n = 1", "result = 1", "main  main.conc:10:21", "→ ← effect")
 	if strings.Contains(s.Text(), "[result]") || !strings.Contains(s.Rows[len(s.Rows)-1], "→ ← effect") {
 		t.Errorf("%s", s.Text())
 	}
 	r.Type(right)
-	r.Shows("effect 2 of 6", "n = 2", "result = 4")
+	r.AwaitText("effect 2 of 6", "n = 2", "result = 4")
 	r.Type("\t")
-	r.Shows("▸ 10     total = total + square(i);", "total = 1", "i = 2", `wide = "世界 wide\u001b[2J"`)
+	r.AwaitText("▸ 10     total = total + square(i);", "total = 1", "i = 2", `wide = "世界 wide\u001b[2J"`)
 	r.Type(down)
-	r.Shows("after effect 2 of 6", "▸ 10     total", "total = 1")
+	r.AwaitText("after effect 2 of 6", "▸ 10     total", "total = 1")
 	r.Type(down + down + down)
-	r.Shows("after effect 2 of 6", "▸  2   let", "n = 3", "main  main.conc:10:21")
+	r.AwaitText("after effect 2 of 6", "▸  2   let", "n = 3", "main  main.conc:10:21")
 	r.Type(up + up + up + up)
-	r.Shows("after effect 1 of 6", "▸  3   emit", "result = 4")
+	r.AwaitText("after effect 1 of 6", "▸  3   emit", "result = 4")
 	r.Type(up + up)
-	r.Shows("after effect 1 of 6", "▸ 10     total", "i = 2", "total = 1")
+	r.AwaitText("after effect 1 of 6", "▸ 10     total", "i = 2", "total = 1")
 	r.Type(left)
-	r.Shows("effect 1 of 6", "n = 1")
+	r.AwaitText("effect 1 of 6", "n = 1")
 	r.Type(left)
-	r.Shows("this is the first effect")
+	r.AwaitText("this is the first effect")
 	r.Type("g5\r")
-	r.Shows("effect 5 of 6", "total = 14", "emit, effect 5: done", `asks  {"channel":"total","payload":14}`, `huge = "xxxx`)
+	r.AwaitText("effect 5 of 6", "total = 14", "emit, effect 5: done", `asks  {"channel":"total","payload":14}`, `huge = "xxxx`)
 	r.Type("g9\r")
-	r.Shows("there is no effect 9: the last one is 6")
+	r.AwaitText("there is no effect 9: the last one is 6")
 	r.Type("/PRINT\r")
-	r.Shows("effect 6 of 6", "▸ 6 ✓ print")
+	r.AwaitText("effect 6 of 6", "▸ 6 ✓ print")
 	r.Type("/square\r")
-	r.Shows("effect 1 of 6", "from the first on")
+	r.AwaitText("effect 1 of 6", "from the first on")
 	r.Type("n")
-	r.Shows("effect 2 of 6")
+	r.AwaitText("effect 2 of 6")
 	r.Type("/nothing like it\x7f\x7f\x1b")
-	r.Shows("→ ← effect")
+	r.AwaitText("→ ← effect")
 	r.Type("?")
-	r.Shows("the line before", "fork here", "any key goes back")
+	r.AwaitText("the line before", "fork here", "any key goes back")
 	r.Type("x\x1b[F")
-	r.Shows("effect 6 of 6")
+	r.AwaitText("effect 6 of 6")
 	r.Type(right)
-	r.Shows("the end, after 6 effects", "end of the recording")
+	r.AwaitText("the end, after 6 effects", "end of the recording")
 	r.Type(right + up)
-	r.Shows("after effect 6 of 6", "▸ 15 }")
+	r.AwaitText("after effect 6 of 6", "▸ 15 }")
 	r.Type("f")
-	r.Shows("fork at effect 6, with the result")
+	r.AwaitText("fork at effect 6, with the result")
 	r.Type("{\r")
-	r.Shows("invalid JSON; put text in quotes")
+	r.AwaitText("invalid JSON; put text in quotes")
 	r.Type("f\r")
-	s = r.Shows("the fork is in r_", ": concerto runs resume r_")
+	s = r.AwaitText("the fork is in r_", ": concerto runs resume r_")
 	r.Type("q")
 	lookedAway(t, r, before, 0)
 	if all, _ := filepath.Glob(filepath.Join(dir, "r_*", "journal-000001.ndjson")); len(all) != 1 {
@@ -129,10 +129,10 @@ func TestLook(t *testing.T) {
 // TestLookSizes: the view is redrawn for another size, also for a very small one.
 func TestLookSizes(t *testing.T) {
 	r, _, before := looking(t, 100, 20, nil, "--at", "3")
-	r.Shows("effect 3 of 6", "n = 3")
+	r.AwaitText("effect 3 of 6", "n = 3")
 	for _, size := range [][2]int{{50, 20}, {20, 8}, {4, 3}, {1, 1}, {120, 40}} {
 		r.Resize(size[0], size[1])
-		s := r.Until("the new size", func(s testterm.State) bool {
+		s := r.AwaitState("the new size", func(s testterm.State) bool {
 			// In one cell there is only the margin.
 			return (len(s.Rows) > 0 || size[0] == 1) && len(s.Rows) <= size[1] && (size[0] < 20 || strings.Contains(s.Text(), "▸"))
 		})
@@ -142,7 +142,7 @@ func TestLookSizes(t *testing.T) {
 			}
 		}
 	}
-	r.Shows("effect 3 of 6", "n = 3")
+	r.AwaitText("effect 3 of 6", "n = 3")
 	r.Type("\x03")
 	lookedAway(t, r, before, 130)
 }
@@ -151,17 +151,17 @@ func TestLookSizes(t *testing.T) {
 // to do.
 func TestLookEnds(t *testing.T) {
 	r, _, before := looking(t, 80, 20, nil)
-	r.Shows("effect 1 of 6")
+	r.AwaitText("effect 1 of 6")
 	r.Signal(syscall.SIGTERM)
 	lookedAway(t, r, before, 130)
 
 	r, _, before = looking(t, 80, 20, func(c *exec.Cmd) { c.Env = append(c.Env, "NO_COLOR=") })
-	r.Shows("effect 1 of 6", "▸ 1 ✓ emit")
+	r.AwaitText("effect 1 of 6", "▸ 1 ✓ emit")
 	r.Type("q")
 	lookedAway(t, r, before, 0)
 
 	r, _, before = looking(t, 80, 20, func(c *exec.Cmd) { c.Env = append(c.Env, "TERM=dumb") })
-	code, s := r.End()
+	code, s := r.AwaitExit()
 	if code != 2 || !strings.Contains(s.Text(), "concerto runs inspect job --format ndjson") {
 		t.Errorf("exit %d\n%s", code, s.Text())
 	}

@@ -295,7 +295,7 @@ func damagedAt(t *testing.T, dir, name string, text []byte, whole *journal.Histo
 	}
 	other := readOther(t, dir)
 	h, err := journal.At(dir).Read()
-	var damaged *journal.Damaged
+	var damaged *journal.DamagedError
 	switch {
 	case errors.As(err, &damaged):
 		if other.damage != damaged.Where {

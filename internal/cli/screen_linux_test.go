@@ -113,18 +113,18 @@ await three
 func TestLive(t *testing.T) {
 	r, dir := onTerminal(t, working, 60, 12, nil, "run", "main.conc")
 	before := r.Before
-	s := r.Shows("● Coder  ██████░░░░ 62%  Bash: go test ./…  ", "▸ main  listens to Coder  ", "begins") // that is written beside what is drawn
+	s := r.AwaitText("● Coder  ██████░░░░ 62%  Bash: go test ./…  ", "▸ main  listens to Coder  ", "begins") // that is written beside what is drawn
 	if s.Rows[0] != "begins" {
 		t.Errorf("%q", s.Rows)
 	}
 	goOn(t, dir, "one")
-	r.Until("the log above, and the cursor where the view begins", func(s testterm.State) bool {
+	r.AwaitState("the log above, and the cursor where the view begins", func(s testterm.State) bool {
 		return len(s.Rows) == 4 && s.Rows[1] == "Coder: a line of the host's" && strings.HasPrefix(s.Rows[3], "● Coder  ██████░░░░ 62%") && s.Y == 2 && s.X == 0
 	})
 	goOn(t, dir, "two")
-	r.Until("what is printed above", func(s testterm.State) bool { return len(s.Rows) == 5 && s.Rows[2] == "asked" })
+	r.AwaitState("what is printed above", func(s testterm.State) bool { return len(s.Rows) == 5 && s.Rows[2] == "asked" })
 	goOn(t, dir, "three")
-	code, s := r.End()
+	code, s := r.AwaitExit()
 	asItWas(t, r, before, s)
 	last := s.Rows[len(s.Rows)-1]
 	if code != 0 || !strings.HasPrefix(last, "done in ") || !strings.HasSuffix(last, " · 1 exchange · 1 question · 12k tokens · $0.04") {
@@ -176,9 +176,9 @@ await never
 		t.Run(name, func(t *testing.T) {
 			r, dir := onTerminal(t, end, 70, 20, nil, "run", c.program)
 			before := r.Before
-			r.Shows("● Coder  works  ")
+			r.AwaitText("● Coder  works  ")
 			c.act(r, dir)
-			code, s := r.End()
+			code, s := r.AwaitExit()
 			asItWas(t, r, before, s)
 			if code != c.code || s.Rows[len(s.Rows)-1] != c.last {
 				t.Errorf("exit %d\n%s", code, s.Text())
@@ -224,7 +224,7 @@ echo '{"type":"result","subtype":"success","is_error":true,"result":"Please run 
 						t.Fatal(err)
 					}
 				}, "run", "--progress", form, "-C", "p")
-				code, s := r.End()
+				code, s := r.AwaitExit()
 				if code != 1 || strings.Count(s.Text(), c.reason) != 1 || !strings.Contains(s.Text(), "error: HostError: ") {
 					t.Errorf("exit %d\n%s", code, s.Text())
 				}
@@ -272,14 +272,14 @@ await go
 			return n == lines && s.Rows[len(s.Rows)-1] == more
 		}
 	}
-	r.Until("five hosts and three more", fits(40, 5, "… and 3 more"))
+	r.AwaitState("five hosts and three more", fits(40, 5, "… and 3 more"))
 	for _, size := range [][2]int{{30, 8}, {50, 8}, {50, 6}, {50, 20}, {33, 7}} {
 		r.Resize(size[0], size[1])
 		lines, more := 8, ""
 		if most := size[1] - 2; most < 8 {
 			lines, more = most-1, "… and "+string(rune('0'+8-most+1))+" more"
 		}
-		s := r.Until("as it fits now", func(s testterm.State) bool {
+		s := r.AwaitState("as it fits now", func(s testterm.State) bool {
 			if more == "" {
 				return strings.Count(strings.Join(s.Rows, "\n"), "●") == lines
 			}
@@ -290,11 +290,11 @@ await go
 		}
 	}
 	r.Resize(40, 2) // no room for any
-	r.Until("no line", func(s testterm.State) bool { return !strings.Contains(s.Text(), "●") })
+	r.AwaitState("no line", func(s testterm.State) bool { return !strings.Contains(s.Text(), "●") })
 	r.Resize(70, 10)
-	r.Shows("● Coder")
+	r.AwaitText("● Coder")
 	goOn(t, dir, "go")
-	code, s := r.End()
+	code, s := r.AwaitExit()
 	asItWas(t, r, before, s)
 	if code != 0 || !strings.Contains(s.Text(), "8 exchanges") {
 		t.Errorf("exit %d\n%s", code, s.Text())
@@ -427,41 +427,41 @@ await taken
 func TestAsksAtTerminal(t *testing.T) {
 	r, _ := onTerminal(t, unhandled, 60, 40, nil, "run", "-q", "main.conc")
 	before := r.Before
-	r.Shows("Coder asks: Tabs\\u{1b}[2J?\n  1) tabs\n  2) spaces: four of them\n>")
+	r.AwaitText("Coder asks: Tabs\\u{1b}[2J?\n  1) tabs\n  2) spaces: four of them\n>")
 	r.Type("3\r")
-	r.Shows("there is no option 3")
+	r.AwaitText("there is no option 3")
 	r.Type("\x152\r")
-	r.Shows("asks: Name?")
+	r.AwaitText("asks: Name?")
 	r.Type("Zoe\x7fë 月\x7f日\r")
-	r.Shows("asks (1 of 2): Which?", "several are separated by commas")
+	r.AwaitText("asks (1 of 2): Which?", "several are separated by commas")
 	r.Type("1, z\r")
-	r.Shows("asks (2 of 2): Why?")
+	r.AwaitText("asks (2 of 2): Why?")
 	r.Type("because\r")
-	r.Shows("Coder asks for approval: Bash: rm -rf build\n  execute, risk high\n  {\"command\":\"rm -rf build\"}\n[a]llow once [s]ession a[l]ways [d]eny [e]dit\n>")
+	r.AwaitText("Coder asks for approval: Bash: rm -rf build\n  execute, risk high\n  {\"command\":\"rm -rf build\"}\n[a]llow once [s]ession a[l]ways [d]eny [e]dit\n>")
 	r.Type("perhaps\r")
-	r.Shows("type one of the letters in brackets")
+	r.AwaitText("type one of the letters in brackets")
 	r.Type("a\r")
-	r.Shows("asks for approval: two\n[a]llow once [s]ession a[l]ways [d]eny\n>") // nothing to edit
+	r.AwaitText("asks for approval: two\n[a]llow once [s]ession a[l]ways [d]eny\n>") // nothing to edit
 	r.Type("s\n")
-	r.Shows("asks for approval: three\n[a]llow once a[l]ways [d]eny\n>") // as far as the host has them
+	r.AwaitText("asks for approval: three\n[a]llow once a[l]ways [d]eny\n>") // as far as the host has them
 	r.Type("s\r")
-	r.Shows("type one of the letters in brackets")
+	r.AwaitText("type one of the letters in brackets")
 	r.Type("always\r")
-	r.Shows("asks for approval: four")
+	r.AwaitText("asks for approval: four")
 	r.Type("d\r")
-	r.Shows("a reason tells the host what to do instead\nreason>")
+	r.AwaitText("a reason tells the host what to do instead\nreason>")
 	r.Type("too much\r")
-	r.Shows("asks for approval: five")
+	r.AwaitText("asks for approval: five")
 	r.Type("d\rok\r") // typed ahead
-	r.Shows("asks for approval: six")
+	r.AwaitText("asks for approval: six")
 	r.Type("e\r")
-	r.Shows("input> {\"command\":\"rm\"}")
+	r.AwaitText("input> {\"command\":\"rm\"}")
 	r.Type("\x7f\r") // }
-	r.Shows("that is not JSON")
+	r.AwaitText("that is not JSON")
 	r.Type("\x1b[D\x7f\x7f\x1b[F\x7fls\"}\r")
-	r.Shows("asks for approval: seven")
+	r.AwaitText("asks for approval: seven")
 	r.Type("d\r\r")
-	code, s := r.End()
+	code, s := r.AwaitExit()
 	asItWas(t, r, before, s)
 	if code != 0 || !strings.HasSuffix(s.Text(), "kept") || !strings.Contains(s.Text(), "Coder asks for approval: four > deny: too much") {
 		t.Errorf("exit %d\n%s", code, s.Text())
@@ -473,11 +473,11 @@ func TestAsksAtTerminal(t *testing.T) {
 func TestAskHandlersAtTerminal(t *testing.T) {
 	r, dir := onTerminal(t, askHandlers, 60, 20, nil, "run", "-q", "--record", "run.tape", "main.conc")
 	before := r.Before
-	r.Shows("Coder asks: Tabs?\n>")
+	r.AwaitText("Coder asks: Tabs?\n>")
 	r.Type("no\r")
-	r.Shows("Coder asks for approval: rm\n[a]llow once")
+	r.AwaitText("Coder asks for approval: rm\n[a]llow once")
 	r.Type("a\r")
-	code, s := r.End()
+	code, s := r.AwaitExit()
 	asItWas(t, r, before, s)
 	if code != 0 || !strings.HasSuffix(s.Text(), "asked") {
 		t.Errorf("exit %d\n%s", code, s.Text())
@@ -515,10 +515,10 @@ func TestAskingTakesTime(t *testing.T) {
 	t.Parallel()
 	r, _ := onTerminal(t, unhandled, 60, 20, nil, "run", "-q", "timed.conc")
 	before := r.Before
-	r.Shows("Slow asks: Quick?\n(", " s left) >")
+	r.AwaitText("Slow asks: Quick?\n(", " s left) >")
 	r.Type("no")
-	r.Until("it disappears", func(s testterm.State) bool { return !strings.Contains(s.Text(), "Quick?\n(") })
-	code, s := r.End()
+	r.AwaitState("it disappears", func(s testterm.State) bool { return !strings.Contains(s.Text(), "Quick?\n(") })
+	code, s := r.AwaitExit()
 	asItWas(t, r, before, s)
 	if code != 0 || !strings.HasSuffix(s.Text(), "on time") {
 		t.Errorf("exit %d\n%s", code, s.Text())
@@ -530,24 +530,24 @@ func TestAskingTakesTime(t *testing.T) {
 func TestAsksInOrder(t *testing.T) {
 	r, dir := onTerminal(t, unhandled, 60, 20, nil, "run", "--emit", "none", "both.conc")
 	before := r.Before
-	r.Shows("(1 more wait) >")
+	r.AwaitText("(1 more wait) >")
 	first, other := "Second asks: First?", "Third asks: Quick?"
 	if strings.Contains(r.State().Text(), first) {
 		r.Type("no")
-		r.Shows("> no")
+		r.AwaitText("> no")
 		goOn(t, dir, "taken")
-		r.Until("the other one", func(s testterm.State) bool {
+		r.AwaitState("the other one", func(s testterm.State) bool {
 			return strings.Contains(s.Text(), other) && !strings.Contains(s.Text(), first+"\n")
 		})
 		r.Type("now\r")
 	} else { // it was quicker to ask
 		r.Type("now\r")
-		r.Shows(first)
+		r.AwaitText(first)
 		goOn(t, dir, "taken")
 	}
-	r.Shows("Second asks for approval: Then this")
+	r.AwaitText("Second asks for approval: Then this")
 	r.Type("y\r")
-	code, s := r.End()
+	code, s := r.AwaitExit()
 	asItWas(t, r, before, s)
 	if code != 0 || !strings.Contains(s.Text(), "2 exchanges · 2 questions, 1 approval") {
 		t.Errorf("exit %d\n%s", code, s.Text())
@@ -566,7 +566,7 @@ func TestAsksNobody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, dir := onTerminal(t, unhandled, 60, 20, c.change, strings.Fields(c.args)...)
-			code, s := r.End()
+			code, s := r.AwaitExit()
 			if code != 0 || strings.Contains(s.Text(), "asks") {
 				t.Errorf("exit %d\n%s", code, s.Text())
 			}
@@ -582,9 +582,9 @@ func TestAsksNobody(t *testing.T) {
 func TestAskingInterrupted(t *testing.T) {
 	r, dir := onTerminal(t, unhandled, 60, 20, nil, "run", "main.conc")
 	before := r.Before
-	r.Shows("? Coder  Tabs", "2) spaces")
+	r.AwaitText("? Coder  Tabs", "2) spaces")
 	r.Type("half an answer\x03")
-	code, s := r.End()
+	code, s := r.AwaitExit()
 	// The host may still have noticed that its answer does not come.
 	if err := os.Remove(filepath.Join(dir, "coder.host.fail")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
@@ -599,10 +599,10 @@ func TestAskingInterrupted(t *testing.T) {
 // line, and the activity of hosts is printed as permanent lines.
 func TestAsksOnDumbTerminal(t *testing.T) {
 	r, _ := onTerminal(t, unhandled, 70, 40, func(c *exec.Cmd) { c.Env = append(c.Env, "TERM=dumb") }, "run", "--emit", "none", "third.conc")
-	r.Shows("Third asks: Quick?\n>")
+	r.AwaitText("Third asks: Quick?\n>")
 	r.Type("now\n")
-	r.Shows("host 'Third' is answered at the terminal: now")
-	code, s := r.End()
+	r.AwaitText("host 'Third' is answered at the terminal: now")
+	code, s := r.AwaitExit()
 	if code != 0 || len(s.Odd) > 0 || strings.Contains(s.Text(), "●") || !strings.Contains(s.Text(), "host 'Third' starts\nhost 'Third' asks: Quick?") {
 		t.Errorf("exit %d, %v\n%s", code, s.Odd, s.Text())
 	}
@@ -631,11 +631,11 @@ fn main() {
 ` + string(recorded)
 	r, _ := onTerminal(t, files, 80, 30, nil, "run", "-q", "main.conc")
 	before := r.Before
-	r.Shows("Coder asks for approval: Bash: touch made.txt\n  execute, risk high\n  {\"command\":\"touch made.txt\",\"description\":\"make a file\"}\n[a]llow once [s]ession a[l]ways [d]eny [e]dit\n>")
+	r.AwaitText("Coder asks for approval: Bash: touch made.txt\n  execute, risk high\n  {\"command\":\"touch made.txt\",\"description\":\"make a file\"}\n[a]llow once [s]ession a[l]ways [d]eny [e]dit\n>")
 	r.Type("a\r")
-	r.Shows("Coder asks: [Indent] Tabs or spaces?\n  1) Tabs: wide\n  2) Spaces: narrow\n>")
+	r.AwaitText("Coder asks: [Indent] Tabs or spaces?\n  1) Tabs: wide\n  2) Spaces: narrow\n>")
 	r.Type("1\r")
-	code, s := r.End()
+	code, s := r.AwaitExit()
 	asItWas(t, r, before, s)
 	if code != 0 || !strings.Contains(s.Text(), "it said: ") {
 		t.Errorf("exit %d\n%s", code, s.Text())
@@ -651,11 +651,11 @@ func TestLiveStdout(t *testing.T) {
 	}
 	defer file.Close()
 	r, dir := onTerminal(t, working, 60, 12, func(c *exec.Cmd) { c.Stdout, c.Stdin = file, strings.NewReader("") }, "run", "--emit", "ndjson", "main.conc")
-	r.Shows("● Coder  ██████░░░░ 62%  Bash: go test ./…  ")
+	r.AwaitText("● Coder  ██████░░░░ 62%  Bash: go test ./…  ")
 	for _, name := range []string{"one", "two", "three"} {
 		goOn(t, dir, name)
 	}
-	code, s := r.End()
+	code, s := r.AwaitExit()
 	out, err := os.ReadFile(file.Name())
 	if err != nil {
 		t.Fatal(err)
@@ -706,7 +706,7 @@ await one
 		t.Helper()
 		r, dir := onTerminal(t, files, 90, 24, nil, append(args, "main.conc")...)
 		goOn(t, dir, "one")
-		_, s := r.End()
+		_, s := r.AwaitExit()
 		var got []string
 		for _, row := range s.Rows {
 			if row = strings.TrimSpace(row); strings.HasPrefix(row, "[") {
@@ -720,7 +720,7 @@ await one
 	check(t, own, "run")
 	check(t, append(moved, own...), "run", "--progress", "none")
 	r, dir := onTerminal(t, files, 90, 24, nil, "run", "main.conc")
-	r.Shows("▸ main  ██░░░░░░░░ 25%  3 of 12 a.md")
+	r.AwaitText("▸ main  ██░░░░░░░░ 25%  3 of 12 a.md")
 	goOn(t, dir, "one")
-	r.End()
+	r.AwaitExit()
 }

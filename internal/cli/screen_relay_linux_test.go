@@ -88,15 +88,15 @@ func (h *relaying) hears(begin string) string {
 func TestAsksTwoPlaces(t *testing.T) {
 	r, h := onRelay(t, askedTwice)
 	h.hears(`{"ask":"q1",`)
-	r.Shows("Which branch?\nfirst>")
+	r.AwaitText("Which branch?\nfirst>")
 	r.Type("half an ans") // who is there has begun to type
-	r.Shows("half an ans")
+	r.AwaitText("half an ans")
 	if _, err := fmt.Fprintf(h.conn, `{"answer":"q1","value":"main","by":"ada"}`+"\n"); err != nil {
 		t.Fatal(err)
 	}
-	r.Shows("[got] main")
+	r.AwaitText("[got] main")
 	h.hears(`{"ask":"q2",`)
-	s := r.Shows("Which tag?\nsecond>")
+	s := r.AwaitText("Which tag?\nsecond>")
 	if strings.Contains(s.Text(), "half an ans") {
 		t.Errorf("the prompt that was answered elsewhere is left:\n%s", s.Text())
 	}
@@ -104,7 +104,7 @@ func TestAsksTwoPlaces(t *testing.T) {
 	h.hears(`{"withdraw":"q2"}`)
 	h.hears(`{"event":"run.exited","data":{"exit_code":0,`)
 	h.conn.Close()
-	code, s := r.End()
+	code, s := r.AwaitExit()
 	if code != 0 || !strings.Contains(s.Text(), "[got] v2") {
 		t.Errorf("exit %d\n%s", code, s.Text())
 	}

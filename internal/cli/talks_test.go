@@ -21,8 +21,8 @@ import (
 // TestTalks plays generated conversations of a program and a host: compiled, in
 // the VM, with real processes.
 func TestTalks(t *testing.T) {
-	talk := func(seed uint64) *conversation.Talk {
-		return conversation.Make(seed, conversation.Options{Level: conversation.Listen})
+	talk := func(seed uint64) *conversation.Conversation {
+		return conversation.Generate(seed, conversation.Options{Level: conversation.Listen})
 	}
 	show := func(seed uint64) string { return talk(seed).Source() + "\n" + talk(seed).String() }
 	randtest.Run(t, "internal/cli", 40, show, func(t *testing.T, seed uint64) { listened(t, talk(seed), engine.Records{}) })
@@ -31,8 +31,8 @@ func TestTalks(t *testing.T) {
 // TestTalksFromSnapshots plays them with programs that continue from a snapshot of themselves at
 // every boundary.
 func TestTalksFromSnapshots(t *testing.T) {
-	talk := func(seed uint64) *conversation.Talk {
-		return conversation.Make(seed, conversation.Options{Level: conversation.Listen})
+	talk := func(seed uint64) *conversation.Conversation {
+		return conversation.Generate(seed, conversation.Options{Level: conversation.Listen})
 	}
 	show := func(seed uint64) string { return talk(seed).Source() + "\n" + talk(seed).String() }
 	randtest.Run(t, "internal/cli", 24, show, func(t *testing.T, seed uint64) {
@@ -50,7 +50,7 @@ func TestTalksFromSnapshots(t *testing.T) {
 }
 
 // listened runs the program of a conversation and compares what comes of it.
-func listened(t *testing.T, talk *conversation.Talk, records engine.Records) {
+func listened(t *testing.T, talk *conversation.Conversation, records engine.Records) {
 	dir := programs(t, map[string]string{
 		"main.conc": talk.Source(), "w.host": talk.Script(), "Concerto.toml": talk.Manifest("testhost", "w.host"),
 	})

@@ -25,8 +25,8 @@ import (
 // TestTalksReplayed records generated conversations of a program and a host, with what the host
 // takes back and what comes too late, and replays each without the host.
 func TestTalksReplayed(t *testing.T) {
-	talk := func(seed uint64) *conversation.Talk {
-		return conversation.Make(seed, conversation.Options{Level: conversation.Listen})
+	talk := func(seed uint64) *conversation.Conversation {
+		return conversation.Generate(seed, conversation.Options{Level: conversation.Listen})
 	}
 	show := func(seed uint64) string { return talk(seed).Source() + "\n" + talk(seed).String() }
 	randtest.Run(t, "internal/cli", 40, show, func(t *testing.T, seed uint64) {
@@ -66,8 +66,8 @@ func TestTalksReplayed(t *testing.T) {
 // of tasks beside each other and of timers. Each replay ends, with the recorded result or because
 // the program has left the tape.
 func TestReplaysOfChangedTapesEnd(t *testing.T) {
-	talk := func(seed uint64) *conversation.Talk {
-		return conversation.Make(seed, conversation.Options{Level: conversation.Listen})
+	talk := func(seed uint64) *conversation.Conversation {
+		return conversation.Generate(seed, conversation.Options{Level: conversation.Listen})
 	}
 	show := func(seed uint64) string { return talk(seed).Source() + "\n" + talk(seed).String() }
 	diverged := &counts{n: map[string]int{}}

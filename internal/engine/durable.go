@@ -202,7 +202,7 @@ func (d *durableRun) reopen(s *durable.Stored, config *durable.Config, options j
 		config.Remark(fmt.Sprintf("removed %d incomplete bytes at the end of the journal, which the interrupted run had not finished writing", n))
 	}
 	last := config.History.Owner()
-	config.Alone = last.Dead()
+	config.Alone = last.HasExited()
 	d.owner, d.ran = last.N+1, config.History.Ran()
 	d.writer.Append(&journal.Record{K: journal.KResume, Owner: options.Owner.Numbered(d.owner)})
 	if err := d.writer.Flush(journal.Synced); err != nil {
@@ -285,7 +285,7 @@ func (d *durableRun) watchStop(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if journal.At(d.dir).IsToStop() {
+		if journal.At(d.dir).IsStopRequested() {
 			d.cancel(ErrStopped)
 		}
 	}

@@ -53,7 +53,7 @@ func (f *following) with(world *runtime.Runtime, o *Options, name string) {
 	}
 	if hear := o.Records.OnActivity; hear != nil {
 		began := time.Now()
-		f.activity = activity.New(activity.Options{Hear: hear, Clean: world.Secrets().Text, Since: func() time.Duration { return time.Since(began) }})
+		f.activity = activity.New(activity.Options{OnEvent: hear, Clean: world.Secrets().Text, Since: func() time.Duration { return time.Since(began) }})
 	}
 	if !f.models {
 		return

@@ -86,7 +86,7 @@ func played(w *strings.Builder, m *hostmsg.Message) {
 	test("unhandled", "W", result, others, replied("W", none)+told)
 	test("unhandled_with_defaults", "D", result, others, replied("D", byDefault)+told)
 	test("too_slow", "D", result, slow, replied("D", late))
-	for _, back := range hostmsg.Types(func(b *hostmsg.Message) bool { return m.Waits() && b.Role == hostmsg.TakesBack }) {
+	for _, back := range hostmsg.Types(func(b *hostmsg.Message) bool { return m.Waits() && b.Role == hostmsg.Withdraws }) {
 		test("taken_back_by_"+back, "W", fmt.Sprintf(", { wait_ms: 10 }, { type: %q, id: \"m1\" }", back)+result, slow, replied("W", ""))
 	}
 	if m.Channel == "" {

@@ -75,7 +75,7 @@ func (r keptRun) Decided(d *vm.Decision) error { return keptLedger(r.Run.Decided
 
 // Live ends the replay of the run's past.
 func (r keptRun) Live() (cut int, err error) {
-	cut, err = r.Run.Live()
+	cut, err = r.Run.EndReplay()
 	return cut, keptLedger(err)
 }
 
@@ -89,9 +89,9 @@ func keptLedger(err error) error {
 	case err == nil, errors.As(err, &unwritable), errors.As(err, &held):
 		return err
 	case errors.As(err, &broken):
-		return &journal.Damaged{Where: fmt.Sprintf("%s:%d", filepath.Base(broken.File), broken.Line), Why: fmt.Sprintf("seq %d: %s", broken.Seq, broken.Why)}
+		return &journal.DamagedError{Where: fmt.Sprintf("%s:%d", filepath.Base(broken.File), broken.Line), Why: fmt.Sprintf("seq %d: %s", broken.Seq, broken.Why)}
 	case errors.As(err, &conflict):
-		return &journal.Damaged{Where: filepath.Base(conflict.File), Why: fmt.Sprintf("seq %d: effect %d decided %s, but the record contains %s", conflict.Seq, conflict.Effect, conflict.Is, conflict.Was)}
+		return &journal.DamagedError{Where: filepath.Base(conflict.File), Why: fmt.Sprintf("seq %d: effect %d decided %s, but the record contains %s", conflict.Seq, conflict.Effect, conflict.Is, conflict.Was)}
 	}
 	return &durable.Unwritable{Err: err}
 }

@@ -282,7 +282,7 @@ func TestCompilingIsLinear(t *testing.T) {
 			}
 			complexity.Linear(t, 1500, func(n int) time.Duration {
 				text := program(n)
-				return complexity.Of(func() { compileText(t, text) })
+				return complexity.CPUTime(func() { compileText(t, text) })
 			})
 		})
 	}

@@ -187,7 +187,7 @@ func clientError(err error) error {
 
 // rendered returns a call's value for the client.
 func rendered(v value.Slot, o vm.Offer) mcp.Result {
-	flat := value.Flat(v)
+	flat := value.Flatten(v)
 	if flat.Kind() == value.KindString && !o.Wrapped {
 		return mcp.Result{Text: value.Text(flat)}
 	}

@@ -61,7 +61,7 @@ func (a *applicationOffers) follow(ctx context.Context) <-chan []mcp.Offer {
 
 // now returns the current offers.
 func (a *applicationOffers) now(ctx context.Context) ([]mcp.Offer, error) {
-	found, err := a.world.Served().Perform(ctx, &effect.AppList{Taken: a.taken})
+	found, err := a.world.Served().Perform(ctx, &effect.AppList{Reserved: a.taken})
 	if err != nil {
 		return nil, err
 	}

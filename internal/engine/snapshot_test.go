@@ -54,8 +54,8 @@ func snapshots(t *testing.T, text string, seed uint64, least int) {
 	if got := again.run(t, p); got != want {
 		t.Fatalf("%s\ngives\n%s\nand with snapshots\n%s", text, want, got)
 	}
-	if len(all.Refused) > 0 || all.Taken < least {
-		t.Errorf("%d snapshots, refused: %v", all.Taken, all.Refused)
+	if len(all.Refused) > 0 || all.Renewed < least {
+		t.Errorf("%d snapshots, refused: %v", all.Renewed, all.Refused)
 	}
 }
 

@@ -73,7 +73,7 @@ func (s *StoredRun) options(o *Options) error {
 	}
 	seed, err := strconv.ParseInt(start.Seed, 10, 64)
 	if err != nil {
-		return &journal.Damaged{Where: "journal-000001.ndjson:1", Why: "its seed is not an Int"}
+		return &journal.DamagedError{Where: "journal-000001.ndjson:1", Why: "its seed is not an Int"}
 	}
 	o.own.seed, o.own.durable = &seed, s
 	return nil

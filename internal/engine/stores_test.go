@@ -156,7 +156,7 @@ fn main() {
 	world := &emits{}
 	waits := 0
 	world.rest = func(ctx context.Context, r effect.Request) (effect.Result, error) {
-		if effect.IsAtOnce(ctx) {
+		if effect.IsNoWait(ctx) {
 			waits++
 			return nil, effect.ErrWaits
 		}

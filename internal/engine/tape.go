@@ -112,7 +112,7 @@ func newSeed() *int64 {
 // and their number. The error is that of the run, or a *DivergedError.
 func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []string, n int, err error) {
 	secrets := tape.NewSecrets(o.Environ)
-	given, err := t.tape.Restored(secrets.Value)
+	given, err := t.tape.Restore(secrets.Value)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -144,7 +144,7 @@ func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []stri
 	}
 	world := runtime.New(config)
 	record := world.Recorded()
-	secrets.Tell(world.Secrets(), record)
+	secrets.AddTo(world.Secrets(), record)
 	given.Clean(record.JSON)
 	player := tape.Play(given)
 	player.Clean = record.JSON

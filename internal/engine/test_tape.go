@@ -27,7 +27,7 @@ func (o *TestOptions) reaches() bool { return o.Live || o.Record != recordNothin
 
 // testTape is a test's tape: `tapes/<file>/<function>.tape` next to its file.
 type testTape struct {
-	*tape.Beside
+	*tape.TestTape
 	path    string // of the file
 	name    string // relative to the project's root
 	program string
@@ -64,7 +64,7 @@ func (r *testRun) tape(t Test) (*testTape, error) {
 	}
 	now, err := tape.Read(bytes.NewReader(h.text))
 	if err == nil {
-		now, err = now.Restored(h.secrets.Value)
+		now, err = now.Restore(h.secrets.Value)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s:%w", h.name, err)
@@ -102,21 +102,21 @@ func (h *testTape) begin(outside *world.Runtime) {
 		return
 	}
 	record := outside.Recorded()
-	h.secrets.Tell(outside.Secrets(), record)
+	h.secrets.AddTo(outside.Secrets(), record)
 	if h.now != nil {
 		h.now.Clean(record.JSON)
 	}
 	header := tape.Header{Run: outside.ID(), Program: filepath.ToSlash(h.program)}
 	if h.record == recordNothing {
-		h.Beside = tape.NewBeside(h.now, nil, header, record.JSON)
+		h.TestTape = tape.NewTestTape(h.now, nil, header, record.JSON)
 	} else {
-		h.Beside = tape.NewBeside(h.now, &h.lines, header, record.JSON)
+		h.TestTape = tape.NewTestTape(h.now, &h.lines, header, record.JSON)
 	}
 }
 
 // Why returns how the tape differs from the test's request.
 func (h *testTape) Why() string {
-	why := h.Beside.Why()
+	why := h.TestTape.Why()
 	switch {
 	case why == "":
 		return "and its tape does not exist: " + h.name + ": `concerto test --record` records it"
@@ -128,7 +128,7 @@ func (h *testTape) Why() string {
 
 // end writes what was recorded in a test that has passed. A failed test is recorded again.
 func (h *testTape) end(result *TestResult) error {
-	if h.Beside == nil {
+	if h.TestTape == nil {
 		return nil
 	}
 	if h.now != nil {
@@ -137,7 +137,7 @@ func (h *testTape) end(result *TestResult) error {
 	if result.Failure != nil {
 		return nil
 	}
-	n, err := h.Recorded()
+	n, err := h.EndRecording()
 	switch {
 	case err != nil:
 		return err

@@ -128,5 +128,5 @@ func toAnswer(q *request, m protocol.HostdMessage) (*effect.Answer, error) {
 	case !json.Valid(m.Value):
 		return nil, effect.Errorf("EmitError", "the relay's answer on channel '%s' is not JSON", q.channel).With("channel", q.channel).With("reason", "refused")
 	}
-	return &effect.Answer{Value: m.Value, Again: true, By: effect.ByRelay, Name: m.By}, nil
+	return &effect.Answer{Value: m.Value, Repeatable: true, By: effect.ByRelay, Name: m.By}, nil
 }

@@ -134,7 +134,7 @@ func (t *hostRun) handle(ctx context.Context, m *effect.HostMessage) {
 	row := hostmsg.Of(m.Type)
 	switch {
 	case m.Decided:
-	case row.Role == hostmsg.TakesBack:
+	case row.Role == hostmsg.Withdraws:
 		t.withdraw(m.ID)
 	case m.Type == "tool_call":
 		t.reply(m, &effect.ExchangeReply{Error: "this run has no tools to call"})

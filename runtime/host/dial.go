@@ -46,14 +46,14 @@ func (x *Dialer) Dial(ctx context.Context, stderr func(line string)) (Conn, erro
 	defer close(started)
 	conn, err := run.connectVia(h.opts.Transports, Surroundings{Env: env, Run: h.opts.Run, Stderr: func(line string) {
 		<-started
-		p.trace(hosttrace.Aside, line)
+		p.trace(hosttrace.Stderr, line)
 		stderr(line)
 	}})
 	if err != nil {
 		return nil, err
 	}
 	p.conn = conn
-	p.trace(hosttrace.Fate, hosttrace.Start)
+	p.trace(hosttrace.Lifecycle, hosttrace.Start)
 	if err := p.checkVersion(ctx); err != nil {
 		conn.CloseWrite()
 		conn.End(killDelay, h.kill)

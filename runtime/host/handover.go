@@ -81,7 +81,7 @@ func (v *handover) matchMessage(m *effect.HostMessage) (known bool, reply *effec
 			return true, a.waitingReply, nil
 		}
 		return false, nil, v.withdrawPending(func(a *pendingRequest) bool { return a.ID == m.ID && !a.repeated })
-	case row.Role == hostmsg.TakesBack:
+	case row.Role == hostmsg.Withdraws:
 		for _, a := range v.pending {
 			if a.repeated && !a.done && a.newID == m.ID {
 				a.done = true

@@ -80,7 +80,7 @@ func (p *silenceTimer) countRequest(m *effect.HostMessage) {
 	case row.Waits():
 		p.open[requestKey{m.Type, m.ID}]++
 		p.openCount++
-	case row.Role == hostmsg.TakesBack:
+	case row.Role == hostmsg.Withdraws:
 		for r, n := range p.open {
 			if r.id == m.ID && m.ID != "" {
 				delete(p.open, r)

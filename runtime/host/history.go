@@ -70,7 +70,7 @@ func (c *History) RecordMessages(m *effect.ExchangeMessages) {
 		case x.Decided:
 		case row.Waits():
 			c.pending = append(c.pending, newHostRequest(x))
-		case row.Role == hostmsg.TakesBack:
+		case row.Role == hostmsg.Withdraws:
 			c.pending = slices.DeleteFunc(c.pending, func(w hostRequest) bool { return w.ID == x.ID })
 		}
 	}

@@ -132,7 +132,7 @@ func (h *Hosts) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 	case *effect.ExchangeClose:
 		return nil, h.closeExchange(r)
 	}
-	return nil, &effect.Unperformed{Who: "hosts", Kind: r.Kind()}
+	return nil, &effect.UnperformedError{Who: "hosts", Kind: r.Kind()}
 }
 
 // logf logs a message about a host.

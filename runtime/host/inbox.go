@@ -98,7 +98,7 @@ func (in *inbox) mergeBatch(b batch) {
 func (b *batch) removeWithdrawn(from int) {
 	for i := from; i < len(b.msgs); i++ {
 		m := &b.msgs[i]
-		if m.ID == "" || hostmsg.Of(m.Type).Role != hostmsg.TakesBack {
+		if m.ID == "" || hostmsg.Of(m.Type).Role != hostmsg.Withdraws {
 			continue
 		}
 		at := slices.IndexFunc(b.msgs[:i], func(r effect.HostMessage) bool {

@@ -136,7 +136,7 @@ func (b *batch) commitMessage() {
 	switch row := hostmsg.Of(m.Type); {
 	case row.Waits():
 		b.requests++
-	case row.Role == hostmsg.TakesBack:
+	case row.Role == hostmsg.Withdraws:
 		b.hasWithdrawal = true
 	case row.Terminal():
 		b.hasTerminal = true

@@ -143,7 +143,7 @@ func (r *reader) applyRules(x *incomingLine) error {
 	}
 	verdict := r.earlierDecision(m)
 	if verdict == hostpolicy.Ask {
-		verdict = r.process.rules.Decide(hostpolicy.Of(line))
+		verdict = r.process.rules.Decide(hostpolicy.ParseRequest(line))
 	}
 	if verdict == hostpolicy.Ask {
 		return nil
@@ -186,7 +186,7 @@ func textReply(m *effect.HostMessage, text string) *effect.ExchangeReply {
 // decideOutside answers an approval that a vendor's agent requests when no exchange could decide
 // it. It denies an action that the rules do not allow, so that the agent does not wait.
 func (r *reader) decideOutside(m *effect.HostMessage, line []byte, nobody string) error {
-	switch r.process.rules.Decide(hostpolicy.Of(line)) {
+	switch r.process.rules.Decide(hostpolicy.ParseRequest(line)) {
 	case hostpolicy.Allow:
 		nobody = r.allowAnswer()
 	case hostpolicy.Deny:

@@ -286,7 +286,7 @@ func (h *Hosts) startProcess(c *Config, w acquireSpec) (*process, error) {
 	h.warnUnguarded()
 	p.setConn(conn)
 	if h.opts.Trace != nil {
-		p.trace(hosttrace.Fate, hosttrace.Start)
+		p.trace(hosttrace.Lifecycle, hosttrace.Start)
 	}
 	return p, nil
 }
@@ -298,7 +298,7 @@ func (p *process) stderrSink(attached <-chan struct{}) func(line string) {
 		p.stderrLines.LogLine(line)
 		if p.hosts.opts.Trace != nil {
 			<-attached
-			p.trace(hosttrace.Aside, line)
+			p.trace(hosttrace.Stderr, line)
 		}
 	}
 }

@@ -246,7 +246,7 @@ func (r *reader) trackSession(m *effect.HostMessage, last bool) {
 		r.process.noteSession(s)
 	}
 	if last && now != "" {
-		m.Name(now)
+		m.SetSession(now)
 	}
 	if last && r.process.workDir != nil && m.Type == hostmsg.Result {
 		r.process.addWorkDir(m)

@@ -34,9 +34,9 @@ func appendReply(dst []byte, r *effect.ExchangeReply) []byte {
 const responsePrefix = `{"type":"` + hostmsg.Response + `"`
 
 // replyToHost puts a response into the process's queue. If the queue is full, it waits until the
-// host reads, until the exchange's timeout at most, and then returns that error. With effect.AtOnce
-// it returns ErrWaits instead of waiting. A response that the process can no longer receive is
-// dropped; the next request for messages returns the reason.
+// host reads, until the exchange's timeout at most, and then returns that error. With
+// effect.WithNoWait it returns ErrWaits instead of waiting. A response that the process can no
+// longer receive is dropped; the next request for messages returns the reason.
 func (h *Hosts) replyToHost(ctx context.Context, r *effect.ExchangeReply) error {
 	ex, err := h.lookupExchange(r.ID)
 	if err != nil {
@@ -61,7 +61,7 @@ func (h *Hosts) replyToHost(ctx context.Context, r *effect.ExchangeReply) error 
 			ex.history.RecordReply(r)
 			return nil
 		}
-		if effect.IsAtOnce(ctx) {
+		if effect.IsNoWait(ctx) {
 			return effect.ErrWaits
 		}
 		select {

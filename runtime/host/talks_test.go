@@ -36,7 +36,7 @@ type program struct {
 }
 
 // newProgram returns the hosts of a conversation.
-func newProgram(t *conversation.Talk, c Config, transport Transport) *program {
+func newProgram(t *conversation.Conversation, c Config, transport Transport) *program {
 	c.Name, c.Connector, c.OutputFormat, c.Timeout = conversation.Host, "w", "json", 30
 	if t.Params {
 		c.Params = []byte(`{"a":1}`)
@@ -58,7 +58,7 @@ func newProgram(t *conversation.Talk, c Config, transport Transport) *program {
 }
 
 // play returns what the program receives.
-func (p *program) play(t *conversation.Talk) [][]string {
+func (p *program) play(t *conversation.Conversation) [][]string {
 	var seen [][]string
 	for i := range t.Exchanges {
 		seen = append(seen, p.exchange(&t.Exchanges[i]))
@@ -128,7 +128,7 @@ func failureText(err error) string {
 
 // differences compares the results of a conversation with the expected ones; allRemarks means that
 // log lines about output outside an exchange are deterministic.
-func differences(t *conversation.Talk, seen, heard [][]string, remarks []string, allRemarks bool) string {
+func differences(t *conversation.Conversation, seen, heard [][]string, remarks []string, allRemarks bool) string {
 	want := t.Expect()
 	if len(want.Problems) > 0 {
 		return "the conversation is none: " + strings.Join(want.Problems, "; ")
@@ -144,7 +144,7 @@ func differences(t *conversation.Talk, seen, heard [][]string, remarks []string,
 }
 
 // inMemory plays a conversation in a bubble, over pipes in memory; wrap may change the transport.
-func inMemory(t *testing.T, talk *conversation.Talk, wrap func(Transport) Transport) (diff string) {
+func inMemory(t *testing.T, talk *conversation.Conversation, wrap func(Transport) Transport) (diff string) {
 	synctest.Test(t, func(t *testing.T) {
 		signals := map[string]chan struct{}{}
 		var mu sync.Mutex
@@ -214,8 +214,8 @@ func playProcess(h *memHost, steps []conversation.Step, signal func(string) chan
 // talkSeeds is the number of conversations played in memory.
 const talkSeeds = 400
 
-func patient(seed uint64) *conversation.Talk {
-	return conversation.Make(seed, conversation.Options{Patient: true})
+func patient(seed uint64) *conversation.Conversation {
+	return conversation.Generate(seed, conversation.Options{Patient: true})
 }
 
 // TestTalks plays generated conversations in memory.
@@ -318,8 +318,8 @@ func TestTalksShowMistakes(t *testing.T) {
 
 // TestTalksOfProcesses plays generated conversations with processes.
 func TestTalksOfProcesses(t *testing.T) {
-	talk := func(seed uint64) *conversation.Talk {
-		return conversation.Make(seed, conversation.Options{Patient: seed%2 == 0})
+	talk := func(seed uint64) *conversation.Conversation {
+		return conversation.Generate(seed, conversation.Options{Patient: seed%2 == 0})
 	}
 	randtest.Run(t, "runtime/host", 40, func(seed uint64) string { return talk(seed).String() }, func(t *testing.T, seed uint64) {
 		if diff := withProcesses(t, talk(seed)); diff != "" {
@@ -329,7 +329,7 @@ func TestTalksOfProcesses(t *testing.T) {
 }
 
 // withProcesses plays a conversation with processes that run package testhost.
-func withProcesses(t *testing.T, talk *conversation.Talk) string {
+func withProcesses(t *testing.T, talk *conversation.Conversation) string {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	if err := os.WriteFile(file("w.host"), []byte(talk.Script()), 0o666); err != nil {

@@ -47,8 +47,8 @@ func (p *process) traceUnreadable(err error) {
 func (p *process) traceExit() {
 	const killed = 128 + 9
 	if code := p.conn.Exit().Code; code == killed {
-		p.trace(hosttrace.Fate, hosttrace.Killed)
+		p.trace(hosttrace.Lifecycle, hosttrace.Killed)
 	} else {
-		p.trace(hosttrace.Fate, hosttrace.Exit+strconv.Itoa(code))
+		p.trace(hosttrace.Lifecycle, hosttrace.Exit+strconv.Itoa(code))
 	}
 }

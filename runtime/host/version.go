@@ -45,7 +45,7 @@ func (h *Hosts) startVersionCheck(run *Config, env []string) *versionCheck {
 		defer h.running.Done()
 		defer close(check.done)
 		check.output = h.runVersionCommand(run.Command, c, env)
-		h.traceLine(c, hosttrace.Line{Dir: hosttrace.Fate, Text: hosttrace.VersionIs + check.output})
+		h.traceLine(c, hosttrace.Line{Dir: hosttrace.Lifecycle, Text: hosttrace.VersionIs + check.output})
 	}()
 	return check
 }

@@ -20,7 +20,7 @@ func (h *redactor) addSecrets(all []Secret) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.values == nil {
-		h.values, h.marks = map[string]string{}, h.known.Kept()
+		h.values, h.marks = map[string]string{}, h.known.ForJournal()
 	}
 	for _, s := range all {
 		value := strings.TrimSpace(s.Value) // as secret.Set does

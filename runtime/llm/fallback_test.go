@@ -79,7 +79,7 @@ func TestFallbackAfterTimeout(t *testing.T) {
 	if got, err := ask(c, effect.AgentCall{}); err != nil || got.Provider != "second" {
 		t.Error(got, err)
 	}
-	<-s1.Gone
+	<-s1.Disconnected
 	_, err := ask(c, effect.AgentCall{Timeout: 0.05})
 	if e := agentError(t, err); !strings.HasPrefix(e.Message, "agent 'A' timed out after 0.050 seconds (connection 'main', model m)") {
 		t.Error(e.Message)

@@ -236,7 +236,7 @@ func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 		c.streams.end(r.ID)
 		return nil, nil
 	}
-	return nil, &effect.Unperformed{Who: "the models' client", Kind: r.Kind()}
+	return nil, &effect.UnperformedError{Who: "the models' client", Kind: r.Kind()}
 }
 
 // Start begins a call of a scripted connection. The reply is chosen before Start returns, so that

@@ -206,7 +206,7 @@ func TestTimeout(t *testing.T) {
 	if e.Status != effect.Unknown || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("status %d, cause %v", e.Status, e.Cause)
 	}
-	<-s.Gone // the request was dropped
+	<-s.Disconnected // the request was dropped
 	if got, err := ask(c, effect.AgentCall{}); err != nil || got.Text != "quick" {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -234,5 +234,5 @@ func TestCancellation(t *testing.T) {
 	if _, err := askIn(ctx, c, effect.AgentCall{}); err != stop {
 		t.Errorf("got %v, want the context's cause", err)
 	}
-	<-s.Gone
+	<-s.Disconnected
 }

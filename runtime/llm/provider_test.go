@@ -49,7 +49,7 @@ func eachRemote(t *testing.T, f func(t *testing.T, provider string)) {
 // published fails the test if a request did not have the API's form.
 func published(t *testing.T, s *testllm.Server) {
 	t.Helper()
-	for _, m := range s.Misfits() {
+	for _, m := range s.InvalidRequests() {
 		t.Error(m)
 	}
 }
@@ -371,6 +371,6 @@ func TestCancelledRequests(t *testing.T) {
 		if _, err := askIn(ctx, c, effect.AgentCall{}); err != stop {
 			t.Error(err)
 		}
-		<-s.Gone
+		<-s.Disconnected
 	})
 }

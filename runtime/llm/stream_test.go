@@ -46,7 +46,7 @@ func TestStreamClosed(t *testing.T) {
 			t.Fatal(p, err)
 		}
 		end()
-		<-s.Gone
+		<-s.Disconnected
 		end() // it is closed already
 		if _, err := next(t.Context()); err == nil || err.Error() != "llm: there is no stream 1" {
 			t.Error(err)
@@ -67,7 +67,7 @@ func TestStreamWaitEnds(t *testing.T) {
 		t.Error(err)
 	}
 	end()
-	<-s.Gone
+	<-s.Disconnected
 }
 
 // Closing the client closes open streams.
@@ -77,7 +77,7 @@ func TestCloseEndsStreams(t *testing.T) {
 	open(t, c)
 	<-s.Arrived
 	c.Close()
-	<-s.Gone
+	<-s.Disconnected
 }
 
 // TestCutStream checks that a stream that breaks off returns its text, then the error, without a
@@ -171,7 +171,7 @@ func TestEndlessStream(t *testing.T) {
 		if len(text) < 16<<20 || len(text) > maxAnswer || !strings.HasSuffix(e.Message, "the response is longer than 33554432 bytes (request less, or set max_tokens)") {
 			t.Errorf("%d bytes, %s", len(text), e.Message)
 		}
-		<-s.Gone
+		<-s.Disconnected
 	}
 }
 
@@ -198,7 +198,7 @@ func TestSlowReader(t *testing.T) {
 	}
 	str.mu.Unlock()
 	end()
-	<-s.Gone
+	<-s.Disconnected
 }
 
 // TestSilentStream checks that silence in a stream, and a response that arrives byte by byte, end
@@ -214,7 +214,7 @@ func TestSilentStream(t *testing.T) {
 			!strings.HasSuffix(e.Message, " bytes of the response had arrived: raise the timeout, or request less") || e.Fields["reason"] != "timeout" {
 			t.Error(e.Message)
 		}
-		<-s.Gone
+		<-s.Disconnected
 	})
 }
 
@@ -229,7 +229,7 @@ func TestFirstTokenTimeout(t *testing.T) {
 	c, _ := client(t, conn, alone, Connection{Name: "other", Provider: "scripted"})
 	got, err := ask(c, effect.AgentCall{})
 	wantReply(t, got, err, &effect.AgentReply{Text: "scripted reply to: hello", TokensIn: 2, TokensOut: 6, Model: "scripted", Provider: "other", StopReason: "end"})
-	<-s.Gone
+	<-s.Disconnected
 	_, err = ask(c, effect.AgentCall{Connection: "alone"})
 	e := agentError(t, err)
 	if want := "agent 'A' (connection 'alone', model m): the reply did not start within 0.05 seconds (raise first_token_timeout, or give the connection a fallback)"; e.Message != want {

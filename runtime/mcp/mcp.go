@@ -137,7 +137,7 @@ func (s *Servers) Perform(ctx context.Context, r effect.Request) (effect.Result,
 		}
 		return nil, nil
 	}
-	return nil, &effect.Unperformed{Who: "the MCP client", Kind: r.Kind()}
+	return nil, &effect.UnperformedError{Who: "the MCP client", Kind: r.Kind()}
 }
 
 func (s *Servers) open(from context.Context, r *effect.MCPOpen) (effect.Result, error) {

@@ -43,7 +43,7 @@ func (w *World) performFile(ctx context.Context, r effect.Request, next effect.P
 		if f.missing {
 			return nil, gone("attach", r.Path), true
 		}
-		file, _ := effect.Attach(r.Path, []byte(f.text)) // a String is text
+		file, _ := effect.NewAttachedFile(r.Path, []byte(f.text)) // a String is text
 		return file, nil, true
 	case *effect.WriteFile:
 		f := w.mockedFile(r.Path)

@@ -217,7 +217,7 @@ func (x *exchange) next() (effect.Result, error) {
 			x.talk = now
 		}
 		if x.done && x.talk != "" {
-			m.Name(x.talk)
+			m.SetSession(x.talk)
 		}
 		return &effect.ExchangeMessages{Messages: []effect.HostMessage{m}}, nil
 	}

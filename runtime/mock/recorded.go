@@ -20,7 +20,7 @@ func (w *World) awaitHostMessages(ctx context.Context, r *effect.ExchangeNext, n
 			switch row := hostmsg.Of(heard.Messages[i].Type); {
 			case row.Waits():
 				w.countRequests(r.ID, 1)
-			case row.Role == hostmsg.TakesBack:
+			case row.Role == hostmsg.Withdraws:
 				w.countRequests(r.ID, -1)
 			}
 		}

@@ -126,7 +126,7 @@ func (c *Call) deny(by audit.Actor, took time.Duration, reason string, stop bool
 // Answer applies the answer to the Question, a JSON value. by is who answered, took how long it
 // took.
 func (c *Call) Answer(answer json.RawMessage, by audit.Actor, took time.Duration) {
-	a := decision.OfTool(answer)
+	a := decision.ParseTool(answer)
 	if a.Allow {
 		a.Decision = a.Covers(c.show().text)
 	}

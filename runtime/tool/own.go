@@ -79,7 +79,7 @@ func (p *Performer) recordCall(ctx context.Context, q *effect.AppAsk) (*effect.A
 			return nil, err
 		}
 	}
-	if effect.IsAgain(ctx) && b.isRecorded(audit.KindCall) {
+	if effect.IsRetry(ctx) && b.isRecorded(audit.KindCall) {
 		// recorded before
 	} else if err := b.record(b.Began); err != nil {
 		return &effect.AuditCalled{Error: fmt.Sprintf("%s was not called: %v", b.name(), err)}, nil
@@ -129,7 +129,7 @@ func (p *Performer) recordDone(ctx context.Context, q *effect.AuditDone) error {
 	if b == nil {
 		return fmt.Errorf("tool: no call %d was recorded", q.ID)
 	}
-	if effect.IsAgain(ctx) && b.isRecorded(audit.KindDone) {
+	if effect.IsRetry(ctx) && b.isRecorded(audit.KindDone) {
 		return nil
 	}
 	b.done(Outcome(q.Outcome), q.Error, int(q.OutputBytes))

@@ -110,7 +110,7 @@ func (p *Performer) Perform(ctx context.Context, r effect.Request) (effect.Resul
 	case *effect.AuditDone:
 		return nil, p.recordDone(ctx, q)
 	}
-	return nil, &effect.Unperformed{Who: "tools", Kind: r.Kind()}
+	return nil, &effect.UnperformedError{Who: "tools", Kind: r.Kind()}
 }
 
 // offered returns what the session offers for a request.
@@ -125,7 +125,7 @@ func (s *Session) offered(q *effect.AppList) *effect.AppOffer {
 	s.warn(now)
 	for _, b := range s.offer(now, only) {
 		d := b.Definition()
-		if slices.Contains(q.Taken, b.Name()) {
+		if slices.Contains(q.Reserved, b.Name()) {
 			if s.warnOnce(b.e) {
 				s.log("warn", fmt.Sprintf("tool '%s' of %s is hidden by the program's own tool with the same name", b.Exact(), b.Owner()))
 			}
@@ -206,8 +206,8 @@ func (p *Performer) applyAnswer(q *effect.AppDecide) (*effect.AppVerdict, error)
 	switch took := time.Since(c.at); {
 	case q.Late:
 		c.TimedOut(took)
-	case q.Nobody != "":
-		c.Nobody(errors.New(q.Nobody))
+	case q.Unanswered != "":
+		c.Nobody(errors.New(q.Unanswered))
 	default:
 		answer, by := Answered(&effect.Answer{Value: q.Answer, Typed: q.Typed, By: q.By, Name: q.Name})
 		c.Answer(answer, by, took)
@@ -237,7 +237,7 @@ func Answered(a *effect.Answer) (answer json.RawMessage, by audit.Actor) {
 	if answer = a.Value; a.Typed {
 		answer = decision.Written(answer)
 	}
-	who := effect.ActorBy(a.By, a.Name)
+	who := effect.ActorOf(a.By, a.Name)
 	return answer, audit.Actor{Type: who.Type, Name: who.Name}
 }
 

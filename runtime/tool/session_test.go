@@ -143,7 +143,7 @@ func TestChosenVersions(t *testing.T) {
 		var got []string
 		for range 2 {
 			got = nil
-			for _, o := range s.offered(&effect.AppList{Only: &words, Taken: []string{"z"}}).Tools {
+			for _, o := range s.offered(&effect.AppList{Only: &words, Reserved: []string{"z"}}).Tools {
 				got = append(got, fmt.Sprintf("%s=%s@%d", o.Name, o.Tool, o.Version))
 			}
 		}
@@ -153,7 +153,7 @@ func TestChosenVersions(t *testing.T) {
 	}
 	words := []string{"x", "y"}
 	for range 2 {
-		if got := s.offered(&effect.AppList{Only: &words, Taken: []string{"y"}}).Tools; len(got) != 1 || got[0].Name != "x" {
+		if got := s.offered(&effect.AppList{Only: &words, Reserved: []string{"y"}}).Tools; len(got) != 1 || got[0].Name != "x" {
 			t.Errorf("%+v", got)
 		}
 	}

@@ -109,10 +109,10 @@ func csvStringify(a *vm.Args) (value.Slot, error) {
 	rows := a.Array(0)
 	var fields []string
 	for i := range rows.Len {
-		cells := value.Flat(rows.At(i)).Array()
+		cells := value.Flatten(rows.At(i)).Array()
 		fields = fields[:0]
 		for j := range cells.Len {
-			cell, field := value.Flat(cells.At(j)), ""
+			cell, field := value.Flatten(cells.At(j)), ""
 			if !cell.IsNil() {
 				field = string(value.AppendTextWithin(nil, cell, a.TextBound()))
 			}

@@ -62,7 +62,7 @@ func jsonParseAs(a *vm.Args) (value.Slot, error) {
 }
 
 func jsonStringify(a *vm.Args) (value.Slot, error) {
-	return value.StringTaking(value.AppendJSONWithin(nil, a.Slot(0), a.TextBound())), nil
+	return value.StringOwning(value.AppendJSONWithin(nil, a.Slot(0), a.TextBound())), nil
 }
 
 func jsonPretty(a *vm.Args) (value.Slot, error) {
@@ -71,7 +71,7 @@ func jsonPretty(a *vm.Args) (value.Slot, error) {
 		return value.Nil, value.Faultf("stringify_pretty: the indent %d must be 0 to 16", n)
 	}
 	out := indented(a, value.AppendJSONWithin(nil, a.Slot(0), a.TextBound()), strings.Repeat(" ", int(n)))
-	return value.StringTaking(out), nil
+	return value.StringOwning(out), nil
 }
 
 // indented formats compact JSON over several lines, like json.Indent.

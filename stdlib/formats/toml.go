@@ -131,19 +131,19 @@ func tomlStringify(a *vm.Args) (value.Slot, error) {
 	if err := e.Encode(table); err != nil {
 		return value.Nil, formatError(0, 0, "%s", strings.TrimPrefix(err.Error(), "toml: "))
 	}
-	return value.StringTaking(b.Bytes()), nil
+	return value.StringOwning(b.Bytes()), nil
 }
 
 // tomlData converts a value for the encoder. TOML has no nil: a member that is nil is omitted.
 func tomlData(a *vm.Args, v value.Slot, path string) (any, error) {
 	a.Step(1)
-	switch v = value.Flat(v); v.Kind() {
+	switch v = value.Flatten(v); v.Kind() {
 	case value.KindMap:
 		m := make(map[string]any, v.Map().Len())
 		var err error
 		v.Map().Each(func(k, v value.Slot) bool {
 			name := value.Text(k)
-			if value.Flat(v).IsNil() {
+			if value.Flatten(v).IsNil() {
 				return true
 			}
 			m[name], err = tomlData(a, v, path+"."+name)

@@ -273,7 +273,7 @@ func yamlStringify(a *vm.Args) (value.Slot, error) {
 	if err := errors.Join(e.Encode(yamlNode(a, data)), e.Close()); err != nil {
 		return value.Nil, value.Faultf("stringify: %s", err)
 	}
-	return value.StringTaking(b.Bytes()), nil
+	return value.StringOwning(b.Bytes()), nil
 }
 
 // plainData returns argument 0 in its JSON form: maps, arrays and scalars.
@@ -284,7 +284,7 @@ func plainData(a *vm.Args) (value.Slot, error) {
 func yamlNode(a *vm.Args, v value.Slot) *yaml.Node {
 	a.Step(1)
 	scalar := func(tag, text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: text} }
-	switch v = value.Flat(v); v.Kind() {
+	switch v = value.Flatten(v); v.Kind() {
 	case value.KindMap:
 		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 		v.Map().Each(func(k, v value.Slot) bool {

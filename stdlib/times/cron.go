@@ -171,7 +171,7 @@ func timeCron(a *vm.Args) (value.Slot, error) {
 
 // timeInstant takes an Int or a String.
 func timeInstant(a *vm.Args) (value.Slot, error) {
-	v := value.Flat(a.Slot(0))
+	v := value.Flatten(a.Slot(0))
 	if v.Kind() != value.KindString {
 		return v, nil
 	}

@@ -52,10 +52,10 @@ func TestTerminal(t *testing.T) {
 	c.Dir = copyExample(t)
 	c.Env = append(os.Environ(), "TERM=xterm-256color", "NO_COLOR=", "XDG_STATE_HOME="+t.TempDir())
 	r := testterm.Start(t, c, columns, 24)
-	r.Shows("Bash: git push origin fix-rounding  ", question)
+	r.AwaitText("Bash: git push origin fix-rounding  ", question)
 	rows := r.Spans()
 	r.Type("a\n")
-	if code, s := r.End(); code != 0 || !strings.Contains(s.Text(), "pushed the branch") {
+	if code, s := r.AwaitExit(); code != 0 || !strings.Contains(s.Text(), "pushed the branch") {
 		t.Fatalf("exit code %d\n%s", code, s.Text())
 	}
 	for _, row := range rows {

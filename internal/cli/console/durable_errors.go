@@ -24,7 +24,7 @@ func (a *Console) suspended(e *engine.Suspended) int {
 		}
 	}
 	var unwritable *durable.Unwritable
-	var damaged *journal.Damaged
+	var damaged *journal.DamagedError
 	switch {
 	case e.Why == nil:
 		for _, q := range e.Waiting {
@@ -60,10 +60,10 @@ func (a *Console) suspended(e *engine.Suspended) int {
 // noRun reports why a run's directory cannot be used, and returns the exit code.
 func (a *Console) noRun(err error) int {
 	name := a.RunName
-	var damaged *journal.Damaged
-	var held *journal.Held
+	var damaged *journal.DamagedError
+	var held *journal.HeldError
 	var secret *durable.SecretError
-	var unusable *journal.Unusable
+	var unusable *journal.UnusableError
 	switch {
 	case errors.As(err, &damaged):
 		a.Complain(err.Error(), cmp.Or(damaged.Next, fmt.Sprintf("the run is unchanged; recover its valid part: concerto runs fork %s --at N", name)))
@@ -75,7 +75,7 @@ func (a *Console) noRun(err error) int {
 		a.Complain(fmt.Sprintf("%s: %v", name, err), fmt.Sprintf("concerto runs show %s still shows the run; set history = \"all\" to keep the whole history of later runs", name))
 	case errors.As(err, new(*durable.OtherEngine)):
 		a.Complain(fmt.Sprintf("%s: %v", name, err), "resume it with the version of concerto that started it")
-	case errors.As(err, new(*journal.HoldsRun)):
+	case errors.As(err, new(*journal.ContainsRunError)):
 		a.Complain(fmt.Sprintf("%s already contains a run", name), fmt.Sprintf("resume it: concerto runs resume %s", name))
 	case errors.As(err, &unusable) && unusable.Runs && unusable.Full():
 		a.Complain(fmt.Sprintf("%s cannot be written: %v", name, err), "free some space and try again; the run is unchanged")
@@ -89,7 +89,7 @@ func (a *Console) noRun(err error) int {
 			name = held.Run
 		}
 		a.Complain(fmt.Sprintf("run %s %s", name, held), "concerto runs answer, runs show and runs inspect work while it runs")
-	case errors.As(err, new(*journal.Newer)):
+	case errors.As(err, new(*journal.NewerFormatError)):
 		a.Complain(fmt.Sprintf("%s: %v", name, err), "use the version of concerto that created it, or a newer one")
 	case errors.As(err, &secret):
 		a.Complain(err.Error(), "set "+secret.Name+" to its value at the start of the run")

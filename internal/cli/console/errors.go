@@ -77,8 +77,8 @@ func (a *Console) Fail(err error) int {
 	switch {
 	case errors.As(err, &suspended):
 		return a.suspended(suspended)
-	case errors.As(err, new(*journal.Damaged)), errors.As(err, new(*durable.SecretError)), errors.As(err, new(*journal.Held)),
-		errors.As(err, new(*journal.Newer)), errors.As(err, new(*journal.HoldsRun)), errors.As(err, new(*journal.NotEmpty)), errors.As(err, new(*journal.Unusable)), errors.As(err, new(*durable.Gone)), errors.As(err, new(*durable.OtherEngine)), errors.Is(err, journal.ErrNoRun),
+	case errors.As(err, new(*journal.DamagedError)), errors.As(err, new(*durable.SecretError)), errors.As(err, new(*journal.HeldError)),
+		errors.As(err, new(*journal.NewerFormatError)), errors.As(err, new(*journal.ContainsRunError)), errors.As(err, new(*journal.NotEmptyError)), errors.As(err, new(*journal.UnusableError)), errors.As(err, new(*durable.Gone)), errors.As(err, new(*durable.OtherEngine)), errors.Is(err, journal.ErrNoRun),
 		errors.As(err, &diverged) && diverged.Journal:
 		return a.noRun(err)
 	case errors.As(err, new(*durable.NoEffect)):

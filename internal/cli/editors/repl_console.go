@@ -224,7 +224,7 @@ func written(entry string) string { return strings.ReplaceAll(entry, "\n", "\n"+
 // add notes an entry, unless it begins with a space or holds a secret.
 func (h *history) add(entry string) {
 	last := len(h.entries) > 0 && h.entries[len(h.entries)-1] == entry
-	if strings.TrimSpace(entry) == "" || entry[0] == ' ' || h.secrets.Holds(entry) || last {
+	if strings.TrimSpace(entry) == "" || entry[0] == ' ' || h.secrets.Contains(entry) || last {
 		return
 	}
 	h.entries = append(h.entries, entry)

@@ -281,7 +281,7 @@ func (t *talk) take(messages []effect.HostMessage) (last bool) {
 		case row.Waits():
 			t.open = append(t.open, m)
 			t.ask("answer")
-		case row.Role == hostmsg.TakesBack:
+		case row.Role == hostmsg.Withdraws:
 			t.open = slices.DeleteFunc(t.open, func(o effect.HostMessage) bool { return o.ID == m.ID })
 		}
 	}

@@ -72,7 +72,7 @@ func UsableAudit(a *console.Console, f *AuditFlags) error {
 		}
 		return nil
 	}
-	if err := audit.Usable(a.Abs(f.File), "audit log"); err != nil {
+	if err := audit.CheckUsable(a.Abs(f.File), "audit log"); err != nil {
 		return RefusedAudit(err)
 	}
 	return nil

@@ -99,7 +99,7 @@ func (cmd *forkCommand) fork(run string, change durable.Change) (string, error) 
 	cmd.console.RunName = to
 	written, err := runs.Fork(dir, cmd.console.Abs(to), id, change)
 	if err != nil {
-		if !errors.As(err, new(*journal.HoldsRun)) && !errors.As(err, new(*journal.NotEmpty)) {
+		if !errors.As(err, new(*journal.ContainsRunError)) && !errors.As(err, new(*journal.NotEmptyError)) {
 			cmd.console.RunName = run
 		}
 		return "", err

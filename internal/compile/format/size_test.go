@@ -45,7 +45,7 @@ func TestSizes(t *testing.T) {
 		"trailing":      body(strings.Repeat("f(a, // c\nb);\n", 30_000)),
 	} {
 		var list diag.List
-		took := complexity.Of(func() { _, list = Source(source.NewFile("main.conc", []byte(text)), 0) })
+		took := complexity.CPUTime(func() { _, list = Source(source.NewFile("main.conc", []byte(text)), 0) })
 		if list.HasErrors() {
 			t.Errorf("%s: %s", name, list.Sorted()[0].Message)
 			continue

@@ -385,7 +385,7 @@ func (r *reader) within(object *json.RawMessage, path string, n *node, v any, sh
 // unknown warns of an unknown key.
 func (r *reader) unknown(n *node, where string, known []string) {
 	d := r.kinds.unknown.At(n.key, "unknown key `%s` in %s", n.name, where)
-	if text := strings.Trim(r.file.Slice(n.value), `"'`); secret.Named(n.name) && mayBeSecret(text) {
+	if text := strings.Trim(r.file.Slice(n.value), `"'`); secret.IsSecretName(n.name) && mayBeSecret(text) {
 		r.hide(n, text)
 	}
 	switch near := suggest.Nearest(n.name, known); {

@@ -52,9 +52,9 @@ var words = sync.OnceValue(func() map[string]Decision {
 	return all
 })
 
-// Of returns the meaning of an answer, a JSON value: true, false, a text, or a decision in full.
+// Parse returns the meaning of an answer, a JSON value: true, false, a text, or a decision in full.
 // Any other text denies, with itself as the reason; so does any other value.
-func Of(answer []byte) Decision {
+func Parse(answer []byte) Decision {
 	answer = bytes.TrimSpace(answer)
 	var text string
 	switch {
@@ -65,27 +65,29 @@ func Of(answer []byte) Decision {
 	case len(answer) == 0:
 		return words()[""]
 	case answer[0] == '{':
-		return inFull(answer)
+		return readObject(answer)
 	case answer[0] == '"' && json.Unmarshal(answer, &text) == nil:
-		if d, ok := words()[plain(text)]; ok {
+		if d, ok := words()[normalize(text)]; ok {
 			return d
 		}
 		return Decision{Reason: text}
 	}
-	return none(answer)
+	return denyInvalid(answer)
 }
 
-// plain returns a text in the form of the keys of words.
-func plain(text string) string {
+// normalize returns a text in the form of the keys of words.
+func normalize(text string) string {
 	return strings.TrimSpace(strings.ToLower(strings.Trim(strings.TrimSpace(text), ".!")))
 }
 
-// none returns the meaning of an invalid decision.
-func none(answer []byte) Decision { return Decision{Reason: "not a decision: " + string(answer)} }
+// denyInvalid returns the meaning of an invalid decision.
+func denyInvalid(answer []byte) Decision {
+	return Decision{Reason: "not a decision: " + string(answer)}
+}
 
-// inFull reads a decision as an object. A member of another type, or another word
+// readObject reads a decision as an object. A member of another type, or another word
 // than there is, makes it none.
-func inFull(answer []byte) Decision {
+func readObject(answer []byte) Decision {
 	var o struct {
 		Decision   string          `json:"decision"`
 		Scope      *string         `json:"scope"`
@@ -95,8 +97,8 @@ func inFull(answer []byte) Decision {
 		Stop       bool            `json:"stop"`
 		ArgsSHA256 string          `json:"args_sha256"`
 	}
-	if json.Unmarshal(answer, &o) != nil || ambiguous(answer) {
-		return none(answer)
+	if json.Unmarshal(answer, &o) != nil || isAmbiguous(answer) {
+		return denyInvalid(answer)
 	}
 	if string(o.Input) == "null" {
 		o.Input = nil
@@ -104,11 +106,11 @@ func inFull(answer []byte) Decision {
 	d := Decision{Allow: o.Decision == "allow", Input: o.Input, Reason: o.Reason, Option: o.Option, Stop: o.Stop, ArgsSHA256: o.ArgsSHA256}
 	switch {
 	case o.Decision != "allow" && o.Decision != Deny:
-		return none(answer)
+		return denyInvalid(answer)
 	case o.Scope == nil:
 		d.Scope = Once
 	case !slices.Contains(scopes, *o.Scope):
-		return none(answer)
+		return denyInvalid(answer)
 	default:
 		d.Scope = *o.Scope
 	}
@@ -121,9 +123,9 @@ func inFull(answer []byte) Decision {
 // members are what a decision in full may have.
 var members = [...]string{"decision", "scope", "input", "reason", "option", "stop", "args_sha256"}
 
-// ambiguous reports whether an object contains a member twice, or in another case: json.Unmarshal
+// isAmbiguous reports whether an object contains a member twice, or in another case: json.Unmarshal
 // would use the last one. further lists additional members.
-func ambiguous(object []byte, further ...string) bool {
+func isAmbiguous(object []byte, further ...string) bool {
 	members := append(further, members[:]...)
 	d := json.NewDecoder(bytes.NewReader(object))
 	seen := map[string]bool{}

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestOf(t *testing.T) {
+func TestParse(t *testing.T) {
 	once, no := Decision{Allow: true, Scope: Once}, Decision{}
 	because := func(reason string) Decision { return Decision{Reason: reason} }
 	for in, want := range map[string]Decision{
@@ -37,7 +37,7 @@ func TestOf(t *testing.T) {
 		`{"decision":"deny","scope":"session","reason":"r","stop":true}`: {Reason: "r", Stop: true},
 		`{"decision":"allow","args_sha256":"ab"}`:                        {Allow: true, Scope: Once, ArgsSHA256: "ab"},
 	} {
-		if d := cmp.Diff(want, Of([]byte(in))); d != "" {
+		if d := cmp.Diff(want, Parse([]byte(in))); d != "" {
 			t.Errorf("%s (-want +got):\n%s", in, d)
 		}
 	}
@@ -52,9 +52,9 @@ func TestWithin(t *testing.T) {
 				offered = append(offered, s)
 			}
 		}
-		for said, s := range scopes {
+		for word, s := range scopes {
 			want := ""
-			for i := range said + 1 {
+			for i := range word + 1 {
 				if bits>>i&1 == 1 {
 					want = scopes[i]
 				}

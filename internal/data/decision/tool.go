@@ -21,16 +21,16 @@ type Answer struct {
 	Match   string          // of an allowance for longer than once
 }
 
-// offered returns how far an allowance of a tool can go.
-func offered() []string { return []string{Once, Session} }
+// toolScopes returns how far an allowance of a tool can go.
+func toolScopes() []string { return []string{Once, Session} }
 
-// OfTool returns the meaning of an answer to the approval of a tool call: like Of, and also
+// ParseTool returns the meaning of an answer to the approval of a tool call: like Of, and also
 // decisions that respond instead of the tool or limit the permission, and the older {approved: …,
 // reason?}. Always lasts as long as the session.
-func OfTool(answer []byte) Answer {
+func ParseTool(answer []byte) Answer {
 	answer = bytes.TrimSpace(answer)
 	if len(answer) == 0 || answer[0] != '{' {
-		return plainAnswer(Of(answer))
+		return newAnswer(Parse(answer))
 	}
 	var o struct {
 		Decision string          `json:"decision"`
@@ -41,31 +41,31 @@ func OfTool(answer []byte) Answer {
 		Stop     bool            `json:"stop"`
 		Hash     string          `json:"args_sha256"`
 	}
-	if json.Unmarshal(answer, &o) != nil || ambiguous(answer, "approved", "output", "match") {
-		return plainAnswer(none(answer))
+	if json.Unmarshal(answer, &o) != nil || isAmbiguous(answer, "approved", "output", "match") {
+		return newAnswer(denyInvalid(answer))
 	}
 	if o.Decision == "" && o.Approved != nil {
-		d := Of(o.Approved)
+		d := Parse(o.Approved)
 		if !d.Allow && o.Reason != "" {
 			d.Reason = o.Reason
 		}
-		return plainAnswer(d)
+		return newAnswer(d)
 	}
 	if o.Decision == Respond {
 		return Answer{Decision: Decision{Allow: true, Scope: Once, Reason: o.Reason, Stop: o.Stop, ArgsSHA256: o.Hash}, Respond: true, Output: o.Output}
 	}
-	a := plainAnswer(inFull(answer))
+	a := newAnswer(readObject(answer))
 	if o.Match != nil && a.Allow {
 		if !slices.Contains([]string{MatchTool, MatchArgs}, *o.Match) {
-			return plainAnswer(none(answer))
+			return newAnswer(denyInvalid(answer))
 		}
 		a.Match = *o.Match
 	}
 	return a
 }
 
-func plainAnswer(d Decision) Answer {
-	a := Answer{Decision: d.Within(offered())}
+func newAnswer(d Decision) Answer {
+	a := Answer{Decision: d.Within(toolScopes())}
 	if a.Allow {
 		a.Match = MatchTool
 	}

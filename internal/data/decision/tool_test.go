@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestOfTool(t *testing.T) {
+func TestParseTool(t *testing.T) {
 	once := Answer{Decision: Decision{Allow: true, Scope: Once}, Match: MatchTool}
 	session := Answer{Decision: Decision{Allow: true, Scope: Session}, Match: MatchTool}
 	no := func(reason string) Answer { return Answer{Decision: Decision{Reason: reason}} }
@@ -27,7 +27,7 @@ func TestOfTool(t *testing.T) {
 		`{"decision":"respond","DECISION":"deny"}`:     no(`not a decision: {"decision":"respond","DECISION":"deny"}`),
 		`{"decision":"maybe"}`:                         no(`not a decision: {"decision":"maybe"}`),
 	} {
-		if d := cmp.Diff(want, OfTool([]byte(in))); d != "" {
+		if d := cmp.Diff(want, ParseTool([]byte(in))); d != "" {
 			t.Errorf("%s (-want +got):\n%s", in, d)
 		}
 	}

@@ -8,7 +8,7 @@ const (
 	ByTools       = "tools"    // the host's tools
 	ByDefault     = "default"  // what is declared for when nobody does
 	ByTimeout     = "timeout"  // nobody did in time
-	ByNobody      = "nobody"   // nobody is there: the answer is an error
+	ByNone        = "nobody"   // nobody is there: the answer is an error
 	ByCommandLine = "--answer" // what was given beforehand
 	ByCommand     = "--emit-handler"
 	ByTerminal    = "terminal"    // a person, asked there
@@ -43,7 +43,7 @@ const (
 var actors = map[string]Actor{
 	ByDefault:     {Type: ActorDefault},
 	ByTimeout:     {Type: ActorTimeout},
-	ByNobody:      {Type: ActorDefault},
+	ByNone:        {Type: ActorDefault},
 	ByCommandLine: {ActorFlag, ByCommandLine},
 	ByCommand:     {ActorApplication, ByCommand},
 	ByTerminal:    {Type: ActorHuman},
@@ -54,9 +54,9 @@ var actors = map[string]Actor{
 	ByHost:        {Type: ActorHost},
 }
 
-// ActorBy is whom a word names, and by which name where that is known; any other word is the
+// ActorOf is whom a word names, and by which name where that is known; any other word is the
 // application's.
-func ActorBy(by, name string) Actor {
+func ActorOf(by, name string) Actor {
 	a, ok := actors[by]
 	if !ok {
 		a.Type = ActorApplication

@@ -19,8 +19,8 @@ const (
 
 // AppList returns the tools of the application that a caller may use as an *AppOffer.
 type AppList struct {
-	Only  *[]string `json:"only,omitempty"`  // filters as in `app_tools`; nil: all
-	Taken []string  `json:"taken,omitempty"` // names that are the program's own tools
+	Only     *[]string `json:"only,omitempty"`  // filters as in `app_tools`; nil: all
+	Reserved []string  `json:"taken,omitempty"` // names that are the program's own tools
 }
 
 // AppOffer is what the application has to offer now.
@@ -74,13 +74,13 @@ type AppQuestion struct {
 // AppDecide passes on the application's answer about a prepared call, as in an Answer, or why there
 // is none. It returns an *AppVerdict.
 type AppDecide struct {
-	CallID string          `json:"call_id"`
-	Answer json.RawMessage `json:"answer,omitempty"`
-	Typed  bool            `json:"typed,omitempty"`
-	By     string          `json:"by,omitempty"`
-	Name   string          `json:"name,omitempty"`
-	Nobody string          `json:"nobody,omitempty"`
-	Late   bool            `json:"late,omitempty"`
+	CallID     string          `json:"call_id"`
+	Answer     json.RawMessage `json:"answer,omitempty"`
+	Typed      bool            `json:"typed,omitempty"`
+	By         string          `json:"by,omitempty"`
+	Name       string          `json:"name,omitempty"`
+	Unanswered string          `json:"nobody,omitempty"`
+	Late       bool            `json:"late,omitempty"`
 }
 
 // AppVerdict is the decision on a call.

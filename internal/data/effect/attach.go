@@ -36,9 +36,9 @@ const (
 	PDF       = "application/pdf"
 )
 
-// Attach returns the contents of a file as an attached file. It returns false for contents
+// NewAttachedFile returns the contents of a file as an attached file. It returns false for contents
 // that are neither an image, a PDF nor text.
-func Attach(name string, data []byte) (*AttachedFile, bool) {
+func NewAttachedFile(name string, data []byte) (*AttachedFile, bool) {
 	f := &AttachedFile{Name: path.Base(name), Type: mediaType(data), Size: int64(len(data)), SHA256: hexsum.SHA256(data)}
 	switch {
 	case f.Type != "":

@@ -4,11 +4,11 @@ import "context"
 
 // What a durable run passes to performers in addition to the request.
 type (
-	keyOf    struct{}
-	outputOf struct{}
-	shownOf  struct{}
-	againOf  struct{}
-	asideOf  struct{}
+	keyOf        struct{}
+	outputOf     struct{}
+	sentOf       struct{}
+	retryOf      struct{}
+	sideOutputOf struct{}
 )
 
 // WithKey returns the key by which an effect's receiver knows a second attempt.
@@ -33,21 +33,23 @@ func OutputOf(ctx context.Context) int64 {
 	return n
 }
 
-// WithShown marks an awaited emit as already sent.
-func WithShown(ctx context.Context) context.Context { return context.WithValue(ctx, shownOf{}, true) }
+// WithSent marks an awaited emit as already sent.
+func WithSent(ctx context.Context) context.Context { return context.WithValue(ctx, sentOf{}, true) }
 
-// IsShown reports whether ctx was made by WithShown.
-func IsShown(ctx context.Context) bool { return ctx.Value(shownOf{}) != nil }
+// IsSent reports whether ctx was made by WithSent.
+func IsSent(ctx context.Context) bool { return ctx.Value(sentOf{}) != nil }
 
-// WithAgain marks an effect that may have been performed before.
-func WithAgain(ctx context.Context) context.Context { return context.WithValue(ctx, againOf{}, true) }
+// WithRetry marks an effect that may have been performed before.
+func WithRetry(ctx context.Context) context.Context { return context.WithValue(ctx, retryOf{}, true) }
 
-// IsAgain reports whether ctx was made by WithAgain.
-func IsAgain(ctx context.Context) bool { return ctx.Value(againOf{}) != nil }
+// IsRetry reports whether ctx was made by WithRetry.
+func IsRetry(ctx context.Context) bool { return ctx.Value(retryOf{}) != nil }
 
-// WithAside marks output that is not the program's: the performer of the effects reports it, and a
-// replayed run does not.
-func WithAside(ctx context.Context) context.Context { return context.WithValue(ctx, asideOf{}, true) }
+// WithSideOutput marks output that is not the program's: the performer of the effects reports it,
+// and a replayed run does not.
+func WithSideOutput(ctx context.Context) context.Context {
+	return context.WithValue(ctx, sideOutputOf{}, true)
+}
 
-// IsAside reports whether ctx was made by WithAside.
-func IsAside(ctx context.Context) bool { return ctx.Value(asideOf{}) != nil }
+// IsSideOutput reports whether ctx was made by WithSideOutput.
+func IsSideOutput(ctx context.Context) bool { return ctx.Value(sideOutputOf{}) != nil }

@@ -87,23 +87,23 @@ func (e *Error) Decided(by, name string) *Error {
 	return e
 }
 
-// Unperformed is the error of a performer that gets a request of a kind that it
+// UnperformedError is the error of a performer that gets a request of a kind that it
 // does not perform. It is a mistake in the wiring of performers.
-type Unperformed struct {
+type UnperformedError struct {
 	Who  string
 	Kind Kind
 }
 
-func (e *Unperformed) Error() string { return e.Who + " cannot perform " + string(e.Kind) }
+func (e *UnperformedError) Error() string { return e.Who + " cannot perform " + string(e.Kind) }
 
-// ErrWaits is returned by Perform for a request with AtOnce that would have to wait. Nothing has
-// happened: a caller that can wait repeats the request.
+// ErrWaits is returned by Perform for a request with WithNoWait that would have to wait. Nothing
+// has happened: a caller that can wait repeats the request.
 var ErrWaits = errors.New("the effect has to wait")
 
 type atOnce struct{}
 
-// AtOnce returns a context in which performers return ErrWaits instead of waiting.
-func AtOnce(ctx context.Context) context.Context { return context.WithValue(ctx, atOnce{}, true) }
+// WithNoWait returns a context in which performers return ErrWaits instead of waiting.
+func WithNoWait(ctx context.Context) context.Context { return context.WithValue(ctx, atOnce{}, true) }
 
-// IsAtOnce reports whether ctx was made by AtOnce.
-func IsAtOnce(ctx context.Context) bool { return ctx.Value(atOnce{}) != nil }
+// IsNoWait reports whether ctx was made by WithNoWait.
+func IsNoWait(ctx context.Context) bool { return ctx.Value(atOnce{}) != nil }

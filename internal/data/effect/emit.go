@@ -71,11 +71,11 @@ type AskHost struct {
 // as the program's type. Again means that the person can be asked again if the text is invalid. By
 // states who answered, and Name the person's name if known.
 type Answer struct {
-	Value json.RawMessage `json:"value"`
-	Typed bool            `json:"typed,omitempty"`
-	Again bool            `json:"again,omitempty"`
-	By    string          `json:"by,omitempty"`
-	Name  string          `json:"name,omitempty"`
+	Value      json.RawMessage `json:"value"`
+	Typed      bool            `json:"typed,omitempty"`
+	Repeatable bool            `json:"again,omitempty"`
+	By         string          `json:"by,omitempty"`
+	Name       string          `json:"name,omitempty"`
 }
 
 // Print is `print` and `println`: text for the program's standard output. The

@@ -93,8 +93,8 @@ func (m *HostMessage) Session() string {
 	return ""
 }
 
-// Name sets the conversation of a message without one.
-func (m *HostMessage) Name(session string) {
+// SetSession sets the conversation of a message without one.
+func (m *HostMessage) SetSession(session string) {
 	if _, named := m.Payload.Map().GetString("session"); !named {
 		m.Payload.Map().SetString("session", value.String(session))
 	}

@@ -13,17 +13,17 @@ func TestNumbered(t *testing.T) {
 		v := reflect.ValueOf(x).Elem()
 		id := v.FieldByName("ID")
 		has := id.IsValid() && id.Kind() == reflect.Int64
-		n, says := x.(Numbered)
-		if has != says {
-			t.Errorf("%T: has a number %v, and says so %v", x, has, says)
+		n, ok := x.(Numbered)
+		if has != ok {
+			t.Errorf("%T: has a number %v, and says so %v", x, has, ok)
 		}
-		if says {
+		if ok {
 			*n.Number() = 7
 			if id.Int() != 7 {
 				t.Errorf("%T gives the number of something else", x)
 			}
 		}
-		return says
+		return ok
 	}
 	for _, row := range Table() {
 		if numbered(row.Request()) {

@@ -31,19 +31,19 @@ type Class uint8
 // The classes.
 const (
 	ClassDerived Class = iota // it follows from what the run is: it is done again like everything else
-	ClassTold                 // output without a result, sent once
+	ClassOutput               // output without a result, sent once
 	ClassRead                 // it changes nothing: it is repeated
 	ClassSettled              // the state shows whether it was done
 	ClassRetry                // it is repeated with the same key, which is harmless
 	ClassOnce                 // unknown: it is only repeated if configured
-	ClassKept                 // the performer outlives the run and knows
+	ClassHeld                 // the performer outlives the run and knows
 	ClassWaits                // it continues to wait
 	ClassCut                  // it is part of something that has ended with the run
 )
 
 // classNames are the classes as journals name them.
-var classNames = [...]string{ClassDerived: "derived", ClassTold: "told", ClassRead: "read", ClassSettled: "settled", ClassRetry: "retry",
-	ClassOnce: "once", ClassKept: "kept", ClassWaits: "waits", ClassCut: "cut"}
+var classNames = [...]string{ClassDerived: "derived", ClassOutput: "told", ClassRead: "read", ClassSettled: "settled", ClassRetry: "retry",
+	ClassOnce: "once", ClassHeld: "kept", ClassWaits: "waits", ClassCut: "cut"}
 
 func (c Class) String() string { return classNames[c] }
 
@@ -71,101 +71,101 @@ type Info struct {
 func Table() []Info { return table }
 
 var table = []Info{
-	{Kind: KindAgentCall, Request: request[AgentCall], Result: result[AgentReply], By: Models, Class: ClassRetry, Keyed: true},
-	{Kind: KindStreamOpen, Request: request[StreamOpen], Result: result[StreamOpened], By: Models, Inline: true, Class: ClassCut, Keyed: true},
-	{Kind: KindStreamNext, Request: request[StreamNext], Result: result[StreamPiece], By: Models, Class: ClassCut},
-	{Kind: KindStreamClose, Request: request[StreamClose], By: Models, Inline: true, Class: ClassCut},
-	{Kind: KindStep, Request: request[Step], By: Unheard, Inline: true, Class: ClassDerived},
+	{Kind: KindAgentCall, Request: newRequest[AgentCall], Result: newResult[AgentReply], By: Models, Class: ClassRetry, Keyed: true},
+	{Kind: KindStreamOpen, Request: newRequest[StreamOpen], Result: newResult[StreamOpened], By: Models, Inline: true, Class: ClassCut, Keyed: true},
+	{Kind: KindStreamNext, Request: newRequest[StreamNext], Result: newResult[StreamPiece], By: Models, Class: ClassCut},
+	{Kind: KindStreamClose, Request: newRequest[StreamClose], By: Models, Inline: true, Class: ClassCut},
+	{Kind: KindStep, Request: newRequest[Step], By: Unheard, Inline: true, Class: ClassDerived},
 
-	{Kind: KindExchangeOpen, Request: request[ExchangeOpen], Result: result[ExchangeOpened], By: Hosts, Class: ClassKept, Keyed: true},
-	{Kind: KindExchangeNext, Request: request[ExchangeNext], Result: result[ExchangeMessages], By: Hosts, Class: ClassKept},
-	{Kind: KindExchangeReply, Request: request[ExchangeReply], By: Hosts, Inline: true, Class: ClassKept},
-	{Kind: KindExchangeClose, Request: request[ExchangeClose], By: Hosts, Class: ClassKept},
+	{Kind: KindExchangeOpen, Request: newRequest[ExchangeOpen], Result: newResult[ExchangeOpened], By: Hosts, Class: ClassHeld, Keyed: true},
+	{Kind: KindExchangeNext, Request: newRequest[ExchangeNext], Result: newResult[ExchangeMessages], By: Hosts, Class: ClassHeld},
+	{Kind: KindExchangeReply, Request: newRequest[ExchangeReply], By: Hosts, Inline: true, Class: ClassHeld},
+	{Kind: KindExchangeClose, Request: newRequest[ExchangeClose], By: Hosts, Class: ClassHeld},
 
-	{Kind: KindMCPOpen, Request: request[MCPOpen], Result: result[MCPOpened], By: Servers, Inline: true, Class: ClassOnce, classOf: classOfMCP, Keyed: true},
-	{Kind: KindMCPNext, Request: request[MCPNext], Result: result[MCPEvent], By: Servers, Class: ClassCut},
-	{Kind: KindMCPReply, Request: request[MCPReply], By: Servers, Inline: true, Class: ClassCut},
+	{Kind: KindMCPOpen, Request: newRequest[MCPOpen], Result: newResult[MCPOpened], By: Servers, Inline: true, Class: ClassOnce, classOf: classOfMCP, Keyed: true},
+	{Kind: KindMCPNext, Request: newRequest[MCPNext], Result: newResult[MCPEvent], By: Servers, Class: ClassCut},
+	{Kind: KindMCPReply, Request: newRequest[MCPReply], By: Servers, Inline: true, Class: ClassCut},
 
-	{Kind: KindEmit, Request: request[Emit], By: Output, Inline: true, Class: ClassTold},
-	{Kind: KindAwaitEmit, Request: request[AwaitEmit], Result: result[Answer], By: Output, Class: ClassWaits},
-	{Kind: KindAskHost, Request: request[AskHost], Result: result[Answer], By: Output, Class: ClassWaits},
-	{Kind: KindInput, Request: request[Input], Result: result[InputText], By: Output, Class: ClassRead},
-	{Kind: KindPrint, Request: request[Print], By: Output, Inline: true, Class: ClassTold},
-	{Kind: KindLog, Request: request[Log], By: Logs, Inline: true, Class: ClassTold},
+	{Kind: KindEmit, Request: newRequest[Emit], By: Output, Inline: true, Class: ClassOutput},
+	{Kind: KindAwaitEmit, Request: newRequest[AwaitEmit], Result: newResult[Answer], By: Output, Class: ClassWaits},
+	{Kind: KindAskHost, Request: newRequest[AskHost], Result: newResult[Answer], By: Output, Class: ClassWaits},
+	{Kind: KindInput, Request: newRequest[Input], Result: newResult[InputText], By: Output, Class: ClassRead},
+	{Kind: KindPrint, Request: newRequest[Print], By: Output, Inline: true, Class: ClassOutput},
+	{Kind: KindLog, Request: newRequest[Log], By: Logs, Inline: true, Class: ClassOutput},
 
-	{Kind: KindEnv, Request: request[Env], Result: result[EnvValue], By: Environment, Inline: true, Class: ClassRead},
-	{Kind: KindEnvAll, Request: request[EnvAll], Result: result[EnvVariables], By: Environment, Inline: true, Class: ClassRead},
-	{Kind: KindArgs, Request: request[Args], Result: result[ArgsValue], By: Environment, Inline: true, Class: ClassDerived},
-	{Kind: KindSession, Request: request[Session], Result: result[SessionInfo], By: Environment, Inline: true, Class: ClassDerived},
+	{Kind: KindEnv, Request: newRequest[Env], Result: newResult[EnvValue], By: Environment, Inline: true, Class: ClassRead},
+	{Kind: KindEnvAll, Request: newRequest[EnvAll], Result: newResult[EnvVariables], By: Environment, Inline: true, Class: ClassRead},
+	{Kind: KindArgs, Request: newRequest[Args], Result: newResult[ArgsValue], By: Environment, Inline: true, Class: ClassDerived},
+	{Kind: KindSession, Request: newRequest[Session], Result: newResult[SessionInfo], By: Environment, Inline: true, Class: ClassDerived},
 
-	{Kind: KindSleep, Request: request[Sleep], By: Timers, Class: ClassWaits},
-	{Kind: KindClock, Request: request[Clock], Result: result[Time], By: Clocks, Inline: true, Class: ClassRead},
-	{Kind: KindZone, Request: request[Zone], Result: result[Offset], By: Clocks, Inline: true, Class: ClassRead},
+	{Kind: KindSleep, Request: newRequest[Sleep], By: Timers, Class: ClassWaits},
+	{Kind: KindClock, Request: newRequest[Clock], Result: newResult[Time], By: Clocks, Inline: true, Class: ClassRead},
+	{Kind: KindZone, Request: newRequest[Zone], Result: newResult[Offset], By: Clocks, Inline: true, Class: ClassRead},
 
-	{Kind: KindRandom, Request: request[Random], Result: result[RandomBits], By: Chance, Inline: true, Class: ClassDerived},
-	{Kind: KindRandomSeed, Request: request[RandomSeed], By: Chance, Inline: true, Class: ClassDerived},
-	{Kind: KindSecret, Request: request[Secret], Result: result[SecretBytes], By: Chance, Inline: true, Class: ClassRead},
+	{Kind: KindRandom, Request: newRequest[Random], Result: newResult[RandomBits], By: Chance, Inline: true, Class: ClassDerived},
+	{Kind: KindRandomSeed, Request: newRequest[RandomSeed], By: Chance, Inline: true, Class: ClassDerived},
+	{Kind: KindSecret, Request: newRequest[Secret], Result: newResult[SecretBytes], By: Chance, Inline: true, Class: ClassRead},
 
-	{Kind: KindReadFile, Request: request[ReadFile], Result: result[FileText], By: Files, Inline: true, Class: ClassRead},
-	{Kind: KindWriteFile, Request: request[WriteFile], By: Files, Inline: true, Class: ClassSettled},
-	{Kind: KindFileInfo, Request: request[FileInfo], Result: result[FileStatus], By: Files, Inline: true, Class: ClassRead},
-	{Kind: KindListDir, Request: request[ListDir], Result: result[FileNames], By: Files, Inline: true, Class: ClassRead},
-	{Kind: KindRemoveFile, Request: request[RemoveFile], By: Files, Inline: true, Class: ClassSettled},
-	{Kind: KindMakeDir, Request: request[MakeDir], By: Files, Inline: true, Class: ClassSettled},
-	{Kind: KindCopyFile, Request: request[CopyFile], By: Files, Inline: true, Class: ClassSettled},
-	{Kind: KindMoveFile, Request: request[MoveFile], By: Files, Inline: true, Class: ClassSettled},
-	{Kind: KindGlob, Request: request[Glob], Result: result[FileNames], By: Files, Inline: true, Class: ClassRead},
-	{Kind: KindWalk, Request: request[Walk], Result: result[FileNames], By: Files, Inline: true, Class: ClassRead},
-	{Kind: KindAttachFile, Request: request[AttachFile], Result: result[AttachedFile], By: Files, Inline: true, Class: ClassRead},
-	{Kind: KindTempDir, Request: request[TempDir], Result: result[FileNames], By: Files, Inline: true, Class: ClassRead},
+	{Kind: KindReadFile, Request: newRequest[ReadFile], Result: newResult[FileText], By: Files, Inline: true, Class: ClassRead},
+	{Kind: KindWriteFile, Request: newRequest[WriteFile], By: Files, Inline: true, Class: ClassSettled},
+	{Kind: KindFileInfo, Request: newRequest[FileInfo], Result: newResult[FileStatus], By: Files, Inline: true, Class: ClassRead},
+	{Kind: KindListDir, Request: newRequest[ListDir], Result: newResult[FileNames], By: Files, Inline: true, Class: ClassRead},
+	{Kind: KindRemoveFile, Request: newRequest[RemoveFile], By: Files, Inline: true, Class: ClassSettled},
+	{Kind: KindMakeDir, Request: newRequest[MakeDir], By: Files, Inline: true, Class: ClassSettled},
+	{Kind: KindCopyFile, Request: newRequest[CopyFile], By: Files, Inline: true, Class: ClassSettled},
+	{Kind: KindMoveFile, Request: newRequest[MoveFile], By: Files, Inline: true, Class: ClassSettled},
+	{Kind: KindGlob, Request: newRequest[Glob], Result: newResult[FileNames], By: Files, Inline: true, Class: ClassRead},
+	{Kind: KindWalk, Request: newRequest[Walk], Result: newResult[FileNames], By: Files, Inline: true, Class: ClassRead},
+	{Kind: KindAttachFile, Request: newRequest[AttachFile], Result: newResult[AttachedFile], By: Files, Inline: true, Class: ClassRead},
+	{Kind: KindTempDir, Request: newRequest[TempDir], Result: newResult[FileNames], By: Files, Inline: true, Class: ClassRead},
 
-	{Kind: KindStoreRead, Request: request[StoreRead], Result: result[StoreEntries], By: Stores, Inline: true, Class: ClassRead},
-	{Kind: KindStoreWrite, Request: request[StoreWrite], Result: result[StoreEntries], By: Stores, Inline: true, Class: ClassSettled},
-	{Kind: KindStoreAdd, Request: request[StoreAdd], Result: result[StoreEntries], By: Stores, Inline: true, Class: ClassSettled},
-	{Kind: KindStoreDelete, Request: request[StoreDelete], Result: result[StoreFound], By: Stores, Inline: true, Class: ClassSettled},
-	{Kind: KindStoreList, Request: request[StoreList], Result: result[StoreEntries], By: Stores, Inline: true, Class: ClassRead},
-	{Kind: KindStoreLen, Request: request[StoreLen], Result: result[StoreCount], By: Stores, Inline: true, Class: ClassRead},
-	{Kind: KindStoreClear, Request: request[StoreClear], Result: result[StoreEntries], By: Stores, Inline: true, Class: ClassSettled},
-	{Kind: KindStoreExpire, Request: request[StoreExpire], By: Stores, Inline: true, Class: ClassSettled},
-	{Kind: KindLedgerPut, Request: request[LedgerPut], Result: result[StoreFound], By: Stores, Inline: true, Class: ClassSettled},
-	{Kind: KindLedgerDelete, Request: request[LedgerDelete], Result: result[StoreFound], By: Stores, Inline: true, Class: ClassSettled},
-	{Kind: KindLedgerFind, Request: request[LedgerFind], Result: result[LedgerEntries], By: Stores, Inline: true, Class: ClassRead},
-	{Kind: KindMemoryAppend, Request: request[MemoryAppend], By: Stores, Inline: true, Class: ClassSettled},
-	{Kind: KindMemoryList, Request: request[MemoryList], Result: result[MemoryMessages], By: Stores, Inline: true, Class: ClassRead},
+	{Kind: KindStoreRead, Request: newRequest[StoreRead], Result: newResult[StoreEntries], By: Stores, Inline: true, Class: ClassRead},
+	{Kind: KindStoreWrite, Request: newRequest[StoreWrite], Result: newResult[StoreEntries], By: Stores, Inline: true, Class: ClassSettled},
+	{Kind: KindStoreAdd, Request: newRequest[StoreAdd], Result: newResult[StoreEntries], By: Stores, Inline: true, Class: ClassSettled},
+	{Kind: KindStoreDelete, Request: newRequest[StoreDelete], Result: newResult[StoreFound], By: Stores, Inline: true, Class: ClassSettled},
+	{Kind: KindStoreList, Request: newRequest[StoreList], Result: newResult[StoreEntries], By: Stores, Inline: true, Class: ClassRead},
+	{Kind: KindStoreLen, Request: newRequest[StoreLen], Result: newResult[StoreCount], By: Stores, Inline: true, Class: ClassRead},
+	{Kind: KindStoreClear, Request: newRequest[StoreClear], Result: newResult[StoreEntries], By: Stores, Inline: true, Class: ClassSettled},
+	{Kind: KindStoreExpire, Request: newRequest[StoreExpire], By: Stores, Inline: true, Class: ClassSettled},
+	{Kind: KindLedgerPut, Request: newRequest[LedgerPut], Result: newResult[StoreFound], By: Stores, Inline: true, Class: ClassSettled},
+	{Kind: KindLedgerDelete, Request: newRequest[LedgerDelete], Result: newResult[StoreFound], By: Stores, Inline: true, Class: ClassSettled},
+	{Kind: KindLedgerFind, Request: newRequest[LedgerFind], Result: newResult[LedgerEntries], By: Stores, Inline: true, Class: ClassRead},
+	{Kind: KindMemoryAppend, Request: newRequest[MemoryAppend], By: Stores, Inline: true, Class: ClassSettled},
+	{Kind: KindMemoryList, Request: newRequest[MemoryList], Result: newResult[MemoryMessages], By: Stores, Inline: true, Class: ClassRead},
 
-	{Kind: KindHTTP, Request: request[HTTP], Result: result[HTTPResponse], By: Web, Class: ClassOnce, classOf: classOfHTTP, Keyed: true},
-	{Kind: KindCommand, Request: request[Command], Result: result[CommandOutput], By: Commands, Class: ClassOnce},
+	{Kind: KindHTTP, Request: newRequest[HTTP], Result: newResult[HTTPResponse], By: Web, Class: ClassOnce, classOf: classOfHTTP, Keyed: true},
+	{Kind: KindCommand, Request: newRequest[Command], Result: newResult[CommandOutput], By: Commands, Class: ClassOnce},
 
-	{Kind: KindAppList, Request: request[AppList], Result: result[AppOffer], By: Applications, Inline: true, Class: ClassRead},
-	{Kind: KindAppPrepare, Request: request[AppPrepare], Result: result[AppQuestion], By: Applications, Inline: true, Class: ClassRead},
-	{Kind: KindAppDecide, Request: request[AppDecide], Result: result[AppVerdict], By: Applications, Inline: true, Class: ClassDerived},
-	{Kind: KindAppLeave, Request: request[AppLeave], By: Applications, Inline: true, Class: ClassDerived},
-	{Kind: KindAppCall, Request: request[AppCall], Result: result[AppResult], By: Applications, Class: ClassOnce, Keyed: true},
-	{Kind: KindAppMock, Request: request[AppMock], By: Applications, Inline: true, Class: ClassDerived},
-	{Kind: KindAuditCall, Request: request[AuditCall], Result: result[AuditCalled], By: Applications, Inline: true, Class: ClassSettled},
-	{Kind: KindAuditDone, Request: request[AuditDone], By: Applications, Inline: true, Class: ClassSettled},
+	{Kind: KindAppList, Request: newRequest[AppList], Result: newResult[AppOffer], By: Applications, Inline: true, Class: ClassRead},
+	{Kind: KindAppPrepare, Request: newRequest[AppPrepare], Result: newResult[AppQuestion], By: Applications, Inline: true, Class: ClassRead},
+	{Kind: KindAppDecide, Request: newRequest[AppDecide], Result: newResult[AppVerdict], By: Applications, Inline: true, Class: ClassDerived},
+	{Kind: KindAppLeave, Request: newRequest[AppLeave], By: Applications, Inline: true, Class: ClassDerived},
+	{Kind: KindAppCall, Request: newRequest[AppCall], Result: newResult[AppResult], By: Applications, Class: ClassOnce, Keyed: true},
+	{Kind: KindAppMock, Request: newRequest[AppMock], By: Applications, Inline: true, Class: ClassDerived},
+	{Kind: KindAuditCall, Request: newRequest[AuditCall], Result: newResult[AuditCalled], By: Applications, Inline: true, Class: ClassSettled},
+	{Kind: KindAuditDone, Request: newRequest[AuditDone], By: Applications, Inline: true, Class: ClassSettled},
 
-	{Kind: KindMockScript, Request: request[MockScript], By: Tests, Inline: true, Class: ClassDerived},
-	{Kind: KindMockNext, Request: request[MockNext], By: Tests, Inline: true, Class: ClassDerived},
-	{Kind: KindMockAnswer, Request: request[MockAnswer], By: Tests, Inline: true, Class: ClassDerived},
-	{Kind: KindMockEnv, Request: request[MockEnv], By: Tests, Inline: true, Class: ClassDerived},
-	{Kind: KindMockArgs, Request: request[MockArgs], By: Tests, Inline: true, Class: ClassDerived},
-	{Kind: KindMockInput, Request: request[MockInput], By: Tests, Inline: true, Class: ClassDerived},
-	{Kind: KindMockTime, Request: request[MockTime], By: Tests, Inline: true, Class: ClassDerived},
-	{Kind: KindMockHTTP, Request: request[MockHTTP], By: Tests, Inline: true, Class: ClassDerived},
-	{Kind: KindMockFile, Request: request[MockFile], By: Tests, Inline: true, Class: ClassDerived},
-	{Kind: KindMockCommand, Request: request[MockCommand], By: Tests, Inline: true, Class: ClassDerived},
-	{Kind: KindRecord, Request: request[Record], Result: result[Recorded], By: Tests, Inline: true, Class: ClassDerived},
+	{Kind: KindMockScript, Request: newRequest[MockScript], By: Tests, Inline: true, Class: ClassDerived},
+	{Kind: KindMockNext, Request: newRequest[MockNext], By: Tests, Inline: true, Class: ClassDerived},
+	{Kind: KindMockAnswer, Request: newRequest[MockAnswer], By: Tests, Inline: true, Class: ClassDerived},
+	{Kind: KindMockEnv, Request: newRequest[MockEnv], By: Tests, Inline: true, Class: ClassDerived},
+	{Kind: KindMockArgs, Request: newRequest[MockArgs], By: Tests, Inline: true, Class: ClassDerived},
+	{Kind: KindMockInput, Request: newRequest[MockInput], By: Tests, Inline: true, Class: ClassDerived},
+	{Kind: KindMockTime, Request: newRequest[MockTime], By: Tests, Inline: true, Class: ClassDerived},
+	{Kind: KindMockHTTP, Request: newRequest[MockHTTP], By: Tests, Inline: true, Class: ClassDerived},
+	{Kind: KindMockFile, Request: newRequest[MockFile], By: Tests, Inline: true, Class: ClassDerived},
+	{Kind: KindMockCommand, Request: newRequest[MockCommand], By: Tests, Inline: true, Class: ClassDerived},
+	{Kind: KindRecord, Request: newRequest[Record], Result: newResult[Recorded], By: Tests, Inline: true, Class: ClassDerived},
 }
 
-func request[T any, P interface {
+func newRequest[T any, P interface {
 	*T
 	Request
 }]() Request {
 	return P(new(T))
 }
 
-func result[T any]() Result { return new(T) }
+func newResult[T any]() Result { return new(T) }
 
 // byKind are the rows by their kinds.
 var byKind = func() map[Kind]*Info {
@@ -182,7 +182,7 @@ func Of(k Kind) *Info { return byKind[k] }
 // Inline reports whether requests of kind k return at once, so that performing one needs no
 // goroutine and no task yields. There are two exceptions: a reply into a full queue, and a store's
 // file that another process is writing. For these the performer waits, or returns ErrWaits to a
-// caller with AtOnce.
+// caller with WithNoWait.
 func Inline(k Kind) bool {
 	row := byKind[k]
 	return row != nil && row.Inline

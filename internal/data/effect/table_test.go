@@ -42,7 +42,7 @@ func TestTable(t *testing.T) {
 		if row.Inline && row.Class == ClassWaits {
 			t.Errorf("%s waits, and is to return at once", row.Kind)
 		}
-		if (row.Class == ClassRead || row.Class == ClassDerived) && row.Keyed || row.Class == ClassTold && row.Result != nil {
+		if (row.Class == ClassRead || row.Class == ClassDerived) && row.Keyed || row.Class == ClassOutput && row.Result != nil {
 			t.Errorf("%s: what is %s has neither key nor result", row.Kind, row.Class)
 		}
 		if row.Class == ClassRetry && !row.Keyed {

@@ -32,9 +32,9 @@ type Role uint8
 
 // The roles.
 const (
-	Tells        Role = iota // one way; also every type that the table does not have
+	Notifies     Role = iota // one way; also every type that the table does not have
 	Asks                     // the host waits for a response, unless it withdraws the message
-	TakesBack                // withdraws what asks, by its id
+	Withdraws                // withdraws what asks, by its id
 	Succeeds                 // completes the exchange, with its members as the value
 	Fails                    // fails the exchange, as a HostError
 	Acknowledges             // answers init
@@ -106,7 +106,7 @@ var messages = []Message{
 	{Type: Approval, Schema: "HostApproval", Role: Asks, Form: YesNo, Timed: true, Default: "approval_default", Channel: "host:approval",
 		Doc: "a request for permission"},
 	{Type: "tool_call", Schema: "HostToolCall", Role: Asks, Unhandled: ByTools, Doc: "a call of one of the program's tools"},
-	{Type: "withdraw", Members: []string{"id"}, Role: TakesBack, Doc: "withdraws a request"},
+	{Type: "withdraw", Members: []string{"id"}, Role: Withdraws, Doc: "withdraws a request"},
 	{Type: Result, Schema: "HostResult", Role: Succeeds, Doc: "ends the exchange with this result, which may have further members"},
 	{Type: Error, Members: []string{"message", "code", "recoverable", "session"}, Role: Fails, Doc: "ends the exchange as failed"},
 	{Type: "init_ack", Members: []string{"version", "capabilities"}, Role: Acknowledges, Doc: "confirms that the host has read its parameters"},
@@ -138,10 +138,10 @@ func (m *Message) ByPerson() bool { return m.Form != NoForm }
 func (m *Message) Terminal() bool { return m.Role == Succeeds || m.Role == Fails }
 
 // Handled reports whether a handler of a listen may handle the message.
-func (m *Message) Handled() bool { return m.Sender == Host && (m.Role == Tells || m.Role == Asks) }
+func (m *Message) Handled() bool { return m.Sender == Host && (m.Role == Notifies || m.Role == Asks) }
 
-// Known reports whether the message is a row of the table.
-func (m *Message) Known() bool { return m.Type != "" }
+// IsKnown reports whether the message is a row of the table.
+func (m *Message) IsKnown() bool { return m.Type != "" }
 
 // other is the row of all unknown types.
 var other Message

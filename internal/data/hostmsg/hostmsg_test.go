@@ -17,7 +17,7 @@ func TestRows(t *testing.T) {
 		if m.Handled() && m.Schema == "" {
 			t.Errorf("%s: a handler's parameter wants a schema", m.Type)
 		}
-		if m.Sender == Concerto && (m.Role != Tells || Of(m.Type).Known()) {
+		if m.Sender == Concerto && (m.Role != Notifies || Of(m.Type).IsKnown()) {
 			t.Errorf("%s: hosts do not send it", m.Type)
 		}
 		if m.Sender == Host && Of(m.Type) != m {
@@ -37,7 +37,7 @@ func TestRows(t *testing.T) {
 		}
 	}
 	for _, typ := range []string{"", "own", "question ", "anything longer than every type", Prompt} {
-		if m := Of(typ); m.Known() || m.Waits() || m.Terminal() || !m.Handled() {
+		if m := Of(typ); m.IsKnown() || m.Waits() || m.Terminal() || !m.Handled() {
 			t.Errorf("%q: %+v", typ, m)
 		}
 	}

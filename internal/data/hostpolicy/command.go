@@ -6,12 +6,13 @@ import (
 	"unicode"
 )
 
-// shell are the characters by which a shell makes more of a command than it seems.
-const shell = ";&|<>$`\\()"
+// shellCharacters are the characters by which a shell makes more of a command than it seems.
+const shellCharacters = ";&|<>$`\\()"
 
-// plain reports whether a command contains none of them, and no line ends or invisible characters.
-func plain(command string) bool {
-	return !strings.ContainsAny(command, shell) && !strings.ContainsFunc(command, func(r rune) bool {
+// isPlain reports whether a command contains none of them, and no line ends or invisible
+// characters.
+func isPlain(command string) bool {
+	return !strings.ContainsAny(command, shellCharacters) && !strings.ContainsFunc(command, func(r rune) bool {
 		return r != '\t' && unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r == unicode.ReplacementChar
 	})
 }
@@ -19,11 +20,11 @@ func plain(command string) bool {
 // allows reports whether one of the globs allows a command.
 func allows(globs []string, command string) bool {
 	command = strings.TrimSpace(command)
-	return command != "" && plain(command) && slices.ContainsFunc(globs, func(g string) bool { return matchText(g, command) })
+	return command != "" && isPlain(command) && slices.ContainsFunc(globs, func(g string) bool { return matchText(g, command) })
 }
 
-// anyPart reports whether one of the globs matches a command or a part of it.
-func anyPart(globs []string, command string) bool {
+// matchesAnyPart reports whether one of the globs matches a command or a part of it.
+func matchesAnyPart(globs []string, command string) bool {
 	if len(globs) == 0 || command == "" {
 		return false
 	}

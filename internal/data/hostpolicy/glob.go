@@ -36,10 +36,11 @@ func CheckGlob(pattern string) error {
 	return nil
 }
 
-// globs parses a pattern. One with a slash starts at the place's directory, a single name is at any
-// depth. An absolute one also matches the targets of links in it, as far as it names directories.
-func (p *Place) globs(pattern string) []glob {
-	g := p.glob(pattern)
+// parseGlobs parses a pattern. One with a slash starts at the place's directory, a single name is
+// at any depth. An absolute one also matches the targets of links in it, as far as it names
+// directories.
+func (p *Place) parseGlobs(pattern string) []glob {
+	g := p.parseGlob(pattern)
 	if !g.absolute {
 		return []glob{g}
 	}
@@ -47,38 +48,38 @@ func (p *Place) globs(pattern string) []glob {
 	if plain < 0 {
 		plain = len(g.names)
 	}
-	exact := strings.FieldsFunc(p.expand(pattern), isSlash)
-	to, ok := p.follow("/" + strings.Join(exact[:plain], "/"))
+	exact := strings.FieldsFunc(p.expandHome(pattern), isSlash)
+	to, ok := p.followLinks("/" + strings.Join(exact[:plain], "/"))
 	if !ok {
 		return []glob{g}
 	}
 	return []glob{g, {names: slices.Concat(namesOf(to), g.names[plain:]), absolute: true}}
 }
 
-// expand returns a pattern with the home that it begins with written out.
-func (p *Place) expand(pattern string) string {
+// expandHome returns a pattern with the home that it begins with written out.
+func (p *Place) expandHome(pattern string) string {
 	if rest, ok := strings.CutPrefix(pattern, "~/"); ok && p.Home != "" {
 		return strings.TrimSuffix(filepath.ToSlash(p.Home), "/") + "/" + rest
 	}
 	return strings.TrimPrefix(pattern, "./")
 }
 
-func (p *Place) glob(pattern string) glob {
-	pattern = p.expand(pattern)
+func (p *Place) parseGlob(pattern string) glob {
+	pattern = p.expandHome(pattern)
 	g := glob{absolute: strings.HasPrefix(pattern, "/") || filepath.VolumeName(pattern) != ""}
 	bare := strings.Trim(pattern, "/")
 	g.anywhere = !g.absolute && !strings.Contains(bare, "/")
-	g.names = strings.FieldsFunc(folded(bare), isSlash)
+	g.names = strings.FieldsFunc(foldCase(bare), isSlash)
 	return g
 }
 
 func isSlash(r rune) bool { return r == '/' }
 
-func folded(s string) string { return strings.Map(unicode.ToLower, strings.ToUpper(s)) }
+func foldCase(s string) string { return strings.Map(unicode.ToLower, strings.ToUpper(s)) }
 
-// denied reports whether a glob of [hosts.X.permissions] denies something that a path may mean: by
-// its name, by where it leads, or by a directory that it is in.
-func (p *Policy) denied(leads []lead) bool {
+// isDenied reports whether a glob of [hosts.X.permissions] denies something that a path may mean:
+// by its name, by where it leads, or by a directory that it is in.
+func (p *Policy) isDenied(leads []pathMeanings) bool {
 	for i := range leads {
 		for _, path := range slices.Concat(leads[i].named, leads[i].to) {
 			if slices.ContainsFunc(p.deny, func(g glob) bool { return p.place.matches(&g, path) }) {
@@ -93,12 +94,12 @@ func (p *Policy) denied(leads []lead) bool {
 func (p *Place) matches(g *glob, path string) bool {
 	all := namesOf(path)
 	if g.absolute {
-		return begins(g.names, all)
+		return matchesPrefix(g.names, all)
 	}
 	for _, dir := range p.dirs() {
 		if rest, ok := cutNames(all, namesOf(dir)); ok {
 			if !g.anywhere {
-				return begins(g.names, rest)
+				return matchesPrefix(g.names, rest)
 			}
 			all = rest
 			break
@@ -109,14 +110,14 @@ func (p *Place) matches(g *glob, path string) bool {
 
 // dirs returns the place's directory, as it is named and where it leads.
 func (p *Place) dirs() []string {
-	if to, ok := p.follow(p.Dir); ok {
+	if to, ok := p.followLinks(p.Dir); ok {
 		return []string{to, p.Dir}
 	}
 	return []string{p.Dir}
 }
 
 func namesOf(path string) []string {
-	return strings.FieldsFunc(folded(filepath.ToSlash(path)), isSlash)
+	return strings.FieldsFunc(foldCase(filepath.ToSlash(path)), isSlash)
 }
 
 func cutNames(all, front []string) ([]string, bool) {
@@ -126,9 +127,9 @@ func cutNames(all, front []string) ([]string, bool) {
 	return all[len(front):], true
 }
 
-// begins reports whether a glob's names match all of a path's, or those of a directory that
+// matchesPrefix reports whether a glob's names match all of a path's, or those of a directory that
 // contains it. `**` matches any number of names.
-func begins(pattern, names []string) bool {
+func matchesPrefix(pattern, names []string) bool {
 	// open has the pattern's places that the names so far lead to.
 	open := make([]bool, len(pattern)+1)
 	open[0] = true

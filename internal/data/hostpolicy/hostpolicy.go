@@ -79,13 +79,13 @@ var areaOf = map[string]area{
 func New(r Rules, p Place) *Policy {
 	policy := &Policy{rules: r, place: p}
 	for _, root := range r.Read {
-		policy.roots[reads] = append(policy.roots[reads], p.resolved(root)...)
+		policy.roots[reads] = append(policy.roots[reads], p.resolveRoot(root)...)
 	}
 	for _, root := range r.Write {
-		policy.roots[writes] = append(policy.roots[writes], p.resolved(root)...)
+		policy.roots[writes] = append(policy.roots[writes], p.resolveRoot(root)...)
 	}
 	for _, pattern := range r.Deny {
-		policy.deny = append(policy.deny, p.globs(pattern)...)
+		policy.deny = append(policy.deny, p.parseGlobs(pattern)...)
 	}
 	return policy
 }
@@ -103,16 +103,16 @@ type Request struct {
 // Decide judges a request. One that is too large is denied, because a denied part could be hidden
 // in it.
 func (p *Policy) Decide(q Request) Verdict {
-	if q.tooLarge() {
+	if q.isTooLarge() {
 		return Deny
 	}
-	leads, line, rules := p.leads(&q), read(q.Command), &p.rules.Commands
+	leads, line, rules := p.readPaths(&q), parseCommandLine(q.Command), &p.rules.Commands
 	switch {
-	case p.denied(leads), anyPart(rules.Deny, q.Command), line.matches(rules.Deny):
+	case p.isDenied(leads), matchesAnyPart(rules.Deny, q.Command), line.matches(rules.Deny):
 		return Deny
-	case anyPart(rules.Ask, q.Command), line.matches(rules.Ask):
+	case matchesAnyPart(rules.Ask, q.Command), line.matches(rules.Ask):
 		return Ask
-	case p.allowed(&q, leads):
+	case p.isAllowed(&q, leads):
 		return Allow
 	case p.rules.Default == "":
 		return Ask
@@ -122,8 +122,8 @@ func (p *Policy) Decide(q Request) Verdict {
 	return Verdict(p.rules.Default)
 }
 
-// allowed reports whether a rule allows the request.
-func (p *Policy) allowed(q *Request, leads []lead) bool {
+// isAllowed reports whether a rule allows the request.
+func (p *Policy) isAllowed(q *Request, leads []pathMeanings) bool {
 	if q.Opaque {
 		return false
 	}
@@ -131,7 +131,7 @@ func (p *Policy) allowed(q *Request, leads []lead) bool {
 	case runs:
 		return allows(p.rules.Commands.Allow, q.Command)
 	case reads, writes:
-		return len(leads) > 0 && !slices.ContainsFunc(leads, func(l lead) bool { return !l.within(p.roots[in]) })
+		return len(leads) > 0 && !slices.ContainsFunc(leads, func(l pathMeanings) bool { return !l.isWithin(p.roots[in]) })
 	}
 	return false
 }
@@ -158,7 +158,7 @@ func (p *Policy) Root(path string, write bool) string {
 		in = writes
 	}
 	for _, root := range p.roots[in] {
-		if below(root, path) {
+		if isBelow(root, path) {
 			return root
 		}
 	}
@@ -167,22 +167,22 @@ func (p *Policy) Root(path string, write bool) string {
 
 // Resolve returns where a path leads, its links followed, or false if that cannot be said.
 func (p *Policy) Resolve(path string) (string, bool) {
-	l := p.place.lead(path, "")
+	l := p.place.readPath(path, "")
 	if !l.clear || len(l.to) != 1 {
 		return "", false
 	}
 	return l.to[0], true
 }
 
-// resolved returns where a root leads; nowhere when that cannot be said.
-func (p *Place) resolved(root string) []string {
-	if l := p.lead(root, ""); l.clear {
+// resolveRoot returns where a root leads; nowhere when that cannot be said.
+func (p *Place) resolveRoot(root string) []string {
+	if l := p.readPath(root, ""); l.clear {
 		return l.to[:1]
 	}
 	return nil
 }
 
-// below reports whether a path is root or in it; both are resolved.
-func below(root, path string) bool {
+// isBelow reports whether a path is root or in it; both are resolved.
+func isBelow(root, path string) bool {
 	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
 }

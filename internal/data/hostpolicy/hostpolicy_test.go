@@ -119,14 +119,14 @@ func TestDecide(t *testing.T) {
 			t.Errorf("%s: %+v: %s, want %s", c.name, c.q, got, c.want)
 		}
 	}
-	for _, c := range shell + "\n\r\x00\x1b" {
+	for _, c := range shellCharacters + "\n\r\x00\x1b" {
 		if got := policy(commands).Decide(run("go test " + string(c) + "x")); got == Allow {
 			t.Errorf("%q in a command: it is allowed", c)
 		}
 	}
 }
 
-func TestOf(t *testing.T) {
+func TestParseRequest(t *testing.T) {
 	for _, c := range []struct{ message, want string }{
 		{`{"kind":"execute","args":{"command":"ls","cwd":"/w"}}`, `{"Kind":"execute","Command":"ls","Paths":null,"Dir":"/w","Opaque":false}`},
 		{`{"kind":"execute","args":{"command":["bash","-lc","ls; x"]}}`, `{"Kind":"execute","Command":"ls; x","Paths":null,"Dir":"","Opaque":false}`},
@@ -141,7 +141,7 @@ func TestOf(t *testing.T) {
 		{`{"kind":"search","paths":["src"],"args":{"pattern":"../../*"}}`, `{"Kind":"search","Command":"","Paths":["src"],"Dir":"","Opaque":true}`},
 		{`{"kind":"search","paths":["src"],"args":{"pattern":"a..b"}}`, `{"Kind":"search","Command":"","Paths":["src"],"Dir":"","Opaque":false}`},
 	} {
-		got, err := json.Marshal(Of([]byte(c.message)))
+		got, err := json.Marshal(ParseRequest([]byte(c.message)))
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s\ngives %s\nwant  %s", c.message, got, c.want)
 		}
@@ -184,8 +184,8 @@ func TestLarge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return complexity.Of(func() {
-			if q := Of(text); len(q.Paths) != n || p.Decide(q) != Deny {
+		return complexity.CPUTime(func() {
+			if q := ParseRequest(text); len(q.Paths) != n || p.Decide(q) != Deny {
 				t.Errorf("%d paths", len(q.Paths))
 			}
 		})
@@ -202,7 +202,7 @@ func TestCheckGlob(t *testing.T) {
 
 // No path that is allowed leads out of the roots, whatever links, `..` and cases are
 // on its way, as the operating system reads it.
-func TestNoWayOut(t *testing.T) {
+func TestAllowedPathsStayInRoots(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -271,7 +271,7 @@ func FuzzCommand(f *testing.F) {
 	p := policy(Rules{Commands: Commands{Allow: []string{"*"}, Deny: []string{"rm *"}}, Default: "ask"})
 	f.Fuzz(func(t *testing.T, command string) {
 		got := p.Decide(Request{Kind: "execute", Command: command})
-		if got == Allow && strings.ContainsAny(command, shell+"\n\r\x00") {
+		if got == Allow && strings.ContainsAny(command, shellCharacters+"\n\r\x00") {
 			t.Errorf("%q is allowed", command)
 		}
 		if got == Allow && slices.ContainsFunc(strings.Fields(command)[:1], func(w string) bool { return w == "rm" }) && len(strings.Fields(command)) > 1 {

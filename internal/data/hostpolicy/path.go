@@ -6,47 +6,47 @@ import (
 	"strings"
 )
 
-// lead holds all possible meanings of a path, because the program that opens it may interpret it
-// differently.
-type lead struct {
+// pathMeanings holds all possible meanings of a path, because the program that opens it may
+// interpret it differently.
+type pathMeanings struct {
 	named []string // absolute, cleaned, no link followed
 	to    []string // where they lead, every link followed
 	clear bool     // that is all
 }
 
-// within reports whether all meanings of the path are in one of the roots.
-func (l *lead) within(roots []string) bool {
+// isWithin reports whether all meanings of the path are in one of the roots.
+func (l *pathMeanings) isWithin(roots []string) bool {
 	return l.clear && !slices.ContainsFunc(l.to, func(path string) bool {
-		return !slices.ContainsFunc(roots, func(root string) bool { return below(root, path) })
+		return !slices.ContainsFunc(roots, func(root string) bool { return isBelow(root, path) })
 	})
 }
 
-func (p *Policy) leads(q *Request) []lead {
-	var out []lead
+func (p *Policy) readPaths(q *Request) []pathMeanings {
+	var out []pathMeanings
 	for _, path := range q.Paths {
-		out = append(out, p.place.lead(path, q.Dir))
+		out = append(out, p.place.readPath(path, q.Dir))
 	}
 	return out
 }
 
-// lead reads a path that starts at dir, which starts at the place's directory.
-func (p *Place) lead(path, dir string) lead {
-	base, _, _ := p.absolute(dir, p.Dir)
-	l := lead{clear: path != "" && !strings.ContainsRune(path, 0)}
-	for _, text := range readings(path) {
-		abs, expanded, ok := p.absolute(text, base)
+// readPath reads a path that starts at dir, which starts at the place's directory.
+func (p *Place) readPath(path, dir string) pathMeanings {
+	base, _, _ := p.makeAbsolute(dir, p.Dir)
+	l := pathMeanings{clear: path != "" && !strings.ContainsRune(path, 0)}
+	for _, text := range interpretations(path) {
+		abs, expanded, ok := p.makeAbsolute(text, base)
 		l.clear = l.clear && ok
-		p.add(&l, abs)
+		p.addMeanings(&l, abs)
 		if expanded != "" {
-			p.add(&l, expanded)
+			p.addMeanings(&l, expanded)
 		}
 	}
 	return l
 }
 
-// readings returns the possible interpretations of a path: some programs trim blanks, some accept
-// file URLs.
-func readings(path string) []string {
+// interpretations returns the possible interpretations of a path: some programs trim blanks, some
+// accept file URLs.
+func interpretations(path string) []string {
 	out := []string{path}
 	if trimmed := strings.TrimSpace(path); trimmed != path && trimmed != "" {
 		out = append(out, trimmed)
@@ -59,9 +59,9 @@ func readings(path string) []string {
 	return out
 }
 
-// absolute makes a path absolute, relative to base. A path that begins with ~ is also expanded; ok
-// is false if it may mean an unknown home.
-func (p *Place) absolute(path, base string) (abs, expanded string, ok bool) {
+// makeAbsolute makes a path absolute, relative to base. A path that begins with ~ is also expanded;
+// ok is false if it may mean an unknown home.
+func (p *Place) makeAbsolute(path, base string) (abs, expanded string, ok bool) {
 	path = filepath.FromSlash(path)
 	name, rest, _ := strings.Cut(path, string(filepath.Separator))
 	ok = true
@@ -81,13 +81,13 @@ func (p *Place) absolute(path, base string) (abs, expanded string, ok bool) {
 	return base + string(filepath.Separator) + path, expanded, ok
 }
 
-// add adds the meanings of an absolute path: a `..` after a link leads up from the link's target,
-// or removes the link's name, depending on the program.
-func (p *Place) add(l *lead, abs string) {
+// addMeanings adds the meanings of an absolute path: a `..` after a link leads up from the link's
+// target, or removes the link's name, depending on the program.
+func (p *Place) addMeanings(l *pathMeanings, abs string) {
 	clean := filepath.Clean(abs)
 	l.named = append(l.named, clean)
 	for _, path := range []string{abs, clean} {
-		to, ok := p.follow(path)
+		to, ok := p.followLinks(path)
 		l.clear = l.clear && ok
 		if ok && !slices.Contains(l.to, to) {
 			l.to = append(l.to, to)
@@ -99,9 +99,9 @@ func (p *Place) add(l *lead, abs string) {
 // are taken for a circle, which cannot be opened.
 const maxLinks = 40
 
-// follow resolves all links of an absolute path, and `..` from their targets; what does not exist
-// is unchanged. It returns false for a cycle of links.
-func (p *Place) follow(path string) (string, bool) {
+// followLinks resolves all links of an absolute path, and `..` from their targets; what does not
+// exist is unchanged. It returns false for a cycle of links.
+func (p *Place) followLinks(path string) (string, bool) {
 	const sep = string(filepath.Separator)
 	volume := filepath.VolumeName(path)
 	at := volume + sep

@@ -15,8 +15,8 @@ var pathNames = strings.Fields(`path paths file_path filePath filepath file_path
 // patternNames are the names of arguments that hold a pattern of files or text to search for.
 var patternNames = []string{"pattern", "glob", "query", "include"}
 
-// Of returns what an approval asks for, from a host's message as JSON.
-func Of(message []byte) Request {
+// ParseRequest returns what an approval asks for, from a host's message as JSON.
+func ParseRequest(message []byte) Request {
 	var m struct {
 		Tool  string                     `json:"tool"`
 		Kind  string                     `json:"kind"`
@@ -25,15 +25,15 @@ func Of(message []byte) Request {
 	}
 	// A member of another type is none that a rule could allow.
 	q := Request{Opaque: json.Unmarshal(message, &m) != nil, Kind: m.Kind, Paths: m.Paths}
-	q.Command = command(m.Args["command"])
-	known := map[string]bool{}
+	q.Command = commandText(m.Args["command"])
+	seen := map[string]bool{}
 	for _, path := range q.Paths {
-		known[path] = true
+		seen[path] = true
 	}
 	for _, name := range pathNames {
 		for _, path := range textsOf(m.Args[name]) {
-			if !known[path] {
-				known[path] = true
+			if !seen[path] {
+				seen[path] = true
 				q.Paths = append(q.Paths, path)
 			}
 		}
@@ -41,10 +41,10 @@ func Of(message []byte) Request {
 	if cwd := textsOf(m.Args["cwd"]); len(cwd) == 1 {
 		q.Dir = cwd[0]
 	}
-	q.Opaque = q.Opaque || !harmlessEnv(m.Args["env"])
+	q.Opaque = q.Opaque || !isHarmlessEnv(m.Args["env"])
 	if areaOf[q.Kind] == reads {
 		for _, name := range patternNames {
-			q.Opaque = q.Opaque || slices.ContainsFunc(textsOf(m.Args[name]), wanders)
+			q.Opaque = q.Opaque || slices.ContainsFunc(textsOf(m.Args[name]), mayLeaveDir)
 		}
 	}
 	return q
@@ -52,24 +52,24 @@ func Of(message []byte) Request {
 
 // Limits on a request. Larger ones are not plausible, and judging them could take too long.
 const (
-	mostPaths   = 10_000
-	mostText    = 256 << 10 // bytes of its paths together, and of its command
-	longestPath = 16 << 10
+	maxPaths      = 10_000
+	maxText       = 256 << 10 // bytes of its paths together, and of its command
+	maxPathLength = 16 << 10
 )
 
-// tooLarge reports whether a request exceeds the limits.
-func (q *Request) tooLarge() bool {
+// isTooLarge reports whether a request exceeds the limits.
+func (q *Request) isTooLarge() bool {
 	n := len(q.Dir)
 	for _, path := range q.Paths {
 		n += len(path)
 	}
-	return len(q.Paths) > mostPaths || n > mostText || len(q.Command) > mostText || len(q.Dir) > longestPath ||
-		slices.ContainsFunc(q.Paths, func(path string) bool { return len(path) > longestPath })
+	return len(q.Paths) > maxPaths || n > maxText || len(q.Command) > maxText || len(q.Dir) > maxPathLength ||
+		slices.ContainsFunc(q.Paths, func(path string) bool { return len(path) > maxPathLength })
 }
 
-// command returns a command that is a text or a list of words. Of a shell invocation it returns the
-// script.
-func command(v json.RawMessage) string {
+// commandText returns a command that is a text or a list of words. Of a shell invocation it returns
+// the script.
+func commandText(v json.RawMessage) string {
 	words := textsOf(v)
 	if len(words) == 3 && strings.HasSuffix(words[0], "sh") && (words[1] == "-c" || words[1] == "-lc") {
 		return words[2]
@@ -96,8 +96,8 @@ func textsOf(v json.RawMessage) []string {
 	return many
 }
 
-// wanders reports whether a pattern may leave the directory that it is searched in.
-func wanders(pattern string) bool {
+// mayLeaveDir reports whether a pattern may leave the directory that it is searched in.
+func mayLeaveDir(pattern string) bool {
 	return filepath.IsAbs(pattern) || strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "~") ||
 		slices.Contains(strings.FieldsFunc(pattern, func(r rune) bool { return r == '/' || r == '\\' || r == '{' || r == ',' || r == '}' }), "..")
 }
@@ -105,9 +105,9 @@ func wanders(pattern string) bool {
 // harmless are variables that do not change which command a command is.
 var harmless = strings.Fields("CI CLAUDECODE COLUMNS LINES FORCE_COLOR NO_COLOR TERM TZ LANG LANGUAGE LC_ALL GEMINI_CLI")
 
-// harmlessEnv reports whether the variables of a command, a list of names with values, are all
+// isHarmlessEnv reports whether the variables of a command, a list of names with values, are all
 // harmless. A search path, or what a program loads, is not.
-func harmlessEnv(v json.RawMessage) bool {
+func isHarmlessEnv(v json.RawMessage) bool {
 	var all []struct {
 		Name string `json:"name"`
 	}

@@ -12,8 +12,8 @@ import (
 
 // Limits on the parser. Commands beyond them are unclear.
 const (
-	mostNested   = 8  // scripts within scripts, as in sh -c "sh -c …"
-	mostPrefixes = 16 // words before the command that another one runs
+	maxNesting  = 8  // scripts within scripts, as in sh -c "sh -c …"
+	maxPrefixes = 16 // words before the command that another one runs
 )
 
 // keywords may precede a command.
@@ -26,8 +26,8 @@ var wrappers = strings.Fields(`env sudo doas su nohup timeout xargs nice ionice 
 // shells run a script that is an argument, or their standard input.
 var shells = strings.Fields("sh bash dash zsh ksh mksh ash fish csh tcsh rbash")
 
-// obscure are words after which the rest is no simple command.
-var obscure = strings.Fields("case select for function alias coproc source . trap hash enable")
+// obscureCommands are words after which the rest is no simple command.
+var obscureCommands = strings.Fields("case select for function alias coproc source . trap hash enable")
 
 // commandLine is what a command consists of.
 type commandLine struct {
@@ -36,10 +36,10 @@ type commandLine struct {
 	unclear bool
 }
 
-// read parses a command.
-func read(command string) *commandLine {
+// parseCommandLine parses a command.
+func parseCommandLine(command string) *commandLine {
 	c := &commandLine{}
-	c.script(command, 0)
+	c.addScript(command, 0)
 	return c
 }
 
@@ -52,68 +52,68 @@ func (c *commandLine) matches(globs []string) bool {
 	})
 }
 
-// script adds the commands of a script.
-func (c *commandLine) script(text string, depth int) {
+// addScript adds the commands of a script.
+func (c *commandLine) addScript(text string, depth int) {
 	l := lexer{text: []rune(text)}
 	l.run()
 	c.unclear = c.unclear || l.unclear
 	for _, words := range l.commands {
-		c.command(words, depth)
+		c.addCommand(words, depth)
 	}
 }
 
-// command adds a simple command and the commands that it runs.
-func (c *commandLine) command(words []word, depth int) {
-	if depth > mostNested {
+// addCommand adds a simple command and the commands that it runs.
+func (c *commandLine) addCommand(words []word, depth int) {
+	if depth > maxNesting {
 		c.unclear = true
 		return
 	}
-	for len(words) > 0 && (slices.Contains(keywords, words[0].text) || words[0].assigns()) {
+	for len(words) > 0 && (slices.Contains(keywords, words[0].text) || words[0].isAssignment()) {
 		words = words[1:]
 	}
 	if len(words) == 0 {
 		return
 	}
 	name := path.Base(words[0].text)
-	c.add(words)
-	c.unclear = c.unclear || words[0].varies && strings.Trim(words[0].text, "[") != "" || slices.Contains(obscure, name)
+	c.addSimple(words)
+	c.unclear = c.unclear || words[0].varies && strings.Trim(words[0].text, "[") != "" || slices.Contains(obscureCommands, name)
 	switch rest := words[1:]; {
 	case name == "eval":
-		c.script(joined(rest), depth+1)
+		c.addScript(joinWords(rest), depth+1)
 	case slices.Contains(shells, name):
 		script := false
 		for _, w := range rest {
 			script = script || !strings.HasPrefix(w.text, "-")
-			c.script(w.text, depth+1)
+			c.addScript(w.text, depth+1)
 		}
 		c.unclear = c.unclear || !script // it reads its standard input
 	case slices.Contains(wrappers, name):
 		for i, w := range rest {
-			if i == mostPrefixes {
+			if i == maxPrefixes {
 				c.unclear = true
 				break
 			}
 			c.unclear = c.unclear || w.varies
-			c.add(rest[i:])
+			c.addSimple(rest[i:])
 			if strings.ContainsAny(w.text, " \t\n;&|") {
-				c.script(w.text, depth+1)
+				c.addScript(w.text, depth+1)
 			} else if inner := path.Base(w.text); slices.Contains(shells, inner) || inner == "eval" {
-				c.command(rest[i:], depth+1)
+				c.addCommand(rest[i:], depth+1)
 				return
 			}
 		}
 	case name == "find":
 		for i, w := range rest {
 			if slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir"}, w.text) {
-				c.command(rest[i+1:], depth+1)
+				c.addCommand(rest[i+1:], depth+1)
 				return
 			}
 		}
 	}
 }
 
-// add adds the words of a simple command, the first without its path.
-func (c *commandLine) add(words []word) {
+// addSimple adds the words of a simple command, the first without its path.
+func (c *commandLine) addSimple(words []word) {
 	all := make([]string, len(words))
 	for i, w := range words {
 		all[i] = w.text
@@ -122,7 +122,7 @@ func (c *commandLine) add(words []word) {
 	c.simple = append(c.simple, all)
 }
 
-func joined(words []word) string {
+func joinWords(words []word) string {
 	var all []string
 	for _, w := range words {
 		all = append(all, w.text)
@@ -137,8 +137,8 @@ type word struct {
 	varies bool
 }
 
-// assigns reports whether the word sets a variable for the command after it.
-func (w word) assigns() bool {
+// isAssignment reports whether the word sets a variable for the command after it.
+func (w word) isAssignment() bool {
 	name, _, ok := strings.Cut(w.text, "=")
 	name = strings.TrimSuffix(name, "+")
 	return ok && name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
@@ -161,7 +161,7 @@ type lexer struct {
 
 func (l *lexer) run() {
 	for l.at < len(l.text) {
-		l.next()
+		l.readToken()
 	}
 	l.endCommand()
 }
@@ -196,8 +196,8 @@ func (l *lexer) endCommand() {
 	l.words, l.target = nil, false
 }
 
-// next reads the token at l.at.
-func (l *lexer) next() {
+// readToken reads the token at l.at.
+func (l *lexer) readToken() {
 	switch r := l.text[l.at]; r {
 	case ' ', '\t':
 		l.endWord()
@@ -211,11 +211,11 @@ func (l *lexer) next() {
 		l.unclear = true
 		l.endCommand()
 	case '<', '>':
-		l.redirect(r)
+		l.readRedirection(r)
 	case '\'':
-		l.quoted()
+		l.readQuoted()
 	case '"':
-		l.doubleQuoted()
+		l.readDoubleQuoted()
 	case '\\':
 		if l.at++; l.at == len(l.text) {
 			l.unclear = true
@@ -251,8 +251,8 @@ func (l *lexer) next() {
 	l.at++
 }
 
-// redirect reads a redirection, whose file is not a word of the command.
-func (l *lexer) redirect(r rune) {
+// readRedirection reads a redirection, whose file is not a word of the command.
+func (l *lexer) readRedirection(r rune) {
 	if number := l.word.String(); strings.Trim(number, "0123456789") == "" {
 		l.word.Reset() // of the file, as in 2>&1
 		l.begun = false
@@ -269,8 +269,8 @@ func (l *lexer) redirect(r rune) {
 	}
 }
 
-// quoted reads a text in single quotes.
-func (l *lexer) quoted() {
+// readQuoted reads a text in single quotes.
+func (l *lexer) readQuoted() {
 	l.begun = true
 	for l.at++; l.at < len(l.text); l.at++ {
 		if l.text[l.at] == '\'' {
@@ -281,8 +281,8 @@ func (l *lexer) quoted() {
 	l.unclear = true
 }
 
-// doubleQuoted reads a text in double quotes.
-func (l *lexer) doubleQuoted() {
+// readDoubleQuoted reads a text in double quotes.
+func (l *lexer) readDoubleQuoted() {
 	l.begun = true
 	for l.at++; l.at < len(l.text); l.at++ {
 		switch r := l.text[l.at]; {

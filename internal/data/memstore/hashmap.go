@@ -88,11 +88,11 @@ func (h *HashMap) Watchers(key value.Slot) (ofKey, ofAny value.Slot) {
 	return ofKey, ofAny
 }
 
-// AnyWatched reports whether any key has a watcher.
-func (h *HashMap) AnyWatched() bool { return h.any.Len > 0 || h.watchers.Len() > 0 }
+// HasWatchers reports whether any key has a watcher.
+func (h *HashMap) HasWatchers() bool { return h.any.Len > 0 || h.watchers.Len() > 0 }
 
-// Watched reports whether key has a watcher.
-func (h *HashMap) Watched(key value.Slot) bool {
+// IsWatched reports whether key has a watcher.
+func (h *HashMap) IsWatched(key value.Slot) bool {
 	if h.any.Len > 0 {
 		return true
 	}

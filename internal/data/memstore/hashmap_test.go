@@ -84,11 +84,11 @@ func TestHashMapScopes(t *testing.T) {
 
 func TestHashMapWatchers(t *testing.T) {
 	h := NewHashMap("h")
-	if h.Watched(str("k")) {
+	if h.IsWatched(str("k")) {
 		t.Error("nobody watches")
 	}
 	h.Watch(str("k"), value.Int(1))
-	if !h.Watched(str("k")) || h.Watched(str("other")) || h.Scope("s").Watched(str("k")) {
+	if !h.IsWatched(str("k")) || h.IsWatched(str("other")) || h.Scope("s").IsWatched(str("k")) {
 		t.Error("one key of one scope is watched")
 	}
 	h.WatchAny(value.Int(2))
@@ -102,11 +102,11 @@ func TestHashMapWatchers(t *testing.T) {
 	if got := value.Text(ofKey) + value.Text(ofAny); got != "[1,3][2,4]" {
 		t.Error(got)
 	}
-	if ofKey, ofAny = h.Watchers(str("other")); value.Text(ofKey)+value.Text(ofAny) != "[][2,4]" || !h.Watched(str("other")) {
+	if ofKey, ofAny = h.Watchers(str("other")); value.Text(ofKey)+value.Text(ofAny) != "[][2,4]" || !h.IsWatched(str("other")) {
 		t.Error(value.Text(ofKey), value.Text(ofAny))
 	}
 	h.Clear()
-	if !h.Watched(str("k")) {
+	if !h.IsWatched(str("k")) {
 		t.Error("clearing removes watchers")
 	}
 }

@@ -46,7 +46,7 @@ func (l *Ledger) Insert(identifier string, keys []string, val string) error {
 	e.number = len(l.order)
 	l.order = append(l.order, e)
 	l.entries[identifier] = e
-	l.enter(e)
+	l.addToIndex(e)
 	return nil
 }
 
@@ -80,11 +80,11 @@ func (l *Ledger) UpdateKeys(identifier string, keys []string) (found bool, err e
 
 // replace puts e where old, of the same identifier, was.
 func (l *Ledger) replace(old, e *Entry) {
-	l.leave(old)
+	l.removeFromIndex(old)
 	e.number = old.number
 	l.order[e.number] = e
 	l.entries[e.Identifier] = e
-	l.enter(e)
+	l.addToIndex(e)
 }
 
 // Delete removes the entry of an identifier and reports whether it existed.
@@ -93,7 +93,7 @@ func (l *Ledger) Delete(identifier string) bool {
 	if e == nil {
 		return false
 	}
-	l.leave(e)
+	l.removeFromIndex(e)
 	delete(l.entries, identifier)
 	l.order[e.number] = nil
 	if len(l.order) > 16 && len(l.order) > 2*len(l.entries) {
@@ -104,19 +104,19 @@ func (l *Ledger) Delete(identifier string) bool {
 
 // renumber closes the gaps that deleted entries have left.
 func (l *Ledger) renumber() {
-	kept := l.order[:0]
+	remaining := l.order[:0]
 	for _, e := range l.order {
 		if e != nil {
-			e.number = len(kept)
-			kept = append(kept, e)
+			e.number = len(remaining)
+			remaining = append(remaining, e)
 		}
 	}
-	clear(l.order[len(kept):])
-	l.order = kept
+	clear(l.order[len(remaining):])
+	l.order = remaining
 }
 
-// enter adds an entry to the indexes, leave removes it.
-func (l *Ledger) enter(e *Entry) {
+// addToIndex adds an entry to the indexes, leave removes it.
+func (l *Ledger) addToIndex(e *Entry) {
 	for _, w := range Words(e.Identifier) {
 		l.words.add(w, e)
 	}
@@ -125,7 +125,7 @@ func (l *Ledger) enter(e *Entry) {
 	}
 }
 
-func (l *Ledger) leave(e *Entry) {
+func (l *Ledger) removeFromIndex(e *Entry) {
 	for _, w := range Words(e.Identifier) {
 		l.words.remove(w, e)
 	}

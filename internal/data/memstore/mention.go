@@ -5,31 +5,31 @@ import (
 	"slices"
 )
 
-// Said are the words of a text that entries of a ledger are held against.
-type Said map[string]struct{}
+// WordSet are the words of a text that entries of a ledger are held against.
+type WordSet map[string]struct{}
 
-// WordsSaid returns the words of a text.
-func WordsSaid(text string) Said {
-	said := Said{}
+// NewWordSet returns the words of a text.
+func NewWordSet(text string) WordSet {
+	set := WordSet{}
 	for _, w := range Words(text) {
-		said[w] = struct{}{}
+		set[w] = struct{}{}
 	}
-	return said
+	return set
 }
 
 // Score returns how much of an entry the text mentions: the number of different words of the
 // identifier if the text contains them all, and likewise of each key; 0 means that the text does
 // not mention the entry.
-func (s Said) Score(identifier string, keys []string) int {
-	n := s.all(identifier)
+func (s WordSet) Score(identifier string, keys []string) int {
+	n := s.countAll(identifier)
 	for _, k := range keys {
-		n += s.all(k)
+		n += s.countAll(k)
 	}
 	return n
 }
 
-// all counts the different words of a text when all were said, else 0.
-func (s Said) all(text string) int {
+// countAll counts the different words of a text when all were said, else 0.
+func (s WordSet) countAll(text string) int {
 	words := Words(text)
 	slices.Sort(words)
 	words = slices.Compact(words)
@@ -41,21 +41,21 @@ func (s Said) all(text string) int {
 	return len(words)
 }
 
-// Key reports whether all words of a key, one at least, were said.
-func (s Said) Key(key string) bool { return s.all(key) > 0 }
+// ContainsKey reports whether all words of a key, one at least, were said.
+func (s WordSet) ContainsKey(key string) bool { return s.countAll(key) > 0 }
 
 // FromText returns the entries that a text mentions: it contains every word of the identifier or of
 // a key, ignoring case. Entries with the most words in the text come first.
 func (l *Ledger) FromText(text string) []*Entry {
-	said := WordsSaid(text)
+	mentioned := NewWordSet(text)
 	score := map[*Entry]int{}
-	for w := range said {
+	for w := range mentioned {
 		for e := range l.words[w] {
 			score[e] = 0
 		}
 	}
 	for k, entries := range l.keys {
-		if said.Key(k) {
+		if mentioned.ContainsKey(k) {
 			for e := range entries {
 				score[e] = 0
 			}
@@ -63,7 +63,7 @@ func (l *Ledger) FromText(text string) []*Entry {
 	}
 	var found []*Entry
 	for e := range score {
-		if score[e] = said.Score(e.Identifier, e.Keys); score[e] > 0 {
+		if score[e] = mentioned.Score(e.Identifier, e.Keys); score[e] > 0 {
 			found = append(found, e)
 		}
 	}

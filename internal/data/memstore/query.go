@@ -25,9 +25,9 @@ func (x index) remove(word string, e *Entry) {
 	}
 }
 
-// all returns the entries that contain all words, in order. It checks only the entries with the
+// findAll returns the entries that contain all words, in order. It checks only the entries with the
 // rarest word.
-func (x index) all(words []string) []*Entry {
+func (x index) findAll(words []string) []*Entry {
 	rarest := x[words[0]]
 	for _, w := range words[1:] {
 		if len(x[w]) < len(rarest) {
@@ -44,10 +44,10 @@ next:
 		}
 		found = append(found, e)
 	}
-	return inOrder(found)
+	return sortEntries(found)
 }
 
-func inOrder(found []*Entry) []*Entry {
+func sortEntries(found []*Entry) []*Entry {
 	slices.SortFunc(found, func(a, b *Entry) int { return cmp.Compare(a.number, b.number) })
 	return found
 }
@@ -59,7 +59,7 @@ func (l *Ledger) FromIdentifier(text string) []*Entry {
 	if len(all) == 0 {
 		return l.Entries()
 	}
-	return l.words.all(all)
+	return l.words.findAll(all)
 }
 
 // FromAllKeys returns the entries that have every one of the keys, in any letter case; all entries
@@ -68,7 +68,7 @@ func (l *Ledger) FromAllKeys(keys []string) []*Entry {
 	if len(keys) == 0 {
 		return l.Entries()
 	}
-	return l.keys.all(FoldAll(keys))
+	return l.keys.findAll(FoldAll(keys))
 }
 
 // FromAnyKeys returns the entries that have at least one of the keys, in any letter case.
@@ -77,7 +77,7 @@ func (l *Ledger) FromAnyKeys(keys []string) []*Entry {
 	for _, k := range FoldAll(keys) {
 		maps.Copy(union, l.keys[k])
 	}
-	return inOrder(slices.Collect(maps.Keys(union)))
+	return sortEntries(slices.Collect(maps.Keys(union)))
 }
 
 // Words returns the words of a text, folded (see Fold): sequences of letters, digits and combining

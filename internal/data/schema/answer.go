@@ -7,11 +7,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Answer reads what a person wrote as a value of type t: the text itself when t
+// ReadAnswer reads what a person wrote as a value of type t: the text itself when t
 // is a String, else JSON (spec/11-emit.md). A word that is no JSON is read as if
 // it were in quotes, for example the name of a variant.
-func Answer(text string, t *value.Type) (value.Slot, []FieldError) {
-	if textual(t) {
+func ReadAnswer(text string, t *value.Type) (value.Slot, []FieldError) {
+	if isTextual(t) {
 		return Convert(value.String(text), t)
 	}
 	text = strings.TrimSpace(text)
@@ -26,12 +26,12 @@ func Answer(text string, t *value.Type) (value.Slot, []FieldError) {
 	return v, errs
 }
 
-// textual reports whether values of t are Strings.
-func textual(t *value.Type) bool { return t.Kind == value.TypeString || t.Kind == value.TypeUnion }
+// isTextual reports whether values of t are Strings.
+func isTextual(t *value.Type) bool { return t.Kind == value.TypeString || t.Kind == value.TypeUnion }
 
-// Wanted returns what a person may write for Answer to read a value of type t; "" when any text
-// will do.
-func Wanted(t *value.Type) string {
+// AnswerFormat returns what a person may write for Answer to read a value of type t; "" when any
+// text will do.
+func AnswerFormat(t *value.Type) string {
 	switch t.Kind {
 	case value.TypeString, value.TypeAny:
 		return ""
@@ -50,12 +50,12 @@ func Wanted(t *value.Type) string {
 			return oneOf(names)
 		}
 	case value.TypeOption:
-		if inner := Wanted(arg(t, 0)); inner != "" {
+		if inner := AnswerFormat(arg(t, 0)); inner != "" {
 			return inner + ", or null"
 		}
 		return ""
 	}
-	return "JSON: " + sketch(t, 0)
+	return "JSON: " + sketchType(t, 0)
 }
 
 func oneOf(names []string) string {
@@ -81,10 +81,10 @@ func plainNames(t *value.Type) []string {
 // deepSketch is the maximum depth of a sketch.
 const deepSketch = 3
 
-// sketch shows the form of the JSON of a t, with the names of types in the
+// sketchType shows the form of the JSON of a t, with the names of types in the
 // places of values.
-func sketch(t *value.Type, depth int) string {
-	deeper := func(n int) string { return sketch(arg(t, n), depth+1) }
+func sketchType(t *value.Type, depth int) string {
+	deeper := func(n int) string { return sketchType(arg(t, n), depth+1) }
 	switch t.Kind {
 	case value.TypeUnion:
 		return t.String()
@@ -102,7 +102,7 @@ func sketch(t *value.Type, depth int) string {
 		return "{\"…\": " + deeper(1) + ", …}"
 	case value.TypeStruct, value.TypeSchema, value.TypeError:
 		if depth < deepSketch && len(t.Fields) > 0 {
-			return members(t.Fields, depth)
+			return sketchMembers(t.Fields, depth)
 		}
 	case value.TypeEnum:
 		if names := plainNames(t); names != nil {
@@ -115,8 +115,8 @@ func sketch(t *value.Type, depth int) string {
 	return t.String()
 }
 
-// members sketches an object; optional members have a `?`.
-func members(fields []value.Field, depth int) string {
+// sketchMembers sketches an object; optional members have a `?`.
+func sketchMembers(fields []value.Field, depth int) string {
 	parts := make([]string, len(fields))
 	for i, f := range fields {
 		mark, t := "", f.Type
@@ -126,7 +126,7 @@ func members(fields []value.Field, depth int) string {
 		if t.Kind == value.TypeOption {
 			t = arg(t, 0)
 		}
-		parts[i] = strconv.Quote(f.Name) + mark + ": " + sketch(t, depth+1)
+		parts[i] = strconv.Quote(f.Name) + mark + ": " + sketchType(t, depth+1)
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }

@@ -43,7 +43,7 @@ func TestAnswer(t *testing.T) {
 		{value.AnyType, "[1]", "[1]", ""},
 		{intT, "", "", `expected Int, got ""`},
 	} {
-		v, errs := Answer(c.text, c.t)
+		v, errs := ReadAnswer(c.text, c.t)
 		if got := Join(errs); got != c.misfit {
 			t.Errorf("%s from %q: misfit %q, want %q", c.t, c.text, got, c.misfit)
 		} else if got := string(value.AppendJSON(nil, v)); c.misfit == "" && got != c.want {
@@ -65,7 +65,7 @@ func TestAnswer(t *testing.T) {
 		{array(array(itemT)), `JSON: [[{"name": String, "price": Float, "note"?: String, "level"?: "low" | "high"}, …], …]`},
 		{array(array(array(itemT))), "JSON: [[[Item, …], …], …]"}, {wrapT, `JSON: {"tree": {"value": Int, "children": [Tree, …]}, "other": {"value": Int, "children": [Tree, …]}}`},
 	} {
-		if got := Wanted(c.t); got != c.want {
+		if got := AnswerFormat(c.t); got != c.want {
 			t.Errorf("%s is wanted as %q, want %q", c.t, got, c.want)
 		}
 	}

@@ -62,14 +62,14 @@ func Convert(s value.Slot, t *value.Type) (value.Slot, []FieldError) { return Co
 // ConvertIn is Convert under a pace.
 func ConvertIn(p *value.Pace, s value.Slot, t *value.Type) (value.Slot, []FieldError) {
 	c := converter{pace: p}
-	return c.convert(value.Flat(s), t, nil), c.errs
+	return c.convert(value.Flatten(s), t, nil), c.errs
 }
 
 // converter walks a value along a type and notes each misfit.
 type converter struct {
 	pace    *value.Pace
 	fresh   bool // nothing else holds the data
-	kept    bool // the data is as Keep writes it
+	stored  bool // the data is as EncodeStored writes it
 	depth   int
 	errs    []FieldError
 	lenient *leniency // nil means strict
@@ -96,7 +96,7 @@ func (p *path) String() string {
 	switch {
 	case p.index >= 0:
 		return up + "[" + strconv.Itoa(p.index) + "]"
-	case !word(p.name):
+	case !isWord(p.name):
 		return up + "[" + string(value.AppendString(nil, p.name)) + "]"
 	case up == "":
 		return p.name
@@ -112,7 +112,7 @@ func elements(n int) string {
 	return "an array of " + strconv.Itoa(n) + " elements"
 }
 
-func word(s string) bool {
+func isWord(s string) bool {
 	for i, c := range s {
 		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
 			return false
@@ -126,12 +126,12 @@ func (c *converter) fail(p *path, format string, args ...any) value.Slot {
 	return value.Nil
 }
 
-func (c *converter) misfit(p *path, t *value.Type, s value.Slot) value.Slot {
-	return c.fail(p, "expected %s, got %s", t, show(s))
+func (c *converter) mismatch(p *path, t *value.Type, s value.Slot) value.Slot {
+	return c.fail(p, "expected %s, got %s", t, describeData(s))
 }
 
-// show describes data in an error: scalars as they are, the rest by form.
-func show(s value.Slot) string {
+// describeData describes data in an error: scalars as they are, the rest by form.
+func describeData(s value.Slot) string {
 	switch s.Kind() {
 	case value.KindNil:
 		return "null"
@@ -153,8 +153,8 @@ func show(s value.Slot) string {
 	return "a value of type " + value.TypeName(s)
 }
 
-// keep returns s as part of the result.
-func (c *converter) keep(s value.Slot) value.Slot {
+// shareResult returns s as part of the result.
+func (c *converter) shareResult(s value.Slot) value.Slot {
 	if !c.fresh {
 		value.Share(s)
 	}
@@ -180,89 +180,89 @@ func (c *converter) convert(s value.Slot, t *value.Type, p *path) value.Slot {
 		if s.Kind() == k {
 			return s
 		}
-		if out, ok := c.mend(s, t, p); ok {
+		if out, ok := c.repair(s, t, p); ok {
 			return out
 		}
-		return c.misfit(p, t, s)
+		return c.mismatch(p, t, s)
 	}
 	switch t.Kind {
 	case value.TypeAny:
-		return c.keep(s)
+		return c.shareResult(s)
 	case value.TypeFloat:
 		if s.Kind() == value.KindInt {
 			return value.Float(float64(s.AsInt()))
 		} else if s.Kind() == value.KindFloat {
 			return s
-		} else if out, ok := c.mend(s, t, p); ok {
+		} else if out, ok := c.repair(s, t, p); ok {
 			return out
 		}
-		if f, ok := keptFloat(s); ok && c.kept {
+		if f, ok := storedFloat(s); ok && c.stored {
 			return f
 		}
 	case value.TypeUnion:
-		return c.union(s, t, p)
+		return c.convertUnion(s, t, p)
 	case value.TypeOption:
-		if c.kept && len(t.Args) > 0 && wrapped(t.Args[0]) {
-			return c.keptOption(s, t, p)
+		if c.stored && len(t.Args) > 0 && isWrapped(t.Args[0]) {
+			return c.storedOption(s, t, p)
 		}
 		if s.IsNil() {
 			return s
 		}
 		if len(t.Args) == 0 {
-			return c.keep(s)
+			return c.shareResult(s)
 		}
 		return value.Some(c.convert(s, t.Args[0], p))
 	case value.TypeArray:
 		if a := s.Array(); a != nil {
-			return c.array(a, t, p)
+			return c.convertArray(a, t, p)
 		}
 	case value.TypeMap:
 		if m := s.Map(); m != nil {
-			return c.mapping(m, t, p)
+			return c.convertMap(m, t, p)
 		}
 	case value.TypeTuple:
-		return c.tuple(s, t, p)
+		return c.convertTuple(s, t, p)
 	case value.TypeStruct, value.TypeSchema:
 		if s.Kind() == value.KindStruct && s.Type() == t {
-			return c.keep(s)
+			return c.shareResult(s)
 		}
 		if m := s.Map(); m != nil {
-			return c.fields(m, t, p)
+			return c.convertFields(m, t, p)
 		}
 	case value.TypeError:
 		if t.Name == "" || value.IsError(s) && s.Type() == t {
-			return c.keep(s)
+			return c.shareResult(s)
 		}
 	case value.TypeEnum:
-		return c.enum(s, t, p)
+		return c.convertEnum(s, t, p)
 	case value.TypeResult:
-		return c.result(s, t, p)
+		return c.convertResult(s, t, p)
 	case value.TypeMemory, value.TypeHashMap, value.TypeLedger, value.TypeTask:
 		if h := s.Handle(); h != nil && h.Type == t.String() {
 			return s
 		}
 	}
-	return c.misfit(p, t, s)
+	return c.mismatch(p, t, s)
 }
 
-func (c *converter) union(s value.Slot, t *value.Type, p *path) value.Slot {
+func (c *converter) convertUnion(s value.Slot, t *value.Type, p *path) value.Slot {
 	if s.Kind() == value.KindString {
 		for _, v := range t.Values {
 			if v == s.AsString() {
 				return s
 			}
 		}
-		if out, ok := c.mend(s, t, p); ok {
+		if out, ok := c.repair(s, t, p); ok {
 			return out
 		}
 	}
-	return c.fail(p, "expected one of %s, got %s", t, show(s))
+	return c.fail(p, "expected one of %s, got %s", t, describeData(s))
 }
 
-// array converts elements. An array without changed elements is returned unchanged.
-func (c *converter) array(a *value.Array, t *value.Type, p *path) value.Slot {
-	if len(t.Args) == 0 || a.Len == 0 || fits(a.Sub, t.Args[0].Kind) {
-		return c.keep(a.Slot())
+// convertArray converts elements. An array without changed elements is returned unchanged.
+func (c *converter) convertArray(a *value.Array, t *value.Type, p *path) value.Slot {
+	if len(t.Args) == 0 || a.Len == 0 || provesType(a.Sub, t.Args[0].Kind) {
+		return c.shareResult(a.Slot())
 	}
 	out := value.NewArray()
 	for i := range a.Len {
@@ -271,27 +271,27 @@ func (c *converter) array(a *value.Array, t *value.Type, p *path) value.Slot {
 	return out.Slot()
 }
 
-// fits reports whether a representation alone proves the type of elements.
-func fits(r value.Repr, k value.TypeKind) bool {
+// provesType reports whether a representation alone proves the type of elements.
+func provesType(r value.Repr, k value.TypeKind) bool {
 	return r == value.ReprInts && k == value.TypeInt || r == value.ReprFloats && k == value.TypeFloat ||
 		r == value.ReprBools && k == value.TypeBool || k == value.TypeAny
 }
 
-func (c *converter) mapping(m *value.Map, t *value.Type, p *path) value.Slot {
+func (c *converter) convertMap(m *value.Map, t *value.Type, p *path) value.Slot {
 	if len(t.Args) < 2 || m.Len() == 0 || t.Args[1].Kind == value.TypeAny && t.Args[0].Kind == value.TypeAny {
-		return c.keep(m.Slot())
+		return c.shareResult(m.Slot())
 	}
 	out := value.NewMap(m.Len())
 	m.Each(func(k, v value.Slot) bool {
 		at := p.in(value.Text(k))
-		out.Set(c.key(k, t.Args[0], at), c.convert(v, t.Args[1], at))
+		out.Set(c.convertKey(k, t.Args[0], at), c.convert(v, t.Args[1], at))
 		return true
 	})
 	return out.Slot()
 }
 
-// key converts a map's key; an Int or a Bool is a string, as in JSON.
-func (c *converter) key(k value.Slot, t *value.Type, p *path) value.Slot {
+// convertKey converts a map's key; an Int or a Bool is a string, as in JSON.
+func (c *converter) convertKey(k value.Slot, t *value.Type, p *path) value.Slot {
 	if k.Kind() == value.KindString {
 		switch t.Kind {
 		case value.TypeInt:
@@ -312,7 +312,7 @@ func (c *converter) key(k value.Slot, t *value.Type, p *path) value.Slot {
 	return out
 }
 
-func (c *converter) tuple(s value.Slot, t *value.Type, p *path) value.Slot {
+func (c *converter) convertTuple(s value.Slot, t *value.Type, p *path) value.Slot {
 	var parts []value.Slot
 	if a := s.Array(); a != nil {
 		for i := range a.Len {
@@ -321,7 +321,7 @@ func (c *converter) tuple(s value.Slot, t *value.Type, p *path) value.Slot {
 	} else if s.Kind() == value.KindTuple {
 		parts = s.Fields()
 	} else {
-		return c.misfit(p, t, s)
+		return c.mismatch(p, t, s)
 	}
 	if len(parts) != len(t.Args) {
 		return c.fail(p, "expected %s, got %s", t, elements(len(parts)))
@@ -333,27 +333,27 @@ func (c *converter) tuple(s value.Slot, t *value.Type, p *path) value.Slot {
 	return value.Tuple(out...)
 }
 
-// optional reports whether a field without a default may be absent.
-func optional(f *value.Field) bool { return f.Optional || f.Type.Kind == value.TypeOption }
+// isOptional reports whether a field without a default may be absent.
+func isOptional(f *value.Field) bool { return f.Optional || f.Type.Kind == value.TypeOption }
 
-func (c *converter) fields(m *value.Map, t *value.Type, p *path) value.Slot {
-	return t.Struct(c.members(m, t.Fields, p)...)
+func (c *converter) convertFields(m *value.Map, t *value.Type, p *path) value.Slot {
+	return t.Struct(c.convertMembers(m, t.Fields, p)...)
 }
 
-// members reads declared fields of an object.
-func (c *converter) members(m *value.Map, fields []value.Field, p *path) []value.Slot {
+// convertMembers reads declared fields of an object.
+func (c *converter) convertMembers(m *value.Map, fields []value.Field, p *path) []value.Slot {
 	out := make([]value.Slot, len(fields))
-	c.strangers(m, fields, p)
+	c.noteUnknownMembers(m, fields, p)
 	for i := range fields {
 		f := &fields[i]
 		at := p.in(f.Name)
 		v, ok := m.GetString(f.Name)
 		switch {
-		case ok && !(v.IsNil() && c.absent(f)):
+		case ok && !(v.IsNil() && c.isAbsent(f)):
 			out[i] = c.convert(v, f.Type, at)
 		case f.HasDefault:
 			out[i] = f.Default
-		case optional(f):
+		case isOptional(f):
 		case f.Type.Kind == value.TypeAny && ok, f.Type.Kind == value.TypeNil:
 		default:
 			c.fail(at, "missing, expected %s", f.Type)
@@ -362,19 +362,19 @@ func (c *converter) members(m *value.Map, fields []value.Field, p *path) []value
 	return out
 }
 
-// absent reports whether null means that the field is not there. In what Keep wrote it does so only
-// for a field declared `name?`.
-func (c *converter) absent(f *value.Field) bool {
-	if c.kept {
+// isAbsent reports whether null means that the field is not there. In what EncodeStored wrote it
+// does so only for a field declared `name?`.
+func (c *converter) isAbsent(f *value.Field) bool {
+	if c.stored {
 		return f.Optional
 	}
-	return optional(f) || f.HasDefault && f.Type.Kind != value.TypeNil && f.Type.Kind != value.TypeAny
+	return isOptional(f) || f.HasDefault && f.Type.Kind != value.TypeNil && f.Type.Kind != value.TypeAny
 }
 
-// enum reads "Name" for a unit variant, {"variant":"Name","data":…} for others.
-func (c *converter) enum(s value.Slot, t *value.Type, p *path) value.Slot {
+// convertEnum reads "Name" for a unit variant, {"variant":"Name","data":…} for others.
+func (c *converter) convertEnum(s value.Slot, t *value.Type, p *path) value.Slot {
 	if s.Kind() == value.KindEnum && s.Type() == t {
-		return c.keep(s)
+		return c.shareResult(s)
 	}
 	name, data := s, value.Nil
 	m := s.Map()
@@ -385,17 +385,17 @@ func (c *converter) enum(s value.Slot, t *value.Type, p *path) value.Slot {
 	if name.Kind() == value.KindString {
 		for i := range t.Variants {
 			if v := &t.Variants[i]; v.Name == name.AsString() && (len(v.Fields) == 0 || m != nil) {
-				return t.Enum(i, c.payload(data, v, p.in("data"))...)
+				return t.Enum(i, c.convertPayload(data, v, p.in("data"))...)
 			}
 		}
-		if i := choice(strings.TrimSpace(name.AsString()), len(t.Variants), func(i int) string { return t.Variants[i].Name }); i >= 0 && c.lenient != nil {
+		if i := findChoice(strings.TrimSpace(name.AsString()), len(t.Variants), func(i int) string { return t.Variants[i].Name }); i >= 0 && c.lenient != nil {
 			if v := &t.Variants[i]; len(v.Fields) == 0 || m != nil {
-				c.lenient.note(p, "read "+show(name)+" as "+v.Name)
-				return t.Enum(i, c.payload(data, v, p.in("data"))...)
+				c.lenient.note(p, "read "+describeData(name)+" as "+v.Name)
+				return t.Enum(i, c.convertPayload(data, v, p.in("data"))...)
 			}
 		}
 	}
-	return c.fail(p, "expected a variant of %s (%s), got %s", t, variants(t), show(s))
+	return c.fail(p, "expected a variant of %s (%s), got %s", t, variants(t), describeData(s))
 }
 
 func variants(t *value.Type) string {
@@ -409,24 +409,24 @@ func variants(t *value.Type) string {
 	return s
 }
 
-// payload reads a variant's data: bare, an array, or an object.
-func (c *converter) payload(data value.Slot, v *value.Variant, p *path) []value.Slot {
+// convertPayload reads a variant's data: bare, an array, or an object.
+func (c *converter) convertPayload(data value.Slot, v *value.Variant, p *path) []value.Slot {
 	out := make([]value.Slot, len(v.Fields))
 	switch {
 	case len(v.Fields) == 0:
 	case v.Named:
 		m := data.Map()
 		if m == nil {
-			c.fail(p, "expected an object, got %s", show(data))
+			c.fail(p, "expected an object, got %s", describeData(data))
 			return out
 		}
-		return c.members(m, v.Fields, p)
+		return c.convertMembers(m, v.Fields, p)
 	case len(v.Fields) == 1:
 		out[0] = c.convert(data, v.Fields[0].Type, p)
 	default:
 		a := data.Array()
 		if a == nil {
-			c.fail(p, "expected %s, got %s", elements(len(v.Fields)), show(data))
+			c.fail(p, "expected %s, got %s", elements(len(v.Fields)), describeData(data))
 			return out
 		}
 		if a.Len != len(v.Fields) {
@@ -440,8 +440,8 @@ func (c *converter) payload(data value.Slot, v *value.Variant, p *path) []value.
 	return out
 }
 
-// result reads {"ok":…} or {"err":…}.
-func (c *converter) result(s value.Slot, t *value.Type, p *path) value.Slot {
+// convertResult reads {"ok":…} or {"err":…}.
+func (c *converter) convertResult(s value.Slot, t *value.Type, p *path) value.Slot {
 	part := func(i int) *value.Type {
 		if i < len(t.Args) {
 			return t.Args[i]
@@ -461,5 +461,5 @@ func (c *converter) result(s value.Slot, t *value.Type, p *path) value.Slot {
 			}
 		}
 	}
-	return c.misfit(p, t, s)
+	return c.mismatch(p, t, s)
 }

@@ -52,8 +52,8 @@ func (l *leniency) note(p *path, message string) {
 	l.repairs = append(l.repairs, FieldError{p.String(), message})
 }
 
-// mend reads what does not fit t as what it can only mean.
-func (c *converter) mend(s value.Slot, t *value.Type, p *path) (value.Slot, bool) {
+// repair reads what does not fit t as what it can only mean.
+func (c *converter) repair(s value.Slot, t *value.Type, p *path) (value.Slot, bool) {
 	if c.lenient == nil {
 		return s, false
 	}
@@ -68,7 +68,7 @@ func (c *converter) mend(s value.Slot, t *value.Type, p *path) (value.Slot, bool
 	}
 	out, ok := fromText(strings.TrimSpace(s.AsString()), t)
 	if ok {
-		c.lenient.note(p, "read "+show(s)+" as "+string(value.AppendJSON(nil, out)))
+		c.lenient.note(p, "read "+describeData(s)+" as "+string(value.AppendJSON(nil, out)))
 	}
 	return out, ok
 }
@@ -94,16 +94,16 @@ func fromText(text string, t *value.Type) (value.Slot, bool) {
 			return value.Bool(false), true
 		}
 	case value.TypeUnion:
-		if i := choice(text, len(t.Values), func(i int) string { return t.Values[i] }); i >= 0 {
+		if i := findChoice(text, len(t.Values), func(i int) string { return t.Values[i] }); i >= 0 {
 			return value.String(t.Values[i]), true
 		}
 	}
 	return value.Nil, false
 }
 
-// choice finds the one of n names that equals a text but for letter case; -1
+// findChoice finds the one of n names that equals a text but for letter case; -1
 // when there is none, or more than one.
-func choice(text string, n int, name func(int) string) int {
+func findChoice(text string, n int, name func(int) string) int {
 	found := -1
 	for i := range n {
 		if strings.EqualFold(text, name(i)) {
@@ -116,21 +116,21 @@ func choice(text string, n int, name func(int) string) int {
 	return found
 }
 
-// strangers notes the members of an object that its type does not have.
-func (c *converter) strangers(m *value.Map, fields []value.Field, p *path) {
+// noteUnknownMembers notes the members of an object that its type does not have.
+func (c *converter) noteUnknownMembers(m *value.Map, fields []value.Field, p *path) {
 	if c.lenient == nil {
 		return
 	}
-	known := map[string]bool{}
+	declared := map[string]bool{}
 	for i := range fields {
-		known[fields[i].Name] = true
+		declared[fields[i].Name] = true
 		if _, ok := m.GetString(fields[i].Name); ok {
 			c.lenient.hits++
 		}
 	}
 	m.Each(func(k, _ value.Slot) bool {
 		c.pace.Step(2)
-		if !known[value.Text(k)] {
+		if !declared[value.Text(k)] {
 			c.lenient.note(p.in(value.Text(k)), "left out, there is no such member")
 		}
 		return true

@@ -6,9 +6,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// TestRead checks that a model's text is read by its only meaning, and that all repairs are
-// reported.
-func TestRead(t *testing.T) {
+// TestReadRepairsModelText checks that a model's text is read by its only meaning, and that all
+// repairs are reported.
+func TestReadRepairsModelText(t *testing.T) {
 	twins := &value.Type{Kind: value.TypeUnion, Values: []string{"on", "ON"}}
 	for _, c := range []struct {
 		t             *value.Type

@@ -115,7 +115,7 @@ func TestDecode(t *testing.T) {
 // stays as it was.
 func TestConvert(t *testing.T) {
 	item := itemT.Struct(value.String("a"), value.Float(1), value.Nil, value.String("low"))
-	if got, errs := Convert(item, itemT); len(errs) > 0 || got != item || !value.Shared(item) {
+	if got, errs := Convert(item, itemT); len(errs) > 0 || got != item || !value.IsShared(item) {
 		t.Error("a schema value is not itself")
 	}
 	if got, errs := Convert(value.Some(value.Some(value.Nil)), option(intT)); len(errs) > 0 || !got.IsNil() {
@@ -134,7 +134,7 @@ func TestConvert(t *testing.T) {
 	for _, c := range []struct{ t, s string }{{"Array<Int>", "[1,2]"}, {"Array<Float>", "[1.5]"}, {"Array<Bool>", "[true]"}, {"Array<Any>", `[1,"a"]`}} {
 		typ := map[string]*value.Type{"Array<Int>": array(intT), "Array<Float>": array(floatT), "Array<Bool>": array(boolT), "Array<Any>": array(value.AnyType)}[c.t]
 		s, _ := value.Parse([]byte(c.s))
-		if got, errs := Convert(s, typ); len(errs) > 0 || got != s || !value.Shared(s) {
+		if got, errs := Convert(s, typ); len(errs) > 0 || got != s || !value.IsShared(s) {
 			t.Errorf("%s is not itself as %s", c.s, c.t)
 		}
 	}

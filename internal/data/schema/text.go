@@ -72,7 +72,7 @@ func (w *writer) describe(doc string) {
 // precedence over the type's own. A recursive type is written out as a
 // definition; elsewhere it is a reference.
 func (w *writer) write(t *value.Type, doc string, definition bool) {
-	if !definition && recursive(t) {
+	if !definition && isRecursive(t) {
 		w.raw(`{"$ref":`)
 		w.string(w.reference(t))
 		w.describe(doc)
@@ -167,7 +167,7 @@ func (w *writer) object(fields []value.Field) {
 			}
 			w.raw(`"default":`)
 			w.out = append(value.AppendJSON(w.out, f.Default), '}')
-		} else if !optional(f) {
+		} else if !isOptional(f) {
 			required = append(required, f.Name)
 		}
 	}
@@ -238,7 +238,7 @@ func (w *writer) reference(t *value.Type) string {
 	name, ok := w.names[t]
 	if !ok {
 		name = t.Name
-		for n := 2; w.taken(name); n++ {
+		for n := 2; w.isNameUsed(name); n++ {
 			name = t.Name + strconv.Itoa(n)
 		}
 		w.names[t] = name
@@ -247,7 +247,7 @@ func (w *writer) reference(t *value.Type) string {
 	return "#/$defs/" + name
 }
 
-func (w *writer) taken(name string) bool {
+func (w *writer) isNameUsed(name string) bool {
 	for _, n := range w.names {
 		if n == name {
 			return true
@@ -256,8 +256,8 @@ func (w *writer) taken(name string) bool {
 	return false
 }
 
-// recursive reports whether a named type contains itself.
-func recursive(t *value.Type) bool {
+// isRecursive reports whether a named type contains itself.
+func isRecursive(t *value.Type) bool {
 	if t.Kind != value.TypeStruct && t.Kind != value.TypeSchema && t.Kind != value.TypeEnum {
 		return false
 	}

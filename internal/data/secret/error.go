@@ -7,16 +7,16 @@ func (s *Set) Error(err error) error {
 	}
 	text := err.Error()
 	if clean := s.Text(text); clean != text {
-		return &cleaned{err, clean}
+		return &cleanedError{err, clean}
 	}
 	return err
 }
 
-// cleaned is an error whose text contained a secret.
-type cleaned struct {
+// cleanedError is an error whose text contained a secret.
+type cleanedError struct {
 	error
 	text string
 }
 
-func (e *cleaned) Error() string { return e.text }
-func (e *cleaned) Unwrap() error { return e.error }
+func (e *cleanedError) Error() string { return e.text }
+func (e *cleanedError) Unwrap() error { return e.error }

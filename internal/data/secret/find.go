@@ -45,13 +45,13 @@ const (
 	urlSafe  = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 )
 
-func newFinder(all []known) *finder {
+func newFinder(all []knownSecret) *finder {
 	f := &finder{}
 	for _, k := range all {
 		mark := Mark(k.name)
 		f.add(form{mark: mark, units: units(k.value), backslash: strings.Contains(k.value, `\`)})
 		for before := range 3 {
-			f.add(encoded(mark, k.value, before))
+			f.add(base64Form(mark, k.value, before))
 		}
 	}
 	return f
@@ -71,10 +71,10 @@ func units(text string) []unit {
 	return out
 }
 
-// encoded returns the form of a secret in the base64 of a longer text. before (0 to 2) is how many
-// bytes precede the secret in its first group of three. Characters that the neighbouring bytes
+// base64Form returns the form of a secret in the base64 of a longer text. before (0 to 2) is how
+// many bytes precede the secret in its first group of three. Characters that the neighbouring bytes
 // influence are left out.
-func encoded(mark, value string, before int) form {
+func base64Form(mark, value string, before int) form {
 	text := base64.StdEncoding.EncodeToString([]byte("\x00\x00"[:before] + value))
 	bits := uint(8 * (before + len(value)))
 	first := (8*before + 5) / 6
@@ -100,20 +100,20 @@ func (f *finder) add(x form) {
 		switch first := x.units[0].raw; {
 		case b == '\\' || b == '%': // an escape
 			for next := range 256 {
-				f.allow(b, byte(next))
+				f.allowStart(b, byte(next))
 			}
 		case len(first) > 1:
-			f.allow(b, first[1])
+			f.allowStart(b, first[1])
 		default:
 			for _, next := range x.units[1].starts() {
-				f.allow(b, next)
+				f.allowStart(b, next)
 			}
 		}
 	}
 }
 
-// allow notes two bytes that a form may begin with.
-func (f *finder) allow(a, b byte) {
+// allowStart notes two bytes that a form may begin with.
+func (f *finder) allowStart(a, b byte) {
 	pair := uint(a)<<8 | uint(b)
 	f.pairs[pair/64] |= 1 << (pair % 64)
 }
@@ -138,11 +138,11 @@ func (f *finder) clean(text string, final bool) (out, rest string) {
 	var b strings.Builder
 	from := 0 // the text before it is in b
 	for i := 0; i < len(text); {
-		if !f.possible(text, i) {
+		if !f.mayBegin(text, i) {
 			i++
 			continue
 		}
-		end, mark, more := f.longest(text, i)
+		end, mark, more := f.longestMatch(text, i)
 		switch {
 		case more && !final:
 			if from == 0 {
@@ -165,8 +165,8 @@ func (f *finder) clean(text string, final bool) (out, rest string) {
 	return b.String(), ""
 }
 
-// possible reports whether a form may begin at i.
-func (f *finder) possible(text string, i int) bool {
+// mayBegin reports whether a form may begin at i.
+func (f *finder) mayBegin(text string, i int) bool {
 	if i+1 == len(text) {
 		return f.at[text[i]] != nil
 	}
@@ -174,9 +174,9 @@ func (f *finder) possible(text string, i int) bool {
 	return f.pairs[pair/64]&(1<<(pair%64)) != 0
 }
 
-// longest returns the end of the longest form that begins at i, or -1. more reports that this
+// longestMatch returns the end of the longest form that begins at i, or -1. more reports that this
 // depends on the following text.
-func (f *finder) longest(text string, i int) (end int, mark string, more bool) {
+func (f *finder) longestMatch(text string, i int) (end int, mark string, more bool) {
 	end = -1
 	for _, at := range f.at[text[i]] {
 		x := &f.forms[at]

@@ -10,7 +10,7 @@ import (
 // so the result is JSON. A number that contains a secret becomes a string. A text that is not JSON
 // is cleaned like any text.
 func (s *Set) JSON(text []byte) []byte {
-	if s.Empty() || !s.Holds(string(text)) {
+	if s.Empty() || !s.Contains(string(text)) {
 		return text
 	}
 	if !json.Valid(text) {
@@ -18,18 +18,19 @@ func (s *Set) JSON(text []byte) []byte {
 	}
 	out := make([]byte, 0, len(text))
 	for len(text) > 0 {
-		n := scalar(text)
+		n := scalarLength(text)
 		if n == 0 {
 			out, text = append(out, text[0]), text[1:]
 			continue
 		}
-		out, text = append(out, s.scalar(text[:n])...), text[n:]
+		out, text = append(out, s.cleanScalar(text[:n])...), text[n:]
 	}
 	return out
 }
 
-// scalar returns the length of the string or number with which text begins; 0 for anything else.
-func scalar(text []byte) int {
+// scalarLength returns the length of the string or number with which text begins; 0 for anything
+// else.
+func scalarLength(text []byte) int {
 	switch c := text[0]; {
 	case c == '"':
 		for i := 1; ; i++ {
@@ -50,8 +51,8 @@ func scalar(text []byte) int {
 	return 0
 }
 
-// scalar cleans a string or a number.
-func (s *Set) scalar(text []byte) []byte {
+// cleanScalar cleans a string or a number.
+func (s *Set) cleanScalar(text []byte) []byte {
 	if text[0] == '"' {
 		return cleanString(text, s.Text)
 	}

@@ -44,7 +44,7 @@ func (x *form) matchAs(text string, i, self int) (end int, more bool) {
 	for k := range x.units {
 		m.ends = next[:0]
 		for _, p := range now {
-			m.unit(&x.units[k], p)
+			m.matchUnit(&x.units[k], p)
 		}
 		now, next = m.ends, now
 		if len(now) == 0 {
@@ -53,7 +53,7 @@ func (x *form) matchAs(text string, i, self int) (end int, more bool) {
 	}
 	end = slices.Max(now)
 	if x.tail.bits > 0 {
-		end = m.tail(x.tail, end)
+		end = m.matchTail(x.tail, end)
 	}
 	return end, m.more
 }
@@ -64,29 +64,29 @@ func (m *matching) add(end int) {
 	}
 }
 
-// unit finds the ways in which u is written at p.
-func (m *matching) unit(u *unit, p int) {
+// matchUnit finds the ways in which u is written at p.
+func (m *matching) matchUnit(u *unit, p int) {
 	if p == len(m.text) {
 		m.more = true
 		return
 	}
 	if u.raw == `\` {
-		m.backslashes(p)
+		m.matchBackslashes(p)
 	} else {
-		m.literal(u, p)
+		m.matchLiteral(u, p)
 	}
 	switch m.text[p] {
 	case '\\':
-		m.escaped(u, p)
+		m.matchEscaped(u, p)
 	case '%':
-		if end, ok := m.percents(u.raw, p); ok {
+		if end, ok := m.matchPercents(u.raw, p); ok {
 			m.add(end)
 		}
 	}
 }
 
-// literal finds u as it is.
-func (m *matching) literal(u *unit, p int) {
+// matchLiteral finds u as it is.
+func (m *matching) matchLiteral(u *unit, p int) {
 	left := m.text[p:]
 	switch {
 	case strings.HasPrefix(left, u.raw):
@@ -101,8 +101,8 @@ func (m *matching) literal(u *unit, p int) {
 // short are the characters that JSON escapes with a letter.
 var short = map[byte]string{'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t"}
 
-// backslashes finds a backslash as it is, escaped or not.
-func (m *matching) backslashes(p int) {
+// matchBackslashes finds a backslash as it is, escaped or not.
+func (m *matching) matchBackslashes(p int) {
 	for n := range m.self {
 		if p+n == len(m.text) {
 			m.more = true
@@ -115,9 +115,9 @@ func (m *matching) backslashes(p int) {
 	m.add(p + m.self)
 }
 
-// escaped finds u after backslashes, in JSON that may have been escaped several
+// matchEscaped finds u after backslashes, in JSON that may have been escaped several
 // times. Backslashes before a character that needs none belong to the match.
-func (m *matching) escaped(u *unit, p int) {
+func (m *matching) matchEscaped(u *unit, p int) {
 	q := p
 	for q < len(m.text) && m.text[q] == '\\' && q-p < maxBackslashes {
 		q++
@@ -127,29 +127,29 @@ func (m *matching) escaped(u *unit, p int) {
 		return
 	}
 	if u.raw != `\` {
-		m.literal(u, q)
+		m.matchLiteral(u, q)
 	}
 	switch c := m.text[q]; {
 	case c == 'u':
-		m.hex(u, q+1)
+		m.matchHex(u, q+1)
 	case short[c] == u.raw:
 		m.add(q + 1)
 	}
 }
 
-// hex matches u as the digits after \u, or a surrogate pair of them.
-func (m *matching) hex(u *unit, p int) {
+// matchHex matches u as the digits after \u, or a surrogate pair of them.
+func (m *matching) matchHex(u *unit, p int) {
 	if u.r < 0 {
 		return
 	}
 	if u.r < 0x10000 {
-		if end, ok := m.digits(uint32(u.r), 4, p); ok {
+		if end, ok := m.matchDigits(uint32(u.r), 4, p); ok {
 			m.add(end)
 		}
 		return
 	}
 	high, low := utf16.EncodeRune(u.r)
-	q, ok := m.digits(uint32(high), 4, p)
+	q, ok := m.matchDigits(uint32(high), 4, p)
 	if !ok {
 		return
 	}
@@ -160,14 +160,14 @@ func (m *matching) hex(u *unit, p int) {
 	case q == len(m.text):
 		m.more = true
 	case m.text[q] == 'u':
-		if end, ok := m.digits(uint32(low), 4, q+1); ok {
+		if end, ok := m.matchDigits(uint32(low), 4, q+1); ok {
 			m.add(end)
 		}
 	}
 }
 
-// digits finds a number of n hexadecimal digits, in either case.
-func (m *matching) digits(v uint32, n, p int) (end int, ok bool) {
+// matchDigits finds a number of n hexadecimal digits, in either case.
+func (m *matching) matchDigits(v uint32, n, p int) (end int, ok bool) {
 	for i := n - 1; i >= 0; i-- {
 		if p == len(m.text) {
 			m.more = true
@@ -182,8 +182,8 @@ func (m *matching) digits(v uint32, n, p int) (end int, ok bool) {
 	return p, true
 }
 
-// percents finds the bytes of raw as a URL escapes them.
-func (m *matching) percents(raw string, p int) (end int, ok bool) {
+// matchPercents finds the bytes of raw as a URL escapes them.
+func (m *matching) matchPercents(raw string, p int) (end int, ok bool) {
 	for i := range len(raw) {
 		if p == len(m.text) {
 			m.more = true
@@ -192,28 +192,28 @@ func (m *matching) percents(raw string, p int) (end int, ok bool) {
 		if m.text[p] != '%' {
 			return 0, false
 		}
-		if p, ok = m.percent(raw[i], p+1); !ok {
+		if p, ok = m.matchPercent(raw[i], p+1); !ok {
 			return 0, false
 		}
 	}
 	return p, true
 }
 
-// percent matches the digits of a byte after %, which may have been escaped again.
-func (m *matching) percent(b byte, p int) (end int, ok bool) {
+// matchPercent matches the digits of a byte after %, which may have been escaped again.
+func (m *matching) matchPercent(b byte, p int) (end int, ok bool) {
 	for range maxPercents {
-		if end, ok := m.digits(uint32(b), 2, p); ok {
+		if end, ok := m.matchDigits(uint32(b), 2, p); ok {
 			return end, true
 		}
-		if p, ok = m.digits('%', 2, p); !ok {
+		if p, ok = m.matchDigits('%', 2, p); !ok {
 			return 0, false
 		}
 	}
 	return 0, false
 }
 
-// tail matches the secret's part of the text after base64 at p.
-func (m *matching) tail(t tail, p int) int {
+// matchTail matches the secret's part of the text after base64 at p.
+func (m *matching) matchTail(t tail, p int) int {
 	if p == len(m.text) {
 		m.more = true
 		return p
@@ -229,7 +229,7 @@ func (m *matching) tail(t tail, p int) int {
 	pad := unit{raw: "=", r: '='}
 	for range 2 {
 		m.ends = m.ends[:0]
-		if m.unit(&pad, p); len(m.ends) == 0 {
+		if m.matchUnit(&pad, p); len(m.ends) == 0 {
 			break
 		}
 		p = slices.Max(m.ends)

@@ -43,61 +43,61 @@ func newRecord() *Record {
 	return &Record{marks: map[string]string{}, all: strings.NewReplacer()}
 }
 
-// Kept returns what removes the secrets that s knows from a journal, where everything can be put
-// back.
-func (s *Set) Kept() *Record {
+// ForJournal returns what removes the secrets that s knows from a journal, where everything can be
+// put back.
+func (s *Set) ForJournal() *Record {
 	r := newRecord()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, k := range s.known {
+	for _, k := range s.secrets {
 		r.add(k)
 	}
 	s.records = append(s.records, r)
 	return r
 }
 
-// Recorded is like Kept for tapes and ledgers: there, secrets by form (see Tokens), the values of
-// headers with credentials, and matches of redact are replaced by Redacted for good.
-func (s *Set) Recorded(redact ...*regexp.Regexp) *Record {
-	r := s.Kept()
+// ForTapes is like ForJournal for tapes and ledgers: there, secrets by form (see Tokens), the
+// values of headers with credentials, and matches of redact are replaced by Redacted for good.
+func (s *Set) ForTapes(redact ...*regexp.Regexp) *Record {
+	r := s.ForJournal()
 	r.forms, r.redact = true, redact
 	return r
 }
 
 // add adds a secret in all its encodings.
-func (r *Record) add(k known) {
+func (r *Record) add(k knownSecret) {
 	name := k.name
 	if k.part != "" {
 		name += ":" + k.part
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mark(k.value, name)
+	r.addMark(k.value, name)
 	for _, w := range writings {
-		r.mark(w.write(k.value), name+":"+w.name)
+		r.addMark(w.write(k.value), name+":"+w.name)
 	}
-	r.replace()
+	r.rebuild()
 }
 
 // Missing records that the value of a variable is unknown: its mark remains.
 func (r *Record) Missing(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mark(quote+markWord+name+markQuote, name)
+	r.addMark(quote+markWord+name+markQuote, name)
 	for _, w := range slices.Concat(writings, parts) {
-		r.mark(quote+markWord+name+":"+w.name+markQuote, name+":"+w.name)
+		r.addMark(quote+markWord+name+":"+w.name+markQuote, name+":"+w.name)
 	}
-	r.replace()
+	r.rebuild()
 }
 
-func (r *Record) mark(text, name string) {
-	if _, taken := r.marks[text]; !taken {
+func (r *Record) addMark(text, name string) {
+	if _, exists := r.marks[text]; !exists {
 		r.marks[text] = opens + name + closes
 	}
 }
 
-// replace rebuilds the replacer: of several matches at one place, the longest counts.
-func (r *Record) replace() {
+// rebuild rebuilds the replacer: of several matches at one place, the longest counts.
+func (r *Record) rebuild() {
 	var texts []string
 	for text := range r.marks {
 		texts = append(texts, text)
@@ -115,7 +115,7 @@ func (r *Record) Text(text string) string {
 	r.mu.Lock()
 	all := r.all
 	r.mu.Unlock()
-	text = quoted(all.Replace(strings.ToValidUTF8(text, "\uFFFD")))
+	text = quoteMarks(all.Replace(strings.ToValidUTF8(text, "\uFFFD")))
 	if !r.forms {
 		return text
 	}
@@ -136,7 +136,7 @@ func (r *Record) JSON(text []byte) []byte {
 	}
 	out := make([]byte, 0, len(text))
 	for len(text) > 0 {
-		n := scalar(text)
+		n := scalarLength(text)
 		switch {
 		case n == 0:
 			out, text = append(out, text[0]), text[1:]
@@ -169,7 +169,7 @@ func restore(text string, value func(name string) (string, bool), within func(st
 	var b strings.Builder
 	for at := strings.Index(text, quote); at >= 0; at = strings.Index(text, quote) {
 		b.WriteString(text[:at])
-		n, rest := quotes(text[at:])
+		n, rest := countQuotes(text[at:])
 		inner, isMark := strings.CutPrefix(rest, markWord)
 		text = rest
 		if !isMark {
@@ -180,10 +180,10 @@ func restore(text string, value func(name string) (string, bool), within func(st
 		if n%2 == 0 {
 			continue
 		}
-		name, behind, whole := strings.Cut(inner, markQuote)
-		if v, known := written(name, value); whole && known {
+		name, after, whole := strings.Cut(inner, markQuote)
+		if v, ok := decodeMark(name, value); whole && ok {
 			b.WriteString(within(v))
-			text = behind
+			text = after
 		} else {
 			b.WriteString(quote)
 		}
@@ -191,25 +191,25 @@ func restore(text string, value func(name string) (string, bool), within func(st
 	return b.String() + text
 }
 
-// quotes counts the « with which a text begins.
-func quotes(text string) (n int, rest string) {
+// countQuotes counts the « with which a text begins.
+func countQuotes(text string) (n int, rest string) {
 	for rest = text; strings.HasPrefix(rest, quote); rest = rest[len(quote):] {
 		n++
 	}
 	return n, rest
 }
 
-// quoted writes the marks of a text, and doubles each « that could be taken for a part of one.
-func quoted(text string) string {
+// quoteMarks writes the marks of a text, and doubles each « that could be taken for a part of one.
+func quoteMarks(text string) string {
 	if !strings.Contains(text, opens) && !strings.Contains(text, quote+markWord) {
 		return text
 	}
 	var b strings.Builder
 	for text != "" {
-		n, rest := quotes(text)
-		if name, behind, ok := strings.Cut(strings.TrimPrefix(rest, opens), closes); ok && strings.HasPrefix(rest, opens) {
+		n, rest := countQuotes(text)
+		if name, after, ok := strings.Cut(strings.TrimPrefix(rest, opens), closes); ok && strings.HasPrefix(rest, opens) {
 			b.WriteString(strings.Repeat(quote, 2*n) + quote + markWord + name + markQuote)
-			text = behind
+			text = after
 			continue
 		}
 		if strings.HasPrefix(rest, markWord) {
@@ -235,11 +235,11 @@ func indexOf(text string) int {
 	return a
 }
 
-// written returns the text that a mark replaces.
-func written(mark string, value func(name string) (string, bool)) (string, bool) {
+// decodeMark returns the text that a mark replaces.
+func decodeMark(mark string, value func(name string) (string, bool)) (string, bool) {
 	name, ways, _ := strings.Cut(mark, ":")
-	v, known := value(name)
-	for ways != "" && known {
+	v, ok := value(name)
+	for ways != "" && ok {
 		var way string
 		way, ways, _ = strings.Cut(ways, ":")
 		write, ok := wayNamed(way)
@@ -248,21 +248,21 @@ func written(mark string, value func(name string) (string, bool)) (string, bool)
 		}
 		v = write(v)
 	}
-	return v, known
+	return v, ok
 }
 
 // Patterns for headers with credentials: a name next to its value, and members of `headers`.
 const (
-	aText      = `"(?:[^"\\]|\\.)*"`
+	jsonString = `"(?:[^"\\]|\\.)*"`
 	headerName = `"(?i:authorization|cookie|x-api-key)"`
 )
 
 var (
 	pairs = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`("name"\s*:\s*` + headerName + `\s*,\s*"value"\s*:\s*)` + aText)
+		return regexp.MustCompile(`("name"\s*:\s*` + headerName + `\s*,\s*"value"\s*:\s*)` + jsonString)
 	})
-	tables    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"headers"\s*:\s*\{(?:[^{}"]|` + aText + `)*\}`) })
-	ofHeaders = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(` + headerName + `\s*:\s*)` + aText) })
+	headerTables = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"headers"\s*:\s*\{(?:[^{}"]|` + jsonString + `)*\}`) })
+	headerValues = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(` + headerName + `\s*:\s*)` + jsonString) })
 )
 
 // withoutHeaders removes the values of such headers from a text of JSON.
@@ -272,7 +272,7 @@ func withoutHeaders(text string) string {
 		text = pairs().ReplaceAllString(text, instead)
 	}
 	if strings.Contains(text, `"headers"`) {
-		text = tables().ReplaceAllStringFunc(text, func(table string) string { return ofHeaders().ReplaceAllString(table, instead) })
+		text = headerTables().ReplaceAllStringFunc(text, func(table string) string { return headerValues().ReplaceAllString(table, instead) })
 	}
 	return text
 }

@@ -17,13 +17,13 @@ func values(all map[string]string) func(string) (string, bool) {
 	}
 }
 
-func TestRecorded(t *testing.T) {
+func TestForTapes(t *testing.T) {
 	s := &Set{}
 	s.Add("A_KEY", "hunter-two")
 	s.AddHeader("AUTH", "Basic dXNlcjpwYXNzd29yZA==")
-	r := s.Recorded(regexp.MustCompile(`cust_[0-9]+`))
+	r := s.ForTapes(regexp.MustCompile(`cust_[0-9]+`))
 	s.Add("B_KEY", `"correct" hörse+/?`)
-	known := values(map[string]string{"A_KEY": "hunter-two", "B_KEY": `"correct" hörse+/?`, "AUTH": "Basic dXNlcjpwYXNzd29yZA=="})
+	secrets := values(map[string]string{"A_KEY": "hunter-two", "B_KEY": `"correct" hörse+/?`, "AUTH": "Basic dXNlcjpwYXNzd29yZA=="})
 	for _, c := range []struct{ text, recorded string }{
 		{"say hunter-two twice: hunter-two", "say «secret:A_KEY» twice: «secret:A_KEY»"},
 		{`later "correct" hörse+/?`, "later «secret:B_KEY»"},
@@ -49,7 +49,7 @@ func TestRecorded(t *testing.T) {
 		if got != c.recorded {
 			t.Errorf("%q is recorded as %q, want %q", c.text, got, c.recorded)
 		}
-		if back := Restore(got, known); back != c.text {
+		if back := Restore(got, secrets); back != c.text {
 			t.Errorf("%q comes back as %q", c.text, back)
 		}
 	}
@@ -64,7 +64,7 @@ func TestRecorded(t *testing.T) {
 			t.Errorf("%s\nis recorded as %s\nwant           %s", c.text, got, c.recorded)
 		}
 	}
-	if got := string(s.Kept().JSON([]byte(`{"a":"Bearer abcdefgh12345678","b":"hunter-two"}`))); got != `{"a":"Bearer abcdefgh12345678","b":"«secret:A_KEY»"}` {
+	if got := string(s.ForJournal().JSON([]byte(`{"a":"Bearer abcdefgh12345678","b":"hunter-two"}`))); got != `{"a":"Bearer abcdefgh12345678","b":"«secret:A_KEY»"}` {
 		t.Errorf("kept: %s", got)
 	}
 	if got := s.Text("Bearer abcdefgh12345678 hunter-two"); got != "Bearer abcdefgh12345678 ***A_KEY***" {
@@ -74,7 +74,7 @@ func TestRecorded(t *testing.T) {
 
 // TestMissing: the mark of a secret that is not there is recorded as that mark again.
 func TestMissing(t *testing.T) {
-	r := (&Set{}).Recorded()
+	r := (&Set{}).ForTapes()
 	r.Missing("GONE")
 	for text, want := range map[string]string{
 		"«secret:GONE» «secret:GONE:url» «secret:OTHER»": "«secret:GONE» «secret:GONE:url» ««secret:OTHER»",
@@ -85,9 +85,9 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestKeptIsPutBack checks that stored text is restored exactly, with any text around secrets and
-// all encodings, and that it contains no secret.
-func TestKeptIsPutBack(t *testing.T) {
+// TestJournalTextIsRestored checks that stored text is restored exactly, with any text around
+// secrets and all encodings, and that it contains no secret.
+func TestJournalTextIsRestored(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		secrets := map[string]string{"A": rapid.StringMatching(`[ -~é]{6,9}`).Draw(t, "A"), "B": rapid.StringMatching(`[a-c"]{6,7}`).Draw(t, "B")}
 		s := &Set{}
@@ -103,10 +103,10 @@ func TestKeptIsPutBack(t *testing.T) {
 			}
 		}
 		text := strings.Join(rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "pieces"), "")
-		r := s.Kept()
-		kept := r.Text(text)
-		if back := Restore(kept, values(secrets)); back != text {
-			t.Fatalf("%q is kept as %q and comes back as %q", text, kept, back)
+		r := s.ForJournal()
+		cleaned := r.Text(text)
+		if back := Restore(cleaned, values(secrets)); back != text {
+			t.Fatalf("%q is kept as %q and comes back as %q", text, cleaned, back)
 		}
 		whole, _ := json.Marshal(map[string]any{"text": text, "n": 1234567})
 		if back := RestoreJSON(r.JSON(whole), values(secrets)); !same(back, whole) {

@@ -20,14 +20,14 @@ const MinLength = 6
 // Set is the secrets of a run. A nil Set knows none. It is safe for concurrent use.
 type Set struct {
 	mu      sync.Mutex // held while one is added
-	known   []known
+	secrets []knownSecret
 	records []*Record              // that know the same
 	find    atomic.Pointer[finder] // nil while none is known
 }
 
-// known is a secret with the name of its variable; part names the part of the variable's value, ""
-// for the whole.
-type known struct{ name, value, part string }
+// knownSecret is a secret with the name of its variable; part names the part of the variable's
+// value, "" for the whole.
+type knownSecret struct{ name, value, part string }
 
 // Mark returns the text that replaces the secret in the variable name.
 func Mark(name string) string { return "***" + name + "***" }
@@ -38,14 +38,15 @@ var marks = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\*\*\*[A-Za-z0-9_]+\*\*\*|\[redacted:|«(?:redacted|secret:)`)
 })
 
-// Marked reports whether a mark replaces a secret somewhere in text.
-func Marked(text string) bool { return marks().MatchString(text) }
+// HasMark reports whether a mark replaces a secret somewhere in text.
+func HasMark(text string) bool { return marks().MatchString(text) }
 
 // words are the parts of variable names that suggest a secret value.
 var words = []string{"KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH"}
 
-// Named reports whether the name of an environment variable suggests that its value is secret.
-func Named(name string) bool {
+// IsSecretName reports whether the name of an environment variable suggests that its value is
+// secret.
+func IsSecretName(name string) bool {
 	name = strings.ToUpper(name)
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) })
 }
@@ -61,20 +62,20 @@ func (s *Set) add(name, value, part string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slices.ContainsFunc(s.known, func(k known) bool { return k.value == value }) {
+	if slices.ContainsFunc(s.secrets, func(k knownSecret) bool { return k.value == value }) {
 		return
 	}
-	s.known = append(s.known, known{name, value, part})
-	s.find.Store(newFinder(s.known))
+	s.secrets = append(s.secrets, knownSecret{name, value, part})
+	s.find.Store(newFinder(s.secrets))
 	for _, r := range s.records {
-		r.add(known{name, value, part})
+		r.add(knownSecret{name, value, part})
 	}
 }
 
 // Each calls f with every secret that is known now, and the variable that holds it.
 func (s *Set) Each(f func(name, value string)) {
 	s.mu.Lock()
-	all := slices.Clone(s.known)
+	all := slices.Clone(s.secrets)
 	s.mu.Unlock()
 	for _, k := range all {
 		f(k.name, k.value)
@@ -85,7 +86,7 @@ func (s *Set) Each(f func(name, value string)) {
 // names suggest that they are secret.
 func (s *Set) AddNamed(environ []string) {
 	for _, v := range environ {
-		if name, value, ok := strings.Cut(v, "="); ok && Named(name) {
+		if name, value, ok := strings.Cut(v, "="); ok && IsSecretName(name) {
 			s.Add(name, value)
 		}
 	}
@@ -112,5 +113,5 @@ func (s *Set) Text(text string) string {
 	return text
 }
 
-// Holds reports whether text contains a secret.
-func (s *Set) Holds(text string) bool { return s.Text(text) != text }
+// Contains reports whether text contains a secret.
+func (s *Set) Contains(text string) bool { return s.Text(text) != text }

@@ -64,7 +64,7 @@ func TestBase64WithinAText(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSecret(t *testing.T) {
+func TestOtherTextIsUnchanged(t *testing.T) {
 	s := &Set{}
 	s.Add("SHORT", "k")
 	s.Add("FIVE", "12345")
@@ -83,7 +83,7 @@ func TestWhatIsNoSecret(t *testing.T) {
 	}
 	var none *Set
 	none.Add("KEY", "123456")
-	if got := none.Text("123456"); got != "123456" || none.Holds("123456") {
+	if got := none.Text("123456"); got != "123456" || none.Contains("123456") {
 		t.Error(got)
 	}
 }
@@ -99,12 +99,12 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-func TestNamed(t *testing.T) {
+func TestIsSecretName(t *testing.T) {
 	for name, want := range map[string]bool{
 		"OPENAI_API_KEY": true, "github_token": true, "DB_PASSWORD": true, "AWS_CREDENTIALS": true, "CLIENT_SECRET": true, "X_AUTH": true,
 		"HOME": false, "PATH": false, "LANG": false,
 	} {
-		if Named(name) != want {
+		if IsSecretName(name) != want {
 			t.Errorf("%s: %v", name, !want)
 		}
 	}
@@ -126,8 +126,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestStreamKeepsBackOnlyWhatMayBeASecret checks that other text is passed on at once.
-func TestStreamKeepsBackOnlyWhatMayBeASecret(t *testing.T) {
+// TestStreamHoldsBackOnlyPossibleSecrets checks that other text is passed on at once.
+func TestStreamHoldsBackOnlyPossibleSecrets(t *testing.T) {
 	s := one("sk-123456")
 	x := s.Stream()
 	var got []string
@@ -217,7 +217,7 @@ func FuzzSecret(f *testing.F) {
 		if strings.Contains(got, hidden) || strings.Contains(got, key) {
 			t.Fatalf("%q comes through in %q as %q", key, text, got)
 		}
-		if inPieces := cut(s, text, r); inPieces != got {
+		if inPieces := cleanInPieces(s, text, r); inPieces != got {
 			t.Fatalf("%q in pieces gave %q, whole %q", text, inPieces, got)
 		}
 		if utf8.ValidString(text) && utf8.ValidString(key) {
@@ -228,14 +228,14 @@ func FuzzSecret(f *testing.F) {
 				t.Fatalf("%s became %s: %v", doc, clean, err)
 			}
 		}
-		if plain := without(key, before+after); s.Text(plain) != plain || cut(s, plain, r) != plain {
+		if plain := without(key, before+after); s.Text(plain) != plain || cleanInPieces(s, plain, r) != plain {
 			t.Fatalf("%q without %q was changed to %q", plain, key, s.Text(plain))
 		}
 	})
 }
 
-// cut cleans a text in pieces.
-func cut(s *Set, text string, r *rand.Rand) string {
+// cleanInPieces cleans a text in pieces.
+func cleanInPieces(s *Set, text string, r *rand.Rand) string {
 	var b strings.Builder
 	x := s.Stream()
 	for len(text) > 0 {

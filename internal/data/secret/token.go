@@ -61,7 +61,7 @@ func Tokens(text string) [][]int {
 	var found [][]int
 	for _, at := range tokens().FindAllStringSubmatchIndex(text, -1) {
 		for i, f := range Forms {
-			if at[2+2*i] >= 0 && (!f.random || looksRandom(text[at[0]:at[1]])) {
+			if at[2+2*i] >= 0 && (!f.random || isRandom(text[at[0]:at[1]])) {
 				found = append(found, at[:2:2])
 			}
 		}
@@ -69,8 +69,8 @@ func Tokens(text string) [][]int {
 	return found
 }
 
-// looksRandom reports whether what follows a token's prefix has a digit or an upper-case letter.
-func looksRandom(token string) bool {
+// isRandom reports whether what follows a token's prefix has a digit or an upper-case letter.
+func isRandom(token string) bool {
 	_, rest, _ := strings.Cut(token, "-")
 	if _, after, ok := strings.Cut(token, " "); ok {
 		rest = after

@@ -68,9 +68,9 @@ func StringArray(v []string) Slot {
 	slots := make([]Slot, len(v))
 	var c chunk
 	for i, s := range v {
-		slots[i] = c.of(s, len(v)-i)
+		slots[i] = c.newString(s, len(v)-i)
 	}
-	return takeSlots(slots).Slot()
+	return newSlotArray(slots).Slot()
 }
 
 // filled is an array with its elements and what they refer to, in one
@@ -84,8 +84,8 @@ type filled[S, T any] struct {
 // chunk is room for the next of many Strings.
 type chunk []Str
 
-// of returns a String; left is the number of Strings still to come, including it.
-func (c *chunk) of(s string, left int) Slot {
+// newString returns a String; left is the number of Strings still to come, including it.
+func (c *chunk) newString(s string, left int) Slot {
 	if len(s) < 2 {
 		return String(s)
 	}
@@ -98,8 +98,8 @@ func (c *chunk) of(s string, left int) Slot {
 	return Slot{0, unsafe.Pointer(x)}
 }
 
-// takeSlots makes an array of slots that are no scalars, taking them over.
-func takeSlots(v []Slot) *Array {
+// newSlotArray makes an array of slots that are no scalars, taking them over.
+func newSlotArray(v []Slot) *Array {
 	a := NewArray()
 	if len(v) > 0 {
 		a.setSlots(v)
@@ -109,7 +109,7 @@ func takeSlots(v []Slot) *Array {
 
 // SlotArray returns an array of values other than Int, Float or Bool, and takes ownership of the
 // slice.
-func SlotArray(v []Slot) Slot { return takeSlots(v).Slot() }
+func SlotArray(v []Slot) Slot { return newSlotArray(v).Slot() }
 
 // Slot returns the array as a value.
 func (a *Array) Slot() Slot { return Slot{0, unsafe.Pointer(a)} }
@@ -215,12 +215,12 @@ func (a *Array) Set(i int, s Slot) {
 	if uint(i) >= uint(a.Len) {
 		panic("value: array index out of range")
 	}
-	a.admit(s)
-	a.put(i, s)
+	a.convertFor(s)
+	a.storeAt(i, s)
 }
 
-// put stores s, which fits the representation, at i < Cap.
-func (a *Array) put(i int, s Slot) {
+// storeAt stores s, which fits the representation, at i < Cap.
+func (a *Array) storeAt(i int, s Slot) {
 	switch a.Sub {
 	case ReprInts, ReprFloats:
 		*(*uint64)(unsafe.Add(a.Data, i*8)) = s.Bits
@@ -244,8 +244,8 @@ func reprOf(s Slot) Repr {
 	return ReprSlots
 }
 
-// admit converts the array, if need be, to a representation that s fits.
-func (a *Array) admit(s Slot) {
+// convertFor converts the array, if need be, to a representation that s fits.
+func (a *Array) convertFor(s Slot) {
 	switch want := reprOf(s); {
 	case a.Sub == want || a.Sub == ReprSlots:
 	case a.Len == 0:
@@ -261,11 +261,11 @@ func (a *Array) admit(s Slot) {
 
 // Push appends s; the caller owns the array.
 func (a *Array) Push(s Slot) {
-	a.admit(s)
+	a.convertFor(s)
 	if a.Len == a.Cap {
 		a.Reserve(1)
 	}
-	a.put(a.Len, s)
+	a.storeAt(a.Len, s)
 	a.Len++
 }
 
@@ -321,7 +321,7 @@ func (a *Array) Insert(i int, s Slot) {
 	a.Push(s)
 	last := a.At(a.Len - 1)
 	a.move(i+1, i, a.Len-1)
-	a.put(i, last)
+	a.storeAt(i, last)
 }
 
 // Remove removes element i, which must be in range. The caller owns the array. Removing the first
@@ -367,9 +367,9 @@ func (a *Array) move(at, from, end int) {
 	}
 }
 
-// leastPart is the least number of elements for which memory is shared: fewer
+// minPart is the least number of elements for which memory is shared: fewer
 // are copied as quickly.
-const leastPart = 32
+const minPart = 32
 
 // Part returns the elements from lo to hi (exclusive), which must be in range. It shares a's memory
 // if the part is at least half of that memory, and marks both arrays shared; a smaller part is
@@ -377,7 +377,7 @@ const leastPart = 32
 // part keeps at most twice its own memory alive.
 func (a *Array) Part(lo, hi int) *Array {
 	n := hi - lo
-	if n < leastPart || 2*n < a.Cap {
+	if n < minPart || 2*n < a.Cap {
 		return a.Slice(lo, hi)
 	}
 	Share(a.Slot())
@@ -435,7 +435,7 @@ func (a *Array) Extend(b *Array) {
 		case ReprSlots:
 			for i, s := range b.Slots()[:n] {
 				Share(s)
-				a.put(at+i, s)
+				a.storeAt(at+i, s)
 			}
 		}
 		return

@@ -121,11 +121,11 @@ func Unwrap(s Slot) Slot {
 	return s
 }
 
-// Flat returns s as an Any: Some(v) is v, at any depth.
-func Flat(s Slot) Slot {
+// Flatten returns s as an Any: Some(v) is v, at any depth.
+func Flatten(s Slot) Slot {
 	for n := 0; s.Kind() == KindSome; n++ {
 		if n > maxNesting {
-			tooDeep()
+			panicTooDeep()
 		}
 		s = fields(s.Ref)[0]
 	}

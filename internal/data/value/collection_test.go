@@ -30,7 +30,7 @@ func TestMapAgainstModel(t *testing.T) {
 		for step := range 200 {
 			k := key()
 			if r.IntN(2) == 0 {
-				v := m.Look(k)
+				v := m.Lookup(k)
 				if i := at(k); (v != nil) != (i >= 0) || v != nil && !Equal(*v, model[i].v) {
 					t.Fatalf("%s is looked up wrongly", Text(k))
 				}
@@ -96,10 +96,10 @@ func TestLargeMap(t *testing.T) {
 		}
 	}
 	for i := range int64(n) {
-		if v := m.Look(Int(i * i)); (v != nil) != (i%4 == 0) || v != nil && *v != Int(i) {
+		if v := m.Lookup(Int(i * i)); (v != nil) != (i%4 == 0) || v != nil && *v != Int(i) {
 			t.Fatalf("%d is looked up wrongly", i*i)
 		}
-		if v, ok := m.GetString(Text(Int(i))); !ok || !Equal(v, ArrayOf(Int(i))) || !Shared(v) {
+		if v, ok := m.GetString(Text(Int(i))); !ok || !Equal(v, ArrayOf(Int(i))) || !IsShared(v) {
 			t.Fatalf("%q gives %s", Text(Int(i)), Text(v))
 		}
 		if _, ok := m.Get(Int(-1 - i)); ok {
@@ -195,21 +195,21 @@ func TestOwn(t *testing.T) {
 	m.SetString("a", inner)
 	point := &Type{Kind: TypeStruct, Name: "P", Fields: []Field{{Name: "x"}}}
 	for _, s := range []Slot{ArrayOf(inner, Nil), m.Slot(), Tuple(inner), Some(Some(Nil)), Ok(inner), point.Struct(inner)} {
-		if Shared(s) || Own(s) != s {
+		if IsShared(s) || Own(s) != s {
 			t.Errorf("%s is shared from the start", Text(s))
 		}
 		Share(s)
 		c := Own(s)
-		if c == s || Shared(c) || !Equal(c, s) {
+		if c == s || IsShared(c) || !Equal(c, s) {
 			t.Errorf("%s is not copied", Text(s))
 		}
 	}
-	if !Shared(inner) {
+	if !IsShared(inner) {
 		t.Error("a child of a copy is not marked")
 	}
 	for _, s := range []Slot{Nil, Int(1), String("x"), NewRange(1, 2), NewClosure(&Function{}), NewHandle("Memory", "", nil)} {
 		Share(s)
-		if Shared(s) || Own(s) != s || Copy(s) != s {
+		if IsShared(s) || Own(s) != s || Copy(s) != s {
 			t.Errorf("%s is no container", Text(s))
 		}
 	}
@@ -218,9 +218,9 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// TestParts checks that a part keeps its elements after later changes, and keeps at most twice its
-// own memory alive.
-func TestParts(t *testing.T) {
+// TestPartKeepsElements checks that a part keeps its elements after later changes, and keeps at
+// most twice its own memory alive.
+func TestPartKeepsElements(t *testing.T) {
 	whole := func() []Slot {
 		ints, floats, bools, strs, nested := NewArray(), NewArray(), NewArray(), NewArray(), NewArray()
 		for i := range 200 {
@@ -238,7 +238,7 @@ func TestParts(t *testing.T) {
 			want := Text(a.Array().Slice(r[0], r[1]).Slot())
 			all := Text(a)
 			part := a.Array().Part(r[0], r[1]).Slot()
-			again := part.Array().Part(0, part.Array().Len).Slot()
+			nested := part.Array().Part(0, part.Array().Len).Slot()
 			changed := Own(a)
 			changed.Array().Set(0, Nil)
 			changed.Array().Push(Nil)
@@ -247,7 +247,7 @@ func TestParts(t *testing.T) {
 			}
 			mine := Own(part)
 			mine.Array().Push(Int(1))
-			if got := Text(again); got != want {
+			if got := Text(nested); got != want {
 				t.Errorf("%v of array %d: %s, want %s", r, k, got, want)
 			}
 			pushed := strings.TrimSuffix(want, "]") + ",1]"
@@ -268,7 +268,7 @@ func TestParts(t *testing.T) {
 	}
 	for a.Len > 1 {
 		a = a.Part(1, a.Len)
-		if a.Cap > max(2*a.Len, leastPart) {
+		if a.Cap > max(2*a.Len, minPart) {
 			t.Fatalf("%d elements keep the memory of %d", a.Len, a.Cap)
 		}
 	}

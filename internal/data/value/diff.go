@@ -38,13 +38,13 @@ func (d *differ) add(path, a, b string) {
 	}
 }
 
-func (d *differ) addValues(path string, a, b Slot) { d.add(path, d.written(a), d.written(b)) }
+func (d *differ) addValues(path string, a, b Slot) { d.add(path, d.format(a), d.format(b)) }
 
 // maxWritten bounds how much of one value is shown, in bytes.
 const maxWritten = 240
 
-// written returns a value as JSON, truncated to maxWritten bytes.
-func (d *differ) written(s Slot) string {
+// format returns a value as JSON, truncated to maxWritten bytes.
+func (d *differ) format(s Slot) string {
 	return cut(string(AppendJSONWithin(nil, s, &Bound{Pace: d.pace})))
 }
 
@@ -59,10 +59,10 @@ func (d *differ) compare(path string, a, b Slot) {
 	if len(d.found) >= d.limit || EqualIn(d.pace, a, b) {
 		return
 	}
-	x, y := Flat(a), Flat(b)
+	x, y := Flatten(a), Flatten(b)
 	if EqualIn(d.pace, x, y) { // Some(nil) is not nil
 		some := map[bool]string{true: "Some(", false: "("}
-		d.add(path, some[a.Kind() == KindSome]+d.written(x)+")", some[b.Kind() == KindSome]+d.written(y)+")")
+		d.add(path, some[a.Kind() == KindSome]+d.format(x)+")", some[b.Kind() == KindSome]+d.format(y)+")")
 		return
 	}
 	a, b = x, y
@@ -73,20 +73,20 @@ func (d *differ) compare(path string, a, b Slot) {
 	}
 	switch ka {
 	case KindString:
-		d.texts(path, a.AsString(), b.AsString())
+		d.compareTexts(path, a.AsString(), b.AsString())
 	case KindArray:
 		x, y := a.Array(), b.Array()
-		d.lists(path, x.Len, y.Len, x.At, y.At, func(i int) string { return "[" + strconv.Itoa(i) + "]" })
+		d.compareLists(path, x.Len, y.Len, x.At, y.At, func(i int) string { return "[" + strconv.Itoa(i) + "]" })
 	case KindTuple:
-		d.blocks(path, a, b, nil)
+		d.compareBlocks(path, a, b, nil)
 	case KindMap:
-		d.maps(path, a.Map(), b.Map())
+		d.compareMaps(path, a.Map(), b.Map())
 	case KindStruct:
 		if a.Type() != b.Type() {
 			d.addValues(path, a, b)
 			return
 		}
-		d.blocks(path, a, b, a.Type().Fields)
+		d.compareBlocks(path, a, b, a.Type().Fields)
 	case KindEnum:
 		if a.Variant() != b.Variant() || !sameEnum(a.Type(), b.Type()) {
 			d.addValues(path, a, b)
@@ -97,34 +97,34 @@ func (d *differ) compare(path string, a, b Slot) {
 		if !v.Named {
 			fields = nil
 		}
-		d.blocks(path+"."+v.Name, a, b, fields)
+		d.compareBlocks(path+"."+v.Name, a, b, fields)
 	default:
 		d.addValues(path, a, b)
 	}
 }
 
-// lists compares element by element. An element that only one side has is a difference.
-func (d *differ) lists(path string, n, m int, x, y func(int) Slot, step func(int) string) {
+// compareLists compares element by element. An element that only one side has is a difference.
+func (d *differ) compareLists(path string, n, m int, x, y func(int) Slot, step func(int) string) {
 	for i := range max(n, m) {
 		switch {
 		case i >= m:
-			d.add(path+step(i), d.written(x(i)), "")
+			d.add(path+step(i), d.format(x(i)), "")
 		case i >= n:
-			d.add(path+step(i), "", d.written(y(i)))
+			d.add(path+step(i), "", d.format(y(i)))
 		default:
 			d.compare(path+step(i), x(i), y(i))
 		}
 	}
 }
 
-// blocks compares the slots of tuples, structs and variants. Paths name a slot by its field, or by
-// its number if fields is nil.
-func (d *differ) blocks(path string, a, b Slot, fields []Field) {
+// compareBlocks compares the slots of tuples, structs and variants. Paths name a slot by its field,
+// or by its number if fields is nil.
+func (d *differ) compareBlocks(path string, a, b Slot, fields []Field) {
 	x, y := a.Fields(), b.Fields()
 	if fields != nil {
 		x, y = x[:len(fields)], y[:len(fields)] // the source of an error comes after the fields and is not compared
 	}
-	d.lists(path, len(x), len(y), func(i int) Slot { return x[i] }, func(i int) Slot { return y[i] }, func(i int) string {
+	d.compareLists(path, len(x), len(y), func(i int) Slot { return x[i] }, func(i int) Slot { return y[i] }, func(i int) string {
 		if fields != nil {
 			return "." + fields[i].Name
 		}
@@ -132,24 +132,24 @@ func (d *differ) blocks(path string, a, b Slot, fields []Field) {
 	})
 }
 
-func (d *differ) maps(path string, a, b *Map) {
+func (d *differ) compareMaps(path string, a, b *Map) {
 	step := func(k Slot) string {
 		if k.Kind() == KindString && isWord(k.AsString()) {
 			return path + "." + k.AsString()
 		}
-		return path + "[" + d.written(k) + "]"
+		return path + "[" + d.format(k) + "]"
 	}
 	a.Each(func(k, v Slot) bool {
 		if w, ok := b.Get(k); ok {
 			d.compare(step(k), v, w)
 		} else {
-			d.add(step(k), d.written(v), "")
+			d.add(step(k), d.format(v), "")
 		}
 		return true
 	})
 	b.Each(func(k, v Slot) bool {
 		if _, ok := a.Get(k); !ok {
-			d.add(step(k), "", d.written(v))
+			d.add(step(k), "", d.format(v))
 		}
 		return true
 	})
@@ -168,9 +168,9 @@ func isWord(s string) bool {
 // aroundText is the number of bytes shown of two texts before and after their first difference.
 const aroundText = 40
 
-// texts compares two strings. It shows short ones whole, and long ones only around the first
+// compareTexts compares two strings. It shows short ones whole, and long ones only around the first
 // character that differs.
-func (d *differ) texts(path, a, b string) {
+func (d *differ) compareTexts(path, a, b string) {
 	if len(a) <= 2*aroundText && len(b) <= 2*aroundText {
 		d.add(path, string(AppendString(nil, a)), string(AppendString(nil, b)))
 		return

@@ -19,7 +19,7 @@ func (w walk) in() walk { return walk{w.pace, w.depth + 1} }
 // enter counts a visited value.
 func (w walk) enter() {
 	if w.depth > maxNesting {
-		tooDeep()
+		panicTooDeep()
 	}
 	w.pace.Step(1)
 }
@@ -39,7 +39,7 @@ func (w walk) equal(a, b Slot) bool {
 		return a.AsFloat() == b.AsFloat()
 	}
 	if a.Ref == b.Ref {
-		return !w.in().holdsNaN(a)
+		return !w.in().containsNaN(a)
 	}
 	switch ka {
 	case KindString:
@@ -139,9 +139,9 @@ func (w walk) equalReferences(a, b Slot) bool {
 	return a.Type() == b.Type() && w.in().equalSlots(a.Fields(), b.Fields())
 }
 
-// holdsNaN reports whether a container holds a NaN, which makes it differ from itself. An array
+// containsNaN reports whether a container holds a NaN, which makes it differ from itself. An array
 // that cannot hold Floats is not searched.
-func (w walk) holdsNaN(s Slot) bool {
+func (w walk) containsNaN(s Slot) bool {
 	w.enter()
 	switch s.Kind() {
 	case KindFloat:
@@ -153,17 +153,17 @@ func (w walk) holdsNaN(s Slot) bool {
 			return false
 		}
 		for i := range a.Len {
-			if w.in().holdsNaN(a.At(i)) {
+			if w.in().containsNaN(a.At(i)) {
 				return true
 			}
 		}
 	case KindMap:
 		found := false
-		s.Map().Each(func(_, v Slot) bool { found = w.in().holdsNaN(v); return !found })
+		s.Map().Each(func(_, v Slot) bool { found = w.in().containsNaN(v); return !found })
 		return found
 	case KindTuple, KindStruct, KindEnum, KindSome:
 		for _, f := range s.Fields() {
-			if w.in().holdsNaN(f) {
+			if w.in().containsNaN(f) {
 				return true
 			}
 		}

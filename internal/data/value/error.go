@@ -13,13 +13,13 @@ var (
 	tFloat  = &Type{Kind: TypeFloat}
 )
 
-// ownIfAny returns an own field of type String or Bool that JSON does not have when it is empty or
-// false.
-func ownIfAny(name string, t *Type) Field { return Field{Name: name, Type: t, Optional: true} }
+// optionalOwnField returns an own field of type String or Bool that JSON does not have when it is
+// empty or false.
+func optionalOwnField(name string, t *Type) Field { return Field{Name: name, Type: t, Optional: true} }
 
-// own returns one of an error type's own fields. A name that ends in "?" makes it optional: nil
-// when not given. Any other field then has its type's zero value.
-func own(name string, t *Type) Field {
+// ownField returns one of an error type's own fields. A name that ends in "?" makes it optional:
+// nil when not given. Any other field then has its type's zero value.
+func ownField(name string, t *Type) Field {
 	if name[len(name)-1] == '?' {
 		return Field{Name: name[:len(name)-1], Type: &Type{Kind: TypeOption, Args: []*Type{t}}, Optional: true}
 	}
@@ -32,22 +32,22 @@ func errorType(name string, fields ...Field) *Type {
 
 // ErrorTypes lists the built-in error types, each with message first.
 var ErrorTypes = []*Type{
-	errorType("AgentError", own("model", tString), own("provider", tString), own("status?", tInt), own("raw_response?", tString),
-		own("reason", tString), own("retryable", tBool), own("request_id?", tString)),
-	errorType("SchemaError", own("schema", tString), own("raw_response?", tString)),
-	errorType("ToolError", own("tool", tString), ownIfAny("reason", tString), ownIfAny("unknown", tBool)),
-	errorType("ConnectionError", own("connection", tString), own("status?", tInt)),
-	errorType("TimeoutError", own("timeout_seconds", tFloat)),
-	errorType("HostError", own("code?", tString), own("recoverable?", tBool), own("host", tString), own("exit_code?", tInt), own("stderr?", tString),
-		own("session?", tString)),
-	errorType("HashMapError", own("key?", tString), ownIfAny("unknown", tBool)),
-	errorType("EmitError", own("channel", tString), own("reason", tString)),
-	errorType("JsonError", own("offset", tInt), own("line", tInt), own("column", tInt)),
-	errorType("HttpError", own("url", tString), own("status?", tInt), ownIfAny("unknown", tBool)),
-	errorType("FsError", own("path", tString), ownIfAny("unknown", tBool)),
-	errorType("EnvError", own("name", tString)),
-	errorType("ParseError", own("input", tString)),
-	errorType("FormatError", own("line", tInt), own("column", tInt)),
+	errorType("AgentError", ownField("model", tString), ownField("provider", tString), ownField("status?", tInt), ownField("raw_response?", tString),
+		ownField("reason", tString), ownField("retryable", tBool), ownField("request_id?", tString)),
+	errorType("SchemaError", ownField("schema", tString), ownField("raw_response?", tString)),
+	errorType("ToolError", ownField("tool", tString), optionalOwnField("reason", tString), optionalOwnField("unknown", tBool)),
+	errorType("ConnectionError", ownField("connection", tString), ownField("status?", tInt)),
+	errorType("TimeoutError", ownField("timeout_seconds", tFloat)),
+	errorType("HostError", ownField("code?", tString), ownField("recoverable?", tBool), ownField("host", tString), ownField("exit_code?", tInt), ownField("stderr?", tString),
+		ownField("session?", tString)),
+	errorType("HashMapError", ownField("key?", tString), optionalOwnField("unknown", tBool)),
+	errorType("EmitError", ownField("channel", tString), ownField("reason", tString)),
+	errorType("JsonError", ownField("offset", tInt), ownField("line", tInt), ownField("column", tInt)),
+	errorType("HttpError", ownField("url", tString), ownField("status?", tInt), optionalOwnField("unknown", tBool)),
+	errorType("FsError", ownField("path", tString), optionalOwnField("unknown", tBool)),
+	errorType("EnvError", ownField("name", tString)),
+	errorType("ParseError", ownField("input", tString)),
+	errorType("FormatError", ownField("line", tInt), ownField("column", tInt)),
 	errorType("RuntimeError"),
 }
 
@@ -122,7 +122,7 @@ func IsError(s Slot) bool {
 
 // Message returns the message of any value as an error: its String field `message`, else its text.
 func Message(s Slot) string {
-	s = Flat(s)
+	s = Flatten(s)
 	if v, ok := FieldByName(s, "message"); ok && v.Kind() == KindString {
 		return v.AsString()
 	}
@@ -130,11 +130,11 @@ func Message(s Slot) string {
 }
 
 // ErrorKind returns the `kind` of any value as an error: its type's name.
-func ErrorKind(s Slot) string { return TypeName(Flat(s)) }
+func ErrorKind(s Slot) string { return TypeName(Flatten(s)) }
 
 // Source returns the error that s wraps, or nil.
 func Source(s Slot) Slot {
-	s = Flat(s)
+	s = Flatten(s)
 	if IsError(s) {
 		f := s.Fields()
 		return f[len(f)-1]
@@ -148,7 +148,7 @@ func Source(s Slot) Slot {
 // WithContext returns an error with `text: ` before the message of s and with s as its source.
 // Other values become a RuntimeError.
 func WithContext(s Slot, text string) Slot {
-	s = Flat(s)
+	s = Flatten(s)
 	Share(s)
 	if !IsError(s) {
 		return NewError("RuntimeError", text+": "+Message(s), ErrorField{"source", s})
@@ -208,8 +208,8 @@ type Fault struct{ Message string }
 // Faultf makes a Fault.
 func Faultf(format string, args ...any) *Fault { return &Fault{fmt.Sprintf(format, args...)} }
 
-// BadSlice returns the message for a slice from..to that is not within a length of n.
-func BadSlice(from, to int64, n int) string {
+// SliceMessage returns the message for a slice from..to that is not within a length of n.
+func SliceMessage(from, to int64, n int) string {
 	if to < from && from <= int64(n) { // else the beginning is wrong by itself
 		return fmt.Sprintf("slice %d..%d begins behind its end", from, to)
 	}

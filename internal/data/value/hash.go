@@ -20,7 +20,7 @@ type padded = [ShortText]byte
 // hashText returns the hash of a text.
 func hashText(s string) uint32 {
 	if len(s) > ShortText {
-		return folded(maphash.String(seed, s))
+		return foldHash(maphash.String(seed, s))
 	}
 	var p padded
 	copy(p[:], s)
@@ -30,15 +30,15 @@ func hashText(s string) uint32 {
 // hashShort returns the hash of the text of n bytes in p. It needs one or two multiplications,
 // where maphash needs calls.
 func hashShort(p *padded, n int) uint32 {
-	high, low := bits.Mul64(word(p, 0)^seeds[0], word(p, 1)^seeds[1]^uint64(n))
+	high, low := bits.Mul64(loadWord(p, 0)^seeds[0], loadWord(p, 1)^seeds[1]^uint64(n))
 	if n > 16 {
-		high, low = bits.Mul64(word(p, 2)^seeds[2]^high, word(p, 3)^seeds[3]^low)
+		high, low = bits.Mul64(loadWord(p, 2)^seeds[2]^high, loadWord(p, 3)^seeds[3]^low)
 	}
-	return folded(high ^ low)
+	return foldHash(high ^ low)
 }
 
-// word returns 8 bytes of a text.
-func word(p *padded, i int) uint64 { return binary.LittleEndian.Uint64(p[8*i:]) }
+// loadWord returns 8 bytes of a text.
+func loadWord(p *padded, i int) uint64 { return binary.LittleEndian.Uint64(p[8*i:]) }
 
-// folded makes a hash of 32 bits that is not 0.
-func folded(h uint64) uint32 { return uint32(h) ^ uint32(h>>32) | 1 }
+// foldHash makes a hash of 32 bits that is not 0.
+func foldHash(h uint64) uint32 { return uint32(h) ^ uint32(h>>32) | 1 }

@@ -68,13 +68,13 @@ func (r *InternCache) Short(p *[ShortText]byte, n int) Slot {
 // holdsText reports whether x is the text of n bytes in p. It compares words of eight bytes, which
 // is quicker than comparing strings.
 func holdsText(x *shortStr, p *padded, n int) bool {
-	if len(x.S) != n || word(p, 0) != word(&x.text, 0) {
+	if len(x.S) != n || loadWord(p, 0) != loadWord(&x.text, 0) {
 		return false
 	}
 	if n <= 8 {
 		return true
 	}
-	return word(p, 1) == word(&x.text, 1) && word(p, 2) == word(&x.text, 2) && word(p, 3) == word(&x.text, 3)
+	return loadWord(p, 1) == loadWord(&x.text, 1) && loadWord(p, 2) == loadWord(&x.text, 2) && loadWord(p, 3) == loadWord(&x.text, 3)
 }
 
 // JoinedText is the maximum length of the text that ShortJoin writes, in bytes.

@@ -149,11 +149,11 @@ func (d *decoder) value(depth int) Slot {
 	case d.at >= len(d.data):
 		return d.fail("unexpected end of the text")
 	}
-	return d.fail(d.noValue())
+	return d.fail(d.missingValueMessage())
 }
 
-// noValue returns the message for a missing value.
-func (d *decoder) noValue() string {
+// missingValueMessage returns the message for a missing value.
+func (d *decoder) missingValueMessage() string {
 	for _, w := range []string{"NaN", "Infinity", "-Infinity"} {
 		if bytes.HasPrefix(d.data[d.at:], []byte(w)) {
 			return "JSON has no `" + w + "`"
@@ -193,11 +193,11 @@ func (d *decoder) key() *Str {
 		return completeStr(string(seg))
 	}
 	h := uint32(len(seg))*31*31 + uint32(seg[0])*31 + uint32(seg[len(seg)-1]) + uint32(seg[len(seg)/2])*7
-	kept := &d.keys[h%uint32(len(d.keys))]
-	if *kept == nil || (*kept).S != string(seg) {
-		*kept = completeStr(string(seg))
+	cached := &d.keys[h%uint32(len(d.keys))]
+	if *cached == nil || (*cached).S != string(seg) {
+		*cached = completeStr(string(seg))
 	}
-	return *kept
+	return *cached
 }
 
 // comma reads what follows an element: a comma (more is true) or end.
@@ -216,8 +216,8 @@ func (d *decoder) comma(end byte) (more bool) {
 	return false
 }
 
-// open enters an array or object; nonempty is false when it ends at once.
-func (d *decoder) open(depth int, end byte) (nonempty bool) {
+// beginList enters an array or object; nonempty is false when it ends at once.
+func (d *decoder) beginList(depth int, end byte) (nonempty bool) {
 	if depth >= MaxDepth {
 		d.fail("nesting is too deep")
 		d.fault.Deep = true
@@ -233,7 +233,7 @@ func (d *decoder) open(depth int, end byte) (nonempty bool) {
 
 func (d *decoder) array(depth int) Slot {
 	base := len(d.slots)
-	for more := d.open(depth, ']'); more; more = d.comma(']') {
+	for more := d.beginList(depth, ']'); more; more = d.comma(']') {
 		s := d.value(depth + 1)
 		if d.fault != nil {
 			return Nil
@@ -256,7 +256,7 @@ func (d *decoder) array(depth int) Slot {
 
 func (d *decoder) object(depth int) Slot {
 	base := len(d.entries)
-	for more := d.open(depth, '}'); more; more = d.comma('}') {
+	for more := d.beginList(depth, '}'); more; more = d.comma('}') {
 		if !d.member() {
 			return Nil
 		}
@@ -265,7 +265,7 @@ func (d *decoder) object(depth int) Slot {
 		if d.fault != nil {
 			return Nil
 		}
-		d.add(base, k, s)
+		d.pushEntry(base, k, s)
 	}
 	if d.fault != nil {
 		return Nil
@@ -273,9 +273,9 @@ func (d *decoder) object(depth int) Slot {
 	return d.close(base)
 }
 
-// add puts an entry on the stack. A small object is searched for a repeated key
+// pushEntry puts an entry on the stack. A small object is searched for a repeated key
 // at once; in a large one it is found when close makes the index.
-func (d *decoder) add(base int, k *Str, s Slot) {
+func (d *decoder) pushEntry(base int, k *Str, s Slot) {
 	if open := d.entries[base:]; len(open) <= smallMap {
 		for i := range open {
 			if (*Str)(open[i].key.Ref) == k || open[i].key.AsString() == k.S {
@@ -325,7 +325,7 @@ func (d *decoder) number() Slot {
 	}
 	if i == first {
 		if i < len(data) && data[i] == 'I' {
-			return d.fail(d.noValue())
+			return d.fail(d.missingValueMessage())
 		}
 		d.at = i
 		return d.fail("expected a digit")

@@ -195,8 +195,8 @@ func FuzzParse(f *testing.F) {
 		if !bytes.Equal(a, b) {
 			t.Fatalf("%q: got %s, want %s", data, a, b)
 		}
-		again, err := Parse(a)
-		if err != nil || !Equal(got, again) {
+		reparsed, err := Parse(a)
+		if err != nil || !Equal(got, reparsed) {
 			t.Fatalf("%s does not survive: %v", a, err)
 		}
 		if typ, _, payload, err := ParseMessage(data); err == nil {

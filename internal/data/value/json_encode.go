@@ -23,9 +23,9 @@ func AppendJSONWithin(dst []byte, s Slot, b *Bound) []byte {
 // Bound is how long a text may get, and the pace at which it is written. A
 // longer text panics with Beyond.
 type Bound struct {
-	Most   int    // in bytes; 0 is MaxText
-	Beyond *Fault // nil when Most is 0
-	Pace   *Pace
+	Max      int    // in bytes; 0 is MaxText
+	Exceeded *Fault // nil when Most is 0
+	Pace     *Pace
 }
 
 var unbound Bound
@@ -41,13 +41,13 @@ func (n nest) in() nest { return nest{n.depth + 1, n.bound} }
 
 func (n nest) check(dst []byte) {
 	if n.depth > maxNesting {
-		tooDeep()
+		panicTooDeep()
 	}
 	if len(dst) > MaxText {
 		panic(Faultf("the text would be longer than 1 GiB"))
 	}
-	if n.bound.Most > 0 && len(dst) > n.bound.Most {
-		panic(n.bound.Beyond)
+	if n.bound.Max > 0 && len(dst) > n.bound.Max {
+		panic(n.bound.Exceeded)
 	}
 	n.bound.Pace.Step(1)
 }
@@ -56,8 +56,8 @@ func (n nest) check(dst []byte) {
 // because the text may be shorter than estimated.
 func (n nest) room(bytes int) int {
 	bytes += bytes / 32 // numbers get longer
-	if n.bound.Most > 0 {
-		return min(bytes, n.bound.Most/4)
+	if n.bound.Max > 0 {
+		return min(bytes, n.bound.Max/4)
 	}
 	return min(bytes, MaxText)
 }
@@ -66,7 +66,7 @@ func (n nest) room(bytes int) int {
 // would outgrow Go's stack.
 const maxNesting = 100_000
 
-func tooDeep() { panic(&Fault{"the value is nested too deeply"}) }
+func panicTooDeep() { panic(&Fault{"the value is nested too deeply"}) }
 
 func appendJSON(dst []byte, s Slot, at nest) []byte {
 	at.check(dst)

@@ -28,8 +28,8 @@ func placeOf(hash uint32, i, mask int) place { return place(hash)&^place(mask) |
 // entry returns the number of the place's entry.
 func (p place) entry(mask int) int { return int(p)&mask - 1 }
 
-// may reports whether the place's entry may have the hash.
-func (p place) may(hash uint32, mask int) bool { return (uint32(p)^hash)&^uint32(mask) == 0 }
+// mayHaveHash reports whether the place's entry may have the hash.
+func (p place) mayHaveHash(hash uint32, mask int) bool { return (uint32(p)^hash)&^uint32(mask) == 0 }
 
 // A deleted entry has a nil key, which is not a valid key.
 type entry struct{ key, value Slot }
@@ -134,8 +134,8 @@ func (m *Map) scan(key Slot) int {
 // probe is find in a map with an index.
 func (m *Map) probe(key Slot, hash uint32) int {
 	mask := len(m.index) - 1
-	for at := home(hash, mask); m.index[at] != 0; at = (at + 1) & mask {
-		if p := m.index[at]; p.may(hash, mask) {
+	for at := firstPlace(hash, mask); m.index[at] != 0; at = (at + 1) & mask {
+		if p := m.index[at]; p.mayHaveHash(hash, mask) {
 			if i := p.entry(mask); sameKey(m.entries[i].key, key) {
 				return i
 			}
@@ -144,9 +144,9 @@ func (m *Map) probe(key Slot, hash uint32) int {
 	return -1
 }
 
-// home returns the place where the search for a hash begins. The lowest bit of every hash is 1, so
-// it is left out.
-func home(hash uint32, mask int) int { return int(hash>>1) & mask }
+// firstPlace returns the place where the search for a hash begins. The lowest bit of every hash is
+// 1, so it is left out.
+func firstPlace(hash uint32, mask int) int { return int(hash>>1) & mask }
 
 // Get returns the value of key, which must be hashable; ok is false when there is none.
 func (m *Map) Get(key Slot) (v Slot, ok bool) {
@@ -156,11 +156,11 @@ func (m *Map) Get(key Slot) (v Slot, ok bool) {
 	return Nil, false
 }
 
-// Look returns a pointer to the value of key, which must be hashable, or nil. Only the goroutine
+// Lookup returns a pointer to the value of key, which must be hashable, or nil. Only the goroutine
 // that may change the map may call it; the pointer is valid until the next change. The map
 // remembers the entry, so that another Look or Set of the same key is fast.
-func (m *Map) Look(key Slot) *Slot {
-	if v := m.Last(key); v != nil {
+func (m *Map) Lookup(key Slot) *Slot {
+	if v := m.LastLookup(key); v != nil {
 		return v
 	}
 	i := m.find(key)
@@ -171,9 +171,9 @@ func (m *Map) Look(key Slot) *Slot {
 	return &m.entries[i].value
 }
 
-// Last returns a pointer to the value last looked up or set if key is the same slot as its key (an
-// equal text in another String is not enough), or else nil.
-func (m *Map) Last(key Slot) *Slot {
+// LastLookup returns a pointer to the value last looked up or set if key is the same slot as its
+// key (an equal text in another String is not enough), or else nil.
+func (m *Map) LastLookup(key Slot) *Slot {
 	if i := int(m.last); i < len(m.entries) && m.entries[i].key == key && key.Ref != nil {
 		return &m.entries[i].value
 	}
@@ -188,7 +188,7 @@ func (m *Map) GetString(key string) (v Slot, ok bool) {
 // Set sets the value of key, which must be hashable. A new key comes last; an existing one keeps
 // its position. The caller owns the map.
 func (m *Map) Set(key, value Slot) {
-	if v := m.Last(key); v != nil {
+	if v := m.LastLookup(key); v != nil {
 		*v = value
 		return
 	}
@@ -215,7 +215,7 @@ func (m *Map) Set(key, value Slot) {
 	if n := len(m.entries); n*4 > len(m.index)*3 {
 		m.reindex()
 	} else {
-		m.link(hash, n-1)
+		m.addToIndex(hash, n-1)
 	}
 }
 
@@ -237,10 +237,10 @@ func (m *Map) add(key, value Slot) {
 // roomAfter returns the capacity of a map that has outgrown one of n entries.
 func roomAfter(n int) int { return max(2*n, 2) }
 
-// link enters the number of an entry into the index.
-func (m *Map) link(hash uint32, i int) {
+// addToIndex enters the number of an entry into the index.
+func (m *Map) addToIndex(hash uint32, i int) {
 	mask := len(m.index) - 1
-	at := home(hash, mask)
+	at := firstPlace(hash, mask)
 	for m.index[at] != 0 {
 		at = (at + 1) & mask
 	}
@@ -257,20 +257,20 @@ func (m *Map) reindex() {
 		return
 	}
 	for i := range m.entries {
-		m.link(hashKey(m.entries[i].key), i)
+		m.addToIndex(hashKey(m.entries[i].key), i)
 	}
 }
 
 // compact drops tombstones.
 func (m *Map) compact() {
-	kept := m.entries[:0]
+	live := m.entries[:0]
 	for _, e := range m.entries {
 		if !e.dead() {
-			kept = append(kept, e)
+			live = append(live, e)
 		}
 	}
-	clear(m.entries[len(kept):])
-	m.entries = kept
+	clear(m.entries[len(live):])
+	m.entries = live
 }
 
 // newIndex makes an empty index for n entries; nil when they are so few that

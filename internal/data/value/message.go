@@ -31,7 +31,7 @@ func (d *decoder) message() (typ string, id []byte, payload Slot, err error) {
 		return "", nil, Nil, ErrNoType
 	}
 	typed := false
-	for more := d.open(0, '}'); more; more = d.comma('}') {
+	for more := d.beginList(0, '}'); more; more = d.comma('}') {
 		if !d.member() {
 			return "", nil, Nil, d.fault
 		}
@@ -51,7 +51,7 @@ func (d *decoder) message() (typ string, id []byte, payload Slot, err error) {
 		case "id":
 			id = d.data[from:d.at]
 		}
-		d.add(0, k, s)
+		d.pushEntry(0, k, s)
 	}
 	payload = d.close(0)
 	if d.fault == nil {

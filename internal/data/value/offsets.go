@@ -59,11 +59,11 @@ func (o *Offsets) At(x *Str, i int64, p *Pace) (s Slot, ok bool) {
 	}
 	from := o.offset(x, int(i), p)
 	_, w := utf8.DecodeRuneInString(x.S[from:])
-	return o.part(x.S[from : from+w]), true
+	return o.newPart(x.S[from : from+w]), true
 }
 
-// part makes a String of a part of a text.
-func (o *Offsets) part(s string) Slot {
+// newPart makes a String of a part of a text.
+func (o *Offsets) newPart(s string) Slot {
 	if o == nil || o.Intern == nil || len(s) > ShortText {
 		return String(s)
 	}
@@ -83,7 +83,7 @@ func (o *Offsets) Slice(x *Str, lo, hi int64, p *Pace) (s Slot, ok bool) {
 	} else {
 		to = o.offset(x, int(hi), p)
 	}
-	return o.part(x.S[from:to]), true
+	return o.newPart(x.S[from:to]), true
 }
 
 // offset returns the byte offset of character i, 0 <= i <= x.Len().
@@ -136,7 +136,7 @@ func skip(s string, n int) (length int) {
 // chartOf returns the chart of a text, made or completed.
 func (o *Offsets) chartOf(x *Str, p *Pace) *chart {
 	if o.collected == nil || o.collected.Load() {
-		o.age()
+		o.dropUnused()
 	}
 	memory := unsafe.StringData(x.S)
 	for i := range o.charts {
@@ -172,8 +172,8 @@ func (o *Offsets) extend(c *chart, s string, p *Pace) {
 	c.text, c.runes = s, n
 }
 
-// age lets go of the texts that were not used since the collection before.
-func (o *Offsets) age() {
+// dropUnused lets go of the texts that were not used since the collection before.
+func (o *Offsets) dropUnused() {
 	for i := range o.charts {
 		if c := &o.charts[i]; c.used {
 			c.used = false

@@ -82,8 +82,8 @@ func TestOffsetsAreQuick(t *testing.T) {
 				}
 			}
 			each(func(i int) int { return i })
-			if again := walks(&o, func() { each(func(i int) int { return i }) }); again > 2*n {
-				t.Errorf("%s: one after the other, %d are gone over for %d", script, again, 2*n)
+			if repeated := walks(&o, func() { each(func(i int) int { return i }) }); repeated > 2*n {
+				t.Errorf("%s: one after the other, %d are gone over for %d", script, repeated, 2*n)
 			}
 			each(func(i int) int { return n - 1 - i })
 			each(func(int) int { return rng.IntN(n) })
@@ -106,10 +106,10 @@ func TestOffsetsAreQuick(t *testing.T) {
 // An unused text is released.
 func TestOffsetsLetGo(t *testing.T) {
 	var o Offsets
-	gone := make(chan bool, 1)
+	released := make(chan bool, 1)
 	func() {
 		text := []byte(long("greek", 1000))
-		runtime.AddCleanup(&text[0], func(c chan bool) { c <- true }, gone)
+		runtime.AddCleanup(&text[0], func(c chan bool) { c <- true }, released)
 		x := String(unsafe.String(&text[0], len(text))).Str()
 		o.At(x, 500, nil)
 	}()
@@ -118,7 +118,7 @@ func TestOffsetsLetGo(t *testing.T) {
 		runtime.GC() // the cleanup runs some time later
 		o.At(other, 1, nil)
 		select {
-		case <-gone:
+		case <-released:
 			return
 		default:
 			runtime.Gosched()

@@ -10,21 +10,21 @@ import (
 // for each element it visits, or for each eight bytes. A nil Pace interrupts
 // nothing.
 type Pace struct {
-	Left int        // steps until the next check
-	Look func() int // returns the number of steps until the one after; panics to stop the work
+	Left  int        // steps until the next check
+	Check func() int // returns the number of steps until the one after; panics to stop the work
 }
 
 // Step counts n steps, before or after they are taken.
 func (p *Pace) Step(n int) {
 	if p != nil {
 		if p.Left -= n; p.Left < 0 {
-			p.look()
+			p.check()
 		}
 	}
 }
 
-// look is separate so that Step is inlined.
-func (p *Pace) look() { p.Left = p.Look() }
+// check is separate so that Step is inlined.
+func (p *Pace) check() { p.Left = p.Check() }
 
 // Bytes is Step for n bytes.
 func (p *Pace) Bytes(n int) { p.Step(n >> 3) }

@@ -6,8 +6,8 @@ import "unsafe"
 // second place receives a container, never cleared, and absent on a copy. Strings, scalars and
 // references need no mark.
 
-// container reports whether values of a kind contain others.
-func container(k Kind) bool { return k >= KindArray && k <= KindSome }
+// isContainer reports whether values of a kind contain others.
+func isContainer(k Kind) bool { return k >= KindArray && k <= KindSome }
 
 // Share marks the container in s as perhaps held twice.
 func Share(s Slot) {
@@ -15,20 +15,20 @@ func Share(s Slot) {
 		return
 	}
 	// A marked object is not written again, because it may be static.
-	if h := (*Head)(s.Ref); container(h.Kind) && h.Flags&FlagShared == 0 {
+	if h := (*Head)(s.Ref); isContainer(h.Kind) && h.Flags&FlagShared == 0 {
 		h.Flags |= FlagShared
 	}
 }
 
-// Shared reports whether s is a container marked as perhaps held twice.
-func Shared(s Slot) bool {
+// IsShared reports whether s is a container marked as perhaps held twice.
+func IsShared(s Slot) bool {
 	return s.Ref != nil && (*Head)(s.Ref).Flags&FlagShared != 0
 }
 
 // Own returns a container that only the caller holds: s itself, or a shallow copy when s is shared.
 // Any other value is given back.
 func Own(s Slot) Slot {
-	if !Shared(s) {
+	if !IsShared(s) {
 		return s
 	}
 	return Copy(s)

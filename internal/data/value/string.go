@@ -79,29 +79,29 @@ func StringOf(text []byte) Slot {
 		return Slot{0, unsafe.Pointer(&asciiStrs[text[0]])}
 	case n <= tinyText:
 		x := new(tinyStr)
-		return x.holds(x.text[:copy(x.text[:], text)])
+		return x.setText(x.text[:copy(x.text[:], text)])
 	case n <= ShortText:
 		return Slot{0, unsafe.Pointer(newShort(text))}
 	case n <= mediumText:
 		x := new(mediumStr)
-		return x.holds(x.text[:copy(x.text[:], text)])
+		return x.setText(x.text[:copy(x.text[:], text)])
 	case n <= longerText:
 		x := new(longerStr)
-		return x.holds(x.text[:copy(x.text[:], text)])
+		return x.setText(x.text[:copy(x.text[:], text)])
 	}
 	return Slot{0, unsafe.Pointer(&Str{Head: Head{Kind: KindString}, S: string(text)})}
 }
 
-// holds completes a String whose text is in its own allocation.
-func (x *Str) holds(text []byte) Slot {
+// setText completes a String whose text is in its own allocation.
+func (x *Str) setText(text []byte) Slot {
 	x.Head = Head{Kind: KindString}
 	x.S = unsafe.String(unsafe.SliceData(text), len(text))
 	return Slot{0, unsafe.Pointer(x)}
 }
 
-// StringTaking returns a String of text, which must be valid UTF-8. It takes ownership of the
+// StringOwning returns a String of text, which must be valid UTF-8. It takes ownership of the
 // memory, unless too much of that is unused: then it copies.
-func StringTaking(text []byte) Slot {
+func StringOwning(text []byte) Slot {
 	if spare := cap(text) - len(text); spare > len(text)/8 {
 		return StringOf(text)
 	}
@@ -111,7 +111,7 @@ func StringTaking(text []byte) Slot {
 // newShort makes a shortStr of 1 to ShortText bytes.
 func newShort(text []byte) *shortStr {
 	x := new(shortStr)
-	x.holds(x.text[:copy(x.text[:], text)])
+	x.setText(x.text[:copy(x.text[:], text)])
 	return x
 }
 

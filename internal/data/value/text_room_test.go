@@ -12,7 +12,7 @@ func TestStringsOfEveryLength(t *testing.T) {
 	for n := range 200 {
 		want := strings.Repeat("aé", n)[:n/2*3+n%2]
 		text := []byte(want)
-		made := []Slot{StringOf(text), StringTaking([]byte(want)), StringTaking(append(make([]byte, 0, 1000), want...))}
+		made := []Slot{StringOf(text), StringOwning([]byte(want)), StringOwning(append(make([]byte, 0, 1000), want...))}
 		for half := range text {
 			if s, _ := StringOf(text[:half]).Str().Append(want[half:]); s.AsString() != want {
 				t.Fatalf("%d and %d bytes are joined to %q", half, len(want)-half, s.AsString())
@@ -66,10 +66,10 @@ func TestLongArrayAsJSON(t *testing.T) {
 		if got := string(AppendJSON([]byte("x"), a.Slot())); got != "x["+strings.Join(want, ",")+"]" {
 			t.Errorf("%v: %d bytes", lengths, len(got))
 		}
-		b := &Bound{Most: 4000, Beyond: Faultf("too long")}
+		b := &Bound{Max: 4000, Exceeded: Faultf("too long")}
 		func() {
 			defer func() {
-				if r := recover(); r != b.Beyond {
+				if r := recover(); r != b.Exceeded {
 					t.Errorf("%v: a text beyond its bound gives %v", lengths, r)
 				}
 			}()

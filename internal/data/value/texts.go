@@ -52,11 +52,11 @@ func splitLong(s, sep string, n int, p *Pace) Slot {
 	var c chunk
 	for i := range n - 1 {
 		at := IndexIn(p, s, sep)
-		slots[i] = c.of(s[:at], n-i)
+		slots[i] = c.newString(s[:at], n-i)
 		s = s[at+len(sep):]
 	}
-	slots[n-1] = c.of(s, 1)
-	return takeSlots(slots).Slot()
+	slots[n-1] = c.newString(s, 1)
+	return newSlotArray(slots).Slot()
 }
 
 // roomForStrs makes room for an array of n Strings, n > 0.

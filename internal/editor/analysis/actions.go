@@ -127,8 +127,8 @@ func formatEdits(edits []diag.Edit, own *source.File) (out []Edit) {
 	return out
 }
 
-// safeFixes returns the edits that make all safe fixes of a file, in the rounds of `check --fix`, and
-// how many these are.
+// safeFixes returns the edits that make all safe fixes of a file, in the rounds of `check --fix`,
+// and how many these are.
 func (s *Snapshot) safeFixes(ctx context.Context, path string) (edits []Edit, n int, err error) {
 	file := s.File(path)
 	if file == nil {

@@ -59,8 +59,8 @@ func TestRefactorings(t *testing.T) {
 	}
 }
 
-// applyAction returns a marked program after an action, or "" if it is not offered. Only where wrong is
-// set may it have mistakes.
+// applyAction returns a marked program after an action, or "" if it is not offered. Only where
+// wrong is set may it have mistakes.
 func applyAction(t *testing.T, dir string, r refactor.Row, text string, wrong bool) string {
 	t.Helper()
 	plain, at := stripMarks(text)

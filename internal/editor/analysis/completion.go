@@ -145,8 +145,8 @@ func (s *Snapshot) Completion(ctx context.Context, path string, pos source.Pos) 
 	return Completion{c.word, c.items}
 }
 
-// sortItems sorts items by whether they have the expected type, then by distance and name. A single item
-// that fits is preselected.
+// sortItems sorts items by whether they have the expected type, then by distance and name. A single
+// item that fits is preselected.
 func (c *completer) sortItems() {
 	slices.SortStableFunc(c.items, func(a, b Item) int {
 		return cmp.Or(cmp.Compare(fitRank(a), fitRank(b)), cmp.Compare(a.order, b.order), cmp.Compare(strings.ToLower(a.Label), strings.ToLower(b.Label)), cmp.Compare(a.Label, b.Label))
@@ -197,8 +197,8 @@ func (f *checkedFile) completer(pos source.Pos) *completer {
 	return c
 }
 
-// hasUnclosedFunction reports whether one of the nodes is a function with an unclosed body that extends to
-// a place.
+// hasUnclosedFunction reports whether one of the nodes is a function with an unclosed body that
+// extends to a place.
 func (f *checkedFile) hasUnclosedFunction(nodes []ast.Node, pos source.Pos) bool {
 	return slices.ContainsFunc(nodes, func(n ast.Node) bool {
 		fn, ok := n.(*ast.FnDecl)
@@ -248,7 +248,8 @@ func innermost[N ast.Node](c *completer) (n N, ok bool) {
 	return n, false
 }
 
-// inCommentOrLiteral reports whether the place is in a comment, a number or the literal part of a string.
+// inCommentOrLiteral reports whether the place is in a comment, a number or the literal part of a
+// string.
 func (c *completer) inCommentOrLiteral() bool {
 	all, comments, _ := lexer.Lex(c.text.file)
 	for _, x := range comments {

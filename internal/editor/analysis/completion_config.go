@@ -25,7 +25,8 @@ func (c *completer) atDecoratorArgument() bool {
 	return (k == lexer.LParen || k == lexer.Comma) && c.enclosingDecorator() != ""
 }
 
-// enclosingDecorator returns the name of the decorator whose parentheses directly contain the place, or "".
+// enclosingDecorator returns the name of the decorator whose parentheses directly contain the
+// place, or "".
 func (c *completer) enclosingDecorator() string {
 	i := c.openToken()
 	if i < 2 || c.toks[i].Kind != lexer.LParen || c.toks[i-2].Kind != lexer.At {

@@ -34,8 +34,8 @@ command = "./w"
 message_types = ["question", "ping"]
 `
 
-// completionCases lists places, marked by `‸`, with items that are offered and items that are not. A
-// `^` before a label means that it is the first.
+// completionCases lists places, marked by `‸`, with items that are offered and items that are not.
+// A `^` before a label means that it is the first.
 var completionCases = []struct{ name, text, with, without string }{
 	{"members", "fn f(p: Point) { p.‸ }", "^x y len", "zero area let"},
 	{"members of half a name", "fn f(p: Point) { p.le‸; }", "len x", ""},

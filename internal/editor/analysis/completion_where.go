@@ -30,7 +30,8 @@ func (c *completer) inUse() bool {
 	return false
 }
 
-// enclosingFunction returns the function, method, stage or test whose body contains the place, or nil.
+// enclosingFunction returns the function, method, stage or test whose body contains the place, or
+// nil.
 func (c *completer) enclosingFunction() ast.Node {
 	for i := len(c.nodes) - 1; i >= 0; i-- {
 		switch n := c.nodes[i].(type) {
@@ -56,8 +57,8 @@ func (c *completer) atRowStart() bool {
 	return k == lexer.LBrace || k == lexer.Comma
 }
 
-// enclosingList returns the innermost node whose braces directly contain the place: a declaration with
-// settings, a literal, a match, a listen, an impl or a block.
+// enclosingList returns the innermost node whose braces directly contain the place: a declaration
+// with settings, a literal, a match, a listen, an impl or a block.
 func (c *completer) enclosingList() ast.Node {
 	open := c.innermostBrace()
 	for i := len(c.nodes) - 1; i >= 0; i-- {
@@ -74,8 +75,8 @@ func (c *completer) enclosingList() ast.Node {
 	return nil
 }
 
-// innermostBrace returns the place of the innermost bracket that is open at the place if it is a brace,
-// else one before all.
+// innermostBrace returns the place of the innermost bracket that is open at the place if it is a
+// brace, else one before all.
 func (c *completer) innermostBrace() source.Pos {
 	depth := 0
 	for i := len(c.toks) - 1; i >= 0; i-- {
@@ -284,9 +285,9 @@ func (c *completer) atLabel() bool {
 	return c.kindBefore(n) == lexer.Break || c.kindBefore(n) == lexer.Continue
 }
 
-// enclosingLoops reports whether the place is in a loop of its function, closure or handler, and returns the
-// labels of the loops around it, the innermost first. It reads tokens, since an unfinished text has
-// no tree.
+// enclosingLoops reports whether the place is in a loop of its function, closure or handler, and
+// returns the labels of the loops around it, the innermost first. It reads tokens, since an
+// unfinished text has no tree.
 func (c *completer) enclosingLoops() (inLoop bool, labels []string) {
 	depth := 0
 	for i := len(c.toks) - 1; i >= 0; i-- {

@@ -130,8 +130,8 @@ func libraryLocation(d *sema.Def) (Location, bool) {
 	return Location{whole, source.Span{Start: start, End: start + source.Pos(len(d.Name))}}, true
 }
 
-// manifestReferences returns the references to a section of a manifest in all programs; with decl only
-// those in host declarations.
+// manifestReferences returns the references to a section of a manifest in all programs; with decl
+// only those in host declarations.
 func (s *Snapshot) manifestReferences(ctx context.Context, path string, pos source.Pos, decl bool) []Location {
 	out := []Location{}
 	m, at := s.sectionAt(path, pos)

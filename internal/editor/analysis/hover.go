@@ -301,7 +301,7 @@ func (f *checkedFile) hoverHandler(nodes []ast.Node, pos source.Pos) *Hover {
 			continue
 		}
 		m := hostmsg.Of(h.Type.Value)
-		if !m.Known() {
+		if !m.IsKnown() {
 			return &Hover{h.Type.Sp, fence(`"`+h.Type.Value+`"`) + "\n\nA message of the host's own: its members are the handler's parameter."}
 		}
 		text := fence(`"`+m.Type+`"`+payloadText(m)) + "\n\n" + m.Doc

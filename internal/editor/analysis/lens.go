@@ -68,8 +68,8 @@ var referencedKinds = map[sema.DefKind]bool{
 	sema.DefConst: true, sema.DefAgent: true, sema.DefHost: true, sema.DefTool: true, sema.DefStore: true, sema.DefPipeline: true,
 }
 
-// referenceLenses returns the declarations of a file with the places that name them, which are found in one
-// pass.
+// referenceLenses returns the declarations of a file with the places that name them, which are
+// found in one pass.
 func (f *checkedFile) referenceLenses(ctx context.Context) []Lens {
 	index, wanted, traits := map[identity]int{}, map[identity]bool{}, traitImpls(f.tree)
 	var out []Lens
@@ -119,7 +119,8 @@ func traitImpls(tree *ast.File) (out []source.Span) {
 	return out
 }
 
-// answerLenses returns lenses on each `listen` and host declaration that show how messages are answered.
+// answerLenses returns lenses on each `listen` and host declaration that show how messages are
+// answered.
 func (f *checkedFile) answerLenses() []Lens {
 	var out []Lens
 	for _, d := range f.tree.Decls {
@@ -135,8 +136,8 @@ func (f *checkedFile) answerLenses() []Lens {
 	return out
 }
 
-// answerableMessages returns the message types of a host that expect an answer, including those that only
-// handlers can answer.
+// answerableMessages returns the message types of a host that expect an answer, including those
+// that only handlers can answer.
 func (f *checkedFile) answerableMessages(h *sema.Host) []*hostmsg.Message {
 	var sent []string
 	if f.res.input != nil && f.res.input.Manifest != nil {
@@ -244,8 +245,8 @@ func (r *result) listens(info *sema.Info) (out []listenSite) {
 	return out
 }
 
-// handlerTypes returns the types of messages that have one, and how it is called: by its function, if
-// it has one.
+// handlerTypes returns the types of messages that have one, and how it is called: by its function,
+// if it has one.
 func (l *listenSite) handlerTypes() map[string]string {
 	out := map[string]string{}
 	for _, h := range l.expr.Handlers {

@@ -32,8 +32,8 @@ func save(t *testing.T, path, text string) {
 	}
 }
 
-// TestLoadCacheChecksOnlyChanges checks, in a program of 31 modules, how many modules are parsed and
-// checked after an edit. After the edit of a function's body, one module is parsed and checked;
+// TestLoadCacheChecksOnlyChanges checks, in a program of 31 modules, how many modules are parsed
+// and checked after an edit. After the edit of a function's body, one module is parsed and checked;
 // after that of a signature, one is parsed.
 func TestLoadCacheChecksOnlyChanges(t *testing.T) {
 	dir := writeModules(t, 30)
@@ -144,8 +144,8 @@ func renderList(l diag.List) string {
 	return b.String()
 }
 
-// TestActionCheckReusesOtherModules checks that the check of a text with a code action's edits checks
-// only the edited module.
+// TestActionCheckReusesOtherModules checks that the check of a text with a code action's edits
+// checks only the edited module.
 func TestActionCheckReusesOtherModules(t *testing.T) {
 	dir := writeModules(t, 30)
 	path := filepath.Join(dir, "m7.conc")

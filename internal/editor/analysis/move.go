@@ -65,7 +65,8 @@ func (s *Snapshot) MoveEdits(ctx context.Context, all []Move) ([]Edit, error) {
 	return distinctEdits(out), nil
 }
 
-// manifestMoveEdits returns the edits of paths in a manifest: the entry and the scripts of connections.
+// manifestMoveEdits returns the edits of paths in a manifest: the entry and the scripts of
+// connections.
 func (s *Snapshot) manifestMoveEdits(path string, ms moves) []Edit {
 	t, err := s.text(path)
 	if err != nil {
@@ -260,8 +261,8 @@ func modPos(tree *ast.File) (at source.Pos) {
 	return at
 }
 
-// rewritePaths has the paths of a file that lead through a module lead to where it is afterwards. One that
-// begins with the module's own name, which an import brings in, stays.
+// rewritePaths has the paths of a file that lead through a module lead to where it is afterwards.
+// One that begins with the module's own name, which an import brings in, stays.
 func (m *mover) rewritePaths(i, moved *sema.Info) {
 	f := i.File.Source
 	toks, _, _ := lexer.Lex(f)
@@ -306,8 +307,8 @@ func inList(tree *ast.File, at source.Span) bool {
 
 func hasList(t *ast.UseTree) bool { return t != nil && t.List != nil }
 
-// splitUseLists writes each `use` with a list through a moved module as one without a list for each name.
-// It reports whether one of them brings in the module itself.
+// splitUseLists writes each `use` with a list through a moved module as one without a list for each
+// name. It reports whether one of them brings in the module itself.
 func (m *mover) splitUseLists(i, moved *sema.Info, to string) (imported bool) {
 	f := i.File.Source
 	leads := map[source.Span]bool{}

@@ -82,8 +82,8 @@ func (r *result) refsWithSpelling(i *sema.Info, s *spelling) []sema.Ref {
 	return r.prog.RefsIn(i, s.mayAppearIn)
 }
 
-// refsAt returns the names that contain the place or end there: two if one word names both a field and
-// a variable.
+// refsAt returns the names that contain the place or end there: two if one word names both a field
+// and a variable.
 func (f *checkedFile) refsAt(pos source.Pos) []sema.Ref {
 	all := f.refs()
 	i, _ := slices.BinarySearchFunc(all, pos, func(r sema.Ref, p source.Pos) int {

@@ -234,8 +234,8 @@ func (r *result) manifestEdits(d *sema.Def, name string) []Edit {
 	return out
 }
 
-// toolTextEdits returns the edits of texts that name a tool's functions as models do, where the tool or
-// one of them is renamed.
+// toolTextEdits returns the edits of texts that name a tool's functions as models do, where the
+// tool or one of them is renamed.
 func (s *Snapshot) toolTextEdits(ctx context.Context, r *renameTarget, name string) (out []Edit) {
 	d := r.ref.Def
 	fn, _ := d.Object.(*sema.Function)
@@ -283,8 +283,8 @@ func (s *Snapshot) withEdits(edits []Edit) *Snapshot {
 	return next
 }
 
-// checkUnchanged reports whether the program has the same meaning after a rename: all names refer to the
-// same declarations, and there are no new errors.
+// checkUnchanged reports whether the program has the same meaning after a rename: all names refer
+// to the same declarations, and there are no new errors.
 func (s *Snapshot) checkUnchanged(ctx context.Context, r *renameTarget, edits []Edit, name string) error {
 	next := s.withEdits(edits)
 	before, err := s.Diagnostics(ctx)

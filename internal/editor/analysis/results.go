@@ -58,7 +58,8 @@ func (r *results) startFrom() *results {
 	return out
 }
 
-// acquire waits for the slot of a root, which the caller owns until leave. The error is that of ctx.
+// acquire waits for the slot of a root, which the caller owns until leave. The error is that of
+// ctx.
 func (r *results) acquire(ctx context.Context, path string) (*slot, error) {
 	r.mu.Lock()
 	s := r.slots[path]
@@ -111,8 +112,8 @@ func (r *results) markUsed(s *slot, open bool) {
 	r.evict(s)
 }
 
-// markListed records whether a program is open whose diagnostics, but not its result, were used. The
-// caller owns the slot.
+// markListed records whether a program is open whose diagnostics, but not its result, were used.
+// The caller owns the slot.
 func (r *results) markListed(s *slot, open bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

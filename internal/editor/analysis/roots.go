@@ -144,8 +144,8 @@ func (f *rootFinder) moduleFile(dir string, m modPath) string {
 	return ""
 }
 
-// namedPrograms returns the programs that others name as modules. Where a file's modules are depends on
-// whether it is a module itself, so both directories count.
+// namedPrograms returns the programs that others name as modules. Where a file's modules are
+// depends on whether it is a module itself, so both directories count.
 func (f *rootFinder) namedPrograms(programs []string) map[string]bool {
 	named := map[string]bool{}
 	for _, p := range programs {

@@ -29,8 +29,8 @@ func (c *completer) addVariables() {
 	}
 }
 
-// statementStart returns the start of the current statement: a variable that it declares is not visible
-// yet.
+// statementStart returns the start of the current statement: a variable that it declares is not
+// visible yet.
 func (c *completer) statementStart() source.Pos {
 	if k := c.kindBefore(1); k == lexer.Semi || k == lexer.RBrace || k == lexer.LBrace || len(c.toks) == 0 {
 		return c.pos
@@ -38,8 +38,8 @@ func (c *completer) statementStart() source.Pos {
 	return c.toks[len(c.toks)-1].Start
 }
 
-// visibleVariables returns the names of the variables visible at a place, the outermost first, considering
-// only statements that end before another place.
+// visibleVariables returns the names of the variables visible at a place, the outermost first,
+// considering only statements that end before another place.
 func (f *checkedFile) visibleVariables(nodes []ast.Node, pos, before source.Pos) []*ast.Ident {
 	var out []*ast.Ident
 	bound := func(p ast.Pattern) {

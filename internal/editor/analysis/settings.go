@@ -54,7 +54,8 @@ func writtenSettings(d *sema.Def, fields []*ast.ConfigField) []setting {
 	return all
 }
 
-// connectionSettings returns an agent's settings from its connection, and the settings without a value.
+// connectionSettings returns an agent's settings from its connection, and the settings without a
+// value.
 func (f *checkedFile) connectionSettings(d *sema.Def) []setting {
 	a, ok := d.Object.(*sema.Agent)
 	if !ok {
@@ -87,8 +88,8 @@ func (f *checkedFile) connectionOf(a *sema.Agent) *manifest.Connection {
 	return f.res.input.Manifest.Connection(a.Connection)
 }
 
-// resolveAliases returns the settings with the full name of a model that the agent names by an alias of
-// its connection.
+// resolveAliases returns the settings with the full name of a model that the agent names by an
+// alias of its connection.
 func (f *checkedFile) resolveAliases(d *sema.Def, all []setting) []setting {
 	a, ok := d.Object.(*sema.Agent)
 	if !ok {

@@ -119,8 +119,8 @@ func (s *Snapshot) Diagnostics(ctx context.Context) (map[string][]*diag.Diagnost
 	return all, nil
 }
 
-// diagnosticFile returns the file of a diagnostic and reports whether this program reports it: of several
-// programs that share a file, only one does.
+// diagnosticFile returns the file of a diagnostic and reports whether this program reports it: of
+// several programs that share a file, only one does.
 func (s *Snapshot) diagnosticFile(r *root, d *diag.Diagnostic) (path string, mine bool) {
 	if d.File == nil {
 		return s.shownPath(r.path), true

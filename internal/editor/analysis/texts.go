@@ -85,8 +85,8 @@ func connectionName(f *source.File, n *ast.AgentDecl) (name string) {
 	return name
 }
 
-// aliasLocation returns where a connection declares an alias: its key in the section of models, else
-// all of `models`.
+// aliasLocation returns where a connection declares an alias: its key in the section of models,
+// else all of `models`.
 func aliasLocation(f *source.File, x *manifest.Connection, alias string) Location {
 	for n := 1; n <= f.Lines(); n++ {
 		key, _, isKey := strings.Cut(string(f.Line(n)), "=")
@@ -189,8 +189,8 @@ func (s *Snapshot) textReferences(ctx context.Context, to Location) (out []Locat
 	return out
 }
 
-// manifestNameReferences returns the place of a name in a manifest that texts of programs lead to, with
-// these; nil for any other.
+// manifestNameReferences returns the place of a name in a manifest that texts of programs lead to,
+// with these; nil for any other.
 func (s *Snapshot) manifestNameReferences(ctx context.Context, path string, pos source.Pos, decl bool) []Location {
 	real := s.realPath(path)
 	for _, r := range s.roots() {

@@ -178,8 +178,8 @@ func (p *tokenCollector) modifiers(r sema.Ref) (m uint32) {
 	return m
 }
 
-// variableModifiers returns the modifiers of a variable: whether it is mutable and whether a closure captures
-// it.
+// variableModifiers returns the modifiers of a variable: whether it is mutable and whether a
+// closure captures it.
 func (p *tokenCollector) variableModifiers(r sema.Ref) (m uint32) {
 	l, ok := r.Def.Object.(*sema.Local)
 	if !ok {

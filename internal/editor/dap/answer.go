@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// questionQueue holds the questions of the run for the person who debugs: awaited emits without another
-// handler.
+// questionQueue holds the questions of the run for the person who debugs: awaited emits without
+// another handler.
 type questionQueue struct {
 	mu      sync.Mutex
 	waiting []chan string // those asked and not answered, the first asked first

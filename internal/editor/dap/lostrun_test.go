@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-dap"
 )
 
-// TestLostRunIsReported checks that the editor is notified before a launched run that does not end is abandoned,
-// and that its request is answered.
+// TestLostRunIsReported checks that the editor is notified before a launched run that does not end
+// is abandoned, and that its request is answered.
 func TestLostRunIsReported(t *testing.T) {
 	in, typed := io.Pipe()
 	output, out := io.Pipe()

@@ -66,8 +66,8 @@ func TestAllTypes(t *testing.T) {
 	}
 }
 
-// TestNamesAreUniqueInGroups checks that a name occurs once in its group. One topic describes all meanings of
-// a name.
+// TestNamesAreUniqueInGroups checks that a name occurs once in its group. One topic describes all
+// meanings of a name.
 func TestNamesAreUniqueInGroups(t *testing.T) {
 	for _, g := range doc.Groups() {
 		seen := map[string]bool{}

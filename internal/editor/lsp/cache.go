@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// cacheText writes a text without a file to a read-only file in the cache directory, and returns its
-// URI, or "" if there is no writable one.
+// cacheText writes a text without a file to a read-only file in the cache directory, and returns
+// its URI, or "" if there is no writable one.
 func (o *Options) cacheText(name string, text []byte) protocol.DocumentURI {
 	if o.Cache == "" {
 		return ""
@@ -29,8 +29,8 @@ func (o *Options) cacheText(name string, text []byte) protocol.DocumentURI {
 	return fileURI(path)
 }
 
-// isCached reports whether a path is that of such a file. Diagnostics in it are not shown, because it
-// belongs to the library.
+// isCached reports whether a path is that of such a file. Diagnostics in it are not shown, because
+// it belongs to the library.
 func (o *Options) isCached(path string) bool {
 	return o.Cache != "" && strings.HasPrefix(path, o.Cache+string(filepath.Separator))
 }

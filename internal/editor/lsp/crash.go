@@ -25,8 +25,8 @@ func (s *server) runSafely(f func()) {
 	f()
 }
 
-// reportCrash reports a panic: it writes what led to it into the state directory, without texts, and
-// shows the file's path, each once.
+// reportCrash reports a panic: it writes what led to it into the state directory, without texts,
+// and shows the file's path, each once.
 func (s *server) reportCrash(v *view, doing string, p any, stack []byte) {
 	s.options.log("panic in %s: %v", doing, p)
 	text := v.crashText(doing, p, stack)
@@ -46,8 +46,8 @@ func (s *server) reportCrash(v *view, doing string, p any, stack []byte) {
 	s.notify(protocol.MethodWindowShowMessage, protocol.ShowMessageParams{Type: protocol.MessageTypeError, Message: "concerto lsp: " + bugText(p) + ". " + where})
 }
 
-// findCulprit returns the first function of this module in a stack below the panic, which identifies a
-// bug.
+// findCulprit returns the first function of this module in a stack below the panic, which
+// identifies a bug.
 func findCulprit(stack []byte) string {
 	_, below, _ := strings.Cut(string(stack), "panic(")
 	for line := range strings.Lines(below) {

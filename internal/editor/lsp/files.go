@@ -115,7 +115,8 @@ func changedPaths(was, is map[string]stamp) (paths []string) {
 	return paths
 }
 
-// watchedDirs returns the directories to scan: the folders, and those of open documents outside of them.
+// watchedDirs returns the directories to scan: the folders, and those of open documents outside of
+// them.
 func (s *server) watchedDirs() map[string]bool {
 	all := map[string]bool{} // the value is whether to include subdirectories
 	for _, d := range s.view.docs {

@@ -13,8 +13,8 @@ import (
 // isProgram reports whether a document holds Concerto: one that is no file does.
 func isProgram(path string) bool { return filepath.Ext(path) == ".conc" || !filepath.IsAbs(path) }
 
-// formatSplices returns the splices that put a text into the one style; none when it has mistakes of
-// syntax.
+// formatSplices returns the splices that put a text into the one style; none when it has mistakes
+// of syntax.
 func formatSplices(name string, text []byte) (all []splice, ok bool) {
 	out, found := format.Source(source.NewFile(name, text), 0)
 	if found.HasErrors() {
@@ -107,8 +107,8 @@ func (d *document) formatPart(first, last int) []splice {
 	return slices.DeleteFunc(all, func(s splice) bool { return int(s.End) > start+len(part) })
 }
 
-// isDeclarationStart reports whether a line looks like the start of a declaration: it is not indented, and
-// follows an empty line, a closing brace, or a declaration of one line.
+// isDeclarationStart reports whether a line looks like the start of a declaration: it is not
+// indented, and follows an empty line, a closing brace, or a declaration of one line.
 func (l *lines) isDeclarationStart(line int) bool {
 	text := l.text[l.starts[line]:l.end(line)]
 	if len(text) == 0 || isSpace(text[0]) || text[0] == '}' || text[0] == ')' || text[0] == ']' {

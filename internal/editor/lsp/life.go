@@ -33,8 +33,8 @@ func (c *client) watches() bool {
 	return deref(deref(c.Workspace).DidChangeWatchedFiles).DynamicRegistration
 }
 
-// aliveInterval is the interval of checks of the client's process and of files that the client does not
-// watch.
+// aliveInterval is the interval of checks of the client's process and of files that the client does
+// not watch.
 const aliveInterval = time.Second
 
 // initialize begins the work.

@@ -23,7 +23,8 @@ type method struct {
 // options are the properties of a capability.
 type options map[string]any
 
-// newMethod returns a request with these types of parameters and result, and options of its capability.
+// newMethod returns a request with these types of parameters and result, and options of its
+// capability.
 func newMethod[P, R any](f func(*call, *P) (R, error), more ...options) method {
 	m := method{answer: *new(R), run: func(c *call, params json.RawMessage) (any, error) {
 		p := new(P)

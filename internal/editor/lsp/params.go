@@ -24,8 +24,8 @@ func decode(params json.RawMessage, v any) *Error {
 	return nil
 }
 
-// missingPath returns the path of a field that the type demands and the value does not have; "" when it
-// has all.
+// missingPath returns the path of a field that the type demands and the value does not have; ""
+// when it has all.
 func missingPath(value json.RawMessage, t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:

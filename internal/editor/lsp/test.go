@@ -34,8 +34,8 @@ type testEvent struct {
 
 const methodTestEvent = "concerto/testEvent"
 
-// testOutcome is a test in the output of `concerto test`: in its list, or with a status as a line of
-// --format ndjson.
+// testOutcome is a test in the output of `concerto test`: in its list, or with a status as a line
+// of --format ndjson.
 type testOutcome struct {
 	Name, Function, File, Status string
 	DurationMS                   float64 `json:"duration_ms"`

@@ -57,8 +57,8 @@ func newSentTokens(data []uint32) sentTokens {
 
 func everything(source.Span) bool { return true }
 
-// refreshTokens returns the tokens of a document and the previous ones. If the document was edited in the
-// meantime, it does not store them.
+// refreshTokens returns the tokens of a document and the previous ones. If the document was edited
+// in the meantime, it does not store them.
 func (c *call) refreshTokens(uri protocol.DocumentURI) (now, was sentTokens, err error) {
 	now = newSentTokens(c.tokens(uri, everything))
 	if err := c.Err(); err != nil {

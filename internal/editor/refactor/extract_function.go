@@ -176,8 +176,8 @@ func (in *Input) isPlace(nodes []ast.Node) bool {
 	return false
 }
 
-// isSelfContained reports whether a part has the same meaning outside of its function: no jump leaves
-// it, and it refers to no local declarations.
+// isSelfContained reports whether a part has the same meaning outside of its function: no jump
+// leaves it, and it refers to no local declarations.
 func (in *Input) isSelfContained(p *part) bool {
 	alone := true
 	for _, n := range p.nodes {
@@ -415,8 +415,8 @@ func (in *Input) isChangedAfter(p *part, v *sema.Local) (changed bool) {
 	return changed
 }
 
-// leavingErrorType returns the type of the errors that leave a part for its function's result, or "" if
-// none do; ok is false where the function could not pass them on.
+// leavingErrorType returns the type of the errors that leave a part for its function's result, or
+// "" if none do; ok is false where the function could not pass them on.
 func (in *Input) leavingErrorType(p *part, g partResult) (errType string, ok bool) {
 	returns, raises, other := false, false, false
 	var note func(l *sema.Leave)

@@ -46,7 +46,8 @@ func extractVariable(in *Input) []diag.Edit {
 	return []diag.Edit{diag.Insert(at, let+"\n"+in.indent(at)), in.replaceWith(nodes, name)}
 }
 
-// selectedExpr returns the expression that the stretch is, with all nodes around it, itself the last.
+// selectedExpr returns the expression that the stretch is, with all nodes around it, itself the
+// last.
 func (in *Input) selectedExpr() (nodes []ast.Node, e ast.Expr) {
 	if !in.isComplete() || in.At.Start == in.At.End {
 		return nil, nil

@@ -138,8 +138,8 @@ func (in *Input) variableOf(local *sema.Local) *variable {
 	return v
 }
 
-// isShadowed reports whether a name in the variable's value may refer to something else at a use of the
-// variable.
+// isShadowed reports whether a name in the variable's value may refer to something else at a use of
+// the variable.
 func (in *Input) isShadowed(v *variable) bool {
 	names := map[string]bool{}
 	ast.Inspect(v.let.Value, func(n ast.Node) bool {
@@ -167,8 +167,8 @@ func (in *Input) isShadowed(v *variable) bool {
 	return found
 }
 
-// canMoveTo reports whether a value with effects means the same where its variable is used: once, in
-// the next statement, before all that it could change or be changed by.
+// canMoveTo reports whether a value with effects means the same where its variable is used: once,
+// in the next statement, before all that it could change or be changed by.
 func (in *Input) canMoveTo(v *variable, x effects) bool {
 	if len(v.uses) != 1 {
 		return false

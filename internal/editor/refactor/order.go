@@ -75,8 +75,8 @@ type insertionPoint struct {
 	first []ast.Expr // what is evaluated before the expression, from stmt or body on
 }
 
-// findInsertionPoint finds the seat of the last of nodes, an expression, given with its ancestors. There is
-// none if it may be evaluated conditionally or repeatedly once its seat is reached.
+// findInsertionPoint finds the seat of the last of nodes, an expression, given with its ancestors.
+// There is none if it may be evaluated conditionally or repeatedly once its seat is reached.
 func (in *Input) findInsertionPoint(nodes []ast.Node) (s insertionPoint, ok bool) {
 	for i := len(nodes) - 1; i > 0; i-- {
 		child := nodes[i]

@@ -170,8 +170,8 @@ func (in *Input) moduleDecl(at source.Span) (found ast.Decl) {
 	}
 }
 
-// insertBefore puts a declaration before another, and before the comments and decorators that belong to
-// that.
+// insertBefore puts a declaration before another, and before the comments and decorators that
+// belong to that.
 func (in *Input) insertBefore(d ast.Decl, text string) diag.Edit {
 	at := d.Span().Start
 	for _, x := range d.Head().Decorators {

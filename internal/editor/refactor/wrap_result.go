@@ -67,8 +67,8 @@ func (in *Input) hasErrorReturn(b *ast.Block) (found bool) {
 	return found
 }
 
-// propagateInCallers adds a `?` after each call of a function in the file; ok is false if it is used in
-// another way.
+// propagateInCallers adds a `?` after each call of a function in the file; ok is false if it is
+// used in another way.
 func (in *Input) propagateInCallers(fn *ast.FnDecl) (edits []diag.Edit, ok bool) {
 	for _, r := range in.Refs() {
 		if r.Decl || r.Def.At != fn.Name.Sp || r.Def.Info != in.Info {

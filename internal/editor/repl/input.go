@@ -55,8 +55,8 @@ type declaration struct {
 
 const head = "fn f() {\n"
 
-// IsIncomplete reports whether a text is incomplete: a bracket, a string or a comment is open, or it ends
-// with doc comments or decorators. Strings may span lines, as in a file.
+// IsIncomplete reports whether a text is incomplete: a bracket, a string or a comment is open, or
+// it ends with doc comments or decorators. Strings may span lines, as in a file.
 func IsIncomplete(text string) bool {
 	toks, comments, found := lexer.Lex(source.NewFile(Name, []byte(text)))
 	if len(comments) > 0 && comments[len(comments)-1].Doc && comments[len(comments)-1].End > lastEnd(toks) {
@@ -215,8 +215,8 @@ func (in *input) lastValues(b *ast.Block, shift source.Pos) (all []source.Span) 
 	return all
 }
 
-// hasShownValue reports whether an expression at the end of an input is shown: loops and assignments have
-// nothing to show.
+// hasShownValue reports whether an expression at the end of an input is shown: loops and
+// assignments have nothing to show.
 func hasShownValue(e ast.Expr) bool {
 	switch e.(type) {
 	case *ast.ForExpr, *ast.WhileExpr, *ast.LoopExpr, *ast.Assign, *ast.ReturnExpr, *ast.ThrowExpr, *ast.BreakExpr, *ast.ContinueExpr:

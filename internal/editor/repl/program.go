@@ -7,7 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// layoutProgram puts the program together. Without a value the input's last expression is a statement.
+// layoutProgram puts the program together. Without a value the input's last expression is a
+// statement.
 func (s *Session) layoutProgram(in *input, valued bool) *layout {
 	l := &layout{}
 	s.addDeclarations(l)

@@ -224,8 +224,8 @@ func (s *Session) isDeclarationInput(f *source.File) bool {
 	return slices.ContainsFunc(s.decls, func(d *declaration) bool { return d.file == f && d.shown })
 }
 
-// changedBindings returns the bindings whose variables a line uses and whose types have changed, because a
-// declaration was replaced.
+// changedBindings returns the bindings whose variables a line uses and whose types have changed,
+// because a declaration was replaced.
 func (s *Session) changedBindings(l *driver.CompiledLine) (stale []*binding) {
 	for _, c := range l.Captures {
 		if b, v := s.find(c.Name); v != nil && v.text != typeText(c.Type) {

@@ -56,7 +56,7 @@ func (w *world) askQuestion(ctx context.Context, s effect.Starter, q effect.Requ
 			return s.Start(ctx, q, done)
 		}
 		if f.again {
-			return s.Start(effect.WithShown(ctx), q, done)
+			return s.Start(effect.WithSent(ctx), q, done)
 		}
 		var end func()
 		ok := false
@@ -85,7 +85,7 @@ func (w *world) startQuestion(ctx context.Context, x *openQuestion, done func(ef
 			done(result, err)
 		})
 	}
-	if a, err := w.run.c.Dir.Given(x.ID); err == nil && a != nil { // before asking in this process
+	if a, err := w.run.c.Dir.Answer(x.ID); err == nil && a != nil { // before asking in this process
 		if x.show != nil {
 			if err := x.show(); err != nil {
 				w.run.Suspend(err)
@@ -179,7 +179,7 @@ func (i *idleness) applyAnswers() bool {
 	}
 	i.mu.Unlock()
 	for _, x := range all {
-		a, err := i.run.c.Dir.Given(x.ID)
+		a, err := i.run.c.Dir.Answer(x.ID)
 		if err != nil {
 			i.run.Suspend(err)
 			return false

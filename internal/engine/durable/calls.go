@@ -52,7 +52,7 @@ func (w *world) reopenObject(ctx context.Context, q effect.Request) (again bool,
 		}
 		return true, nil, nil
 	case *effect.AuditCall:
-		ctx = effect.WithAgain(ctx)
+		ctx = effect.WithRetry(ctx)
 	case *effect.MCPOpen:
 		again, result, err = w.recoverCall(ctx, f, open, q)
 		if !again || err != nil {

@@ -60,8 +60,8 @@ func unplayable(bad []badSnapshot) error {
 		}
 		why += x.why.Error()
 	}
-	d := &journal.Damaged{Where: "snapshots", Why: why + ", and the history before them is not stored ([run] history = \"snapshot\")",
-		Next: journal.PutBack}
+	d := &journal.DamagedError{Where: "snapshots", Why: why + ", and the history before them is not stored ([run] history = \"snapshot\")",
+		Next: journal.RestoreAdvice}
 	if len(bad) > 0 {
 		d.Where = journal.SnapshotName(bad[0].at)
 	}

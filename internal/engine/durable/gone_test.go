@@ -53,15 +53,15 @@ func TestUnplayable(t *testing.T) {
 	wants := func(what, text string) {
 		t.Helper()
 		_, err := Latest(dir)
-		if damaged, ok := errors.AsType[*journal.Damaged](err); !ok || damaged.Next != journal.PutBack || !strings.HasPrefix(err.Error(), "damaged: "+text+", and the history before them is not stored") {
+		if damaged, ok := errors.AsType[*journal.DamagedError](err); !ok || damaged.Next != journal.RestoreAdvice || !strings.HasPrefix(err.Error(), "damaged: "+text+", and the history before them is not stored") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	wants("no snapshot", "snapshots: the run has no snapshot")
 	put(last.S-1, strings.Repeat("0", 32), start.IR, tape.Engine)
-	wants("one of another journal", journal.SnapshotName(last.S-1)+": "+journal.ErrElsewhere.Error())
+	wants("one of another journal", journal.SnapshotName(last.S-1)+": "+journal.ErrOtherRecord.Error())
 	put(last.S, last.H, hexsum.SHA256(""), tape.Engine)
-	wants("one of another program, too", journal.SnapshotName(last.S)+": it belongs to another program; "+journal.SnapshotName(last.S-1)+": "+journal.ErrElsewhere.Error())
+	wants("one of another program, too", journal.SnapshotName(last.S)+": it belongs to another program; "+journal.SnapshotName(last.S-1)+": "+journal.ErrOtherRecord.Error())
 	put(last.S, last.H, start.IR, tape.Engine+1)
 	var other *OtherEngine
 	if _, err := Latest(dir); !errors.As(err, &other) || other.Engine != tape.Engine+1 {
@@ -108,7 +108,7 @@ func TestTallyGoesOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rest, err := x.Rest()
+		rest, err := x.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,16 +123,16 @@ func TestTallyGoesOn(t *testing.T) {
 		for cut := 1; cut < n; cut++ {
 			before := newTally()
 			for _, r := range all[:cut] {
-				before.Hear(r)
+				before.Add(r)
 			}
-			rest, err := before.Rest()
+			rest, err := before.Encode()
 			if err != nil {
 				t.Fatal(err)
 			}
 			again := newTally() // nothing more is dropped
-			err = again.Before(rest)
+			err = again.Restore(rest)
 			if err == nil {
-				rest, err = again.Rest()
+				rest, err = again.Encode()
 			}
 			if err != nil {
 				t.Fatal(err)

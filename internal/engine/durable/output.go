@@ -44,7 +44,7 @@ type outLine struct {
 
 // VerifyOut checks the run's output: its lines are numbered without a gap, match the snapshots, and
 // none is missing that cannot be written again. It returns how many bytes at the end are an
-// incomplete line. The error is a *journal.Damaged, or one of the file.
+// incomplete line. The error is a *journal.DamagedError, or one of the file.
 func (s *Stored) VerifyOut() (torn int, err error) {
 	states, err := s.states()
 	if err != nil {
@@ -59,15 +59,15 @@ func (s *Stored) VerifyOut() (torn int, err error) {
 		var line outLine
 		at := fmt.Sprintf("%s:%d", journal.OutFile, i+1)
 		if err := json.Unmarshal([]byte(text), &line); err != nil {
-			return torn, &journal.Damaged{Where: at, Why: "not a line of output: " + err.Error()}
+			return torn, &journal.DamagedError{Where: at, Why: "not a line of output: " + err.Error()}
 		}
 		if line.N != int64(i)+1 {
-			return torn, &journal.Damaged{Where: at, Why: fmt.Sprintf("its number is %d", line.N)}
+			return torn, &journal.DamagedError{Where: at, Why: fmt.Sprintf("its number is %d", line.N)}
 		}
 		o.add([]byte(text))
 		for _, state := range states {
 			if state.Out == line.N && !bytes.Equal(o.sum[:], state.OutSum) {
-				return torn, &journal.Damaged{Where: at, Why: "the run has written different output before this line"}
+				return torn, &journal.DamagedError{Where: at, Why: "the run has written different output before this line"}
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func (s *Stored) VerifyOut() (torn int, err error) {
 	switch {
 	case s.Code() != nil && last.D != "": // older versions wrote none
 		if o.n >= last.N && o.digest() != last.D {
-			return torn, &journal.Damaged{Where: journal.OutFile, Why: "the run has written different output", Next: journal.PutBack}
+			return torn, &journal.DamagedError{Where: journal.OutFile, Why: "the run has written different output", Next: journal.RestoreAdvice}
 		}
 		least = last.N
 	case s.Code() != nil:
@@ -86,7 +86,7 @@ func (s *Stored) VerifyOut() (torn int, err error) {
 		least = slices.MinFunc(states, func(a, b *State) int { return cmp.Compare(a.Out, b.Out) }).Out
 	}
 	if o.n < least {
-		return torn, &journal.Damaged{Where: journal.OutFile, Why: fmt.Sprintf("it has %d lines, but the run has written %d", o.n, least), Next: journal.PutBack}
+		return torn, &journal.DamagedError{Where: journal.OutFile, Why: fmt.Sprintf("it has %d lines, but the run has written %d", o.n, least), Next: journal.RestoreAdvice}
 	}
 	return torn, nil
 }
@@ -223,7 +223,7 @@ func (o *output) storeLine(r *Run, line string) error {
 	case held && r.c.Trial:
 		return divergedOutput(o.n)
 	case held && !r.live:
-		return &journal.Damaged{Where: fmt.Sprintf("%s:%d", journal.OutFile, o.n), Why: "the run has written different output there"}
+		return &journal.DamagedError{Where: fmt.Sprintf("%s:%d", journal.OutFile, o.n), Why: "the run has written different output there"}
 	case r.c.Trial:
 		return nil
 	}
@@ -246,7 +246,7 @@ func (o *output) cut(r *Run, keep int) error {
 		size += int64(len(line)) + 1
 	}
 	o.have = o.have[:keep]
-	if err := r.c.Writer.CutOut(size); err != nil {
+	if err := r.c.Writer.TruncateOut(size); err != nil {
 		return &Unwritable{err}
 	}
 	o.mu.Lock()

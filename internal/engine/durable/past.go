@@ -259,7 +259,7 @@ func failure(x *journal.Record) (*tape.Failure, error) {
 	return f, nil
 }
 
-// overBefore returns the end of the run's context, if it precedes a record.
+// endBefore returns the end of the run's context, if it precedes a record.
 func (p *past) overBefore(i int) (cause error, ok bool) {
 	for at := p.cursor; at < i; at++ {
 		if x := &p.all[at]; x.record.Place == tape.PlaceOver && !x.given {

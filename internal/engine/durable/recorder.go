@@ -193,7 +193,7 @@ func (r recorder) Ended(e int64, q effect.Request, result effect.Result, err err
 	if r.c.Every {
 		_ = r.flush(journal.Synced) // an error suspends the run
 	} else if x.K == journal.KEnd && effect.ClassOf(q) == effect.ClassOnce {
-		r.c.Writer.Later()
+		r.c.Writer.SyncLater()
 	}
 }
 

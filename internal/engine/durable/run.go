@@ -158,7 +158,7 @@ func New(c Config) *Run {
 // missing or differs.
 func (r *Run) Know(known *secret.Set, world World) error {
 	r.c.World = world
-	kept := known.Kept()
+	kept := known.ForJournal()
 	r.clean, r.hide = kept.JSON, kept.Text
 	if r.c.History == nil {
 		return nil
@@ -243,7 +243,7 @@ func (r *Run) write(level journal.Level) error {
 	err := r.c.Writer.Flush(level)
 	for _, id := range answered {
 		if err == nil { // the journal contains them
-			err = r.c.Dir.Taken(id)
+			err = r.c.Dir.DropAnswer(id)
 		}
 	}
 	if err != nil {

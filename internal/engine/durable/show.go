@@ -185,7 +185,7 @@ func (s *Shown) pending(open map[int64]*journal.Record, opened map[int64]bool, p
 		case r.C == effect.ClassWaits.String():
 			s.Effects.Pending++
 			s.Pending = append(s.Pending, questionOf(r))
-		case r.C == effect.ClassKept.String():
+		case r.C == effect.ClassHeld.String():
 			s.Effects.Pending++
 		default:
 			s.Effects.Unknown++

@@ -106,7 +106,7 @@ func (r *Run) Boundary(m *vm.VM) {
 // cannot be replayed from its beginning, so what a snapshot depends on must be on the disk.
 func (r *Run) drop() error {
 	all, err := r.c.Dir.Snapshots()
-	if err != nil || len(all) < 2 || !r.c.Writer.Drops(all[1]) {
+	if err != nil || len(all) < 2 || !r.c.Writer.CanDrop(all[1]) {
 		return err
 	}
 	data, err := r.c.Dir.Snapshot(all[1])

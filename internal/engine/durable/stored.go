@@ -48,7 +48,7 @@ type Stored struct {
 }
 
 // Open reads how a run was begun and what it has done. The error is journal.ErrNoRun, a
-// *journal.Damaged, a *journal.Newer, or one of the files.
+// *journal.DamagedError, a *journal.NewerFormatError, or one of the files.
 func Open(dir string) (*Stored, error) {
 	d := journal.At(dir)
 	h, err := complete(d, d.Read)
@@ -72,7 +72,7 @@ func complete(d *journal.Directory, read func() (*journal.History, error)) (*jou
 			return h, err
 		}
 		if h.N == before { // no process has written it since the first read
-			return nil, &journal.Damaged{Where: journal.SegmentName(h.Segment), Why: fmt.Sprintf("it ends with record %d, but according to %s record %d was on the disk", h.N, name, synced)}
+			return nil, &journal.DamagedError{Where: journal.SegmentName(h.Segment), Why: fmt.Sprintf("it ends with record %d, but according to %s record %d was on the disk", h.N, name, synced)}
 		}
 		before = h.N
 	}
@@ -96,7 +96,7 @@ func lastSynced(d *journal.Directory, n uint64) (name string, synced uint64, err
 	}
 	answers, err := d.Answers()
 	// the process that takes the answer reports it
-	if _, damaged := errors.AsType[*journal.Damaged](err); err != nil && !damaged {
+	if _, damaged := errors.AsType[*journal.DamagedError](err); err != nil && !damaged {
 		return "", 0, err
 	}
 	for file, a := range answers {
@@ -124,7 +124,7 @@ func stateAt(d *journal.Directory, at uint64) (*State, error) {
 // Good is like Open, but returns the records before the damage of a damaged journal.
 func Good(dir string) (*Stored, error) {
 	d := journal.At(dir)
-	h, err := d.Good()
+	h, err := d.ReadUndamaged()
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +132,8 @@ func Good(dir string) (*Stored, error) {
 }
 
 // Latest is like Open, for resuming the run from the newest valid snapshot. It reads only the
-// history after that. The error may also be an *OtherEngine, or a *journal.Damaged if there is no
-// valid snapshot and the history is not complete.
+// history after that. The error may also be an *OtherEngine, or a *journal.DamagedError if there is
+// no valid snapshot and the history is not complete.
 func Latest(dir string) (*Stored, error) { return latest(journal.At(dir), nil) }
 
 // Earlier returns an earlier point from which the run can be resumed; why is the reason why s
@@ -201,7 +201,7 @@ func from(d *journal.Directory, at uint64) (*Stored, error) {
 		return nil, &BadSnapshot{err}
 	}
 	h, err := complete(d, func() (*journal.History, error) { return d.ReadFrom(journal.From{S: at, H: head.H}) })
-	if errors.Is(err, journal.ErrElsewhere) {
+	if errors.Is(err, journal.ErrOtherRecord) {
 		return nil, &BadSnapshot{err}
 	}
 	if err != nil {
@@ -289,7 +289,7 @@ func stored(d *journal.Directory, h *journal.History) (*Stored, error) {
 }
 
 func badStart(member string, err error) error {
-	return &journal.Damaged{Where: "journal-000001.ndjson:1", Why: member + ": " + err.Error()}
+	return &journal.DamagedError{Where: "journal-000001.ndjson:1", Why: member + ": " + err.Error()}
 }
 
 // Code returns the exit code of a run that has ended, or nil.

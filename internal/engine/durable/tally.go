@@ -31,18 +31,18 @@ func newTally() *tally {
 func tallied(h *journal.History) (*tally, error) {
 	t := newTally()
 	if h.Head != nil {
-		if err := t.Before(h.Head.Rest); err != nil {
+		if err := t.Restore(h.Head.Rest); err != nil {
 			return nil, err
 		}
 	}
 	for _, r := range h.Records {
-		t.Hear(r)
+		t.Add(r)
 	}
 	return t, nil
 }
 
-// Before restores the counts of earlier records; see journal.Keeper.
-func (t *tally) Before(rest []byte) error {
+// Restore restores the counts of earlier records; see journal.DropSummary.
+func (t *tally) Restore(rest []byte) error {
 	if err := json.Unmarshal(rest, t); err != nil {
 		return err
 	}
@@ -52,14 +52,14 @@ func (t *tally) Before(rest []byte) error {
 	return nil
 }
 
-// Rest returns what to keep of the records; see journal.Keeper.
-func (t *tally) Rest() ([]byte, error) {
+// Encode returns what to keep of the records; see journal.DropSummary.
+func (t *tally) Encode() ([]byte, error) {
 	t.Used = t.used.all()
 	return jsonwrite.Encode(t)
 }
 
-// Hear adds the next record.
-func (t *tally) Hear(r *journal.Record) {
+// Add adds the next record.
+func (t *tally) Add(r *journal.Record) {
 	t.Servers.addRecord(r)
 	switch r.K {
 	case journal.KBegin:

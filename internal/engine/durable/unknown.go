@@ -189,7 +189,7 @@ func (w *world) decideUnknown(ctx context.Context, f *inFlight, q effect.Request
 		x.answer, x.name = w.run.c.Policy(PolicyKind(string(q.Kind()), text)), unknownSection
 	}
 	if x.answer == "" {
-		x = &resolution{answer: policyFail, by: effect.ByNobody}
+		x = &resolution{answer: policyFail, by: effect.ByNone}
 		if w.run.c.Asking.canWait() || w.run.c.Dir.IsAnswered(UnknownID(f.e)) {
 			x.answer = PolicyAsk
 		}
@@ -207,7 +207,7 @@ func (w *world) decideUnknown(ctx context.Context, f *inFlight, q effect.Request
 func (w *world) inquire(ctx context.Context, f *inFlight, q effect.Request) (*resolution, effect.Result, error) {
 	s, can := w.next.(effect.Starter)
 	if !can {
-		return &resolution{answer: policyFail, by: effect.ByNobody}, nil, unknownError(f, q)
+		return &resolution{answer: policyFail, by: effect.ByNone}, nil, unknownError(f, q)
 	}
 	text, err := w.run.recordedRequest(q)
 	if err != nil {
@@ -229,7 +229,7 @@ func (w *world) inquire(ctx context.Context, f *inFlight, q effect.Request) (*re
 	}
 	since := w.run.c.Writer.Time()
 	stop := w.startQuestion(ctx, question, func(result effect.Result, err error) { got <- answer{result, err} }, func(done func(effect.Result, error)) (func(), bool) {
-		return s.Start(effect.WithShown(ctx), &effect.AwaitEmit{Channel: unknownChannel, Payload: payload, Wants: resolutions}, done)
+		return s.Start(effect.WithSent(ctx), &effect.AwaitEmit{Channel: unknownChannel, Payload: payload, Wants: resolutions}, done)
 	})
 	defer stop()
 	select {
@@ -252,7 +252,7 @@ func (w *world) inquire(ctx context.Context, f *inFlight, q effect.Request) (*re
 
 // setRefused records that no decision was made: the effect counts as failed.
 func (x *resolution) setRefused(err error) {
-	x.why, x.by = err.Error(), effect.ByNobody
+	x.why, x.by = err.Error(), effect.ByNone
 	if e := programError(err); e != nil {
 		switch {
 		case e.By != "":

@@ -183,7 +183,7 @@ func (i *idleness) parkable() bool {
 		return false
 	}
 	for _, x := range i.questions {
-		if a, err := i.run.c.Dir.Given(x.ID); err != nil || a != nil {
+		if a, err := i.run.c.Dir.Answer(x.ID); err != nil || a != nil {
 			return false // the run is about to accept it
 		}
 	}

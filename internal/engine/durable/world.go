@@ -29,7 +29,7 @@ type world struct {
 
 // Perform performs an effect after everything that it may depend on is in the journal.
 func (w *world) Perform(ctx context.Context, q effect.Request) (effect.Result, error) {
-	if effect.IsAside(ctx) {
+	if effect.IsSideOutput(ctx) {
 		return w.next.Perform(ctx, q)
 	}
 	switch q := q.(type) {
@@ -70,7 +70,7 @@ func (w *world) Perform(ctx context.Context, q effect.Request) (effect.Result, e
 	}
 	ctx = w.withKey(ctx, f, q)
 	if f != nil && f.again {
-		ctx = effect.WithAgain(ctx)
+		ctx = effect.WithRetry(ctx)
 	}
 	result, err = w.next.Perform(ctx, real)
 	return w.mapResult(q, f, result, err)
@@ -121,7 +121,7 @@ func (w *world) flushBefore(ctx context.Context, q effect.Request) error {
 		}
 	case effect.ClassOnce, effect.ClassWaits:
 		level = journal.Synced
-	case effect.ClassKept:
+	case effect.ClassHeld:
 		if q.Kind() == effect.KindExchangeNext {
 			return nil
 		}

@@ -59,9 +59,9 @@ func answer(s *durable.Stored, id string, a GivenAnswer) error {
 			return &Problem{fmt.Sprintf("invalid answer for %s, which waits for %s: %v", id, q.Type, err), "the question stays"}
 		}
 	}
-	err = s.Dir.Give(id, given)
+	err = s.Dir.PutAnswer(id, given)
 	if errors.Is(err, fs.ErrExist) {
-		if first, err := s.Dir.Given(id); err == nil && first != nil {
+		if first, err := s.Dir.Answer(id); err == nil && first != nil {
 			return answeredBy(id, first.By, first.At)
 		}
 		return &Problem{Message: id + " was answered already"}
@@ -76,7 +76,7 @@ func answer(s *durable.Stored, id string, a GivenAnswer) error {
 // not take it.
 func withdrawLate(s *durable.Stored, id string, given *journal.Answer) error {
 	h, err := s.Dir.ReadFrom(s.History.At())
-	if errors.Is(err, journal.ErrElsewhere) {
+	if errors.Is(err, journal.ErrOtherRecord) {
 		h, err = s.Dir.Read()
 	}
 	if err != nil {
@@ -86,7 +86,7 @@ func withdrawLate(s *durable.Stored, id string, given *journal.Answer) error {
 	if !over && h.Last().K != journal.KFinish || over && by == cmp.Or(given.By, effect.ByAnswer) {
 		return nil // the run takes it, or has taken it
 	}
-	if err := s.Dir.Taken(id); err != nil {
+	if err := s.Dir.DropAnswer(id); err != nil {
 		return err
 	}
 	if by != "" {

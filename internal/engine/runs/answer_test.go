@@ -72,7 +72,7 @@ func TestLateAnswer(t *testing.T) {
 		case strings.HasPrefix(x.want, "q2 waits") && problem.Hint != "concerto runs fork "+dir+" --at 2 --answer VALUE continues from there with an answer":
 			t.Errorf("%s: %s", name, problem.Hint)
 		}
-		if a, err := before.Dir.Given("q2"); (a != nil) != x.left || err != nil {
+		if a, err := before.Dir.Answer("q2"); (a != nil) != x.left || err != nil {
 			t.Errorf("%s: %+v, %v", name, a, err)
 		}
 	}

@@ -16,12 +16,12 @@ import (
 const stopWithin = 30 * time.Second
 
 // Stop stops a run: if a process is running it, that process cancels it, and Stop waits. The error
-// is a *journal.Held if it does not stop, a *Problem if it has ended, or one of durable.Open.
+// is a *journal.HeldError if it does not stop, a *Problem if it has ended, or one of durable.Open.
 func Stop(ctx context.Context, dir string) error {
 	d := journal.At(dir)
 	w, h, err := d.Open(journal.Options{})
-	if held := (*journal.Held)(nil); errors.As(err, &held) {
-		if err := d.AskToStop(); err != nil {
+	if held := (*journal.HeldError)(nil); errors.As(err, &held) {
+		if err := d.RequestStop(); err != nil {
 			return err
 		}
 		for began := time.Now(); ctx.Err() == nil && time.Since(began) < stopWithin; {
@@ -47,7 +47,7 @@ func Stop(ctx context.Context, dir string) error {
 	return errors.Join(w.Flush(journal.Synced), w.Close())
 }
 
-// Remove removes a run's directory. The error is a *journal.Held if a process is running it.
+// Remove removes a run's directory. The error is a *journal.HeldError if a process is running it.
 func Remove(dir string) error {
 	d := journal.At(dir)
 	running, err := d.Running()
@@ -76,7 +76,7 @@ type Verified struct {
 
 // Verify reads a run's whole chain, its blobs and programs, its output, its pending answers, and,
 // if the beginning of its history was dropped, the snapshots that it resumes from. The error is a
-// *journal.Damaged, journal.ErrNoRun, or one of the files.
+// *journal.DamagedError, journal.ErrNoRun, or one of the files.
 func Verify(dir string) (v Verified, err error) {
 	for {
 		s, err := durable.Open(dir)

@@ -35,10 +35,10 @@ func Root(dir string) (string, error) {
 }
 
 // Show returns the state of the run in a directory, including a damaged one. The error is
-// journal.ErrNoRun, a *journal.Newer, or one of the files.
+// journal.ErrNoRun, a *journal.NewerFormatError, or one of the files.
 func Show(dir string) (*durable.Shown, error) {
 	s, err := durable.Open(dir)
-	if damaged, ok := errors.AsType[*journal.Damaged](err); ok {
+	if damaged, ok := errors.AsType[*journal.DamagedError](err); ok {
 		return durable.Broken(dir, damaged), nil
 	}
 	if err != nil {
@@ -113,7 +113,7 @@ func List(root string) ([]*durable.Shown, error) {
 		if errors.Is(err, journal.ErrNoRun) {
 			continue
 		}
-		if newer := (*journal.Newer)(nil); errors.As(err, &newer) {
+		if newer := (*journal.NewerFormatError)(nil); errors.As(err, &newer) {
 			s, err = durable.Broken(filepath.Join(root, e.Name()), newer), nil
 		}
 		if err != nil {

@@ -84,7 +84,7 @@ type Source struct {
 
 // Run returns the run in a directory, which may be running. Environ ("NAME=value") contains the
 // secrets that its record omits; a missing one is shown as its mark. The error is journal.ErrNoRun,
-// a *journal.Damaged, a *journal.Newer, or one of the files.
+// a *journal.DamagedError, a *journal.NewerFormatError, or one of the files.
 func Run(dir string, environ []string) (*Source, error) {
 	kept, err := durable.Open(dir)
 	if err == nil {
@@ -115,13 +115,13 @@ func Run(dir string, environ []string) (*Source, error) {
 // underWay returns the status of an effect of a class that began.
 func underWay(class string) string {
 	switch class {
-	case effect.ClassWaits.String(), effect.ClassKept.String():
+	case effect.ClassWaits.String(), effect.ClassHeld.String():
 		return Pending
 	}
 	return Unknown
 }
 
-// Tape returns the run on a tape, of a compiled program. The error is a *tape.Mistake for an
+// Tape returns the run on a tape, of a compiled program. The error is a *tape.SyntaxError for an
 // invalid tape, or states what is wrong with the program.
 func Tape(text io.Reader, program []byte, environ []string) (*Source, error) {
 	p, err := ir.Decode(program)

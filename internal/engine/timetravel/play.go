@@ -64,7 +64,7 @@ func (s *Source) Play(ctx context.Context, at int64) (*Recording, error) {
 // world returns a runtime for what depends only on the run, and stores the secrets.
 func (s *Source) world(r *Recording) (*runtime.Runtime, *tape.Tape, error) {
 	secrets := tape.NewSecrets(s.environ)
-	given, err := s.tape.Restored(secrets.Value)
+	given, err := s.tape.Restore(secrets.Value)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -87,7 +87,7 @@ func (s *Source) world(r *Recording) (*runtime.Runtime, *tape.Tape, error) {
 	}
 	world := runtime.New(c)
 	record := world.Recorded()
-	secrets.Tell(world.Secrets(), record)
+	secrets.AddTo(world.Secrets(), record)
 	given.Clean(record.JSON)
 	r.clean = record.JSON
 	return world, given, nil

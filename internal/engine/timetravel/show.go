@@ -45,5 +45,5 @@ func jsonOf(v value.Slot) (out json.RawMessage) {
 		}
 	}()
 	tooLong := &value.Fault{Message: "a value of more than 64 MiB"}
-	return value.AppendJSONWithin(nil, v, &value.Bound{Most: mostText, Beyond: tooLong})
+	return value.AppendJSONWithin(nil, v, &value.Bound{Max: mostText, Exceeded: tooLong})
 }

@@ -11,7 +11,7 @@ import (
 // handleEmit handles the emits of the VM and the library: listens, and the stages of pipelines.
 func (f *Follower) handleEmit(id int64, q *effect.Emit) {
 	if q.Channel == eventtext.ProgressChannel {
-		f.progressed(id, q.Payload)
+		f.recordProgress(id, q.Payload)
 		return
 	}
 	if !strings.HasPrefix(q.Channel, "listen:") && !strings.HasPrefix(q.Channel, "pipeline:") {
@@ -29,19 +29,19 @@ func (f *Follower) handleEmit(id int64, q *effect.Emit) {
 	}
 	switch q.Channel {
 	case "listen:start":
-		f.enter(t, Event{Kind: ListenBegan, Task: id, Name: t.name, Host: r.Host})
+		f.begin(t, Event{Kind: ListenBegan, Task: id, Name: t.name, Host: r.Host})
 	case "listen:complete", "listen:error":
 		f.endInnermost(t, ListenBegan)
 	case "pipeline:stage_start":
-		f.enter(t, Event{Kind: StageBegan, Task: id, Name: r.Name + "/" + r.Stage})
+		f.begin(t, Event{Kind: StageBegan, Task: id, Name: r.Name + "/" + r.Stage})
 	case "pipeline:stage_complete", "pipeline:error":
 		f.endInnermost(t, StageBegan)
 	}
 }
 
-// progressed reports a task's progress. The first report of a task begins a number, which ends when
-// the task is complete.
-func (f *Follower) progressed(id int64, payload []byte) {
+// recordProgress reports a task's progress. The first report of a task begins a number, which ends
+// when the task is complete.
+func (f *Follower) recordProgress(id int64, payload []byte) {
 	var r struct {
 		Done, Of float64
 		Message  string
@@ -53,7 +53,7 @@ func (f *Follower) progressed(id int64, payload []byte) {
 		return
 	}
 	if t.progress == 0 {
-		t.progress = f.next()
+		t.progress = f.nextNumber()
 	}
 	e := Event{Kind: Progressed, Number: t.progress, Task: id, Name: t.name, Text: r.Message, Percent: eventtext.Percent(r.Done, r.Of)}
 	e.Done, e.Of = r.Done, r.Of
@@ -76,8 +76,8 @@ type report struct {
 	Host, Name, Stage string
 }
 
-func (f *Follower) enter(t *task, e Event) {
-	e.Number, e.Percent = f.next(), -1
+func (f *Follower) begin(t *task, e Event) {
+	e.Number, e.Percent = f.nextNumber(), -1
 	t.within = append(t.within, e)
 	f.emitEvent(e)
 }

@@ -17,8 +17,8 @@ import (
 
 // Options configures a Follower.
 type Options struct {
-	// Hear is called for each event, one at a time and in order.
-	Hear func(Event)
+	// OnEvent is called for each event, one at a time and in order.
+	OnEvent func(Event)
 	// Clean removes secrets from a text; nil leaves texts unchanged.
 	Clean func(string) string
 	// Since returns the time since the start of the run.
@@ -52,7 +52,7 @@ type exchange struct {
 	used    Usage
 	text    string // why it failed
 	failed  bool
-	over    bool // it has its terminal message or its failure
+	ended   bool // it has its terminal message or its failure
 }
 
 // New returns a Follower.
@@ -71,7 +71,7 @@ func (f *Follower) Close() {
 				first = id
 			}
 		}
-		f.close(first, "the run has ended")
+		f.closeExchange(first, "the run has ended")
 	}
 }
 
@@ -81,10 +81,10 @@ func (f *Follower) emitEvent(e Event) {
 	if f.options.Clean != nil {
 		e.Text = f.options.Clean(e.Text)
 	}
-	f.options.Hear(e)
+	f.options.OnEvent(e)
 }
 
-func (f *Follower) next() int64 {
+func (f *Follower) nextNumber() int64 {
 	f.last++
 	return f.last
 }
@@ -127,7 +127,7 @@ func (f *Follower) Requested(id int64, q effect.Request) func(effect.Result, err
 	case *effect.ExchangeClose:
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.close(q.ID, q.Reason)
+		f.closeExchange(q.ID, q.Reason)
 	case *effect.Emit:
 		f.handleEmit(id, q)
 	case *effect.AwaitEmit:
@@ -144,7 +144,7 @@ func (f *Follower) handleOpened(id int64, host string, r effect.Result, err erro
 	defer f.mu.Unlock()
 	e := Event{Kind: Began, Task: id, Name: host, Host: host, Percent: -1}
 	if at, ok := r.(*effect.ExchangeOpened); ok && err == nil {
-		e.Number, e.Lane = f.next(), f.takeLane(host)
+		e.Number, e.Lane = f.nextNumber(), f.allocateLane(host)
 		f.open[at.ID] = &exchange{began: e}
 		f.emitEvent(e)
 		return
@@ -156,8 +156,8 @@ func (f *Follower) handleOpened(id int64, host string, r effect.Result, err erro
 	}
 }
 
-// takeLane returns the smallest free lane of a host, and marks it as used.
-func (f *Follower) takeLane(host string) int {
+// allocateLane returns the smallest free lane of a host, and marks it as used.
+func (f *Follower) allocateLane(host string) int {
 	at := slices.Index(f.lanes[host], false)
 	if at < 0 {
 		at = len(f.lanes[host])
@@ -207,12 +207,12 @@ func (f *Follower) handleReply(id int64, q *effect.ExchangeReply) {
 	if hostmsg.Of(a.Type).Form == hostmsg.YesNo {
 		d := decision.Decision{}
 		if q.Error == "" {
-			d = decision.Of(q.Value)
+			d = decision.Parse(q.Value)
 			e.Text = d.Reason
 		}
 		e.Denied, e.Scope = !d.Allow, d.Scope
 	} else if q.Error == "" {
-		e.Text = plain(q.Value)
+		e.Text = plainText(q.Value)
 	}
 	f.emitEvent(e)
 }
@@ -242,8 +242,8 @@ func (x *exchange) event(k Kind) Event {
 	return e
 }
 
-// plain returns a value for people: a text without its quotes.
-func plain(v json.RawMessage) string {
+// plainText returns a value for people: a text without its quotes.
+func plainText(v json.RawMessage) string {
 	if n := len(v); n > 1 && v[0] == '"' && bytes.IndexByte(v, '\\') < 0 && bytes.IndexByte(v[1:], '"') == n-2 {
 		return string(v[1 : n-1])
 	}
@@ -264,17 +264,17 @@ func (f *Follower) handleMessages(id int64, r effect.Result, err error) {
 	}
 	var failed *effect.Error
 	if errors.As(err, &failed) {
-		x.over, x.failed, x.text = true, true, failed.Message
+		x.ended, x.failed, x.text = true, true, failed.Message
 		return
 	}
-	said, ok := r.(*effect.ExchangeMessages)
+	messages, ok := r.(*effect.ExchangeMessages)
 	if !ok || err != nil {
 		return // it was cancelled
 	}
 	var moved bool // report several changes at once, because a flood may cause many
 	e := x.event(Moved)
-	for i := range said.Messages {
-		m := &said.Messages[i]
+	for i := range messages.Messages {
+		m := &messages.Messages[i]
 		switch row := hostmsg.Of(m.Type); {
 		case m.Decided:
 			f.handleRuling(x, m)
@@ -285,15 +285,15 @@ func (f *Follower) handleMessages(id int64, r effect.Result, err error) {
 				e, moved = x.event(Moved), false
 			}
 			a := x.event(Asked)
-			a.Type, a.ID, a.Text = m.Type, m.ID, question(m)
+			a.Type, a.ID, a.Text = m.Type, m.ID, questionText(m)
 			x.waiting = append(x.waiting, a.Answer)
 			f.emitEvent(a)
-		case row.Role == hostmsg.TakesBack:
+		case row.Role == hostmsg.Withdraws:
 			f.handleWithdrawal(x, m.ID)
 		case row.Terminal():
-			x.end(m, row.Role == hostmsg.Fails)
+			x.recordEnd(m, row.Role == hostmsg.Fails)
 		default:
-			moved = x.move(m, &e) || moved
+			moved = x.updateProgress(m, &e) || moved
 		}
 	}
 	if moved {
@@ -314,8 +314,8 @@ func (f *Follower) handleWithdrawal(x *exchange, id string) {
 	f.emitEvent(e)
 }
 
-// close handles the close of an exchange. The caller must hold mu.
-func (f *Follower) close(id int64, reason string) {
+// closeExchange handles the close of an exchange. The caller must hold mu.
+func (f *Follower) closeExchange(id int64, reason string) {
 	x := f.open[id]
 	if x == nil {
 		return
@@ -324,7 +324,7 @@ func (f *Follower) close(id int64, reason string) {
 	f.lanes[x.began.Host][x.began.Lane-1] = false
 	e := x.event(Ended)
 	e.Failed, e.Text = x.failed, x.text
-	if !x.over {
+	if !x.ended {
 		e.Failed, e.Text = true, reason
 	}
 	f.emitEvent(e)

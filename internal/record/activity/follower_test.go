@@ -17,10 +17,10 @@ import (
 // follow returns the events caused by do, one on each line.
 func follow(t *testing.T, do func(f *Follower)) []string {
 	t.Helper()
-	var heard []string
+	var events []string
 	now := time.Duration(0)
 	f := New(Options{
-		Hear: func(e Event) {
+		OnEvent: func(e Event) {
 			line := fmt.Sprintf("%s %d %s", e.Kind, e.Number, e.Name)
 			if e.Lane > 1 {
 				line += fmt.Sprintf("/%d", e.Lane)
@@ -42,25 +42,25 @@ func follow(t *testing.T, do func(f *Follower)) []string {
 			if e.Used != (Usage{}) {
 				line += fmt.Sprintf(" %v", e.Used)
 			}
-			heard = append(heard, line)
+			events = append(events, line)
 		},
 		Clean: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***KEY***") },
 		Since: func() time.Duration { now += time.Second; return now },
 	})
 	do(f)
 	f.Close()
-	return heard
+	return events
 }
 
-// asks makes a request of task 1 with the result r.
-func asks(f *Follower, q effect.Request, r effect.Result, err error) {
+// doRequest makes a request of task 1 with the result r.
+func doRequest(f *Follower, q effect.Request, r effect.Result, err error) {
 	if came := f.Requested(1, q); came != nil {
 		came(r, err)
 	}
 }
 
-// said makes the host of exchange id send lines.
-func said(t *testing.T, f *Follower, id int64, lines ...string) {
+// sendLines makes the host of exchange id send lines.
+func sendLines(t *testing.T, f *Follower, id int64, lines ...string) {
 	t.Helper()
 	var all effect.ExchangeMessages
 	for _, l := range lines {
@@ -70,32 +70,32 @@ func said(t *testing.T, f *Follower, id int64, lines ...string) {
 		}
 		all.Messages = append(all.Messages, effect.HostMessage{Type: typ, ID: string(id), Payload: payload, Text: []byte(l)})
 	}
-	asks(f, &effect.ExchangeNext{ID: id}, &all, nil)
+	doRequest(f, &effect.ExchangeNext{ID: id}, &all, nil)
 }
 
 func TestExchange(t *testing.T) {
 	got := follow(t, func(f *Follower) {
 		f.TaskBegan(1, 0, vm.Place{Function: "main"})
-		asks(f, &effect.Emit{Channel: "listen:start", Payload: []byte(`{"host":"A"}`)}, nil, nil)
-		asks(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 7}, nil)
-		asks(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 8}, nil)
-		said(t, f, 7, `{"type":"progress","message":"one","percent":1}`, `{"type":"progress","message":"two","percent":2}`, `{"type":"partial","text":"x"}`,
+		doRequest(f, &effect.Emit{Channel: "listen:start", Payload: []byte(`{"host":"A"}`)}, nil, nil)
+		doRequest(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 7}, nil)
+		doRequest(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 8}, nil)
+		sendLines(t, f, 7, `{"type":"progress","message":"one","percent":1}`, `{"type":"progress","message":"two","percent":2}`, `{"type":"partial","text":"x"}`,
 			`{"type":"question","id":1,"question":"hunter2?"}`, `{"type":"progress","message":"12 tokens","stage":"usage"}`, `{"type":"approval","id":"a","description":"rm"}`)
 		// it is performed again
-		asks(f, &effect.ExchangeReply{ID: 7, InReplyTo: "question", AnswerTo: "1", Value: []byte(`["a"]`), By: effect.ByHandler}, nil, effect.ErrWaits)
-		asks(f, &effect.ExchangeReply{ID: 7, InReplyTo: "question", AnswerTo: "1", Value: []byte(`["a"]`), By: effect.ByHandler}, nil, nil)
-		asks(f, &effect.ExchangeReply{ID: 7, InReplyTo: "approval", AnswerTo: `"a"`, Value: []byte(`{"decision":"allow","scope":"always"}`), By: effect.ByDefault}, nil, nil)
-		asks(f, &effect.ExchangeReply{ID: 7, InReplyTo: "tool_call", AnswerTo: `"t"`, By: effect.ByTools}, nil, nil)
-		said(t, f, 7, `{"type":"questions","id":1}`, `{"type":"question","id":2,"questions":[{"question":"first?"},{"question":"second?"}]}`, `{"type":"tool_call","id":3,"tool":"Sum.add"}`)
-		said(t, f, 7, `{"type":"withdraw","id":9}`, `{"type":"withdraw","id":2}`,
+		doRequest(f, &effect.ExchangeReply{ID: 7, InReplyTo: "question", AnswerTo: "1", Value: []byte(`["a"]`), By: effect.ByHandler}, nil, effect.ErrWaits)
+		doRequest(f, &effect.ExchangeReply{ID: 7, InReplyTo: "question", AnswerTo: "1", Value: []byte(`["a"]`), By: effect.ByHandler}, nil, nil)
+		doRequest(f, &effect.ExchangeReply{ID: 7, InReplyTo: "approval", AnswerTo: `"a"`, Value: []byte(`{"decision":"allow","scope":"always"}`), By: effect.ByDefault}, nil, nil)
+		doRequest(f, &effect.ExchangeReply{ID: 7, InReplyTo: "tool_call", AnswerTo: `"t"`, By: effect.ByTools}, nil, nil)
+		sendLines(t, f, 7, `{"type":"questions","id":1}`, `{"type":"question","id":2,"questions":[{"question":"first?"},{"question":"second?"}]}`, `{"type":"tool_call","id":3,"tool":"Sum.add"}`)
+		sendLines(t, f, 7, `{"type":"withdraw","id":9}`, `{"type":"withdraw","id":2}`,
 			`{"type":"result","text":"done","usage":{"tokens_in":20,"tokens_out":30},"cost_usd":0.5}`)
-		asks(f, &effect.ExchangeClose{ID: 7}, nil, nil)
-		asks(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 9}, nil)
-		asks(f, &effect.ExchangeNext{ID: 8}, nil, effect.Errorf("HostError", "it died"))
-		asks(f, &effect.ExchangeClose{ID: 8}, nil, nil)
-		said(t, f, 9, `{"type":"error","message":"no"}`)
-		asks(f, &effect.ExchangeClose{ID: 9}, nil, nil)
-		asks(f, &effect.Emit{Channel: "listen:complete", Payload: []byte(`{"host":"A"}`)}, nil, nil)
+		doRequest(f, &effect.ExchangeClose{ID: 7}, nil, nil)
+		doRequest(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 9}, nil)
+		doRequest(f, &effect.ExchangeNext{ID: 8}, nil, effect.Errorf("HostError", "it died"))
+		doRequest(f, &effect.ExchangeClose{ID: 8}, nil, nil)
+		sendLines(t, f, 9, `{"type":"error","message":"no"}`)
+		doRequest(f, &effect.ExchangeClose{ID: 9}, nil, nil)
+		doRequest(f, &effect.Emit{Channel: "listen:complete", Payload: []byte(`{"host":"A"}`)}, nil, nil)
 	})
 	want := []string{
 		"listen began 1 main", "began 2 A", "began 3 A/2", "moved 2 A two 2%",
@@ -116,7 +116,7 @@ func TestExchange(t *testing.T) {
 func TestAwaited(t *testing.T) {
 	got := follow(t, func(f *Follower) {
 		f.TaskBegan(1, 0, vm.Place{Function: "main"})
-		asks(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 1}, nil)
+		doRequest(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 1}, nil)
 		for _, c := range []struct {
 			channel string
 			answer  *effect.Answer
@@ -127,9 +127,9 @@ func TestAwaited(t *testing.T) {
 			{"host:question", &effect.Answer{}, nil},
 			{"own", &effect.Answer{By: effect.ByTerminal}, nil},
 		} {
-			said(t, f, 1, `{"type":"question","id":1,"question":"q"}`)
-			asks(f, &effect.AwaitEmit{Channel: c.channel}, c.answer, c.err)
-			asks(f, &effect.ExchangeReply{ID: 1, InReplyTo: "question", AnswerTo: "1", Value: []byte(`"x"`), By: effect.ByHandler}, nil, nil)
+			sendLines(t, f, 1, `{"type":"question","id":1,"question":"q"}`)
+			doRequest(f, &effect.AwaitEmit{Channel: c.channel}, c.answer, c.err)
+			doRequest(f, &effect.ExchangeReply{ID: 1, InReplyTo: "question", AnswerTo: "1", Value: []byte(`"x"`), By: effect.ByHandler}, nil, nil)
 		}
 	})
 	asked := "asked 1 A question 1 q"
@@ -144,14 +144,14 @@ func TestAwaited(t *testing.T) {
 func TestRules(t *testing.T) {
 	got := follow(t, func(f *Follower) {
 		f.TaskBegan(1, 0, vm.Place{Function: "main"})
-		asks(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 1}, nil)
+		doRequest(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 1}, nil)
 		for _, line := range []string{`{"type":"host:decided","host":"A","id":"a","decision":"deny","description":"rm"}`, `{"type":"host:decided","host":"A","id":"b","decision":"allow","description":"ls"}`} {
 			_, _, payload, err := value.ParseMessage([]byte(line))
 			if err != nil {
 				t.Fatal(err)
 			}
 			m := effect.HostMessage{Type: effect.Decided, Payload: payload, Decided: true}
-			asks(f, &effect.ExchangeNext{ID: 1}, &effect.ExchangeMessages{Messages: []effect.HostMessage{m}}, nil)
+			doRequest(f, &effect.ExchangeNext{ID: 1}, &effect.ExchangeMessages{Messages: []effect.HostMessage{m}}, nil)
 		}
 	})
 	want := []string{"began 1 A", "asked 1 A approval a rm", "answered 1 A approval a rules denied",
@@ -171,11 +171,11 @@ func TestSpans(t *testing.T) {
 			{"pipeline:stage_complete", `{"name":"Q","stage":"in"}`}, {"listen:start", `{"host":"A"}`}, {"pipeline:stage_start", `[`},
 			{"pipeline:error", `{"name":"P","stage":"one"}`}, {"pipeline:error", `{"name":"P","stage":"one"}`}, {"pipeline:stage_start", `{"name":"P","stage":"two"}`}, {"else", `{}`},
 		} {
-			asks(f, &effect.Emit{Channel: e.channel, Payload: []byte(e.payload)}, nil, nil)
+			doRequest(f, &effect.Emit{Channel: e.channel, Payload: []byte(e.payload)}, nil, nil)
 		}
 		f.TaskEnded(1, "")
-		asks(f, &effect.ExchangeOpen{Host: "A"}, nil, effect.Errorf("HostError", "not found"))
-		asks(f, &effect.ExchangeOpen{Host: "A"}, nil, errors.New("cancelled"))
+		doRequest(f, &effect.ExchangeOpen{Host: "A"}, nil, effect.Errorf("HostError", "not found"))
+		doRequest(f, &effect.ExchangeOpen{Host: "A"}, nil, errors.New("cancelled"))
 	})
 	want := []string{"stage began 1 P/one", "stage began 2 Q/in", "stage ended 2 Q/in", "listen began 3 main", "stage ended 1 P/one",
 		"stage began 4 P/two", "stage ended 4 P/two", "listen ended 3 main", "ended 0 A not found failed"}

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// text returns a member of a host's message that is a text, or "".
-func text(m *value.Map, name string) string {
+// textMember returns a member of a host's message that is a text, or "".
+func textMember(m *value.Map, name string) string {
 	v, ok := m.GetString(name)
 	if !ok || v.IsNil() {
 		return ""
@@ -19,8 +19,8 @@ func text(m *value.Map, name string) string {
 	return value.Text(v)
 }
 
-// number returns a member that is a number.
-func number(m *value.Map, name string) (n float64, ok bool) {
+// numberMember returns a member that is a number.
+func numberMember(m *value.Map, name string) (n float64, ok bool) {
 	v, _ := m.GetString(name)
 	switch v.Kind() {
 	case value.KindInt:
@@ -31,43 +31,44 @@ func number(m *value.Map, name string) (n float64, ok bool) {
 	return 0, false
 }
 
-// question returns what a host asks: the text of a question, or the description of an approval.
-func question(m *effect.HostMessage) string {
+// questionText returns what a host asks: the text of a question, or the description of an approval.
+func questionText(m *effect.HostMessage) string {
 	p := m.Payload.Map()
 	for _, name := range []string{"question", "description", "tool"} {
-		if s := text(p, name); s != "" {
+		if s := textMember(p, name); s != "" {
 			return s
 		}
 	}
 	if v, ok := p.GetString("questions"); ok && v.Kind() == value.KindArray && v.Array().Len > 0 {
 		if first := v.Array().At(0); first.Kind() == value.KindMap {
-			return text(first.Map(), "question")
+			return textMember(first.Map(), "question")
 		}
 	}
 	return ""
 }
 
-// move stores the progress of the exchange in e. It reports whether the message contains any.
-func (x *exchange) move(m *effect.HostMessage, e *Event) bool {
+// updateProgress stores the progress of the exchange in e. It reports whether the message contains
+// any.
+func (x *exchange) updateProgress(m *effect.HostMessage, e *Event) bool {
 	p := m.Payload.Map()
 	if m.Type == hostmsg.Progress {
-		if n, ok := number(p, "percent"); ok {
+		if n, ok := numberMember(p, "percent"); ok {
 			e.Percent = min(max(n, 0), 100)
 		}
-		if text(p, "stage") == "usage" { // "N tokens", the form of the adapters
-			count, _, _ := strings.Cut(text(p, "message"), " ")
+		if textMember(p, "stage") == "usage" { // "N tokens", the form of the adapters
+			count, _, _ := strings.Cut(textMember(p, "message"), " ")
 			if n, err := strconv.ParseInt(count, 10, 64); err == nil {
 				x.used.Tokens = n
 			}
 			return true
 		}
-		if s := text(p, "message"); s != "" {
+		if s := textMember(p, "message"); s != "" {
 			e.Text = s
 		}
 		return true
 	}
 	if hostmsg.Of(m.Type).Unhandled == hostmsg.ByTools {
-		e.Text = text(p, "tool")
+		e.Text = textMember(p, "tool")
 		return true
 	}
 	return false
@@ -78,10 +79,10 @@ func (f *Follower) handleRuling(x *exchange, m *effect.HostMessage) {
 	p := m.Payload.Map()
 	e := x.event(Asked)
 	// Permission rules decide only approvals, because they inspect kind, paths and arguments.
-	e.Type, e.ID, e.Text = hostmsg.Approval, text(p, "id"), question(m)
+	e.Type, e.ID, e.Text = hostmsg.Approval, textMember(p, "id"), questionText(m)
 	f.emitEvent(e)
 	e.Kind, e.By, e.Text = Answered, effect.ByRules, ""
-	if e.Denied = text(p, "decision") == decision.Deny; !e.Denied {
+	if e.Denied = textMember(p, "decision") == decision.Deny; !e.Denied {
 		e.Scope = decision.Once
 	}
 	f.emitEvent(e)
@@ -90,22 +91,22 @@ func (f *Follower) handleRuling(x *exchange, m *effect.HostMessage) {
 // mostTokens is an upper limit; a larger number is an error of the host.
 const mostTokens = 1e15
 
-// end records the end of an exchange by a terminal message.
-func (x *exchange) end(m *effect.HostMessage, failed bool) {
+// recordEnd records the end of an exchange by a terminal message.
+func (x *exchange) recordEnd(m *effect.HostMessage, failed bool) {
 	p := m.Payload.Map()
-	x.over, x.failed = true, failed
+	x.ended, x.failed = true, failed
 	if failed {
-		x.text = text(p, "message")
+		x.text = textMember(p, "message")
 	}
-	if cost, ok := number(p, "cost_usd"); ok && cost > 0 {
+	if cost, ok := numberMember(p, "cost_usd"); ok && cost > 0 {
 		x.used.Cost = cost
 	}
 	used, _ := p.GetString("usage")
 	if used.Kind() != value.KindMap {
 		return
 	}
-	in, _ := number(used.Map(), "tokens_in")
-	out, _ := number(used.Map(), "tokens_out")
+	in, _ := numberMember(used.Map(), "tokens_in")
+	out, _ := numberMember(used.Map(), "tokens_out")
 	if in+out > 0 {
 		x.used.Tokens = int64(min(in+out, mostTokens))
 	}

@@ -23,7 +23,7 @@ import (
 // fixed is a clock with a fixed time.
 func fixed() time.Time { return time.Date(2026, 1, 5, 10, 0, 0, 120_000_000, time.UTC) }
 
-func opened(t *testing.T, path string, o Options) *Log {
+func openLog(t *testing.T, path string, o Options) *Log {
 	t.Helper()
 	if o.Now == nil {
 		o.Now = fixed
@@ -47,7 +47,7 @@ func done(id string) Record {
 	return r
 }
 
-func appended(t *testing.T, l *Log, rs ...Record) {
+func appendAll(t *testing.T, l *Log, rs ...Record) {
 	t.Helper()
 	for _, r := range rs {
 		if _, err := l.Append(r); err != nil {
@@ -56,7 +56,7 @@ func appended(t *testing.T, l *Log, rs ...Record) {
 	}
 }
 
-func content(t *testing.T, path string) string {
+func readFile(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -65,9 +65,9 @@ func content(t *testing.T, path string) string {
 	return string(text)
 }
 
-// verifies is a verifier written from the definition alone: it does not parse JSON except the text
-// of a member, which it finds by the value that a JSON parser returns.
-func verifies(t *testing.T, log string) error {
+// verifyIndependently is a verifier written from the definition alone: it does not parse JSON
+// except the text of a member, which it finds by the value that a JSON parser returns.
+func verifyIndependently(t *testing.T, log string) error {
 	t.Helper()
 	prev := strings.Repeat("0", 64)
 	for i, line := range strings.SplitAfter(log, "\n") {
@@ -90,15 +90,15 @@ func verifies(t *testing.T, log string) error {
 // A log can be verified from the definition, whatever its records contain.
 func TestDefinition(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
-	l := opened(t, path, Options{Version: "1.2.3", Run: "r_1"})
+	l := openLog(t, path, Options{Version: "1.2.3", Run: "r_1"})
 	zeros := strings.Repeat("0", 64)
-	appended(t, l, call("r_1-1", `{"hash":"","b":1}`), call("r_1-2", `{"a":"\"hash\":\"`+zeros+`\",","hash":"`+zeros+`","z":[{"hash":"x","y":1}]}`),
+	appendAll(t, l, call("r_1-1", `{"hash":"","b":1}`), call("r_1-2", `{"a":"\"hash\":\"`+zeros+`\",","hash":"`+zeros+`","z":[{"hash":"x","y":1}]}`),
 		call("r_1-3", `{"n":9007199254740993,"ü":"\u2028</é"}`), done("r_1-1"))
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	text := content(t, path)
-	if err := verifies(t, text); err != nil {
+	text := readFile(t, path)
+	if err := verifyIndependently(t, text); err != nil {
 		t.Fatalf("%v of\n%s", err, text)
 	}
 	if !strings.Contains(text, `"n":9007199254740993`) {
@@ -122,9 +122,9 @@ func TestDefinition(t *testing.T) {
 // Every change of a log is detected, at its line.
 func TestChanges(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
-	l := opened(t, path, Options{})
-	appended(t, l, call("1", `{"sql":"drop"}`), done("1"), call("2", "{}"), done("2"))
-	text := content(t, path)
+	l := openLog(t, path, Options{})
+	appendAll(t, l, call("1", `{"sql":"drop"}`), done("1"), call("2", "{}"), done("2"))
+	text := readFile(t, path)
 	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
 	join := func(l ...string) string { return strings.Join(l, "") }
 	for name, c := range map[string]struct {
@@ -163,11 +163,11 @@ func TestChanges(t *testing.T) {
 // A cut end is detected by a head that was noted; a log that has grown since still contains it.
 func TestHead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
-	l := opened(t, path, Options{})
-	appended(t, l, call("1", "{}"), done("1"))
-	head, text := l.Head(), content(t, path)
-	appended(t, l, call("2", "{}"))
-	for _, log := range []string{text, content(t, path)} {
+	l := openLog(t, path, Options{})
+	appendAll(t, l, call("1", "{}"), done("1"))
+	head, text := l.Head(), readFile(t, path)
+	appendAll(t, l, call("2", "{}"))
+	for _, log := range []string{text, readFile(t, path)} {
 		if _, err := Verify(strings.NewReader(log), "f", head.Hash); err != nil {
 			t.Error(err)
 		}
@@ -185,21 +185,21 @@ func TestHead(t *testing.T) {
 // A log continues where it ended; an incomplete record is cut off and counted.
 func TestTorn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
-	l := opened(t, path, Options{})
-	appended(t, l, call("1", "{}"))
+	l := openLog(t, path, Options{})
+	appendAll(t, l, call("1", "{}"))
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	whole := content(t, path)
+	whole := readFile(t, path)
 	if err := os.WriteFile(path, []byte(whole+`{"actor":{"na`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	opened(t, path, Options{})
-	text := content(t, path)
+	openLog(t, path, Options{})
+	text := readFile(t, path)
 	if !strings.HasPrefix(text, whole) || !strings.Contains(text[len(whole):], `"data":{"torn_bytes":13,"version":""}`) {
 		t.Error(text)
 	}
-	if err := verifies(t, text); err != nil {
+	if err := verifyIndependently(t, text); err != nil {
 		t.Error(err)
 	}
 }
@@ -217,11 +217,11 @@ func TestOtherFileIsNotCut(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "file")
 		if text == "" { // a complete record, and then another text
-			l := opened(t, path, Options{})
+			l := openLog(t, path, Options{})
 			if err := l.Close(); err != nil {
 				t.Fatal(err)
 			}
-			text = content(t, path) + "a note"
+			text = readFile(t, path) + "a note"
 		}
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -230,7 +230,7 @@ func TestOtherFileIsNotCut(t *testing.T) {
 		if broken := (&BrokenError{}); !errors.As(err, &broken) || !strings.Contains(err.Error(), "not a record: ") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got := content(t, path); got != text {
+		if got := readFile(t, path); got != text {
 			t.Errorf("%s: the file was changed to %q", name, got)
 		}
 	}
@@ -239,28 +239,28 @@ func TestOtherFileIsNotCut(t *testing.T) {
 // NUL bytes after a record are what a power failure leaves of the next one.
 func TestTornByPowerCut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
-	l := opened(t, path, Options{})
+	l := openLog(t, path, Options{})
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(content(t, path)+strings.Repeat("\x00", 300)), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(readFile(t, path)+strings.Repeat("\x00", 300)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	opened(t, path, Options{})
-	if err := verifies(t, content(t, path)); err != nil || !strings.Contains(content(t, path), `"torn_bytes":300`) {
-		t.Error(err, content(t, path))
+	openLog(t, path, Options{})
+	if err := verifyIndependently(t, readFile(t, path)); err != nil || !strings.Contains(readFile(t, path), `"torn_bytes":300`) {
+		t.Error(err, readFile(t, path))
 	}
 }
 
 // A broken chain is refused and not changed.
 func TestBrokenIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
-	l := opened(t, path, Options{})
-	appended(t, l, call("1", `{"n":1}`))
+	l := openLog(t, path, Options{})
+	appendAll(t, l, call("1", `{"n":1}`))
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	changed := strings.Replace(content(t, path), `{"n":1}`, `{"n":2}`, 1)
+	changed := strings.Replace(readFile(t, path), `{"n":1}`, `{"n":2}`, 1)
 	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestBrokenIsRefused(t *testing.T) {
 	if !errors.As(err, &broken) || broken.Line != 2 || broken.Seq != 2 {
 		t.Errorf("%v", err)
 	}
-	if content(t, path) != changed {
+	if readFile(t, path) != changed {
 		t.Error("the log was written")
 	}
 }
@@ -282,7 +282,7 @@ func TestLocked(t *testing.T) {
 		os.Exit(0)
 	}
 	path := filepath.Join(t.TempDir(), "audit.log")
-	l := opened(t, path, Options{})
+	l := openLog(t, path, Options{})
 	other := func() string {
 		c := exec.Command(os.Args[0], "-test.run=^TestLocked$")
 		c.Env = append(os.Environ(), "AUDIT_TEST_OPEN="+path)
@@ -336,8 +336,8 @@ func (f *faulty) Truncate(n int64) error {
 func TestFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	f := &faulty{}
-	l := opened(t, path, Options{SyncEach: true, Wrap: func(x File) File { f.File = x; return f }})
-	appended(t, l, call("1", "{}"))
+	l := openLog(t, path, Options{SyncEach: true, Wrap: func(x File) File { f.File = x; return f }})
+	appendAll(t, l, call("1", "{}"))
 	for _, short := range []int{0, 1, 40} {
 		f.write, f.short = syscall.ENOSPC, short
 		if _, err := l.Append(call("2", "{}")); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), path) {
@@ -345,8 +345,8 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	f.write = nil
-	appended(t, l, call("3", "{}"))
-	s, err := Verify(strings.NewReader(content(t, path)), "f", "")
+	appendAll(t, l, call("3", "{}"))
+	s, err := Verify(strings.NewReader(readFile(t, path)), "f", "")
 	if err != nil || s.Records != 3 {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -366,7 +366,7 @@ func TestUnknownEnd(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "audit.log")
 		f := &faulty{}
-		l := opened(t, path, Options{SyncEach: true, Wrap: func(x File) File { f.File = x; return f }})
+		l := openLog(t, path, Options{SyncEach: true, Wrap: func(x File) File { f.File = x; return f }})
 		real := f.File
 		break1(f)
 		_, err := l.Append(call("1", "{}"))
@@ -374,8 +374,8 @@ func TestUnknownEnd(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		*f = faulty{File: real}
-		if _, again := l.Append(call("2", "{}")); !errors.Is(again, syscall.EIO) {
-			t.Errorf("%s: %v after %v", name, again, err)
+		if _, second := l.Append(call("2", "{}")); !errors.Is(second, syscall.EIO) {
+			t.Errorf("%s: %v after %v", name, second, err)
 		}
 	}
 }
@@ -401,7 +401,7 @@ func (c *counting) Sync() error {
 	return nil
 }
 
-func (c *counting) so() (int, int) {
+func (c *counting) counts() (int, int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.writes, c.syncs
@@ -411,36 +411,36 @@ func (c *counting) so() (int, int) {
 func TestSyncs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counting{}
-		l := opened(t, filepath.Join(t.TempDir(), "a"), Options{Wrap: func(x File) File { c.File = x; return c }})
+		l := openLog(t, filepath.Join(t.TempDir(), "a"), Options{Wrap: func(x File) File { c.File = x; return c }})
 		for i := range 9 {
-			appended(t, l, call(fmt.Sprint(i), "{}"))
+			appendAll(t, l, call(fmt.Sprint(i), "{}"))
 		}
-		if w, s := c.so(); w != 10 || s != 0 {
+		if w, s := c.counts(); w != 10 || s != 0 {
 			t.Errorf("%d writes, %d syncs", w, s)
 		}
 		time.Sleep(100 * time.Millisecond)
 		synctest.Wait()
-		if _, s := c.so(); s != 1 {
+		if _, s := c.counts(); s != 1 {
 			t.Errorf("%d syncs after 100 ms", s)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if _, s := c.so(); s != 1 {
+		if _, s := c.counts(); s != 1 {
 			t.Errorf("%d syncs without anything to sync", s)
 		}
 		c = &counting{}
-		l = opened(t, filepath.Join(t.TempDir(), "b"), Options{SyncEach: true, Wrap: func(x File) File { c.File = x; return c }})
-		appended(t, l, call("1", "{}"))
-		if w, s := c.so(); w != 2 || s != 2 {
+		l = openLog(t, filepath.Join(t.TempDir(), "b"), Options{SyncEach: true, Wrap: func(x File) File { c.File = x; return c }})
+		appendAll(t, l, call("1", "{}"))
+		if w, s := c.counts(); w != 2 || s != 2 {
 			t.Errorf("%d writes, %d syncs", w, s)
 		}
 	})
 }
 
 // The chain is valid after concurrent writes.
-func TestTogether(t *testing.T) {
+func TestConcurrentAppends(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
-	l := opened(t, path, Options{})
+	l := openLog(t, path, Options{})
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
@@ -461,7 +461,7 @@ func TestTogether(t *testing.T) {
 	if _, err := l.Append(call("x", "{}")); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}
-	s, err := Verify(strings.NewReader(content(t, path)), "f", l.Head().Hash)
+	s, err := Verify(strings.NewReader(readFile(t, path)), "f", l.Head().Hash)
 	if err != nil || s.Records != 802 || s.Calls != 400 || s.Unfinished != 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -470,13 +470,13 @@ func TestTogether(t *testing.T) {
 // Show selects and formats records.
 func TestShow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
-	l := opened(t, path, Options{})
+	l := openLog(t, path, Options{})
 	asked := call("1", `{"a":1}`)
 	asked.Data = json.RawMessage(`{"args":{"a":1},"approval":{"decision":"deny","actor":{"type":"human","name":"eve"},"reason":"no \"x\""}}`)
 	other := call("2", "{}")
 	other.Run = "r_2"
-	appended(t, l, asked, done("1"), other)
-	text := content(t, path)
+	appendAll(t, l, asked, done("1"), other)
+	text := readFile(t, path)
 	for _, c := range []struct {
 		f    Filter
 		want string

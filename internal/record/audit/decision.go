@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// decided contains the fields of a decision's data that Show uses.
-type decided struct {
+// decisionData contains the fields of a decision's data that Show uses.
+type decisionData struct {
 	Channel  string          `json:"channel"`
 	Asked    json.RawMessage `json:"asked"`
 	Answer   json.RawMessage `json:"answer"`
@@ -20,16 +20,16 @@ type decided struct {
 	Tool     string          `json:"tool"`
 }
 
-// mostShown limits the displayed length of a JSON text, in bytes.
-const mostShown = 200
+// maxShown limits the displayed length of a JSON text, in bytes.
+const maxShown = 200
 
 // short returns the beginning of a JSON text, on one line.
-func (d decided) short(text json.RawMessage) string {
-	return utf8cut.Short(string(text), mostShown)
+func (d decisionData) short(text json.RawMessage) string {
+	return utf8cut.Short(string(text), maxShown)
 }
 
-// decision returns the record of a decision as text for people.
-func (l Line) decision(s subject, d data) string {
+// decisionText returns the record of a decision as text for people.
+func (l Line) decisionText(s subject, d data) string {
 	parts := []string{l.Time, fmt.Sprint(l.Seq), l.Run, l.Kind}
 	for _, about := range []string{s.Host, string(s.ID), d.Channel, d.Tool} {
 		if about != "" && about != "null" {

@@ -16,7 +16,7 @@ import (
 func lock(f *os.File, what string) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return &LockedError{what, f.Name(), holder(f)}
+		return &LockedError{what, f.Name(), lockHolder(f)}
 	}
 	if err != nil {
 		return fmt.Errorf("lock %s %s: %w", what, f.Name(), err)
@@ -24,8 +24,8 @@ func lock(f *os.File, what string) error {
 	return nil
 }
 
-// holder returns the process that has locked a file, or 0 if unknown.
-func holder(f *os.File) int {
+// lockHolder returns the process that has locked a file, or 0 if unknown.
+func lockHolder(f *os.File) int {
 	info, err := f.Stat()
 	if err != nil {
 		return 0

@@ -84,7 +84,7 @@ func Open(path string, o Options) (*Log, error) {
 		return nil, openError(path, o.What, err)
 	}
 	l := &Log{path: path, file: f, o: o, head: start}
-	if err := l.takeOver(f); err != nil {
+	if err := l.readExisting(f); err != nil {
 		_ = f.Close() // return the first error
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func openError(path, what string, err error) error {
 	return fmt.Errorf("open %s: %w", what, err)
 }
 
-func (l *Log) takeOver(f *os.File) error {
+func (l *Log) readExisting(f *os.File) error {
 	if err := lock(f, l.o.What); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (l *Log) takeOver(f *os.File) error {
 		if err == io.EOF {
 			break
 		}
-		if t := (torn{}); errors.As(err, &t) {
+		if t := (tornError{}); errors.As(err, &t) {
 			l.torn = t.bytes
 			break
 		}
@@ -139,12 +139,12 @@ func (l *Log) takeOver(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.Append(l.own(KindOpen, text))
+	_, err = l.Append(l.ownRecord(KindOpen, text))
 	return err
 }
 
-// own returns a record about the log itself.
-func (l *Log) own(kind string, data json.RawMessage) Record {
+// ownRecord returns a record about the log itself.
+func (l *Log) ownRecord(kind string, data json.RawMessage) Record {
 	return Record{Run: l.o.Run, Kind: kind, Actor: Actor{Type: "runtime", Name: "concerto"}, Data: data}
 }
 
@@ -216,7 +216,7 @@ func Sync(l *Log) error {
 
 func (l *Log) sync() error {
 	if err := l.file.Sync(); err != nil {
-		l.unsynced(err)
+		l.markUnsynced(err)
 	}
 	return l.broken
 }
@@ -235,18 +235,18 @@ func (l *Log) syncSoon() {
 	if err := l.file.Sync(); err != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.unsynced(err)
+		l.markUnsynced(err)
 	}
 }
 
-// unsynced makes the log unusable: after a failed sync it is unknown what the disk contains.
-func (l *Log) unsynced(err error) {
+// markUnsynced makes the log unusable: after a failed sync it is unknown what the disk contains.
+func (l *Log) markUnsynced(err error) {
 	l.broken = fmt.Errorf("sync %s %s: %w", l.o.What, l.path, err)
 }
 
-// Stands reports whether a log contains a record of a run and kind about a call. It returns false
-// if the log cannot be read.
-func Stands(l *Log, run, kind, call string) bool {
+// HasRecord reports whether a log contains a record of a run and kind about a call. It returns
+// false if the log cannot be read.
+func HasRecord(l *Log, run, kind, call string) bool {
 	f, err := os.Open(l.path)
 	if err != nil {
 		return false
@@ -283,17 +283,17 @@ func (l *Log) Head() Head {
 func (l *Log) Torn() int64 { return l.torn }
 
 // Cut removes everything after a position returned by Lines.
-func (l *Log) Cut(behind Position) error {
+func (l *Log) Cut(after Position) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.broken != nil {
 		return l.broken
 	}
-	if err := l.file.Truncate(behind.size); err != nil {
+	if err := l.file.Truncate(after.size); err != nil {
 		return fmt.Errorf("cut %s %s: %w", l.o.What, l.path, err)
 	}
-	l.head, l.size = behind.head, behind.size
-	if behind.line == 0 {
+	l.head, l.size = after.head, after.size
+	if after.line == 0 {
 		l.head = start
 	}
 	return nil
@@ -306,7 +306,7 @@ func (l *Log) Path() string { return l.path }
 func (l *Log) Close() error {
 	var err error
 	if !l.o.Bare {
-		_, err = l.Append(l.own(KindClose, nil))
+		_, err = l.Append(l.ownRecord(KindClose, nil))
 	}
 	l.syncing.Lock()
 	defer l.syncing.Unlock()

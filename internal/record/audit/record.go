@@ -90,8 +90,8 @@ const recordStart = `{"actor":{`
 func (r Record) line(head Head, at time.Time) (Line, error) {
 	l := Line{Seq: head.Seq + 1, Time: at.UTC().Format(timeForm), Run: r.Run, Kind: r.Kind, Actor: r.Actor, Prev: head.Hash}
 	var err1, err2 error
-	l.Subject, err1 = canonical(r.Subject)
-	l.Data, err2 = canonical(r.Data)
+	l.Subject, err1 = canonicalObject(r.Subject)
+	l.Data, err2 = canonicalObject(r.Data)
 	if err := errors.Join(err1, err2); err != nil {
 		return l, fmt.Errorf("audit record: %w", err)
 	}
@@ -118,8 +118,8 @@ func (r Record) line(head Head, at time.Time) (Line, error) {
 	return l, nil
 }
 
-// canonical returns an object in canonical form; nil is an empty one.
-func canonical(o json.RawMessage) (json.RawMessage, error) {
+// canonicalObject returns an object in canonical form; nil is an empty one.
+func canonicalObject(o json.RawMessage) (json.RawMessage, error) {
 	if o == nil {
 		return json.RawMessage("{}"), nil
 	}
@@ -169,14 +169,14 @@ func read(text []byte, head Head) (Line, error) {
 	case l.Seq != head.Seq+1:
 		return l, fmt.Errorf("expected seq %d: a record is missing or twice there", head.Seq+1)
 	case l.Prev != head.Hash:
-		return l, fmt.Errorf("prev is %s, and the record before has the hash %s", short(l.Prev), short(head.Hash))
+		return l, fmt.Errorf("prev is %s, and the record before has the hash %s", shortHash(l.Prev), shortHash(head.Hash))
 	case !found || hexsum.SHA256(rest) != l.Hash:
-		return l, fmt.Errorf("the record was changed: its hash is not %s", short(l.Hash))
+		return l, fmt.Errorf("the record was changed: its hash is not %s", shortHash(l.Hash))
 	}
 	return l, nil
 }
 
-func short(hash string) string {
+func shortHash(hash string) string {
 	if len(hash) > 12 {
 		return hash[:12] + "…"
 	}

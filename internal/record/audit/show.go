@@ -38,7 +38,7 @@ type data struct {
 	Millis  json.Number     `json:"duration_ms"`
 	Torn    int64           `json:"torn_bytes"`
 	// Of a decision.
-	decided
+	decisionData
 	Approval *struct {
 		Decision string `json:"decision"`
 		Actor    Actor  `json:"actor"`
@@ -73,7 +73,7 @@ func Show(w io.Writer, r io.Reader, name string, f Filter) error {
 func (l Line) String() string {
 	s, d := l.subject(), l.data()
 	if s.Effect > 0 {
-		return l.decision(s, d)
+		return l.decisionText(s, d)
 	}
 	run := l.Run
 	if run == "" {

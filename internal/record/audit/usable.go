@@ -10,10 +10,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// Usable returns why Open would refuse a log, without changing anything: a *LockedError, a
+// CheckUsable returns why Open would refuse a log, without changing anything: a *LockedError, a
 // *BrokenError, or an error of the file. A missing log is usable if its directory is. what is the
 // log's name in messages.
-func Usable(path, what string) error {
+func CheckUsable(path, what string) error {
 	f, err := userfile.Open(path, userfile.Unlimited)
 	if errors.Is(err, fs.ErrNotExist) {
 		_, err = os.Stat(filepath.Dir(path))
@@ -29,7 +29,7 @@ func Usable(path, what string) error {
 		return err
 	}
 	for _, err := range Lines(bufio.NewReader(f), path) {
-		if t := (torn{}); err != nil && !errors.As(err, &t) {
+		if t := (tornError{}); err != nil && !errors.As(err, &t) {
 			return err
 		}
 	}

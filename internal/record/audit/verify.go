@@ -66,10 +66,10 @@ type reader struct {
 	size int64 // of the complete lines
 }
 
-// torn is the last line of a log if it is incomplete.
-type torn struct{ bytes int64 }
+// tornError is the last line of a log if it is incomplete.
+type tornError struct{ bytes int64 }
 
-func (torn) Error() string { return "the last line is cut off" }
+func (tornError) Error() string { return "the last line is cut off" }
 
 // maxLine limits a line, in bytes.
 const maxLine = 256 << 20
@@ -81,20 +81,20 @@ func (c *reader) next() (Line, error) {
 	}
 	c.line++
 	if errors.Is(err, bufio.ErrTooLong) {
-		return Line{}, c.broken(Line{}, errors.New("not a record: the line is longer than 256 MiB"))
+		return Line{}, c.newBrokenError(Line{}, errors.New("not a record: the line is longer than 256 MiB"))
 	}
 	if err != nil && err != io.EOF {
 		return Line{}, fmt.Errorf("read audit log %s: %w", c.name, err)
 	}
 	if err == io.EOF {
 		if !c.mayBeTorn(text) {
-			return Line{}, c.broken(Line{}, errors.New("not a record: it does not begin as one"))
+			return Line{}, c.newBrokenError(Line{}, errors.New("not a record: it does not begin as one"))
 		}
-		return Line{}, c.broken(Line{}, torn{int64(len(text))})
+		return Line{}, c.newBrokenError(Line{}, tornError{int64(len(text))})
 	}
 	l, err := read(bytes.TrimSuffix(text, []byte("\n")), c.head)
 	if err != nil {
-		return l, c.broken(l, err)
+		return l, c.newBrokenError(l, err)
 	}
 	c.head = Head{l.Seq, l.Hash}
 	c.size += int64(len(text))
@@ -134,7 +134,7 @@ type brokenBy struct {
 
 func (e brokenBy) Unwrap() []error { return []error{e.BrokenError, e.cause} }
 
-func (c *reader) broken(l Line, err error) error {
+func (c *reader) newBrokenError(l Line, err error) error {
 	seq := l.Seq
 	if seq == 0 {
 		seq = c.head.Seq + 1

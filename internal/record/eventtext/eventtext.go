@@ -72,18 +72,18 @@ var events = map[string]func(*payload) (Event, bool){
 		return Event{Text: fmt.Sprintf("%s sent %s, which is not valid: %s", p.Host, p.Type, p.Error)}, p.Host != "" && p.Type != ""
 	},
 	"host:progress": func(p *payload) (Event, bool) {
-		said := p.text()
+		message := p.text()
 		if p.Percent != nil {
-			said = strings.TrimSpace(fmt.Sprintf("%.0f %% %s", *p.Percent, said))
+			message = strings.TrimSpace(fmt.Sprintf("%.0f %% %s", *p.Percent, message))
 		}
-		return Event{Text: said, Moved: true}, said != ""
+		return Event{Text: message, Moved: true}, message != ""
 	},
 	"host:log": func(p *payload) (Event, bool) {
-		said := p.text()
+		message := p.text()
 		if p.Level != "" {
-			said = p.Level + ": " + said
+			message = p.Level + ": " + message
 		}
-		return Event{Text: said}, p.text() != ""
+		return Event{Text: message}, p.text() != ""
 	},
 	"host:question": func(p *payload) (Event, bool) { return Event{Text: p.Question, Asks: true}, p.Question != "" },
 	"host:approval": func(p *payload) (Event, bool) { return Event{Text: p.Description, Asks: true}, p.Description != "" },
@@ -91,18 +91,18 @@ var events = map[string]func(*payload) (Event, bool){
 		return Event{Text: fmt.Sprintf("%s: %s: %s", p.Host, decisions[p.Decision], p.Description)}, p.Host != "" && decisions[p.Decision] != ""
 	},
 	"tool:approval": func(p *payload) (Event, bool) {
-		said := p.Tool
+		message := p.Tool
 		if p.Description != "" {
-			said += ": " + p.Description
+			message += ": " + p.Description
 		}
-		return Event{Text: said, Asks: true}, p.Tool != "" && p.CallID != ""
+		return Event{Text: message, Asks: true}, p.Tool != "" && p.CallID != ""
 	},
 	"tool:progress": func(p *payload) (Event, bool) {
-		said := p.Tool + ": " + progress(p.Progress, p.Total)
+		message := p.Tool + ": " + progress(p.Progress, p.Total)
 		if text := p.text(); text != "" {
-			said += " " + text
+			message += " " + text
 		}
-		return Event{Text: said}, p.Tool != "" && p.CallID != ""
+		return Event{Text: message}, p.Tool != "" && p.CallID != ""
 	},
 	ProgressChannel: func(p *payload) (Event, bool) {
 		if p.Done == nil || p.Of == nil {

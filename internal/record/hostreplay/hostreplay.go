@@ -36,7 +36,7 @@ type Options struct {
 // Play plays the process to its end and returns its exit code. If the input differs, it reports
 // that on Err and returns Differs. For a process that was killed, it kills itself.
 func Play(o Options) (code int) {
-	p := &player{o: o, compare: hosttrace.Comparison{Strict: o.Strict}, heard: make(chan string)}
+	p := &player{o: o, compare: hosttrace.Comparison{Strict: o.Strict}, input: make(chan string)}
 	go p.readInput()
 	return p.play(o.Recording.Process(o.Host, o.Proc))
 }
@@ -44,17 +44,17 @@ func Play(o Options) (code int) {
 type player struct {
 	o       Options
 	compare hosttrace.Comparison
-	heard   chan string // lines of the input; closed at its end
+	input   chan string // lines of the input; closed at its end
 }
 
 // readInput reads the input. A blank line counts.
 func (p *player) readInput() {
-	defer close(p.heard)
+	defer close(p.input)
 	in := bufio.NewReader(p.o.In)
 	for {
 		line, err := in.ReadString('\n')
 		if line != "" {
-			p.heard <- strings.TrimSuffix(line, "\n")
+			p.input <- strings.TrimSuffix(line, "\n")
 		}
 		if err != nil {
 			return
@@ -78,16 +78,16 @@ func (p *player) play(lines []hosttrace.Recorded) int {
 			}
 		case hosttrace.From:
 			p.write(p.o.Out, l.Text)
-		case hosttrace.Aside:
+		case hosttrace.Stderr:
 			p.write(p.o.Err, l.Text)
-		case hosttrace.Fate:
+		case hosttrace.Lifecycle:
 			if l.Text == hosttrace.Start {
 				continue
 			}
-			if passed >= patience(l.Text) && !p.awaitInputEnd() {
+			if passed >= endDelay(l.Text) && !p.awaitInputEnd() {
 				return Differs
 			}
-			return end(l.Text)
+			return exitAs(l.Text)
 		}
 	}
 	// The end was not recorded: the process stays until its input is closed.
@@ -99,7 +99,7 @@ func (p *player) play(lines []hosttrace.Recorded) int {
 
 // expectLine receives the next line of the input, and reports how it differs from a recorded one.
 func (p *player) expectLine(l *hosttrace.Recorded) bool {
-	got, ok := <-p.heard
+	got, ok := <-p.input
 	differs := fmt.Sprintf("expected %s, got the end of its input", l.Text)
 	if ok {
 		differs = p.compare.Differs(l.Text, got)
@@ -112,7 +112,7 @@ func (p *player) expectLine(l *hosttrace.Recorded) bool {
 
 // awaitInputEnd waits for the end of the input; no line may come before it.
 func (p *player) awaitInputEnd() bool {
-	got, ok := <-p.heard
+	got, ok := <-p.input
 	if ok {
 		last := p.o.Recording.Process(p.o.Host, p.o.Proc)
 		p.write(p.o.Err, fmt.Sprintf("replay: %s:%d: expected the end of its input, got %s", p.o.File, last[len(last)-1].Number, got))
@@ -126,27 +126,27 @@ func (p *player) write(to io.Writer, text string) { _, _ = io.WriteString(to, te
 // terminated is the exit code of a process that SIGTERM has ended.
 const terminated = "143"
 
-// patience returns the silence, in seconds, after which an end was probably caused by Concerto: it
+// endDelay returns the silence, in seconds, after which an end was probably caused by Concerto: it
 // sends SIGTERM to an idle host 200 ms after the end of its input, and SIGKILL five seconds later.
 // Such a host did not exit by itself, so the replay waits for the signal.
-func patience(fate string) float64 {
-	switch fate {
+func endDelay(how string) float64 {
+	switch how {
 	case hosttrace.Exit + terminated:
 		return 0.2
 	case hosttrace.Killed:
 		return 5
 	}
-	return forEver
+	return forever
 }
 
-const forEver = 1e18
+const forever = 1e18
 
-// end exits as the process did.
-func end(fate string) int {
-	if code, err := strconv.Atoi(strings.TrimPrefix(fate, hosttrace.Exit)); err == nil {
+// exitAs exits as the process did.
+func exitAs(how string) int {
+	if code, err := strconv.Atoi(strings.TrimPrefix(how, hosttrace.Exit)); err == nil {
 		return code
 	}
-	if self, err := os.FindProcess(os.Getpid()); err == nil && fate == hosttrace.Killed {
+	if self, err := os.FindProcess(os.Getpid()); err == nil && how == hosttrace.Killed {
 		_ = self.Kill()
 		select {} // wait for the signal
 	}
@@ -178,7 +178,7 @@ func ChooseHost(r *hosttrace.Recording, name string, getenv func(string) string)
 	_, own, _ := strings.Cut(getenv("CONCERTO_HOST"), ":")
 	switch {
 	case name != "" && !slices.Contains(hosts, name):
-		return "", fmt.Errorf("it has no host '%s': it has %s", name, listed(hosts))
+		return "", fmt.Errorf("it has no host '%s': it has %s", name, joinNames(hosts))
 	case name != "":
 		return name, nil
 	case slices.Contains(hosts, own):
@@ -186,10 +186,10 @@ func ChooseHost(r *hosttrace.Recording, name string, getenv func(string) string)
 	case len(hosts) == 1:
 		return hosts[0], nil
 	}
-	return "", fmt.Errorf("use --host to select the host: the recording has %s", listed(hosts))
+	return "", fmt.Errorf("use --host to select the host: the recording has %s", joinNames(hosts))
 }
 
-func listed(names []string) string {
+func joinNames(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}

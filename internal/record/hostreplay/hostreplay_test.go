@@ -45,7 +45,7 @@ func TestEnds(t *testing.T) {
 		{"not yet", "exit 143", 0.2, "more\n", Differs, "replay: a.wire:3: expected the end of its input, got more\n"},
 		{"in a way that is not known", "vanished", 0, "", Differs, ""},
 	} {
-		code, _, errs := play(Options{Recording: lines(hosttrace.Line{Dir: hosttrace.From, Text: "x"}, hosttrace.Line{T: c.after, Dir: hosttrace.Fate, Text: c.fate})}, c.in)
+		code, _, errs := play(Options{Recording: lines(hosttrace.Line{Dir: hosttrace.From, Text: "x"}, hosttrace.Line{T: c.after, Dir: hosttrace.Lifecycle, Text: c.fate})}, c.in)
 		if code != c.code || errs != c.says {
 			t.Errorf("%s: exit code %d, %q", c.name, code, errs)
 		}
@@ -64,7 +64,7 @@ func TestWaits(t *testing.T) {
 		go func() {
 			ended <- Play(Options{Recording: r, Host: "A", Proc: 1, In: in, Out: out, Err: io.Discard})
 		}()
-		said := make(chan string, 8)
+		output := make(chan string, 8)
 		go func() {
 			b := make([]byte, 64)
 			for {
@@ -72,7 +72,7 @@ func TestWaits(t *testing.T) {
 				if err != nil {
 					return
 				}
-				said <- string(b[:n])
+				output <- string(b[:n])
 			}
 		}()
 		step := func(line, want string) {
@@ -82,8 +82,8 @@ func TestWaits(t *testing.T) {
 			}
 			synctest.Wait()
 			got := ""
-			if len(said) > 0 {
-				got = <-said
+			if len(output) > 0 {
+				got = <-output
 			}
 			if got != want {
 				t.Errorf("after %q it says %q, want %q", line, got, want)
@@ -105,8 +105,8 @@ func TestWaits(t *testing.T) {
 func TestTiming(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		r := lines(hosttrace.Line{T: 5, Dir: hosttrace.Fate, Text: "start"}, hosttrace.Line{T: 6, Dir: hosttrace.To, Text: "a"}, hosttrace.Line{T: 6.5, Dir: hosttrace.From, Text: "1"},
-			hosttrace.Line{T: 9, Dir: hosttrace.Aside, Text: "hm"}, hosttrace.Line{T: 9.25, Dir: hosttrace.Fate, Text: "exit 0"})
+		r := lines(hosttrace.Line{T: 5, Dir: hosttrace.Lifecycle, Text: "start"}, hosttrace.Line{T: 6, Dir: hosttrace.To, Text: "a"}, hosttrace.Line{T: 6.5, Dir: hosttrace.From, Text: "1"},
+			hosttrace.Line{T: 9, Dir: hosttrace.Stderr, Text: "hm"}, hosttrace.Line{T: 9.25, Dir: hosttrace.Lifecycle, Text: "exit 0"})
 		if code, out, errs := play(Options{Recording: r, Timing: true}, "a\n"); code != 0 || out != "1\n" || errs != "hm\n" {
 			t.Errorf("exit code %d, %q, %q", code, out, errs)
 		}

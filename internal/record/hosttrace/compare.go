@@ -27,29 +27,29 @@ func (c Comparison) Differs(recorded, got string) string {
 	a, isA := parse(recorded)
 	b, isB := parse(got)
 	if !isA || !isB {
-		if fits(recorded, got) {
+		if matches(recorded, got) {
 			return ""
 		}
-		return told("", recorded, got)
+		return formatDifference("", recorded, got)
 	}
 	d := comparer{strict: c.Strict, prompt: isPrompt(a)}
-	if d.same(place{}, a, b) {
+	if d.isSame(place{}, a, b) {
 		return ""
 	}
-	if len(recorded) <= longest && len(got) <= longest {
-		return told("", recorded, got)
+	if len(recorded) <= maxShown && len(got) <= maxShown {
+		return formatDifference("", recorded, got)
 	}
-	return told(d.at, d.want, d.got)
+	return formatDifference(d.at, d.want, d.got)
 }
 
-// longest limits how much of a line is shown, in bytes.
-const longest = 300
+// maxShown limits how much of a line is shown, in bytes.
+const maxShown = 300
 
-func told(at, want, got string) string {
+func formatDifference(at, want, got string) string {
 	if at != "" {
 		at += " "
 	}
-	return fmt.Sprintf("expected %s%s, got %s", at, utf8cut.Short(want, longest), utf8cut.Short(got, longest))
+	return fmt.Sprintf("expected %s%s, got %s", at, utf8cut.Short(want, maxShown), utf8cut.Short(got, maxShown))
 }
 
 // parse parses a line as JSON and preserves the spelling of numbers.
@@ -83,9 +83,9 @@ type comparer struct {
 	at, want, got string
 }
 
-// varies reports whether a member differs between runs: the folder, the client and its version, the
-// model of a session, the key of a prompt.
-func (c *comparer) varies(p place) bool {
+// mayVary reports whether a member differs between runs: the folder, the client and its version,
+// the model of a session, the key of a prompt.
+func (c *comparer) mayVary(p place) bool {
 	if c.strict {
 		return false
 	}
@@ -100,7 +100,7 @@ func (c *comparer) varies(p place) bool {
 	return false
 }
 
-func (c *comparer) same(p place, want, got any) bool {
+func (c *comparer) isSame(p place, want, got any) bool {
 	switch w := want.(type) {
 	case map[string]any:
 		if g, ok := got.(map[string]any); ok {
@@ -112,11 +112,11 @@ func (c *comparer) same(p place, want, got any) bool {
 		}
 	case string:
 		g, ok := got.(string)
-		if ok && fits(w, g) || !ok && scalar(got) && mark().FindString(w) == w && w != "" {
+		if ok && matches(w, g) || !ok && isScalar(got) && mark().FindString(w) == w && w != "" {
 			return true
 		}
 	case json.Number:
-		if g, ok := got.(json.Number); ok && equal(w, g) {
+		if g, ok := got.(json.Number); ok && isEqual(w, g) {
 			return true
 		}
 	default:
@@ -124,7 +124,7 @@ func (c *comparer) same(p place, want, got any) bool {
 			return true
 		}
 	}
-	return c.differs(p, written(want), written(got))
+	return c.differs(p, formatValue(want), formatValue(got))
 }
 
 func (c *comparer) differs(p place, want, got string) bool {
@@ -135,20 +135,20 @@ func (c *comparer) differs(p place, want, got string) bool {
 func (c *comparer) sameObject(p place, want, got map[string]any) bool {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		at := p.member(name)
-		if c.varies(at) {
+		if c.mayVary(at) {
 			continue
 		}
 		v, there := got[name]
 		if !there {
-			return c.differs(at, written(want[name]), "nothing")
+			return c.differs(at, formatValue(want[name]), "nothing")
 		}
-		if !c.same(at, want[name], v) {
+		if !c.isSame(at, want[name], v) {
 			return false
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(got)) {
-		if _, there := want[name]; !there && !c.varies(p.member(name)) {
-			return c.differs(p.member(name), "nothing", written(got[name]))
+		if _, there := want[name]; !there && !c.mayVary(p.member(name)) {
+			return c.differs(p.member(name), "nothing", formatValue(got[name]))
 		}
 	}
 	return true
@@ -156,20 +156,20 @@ func (c *comparer) sameObject(p place, want, got map[string]any) bool {
 
 func (c *comparer) sameArray(p place, want, got []any) bool {
 	for i := range min(len(want), len(got)) {
-		if !c.same(p.element(i), want[i], got[i]) {
+		if !c.isSame(p.element(i), want[i], got[i]) {
 			return false
 		}
 	}
 	switch n := min(len(want), len(got)); {
 	case n < len(want):
-		return c.differs(p.element(n), written(want[n]), "nothing")
+		return c.differs(p.element(n), formatValue(want[n]), "nothing")
 	case n < len(got):
-		return c.differs(p.element(n), "nothing", written(got[n]))
+		return c.differs(p.element(n), "nothing", formatValue(got[n]))
 	}
 	return true
 }
 
-func written(v any) string {
+func formatValue(v any) string {
 	text, err := jsonwrite.Encode(v)
 	if err != nil {
 		panic("wire: what was read as JSON cannot be written: " + err.Error())
@@ -177,7 +177,7 @@ func written(v any) string {
 	return string(bytes.TrimSpace(text))
 }
 
-func scalar(v any) bool {
+func isScalar(v any) bool {
 	switch v.(type) {
 	case map[string]any, []any:
 		return false
@@ -185,8 +185,8 @@ func scalar(v any) bool {
 	return true
 }
 
-// equal compares numbers by value, or by spelling if they are too large.
-func equal(a, b json.Number) bool {
+// isEqual compares numbers by value, or by spelling if they are too large.
+func isEqual(a, b json.Number) bool {
 	if a == b {
 		return true
 	}
@@ -203,8 +203,8 @@ func equal(a, b json.Number) bool {
 // mark matches the mark that replaces a secret.
 var mark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\*\*\*[A-Za-z_][A-Za-z0-9_]*\*\*\*`) })
 
-// fits reports whether a text equals the recorded one, in which a mark matches anything.
-func fits(recorded, got string) bool {
+// matches reports whether a text equals the recorded one, in which a mark matches anything.
+func matches(recorded, got string) bool {
 	if recorded == got {
 		return true
 	}

@@ -42,7 +42,7 @@ func Read(from io.Reader) (*Recording, error) {
 			return nil, err
 		}
 		if len(text) > 0 {
-			if err := r.take(n, text); err != nil {
+			if err := r.add(n, text); err != nil {
 				if !ended || n == 1 {
 					return nil, err
 				}
@@ -58,7 +58,7 @@ func Read(from io.Reader) (*Recording, error) {
 	}
 }
 
-func (r *Recording) take(n int, text []byte) error {
+func (r *Recording) add(n int, text []byte) error {
 	if n == 1 {
 		if err := json.Unmarshal(text, &r.Header); err != nil || r.Header.Version == 0 {
 			return &LineError{n, `it is no recording's header, {"concerto_wire":1,…}`}
@@ -75,7 +75,7 @@ func (r *Recording) take(n int, text []byte) error {
 	if err := json.Unmarshal(text, &l.Line); err != nil {
 		return &LineError{n, fmt.Sprintf("it is not a line of a recording: %v", err)}
 	}
-	if !slices.Contains([]Dir{From, To, Aside, Fate}, l.Dir) {
+	if !slices.Contains([]Dir{From, To, Stderr, Lifecycle}, l.Dir) {
 		return &LineError{n, fmt.Sprintf(`dir is %q, and "<", ">", "!" or "." is wanted`, l.Dir)}
 	}
 	r.Lines = append(r.Lines, l)
@@ -118,8 +118,8 @@ func (r *Recording) Processes(host string) int {
 // ProgramVersion returns the output of a host's program for --version; false if it was not queried.
 func (r *Recording) ProgramVersion(host string) (string, bool) {
 	for _, l := range r.Process(host, 0) {
-		if said, ok := strings.CutPrefix(l.Text, VersionIs); ok && l.Dir == Fate {
-			return said, true
+		if version, ok := strings.CutPrefix(l.Text, VersionIs); ok && l.Dir == Lifecycle {
+			return version, true
 		}
 	}
 	return "", false

@@ -28,13 +28,13 @@ type Dir string
 
 // The directions.
 const (
-	From  Dir = "<" // from the host
-	To    Dir = ">" // to the host
-	Aside Dir = "!" // its standard error
-	Fate  Dir = "." // a lifecycle event: Start, "exit CODE", Killed, or a version
+	From      Dir = "<" // from the host
+	To        Dir = ">" // to the host
+	Stderr    Dir = "!" // its standard error
+	Lifecycle Dir = "." // a lifecycle event: Start, "exit CODE", Killed, or a version
 )
 
-// The texts of Fate lines.
+// The texts of Lifecycle lines.
 const (
 	Start  = "start"
 	Exit   = "exit "  // followed by the exit code

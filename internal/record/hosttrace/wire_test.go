@@ -18,10 +18,10 @@ func TestWritten(t *testing.T) {
 		writes = append(writes, bytes.Clone(b))
 		return len(b), nil
 	}), Header{Version, "2026-01-01T00:00:00Z", "main.conc"}, func() float64 { clock += 0.001234; return clock })
-	w.Add(Line{Dir: Fate, Host: "A", Proc: 1, Text: Start})
+	w.Add(Line{Dir: Lifecycle, Host: "A", Proc: 1, Text: Start})
 	w.Add(Line{Dir: From, Host: "A", Proc: 1, Session: "s", Text: `{"a":"<&\u2028` + "\u2028" + `"}`})
 	w.Add(Line{Dir: From, Host: "A", Proc: 1, Text: "\xff\n"})
-	w.Add(Line{Dir: Aside, Host: "A", Text: ""})
+	w.Add(Line{Dir: Stderr, Host: "A", Text: ""})
 	if err := w.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -38,10 +38,10 @@ func TestWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Recorded{
-		{Line{0.001234, Fate, "A", 1, "", "start"}, 2},
+		{Line{0.001234, Lifecycle, "A", 1, "", "start"}, 2},
 		{Line{0.002468, From, "A", 1, "s", `{"a":"<&\u2028` + "\u2028" + `"}`}, 3},
 		{Line{0.003702, From, "A", 1, "", "\xff\n"}, 4},
-		{Line{0.004936, Aside, "A", 0, "", ""}, 5},
+		{Line{0.004936, Stderr, "A", 0, "", ""}, 5},
 	}
 	if r.Header != (Header{1, "2026-01-01T00:00:00Z", "main.conc"}) {
 		t.Errorf("header %+v", r.Header)

@@ -44,14 +44,14 @@ func On(files Files) *Directory { return &Directory{files, files.Path(".")} }
 // Path returns the path of the directory.
 func (d *Directory) Path() string { return d.path }
 
-// Held means that another process is running the run.
-type Held struct {
+// HeldError means that another process is running the run.
+type HeldError struct {
 	Run     string // id of the run, or ""
 	PID     int    // 0 if unknown
 	Machine string
 }
 
-func (e *Held) Error() string {
+func (e *HeldError) Error() string {
 	switch here, _ := os.Hostname(); {
 	case e.PID == 0:
 		return "is being run by another process"
@@ -61,31 +61,31 @@ func (e *Held) Error() string {
 	return fmt.Sprintf("is being run by process %d", e.PID)
 }
 
-// HoldsRun means that a directory for a new run contains a run.
-type HoldsRun struct{ Run string }
+// ContainsRunError means that a directory for a new run contains a run.
+type ContainsRunError struct{ Run string }
 
-func (e *HoldsRun) Error() string { return "it holds a run" }
+func (e *ContainsRunError) Error() string { return "it holds a run" }
 
-// NotEmpty means that a directory for a new run contains other files.
-type NotEmpty struct{ Name string }
+// NotEmptyError means that a directory for a new run contains other files.
+type NotEmptyError struct{ Name string }
 
-func (e *NotEmpty) Error() string {
+func (e *NotEmptyError) Error() string {
 	return fmt.Sprintf("the directory is not empty: there is %s in it", e.Name)
 }
 
-// Unusable means that a directory cannot be written.
-type Unusable struct {
+// UnusableError means that a directory cannot be written.
+type UnusableError struct {
 	Err  error
 	Runs bool // it contains a run, which is not changed
 }
 
-func (e *Unusable) Error() string { return e.Err.Error() }
+func (e *UnusableError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
-func (e *Unusable) Unwrap() error { return e.Err }
+func (e *UnusableError) Unwrap() error { return e.Err }
 
 // Full reports whether the disk is full or broken.
-func (e *Unusable) Full() bool { return IsFull(e.Err) }
+func (e *UnusableError) Full() bool { return IsFull(e.Err) }
 
 // IsFull reports whether an error means that the disk is full or broken, rather than that access is
 // denied.
@@ -98,10 +98,10 @@ func IsFull(err error) bool {
 	return false
 }
 
-// unusable converts an error of a file to an *Unusable.
-func unusable(err error, runs bool) error {
+// newUnusable converts an error of a file to an *UnusableError.
+func newUnusable(err error, runs bool) error {
 	if _, ok := errors.AsType[*fs.PathError](err); ok {
-		return &Unusable{err, runs}
+		return &UnusableError{err, runs}
 	}
 	return err
 }
@@ -134,11 +134,11 @@ func (d *Directory) lock() (unlock func() error, err error) {
 }
 
 // Holder returns the process in the lock file, without checking the lock.
-func (d *Directory) Holder() *Held {
+func (d *Directory) Holder() *HeldError {
 	text, _ := d.files.Read(lockName) // if it cannot be read, nothing is known
 	pid, machine, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
 	n, _ := strconv.Atoi(pid)
-	return &Held{PID: n, Machine: machine}
+	return &HeldError{PID: n, Machine: machine}
 }
 
 // Running reports whether a process is running the run.
@@ -147,18 +147,19 @@ func (d *Directory) Running() (bool, error) {
 }
 
 // Create creates the directory of a new run; program is the IR. A directory in which no run has
-// begun counts as empty. The error is a *HoldsRun, a *Held, an *Unusable, or one of the files.
+// begun counts as empty. The error is a *ContainsRunError, a *HeldError, an *UnusableError, or one
+// of the files.
 func (d *Directory) Create(start Start, program []byte, o Options) (*Writer, error) {
 	if err := d.files.Dir("."); err != nil {
-		return nil, unusable(err, false)
+		return nil, newUnusable(err, false)
 	}
 	unlock, err := d.lock()
 	if err != nil {
-		return nil, unusable(err, false)
+		return nil, newUnusable(err, false)
 	}
 	w, err := d.create(start, program, o)
 	if err != nil {
-		return nil, errors.Join(unusable(err, false), unlock())
+		return nil, errors.Join(newUnusable(err, false), unlock())
 	}
 	w.unlock = unlock
 	return w, nil
@@ -167,13 +168,13 @@ func (d *Directory) Create(start Start, program []byte, o Options) (*Writer, err
 func (d *Directory) create(start Start, program []byte, o Options) (*Writer, error) {
 	switch h, err := read(d.files, From{}); {
 	case err == nil:
-		return nil, &HoldsRun{h.Start().Run}
+		return nil, &ContainsRunError{h.Start().Run}
 	case !errors.Is(err, ErrNoRun):
-		if newer := (*Newer)(nil); errors.As(err, &newer) || d.begun() {
+		if newer := (*NewerFormatError)(nil); errors.As(err, &newer) || d.begun() {
 			return nil, err
 		}
 	}
-	if err := d.foreign(); err != nil {
+	if err := d.foreignFile(); err != nil {
 		return nil, err
 	}
 	for _, name := range []string{SegmentName(1), OutFile, LedgerFile} {
@@ -219,8 +220,8 @@ func (d *Directory) begun() bool {
 	return err == nil && strings.Contains(string(text), "\n")
 }
 
-// foreign returns the name of a file that does not belong to a run, or "".
-func (d *Directory) foreign() error {
+// foreignFile returns the name of a file that does not belong to a run, or "".
+func (d *Directory) foreignFile() error {
 	names, err := d.files.List(".")
 	if err != nil {
 		return err
@@ -228,14 +229,15 @@ func (d *Directory) foreign() error {
 	ours := []string{ProgramFile, OutFile, LedgerFile, blobs, answers, lockName, stopName, "tmp", "hosts", "keeper.json", SegmentName(1)}
 	for _, name := range names {
 		if !slices.Contains(ours, name) && !strings.HasPrefix(name, ".new-") {
-			return &NotEmpty{name}
+			return &NotEmptyError{name}
 		}
 	}
 	return nil
 }
 
 // Open opens a run to resume it. It cuts off incomplete records; the history says how much. The
-// error is a *Held, a *Damaged, a *Newer, an *Unusable, ErrNoRun, or one of the files.
+// error is a *HeldError, a *DamagedError, a *NewerFormatError, an *UnusableError, ErrNoRun, or one
+// of the files.
 func (d *Directory) Open(o Options) (*Writer, *History, error) {
 	if _, err := d.files.List("."); err != nil {
 		return nil, nil, err
@@ -254,23 +256,23 @@ func (d *Directory) Open(o Options) (*Writer, *History, error) {
 // it has grown since.
 func (d *Directory) Reopen(h *History, o Options) (*Writer, *History, error) {
 	unlock, err := d.lock()
-	if held, ok := errors.AsType[*Held](err); ok {
+	if held, ok := errors.AsType[*HeldError](err); ok {
 		held.Run = h.Start().Run
 	}
 	if err != nil {
-		return nil, nil, unusable(err, true)
+		return nil, nil, newUnusable(err, true)
 	}
 	if !d.isUnchanged(h) {
 		if h, err = read(d.files, h.from); err != nil {
 			return nil, nil, errors.Join(err, unlock())
 		}
 	}
-	if err := d.sweep(h.Head); err != nil { // of a process that exited while dropping
-		return nil, nil, errors.Join(unusable(err, true), unlock())
+	if err := d.removeDropped(h.Head); err != nil { // of a process that exited while dropping
+		return nil, nil, errors.Join(newUnusable(err, true), unlock())
 	}
 	w, err := d.writer(h, o)
 	if err != nil {
-		return nil, nil, errors.Join(unusable(err, true), unlock())
+		return nil, nil, errors.Join(newUnusable(err, true), unlock())
 	}
 	w.unlock = unlock
 	return w, h, nil
@@ -291,7 +293,7 @@ func (d *Directory) isUnchanged(h *History) bool {
 func (d *Directory) Read() (*History, error) { return read(d.files, From{}) }
 
 // ReadFrom is like Read, but returns the records after a place; those before it use no memory. The
-// error is ErrElsewhere if the journal has another record there.
+// error is ErrOtherRecord if the journal has another record there.
 func (d *Directory) ReadFrom(from From) (*History, error) { return read(d.files, from) }
 
 // PutProgram stores another program of the run under a name, atomically.
@@ -299,26 +301,26 @@ func (d *Directory) PutProgram(name string, program []byte) error { return d.fil
 
 // Program returns the IR of the run, or of an adopted program.
 func (d *Directory) Program(name, sum string) ([]byte, error) {
-	return d.summed(name, sum, "it is not the program that the journal names")
+	return d.readWithSum(name, sum, "it is not the program that the journal names")
 }
 
 // Blob returns a large value.
 func (d *Directory) Blob(sum string) ([]byte, error) {
-	return d.summed(blobs+"/"+filepath.Base(sum), sum, "it is not what its name says")
+	return d.readWithSum(blobs+"/"+filepath.Base(sum), sum, "it is not what its name says")
 }
 
-// summed reads a file that must exist with the given sum. another is the text of the error for a
-// different sum.
-func (d *Directory) summed(name, sum, another string) ([]byte, error) {
+// readWithSum reads a file that must exist with the given sum. another is the text of the error for
+// a different sum.
+func (d *Directory) readWithSum(name, sum, mismatch string) ([]byte, error) {
 	text, err := d.files.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &Damaged{Where: name, Why: "the file is missing"}
+		return nil, &DamagedError{Where: name, Why: "the file is missing"}
 	}
 	if err != nil {
 		return nil, err
 	}
 	if hexsum.SHA256(text) != sum {
-		return nil, &Damaged{Where: name, Why: another}
+		return nil, &DamagedError{Where: name, Why: mismatch}
 	}
 	return text, nil
 }
@@ -352,21 +354,21 @@ type Answer struct {
 // answerName returns the file name of the answer to a question.
 func answerName(id string) string { return answers + "/" + id + ".json" }
 
-// Give stores an answer for the run. The first answer wins: the error wraps fs.ErrExist if there is
-// one.
-func (d *Directory) Give(id string, a Answer) error {
-	text, err := sealed(a)
+// PutAnswer stores an answer for the run. The first answer wins: the error wraps fs.ErrExist if
+// there is one.
+func (d *Directory) PutAnswer(id string, a Answer) error {
+	text, err := seal(a)
 	if err != nil {
 		return fmt.Errorf("write an answer: %w", err)
 	}
 	if err := d.files.Dir(answers); err != nil {
-		return unusable(err, true)
+		return newUnusable(err, true)
 	}
-	return unusable(d.files.Make(answerName(id), text), true)
+	return newUnusable(d.files.Make(answerName(id), text), true)
 }
 
-// Given returns the stored answer to a question, or nil.
-func (d *Directory) Given(id string) (*Answer, error) {
+// Answer returns the stored answer to a question, or nil.
+func (d *Directory) Answer(id string) (*Answer, error) {
 	text, err := d.files.Read(answerName(id))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -376,7 +378,7 @@ func (d *Directory) Given(id string) (*Answer, error) {
 	}
 	a, err := readAnswer(text)
 	if err != nil {
-		return nil, &Damaged{Where: answerName(id), Why: err.Error(), Next: "remove the file and answer again"}
+		return nil, &DamagedError{Where: answerName(id), Why: err.Error(), Next: "remove the file and answer again"}
 	}
 	return a, nil
 }
@@ -398,7 +400,8 @@ func readAnswer(text []byte) (*Answer, error) {
 	return &a, checkSeal(text)
 }
 
-// Answers returns all stored answers by file name. The error is a *Damaged, or one of the files.
+// Answers returns all stored answers by file name. The error is a *DamagedError, or one of the
+// files.
 func (d *Directory) Answers() (map[string]*Answer, error) {
 	names, err := d.files.List(answers)
 	if err != nil {
@@ -410,7 +413,7 @@ func (d *Directory) Answers() (map[string]*Answer, error) {
 		if !ok || strings.HasPrefix(name, ".") {
 			continue // a temporary file
 		}
-		a, err := d.Given(id)
+		a, err := d.Answer(id)
 		if err != nil {
 			return nil, err
 		}
@@ -423,27 +426,27 @@ func (d *Directory) Answers() (map[string]*Answer, error) {
 
 // IsAnswered reports whether a stored answer to a question exists.
 func (d *Directory) IsAnswered(id string) bool {
-	a, err := d.Given(id)
+	a, err := d.Answer(id)
 	return err == nil && a != nil
 }
 
-// Taken removes a stored answer that is in the journal.
-func (d *Directory) Taken(id string) error { return d.files.Remove(answerName(id)) }
+// DropAnswer removes a stored answer that is in the journal.
+func (d *Directory) DropAnswer(id string) error { return d.files.Remove(answerName(id)) }
 
 // stopName is the file by which another process requests the end of the run.
 const stopName = "stop"
 
-// AskToStop requests the process that runs the run to end it.
-func (d *Directory) AskToStop() error {
+// RequestStop requests the process that runs the run to end it.
+func (d *Directory) RequestStop() error {
 	err := d.files.Make(stopName, nil)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	return unusable(err, true)
+	return newUnusable(err, true)
 }
 
-// IsToStop reports whether the end of the run was requested.
-func (d *Directory) IsToStop() bool {
+// IsStopRequested reports whether the end of the run was requested.
+func (d *Directory) IsStopRequested() bool {
 	_, err := d.files.Read(stopName)
 	return err == nil
 }

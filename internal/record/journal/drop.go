@@ -9,24 +9,24 @@ import (
 	"strings"
 )
 
-// Keeper condenses records that are dropped.
-type Keeper interface {
-	// Before receives what was kept of records dropped earlier, and Hear each further record in
+// DropSummary condenses records that are dropped.
+type DropSummary interface {
+	// Restore receives what was kept of records dropped earlier, and Hear each further record in
 	// order.
-	Before(rest []byte) error
-	Hear(r *Record)
-	// Rest returns what to keep of all of them.
-	Rest() ([]byte, error)
+	Restore(rest []byte) error
+	Add(r *Record)
+	// Encode returns what to keep of all of them.
+	Encode() ([]byte, error)
 }
 
 // Drop removes the journal files that end at a record or before it, and the blobs that no other
 // record names, while the run continues. A process that resumes the run from then on must know the
 // records up to there by other means, and everything appended must be synced. A failure is not
 // reported: the next Drop tries again.
-func (w *Writer) Drop(upTo uint64, k Keeper) {
+func (w *Writer) Drop(upTo uint64, k DropSummary) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	first := w.drops(upTo)
+	first := w.firstRemaining(upTo)
 	if first == 0 {
 		return
 	}
@@ -38,11 +38,11 @@ func (w *Writer) Drop(upTo uint64, k Keeper) {
 		w.dropping = false
 		if err == nil {
 			w.ends = slices.DeleteFunc(w.ends, func(e end) bool {
-				gone := e.segment < first
-				if gone {
+				dropped := e.segment < first
+				if dropped {
 					freed += e.size
 				}
-				return gone
+				return dropped
 			})
 		}
 		w.mu.Unlock()
@@ -52,16 +52,16 @@ func (w *Writer) Drop(upTo uint64, k Keeper) {
 	})
 }
 
-// Drops reports whether Drop would remove something.
-func (w *Writer) Drops(upTo uint64) bool {
+// CanDrop reports whether Drop would remove something.
+func (w *Writer) CanDrop(upTo uint64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.drops(upTo) > 0
+	return w.firstRemaining(upTo) > 0
 }
 
-// drops returns the first file that remains when those up to a record are dropped, or 0 if none is
-// dropped.
-func (w *Writer) drops(upTo uint64) (first int) {
+// firstRemaining returns the first file that remains when those up to a record are dropped, or 0 if
+// none is dropped.
+func (w *Writer) firstRemaining(upTo uint64) (first int) {
 	for _, e := range w.ends {
 		if e.s <= upTo && !w.dropping {
 			first = e.segment + 1
@@ -70,7 +70,7 @@ func (w *Writer) drops(upTo uint64) (first int) {
 	return first
 }
 
-func (w *Writer) drop(first int, k Keeper) error {
+func (w *Writer) drop(first int, k DropSummary) error {
 	if err := w.closePast(); err != nil { // some systems cannot remove open files
 		return err
 	}
@@ -95,7 +95,7 @@ func (w *Writer) closePast() (err error) {
 
 // drop makes a file the beginning of the journal. It may be interrupted at any step: readers ignore
 // files before the one in the head.
-func (d *Directory) drop(first int, k Keeper) error {
+func (d *Directory) drop(first int, k DropSummary) error {
 	head, err := readHead(d.files)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (d *Directory) drop(first int, k Keeper) error {
 		if head, err = d.headAt(head, first, k); err != nil {
 			return err
 		}
-		text, err := sealed(head)
+		text, err := seal(head)
 		if err != nil {
 			return fmt.Errorf("write %s: %w", headName, err)
 		}
@@ -112,11 +112,11 @@ func (d *Directory) drop(first int, k Keeper) error {
 			return err
 		}
 	}
-	return d.sweep(head)
+	return d.removeDropped(head)
 }
 
-// sweep removes the files before the first that is kept.
-func (d *Directory) sweep(head *Head) error {
+// removeDropped removes the files before the first that is kept.
+func (d *Directory) removeDropped(head *Head) error {
 	all, err := segments(d.files)
 	if err != nil || head == nil {
 		return err
@@ -132,22 +132,22 @@ func (d *Directory) sweep(head *Head) error {
 }
 
 // headAt returns the head of a journal that begins with a file; before is its earlier head.
-func (d *Directory) headAt(before *Head, first int, k Keeper) (*Head, error) {
-	h := &History{hear: k.Hear}
+func (d *Directory) headAt(before *Head, first int, k DropSummary) (*Head, error) {
+	h := &History{onRecord: k.Add}
 	chain, from := h.begin(before)
 	if before != nil {
-		if err := k.Before(before.Rest); err != nil {
+		if err := k.Restore(before.Rest); err != nil {
 			return nil, err
 		}
 	}
 	h.from.S = 1<<64 - 1 // keep only the records that every reader needs
-	if _, err := h.files(d.files, from, first-1, chain); err != nil {
+	if _, err := h.readFiles(d.files, from, first-1, chain); err != nil {
 		return nil, err
 	}
 	if h.Torn > 0 {
-		return nil, &Damaged{Where: SegmentName(first - 1), Why: "it is cut off"}
+		return nil, &DamagedError{Where: SegmentName(first - 1), Why: "it is cut off"}
 	}
-	rest, err := k.Rest()
+	rest, err := k.Encode()
 	if err != nil {
 		return nil, err
 	}

@@ -11,28 +11,28 @@ import (
 	"testing"
 )
 
-// tally stores the numbers of effects, as a Keeper.
-type tally struct{ heard []int64 }
+// tally stores the numbers of effects, as a DropSummary.
+type tally struct{ records []int64 }
 
-func (k *tally) Before(rest []byte) error {
+func (k *tally) Restore(rest []byte) error {
 	for text := range strings.SplitSeq(strings.Trim(string(rest), "[]"), ",") {
 		var e int64
 		if _, err := fmt.Sscan(text, &e); err != nil {
 			return err
 		}
-		k.heard = append(k.heard, e)
+		k.records = append(k.records, e)
 	}
 	return nil
 }
 
-func (k *tally) Hear(r *Record) {
+func (k *tally) Add(r *Record) {
 	if r.K == KDid {
-		k.heard = append(k.heard, r.E)
+		k.records = append(k.records, r.E)
 	}
 }
 
-func (k *tally) Rest() ([]byte, error) {
-	return []byte(strings.ReplaceAll(fmt.Sprint(k.heard), " ", ",")), nil
+func (k *tally) Encode() ([]byte, error) {
+	return []byte(strings.ReplaceAll(fmt.Sprint(k.records), " ", ",")), nil
 }
 
 // effects returns those of a history, dropped or read.
@@ -40,19 +40,19 @@ func (h *History) effects(t *testing.T) []int64 {
 	t.Helper()
 	k := &tally{}
 	if h.Head != nil {
-		if err := k.Before(h.Head.Rest); err != nil {
+		if err := k.Restore(h.Head.Rest); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, r := range h.Records {
-		k.Hear(r)
+		k.Add(r)
 	}
-	return k.heard
+	return k.records
 }
 
-// long writes n records over several files, and drops those before each of some records.
-func long(d *Directory, n int, drops ...int) error {
-	w, err := d.Create(began(), []byte("{}"), Options{Now: clock(), SegmentBytes: 700})
+// writeLong writes n records over several files, and drops those before each of some records.
+func writeLong(d *Directory, n int, drops ...int) error {
+	w, err := d.Create(testStart(), []byte("{}"), Options{Now: testClock(), SegmentBytes: 700})
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func long(d *Directory, n int, drops ...int) error {
 // continued, and that the head keeps the dropped records' summary.
 func TestDrop(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	if err := long(At(dir), 40, 20, 35); err != nil {
+	if err := writeLong(At(dir), 40, 20, 35); err != nil {
 		t.Fatal(err)
 	}
 	h, err := At(dir).Read()
@@ -92,11 +92,11 @@ func TestDrop(t *testing.T) {
 	if all := h.effects(t); len(all) != 40 || !slices.IsSorted(all) || all[39] != 40 {
 		t.Errorf("effects %v", all)
 	}
-	if h.Start().Run != began().Run || h.Records[1].K != KSecret || h.Records[2].K != KResume || h.Owner().N != 2 {
+	if h.Start().Run != testStart().Run || h.Records[1].K != KSecret || h.Records[2].K != KResume || h.Owner().N != 2 {
 		t.Errorf("%+v", h.Records[:3])
 	}
 	whole := filepath.Join(t.TempDir(), "whole")
-	if err := long(At(whole), 40); err != nil {
+	if err := writeLong(At(whole), 40); err != nil {
 		t.Fatal(err)
 	}
 	all, err := At(whole).Read()
@@ -108,25 +108,25 @@ func TestDrop(t *testing.T) {
 	}
 	for _, r := range all.Records {
 		at := From{r.S, r.H}
-		behind, err := At(dir).ReadFrom(at)
+		after, err := At(dir).ReadFrom(at)
 		if r.S < h.Head.S {
-			if !errors.Is(err, ErrElsewhere) {
+			if !errors.Is(err, ErrOtherRecord) {
 				t.Errorf("from record %d: %v", r.S, err)
 			}
 			continue
 		}
-		if err != nil || behind.N != h.N || behind.Start() == nil {
+		if err != nil || after.N != h.N || after.Start() == nil {
 			t.Errorf("from record %d: %v", r.S, err)
 		}
-		if _, err := At(dir).ReadFrom(From{r.S, zeroHash}); !errors.Is(err, ErrElsewhere) {
+		if _, err := At(dir).ReadFrom(From{r.S, zeroHash}); !errors.Is(err, ErrOtherRecord) {
 			t.Errorf("from another record %d: %v", r.S, err)
 		}
 	}
-	var holds *HoldsRun
-	if _, err := At(dir).Create(began(), []byte("{}"), Options{}); !errors.As(err, &holds) {
+	var holds *ContainsRunError
+	if _, err := At(dir).Create(testStart(), []byte("{}"), Options{}); !errors.As(err, &holds) {
 		t.Error(err)
 	}
-	w, _, err := At(dir).Open(Options{Now: clock()})
+	w, _, err := At(dir).Open(Options{Now: testClock()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestDrop(t *testing.T) {
 // TestDroppedIsDamaged checks that no byte of a head can be changed, and no later file be missing.
 func TestDroppedIsDamaged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	if err := long(At(dir), 12, 10); err != nil {
+	if err := writeLong(At(dir), 12, 10); err != nil {
 		t.Fatal(err)
 	}
 	name := filepath.Join(dir, headName)
@@ -157,10 +157,10 @@ func TestDroppedIsDamaged(t *testing.T) {
 			if err := os.WriteFile(name, bad, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := At(dir).Read(); !errors.As(err, new(*Damaged)) || !strings.HasPrefix(err.Error(), "damaged: head.json: ") {
+			if _, err := At(dir).Read(); !errors.As(err, new(*DamagedError)) || !strings.HasPrefix(err.Error(), "damaged: head.json: ") {
 				t.Fatalf("byte %d: %v", at, err)
 			}
-			if _, err := At(dir).Create(began(), []byte("{}"), Options{}); !errors.As(err, new(*Damaged)) {
+			if _, err := At(dir).Create(testStart(), []byte("{}"), Options{}); !errors.As(err, new(*DamagedError)) {
 				t.Fatalf("byte %d: %v", at, err)
 			}
 		}
@@ -191,7 +191,7 @@ func TestDroppedIsDamaged(t *testing.T) {
 // TestDropFaults makes each operation on the files fail once, or ends the process there. All
 // records are in the head or after it, and interrupted operations are completed.
 func TestDropFaults(t *testing.T) {
-	write := func(f *faulty) error { return long(On(f), 40, 20, 35) }
+	write := func(f *faulty) error { return writeLong(On(f), 40, 20, 35) }
 	count := &faulty{disk: disk(filepath.Join(t.TempDir(), "run"))}
 	if err := write(count); err != nil {
 		t.Fatal(err)
@@ -220,7 +220,7 @@ func TestDropFaults(t *testing.T) {
 					t.Fatalf("%s: effects %v", what, all)
 				}
 			}
-			w, h, err := d.Open(Options{Now: clock(), SegmentBytes: 700})
+			w, h, err := d.Open(Options{Now: testClock(), SegmentBytes: 700})
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
@@ -231,11 +231,11 @@ func TestDropFaults(t *testing.T) {
 			if err := errors.Join(err, w.Flush(Synced), w.Close()); err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
-			again, err := d.Read()
-			if err != nil || again.N <= h.N || !slices.Equal(again.effects(t), all) {
-				t.Fatalf("%s: %v, %v", what, again, err)
+			reread, err := d.Read()
+			if err != nil || reread.N <= h.N || !slices.Equal(reread.effects(t), all) {
+				t.Fatalf("%s: %v, %v", what, reread, err)
 			}
-			if names, err := segments(f.disk); err != nil || again.Head != nil && names[0] != again.Head.Segment {
+			if names, err := segments(f.disk); err != nil || reread.Head != nil && names[0] != reread.Head.Segment {
 				t.Fatalf("%s: files %v, %v", what, names, err)
 			}
 		}
@@ -245,11 +245,11 @@ func TestDropFaults(t *testing.T) {
 // TestDropWhileRead checks that reading a journal while its files are dropped is complete.
 func TestDropWhileRead(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	w, err := At(dir).Create(began(), []byte("{}"), Options{Now: clock(), SegmentBytes: 700})
+	w, err := At(dir).Create(testStart(), []byte("{}"), Options{Now: testClock(), SegmentBytes: 700})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := On(&dropping{disk(dir), func(name string) {
+	d := On(&droppingFiles{disk(dir), func(name string) {
 		if n := len(w.ends); n > 0 && name == SegmentName(w.ends[0].segment) {
 			if err := w.drop(w.ends[n-1].segment+1, &tally{}); err != nil {
 				t.Error(err)
@@ -274,13 +274,13 @@ func TestDropWhileRead(t *testing.T) {
 	}
 }
 
-// dropping are files that are dropped just before one is read.
-type dropping struct {
+// droppingFiles are files that are dropped just before one is read.
+type droppingFiles struct {
 	disk
 	drop func(name string)
 }
 
-func (f *dropping) Read(name string) ([]byte, error) {
+func (f *droppingFiles) Read(name string) ([]byte, error) {
 	f.drop(name)
 	return f.disk.Read(name)
 }
@@ -288,7 +288,7 @@ func (f *dropping) Read(name string) ([]byte, error) {
 // TestDropBlobs checks that values are removed when no record names them any more.
 func TestDropBlobs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	w, err := At(dir).Create(began(), []byte("{}"), Options{Now: clock(), SegmentBytes: 700})
+	w, err := At(dir).Create(testStart(), []byte("{}"), Options{Now: testClock(), SegmentBytes: 700})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,7 +101,7 @@ func (x *faultyFile) Truncate(size int64) error {
 // scenario writes a run over several files. It returns how many records were flushed without an
 // error, and continues after one, since the same records may be flushed again.
 func scenario(d *Directory) (flushed uint64, begun bool, err error) {
-	w, err := d.Create(began(), []byte("{}"), Options{Now: clock(), SegmentBytes: 700, Sync: SyncEvery})
+	w, err := d.Create(testStart(), []byte("{}"), Options{Now: testClock(), SegmentBytes: 700, Sync: SyncEvery})
 	if err != nil {
 		return 0, false, err
 	}
@@ -141,9 +141,9 @@ func TestFaults(t *testing.T) {
 				if err == nil {
 					t.Errorf("%s: no error", what)
 				}
-				if w, cerr := At(string(f.disk)).Create(began(), []byte("{}"), Options{}); cerr == nil {
+				if w, cerr := At(string(f.disk)).Create(testStart(), []byte("{}"), Options{}); cerr == nil {
 					_ = w.Close()
-				} else if holds := (*HoldsRun)(nil); !errors.As(cerr, &holds) {
+				} else if holds := (*ContainsRunError)(nil); !errors.As(cerr, &holds) {
 					t.Errorf("%s: the directory cannot be used again: %v", what, cerr)
 				}
 				continue

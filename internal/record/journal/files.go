@@ -47,21 +47,21 @@ func (d disk) Append(name string) (File, int64, error) {
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}
-	return plain{f}, info.Size(), nil
+	return osFile{f}, info.Size(), nil
 }
 
-// plain syncs only the metadata that reading needs.
-type plain struct{ *os.File }
+// osFile syncs only the metadata that reading needs.
+type osFile struct{ *os.File }
 
 // Sync writes the file's data to the disk.
-func (f plain) Sync() error { return datasync(f.File) }
+func (f osFile) Sync() error { return datasync(f.File) }
 
 // Read returns the content of a file.
 func (d disk) Read(name string) ([]byte, error) { return os.ReadFile(d.Path(name)) }
 
 // Put writes a file atomically.
 func (d disk) Put(name string, text []byte) error {
-	temporary, err := d.written(name, text)
+	temporary, err := d.writeTemporary(name, text)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (d disk) Put(name string, text []byte) error {
 
 // Make creates a file that must not exist.
 func (d disk) Make(name string, text []byte) error {
-	temporary, err := d.written(name, text)
+	temporary, err := d.writeTemporary(name, text)
 	if err != nil {
 		return err
 	}
@@ -84,8 +84,8 @@ func (d disk) Make(name string, text []byte) error {
 	return d.SyncDir(filepath.Dir(name))
 }
 
-// written writes a synced temporary file next to name.
-func (d disk) written(name string, text []byte) (temporary string, err error) {
+// writeTemporary writes a synced temporary file next to name.
+func (d disk) writeTemporary(name string, text []byte) (temporary string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(d.Path(name)), ".new-*")
 	if err != nil {
 		return "", err

@@ -33,9 +33,9 @@ type Head struct {
 
 var sumMember = []byte(`,"sum":"`)
 
-// sealed returns an object as a line of JSON whose last member is the SHA-256 of everything before
+// seal returns an object as a line of JSON whose last member is the SHA-256 of everything before
 // it.
-func sealed(v any) ([]byte, error) {
+func seal(v any) ([]byte, error) {
 	text, err := jsonwrite.Encode(v)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (h *Head) After(other *Head) bool {
 	return h != nil && (other == nil || h.Segment > other.Segment)
 }
 
-func badHead(why string) error { return &Damaged{headName, why, PutBack} }
+func badHead(why string) error { return &DamagedError{headName, why, RestoreAdvice} }
 
 // readHead reads the head of a journal, or returns nil if it is complete.
 func readHead(files Files) (*Head, error) {
@@ -81,7 +81,7 @@ func readHead(files Files) (*Head, error) {
 		return nil, badHead(err.Error())
 	}
 	if h.Format > Format {
-		return nil, &Newer{h.Format}
+		return nil, &NewerFormatError{h.Format}
 	}
 	if h.Segment < 1 || len(h.Records) == 0 != (h.S == 0) {
 		return nil, badHead("it says nothing of the run's start")

@@ -14,21 +14,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
-// clock counts, so that a test's runs write the same.
-func clock() func() int64 {
+// testClock counts, so that a test's runs write the same.
+func testClock() func() int64 {
 	n := int64(1_700_000_000_000)
 	return func() int64 { n++; return n }
 }
 
-func began() Start {
+func testStart() Start {
 	return Start{Run: "r_0123456789abcdef", Program: "main.conc", IR: hexsum.SHA256([]byte("{}")), Engine: 1, Args: []string{}, Inputs: []byte("{}"), Session: []byte("{}"), Seed: "1", Flags: []byte("{}")}
 }
 
-// write creates a run with records, and syncs after some of them.
-func write(t *testing.T, dir string, o Options, records int) {
+// writeRun creates a run with records, and syncs after some of them.
+func writeRun(t *testing.T, dir string, o Options, records int) {
 	t.Helper()
-	o.Now = clock()
-	w, err := At(dir).Create(began(), []byte("{}"), o)
+	o.Now = testClock()
+	w, err := At(dir).Create(testStart(), []byte("{}"), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func write(t *testing.T, dir string, o Options, records int) {
 	}
 }
 
-func read1(t *testing.T, dir string) []byte {
+func readFirst(t *testing.T, dir string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, SegmentName(1)))
 	if err != nil {
@@ -56,8 +56,8 @@ func read1(t *testing.T, dir string) []byte {
 	return text
 }
 
-// same reports whether records are a prefix of others.
-func same(some, all []*Record) bool {
+// isPrefix reports whether records are a prefix of others.
+func isPrefix(some, all []*Record) bool {
 	return len(some) <= len(all) && slices.EqualFunc(some, all[:len(some)], func(a, b *Record) bool { return a.H == b.H })
 }
 
@@ -65,12 +65,12 @@ func same(some, all []*Record) bool {
 // read, and no synced record counts as incomplete.
 func TestDamagedAtEachByte(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	write(t, dir, Options{}, 6)
+	writeRun(t, dir, Options{}, 6)
 	whole, err := At(dir).Read()
 	if err != nil || len(whole.Records) != 7 {
 		t.Fatal(whole, err)
 	}
-	text := read1(t, dir)
+	text := readFirst(t, dir)
 	lastSynced := 0
 	for i, r := range whole.Records {
 		if r.Y {
@@ -88,9 +88,9 @@ func TestDamagedAtEachByte(t *testing.T) {
 		}
 		line := bytes.Count(text[:at], []byte("\n"))
 		h, err := At(dir).Read()
-		damaged, is := errors.AsType[*Damaged](err)
+		damaged, is := errors.AsType[*DamagedError](err)
 		switch {
-		case err == nil && !same(h.Records, whole.Records):
+		case err == nil && !isPrefix(h.Records, whole.Records):
 			t.Fatalf("byte %d (%q): records that were not written", at, text[at])
 		case err == nil && len(h.Records) > line:
 			t.Fatalf("byte %d (%q) of line %d: %d records", at, text[at], line+1, len(h.Records))
@@ -108,17 +108,17 @@ func TestDamagedAtEachByte(t *testing.T) {
 // complete record.
 func TestTornAtEachByte(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	write(t, dir, Options{}, 4)
+	writeRun(t, dir, Options{}, 4)
 	whole, err := At(dir).Read()
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := read1(t, dir)
+	text := readFirst(t, dir)
 	for size := range text {
 		if err := os.WriteFile(filepath.Join(dir, SegmentName(1)), text[:size], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		w, h, err := At(dir).Open(Options{Now: clock()})
+		w, h, err := At(dir).Open(Options{Now: testClock()})
 		lines := bytes.Count(text[:size], []byte("\n"))
 		if lines == 0 {
 			if !errors.Is(err, ErrNoRun) {
@@ -126,7 +126,7 @@ func TestTornAtEachByte(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || len(h.Records) != lines || !same(h.Records, whole.Records) {
+		if err != nil || len(h.Records) != lines || !isPrefix(h.Records, whole.Records) {
 			t.Fatalf("%d bytes: %d records of %d, %v", size, len(h.Records), lines, err)
 		}
 		w.Append(&Record{K: KResume, Owner: Owner{N: 2}})
@@ -142,7 +142,7 @@ func TestTornAtEachByte(t *testing.T) {
 // TestSegments checks that a journal in several files is one chain, of which none may be missing.
 func TestSegments(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	write(t, dir, Options{SegmentBytes: 600}, 30)
+	writeRun(t, dir, Options{SegmentBytes: 600}, 30)
 	h, err := At(dir).Read()
 	if err != nil || h.Segment < 4 {
 		t.Fatal(h, err)
@@ -171,7 +171,7 @@ func TestSegments(t *testing.T) {
 // TestBlobs checks that a large value is in a file of its own, whose content matches its name.
 func TestBlobs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	w, err := At(dir).Create(began(), []byte("{}"), Options{Now: clock()})
+	w, err := At(dir).Create(testStart(), []byte("{}"), Options{Now: testClock()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,12 +198,12 @@ func TestBlobs(t *testing.T) {
 // TestHeld checks that one process at a time runs a run, and that the error names it.
 func TestHeld(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	w, err := At(dir).Create(began(), []byte("{}"), Options{Now: clock()})
+	w, err := At(dir).Create(testStart(), []byte("{}"), Options{Now: testClock()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, _, err = At(dir).Open(Options{})
-	if held, ok := errors.AsType[*Held](err); !ok || held.PID != os.Getpid() || held.Run != began().Run {
+	if held, ok := errors.AsType[*HeldError](err); !ok || held.PID != os.Getpid() || held.Run != testStart().Run {
 		t.Error(err)
 	}
 	if running, err := At(dir).Running(); !running || err != nil {
@@ -215,7 +215,7 @@ func TestHeld(t *testing.T) {
 	if running, err := At(dir).Running(); running || err != nil {
 		t.Error(running, err)
 	}
-	if _, err := At(dir).Create(began(), []byte("{}"), Options{}); err == nil {
+	if _, err := At(dir).Create(testStart(), []byte("{}"), Options{}); err == nil {
 		t.Error("a run's directory was made another run's")
 	}
 }
@@ -223,21 +223,21 @@ func TestHeld(t *testing.T) {
 // TestFirstAnswerWins checks that of two answers to a question one is kept.
 func TestFirstAnswerWins(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	write(t, dir, Options{}, 0)
+	writeRun(t, dir, Options{}, 0)
 	d := At(dir)
-	if err := d.Give("q7", Answer{Value: []byte(`"yes"`), By: "Ada", At: 5}); err != nil {
+	if err := d.PutAnswer("q7", Answer{Value: []byte(`"yes"`), By: "Ada", At: 5}); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Give("q7", Answer{Value: []byte(`"no"`), By: "Bob", At: 6}); !errors.Is(err, fs.ErrExist) {
+	if err := d.PutAnswer("q7", Answer{Value: []byte(`"no"`), By: "Bob", At: 6}); !errors.Is(err, fs.ErrExist) {
 		t.Error(err)
 	}
-	if a, err := d.Given("q7"); err != nil || a.By != "Ada" || string(a.Value) != `"yes"` {
+	if a, err := d.Answer("q7"); err != nil || a.By != "Ada" || string(a.Value) != `"yes"` {
 		t.Error(a, err)
 	}
-	if err := errors.Join(d.Taken("q7"), d.Taken("q7")); err != nil {
+	if err := errors.Join(d.DropAnswer("q7"), d.DropAnswer("q7")); err != nil {
 		t.Error(err)
 	}
-	if a, err := d.Given("q7"); a != nil || err != nil {
+	if a, err := d.Answer("q7"); a != nil || err != nil {
 		t.Error(a, err)
 	}
 }
@@ -245,7 +245,7 @@ func TestFirstAnswerWins(t *testing.T) {
 // TestTornOut checks that new output is not appended to an incomplete last line.
 func TestTornOut(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	write(t, dir, Options{}, 1)
+	writeRun(t, dir, Options{}, 1)
 	for _, torn := range []string{`{"n":2`, `{"n":2,"channel":"a"}`, ""} {
 		if err := os.WriteFile(filepath.Join(dir, OutFile), []byte("{\"n\":1}\n"+torn), 0o600); err != nil {
 			t.Fatal(err)
@@ -253,7 +253,7 @@ func TestTornOut(t *testing.T) {
 		if lines, n, err := At(dir).Out(); err != nil || len(lines) != 1 || n != len(torn) {
 			t.Fatalf("%d lines, %d bytes torn, %v", len(lines), n, err)
 		}
-		w, _, err := At(dir).Open(Options{Now: clock()})
+		w, _, err := At(dir).Open(Options{Now: testClock()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,13 +272,13 @@ func TestTornOut(t *testing.T) {
 // one without a checksum, from an older version, is read.
 func TestAnswerAtEachByte(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	write(t, dir, Options{}, 1)
+	writeRun(t, dir, Options{}, 1)
 	d := At(dir)
 	want := Answer{Value: []byte(`{"a":[1,"x"]}`), By: "Ada", At: 1_700_000_000_000}
-	if err := d.Give("q7", want); err != nil {
+	if err := d.PutAnswer("q7", want); err != nil {
 		t.Fatal(err)
 	}
-	got, err := d.Given("q7")
+	got, err := d.Answer("q7")
 	if err != nil || string(got.Value) != string(want.Value) || got.By != want.By || got.At != want.At {
 		t.Fatal(got, err)
 	}
@@ -292,10 +292,10 @@ func TestAnswerAtEachByte(t *testing.T) {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Given("q7"); !errors.As(err, new(*Damaged)) {
+		if _, err := d.Answer("q7"); !errors.As(err, new(*DamagedError)) {
 			t.Errorf("byte %d %s, %q: %v", at, what, text, err)
 		}
-		if _, err := d.Answers(); !errors.As(err, new(*Damaged)) {
+		if _, err := d.Answers(); !errors.As(err, new(*DamagedError)) {
 			t.Errorf("byte %d %s, verified: %v", at, what, err)
 		}
 	}

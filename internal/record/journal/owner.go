@@ -53,15 +53,15 @@ func (o Owner) Numbered(n int64) Owner {
 	return o
 }
 
-// Dead reports whether the owner's process is known to have exited, so that it sends nothing any
-// more. Nothing is known about a process in another container, even on this machine.
-func (o Owner) Dead() bool {
+// HasExited reports whether the owner's process is known to have exited, so that it sends nothing
+// any more. Nothing is known about a process in another container, even on this machine.
+func (o Owner) HasExited() bool {
 	pid := 0
 	if _, err := fmt.Sscanf(o.By, byProcess, &pid); err != nil || pid <= 0 {
 		return false
 	}
 	here := Here()
-	return o.Boot == here.Boot && o.PIDNS == here.PIDNS && (here.Boot != "" || o.Machine == here.Machine) && !runs(pid)
+	return o.Boot == here.Boot && o.PIDNS == here.PIDNS && (here.Boot != "" || o.Machine == here.Machine) && !processExists(pid)
 }
 
 // bootID returns the id of the machine's current boot, or "" if it is not available.

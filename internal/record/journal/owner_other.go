@@ -2,5 +2,5 @@
 
 package journal
 
-// runs returns true: this system cannot tell whether a process exists.
-func runs(int) bool { return true }
+// processExists returns true: this system cannot tell whether a process exists.
+func processExists(int) bool { return true }

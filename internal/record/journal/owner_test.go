@@ -11,12 +11,12 @@ import (
 // TestOwner checks that a run's owner is known to be gone when its process has exited, on this
 // machine since its boot, and that the running times of all processes are added.
 func TestOwner(t *testing.T) {
-	gone := exec.Command(os.Args[0], "-test.run=^$")
-	if err := gone.Run(); err != nil {
+	exited := exec.Command(os.Args[0], "-test.run=^$")
+	if err := exited.Run(); err != nil {
 		t.Fatal(err)
 	}
 	here := Here()
-	dead := fmt.Sprintf(byProcess, gone.Process.Pid)
+	dead := fmt.Sprintf(byProcess, exited.Process.Pid)
 	for _, x := range []struct {
 		Owner
 		want bool
@@ -28,7 +28,7 @@ func TestOwner(t *testing.T) {
 		{Owner{1, "fork of r_1", here.Machine, here.Boot, here.PIDNS}, false},
 		{Owner{}, false},
 	} {
-		if got := x.Dead(); got != x.want {
+		if got := x.HasExited(); got != x.want {
 			t.Errorf("%+v: %v", x.Owner, got)
 		}
 	}

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// runs reports whether a process with a number exists.
-func runs(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+// processExists reports whether a process with a number exists.
+func processExists(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }

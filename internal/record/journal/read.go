@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// Damaged means that a run's directory was changed or is incomplete. Reading changes nothing.
-type Damaged struct {
+// DamagedError means that a run's directory was changed or is incomplete. Reading changes nothing.
+type DamagedError struct {
 	Where string // the file and line
 	Why   string
 	Next  string // what to do, if not to fork the run before the damage
 }
 
-// PutBack is the advice for a missing file without which a run cannot be resumed.
-const PutBack = "put the file back from a copy of the directory: otherwise the run cannot be gone on with"
+// RestoreAdvice is the advice for a missing file without which a run cannot be resumed.
+const RestoreAdvice = "put the file back from a copy of the directory: otherwise the run cannot be gone on with"
 
-func (e *Damaged) Error() string { return fmt.Sprintf("damaged: %s: %s", e.Where, e.Why) }
+func (e *DamagedError) Error() string { return fmt.Sprintf("damaged: %s: %s", e.Where, e.Why) }
 
-// Newer means that a newer version has written a directory.
-type Newer struct{ Format int }
+// NewerFormatError means that a newer version has written a directory.
+type NewerFormatError struct{ Format int }
 
-func (e *Newer) Error() string {
+func (e *NewerFormatError) Error() string {
 	return fmt.Sprintf("made by a newer version: the journal's format is %d, and this concerto reads %d", e.Format, Format)
 }
 
@@ -35,17 +35,17 @@ var ErrNoRun = errors.New("it contains no run: it has no journal with a start re
 type History struct {
 	// Records contains all records or, if it was read from a place, those after it, preceded by the
 	// first one and those of a few kinds.
-	Records []*Record
-	N       uint64   // number of records in the journal
-	Head    *Head    // of dropped records; nil if there are none
-	Damage  *Damaged // why there are no more; see Good
-	last    *Record
-	ends    []end           // of all files but the last
-	hear    func(r *Record) // receives each record; may be nil
-	from    From
-	ran     ran
-	skimmed Record // a record that was not read completely
-	text    []byte
+	Records  []*Record
+	N        uint64        // number of records in the journal
+	Head     *Head         // of dropped records; nil if there are none
+	Damage   *DamagedError // why there are no more; see Good
+	last     *Record
+	ends     []end           // of all files but the last
+	onRecord func(r *Record) // receives each record; may be nil
+	from     From
+	ran      ran
+	skimmed  Record // a record that was not read completely
+	text     []byte
 	// The line of the last record, and the hash of the record before it.
 	lastLine  []byte
 	lastAfter string
@@ -91,8 +91,8 @@ type From struct {
 	H string
 }
 
-// ErrElsewhere means that a journal has a different record at a place.
-var ErrElsewhere = errors.New("the journal has another record there")
+// ErrOtherRecord means that a journal has a different record at a place.
+var ErrOtherRecord = errors.New("the journal has another record there")
 
 // SegmentName returns the name of the n-th file of a journal.
 func SegmentName(n int) string { return fmt.Sprintf("journal-%06d.ndjson", n) }
@@ -119,10 +119,10 @@ func read(files Files, from From) (*History, error) {
 	return h, nil
 }
 
-// Good is like Read, but returns the records before the damage of a damaged journal.
-func (d *Directory) Good() (*History, error) {
+// ReadUndamaged is like Read, but returns the records before the damage of a damaged journal.
+func (d *Directory) ReadUndamaged() (*History, error) {
 	h, err := readAll(d.files, From{})
-	if damaged, ok := errors.AsType[*Damaged](err); ok && h != nil && h.last != nil {
+	if damaged, ok := errors.AsType[*DamagedError](err); ok && h != nil && h.last != nil {
 		h.Damage, err = damaged, nil
 	}
 	return h, err
@@ -135,22 +135,22 @@ func readAll(files Files, from From) (*History, error) {
 		if err != nil {
 			return nil, err
 		}
-		h, err := readBehind(files, head, from)
-		damaged, is := errors.AsType[*Damaged](err)
+		h, err := readAfter(files, head, from)
+		damaged, is := errors.AsType[*DamagedError](err)
 		if !is {
 			return h, err
 		}
 		if now, nerr := readHead(files); nerr != nil || !now.After(head) {
 			if head != nil {
-				damaged.Next = PutBack // a fork would have to replay from the beginning
+				damaged.Next = RestoreAdvice // a fork would have to replay from the beginning
 			}
 			return h, err
 		}
 	}
 }
 
-// readBehind reads the remaining files.
-func readBehind(files Files, head *Head, from From) (*History, error) {
+// readAfter reads the remaining files.
+func readAfter(files Files, head *Head, from From) (*History, error) {
 	all, err := segments(files)
 	if err != nil {
 		return nil, err
@@ -165,34 +165,34 @@ func readBehind(files Files, head *Head, from From) (*History, error) {
 	h := &History{from: from}
 	chain, first := h.begin(head)
 	if head != nil && from.S > 0 && (from.S < head.S || from.S == head.S && from.H != head.H) {
-		return nil, ErrElsewhere
+		return nil, ErrOtherRecord
 	}
-	if _, err := h.files(files, first, max(last, first), chain); err != nil {
+	if _, err := h.readFiles(files, first, max(last, first), chain); err != nil {
 		return h, err
 	}
 	switch {
 	case h.N == 0:
 		return nil, ErrNoRun
 	case h.last == nil:
-		return nil, &Damaged{Where: SegmentName(first), Why: "it has no record"}
+		return nil, &DamagedError{Where: SegmentName(first), Why: "it has no record"}
 	case h.N < from.S:
-		return nil, ErrElsewhere
+		return nil, ErrOtherRecord
 	}
 	return h, nil
 }
 
-// files reads files of the journal, of which the last may be incomplete, and returns the hash of
-// the last record.
-func (h *History) files(files Files, first, last int, chain string) (string, error) {
+// readFiles reads files of the journal, of which the last may be incomplete, and returns the hash
+// of the last record.
+func (h *History) readFiles(files Files, first, last int, chain string) (string, error) {
 	for n := first; n <= last; n++ {
 		text, err := files.Read(SegmentName(n))
 		if errors.Is(err, fs.ErrNotExist) {
-			return "", &Damaged{Where: SegmentName(n), Why: "the file is missing"}
+			return "", &DamagedError{Where: SegmentName(n), Why: "the file is missing"}
 		}
 		if err != nil {
 			return "", err
 		}
-		if chain, err = h.segment(n, text, chain, n == last); err != nil {
+		if chain, err = h.readSegment(n, text, chain, n == last); err != nil {
 			return "", err
 		}
 		if n < last {
@@ -202,48 +202,48 @@ func (h *History) files(files Files, first, last int, chain string) (string, err
 	return chain, nil
 }
 
-// segment reads a file of the journal.
-func (h *History) segment(n int, text []byte, chain string, last bool) (string, error) {
+// readSegment reads a file of the journal.
+func (h *History) readSegment(n int, text []byte, chain string, last bool) (string, error) {
 	h.Segment, h.Size = n, 0
 	for line := 1; len(text) > 0; line++ {
 		one, rest, whole := bytes.Cut(text, []byte("\n"))
 		r, err := h.parse(one, chain)
-		if errors.Is(err, ErrElsewhere) {
+		if errors.Is(err, ErrOtherRecord) {
 			return "", err
 		}
 		if err == nil && !whole {
 			err = errors.New("the record is cut off")
 		}
 		if err == nil {
-			err = h.follows(r)
+			err = h.checkFollows(r)
 		}
-		if newer := (*Newer)(nil); errors.As(err, &newer) {
+		if newer := (*NewerFormatError)(nil); errors.As(err, &newer) {
 			return "", err
 		}
 		if err != nil {
-			if !last || !torn(one, rest) {
-				return "", &Damaged{Where: fmt.Sprintf("%s:%d", SegmentName(n), line), Why: err.Error()}
+			if !last || !isTorn(one, rest) {
+				return "", &DamagedError{Where: fmt.Sprintf("%s:%d", SegmentName(n), line), Why: err.Error()}
 			}
 			h.Torn = len(text)
 			break
 		}
-		if h.N, h.last = r.S, r; h.needs(r) {
+		if h.N, h.last = r.S, r; h.isNeeded(r) {
 			h.Records = append(h.Records, r)
 		}
 		h.ran.add(r)
-		if h.hear != nil {
-			h.hear(r)
+		if h.onRecord != nil {
+			h.onRecord(r)
 		}
 		h.lastLine, h.lastAfter = one, chain
 		chain, text = r.H, rest
 		h.Size += int64(len(one)) + 1
 	}
 	h.Bytes += h.Size
-	return chain, h.wholeLast()
+	return chain, h.completeLast()
 }
 
-// wholeLast reads the last record of a file completely, and releases the file's text.
-func (h *History) wholeLast() (err error) {
+// completeLast reads the last record of a file completely, and releases the file's text.
+func (h *History) completeLast() (err error) {
 	if h.last == &h.skimmed {
 		h.last, err = parse(h.lastLine, h.lastAfter)
 	}
@@ -251,42 +251,42 @@ func (h *History) wholeLast() (err error) {
 	return err
 }
 
-// needs reports whether a record belongs into the history.
-func (h *History) needs(r *Record) bool { return r.S > h.from.S || wholeKinds[r.K] != "" }
+// isNeeded reports whether a record belongs into the history.
+func (h *History) isNeeded(r *Record) bool { return r.S > h.from.S || wholeKinds[r.K] != "" }
 
 // parse parses a line that must follow the record with the given hash. Of a record that the history
 // does not need it parses only what verification requires.
 func (h *History) parse(line []byte, previous string) (*Record, error) {
-	if h.N >= h.from.S || h.hear != nil {
+	if h.N >= h.from.S || h.onRecord != nil {
 		return parse(line, previous)
 	}
 	r := &h.skimmed
 	err := skim(line, previous, r, &h.text)
 	switch {
 	case err == nil && r.S == h.from.S && r.H != h.from.H:
-		return nil, ErrElsewhere
-	case err != nil || h.needs(r):
+		return nil, ErrOtherRecord
+	case err != nil || h.isNeeded(r):
 		return parse(line, previous)
 	}
 	return r, nil
 }
 
-// follows returns what is wrong with a record as the next one, or nil.
-func (h *History) follows(r *Record) error {
+// checkFollows returns what is wrong with a record as the next one, or nil.
+func (h *History) checkFollows(r *Record) error {
 	switch first := h.N == 0; {
 	case r.S != h.N+1:
 		return fmt.Errorf("it is record %d, and %d was to come", r.S, h.N+1)
 	case first && (r.K != KStart || r.Start == nil):
 		return fmt.Errorf("a journal begins with a start record, and this is one of kind %q", r.K)
 	case first && r.Format > Format:
-		return &Newer{r.Format}
+		return &NewerFormatError{r.Format}
 	}
 	return nil
 }
 
-// torn reports whether a bad record was being written when the machine stopped: no later record
+// isTorn reports whether a bad record was being written when the machine stopped: no later record
 // refers to it, or it was never synced.
-func torn(bad, rest []byte) bool {
+func isTorn(bad, rest []byte) bool {
 	chained := false
 	synced := false
 	before := bad

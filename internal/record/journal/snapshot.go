@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// keptSnapshots is how many snapshots a directory keeps.
-const keptSnapshots = 2
+// maxSnapshots is how many snapshots a directory keeps.
+const maxSnapshots = 2
 
 // SnapshotName returns the file name of the snapshot after a record.
 func SnapshotName(s uint64) string { return fmt.Sprintf("snapshot-%d.bin", s) }
@@ -44,7 +44,7 @@ func (d *Directory) PutSnapshot(s uint64, text []byte) error {
 	if err != nil {
 		return err
 	}
-	for _, old := range all[min(keptSnapshots, len(all)):] {
+	for _, old := range all[min(maxSnapshots, len(all)):] {
 		if err := d.files.Remove(SnapshotName(old)); err != nil {
 			return err
 		}

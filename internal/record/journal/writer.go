@@ -354,8 +354,8 @@ func (w *Writer) sync(s uint64) error {
 // Synced returns the last synced record.
 func (w *Writer) Synced() uint64 { return w.synced.Load() }
 
-// Later starts a sync in the background.
-func (w *Writer) Later() {
+// SyncLater starts a sync in the background.
+func (w *Writer) SyncLater() {
 	if w.options.Sync == SyncNever {
 		return
 	}
@@ -388,8 +388,8 @@ func (w *Writer) OutSize() int64 {
 	return w.outSize
 }
 
-// CutOut truncates the output file to a size.
-func (w *Writer) CutOut(size int64) error {
+// TruncateOut truncates the output file to a size.
+func (w *Writer) TruncateOut(size int64) error {
 	w.io.Lock()
 	defer w.io.Unlock()
 	if err := w.outFile.Truncate(size); err != nil {

@@ -38,8 +38,8 @@ type existingRecord struct {
 // existingRecords contains the existing records of a run.
 type existingRecords map[place]*existingRecord
 
-// standing reads the existing records of a run.
-func (l *Ledger) standing(run string) (existingRecords, error) {
+// readExisting reads the existing records of a run.
+func (l *Ledger) readExisting(run string) (existingRecords, error) {
 	f, err := os.Open(l.Path())
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", What, err)
@@ -54,7 +54,7 @@ func (l *Ledger) standing(run string) (existingRecords, error) {
 			continue
 		}
 		e := effectOf(line.Subject)
-		text, err := lasting(line.Kind, line.Actor, line.Subject, line.Data)
+		text, err := stablePart(line.Kind, line.Actor, line.Subject, line.Data)
 		if err != nil {
 			return nil, err
 		}
@@ -73,8 +73,8 @@ func effectOf(subject json.RawMessage) int64 {
 	return s.Effect
 }
 
-// lasting returns the part of a record that is the same whenever it is written.
-func lasting(kind string, actor audit.Actor, subject, data json.RawMessage) (string, error) {
+// stablePart returns the part of a record that is the same whenever it is written.
+func stablePart(kind string, actor audit.Actor, subject, data json.RawMessage) (string, error) {
 	var members map[string]json.RawMessage
 	if data != nil {
 		if err := json.Unmarshal(data, &members); err != nil {
@@ -99,7 +99,7 @@ func (s existingRecords) has(e int64, n int) bool { return s[place{e, n}] != nil
 // compare compares a record with the existing one.
 func (s existingRecords) compare(file string, e int64, n int, x audit.Record) error {
 	was := s[place{e, n}]
-	is, err := lasting(x.Kind, x.Actor, x.Subject, x.Data)
+	is, err := stablePart(x.Kind, x.Actor, x.Subject, x.Data)
 	if err != nil {
 		return err
 	}

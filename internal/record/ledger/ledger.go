@@ -65,10 +65,10 @@ type RunOptions struct {
 
 // Run records the decisions of one run. It is not safe for concurrent use.
 type Run struct {
-	l     *Ledger
-	o     RunOptions
-	seen  map[int64]int   // number of records of each effect
-	stood existingRecords // of a resumed run
+	l        *Ledger
+	o        RunOptions
+	seen     map[int64]int   // number of records of each effect
+	existing existingRecords // of a resumed run
 }
 
 // Begin begins to record the decisions of a run.
@@ -84,10 +84,10 @@ func Begin(l *Ledger, o RunOptions) (*Run, error) {
 		return r, nil
 	}
 	var err error
-	if r.stood, err = l.standing(o.ID); err != nil {
+	if r.existing, err = l.readExisting(o.ID); err != nil {
 		return nil, err
 	}
-	for at, x := range r.stood {
+	for at, x := range r.existing {
 		if x.seq <= o.Since {
 			x.seen = true
 			r.seen[at.e] = max(r.seen[at.e], at.n+1)
@@ -100,8 +100,8 @@ func Begin(l *Ledger, o RunOptions) (*Run, error) {
 // distinguished by their order. The error is a *ConflictError if a different record exists.
 func (r *Run) Add(e int64, x audit.Record) error {
 	n := r.seen[e]
-	if r.stood.has(e, n) {
-		if err := r.stood.compare(r.l.Path(), e, n, x); err != nil {
+	if r.existing.has(e, n) {
+		if err := r.existing.compare(r.l.Path(), e, n, x); err != nil {
 			return err
 		}
 		r.seen[e]++
@@ -123,11 +123,11 @@ func (r *Run) Add(e int64, x audit.Record) error {
 	return nil
 }
 
-// Live ends the replay. Existing records of the run that were not produced again belong to
+// EndReplay ends the replay. Existing records of the run that were not produced again belong to
 // decisions that the run has lost; they are cut off, because the decisions will be made again. It
 // returns their number. Records that are followed by those of other runs remain.
-func (r *Run) Live() (cut int, err error) {
-	left := r.stood.notReproduced()
+func (r *Run) EndReplay() (cut int, err error) {
+	left := r.existing.notReproduced()
 	if len(left) == 0 {
 		return 0, nil
 	}
@@ -135,7 +135,7 @@ func (r *Run) Live() (cut int, err error) {
 	if err != nil || cut == 0 {
 		return 0, err
 	}
-	r.stood = existingRecords{}
+	r.existing = existingRecords{}
 	return cut, r.l.log.Cut(at)
 }
 

@@ -19,13 +19,13 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// clock is a clock that advances by a second with each reading.
-func clock(from int) func() time.Time {
+// testClock is a clock that advances by a second with each reading.
+func testClock(from int) func() time.Time {
 	at := time.Date(2026, 1, 5, 10, 0, from, 0, time.UTC)
 	return func() time.Time { at = at.Add(time.Second); return at }
 }
 
-func opened(t *testing.T, path string) *Ledger {
+func openLedger(t *testing.T, path string) *Ledger {
 	t.Helper()
 	l, err := Open(path, Options{})
 	if err != nil {
@@ -35,13 +35,13 @@ func opened(t *testing.T, path string) *Ledger {
 	return l
 }
 
-func runOf(t *testing.T, l *Ledger, o RunOptions) *Run {
+func beginRun(t *testing.T, l *Ledger, o RunOptions) *Run {
 	t.Helper()
 	if o.ID == "" {
 		o.ID = "r_1"
 	}
 	if o.Now == nil {
-		o.Now = clock(0)
+		o.Now = testClock(0)
 	}
 	r, err := Begin(l, o)
 	if err != nil {
@@ -73,7 +73,7 @@ func decideAll(t *testing.T, r *Run, all []*vm.Decision) {
 	}
 }
 
-func content(t *testing.T, path string) string {
+func readFile(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -112,14 +112,14 @@ func readBack(text string) (kinds []string, head string, err error) {
 // A ledger can be parsed and verified from the manual.
 func TestRecords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
-	l := opened(t, path)
-	decideAll(t, runOf(t, l, RunOptions{}), decisions())
-	got, head, err := readBack(content(t, path))
+	l := openLedger(t, path)
+	decideAll(t, beginRun(t, l, RunOptions{}), decisions())
+	got, head, err := readBack(readFile(t, path))
 	want := []string{"await 3 q3 by human eve ", "question 5 q by human  main.conc:4:9", "approval 9 1 by host W ", "approval 9 2 by rule [hosts.w.permissions] ", "tool 12 r_1-10 by timeout  "}
 	if err != nil || head != l.Head().Hash || cmp.Diff(want, got) != "" {
 		t.Errorf("%v, %s", err, cmp.Diff(want, got))
 	}
-	first, _, _ := strings.Cut(content(t, path), "\n")
+	first, _, _ := strings.Cut(readFile(t, path), "\n")
 	if i := strings.Index(first, `"hash"`); first[:i] != `{"actor":{"name":"eve","type":"human"},"data":{"answer":"yes","asked":{"é":9007199254740993},"channel":"go","ms":7},` {
 		t.Error(first)
 	}
@@ -128,9 +128,9 @@ func TestRecords(t *testing.T) {
 // Every changed byte of a ledger is detected with its record, as is a cut.
 func TestEachByte(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
-	l := opened(t, path)
-	decideAll(t, runOf(t, l, RunOptions{}), decisions()[:3])
-	text, head := content(t, path), l.Head().Hash
+	l := openLedger(t, path)
+	decideAll(t, beginRun(t, l, RunOptions{}), decisions()[:3])
+	text, head := readFile(t, path), l.Head().Hash
 	line := 1
 	for i := range text {
 		for _, other := range []byte{text[i] ^ 1, text[i] ^ 0x20, 0} {
@@ -154,31 +154,31 @@ func TestEachByte(t *testing.T) {
 func TestResumed(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "l")
-	whole := opened(t, path)
-	decideAll(t, runOf(t, whole, RunOptions{}), decisions())
-	text := content(t, path)
+	whole := openLedger(t, path)
+	decideAll(t, beginRun(t, whole, RunOptions{}), decisions())
+	text := readFile(t, path)
 	for cutAt := range len(text) + 1 {
-		again := filepath.Join(dir, "again")
-		if err := os.WriteFile(again, []byte(text[:cutAt]), 0o600); err != nil {
+		copied := filepath.Join(dir, "again")
+		if err := os.WriteFile(copied, []byte(text[:cutAt]), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		l := opened(t, again)
-		kept := text[:strings.LastIndexByte(text[:cutAt], '\n')+1]
-		if l.Torn() != int64(cutAt-len(kept)) {
+		l := openLedger(t, copied)
+		remaining := text[:strings.LastIndexByte(text[:cutAt], '\n')+1]
+		if l.Torn() != int64(cutAt-len(remaining)) {
 			t.Fatalf("%d: %d bytes were torn", cutAt, l.Torn())
 		}
 		// The clock has changed: existing records keep their time.
-		r := runOf(t, l, RunOptions{Resumed: true, Now: clock(100)})
+		r := beginRun(t, l, RunOptions{Resumed: true, Now: testClock(100)})
 		decideAll(t, r, decisions())
-		if n, err := r.Live(); n != 0 || err != nil {
+		if n, err := r.EndReplay(); n != 0 || err != nil {
 			t.Fatal(n, err)
 		}
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		now := content(t, again)
+		now := readFile(t, copied)
 		kinds, _, err := readBack(now)
-		if err != nil || len(kinds) != len(decisions()) || !strings.HasPrefix(now, kept) {
+		if err != nil || len(kinds) != len(decisions()) || !strings.HasPrefix(now, remaining) {
 			t.Fatalf("cut at %d: %v, %q", cutAt, err, kinds)
 		}
 	}
@@ -188,27 +188,27 @@ func TestResumed(t *testing.T) {
 // followed by those of other runs stay.
 func TestLost(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
-	l := opened(t, path)
-	decideAll(t, runOf(t, l, RunOptions{}), decisions())
-	r := runOf(t, l, RunOptions{Resumed: true})
+	l := openLedger(t, path)
+	decideAll(t, beginRun(t, l, RunOptions{}), decisions())
+	r := beginRun(t, l, RunOptions{Resumed: true})
 	decideAll(t, r, decisions()[:2])
-	if n, err := r.Live(); n != 3 || err != nil {
+	if n, err := r.EndReplay(); n != 3 || err != nil {
 		t.Fatal(n, err)
 	}
 	other := *decisions()[2]
 	other.By, other.Name, other.Problem, other.Answer = effect.ByTimeout, "", "", json.RawMessage(`"no"`)
 	decideAll(t, r, []*vm.Decision{&other})
-	kinds, _, err := readBack(content(t, path))
+	kinds, _, err := readBack(readFile(t, path))
 	if err != nil || len(kinds) != 3 || kinds[2] != "approval 9 1 by timeout  " {
 		t.Fatalf("%v %q", err, kinds)
 	}
-	decideAll(t, runOf(t, l, RunOptions{ID: "r_2"}), decisions()[:1])
-	r = runOf(t, l, RunOptions{Resumed: true})
+	decideAll(t, beginRun(t, l, RunOptions{ID: "r_2"}), decisions()[:1])
+	r = beginRun(t, l, RunOptions{Resumed: true})
 	decideAll(t, r, decisions()[:1])
-	if n, err := r.Live(); n != 0 || err != nil {
+	if n, err := r.EndReplay(); n != 0 || err != nil {
 		t.Fatal(n, err)
 	}
-	if kinds, _, err := readBack(content(t, path)); err != nil || len(kinds) != 4 {
+	if kinds, _, err := readBack(readFile(t, path)); err != nil || len(kinds) != 4 {
 		t.Fatalf("%v %q", err, kinds)
 	}
 }
@@ -216,9 +216,9 @@ func TestLost(t *testing.T) {
 // A ledger that contradicts its run is refused.
 func TestConflict(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
-	l := opened(t, path)
-	decideAll(t, runOf(t, l, RunOptions{}), decisions())
-	r := runOf(t, l, RunOptions{Resumed: true})
+	l := openLedger(t, path)
+	decideAll(t, beginRun(t, l, RunOptions{}), decisions())
+	r := beginRun(t, l, RunOptions{Resumed: true})
 	other := *decisions()[0]
 	other.Answer = json.RawMessage(`"no"`)
 	err := r.Decided(&other)
@@ -231,10 +231,10 @@ func TestConflict(t *testing.T) {
 // A record is written after what it depends on; a record that cannot be written is an error.
 func TestBefore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
-	l := opened(t, path)
+	l := openLedger(t, path)
 	full := errors.New("no space left")
 	before := error(nil)
-	r := runOf(t, l, RunOptions{Before: func() error { return before }})
+	r := beginRun(t, l, RunOptions{Before: func() error { return before }})
 	decideAll(t, r, decisions()[:1])
 	before = full
 	if err := r.Decided(decisions()[1]); !errors.Is(err, full) {
@@ -242,7 +242,7 @@ func TestBefore(t *testing.T) {
 	}
 	before = nil
 	decideAll(t, r, decisions()[1:2])
-	if kinds, _, err := readBack(content(t, path)); err != nil || len(kinds) != 2 {
+	if kinds, _, err := readBack(readFile(t, path)); err != nil || len(kinds) != 2 {
 		t.Errorf("%v %q", err, kinds)
 	}
 }

@@ -67,10 +67,10 @@ func (r *Run) Decided(d *vm.Decision) error {
 	}
 	data := Data{Channel: d.Channel, Asked: d.Asked, Answer: d.Answer, Error: d.Problem, MS: d.MS, Path: path}
 	if hostmsg.Of(d.Kind).Form == hostmsg.YesNo {
-		r.approval(&data)
+		r.addApproval(&data)
 	}
 	if d.Call != nil {
-		r.call(&data, d.Call)
+		r.addCall(&data, d.Call)
 	}
 	return r.record(d.Kind, who, s, &data)
 }
@@ -103,7 +103,7 @@ func decider(d *vm.Decision) (who audit.Actor, path []Part) {
 	case d.By != effect.ByHandler && d.Call != nil:
 		return actor(d.Call.Actor), nil
 	case d.By != effect.ByHandler:
-		return actor(effect.ActorBy(d.By, d.Name)), nil
+		return actor(effect.ActorOf(d.By, d.Name)), nil
 	}
 	at := ""
 	if d.At.File != "" {
@@ -128,8 +128,8 @@ func actor(a effect.Actor) audit.Actor { return audit.Actor{Type: a.Type, Name: 
 
 func rank(p Part) int { return slices.Index(personal, p.Type) }
 
-// approval records which call a host's approval was about.
-func (r *Run) approval(d *Data) {
+// addApproval records which call a host's approval was about.
+func (r *Run) addApproval(d *Data) {
 	var asked struct {
 		Tool *string         `json:"tool"`
 		Args json.RawMessage `json:"args"`
@@ -137,7 +137,7 @@ func (r *Run) approval(d *Data) {
 	_ = json.Unmarshal(d.Asked, &asked) // a request of another form names none
 	d.Tool = asked.Tool
 	args := asked.Args
-	if a := decision.Of(d.Answer); a.Allow && a.Input != nil {
+	if a := decision.Parse(d.Answer); a.Allow && a.Input != nil {
 		args = a.Input
 	}
 	if args != nil {
@@ -145,8 +145,8 @@ func (r *Run) approval(d *Data) {
 	}
 }
 
-// call records the decision about a tool call.
-func (r *Run) call(d *Data, x *effect.AppDecided) {
+// addCall records the decision about a tool call.
+func (r *Run) addCall(d *Data, x *effect.AppDecided) {
 	var asked struct {
 		Tool *string `json:"tool"`
 	}

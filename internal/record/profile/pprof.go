@@ -28,7 +28,7 @@ func (r *Recorder) Write(w io.Writer) error {
 // encode encodes the message Profile; the comments name its fields.
 func (r *Recorder) encode(lasted time.Duration) []byte {
 	var e encoder
-	e.texts.of("") // number 0 of the string table
+	e.texts.numberOf("") // number 0 of the string table
 	for _, t := range [values][2]string{{"samples", "count"}, {"cpu", "nanoseconds"}, {"waits", "count"}, {"wait", "nanoseconds"}} {
 		e.message(1, func() { e.kind(t[0], t[1]) }) // sample_type
 	}
@@ -91,7 +91,7 @@ func (e *encoder) number(field int, n uint64) {
 }
 
 // text encodes the index of a string in the table.
-func (e *encoder) text(field int, t string) { e.number(field, e.texts.of(t)-1) }
+func (e *encoder) text(field int, t string) { e.number(field, e.texts.numberOf(t)-1) }
 
 // kind encodes a ValueType.
 func (e *encoder) kind(name, unit string) {

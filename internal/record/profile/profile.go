@@ -59,7 +59,7 @@ type Recorder struct {
 // New returns a Recorder for a run of the named program. Its clock is stopped.
 func New(program string) *Recorder {
 	r := &Recorder{program: program, begun: time.Now(), stacks: map[string]*sample{}, stop: make(chan struct{})}
-	r.VM = &vm.Profile{Sample: r.sample, Waited: r.waited, Now: func() int64 { return int64(time.Since(r.begun)) + 1 }}
+	r.VM = &vm.Profile{Sample: r.addSample, Waited: r.addWait, Now: func() int64 { return int64(time.Since(r.begun)) + 1 }}
 	return r
 }
 
@@ -95,20 +95,20 @@ func (r *Recorder) Stop() {
 	r.done.Wait()
 }
 
-func (r *Recorder) sample(stack []vm.Place, n int) {
-	v := &r.of(stack).values
+func (r *Recorder) addSample(stack []vm.Place, n int) {
+	v := &r.sampleOf(stack).values
 	v[samples] += int64(n)
 	v[cpu] += int64(n) * int64(Period)
 }
 
-func (r *Recorder) waited(stack []vm.Place, nanoseconds int64) {
-	v := &r.of(stack).values
+func (r *Recorder) addWait(stack []vm.Place, nanoseconds int64) {
+	v := &r.sampleOf(stack).values
 	v[waits]++
 	v[wait] += nanoseconds
 }
 
-// of returns the sample of a stack.
-func (r *Recorder) of(stack []vm.Place) *sample {
+// sampleOf returns the sample of a stack.
+func (r *Recorder) sampleOf(stack []vm.Place) *sample {
 	at := make([]uint64, len(stack))
 	r.key = r.key[:0]
 	for i, p := range stack {
@@ -133,7 +133,7 @@ func (r *Recorder) location(p vm.Place) uint64 {
 			f.name += " in " + p.File[i+1:]
 		}
 	}
-	return r.locations.of(location{r.functions.of(f), uint64(p.Line)})
+	return r.locations.numberOf(location{r.functions.numberOf(f), uint64(p.Line)})
 }
 
 // numbered assigns numbers, from 1.
@@ -142,7 +142,7 @@ type numbered[T comparable] struct {
 	all     []T
 }
 
-func (s *numbered[T]) of(t T) uint64 {
+func (s *numbered[T]) numberOf(t T) uint64 {
 	n, ok := s.numbers[t]
 	if !ok {
 		if s.numbers == nil {

@@ -39,11 +39,11 @@ func TestWrite(t *testing.T) {
 		return vm.Place{Function: f, File: file, Line: line, Column: line}
 	}
 	inner, other, outer := at("inner", "main.conc", 3), at("inner", "main.conc", 4), at("main", "main.conc", 9)
-	r.sample([]vm.Place{inner, outer}, 2)
-	r.sample([]vm.Place{{Function: "Array.sort"}, other, outer}, 5)
-	r.sample([]vm.Place{inner, outer}, 1)
-	r.sample([]vm.Place{at("", "lib/util.conc", 7), outer}, 1)
-	r.waited([]vm.Place{{Function: "wait for sleep"}, outer}, 1500)
+	r.addSample([]vm.Place{inner, outer}, 2)
+	r.addSample([]vm.Place{{Function: "Array.sort"}, other, outer}, 5)
+	r.addSample([]vm.Place{inner, outer}, 1)
+	r.addSample([]vm.Place{at("", "lib/util.conc", 7), outer}, 1)
+	r.addWait([]vm.Place{{Function: "wait for sleep"}, outer}, 1500)
 	file := filepath.Join(t.TempDir(), "cpu.pprof")
 	var out bytes.Buffer
 	if err := r.Write(&out); err != nil {

@@ -36,12 +36,12 @@ func unified(a, b []string) string {
 		i, j = i+1, j+1
 	}
 	// Lines far from every difference are omitted.
-	keep := make([]bool, len(out))
+	near := make([]bool, len(out))
 	for n, line := range out {
 		if line[0] != ' ' {
 			shown++
 			for k := max(n-around, 0); k < min(n+around+1, len(out)); k++ {
-				keep[k] = true
+				near[k] = true
 			}
 		}
 	}
@@ -51,21 +51,21 @@ func unified(a, b []string) string {
 	var text []string
 	for n, line := range out {
 		switch {
-		case keep[n]:
+		case near[n]:
 			text = append(text, line)
-		case n > 0 && keep[n-1]:
+		case n > 0 && near[n-1]:
 			text = append(text, " …")
 		}
 	}
 	return strings.Join(text, "\n")
 }
 
-// mostCells limits the table of lcs; longer texts are compared line by line.
-const mostCells = 4 << 20
+// maxCells limits the table of lcs; longer texts are compared line by line.
+const maxCells = 4 << 20
 
 // lcs returns the pairs of lines of a longest common subsequence.
 func lcs(a, b []string) (out [][2]int) {
-	if len(a)*len(b) > mostCells {
+	if len(a)*len(b) > maxCells {
 		for i := range min(len(a), len(b)) {
 			if a[i] == b[i] {
 				out = append(out, [2]int{i, i})

@@ -51,8 +51,8 @@ func (e *DivergedError) Message() string {
 // Unwrap returns the cause.
 func (e *DivergedError) Unwrap() error { return e.Err }
 
-// missing returns the error for a request without an entry.
-func (p *Player) missing(e int64, k key, text []byte) error {
+// missingError returns the error for a request without an entry.
+func (p *Player) missingError(e int64, k key, text []byte) error {
 	out := &DivergedError{Effect: e - p.before, Kind: k.kind, Ends: true}
 	best, bestFree, fewest := -1, false, 0
 	for i := range p.tape.Entries {
@@ -67,7 +67,7 @@ func (p *Player) missing(e int64, k key, text []byte) error {
 			continue
 		}
 		free := !p.used[i]
-		n := differing(x.R, text)
+		n := countDifferences(x.R, text)
 		if best < 0 || free && !bestFree || free == bestFree && n < fewest {
 			best, bestFree, fewest = i, free, n
 		}
@@ -90,26 +90,26 @@ func (p *Player) missing(e int64, k key, text []byte) error {
 	return out
 }
 
-// differing returns the number of leaves in which two JSON values differ.
-func differing(a, b []byte) int {
+// countDifferences returns the number of leaves in which two JSON values differ.
+func countDifferences(a, b []byte) int {
 	var x, y any
 	if json.Unmarshal(orNull(a), &x) != nil || json.Unmarshal(orNull(b), &y) != nil {
 		return 1 << 30
 	}
-	return leaves(x, y)
+	return countDifferentLeaves(x, y)
 }
 
-func leaves(x, y any) int {
+func countDifferentLeaves(x, y any) int {
 	switch a := x.(type) {
 	case map[string]any:
 		if b, ok := y.(map[string]any); ok {
 			n := 0
 			for name, v := range a {
-				n += leaves(v, b[name])
+				n += countDifferentLeaves(v, b[name])
 			}
 			for name, v := range b {
 				if _, both := a[name]; !both {
-					n += leaves(nil, v)
+					n += countDifferentLeaves(nil, v)
 				}
 			}
 			return n
@@ -118,15 +118,15 @@ func leaves(x, y any) int {
 		if b, ok := y.([]any); ok {
 			n := 0
 			for i := range max(len(a), len(b)) {
-				n += leaves(at(a, i), at(b, i))
+				n += countDifferentLeaves(at(a, i), at(b, i))
 			}
 			return n
 		}
 	}
-	if same(x, y) {
+	if isSame(x, y) {
 		return 0
 	}
-	return max(size(x), size(y))
+	return max(countLeaves(x), countLeaves(y))
 }
 
 func at(all []any, i int) any {
@@ -136,23 +136,23 @@ func at(all []any, i int) any {
 	return nil
 }
 
-func same(x, y any) bool {
+func isSame(x, y any) bool {
 	a, err := json.Marshal(x)
 	b, err2 := json.Marshal(y)
 	return errors.Join(err, err2) == nil && string(a) == string(b)
 }
 
-// size returns the number of a value's leaves.
-func size(x any) int {
+// countLeaves returns the number of a value's leaves.
+func countLeaves(x any) int {
 	n := 0
 	switch x := x.(type) {
 	case map[string]any:
 		for _, v := range x {
-			n += size(v)
+			n += countLeaves(v)
 		}
 	case []any:
 		for _, v := range x {
-			n += size(v)
+			n += countLeaves(v)
 		}
 	}
 	return max(n, 1)

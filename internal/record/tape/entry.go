@@ -37,7 +37,7 @@ func (e Entry) Restore(value func(name string) (string, bool)) Entry {
 		}
 	}
 	if e.Err != nil {
-		e.Err = e.Err.restored(value)
+		e.Err = e.Err.restore(value)
 	}
 	return e
 }

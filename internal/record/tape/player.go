@@ -28,9 +28,9 @@ type Player struct {
 	moments   map[vm.Moment][]int // events in the middle of a turn
 	overs     []int               // ends of the run's context during a wait
 
-	begun  map[int]int64      // entries of running effects
-	queue  indices            // the same, and some that have ended
-	opened map[number64]int64 // effect on the tape by the number assigned now
+	begun  map[int]int64       // entries of running effects
+	queue  indices             // the same, and some that have ended
+	opened map[objectKey]int64 // effect on the tape by the number assigned now
 }
 
 // key identifies a request.
@@ -43,7 +43,7 @@ type key struct {
 // Play begins a tape.
 func Play(t *Tape) *Player {
 	p := &Player{tape: t, used: make([]bool, len(t.Entries)), took: make([]int64, len(t.Entries)), of: make([]int64, len(t.Entries)),
-		byEffect: map[int64][]int{}, byRequest: map[key][]int{}, moments: map[vm.Moment][]int{}, begun: map[int]int64{}, opened: map[number64]int64{}}
+		byEffect: map[int64][]int{}, byRequest: map[key][]int{}, moments: map[vm.Moment][]int{}, begun: map[int]int64{}, opened: map[objectKey]int64{}}
 	numbered := map[int64]bool{0: true}
 	for i := range t.Entries {
 		numbered[t.Entries[i].E] = true
@@ -92,7 +92,7 @@ func (p *Player) Perform(e int64, r effect.Request) (result effect.Result, known
 		return nil, true, err
 	}
 	if failed != nil && !isProgram(failed) {
-		if over, ended := p.overBefore(i); ended {
+		if over, ended := p.endBefore(i); ended {
 			return nil, true, &vm.EndedBy{Cause: over}
 		}
 	}
@@ -134,7 +134,7 @@ func (p *Player) Next() (x vm.Event, ok bool) {
 			heap.Pop(&p.queue)
 			continue
 		}
-		if cause, over := p.overBefore(i); over {
+		if cause, over := p.endBefore(i); over {
 			return vm.Event{Err: cause}, true
 		}
 		heap.Pop(&p.queue)
@@ -184,13 +184,13 @@ func (p *Player) outcome(i int, e int64) (effect.Result, error, error) {
 	x := &p.tape.Entries[i]
 	result, failed, err := x.Outcome(e)
 	if n, ok := result.(effect.Numbered); ok && err == nil {
-		p.opened[number64{x.Q.Family(), *n.Number()}] = x.E
+		p.opened[objectKey{x.Q.Family(), *n.Number()}] = x.E
 	}
 	return result, failed, err
 }
 
-// overBefore returns the end of the run's context, if it precedes an entry.
-func (p *Player) overBefore(i int) (cause error, ok bool) {
+// endBefore returns the end of the run's context, if it precedes an entry.
+func (p *Player) endBefore(i int) (cause error, ok bool) {
 	if len(p.overs) == 0 || p.overs[0] > i {
 		return nil, false
 	}
@@ -221,7 +221,7 @@ func (p *Player) find(e int64, r effect.Request) (int, error) {
 	}
 	k := key{kind: r.Kind(), request: canonical(text)}
 	if n, ok := r.(effect.Numbered); ok {
-		k.of = p.opened[number64{k.kind.Family(), *n.Number()}]
+		k.of = p.opened[objectKey{k.kind.Family(), *n.Number()}]
 	}
 	for _, i := range p.byEffect[e] {
 		x := &p.tape.Entries[i]
@@ -236,7 +236,7 @@ func (p *Player) find(e int64, r effect.Request) (int, error) {
 		}
 	}
 	if first < 0 {
-		return 0, p.missing(e, k, text)
+		return 0, p.missingError(e, k, text)
 	}
 	return first, nil
 }

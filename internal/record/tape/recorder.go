@@ -18,29 +18,29 @@ type Recorder struct {
 	clean func(text []byte) []byte // removes secrets from JSON
 	err   error                    // the first error
 	// opened maps the numbers assigned by performers to the effects that opened them.
-	opened map[number64]int64
+	opened map[objectKey]int64
 }
 
-// number64 is a number of a family (effect.Kind.Family).
-type number64 struct {
+// objectKey is a number of a family (effect.Kind.Family).
+type objectKey struct {
 	family string
 	n      int64
 }
 
 // Record begins a tape. clean removes secrets from JSON; nil leaves it unchanged.
 func Record(w io.Writer, h Header, clean func(text []byte) []byte) *Recorder {
-	r := recorder(w, clean)
+	r := continueTape(w, clean)
 	h.Tape, h.Engine = Version, Engine
 	r.write(h)
 	return r
 }
 
-// recorder continues a tape.
-func recorder(w io.Writer, clean func(text []byte) []byte) *Recorder {
+// continueTape continues a tape.
+func continueTape(w io.Writer, clean func(text []byte) []byte) *Recorder {
 	if clean == nil {
 		clean = func(text []byte) []byte { return text }
 	}
-	return &Recorder{out: bufio.NewWriterSize(w, 64<<10), clean: clean, opened: map[number64]int64{}}
+	return &Recorder{out: bufio.NewWriterSize(w, 64<<10), clean: clean, opened: map[objectKey]int64{}}
 }
 
 // write appends a line.
@@ -82,9 +82,9 @@ func (r *Recorder) Ended(e int64, q effect.Request, result effect.Result, err er
 		return
 	}
 	x := Entry{E: e, Q: k, Err: FailureOf(err), W: Written(at)}
-	r.request(&x, q)
+	r.recordRequest(&x, q)
 	if n, ok := result.(effect.Numbered); ok && err == nil {
-		r.opened[number64{k.Family(), *n.Number()}] = e
+		r.opened[objectKey{k.Family(), *n.Number()}] = e
 	}
 	if m, ok := result.(*effect.ExchangeMessages); ok && err == nil {
 		x.setMessages(m.Messages)
@@ -99,15 +99,15 @@ func (r *Recorder) Ended(e int64, q effect.Request, result effect.Result, err er
 	r.write(&x)
 }
 
-// request records a request.
-func (r *Recorder) request(x *Entry, q effect.Request) {
+// recordRequest records a request.
+func (r *Recorder) recordRequest(x *Entry, q effect.Request) {
 	text, err := Request(q)
 	if err != nil {
 		r.err = err
 		return
 	}
 	if n, ok := q.(effect.Numbered); ok {
-		x.Of = r.opened[number64{x.Q.Family(), *n.Number()}]
+		x.Of = r.opened[objectKey{x.Q.Family(), *n.Number()}]
 	}
 	if string(text) != "{}" {
 		x.R = text
@@ -117,7 +117,7 @@ func (r *Recorder) request(x *Entry, q effect.Request) {
 // Waited records that an effect could not be performed at once.
 func (r *Recorder) Waited(e int64, q effect.Request, at vm.Moment) {
 	x := Entry{E: e, Place: PlaceWaits, Q: q.Kind(), W: Written(&at)}
-	r.request(&x, q)
+	r.recordRequest(&x, q)
 	r.write(&x)
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/secret"
 )
 
-// Restored returns the tape with the secrets in it; value returns the value of a variable.
-func (t *Tape) Restored(value func(name string) (string, bool)) (*Tape, error) {
+// Restore returns the tape with the secrets in it; value returns the value of a variable.
+func (t *Tape) Restore(value func(name string) (string, bool)) (*Tape, error) {
 	out := &Tape{Entries: slices.Clone(t.Entries), Ended: t.Ended}
 	header, err := json.Marshal(t.Header)
 	if err == nil {
@@ -36,8 +36,8 @@ func (t *Tape) Clean(clean func([]byte) []byte) {
 	}
 }
 
-// restored returns the failure with the secrets in it.
-func (f *Failure) restored(value func(name string) (string, bool)) *Failure {
+// restore returns the failure with the secrets in it.
+func (f *Failure) restore(value func(name string) (string, bool)) *Failure {
 	out := *f
 	out.Message, out.Fields = secret.Restore(f.Message, value), maps.Clone(f.Fields)
 	for name, v := range out.Fields {
@@ -71,10 +71,10 @@ func (s *Secrets) Value(name string) (string, bool) {
 	return v, true
 }
 
-// Tell adds the secrets to a run's known secrets, and the missing ones to its record.
-func (s *Secrets) Tell(known *secret.Set, record *secret.Record) {
+// AddTo adds the secrets to a run's known secrets, and the missing ones to its record.
+func (s *Secrets) AddTo(secrets *secret.Set, record *secret.Record) {
 	for _, name := range slices.Sorted(maps.Keys(s.found)) {
-		known.Add(name, s.found[name])
+		secrets.Add(name, s.found[name])
 	}
 	for name := range s.missing {
 		record.Missing(name)

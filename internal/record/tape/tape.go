@@ -104,15 +104,15 @@ type Tape struct {
 // maxLine limits a line of a tape, in bytes.
 const maxLine = 256 << 20
 
-// Mistake is an invalid line.
-type Mistake struct {
+// SyntaxError is an invalid line.
+type SyntaxError struct {
 	Line int // from 1
 	Why  string
 }
 
-func (e *Mistake) Error() string { return fmt.Sprintf("%d: %s", e.Line, e.Why) }
+func (e *SyntaxError) Error() string { return fmt.Sprintf("%d: %s", e.Line, e.Why) }
 
-// Read parses a tape. The error is a *Mistake for an invalid line.
+// Read parses a tape. The error is a *SyntaxError for an invalid line.
 func Read(r io.Reader) (*Tape, error) {
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, maxLine)
@@ -126,18 +126,18 @@ func Read(r io.Reader) (*Tape, error) {
 			continue
 		case t.Tape == 0:
 			if err := t.begin(text); err != nil {
-				return nil, &Mistake{n, err.Error()}
+				return nil, &SyntaxError{n, err.Error()}
 			}
 			continue
 		case t.Ended != nil:
-			return nil, &Mistake{n, "nothing comes after the end of a tape"}
+			return nil, &SyntaxError{n, "nothing comes after the end of a tape"}
 		}
 		e := Entry{line: n}
-		if err := strict(text, &e); err != nil {
-			return nil, &Mistake{n, err.Error()}
+		if err := decodeStrict(text, &e); err != nil {
+			return nil, &SyntaxError{n, err.Error()}
 		}
 		if err := e.check(); err != nil {
-			return nil, &Mistake{n, err.Error()}
+			return nil, &SyntaxError{n, err.Error()}
 		}
 		if e.End != nil {
 			t.Ended = e.End
@@ -146,12 +146,12 @@ func Read(r io.Reader) (*Tape, error) {
 		t.Entries = append(t.Entries, e)
 	}
 	if err := in.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, &Mistake{n + 1, "the line is longer than 256 MiB"}
+		return nil, &SyntaxError{n + 1, "the line is longer than 256 MiB"}
 	} else if err != nil {
 		return nil, err
 	}
 	if t.Tape == 0 {
-		return nil, &Mistake{max(n, 1), notATape}
+		return nil, &SyntaxError{max(n, 1), notATape}
 	}
 	return t, nil
 }
@@ -169,7 +169,7 @@ func (t *Tape) begin(text []byte) error {
 	} else if n > Version {
 		return fmt.Errorf("the tape was made by a newer version: its form is %d, and this concerto reads %d", n, Version)
 	}
-	if err := strict(text, &t.Header); err != nil {
+	if err := decodeStrict(text, &t.Header); err != nil {
 		return err
 	}
 	if t.Seed != "" {
@@ -180,8 +180,8 @@ func (t *Tape) begin(text []byte) error {
 	return nil
 }
 
-// strict decodes an object and refuses unknown members.
-func strict(text []byte, to any) error {
+// decodeStrict decodes an object and refuses unknown members.
+func decodeStrict(text []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(to); err != nil {
@@ -226,5 +226,5 @@ func Recorded(k effect.Kind) bool {
 	case row.By == effect.Applications:
 		return true
 	}
-	return row.Class != effect.ClassTold && row.Class != effect.ClassDerived
+	return row.Class != effect.ClassOutput && row.Class != effect.ClassDerived
 }

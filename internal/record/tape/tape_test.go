@@ -52,12 +52,12 @@ func TestKinds(t *testing.T) {
 			continue
 		}
 		p := Play(read)
-		got, known, err := p.Perform(17, row.Request())
+		got, found, err := p.Perform(17, row.Request())
 		if n, ok := result.(effect.Numbered); ok {
 			*n.Number() = 17
 		}
-		if !known || err != nil {
-			t.Errorf("%s: %v, %v", row.Kind, known, err)
+		if !found || err != nil {
+			t.Errorf("%s: %v, %v", row.Kind, found, err)
 		}
 		none := cmp.FilterValues(func(a, b json.RawMessage) bool { return isNull(a) && isNull(b) }, cmp.Ignore())
 		if diff := cmp.Diff(result, got, none, cmp.Comparer(func(a, b value.Slot) bool {
@@ -101,8 +101,8 @@ func TestOrder(t *testing.T) {
 	}
 	p := Play(tape)
 	for e, ms := range map[int64]int64{1: 10, 2: 20, 3: 30} {
-		if known, err := p.Begin(e, &effect.Sleep{Milliseconds: ms}); known != vm.Recorded || err != nil {
-			t.Fatal(known, err)
+		if state, err := p.Begin(e, &effect.Sleep{Milliseconds: ms}); state != vm.Recorded || err != nil {
+			t.Fatal(state, err)
 		}
 	}
 	next := func(want int64) {
@@ -168,7 +168,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-func TestMistakes(t *testing.T) {
+func TestInvalidTapes(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                   notATape,
 		"{}":                                 notATape,
@@ -192,7 +192,7 @@ func TestMistakes(t *testing.T) {
 		"{\"tape\":1}\n{\"q\":\"clock\",\"err\":{\"kind\":\"HttpError\",\"x\":\"?\"}}": `2: x is "?"`,
 	} {
 		_, err := Read(strings.NewReader(text))
-		var m *Mistake
+		var m *SyntaxError
 		if !errors.As(err, &m) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
@@ -210,7 +210,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		restored, err := tape.Restored(func(string) (string, bool) { return "secret\"\\", true })
+		restored, err := tape.Restore(func(string) (string, bool) { return "secret\"\\", true })
 		if err != nil {
 			return
 		}
@@ -220,7 +220,7 @@ func FuzzRead(f *testing.F) {
 			if e.Q == "" {
 				continue
 			}
-			if _, known, _ := p.Perform(e.E, effect.Of(e.Q).Request()); !known {
+			if _, found, _ := p.Perform(e.E, effect.Of(e.Q).Request()); !found {
 				t.Errorf("%s is on the tape, and is not known", e.Q)
 			}
 		}

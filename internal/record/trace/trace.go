@@ -42,8 +42,8 @@ func New(w io.Writer) *Writer {
 	t := &Writer{out: bufio.NewWriter(w), begun: time.Now(), open: map[int64]int{}, hosts: map[string]int64{}, exchanges: map[int64]string{}}
 	t.now = func() time.Duration { return time.Since(t.begun) }
 	t.raw("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")
-	t.name("process_name", program, 0, "program")
-	t.name("process_name", hosts, 0, "hosts")
+	t.writeName("process_name", program, 0, "program")
+	t.writeName("process_name", hosts, 0, "hosts")
 	return t
 }
 
@@ -55,7 +55,7 @@ func (t *Writer) Close() error {
 		t.end(task)
 	}
 	for id, host := range t.exchanges {
-		t.onHost(host, id, "e", host)
+		t.writeHostEvent(host, id, "e", host)
 	}
 	t.raw("\n]}\n")
 	if err := t.out.Flush(); t.err == nil {
@@ -107,7 +107,7 @@ func (t *Writer) stamp() float64 { return micros(t.now()) }
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-func (t *Writer) name(what string, process int, thread int64, name string) {
+func (t *Writer) writeName(what string, process int, thread int64, name string) {
 	t.writeEvent(event{Name: what, Phase: "M", Process: process, Thread: thread, Args: args{"name": name}})
 }
 
@@ -119,7 +119,7 @@ func (t *Writer) TaskBegan(task, _ int64, at vm.Place) {
 	if name == "" {
 		name = "task"
 	}
-	t.name("thread_name", program, task, fmt.Sprintf("%s #%d", name, task))
+	t.writeName("thread_name", program, task, fmt.Sprintf("%s #%d", name, task))
 	a := args{}
 	if at.File != "" {
 		a["at"] = fmt.Sprintf("%s:%d", at.File, at.Line)
@@ -188,16 +188,16 @@ func (t *Writer) Requested(task int64, r effect.Request) func(effect.Result, err
 		}
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.outcome(a, result, err)
+		t.addOutcome(a, result, err)
 		e := event{Name: name, Category: category(r), Phase: "X", Time: micros(begun), Duration: micros(t.now() - begun), Process: program, Thread: task, Args: a}
-		if t.exchange(&e, r, result) {
+		if t.writeExchange(&e, r, result) {
 			t.writeEvent(e)
 		}
 	}
 }
 
-// outcome adds the result of an effect.
-func (t *Writer) outcome(a args, result effect.Result, err error) {
+// addOutcome adds the result of an effect.
+func (t *Writer) addOutcome(a args, result effect.Result, err error) {
 	var e *effect.Error
 	switch {
 	case errors.As(err, &e):
@@ -217,20 +217,20 @@ func (t *Writer) outcome(a args, result effect.Result, err error) {
 	}
 }
 
-// exchange shows a host's exchange and its messages on the host's thread. It reports whether the
-// effect must also be shown in its task. The caller must hold mu.
-func (t *Writer) exchange(e *event, r effect.Request, result effect.Result) bool {
+// writeExchange shows a host's exchange and its messages on the host's thread. It reports whether
+// the effect must also be shown in its task. The caller must hold mu.
+func (t *Writer) writeExchange(e *event, r effect.Request, result effect.Result) bool {
 	switch r := r.(type) {
 	case *effect.ExchangeOpen:
 		if opened, ok := result.(*effect.ExchangeOpened); ok && opened != nil {
 			t.exchanges[opened.ID] = r.Host
-			t.onHost(r.Host, opened.ID, "b", r.Host)
+			t.writeHostEvent(r.Host, opened.ID, "b", r.Host)
 		}
 	case *effect.ExchangeNext:
 		// Its time is that of the listen, or of a running handler.
 		if m, ok := result.(*effect.ExchangeMessages); ok && m != nil {
 			for _, x := range m.Messages {
-				t.onHost(t.exchanges[r.ID], r.ID, "n", x.Type)
+				t.writeHostEvent(t.exchanges[r.ID], r.ID, "n", x.Type)
 			}
 		}
 		return false
@@ -241,26 +241,26 @@ func (t *Writer) exchange(e *event, r effect.Request, result effect.Result) bool
 		e.Args["host"] = host
 		if open {
 			delete(t.exchanges, r.ID)
-			t.onHost(host, r.ID, "e", host)
+			t.writeHostEvent(host, r.ID, "e", host)
 		}
 	}
 	return true
 }
 
-// onHost puts an event of an exchange on its host's thread.
-func (t *Writer) onHost(host string, id int64, phase, name string) {
-	t.writeEvent(event{Name: name, Category: "exchange", Phase: phase, Time: t.stamp(), Process: hosts, Thread: t.host(host), ID: exchangeID(id)})
+// writeHostEvent puts an event of an exchange on its host's thread.
+func (t *Writer) writeHostEvent(host string, id int64, phase, name string) {
+	t.writeEvent(event{Name: name, Category: "exchange", Phase: phase, Time: t.stamp(), Process: hosts, Thread: t.hostThread(host), ID: exchangeID(id)})
 }
 
 func exchangeID(id int64) string { return fmt.Sprintf("exchange %d", id) }
 
-// host returns the thread of a host.
-func (t *Writer) host(name string) int64 {
-	id, known := t.hosts[name]
-	if !known {
+// hostThread returns the thread of a host.
+func (t *Writer) hostThread(name string) int64 {
+	id, ok := t.hosts[name]
+	if !ok {
 		id = int64(len(t.hosts) + 1)
 		t.hosts[name] = id
-		t.name("thread_name", hosts, id, name)
+		t.writeName("thread_name", hosts, id, name)
 	}
 	return id
 }

@@ -146,12 +146,12 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-type full struct{}
+type failingWriter struct{}
 
-func (full) Write([]byte) (int, error) { return 0, errors.New("no room") }
+func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("no room") }
 
 func TestWriteError(t *testing.T) {
-	w := New(full{})
+	w := New(failingWriter{})
 	if err := w.Close(); err == nil || err.Error() != "write the trace: no room" {
 		t.Error(err)
 	}

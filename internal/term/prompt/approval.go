@@ -161,7 +161,7 @@ func (d *dialogue) deny(ctx context.Context, about string) (json.RawMessage, err
 		return jsonwrite.MustEncode("no"), nil
 	}
 	d.leave(about, decision.Deny+": "+reason)
-	if answer := jsonwrite.MustEncode(reason); decision.Of(answer).Reason == reason {
+	if answer := jsonwrite.MustEncode(reason); decision.Parse(answer).Reason == reason {
 		return answer, nil
 	}
 	return jsonwrite.MustEncode(map[string]string{"decision": decision.Deny, "reason": reason}), nil // as a text it would mean something else

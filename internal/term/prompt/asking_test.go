@@ -85,7 +85,7 @@ func TestApprovals(t *testing.T) {
 		}
 		// The program must see a denial as a denial.
 		denied := strings.Contains(c.last, "a reason tells")
-		if decision.Of(answer).Allow == denied || x.within != 0 || x.turns != 1 || len(x.said) != 1 {
+		if decision.Parse(answer).Allow == denied || x.within != 0 || x.turns != 1 || len(x.said) != 1 {
 			t.Errorf("%s, %s: %s, said %q", c.message, c.typed, answer, x.said)
 		}
 	}

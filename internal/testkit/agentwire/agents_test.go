@@ -20,11 +20,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
-// ran is a finished run.
-type ran struct{ out, err, wire string }
+// runResult is a finished run.
+type runResult struct{ out, err, wire string }
 
 // lines returns the printed lines that begin with begin and contain held.
-func (r *ran) lines(begin, held string) (all []string) {
+func (r *runResult) lines(begin, held string) (all []string) {
 	for l := range strings.Lines(r.out) {
 		if strings.HasPrefix(l, begin) && strings.Contains(l, held) {
 			all = append(all, strings.TrimSpace(l[len(begin):]))
@@ -33,23 +33,23 @@ func (r *ran) lines(begin, held string) (all []string) {
 	return all
 }
 
-func (r *ran) says(t *testing.T, times int, begin, held string) {
+func (r *runResult) requireLines(t *testing.T, times int, begin, held string) {
 	t.Helper()
 	if n := len(r.lines(begin, held)); n != times {
 		t.Errorf("%d lines begin with %q and have %q, not %d", n, begin, held, times)
 	}
 }
 
-// rest returns the part after the prefix of the first line that begins with it.
-func (r *ran) rest(begin string) string {
+// restOfLine returns the part after the prefix of the first line that begins with it.
+func (r *runResult) restOfLine(begin string) string {
 	if all := r.lines(begin, ""); len(all) > 0 {
 		return all[0]
 	}
 	return ""
 }
 
-// starts requires that the agent started want processes.
-func (r *ran) starts(t *testing.T, want int) {
+// requireStarts requires that the agent started want processes.
+func (r *runResult) requireStarts(t *testing.T, want int) {
 	t.Helper()
 	if n := strings.Count(r.wire, `"line":"start"`); n != want {
 		t.Errorf("the agent was started %d times, not %d", n, want)
@@ -71,7 +71,7 @@ func TestAgents(t *testing.T) {
 	for i := range agents {
 		a := &agents[i]
 		t.Run(a.name, func(t *testing.T) {
-			if !a.installed(bin) {
+			if !a.isInstalled(bin) {
 				t.Skipf("%s %s is not installed: `make agents` does it", a.pkg, a.version)
 			}
 			build.Do(func() { concerto, err = command(dir) })
@@ -162,7 +162,7 @@ func (w *world) manifest(more string) string {
 }
 
 // run runs a program with the agent.
-func (w *world) run(t *testing.T, program, config string) *ran {
+func (w *world) run(t *testing.T, program, config string) *runResult {
 	t.Helper()
 	for name, text := range map[string]string{"main.conc": program, "Concerto.toml": w.manifest(config)} {
 		if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o644); err != nil {
@@ -185,8 +185,8 @@ func (w *world) run(t *testing.T, program, config string) *ran {
 	if err != nil {
 		t.Error(err)
 	}
-	w.left(t)
-	r := &ran{out: out.String(), err: errs.String(), wire: string(wire)}
+	w.requireNoProcesses(t)
+	r := &runResult{out: out.String(), err: errs.String(), wire: string(wire)}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("stdout:\n%s\nstderr:\n%s\nwire:\n%s", r.out, r.err, r.wire)
@@ -195,16 +195,16 @@ func (w *world) run(t *testing.T, program, config string) *ran {
 	return r
 }
 
-// made requires that a file exists, or that it does not.
-func (w *world) made(t *testing.T, name string, want bool) {
+// requireFile requires that a file exists, or that it does not.
+func (w *world) requireFile(t *testing.T, name string, want bool) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(w.dir, name)); (err == nil) != want {
 		t.Errorf("%s is there: %v, not %v", name, err == nil, want)
 	}
 }
 
-// heard returns the last request to the model in the main conversation.
-func (w *world) heard(t *testing.T) string {
+// lastRequest returns the last request to the model in the main conversation.
+func (w *world) lastRequest(t *testing.T) string {
 	t.Helper()
 	for _, q := range slices.Backward(w.model.Requests()) {
 		if strings.Contains(q.Text, w.agent.main) {
@@ -215,22 +215,22 @@ func (w *world) heard(t *testing.T) string {
 	return ""
 }
 
-func (w *world) modelHears(t *testing.T, text string) {
+func (w *world) requireInRequest(t *testing.T, text string) {
 	t.Helper()
-	if last := w.heard(t); !strings.Contains(last, text) {
+	if last := w.lastRequest(t); !strings.Contains(last, text) {
 		t.Errorf("the last request to the model does not contain %q:\n%s", text, last)
 	}
 }
 
-func (w *world) modelHearsNot(t *testing.T, text string) {
+func (w *world) requireNotInRequest(t *testing.T, text string) {
 	t.Helper()
-	if last := w.heard(t); strings.Contains(last, text) {
+	if last := w.lastRequest(t); strings.Contains(last, text) {
 		t.Errorf("the last request to the model contains %q:\n%s", text, last)
 	}
 }
 
-// left requires that no process of the run remains.
-func (w *world) left(t *testing.T) {
+// requireNoProcesses requires that no process of the run remains.
+func (w *world) requireNoProcesses(t *testing.T) {
 	all, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
-// talk is a conversation to record.
-type talk struct {
+// conversation is a conversation to record.
+type conversation struct {
 	name    string
 	replies []testllm.Reply
 	tools   []effect.ToolSpec
@@ -18,34 +18,34 @@ type talk struct {
 var sum = effect.ToolSpec{Name: "Calc_add", Description: "Adds two numbers.",
 	Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"],"additionalProperties":false}`)}
 
-// talks returns the conversations with an agent: one with a question to the user, and one with a
-// call of our tool.
-func (a *agent) talks() []talk {
-	return []talk{
-		{name: a.name, replies: a.working()},
-		{name: a.name + "-tool", tools: []effect.ToolSpec{sum}, replies: a.calling()},
+// conversations returns the conversations with an agent: one with a question to the user, and one
+// with a call of our tool.
+func (a *agent) conversations() []conversation {
+	return []conversation{
+		{name: a.name, replies: a.workReplies()},
+		{name: a.name + "-tool", tools: []effect.ToolSpec{sum}, replies: a.callReplies()},
 	}
 }
 
-// working returns a model that creates a file, asks the user if it can, and finishes.
-func (m *scriptedModel) working() []testllm.Reply {
+// workReplies returns a model that creates a file, asks the user if it can, and finishes.
+func (m *scriptedModel) workReplies() []testllm.Reply {
 	first := testllm.Reply{When: m.main, Text: "Let me look.", ToolCalls: []testllm.Call{m.touch}, TokensIn: 10, TokensOut: 5}
 	if m.thinks {
 		first.Thought = "A file is wanted."
 	}
-	return append([]testllm.Reply{first}, m.asking()...)
+	return append([]testllm.Reply{first}, m.questionReplies()...)
 }
 
-// asking returns a model that asks the user if it can, and finishes.
-func (m *scriptedModel) asking() []testllm.Reply {
+// questionReplies returns a model that asks the user if it can, and finishes.
+func (m *scriptedModel) questionReplies() []testllm.Reply {
 	if m.asks.Args == nil {
 		return m.textReplies("All done.")
 	}
 	return append([]testllm.Reply{{When: m.main, ToolCalls: []testllm.Call{m.asks}, TokensIn: 10, TokensOut: 5}}, m.textReplies("All done.")...)
 }
 
-// calling returns a model that calls our tool as soon as the tool is offered.
-func (m *scriptedModel) calling() []testllm.Reply {
+// callReplies returns a model that calls our tool as soon as the tool is offered.
+func (m *scriptedModel) callReplies() []testllm.Reply {
 	return append([]testllm.Reply{{When: `"` + m.adds + `"`, ToolCalls: []testllm.Call{toolCall("call_1", m.adds, `{"a":1,"b":2}`)}, TokensIn: 10, TokensOut: 5}},
 		m.textReplies("It is three.")...)
 }

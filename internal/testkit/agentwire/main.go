@@ -56,7 +56,7 @@ func run(bin, out string, verbose bool, only []string) error {
 		if len(only) > 0 && !slices.Contains(only, a.name) {
 			continue
 		}
-		for _, t := range a.talks() {
+		for _, t := range a.conversations() {
 			if err := a.record(bin, filepath.Join(out, t.name+".wire"), t, verbose); err != nil {
 				return fmt.Errorf("%s: %w", t.name, err)
 			}
@@ -66,9 +66,9 @@ func run(bin, out string, verbose bool, only []string) error {
 }
 
 // record runs one conversation and writes its recording.
-func (a *agent) record(bin, file string, t talk, verbose bool) error {
+func (a *agent) record(bin, file string, t conversation, verbose bool) error {
 	rec := &recording{}
-	talkErr := a.talk(bin, t, rec, verbose)
+	talkErr := a.converse(bin, t, rec, verbose)
 	if err := os.WriteFile(file, rec.text(a), 0o644); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func install(bin string) error {
 	missing := false
 	for _, a := range agents {
 		args = append(args, a.pkg+"@"+a.version)
-		missing = missing || !a.installed(filepath.Join(bin, "node_modules"))
+		missing = missing || !a.isInstalled(filepath.Join(bin, "node_modules"))
 	}
 	if !missing {
 		return nil
@@ -107,8 +107,8 @@ func install(bin string) error {
 	return nil
 }
 
-// installed reports whether the agent is installed in its version.
-func (a *agent) installed(modules string) bool {
+// isInstalled reports whether the agent is installed in its version.
+func (a *agent) isInstalled(modules string) bool {
 	var p struct{ Version string }
 	text, err := os.ReadFile(filepath.Join(modules, a.pkg, "package.json"))
 	return err == nil && json.Unmarshal(text, &p) == nil && p.Version == a.version
@@ -130,9 +130,9 @@ func (r *recording) add(l hosttrace.Line) {
 	r.lines = append(r.lines, l)
 }
 
-// talk runs a conversation with the agent: it sends a prompt, approves the agent's calls, selects
-// the first option of its questions, and sends a second prompt.
-func (a *agent) talk(bin string, t talk, rec *recording, verbose bool) error {
+// converse runs a conversation with the agent: it sends a prompt, approves the agent's calls,
+// selects the first option of its questions, and sends a second prompt.
+func (a *agent) converse(bin string, t conversation, rec *recording, verbose bool) error {
 	tmp, err := os.MkdirTemp("", "agentwire")
 	if err != nil {
 		return err
@@ -152,13 +152,13 @@ func (a *agent) talk(bin string, t talk, rec *recording, verbose bool) error {
 	if err := a.writeFiles(at); err != nil {
 		return err
 	}
-	say := func(string, string) {}
+	logEvent := func(string, string) {}
 	if verbose {
-		say = func(who, line string) { fmt.Fprintln(os.Stderr, who+": "+line) }
+		logEvent = func(who, line string) { fmt.Fprintln(os.Stderr, who+": "+line) }
 	}
 	hosts := host.New(host.Options{
 		Configs: []host.Config{a.config(filepath.Join(bin, "node_modules", ".bin"), dir, at)}, Run: &procgroup.Run{ID: procgroup.NewID(), Executable: filepath.Join(bin, "concerto")},
-		Trace: rec.add, Log: say, Logf: say,
+		Trace: rec.add, Log: logEvent, Logf: logEvent,
 		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + tmp, "LANG=C.UTF-8", "SHELL=/bin/sh", "TERM=dumb", "NO_COLOR=1"},
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
@@ -175,7 +175,7 @@ func (a *agent) talk(bin string, t talk, rec *recording, verbose bool) error {
 	return err
 }
 
-func exchange(ctx context.Context, hosts *host.Hosts, t talk, verbose bool) error {
+func exchange(ctx context.Context, hosts *host.Hosts, t conversation, verbose bool) error {
 	opened, err := hosts.Perform(ctx, &effect.ExchangeOpen{Host: "Coder", Prompt: "please work", Tools: t.tools})
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ var (
 func (r *recording) text(a *agent) []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known := map[string]string{}
+	replaced := map[string]string{}
 	var b bytes.Buffer
 	w := hosttrace.NewWriter(&b, struct {
 		hosttrace.Header
@@ -44,25 +44,25 @@ func (r *recording) text(a *agent) []byte {
 		Rule  string `json:"rule"`
 	}{hosttrace.Header{Version: hosttrace.Version, Started: "2026-01-01T00:00:00Z", Program: "main.conc"}, a.pkg + "@" + a.version, rule}, func() float64 { return 0 })
 	for _, l := range r.lines {
-		l.Session, l.Text = r.clean(l.Session, known), r.clean(cut(l.Text), known)
+		l.Session, l.Text = r.clean(l.Session, replaced), r.clean(shortenLine(l.Text), replaced)
 		w.Add(l)
 	}
 	return b.Bytes()
 }
 
 // clean replaces texts that depend on the machine and the time.
-func (r *recording) clean(line string, known map[string]string) string {
+func (r *recording) clean(line string, replaced map[string]string) string {
 	for _, h := range r.hide {
 		line = strings.ReplaceAll(line, h.text, h.shown)
 	}
 	line = ids.ReplaceAllStringFunc(line, func(id string) string {
-		if known[id] == "" {
+		if replaced[id] == "" {
 			kind, _, found := strings.Cut(id, "_")
-			if known[id] = fmt.Sprintf("%s_%08d", kind, len(known)+1); !found {
-				known[id] = fmt.Sprintf("00000000-0000-4000-8000-%012d", len(known))
+			if replaced[id] = fmt.Sprintf("%s_%08d", kind, len(replaced)+1); !found {
+				replaced[id] = fmt.Sprintf("00000000-0000-4000-8000-%012d", len(replaced))
 			}
 		}
-		return known[id]
+		return replaced[id]
 	})
 	line = moment.ReplaceAllString(line, "1700000000000")
 	line = stamps.ReplaceAllString(line, "2026-01-01T00:00:00.000Z")
@@ -71,8 +71,8 @@ func (r *recording) clean(line string, known map[string]string) string {
 	return processes.ReplaceAllString(times.ReplaceAllString(line, "${1}0"), "${1}0")
 }
 
-// cut shortens a long line of JSON.
-func cut(line string) string {
+// shortenLine shortens a long line of JSON.
+func shortenLine(line string) string {
 	if len(line) <= longLine {
 		return line
 	}
@@ -85,13 +85,13 @@ func cut(line string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(shorter(v)); err != nil {
+	if err := e.Encode(shorten(v)); err != nil {
 		panic(err) // line was valid JSON
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func shorter(v any) any {
+func shorten(v any) any {
 	switch v := v.(type) {
 	case string:
 		if runes := []rune(v); len(runes) > longText {
@@ -102,12 +102,12 @@ func shorter(v any) any {
 			v = v[:longList]
 		}
 		for i := range v {
-			v[i] = shorter(v[i])
+			v[i] = shorten(v[i])
 		}
 		return v
 	case map[string]any:
 		for k := range v {
-			v[k] = shorter(v[k])
+			v[k] = shorten(v[k])
 		}
 	}
 	return v

@@ -93,7 +93,7 @@ func TestAgentsAreComplete(t *testing.T) {
 		a := &agents[i]
 		at := place{home: t.TempDir(), url: "http://127.0.0.1:1"}
 		c := a.config("bin", "w", at)
-		if a.pkg == "" || a.version == "" || c.Transport == "" || c.Command != filepath.Join("bin", a.program) || len(a.working()) < 3 {
+		if a.pkg == "" || a.version == "" || c.Transport == "" || c.Command != filepath.Join("bin", a.program) || len(a.workReplies()) < 3 {
 			t.Errorf("%s: %+v", a.pkg, c)
 		}
 		if err := a.writeFiles(at); err != nil {

@@ -38,8 +38,8 @@ fn exchange() {
 `
 }
 
-// deciding returns a program whose exchange decides each approval with decision.
-func deciding(decision string) string {
+// decidingProgram returns a program whose exchange decides each approval with decision.
+func decidingProgram(decision string) string {
 	return program(`Coder.execute("please work")`, decision) + "fn main() { exchange(); }\n"
 }
 
@@ -48,8 +48,8 @@ const (
 	denyTouch  = "[hosts.coder.permissions.commands]\ndeny = [\"touch *\"]\n"
 )
 
-// touching returns a model that creates a file the given number of times and then finishes.
-func touching(times int) func(m *scriptedModel) []testllm.Reply {
+// touchReplies returns a model that creates a file the given number of times and then finishes.
+func touchReplies(times int) func(m *scriptedModel) []testllm.Reply {
 	return func(m *scriptedModel) []testllm.Reply {
 		var all []testllm.Reply
 		for range times {
@@ -60,77 +60,77 @@ func touching(times int) func(m *scriptedModel) []testllm.Reply {
 }
 
 var scenarios = []scenario{
-	{"allowed", "a command is allowed", touching(1), func(t *testing.T, w *world) {
-		r := w.run(t, deciding(`"yes"`), "")
-		r.says(t, 1, "approval execute ", "touch made.txt")
-		r.says(t, 1, "result ", "All done.")
-		w.made(t, "made.txt", true)
+	{"allowed", "a command is allowed", touchReplies(1), func(t *testing.T, w *world) {
+		r := w.run(t, decidingProgram(`"yes"`), "")
+		r.requireLines(t, 1, "approval execute ", "touch made.txt")
+		r.requireLines(t, 1, "result ", "All done.")
+		w.requireFile(t, "made.txt", true)
 	}},
-	{"allowed for longer", "a command is allowed for the longest time that the agent offers", touching(2), func(t *testing.T, w *world) {
-		r := w.run(t, deciding(`"`+w.agent.longest+`"`), "")
-		r.says(t, 1, "approval execute ", "touch made.txt")
-		r.says(t, 1, "result ", "All done.")
-		w.made(t, "made.txt", true)
+	{"allowed for longer", "a command is allowed for the longest time that the agent offers", touchReplies(2), func(t *testing.T, w *world) {
+		r := w.run(t, decidingProgram(`"`+w.agent.longest+`"`), "")
+		r.requireLines(t, 1, "approval execute ", "touch made.txt")
+		r.requireLines(t, 1, "result ", "All done.")
+		w.requireFile(t, "made.txt", true)
 	}},
-	{"denied", "a command is denied", touching(1), func(t *testing.T, w *world) {
-		r := w.run(t, deciding(`"not today"`), "")
-		r.says(t, 1, "approval execute ", "touch made.txt")
-		w.made(t, "made.txt", false)
-		r.says(t, 1, "result ", "")
+	{"denied", "a command is denied", touchReplies(1), func(t *testing.T, w *world) {
+		r := w.run(t, decidingProgram(`"not today"`), "")
+		r.requireLines(t, 1, "approval execute ", "touch made.txt")
+		w.requireFile(t, "made.txt", false)
+		r.requireLines(t, 1, "result ", "")
 		if !w.agent.stops {
-			r.says(t, 1, "result All done.", "")
+			r.requireLines(t, 1, "result All done.", "")
 		}
 		if w.agent.reasons {
-			w.modelHears(t, "not today")
+			w.requireInRequest(t, "not today")
 		}
 	}},
-	{"edited", "a command is allowed with a changed input", touching(1), func(t *testing.T, w *world) {
-		r := w.run(t, deciding(`{ decision: "allow", input: { command: "touch other.txt", description: "another" } }`), "")
-		r.says(t, 1, "approval execute ", "touch made.txt")
-		w.made(t, "made.txt", false)
-		w.made(t, "other.txt", w.agent.edits)
+	{"edited", "a command is allowed with a changed input", touchReplies(1), func(t *testing.T, w *world) {
+		r := w.run(t, decidingProgram(`{ decision: "allow", input: { command: "touch other.txt", description: "another" } }`), "")
+		r.requireLines(t, 1, "approval execute ", "touch made.txt")
+		w.requireFile(t, "made.txt", false)
+		w.requireFile(t, "other.txt", w.agent.edits)
 	}},
-	{"rule allows", "a rule of `[permissions]` allows a command", touching(1), func(t *testing.T, w *world) {
-		r := w.run(t, deciding(`"no"`), allowTouch)
-		r.says(t, 1, "[host:decided] ", `"decision":"allow"`)
-		r.says(t, 0, "approval ", "")
-		r.says(t, 1, "result ", "All done.")
-		w.made(t, "made.txt", true)
+	{"rule allows", "a rule of `[permissions]` allows a command", touchReplies(1), func(t *testing.T, w *world) {
+		r := w.run(t, decidingProgram(`"no"`), allowTouch)
+		r.requireLines(t, 1, "[host:decided] ", `"decision":"allow"`)
+		r.requireLines(t, 0, "approval ", "")
+		r.requireLines(t, 1, "result ", "All done.")
+		w.requireFile(t, "made.txt", true)
 	}},
-	{"rule denies", "a rule denies a command", touching(1), func(t *testing.T, w *world) {
-		r := w.run(t, deciding(`"yes"`), denyTouch)
-		r.says(t, 1, "[host:decided] ", `"decision":"deny"`)
-		r.says(t, 0, "approval ", "")
-		w.made(t, "made.txt", false)
+	{"rule denies", "a rule denies a command", touchReplies(1), func(t *testing.T, w *world) {
+		r := w.run(t, decidingProgram(`"yes"`), denyTouch)
+		r.requireLines(t, 1, "[host:decided] ", `"decision":"deny"`)
+		r.requireLines(t, 0, "approval ", "")
+		w.requireFile(t, "made.txt", false)
 	}},
 	{"rule allows files", "a rule allows a new file", func(m *scriptedModel) []testllm.Reply {
 		return append([]testllm.Reply{{When: m.main, ToolCalls: []testllm.Call{m.writes}, TokensIn: 10, TokensOut: 5}}, m.textReplies("All done.")...)
 	}, func(t *testing.T, w *world) {
-		r := w.run(t, deciding(`"no"`), "[hosts.coder.permissions]\nread = [\".\"]\nwrite = [\".\"]\n")
-		r.says(t, 0, "approval ", "")
-		r.says(t, 1, "result ", "All done.")
-		w.made(t, "new.txt", !w.agent.timid)
+		r := w.run(t, decidingProgram(`"no"`), "[hosts.coder.permissions]\nread = [\".\"]\nwrite = [\".\"]\n")
+		r.requireLines(t, 0, "approval ", "")
+		r.requireLines(t, 1, "result ", "All done.")
+		w.requireFile(t, "new.txt", !w.agent.timid)
 	}},
-	{"question", "the agent asks a question", (*scriptedModel).asking, func(t *testing.T, w *world) {
-		r := w.run(t, deciding(`"no"`), "")
+	{"question", "the agent asks a question", (*scriptedModel).questionReplies, func(t *testing.T, w *world) {
+		r := w.run(t, decidingProgram(`"no"`), "")
 		if w.agent.asks.Args == nil {
-			w.modelHearsNot(t, `"name":"`+w.agent.asks.Name+`"`)
+			w.requireNotInRequest(t, `"name":"`+w.agent.asks.Name+`"`)
 			t.Skip("over ACP its model is not given its tool " + w.agent.asks.Name)
 		}
-		r.says(t, 1, "question Tabs or spaces?", "Spaces")
-		r.says(t, 1, "result ", "All done.")
-		w.modelHears(t, "Tabs")
+		r.requireLines(t, 1, "question Tabs or spaces?", "Spaces")
+		r.requireLines(t, 1, "result ", "All done.")
+		w.requireInRequest(t, "Tabs")
 	}},
-	{"tool", "the agent calls a tool of the program without an approval", (*scriptedModel).calling, func(t *testing.T, w *world) {
+	{"tool", "the agent calls a tool of the program without an approval", (*scriptedModel).callReplies, func(t *testing.T, w *world) {
 		r := w.run(t, `tool Calc {
     description: "Calculates.",
     @describe("Adds two numbers.")
     fn add(self, a: Int, b: Int) -> Int { println("adding", a, b); a + b }
 }
-`+strings.Replace(deciding(`"no"`), "coder }", "coder, tools: [Calc] }", 1), "")
-		r.says(t, 1, "adding 1 2", "")
-		r.says(t, 0, "approval ", "")
-		r.says(t, 1, "result ", "It is three.")
+`+strings.Replace(decidingProgram(`"no"`), "coder }", "coder, tools: [Calc] }", 1), "")
+		r.requireLines(t, 1, "adding 1 2", "")
+		r.requireLines(t, 0, "approval ", "")
+		r.requireLines(t, 1, "result ", "It is three.")
 	}},
 	{"cancel", "an exchange is cancelled, and the process continues", func(m *scriptedModel) []testllm.Reply {
 		return append([]testllm.Reply{{When: m.main, Hang: true}}, m.textReplies("All done.")...)
@@ -142,38 +142,38 @@ fn main() {
     exchange();
 }
 `, "")
-		r.says(t, 1, "first ", "the model was asked")
-		r.says(t, 1, "result ", "All done.")
-		r.starts(t, 1)
+		r.requireLines(t, 1, "first ", "the model was asked")
+		r.requireLines(t, 1, "result ", "All done.")
+		r.requireStarts(t, 1)
 	}},
 	{"keep", "exchanges share a conversation", func(m *scriptedModel) []testllm.Reply { return m.textReplies("One.", "Two.") }, func(t *testing.T, w *world) {
 		r := w.run(t, program(`Coder.execute("please work")`, `"no"`)+"fn main() { exchange(); exchange(); }\n", "")
-		r.says(t, 1, "result ", "One.")
-		r.says(t, 1, "result ", "Two.")
-		r.starts(t, 1)
-		w.modelHears(t, "One.")
+		r.requireLines(t, 1, "result ", "One.")
+		r.requireLines(t, 1, "result ", "Two.")
+		r.requireStarts(t, 1)
+		w.requireInRequest(t, "One.")
 	}},
 	{"fresh", "each exchange has a conversation of its own", func(m *scriptedModel) []testllm.Reply { return m.textReplies("One.", "Two.") }, func(t *testing.T, w *world) {
 		r := w.run(t, program(`Coder.execute("please work")`, `"no"`)+"fn main() { exchange(); exchange(); }\n", "session = \"fresh\"\n")
-		r.says(t, 1, "result ", "Two.")
-		w.modelHearsNot(t, "One.")
+		r.requireLines(t, 1, "result ", "Two.")
+		w.requireNotInRequest(t, "One.")
 	}},
 	{"resume", "another run resumes the conversation", func(m *scriptedModel) []testllm.Reply { return m.textReplies("One.", "Two.") }, func(t *testing.T, w *world) {
-		r := w.run(t, deciding(`"no"`), "")
-		r.says(t, 1, "result ", "One.")
-		session := r.rest("session ")
+		r := w.run(t, decidingProgram(`"no"`), "")
+		r.requireLines(t, 1, "result ", "One.")
+		session := r.restOfLine("session ")
 		if session == "" {
 			t.Fatal("no session")
 		}
 		r = w.run(t, program(`Coder.resume("`+session+`").execute("and now?")`, `"no"`)+"fn main() { exchange(); }\n", "")
-		r.says(t, 1, "result ", "Two.")
-		r.says(t, 1, "session ", session)
-		w.modelHears(t, "One.")
+		r.requireLines(t, 1, "result ", "Two.")
+		r.requireLines(t, 1, "session ", session)
+		w.requireInRequest(t, "One.")
 	}},
 }
 
-// seen returns an agent's cell of the manual's table for a scenario.
-func (a *agent) seen(scenario string) string {
+// tableCell returns an agent's cell of the manual's table for a scenario.
+func (a *agent) tableCell(scenario string) string {
 	switch {
 	case scenario == "denied" && a.stops:
 		return "yes, and ends the turn"
@@ -203,7 +203,7 @@ func TestManualTableMatchesScenarios(t *testing.T) {
 	for _, s := range scenarios {
 		b.WriteString("| " + s.what + " |")
 		for _, a := range agents {
-			b.WriteString(" " + a.seen(s.name) + " |")
+			b.WriteString(" " + a.tableCell(s.name) + " |")
 		}
 		b.WriteString("\n")
 	}

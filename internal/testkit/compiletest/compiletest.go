@@ -65,15 +65,15 @@ func compile(t testing.TB, text string, least diag.Severity) *ir.Program {
 		}
 	}()
 	p, found := Source(text)
-	var told strings.Builder
+	var text strings.Builder
 	for _, d := range found.Sorted() {
 		if d.Severity() <= least {
 			at := d.File.Position(d.Span.Start)
-			fmt.Fprintf(&told, "%s:%d:%d: %s\n", d.File.Name, at.Line, at.Column, d.Message)
+			fmt.Fprintf(&text, "%s:%d:%d: %s\n", d.File.Name, at.Line, at.Column, d.Message)
 		}
 	}
-	if told.Len() > 0 {
-		t.Fatalf("%s%s", told.String(), text)
+	if text.Len() > 0 {
+		t.Fatalf("%s%s", text.String(), text)
 	}
 	if err := ir.Verify(p); err != nil {
 		t.Fatalf("%v\n%s", err, text)

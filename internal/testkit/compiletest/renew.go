@@ -12,16 +12,16 @@ import (
 
 // Renewals counts the snapshots of a run.
 type Renewals struct {
-	Taken   int
+	Renewed int
 	Bytes   int            // size of the last snapshot
 	Refused map[string]int // boundaries without a snapshot, by reason
 }
 
-// mostRenewals limits the snapshots of one run. Every freshImage-th snapshot is restored in a new
+// maxRenewals limits the snapshots of one run. Every freshImage-th snapshot is restored in a new
 // image.
 const (
-	mostRenewals = 500
-	freshImage   = 16
+	maxRenewals = 500
+	freshImage  = 16
 )
 
 // Renew configures a run to continue at every boundary from a restored snapshot. A snapshot of the
@@ -29,20 +29,20 @@ const (
 func Renew(t testing.TB, c *vm.Config) *Renewals {
 	out := &Renewals{Refused: map[string]int{}}
 	if c.Journal == nil {
-		c.Journal = unwritten{}
+		c.Journal = discardRecorder{}
 	}
 	plain := *c
 	plain.Boundary = nil
 	c.Boundary = func(m *vm.VM) {
 		if err := out.renew(m, plain); err != nil {
-			t.Errorf("boundary %d: %v", out.Taken, err)
+			t.Errorf("boundary %d: %v", out.Renewed, err)
 		}
 	}
 	return out
 }
 
 func (r *Renewals) renew(m *vm.VM, c vm.Config) error {
-	if r.Taken == mostRenewals {
+	if r.Renewed == maxRenewals {
 		return nil
 	}
 	data, err := m.Verified(vm.Snapshot{})
@@ -54,25 +54,25 @@ func (r *Renewals) renew(m *vm.VM, c vm.Config) error {
 		return err
 	}
 	r.Bytes = len(data)
-	if r.Taken++; r.Taken%freshImage != 1 {
+	if r.Renewed++; r.Renewed%freshImage != 1 {
 		return nil
 	}
 	other, err := vm.Restore(c, data)
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
-	if again, err := other.Snapshot(vm.Snapshot{}); err != nil || !bytes.Equal(data, again) {
-		return fmt.Errorf("the restored run has another snapshot, of %d bytes, not %d: %v", len(again), len(data), err)
+	if second, err := other.Snapshot(vm.Snapshot{}); err != nil || !bytes.Equal(data, second) {
+		return fmt.Errorf("the restored run has another snapshot, of %d bytes, not %d: %v", len(second), len(data), err)
 	}
 	return nil
 }
 
-// unwritten is a journal that discards its records.
-type unwritten struct{}
+// discardRecorder is a journal that discards its records.
+type discardRecorder struct{}
 
-func (unwritten) Began(int64, int64, effect.Request)                            {}
-func (unwritten) Ended(int64, effect.Request, effect.Result, error, *vm.Moment) {}
-func (unwritten) Waited(int64, effect.Request, vm.Moment)                       {}
-func (unwritten) Looked(vm.Moment)                                              {}
-func (unwritten) Over(error, *vm.Moment)                                        {}
-func (unwritten) Waits()                                                        {}
+func (discardRecorder) Began(int64, int64, effect.Request)                            {}
+func (discardRecorder) Ended(int64, effect.Request, effect.Result, error, *vm.Moment) {}
+func (discardRecorder) Waited(int64, effect.Request, vm.Moment)                       {}
+func (discardRecorder) Looked(vm.Moment)                                              {}
+func (discardRecorder) Over(error, *vm.Moment)                                        {}
+func (discardRecorder) Waits()                                                        {}

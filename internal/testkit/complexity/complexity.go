@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	factor = 8                      // ratio of the two sizes
-	most   = 3 * factor             // allowed ratio of the work; quadratic growth is 64
-	noise  = 300 * time.Millisecond // allowance for a full garbage collection
-	rounds = 3
+	factor   = 8                      // ratio of the two sizes
+	maxRatio = 3 * factor             // allowed ratio of the work; quadratic growth is 64
+	noise    = 300 * time.Millisecond // allowance for a full garbage collection
+	rounds   = 3
 )
 
 // Linear fails the test if an input eight times as large needs much more than eight times the work.
@@ -22,20 +22,20 @@ const (
 // measured by Of.
 func Linear(t testing.TB, n int, run func(n int) time.Duration) {
 	t.Helper()
-	small, large := best(n, run), best(factor*n, run)
-	if large > most*small+noise {
+	small, large := leastTime(n, run), leastTime(factor*n, run)
+	if large > maxRatio*small+noise {
 		t.Errorf("%d takes %v, %d takes %v: %.1f times as much", n, small, factor*n, large, float64(large)/float64(small))
 	}
 }
 
-// Of returns the processor time of work.
-func Of(work func()) time.Duration {
+// CPUTime returns the processor time of work.
+func CPUTime(work func()) time.Duration {
 	before := cputime.Used()
 	work()
 	return cputime.Used() - before
 }
 
-func best(n int, run func(n int) time.Duration) time.Duration {
+func leastTime(n int, run func(n int) time.Duration) time.Duration {
 	least := run(n)
 	for range rounds - 1 {
 		least = min(least, run(n))

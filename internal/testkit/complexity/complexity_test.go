@@ -18,17 +18,17 @@ func TestLinear(t *testing.T) {
 	} {
 		r := &report{TB: t}
 		Linear(r, 10, c.run)
-		if (r.said != "") != c.fail {
-			t.Errorf("%s: said %q", name, r.said)
+		if (r.text != "") != c.fail {
+			t.Errorf("%s: said %q", name, r.text)
 		}
 	}
 }
 
-// TestOf checks that Of includes the computation of the process.
-func TestOf(t *testing.T) {
+// TestCPUTime checks that Of includes the computation of the process.
+func TestCPUTime(t *testing.T) {
 	sum := 0
 	for n := 1 << 20; ; n *= 2 { // until the system's counter changes
-		if Of(func() {
+		if CPUTime(func() {
 			for i := range n {
 				sum += i * i
 			}
@@ -41,9 +41,9 @@ func TestOf(t *testing.T) {
 
 type report struct {
 	testing.TB
-	said string
+	text string
 }
 
 func (r *report) Helper() {}
 
-func (r *report) Errorf(format string, args ...any) { r.said = fmt.Sprintf(format, args...) }
+func (r *report) Errorf(format string, args ...any) { r.text = fmt.Sprintf(format, args...) }

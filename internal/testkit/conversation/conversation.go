@@ -38,8 +38,8 @@ type Options struct {
 	Patient bool
 }
 
-// Talk is a conversation.
-type Talk struct {
+// Conversation is a conversation.
+type Conversation struct {
 	Seed    uint64
 	Options Options
 
@@ -93,7 +93,7 @@ func (e *Exchange) PromptLine() string {
 
 // Script returns the host's side as a script for package testhost. Signals are files in the
 // script's directory.
-func (t *Talk) Script() string {
+func (t *Conversation) Script() string {
 	var b strings.Builder
 	last := t.lastRead()
 	for i, steps := range t.Starts {
@@ -128,10 +128,10 @@ func (t *Talk) Script() string {
 const DoneFile = "heard-all"
 
 // WritesDoneFile reports whether the host writes DoneFile.
-func (t *Talk) WritesDoneFile() bool { return t.lastRead() >= 0 }
+func (t *Conversation) WritesDoneFile() bool { return t.lastRead() >= 0 }
 
 // lastRead returns the index of the last Read in the steps of the last process, or -1.
-func (t *Talk) lastRead() int {
+func (t *Conversation) lastRead() int {
 	if len(t.Starts) == 0 {
 		return -1
 	}
@@ -146,7 +146,7 @@ func (t *Talk) lastRead() int {
 
 // Signals reports whether the host signals after it has written everything that follows the i-th
 // exchange.
-func (t *Talk) Signals(i int) bool {
+func (t *Conversation) Signals(i int) bool {
 	return slices.ContainsFunc(t.Starts, func(steps []Step) bool { return slices.Contains(steps, Step{Op: Signal, Text: DoneSignal(i)}) })
 }
 
@@ -160,7 +160,7 @@ func Lines(text string) []string {
 }
 
 // String formats the conversation for failure messages.
-func (t *Talk) String() string {
+func (t *Conversation) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "params %v, cancel %v, tools %v, defaults %q\n", t.Params, t.Cancel, t.Tools, t.Defaults)
 	for i, e := range t.Exchanges {
@@ -192,7 +192,7 @@ const declared = "question_default"
 
 // Source returns the program of level Listen. It emits the messages that its handlers receive on
 // "got", and the result of an exchange on "ok" or "err".
-func (t *Talk) Source() string {
+func (t *Conversation) Source() string {
 	var b strings.Builder
 	b.WriteString(`use std::{fs, time};
 
@@ -244,7 +244,7 @@ host ` + Host + ` { connector: w, output_format: "json", timeout: 30`)
 }
 
 // Manifest returns the program's manifest; command and args start the host.
-func (t *Talk) Manifest(command string, args ...string) string {
+func (t *Conversation) Manifest(command string, args ...string) string {
 	var b strings.Builder
 	quoted := make([]string, len(args))
 	for i, a := range args {

@@ -11,31 +11,32 @@ import (
 
 var ways = []Options{{Wire, true}, {Wire, false}, {Listen, false}, {Listen, true}}
 
-// TestSound checks that the model finishes every conversation, and that a seed always generates the
-// same conversation.
-func TestSound(t *testing.T) {
+// TestModelFinishesEveryConversation checks that the model finishes every conversation, and that a
+// seed always generates the same conversation.
+func TestModelFinishesEveryConversation(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	for _, o := range ways {
 		for seed := range uint64(250) {
-			talk := Make(seed, o)
+			talk := Generate(seed, o)
 			if p := talk.Expect().Problems; len(p) > 0 {
 				t.Fatalf("%+v, seed %d: %q\n%s", o, seed, p, talk)
 			}
-			if again := Make(seed, o); again.String() != talk.String() || again.Source() != talk.Source() {
+			if second := Generate(seed, o); second.String() != talk.String() || second.Source() != talk.Source() {
 				t.Fatalf("%+v, seed %d: another conversation", o, seed)
 			}
 		}
 	}
 }
 
-// TestReach checks that the played conversations contain every construct that they exist for.
-func TestReach(t *testing.T) {
+// TestConversationsCoverEveryConstruct checks that the played conversations contain every construct
+// that they exist for.
+func TestConversationsCoverEveryConstruct(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	var steps, outcomes strings.Builder
 	several, replies := 0, 0
 	for _, o := range ways {
 		for seed := range uint64(40) {
-			talk := Make(seed, o)
+			talk := Generate(seed, o)
 			want := talk.Expect()
 			for _, process := range talk.Starts {
 				for _, s := range process {

@@ -9,10 +9,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
-// Make generates the conversation of a seed.
-func Make(seed uint64, o Options) *Talk {
+// Generate generates the conversation of a seed.
+func Generate(seed uint64, o Options) *Conversation {
 	r := rand.New(rand.NewPCG(seed, 0x7461_6c6b))
-	t := &Talk{Seed: seed, Options: o, Params: r.IntN(2) == 0, Tools: r.IntN(2) == 0, Defaults: map[string]string{}}
+	t := &Conversation{Seed: seed, Options: o, Params: r.IntN(2) == 0, Tools: r.IntN(2) == 0, Defaults: map[string]string{}}
 	t.Cancel = t.Params && r.IntN(3) > 0
 	for _, m := range hostmsg.Messages() {
 		if m.Default != "" && r.IntN(2) == 0 {
@@ -31,37 +31,37 @@ func Make(seed uint64, o Options) *Talk {
 	h := &host{Rand: r, t: t}
 	for i := range t.Exchanges {
 		h.e = &t.Exchanges[i]
-		h.exchange(i)
+		h.addExchange(i)
 	}
 	h.endProcess()
 	return t
 }
 
 // host generates the host's side. It collects output until a flush, and then splits it at random
-// positions outside the ranges in keep.
+// positions outside the ranges in unsplit.
 type host struct {
 	*rand.Rand
-	t *Talk
+	t *Conversation
 	e *Exchange
 
-	steps  []Step // of the current process; nil while no process runs
-	spoken bool   // it has sent a message
-	early  bool   // it has sent a message before its first prompt
-	mute   bool   // it sends only text, no messages
-	output strings.Builder
-	keep   [][2]int // ranges of output that one write must contain
-	due    int      // number of unread replies
-	synced bool     // the program has read all flushed output
-	id     int
-	signal int
+	steps   []Step // of the current process; nil while no process runs
+	spoken  bool   // it has sent a message
+	early   bool   // it has sent a message before its first prompt
+	mute    bool   // it sends only text, no messages
+	output  strings.Builder
+	unsplit [][2]int // ranges of output that one write must contain
+	unread  int      // number of unread replies
+	synced  bool     // the program has read all flushed output
+	id      int
+	signal  int
 }
 
 func pick[T any](r *rand.Rand, all ...T) T { return all[r.IntN(len(all))] }
 
 func (h *host) add(op Op, text string, n int) { h.steps = append(h.steps, Step{op, text, n}) }
 
-// start starts a process and plays it to its first prompt.
-func (h *host) start() {
+// startProcess starts a process and plays it to its first prompt.
+func (h *host) startProcess() {
 	h.steps, h.spoken, h.early = []Step{}, false, false
 	h.mute = !h.t.Params && h.IntN(3) == 0
 	if h.IntN(4) == 0 {
@@ -75,7 +75,7 @@ func (h *host) start() {
 		return
 	}
 	h.add(Read, "", 0)
-	h.blanks()
+	h.addBlankLines()
 	ack := `{"type":"init_ack"}`
 	if h.t.Cancel {
 		ack = `{"type":"init_ack","version":"1","capabilities":["streaming","cancel"]}`
@@ -93,16 +93,16 @@ func (h *host) endProcess() {
 	}
 }
 
-// exchange generates the host's messages in the i-th exchange.
-func (h *host) exchange(i int) {
+// addExchange generates the host's messages in the i-th exchange.
+func (h *host) addExchange(i int) {
 	if h.steps == nil {
-		h.start()
+		h.startProcess()
 	}
 	h.add(Read, "", 0)
 	h.synced, h.early = !h.early, false
 	for range h.IntN(9) {
 		if h.mute {
-			h.blanks()
+			h.addBlankLines()
 			continue
 		}
 		h.sendAny()
@@ -113,7 +113,7 @@ func (h *host) exchange(i int) {
 			h.readReplies()
 		}
 	}
-	h.close(i)
+	h.closeExchange(i)
 	// A process may exit between two exchanges, unless it may have read the next prompt together
 	// with the replies.
 	if h.steps != nil && h.IntN(6) == 0 && (h.t.Options.Patient || h.steps[len(h.steps)-1].Op != Read) {
@@ -131,17 +131,17 @@ func (h *host) sendAny() {
 	case n < 12:
 		h.sendRequest()
 	case n < 14:
-		h.blanks()
+		h.addBlankLines()
 	case n < 16 && h.spoken:
-		h.line(h.text())
+		h.addLine(h.text())
 	case n == 16:
 		h.withdrawUnread()
 	case n == 17:
 		h.withdrawHandled()
 	case n == 18:
-		h.line(h.message("withdraw", `"id":"nobody's"`))
+		h.addLine(h.formatMessage("withdraw", `"id":"nobody's"`))
 	case n == 19 && h.IntN(4) == 0:
-		h.flood()
+		h.addFlood()
 	}
 }
 
@@ -169,20 +169,20 @@ func (h *host) sendMessage() {
 	if h.IntN(2) == 0 {
 		members = append(members, h.ident())
 	}
-	h.line(h.message(typ, members...))
+	h.addLine(h.formatMessage(typ, members...))
 }
 
 // sendRequest sends a request.
 func (h *host) sendRequest() {
-	h.line(h.request(pick(h.Rand, requests...), h.reply()))
+	h.addLine(h.formatRequest(pick(h.Rand, requests...), h.reply()))
 }
 
-func (h *host) request(typ, do string) string {
+func (h *host) formatRequest(typ, do string) string {
 	var members []string
 	if h.IntN(5) > 0 {
 		members = append(members, h.ident())
 	}
-	return h.message(typ, append(members, do, h.about(typ))...)
+	return h.formatMessage(typ, append(members, do, h.about(typ))...)
 }
 
 func (h *host) about(typ string) string {
@@ -210,8 +210,8 @@ func (h *host) ident() string {
 	return `"id":` + pick(h.Rand, n, "-"+n, `"q`+n+`"`, `"`+n+`"`, `"q\u00e9`+n+`"`, "9007199254740993"+n)
 }
 
-// message formats a message with its members in random order.
-func (h *host) message(typ string, members ...string) string {
+// formatMessage formats a message with its members in random order.
+func (h *host) formatMessage(typ string, members ...string) string {
 	all := append([]string{`"type":` + quote(typ)}, members...)
 	h.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	space := pick(h.Rand, "", "", " ", "\t")
@@ -228,53 +228,53 @@ func (h *host) unreadable() string {
 	return pick(h.Rand, `{"type":"result","text":"cut`, `{'type':'result'}`, `{"type":"progress","n":NaN}`, `{"type":"result"} and more`, `{`, ` {"type":"own",}`, `{"type":"own","n":-Infinity}`, `{"type":"own","n":01}`)
 }
 
-// line adds a line, and counts its reply.
-func (h *host) line(text string) {
+// addLine adds a line, and counts its reply.
+func (h *host) addLine(text string) {
 	h.output.WriteString(text)
 	h.output.WriteString(pick(h.Rand, "\n", "\n", "\n", "\r\n"))
 	if o, err := parseObject(text); err == nil {
 		if typ, ok := o.text("type"); ok {
 			h.spoken = true
-			if h.t.react(h.e, typ, o.without("type")).reply != "" {
-				h.due++
+			if h.t.reactTo(h.e, typ, o.without("type")).reply != "" {
+				h.unread++
 			}
 		}
 	}
 }
 
-func (h *host) blanks() {
+func (h *host) addBlankLines() {
 	for range h.IntN(3) {
 		h.output.WriteString(pick(h.Rand, "\n", "\r\n", "  \n", "\t \r\n", "\n\n"))
 	}
 }
 
-// flood sends more lines than a batch holds.
-func (h *host) flood() {
+// addFlood sends more lines than a batch holds.
+func (h *host) addFlood() {
 	for i := range 200 + h.IntN(200) {
-		h.line(`{"type":"progress","i":` + strconv.Itoa(i) + `}`)
+		h.addLine(`{"type":"progress","i":` + strconv.Itoa(i) + `}`)
 	}
 }
 
-// together adds lines in one piece. The program has read all earlier output, so that it receives
+// addTogether adds lines in one piece. The program has read all earlier output, so that it receives
 // these lines at once.
-func (h *host) together(lines func()) {
+func (h *host) addTogether(lines func()) {
 	h.readReplies()
 	from := h.output.Len()
 	lines()
-	h.keep = append(h.keep, [2]int{from, h.output.Len()})
+	h.unsplit = append(h.unsplit, [2]int{from, h.output.Len()})
 }
 
 // readReplies flushes, then reads all replies. If no reply is outstanding, it first sends a
 // question, because only a reply shows that the program has read everything.
 func (h *host) readReplies() {
-	if (!h.synced || h.output.Len() > 0) && h.due == 0 {
-		h.line(h.message("own", h.ident(), `"do":"reply","with":1`))
-		if h.due == 0 { // no handler answers it
-			h.line(h.message("approval", h.ident(), `"do":"reply","with":1`))
+	if (!h.synced || h.output.Len() > 0) && h.unread == 0 {
+		h.addLine(h.formatMessage("own", h.ident(), `"do":"reply","with":1`))
+		if h.unread == 0 { // no handler answers it
+			h.addLine(h.formatMessage("approval", h.ident(), `"do":"reply","with":1`))
 		}
 	}
 	h.flush()
-	for ; h.due > 0; h.due-- {
+	for ; h.unread > 0; h.unread-- {
 		h.add(Read, "", 0)
 		h.synced = true
 	}
@@ -289,16 +289,16 @@ func (h *host) syncMute() {
 
 // withdrawUnread sends a request and withdraws it before the program receives it.
 func (h *host) withdrawUnread() {
-	h.together(func() {
+	h.addTogether(func() {
 		id := h.ident()
 		typ := pick(h.Rand, requests...)
-		due := h.due
-		h.line(h.message(typ, id, h.about(typ), `"do":"reply","with":1`))
-		h.due = due
+		unread := h.unread
+		h.addLine(h.formatMessage(typ, id, h.about(typ), `"do":"reply","with":1`))
+		h.unread = unread
 		if h.IntN(2) == 0 {
-			h.line(h.message("log", `"message":"between"`))
+			h.addLine(h.formatMessage("log", `"message":"between"`))
 		}
-		h.line(h.message("withdraw", id))
+		h.addLine(h.formatMessage("withdraw", id))
 	})
 	h.flush()
 }
@@ -309,13 +309,13 @@ func (h *host) withdrawHandled() {
 	signal := fmt.Sprintf("signal-%d", h.signal)
 	id := h.ident()
 	typ := pick(h.Rand, requests...)
-	text := h.message(typ, id, h.about(typ), `"do":"wait","signal":"`+signal+`"`)
+	text := h.formatMessage(typ, id, h.about(typ), `"do":"wait","signal":"`+signal+`"`)
 	o, err := parseObject(text)
 	if err != nil {
 		panic(err)
 	}
-	h.line(text)
-	if h.t.react(h.e, typ, o.without("type")).wait == "" {
+	h.addLine(text)
+	if h.t.reactTo(h.e, typ, o.without("type")).wait == "" {
 		return // no handler answers it
 	}
 	h.flush()
@@ -323,12 +323,12 @@ func (h *host) withdrawHandled() {
 	for range h.IntN(3) {
 		h.sendMessage()
 	}
-	h.line(h.message("withdraw", id))
+	h.addLine(h.formatMessage("withdraw", id))
 	h.flush()
 }
 
-// close ends the exchange.
-func (h *host) close(i int) {
+// closeExchange ends the exchange.
+func (h *host) closeExchange(i int) {
 	switch n := h.IntN(16); {
 	case n == 0:
 		h.sendBroken()
@@ -345,9 +345,9 @@ func (h *host) close(i int) {
 
 func (h *host) terminal() string {
 	if h.IntN(4) == 0 {
-		return h.message("error", pick(h.Rand, `"message":"no disk","code":"E1"`, `"message":"é"`, `"recoverable":true`))
+		return h.formatMessage("error", pick(h.Rand, `"message":"no disk","code":"E1"`, `"message":"é"`, `"recoverable":true`))
 	}
-	return h.message("result", pick(h.Rand, `"text":"done"`, `"text":"é\n"`, `"answer":{"n":[1,1.5]}`, `"id":5`, `"text":""`))
+	return h.formatMessage("result", pick(h.Rand, `"text":"done"`, `"text":"é\n"`, `"answer":{"n":[1,1.5]}`, `"id":5`, `"text":""`))
 }
 
 // sendLast sends the last line of an exchange and, in the same piece, blank lines, whole lines, and
@@ -364,9 +364,9 @@ func (h *host) sendLast(text string, exchange int) {
 	addTrailing := func() {
 		switch h.IntN(8) {
 		case 0, 1:
-			h.blanks()
+			h.addBlankLines()
 		case 2:
-			h.output.WriteString(h.message(pick(h.Rand, "progress", "question", "result"), `"late":true`) + "\n")
+			h.output.WriteString(h.formatMessage(pick(h.Rand, "progress", "question", "result"), `"late":true`) + "\n")
 			h.spoken = true
 		case 3:
 			h.output.WriteString(pick(h.Rand, h.text(), h.unreadable()) + "\n")
@@ -376,12 +376,12 @@ func (h *host) sendLast(text string, exchange int) {
 		addTrailing()
 	}
 	if h.IntN(5) == 0 {
-		late := h.message("progress", `"late":"in two pieces"`)
+		late := h.formatMessage("progress", `"late":"in two pieces"`)
 		cut := len(late)/2 + 1
 		h.output.WriteString(late[:cut])
 		rest = late[cut:] + "\n"
 	}
-	h.keep = append(h.keep, [2]int{from, h.output.Len()})
+	h.unsplit = append(h.unsplit, [2]int{from, h.output.Len()})
 	h.flush()
 	if h.t.Options.Patient && rest == "" && exchange >= 0 {
 		for range h.IntN(3) {
@@ -389,7 +389,7 @@ func (h *host) sendLast(text string, exchange int) {
 			h.flush()
 		}
 	}
-	for ; h.due > 0; h.due-- {
+	for ; h.unread > 0; h.unread-- {
 		h.add(Read, "", 0) // the program answers requests sent before the end
 	}
 	if h.t.Options.Patient && exchange >= 0 {
@@ -416,7 +416,7 @@ func DoneSignal(i int) string { return fmt.Sprintf("said-%d", i) }
 // sendBroken sends a line that cannot be parsed.
 func (h *host) sendBroken() {
 	h.syncMute()
-	h.line(h.unreadable())
+	h.addLine(h.unreadable())
 	h.flush()
 	h.add(Hang, "", 0)
 	h.endProcess()
@@ -434,17 +434,17 @@ func (h *host) exitEarly() {
 // awaitStop lets the program end the exchange.
 func (h *host) awaitStop(i int) {
 	h.readReplies()
-	text := h.request(pick(h.Rand, "question", "own", "approval"), `"do":"fail"`)
+	text := h.formatRequest(pick(h.Rand, "question", "own", "approval"), `"do":"fail"`)
 	o, err := parseObject(text)
 	if err != nil {
 		panic(err)
 	}
 	typ, _ := o.text("type")
-	stops := h.t.react(h.e, typ, o.without("type")).cancel
+	stops := h.t.reactTo(h.e, typ, o.without("type")).cancel
 	switch {
 	case stops && h.IntN(3) == 0: // and the host has already finished
-		h.together(func() {
-			h.line(text)
+		h.addTogether(func() {
+			h.addLine(text)
 			h.output.WriteString(h.terminal() + "\n")
 		})
 		h.flush()
@@ -452,20 +452,20 @@ func (h *host) awaitStop(i int) {
 			h.add(Signal, DoneSignal(i), 0)
 		}
 	case stops && h.t.Cancel:
-		h.line(text)
+		h.addLine(text)
 		h.flush()
 		h.add(Read, "", 0)
 		for range h.IntN(3) {
-			h.output.WriteString(h.message("progress", `"message":"winding up"`) + "\n")
+			h.output.WriteString(h.formatMessage("progress", `"message":"winding up"`) + "\n")
 		}
 		h.sendLast(h.terminal(), i)
 	case stops:
-		h.line(text)
+		h.addLine(text)
 		h.flush()
 		h.add(Hang, "", 0)
 		h.endProcess()
 	default:
-		h.line(text)
+		h.addLine(text)
 		h.sendLast(h.terminal(), i)
 	}
 }
@@ -473,9 +473,9 @@ func (h *host) awaitStop(i int) {
 // flush writes the collected output, in pieces.
 func (h *host) flush() {
 	text := h.output.String()
-	keep := h.keep
+	unsplit := h.unsplit
 	h.output.Reset()
-	h.keep = nil
+	h.unsplit = nil
 	if text == "" {
 		return
 	}
@@ -483,7 +483,7 @@ func (h *host) flush() {
 	from := 0
 	for range h.IntN(4) {
 		at := from + 1 + h.IntN(len(text)-from)
-		if at < len(text) && !splitsRange(at, keep) {
+		if at < len(text) && !splitsRange(at, unsplit) {
 			h.add(Write, text[from:at], 0)
 			from = at
 		}
@@ -492,8 +492,8 @@ func (h *host) flush() {
 }
 
 // splitsRange reports whether a cut would split a range that one write must contain.
-func splitsRange(at int, keep [][2]int) bool {
-	for _, k := range keep {
+func splitsRange(at int, unsplit [][2]int) bool {
+	for _, k := range unsplit {
 		if k[0] < at && at < k[1] {
 			return true
 		}

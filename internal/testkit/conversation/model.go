@@ -50,12 +50,12 @@ func Failed(message string) string { return where.ReplaceAllString(message, "") 
 func Outside(remark string) bool { return strings.Contains(remark, " outside an exchange; ") }
 
 // Expect returns the expected outcome of the conversation.
-func (t *Talk) Expect() *Outcome {
+func (t *Conversation) Expect() *Outcome {
 	m := &model{t: t, out: &Outcome{ProgramReceived: make([][]string, len(t.Exchanges))}, exchange: -1, signals: map[string]bool{}}
 	for i, steps := range t.Starts {
 		m.startProcess(i)
 		for _, s := range steps {
-			m.step(s)
+			m.handleStep(s)
 		}
 		m.flushStep()
 	}
@@ -68,7 +68,7 @@ func (t *Talk) Expect() *Outcome {
 // model plays a conversation step by step. The host's steps set the pace; the program does
 // everything it can at once.
 type model struct {
-	t       *Talk
+	t       *Conversation
 	out     *Outcome
 	signals map[string]bool
 
@@ -76,18 +76,18 @@ type model struct {
 	active   bool   // the exchange is open for the program
 	pieces   string // of its result
 
-	input   []string // lines that the host has not read
-	alive   bool     // the process runs
-	marked  bool     // a byte order mark can no longer come
-	spoken  bool     // it has sent a message
-	turn    *turn    // the latest
-	carried string   // the unfinished line
-	begun   *turn    // the turn in which the unfinished line began; nil without one
-	texts   bool     // it has logged that text counts as the result
+	input   []string       // lines that the host has not read
+	alive   bool           // the process runs
+	marked  bool           // a byte order mark can no longer come
+	spoken  bool           // it has sent a message
+	turn    *exchangeState // the latest
+	carried string         // the unfinished line
+	begun   *exchangeState // the turn in which the unfinished line began; nil without one
+	texts   bool           // it has logged that text counts as the result
 }
 
-// turn is the initialisation of a process or an exchange, from the host's side.
-type turn struct {
+// exchangeState is the initialisation of a process or an exchange, from the host's side.
+type exchangeState struct {
 	init    bool
 	over    bool // the host has sent its last message
 	strayed bool // the log mentions further output
@@ -111,7 +111,7 @@ func (m *model) startProcess(i int) {
 	}
 	if m.t.Params {
 		m.input = append(m.input, InitLine)
-		m.turn = &turn{init: true}
+		m.turn = &exchangeState{init: true}
 		return
 	}
 	m.next()
@@ -123,7 +123,7 @@ func (m *model) next() {
 		return
 	}
 	m.exchange++
-	m.active, m.pieces, m.turn = true, "", &turn{}
+	m.active, m.pieces, m.turn = true, "", &exchangeState{}
 	if m.t.Options.Level == Listen {
 		m.recordReceived("listen:start " + `{"host":"` + Host + `"}`)
 	}
@@ -138,7 +138,7 @@ func (m *model) remark(format string, args ...any) {
 	m.out.Remarks = append(m.out.Remarks, "warn: host '"+Host+"' "+fmt.Sprintf(format, args...))
 }
 
-func (m *model) step(s Step) {
+func (m *model) handleStep(s Step) {
 	if !m.alive && s.Op != Hang {
 		m.problem("a process does %d after its end", s.Op)
 		return
@@ -153,7 +153,7 @@ func (m *model) step(s Step) {
 			m.problem("the signal %s does not come", s.Text)
 		}
 	case Exit:
-		m.exit(s.N)
+		m.handleExit(s.N)
 	case Hang:
 		if m.alive {
 			m.problem("a process hangs and the program does not stop it")
@@ -193,21 +193,21 @@ func (m *model) writeText(text string) {
 		if !strings.HasSuffix(c, "\n") {
 			continue
 		}
-		msgs, failure := m.line(strings.TrimSuffix(m.carried, "\n"), false)
+		msgs, failure := m.parseLine(strings.TrimSuffix(m.carried, "\n"), false)
 		m.carried, m.begun = "", nil
 		got = append(got, msgs...)
 		if failure != "" {
-			m.program(got)
-			m.fail(failure)
+			m.handleBatch(got)
+			m.markUnusable(failure)
 			return
 		}
 	}
-	m.program(got)
+	m.handleBatch(got)
 }
 
-// line parses a whole line for the exchange in which it began. It returns its messages, or the
+// parseLine parses a whole line for the exchange in which it began. It returns its messages, or the
 // failure that makes the process unusable.
-func (m *model) line(line string, half bool) (got []message, failure string) {
+func (m *model) parseLine(line string, half bool) (got []message, failure string) {
 	if !m.marked {
 		m.marked = true
 		line = strings.TrimPrefix(line, "\ufeff")
@@ -222,7 +222,7 @@ func (m *model) line(line string, half bool) (got []message, failure string) {
 	t := m.begun
 	switch {
 	case t != m.turn || t.over:
-		m.stray(t, isMessage, typ, line)
+		m.recordOutside(t, isMessage, typ, line)
 		return nil, ""
 	case isMessage:
 		t.over = t.init || hostmsg.Of(typ).Terminal()
@@ -247,7 +247,7 @@ func (m *model) line(line string, half bool) (got []message, failure string) {
 	return []message{{hostmsg.Result, "", object{{"text", []byte(quote(line))}}}}, ""
 }
 
-func (m *model) stray(t *turn, isMessage bool, typ, line string) {
+func (m *model) recordOutside(t *exchangeState, isMessage bool, typ, line string) {
 	if t.strayed {
 		return
 	}
@@ -259,8 +259,8 @@ func (m *model) stray(t *turn, isMessage bool, typ, line string) {
 	}
 }
 
-// program handles messages that arrive together.
-func (m *model) program(got []message) {
+// handleBatch handles messages that arrive together.
+func (m *model) handleBatch(got []message) {
 	if !m.active {
 		return // it has ended the exchange
 	}
@@ -269,10 +269,10 @@ func (m *model) program(got []message) {
 			m.recordReceived(Message(x.typ, x.id, x.payload.String()))
 		}
 		if hostmsg.Of(x.typ).Terminal() {
-			m.end(&x)
+			m.handleTerminal(&x)
 			return
 		}
-		r := m.t.react(&m.t.Exchanges[m.exchange], x.typ, x.payload)
+		r := m.t.reactTo(&m.t.Exchanges[m.exchange], x.typ, x.payload)
 		m.out.ProgramReceived[m.exchange] = append(m.out.ProgramReceived[m.exchange], r.emits...)
 		m.pieces += r.piece
 		if r.reply != "" {
@@ -282,7 +282,7 @@ func (m *model) program(got []message) {
 			m.signals[r.wait] = true
 		}
 		if r.cancel {
-			m.cancel()
+			m.cancelExchange()
 			return
 		}
 	}
@@ -292,7 +292,7 @@ func (m *model) program(got []message) {
 func dropWithdrawn(got []message) []message {
 	got = slices.Clone(got)
 	for i := 0; i < len(got); i++ {
-		if hostmsg.Of(got[i].typ).Role != hostmsg.TakesBack || got[i].id == "" {
+		if hostmsg.Of(got[i].typ).Role != hostmsg.Withdraws || got[i].id == "" {
 			continue
 		}
 		at := slices.IndexFunc(got[:i], func(r message) bool { return r.id == got[i].id && hostmsg.Of(r.typ).Waits() })
@@ -305,8 +305,8 @@ func dropWithdrawn(got []message) []message {
 	return got
 }
 
-// end handles a terminal message.
-func (m *model) end(x *message) {
+// handleTerminal handles a terminal message.
+func (m *model) handleTerminal(x *message) {
 	m.active = false
 	if m.t.Options.Level == Wire {
 		return
@@ -334,9 +334,9 @@ func (m *model) failListen(message string) {
 	m.recordReceived("err " + quote(message))
 }
 
-// cancel ends the exchange on the program's side. It sends nothing to a host that has sent its last
-// message.
-func (m *model) cancel() {
+// cancelExchange ends the exchange on the program's side. It sends nothing to a host that has sent
+// its last message.
+func (m *model) cancelExchange() {
 	m.active = false
 	if m.t.Options.Level == Listen {
 		m.failListen(Reason)
@@ -350,8 +350,8 @@ func (m *model) cancel() {
 	}
 }
 
-// fail marks a process as unusable.
-func (m *model) fail(why string) {
+// markUnusable marks a process as unusable.
+func (m *model) markUnusable(why string) {
 	m.alive, m.input = false, nil
 	switch {
 	case !m.active:
@@ -364,13 +364,13 @@ func (m *model) fail(why string) {
 	}
 }
 
-// exit handles the process's own exit. Its last line counts even without a line end.
-func (m *model) exit(code int) {
+// handleExit handles the process's own exit. Its last line counts even without a line end.
+func (m *model) handleExit(code int) {
 	failure := ""
 	if m.carried != "" {
 		var got []message
-		got, failure = m.line(m.carried, true)
-		m.program(got)
+		got, failure = m.parseLine(m.carried, true)
+		m.handleBatch(got)
 	}
 	if m.active {
 		if failure == "" {
@@ -379,7 +379,7 @@ func (m *model) exit(code int) {
 		if m.t.Options.Level == Wire {
 			failure += fmt.Sprintf(" (exit code %d)", code)
 		}
-		m.fail(failure)
+		m.markUnusable(failure)
 	}
 	m.alive, m.input = false, nil
 }

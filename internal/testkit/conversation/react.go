@@ -17,25 +17,25 @@ type reaction struct {
 	wait   string   // the program sends this signal and handles the message until it is withdrawn
 }
 
-// react returns the reaction to a message of exchange e. payload is the message without its type.
-func (t *Talk) react(e *Exchange, typ string, payload object) reaction {
+// reactTo returns the reaction to a message of exchange e. payload is the message without its type.
+func (t *Conversation) reactTo(e *Exchange, typ string, payload object) reaction {
 	switch {
-	case hostmsg.Of(typ).Role == hostmsg.TakesBack:
+	case hostmsg.Of(typ).Role == hostmsg.Withdraws:
 		return reaction{} // withdraws a request that is already answered or unknown
 	case t.Options.Level == Wire:
-		return act(typ, payload)
+		return performMember(typ, payload)
 	case !slices.Contains(e.Handled, typ):
-		return t.unhandled(typ, payload)
+		return t.unhandledReaction(typ, payload)
 	case typ == "typed":
-		return typed(payload)
+		return typedReaction(payload)
 	}
-	r := act(typ, payload)
+	r := performMember(typ, payload)
 	r.emits = append([]string{`got [` + quote(typ) + `,` + payload.String() + `]`}, r.emits...)
 	return r
 }
 
-// act performs the member `do`.
-func act(typ string, payload object) reaction {
+// performMember performs the member `do`.
+func performMember(typ string, payload object) reaction {
 	do, _ := payload.text("do")
 	switch do {
 	case "reply":
@@ -53,8 +53,8 @@ func act(typ string, payload object) reaction {
 	return reaction{}
 }
 
-// typed is the handler whose parameter is the schema N.
-func typed(payload object) reaction {
+// typedReaction is the handler whose parameter is the schema N.
+func typedReaction(payload object) reaction {
 	n := payload.raw("n")
 	if _, err := strconv.ParseInt(n, 10, 64); err == nil {
 		return reaction{emits: []string{`got ["typed",` + n + `]`}, reply: response("typed", payload, "value", n)}
@@ -66,8 +66,8 @@ func typed(payload object) reaction {
 	return reaction{emits: []string{"listen:invalid " + about("typed", payload).with("error", quote(problem)).String()}}
 }
 
-// unhandled returns the reaction to a message without a handler.
-func (t *Talk) unhandled(typ string, payload object) reaction {
+// unhandledReaction returns the reaction to a message without a handler.
+func (t *Conversation) unhandledReaction(typ string, payload object) reaction {
 	msg := hostmsg.Of(typ)
 	switch {
 	case msg.Unhandled == hostmsg.Gathered:

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// same identifies a mutant that no test can detect, with the reason: its change affects only speed,
-// or a case that cannot occur.
-type same struct{ pkg, file, fn, change, why string }
+// equalMutant identifies a mutant that no test can detect, with the reason: its change affects only
+// speed, or a case that cannot occur.
+type equalMutant struct{ pkg, file, fn, change, why string }
 
 // equal lists the mutants to skip.
-var equal = []same{
+var equal = []equalMutant{
 	{"lexer", "string.go", "decode", "without b.Grow(len(text))", "it saves copies"},
 	{"lexer", "token.go", "wordHash", "uint8(len(s))*7 + s[0]*31 + s[len(s)-1]*13 + s[len(s)/2]*3 -> uint8(len(s))*7 + s[0]*31 + s[len(s)-1]*13 - s[len(s)/2]*3",
 		"any hash finds the words"},
@@ -33,12 +33,12 @@ var equal = []same{
 	{"runtime/host", "reader.go", "flushBatch", "not (n > batchMessages/16)", "it saves memory, or allocations"},
 }
 
-// is reports whether s identifies m.
-func (s same) is(m *Mutant) bool {
+// matches reports whether s identifies m.
+func (s equalMutant) matches(m *Mutant) bool {
 	return s.file == filepath.Base(m.File) && s.fn == m.Func && s.change == m.Change
 }
 
 // isEqual reports whether equal contains a mutant of a package.
 func isEqual(pkg string, m *Mutant) bool {
-	return slices.ContainsFunc(equal, func(s same) bool { return s.pkg == pkg && s.is(m) })
+	return slices.ContainsFunc(equal, func(s equalMutant) bool { return s.pkg == pkg && s.matches(m) })
 }

@@ -31,14 +31,14 @@ type finder struct {
 	out   []*Mutant
 }
 
-// find returns all mutants of a package, in source order.
-func (c *code) find() []*Mutant {
+// findMutants returns all mutants of a package, in source order.
+func (c *code) findMutants() []*Mutant {
 	var out []*Mutant
 	for path, f := range c.files {
 		fi := &finder{code: c, f: f, path: path}
 		for _, d := range f.tree.Decls {
 			if d, ok := d.(*ast.FuncDecl); ok && d.Body != nil {
-				fi.function(d)
+				fi.visitFunction(d)
 			}
 		}
 		out = append(out, fi.out...)
@@ -53,19 +53,19 @@ func (c *code) find() []*Mutant {
 	return out
 }
 
-func (fi *finder) function(d *ast.FuncDecl) {
+func (fi *finder) visitFunction(d *ast.FuncDecl) {
 	fi.named = d.Name.Name
 	fi.funcs = []*ast.FuncType{d.Type}
-	fi.inside(d.Body)
+	fi.visitInside(d.Body)
 }
 
-// inside visits all expressions and statements in a node.
-func (fi *finder) inside(n ast.Node) {
+// visitInside visits all expressions and statements in a node.
+func (fi *finder) visitInside(n ast.Node) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit:
 			fi.funcs = append(fi.funcs, n.Type)
-			fi.inside(n.Body)
+			fi.visitInside(n.Body)
 			fi.funcs = fi.funcs[:len(fi.funcs)-1]
 			return false
 		case *ast.IfStmt:
@@ -85,11 +85,11 @@ func (fi *finder) inside(n ast.Node) {
 		case *ast.BasicLit:
 			fi.addIncrement(n)
 		case *ast.BlockStmt:
-			fi.statements(n.List)
+			fi.addStatements(n.List)
 		case *ast.CaseClause:
-			fi.statements(n.Body)
+			fi.addStatements(n.Body)
 		case *ast.CommClause:
-			fi.statements(n.Body)
+			fi.addStatements(n.Body)
 		}
 		return true
 	})
@@ -111,17 +111,17 @@ func (fi *finder) text(from, to token.Pos) string {
 	return strings.ReplaceAll(string(fi.f.text[fi.offset(from):fi.offset(to)]), "%", "%%")
 }
 
-func (fi *finder) of(n ast.Node) string { return fi.text(n.Pos(), n.End()) }
+func (fi *finder) source(n ast.Node) string { return fi.text(n.Pos(), n.End()) }
 
-// plain returns the source of a format string.
-func plain(s string) string { return strings.ReplaceAll(s, "%%", "%") }
+// unescape returns the source of a format string.
+func unescape(s string) string { return strings.ReplaceAll(s, "%%", "%") }
 
 // addNegation adds a mutant that negates a condition.
 func (fi *finder) addNegation(x ast.Expr) {
 	if x == nil {
 		return
 	}
-	fi.add(x, fmt.Sprintf("not (%s)", plain(fi.of(x))), "mutantOn(%d) != ("+fi.of(x)+")")
+	fi.add(x, fmt.Sprintf("not (%s)", unescape(fi.source(x))), "mutantOn(%d) != ("+fi.source(x)+")")
 }
 
 // addSwap adds a mutant with another operator.
@@ -139,13 +139,13 @@ func (fi *finder) addSwap(x *ast.BinaryExpr) {
 		return
 	}
 	changed := fi.text(x.Pos(), x.OpPos) + other.String() + fi.text(x.OpPos+token.Pos(len(x.Op.String())), x.End())
-	fi.choose(x, result, changed)
+	fi.addChoice(x, result, changed)
 }
 
-// choose adds a mutant that evaluates another expression instead of x.
-func (fi *finder) choose(x ast.Expr, result, other string) {
-	fi.add(x, plain(fi.of(x))+" -> "+plain(other),
-		"func() "+result+" { if mutantOn(%d) { return "+other+" }; return "+fi.of(x)+" }()")
+// addChoice adds a mutant that evaluates another expression instead of x.
+func (fi *finder) addChoice(x ast.Expr, result, other string) {
+	fi.add(x, unescape(fi.source(x))+" -> "+unescape(other),
+		"func() "+result+" { if mutantOn(%d) { return "+other+" }; return "+fi.source(x)+" }()")
 }
 
 func isText(t types.Type) bool {
@@ -184,12 +184,12 @@ func (fi *finder) addIncrement(x *ast.BasicLit) {
 		return
 	}
 	other := constant.BinaryOp(tv.Value, token.ADD, constant.MakeInt64(1))
-	fi.choose(x, result, other.ExactString())
+	fi.addChoice(x, result, other.ExactString())
 }
 
-// statements adds mutants that each omit one statement, where the remaining code stays valid, and
-// mutants of the returns.
-func (fi *finder) statements(list []ast.Stmt) {
+// addStatements adds mutants that each omit one statement, where the remaining code stays valid,
+// and mutants of the returns.
+func (fi *finder) addStatements(list []ast.Stmt) {
 	for _, s := range list {
 		switch s := s.(type) {
 		case *ast.AssignStmt:
@@ -205,7 +205,7 @@ func (fi *finder) statements(list []ast.Stmt) {
 }
 
 func (fi *finder) addDrop(s ast.Stmt) {
-	fi.add(s, "without "+plain(fi.of(s)), "if !mutantOn(%d) { "+fi.of(s)+" }")
+	fi.add(s, "without "+unescape(fi.source(s)), "if !mutantOn(%d) { "+fi.source(s)+" }")
 }
 
 // addReturns adds a mutant that returns the zero values of the results, or the negation of a bool.
@@ -219,7 +219,7 @@ func (fi *finder) addReturns(s *ast.ReturnStmt) {
 	case len(s.Results) == 1 && isBool(fi.info.Types[s.Results[0]].Type):
 		fi.addNegation(s.Results[0])
 		return
-	case !slices.ContainsFunc(s.Results, func(x ast.Expr) bool { return !fi.zero(x) }):
+	case !slices.ContainsFunc(s.Results, func(x ast.Expr) bool { return !fi.isZero(x) }):
 		return
 	}
 	var declared, names []string
@@ -227,11 +227,11 @@ func (fi *finder) addReturns(s *ast.ReturnStmt) {
 		for range max(1, len(r.Names)) {
 			name := fmt.Sprint("mutantZero", len(names))
 			names = append(names, name)
-			declared = append(declared, "var "+name+" "+fi.of(r.Type))
+			declared = append(declared, "var "+name+" "+fi.source(r.Type))
 		}
 	}
-	fi.add(s, plain(fi.of(s))+" -> zero",
-		"if mutantOn(%d) { "+strings.Join(declared, "; ")+"; return "+strings.Join(names, ", ")+" }; "+fi.of(s))
+	fi.add(s, unescape(fi.source(s))+" -> zero",
+		"if mutantOn(%d) { "+strings.Join(declared, "; ")+"; return "+strings.Join(names, ", ")+" }; "+fi.source(s))
 }
 
 func isBool(t types.Type) bool {
@@ -242,8 +242,8 @@ func isBool(t types.Type) bool {
 	return ok && b.Info()&types.IsBoolean != 0
 }
 
-// zero reports whether an expression is obviously the zero value of its type.
-func (fi *finder) zero(x ast.Expr) bool {
+// isZero reports whether an expression is obviously the zero value of its type.
+func (fi *finder) isZero(x ast.Expr) bool {
 	tv := fi.info.Types[x]
 	if tv.IsNil() {
 		return true

@@ -19,8 +19,8 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// few runs the mutants of testdata/few.
-func few(t *testing.T, o Options) (r *Result, log []string) {
+// runFew runs the mutants of testdata/few.
+func runFew(t *testing.T, o Options) (r *Result, log []string) {
 	t.Helper()
 	o.Root = root(t)
 	o.Log = func(line string) { log = append(log, line) }
@@ -44,7 +44,7 @@ func names(mutants []*Mutant) []string {
 // mutants that no test reaches are listed separately, and all others are killed, including endless
 // loops.
 func TestRun(t *testing.T) {
-	r, log := few(t, Options{Count: 100, Parallel: 2})
+	r, log := runFew(t, Options{Count: 100, Parallel: 2})
 	if diff := cmp.Diff([]string{
 		"few.go:16: Larger: a > b -> a >= b",
 		"few.go:30: Log: without kept = append(kept, text)",
@@ -84,16 +84,16 @@ func TestSample(t *testing.T) {
 		all = append(all, &Mutant{File: "x.go", Line: i, Func: "f", Change: change, start: i, end: i + 1})
 		moved = append(moved, &Mutant{File: "x.go", Line: 2 * i, Func: "f", Change: change, start: 7 * i, end: 7*i + 1})
 	}
-	taken := func(from []*Mutant, seed uint64) (out string) {
+	selected := func(from []*Mutant, seed uint64) (out string) {
 		for _, m := range sample(from, 4, seed) {
 			out += m.Change
 		}
 		return out
 	}
-	if taken(all, 1) != taken(moved, 1) {
-		t.Errorf("%s became %s", taken(all, 1), taken(moved, 1))
+	if selected(all, 1) != selected(moved, 1) {
+		t.Errorf("%s became %s", selected(all, 1), selected(moved, 1))
 	}
-	if taken(all, 1) == taken(all, 2) && taken(all, 1) == taken(all, 3) {
+	if selected(all, 1) == selected(all, 2) && selected(all, 1) == selected(all, 3) {
 		t.Error("each seed takes the same")
 	}
 	if got := len(sample(all, 100, 1)); got != len(all) {
@@ -114,19 +114,19 @@ func TestRounds(t *testing.T) {
 // TestEqual checks that each mutant in equal exists.
 func TestEqual(t *testing.T) {
 	for _, target := range Targets {
-		if !slices.ContainsFunc(equal, func(s same) bool { return s.pkg == target.Package }) {
+		if !slices.ContainsFunc(equal, func(s equalMutant) bool { return s.pkg == target.Package }) {
 			continue
 		}
 		c, err := load(root(t), target.Package)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := c.find()
+		all := c.findMutants()
 		for _, s := range equal {
 			if s.why == "" {
 				t.Errorf("no reason is given for %s: %s", s.fn, s.change)
 			}
-			if s.pkg == target.Package && !slices.ContainsFunc(all, s.is) {
+			if s.pkg == target.Package && !slices.ContainsFunc(all, s.matches) {
 				t.Errorf("there is no mutant %s/%s: %s: %s", s.pkg, s.file, s.fn, s.change)
 			}
 		}

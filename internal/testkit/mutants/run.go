@@ -55,7 +55,7 @@ func Run(t Target, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := slices.DeleteFunc(c.find(), func(m *Mutant) bool { return isEqual(t.Package, m) })
+	all := slices.DeleteFunc(c.findMutants(), func(m *Mutant) bool { return isEqual(t.Package, m) })
 	out := &Result{Target: t, All: len(all)}
 	if o.Only != "" {
 		only, err := regexp.Compile(o.Only)
@@ -223,7 +223,7 @@ func failedTests(output string) []string {
 }
 
 // try runs the tests on each reached mutant that is still alive.
-func (s *suite) try(alive []bool, parallel int, told func(i int, killed bool)) {
+func (s *suite) try(alive []bool, parallel int, report func(i int, killed bool)) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	free := make(chan bool, max(1, parallel))
@@ -238,7 +238,7 @@ func (s *suite) try(alive []bool, parallel int, told func(i int, killed bool)) {
 			mu.Lock()
 			defer mu.Unlock()
 			alive[i] = cmd.ProcessState.Success()
-			told(i, !alive[i])
+			report(i, !alive[i])
 		})
 	}
 	wg.Wait()
@@ -249,7 +249,7 @@ func (s *suite) try(alive []bool, parallel int, told func(i int, killed bool)) {
 func (s *suite) run(variable string, args ...string) (*exec.Cmd, string) {
 	args = append(args, "-test.short", "-test.timeout="+s.wall.String())
 	if len(s.leftOut) > 0 {
-		args = append(args, "-test.skip="+strings.Join(exact(s.leftOut), "|"))
+		args = append(args, "-test.skip="+strings.Join(exactPattern(s.leftOut), "|"))
 	}
 	cmd := exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -t %d; ulimit -d 8388608; exec "$0" "$@"`, s.cpu), s.binary}, args...)...)
 	cmd.Dir = s.dir
@@ -261,8 +261,8 @@ func (s *suite) run(variable string, args ...string) (*exec.Cmd, string) {
 	return cmd, out.String()
 }
 
-// exact returns a pattern that matches exactly these test names.
-func exact(names []string) []string {
+// exactPattern returns a pattern that matches exactly these test names.
+func exactPattern(names []string) []string {
 	var out []string
 	for _, name := range names {
 		out = append(out, "^"+strings.ReplaceAll(regexp.QuoteMeta(name), "/", "$/^")+"$")

@@ -2,9 +2,9 @@ package program
 
 import "fmt"
 
-// raises reports whether an error may leave the current expression: to an enclosing try, or out of
-// the function. A function that returns an Option cannot return an error.
-func (g *gen) raises() bool {
+// mayRaise reports whether an error may leave the current expression: to an enclosing try, or out
+// of the function. A function that returns an Option cannot return an error.
+func (g *gen) mayRaise() bool {
 	h := &g.home
 	return h.tries > 0 || h.result != nil && h.result != wOption
 }
@@ -18,22 +18,22 @@ func (g *gen) error() string {
 	return g.expr([]*kind{wString, wEnum, wInt}[g.choose(3)], 1)
 }
 
-// away returns an expression that jumps (break, continue, return, throw), or "" if no jump is
+// jumpExpr returns an expression that jumps (break, continue, return, throw), or "" if no jump is
 // possible.
-func (g *gen) away() string {
+func (g *gen) jumpExpr() string {
 	var ways []string
 	if n := len(g.home.loops); n > 0 {
-		ways = append(ways, "continue", g.breaks("", g.home.loops[n-1]), "continue")
+		ways = append(ways, "continue", g.breakStatement("", g.home.loops[n-1]), "continue")
 		for _, l := range g.home.loops {
 			if l.label != "" {
-				ways = append(ways, g.breaks(" "+l.label, l), "continue "+l.label)
+				ways = append(ways, g.breakStatement(" "+l.label, l), "continue "+l.label)
 			}
 		}
 	}
 	if g.home.result != nil {
 		ways = append(ways, "return", "return")
 	}
-	if g.raises() {
+	if g.mayRaise() {
 		ways = append(ways, "throw")
 	}
 	if len(ways) == 0 {
@@ -49,43 +49,43 @@ func (g *gen) away() string {
 	}
 }
 
-// breaks returns a break out of a loop, with a value if the loop has one.
-func (g *gen) breaks(label string, l loop) string {
-	if l.gives == nil {
+// breakStatement returns a break out of a loop, with a value if the loop has one.
+func (g *gen) breakStatement(label string, l loop) string {
+	if l.value == nil {
 		return "break" + label
 	}
-	return "break" + label + " " + g.flowValue(l.gives, 1)
+	return "break" + label + " " + g.flowValue(l.value, 1)
 }
 
 // flowValue returns an expression of a kind. It may use `?` where raises allows that.
 func (g *gen) flowValue(k *kind, depth int) string {
-	if k == wInt && g.raises() && g.choose(3) == 0 {
+	if k == wInt && g.mayRaise() && g.choose(3) == 0 {
 		return "(" + g.expr(wResult, depth) + ")?"
 	}
 	return g.expr(k, depth)
 }
 
-// valued declares a variable whose value comes from a construct with branches.
-func (g *gen) valued() {
-	v := &variable{name: g.fresh("v"), kind: []*kind{wInt, wInt, wInt, wResult, wString}[g.choose(5)], mutable: g.choose(2) == 0}
+// declareValue declares a variable whose value comes from a construct with branches.
+func (g *gen) declareValue() {
+	v := &variable{name: g.freshName("v"), kind: []*kind{wInt, wInt, wInt, wResult, wString}[g.choose(5)], mutable: g.choose(2) == 0}
 	mut := ""
 	if v.mutable {
 		mut = "mut "
 	}
 	g.construct(fmt.Sprintf("let %s%s: %s = ", mut, v.name, v.kind), v.kind, ";", 2)
 	g.bind(v)
-	g.captured(v)
+	g.writeCapture(v)
 }
 
-// set assigns a variable the value of a construct.
-func (g *gen) set() {
+// assignConstruct assigns a variable the value of a construct.
+func (g *gen) assignConstruct() {
 	if vs := g.visible(func(v *variable) bool { return v.mutable && v.kind == wInt }); len(vs) > 0 {
 		g.construct(pick(g, vs).name+" = ", wInt, ";", 2)
 	}
 }
 
-// bump changes a variable by an expression.
-func (g *gen) bump() {
+// changeVariable changes a variable by an expression.
+func (g *gen) changeVariable() {
 	vs := g.visible(func(v *variable) bool { return v.mutable && v.kind != nil && v.kind.cut != "" })
 	if len(vs) == 0 {
 		return
@@ -130,7 +130,7 @@ func (g *gen) branch(k *kind, depth int) {
 		g.statements(1)
 	}
 	if g.choose(3) == 0 {
-		if way := g.away(); way != "" {
+		if way := g.jumpExpr(); way != "" {
 			g.write("%s;", way)
 			return
 		}
@@ -156,12 +156,12 @@ func (g *gen) tryFor(head string, k *kind, end string, depth int) {
 	}
 	g.tail(k, depth)
 	g.home.tries--
-	g.catches(end, func() { g.branch(k, depth) })
+	g.closeTry(end, func() { g.branch(k, depth) })
 }
 
-// catches closes a try with some catch clauses. If no error may leave the try, the last clause
+// closeTry closes a try with some catch clauses. If no error may leave the try, the last clause
 // catches all.
-func (g *gen) catches(end string, body func()) {
+func (g *gen) closeTry(end string, body func()) {
 	for _, c := range [...]string{"String(m)", "E(x)", "Int(n)"} {
 		if g.choose(3) > 0 {
 			continue
@@ -225,11 +225,11 @@ func (g *gen) matching(head, end string, body func()) {
 	g.close("}" + end)
 }
 
-// few writes statements, sometimes with a jump at the end.
-func (g *gen) few(n int) {
+// writeFew writes statements, sometimes with a jump at the end.
+func (g *gen) writeFew(n int) {
 	g.statements(1 + g.choose(n))
 	if g.choose(4) == 0 {
-		if way := g.away(); way != "" {
+		if way := g.jumpExpr(); way != "" {
 			g.write("%s;", way)
 		}
 	}
@@ -238,40 +238,40 @@ func (g *gen) few(n int) {
 func (g *gen) flowTry() {
 	g.open("try {")
 	g.home.tries++
-	g.few(3)
+	g.writeFew(3)
 	g.home.tries--
-	g.catches("", func() { g.few(1) })
+	g.closeTry("", func() { g.writeFew(1) })
 }
 
-func (g *gen) flowMatch() { g.matching("", "", func() { g.few(1) }) }
+func (g *gen) flowMatch() { g.matching("", "", func() { g.writeFew(1) }) }
 
 func (g *gen) flowIf() {
 	g.open("if %s {", g.expr(wBool, 2))
-	g.few(2)
+	g.writeFew(2)
 	if g.choose(2) == 0 {
 		g.close("}")
 		return
 	}
 	g.leave()
 	g.open("} else {")
-	g.few(2)
+	g.writeFew(2)
 	g.close("}")
 }
 
 // leaveIf writes a conditional jump.
 func (g *gen) leaveIf() {
-	if way := g.away(); way != "" {
+	if way := g.jumpExpr(); way != "" {
 		g.write("if %s { %s; }", g.expr(wBool, 1), way)
 	}
 }
 
-// otherwise binds the match of a pattern, or jumps.
-func (g *gen) otherwise() {
-	way := g.away()
+// bindOrJump binds the match of a pattern, or jumps.
+func (g *gen) bindOrJump() {
+	way := g.jumpExpr()
 	if way == "" {
 		return
 	}
-	name := g.fresh("h")
+	name := g.freshName("h")
 	pattern, k := "Some("+name+")", wOption
 	if g.choose(2) == 0 {
 		pattern, k = "Ok("+name+")", wResult
@@ -285,12 +285,12 @@ func (g *gen) flowLoop() {
 	if len(g.home.loops) >= 3 {
 		return
 	}
-	n, head, first, end := g.fresh("i"), "", "", "}"
+	n, head, first, end := g.freshName("i"), "", "", "}"
 	counts := fmt.Sprintf("%s += 1;", n)
-	var gives *variable
+	var result *variable
 	l := loop{}
 	if g.choose(3) == 0 {
-		l.label = "'" + g.fresh("l")
+		l.label = "'" + g.freshName("l")
 	}
 	switch g.choose(6) {
 	case 0, 1:
@@ -305,14 +305,14 @@ func (g *gen) flowLoop() {
 		head, first = "loop", fmt.Sprintf("%s if %s > %d { break; }", counts, n, 1+g.choose(4))
 	default:
 		g.write("let mut %s = 0;", n)
-		l.gives, gives = wInt, &variable{name: g.fresh("v"), kind: wInt}
-		head, first, end = "loop", fmt.Sprintf("%s if %s > %d { %s; }", counts, n, 1+g.choose(4), g.breaks("", l)), "};"
+		l.value, result = wInt, &variable{name: g.freshName("v"), kind: wInt}
+		head, first, end = "loop", fmt.Sprintf("%s if %s > %d { %s; }", counts, n, 1+g.choose(4), g.breakStatement("", l)), "};"
 	}
 	if l.label != "" {
 		head = l.label + ": " + head
 	}
-	if gives != nil {
-		head = fmt.Sprintf("let %s: Int = %s", gives.name, head)
+	if result != nil {
+		head = fmt.Sprintf("let %s: Int = %s", result.name, head)
 	}
 	g.open("%s {", head)
 	g.bind(&variable{name: n, kind: wInt})
@@ -321,26 +321,26 @@ func (g *gen) flowLoop() {
 	}
 	g.home.loops = append(g.home.loops, l)
 	if g.choose(2) == 0 {
-		g.valued()
+		g.declareValue()
 	}
-	g.few(3)
+	g.writeFew(3)
 	g.home.loops = g.home.loops[:len(g.home.loops)-1]
 	g.close(end)
-	if gives != nil {
-		g.bind(gives)
+	if result != nil {
+		g.bind(result)
 	}
 }
 
-// each passes the library's loop a closure with its own control flow.
-func (g *gen) each() {
+// callEach passes the library's loop a closure with its own control flow.
+func (g *gen) callEach() {
 	g.inClosure(nil, func(x string) { g.open("%s.each(|%s| {", g.expr(wInts, 1), x) }, "});")
 }
 
 // flowClosure calls a closure that contains its returns and errors.
 func (g *gen) flowClosure() {
 	k := []*kind{wInt, wResult}[g.choose(2)]
-	v := &variable{name: g.fresh("v"), kind: k}
-	if !g.raises() {
+	v := &variable{name: g.freshName("v"), kind: k}
+	if !g.mayRaise() {
 		k = wResult // the result could not hold an error that it raised
 		v.kind = k
 	}
@@ -355,15 +355,15 @@ func (g *gen) inClosure(result *kind, open func(param string), end string) bool 
 	if g.home.closure {
 		return false
 	}
-	x, before := g.fresh("x"), g.home
+	x, before := g.freshName("x"), g.home
 	inside := home{result: result, closure: true}
-	if result == nil && g.raises() {
+	if result == nil && g.mayRaise() {
 		inside.tries = 1
 	}
 	open(x)
 	g.bind(&variable{name: x, kind: wInt})
 	g.home = inside
-	g.few(2)
+	g.writeFew(2)
 	if result != nil {
 		g.tail(result, 1)
 	}

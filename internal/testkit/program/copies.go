@@ -30,8 +30,8 @@ func Copies(seed uint64) (program, want string) {
 func (m *modeller) main() (run func()) {
 	var made []func()
 	for range 4 + m.choose(3) {
-		s := m.changing()
-		made = append(made, m.let(s, true, m.safely(s, m.literal(s, 2))))
+		s := m.anyChangeable()
+		made = append(made, m.let(s, true, m.safeTerm(s, m.literal(s, 2))))
 	}
 	body := m.block(10+m.choose(8), true)
 	for _, v := range m.vars {
@@ -112,7 +112,7 @@ func (m *modeller) block(n int, show bool) (run func()) {
 
 // function writes a function that changes its parameter.
 func (m *modeller) function(name string) {
-	p := &local{name: "x", shape: m.changing(), mutable: true}
+	p := &local{name: "x", shape: m.anyChangeable(), mutable: true}
 	m.open("fn %s(mut x: %s) -> %s {", name, p.shape.name, p.shape.name)
 	m.vars = []*local{p}
 	m.loose++
@@ -128,9 +128,9 @@ func (m *modeller) function(name string) {
 	}})
 }
 
-// changing returns a type whose values can be changed in part.
-func (m *modeller) changing() *shape {
-	return pick(m.gen, m.fitting(func(s *shape) bool { return s.is == array || s.is == keyed || s.is == tuple || s.is == record }))
+// anyChangeable returns a type whose values can be changed in part.
+func (m *modeller) anyChangeable() *shape {
+	return pick(m.gen, m.matchingShapes(func(s *shape) bool { return s.is == array || s.is == keyed || s.is == tuple || s.is == record }))
 }
 
 // print adds a line to the expected output.
@@ -157,7 +157,7 @@ func (m *modeller) find(fits func(*local) bool) *local {
 
 // let declares a variable initialised with a term.
 func (m *modeller) let(s *shape, mutable bool, t term) func() {
-	v := &local{name: m.fresh("v"), shape: s, mutable: mutable}
+	v := &local{name: m.freshName("v"), shape: s, mutable: mutable}
 	mut := ""
 	if mutable {
 		mut = "mut "
@@ -249,4 +249,4 @@ func (m *modeller) mutablePlace(fits func(*shape) bool) (place, bool) {
 	return place{}, false
 }
 
-func any_(*shape) bool { return true }
+func anyShape(*shape) bool { return true }

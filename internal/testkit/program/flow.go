@@ -19,9 +19,9 @@ func init() {
 	Flow.program = (*gen).flow
 	Flow.last = (*gen).fail
 	Flow.writers = []func(*gen){
-		(*gen).print, (*gen).valued, (*gen).valued, (*gen).flowLoop, (*gen).valued, (*gen).bump, (*gen).flowLoop, (*gen).leaveIf, (*gen).valued,
-		(*gen).flowTry, (*gen).flowMatch, (*gen).flowIf, (*gen).leaveIf, (*gen).flowLoop, (*gen).set, (*gen).otherwise, (*gen).each, (*gen).newVariable,
-		(*gen).bump, (*gen).flowClosure,
+		(*gen).print, (*gen).declareValue, (*gen).declareValue, (*gen).flowLoop, (*gen).declareValue, (*gen).changeVariable, (*gen).flowLoop, (*gen).leaveIf, (*gen).declareValue,
+		(*gen).flowTry, (*gen).flowMatch, (*gen).flowIf, (*gen).leaveIf, (*gen).flowLoop, (*gen).assignConstruct, (*gen).bindOrJump, (*gen).callEach, (*gen).newVariable,
+		(*gen).changeVariable, (*gen).flowClosure,
 	}
 }
 
@@ -91,7 +91,7 @@ func (g *gen) flow() {
 }
 
 func (g *gen) smallFunction() {
-	f := &function{name: g.fresh("f"), params: []*variable{{name: "n", kind: wInt}}}
+	f := &function{name: g.freshName("f"), params: []*variable{{name: "n", kind: wInt}}}
 	s := small[g.choose(len(small))]
 	var before []*function
 	for _, x := range g.fns {
@@ -115,8 +115,8 @@ func (g *gen) fail() {
 
 // flowFunction writes a function with its own loops and tries.
 func (g *gen) flowFunction() {
-	f := &function{name: g.fresh("f"), result: []*kind{wInt, wResult, wInt, wString}[g.choose(4)]}
-	p := &variable{name: g.fresh("p"), kind: wInt, mutable: g.choose(2) == 1}
+	f := &function{name: g.freshName("f"), result: []*kind{wInt, wResult, wInt, wString}[g.choose(4)]}
+	p := &variable{name: g.freshName("p"), kind: wInt, mutable: g.choose(2) == 1}
 	f.params = []*variable{p}
 	mut := ""
 	if p.mutable {
@@ -126,8 +126,8 @@ func (g *gen) flowFunction() {
 	g.home = home{result: f.result}
 	g.write("fn %s(%s%s: Int) -> %s {", f.name, mut, p.name, f.result)
 	g.depth++
-	g.captured(p)
-	g.crowd()
+	g.writeCapture(p)
+	g.declareCrowd()
 	g.declare()
 	budget := g.left
 	g.left = 12

@@ -70,9 +70,9 @@ func init() {
 	Values.program = (*gen).values
 	Values.writers = []func(*gen){
 		(*gen).print, (*gen).mutate, (*gen).assign, (*gen).mutate, (*gen).newVariable, (*gen).assignOp, (*gen).ifStatement, (*gen).forStatement,
-		(*gen).alias, (*gen).store, (*gen).within, (*gen).alias, (*gen).store, (*gen).mutate, (*gen).assign, (*gen).mutate, (*gen).update, (*gen).closureCallStatement, (*gen).assign, (*gen).update,
+		(*gen).alias, (*gen).store, (*gen).storeInItself, (*gen).alias, (*gen).store, (*gen).mutate, (*gen).assign, (*gen).mutate, (*gen).update, (*gen).closureCallStatement, (*gen).assign, (*gen).update,
 		(*gen).tryStatement, (*gen).closure, (*gen).matchStatement, (*gen).whileStatement, (*gen).jump, (*gen).ifLet, (*gen).mutate,
-		(*gen).closureCallStatement, (*gen).letElse, (*gen).destructure, (*gen).forEach, (*gen).shadow, (*gen).question, (*gen).late, (*gen).loopValue,
+		(*gen).closureCallStatement, (*gen).letElse, (*gen).destructure, (*gen).forEach, (*gen).shadow, (*gen).writeQuestion, (*gen).declareLate, (*gen).loopValue,
 	}
 	kInt.constants = []string{"%i"}
 	kBool.constants = []string{"true", "false"}

@@ -113,7 +113,7 @@ func inJSON(v any) string {
 		case choice:
 			return v.variantJSON()
 		}
-		return listed(v.items)
+		return formatList(v.items)
 	}
 	return fmt.Sprint(v)
 }
@@ -129,12 +129,12 @@ func (v *node) variantJSON() string {
 	case len(v.items) == 1:
 		data = inJSON(v.items[0])
 	default:
-		data = listed(v.items)
+		data = formatList(v.items)
 	}
 	return fmt.Sprintf(`{"variant":%q,"data":%s}`, w.name, data)
 }
 
-func listed(items []any) string {
+func formatList(items []any) string {
 	var parts []string
 	for _, x := range items {
 		parts = append(parts, inJSON(x))
@@ -173,8 +173,8 @@ func (v *node) remove(key string) any {
 // fault is an error of the program on its way to the next try, as a panic.
 type fault struct{}
 
-// caught runs part of a program and reports whether it raised a fault.
-func caught(run func()) (faulted bool) {
+// faults runs part of a program and reports whether it raised a fault.
+func faults(run func()) (faulted bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			if _, ok := r.(fault); !ok {

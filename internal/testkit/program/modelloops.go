@@ -4,7 +4,7 @@ import "fmt"
 
 // forEach writes a loop over an array that its body may change, with a copy of each element.
 func (m *modeller) forEach() func() {
-	return m.round(func(s *shape) bool { return s.is == array }, func(p place, name string) (string, func(n *node, i int, e *local)) {
+	return m.writeLoop(func(s *shape) bool { return s.is == array }, func(p place, name string) (string, func(n *node, i int, e *local)) {
 		if m.choose(2) == 0 {
 			return fmt.Sprintf("for (at, %s) in %s.enumerate()", name, p.text), func(n *node, i int, e *local) { e.holds = n.items[i] }
 		}
@@ -14,13 +14,13 @@ func (m *modeller) forEach() func() {
 
 // forEntries writes a loop over a map.
 func (m *modeller) forEntries() func() {
-	return m.round(func(s *shape) bool { return s.is == keyed }, func(p place, name string) (string, func(n *node, i int, e *local)) {
+	return m.writeLoop(func(s *shape) bool { return s.is == keyed }, func(p place, name string) (string, func(n *node, i int, e *local)) {
 		return fmt.Sprintf("for (_, %s) in %s", name, p.text), func(n *node, i int, e *local) { e.holds = n.items[i] }
 	})
 }
 
-// round writes a loop over the value that a place has at the start.
-func (m *modeller) round(fits func(*shape) bool, head func(p place, name string) (string, func(n *node, i int, e *local))) func() {
+// writeLoop writes a loop over the value that a place has at the start.
+func (m *modeller) writeLoop(fits func(*shape) bool, head func(p place, name string) (string, func(n *node, i int, e *local))) func() {
 	if m.loops == 2 || m.nested > 4 {
 		return nil
 	}
@@ -29,11 +29,11 @@ func (m *modeller) round(fits func(*shape) bool, head func(p place, name string)
 		return nil
 	}
 	return m.guard(func() func() {
-		e := &local{name: m.fresh("e"), shape: p.shape.parts[0]}
+		e := &local{name: m.freshName("e"), shape: p.shape.parts[0]}
 		text, bind := head(p, e.name)
 		m.loops++
 		m.open("%s {", text)
-		own := &local{name: m.fresh("v"), shape: e.shape, mutable: true}
+		own := &local{name: m.freshName("v"), shape: e.shape, mutable: true}
 		m.write("let mut %s = %s;", own.name, e.name)
 		vars := len(m.vars)
 		m.vars = append(m.vars, e, own)
@@ -88,7 +88,7 @@ func (m *modeller) group() func() {
 	m.leave()
 	m.write("} catch { println(\"caught\"); }")
 	return func() {
-		if caught(body) {
+		if faults(body) {
 			fmt.Fprintln(&m.output, "caught")
 		}
 	}
@@ -99,8 +99,8 @@ func (m *modeller) closure() func() {
 	if m.nested > 3 || m.loops > 0 {
 		return nil
 	}
-	p := &local{name: m.fresh("p"), shape: m.changing(), mutable: true}
-	name, arg := m.fresh("c"), m.fresh("a")
+	p := &local{name: m.freshName("p"), shape: m.anyChangeable(), mutable: true}
+	name, arg := m.freshName("c"), m.freshName("a")
 	m.open("let %s = |%s: %s| -> %s {", name, arg, p.shape.name, p.shape.name)
 	m.write("let mut %s = %s;", p.name, arg)
 	vars := len(m.vars)
@@ -127,7 +127,7 @@ func (m *modeller) callClosure() func() {
 		}
 		x := m.term(c.shape, 1)
 		return m.guard(func() func() {
-			v := &local{name: m.fresh("v"), shape: c.shape, mutable: true}
+			v := &local{name: m.freshName("v"), shape: c.shape, mutable: true}
 			m.write("let mut %s = %s(%s);", v.name, c.name, x.text)
 			do := m.changeAt(place{v.name, v.shape, func(bool) *any { return &v.holds }, true})
 			m.write("println(%q, (%s, %s));", v.name, v.name, x.text)
@@ -141,10 +141,10 @@ func (m *modeller) callClosure() func() {
 	return nil
 }
 
-// inMatch matches an enum or an Option, changes the payload, and perhaps stores it back.
-func (m *modeller) inMatch() func() {
+// matchPayload matches an enum or an Option, changes the payload, and perhaps stores it back.
+func (m *modeller) matchPayload() func() {
 	p, ok := m.mutablePlace(func(s *shape) bool {
-		return s.is == choice && container(s.variants[1].parts[0]) || s.is == perhaps && container(s.parts[0])
+		return s.is == choice && isContainer(s.variants[1].parts[0]) || s.is == perhaps && isContainer(s.parts[0])
 	})
 	if !ok {
 		return nil
@@ -155,8 +155,8 @@ func (m *modeller) inMatch() func() {
 			some, parts = p.shape.name+"::One", p.shape.variants[1].parts
 		}
 		inner := parts[0]
-		got := &local{name: m.fresh("h"), shape: inner}
-		own := &local{name: m.fresh("v"), shape: inner, mutable: true}
+		got := &local{name: m.freshName("h"), shape: inner}
+		own := &local{name: m.freshName("v"), shape: inner, mutable: true}
 		m.open("if let %s(%s) = %s {", some, got.name, p.text)
 		m.write("let mut %s = %s;", own.name, got.name)
 		do := m.changeAt(place{own.name, inner, func(bool) *any { return &own.holds }, true})
@@ -195,12 +195,12 @@ func (m *modeller) rebind(p place, got, own *local, do func(), back bool) {
 
 // destructure destructures a tuple and changes a part.
 func (m *modeller) destructure() func() {
-	p, ok := m.mutablePlace(func(s *shape) bool { return s.is == tuple && container(s.parts[1]) })
+	p, ok := m.mutablePlace(func(s *shape) bool { return s.is == tuple && isContainer(s.parts[1]) })
 	if !ok {
 		return nil
 	}
 	return m.guard(func() func() {
-		v := &local{name: m.fresh("v"), shape: p.shape.parts[1], mutable: true}
+		v := &local{name: m.freshName("v"), shape: p.shape.parts[1], mutable: true}
 		m.write("let mut (_, %s) = %s;", v.name, p.text)
 		do := m.changeAt(place{v.name, v.shape, func(bool) *any { return &v.holds }, true})
 		m.write("println(%q, (%s, %s));", v.name, v.name, p.text)

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// deeds lists the statements about copies.
-var deeds []func(*modeller) func()
+// modelStatements lists the statements about copies.
+var modelStatements []func(*modeller) func()
 
 func init() {
-	deeds = []func(*modeller) func(){
+	modelStatements = []func(*modeller) func(){
 		(*modeller).declare, (*modeller).change, (*modeller).assign, (*modeller).alias, (*modeller).change, (*modeller).store, (*modeller).declare,
 		(*modeller).assign, (*modeller).alias, (*modeller).change, (*modeller).compare, (*modeller).forEach, (*modeller).forEntries, (*modeller).closure,
-		(*modeller).callClosure, (*modeller).within, (*modeller).inMatch, (*modeller).branches, (*modeller).swapped, (*modeller).popElement, (*modeller).destructure,
-		(*modeller).group, (*modeller).untyped, (*modeller).change, (*modeller).alias, (*modeller).store, (*modeller).callClosure,
+		(*modeller).callClosure, (*modeller).storeInItself, (*modeller).matchPayload, (*modeller).branches, (*modeller).swapField, (*modeller).popElement, (*modeller).destructure,
+		(*modeller).group, (*modeller).storeUntyped, (*modeller).change, (*modeller).alias, (*modeller).store, (*modeller).callClosure,
 		(*modeller).callGetter, (*modeller).callGetter,
 	}
 }
@@ -24,7 +24,7 @@ func (m *modeller) statement() func() {
 		return m.declare()
 	}
 	for {
-		if do := deeds[m.choose(len(deeds))](m); do != nil {
+		if do := modelStatements[m.choose(len(modelStatements))](m); do != nil {
 			return do
 		}
 	}
@@ -40,20 +40,20 @@ func (m *modeller) guard(write func() func()) func() {
 	m.leave()
 	m.write("} catch { println(\"caught\"); }")
 	return func() {
-		if caught(do) {
+		if faults(do) {
 			fmt.Fprintln(&m.output, "caught")
 		}
 	}
 }
 
-// safely returns a term that evaluates to another value if x faults.
-func (m *modeller) safely(s *shape, x term) term {
+// safeTerm returns a term that evaluates to another value if x faults.
+func (m *modeller) safeTerm(s *shape, x term) term {
 	vars := m.vars
 	m.vars = nil
 	y := m.literal(s, 0)
 	m.vars = vars
 	return term{"try { " + x.text + " } catch { " + y.text + " }", func() (v any) {
-		if caught(func() { v = x.eval() }) {
+		if faults(func() { v = x.eval() }) {
 			v = y.eval()
 		}
 		return v
@@ -62,11 +62,11 @@ func (m *modeller) safely(s *shape, x term) term {
 
 func (m *modeller) declare() func() {
 	s := m.anyShape()
-	return m.let(s, m.choose(5) > 0, m.safely(s, m.term(s, 2)))
+	return m.let(s, m.choose(5) > 0, m.safeTerm(s, m.term(s, 2)))
 }
 
 func (m *modeller) assign() func() {
-	p, ok := m.mutablePlace(any_)
+	p, ok := m.mutablePlace(anyShape)
 	if !ok {
 		return nil
 	}
@@ -86,14 +86,14 @@ func (m *modeller) put(p place, x term) func() {
 	}
 }
 
-// container reports whether values of a type can be changed in part.
-func container(s *shape) bool {
+// isContainer reports whether values of a type can be changed in part.
+func isContainer(s *shape) bool {
 	return s.is == array || s.is == keyed || s.is == tuple || s.is == record
 }
 
 // change changes part of the value at a place.
 func (m *modeller) change() func() {
-	p, ok := m.mutablePlace(container)
+	p, ok := m.mutablePlace(isContainer)
 	if !ok {
 		return nil
 	}
@@ -211,11 +211,11 @@ func (m *modeller) changeMap(p place) func() {
 
 // alias binds the value at a place to a new name, changes one of the two, and prints both.
 func (m *modeller) alias() func() {
-	p, ok := m.mutablePlace(container)
+	p, ok := m.mutablePlace(isContainer)
 	if !ok {
 		return nil
 	}
-	v := &local{name: m.fresh("v"), shape: p.shape, mutable: true}
+	v := &local{name: m.freshName("v"), shape: p.shape, mutable: true}
 	return m.guard(func() func() {
 		m.write("let mut %s = %s;", v.name, p.text)
 		changed := place{v.name, v.shape, func(bool) *any { return &v.holds }, true}
@@ -234,7 +234,7 @@ func (m *modeller) alias() func() {
 
 // store assigns a variable to a place, changes the variable, and prints both.
 func (m *modeller) store() func() {
-	v := m.find(func(v *local) bool { return v.mutable && container(v.shape) })
+	v := m.find(func(v *local) bool { return v.mutable && isContainer(v.shape) })
 	if v == nil {
 		return nil
 	}
@@ -254,8 +254,8 @@ func (m *modeller) store() func() {
 	})
 }
 
-// within stores a tree in itself.
-func (m *modeller) within() func() {
+// storeInItself stores a tree in itself.
+func (m *modeller) storeInItself() func() {
 	v := m.find(func(v *local) bool { return v.mutable && v.shape.name == "N" })
 	if v == nil {
 		return nil
@@ -274,8 +274,8 @@ func (m *modeller) within() func() {
 
 func (m *modeller) compare() func() {
 	s := m.anyShape()
-	x, y := m.safely(s, m.term(s, 1)), m.safely(s, m.term(s, 1))
-	a, b := m.fresh("a"), m.fresh("b")
+	x, y := m.safeTerm(s, m.term(s, 1)), m.safeTerm(s, m.term(s, 1))
+	a, b := m.freshName("a"), m.freshName("b")
 	m.write("let %s: %s = %s;", a, s.name, x.text)
 	m.write("let %s: %s = %s;", b, s.name, y.text)
 	m.write("println(%q, %s == %s);", a, a, b)
@@ -292,7 +292,7 @@ func (m *modeller) popElement() func() {
 		return nil
 	}
 	return m.guard(func() func() {
-		v := m.fresh("v")
+		v := m.freshName("v")
 		m.write("let %s = %s.pop();", v, p.text)
 		m.write("println(%q, %s);", v, v)
 		return func() {
@@ -306,19 +306,19 @@ func (m *modeller) popElement() func() {
 	})
 }
 
-// swapped replaces the value of a field, then changes the old value.
-func (m *modeller) swapped() func() {
+// swapField replaces the value of a field, then changes the old value.
+func (m *modeller) swapField() func() {
 	p, ok := m.mutablePlace(func(s *shape) bool { return s.is == record })
 	if !ok {
 		return nil
 	}
 	i := m.choose(len(p.shape.parts))
 	x := m.term(p.shape.parts[i], 1)
-	old := &local{name: m.fresh("v"), shape: p.shape.parts[i], mutable: true}
+	old := &local{name: m.freshName("v"), shape: p.shape.parts[i], mutable: true}
 	return m.guard(func() func() {
 		m.write("let mut %s = %s.put_%s(%s);", old.name, p.text, p.shape.fields[i], x.text)
 		do := func() {}
-		if container(old.shape) {
+		if isContainer(old.shape) {
 			do = m.changeAt(place{old.name, old.shape, func(bool) *any { return &old.holds }, true})
 		}
 		m.write("println(%q, %s);", old.name, old.name)
@@ -332,36 +332,36 @@ func (m *modeller) swapped() func() {
 	})
 }
 
-// untyped stores a copy as Any.
-func (m *modeller) untyped() func() {
-	v := m.find(func(v *local) bool { return v.mutable && container(v.shape) })
+// storeUntyped stores a copy as Any.
+func (m *modeller) storeUntyped() func() {
+	v := m.find(func(v *local) bool { return v.mutable && isContainer(v.shape) })
 	if v == nil {
 		return nil
 	}
-	kept := m.fresh("v")
-	m.write("let %s: Any = %s;", kept, v.name)
+	name := m.freshName("v")
+	m.write("let %s: Any = %s;", name, v.name)
 	var copy any
-	keep := func() { copy = clone(v.holds) }
+	save := func() { copy = clone(v.holds) }
 	do := m.guard(func() func() { return m.changeAt(place{v.name, v.shape, func(bool) *any { return &v.holds }, true}) })
-	m.write("println(%q, %s);", kept, kept)
+	m.write("println(%q, %s);", name, name)
 	return func() {
-		keep()
-		kept_ := copy
+		save()
+		before := copy
 		do()
-		m.print(kept, kept_)
+		m.print(name, before)
 	}
 }
 
 // callGetter calls a method that returns a container still stored elsewhere, changes the result,
 // and prints both.
 func (m *modeller) callGetter() func() {
-	p, ok := m.mutablePlace(func(s *shape) bool { return (s.is == array || s.is == keyed) && container(s.parts[0]) })
+	p, ok := m.mutablePlace(func(s *shape) bool { return (s.is == array || s.is == keyed) && isContainer(s.parts[0]) })
 	if !ok {
 		return nil
 	}
 	call, which := m.getterCall(p.shape)
 	y := m.term(p.shape.parts[0], 1)
-	v := &local{name: m.fresh("v"), shape: p.shape.parts[0], mutable: true}
+	v := &local{name: m.freshName("v"), shape: p.shape.parts[0], mutable: true}
 	return m.guard(func() func() {
 		m.write("let mut %s = %s.%s ?? %s;", v.name, p.text, call, y.text)
 		do := m.changeAt(place{v.name, v.shape, func(bool) *any { return &v.holds }, true})

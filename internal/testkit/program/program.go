@@ -108,12 +108,12 @@ type home struct {
 // loop is an enclosing loop: its label, or "", and the kind of its value, or nil.
 type loop struct {
 	label string
-	gives *kind
+	value *kind
 }
 
-// throws reports whether an error of any type may leave the function. A function that returns an
+// mayThrow reports whether an error of any type may leave the function. A function that returns an
 // Option cannot return an error; one that returns a Result only its own error type.
-func (h *home) throws() bool { return h.result != kOpt && h.result != kOptArr && h.result != kRes }
+func (h *home) mayThrow() bool { return h.result != kOpt && h.result != kOptArr && h.result != kRes }
 
 type variable struct {
 	name    string
@@ -214,7 +214,7 @@ func (g *gen) leave() {
 	g.scopes = g.scopes[:len(g.scopes)-1]
 }
 
-func (g *gen) fresh(prefix string) string {
+func (g *gen) freshName(prefix string) string {
 	g.names++
 	return fmt.Sprintf("%s%d", prefix, g.names)
 }
@@ -247,11 +247,11 @@ func (g *gen) values() {
 
 // function writes a function that calls only earlier ones.
 func (g *gen) function() {
-	f := &function{name: g.fresh("f"), result: g.kind()}
+	f := &function{name: g.freshName("f"), result: g.kind()}
 	g.scopes = [][]*variable{nil}
 	var params []string
 	for range g.choose(4) {
-		p := &variable{name: g.fresh("p"), kind: g.kind(), mutable: g.choose(2) == 1}
+		p := &variable{name: g.freshName("p"), kind: g.kind(), mutable: g.choose(2) == 1}
 		f.params = append(f.params, p)
 		g.bind(p)
 		mut := ""
@@ -264,9 +264,9 @@ func (g *gen) function() {
 	g.write("fn %s(%s) -> %s {", f.name, strings.Join(params, ", "), f.result)
 	g.depth++
 	for _, p := range f.params {
-		g.captured(p)
+		g.writeCapture(p)
 	}
-	g.crowd()
+	g.declareCrowd()
 	for range 1 + g.choose(3) {
 		g.declare()
 	}
@@ -282,12 +282,12 @@ func (g *gen) main() {
 	g.scopes = [][]*variable{nil}
 	g.home = home{main: true}
 	g.open("fn main() {")
-	g.crowd()
+	g.declareCrowd()
 	for range 4 + g.choose(4) {
 		g.declare()
 	}
 	for range 1 + g.choose(2) { // handlers share the statements before and after with the function
-		g.guarded()
+		g.writeGuarded()
 	}
 	switch g.form {
 	case Handled:
@@ -299,9 +299,9 @@ func (g *gen) main() {
 		g.open("{")
 	}
 	for range 3 + g.choose(7) {
-		g.guarded()
+		g.writeGuarded()
 	}
-	g.state()
+	g.printState()
 	switch g.form {
 	case Handled:
 		g.close("} };")
@@ -311,17 +311,17 @@ func (g *gen) main() {
 		g.close("}")
 	}
 	for range 1 + g.choose(2) {
-		g.guarded()
+		g.writeGuarded()
 	}
-	g.state()
+	g.printState()
 	if g.last != nil {
 		g.last(g)
 	}
 	g.close("}")
 }
 
-// crowd declares variables that fill the registers.
-func (g *gen) crowd() {
+// declareCrowd declares variables that fill the registers.
+func (g *gen) declareCrowd() {
 	if g.form != Crowded {
 		return
 	}
@@ -332,15 +332,15 @@ func (g *gen) crowd() {
 	g.write("%s", b.String())
 }
 
-// captured writes the closure that moves a variable into a cell.
-func (g *gen) captured(v *variable) {
+// writeCapture writes the closure that moves a variable into a cell.
+func (g *gen) writeCapture(v *variable) {
 	if g.form == Captured && v.mutable && v.kind != nil {
 		g.write("let _touch_%s = || { %s = %s; };", v.name, v.name, v.name)
 	}
 }
 
-// state prints the variables in scope.
-func (g *gen) state() {
+// printState prints the variables in scope.
+func (g *gen) printState() {
 	for _, v := range g.visible(func(v *variable) bool { return v.kind != nil }) {
 		g.write("show(%q, %s);", v.name, v.name)
 	}

@@ -42,8 +42,8 @@ func (m *modeller) declareShapes() {
 // anyShape returns a type of the program; later ones have more parts.
 func (m *modeller) anyShape() *shape { return pick(m.gen, m.shapes) }
 
-// fitting returns the matching types.
-func (m *modeller) fitting(fits func(*shape) bool) []*shape {
+// matchingShapes returns the matching types.
+func (m *modeller) matchingShapes(fits func(*shape) bool) []*shape {
 	var out []*shape
 	for _, s := range m.shapes {
 		if fits(s) {

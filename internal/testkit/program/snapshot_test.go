@@ -67,9 +67,9 @@ func renewed(t *testing.T, text string) {
 			t.Fatalf("%v\n%s", err, text)
 		}
 		if got := w.out.String() + compiletest.Failure(failed) + compiletest.Trace(failed); got != want {
-			t.Fatalf("from %d snapshots it prints otherwise:\n%s\n%s", all.Taken, differ(want, got), text)
+			t.Fatalf("from %d snapshots it prints otherwise:\n%s\n%s", all.Renewed, differ(want, got), text)
 		}
-		t.Logf("%d snapshots, %d bytes", all.Taken, all.Bytes)
+		t.Logf("%d snapshots, %d bytes", all.Renewed, all.Bytes)
 		if len(all.Refused) > 0 {
 			t.Errorf("refused: %v", all.Refused)
 		}

@@ -9,8 +9,8 @@ func (g *gen) statements(n int) {
 	}
 }
 
-// guarded writes statements in a try, so that main continues after a fault.
-func (g *gen) guarded() {
+// writeGuarded writes statements in a try, so that main continues after a fault.
+func (g *gen) writeGuarded() {
 	if g.choose(3) == 0 {
 		g.declareSafely()
 		return
@@ -22,19 +22,19 @@ func (g *gen) guarded() {
 	g.leave()
 	g.write("} catch Error(e) { show(\"error\", e.message); }")
 	if g.choose(3) == 0 {
-		g.state()
+		g.printState()
 	}
 }
 
 // declare declares a variable with an expression that cannot fail.
 func (g *gen) declare() {
-	v := &variable{name: g.fresh("v"), kind: g.kind(), mutable: g.choose(4) > 0}
+	v := &variable{name: g.freshName("v"), kind: g.kind(), mutable: g.choose(4) > 0}
 	g.let(v, g.constant(v.kind))
 }
 
 // declareSafely declares a variable with any expression, in a try.
 func (g *gen) declareSafely() {
-	v := &variable{name: g.fresh("v"), kind: g.kind(), mutable: g.choose(4) > 0}
+	v := &variable{name: g.freshName("v"), kind: g.kind(), mutable: g.choose(4) > 0}
 	g.let(v, fmt.Sprintf("try { %s } catch { %s }", g.expr(v.kind, 3), g.constant(v.kind)))
 }
 
@@ -45,7 +45,7 @@ func (g *gen) let(v *variable, value string) {
 	}
 	g.write("let %s%s: %s = %s;", mut, v.name, v.kind, value)
 	g.bind(v)
-	g.captured(v)
+	g.writeCapture(v)
 }
 
 func (g *gen) statement() {
@@ -68,13 +68,13 @@ func (g *gen) print() {
 }
 
 func (g *gen) newVariable() {
-	v := &variable{name: g.fresh("v"), kind: g.kind(), mutable: g.choose(3) > 0}
+	v := &variable{name: g.freshName("v"), kind: g.kind(), mutable: g.choose(3) > 0}
 	g.let(v, g.value(v.kind, 3))
 }
 
-// late declares a variable that each branch initialises.
-func (g *gen) late() {
-	v := &variable{name: g.fresh("v"), kind: g.kind(), mutable: g.choose(2) == 0}
+// declareLate declares a variable that each branch initialises.
+func (g *gen) declareLate() {
+	v := &variable{name: g.freshName("v"), kind: g.kind(), mutable: g.choose(2) == 0}
 	mut := ""
 	if v.mutable {
 		mut = "mut "
@@ -82,7 +82,7 @@ func (g *gen) late() {
 	g.write("let %s%s: %s;", mut, v.name, v.kind)
 	g.write("if (%s) { %s = %s; } else { %s = %s; }", g.expr(kBool, 2), v.name, g.value(v.kind, 2), v.name, g.value(v.kind, 2))
 	g.bind(v)
-	g.captured(v)
+	g.writeCapture(v)
 }
 
 // shadow redeclares a name, perhaps with another type.
@@ -102,20 +102,20 @@ func (g *gen) shadow() {
 			g.scopes[len(g.scopes)-1] = append(append([]*variable(nil), vs[:i]...), vs[i+1:]...)
 		}
 	}
-	g.hide(old.name)
+	g.removeShadowed(old.name)
 	g.let(&variable{name: old.name, kind: k, mutable: g.choose(3) > 0}, value)
 }
 
-// hide removes outer variables with a redeclared name.
-func (g *gen) hide(name string) {
+// removeShadowed removes outer variables with a redeclared name.
+func (g *gen) removeShadowed(name string) {
 	for i, s := range g.scopes {
-		var keep []*variable
+		var visible []*variable
 		for _, v := range s {
 			if v.name != name {
-				keep = append(keep, v)
+				visible = append(visible, v)
 			}
 		}
-		g.scopes[i] = keep
+		g.scopes[i] = visible
 	}
 }
 
@@ -133,7 +133,7 @@ func (g *gen) alias() {
 	if !ok {
 		return
 	}
-	v := &variable{name: g.fresh("v"), kind: k, mutable: true}
+	v := &variable{name: g.freshName("v"), kind: k, mutable: true}
 	g.let(v, old)
 	changed := v.name
 	if g.choose(2) == 0 {
@@ -159,8 +159,8 @@ func (g *gen) store() {
 	g.write("show(%q, (%s, %s));", v.name, v.name, into)
 }
 
-// within stores a tree in itself.
-func (g *gen) within() {
+// storeInItself stores a tree in itself.
+func (g *gen) storeInItself() {
 	vs := g.visible(func(v *variable) bool { return v.mutable && v.kind == kTree })
 	if len(vs) == 0 {
 		return
@@ -240,7 +240,7 @@ func (g *gen) ifStatement() {
 }
 
 func (g *gen) ifLet() {
-	name := g.fresh("h")
+	name := g.freshName("h")
 	if g.choose(2) == 0 {
 		g.open("if let Some(%s) = (%s) {", name, g.expr(kOptArr, 2))
 		g.bind(&variable{name: name, kind: kArr})
@@ -253,12 +253,12 @@ func (g *gen) ifLet() {
 }
 
 func (g *gen) letElse() {
-	name := g.fresh("h")
+	name := g.freshName("h")
 	back := "throw \"else\""
 	switch {
 	case len(g.home.loops) > 0:
 		back = "continue"
-	case !g.home.throws():
+	case !g.home.mayThrow():
 		return
 	}
 	g.write("let Some(%s) = %s else { %s; };", name, g.expr(kOptArr, 2), back)
@@ -266,7 +266,7 @@ func (g *gen) letElse() {
 }
 
 func (g *gen) destructure() {
-	a, b := g.fresh("d"), g.fresh("d")
+	a, b := g.freshName("d"), g.freshName("d")
 	switch g.choose(3) {
 	case 0:
 		g.write("let (%s, %s) = %s;", a, b, g.expr(kTup, 2))
@@ -290,7 +290,7 @@ func (g *gen) loop(head string, vars ...*variable) {
 	}
 	label := ""
 	if g.choose(3) == 0 {
-		label = "'" + g.fresh("l")
+		label = "'" + g.freshName("l")
 		head = label + ": " + head
 	}
 	g.open("%s {", head)
@@ -309,20 +309,20 @@ func (g *gen) rounds(l loop) {
 }
 
 func (g *gen) forStatement() {
-	name := g.fresh("i")
+	name := g.freshName("i")
 	g.loop(fmt.Sprintf("for %s in 0..%d", name, g.choose(4)), &variable{name: name, kind: kInt})
 }
 
 // forEach writes a loop over a value that the body may change.
 func (g *gen) forEach() {
-	name := g.fresh("i")
+	name := g.freshName("i")
 	switch g.choose(3) {
 	case 0:
 		g.loop(fmt.Sprintf("for %s in (cut(%s))", name, g.expr(kArr, 2)), &variable{name: name, kind: kInt})
 	case 1:
 		g.loop(fmt.Sprintf("for %s in (%s)", name, g.expr(kGrid, 1)), &variable{name: name, kind: kArr})
 	default:
-		value := g.fresh("i")
+		value := g.freshName("i")
 		g.loop(fmt.Sprintf("for (%s, %s) in (%s)", name, value, g.expr(kDeep, 1)), &variable{name: name, kind: kString}, &variable{name: value, kind: kArr})
 	}
 }
@@ -331,7 +331,7 @@ func (g *gen) whileStatement() {
 	if len(g.home.loops) >= 3 {
 		return
 	}
-	n := g.fresh("w")
+	n := g.freshName("w")
 	g.write("let mut %s = 0;", n)
 	head := fmt.Sprintf("while %s < %d", n, 1+g.choose(3))
 	if g.choose(3) == 0 {
@@ -348,13 +348,13 @@ func (g *gen) loopValue() {
 	if len(g.home.loops) >= 3 {
 		return
 	}
-	n, v := g.fresh("w"), &variable{name: g.fresh("v"), kind: g.kind(), mutable: g.choose(3) > 0}
+	n, v := g.freshName("w"), &variable{name: g.freshName("v"), kind: g.kind(), mutable: g.choose(3) > 0}
 	mut, label, head := "", "", "loop {"
 	if v.mutable {
 		mut = "mut "
 	}
 	if g.choose(3) == 0 {
-		label = "'" + g.fresh("l")
+		label = "'" + g.freshName("l")
 		head = label + ": " + head
 	}
 	g.write("let mut %s = 0;", n)
@@ -364,7 +364,7 @@ func (g *gen) loopValue() {
 	g.rounds(loop{label, v.kind})
 	g.close("};")
 	g.bind(v)
-	g.captured(v)
+	g.writeCapture(v)
 }
 
 // jump writes a conditional jump out of a loop, a closure, a function or a try.
@@ -378,8 +378,8 @@ func (g *gen) jump() {
 		} else {
 			l = g.home.loops[n-1]
 		}
-		if out && l.gives != nil {
-			word += " " + g.value(l.gives, 2)
+		if out && l.value != nil {
+			word += " " + g.value(l.value, 2)
 		}
 		g.write("if (%s) { %s; }", c, word)
 		return
@@ -388,7 +388,7 @@ func (g *gen) jump() {
 		g.write("if (%s) { return %s; }", c, g.value(g.home.result, 2))
 		return
 	}
-	if g.home.throws() {
+	if g.home.mayThrow() {
 		g.write("if (%s) { throw %s; }", c, g.expr([]*kind{kString, kArr, kE}[g.choose(3)], 1))
 	}
 }
@@ -414,8 +414,8 @@ func (g *gen) tryStatement() {
 	}
 }
 
-// question uses `?` in a closure that returns an Option or Result.
-func (g *gen) question() {
+// writeQuestion uses `?` in a closure that returns an Option or Result.
+func (g *gen) writeQuestion() {
 	if g.choose(2) == 0 {
 		g.write("show(\"question\", (|| -> Option<Int> { let u = (%s)?; let w = (%s)?; Some(u %% 9 + w.len()) })());", g.expr(kOpt, 2), g.expr(kOptArr, 2))
 		return
@@ -424,7 +424,7 @@ func (g *gen) question() {
 }
 
 func (g *gen) matchStatement() {
-	n := g.fresh("h")
+	n := g.freshName("h")
 	switch g.choose(3) {
 	case 0:
 		g.open("match (%s) {", g.expr(kE, 2))
@@ -461,13 +461,13 @@ func (g *gen) closure() {
 		g.print()
 		return
 	}
-	v := &variable{name: g.fresh("c"), result: g.kind()}
+	v := &variable{name: g.freshName("c"), result: g.kind()}
 	param := ""
 	if g.choose(2) == 0 {
 		v.param = g.kind()
 	}
 	before := g.home
-	p := g.fresh("p")
+	p := g.freshName("p")
 	if v.param != nil {
 		param = p + ": " + v.param.String()
 	}

@@ -53,7 +53,7 @@ func (m *modeller) literal(s *shape, depth int) term {
 	case choice:
 		return m.variantTerm(s, depth)
 	}
-	return m.made(s, m.parts(s, depth))
+	return m.compose(s, m.parts(s, depth))
 }
 
 // parts returns the terms for a literal of a container.
@@ -89,8 +89,8 @@ func (m *modeller) deeper(s *shape, depth int) term {
 	return m.literal(s, depth-1)
 }
 
-// made returns a container of some terms.
-func (m *modeller) made(s *shape, parts []term) term {
+// compose returns a container of some terms.
+func (m *modeller) compose(s *shape, parts []term) term {
 	var texts, keys []string
 	for i, p := range parts {
 		head := ""
@@ -113,9 +113,9 @@ func (m *modeller) made(s *shape, parts []term) term {
 	}}
 	switch s.is {
 	case array:
-		out.text = m.typed(s, "["+inner+"]", len(parts) == 0)
+		out.text = m.withType(s, "["+inner+"]", len(parts) == 0)
 	case keyed:
-		out.text = m.typed(s, "{ "+inner+" }", true)
+		out.text = m.withType(s, "{ "+inner+" }", true)
 	case tuple:
 		out.text = "(" + inner + ")"
 	case record:
@@ -125,8 +125,8 @@ func (m *modeller) made(s *shape, parts []term) term {
 	return out
 }
 
-// typed adds the type of a literal where it cannot be inferred.
-func (m *modeller) typed(s *shape, literal string, needed bool) string {
+// withType adds the type of a literal where it cannot be inferred.
+func (m *modeller) withType(s *shape, literal string, needed bool) string {
 	if !needed {
 		return literal
 	}
@@ -195,7 +195,7 @@ func (m *modeller) compound(s *shape, depth int) (term, bool) {
 	case 7:
 		return m.optionContent(s, depth)
 	default:
-		return m.ofSort(s, depth)
+		return m.sortSpecific(s, depth)
 	}
 }
 
@@ -228,7 +228,7 @@ func (m *modeller) changedCopy(s *shape, depth int) (term, bool) {
 			return n
 		}}, true
 	}
-	v := &local{name: m.fresh("c"), shape: s, mutable: true}
+	v := &local{name: m.freshName("c"), shape: s, mutable: true}
 	p, _ := m.step(place{v.name, s, func(bool) *any { return &v.holds }, true})
 	y := m.term(p.shape, depth)
 	return term{fmt.Sprintf("({ let mut %s = %s; %s = %s; %s })", v.name, x.text, p.text, y.text, v.name), func() any {
@@ -241,7 +241,7 @@ func (m *modeller) changedCopy(s *shape, depth int) (term, bool) {
 
 // fieldOf reads a field of a struct through its method.
 func (m *modeller) fieldOf(s *shape, depth int) (term, bool) {
-	for _, r := range m.fitting(func(r *shape) bool { return r.is == record }) {
+	for _, r := range m.matchingShapes(func(r *shape) bool { return r.is == record }) {
 		for i, p := range r.parts {
 			if p == s && m.choose(2) == 0 {
 				x := m.term(r, depth)
@@ -254,7 +254,7 @@ func (m *modeller) fieldOf(s *shape, depth int) (term, bool) {
 
 // payload reads a value out of an enum.
 func (m *modeller) payload(s *shape, depth int) (term, bool) {
-	for _, e := range m.fitting(func(e *shape) bool { return e.is == choice }) {
+	for _, e := range m.matchingShapes(func(e *shape) bool { return e.is == choice }) {
 		one := 1
 		if e.variants[one].parts[0] != s {
 			one = 2
@@ -279,7 +279,7 @@ func (m *modeller) payload(s *shape, depth int) (term, bool) {
 
 // optionContent returns the content of an Option, or another value.
 func (m *modeller) optionContent(s *shape, depth int) (term, bool) {
-	for _, o := range m.fitting(func(o *shape) bool { return o.is == perhaps }) {
+	for _, o := range m.matchingShapes(func(o *shape) bool { return o.is == perhaps }) {
 		if o.parts[0] == s {
 			x, y := m.term(o, depth), m.term(s, depth)
 			return term{"(" + x.text + " ?? " + y.text + ")", func() any {
@@ -293,8 +293,8 @@ func (m *modeller) optionContent(s *shape, depth int) (term, bool) {
 	return term{}, false
 }
 
-// ofSort returns an expression that only one sort of types supports.
-func (m *modeller) ofSort(s *shape, depth int) (term, bool) {
+// sortSpecific returns an expression that only one sort of types supports.
+func (m *modeller) sortSpecific(s *shape, depth int) (term, bool) {
 	switch s.is {
 	case array:
 		x := m.term(s, depth)

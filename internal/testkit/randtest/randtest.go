@@ -49,29 +49,29 @@ func Run(t *testing.T, dir string, n int, show func(seed uint64) string, test fu
 	case testing.Short():
 		n /= 8
 	}
-	again := fmt.Sprintf("once more: go test ./%s -v -run '^%s$' -seed ", path.Clean(dir), t.Name())
+	rerun := fmt.Sprintf("once more: go test ./%s -v -run '^%s$' -seed ", path.Clean(dir), t.Name())
 	switch {
 	case *only >= 0:
 		t.Logf("seed %d:\n%s", *only, show(uint64(*only)))
 		test(t, uint64(*only))
 	case *fresh > 0:
 		for end := time.Now().Add(*fresh); time.Now().Before(end) && !t.Failed(); {
-			sideBySide(t, again, rand.Uint64N(1<<40), 4*runtime.GOMAXPROCS(0), test)
+			sideBySide(t, rerun, rand.Uint64N(1<<40), 4*runtime.GOMAXPROCS(0), test)
 		}
 	default:
-		sideBySide(t, again, 0, n, test)
+		sideBySide(t, rerun, 0, n, test)
 	}
 }
 
 // sideBySide runs a test for n seeds in parallel.
-func sideBySide(t *testing.T, again string, from uint64, n int, test func(t *testing.T, seed uint64)) {
+func sideBySide(t *testing.T, rerun string, from uint64, n int, test func(t *testing.T, seed uint64)) {
 	t.Run("seeds", func(t *testing.T) {
 		for seed := from; seed < from+uint64(n); seed++ {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
 				defer func() {
 					if t.Failed() {
-						t.Log(again + fmt.Sprint(seed))
+						t.Log(rerun + fmt.Sprint(seed))
 					}
 				}()
 				test(t, seed)

@@ -21,8 +21,8 @@ func decode(s string) (any, error) {
 	return v, nil
 }
 
-// same compares two JSON values: 1 and 1.0 are equal, and the order of members does not count.
-func same(got, want any) bool { return match(got, want, false) }
+// isEqual compares two JSON values: 1 and 1.0 are equal, and the order of members does not count.
+func isEqual(got, want any) bool { return match(got, want, false) }
 
 // contains is like same but allows further members in got's objects.
 func contains(got, want any) bool { return match(got, want, true) }

@@ -186,8 +186,8 @@ func init() {
 		"drip":           sendDrip,
 		"flood":          sendFlood,
 		"stderr":         func(_ *player, arg string) error { _, err := fmt.Fprintln(os.Stderr, arg); return err },
-		"write":          func(p *player, arg string) error { return p.leave(arg, os.O_TRUNC) },
-		"append":         func(p *player, arg string) error { return p.leave(arg, os.O_APPEND) },
+		"write":          func(p *player, arg string) error { return p.exitAs(arg, os.O_TRUNC) },
+		"append":         func(p *player, arg string) error { return p.exitAs(arg, os.O_APPEND) },
 		"stderr-flood":   floodStderr,
 		"await":          awaitFile,
 		"now":            noteTime,
@@ -236,7 +236,7 @@ func expectText(p *player, arg string) error {
 	return err
 }
 
-func expectJSON(p *player, arg string) error { return p.compare(arg, same) }
+func expectJSON(p *player, arg string) error { return p.compare(arg, isEqual) }
 
 func expectMembers(p *player, arg string) error { return p.compare(arg, contains) }
 
@@ -256,7 +256,7 @@ func (p *player) compare(arg string, fits func(got, want any) bool) error {
 }
 
 func (p *player) send(text, end string) error {
-	s, err := p.replace(text, nil)
+	s, err := p.expand(text, nil)
 	if err != nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func sendBig(p *player, arg string) error {
 	if err != nil {
 		return err
 	}
-	short, err := p.replace(text, map[string]string{"fill": ""})
+	short, err := p.expand(text, map[string]string{"fill": ""})
 	if err != nil {
 		return err
 	}
@@ -285,7 +285,7 @@ func sendBig(p *player, arg string) error {
 	}
 	head, tail, _ := strings.Cut(text, "${fill}")
 	for _, part := range []*string{&head, &tail} {
-		if *part, err = p.replace(*part, nil); err != nil {
+		if *part, err = p.expand(*part, nil); err != nil {
 			return err
 		}
 	}
@@ -350,7 +350,7 @@ func sendFlood(p *player, arg string) error {
 	}
 	var b strings.Builder
 	for i := range n {
-		l, err := p.replace(text, map[string]string{"i": strconv.Itoa(i)})
+		l, err := p.expand(text, map[string]string{"i": strconv.Itoa(i)})
 		if err != nil {
 			return err
 		}
@@ -371,9 +371,9 @@ func number(arg string) (int, string, error) {
 	return n, rest, err
 }
 
-func (p *player) leave(arg string, mode int) error {
+func (p *player) exitAs(arg string, mode int) error {
 	name, text, _ := strings.Cut(arg, " ")
-	s, err := p.replace(text, nil)
+	s, err := p.expand(text, nil)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// replace expands ${…}.
-func (p *player) replace(text string, more map[string]string) (string, error) {
+// expand expands ${…}.
+func (p *player) expand(text string, more map[string]string) (string, error) {
 	var b strings.Builder
 	for {
 		head, rest, ok := strings.Cut(text, "${")

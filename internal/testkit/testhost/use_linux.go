@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// kept references the allocated memory, so that it stays in use.
-var kept [][]byte
+// retained references the allocated memory, so that it stays in use.
+var retained [][]byte
 
 // resource is a limited resource that a host can exhaust.
 type resource struct {
@@ -27,7 +27,7 @@ var (
 		for i := 0; i < len(b); i += 1 << 10 {
 			b[i] = 1
 		}
-		kept = append(kept, b)
+		retained = append(retained, b)
 		return nil
 	}}
 	// in seconds, over all threads

@@ -36,17 +36,17 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, f *form, reply *
 			panic(http.ErrAbortHandler)
 		case reply.HangAfter > 0 && i == reply.HangAfter:
 			<-r.Context().Done()
-			s.Gone <- struct{}{}
+			s.Disconnected <- struct{}{}
 			return
 		}
 		if !send(e) {
-			s.Gone <- struct{}{}
+			s.Disconnected <- struct{}{}
 			return
 		}
 		if reply.Endless && i >= f.first {
 			for piece := f.piece(reply.Text); send(piece); {
 			}
-			s.Gone <- struct{}{}
+			s.Disconnected <- struct{}{}
 			return
 		}
 	}

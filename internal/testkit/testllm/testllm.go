@@ -66,8 +66,8 @@ type Request struct {
 // Server is a running server. Its methods are safe for concurrent use.
 type Server struct {
 	URL string // without a path
-	// Gone receives a value for each client that disconnected from a hanging request.
-	Gone chan struct{}
+	// Disconnected receives a value for each client that disconnected from a hanging request.
+	Disconnected chan struct{}
 	// Arrived receives a value for each request, before the reply.
 	Arrived chan struct{}
 
@@ -77,7 +77,7 @@ type Server struct {
 	replies  []Reply
 	used     []bool
 	requests []Request
-	misfits  []string
+	invalid  []string
 }
 
 // Start serves replies until Close.
@@ -93,7 +93,7 @@ func StartAgents(replies ...Reply) *Server {
 
 func (s *Server) start(replies []Reply) *Server {
 	s.replies, s.used = replies, make([]bool, len(replies))
-	s.Gone, s.Arrived = make(chan struct{}, 64), make(chan struct{}, 1024)
+	s.Disconnected, s.Arrived = make(chan struct{}, 64), make(chan struct{}, 1024)
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
 	s.URL = s.http.URL
 	return s
@@ -112,18 +112,18 @@ func (s *Server) Requests() []Request {
 	return append([]Request(nil), s.requests...)
 }
 
-// Misfits returns the requests that violated the API's published schema. The server also replied to
-// each with 400.
-func (s *Server) Misfits() []string {
+// InvalidRequests returns the requests that violated the API's published schema. The server also
+// replied to each with 400.
+func (s *Server) InvalidRequests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]string(nil), s.misfits...)
+	return append([]string(nil), s.invalid...)
 }
 
-func (s *Server) recordMisfit(err error) {
+func (s *Server) recordInvalid(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.misfits = append(s.misfits, err.Error())
+	s.invalid = append(s.invalid, err.Error())
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
@@ -143,7 +143,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := f.check(r, text); err != nil && !s.foreign {
-		s.recordMisfit(err)
+		s.recordInvalid(err)
 		w.WriteHeader(http.StatusBadRequest)
 		writeJSON(w, map[string]any{"error": map[string]any{"message": err.Error()}})
 		return
@@ -161,7 +161,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case reply.Hang:
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
-		s.Gone <- struct{}{}
+		s.Disconnected <- struct{}{}
 	case reply.Cut:
 		w.Header().Set("Content-Length", "1000")
 		io.WriteString(w, `{"choices": [`)

@@ -51,7 +51,7 @@ func TestServer(t *testing.T) {
 			t.Errorf("%s %s: %s", c.path, c.body, got)
 		}
 	}
-	if got := s.Requests(); len(got) != 3 || !strings.Contains(got[1].Text, "two") || got[2].Path != "/v1/messages" || len(s.Misfits()) != 1 {
+	if got := s.Requests(); len(got) != 3 || !strings.Contains(got[1].Text, "two") || got[2].Path != "/v1/messages" || len(s.InvalidRequests()) != 1 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -132,8 +132,8 @@ func TestAgents(t *testing.T) {
 	if _, got := post(t, s.URL+"/v1/responses", `{"model":"m"}`); !strings.Contains(got, `"status":"completed"`) {
 		t.Error(got)
 	}
-	if len(s.Misfits()) != 0 {
-		t.Error(s.Misfits())
+	if len(s.InvalidRequests()) != 0 {
+		t.Error(s.InvalidRequests())
 	}
 	ours := Start()
 	defer ours.Close()

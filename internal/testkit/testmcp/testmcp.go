@@ -100,7 +100,7 @@ func New(header func() string) *mcp.Server {
 		return "", nil
 	})
 	add(s, "deaf", "Reads nothing any more", func(context.Context, *mcp.CallToolRequest, nothing) (string, error) {
-		deaf.Store(true)
+		stalled.Store(true)
 		return "deaf", nil
 	})
 	add(s, "header", "Says who asks", func(context.Context, *mcp.CallToolRequest, nothing) (string, error) { return header(), nil })
@@ -165,19 +165,19 @@ func Main() int {
 	if noise := os.Getenv("TESTMCP_NOISE"); noise != "" {
 		fmt.Println(noise)
 	}
-	if err := New(func() string { return os.Getenv("TESTMCP") }).Run(context.Background(), &mcp.IOTransport{Reader: ear{os.Stdin}, Writer: os.Stdout}); err != nil {
+	if err := New(func() string { return os.Getenv("TESTMCP") }).Run(context.Background(), &mcp.IOTransport{Reader: stallingReader{os.Stdin}, Writer: os.Stdout}); err != nil {
 		return 1
 	}
 	return 0
 }
 
-// deaf makes the process stop reading its standard input.
-var deaf atomic.Bool
+// stalled makes the process stop reading its standard input.
+var stalled atomic.Bool
 
-type ear struct{ *os.File }
+type stallingReader struct{ *os.File }
 
-func (e ear) Read(b []byte) (int, error) {
-	if deaf.Load() {
+func (e stallingReader) Read(b []byte) (int, error) {
+	if stalled.Load() {
 		select {}
 	}
 	return e.File.Read(b[:min(len(b), 1024)])

@@ -24,12 +24,12 @@ func RunAndKill(environ string, after int) (last int64, err error) {
 	}
 	lines, n := bufio.NewScanner(out), 0
 	for ; lines.Scan(); n++ {
-		said, bad := strconv.ParseInt(lines.Text(), 10, 64)
+		number, bad := strconv.ParseInt(lines.Text(), 10, 64)
 		if bad != nil {
 			err = errors.Join(err, fmt.Errorf("the killed process printed %q instead of a number", lines.Text()))
 			continue
 		}
-		if last = said; n == after {
+		if last = number; n == after {
 			_ = c.Process.Kill()
 		}
 	}

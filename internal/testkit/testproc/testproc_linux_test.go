@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// running starts a process that exits at the end of its input.
-func running(t *testing.T) (*exec.Cmd, io.Closer) {
+// startProcess starts a process that exits at the end of its input.
+func startProcess(t *testing.T) (*exec.Cmd, io.Closer) {
 	t.Helper()
 	c := exec.Command("cat")
 	in, err := c.StdinPipe()
@@ -24,9 +24,9 @@ func running(t *testing.T) (*exec.Cmd, io.Closer) {
 	return c, in
 }
 
-func TestEnded(t *testing.T) {
-	first, in := running(t)
-	second, other := running(t)
+func TestAwaitExit(t *testing.T) {
+	first, in := startProcess(t)
+	second, other := startProcess(t)
 	pids := []int{first.Process.Pid, second.Process.Pid}
 	if left, err := AwaitExit(time.Millisecond, pids...); err != nil || !slices.Equal(left, pids) {
 		t.Errorf("%v are left (%v), want %v", left, err, pids)

@@ -18,19 +18,19 @@ const (
 	waitPid = 1
 )
 
-// giveUp is the timeout for an expected display.
-const giveUp = 2 * time.Minute
+// timeout is the timeout for an expected display.
+const timeout = 2 * time.Minute
 
 // Running is a command on a pseudo-terminal.
 type Running struct {
 	*Term
-	Before syscall.Termios // the modes when the command was started
-	t      *testing.T
-	master *os.File
-	cmd    *exec.Cmd
-	taking sync.Mutex // held from reading output until it is shown
-	ended  chan struct{}
-	code   int
+	Before  syscall.Termios // the modes when the command was started
+	t       *testing.T
+	master  *os.File
+	cmd     *exec.Cmd
+	reading sync.Mutex // held from reading output until it is shown
+	ended   chan struct{}
+	code    int
 }
 
 // Start starts a command whose standard streams are a terminal of this size, except those that are
@@ -68,7 +68,7 @@ func Start(t *testing.T, cmd *exec.Cmd, width, height int) *Running {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		for r.waitReadable(-1) && r.take() {
+		for r.waitReadable(-1) && r.readOutput() {
 		}
 	}()
 	go func() {
@@ -121,15 +121,15 @@ func (r *Running) waitReadable(ms int) bool {
 	}
 }
 
-// take reads and shows output, unless Resize did. It returns false after every process has closed
-// the terminal.
-func (r *Running) take() bool {
-	r.taking.Lock()
-	defer r.taking.Unlock()
-	return !r.waitReadable(0) || r.takes()
+// readOutput reads and shows output, unless Resize did. It returns false after every process has
+// closed the terminal.
+func (r *Running) readOutput() bool {
+	r.reading.Lock()
+	defer r.reading.Unlock()
+	return !r.waitReadable(0) || r.readAvailable()
 }
 
-func (r *Running) takes() bool {
+func (r *Running) readAvailable() bool {
 	var b [4096]byte
 	n, err := r.master.Read(b[:])
 	_, _ = r.Term.Write(b[:max(n, 0)])
@@ -144,9 +144,9 @@ func (r *Running) Resize(width, height int) {
 		_, _, _ = syscall.Syscall6(syscall.SYS_WAITID, waitPid, uintptr(r.cmd.Process.Pid), 0, syscall.WSTOPPED|syscall.WEXITED|syscall.WNOWAIT, 0, 0)
 		defer func() { _ = r.cmd.Process.Signal(syscall.SIGCONT) }() // unless it has exited
 	}
-	r.taking.Lock()
-	defer r.taking.Unlock()
-	for r.waitReadable(0) && r.takes() {
+	r.reading.Lock()
+	defer r.reading.Unlock()
+	for r.waitReadable(0) && r.readAvailable() {
 	}
 	r.Term.Resize(width, height)
 	r.size(width, height)
@@ -160,10 +160,10 @@ func (r *Running) Type(text string) {
 	}
 }
 
-// Shows waits until one line of the display contains each of these texts.
-func (r *Running) Shows(texts ...string) State {
+// AwaitText waits until one line of the display contains each of these texts.
+func (r *Running) AwaitText(texts ...string) State {
 	r.t.Helper()
-	return r.Until(strings.Join(texts, "» and «"), func(s State) bool {
+	return r.AwaitState(strings.Join(texts, "» and «"), func(s State) bool {
 		all := s.Text()
 		for _, text := range texts {
 			if !strings.Contains(all, text) {
@@ -174,11 +174,11 @@ func (r *Running) Shows(texts ...string) State {
 	})
 }
 
-// Until waits until the display satisfies wanted.
-func (r *Running) Until(what string, wanted func(State) bool) State {
+// AwaitState waits until the display satisfies wanted.
+func (r *Running) AwaitState(what string, wanted func(State) bool) State {
 	r.t.Helper()
 	over := make(chan struct{})
-	timer := time.AfterFunc(giveUp, func() { close(over) })
+	timer := time.AfterFunc(timeout, func() { close(over) })
 	defer timer.Stop()
 	done := make(chan struct{})
 	go func() {
@@ -195,12 +195,12 @@ func (r *Running) Until(what string, wanted func(State) bool) State {
 	return s
 }
 
-// End waits for the command to exit and returns its exit code and the final display.
-func (r *Running) End() (int, State) {
+// AwaitExit waits for the command to exit and returns its exit code and the final display.
+func (r *Running) AwaitExit() (int, State) {
 	r.t.Helper()
 	select {
 	case <-r.ended:
-	case <-time.After(giveUp):
+	case <-time.After(timeout):
 		r.t.Fatalf("it does not end:\n%s", r.State().Text())
 	}
 	return r.code, r.State()

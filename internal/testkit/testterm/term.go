@@ -74,7 +74,7 @@ func (t *Term) fit() {
 			continue
 		}
 		if t.first == nil {
-			t.above = append(t.above, line(t.rows[0]))
+			t.above = append(t.above, lineText(t.rows[0]))
 		}
 		t.rows = t.rows[1:]
 		t.y--
@@ -112,13 +112,13 @@ func (t *Term) showNext(b []byte) int {
 		t.x, t.pending = 0, false
 		return 1
 	case '\n':
-		t.down()
+		t.lineFeed()
 		return 1
 	case '\b':
 		t.x, t.pending = max(t.x-1, 0), false
 		return 1
 	case 27:
-		return t.sequence(b)
+		return t.executeSequence(b)
 	}
 	if b[0] < ' ' {
 		t.odd = append(t.odd, fmt.Sprintf("%q", b[0]))
@@ -132,15 +132,15 @@ func (t *Term) showNext(b []byte) int {
 	return n
 }
 
-// down moves to the next line, scrolling at the bottom.
-func (t *Term) down() {
+// lineFeed moves to the next line, scrolling at the bottom.
+func (t *Term) lineFeed() {
 	t.pending = false
 	if t.y < t.height-1 {
 		t.y++
 		return
 	}
 	if t.first == nil { // lines scrolled off the second screen are lost
-		t.above = append(t.above, line(t.rows[0]))
+		t.above = append(t.above, lineText(t.rows[0]))
 	}
 	t.rows = append(t.rows[1:], blank(t.width))
 }
@@ -162,7 +162,7 @@ func (t *Term) put(r rune) {
 	}
 	if t.pending || t.x+w > t.width {
 		t.x = 0
-		t.down()
+		t.lineFeed()
 	}
 	t.rows[t.y][t.x] = cell{string(r), t.style}
 	for i := 1; i < w; i++ {
@@ -173,8 +173,8 @@ func (t *Term) put(r rune) {
 	}
 }
 
-// sequence executes an escape sequence.
-func (t *Term) sequence(b []byte) int {
+// executeSequence executes an escape sequence.
+func (t *Term) executeSequence(b []byte) int {
 	if len(b) < 2 {
 		return 0
 	}
@@ -213,7 +213,7 @@ func (t *Term) sequence(b []byte) int {
 		t.style = strings.TrimLeft(args, "0")
 	case what == 'H':
 		y, x, _ := strings.Cut(args, ";")
-		t.y, t.x, t.pending = place(y, t.height), place(x, t.width), false
+		t.y, t.x, t.pending = parseIndex(y, t.height), parseIndex(x, t.width), false
 	case args == "?1049" && what == 'h' && t.first == nil:
 		t.first = &screen{t.rows, t.x, t.y}
 		t.rows = nil
@@ -239,8 +239,8 @@ type screen struct {
 	x, y int
 }
 
-// place converts a row or column, which counts from 1, to an index.
-func place(text string, most int) int {
+// parseIndex converts a row or column, which counts from 1, to an index.
+func parseIndex(text string, most int) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {
 		n = 1
@@ -248,8 +248,8 @@ func place(text string, most int) int {
 	return min(max(n, 1), most) - 1
 }
 
-// line returns the text of cells without trailing blanks.
-func line(cells []cell) string {
+// lineText returns the text of cells without trailing blanks.
+func lineText(cells []cell) string {
 	var b strings.Builder
 	for _, c := range cells {
 		b.WriteString(c.text)
@@ -299,16 +299,16 @@ func (s State) Text() string {
 
 // State returns the current display.
 func (t *Term) State() State {
-	s, _ := t.look()
+	s, _ := t.snapshot()
 	return s
 }
 
-func (t *Term) look() (State, chan struct{}) {
+func (t *Term) snapshot() (State, chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := State{Rows: []string{}, Above: append([]string(nil), t.above...), X: t.x, Y: t.y, Style: t.style, Hidden: t.hidden, Odd: append([]string(nil), t.odd...), Bytes: t.drawn}
 	for _, r := range t.rows {
-		s.Rows = append(s.Rows, line(r))
+		s.Rows = append(s.Rows, lineText(r))
 	}
 	for len(s.Rows) > 0 && s.Rows[len(s.Rows)-1] == "" {
 		s.Rows = s.Rows[:len(s.Rows)-1]
@@ -318,15 +318,15 @@ func (t *Term) look() (State, chan struct{}) {
 
 // Wait waits until the display satisfies wanted or given is closed; it reports whether wanted is
 // satisfied.
-func (t *Term) Wait(wanted func(State) bool, given <-chan struct{}) (State, bool) {
+func (t *Term) Wait(wanted func(State) bool, done <-chan struct{}) (State, bool) {
 	for {
-		s, changed := t.look()
+		s, changed := t.snapshot()
 		if wanted(s) {
 			return s, true
 		}
 		select {
 		case <-changed:
-		case <-given:
+		case <-done:
 			s := t.State()
 			return s, wanted(s)
 		}

@@ -162,7 +162,7 @@ func TestPartialLinear(t *testing.T) {
 			t.Run(open+part, func(t *testing.T) {
 				complexity.Linear(t, 40_000, func(n int) time.Duration {
 					text := open + strings.Repeat(part, n/len(part))
-					return complexity.Of(func() { inPieces(text, 3) })
+					return complexity.CPUTime(func() { inPieces(text, 3) })
 				})
 			})
 		}

@@ -132,7 +132,7 @@ func (r *Redactor) Request(q *protocol.PermissionRequested, plain ...string) {
 	q.Diff = q.Diff[:at] + r.redactNoting(q, q.Diff[at:])
 	if len(q.OpArgs) > 0 {
 		clean := r.JSON(q.OpArgs, plain...)
-		q.Redacted = q.Redacted || secret.Marked(string(q.OpArgs)) || !sameJSON(clean, q.OpArgs)
+		q.Redacted = q.Redacted || secret.HasMark(string(q.OpArgs)) || !sameJSON(clean, q.OpArgs)
 		q.OpArgs = clean
 	}
 	q.Questions = slices.Clone(q.Questions)
@@ -154,7 +154,7 @@ func headerLen(diff string) (n int) {
 
 func (r *Redactor) redactNoting(q *protocol.PermissionRequested, text string) string {
 	clean := r.Asked(text)
-	q.Redacted = q.Redacted || clean != text || secret.Marked(text)
+	q.Redacted = q.Redacted || clean != text || secret.HasMark(text)
 	return clean
 }
 
@@ -260,8 +260,8 @@ func entropy(text string) float64 {
 }
 
 // JSON returns the JSON value v of a request with its strings redacted. A string is replaced as a
-// whole if the name of its member suggests a secret. Members named plain are unchanged. Invalid JSON
-// becomes Mark, and an empty v stays empty.
+// whole if the name of its member suggests a secret. Members named plain are unchanged. Invalid
+// JSON becomes Mark, and an empty v stays empty.
 func (r *Redactor) JSON(v json.RawMessage, plain ...string) json.RawMessage {
 	if len(v) == 0 {
 		return v

@@ -60,7 +60,7 @@ func (o *ours) decide(offered []string, args []byte, editable bool) decision.Dec
 	if o.Error != "" {
 		return decision.Decision{Reason: o.Error}
 	}
-	d := decision.Of(o.Value).Covers(args).Within(offered)
+	d := decision.Parse(o.Value).Covers(args).Within(offered)
 	if d.Allow && d.Input != nil && editable && !jsonobject.Begins(d.Input) {
 		return decision.Decision{Reason: "not arguments: " + string(d.Input), Stop: d.Stop}
 	}

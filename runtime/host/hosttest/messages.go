@@ -88,7 +88,7 @@ read
 // withdrawn withdraws each type of message with each type of withdrawal; requests that the host
 // does not wait for stay.
 func withdrawn(w *world) {
-	backs := hostmsg.Types(func(m *hostmsg.Message) bool { return m.Role == hostmsg.TakesBack })
+	backs := hostmsg.Types(func(m *hostmsg.Message) bool { return m.Role == hostmsg.Withdraws })
 	types := hostmsg.Types((*hostmsg.Message).Handled)
 	script := ""
 	for _, back := range backs {

@@ -31,7 +31,7 @@ func (c *Clock) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 	case *effect.Zone:
 		return zone(r)
 	}
-	return nil, &effect.Unperformed{Who: "the clock", Kind: r.Kind()}
+	return nil, &effect.UnperformedError{Who: "the clock", Kind: r.Kind()}
 }
 
 // maxSleep limits milliseconds to the range of time.Duration: some 292 years.

@@ -41,7 +41,7 @@ type asleep struct {
 func (q *Sleeper) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	s, ok := r.(*effect.Sleep)
 	if !ok {
-		return nil, &effect.Unperformed{Who: "a sleeper", Kind: r.Kind()}
+		return nil, &effect.UnperformedError{Who: "a sleeper", Kind: r.Kind()}
 	}
 	return nil, q.hand.Sleep(ctx, milliseconds(s.Milliseconds))
 }

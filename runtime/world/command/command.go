@@ -59,7 +59,7 @@ func failed(format string, args ...any) error {
 func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, error) {
 	c, ok := q.(*effect.Command)
 	if !ok {
-		return nil, &effect.Unperformed{Who: "commands", Kind: q.Kind()}
+		return nil, &effect.UnperformedError{Who: "commands", Kind: q.Kind()}
 	}
 	path, err := procgroup.Find(c.Command, r.dir, r.environ)
 	if err != nil {

@@ -158,7 +158,7 @@ func (a asking) answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answer
 	case err == nil && piped:
 		return &effect.Answer{Value: value.AppendString(nil, s), Typed: true, By: effect.ByStdin}, nil
 	case err == nil:
-		return &effect.Answer{Value: value.AppendString(nil, s), Typed: true, Again: true, By: effect.ByTerminal}, nil
+		return &effect.Answer{Value: value.AppendString(nil, s), Typed: true, Repeatable: true, By: effect.ByTerminal}, nil
 	case piped && ctx.Err() == nil && errors.Is(err, io.EOF):
 		return nil, nobody(r.Channel)
 	case piped && ctx.Err() == nil:

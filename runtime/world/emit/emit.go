@@ -126,7 +126,7 @@ func (s *Sink) Perform(ctx context.Context, r effect.Request) (effect.Result, er
 	case *effect.AskHost:
 		return s.askHost(ctx, r)
 	}
-	return nil, &effect.Unperformed{Who: "emits", Kind: r.Kind()}
+	return nil, &effect.UnperformedError{Who: "emits", Kind: r.Kind()}
 }
 
 func (s *Sink) emit(ctx context.Context, r *effect.Emit) error {
@@ -193,7 +193,7 @@ func (s *Sink) await(ctx context.Context, r *effect.AwaitEmit) (effect.Result, e
 		return s.answer(ctx, r, "")
 	}
 	id := s.awaited(r)
-	if effect.IsShown(ctx) {
+	if effect.IsSent(ctx) {
 		return s.answer(ctx, r, id)
 	}
 	if err := s.emit(ctx, &effect.Emit{Channel: r.Channel, Payload: r.Payload, From: r.From}); err != nil {
@@ -224,7 +224,7 @@ func (s *Sink) Start(ctx context.Context, r effect.Request, done func(effect.Res
 	var id string
 	if a.Misfit == "" {
 		id = s.awaited(a)
-		if !effect.IsShown(ctx) {
+		if !effect.IsSent(ctx) {
 			if err := s.emit(ctx, &effect.Emit{Channel: a.Channel, Payload: a.Payload, From: a.From}); err != nil {
 				done(nil, err)
 				return func() {}, true

@@ -61,7 +61,7 @@ func (e *Environment) Perform(_ context.Context, r effect.Request) (effect.Resul
 		s := &e.Session
 		return &effect.SessionInfo{ID: s.ID, Cwd: s.Cwd, Inputs: s.Inputs, Metadata: s.Metadata, Render: s.Render}, nil
 	}
-	return nil, &effect.Unperformed{Who: "the environment", Kind: r.Kind()}
+	return nil, &effect.UnperformedError{Who: "the environment", Kind: r.Kind()}
 }
 
 func (e *Environment) variable(q *effect.Env) (effect.Result, error) {
@@ -75,7 +75,7 @@ func (e *Environment) variable(q *effect.Env) (effect.Result, error) {
 
 // read records that the program has read a variable.
 func (e *Environment) read(name string) {
-	if secret.Named(name) {
+	if secret.IsSecretName(name) {
 		e.Secrets.Add(name, e.vars[name])
 	}
 }

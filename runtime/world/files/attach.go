@@ -20,7 +20,7 @@ func (f *Files) attach(q *effect.AttachFile) (effect.Result, error) {
 	if err != nil {
 		return nil, failed("attach", q.Path, err)
 	}
-	file, ok := effect.Attach(q.Path, data)
+	file, ok := effect.NewAttachedFile(q.Path, data)
 	if !ok {
 		return nil, failed("attach", q.Path, errors.New("it is not an image (PNG, JPEG, GIF, WebP), a PDF or UTF-8 text"))
 	}

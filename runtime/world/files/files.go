@@ -112,7 +112,7 @@ func (f *Files) perform(ctx context.Context, r effect.Request) (effect.Result, e
 	case *effect.AttachFile:
 		return f.attach(q)
 	}
-	return nil, &effect.Unperformed{Who: "files", Kind: r.Kind()}
+	return nil, &effect.UnperformedError{Who: "files", Kind: r.Kind()}
 }
 
 // failed returns the FsError of an operation on a path. It returns an err that is an *effect.Error

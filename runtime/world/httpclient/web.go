@@ -68,7 +68,7 @@ func (c *Client) Close() {
 func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	q, ok := r.(*effect.HTTP)
 	if !ok {
-		return nil, &effect.Unperformed{Who: "the HTTP client", Kind: r.Kind()}
+		return nil, &effect.UnperformedError{Who: "the HTTP client", Kind: r.Kind()}
 	}
 	limited, cancel := c.hand.Within(ctx, timeout(q.Timeout), errTimeout)
 	defer cancel()

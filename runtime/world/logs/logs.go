@@ -64,7 +64,7 @@ type record struct {
 func (l *Log) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
 	q, ok := r.(*effect.Log)
 	if !ok {
-		return nil, &effect.Unperformed{Who: "the log", Kind: r.Kind()}
+		return nil, &effect.UnperformedError{Who: "the log", Kind: r.Kind()}
 	}
 	if q.Level == effect.PrintLevel {
 		l.print(q)

@@ -50,7 +50,7 @@ func (s *Source) Perform(_ context.Context, r effect.Request) (effect.Result, er
 		crand.Read(b) // never fails
 		return &effect.SecretBytes{Bytes: b}, nil
 	}
-	return nil, &effect.Unperformed{Who: "chance", Kind: r.Kind()}
+	return nil, &effect.UnperformedError{Who: "chance", Kind: r.Kind()}
 }
 
 // State returns the position of the stream of numbers, or nil if no number was drawn from a source

@@ -28,7 +28,7 @@ func (f *file) failed(ctx context.Context, at effect.Store, err error) error {
 	switch {
 	case errors.Is(err, effect.ErrWaits):
 		return err
-	case errors.Is(err, sqlite3.BUSY) && effect.IsAtOnce(ctx):
+	case errors.Is(err, sqlite3.BUSY) && effect.IsNoWait(ctx):
 		return effect.ErrWaits
 	case ctx.Err() != nil && !errors.As(err, &known):
 		return context.Cause(ctx)

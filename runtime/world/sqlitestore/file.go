@@ -31,7 +31,7 @@ type file struct {
 
 // perform waits for its turn and runs an operation.
 func (f *file) perform(ctx context.Context, k effect.Kind, op operation) (effect.Result, error) {
-	if effect.IsAtOnce(ctx) {
+	if effect.IsNoWait(ctx) {
 		select {
 		case f.turn <- struct{}{}:
 		default:
@@ -73,7 +73,7 @@ func (f *file) attempt(ctx context.Context, k effect.Kind, op operation) (effect
 // busy is called when another connection holds a lock. It waits a moment and reports whether to try
 // again.
 func (f *file) busy(ctx context.Context, tries int) bool {
-	if effect.IsAtOnce(ctx) {
+	if effect.IsNoWait(ctx) {
 		return false
 	}
 	now := time.Now()

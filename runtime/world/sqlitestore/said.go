@@ -19,7 +19,7 @@ const (
 // said calls take with each record that a text mentions, those with the most words in it first
 // (internal/data/memstore, Ledger.FromText).
 func (f *file) said(section int64, text string, take func(*sqlite3.Stmt)) error {
-	said := pure.WordsSaid(text)
+	said := pure.NewWordSet(text)
 	score := map[int64]int{}
 	for w := range said {
 		if err := f.run(sqlWithWord, func(s *sqlite3.Stmt) { score[s.ColumnInt64(0)] = 0 }, section, w); err != nil {
@@ -27,7 +27,7 @@ func (f *file) said(section int64, text string, take func(*sqlite3.Stmt)) error 
 		}
 	}
 	err := f.run(sqlRecordKeys, func(s *sqlite3.Stmt) {
-		if said.Key(s.ColumnText(0)) {
+		if said.ContainsKey(s.ColumnText(0)) {
 			score[s.ColumnInt64(1)] = 0
 		}
 	}, section)

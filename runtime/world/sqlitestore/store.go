@@ -71,7 +71,7 @@ func (s *Stores) Close() error {
 func (s *Stores) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	op, at := operationOf(r)
 	if op == nil {
-		return nil, &effect.Unperformed{Who: "stores", Kind: r.Kind()}
+		return nil, &effect.UnperformedError{Who: "stores", Kind: r.Kind()}
 	}
 	f := s.file(at.File)
 	result, err := f.perform(ctx, r.Kind(), op)

@@ -380,7 +380,7 @@ func TestTogether(t *testing.T) {
 }
 
 // TestBusy: while another process writes, a request waits for a bounded time and
-// no longer than its context; with AtOnce it does not wait at all.
+// no longer than its context; with WithNoWait it does not wait at all.
 func TestBusy(t *testing.T) {
 	dir := t.TempDir()
 	holder := opened(t, Options{Dir: dir})
@@ -396,7 +396,7 @@ func TestBusy(t *testing.T) {
 	if !errors.As(err, &e) || e.Kind != "HashMapError" || e.Message != "cannot use s.db: another process has been writing to it for 30ms: wait until it finishes or stop it, and try again" {
 		t.Errorf("%v", err)
 	}
-	if _, err := s.Perform(effect.AtOnce(context.Background()), write); !errors.Is(err, effect.ErrWaits) {
+	if _, err := s.Perform(effect.WithNoWait(context.Background()), write); !errors.Is(err, effect.ErrWaits) {
 		t.Errorf("AtOnce: %v", err)
 	}
 	if got := show(do[*effect.StoreEntries](t, s, &effect.StoreRead{Store: at("hashmap"), Keys: raws(`"a"`)})); got != "=1" {
@@ -425,13 +425,13 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestOneTurn: requests of one run take turns; one AtOnce does not wait for its.
+// TestOneTurn: requests of one run take turns; one with WithNoWait does not wait for its.
 func TestOneTurn(t *testing.T) {
 	s := opened(t, Options{Dir: t.TempDir()})
 	f := s.file("s.db")
 	f.turn <- struct{}{}
 	read := &effect.StoreRead{Store: at("hashmap"), Keys: raws(`"a"`)}
-	if _, err := s.Perform(effect.AtOnce(context.Background()), read); !errors.Is(err, effect.ErrWaits) {
+	if _, err := s.Perform(effect.WithNoWait(context.Background()), read); !errors.Is(err, effect.ErrWaits) {
 		t.Errorf("AtOnce: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

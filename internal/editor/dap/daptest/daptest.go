@@ -434,8 +434,8 @@ func (s *session) awaitStop() error {
 	}
 }
 
-// request sends a request and decodes the response into into, unless that is nil. Events that arrive
-// before the response are queued.
+// request sends a request and decodes the response into into, unless that is nil. Events that
+// arrive before the response are queued.
 func (s *session) request(command string, arguments, into any) error {
 	s.seq++
 	text, err := json.Marshal(map[string]any{"seq": s.seq, "type": "request", "command": command, "arguments": arguments})

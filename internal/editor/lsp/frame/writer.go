@@ -54,8 +54,8 @@ func (w *Writer) Write(body []byte) {
 // the client disconnects. Callers that produce unlimited messages call it before Write.
 func (w *Writer) WaitRoom(stop <-chan struct{}) { w.wait(maxQueued, stop) }
 
-// Flush blocks until everything that is queued is written, or for FlushTimeout if the client does not
-// read.
+// Flush blocks until everything that is queued is written, or for FlushTimeout if the client does
+// not read.
 func (w *Writer) Flush() {
 	stop := make(chan struct{})
 	t := time.AfterFunc(FlushTimeout, func() { close(stop) })

@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Keep writes a value of type t so that Kept reads the same value back: by the
+// EncodeStored writes a value of type t so that DecodeStored reads the same value back: by the
 // JSON mapping (spec/11-emit.md), and where that would lose something
 //
 //   - a Float that is no number is the string "NaN", "inf" or "-inf",
@@ -16,40 +16,42 @@ import (
 //     String, an array, or a map with Strings as keys.
 //
 // The error says what cannot be written, and where in the value it is.
-func Keep(s value.Slot, t *value.Type) ([]byte, error) { return KeepIn(nil, s, t) }
+func EncodeStored(s value.Slot, t *value.Type) ([]byte, error) { return EncodeStoredIn(nil, s, t) }
 
-// KeepIn is Keep under a pace.
-func KeepIn(pace *value.Pace, s value.Slot, t *value.Type) ([]byte, error) {
-	k := keeper{pace: pace}
-	k.put(s, t, nil)
+// EncodeStoredIn is EncodeStored under a pace.
+func EncodeStoredIn(pace *value.Pace, s value.Slot, t *value.Type) ([]byte, error) {
+	k := storedEncoder{pace: pace}
+	k.encode(s, t, nil)
 	if k.err != nil {
 		return nil, k.err
 	}
 	return k.dst, nil
 }
 
-// Kept reads a value that Keep has written. The type may have changed since: a
+// DecodeStored reads a value that EncodeStored has written. The type may have changed since: a
 // new field gets its default, a field that t no longer has is ignored. The value
 // is good only when there are no errors.
-func Kept(raw []byte, t *value.Type) (value.Slot, []FieldError) { return KeptIn(nil, raw, t) }
+func DecodeStored(raw []byte, t *value.Type) (value.Slot, []FieldError) {
+	return DecodeStoredIn(nil, raw, t)
+}
 
-// KeptIn is Kept under a pace.
-func KeptIn(pace *value.Pace, raw []byte, t *value.Type) (value.Slot, []FieldError) {
+// DecodeStoredIn is DecodeStored under a pace.
+func DecodeStoredIn(pace *value.Pace, raw []byte, t *value.Type) (value.Slot, []FieldError) {
 	s, err := value.ParseIn(raw, nil, pace)
 	if err != nil {
 		return value.Nil, []FieldError{{"", "not valid JSON: " + err.Error()}}
 	}
-	c := converter{pace: pace, fresh: true, kept: true}
+	c := converter{pace: pace, fresh: true, stored: true}
 	return c.convert(s, t, nil), c.errs
 }
 
-// wrapped reports whether Some(x) with x of type t is encoded as {"some":…}: if x may be nil.
-func wrapped(t *value.Type) bool {
+// isWrapped reports whether Some(x) with x of type t is encoded as {"some":…}: if x may be nil.
+func isWrapped(t *value.Type) bool {
 	return t.Kind == value.TypeOption || t.Kind == value.TypeNil || t.Kind == value.TypeAny
 }
 
-// keptOption reads an Option of such a type.
-func (c *converter) keptOption(s value.Slot, t *value.Type, p *path) value.Slot {
+// storedOption reads an Option of such a type.
+func (c *converter) storedOption(s value.Slot, t *value.Type, p *path) value.Slot {
 	if s.IsNil() {
 		return s
 	}
@@ -58,11 +60,11 @@ func (c *converter) keptOption(s value.Slot, t *value.Type, p *path) value.Slot 
 			return value.Some(c.convert(v, t.Args[0], p))
 		}
 	}
-	return c.misfit(p, t, s)
+	return c.mismatch(p, t, s)
 }
 
-// keptFloat reads a Float that is no number.
-func keptFloat(s value.Slot) (value.Slot, bool) {
+// storedFloat reads a Float that is no number.
+func storedFloat(s value.Slot) (value.Slot, bool) {
 	if s.Kind() == value.KindString {
 		switch s.AsString() {
 		case "NaN":
@@ -76,24 +78,24 @@ func keptFloat(s value.Slot) (value.Slot, bool) {
 	return value.Nil, false
 }
 
-// keeper writes one value.
-type keeper struct {
+// storedEncoder writes one value.
+type storedEncoder struct {
 	pace  *value.Pace
 	dst   []byte
 	depth int // of arrays and objects
 	err   error
 }
 
-func (k *keeper) fail(p *path, format string, args ...any) {
+func (k *storedEncoder) fail(p *path, format string, args ...any) {
 	if k.err == nil {
 		k.err = FieldError{p.String(), fmt.Sprintf(format, args...)}
 	}
 }
 
-func (k *keeper) text(s string) { k.dst = append(k.dst, s...) }
+func (k *storedEncoder) raw(s string) { k.dst = append(k.dst, s...) }
 
-// within writes brackets around what write writes.
-func (k *keeper) within(brackets string, p *path, write func()) {
+// encloseIn writes brackets around what write writes.
+func (k *storedEncoder) encloseIn(brackets string, p *path, write func()) {
 	if k.depth++; k.depth > maxDepth {
 		k.fail(p, "nested too deeply")
 		k.depth--
@@ -105,67 +107,67 @@ func (k *keeper) within(brackets string, p *path, write func()) {
 	k.depth--
 }
 
-// separate writes the comma before element i.
-func (k *keeper) separate(i int) {
+// writeComma writes the comma before element i.
+func (k *storedEncoder) writeComma(i int) {
 	if i > 0 {
 		k.dst = append(k.dst, ',')
 	}
 }
 
-func (k *keeper) put(s value.Slot, t *value.Type, p *path) {
+func (k *storedEncoder) encode(s value.Slot, t *value.Type, p *path) {
 	if k.err != nil {
 		return
 	}
 	switch t.Kind {
 	case value.TypeAny:
-		k.any(s, p)
+		k.encodeAny(s, p)
 		return
 	case value.TypeNil, value.TypeInt, value.TypeBool, value.TypeString, value.TypeUnion:
 		if want, ok := kinds[t.Kind]; !ok && s.Kind() == value.KindString || ok && s.Kind() == want {
-			k.plain(s)
+			k.encodePlain(s)
 			return
 		}
 	case value.TypeFloat:
 		if s.Kind() == value.KindFloat {
-			k.float(s)
+			k.encodeFloat(s)
 			return
 		}
 	case value.TypeOption:
-		k.option(s, t, p)
+		k.encodeOption(s, t, p)
 		return
 	case value.TypeArray:
 		if a := s.Array(); a != nil && len(t.Args) > 0 {
-			k.within("[]", p, func() { k.list(a.Len, a.At, func(int) *value.Type { return t.Args[0] }, p) })
+			k.encloseIn("[]", p, func() { k.encodeList(a.Len, a.At, func(int) *value.Type { return t.Args[0] }, p) })
 			return
 		}
 	case value.TypeMap:
 		if m := s.Map(); m != nil && len(t.Args) > 1 {
-			k.mapping(m, t.Args[0], t.Args[1], p)
+			k.encodeMap(m, t.Args[0], t.Args[1], p)
 			return
 		}
 	case value.TypeTuple:
 		if parts := s.Fields(); s.Kind() == value.KindTuple && len(parts) == len(t.Args) {
-			k.within("[]", p, func() {
-				k.list(len(parts), func(i int) value.Slot { return parts[i] }, func(i int) *value.Type { return t.Args[i] }, p)
+			k.encloseIn("[]", p, func() {
+				k.encodeList(len(parts), func(i int) value.Slot { return parts[i] }, func(i int) *value.Type { return t.Args[i] }, p)
 			})
 			return
 		}
 	case value.TypeStruct, value.TypeSchema:
 		if s.Kind() == value.KindStruct && len(s.Fields()) >= len(t.Fields) && s.Type().Name == t.Name {
-			k.fields(s.Fields(), t.Fields, p)
+			k.encodeFields(s.Fields(), t.Fields, p)
 			return
 		}
 	case value.TypeEnum:
 		if s.Kind() == value.KindEnum && !s.IsResult() && s.Variant() < len(t.Variants) {
-			k.enum(s.Fields(), &t.Variants[s.Variant()], p)
+			k.encodeEnum(s.Fields(), &t.Variants[s.Variant()], p)
 			return
 		}
 	case value.TypeResult:
 		if s.IsResult() && len(t.Args) > 1 {
 			i := s.Variant()
-			k.within("{}", p, func() {
-				k.text([...]string{`"ok":`, `"err":`}[i])
-				k.put(s.Fields()[0], t.Args[i], p)
+			k.encloseIn("{}", p, func() {
+				k.raw([...]string{`"ok":`, `"err":`}[i])
+				k.encode(s.Fields()[0], t.Args[i], p)
 			})
 			return
 		}
@@ -180,7 +182,7 @@ func describe(s value.Slot) string {
 	return "a value of type " + value.TypeName(s)
 }
 
-func (k *keeper) float(s value.Slot) {
+func (k *storedEncoder) encodeFloat(s value.Slot) {
 	if f := s.AsFloat(); math.IsNaN(f) || math.IsInf(f, 0) {
 		k.dst = append(k.dst, '"')
 		k.dst = value.AppendFloat(k.dst, f)
@@ -190,35 +192,35 @@ func (k *keeper) float(s value.Slot) {
 	k.dst = value.AppendFloat(k.dst, s.AsFloat())
 }
 
-func (k *keeper) option(s value.Slot, t *value.Type, p *path) {
+func (k *storedEncoder) encodeOption(s value.Slot, t *value.Type, p *path) {
 	switch {
 	case s.IsNil():
-		k.text("null")
+		k.raw("null")
 	case len(t.Args) == 0:
-		k.any(s, p)
-	case wrapped(t.Args[0]):
-		k.within("{}", p, func() {
-			k.text(`"some":`)
-			k.put(value.Unwrap(s), t.Args[0], p)
+		k.encodeAny(s, p)
+	case isWrapped(t.Args[0]):
+		k.encloseIn("{}", p, func() {
+			k.raw(`"some":`)
+			k.encode(value.Unwrap(s), t.Args[0], p)
 		})
 	default:
-		k.put(s, t.Args[0], p)
+		k.encode(s, t.Args[0], p)
 	}
 }
 
-// plain writes what has the same form in JSON.
-func (k *keeper) plain(s value.Slot) {
+// encodePlain writes what has the same form in JSON.
+func (k *storedEncoder) encodePlain(s value.Slot) {
 	k.dst = value.AppendJSONWithin(k.dst, s, &value.Bound{Pace: k.pace})
 }
 
-// any writes what JSON reads back as it was.
-func (k *keeper) any(s value.Slot, p *path) {
+// encodeAny writes what JSON reads back as it was.
+func (k *storedEncoder) encodeAny(s value.Slot, p *path) {
 	if k.err != nil {
 		return
 	}
 	switch s.Kind() {
 	case value.KindNil, value.KindInt, value.KindBool, value.KindString:
-		k.plain(s)
+		k.encodePlain(s)
 	case value.KindFloat:
 		if f := s.AsFloat(); math.IsNaN(f) || math.IsInf(f, 0) {
 			k.fail(p, "%s cannot be kept as Any: it would be read back as a String", value.Text(s))
@@ -227,28 +229,28 @@ func (k *keeper) any(s value.Slot, p *path) {
 		k.dst = value.AppendFloat(k.dst, s.AsFloat())
 	case value.KindArray:
 		a := s.Array()
-		k.within("[]", p, func() { k.list(a.Len, a.At, func(int) *value.Type { return value.AnyType }, p) })
+		k.encloseIn("[]", p, func() { k.encodeList(a.Len, a.At, func(int) *value.Type { return value.AnyType }, p) })
 	case value.KindMap:
-		k.mapping(s.Map(), value.AnyType, value.AnyType, p)
+		k.encodeMap(s.Map(), value.AnyType, value.AnyType, p)
 	default:
 		k.fail(p, "%s cannot be kept as Any: its type would be lost", describe(s))
 	}
 }
 
-func (k *keeper) list(n int, at func(int) value.Slot, typ func(int) *value.Type, p *path) {
+func (k *storedEncoder) encodeList(n int, at func(int) value.Slot, typ func(int) *value.Type, p *path) {
 	for i := 0; i < n && k.err == nil; i++ {
 		k.pace.Step(2)
-		k.separate(i)
-		k.put(at(i), typ(i), p.at(i))
+		k.writeComma(i)
+		k.encode(at(i), typ(i), p.at(i))
 	}
 }
 
-func (k *keeper) mapping(m *value.Map, key, elem *value.Type, p *path) {
-	k.within("{}", p, func() {
+func (k *storedEncoder) encodeMap(m *value.Map, key, elem *value.Type, p *path) {
+	k.encloseIn("{}", p, func() {
 		n := 0
 		m.Each(func(x, v value.Slot) bool {
 			k.pace.Step(4)
-			k.separate(n)
+			k.writeComma(n)
 			n++
 			if x.Kind() != value.KindString && key.Kind == value.TypeAny {
 				k.fail(p, "a map's key of type %s cannot be kept as Any: it would be read back as a String", value.TypeName(x))
@@ -257,14 +259,14 @@ func (k *keeper) mapping(m *value.Map, key, elem *value.Type, p *path) {
 			text := value.Text(x)
 			k.dst = value.AppendString(k.dst, text)
 			k.dst = append(k.dst, ':')
-			k.put(v, elem, p.in(text))
+			k.encode(v, elem, p.in(text))
 			return k.err == nil
 		})
 	})
 }
 
-func (k *keeper) fields(slots []value.Slot, fields []value.Field, p *path) {
-	k.within("{}", p, func() {
+func (k *storedEncoder) encodeFields(slots []value.Slot, fields []value.Field, p *path) {
+	k.encloseIn("{}", p, func() {
 		n := 0
 		for i := range fields {
 			f := &fields[i]
@@ -272,34 +274,34 @@ func (k *keeper) fields(slots []value.Slot, fields []value.Field, p *path) {
 				continue
 			}
 			k.pace.Step(4)
-			k.separate(n)
+			k.writeComma(n)
 			n++
 			k.dst = value.AppendString(k.dst, f.Name)
 			k.dst = append(k.dst, ':')
-			k.put(slots[i], f.Type, p.in(f.Name))
+			k.encode(slots[i], f.Type, p.in(f.Name))
 		}
 	})
 }
 
-// enum writes "Name" or {"variant":"Name","data":…}.
-func (k *keeper) enum(slots []value.Slot, v *value.Variant, p *path) {
+// encodeEnum writes "Name" or {"variant":"Name","data":…}.
+func (k *storedEncoder) encodeEnum(slots []value.Slot, v *value.Variant, p *path) {
 	if len(slots) == 0 {
 		k.dst = value.AppendString(k.dst, v.Name)
 		return
 	}
-	k.within("{}", p, func() {
-		k.text(`"variant":`)
+	k.encloseIn("{}", p, func() {
+		k.raw(`"variant":`)
 		k.dst = value.AppendString(k.dst, v.Name)
-		k.text(`,"data":`)
+		k.raw(`,"data":`)
 		p = p.in("data")
 		switch {
 		case v.Named:
-			k.fields(slots, v.Fields, p)
+			k.encodeFields(slots, v.Fields, p)
 		case len(slots) == 1:
-			k.put(slots[0], v.Fields[0].Type, p)
+			k.encode(slots[0], v.Fields[0].Type, p)
 		default:
-			k.within("[]", p, func() {
-				k.list(len(slots), func(i int) value.Slot { return slots[i] }, func(i int) *value.Type { return v.Fields[i].Type }, p)
+			k.encloseIn("[]", p, func() {
+				k.encodeList(len(slots), func(i int) value.Slot { return slots[i] }, func(i int) *value.Type { return v.Fields[i].Type }, p)
 			})
 		}
 	})

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-var kept = &value.Type{Kind: value.TypeStruct, Name: "Kept", Fields: []value.Field{
+var storedType = &value.Type{Kind: value.TypeStruct, Name: "Kept", Fields: []value.Field{
 	{Name: "ratio", Type: floatT},
 	{Name: "limit", Type: option(intT), HasDefault: true, Default: value.Int(5)},
 	{Name: "twice", Type: option(option(intT)), HasDefault: true},
@@ -26,8 +26,8 @@ func pair(k string, v value.Slot) value.Slot {
 	return m.Slot()
 }
 
-// TestKeep checks that a written value is read back exactly.
-func TestKeep(t *testing.T) {
+// TestStoredRoundTrip checks that a written value is read back exactly.
+func TestStoredRoundTrip(t *testing.T) {
 	ints := value.NewMap(2)
 	ints.Set(value.Int(-1), value.Float(0.1))
 	ints.Set(value.Int(math.MaxInt64), value.Float(math.Inf(-1)))
@@ -47,33 +47,33 @@ func TestKeep(t *testing.T) {
 		{value.IntArray([]int64{1, 2}), array(intT), "[1,2]"}, {value.NewArray().Slot(), array(floatT), "[]"},
 		{ints.Slot(), mapOf(intT, floatT), `{"-1":0.1,"9223372036854775807":"-inf"}`},
 		{value.Tuple(value.Int(1), value.Bool(false)), tuple(intT, boolT), "[1,false]"},
-		{kept.Struct(value.Float(1), value.Nil, value.Some(value.Nil), pair("a", value.Float(2)), value.Nil), kept,
+		{storedType.Struct(value.Float(1), value.Nil, value.Some(value.Nil), pair("a", value.Float(2)), value.Nil), storedType,
 			`{"ratio":1.0,"limit":null,"twice":{"some":null},"extra":{"a":2.0}}`},
-		{kept.Struct(value.Float(1), value.Int(2), value.Nil, value.Nil, value.String("n")), kept, `{"ratio":1.0,"limit":2,"twice":null,"extra":null,"note":"n"}`},
+		{storedType.Struct(value.Float(1), value.Int(2), value.Nil, value.Nil, value.String("n")), storedType, `{"ratio":1.0,"limit":2,"twice":null,"extra":null,"note":"n"}`},
 		{shapeT.Enum(0), shapeT, `"Empty"`}, {shapeT.Enum(1, value.Float(1)), shapeT, `{"variant":"Circle","data":1.0}`},
 		{shapeT.Enum(2, value.Int(1), value.Int(2)), shapeT, `{"variant":"Box","data":[1,2]}`},
 		{shapeT.Enum(3, value.String("x")), shapeT, `{"variant":"Named","data":{"label":"x"}}`},
 		{value.Ok(value.Int(1)), resultOf(intT, stringT), `{"ok":1}`}, {value.Err(value.String("e")), resultOf(intT, stringT), `{"err":"e"}`},
 	} {
-		raw, err := Keep(c.s, c.t)
+		raw, err := EncodeStored(c.s, c.t)
 		if err != nil || string(raw) != c.want {
 			t.Errorf("%s as %s: %s, %v, want %s", value.Text(c.s), c.t, raw, err, c.want)
 			continue
 		}
-		back, errs := Kept(raw, c.t)
-		again, err := Keep(back, c.t)
+		back, errs := DecodeStored(raw, c.t)
+		encoded, err := EncodeStored(back, c.t)
 		nan := c.s.Kind() == value.KindFloat && math.IsNaN(c.s.AsFloat())
-		if len(errs) > 0 || err != nil || string(again) != c.want || !nan && !value.Equal(back, c.s) || c.s.Kind() == value.KindFloat && back.Bits != c.s.Bits {
+		if len(errs) > 0 || err != nil || string(encoded) != c.want || !nan && !value.Equal(back, c.s) || c.s.Kind() == value.KindFloat && back.Bits != c.s.Bits {
 			t.Errorf("%s as %s is read back as %s: %v, %v", raw, c.t, value.Text(back), errs, err)
 		}
 	}
 }
 
-// TestKeepRefuses checks that a value that would be read differently is refused.
-func TestKeepRefuses(t *testing.T) {
+// TestEncodeStoredRefusesLoss checks that a value that would be read differently is refused.
+func TestEncodeStoredRefusesLoss(t *testing.T) {
 	keyed := value.NewMap(1)
 	keyed.Set(value.Int(1), value.Nil)
-	small := &value.Type{Kind: value.TypeStruct, Name: "Kept", Fields: kept.Fields[:1]}
+	small := &value.Type{Kind: value.TypeStruct, Name: "Kept", Fields: storedType.Fields[:1]}
 	deep := value.NewArray().Slot()
 	for range value.MaxDepth {
 		a := value.NewArray()
@@ -90,33 +90,33 @@ func TestKeepRefuses(t *testing.T) {
 		{keyed.Slot(), value.AnyType, "a map's key of type Int cannot be kept as Any: it would be read back as a String"},
 		{value.Float(math.NaN()), value.AnyType, "NaN cannot be kept as Any: it would be read back as a String"},
 		{value.String("x"), intT, "a value of type String cannot be kept as Int"},
-		{kept.Struct(value.Float(1), value.Nil, value.Nil, kept.Struct(), value.Nil), kept, "extra: a value of type Kept cannot be kept as Any: its type would be lost"},
+		{storedType.Struct(value.Float(1), value.Nil, value.Nil, storedType.Struct(), value.Nil), storedType, "extra: a value of type Kept cannot be kept as Any: its type would be lost"},
 		{keyed.Slot(), mapOf(value.AnyType, nilT), "a map's key of type Int cannot be kept as Any: it would be read back as a String"},
 		{value.Float(math.Inf(-1)), value.AnyType, "-inf cannot be kept as Any: it would be read back as a String"},
 		{value.Int(1), floatT, "a value of type Int cannot be kept as Float"}, {value.Int(1), array(intT), "a value of type Int cannot be kept as Array<Int>"},
 		{value.Int(1), mapOf(stringT, intT), "a value of type Int cannot be kept as Map<String, Int>"},
 		{value.Tuple(value.Int(1)), tuple(intT, intT), "a value of type Tuple cannot be kept as (Int, Int)"},
 		{value.NewArray().Slot(), tuple(), "a value of type Array cannot be kept as ()"}, {value.Nil, intT, "nil cannot be kept as Int"},
-		{itemT.Struct(value.Nil, value.Nil, value.Nil, value.Nil), kept, "a value of type Item cannot be kept as Kept"},
-		{small.Struct(value.Float(1)), kept, "a value of type Kept cannot be kept as Kept"}, {value.Int(1), kept, "a value of type Int cannot be kept as Kept"},
+		{itemT.Struct(value.Nil, value.Nil, value.Nil, value.Nil), storedType, "a value of type Item cannot be kept as Kept"},
+		{small.Struct(value.Float(1)), storedType, "a value of type Kept cannot be kept as Kept"}, {value.Int(1), storedType, "a value of type Int cannot be kept as Kept"},
 		{value.Int(1), shapeT, "a value of type Int cannot be kept as Shape"}, {value.Ok(value.Nil), shapeT, "a value of type Result cannot be kept as Shape"},
 		{value.Int(1), resultOf(intT, intT), "a value of type Int cannot be kept as Result<Int, Int>"},
 		{shapeT.Enum(1, value.String("x")), shapeT, "data: a value of type String cannot be kept as Float"},
 		{shapeT.Enum(2, value.Int(1), value.Nil), shapeT, "data[1]: nil cannot be kept as Int"},
 		{shapeT.Enum(3, value.Nil), shapeT, "data.label: nil cannot be kept as String"},
 	} {
-		if _, err := Keep(c.s, c.t); err == nil || err.Error() != c.want {
+		if _, err := EncodeStored(c.s, c.t); err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", value.Text(c.s), err, c.want)
 		}
 	}
-	if _, err := Keep(deep, value.AnyType); err == nil || !strings.HasSuffix(err.Error(), "nested too deeply") {
+	if _, err := EncodeStored(deep, value.AnyType); err == nil || !strings.HasSuffix(err.Error(), "nested too deeply") {
 		t.Error("too deep to be read back, and written")
 	}
 }
 
-// TestKeptChanged: a type may gain fields with defaults, and lose fields. An
+// TestDecodeStoredAfterTypeChange: a type may gain fields with defaults, and lose fields. An
 // error names any other change by its path.
-func TestKeptChanged(t *testing.T) {
+func TestDecodeStoredAfterTypeChange(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{`{"ratio":1,"gone":true}`, `{"ratio":1.0,"limit":5,"twice":null,"extra":null}`},
 		{`{"ratio":"much"}`, `ratio: expected Float, got "much"`},
@@ -126,7 +126,7 @@ func TestKeptChanged(t *testing.T) {
 		{`{"ratio":1,"twice":{"other":1}}`, `twice: expected Option<Option<Int>>, got an object`},
 		{`[`, `not valid JSON: unexpected end of the text at offset 1`},
 	} {
-		s, errs := Kept([]byte(c.in), kept)
+		s, errs := DecodeStored([]byte(c.in), storedType)
 		got := Join(errs)
 		if len(errs) == 0 {
 			got = string(value.AppendJSON(nil, s))
@@ -137,31 +137,31 @@ func TestKeptChanged(t *testing.T) {
 	}
 }
 
-// FuzzKept checks that reading any file returns errors, or a value that is unchanged by writing and
-// reading it again.
-func FuzzKept(f *testing.F) {
-	all := []*value.Type{intT, floatT, levelT, itemT, orderT, shapeT, treeT, kept, option(option(floatT)), mapOf(intT, array(option(value.AnyType))),
-		tuple(intT, boolT), resultOf(kept, shapeT), value.AnyType}
+// FuzzDecodeStored checks that reading any file returns errors, or a value that is unchanged by
+// writing and reading it again.
+func FuzzDecodeStored(f *testing.F) {
+	all := []*value.Type{intT, floatT, levelT, itemT, orderT, shapeT, treeT, storedType, option(option(floatT)), mapOf(intT, array(option(value.AnyType))),
+		tuple(intT, boolT), resultOf(storedType, shapeT), value.AnyType}
 	for _, s := range []string{`1`, `"NaN"`, `{"some":{"some":null}}`, `{"ratio":1,"extra":{"a":[1.5,null]},"note":"x"}`, `{"variant":"Box","data":[1,2]}`,
 		`{"1":[null,{"some":{}}]}`, `{"ok":{"ratio":"inf"}}`, `{"value":1,"children":[{"value":2,"children":[]}]}`, `[1,true]`, `{"a":1,"a":2}`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, typ := range all {
-			s, errs := Kept([]byte(text), typ)
+			s, errs := DecodeStored([]byte(text), typ)
 			if len(errs) > 0 {
 				continue
 			}
-			raw, err := Keep(s, typ)
+			raw, err := EncodeStored(s, typ)
 			if err != nil {
 				t.Fatalf("%s as %s: %v", text, typ, err)
 			}
-			back, errs := Kept(raw, typ)
+			back, errs := DecodeStored(raw, typ)
 			if len(errs) > 0 {
 				t.Fatalf("%s as %s, written as %s: %v", text, typ, raw, errs)
 			}
-			if again, err := Keep(back, typ); err != nil || string(again) != string(raw) {
-				t.Fatalf("%s as %s: %s, then %s, %v", text, typ, raw, again, err)
+			if encoded, err := EncodeStored(back, typ); err != nil || string(encoded) != string(raw) {
+				t.Fatalf("%s as %s: %s, then %s, %v", text, typ, raw, encoded, err)
 			}
 		}
 	})
