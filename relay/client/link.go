@@ -284,7 +284,7 @@ func (l *link) send(chunks []*chunk, lines [][]byte, secrets Secrets) error {
 
 // redactLines removes secrets from lines.
 func redactLines(text []byte, secrets Secrets) []byte {
-	if secrets == nil || secrets.Empty() || !secrets.Holds(string(text)) {
+	if secrets == nil || secrets.Empty() || !secrets.Contains(string(text)) {
 		return text
 	}
 	var out []byte

@@ -132,7 +132,7 @@ func (s *Source) Run(ctx context.Context) string {
 // Secrets removes a run's secrets from its events.
 type Secrets interface {
 	Empty() bool // reports whether there are none
-	Holds(text string) bool
+	Contains(text string) bool
 	JSON(text []byte) []byte // returns a JSON text with its secrets replaced
 }
 

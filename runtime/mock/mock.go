@@ -40,8 +40,8 @@ type Tape interface {
 	// Perform returns the recorded result of a request, or lets next perform it and records that,
 	// if missing results must be recorded. Otherwise found is false.
 	Perform(ctx context.Context, r effect.Request, next effect.Performer) (result effect.Result, found bool, err error)
-	// Called records a call of a tool that reached outside.
-	Called(r *effect.AppCall, result effect.Result)
+	// RecordCall records a call of a tool that reached outside.
+	RecordCall(r *effect.AppCall, result effect.Result)
 	// Closes reports whether a request that was not found must not be performed, although it needs
 	// no mock.
 	Closes(effect.Request) bool
@@ -257,7 +257,7 @@ func (w *World) tool(ctx context.Context, r *effect.AppCall, next effect.Perform
 	case ok && x.Unplayed:
 		return w.performUnmocked(ctx, r, next, &Missing{What: "the application's tool `" + r.Tool + "`", Mock: "mock_tool(\"" + r.Tool + "\", |args| …)"})
 	case ok && x.Outside && w.options.Tape != nil:
-		w.options.Tape.Called(r, result)
+		w.options.Tape.RecordCall(r, result)
 	}
 	return result, err
 }

@@ -65,15 +65,15 @@ func compile(t testing.TB, text string, least diag.Severity) *ir.Program {
 		}
 	}()
 	p, found := Source(text)
-	var text strings.Builder
+	var errs strings.Builder
 	for _, d := range found.Sorted() {
 		if d.Severity() <= least {
 			at := d.File.Position(d.Span.Start)
-			fmt.Fprintf(&text, "%s:%d:%d: %s\n", d.File.Name, at.Line, at.Column, d.Message)
+			fmt.Fprintf(&errs, "%s:%d:%d: %s\n", d.File.Name, at.Line, at.Column, d.Message)
 		}
 	}
-	if text.Len() > 0 {
-		t.Fatalf("%s%s", text.String(), text)
+	if errs.Len() > 0 {
+		t.Fatalf("%s%s", errs.String(), text)
 	}
 	if err := ir.Verify(p); err != nil {
 		t.Fatalf("%v\n%s", err, text)
