@@ -206,8 +206,8 @@ func TestJournalIsAsWritten(t *testing.T) {
 // counting counts the dropped records.
 type counting struct{ n int }
 
-func (h *counting) Restore([]byte) error   { return nil }
-func (h *counting) Add(*journal.Record)  { h.n++ }
+func (h *counting) Restore([]byte) error    { return nil }
+func (h *counting) Add(*journal.Record)     { h.n++ }
 func (h *counting) Encode() ([]byte, error) { return fmt.Appendf(nil, "%d", h.n), nil }
 
 // manySegments is a journal of several files, of which those are dropped that end before a record;
