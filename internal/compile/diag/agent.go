@@ -41,7 +41,7 @@ var (
 	ConfigValue = &Info{
 		Code: "E0726", Title: `invalid value of a field`,
 		NoFix:   "the intended value is unknown",
-		Explain: "The fields of declarations accept only certain values.",
+		Explain: "Some fields of declarations accept only certain values, such as numbers in a range. The message names them.",
 		Bad:     `agent A uses demo { temperature: 9.0 }`,
 		Good:    `agent A uses demo { temperature: 0.9 }`,
 	}

@@ -294,7 +294,7 @@ fn main() { emit("sum", await sum()); }`},
 	}
 	EndlessType = &Info{
 		Code: "E0330", Title: `recursive type of infinite size`,
-		Explain: "A value of this type would contain another value of the same type without end. Use an Option, an Array, a Map or a variant without such a value to end the recursion.",
+		Explain: "A value of this type would contain another value of the same type without end. To end the recursion, use an Option, an Array or a Map, or an enum with a variant that does not contain the type.",
 		Bad: `struct Node { value: Int, next: Node }
 fn main() { }`,
 		Good: `struct Node { value: Int, next: Option<Node> }
