@@ -59,7 +59,7 @@ func TestCatalogueRendered(t *testing.T) {
 			a.Check(section, out.String())
 		}
 		if (fixes > 0) == (info.NoFix != "") {
-			t.Errorf("%s: its wrong programs bring %d fixes, and NoFix is %q", info.Code, fixes, info.NoFix)
+			t.Errorf("%s: the wrong programs have %d fixes, but NoFix is %q", info.Code, fixes, info.NoFix)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func checkFixes(t *testing.T, found []*diag.Diagnostic, text string) {
 			_, left := check("bad.conc", fixed)
 			for _, x := range left.Sorted() {
 				if x.Info == d.Info || f.Safe {
-					t.Errorf("%s: %q makes\n%s\nof\n%s\nin which is found: %s", d.Info.Code, f.Title, fixed, text, codes(left))
+					t.Errorf("%s: the fix %q\nresults in\n%s\nfrom\n%s\nwith the diagnostics %s", d.Info.Code, f.Title, fixed, text, codes(left))
 				}
 			}
 		}
@@ -111,7 +111,7 @@ func TestCatalogue(t *testing.T) {
 				_, bad := check("bad.conc", p.Bad)
 				ds := bad.Sorted()
 				if len(ds) != 1 || ds[0].Info != info {
-					t.Errorf("bad program:\n%s\ngives:\n%s\nwant only %s", p.Bad, codes(bad), info.Code)
+					t.Errorf("wrong program:\n%s\nhas the diagnostics:\n%s\nwant only %s", p.Bad, codes(bad), info.Code)
 				}
 				for _, d := range ds {
 					if len(d.Hints) == 0 {
@@ -119,7 +119,7 @@ func TestCatalogue(t *testing.T) {
 					}
 				}
 				if _, good := check("good.conc", p.Good); len(good.Sorted()) > 0 {
-					t.Errorf("good program:\n%s\ngives:\n%s", p.Good, codes(good))
+					t.Errorf("corrected program:\n%s\nhas the diagnostics:\n%s", p.Good, codes(good))
 				}
 			}
 		})

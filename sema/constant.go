@@ -208,7 +208,7 @@ func (c *checker) foldList(m *module, elems []ast.Expr) (any, bool) {
 }
 
 func (c *checker) foldMap(m *module, e *ast.MapLit) (any, bool) {
-	c.keysTwice(m, e)
+	c.reportDuplicateKeys(m, e)
 	out := &ConstMap{}
 	for _, en := range e.Entries {
 		k, ok := c.fold(m, en.Key)

@@ -148,7 +148,7 @@ func (b *body) parts(xs []ast.Expr) []part {
 }
 
 func (b *body) mapLit(e *ast.MapLit, hint types.Type) types.Type {
-	b.c.keysTwice(b.m, e)
+	b.c.reportDuplicateKeys(b.m, e)
 	switch h := hinted(hint).(type) {
 	case *types.Map:
 		if !types.HasVar(h) {
@@ -180,8 +180,9 @@ func (b *body) mapLit(e *ast.MapLit, hint types.Type) types.Type {
 	return &types.Map{Key: b.join(keys, "keys"), Value: anyDeclared(b.join(values, "values"))}
 }
 
-// keysTwice reports duplicate literal keys of a map, which would keep only the last entry.
-func (c *checker) keysTwice(m *module, e *ast.MapLit) {
+// reportDuplicateKeys reports duplicate literal keys of a map, which would keep only the last
+// entry.
+func (c *checker) reportDuplicateKeys(m *module, e *ast.MapLit) {
 	if len(e.Entries) < 2 {
 		return
 	}

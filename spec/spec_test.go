@@ -33,7 +33,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-var update = flag.Bool("update", false, "rewrite what the pages say is printed")
+var update = flag.Bool("update", false, "write the actual output into the pages")
 
 // asHost is the environment variable that turns the test binary into a scripted host.
 const asHost = "SPEC_TESTHOST"
@@ -153,9 +153,9 @@ func (p *player) play() {
 		}
 	}
 	p.write()
-	p.lendSDKs()
-	p.lendRecordings()
-	p.lendExample()
+	p.copySDKs()
+	p.copyRecordings()
+	p.copyExample()
 	if p.program.main != nil {
 		p.compile()
 	}
@@ -163,15 +163,15 @@ func (p *player) play() {
 		p.run()
 	}
 	for _, c := range p.program.consoles {
-		p.same(c, p.console(c))
+		p.compare(c, p.console(c))
 	}
 	for _, b := range p.program.talks {
 		p.talk(b)
 	}
 	for _, b := range p.program.debugs {
-		p.same(b, p.debug(b))
+		p.compare(b, p.debug(b))
 	}
-	p.hostsContent()
+	p.checkHosts()
 }
 
 // talk plays a conversation with `concerto serve`.
@@ -199,30 +199,30 @@ func (p *player) debug(b *block) string {
 	defer end()
 	var stderr strings.Builder
 	c.Stderr = &stderr
-	told, err := daptest.Play(c, b.text)
+	transcript, err := daptest.Play(c, b.text)
 	if err != nil || stderr.Len() > 0 {
-		p.Fatalf("%s:%d: the session: %v\n%s%s", p.page.name, b.line, err, told, &stderr)
+		p.Fatalf("%s:%d: the session: %v\n%s%s", p.page.name, b.line, err, transcript, &stderr)
 	}
-	return told
+	return transcript
 }
 
 // uses reports whether the program starts hosts with a command.
 func (p *program) uses(command string) bool {
-	said := p.files["Concerto.toml"]
+	text := p.files["Concerto.toml"]
 	for _, c := range p.consoles {
-		said += c.text
+		text += c.text
 	}
-	return strings.Contains(said, command)
+	return strings.Contains(text, command)
 }
 
-// times matches the numbers in output that differ between runs, or that depend on generated code or
-// on the library. Pages show them as `…`.
-var times = regexp.MustCompile(`("(?:duration|latency)_ms":|(?:passed|failed|none) in |  = in [^,\n]+, | at std/\w+\.conc:)\d+(?:[.,:]\d+)*(?:[nµm]?s)?`)
+// varying matches the numbers in output that differ between runs, or that depend on generated code
+// or on the library. Pages show them as `…`.
+var varying = regexp.MustCompile(`("(?:duration|latency)_ms":|(?:passed|failed|none) in |  = in [^,\n]+, | at std/\w+\.conc:)\d+(?:[.,:]\d+)*(?:[nµm]?s)?`)
 
-// same compares a block with the actual output.
-func (p *player) same(b *block, got string) {
+// compare compares a block with the actual output.
+func (p *player) compare(b *block, got string) {
 	p.Helper()
-	got = times.ReplaceAllString(got, "$1…")
+	got = varying.ReplaceAllString(got, "$1…")
 	if b.text == got {
 		return
 	}
@@ -267,9 +267,9 @@ func (p *player) write() {
 	}
 }
 
-// lendSDKs copies the SDKs that the program's files import to the places that the manual describes:
+// copySDKs copies the SDKs that the program's files import to the places that the manual describes:
 // next to the file, or into the modules that go.mod requires.
-func (p *player) lendSDKs() {
+func (p *player) copySDKs() {
 	sdk, err := filepath.Abs("../sdk")
 	if err != nil {
 		p.Fatal(err)
@@ -294,8 +294,8 @@ func (p *player) lendSDKs() {
 	}
 }
 
-// lendExample adds the other files of an example if the program is the main file of that example.
-func (p *player) lendExample() {
+// copyExample adds the other files of an example if the program is the main file of that example.
+func (p *player) copyExample() {
 	all, err := filepath.Glob("../examples/*/main.conc")
 	if err != nil {
 		p.Fatal(err)
@@ -317,9 +317,9 @@ func (p *player) lendExample() {
 	}
 }
 
-// lendRecordings copies the recordings of vendors' agents that the manifest names into its
+// copyRecordings copies the recordings of vendors' agents that the manifest names into its
 // directory.
-func (p *player) lendRecordings() {
+func (p *player) copyRecordings() {
 	all, err := filepath.Glob("../runtime/host/adapter/testdata/wire/*.wire")
 	if err != nil {
 		p.Fatal(err)
@@ -396,10 +396,10 @@ func (p *player) expect(found diag.List) {
 		p.Fatal(err)
 	}
 	if !slices.Equal(codes, p.program.codes) {
-		p.Errorf("%s:%d: the compiler says %v, the page %v:\n%s", p.page.name, p.program.line(), codes, p.program.codes, text.String())
+		p.Errorf("%s:%d: the compiler reports %v, the page shows %v:\n%s", p.page.name, p.program.line(), codes, p.program.codes, text.String())
 	}
 	if b := p.program.diagnostics; b != nil {
-		p.same(b, text.String())
+		p.compare(b, text.String())
 	}
 }
 
@@ -407,13 +407,13 @@ func (p *player) expect(found diag.List) {
 func (p *player) run() {
 	code, out, errs := p.concerto("run", "main.conc")
 	if b := p.program.output; b != nil {
-		p.same(b, out)
+		p.compare(b, out)
 	} else if out != "" {
-		p.Errorf("%s:%d: the page does not show that it prints\n%s", p.page.name, p.program.line(), out)
+		p.Errorf("%s:%d: the page does not show the output\n%s", p.page.name, p.program.line(), out)
 	}
 	switch b := p.program.stderr; {
 	case b != nil:
-		p.same(b, errs)
+		p.compare(b, errs)
 	case code != 0:
 		p.Errorf("%s:%d: exit code %d\n%s", p.page.name, p.program.line(), code, errs)
 	}
@@ -429,7 +429,7 @@ func (p *player) run() {
 		return
 	}
 	again, sameOut, _ := p.concerto("run", "main.conc-ir")
-	out, sameOut = times.ReplaceAllString(out, "$1…"), times.ReplaceAllString(sameOut, "$1…")
+	out, sameOut = varying.ReplaceAllString(out, "$1…"), varying.ReplaceAllString(sameOut, "$1…")
 	if again != code || sameOut != out {
 		p.Errorf("%s:%d: exit code %d, compiled %d; printed (-), compiled (+):\n%s", p.page.name, p.program.line(), code, again, cmp.Diff(out, sameOut))
 	}
@@ -513,8 +513,8 @@ func (s *shell) do(p *player, cmd string) string {
 	return out.String()
 }
 
-// hostsContent reports each host that received a message that its script does not expect.
-func (p *player) hostsContent() {
+// checkHosts reports each host that received a message that its script does not expect.
+func (p *player) checkHosts() {
 	for name := range p.program.hosts {
 		if text, err := os.ReadFile(filepath.Join(p.dir, name+".host.fail")); err == nil {
 			p.Errorf("%s:%d: host %s: %s", p.page.name, p.program.line(), name, text)

@@ -250,7 +250,7 @@ func (f *follower) start() {
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		f.Fatal(err)
 	}
-	f.lendSDKs()
+	f.copySDKs()
 	source := filepath.Dir(f.page.name)
 	if filepath.Base(f.page.name) != "README.md" || filepath.Base(filepath.Dir(source)) != "cookbook" {
 		return

@@ -41,7 +41,7 @@ var hostStreamNatives = native.Table{
 		return value.Nil, nil
 	}},
 	{"host.message.read", hostMessageRead},
-	{"tool.there", toolThere},
+	{"tool.there", toolExists},
 }
 
 // hostMessage converts a message to a value of the type t, HostMessage.
@@ -97,8 +97,8 @@ func hostMessageRead(a *vm.Args) (value.Slot, error) {
 	return v, nil
 }
 
-// toolThere reports whether one of the tools in argument 0 has the function that argument 1 names.
-func toolThere(a *vm.Args) (value.Slot, error) {
+// toolExists reports whether one of the tools in argument 0 has the function that argument 1 names.
+func toolExists(a *vm.Args) (value.Slot, error) {
 	tools, name := a.Tools(a.Slot(0)), value.Flatten(a.Slot(1))
 	if name.Kind() != value.KindString {
 		return value.Bool(false), nil

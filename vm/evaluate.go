@@ -118,7 +118,7 @@ type Refused struct{ Would string }
 func (e *Refused) Error() string { return e.Would }
 
 // errStopped is the error of an evaluation that waits for the stopped program.
-var errStopped = errors.New("it waits for the program, which is paused")
+var errStopped = errors.New("the expression waits for the program, which is paused")
 
 // taskIsStopped is the reason why an evaluation cannot await a task of the program.
 const taskIsStopped = "awaiting this task would never end: it belongs to the program, which is paused"

@@ -25,9 +25,9 @@ func (c *counted) Err() error {
 	return nil
 }
 
-// long returns programs whose main spends its time in one operation. The operation is in a try,
-// whose catch must not receive the interruption.
-func long() map[string]*asm {
+// longPrograms returns programs whose main spends its time in one operation. The operation is in a
+// try, whose catch must not receive the interruption.
+func longPrograms() map[string]*asm {
 	programs := map[string]*asm{}
 	add := func(name, code string, prepare ...func(*asm)) {
 		a := newAsm()
@@ -66,22 +66,22 @@ var longNatives = map[string]Native{
 // TestLongOperations checks that a long operation stops with the run, at the next check of the
 // context.
 func TestLongOperations(t *testing.T) {
-	for name, a := range long() {
+	for name, a := range longPrograms() {
 		t.Run(name, func(t *testing.T) {
 			if err := ir.Verify(&a.Program); err != nil {
 				t.Fatal(err)
 			}
-			for _, looks := range []int{3, 10} {
+			for _, checks := range []int{3, 10} {
 				m, err := New(Config{Program: &a.Program, Performer: effectless, Natives: library(longNatives)})
 				if err != nil {
 					t.Fatal(err)
 				}
-				ctx := &counted{t.Context(), looks}
+				ctx := &counted{t.Context(), checks}
 				if out, err := m.Run(ctx); !errors.Is(err, context.Canceled) && err != nil || out != nil {
 					t.Errorf("got %v, %v", out, err)
 				}
 				if over := -ctx.left; over > 8 {
-					t.Errorf("it was looked %d times after the end", over)
+					t.Errorf("the context was checked %d times after its end, want at most 8", over)
 				}
 			}
 		})

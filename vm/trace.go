@@ -209,7 +209,7 @@ type Broken struct {
 }
 
 func (e *Broken) Error() string {
-	return ir.ErrInvalid.Error() + ": an instruction reads what is not there"
+	return ir.ErrInvalid.Error() + ": an instruction reads a missing operand"
 }
 func (e *Broken) Unwrap() error { return ir.ErrInvalid }
 

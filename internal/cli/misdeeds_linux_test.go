@@ -178,7 +178,7 @@ var givenUp = []misdeed{
 	{n: 58, name: "forks 1,000", keys: "limits = { processes = 50 }", host: "read\nuse-processes 50 1000 when\nhang", starts: 1,
 		err: "host 'W' used more than 50 processes and was stopped", code: "limit_processes", exit: 137, bounds: bounds{within: 500 * ms}},
 	{n: 59, name: "silent beyond its heartbeat", keys: "heartbeat = 3", host: "on-sigterm told\nread\nstderr hm\nnow when\n< {\"type\":\"progress\"}\nawait told\nexit 0", starts: 1, made: []string{"told"},
-		out: []string{"[host:progress] {}"}, err: "host 'W' said nothing for 3 seconds", code: "heartbeat", stderr: "hm", bounds: bounds{due: 3, within: 500 * ms}},
+		out: []string{"[host:progress] {}"}, err: "host 'W' sent nothing for 3 seconds", code: "heartbeat", stderr: "hm", bounds: bounds{due: 3, within: 500 * ms}},
 	{n: 60, name: "dies at each start", host: "read\nstderr no paper\nnow when\nexit 9", starts: 5,
 		body: "    for n in 0..5 { if let Err(e) = W.execute(\"go\") { emit(\"died\", e.message); } }\n" + defaultBody,
 		out:  slices.Repeat([]string{"[died] " + gone}, 5),

@@ -34,9 +34,9 @@ func TestUsableSoon(t *testing.T) {
 		work += task
 		longest = max(longest, task)
 	}
-	t.Logf("it computes for %v until it can be used, for %v at once", work, longest)
+	t.Logf("the page uses %v of CPU time until it is usable; its longest task takes %v", work, longest)
 	if work > mostWork || longest > smooth {
-		t.Errorf("it computes for %v until it can be used, for %v at once; %v and %v are the most", work, longest, mostWork, smooth)
+		t.Errorf("the page uses %v of CPU time until it is usable, and its longest task %v; the limits are %v and %v", work, longest, mostWork, smooth)
 	}
 }
 
@@ -45,7 +45,7 @@ func TestUsableSoon(t *testing.T) {
 // `go run ./bench/relay -only page` does, which reads the lines that begin with "figure".
 func TestFigures(t *testing.T) {
 	if os.Getenv("CONCERTO_FIGURES") == "" {
-		t.Skip("CONCERTO_FIGURES does not ask for it")
+		t.Skip("CONCERTO_FIGURES is not set")
 	}
 	r := webtest.Start(t)
 	host := r.Host("desk")
@@ -56,20 +56,20 @@ func TestFigures(t *testing.T) {
 		t.Run("visit", func(t *testing.T) { // closes its tab before the next visit
 			b := browser.Open(t) // without a cache
 			b.Expect("401")
-			first = append(first, soon(b, r.URL, "__see.all('@login-user').length === 1"))
+			first = append(first, timeUntil(b, r.URL, "__see.all('@login-user').length === 1"))
 			login(b, webtest.Operator)
-			again = append(again, soon(b, r.URL+"/#/inbox", usable))
+			again = append(again, timeUntil(b, r.URL+"/#/inbox", usable))
 		})
 	}
 	slices.Sort(first)
 	slices.Sort(again)
-	t.Logf("figure the page is usable on a processor four times slower: %d ms at the first visit, %d ms with what is asked", first[2].Milliseconds(), again[2].Milliseconds())
-	asked(t, enter(t, r, webtest.Operator, "#/inbox"), run)
+	t.Logf("figure the page is usable on a processor four times slower: %d ms at the first visit, %d ms with an open request", first[2].Milliseconds(), again[2].Milliseconds())
+	measureRequests(t, enter(t, r, webtest.Operator, "#/inbox"), run)
 }
 
-// soon returns the time from opening a page until a condition holds, on a processor slowed down
-// four times.
-func soon(b *browser.Tab, url, until string) time.Duration {
+// timeUntil returns the time from opening a page until a condition holds, on a processor slowed
+// down four times.
+func timeUntil(b *browser.Tab, url, until string) time.Duration {
 	b.Throttle(4)
 	b.Go("about:blank")
 	b.Go(url)
@@ -79,8 +79,8 @@ func soon(b *browser.Tab, url, until string) time.Duration {
 	return time.Duration(ms * 1e6)
 }
 
-// asked measures the time until a host's request is visible on the page.
-func asked(t *testing.T, b *browser.Tab, run *webtest.Run) {
+// measureRequests measures the time until a host's request is visible on the page.
+func measureRequests(t *testing.T, b *browser.Tab, run *webtest.Run) {
 	b.Eval(`window.seen = {}; new MutationObserver(() => {
 		for (const e of document.querySelectorAll("[data-testid=approval-card]")) { const at = e.closest("[data-key]").dataset.key; seen[at] ??= performance.timeOrigin + performance.now(); }
 	}).observe(document.body, { childList: true, subtree: true })`)
@@ -95,5 +95,5 @@ func asked(t *testing.T, b *browser.Tab, run *webtest.Run) {
 		run.Resolve(id, "deny", "olga")
 	}
 	slices.Sort(took)
-	t.Logf("figure what a host asks is seen: p50 %.1f ms, p99 %.1f ms", took[50].Seconds()*1000, took[98].Seconds()*1000)
+	t.Logf("figure a host's request is visible: p50 %.1f ms, p99 %.1f ms", took[50].Seconds()*1000, took[98].Seconds()*1000)
 }
