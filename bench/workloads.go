@@ -38,7 +38,7 @@ var workloads = []workload{
 	further("tasks", "10,000 tasks hand a token on, 20 times", 200_000, "task"),
 
 	stateful("richards", "a scheduler whose tasks keep state in enums", 568_330, "turn", 0.75),
-	stateful("crc", "CRC-32 of 4 MB, by bit operations", 4_000_000, "byte", 0.45),
+	stateful("crc", "CRC-32 of 5 MB, by bit operations", 5_000_000, "byte", 0.45),
 	stateful("knucleotide", "slices of a text counted in a map", 1_500_000, "slice", 0.9),
 	stateful("levenshtein", "edit distances of 14,400 pairs of words", 5_760_000, "cell", 0.8),
 	stateful("dijkstra", "shortest paths in a grid, by the library's PriorityQueue", 90_000, "field", 0.75),

@@ -4,6 +4,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
 )
 
 // Library functions for which the machine has an instruction. Each also exists as a native with the
@@ -26,6 +27,15 @@ var readers = map[string]reader{
 	"math.sqrt":      {ir.OpSqrtFloat, ir.Float},
 }
 
+// bitOps are the methods of an Int that combine its bits with those of one argument.
+var bitOps = map[string]ir.Op{
+	"Int.bit_and": ir.OpAndInt,
+	"Int.bit_or":  ir.OpOrInt,
+	"Int.bit_xor": ir.OpXorInt,
+	"Int.shl":     ir.OpShlInt,
+	"Int.shr":     ir.OpShrInt,
+}
+
 // intrinsic generates the call of a function that has an instruction. ok is false for other
 // functions.
 func (f *builder) intrinsic(in arguments, t types.Type, hint int) (v val, ok bool) {
@@ -44,6 +54,15 @@ func (f *builder) intrinsic(in arguments, t types.Type, hint int) (v val, ok boo
 	}
 	if in.recv == nil {
 		return val{}, false
+	}
+	if op, ok := f.bitOp(in.call, in.recv, in.written); ok {
+		arg := in.written[0].Value
+		top := f.top
+		x := f.operand(in.recv, arg)
+		y := f.operand(arg)
+		d := f.over(top, hint)
+		f.emit(op, d, x.reg, y.reg, 0)
+		return val{reg: d, class: ir.Int, owned: true}, true
 	}
 	switch fn.Native {
 	case "Option.is_some":
@@ -65,6 +84,15 @@ func (f *builder) intrinsic(in arguments, t types.Type, hint int) (v val, ok boo
 		return f.getOr(in, t, hint)
 	}
 	return val{}, false
+}
+
+// bitOp returns the instruction for the call of a method with operands that are known as Ints.
+func (f *builder) bitOp(call *sema.Call, recv ast.Expr, args []*ast.Arg) (op ir.Op, ok bool) {
+	if call == nil || call.Fn == nil || recv == nil || len(args) != 1 || args[0].Name != nil {
+		return 0, false
+	}
+	op, ok = bitOps[call.Fn.Native]
+	return op, ok && types.Resolve(f.resultType(recv)) == types.Int && types.Resolve(f.resultType(args[0].Value)) == types.Int
 }
 
 // getOr generates `m.get_or(k, d)` as `m.get(k) ?? d`, which needs no call, if d is a literal and

@@ -113,6 +113,9 @@ func (f *builder) ownClass(e ast.Expr, c ir.Class) bool {
 		return true
 	case *ast.Binary:
 		return x.Op != ast.OpCoalesce
+	case *ast.MethodCall:
+		_, isBitOp := f.bitOp(f.info.Call(x), x.Recv, x.Args)
+		return isBitOp && f.takePiped(x) == nil
 	case *ast.IndexExpr:
 		_, isArray := types.Resolve(f.resultType(x.X)).(*types.Array)
 		return isArray

@@ -34,6 +34,14 @@ const (
 	OpDivIntK
 	OpRemIntK
 	OpNegInt
+	OpAndInt
+	OpOrInt
+	OpXorInt
+	OpShlInt
+	OpShrInt
+	OpAndIntK
+	OpShlIntK
+	OpShrIntK
 	OpAddFloat
 	OpSubFloat
 	OpMulFloat

@@ -62,6 +62,14 @@ var Table = [...]Info{
 	{"DivIntK", ops{w("d", A, Int), r("a", B, Int), lit("n", Imm).must(divide)}, Raises | Fact, 0, "d = a / n; n is not 0; overflow faults"},
 	{"RemIntK", ops{w("d", A, Int), r("a", B, Int), lit("n", Imm).must(divide)}, Fact, 0, "d = a % n; n is not 0"},
 	{"NegInt", ops{w("d", A, Int), r("a", B, Int)}, Raises | Fact, 0, "d = -a; overflow faults"},
+	{"AndInt", ops{w("d", A, Int), r("a", B, Int), r("b", C, Int)}, Fact, 14, "d = a & b, bit by bit"},
+	{"OrInt", ops{w("d", A, Int), r("a", B, Int), r("b", C, Int)}, Fact, 14, "d = a | b, bit by bit"},
+	{"XorInt", ops{w("d", A, Int), r("a", B, Int), r("b", C, Int)}, Fact, 14, "d = a ^ b, bit by bit"},
+	{"ShlInt", ops{w("d", A, Int), r("a", B, Int), r("b", C, Int)}, Raises | Fact, 14, "d = a << b; bits that are shifted out are lost; faults unless b is 0 to 63"},
+	{"ShrInt", ops{w("d", A, Int), r("a", B, Int), r("b", C, Int)}, Raises | Fact, 14, "d = a >> b, with the sign; faults unless b is 0 to 63"},
+	{"AndIntK", ops{w("d", A, Int), r("a", B, Int), lit("n", Imm)}, Fact, 14, "d = a & n, bit by bit"},
+	{"ShlIntK", ops{w("d", A, Int), r("a", B, Int), lit("n", Imm).must(shift)}, Fact, 14, "d = a << n; n is 0 to 63"},
+	{"ShrIntK", ops{w("d", A, Int), r("a", B, Int), lit("n", Imm).must(shift)}, Fact, 14, "d = a >> n, with the sign; n is 0 to 63"},
 
 	// Float.
 	{"AddFloat", ops{w("d", A, Float), r("a", B, Float), r("b", C, Float)}, Fact, 0, "d = a + b"},

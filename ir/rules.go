@@ -47,6 +47,8 @@ func nameErrorField(s *site, i Instr, n int) string {
 
 func beFlag(_ *site, _ Instr, n int) string { return unless(in(n, 2), "neither 0 nor 1") }
 
+func shift(_ *site, _ Instr, n int) string { return unless(in(n, 64), "shift of more than 63 bits") }
+
 func divide(_ *site, _ Instr, n int) string { return unless(n != 0, "division by zero") }
 
 func beOperator(_ *site, _ Instr, n int) string {

@@ -15,6 +15,11 @@ func opRemFloat(t *task, in *ins) status {
 
 func opNegInt(t *task, in *ins) status { return t.fault("integer overflow") }
 
+// opShift reports that a shift's distance is not allowed: the dispatch loop executes the others.
+func opShift(t *task, in *ins) status {
+	return t.fault("shift by %d: must be 0 to 63", *intAt(t.fp, in.c))
+}
+
 // floatToInt truncates f. ok is false if f is NaN or the result does not fit into 64 bits.
 func floatToInt(f float64) (n int64, ok bool) {
 	if !(f >= -9223372036854775808.0 && f < 9223372036854775808.0) {

@@ -74,6 +74,15 @@ func fuse(code []ir.Instr, i int, inside []bool) (in ins, n int) {
 			other = y.C
 		}
 		return ins{opMulAddFloat, y.A, x.B, x.C, int32(x.A) | int32(other)<<8}, 2
+	case x.Op == ir.OpShrIntK && y.Op == ir.OpXorInt && (y.B == x.A) != (y.C == x.A):
+		// x ^ y >> 8: with the next fusion crc takes 0.82 of its time.
+		other := y.B
+		if other == x.A {
+			other = y.C
+		}
+		return ins{opShrXorInt, y.A, x.B, other, int32(x.A) | x.Imm<<8}, 2
+	case x.Op == ir.OpXorInt && y.Op == ir.OpAndIntK && y.B == x.A && 0 <= y.Imm && y.Imm < 1<<16:
+		return ins{opXorAndInt, y.A, x.B, x.C, int32(x.A) | y.Imm<<8}, 2
 	case x.Op == ir.OpArrayGet && (y.Op == ir.OpArrayGetFloat || y.Op == ir.OpArrayGetInt) && y.B == x.A && x.A != y.C:
 		// m[i][j]
 		op := opArrayGetGetFloat

@@ -43,6 +43,8 @@ const (
 	opFieldSubMul      // likewise with SubFloat
 	opArrayGetGetFloat // fused: ArrayGet, ArrayGetFloat of its result
 	opArrayGetGetInt   // likewise with ArrayGetInt
+	opShrXorInt        // fused: ShrIntK, XorInt
+	opXorAndInt        // fused: XorInt, AndIntK
 	opBoxIntReturn     // fused: BoxInt, Return
 	opShareMove        // fused: Share, Move of the same register
 	opLoopLtInt        // Loop to a JumpLtInt, which it includes
@@ -128,3 +130,65 @@ func bit(b bool) uint64 {
 
 // short returns operand BC of an instruction.
 func short(in *ins) int64 { return int64(int16(uint16(in.b) | uint16(in.c)<<8)) }
+
+// Parts of operations. They are functions because Go inlines less into a function of more nodes than
+// run has now (README.md).
+
+func ints(fp unsafe.Pointer, in *ins) (x, y int64)    { return *intAt(fp, in.b), *intAt(fp, in.c) }
+func intAndK(fp unsafe.Pointer, in *ins) (x, k int64) { return *intAt(fp, in.b), int64(in.imm) }
+
+func addFloat(fp unsafe.Pointer, in *ins) {
+	*floatAt(fp, in.a) = *floatAt(fp, in.b) + *floatAt(fp, in.c)
+}
+func subFloat(fp unsafe.Pointer, in *ins) {
+	*floatAt(fp, in.a) = *floatAt(fp, in.b) - *floatAt(fp, in.c)
+}
+func mulFloat(fp unsafe.Pointer, in *ins) {
+	*floatAt(fp, in.a) = *floatAt(fp, in.b) * *floatAt(fp, in.c)
+}
+func divFloat(fp unsafe.Pointer, in *ins) {
+	*floatAt(fp, in.a) = *floatAt(fp, in.b) / *floatAt(fp, in.c)
+}
+
+func eqInt(fp unsafe.Pointer, in *ins) { *bitsAt(fp, in.a) = bit(*intAt(fp, in.b) == *intAt(fp, in.c)) }
+func ltInt(fp unsafe.Pointer, in *ins) { *bitsAt(fp, in.a) = bit(*intAt(fp, in.b) < *intAt(fp, in.c)) }
+func leInt(fp unsafe.Pointer, in *ins) { *bitsAt(fp, in.a) = bit(*intAt(fp, in.b) <= *intAt(fp, in.c)) }
+func eqFloat(fp unsafe.Pointer, in *ins) {
+	*bitsAt(fp, in.a) = bit(*floatAt(fp, in.b) == *floatAt(fp, in.c))
+}
+func ltFloat(fp unsafe.Pointer, in *ins) {
+	*bitsAt(fp, in.a) = bit(*floatAt(fp, in.b) < *floatAt(fp, in.c))
+}
+func leFloat(fp unsafe.Pointer, in *ins) {
+	*bitsAt(fp, in.a) = bit(*floatAt(fp, in.b) <= *floatAt(fp, in.c))
+}
+
+func andInt(fp unsafe.Pointer, in *ins)  { *intAt(fp, in.a) = *intAt(fp, in.b) & *intAt(fp, in.c) }
+func orInt(fp unsafe.Pointer, in *ins)   { *intAt(fp, in.a) = *intAt(fp, in.b) | *intAt(fp, in.c) }
+func xorInt(fp unsafe.Pointer, in *ins)  { *intAt(fp, in.a) = *intAt(fp, in.b) ^ *intAt(fp, in.c) }
+func andIntK(fp unsafe.Pointer, in *ins) { *intAt(fp, in.a) = *intAt(fp, in.b) & int64(in.imm) }
+func shlIntK(fp unsafe.Pointer, in *ins) { *intAt(fp, in.a) = *intAt(fp, in.b) << (in.imm & 63) }
+func shrIntK(fp unsafe.Pointer, in *ins) { *intAt(fp, in.a) = *intAt(fp, in.b) >> (in.imm & 63) }
+
+// shlInt and shrInt shift by the distance in register c, which is 0 to 63.
+func shlInt(fp unsafe.Pointer, in *ins) {
+	*intAt(fp, in.a) = *intAt(fp, in.b) << (*bitsAt(fp, in.c) & 63)
+}
+func shrInt(fp unsafe.Pointer, in *ins) {
+	*intAt(fp, in.a) = *intAt(fp, in.b) >> (*bitsAt(fp, in.c) & 63)
+}
+
+// shiftAndXor executes opShrXorInt: imm holds the register of the shifted Int and the distance.
+func shiftAndXor(fp unsafe.Pointer, in *ins) {
+	s := *intAt(fp, in.b) >> (uint32(in.imm) >> 8 & 63)
+	x := *intAt(fp, in.c) ^ s
+	*intAt(fp, uint8(in.imm)) = s
+	*intAt(fp, in.a) = x
+}
+
+// xorAndMask executes opXorAndInt: imm holds the register of the first result and the mask.
+func xorAndMask(fp unsafe.Pointer, in *ins) {
+	x := *intAt(fp, in.b) ^ *intAt(fp, in.c)
+	*intAt(fp, uint8(in.imm)) = x
+	*intAt(fp, in.a) = x & int64(in.imm>>8)
+}

@@ -74,6 +74,38 @@ func TestIntArithmetic(t *testing.T) {
 			}
 		}
 	}
+	bits := map[string]func(x, y int64) int64{
+		"And": func(x, y int64) int64 { return x & y }, "Or": func(x, y int64) int64 { return x | y }, "Xor": func(x, y int64) int64 { return x ^ y },
+	}
+	shifts := map[string]func(x, y int64) int64{"Shl": func(x, y int64) int64 { return x << y }, "Shr": func(x, y int64) int64 { return x >> y }}
+	for _, x := range numbers {
+		for _, y := range numbers {
+			consts := func(a *asm) { a.int(x); a.int(y) }
+			for name, of := range bits {
+				expr(t, "LoadIntConst r2 k0\nLoadIntConst r3 k1\n"+name+"Int r1 r2 r3\nBoxInt r1 r1", fmt.Sprint(of(x, y)), consts)
+			}
+			if y == int64(int32(y)) {
+				expr(t, fmt.Sprintf("LoadIntConst r2 k0\nAndIntK r1 r2 %d\nBoxInt r1 r1", y), fmt.Sprint(x&y), consts)
+			}
+			// The parts of a fused pair are written too.
+			expr(t, "LoadIntConst r2 k0\nLoadIntConst r3 k1\nXorInt r4 r2 r3\nAndIntK r1 r4 65535\nXorInt r1 r1 r4\nBoxInt r1 r1", fmt.Sprint((x^y)&65535^(x^y)), consts)
+			for _, n := range []int64{0, 1, 31, 63} {
+				expr(t, fmt.Sprintf("LoadIntConst r2 k0\nLoadIntConst r3 k1\nShrIntK r4 r2 %d\nXorInt r1 r3 r4\nXorInt r1 r1 r4\nAndIntK r1 r1 -1\nBoxInt r1 r1", n),
+					fmt.Sprint(y^x>>n^x>>n), consts)
+			}
+		}
+		for name, of := range shifts {
+			for _, n := range []int64{0, 1, 31, 63, 64, -1, math.MaxInt64} {
+				consts := func(a *asm) { a.int(x); a.int(n) }
+				want := fmt.Sprintf("error shift by %d: must be 0 to 63", n)
+				if 0 <= n && n <= 63 {
+					want = fmt.Sprint(of(x, n))
+					expr(t, fmt.Sprintf("LoadIntConst r2 k0\n%sIntK r1 r2 %d\nBoxInt r1 r1", name, n), want, consts)
+				}
+				expr(t, "LoadIntConst r2 k0\nLoadIntConst r3 k1\n"+name+"Int r1 r2 r3\nBoxInt r1 r1", want, consts)
+			}
+		}
+	}
 	for _, x := range numbers {
 		want := fmt.Sprint(-x)
 		if x == math.MinInt64 {

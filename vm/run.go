@@ -66,7 +66,7 @@ func (t *task) run() status {
 
 		// Int.
 		case ir.OpAddInt:
-			x, y := *intAt(fp, in.b), *intAt(fp, in.c)
+			x, y := ints(fp, in)
 			s := x + y
 			if (s^x)&(s^y) < 0 {
 				break
@@ -74,7 +74,7 @@ func (t *task) run() status {
 			*intAt(fp, in.a) = s
 			continue
 		case ir.OpSubInt:
-			x, y := *intAt(fp, in.b), *intAt(fp, in.c)
+			x, y := ints(fp, in)
 			s := x - y
 			if (x^y)&(s^x) < 0 {
 				break
@@ -82,7 +82,7 @@ func (t *task) run() status {
 			*intAt(fp, in.a) = s
 			continue
 		case ir.OpMulInt:
-			x, y := *intAt(fp, in.b), *intAt(fp, in.c)
+			x, y := ints(fp, in)
 			if int64(int32(x)) != x || int64(int32(y)) != y {
 				break
 			}
@@ -128,14 +128,14 @@ func (t *task) run() status {
 			ip = unsafe.Add(ip, insSize)
 			goto remainder
 		case ir.OpDivInt:
-			x, y := *intAt(fp, in.b), *intAt(fp, in.c)
+			x, y := ints(fp, in)
 			if y == 0 || y == -1 {
 				break
 			}
 			*intAt(fp, in.a) = x / y
 			continue
 		case ir.OpRemInt:
-			x, y := *intAt(fp, in.b), *intAt(fp, in.c)
+			x, y := ints(fp, in)
 			if uint64(x|y)>>32 == 0 && y != 0 {
 				*intAt(fp, in.a) = int64(uint32(x) % uint32(y))
 				continue
@@ -146,7 +146,7 @@ func (t *task) run() status {
 			*intAt(fp, in.a) = x % y
 			continue
 		case ir.OpAddIntK:
-			x, y := *intAt(fp, in.b), int64(in.imm)
+			x, y := intAndK(fp, in)
 			s := x + y
 			if (s^x)&(s^y) < 0 {
 				break
@@ -154,7 +154,7 @@ func (t *task) run() status {
 			*intAt(fp, in.a) = s
 			continue
 		case ir.OpSubIntK:
-			x, y := *intAt(fp, in.b), int64(in.imm)
+			x, y := intAndK(fp, in)
 			s := x - y
 			if (x^y)&(s^x) < 0 {
 				break
@@ -162,7 +162,7 @@ func (t *task) run() status {
 			*intAt(fp, in.a) = s
 			continue
 		case ir.OpMulIntK:
-			x, y := *intAt(fp, in.b), int64(in.imm)
+			x, y := intAndK(fp, in)
 			if int64(int32(x)) != x {
 				break
 			}
@@ -175,6 +175,42 @@ func (t *task) run() status {
 			}
 			*intAt(fp, in.a) = -x
 			continue
+		case ir.Op(opShrXorInt):
+			shiftAndXor(fp, in)
+			continue
+		case ir.Op(opXorAndInt):
+			xorAndMask(fp, in)
+			continue
+		case ir.OpAndInt:
+			andInt(fp, in)
+			continue
+		case ir.OpOrInt:
+			orInt(fp, in)
+			continue
+		case ir.OpXorInt:
+			xorInt(fp, in)
+			continue
+		case ir.OpShlInt:
+			if *bitsAt(fp, in.c) > 63 {
+				break
+			}
+			shlInt(fp, in)
+			continue
+		case ir.OpShrInt:
+			if *bitsAt(fp, in.c) > 63 {
+				break
+			}
+			shrInt(fp, in)
+			continue
+		case ir.OpAndIntK:
+			andIntK(fp, in)
+			continue
+		case ir.OpShlIntK:
+			shlIntK(fp, in)
+			continue
+		case ir.OpShrIntK:
+			shrIntK(fp, in)
+			continue
 
 		// Float.
 		case ir.Op(opMulAddFloat):
@@ -183,16 +219,16 @@ func (t *task) run() status {
 			*floatAt(fp, in.a) = *floatAt(fp, uint8(in.imm>>8)) + p
 			continue
 		case ir.OpAddFloat:
-			*floatAt(fp, in.a) = *floatAt(fp, in.b) + *floatAt(fp, in.c)
+			addFloat(fp, in)
 			continue
 		case ir.OpSubFloat:
-			*floatAt(fp, in.a) = *floatAt(fp, in.b) - *floatAt(fp, in.c)
+			subFloat(fp, in)
 			continue
 		case ir.OpMulFloat:
-			*floatAt(fp, in.a) = *floatAt(fp, in.b) * *floatAt(fp, in.c)
+			mulFloat(fp, in)
 			continue
 		case ir.OpDivFloat:
-			*floatAt(fp, in.a) = *floatAt(fp, in.b) / *floatAt(fp, in.c)
+			divFloat(fp, in)
 			continue
 		case ir.OpNegFloat:
 			*floatAt(fp, in.a) = -*floatAt(fp, in.b)
@@ -206,22 +242,22 @@ func (t *task) run() status {
 
 		// Comparison and logic.
 		case ir.OpEqInt:
-			*bitsAt(fp, in.a) = bit(*intAt(fp, in.b) == *intAt(fp, in.c))
+			eqInt(fp, in)
 			continue
 		case ir.OpLtInt:
-			*bitsAt(fp, in.a) = bit(*intAt(fp, in.b) < *intAt(fp, in.c))
+			ltInt(fp, in)
 			continue
 		case ir.OpLeInt:
-			*bitsAt(fp, in.a) = bit(*intAt(fp, in.b) <= *intAt(fp, in.c))
+			leInt(fp, in)
 			continue
 		case ir.OpEqFloat:
-			*bitsAt(fp, in.a) = bit(*floatAt(fp, in.b) == *floatAt(fp, in.c))
+			eqFloat(fp, in)
 			continue
 		case ir.OpLtFloat:
-			*bitsAt(fp, in.a) = bit(*floatAt(fp, in.b) < *floatAt(fp, in.c))
+			ltFloat(fp, in)
 			continue
 		case ir.OpLeFloat:
-			*bitsAt(fp, in.a) = bit(*floatAt(fp, in.b) <= *floatAt(fp, in.c))
+			leFloat(fp, in)
 			continue
 		case ir.OpEqBool:
 			*bitsAt(fp, in.a) = bit(*bitsAt(fp, in.b)&1 == *bitsAt(fp, in.c)&1)
@@ -407,7 +443,7 @@ func (t *task) run() status {
 		// Any: two Ints, which is the most frequent case of sums and comparisons.
 		case ir.OpAnyBinary:
 			if *refAt(fp, in.b) == unsafe.Pointer(&value.IntHead) && *refAt(fp, in.c) == unsafe.Pointer(&value.IntHead) {
-				x, y := *intAt(fp, in.b), *intAt(fp, in.c)
+				x, y := ints(fp, in)
 				switch ir.AnyOp(in.imm) {
 				case ir.AnyAdd:
 					if s := x + y; (s^x)&(s^y) >= 0 {
@@ -668,7 +704,7 @@ func (t *task) run() status {
 			}
 			continue
 		case ir.Op(opAddIntReturn):
-			x, y := *intAt(fp, in.b), *intAt(fp, in.c)
+			x, y := ints(fp, in)
 			s := x + y
 			if (s^x)&(s^y) < 0 {
 				break

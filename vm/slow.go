@@ -19,6 +19,8 @@ var slow = [256]func(*task, *ins) status{
 	ir.OpRemFloat:   opRemFloat,
 	ir.OpFloatToInt: opFloatToInt,
 	ir.OpNegInt:     opNegInt,
+	ir.OpShlInt:     opShift,
+	ir.OpShrInt:     opShift,
 	// await.go
 	ir.OpSpawn: opSpawn,
 	ir.OpAwait: opAwait,

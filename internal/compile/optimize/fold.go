@@ -94,9 +94,10 @@ func (f folder) bool(r int) (b, ok bool) {
 func (f folder) fold(in ir.Instr) (ir.Instr, bool) {
 	d, b, c := in.A, int(in.B), int(in.C)
 	switch in.Op {
-	case ir.OpAddInt, ir.OpSubInt, ir.OpMulInt, ir.OpDivInt, ir.OpRemInt:
+	case ir.OpAddInt, ir.OpSubInt, ir.OpMulInt, ir.OpDivInt, ir.OpRemInt,
+		ir.OpAndInt, ir.OpOrInt, ir.OpXorInt, ir.OpShlInt, ir.OpShrInt:
 		return f.intOp(in)
-	case ir.OpAddIntK, ir.OpSubIntK, ir.OpMulIntK, ir.OpDivIntK, ir.OpRemIntK:
+	case ir.OpAndIntK, ir.OpShlIntK, ir.OpShrIntK, ir.OpAddIntK, ir.OpSubIntK, ir.OpMulIntK, ir.OpDivIntK, ir.OpRemIntK:
 		if x, ok := f.int(b); ok {
 			if n, ok := compute(in.Op, x, int64(in.Imm)); ok {
 				return f.k.u.o.loadInt(d, n)
@@ -164,17 +165,32 @@ func (f folder) intOp(in ir.Instr) (ir.Instr, bool) {
 		}
 		return in, false
 	}
-	if ok1 && (in.Op == ir.OpAddInt || in.Op == ir.OpMulInt) {
+	if ok1 && (in.Op == ir.OpAddInt || in.Op == ir.OpMulInt || in.Op == ir.OpAndInt) {
 		in.B, in.C, x, y, ok1, ok2 = in.C, in.B, y, x, ok2, ok1
 	}
-	if ok2 && y == int64(int32(y)) && !(y == 0 && (in.Op == ir.OpDivInt || in.Op == ir.OpRemInt)) {
-		return neutral(ir.Instr{Op: withK[in.Op], A: in.A, B: in.B, Imm: int32(y)})
+	if op, has := withK[in.Op]; has && ok2 && y == int64(int32(y)) && !faultsWith(op, y) {
+		return neutral(ir.Instr{Op: op, A: in.A, B: in.B, Imm: int32(y)})
 	}
 	return in, false
 }
 
-var withK = map[ir.Op]ir.Op{ir.OpAddInt: ir.OpAddIntK, ir.OpSubInt: ir.OpSubIntK, ir.OpMulInt: ir.OpMulIntK, ir.OpDivInt: ir.OpDivIntK,
-	ir.OpRemInt: ir.OpRemIntK}
+// withK are the operations whose second operand can be a number in the instruction.
+var withK = map[ir.Op]ir.Op{
+	ir.OpAddInt: ir.OpAddIntK, ir.OpSubInt: ir.OpSubIntK, ir.OpMulInt: ir.OpMulIntK,
+	ir.OpDivInt: ir.OpDivIntK, ir.OpRemInt: ir.OpRemIntK,
+	ir.OpAndInt: ir.OpAndIntK, ir.OpShlInt: ir.OpShlIntK, ir.OpShrInt: ir.OpShrIntK,
+}
+
+// faultsWith reports whether the operation faults with the second operand y, whatever the first.
+func faultsWith(op ir.Op, y int64) bool {
+	switch op {
+	case ir.OpDivIntK, ir.OpRemIntK:
+		return y == 0
+	case ir.OpShlIntK, ir.OpShrIntK:
+		return y < 0 || y > 63
+	}
+	return false
+}
 
 // neutral makes a move of an operation that returns its operand.
 func neutral(in ir.Instr) (ir.Instr, bool) {
@@ -196,6 +212,16 @@ func compute(op ir.Op, x, y int64) (n int64, ok bool) {
 		return intmath.Mul(x, y)
 	case ir.OpDivInt, ir.OpDivIntK:
 		return intmath.Div(x, y)
+	case ir.OpAndInt, ir.OpAndIntK:
+		return x & y, true
+	case ir.OpOrInt:
+		return x | y, true
+	case ir.OpXorInt:
+		return x ^ y, true
+	case ir.OpShlInt, ir.OpShlIntK:
+		return x << (uint64(y) & 63), 0 <= y && y <= 63
+	case ir.OpShrInt, ir.OpShrIntK:
+		return x >> (uint64(y) & 63), 0 <= y && y <= 63
 	}
 	return intmath.Rem(x, y)
 }
