@@ -57,7 +57,7 @@ func (m *modelSetup) readme() string {
 		fmt.Fprintf(&b, "%s    # %s\n", s.command, s.why)
 	}
 	b.WriteString("```\n\nA key is never written into the project. `concerto run --env .env` reads variables from the file `.env`, which git ignores.\n" +
-		"`concerto test` asks no model, and `concerto run --mock` plays one.")
+		"`concerto test` and `concerto run --mock` use no model and need no key.")
 	return b.String()
 }
 
