@@ -192,3 +192,29 @@ func xorAndMask(fp unsafe.Pointer, in *ins) {
 	*intAt(fp, uint8(in.imm)) = x
 	*intAt(fp, in.a) = x & int64(in.imm>>8)
 }
+
+// The results of compareTexts.
+const (
+	unknownTexts = iota
+	equalTexts
+	differentTexts
+)
+
+// compareTexts compares two Strings if that takes no loop: if they are one object, have different
+// lengths, or have one byte. It returns unknownTexts for others and for other values.
+func compareTexts(a, b unsafe.Pointer) int {
+	x, y := (*value.Str)(a), (*value.Str)(b)
+	if x == nil || y == nil || x.Kind != value.KindString || y.Kind != value.KindString {
+		return unknownTexts
+	}
+	if x == y {
+		return equalTexts
+	}
+	if len(x.S) != len(y.S) || len(x.S) == 1 && x.S[0] != y.S[0] {
+		return differentTexts
+	}
+	if len(x.S) == 1 {
+		return equalTexts
+	}
+	return unknownTexts
+}

@@ -207,6 +207,16 @@ func TestStrings(t *testing.T) {
 		a.float(2)
 		a.int(2)
 	}
+	// Equal texts that are not one object, and different texts, with lengths of one byte and more.
+	texts := []string{"", "a", "b", "é", "ab", "ac", "abc"}
+	for _, x := range texts {
+		for _, y := range texts {
+			both := func(a *asm) { a.str(x); a.str(y); a.int(1) }
+			expr(t, "LoadConst r2 k0\nLoadConst r3 k1\nLoadInt r4 1\nJumpEqual r2 r3 @out\nLoadInt r4 0\n@out: BoxInt r1 r4", map[bool]string{true: "1", false: "0"}[x == y], both)
+			expr(t, "LoadConst r2 k0\nLoadConst r3 k1\nLoadInt r4 1\nJumpNotEqual r2 r3 @out\nLoadInt r4 0\n@out: BoxInt r1 r4", map[bool]string{true: "1", false: "0"}[x != y], both)
+			expr(t, "LoadConst r2 k0\nLoadConst r3 k2\nLoadInt r4 1\nJumpEqual r2 r3 @out\nLoadInt r4 0\n@out: BoxInt r1 r4", "0", both)
+		}
+	}
 	for _, c := range []struct{ code, want string }{
 		{"LoadConst r2 k0\nLoadConst r3 k1\nConcat r1 r2 r3", `"né😀x"`},
 		{"LoadConst r2 k2\nLoadConst r3 k1\nConcat r1 r2 r3", `"😀x"`},

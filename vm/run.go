@@ -811,6 +811,21 @@ func (t *task) run() status {
 				continue
 			}
 
+		case ir.OpJumpEqual:
+			if e := compareTexts(*refAt(fp, in.a), *refAt(fp, in.b)); e != unknownTexts {
+				if e == equalTexts {
+					ip = jump(ip, in.imm)
+				}
+				continue
+			}
+		case ir.OpJumpNotEqual:
+			if e := compareTexts(*refAt(fp, in.a), *refAt(fp, in.b)); e != unknownTexts {
+				if e == differentTexts {
+					ip = jump(ip, in.imm)
+				}
+				continue
+			}
+
 		// Strings and maps. A known length, and the entry that was looked up last, need no call:
 		// the benchmark words takes 7 % less time.
 		case ir.OpStringLen:
