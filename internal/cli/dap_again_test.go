@@ -48,7 +48,7 @@ func TestDapRestartRefused(t *testing.T) {
 	if body := d.ask("initialize", map[string]any{"adapterID": "x"}); body["supportsRestartRequest"] != true || body["supportsRestartFrame"] != nil {
 		t.Errorf("it can do %v", body)
 	}
-	same(t, d.refused("restart", nil), "only a launched program is restarted: start it again, and attach to it")
+	same(t, d.refused("restart", nil), "only a launched program can be restarted: start this one again and attach to it")
 	d.ask("disconnect", nil)
 }
 

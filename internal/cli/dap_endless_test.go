@@ -144,10 +144,10 @@ fn main() {
 			d.begin()
 			if kind == "condition" {
 				same(t, d.stops(), fmt.Sprintf("breakpoint main:%d", place(t, program, "here")))
-				same(t, d.output["important"], "the condition `spin(1)`: it did not end within 1s; in the console there is no limit\n")
+				same(t, d.output["important"], "the condition `spin(1)`: the evaluation did not finish within 1s; the console has no time limit\n")
 			} else {
 				same(t, d.stops(), fmt.Sprintf("breakpoint main:%d", place(t, program, "after")))
-				same(t, d.output["console"], "it is {it did not end within 1s; in the console there is no limit}\n")
+				same(t, d.output["console"], "it is {the evaluation did not finish within 1s; the console has no time limit}\n")
 			}
 			d.ask("disconnect", nil)
 		})
@@ -195,7 +195,7 @@ func TestDapWatchLimit(t *testing.T) {
 	d.send("cancel", map[string]any{"requestId": n})
 	same(t, d.answered(n)["message"], "cancelled")
 	clock.Store(int64(400 * time.Millisecond))
-	same(t, d.refused("evaluate", watch), "it did not end within 1s; in the console there is no limit")
+	same(t, d.refused("evaluate", watch), "the evaluation did not finish within 1s; the console has no time limit")
 	d.ask("disconnect", nil)
 }
 

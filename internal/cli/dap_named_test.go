@@ -36,7 +36,7 @@ fn main() {
 		`tool Db.count`:          "",
 		`tool *`:                 "",
 		`host Nobody "question"`: "the program has no host Nobody: it has Coder",
-		`host Coder "quesiton"`:  `the program handles no message "quesiton"`,
+		`host Coder "quesiton"`:  `the program has no handler for message "quesiton"`,
 		`agent Nobody request`:   "the program has no agent Nobody: it has Judge",
 		`tool X.y`:               "the program has no tool X: it has Db",
 		`tool Db.sum`:            "tool Db has no function sum: it has count",

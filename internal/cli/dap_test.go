@@ -56,7 +56,7 @@ func TestDapAnswers(t *testing.T) {
 	if code := d.ends(); code != 0 || !strings.HasSuffix(d.output["stdout"], "got yes\n") {
 		t.Errorf("code %d, output %q", code, d.output)
 	}
-	if m := d.refused("evaluate", map[string]any{"expression": ":answer yes", "context": "repl"}); m != "nothing waits for an answer" {
+	if m := d.refused("evaluate", map[string]any{"expression": ":answer yes", "context": "repl"}); m != "no question is waiting for an answer" {
 		t.Error(m)
 	}
 }
@@ -65,11 +65,11 @@ func TestDapAnswers(t *testing.T) {
 func TestDapOrder(t *testing.T) {
 	t.Parallel()
 	d := debugs(t, map[string]string{"main.conc": "fn main() {}"})
-	if m := d.refused("threads", nil); m != "threads came before initialize" {
+	if m := d.refused("threads", nil); m != "threads was sent before initialize" {
 		t.Error(m)
 	}
 	d.ask("initialize", map[string]any{"adapterID": "x"})
-	if m := d.refused("initialize", map[string]any{"adapterID": "x"}); m != "initialize came twice" {
+	if m := d.refused("initialize", map[string]any{"adapterID": "x"}); m != "initialize was sent twice" {
 		t.Error(m)
 	}
 	if m := d.refused("launch", map[string]any{}); !strings.Contains(m, "`program` is missing") {

@@ -14,13 +14,13 @@ function check(command, env = process.env) {
     execFile(command, ["version"], { env, timeout: 10_000 }, (err, stdout) => {
       if (err) {
         const missing = err.code === "ENOENT";
-        reject(new Error(missing ? `\`${command}\` is not installed. This installs it: ${install}` : `\`${command} version\` fails: ${err.message}`));
+        reject(new Error(missing ? `\`${command}\` is not installed. Install it with: ${install}` : `\`${command} version\` fails: ${err.message}`));
         return;
       }
       const said = stdout.trim();
       const version = /(\d+)\.(\d+)\.(\d+)/.exec(said);
       if (version && isOlder(version.slice(1).map(Number))) {
-        reject(new Error(`\`${command}\` is ${version[0]}, and ${oldest.join(".")} is wanted. This installs it: ${install}`));
+        reject(new Error(`\`${command}\` is ${version[0]}, and ${oldest.join(".")} or later is required. Install it with: ${install}`));
         return;
       }
       resolve(said); // a development build has no version number

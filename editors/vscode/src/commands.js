@@ -21,7 +21,7 @@ function middleware(tests) {
 async function argument(name) {
   if (name === "concerto.restart") return {};
   if (name === "concerto.explain") {
-    const code = await vscode.window.showInputBox({ prompt: "The code of a mistake or warning", placeHolder: "E0301" });
+    const code = await vscode.window.showInputBox({ prompt: "The code of an error or warning", placeHolder: "E0301" });
     return code && { code };
   }
   const uri = vscode.window.activeTextEditor?.document.uri.toString();
@@ -38,7 +38,7 @@ const shows = {
   "concerto.explain": (text) => show(text),
   "concerto.graph": ({ mermaid }) => show("```mermaid\n" + mermaid + "```\n"),
   "concerto.build": ({ path }) => vscode.window.showInformationMessage(`Wrote ${path}`),
-  "concerto.run": ({ code }) => code !== 0 && vscode.window.showWarningMessage(`The program ended with ${code}`),
+  "concerto.run": ({ code }) => code !== 0 && vscode.window.showWarningMessage(`The program exited with code ${code}`),
 };
 
 /** Shows Markdown in a document of its own. */

@@ -12,11 +12,11 @@ class Configurations {
       config = { type: "concerto", request: "launch", name: "Debug", program: editor.document.fileName };
     }
     if (config.request === "attach" && !config.address) {
-      vscode.window.showErrorMessage("An attach needs an `address`: that of `concerto run --debug ADDR`.");
+      vscode.window.showErrorMessage("An attach configuration requires an `address`, that of `concerto run --debug ADDR`.");
       return undefined;
     }
     if (config.request === "launch" && !config.program) {
-      vscode.window.showErrorMessage("A launch needs a `program`: a file, or a directory with a Concerto.toml.");
+      vscode.window.showErrorMessage("A launch configuration requires a `program`: a file, or a directory with a Concerto.toml.");
       return undefined;
     }
     return config;
@@ -33,7 +33,7 @@ class Adapters {
     const config = session.configuration;
     if (config.request === "attach") {
       const [, host, port] = /^(.*?):?(\d+)$/.exec(String(config.address)) ?? [];
-      if (!port) throw new Error(`\`${config.address}\` is no address: write HOST:PORT`);
+      if (!port) throw new Error(`\`${config.address}\` is not an address: write HOST:PORT`);
       return new vscode.DebugAdapterServer(Number(port), host.replace(/^\[|\]$/g, "") || "127.0.0.1");
     }
     return new vscode.DebugAdapterExecutable(this.command(), ["dap"], { cwd: config.cwd });

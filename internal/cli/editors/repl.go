@@ -280,7 +280,7 @@ func (t *talker) take(ctx context.Context, text string) error {
 	if near := suggest.Nearest(name, names); near != "" {
 		hint = "did you mean `:" + near + "`?"
 	}
-	return console.Usage(hint, "there is no command `:%s`", name)
+	return console.Usage(hint, "unknown command `:%s`", name)
 }
 
 // leaves reports whether an input ends the session, as in other languages' sessions: `exit` or

@@ -302,11 +302,11 @@ func (f *checkedFile) hoverHandler(nodes []ast.Node, pos source.Pos) *Hover {
 		}
 		m := hostmsg.Of(h.Type.Value)
 		if !m.IsKnown() {
-			return &Hover{h.Type.Sp, fence(`"`+h.Type.Value+`"`) + "\n\nA message of the host's own: its members are the handler's parameter."}
+			return &Hover{h.Type.Sp, fence(`"`+h.Type.Value+`"`) + "\n\nA custom message of the host. The handler's parameter contains its members."}
 		}
 		text := fence(`"`+m.Type+`"`+payloadText(m)) + "\n\n" + m.Doc
 		if m.Waits() {
-			text += "\n\nThe host waits: what the handler gives is its answer."
+			text += "\n\nThe host waits for the handler's result, which is the answer."
 		}
 		return &Hover{h.Type.Sp, text}
 	}

@@ -48,11 +48,11 @@ func (s *Snapshot) PrepareRename(ctx context.Context, path string, pos source.Po
 func (s *Snapshot) findRename(ctx context.Context, path string, pos source.Pos) (*renameTarget, error) {
 	f := s.checkFile(ctx, path)
 	if f == nil || f.info == nil {
-		return nil, errors.New("there is no name here that can be renamed")
+		return nil, errors.New("no name here can be renamed")
 	}
 	refs := f.refsAt(pos)
 	if len(refs) == 0 {
-		return nil, errors.New("there is no name here that can be renamed")
+		return nil, errors.New("no name here can be renamed")
 	}
 	r := &renameTarget{file: f, ref: refs[0]}
 	for _, x := range refs { // of a field and a variable in one word, the variable is meant
@@ -66,23 +66,23 @@ func (s *Snapshot) findRename(ctx context.Context, path string, pos source.Pos) 
 	switch {
 	case d.Kind == sema.DefConnection || d.Kind == sema.DefConnector:
 		if _, ok := f.res.manifestLocation(d); !ok {
-			return nil, fmt.Errorf("`%s` is no section of the manifest", d.Name)
+			return nil, fmt.Errorf("`%s` is not a section of the manifest", d.Name)
 		}
 	case r.text == "self" || r.text == "Self":
-		return nil, fmt.Errorf("`%s` is a word of the language", r.text)
+		return nil, fmt.Errorf("`%s` is part of the language and cannot be renamed", r.text)
 	case d.Info == nil || d.Info.Library && !r.alias:
-		return nil, fmt.Errorf("`%s` belongs to the library, whose names are fixed", d.Name)
+		return nil, fmt.Errorf("`%s` belongs to the library and cannot be renamed", d.Name)
 	case d.Kind == sema.DefModule && d.File != nil && !r.alias:
 		return nil, fmt.Errorf("`%s` is a file: rename the file", d.Name)
 	case d.Kind == sema.DefFunction && d.Name == "main":
-		return nil, errors.New("`main` is where a program begins, and keeps its name")
+		return nil, errors.New("`main` is the entry point of a program and cannot be renamed")
 	}
 	r.wanted = identities([]sema.Ref{r.ref})
 	f.res.mu.Lock()
 	defer f.res.mu.Unlock()
 	for _, same := range f.res.prog.SameMethod(d) {
 		if same.Info.Library && !r.alias {
-			return nil, fmt.Errorf("`%s` belongs to a trait of the library, whose names are fixed", d.Name)
+			return nil, fmt.Errorf("`%s` belongs to a trait of the library and cannot be renamed", d.Name)
 		}
 		r.wanted[identityOf(same)] = true
 	}
@@ -100,7 +100,7 @@ func (s *Snapshot) Rename(ctx context.Context, path string, pos source.Pos, name
 			return nil, err
 		}
 		if slices.ContainsFunc(sections(m), func(o section) bool { return o.kind == x.kind && o.name == name && o != x }) {
-			return nil, fmt.Errorf("there is a section `%s` already", name)
+			return nil, fmt.Errorf("section `%s` already exists", name)
 		}
 		return &Renaming{Edits: []Edit{{Location{m.File, x.at}, name}}}, nil
 	}
@@ -141,7 +141,7 @@ func (s *Snapshot) Rename(ctx context.Context, path string, pos source.Pos, name
 func checkName(name string, k sema.DefKind) error {
 	if k == sema.DefLabel {
 		if checkName(strings.TrimPrefix(name, "'"), sema.DefVariable) != nil {
-			return fmt.Errorf("`%s` is no label: a label is a `'` and a name", name)
+			return fmt.Errorf("`%s` is not a label: a label is `'` followed by a name", name)
 		}
 		return nil
 	}
@@ -150,7 +150,7 @@ func checkName(name string, k sema.DefKind) error {
 	case len(toks) == 2 && toks[0].Kind.IsKeyword():
 		return fmt.Errorf("`%s` is a reserved word", name)
 	case found.HasErrors() || len(toks) != 2 || toks[0].Kind != lexer.Ident || int(toks[0].End) != len(name) || toks[0].Start != 0:
-		return fmt.Errorf("`%s` is no name: a name is made of letters, digits and `_`, and begins with no digit", name)
+		return fmt.Errorf("`%s` is not a valid name: a name consists of letters, digits and `_`, and does not begin with a digit", name)
 	}
 	return nil
 }
@@ -164,9 +164,9 @@ func outsideUse(d *sema.Def) string {
 	case d.Kind == sema.DefField && isSchema(d):
 		return fmt.Sprintf("`%s` is a key of the JSON that models and hosts write.", d.Name)
 	case isFunction && fn != nil && fn.Tool != nil:
-		return fmt.Sprintf("`%s` is the name by which models call it.", d.Name)
+		return fmt.Sprintf("`%s` is the name that models use to call it.", d.Name)
 	case l != nil && l.Offered:
-		return fmt.Sprintf("`%s` is the name by which models give it.", d.Name)
+		return fmt.Sprintf("`%s` is the name that models use for this argument.", d.Name)
 	}
 	return ""
 }
@@ -297,7 +297,7 @@ func (s *Snapshot) checkUnchanged(ctx context.Context, r *renameTarget, edits []
 	}
 	if d := findNewError(before, after); d != nil {
 		if d.Info == diag.DuplicateName || d.Info == diag.DuplicateField {
-			return fmt.Errorf("`%s` is taken: another declaration has that name", name)
+			return fmt.Errorf("`%s` is already the name of another declaration", name)
 		}
 		return fmt.Errorf("the program would not compile: %s (line %d)", d.Message, d.File.Position(d.Span.Start).Line)
 	}
@@ -343,7 +343,7 @@ func (s *Snapshot) checkUnchanged(ctx context.Context, r *renameTarget, edits []
 		}
 	}
 	if !same {
-		return fmt.Errorf("`%s` stands for something else in a place where `%s` is used", name, r.text)
+		return fmt.Errorf("`%s` already means something else where `%s` is used", name, r.text)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (r *Run) lastFrame() *frameRef {
 // `mut` can be changed as well.
 func (r *Run) assign(ctx context.Context, f *frameRef, path, text string) (shown dap.Variable, err error) {
 	if f == nil {
-		return shown, fmt.Errorf("there is no frame to set it in")
+		return shown, fmt.Errorf("no frame is selected")
 	}
 	name, rest := path, ""
 	if i := strings.IndexAny(path, ".["); i > 0 {

@@ -19,11 +19,11 @@ func (s *session) setProgram(q driver.Request) {
 // attach attaches to the run of `concerto run --debug`.
 func (s *session) attach(r *dap.AttachRequest) {
 	if s.adapter.Attach == nil {
-		s.replyError(r, "there is nothing to attach to: `concerto run --debug ADDR` waits for that")
+		s.replyError(r, "no running program to attach to: start one with `concerto run --debug ADDR`")
 		return
 	}
 	if s.launched || s.attached {
-		s.replyError(r, "the session has a program already")
+		s.replyError(r, "the session already has a program")
 		return
 	}
 	var set struct {

@@ -177,7 +177,7 @@ func (s *session) handleNow(q dap.RequestMessage) bool {
 		if run.asking.answerOldest(v) {
 			s.sendEvaluated(q, dap.Variable{Value: v})
 		} else {
-			s.replyError(q, "nothing waits for an answer")
+			s.replyError(q, "no question is waiting for an answer")
 		}
 		return true
 	case *dap.PauseRequest:

@@ -48,7 +48,7 @@ type exprCompiler struct {
 // compile makes a text one that can be run in a frame.
 func (r *Run) compile(f *frameRef, text string) (*compiled, error) {
 	if f.Text == "" {
-		return nil, errors.New("this is the library's code: choose a frame of the program")
+		return nil, errors.New("this frame is in the library's code: select a frame of the program")
 	}
 	k := &r.debuggee.code
 	at := place{f.File, f.Line, f.Column, text, r.debuggee.console.changes}
@@ -93,7 +93,7 @@ func (k *exprCompiler) compile(r *Run, at place) (*compiled, error) {
 		}
 	}
 	if c == nil {
-		return nil, errors.New("it cannot be evaluated here")
+		return nil, errors.New("the expression cannot be evaluated here")
 	}
 	p, where, err := ir.Extend(k.program, k.own, c.Program, c.Added)
 	if err != nil {
@@ -142,7 +142,7 @@ func (r *Run) stopper(h evalOptions) func() error {
 			began = t
 		}
 		if t.Sub(began) >= quietLimit {
-			return fmt.Errorf("it did not end within %v; in the console there is no limit", quietLimit)
+			return fmt.Errorf("the evaluation did not finish within %v; the console has no time limit", quietLimit)
 		}
 		return nil
 	}
@@ -198,7 +198,7 @@ func (r *Run) execute(f *frameRef, c *compiled, h evalOptions) (v value.Slot, er
 			continue
 		}
 		if !h.assign {
-			return v, fmt.Errorf("it would change `%s`: that is done in the console", name)
+			return v, fmt.Errorf("the expression would change `%s`: use the console for that", name)
 		}
 		value.Share(then)
 		if own != nil {
@@ -209,7 +209,7 @@ func (r *Run) execute(f *frameRef, c *compiled, h evalOptions) (v value.Slot, er
 	}
 	var refused *vm.Refused
 	if errors.As(err, &refused) {
-		return v, fmt.Errorf("it would %s: that is done in the console", refused.Would)
+		return v, fmt.Errorf("the expression would %s: use the console for that", refused.Would)
 	}
 	var failed *vm.Uncaught
 	if errors.As(err, &failed) {
@@ -228,7 +228,7 @@ func (r *Run) evaluateCondition(x *stopState, text string) (bool, error) {
 		return false, err
 	}
 	if c.result != types.Bool {
-		return false, fmt.Errorf("it is a %s, and not a Bool", c.result)
+		return false, fmt.Errorf("the condition is a %s, not a Bool", c.result)
 	}
 	v, err := r.execute(f, c, evalOptions{quiet: true})
 	if err != nil {
@@ -241,7 +241,7 @@ func (r *Run) evaluateCondition(x *stopState, text string) (bool, error) {
 func (r *Run) compileCondition(x *stopState, text string) (*frameRef, *compiled, error) {
 	f, ok := x.scene.Top(r.s.showStd)
 	if !ok {
-		return nil, nil, errors.New("the program's own code is not here")
+		return nil, nil, errors.New("the stop is not in the program's own code")
 	}
 	ref := &frameRef{at: *x.scene, Frame: f}
 	c, err := r.compile(ref, text)
@@ -316,7 +316,7 @@ func (s *session) evaluate(r *dap.EvaluateRequest) {
 		}
 		c, err := s.run.compile(f, a.Expression)
 		if err == nil && a.Context == "hover" && !isNameOrField(c.body) {
-			err = errors.New("only names and fields are evaluated where the pointer is")
+			err = errors.New("only names and fields are evaluated on hover")
 		}
 		if err == nil && h.quiet {
 			err = changes(c.body)
@@ -362,7 +362,7 @@ func isNameOrField(c *ast.Closure) bool {
 func changes(c *ast.Closure) (err error) {
 	ast.Inspect(c.Body, func(n ast.Node) bool {
 		if _, is := n.(*ast.Assign); is {
-			err = errors.New("it would assign: that is done in the console")
+			err = errors.New("the expression would assign: use the console for that")
 		}
 		return err == nil
 	})
@@ -374,7 +374,7 @@ func (s *session) setVariable(r *dap.SetVariableRequest) {
 	s.withStopped(r, func(*stopState) {
 		n := r.Arguments.VariablesReference
 		if n < 1 || n > len(s.run.debuggee.refs.held) {
-			s.replyError(r, "there is nothing of number %d: it is forgotten when the program goes on", n)
+			s.replyError(r, "unknown variables reference %d: references are valid until the program continues", n)
 			return
 		}
 		h := s.run.debuggee.refs.held[n-1]

@@ -63,7 +63,7 @@ func (s *session) gotoTarget(r *dap.GotoRequest) {
 	s.withStopped(r, func(at *stopState) {
 		all, n := s.run.debuggee.vm.Marks(), r.Arguments.TargetId
 		if n < 1 || n > len(all) {
-			s.replyError(r, "goto: there is no target %d", n)
+			s.replyError(r, "goto: unknown target %d", n)
 			return
 		}
 		if err := at.scene.GoTo(all[n-1]); err != nil {

@@ -16,10 +16,10 @@ const grace = 3 * time.Second
 func (s *session) launch(r *dap.LaunchRequest) {
 	switch {
 	case s.adapter.Attach != nil:
-		s.replyError(r, "the program has been started already: attach to it")
+		s.replyError(r, "the program is already running: attach to it")
 		return
 	case s.launched || s.attached:
-		s.replyError(r, "a program has been launched already: each session runs one")
+		s.replyError(r, "the session has already launched a program: start another session")
 		return
 	}
 	l := s.decodeLaunch(r, r.Arguments)
@@ -44,10 +44,10 @@ func (s *session) decodeLaunch(r dap.RequestMessage, arguments json.RawMessage) 
 		s.replyError(r, "launch: %v", err)
 		return nil
 	case l.Replay != "":
-		s.replyError(r, "launch.replay: recorded runs are not debugged yet; `concerto runs inspect` looks at them")
+		s.replyError(r, "launch.replay: recorded runs cannot be debugged; use `concerto runs inspect`")
 		return nil
 	case l.Program == "":
-		s.replyError(r, "launch: `program` is missing: name a .conc file, or a directory with a Concerto.toml")
+		s.replyError(r, "launch: `program` is missing: set it to a .conc file or a directory with a Concerto.toml")
 		return nil
 	}
 	if l.Cwd == "" {
@@ -74,7 +74,7 @@ func (s *session) start(l *Launch) {
 // arguments. It sends no event for the end.
 func (s *session) restart(r *dap.RestartRequest) {
 	if !s.launched {
-		s.replyError(r, "only a launched program is restarted: start it again, and attach to it")
+		s.replyError(r, "only a launched program can be restarted: start this one again and attach to it")
 		return
 	}
 	var arguments struct {

@@ -49,7 +49,7 @@ func parsePoint(text string) (p *point, wrong string) {
 		ok = ok && p.detail != ""
 	}
 	if !ok {
-		return nil, "a point is written " + pointForms[p.what] + ", with `*` for any name"
+		return nil, "the form of this function breakpoint is " + pointForms[p.what] + ", with `*` for any name"
 	}
 	return p, ""
 }
@@ -114,7 +114,7 @@ func (d *debuggee) describeMissing(p *point) string {
 	case p.what == "tool" && p.detail != "*" && !slices.Contains(functions[p.of], p.detail):
 		return fmt.Sprintf("tool %s has no function %s: it has %s", p.of, p.detail, strings.Join(functions[p.of], ", "))
 	case p.what == "host" && p.detail != "*" && !d.hasHandler(p.detail):
-		return fmt.Sprintf("the program handles no message %q", p.detail)
+		return fmt.Sprintf("the program has no handler for message %q", p.detail)
 	}
 	return ""
 }

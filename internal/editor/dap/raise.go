@@ -20,9 +20,9 @@ const (
 
 // filters lists the exception filters.
 var filters = []dap.ExceptionBreakpointsFilter{
-	{Filter: filterUncaught, Label: "Uncaught errors", Description: "Errors that nothing in the program takes", Default: true, SupportsCondition: true, ConditionDescription: "an expression on `e`, the error"},
-	{Filter: filterThrown, Label: "All errors", Description: "Every error that is raised, faults too", SupportsCondition: true, ConditionDescription: "an expression on `e`, the error"},
-	{Filter: filterErr, Label: "Errs handed on", Description: "An Err that `?` hands on", SupportsCondition: true, ConditionDescription: "an expression on `e`, the error"},
+	{Filter: filterUncaught, Label: "Uncaught errors", Description: "Errors that the program does not catch", Default: true, SupportsCondition: true, ConditionDescription: "an expression on `e`, the error"},
+	{Filter: filterThrown, Label: "All errors", Description: "Every error that is raised, including faults", SupportsCondition: true, ConditionDescription: "an expression on `e`, the error"},
+	{Filter: filterErr, Label: "Propagated errors", Description: "An Err that `?` returns from a function", SupportsCondition: true, ConditionDescription: "an expression on `e`, the error"},
 }
 
 // filter is one that is set.
@@ -41,7 +41,7 @@ func (s *session) setExceptionBreakpoints(r *dap.SetExceptionBreakpointsRequest)
 			if ok {
 				run.debuggee.points.raise = append(run.debuggee.points.raise, &filter{name: name, condition: condition})
 			} else {
-				b.Message = "there is no filter " + name
+				b.Message = "unknown exception filter " + name
 			}
 			x.Body.Breakpoints = append(x.Body.Breakpoints, b)
 		}
@@ -146,7 +146,7 @@ func describeError(v value.Slot) (t raisedError) {
 func (s *session) exceptionInfo(r *dap.ExceptionInfoRequest) {
 	s.withStopped(r, func(at *stopState) {
 		if at.raise == nil || s.run.debuggee.threadID(*at.scene) != r.Arguments.ThreadId {
-			s.replyError(r, "thread %d does not stand at an error", r.Arguments.ThreadId)
+			s.replyError(r, "thread %d is not stopped at an error", r.Arguments.ThreadId)
 			return
 		}
 		e := describeError(at.raise.Value)

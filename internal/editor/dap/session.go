@@ -117,7 +117,7 @@ func (s *session) handle(r dap.RequestMessage) bool {
 		return false
 	}
 	if !s.begun {
-		s.replyError(r, "%s came before initialize", r.GetRequest().Command)
+		s.replyError(r, "%s was sent before initialize", r.GetRequest().Command)
 		return true
 	}
 	if !s.handleLifecycle(r) && !s.handleBreakpoints(r) && !s.handleSteps(r) && !s.handleInspection(r) {
@@ -182,7 +182,7 @@ func (s *session) handleSteps(r dap.RequestMessage) bool {
 	case *dap.GotoRequest:
 		s.gotoTarget(r)
 	case *dap.StepBackRequest, *dap.ReverseContinueRequest:
-		s.replyError(r, "only a recorded run can go back, and those are not debugged yet; `concerto runs inspect` looks at them")
+		s.replyError(r, "a debugged run cannot go back; use `concerto runs inspect` for recorded runs")
 	default:
 		return false
 	}
@@ -218,7 +218,7 @@ func (s *session) handleInspection(r dap.RequestMessage) bool {
 
 func (s *session) initialize(r *dap.InitializeRequest) {
 	if s.begun {
-		s.replyError(r, "initialize came twice")
+		s.replyError(r, "initialize was sent twice")
 		return
 	}
 	s.begun = true

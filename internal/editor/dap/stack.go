@@ -136,7 +136,7 @@ func (s *session) stackTrace(r *dap.StackTraceRequest) {
 	s.withStopped(r, func(*stopState) {
 		t, ok := s.run.debuggee.task(r.Arguments.ThreadId)
 		if !ok {
-			s.replyError(r, "there is no thread %d", r.Arguments.ThreadId)
+			s.replyError(r, "unknown thread %d", r.Arguments.ThreadId)
 			return
 		}
 		all := s.run.stack(t)
@@ -222,6 +222,6 @@ func (s *session) withFrame(r dap.RequestMessage, number int, do func(*frameRef)
 			do(f)
 			return
 		}
-		s.replyError(r, "there is no frame %d: frames are forgotten when the program goes on", number)
+		s.replyError(r, "unknown frame %d: frames are valid until the program continues", number)
 	})
 }

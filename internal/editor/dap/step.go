@@ -76,7 +76,7 @@ func (s *session) resumeRun(r dap.RequestMessage, p plan, thread int, yes dap.Me
 	if p.kind != planNone {
 		at, ok := s.run.debuggee.task(thread)
 		if !ok {
-			s.replyError(r, "there is no thread %d", thread)
+			s.replyError(r, "unknown thread %d", thread)
 			return
 		}
 		p.task, p.depth = at, at.Depth()
@@ -127,7 +127,7 @@ func (s *session) pause(r *dap.PauseRequest) {
 func (s *session) onRun(f func()) error {
 	switch {
 	case !s.launched && !s.attached:
-		return errors.New("nothing has been launched")
+		return errors.New("no program has been launched")
 	case !s.run.do(f):
 		if why := context.Cause(s.ctx); why != nil { // it was stopped before the program ended
 			return why
@@ -141,7 +141,7 @@ func (s *session) onRun(f func()) error {
 func (s *session) withStopped(r dap.RequestMessage, f func(*stopState)) {
 	err := s.onRun(func() {
 		if s.run.debuggee.stopped == nil || s.run.debuggee.stopped.scene == nil {
-			s.replyError(r, "the program runs: pause it first")
+			s.replyError(r, "the program is running: pause it first")
 			return
 		}
 		f(s.run.debuggee.stopped)

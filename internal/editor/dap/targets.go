@@ -95,7 +95,7 @@ func (s *session) stepIn(r *dap.StepInRequest) {
 	s.withStopped(r, func(*stopState) {
 		all := s.run.debuggee.vm.Marks()
 		if n < 1 || n > len(all) {
-			s.replyError(r, "there is no function %d to step into", n)
+			s.replyError(r, "unknown step-in target %d", n)
 			return
 		}
 		s.resumeRun(r, plan{kind: planInto, into: all[n-1]}, r.Arguments.ThreadId, yes)

@@ -109,7 +109,7 @@ func (s *session) variables(r *dap.VariablesRequest) {
 		x := &dap.VariablesResponse{Response: newResponse(r)}
 		x.Body.Variables = []dap.Variable{}
 		if n < 1 || n > len(s.run.debuggee.refs.held) {
-			s.replyError(r, "there is nothing of number %d: it is forgotten when the program goes on", n)
+			s.replyError(r, "unknown variables reference %d: references are valid until the program continues", n)
 			return
 		}
 		h := s.run.debuggee.refs.held[n-1]

@@ -108,7 +108,7 @@ func (s *server) cancelOutdated() {
 	if len(old) > 0 {
 		s.after(editGrace, func() {
 			for _, c := range old {
-				s.finish(c, nil, newError(codeContentModified, "the text was changed meanwhile"))
+				s.finish(c, nil, newError(codeContentModified, "the document changed while the request was handled"))
 			}
 		})
 	}

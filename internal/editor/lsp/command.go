@@ -64,7 +64,7 @@ func executeCommand(c *call, p *protocol.ExecuteCommandParams) (any, error) {
 			return x.run(c, argument)
 		}
 	}
-	return nil, newError(codeInvalidParams, "there is no command `%s`", p.Command)
+	return nil, newError(codeInvalidParams, "unknown command `%s`", p.Command)
 }
 
 type explainParams struct {
@@ -110,12 +110,12 @@ func (c *call) programOf(uri protocol.DocumentURI) (*analysis.Program, error) {
 		if all := c.snapshot.Programs(); len(all) == 1 {
 			return all[0], nil
 		}
-		return nil, newError(codeInvalidParams, "say by `uri` which program is meant: there are %d", len(c.snapshot.Programs()))
+		return nil, newError(codeInvalidParams, "the workspace has %d programs: select one with `uri`", len(c.snapshot.Programs()))
 	}
 	if p := c.snapshot.ProgramOf(c.path(uri)); p != nil {
 		return p, nil
 	}
-	return nil, refusal(errors.New("there is no program in " + filepath.Base(c.path(uri))))
+	return nil, refusal(errors.New("no program in " + filepath.Base(c.path(uri))))
 }
 
 // savedProgram is like program for a program to run, which must be a file.

@@ -35,12 +35,12 @@ func (s *server) reportCrash(v *view, doing string, p any, stack []byte) {
 		return
 	}
 	s.reported[name] = true
-	where := "there is no directory for a report of it"
+	where := "no report was written, because the state directory is unknown"
 	if s.options.State != "" {
 		path := filepath.Join(s.options.State, name)
-		where = "a report is in " + path + ": please send it"
+		where = "the report is " + path + ": please send it to the developers"
 		if err := writeFile(path, []byte(text)); err != nil {
-			where = "no report could be written: " + err.Error()
+			where = "the report could not be written: " + err.Error()
 		}
 	}
 	s.notify(protocol.MethodWindowShowMessage, protocol.ShowMessageParams{Type: protocol.MessageTypeError, Message: "concerto lsp: " + bugText(p) + ". " + where})

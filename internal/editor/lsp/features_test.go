@@ -184,9 +184,9 @@ func TestRefactorings(t *testing.T) {
 			want     string
 		}{
 			{12, 21, nil, "Extract variable refactor.extract, Extract function refactor.extract"},
-			{8, 8, nil, "Inline variable refactor.inline, Write the type refactor.rewrite"},
-			{8, 8, []string{"refactor.rewrite"}, "Write the type refactor.rewrite"},
-			{8, 8, []string{"refactor"}, "Inline variable refactor.inline, Write the type refactor.rewrite"},
+			{8, 8, nil, "Inline variable refactor.inline, Add type annotation refactor.rewrite"},
+			{8, 8, []string{"refactor.rewrite"}, "Add type annotation refactor.rewrite"},
+			{8, 8, []string{"refactor"}, "Inline variable refactor.inline, Add type annotation refactor.rewrite"},
 			{8, 8, []string{"source", "refactor.inline"}, "Inline variable refactor.inline"},
 			{8, 8, []string{"refactor.inlined"}, ""},
 		} {
@@ -214,7 +214,7 @@ func TestRefactorings(t *testing.T) {
 		var all []protocol.CodeAction
 		e.request(protocol.MethodTextDocumentCodeAction, map[string]any{"textDocument": map[string]any{"uri": "untitled:json"}, "context": map[string]any{"diagnostics": []any{}, "only": []string{"refactor"}},
 			"range": map[string]any{"start": map[string]int{"line": 0, "character": 0}, "end": map[string]int{"line": 9, "character": 0}}}, &all)
-		if len(all) != 1 || all[0].Title != "Make a schema from this JSON" {
+		if len(all) != 1 || all[0].Title != "Generate schema from JSON" {
 			t.Fatalf("JSON gets %v", all)
 		}
 		if got, want := applyEdits(t, "[{\"a\": 1}]\n", all[0].Edit.Changes["untitled:json"]), "schema Data {\n    a: Int,\n}\n"; got != want {

@@ -40,7 +40,7 @@ const aliveInterval = time.Second
 // initialize begins the work.
 func (s *server) initialize(params json.RawMessage) (json.RawMessage, *Error) {
 	if s.phase != fresh {
-		return nil, newError(codeInvalidRequest, "`initialize` was there before")
+		return nil, newError(codeInvalidRequest, "`initialize` was sent twice")
 	}
 	p := &protocol.InitializeParams{}
 	if err := decode(params, p); err != nil {

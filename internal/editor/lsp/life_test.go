@@ -50,9 +50,9 @@ func TestServerExitCodes(t *testing.T) {
 		"within a header":       {func(e *editor) { e.sendRaw("Content-Len"); e.in.Close() }, "concerto lsp: read from the client: unexpected EOF\n"},
 		"within a message":      {func(e *editor) { e.sendRaw("Content-Length: 10\r\n\r\n{}"); e.in.Close() }, "concerto lsp: read from the client: unexpected EOF\n"},
 		"no length":             {func(e *editor) { e.sendRaw("Content-Type: x\r\n\r\n{}") }, "concerto lsp: a header has no Content-Length\n"},
-		"no number":             {func(e *editor) { e.sendRaw("Content-Length: -3\r\n\r\n{}") }, "concerto lsp: \"-3\" is no length: Content-Length is the number of bytes that follow\n"},
-		"no header":             {func(e *editor) { e.sendRaw("hello\r\n") }, "concerto lsp: \"hello\" is no header; a message begins with `Content-Length: N`\n"},
-		"too long":              {func(e *editor) { e.sendRaw("content-length: 67108865\r\n\r\n") }, "concerto lsp: a message of 67108865 bytes is announced; 67108864 are the most\n"},
+		"no number":             {func(e *editor) { e.sendRaw("Content-Length: -3\r\n\r\n{}") }, "concerto lsp: \"-3\" is not a length: Content-Length is the number of bytes that follow\n"},
+		"no header":             {func(e *editor) { e.sendRaw("hello\r\n") }, "concerto lsp: \"hello\" is not a header; a message begins with `Content-Length: N`\n"},
+		"too long":              {func(e *editor) { e.sendRaw("content-length: 67108865\r\n\r\n") }, "concerto lsp: a message has 67108865 bytes, more than the maximum of 67108864\n"},
 		"an endless header":     {func(e *editor) { go e.in.Write([]byte(strings.Repeat("x", 2*frame.MaxHeader))) }, "concerto lsp: a header is longer than 8192 bytes; a message begins with `Content-Length: N`\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -49,11 +49,11 @@ var null = json.RawMessage("null")
 // readMessage decodes a message. On an error the message may contain the id for the response.
 func readMessage(body []byte) (*message, *Error) {
 	if !json.Valid(body) {
-		return &message{ID: null}, newError(codeParse, "the message is no JSON")
+		return &message{ID: null}, newError(codeParse, "the message is not valid JSON")
 	}
 	m := &message{}
 	if trimmed := bytes.TrimSpace(body); trimmed[0] != '{' {
-		return &message{ID: null}, newError(codeInvalidRequest, "a message is an object")
+		return &message{ID: null}, newError(codeInvalidRequest, "the message is not a JSON object")
 	}
 	if err := json.Unmarshal(body, m); err != nil {
 		var only struct {
@@ -63,10 +63,10 @@ func readMessage(body []byte) (*message, *Error) {
 		if !isID(only.ID) {
 			only.ID = null
 		}
-		return &message{ID: only.ID}, newError(codeInvalidRequest, "the message is neither a request nor a notification nor an answer: %v", err)
+		return &message{ID: only.ID}, newError(codeInvalidRequest, "the message is neither a request nor a notification nor a response: %v", err)
 	}
 	if m.ID != nil && !isID(m.ID) && m.Method != nil {
-		return &message{ID: null}, newError(codeInvalidRequest, "an id is a number or a string, not %s", m.ID)
+		return &message{ID: null}, newError(codeInvalidRequest, "the id must be a number or a string, not %s", m.ID)
 	}
 	if m.Method == nil && m.ID == nil {
 		return &message{ID: null}, newError(codeInvalidRequest, "the message has neither a method nor an id")

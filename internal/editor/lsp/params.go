@@ -16,10 +16,10 @@ func decode(params json.RawMessage, v any) *Error {
 		params = json.RawMessage("{}")
 	}
 	if err := json.Unmarshal(params, v); err != nil {
-		return newError(codeInvalidParams, "the params do not fit: %v", err)
+		return newError(codeInvalidParams, "invalid params: %v", err)
 	}
 	if what := missingPath(params, reflect.TypeOf(v).Elem()); what != "" {
-		return newError(codeInvalidParams, "the params have no `%s`", what)
+		return newError(codeInvalidParams, "missing param `%s`", what)
 	}
 	return nil
 }

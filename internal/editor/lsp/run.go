@@ -70,7 +70,7 @@ func (c *call) build(p *fileParams) (any, error) {
 		return nil, err
 	}
 	if program.Entry == "" {
-		return nil, refusal(errors.New("there is no program to build in " + filepath.Base(program.Path)))
+		return nil, refusal(errors.New("no program to build in " + filepath.Base(program.Path)))
 	}
 	to := strings.TrimSuffix(program.Entry, filepath.Ext(program.Entry)) + ".conc-ir"
 	defer c.showProgress("Building " + filepath.Base(program.Path))()
@@ -104,7 +104,7 @@ func (c *call) runToSuccess(child *Child, out io.Writer) error {
 	case code != 0:
 		text := strings.TrimSpace(stderr.String())
 		if text == "" {
-			text = fmt.Sprintf("concerto %s ends with %d", child.Args[0], code)
+			text = fmt.Sprintf("concerto %s exited with code %d", child.Args[0], code)
 		}
 		return refusal(errors.New(text))
 	}

@@ -175,7 +175,7 @@ func (s *server) handleReadEnd(err error) {
 	case errors.As(err, &notFrame):
 		s.end(1, "%v", err)
 	case errors.Is(err, io.EOF):
-		s.options.log("the client has gone without `exit`")
+		s.options.log("the client exited without sending `exit`")
 		s.end(1, "")
 	default:
 		s.end(1, "read from the client: %v", err)
@@ -223,12 +223,12 @@ func (s *server) handleRequest(m *message) {
 	method := *m.Method
 	switch {
 	case s.phase == shut:
-		s.reply(m.ID, method, nil, newError(codeInvalidRequest, "the server is shut down: only `exit` follows"))
+		s.reply(m.ID, method, nil, newError(codeInvalidRequest, "the server is shut down and accepts only `exit`"))
 	case method == protocol.MethodInitialize:
 		result, err := s.initialize(m.Params)
 		s.reply(m.ID, method, result, err)
 	case s.phase == fresh:
-		s.reply(m.ID, method, nil, newError(codeNotInitialized, "`initialize` comes first"))
+		s.reply(m.ID, method, nil, newError(codeNotInitialized, "the first request must be `initialize`"))
 	case method == protocol.MethodShutdown:
 		s.phase = shut
 		for _, c := range s.running {
@@ -237,9 +237,9 @@ func (s *server) handleRequest(m *message) {
 		s.stop()
 		s.reply(m.ID, method, null, nil)
 	case requests[method].run == nil || method == methodText && !s.options.CheckSync:
-		s.reply(m.ID, method, nil, newError(codeMethodNotFound, "there is no method `%s`", method))
+		s.reply(m.ID, method, nil, newError(codeMethodNotFound, "unknown method `%s`", method))
 	case s.running[string(m.ID)] != nil:
-		s.reply(m.ID, method, nil, newError(codeInvalidRequest, "the request %s is still running", m.ID))
+		s.reply(m.ID, method, nil, newError(codeInvalidRequest, "the id %s is already used by a running request", m.ID))
 	default:
 		s.startRequest(m)
 	}
@@ -277,7 +277,7 @@ func (s *server) ask(method string, params any, then func(json.RawMessage, *Erro
 func (s *server) handleResponse(m *message) {
 	then := s.asked[string(m.ID)]
 	if then == nil {
-		s.options.log("an answer to %s, which was not asked", m.ID)
+		s.options.log("a response to %s, which is not a pending request", m.ID)
 		return
 	}
 	delete(s.asked, string(m.ID))

@@ -94,7 +94,7 @@ func (c *call) listTests(program *analysis.Program, path string, names []string)
 		return !wanted || c.snapshot.Real(relPath(child.Dir, t.File)) != c.snapshot.Real(path)
 	})
 	if len(here) == 0 {
-		return nil, refusal(errors.New("there is no such test in " + filepath.Base(path)))
+		return nil, refusal(errors.New("no such test in " + filepath.Base(path)))
 	}
 	return here, nil
 }

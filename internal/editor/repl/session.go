@@ -184,7 +184,7 @@ func (s *Session) compile(in *input) (*attempt, error) {
 			a.dropped = append(a.dropped, s.forget(stale)...)
 			continue
 		case line == nil:
-			return nil, errors.New("this cannot be compiled, and nothing says why: that is our mistake, please report it")
+			return nil, errors.New("the input cannot be compiled, but there is no diagnostic: this is a bug in Concerto, please report it")
 		}
 		a.line, a.found = line, rest
 		s.units[a.unit] = l
@@ -331,7 +331,7 @@ func (s *Session) execute(ctx context.Context, a *attempt) (v value.Slot, err er
 		return v, fmt.Errorf("add the line to the program: %w", err)
 	}
 	if err := s.machine.Grow(s.growth.Program, before); err != nil {
-		s.broken = fmt.Errorf("load the line: %w; `:reset` begins anew", err)
+		s.broken = fmt.Errorf("load the line: %w; `:reset` starts a new session", err)
 		return v, s.broken
 	}
 	captured := make([]value.Slot, len(a.line.Captures))

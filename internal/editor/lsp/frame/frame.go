@@ -40,17 +40,17 @@ func Read(r *bufio.Reader) ([]byte, error) {
 		begun = true
 		name, value, ok := strings.Cut(line, ":")
 		if !ok {
-			return nil, &Error{fmt.Sprintf("%.80q is no header; a message begins with `Content-Length: N`", line)}
+			return nil, &Error{fmt.Sprintf("%.80q is not a header; a message begins with `Content-Length: N`", line)}
 		}
 		if !strings.EqualFold(strings.TrimSpace(name), "Content-Length") {
 			continue
 		}
 		n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 63)
 		if err != nil {
-			return nil, &Error{fmt.Sprintf("%.80q is no length: Content-Length is the number of bytes that follow", strings.TrimSpace(value))}
+			return nil, &Error{fmt.Sprintf("%.80q is not a length: Content-Length is the number of bytes that follow", strings.TrimSpace(value))}
 		}
 		if n > MaxBody {
-			return nil, &Error{fmt.Sprintf("a message of %d bytes is announced; %d are the most", n, MaxBody)}
+			return nil, &Error{fmt.Sprintf("a message has %d bytes, more than the maximum of %d", n, MaxBody)}
 		}
 		length = int(n)
 	}
