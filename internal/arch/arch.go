@@ -37,7 +37,7 @@ var Layers = []Layer{
 	{"process", "starting, watching and ending processes; files that users name", "internal/process"},
 	{"language", "the compiler, from source text to IR", "lexer ast parser sema ir codegen internal/compile"},
 	{"machine", "the virtual machine and the standard library", "vm stdlib"},
-	{"record", "what a run leaves behind: tapes, audit logs, traces", "internal/record"},
+	{"record", "records of a run: tapes, audit logs, traces", "internal/record"},
 	{"terminal", "what is drawn on a terminal, and read from it", "internal/term"},
 	{"runtime", "effects: models, hosts, tools, files, clocks", "runtime"},
 	{"relay", "the relay's server, daemon and page", "web relay"},

@@ -2,13 +2,13 @@ package effect
 
 import "cmp"
 
-// Who decides something in a run: ExchangeReply.By and Answer.By say it in one word.
+// The values of ExchangeReply.By and Answer.By, which name the origin of a decision.
 const (
 	ByHandler     = "handler"  // a handler of the program
 	ByTools       = "tools"    // the host's tools
-	ByDefault     = "default"  // what is declared for when nobody does
-	ByTimeout     = "timeout"  // nobody did in time
-	ByNone        = "nobody"   // nobody is there: the answer is an error
+	ByDefault     = "default"  // the declared default, without a decision
+	ByTimeout     = "timeout"  // the default after a timeout
+	ByNone        = "nobody"   // no one can answer: the answer is an error
 	ByCommandLine = "--answer" // what was given beforehand
 	ByCommand     = "--emit-handler"
 	ByTerminal    = "terminal"    // a person, asked there
@@ -20,8 +20,8 @@ const (
 	ByHost        = "host"        // the host itself, which has taken back what it asked
 )
 
-// Actor is who decides, as records have it. Its types are those below, and where calls of tools
-// are recorded those of their callers.
+// Actor is the person or component that decides, as in records. Its types are those below and, in
+// records of tool calls, the types of the callers.
 type Actor struct {
 	Type string `json:"type"`
 	Name string `json:"name"`
@@ -34,12 +34,12 @@ const (
 	ActorFlag        = "flag"
 	ActorAgent       = "agent"
 	ActorRule        = "rule"    // of the manifest, or of the program
-	ActorDefault     = "default" // nobody is there
+	ActorDefault     = "default" // without a person who can answer
 	ActorTimeout     = "timeout"
 	ActorHost        = "host"
 )
 
-// actors are those whom a word names, but for who depends on more than that.
+// actors contains the actor of each By constant that determines one by itself.
 var actors = map[string]Actor{
 	ByDefault:     {Type: ActorDefault},
 	ByTimeout:     {Type: ActorTimeout},
@@ -54,8 +54,8 @@ var actors = map[string]Actor{
 	ByHost:        {Type: ActorHost},
 }
 
-// ActorOf is whom a word names, and by which name where that is known; any other word is the
-// application's.
+// ActorOf returns the actor of a By constant; name is the person's or application's name if known.
+// Any other word names the application.
 func ActorOf(by, name string) Actor {
 	a, ok := actors[by]
 	if !ok {

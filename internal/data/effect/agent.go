@@ -25,7 +25,7 @@ type AgentCall struct {
 	Stop        []string        `json:"stop,omitempty"`
 	Seed        *int64          `json:"seed,omitempty"`
 	Effort      string          `json:"reasoning_effort,omitempty"`
-	Schema      json.RawMessage `json:"schema,omitempty"` // JSON Schema of the wanted reply
+	Schema      json.RawMessage `json:"schema,omitempty"` // JSON Schema of the requested reply
 	SchemaName  string          `json:"schema_name,omitempty"`
 	Tools       []ToolSpec      `json:"tools,omitempty"`
 	Timeout     float64         `json:"timeout,omitempty"` // seconds for the whole call; 0 means the connection's

@@ -2,7 +2,7 @@ package effect
 
 import "context"
 
-// What a durable run passes to performers in addition to the request.
+// The keys of the context values that a durable run passes to performers.
 type (
 	keyOf        struct{}
 	outputOf     struct{}

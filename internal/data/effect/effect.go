@@ -87,8 +87,8 @@ func (e *Error) Decided(by, name string) *Error {
 	return e
 }
 
-// UnperformedError is the error of a performer that gets a request of a kind that it
-// does not perform. It is a mistake in the wiring of performers.
+// UnperformedError is the error of a performer for a request of a kind that it does not perform. It
+// means that the performers are connected incorrectly.
 type UnperformedError struct {
 	Who  string
 	Kind Kind

@@ -49,7 +49,8 @@ type AwaitEmit struct {
 	Type    string          `json:"type,omitempty"` // its name in the program, where Schema is set
 }
 
-// ToolApproval is the channel for approvals of tool calls, and the Type of the Asking for one.
+// ToolApproval is the channel for approvals of tool calls, and the Type of the Asking that requests
+// one.
 const ToolApproval = "tool:approval"
 
 // Asking describes a message with which a host asks something.

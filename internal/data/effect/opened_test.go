@@ -15,12 +15,12 @@ func TestNumbered(t *testing.T) {
 		has := id.IsValid() && id.Kind() == reflect.Int64
 		n, ok := x.(Numbered)
 		if has != ok {
-			t.Errorf("%T: has a number %v, and says so %v", x, has, ok)
+			t.Errorf("%T: has a number %v, implements Numbered %v", x, has, ok)
 		}
 		if ok {
 			*n.Number() = 7
 			if id.Int() != 7 {
-				t.Errorf("%T gives the number of something else", x)
+				t.Errorf("%T returns the number of another object", x)
 			}
 		}
 		return ok

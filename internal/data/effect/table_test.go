@@ -34,19 +34,19 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: its request is of kind %s", row.Kind, r.Kind())
 		}
 		if row.By >= Areas || row.By == Unheard && row.Result != nil {
-			t.Errorf("%s: nobody gives its result", row.Kind)
+			t.Errorf("%s: no performer returns its result", row.Kind)
 		}
 		if c := ClassOf(r); c.String() == "" {
 			t.Errorf("%s: class %d", row.Kind, c)
 		}
 		if row.Inline && row.Class == ClassWaits {
-			t.Errorf("%s waits, and is to return at once", row.Kind)
+			t.Errorf("%s waits, but must return at once", row.Kind)
 		}
 		if (row.Class == ClassRead || row.Class == ClassDerived) && row.Keyed || row.Class == ClassOutput && row.Result != nil {
 			t.Errorf("%s: what is %s has neither key nor result", row.Kind, row.Class)
 		}
 		if row.Class == ClassRetry && !row.Keyed {
-			t.Errorf("%s is made again, and nobody could tell that from another", row.Kind)
+			t.Errorf("%s is repeated without a key that distinguishes the repetition", row.Kind)
 		}
 	}
 }

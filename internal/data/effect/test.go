@@ -63,9 +63,9 @@ type MockTime struct {
 	Unix int64 `json:"unix_ms"`
 }
 
-// Record reads what a test has done so far, as *Recorded. What is "emits" (of {channel, payload}),
-// "output" (a string), "requests" (of HTTP), "prompts" of the agent or host Party, or "replies" of
-// the host Party.
+// Record reads what a test has done so far, as *Recorded. The field What is "emits" (of {channel,
+// payload}), "output" (a string), "requests" (of HTTP), "prompts" of the agent or host Party, or
+// "replies" of the host Party.
 type Record struct {
 	What  string `json:"what"`
 	Party string `json:"party,omitempty"`

@@ -233,8 +233,8 @@ func (h *hostd) source() *client.Source {
 	return client.New(client.Options{Socket: h.socket, Started: protocol.Started{Tool: "concerto", Cwd: "/", Command: "concerto", Source: "concerto"}})
 }
 
-// TestNewTypesAtTheRelay checks that people at a relay are asked for yes or no, or for a value,
-// depending on the form of the answer.
+// TestNewTypesAtTheRelay checks that people at a relay are asked a yes-or-no question, or to enter
+// a value, depending on the form of the answer.
 func TestNewTypesAtTheRelay(t *testing.T) {
 	h := startHostd(t)
 	source := h.source()

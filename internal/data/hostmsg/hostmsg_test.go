@@ -8,14 +8,14 @@ func TestRows(t *testing.T) {
 	for i := range messages {
 		m := &messages[i]
 		if m.Type == "" || seen[m.Type] || m.Doc == "" {
-			t.Errorf("%q: a row has a type of its own, and says what it means", m.Type)
+			t.Errorf("%q: a row needs a unique type and a meaning", m.Type)
 		}
 		seen[m.Type] = true
 		if (m.Schema == "") == (len(m.Members) == 0) {
 			t.Errorf("%s: a row has a schema or members", m.Type)
 		}
 		if m.Handled() && m.Schema == "" {
-			t.Errorf("%s: a handler's parameter wants a schema", m.Type)
+			t.Errorf("%s: a handler's parameter requires a schema", m.Type)
 		}
 		if m.Sender == Concerto && (m.Role != Notifies || Of(m.Type).IsKnown()) {
 			t.Errorf("%s: hosts do not send it", m.Type)

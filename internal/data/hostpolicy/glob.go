@@ -27,7 +27,7 @@ func CheckGlob(pattern string) error {
 		case name == "..":
 			return fmt.Errorf("`..` in a glob matches nothing")
 		case strings.HasPrefix(name, "~") && name != "~":
-			return fmt.Errorf("`%s` is nobody's home here", name)
+			return fmt.Errorf("`%s` is not a home directory: only `~` is supported", name)
 		}
 		if _, err := path.Match(name, ""); err != nil {
 			return fmt.Errorf("`%s` is no glob", name)
@@ -175,7 +175,7 @@ func CheckRoot(root string) error {
 	case strings.TrimSpace(root) == "":
 		return fmt.Errorf("it names nothing: `.` is the manifest's directory")
 	case strings.HasPrefix(name, "~") && name != "~":
-		return fmt.Errorf("`%s` is nobody's home here", name)
+		return fmt.Errorf("`%s` is not a home directory: only `~` is supported", name)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func New(r Rules, p Place) *Policy {
 	return policy
 }
 
-// Request describes what an agent wants to do.
+// Request describes an action that an agent requests.
 type Request struct {
 	Kind    string   // of the approval; may be ""
 	Command string   // the command to run; may be ""
@@ -165,7 +165,8 @@ func (p *Policy) Root(path string, write bool) string {
 	return ""
 }
 
-// Resolve returns where a path leads, its links followed, or false if that cannot be said.
+// Resolve returns the target of a path with its links followed, or false if the target cannot be
+// determined.
 func (p *Policy) Resolve(path string) (string, bool) {
 	l := p.place.readPath(path, "")
 	if !l.clear || len(l.to) != 1 {
@@ -174,7 +175,7 @@ func (p *Policy) Resolve(path string) (string, bool) {
 	return l.to[0], true
 }
 
-// resolveRoot returns where a root leads; nowhere when that cannot be said.
+// resolveRoot returns the targets of a root, or nil if they cannot be determined.
 func (p *Place) resolveRoot(root string) []string {
 	if l := p.readPath(root, ""); l.clear {
 		return l.to[:1]

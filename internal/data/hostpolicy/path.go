@@ -95,8 +95,8 @@ func (p *Place) addMeanings(l *pathMeanings, abs string) {
 	}
 }
 
-// maxLinks bounds how many links are followed on the way along a path. More of them
-// are taken for a circle, which cannot be opened.
+// maxLinks bounds the links that are followed in a path. A path with more links is regarded as a
+// cycle, which cannot be opened.
 const maxLinks = 40
 
 // followLinks resolves all links of an absolute path, and `..` from their targets; what does not

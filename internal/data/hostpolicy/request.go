@@ -15,7 +15,7 @@ var pathNames = strings.Fields(`path paths file_path filePath filepath file_path
 // patternNames are the names of arguments that hold a pattern of files or text to search for.
 var patternNames = []string{"pattern", "glob", "query", "include"}
 
-// ParseRequest returns what an approval asks for, from a host's message as JSON.
+// ParseRequest parses the action that an approval is about from a host's message in JSON.
 func ParseRequest(message []byte) Request {
 	var m struct {
 		Tool  string                     `json:"tool"`

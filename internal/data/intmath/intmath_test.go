@@ -28,7 +28,7 @@ func TestAgainstBig(t *testing.T) {
 				got, ok := op.do(x, y)
 				if y == 0 && !op.zero {
 					if ok {
-						t.Errorf("%d %s 0 gives %d", x, op.name, got)
+						t.Errorf("%d %s 0 = %d", x, op.name, got)
 					}
 					continue
 				}

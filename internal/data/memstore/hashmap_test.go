@@ -85,7 +85,7 @@ func TestHashMapScopes(t *testing.T) {
 func TestHashMapWatchers(t *testing.T) {
 	h := NewHashMap("h")
 	if h.IsWatched(str("k")) {
-		t.Error("nobody watches")
+		t.Error("the hashmap has no watchers")
 	}
 	h.Watch(str("k"), value.Int(1))
 	if !h.IsWatched(str("k")) || h.IsWatched(str("other")) || h.Scope("s").IsWatched(str("k")) {

@@ -151,7 +151,7 @@ func TestLedgerScopes(t *testing.T) {
 		t.Error("a scope sees what is around it")
 	}
 	if err := a.Insert("y", []string{"k"}, ""); err != nil || l.Len() != 1 || identifiers(l.FromAnyKeys([]string{"k"})) != "x" {
-		t.Error("a scope is seen from around it")
+		t.Error("entries of a scope are visible in the enclosing ledger")
 	}
 	if l.Scope("a") != a || l.Scope("b") == a || value.Text(a.Value()) != "<ledger l.a>" {
 		t.Error("a scope is one store")

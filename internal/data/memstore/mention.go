@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// WordSet are the words of a text that entries of a ledger are held against.
+// WordSet is the set of a text's words, which Score compares with entries of a ledger.
 type WordSet map[string]struct{}
 
 // NewWordSet returns the words of a text.
@@ -28,7 +28,8 @@ func (s WordSet) Score(identifier string, keys []string) int {
 	return n
 }
 
-// countAll counts the different words of a text when all were said, else 0.
+// countAll counts the different words of a text if the set contains them all; otherwise it returns
+// 0.
 func (s WordSet) countAll(text string) int {
 	words := Words(text)
 	slices.Sort(words)
@@ -41,7 +42,7 @@ func (s WordSet) countAll(text string) int {
 	return len(words)
 }
 
-// ContainsKey reports whether all words of a key, one at least, were said.
+// ContainsKey reports whether the set contains all words of a key, which has at least one.
 func (s WordSet) ContainsKey(key string) bool { return s.countAll(key) > 0 }
 
 // FromText returns the entries that a text mentions: it contains every word of the identifier or of

@@ -66,7 +66,7 @@ func TestAnswer(t *testing.T) {
 		{array(array(array(itemT))), "JSON: [[[Item, …], …], …]"}, {wrapT, `JSON: {"tree": {"value": Int, "children": [Tree, …]}, "other": {"value": Int, "children": [Tree, …]}}`},
 	} {
 		if got := AnswerFormat(c.t); got != c.want {
-			t.Errorf("%s is wanted as %q, want %q", c.t, got, c.want)
+			t.Errorf("%s: format %q, want %q", c.t, got, c.want)
 		}
 	}
 }

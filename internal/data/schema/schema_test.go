@@ -260,7 +260,7 @@ func TestTextAgainstOracle(t *testing.T) {
 			}
 			_, errs := Decode([]byte(in), typ)
 			if accepts := s.Validate(v) == nil; accepts != (len(errs) == 0) {
-				t.Errorf("%s as %s: the schema says %v, Decode %q", in, typ, accepts, Join(errs))
+				t.Errorf("%s as %s: the schema accepts it: %v; errors of Decode: %q", in, typ, accepts, Join(errs))
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 //   - an Any must be of what JSON has: nil, a Bool, an Int, a finite Float, a
 //     String, an array, or a map with Strings as keys.
 //
-// The error says what cannot be written, and where in the value it is.
+// The error names the value that cannot be written, and its place.
 func EncodeStored(s value.Slot, t *value.Type) ([]byte, error) { return EncodeStoredIn(nil, s, t) }
 
 // EncodeStoredIn is EncodeStored under a pace.
@@ -172,7 +172,7 @@ func (k *storedEncoder) encode(s value.Slot, t *value.Type, p *path) {
 			return
 		}
 	}
-	k.fail(p, "%s cannot be kept as %s", describe(s), t)
+	k.fail(p, "%s cannot be stored as %s", describe(s), t)
 }
 
 func describe(s value.Slot) string {
@@ -223,7 +223,7 @@ func (k *storedEncoder) encodeAny(s value.Slot, p *path) {
 		k.encodePlain(s)
 	case value.KindFloat:
 		if f := s.AsFloat(); math.IsNaN(f) || math.IsInf(f, 0) {
-			k.fail(p, "%s cannot be kept as Any: it would be read back as a String", value.Text(s))
+			k.fail(p, "%s cannot be stored as Any: it would be read back as a String", value.Text(s))
 			return
 		}
 		k.dst = value.AppendFloat(k.dst, s.AsFloat())
@@ -233,7 +233,7 @@ func (k *storedEncoder) encodeAny(s value.Slot, p *path) {
 	case value.KindMap:
 		k.encodeMap(s.Map(), value.AnyType, value.AnyType, p)
 	default:
-		k.fail(p, "%s cannot be kept as Any: its type would be lost", describe(s))
+		k.fail(p, "%s cannot be stored as Any: its type would be lost", describe(s))
 	}
 }
 
@@ -253,7 +253,7 @@ func (k *storedEncoder) encodeMap(m *value.Map, key, elem *value.Type, p *path) 
 			k.writeComma(n)
 			n++
 			if x.Kind() != value.KindString && key.Kind == value.TypeAny {
-				k.fail(p, "a map's key of type %s cannot be kept as Any: it would be read back as a String", value.TypeName(x))
+				k.fail(p, "a map's key of type %s cannot be stored as Any: it would be read back as a String", value.TypeName(x))
 				return false
 			}
 			text := value.Text(x)

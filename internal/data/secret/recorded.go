@@ -199,7 +199,7 @@ func countQuotes(text string) (n int, rest string) {
 	return n, rest
 }
 
-// quoteMarks writes the marks of a text, and doubles each « that could be taken for a part of one.
+// quoteMarks quotes the marks of a text, and doubles each « that could be read as a part of one.
 func quoteMarks(text string) string {
 	if !strings.Contains(text, opens) && !strings.Contains(text, quote+markWord) {
 		return text

@@ -50,7 +50,7 @@ func TestForTapes(t *testing.T) {
 			t.Errorf("%q is recorded as %q, want %q", c.text, got, c.recorded)
 		}
 		if back := Restore(got, secrets); back != c.text {
-			t.Errorf("%q comes back as %q", c.text, back)
+			t.Errorf("%q is restored as %q", c.text, back)
 		}
 	}
 	for _, c := range []struct{ text, recorded string }{
@@ -80,7 +80,7 @@ func TestMissing(t *testing.T) {
 		"«secret:GONE» «secret:GONE:url» «secret:OTHER»": "«secret:GONE» «secret:GONE:url» ««secret:OTHER»",
 	} {
 		if got := r.Text(text); got != want {
-			t.Errorf("%q gives %q, want %q", text, got, want)
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }
@@ -106,11 +106,11 @@ func TestJournalTextIsRestored(t *testing.T) {
 		r := s.ForJournal()
 		cleaned := r.Text(text)
 		if back := Restore(cleaned, values(secrets)); back != text {
-			t.Fatalf("%q is kept as %q and comes back as %q", text, cleaned, back)
+			t.Fatalf("%q is stored as %q and restored as %q", text, cleaned, back)
 		}
 		whole, _ := json.Marshal(map[string]any{"text": text, "n": 1234567})
 		if back := RestoreJSON(r.JSON(whole), values(secrets)); !same(back, whole) {
-			t.Fatalf("%s comes back as %s", whole, back)
+			t.Fatalf("%s is restored as %s", whole, back)
 		}
 	})
 }

@@ -1,7 +1,6 @@
-// Package toolname has the names of application tools: what may be one, how a
-// version is named, and the filters by which declarations and permissions choose
-// tools (spec/21-application-tools.md). The compiler and the runtime read them
-// alike.
+// Package toolname defines the names of application tools: their syntax, versions, and the filters
+// with which declarations and permissions select tools (spec/21-application-tools.md). The compiler
+// and the runtime share it.
 package toolname
 
 import (
@@ -13,8 +12,8 @@ import (
 // MaxLength is how long a name may be, which is what every model provider takes.
 const MaxLength = 64
 
-// Check returns why a text is no name of a tool, or nil if it is one. A name is a letter or `_`,
-// and letters, digits, `_` and `-` behind it.
+// Check returns an error if a text is not a valid tool name. A name is a letter or `_`, followed by
+// letters, digits, `_` and `-`.
 func Check(name string) error {
 	switch {
 	case name == "":

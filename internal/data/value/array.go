@@ -373,8 +373,8 @@ const minPart = 32
 
 // Part returns the elements from lo to hi (exclusive), which must be in range. It shares a's memory
 // if the part is at least half of that memory, and marks both arrays shared; a smaller part is
-// copied. Therefore a later write to one of the two copies at most twice what was saved here, and a
-// part keeps at most twice its own memory alive.
+// copied. Therefore a later write to one of the two copies at most twice the bytes that sharing
+// saved here, and a part uses at most twice its own memory.
 func (a *Array) Part(lo, hi int) *Array {
 	n := hi - lo
 	if n < minPart || 2*n < a.Cap {

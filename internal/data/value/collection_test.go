@@ -100,7 +100,7 @@ func TestLargeMap(t *testing.T) {
 			t.Fatalf("%d is looked up wrongly", i*i)
 		}
 		if v, ok := m.GetString(Text(Int(i))); !ok || !Equal(v, ArrayOf(Int(i))) || !IsShared(v) {
-			t.Fatalf("%q gives %s", Text(Int(i)), Text(v))
+			t.Fatalf("%q: got %s", Text(Int(i)), Text(v))
 		}
 		if _, ok := m.Get(Int(-1 - i)); ok {
 			t.Fatalf("%d is there", -1-i)
@@ -174,7 +174,7 @@ func TestArrayAgainstModel(t *testing.T) {
 			}
 		}
 		if !Equal(a.Slot(), ArrayOf(model...)) {
-			t.Fatal("ArrayOf gives another array")
+			t.Fatal("ArrayOf returns a different array")
 		}
 	}
 }
@@ -218,8 +218,8 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// TestPartKeepsElements checks that a part keeps its elements after later changes, and keeps at
-// most twice its own memory alive.
+// TestPartKeepsElements checks that later changes do not affect the elements of a part, and that a
+// part uses at most twice its own memory.
 func TestPartKeepsElements(t *testing.T) {
 	whole := func() []Slot {
 		ints, floats, bools, strs, nested := NewArray(), NewArray(), NewArray(), NewArray(), NewArray()

@@ -19,11 +19,11 @@ func TestInternCache(t *testing.T) {
 	for i := range 3 * internMisses {
 		text := fmt.Sprint("text ", i)
 		if s := r.StringOf([]byte(text)); s.AsString() != text || s.Str().Hash() != String(text).Str().Hash() {
-			t.Fatalf("%q gives %s", text, Text(s))
+			t.Fatalf("%q: got %s", text, Text(s))
 		}
 	}
 	if r.rest == 0 {
-		t.Error("it goes on looking where nothing is found")
+		t.Error("the cache is still searched although texts do not repeat")
 	}
 	for range internRest {
 		r.StringOf([]byte("beta"))
@@ -33,7 +33,7 @@ func TestInternCache(t *testing.T) {
 	}
 	for _, text := range []string{"", "x", "é", "a text that is longer than what a String holds itself"} {
 		if s := r.StringOf([]byte(text)); s.AsString() != text {
-			t.Errorf("%q gives %s", text, Text(s))
+			t.Errorf("%q: got %s", text, Text(s))
 		}
 	}
 }

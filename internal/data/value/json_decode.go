@@ -425,8 +425,8 @@ func (d *decoder) scan() (seg []byte, ok bool) {
 	return d.scanSlow(from, i)
 }
 
-// scanSlow continues at i a string that starts at from: at i there is an escape,
-// a byte beyond ASCII, or a mistake.
+// scanSlow continues at i a string that starts at from: at i there is an escape, a byte beyond
+// ASCII, or an error.
 func (d *decoder) scanSlow(from, i int) (seg []byte, ok bool) {
 	data := d.data
 	d.text = d.text[:0]

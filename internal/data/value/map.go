@@ -18,7 +18,7 @@ type Map struct {
 
 // A place is an element of the index; 0 is empty. For an index of 2^k places, the lower k bits are
 // an entry's number plus one, and the others are the same bits of the entry's hash. With this part
-// of the hash, probing rarely reads an entry other than the wanted one. A place has four bytes,
+// of the hash, probing rarely reads an entry with another key. A place has four bytes,
 // with the whole hash it would need eight: the cost of a large map is the memory that its index
 // touches.
 type place uint32
@@ -185,8 +185,8 @@ func (m *Map) GetString(key string) (v Slot, ok bool) {
 	return m.Get(Slot{0, unsafe.Pointer(&Str{Head: Head{Kind: KindString}, S: key})})
 }
 
-// Set sets the value of key, which must be hashable. A new key comes last; an existing one keeps
-// its position. The caller owns the map.
+// Set sets the value of key, which must be hashable. A new key comes last; an existing one does not
+// move. The caller owns the map.
 func (m *Map) Set(key, value Slot) {
 	if v := m.LastLookup(key); v != nil {
 		*v = value

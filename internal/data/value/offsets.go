@@ -158,7 +158,7 @@ func (o *Offsets) chartOf(x *Str, p *Pace) *chart {
 // extend computes the offsets of the rest of a text.
 func (o *Offsets) extend(c *chart, s string, p *Pace) {
 	at, n := len(c.text), c.runes
-	c.at = c.at[:(n+chartEach-1)/chartEach] // an interrupted extension may have gone further
+	c.at = c.at[:(n+chartEach-1)/chartEach] // an interrupted extension may have added more
 	for at < len(s) {
 		if step := chartEach - n%chartEach; n%chartEach == 0 {
 			c.at = append(c.at, uint32(at))

@@ -83,7 +83,7 @@ func TestOffsetsAreQuick(t *testing.T) {
 			}
 			each(func(i int) int { return i })
 			if repeated := walks(&o, func() { each(func(i int) int { return i }) }); repeated > 2*n {
-				t.Errorf("%s: one after the other, %d are gone over for %d", script, repeated, 2*n)
+				t.Errorf("%s: sequential access walks over %d characters, want at most %d", script, repeated, 2*n)
 			}
 			each(func(i int) int { return n - 1 - i })
 			each(func(int) int { return rng.IntN(n) })

@@ -14,7 +14,7 @@ type Pace struct {
 	Check func() int // returns the number of steps until the one after; panics to stop the work
 }
 
-// Step counts n steps, before or after they are taken.
+// Step counts n steps, before or after the work.
 func (p *Pace) Step(n int) {
 	if p != nil {
 		if p.Left -= n; p.Left < 0 {

@@ -6,7 +6,7 @@ import (
 )
 
 // Str is a String: valid UTF-8, immutable. The code points are counted, and the
-// hash computed, when first wanted.
+// hash computed, at the first use.
 type Str struct {
 	Head
 	S     string

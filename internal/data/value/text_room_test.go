@@ -70,7 +70,7 @@ func TestLongArrayAsJSON(t *testing.T) {
 		func() {
 			defer func() {
 				if r := recover(); r != b.Exceeded {
-					t.Errorf("%v: a text beyond its bound gives %v", lengths, r)
+					t.Errorf("%v: a text beyond its bound: %v", lengths, r)
 				}
 			}()
 			AppendJSONWithin(nil, a.Slot(), b)

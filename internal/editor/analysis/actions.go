@@ -22,7 +22,7 @@ type Action struct {
 	Edits       []Edit
 }
 
-// Actions returns the code actions of the wanted kinds at a range of a document: fixes of
+// Actions returns the code actions of the requested kinds at a range of a document: fixes of
 // diagnostics there, and refactorings after which the program still compiles. asked also returns
 // the action for all safe fixes if there is only one.
 func (s *Snapshot) Actions(ctx context.Context, path string, at source.Span, wanted func(kind string) bool, asked bool) ([]Action, error) {

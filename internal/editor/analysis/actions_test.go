@@ -59,8 +59,8 @@ func TestRefactorings(t *testing.T) {
 	}
 }
 
-// applyAction returns a marked program after an action, or "" if it is not offered. Only where
-// wrong is set may it have mistakes.
+// applyAction returns a marked program after an action, or "" if it is not offered. The program may
+// contain errors only if wrong is set.
 func applyAction(t *testing.T, dir string, r refactor.Row, text string, wrong bool) string {
 	t.Helper()
 	plain, at := stripMarks(text)
@@ -159,7 +159,7 @@ func TestActionsAnywhere(t *testing.T) {
 				continue // its own test makes it
 			}
 			if d := findNewError(before, mustDiagnose(t, s.withEdits(a.Edits))); d != nil {
-				t.Errorf("%s makes a mistake: %s", a.Title, d.Message)
+				t.Errorf("%s causes an error: %s", a.Title, d.Message)
 			}
 			if _, list := parser.Parse(s.File(path)); !list.HasErrors() {
 				editedText(t, s, a, path)
@@ -210,7 +210,7 @@ func fixedText(t *testing.T, s *Snapshot, a Action, dir string) (text string) {
 	t.Helper()
 	next := s.withEdits(a.Edits)
 	if d := findNewError(mustDiagnose(t, s), mustDiagnose(t, next)); d != nil {
-		t.Errorf("%s makes a mistake: %s", a.Title, d.Message)
+		t.Errorf("%s causes an error: %s", a.Title, d.Message)
 	}
 	var names []string
 	for _, e := range a.Edits {

@@ -1,15 +1,14 @@
-// Package analysis knows what is in an editor and on the disk, and answers what
-// editors ask of it: what is wrong, what a name is and where it is used, what may be
-// written next. It knows no protocol: places are byte offsets into texts, files are
-// paths.
+// Package analysis answers the queries of editors about the open documents and the files on the
+// disk: diagnostics, the meaning and the uses of names, completions, and others. It knows no editor
+// protocol: positions are byte offsets into texts, and files are paths.
 //
-// A Workspace takes edits and gives Snapshots, which are immutable and safe for
-// concurrent use; all work is done by who asks.
+// A Workspace receives edits and returns Snapshots, which are immutable and safe for concurrent
+// use. The caller of a query does its work.
 //
 //	ws := analysis.New(analysis.Options{Folders: []string{"/home/me/project"}})
 //	ws.Open("/home/me/project/main.conc", text)    // the editor's text counts instead of the disk's
 //	ws.Change("/home/me/project/main.conc", text)  // all of the new text
-//	ws.Changed("/home/me/project/Concerto.toml")   // something was made, changed or removed on the disk
+//	ws.FilesChanged("/home/me/project/Concerto.toml") // created, changed or removed on the disk
 //	s := ws.Snapshot()
 //	found, err := s.Diagnostics(ctx)               // by path; err is ctx's
 //

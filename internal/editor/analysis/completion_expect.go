@@ -165,7 +165,7 @@ func (c *completer) matchesExpected(d *sema.Def) bool {
 // literalOrder sorts literals after declarations of the program.
 const literalOrder = 15
 
-// addLiterals offers the values of the wanted type that are written out.
+// addLiterals offers the values of the expected type that are written as literals.
 func (c *completer) addLiterals() {
 	add := func(label, snippet string, k ItemKind) {
 		c.add(Item{Label: label, Kind: k, Text: label, Snippet: snippet, fits: true, order: literalOrder + len(c.items)})

@@ -25,8 +25,8 @@ type diskFile struct {
 
 func newDisk() *disk { return &disk{files: map[string]*diskFile{}} }
 
-// invalidate returns a disk that reads a file, or the files of a directory, again. An unchanged
-// text keeps its tree.
+// invalidate returns a disk that reads a file, or the files of a directory, again. The tree of an
+// unchanged text is reused.
 func (d *disk) invalidate(path string) *disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()

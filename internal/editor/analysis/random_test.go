@@ -382,7 +382,7 @@ func TestRandomEdits(t *testing.T) {
 				}
 			}
 			if partial < *edits/8 {
-				t.Errorf("of %d edits %d let anything be taken over", *edits, partial)
+				t.Errorf("results were reused after %d of %d edits", partial, *edits)
 			}
 		})
 	}
@@ -418,7 +418,7 @@ func TestBodyEditsRecheckOnlyBodies(t *testing.T) {
 		}
 		for _, s := range ws.results.slots {
 			if n := s.last.prog.TakenOver(); (n > 0) != c.taken {
-				t.Errorf("%s: %d bodies were taken over", c.what, n)
+				t.Errorf("%s: %d bodies were reused", c.what, n)
 			}
 		}
 	}
@@ -455,7 +455,7 @@ func TestSignatureEditsRecheckUsers(t *testing.T) {
 		ws.Change(file(c.file), text)
 		e.compare(t, ws, dir)
 		if found := e.diagnosticsByFile(t, ws.Snapshot()); c.tells != "" && len(found[file(c.tells)]) == 0 {
-			t.Errorf("%s for %s: nothing is told of %s", c.new, c.old, c.tells)
+			t.Errorf("%s for %s: no diagnostics in %s", c.new, c.old, c.tells)
 		}
 		for _, s := range ws.results.slots {
 			if s.last.prog.TakenOver() == 0 {

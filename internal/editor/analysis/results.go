@@ -37,14 +37,14 @@ type slot struct {
 // worth is what decides whether a result is dropped.
 type worth struct {
 	open bool   // a file of it was open
-	turn uint64 // when it was last asked for
+	turn uint64 // of its last use
 	size int
 }
 
 func newResults() *results { return &results{slots: map[string]*slot{}} }
 
-// startFrom are results for another state of the workspace, which begin with the last ones: what of
-// them holds is taken over. One that is being made is left out.
+// startFrom returns results for another state of the workspace. They reuse the previous results
+// that are still valid, except those that are being computed.
 func (r *results) startFrom() *results {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,7 +103,7 @@ func (r *results) retainOnly(roots []*root) {
 	maps.DeleteFunc(r.slots, func(path string, _ *slot) bool { return !have[path] })
 }
 
-// markUsed notes that the result of a slot, which the caller has, is wanted.
+// markUsed records the use of the result of a slot, which the caller owns.
 func (r *results) markUsed(s *slot, open bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -53,13 +53,13 @@ func TestResultsAreBounded(t *testing.T) {
 	}
 	names, size := retained()
 	if len(names) < 3 || len(names) > 35 || names[0] != "p0.conc" || size > maxRetained {
-		t.Errorf("%d bytes of %s are kept", size, names)
+		t.Errorf("%d bytes of %s are retained", size, names)
 	}
 	if repeated, err := ws.Snapshot().Diagnostics(ctx); err != nil || cmp.Diff(counts(first), counts(repeated)) != "" {
 		t.Error(err, cmp.Diff(counts(first), counts(repeated)))
 	}
 	if after, _ := retained(); cmp.Diff(names, after) != "" {
-		t.Errorf("what is told was checked again: %s", cmp.Diff(names, after))
+		t.Errorf("the program of the reported diagnostics was checked again: %s", cmp.Diff(names, after))
 	}
 	dropped := ""
 	for _, p := range paths {
@@ -75,7 +75,7 @@ func TestResultsAreBounded(t *testing.T) {
 		t.Error("a program that was closed counts as open", err)
 	}
 	if names, size := retained(); size > maxRetained {
-		t.Errorf("%d bytes of %s are kept", size, names)
+		t.Errorf("%d bytes of %s are retained", size, names)
 	}
 }
 

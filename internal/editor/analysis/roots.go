@@ -182,8 +182,8 @@ func (f *rootFinder) owners() map[string]*root {
 	return owners
 }
 
-// nearness returns how near a root's manifest is to a file: the length of its directory's path if
-// that contains the file.
+// nearness returns the rank of a root for a file: the length of the path of the manifest's
+// directory if that directory contains the file.
 func nearness(r *root, path string) int {
 	if dir := filepath.Dir(r.manifest); r.manifest != "" && isBelow(path, dir) {
 		return len(dir)

@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// addVariables offers the variables that are seen at the place, the nearest first.
+// addVariables offers the variables that are visible at the place, the nearest first.
 func (c *completer) addVariables() {
 	names := c.checkedFile.visibleVariables(c.nodes, c.pos, c.statementStart())
 	byPlace := map[source.Pos]*sema.Def{}

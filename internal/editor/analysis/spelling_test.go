@@ -70,7 +70,7 @@ func TestFreshNames(t *testing.T) {
 			for _, name := range []string{"zz", "Zz", "area", "main", "println", "Int", "sqrt"} {
 				is := s.isFresh(r, name)
 				if is && name != "zz" && name != "Zz" {
-					t.Errorf("`%s` is taken for a new name", name)
+					t.Errorf("`%s` is regarded as a new name", name)
 				}
 				if !is || r.ref.Def.At != ref.At {
 					continue
@@ -99,7 +99,7 @@ func TestSpelledReferences(t *testing.T) {
 			dir := writeTree(t, archive)
 			main := filepath.Join(dir, "main.conc")
 			ws := New(Options{Folders: []string{dir}})
-			text := ws.Snapshot().File(main).String() + strings.Repeat("\n", 2100) // so long that bodies are taken over
+			text := ws.Snapshot().File(main).String() + strings.Repeat("\n", 2100) // so long that bodies are reused
 			ctx := context.Background()
 			compared := 0
 			for round, p := range ws.Snapshot().Files() {
@@ -111,7 +111,7 @@ func TestSpelledReferences(t *testing.T) {
 						break
 					}
 					if compared > 0 && f.res.prog.TakenOver() == 0 {
-						t.Fatal("nothing was taken over")
+						t.Fatal("no results were reused")
 					}
 					ref := f.refs()[len(f.refs())*k/12]
 					wanted := identities([]sema.Ref{ref})

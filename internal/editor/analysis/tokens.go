@@ -26,8 +26,8 @@ type Token struct {
 	Modifiers uint32 // a bit for each of TokenModifiers
 }
 
-// tokenTypes are the types of the kinds of declarations. Labels have none: they are seen by their
-// form.
+// tokenTypes are the types of the kinds of declarations. Labels have none: their form identifies
+// them.
 var tokenTypes = map[sema.DefKind]string{
 	sema.DefModule: "namespace", sema.DefStruct: "struct", sema.DefSchema: "schema", sema.DefEnum: "enum", sema.DefAlias: "type", sema.DefTrait: "interface", sema.DefTypeParam: "typeParameter",
 	sema.DefBuiltin: "type", sema.DefFunction: "function", sema.DefMethod: "method", sema.DefConst: "variable", sema.DefAgent: "agent", sema.DefHost: "host", sema.DefTool: "tool", sema.DefStore: "store",

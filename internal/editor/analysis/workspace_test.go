@@ -218,7 +218,7 @@ func TestEdits(t *testing.T) {
 	}
 	ws.FilesChanged(util)
 	if _, ok := codes(t, ws.Snapshot(), dir)["a/src/util.conc"]; ok {
-		t.Error("a file that is gone is known")
+		t.Error("a removed file has diagnostics")
 	}
 	expect(main, "E0227")
 	if err := os.WriteFile(util, []byte("pub fn f() { }"), 0o600); err != nil {

@@ -45,8 +45,9 @@ func nameMatcher(text string) func(name string) bool {
 	return func(name string) bool { return regexp.MustCompile(`\b` + name + `\b`).MatchString(text) }
 }
 
-// declarations returns statements that declare the wanted console variables for the checker; they
-// never run. They declare types without the original expressions, which may refer to another frame.
+// declarations returns statements that declare the requested console variables for the checker;
+// they never run. They declare types without the original expressions, which may refer to another
+// frame.
 func (c *console) declarations(wanted func(name string) bool) (lets string, used map[string]*consoleVar) {
 	used = map[string]*consoleVar{}
 	var b strings.Builder

@@ -1,6 +1,6 @@
-// Package dap is the debugger: it speaks the Debug Adapter Protocol with an editor, and stands
-// between it and a run of the VM, which is in the same process. It starts nothing itself: a
-// Command, which is `concerto run` or `concerto test`, does.
+// Package dap is the debugger: it connects an editor, which speaks the Debug Adapter Protocol, to a
+// run of the VM in the same process. It does not start the run: a Command does, which is `concerto
+// run` or `concerto test`.
 package dap
 
 import (

@@ -97,7 +97,7 @@ func (r *Run) do(f func()) bool {
 	}
 }
 
-// serve does what others have asked for.
+// serve runs the queued functions.
 func (r *Run) serve() {
 	q := &r.debuggee.queue
 	for {

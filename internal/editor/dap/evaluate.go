@@ -106,7 +106,7 @@ func (k *exprCompiler) compile(r *Run, at place) (*compiled, error) {
 	return &compiled{function: where[c.Number], captures: c.Captures, console: used, result: c.Result, body: c.Body}, nil
 }
 
-// messageOf returns a mistake as `check` words it.
+// messageOf returns the message of a diagnostic in the words of `check`.
 func messageOf(d *diag.Diagnostic) string {
 	return fmt.Sprintf("error[%s]: %s", d.Info.Code, d.Message)
 }

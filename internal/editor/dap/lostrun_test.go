@@ -59,7 +59,7 @@ func TestLostRunIsReported(t *testing.T) {
 		m := next()
 		at := slices.Index(rest, m.Event)
 		if at < 0 || m.Event == "terminated" && rest[max(at-1, 0)] == "exited" || m.Event == "exited" && m.Body.ExitCode != 130 {
-			t.Fatalf("it is told %+v; %q was yet to come", m, rest)
+			t.Fatalf("received %+v before %q", m, rest)
 		}
 		rest = slices.Delete(rest, at, at+1)
 	}
@@ -67,7 +67,7 @@ func TestLostRunIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := next(); m.Command != "disconnect" {
-		t.Errorf("it is told %+v", m)
+		t.Errorf("received %+v", m)
 	}
 	if err := <-served; err != nil {
 		t.Error(err)

@@ -49,7 +49,7 @@ func TestPanic(t *testing.T) {
 			text = []byte(m.Body.Output)
 		}
 		if !strings.Contains(string(text), want) {
-			t.Errorf("it said %s", text)
+			t.Errorf("response: %s", text)
 		}
 	}
 	r := newRun(s)

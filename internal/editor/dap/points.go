@@ -25,7 +25,7 @@ type breakpoints struct {
 type breakpoint struct {
 	id           int
 	file         string // absolute
-	line, column int    // as asked for
+	line, column int    // as requested
 	name         string // of a function breakpoint
 	marks        []*vm.Mark
 	point        *point // of the language
@@ -39,7 +39,7 @@ type breakpoint struct {
 type breakOptions struct {
 	condition, hits, log string
 	count                int64
-	reported             bool // that its condition fails has been said
+	reported             bool // the failure of its condition was reported
 }
 
 // add numbers a breakpoint.

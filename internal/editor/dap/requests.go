@@ -18,7 +18,7 @@ var (
 // request is an unanswered request.
 type request struct {
 	dap.RequestMessage
-	ctx  context.Context // ends when the answer is no longer wanted
+	ctx  context.Context // cancelled when the response is no longer needed
 	stop context.CancelCauseFunc
 }
 

@@ -29,8 +29,8 @@ type session struct {
 	run      *Run
 	own      atomic.Pointer[Run] // what it has launched
 	current  atomic.Pointer[Run] // the same, or what it is attached to
-	ran      *Launch             // as it was asked for
-	done     chan struct{}       // closed when the session is over
+	ran      *Launch             // the arguments of the launch
+	done     chan struct{}       // closed at the end of the session
 	zero     int                 // what lines and columns of the editor count from
 	colZero  int
 

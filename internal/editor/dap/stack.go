@@ -189,7 +189,7 @@ func (s *session) path(p vm.Place) string {
 	return realPath(filepath.Join(s.root, filepath.FromSlash(p.File)))
 }
 
-// realPath returns a path without links, where that can be had.
+// realPath returns a path with symbolic links resolved, or the path itself if that fails.
 func realPath(path string) string {
 	if x, err := filepath.EvalSymlinks(path); err == nil {
 		return x

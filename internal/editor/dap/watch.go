@@ -112,7 +112,7 @@ func (w *conversationLog) recordRequest(q effect.Request) {
 	}
 }
 
-// recordResult notes what an agent said, and which host an exchange is with.
+// recordResult records the reply of an agent, and the host of an exchange.
 func (w *conversationLog) recordResult(q effect.Request, result effect.Result) {
 	switch q := q.(type) {
 	case *effect.AgentCall:

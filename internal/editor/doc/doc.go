@@ -37,7 +37,7 @@ func (t *Topic) Summary() string {
 // Group is a group of topics: a page of the library, the words, or a section of
 // the manifest.
 type Group struct {
-	Name   string // what it can be asked for by: "json", "Array", "keywords", "hosts.*"
+	Name   string // the name for queries: "json", "Array", "keywords", "hosts.*"
 	Title  string
 	Intro  string
 	Topics []Topic

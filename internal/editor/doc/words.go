@@ -82,7 +82,7 @@ fn a_question() {
     description: "Counts.",
     total: Int = 0,
 
-    @describe("Adds to the count and gives it.")
+    @describe("Adds to the count and returns it.")
     @param("by", "How much to add.")
     pub fn add(mut self, by: Int = 1) -> Int {
         self.total += by;

@@ -29,7 +29,7 @@ func TestProgress(t *testing.T) {
 			e.open("untitled:a", good)
 			time.Sleep(2 * time.Second)
 			if n := e.countReceived(protocol.MethodProgress); n != c.told {
-				t.Errorf("of a check of %v it tells %d times", c.takes, n)
+				t.Errorf("a check of %v published diagnostics %d times", c.takes, n)
 			}
 			if n := e.countReceived(protocol.MethodWindowWorkDoneProgressCreate); n != c.told/2 {
 				t.Errorf("of a check of %v it makes %d tokens", c.takes, n)
@@ -66,7 +66,7 @@ func TestSlowChecks(t *testing.T) {
 			versions = append(versions, *p.Version)
 		}
 		if len(versions) < 3 || !slices.IsSorted(versions) || versions[len(versions)-1] != 41 {
-			t.Errorf("in 2 s of typing it tells of the versions %v", versions)
+			t.Errorf("in 2 s of typing, the versions %v were published", versions)
 		}
 	})
 }
@@ -87,13 +87,13 @@ func TestCheckCrash(t *testing.T) {
 		time.Sleep(time.Second)
 		got := e.published(uri)
 		if len(got) != 1 || len(got[0].Diagnostics) != 1 || got[0].Diagnostics[0].Severity != protocol.DiagnosticSeverityInformation || got[0].Diagnostics[0].Range.Start.Line != 0 {
-			t.Errorf("it says %+v", got)
+			t.Errorf("diagnostics: %+v", got)
 		}
 		crash = false
 		e.edit(uri, 2, bad+"\n")
 		time.Sleep(time.Second)
 		if got := e.published(uri); len(got) != 1 || got[0].Diagnostics[0].Code != "E0201" {
-			t.Errorf("then it says %+v", got)
+			t.Errorf("diagnostics after the second check: %+v", got)
 		}
 	})
 }

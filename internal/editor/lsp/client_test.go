@@ -151,7 +151,7 @@ func (e *editor) published(uri protocol.DocumentURI) (all []protocol.PublishDiag
 	return all
 }
 
-// countReceived counts what the server has said by a method.
+// countReceived counts the received messages of a method.
 func (e *editor) countReceived(method string) (n int) {
 	e.drain()
 	for _, m := range e.received {

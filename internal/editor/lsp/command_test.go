@@ -41,7 +41,7 @@ func (e *editor) execute(command string, argument any) *lsptest.Message {
 	return e.request(protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": command, "arguments": []any{argument}}, nil)
 }
 
-// paramsOf returns the params of what the server has said by a method.
+// paramsOf returns the params of the received messages of a method.
 func (e *editor) paramsOf(method string) (all []string) {
 	e.drain()
 	for _, m := range e.received {
@@ -100,10 +100,10 @@ func TestTestCommand(t *testing.T) {
 {"run":"N","name":"bad","state":"started"}
 {"run":"N","name":"bad","state":"failed","ms":2,"message":"no\nnever","diff":"- 1\n+ 2",` + at + `}`
 		if got := strings.ReplaceAll(strings.Join(e.paramsOf(methodTestEvent), "\n"), strconv.Quote(ran), `"N"`); got != want {
-			t.Errorf("it tells\n%s\nwant\n%s", got, want)
+			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 		if e.countReceived(protocol.MethodWorkspaceCodeLensRefresh) != 1 {
-			t.Error("the lenses are not asked for again")
+			t.Error("the server does not request a refresh of the lenses")
 		}
 		if got := e.lensTitles(uri); !strings.HasPrefix(got, "1 Run test, 1 passed in 1.5 ms, 1 Debug test, 4 Run test, 4 failed: no, 4 Debug test") {
 			t.Errorf("afterwards there is %s", got)
@@ -135,7 +135,7 @@ func TestTestCancelled(t *testing.T) {
 			e.notify(by, map[string]any{"id": json.RawMessage(id), "token": "concerto-command-" + string(id)})
 			e.expectError(e.await(id), codeCancelled)
 			if got := strings.Join(e.paramsOf(methodTestEvent), " "); strings.Count(got, "skipped") != 2 {
-				t.Errorf("%s: it tells %s", by, got)
+				t.Errorf("%s: got %s", by, got)
 			}
 		})
 	}
@@ -162,7 +162,7 @@ func TestRunCommand(t *testing.T) {
 			outputs = append(outputs, fmt.Sprint(p.Type, " ", p.Message))
 		}
 		if got := strings.Join(outputs, ", "); got != "3 one, 3 two, 4 a log, 3 last" {
-			t.Errorf("it says %s", got)
+			t.Errorf("got %s", got)
 		}
 		path := filepath.Join(dir, "a.conc")
 		if c := children[0]; strings.Join(c.Args, " ") != "run "+path+" -- x" || c.Dir != dir || c.Texts[path] != runnable {
@@ -195,7 +195,7 @@ func TestOtherCommands(t *testing.T) {
 		}
 		time.Sleep(maxWait)
 		if len(e.published(uri)) != 1 {
-			t.Error("nothing is checked anew")
+			t.Error("the programs are not checked again")
 		}
 		m = e.execute(commandGraph, map[string]any{"uri": uri})
 		if got := string(m.Result); !strings.Contains(got, `"nodes":[{"id":"function:main","kind":"function","name":"main"`) || !strings.Contains(got, `"edges":[]`) {
@@ -218,7 +218,7 @@ func TestLensSettings(t *testing.T) {
 			}
 		}
 		if n := e.countReceived(protocol.MethodWorkspaceCodeLensRefresh); n != 3 {
-			t.Errorf("asked for again %d times", n)
+			t.Errorf("%d refresh requests", n)
 		}
 	})
 }

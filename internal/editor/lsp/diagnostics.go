@@ -97,8 +97,8 @@ func messageText(d *diag.Diagnostic) string {
 // diagnosticSupport lists the optional parts of a diagnostic that a client shows.
 type diagnosticSupport struct{ related, tags, codes bool }
 
-// diagnosticSupport returns the supported parts, the same for pulled and pushed diagnostics unless
-// the client says otherwise.
+// diagnosticSupport returns the supported parts of diagnostics. They are the same for pulled and
+// pushed diagnostics, unless the client specifies both.
 func (c *client) diagnosticSupport() diagnosticSupport {
 	d := deref(c.TextDocument)
 	if c.pulls() {

@@ -70,7 +70,7 @@ func TestFormatting(t *testing.T) {
 		}
 		e.request(protocol.MethodTextDocumentOnTypeFormatting, map[string]any{"textDocument": at, "position": map[string]int{"line": 3, "character": 1}, "ch": "}", "options": styles}, &edits)
 		if got := applyEdits(t, broken, edits); !strings.HasPrefix(got, string(styled[:bytes.Index(styled, []byte("fn g"))-1])) {
-			t.Errorf("behind a brace it is %q", got)
+			t.Errorf("after a brace: %q", got)
 		}
 		const lines = "fn main( ) { let x = ; }\nfn  g( ) { }\nfn  h( ) { }\n"
 		e.edit("untitled:a", 3, lines)
@@ -80,7 +80,7 @@ func TestFormatting(t *testing.T) {
 		}
 		for _, r := range []int{5, 99} {
 			if m := e.request(protocol.MethodTextDocumentRangeFormatting, map[string]any{"textDocument": at, "range": line(r), "options": styles}, nil); m.Error != nil || m.Result[0] != '[' {
-				t.Errorf("line %d gives %s %v", r, m.Result, m.Error)
+				t.Errorf("line %d: result %s, error %v", r, m.Result, m.Error)
 			}
 		}
 	})
@@ -113,7 +113,7 @@ func TestActions(t *testing.T) {
 		}
 		all := ask(place(3, 13, 3, 13))
 		if got := titles(all); !strings.HasPrefix(got, "Insert `;` true") {
-			t.Fatalf("behind the line there is %s", got)
+			t.Fatalf("text after the line: %s", got)
 		}
 		if v := all[0].Edit.DocumentChanges[0].TextDocument.Version; v == nil || *v != 1 {
 			t.Errorf("the edit is of the version %v", v)
@@ -344,7 +344,7 @@ func TestNavigation(t *testing.T) {
 		var h protocol.Hover
 		e.request(protocol.MethodTextDocumentHover, at(10, 13), &h)
 		if h.Contents.Kind != "markdown" || !strings.Contains(h.Contents.Value, "fn add(a: Int, b: Int) -> Int") || !strings.Contains(h.Contents.Value, "Adds.") {
-			t.Errorf("hover says %+v", h)
+			t.Errorf("hover: %+v", h)
 		}
 		for method, want := range map[string]string{
 			protocol.MethodTextDocumentDefinition:     "1:3-6",
@@ -354,7 +354,7 @@ func TestNavigation(t *testing.T) {
 			var all []protocol.Location
 			e.request(method, at(10, 13), &all)
 			if got := formatLocations(all); got != want {
-				t.Errorf("%s gives %s, want %s", method, got, want)
+				t.Errorf("%s: got %s, want %s", method, got, want)
 			}
 		}
 		var all []protocol.Location

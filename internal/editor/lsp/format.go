@@ -13,8 +13,7 @@ import (
 // isProgram reports whether a document holds Concerto: one that is no file does.
 func isProgram(path string) bool { return filepath.Ext(path) == ".conc" || !filepath.IsAbs(path) }
 
-// formatSplices returns the splices that put a text into the one style; none when it has mistakes
-// of syntax.
+// formatSplices returns the splices that format a text. ok is false if the text has syntax errors.
 func formatSplices(name string, text []byte) (all []splice, ok bool) {
 	out, found := format.Source(source.NewFile(name, text), 0)
 	if found.HasErrors() {
@@ -72,8 +71,8 @@ func (d *document) openingLine(at int) int {
 	return int(d.lines().position(at).Line)
 }
 
-// formatLines puts lines into the one style. Where the text has mistakes, the declarations that the
-// lines are of are formatted by themselves.
+// formatLines formats lines. In a text with syntax errors, it formats only the declarations that
+// contain the lines.
 func (d *document) formatLines(first, last int) protocol.List[protocol.TextEdit] {
 	l := d.lines()
 	first, last = min(first, len(l.starts)-1), min(last, len(l.starts)-1)

@@ -28,13 +28,13 @@ func TestLife(t *testing.T) {
 		e.sendRaw(string(frame.Encode([]byte(`{"id": {}, "method": "x"}`))))
 		e.expectError(e.await(null), codeInvalidRequest)
 		if m := e.request(protocol.MethodShutdown, nil, nil); string(m.Result) != "null" {
-			t.Errorf("shutdown gives %s", m.Result)
+			t.Errorf("shutdown: %s", m.Result)
 		}
 		e.expectError(e.request(protocol.MethodShutdown, nil, nil), codeInvalidRequest)
 		e.expectError(e.request(protocol.MethodTextDocumentFormatting, nil, nil), codeInvalidRequest)
 		e.notify(protocol.MethodExit, nil)
 		if code := <-e.code; code != 0 || e.stderr.Len() > 0 {
-			t.Errorf("it ends with %d and says %q", code, e.stderr.String())
+			t.Errorf("exit code %d, stderr %q", code, e.stderr.String())
 		}
 	})
 }
@@ -59,7 +59,7 @@ func TestServerExitCodes(t *testing.T) {
 			runInBubble(t, Options{}, func(e *editor) {
 				c.play(e)
 				if code := <-e.code; code != 1 || e.stderr.String() != c.says {
-					t.Errorf("it ends with %d and says %q, want %q", code, e.stderr.String(), c.says)
+					t.Errorf("exit code %d, stderr %q, want %q", code, e.stderr.String(), c.says)
 				}
 			})
 		})

@@ -24,10 +24,10 @@ func TestLinkedFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if all := e.published(part); len(all) != 1 || len(all[0].Diagnostics) != 1 {
-			t.Errorf("of the part it says %v", all)
+			t.Errorf("diagnostics of the part: %v", all)
 		}
 		if all := e.published(fileURI(real)); len(all) > 0 {
-			t.Errorf("of the part by its other name it says %v", all)
+			t.Errorf("diagnostics of the part by its other name: %v", all)
 		}
 		e.open(main, "mod part;\nfn main() { part::f(); }\n")
 		var to []protocol.Location

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// refusal returns in a sentence why something that was asked for cannot be.
+// refusal returns the error response for a request that cannot be performed.
 func refusal(why error) *Error { return newError(codeRequestFailed, "%v", why) }
 
 func prepareRename(c *call, p *protocol.PrepareRenameParams) (*protocol.PrepareRenamePlaceholder, error) {

@@ -121,7 +121,7 @@ func TestRenameSection(t *testing.T) {
 		edit = protocol.WorkspaceEdit{}
 		e.request(protocol.MethodTextDocumentRename, at(3, 9, "busy"), &edit)
 		if to := edit.Changes; len(to) != 1 || len(to[manifest]) != 1 || to[manifest][0].Range.Start.Line != 3 {
-			t.Errorf("one that nobody names becomes %+v", edit)
+			t.Errorf("the rename of an unused section: %+v", edit)
 		}
 		e.expectError(e.request(protocol.MethodTextDocumentRename, at(3, 9, "worker"), nil), codeRequestFailed)
 		e.expectError(e.request(protocol.MethodTextDocumentRename, at(1, 2, "x"), nil), codeRequestFailed)

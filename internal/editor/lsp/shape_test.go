@@ -131,7 +131,7 @@ func TestTokens(t *testing.T) {
 		}
 		m := e.request(protocol.MethodTextDocumentSemanticTokensFullDelta, map[string]any{"textDocument": text, "previousResultId": "other"}, nil)
 		if !strings.Contains(string(m.Result), `"data"`) {
-			t.Errorf("of what it does not know it gives %s", m.Result)
+			t.Errorf("result for an unknown document: %s", m.Result)
 		}
 	})
 }

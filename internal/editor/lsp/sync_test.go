@@ -47,7 +47,7 @@ func TestOffsets(t *testing.T) {
 		{"utf-8", 2, 1, "aé\r\n漢😀b\rc"}, {"utf-8", 3, 0, text}, {"utf-8", 3, 5, text}, {"utf-8", 4, 0, text}, {"utf-8", 1<<32 - 1, 0, text},
 	} {
 		if got := newLines([]byte(text), c.enc).offset(protocol.Position{Line: c.line, Character: c.character}); text[:got] != c.want {
-			t.Errorf("%s %d:%d is behind %q, want %q", c.enc, c.line, c.character, text[:got], c.want)
+			t.Errorf("%s %d:%d: the text before is %q, want %q", c.enc, c.line, c.character, text[:got], c.want)
 		}
 	}
 }

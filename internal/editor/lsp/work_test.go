@@ -57,7 +57,7 @@ func TestDiagnosticsAfterPauses(t *testing.T) {
 		}
 		time.Sleep(nextKey)
 		if got := e.published(uri); len(got) != 1 || *got[0].Version != 1 || len(got[0].Diagnostics) != 1 {
-			t.Errorf("it says %v", got)
+			t.Errorf("diagnostics: %v", got)
 		}
 		var versions []int32
 		for i := range 50 {
@@ -68,7 +68,7 @@ func TestDiagnosticsAfterPauses(t *testing.T) {
 			}
 		}
 		if len(versions) < 3 || len(versions) > 5 {
-			t.Errorf("while typing for 750 ms it has told of the versions %v", versions)
+			t.Errorf("while typing for 750 ms, the versions %v were published", versions)
 		}
 	})
 }
@@ -81,7 +81,7 @@ func TestPublished(t *testing.T) {
 		a, b := fileURI(filepath.Join(dir, "a.conc")), fileURI(filepath.Join(dir, "b.conc"))
 		e.start(dir, struct{}{})
 		if got := e.published(b); len(got) != 1 || got[0].Version != nil || len(got[0].Diagnostics) != 1 {
-			t.Errorf("of a file that is not open it says %v", got)
+			t.Errorf("diagnostics of a file that is not open: %v", got)
 		}
 		e.open(a, bad)
 		time.Sleep(time.Second)
@@ -123,10 +123,10 @@ func TestPolling(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		if got := e.published(a); len(got) != 2 || len(got[1].Diagnostics) != 0 {
-			t.Errorf("of what is gone it says %v", got)
+			t.Errorf("diagnostics of a removed file: %v", got)
 		}
 		if got := e.published(b); len(got) != 1 || len(got[0].Diagnostics) != 1 {
-			t.Errorf("of what is new it says %v", got)
+			t.Errorf("diagnostics of a new file: %v", got)
 		}
 	})
 }
@@ -148,7 +148,7 @@ func TestWatching(t *testing.T) {
 		e.notify(protocol.MethodWorkspaceDidChangeWatchedFiles, map[string]any{"changes": []any{map[string]any{"uri": a, "type": 2}}})
 		time.Sleep(time.Second)
 		if got := e.published(a); len(got) != 1 || len(got[0].Diagnostics) != 0 {
-			t.Errorf("it says %v", got)
+			t.Errorf("diagnostics: %v", got)
 		}
 	})
 }
@@ -238,14 +238,14 @@ func TestOutdatedRequestIsCancelled(t *testing.T) {
 		began := time.Now()
 		e.edit("untitled:a", 2, bad)
 		if m := e.await(quick); string(m.Result) != `"done"` {
-			t.Errorf("the quick one gives %s %v", m.Result, m.Error)
+			t.Errorf("the quick request: result %s, error %v", m.Result, m.Error)
 		}
 		e.expectError(e.await(slow), codeContentModified)
 		if time.Since(began) != editGrace {
 			t.Errorf("that took %v", time.Since(began))
 		}
 		if m := e.await(timeless); string(m.Result) != `"done"` {
-			t.Errorf("one that hangs on no text gives %s %v", m.Result, m.Error)
+			t.Errorf("a request independent of texts: result %s, error %v", m.Result, m.Error)
 		}
 	})
 }
@@ -261,7 +261,7 @@ func TestCrash(t *testing.T) {
 			e.expectError(e.request("test/crash", nil, nil), codeInternal)
 		}
 		if n := e.countReceived(protocol.MethodWindowShowMessage); n != 1 {
-			t.Errorf("it says so %d times", n)
+			t.Errorf("%d messages", n)
 		}
 		files, err := filepath.Glob(filepath.Join(state, "lsp-*.txt"))
 		if err != nil || len(files) != 1 {
@@ -289,11 +289,11 @@ func TestSettings(t *testing.T) {
 	for _, text := range []string{`{"inlayHints": {"parameters": true}}`, `{"concerto": {"inlayHints": {"parameters": true}}}`} {
 		s = defaults
 		if err := s.read(json.RawMessage(text)); err != nil || !s.InlayHints.Parameters || !s.InlayHints.Types || !s.Check.Unopened {
-			t.Errorf("%s gives %+v, %v", text, s, err)
+			t.Errorf("%s: %+v, %v", text, s, err)
 		}
 	}
 	if err := s.read(json.RawMessage(`{"check": {"unopened": 5}}`)); err == nil || !s.Check.Unopened {
-		t.Errorf("what is none gives %+v, %v", s, err)
+		t.Errorf("invalid settings: %+v, %v", s, err)
 	}
 	dir := writeProject(t, map[string]string{"b.conc": bad})
 	runInBubble(t, Options{}, func(e *editor) {

@@ -108,7 +108,7 @@ func (in *Input) canBeStruct(n *ast.MapLit) bool {
 	return in.isShownOrRead(nodes, n)
 }
 
-// isShownOrRead reports whether the last of nodes is only shown, sent, or asked for keys of a
+// isShownOrRead reports whether the last of nodes is only shown, sent, or used to look up keys of a
 // literal.
 func (in *Input) isShownOrRead(nodes []ast.Node, n *ast.MapLit) bool {
 	switch p := nodes[len(nodes)-2].(type) {

@@ -21,7 +21,7 @@ func (in *Input) freshName(base string) string {
 	return unusedName(base, func(n string) bool { return used[n] })
 }
 
-// unusedName returns base, with a number if it is taken.
+// unusedName returns base, with a number if isUsed returns true for base.
 func unusedName(base string, isUsed func(string) bool) string {
 	name := base
 	for n := 2; isUsed(name); n++ {

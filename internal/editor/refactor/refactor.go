@@ -1,7 +1,7 @@
-// Package refactor is the table of what an editor may do to a program that has no mistake there:
-// extract, inline, rewrite, organise. It computes edits of one file from its tree and what the
-// checker knows of it; it knows no editor. An action is offered only where it can be seen that the
-// program means the same; whether the result compiles, who asks finds out by checking it.
+// Package refactor contains the actions of an editor on a program without errors: extract, inline,
+// rewrite, organise. It computes edits of one file from the file's tree and the results of the
+// checker; it knows no editor protocol. An action is offered only if the program has the same
+// meaning afterwards. The caller checks whether the result compiles.
 //
 // Each action is a file of its own, and has a test of its own in testdata, whose texts the manual
 // shows.
@@ -69,7 +69,7 @@ func Kinds() []string {
 type Input struct {
 	File          *source.File
 	Tree          *ast.File
-	Broken        bool              // the text has mistakes of syntax
+	Broken        bool              // the text has syntax errors
 	Untitled      bool              // the text is no file
 	Info          *sema.Info        // nil where the file is not checked
 	Refs          func() []sema.Ref // the names of the file
@@ -84,7 +84,7 @@ type Action struct {
 	Edits []diag.Edit
 }
 
-// Find returns the actions of the wanted kinds.
+// Find returns the actions of the requested kinds.
 func Find(in *Input, wanted func(kind string) bool) (all []Action) {
 	in.trim()
 	for i := range Table {
@@ -143,7 +143,7 @@ func nearest[N ast.Node](in *Input) (n N, ok bool) {
 	return n, false
 }
 
-// losesComment reports whether a range contains a comment outside of the parts that are kept.
+// losesComment reports whether a range contains a comment outside of the retained parts.
 func (in *Input) losesComment(s source.Span, retained ...ast.Node) bool {
 	for _, c := range in.Tree.Comments {
 		if s.Contains(c.Sp) && !slices.ContainsFunc(retained, func(k ast.Node) bool { return k.Span().Contains(c.Sp) }) {

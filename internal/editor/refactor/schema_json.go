@@ -243,7 +243,8 @@ func (x *schemas) elemOf(f *form, name, owner string) string {
 	return t
 }
 
-// declare declares a schema, which is called after its owner, too, where its name is taken.
+// declare declares a schema. Its name also contains the owner's name if the short name is already
+// used.
 func (x *schemas) declare(f *form, name, owner string) string {
 	isUsed := func(n string) bool {
 		return x.names[n] || !x.in.Untitled && x.in.freshName(n) != n || x.in.isPreludeName(n)

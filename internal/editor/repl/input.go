@@ -100,7 +100,7 @@ func parse(text string) (block *ast.Block, sound bool) {
 	return nil, false
 }
 
-// read parses a text. A text with syntax errors is kept whole.
+// read parses a text. A text with syntax errors is one input without declarations and statements.
 func read(name, text string) *input {
 	in := &input{file: source.NewFile(name, []byte(text)), tail: -1}
 	all := source.Span{End: source.Pos(len(text))}

@@ -1,6 +1,6 @@
-// Package repl is a session of lines that are typed one after the other: statements, declarations
-// and expressions, each checked as in a file and then run by itself. What is declared stays and may
-// be declared anew; variables keep their values.
+// Package repl is a session of inputs that the user types one after the other: statements,
+// declarations and expressions. Each is checked as in a file and then run by itself. Declarations
+// persist and may be redeclared; variables retain their values.
 //
 // Each input is checked within a text that is put together of all that counts: the declarations,
 // and a function with the statements that have bound variables, in which the new line is a closure.
@@ -113,8 +113,8 @@ func New(r driver.Request, m Machine) (*Session, error) {
 	return s, nil
 }
 
-// Run checks and runs an input. name is its file name in messages. The error is a *Mistakes if it
-// is invalid, and a *vm.Uncaught if it failed.
+// Run checks and runs an input. name is its file name in messages. The error is a *CompileError if
+// the input is invalid, and a *vm.Uncaught if it failed.
 func (s *Session) Run(ctx context.Context, name, text string) (*Result, error) {
 	if s.broken != nil {
 		return nil, s.broken

@@ -33,7 +33,7 @@ const (
 	KindDone  = "done"
 )
 
-// Actor says who did what a record describes. For a decision by the program's code, At is its
+// Actor is the originator of the recorded action. For a decision by the program's code, At is its
 // position: file:line:column.
 type Actor struct {
 	Type string `json:"type"`

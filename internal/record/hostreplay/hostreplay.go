@@ -120,7 +120,7 @@ func (p *player) awaitInputEnd() bool {
 	return !ok
 }
 
-// write writes a line. An error means that the reader is gone.
+// write writes a line. It ignores errors, which mean that the reader has exited.
 func (p *player) write(to io.Writer, text string) { _, _ = io.WriteString(to, text+"\n") }
 
 // terminated is the exit code of a process that SIGTERM has ended.

@@ -86,7 +86,7 @@ func TestWaits(t *testing.T) {
 				got = <-output
 			}
 			if got != want {
-				t.Errorf("after %q it says %q, want %q", line, got, want)
+				t.Errorf("after %q: got %q, want %q", line, got, want)
 			}
 		}
 		step("", "")

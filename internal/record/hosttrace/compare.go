@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// A Comparison says how a line is compared with the recorded one. Strict compares everything;
+// A Comparison determines how a line is compared with the recorded one. Strict compares everything;
 // otherwise members that differ between machines, versions and models are ignored.
 type Comparison struct{ Strict bool }
 

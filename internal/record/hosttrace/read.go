@@ -76,7 +76,7 @@ func (r *Recording) add(n int, text []byte) error {
 		return &LineError{n, fmt.Sprintf("it is not a line of a recording: %v", err)}
 	}
 	if !slices.Contains([]Dir{From, To, Stderr, Lifecycle}, l.Dir) {
-		return &LineError{n, fmt.Sprintf(`dir is %q, and "<", ">", "!" or "." is wanted`, l.Dir)}
+		return &LineError{n, fmt.Sprintf(`dir is %q, and "<", ">", "!" or "." is required`, l.Dir)}
 	}
 	r.Lines = append(r.Lines, l)
 	return nil

@@ -85,7 +85,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestFullDisk checks that the first error is kept, and nothing is written after it.
+// TestFullDisk checks that Err returns the first error, and nothing is written after it.
 func TestFullDisk(t *testing.T) {
 	full := errors.New("full")
 	n := 0

@@ -235,9 +235,9 @@ func (d *Directory) foreignFile() error {
 	return nil
 }
 
-// Open opens a run to resume it. It cuts off incomplete records; the history says how much. The
-// error is a *HeldError, a *DamagedError, a *NewerFormatError, an *UnusableError, ErrNoRun, or one
-// of the files.
+// Open opens a run to resume it. It cuts off incomplete records; the history contains their size.
+// The error is a *HeldError, a *DamagedError, a *NewerFormatError, an *UnusableError, ErrNoRun, or
+// one of the files.
 func (d *Directory) Open(o Options) (*Writer, *History, error) {
 	if _, err := d.files.List("."); err != nil {
 		return nil, nil, err
@@ -306,7 +306,7 @@ func (d *Directory) Program(name, sum string) ([]byte, error) {
 
 // Blob returns a large value.
 func (d *Directory) Blob(sum string) ([]byte, error) {
-	return d.readWithSum(blobs+"/"+filepath.Base(sum), sum, "it is not what its name says")
+	return d.readWithSum(blobs+"/"+filepath.Base(sum), sum, "its content does not match its name")
 }
 
 // readWithSum reads a file that must exist with the given sum. another is the text of the error for

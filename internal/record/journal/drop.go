@@ -11,8 +11,8 @@ import (
 
 // DropSummary condenses records that are dropped.
 type DropSummary interface {
-	// Restore receives what was kept of records dropped earlier, and Hear each further record in
-	// order.
+	// Restore receives the summary of the records dropped earlier, and Add each further record
+	// in order.
 	Restore(rest []byte) error
 	Add(r *Record)
 	// Encode returns what to keep of all of them.
@@ -115,7 +115,7 @@ func (d *Directory) drop(first int, k DropSummary) error {
 	return d.removeDropped(head)
 }
 
-// removeDropped removes the files before the first that is kept.
+// removeDropped removes the files before the first remaining one.
 func (d *Directory) removeDropped(head *Head) error {
 	all, err := segments(d.files)
 	if err != nil || head == nil {

@@ -79,7 +79,7 @@ func writeLong(d *Directory, n int, drops ...int) error {
 }
 
 // TestDrop checks that a journal whose first files were dropped begins with its head, can be
-// continued, and that the head keeps the dropped records' summary.
+// continued, and that the head contains the summary of the dropped records.
 func TestDrop(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	if err := writeLong(At(dir), 40, 20, 35); err != nil {

@@ -14,7 +14,7 @@ import (
 // headName is the file with the head of a journal whose first files were dropped.
 const headName = "head.json"
 
-// Head contains what is kept of the dropped files. A journal without one is complete.
+// Head describes the dropped files. A journal without a head is complete.
 type Head struct {
 	Format  int    `json:"format"`
 	Segment int    `json:"segment"` // the first remaining file
@@ -27,7 +27,7 @@ type Head struct {
 	// Records are the dropped records that every reader needs: of the kinds start, secret, resume,
 	// adopt and stop.
 	Records []*Record `json:"records"`
-	// Rest is what the writer keeps of all others.
+	// Rest is the writer's summary of all other records.
 	Rest json.RawMessage `json:"rest"`
 }
 
@@ -56,8 +56,7 @@ func checkSeal(text []byte) error {
 	return nil
 }
 
-// After reports whether fewer records remain than with another head; nil stands for a complete
-// journal.
+// After reports whether fewer records remain than with another head; nil means a complete journal.
 func (h *Head) After(other *Head) bool {
 	return h != nil && (other == nil || h.Segment > other.Segment)
 }
@@ -84,7 +83,7 @@ func readHead(files Files) (*Head, error) {
 		return nil, &NewerFormatError{h.Format}
 	}
 	if h.Segment < 1 || len(h.Records) == 0 != (h.S == 0) {
-		return nil, badHead("it says nothing of the run's start")
+		return nil, badHead("it does not contain the run's start")
 	}
 	return h, nil
 }

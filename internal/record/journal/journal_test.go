@@ -78,7 +78,7 @@ func TestDamagedAtEachByte(t *testing.T) {
 		}
 	}
 	if lastSynced == 0 {
-		t.Fatal("no record says that those before it are on the disk")
+		t.Fatal("no record states that the records before it are on the disk")
 	}
 	for at := range text {
 		bad := bytes.Clone(text)
@@ -95,7 +95,7 @@ func TestDamagedAtEachByte(t *testing.T) {
 		case err == nil && len(h.Records) > line:
 			t.Fatalf("byte %d (%q) of line %d: %d records", at, text[at], line+1, len(h.Records))
 		case err == nil && line < lastSynced-1:
-			t.Fatalf("byte %d of line %d is taken for torn", at, line+1)
+			t.Fatalf("byte %d of line %d is regarded as torn", at, line+1)
 		case err != nil && !is && !errors.Is(err, ErrNoRun):
 			t.Fatalf("byte %d: %v", at, err)
 		case is && !strings.HasPrefix(damaged.Error(), "damaged: journal-000001.ndjson:"):
@@ -220,7 +220,7 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestFirstAnswerWins checks that of two answers to a question one is kept.
+// TestFirstAnswerWins checks that the first of two answers to a question is stored.
 func TestFirstAnswerWins(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	writeRun(t, dir, Options{}, 0)

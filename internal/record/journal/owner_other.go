@@ -2,5 +2,5 @@
 
 package journal
 
-// processExists returns true: this system cannot tell whether a process exists.
+// processExists returns true, because this system cannot report whether a process exists.
 func processExists(int) bool { return true }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestOwner checks that a run's owner is known to be gone when its process has exited, on this
-// machine since its boot, and that the running times of all processes are added.
+// TestOwner checks that HasExited detects that the owner's process has exited, on this machine
+// since its boot, and that the running times of all processes are added.
 func TestOwner(t *testing.T) {
 	exited := exec.Command(os.Args[0], "-test.run=^$")
 	if err := exited.Run(); err != nil {

@@ -17,7 +17,7 @@ type DamagedError struct {
 }
 
 // RestoreAdvice is the advice for a missing file without which a run cannot be resumed.
-const RestoreAdvice = "put the file back from a copy of the directory: otherwise the run cannot be gone on with"
+const RestoreAdvice = "put the file back from a copy of the directory: otherwise the run cannot be resumed"
 
 func (e *DamagedError) Error() string { return fmt.Sprintf("damaged: %s: %s", e.Where, e.Why) }
 
@@ -109,8 +109,8 @@ func segments(files Files) (all []int, err error) {
 	return all, err
 }
 
-// read reads a journal and verifies the whole chain. Meanwhile a running process may drop its first
-// files.
+// read reads a journal and verifies the whole chain. A running process may concurrently drop its
+// first files.
 func read(files Files, from From) (*History, error) {
 	h, err := readAll(files, from)
 	if err != nil {
@@ -275,7 +275,7 @@ func (h *History) parse(line []byte, previous string) (*Record, error) {
 func (h *History) checkFollows(r *Record) error {
 	switch first := h.N == 0; {
 	case r.S != h.N+1:
-		return fmt.Errorf("it is record %d, and %d was to come", r.S, h.N+1)
+		return fmt.Errorf("it is record %d, expected %d", r.S, h.N+1)
 	case first && (r.K != KStart || r.Start == nil):
 		return fmt.Errorf("a journal begins with a start record, and this is one of kind %q", r.K)
 	case first && r.Format > Format:

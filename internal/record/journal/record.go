@@ -51,7 +51,7 @@ type Start struct {
 	Fork    *Fork           `json:"fork,omitempty"` // of a run that was forked from another
 }
 
-// Fork says where a run was forked from another, and with what.
+// Fork describes the origin of a forked run, and the change made by the fork.
 type Fork struct {
 	Run string `json:"run"`
 	At  int64  `json:"at"`
@@ -60,8 +60,8 @@ type Fork struct {
 	Answer json.RawMessage `json:"answer,omitempty"` // replaces the effect's result
 }
 
-// Record is a line of a journal. spec/journal.md says which members a kind has; their order here is
-// that in the line. Append sets S, T, Y and H.
+// Record is a line of a journal. spec/journal.md lists the members of each kind; their order here
+// is that in the line. Append sets S, T, Y and H.
 type Record struct {
 	S uint64 `json:"s"` // 1, 2, … without a gap
 	T int64  `json:"t"` // Unix milliseconds
@@ -118,8 +118,8 @@ type Gave struct {
 	Process int64 `json:"process,omitempty"`
 }
 
-// Owner says which process runs the run from here on or, if only N is set, how much of the output
-// is printed.
+// Owner names the process that runs the run from here on or, if only N is set, how much of the
+// output is printed.
 type Owner struct {
 	N       int64  `json:"n,omitempty"`
 	By      string `json:"by,omitempty"`

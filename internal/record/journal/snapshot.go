@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// maxSnapshots is how many snapshots a directory keeps.
+// maxSnapshots is the maximum number of snapshots in a directory.
 const maxSnapshots = 2
 
 // SnapshotName returns the file name of the snapshot after a record.
@@ -35,7 +35,7 @@ func (d *Directory) Snapshot(s uint64) ([]byte, error) { return d.files.Read(Sna
 // DropSnapshot removes the snapshot after a record.
 func (d *Directory) DropSnapshot(s uint64) error { return d.files.Remove(SnapshotName(s)) }
 
-// PutSnapshot stores the snapshot after a record, and keeps only the previous one besides it.
+// PutSnapshot stores the snapshot after a record, and removes all others except the previous one.
 func (d *Directory) PutSnapshot(s uint64, text []byte) error {
 	if err := d.files.Put(SnapshotName(s), text); err != nil {
 		return err

@@ -33,7 +33,7 @@ const (
 	SyncNever  = "never"
 )
 
-// Level says how durable records must be.
+// Level is the required durability of records.
 type Level uint8
 
 // The levels.
@@ -269,7 +269,7 @@ func (w *Writer) write() error {
 	return nil
 }
 
-// requeue keeps what could not be written for the next attempt.
+// requeue queues the parts that could not be written for the next attempt.
 func (w *Writer) requeue(parts []part, out []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

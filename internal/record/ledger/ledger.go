@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
-// What is the name of a ledger in messages.
+// What names a ledger in messages.
 const What = "ledger"
 
 // Ledger is a ledger open for writing. Several runs may share it. It is safe for concurrent use.

@@ -63,7 +63,7 @@ func New(program string) *Recorder {
 	return r
 }
 
-// Start starts the clock: samples are taken until Stop.
+// Start starts the clock. It takes samples until Stop.
 func (r *Recorder) Start() {
 	r.done.Go(func() {
 		tick := time.NewTicker(Period)
@@ -75,7 +75,7 @@ func (r *Recorder) Start() {
 			case <-r.stop:
 				return
 			case <-tick.C:
-				// A late tick stands for more time, for example with one processor. The program
+				// A late tick represents more time, for example with one processor. The program
 				// uses one thread: it cannot have worked longer than the time that has passed, nor
 				// longer than the whole process.
 				p, w := time.Since(started), cputime.Used()

@@ -75,6 +75,6 @@ func TestClock(t *testing.T) {
 	r.Stop()
 	r.VM.Due.Store(0)
 	if r.VM.Now() <= 0 {
-		t.Error("the time does not go on")
+		t.Error("the time does not advance")
 	}
 }

@@ -165,7 +165,7 @@ func orNull(text []byte) []byte {
 	return text
 }
 
-// canonical returns a text in canonical form; "" stands for an empty object.
+// canonical returns a text in canonical form; "" is an empty object.
 func canonical(text []byte) string {
 	if len(text) == 0 || string(text) == "{}" {
 		return ""

@@ -115,7 +115,7 @@ func (f Failure) MarshalJSON() ([]byte, error) {
 }
 
 // Outcome returns the effect's result or error; opened is the number of the object that it opened.
-// The third result says why the entry is invalid.
+// The third result is an error if the entry is invalid.
 func (e *Entry) Outcome(opened int64) (effect.Result, error, error) {
 	if e.Err != nil {
 		return nil, e.Err.Cause(), nil
@@ -156,8 +156,8 @@ func hasNumber(row *effect.Info) bool {
 	return ok
 }
 
-// resultOf returns the recorded form of a result, without the number of an opened object. 0 means
-// none, and is kept.
+// resultOf returns the recorded form of a result, without the number of an opened object, unless it
+// is 0, which means that no object was opened.
 func resultOf(result effect.Result) (json.RawMessage, error) {
 	if result == nil {
 		return nil, nil

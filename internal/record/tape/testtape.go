@@ -125,8 +125,8 @@ func (b *TestTape) Why() string {
 	return b.why.Error()
 }
 
-// EndRecording ends the recording and returns how many of its lines require a tape. The code stands
-// for how the test ended.
+// EndRecording ends the recording and returns how many of its lines require a tape. The exit
+// code represents the end of the test.
 func (b *TestTape) EndRecording() (lines int, err error) {
 	if b.recorder == nil || b.recorded == 0 {
 		return 0, nil

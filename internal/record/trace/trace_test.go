@@ -32,7 +32,7 @@ func play(t *testing.T, f func(w *Writer)) []string {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), secret) {
-		t.Errorf("the trace tells a secret:\n%s", out.String())
+		t.Errorf("the trace contains a secret:\n%s", out.String())
 	}
 	var trace struct{ TraceEvents []event }
 	if err := json.Unmarshal(out.Bytes(), &trace); err != nil {

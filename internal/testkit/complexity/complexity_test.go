@@ -19,7 +19,7 @@ func TestLinear(t *testing.T) {
 		r := &report{TB: t}
 		Linear(r, 10, c.run)
 		if (r.text != "") != c.fail {
-			t.Errorf("%s: said %q", name, r.text)
+			t.Errorf("%s: reported %q", name, r.text)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 type killArgs struct {
-	Path string `json:"path" jsonschema:"a file that says how often it was called"`
+	Path string `json:"path" jsonschema:"a file that counts the calls"`
 }
 
 // addKillers adds kill, kill_reading and kill_again; the latter two declare that they may be called

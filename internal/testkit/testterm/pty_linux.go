@@ -174,8 +174,8 @@ func (r *Running) AwaitText(texts ...string) State {
 	})
 }
 
-// AwaitState waits until the display satisfies wanted.
-func (r *Running) AwaitState(what string, wanted func(State) bool) State {
+// AwaitState waits until the display satisfies match.
+func (r *Running) AwaitState(what string, match func(State) bool) State {
 	r.t.Helper()
 	over := make(chan struct{})
 	timer := time.AfterFunc(timeout, func() { close(over) })
@@ -188,7 +188,7 @@ func (r *Running) AwaitState(what string, wanted func(State) bool) State {
 		}
 		close(done)
 	}()
-	s, ok := r.Wait(wanted, done)
+	s, ok := r.Wait(match, done)
 	if !ok {
 		r.t.Fatalf("«%s» is not shown:\n%s\ncursor %d,%d", what, s.Text(), s.X, s.Y)
 	}

@@ -316,19 +316,19 @@ func (t *Term) snapshot() (State, chan struct{}) {
 	return s, t.changed
 }
 
-// Wait waits until the display satisfies wanted or given is closed; it reports whether wanted is
+// Wait waits until the display satisfies match or done is closed. It reports whether match is
 // satisfied.
-func (t *Term) Wait(wanted func(State) bool, done <-chan struct{}) (State, bool) {
+func (t *Term) Wait(match func(State) bool, done <-chan struct{}) (State, bool) {
 	for {
 		s, changed := t.snapshot()
-		if wanted(s) {
+		if match(s) {
 			return s, true
 		}
 		select {
 		case <-changed:
 		case <-done:
 			s := t.State()
-			return s, wanted(s)
+			return s, match(s)
 		}
 	}
 }

@@ -1,6 +1,6 @@
-// Package daptest plays sessions of debugging with a real adapter (its API promises nothing: it is
-// for tests). A session is lines. One that begins with "> " is what a person does in the editor,
-// the others are what the editor is told then:
+// Package daptest plays debugging sessions with a real adapter (its API promises nothing: it is for
+// tests). A session is a text. A line that begins with "> " is an action of the user in the editor;
+// the lines after it show what the adapter sends:
 //
 //	> break 3 if n > 1       a breakpoint on a line; also `hits % 2`, and `log TEXT` in place of stopping
 //	> break emit "approve"   one with a name
@@ -15,7 +15,7 @@
 //	> set n = 3              a variable gets a value
 //	> stop                   the program is ended
 //
-// What goes to stderr is left out: it tells of times and directories.
+// The output on stderr is omitted, because it contains times and directories.
 package daptest
 
 import (
@@ -110,7 +110,7 @@ func (s *session) play(text string) error {
 		}
 	}
 	if s.begun && !s.over {
-		return errors.New("the session ends while the program stands: `> stop` ends it")
+		return errors.New("the session ends while the program is stopped: end it with `> stop`")
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func (s *session) do(line string) error {
 		s.waits = true
 		return s.request("terminate", nil, nil)
 	}
-	return errors.New("it is not known what this does")
+	return errors.New("unknown action")
 }
 
 // setBreakpoint adds a breakpoint, on a line or with a name.
@@ -213,7 +213,7 @@ func (s *session) sendBreakpoints(key string) error {
 		switch {
 		case b.Verified && (key == "name" || b.Line == list[i]["line"]):
 		case b.Verified:
-			s.print("the breakpoint stands at line %d: %s", b.Line, b.Message)
+			s.print("the breakpoint is at line %d: %s", b.Line, b.Message)
 			list[i]["line"] = b.Line
 		default:
 			s.print("breakpoint %v: %s", list[i][key], b.Message)
@@ -273,7 +273,7 @@ func (s *session) resume(line string) error {
 		}
 	}
 	if command == "" {
-		return errors.New("it cannot go on so")
+		return errors.New("unknown step")
 	}
 	s.waits = true
 	return s.request(command, arguments, nil)
@@ -293,7 +293,7 @@ func (s *session) calls() ([]call, error) {
 	var x struct{ StackFrames []call }
 	err := s.request("stackTrace", map[string]any{"threadId": s.thread}, &x)
 	if err == nil && len(x.StackFrames) == 0 {
-		err = errors.New("no call is under way")
+		err = errors.New("no call is active")
 	}
 	return x.StackFrames, err
 }
@@ -343,7 +343,7 @@ func (s *session) show(scope string) error {
 			return s.variables(sc.VariablesReference, "")
 		}
 	}
-	return fmt.Errorf("there is no scope %s", scope)
+	return fmt.Errorf("no scope %s", scope)
 }
 
 // variables shows variables, and the children of structured ones.
@@ -477,7 +477,7 @@ func (s *session) next() (*message, error) {
 func (s *session) read() (*message, error) {
 	text, err := frame.Read(s.from)
 	if err != nil {
-		return nil, fmt.Errorf("the adapter says nothing more: %w", err)
+		return nil, fmt.Errorf("the adapter sends nothing more: %w", err)
 	}
 	m := &message{}
 	return m, json.Unmarshal(text, m)

@@ -35,7 +35,7 @@ func NewWriter(out io.Writer, failed func(error)) *Writer {
 	return w
 }
 
-// Write queues a message. It never blocks, and drops the message if the client is gone.
+// Write queues a message. It never blocks, and drops the message after the client disconnected.
 func (w *Writer) Write(body []byte) {
 	select {
 	case <-w.done:
@@ -63,7 +63,8 @@ func (w *Writer) Flush() {
 	w.wait(0, stop)
 }
 
-// wait blocks while more than most bytes are queued, until stop is closed or the client is gone.
+// wait blocks while more than most bytes are queued, until stop is closed or the client
+// disconnects.
 func (w *Writer) wait(most int, stop <-chan struct{}) {
 	for {
 		w.mu.Lock()

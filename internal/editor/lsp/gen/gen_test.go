@@ -17,7 +17,7 @@ func TestGenerated(t *testing.T) {
 	for name, want := range files {
 		got, err := os.ReadFile(filepath.Join(outDir, name))
 		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s is not what the model gives (%v): go generate ./internal/editor/lsp/...", name, err)
+			t.Errorf("%s does not match the model (%v): go generate ./internal/editor/lsp/...", name, err)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// use is what of the protocol is in use, and how Go holds it.
+// use lists the used parts of the protocol, and their Go types.
 type use struct {
 	methods map[string]bool
 	unused  map[string]bool     // fields, of any structure

@@ -96,8 +96,8 @@ func (c *Client) Begin(method string, params any) (id json.RawMessage, err error
 	return id, c.send(map[string]any{"id": id, "method": method, "params": params})
 }
 
-// Until handles messages until one is wanted, and returns that.
-func (c *Client) Until(wanted func(*Message) bool) (*Message, error) {
+// Until handles messages until match returns true, and returns that message.
+func (c *Client) Until(match func(*Message) bool) (*Message, error) {
 	var limit <-chan time.Time
 	if c.Patience > 0 {
 		timer := time.NewTimer(c.Patience)
@@ -113,11 +113,11 @@ func (c *Client) Until(wanted func(*Message) bool) (*Message, error) {
 			if err := c.handleMessage(m); err != nil {
 				return nil, err
 			}
-			if wanted(m) {
+			if match(m) {
 				return m, nil
 			}
 		case <-limit:
-			return nil, fmt.Errorf("for %s the server says nothing that is waited for", c.Patience)
+			return nil, fmt.Errorf("the server did not send the expected message within %s", c.Patience)
 		}
 	}
 }
