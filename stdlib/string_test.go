@@ -26,7 +26,7 @@ func TestString(t *testing.T) {
 		{"String.slice", `["日本語", 1, null]`, `"本語"`, ""},
 		{"String.slice", `["日本語", 1, 2]`, `"本"`, ""},
 		{"String.slice", `["日本語", 3, 3]`, `""`, ""},
-		{"String.slice", `["日本語", 2, 1]`, `fault: slice 2..1 begins behind its end`, ""},
+		{"String.slice", `["日本語", 2, 1]`, `fault: slice 2..1 begins after its end`, ""},
 		{"String.slice", `["abc", -1, null]`, `fault: slice -1..3 is out of range: the length is 3`, ""},
 		{"String.substring", `["abc", 0, 4]`, `fault: slice 0..4 is out of range: the length is 3`, ""},
 		{"String.split", `["a,b,", ","]`, `["a","b",""]`, ""},

@@ -71,7 +71,7 @@ func (t *task) awaitEmit(in *ins, want *value.Type) status {
 		if t.m.config.Located != nil || t.m.config.Journal != nil {
 			e.Schema, e.Type = schema.Text(want), want.String()
 		}
-		e.Wants, w.payload = schema.AnswerFormat(want), value.NewTypeDesc(want)
+		e.Format, w.payload = schema.AnswerFormat(want), value.NewTypeDesc(want)
 	}
 	return t.request(e, w)
 }

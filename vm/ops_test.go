@@ -231,7 +231,7 @@ func TestStrings(t *testing.T) {
 		{"LoadConst r2 k1\nLoadConst r3 k3\nLoadNil r4\nSlice r1 r2 r3 0", `"x"`},
 		{"LoadConst r2 k1\nLoadNil r3\nLoadConst r4 k3\nSlice r1 r2 r3 0", `"😀"`},
 		{"LoadConst r2 k1\nLoadNil r3\nLoadConst r4 k3\nSlice r1 r2 r3 1", `"😀x"`},
-		{"LoadConst r2 k1\nLoadConst r3 k5\nLoadConst r4 k3\nSlice r1 r2 r3 0", "error slice 2..1 begins behind its end"},
+		{"LoadConst r2 k1\nLoadConst r3 k5\nLoadConst r4 k3\nSlice r1 r2 r3 0", "error slice 2..1 begins after its end"},
 		{"LoadConst r2 k1\nLoadNil r3\nLoadConst r4 k5\nSlice r1 r2 r3 1", "error slice 0..3 is out of range: the length is 2"},
 	} {
 		expr(t, c.code, c.want, consts)

@@ -34,7 +34,7 @@ type Emit struct {
 //
 // Asks is set if it passes on a question of a host.
 //
-// Wants describes valid answers, or is "" if any text is valid. Misfit explains why the previous
+// Format describes valid answers, or is "" if any text is valid. Misfit explains why the previous
 // answer was invalid: then the emit was already sent, and only the question is repeated to the same
 // person. Schema is the JSON Schema of answers if people elsewhere may be asked, or nil if any text
 // is valid.
@@ -42,7 +42,7 @@ type AwaitEmit struct {
 	Channel string          `json:"channel"`
 	Payload json.RawMessage `json:"payload,omitempty"`
 	From    *From           `json:"from,omitempty"`
-	Wants   string          `json:"wants,omitempty"`
+	Format  string          `json:"wants,omitempty"`
 	Misfit  string          `json:"misfit,omitempty"`
 	Asks    *Asking         `json:"asks,omitempty"`
 	Schema  json.RawMessage `json:"schema,omitempty"`

@@ -211,7 +211,7 @@ func Faultf(format string, args ...any) *Fault { return &Fault{fmt.Sprintf(forma
 // SliceMessage returns the message for a slice from..to that is not within a length of n.
 func SliceMessage(from, to int64, n int) string {
 	if to < from && from <= int64(n) { // else the beginning is wrong by itself
-		return fmt.Sprintf("slice %d..%d begins behind its end", from, to)
+		return fmt.Sprintf("slice %d..%d begins after its end", from, to)
 	}
 	return fmt.Sprintf("slice %d..%d is out of range: the length is %d", from, to, n)
 }

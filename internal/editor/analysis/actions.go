@@ -221,9 +221,9 @@ func (s *Snapshot) compilesWith(ctx context.Context, f *checkedFile, edits []Edi
 	return findNewError(before, after) == nil, nil
 }
 
-// Wanted reports whether a kind of actions is requested. A requested kind includes its subkinds; an
+// IncludesKind reports whether a kind of actions is requested. A requested kind includes its subkinds; an
 // empty list includes all.
-func Wanted(only []string, kind string) bool {
+func IncludesKind(only []string, kind string) bool {
 	for _, k := range only {
 		if k == "" || kind == k || strings.HasPrefix(kind, k+".") {
 			return true

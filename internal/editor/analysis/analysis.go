@@ -17,11 +17,11 @@
 // WorkspaceSymbols, Completion, Signature, PrepareRename and Rename, Tokens, Inlays, Folds,
 // Selections, Links.
 //
-// Paths of files are absolute. A document that is no file, such as
-// "untitled:Untitled-1", has a path that is not absolute: it is checked alone, under its
-// path as its name. A file is known by its real path; the paths that are given out are
-// those by which the documents were opened. Every query takes the path of a document and
-// places in its text, which may lie anywhere, and gives nothing where nothing is known.
+// Paths of files are absolute. A document that is not a file, such as "untitled:Untitled-1", has a
+// path that is not absolute; it is checked alone, with its path as its name. A file is identified
+// by its real path; results contain the path by which the document was opened. A query accepts the
+// path of a document and any position in or outside its text, and returns an empty result if there
+// is nothing at the position.
 package analysis
 
 import (

@@ -17,7 +17,7 @@ func codeAction(c *call, p *protocol.CodeActionParams) (protocol.List[protocol.C
 		only = append(only, string(k))
 	}
 	t := c.translation()
-	found, err := c.snapshot.Actions(c, path, t.lines(file).orderedSpan(p.Range), func(kind string) bool { return analysis.Wanted(only, kind) }, len(only) > 0)
+	found, err := c.snapshot.Actions(c, path, t.lines(file).orderedSpan(p.Range), func(kind string) bool { return analysis.IncludesKind(only, kind) }, len(only) > 0)
 	if err != nil {
 		return nil, err
 	}

@@ -229,7 +229,7 @@ func (w *world) inquire(ctx context.Context, f *inFlight, q effect.Request) (*re
 	}
 	since := w.run.c.Writer.Time()
 	stop := w.startQuestion(ctx, question, func(result effect.Result, err error) { got <- answer{result, err} }, func(done func(effect.Result, error)) (func(), bool) {
-		return s.Start(effect.WithSent(ctx), &effect.AwaitEmit{Channel: unknownChannel, Payload: payload, Wants: resolutions}, done)
+		return s.Start(effect.WithSent(ctx), &effect.AwaitEmit{Channel: unknownChannel, Payload: payload, Format: resolutions}, done)
 	})
 	defer stop()
 	select {

@@ -42,7 +42,7 @@ type existingRecords map[place]*existingRecord
 func (l *Ledger) readExisting(run string) (existingRecords, error) {
 	f, err := os.Open(l.Path())
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", What, err)
+		return nil, fmt.Errorf("read %s: %w", Name, err)
 	}
 	defer f.Close()
 	all, count := existingRecords{}, map[int64]int{}
@@ -78,7 +78,7 @@ func stablePart(kind string, actor audit.Actor, subject, data json.RawMessage) (
 	var members map[string]json.RawMessage
 	if data != nil {
 		if err := json.Unmarshal(data, &members); err != nil {
-			return "", fmt.Errorf("record of a %s: %w", What, err)
+			return "", fmt.Errorf("record of a %s: %w", Name, err)
 		}
 	}
 	delete(members, "ms")
@@ -129,7 +129,7 @@ func (s existingRecords) notReproduced() map[int64]bool {
 func (l *Ledger) tail(of map[int64]bool) (at audit.Position, n int, err error) {
 	f, err := os.Open(l.Path())
 	if err != nil {
-		return at, 0, fmt.Errorf("read %s: %w", What, err)
+		return at, 0, fmt.Errorf("read %s: %w", Name, err)
 	}
 	defer f.Close()
 	for line, err := range audit.Lines(f, l.Path()) {

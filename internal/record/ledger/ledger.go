@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
-// What names a ledger in messages.
-const What = "ledger"
+// Name is the word for a ledger in messages.
+const Name = "ledger"
 
 // Ledger is a ledger open for writing. Several runs may share it. It is safe for concurrent use.
 type Ledger struct{ log *audit.Log }
@@ -28,7 +28,7 @@ type Options struct {
 // Open opens or creates a ledger. It cuts off an incomplete last line. The error is an
 // *audit.LockedError, an *audit.BrokenError, or that of the file.
 func Open(path string, o Options) (*Ledger, error) {
-	log, err := audit.Open(path, audit.Options{What: What, Bare: true, SyncEach: o.SyncEach, Wrap: o.Wrap})
+	log, err := audit.Open(path, audit.Options{What: Name, Bare: true, SyncEach: o.SyncEach, Wrap: o.Wrap})
 	if err != nil {
 		return nil, err
 	}

@@ -84,11 +84,11 @@ func (r *Run) Record(kind string, who audit.Actor, s Subject, data *Data) error 
 func (r *Run) record(kind string, who audit.Actor, s Subject, data *Data) error {
 	about, err := json.Marshal(s)
 	if err != nil {
-		return fmt.Errorf("record of a %s: %w", What, err)
+		return fmt.Errorf("record of a %s: %w", Name, err)
 	}
 	text, err := json.Marshal(data)
 	if err != nil {
-		return fmt.Errorf("record of a %s: %w", What, err)
+		return fmt.Errorf("record of a %s: %w", Name, err)
 	}
 	return r.Add(s.Effect, audit.Record{Kind: kind, Actor: who, Subject: r.o.Clean(about), Data: r.o.Clean(text)})
 }

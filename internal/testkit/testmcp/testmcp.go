@@ -55,7 +55,7 @@ func New(header func() string) *mcp.Server {
 		addHostile(s)
 		return s
 	}
-	add(s, "echo", "Says it again", func(_ context.Context, _ *mcp.CallToolRequest, a echoArgs) (string, error) {
+	add(s, "echo", "Echoes the text", func(_ context.Context, _ *mcp.CallToolRequest, a echoArgs) (string, error) {
 		return strings.Repeat(a.Text, max(a.Times, 1)), nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "add", Description: "Adds"}, func(_ context.Context, _ *mcp.CallToolRequest, a addArgs) (*mcp.CallToolResult, sum, error) {
@@ -64,7 +64,7 @@ func New(header func() string) *mcp.Server {
 	add(s, "tags", "Joins", func(_ context.Context, _ *mcp.CallToolRequest, a tagged) (string, error) {
 		return `["` + strings.Join(a.Tags, `","`) + `"]`, nil
 	})
-	add(s, "say-twice", "Says it twice", func(_ context.Context, _ *mcp.CallToolRequest, a echoArgs) (string, error) {
+	add(s, "say-twice", "Echoes the text twice", func(_ context.Context, _ *mcp.CallToolRequest, a echoArgs) (string, error) {
 		return a.Text + a.Text, nil
 	})
 	add(s, "fail", "Fails", func(context.Context, *mcp.CallToolRequest, nothing) (string, error) {
@@ -103,7 +103,7 @@ func New(header func() string) *mcp.Server {
 		stalled.Store(true)
 		return "deaf", nil
 	})
-	add(s, "header", "Says who asks", func(context.Context, *mcp.CallToolRequest, nothing) (string, error) { return header(), nil })
+	add(s, "header", "Returns the header X-Team", func(context.Context, *mcp.CallToolRequest, nothing) (string, error) { return header(), nil })
 	return s
 }
 

@@ -146,8 +146,8 @@ func (a asking) answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answer
 		return hostAnswer(ctx, p, *asks, message)
 	}
 	prompt := r.Channel
-	if r.Wants != "" {
-		prompt += " (" + r.Wants + ")"
+	if r.Format != "" {
+		prompt += " (" + r.Format + ")"
 	}
 	if r.Misfit != "" {
 		prompt = r.Misfit + "\n" + prompt
