@@ -30,39 +30,39 @@ const script = (name, text) => {
   return file;
 };
 
-test("a command that is missing is said, with what installs it", async () => {
+test("a missing command is reported with the command that installs it", async () => {
   await assert.rejects(check(path.join(dir, "none")), (err) => err.message.includes("is not installed") && err.message.includes(install));
 });
 
-test("an older command is said, with what installs the newer", async () => {
-  await assert.rejects(check(script("old", "echo concerto 0.0.9")), (err) => err.message.includes("is 0.0.9, and 0.1.0 is wanted") && err.message.includes(install));
+test("an older command is reported with the command that installs the newer", async () => {
+  await assert.rejects(check(script("old", "echo concerto 0.0.9")), (err) => err.message.includes("is 0.0.9, and 0.1.0 or later is required") && err.message.includes(install));
 });
 
-test("newer commands are taken, and those without a number", async () => {
+test("newer commands and those without a number are accepted", async () => {
   for (const version of ["0.1.0", "0.10.0", "1.0.0", "(devel)"]) {
     assert.equal(await check(script("new", `echo concerto '${version}'`)), `concerto ${version}`);
   }
 });
 
-test("the command that was built is taken", { skip: !concerto }, async () => {
+test("the built command is accepted", { skip: !concerto }, async () => {
   assert.match(await check(concerto), /concerto/);
 });
 
-test("F5 without a launch.json debugs the file that is open", () => {
+test("F5 without a launch.json debugs the open file", () => {
   const c = new debug.Configurations();
   assert.equal(c.resolveDebugConfiguration(undefined, {}), undefined);
   vscode.window.activeTextEditor = { document: { languageId: "concerto", fileName: main } };
   assert.deepEqual(c.resolveDebugConfiguration(undefined, {}), { type: "concerto", request: "launch", name: "Debug", program: main });
 });
 
-test("a configuration without what it needs is refused in a sentence", () => {
+test("an incomplete configuration is reported as an error", () => {
   const c = new debug.Configurations();
   assert.equal(c.resolveDebugConfiguration(undefined, { type: "concerto", request: "attach", name: "x" }), undefined);
   assert.equal(c.resolveDebugConfiguration(undefined, { type: "concerto", request: "launch", name: "x" }), undefined);
   assert.deepEqual(calls.map((c) => c[0]), ["showErrorMessage", "showErrorMessage"]);
 });
 
-test("a launch has an adapter of its own, an attach goes where the run waits", () => {
+test("launch starts an adapter, attach connects to the address", () => {
   const a = new debug.Adapters(() => "concerto");
   const launched = a.createDebugAdapterDescriptor({ configuration: { request: "launch", cwd: dir } });
   assert.deepEqual([launched.command, launched.args, launched.options], ["concerto", ["dap"], { cwd: dir }]);
@@ -73,7 +73,7 @@ test("a launch has an adapter of its own, an attach goes where the run waits", (
   assert.throws(() => a.createDebugAdapterDescriptor({ configuration: { request: "attach", address: "here" } }), /write HOST:PORT/);
 });
 
-test("the tests of the workspace are shown, and what the server tells of them", async () => {
+test("the tests of the workspace and their results are shown", async () => {
   const uri = vscode.Uri.file(main).toString();
   const at = (line) => ({ start: { line, character: 3 }, end: { line, character: 7 } });
   const symbols = [
@@ -115,7 +115,7 @@ test("a test that cannot be run is shown as such", async () => {
   assert.deepEqual(errored.map((c) => [c[1].label, c[2].message]), [["adds", "the server is gone"]]);
 });
 
-test("commands are about the open file, and their answers are shown", async () => {
+test("commands use the open file, and show their results", async () => {
   const asked = [];
   const said = { "concerto.run": { code: 3 }, "concerto.build": { path: "a.conc-ir" }, "concerto.graph": { mermaid: "flowchart LR\n" }, "concerto.explain": "# E0301" };
   const execute = commands.middleware(() => ({ only: (about) => asked.push(["tests", about]) }));
@@ -138,14 +138,14 @@ test("commands are about the open file, and their answers are shown", async () =
   assert.equal(calls[2][1].content, "```mermaid\nflowchart LR\n```\n");
 });
 
-test("a lens debugs what the server says", async () => {
+test("a lens starts the debug configuration of the server", async () => {
   const uri = vscode.Uri.file(main).toString();
   const launch = { type: "concerto", request: "launch", name: "Debug adds", program: main, test: "adds" };
   await commands.middleware(() => undefined)("concerto.test", [{ uri, names: ["adds"], debug: true }], async () => [launch]);
   assert.deepEqual(calls, [["startDebugging", undefined, launch]]);
 });
 
-test("a lens leads to places", () => {
+test("a lens shows locations", () => {
   const uri = vscode.Uri.file(main).toString();
   const range = { start: { line: 1, character: 2 }, end: { line: 1, character: 5 } };
   commands.references(uri, range.start, [{ uri, range }]);

@@ -91,7 +91,7 @@ var renameCases = []struct{ mark, name, want string }{
 	{"b1", "size", "! `len` belongs to the library and cannot be renamed"},
 	{"k1", "'far", "main.conc 24:13 'far; main.conc 24:49 'far"},
 	{"k2", "far", "main.conc 24:13 'far; main.conc 24:49 'far"},
-	{"k2", "'inner", "! `'inner` stands for something else in a place where `'outer` is used"},
+	{"k2", "'inner", "! `'inner` already means something else where `'outer` is used"},
 	{"k1", "'1", "! `'1` is not a label: a label is `'` followed by a name"},
 	{"q1", "calc", "main.conc 25:18 calc; main.conc 28:25 calc; main.conc 28:52 calc"},
 	{"q3", "calc", "main.conc 25:18 calc; main.conc 28:25 calc; main.conc 28:52 calc"},

@@ -190,7 +190,7 @@ func TestBlobs(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, blobs, hexsum.SHA256(large)), []byte("y"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := At(dir).Blob(hexsum.SHA256(large)); err == nil || !strings.HasSuffix(err.Error(), "it is not what its name says") {
+	if _, err := At(dir).Blob(hexsum.SHA256(large)); err == nil || !strings.HasSuffix(err.Error(), "its content does not match its name") {
 		t.Error(err)
 	}
 }
