@@ -104,8 +104,8 @@ func (a *app) next() string {
 	return ids.ReplaceAllString(strings.TrimSpace(b.String()), "c_")
 }
 
-// says requires these lines next.
-func (a *app) says(lines ...string) {
+// expect requires these lines next.
+func (a *app) expect(lines ...string) {
 	a.Helper()
 	for _, want := range lines {
 		if got := a.next(); got != want {
@@ -167,15 +167,15 @@ var flow = strings.Split(`["dense",true]
 ["emit","refuses","failed: not today",false]
 ["tool","start","no_json","called","dispatch",null]
 ["tool","end","no_json","called","dispatch","failed"]
-["emit","no_json","failed: the handler returned what is no JSON: a function is no JSON value",false]
+["emit","no_json","failed: the handler returned a value that is not JSON: a function is not a JSON value",false]
 ["tool","start","large","called","dispatch",null]
 ["tool","end","large","called","dispatch","ok"]
 ["emit","large",100000,false]
 ["emit","approve",{"sku":"a1"},true]
 ["emit","broken",1,true]
 ["emit","nobody",null,true]
-["state","done",{"approve":"yes, a1","broken":"refused: broken 1","nobody":"refused: the application answers nothing on channel 'nobody': c.on_await(\"nobody\", f) would"}]
-["result",{"approve":"yes, a1","broken":"refused: broken 1","nobody":"refused: the application answers nothing on channel 'nobody': c.on_await(\"nobody\", f) would"},"done",2]
+["state","done",{"approve":"yes, a1","broken":"refused: broken 1","nobody":"refused: no handler for channel 'nobody': define one with c.on_await(\"nobody\", f)"}]
+["result",{"approve":"yes, a1","broken":"refused: broken 1","nobody":"refused: no handler for channel 'nobody': define one with c.on_await(\"nobody\", f)"},"done",2]
 ["again",true,true]
 ["tools",["double","fails","large","no_json","refuses","stock","too_large"],["stock"]]
 ["call",{"twice":"aa"}]
@@ -219,7 +219,7 @@ func TestServerDies(t *testing.T) {
 	kitsOn(t, transports, func(t *testing.T, k kit, x transport) {
 		s := x.start(t)
 		a := k.starts(t, s.env, "dies", s.url, s.token)
-		a.says(`["hangs"]`)
+		a.expect(`["hangs"]`)
 		s.kill(t)
 		for _, line := range a.rest() {
 			var what []any
@@ -240,7 +240,7 @@ func TestReconnects(t *testing.T) {
 		s := x.start(t)
 		a := k.starts(t, s.env, "steps", s.url, s.token)
 		for i := range 6 {
-			a.says(fmt.Sprintf(`["step",%d]`, i))
+			a.expect(fmt.Sprintf(`["step",%d]`, i))
 			if i%2 == 0 { // before the tool answers
 				s.way.cut()
 			}
@@ -262,8 +262,8 @@ func TestRenewed(t *testing.T) {
 	kitsOn(t, network, func(t *testing.T, k kit, x transport) {
 		s := x.start(t)
 		a := k.starts(t, s.env, "renewed", s.url, s.token)
-		a.says(`["hangs"]`)
-		s.again(t)
+		a.expect(`["hangs"]`)
+		s.restart(t)
 		want := []string{`["lost",["SessionError","lost"],true,true]`, `["again",15]`}
 		if diff := cmp.Diff(want, a.rest()); diff != "" {
 			t.Errorf("want (-), got (+):\n%s\n%s", diff, a.errs.String())
@@ -271,14 +271,14 @@ func TestRenewed(t *testing.T) {
 	})
 }
 
-// TestNoServer checks that the error without a server says what to do.
+// TestNoServer checks that the error without a server names the command to start one.
 func TestNoServer(t *testing.T) {
 	kitsOn(t, transports, func(t *testing.T, k kit, x transport) {
 		s := x.start(t)
-		wrong, url, env := `refuses the token: give connect(url, token) the one that it says when it starts`, s.url, s.env
-		nobody := "start it with `concerto serve --http 127.0.0.1:"
+		wrong, url, env := `refused the token: pass connect(url, token) the token that the server prints when it starts`, s.url, s.env
+		hint := "start it with `concerto serve --http 127.0.0.1:"
 		if s.way == nil {
-			wrong, nobody = "unknown flag --nonsense", "concerto.nowhere cannot be started: not found: install concerto, or say where it is"
+			wrong, hint = "unknown flag --nonsense", "could not start concerto.nowhere: not found: install concerto, or set its path"
 			env = append(env, "FLAG=--nonsense")
 		}
 		refused := k.starts(t, env, "connects", url, "wrong").rest()
@@ -288,7 +288,7 @@ func TestNoServer(t *testing.T) {
 			s.way.Close()
 			s.way.cut()
 		}
-		for want, got := range map[string][]string{wrong: refused, nobody: k.starts(t, env, "connects", url, "wrong").rest()} {
+		for want, got := range map[string][]string{wrong: refused, hint: k.starts(t, env, "connects", url, "wrong").rest()} {
 			if len(got) != 1 || !strings.HasPrefix(got[0], `["ConnectionLost",`) || !strings.Contains(got[0], want) {
 				t.Errorf("the application prints %q\nwant %s", got, want)
 			}
@@ -301,7 +301,7 @@ func TestNoServer(t *testing.T) {
 func TestHints(t *testing.T) {
 	kitsOn(t, transports[:1], func(t *testing.T, k kit, x transport) {
 		if k.name != "python" {
-			t.Skip("TypeScript's types are gone when it runs: tools say their schemas")
+			t.Skip("TypeScript's types do not exist at run time: tools declare their schemas")
 		}
 		want := []string{
 			`["Finds a thing.",{"$defs":{"Filter":{"additionalProperties":false,"properties":{"colour":{"type":"string"}},"required":[],"type":"object"},` +
@@ -316,7 +316,7 @@ func TestHints(t *testing.T) {
 			`["tool 'date': d: complex has no JSON Schema: use str, int, float, bool, list[T], dict[str, T], Optional[T], Literal[…], an Enum, a dataclass or a TypedDict, or give ` + "`parameters`" + `, a JSON Schema"]`,
 			`["tool 'nothing' has no description: write @c.tool(description=\"…\") or a docstring, so that models know when to call it"]`,
 			`["tool 'many': *args has no schema: name the parameters, or give ` + "`parameters`" + `, a JSON Schema"]`,
-			"[\"tool 'three': with `parameters` the function gets (input, ctx), but it takes (a, b, c)\"]",
+			"[\"tool 'three': with `parameters` the function must accept (input, ctx), and it accepts (a, b, c)\"]",
 		}
 		s := x.start(t)
 		if diff := cmp.Diff(want, k.starts(t, s.env, "hints", s.url).rest()); diff != "" {

@@ -44,7 +44,7 @@ func TestCommand(t *testing.T) {
 		{"myapp.database:plain", call, `{"success":true,"output":["é",null]}`, "", 0},
 		{"myapp.database:definition", call, `{"success":true,"output":["é",null]}`, "", 0},
 		{"myapp.database:raises", call, `{"success":false,"output":null,"error":"no database"}`, "tool 'q' failed", 0},
-		{"myapp.database:no_json", call, `{"success":false,"output":null,"error":"the handler returned what is no JSON: a set is no JSON value"}`, "", 0},
+		{"myapp.database:no_json", call, `{"success":false,"output":null,"error":"the handler returned a value that is not JSON: a set is not a JSON value"}`, "", 0},
 		{"myapp.database:nothing", call, "", "myapp.database has no function 'nothing'; it has no_json, plain, query_handler", 2},
 		{"myapp.nothing:f", call, "", "there is no module 'myapp.nothing'", 2},
 		{"nothing.py:f", call, "", "there is no file nothing.py", 2},
@@ -90,18 +90,18 @@ func TestCommandEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := bufio.NewScanner(errs)
-	if !said.Scan() || said.Text() != "waiting" {
-		t.Fatalf("the program prints %q", said.Text())
+	lines := bufio.NewScanner(errs)
+	if !lines.Scan() || lines.Text() != "waiting" {
+		t.Fatalf("the program prints %q", lines.Text())
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if !said.Scan() || said.Text() != "tidied up" {
-		t.Errorf("the program prints %q", said.Text())
+	if !lines.Scan() || lines.Text() != "tidied up" {
+		t.Errorf("the program prints %q", lines.Text())
 	}
-	for said.Scan() {
-		t.Errorf("the program prints %q", said.Text())
+	for lines.Scan() {
+		t.Errorf("the program prints %q", lines.Text())
 	}
 	if code := exitCode(t, cmd.Wait()); code != 143 {
 		t.Errorf("exit code %d", code)
@@ -138,8 +138,8 @@ func TestCommandStays(t *testing.T) {
 		{call("3", "5"), `{"jsonrpc":"2.0","method":"tool/progress","params":{"call_id":"s-3","progress":1,"total":2,"message":"half"}}`},
 		{"", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"other","args":{"n":5},"parent":"s-3"}}`},
 		{`{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":3}}`, `{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":3}}`},
-		{"", `{"jsonrpc":"2.0","id":3,"error":{"code":-32005,"message":"the request was taken back"}}`},
-		{`{"jsonrpc":"2.0","id":4,"method":"prompt","params":{}}`, `{"jsonrpc":"2.0","id":4,"error":{"code":-32601,"message":"there is no method 'prompt' here"}}`},
+		{"", `{"jsonrpc":"2.0","id":3,"error":{"code":-32005,"message":"the request was withdrawn"}}`},
+		{`{"jsonrpc":"2.0","id":4,"method":"prompt","params":{}}`, `{"jsonrpc":"2.0","id":4,"error":{"code":-32601,"message":"unknown method 'prompt'"}}`},
 	}
 	for _, x := range talk {
 		if x.say != "" {

@@ -28,8 +28,8 @@ import (
 // patience bounds every wait; only a bug reaches it.
 const patience = 2 * time.Minute
 
-// language is a language with an SDK: its probe, which does what its prompt says, and an example of
-// a host.
+// language is a language with an SDK: its probe, which follows its prompt, and an example of a
+// host.
 type language struct {
 	name, needs    string
 	probe, example func(t *testing.T) host.Config
@@ -250,11 +250,11 @@ func TestDecisions(t *testing.T) {
 func TestMessages(t *testing.T) {
 	each(t, func(t *testing.T, l language) {
 		w := start(t, l, func(c *host.Config) { c.Params = []byte(`{"model":"opus","n":9007199254740991}`) })
-		heard := map[string]bool{}
+		received := map[string]bool{}
 		talk := func(r effect.ExchangeOpen, answer func(*effect.HostMessage) *effect.ExchangeReply) string {
 			last, all := w.talk(r, answer)
 			for _, typ := range all {
-				heard[typ] = true
+				received[typ] = true
 			}
 			return last
 		}
@@ -271,7 +271,7 @@ func TestMessages(t *testing.T) {
 		}), `{"type":"result","refused":"nobody knows","cancelled":false}`)
 		w.want("withdraw", talk(effect.ExchangeOpen{Prompt: "withdraw"}, bothAsked()), `{"type":"result","text":"withdrawn"}`)
 		for _, m := range hostmsg.Messages() {
-			if m.Sender == hostmsg.Host && m.Role != hostmsg.Acknowledges && !heard[m.Type] {
+			if m.Sender == hostmsg.Host && m.Role != hostmsg.Acknowledges && !received[m.Type] {
 				t.Errorf("it never sent %s", m.Type)
 			}
 		}
@@ -315,7 +315,7 @@ func TestInit(t *testing.T) {
 	})
 }
 
-// TestCancel checks that open requests are refused and the process keeps running.
+// TestCancel checks that open requests are refused and the process continues to run.
 func TestCancel(t *testing.T) {
 	each(t, func(t *testing.T, l language) {
 		c := l.probe(t)

@@ -34,7 +34,7 @@ type server struct {
 	env        []string // of the application
 	dead       string   // what the application reports after the server was killed
 	kill       func(t *testing.T)
-	again      func(t *testing.T) // replaces the server by another one
+	restart    func(t *testing.T) // replaces the server by another one
 	way        *proxy             // between application and server
 }
 
@@ -72,7 +72,7 @@ const token = "correct horse"
 // over starts a listening server and a proxy before it.
 func over(scheme string) func(t *testing.T, x transport) *server {
 	return func(t *testing.T, x transport) *server {
-		s := &server{token: strings.ReplaceAll(token, " ", "-"), dead: "was cut, and for 0.1 s none could be made"}
+		s := &server{token: strings.ReplaceAll(token, " ", "-"), dead: "was lost and could not be restored within 0.1 s"}
 		cmd, addr := listens(t, x)
 		s.way = newProxy(t, addr)
 		s.url = scheme + "://" + s.way.Addr().String()
@@ -82,7 +82,7 @@ func over(scheme string) func(t *testing.T, x transport) *server {
 			}
 			_ = cmd.Wait() // it was killed
 		}
-		s.again = func(t *testing.T) {
+		s.restart = func(t *testing.T) {
 			t.Helper()
 			s.kill(t)
 			cmd, addr = listens(t, x)

@@ -138,7 +138,7 @@ func addFile(out map[string]*file, name string, data []byte) error {
 	}
 	kind, ok := types[path.Ext(name)]
 	if !ok {
-		return fmt.Errorf("the type of %s is not known", name)
+		return fmt.Errorf("unknown content type of %s", name)
 	}
 	if out[name] == nil {
 		out[name] = &file{kind: kind, content: map[string][]byte{}}

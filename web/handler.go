@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Policy is the content security policy for all pages made of parts: nothing from other origins,
-// and scripts and styles only from files.
+// Policy is the content security policy for all pages that use the parts: nothing from other
+// origins, and scripts and styles only from files.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; manifest-src 'self'; worker-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -52,9 +52,9 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 
 // choose returns the best encoding that the client accepts and the file has.
 func (f *file) choose(accept string) string {
-	takes := accepted(accept)
+	weights := accepted(accept)
 	for _, e := range encodings {
-		if _, has := f.content[e.name]; has && e.name != "" && takes(e.name) {
+		if _, has := f.content[e.name]; has && e.name != "" && weights(e.name) {
 			return e.name
 		}
 	}
@@ -72,8 +72,8 @@ func accepted(header string) func(string) bool {
 		weights[strings.ToLower(strings.TrimSpace(name))] = !weighted || err == nil && weight > 0
 	}
 	return func(name string) bool {
-		if takes, said := weights[name]; said {
-			return takes
+		if weight, ok := weights[name]; ok {
+			return weight
 		}
 		return weights["*"]
 	}

@@ -53,7 +53,7 @@ func get(t *testing.T, h http.Handler, method, path string, headers ...string) (
 	return w.Result(), string(body)
 }
 
-func TestAssetsAreKeptForEver(t *testing.T) {
+func TestAssetsAreCachedForEver(t *testing.T) {
 	d, err := Open(page(t))
 	if err != nil {
 		t.Fatal(err)
@@ -75,8 +75,8 @@ func TestAssetsAreKeptForEver(t *testing.T) {
 		if r.Header.Get("Vary") != "Accept-Encoding" {
 			t.Error("a cache may give one client's encoding to another")
 		}
-		if again, body := get(t, d, "GET", main, "Accept-Encoding", c.accept, "If-None-Match", r.Header.Get("ETag")); again.StatusCode != 304 || body != "" {
-			t.Errorf("asked again: %d %q", again.StatusCode, body)
+		if second, body := get(t, d, "GET", main, "Accept-Encoding", c.accept, "If-None-Match", r.Header.Get("ETag")); second.StatusCode != 304 || body != "" {
+			t.Errorf("asked again: %d %q", second.StatusCode, body)
 		}
 		if head, none := get(t, d, "HEAD", main, "Accept-Encoding", c.accept); head.StatusCode != 200 || none != "" || head.ContentLength != int64(len(body)) {
 			t.Errorf("HEAD: %d %q, %d bytes", head.StatusCode, none, head.ContentLength)
@@ -84,7 +84,7 @@ func TestAssetsAreKeptForEver(t *testing.T) {
 	}
 }
 
-func TestFixedNamesAreAskedForAgain(t *testing.T) {
+func TestFixedNamesAreRevalidated(t *testing.T) {
 	d, err := Open(page(t))
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestWhatThePageDoesNotHave(t *testing.T) {
 			t.Errorf("%s %s: %d, has %v", c.method, c.path, r.StatusCode, d.Has(c.path))
 		}
 		if c.code == 404 && r.Header.Get("Cache-Control") != "no-store" {
-			t.Errorf("%s may be kept: %s", c.path, r.Header.Get("Cache-Control"))
+			t.Errorf("%s may be cached: %s", c.path, r.Header.Get("Cache-Control"))
 		}
 	}
 }
@@ -138,8 +138,8 @@ func TestABuildIsNamedByItsContents(t *testing.T) {
 		return d.Build()
 	}
 	first := build(func(fstest.MapFS) {})
-	if again := build(func(p fstest.MapFS) { p["root/sw.js"] = plainFile("other") }); again != first {
-		t.Errorf("the same assets are called %s and %s", first, again)
+	if second := build(func(p fstest.MapFS) { p["root/sw.js"] = plainFile("other") }); second != first {
+		t.Errorf("the same assets are called %s and %s", first, second)
 	}
 	if other := build(func(p fstest.MapFS) { p["assets/style.css"] = plainFile("b{}") }); other == first {
 		t.Error("other assets have the same name")
@@ -147,13 +147,13 @@ func TestABuildIsNamedByItsContents(t *testing.T) {
 }
 
 func TestADamagedPageIsNotServed(t *testing.T) {
-	for says, p := range map[string]fstest.MapFS{
+	for text, p := range map[string]fstest.MapFS{
 		"no-idea.xyz":  {"assets/no-idea.xyz": plainFile(""), "root/index.html": plainFile("")},
 		"page/main.js": {"assets/page/main.js.gz": plainFile("this is no gzip"), "root/index.html": plainFile("")},
 		"assets":       {"root/index.html": plainFile("")},
 	} {
-		if _, err := Open(p); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v; it does not speak of %s", err, says)
+		if _, err := Open(p); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v; it does not speak of %s", err, text)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (a *app) denyCommand() *cobra.Command {
 }
 
 func (a *app) decideCommand(name, short string) *cobra.Command {
-	var r reach
+	var r target
 	var answer string
 	d := &decision{DecideRequest: socket.DecideRequest{Decision: name}}
 	c := &cobra.Command{
@@ -40,23 +40,23 @@ A server stores a decision for a host that is offline. The command waits for the
 --wait allows; with --wait 0s it returns when the server has the decision.`,
 		Example: "  concerto-relay " + name + " run_4vd4sd65dabx q1\n" + decideExamples[name] +
 			"  concerto-relay " + name + " run_4vd4sd65dabx q1 --server https://relay.example --token-file token",
-		Args: takes(2, 2, "concerto-relay "+name+" RUN REQUEST"),
+		Args: argsBetween(2, 2, "concerto-relay "+name+" RUN REQUEST"),
 		RunE: func(c *cobra.Command, args []string) error {
-			e, err := a.reachEnd(&r)
+			e, err := a.endpointOf(&r)
 			if err != nil {
 				return err
 			}
 			d.run, d.request = args[0], args[1]
 			switch {
 			case d.wait < 0:
-				return a.wrong("wait", "write a time such as 30s; 0s does not wait", "the time is negative")
+				return a.invalidSetting("wait", "write a time such as 30s; 0s does not wait", "the time is negative")
 			case name == "deny" && answer != "":
-				return usage("--text says why", "--answer: a denial has none")
+				return usage("use --text for the reason", "--answer is not allowed with deny: a denial has no answer")
 			}
 			if err := a.answer(&d.DecideRequest, answer); err != nil {
 				return err
 			}
-			if e.remote() {
+			if e.isRemote() {
 				return a.decideRemote(ctxOf(c), e, d)
 			}
 			return a.decideLocal(ctxOf(c), e, d)
@@ -69,17 +69,17 @@ A server stores a decision for a host that is offline. The command waits for the
 	f.StringVar(&d.Scope, "scope", "", "decide `once|session`: this request, or also equal ones of this run")
 	f.DurationVar(&d.wait, "wait", 30*time.Second, "wait `TIME` for the run's host, with --server (default 30s)")
 	d.format = cmdline.AddFormat(c, "text", "ndjson")
-	a.reachFlags(c, &r, true)
+	a.targetFlags(c, &r, true)
 	return c
 }
 
-// decideHelp is the part of the help that only one of the commands has.
+// decideHelp has the part of the help that only one of the commands has.
 var decideHelp = map[string]string{"approve": `
 
 An answer is JSON: the value, or for several questions an object of values by the ids of the
 questions.`}
 
-// decideExamples are the examples of only one of the commands.
+// decideExamples has the examples of only one of the commands.
 var decideExamples = map[string]string{
 	"approve": `  concerto-relay approve run_4vd4sd65dabx q2 --answer '"main"'
   concerto-relay approve run_4vd4sd65dabx q3 --answer '{"name": "x", "sure": true}'
@@ -88,21 +88,21 @@ var decideExamples = map[string]string{
 `,
 }
 
-// decision is one that is made here.
+// decision is a decision that this command sends.
 type decision struct {
 	socket.DecideRequest
 	run, request string
-	done         string // what it is recorded as, in words
+	done         string // the recorded decision, in words
 	wait         time.Duration
 	format       *cmdline.Format
 }
 
 // decideLocal decides at hostd, which returns the outcome at once.
-func (a *app) decideLocal(ctx context.Context, e *end, d *decision) error {
+func (a *app) decideLocal(ctx context.Context, e *endpoint, d *decision) error {
 	var made socket.DecideResponse
 	err := e.call(ctx, http.MethodPost, runPath(d.run)+"/permissions/"+url.PathEscape(d.request), d.DecideRequest, &made)
 	if err != nil {
-		var why *saidError
+		var why *responseError
 		if !d.format.IsText() && errors.As(err, &why) {
 			return errors.Join(a.printEnvelope(protocol.Failure, d.run, protocol.ErrorData{Code: protocol.Code(why.Code), Message: why.Message, RunID: d.run, RequestID: d.request}), err)
 		}
@@ -111,7 +111,7 @@ func (a *app) decideLocal(ctx context.Context, e *end, d *decision) error {
 	if !d.format.IsText() {
 		return a.printEnvelope(protocol.CommandState, d.run, protocol.State{ID: d.request, Kind: "decision", RunID: d.run, State: made.State})
 	}
-	d.done = decided(made.Decision, made.Answer)
+	d.done = decisionText(made.Decision, made.Answer)
 	return a.printDecided(d, made.State)
 }
 
@@ -124,7 +124,7 @@ func (a *app) printDecided(d *decision, state string) error {
 	return err
 }
 
-// printEnvelope prints an envelope of our own on a line.
+// printEnvelope prints an envelope of this command as one line.
 func (a *app) printEnvelope(typ, run string, data any) error {
 	env := protocol.New(typ, time.Now(), data)
 	env.RunID = run
@@ -132,13 +132,13 @@ func (a *app) printEnvelope(typ, run string, data any) error {
 	return err
 }
 
-// answer reads --answer: an object are answers by the questions' ids.
+// answer reads --answer: an object has answers by the questions' ids.
 func (a *app) answer(d *socket.DecideRequest, text string) error {
 	if text == "" {
 		return nil
 	}
 	if !json.Valid([]byte(text)) {
-		return a.wrong("answer", `a text is '"in quotes"'`, "%s is no JSON", text)
+		return a.invalidSetting("answer", `a text is '"in quotes"'`, "%s is not JSON", text)
 	}
 	var object map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &object) == nil && object != nil {

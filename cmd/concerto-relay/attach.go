@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) attachCommand() *cobra.Command {
-	var r reach
+	var r target
 	var format *cmdline.Format
 	c := &cobra.Command{
 		Use:   "attach RUN",
@@ -31,9 +31,9 @@ meantime is not sent. A viewer's token only shows the run.`,
 		Example: `  concerto-relay attach run_4vd4sd65dabx
   concerto-relay attach run_4vd4sd65dabx --server https://relay.example --token-file token
   concerto-relay attach run_4vd4sd65dabx --format ndjson | jq -c .data`,
-		Args: takes(1, 1, "concerto-relay attach RUN"),
+		Args: argsBetween(1, 1, "concerto-relay attach RUN"),
 		RunE: func(c *cobra.Command, args []string) error {
-			e, err := a.reachEnd(&r)
+			e, err := a.endpointOf(&r)
 			if err != nil {
 				return err
 			}
@@ -41,30 +41,30 @@ meantime is not sent. A viewer's token only shows the run.`,
 		},
 	}
 	format = cmdline.AddFormat(c, "text", "ndjson")
-	a.reachFlags(c, &r, true)
+	a.targetFlags(c, &r, true)
 	return c
 }
 
-// attachment is a run that is shown here, and typed into.
+// attachment is the display of a run in this terminal, and its input.
 type attachment struct {
 	*app
 	t      *tty
 	run    string
-	again  string // the flags that reach the same end
+	flags  string // the flags that select the same server or socket
 	asJSON bool
 
-	spoken atomic.Bool // the run is on no terminal
+	spoken atomic.Bool // the run has no terminal
 	mu     sync.Mutex
 	noted  string // the last note, until the run continues
 }
 
-// seat is the end of a connection at which a run is followed and receives input. localSeat connects
-// to hostd's socket; the one in seat_server.go connects to a server's WebSocket, and reconnects
-// with the run's cursor. Over a server, a decision waits for its command.state and is sent again on
-// a new connection, because the same decision twice changes nothing.
-type seat interface {
-	// follow returns the run's envelopes until its end, or until give fails.
-	follow(ctx context.Context, give func(protocol.Envelope) error) error
+// session follows a run and sends it input. localSession connects to hostd's socket; remoteSession
+// connects to a server's WebSocket, and reconnects with the run's cursor. With a server, a decision
+// waits for its command.state and is sent again on a new connection, because a repeated decision
+// changes nothing.
+type session interface {
+	// follow returns the run's envelopes until its end, or until handle fails.
+	follow(ctx context.Context, handle func(protocol.Envelope) error) error
 	keys(ctx context.Context, text string) error
 	stop(ctx context.Context) error
 	resize(ctx context.Context, cols, rows int64)
@@ -73,21 +73,21 @@ type seat interface {
 // errDetached ends an attachment.
 var errDetached = errors.New("detached")
 
-// attach shows a run until its end, whose exit code becomes ours: from its beginning, or the end of
-// what it wrote.
-func (a *app) attach(ctx context.Context, e *end, run string, asJSON, whole bool) error {
+// attach shows a run from its beginning or from its latest output, until it ends; its exit code
+// becomes the command's.
+func (a *app) attach(ctx context.Context, e *endpoint, run string, asJSON, whole bool) error {
 	ctx, detach := context.WithCancelCause(ctx)
 	defer detach(nil)
-	x := &attachment{app: a, t: a.ours(), run: run, again: e.again, asJSON: asJSON}
-	at := x.seat(e, whole || asJSON)
+	x := &attachment{app: a, t: a.terminal(), run: run, flags: e.flags, asJSON: asJSON}
+	at := x.connect(e, whole || asJSON)
 	if !asJSON {
-		restore, err := x.t.raw()
+		restore, err := x.t.setRaw()
 		if err != nil {
 			return err
 		}
 		defer restore()
-		go x.typed(ctx, at, func() { detach(errDetached) })
-		stop := x.t.resized(func(cols, rows int64) { at.resize(ctx, cols, rows) })
+		go x.copyInput(ctx, at, func() { detach(errDetached) })
+		stop := x.t.watchSize(func(cols, rows int64) { at.resize(ctx, cols, rows) })
 		defer stop()
 	}
 	var exit *protocol.Exited
@@ -103,25 +103,25 @@ func (a *app) attach(ctx context.Context, e *end, run string, asJSON, whole bool
 	})
 	switch {
 	case errors.Is(context.Cause(ctx), errDetached):
-		fmt.Fprintf(a.stderr, "\r\ndetached: the run goes on, `concerto-relay attach %s%s` comes back\r\n", run, x.again)
+		fmt.Fprintf(a.stderr, "\r\ndetached: the run continues; attach again with `concerto-relay attach %s%s`\r\n", run, x.flags)
 		return nil
 	case err != nil:
 		return err
 	case exit == nil:
-		return fmt.Errorf("nobody knows how run %s ended", run)
+		return fmt.Errorf("the exit code of run %s is unknown: the connection ended before the run did", run)
 	}
 	return a.ended(run, exit)
 }
 
-func (x *attachment) seat(e *end, whole bool) seat {
-	if e.remote() {
-		return newRemoteSeat(x, e, whole)
+func (x *attachment) connect(e *endpoint, whole bool) session {
+	if e.isRemote() {
+		return newRemoteSession(x, e, whole)
 	}
 	off := "-16384"
 	if whole {
 		off = "0"
 	}
-	return &localSeat{e, x.run, off}
+	return &localSession{e, x.run, off}
 }
 
 func runPath(run string) string { return "/runs/" + url.PathEscape(run) }
@@ -132,7 +132,7 @@ func (a *app) ended(run string, x *protocol.Exited) error {
 	case x.ExitCode == 0:
 		return nil
 	case x.ExitCode < 0 || x.ExitCode > 255:
-		fmt.Fprintf(a.stderr, "concerto-relay: run %s is lost: nobody knows how it ended\n", run)
+		fmt.Fprintf(a.stderr, "concerto-relay: run %s was lost, and its exit code is unknown\n", run)
 		return exitError(exitFailed)
 	}
 	return exitError(int(x.ExitCode))
@@ -151,23 +151,23 @@ func (x *attachment) note(format string, args ...any) {
 	}
 }
 
-// goesOn forgets the last note.
-func (x *attachment) goesOn() {
+// clearNote forgets the last note.
+func (x *attachment) clearNote() {
 	x.mu.Lock()
 	x.noted = ""
 	x.mu.Unlock()
 }
 
-// detachKey begins what detaches: then d. Twice it is typed itself.
+// detachKey followed by d detaches; pressed twice it is sent to the run.
 const detachKey = 0x1d // Ctrl-]
 
 // stopKey stops a run that reads no keys.
 const stopKey = 0x03 // Ctrl-C
 
-// typed sends what is typed to the run, until its end.
-func (x *attachment) typed(ctx context.Context, at seat, detach func()) {
+// copyInput sends the user's input to the run, until the run ends.
+func (x *attachment) copyInput(ctx context.Context, at session, detach func()) {
 	b := make([]byte, 4<<10)
-	var rest []byte // of a character
+	var rest []byte // of an incomplete character
 	for held := false; ; {
 		n, err := x.stdin.Read(b)
 		if err != nil {
@@ -188,15 +188,15 @@ func (x *attachment) typed(ctx context.Context, at seat, detach func()) {
 			held = false
 			keys = append(keys, c)
 		}
-		text, left := wholeText(append(rest, keys...))
+		text, left := splitText(append(rest, keys...))
 		if rest = left; text != "" {
-			x.sent(ctx, at, text)
+			x.sendKeys(ctx, at, text)
 		}
 	}
 }
 
-// sent sends keys to a run; one that reads none is stopped by one of them.
-func (x *attachment) sent(ctx context.Context, at seat, text string) {
+// sendKeys sends keys to a run. A run that reads no keys is stopped by stopKey.
+func (x *attachment) sendKeys(ctx context.Context, at session, text string) {
 	what, do := "what was typed is not written", func() error { return at.keys(ctx, text) }
 	if x.spoken.Load() {
 		if !strings.ContainsRune(text, stopKey) {

@@ -32,7 +32,7 @@ pass the hash that an earlier verify printed as --head.
 Exit codes: 0 unchanged, 76 changed, 2 the command was misused.`,
 		Example: `  concerto-relay audit verify audit.ndjson
   concerto-relay audit verify audit.ndjson --head HASH`,
-		Args: takes(1, 1, "concerto-relay audit verify audit.ndjson"),
+		Args: argsBetween(1, 1, "concerto-relay audit verify audit.ndjson"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.auditVerify(args[0], head) },
 	}
 	c.Flags().StringVar(&head, "head", "", "require a record with `HASH`")
@@ -42,10 +42,10 @@ Exit codes: 0 unchanged, 76 changed, 2 the command was misused.`,
 func (a *app) auditVerify(path, head string) error {
 	f, err := userfile.Open(a.abs(path), userfile.Unlimited)
 	if err != nil {
-		return usage("an owner gets the log from GET /audit", "read the audit log: %v", err)
+		return usage("an owner can download the log from GET /audit", "read the audit log: %v", err)
 	}
 	defer f.Close()
-	said, err := audit.Verify(f, path, head)
+	report, err := audit.Verify(f, path, head)
 	var broken *audit.BrokenError
 	if errors.As(err, &broken) {
 		fmt.Fprintln(a.stderr, broken.Error())
@@ -54,6 +54,6 @@ func (a *app) auditVerify(path, head string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "%d records, head %s\n", said.Records, said.Head.Hash)
+	_, err = fmt.Fprintf(a.stdout, "%d records, head %s\n", report.Records, report.Head.Hash)
 	return err
 }

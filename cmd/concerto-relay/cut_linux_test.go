@@ -17,7 +17,7 @@ import (
 
 var took = regexp.MustCompile(`"duration_ms":\d+`)
 
-// TestCutOff: the commands that hostd was executing when it was killed receive a final state:
+// TestCutOff checks that commands that hostd was executing when it was killed get a final state:
 // unapproved ones were not executed, and the outcome of approved ones is unknown.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
@@ -45,10 +45,10 @@ func TestCutOff(t *testing.T) {
 	}
 	all := h.spooled(run)
 	for _, want := range []string{
-		`run.permission_resolved {"request_id":"undecided","decision":"withdrawn","reason":"hostd was started anew"}`,
+		`run.permission_resolved {"request_id":"undecided","decision":"withdrawn","reason":"hostd was restarted"}`,
 		`tool.result {"request_id":"undecided","tool":"bash","actor":"local","ok":false,"duration_ms":N,"error":"withdrawn"}`,
 		`run.permission_resolved {"request_id":"approved","decision":"approve","actor":"cli"}`,
-		`tool.result {"request_id":"approved","tool":"bash","actor":"local","ok":false,"duration_ms":N,"error":"hostd was started anew: it is unknown whether it took effect"}`,
+		`tool.result {"request_id":"approved","tool":"bash","actor":"local","ok":false,"duration_ms":N,"error":"hostd was restarted: it is unknown whether it took effect"}`,
 	} {
 		if n := len(slices.DeleteFunc(slices.Clone(all), func(e string) bool { return e != want })); n != 1 {
 			t.Errorf("%d times %s in\n%s", n, want, strings.Join(all, "\n"))
@@ -56,18 +56,18 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// bash has a run's host run a command.
+// bash runs a command through a run's host.
 func (h *host) bash(run, id, cmd string) error {
 	a := &app{environ: h.command().Env, dir: h.dir, places: map[string]string{}}
-	e, err := a.reachEnd(&reach{socket: filepath.Join(h.dir, "s")})
+	e, err := a.endpointOf(&target{socket: filepath.Join(h.dir, "s")})
 	if err != nil {
 		return err
 	}
 	return e.call(context.Background(), http.MethodPost, runPath(run)+"/bash", map[string]string{"request_id": id, "cmd": cmd}, nil)
 }
 
-// spooled are a run's events that are no output, with times that are all alike. hostd does not
-// live.
+// spooled returns a run's events other than output, with the same time in each. hostd is not
+// running.
 func (h *host) spooled(run string) (all []string) {
 	h.t.Helper()
 	s, err := spool.Open(context.Background(), filepath.Join(h.dir, "state", "spool.db"), spool.Options{})

@@ -9,21 +9,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// untilStopped is a context that ends by the first SIGTERM or Ctrl-C; a second one ends the
+// signalContext returns a context that ends on the first SIGTERM or Ctrl-C; a second one ends the
 // process.
-func (a *app) untilStopped() (ctx context.Context, stop func()) {
+func (a *app) signalContext() (ctx context.Context, stop func()) {
 	ctx, stop = signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }
 
-// ready writes a daemon's address to a file, by renaming one that is whole; "" writes none.
-func (a *app) ready(file, address string) error {
+// writeReadyFile writes a daemon's address to a file, which it replaces at once; "" writes none.
+func (a *app) writeReadyFile(file, address string) error {
 	if file == "" {
 		return nil
 	}
 	if err := userfile.Replace(a.abs(file), []byte(address), 0o600); err != nil {
-		return a.wrong("ready-file", "name a file in a directory that is there", "%v", err)
+		return a.invalidSetting("ready-file", "name a file in an existing directory", "%v", err)
 	}
 	return nil
 }

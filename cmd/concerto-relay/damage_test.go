@@ -13,7 +13,7 @@ import (
 	_ "github.com/concerto-lang/concerto/relay/store/sqlite" // SQLite's driver
 )
 
-// broken breaks a page in the middle of a file.
+// broken corrupts a page in the middle of a file.
 func broken(t *testing.T, file string) (now []byte) {
 	t.Helper()
 	now, err := os.ReadFile(file)
@@ -27,7 +27,7 @@ func broken(t *testing.T, file string) (now []byte) {
 	return now
 }
 
-// fillDatabase puts megabytes into a database that no server has open.
+// fillDatabase adds megabytes to a database that no server has open.
 func fillDatabase(t *testing.T, file string, megabytes int) {
 	t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+file)
@@ -41,9 +41,9 @@ func fillDatabase(t *testing.T, file string, megabytes int) {
 	}
 }
 
-// TestDamage: a database that was damaged while no server ran is refused and not modified, whether
-// large or small. A database whose server was killed is served at once; damage that is found later
-// ends the server in the same way.
+// TestDamage checks that a database that was damaged while no server ran is refused and not
+// modified, whether large or small. A database whose server was killed is served at once; damage
+// that is found later ends the server in the same way.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -54,7 +54,7 @@ func TestDamage(t *testing.T) {
 		c.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME=")
 		out, err := c.CombinedOutput()
 		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), "--db: ") || !strings.Contains(string(out), "the database is damaged: ") || !strings.Contains(string(out), "it was left as it is") {
+		if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), "--db: ") || !strings.Contains(string(out), "the database is damaged: ") || !strings.Contains(string(out), "the file was not changed") {
 			t.Errorf("%v: %s", err, out)
 		}
 		if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, was) {
@@ -83,8 +83,8 @@ func TestDamage(t *testing.T) {
 	d = start(t, dir, nil)
 	err = d.cmd.Wait()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(d.said(), "--db: ") || !strings.Contains(d.said(), "the database is damaged: ") {
-		t.Errorf("%v: %s", err, d.said())
+	if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(d.output(), "--db: ") || !strings.Contains(d.output(), "the database is damaged: ") {
+		t.Errorf("%v: %s", err, d.output())
 	}
 	was, err := os.ReadFile(file)
 	if err != nil {

@@ -25,7 +25,7 @@ func (a *app) databaseFlag(f *pflag.FlagSet, into *string) {
 
 // defaultDatabase returns the path of the database that is used without --db.
 func (a *app) defaultDatabase() string {
-	return filepath.Join(a.under("XDG_STATE_HOME", ".local", "state"), "concerto", "relay.db")
+	return filepath.Join(a.xdgDir("XDG_STATE_HOME", ".local", "state"), "concerto", "relay.db")
 }
 
 const databaseForms = "write sqlite:PATH, or postgres://USER:PASSWORD@HOST/NAME"
@@ -36,28 +36,28 @@ func (a *app) database(ctx context.Context, name string, make bool) (s *store.St
 	switch scheme {
 	case "postgres", "postgresql":
 		if _, err := url.Parse(name); err != nil {
-			return nil, a.wrong("db", databaseForms, "it is no URL") // its text may hold a password
+			return nil, a.invalidSetting("db", databaseForms, "it is not a URL") // its text may hold a password
 		}
 		s, err = postgres.Open(ctx, name)
 	case "sqlite":
 		path := strings.TrimPrefix(rest, "//")
 		if path == "" {
-			return nil, a.wrong("db", databaseForms, "it names no file")
+			return nil, a.invalidSetting("db", databaseForms, "it has no file name")
 		}
 		if err := a.databaseFile(a.abs(path), make); err != nil {
 			return nil, err
 		}
 		s, err = sqlite.Open(ctx, a.abs(path))
 	default:
-		return nil, a.wrong("db", databaseForms, "there are no databases %q", scheme)
+		return nil, a.invalidSetting("db", databaseForms, "databases of the scheme %q are not supported", scheme)
 	}
 	switch {
 	case errors.Is(err, store.ErrDamaged):
-		return nil, a.wrong("db", "it was left as it is: bring back a copy, or name another file", "%v", err)
+		return nil, a.invalidSetting("db", "the file was not changed: restore a backup, or name another file", "%v", err)
 	case errors.Is(err, store.ErrNewer):
-		return nil, a.wrong("db", "it was left as it is", "%v", err)
+		return nil, a.invalidSetting("db", "the file was not changed", "%v", err)
 	case err != nil:
-		return nil, a.wrong("db", "see that it is there, and that this user may write to it", "%v", err)
+		return nil, a.invalidSetting("db", "check that it exists, and that this user may write to it", "%v", err)
 	}
 	return s, nil
 }
@@ -67,16 +67,16 @@ func (a *app) database(ctx context.Context, name string, make bool) (s *store.St
 func (a *app) databaseFile(path string, make bool) error {
 	if !make {
 		if _, err := os.Stat(path); err != nil {
-			return a.wrong("db", "name the database of the server, or the server itself with --server", "%v", err)
+			return a.invalidSetting("db", "name the database of the server, or the server itself with --server", "%v", err)
 		}
 		return nil
 	}
-	// Only our own directory is created: another one that does not exist is a mistyped path.
+	// Only the default directory is created: a different missing one is a mistyped path.
 	var err error
 	if dir := filepath.Dir(path); path == a.defaultDatabase() {
 		err = os.MkdirAll(dir, 0o700)
 	} else if _, missing := os.Stat(dir); errors.Is(missing, fs.ErrNotExist) {
-		return a.wrong("db", "create the directory, or name a file in another one", "there is no directory %s", dir)
+		return a.invalidSetting("db", "create the directory, or name a file in another one", "there is no directory %s", dir)
 	}
 	if err == nil {
 		var f *os.File
@@ -85,14 +85,14 @@ func (a *app) databaseFile(path string, make bool) error {
 		}
 	}
 	if err != nil {
-		return a.wrong("db", "name a file that this user may write to", "%v", err)
+		return a.invalidSetting("db", "name a file that this user may write to", "%v", err)
 	}
 	return nil
 }
 
-// alone locks a SQLite file against other servers until giveBack is called; several servers may
-// share PostgreSQL.
-func (a *app) alone(name string) (giveBack func(), err error) {
+// lockDatabase locks a SQLite file against other servers until unlock is called; several servers
+// may share PostgreSQL.
+func (a *app) lockDatabase(name string) (giveBack func(), err error) {
 	scheme, rest, _ := strings.Cut(name, ":")
 	path := strings.TrimPrefix(rest, "//")
 	if scheme != "sqlite" || path == "" {
@@ -104,13 +104,13 @@ func (a *app) alone(name string) (giveBack func(), err error) {
 	unlock, err := lockfile.Lock(a.abs(path) + "-serve")
 	switch {
 	case errors.Is(err, lockfile.ErrHeld):
-		return nil, a.wrong("db", "end that server, name another file, or have several servers on one database: --db postgres://USER@HOST/NAME", "another server serves this file")
+		return nil, a.invalidSetting("db", "stop that server, name another file, or use a database for several servers: --db postgres://USER@HOST/NAME", "another server uses this file")
 	case err != nil:
-		return nil, a.wrong("db", "name a file in a directory that this user may write to", "%v", err)
+		return nil, a.invalidSetting("db", "name a file in a directory that this user may write to", "%v", err)
 	}
 	return func() {
 		if err := unlock(); err != nil {
-			a.log().Error("the database could not be given back", "error", err)
+			a.log().Error("could not unlock the database", "error", err)
 		}
 	}, nil
 }

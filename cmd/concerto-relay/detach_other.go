@@ -4,5 +4,5 @@ package main
 
 import "syscall"
 
-// ownSession has a process live on when our terminal is closed.
+// ownSession lets a process outlive the terminal.
 func ownSession() *syscall.SysProcAttr { return nil }

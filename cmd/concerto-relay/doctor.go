@@ -19,20 +19,20 @@ func (a *app) doctorCommand() *cobra.Command {
 Exit code 1 reports a failed check.`,
 		Example: `  concerto-relay doctor
   concerto-relay doctor --format ndjson | jq -r 'select(.status != "ok") | .do'`,
-		Args: takes(0, 0, "concerto-relay doctor"),
+		Args: argsBetween(0, 0, "concerto-relay doctor"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			s.complete(a)
 			all := doctor.Run(c.Context(), doctor.Options{Environ: a.environ, State: s.state, Socket: s.socket, Server: s.server, HostID: s.hostID,
 				TokenFile: s.tokenFile, Token: a.env("HOST_TOKEN"), LogFile: s.log})
-			return a.diagnosed(all, !format.IsText())
+			return a.printChecks(all, !format.IsText())
 		},
 	}
-	a.whereFlagsOfHostd(c.Flags(), &s)
+	a.hostdPathFlags(c.Flags(), &s)
 	format = cmdline.AddFormat(c, "text", "ndjson")
 	return c
 }
 
-func (a *app) diagnosed(all []doctor.Check, asJSON bool) error {
+func (a *app) printChecks(all []doctor.Check, asJSON bool) error {
 	if !asJSON {
 		failed, err := doctor.Write(a.stdout, all)
 		if err == nil && failed {

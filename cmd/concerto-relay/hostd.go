@@ -47,14 +47,14 @@ by --token-file.`,
 		Example: `  concerto-relay hostd install
   concerto-relay hostd install --server https://relay.example --token-file host-token
   concerto-relay hostd install --system`,
-		Args: takes(0, 0, "concerto-relay hostd install --server https://relay.example"),
+		Args: argsBetween(0, 0, "concerto-relay hostd install --server https://relay.example"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			o, err := a.installOptions(c, system)
 			if err != nil {
 				return err
 			}
 			r, err := install.Install(c.Context(), o)
-			return a.installed(r, err, "hostd is installed by "+r.File)
+			return a.printInstall(r, err, "hostd is installed by "+r.File)
 		},
 	}
 	c.Flags().BoolVar(&system, "system", false, "install for the machine instead of the user; requires root")
@@ -68,7 +68,7 @@ func (a *app) hostdUninstallCommand() *cobra.Command {
 		Short:   "Uninstall the service of hostd",
 		Long:    `Stops hostd and removes its unit. Runs continue, and hostd's state remains.`,
 		Example: `  concerto-relay hostd uninstall`,
-		Args:    takes(0, 0, "concerto-relay hostd uninstall"),
+		Args:    argsBetween(0, 0, "concerto-relay hostd uninstall"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			o, err := a.installOptions(c, system)
 			if err != nil {
@@ -78,7 +78,7 @@ func (a *app) hostdUninstallCommand() *cobra.Command {
 			if errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("hostd is not installed: %w", err)
 			}
-			return a.installed(r, err, "hostd is installed no more: "+r.File+" is removed")
+			return a.printInstall(r, err, "hostd is installed no more: "+r.File+" is removed")
 		},
 	}
 	c.Flags().BoolVar(&system, "system", false, "remove the service of the machine; requires root")
@@ -86,30 +86,30 @@ func (a *app) hostdUninstallCommand() *cobra.Command {
 }
 
 func (a *app) installOptions(c *cobra.Command, system bool) (o install.Options, err error) {
-	o = install.Options{Args: append([]string{"hostd"}, a.givenFlags(c)...), Environ: a.environ, System: system}
+	o = install.Options{Args: append([]string{"hostd"}, a.changedFlags(c)...), Environ: a.environ, System: system}
 	if o.Executable, err = os.Executable(); err == nil {
 		o.Executable, err = filepath.EvalSymlinks(o.Executable) // a link's name might make it another command
 	}
 	return o, err
 }
 
-// installed reports what was done, and the next steps.
-func (a *app) installed(r install.Result, err error, did string) error {
+// printInstall prints the result of an installation, and the next steps.
+func (a *app) printInstall(r install.Result, err error, did string) error {
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(a.stdout, did)
 	if r.Err != nil {
-		fmt.Fprintf(a.stderr, "concerto-relay: the system could not be told: %v\nhint: do it by hand: %s\n", r.Err, strings.Join(r.Todo, " && "))
+		fmt.Fprintf(a.stderr, "concerto-relay: could not notify the service manager: %v\nhint: run these commands: %s\n", r.Err, strings.Join(r.Todo, " && "))
 	}
 	return nil
 }
 
-// givenFlags returns hostd's flags that were set, on the command line or by variables, with
+// changedFlags returns hostd's flags that were set, on the command line or by variables, with
 // absolute paths. hostd itself reads relay.toml.
-func (a *app) givenFlags(c *cobra.Command) (out []string) {
+func (a *app) changedFlags(c *cobra.Command) (out []string) {
 	c.InheritedFlags().VisitAll(func(f *pflag.Flag) {
-		place := a.place(f.Name)
+		place := a.sourceOf(f.Name)
 		if !f.Changed || !strings.HasPrefix(place, "--") && !strings.HasPrefix(place, "$") {
 			return
 		}

@@ -18,14 +18,14 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// hostd is the daemon, until a signal ends it.
+// hostd runs the daemon until a signal ends it.
 func (a *app) hostd(h *hostdSettings, ready string) error {
 	h.complete(a)
 	o, err := a.hostOptions(h)
 	if err != nil {
 		return err
 	}
-	ctx, stop := a.untilStopped()
+	ctx, stop := a.signalContext()
 	defer stop()
 	closeLog, err := a.hostLog(h, o)
 	if err != nil {
@@ -34,21 +34,21 @@ func (a *app) hostd(h *hostdSettings, ready string) error {
 	defer closeLog()
 	d, err := hostd.Open(ctx, *o)
 	if err != nil {
-		return usage("", "hostd cannot start: %v", err)
+		return usage("", "could not start hostd: %v", err)
 	}
 	defer d.Close()
 	o.Log.Info("hostd serves", "host", d.HostID(), "socket", d.Socket(), "server", o.Server)
-	if err := a.ready(ready, d.Socket()); err != nil {
+	if err := a.writeReadyFile(ready, d.Socket()); err != nil {
 		return err
 	}
 	return d.Run(ctx)
 }
 
-// hostOptions are hostd's settings, or the one that cannot work.
+// hostOptions returns hostd's settings, or an error for the first invalid one.
 func (a *app) hostOptions(h *hostdSettings) (*hostd.Options, error) {
 	exe, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find this program, which is each run's shim: %w", err)
+		return nil, fmt.Errorf("find the path of this program: %w", err)
 	}
 	o := &hostd.Options{Server: h.server, HostID: h.hostID, State: h.state, Spool: h.spool, Socket: h.socket, Redact: a.env("REDACTION_EXTRA_REGEX"), Token: a.env("HOST_TOKEN"),
 		ApprovalTimeout: time.Duration(h.approvalTimeout) * time.Second, RemoteExec: h.remoteExec == "on", Holder: []string{exe, "shim"}, Environ: a.environ, Version: release}
@@ -56,16 +56,16 @@ func (a *app) hostOptions(h *hostdSettings) (*hostd.Options, error) {
 		return nil, err
 	}
 	if o.SpoolMax, err = sizeOf(h.spoolMax); err != nil {
-		return nil, a.wrong("spool-max", "1GiB, 200MiB or 50000000, for one", "%v", err)
+		return nil, a.invalidSetting("spool-max", "for example 1GiB, 200MiB or 50000000", "%v", err)
 	}
-	if err := a.hostsServer(h.server); err != nil {
+	if err := a.checkHostServer(h.server); err != nil {
 		return nil, err
 	}
 	if h.hostID != "" && !protocol.IsID(h.hostID) {
-		return nil, a.wrong("host-id", "", "%q is no id: 1 to 64 of A-Z a-z 0-9 _ -", h.hostID)
+		return nil, a.invalidSetting("host-id", "", "%q is not a valid id: use 1 to 64 of A-Z a-z 0-9 _ -", h.hostID)
 	}
 	if h.approvalTimeout < 1 {
-		return nil, a.wrong("approval-timeout", "", "it is at least 1 second")
+		return nil, a.invalidSetting("approval-timeout", "", "it must be at least 1 second")
 	}
 	if err := a.hostFiles(h, o); err != nil {
 		return nil, err
@@ -73,11 +73,11 @@ func (a *app) hostOptions(h *hostdSettings) (*hostd.Options, error) {
 	return o, nil
 }
 
-// hostsServer refuses what is no URL of a server that a host connects to; "" is none.
-func (a *app) hostsServer(server string) error {
+// checkHostServer refuses an invalid URL of a server; "" means no server.
+func (a *app) checkHostServer(server string) error {
 	u, err := url.Parse(server)
 	if server != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ws" && u.Scheme != "wss") {
-		return a.wrong("server", "https://relay.example.com, for one", "it is no http, https, ws or wss URL")
+		return a.invalidSetting("server", "for example https://relay.example.com", "it is not an http, https, ws or wss URL")
 	}
 	return nil
 }
@@ -87,13 +87,13 @@ func (a *app) hostFiles(h *hostdSettings, o *hostd.Options) error {
 	if h.tokenFile != "" {
 		text, err := userfile.ReadStream(h.tokenFile, userfile.MaxSecret)
 		if err != nil {
-			return a.wrong("token-file", "", "%v", err)
+			return a.invalidSetting("token-file", "", "%v", err)
 		}
 		if o.Token = strings.TrimSpace(string(text)); o.Token == "" {
-			return a.wrong("token-file", "put the host's token into it", "%s is empty", h.tokenFile)
+			return a.invalidSetting("token-file", "put the host's token into it", "%s is empty", h.tokenFile)
 		}
 	}
-	if o.Prompts = filepath.Join(a.under("XDG_CONFIG_HOME", ".config"), "concerto", "prompts.toml"); !isThere(o.Prompts) {
+	if o.Prompts = filepath.Join(a.xdgDir("XDG_CONFIG_HOME", ".config"), "concerto", "prompts.toml"); !exists(o.Prompts) {
 		o.Prompts = ""
 	}
 	if len(h.roots) == 0 {
@@ -101,25 +101,25 @@ func (a *app) hostFiles(h *hostdSettings, o *hostd.Options) error {
 	}
 	for _, root := range h.roots {
 		if root == "" {
-			return a.wrong("root", "give --root DIR", "there is no home directory")
+			return a.invalidSetting("root", "add --root DIR", "there is no home directory")
 		}
 		if info, err := os.Stat(a.abs(root)); err != nil || !info.IsDir() {
-			return a.wrong("root", "name a directory that is there", "%s is not a directory", root)
+			return a.invalidSetting("root", "name an existing directory", "%s is not a directory", root)
 		}
 		o.Roots = append(o.Roots, a.abs(root))
 	}
 	if _, err := redact.New(o.Redact, nil); err != nil {
-		return usage("an expression as Go's package regexp has it", "$%v", err)
+		return usage("use the syntax of Go's package regexp", "$%v", err)
 	}
 	return nil
 }
 
-func isThere(file string) bool {
+func exists(file string) bool {
 	_, err := os.Stat(file)
 	return err == nil
 }
 
-// hostLog opens the log; secrets do not get into it.
+// hostLog opens the log, from which secrets are removed.
 func (a *app) hostLog(h *hostdSettings, o *hostd.Options) (func(), error) {
 	r, err := redact.New(o.Redact, o.Environ)
 	if err != nil {
@@ -131,7 +131,7 @@ func (a *app) hostLog(h *hostdSettings, o *hostd.Options) (func(), error) {
 	}
 	log, file, err := hostlog.Open(h.log, r.Text)
 	if err != nil {
-		return nil, a.wrong("log", "name a file that this user may write", "%v", err)
+		return nil, a.invalidSetting("log", "name a file that this user may write to", "%v", err)
 	}
 	o.Log, o.LogPath = log, h.log
 	return func() { file.Close() }, nil
@@ -139,11 +139,11 @@ func (a *app) hostLog(h *hostdSettings, o *hostd.Options) (func(), error) {
 
 var size = regexp.MustCompile(`^(\d+) ?(|B|KiB|MiB|GiB|TiB|KB|MB|GB|K|M|G)$`)
 
-// sizeOf reads a number of bytes.
+// sizeOf parses a number of bytes.
 func sizeOf(text string) (int64, error) {
 	m := size.FindStringSubmatch(text)
 	if m == nil {
-		return 0, fmt.Errorf("%q is no size", text)
+		return 0, fmt.Errorf("%q is not a size", text)
 	}
 	n, err := strconv.ParseInt(m[1], 10, 64)
 	unit := map[string]int64{"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "KB": 1e3, "MB": 1e6, "GB": 1e9, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}[m[2]]

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// hostdSettings are hostd's settings, and those that other commands need to find it.
+// hostdSettings has hostd's settings, and those that other commands need to find it.
 type hostdSettings struct {
 	server, hostID, tokenFile string
 	state, spool, socket, log string
@@ -15,14 +15,14 @@ type hostdSettings struct {
 	approvalTimeout           int
 }
 
-// whereFlagsOfHostd adds the flags for hostd's files and for its server.
-func (a *app) whereFlagsOfHostd(f *pflag.FlagSet, s *hostdSettings) {
+// hostdPathFlags adds the flags for hostd's files and for its server.
+func (a *app) hostdPathFlags(f *pflag.FlagSet, s *hostdSettings) {
 	f.StringVar(&s.server, "server", "", "connect to the server at `URL`")
 	fromEnv(f, "server", "SERVER_BASE_URL")
 	f.StringVar(&s.hostID, "host-id", "", "identify this machine at the server by `ID`")
 	fromEnv(f, "host-id", "HOST_ID")
 	f.StringVar(&s.tokenFile, "token-file", "", "read the host's token from `FILE`, else from $HOST_TOKEN")
-	f.StringVar(&s.state, "state", filepath.Join(a.under("XDG_STATE_HOME", ".local", "state"), "concerto", "hostd"), "store the state in `DIR` (default: ~/.local/state/concerto/hostd)")
+	f.StringVar(&s.state, "state", filepath.Join(a.xdgDir("XDG_STATE_HOME", ".local", "state"), "concerto", "hostd"), "store the state in `DIR` (default: ~/.local/state/concerto/hostd)")
 	f.StringVar(&s.spool, "spool", "", "store unsent events in `FILE` (default: in --state)")
 	fromEnv(f, "spool", "SPOOL_DB_PATH")
 	f.StringVar(&s.socket, "socket", "", "listen at `PATH` (default: in $XDG_RUNTIME_DIR)")
@@ -31,12 +31,12 @@ func (a *app) whereFlagsOfHostd(f *pflag.FlagSet, s *hostdSettings) {
 	fromEnv(f, "log", "HOSTD_LOG_PATH")
 }
 
-// paths are hostd's settings that are files or directories.
+// paths lists hostd's settings that are files or directories.
 var paths = []string{"token-file", "state", "spool", "socket", "log", "root", "ready-file"}
 
 // hostdFlags adds all flags of hostd.
 func (a *app) hostdFlags(f *pflag.FlagSet, s *hostdSettings) {
-	a.whereFlagsOfHostd(f, s)
+	a.hostdPathFlags(f, s)
 	f.StringSliceVar(&s.roots, "root", nil, "allow runs in `DIR` and below; repeatable (default: $HOME)")
 	f.StringVar(&s.remoteExec, "remote-exec", "on", "let apps start runs, write files and run commands (default on): `on|off`")
 	f.StringVar(&s.spoolMax, "spool-max", "1GiB", "limit the spool to `SIZE` (default 1GiB)")
@@ -63,5 +63,5 @@ func (a *app) hostdSocket() string {
 	if dir := a.env("XDG_RUNTIME_DIR"); dir != "" {
 		return filepath.Join(dir, "concerto", "hostd.sock")
 	}
-	return filepath.Join(a.under("XDG_STATE_HOME", ".local", "state"), "concerto", "hostd.sock")
+	return filepath.Join(a.xdgDir("XDG_STATE_HOME", ".local", "state"), "concerto", "hostd.sock")
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// host is a machine with a hostd, which is started and killed.
+// host is a machine with a hostd that tests start and kill.
 type host struct {
 	t     *testing.T
 	dir   string
@@ -45,7 +45,7 @@ func newHost(t *testing.T, flags ...string) *host {
 	return h
 }
 
-// pids are the processes of the runs that were started, by a hostd of its own or by a server's.
+// pids returns the processes of the runs that were started by a hostd of its own or by a server's.
 func (h *host) pids() (all []int) {
 	own, _ := filepath.Glob(filepath.Join(h.dir, "state", "runs", "*", "run.json"))
 	server, _ := filepath.Glob(filepath.Join(h.dir, ".local", "state", "concerto", "hostd", "runs", "*", "run.json"))
@@ -61,7 +61,7 @@ func (h *host) pids() (all []int) {
 	return all
 }
 
-// command is the real command.
+// command returns the built command.
 func (h *host) command(args ...string) *exec.Cmd {
 	exe, err := os.Executable()
 	if err != nil {
@@ -103,7 +103,7 @@ func (h *host) start() {
 	h.t.Fatalf("hostd does not start: %v", h.hostd.Wait())
 }
 
-// kill kills hostd by SIGKILL.
+// kill kills hostd with SIGKILL.
 func (h *host) kill() {
 	if h.hostd != nil {
 		_ = h.hostd.Process.Kill()
@@ -112,7 +112,7 @@ func (h *host) kill() {
 	}
 }
 
-// do runs a command to its end.
+// do runs a command to its end and checks its exit code.
 func (h *host) do(want int, args ...string) string {
 	h.t.Helper()
 	c := h.command(args...)
@@ -147,7 +147,7 @@ func (h *host) until(run, typ, text string) protocol.Envelope {
 	defer func() { _ = c.Process.Kill(); _ = c.Wait() }()
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, protocol.MaxFrame)
-	said := ""
+	shown := ""
 	for lines.Scan() {
 		e, refused := protocol.Parse(lines.Bytes())
 		if refused != nil {
@@ -159,8 +159,8 @@ func (h *host) until(run, typ, text string) protocol.Envelope {
 			if err != nil {
 				h.t.Fatal(err)
 			}
-			said += o.Text
-			data = said
+			shown += o.Text
+			data = shown
 		}
 		if e.Type == typ && strings.Contains(data, text) {
 			return e
@@ -170,13 +170,13 @@ func (h *host) until(run, typ, text string) protocol.Envelope {
 	return protocol.Envelope{}
 }
 
-// TestHostd: a run is started, seen, approved and ended from the command line, over a restart
-// by kill -9 while it waits; an agent decides nothing for itself.
+// TestHostd checks that a run is started, listed, approved and ended from the command line, over a
+// restart by kill -9 while it waits; an agent cannot decide its own requests.
 func TestHostd(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	if said := h.do(2, "runs"); !strings.Contains(said, "no hostd serves") {
-		t.Errorf("without hostd: %s", said)
+	if out := h.do(2, "runs"); !strings.Contains(out, "no hostd serves") {
+		t.Errorf("without hostd: %s", out)
 	}
 	h.start()
 	if ready, err := os.ReadFile(filepath.Join(h.dir, "ready")); err == nil && string(ready) != filepath.Join(h.dir, "s") {
@@ -202,17 +202,17 @@ func TestHostd(t *testing.T) {
 	if list := h.do(0, "runs"); !strings.Contains(list, run+"  awaiting_approval") || !strings.Contains(list, "a test") {
 		t.Errorf("runs:\n%s", list)
 	}
-	if said := h.do(1, "approve", run, "no-such"); !strings.Contains(said, "unknown_request") {
-		t.Errorf("an unknown request: %s", said)
+	if out := h.do(1, "approve", run, "no-such"); !strings.Contains(out, "unknown_request") {
+		t.Errorf("an unknown request: %s", out)
 	}
 	if err := h.post(run, "long", strings.Repeat("x", 64<<10+1)); err == nil || !strings.Contains(err.Error(), "bad_message") {
 		t.Errorf("an input that is too long: %v", err)
 	}
-	if said := h.do(0, "approve", run, q.RequestID); said != "approved "+q.RequestID+": applied\n" {
-		t.Errorf("approved: %s", said)
+	if out := h.do(0, "approve", run, q.RequestID); out != "approved "+q.RequestID+": applied\n" {
+		t.Errorf("approved: %s", out)
 	}
-	if said := h.do(1, "deny", run, q.RequestID); !strings.Contains(said, "already_decided") {
-		t.Errorf("denied afterwards: %s", said)
+	if out := h.do(1, "deny", run, q.RequestID); !strings.Contains(out, "already_decided") {
+		t.Errorf("denied afterwards: %s", out)
 	}
 	if out := h.do(4, "attach", run); !strings.Contains(out, "said y") {
 		t.Errorf("the run wrote %q", out)
@@ -222,9 +222,9 @@ func TestHostd(t *testing.T) {
 		t.Fatal(err)
 	}
 	agent := h.detached(fmt.Sprintf(`printf 'Delete? [y/N] '; setsid -w %s deny $RELAY_RUN_ID x --socket $RELAY_HOSTD_SOCK 2>&1; read x`, exe))
-	h.until(agent, protocol.RunOutput, "does not answer, write to or stop itself")
+	h.until(agent, protocol.RunOutput, "may not answer, write to or stop itself")
 	hidden := h.detached(fmt.Sprintf(`run=$RELAY_RUN_ID sock=$RELAY_HOSTD_SOCK; (p=$BASHPID; env -i %s=1 setsid bash -c "while [ \$(cut -d' ' -f4 /proc/\$\$/stat) = $p ]; do :; done; exec -a concerto-relay %s deny $run x --socket $sock" 2>&1 &); read x`, asCommand, exe))
-	h.until(hidden, protocol.RunOutput, "does not answer, write to or stop itself") // nobody's child and without a mark: the shim has adopted it
+	h.until(hidden, protocol.RunOutput, "may not answer, write to or stop itself") // an orphan without a mark: the holder has adopted it
 	var all []string
 	for _, line := range strings.Split(strings.TrimSpace(h.do(0, "runs", "--format", "ndjson")), "\n") {
 		var one protocol.RunSummary
@@ -247,17 +247,18 @@ func TestHostd(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--server", "ftp://x"}, "--server: it is no http"}, {[]string{"--root", "/no/such"}, "--root: /no/such is not a directory"}, {[]string{"--spool-max", "much"}, "--spool-max"},
+		{[]string{"--server", "ftp://x"}, "--server: it is not an http"}, {[]string{"--root", "/no/such"}, "--root: /no/such is not a directory"}, {[]string{"--spool-max", "much"}, "--spool-max"},
 		{[]string{"--remote-exec", "maybe"}, "on or off"}, {[]string{"--host-id", "a b"}, "--host-id"}, {[]string{"--token-file", "none"}, "--token-file"}, {[]string{"--approval-timeout", "0"}, "at least 1"},
 		{[]string{"--socket", "/tmp/" + strings.Repeat("x", 120)}, "107 bytes"},
 	} {
-		if said := h.do(2, append([]string{"hostd", "--state", "state"}, c.args...)...); !strings.Contains(said, c.want) {
-			t.Errorf("%v: %s", c.args, said)
+		if out := h.do(2, append([]string{"hostd", "--state", "state"}, c.args...)...); !strings.Contains(out, c.want) {
+			t.Errorf("%v: %s", c.args, out)
 		}
 	}
 }
 
-// TestNohup: who is started with SIGHUP ignored ignores it, and what it starts does not.
+// TestNohup checks that a hostd that is started with SIGHUP ignored ignores it, and that its runs
+// do not.
 func TestNohup(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -273,8 +274,8 @@ func TestNohup(t *testing.T) {
 	}
 }
 
-// TestHostdKilled: killed at any moment, repeatedly, hostd has reported each byte once and has
-// written each input once.
+// TestHostdKilled checks that hostd, killed at any moment and repeatedly, has reported each byte
+// once and has written each input once.
 func TestHostdKilled(t *testing.T) {
 	t.Parallel()
 	rounds := 5
@@ -294,17 +295,17 @@ func TestHostdKilled(t *testing.T) {
 		sent := make(chan struct{})
 		go func() {
 			defer close(sent)
-			_ = h.post(run, fmt.Sprintf("input-%d", i), fmt.Sprintf("%d\n", i)) // hostd may be killed meanwhile
+			_ = h.post(run, fmt.Sprintf("input-%d", i), fmt.Sprintf("%d\n", i)) // hostd may be killed during the request
 		}()
 		for range dice.IntN(2000) {
-			_, _ = os.Stat(h.dir) // some time goes by
+			_, _ = os.Stat(h.dir) // a random delay
 		}
 		h.kill()
 		<-sent
 		_ = c.Process.Kill()
 		_ = c.Wait()
 		h.start()
-		for range 2 { // whatever became of it, it is written once
+		for range 2 { // whatever its state, it is written once
 			if err := h.post(run, fmt.Sprintf("input-%d", i), fmt.Sprintf("%d\n", i)); err != nil {
 				t.Fatalf("round %d: %v", i, err)
 			}
@@ -323,29 +324,29 @@ func TestHostdKilled(t *testing.T) {
 		fmt.Fprintf(want, "got %d\r\n", i)
 	}
 	want.WriteString("got end\r\n")
-	h.told(run, want.String(), rounds+1)
+	h.checkEvents(run, want.String(), rounds+1)
 }
 
 func (h *host) post(run, id, text string) error {
 	a := &app{environ: h.command().Env, dir: h.dir, places: map[string]string{}}
-	e, err := a.reachEnd(&reach{socket: filepath.Join(h.dir, "s")})
+	e, err := a.endpointOf(&target{socket: filepath.Join(h.dir, "s")})
 	if err != nil {
 		return err
 	}
-	var said struct {
+	var body struct {
 		State string `json:"state"`
 	}
-	if err := e.call(context.Background(), "POST", runPath(run)+"/input", protocol.SendInput{InputID: id, Text: text}, &said); err != nil {
+	if err := e.call(context.Background(), "POST", runPath(run)+"/input", protocol.SendInput{InputID: id, Text: text}, &body); err != nil {
 		return err
 	}
-	if said.State != "applied" {
-		return errors.New(said.State)
+	if body.State != "applied" {
+		return errors.New(body.State)
 	}
 	return nil
 }
 
-// told compares a run's events in the spool with its output, and with the number of inputs.
-func (h *host) told(run, output string, inputs int) {
+// checkEvents compares a run's events in the spool with its output, and with the number of inputs.
+func (h *host) checkEvents(run, output string, inputs int) {
 	h.t.Helper()
 	s, err := spool.Open(context.Background(), filepath.Join(h.dir, "state", "spool.db"), spool.Options{})
 	if err != nil {
@@ -372,7 +373,7 @@ func (h *host) told(run, output string, inputs int) {
 		case protocol.RunInput:
 			in, err := protocol.Decode[protocol.Input](&e)
 			if err != nil || seen[in.InputID] > 0 {
-				h.t.Fatalf("%s is told again: %v", in.InputID, err)
+				h.t.Fatalf("%s has a second event: %v", in.InputID, err)
 			}
 			seen[in.InputID]++
 		}
@@ -382,10 +383,10 @@ func (h *host) told(run, output string, inputs int) {
 	}
 }
 
-// TestNoRunDecidesThroughAnother: a process that a run has started counts as the run, in the third
-// generation too and with any environment; the refusal is recorded. The user who started the first
-// run may decide.
-func TestNoRunDecidesThroughAnother(t *testing.T) {
+// TestNestedRunsCannotDecide checks that a process that a run has started counts as the run, in the
+// third generation too and with any environment; the refusal is recorded. The user who started the
+// first run may decide.
+func TestNestedRunsCannotDecide(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.start()
@@ -415,7 +416,7 @@ func TestNoRunDecidesThroughAnother(t *testing.T) {
 	if err != nil || d.Action != "decide" || d.RequestID != "x" || d.ByRunID != strings.TrimSpace(string(third)) || !strings.Contains(d.Reason, "which run "+run+" has started") {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if said := h.do(1, "deny", run, "x"); !strings.Contains(said, "unknown_request") {
-		t.Errorf("the card says %s", said)
+	if out := h.do(1, "deny", run, "x"); !strings.Contains(out, "unknown_request") {
+		t.Errorf("the page answered %s", out)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// served is a serve with an owner, a host that has a run with an open request, and tokens.
+// served is a server with an owner, a host that has a run with an open request, and tokens.
 type served struct {
 	*daemon
 	owner  string
@@ -37,22 +37,22 @@ func serveWithHost(t *testing.T) *served {
 		s.tokens[name], s.ids[name] = made.Token, made.ID
 	}
 	s.host = servertest.Dial(t, s.url+"/ws/host?host_id=host_a&host_token=s3cret")
-	s.host.Say(protocol.RunStarted, "run_a", 1, `{"tool":"codex","cwd":"/w","command":"codex"}`)
-	s.host.Say(protocol.RunPermissionRequested, "run_a", 2, `{"request_id":"q","reason":"permission","prompt":"?","approve_text":"y\n","deny_text":"n\n"}`)
+	s.host.Send(protocol.RunStarted, "run_a", 1, `{"tool":"codex","cwd":"/w","command":"codex"}`)
+	s.host.Send(protocol.RunPermissionRequested, "run_a", 2, `{"request_id":"q","reason":"permission","prompt":"?","approve_text":"y\n","deny_text":"n\n"}`)
 	s.host.Acked("run_a", 2)
 	return s
 }
 
-// refusedBy demands an error over HTTP.
+// refused requires an error over HTTP.
 func (s *served) refused(method, path, token, body string, status int, code string) {
 	s.Helper()
-	var said struct{ Error struct{ Code string } }
-	if got := s.ask(method, path, token, body, &said); got != status || said.Error.Code != code {
-		s.Errorf("%s %s: %d %s, want %d %s", method, path, got, said.Error.Code, status, code)
+	var failure struct{ Error struct{ Code string } }
+	if got := s.ask(method, path, token, body, &failure); got != status || failure.Error.Code != code {
+		s.Errorf("%s %s: %d %s, want %d %s", method, path, got, failure.Error.Code, status, code)
 	}
 }
 
-// records are those of the audit log, which must be whole.
+// records returns the records of the audit log, which must be valid.
 func (s *served) records() (out []audit.Line) {
 	s.Helper()
 	r, err := http.NewRequest("GET", s.url+"/audit", nil)
@@ -74,7 +74,7 @@ func (s *served) records() (out []audit.Line) {
 	return out
 }
 
-// has reports whether a record of a kind holds a text.
+// has reports whether a record of a kind contains a text.
 func has(all []audit.Line, kind, text string) bool {
 	for _, l := range all {
 		if l.Kind == kind && strings.Contains(string(l.Text), text) {
@@ -84,8 +84,8 @@ func has(all []audit.Line, kind, text string) bool {
 	return false
 }
 
-// TestHostileUsers: what one may not is refused, over sockets and HTTP alike, and recorded; what
-// one may not see is not there.
+// TestHostileUsers checks that forbidden requests are refused, over sockets and HTTP alike, and
+// recorded; invisible runs seem not to exist.
 func TestHostileUsers(t *testing.T) {
 	t.Parallel()
 	s := serveWithHost(t)
@@ -115,22 +115,22 @@ func TestHostileUsers(t *testing.T) {
 		protocol.RunSendInput: input, protocol.RunSendKeys: `{"keys":"x"}`, protocol.RunStop: `{}`, protocol.RunResize: `{"cols":1,"rows":1}`,
 		protocol.RunApprove: `{"request_id":"q"}`, protocol.RunDeny: `{"request_id":"q"}`, "rpc.bash": `{"request_id":"r2","cmd":"x"}`,
 	} {
-		app.Say(typ, "run_a", 0, data)
-		if f := app.Failed(); f.Code != protocol.Forbidden {
+		app.Send(typ, "run_a", 0, data)
+		if f := app.NextError(); f.Code != protocol.Forbidden {
 			t.Errorf("%s: %+v", typ, f)
 		}
 	}
 	narrow := servertest.Dial(t, s.url+"/ws/app?follow=none&token="+s.tokens["narrow"])
 	for typ, data := range map[string]string{protocol.RunSendInput: input, protocol.RunApprove: `{"request_id":"q"}`, protocol.RunStop: `{}`} {
-		narrow.Say(typ, "run_a", 0, data)
-		if f := narrow.Failed(); f.Code != protocol.UnknownRun {
+		narrow.Send(typ, "run_a", 0, data)
+		if f := narrow.NextError(); f.Code != protocol.UnknownRun {
 			t.Errorf("%s: %+v", typ, f)
 		}
 	}
 	s.refused("GET", "/audit", s.tokens["operator"], "", 403, "forbidden")
 	s.refused("DELETE", "/hosts/host_a", s.tokens["operator"], "", 403, "forbidden")
 
-	var inbox []json.RawMessage // and nothing of it has been done
+	var inbox []json.RawMessage // and no effect
 	if code := s.ask("GET", "/inbox", s.owner, "", &inbox); code != 200 || len(inbox) != 1 {
 		t.Errorf("%d %s", code, inbox)
 	}
@@ -145,7 +145,8 @@ func TestHostileUsers(t *testing.T) {
 	}
 }
 
-// TestEndedCredentials: connections end with what they were opened by, and a ticket opens one.
+// TestEndedCredentials checks that connections end with their credentials, and that a ticket opens
+// one connection.
 func TestEndedCredentials(t *testing.T) {
 	t.Parallel()
 	s := serveWithHost(t)
@@ -177,9 +178,9 @@ func TestEndedCredentials(t *testing.T) {
 	if code := s.host.Closed(); code != protocol.CloseUnauthorized {
 		t.Errorf("the host is closed with %d", code)
 	}
-	again := servertest.Dial(t, s.url+"/ws/host?host_id=host_a&host_token=other")
-	again.Say(protocol.RunOutput, "run_a", 3, `{"stream":"stdout","text":"x"}`)
-	again.Acked("run_a", 3)
+	second := servertest.Dial(t, s.url+"/ws/host?host_id=host_a&host_token=other")
+	second.Send(protocol.RunOutput, "run_a", 3, `{"stream":"stdout","text":"x"}`)
+	second.Acked("run_a", 3)
 	all := s.records()
 	for kind, text := range map[string]string{"login_failed": "ticket used before", "host_refused": "token differs", "token_revoked": s.ids["viewer"], "host_removed": "host_a"} {
 		if !has(all, kind, text) {
@@ -187,11 +188,11 @@ func TestEndedCredentials(t *testing.T) {
 		}
 	}
 	s.stop()
-	if code := again.Closed(); code != protocol.CloseRestart {
+	if code := second.Closed(); code != protocol.CloseRestart {
 		t.Errorf("at the end it is closed with %d", code)
 	}
 	for _, secret := range []string{"s3cret", s.owner, s.tokens["viewer"], ticket.Ticket} {
-		if strings.Contains(s.said(), secret) {
+		if strings.Contains(s.output(), secret) {
 			t.Errorf("the log has %q", secret)
 		}
 	}

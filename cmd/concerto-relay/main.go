@@ -1,5 +1,5 @@
-// Command concerto-relay is the relay: the server, the daemon on machines where agents run,
-// and what people do with both from the command line (spec/24-relay.md).
+// Command concerto-relay is the relay: the server, the daemon on machines where agents run, and the
+// commands that use both (spec/24-relay.md).
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 const (
 	exitOK      = 0
 	exitFailed  = 1
-	exitRefused = 2  // the command was misused, or its settings cannot work
+	exitRefused = 2  // the command was misused, or its settings are invalid
 	exitBroken  = 76 // an audit log was changed
 )
 
@@ -36,7 +36,7 @@ func main() {
 	os.Exit(a.main(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...)))
 }
 
-// app is what all commands share.
+// app has the state that all commands share.
 type app struct {
 	stdin   io.Reader
 	stdout  io.Writer
@@ -44,16 +44,17 @@ type app struct {
 	environ []string
 	dir     string                    // the working directory
 	config  string                    // --config; "" for the usual file
-	file    string                    // where settings are read
+	file    string                    // the file of the settings
 	tables  map[string]map[string]any // the content of relay.toml
 	places  map[string]string
-	exit    int // exit code of what went well
+	exit    int // exit code of a command without an error
 }
 
-// calledAs are the names of the links by which the command is called as a daemon.
+// calledAs maps the names of links to the daemon that they start.
 var calledAs = map[string]string{"relay-server": "serve", "relay-hostd": "hostd"}
 
-// arguments are the arguments of a command line whose first is the name it was called by.
+// arguments returns the arguments of a command line, whose first element is the name of the
+// command.
 func arguments(line []string) []string {
 	name, args := strings.TrimSuffix(line[0], ".exe"), line[1:]
 	if len(args) > 0 && args[0] == "--hash-password" {
@@ -78,10 +79,10 @@ func (a *app) main(line []string) (code int) {
 			code = exitFailed
 		}
 	}()
-	if signal.Ignored(syscall.SIGHUP) { // by nohup; what we start decides for itself
+	if signal.Ignored(syscall.SIGHUP) { // by nohup; child processes decide for themselves
 		procgroup.Discard(syscall.SIGHUP)
 	}
-	if code, done := a.pass(line[0], line[1:]); done {
+	if code, done := a.passThrough(line[0], line[1:]); done {
 		return code
 	}
 	root := a.root()
@@ -104,7 +105,7 @@ func usage(hint, format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...), hint}
 }
 
-// exitError ends the command with a code; its message has been shown.
+// exitError ends the command with a code after its message was printed.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
@@ -131,25 +132,25 @@ func (a *app) failed(err error) int {
 		return exitRefused
 	}
 	fmt.Fprintf(a.stderr, "concerto-relay: %v\n", err)
-	var said *saidError
-	if errors.As(err, &said) && nextSteps[protocol.Code(said.Code)] != "" {
-		fmt.Fprintf(a.stderr, "  hint: %s\n", nextSteps[protocol.Code(said.Code)])
+	var respErr *responseError
+	if errors.As(err, &respErr) && nextSteps[protocol.Code(respErr.Code)] != "" {
+		fmt.Fprintf(a.stderr, "  hint: %s\n", nextSteps[protocol.Code(respErr.Code)])
 	}
 	return exitFailed
 }
 
-// env is a variable of the environment; "" when it is not set.
+// env returns an environment variable, or "" if it is not set.
 func (a *app) env(name string) string {
 	value := ""
 	for _, e := range a.environ {
 		if v, found := strings.CutPrefix(e, name+"="); found {
-			value = v // of two, the last counts
+			value = v // the last of two counts
 		}
 	}
 	return value
 }
 
-// abs is a path seen from the working directory.
+// abs returns a path relative to the working directory as an absolute one.
 func (a *app) abs(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -157,8 +158,8 @@ func (a *app) abs(path string) string {
 	return filepath.Join(a.dir, path)
 }
 
-// under is a directory that an XDG variable names, else one below home.
-func (a *app) under(variable string, home ...string) string {
+// xdgDir returns the directory of an XDG variable, or else one in the home directory.
+func (a *app) xdgDir(variable string, home ...string) string {
 	if dir := a.env(variable); filepath.IsAbs(dir) {
 		return dir
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
 
-// asCommand is set where this program is the command, whatever it is called.
+// asCommand is set if this program must act as the command, whatever its name.
 const asCommand = "CONCERTO_RELAY_TEST_COMMAND"
 
 // TestMain lets scripts call the command by all its names.
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"concerto-relay": call, "relay-server": call, "relay-hostd": call})
 }
 
-// TestScripts plays what users do: a file each behaviour.
+// TestScripts runs the user-visible behaviour, one file each.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
@@ -54,7 +54,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// replay is a recorded agent.
+// replay acts as a recorded agent.
 func replay(file string) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// manager is where users and tokens are managed: in a server's database, or by a server.
+// manager manages users and tokens, in a server's database or through a server.
 type manager interface {
-	makeToken(ctx context.Context, user string, n auth.NewToken) (madeToken, error)
+	makeToken(ctx context.Context, user string, n auth.NewToken) (newToken, error)
 	tokens(ctx context.Context) ([]accounts.TokenInfo, error)
 	revoke(ctx context.Context, id string) error
 	putUser(ctx context.Context, name, password string, role auth.Role) error
@@ -27,54 +27,55 @@ type manager interface {
 	close()
 }
 
-// madeToken is a token that was made; the link is for one of some runs, where it is known.
-type madeToken struct {
+// newToken is a created token. The link opens the runs of a restricted token, if the server's URL
+// is known.
+type newToken struct {
 	ID    string `json:"id"`
 	Token string `json:"token"`
 	Link  string `json:"link,omitempty"`
 }
 
-// where is the place where users are managed.
-type where struct{ db, server, tokenFile string }
+// managerFlags select where users are managed.
+type managerFlags struct{ db, server, tokenFile string }
 
 const whereHelp = `
 
 The command uses the server's database directly (--db), also while the server runs. With --server
 URL --token-file FILE it calls the server as an owner.`
 
-func (a *app) whereFlags(c *cobra.Command, w *where) {
+func (a *app) addManagerFlags(c *cobra.Command, w *managerFlags) {
 	f := c.PersistentFlags()
 	a.databaseFlag(f, &w.db)
 	f.StringVar(&w.server, "server", "", "call the server at `URL` instead of its database")
 	f.StringVar(&w.tokenFile, "token-file", "", "read an owner's access token from `FILE`")
 }
 
-// manager opens the place of the flags. make means that a missing database is created.
-func (a *app) manager(ctx context.Context, w *where, make bool) (manager, error) {
+// manager opens the database or server of the flags. make means that a missing database is created.
+func (a *app) manager(ctx context.Context, w *managerFlags, make bool) (manager, error) {
 	if w.server != "" || w.tokenFile != "" {
 		e, err := a.serverEnd(w.server, w.tokenFile)
-		return &remote{e}, err
+		return &remoteManager{e}, err
 	}
 	s, err := a.database(ctx, w.db, make)
 	if err != nil {
 		return nil, err
 	}
-	return &local{s, auth.New(auth.Config{Store: s, Guard: httpguard.New(httpguard.Config{}), TOFU: auth.TOFUOff})}, nil
+	return &localManager{s, auth.New(auth.Config{Store: s, Guard: httpguard.New(httpguard.Config{}), TOFU: auth.TOFUOff})}, nil
 }
 
-// local works on a database.
-type local struct {
+// localManager manages users in a database.
+type localManager struct {
 	store *store.Store
 	auth  *auth.Auth
 }
 
-// commandLine is who does it, in the audit log.
+// commandLine is the actor in the audit log.
 var commandLine = audit.Actor{Type: "server", Name: "concerto-relay"}
 
-func (l *local) close() { l.auth.Close(); _ = l.store.Close() } // all is committed
+func (l *localManager) close() { l.auth.Close(); _ = l.store.Close() } // everything is committed
 
 // makeToken creates a token for a user: without a name to the first owner.
-func (l *local) makeToken(ctx context.Context, user string, n auth.NewToken) (made madeToken, err error) {
+func (l *localManager) makeToken(ctx context.Context, user string, n auth.NewToken) (made newToken, err error) {
 	if user == "" {
 		all, err := l.users(ctx)
 		if err != nil {
@@ -86,23 +87,23 @@ func (l *local) makeToken(ctx context.Context, user string, n auth.NewToken) (ma
 			}
 		}
 		if user == "" {
-			return made, usage("`concerto-relay user add NAME --role owner` makes one", "a token is a user's, and the database has none")
+			return made, usage("create one with `concerto-relay user add NAME --role owner`", "a token requires a user, and the database has none")
 		}
 	}
 	made.ID, made.Token, err = l.auth.NewToken(ctx, commandLine, user, n)
 	return made, err
 }
 
-func (l *local) tokens(ctx context.Context) ([]accounts.TokenInfo, error) {
+func (l *localManager) tokens(ctx context.Context) ([]accounts.TokenInfo, error) {
 	all, err := l.store.Tokens(ctx, time.Now().UnixMilli())
 	return accounts.TokenInfos(all), err
 }
 
-func (l *local) revoke(ctx context.Context, id string) error {
+func (l *localManager) revoke(ctx context.Context, id string) error {
 	return l.auth.Revoke(ctx, commandLine, id)
 }
 
-func (l *local) putUser(ctx context.Context, name, password string, role auth.Role) error {
+func (l *localManager) putUser(ctx context.Context, name, password string, role auth.Role) error {
 	if err := auth.CheckUser(name, role); err != nil {
 		return err
 	}
@@ -110,43 +111,43 @@ func (l *local) putUser(ctx context.Context, name, password string, role auth.Ro
 	return err
 }
 
-func (l *local) users(ctx context.Context) ([]accounts.UserInfo, error) {
+func (l *localManager) users(ctx context.Context) ([]accounts.UserInfo, error) {
 	all, err := l.store.Users(ctx)
 	return accounts.UserInfos(all), err
 }
 
-func (l *local) removeUser(ctx context.Context, name string) error {
+func (l *localManager) removeUser(ctx context.Context, name string) error {
 	return l.auth.RemoveUser(ctx, commandLine, name)
 }
 
-// remote asks a server.
-type remote struct{ *end }
+// remoteManager manages users through a server.
+type remoteManager struct{ *endpoint }
 
-func (*remote) close() {}
+func (*remoteManager) close() {}
 
-func (s *remote) makeToken(ctx context.Context, user string, n auth.NewToken) (made madeToken, err error) {
+func (s *remoteManager) makeToken(ctx context.Context, user string, n auth.NewToken) (made newToken, err error) {
 	if user != "" {
-		return made, usage("leave --user out, or name the database with --db", "over a server a token is that of the user who asks")
+		return made, usage("omit --user, or name the database with --db", "a token created through a server belongs to the user of the request")
 	}
 	return made, s.call(ctx, "POST", "/tokens", n, &made)
 }
 
-func (s *remote) tokens(ctx context.Context) (out []accounts.TokenInfo, err error) {
+func (s *remoteManager) tokens(ctx context.Context) (out []accounts.TokenInfo, err error) {
 	return out, s.call(ctx, "GET", "/tokens", nil, &out)
 }
 
-func (s *remote) revoke(ctx context.Context, id string) error {
+func (s *remoteManager) revoke(ctx context.Context, id string) error {
 	return s.call(ctx, "DELETE", "/tokens/"+url.PathEscape(id), nil, nil)
 }
 
-func (s *remote) putUser(ctx context.Context, name, password string, role auth.Role) error {
+func (s *remoteManager) putUser(ctx context.Context, name, password string, role auth.Role) error {
 	return s.call(ctx, "POST", "/users", map[string]string{"name": name, "password": password, "role": string(role)}, nil)
 }
 
-func (s *remote) users(ctx context.Context) (out []accounts.UserInfo, err error) {
+func (s *remoteManager) users(ctx context.Context) (out []accounts.UserInfo, err error) {
 	return out, s.call(ctx, "GET", "/users", nil, &out)
 }
 
-func (s *remote) removeUser(ctx context.Context, name string) error {
+func (s *remoteManager) removeUser(ctx context.Context, name string) error {
 	return s.call(ctx, "DELETE", "/users/"+url.PathEscape(name), nil, nil)
 }

@@ -7,21 +7,21 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/pair"
 )
 
-func (l *local) lookPairing(ctx context.Context, code string) (name, fingerprint string, err error) {
+func (l *localManager) lookPairing(ctx context.Context, code string) (name, fingerprint string, err error) {
 	return pair.Look(ctx, l.store, code, time.Now().UnixMilli())
 }
 
-func (l *local) confirmPairing(ctx context.Context, code string) (host string, err error) {
+func (l *localManager) confirmPairing(ctx context.Context, code string) (host string, err error) {
 	return pair.Confirm(ctx, l.store, commandLine, code, time.Now().UnixMilli())
 }
 
-func (s *remote) lookPairing(ctx context.Context, code string) (name, fingerprint string, err error) {
+func (s *remoteManager) lookPairing(ctx context.Context, code string) (name, fingerprint string, err error) {
 	var out struct{ Name, Fingerprint string }
 	err = s.call(ctx, "POST", "/pair/look", map[string]string{"code": code}, &out)
 	return out.Name, out.Fingerprint, err
 }
 
-func (s *remote) confirmPairing(ctx context.Context, code string) (host string, err error) {
+func (s *remoteManager) confirmPairing(ctx context.Context, code string) (host string, err error) {
 	var out struct {
 		HostID string `json:"host_id"`
 	}

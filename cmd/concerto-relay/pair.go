@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/hostd/pair"
 )
 
-// How much of what others say is shown, in columns.
+// The limits for displayed texts of the server, in columns.
 const mostName, mostLink = 64, 2048
 
 func (a *app) pairCommand() *cobra.Command {
@@ -29,7 +29,7 @@ func (a *app) pairCommand() *cobra.Command {
 		Short: "Pair this machine with a server",
 		Long: `Prints a code of eight letters and waits until an owner of the server confirms it, at the link or by
 'concerto-relay pair confirm'. From then on the server identifies this machine by a key, which is
-stored in hostd's state, and accepts no token for it. A machine that the server already knows keeps
+stored in hostd's state, and accepts no token for it. A machine that the server already knows retains
 its id. pair uses the settings of hostd. Exit code 1: not confirmed within 10 minutes.`,
 		Example: `  concerto-relay pair --server https://relay.example
   concerto-relay hostd                       connect to the paired server
@@ -39,7 +39,7 @@ its id. pair uses the settings of hostd. Exit code 1: not confirmed within 10 mi
 		s.complete(a)
 		return a.pair(&s, name, !format.IsText())
 	}
-	a.whereFlagsOfHostd(c.Flags(), &s)
+	a.hostdPathFlags(c.Flags(), &s)
 	c.Flags().StringVar(&name, "name", "", "set the machine's `NAME` at the server (default: its hostname)")
 	format = cmdline.AddFormat(c, "text", "ndjson")
 	return c
@@ -47,22 +47,22 @@ its id. pair uses the settings of hostd. Exit code 1: not confirmed within 10 mi
 
 func (a *app) pair(s *hostdSettings, name string, asJSON bool) error {
 	if s.server == "" {
-		return usage("add --server URL", "there is no server to pair with")
+		return usage("add --server URL", "no server is set")
 	}
-	if err := a.hostsServer(s.server); err != nil {
+	if err := a.checkHostServer(s.server); err != nil {
 		return err
 	}
 	if name == "" {
 		var err error
 		if name, err = os.Hostname(); err != nil {
-			return a.wrong("name", "give --name NAME", "the machine has none: %v", err)
+			return a.invalidSetting("name", "add --name NAME", "could not read the machine's name: %v", err)
 		}
 	}
 	o := pair.Options{Server: s.server, Dir: s.state, Name: fmt.Sprintf("%.64s", name), HostID: s.hostID, Token: a.env("HOST_TOKEN")}
-	if err := a.presentHost(s, &o); err != nil {
+	if err := a.loadCredentials(s, &o); err != nil {
 		return err
 	}
-	ctx, stop := a.untilStopped()
+	ctx, stop := a.signalContext()
 	defer stop()
 	b, err := pair.Begin(ctx, o)
 	if err != nil {
@@ -71,25 +71,25 @@ func (a *app) pair(s *hostdSettings, name string, asJSON bool) error {
 	if err := a.showPairing(b, s.server, asJSON); err != nil {
 		return err
 	}
-	kept, err := b.Wait(ctx)
+	pairing, err := b.Wait(ctx)
 	switch {
 	case errors.Is(err, context.Canceled):
-		return errors.New("it was ended before anybody confirmed the pairing")
+		return errors.New("stopped before the pairing was confirmed")
 	case err != nil:
 		return err
 	case asJSON:
-		return json.NewEncoder(a.stdout).Encode(map[string]string{"host_id": kept.HostID})
+		return json.NewEncoder(a.stdout).Encode(map[string]string{"host_id": pairing.HostID})
 	}
-	fmt.Fprintf(a.stdout, "paired as %s: hostd connects by its key from now on\n", kept.HostID)
+	fmt.Fprintf(a.stdout, "paired as %s: hostd connects by its key from now on\n", pairing.HostID)
 	return nil
 }
 
-// presentHost is who this machine is by its token, if it has one.
-func (a *app) presentHost(s *hostdSettings, o *pair.Options) error {
+// loadCredentials adds the id of this machine and the token that it uses so far, if it has one.
+func (a *app) loadCredentials(s *hostdSettings, o *pair.Options) error {
 	if s.tokenFile != "" {
 		text, err := userfile.ReadStream(s.tokenFile, userfile.MaxSecret)
 		if err != nil {
-			return a.wrong("token-file", "", "%v", err)
+			return a.invalidSetting("token-file", "", "%v", err)
 		}
 		o.Token = strings.TrimSpace(string(text))
 	}
@@ -100,7 +100,7 @@ func (a *app) presentHost(s *hostdSettings, o *pair.Options) error {
 		if text, err := os.ReadFile(filepath.Join(s.state, file)); err == nil {
 			*into = strings.TrimSpace(string(text))
 		} else if !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("read who this machine is: %w", err)
+			return fmt.Errorf("read this machine's id: %w", err)
 		}
 	}
 	return nil
@@ -115,12 +115,12 @@ link         %s
 fingerprint  %s
 An owner opens the link, compares the fingerprint and confirms the code within %v; or
   concerto-relay pair confirm %s --server %s --token-file FILE
-`, shown(b.Code, mostName), shown(b.Link, mostLink), b.Fingerprint, b.ExpiresIn, shown(b.Code, mostName), server)
+`, displayText(b.Code, mostName), displayText(b.Link, mostLink), b.Fingerprint, b.ExpiresIn, displayText(b.Code, mostName), server)
 	return err
 }
 
 func (a *app) pairConfirmCommand() *cobra.Command {
-	w := &where{}
+	w := &managerFlags{}
 	var format *cmdline.Format
 	c := &cobra.Command{
 		Use:   "confirm CODE",
@@ -128,20 +128,20 @@ func (a *app) pairConfirmCommand() *cobra.Command {
 		Long:  `Compare the fingerprint with the one that the machine shows: on a terminal, confirm asks first.` + whereHelp,
 		Example: `  concerto-relay pair confirm ABCD-EFGH
   concerto-relay pair confirm ABCD-EFGH --server https://relay.example --token-file token`,
-		Args: takes(1, 1, "concerto-relay pair confirm ABCD-EFGH"),
+		Args: argsBetween(1, 1, "concerto-relay pair confirm ABCD-EFGH"),
 	}
 	yes := false
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		return a.manage(w, false, func(ctx context.Context, p manager) error {
+		return a.withManager(w, false, func(ctx context.Context, p manager) error {
 			name, print, err := p.lookPairing(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			name = shown(name, mostName) // it is anybody's word
-			if !yes && format.IsText() && a.ours().keys {
+			name = displayText(name, mostName) // the server's text is not trusted
+			if !yes && format.IsText() && a.terminal().keys {
 				fmt.Fprintf(a.stderr, "%s shows %s; is it the fingerprint on that machine? [y/N] ", name, print)
 				if answer, err := firstLine(a.stdin); err != nil || !strings.HasPrefix(strings.ToLower(answer), "y") {
-					return errors.New("it was not confirmed")
+					return errors.New("the pairing was not confirmed")
 				}
 			}
 			host, err := p.confirmPairing(ctx, args[0])
@@ -156,7 +156,7 @@ func (a *app) pairConfirmCommand() *cobra.Command {
 		})
 	}
 	f := c.Flags()
-	a.whereFlags(c, w)
+	a.addManagerFlags(c, w)
 	format = cmdline.AddFormat(c, "text", "json")
 	f.BoolVar(&yes, "yes", false, "confirm without asking")
 	return c

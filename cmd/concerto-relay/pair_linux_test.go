@@ -23,7 +23,7 @@ type pairing struct {
 	HostID     string `json:"host_id"`
 }
 
-// pair begins to pair a machine.
+// pair starts to pair a machine.
 func (h *host) pair(args ...string) *pairing {
 	h.t.Helper()
 	p := &pairing{h: h, cmd: h.command(append([]string{"pair", "--format", "ndjson", "--state", "state"}, args...)...)}
@@ -79,13 +79,13 @@ func (d *daemon) hosts(token string, want func([]hostSeen) bool) []hostSeen {
 		if time.Now().After(end) {
 			d.Fatalf("%+v", all)
 		}
-		time.Sleep(20 * time.Millisecond) // looks again
+		time.Sleep(20 * time.Millisecond) // polls again
 	}
 }
 
-// TestPair: a machine that is known by its token is paired while hostd runs, retains its id and its
-// runs, and connects by its key; a new one is paired before hostd starts, and finds its server by
-// that.
+// TestPair checks that a machine with a token is paired while hostd runs, retains its id and its
+// runs, and connects with its key; a new one is paired before hostd starts, which then finds its
+// server.
 func TestPair(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -130,10 +130,10 @@ func TestPair(t *testing.T) {
 		if d.ask("GET", "/runs?status=exited", token, "", &runs); len(runs) == 1 {
 			break
 		}
-		time.Sleep(20 * time.Millisecond) // looks again
+		time.Sleep(20 * time.Millisecond) // polls again
 	}
 	h.kill()
-	h.start() // and by its key again, though it is given a token
+	h.start() // it uses its key again, although it has a token
 	d.hosts(token, func(all []hostSeen) bool { return all[0].Online })
 
 	fresh := newHost(t)
@@ -148,7 +148,7 @@ func TestPair(t *testing.T) {
 		return len(all) == 2 && all[0].Auth == "key" && all[1].Auth == "key" && all[0].Online && all[1].Online
 	})
 	d.stop()
-	if said := d.said(); strings.Contains(said, p.Code) || strings.Contains(said, "t0ken-of-the-host") {
-		t.Errorf("it logs a secret: %s", said)
+	if log := d.output(); strings.Contains(log, p.Code) || strings.Contains(log, "t0ken-of-the-host") {
+		t.Errorf("it logs a secret: %s", log)
 	}
 }

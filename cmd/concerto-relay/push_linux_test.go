@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/push/pushtest"
 )
 
-// TestPushed: what a terminal asks reaches a browser by a push service, and is withdrawn there once
-// it is decided; the key stays the same.
+// TestPushed checks that a terminal's prompt reaches a browser through a push service, and is
+// withdrawn there once it is decided; the key stays the same.
 func TestPushed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -21,17 +21,17 @@ func TestPushed(t *testing.T) {
 	admin := []string{"--admin", "ann", "--admin-password-file", "password"}
 	d := start(t, dir, nil, admin...)
 	token := d.login("ann", "correct horse")
-	var key, again struct{ Key string }
+	var key, after struct{ Key string }
 	d.ask("GET", "/push/key", token, "", &key)
 	b := service.Subscribe("phone", key.Key)
 	if code := d.ask("POST", "/push/subscriptions", token, b.JSON(), nil); code != 400 {
-		t.Errorf("an endpoint of http at the loopback gives %d", code)
+		t.Errorf("an http endpoint at a loopback address: status %d", code)
 	}
 	d.stop()
 
 	d = start(t, dir, nil, append(admin, "--push-insecure")...)
-	if d.ask("GET", "/push/key", token, "", &again); again != key || key.Key == "" {
-		t.Errorf("the key was %+v, and is %+v", key, again)
+	if d.ask("GET", "/push/key", token, "", &after); after != key || key.Key == "" {
+		t.Errorf("the key was %+v, and is %+v", key, after)
 	}
 	if code := d.ask("POST", "/push/subscriptions", token, b.JSON(), nil); code != 204 {
 		t.Fatalf("%d", code)
@@ -50,7 +50,7 @@ func TestPushed(t *testing.T) {
 		t.Errorf("%+v", over)
 	}
 	d.stop()
-	if said := d.said(); strings.Contains(said, b.Endpoint) {
-		t.Errorf("it logs an endpoint: %s", said)
+	if log := d.output(); strings.Contains(log, b.Endpoint) {
+		t.Errorf("it logs an endpoint: %s", log)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/powercut"
 )
 
-// TestHostdRefused: a hostd that cannot work reports why and the remedy, and changes nothing:
-// neither the other hostd, nor files that are not its own.
+// TestHostdRefused checks that a hostd that cannot work reports why and the remedy, and changes
+// nothing: neither the other hostd, nor files that are not its own.
 func TestHostdRefused(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -32,18 +32,18 @@ func TestHostdRefused(t *testing.T) {
 		{"--state broken --socket s2", "the spool is damaged"},
 		{"--state file --socket s2", "file"},
 		{"--state other --socket file", "file"},
-		{"--state other --socket " + strings.Repeat("long", 40), "a socket has at most 107 bytes: name a shorter --socket"},
+		{"--state other --socket " + strings.Repeat("long", 40), "a socket's path has at most 107 bytes: use a shorter --socket"},
 		{"--state other --socket s2 --root none", "--root"},
 		{"--state other --socket s2 --server ftp://x", "--server"},
 	} {
-		said := h.do(2, append([]string{"hostd", "--state", "state", "--root", h.dir}, strings.Fields(c.flags)...)...)
-		if !strings.Contains(said, c.want) {
-			t.Errorf("%s: %s", c.flags, said)
+		out := h.do(2, append([]string{"hostd", "--state", "state", "--root", h.dir}, strings.Fields(c.flags)...)...)
+		if !strings.Contains(out, c.want) {
+			t.Errorf("%s: %s", c.flags, out)
 		}
 	}
 	for _, c := range [][]string{{"--title", strings.Repeat("t", 201), "title"}, {"--tool", strings.Repeat("t", 65), "tool"}} {
-		if said := h.do(1, "run", "--detach", c[0], c[1], "--", "true"); !strings.Contains(said, c[2]) {
-			t.Errorf("%s: %s", c[0], said)
+		if out := h.do(1, "run", "--detach", c[0], c[1], "--", "true"); !strings.Contains(out, c[2]) {
+			t.Errorf("%s: %s", c[0], out)
 		}
 	}
 	if run := h.detached("echo still here"); run == "" {

@@ -18,16 +18,16 @@ import (
 
 // relay is a server with all its parts.
 type relay struct {
-	auth    *auth.Auth
-	people  *accounts.API
-	server  *server.Server
-	push    *push.Push
-	handler http.Handler
-	nats    *nats.Bus // nil for none
+	auth     *auth.Auth
+	accounts *accounts.API
+	server   *server.Server
+	push     *push.Push
+	handler  http.Handler
+	nats     *nats.Bus // nil for none
 }
 
-// compose makes a server over a database.
-func (a *app) compose(ctx context.Context, db *store.Store, set serveConfig, s *serveFlags) (*relay, error) {
+// newRelay creates a server with a database.
+func (a *app) newRelay(ctx context.Context, db *store.Store, set serveConfig, s *serveFlags) (*relay, error) {
 	g, log := httpguard.New(set.guard), a.log()
 	clock := server.SystemClock()
 	r := &relay{}
@@ -35,12 +35,12 @@ func (a *app) compose(ctx context.Context, db *store.Store, set serveConfig, s *
 	if s.nats != "" {
 		has, err := nats.Connect(s.nats, log)
 		if err != nil {
-			return nil, a.wrong("nats", "nats://HOST:4222, for one", "%v", err)
+			return nil, a.invalidSetting("nats", "for example nats://HOST:4222", "%v", err)
 		}
 		r.nats, bus = has, has
 	}
 	r.auth = auth.New(auth.Config{Store: db, Guard: g, TOFU: auth.TOFU(s.tofu), URLToken: s.urlToken == "on", Now: clock.Now, Log: log})
-	r.people = accounts.New(accounts.Config{Store: db, Auth: r.auth, Guard: g, Now: clock.Now, Log: log, HostRemoved: func(id string) { r.server.CloseHost(id, "the host was removed") },
+	r.accounts = accounts.New(accounts.Config{Store: db, Auth: r.auth, Guard: g, Now: clock.Now, Log: log, HostRemoved: func(id string) { r.server.CloseHost(id, "the host was removed") },
 		Figures: func() map[string]float64 { return r.server.Figures() }})
 	pairs := pair.New(pair.Config{Store: db, Auth: r.auth, Guard: g, Now: clock.Now, Log: log,
 		Paired: func(id string) { r.server.CloseHost(id, "the host was paired, and is known by its key now") }})
@@ -53,7 +53,7 @@ func (a *app) compose(ctx context.Context, db *store.Store, set serveConfig, s *
 		}
 		return nil, err
 	}
-	r.server = server.New(server.Config{Store: db, Auth: r.auth, Clock: clock, Log: log, Version: release, Bus: bus, Watch: r.push, More: slices.Concat(r.people.Routes(), pairs.Routes(), r.push.Routes(), web.Routes())})
+	r.server = server.New(server.Config{Store: db, Auth: r.auth, Clock: clock, Log: log, Version: release, Bus: bus, Watch: r.push, More: slices.Concat(r.accounts.Routes(), pairs.Routes(), r.push.Routes(), web.Routes())})
 	r.handler = g.Wrap(r.server)
 	return r, nil
 }

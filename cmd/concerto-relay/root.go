@@ -15,10 +15,10 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// first are the commands in the order of need.
+// first lists the commands in the order of the help.
 var first = []string{"serve", "hostd", "pair", "doctor", "run", "runs", "attach", "approve", "deny", "user", "token", "audit"}
 
-// root is the command with all its commands, a file each.
+// root returns the command with all its subcommands, one file each.
 func (a *app) root() *cobra.Command {
 	var asked bool
 	root := &cobra.Command{
@@ -28,7 +28,7 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		Args:              a.unknownCommand,
-		RunE:              func(c *cobra.Command, _ []string) error { return a.about(c, asked) },
+		RunE:              func(c *cobra.Command, _ []string) error { return a.printVersion(c, asked) },
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return a.settings(c) },
 	}
 	root.SetIn(a.stdin)
@@ -38,13 +38,13 @@ func (a *app) root() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.Flags().BoolVarP(&asked, "version", "v", false, "print the version")
 	root.PersistentFlags().StringVar(&a.config, "config", "", "read settings from `FILE` instead of relay.toml")
-	root.AddCommand(a.serveCommand(), a.hostdCommand(), a.runCommand(), a.runsCommand(), a.attachCommand(), a.approveCommand(), a.denyCommand(), a.shimCommand(), a.talkCommand(), a.doctorCommand(), a.pairCommand(), a.tokenCommand(), a.userCommand(), a.auditCommand())
+	root.AddCommand(a.serveCommand(), a.hostdCommand(), a.runCommand(), a.runsCommand(), a.attachCommand(), a.approveCommand(), a.denyCommand(), a.shimCommand(), a.agentCommand(), a.doctorCommand(), a.pairCommand(), a.tokenCommand(), a.userCommand(), a.auditCommand())
 	cmdline.AddAliases(root)
 	cmdline.SetHelp(root, first, topics, usage)
 	return root
 }
 
-// topics are the pages of help that are about no single command.
+// topics has the help pages that do not belong to one command.
 var topics = []cmdline.Topic{
 	{Name: "settings", Short: "Where settings come from", Text: `
 A setting is a flag, an environment variable or a key of relay.toml, in this order. The help of a
@@ -73,10 +73,10 @@ run and attach exit with the exit code of the run.
 `},
 }
 
-// about prints the version, if requested, and otherwise the usage. The flag is ours: with a
-// template of cobra's, package text/template prevents the linker from leaving out any exported
-// method, which are three megabytes.
-func (a *app) about(c *cobra.Command, asked bool) error {
+// printVersion prints the version, if requested, and otherwise the usage. The flag is not cobra's:
+// with a template of cobra's, package text/template prevents the linker from removing exported
+// methods, which adds three megabytes.
+func (a *app) printVersion(c *cobra.Command, asked bool) error {
 	if !asked {
 		return c.Help()
 	}
@@ -87,12 +87,12 @@ func (a *app) about(c *cobra.Command, asked bool) error {
 // release is the version of the command. Releases set it with -ldflags "-X main.release=…".
 var release = "0.1.0-dev"
 
-// version is the release and what it was built with.
+// version returns the release and the tools that built it.
 func version() string {
 	return fmt.Sprintf("%s (protocol %d, %s %s/%s)", release, protocol.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// group is a command that has others.
+// group returns a command that contains others.
 func (a *app) group(c *cobra.Command, all ...*cobra.Command) *cobra.Command {
 	c.Args = a.unknownCommand
 	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
@@ -100,7 +100,7 @@ func (a *app) group(c *cobra.Command, all ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// unknownCommand refuses an argument of a group that is none of its commands.
+// unknownCommand refuses an argument of a group that is not one of its commands.
 func (a *app) unknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -116,21 +116,21 @@ func (a *app) unknownCommand(c *cobra.Command, args []string) error {
 	return usage(hint, "unknown command %q", args[0])
 }
 
-// takes accepts so many arguments, which a usage names.
-func takes(least, most int, example string) cobra.PositionalArgs {
+// argsBetween accepts a number of arguments; its error shows an example.
+func argsBetween(least, most int, example string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
 			what := strings.TrimSpace(c.Use[len(c.Name()):])
 			if what == "" {
 				what = "no arguments"
 			}
-			return usage("`"+example+"`, for one", "%s takes %s", c.CommandPath(), what)
+			return usage("for example `"+example+"`", "%s takes %s", c.CommandPath(), what)
 		}
 		return nil
 	}
 }
 
-// flagError turns the flag parser's errors into ours, with the nearest flag.
+// flagError converts an error of the flag parser, and suggests the nearest flag.
 func flagError(c *cobra.Command, err error) error {
 	if choice, ok := errors.AsType[*cmdline.ChoiceError](err); ok {
 		return usage(choice.Hint(), "%v", choice)
@@ -147,7 +147,7 @@ func flagError(c *cobra.Command, err error) error {
 	return usage(hint, "%v", err)
 }
 
-// flagsOf are the names of a command's flags.
+// flagsOf returns the names of a command's flags.
 func flagsOf(c *cobra.Command) (names []string) {
 	add := func(f *pflag.Flag) {
 		if !slices.Contains(names, f.Name) {
@@ -155,6 +155,6 @@ func flagsOf(c *cobra.Command) (names []string) {
 		}
 	}
 	c.Flags().VisitAll(add)
-	c.PersistentFlags().VisitAll(add) // which commands below take
+	c.PersistentFlags().VisitAll(add) // which its subcommands accept
 	return names
 }

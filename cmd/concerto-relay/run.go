@@ -16,8 +16,8 @@ import (
 )
 
 func (a *app) runCommand() *cobra.Command {
-	var r reach
-	var s spoken
+	var r target
+	var s agentRun
 	var detach bool
 	var format *cmdline.Format
 	c := &cobra.Command{
@@ -34,9 +34,9 @@ Client Protocol. Its questions and approvals are requests, as those of a termina
   concerto-relay run --detach -- 'make && make test'    print the run's id
   concerto-relay run --ndjson -- python3 host.py
   concerto-relay run --acp --prompt "fix the tests" -- gemini --experimental-acp`,
-		Args: takes(1, 1<<20, "concerto-relay run -- claude"),
+		Args: argsBetween(1, 1<<20, "concerto-relay run -- claude"),
 		RunE: func(c *cobra.Command, args []string) error {
-			e, err := a.reachEnd(&r)
+			e, err := a.endpointOf(&r)
 			if err != nil {
 				return err
 			}
@@ -46,13 +46,13 @@ Client Protocol. Its questions and approvals are requests, as those of a termina
 			var made protocol.StartRunResult
 			switch {
 			case s.ndjson && s.acp:
-				return usage("a run speaks one of them", "--ndjson and --acp are given")
+				return usage("use one of them", "--ndjson and --acp exclude each other")
 			case s.ndjson || s.acp:
-				made.RunID, err = s.begin(a, e, args)
+				made.RunID, err = s.start(a, e, args)
 			case s.prompt != "":
-				return usage("type it, or add --ndjson or --acp", "--prompt is for a run that speaks in messages")
+				return usage("type the prompt into the run, or add --ndjson or --acp", "--prompt requires a run without a terminal")
 			default:
-				cols, rows := a.ours().size()
+				cols, rows := a.terminal().size()
 				cwd := a.dir
 				err = e.call(ctxOf(c), http.MethodPost, "/runs", socket.StartRequest{Tool: s.tool, Cmd: shellLine(args), Cwd: &cwd, Title: s.title, Cols: cols, Rows: rows}, &made)
 			}
@@ -70,7 +70,7 @@ Client Protocol. Its questions and approvals are requests, as those of a termina
 		},
 	}
 	f := c.Flags()
-	f.SetInterspersed(false) // what follows the command is the command's
+	f.SetInterspersed(false) // arguments after the command belong to it
 	f.StringVar(&s.tool, "tool", "", "record `NAME` as the tool (default: the command's name)")
 	f.StringVar(&s.title, "title", "", "set the title of the run to `TEXT`")
 	f.BoolVar(&s.ndjson, "ndjson", false, "the command speaks Concerto's host protocol")
@@ -78,7 +78,7 @@ Client Protocol. Its questions and approvals are requests, as those of a termina
 	f.StringVar(&s.prompt, "prompt", "", "send `TEXT` as the prompt to an NDJSON host or ACP agent")
 	f.BoolVar(&detach, "detach", false, "print the run's id instead of attaching")
 	format = cmdline.AddFormat(c, "text", "ndjson")
-	a.reachFlags(c, &r, false)
+	a.targetFlags(c, &r, false)
 	return c
 }
 
@@ -91,7 +91,8 @@ func ctxOf(c *cobra.Command) context.Context {
 
 var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// shellLine is a command for the shell: one argument as it is, several each as one word.
+// shellLine returns a command for the shell: a single argument unchanged, several with each as one
+// word.
 func shellLine(args []string) string {
 	if len(args) == 1 {
 		return args[0]
@@ -103,7 +104,7 @@ func shellLine(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// shellWord is a text as one word of the shell.
+// shellWord quotes a text as one word of the shell.
 func shellWord(text string) string {
 	if plain.MatchString(text) {
 		return text
@@ -111,7 +112,7 @@ func shellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// toolOf is the name of what runs.
+// toolOf returns the name of the program.
 func toolOf(args []string) string {
 	first := args[0]
 	if words := strings.Fields(first); len(args) == 1 && len(words) > 0 {

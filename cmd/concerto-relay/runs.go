@@ -19,7 +19,7 @@ import (
 )
 
 func (a *app) runsCommand() *cobra.Command {
-	var r reach
+	var r target
 	var format *cmdline.Format
 	c := &cobra.Command{
 		Use:   "runs",
@@ -29,14 +29,14 @@ each run is a line, with its requests in pending.` + reachHelp,
 		Example: `  concerto-relay runs
   concerto-relay runs --server https://relay.example --token-file token
   concerto-relay runs --format ndjson | jq -r 'select(.pending != null) | .pending[].prompt'`,
-		Args: takes(0, 0, "concerto-relay runs"),
+		Args: argsBetween(0, 0, "concerto-relay runs"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			e, err := a.reachEnd(&r)
+			e, err := a.endpointOf(&r)
 			if err != nil {
 				return err
 			}
 			var all []json.RawMessage
-			if e.remote() {
+			if e.isRemote() {
 				all, err = e.allRuns(ctxOf(c))
 			} else {
 				var list struct {
@@ -50,21 +50,21 @@ each run is a line, with its requests in pending.` + reachHelp,
 			case err != nil:
 				return err
 			case !format.IsText():
-				return a.linesOf(all)
+				return a.printRuns(all)
 			}
-			return a.listRuns(all, e.again)
+			return a.listRuns(all, e.flags)
 		},
 	}
 	format = cmdline.AddFormat(c, "text", "ndjson")
-	a.reachFlags(c, &r, true)
+	a.targetFlags(c, &r, true)
 	return c
 }
 
 // runsPage is the number of runs that one request to a server returns.
 const runsPage = 500
 
-// allRuns are a server's runs, page by page, each once.
-func (e *end) allRuns(ctx context.Context) (all []json.RawMessage, err error) {
+// allRuns returns a server's runs, page by page, each once.
+func (e *endpoint) allRuns(ctx context.Context) (all []json.RawMessage, err error) {
 	seen := map[string]bool{}
 	for before := ""; ; {
 		var page []json.RawMessage
@@ -72,7 +72,7 @@ func (e *end) allRuns(ctx context.Context) (all []json.RawMessage, err error) {
 			return nil, err
 		}
 		for _, text := range page {
-			var one runSeen
+			var one runInfo
 			if err := json.Unmarshal(text, &one); err != nil {
 				return nil, err
 			}
@@ -88,10 +88,10 @@ func (e *end) allRuns(ctx context.Context) (all []json.RawMessage, err error) {
 	}
 }
 
-// withPending adds what each run asks, as the server does, to runs of hostd.
-func (e *end) withPending(ctx context.Context, all []json.RawMessage) ([]json.RawMessage, error) {
+// withPending adds to runs of hostd their open requests, as the server does.
+func (e *endpoint) withPending(ctx context.Context, all []json.RawMessage) ([]json.RawMessage, error) {
 	for i, text := range all {
-		var one runSeen
+		var one runInfo
 		if err := json.Unmarshal(text, &one); err != nil {
 			return nil, err
 		}
@@ -109,7 +109,7 @@ func (e *end) withPending(ctx context.Context, all []json.RawMessage) ([]json.Ra
 	return all, nil
 }
 
-func (a *app) linesOf(all []json.RawMessage) error {
+func (a *app) printRuns(all []json.RawMessage) error {
 	for _, one := range all {
 		if err := a.printJSON(one); err != nil {
 			return err
@@ -118,8 +118,8 @@ func (a *app) linesOf(all []json.RawMessage) error {
 	return nil
 }
 
-// runSeen is a run as hostd or a server lists it.
-type runSeen struct {
+// runInfo is a run as hostd or a server lists it.
+type runInfo struct {
 	ID        string                         `json:"id"`     // a server's
 	RunID     string                         `json:"run_id"` // hostd's
 	Status    string                         `json:"status"`
@@ -130,9 +130,9 @@ type runSeen struct {
 	Pending   []protocol.PermissionRequested `json:"pending"`
 }
 
-// listRuns prints a line a run, and below those that ask what they ask. again are the flags
-// that reach the same end.
-func (a *app) listRuns(all []json.RawMessage, again string) error {
+// listRuns prints a line for each run, and below it the requests of the run. flags select the same
+// server or socket in the printed commands.
+func (a *app) listRuns(all []json.RawMessage, flags string) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(a.stdout, "no runs: `concerto-relay run -- CMD` or `concerto run --share` starts one")
 		return err
@@ -140,7 +140,7 @@ func (a *app) listRuns(all []json.RawMessage, again string) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tSTATUS\tTOOL\tSTARTED\tWHAT")
 	for _, text := range all {
-		var one runSeen
+		var one runInfo
 		if err := json.Unmarshal(text, &one); err != nil {
 			return err
 		}
@@ -148,29 +148,29 @@ func (a *app) listRuns(all []json.RawMessage, again string) error {
 		if one.Title != nil && *one.Title != "" {
 			what = *one.Title
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", id, one.Status, shown(one.Tool, 20), shown(one.StartedAt, 30), shown(what, 80))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", id, one.Status, displayText(one.Tool, 20), displayText(one.StartedAt, 30), displayText(what, 80))
 		for i := range one.Pending {
-			asks, command := requestLines(&one.Pending[i], id, again, 100)
+			asks, command := requestLines(&one.Pending[i], id, flags, 100)
 			fmt.Fprintf(w, "  asks: %s\n    %s\n", asks, command)
 		}
 	}
 	return w.Flush()
 }
 
-// requestLines are what a request asks, in so many cells, and the command that approves it. again
-// are the flags that reach the same end.
-func requestLines(q *protocol.PermissionRequested, run, again string, most int) (asks, command string) {
-	asks, answer := asked(q.Prompt, most), ""
+// requestLines returns the text of a request, cut to a number of cells, and the command that
+// approves it. flags select the same server or socket.
+func requestLines(q *protocol.PermissionRequested, run, flags string, most int) (asks, command string) {
+	asks, answer := requestText(q.Prompt, most), ""
 	if q.Redacted {
 		asks += " (secrets are redacted)"
 	}
 	if q.ApproveText != "" && len(q.Questions) == 0 {
-		asks += fmt.Sprintf("  (approving types %s, denying %s)", asked(q.ApproveText, 40), asked(q.DenyText, 40))
+		asks += fmt.Sprintf("  (approving types %s, denying %s)", requestText(q.ApproveText, 40), requestText(q.DenyText, 40))
 	}
 	if form := answerForm(q); form != "" { // others' text: no part of what may be copied into a shell
-		asks, answer = asks+"  answer: "+shown(form, 200), " --answer JSON"
+		asks, answer = asks+"  answer: "+displayText(form, 200), " --answer JSON"
 	}
-	return asks, fmt.Sprintf("concerto-relay approve %s %s%s%s", run, shellWord(shown(q.RequestID, 64)), answer, again)
+	return asks, fmt.Sprintf("concerto-relay approve %s %s%s%s", run, shellWord(displayText(q.RequestID, 64)), answer, flags)
 }
 
 // answerForm returns the form of the answer that a request requires, if a yes is not enough.
@@ -191,7 +191,7 @@ func answerForm(q *protocol.PermissionRequested) string {
 	return "{" + strings.Join(members, ", ") + "}"
 }
 
-// formOf is an answer as it may look.
+// formOf returns an example of an answer.
 func formOf(q *protocol.Question) string {
 	var values []string
 	for _, o := range q.Options {
@@ -211,16 +211,16 @@ func formOf(q *protocol.Question) string {
 	return "…"
 }
 
-// shown is a text of others on a line of a terminal.
-func shown(text string, most int) string {
+// displayText returns an untrusted text for one line of a terminal.
+func displayText(text string, most int) string {
 	return terminal.Cut(terminal.OneLine(strings.NewReplacer("\n", " ", "\t", " ").Replace(text)), most)
 }
 
-// asked returns what is asked as one line of so many cells: the ends of lines are marked, and
-// what is cut is counted.
-func asked(text string, most int) string {
+// requestText returns the text of a request as one line of limited width: it marks line ends and
+// counts omitted characters.
+func requestText(text string, most int) string {
 	line := strings.ReplaceAll(text, "\n", "⏎")
-	short := shown(line, most)
+	short := displayText(line, most)
 	if cut := utf8.RuneCountInString(terminal.OneLine(line)) - utf8.RuneCountInString(short) + 1; strings.HasSuffix(short, "…") && cut > 1 {
 		short += fmt.Sprintf(" (%d more characters)", cut)
 	}

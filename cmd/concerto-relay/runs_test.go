@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestListRuns: below a run its request is shown with the form of the answer. Text of others is not
-// part of the command that may be copied, and has no effect on a terminal.
+// TestListRuns checks that a run's request is shown below it with the form of the answer. Untrusted
+// text is not part of the command that may be copied, and has no effect on a terminal.
 func TestListRuns(t *testing.T) {
 	t.Parallel()
 	const begin = `{"id":"run_a","status":"awaiting_approval","tool":"concerto","started_at":"now","title":"t","command":"c","pending":[{"request_id":"q1","reason":"choice","prompt":"which?\u001b[2J",`

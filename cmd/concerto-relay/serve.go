@@ -21,7 +21,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// serveFlags are the settings of serve.
+// serveFlags has the settings of serve.
 type serveFlags struct {
 	listen, db, public     string
 	origins, trusted       []string
@@ -46,7 +46,7 @@ such as a proxy with HTTPS, set --public-url. By default it accepts new hosts on
   concerto-relay serve --admin ann --admin-password-file password
   concerto-relay serve --with-hostd      also run hostd of this machine, in one process
   concerto-relay serve --db postgres://relay@db/relay --public-url https://relay.example`,
-		Args: takes(0, 0, "concerto-relay serve --listen 127.0.0.1:8787"),
+		Args: argsBetween(0, 0, "concerto-relay serve --listen 127.0.0.1:8787"),
 		RunE: func(*cobra.Command, []string) error { return a.serve(s) },
 	}
 	f := c.Flags()
@@ -73,40 +73,40 @@ such as a proxy with HTTPS, set --public-url. By default it accepts new hosts on
 }
 
 func (a *app) serve(s *serveFlags) error {
-	ctx, stop := a.untilStopped()
+	ctx, stop := a.signalContext()
 	defer stop()
 	set, err := a.configureServe(s)
 	if err != nil {
 		return err
 	}
 	defer set.listen.Close()
-	giveBack, err := a.alone(s.db)
+	unlock, err := a.lockDatabase(s.db)
 	if err != nil {
 		return err
 	}
-	defer giveBack()
+	defer unlock()
 	db, err := a.database(ctx, s.db, true)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err := db.Close(); err != nil {
-			a.log().Error("the database could not be closed", "error", err)
+			a.log().Error("could not close the database", "error", err)
 		}
 	}()
-	relay, err := a.compose(ctx, db, set, s)
+	relay, err := a.newRelay(ctx, db, set, s)
 	if err != nil {
 		return err
 	}
 	defer relay.close()
-	a.sayUnnamed(set)
-	later, err := a.firstPeople(ctx, s, set, relay.auth)
+	a.warnPublicURL(set)
+	later, err := a.setUpOwner(ctx, s, set, relay.auth)
 	if err != nil {
 		return err
 	}
-	var host *besideHost
+	var host *embeddedHost
 	if s.withHost {
-		if host, err = a.hostBeside(ctx, set, relay.auth); err != nil {
+		if host, err = a.openEmbeddedHost(ctx, set, relay.auth); err != nil {
 			return err
 		}
 		defer host.close()
@@ -115,12 +115,12 @@ func (a *app) serve(s *serveFlags) error {
 	var work sync.WaitGroup
 	defer func() { end(); work.Wait() }()
 	if set.retain > 0 {
-		work.Go(func() { relay.people.Retain(beside, set.retain) })
+		work.Go(func() { relay.accounts.Retain(beside, set.retain) })
 	}
 	if later != nil {
 		work.Go(func() {
 			if err := later(beside); err != nil && beside.Err() == nil {
-				a.log().Error("the owner's password could not be looked at", "error", err)
+				a.log().Error("could not check the owner's password", "error", err)
 			}
 		})
 	}
@@ -128,19 +128,19 @@ func (a *app) serve(s *serveFlags) error {
 }
 
 // serveUntil serves until ctx ends.
-func (a *app) serveUntil(ctx context.Context, s *serveFlags, set serveConfig, db *store.Store, relay *relay, host *besideHost) error {
+func (a *app) serveUntil(ctx context.Context, s *serveFlags, set serveConfig, db *store.Store, relay *relay, host *embeddedHost) error {
 	web := &http.Server{
 		Handler:           relay.handler,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          log.New(cleaned{a.stderr}, "", log.LstdFlags),
+		ErrorLog:          log.New(redactingWriter{a.stderr}, "", log.LstdFlags),
 		TLSNextProto:      map[string]func(*http.Server, *tls.Conn, http.Handler){},
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- web.Serve(set.listen) }()
 	hosted := host.start(ctx, web)
-	if err := a.ready(s.ready, set.origin); err != nil {
+	if err := a.writeReadyFile(s.ready, set.origin); err != nil {
 		_ = web.Close() // no client has connected
 		return err
 	}
@@ -150,12 +150,12 @@ func (a *app) serveUntil(ctx context.Context, s *serveFlags, set serveConfig, db
 		return fmt.Errorf("serve: %w", err)
 	case err := <-hosted:
 		if ctx.Err() == nil {
-			_ = web.Close() // the machine's own runs are what it is for
+			_ = web.Close() // serve cannot work without the machine's own hostd
 			return fmt.Errorf("hostd: %w", err)
 		}
 	case err := <-db.Damage():
-		_ = web.Close() // requests to it cannot be stored
-		return a.wrong("db", "bring back a copy, or name another file", "%v", err)
+		_ = web.Close() // the database has failed
+		return a.invalidSetting("db", "restore a backup, or name another file", "%v", err)
 	case <-ctx.Done():
 	}
 	end, cancel := context.WithTimeout(context.Background(), endWithin)
@@ -163,46 +163,45 @@ func (a *app) serveUntil(ctx context.Context, s *serveFlags, set serveConfig, db
 	_ = set.listen.Close()     // Shutdown does it again
 	relay.server.Shutdown(end) // closes what is open, so that nothing waits for it
 	if err := web.Shutdown(end); err != nil {
-		return web.Close() // who is slow is cut off
+		return web.Close() // disconnects slow clients
 	}
 	return nil
 }
 
-// endWithin is how long a daemon takes to end at most, with a second for the rest of it.
+// endWithin limits the time to stop; a second of it is reserved for closing the database.
 const endWithin = 4 * time.Second
 
-// firstPeople creates or updates the owner in the settings, or prints how to create the first one.
-// later runs while the server serves; it is nil for nothing.
-func (a *app) firstPeople(ctx context.Context, s *serveFlags, set serveConfig, people *auth.Auth) (later func(context.Context) error, err error) {
+// setUpOwner creates or updates the owner in the settings, or prints how to create the first one.
+// later runs while the server serves; it is nil if nothing remains to be done.
+func (a *app) setUpOwner(ctx context.Context, s *serveFlags, set serveConfig, users *auth.Auth) (later func(context.Context) error, err error) {
 	switch {
 	case s.admin == "":
-		return nil, a.setupLink(ctx, set, people)
+		return nil, a.setupLink(ctx, set, users)
 	case s.adminFile == "":
-		_, err := people.PutUser(ctx, commandLine, s.admin, auth.Owner, s.hash)
+		_, err := users.PutUser(ctx, commandLine, s.admin, auth.Owner, s.hash)
 		return nil, err
 	}
 	password, err := a.passwordFile("admin-password-file", s.adminFile)
 	if err != nil {
 		return nil, err
 	}
-	return people.KeepOwner(ctx, commandLine, s.admin, password)
+	return users.EnsureOwner(ctx, commandLine, s.admin, password)
 }
 
-// sayUnnamed prints, for a server that other machines can reach, the names by which they cannot
-// call it.
-func (a *app) sayUnnamed(set serveConfig) {
+// warnPublicURL prints, for a server that other machines can reach, which names it refuses.
+func (a *app) warnPublicURL(set serveConfig) {
 	switch {
 	case set.guard.Loopback || set.guard.Public != nil:
 	case set.everywhere:
-		fmt.Fprintf(a.stderr, "whoever calls it by another name than this machine's loopback is refused: name it, --public-url http://NAME:%d\n", set.listen.Addr().(*net.TCPAddr).Port)
+		fmt.Fprintf(a.stderr, "requests by names other than this machine's loopback are refused: add --public-url http://NAME:%d\n", set.listen.Addr().(*net.TCPAddr).Port)
 	default:
-		fmt.Fprintf(a.stderr, "whoever calls it by another name than this machine's loopback is refused: name it, --public-url %s\n", set.origin)
+		fmt.Fprintf(a.stderr, "requests by names other than this machine's loopback are refused: add --public-url %s\n", set.origin)
 	}
 }
 
-// setupLink prints the link by which the first owner is made, when there are no users.
-func (a *app) setupLink(ctx context.Context, set serveConfig, people *auth.Auth) error {
-	code, err := people.Setup(ctx)
+// setupLink prints the link that creates the first owner if there are no users.
+func (a *app) setupLink(ctx context.Context, set serveConfig, users *auth.Auth) error {
+	code, err := users.Setup(ctx)
 	if err != nil || code == "" {
 		return err
 	}
@@ -210,21 +209,21 @@ func (a *app) setupLink(ctx context.Context, set serveConfig, people *auth.Auth)
 	if set.guard.Public != nil {
 		at = strings.TrimSuffix(set.guard.Public.String(), "/")
 	}
-	fmt.Fprintf(a.stdout, "nobody may log in yet; this link makes the first owner, once: %s/setup#%s\n", at, code)
+	fmt.Fprintf(a.stdout, "no user exists; open this link to create the first owner (it works once): %s/setup#%s\n", at, code)
 	return nil
 }
 
-// cleaned is a writer of log lines that takes credentials in URLs out of them.
-type cleaned struct{ to io.Writer }
+// redactingWriter removes credentials in URLs from log lines.
+type redactingWriter struct{ to io.Writer }
 
-func (c cleaned) Write(line []byte) (int, error) {
+func (c redactingWriter) Write(line []byte) (int, error) {
 	if _, err := io.WriteString(c.to, httpguard.Clean(string(line))); err != nil {
 		return 0, err
 	}
 	return len(line), nil
 }
 
-// log is where daemons write what they do.
+// log returns the daemons' logger.
 func (a *app) log() *slog.Logger {
-	return slog.New(slog.NewTextHandler(cleaned{a.stderr}, nil))
+	return slog.New(slog.NewTextHandler(redactingWriter{a.stderr}, nil))
 }

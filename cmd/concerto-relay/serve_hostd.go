@@ -11,26 +11,26 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/auth"
 )
 
-// besideHost is a hostd in the server's process.
-type besideHost struct {
+// embeddedHost is a hostd in the server's process.
+type embeddedHost struct {
 	daemon   *hostd.Daemon
 	closeLog func()
-	door     net.Listener  // on which it finds the server, when it serves no loopback; else nil
-	ended    chan struct{} // closed when it works no more; nil before it is started
+	door     net.Listener  // where hostd reaches the server if it does not serve the loopback; else nil
+	ended    chan struct{} // closed when hostd has ended; nil before it is started
 }
 
-// hostBeside opens this machine's hostd, known to the server.
-func (a *app) hostBeside(ctx context.Context, set serveConfig, people *auth.Auth) (_ *besideHost, err error) {
+// openEmbeddedHost opens this machine's hostd, which the server accepts.
+func (a *app) openEmbeddedHost(ctx context.Context, set serveConfig, users *auth.Auth) (_ *embeddedHost, err error) {
 	var h hostdSettings
 	flags := pflag.NewFlagSet("hostd", pflag.ContinueOnError)
 	a.hostdFlags(flags, &h)
-	if err := a.fill(flags, "hostd", "concerto-relay hostd"); err != nil {
+	if err := a.setFlags(flags, "hostd", "concerto-relay hostd"); err != nil {
 		return nil, err
 	}
 	elsewhere := h.server
 	h.server = set.origin
 	h.complete(a)
-	b := &besideHost{}
+	b := &embeddedHost{}
 	defer func() {
 		if err != nil {
 			b.close()
@@ -46,33 +46,32 @@ func (a *app) hostBeside(ctx context.Context, set serveConfig, people *auth.Auth
 	if err != nil {
 		return nil, err
 	}
-	o.KnowsHost = people.KnowsHost
+	o.HasHost = users.HasHost
 	if b.closeLog, err = a.hostLog(&h, o); err != nil {
 		return nil, err
 	}
 	if elsewhere != "" {
-		o.Log.Warn("with --with-hostd the host's server is this one", "left out", a.place("server"))
+		o.Log.Warn("with --with-hostd the host connects to this server; ignoring another setting", "ignored", a.sourceOf("server"))
 	}
 	if b.daemon, err = hostd.Open(ctx, *o); err != nil {
-		return nil, usage("", "hostd cannot start: %v", err)
+		return nil, usage("", "could not start hostd: %v", err)
 	}
 	if b.daemon.Paired() {
 		o.Log.Info("the server knows this host by its key", "host", b.daemon.HostID())
-	} else if err := people.Admit(ctx, b.daemon.HostID(), b.daemon.Token()); err != nil {
+	} else if err := users.Admit(ctx, b.daemon.HostID(), b.daemon.Token()); err != nil {
 		return nil, err
 	}
 	o.Log.Info("hostd serves", "host", b.daemon.HostID(), "socket", b.daemon.Socket(), "server", o.Server)
 	return b, nil
 }
 
-// start runs it until ctx ends, with the server web. The channel receives the error with which it
-// ended.
-func (b *besideHost) start(ctx context.Context, web *http.Server) <-chan error {
+// start runs hostd until ctx ends. The channel receives hostd's error.
+func (b *embeddedHost) start(ctx context.Context, web *http.Server) <-chan error {
 	if b == nil {
 		return nil
 	}
 	if b.door != nil {
-		go func() { _ = web.Serve(b.door) }() // it ends with web
+		go func() { _ = web.Serve(b.door) }() // ends with web
 	}
 	b.ended = make(chan struct{})
 	how := make(chan error, 1)
@@ -83,8 +82,8 @@ func (b *besideHost) start(ctx context.Context, web *http.Server) <-chan error {
 	return how
 }
 
-// close stops it, after its context has ended; its runs continue.
-func (b *besideHost) close() {
+// close stops hostd after its context has ended; its runs continue.
+func (b *embeddedHost) close() {
 	if b.daemon != nil {
 		b.daemon.Close()
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestServeWithHostd: one process is the server and this machine's hostd, with the settings of both
-// tables; the host is known although no other is accepted; both stop on one signal, and reconnect
-// to a run that has continued.
+// TestServeWithHostd checks that one process is the server and this machine's hostd, with the
+// settings of both tables; the host is accepted although no other is; both stop on one signal, and
+// reconnect to a run that has continued.
 func TestServeWithHostd(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -56,8 +56,8 @@ func TestServeWithHostd(t *testing.T) {
 		t.Errorf("another host gets %d", code)
 	}
 	d.stop()
-	if said := h.do(2, "runs"); !strings.Contains(said, "no hostd serves") {
-		t.Errorf("after the end: %s", said)
+	if out := h.do(2, "runs"); !strings.Contains(out, "no hostd serves") {
+		t.Errorf("after the end: %s", out)
 	}
 
 	d = both("127.0.0.1:0")
@@ -80,8 +80,8 @@ func TestServeWithHostd(t *testing.T) {
 		env, want string
 		code      int
 	}{
-		{"HOST_TOKEN=another-one", "known by other credentials", 1},
-		{"HOST_ID=a b", "$HOST_ID: \"a b\" is no id", 2},
+		{"HOST_TOKEN=another-one", "registered with other credentials", 1},
+		{"HOST_ID=a b", "$HOST_ID: \"a b\" is not a valid id", 2},
 		{"REDACTION_EXTRA_REGEX=(", "REDACTION_EXTRA_REGEX", 2},
 	} {
 		c2 := h.command("serve", "--with-hostd", "--listen", "127.0.0.1:0", "--db", "sqlite:relay.db")
@@ -92,9 +92,9 @@ func TestServeWithHostd(t *testing.T) {
 	}
 }
 
-// TestServeWithHostdElsewhere: a server that listens only on an address other than the loopback is
-// this machine's host as well; it can be called by that address if --public-url names it, and
-// otherwise prints so.
+// TestServeWithHostdElsewhere checks that a server that listens only on an address other than the
+// loopback is this machine's host as well; clients can use that address if --public-url names it,
+// and otherwise the server prints so.
 func TestServeWithHostdElsewhere(t *testing.T) {
 	t.Parallel()
 	address := ownAddress(t)
@@ -110,8 +110,8 @@ func TestServeWithHostdElsewhere(t *testing.T) {
 	}
 	h.do(7, "run", "--", "exit 7")
 	d.stop() // so that its whole output is read
-	if !strings.HasPrefix(d.url, "http://"+address+":") || !strings.Contains(d.said(), "is refused: name it, --public-url "+d.url) {
-		t.Errorf("it serves %s and says\n%s", d.url, d.said())
+	if !strings.HasPrefix(d.url, "http://"+address+":") || !strings.Contains(d.output(), "are refused: add --public-url "+d.url) {
+		t.Errorf("it serves %s and prints\n%s", d.url, d.output())
 	}
 
 	at := strings.TrimPrefix(d.url, "http://")
@@ -123,19 +123,19 @@ func TestServeWithHostdElsewhere(t *testing.T) {
 	}
 	h.do(6, "run", "--", "exit 6")
 	d.stop()
-	if strings.Contains(d.said(), "name it") || strings.Contains(d.said(), "level=ERROR") {
-		t.Errorf("it says\n%s", d.said())
+	if strings.Contains(d.output(), "are refused: add") || strings.Contains(d.output(), "level=ERROR") {
+		t.Errorf("it prints\n%s", d.output())
 	}
 
 	d = start(t, h.dir, env, "--listen", "0.0.0.0:0")
 	d.stop()
 	port := d.url[strings.LastIndex(d.url, ":"):]
-	if d.url != "http://127.0.0.1"+port || !strings.Contains(d.said(), "name it, --public-url http://NAME"+port) {
-		t.Errorf("at all addresses it serves %s and says\n%s", d.url, d.said())
+	if d.url != "http://127.0.0.1"+port || !strings.Contains(d.output(), "add --public-url http://NAME"+port) {
+		t.Errorf("at all addresses it serves %s and prints\n%s", d.url, d.output())
 	}
 }
 
-// ownAddress returns an address of this machine that is no loopback's.
+// ownAddress returns an address of this machine other than the loopback.
 func ownAddress(t *testing.T) string {
 	t.Helper()
 	all, err := net.InterfaceAddrs()
@@ -151,9 +151,9 @@ func ownAddress(t *testing.T) string {
 	return ""
 }
 
-// TestServeWithPairedHost: a machine that was paired with a server is that host, by its key, when
-// the server's own process runs hostd, wherever it listens then; at a server that knows nothing of
-// the pairing it is a host as any other.
+// TestServeWithPairedHost checks that a machine that was paired with a server is that host, by its
+// key, when the server's own process runs hostd, wherever it listens then; a server without the
+// pairing treats it as any other host.
 func TestServeWithPairedHost(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -182,8 +182,8 @@ func TestServeWithPairedHost(t *testing.T) {
 		d.hosts(token, func(all []hostSeen) bool { return len(all) == 1 && all[0] == hostSeen{id, "desk", "key", true} })
 		h.do(7, "run", "--", "exit 7")
 		d.stop()
-		if said := d.said(); strings.Contains(said, "level=ERROR") {
-			t.Errorf("it says\n%s", said)
+		if log := d.output(); strings.Contains(log, "level=ERROR") {
+			t.Errorf("it prints\n%s", log)
 		}
 	}
 
@@ -207,7 +207,7 @@ func (h *host) detachedIs(d *daemon, token, id string) (r struct {
 	Tool   string `json:"tool"`
 }) {
 	d.Helper()
-	for cursor, known := []string{}, false; !known; {
+	for cursor, found := []string{}, false; !found; {
 		// The server describes only runs that a host has reported.
 		var page struct {
 			Events []json.RawMessage
@@ -220,7 +220,7 @@ func (h *host) detachedIs(d *daemon, token, id string) (r struct {
 		for run, seq := range page.Cursor {
 			cursor = append(cursor, fmt.Sprintf("%s:%d", run, seq))
 		}
-		_, known = page.Cursor[id]
+		_, found = page.Cursor[id]
 	}
 	if code := d.ask("GET", "/runs/"+id, token, "", &r); code != 200 {
 		d.Fatalf("run %s: %d", id, code)

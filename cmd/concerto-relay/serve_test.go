@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// daemon is a serve that runs.
+// daemon is a running serve command.
 type daemon struct {
 	*testing.T
 	cmd    *exec.Cmd
@@ -33,7 +33,7 @@ func (d *daemon) Write(b []byte) (int, error) {
 	return d.stderr.Write(b)
 }
 
-func (d *daemon) said() string {
+func (d *daemon) output() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.stderr.String()
@@ -65,7 +65,7 @@ func start(t *testing.T, dir string, env []string, args ...string) *daemon {
 	return d
 }
 
-// links is where the command lies, as scripts call it.
+// links returns the directory of the command's links, as scripts call it.
 func links(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("concerto-relay")
@@ -79,12 +79,12 @@ func (d *daemon) line() string {
 	d.Helper()
 	line, err := d.stdout.ReadString('\n')
 	if err != nil {
-		d.Fatalf("it says no more: %v\n%s", err, d.said())
+		d.Fatalf("its output ended: %v\n%s", err, d.output())
 	}
 	return strings.TrimSuffix(line, "\n")
 }
 
-// stop ends it as a service is ended, and demands that it ends well.
+// stop stops the server with SIGTERM, and requires that it ends without an error.
 func (d *daemon) stop() {
 	d.Helper()
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -92,7 +92,7 @@ func (d *daemon) stop() {
 	}
 	_, _ = io.Copy(io.Discard, d.stdout) // up to its end
 	if err := d.cmd.Wait(); err != nil {
-		d.Fatalf("it ends with %v\n%s", err, d.said())
+		d.Fatalf("it ends with %v\n%s", err, d.output())
 	}
 }
 
@@ -128,7 +128,7 @@ func (d *daemon) login(name, password string) (token string) {
 		AccessToken string `json:"access_token"`
 	}
 	if code := d.ask("POST", "/auth/login", "", fmt.Sprintf(`{"username":%q,"password":%q}`, name, password), &in); code != 200 {
-		d.Fatalf("a login gives %d", code)
+		d.Fatalf("a login: status %d", code)
 	}
 	return in.AccessToken
 }
@@ -147,8 +147,9 @@ func run(t *testing.T, dir, stdin string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestServe: the owner is made at the start and has what was given also after another; what the
-// command line does to people counts at once; sockets and the process end well.
+// TestServe checks that the owner is created at the start and remains after another start; that
+// changes of users by the command line apply at once; and that sockets and the process end without
+// errors.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -173,7 +174,7 @@ func TestServe(t *testing.T) {
 	}
 	d.stop()
 
-	d = start(t, dir, nil, admin...) // nothing new: the login stays valid
+	d = start(t, dir, nil, admin...) // no new settings: the login stays valid
 	if code := d.ask("GET", "/auth/me", token, "", nil); code != 200 {
 		t.Errorf("after another start: %d", code)
 	}
@@ -242,12 +243,13 @@ func TestServe(t *testing.T) {
 		t.Errorf("%s\n%s", got, text)
 	}
 	d.stop()
-	if said := d.said(); strings.Contains(said, token) || strings.Contains(said, "horse") {
-		t.Errorf("it logs a secret: %s", said)
+	if log := d.output(); strings.Contains(log, token) || strings.Contains(log, "horse") {
+		t.Errorf("it logs a secret: %s", log)
 	}
 }
 
-// TestSetupLink: without users the server prints a link that makes the first owner, once.
+// TestSetupLink checks that without users the server prints a link that creates the first owner,
+// once.
 func TestSetupLink(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -259,7 +261,7 @@ func TestSetupLink(t *testing.T) {
 		}
 	}
 	if code == "" {
-		t.Fatalf("it says %q", d.before)
+		t.Fatalf("it prints %q", d.before)
 	}
 	body := `{"code":"` + code + `","username":"ann","password":"correct horse"}`
 	if got := d.ask("POST", "/auth/setup", "", body, nil); got != 200 {
@@ -271,13 +273,12 @@ func TestSetupLink(t *testing.T) {
 	d.login("ann", "correct horse")
 	d.stop()
 	if d = start(t, dir, nil); len(d.before) != 0 {
-		t.Errorf("it says %q", d.before)
+		t.Errorf("it prints %q", d.before)
 	}
 	d.stop()
 }
 
-// TestServeAlone: two servers on one SQLite file would not know of one another; the second is
-// refused, and when the first has ended the file is free.
+// TestServeAlone checks that a second server on a SQLite file is refused until the first has ended.
 func TestServeAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -285,7 +286,7 @@ func TestServeAlone(t *testing.T) {
 	second := exec.Command(filepath.Join(links(t), "concerto-relay"), "serve", "--listen", "127.0.0.1:0", "--db", "sqlite:relay.db")
 	second.Dir, second.Env = dir, append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME=")
 	out, err := second.CombinedOutput()
-	if err == nil || second.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "--db: another server serves this file") || !strings.Contains(string(out), "postgres://") {
+	if err == nil || second.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "--db: another server uses this file") || !strings.Contains(string(out), "postgres://") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	_ = first.cmd.Process.Kill()
@@ -293,7 +294,7 @@ func TestServeAlone(t *testing.T) {
 	start(t, dir, nil)
 }
 
-// TestServeInMissingDirectory: serve does not create the directories of a mistyped path.
+// TestServeInMissingDirectory checks that serve does not create the directories of a mistyped path.
 func TestServeInMissingDirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

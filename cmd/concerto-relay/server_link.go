@@ -15,14 +15,14 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// linkOptions say how an app connects.
+// linkOptions has the settings of a serverLink.
 type linkOptions struct {
 	Server string // its URL, http or https
 	Token  string // an access token
 	Agent  string // name/version
 	HTTP   *http.Client
 
-	// Begin sends the first messages on each connection, after the greeting.
+	// Begin sends the first messages on each connection, after the welcome.
 	Begin func(ctx context.Context) error
 	// Lost is called when the connection was lost, with the reason; Run reconnects. It may be nil.
 	Lost func(error)
@@ -32,41 +32,41 @@ type linkOptions struct {
 type serverLink struct {
 	o  linkOptions
 	mu sync.Mutex
-	// conn has greeted; nil while there is none.
+	// conn has received its welcome; nil without a connection.
 	conn *websocket.Conn
 }
 
-// newLink makes one; Run connects it.
+// newLink returns a link; Run connects it.
 func newLink(o linkOptions) *serverLink { return &serverLink{o: o} }
 
-// errAway: there is no connection now, and nothing was sent.
+// errAway reports that there is no connection, and that nothing was sent.
 var errAway = errors.New("the server is not connected")
 
-// linkRefused is why a server does not take an app, or no longer: it is not asked again.
-type linkRefused struct{ Why string }
+// refusedError is the server's reason for refusing an app, which does not reconnect.
+type refusedError struct{ Why string }
 
-func (r *linkRefused) Error() string { return r.Why }
+func (r *refusedError) Error() string { return r.Why }
 
 const (
 	helloWithin = 30 * time.Second // connecting, up to the welcome
-	shortLife   = 5 * time.Second  // who is lost sooner counts as a try that failed
+	shortLife   = 5 * time.Second  // a shorter connection counts as a failed attempt
 	helloID     = "hello"
 )
 
-// heardEnd is the error with which hear ended a connection.
-type heardEnd struct{ err error }
+// handlerError is the error with which a message handler ended a connection.
+type handlerError struct{ err error }
 
-func (e *heardEnd) Error() string { return e.err.Error() }
+func (e *handlerError) Error() string { return e.err.Error() }
 
-// Run connects, and passes the server's messages, its welcome first, to hear, until hear fails, the
-// context ends or the server refuses; it returns their error. If the first connection fails, that
-// is an error, too; a connection that is lost later is established again.
-func (c *serverLink) Run(ctx context.Context, hear func(protocol.Envelope) error) error {
+// Run connects, and passes the server's messages, its welcome first, to handle, until handle fails,
+// the context ends or the server refuses; it returns their error. If the first connection fails,
+// that is an error, too; a connection that is lost later is established again.
+func (c *serverLink) Run(ctx context.Context, handle func(protocol.Envelope) error) error {
 	for tries, was := 0, false; ; {
 		began := time.Now()
-		good, err := c.connect(ctx, hear)
-		var over *heardEnd
-		var refused *linkRefused
+		good, err := c.connect(ctx, handle)
+		var over *handlerError
+		var refused *refusedError
 		switch {
 		case errors.As(err, &over):
 			return over.err
@@ -83,13 +83,13 @@ func (c *serverLink) Run(ctx context.Context, hear func(protocol.Envelope) error
 		} else {
 			tries++
 		}
-		if err := pause(ctx, protocol.RetryAfter(tries, rand.Float64())); err != nil {
+		if err := sleep(ctx, protocol.RetryAfter(tries, rand.Float64())); err != nil {
 			return err
 		}
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -100,12 +100,12 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// connect makes one connection, and returns why it ended. good means that it has greeted.
-func (c *serverLink) connect(ctx context.Context, hear func(protocol.Envelope) error) (good bool, err error) {
+// connect opens one connection and returns why it ended. good means that the welcome arrived.
+func (c *serverLink) connect(ctx context.Context, handle func(protocol.Envelope) error) (good bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	late := time.AfterFunc(helloWithin, func() {
-		cancel(fmt.Errorf("%s does not greet: is it a relay's server?", c.o.Server))
+		cancel(fmt.Errorf("%s sent no welcome: check that it is a relay's server", c.o.Server))
 	})
 	defer late.Stop()
 	conn, err := c.dial(ctx)
@@ -121,47 +121,47 @@ func (c *serverLink) connect(ctx context.Context, hear func(protocol.Envelope) e
 	var beat sync.WaitGroup
 	defer beat.Wait()
 	defer cancel(nil)
-	beat.Go(func() { beats(ctx, conn) })
-	defer c.use(nil)
+	beat.Go(func() { keepAlive(ctx, conn) })
+	defer c.setConn(nil)
 	for {
 		e, err := readEnvelope(ctx, conn)
 		if err != nil {
 			return good, linkCause(ctx, err)
 		}
 		if e.Type == protocol.Failure && e.Re == helloID {
-			return good, &linkRefused{fmt.Sprintf("%s takes no hello: it speaks another protocol", c.o.Server)}
+			return good, &refusedError{fmt.Sprintf("%s takes no hello: it speaks another protocol", c.o.Server)}
 		}
-		if err := hear(e); err != nil {
-			_ = conn.Close(websocket.StatusNormalClosure, "") // whoever has gone hears no farewell
-			return good, &heardEnd{err}
+		if err := handle(e); err != nil {
+			_ = conn.Close(websocket.StatusNormalClosure, "") // the server may have disconnected
+			return good, &handlerError{err}
 		}
 		if e.Type != protocol.Welcome || good {
 			continue
 		}
 		good = true
 		late.Stop()
-		c.use(conn)
+		c.setConn(conn)
 		if err := c.o.Begin(ctx); err != nil {
 			return good, linkCause(ctx, err)
 		}
 	}
 }
 
-// linkCause is why a context has ended, when it has, instead of what that led to.
+// linkCause returns why a context has ended, or err if it has not.
 func linkCause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return linkEnded(err)
+	return closeError(err)
 }
 
-func (c *serverLink) use(conn *websocket.Conn) {
+func (c *serverLink) setConn(conn *websocket.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.conn = conn
 }
 
-// dial connects. The token goes into a header, where no log shows it.
+// dial connects. The token goes into a header, which is not logged.
 func (c *serverLink) dial(ctx context.Context) (*websocket.Conn, error) {
 	o := &websocket.DialOptions{HTTPClient: c.o.HTTP, HTTPHeader: http.Header{"Authorization": {"Bearer " + c.o.Token}}}
 	conn, response, err := websocket.Dial(ctx, strings.TrimSuffix(c.o.Server, "/")+"/ws/app?follow=none", o)
@@ -174,27 +174,27 @@ func (c *serverLink) dial(ctx context.Context) (*websocket.Conn, error) {
 	}
 	switch response.StatusCode {
 	case http.StatusUnauthorized:
-		return nil, &linkRefused{c.o.Server + " does not take the access token: it is wrong, has ended, or was revoked (unauthorized)"}
+		return nil, &refusedError{c.o.Server + " does not take the access token: it is wrong, has ended, or was revoked (unauthorized)"}
 	case http.StatusForbidden:
-		return nil, &linkRefused{c.o.Server + " refuses the connection (forbidden)"}
+		return nil, &refusedError{c.o.Server + " refuses the connection (forbidden)"}
 	case http.StatusNotFound, http.StatusOK:
-		return nil, &linkRefused{fmt.Sprintf("%s answers %s: is it a relay's server?", c.o.Server, response.Status)}
+		return nil, &refusedError{fmt.Sprintf("%s answers %s: is it a relay's server?", c.o.Server, response.Status)}
 	}
-	return nil, fmt.Errorf("%s answers %s", c.o.Server, response.Status)
+	return nil, fmt.Errorf("%s answered %s", c.o.Server, response.Status)
 }
 
-// linkEnded describes a close code, and reports whether it ends the link.
-func linkEnded(err error) error {
+// closeError describes a close code, and returns a refusedError if the link must not reconnect.
+func closeError(err error) error {
 	switch code := websocket.CloseStatus(err); code {
 	case protocol.CloseUnauthorized:
-		return &linkRefused{"the access token has ended, or was revoked (unauthorized)"}
+		return &refusedError{"the access token has ended, or was revoked (unauthorized)"}
 	case protocol.CloseForbidden, protocol.ClosePolicy, protocol.CloseTooBig, protocol.CloseInvalidUTF8, protocol.CloseBinary:
-		return &linkRefused{fmt.Sprintf("the server has closed the connection: %v", err)}
+		return &refusedError{fmt.Sprintf("the server has closed the connection: %v", err)}
 	}
 	return err
 }
 
-// readEnvelope reads an envelope; what is none is passed over.
+// readEnvelope reads the next valid envelope and skips invalid ones.
 func readEnvelope(ctx context.Context, conn *websocket.Conn) (protocol.Envelope, error) {
 	for {
 		kind, frame, err := conn.Read(ctx)
@@ -207,9 +207,9 @@ func readEnvelope(ctx context.Context, conn *websocket.Conn) (protocol.Envelope,
 	}
 }
 
-// beats ends a connection whose other end is silent.
-func beats(ctx context.Context, conn *websocket.Conn) {
-	for pause(ctx, protocol.PingAfter) == nil {
+// keepAlive closes a connection whose peer is silent.
+func keepAlive(ctx context.Context, conn *websocket.Conn) {
+	for sleep(ctx, protocol.PingAfter) == nil {
 		within, cancel := context.WithTimeout(ctx, protocol.DeadAfter-protocol.PingAfter)
 		err := conn.Ping(within)
 		cancel()
@@ -220,7 +220,7 @@ func beats(ctx context.Context, conn *websocket.Conn) {
 	}
 }
 
-// Send sends a message, once, by the connection that is there; errAway without one.
+// Send sends a message once, on the current connection; it returns errAway without one.
 func (c *serverLink) Send(ctx context.Context, typ, run, id string, data any) error {
 	c.mu.Lock()
 	conn := c.conn

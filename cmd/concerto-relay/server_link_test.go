@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// TestLink: an app greets and receives the responses to its requests; it ends on its own decision,
-// and when its token is revoked.
+// TestLink checks that an app receives the welcome and the responses to its requests; it ends on
+// its own decision, and when its token is revoked.
 func TestLink(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -44,7 +44,7 @@ func TestLink(t *testing.T) {
 		}
 		return nil
 	})
-	var refused *linkRefused
+	var refused *refusedError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "has ended, or was revoked") {
 		t.Errorf("when the token ends: %v", err)
 	}
@@ -54,10 +54,10 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestLinkElsewhere: an address that is not a relay's server is reported at once.
+// TestLinkElsewhere checks that an address that is not a relay's server is reported at once.
 func TestLinkElsewhere(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[int]string{200: "is it a relay's server?", 404: "is it a relay's server?", 403: "refuses", 502: "answers 502"} {
+	for status, want := range map[int]string{200: "check that it is a relay's server", 404: "check that it is a relay's server", 403: "refuses", 502: "answered 502"} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 		err := newLink(linkOptions{Server: s.URL}).Run(t.Context(), nil)
 		s.Close()
@@ -67,12 +67,12 @@ func TestLinkElsewhere(t *testing.T) {
 	}
 	// Another test may use the port of a server that has ended; no server listens at port 1.
 	if err := newLink(linkOptions{Server: "http://127.0.0.1:1"}).Run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("nobody is there: %v", err)
+		t.Errorf("no server: %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	gone := errors.New("gone")
-	cancel(gone)
-	if err := newLink(linkOptions{Server: "http://127.0.0.1:1"}).Run(ctx, nil); err != gone {
+	cancelled := errors.New("gone")
+	cancel(cancelled)
+	if err := newLink(linkOptions{Server: "http://127.0.0.1:1"}).Run(ctx, nil); err != cancelled {
 		t.Errorf("with a context that has ended: %v", err)
 	}
 }

@@ -23,16 +23,16 @@ const variable = "concerto-relay/variable"
 // fromEnv sets the environment variable that replaces a missing flag.
 func fromEnv(f *pflag.FlagSet, flag, name string) {
 	if err := f.SetAnnotation(flag, variable, []string{name}); err != nil {
-		panic(err) // a flag that is not there
+		panic(err) // the flag does not exist
 	}
 	f.Lookup(flag).Usage += " ($" + name + ")"
 }
 
-// tableOf are commands whose settings are another's; what is below one has its own.
+// tableOf maps commands to the command whose settings they use. A subcommand has its own.
 var tableOf = map[string]string{"doctor": "hostd", "pair": "hostd"}
 
 // settings sets the flags that were not given from the environment, else from relay.toml, and
-// records where each comes from.
+// records the source of each.
 func (a *app) settings(c *cobra.Command) (err error) {
 	if a.file, a.tables, err = a.settingsFile(c.Root()); err != nil {
 		return err
@@ -46,11 +46,11 @@ func (a *app) settings(c *cobra.Command) (err error) {
 	if of := tableOf[table]; of != "" && c == top {
 		table = of
 	}
-	return a.fill(c.Flags(), table, c.CommandPath())
+	return a.setFlags(c.Flags(), table, c.CommandPath())
 }
 
-// fill sets flags that were not given from the environment, else from a table of relay.toml.
-func (a *app) fill(flags *pflag.FlagSet, table, command string) (failed error) {
+// setFlags sets flags that were not given from the environment, else from a table of relay.toml.
+func (a *app) setFlags(flags *pflag.FlagSet, table, command string) (failed error) {
 	keys := a.tables[table]
 	flags.VisitAll(func(f *pflag.Flag) {
 		place, value := "--"+f.Name, ""
@@ -59,37 +59,37 @@ func (a *app) fill(flags *pflag.FlagSet, table, command string) (failed error) {
 		case len(name) > 0 && a.env(name[0]) != "":
 			place, value = "$"+name[0], a.env(name[0])
 		case keys[f.Name] != nil:
-			place, value = a.file+": "+table+"."+f.Name, written(keys[f.Name])
+			place, value = a.file+": "+table+"."+f.Name, flagValue(keys[f.Name])
 		}
 		a.places[f.Name] = place
 		if value == "" || failed != nil {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {
-			failed = usage("`"+command+" --help` says what it can be", "%s cannot be %q: %v", place, value, errors.Unwrap(err))
+			failed = usage("`"+command+" --help` lists its values", "%s: invalid value %q: %v", place, value, errors.Unwrap(err))
 		}
 	})
 	return failed
 }
 
-// place returns the source of a setting, for messages.
-func (a *app) place(flag string) string { return a.places[flag] }
+// sourceOf returns the source of a setting, for messages.
+func (a *app) sourceOf(flag string) string { return a.places[flag] }
 
-// wrong refuses a setting.
-func (a *app) wrong(flag, hint, format string, args ...any) error {
-	return usage(hint, "%s: %s", a.place(flag), fmt.Sprintf(format, args...))
+// invalidSetting returns the error for an invalid setting.
+func (a *app) invalidSetting(flag, hint, format string, args ...any) error {
+	return usage(hint, "%s: %s", a.sourceOf(flag), fmt.Sprintf(format, args...))
 }
 
-// oneOf refuses a setting that is not in its list.
+// oneOf refuses a setting that is not in a list.
 func (a *app) oneOf(flag, v string, list ...string) error {
 	if slices.Contains(list, v) {
 		return nil
 	}
-	return a.wrong(flag, "write "+strings.Join(list[:len(list)-1], ", ")+" or "+list[len(list)-1], "invalid value %q", v)
+	return a.invalidSetting(flag, "write "+strings.Join(list[:len(list)-1], ", ")+" or "+list[len(list)-1], "invalid value %q", v)
 }
 
-// written is a value of the file as a flag takes it.
-func written(v any) string {
+// flagValue converts a value of the file to the text of a flag.
+func flagValue(v any) string {
 	if list, ok := v.([]any); ok {
 		var all []string
 		for _, one := range list {
@@ -100,9 +100,9 @@ func written(v any) string {
 	return fmt.Sprint(v)
 }
 
-// settingsFile reads relay.toml, when there is one: a table for each command, with its flags.
+// settingsFile reads relay.toml, if it exists: a table for each command, with its flags.
 func (a *app) settingsFile(root *cobra.Command) (file string, all map[string]map[string]any, err error) {
-	file = filepath.Join(a.under("XDG_CONFIG_HOME", ".config"), "concerto", "relay.toml")
+	file = filepath.Join(a.xdgDir("XDG_CONFIG_HOME", ".config"), "concerto", "relay.toml")
 	if a.config != "" {
 		file = a.abs(a.config)
 	}
@@ -111,20 +111,20 @@ func (a *app) settingsFile(root *cobra.Command) (file string, all map[string]map
 		return file, nil, nil
 	}
 	if err != nil {
-		return file, nil, usage("name a file that can be read", "read the settings: %v", err)
+		return file, nil, usage("name a readable file", "read the settings: %v", err)
 	}
 	if err := toml.Unmarshal(text, &all); err != nil {
 		var at toml.ParseError
 		if errors.As(err, &at) {
-			return file, nil, usage("a table for each command, [serve] for one, and in it its flags", "%s:%d: %s", file, at.Position.Line, at.Message)
+			return file, nil, usage("the file has a table for each command, such as [serve], with the command's flags", "%s:%d: %s", file, at.Position.Line, at.Message)
 		}
-		return file, nil, usage("a table for each command, [serve] for one, and in it its flags", "%s: %v", file, err)
+		return file, nil, usage("the file has a table for each command, such as [serve], with the command's flags", "%s: %v", file, err)
 	}
-	return file, all, known(root, file, all)
+	return file, all, checkSettings(root, file, all)
 }
 
-// known refuses tables that no command has, and keys that no flag of it has.
-func known(root *cobra.Command, file string, all map[string]map[string]any) error {
+// checkSettings refuses tables of unknown commands, and keys of unknown flags.
+func checkSettings(root *cobra.Command, file string, all map[string]map[string]any) error {
 	flags, names := map[string][]string{}, []string{}
 	for _, c := range root.Commands() {
 		names = append(names, c.Name())
@@ -132,7 +132,7 @@ func known(root *cobra.Command, file string, all map[string]map[string]any) erro
 	}
 	for _, table := range slices.Sorted(maps.Keys(all)) {
 		if flags[table] == nil {
-			return usage(nearest(table, names), "%s: no command is called %q", file, table)
+			return usage(nearest(table, names), "%s: unknown command %q", file, table)
 		}
 		for _, key := range slices.Sorted(maps.Keys(all[table])) {
 			if !slices.Contains(flags[table], key) {

@@ -13,10 +13,10 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// show shows an event of the run. A run on a terminal produces its own display; others are
+// show shows an event of the run. A run with a terminal shows itself; the events of others are
 // described.
 func (x *attachment) show(env *protocol.Envelope) error {
-	x.goesOn()
+	x.clearNote()
 	if x.asJSON {
 		_, err := x.stdout.Write(append(env.Append(nil), '\n'))
 		return err
@@ -27,10 +27,10 @@ func (x *attachment) show(env *protocol.Envelope) error {
 		x.spoken.Store(err == nil && of.Source != "" && of.Source != "pty")
 		return err
 	case protocol.RunOutput:
-		return showAs(env, x.output)
+		return showAs(env, x.showOutput)
 	case protocol.RunGap:
 		return showAs(env, func(g *protocol.Gap) error {
-			x.note("events %d to %d of the run will never come: %s", g.From, g.To, shown(g.Reason, 40))
+			x.note("events %d to %d of the run will never come: %s", g.From, g.To, displayText(g.Reason, 40))
 			return nil
 		})
 	}
@@ -39,13 +39,13 @@ func (x *attachment) show(env *protocol.Envelope) error {
 	}
 	switch env.Type {
 	case protocol.RunPermissionRequested:
-		return showAs(env, x.asks)
+		return showAs(env, x.showRequest)
 	case protocol.RunPermissionResolved:
-		return showAs(env, x.resolved)
+		return showAs(env, x.showResolved)
 	case protocol.RunEmit:
-		return showAs(env, x.emit)
+		return showAs(env, x.showEmit)
 	case protocol.RunListen:
-		return showAs(env, x.listen)
+		return showAs(env, x.showListen)
 	}
 	return nil
 }
@@ -58,10 +58,10 @@ func showAs[T any](env *protocol.Envelope, show func(*T) error) error {
 	return show(&data)
 }
 
-func (x *attachment) output(out *protocol.Output) error {
+func (x *attachment) showOutput(out *protocol.Output) error {
 	to := x.stdout
 	if x.spoken.Load() {
-		out.Text = x.lines(out.Text)
+		out.Text = x.terminalLines(out.Text)
 		if out.Stream == tell.Stderr {
 			to = x.stderr
 		}
@@ -70,27 +70,27 @@ func (x *attachment) output(out *protocol.Output) error {
 	return err
 }
 
-// lines are lines of a text as our terminal takes them.
-func (x *attachment) lines(text string) string {
+// terminalLines returns a text with the line ends of the terminal's mode.
+func (x *attachment) terminalLines(text string) string {
 	return strings.ReplaceAll(text, "\n", x.t.lineEnd())
 }
 
-// said prints a line about a run, separate from its output.
-func (x *attachment) said(to io.Writer, format string, args ...any) error {
-	_, err := io.WriteString(to, x.lines(fmt.Sprintf(format, args...)+"\n"))
+// printf prints a line about a run, separate from its output.
+func (x *attachment) printf(to io.Writer, format string, args ...any) error {
+	_, err := io.WriteString(to, x.terminalLines(fmt.Sprintf(format, args...)+"\n"))
 	return err
 }
 
-// emit shows an emit as the program's own terminal does. One that waits for an answer is shown as
-// what it asks.
-func (x *attachment) emit(e *protocol.Emit) error {
+// showEmit shows an emit as the program's own terminal does. An emit that waits for an answer is
+// shown as its request.
+func (x *attachment) showEmit(e *protocol.Emit) error {
 	if e.Awaited && e.RequestID != "" {
 		return nil
 	}
-	return x.said(x.stdout, "[%s] %s", shown(e.Channel, 64), terminal.Escape(textOf(e.Payload)))
+	return x.printf(x.stdout, "[%s] %s", displayText(e.Channel, 64), terminal.Escape(textOf(e.Payload)))
 }
 
-// textOf is a value as it is read: a text as it is, another as JSON.
+// textOf returns a string as it is, and any other value as JSON.
 func textOf(v json.RawMessage) string {
 	var text string
 	if json.Unmarshal(v, &text) == nil {
@@ -100,42 +100,42 @@ func textOf(v json.RawMessage) string {
 }
 
 const (
-	mostPrompt = 500  // cells of what is asked
-	mostArgs   = 2000 // of what would be done
+	mostPrompt = 500  // cells of the prompt
+	mostArgs   = 2000 // of the arguments
 	mostValue  = 200  // of a host's text
 )
 
-// asks shows a request, and the command that answers it.
-func (x *attachment) asks(q *protocol.PermissionRequested) error {
-	asks, command := requestLines(q, x.run, x.again, mostPrompt)
+// showRequest shows a request, and the command that answers it.
+func (x *attachment) showRequest(q *protocol.PermissionRequested) error {
+	asks, command := requestLines(q, x.run, x.flags, mostPrompt)
 	where := ""
 	if q.From != nil && q.From.Channel != "" {
-		where = "[" + shown(q.From.Channel, 64) + "] "
+		where = "[" + displayText(q.From.Channel, 64) + "] "
 	} else if q.From != nil && q.From.Host != "" {
-		where = shown(q.From.Host, 64) + " "
+		where = displayText(q.From.Host, 64) + " "
 	}
 	if q.OpTool != "" {
-		asks += "\n  " + asked(q.OpTool+" "+string(q.OpArgs), mostArgs)
+		asks += "\n  " + requestText(q.OpTool+" "+string(q.OpArgs), mostArgs)
 	}
-	return x.said(x.stderr, "%sasks: %s\n  %s", where, asks, command)
+	return x.printf(x.stderr, "%sasks: %s\n  %s", where, asks, command)
 }
 
-func (x *attachment) resolved(r *protocol.PermissionResolved) error {
-	text := shown(r.RequestID, 64) + ": " + decided(r.Decision, r.Answer)
+func (x *attachment) showResolved(r *protocol.PermissionResolved) error {
+	text := displayText(r.RequestID, 64) + ": " + decisionText(r.Decision, r.Answer)
 	if by := r.By + r.Actor; by != "" {
 		if by = r.By; by == "" {
 			by = r.Actor
 		}
-		text += " by " + shown(by, 64)
+		text += " by " + displayText(by, 64)
 	}
 	if r.Reason != "" {
-		text += ": " + shown(r.Reason, mostValue)
+		text += ": " + displayText(r.Reason, mostValue)
 	}
-	return x.said(x.stderr, "%s", text)
+	return x.printf(x.stderr, "%s", text)
 }
 
-// decided returns a decision in words, an answer with its value.
-func decided(decision string, answer json.RawMessage) string {
+// decisionText describes a decision; an answer has its value.
+func decisionText(decision string, answer json.RawMessage) string {
 	switch decision {
 	case protocol.DecisionApprove:
 		return "approved"
@@ -145,31 +145,31 @@ func decided(decision string, answer json.RawMessage) string {
 		if answer == nil {
 			return "answered"
 		}
-		return "answered " + asked(string(answer), mostValue)
+		return "answered " + requestText(string(answer), mostValue)
 	}
-	return shown(decision, 20) // withdrawn, expired
+	return displayText(decision, 20) // withdrawn, expired
 }
 
-// listen shows what passes between the program and a host or an agent.
-func (x *attachment) listen(l *protocol.Listen) error {
+// showListen shows the messages between the program and a host or an agent.
+func (x *attachment) showListen(l *protocol.Listen) error {
 	what := ""
 	switch l.Phase {
 	case "start":
 		what = "begins"
 	case "message":
-		what = shown(l.MessageType+" "+textOf(l.Value), mostValue)
+		what = displayText(l.MessageType+" "+textOf(l.Value), mostValue)
 	case "reply":
-		what = "is answered: " + shown(textOf(l.Value), mostValue)
+		what = "is answered: " + displayText(textOf(l.Value), mostValue)
 		if l.Error != "" {
-			what = "is answered: error: " + shown(l.Error, mostValue)
+			what = "is answered: error: " + displayText(l.Error, mostValue)
 		}
 	case "complete":
 		what = "is done"
 	case "error":
-		what = "failed: " + shown(l.Error, mostValue)
+		what = "failed: " + displayText(l.Error, mostValue)
 	}
 	if l.DurationMS != nil {
 		what += " (" + (time.Duration(*l.DurationMS) * time.Millisecond).String() + ")"
 	}
-	return x.said(x.stderr, "%s %s", shown(l.Host, 64), what)
+	return x.printf(x.stderr, "%s %s", displayText(l.Host, 64), what)
 }

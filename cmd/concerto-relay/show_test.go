@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestShow: a run without a terminal is shown by its events, one line each, without any effect on
-// our terminal; a run on a terminal displays itself.
+// TestShow checks that a run without a terminal is shown by its events, one line each, without any
+// effect on the terminal; a run on a terminal shows itself.
 func TestShow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ typ, data, out, err string }{
@@ -45,7 +45,7 @@ func TestShow(t *testing.T) {
 		{"run.strange", `{}`, "", ""},
 	} {
 		var out, errs bytes.Buffer
-		x := &attachment{app: &app{stdout: &out, stderr: &errs}, t: &tty{}, run: "run_a", again: " --server http://x"}
+		x := &attachment{app: &app{stdout: &out, stderr: &errs}, t: &tty{}, run: "run_a", flags: " --server http://x"}
 		show := func(typ, data string) {
 			e := protocol.Envelope{Type: typ, TS: time.Now().Format(time.RFC3339), RunID: "run_a", Data: []byte(data)}
 			if err := x.show(&e); err != nil {

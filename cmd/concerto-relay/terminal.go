@@ -10,13 +10,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// tty is ours, on which a run is shown.
+// tty is the terminal of this command, which shows a run.
 type tty struct {
 	fd   int
-	keys bool // what is typed is a person's
+	keys bool // a person types the input
 }
 
-// lineEnd ends a line of what comes from no terminal.
+// lineEnd returns the end of a line that does not come from a terminal.
 func (t *tty) lineEnd() string {
 	if t.keys {
 		return "\r\n"
@@ -24,8 +24,8 @@ func (t *tty) lineEnd() string {
 	return "\n"
 }
 
-// ours reports whether a person uses the terminal.
-func (a *app) ours() *tty {
+// terminal returns the terminal of this command.
+func (a *app) terminal() *tty {
 	t := &tty{fd: -1}
 	in, ok := a.stdin.(*os.File)
 	out, okOut := a.stdout.(*os.File)
@@ -35,7 +35,7 @@ func (a *app) ours() *tty {
 	return t
 }
 
-// size is the terminal's, in columns and rows; 0 when there is none.
+// size returns the terminal's columns and rows, or 0 without a terminal.
 func (t *tty) size() (cols, rows int64) {
 	if t.fd < 0 {
 		return 0, 0
@@ -47,8 +47,8 @@ func (t *tty) size() (cols, rows int64) {
 	return int64(w), int64(h)
 }
 
-// raw passes on each key, until restore.
-func (t *tty) raw() (restore func(), err error) {
+// setRaw makes the terminal pass on each key, until restore.
+func (t *tty) setRaw() (restore func(), err error) {
 	if t.fd < 0 {
 		return func() {}, nil
 	}
@@ -59,8 +59,8 @@ func (t *tty) raw() (restore func(), err error) {
 	return func() { _ = term.Restore(t.fd, old) }, nil
 }
 
-// resized reports the terminal's size, now and whenever it changes, until stop.
-func (t *tty) resized(tell func(cols, rows int64)) (stop func()) {
+// watchSize reports the terminal's size, now and after each change, until stop.
+func (t *tty) watchSize(notify func(cols, rows int64)) (stop func()) {
 	if t.fd < 0 || windowChanged == nil {
 		return func() {}
 	}
@@ -72,7 +72,7 @@ func (t *tty) resized(tell func(cols, rows int64)) (stop func()) {
 		for {
 			if cols, rows := t.size(); cols > 0 && last != [2]int64{cols, rows} {
 				last = [2]int64{cols, rows}
-				tell(cols, rows)
+				notify(cols, rows)
 			}
 			select {
 			case <-changed:
@@ -84,8 +84,8 @@ func (t *tty) resized(tell func(cols, rows int64)) (stop func()) {
 	return func() { signal.Stop(changed); close(done) }
 }
 
-// wholeText are the whole characters of what was typed, and the rest.
-func wholeText(b []byte) (string, []byte) {
+// splitText splits input into its complete characters and the rest.
+func splitText(b []byte) (string, []byte) {
 	at := len(b) - utf8cut.Unfinished(b)
 	return string(b[:at]), bytes.Clone(b[at:])
 }

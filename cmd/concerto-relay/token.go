@@ -18,20 +18,20 @@ import (
 )
 
 func (a *app) tokenCommand() *cobra.Command {
-	w := &where{}
+	w := &managerFlags{}
 	c := a.group(&cobra.Command{
 		Use:   "token COMMAND",
 		Short: "Create, list and revoke access tokens",
-		Long: `An access token gives a program or a device the rights of its role, for all runs or those of
+		Long: `An access token grants a program or a device the rights of its role, for all runs or those of
 --runs, until it expires or is revoked. Its secret is shown once.` + whereHelp,
 		Example: `  concerto-relay token create --name phone --role operator > token
   concerto-relay runs --server http://127.0.0.1:8787 --token-file token`,
 	}, a.tokenCreateCommand(w), a.tokenListCommand(w), a.tokenRevokeCommand(w), a.hashPasswordCommand())
-	a.whereFlags(c, w)
+	a.addManagerFlags(c, w)
 	return c
 }
 
-func (a *app) tokenCreateCommand(w *where) *cobra.Command {
+func (a *app) tokenCreateCommand(w *managerFlags) *cobra.Command {
 	var n auth.NewToken
 	var role, user, public string
 	var ttl time.Duration
@@ -45,20 +45,20 @@ answer, decide, stop runs and call hosts. Owners also manage users, tokens and h
 expires 30 days after its last use.` + whereHelp,
 		Example: `  concerto-relay token create --name phone --role operator
   concerto-relay token create --name guest --role viewer --runs run_7 --ttl 1h`,
-		Args: takes(0, 0, "concerto-relay token create --name phone"),
+		Args: argsBetween(0, 0, "concerto-relay token create --name phone"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := a.oneOf("role", role, "viewer", "operator", "owner"); err != nil {
 				return err
 			}
 			if _, ok := webURL(public); public != "" && !ok {
-				return a.wrong("public-url", "write a URL without a path, such as https://relay.example", "invalid value %q", public)
+				return a.invalidSetting("public-url", "write a URL without a path, such as https://relay.example", "invalid value %q", public)
 			}
 			n.Role = auth.Role(role)
 			if c.Flags().Changed("ttl") {
 				seconds := int64(ttl / time.Second)
 				n.TTLS = &seconds
 			}
-			return a.manage(w, false, func(ctx context.Context, p manager) error {
+			return a.withManager(w, false, func(ctx context.Context, p manager) error {
 				made, err := p.makeToken(ctx, user, n)
 				if err != nil {
 					return err
@@ -89,9 +89,8 @@ expires 30 days after its last use.` + whereHelp,
 	return c
 }
 
-// manage performs an operation on users. A refusal by the server or the rules is the command's
-// failure.
-func (a *app) manage(w *where, make bool, do func(ctx context.Context, p manager) error) error {
+// withManager performs an operation on users. A refusal by the server or the rules is an error.
+func (a *app) withManager(w *managerFlags, make bool, do func(ctx context.Context, p manager) error) error {
 	ctx := context.Background()
 	p, err := a.manager(ctx, w, make)
 	if err != nil {
@@ -101,7 +100,7 @@ func (a *app) manage(w *where, make bool, do func(ctx context.Context, p manager
 	return do(ctx, p)
 }
 
-func (a *app) tokenListCommand(w *where) *cobra.Command {
+func (a *app) tokenListCommand(w *managerFlags) *cobra.Command {
 	var format *cmdline.Format
 	c := &cobra.Command{
 		Use:   "list",
@@ -109,9 +108,9 @@ func (a *app) tokenListCommand(w *where) *cobra.Command {
 		Long:  `Lists the valid access tokens and sessions, without their secrets, which are not stored.` + whereHelp,
 		Example: `  concerto-relay token list
   concerto-relay token list --format ndjson | jq -r 'select(.role == "owner") | .id'`,
-		Args: takes(0, 0, "concerto-relay token list"),
+		Args: argsBetween(0, 0, "concerto-relay token list"),
 		RunE: func(*cobra.Command, []string) error {
-			return a.manage(w, false, func(ctx context.Context, p manager) error {
+			return a.withManager(w, false, func(ctx context.Context, p manager) error {
 				all, err := p.tokens(ctx)
 				if err != nil {
 					return err
@@ -131,7 +130,7 @@ func (a *app) tokenListCommand(w *where) *cobra.Command {
 	return c
 }
 
-// jsonLines writes values, a line each.
+// jsonLines writes values as JSON, one line each.
 func jsonLines[T any](w io.Writer, all []T) error {
 	out := json.NewEncoder(w)
 	for _, v := range all {
@@ -156,15 +155,15 @@ func table(w io.Writer, rows [][]string) error {
 	return out.Flush()
 }
 
-func (a *app) tokenRevokeCommand(w *where) *cobra.Command {
+func (a *app) tokenRevokeCommand(w *managerFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:     "revoke ID",
 		Short:   "Revoke a token or session",
 		Long:    `Connections of the token are closed within a second. 'concerto-relay token list' shows the ids.` + whereHelp,
 		Example: `  concerto-relay token revoke t_0123456789abcdef0123`,
-		Args:    takes(1, 1, "concerto-relay token revoke t_0123456789abcdef0123"),
+		Args:    argsBetween(1, 1, "concerto-relay token revoke t_0123456789abcdef0123"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.manage(w, false, func(ctx context.Context, p manager) error { return p.revoke(ctx, args[0]) })
+			return a.withManager(w, false, func(ctx context.Context, p manager) error { return p.revoke(ctx, args[0]) })
 		},
 	}
 }
@@ -177,7 +176,7 @@ func (a *app) hashPasswordCommand() *cobra.Command {
 password does not appear in the shell's history.`,
 		Example: `  concerto-relay token hash-password < password
   export ADMIN_PASSWORD_HASH=$(concerto-relay token hash-password < password)`,
-		Args: takes(0, 1, "concerto-relay token hash-password < password-file"),
+		Args: argsBetween(0, 1, "concerto-relay token hash-password < password-file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			password := strings.Join(args, "")
 			if len(args) == 0 {
@@ -187,7 +186,7 @@ password does not appear in the shell's history.`,
 				}
 			}
 			if err := auth.CheckPassword(password); err != nil {
-				return usage("take a longer one", "%v", err)
+				return usage("use a longer one", "%v", err)
 			}
 			_, err := fmt.Fprintln(a.stdout, auth.HashPassword(password))
 			return err
@@ -195,7 +194,7 @@ password does not appear in the shell's history.`,
 	}
 }
 
-// firstLine is the first line of an input, without its end.
+// firstLine returns the first line of an input, without its end.
 func firstLine(in io.Reader) (string, error) {
 	line, err := bufio.NewReader(io.LimitReader(in, 4096)).ReadString('\n')
 	if err != nil && err != io.EOF {
@@ -204,13 +203,13 @@ func firstLine(in io.Reader) (string, error) {
 	return strings.TrimRight(line, "\r\n"), nil
 }
 
-// passwordFile is the first line of a file; "" names the standard input.
+// passwordFile returns the first line of a file; "" names the standard input.
 func (a *app) passwordFile(flag, path string) (string, error) {
 	in := a.stdin
 	if path != "" {
 		f, err := os.Open(a.abs(path))
 		if err != nil {
-			return "", a.wrong(flag, "", "%v", err)
+			return "", a.invalidSetting(flag, "", "%v", err)
 		}
 		defer f.Close()
 		in = f
@@ -218,7 +217,7 @@ func (a *app) passwordFile(flag, path string) (string, error) {
 	password, err := firstLine(in)
 	if err == nil {
 		if bad := auth.CheckPassword(password); bad != nil {
-			return "", a.wrong(flag, "its first line is the password", "%v", bad)
+			return "", a.invalidSetting(flag, "the password must be its first line", "%v", bad)
 		}
 	}
 	return password, err

@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) userCommand() *cobra.Command {
-	w := &where{}
+	w := &managerFlags{}
 	c := a.group(&cobra.Command{
 		Use:   "user COMMAND",
 		Short: "Add, list and remove users",
@@ -19,11 +19,11 @@ func (a *app) userCommand() *cobra.Command {
   concerto-relay user list
   concerto-relay user remove ann`,
 	}, a.userAddCommand(w), a.userListCommand(w), a.userRemoveCommand(w))
-	a.whereFlags(c, w)
+	a.addManagerFlags(c, w)
 	return c
 }
 
-func (a *app) userAddCommand(w *where) *cobra.Command {
+func (a *app) userAddCommand(w *managerFlags) *cobra.Command {
 	var role, file string
 	c := &cobra.Command{
 		Use:   "add NAME",
@@ -31,7 +31,7 @@ func (a *app) userAddCommand(w *where) *cobra.Command {
 		Long: `Adds a user, or changes the role and the password of an existing user and ends that user's sessions.
 The password is the first line of --password-file, or else of stdin. The first user is an owner.` + whereHelp,
 		Example: `  concerto-relay user add ann --role owner --password-file password`,
-		Args:    takes(1, 1, "concerto-relay user add ann --role operator"),
+		Args:    argsBetween(1, 1, "concerto-relay user add ann --role operator"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := a.oneOf("role", role, "viewer", "operator", "owner"); err != nil {
 				return err
@@ -40,7 +40,7 @@ The password is the first line of --password-file, or else of stdin. The first u
 			if err != nil {
 				return err
 			}
-			return a.manage(w, true, func(ctx context.Context, p manager) error {
+			return a.withManager(w, true, func(ctx context.Context, p manager) error {
 				return p.putUser(ctx, args[0], password, auth.Role(role))
 			})
 		},
@@ -50,7 +50,7 @@ The password is the first line of --password-file, or else of stdin. The first u
 	return c
 }
 
-func (a *app) userListCommand(w *where) *cobra.Command {
+func (a *app) userListCommand(w *managerFlags) *cobra.Command {
 	var format *cmdline.Format
 	c := &cobra.Command{
 		Use:   "list",
@@ -58,9 +58,9 @@ func (a *app) userListCommand(w *where) *cobra.Command {
 		Long:  `Lists the users with their roles.` + whereHelp,
 		Example: `  concerto-relay user list
   concerto-relay user list --format ndjson | jq -r .name`,
-		Args: takes(0, 0, "concerto-relay user list"),
+		Args: argsBetween(0, 0, "concerto-relay user list"),
 		RunE: func(*cobra.Command, []string) error {
-			return a.manage(w, false, func(ctx context.Context, p manager) error {
+			return a.withManager(w, false, func(ctx context.Context, p manager) error {
 				all, err := p.users(ctx)
 				if err != nil {
 					return err
@@ -80,15 +80,15 @@ func (a *app) userListCommand(w *where) *cobra.Command {
 	return c
 }
 
-func (a *app) userRemoveCommand(w *where) *cobra.Command {
+func (a *app) userRemoveCommand(w *managerFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:     "remove NAME",
 		Short:   "Remove a user",
 		Long:    `Removes a user with all sessions and tokens. The last owner cannot be removed.` + whereHelp,
 		Example: `  concerto-relay user remove ann`,
-		Args:    takes(1, 1, "concerto-relay user remove ann"),
+		Args:    argsBetween(1, 1, "concerto-relay user remove ann"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.manage(w, false, func(ctx context.Context, p manager) error { return p.removeUser(ctx, args[0]) })
+			return a.withManager(w, false, func(ctx context.Context, p manager) error { return p.removeUser(ctx, args[0]) })
 		},
 	}
 }

@@ -33,7 +33,7 @@ func Look(pid int) *proc.Stat {
 // whether the chain is complete. If a parent has exited, its child was reparented, and Line starts
 // again.
 func Line(pid int, read func(pid int) *proc.Stat) (line []Step, ok bool) {
-	for looks := 0; looks < maxAttempts; looks++ {
+	for attempt := 0; attempt < maxAttempts; attempt++ {
 		line = line[:0]
 		for at := pid; at > 0 && len(line) < MaxParents; {
 			s := read(at)

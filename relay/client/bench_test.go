@@ -9,10 +9,10 @@ import (
 // BenchmarkEmitted measures the cost of reporting an emit while events are retained.
 func BenchmarkEmitted(b *testing.B) {
 	payload := json.RawMessage(`{"n":1,"of":20000,"what":"a step of what an agent does"}`)
-	const kept = 20_000
+	const retained = 20_000
 	var s *Source
 	for i := range b.N {
-		if i%kept == 0 {
+		if i%retained == 0 {
 			b.StopTimer()
 			s.End(0)
 			s = New(Options{Socket: filepath.Join(b.TempDir(), "none")})

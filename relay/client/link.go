@@ -68,8 +68,8 @@ func (s *Source) setReached(err error) {
 
 // wait waits for the next attempt. It returns false if the run has ended.
 func (s *Source) wait(pause time.Duration) bool {
-	again := time.NewTimer(pause)
-	defer again.Stop()
+	retry := time.NewTimer(pause)
+	defer retry.Stop()
 	for {
 		s.mu.Lock()
 		ended := s.ended
@@ -78,7 +78,7 @@ func (s *Source) wait(pause time.Duration) bool {
 			return false
 		}
 		select {
-		case <-again.C:
+		case <-retry.C:
 			return true
 		case <-s.urgent: // a request, or the end of the run
 		case <-s.ctx.Done():
@@ -94,7 +94,7 @@ type link struct {
 	out     encoder
 	run     string   // the relay's id of the run
 	hasAcks bool     // hostd acknowledges events
-	taken   int64    // number of acknowledged events when the connection began
+	acked   int64    // number of acknowledged events when the connection began
 	asks    [][]byte // lines of the requests that were open before
 	broken  chan struct{}
 }
@@ -161,19 +161,19 @@ func upgrade(conn net.Conn, run string, asks []string) (*link, error) {
 	in := bufio.NewReader(conn)
 	answer, err := http.ReadResponse(in, &http.Request{Method: http.MethodPost})
 	if err != nil {
-		return nil, fmt.Errorf("it answers in no HTTP: %w", reason(err))
+		return nil, fmt.Errorf("its answer is not HTTP: %w", reason(err))
 	}
 	if answer.StatusCode != http.StatusSwitchingProtocols {
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 500)) // best effort
-		return nil, fmt.Errorf("it answers %s: %q", answer.Status, text)
+		return nil, fmt.Errorf("it answered %s: %q", answer.Status, text)
 	}
 	l := &link{Conn: conn, in: in, run: answer.Header.Get(protocol.SourceRun), broken: make(chan struct{})}
 	if counts := answer.Header.Get(protocol.SourceCounts); counts != "" {
 		n, err := strconv.ParseInt(counts, 10, 64)
 		if err != nil || n < 0 {
-			return nil, fmt.Errorf("it has taken %q events", counts)
+			return nil, fmt.Errorf("its answer has an invalid number of stored events, %q", counts)
 		}
-		l.hasAcks, l.taken = true, n
+		l.hasAcks, l.acked = true, n
 	}
 	return l, nil
 }
@@ -182,18 +182,18 @@ func upgrade(conn net.Conn, run string, asks []string) (*link, error) {
 func (s *Source) serve(l *link) (done bool) {
 	stop := context.AfterFunc(s.ctx, func() { l.Close() })
 	defer stop()
-	heard := make(chan struct{})
+	received := make(chan struct{})
 	go func() {
-		defer close(heard)
+		defer close(received)
 		defer close(l.broken)
 		s.readAll(l)
 	}()
 	if done = s.writeAll(l); !done {
 		_ = l.SetReadDeadline(time.Now().Add(retryAtMost)) // read what hostd sent before it closed
-		<-heard
+		<-received
 	}
 	l.Close()
-	<-heard
+	<-received
 	return done
 }
 
@@ -202,7 +202,7 @@ func (s *Source) serve(l *link) (done bool) {
 func (s *Source) writeAll(l *link) (done bool) {
 	s.mu.Lock()
 	if l.hasAcks {
-		s.queue.resend(l.taken)
+		s.queue.resend(l.acked)
 	}
 	s.mu.Unlock()
 	pending := l.asks
@@ -237,7 +237,7 @@ func (s *Source) writeAll(l *link) (done bool) {
 // run.
 func (s *Source) sendStart(l *link) bool {
 	s.mu.Lock()
-	known := l.hasAcks || s.queue.taken == 0
+	known := l.hasAcks || s.queue.acked == 0
 	s.mu.Unlock()
 	if known {
 		return true
@@ -304,8 +304,8 @@ func (s *Source) readAll(l *link) {
 			continue // an unknown message of another version
 		}
 		s.mu.Lock()
-		if m.Taken > 0 {
-			s.queue.ack(m.Taken)
+		if m.Committed > 0 {
+			s.queue.ack(m.Committed)
 		}
 		if m.Answer != "" {
 			s.requests.answer(m)

@@ -74,7 +74,7 @@ func form(s *shape, names []string) []protocol.Question {
 	return out
 }
 
-// kindOf returns how a value of a schema is asked for.
+// kindOf returns the kind of form field for a value of a schema.
 func kindOf(s *shape, schema json.RawMessage) (kind string, options []protocol.Option, rest json.RawMessage) {
 	switch {
 	case s.is("boolean") && s.Enum == nil:

@@ -18,7 +18,7 @@ type queue struct {
 	last    *chunk   // the last waiting chunk, if items can be added
 	written []*chunk // written but not acknowledged; empty without acknowledgements
 	size    int      // approximate bytes of both
-	taken   int64    // number of earlier, acknowledged events
+	acked   int64    // number of earlier, acknowledged events
 	lost    int64    // events dropped since the last one in the queue
 
 	emits  *about // of the previous emit
@@ -74,7 +74,7 @@ func (q *queue) add(line []byte) (fresh bool) { return q.put(item{line, lineItem
 func (q *queue) addAlways(line []byte) {
 	q.flush()
 	q.gap()
-	q.keep(item{line, lineItem})
+	q.retain(item{line, lineItem})
 }
 
 func (q *queue) append(x item) (fresh bool) {
@@ -84,19 +84,19 @@ func (q *queue) append(x item) (fresh bool) {
 	}
 	fresh = len(q.waiting) == 0
 	q.gap()
-	q.keep(x)
+	q.retain(x)
 	return fresh
 }
 
 // gap adds a gap if events were dropped.
 func (q *queue) gap() {
 	if q.lost > 0 {
-		q.keep(item{of: &about{kind: isGap, lost: q.lost}})
+		q.retain(item{of: &about{kind: isGap, lost: q.lost}})
 		q.lost = 0
 	}
 }
 
-func (q *queue) keep(x item) {
+func (q *queue) retain(x item) {
 	if q.last == nil || q.last.isFull(&x) {
 		q.last = &chunk{items: make([]item, 0, chunkItems)}
 		q.waiting = append(q.waiting, q.last)
@@ -181,12 +181,12 @@ func (q *queue) setWritten(all []*chunk, counts bool) {
 // drop drops a chunk that hostd has.
 func (q *queue) drop(c *chunk) {
 	q.size -= c.size
-	q.taken += c.events
+	q.acked += c.events
 }
 
 // ack drops what hostd has committed: the first n events of the run.
 func (q *queue) ack(n int64) {
-	for len(q.written) > 0 && q.taken+q.written[0].events <= n {
+	for len(q.written) > 0 && q.acked+q.written[0].events <= n {
 		q.drop(q.written[0])
 		q.written = q.written[1:]
 	}
@@ -197,16 +197,16 @@ func (q *queue) resend(n int64) {
 	q.ack(n)
 	q.waiting = append(q.written, q.waiting...)
 	q.written = nil
-	for len(q.waiting) > 0 && q.taken < n {
+	for len(q.waiting) > 0 && q.acked < n {
 		c := q.waiting[0]
-		if q.taken+c.events <= n {
+		if q.acked+c.events <= n {
 			q.drop(c)
 			if q.waiting = q.waiting[1:]; len(q.waiting) == 0 {
 				q.last = nil
 			}
 			continue
 		}
-		q.drop(c.skip(n - q.taken))
+		q.drop(c.skip(n - q.acked))
 		return
 	}
 }

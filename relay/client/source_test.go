@@ -66,20 +66,20 @@ func TestLag(t *testing.T) {
 		q.add(line)
 	}
 	if q.size > protocol.SourceRetained {
-		t.Errorf("%d bytes are kept", q.size)
+		t.Errorf("the queue retains %d bytes, more than protocol.SourceRetained", q.size)
 	}
 	q.addAlways([]byte("end\n"))
 	text, events := lines(&q)
-	kept := strings.Count(text, `"run.emit"`)
-	if events != int64(n)+1 || !strings.HasSuffix(text, fmt.Sprintf(`{"event":"run.gap","data":{"reason":"source_lag"},"lost":%d}`+"\nend\n", n-kept)) {
-		t.Errorf("%d of %d events, %d kept: …%s", events, n, kept, text[len(text)-100:])
+	retained := strings.Count(text, `"run.emit"`)
+	if events != int64(n)+1 || !strings.HasSuffix(text, fmt.Sprintf(`{"event":"run.gap","data":{"reason":"source_lag"},"lost":%d}`+"\nend\n", n-retained)) {
+		t.Errorf("%d of %d events, %d kept: …%s", events, n, retained, text[len(text)-100:])
 	}
 }
 
-// TestAgain: to a hostd that counts, what it has not is written again, from the middle of a
-// chunk as well, and a gap as one.
-func TestAgain(t *testing.T) {
-	for taken := range int64(11) {
+// TestResend checks that a queue resends only the events that hostd does not have, also from the
+// middle of a chunk, and with a single gap.
+func TestResend(t *testing.T) {
+	for acked := range int64(11) {
 		var q queue
 		for i := range 4 {
 			q.add(fmt.Appendf(nil, "%d\n", i+1))
@@ -89,25 +89,25 @@ func TestAgain(t *testing.T) {
 			q.add(fmt.Appendf(nil, "%d\n", i+1))
 		}
 		lines(&q)
-		q.resend(taken)
+		q.resend(acked)
 		text, events := lines(&q)
 		var want strings.Builder
 		for i := range int64(10) {
 			switch {
-			case i == 4 && taken < 7:
+			case i == 4 && acked < 7:
 				want.WriteString(`{"event":"run.gap","data":{"reason":"source_lag"},"lost":3}` + "\n")
-			case (i < 4 || i > 6) && i >= taken:
+			case (i < 4 || i > 6) && i >= acked:
 				fmt.Fprintf(&want, "%d\n", i+1)
 			}
 		}
 		if d := cmp.Diff(want.String(), text); d != "" {
-			t.Errorf("behind %d, %d events (-want +got):\n%s", taken, events, d)
+			t.Errorf("after %d, %d events (-want +got):\n%s", acked, events, d)
 		}
 	}
 }
 
-// TestAbsent checks that without a hostd nobody is asked if there is no local handler; with one,
-// its answer is awaited.
+// TestAbsent checks that without a hostd a question gets no answer if there is no local handler;
+// with one, its answer is awaited.
 func TestAbsent(t *testing.T) {
 	s := New(Options{Socket: filepath.Join(t.TempDir(), "none")})
 	if s.Absent() == nil {
@@ -184,7 +184,7 @@ func TestAwait(t *testing.T) {
 	s.End(0)
 }
 
-// TestQuestions checks the questions for types; other types are asked for as JSON.
+// TestQuestions checks the questions for types; other types are entered as JSON.
 func TestQuestions(t *testing.T) {
 	for schema, want := range map[string]string{
 		``:                   `[{"id":"answer","question":"p","kind":"text","required":true}]`,
@@ -197,11 +197,11 @@ func TestQuestions(t *testing.T) {
 		`{"type":"object","properties":{"next":{"$ref":"#"}}}`:                                                         `[{"id":"answer","question":"p","kind":"json","required":true,"schema":{"type":"object","properties":{"next":{"$ref":"#"}}}}]`,
 		`{"type":"object","properties":{"b":{"type":"boolean"},"a":{"type":"string","default":"x"}},"required":["b"]}`: `[{"id":"b","question":"b","kind":"confirm","required":true},{"id":"a","question":"a","kind":"text","default":"x"}]`,
 	} {
-		var given json.RawMessage
+		var value json.RawMessage
 		if schema != "" {
-			given = json.RawMessage(schema)
+			value = json.RawMessage(schema)
 		}
-		got, err := json.Marshal(questionsOf(given, "p"))
+		got, err := json.Marshal(questionsOf(value, "p"))
 		if err != nil || string(got) != want {
 			t.Errorf("%s: %s (%v), want\n%s", schema, got, err, want)
 		}

@@ -100,7 +100,7 @@ func (s *Source) reportOpened(host string, r effect.Result, err error) {
 // reportMessages reports a host's messages.
 func (s *Source) reportMessages(id string, r effect.Result, err error) {
 	s.setFailed(id, err)
-	said, ok := r.(*effect.ExchangeMessages)
+	msgs, ok := r.(*effect.ExchangeMessages)
 	if !ok || err != nil {
 		return // failed or cancelled
 	}
@@ -110,8 +110,8 @@ func (s *Source) reportMessages(id string, r effect.Result, err error) {
 	if !open {
 		return
 	}
-	for i := range said.Messages {
-		m := &said.Messages[i]
+	for i := range msgs.Messages {
+		m := &msgs.Messages[i]
 		s.report(protocol.RunListen, protocol.Listen{ListenID: id, Host: x.host, Phase: phaseMessage, MessageType: m.Type, MessageID: plainID(m.ID),
 			Value: shorten(value.AppendJSON(nil, m.Payload))})
 		if row := hostmsg.Of(m.Type); row.Terminal() {

@@ -55,7 +55,7 @@ func readFrame(r *bufio.Reader) (Frame, error) {
 	}
 	head = head[:2+rest]
 	if _, err := io.ReadFull(r, head[2:]); err != nil {
-		return Frame{}, fmt.Errorf("a frame's head is cut: %w", err)
+		return Frame{}, fmt.Errorf("incomplete frame header: %w", err)
 	}
 	switch more {
 	case 2:
@@ -64,11 +64,11 @@ func readFrame(r *bufio.Reader) (Frame, error) {
 		size = binary.BigEndian.Uint64(head[2:])
 	}
 	if size > maxFrame {
-		return Frame{}, fmt.Errorf("a frame of %d bytes: at most %d pass", size, maxFrame)
+		return Frame{}, fmt.Errorf("a frame of %d bytes exceeds the limit of %d", size, maxFrame)
 	}
 	raw := append(head, make([]byte, size)...)
 	if _, err := io.ReadFull(r, raw[len(head):]); err != nil {
-		return Frame{}, fmt.Errorf("a frame is cut: %w", err)
+		return Frame{}, fmt.Errorf("incomplete frame: %w", err)
 	}
 	f := Frame{Opcode: raw[0] & 0x0f, Payload: raw[len(head):], raw: raw}
 	if masked {

@@ -67,7 +67,7 @@ func (l *link) run() {
 }
 
 // forward forwards the frames of one direction. When the stream ends, it closes the link, unless
-// the link is half open, where nobody may notice.
+// the link is half open, where no side may notice.
 func (l *link) forward(r *bufio.Reader, w net.Conn, d Direction) {
 	out := &writer{link: l, to: w}
 	for n := 1; ; n++ {

@@ -137,12 +137,12 @@ func readHead(r *bufio.Reader) ([]byte, error) {
 		case len(bytes.TrimSpace(line)) == 0:
 			return b.Bytes(), nil
 		case b.Len() > http.DefaultMaxHeaderBytes:
-			return nil, fmt.Errorf("a head of over %d bytes", http.DefaultMaxHeaderBytes)
+			return nil, fmt.Errorf("an HTTP header of more than %d bytes", http.DefaultMaxHeaderBytes)
 		}
 	}
 }
 
-// isUpgrade reports whether a request asks for a WebSocket.
+// isUpgrade reports whether a request upgrades to a WebSocket.
 func isUpgrade(head []byte) bool {
 	for line := range strings.Lines(string(head)) {
 		name, value, _ := strings.Cut(line, ":")
@@ -154,7 +154,7 @@ func isUpgrade(head []byte) bool {
 }
 
 // closeAfter adds "Connection: close" to a request, so that the next request uses a new connection
-// and its head is seen.
+// and the proxy reads its head.
 func closeAfter(head []byte) []byte {
 	var b bytes.Buffer
 	for i, line := range bytes.SplitAfter(head, []byte("\n")) {

@@ -14,10 +14,10 @@ import (
 	"github.com/coder/websocket"
 )
 
-// patience is for a machine that does something else, too.
+// patience limits waits, also on a busy machine.
 const patience = 2 * time.Minute
 
-// echo answers each message with itself; a plain request with "plain".
+// echo answers each message with itself, and a plain request with "plain".
 func echo(t *testing.T) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") == "" {
@@ -63,7 +63,7 @@ func start(t *testing.T, plan func(Frame) Fault) *Proxy {
 	return p
 }
 
-// on applies a fault to text frames with this content and direction.
+// on returns a plan that applies a fault to text frames with this content and direction.
 func on(d Direction, text string, fault Fault) func(Frame) Fault {
 	return func(f Frame) Fault {
 		if f.Direction == d && f.IsText() && string(f.Payload) == text {
@@ -113,7 +113,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestSwappedLast: a frame that nothing follows is only late.
+// TestSwappedLast checks that a swapped frame without a successor is only late.
 func TestSwappedLast(t *testing.T) {
 	conn, ctx := dial(t, start(t, on(ToServer, "b", Swap)))
 	_ = conn.Write(ctx, websocket.MessageText, []byte("b"))
@@ -137,19 +137,18 @@ func TestCut(t *testing.T) {
 	if _, b, err := conn.Read(ctx); err == nil {
 		t.Fatalf("%q came", b)
 	}
-	again, ctx := dial(t, p)
-	_ = again.Write(ctx, websocket.MessageText, []byte("c"))
-	if _, b, err := again.Read(ctx); err != nil || string(b) != "c" {
+	second, ctx := dial(t, p)
+	_ = second.Write(ctx, websocket.MessageText, []byte("c"))
+	if _, b, err := second.Read(ctx); err != nil || string(b) != "c" {
 		t.Errorf("%q, %v", b, err)
 	}
 	p.CutAll()
-	if _, b, err := again.Read(ctx); err == nil {
+	if _, b, err := second.Read(ctx); err == nil {
 		t.Errorf("%q came", b)
 	}
 }
 
-// TestHalfOpen checks that nothing arrives any more, and that neither side notices the end of the
-// other.
+// TestHalfOpen checks that nothing arrives, and that neither side notices the end of the other.
 func TestHalfOpen(t *testing.T) {
 	var asked atomic.Int32
 	open := make(chan bool, 1)

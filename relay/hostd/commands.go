@@ -40,7 +40,7 @@ func (c commands) Input(ctx context.Context, run string, in protocol.SendInput) 
 // Keys writes keys to a run's terminal.
 func (c commands) Keys(_ context.Context, run string, k protocol.SendKeys) {
 	if err := c.d.runs.Keys(run, k.Keys); err != nil {
-		c.d.o.Log.Warn("keys", "run", run, "error", err)
+		c.d.o.Log.Warn("could not send keys to a run", "run", run, "error", err)
 	}
 }
 
@@ -56,7 +56,7 @@ func (c commands) Stop(ctx context.Context, run string, s protocol.Stop) link.Ou
 // Resize changes the size of a run's terminal.
 func (c commands) Resize(ctx context.Context, run string, r protocol.Resize) {
 	if err := c.d.runs.Resize(ctx, run, r.Cols, r.Rows, ""); err != nil {
-		c.d.o.Log.Warn("resize", "run", run, "error", err)
+		c.d.o.Log.Warn("could not resize a run's terminal", "run", run, "error", err)
 	}
 }
 

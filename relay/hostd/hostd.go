@@ -40,10 +40,10 @@ type Options struct {
 	HostID string // "" generates an id and stores it in State
 	Token  string // "" generates a token and stores it in State
 
-	// KnowsHost reports whether the server knows a host by this key. If nil, the host counts as
+	// HasHost reports whether the server knows a host by this key. If nil, the host counts as
 	// known at the address stored in its pairing. A server in the same process sets it, because its
 	// address may change.
-	KnowsHost func(ctx context.Context, hostID string, key ed25519.PublicKey) (bool, error)
+	HasHost func(ctx context.Context, hostID string, key ed25519.PublicKey) (bool, error)
 
 	State    string // the state directory
 	Spool    string // path of the spool's database; "" means spool.db in State
@@ -83,7 +83,7 @@ type Daemon struct {
 // error names the setting that does not work.
 func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err := os.MkdirAll(o.State, 0o700); err != nil {
-		return nil, fmt.Errorf("make the state directory: %w", err)
+		return nil, fmt.Errorf("create the state directory: %w", err)
 	}
 	d := &Daemon{o: o}
 	defer func() {
@@ -170,7 +170,7 @@ func (d *Daemon) connect(ctx context.Context) (err error) {
 	}
 	name, err := os.Hostname()
 	if err != nil {
-		d.o.Log.Warn("the machine has no name", "error", err)
+		d.o.Log.Warn("could not read the machine's name", "error", err)
 	}
 	d.link, err = link.New(link.Options{Name: name, URL: d.o.Server, HostID: d.o.HostID, Token: func() (string, error) { return d.o.Token, nil }, Key: func() (*link.Key, error) { return d.key(ctx) }, Agent: "concerto-relay/" + d.o.Version, Instance: newUUID(), Features: features,
 		Spool: d.spool, Commands: commands{d}, Log: d.o.Log})

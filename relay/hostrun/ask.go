@@ -11,7 +11,7 @@ import (
 )
 
 // errWithdrawn reports that the host withdrew its question.
-var errWithdrawn = errors.New("it was taken back")
+var errWithdrawn = errors.New("the host withdrew the question")
 
 // ask sends a message to people for an answer, while other messages continue.
 func (t *hostRun) ask(ctx context.Context, m *effect.HostMessage, payload json.RawMessage) {
@@ -26,10 +26,10 @@ func (t *hostRun) ask(ctx context.Context, m *effect.HostMessage, payload json.R
 		t.mu.Lock()
 		delete(t.open, m.ID)
 		t.mu.Unlock()
-		taken := ctx.Err() != nil
+		withdrawn := ctx.Err() != nil
 		cancel(nil)
-		if taken {
-			return // nobody waits for the answer
+		if withdrawn {
+			return // the host no longer waits for the answer
 		}
 		r := &effect.ExchangeReply{By: effect.ByRelay}
 		var refused *effect.Error
@@ -39,7 +39,7 @@ func (t *hostRun) ask(ctx context.Context, m *effect.HostMessage, payload json.R
 		case err != nil:
 			r.Error = err.Error()
 		case a == nil:
-			r.Error = "nobody can be asked: there is no hostd"
+			r.Error = "the question could not be asked: no hostd is running"
 		default:
 			if r.Value = a.Value; hostmsg.Of(m.Type).Form == hostmsg.YesNo && !t.o.ACP {
 				r.Value = simplify(a.Value)

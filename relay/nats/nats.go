@@ -30,38 +30,38 @@ func CheckURL(text string) error {
 	for _, one := range strings.Split(text, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))
 		if err != nil || u.Host == "" {
-			return errors.New("it is no URL")
+			return errors.New("it is not a URL")
 		}
 		switch u.Scheme {
 		case "nats", "tls", "ws", "wss":
 		default:
-			return fmt.Errorf("NATS is not spoken over %q", u.Scheme)
+			return fmt.Errorf("the scheme %q is not supported", u.Scheme)
 		}
 	}
 	return nil
 }
 
 // Connect connects to one of the servers in a URL: nats://HOST:PORT, or several separated by
-// commas. If none is reachable, it keeps trying. It logs when the connection is lost and restored.
+// commas. If none is reachable, it retries. It logs when the connection is lost and restored.
 func Connect(url string, log *slog.Logger) (*Bus, error) {
 	b := &Bus{log: log}
 	conn, err := nats.Connect(url, nats.Name("concerto-relay"), nats.NoEcho(), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
 		nats.ReconnectWait(retryDelay), nats.ReconnectJitter(jitter, jitter), nats.ReconnectBufSize(-1),
-		nats.ConnectHandler(func(*nats.Conn) { log.Info("NATS is there: servers tell each other what they do") }),
-		nats.ReconnectHandler(func(*nats.Conn) { log.Info("NATS is back: servers tell each other what they do") }),
+		nats.ConnectHandler(func(*nats.Conn) { log.Info("connected to NATS") }),
+		nats.ReconnectHandler(func(*nats.Conn) { log.Info("reconnected to NATS") }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
-				log.Warn("NATS is gone: until it is back this server looks into the database each quarter of a second", slog.Any("error", err))
+				log.Warn("disconnected from NATS; until it reconnects, this server polls the database every 250 ms", slog.Any("error", err))
 			}
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			log.Warn("words of other servers were lost; what they tell of is found by looking", slog.Any("error", err))
+			log.Warn("messages of other servers were lost; this server finds their changes by polling the database", slog.Any("error", err))
 		}))
 	if err != nil {
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
 	if !conn.IsConnected() {
-		log.Warn("NATS is not there: until it is this server looks into the database each quarter of a second")
+		log.Warn("could not connect to NATS; until it connects, this server polls the database every 250 ms")
 	}
 	b.conn = conn
 	return b, nil

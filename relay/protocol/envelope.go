@@ -36,11 +36,11 @@ func Parse(frame []byte) (Envelope, *Refusal) {
 	var e Envelope
 	switch {
 	case len(frame) > MaxFrame:
-		return e, &Refusal{Code: TooLarge, Why: "a frame has at most " + strconv.Itoa(MaxFrame) + " bytes", Close: CloseTooBig}
+		return e, &Refusal{Code: TooLarge, Why: "a frame must have at most " + strconv.Itoa(MaxFrame) + " bytes", Close: CloseTooBig}
 	case !utf8.Valid(frame):
 		return e, &Refusal{Code: BadMessage, Why: "a frame must be UTF-8", Close: CloseInvalidUTF8}
 	case tooDeep(frame):
-		return e, bad("a frame is at most %d arrays and objects deep", MaxDepth)
+		return e, bad("a frame must not nest arrays and objects deeper than %d", MaxDepth)
 	}
 	members, why := membersOf(frame)
 	if why != "" {
@@ -123,9 +123,9 @@ func membersOf(frame []byte) (all []Member, why string) {
 
 // set sets a field. null counts as an omitted field.
 func (e *Envelope) set(m Member) *Refusal {
-	at, form, known := e.field(m.Name)
+	at, form, ok := e.field(m.Name)
 	switch {
-	case !known:
+	case !ok:
 		e.Extra = append(e.Extra, m)
 	case isNull(m.Value):
 	case at != nil:

@@ -64,7 +64,7 @@ func KeyText(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 func ParseKey(text string) (ed25519.PublicKey, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) != ed25519.PublicKeySize {
-		return nil, fmt.Errorf("a public key is %d bytes as base64url without padding", ed25519.PublicKeySize)
+		return nil, fmt.Errorf("a public key must be %d bytes as base64url without padding", ed25519.PublicKeySize)
 	}
 	return b, nil
 }
@@ -80,7 +80,7 @@ const (
 func CheckNonce(text string) error {
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(b) < nonceAtLeast || len(b) > nonceAtMost {
-		return fmt.Errorf("a nonce is %d to %d bytes as base64url without padding", nonceAtLeast, nonceAtMost)
+		return fmt.Errorf("a nonce must be %d to %d bytes as base64url without padding", nonceAtLeast, nonceAtMost)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// vector is a frame, and why it is refused.
+// vector is a frame with the reason why it is refused, if any.
 type vector struct{ Name, Frame, Refusal string }
 
 func vectors(t testing.TB, name string) (all []vector) {
@@ -28,7 +28,7 @@ func vectors(t testing.TB, name string) (all []vector) {
 	return all
 }
 
-// read does what each end does with a frame.
+// read parses and checks a frame as each side does.
 func read(frame string) (protocol.Envelope, *protocol.Refusal) {
 	e, r := protocol.Parse([]byte(frame))
 	if r == nil && e.Enc == nil {
@@ -37,9 +37,9 @@ func read(frame string) (protocol.Envelope, *protocol.Refusal) {
 	return e, r
 }
 
-// TestTaken: each message of the seed and each newer one is taken, and handed on with
-// nothing lost: unknown fields and types, too.
-func TestTaken(t *testing.T) {
+// TestParseAndAppend checks that each message of the seed and each newer one is parsed, and that
+// Append loses nothing: no unknown fields or types.
+func TestParseAndAppend(t *testing.T) {
 	seen := map[string]bool{}
 	for _, file := range []string{"seed.json", "new.json"} {
 		for _, v := range vectors(t, file) {
@@ -50,14 +50,14 @@ func TestTaken(t *testing.T) {
 			}
 			seen[e.Type] = true
 			if m := protocol.Find(e.Type); m != nil && file == "seed.json" && m.Since != 1 && e.Type != protocol.Heartbeat {
-				t.Errorf("%s: the table says that %s came later", v.Name, e.Type)
+				t.Errorf("%s: the table has a later version for %s", v.Name, e.Type)
 			}
-			again, refusal := protocol.Parse(e.Append(nil))
-			if diff := cmp.Diff(e, again); refusal != nil || diff != "" {
-				t.Errorf("%s: it comes back as another (%v): %s", v.Name, refusal, diff)
+			parsed, refusal := protocol.Parse(e.Append(nil))
+			if diff := cmp.Diff(e, parsed); refusal != nil || diff != "" {
+				t.Errorf("%s: parsing it again returned (%v): %s", v.Name, refusal, diff)
 			}
 			if got, want := canonical(t, string(e.Append(nil))), canonical(t, v.Frame); got != want {
-				t.Errorf("%s: it is handed on as %s, was %s", v.Name, got, want)
+				t.Errorf("%s: Append returned %s, want %s", v.Name, got, want)
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func TestCloses(t *testing.T) {
 	}
 }
 
-// TestSame: two events are one when type and data are equal, whatever their form.
+// TestSame checks that two events are equal if type and data are, whatever their form.
 func TestSame(t *testing.T) {
 	of := func(typ, data string) *protocol.Envelope {
 		return &protocol.Envelope{Type: typ, Data: json.RawMessage(data)}
@@ -153,12 +153,12 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		if !json.Valid(frame) {
-			t.Fatal("what is no JSON was taken")
+			t.Fatal("Parse accepted invalid JSON")
 		}
 		_ = protocol.Check(&e)
-		again, refusal := protocol.Parse(e.Append(nil))
-		if diff := cmp.Diff(e, again); refusal != nil || diff != "" {
-			t.Fatalf("it comes back as another (%v): %s", refusal, diff)
+		parsed, refusal := protocol.Parse(e.Append(nil))
+		if diff := cmp.Diff(e, parsed); refusal != nil || diff != "" {
+			t.Fatalf("parsing it again returned (%v): %s", refusal, diff)
 		}
 	})
 }

@@ -123,7 +123,7 @@ func (s *shape) applyTag(of, word string) {
 		s.kind = object
 		return
 	case err != nil:
-		panic(fmt.Sprintf("protocol: the tag of %s says %q", of, word))
+		panic(fmt.Sprintf("protocol: the tag of %s has the unknown rule %q", of, word))
 	}
 	switch name {
 	case "bytes":
@@ -137,6 +137,6 @@ func (s *shape) applyTag(of, word string) {
 	case "to":
 		s.to = n
 	default:
-		panic(fmt.Sprintf("protocol: the tag of %s says %q", of, word))
+		panic(fmt.Sprintf("protocol: the tag of %s has the unknown rule %q", of, word))
 	}
 }

@@ -39,11 +39,11 @@ type SourceMessage struct {
 
 // HostdMessage is a line from hostd to a program.
 type HostdMessage struct {
-	Answer string          `json:"answer,omitempty"` // the id of a request; Value or Error is set
-	Value  json.RawMessage `json:"value,omitempty"`
-	Error  string          `json:"error,omitempty"`
-	By     string          `json:"by,omitempty"`
-	Taken  int64           `json:"taken,omitempty"` // number of committed events of the run
+	Answer    string          `json:"answer,omitempty"` // the id of a request; Value or Error is set
+	Value     json.RawMessage `json:"value,omitempty"`
+	Error     string          `json:"error,omitempty"`
+	By        string          `json:"by,omitempty"`
+	Committed int64           `json:"taken,omitempty"` // number of committed events of the run
 }
 
 // WholeAnswer is the id of a program's single question, whose answer is the awaited value itself.

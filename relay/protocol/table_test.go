@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestTable: each row is whole.
+// TestTable checks that each row is complete.
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, m := range protocol.Messages {
@@ -49,26 +49,26 @@ func TestSchemas(t *testing.T) {
 			if onlyOurs[v.Name] {
 				continue
 			}
-			s, mistakes := jsonschema.Compile(protocol.Schema(m.Data))
-			if len(mistakes) > 0 {
-				t.Fatalf("%s: %v", m.Type, mistakes)
+			s, invalid := jsonschema.Compile(protocol.Schema(m.Data))
+			if len(invalid) > 0 {
+				t.Fatalf("%s: %v", m.Type, invalid)
 			}
 			value, err := jsonschema.Decode(e.Data)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if problems := s.Check(value); (len(problems) > 0) != (v.Refusal != "") {
-				t.Errorf("%s: the schema says %v, and Check %q", v.Name, problems, v.Refusal)
+				t.Errorf("%s: the schema reports %v, and Check %q", v.Name, problems, v.Refusal)
 			}
 		}
 	}
 }
 
-// onlyOurs are vectors on which a schema differs: Check accepts null for omitted fields and events
-// beyond the limits of Concerto's own host, and knows the width of integers.
+// onlyOurs lists vectors on which a schema differs: Check accepts null for omitted fields and
+// events beyond the limits of Concerto's own host, and checks the range of integers.
 var onlyOurs = map[string]bool{"start": true, "questions": true, "an event longer than ours": true, "exit code beyond": true}
 
-// TestCodes: each code has one row, and a status.
+// TestCodes checks that each code has one row and a status.
 func TestCodes(t *testing.T) {
 	seen := map[protocol.Code]bool{}
 	for _, c := range protocol.Codes {
@@ -87,8 +87,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// The machines as relay.md's section 5 draws them: from which state to which, and which
-// of them are the end.
+// The state machines of section 5 of relay.md: from which state to which, and the final ones.
 func TestMachines(t *testing.T) {
 	for _, c := range []struct {
 		machine *protocol.Machine
@@ -128,12 +127,12 @@ func TestMachines(t *testing.T) {
 			t.Errorf("%s ends in %s, want %s", c.machine.Name, got, c.ends)
 		}
 		if to, ok := c.machine.Next("exited", "started"); ok || to != "exited" {
-			t.Errorf("%s: what has ended begins anew", c.machine.Name)
+			t.Errorf("%s: started is allowed after exited", c.machine.Name)
 		}
 	}
 }
 
-// TestDecode: what Check takes can be read as its struct.
+// TestDecode checks that data which Check accepts can be decoded to its struct.
 func TestDecode(t *testing.T) {
 	for _, v := range vectors(t, "new.json") {
 		if e, refusal := read(v.Frame); refusal == nil && e.Type == protocol.RunPermissionRequested {
@@ -147,7 +146,7 @@ func TestDecode(t *testing.T) {
 	t.Error("no vector has questions")
 }
 
-// The members of a JSON object are those of the struct: no tag is missing.
+// The members of a JSON object are those of the struct, so no tag is missing.
 func TestEveryFieldIsNamed(t *testing.T) {
 	for _, m := range protocol.Messages {
 		var s struct {

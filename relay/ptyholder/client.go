@@ -16,13 +16,13 @@ import (
 )
 
 // Start starts a PTY holder as "exe args…" and returns the process id of the run. The run's
-// directory must exist. The error says why the run could not be started.
+// directory must exist. The error has the reason why the run could not be started.
 func Start(exe string, args []string, spec Spec) (pid int, err error) {
 	cmd := exec.Command(exe, args...)
 	cmd.Env = spec.Env
 	var r ready
 	if err := holder.Launch(cmd, filepath.Join(spec.Dir, logFile), spec, &r); err != nil {
-		return 0, fmt.Errorf("start the run's shim: %w", err)
+		return 0, fmt.Errorf("start the process that holds the run's terminal: %w", err)
 	}
 	if r.Error != "" {
 		return 0, errors.New(r.Error)
@@ -31,7 +31,7 @@ func Start(exe string, args []string, spec Spec) (pid int, err error) {
 }
 
 // ErrLost reports that the PTY holder was killed, and the run with it.
-var ErrLost = errors.New("the run's shim is gone, and nobody knows how the run ended")
+var ErrLost = errors.New("the process that held the run's terminal was killed, and the run's exit code is unknown")
 
 // Client is hostd's connection to a PTY holder. It is safe for concurrent use.
 type Client struct {
@@ -44,9 +44,9 @@ type Client struct {
 	changed chan struct{} // closed and replaced when total grows
 }
 
-// Attach connects to the PTY holder of a run. taken is the length of the log that the caller has.
+// Attach connects to the PTY holder of a run. stored is the length of the log that the caller has stored.
 // If the holder has exited, Attach succeeds, and Read reports the end.
-func Attach(dir string, taken int64) (*Client, error) {
+func Attach(dir string, stored int64) (*Client, error) {
 	c := &Client{dir: dir, changed: make(chan struct{})}
 	lost := func() error { return ErrLost }
 	conn, err := holder.Dial(dir, socketFile)
@@ -58,7 +58,7 @@ func Attach(dir string, taken int64) (*Client, error) {
 		return nil, fmt.Errorf("attach to the run in %s: %w", dir, err)
 	}
 	c.conn, c.link = conn, holder.NewLink(conn, c.setTotal, lost)
-	answer, err := c.request(context.Background(), request{Op: "attach", Taken: taken})
+	answer, err := c.request(context.Background(), request{Op: "attach", Acked: stored})
 	if err == nil {
 		c.setTotal(answer)
 	}
@@ -113,8 +113,8 @@ func (c *Client) Ahead(off int64) bool {
 	return c.total > off
 }
 
-// Taken reports to the holder that the caller has the log up to an offset.
-func (c *Client) Taken(off int64) { _ = c.link.Send(request{Op: "taken", Taken: off}) }
+// Ack reports to the holder that the caller has the log up to an offset.
+func (c *Client) Ack(off int64) { _ = c.link.Send(request{Op: "taken", Acked: off}) }
 
 // Input writes a text to the terminal, at most once for an id. echoed reports whether the terminal
 // echoed input. After ErrLost or an error of ctx, the record contains the state of the input.

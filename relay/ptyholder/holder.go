@@ -66,14 +66,14 @@ func Main(in io.Reader, out io.WriteCloser) error {
 	if err == nil {
 		k, err = newRunHolder(&spec)
 	}
-	said := ready{}
+	msg := ready{}
 	if err != nil {
-		said.Error = err.Error()
+		msg.Error = err.Error()
 	} else {
-		said.PID = k.term.pid()
+		msg.PID = k.term.pid()
 	}
-	if text, e := json.Marshal(said); e == nil {
-		_, _ = out.Write(append(text, '\n')) // the run continues even if nobody reads it
+	if text, e := json.Marshal(msg); e == nil {
+		_, _ = out.Write(append(text, '\n')) // the run continues even if hostd does not read it
 	}
 	out.Close()
 	if err != nil {
@@ -92,7 +92,7 @@ type runHolder struct {
 	mu        sync.Mutex
 	changed   *sync.Cond
 	total     int64 // bytes of the log
-	taken     int64 // bytes that hostd has
+	acked     int64 // bytes that hostd has
 	connected bool  // hostd is connected
 	stopped   bool
 	ended     bool // the run's process has exited
@@ -199,20 +199,20 @@ func (k *runHolder) waitForRoom() bool {
 		if k.connected {
 			ahead = maxUnread
 		}
-		if k.total-k.taken < ahead {
+		if k.total-k.acked < ahead {
 			return k.ended
 		}
 		k.changed.Wait()
 	}
 }
 
-// setTaken records how much hostd has read and whether it is connected.
-func (k *runHolder) setTaken(off int64, present bool) {
+// setAcked records how much hostd has read and whether it is connected.
+func (k *runHolder) setAcked(off int64, present bool) {
 	k.mu.Lock()
 	k.connected = present
-	if off > k.taken {
-		k.taken = min(off, k.total)
-		k.log.prune(k.taken)
+	if off > k.acked {
+		k.acked = min(off, k.total)
+		k.log.prune(k.acked)
 	}
 	k.changed.Broadcast()
 	k.mu.Unlock()
@@ -225,7 +225,7 @@ func storeExit(dir string, e Exit) error {
 		return err
 	}
 	if err := userfile.Replace(filepath.Join(dir, exitFile), text, 0o600); err != nil {
-		return fmt.Errorf("keep how the run ended: %w", err)
+		return fmt.Errorf("store the run's exit: %w", err)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ type inputs struct {
 	more   *sync.Cond
 	f      *os.File
 	torn   bool // the last line may be incomplete
-	known  map[string]*input
+	byID   map[string]*input
 	queue  []*input
 	closed bool
 
@@ -61,33 +61,33 @@ func openInputs(dir string) (*inputs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the record of inputs: %w", err)
 	}
-	in := &inputs{f: f, known: map[string]*input{}, served: make(chan struct{})}
+	in := &inputs{f: f, byID: map[string]*input{}, served: make(chan struct{})}
 	in.more = sync.NewCond(&in.mu)
 	return in, nil
 }
 
 // submit queues an input and calls report with its state. An input with a known id is not written
 // again. It may call report at once.
-func (in *inputs) submit(id, hash, text string, tell func(state State, echoed bool)) {
+func (in *inputs) submit(id, hash, text string, report func(state State, echoed bool)) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if old := in.known[id]; old != nil {
+	if old := in.byID[id]; old != nil {
 		switch {
 		case old.SHA256 != hash:
-			tell(Conflict, false)
+			report(Conflict, false)
 		case old.report != nil:
-			old.report = append(old.report, tell)
+			old.report = append(old.report, report)
 		default:
-			tell(old.State, old.echoed)
+			report(old.State, old.echoed)
 		}
 		return
 	}
 	if in.closed {
-		tell(Rejected, false)
+		report(Rejected, false)
 		return
 	}
-	one := &input{record: record{id, hash, Unseen}, text: text, report: []func(State, bool){tell}}
-	in.known[id] = one
+	one := &input{record: record{id, hash, Unseen}, text: text, report: []func(State, bool){report}}
+	in.byID[id] = one
 	in.queue = append(in.queue, one)
 	in.more.Signal()
 }
@@ -108,7 +108,7 @@ func (in *inputs) pressKeys(keys string) {
 func (in *inputs) state(id string) (State, string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if one := in.known[id]; one != nil {
+	if one := in.byID[id]; one != nil {
 		return one.State, one.SHA256
 	}
 	return Unseen, ""
@@ -135,10 +135,10 @@ func (in *inputs) serve() {
 		}
 		in.mu.Lock()
 		one.State, one.text = state, ""
-		tell := one.report
+		report := one.report
 		one.report = nil
 		in.mu.Unlock()
-		for _, f := range tell {
+		for _, f := range report {
 			f(state, one.echoed)
 		}
 	}

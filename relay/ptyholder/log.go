@@ -73,8 +73,8 @@ func (l *log) append(b []byte) (int, error) {
 }
 
 // prune deletes segments that hostd has completely, except for the latest.
-func (l *log) prune(taken int64) {
-	for ; (l.first+1)*segmentBytes <= min(taken, l.size-retainedBytes); l.first++ {
+func (l *log) prune(stored int64) {
+	for ; (l.first+1)*segmentBytes <= min(stored, l.size-retainedBytes); l.first++ {
 		_ = os.Remove(segment(l.dir, l.first)) // an error only wastes space
 	}
 }

@@ -15,7 +15,7 @@ import (
 type request struct {
 	N      int64  `json:"n,omitempty"`
 	Op     string `json:"op"` // attach, taken, input, keys, state, modes, resize or stop
-	Taken  int64  `json:"taken,omitempty"`
+	Acked  int64  `json:"taken,omitempty"`
 	ID     string `json:"id,omitempty"`
 	SHA256 string `json:"sha256,omitempty"`
 	Text   string `json:"text,omitempty"`
@@ -104,7 +104,7 @@ func (d *server) handleConn(c io.Reader, hostd *holder.Peer) {
 	d.mu.Lock()
 	if d.hostd == hostd {
 		d.hostd = nil
-		d.k.setTaken(0, false) // before another connection is accepted
+		d.k.setAcked(0, false) // before another connection is accepted
 	}
 	d.mu.Unlock()
 	hostd.Close()
@@ -115,13 +115,13 @@ func (d *server) handle(hostd *holder.Peer, a *request) {
 	answer := response{N: a.N}
 	switch a.Op {
 	case "attach":
-		k.setTaken(a.Taken, true)
+		k.setAcked(a.Acked, true)
 		k.mu.Lock()
 		out := k.total
 		k.mu.Unlock()
 		answer.Out = &out
 	case "taken":
-		k.setTaken(a.Taken, true)
+		k.setAcked(a.Acked, true)
 		return
 	case "keys":
 		k.in.pressKeys(a.Text)
@@ -193,16 +193,16 @@ func (d *server) reportLoop() {
 	defer d.quiet.Done()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for told := int64(0); ; {
-		for d.out == told && !d.closed {
+	for reported := int64(0); ; {
+		for d.out == reported && !d.closed {
 			d.more.Wait()
 		}
 		if d.closed {
 			return
 		}
-		told = d.out
+		reported = d.out
 		d.mu.Unlock()
-		d.send(response{Out: &told})
+		d.send(response{Out: &reported})
 		d.mu.Lock()
 	}
 }

@@ -41,8 +41,8 @@ func knock() {
 		panic(err)
 	}
 	fmt.Fprintln(c, `{"n":1,"op":"input","id":"mine","sha256":"x","text":"by myself\n"}`)
-	said, err := io.ReadAll(c)
-	fmt.Printf("heard %d bytes (%v)\n", len(said), err != nil && !errors.Is(err, syscall.ECONNRESET))
+	out, err := io.ReadAll(c)
+	fmt.Printf("heard %d bytes (%v)\n", len(out), err != nil && !errors.Is(err, syscall.ECONNRESET))
 	os.Exit(0)
 }
 
@@ -108,7 +108,7 @@ func (r *run) next() bool {
 	}
 	r.seen = append(r.seen, b[:n]...)
 	r.off += int64(n)
-	r.Taken(r.off)
+	r.Ack(r.off)
 	return true
 }
 
@@ -116,7 +116,7 @@ func (r *run) until(text string) {
 	r.t.Helper()
 	for !bytes.Contains(r.seen, []byte(text)) {
 		if !r.next() {
-			r.t.Fatalf("it ended before it said %q: %q", text, r.seen)
+			r.t.Fatalf("the output ended before %q: %q", text, r.seen)
 		}
 	}
 }
@@ -175,7 +175,7 @@ func TestInputOnce(t *testing.T) {
 		t.Errorf("it ended %+v, and %d bytes were read", e, r.off)
 	}
 	if want := "ready\r\none=s3cret-text\r\ntwo=b\r\n"; string(r.seen) != want {
-		t.Errorf("it said %q", r.seen)
+		t.Errorf("output: %q", r.seen)
 	}
 	in, err := os.ReadFile(filepath.Join(r.dir, "in"))
 	if err != nil || bytes.Contains(in, []byte("s3cret")) || strings.Count(string(in), "\n") != 4 {
@@ -240,15 +240,15 @@ func TestShimKilled(t *testing.T) {
 	if e, err := r.End(); !errors.Is(err, ptyholder.ErrLost) || e.Code != -1 || e.Reason != "lost" {
 		t.Errorf("the end: %+v %v", e, err)
 	}
-	gone(t, r.pid)
+	waitForExit(t, r.pid)
 	r.attach()
 	if r.next() {
 		t.Error("there is more")
 	}
 }
 
-// gone waits until a process has exited or is a zombie.
-func gone(t *testing.T, pid int) {
+// waitForExit waits until a process has exited or is a zombie.
+func waitForExit(t *testing.T, pid int) {
 	t.Helper()
 	f, err := os.Open(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -292,7 +292,7 @@ func TestStop(t *testing.T) {
 			if e.Code != c.want.Code || e.Signal != c.want.Signal || e.Reason != "stopped" {
 				t.Errorf("it ended %+v", e)
 			}
-			gone(t, pid)
+			waitForExit(t, pid)
 		})
 	}
 }
@@ -313,8 +313,8 @@ func TestTerminal(t *testing.T) {
 	if e := r.end(); e.Code != 0 || e.Total != r.off {
 		t.Errorf("it ended %+v", e)
 	}
-	if said := string(r.seen); !strings.HasPrefix(said, "24 80\r\n") || !strings.Contains(said, "typed go\r\n40 100\r\n") {
-		t.Errorf("it said %q", said)
+	if out := string(r.seen); !strings.HasPrefix(out, "24 80\r\n") || !strings.Contains(out, "typed go\r\n40 100\r\n") {
+		t.Errorf("output: %q", out)
 	}
 	var left int
 	_, after, _ := strings.Cut(string(r.seen), "left=")
@@ -334,7 +334,7 @@ func TestOrphans(t *testing.T) {
 		t.Errorf("%+v %q", exit, r.seen)
 	}
 	if pid := r.Holder(); pid != 0 {
-		t.Errorf("a shim that is gone is process %d", pid)
+		t.Errorf("the holder has exited, and Holder returned %d", pid)
 	}
 }
 
@@ -360,7 +360,7 @@ func TestKnock(t *testing.T) {
 	r.input("dir", r.dir+"\n")
 	r.until("all")
 	if n := bytes.Count(r.seen, []byte("heard 0 bytes (false)")); n != 2 {
-		t.Errorf("it said %q", r.seen)
+		t.Errorf("output: %q", r.seen)
 	}
 	if got := r.input("x", "hostd's\n"); got != ptyholder.Applied {
 		t.Errorf("hostd's own: %s", got)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTorn: a record that a full disk took a part of does not spoil the next.
+// TestTorn checks that a record that was cut by a full disk does not damage the next one.
 func TestTorn(t *testing.T) {
 	dir := t.TempDir()
 	in, err := openInputs(dir)
@@ -38,8 +38,8 @@ func TestTorn(t *testing.T) {
 	}
 }
 
-// TestInputOfTheEnd: a run that ends as soon as it has read an input leaves a record that the input
-// was applied.
+// TestInputOfTheEnd checks that a run that ends as soon as it has read an input has a record that
+// the input was applied.
 func TestInputOfTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	in, err := openInputs(dir)
@@ -58,14 +58,14 @@ func TestInputOfTheEnd(t *testing.T) {
 		return len(b), nil
 	}
 	go in.serve()
-	told := make(chan State, 1)
-	in.submit("i", "hash", "y\n", func(s State, _ bool) { told <- s })
+	reported := make(chan State, 1)
+	in.submit("i", "hash", "y\n", func(s State, _ bool) { reported <- s })
 	<-writing
 	in.close()
 	if s, hash, err := ReadInput(dir, "i"); s != Applied || hash != "hash" || err != nil {
-		t.Errorf("the record says %s %s, %v", s, hash, err)
+		t.Errorf("ReadInput returned %s %s, %v", s, hash, err)
 	}
-	if s := <-told; s != Applied {
-		t.Errorf("%s was told", s)
+	if s := <-reported; s != Applied {
+		t.Errorf("reported %s", s)
 	}
 }

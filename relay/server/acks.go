@@ -9,11 +9,11 @@ import (
 
 // acks holds the pending acknowledgements of a host. It limits their rate for each run.
 type acks struct {
-	mu    sync.Mutex
-	of    map[string]*ack
-	due   []string // runs to acknowledge now
-	timer func() bool
-	ended bool
+	mu      sync.Mutex
+	of      map[string]*ack
+	pending []string // runs to acknowledge now
+	timer   func() bool
+	ended   bool
 }
 
 type ack struct {
@@ -40,7 +40,7 @@ func (a *acks) stored(h *host, run string, prefix int64) {
 	case one.listed || a.ended:
 	case wait <= 0:
 		one.listed = true
-		a.due = append(a.due, run)
+		a.pending = append(a.pending, run)
 	case a.timer == nil:
 		a.timer = h.srv.clock.After(wait, func() { a.wake(h) })
 	}
@@ -64,7 +64,7 @@ func (a *acks) wake(h *host) {
 			delete(a.of, run)
 		case one.open && !one.listed && wait <= 0:
 			one.listed = true
-			a.due = append(a.due, run)
+			a.pending = append(a.pending, run)
 		case one.open && !one.listed && (next == 0 || wait < next):
 			next = wait
 		}
@@ -76,13 +76,13 @@ func (a *acks) wake(h *host) {
 	h.socket.kick()
 }
 
-// send writes the due acknowledgements and reports whether there were any.
+// send writes the pending acknowledgements and reports whether there were any.
 func (a *acks) send(h *host) bool {
 	a.mu.Lock()
-	due := a.due
-	a.due = nil
-	all := make([]protocol.Ack, 0, len(due))
-	for _, run := range due {
+	pending := a.pending
+	a.pending = nil
+	all := make([]protocol.Ack, 0, len(pending))
+	for _, run := range pending {
 		one := a.of[run]
 		all = append(all, protocol.Ack{RunID: run, LastSeq: one.prefix})
 		one.sent, one.open, one.listed = h.srv.clock.Now(), false, false

@@ -36,12 +36,12 @@ func (s *Server) agent() string {
 // appSocket serves GET /ws/app. The handler returns after the upgrade, so an idle connection needs
 // only a socket and its reading goroutine.
 func (s *Server) appSocket(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
-	if !asksForSocket(w, r) {
+	if !requireUpgrade(w, r) {
 		return
 	}
 	query := r.URL.Query()
 	if follow := query.Get("follow"); follow != "" && follow != restNone {
-		httpguard.Fail(w, refuse(protocol.BadMessage, "follow may be none"))
+		httpguard.Fail(w, refuse(protocol.BadMessage, "follow must be none or omitted"))
 		return
 	}
 	a := &app{who: who, first: true, budget: bucket{rate: protocol.CommandRate, burst: protocol.CommandBurst}}
@@ -66,17 +66,17 @@ func (s *Server) appSocket(w http.ResponseWriter, r *http.Request, who *auth.Ide
 	a.socket, a.forget = x, func() {}
 	x.peer = a
 	at.Store(x)
-	a.forget = s.config.Auth.Watch(who, func() { x.close(protocol.CloseUnauthorized, "the credentials have ended") })
+	a.forget = s.config.Auth.Watch(who, func() { x.close(protocol.CloseUnauthorized, "the credentials have expired or were revoked") })
 	x.start(a)
 	x.kick()
 }
 
-func (a *app) take(e *protocol.Envelope) {
+func (a *app) handle(e *protocol.Envelope) {
 	first := a.first
 	a.first = false
-	right, known := auth.OfMessage(e.Type)
-	if !known || e.Type == protocol.Hello && !first {
-		a.refuse(e, refuse(protocol.UnknownType, "apps do not send %s here", e.Type))
+	right, ok := auth.OfMessage(e.Type)
+	if !ok || e.Type == protocol.Hello && !first {
+		a.refuse(e, refuse(protocol.UnknownType, "apps may not send %s", e.Type))
 		return
 	}
 	if err := a.srv.may(a.srv.ctx, a.who, right, e.RunID); err != nil {
@@ -143,7 +143,7 @@ func (a *app) subscribe(e *protocol.Envelope) {
 		a.refuse(e, refuse(protocol.BadMessage, "run.subscribe: %v", err))
 		return
 	}
-	w := wish{cursor: d.Cursor, rest: d.Rest, output: d.Output, tells: a.speaks2()}
+	w := subscription{cursor: d.Cursor, rest: d.Rest, output: d.Output, progress: a.speaks2()}
 	if a.speaks2() {
 		w.re = e
 	}
@@ -157,7 +157,7 @@ func (a *app) subscribe(e *protocol.Envelope) {
 }
 
 // legacySubscribe handles the form of protocol 1: one run from its end on, alone if replace is set.
-func (a *app) legacySubscribe(w *wish, d *protocol.Subscribe, e *protocol.Envelope) *Failure {
+func (a *app) legacySubscribe(w *subscription, d *protocol.Subscribe, e *protocol.Envelope) *Failure {
 	run := d.RunID
 	if run == "" && d.Cursor == nil {
 		run = e.RunID
@@ -195,13 +195,13 @@ func (a *app) leave(e *protocol.Envelope) *Failure {
 	return nil
 }
 
-// more writes the next events.
-func (a *app) more() bool {
+// writeMore writes the next events.
+func (a *app) writeMore() bool {
 	all, err := a.follow.next(a.srv.ctx, pageEvents)
 	switch {
 	case a.srv.ctx.Err() != nil:
 		return false
-	case err == errBehind:
+	case err == errSlowReader:
 		a.close(protocol.CloseTooSlow, err.Error())
 		return false
 	case err != nil:
@@ -215,14 +215,14 @@ func (a *app) more() bool {
 	return len(all) > 0
 }
 
-func (a *app) gone() {
+func (a *app) closed() {
 	a.forget()
 	a.follow.stop()
 	a.srv.commands.leave(a)
 	a.srv.calls.leave(a)
 }
 
-func (a *app) swept(time.Time) {}
+func (a *app) checkTimeouts(time.Time) {}
 
 // sendState sends the state of a command if the app's protocol has this message.
 func (a *app) sendState(d protocol.State) {

@@ -12,11 +12,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// outputs has a host write so many outputs of a run, from a seq on, and waits until they are
+// outputs makes a host write a number of outputs of a run, from a seq on, and waits until they are
 // stored.
 func outputs(h *servertest.Peer, run string, from, n int64) {
 	for seq := from; seq < from+n; seq++ {
-		h.Say(protocol.RunOutput, run, seq, servertest.Output(fmt.Sprint(seq)))
+		h.Send(protocol.RunOutput, run, seq, servertest.Output(fmt.Sprint(seq)))
 	}
 	h.Acked(run, from+n-1)
 }
@@ -45,12 +45,12 @@ func TestFollow(t *testing.T) {
 		t.Errorf("a fresh one got %v", got)
 	}
 	none.Raw([]byte(`{"type":"run.subscribe","ts":"2025-01-01T00:00:00Z","id":"s1","data":{"cursor":{"run_a":5,"run_b":9,"run_z":1}}}`))
-	bad, unknown := none.Failed(), none.Failed()
+	bad, unknown := none.NextError(), none.NextError()
 	if bad.Code != protocol.BadCursor || bad.RunID != "run_b" || bad.Re != "s1" || unknown.Code != protocol.UnknownRun || unknown.RunID != "run_z" {
 		t.Errorf("%+v, %+v", bad, unknown)
 	}
 	if got := none.Seqs("run_a", 599); !slices.Equal(got, span(6, 604)) {
-		t.Errorf("behind 5 are %v", got)
+		t.Errorf("after 5: %v", got)
 	}
 	caught := none.Next(protocol.CaughtUp)
 	if string(caught.Data) != `{"cursor":{"run_a":604}}` || caught.Re != "s1" {
@@ -61,8 +61,8 @@ func TestFollow(t *testing.T) {
 	if got := none.Seqs("run_a", 2); !slices.Equal(got, span(605, 606)) {
 		t.Errorf("live: %v", got)
 	}
-	// all from the start, the named from its cursor
-	none.Say(protocol.RunSubscribe, "", 0, `{"cursor":{"run_a":606},"rest":"start"}`)
+	// all from the start, the named run from its cursor
+	none.Send(protocol.RunSubscribe, "", 0, `{"cursor":{"run_a":606},"rest":"start"}`)
 	if got := none.Seqs("run_b", 2); !slices.Equal(got, span(1, 2)) {
 		t.Errorf("run_b: %v", got)
 	}
@@ -70,7 +70,7 @@ func TestFollow(t *testing.T) {
 	if string(caught.Data) != `{"cursor":{"run_a":606,"run_b":2}}` {
 		t.Errorf("%s", caught.Data)
 	}
-	none.Say(protocol.RunUnsubscribe, "", 0, `{"runs":["run_b"]}`)
+	none.Send(protocol.RunUnsubscribe, "", 0, `{"runs":["run_b"]}`)
 	none.Ping()
 	outputs(h, "run_b", 3, 1)
 	h.Begin("run_c")
@@ -95,17 +95,17 @@ func TestSeedForm(t *testing.T) {
 	h.Begin("run_a")
 	h.Begin("run_b")
 	a := r.App(servertest.Operator, "")
-	a.Say(protocol.RunSubscribe, "", 0, `{"run_id":"run_a","replace":true,"include_output":false}`)
+	a.Send(protocol.RunSubscribe, "", 0, `{"run_id":"run_a","replace":true,"include_output":false}`)
 	a.Ping()
 	outputs(h, "run_a", 2, 2)
 	outputs(h, "run_b", 2, 1)
-	a.Say(protocol.RunSendInput, "run_a", 0, `{"input_id":"i","text":"y\n"}`)
+	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"i","text":"y\n"}`)
 	h.Next(protocol.RunSendInput)
-	h.Say(protocol.RunInput, "run_a", 4, `{"actor":"web","input_id":"i","text_redacted":"y\n","text_sha256":"x"}`)
+	h.Send(protocol.RunInput, "run_a", 4, `{"actor":"web","input_id":"i","text_redacted":"y\n","text_sha256":"x"}`)
 	if e := a.Read(); e.Type != protocol.RunInput || e.Seq != 4 {
 		t.Errorf("%s", e.Append(nil))
 	}
-	a.Say(protocol.RunSubscribe, "", 0, `{"run_id":"run_b","replace":true,"include_output":true}`)
+	a.Send(protocol.RunSubscribe, "", 0, `{"run_id":"run_b","replace":true,"include_output":true}`)
 	a.Ping()
 	outputs(h, "run_a", 5, 1)
 	outputs(h, "run_b", 3, 1)
@@ -114,14 +114,14 @@ func TestSeedForm(t *testing.T) {
 	}
 }
 
-// TestProgress checks that a client without output is told once a second how much there is.
+// TestProgress checks that a client without output receives its size once a second.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	h.Begin("run_a")
 	a := r.HelloApp(servertest.Viewer, "")
-	a.Say(protocol.RunSubscribe, "", 0, `{"output":false}`)
+	a.Send(protocol.RunSubscribe, "", 0, `{"output":false}`)
 	a.Next(protocol.CaughtUp)
 	outputs(h, "run_a", 2, 1)
 	e := a.Next(protocol.Progress)
@@ -129,11 +129,11 @@ func TestProgress(t *testing.T) {
 		t.Errorf("%s", e.Append(nil))
 	}
 	outputs(h, "run_a", 3, 5)
-	h.Say(protocol.RunMeta, "run_a", 8, `{"title":"new"}`)
+	h.Send(protocol.RunMeta, "run_a", 8, `{"title":"new"}`)
 	if e := a.Read(); e.Type != protocol.RunMeta {
 		t.Errorf("%s", e.Append(nil))
 	}
-	r.Go(time.Second)
+	r.Advance(time.Second)
 	if e := a.Read(); e.Type != protocol.Progress || string(e.Data) != `{"seq":7,"bytes":5}` {
 		t.Errorf("%s", e.Append(nil))
 	}
@@ -147,7 +147,7 @@ func TestLive(t *testing.T) {
 	a := r.App(servertest.Viewer, "")
 	h.Begin("run_a")
 	a.Seqs("run_a", 1)
-	h.Say(protocol.RunOutput, "run_a", 0, servertest.Output("now"))
+	h.Send(protocol.RunOutput, "run_a", 0, servertest.Output("now"))
 	e := a.Read()
 	if e.Type != protocol.RunOutput || e.Seq != 0 || e.HostID != "host_a" {
 		t.Errorf("%s", e.Append(nil))
@@ -157,7 +157,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestNarrowed: what one may not see is not there.
+// TestNarrowed checks that invisible runs seem not to exist.
 func TestNarrowed(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -169,13 +169,13 @@ func TestNarrowed(t *testing.T) {
 		t.Errorf("%s", e.Append(nil))
 	}
 	for typ, data := range map[string]string{protocol.RunSendInput: `{"input_id":"i","text":"x"}`, protocol.RunApprove: `{"request_id":"q"}`, protocol.RunStop: `{}`, protocol.RunSendKeys: `{"keys":"x"}`} {
-		a.Say(typ, "run_b", 0, data)
-		if d := a.Failed(); d.Code != protocol.UnknownRun {
+		a.Send(typ, "run_b", 0, data)
+		if d := a.NextError(); d.Code != protocol.UnknownRun {
 			t.Errorf("%s: %+v", typ, d)
 		}
 	}
-	a.Say("rpc.host.info", "", 0, `{"request_id":"r","host_id":"host_a"}`)
-	if d := a.Failed(); d.Code != protocol.Forbidden || d.RequestID != "r" {
+	a.Send("rpc.host.info", "", 0, `{"request_id":"r","host_id":"host_a"}`)
+	if d := a.NextError(); d.Code != protocol.Forbidden || d.RequestID != "r" {
 		t.Errorf("%+v", d)
 	}
 	for typ, want := range map[string]protocol.Code{"rpc.run.start": protocol.Forbidden, "rpc.host.doctor": protocol.Forbidden, "rpc.runs.list": protocol.Forbidden, "rpc.fs.read": protocol.UnknownRun, "rpc.bash": protocol.UnknownRun, "rpc.run.stop": protocol.UnknownRun} {
@@ -221,12 +221,12 @@ func TestSlow(t *testing.T) {
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	h.Begin("run_a")
-	slow := r.Deaf(servertest.Viewer)
+	slow := r.SilentApp(servertest.Viewer)
 	a := r.App(servertest.Viewer, "")
 	text := strings.Repeat("x", 64<<10)
 	const n = 64 // 4 MB: more than its sockets hold
 	for seq := int64(2); seq <= n; seq++ {
-		h.Say(protocol.RunOutput, "run_a", seq, servertest.Output(text))
+		h.Send(protocol.RunOutput, "run_a", seq, servertest.Output(text))
 		a.Seqs("run_a", 1)
 	}
 	// writes to it remain unread; on a busy machine that takes a long time
@@ -234,17 +234,17 @@ func TestSlow(t *testing.T) {
 		if r.Server.Figures()["relay_sockets_closing"] > 0 {
 			break
 		}
-		r.Clock.Go(protocol.WriteTimeout / 3)
+		r.Clock.Advance(protocol.WriteTimeout / 3)
 		h.Ping()
 		a.Ping()
 	}
-	if code := slow.Hear(); code != protocol.CloseTooSlow {
+	if code := slow.ReadToEnd(); code != protocol.CloseTooSlow {
 		t.Errorf("%d", code)
 	}
 	a.Ping()
 }
 
-// TestPoll: the cursor of a long poll.
+// TestPoll checks the cursor of a long poll.
 func TestPoll(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -293,7 +293,7 @@ func TestPoll(t *testing.T) {
 	for r.Clock.Timers() == before {
 		time.Sleep(time.Millisecond) // until it waits
 	}
-	h.Say(protocol.RunOutput, "run_a", 11, servertest.Output("x"))
+	h.Send(protocol.RunOutput, "run_a", 11, servertest.Output("x"))
 	if got := <-waited; !slices.Equal(got, []int64{11}) {
 		t.Errorf("%v", got)
 	}
@@ -304,7 +304,7 @@ func TestPoll(t *testing.T) {
 	}
 }
 
-// TestStream: the cursor of server-sent events.
+// TestStream checks the cursor of server-sent events.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -323,13 +323,13 @@ func TestStream(t *testing.T) {
 			t.Fatalf("%s: %s", id, data)
 		}
 	}
-	h.Begin("run_c") // it was not asked for
+	h.Begin("run_c") // not in the subscription
 	outputs(h, "run_b", 2, 1)
 	if id, _ := s.Event(); id != "run_a:10,run_b:2" {
 		t.Errorf("%s", id)
 	}
-	again := r.Stream("/events?cursor=run_a:1", "run_a:9,run_b:2")
-	if id, data := again.Event(); id != "run_a:10,run_b:2" || !strings.Contains(data, `"seq":10`) {
+	second := r.Stream("/events?cursor=run_a:1", "run_a:9,run_b:2")
+	if id, data := second.Event(); id != "run_a:10,run_b:2" || !strings.Contains(data, `"seq":10`) {
 		t.Errorf("%s: %s", id, data)
 	}
 	all := r.Stream("/events", "")
@@ -337,6 +337,6 @@ func TestStream(t *testing.T) {
 	if id, data := all.Event(); id != "run_a:10,run_b:2,run_c:2" || !strings.Contains(data, `"run_c"`) {
 		t.Errorf("%s: %s", id, data)
 	}
-	r.Go(20 * time.Second)
+	r.Advance(20 * time.Second)
 	all.Comment()
 }

@@ -29,7 +29,7 @@ func (s *Server) moveCall(id string, do func(*store.Call)) *store.Call {
 	}
 	s.learn(row)
 	if was && row.Answer != "" {
-		s.others.notify(lookCalls)
+		s.others.notify(checkCalls)
 	}
 	return row
 }
@@ -51,7 +51,7 @@ func (s *Server) learn(row *store.Call) {
 		s.calls.setDeadline(c)
 		delete(s.calls.of, row.ID)
 		for _, a := range c.askers {
-			c.tell(a)
+			c.sendTo(a)
 		}
 		c.askers = nil
 	}
@@ -70,15 +70,15 @@ func (cs *calls) handleAnswer(s *Server, h *host, e *protocol.Envelope) {
 	}
 	cs.mu.Lock()
 	c := cs.of[request]
-	takes := c != nil && c.conn == h && !c.taken
+	waiting := c != nil && c.conn == h && !c.answered
 	starts, by := false, ""
-	if takes {
-		c.taken = true
+	if waiting {
+		c.answered = true
 		starts, by = c.row.Type == "rpc.run.start", c.row.By
 	}
 	cs.mu.Unlock()
-	if !takes {
-		return // nobody waits for it
+	if !waiting {
+		return // no client waits for it
 	}
 	out := *e
 	out.ID, out.Re = "", ""
@@ -225,7 +225,7 @@ func (cs *calls) resend(s *Server, h *host) {
 		}
 		cs.mu.Lock()
 		c := cs.open(row)
-		c.conn, c.taken = h, false
+		c.conn, c.answered = h, false
 		cs.mu.Unlock()
 		if push {
 			h.socket.push(row.Frame)
@@ -236,7 +236,7 @@ func (cs *calls) resend(s *Server, h *host) {
 // sweep ends calls whose deadline has passed or whose host is lost, whoever started them.
 func (cs *calls) sweep(s *Server) {
 	now := s.now()
-	all, err := s.store.Late(s.ctx, now)
+	all, err := s.store.OverdueCalls(s.ctx, now)
 	if err == nil && now-cs.swept >= forgetInterval.Milliseconds() {
 		cs.swept = now
 		err = s.store.ForgetCalls(s.ctx, now)

@@ -40,7 +40,7 @@ func TestInputs(t *testing.T) {
 	h, _ := r.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
 	a := r.HelloApp(servertest.Operator, "")
-	a.Say(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"y\n","actor":"web"}`)
+	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"y\n","actor":"web"}`)
 	isState(a, protocol.State{ID: "i1", Kind: "input", State: "accepted", By: "eve"})
 	isState(a, protocol.State{ID: "i1", Kind: "input", State: "sent", By: "eve"})
 	e := h.Next(protocol.RunSendInput)
@@ -48,38 +48,38 @@ func TestInputs(t *testing.T) {
 	if err != nil || e.RunID != "run_a" || d.Text != "y\n" || d.InputID != "i1" || !strings.Contains(string(e.Data), `"by":"eve"`) {
 		t.Errorf("%s", e.Append(nil))
 	}
-	// the same again is answered with its state, with another text refused
-	a.Say(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"y\n"}`)
+	// a repetition is answered with the state; another text is refused
+	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"y\n"}`)
 	isState(a, protocol.State{ID: "i1", Kind: "input", State: "sent", By: "eve"})
-	a.Say(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"n\n"}`)
-	if d := a.Failed(); d.Code != protocol.InputConflict || d.InputID != "i1" {
+	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"n\n"}`)
+	if d := a.NextError(); d.Code != protocol.InputConflict || d.InputID != "i1" {
 		t.Errorf("%+v", d)
 	}
-	h.Say(protocol.RunInput, "run_a", 2, `{"actor":"web","input_id":"i1","text_redacted":"y","text_sha256":"x"}`)
+	h.Send(protocol.RunInput, "run_a", 2, `{"actor":"web","input_id":"i1","text_redacted":"y","text_sha256":"x"}`)
 	isState(a, protocol.State{ID: "i1", Kind: "input", State: "applied", By: "eve"})
-	h.Say(protocol.CommandResult, "run_a", 0, `{"id":"i1","kind":"input","state":"applied"}`)
+	h.Send(protocol.CommandResult, "run_a", 0, `{"id":"i1","kind":"input","state":"applied"}`)
 	if e := h.Next(protocol.CommandAck); string(e.Data) != `{"id":"i1"}` {
 		t.Errorf("%s", e.Data)
 	}
-	// for a host that is away: in their order, and one of them for a second only
+	// for an offline host: in order, and one of them for only a second
 	h.Close()
 	h.Closed()
-	r.Offline("host_a")
+	r.WaitOffline("host_a")
 	for i, ttl := range []string{"", `,"ttl_s":1`, ""} {
 		status, body := r.Do(servertest.Operator, "POST", "/runs/run_a/input", json.RawMessage(fmt.Sprintf(`{"input_id":"w%d","text":"x"%s}`, i, ttl)))
 		if status != 202 || !strings.Contains(string(body), `"state":"accepted"`) {
 			t.Errorf("%d %s", status, body)
 		}
 	}
-	a.Say(protocol.RunSendInput, "run_a", 0, `{"input_id":"w1","text":"x"}`)
+	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"w1","text":"x"}`)
 	isState(a, protocol.State{ID: "w1", Kind: "input", State: "accepted", By: "eve"})
-	r.Go(2 * time.Second)
+	r.Advance(2 * time.Second)
 	isState(a, protocol.State{ID: "w1", Kind: "input", State: "expired", Error: "expired", By: "eve"})
 	if status, body := r.Do(servertest.Operator, "POST", "/runs/run_a/input", json.RawMessage(`{"input_id":"w1","text":"x"}`)); status != 409 || !strings.Contains(string(body), `"expired"`) {
 		t.Errorf("%d %s", status, body)
 	}
-	a.Say(protocol.RunSendKeys, "run_a", 0, `{"keys":"x"}`)
-	if d := a.Failed(); d.Code != protocol.HostOffline {
+	a.Send(protocol.RunSendKeys, "run_a", 0, `{"keys":"x"}`)
+	if d := a.NextError(); d.Code != protocol.HostOffline {
 		t.Errorf("%+v", d)
 	}
 	h, _ = r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
@@ -95,21 +95,21 @@ func TestInputs(t *testing.T) {
 			t.Errorf("%s, want %s", e.ID, id)
 		}
 	}
-	a.Say(protocol.RunSendInput, "run_a", 0, `{"input_id":"w0","text":"x"}`)
+	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"w0","text":"x"}`)
 	isState(a, protocol.State{ID: "w0", Kind: "input", State: "sent", By: "eve"})
-	h.Say(protocol.CommandResult, "run_a", 0, `{"id":"w0","kind":"input","state":"rejected","error":"no room"}`)
+	h.Send(protocol.CommandResult, "run_a", 0, `{"id":"w0","kind":"input","state":"rejected","error":"no room"}`)
 	isState(a, protocol.State{ID: "w0", Kind: "input", State: "rejected", Error: "no room", By: "eve"})
-	a.Say(protocol.RunSendKeys, "run_a", 0, `{"keys":"x"}`)
+	a.Send(protocol.RunSendKeys, "run_a", 0, `{"keys":"x"}`)
 	h.Next(protocol.RunSendKeys)
-	a.Say(protocol.RunResize, "run_a", 0, `{"cols":80,"rows":24}`)
+	a.Send(protocol.RunResize, "run_a", 0, `{"cols":80,"rows":24}`)
 	h.Next(protocol.RunResize)
 	// a host of protocol 1 may have received it: the state is unknown
-	a.Say(protocol.RunSendInput, "run_a", 0, `{"input_id":"w2","text":"x"}`)
+	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"w2","text":"x"}`)
 	isState(a, protocol.State{ID: "w2", Kind: "input", State: "sent", By: "eve"})
 	seed := r.Host("host_a")
-	seed.Say(protocol.Heartbeat, "", 0, "{}")
+	seed.Send(protocol.Heartbeat, "", 0, "{}")
 	isState(a, protocol.State{ID: "w2", Kind: "input", State: "indeterminate", Error: "the host may have had it", By: "eve"})
-	a.Say(protocol.RunStop, "run_a", 0, `{"signal":"kill"}`)
+	a.Send(protocol.RunStop, "run_a", 0, `{"signal":"kill"}`)
 	stop := state(a)
 	if stop.Kind != "stop" || stop.State != "accepted" {
 		t.Errorf("%+v", stop)
@@ -118,43 +118,43 @@ func TestInputs(t *testing.T) {
 	if e := seed.Next(protocol.RunStop); !strings.Contains(string(e.Data), `"signal":"kill"`) {
 		t.Errorf("%s", e.Data)
 	}
-	seed.Say(protocol.RunExited, "run_a", 3, `{"exit_code":137}`)
+	seed.Send(protocol.RunExited, "run_a", 3, `{"exit_code":137}`)
 	isState(a, protocol.State{ID: stop.ID, Kind: "stop", State: "applied", By: "eve"})
-	a.Say(protocol.RunSendInput, "run_a", 0, `{"input_id":"late","text":"x"}`)
-	if d := a.Failed(); d.Code != protocol.RunHasExited {
+	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"late","text":"x"}`)
+	if d := a.NextError(); d.Code != protocol.RunHasExited {
 		t.Errorf("%+v", d)
 	}
 }
 
-// TestDecisions: the first decision counts, also for a host that is away; what the host rejects is
-// undecided again.
+// TestDecisions checks that the first decision counts, also for an offline host, and that a request
+// whose decision the host rejects is open again.
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
 	h, _ := r.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
-	h.Say(protocol.RunPermissionRequested, "run_a", 2, asked)
+	h.Send(protocol.RunPermissionRequested, "run_a", 2, asked)
 	h.Acked("run_a", 2)
 	eve, adam := r.HelloApp(servertest.Operator, ""), r.HelloApp("operator:adam", "")
-	eve.Say(protocol.RunApprove, "run_a", 0, `{"request_id":"q1","args_sha256":"`+strings.Repeat("cd", 32)+`"}`)
-	if d := eve.Failed(); d.Code != protocol.ArgsChanged || d.RequestID != "q1" {
+	eve.Send(protocol.RunApprove, "run_a", 0, `{"request_id":"q1","args_sha256":"`+strings.Repeat("cd", 32)+`"}`)
+	if d := eve.NextError(); d.Code != protocol.ArgsChanged || d.RequestID != "q1" {
 		t.Errorf("%+v", d)
 	}
-	eve.Say(protocol.RunApprove, "run_a", 0, `{"request_id":"q9"}`)
-	if d := eve.Failed(); d.Code != protocol.UnknownRequest {
+	eve.Send(protocol.RunApprove, "run_a", 0, `{"request_id":"q9"}`)
+	if d := eve.NextError(); d.Code != protocol.UnknownRequest {
 		t.Errorf("%+v", d)
 	}
-	// it is recorded, and not dropped, while the host is away
+	// while the host is offline, the refusal is recorded
 	h.Close()
 	h.Closed()
-	r.Offline("host_a")
-	eve.Say(protocol.RunApprove, "run_a", 0, `{"request_id":"q1","args_sha256":"`+strings.Repeat("ab", 32)+`","text":"go"}`)
+	r.WaitOffline("host_a")
+	eve.Send(protocol.RunApprove, "run_a", 0, `{"request_id":"q1","args_sha256":"`+strings.Repeat("ab", 32)+`","text":"go"}`)
 	isState(eve, protocol.State{ID: "q1", Kind: "decision", State: "accepted", By: "eve"})
-	adam.Say(protocol.RunDeny, "run_a", 0, `{"request_id":"q1"}`)
-	if d := adam.Failed(); d.Code != protocol.AlreadyDecided || !strings.Contains(d.Message, "eve") || !strings.Contains(d.Message, "approve") {
+	adam.Send(protocol.RunDeny, "run_a", 0, `{"request_id":"q1"}`)
+	if d := adam.NextError(); d.Code != protocol.AlreadyDecided || !strings.Contains(d.Message, "eve") || !strings.Contains(d.Message, "approve") {
 		t.Errorf("%+v", d)
 	}
-	eve.Say(protocol.RunApprove, "run_a", 0, `{"request_id":"q1","text":"go"}`)
+	eve.Send(protocol.RunApprove, "run_a", 0, `{"request_id":"q1","text":"go"}`)
 	isState(eve, protocol.State{ID: "q1", Kind: "decision", State: "accepted", By: "eve"})
 	if _, body := r.Do(servertest.Viewer, "GET", "/inbox", nil); !strings.Contains(string(body), `"state":"decided"`) || !strings.Contains(string(body), `"prompt":"rm?"`) {
 		t.Errorf("%s", body)
@@ -164,10 +164,10 @@ func TestDecisions(t *testing.T) {
 		t.Errorf("%s", e.Append(nil))
 	}
 	isState(eve, protocol.State{ID: "q1", Kind: "decision", State: "sent", By: "eve"})
-	h.Say(protocol.CommandResult, "run_a", 0, `{"id":"q1","kind":"decision","state":"rejected","error":"invalid_answer: name is missing"}`)
+	h.Send(protocol.CommandResult, "run_a", 0, `{"id":"q1","kind":"decision","state":"rejected","error":"invalid_answer: name is missing"}`)
 	h.Next(protocol.CommandAck)
 	isState(eve, protocol.State{ID: "q1", Kind: "decision", State: "rejected", Error: "invalid_answer: name is missing", By: "eve"})
-	// undecided again: another may decide
+	// open again: another user may decide
 	if status, body := r.Do("operator:adam", "POST", "/runs/run_a/permissions/q1", map[string]string{"decision": "deny"}); status != 200 || string(body) != `{"state":"sent"}`+"\n" {
 		t.Errorf("%d %s", status, body)
 	}
@@ -181,30 +181,30 @@ func TestDecisions(t *testing.T) {
 	if status, _ := r.Do(servertest.Operator, "POST", "/runs/run_z/permissions/q1", map[string]string{"decision": "deny"}); status != 404 {
 		t.Errorf("%d", status)
 	}
-	h.Say(protocol.RunPermissionResolved, "run_a", 3, `{"request_id":"q1","decision":"deny","by":"adam"}`)
+	h.Send(protocol.RunPermissionResolved, "run_a", 3, `{"request_id":"q1","decision":"deny","by":"adam"}`)
 	h.Acked("run_a", 3)
 	if _, body := r.Do(servertest.Viewer, "GET", "/inbox", nil); string(body) != "[]\n" {
 		t.Errorf("%s", body)
 	}
-	// one for an offline host waits as long as its request, by the time that passed, not by its
-	// clock
+	// a decision for an offline host waits until its request expires by elapsed time, not by the
+	// host's clock
 	e := protocol.New(protocol.RunPermissionRequested, time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC), json.RawMessage(`{"request_id":"q2","reason":"choice","prompt":"?","expires_at":"1999-01-01T00:01:00Z"}`))
 	e.RunID, e.Seq = "run_a", 4
 	h.Raw(e.Append(nil))
 	h.Acked("run_a", 4)
 	h.Close()
 	h.Closed()
-	r.Offline("host_a")
-	eve.Say(protocol.RunApprove, "run_a", 0, `{"request_id":"q2"}`)
+	r.WaitOffline("host_a")
+	eve.Send(protocol.RunApprove, "run_a", 0, `{"request_id":"q2"}`)
 	isState(eve, protocol.State{ID: "q2", Kind: "decision", State: "accepted", By: "eve"})
 	for range 7 {
-		r.Go(10 * time.Second)
+		r.Advance(10 * time.Second)
 		eve.Ping()
 	}
 	isState(eve, protocol.State{ID: "q2", Kind: "decision", State: "expired", Error: "expired", By: "eve"})
 }
 
-// TestCommandHTTP: the codes of commands over HTTP.
+// TestCommandHTTP checks the status codes of commands over HTTP.
 func TestCommandHTTP(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -231,7 +231,7 @@ func TestCommandHTTP(t *testing.T) {
 			t.Errorf("%s %.80s: %s, want %s", row.path, row.body, got, row.want)
 		}
 	}
-	h.Say(protocol.RunExited, "run_a", 2, `{"exit_code":0}`)
+	h.Send(protocol.RunExited, "run_a", 2, `{"exit_code":0}`)
 	h.Acked("run_a", 2)
 	if got := post("/runs/run_a/input", `{"input_id":"j","text":"x"}`); !strings.HasPrefix(got, `409 {"error":{"code":"run_exited"`) {
 		t.Errorf("%s", got)
@@ -247,50 +247,50 @@ func TestCommandHTTP(t *testing.T) {
 	}
 }
 
-// TestRate checks that a session with too many commands is told when it may continue.
+// TestRate checks that the refusal of a session with too many commands has the time to wait.
 func TestRate(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
 	a := r.HelloApp(servertest.Operator, "")
 	for range protocol.CommandBurst + 1 {
-		a.Say(protocol.RunStop, "run_z", 0, "{}")
+		a.Send(protocol.RunStop, "run_z", 0, "{}")
 	}
 	for range protocol.CommandBurst {
-		if d := a.Failed(); d.Code != protocol.UnknownRun {
+		if d := a.NextError(); d.Code != protocol.UnknownRun {
 			t.Fatalf("%+v", d)
 		}
 	}
-	if d := a.Failed(); d.Code != protocol.RateLimited || d.RetryAfterMS != 20 {
+	if d := a.NextError(); d.Code != protocol.RateLimited || d.RetryAfterMS != 20 {
 		t.Errorf("%+v", d)
 	}
-	r.Go(20 * time.Millisecond)
-	a.Say(protocol.RunStop, "run_z", 0, "{}")
-	if d := a.Failed(); d.Code != protocol.UnknownRun {
+	r.Advance(20 * time.Millisecond)
+	a.Send(protocol.RunStop, "run_z", 0, "{}")
+	if d := a.NextError(); d.Code != protocol.UnknownRun {
 		t.Errorf("%+v", d)
 	}
 }
 
-// TestSecret: a secret answer reaches the host, and is nowhere in the database.
+// TestSecret checks that a secret answer reaches the host and is not in the database.
 func TestSecret(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
 	h, _ := r.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
 	for seq, id := range []string{"q1", "q2"} {
-		h.Say(protocol.RunPermissionRequested, "run_a", int64(seq+2), `{"request_id":"`+id+`","reason":"prompt","prompt":"password?","questions":[{"id":"p","question":"password?","kind":"text","secret":true}]}`)
+		h.Send(protocol.RunPermissionRequested, "run_a", int64(seq+2), `{"request_id":"`+id+`","reason":"prompt","prompt":"password?","questions":[{"id":"p","question":"password?","kind":"text","secret":true}]}`)
 	}
 	h.Acked("run_a", 3)
 	a := r.HelloApp(servertest.Operator, "")
 	const secret = "correct-horse-battery"
 	h.Close()
 	h.Closed()
-	r.Offline("host_a")
+	r.WaitOffline("host_a")
 	for _, id := range []string{"q1", "q2"} {
-		a.Say(protocol.RunApprove, "run_a", 0, `{"request_id":"`+id+`","answers":{"p":"`+secret+`"}}`)
+		a.Send(protocol.RunApprove, "run_a", 0, `{"request_id":"`+id+`","answers":{"p":"`+secret+`"}}`)
 		isState(a, protocol.State{ID: id, Kind: "decision", State: "accepted", By: "eve"})
 	}
-	a.Say(protocol.RunDeny, "run_a", 0, `{"request_id":"q1"}`)
-	if d := a.Failed(); d.Code != protocol.AlreadyDecided {
+	a.Send(protocol.RunDeny, "run_a", 0, `{"request_id":"q1"}`)
+	if d := a.NextError(); d.Code != protocol.AlreadyDecided {
 		t.Errorf("%+v", d)
 	}
 	h, _ = r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 3}))
@@ -300,28 +300,29 @@ func TestSecret(t *testing.T) {
 	if r.Stores(secret) {
 		t.Error("the database has it")
 	}
-	h.Say(protocol.RunPermissionResolved, "run_a", 4, `{"request_id":"q1","decision":"approve"}`)
+	h.Send(protocol.RunPermissionResolved, "run_a", 4, `{"request_id":"q1","decision":"approve"}`)
 	h.Acked("run_a", 4)
-	// with the server it is forgotten: the decision is taken back
+	// the restarted server has lost the payload: it withdraws the decision
 	r.Restart()
 	h, _ = r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 4}))
-	h.Say(protocol.RunOutput, "run_a", 5, servertest.Output("x"))
+	h.Send(protocol.RunOutput, "run_a", 5, servertest.Output("x"))
 	h.Acked("run_a", 5)
 	if _, body := r.Do(servertest.Viewer, "GET", "/inbox", nil); !strings.Contains(string(body), `"state":"open"`) || !strings.Contains(string(body), `"q2"`) || strings.Contains(string(body), `"q1"`) {
 		t.Errorf("%s", body)
 	}
 }
 
-// TestSeedHostKnowsNoKeys: a host gets no message that it does not know.
-func TestSeedHostKnowsNoKeys(t *testing.T) {
+// TestSeedHostGetsNoKeys checks that a host of protocol 1 receives no message that it does not
+// support.
+func TestSeedHostGetsNoKeys(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	h.Begin("run_a")
 	a := r.App(servertest.Operator, "")
 	for typ, data := range map[string]string{protocol.RunSendKeys: `{"keys":"x"}`, protocol.RunResize: `{"cols":1,"rows":1}`} {
-		a.Say(typ, "run_a", 0, data)
-		if d := a.Failed(); d.Code != protocol.UnknownType || !strings.Contains(d.Message, typ) {
+		a.Send(typ, "run_a", 0, data)
+		if d := a.NextError(); d.Code != protocol.UnknownType || !strings.Contains(d.Message, typ) {
 			t.Errorf("%+v", d)
 		}
 	}
@@ -334,7 +335,7 @@ func TestPassedThrough(t *testing.T) {
 	r := servertest.Start(t)
 	h, _ := r.Hello("host_a", protocol.HelloData{})
 	h.Begin("run_a")
-	h.Say(protocol.RunPermissionRequested, "run_a", 2, `{"request_id":"q","reason":"choice","prompt":"?"}`)
+	h.Send(protocol.RunPermissionRequested, "run_a", 2, `{"request_id":"q","reason":"choice","prompt":"?"}`)
 	h.Acked("run_a", 2)
 	a := r.HelloApp(servertest.Operator, "&follow=none")
 	const enc = `,"enc":{"kid":"k","alg":"A256GCM"}`
@@ -348,7 +349,7 @@ func TestPassedThrough(t *testing.T) {
 			want = "e" + c.id // its data has none that can be read
 		}
 		if c.typ == protocol.RunApprove { // there is no request of that id
-			if d := a.Failed(); d.Code != protocol.UnknownRequest {
+			if d := a.NextError(); d.Code != protocol.UnknownRequest {
 				t.Errorf("%+v", d)
 			}
 			continue
@@ -376,10 +377,10 @@ func TestDecidedElsewhere(t *testing.T) {
 	for id, c := range map[string]struct{ resolved, says string }{
 		"q1": {`{"request_id":"q1","decision":"deny","actor":"cli","by":"bob"}`, "bob has decided before: deny"},
 		"q2": {`{"request_id":"q2","decision":"approve","actor":"local"}`, "local has decided before: approve"},
-		"q3": {`{"request_id":"q3","decision":"expired"}`, "the request is over: expired"},
+		"q3": {`{"request_id":"q3","decision":"expired"}`, "the request is already closed: expired"},
 	} {
-		h.Say(protocol.RunPermissionRequested, "run_a", seq+1, `{"request_id":"`+id+`","reason":"choice","prompt":"?"}`)
-		h.Say(protocol.RunPermissionResolved, "run_a", seq+2, c.resolved)
+		h.Send(protocol.RunPermissionRequested, "run_a", seq+1, `{"request_id":"`+id+`","reason":"choice","prompt":"?"}`)
+		h.Send(protocol.RunPermissionResolved, "run_a", seq+2, c.resolved)
 		seq += 2
 		h.Acked("run_a", seq)
 		status, body := r.Do(servertest.Operator, "POST", "/runs/run_a/permissions/"+id, map[string]string{"decision": "approve"})

@@ -45,7 +45,7 @@ func requireID(e *protocol.Envelope, id string) (string, *Failure) {
 		id = e.ID
 	}
 	if !protocol.IsID(id) {
-		return "", refuse(protocol.BadMessage, "%s: it has no id by which it is known", e.Type)
+		return "", refuse(protocol.BadMessage, "%s: missing id", e.Type)
 	}
 	return id, nil
 }
@@ -68,12 +68,12 @@ func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.En
 	unfollow := s.commands.follow(keyOf(c), from)
 	secret := s.isSecret(ctx, c)
 	if secret {
-		s.commands.keep(secretOf(c), c.Payload)
+		s.commands.hold(secretOf(c), c.Payload)
 		c.Payload = nil
 	}
 	out, fresh, err := s.store.Accept(ctx, *c)
 	if secret && err != nil {
-		s.commands.keep(secretOf(c), nil)
+		s.commands.hold(secretOf(c), nil)
 	}
 	if err != nil {
 		unfollow()
@@ -87,7 +87,7 @@ func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.En
 	if h := s.hosts.get(run.HostID); h != nil && h.isReady() {
 		h.deliver()
 	} else {
-		s.others.notify(lookHosts)
+		s.others.notify(checkHosts)
 	}
 	if now, err := s.store.Command(ctx, c.RunID, c.Kind, c.ID); err == nil {
 		out = now
@@ -98,7 +98,7 @@ func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.En
 // notifyState reports the state of a command to local and remote watchers.
 func (s *Server) notifyState(c *store.Command, why string) {
 	s.commands.notify(c, why)
-	s.others.notify(lookCommands)
+	s.others.notify(checkCommands)
 }
 
 // isSecret reports whether a command contains an answer that must not be stored.
@@ -118,7 +118,7 @@ func (s *Server) isSecret(ctx context.Context, c *store.Command) bool {
 }
 
 // forward sends a host a command that is not stored; it is lost if the host is away. If a connected
-// host has not said hello yet, the command waits, and a refusal is sent to from.
+// host has not sent its hello, the command waits, and a refusal is sent to from.
 func (s *Server) forward(ctx context.Context, run *store.Run, e *protocol.Envelope, from *app) *Failure {
 	if run.Status == protocol.StatusExited {
 		return refuse(protocol.RunHasExited, "run %s has ended", run.ID)
@@ -126,7 +126,7 @@ func (s *Server) forward(ctx context.Context, run *store.Run, e *protocol.Envelo
 	out := protocol.Envelope{Type: e.Type, TS: s.ts(), HostID: run.HostID, RunID: run.ID, ID: e.ID, Enc: e.Enc, Data: e.Data, Extra: e.Extra}
 	frame := out.Append(nil)
 	if h := s.hosts.get(run.HostID); h != nil {
-		waits, f := h.defers(func() {
+		waits, f := h.whenReady(func() {
 			if f := h.forward(e.Type, frame); f != nil {
 				from.refuse(e, f)
 			}
@@ -138,12 +138,12 @@ func (s *Server) forward(ctx context.Context, run *store.Run, e *protocol.Envelo
 	}
 	host, err := s.store.Host(ctx, run.HostID)
 	switch {
-	case err != nil || !s.others.has(host):
+	case err != nil || !s.others.isElsewhere(host):
 		return refuse(protocol.HostOffline, "host %s is not connected", run.HostID)
 	case host.Proto < int64(protocol.Find(e.Type).Since):
-		return refuse(protocol.UnknownType, "host %s does not know %s", run.HostID, e.Type)
+		return refuse(protocol.UnknownType, "host %s does not support %s", run.HostID, e.Type)
 	}
-	return s.others.pass(ctx, host, frame)
+	return s.others.forward(ctx, host, frame)
 }
 
 // forward sends a frame if the host is connected and knows the type.
@@ -152,7 +152,7 @@ func (h *host) forward(typ string, frame []byte) *Failure {
 	case h.socket.closed.Load():
 		return refuse(protocol.HostOffline, "host %s is not connected", h.id)
 	case !h.socket.speaks2() && protocol.Find(typ).Since > 1:
-		return refuse(protocol.UnknownType, "host %s does not know %s", h.id, typ)
+		return refuse(protocol.UnknownType, "host %s does not support %s", h.id, typ)
 	}
 	h.socket.push(frame)
 	return nil
@@ -164,7 +164,7 @@ func (s *Server) ts() string { return s.clock.Now().UTC().Format("2006-01-02T15:
 func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.Run, e *protocol.Envelope) (*store.Command, *Failure) {
 	now := s.now()
 	c := &store.Command{RunID: run.ID, By: who.Name, Created: now, Expires: now + protocol.InputTTL.Milliseconds()}
-	var says any // the content that the id identifies
+	var content any // the content that the id identifies
 	var f *Failure
 	switch e.Type {
 	case protocol.RunSendInput:
@@ -175,12 +175,12 @@ func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.R
 		if c.ID, f = requireID(e, d.InputID); f != nil {
 			return nil, f
 		}
-		c.Kind, says = store.InputCommand, d.Text
+		c.Kind, content = store.InputCommand, d.Text
 		if d.TTLS != nil {
 			c.Expires = now + *d.TTLS*1000
 		}
 	case protocol.RunStop:
-		c.Kind, c.ID, says = store.StopCommand, e.ID, e.Data
+		c.Kind, c.ID, content = store.StopCommand, e.ID, e.Data
 		if !protocol.IsID(c.ID) {
 			c.ID = rand.Text()
 		}
@@ -193,19 +193,19 @@ func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.R
 			return nil, f
 		}
 		c.Kind, c.ArgsSHA256 = store.DecisionCommand, d.ArgsSHA256
-		said := map[string]string{protocol.RunApprove: protocol.DecisionApprove, protocol.RunDeny: protocol.DecisionDeny}[e.Type]
-		says = []any{said, d.Answer, d.Answers, d.Text, d.Scope}
+		decision := map[string]string{protocol.RunApprove: protocol.DecisionApprove, protocol.RunDeny: protocol.DecisionDeny}[e.Type]
+		content = []any{decision, d.Answer, d.Answers, d.Text, d.Scope}
 		q, f := s.request(ctx, run.ID, c.ID)
 		if f != nil {
 			return nil, f
 		}
-		setDecision(c, q, said, &d)
+		setDecision(c, q, decision, &d)
 		c.Expires = s.decisionExpiry(ctx, q, now)
 	}
 	if e.Enc != nil {
-		says = []any{e.Type, e.Data}
+		content = []any{e.Type, e.Data}
 	}
-	c.SHA256 = hashOf(says)
+	c.SHA256 = hashOf(content)
 	c.Audit = []audit.Record{who.Record(c.Kind, run.ID, map[string]any{"id": c.ID}, auditData(c))}
 	c.Payload = mustJSON(payload{e.Type, withBy(e.Data, who.Name), e.Enc, e.Extra})
 	return c, nil
@@ -213,14 +213,14 @@ func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.R
 
 // setDecision sets the recorded form of a decision. For an encrypted request it is the sent
 // decision.
-func setDecision(c *store.Command, q *store.Request, said string, d *protocol.Decide) {
-	c.Decision = said
+func setDecision(c *store.Command, q *store.Request, sent string, d *protocol.Decide) {
+	c.Decision = sent
 	var asked protocol.PermissionRequested
 	if json.Unmarshal(q.Data, &asked) != nil {
 		return
 	}
 	var value json.RawMessage
-	if c.Decision, value = asked.Outcome(said, d.Answer, d.Answers); value == nil {
+	if c.Decision, value = asked.Outcome(sent, d.Answer, d.Answers); value == nil {
 		return
 	}
 	c.AnswerSHA256 = hashOf(value)

@@ -118,13 +118,13 @@ func (h *host) handleResult(e *protocol.Envelope) {
 		return
 	}
 	if e.RunID == "" {
-		h.socket.refuse(e, refuse(protocol.BadMessage, "command.result needs a run_id"))
+		h.socket.refuse(e, refuse(protocol.BadMessage, "command.result requires a run_id"))
 		return
 	}
 	r, err := h.srv.store.Run(h.srv.ctx, e.RunID)
 	switch {
 	case err == nil && r.HostID != h.id:
-		h.violates(e, refuse(protocol.NotOwner, "run %s is another host's", e.RunID))
+		h.recordViolation(e, refuse(protocol.NotOwner, "run %s belongs to another host", e.RunID))
 		return
 	case err == nil:
 		_, _, err = h.recordResult(e.RunID, &d)

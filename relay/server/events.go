@@ -55,18 +55,18 @@ func (s *Server) newFeed(who *auth.Identity) *feed {
 	return f
 }
 
-// begin subscribes to what a request asks for.
+// begin subscribes to the runs of a request.
 func (f *feed) begin(s *Server, r *http.Request, who *auth.Identity, stream bool) *Failure {
 	params := r.URL.Query()
-	text, given := params.Get("cursor"), params.Has("cursor")
+	text, ok := params.Get("cursor"), params.Has("cursor")
 	if last := r.Header.Get("Last-Event-ID"); last != "" && stream {
-		text, given = last, true
+		text, ok = last, true
 	}
 	rest := params.Get("rest")
 	switch {
 	case rest != "" && rest != restLive && rest != restStart && rest != restNone:
 		return refuse(protocol.BadMessage, "rest must be live, start or none")
-	case rest == "" && given:
+	case rest == "" && ok:
 		rest = restNone
 	case rest == "":
 		rest = restLive
@@ -75,11 +75,11 @@ func (f *feed) begin(s *Server, r *http.Request, who *auth.Identity, stream bool
 	if fail != nil {
 		return fail
 	}
-	f.follow.subscribe(r.Context(), wish{cursor: cursor, rest: rest}, func(_ string, why *Failure) { fail = firstOf(fail, why) })
+	f.follow.subscribe(r.Context(), subscription{cursor: cursor, rest: rest}, func(_ string, why *Failure) { fail = firstFailure(fail, why) })
 	if fail != nil {
 		return fail
 	}
-	if !given && rest == restLive {
+	if !ok && rest == restLive {
 		if err := f.addEnds(r.Context(), s, who); err != nil {
 			return s.failed(err, protocol.Internal)
 		}
@@ -110,12 +110,12 @@ func parseCursor(text string) (map[string]int64, *Failure) {
 		run, seq, ok := strings.Cut(part, ":")
 		n, err := strconv.ParseInt(seq, 10, 64)
 		if _, twice := cursor[run]; !ok || err != nil || n < 0 || n > protocol.MaxSeq || !protocol.IsID(run) || twice {
-			return nil, refuse(protocol.BadCursor, "a cursor is run:seq,run:seq,…, and %q is not", part)
+			return nil, refuse(protocol.BadCursor, "a cursor must be run:seq,run:seq,…, and %q is not", part)
 		}
 		cursor[run] = n
 	}
 	if len(cursor) > protocol.RunsInCursor {
-		return nil, refuse(protocol.BadCursor, "a cursor has at most %d runs", protocol.RunsInCursor)
+		return nil, refuse(protocol.BadCursor, "a cursor must have at most %d runs", protocol.RunsInCursor)
 	}
 	return cursor, nil
 }
@@ -198,7 +198,7 @@ func (s *Server) waitForEvents(ctx context.Context, f *feed) bool {
 	}
 }
 
-// sse writes server-sent events. It gives up on a client that does not read.
+// sse writes server-sent events. It disconnects a client that does not read.
 type sse struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -237,7 +237,7 @@ func (o *sse) flush() error {
 func (s *Server) poll(ctx context.Context, w http.ResponseWriter, r *http.Request, f *feed) {
 	wait, bad := number(r, "wait", 0, 0, 30)
 	limit, bad2 := number(r, "limit", 200, 1, 1000)
-	if bad = firstOf(bad, bad2); bad != nil {
+	if bad = firstFailure(bad, bad2); bad != nil {
 		httpguard.Fail(w, bad)
 		return
 	}

@@ -7,14 +7,14 @@ func ForgetEnded(s *Server) {
 	s.others.forgets.most = 0
 }
 
-// Knows reports whether a server knows what followers of a run were notified of.
-func Knows(s *Server, run string) bool {
-	_, ok := s.hub.knows(run)
+// HasState reports whether a server knows what followers of a run were notified of.
+func HasState(s *Server, run string) bool {
+	_, ok := s.hub.prefix(run)
 	return ok
 }
 
-// HoldLooks stops a server from checking the runs of other servers until release.
-func HoldLooks(s *Server) (release func()) {
+// HoldChecks stops a server from checking the runs of other servers until release.
+func HoldChecks(s *Server) (release func()) {
 	s.others.runsMu.Lock()
 	return s.others.runsMu.Unlock
 }

@@ -43,8 +43,8 @@ func (s *Server) failed(err error, unknown protocol.Code) *Failure {
 		}
 	}
 	if errors.Is(err, context.Canceled) { // the caller has disconnected or the server is closing
-		return refuse(protocol.Internal, "the request was left")
+		return refuse(protocol.Internal, "the request was cancelled")
 	}
 	s.log.Error("the store failed", slog.Any("error", err))
-	return refuse(protocol.Internal, "the database cannot do this now")
+	return refuse(protocol.Internal, "the database failed: try again later")
 }

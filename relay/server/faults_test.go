@@ -29,15 +29,15 @@ func TestSlowMemory(t *testing.T) {
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	h.Begin("run_a")
-	var slow []*servertest.Deaf
+	var slow []*servertest.SilentPeer
 	for range 8 {
-		slow = append(slow, r.Deaf(servertest.Viewer))
+		slow = append(slow, r.SilentApp(servertest.Viewer))
 	}
 	a := r.App(servertest.Viewer, "")
 	text := strings.Repeat("x", 64<<10)
 	write := func(from, to int64) {
 		for seq := from; seq <= to; seq++ {
-			h.Say(protocol.RunOutput, "run_a", seq, servertest.Output(text))
+			h.Send(protocol.RunOutput, "run_a", seq, servertest.Output(text))
 			if (seq-from)%16 == 15 || seq == to { // so that many are in one commit
 				a.Seqs("run_a", int((seq-from)%16)+1)
 			}
@@ -50,12 +50,12 @@ func TestSlowMemory(t *testing.T) {
 		t.Errorf("%d apps that do not read take %d bytes more", len(slow), grown)
 	}
 	for range 4 {
-		r.Clock.Go(protocol.WriteTimeout / 3)
+		r.Clock.Advance(protocol.WriteTimeout / 3)
 		h.Ping()
 		a.Ping()
 	}
 	for _, d := range slow {
-		if code := d.Hear(); code != protocol.CloseTooSlow {
+		if code := d.ReadToEnd(); code != protocol.CloseTooSlow {
 			t.Errorf("%d", code)
 		}
 	}
@@ -73,15 +73,15 @@ func TestClocks(t *testing.T) {
 		h := r.Host("host_" + name)
 		a := r.HelloApp(servertest.Operator, "")
 		run := "run_" + name
-		say := func(seq int64, typ string, data any) {
+		send := func(seq int64, typ string, data any) {
 			e := protocol.New(typ, at.Add(-time.Duration(seq)*time.Hour), data) // and goes back
 			e.RunID, e.Seq = run, seq
 			h.Raw(e.Append(nil))
 		}
-		say(1, protocol.RunStarted, json.RawMessage(servertest.Started))
+		send(1, protocol.RunStarted, json.RawMessage(servertest.Started))
 		asks := fmt.Sprintf(`{"request_id":"q","reason":"choice","prompt":"?","expires_at":%q}`, at.Add(-2*time.Hour+10*time.Minute).Format(time.RFC3339))
-		say(2, protocol.RunPermissionRequested, json.RawMessage(asks))
-		say(3, protocol.RunOutput, protocol.Output{Stream: "stdout", Text: "x"})
+		send(2, protocol.RunPermissionRequested, json.RawMessage(asks))
+		send(3, protocol.RunOutput, protocol.Output{Stream: "stdout", Text: "x"})
 		h.Acked(run, 3)
 		if got := fmt.Sprint(a.Seqs(run, 3)); got != "[1 2 3]" {
 			t.Errorf("%s: %s", name, got)
@@ -95,7 +95,7 @@ func TestClocks(t *testing.T) {
 			t.Errorf("%s: %s %v", name, body, err)
 		}
 		h.Close()
-		r.Offline("host_" + name)
+		r.WaitOffline("host_" + name)
 		command := func(typ, data string) {
 			e := protocol.New(typ, at, json.RawMessage(data))
 			e.RunID = run
@@ -114,13 +114,13 @@ func TestClocks(t *testing.T) {
 		state("q", "accepted")
 		pass := func(d time.Duration) {
 			for ; d > 0; d -= 10 * time.Second {
-				r.Go(10 * time.Second)
+				r.Advance(10 * time.Second)
 				a.Ping()
 			}
 		}
 		pass(50 * time.Second)
 		// nothing has expired: the answer is the next message
-		a.Say("rpc.runs.list", run, 0, `{"request_id":"r"}`)
+		a.Send("rpc.runs.list", run, 0, `{"request_id":"r"}`)
 		if e := a.Read(); e.Type == protocol.CommandState {
 			t.Errorf("%s: %s", name, e.Append(nil))
 		}
@@ -133,7 +133,7 @@ func TestClocks(t *testing.T) {
 }
 
 // TestHostileHost checks that forbidden messages of a host are refused and recorded, also in a
-// flood; unusual texts are treated as data, and other clients are served meanwhile.
+// flood; unusual texts are treated as data, and other clients are served at the same time.
 func TestHostileHost(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -151,36 +151,36 @@ func TestHostileHost(t *testing.T) {
 	bad := r.Host("host_bad")
 	html := `<img src=x onerror=alert(1)>"'</script><script>alert(2)</script>`
 	q, _ := json.Marshal(html)
-	bad.Say(protocol.RunStarted, "run_html", 1, fmt.Sprintf(`{"tool":%s,"cwd":%s,"command":%s,"title":%s}`, q, q, q, q))
-	bad.Say(protocol.RunMeta, "run_html", 2, fmt.Sprintf(`{"title":%s,"labels":{%s:%s}}`, q, q, q))
+	bad.Send(protocol.RunStarted, "run_html", 1, fmt.Sprintf(`{"tool":%s,"cwd":%s,"command":%s,"title":%s}`, q, q, q, q))
+	bad.Send(protocol.RunMeta, "run_html", 2, fmt.Sprintf(`{"title":%s,"labels":{%s:%s}}`, q, q, q))
 	bad.Acked("run_html", 2)
 	_, body := r.Do(servertest.Viewer, "GET", "/runs/run_html", nil)
 	var row struct{ Tool, Cwd, Command, Title string }
 	if err := json.Unmarshal(body, &row); err != nil || row.Tool != html || row.Cwd != html || row.Command != html || row.Title != html || strings.Contains(string(body), "<") {
 		t.Errorf("%s %v", body, err)
 	}
-	bad.Say(protocol.RunExited, "run_good", 2, `{"exit_code":0}`)
-	if d := bad.Failed(); d.Code != protocol.NotOwner {
+	bad.Send(protocol.RunExited, "run_good", 2, `{"exit_code":0}`)
+	if d := bad.NextError(); d.Code != protocol.NotOwner {
 		t.Errorf("%+v", d)
 	}
-	bad.Say(protocol.CommandResult, "run_good", 0, `{"id":"i","kind":"input","state":"applied"}`)
-	if d := bad.Failed(); d.Code != protocol.NotOwner {
+	bad.Send(protocol.CommandResult, "run_good", 0, `{"id":"i","kind":"input","state":"applied"}`)
+	if d := bad.NextError(); d.Code != protocol.NotOwner {
 		t.Errorf("%+v", d)
 	}
 	e := protocol.New(protocol.RunExited, r.Clock.Now(), protocol.Exited{})
 	e.HostID, e.RunID, e.Seq = "host_good", "run_good", 2
 	bad.Raw(e.Append(nil))
-	if d := bad.Failed(); d.Code != protocol.HostMismatch {
+	if d := bad.NextError(); d.Code != protocol.HostMismatch {
 		t.Errorf("%+v", d)
 	}
 	bad.Raw([]byte(`{"type":"run.exited","ts":"2025-01-01T00:00:00Z","run_id":"run_html","seq":9007199254740992,"data":{"exit_code":0}}`))
-	if d := bad.Failed(); d.Code != protocol.BadMessage {
+	if d := bad.NextError(); d.Code != protocol.BadMessage {
 		t.Errorf("%+v", d)
 	}
 	if _, body := r.Do(servertest.Viewer, "GET", "/runs/run_good", nil); !strings.Contains(string(body), `"status":"running"`) {
 		t.Errorf("%s", body)
 	}
-	good.Say(protocol.RunOutput, "run_good", 2, servertest.Output("x"))
+	good.Send(protocol.RunOutput, "run_good", 2, servertest.Output("x"))
 	good.Acked("run_good", 2)
 	lines, err := r.Store.AuditLines(t.Context(), 0, 1000)
 	all := strings.Join(lines, "\n")
@@ -212,13 +212,13 @@ func TestManyRuns(t *testing.T) {
 		}
 	}()
 	for range more {
-		if d := bad.Failed(); d.Code != protocol.RateLimited {
+		if d := bad.NextError(); d.Code != protocol.RateLimited {
 			t.Fatalf("%+v", d)
 		}
 	}
-	good.Say(protocol.RunOutput, "run_good", 2, servertest.Output("x"))
+	good.Send(protocol.RunOutput, "run_good", 2, servertest.Output("x"))
 	good.Acked("run_good", 2)
-	bad.Say(protocol.RunOutput, "run_7", 2, servertest.Output("x"))
+	bad.Send(protocol.RunOutput, "run_7", 2, servertest.Output("x"))
 	bad.Acked("run_7", 2)
 	lines, err := r.Store.AuditLines(t.Context(), 0, protocol.MaxRunsOfHost+2*more)
 	n := strings.Count(strings.Join(lines, "\n"), `"code":"rate_limited"`)

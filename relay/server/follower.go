@@ -34,28 +34,28 @@ type follower struct {
 	sees func(run string) bool
 	kick func() // signals something to send
 
-	mu     sync.Mutex
-	rest   string
-	named  map[string]bool      // explicitly followed (true) or not followed (false) runs
-	behind map[string]*position // positions in runs with unread events
+	mu      sync.Mutex
+	rest    string
+	named   map[string]bool      // explicitly followed (true) or not followed (false) runs
+	backlog map[string]*position // positions in runs with unread events
 	// how far runs were read: a commit may be announced after its events were read
 	read map[string]int64
-	turn []string // keys of behind in sending order
+	turn []string // keys of backlog in sending order
 	// with rest "start": the last listed run; nil when all runs are listed
 	scan    *string
 	goals   []*goal  // subscriptions that are not caught up
 	loose   [][]byte // events without a sequence number
 	size    int
 	lost    bool // some loose events were dropped
-	quiet   *quiet
+	quiet   *outputCounter
 	missed  map[string]bool // runs announced while runs were being listed
 	stopped bool
 }
 
 // position is a position in a run with unread events.
 type position struct {
-	seq   int64
-	again bool // new events arrived since the last read
+	seq    int64
+	hasNew bool // new events arrived since the last read
 }
 
 // goal is the backlog of a subscription.
@@ -67,7 +67,7 @@ type goal struct {
 }
 
 func (s *Server) newFollower(sees func(string) bool, kick func()) *follower {
-	return &follower{srv: s, sees: sees, kick: kick, rest: restNone, named: map[string]bool{}, behind: map[string]*position{}, read: map[string]int64{}}
+	return &follower{srv: s, sees: sees, kick: kick, rest: restNone, named: map[string]bool{}, backlog: map[string]*position{}, read: map[string]int64{}}
 }
 
 // follows reports whether it follows a run.
@@ -78,35 +78,35 @@ func (f *follower) follows(run string) bool {
 	return f.rest != restNone && f.sees(run)
 }
 
-// hint announces events of a run after sequence number before, and reports whether it follows the
+// announce announces events of a run after sequence number before, and reports whether it follows the
 // run.
-func (f *follower) hint(run string, before int64) bool {
+func (f *follower) announce(run string, before int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.follows(run) {
 		return false
 	}
-	switch at := f.behind[run]; {
+	switch at := f.backlog[run]; {
 	case at != nil:
-		at.again = true
+		at.hasNew = true
 	case f.scan != nil && run > *f.scan && !f.named[run]:
 		f.missed[run] = true // read from its beginning later
 	default:
-		f.place(run, max(before, f.read[run]))
+		f.setPosition(run, max(before, f.read[run]))
 	}
 	return true
 }
 
-// place sets the position in a run.
-func (f *follower) place(run string, seq int64) {
-	if f.behind[run] == nil {
+// setPosition sets the position in a run.
+func (f *follower) setPosition(run string, seq int64) {
+	if f.backlog[run] == nil {
 		f.turn = append(f.turn, run)
 	}
-	f.behind[run] = &position{seq: seq}
+	f.backlog[run] = &position{seq: seq}
 }
 
-// live queues an event without a sequence number.
-func (f *follower) live(run, typ string, frame []byte) {
+// queueLive queues an event without a sequence number.
+func (f *follower) queueLive(run, typ string, frame []byte) {
 	f.mu.Lock()
 	if !f.follows(run) || f.quiet != nil && typ == protocol.RunOutput {
 		f.mu.Unlock()
@@ -121,9 +121,9 @@ func (f *follower) live(run, typ string, frame []byte) {
 	f.kick()
 }
 
-// errBehind reports that events without a sequence number arrived faster than they were sent. They
+// errSlowReader reports that events without a sequence number arrived faster than they were sent. They
 // cannot be read again.
-var errBehind = errors.New("events without a seq arrived faster than they were read")
+var errSlowReader = errors.New("events without a seq arrived faster than they were read")
 
 // next returns the next events to send, if any.
 func (f *follower) next(ctx context.Context, limit int) ([]entry, error) {
@@ -154,7 +154,7 @@ func (f *follower) begin() (out []entry, run string, at *position, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.lost {
-		return nil, "", nil, errBehind
+		return nil, "", nil, errSlowReader
 	}
 	for _, frame := range f.loose {
 		out = append(out, entry{frame: frame})
@@ -162,15 +162,15 @@ func (f *follower) begin() (out []entry, run string, at *position, err error) {
 	f.loose, f.size = nil, 0
 	out = append(out, f.caughtUp()...)
 	if f.quiet != nil {
-		out = append(out, f.quiet.due(f.srv.clock.Now())...)
+		out = append(out, f.quiet.takeElapsed(f.srv.clock.Now())...)
 	}
 	if len(out) > 0 || len(f.turn) == 0 {
 		return out, "", nil, nil
 	}
 	run = f.turn[0]
 	f.turn = append(f.turn[1:], run)
-	at = f.behind[run]
-	at.again = false
+	at = f.backlog[run]
+	at.hasNew = false
 	return nil, run, at, nil
 }
 
@@ -186,13 +186,13 @@ func (f *follower) hasMore() bool {
 func (f *follower) advance(run string, at *position, all []entry, more bool) (out []entry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.behind[run] != at {
+	if f.backlog[run] != at {
 		return nil
 	}
 	for _, e := range all {
 		at.seq = e.seq
 		if f.quiet != nil && e.typ == protocol.RunOutput {
-			out = append(out, f.quiet.note(e, f.srv.clock, f.kick)...)
+			out = append(out, f.quiet.count(e, f.srv.clock, f.kick)...)
 			continue
 		}
 		out = append(out, e)
@@ -200,16 +200,16 @@ func (f *follower) advance(run string, at *position, all []entry, more bool) (ou
 	for _, g := range f.goals {
 		g.reached(run, at.seq, !more)
 	}
-	if !more && !at.again {
+	if !more && !at.hasNew {
 		f.read[run] = at.seq
-		f.leave(run)
+		f.markRead(run)
 	}
 	return out
 }
 
-// leave records that a run has no unread events.
-func (f *follower) leave(run string) {
-	delete(f.behind, run)
+// markRead records that a run has no unread events.
+func (f *follower) markRead(run string) {
+	delete(f.backlog, run)
 	f.turn = slices.DeleteFunc(f.turn, func(r string) bool { return r == run })
 	for _, g := range f.goals {
 		delete(g.ends, run)
@@ -235,7 +235,7 @@ func (f *follower) listRuns(ctx context.Context) (found bool, err error) {
 	}
 	if len(ids) == 0 {
 		for id := range f.missed {
-			f.place(id, 0)
+			f.setPosition(id, 0)
 		}
 		f.scan, f.missed = nil, nil
 		for _, g := range f.goals {
@@ -251,8 +251,8 @@ func (f *follower) listRuns(ctx context.Context) (found bool, err error) {
 		}
 	}
 	for _, id := range ids {
-		if _, named := f.named[id]; !named && f.sees(id) && f.behind[id] == nil {
-			f.place(id, 0)
+		if _, named := f.named[id]; !named && f.sees(id) && f.backlog[id] == nil {
+			f.setPosition(id, 0)
 			for _, g := range f.goals {
 				if g.scan {
 					g.ends[id] = protocol.MaxSeq // until it is read completely
@@ -323,24 +323,24 @@ func (s *Server) page(ctx context.Context, run string, after int64, limit int, b
 	return all, more, err
 }
 
-// quiet counts output for a follower without output.
-type quiet struct {
-	tells bool // send run.progress, which only clients with a hello know
-	runs  map[string]*progress
+// outputCounter counts output for a follower without output.
+type outputCounter struct {
+	enabled bool // send run.progress, which only clients with a hello know
+	runs    map[string]*progress
 }
 
 type progress struct {
 	seq, bytes int64
-	told       time.Time
+	reported   time.Time
 	timer      bool
 }
 
 const progressInterval = time.Second
 
-// note counts an output event. It returns run.progress at once for a run's first output, later once
+// count counts an output event. It returns run.progress at once for a run's first output, later once
 // a second.
-func (q *quiet) note(e entry, clock Clock, kick func()) []entry {
-	if !q.tells {
+func (q *outputCounter) count(e entry, clock Clock, kick func()) []entry {
+	if !q.enabled {
 		return nil
 	}
 	p := q.runs[e.run]
@@ -350,24 +350,24 @@ func (q *quiet) note(e entry, clock Clock, kick func()) []entry {
 	}
 	p.seq, p.bytes = e.seq, p.bytes+outputBytes(e.frame)
 	now := clock.Now()
-	if now.Sub(p.told) >= progressInterval {
-		return q.tell(e.run, p, now)
+	if now.Sub(p.reported) >= progressInterval {
+		return q.report(e.run, p, now)
 	}
 	if !p.timer {
 		p.timer = true
-		clock.After(p.told.Add(progressInterval).Sub(now), kick)
+		clock.After(p.reported.Add(progressInterval).Sub(now), kick)
 	}
 	return nil
 }
 
-// due returns run.progress for the runs whose second has passed.
-func (q *quiet) due(now time.Time) (out []entry) {
+// takeElapsed returns run.progress for the runs whose second has passed.
+func (q *outputCounter) takeElapsed(now time.Time) (out []entry) {
 	for _, run := range slices.Sorted(maps.Keys(q.runs)) {
 		p := q.runs[run]
 		switch {
-		case now.Sub(p.told) < progressInterval:
+		case now.Sub(p.reported) < progressInterval:
 		case p.bytes > 0:
-			out = append(out, q.tell(run, p, now)...)
+			out = append(out, q.report(run, p, now)...)
 		default:
 			delete(q.runs, run)
 		}
@@ -375,10 +375,10 @@ func (q *quiet) due(now time.Time) (out []entry) {
 	return out
 }
 
-func (q *quiet) tell(run string, p *progress, now time.Time) []entry {
+func (q *outputCounter) report(run string, p *progress, now time.Time) []entry {
 	e := protocol.New(protocol.Progress, now, protocol.ProgressData{Seq: p.seq, Bytes: p.bytes})
 	e.RunID = run
-	p.bytes, p.told, p.timer = 0, now, false
+	p.bytes, p.reported, p.timer = 0, now, false
 	return []entry{{frame: e.Append(nil)}}
 }
 

@@ -28,7 +28,7 @@ func TestWordOfACommitComesLate(t *testing.T) {
 	if _, err := db.AddHost(ctx, store.Host{ID: "h"}); err != nil {
 		t.Fatal(err)
 	}
-	gen, err := db.TakeOver(ctx, store.Taking{Host: "h", Epoch: 1, At: 1})
+	gen, err := db.TakeOver(ctx, store.Takeover{Host: "h", Epoch: 1, At: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestWordOfACommitComesLate(t *testing.T) {
 	s.hub.publish("run_a", third, 6, nil)
 	reads(6)
 	// A follower that subscribes again from an earlier position receives the events again.
-	f.subscribe(ctx, wish{cursor: map[string]int64{"run_a": 4}}, func(run string, why *Failure) { t.Error(run, why) })
+	f.subscribe(ctx, subscription{cursor: map[string]int64{"run_a": 4}}, func(run string, why *Failure) { t.Error(run, why) })
 	s.hub.publish("run_a", third, 6, nil)
 	reads(5, 6)
 }

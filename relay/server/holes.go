@@ -95,7 +95,7 @@ func (hs *holes) fill(h *host, run string) {
 	})
 }
 
-// recheck looks for the next hole of a run after a gap was written.
+// recheck searches for the next hole of a run after a gap was written.
 func (h *host) recheck(run string, since time.Time) {
 	h.srv.work.Go(func() {
 		all, err := h.srv.store.Holes(h.srv.ctx, h.id, run)

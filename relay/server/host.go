@@ -20,7 +20,7 @@ type host struct {
 	socket   *socket
 	id       string
 	first    bool // no frame was received
-	intake   intake
+	intake   readLimiter
 	stopWait func() bool
 	violated map[protocol.Code]bool // the violations that were recorded
 	proof    proving
@@ -28,7 +28,7 @@ type host struct {
 	starting sync.Mutex
 	begun    bool
 
-	life life
+	life connState
 
 	ready gate // open when commands can be sent
 	acks  acks
@@ -37,10 +37,10 @@ type host struct {
 	delivery delivery
 }
 
-// life identifies the connection among those of its host.
-type life struct {
+// connState identifies the connection among those of its host.
+type connState struct {
 	mu       sync.Mutex
-	taken    bool // the connection owns the host
+	owner    bool // the connection owns the host
 	gen      int64
 	epoch    int64 // 0 if the host sent none
 	instance string
@@ -62,27 +62,27 @@ func newHost(x *socket, id string) *host {
 	return h
 }
 
-func (l *life) saidEpoch() (int64, string) {
+func (l *connState) helloEpoch() (int64, string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.epoch, l.instance
 }
 
 // begin makes the connection own the host.
-func (l *life) begin(gen, epoch int64, instance string) {
+func (l *connState) begin(gen, epoch int64, instance string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.gen, l.epoch, l.instance, l.taken = gen, epoch, instance, true
+	l.gen, l.epoch, l.instance, l.owner = gen, epoch, instance, true
 }
 
-func (l *life) isTaken() bool {
+func (l *connState) isOwner() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.taken
+	return l.owner
 }
 
 // generation returns the number by which the connection's messages are recognised.
-func (l *life) generation() int64 {
+func (l *connState) generation() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.gen
@@ -111,15 +111,15 @@ func (h *host) begin(hello *protocol.HelloData) {
 		return
 	}
 	h.begun = true
-	if hello != nil || !h.life.isTaken() {
+	if hello != nil || !h.life.isOwner() {
 		h.claim(hello)
 	}
-	if h.socket.closed.Load() || !h.life.isTaken() {
+	if h.socket.closed.Load() || !h.life.isOwner() {
 		return
 	}
 	if hello != nil {
 		h.socket.proto.Store(min(hello.Protocol, protocol.Version))
-		if !h.greet(hello) {
+		if !h.sendWelcome(hello) {
 			return
 		}
 	} else {
@@ -140,9 +140,9 @@ type gate struct {
 // maxDeferred limits the number of functions waiting at a gate.
 const maxDeferred = 256
 
-// defers calls do when the connection is ready or closed, and reports whether it is neither yet. It
+// whenReady calls do when the connection is ready or closed, and reports whether it is neither yet. It
 // returns a Failure if too many calls wait.
-func (h *host) defers(do func()) (bool, *Failure) {
+func (h *host) whenReady(do func()) (bool, *Failure) {
 	g := &h.ready
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -172,20 +172,20 @@ func (g *gate) release(opens bool) {
 	g.open = g.open || opens
 }
 
-// greet answers a hello with a welcome, after the host's lost runs are determined.
-func (h *host) greet(hello *protocol.HelloData) bool {
+// sendWelcome answers a hello with a welcome, after the host's lost runs are determined.
+func (h *host) sendWelcome(hello *protocol.HelloData) bool {
 	w := h.srv.welcome(hello.Protocol)
-	var known []string
+	var runs []string
 	for _, r := range hello.Runs {
-		known = append(known, r.RunID)
+		runs = append(runs, r.RunID)
 	}
 	var err error
-	if w.Runs, err = h.srv.store.Prefixes(h.srv.ctx, h.id, known); err == nil && len(hello.Runs) < protocol.RunsInHello {
-		_, err = h.srv.store.Lose(h.srv.ctx, h.id, h.life.gen, known)
+	if w.Runs, err = h.srv.store.Prefixes(h.srv.ctx, h.id, runs); err == nil && len(hello.Runs) < protocol.RunsInHello {
+		_, err = h.srv.store.MarkLost(h.srv.ctx, h.id, h.life.gen, runs)
 	}
 	if err != nil {
 		h.srv.failed(err, protocol.Internal)
-		h.socket.close(protocol.CloseInternal, "the database cannot do this now")
+		h.socket.close(protocol.CloseInternal, "the database failed: try again later")
 		return false
 	}
 	if auth.IsHostName(hello.Name) {
@@ -194,12 +194,12 @@ func (h *host) greet(hello *protocol.HelloData) bool {
 		}
 	}
 	w.Signature = h.proof.signature
-	h.intake.expect(hello.Runs, w.Runs)
+	h.intake.setBacklog(hello.Runs, w.Runs)
 	h.socket.send(protocol.Welcome, nil, w)
 	return true
 }
 
-func (h *host) take(e *protocol.Envelope) {
+func (h *host) handle(e *protocol.Envelope) {
 	if h.proof.waits != nil {
 		h.prove(e)
 		return
@@ -220,7 +220,7 @@ func (h *host) take(e *protocol.Envelope) {
 		return
 	}
 	if e.HostID != "" && e.HostID != h.id {
-		h.violates(e, refuse(protocol.HostMismatch, "this connection is host %s's", h.id))
+		h.recordViolation(e, refuse(protocol.HostMismatch, "this connection belongs to host %s", h.id))
 		return
 	}
 	e.HostID = h.id
@@ -232,7 +232,7 @@ func (h *host) hello(e *protocol.Envelope, first bool) {
 	d, err := protocol.Decode[protocol.HelloData](e)
 	switch {
 	case !first:
-		h.socket.refuse(e, refuse(protocol.BadMessage, "hello is the first frame"))
+		h.socket.refuse(e, refuse(protocol.BadMessage, "hello must be the first frame"))
 	case why != nil:
 		h.socket.refuse(e, refuse(why.Code, "%s", why.Why))
 	case err != nil:
@@ -258,11 +258,11 @@ func (h *host) dispatch(e *protocol.Envelope) {
 	case e.Type == protocol.CommandResult:
 		h.handleResult(e)
 	case m != nil && m.Kind != protocol.Event:
-		h.socket.refuse(e, refuse(protocol.UnknownType, "hosts do not send %s", e.Type))
+		h.socket.refuse(e, refuse(protocol.UnknownType, "hosts may not send %s", e.Type))
 	case m == nil && e.RunID == "":
-		h.socket.refuse(e, refuse(protocol.UnknownType, "there is no message %q without a run", e.Type))
+		h.socket.refuse(e, refuse(protocol.UnknownType, "unknown message type %q", e.Type))
 	case e.RunID == "":
-		h.socket.refuse(e, refuse(protocol.BadMessage, "%s needs a run_id", e.Type))
+		h.socket.refuse(e, refuse(protocol.BadMessage, "%s requires a run_id", e.Type))
 	case e.Seq == 0:
 		h.live(e)
 	default:
@@ -274,7 +274,7 @@ func (h *host) dispatch(e *protocol.Envelope) {
 func (h *host) live(e *protocol.Envelope) {
 	r, err := h.srv.store.Run(h.srv.ctx, e.RunID)
 	if err == nil && r.HostID != h.id {
-		h.violates(e, refuse(protocol.NotOwner, "run %s is another host's", e.RunID))
+		h.recordViolation(e, refuse(protocol.NotOwner, "run %s belongs to another host", e.RunID))
 		return
 	}
 	frame := e.Append(nil)
@@ -315,16 +315,16 @@ func (h *host) throttle(e *protocol.Envelope) {
 func (h *host) handleWritten(e *protocol.Envelope, w store.Written) {
 	switch {
 	case w.Err != nil && h.srv.ctx.Err() != nil:
-		h.socket.close(protocol.CloseRestart, "the server restarts")
+		h.socket.close(protocol.CloseRestart, "the server is restarting")
 	case w.Err != nil:
 		h.srv.log.Error("could not store events", slog.String("host", h.id), slog.Any("error", w.Err))
-		h.socket.close(protocol.CloseInternal, "what was sent is not stored: send it again")
+		h.socket.close(protocol.CloseInternal, "the events were not stored: send them again")
 	case w.Stale: // another connection has taken over, or the host has another key
-		h.socket.close(protocol.CloseSuperseded, "another connection of this host has taken over, or it was paired anew")
+		h.socket.close(protocol.CloseSuperseded, "another connection of this host has taken over, or it was paired again")
 	case w.Refused == protocol.RateLimited:
 		h.socket.refuse(e, refuse(w.Refused, "this host has too many runs"))
 	case w.Refused == protocol.NotOwner:
-		h.socket.refuse(e, refuse(w.Refused, "run %s is another host's", e.RunID))
+		h.socket.refuse(e, refuse(w.Refused, "run %s belongs to another host", e.RunID))
 	case w.Refused != "":
 		h.socket.refuse(e, refuse(w.Refused, "another event of run %s has seq %d", e.RunID, e.Seq))
 	default:
@@ -335,8 +335,8 @@ func (h *host) handleWritten(e *protocol.Envelope, w store.Written) {
 	}
 }
 
-// violates records that a frame was dropped that the host must not send.
-func (h *host) violates(e *protocol.Envelope, f *Failure) {
+// recordViolation records that a frame was dropped that the host must not send.
+func (h *host) recordViolation(e *protocol.Envelope, f *Failure) {
 	if !h.violated[f.Code] { // limits the audit records of a flood
 		h.violated[f.Code] = true
 		r := audit.Record{Kind: "host_violation", Run: e.RunID, Actor: audit.Actor{Type: "host", Name: h.id}, Subject: mustJSON(map[string]string{"host": h.id}),
@@ -349,7 +349,7 @@ func (h *host) violates(e *protocol.Envelope, f *Failure) {
 	h.socket.refuse(e, f)
 }
 
-func (h *host) more() bool {
+func (h *host) writeMore() bool {
 	acked := h.acks.send(h)
 	if h.delivery.waiting.Swap(false) {
 		h.deliver()
@@ -358,23 +358,23 @@ func (h *host) more() bool {
 	return acked
 }
 
-func (h *host) gone() {
+func (h *host) closed() {
 	h.stopWait()
 	h.acks.stop()
 	h.ready.release(false)
-	if !h.srv.hosts.drop(h) {
+	if !h.srv.hosts.remove(h) {
 		return // another connection owns the host
 	}
 	if h.srv.ctx.Err() != nil {
 		return
 	}
-	if err := h.srv.store.Left(h.srv.ctx, h.id, h.life.generation(), h.srv.now()); err != nil {
+	if err := h.srv.store.Disconnected(h.srv.ctx, h.id, h.life.generation(), h.srv.now()); err != nil {
 		h.srv.failed(err, protocol.Internal)
 	}
 	h.srv.calls.hostLost(h.srv, h)
 }
 
-func (h *host) swept(now time.Time) {
+func (h *host) checkTimeouts(now time.Time) {
 	if !h.socket.speaks2() {
 		h.holes.sweep(h, now)
 	}

@@ -21,30 +21,30 @@ func TestSeedHost(t *testing.T) {
 	h := r.Host("host_a")
 	a := r.App(servertest.Viewer, "")
 	h.Begin("run_a")
-	h.Say(protocol.RunOutput, "run_a", 3, servertest.Output("three"))
-	h.Say(protocol.RunOutput, "run_a", 4, servertest.Output("four"))
+	h.Send(protocol.RunOutput, "run_a", 3, servertest.Output("three"))
+	h.Send(protocol.RunOutput, "run_a", 4, servertest.Output("four"))
 	h.Acked("run_a", 1) // the event after the hole is stored, but not acknowledged
-	h.Say(protocol.RunOutput, "run_a", 2, servertest.Output("two"))
+	h.Send(protocol.RunOutput, "run_a", 2, servertest.Output("two"))
 	h.Acked("run_a", 4)
 	if got := a.Seqs("run_a", 4); !slices.Equal(got, []int64{1, 2, 3, 4}) {
 		t.Errorf("the app got %v", got)
 	}
-	h.Say(protocol.RunOutput, "run_a", 2, `{"text":"two", "stream":"stdout"}`)
+	h.Send(protocol.RunOutput, "run_a", 2, `{"text":"two", "stream":"stdout"}`)
 	h.Acked("run_a", 4)
-	h.Say(protocol.RunOutput, "run_a", 2, servertest.Output("another"))
-	if d := h.Failed(); d.Code != protocol.SeqConflict || d.RunID != "run_a" || d.Seq != 2 {
+	h.Send(protocol.RunOutput, "run_a", 2, servertest.Output("another"))
+	if d := h.NextError(); d.Code != protocol.SeqConflict || d.RunID != "run_a" || d.Seq != 2 {
 		t.Errorf("%+v", d)
 	}
-	h.Say(protocol.Heartbeat, "", 0, "{}")
-	h.Say("run.novelty", "run_a", 5, `{"x":1}`)
+	h.Send(protocol.Heartbeat, "", 0, "{}")
+	h.Send("run.novelty", "run_a", 5, `{"x":1}`)
 	e := a.Next("run.novelty")
 	if e.Seq != 5 || e.HostID != "host_a" || string(e.Data) != `{"x":1}` {
 		t.Errorf("%s", e.Append(nil))
 	}
 	// a hole at the beginning: nothing is acknowledged
-	h.Say(protocol.RunOutput, "run_b", 2, servertest.Output("x"))
+	h.Send(protocol.RunOutput, "run_b", 2, servertest.Output("x"))
 	h.Acked("run_b", 0)
-	h.Say(protocol.RunStarted, "run_c", 41, servertest.Started)
+	h.Send(protocol.RunStarted, "run_c", 41, servertest.Started)
 	h.Acked("run_c", 41)
 }
 
@@ -75,17 +75,17 @@ func TestFrames(t *testing.T) {
 	for i := range protocol.MaxBadMessages {
 		if i == protocol.MaxBadMessages-1 {
 			for range 4 { // frames of a minute ago no longer count
-				r.Go(time.Minute / 4)
+				r.Advance(time.Minute / 4)
 				p.Ping()
 			}
 			p.Raw([]byte(bad[0]))
-			if d := p.Failed(); d.Code != protocol.BadMessage {
+			if d := p.NextError(); d.Code != protocol.BadMessage {
 				t.Errorf("%+v", d)
 			}
 			break
 		}
 		p.Raw([]byte(bad[i%len(bad)]))
-		if d := p.Failed(); d.Code != protocol.BadMessage || d.Message == "" {
+		if d := p.NextError(); d.Code != protocol.BadMessage || d.Message == "" {
 			t.Errorf("%+v", d)
 		}
 	}
@@ -113,22 +113,22 @@ func TestOwner(t *testing.T) {
 	r := servertest.Start(t)
 	a, b := r.Host("host_a"), r.Host("host_b")
 	a.Begin("run_a")
-	b.Say(protocol.RunOutput, "run_a", 2, servertest.Output("mine"))
-	if d := b.Failed(); d.Code != protocol.NotOwner || d.RunID != "run_a" {
+	b.Send(protocol.RunOutput, "run_a", 2, servertest.Output("mine"))
+	if d := b.NextError(); d.Code != protocol.NotOwner || d.RunID != "run_a" {
 		t.Errorf("%+v", d)
 	}
-	b.Say(protocol.RunOutput, "run_a", 0, servertest.Output("mine"))
-	if d := b.Failed(); d.Code != protocol.NotOwner {
+	b.Send(protocol.RunOutput, "run_a", 0, servertest.Output("mine"))
+	if d := b.NextError(); d.Code != protocol.NotOwner {
 		t.Errorf("without a seq: %+v", d)
 	}
 	e := protocol.New(protocol.RunOutput, r.Clock.Now(), protocol.Output{Stream: "stdout", Text: "x"})
 	e.HostID, e.RunID, e.Seq = "host_a", "run_a", 2
 	b.Raw(e.Append(nil))
-	if d := b.Failed(); d.Code != protocol.HostMismatch {
+	if d := b.NextError(); d.Code != protocol.HostMismatch {
 		t.Errorf("%+v", d)
 	}
-	b.Say(protocol.RunSendInput, "run_a", 0, `{"input_id":"i","text":"x"}`)
-	if d := b.Failed(); d.Code != protocol.UnknownType {
+	b.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"i","text":"x"}`)
+	if d := b.NextError(); d.Code != protocol.UnknownType {
 		t.Errorf("%+v", d)
 	}
 	b.Begin("run_b") // it still works
@@ -142,7 +142,7 @@ func TestTakeOver(t *testing.T) {
 	older := r.Host("host_a")
 	older.Begin("run_a")
 	newer := r.Host("host_a")
-	newer.Say(protocol.RunOutput, "run_a", 2, servertest.Output("two"))
+	newer.Send(protocol.RunOutput, "run_a", 2, servertest.Output("two"))
 	newer.Acked("run_a", 2)
 	if code := older.Closed(); code != protocol.CloseSuperseded {
 		t.Errorf("the older: %d", code)
@@ -153,11 +153,11 @@ func TestTakeOver(t *testing.T) {
 	// a connection without a hello is accepted after a second
 	third := r.Host("host_a")
 	third.Ping()
-	r.Go(protocol.HelloTimeout)
+	r.Advance(protocol.HelloTimeout)
 	if code := newer.Closed(); code != protocol.CloseSuperseded {
 		t.Errorf("the second: %d", code)
 	}
-	third.Say(protocol.RunOutput, "run_a", 3, servertest.Output("three"))
+	third.Send(protocol.RunOutput, "run_a", 3, servertest.Output("three"))
 	third.Acked("run_a", 3)
 }
 
@@ -177,33 +177,33 @@ func TestEpochs(t *testing.T) {
 	copied := r.Host("host_a")
 	h := hello("two", 100)
 	h.Protocol, h.Agent = 2, "x/1"
-	copied.Say(protocol.Hello, "", 0, h)
+	copied.Send(protocol.Hello, "", 0, h)
 	if code := copied.Closed(); code != protocol.CloseSuperseded {
 		t.Errorf("a copy of the state: %d", code)
 	}
 	stale := r.Host("host_a")
 	h = hello("three", 99)
 	h.Protocol, h.Agent = 2, "x/1"
-	stale.Say(protocol.Hello, "", 0, h)
+	stale.Send(protocol.Hello, "", 0, h)
 	if code := stale.Closed(); code != protocol.CloseStaleEpoch {
 		t.Errorf("an older state: %d", code)
 	}
-	first.Say(protocol.RunOutput, "run_a", 2, servertest.Output("x"))
+	first.Send(protocol.RunOutput, "run_a", 2, servertest.Output("x"))
 	first.Acked("run_a", 2)
 	// the same process reconnects, followed by a later one
-	again, w := r.Hello("host_a", hello("one", 100, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
+	second, w := r.Hello("host_a", hello("one", 100, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
 	if code := first.Closed(); code != protocol.CloseSuperseded || w.Runs["run_a"] != 2 {
 		t.Errorf("%d, %+v", code, w)
 	}
 	later, w := r.Hello("host_a", hello("four", 101))
-	if code := again.Closed(); code != protocol.CloseSuperseded || len(w.Runs) != 0 {
+	if code := second.Closed(); code != protocol.CloseSuperseded || len(w.Runs) != 0 {
 		t.Errorf("%d, %+v", code, w)
 	}
 	// a run that its host does not know is lost until its next event
 	if _, body := r.Do(servertest.Viewer, "GET", "/runs/run_a", nil); !strings.Contains(string(body), `"status":"lost"`) {
 		t.Errorf("%s", body)
 	}
-	later.Say(protocol.RunOutput, "run_a", 3, servertest.Output("x"))
+	later.Send(protocol.RunOutput, "run_a", 3, servertest.Output("x"))
 	later.Acked("run_a", 3)
 	if _, body := r.Do(servertest.Viewer, "GET", "/runs/run_a", nil); !strings.Contains(string(body), `"status":"running"`) {
 		t.Errorf("%s", body)
@@ -211,9 +211,9 @@ func TestEpochs(t *testing.T) {
 	later.Close()
 	later.Closed() // the code is what this end received first: the other's answer, or its own close
 	stale = r.Host("host_a")
-	stale.Say(protocol.Hello, "", 0, h)
+	stale.Send(protocol.Hello, "", 0, h)
 	if code := stale.Closed(); code != protocol.CloseStaleEpoch {
-		t.Errorf("an older state when nobody is there: %d", code)
+		t.Errorf("an older epoch without a connection: close code %d", code)
 	}
 }
 
@@ -225,31 +225,31 @@ func TestHostSkipped(t *testing.T) {
 	h := r.Host("host_a")
 	a := r.App(servertest.Viewer, "")
 	h.Begin("run_a")
-	h.Say(protocol.RunOutput, "run_a", 7, servertest.Output("seven"))
-	h.Say(protocol.RunOutput, "run_a", 4, servertest.Output("four"))
-	h.Say(protocol.RunOutput, "run_b", 1, servertest.Output("b"))
+	h.Send(protocol.RunOutput, "run_a", 7, servertest.Output("seven"))
+	h.Send(protocol.RunOutput, "run_a", 4, servertest.Output("four"))
+	h.Send(protocol.RunOutput, "run_b", 1, servertest.Output("b"))
 	h.Acked("run_b", 1)
 	for range 12 { // a sign of life
-		r.Go(protocol.HoleTimeout / 12)
-		h.Say(protocol.Heartbeat, "", 0, "{}")
+		r.Advance(protocol.HoleTimeout / 12)
+		h.Send(protocol.Heartbeat, "", 0, "{}")
 		h.Ping()
 		a.Ping()
 	}
-	r.Go(time.Second)
+	r.Advance(time.Second)
 	h.Acked("run_a", 4)
 	for range 12 {
-		r.Go(protocol.HoleTimeout / 12)
-		h.Say(protocol.Heartbeat, "", 0, "{}")
+		r.Advance(protocol.HoleTimeout / 12)
+		h.Send(protocol.Heartbeat, "", 0, "{}")
 		h.Ping()
 		a.Ping()
 	}
-	r.Go(time.Second)
+	r.Advance(time.Second)
 	h.Acked("run_a", 7)
 	if got := a.Seqs("run_a", 5); !slices.Equal(got, []int64{1, 3, 4, 6, 7}) {
 		t.Errorf("the app got %v", got)
 	}
-	h.Say(protocol.RunOutput, "run_a", 2, servertest.Output("late"))
-	r.Go(time.Second)
+	h.Send(protocol.RunOutput, "run_a", 2, servertest.Output("late"))
+	r.Advance(time.Second)
 	h.Acked("run_a", 7)
 	_, body := r.Do(servertest.Viewer, "GET", "/runs/run_a/events", nil)
 	if !strings.Contains(string(body), `"late"`) || !strings.Contains(string(body), `"from":2,"to":3,"reason":"host_skipped"`) {
@@ -265,14 +265,14 @@ func TestSilence(t *testing.T) {
 	h.Ping()
 	a.Ping()
 	for range 4 { // they answer pings: nothing happens for as long as they do
-		r.Go(protocol.PingAfter)
+		r.Advance(protocol.PingAfter)
 		h.Ping()
 		a.Ping()
 	}
-	deaf := []*servertest.Deaf{r.DeafHost("host_b"), r.Deaf(servertest.Viewer)} // they answer nothing
-	r.Go(protocol.DeadAfter + time.Second)
+	deaf := []*servertest.SilentPeer{r.SilentHost("host_b"), r.SilentApp(servertest.Viewer)} // they answer nothing
+	r.Advance(protocol.DeadAfter + time.Second)
 	for _, d := range deaf {
-		if code := d.Hear(); code != -1 {
+		if code := d.ReadToEnd(); code != -1 {
 			t.Errorf("%d", code)
 		}
 	}
@@ -295,11 +295,11 @@ func TestFlood(t *testing.T) {
 		}
 	}()
 	a.Seqs("run_a", protocol.HostBurst)
-	if run, err := r.Store.Run(t.Context(), "run_a"); err != nil || run.Prefix > protocol.HostBurst+1 { // the clock went on a little after the first
+	if run, err := r.Store.Run(t.Context(), "run_a"); err != nil || run.Prefix > protocol.HostBurst+1 { // the clock advanced a little after the first
 		t.Errorf("%d are stored, %v", run.Prefix, err)
 	}
 	for range 11 {
-		r.Go(time.Second / 100)
+		r.Advance(time.Second / 100)
 	}
 	if got := a.Seqs("run_a", n-protocol.HostBurst); got[len(got)-1] != n {
 		t.Errorf("%d is the last", got[len(got)-1])
@@ -329,7 +329,7 @@ func TestBacklog(t *testing.T) {
 }
 
 // TestStoreFails checks that events that could not be committed are not acknowledged, and that the
-// host is told to send them again.
+// host must send them again.
 func TestStoreFails(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -337,14 +337,14 @@ func TestStoreFails(t *testing.T) {
 	h.Begin("run_a")
 	a := r.App(servertest.Viewer, "")
 	r.Break()
-	h.Say(protocol.RunOutput, "run_a", 2, servertest.Output("lost"))
+	h.Send(protocol.RunOutput, "run_a", 2, servertest.Output("lost"))
 	if code := h.Closed(); code != protocol.CloseInternal {
 		t.Errorf("%d", code)
 	}
-	r.Mend()
-	again := r.Host("host_a")
-	again.Say(protocol.RunOutput, "run_a", 2, servertest.Output("kept"))
-	again.Acked("run_a", 2)
+	r.Repair()
+	second := r.Host("host_a")
+	second.Send(protocol.RunOutput, "run_a", 2, servertest.Output("kept"))
+	second.Acked("run_a", 2)
 	if e := a.Next(protocol.RunOutput); !strings.Contains(string(e.Data), "kept") {
 		t.Errorf("%s", e.Data)
 	}
@@ -377,16 +377,16 @@ func TestHello(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
-	h.Say(protocol.Hello, "", 0, protocol.HelloData{Protocol: 7, Agent: "test/1"})
+	h.Send(protocol.Hello, "", 0, protocol.HelloData{Protocol: 7, Agent: "test/1"})
 	if w := h.Next(protocol.Welcome); !strings.Contains(string(w.Data), `"runs":{}`) || !strings.Contains(string(w.Data), `"protocol":2,`) {
 		t.Errorf("%s", w.Data)
 	}
 	for range 2 * protocol.MaxBadMessages {
-		h.Say("host.weather", "", 0, `{}`)
-		if d := h.Failed(); d.Code != protocol.UnknownType {
+		h.Send("host.weather", "", 0, `{}`)
+		if d := h.NextError(); d.Code != protocol.UnknownType {
 			t.Fatalf("%+v", d)
 		}
 	}
-	h.Say(protocol.RunStarted, "run_a", 5, servertest.Started)
+	h.Send(protocol.RunStarted, "run_a", 5, servertest.Started)
 	h.Acked("run_a", 0)
 }

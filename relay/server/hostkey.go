@@ -30,7 +30,7 @@ func (s *Server) keySocket(w http.ResponseWriter, r *http.Request, id string) {
 	h := newHost(x, id)
 	h.proof.waits = proof
 	x.peer = h
-	h.stopWait = s.clock.After(protocol.ProofTimeout, func() { h.socket.close(protocol.CloseUnauthorized, "the host has not proven its key in time") })
+	h.stopWait = s.clock.After(protocol.ProofTimeout, func() { h.socket.close(protocol.CloseUnauthorized, "the host did not prove its key in time") })
 	x.start(h)
 	h.socket.send(protocol.Challenge, nil, proof.Challenge())
 }
@@ -42,24 +42,24 @@ func (h *host) prove(e *protocol.Envelope) {
 		return
 	}
 	if e.Type != protocol.ChallengeResponse {
-		h.socket.close(protocol.CloseUnauthorized, "the first frame of a host that has a key is auth.response")
+		h.socket.close(protocol.CloseUnauthorized, "the first frame of a host with a key must be auth.response")
 		return
 	}
 	d, err := protocol.Decode[protocol.ChallengeAnswer](e)
 	if why := protocol.Check(e); why != nil || err != nil {
-		h.socket.close(protocol.CloseUnauthorized, "auth.response has a nonce and a signature")
+		h.socket.close(protocol.CloseUnauthorized, "auth.response must have a nonce and a signature")
 		return
 	}
 	h.proof.signature, err = h.proof.waits.Check(h.srv.ctx, d)
-	var told *Failure
+	var failure *Failure
 	switch {
-	case errors.As(err, &told):
-		h.socket.close(protocol.CloseUnauthorized, told.Why)
+	case errors.As(err, &failure):
+		h.socket.close(protocol.CloseUnauthorized, failure.Why)
 	case err != nil:
 		h.srv.failed(err, protocol.Internal)
-		h.socket.close(protocol.CloseInternal, "the database cannot do this now")
+		h.socket.close(protocol.CloseInternal, "the database failed: try again later")
 	default:
 		h.proof.waits = nil
-		h.letIn()
+		h.authenticated()
 	}
 }

@@ -23,8 +23,8 @@ type hosts struct {
 // slot holds the connection of a host. Its lock is held while one connection takes over from
 // another.
 type slot struct {
-	taking sync.Mutex
-	has    *host // guarded by hosts.mu
+	claimMu sync.Mutex
+	has     *host // guarded by hosts.mu
 }
 
 func newHosts() *hosts { return &hosts{of: map[string]*slot{}} }
@@ -48,8 +48,8 @@ func (h *hosts) get(id string) *host {
 	return nil
 }
 
-// owed returns the hosts whose commands need payloads from another server.
-func (h *hosts) owed() (ids []string) {
+// awaitingPayloads returns the hosts whose commands need payloads from another server.
+func (h *hosts) awaitingPayloads() (ids []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for id, s := range h.of {
@@ -60,8 +60,8 @@ func (h *hosts) owed() (ids []string) {
 	return ids
 }
 
-// put sets a host's connection and returns the previous one.
-func (h *hosts) put(c *host) (was *host) {
+// set sets a host's connection and returns the previous one.
+func (h *hosts) set(c *host) (was *host) {
 	s := h.slot(c.id)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -69,8 +69,8 @@ func (h *hosts) put(c *host) (was *host) {
 	return was
 }
 
-// drop removes a connection if it is still the host's current one, and reports whether it was.
-func (h *hosts) drop(c *host) (had bool) {
+// remove removes a connection if it is still the host's current one, and reports whether it was.
+func (h *hosts) remove(c *host) (had bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.of[c.id]
@@ -83,7 +83,7 @@ func (h *hosts) drop(c *host) (had bool) {
 
 // hostSocket serves GET /ws/host.
 func (s *Server) hostSocket(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
-	if !asksForSocket(w, r) {
+	if !requireUpgrade(w, r) {
 		return
 	}
 	id, token := auth.HostCredentials(r)
@@ -93,7 +93,7 @@ func (s *Server) hostSocket(w http.ResponseWriter, r *http.Request, _ *auth.Iden
 		s.keySocket(w, r, id)
 		return
 	default:
-		httpguard.Fail(w, refuse(protocol.BadMessage, "auth is key, or token, not %q", by))
+		httpguard.Fail(w, refuse(protocol.BadMessage, "auth must be key or token, not %q", by))
 		return
 	}
 	if err := s.config.Auth.Host(r.Context(), id, token, r); err != nil {
@@ -106,12 +106,12 @@ func (s *Server) hostSocket(w http.ResponseWriter, r *http.Request, _ *auth.Iden
 	}
 	h := newHost(x, id)
 	x.peer = h
-	h.letIn()
+	h.authenticated()
 	x.start(h)
 }
 
-// letIn continues after a host is authenticated.
-func (h *host) letIn() {
+// authenticated continues after a host is authenticated.
+func (h *host) authenticated() {
 	if h.srv.hosts.get(h.id) == nil && !h.srv.others.hasHost(h.srv.ctx, h.id) {
 		h.claim(nil)
 	}
@@ -122,8 +122,8 @@ func (h *host) letIn() {
 // was sent.
 func (h *host) claim(hello *protocol.HelloData) {
 	slot := h.srv.hosts.slot(h.id)
-	slot.taking.Lock()
-	defer slot.taking.Unlock()
+	slot.claimMu.Lock()
+	defer slot.claimMu.Unlock()
 	if h.socket.closed.Load() {
 		return
 	}
@@ -136,24 +136,24 @@ func (h *host) claim(hello *protocol.HelloData) {
 		older = nil
 	}
 	if older != nil && epoch > 0 {
-		theirs, their := older.life.saidEpoch()
+		theirs, their := older.life.helloEpoch()
 		switch {
 		case theirs == 0 || epoch > theirs || instance == their:
 		case epoch < theirs:
-			h.stale(epoch, theirs)
+			h.isStale(epoch, theirs)
 			return
-		case older.alive():
-			h.socket.close(protocol.CloseSuperseded, "another process with this host's state is connected")
-			h.srv.log.Warn("a host is connected twice from one state: its spool was copied", slog.String("host", h.id))
+		case older.isAlive():
+			h.socket.close(protocol.CloseSuperseded, "another process with a copy of this host's state is connected")
+			h.srv.log.Warn("a host is connected twice with the same state: its spool was copied", slog.String("host", h.id))
 			return
 		}
 	}
 	if older == nil && epoch > 0 && h.srv.others.isRival(h, epoch, instance) {
-		h.socket.close(protocol.CloseSuperseded, "another process with this host's state is connected")
-		h.srv.log.Warn("a host is connected twice from one state: its spool was copied", slog.String("host", h.id))
+		h.socket.close(protocol.CloseSuperseded, "another process with a copy of this host's state is connected")
+		h.srv.log.Warn("a host is connected twice with the same state: its spool was copied", slog.String("host", h.id))
 		return
 	}
-	t := store.Taking{Host: h.id, Epoch: epoch, Instance: instance, Proto: 1, Replica: h.srv.others.id, At: h.srv.now()}
+	t := store.Takeover{Host: h.id, Epoch: epoch, Instance: instance, Proto: 1, Replica: h.srv.others.id, At: h.srv.now()}
 	if hello != nil {
 		t.Proto = min(hello.Protocol, protocol.Version)
 	}
@@ -162,38 +162,38 @@ func (h *host) claim(hello *protocol.HelloData) {
 
 // takeOver assigns the connection the host's next generation: from then on nothing is stored from
 // older connections.
-func (h *host) takeOver(t store.Taking) {
+func (h *host) takeOver(t store.Takeover) {
 	gen, err := h.srv.store.TakeOver(h.srv.ctx, t)
 	switch {
 	case errors.Is(err, store.ErrStale):
-		h.stale(t.Epoch, 0)
+		h.isStale(t.Epoch, 0)
 		return
 	case errors.Is(err, store.ErrUnknown):
 		h.socket.close(protocol.CloseUnauthorized, "the host was removed")
 		return
 	case err != nil:
 		h.srv.log.Error("could not register a host", slog.String("host", h.id), slog.Any("error", err))
-		h.socket.close(protocol.CloseInternal, "the database cannot do this now")
+		h.socket.close(protocol.CloseInternal, "the database failed: try again later")
 		return
 	}
 	h.life.begin(gen, t.Epoch, t.Instance)
-	if was := h.srv.hosts.put(h); was != nil && was != h {
+	if was := h.srv.hosts.set(h); was != nil && was != h {
 		was.socket.close(protocol.CloseSuperseded, "a newer connection of this host has taken over")
 	}
-	h.srv.others.notify(lookMail) // on the server that had the host
+	h.srv.others.notify(checkMail) // on the server that had the host
 }
 
-func (h *host) stale(epoch, theirs int64) {
+func (h *host) isStale(epoch, theirs int64) {
 	h.srv.log.Warn("a host reconnected with an older state", slog.String("host", h.id), slog.Int64("epoch", epoch), slog.Int64("has", theirs))
-	h.socket.close(protocol.CloseStaleEpoch, "a newer state of this host was here: its epoch is higher")
+	h.socket.close(protocol.CloseStaleEpoch, "a newer state of this host, with a higher epoch, has connected before")
 }
 
 // pingTimeout is the time that a host has to prove that it is alive when another connects with its
 // id.
 const pingTimeout = 2 * time.Second
 
-// alive sends a ping and reports whether the host answers.
-func (h *host) alive() bool {
+// isAlive sends a ping and reports whether the host answers.
+func (h *host) isAlive() bool {
 	ctx, cancel := context.WithCancel(h.srv.ctx)
 	defer cancel()
 	stop := h.srv.clock.After(pingTimeout, cancel)
@@ -218,7 +218,7 @@ func (s *Server) hostList(w http.ResponseWriter, r *http.Request, _ *auth.Identi
 	}
 	rows := []hostRow{}
 	for _, h := range all {
-		row := hostRow{ID: h.ID, Name: h.Name, Online: s.hosts.get(h.ID) != nil || s.others.has(h), LastSeenAt: timeText(h.LastSeenAt), Auth: "token"}
+		row := hostRow{ID: h.ID, Name: h.Name, Online: s.hosts.get(h.ID) != nil || s.others.isElsewhere(h), LastSeenAt: timeText(h.LastSeenAt), Auth: "token"}
 		if row.Name == "" {
 			row.Name = h.ID
 		}

@@ -39,13 +39,13 @@ type hub struct {
 	used  *list.List               // most recently used first
 	rest  map[*follower]struct{}   // followers of runs that they have not named
 	named map[string]map[*follower]struct{}
-	// known holds the prefixes that followers were notified of, if several servers write runs,
+	// states holds the prefixes that followers were notified of, if several servers write runs,
 	// because notifications and own commits may arrive in any order. Otherwise nil.
-	known map[string]known
+	states map[string]runState
 }
 
-// known is the state of a run that followers were notified of.
-type known struct {
+// runState is the state of a run that followers were notified of.
+type runState struct {
 	prefix int64
 	exited bool // a check found that the run has ended
 }
@@ -53,35 +53,35 @@ type known struct {
 func newHub(shared bool) *hub {
 	h := &hub{rings: map[string]*list.Element{}, used: list.New(), rest: map[*follower]struct{}{}, named: map[string]map[*follower]struct{}{}}
 	if shared {
-		h.known = map[string]known{}
+		h.states = map[string]runState{}
 	}
 	return h
 }
 
-// knows returns the prefix of a run that followers were notified of.
-func (h *hub) knows(run string) (prefix int64, ok bool) {
+// prefix returns the prefix of a run that followers were notified of.
+func (h *hub) prefix(run string) (prefix int64, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	k, ok := h.known[run]
+	k, ok := h.states[run]
 	return k.prefix, ok
 }
 
-// exited records whether a checked run has ended.
-func (h *hub) exited(c store.Change) {
+// setExited records whether a checked run has ended.
+func (h *hub) setExited(c store.Change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if k, ok := h.known[c.Run]; ok {
+	if k, ok := h.states[c.Run]; ok {
 		k.exited = c.Exited
-		h.known[c.Run] = k
+		h.states[c.Run] = k
 	}
 }
 
-// ended returns the prefixes of known ended runs that no follower has named.
-func (h *hub) ended() map[string]int64 {
+// endedRuns returns the prefixes of known ended runs that no follower has named.
+func (h *hub) endedRuns() map[string]int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	all := map[string]int64{}
-	for run, k := range h.known {
+	for run, k := range h.states {
 		if k.exited && len(h.named[run]) == 0 {
 			all[run] = k.prefix
 		}
@@ -89,13 +89,13 @@ func (h *hub) ended() map[string]int64 {
 	return all
 }
 
-// forgetKnown forgets those of these runs that have no new events and that no follower has named.
-func (h *hub) forgetKnown(prefixes map[string]int64) {
+// forgetStates forgets those of these runs that have no new events and that no follower has named.
+func (h *hub) forgetStates(prefixes map[string]int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for run, prefix := range prefixes {
-		if h.known[run].prefix == prefix && len(h.named[run]) == 0 {
-			delete(h.known, run)
+		if h.states[run].prefix == prefix && len(h.named[run]) == 0 {
+			delete(h.states, run)
 			h.forget(run)
 		}
 	}
@@ -106,10 +106,10 @@ func (h *hub) forgetKnown(prefixes map[string]int64) {
 func (h *hub) publishNext(run string, before, after int64, events []entry) (follow []*follower, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, told := h.known[run]; before > 0 && h.known != nil && !told {
+	if _, ok := h.states[run]; before > 0 && h.states != nil && !ok {
 		return nil, false
 	}
-	return h.grow(run, before, after, events), true
+	return h.publishLocked(run, before, after, events), true
 }
 
 // publish records that a run's prefix has grown and returns the run's followers, to be woken after
@@ -117,27 +117,27 @@ func (h *hub) publishNext(run string, before, after int64, events []entry) (foll
 func (h *hub) publish(run string, before, after int64, events []entry) (follow []*follower) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.grow(run, before, after, events)
+	return h.publishLocked(run, before, after, events)
 }
 
-// grow implements publish. The caller holds mu.
-func (h *hub) grow(run string, before, after int64, events []entry) (follow []*follower) {
-	if h.known != nil {
-		k, ok := h.known[run]
+// publishLocked implements publish. The caller holds mu.
+func (h *hub) publishLocked(run string, before, after int64, events []entry) (follow []*follower) {
+	if h.states != nil {
+		k, ok := h.states[run]
 		if ok && after <= k.prefix {
 			return nil
 		} else if ok && k.prefix != before {
 			before, events = k.prefix, nil
 		}
-		h.known[run] = known{after, k.exited}
+		h.states[run] = runState{after, k.exited}
 	}
 	for f := range h.rest {
-		if f.hint(run, before) {
+		if f.announce(run, before) {
 			follow = append(follow, f)
 		}
 	}
 	for f := range h.named[run] {
-		if _, twice := h.rest[f]; !twice && f.hint(run, before) {
+		if _, twice := h.rest[f]; !twice && f.announce(run, before) {
 			follow = append(follow, f)
 		}
 	}
@@ -145,7 +145,7 @@ func (h *hub) grow(run string, before, after int64, events []entry) (follow []*f
 	case len(follow) == 0 || events == nil:
 		h.forget(run)
 	default:
-		h.keep(run, before, after, events)
+		h.addToRing(run, before, after, events)
 	}
 	return follow
 }
@@ -155,11 +155,11 @@ func (h *hub) live(run, typ string, frame []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for f := range h.rest {
-		f.live(run, typ, frame)
+		f.queueLive(run, typ, frame)
 	}
 	for f := range h.named[run] {
 		if _, twice := h.rest[f]; !twice {
-			f.live(run, typ, frame)
+			f.queueLive(run, typ, frame)
 		}
 	}
 }
@@ -171,8 +171,8 @@ func (h *hub) forget(run string) {
 	}
 }
 
-// keep adds events to a run's ring.
-func (h *hub) keep(run string, before, after int64, events []entry) {
+// addToRing adds events to a run's ring.
+func (h *hub) addToRing(run string, before, after int64, events []entry) {
 	at := h.rings[run]
 	if at == nil {
 		at = h.used.PushFront(&ring{run: run, from: before, to: before})
@@ -227,7 +227,7 @@ func (s *Server) handleCommit(all []store.Incoming, out *store.Appended) (then f
 		}
 		some, ok := s.hub.publishNext(run, before, after, newEntries(run, before, after, all, out))
 		if follow = append(follow, some...); !ok {
-			s.others.kick(lookRuns)
+			s.others.schedule(checkRuns)
 		}
 		s.others.publishGrown(run, after)
 	}

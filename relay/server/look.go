@@ -11,7 +11,7 @@ import (
 )
 
 // pollLoop checks for changes by other servers until the server closes.
-func (o *others) pollLoop() {
+func (o *peers) pollLoop() {
 	tick := time.NewTicker(protocol.ReplicaPoll)
 	defer tick.Stop()
 	var all time.Time // time of the last complete check
@@ -25,22 +25,22 @@ func (o *others) pollLoop() {
 				continue
 			}
 			all = time.Now()
-			o.kick(lookAll)
+			o.schedule(checkAll)
 		}
 		o.mu.Lock()
 		what := o.todo
 		o.todo = 0
 		o.mu.Unlock()
-		o.lookAt(what)
+		o.check(what)
 	}
 }
 
-func (o *others) lookAt(what look) {
+func (o *peers) check(what checkSet) {
 	ctx := o.srv.ctx
 	for _, one := range []struct {
-		what look
+		what checkSet
 		do   func(context.Context) error
-	}{{lookMail, o.mail}, {lookRuns, o.runs}, {lookHosts, o.hosts}, {lookCommands, o.commands}, {lookCalls, o.calls}} {
+	}{{checkMail, o.mail}, {checkRuns, o.runs}, {checkHosts, o.hosts}, {checkCommands, o.commands}, {checkCalls, o.calls}} {
 		if what&one.what == 0 {
 			continue
 		}
@@ -52,7 +52,7 @@ func (o *others) lookAt(what look) {
 }
 
 // runs finds runs with new events and notifies their followers.
-func (o *others) runs(ctx context.Context) error {
+func (o *peers) runs(ctx context.Context) error {
 	if !o.shared {
 		return nil
 	}
@@ -74,8 +74,8 @@ func (o *others) runs(ctx context.Context) error {
 	return o.forget(ctx)
 }
 
-// knownRuns is the number of unnamed ended runs that the hub may know before it forgets them.
-const knownRuns = 4096
+// maxCachedRuns is the number of ended runs in the hub from which it removes some.
+const maxCachedRuns = 4096
 
 // forgetting is the state of forgetting ended runs.
 type forgetting struct {
@@ -89,10 +89,10 @@ type forgetting struct {
 // handled like one of a run that ended before this server started, which requires the number of an
 // event below which everything was announced. Therefore a run is forgotten only if it has no new
 // events since that number was read, and no transaction with a lower number is running.
-func (o *others) forget(ctx context.Context) (err error) {
+func (o *peers) forget(ctx context.Context) (err error) {
 	f := &o.forgets
 	if f.runs == nil {
-		runs := o.srv.hub.ended()
+		runs := o.srv.hub.endedRuns()
 		if len(runs) <= f.most {
 			return nil
 		}
@@ -104,14 +104,14 @@ func (o *others) forget(ctx context.Context) (err error) {
 	if o.since < f.stamp {
 		return nil
 	}
-	o.srv.hub.forgetKnown(f.runs)
+	o.srv.hub.forgetStates(f.runs)
 	o.events, o.first, f.runs = f.events, o.since, nil
 	return nil
 }
 
 // ready ensures that a new follower misses nothing: the current end of each run is known. With ends
 // set, the ends are refreshed.
-func (o *others) ready(ctx context.Context, ends bool) error {
+func (o *peers) ready(ctx context.Context, ends bool) error {
 	if !ends && (!o.shared || o.begun.Load()) {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (o *others) ready(ctx context.Context, ends bool) error {
 }
 
 // begin records the ends of all runs.
-func (o *others) begin(ctx context.Context) error {
+func (o *peers) begin(ctx context.Context) error {
 	var err error
 	if o.events, _, err = o.srv.store.LastEvent(ctx); err != nil {
 		return err
@@ -132,8 +132,8 @@ func (o *others) begin(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, c := range all {
-		if h.known[c.Run].prefix < c.Prefix {
-			h.known[c.Run] = known{c.Prefix, c.Exited}
+		if h.states[c.Run].prefix < c.Prefix {
+			h.states[c.Run] = runState{c.Prefix, c.Exited}
 		}
 	}
 	o.since, o.first = next, next
@@ -142,11 +142,11 @@ func (o *others) begin(ctx context.Context) error {
 }
 
 // announce notifies a run's followers of new events.
-func (o *others) announce(ctx context.Context, c store.Change) error {
-	before, ok := o.srv.hub.knows(c.Run)
+func (o *peers) announce(ctx context.Context, c store.Change) error {
+	before, ok := o.srv.hub.prefix(c.Run)
 	switch {
 	case ok && before >= c.Prefix:
-		o.srv.hub.exited(c)
+		o.srv.hub.setExited(c)
 		return nil
 	case ok || c.Made >= o.first: // created before this server started
 	default: // it had ended before the start or was forgotten, and has a new event
@@ -158,14 +158,14 @@ func (o *others) announce(ctx context.Context, c store.Change) error {
 	for _, f := range o.srv.hub.publish(c.Run, before, c.Prefix, nil) {
 		f.kick()
 	}
-	o.srv.hub.exited(c)
+	o.srv.hub.setExited(c)
 	return nil
 }
 
 // hosts sends what waits for the hosts that are connected here.
-func (o *others) hosts(ctx context.Context) error {
-	all, err := o.srv.store.Busy(ctx, o.id)
-	for _, id := range append(all, o.srv.hosts.owed()...) {
+func (o *peers) hosts(ctx context.Context) error {
+	all, err := o.srv.store.HostsWithWork(ctx, o.id)
+	for _, id := range append(all, o.srv.hosts.awaitingPayloads()...) {
 		if h := o.srv.hosts.get(id); h != nil && h.isReady() {
 			h.deliver()
 			o.srv.calls.resend(o.srv, h)
@@ -175,7 +175,7 @@ func (o *others) hosts(ctx context.Context) error {
 }
 
 // commands reports the states of commands that were given here.
-func (o *others) commands(ctx context.Context) error {
+func (o *peers) commands(ctx context.Context) error {
 	keys := o.srv.commands.open()
 	if len(keys) == 0 {
 		return nil
@@ -188,8 +188,8 @@ func (o *others) commands(ctx context.Context) error {
 }
 
 // calls delivers the answers to calls that were started here.
-func (o *others) calls(ctx context.Context) error {
-	ids := o.srv.calls.waits()
+func (o *peers) calls(ctx context.Context) error {
+	ids := o.srv.calls.waiting()
 	if len(ids) == 0 {
 		return nil
 	}
@@ -201,8 +201,8 @@ func (o *others) calls(ctx context.Context) error {
 }
 
 // mail reads messages from other servers.
-func (o *others) mail(ctx context.Context) error {
-	all, err := o.srv.store.Fetch(ctx, o.id)
+func (o *peers) mail(ctx context.Context) error {
+	all, err := o.srv.store.ReceiveMail(ctx, o.id)
 	for _, m := range all {
 		switch m.Kind {
 		case store.SealedMail:
@@ -215,7 +215,7 @@ func (o *others) mail(ctx context.Context) error {
 }
 
 // lost closes the connection of a host that another server has taken over or that was removed.
-func (o *others) lost(ctx context.Context, id string) {
+func (o *peers) lost(ctx context.Context, id string) {
 	h := o.srv.hosts.get(id)
 	if h == nil {
 		return

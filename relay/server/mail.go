@@ -29,16 +29,16 @@ type letter struct {
 
 // The kinds of letters.
 const (
-	letterPass   = "pass"   // a frame for a host
-	letterLive   = "live"   // an event without a sequence number
-	letterKeeps  = "keeps?" // asks for the payload of a command
-	letterKept   = "kept"   // the payload, or nothing
-	letterThere  = "there?" // asks whether a host's connection is alive
-	letterAnswer = "there"
+	letterPass           = "pass"   // a frame for a host
+	letterLive           = "live"   // an event without a sequence number
+	letterPayloadRequest = "keeps?" // requests the payload of a command
+	letterPayload        = "kept"   // the payload, or nothing
+	letterThere          = "there?" // requests whether a host's connection is alive
+	letterAnswer         = "there"
 )
 
 // write sends a letter to another server and reports whether that was possible.
-func (o *others) write(ctx context.Context, to string, l letter) bool {
+func (o *peers) write(ctx context.Context, to string, l letter) bool {
 	key := o.keyOf(ctx, to)
 	if key == nil {
 		return false
@@ -54,16 +54,16 @@ func (o *others) write(ctx context.Context, to string, l letter) bool {
 		o.bus.Publish("mail."+to, []byte(body))
 		return true
 	}
-	if err := o.srv.store.Post(ctx, to, store.Mail{Kind: store.SealedMail, Body: body}); err != nil {
+	if err := o.srv.store.SendMail(ctx, to, store.Mail{Kind: store.SealedMail, Body: body}); err != nil {
 		o.srv.failed(err, protocol.Internal)
 		return false
 	}
-	o.notify(lookMail)
+	o.notify(checkMail)
 	return true
 }
 
 // keyOf returns another server's key, or nil if the server is dead.
-func (o *others) keyOf(ctx context.Context, id string) hpke.PublicKey {
+func (o *peers) keyOf(ctx context.Context, id string) hpke.PublicKey {
 	for look := false; ; look = true {
 		o.mu.Lock()
 		key := o.peers[id]
@@ -82,7 +82,7 @@ func (o *others) keyOf(ctx context.Context, id string) hpke.PublicKey {
 const maxBusBody = 1 << 20
 
 // open decrypts and handles a letter.
-func (o *others) open(body string) {
+func (o *peers) open(body string) {
 	sealed, err := base64.RawURLEncoding.DecodeString(body)
 	var text []byte
 	if err == nil {
@@ -100,26 +100,26 @@ func (o *others) open(body string) {
 }
 
 // handle processes a letter.
-func (o *others) handle(l *letter) {
+func (o *peers) handle(l *letter) {
 	switch l.Kind {
 	case letterPass:
 		if h := o.srv.hosts.get(l.Host); h != nil {
-			if waits, f := h.defers(func() { h.socket.push(l.Frame) }); !waits && f == nil {
+			if waits, f := h.whenReady(func() { h.socket.push(l.Frame) }); !waits && f == nil {
 				h.socket.push(l.Frame)
 			}
 		}
 	case letterLive:
 		o.srv.hub.live(l.Run, l.Type, l.Frame)
-	case letterKeeps:
+	case letterPayloadRequest:
 		if l.Key != nil {
-			o.write(o.srv.ctx, l.From, letter{Kind: letterKept, Key: l.Key, Host: l.Host, Frame: o.srv.commands.kept(*l.Key)})
+			o.write(o.srv.ctx, l.From, letter{Kind: letterPayload, Key: l.Key, Host: l.Host, Frame: o.srv.commands.held(*l.Key)})
 		}
-	case letterKept:
+	case letterPayload:
 		o.handlePayload(l)
 	case letterThere:
 		o.srv.work.Go(func() {
 			h := o.srv.hosts.get(l.Host)
-			o.write(o.srv.ctx, l.From, letter{Kind: letterAnswer, ID: l.ID, Yes: h != nil && h.alive()})
+			o.write(o.srv.ctx, l.From, letter{Kind: letterAnswer, ID: l.ID, Yes: h != nil && h.isAlive()})
 		})
 	case letterAnswer:
 		o.mu.Lock()
@@ -132,8 +132,8 @@ func (o *others) handle(l *letter) {
 	}
 }
 
-// pass sends a frame to the server of a host. The frame is lost if the host disconnects.
-func (o *others) pass(ctx context.Context, h *store.Host, frame []byte) *Failure {
+// forward sends a frame to the server of a host. The frame is lost if the host disconnects.
+func (o *peers) forward(ctx context.Context, h *store.Host, frame []byte) *Failure {
 	if !o.write(ctx, h.Replica, letter{Kind: letterPass, Host: h.ID, Frame: frame}) {
 		return refuse(protocol.HostOffline, "host %s is not connected", h.ID)
 	}
@@ -141,7 +141,7 @@ func (o *others) pass(ctx context.Context, h *store.Host, frame []byte) *Failure
 }
 
 // live sends an event without a sequence number to followers at other servers.
-func (o *others) live(run, typ string, frame []byte) {
+func (o *peers) live(run, typ string, frame []byte) {
 	if !o.shared {
 		return
 	}
@@ -164,7 +164,7 @@ func (o *others) live(run, typ string, frame []byte) {
 
 // requestPayload asks the server that holds the payload of a command; false if no server has it.
 // Payloads that must not be stored are only sent from memory to memory.
-func (o *others) requestPayload(c *store.Command, host string) bool {
+func (o *peers) requestPayload(c *store.Command, host string) bool {
 	k := secretOf(c)
 	if !o.shared || c.Keeper == o.id || o.keyOf(o.srv.ctx, c.Keeper) == nil {
 		o.mu.Lock()
@@ -181,11 +181,11 @@ func (o *others) requestPayload(c *store.Command, host string) bool {
 	if lately {
 		return true
 	}
-	return o.write(o.srv.ctx, c.Keeper, letter{Kind: letterKeeps, Key: &k, Host: host})
+	return o.write(o.srv.ctx, c.Keeper, letter{Kind: letterPayloadRequest, Key: &k, Host: host})
 }
 
 // handlePayload receives a payload from another server and sends the command.
-func (o *others) handlePayload(l *letter) {
+func (o *peers) handlePayload(l *letter) {
 	if l.Key == nil {
 		return
 	}
@@ -196,14 +196,14 @@ func (o *others) handlePayload(l *letter) {
 	if !asked || string(l.Frame) == "null" || len(l.Frame) == 0 {
 		return // asked again until the command or its server ends
 	}
-	o.srv.commands.keep(*l.Key, l.Frame)
+	o.srv.commands.hold(*l.Key, l.Frame)
 	if h := o.srv.hosts.get(l.Host); h != nil && h.isReady() {
 		h.deliver()
 	}
 }
 
-// isThere asks the server of a host whether the host is alive; no answer means no.
-func (o *others) isThere(h *store.Host) bool {
+// isAlive asks the server of a host whether the host is alive; no answer means no.
+func (o *peers) isAlive(h *store.Host) bool {
 	answer, id := make(chan bool, 1), rand.Text()
 	o.mu.Lock()
 	o.answers[id] = answer

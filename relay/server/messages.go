@@ -49,7 +49,7 @@ var messageForms = map[string]struct {
 const outputText = 32 << 10
 
 func (s *Server) messages(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
-	_, q, f := s.pageAsked(r, who, 1000, 10_000)
+	_, q, f := s.parsePage(r, who, 1000, 10_000)
 	if f != nil {
 		httpguard.Fail(w, f)
 		return

@@ -43,7 +43,7 @@ func onlyOutput(run string, before, after int64, all []store.Incoming) bool {
 	return n >= after-before
 }
 
-// reportStarted reports that a user's call has started a run, if its answer says so.
+// reportStarted reports that a user's call has started a run, if its answer has a run id.
 func (s *Server) reportStarted(user string, answer *protocol.Envelope) {
 	if s.config.Watch == nil {
 		return

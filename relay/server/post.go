@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// posted reads a request's body as the data of a message. An empty body is {}.
-func (s *Server) posted(w http.ResponseWriter, r *http.Request) (map[string]json.RawMessage, *Failure) {
+// readBody reads a request's body as the data of a message. An empty body is {}.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (map[string]json.RawMessage, *Failure) {
 	body, f := read(w, r)
 	if f != nil {
 		return nil, f
@@ -47,7 +47,7 @@ func (s *Server) performPosted(w http.ResponseWriter, r *http.Request, who *auth
 }
 
 func (s *Server) postInput(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
-	data, f := s.posted(w, r)
+	data, f := s.readBody(w, r)
 	if f != nil {
 		httpguard.Fail(w, f)
 		return
@@ -58,7 +58,7 @@ func (s *Server) postInput(w http.ResponseWriter, r *http.Request, who *auth.Ide
 }
 
 func (s *Server) postStop(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
-	data, f := s.posted(w, r)
+	data, f := s.readBody(w, r)
 	if f != nil {
 		httpguard.Fail(w, f)
 		return
@@ -83,7 +83,7 @@ func writeState(w http.ResponseWriter, c *store.Command) {
 }
 
 func (s *Server) postDecision(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
-	data, f := s.posted(w, r)
+	data, f := s.readBody(w, r)
 	if f != nil {
 		httpguard.Fail(w, f)
 		return
@@ -104,7 +104,7 @@ func (s *Server) postDecision(w http.ResponseWriter, r *http.Request, who *auth.
 const rpcWait = 25 * time.Second
 
 func (s *Server) postRPC(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
-	data, f := s.posted(w, r)
+	data, f := s.readBody(w, r)
 	if f != nil {
 		httpguard.Fail(w, f)
 		return
@@ -118,9 +118,9 @@ func (s *Server) postRPC(w http.ResponseWriter, r *http.Request, who *auth.Ident
 		httpguard.Fail(w, refuse(protocol.BadMessage, "type must be the name of an RPC"))
 		return
 	}
-	right, known := auth.OfMessage(e.Type)
+	right, ok := auth.OfMessage(e.Type)
 	m := protocol.Find(e.Type)
-	if !known || m.Kind != protocol.RPC {
+	if !ok || m.Kind != protocol.RPC {
 		httpguard.Fail(w, refuse(protocol.UnknownType, "there is no RPC %q", e.Type))
 		return
 	}
@@ -135,7 +135,7 @@ func (s *Server) postRPC(w http.ResponseWriter, r *http.Request, who *auth.Ident
 	}
 	var c *call
 	if f == nil {
-		c, f = s.ask(r.Context(), who, e, nil)
+		c, f = s.startCall(r.Context(), who, e, nil)
 	}
 	if f != nil {
 		httpguard.Fail(w, f)

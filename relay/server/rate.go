@@ -34,20 +34,20 @@ func (b *bucket) isFull(now time.Time) bool {
 	return b.left+now.Sub(b.at).Seconds()*b.rate >= b.burst
 }
 
-// intake limits the rate at which a host is read. The backlog of a reconnecting host does not
+// readLimiter limits the rate at which a host is read. The backlog of a reconnecting host does not
 // count.
-type intake struct {
+type readLimiter struct {
 	bucket
 	backlog map[string]int64 // the last sequence number of each announced run
 	overdue int64            // number of backlog events that may still arrive
 }
 
-func newIntake() intake {
-	return intake{bucket: bucket{rate: protocol.HostEventRate, burst: protocol.HostBurst}}
+func newIntake() readLimiter {
+	return readLimiter{bucket: bucket{rate: protocol.HostEventRate, burst: protocol.HostBurst}}
 }
 
-// expect records what a host has and what of it is stored.
-func (i *intake) expect(has []protocol.RunAt, stored map[string]int64) {
+// setBacklog records the host's events that are not stored.
+func (i *readLimiter) setBacklog(has []protocol.RunAt, stored map[string]int64) {
 	i.backlog, i.overdue = map[string]int64{}, 0
 	for _, r := range has {
 		i.backlog[r.RunID] = r.LastSeq
@@ -56,7 +56,7 @@ func (i *intake) expect(has []protocol.RunAt, stored map[string]int64) {
 }
 
 // take accepts an event, or returns how long to wait.
-func (i *intake) take(e *protocol.Envelope, now time.Time) (wait time.Duration) {
+func (i *readLimiter) take(e *protocol.Envelope, now time.Time) (wait time.Duration) {
 	if i.overdue > 0 && e.Seq <= i.backlog[e.RunID] {
 		i.overdue--
 		return 0

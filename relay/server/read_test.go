@@ -53,22 +53,22 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// TestReads: what apps read of runs.
+// TestReads checks the routes that read runs.
 func TestReads(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
 	a, b := r.Host("host_a"), r.Host("host_b")
 	a.Begin("run_a")
-	r.Go(1e6)
+	r.Advance(1e6)
 	b.Begin("run_b")
-	a.Say(protocol.RunOutput, "run_a", 2, servertest.Output("one "))
-	a.Say(protocol.RunOutput, "run_a", 3, servertest.Output("two"))
-	a.Say(protocol.RunPermissionRequested, "run_a", 4, asked)
-	a.Say(protocol.RunPermissionRequested, "run_a", 5, `{"request_id":"q2","reason":"choice","prompt":"which?"}`)
-	a.Say(protocol.RunInput, "run_a", 6, `{"actor":"web","input_id":"i","text_redacted":"y","text_sha256":"x"}`)
-	a.Say(protocol.RunEmit, "run_a", 7, `{"channel":"c","payload":{"n":1},"awaited":false}`)
+	a.Send(protocol.RunOutput, "run_a", 2, servertest.Output("one "))
+	a.Send(protocol.RunOutput, "run_a", 3, servertest.Output("two"))
+	a.Send(protocol.RunPermissionRequested, "run_a", 4, asked)
+	a.Send(protocol.RunPermissionRequested, "run_a", 5, `{"request_id":"q2","reason":"choice","prompt":"which?"}`)
+	a.Send(protocol.RunInput, "run_a", 6, `{"actor":"web","input_id":"i","text_redacted":"y","text_sha256":"x"}`)
+	a.Send(protocol.RunEmit, "run_a", 7, `{"channel":"c","payload":{"n":1},"awaited":false}`)
 	a.Acked("run_a", 7)
-	b.Say(protocol.RunExited, "run_b", 2, `{"exit_code":3}`)
+	b.Send(protocol.RunExited, "run_b", 2, `{"exit_code":3}`)
 	b.Acked("run_b", 2)
 	run := get[map[string]any](r, "/runs/run_a")
 	for name, want := range map[string]string{"id": "run_a", "host_id": "host_a", "tool": "codex", "cwd": "/w", "command": "codex -q", "title": "t", "status": "awaiting_approval", "last_seq": "7",
@@ -116,17 +116,17 @@ func TestReads(t *testing.T) {
 	if p := get[page](r, "/runs/run_a/events?types=run.input,run.emit"); len(p.Events) != 2 || p.Events[0].Type != protocol.RunInput || p.Cursor["run_a"] != 7 || p.More {
 		t.Errorf("%+v", p)
 	}
-	var said []string
+	var texts []string
 	for _, m := range get[[]struct {
 		ID, Role, Kind, Text string
 		Seq                  int64
 	}](r, "/sessions/run_a/messages") {
-		said = append(said, fmt.Sprintf("%s %s %s %s", m.ID, m.Role, m.Kind, m.Text))
+		texts = append(texts, fmt.Sprintf("%s %s %s %s", m.ID, m.Role, m.Kind, m.Text))
 	}
 	want := []string{"run_a:1 system started codex -q", "run_a:2 assistant output one two", "run_a:4 assistant permission_requested rm?", "run_a:5 assistant permission_requested which?",
 		"run_a:6 user input y", `run_a:7 assistant emit {"n":1}`}
-	if strings.Join(said, "\n") != strings.Join(want, "\n") {
-		t.Errorf("%s", strings.Join(said, "\n"))
+	if strings.Join(texts, "\n") != strings.Join(want, "\n") {
+		t.Errorf("%s", strings.Join(texts, "\n"))
 	}
 	inbox := get[[]map[string]any](r, "/inbox")
 	if len(inbox) != 2 || inbox[0]["request_id"] != "q1" || inbox[0]["run_id"] != "run_a" || inbox[0]["host_id"] != "host_a" || inbox[0]["state"] != "open" {
@@ -142,16 +142,17 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestQuotas: what a hostile host sends too much of is refused, and stays where it is.
+// TestQuotas checks that messages of a hostile host that exceed a quota are refused, and stored
+// ones remain.
 func TestQuotas(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	a := r.App(servertest.Viewer, "")
-	h.Say(protocol.RunStarted, "run_a", 1, `{"tool":"<script>","cwd":"</title>","command":"\u0000\u2028\"'<img>"}`)
+	h.Send(protocol.RunStarted, "run_a", 1, `{"tool":"<script>","cwd":"</title>","command":"\u0000\u2028\"'<img>"}`)
 	h.Acked("run_a", 1)
 	for seq := int64(2); seq < 2+protocol.MaxOpenRequests+5; seq++ {
-		h.Say(protocol.RunPermissionRequested, "run_a", seq, fmt.Sprintf(`{"request_id":"q%d","reason":"choice","prompt":"<b>"}`, seq))
+		h.Send(protocol.RunPermissionRequested, "run_a", seq, fmt.Sprintf(`{"request_id":"q%d","reason":"choice","prompt":"<b>"}`, seq))
 	}
 	h.Acked("run_a", 1+protocol.MaxOpenRequests+5)
 	a.Seqs("run_a", 1+protocol.MaxOpenRequests+5)
@@ -166,7 +167,7 @@ func TestQuotas(t *testing.T) {
 	if status != 200 || strings.Contains(string(body), "<script>") {
 		t.Errorf("%d %s", status, body)
 	}
-	h.Say(protocol.RunOutput, "run_a", protocol.MaxSeq, servertest.Output("far"))
+	h.Send(protocol.RunOutput, "run_a", protocol.MaxSeq, servertest.Output("far"))
 	h.Ping()
 	if run := get[map[string]any](r, "/runs/run_a"); run["last_seq"] != float64(1+protocol.MaxOpenRequests+5) {
 		t.Errorf("%v", run["last_seq"])

@@ -8,5 +8,5 @@ func (s *Server) CloseHost(id, why string) {
 	if h := s.hosts.get(id); h != nil {
 		h.socket.close(protocol.CloseUnauthorized, why)
 	}
-	s.others.notify(lookMail) // on the server that has the host
+	s.others.notify(checkMail) // on the server that has the host
 }

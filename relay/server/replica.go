@@ -29,26 +29,26 @@ type Bus interface {
 	Up() bool
 }
 
-// look is a set of things to check.
-type look uint
+// checkSet is a set of things to check.
+type checkSet uint
 
 const (
-	lookRuns     look = 1 << iota // runs with new events
-	lookHosts                     // commands and calls for hosts that are connected here
-	lookCommands                  // states of commands that were given here
-	lookCalls                     // answers to calls that were started here
-	lookMail
-	lookAll look = 1<<iota - 1
+	checkRuns     checkSet = 1 << iota // runs with new events
+	checkHosts                         // commands and calls for hosts that are connected here
+	checkCommands                      // states of commands that were given here
+	checkCalls                         // answers to calls that were started here
+	checkMail
+	checkAll checkSet = 1<<iota - 1
 )
 
-// looks maps checks to the subjects of their notifications. The subject for runs is run.ID.PREFIX,
+// subjects maps checks to the subjects of their notifications. The subject for runs is run.ID.PREFIX,
 // for mail mail.SERVER.
-var looks = map[look]string{lookHosts: "look.hosts", lookCommands: "look.commands", lookCalls: "look.calls", lookMail: "look.mail"}
+var subjects = map[checkSet]string{checkHosts: "look.hosts", checkCommands: "look.commands", checkCalls: "look.calls", checkMail: "look.mail"}
 
-// others represents the other servers on the same database. Their changes are found by polling the
+// peers represents the other servers on the same database. Their changes are found by polling the
 // database, or at once after a notification over the bus. A server with a database of its own does
 // not poll.
-type others struct {
+type peers struct {
 	srv    *Server
 	bus    Bus
 	shared bool
@@ -61,7 +61,7 @@ type others struct {
 
 	mu      sync.Mutex
 	peers   map[string]hpke.PublicKey // the other live servers
-	todo    look
+	todo    checkSet
 	lookers chan struct{} // signals work for the polling goroutine
 	asked   map[secretKey]time.Time
 	answers map[string]chan bool // replies to questions sent to other servers
@@ -81,9 +81,9 @@ func aead() hpke.AEAD { return hpke.AES256GCM() }
 
 const mailInfo = "concerto-relay-mail-v1"
 
-func newOthers(s *Server, bus Bus) *others {
-	o := &others{srv: s, bus: bus, shared: s.store.Shared(), id: strings.ToLower(rand.Text()), peers: map[string]hpke.PublicKey{}, asked: map[secretKey]time.Time{},
-		answers: map[string]chan bool{}, lookers: make(chan struct{}, 1), forgets: forgetting{most: knownRuns}}
+func newOthers(s *Server, bus Bus) *peers {
+	o := &peers{srv: s, bus: bus, shared: s.store.Shared(), id: strings.ToLower(rand.Text()), peers: map[string]hpke.PublicKey{}, asked: map[secretKey]time.Time{},
+		answers: map[string]chan bool{}, lookers: make(chan struct{}, 1), forgets: forgetting{most: maxCachedRuns}}
 	if !o.shared {
 		o.bus = nil
 		return o
@@ -96,7 +96,7 @@ func newOthers(s *Server, bus Bus) *others {
 }
 
 // start starts the heartbeat and polling.
-func (o *others) start() {
+func (o *peers) start() {
 	o.beat(o.srv.clock.Now())
 	if !o.shared {
 		return
@@ -108,23 +108,23 @@ func (o *others) start() {
 }
 
 // subscribe receives the notifications of the others.
-func (o *others) subscribe() {
-	hear := func(subject string, do func(subject string, body []byte)) {
+func (o *peers) subscribe() {
+	subscribe := func(subject string, do func(subject string, body []byte)) {
 		if err := o.bus.Subscribe(subject, do); err != nil {
 			o.srv.log.Error("notifications from other servers are not available; polling the database instead", slog.String("subject", subject), slog.Any("error", err))
 		}
 	}
-	hear("run.>", func(subject string, _ []byte) {
+	subscribe("run.>", func(subject string, _ []byte) {
 		if run, prefix, ok := parseGrown(subject); ok {
-			if known, ok := o.srv.hub.knows(run); !ok || known < prefix {
-				o.kick(lookRuns)
+			if cached, ok := o.srv.hub.prefix(run); !ok || cached < prefix {
+				o.schedule(checkRuns)
 			}
 		}
 	})
-	for what, subject := range looks {
-		hear(subject, func(string, []byte) { o.kick(what) })
+	for what, subject := range subjects {
+		subscribe(subject, func(string, []byte) { o.schedule(what) })
 	}
-	hear("mail."+o.id, func(_ string, body []byte) { o.open(string(body)) })
+	subscribe("mail."+o.id, func(_ string, body []byte) { o.open(string(body)) })
 }
 
 // parseGrown parses run.ID.PREFIX.
@@ -136,21 +136,21 @@ func parseGrown(subject string) (run string, prefix int64, ok bool) {
 }
 
 // publishGrown notifies the others that a run's prefix has grown.
-func (o *others) publishGrown(run string, prefix int64) {
+func (o *peers) publishGrown(run string, prefix int64) {
 	if o.bus != nil {
 		o.bus.Publish(fmt.Sprintf("run.%s.%d", run, prefix), nil)
 	}
 }
 
 // notify makes the others check something.
-func (o *others) notify(what look) {
+func (o *peers) notify(what checkSet) {
 	if o.bus != nil {
-		o.bus.Publish(looks[what], nil)
+		o.bus.Publish(subjects[what], nil)
 	}
 }
 
-// kick makes this server check something soon.
-func (o *others) kick(what look) {
+// schedule makes this server check something soon.
+func (o *peers) schedule(what checkSet) {
 	o.mu.Lock()
 	o.todo |= what
 	o.mu.Unlock()
@@ -161,7 +161,7 @@ func (o *others) kick(what look) {
 }
 
 // beat renews this server's lease and finds the other live servers.
-func (o *others) beat(now time.Time) {
+func (o *peers) beat(now time.Time) {
 	o.beating.Lock()
 	defer o.beating.Unlock()
 	if o.joined && (!o.shared || now.Sub(o.beaten) < protocol.ReplicaHeartbeat) {
@@ -171,7 +171,7 @@ func (o *others) beat(now time.Time) {
 	ctx := o.srv.ctx
 	err := store.ErrUnknown
 	if o.joined {
-		err = o.srv.store.Beat(ctx, o.id)
+		err = o.srv.store.RenewLease(ctx, o.id)
 	}
 	if errors.Is(err, store.ErrUnknown) { // the lease has expired, or this server is new
 		err = o.srv.store.Join(ctx, store.Replica{ID: o.id, Key: o.publicKey()})
@@ -181,11 +181,11 @@ func (o *others) beat(now time.Time) {
 		err = o.refreshPeers(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
-		o.srv.log.Error("could not tell other servers that this one is running", slog.Any("error", err))
+		o.srv.log.Error("could not report to other servers that this one is running", slog.Any("error", err))
 	}
 }
 
-func (o *others) publicKey() string {
+func (o *peers) publicKey() string {
 	if o.key == nil {
 		return ""
 	}
@@ -193,7 +193,7 @@ func (o *others) publicKey() string {
 }
 
 // refreshPeers loads the live servers.
-func (o *others) refreshPeers(ctx context.Context) error {
+func (o *peers) refreshPeers(ctx context.Context) error {
 	if !o.shared {
 		return nil
 	}
@@ -218,42 +218,42 @@ func (o *others) refreshPeers(ctx context.Context) error {
 }
 
 // leave records that this server has stopped.
-func (o *others) leave(ctx context.Context) {
+func (o *peers) leave(ctx context.Context) {
 	if !o.shared {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
 	if err := o.srv.store.Leave(ctx, o.id); err != nil {
-		o.srv.log.Warn("could not tell other servers that this one has stopped", slog.Any("error", err))
+		o.srv.log.Warn("could not report to other servers that this one has stopped", slog.Any("error", err))
 	}
 }
 
 const leaveTimeout = time.Second
 
-// has reports whether another live server has a host.
-func (o *others) has(h *store.Host) bool {
+// isElsewhere reports whether another live server has a host.
+func (o *peers) isElsewhere(h *store.Host) bool {
 	return o.shared && h.Alive && h.Replica != o.id
 }
 
 // hasHost is like has, for a host's id.
-func (o *others) hasHost(ctx context.Context, id string) bool {
+func (o *peers) hasHost(ctx context.Context, id string) bool {
 	if !o.shared {
 		return false
 	}
 	h, err := o.srv.store.Host(ctx, id)
-	return err == nil && o.has(h)
+	return err == nil && o.isElsewhere(h)
 }
 
 // isRival reports whether a process with the same state as a connecting host is connected elsewhere
 // and alive.
-func (o *others) isRival(h *host, epoch int64, instance string) bool {
+func (o *peers) isRival(h *host, epoch int64, instance string) bool {
 	if !o.shared {
 		return false
 	}
 	was, err := o.srv.store.Host(o.srv.ctx, h.id)
-	if err != nil || !o.has(was) || was.Epoch != epoch || was.Instance == "" || was.Instance == instance {
+	if err != nil || !o.isElsewhere(was) || was.Epoch != epoch || was.Instance == "" || was.Instance == instance {
 		return false
 	}
-	return o.isThere(was)
+	return o.isAlive(was)
 }

@@ -24,23 +24,23 @@ type trio struct {
 	bus             *servertest.Bus
 }
 
-// TestReplicas: on one database any server serves any client, with words between the servers and
-// without.
+// TestReplicas checks that with a shared database any server serves any client, with and without
+// notifications between the servers.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	pg := pgtest.Start(t)
 	n := 0
 	for name, play := range map[string]func(*trio){"events": (*trio).events, "commands": (*trio).commands, "secrets": (*trio).secrets, "calls": (*trio).calls,
 		"calls end": (*trio).callsEnd, "one connection": (*trio).oneConnection, "copies": (*trio).copies, "live": (*trio).live, "bus breaks": (*trio).busBreaks, "late": (*trio).late, "comes over": (*trio).comesOver, "caught up": (*trio).caughtUp, "forgets": (*trio).forgets} {
-		for _, told := range []bool{true, false} {
+		for _, notified := range []bool{true, false} {
 			n++
 			db := fmt.Sprintf("db%d", n)
-			t.Run(fmt.Sprintf("%s, told %v", name, told), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, told %v", name, notified), func(t *testing.T) {
 				t.Parallel()
 				url := pgtest.Make(t, pg, db)
 				w := &trio{T: t}
 				var bus server.Bus
-				if told {
+				if notified {
 					w.bus = &servertest.Bus{}
 					bus = w.bus
 				}
@@ -58,12 +58,12 @@ func TestReplicas(t *testing.T) {
 func (w *trio) events() {
 	h := w.one.Host("host_a")
 	h.Begin("run_old")
-	h.Say(protocol.RunExited, "run_old", 2, `{"exit_code":0}`)
+	h.Send(protocol.RunExited, "run_old", 2, `{"exit_code":0}`)
 	h.Acked("run_old", 2)
 	h.Begin("run_a")
 	apps := []*servertest.Peer{w.one.App(servertest.Viewer, ""), w.two.App(servertest.Viewer, ""), w.three.App(servertest.Viewer, "")}
 	late := w.three.HelloApp(servertest.Viewer, "&follow=none")
-	late.Say(protocol.RunSubscribe, "", 0, `{"cursor":{"run_a":0}}`)
+	late.Send(protocol.RunSubscribe, "", 0, `{"cursor":{"run_a":0}}`)
 	if got := late.Seqs("run_a", 1); got[0] != 1 {
 		w.Errorf("%v", got)
 	}
@@ -71,9 +71,9 @@ func (w *trio) events() {
 	for seq := int64(2); seq <= 60; seq++ {
 		if seq == 30 {
 			h = w.two.Host("host_a")
-			h.Say(protocol.Heartbeat, "", 0, "{}")
+			h.Send(protocol.Heartbeat, "", 0, "{}")
 		}
-		h.Say(protocol.RunOutput, "run_a", seq, servertest.Output(fmt.Sprint(seq)))
+		h.Send(protocol.RunOutput, "run_a", seq, servertest.Output(fmt.Sprint(seq)))
 		if seq == 29 {
 			h.Acked("run_a", 29)
 		}
@@ -97,19 +97,19 @@ func (w *trio) events() {
 	}
 	h.Close()
 	h.Closed()
-	w.three.Offline("host_a")
+	w.three.WaitOffline("host_a")
 }
 
 // late checks that an event of a run that ended before a server started is shown there once.
 func (w *trio) late() {
 	h := w.one.Host("host_a")
 	h.Begin("run_a")
-	h.Say(protocol.RunExited, "run_a", 2, `{"exit_code":0}`)
+	h.Send(protocol.RunExited, "run_a", 2, `{"exit_code":0}`)
 	h.Acked("run_a", 2)
 	w.two.Restart()
 	a := w.two.App(servertest.Viewer, "")
-	h.Say(protocol.RunOutput, "run_a", 3, servertest.Output("after all"))
-	h.Say(protocol.RunOutput, "run_a", 4, servertest.Output("and more"))
+	h.Send(protocol.RunOutput, "run_a", 3, servertest.Output("after all"))
+	h.Send(protocol.RunOutput, "run_a", 4, servertest.Output("and more"))
 	if got := a.Seqs("run_a", 2); !slices.Equal(got, []int64{3, 4}) {
 		w.Errorf("%v", got)
 	}
@@ -120,28 +120,28 @@ func (w *trio) late() {
 func (w *trio) comesOver() {
 	h := w.one.Host("host_a")
 	h.Begin("run_old")
-	h.Say(protocol.RunExited, "run_old", 2, `{"exit_code":0}`)
+	h.Send(protocol.RunExited, "run_old", 2, `{"exit_code":0}`)
 	h.Acked("run_old", 2)
 	w.two.Restart()
 	all, live := w.two.HelloApp(servertest.Viewer, "&follow=none"), w.two.HelloApp(servertest.Viewer, "")
-	all.Say(protocol.RunSubscribe, "", 0, `{"rest":"start"}`)
+	all.Send(protocol.RunSubscribe, "", 0, `{"rest":"start"}`)
 	all.Next(protocol.CaughtUp)
 	live.Ping()
-	say := func(from, to int64) {
+	send := func(from, to int64) {
 		for seq := from; seq <= to; seq++ {
-			h.Say(protocol.RunOutput, "run_a", seq, servertest.Output(fmt.Sprint(seq)))
-			h.Say(protocol.RunOutput, "run_old", seq+1, servertest.Output(fmt.Sprint(seq)))
+			h.Send(protocol.RunOutput, "run_a", seq, servertest.Output(fmt.Sprint(seq)))
+			h.Send(protocol.RunOutput, "run_old", seq+1, servertest.Output(fmt.Sprint(seq)))
 		}
-		h.Acked("run_old", to+1) // it was said last
+		h.Acked("run_old", to+1) // the last one sent
 	}
-	look := sync.OnceFunc(server.HoldLooks(w.two.Server))
+	look := sync.OnceFunc(server.HoldChecks(w.two.Server))
 	defer look()
 	h.Begin("run_a")
-	say(2, 9)
+	send(2, 9)
 	h = w.two.Host("host_a")
-	say(10, 11)
+	send(10, 11)
 	look()
-	say(12, 20)
+	send(12, 20)
 	for i, a := range []*servertest.Peer{all, live} {
 		next := map[string]int64{"run_a": 2, "run_old": 3}
 		for range 19 + 18 {
@@ -159,27 +159,27 @@ func (w *trio) comesOver() {
 func (w *trio) caughtUp() {
 	h, live := w.one.Host("host_a"), w.one.HelloApp(servertest.Viewer, "")
 	h.Begin("run_a")
-	say := func(from, to int64) {
+	send := func(from, to int64) {
 		for seq := from; seq <= to; seq++ {
-			h.Say(protocol.RunOutput, "run_a", seq, servertest.Output(fmt.Sprint(seq)))
+			h.Send(protocol.RunOutput, "run_a", seq, servertest.Output(fmt.Sprint(seq)))
 		}
 		h.Acked("run_a", to)
 	}
-	say(2, 9)
+	send(2, 9)
 	live.Seqs("run_a", 9)
-	look := sync.OnceFunc(server.HoldLooks(w.one.Server))
+	look := sync.OnceFunc(server.HoldChecks(w.one.Server))
 	defer look()
 	h = w.two.Host("host_a")
-	say(10, 20)
-	for _, wish := range []string{`{"cursor":{"run_a":4}}`, `{"rest":"start"}`} {
+	send(10, 20)
+	for _, data := range []string{`{"cursor":{"run_a":4}}`, `{"rest":"start"}`} {
 		a := w.one.HelloApp(servertest.Viewer, "&follow=none")
-		a.Say(protocol.RunSubscribe, "", 0, wish)
+		a.Send(protocol.RunSubscribe, "", 0, data)
 		last := int64(0)
 		for e := a.Read(); e.Type != protocol.CaughtUp; e = a.Read() {
 			last = e.Seq
 		}
 		if last != 20 {
-			w.Errorf("%s: it has caught up at %d", wish, last)
+			w.Errorf("%s: it has caught up at %d", data, last)
 		}
 	}
 	look()
@@ -196,7 +196,7 @@ func (w *trio) forgets() {
 	before := w.two.HelloApp(servertest.Viewer, "")
 	forgotten := func(run string) {
 		w.Helper()
-		for end := time.Now().Add(2 * time.Minute); server.Knows(w.two.Server, run); {
+		for end := time.Now().Add(2 * time.Minute); server.HasState(w.two.Server, run); {
 			if time.Now().After(end) {
 				w.Fatalf("%s is known still", run)
 			}
@@ -204,8 +204,8 @@ func (w *trio) forgets() {
 	}
 	for _, run := range []string{"run_a", "run_b"} {
 		h.Begin(run)
-		h.Say(protocol.RunOutput, run, 2, servertest.Output("two"))
-		h.Say(protocol.RunExited, run, 3, `{"exit_code":0}`)
+		h.Send(protocol.RunOutput, run, 2, servertest.Output("two"))
+		h.Send(protocol.RunExited, run, 3, `{"exit_code":0}`)
 		h.Acked(run, 3)
 		before.Seqs(run, 3)
 	}
@@ -222,19 +222,19 @@ func (w *trio) forgets() {
 			}
 		}
 	}
-	h.Say(protocol.RunOutput, "run_a", 4, servertest.Output("late"))
+	h.Send(protocol.RunOutput, "run_a", 4, servertest.Output("late"))
 	is("run_a", 4)
 	forgotten("run_a")
 	h = w.two.Host("host_a")
-	h.Say(protocol.RunOutput, "run_b", 4, servertest.Output("late"))
-	h.Say(protocol.RunOutput, "run_b", 5, servertest.Output("later"))
+	h.Send(protocol.RunOutput, "run_b", 4, servertest.Output("late"))
+	h.Send(protocol.RunOutput, "run_b", 5, servertest.Output("later"))
 	is("run_b", 4, 5)
-	h.Say(protocol.RunOutput, "run_a", 5, servertest.Output("later"))
+	h.Send(protocol.RunOutput, "run_a", 5, servertest.Output("later"))
 	is("run_a", 5)
-	h.Say(protocol.RunOutput, "run_on", 2, servertest.Output("on"))
+	h.Send(protocol.RunOutput, "run_on", 2, servertest.Output("on"))
 	is("run_on", 2)
-	if !server.Knows(w.two.Server, "run_on") {
-		w.Error("a run that goes on was forgotten")
+	if !server.HasState(w.two.Server, "run_on") {
+		w.Error("the server forgot a running run")
 	}
 }
 
@@ -243,7 +243,7 @@ func (w *trio) forgets() {
 func (w *trio) commands() {
 	h, _ := w.one.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
-	h.Say(protocol.RunPermissionRequested, "run_a", 2, asked)
+	h.Send(protocol.RunPermissionRequested, "run_a", 2, asked)
 	h.Acked("run_a", 2)
 	a, b := w.two.HelloApp(servertest.Operator, ""), w.three.HelloApp("operator:adam", "")
 	is := func(p *servertest.Peer, id, kind, by string, states ...string) {
@@ -252,41 +252,41 @@ func (w *trio) commands() {
 			isState(p, protocol.State{ID: id, Kind: kind, State: s, By: by})
 		}
 	}
-	a.Say(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"y\n"}`)
+	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"y\n"}`)
 	is(a, "i1", "input", "eve", "accepted", "sent")
 	if e := h.Next(protocol.RunSendInput); !strings.Contains(string(e.Data), `"i1"`) {
 		w.Errorf("%s", e.Data)
 	}
-	h.Say(protocol.RunInput, "run_a", 3, `{"actor":"web","input_id":"i1","text_redacted":"y","text_sha256":"x"}`)
+	h.Send(protocol.RunInput, "run_a", 3, `{"actor":"web","input_id":"i1","text_redacted":"y","text_sha256":"x"}`)
 	is(a, "i1", "input", "eve", "applied")
-	a.Say(protocol.RunApprove, "run_a", 0, `{"request_id":"q1"}`)
+	a.Send(protocol.RunApprove, "run_a", 0, `{"request_id":"q1"}`)
 	is(a, "q1", "decision", "eve", "accepted")
-	b.Say(protocol.RunDeny, "run_a", 0, `{"request_id":"q1"}`)
-	if d := b.Failed(); d.Code != protocol.AlreadyDecided {
+	b.Send(protocol.RunDeny, "run_a", 0, `{"request_id":"q1"}`)
+	if d := b.NextError(); d.Code != protocol.AlreadyDecided {
 		w.Errorf("%+v", d)
 	}
 	h.Next(protocol.RunApprove)
-	h.Say(protocol.CommandResult, "run_a", 0, `{"id":"q1","kind":"decision","state":"rejected","error":"invalid_answer"}`)
+	h.Send(protocol.CommandResult, "run_a", 0, `{"id":"q1","kind":"decision","state":"rejected","error":"invalid_answer"}`)
 	h.Next(protocol.CommandAck)
 	is(a, "q1", "decision", "eve", "sent")
 	isState(a, protocol.State{ID: "q1", Kind: "decision", State: "rejected", Error: "invalid_answer", By: "eve"})
-	b.Say(protocol.RunDeny, "run_a", 0, `{"request_id":"q1"}`)
+	b.Send(protocol.RunDeny, "run_a", 0, `{"request_id":"q1"}`)
 	h.Next(protocol.RunDeny)
-	h.Say(protocol.RunPermissionResolved, "run_a", 4, `{"request_id":"q1","decision":"deny"}`)
+	h.Send(protocol.RunPermissionResolved, "run_a", 4, `{"request_id":"q1","decision":"deny"}`)
 	is(b, "q1", "decision", "adam", "accepted", "sent", "applied")
 	for i := range 5 {
-		b.Say(protocol.RunSendKeys, "run_a", 0, fmt.Sprintf(`{"keys":"k%d"}`, i))
+		b.Send(protocol.RunSendKeys, "run_a", 0, fmt.Sprintf(`{"keys":"k%d"}`, i))
 	}
 	for i := range 5 {
 		if e := h.Next(protocol.RunSendKeys); !strings.Contains(string(e.Data), fmt.Sprintf(`"k%d"`, i)) {
 			w.Errorf("%s", e.Data)
 		}
 	}
-	// of many at a time each arrives once
+	// each of many concurrent ones arrives once
 	const many = 20
 	for i := range many {
-		a.Say(protocol.RunSendInput, "run_a", 0, fmt.Sprintf(`{"input_id":"a%d","text":"x"}`, i))
-		b.Say(protocol.RunSendInput, "run_a", 0, fmt.Sprintf(`{"input_id":"b%d","text":"x"}`, i))
+		a.Send(protocol.RunSendInput, "run_a", 0, fmt.Sprintf(`{"input_id":"a%d","text":"x"}`, i))
+		b.Send(protocol.RunSendInput, "run_a", 0, fmt.Sprintf(`{"input_id":"b%d","text":"x"}`, i))
 	}
 	got := map[string]int{}
 	for range 2 * many {
@@ -298,15 +298,15 @@ func (w *trio) commands() {
 	}
 }
 
-// secrets: a secret answer reaches a host that is elsewhere, and is nowhere in the database.
+// secrets checks that a secret answer reaches a host at another server and is not in the database.
 func (w *trio) secrets() {
 	h, _ := w.one.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
-	h.Say(protocol.RunPermissionRequested, "run_a", 2, `{"request_id":"q1","reason":"prompt","prompt":"password?","questions":[{"id":"p","question":"password?","kind":"text","secret":true}]}`)
+	h.Send(protocol.RunPermissionRequested, "run_a", 2, `{"request_id":"q1","reason":"prompt","prompt":"password?","questions":[{"id":"p","question":"password?","kind":"text","secret":true}]}`)
 	h.Acked("run_a", 2)
 	a := w.two.HelloApp(servertest.Operator, "")
 	const secret = "correct-horse-battery"
-	a.Say(protocol.RunApprove, "run_a", 0, `{"request_id":"q1","answers":{"p":"`+secret+`"}}`)
+	a.Send(protocol.RunApprove, "run_a", 0, `{"request_id":"q1","answers":{"p":"`+secret+`"}}`)
 	if e := h.Next(protocol.RunApprove); !strings.Contains(string(e.Data), secret) {
 		w.Errorf("%s", e.Data)
 	}
@@ -319,17 +319,17 @@ func (w *trio) secrets() {
 	if e := h.Next(protocol.RunApprove); !strings.Contains(string(e.Data), secret) {
 		w.Errorf("%s", e.Data)
 	}
-	// two servers that have had it have it still when the first has ended
+	// two servers that have received it still have it when the first has stopped
 	w.two.Stop()
 	h, _ = w.one.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
 	if e := h.Next(protocol.RunApprove); !strings.Contains(string(e.Data), secret) {
 		w.Errorf("%s", e.Data)
 	}
-	// with all that have it, it is lost: the decision is taken back
+	// all servers with the payload have stopped: the decision is withdrawn
 	w.one.Stop()
 	w.three.Restart()
 	h, _ = w.three.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
-	h.Say(protocol.RunOutput, "run_a", 3, servertest.Output("x"))
+	h.Send(protocol.RunOutput, "run_a", 3, servertest.Output("x"))
 	h.Acked("run_a", 3)
 	if _, body := w.three.Do(servertest.Viewer, "GET", "/inbox", nil); !strings.Contains(string(body), `"state":"open"`) {
 		w.Errorf("%s", body)
@@ -342,11 +342,11 @@ func (w *trio) calls() {
 	h, _ := w.one.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
 	a, b := w.two.HelloApp(servertest.Operator, ""), w.three.HelloApp(servertest.Operator, "")
-	a.Say("rpc.fs.read", "run_a", 0, read("r1"))
+	a.Send("rpc.fs.read", "run_a", 0, read("r1"))
 	h.Next("rpc.fs.read")
-	b.Say("rpc.fs.read", "run_a", 0, read("r1"))
+	b.Send("rpc.fs.read", "run_a", 0, read("r1"))
 	b.Ping()
-	h.Say(protocol.RPCResponse, "run_a", 0, `{"request_id":"r1","ok":true,"rpc_type":"rpc.fs.read","result":{"content":"hi"}}`)
+	h.Send(protocol.RPCResponse, "run_a", 0, `{"request_id":"r1","ok":true,"rpc_type":"rpc.fs.read","result":{"content":"hi"}}`)
 	right := func(p *servertest.Peer) {
 		w.Helper()
 		if e, d := answer(p); !d.OK || string(d.Result) != `{"content":"hi"}` || e.HostID != "host_a" {
@@ -355,9 +355,9 @@ func (w *trio) calls() {
 	}
 	right(a)
 	right(b)
-	b.Say("rpc.fs.read", "run_a", 0, read("r1"))
+	b.Send("rpc.fs.read", "run_a", 0, read("r1"))
 	right(b)
-	b.Say("rpc.fs.read", "run_a", 0, `{"request_id":"r1","path":"x"}`)
+	b.Send("rpc.fs.read", "run_a", 0, `{"request_id":"r1","path":"x"}`)
 	if _, d := answer(b); d.ErrorCode != protocol.RPCCode(protocol.InputConflict) {
 		w.Errorf("%+v", d)
 	}
@@ -370,9 +370,9 @@ func (w *trio) calls() {
 		r.Restart()
 	}
 	a = w.three.HelloApp(servertest.Operator, "")
-	a.Say("rpc.fs.read", "run_a", 0, read("r1"))
+	a.Send("rpc.fs.read", "run_a", 0, read("r1"))
 	right(a)
-	a.Say("rpc.fs.read", "run_a", 0, read("r2"))
+	a.Send("rpc.fs.read", "run_a", 0, read("r2"))
 	if _, d := answer(a); d.ErrorCode != protocol.RPCCode(protocol.HostOffline) {
 		w.Errorf("%+v", d)
 	}
@@ -384,13 +384,13 @@ func (w *trio) callsEnd() {
 	h, _ := w.one.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
 	a := w.two.HelloApp(servertest.Operator, "")
-	a.Say("rpc.fs.read", "run_a", 0, read("r1"))
+	a.Send("rpc.fs.read", "run_a", 0, read("r1"))
 	h.Next("rpc.fs.read")
-	a.Say("rpc.bash", "run_a", 0, `{"request_id":"g1","cmd":"make"}`)
+	a.Send("rpc.bash", "run_a", 0, `{"request_id":"g1","cmd":"make"}`)
 	h.Next("rpc.bash")
-	a.Say("rpc.bash", "run_a", 0, `{"request_id":"g2","cmd":"make"}`)
+	a.Send("rpc.bash", "run_a", 0, `{"request_id":"g2","cmd":"make"}`)
 	h.Next("rpc.bash")
-	h.Say(protocol.RunPermissionRequested, "run_a", 2, `{"request_id":"g2","reason":"permission","prompt":"make?"}`)
+	h.Send(protocol.RunPermissionRequested, "run_a", 2, `{"request_id":"g2","reason":"permission","prompt":"make?"}`)
 	h.Acked("run_a", 2)
 	for { // that it waits is noted
 		c, err := w.one.Store.Call(context.Background(), "g2")
@@ -408,15 +408,15 @@ func (w *trio) callsEnd() {
 	if _, d := answer(a); d.RequestID != "g1" || d.OK || !strings.HasPrefix(d.Error, "indeterminate") {
 		w.Errorf("%+v", d)
 	}
-	h.Say(protocol.RPCResponse, "run_a", 0, `{"request_id":"r1","ok":true,"rpc_type":"rpc.fs.read","result":{}}`)
+	h.Send(protocol.RPCResponse, "run_a", 0, `{"request_id":"r1","ok":true,"rpc_type":"rpc.fs.read","result":{}}`)
 	if _, d := answer(a); d.RequestID != "r1" || !d.OK {
 		w.Errorf("%+v", d)
 	}
 	// a call that waits for its approval continues at the new server
-	a.Say(protocol.RunApprove, "run_a", 0, `{"request_id":"g2"}`)
+	a.Send(protocol.RunApprove, "run_a", 0, `{"request_id":"g2"}`)
 	h.Next(protocol.RunApprove)
-	h.Say(protocol.RunPermissionResolved, "run_a", 3, `{"request_id":"g2","decision":"approve"}`)
-	h.Say(protocol.RPCResponse, "run_a", 0, `{"request_id":"g2","ok":true,"rpc_type":"rpc.bash","result":{"exit_code":0}}`)
+	h.Send(protocol.RunPermissionResolved, "run_a", 3, `{"request_id":"g2","decision":"approve"}`)
+	h.Send(protocol.RPCResponse, "run_a", 0, `{"request_id":"g2","ok":true,"rpc_type":"rpc.bash","result":{"exit_code":0}}`)
 	if _, d := answer(a); d.RequestID != "g2" || !d.OK {
 		w.Errorf("%+v", d)
 	}
@@ -438,7 +438,7 @@ func (w *trio) oneConnection() {
 	stale := w.one.Host("host_a")
 	d := hello("three", 99)
 	d.Protocol, d.Agent = 2, "x/1"
-	stale.Say(protocol.Hello, "", 0, d)
+	stale.Send(protocol.Hello, "", 0, d)
 	if code := stale.Closed(); code != protocol.CloseStaleEpoch {
 		w.Errorf("%d", code)
 	}
@@ -458,15 +458,15 @@ func (w *trio) copies() {
 	copied := w.two.Host("host_a")
 	d := hello("two", 100)
 	d.Protocol, d.Agent = 2, "x/1"
-	copied.Say(protocol.Hello, "", 0, d)
+	copied.Send(protocol.Hello, "", 0, d)
 	if code := copied.Closed(); code != protocol.CloseSuperseded {
 		w.Errorf("%d", code)
 	}
-	first.Say(protocol.RunOutput, "run_a", 2, servertest.Output("x"))
+	first.Send(protocol.RunOutput, "run_a", 2, servertest.Output("x"))
 	first.Acked("run_a", 2)
 	first.Close()
 	first.Closed()
-	w.two.Offline("host_a")
+	w.two.WaitOffline("host_a")
 	w.two.Hello("host_a", hello("two", 100))
 }
 
@@ -475,7 +475,7 @@ func (w *trio) live() {
 	h := w.one.Host("host_a")
 	h.Begin("run_a")
 	apps := []*servertest.Peer{w.one.App(servertest.Viewer, ""), w.two.App(servertest.Viewer, ""), w.three.App(servertest.Viewer, "")}
-	h.Say("run.output", "run_a", 0, servertest.Output("passing"))
+	h.Send("run.output", "run_a", 0, servertest.Output("passing"))
 	for i, a := range apps {
 		if e := a.Next(protocol.RunOutput); e.Seq != 0 || !strings.Contains(string(e.Data), "passing") {
 			w.Errorf("app %d: %s", i, e.Append(nil))
@@ -483,7 +483,7 @@ func (w *trio) live() {
 	}
 }
 
-// busBreaks: without the words all is found, a little later.
+// busBreaks checks that without notifications all changes are found a little later.
 func (w *trio) busBreaks() {
 	if w.bus == nil {
 		return
@@ -491,17 +491,17 @@ func (w *trio) busBreaks() {
 	h, _ := w.one.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
 	a := w.two.HelloApp(servertest.Operator, "")
-	h.Say(protocol.RunOutput, "run_a", 2, servertest.Output("two"))
+	h.Send(protocol.RunOutput, "run_a", 2, servertest.Output("two"))
 	if got := a.Seqs("run_a", 1); got[0] != 2 || w.bus.Published("run") == 0 {
 		w.Errorf("%v, %d words", got, w.bus.Published("run"))
 	}
 	w.bus.Break()
-	h.Say(protocol.RunOutput, "run_a", 3, servertest.Output("three"))
+	h.Send(protocol.RunOutput, "run_a", 3, servertest.Output("three"))
 	if got := a.Seqs("run_a", 1); got[0] != 3 {
 		w.Errorf("%v", got)
 	}
-	a.Say(protocol.RunSendKeys, "run_a", 0, `{"keys":"x"}`)
+	a.Send(protocol.RunSendKeys, "run_a", 0, `{"keys":"x"}`)
 	h.Next(protocol.RunSendKeys)
-	a.Say("rpc.fs.read", "run_a", 0, read("r1"))
+	a.Send("rpc.fs.read", "run_a", 0, read("r1"))
 	h.Next("rpc.fs.read")
 }

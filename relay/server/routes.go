@@ -120,9 +120,9 @@ func read(w http.ResponseWriter, r *http.Request) ([]byte, *Failure) {
 	var big *http.MaxBytesError
 	switch {
 	case errors.As(err, &big):
-		return nil, refuse(protocol.TooLarge, "a body has at most %d bytes", int64(protocol.MaxFrame))
+		return nil, refuse(protocol.TooLarge, "the body exceeds %d bytes", int64(protocol.MaxFrame))
 	case err != nil:
-		return nil, refuse(protocol.BadMessage, "the body cannot be read")
+		return nil, refuse(protocol.BadMessage, "the body could not be read")
 	}
 	return body, nil
 }

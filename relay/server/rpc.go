@@ -32,17 +32,17 @@ const forgetInterval = time.Minute
 
 // call is an RPC.
 type call struct {
-	row    store.Call
-	conn   *host // the connection on which this server sent it
-	taken  bool  // its answer has arrived and is being stored
-	askers []asker
-	done   chan struct{}
-	answer *protocol.Envelope
-	timer  func() bool // fires at its deadline
+	row      store.Call
+	conn     *host // the connection on which this server sent it
+	answered bool  // its answer has arrived and is being stored
+	askers   []waiter
+	done     chan struct{}
+	answer   *protocol.Envelope
+	timer    func() bool // fires at its deadline
 }
 
-// asker is a connection that waits for the answer.
-type asker struct {
+// waiter is a connection that waits for the answer.
+type waiter struct {
 	app *app
 	re  string
 }
@@ -51,7 +51,7 @@ func newCalls(s *Server) *calls { return &calls{srv: s, of: map[string]*call{}} 
 
 // call performs an app's RPC. A refusal is sent as an answer.
 func (s *Server) call(ctx context.Context, who *auth.Identity, e *protocol.Envelope, from *app) *Failure {
-	_, f := s.ask(ctx, who, e, from)
+	_, f := s.startCall(ctx, who, e, from)
 	if f == nil {
 		return nil
 	}
@@ -73,13 +73,13 @@ func (s *Server) failedCall(request, typ, run string, code protocol.RPCCode, why
 	return &out
 }
 
-// ask starts a call, or joins the one with the same id.
-func (s *Server) ask(ctx context.Context, who *auth.Identity, e *protocol.Envelope, from *app) (*call, *Failure) {
+// startCall starts a call, or joins the one with the same id.
+func (s *Server) startCall(ctx context.Context, who *auth.Identity, e *protocol.Envelope, from *app) (*call, *Failure) {
 	row, host, f := s.newCall(ctx, who, e)
 	if f != nil {
 		return nil, f
 	}
-	if c, f := s.askedBefore(ctx, row, asker{from, e.ID}); c != nil || f != nil {
+	if c, f := s.findCall(ctx, row, waiter{from, e.ID}); c != nil || f != nil {
 		return c, f
 	}
 	h := s.hosts.get(row.Host)
@@ -87,7 +87,7 @@ func (s *Server) ask(ctx context.Context, who *auth.Identity, e *protocol.Envelo
 	switch {
 	case here:
 		row.Gen = h.life.generation()
-	case h == nil && !s.others.has(host): // a host without a hello receives it after HelloTimeout
+	case h == nil && !s.others.isElsewhere(host): // a host without a hello receives it after HelloTimeout
 		return nil, refuse(protocol.HostOffline, "host %s is not connected", row.Host)
 	}
 	if s.calls.running(row.Session) >= protocol.MaxConcurrentRPCs {
@@ -99,24 +99,24 @@ func (s *Server) ask(ctx context.Context, who *auth.Identity, e *protocol.Envelo
 		return nil, s.failed(err, protocol.Internal)
 	}
 	if !fresh {
-		return s.join(was, row, asker{from, e.ID})
+		return s.join(was, row, waiter{from, e.ID})
 	}
-	c, f := s.join(row, row, asker{from, e.ID})
+	c, f := s.join(row, row, waiter{from, e.ID})
 	switch {
 	case f != nil:
 	case here:
 		s.calls.sent(c, h)
 		h.socket.push(row.Frame)
 	case h == nil:
-		s.others.notify(lookHosts)
+		s.others.notify(checkHosts)
 	case h.isReady(): // it became ready after the check and may have missed the call
 		s.calls.resend(s, h)
 	}
 	return c, f
 }
 
-// askedBefore returns the call with an id, or nil.
-func (s *Server) askedBefore(ctx context.Context, row *store.Call, a asker) (*call, *Failure) {
+// findCall returns the call with an id, or nil.
+func (s *Server) findCall(ctx context.Context, row *store.Call, a waiter) (*call, *Failure) {
 	s.calls.mu.Lock()
 	has := s.calls.of[row.ID]
 	s.calls.mu.Unlock()
@@ -135,9 +135,9 @@ func (s *Server) askedBefore(ctx context.Context, row *store.Call, a asker) (*ca
 
 // join adds a waiter to a stored call if the request is the same. A finished call is answered at
 // once.
-func (s *Server) join(was, wants *store.Call, a asker) (*call, *Failure) {
+func (s *Server) join(was, wants *store.Call, a waiter) (*call, *Failure) {
 	if was.SHA256 != wants.SHA256 || was.By != wants.By {
-		return nil, refuse(protocol.InputConflict, "the request_id was used for another call")
+		return nil, refuse(protocol.InputConflict, "the request_id was used for another call: use a new id")
 	}
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
@@ -145,7 +145,7 @@ func (s *Server) join(was, wants *store.Call, a asker) (*call, *Failure) {
 	switch {
 	case a.app == nil:
 	case c.answer != nil:
-		c.tell(a)
+		c.sendTo(a)
 	case !slices.Contains(c.askers, a):
 		c.askers = append(c.askers, a)
 	}
@@ -239,7 +239,7 @@ func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.En
 	return c, host, nil
 }
 
-func (c *call) tell(to asker) {
+func (c *call) sendTo(to waiter) {
 	e := *c.answer
 	e.Re = to.re
 	to.app.push(e.Append(nil))
@@ -257,8 +257,8 @@ func (cs *calls) running(session string) (n int) {
 	return n
 }
 
-// waits returns the ids of calls whose host is not connected here.
-func (cs *calls) waits() (ids []string) {
+// waiting returns the ids of calls whose host is not connected here.
+func (cs *calls) waiting() (ids []string) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	for id, c := range cs.of {
@@ -273,7 +273,7 @@ func (cs *calls) leave(a *app) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	for _, c := range cs.of {
-		c.askers = slices.DeleteFunc(c.askers, func(one asker) bool { return one.app == a })
+		c.askers = slices.DeleteFunc(c.askers, func(one waiter) bool { return one.app == a })
 	}
 }
 

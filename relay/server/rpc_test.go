@@ -33,9 +33,9 @@ func TestRPCBeforeHello(t *testing.T) {
 	h.Begin("run_a")
 	h.Close()
 	h.Closed()
-	r.Offline("host_a")
+	r.WaitOffline("host_a")
 	a := r.App(servertest.Operator, "")
-	a.Say("rpc.fs.read", "run_a", 0, read("r0"))
+	a.Send("rpc.fs.read", "run_a", 0, read("r0"))
 	if _, d := answer(a); d.ErrorCode != protocol.RPCCode(protocol.HostOffline) {
 		t.Errorf("without the host: %+v", d)
 	}
@@ -45,11 +45,11 @@ func TestRPCBeforeHello(t *testing.T) {
 			break
 		}
 	}
-	a.Say("rpc.fs.read", "run_a", 0, read("r1"))
+	a.Send("rpc.fs.read", "run_a", 0, read("r1"))
 	a.Ping()
-	r.Go(protocol.HelloTimeout)
+	r.Advance(protocol.HelloTimeout)
 	h.Next("rpc.fs.read")
-	h.Say(protocol.RPCResponse, "run_a", 0, `{"request_id":"r1","ok":true,"rpc_type":"rpc.fs.read","result":{"content":"hi"}}`)
+	h.Send(protocol.RPCResponse, "run_a", 0, `{"request_id":"r1","ok":true,"rpc_type":"rpc.fs.read","result":{"content":"hi"}}`)
 	if _, d := answer(a); !d.OK || d.RequestID != "r1" {
 		t.Errorf("%+v", d)
 	}
@@ -67,21 +67,21 @@ func TestKeysBeforeHello(t *testing.T) {
 		t.Helper()
 		h.Close()
 		h.Closed()
-		r.Offline("host_a")
+		r.WaitOffline("host_a")
 		h = r.Host("host_a")
 		for online := false; !online; {
 			_, body := r.Do(servertest.Viewer, "GET", "/hosts", nil)
 			online = strings.Contains(string(body), `"online":true`)
 		}
 		for i := range 3 {
-			a.Say(protocol.RunSendKeys, "run_a", 0, fmt.Sprintf(`{"keys":"k%d"}`, i))
+			a.Send(protocol.RunSendKeys, "run_a", 0, fmt.Sprintf(`{"keys":"k%d"}`, i))
 		}
 		a.Ping()
 	}
 	refused := func(want protocol.Code) {
 		t.Helper()
 		for range 3 {
-			if d := a.Failed(); d.Code != want {
+			if d := a.NextError(); d.Code != want {
 				t.Errorf("%+v", d)
 			}
 		}
@@ -89,14 +89,14 @@ func TestKeysBeforeHello(t *testing.T) {
 	comes()
 	d := hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 1})
 	d.Protocol, d.Agent = 2, "x/1"
-	h.Say(protocol.Hello, "", 0, d)
+	h.Send(protocol.Hello, "", 0, d)
 	for i := range 3 {
 		if e := h.Next(protocol.RunSendKeys); !strings.Contains(string(e.Data), fmt.Sprintf(`"k%d"`, i)) {
 			t.Errorf("%s", e.Data)
 		}
 	}
 	comes()
-	r.Go(protocol.HelloTimeout)
+	r.Advance(protocol.HelloTimeout)
 	refused(protocol.UnknownType)
 	comes()
 	h.Close()
@@ -116,82 +116,82 @@ func TestRPC(t *testing.T) {
 	if e.RunID != "run_a" || !strings.Contains(string(e.Data), `"path":"README.md"`) {
 		t.Errorf("%s", e.Append(nil))
 	}
-	h.Say(protocol.RPCResponse, "run_a", 0, `{"request_id":"r1","ok":true,"rpc_type":"rpc.fs.read","result":{"content":"hi"}}`)
+	h.Send(protocol.RPCResponse, "run_a", 0, `{"request_id":"r1","ok":true,"rpc_type":"rpc.fs.read","result":{"content":"hi"}}`)
 	e, d := answer(a)
 	if !d.OK || string(d.Result) != `{"content":"hi"}` || e.Re != "mine" || e.RunID != "run_a" || e.HostID != "host_a" {
 		t.Errorf("%s", e.Append(nil))
 	}
-	a.Say("rpc.fs.read", "run_a", 0, read("r1"))
+	a.Send("rpc.fs.read", "run_a", 0, read("r1"))
 	if _, d := answer(a); !d.OK {
 		t.Errorf("%+v", d)
 	}
 	for what, ask := range map[string]func(){
-		"other args": func() { a.Say("rpc.fs.read", "run_a", 0, `{"request_id":"r1","path":"x"}`) },
-		"other type": func() { a.Say("rpc.fs.list", "run_a", 0, `{"request_id":"r1"}`) },
+		"other args": func() { a.Send("rpc.fs.read", "run_a", 0, `{"request_id":"r1","path":"x"}`) },
+		"other type": func() { a.Send("rpc.fs.list", "run_a", 0, `{"request_id":"r1"}`) },
 	} {
 		ask()
 		if _, d := answer(a); d.OK || d.ErrorCode != protocol.RPCCode(protocol.InputConflict) || d.RequestID != "r1" {
 			t.Errorf("%s: %+v", what, d)
 		}
 	}
-	other.Say("rpc.fs.read", "run_a", 0, read("r1"))
+	other.Send("rpc.fs.read", "run_a", 0, read("r1"))
 	if _, d := answer(other); d.ErrorCode != protocol.RPCCode(protocol.InputConflict) {
 		t.Errorf("somebody else's: %+v", d)
 	}
-	a.Say("rpc.fs.read", "run_z", 0, read("r2"))
+	a.Send("rpc.fs.read", "run_z", 0, read("r2"))
 	if _, d := answer(a); d.ErrorCode != protocol.RPCCode(protocol.UnknownRun) || d.RPCType != "rpc.fs.read" {
 		t.Errorf("%+v", d)
 	}
-	a.Say("rpc.host.info", "", 0, `{"request_id":"r3","host_id":"host_z"}`)
+	a.Send("rpc.host.info", "", 0, `{"request_id":"r3","host_id":"host_z"}`)
 	if _, d := answer(a); d.ErrorCode != protocol.RPCCode(protocol.UnknownHost) {
 		t.Errorf("%+v", d)
 	}
 	// another host's answer is ignored; an error of protocol 1 gets a code
 	b := r.Host("host_b")
 	b.Begin("run_b")
-	a.Say("rpc.fs.read", "run_a", 0, read("r4"))
+	a.Send("rpc.fs.read", "run_a", 0, read("r4"))
 	h.Next("rpc.fs.read")
-	b.Say(protocol.RPCResponse, "", 0, `{"request_id":"r4","ok":true,"rpc_type":"rpc.fs.read","result":{"content":"forged"}}`)
+	b.Send(protocol.RPCResponse, "", 0, `{"request_id":"r4","ok":true,"rpc_type":"rpc.fs.read","result":{"content":"forged"}}`)
 	b.Ping()
-	h.Say(protocol.RPCResponse, "run_a", 0, `{"request_id":"r4","ok":false,"rpc_type":"rpc.fs.read","error":"no"}`)
+	h.Send(protocol.RPCResponse, "run_a", 0, `{"request_id":"r4","ok":false,"rpc_type":"rpc.fs.read","error":"no"}`)
 	if _, d := answer(a); d.OK || d.Error != "no" || d.ErrorCode != "internal" {
 		t.Errorf("%+v", d)
 	}
 	// no answer in time
-	a.Say("rpc.fs.read", "run_a", 0, read("r5"))
+	a.Send("rpc.fs.read", "run_a", 0, read("r5"))
 	h.Next("rpc.fs.read")
-	r.Go(protocol.RPCTimeout)
+	r.Advance(protocol.RPCTimeout)
 	if _, d := answer(a); d.ErrorCode != protocol.Timeout {
 		t.Errorf("%+v", d)
 	}
 	a.Ping()
 	h.Ping()
 	// a run is started by its host, and the answer names it
-	a.Say("rpc.run.start", "", 0, `{"request_id":"r6","host_id":"host_a","tool":"codex","cmd":""}`)
+	a.Send("rpc.run.start", "", 0, `{"request_id":"r6","host_id":"host_a","tool":"codex","cmd":""}`)
 	h.Next("rpc.run.start")
-	h.Say(protocol.RPCResponse, "run_new", 0, `{"request_id":"r6","ok":true,"rpc_type":"rpc.run.start","result":{"run_id":"run_new"}}`)
+	h.Send(protocol.RPCResponse, "run_new", 0, `{"request_id":"r6","ok":true,"rpc_type":"rpc.run.start","result":{"run_id":"run_new"}}`)
 	if e, d := answer(a); e.RunID != "run_new" || !d.OK {
 		t.Errorf("%s", e.Append(nil))
 	}
 	// not too many at a time
 	for i := range protocol.MaxConcurrentRPCs + 1 {
-		a.Say("rpc.fs.read", "run_a", 0, read(fmt.Sprint("many", i)))
+		a.Send("rpc.fs.read", "run_a", 0, read(fmt.Sprint("many", i)))
 	}
-	if d := a.Failed(); d.Code != protocol.RateLimited || d.RequestID != "many16" {
+	if d := a.NextError(); d.Code != protocol.RateLimited || d.RequestID != "many16" {
 		t.Errorf("%+v", d)
 	}
 	// the host is lost: calls that may be repeated are sent to its next connection
 	h.Close()
 	h.Closed()
-	r.Offline("host_a")
-	other.Say("rpc.fs.read", "run_a", 0, read("r7"))
+	r.WaitOffline("host_a")
+	other.Send("rpc.fs.read", "run_a", 0, read("r7"))
 	if _, d := answer(other); d.ErrorCode != protocol.RPCCode(protocol.HostOffline) {
 		t.Errorf("%+v", d)
 	}
 	h, _ = r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 1}))
 	for range protocol.MaxConcurrentRPCs {
 		e := h.Next("rpc.fs.read")
-		h.Say(protocol.RPCResponse, "run_a", 0, fmt.Sprintf(`{"request_id":%q,"ok":true,"rpc_type":"rpc.fs.read","result":{}}`, requestOf(e)))
+		h.Send(protocol.RPCResponse, "run_a", 0, fmt.Sprintf(`{"request_id":%q,"ok":true,"rpc_type":"rpc.fs.read","result":{}}`, requestOf(e)))
 		if _, d := answer(a); !d.OK {
 			t.Errorf("%+v", d)
 		}
@@ -214,24 +214,24 @@ func TestGated(t *testing.T) {
 	h, _ := r.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
 	a := r.HelloApp(servertest.Operator, "")
-	a.Say("rpc.bash", "run_a", 0, `{"request_id":"g1","cmd":"make"}`)
+	a.Send("rpc.bash", "run_a", 0, `{"request_id":"g1","cmd":"make"}`)
 	h.Next("rpc.bash")
-	h.Say(protocol.RunPermissionRequested, "run_a", 2, `{"request_id":"g1","reason":"permission","prompt":"make?"}`)
+	h.Send(protocol.RunPermissionRequested, "run_a", 2, `{"request_id":"g1","reason":"permission","prompt":"make?"}`)
 	h.Acked("run_a", 2)
 	for range 8 {
-		r.Go(10 * time.Second)
+		r.Advance(10 * time.Second)
 		a.Ping()
 		h.Ping()
 	}
-	a.Say(protocol.RunApprove, "run_a", 0, `{"request_id":"g1"}`)
+	a.Send(protocol.RunApprove, "run_a", 0, `{"request_id":"g1"}`)
 	h.Next(protocol.RunApprove)
-	h.Say(protocol.RunPermissionResolved, "run_a", 3, `{"request_id":"g1","decision":"approve"}`)
+	h.Send(protocol.RunPermissionResolved, "run_a", 3, `{"request_id":"g1","decision":"approve"}`)
 	h.Acked("run_a", 3)
-	h.Say(protocol.RPCResponse, "run_a", 0, `{"request_id":"g1","ok":true,"rpc_type":"rpc.bash","result":{"exit_code":0}}`)
+	h.Send(protocol.RPCResponse, "run_a", 0, `{"request_id":"g1","ok":true,"rpc_type":"rpc.bash","result":{"exit_code":0}}`)
 	if _, d := answer(a); !d.OK {
 		t.Errorf("%+v", d)
 	}
-	a.Say("rpc.bash", "run_a", 0, `{"request_id":"g2","cmd":"make"}`)
+	a.Send("rpc.bash", "run_a", 0, `{"request_id":"g2","cmd":"make"}`)
 	h.Next("rpc.bash")
 	h.Close()
 	h.Closed()
@@ -239,13 +239,14 @@ func TestGated(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	h, _ = r.Hello("host_a", hello("two", 2, protocol.RunAt{RunID: "run_a", LastSeq: 3}))
-	h.Say(protocol.RunOutput, "run_a", 4, servertest.Output("x"))
+	h.Send(protocol.RunOutput, "run_a", 4, servertest.Output("x"))
 	if e := h.Read(); e.Type != protocol.RunAck {
 		t.Errorf("%s", e.Append(nil))
 	}
 }
 
-// TestPostRPC: over HTTP the answer is waited for, and asked for again by the same id.
+// TestPostRPC checks that a call over HTTP waits for its answer, and that the same id returns the
+// answer again.
 func TestPostRPC(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -268,11 +269,11 @@ func TestPostRPC(t *testing.T) {
 	for waits := r.Clock.Timers(); waits < 3; waits = r.Clock.Timers() {
 		time.Sleep(time.Millisecond)
 	}
-	r.Go(25 * time.Second)
+	r.Advance(25 * time.Second)
 	if a := <-answers; a.status != 202 || !strings.Contains(string(a.body), `"state":"asked"`) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
-	h.Say(protocol.RPCResponse, "run_a", 0, `{"request_id":"p1","ok":true,"rpc_type":"rpc.fs.read","result":{"content":"hi"}}`)
+	h.Send(protocol.RPCResponse, "run_a", 0, `{"request_id":"p1","ok":true,"rpc_type":"rpc.fs.read","result":{"content":"hi"}}`)
 	go ask()
 	if a := <-answers; a.status != 200 || !strings.Contains(string(a.body), `"content":"hi"`) || !strings.Contains(string(a.body), `"type":"rpc.response"`) {
 		t.Errorf("%d %s", a.status, a.body)

@@ -194,19 +194,19 @@ type eventsPage struct {
 
 const answerBytes = 4 << 20 // bytes of events in a response; a longer event is returned alone
 
-// pageAsked parses which part of a run's events is requested.
-func (s *Server) pageAsked(r *http.Request, who *auth.Identity, usual, most int64) (*store.Run, store.PageQuery, *Failure) {
+// parsePage parses which part of a run's events is requested.
+func (s *Server) parsePage(r *http.Request, who *auth.Identity, usual, most int64) (*store.Run, store.PageQuery, *Failure) {
 	run, err := s.visible(r.Context(), who.Sees, r.PathValue("run"))
 	if err != nil {
 		return nil, store.PageQuery{}, s.failed(err, protocol.UnknownRun)
 	}
 	after, f := number(r, "after", 0, 0, protocol.MaxSeq)
 	limit, f2 := number(r, "limit", usual, 1, most)
-	return run, store.PageQuery{Run: run.ID, After: after, Limit: int(limit), Bytes: answerBytes}, firstOf(f, f2)
+	return run, store.PageQuery{Run: run.ID, After: after, Limit: int(limit), Bytes: answerBytes}, firstFailure(f, f2)
 }
 
 func (s *Server) runEvents(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
-	run, q, f := s.pageAsked(r, who, 200, 1000)
+	run, q, f := s.parsePage(r, who, 200, 1000)
 	if f != nil {
 		httpguard.Fail(w, f)
 		return
@@ -230,7 +230,7 @@ func (s *Server) runEvents(w http.ResponseWriter, r *http.Request, who *auth.Ide
 	httpguard.Answer(w, http.StatusOK, out)
 }
 
-func firstOf(all ...*Failure) *Failure {
+func firstFailure(all ...*Failure) *Failure {
 	for _, f := range all {
 		if f != nil {
 			return f

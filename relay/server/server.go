@@ -4,7 +4,7 @@
 //
 // An event is committed, then acknowledged to its host, then sent to apps. Followers of runs hold
 // positions, are notified of new events (hub) and read from the store at their own pace (follower),
-// so a slow reader blocks nobody and loses nothing.
+// so a slow reader blocks no others and loses nothing.
 package server
 
 import (
@@ -42,7 +42,7 @@ type Server struct {
 	hosts    *hosts
 	commands *commands
 	calls    *calls
-	others   *others
+	others   *peers
 	rates    *rates
 	sockets  sockets
 	handler  http.Handler
@@ -89,7 +89,7 @@ func (s *Server) Shutdown(ctx context.Context) {
 		s.end()
 		s.noSweep()
 		s.writer.Close()
-		s.sockets.closeAll(protocol.CloseRestart, "the server restarts")
+		s.sockets.closeAll(protocol.CloseRestart, "the server is restarting")
 		done := make(chan struct{})
 		go func() {
 			s.sockets.wait.Wait()

@@ -55,14 +55,14 @@ type socket struct {
 
 // peer handles the frames of a host or an app.
 type peer interface {
-	// take handles a frame, on the reading goroutine.
-	take(e *protocol.Envelope)
-	// more writes what is not in the queue and reports whether there was anything.
-	more() bool
-	// gone is called once after the last frame.
-	gone()
-	// swept is called periodically.
-	swept(now time.Time)
+	// handle handles a frame, on the reading goroutine.
+	handle(e *protocol.Envelope)
+	// writeMore writes what is not in the queue and reports whether there was anything.
+	writeMore() bool
+	// closed is called once after the last frame.
+	closed()
+	// checkTimeouts is called periodically.
+	checkTimeouts(now time.Time)
 }
 
 // hijacked records the hijacked connection.
@@ -77,9 +77,9 @@ func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// asksForSocket reports whether a request asks for a WebSocket, and otherwise sends an error
+// requireUpgrade reports whether a request upgrades to a WebSocket, and otherwise sends an error
 // response.
-func asksForSocket(w http.ResponseWriter, r *http.Request) bool {
+func requireUpgrade(w http.ResponseWriter, r *http.Request) bool {
 	if httpguard.IsUpgrade(r) {
 		return true
 	}
@@ -96,8 +96,8 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) *socket {
 	x.proto.Store(1)
 	// The origin was checked before.
 	conn, err := websocket.Accept(h, r, &websocket.AcceptOptions{InsecureSkipVerify: true,
-		OnPingReceived: func(context.Context, []byte) bool { x.sees(); return true },
-		OnPongReceived: func(context.Context, []byte) { x.sees() }})
+		OnPingReceived: func(context.Context, []byte) bool { x.touch(); return true },
+		OnPongReceived: func(context.Context, []byte) { x.touch() }})
 	if err != nil {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) *socket {
 		_ = tcp.SetWriteBuffer(writeBuffer) // best effort
 	}
 	conn.SetReadLimit(protocol.MaxFrame)
-	x.sees()
+	x.touch()
 	return x
 }
 
@@ -114,18 +114,18 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) *socket {
 func (x *socket) start(p peer) {
 	x.peer = p
 	if !x.srv.sockets.add(x) {
-		x.close(protocol.CloseRestart, "the server restarts")
+		x.close(protocol.CloseRestart, "the server is restarting")
 	}
 	go x.read()
 }
 
-func (x *socket) sees() { x.seen.Store(x.srv.clock.Now().UnixNano()) }
+func (x *socket) touch() { x.seen.Store(x.srv.clock.Now().UnixNano()) }
 
 // read reads frames until the connection closes.
 func (x *socket) read() {
 	defer x.srv.sockets.wait.Done()
 	defer x.srv.sockets.remove(x)
-	defer x.peer.gone()
+	defer x.peer.closed()
 	defer func() {
 		x.closed.Store(true)
 		_ = x.conn.CloseNow() // best effort
@@ -135,7 +135,7 @@ func (x *socket) read() {
 		if err != nil {
 			return
 		}
-		x.sees()
+		x.touch()
 		switch {
 		case x.closed.Load():
 		case kind != websocket.MessageText:
@@ -150,7 +150,7 @@ func (x *socket) frame(frame []byte) {
 	e, refusal := protocol.Parse(frame)
 	switch {
 	case refusal == nil:
-		x.peer.take(&e)
+		x.peer.handle(&e)
 	case refusal.Close != 0:
 		x.close(refusal.Close, refusal.Why)
 	default:
@@ -167,14 +167,14 @@ func (x *socket) refuse(e *protocol.Envelope, f *Failure) {
 		return
 	}
 	now := x.srv.clock.Now().UnixNano()
-	kept := x.bad[:0]
+	recent := x.bad[:0]
 	for _, at := range x.bad {
 		if now-at < int64(time.Minute) {
-			kept = append(kept, at)
+			recent = append(recent, at)
 		}
 	}
-	if x.bad = append(kept, now); len(x.bad) >= protocol.MaxBadMessages {
-		x.close(protocol.ClosePolicy, "too many frames that are none")
+	if x.bad = append(recent, now); len(x.bad) >= protocol.MaxBadMessages {
+		x.close(protocol.ClosePolicy, "too many invalid frames")
 	}
 }
 
@@ -197,7 +197,7 @@ func (x *socket) push(frame []byte) {
 	}
 	x.mu.Unlock()
 	if full {
-		x.close(protocol.CloseTooSlow, "too much waits to be read")
+		x.close(protocol.CloseTooSlow, "the peer reads too slowly: its queue is full")
 		return
 	}
 	x.kick()
@@ -210,12 +210,12 @@ func (x *socket) kick() {
 	x.kicked = true
 	if !x.pumps && !x.closed.Load() {
 		x.pumps = true
-		go x.pump()
+		go x.writeLoop()
 	}
 }
 
-// pump writes until nothing is left.
-func (x *socket) pump() {
+// writeLoop writes until nothing is left.
+func (x *socket) writeLoop() {
 	for more := false; ; {
 		x.mu.Lock()
 		if len(x.queue) == 0 && !x.kicked && !more || x.closed.Load() {
@@ -223,7 +223,7 @@ func (x *socket) pump() {
 			code := x.code
 			x.mu.Unlock()
 			if code != 0 {
-				x.bye()
+				x.sendClose()
 			}
 			return
 		}
@@ -236,7 +236,7 @@ func (x *socket) pump() {
 			x.size -= len(frame)
 			x.mu.Unlock()
 		}
-		more = x.peer.more()
+		more = x.peer.writeMore()
 	}
 }
 
@@ -270,12 +270,12 @@ func (x *socket) close(code int, why string) {
 	pumps := x.pumps
 	x.mu.Unlock()
 	if !pumps {
-		go x.bye()
+		go x.sendClose()
 	}
 }
 
-// bye sends the close frame and waits for the peer's.
-func (x *socket) bye() {
+// sendClose sends the close frame and waits for the peer's.
+func (x *socket) sendClose() {
 	defer x.srv.sockets.wait.Done()
 	_ = x.conn.Close(websocket.StatusCode(x.code), reason(x.why)) // best effort
 	x.cut.Stop()

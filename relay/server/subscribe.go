@@ -9,13 +9,13 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// wish describes a subscription.
-type wish struct {
-	re     *protocol.Envelope // the request, to be answered with run.caught_up; may be nil
-	cursor map[string]int64
-	rest   string // "" means unchanged
-	output *bool  // nil means unchanged
-	tells  bool   // send run.progress if output is omitted
+// subscription describes a subscription.
+type subscription struct {
+	re       *protocol.Envelope // the request, to be answered with run.caught_up; may be nil
+	cursor   map[string]int64
+	rest     string // "" means unchanged
+	output   *bool  // nil means unchanged
+	progress bool   // send run.progress if output is omitted
 	// replace ends all earlier subscriptions.
 	replace bool
 }
@@ -33,7 +33,7 @@ func (f *follower) followAll() {
 
 // subscribe applies a subscription. It calls refused for runs that cannot be followed; the others
 // are.
-func (f *follower) subscribe(ctx context.Context, w wish, refused func(run string, why *Failure)) {
+func (f *follower) subscribe(ctx context.Context, w subscription, refused func(run string, why *Failure)) {
 	if err := f.srv.others.ready(ctx, w.rest == restLive); err != nil {
 		refused("", f.srv.failed(err, protocol.Internal))
 		return
@@ -46,18 +46,18 @@ func (f *follower) subscribe(ctx context.Context, w wish, refused func(run strin
 			continue
 		}
 		if seq := w.cursor[id]; seq > r.Prefix || seq < 0 {
-			refused(id, refuse(protocol.BadCursor, "run %s ends at %d, and the cursor says %d", id, r.Prefix, seq))
+			refused(id, refuse(protocol.BadCursor, "the cursor %d is after the last event of run %s, %d", seq, id, r.Prefix))
 			continue
 		}
 		runs[id] = r
 	}
-	f.install(w, runs)
+	f.setPositions(w, runs)
 	f.kick()
 }
 
-// install sets the positions with the hub locked, so that each concurrent publish is either before
+// setPositions sets the positions with the hub locked, so that each concurrent publish is either before
 // or after it.
-func (f *follower) install(w wish, runs map[string]*store.Run) {
+func (f *follower) setPositions(w subscription, runs map[string]*store.Run) {
 	h := f.srv.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -70,14 +70,14 @@ func (f *follower) install(w wish, runs map[string]*store.Run) {
 		f.clear(h)
 	}
 	g := &goal{re: w.re, ends: map[string]int64{}, cursor: map[string]int64{}}
-	f.hearOutput(w)
+	f.setOutput(w)
 	f.setRest(h, w.rest, g)
 	for id, r := range runs {
-		f.name(h, id, true)
-		delete(f.behind, id)
+		f.setNamed(h, id, true)
+		delete(f.backlog, id)
 		f.turn = slices.DeleteFunc(f.turn, func(run string) bool { return run == id })
 		seq := w.cursor[id]
-		f.place(id, seq) // even at its end: events may have arrived since it was read
+		f.setPosition(id, seq) // even at its end: events may have arrived since it was read
 		g.cursor[id] = seq
 		if seq < r.Prefix {
 			g.ends[id] = r.Prefix
@@ -86,13 +86,13 @@ func (f *follower) install(w wish, runs map[string]*store.Run) {
 	f.goals = append(f.goals, g)
 }
 
-func (f *follower) hearOutput(w wish) {
+func (f *follower) setOutput(w subscription) {
 	switch {
 	case w.output == nil:
 	case *w.output:
 		f.quiet = nil
 	case f.quiet == nil:
-		f.quiet = &quiet{tells: w.tells, runs: map[string]*progress{}}
+		f.quiet = &outputCounter{enabled: w.progress, runs: map[string]*progress{}}
 	}
 }
 
@@ -104,18 +104,18 @@ func (f *follower) setRest(h *hub, rest string, g *goal) {
 	case restNone:
 		delete(h.rest, f)
 		f.endScan()
-		for run := range f.behind {
+		for run := range f.backlog {
 			if !f.named[run] {
-				f.leave(run)
+				f.markRead(run)
 			}
 		}
 	case restStart:
 		h.rest[f] = struct{}{}
 		none := ""
 		f.scan, g.scan, f.missed = &none, true, map[string]bool{}
-		for run := range f.behind { // they are listed again and sent from their beginning
+		for run := range f.backlog { // they are listed again and sent from their beginning
 			if !f.named[run] {
-				f.leave(run)
+				f.markRead(run)
 			}
 		}
 	case restLive:
@@ -133,8 +133,8 @@ func (f *follower) endScan() {
 	}
 }
 
-// name records whether a run is followed, independently of rest.
-func (f *follower) name(h *hub, run string, yes bool) {
+// setNamed records whether a run is followed, independently of rest.
+func (f *follower) setNamed(h *hub, run string, yes bool) {
 	f.named[run] = yes
 	if yes {
 		if h.named[run] == nil {
@@ -161,20 +161,20 @@ func (f *follower) unsubscribe(runs []string) {
 		return
 	}
 	for _, run := range runs {
-		f.name(h, run, false)
-		f.leave(run)
+		f.setNamed(h, run, false)
+		f.markRead(run)
 	}
 }
 
 // clear ends all subscriptions.
 func (f *follower) clear(h *hub) {
 	for run := range f.named {
-		f.name(h, run, false)
+		f.setNamed(h, run, false)
 	}
 	delete(h.rest, f)
 	f.rest, f.scan, f.missed, f.turn, f.goals = restNone, nil, nil, nil, nil
 	clear(f.named)
-	clear(f.behind)
+	clear(f.backlog)
 }
 
 // stop stops the follower.

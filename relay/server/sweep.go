@@ -101,7 +101,7 @@ func (x *socket) sweep(now time.Time) {
 	case x.closed.Load():
 		return
 	case writing != 0 && since(writing) >= protocol.WriteTimeout:
-		x.close(protocol.CloseTooSlow, "what was sent is not read")
+		x.close(protocol.CloseTooSlow, "the peer does not read its messages")
 		return
 	case silent >= protocol.DeadAfter:
 		if !x.closed.Swap(true) {
@@ -111,7 +111,7 @@ func (x *socket) sweep(now time.Time) {
 	case silent >= protocol.PingAfter && x.pinged.Load() <= x.seen.Load() && writing == 0:
 		x.ping()
 	}
-	x.peer.swept(now)
+	x.peer.checkTimeouts(now)
 }
 
 // ping sends a ping. The pong updates seen.

@@ -11,14 +11,14 @@ import (
 // commands holds the local watchers of commands, whose state is in the store.
 type commands struct {
 	mu    sync.Mutex
-	watch map[store.CommandKey]map[*app]heard
+	watch map[store.CommandKey]map[*app]notified
 	// secret holds payloads that must not be stored; a restart loses them.
 	secret map[secretKey]json.RawMessage
 }
 
-// heard is what an app was last notified of: a state of the command with this number, or none
-// before acceptance.
-type heard struct {
+// notified is the last notification that an app received: a state of the command with this number,
+// or none before acceptance.
+type notified struct {
 	state string
 	n     int64
 }
@@ -36,7 +36,7 @@ type secretKey struct {
 func secretOf(c *store.Command) secretKey { return secretKey{keyOf(c), c.SHA256} }
 
 func newCommands() *commands {
-	return &commands{watch: map[store.CommandKey]map[*app]heard{}, secret: map[secretKey]json.RawMessage{}}
+	return &commands{watch: map[store.CommandKey]map[*app]notified{}, secret: map[secretKey]json.RawMessage{}}
 }
 
 // follow makes an app watch a command; undo restores the previous state.
@@ -47,12 +47,12 @@ func (c *commands) follow(k store.CommandKey, a *app) (undo func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.watch[k] == nil {
-		c.watch[k] = map[*app]heard{}
+		c.watch[k] = map[*app]notified{}
 	}
 	if _, has := c.watch[k][a]; has {
 		return func() {}
 	}
-	c.watch[k][a] = heard{}
+	c.watch[k][a] = notified{}
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -74,8 +74,8 @@ func (c *commands) leave(a *app) {
 	}
 }
 
-// pathTo returns the states through which a command reached one.
-func pathTo(state string) []string {
+// statesBefore returns the states through which a command reached one.
+func statesBefore(state string) []string {
 	switch state {
 	case "accepted":
 		return []string{"accepted"}
@@ -90,7 +90,7 @@ func rank(state string) int {
 	if state == "" {
 		return 0
 	}
-	return len(pathTo(state))
+	return len(statesBefore(state))
 }
 
 // notify notifies the watchers of a command's state. A late notification, of a change by another
@@ -120,7 +120,7 @@ func (c *commands) notifyLocked(of *store.Command, why string) {
 		if last.n > of.N {
 			return
 		}
-		for i, state := range pathTo(of.State) {
+		for i, state := range statesBefore(of.State) {
 			if i < rank(last.state) {
 				continue
 			}
@@ -129,7 +129,7 @@ func (c *commands) notifyLocked(of *store.Command, why string) {
 				because = why
 			}
 			a.sendState(stateOf(&now, because))
-			c.watch[k][a] = heard{state, of.N}
+			c.watch[k][a] = notified{state, of.N}
 		}
 	}
 	c.ended(of)
@@ -151,7 +151,7 @@ func (c *commands) catchUp(of *store.Command, a *app) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if all := c.watch[keyOf(of)]; all != nil && a.speaks2() {
-		all[a] = heard{of.State, of.N}
+		all[a] = notified{of.State, of.N}
 	}
 	a.sendState(stateOf(of, of.Why))
 	if protocol.InputMachine.IsFinal(of.State) {
@@ -174,8 +174,8 @@ func (c *commands) open() (keys []store.CommandKey) {
 	return keys
 }
 
-// keep holds a payload that must not be stored until its command is finished; nil removes it.
-func (c *commands) keep(k secretKey, payload json.RawMessage) {
+// hold holds a payload that must not be stored until its command is finished; nil removes it.
+func (c *commands) hold(k secretKey, payload json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if payload == nil {
@@ -185,8 +185,8 @@ func (c *commands) keep(k secretKey, payload json.RawMessage) {
 	c.secret[k] = payload
 }
 
-// kept returns a held payload, or nil.
-func (c *commands) kept(k secretKey) json.RawMessage {
+// held returns a held payload, or nil.
+func (c *commands) held(k secretKey) json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.secret[k]
@@ -196,7 +196,7 @@ func (c *commands) kept(k secretKey) json.RawMessage {
 func (c *commands) payload(of *store.Command) (p payload, ok bool) {
 	text := of.Payload
 	if text == nil {
-		text = c.kept(secretOf(of))
+		text = c.held(secretOf(of))
 	}
 	return p, json.Unmarshal(text, &p) == nil
 }

@@ -49,21 +49,21 @@ func (l closedState) equal(other closedState) bool {
 }
 
 // Check checks the file of the open connection db as far as necessary, without writing to it. It
-// wraps damage in the error damaged. It calls again for a second connection if the file is checked
+// wraps damage in the error damaged. It calls reopen for a second connection if the file is checked
 // in use; Found reports the result.
-func Check(ctx context.Context, db *sql.DB, name string, damaged error, again func() (*sql.DB, error)) (*File, error) {
+func Check(ctx context.Context, db *sql.DB, name string, damaged error, reopen func() (*sql.DB, error)) (*File, error) {
 	f := &File{name: name, damageErr: damaged, found: make(chan error, 1), stop: func() {}}
 	now, logged := f.now()
 	was := f.readClosedState()
-	known := now.Size > small && was.equal(now)
+	checked := now.Size > small && was.equal(now)
 	var err error
 	switch f.whole = true; {
-	case known && was.Whole:
+	case checked && was.Whole:
 		err = f.checkHeader(ctx, db)
-	case known, now.Size > small && logged:
+	case checked, now.Size > small && logged:
 		f.whole = false
 		if err = f.checkHeader(ctx, db); err == nil {
-			err = f.checkInBackground(again)
+			err = f.checkInBackground(reopen)
 		}
 	default:
 		err = f.checkAll(ctx, db)
@@ -98,7 +98,7 @@ func (f *File) RecordClosed() error {
 		err = os.WriteFile(f.name+closedSuffix, text, 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("note how %s was left: %w", f.name, err)
+		return fmt.Errorf("store the closed state of %s: %w", f.name, err)
 	}
 	return nil
 }
@@ -123,8 +123,8 @@ func (f *File) readClosedState() (was closedState) {
 }
 
 // checkInBackground checks the file while it is in use.
-func (f *File) checkInBackground(again func() (*sql.DB, error)) error {
-	db, err := again()
+func (f *File) checkInBackground(reopen func() (*sql.DB, error)) error {
+	db, err := reopen()
 	if err != nil {
 		return err
 	}
@@ -151,12 +151,12 @@ func (f *File) checkHeader(ctx context.Context, db *sql.DB) error {
 
 // checkAll checks the whole file.
 func (f *File) checkAll(ctx context.Context, db *sql.DB) error {
-	var said string
-	if err := db.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&said); err != nil {
+	var result string
+	if err := db.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&result); err != nil {
 		return f.wrapDamage(err)
 	}
-	if said != "ok" {
-		return fmt.Errorf("%w: %s", f.damageErr, strings.ReplaceAll(said, "\n", "; "))
+	if result != "ok" {
+		return fmt.Errorf("%w: %s", f.damageErr, strings.ReplaceAll(result, "\n", "; "))
 	}
 	return nil
 }

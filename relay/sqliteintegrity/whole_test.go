@@ -48,7 +48,7 @@ func open(t *testing.T, name string) (*opened, error) {
 	return &opened{t, f, db}, nil
 }
 
-// mustOpen opens a file that is whole as far as is seen at the start.
+// mustOpen opens a file in which the check at the start finds no damage.
 func mustOpen(t *testing.T, name string) *opened {
 	t.Helper()
 	o, err := open(t, name)
@@ -87,7 +87,7 @@ func filled(t *testing.T, kilobytes int) string {
 	return name
 }
 
-// damage corrupts a page in the middle of a file; unseen keeps the file's time.
+// damage corrupts a page in the middle of a file; with unseen, the file's time stays.
 func damage(t *testing.T, name string, unseen bool) {
 	t.Helper()
 	info, err := os.Stat(name)
@@ -200,7 +200,7 @@ func TestNoted(t *testing.T) {
 }
 
 // TestKilled checks that a large file of a killed program can be used at once; damage is found
-// meanwhile and prevents the next opening.
+// in the background and prevents the next opening.
 func TestKilled(t *testing.T) {
 	name := killed(t, filled(t, 8000))
 	o := mustOpen(t, name)

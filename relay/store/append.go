@@ -25,9 +25,9 @@ type Incoming struct {
 
 // Outcome is the result for one event: stored now or earlier if Refused is "".
 type Outcome struct {
-	Refused protocol.Code // seq_conflict, not_owner, rate_limited
-	Stale   bool          // the connection no longer owns the host; the event is ignored
-	Known   bool          // it was stored earlier
+	Refused   protocol.Code // seq_conflict, not_owner, rate_limited
+	Stale     bool          // the connection no longer owns the host; the event is ignored
+	Duplicate bool          // it was stored earlier
 }
 
 // Appended is the result of a batch.
@@ -150,7 +150,7 @@ func (b *batch) create(in *Incoming, e *Event) (*openRun, error) {
 	b.out.Started = append(b.out.Started, r.ID)
 	b.records = append(b.records, b.hostRecord(in, "run_started", "{}"))
 	_, err := b.tx.ExecContext(b.ctx, b.s.insertRun, r.values()...)
-	return r, b.s.wrapError("make a run", err)
+	return r, b.s.wrapError("create a run", err)
 }
 
 // insert stores an event. If no earlier one is missing, it applies the event and the later stored
@@ -165,7 +165,7 @@ func (b *batch) insert(r *openRun, e *Event) (Outcome, error) {
 	}
 	switch {
 	case before != nil && sameEvent(before, e):
-		return Outcome{Known: true}, nil
+		return Outcome{Duplicate: true}, nil
 	case before != nil && before.isServerGap() && e.Type != protocol.RunGap:
 		return Outcome{}, b.replaceGap(before, e)
 	case before != nil:
@@ -222,7 +222,7 @@ func (b *batch) advance(r *openRun, e *Event) error {
 			_, err = b.tx.ExecContext(b.ctx, `UPDATE requests SET state = $3 WHERE run_id = $1 AND request_id = $2`, r.ID, c.id, c.state)
 		}
 		if err != nil {
-			return b.s.wrapError("note a request", err)
+			return b.s.wrapError("update a request", err)
 		}
 	}
 	return b.settle(r, e)
@@ -265,7 +265,7 @@ func (b *batch) finish() error {
 		}
 		_, err := b.tx.ExecContext(b.ctx, b.s.updateRun, r.values()...)
 		if err != nil {
-			return b.s.wrapError("note a run", err)
+			return b.s.wrapError("update a run", err)
 		}
 	}
 	return b.record()

@@ -28,7 +28,7 @@ func (s *Store) record(ctx context.Context, tx database, at int64, all []audit.R
 	}
 	var one int
 	if err := tx.QueryRowContext(ctx, `SELECT one FROM meta`+s.dialect.Lock).Scan(&one); err != nil {
-		return s.wrapError("wait for the audit log", err)
+		return s.wrapError("lock the audit log", err)
 	}
 	head, err := s.head(ctx, tx)
 	if err != nil {

@@ -47,7 +47,7 @@ func scanCall(from row) (*Call, error) {
 
 // AddCall stores a new call with its records, or returns the existing one. fresh reports whether it
 // is new.
-func (s *Store) AddCall(ctx context.Context, c Call, told ...audit.Record) (out *Call, fresh bool, err error) {
+func (s *Store) AddCall(ctx context.Context, c Call, records ...audit.Record) (out *Call, fresh bool, err error) {
 	data, err := json.Marshal(c)
 	if err != nil {
 		return nil, false, err
@@ -64,7 +64,7 @@ func (s *Store) AddCall(ctx context.Context, c Call, told ...audit.Record) (out 
 		}
 		if fresh = n > 0; fresh {
 			out = &c
-			return s.record(ctx, tx, c.At, told)
+			return s.record(ctx, tx, c.At, records)
 		}
 		out, err = scanCall(tx.QueryRowContext(ctx, `SELECT `+callColumns+` FROM rpc_calls WHERE request_id = $1`, c.ID))
 		return s.wrapError("read a call", err)
@@ -105,7 +105,7 @@ func (s *Store) MoveCall(ctx context.Context, id string, at int64, do func(*Call
 			return err
 		}
 		_, err = tx.ExecContext(ctx, `UPDATE rpc_calls SET state = $2, gen = $3, answer = $4, at = $5, ends = $6, data_json = $7 WHERE request_id = $1`, id, c.State, c.Gen, c.Answer, c.At, c.Ends, string(data))
-		return s.wrapError("note a call", err)
+		return s.wrapError("update a call", err)
 	})
 	return out, err
 }
@@ -131,8 +131,8 @@ func (s *Store) Calls(ctx context.Context, ids []string) (out []*Call, err error
 	return out, nil
 }
 
-// Late returns unanswered calls whose deadline has passed or whose connection is closed.
-func (s *Store) Late(ctx context.Context, at int64) ([]*Call, error) {
+// OverdueCalls returns unanswered calls whose deadline has passed or whose connection is closed.
+func (s *Store) OverdueCalls(ctx context.Context, at int64) ([]*Call, error) {
 	prefixed := strings.ReplaceAll("c."+callColumns, ", ", ", c.")
 	return s.calls(ctx, `SELECT `+prefixed+` FROM rpc_calls c LEFT JOIN hosts h ON h.id = c.host_id WHERE c.answer = '' AND (c.ends > 0 AND c.ends <= $1
 		OR c.gen > 0 AND (h.gen IS NULL OR h.gen <> c.gen OR NOT `+s.isLive(`h.replica`)+`))`, at)
@@ -151,6 +151,6 @@ func (s *Store) calls(ctx context.Context, text string, args ...any) (out []*Cal
 func (s *Store) ForgetCalls(ctx context.Context, at int64) error {
 	return s.change(ctx, func(tx database) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM rpc_calls WHERE answer <> '' AND at <= $1`, at-protocol.RPCRetention.Milliseconds())
-		return s.wrapError("forget calls", err)
+		return s.wrapError("delete calls", err)
 	})
 }

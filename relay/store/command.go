@@ -56,7 +56,7 @@ func (e *AlreadyDecided) Error() string {
 		how += " " + e.Was.Answer
 	}
 	if e.Was.By == "" {
-		return "the request is over: " + how
+		return "the request is already closed: " + how
 	}
 	return fmt.Sprintf("%s has decided before: %s", e.Was.By, how)
 }
@@ -162,7 +162,7 @@ func (s *Store) decide(ctx context.Context, tx database, c *Command) error {
 		return s.wrapError("store a decision", err)
 	}
 	_, err = tx.ExecContext(ctx, `UPDATE requests SET state = 'decided' WHERE run_id = $1 AND request_id = $2`, c.RunID, c.ID)
-	return s.wrapError("note a request", err)
+	return s.wrapError("update a request", err)
 }
 
 // resolvedBy returns the host's outcome of a request that was closed without a decision here.
@@ -231,7 +231,7 @@ func (s *Store) step(ctx context.Context, tx database, k CommandKey, on, why str
 	if s.dialect.Lock != "" { // same lock order as a batch of events
 		var one int
 		if err := tx.QueryRowContext(ctx, `SELECT 1 FROM runs WHERE id = $1`+s.dialect.Lock, k.Run).Scan(&one); err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return nil, false, s.wrapError("wait for a run", err)
+			return nil, false, s.wrapError("lock a run", err)
 		}
 	}
 	c, err = scanCommand(tx.QueryRowContext(ctx, `SELECT `+commandColumns+` FROM commands WHERE run_id = $1 AND kind = $2 AND id = $3`+s.dialect.Lock, k.Run, k.Kind, k.ID))
@@ -250,16 +250,16 @@ func (s *Store) step(ctx context.Context, tx database, k CommandKey, on, why str
 		c.Payload = nil
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE commands SET state = $2, payload = $3, why = $4 WHERE n = $1`, c.N, c.State, string(c.Payload), why); err != nil {
-		return nil, false, s.wrapError("note a command", err)
+		return nil, false, s.wrapError("update a command", err)
 	}
 	if k.Kind != DecisionCommand || to != "rejected" && to != "expired" {
 		return c, true, nil
 	}
 	if _, err := tx.ExecContext(ctx, `DELETE FROM decisions WHERE run_id = $1 AND request_id = $2`, k.Run, k.ID); err != nil {
-		return nil, false, s.wrapError("take a decision back", err)
+		return nil, false, s.wrapError("withdraw a decision", err)
 	}
 	_, err = tx.ExecContext(ctx, `UPDATE requests SET state = 'open' WHERE run_id = $1 AND request_id = $2 AND state = 'decided'`, k.Run, k.ID)
-	return c, true, s.wrapError("take a decision back", err)
+	return c, true, s.wrapError("withdraw a decision", err)
 }
 
 // Pending returns the unfinished commands for a host's runs in the order of acceptance, or with

@@ -13,12 +13,12 @@ var ErrClosed = errors.New("the store is closed")
 // Writer stores events of many connections. Events that arrive during a commit form the next batch,
 // so a commit is shared and no timer delays a single event.
 type Writer struct {
-	s    *Store
-	told OnCommit
-	in   chan writeRequest
-	end  context.CancelFunc
-	done chan struct{}
-	ctx  context.Context
+	s        *Store
+	onCommit OnCommit
+	in       chan writeRequest
+	end      context.CancelFunc
+	done     chan struct{}
+	ctx      context.Context
 }
 
 // writeRequest is an event and the function that receives its result.
@@ -40,22 +40,22 @@ type Written struct {
 type OnCommit func(all []Incoming, out *Appended) (then func())
 
 // NewWriter starts a Writer.
-func (s *Store) NewWriter(told OnCommit) *Writer {
+func (s *Store) NewWriter(onCommit OnCommit) *Writer {
 	ctx, end := context.WithCancel(context.Background())
-	w := &Writer{s: s, told: told, in: make(chan writeRequest, protocol.BatchEvents), end: end, done: make(chan struct{}), ctx: ctx}
+	w := &Writer{s: s, onCommit: onCommit, in: make(chan writeRequest, protocol.BatchEvents), end: end, done: make(chan struct{}), ctx: ctx}
 	go w.run()
 	return w
 }
 
-// Write queues an event; tell is called once on the writer's goroutine, in the order of Write. It
+// Write queues an event; notify is called once on the writer's goroutine, in the order of Write. It
 // blocks while the queue is full, which slows down reading from the host.
-func (w *Writer) Write(ctx context.Context, in Incoming, tell func(Written)) {
+func (w *Writer) Write(ctx context.Context, in Incoming, notify func(Written)) {
 	select {
 	case <-w.ctx.Done():
-		tell(Written{Err: ErrClosed})
+		notify(Written{Err: ErrClosed})
 	case <-ctx.Done():
-		tell(Written{Err: context.Cause(ctx)})
-	case w.in <- writeRequest{in, tell}:
+		notify(Written{Err: context.Cause(ctx)})
+	case w.in <- writeRequest{in, notify}:
 	}
 }
 
@@ -110,16 +110,16 @@ func (w *Writer) commit(batch []writeRequest) {
 		events[i] = batch[i].Incoming
 	}
 	out, err := w.s.Append(context.WithoutCancel(w.ctx), events)
-	if err == nil && w.told != nil {
-		if then := w.told(events, out); then != nil {
+	if err == nil && w.onCommit != nil {
+		if then := w.onCommit(events, out); then != nil {
 			defer then()
 		}
 	}
 	for i := range batch {
-		told := Written{Err: err}
+		written := Written{Err: err}
 		if err == nil {
-			told.Outcome, told.Prefix = out.Outcomes[i], out.Prefixes[batch[i].Envelope.RunID]
+			written.Outcome, written.Prefix = out.Outcomes[i], out.Prefixes[batch[i].Envelope.RunID]
 		}
-		batch[i].report(told)
+		batch[i].report(written)
 	}
 }

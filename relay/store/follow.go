@@ -88,9 +88,9 @@ func (s *Store) Holes(ctx context.Context, host, run string) (out []Hole, err er
 	return out, err
 }
 
-// Lose marks runs that a connected host does not know as lost: all unfinished ones except known.
+// MarkLost marks runs that a connected host does not know as lost: all unfinished ones except runs.
 // gen is the generation of its connection.
-func (s *Store) Lose(ctx context.Context, host string, gen int64, known []string) (lost []string, err error) {
+func (s *Store) MarkLost(ctx context.Context, host string, gen int64, runs []string) (lost []string, err error) {
 	err = s.change(ctx, func(tx database) error {
 		var has int64
 		if err := tx.QueryRowContext(ctx, `SELECT gen FROM hosts WHERE id = $1`+s.dialect.Lock, host).Scan(&has); err != nil || has != gen {
@@ -106,7 +106,7 @@ func (s *Store) Lose(ctx context.Context, host string, gen int64, known []string
 			if err := rows.Scan(&id); err != nil {
 				return s.wrapError("read runs", err)
 			}
-			if !slices.Contains(known, id) {
+			if !slices.Contains(runs, id) {
 				lost = append(lost, id)
 			}
 		}
@@ -115,7 +115,7 @@ func (s *Store) Lose(ctx context.Context, host string, gen int64, known []string
 		}
 		for _, id := range lost {
 			if _, err := tx.ExecContext(ctx, `UPDATE runs SET status = $2 WHERE id = $1`, id, string(protocol.StatusLost)); err != nil {
-				return s.wrapError("note a run", err)
+				return s.wrapError("update a run", err)
 			}
 		}
 		return nil

@@ -49,14 +49,14 @@ func (s *Store) AddHost(ctx context.Context, h Host, made ...audit.Record) (was 
 			ON CONFLICT (id) DO UPDATE SET name = excluded.name, token_hash = excluded.token_hash, pubkey = excluded.pubkey, epoch = 0, removed = 0 WHERE hosts.removed <> 0`,
 			h.ID, h.Name, h.TokenHash, h.PublicKey, h.LastSeenAt)
 		if err != nil {
-			return s.wrapError("make a host", err)
+			return s.wrapError("create a host", err)
 		}
 		was, err = scanHost(tx.QueryRowContext(ctx, `SELECT `+s.hostColumns()+` FROM hosts WHERE id = $1`, h.ID))
 		if err != nil {
 			return s.wrapError("read a host", err)
 		}
 		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return s.wrapError("make a host", err)
+			return s.wrapError("create a host", err)
 		}
 		return s.record(ctx, tx, h.LastSeenAt, made)
 	})
@@ -65,25 +65,25 @@ func (s *Store) AddHost(ctx context.Context, h Host, made ...audit.Record) (was 
 
 // NameHost renames a host. With first set, it only sets the machine's name if the host has no name
 // other than its id.
-func (s *Store) NameHost(ctx context.Context, id, name string, first bool, at int64, told ...audit.Record) error {
+func (s *Store) NameHost(ctx context.Context, id, name string, first bool, at int64, records ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
 		const change = `UPDATE hosts SET name = $2 WHERE id = $1 AND removed = 0`
 		if first {
 			_, err := tx.ExecContext(ctx, change+` AND name = id`, id, name)
-			return s.wrapError("name a host", err)
+			return s.wrapError("rename a host", err)
 		}
 		done, err := tx.ExecContext(ctx, change, id, name)
-		if err := s.requireChange(done, err, "name a host", "host "+id); err != nil {
+		if err := s.requireChange(done, err, "rename a host", "host "+id); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, at, told)
+		return s.record(ctx, tx, at, records)
 	})
 }
 
 // RemoveHost removes a host: the next one with its id is new. Its runs remain, and its generation
 // advances, so that an open connection can store nothing more. The connection's server receives
 // mail.
-func (s *Store) RemoveHost(ctx context.Context, id string, at int64, told ...audit.Record) error {
+func (s *Store) RemoveHost(ctx context.Context, id string, at int64, records ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
 		if err := s.mailHolder(ctx, tx, id); err != nil {
 			return err
@@ -92,12 +92,12 @@ func (s *Store) RemoveHost(ctx context.Context, id string, at int64, told ...aud
 		if err := s.requireChange(done, err, "remove a host", "host "+id); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, at, told)
+		return s.record(ctx, tx, at, records)
 	})
 }
 
-// Taking describes a connection that takes over a host.
-type Taking struct {
+// Takeover describes a connection that takes over a host.
+type Takeover struct {
 	Host     string
 	Epoch    int64  // 0 if not sent
 	Instance string // of its process; "" if not sent
@@ -109,7 +109,7 @@ type Taking struct {
 // TakeOver assigns a new generation to a host's connection; events from older ones are no longer
 // stored. The server of the previous connection receives mail. ErrStale means that the host had a
 // connection of a higher epoch.
-func (s *Store) TakeOver(ctx context.Context, t Taking) (gen int64, err error) {
+func (s *Store) TakeOver(ctx context.Context, t Takeover) (gen int64, err error) {
 	err = s.change(ctx, func(tx database) error {
 		h, err := scanHost(tx.QueryRowContext(ctx, `SELECT `+s.hostColumns()+` FROM hosts WHERE id = $1 AND removed = 0`+s.dialect.Lock, t.Host))
 		switch {
@@ -128,17 +128,17 @@ func (s *Store) TakeOver(ctx context.Context, t Taking) (gen int64, err error) {
 		gen = h.Gen + 1
 		_, err = tx.ExecContext(ctx, `UPDATE hosts SET gen = $2, epoch = $3, last_seen_at = $4, replica = $5, instance = $6, proto = $7 WHERE id = $1`,
 			t.Host, gen, max(t.Epoch, h.Epoch), t.At, t.Replica, t.Instance, t.Proto)
-		return s.wrapError("note a host", err)
+		return s.wrapError("update a host", err)
 	})
 	return gen, err
 }
 
-// Left records when a host's connection closed, in Unix ms. It has no effect for an older
+// Disconnected records when a host's connection closed, in Unix ms. It has no effect for an older
 // connection.
-func (s *Store) Left(ctx context.Context, id string, gen, at int64) error {
+func (s *Store) Disconnected(ctx context.Context, id string, gen, at int64) error {
 	return s.change(ctx, func(tx database) error {
 		_, err := tx.ExecContext(ctx, `UPDATE hosts SET last_seen_at = $3, replica = '' WHERE id = $1 AND gen = $2`, id, gen, at)
-		return s.wrapError("note a host", err)
+		return s.wrapError("update a host", err)
 	})
 }
 

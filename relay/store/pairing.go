@@ -38,11 +38,11 @@ const pairingRetention = 10 * 60 * 1000
 // limit of all or of one address.
 func (s *Store) AddPairing(ctx context.Context, p Pairing, at int64, ofAll, ofAddress int) error {
 	return s.change(ctx, func(tx database) error {
-		if err := s.lockPeople(ctx, tx); err != nil {
+		if err := s.lockUsers(ctx, tx); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM pairings WHERE expires <= $1`, at-pairingRetention); err != nil {
-			return s.wrapError("forget pairings that have expired", err)
+			return s.wrapError("delete expired pairings", err)
 		}
 		var all, same int
 		err := tx.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(CASE WHEN address = $2 THEN 1 ELSE 0 END), 0) FROM pairings WHERE host_id = '' AND expires > $1`, at, p.Address).Scan(&all, &same)
@@ -84,7 +84,7 @@ func (s *Store) PairingOf(ctx context.Context, codeHash string, at int64) (*Pair
 // ConfirmPairing assigns a key to a host: the claimed one if the token is right, otherwise a new
 // one. Events from the host's connection by token are no longer stored. It returns ErrUnknown if no
 // open pairing has this code.
-func (s *Store) ConfirmPairing(ctx context.Context, codeHash string, at int64, told func(*Pairing) audit.Record) (p *Pairing, err error) {
+func (s *Store) ConfirmPairing(ctx context.Context, codeHash string, at int64, record func(*Pairing) audit.Record) (p *Pairing, err error) {
 	err = s.change(ctx, func(tx database) error {
 		if p, err = s.pairing(tx.QueryRowContext(ctx, waitingPairing+s.dialect.Lock, codeHash, at)); err != nil {
 			return err
@@ -108,7 +108,7 @@ func (s *Store) ConfirmPairing(ctx context.Context, codeHash string, at int64, t
 			ON CONFLICT (id) DO UPDATE SET name = excluded.name, token_hash = '', pubkey = excluded.pubkey, gen = hosts.gen + 1, removed = 0,
 				epoch = CASE WHEN hosts.removed <> 0 THEN 0 ELSE hosts.epoch END`, p.HostID, p.Name, p.PublicKey, at)
 		if err != nil {
-			return s.wrapError("make a host", err)
+			return s.wrapError("create a host", err)
 		}
 		// notify the server of the connection by token
 		if err := s.mailHolder(ctx, tx, p.HostID); err != nil {
@@ -117,7 +117,7 @@ func (s *Store) ConfirmPairing(ctx context.Context, codeHash string, at int64, t
 		if _, err := tx.ExecContext(ctx, `UPDATE pairings SET host_id = $2 WHERE code_hash = $1`, codeHash, p.HostID); err != nil {
 			return s.wrapError("confirm a pairing", err)
 		}
-		return s.record(ctx, tx, at, []audit.Record{told(p)})
+		return s.record(ctx, tx, at, []audit.Record{record(p)})
 	})
 	return p, err
 }

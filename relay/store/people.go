@@ -11,7 +11,7 @@ import (
 )
 
 // ErrLastOwner reports that a change would leave no owner.
-var ErrLastOwner = errors.New("there would be no owner left")
+var ErrLastOwner = errors.New("no owner would remain")
 
 // Owner is the role with all rights.
 const Owner = "owner"
@@ -85,9 +85,9 @@ func (s *Store) Users(ctx context.Context) (out []*User, err error) {
 
 // PutUser creates a user or changes its role and password. A new password ends the user's sessions.
 // If nothing changes, nothing is recorded.
-func (s *Store) PutUser(ctx context.Context, u User, at int64, told ...audit.Record) (made bool, err error) {
+func (s *Store) PutUser(ctx context.Context, u User, at int64, records ...audit.Record) (made bool, err error) {
 	err = s.change(ctx, func(tx database) error {
-		if err := s.lockPeople(ctx, tx); err != nil {
+		if err := s.lockUsers(ctx, tx); err != nil {
 			return err
 		}
 		was := User{Name: u.Name}
@@ -107,15 +107,15 @@ func (s *Store) PutUser(ctx context.Context, u User, at int64, told ...audit.Rec
 				return s.wrapError("end sessions", err)
 			}
 		}
-		return s.peopleChanged(ctx, tx, at, told)
+		return s.usersChanged(ctx, tx, at, records)
 	})
 	return made, err
 }
 
 // FirstUser creates a user if there is none, otherwise it returns ErrConflict.
-func (s *Store) FirstUser(ctx context.Context, u User, at int64, told ...audit.Record) error {
+func (s *Store) FirstUser(ctx context.Context, u User, at int64, records ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
-		if err := s.lockPeople(ctx, tx); err != nil {
+		if err := s.lockUsers(ctx, tx); err != nil {
 			return err
 		}
 		var n int
@@ -128,20 +128,20 @@ func (s *Store) FirstUser(ctx context.Context, u User, at int64, told ...audit.R
 		if _, err := tx.ExecContext(ctx, `INSERT INTO users (name, role, hash) VALUES ($1, $2, $3)`, u.Name, u.Role, u.Hash); err != nil {
 			return s.wrapError("store a user", err)
 		}
-		return s.peopleChanged(ctx, tx, at, told)
+		return s.usersChanged(ctx, tx, at, records)
 	})
 }
 
-// lockPeople serialises changes of users and tokens.
-func (s *Store) lockPeople(ctx context.Context, tx database) error {
+// lockUsers serialises changes of users and tokens.
+func (s *Store) lockUsers(ctx context.Context, tx database) error {
 	var one int
-	return s.wrapError("wait for others", tx.QueryRowContext(ctx, `SELECT one FROM meta`+s.dialect.Lock).Scan(&one))
+	return s.wrapError("lock the users", tx.QueryRowContext(ctx, `SELECT one FROM meta`+s.dialect.Lock).Scan(&one))
 }
 
 // RemoveUser removes a user with all tokens. It may return ErrUnknown or ErrLastOwner.
-func (s *Store) RemoveUser(ctx context.Context, name string, at int64, told ...audit.Record) error {
+func (s *Store) RemoveUser(ctx context.Context, name string, at int64, records ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
-		if err := s.lockPeople(ctx, tx); err != nil {
+		if err := s.lockUsers(ctx, tx); err != nil {
 			return err
 		}
 		done, err := tx.ExecContext(ctx, `DELETE FROM users WHERE name = $1`, name)
@@ -151,14 +151,14 @@ func (s *Store) RemoveUser(ctx context.Context, name string, at int64, told ...a
 		if _, err := tx.ExecContext(ctx, `DELETE FROM tokens WHERE user_name = $1`, name); err != nil {
 			return s.wrapError("remove tokens", err)
 		}
-		return s.peopleChanged(ctx, tx, at, told)
+		return s.usersChanged(ctx, tx, at, records)
 	})
 }
 
-// peopleChanged completes a change of users or tokens that may reduce rights.
-func (s *Store) peopleChanged(ctx context.Context, tx database, at int64, told []audit.Record) error {
+// usersChanged completes a change of users or tokens that may reduce rights.
+func (s *Store) usersChanged(ctx context.Context, tx database, at int64, records []audit.Record) error {
 	if _, err := tx.ExecContext(ctx, `UPDATE meta SET people = people + 1`); err != nil {
-		return s.wrapError("note a change of people", err)
+		return s.wrapError("update the version of users", err)
 	}
 	var owners int
 	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM users WHERE role = $1`, Owner).Scan(&owners); err != nil {
@@ -167,11 +167,11 @@ func (s *Store) peopleChanged(ctx context.Context, tx database, at int64, told [
 	if owners == 0 {
 		return ErrLastOwner
 	}
-	return s.record(ctx, tx, at, told)
+	return s.record(ctx, tx, at, records)
 }
 
-// PeopleVersion returns a number that grows when a token or a user's rights end or change.
-func (s *Store) PeopleVersion(ctx context.Context) (n int64, err error) {
+// UsersVersion returns a number that grows when a token or a user's rights end or change.
+func (s *Store) UsersVersion(ctx context.Context) (n int64, err error) {
 	err = s.reader().QueryRowContext(ctx, `SELECT people FROM meta`).Scan(&n)
-	return n, s.wrapError("look for changes of people", err)
+	return n, s.wrapError("read the version of users", err)
 }

@@ -27,7 +27,7 @@ func (s *Store) AddSubscription(ctx context.Context, sub Subscription, most int)
 		return err
 	}
 	return s.change(ctx, func(tx database) error {
-		if err := s.lockPeople(ctx, tx); err != nil {
+		if err := s.lockUsers(ctx, tx); err != nil {
 			return err
 		}
 		var all, own int
@@ -46,7 +46,7 @@ func (s *Store) AddSubscription(ctx context.Context, sub Subscription, most int)
 			return err
 		}
 		_, err = tx.ExecContext(ctx, `INSERT INTO notices (run_id, request_id, sent) SELECT run_id, request_id, 1 FROM requests WHERE state IN ('open', 'decided') ON CONFLICT DO NOTHING`)
-		return s.wrapError("note what is asked already", err)
+		return s.wrapError("mark open requests as notified", err)
 	})
 }
 
@@ -92,20 +92,20 @@ func (s *Store) Notices(ctx context.Context, run string) (out []Notice, err erro
 	return out, err
 }
 
-// Note claims the notification of a request; it returns false if it is already claimed.
-func (s *Store) Note(ctx context.Context, run, request string) (fresh bool, err error) {
+// ClaimNotice claims the notification of a request; it returns false if it is already claimed.
+func (s *Store) ClaimNotice(ctx context.Context, run, request string) (fresh bool, err error) {
 	return s.changed(ctx, "note a request", `INSERT INTO notices (run_id, request_id, sent) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING`, run, request)
 }
 
-// NoteSent records that the notification is complete.
-func (s *Store) NoteSent(ctx context.Context, run, request string) error {
-	_, err := s.changed(ctx, "note what was told", `UPDATE notices SET sent = 1 WHERE run_id = $1 AND request_id = $2`, run, request)
+// MarkNoticeSent records that the notification is complete.
+func (s *Store) MarkNoticeSent(ctx context.Context, run, request string) error {
+	_, err := s.changed(ctx, "mark a notification as sent", `UPDATE notices SET sent = 1 WHERE run_id = $1 AND request_id = $2`, run, request)
 	return err
 }
 
-// Unnote removes a notice; it returns false if it does not exist.
-func (s *Store) Unnote(ctx context.Context, run, request string) (was bool, err error) {
-	return s.changed(ctx, "forget what was told", `DELETE FROM notices WHERE run_id = $1 AND request_id = $2`, run, request)
+// RemoveNotice removes a notice; it returns false if it does not exist.
+func (s *Store) RemoveNotice(ctx context.Context, run, request string) (was bool, err error) {
+	return s.changed(ctx, "remove a notification", `DELETE FROM notices WHERE run_id = $1 AND request_id = $2`, run, request)
 }
 
 func (s *Store) changed(ctx context.Context, doing, text string, args ...any) (some bool, err error) {
@@ -121,14 +121,14 @@ func (s *Store) changed(ctx context.Context, doing, text string, args ...any) (s
 	return some, err
 }
 
-// NoteStart records who started a run.
-func (s *Store) NoteStart(ctx context.Context, run, user string) error {
+// RecordStarter records who started a run.
+func (s *Store) RecordStarter(ctx context.Context, run, user string) error {
 	_, err := s.changed(ctx, "note who has started a run", `INSERT INTO starts (run_id, user_name) VALUES ($1, $2) ON CONFLICT DO NOTHING`, run, user)
 	return err
 }
 
-// TakeStart returns and removes who started a run, or "".
-func (s *Store) TakeStart(ctx context.Context, run string) (user string, err error) {
+// TakeStarter returns and removes who started a run, or "".
+func (s *Store) TakeStarter(ctx context.Context, run string) (user string, err error) {
 	err = s.reader().QueryRowContext(ctx, `SELECT user_name FROM starts WHERE run_id = $1`, run).Scan(&user)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
@@ -142,9 +142,9 @@ func (s *Store) TakeStart(ctx context.Context, run string) (user string, err err
 	return user, nil
 }
 
-// Notifiable returns runs that may need notifications: with open requests, with notices, or ended
+// RunsToNotify returns runs that may need notifications: with open requests, with notices, or ended
 // and started by a user.
-func (s *Store) Notifiable(ctx context.Context) (out []string, err error) {
+func (s *Store) RunsToNotify(ctx context.Context) (out []string, err error) {
 	err = s.each(ctx, `SELECT run_id FROM requests WHERE state IN ('open', 'decided') UNION SELECT run_id FROM notices
 		UNION SELECT run_id FROM starts WHERE run_id IN (SELECT id FROM runs WHERE status = 'exited')`, nil, func(r row) error {
 		var run string

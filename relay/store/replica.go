@@ -52,9 +52,9 @@ func (s *Store) Join(ctx context.Context, r Replica) error {
 // replicaRetention is how long a silent server is retained, in ms.
 const replicaRetention = 60_000
 
-// Beat renews a server's lease and removes long silent servers with their mail. It returns
+// RenewLease renews a server's lease and removes long silent servers with their mail. It returns
 // ErrUnknown if this one was removed.
-func (s *Store) Beat(ctx context.Context, id string) error {
+func (s *Store) RenewLease(ctx context.Context, id string) error {
 	return s.change(ctx, func(tx database) error {
 		done, err := tx.ExecContext(ctx, `UPDATE replicas SET seen_at = `+s.dialect.Now+` WHERE id = $1`, id)
 		if err := s.requireChange(done, err, "note a server", "server "+id); err != nil {
@@ -95,8 +95,8 @@ func (s *Store) Replicas(ctx context.Context) (out []Replica, err error) {
 	return out, err
 }
 
-// Post leaves mail for a server.
-func (s *Store) Post(ctx context.Context, to string, m Mail) error {
+// SendMail leaves mail for a server.
+func (s *Store) SendMail(ctx context.Context, to string, m Mail) error {
 	return s.change(ctx, func(tx database) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO mail (replica, kind, body) VALUES ($1, $2, $3)`, to, m.Kind, m.Body)
 		return s.wrapError("leave mail", err)
@@ -112,11 +112,11 @@ func (s *Store) mailHolder(ctx context.Context, tx database, host string) error 
 	return s.wrapError("leave mail", err)
 }
 
-// Fetch returns and removes a server's mail, in order.
-func (s *Store) Fetch(ctx context.Context, id string) (out []Mail, err error) {
+// ReceiveMail returns and removes a server's mail, in order.
+func (s *Store) ReceiveMail(ctx context.Context, id string) (out []Mail, err error) {
 	var any bool
 	if err := s.reader().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM mail WHERE replica = $1)`, id).Scan(&any); err != nil || !any {
-		return nil, s.wrapError("look for mail", err)
+		return nil, s.wrapError("read messages of other servers", err)
 	}
 	type numbered struct {
 		n int64
@@ -200,8 +200,8 @@ func (s *Store) PrefixAt(ctx context.Context, run string, number, prefix int64) 
 	return at, s.wrapError("read events", err)
 }
 
-// Busy returns the hosts of a server for which commands or calls wait.
-func (s *Store) Busy(ctx context.Context, replica string) (out []string, err error) {
+// HostsWithWork returns the hosts of a server for which commands or calls wait.
+func (s *Store) HostsWithWork(ctx context.Context, replica string) (out []string, err error) {
 	err = s.each(ctx, `SELECT r.host_id FROM commands c JOIN runs r ON r.id = c.run_id JOIN hosts h ON h.id = r.host_id WHERE c.state = 'accepted' AND h.replica = $1
 		UNION SELECT c.host_id FROM rpc_calls c JOIN hosts h ON h.id = c.host_id WHERE c.answer = '' AND c.gen = 0 AND h.replica = $1`, []any{replica}, func(r row) error {
 		var id string

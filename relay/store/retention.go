@@ -22,8 +22,8 @@ func (s *Store) EndedRuns(ctx context.Context, before int64, limit int) (out []s
 
 // Forget removes the events, requests and commands of a run that ended before a time; the run
 // itself remains. It returns the number of removed events, which is 0 if the run must not be
-// removed. told returns the audit record.
-func (s *Store) Forget(ctx context.Context, run string, before, at int64, told func(events int64) audit.Record) (n int64, err error) {
+// removed. record returns the audit record.
+func (s *Store) Forget(ctx context.Context, run string, before, at int64, record func(events int64) audit.Record) (n int64, err error) {
 	err = s.change(ctx, func(tx database) error {
 		done, err := tx.ExecContext(ctx, `DELETE FROM events WHERE run_id = (SELECT id FROM runs WHERE id = $1 AND status = 'exited' AND ended_at > 0 AND ended_at < $2`+s.dialect.Lock+`)`, run, before)
 		if err != nil {
@@ -37,7 +37,7 @@ func (s *Store) Forget(ctx context.Context, run string, before, at int64, told f
 				return s.wrapError("forget "+table, err)
 			}
 		}
-		return s.record(ctx, tx, at, []audit.Record{told(n)})
+		return s.record(ctx, tx, at, []audit.Record{record(n)})
 	})
 	return n, err
 }

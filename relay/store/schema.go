@@ -75,7 +75,7 @@ ALTER TABLE decisions ADD COLUMN answer_sha256 TEXT NOT NULL DEFAULT ''
 func (s *Store) migrate(ctx context.Context) error {
 	return s.change(ctx, func(tx database) error {
 		if _, err := tx.ExecContext(ctx, s.dialect.Alone); s.dialect.Alone != "" && err != nil {
-			return s.wrapError("wait for others", err)
+			return s.wrapError("lock the database", err)
 		}
 		if _, err := tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS meta (one BIGINT PRIMARY KEY, schema BIGINT NOT NULL)`); err != nil {
 			return s.wrapError("make the schema", err)

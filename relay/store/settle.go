@@ -138,5 +138,5 @@ func (b *batch) end(c *Command, on string, why protocol.Code) error {
 	c.State, c.Payload, c.Why = to, nil, string(why)
 	b.out.Settled = append(b.out.Settled, Settled{*c, why})
 	_, err := b.tx.ExecContext(b.ctx, `UPDATE commands SET state = $2, payload = '', why = $3 WHERE n = $1`, c.N, c.State, c.Why)
-	return b.s.wrapError("note a command", err)
+	return b.s.wrapError("update a command", err)
 }

@@ -21,13 +21,13 @@ import (
 
 // Errors to match with errors.Is.
 var (
-	ErrUnknown   = errors.New("there is no such thing")
-	ErrNewer     = errors.New("the database was made by a newer version")
+	ErrUnknown   = errors.New("not found")
+	ErrNewer     = errors.New("the database was created by a newer version")
 	ErrDamaged   = errors.New("the database is damaged")
 	ErrStale     = errors.New("another connection of the host has taken over")
-	ErrConflict  = errors.New("the id was used for something else")
-	ErrDecided   = errors.New("somebody has decided before")
-	ErrChanged   = errors.New("the decision is for other arguments")
+	ErrConflict  = errors.New("the id was used for another command")
+	ErrDecided   = errors.New("the request is already decided")
+	ErrChanged   = errors.New("the request's arguments have changed since the decision")
 	ErrHasExited = errors.New("the run has ended")
 )
 

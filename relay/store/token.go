@@ -11,9 +11,9 @@ import (
 )
 
 // AddToken stores a token. It returns ErrUnknown if the user does not exist.
-func (s *Store) AddToken(ctx context.Context, t Token, told ...audit.Record) error {
+func (s *Store) AddToken(ctx context.Context, t Token, records ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
-		if err := s.lockPeople(ctx, tx); err != nil {
+		if err := s.lockUsers(ctx, tx); err != nil {
 			return err
 		}
 		var role string
@@ -38,7 +38,7 @@ func (s *Store) AddToken(ctx context.Context, t Token, told ...audit.Record) err
 				return s.wrapError("end the oldest sessions of a token", err)
 			}
 		}
-		return s.record(ctx, tx, t.Created, told)
+		return s.record(ctx, tx, t.Created, records)
 	})
 }
 
@@ -73,8 +73,8 @@ func (s *Store) Tokens(ctx context.Context, at int64) (out []*Token, err error) 
 	return out, err
 }
 
-// Slide extends a token.
-func (s *Store) Slide(ctx context.Context, id string, expires int64) error {
+// ExtendToken extends a token.
+func (s *Store) ExtendToken(ctx context.Context, id string, expires int64) error {
 	return s.change(ctx, func(tx database) error {
 		_, err := tx.ExecContext(ctx, `UPDATE tokens SET expires = $2 WHERE id = $1 AND expires < $2`, id, expires)
 		return s.wrapError("put off a token's end", err)
@@ -82,9 +82,9 @@ func (s *Store) Slide(ctx context.Context, id string, expires int64) error {
 }
 
 // RemoveToken removes a token and its tickets. It may return ErrUnknown.
-func (s *Store) RemoveToken(ctx context.Context, id string, at int64, told ...audit.Record) error {
+func (s *Store) RemoveToken(ctx context.Context, id string, at int64, records ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
-		if err := s.lockPeople(ctx, tx); err != nil {
+		if err := s.lockUsers(ctx, tx); err != nil {
 			return err
 		}
 		done, err := tx.ExecContext(ctx, `DELETE FROM tokens WHERE id = $1 AND kind IN ('session', 'token')`, id)
@@ -94,7 +94,7 @@ func (s *Store) RemoveToken(ctx context.Context, id string, at int64, told ...au
 		if _, err := tx.ExecContext(ctx, `DELETE FROM tokens WHERE parent = $1`, id); err != nil {
 			return s.wrapError("remove tickets", err)
 		}
-		return s.peopleChanged(ctx, tx, at, told)
+		return s.usersChanged(ctx, tx, at, records)
 	})
 }
 

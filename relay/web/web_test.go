@@ -70,10 +70,10 @@ func TestServed(t *testing.T) {
 	}
 	for path, status := range map[string]int{"/nothing": 404, "/runs": 401, "/index.php": 404} {
 		a, text := get(t, "GET", r.URL+path)
-		var said struct {
+		var body struct {
 			Error struct{ Code, Message string }
 		}
-		if err := json.Unmarshal([]byte(text), &said); err != nil || a.StatusCode != status || said.Error.Code == "" || said.Error.Message == "" {
+		if err := json.Unmarshal([]byte(text), &body); err != nil || a.StatusCode != status || body.Error.Code == "" || body.Error.Message == "" {
 			t.Errorf("%s: %s %s", path, a.Status, text)
 		}
 	}

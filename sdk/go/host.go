@@ -8,9 +8,9 @@
 //		return map[string]any{"text": "done, with " + style.Text()}, nil
 //	}, host.Capabilities("cancel"))
 //
-// Serve takes prompts from standard input until that ends. What the handler
-// returns is the result of the exchange, or its error. What is printed goes to
-// standard error, and so to the run's log: standard output has messages alone.
+// Serve reads prompts from standard input until it ends. The handler's return
+// value is the result of the exchange, or its error. Printed text goes to
+// standard error, and so to the run's log: standard output has only messages.
 // The protocol is spec/host-protocol.md.
 package host
 
@@ -80,7 +80,7 @@ func (v Value) asJSON() string {
 func (v Value) isNull() bool { return v.raw == nil || string(v.raw) == "null" }
 
 // Refused is the error of a request that got no answer: no handler exists, the handler failed, the
-// request was withdrawn, or the exchange was cancelled. Reason says which.
+// request was withdrawn, or the exchange was cancelled. Reason has the cause.
 type Refused struct{ Reason string }
 
 func (r *Refused) Error() string { return r.Reason }
@@ -122,13 +122,13 @@ func decide(v, args Value) Decision {
 		}
 		return Decision{Reason: strings.Trim(value, " \t\r\n"), Scope: "once"}
 	case map[string]any:
-		return inFull(v, value, args)
+		return decodeDecision(v, value, args)
 	}
 	return Decision{Reason: "not a decision: " + v.asJSON(), Scope: "once"}
 }
 
-// inFull decodes a decision that is an object.
-func inFull(v Value, members map[string]any, args Value) Decision {
+// decodeDecision decodes a decision that is an object.
+func decodeDecision(v Value, members map[string]any, args Value) Decision {
 	d := Decision{Scope: "once"}
 	d.Reason, _ = members["reason"].(string)
 	if s, ok := members["scope"].(string); ok && slices.Contains(scopes, s) {
@@ -212,8 +212,8 @@ type Task struct {
 	Context Value      // null if there is none
 	Schema  Value      // the JSON Schema of the expected result, or null
 	Params  Value      // of the manifest, as passed to Init
-	Session string     // the conversation to go on with, "" for none
-	Tools   []ToolSpec // what may be called; hosts with the capability "tools" are told
+	Session string     // the conversation to continue, "" for none
+	Tools   []ToolSpec // the callable tools; sent only to hosts with the capability "tools"
 
 	server *server
 	cancel context.CancelFunc
@@ -235,16 +235,16 @@ type answer struct {
 
 // Progress reports progress.
 func (t *Task) Progress(message string, fields ...Field) {
-	t.tell("progress", append([]Field{{"message", message}}, fields...))
+	t.sendNote("progress", append([]Field{{"message", message}}, fields...))
 }
 
 // Log sends a log line to the program. The level is debug, info, warn or error.
 func (t *Task) Log(level, message string) {
-	t.tell("log", []Field{{"level", level}, {"message", message}})
+	t.sendNote("log", []Field{{"level", level}, {"message", message}})
 }
 
 // Partial sends a part of the result.
-func (t *Task) Partial(text string) { t.tell("partial", []Field{{"text", text}}) }
+func (t *Task) Partial(text string) { t.sendNote("partial", []Field{{"text", text}}) }
 
 // Ask asks the program and returns its answer. It returns a *Refused if there is none, or an error
 // that names a field that is not JSON.
@@ -295,7 +295,7 @@ func (t *Task) Withdraw(ids ...string) {
 	}
 }
 
-func (t *Task) tell(typ string, fields []Field) {
+func (t *Task) sendNote(typ string, fields []Field) {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
 	if t.server.current == t {
@@ -380,7 +380,7 @@ func Serve(handler func(*Task) (any, error), options ...Option) {
 	for {
 		line, err := in.ReadBytes('\n')
 		if len(bytes.TrimSpace(line)) > 0 && err == nil {
-			s.take(line)
+			s.handleLine(line)
 		}
 		if err != nil {
 			break
@@ -409,7 +409,7 @@ type incoming struct {
 	Tools    []ToolSpec `json:"tools"`
 }
 
-func (s *server) take(line []byte) {
+func (s *server) handleLine(line []byte) {
 	var m incoming
 	if err := json.Unmarshal(line, &m); err != nil || m.Type == "" {
 		m = incoming{Type: "prompt", Text: strings.TrimRight(string(line), "\r\n")} // input_format = "text"
@@ -423,19 +423,19 @@ func (s *server) take(line []byte) {
 		s.mu.Lock()
 		t.Params, s.current = s.params, t
 		s.mu.Unlock()
-		s.then(func() { s.work(t) })
+		s.enqueue(func() { s.runHandler(t) })
 	case "cancel":
 		s.cancel("cancelled: " + m.Reason)
 	case "init":
 		s.mu.Lock()
 		s.params = m.Params
 		s.mu.Unlock()
-		s.then(func() { s.acknowledge(m.Params) })
+		s.enqueue(func() { s.acknowledge(m.Params) })
 	}
 }
 
-// then runs a job after all earlier jobs.
-func (s *server) then(job func()) {
+// enqueue runs a job after all earlier jobs.
+func (s *server) enqueue(job func()) {
 	before, done := s.last, make(chan struct{})
 	s.last = done
 	go func() {
@@ -484,7 +484,7 @@ func (s *server) acknowledge(params Value) {
 	}
 }
 
-func (s *server) work(t *Task) {
+func (s *server) runHandler(t *Task) {
 	defer t.cancel()
 	value, err := s.handle(t)
 	if err == nil {
@@ -546,7 +546,7 @@ func (s *server) end(t *Task, typ string, fields []Field, object any) error {
 		return err
 	}
 	if t != nil {
-		t.stop("the exchange is over")
+		t.stop("the exchange has ended")
 		if s.current == t {
 			s.current = nil
 		}

@@ -74,7 +74,7 @@ class ConcertoError(Exception):
 
 class RequestError(ConcertoError):
     """The server refused a request. code is JSON-RPC's or the protocol's, such as
-    -32010 for a tool name that is taken; data is the server's additional data, or
+    -32010 for a duplicate tool name; data is the server's additional data, or
     {}."""
 
     def __init__(self, message: str, code: int = 0, data: Any = None):
@@ -109,7 +109,7 @@ class ToolError(ConcertoError):
 def _refusal(error: Any) -> RequestError:
     """The exception for the error of a response."""
     if not isinstance(error, dict):
-        return RequestError(f"the server answers with an error that is none: {error!r}")
+        return RequestError(f"the server answered with an invalid error: {error!r}")
     data = error.get("data") if isinstance(error.get("data"), dict) else {}
     message = str(error.get("message", "the server refused"))
     for d in _diagnostics(data.get("diagnostics")):
@@ -168,28 +168,28 @@ class ToolContext:
 
     def progress(self, progress: float, total: Optional[float] = None, message: Optional[str] = None) -> Awaitable[None]:
         """Report the progress of the call. Awaiting the result is optional."""
-        return self._tell("tool/progress", progress=progress, total=total, message=message)
+        return self._notify("tool/progress", progress=progress, total=total, message=message)
 
     def emit(self, channel: str, payload: Any = None) -> Awaitable[None]:
         """Emit an event on a channel of the session."""
         _encode(payload)  # raises here if it is not JSON
-        return self._tell("tool/emit", keep=True, channel=channel, payload=payload)
+        return self._notify("tool/emit", keep_none=True, channel=channel, payload=payload)
 
     def call(self, name: str, args: Optional[Mapping] = None) -> Any:
         """Call another tool and return its output; raises ToolError. Async handlers
         must await it; in other handlers it returns the output directly."""
         if self._peer is None:
-            raise ConcertoError("a command that is started for each call cannot call other tools: give the tool `answer: lines`")
-        asked = self._peer.call_tool(name, args, parent=self.call_id)
+            raise ConcertoError("a command that is started for each call cannot call other tools: set `answer: lines` for the tool")
+        answer = self._peer.call_tool(name, args, parent=self.call_id)
         try:
             on_loop = asyncio.get_running_loop() is self._peer.loop
         except RuntimeError:
             on_loop = False
-        return asked if on_loop else asyncio.run_coroutine_threadsafe(asked, self._peer.loop).result()
+        return answer if on_loop else asyncio.run_coroutine_threadsafe(answer, self._peer.loop).result()
 
-    def _tell(self, method: str, keep: bool = False, **members: Any) -> Awaitable[None]:
+    def _notify(self, method: str, keep_none: bool = False, **members: Any) -> Awaitable[None]:
         if self._peer is not None:
-            params = {"call_id": self.call_id, **(members if keep else _given(members))}
+            params = {"call_id": self.call_id, **(members if keep_none else _without_none(members))}
             self._peer.on_loop(self._peer.notify, method, params)
         return _Done()
 
@@ -201,7 +201,7 @@ class _Done:
         yield from asyncio.sleep(0).__await__()
 
 
-def _given(members: Mapping) -> dict:
+def _without_none(members: Mapping) -> dict:
     """Members that are not None."""
     return {k: v for k, v in members.items() if v is not None}
 
@@ -214,7 +214,7 @@ def _plain(value: Any) -> Any:
         return value.value
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    raise TypeError(f"a {type(value).__name__} is no JSON value")
+    raise TypeError(f"a {type(value).__name__} is not a JSON value")
 
 
 def _encode(value: Any) -> str:
@@ -240,7 +240,7 @@ def _result(value: Any) -> dict:
     try:
         _encode(result)
     except (TypeError, ValueError) as e:
-        return {"success": False, "output": None, "error": f"the handler returned what is no JSON: {e}"}
+        return {"success": False, "output": None, "error": f"the handler returned a value that is not JSON: {e}"}
     return result
 
 
@@ -285,7 +285,7 @@ async def _work(f: Callable, *args: Any, **named: Any) -> Any:
 
 _SCALARS = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 _TEACH = ("use str, int, float, bool, list[T], dict[str, T], Optional[T], Literal[…], an Enum, a dataclass or a TypedDict, "
-          "or give `parameters`, a JSON Schema")
+          "or pass `parameters`, a JSON Schema")
 
 
 class _Hints:
@@ -331,9 +331,9 @@ class _Hints:
     def _record(self, hint: type, at: str) -> dict:
         name = hint.__name__
         ref = {"$ref": f"#/$defs/{name}"}
-        known = self.defs.get(name)
-        if known is not None:
-            if known[0] is not hint:
+        defined = self.defs.get(name)
+        if defined is not None:
+            if defined[0] is not hint:
                 raise TypeError(f"{self.where}: {at}: two types are called {name}: rename one")
             return ref
         self.defs[name] = (hint, None)
@@ -350,10 +350,10 @@ class _Hints:
                 s = {**s, "default": json.loads(_encode(default))}
         return s
 
-    def parameters(self, wanted: Mapping[str, tuple]) -> dict:
+    def parameters(self, fields: Mapping[str, tuple]) -> dict:
         """The schema of an object with these members: hint, required, default."""
-        properties = {n: self._described(t, d, n) for n, (t, _, d) in wanted.items()}
-        s: dict = {"type": "object", "properties": properties, "required": [n for n, (_, r, _) in wanted.items() if r],
+        properties = {n: self._described(t, d, n) for n, (t, _, d) in fields.items()}
+        s: dict = {"type": "object", "properties": properties, "required": [n for n, (_, r, _) in fields.items() if r],
                    "additionalProperties": False}
         if self.defs:
             s["$defs"] = {n: body for n, (_, body) in self.defs.items()}
@@ -375,7 +375,7 @@ def _resolved(x: Any, where: str) -> dict:
     try:
         return typing.get_type_hints(x, include_extras=True)
     except NameError as e:
-        raise TypeError(f"{where}: the hint {e.name!r} cannot be found: define it at the top level of its module, or give `parameters`") from None
+        raise TypeError(f"{where}: could not resolve the type hint {e.name!r}: define it at the top level of its module, or pass `parameters`") from None
 
 
 def _fields(hint: type, where: str) -> dict:
@@ -461,7 +461,7 @@ class _Tool:
         self.raw = keys.get("parameters") is not None
         self.signature = self._signature(name)
         parameters = keys["parameters"] if self.raw else self._derived(name)
-        self.spec = {**_given(keys), "name": name, "description": description, "parameters": parameters}
+        self.spec = {**_without_none(keys), "name": name, "description": description, "parameters": parameters}
 
     @property
     def key(self) -> tuple:
@@ -472,11 +472,11 @@ class _Tool:
         ps = list(inspect.signature(self.f).parameters.values())
         for p in ps:
             if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) and not self.raw:
-                raise TypeError(f"tool '{name}': *{p.name} has no schema: name the parameters, or give `parameters`, a JSON Schema")
+                raise TypeError(f"tool '{name}': *{p.name} has no schema: name the parameters, or pass `parameters`, a JSON Schema")
         plain = [p for p in ps if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         needed = [p for p in plain if p.default is p.empty]
         if self.raw and (len(needed) > 2 or not plain and not any(p.kind == p.VAR_POSITIONAL for p in ps)):
-            raise TypeError(f"tool '{name}': with `parameters` the function gets (input, ctx), but it takes {inspect.signature(self.f)}")
+            raise TypeError(f"tool '{name}': with `parameters` the function must accept (input, ctx), and it accepts {inspect.signature(self.f)}")
         return ps
 
     def _derived(self, name: str) -> dict:
@@ -523,18 +523,18 @@ class _Peer:
     """JSON-RPC 2.0 in both directions on any transport. It belongs to one event
     loop."""
 
-    _kept_answers = 8 << 20  # bytes of answers that may have to be sent again
+    _max_answer_bytes = 8 << 20  # bytes of answers that may have to be sent again
 
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
         self._ids = itertools.count(1)
         self._waiting: dict[int, _Waiting] = {}
         self._working: dict[Any, tuple[asyncio.Task, _Flag]] = {}
-        self._said: dict[Any, tuple[int, str]] = {}  # by id: the answer and its number
-        self._said_bytes = 0
+        self._sent_answers: dict[Any, tuple[int, str]] = {}  # by id: the answer and its number
+        self._answer_bytes = 0
         self._answers = self._arrived = 0  # sent answers, and those the server certainly received
         self._tools: dict[tuple, _Tool] = {}
-        self._over: Optional[ConcertoError] = None  # why nothing works any more
+        self._lost: Optional[ConcertoError] = None  # why nothing works any more
         self._closed: Optional[ConcertoError] = None  # why no further requests are possible
 
     def send(self, text: str, message: dict) -> None:
@@ -554,7 +554,7 @@ class _Peer:
                 self.loop.call_soon_threadsafe(f, *args)
 
     def notify(self, method: str, params: dict) -> None:
-        if self._over is None:
+        if self._lost is None:
             message = {"jsonrpc": "2.0", "method": method, "params": params}
             self.send(_encode(message), message)
 
@@ -562,8 +562,8 @@ class _Peer:
         """Send a request. The future gets its result, RequestError or
         ConnectionLost."""
         id, answer = next(self._ids), self.loop.create_future()
-        if self._closed or self._over:
-            answer.set_exception(self._closed or self._over)
+        if self._closed or self._lost:
+            answer.set_exception(self._closed or self._lost)
             return id, answer
         message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
         text = _encode(message)
@@ -583,14 +583,14 @@ class _Peer:
             raise
 
     async def call_tool(self, name: str, args: Optional[Mapping], **more: Any) -> Any:
-        result = await self.request("tools/call", {"name": name, "args": dict(args or {}), **_given(more)})
+        result = await self.request("tools/call", {"name": name, "args": dict(args or {}), **_without_none(more)})
         if not isinstance(result, dict) or result.get("success") is not True:
             result = result if isinstance(result, dict) else {}
             metadata = result.get("metadata") or {}
             raise ToolError(result.get("error") or f"tool '{name}' failed", (metadata.get("concerto") or {}).get("outcome", "failed"), metadata)
         return result.get("output")
 
-    def hear(self, message: Any) -> None:
+    def handle_message(self, message: Any) -> None:
         """Handle a message of the server. Unknown messages are ignored."""
         if not isinstance(message, dict):
             return
@@ -599,16 +599,16 @@ class _Peer:
         if method is None:
             self._answered(message)
         elif "id" in message:
-            self._asked(message["id"], method, params)
+            self._handle_request(message["id"], method, params)
         elif method == "$/cancelRequest":
             task, flag = self._working.get(params.get("id"), (None, None))
             if task is not None:
                 flag.set()
                 task.cancel()
         else:
-            self.told(method, params)
+            self.handle_notification(method, params)
 
-    def told(self, method: str, params: dict) -> None:
+    def handle_notification(self, method: str, params: dict) -> None:
         """Handle a notification."""
 
     def _answered(self, message: dict) -> None:
@@ -651,9 +651,9 @@ class _Peer:
             ping = {"jsonrpc": "2.0", "id": id, "method": "ping", "params": {}}
             self.send(_encode(ping), ping)
 
-    def _asked(self, id: Any, method: str, params: dict) -> None:
-        if id in self._said:
-            self.send(self._said[id][1], {"id": id})  # the answer was lost
+    def _handle_request(self, id: Any, method: str, params: dict) -> None:
+        if id in self._sent_answers:
+            self.send(self._sent_answers[id][1], {"id": id})  # the answer was lost
             return
         if id in self._working:
             return
@@ -667,24 +667,24 @@ class _Peer:
             message["result"] = await self.serve(method, params, flag)
             text = _encode(message)
         except asyncio.CancelledError:
-            text = _encode({"jsonrpc": "2.0", "id": id, "error": {"code": -32005, "message": "the request was taken back"}})
+            text = _encode({"jsonrpc": "2.0", "id": id, "error": {"code": -32005, "message": "the request was withdrawn"}})
         except Exception as e:
             code = e.code if isinstance(e, RequestError) and e.code else -32603
             text = _encode({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": str(e) or type(e).__name__}})
-        if self._working.pop(id, None) is not None and self._over is None:
+        if self._working.pop(id, None) is not None and self._lost is None:
             self._keep(id, text)
             self.send(text, {"id": id})
 
     def _keep(self, id: Any, text: str) -> None:
         self._answers += 1
-        self._said[id] = self._answers, text
-        self._said_bytes += len(text)
-        while (self._said_bytes > self._kept_answers or len(self._said) > 1024) and len(self._said) > 1:
-            self._said_bytes -= len(self._said.pop(next(iter(self._said)))[1])
+        self._sent_answers[id] = self._answers, text
+        self._answer_bytes += len(text)
+        while (self._answer_bytes > self._max_answer_bytes or len(self._sent_answers) > 1024) and len(self._sent_answers) > 1:
+            self._answer_bytes -= len(self._sent_answers.pop(next(iter(self._sent_answers)))[1])
 
     def repeat(self) -> None:
         """Send answers again that the server may not have received."""
-        for id, (number, text) in self._said.items():
+        for id, (number, text) in self._sent_answers.items():
             if number > self._arrived:
                 self.send(text, {"id": id})
 
@@ -692,7 +692,7 @@ class _Peer:
         """Answer a request of the server."""
         if method == "tool/call":
             return await self._call(params, flag)
-        raise RequestError(f"there is no method '{method}' here", -32601)
+        raise RequestError(f"unknown method '{method}'", -32601)
 
     async def _call(self, p: dict, flag: _Flag) -> dict:
         name, version, args = p.get("name", ""), p.get("version", 1), p.get("args")
@@ -714,21 +714,21 @@ class _Peer:
     def forget(self) -> None:
         """Cancel the handlers that work for a client that the server no longer
         knows."""
-        working, self._working, self._said, self._said_bytes = self._working, {}, {}, 0
+        working, self._working, self._sent_answers, self._answer_bytes = self._working, {}, {}, 0
         for task, flag in working.values():
             flag.set()
             task.cancel()
 
     def end(self, why: ConcertoError) -> None:
         """Fail open and future requests."""
-        if self._over is None:
-            self._over = why
+        if self._lost is None:
+            self._lost = why
         self.forget()
         waiting, self._waiting = self._waiting, {}
         for w in waiting.values():
             if not w.answer.done():
-                w.answer.set_exception(self._over)
-                w.answer.exception()  # nobody may await it
+                w.answer.set_exception(self._lost)
+                w.answer.exception()  # the caller may not await it
 
 
 # ---- Sessions --------------------------------------------------------------------------
@@ -789,7 +789,7 @@ class Session:
 
     async def result(self) -> Any:
         """Wait for the end and return the result of `main`. Raises SessionError, or
-        ConnectionLost if the server is gone."""
+        ConnectionLost if the server no longer answers."""
         while self._end is None:
             if self._lost is not None:
                 raise self._lost
@@ -802,7 +802,7 @@ class Session:
     async def cancel(self, reason: Optional[str] = None) -> None:
         """Stop the session as Ctrl-C does, and wait until it has ended. No effect on an
         ended session."""
-        await self._client.request("sessions/cancel", {"session_id": self.id, **_given({"reason": reason})})
+        await self._client.request("sessions/cancel", {"session_id": self.id, **_without_none({"reason": reason})})
 
     def _add(self, event: Event) -> None:
         seq = event.get("to", 0) if event.get("type") == "gap" else event.get("seq", 0)
@@ -869,7 +869,7 @@ class Concerto(_Peer):
         a loss, it tries to reconnect for `patience` seconds."""
         u = urllib.parse.urlsplit(url)
         if u.scheme not in ("http", "https", "ws", "wss") or not u.hostname:
-            raise ValueError(f"connect takes http://HOST:PORT, https, ws or wss, not {url!r}")
+            raise ValueError(f"connect requires http://HOST:PORT, https, ws or wss, not {url!r}")
         link = (_Sse if u.scheme.startswith("http") else _WebSocket)(u, token, patience, ssl)
         return await cls._opened(link, name, version, render)
 
@@ -893,11 +893,11 @@ class Concerto(_Peer):
     async def close(self) -> None:
         """Close the connection. A server started by stdio() stops, after up to --drain
         seconds for running sessions; other servers remove the tools."""
-        if self._over is None and isinstance(self._link, _Net) and self._tools:
+        if self._lost is None and isinstance(self._link, _Net) and self._tools:
             with contextlib.suppress(ConcertoError, asyncio.TimeoutError):
                 await asyncio.wait_for(self.request("tools/unregister", {"names": sorted({n for n, _, _ in self._tools})}), 2)
         self._closed = self._closed or ConnectionLost("this connection to concerto was closed")
-        await self._link.close()  # handlers keep running
+        await self._link.close()  # handlers continue to run
         self.lost(self._closed)
 
     # -- tools
@@ -968,10 +968,10 @@ class Concerto(_Peer):
     async def tools(self, session: Union["Session", str, None] = None, category: Optional[str] = None) -> list:
         """The existing tools, as `tools/list` returns them."""
         await self.registered()
-        params = _given({"session_id": session.id if isinstance(session, Session) else session, "category": category})
+        params = _without_none({"session_id": session.id if isinstance(session, Session) else session, "category": category})
         found, answer = [], {"next": None}
         while "next" in answer:
-            answer = await self.request("tools/list", {**params, **_given({"after": answer["next"]})})
+            answer = await self.request("tools/list", {**params, **_without_none({"after": answer["next"]})})
             found += answer["tools"]
         return found
 
@@ -998,8 +998,8 @@ class Concerto(_Peer):
             program = {"path": os.fspath(program)}
         unknown = more.keys() - {"linger_s"}
         if unknown:
-            raise TypeError(f"run() takes no {', '.join(sorted(unknown))}")
-        params = {"program": dict(program), **_given(dict(inputs=inputs, cwd=None if cwd is None else os.fspath(cwd), environment=environment, metadata=metadata, budget=budget,
+            raise TypeError(f"run() has no option {', '.join(sorted(unknown))}")
+        params = {"program": dict(program), **_without_none(dict(inputs=inputs, cwd=None if cwd is None else os.fspath(cwd), environment=environment, metadata=metadata, budget=budget,
                                                           args=None if args is None else list(args), tools=tools)), **more}
         created = await self.request("sessions/create", params)
         return self._claim(created["session_id"])
@@ -1036,7 +1036,7 @@ class Concerto(_Peer):
         if s._claimed:
             self._sessions.pop(s.id, None)
 
-    def told(self, method: str, params: dict) -> None:
+    def handle_notification(self, method: str, params: dict) -> None:
         if _hole(method, params):
             self._missing = True
             for s in list(self._sessions.values()):
@@ -1055,12 +1055,12 @@ class Concerto(_Peer):
         channel = params.get("channel", "")
         f = self._awaits.get(channel)
         if f is None:
-            raise RequestError(f"the application answers nothing on channel '{channel}': c.on_await({_encode(channel)}, f) would", -32601)
+            raise RequestError(f"no handler for channel '{channel}': define one with c.on_await({_encode(channel)}, f)", -32601)
         value = await _work(f, params.get("payload"))
         try:
             _encode(value)
         except (TypeError, ValueError) as e:
-            raise ConcertoError(f"the answer on channel '{channel}' is no JSON: {e}") from None
+            raise ConcertoError(f"the answer on channel '{channel}' is not JSON: {e}") from None
         return {"value": value}
 
     # -- the connection
@@ -1068,13 +1068,13 @@ class Concerto(_Peer):
     def send(self, text: str, message: dict) -> None:
         most = self.limits.get("max_message", 0)
         if most and len(text) > most // 4 and len(_utf8(text)) > most:
-            why = f"a message of {len(_utf8(text))} bytes is larger than the {most} that the server takes (--max-message)"
+            why = f"a message of {len(_utf8(text))} bytes exceeds the server's limit of {most} (--max-message)"
             if "method" not in message:
                 text = _encode({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32004, "message": why}})
             elif "id" not in message:
                 return _log.error("%s is not sent: %s", message["method"], why)
             else:
-                return self.hear({"id": message["id"], "error": {"code": -32004, "message": why, "data": {"limit": "max_message"}}})
+                return self.handle_message({"id": message["id"], "error": {"code": -32004, "message": why, "data": {"limit": "max_message"}}})
         self._link.send(text, message)
 
     def welcome(self, w: dict) -> None:
@@ -1102,8 +1102,8 @@ class Concerto(_Peer):
         self._link.clear()
         waiting, self._waiting = self._waiting, {}
         by_session = collections.defaultdict(list)
-        again = [t for t in self._tools.values() if t not in self._registering.values()]
-        for t in again:
+        missing = [t for t in self._tools.values() if t not in self._registering.values()]
+        for t in missing:
             by_session[t.session_id].append(t)
         for tools in by_session.values():
             self.ask("tools/register", _registration(tools, True))[1].add_done_callback(_told("tools are not registered any more"))
@@ -1133,7 +1133,7 @@ def _registration(tools: Sequence[_Tool], replace: bool) -> dict:
 
 
 def _unknown(method: str) -> ConnectionLost:
-    return ConnectionLost(f"the connection was cut while {method} was under way: it may have been done or not")
+    return ConnectionLost(f"the connection was lost during {method}: it is unknown whether it took effect")
 
 
 def _hole(method: Any, params: Any) -> int:
@@ -1191,7 +1191,7 @@ def _welcome(message: Any) -> dict:
         raise _refusal(message["error"])
     w = message.get("result") if isinstance(message, dict) else None
     if not isinstance(w, dict) or not isinstance(w.get("client_id"), str):
-        raise ConnectionLost(f"what answers is no `concerto serve`: {_encode(message)[:200]}")
+        raise ConnectionLost(f"the process is not `concerto serve`; it answered: {_encode(message)[:200]}")
     return w
 
 
@@ -1219,11 +1219,12 @@ class _Stdio(_Link):
         try:
             if shutil.which(self.argv[0], path=path) is None and os.sep not in self.argv[0]:
                 raise FileNotFoundError(2, "not found")
-            # In its own session: Ctrl-C goes to this process, and close() stops the server in order.
+            # In its own session: Ctrl-C goes to this process, and close() stops the server in
+            # order.
             self.process = await asyncio.create_subprocess_exec(*self.argv, stdin=pipe, stdout=pipe, stderr=pipe, cwd=self.cwd, env=self.env,
                                                                 start_new_session=True)
         except OSError as e:
-            raise ConnectionLost(f"{self.argv[0]} cannot be started: {e.strerror}: install concerto, or say where it is, by "
+            raise ConnectionLost(f"could not start {self.argv[0]}: {e.strerror}: install concerto, or set its path with "
                                  "Concerto.stdio(command=…) or the variable CONCERTO") from None
         errors = asyncio.create_task(self._errors())
         self._write(_hello(self.hello))
@@ -1245,13 +1246,13 @@ class _Stdio(_Link):
                     try:
                         yield json.loads(text)
                     except ValueError:
-                        raise ConnectionLost(f"{self.argv[0]} says what is no message: {text[:200]!r}") from None
+                        raise ConnectionLost(f"{self.argv[0]} printed an invalid message: {text[:200]!r}") from None
             parts.append(rest)
 
     async def _read(self, lines: AsyncIterator[Any], errors: asyncio.Task) -> None:
         try:
             async for message in lines:
-                self.client.hear(message)
+                self.client.handle_message(message)
             self.client.lost(await self._why(errors))
         except ConnectionLost as e:
             self.client.lost(e)
@@ -1351,7 +1352,7 @@ class _Net(_Link):
         """Send the queued messages in order."""
         raise NotImplementedError
 
-    async def _again(self) -> bool:
+    async def _resume(self) -> bool:
         """Resume the client's state at the server; False if the server does not know
         it."""
         raise NotImplementedError
@@ -1374,15 +1375,15 @@ class _Net(_Link):
         began = time.monotonic()
         for attempt in itertools.count():
             try:
-                known = await self._again()
-                if not known:
+                resumed = await self._resume()
+                if not resumed:
                     await self._initialize(None)
-                return self.client.resumed() if known else self.client.renewed()
+                return self.client.resumed() if resumed else self.client.renewed()
             except _BROKEN as e:
                 why = e
             left = began + self.patience - time.monotonic()
             if left <= 0:
-                raise ConnectionLost(f"the connection to {self.at} was cut, and for {self.patience:g} s none could be made: {_cause(why)}")
+                raise ConnectionLost(f"the connection to {self.at} was lost and could not be restored within {self.patience:g} s: {_cause(why)}")
             await asyncio.sleep(min(left, 5.0, 0.05 * 2 ** min(attempt, 10)) * random.uniform(0.5, 1.0))
 
     def _headers(self) -> dict:
@@ -1394,16 +1395,16 @@ class _Net(_Link):
 
     def _refused(self, status: int, body: bytes) -> Exception:
         """The exception for an unexpected HTTP status."""
-        said = body.decode("utf-8", "replace").strip()
+        text = body.decode("utf-8", "replace").strip()
         with contextlib.suppress(ValueError):
-            message = json.loads(said)
+            message = json.loads(text)
             if isinstance(message, dict) and isinstance(message.get("error"), dict):
                 return _refusal(message["error"])
         if status == 401:
-            return ConnectionLost(f"the server at {self.at} refuses the token: give connect(url, token) the one that it says when it starts, or that its --token-env names")
+            return ConnectionLost(f"the server at {self.at} refused the token: pass connect(url, token) the token that the server prints when it starts, or that of its --token-env")
         if status in (502, 503, 504):
-            return _Cut(f"status {status} {said[:200]}".strip())
-        return ConnectionLost(f"{self.at} answers with status {status}: {said[:200]}")
+            return _Cut(f"status {status} {text[:200]}".strip())
+        return ConnectionLost(f"{self.at} answered with status {status}: {text[:200]}")
 
 
 def _cause(e: BaseException) -> str:
@@ -1449,7 +1450,7 @@ def _hex(text: bytes) -> int:
     try:
         return int(text, 16)
     except ValueError:
-        raise _Cut("the answer is no HTTP") from None
+        raise _Cut("the answer is not HTTP") from None
 
 
 async def _send_http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, method: str, path: str, headers: dict, body: bytes = b"") -> _Response:
@@ -1460,7 +1461,7 @@ async def _send_http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
         lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         status = int(lines[0].split(" ", 2)[1])
     except (ValueError, IndexError, asyncio.LimitOverrunError):
-        raise _Cut("the answer is no HTTP") from None
+        raise _Cut("the answer is not HTTP") from None
     fields = (line.partition(":") for line in lines[1:] if line)
     return _Response(status, {k.strip().lower(): v.strip() for k, _, v in fields}, reader, writer)
 
@@ -1491,10 +1492,10 @@ class _Sse(_Net):
         w = _welcome(_parsed(body))
         self.cursor = w.get("cursor", 0)
         self.client.welcome(w)
-        if not await self._again():
-            raise ConnectionLost(f"{self.at} does not know the client that it has made")
+        if not await self._resume():
+            raise ConnectionLost(f"{self.at} does not recognise the client that it has just created")
 
-    async def _again(self) -> bool:
+    async def _resume(self) -> bool:
         if self.events is not None:
             self.events.close()
         reader, writer = await self._open()
@@ -1522,7 +1523,7 @@ class _Sse(_Net):
                 value = value.removeprefix(b" ")
                 if text == b"":
                     if data:
-                        self.client.hear(_parsed(b"\n".join(data)))
+                        self.client.handle_message(_parsed(b"\n".join(data)))
                     data = []
                 elif name == b"data":
                     data.append(value)
@@ -1533,9 +1534,9 @@ class _Sse(_Net):
 
     async def _ask(self, text: str, message: dict) -> None:
         waiting = self.client._waiting.get(message["id"])
-        answer = await self._delivered(text, message["method"] in _ONCE, lambda: self.client._waiting.get(message["id"]) is waiting)
+        answer = await self._deliver(text, message["method"] in _ONCE, lambda: self.client._waiting.get(message["id"]) is waiting)
         if answer is not None:
-            self.client.hear({**answer, "id": message["id"]})
+            self.client.handle_message({**answer, "id": message["id"]})
 
     async def _pump(self) -> None:
         while True:
@@ -1548,9 +1549,9 @@ class _Sse(_Net):
                     self.posts.add(task)
                     task.add_done_callback(self.posts.discard)
                 else:
-                    await self._delivered(text, False, lambda: True)
+                    await self._deliver(text, False, lambda: True)
 
-    async def _delivered(self, text: str, once: bool, wanted: Callable[[], bool]) -> Optional[dict]:
+    async def _deliver(self, text: str, once: bool, is_waiting: Callable[[], bool]) -> Optional[dict]:
         """Post a message until it is delivered; returns the answer to a request."""
         for attempt in itertools.count():
             try:
@@ -1569,7 +1570,7 @@ class _Sse(_Net):
                 pass
             except ConcertoError as e:
                 self.client.lost(e)
-            if self.client._over is not None or not wanted():
+            if self.client._lost is not None or not is_waiting():
                 return None
             await asyncio.sleep(min(5.0, 0.05 * 2 ** min(attempt, 10)) * random.uniform(0.5, 1.0))
 
@@ -1589,7 +1590,7 @@ class _Sse(_Net):
         except _BROKEN as e:
             writer.close()
             if once:
-                raise _Lost(f"the connection was cut before the answer came: it may have been done or not ({_cause(e)})") from None
+                raise _Lost(f"the connection was lost before the answer arrived: it is unknown whether the request took effect ({_cause(e)})") from None
             if used:
                 return await self._post(text, named)
             raise
@@ -1611,7 +1612,7 @@ def _parsed(text: bytes) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        raise _Cut(f"what came is no message: {text[:200]!r}") from None
+        raise _Cut(f"received an invalid message: {text[:200]!r}") from None
 
 
 class _WebSocket(_Net):
@@ -1652,7 +1653,7 @@ class _WebSocket(_Net):
                 raise self._refused(r.status, await r.body())
             want = base64.b64encode(hashlib.sha1((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()).decode()
             if r.headers.get("sec-websocket-accept") != want or r.headers.get("sec-websocket-protocol") != "concerto.v1":
-                raise ConnectionLost(f"what answers at {self.at}{self.path} is no `concerto serve`")
+                raise ConnectionLost(f"the server at {self.at}{self.path} is not `concerto serve`")
         except BaseException:
             writer.close()
             raise
@@ -1670,7 +1671,7 @@ class _WebSocket(_Net):
         self.client.welcome(w)
         self.more.set()
 
-    async def _again(self) -> bool:
+    async def _resume(self) -> bool:
         try:
             await self._initialize({"client_id": self.client.client_id, "after": self.cursor})
             return True
@@ -1684,7 +1685,7 @@ class _WebSocket(_Net):
             message = _parsed(await self._message())
             hole = isinstance(message, dict) and _hole(message.get("method"), message.get("params"))
             self.cursor = hole or self.cursor + 1
-            self.client.hear(message)
+            self.client.handle_message(message)
 
     async def _pump(self) -> None:
         while True:
@@ -1711,7 +1712,7 @@ class _WebSocket(_Net):
             elif opcode == 10:
                 pass
             elif opcode not in (0, 1) or (opcode == 0) != bool(parts):
-                raise _Cut(f"a frame with the opcode {opcode} does not belong here")
+                raise _Cut(f"unexpected frame with the opcode {opcode}")
             else:
                 parts.append(data)
                 if final:
@@ -1725,7 +1726,7 @@ class _WebSocket(_Net):
         first, second = await self._awaited(reader.readexactly(2))
         size = second & 0x7F
         if first & 0x70 or second & 0x80:
-            raise _Cut("a frame is not what a server sends")
+            raise _Cut("invalid frame from the server")
         if size > 125:
             size = int.from_bytes(await reader.readexactly(2 if size == 126 else 8), "big")
         return first & 0x0F, bool(first & 0x80), await reader.readexactly(size)
@@ -1739,7 +1740,7 @@ class _WebSocket(_Net):
                 if done:
                     return task.result()
                 self._frame(9, b"")
-            raise _Cut(f"the server has said nothing for {2 * self._quiet:g} s")
+            raise _Cut(f"the server has sent nothing for {2 * self._quiet:g} s")
         finally:
             task.cancel()
 
@@ -1861,13 +1862,14 @@ class _Command(_Peer):
             self.send(_encode(await self._single(message)), {})
             return
         while message is not None:
-            self.hear(message)
+            self.handle_message(message)
             line = await lines.get()
             message = self._parsed(line) if line is not None else None
         self.end(ConnectionLost("the session has ended"))
 
     def _read(self, lines: asyncio.Queue) -> None:
-        # Not sys.stdin: the interpreter closes it at exit, and aborts if another thread is reading it.
+        # Not sys.stdin: the interpreter closes it at exit, and aborts if another thread is reading
+        # it.
         for line in open(os.dup(0), "rb"):
             if line.strip():
                 self.loop.call_soon_threadsafe(lines.put_nowait, line)

@@ -36,7 +36,7 @@ _CHECK = "concerto test: "  # begins the prompts of `concerto host test`
 
 class Refused(Exception):
     """A request got no answer: no handler exists, the handler failed, the request was
-    withdrawn, or the exchange was cancelled. The text says which."""
+    withdrawn, or the exchange was cancelled. The text has the cause."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def _encode(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _given(members: dict) -> dict:
+def _without_none(members: dict) -> dict:
     """Members that are not None."""
     return {k: v for k, v in members.items() if v is not None}
 
@@ -98,15 +98,15 @@ class Task:
         """Report progress; percent is rounded to an integer."""
         if percent is not None:
             percent = round(percent)
-        self._tell("progress", message=message, percent=percent, stage=stage)
+        self._notify("progress", message=message, percent=percent, stage=stage)
 
     def log(self, level: str, message: str) -> None:
         """Send a log line to the program. The level is debug, info, warn or error."""
-        self._tell("log", level=level, message=message)
+        self._notify("log", level=level, message=message)
 
     def partial(self, text: str) -> None:
         """Send a part of the result."""
-        self._tell("partial", text=text)
+        self._notify("partial", text=text)
 
     def ask(self, question: str, options: Optional[Iterable[str]] = None, questions: Optional[Iterable[Any]] = None,
             schema: Any = None, id: Optional[str] = None) -> Any:
@@ -135,10 +135,10 @@ class Task:
                     server.write("withdraw", {"id": id})
                     waiter.put(("error", "withdrawn"))
 
-    def _tell(self, type: str, **members: Any) -> None:
+    def _notify(self, type: str, **members: Any) -> None:
         with self._server.lock:
             if not self._server.ended(self):
-                self._server.write(type, _given(members))
+                self._server.write(type, _without_none(members))
 
     def _request(self, type: str, id: Optional[str], **members: Any) -> Any:
         waiter: queue.SimpleQueue = queue.SimpleQueue()
@@ -151,7 +151,7 @@ class Task:
                 id = f"{type[0]}{server.requests}"
             if id in self._open:
                 raise ValueError(f"a request with the id {id!r} is waiting already")
-            server.write(type, {"id": id, **_given(members)})
+            server.write(type, {"id": id, **_without_none(members)})
             self._open[id] = waiter
         outcome, value = waiter.get()
         if outcome == "error":
@@ -201,7 +201,7 @@ class _Server:
                 message = None
             if not isinstance(message, dict) or not isinstance(message.get("type"), str):
                 message = {"type": "prompt", "text": line.decode("utf-8", "replace")}  # input_format = "text"
-            self.take(message)
+            self.dispatch(message)
         timer = threading.Timer(_GRACE, os._exit, [0])
         timer.daemon = True
         timer.start()
@@ -223,7 +223,7 @@ class _Server:
                     yield line
             parts.append(rest)
 
-    def take(self, message: dict) -> None:
+    def dispatch(self, message: dict) -> None:
         type = message["type"]
         if type == "response":
             with self.lock:
@@ -276,7 +276,7 @@ class _Server:
             traceback.print_exception(e.__class__, e, e.__traceback__)
         code = getattr(e, "code", None)
         recoverable = getattr(e, "recoverable", None)
-        self.send("error", _given({"message": str(e) or e.__class__.__name__, "code": code if isinstance(code, str) else None,
+        self.send("error", _without_none({"message": str(e) or e.__class__.__name__, "code": code if isinstance(code, str) else None,
                                    "recoverable": recoverable if isinstance(recoverable, bool) else None}), task)
 
     def ended(self, task: Task) -> bool:
@@ -287,7 +287,7 @@ class _Server:
         with self.lock:
             self.write(type, members)
             if task is not None:
-                task._stop("the exchange is over")
+                task._stop("the exchange has ended")
                 if self.current is task:
                     self.current = None
 
@@ -317,13 +317,13 @@ def serve(handler: Callable[[Task], Any], init: Optional[Callable[[dict], Option
 
 
 def _test_progress(task: Task) -> Any:
-    task.progress("half of it", percent=50, stage="test")
+    task.progress("half done", percent=50, stage="test")
     return "progress"
 
 
 def _test_approval(task: Task) -> Any:
-    asked = [task.approve(n, tool="concerto_test", args={"n": n}, kind="other", risk_level="low") for n in ("one", "two")]
-    return {"allowed": [a.allow for a in asked], "reason": asked[1].reason}
+    decisions = [task.approve(n, tool="concerto_test", args={"n": n}, kind="other", risk_level="low") for n in ("one", "two")]
+    return {"allowed": [a.allow for a in decisions], "reason": decisions[1].reason}
 
 
 def _test_tool_call(task: Task) -> Any:
@@ -346,7 +346,7 @@ def _test_cancel(task: Task) -> Any:
 
 
 def _test_text(task: Task) -> Any:
-    print("a remark, which is no message")
+    print("a remark, not a message")
     return "text"
 
 

@@ -1,4 +1,4 @@
-// Made by `make sdk` from concerto-host.ts, sha256 480f06b1c72eb3a780b3a9f3a773830c305180f72a2d9dbfea13b31226b3f0de.
+// Made by `make sdk` from concerto-host.ts, sha256 fd843efd06938247c747a767b40fb430c994ecf5548dd2cc8fdd5051c7526b6f.
 // A host for Concerto in a few lines: one file, no dependencies, Node 18 or newer.
 //
 //   import { serve } from "./concerto-host.js";
@@ -18,7 +18,7 @@ const no = ["", "no", "n", "deny", "denied", "reject", "rejected", "decline", "f
 const scopes = ["once", "session", "always"];
 const check = "concerto test: "; // begins the prompts of `concerto host test`
 /** A request got no answer: no handler exists, the handler failed, the request was
- * withdrawn, or the exchange was cancelled. The message says which. */
+ * withdrawn, or the exchange was cancelled. The message has the cause. */
 export class Refused extends Error {
     constructor(message) {
         super(message);
@@ -65,7 +65,7 @@ export class Task {
     server;
     controller = new AbortController();
     open = new Map();
-    over = ""; // why no further requests are possible
+    stopReason = ""; // why no further requests are possible
     /** @internal */
     constructor(server, prompt) {
         this.text = prompt.text ?? "";
@@ -80,15 +80,15 @@ export class Task {
     /** Reports progress; percent is rounded to an integer. */
     progress(message, fields = {}) {
         const percent = fields.percent === undefined ? undefined : Math.round(fields.percent);
-        this.tell("progress", { message, percent, stage: fields.stage });
+        this.sendNote("progress", { message, percent, stage: fields.stage });
     }
     /** Sends a log line to the program. The level is debug, info, warn or error. */
     log(level, message) {
-        this.tell("log", { level, message });
+        this.sendNote("log", { level, message });
     }
     /** Sends a part of the result. */
     partial(text) {
-        this.tell("partial", { text });
+        this.sendNote("partial", { text });
     }
     /** Asks the program and returns its answer. Rejects with Refused. */
     ask(question, fields = {}) {
@@ -115,21 +115,21 @@ export class Task {
             waiter.reject(new Refused("withdrawn"));
         }
     }
-    tell(type, members) {
+    sendNote(type, members) {
         if (this.server.current === this)
             this.server.write(type, members);
     }
     request(type, id, members) {
         const answer = new Promise((resolve, reject) => {
-            if (this.over)
-                throw new Refused(this.over);
+            if (this.stopReason)
+                throw new Refused(this.stopReason);
             const own = id ?? `${type[0]}${++this.server.requests}`;
             if (this.open.has(own))
                 throw new Error(`a request with the id ${own} is waiting already`);
             this.server.write(type, { id: own, ...members });
             this.open.set(own, { resolve, reject });
         });
-        answer.catch(() => { }); // a promise that nobody awaits must not end the process
+        answer.catch(() => { }); // an unawaited promise must not end the process
         return answer;
     }
     /** @internal */
@@ -144,7 +144,7 @@ export class Task {
     /** Refuses open and future requests.
      * @internal */
     stop(reason, cancel) {
-        this.over ||= reason;
+        this.stopReason ||= reason;
         for (const waiter of this.open.values())
             waiter.reject(new Refused(reason));
         this.open.clear();
@@ -181,7 +181,7 @@ class Server {
             }
             parts.push(rest);
         }
-        // The timer also keeps Node from exiting with code 13 while the handler waits.
+        // The timer also prevents Node's exit with code 13 while the handler waits.
         const timer = setTimeout(() => process.exit(0), grace);
         this.current?.stop("the program has ended", true);
         await this.jobs;
@@ -199,16 +199,16 @@ class Server {
         }
         if (typeof message?.type !== "string")
             message = { type: "prompt", text: line }; // input_format = "text"
-        this.take(message);
+        this.dispatch(message);
     }
-    take(message) {
+    dispatch(message) {
         switch (message.type) {
             case "response":
                 this.current?.answer(message);
                 break;
             case "prompt": {
                 const task = (this.current = new Task(this, message));
-                this.jobs = this.jobs.then(() => this.work(task));
+                this.jobs = this.jobs.then(() => this.runHandler(task));
                 break;
             }
             case "cancel":
@@ -229,7 +229,7 @@ class Server {
             this.write("error", failure(e));
         }
     }
-    async work(task) {
+    async runHandler(task) {
         let handler = this.handler;
         if (this.options.testable && task.text.startsWith(check))
             handler = checks[task.text.slice(check.length)] ?? handler;
@@ -247,7 +247,7 @@ class Server {
         catch (e) {
             this.write("error", failure(e));
         }
-        task.stop("the exchange is over", false);
+        task.stop("the exchange has ended", false);
         if (this.current === task)
             this.current = null;
     }
@@ -274,7 +274,7 @@ export async function serve(handler, options = {}) {
 const checks = {
     prompt: () => "prompt",
     progress: (task) => {
-        task.progress("half of it", { percent: 50, stage: "test" });
+        task.progress("half done", { percent: 50, stage: "test" });
         return "progress";
     },
     question: async (task) => ({ text: await task.ask("Which one?", { options: ["one", "two"] }) }),
@@ -304,7 +304,7 @@ const checks = {
         return "cancelled";
     },
     text: () => {
-        console.log("a remark, which is no message");
+        console.log("a remark, not a message");
         return "text";
     },
     big_line: (task) => ({ text: task.context.text }),

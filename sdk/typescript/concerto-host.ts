@@ -24,7 +24,7 @@ const check = "concerto test: "; // begins the prompts of `concerto host test`
 export type Json = any;
 
 /** A request got no answer: no handler exists, the handler failed, the request was
- * withdrawn, or the exchange was cancelled. The message says which. */
+ * withdrawn, or the exchange was cancelled. The message has the cause. */
 export class Refused extends Error {
   constructor(message: string) {
     super(message);
@@ -127,7 +127,7 @@ export class Task {
   private readonly server: Server;
   private readonly controller = new AbortController();
   private readonly open = new Map<Json, Waiter>();
-  private over = ""; // why no further requests are possible
+  private stopReason = ""; // why no further requests are possible
 
   /** @internal */
   constructor(server: Server, prompt: Message) {
@@ -144,17 +144,17 @@ export class Task {
   /** Reports progress; percent is rounded to an integer. */
   progress(message: string, fields: ProgressFields = {}): void {
     const percent = fields.percent === undefined ? undefined : Math.round(fields.percent);
-    this.tell("progress", { message, percent, stage: fields.stage });
+    this.sendNote("progress", { message, percent, stage: fields.stage });
   }
 
   /** Sends a log line to the program. The level is debug, info, warn or error. */
   log(level: string, message: string): void {
-    this.tell("log", { level, message });
+    this.sendNote("log", { level, message });
   }
 
   /** Sends a part of the result. */
   partial(text: string): void {
-    this.tell("partial", { text });
+    this.sendNote("partial", { text });
   }
 
   /** Asks the program and returns its answer. Rejects with Refused. */
@@ -185,19 +185,19 @@ export class Task {
     }
   }
 
-  private tell(type: string, members: Message): void {
+  private sendNote(type: string, members: Message): void {
     if (this.server.current === this) this.server.write(type, members);
   }
 
   private request(type: string, id: string | undefined, members: Message): Promise<Json> {
     const answer = new Promise((resolve, reject) => {
-      if (this.over) throw new Refused(this.over);
+      if (this.stopReason) throw new Refused(this.stopReason);
       const own = id ?? `${type[0]}${++this.server.requests}`;
       if (this.open.has(own)) throw new Error(`a request with the id ${own} is waiting already`);
       this.server.write(type, { id: own, ...members });
       this.open.set(own, { resolve, reject });
     });
-    answer.catch(() => {}); // a promise that nobody awaits must not end the process
+    answer.catch(() => {}); // an unawaited promise must not end the process
     return answer;
   }
 
@@ -212,7 +212,7 @@ export class Task {
   /** Refuses open and future requests.
    * @internal */
   stop(reason: string, cancel: boolean): void {
-    this.over ||= reason;
+    this.stopReason ||= reason;
     for (const waiter of this.open.values()) waiter.reject(new Refused(reason));
     this.open.clear();
     if (cancel) this.controller.abort(new Refused(reason));
@@ -246,7 +246,7 @@ class Server {
       }
       parts.push(rest);
     }
-    // The timer also keeps Node from exiting with code 13 while the handler waits.
+    // The timer also prevents Node's exit with code 13 while the handler waits.
     const timer = setTimeout(() => process.exit(0), grace);
     this.current?.stop("the program has ended", true);
     await this.jobs;
@@ -262,17 +262,17 @@ class Server {
       // Not a message.
     }
     if (typeof message?.type !== "string") message = { type: "prompt", text: line }; // input_format = "text"
-    this.take(message as Message);
+    this.dispatch(message as Message);
   }
 
-  private take(message: Message): void {
+  private dispatch(message: Message): void {
     switch (message.type) {
       case "response":
         this.current?.answer(message);
         break;
       case "prompt": {
         const task = (this.current = new Task(this, message));
-        this.jobs = this.jobs.then(() => this.work(task));
+        this.jobs = this.jobs.then(() => this.runHandler(task));
         break;
       }
       case "cancel":
@@ -294,7 +294,7 @@ class Server {
     }
   }
 
-  private async work(task: Task): Promise<void> {
+  private async runHandler(task: Task): Promise<void> {
     let handler = this.handler;
     if (this.options.testable && task.text.startsWith(check)) handler = checks[task.text.slice(check.length)] ?? handler;
     try {
@@ -306,7 +306,7 @@ class Server {
     } catch (e) {
       this.write("error", failure(e));
     }
-    task.stop("the exchange is over", false);
+    task.stop("the exchange has ended", false);
     if (this.current === task) this.current = null;
   }
 
@@ -335,7 +335,7 @@ export async function serve(handler: Handler, options: ServeOptions = {}): Promi
 const checks: Record<string, Handler> = {
   prompt: () => "prompt",
   progress: (task) => {
-    task.progress("half of it", { percent: 50, stage: "test" });
+    task.progress("half done", { percent: 50, stage: "test" });
     return "progress";
   },
   question: async (task) => ({ text: await task.ask("Which one?", { options: ["one", "two"] }) }),
@@ -363,7 +363,7 @@ const checks: Record<string, Handler> = {
     return "cancelled";
   },
   text: () => {
-    console.log("a remark, which is no message");
+    console.log("a remark, not a message");
     return "text";
   },
   big_line: (task) => ({ text: task.context.text }),

@@ -1,4 +1,4 @@
-// Made by `make sdk` from concerto.ts, sha256 4e7251d3e7a9e1265aad3b3c66c679e4e3dc7ced07bcc4e00089626e43ff05ea.
+// Made by `make sdk` from concerto.ts, sha256 064e325a7385526180a6637ee02726a996998e495f75267dbd0f02115e7b36b2.
 // Run Concerto programs from an application and provide tools to them.
 // One file, no dependencies, Node 22 or newer and browsers.
 //
@@ -25,7 +25,7 @@
 // --experimental-strip-types. concerto.js is the same file without types.
 const protocol = 1;
 const mostEvents = 10_000; // stored for a session
-const keptAnswers = 8 << 20; // bytes of answers that may have to be sent again
+const maxAnswerBytes = 8 << 20; // bytes of answers that may have to be sent again
 const quiet = 20_000; // ms of silence before the client pings a WebSocket server
 // ---- Errors
 /** The base class of all errors of this module. */
@@ -36,7 +36,7 @@ export class ConcertoError extends Error {
     }
 }
 /** The server refused a request. code is JSON-RPC's or the protocol's, such as -32010 for
- * a tool name that is taken; data is the server's additional data, or {}. */
+ * a duplicate tool name; data is the server's additional data, or {}. */
 export class RequestError extends ConcertoError {
     code;
     data;
@@ -157,7 +157,7 @@ export class Session {
         }
     }
     /** Waits for the end and returns the result of `main`. Rejects with SessionError, or
-     * ConnectionLost if the server is gone. */
+     * ConnectionLost if the server no longer answers. */
     async result() {
         while (!this.end) {
             if (this.lost)
@@ -212,7 +212,7 @@ export class Session {
         this.change();
     }
     /** @internal */
-    over() {
+    hasEnded() {
         return this.end !== null;
     }
     change() {
@@ -230,8 +230,8 @@ export class Concerto {
     ids = 0;
     waiting = new Map();
     working = new Map();
-    said = new Map(); // the answers, by id
-    saidBytes = 0;
+    sentAnswers = new Map(); // the answers, by id
+    answerBytes = 0;
     answers = 0; // sent
     arrived = 0; // certainly received by the server
     own = new Map();
@@ -255,7 +255,7 @@ export class Concerto {
     static async connect(url, token, options = {}) {
         const u = new URL(url);
         if (!["http:", "https:", "ws:", "wss:"].includes(u.protocol)) {
-            throw new TypeError(`connect takes http://HOST:PORT, https, ws or wss, not ${url}`);
+            throw new TypeError(`connect requires http://HOST:PORT, https, ws or wss, not ${url}`);
         }
         const patience = (options.patience ?? 60) * 1000;
         return Concerto.open(u.protocol.startsWith("http") ? new Sse(u, token, patience) : new Socket(u, token, patience), options);
@@ -284,7 +284,7 @@ export class Concerto {
             await Promise.race([this.request("tools/unregister", { names }).catch(() => { }), sleep(2000)]);
         }
         this.closed ??= new ConnectionLost("this connection to concerto was closed");
-        await this.link.close(); // handlers keep running
+        await this.link.close(); // handlers continue to run
         this.lose(this.closed);
     }
     // -- tools
@@ -380,7 +380,7 @@ export class Concerto {
     claim(id) {
         const s = this.of(id);
         s.claimed = true;
-        if (s.over())
+        if (s.hasEnded())
             this.finished(s);
         return s;
     }
@@ -401,9 +401,9 @@ export class Concerto {
      * ConnectionLost. */
     request(method, params = {}) {
         return new Promise((resolve, reject) => {
-            const over = this.closed ?? this.ended;
-            if (over)
-                return reject(over);
+            const error = this.closed ?? this.ended;
+            if (error)
+                return reject(error);
             const message = { jsonrpc: "2.0", id: ++this.ids, method, params };
             this.waiting.set(message.id, { message, resolve, reject, probed: false, after: this.answers });
             this.send(message);
@@ -419,7 +419,7 @@ export class Concerto {
         const size = most && line.length > most / 4 ? new TextEncoder().encode(line).length : 0;
         if (!most || size <= most)
             return this.link.send(line, message);
-        const error = { code: -32004, message: `a message of ${size} bytes is larger than the ${most} that the server takes (--max-message)`, data: { limit: "max_message" } };
+        const error = { code: -32004, message: `a message of ${size} bytes exceeds the server's limit of ${most} (--max-message)`, data: { limit: "max_message" } };
         if (message.method === undefined)
             this.link.send(JSON.stringify({ jsonrpc: "2.0", id: message.id, error }), {});
         else if (message.id === undefined)
@@ -429,14 +429,14 @@ export class Concerto {
     }
     /** Handles a message of the server. Unknown messages are ignored.
      * @internal */
-    hear(message) {
+    handleMessage(message) {
         const method = message?.method;
         if (method === undefined)
             this.answered(message);
         else if (message.id !== undefined)
-            this.asked(message);
+            this.handleRequest(message);
         else if (method === "$/cancelRequest")
-            this.working.get(message.params?.id)?.abort(new ConcertoError("nobody waits any more"));
+            this.working.get(message.params?.id)?.abort(new ConcertoError("the caller no longer waits"));
         else if (hole(message)) {
             this.missing = true;
             for (const s of this.sessions.values())
@@ -474,35 +474,35 @@ export class Concerto {
         }
         return true;
     }
-    asked(message) {
+    handleRequest(message) {
         const id = String(message.id);
-        const said = this.said.get(id);
-        if (said !== undefined)
-            return this.link.send(said.line, {}); // the answer was lost
+        const sent = this.sentAnswers.get(id);
+        if (sent !== undefined)
+            return this.link.send(sent.line, {}); // the answer was lost
         if (this.working.has(id))
             return;
         const control = new AbortController();
         this.working.set(id, control);
-        const cancelled = new Promise((_, reject) => control.signal.addEventListener("abort", () => reject(new RequestError("the request was taken back", -32005))));
+        const cancelled = new Promise((_, reject) => control.signal.addEventListener("abort", () => reject(new RequestError("the request was withdrawn", -32005))));
         cancelled.catch(() => { });
         const work = Promise.resolve().then(() => this.serve(message.method, message.params ?? {}, control.signal));
         Promise.race([work, cancelled])
             .then((value) => ({ result: value }), (e) => ({ error: { code: e instanceof RequestError ? e.code : -32603, message: text(e) } }))
-            .then((answer) => this.say(message.id, id, control, answer));
+            .then((answer) => this.sendAnswer(message.id, id, control, answer));
     }
-    say(id, name, control, answer) {
+    sendAnswer(id, name, control, answer) {
         if (this.working.get(name) !== control || this.ended)
             return;
         this.working.delete(name);
         const message = { jsonrpc: "2.0", id, ...answer };
         const line = JSON.stringify(message);
-        this.said.set(name, { line, number: ++this.answers });
-        this.saidBytes += line.length;
-        for (const [old, kept] of this.said) {
-            if ((this.saidBytes <= keptAnswers && this.said.size <= 1024) || this.said.size === 1)
+        this.sentAnswers.set(name, { line, number: ++this.answers });
+        this.answerBytes += line.length;
+        for (const [old, answer] of this.sentAnswers) {
+            if ((this.answerBytes <= maxAnswerBytes && this.sentAnswers.size <= 1024) || this.sentAnswers.size === 1)
                 break;
-            this.said.delete(old);
-            this.saidBytes -= kept.line.length;
+            this.sentAnswers.delete(old);
+            this.answerBytes -= answer.line.length;
         }
         this.send(message);
     }
@@ -510,13 +510,13 @@ export class Concerto {
         if (method === "tool/call")
             return this.callHandler(p, cancelled);
         if (method !== "emit/await")
-            throw new RequestError(`there is no method '${method}' here`, -32601);
+            throw new RequestError(`unknown method '${method}'`, -32601);
         const f = this.awaits.get(p.channel);
         if (!f)
-            throw new RequestError(`the application answers nothing on channel '${p.channel}': c.on_await(${JSON.stringify(p.channel)}, f) would`, -32601);
+            throw new RequestError(`no handler for channel '${p.channel}': define one with c.on_await(${JSON.stringify(p.channel)}, f)`, -32601);
         const value = (await f(p.payload)) ?? null;
         if (JSON.stringify(value) === undefined)
-            throw new ConcertoError(`the answer on channel '${p.channel}' is no JSON: a ${typeof value}`);
+            throw new ConcertoError(`the answer on channel '${p.channel}' is not JSON: a ${typeof value}`);
         return { value };
     }
     async callHandler(p, cancelled) {
@@ -535,7 +535,7 @@ export class Concerto {
             const r = result(await tool.handler(p.args ?? {}, ctx));
             const line = JSON.stringify(r);
             if (JSON.parse(line).output === undefined)
-                throw new ConcertoError(`the handler returned what is no JSON: a ${typeof r.output} is no JSON value`);
+                throw new ConcertoError(`the handler returned a value that is not JSON: a ${typeof r.output} is not a JSON value`);
             return r;
         }
         catch (e) {
@@ -558,7 +558,7 @@ export class Concerto {
         this.missing = false;
         if (!this.link.loses)
             return;
-        for (const { line, number } of this.said.values()) {
+        for (const { line, number } of this.sentAnswers.values()) {
             if (number > this.arrived)
                 this.link.send(line, {});
         }
@@ -603,34 +603,34 @@ export class Concerto {
     forget() {
         const working = this.working;
         this.working = new Map();
-        this.said.clear();
-        this.saidBytes = 0;
+        this.sentAnswers.clear();
+        this.answerBytes = 0;
         for (const control of working.values())
-            control.abort(new ConcertoError("nobody waits any more"));
+            control.abort(new ConcertoError("the caller no longer waits"));
     }
     /** Fails open and future requests.
      * @internal */
     lose(why) {
-        const over = (this.ended ??= this.closed ?? why);
+        const error = (this.ended ??= this.closed ?? why);
         this.forget();
         const waiting = this.waiting;
         this.waiting = new Map();
         for (const w of waiting.values())
-            w.reject(over);
+            w.reject(error);
         for (const s of this.sessions.values())
-            s.lose(over);
+            s.lose(error);
     }
     /** @internal */
     isWaiting(id) {
         return this.waiting.has(id);
     }
     /** @internal */
-    isOver() {
+    hasEnded() {
         return this.ended !== null;
     }
 }
 function unknown(method) {
-    return new ConnectionLost(`the connection was cut while ${method} was under way: it may have been done or not`);
+    return new ConnectionLost(`the connection was lost during ${method}: it is unknown whether it took effect`);
 }
 /** The number of the last message that the server has dropped, if this message reports
  * it, else 0. */
@@ -656,7 +656,7 @@ function welcomeOf(message) {
     if (message?.error)
         throw refusal(message.error);
     if (typeof message?.result?.client_id !== "string")
-        throw new ConnectionLost(`what answers is no \`concerto serve\`: ${JSON.stringify(message).slice(0, 200)}`);
+        throw new ConnectionLost(`the process is not \`concerto serve\`; it answered: ${JSON.stringify(message).slice(0, 200)}`);
     return message.result;
 }
 function parsed(line) {
@@ -664,7 +664,7 @@ function parsed(line) {
         return JSON.parse(line);
     }
     catch {
-        throw new Cut(`what came is no message: ${line.slice(0, 200)}`);
+        throw new Cut(`received an invalid message: ${line.slice(0, 200)}`);
     }
 }
 /** A server started by this process, on its stdin and stdout. */
@@ -681,7 +681,7 @@ class Stdio {
     exited = () => { };
     constructor(options) {
         if (typeof process === "undefined" || !process.versions?.node) {
-            throw new ConnectionLost("a browser starts no processes: use Concerto.connect(url, token)");
+            throw new ConnectionLost("a browser cannot start processes: use Concerto.connect(url, token)");
         }
         const own = options.command ?? process.env.CONCERTO ?? "concerto";
         this.argv = [...(Array.isArray(own) ? own : [own]), "serve", "--stdio", ...(options.flags ?? [])];
@@ -694,12 +694,12 @@ class Stdio {
         const [command, ...args] = this.argv;
         // In its own session: Ctrl-C goes to this process, and close() stops the server in order.
         this.child = spawn(command, args, { cwd: this.options.cwd, env: this.options.env ?? process.env, stdio: ["pipe", "pipe", "pipe"], detached: true });
-        this.child.stdin.on("error", () => { }); // the exit status says more
+        this.child.stdin.on("error", () => { }); // the exit status has the cause
         this.child.stderr.setEncoding("utf8").on("data", (piece) => {
             this.tail = (this.tail + piece).slice(-2048);
             process.stderr.write(piece);
         });
-        this.child.on("error", (e) => this.exited(`${command} cannot be started: ${e.code === "ENOENT" ? "not found" : e.message}: install concerto, or say where it is, by Concerto.stdio({ command }) or the variable CONCERTO`));
+        this.child.on("error", (e) => this.exited(`could not start ${command}: ${e.code === "ENOENT" ? "not found" : e.message}: install concerto, or set its path with Concerto.stdio({ command }) or the variable CONCERTO`));
         this.child.on("close", (code, by) => {
             const tail = this.tail.trim();
             this.exited(`\`${this.argv.join(" ")}\` ${code === null ? `was ended by ${by}` : `ended with exit code ${code}`}${tail && ": " + tail}`);
@@ -729,11 +729,11 @@ class Stdio {
                     message = JSON.parse(whole);
                 }
                 catch {
-                    this.exited(`${this.argv[0]} says what is no message: ${whole.slice(0, 200)}`);
+                    this.exited(`${this.argv[0]} printed an invalid message: ${whole.slice(0, 200)}`);
                     return;
                 }
                 if (!resolve)
-                    this.client.hear(message);
+                    this.client.handleMessage(message);
                 else
                     resolve(message);
                 resolve = null;
@@ -816,10 +816,10 @@ class Net {
         const until = Date.now() + this.patience;
         for (let attempt = 0; !this.closed; attempt++) {
             try {
-                const known = await this.again();
-                if (!known)
+                const resumed = await this.resume();
+                if (!resumed)
                     await this.initialize(undefined);
-                if (known)
+                if (resumed)
                     this.client.resumed();
                 else
                     this.client.renewed();
@@ -832,15 +832,15 @@ class Net {
             }
             const left = until - Date.now();
             if (left <= 0)
-                throw new ConnectionLost(`the connection to ${this.at} was cut, and for ${this.patience / 1000} s none could be made: ${cause(why)}`);
+                throw new ConnectionLost(`the connection to ${this.at} was lost and could not be restored within ${this.patience / 1000} s: ${cause(why)}`);
             await sleep(Math.min(left, backoff(attempt)));
         }
     }
     /** The error for an unexpected HTTP status. */
     async refused(r) {
-        const said = (await r.text()).trim();
+        const body = (await r.text()).trim();
         try {
-            const message = JSON.parse(said);
+            const message = JSON.parse(body);
             if (typeof message?.error === "object")
                 return refusal(message.error);
         }
@@ -848,10 +848,10 @@ class Net {
             // Not JSON.
         }
         if (r.status === 401)
-            return new ConnectionLost(`the server at ${this.at} refuses the token: give connect(url, token) the one that it says when it starts, or that its --token-env names`);
+            return new ConnectionLost(`the server at ${this.at} refused the token: pass connect(url, token) the token that the server prints when it starts, or that of its --token-env`);
         if ([502, 503, 504].includes(r.status))
-            return new Cut(`status ${r.status} ${said.slice(0, 200)}`);
-        return new ConnectionLost(`${this.at} answers with status ${r.status}: ${said.slice(0, 200)}`);
+            return new Cut(`status ${r.status} ${body.slice(0, 200)}`);
+        return new ConnectionLost(`${this.at} answered with status ${r.status}: ${body.slice(0, 200)}`);
     }
     headers() {
         return this.token ? { Authorization: `Bearer ${this.token}` } : {};
@@ -878,10 +878,10 @@ class Sse extends Net {
         const w = welcomeOf(await r.json());
         this.cursor = w.cursor ?? 0;
         this.client.welcome(w);
-        if (!(await this.again()))
-            throw new ConnectionLost(`${this.at} does not know the client that it has made`);
+        if (!(await this.resume()))
+            throw new ConnectionLost(`${this.at} does not recognise the client that it has just created`);
     }
-    async again() {
+    async resume() {
         this.control.abort();
         this.control = new AbortController();
         const headers = { ...this.headers(), Accept: "text/event-stream", "Concerto-Client": this.client.client_id, "Last-Event-ID": String(this.cursor) };
@@ -910,7 +910,7 @@ class Sse extends Net {
                 parts = [];
                 if (line === "") {
                     if (data.length > 0)
-                        this.client.hear(parsed(data.join("\n")));
+                        this.client.handleMessage(parsed(data.join("\n")));
                     data = [];
                 }
                 else if (line.startsWith("data:")) {
@@ -929,9 +929,9 @@ class Sse extends Net {
             void this.pump();
     }
     async ask(line, message) {
-        const answer = await this.delivered(line, once.includes(message.method), () => this.client.isWaiting(message.id));
+        const answer = await this.deliver(line, once.includes(message.method), () => this.client.isWaiting(message.id));
         if (answer)
-            this.client.hear({ ...answer, id: message.id });
+            this.client.handleMessage({ ...answer, id: message.id });
     }
     /** Sends the queued messages in order. */
     async pump() {
@@ -941,19 +941,19 @@ class Sse extends Net {
             if (message.method !== undefined && message.id !== undefined)
                 void this.ask(line, message); // a slow request must not block others
             else
-                await this.delivered(line, false, () => true);
+                await this.deliver(line, false, () => true);
         }
         this.sending = false;
     }
     /** Posts a message until it is delivered; returns the answer to a request. */
-    async delivered(line, once, wanted) {
+    async deliver(line, once, isWaiting) {
         for (let attempt = 0;; attempt++) {
             try {
                 const r = await this.post(line, true);
                 if (r.status !== 200 && r.status !== 202)
                     throw await this.refused(r);
-                const said = await r.text();
-                return said.trim() === "" ? null : parsed(said);
+                const body = await r.text();
+                return body.trim() === "" ? null : parsed(body);
             }
             catch (e) {
                 if (e instanceof RequestError && e.code === -32001) {
@@ -965,9 +965,9 @@ class Sse extends Net {
                 if (e instanceof ConcertoError)
                     this.client.lose(e);
                 else if (once && !unsent(e))
-                    return { error: { code: -32603, message: `the connection was cut before the answer came: it may have been done or not (${cause(e)})` } };
+                    return { error: { code: -32603, message: `the connection was lost before the answer arrived: it is unknown whether the request took effect (${cause(e)})` } };
             }
-            if (this.client.isOver() || !wanted())
+            if (this.client.hasEnded() || !isWaiting())
                 return null;
             await sleep(backoff(attempt));
         }
@@ -988,15 +988,15 @@ function unsent(e) {
 class Socket extends Net {
     loses = true;
     socket = null;
-    heard = null; // the answer to initialize
+    onFirst = null; // the answer to initialize
     failed = () => { };
-    over = new Promise(() => { }); // rejects when the connection ends
+    broken = new Promise(() => { }); // rejects when the connection ends
     up = false;
     last = 0; // the time of the last message
     constructor(url, token, patience) {
         super(url, token, patience);
         if (typeof WebSocket === "undefined") {
-            throw new ConnectionLost("there is no WebSocket here: it takes Node 22 or newer, or a browser; connect to the http:// address instead");
+            throw new ConnectionLost("WebSocket is not available: use Node 22 or newer or a browser, or connect to the http:// address");
         }
     }
     async close() {
@@ -1016,15 +1016,15 @@ class Socket extends Net {
         const path = this.url.pathname.replace(/\/+$/, "");
         const socket = new WebSocket(this.at + (path.endsWith("/ws") ? path : path + "/ws"), ["concerto.v1", ...(this.token ? ["bearer." + this.token] : [])]);
         this.socket = socket;
-        this.over = new Promise((_, reject) => (this.failed = reject));
-        this.over.catch(() => { });
-        const first = new Promise((resolve) => (this.heard = resolve));
+        this.broken = new Promise((_, reject) => (this.failed = reject));
+        this.broken.catch(() => { });
+        const first = new Promise((resolve) => (this.onFirst = resolve));
         let opened = false;
         socket.onopen = () => {
             opened = true;
             socket.send(line);
         };
-        socket.onmessage = (e) => this.take(socket, e.data);
+        socket.onmessage = (e) => this.handleFrame(socket, e.data);
         socket.onclose = (e) => {
             if (this.socket === socket)
                 this.failed(new Cut(opened ? `the server has closed the connection: ${e.code} ${e.reason}`.trim() : "no connection"));
@@ -1035,7 +1035,7 @@ class Socket extends Net {
         };
         const late = setTimeout(() => this.failed(new Cut("no answer in time")), 10_000);
         try {
-            return await Promise.race([first, this.over]);
+            return await Promise.race([first, this.broken]);
         }
         catch (e) {
             this.hangUp();
@@ -1052,20 +1052,20 @@ class Socket extends Net {
         const r = await fetch(this.at.replace(/^ws/, "http") + this.url.pathname.replace(/\/+(ws)?$/, "") + "/rpc", { method: "POST", headers: { ...this.headers(), "Content-Type": "application/json" }, body: "{}" });
         return r.status === 401 || r.status === 403 ? this.refused(r) : e;
     }
-    take(socket, line) {
+    handleFrame(socket, line) {
         if (this.socket !== socket)
             return;
         this.last = Date.now();
         try {
             const message = parsed(line);
-            if (this.heard) {
+            if (this.onFirst) {
                 this.cursor = message?.result?.cursor ?? 0; // later messages count from here
-                this.heard(message);
-                this.heard = null;
+                this.onFirst(message);
+                this.onFirst = null;
                 return;
             }
             this.cursor = hole(message) || this.cursor + 1;
-            this.client.hear(message);
+            this.client.handleMessage(message);
         }
         catch (e) {
             this.failed(e);
@@ -1078,7 +1078,7 @@ class Socket extends Net {
         this.up = false;
         socket?.close();
     }
-    async again() {
+    async resume() {
         try {
             await this.initialize({ client_id: this.client.client_id, after: this.cursor });
             return true;
@@ -1092,7 +1092,7 @@ class Socket extends Net {
     async read() {
         const timer = setInterval(() => this.look(), quiet);
         try {
-            return await this.over;
+            return await this.broken;
         }
         finally {
             clearInterval(timer);
@@ -1103,7 +1103,7 @@ class Socket extends Net {
     look() {
         const silent = Date.now() - this.last;
         if (silent > 2 * quiet + 1000)
-            this.failed(new Cut(`the server has said nothing for ${Math.round(silent / 1000)} s`));
+            this.failed(new Cut(`the server has sent nothing for ${Math.round(silent / 1000)} s`));
         else if (silent >= quiet)
             this.client.request("ping").catch(() => { });
     }

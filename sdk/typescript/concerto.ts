@@ -28,7 +28,7 @@ declare const WebSocket: any;
 
 const protocol = 1;
 const mostEvents = 10_000; // stored for a session
-const keptAnswers = 8 << 20; // bytes of answers that may have to be sent again
+const maxAnswerBytes = 8 << 20; // bytes of answers that may have to be sent again
 const quiet = 20_000; // ms of silence before the client pings a WebSocket server
 
 /** Any JSON value. */
@@ -45,7 +45,7 @@ export class ConcertoError extends Error {
 }
 
 /** The server refused a request. code is JSON-RPC's or the protocol's, such as -32010 for
- * a tool name that is taken; data is the server's additional data, or {}. */
+ * a duplicate tool name; data is the server's additional data, or {}. */
 export class RequestError extends ConcertoError {
   readonly code: number;
   readonly data: Record<string, Json>;
@@ -261,7 +261,7 @@ export class Session implements AsyncIterable<Event> {
   }
 
   /** Waits for the end and returns the result of `main`. Rejects with SessionError, or
-   * ConnectionLost if the server is gone. */
+   * ConnectionLost if the server no longer answers. */
   async result(): Promise<Json> {
     while (!this.end) {
       if (this.lost) throw this.lost;
@@ -314,7 +314,7 @@ export class Session implements AsyncIterable<Event> {
   }
 
   /** @internal */
-  over(): boolean {
+  hasEnded(): boolean {
     return this.end !== null;
   }
 
@@ -385,8 +385,8 @@ export class Concerto {
   private ids = 0;
   private waiting = new Map<number, Waiting>();
   private working = new Map<string, AbortController>();
-  private said = new Map<string, { line: string; number: number }>(); // the answers, by id
-  private saidBytes = 0;
+  private sentAnswers = new Map<string, { line: string; number: number }>(); // the answers, by id
+  private answerBytes = 0;
   private answers = 0; // sent
   private arrived = 0; // certainly received by the server
   private readonly own = new Map<string, Tool>();
@@ -413,7 +413,7 @@ export class Concerto {
   static async connect(url: string, token?: string, options: ConnectOptions = {}): Promise<Concerto> {
     const u = new URL(url);
     if (!["http:", "https:", "ws:", "wss:"].includes(u.protocol)) {
-      throw new TypeError(`connect takes http://HOST:PORT, https, ws or wss, not ${url}`);
+      throw new TypeError(`connect requires http://HOST:PORT, https, ws or wss, not ${url}`);
     }
     const patience = (options.patience ?? 60) * 1000;
     return Concerto.open(u.protocol.startsWith("http") ? new Sse(u, token, patience) : new Socket(u, token, patience), options);
@@ -443,7 +443,7 @@ export class Concerto {
       await Promise.race([this.request("tools/unregister", { names }).catch(() => {}), sleep(2000)]);
     }
     this.closed ??= new ConnectionLost("this connection to concerto was closed");
-    await this.link.close(); // handlers keep running
+    await this.link.close(); // handlers continue to run
     this.lose(this.closed);
   }
 
@@ -547,7 +547,7 @@ export class Concerto {
   private claim(id: string): Session {
     const s = this.of(id);
     s.claimed = true;
-    if (s.over()) this.finished(s);
+    if (s.hasEnded()) this.finished(s);
     return s;
   }
 
@@ -569,8 +569,8 @@ export class Concerto {
    * ConnectionLost. */
   request(method: string, params: Json = {}): Promise<Json> {
     return new Promise((resolve, reject) => {
-      const over = this.closed ?? this.ended;
-      if (over) return reject(over);
+      const error = this.closed ?? this.ended;
+      if (error) return reject(error);
       const message = { jsonrpc: "2.0", id: ++this.ids, method, params };
       this.waiting.set(message.id, { message, resolve, reject, probed: false, after: this.answers });
       this.send(message);
@@ -586,7 +586,7 @@ export class Concerto {
     const most = this.limits.max_message;
     const size = most && line.length > most / 4 ? new TextEncoder().encode(line).length : 0;
     if (!most || size <= most) return this.link.send(line, message);
-    const error = { code: -32004, message: `a message of ${size} bytes is larger than the ${most} that the server takes (--max-message)`, data: { limit: "max_message" } };
+    const error = { code: -32004, message: `a message of ${size} bytes exceeds the server's limit of ${most} (--max-message)`, data: { limit: "max_message" } };
     if (message.method === undefined) this.link.send(JSON.stringify({ jsonrpc: "2.0", id: message.id, error }), {});
     else if (message.id === undefined) console.error(`${message.method} is not sent: ${error.message}`);
     else this.answered({ id: message.id, error });
@@ -594,11 +594,11 @@ export class Concerto {
 
   /** Handles a message of the server. Unknown messages are ignored.
    * @internal */
-  hear(message: Json): void {
+  handleMessage(message: Json): void {
     const method = message?.method;
     if (method === undefined) this.answered(message);
-    else if (message.id !== undefined) this.asked(message);
-    else if (method === "$/cancelRequest") this.working.get(message.params?.id)?.abort(new ConcertoError("nobody waits any more"));
+    else if (message.id !== undefined) this.handleRequest(message);
+    else if (method === "$/cancelRequest") this.working.get(message.params?.id)?.abort(new ConcertoError("the caller no longer waits"));
     else if (hole(message)) {
       this.missing = true;
       for (const s of this.sessions.values()) this.resubscribe(s);
@@ -630,44 +630,44 @@ export class Concerto {
     return true;
   }
 
-  private asked(message: Json): void {
+  private handleRequest(message: Json): void {
     const id = String(message.id);
-    const said = this.said.get(id);
-    if (said !== undefined) return this.link.send(said.line, {}); // the answer was lost
+    const sent = this.sentAnswers.get(id);
+    if (sent !== undefined) return this.link.send(sent.line, {}); // the answer was lost
     if (this.working.has(id)) return;
     const control = new AbortController();
     this.working.set(id, control);
     const cancelled = new Promise<never>((_, reject) =>
-      control.signal.addEventListener("abort", () => reject(new RequestError("the request was taken back", -32005))));
+      control.signal.addEventListener("abort", () => reject(new RequestError("the request was withdrawn", -32005))));
     cancelled.catch(() => {});
     const work = Promise.resolve().then(() => this.serve(message.method, message.params ?? {}, control.signal));
     Promise.race([work, cancelled])
       .then((value) => ({ result: value }), (e) => ({ error: { code: e instanceof RequestError ? e.code : -32603, message: text(e) } }))
-      .then((answer) => this.say(message.id, id, control, answer));
+      .then((answer) => this.sendAnswer(message.id, id, control, answer));
   }
 
-  private say(id: Json, name: string, control: AbortController, answer: Json): void {
+  private sendAnswer(id: Json, name: string, control: AbortController, answer: Json): void {
     if (this.working.get(name) !== control || this.ended) return;
     this.working.delete(name);
     const message = { jsonrpc: "2.0", id, ...answer };
     const line = JSON.stringify(message);
-    this.said.set(name, { line, number: ++this.answers });
-    this.saidBytes += line.length;
-    for (const [old, kept] of this.said) {
-      if ((this.saidBytes <= keptAnswers && this.said.size <= 1024) || this.said.size === 1) break;
-      this.said.delete(old);
-      this.saidBytes -= kept.line.length;
+    this.sentAnswers.set(name, { line, number: ++this.answers });
+    this.answerBytes += line.length;
+    for (const [old, answer] of this.sentAnswers) {
+      if ((this.answerBytes <= maxAnswerBytes && this.sentAnswers.size <= 1024) || this.sentAnswers.size === 1) break;
+      this.sentAnswers.delete(old);
+      this.answerBytes -= answer.line.length;
     }
     this.send(message);
   }
 
   private async serve(method: string, p: Json, cancelled: AbortSignal): Promise<Json> {
     if (method === "tool/call") return this.callHandler(p, cancelled);
-    if (method !== "emit/await") throw new RequestError(`there is no method '${method}' here`, -32601);
+    if (method !== "emit/await") throw new RequestError(`unknown method '${method}'`, -32601);
     const f = this.awaits.get(p.channel);
-    if (!f) throw new RequestError(`the application answers nothing on channel '${p.channel}': c.on_await(${JSON.stringify(p.channel)}, f) would`, -32601);
+    if (!f) throw new RequestError(`no handler for channel '${p.channel}': define one with c.on_await(${JSON.stringify(p.channel)}, f)`, -32601);
     const value = (await f(p.payload)) ?? null;
-    if (JSON.stringify(value) === undefined) throw new ConcertoError(`the answer on channel '${p.channel}' is no JSON: a ${typeof value}`);
+    if (JSON.stringify(value) === undefined) throw new ConcertoError(`the answer on channel '${p.channel}' is not JSON: a ${typeof value}`);
     return { value };
   }
 
@@ -685,7 +685,7 @@ export class Concerto {
     try {
       const r = result(await tool.handler(p.args ?? {}, ctx));
       const line = JSON.stringify(r);
-      if (JSON.parse(line).output === undefined) throw new ConcertoError(`the handler returned what is no JSON: a ${typeof r.output} is no JSON value`);
+      if (JSON.parse(line).output === undefined) throw new ConcertoError(`the handler returned a value that is not JSON: a ${typeof r.output} is not a JSON value`);
       return r;
     } catch (e) {
       return failure(p.name, e);
@@ -709,7 +709,7 @@ export class Concerto {
   resumed(): void {
     this.missing = false;
     if (!this.link.loses) return;
-    for (const { line, number } of this.said.values()) {
+    for (const { line, number } of this.sentAnswers.values()) {
       if (number > this.arrived) this.link.send(line, {});
     }
     for (const [id, w] of this.waiting) {
@@ -755,20 +755,20 @@ export class Concerto {
   private forget(): void {
     const working = this.working;
     this.working = new Map();
-    this.said.clear();
-    this.saidBytes = 0;
-    for (const control of working.values()) control.abort(new ConcertoError("nobody waits any more"));
+    this.sentAnswers.clear();
+    this.answerBytes = 0;
+    for (const control of working.values()) control.abort(new ConcertoError("the caller no longer waits"));
   }
 
   /** Fails open and future requests.
    * @internal */
   lose(why: ConcertoError): void {
-    const over = (this.ended ??= this.closed ?? why);
+    const error = (this.ended ??= this.closed ?? why);
     this.forget();
     const waiting = this.waiting;
     this.waiting = new Map();
-    for (const w of waiting.values()) w.reject(over);
-    for (const s of this.sessions.values()) s.lose(over);
+    for (const w of waiting.values()) w.reject(error);
+    for (const s of this.sessions.values()) s.lose(error);
   }
 
   /** @internal */
@@ -777,13 +777,13 @@ export class Concerto {
   }
 
   /** @internal */
-  isOver(): boolean {
+  hasEnded(): boolean {
     return this.ended !== null;
   }
 }
 
 function unknown(method: string): ConnectionLost {
-  return new ConnectionLost(`the connection was cut while ${method} was under way: it may have been done or not`);
+  return new ConnectionLost(`the connection was lost during ${method}: it is unknown whether it took effect`);
 }
 
 /** The number of the last message that the server has dropped, if this message reports
@@ -830,7 +830,7 @@ function helloLine(hello: Json, resume?: Json): string {
 /** The result of initialize. */
 function welcomeOf(message: Json): Json {
   if (message?.error) throw refusal(message.error);
-  if (typeof message?.result?.client_id !== "string") throw new ConnectionLost(`what answers is no \`concerto serve\`: ${JSON.stringify(message).slice(0, 200)}`);
+  if (typeof message?.result?.client_id !== "string") throw new ConnectionLost(`the process is not \`concerto serve\`; it answered: ${JSON.stringify(message).slice(0, 200)}`);
   return message.result;
 }
 
@@ -838,7 +838,7 @@ function parsed(line: string): Json {
   try {
     return JSON.parse(line);
   } catch {
-    throw new Cut(`what came is no message: ${line.slice(0, 200)}`);
+    throw new Cut(`received an invalid message: ${line.slice(0, 200)}`);
   }
 }
 
@@ -857,7 +857,7 @@ class Stdio implements Link {
 
   constructor(options: StdioOptions) {
     if (typeof process === "undefined" || !process.versions?.node) {
-      throw new ConnectionLost("a browser starts no processes: use Concerto.connect(url, token)");
+      throw new ConnectionLost("a browser cannot start processes: use Concerto.connect(url, token)");
     }
     const own = options.command ?? process.env.CONCERTO ?? "concerto";
     this.argv = [...(Array.isArray(own) ? own : [own]), "serve", "--stdio", ...(options.flags ?? [])];
@@ -871,13 +871,13 @@ class Stdio implements Link {
     const [command, ...args] = this.argv;
     // In its own session: Ctrl-C goes to this process, and close() stops the server in order.
     this.child = spawn(command, args, { cwd: this.options.cwd, env: this.options.env ?? process.env, stdio: ["pipe", "pipe", "pipe"], detached: true });
-    this.child.stdin.on("error", () => {}); // the exit status says more
+    this.child.stdin.on("error", () => {}); // the exit status has the cause
     this.child.stderr.setEncoding("utf8").on("data", (piece: string) => {
       this.tail = (this.tail + piece).slice(-2048);
       process.stderr.write(piece);
     });
     this.child.on("error", (e: any) =>
-      this.exited(`${command} cannot be started: ${e.code === "ENOENT" ? "not found" : e.message}: install concerto, or say where it is, by Concerto.stdio({ command }) or the variable CONCERTO`));
+      this.exited(`could not start ${command}: ${e.code === "ENOENT" ? "not found" : e.message}: install concerto, or set its path with Concerto.stdio({ command }) or the variable CONCERTO`));
     this.child.on("close", (code: number | null, by: string) => {
       const tail = this.tail.trim();
       this.exited(`\`${this.argv.join(" ")}\` ${code === null ? `was ended by ${by}` : `ended with exit code ${code}`}${tail && ": " + tail}`);
@@ -906,10 +906,10 @@ class Stdio implements Link {
         try {
           message = JSON.parse(whole);
         } catch {
-          this.exited(`${this.argv[0]} says what is no message: ${whole.slice(0, 200)}`);
+          this.exited(`${this.argv[0]} printed an invalid message: ${whole.slice(0, 200)}`);
           return;
         }
-        if (!resolve) this.client.hear(message);
+        if (!resolve) this.client.handleMessage(message);
         else resolve(message);
         resolve = null;
       }
@@ -981,7 +981,7 @@ abstract class Net implements Link {
   /** Receives messages until the connection ends; then it rejects. */
   protected abstract read(): Promise<never>;
   /** Resumes the client's state at the server; false if the server does not know it. */
-  protected abstract again(): Promise<boolean>;
+  protected abstract resume(): Promise<boolean>;
   abstract send(line: string, message: Json): void;
   abstract close(): Promise<void>;
 
@@ -1004,9 +1004,9 @@ abstract class Net implements Link {
     const until = Date.now() + this.patience;
     for (let attempt = 0; !this.closed; attempt++) {
       try {
-        const known = await this.again();
-        if (!known) await this.initialize(undefined);
-        if (known) this.client.resumed();
+        const resumed = await this.resume();
+        if (!resumed) await this.initialize(undefined);
+        if (resumed) this.client.resumed();
         else this.client.renewed();
         return;
       } catch (e) {
@@ -1014,23 +1014,23 @@ abstract class Net implements Link {
         why = e;
       }
       const left = until - Date.now();
-      if (left <= 0) throw new ConnectionLost(`the connection to ${this.at} was cut, and for ${this.patience / 1000} s none could be made: ${cause(why)}`);
+      if (left <= 0) throw new ConnectionLost(`the connection to ${this.at} was lost and could not be restored within ${this.patience / 1000} s: ${cause(why)}`);
       await sleep(Math.min(left, backoff(attempt)));
     }
   }
 
   /** The error for an unexpected HTTP status. */
   protected async refused(r: Response): Promise<Error> {
-    const said = (await r.text()).trim();
+    const body = (await r.text()).trim();
     try {
-      const message = JSON.parse(said);
+      const message = JSON.parse(body);
       if (typeof message?.error === "object") return refusal(message.error);
     } catch {
       // Not JSON.
     }
-    if (r.status === 401) return new ConnectionLost(`the server at ${this.at} refuses the token: give connect(url, token) the one that it says when it starts, or that its --token-env names`);
-    if ([502, 503, 504].includes(r.status)) return new Cut(`status ${r.status} ${said.slice(0, 200)}`);
-    return new ConnectionLost(`${this.at} answers with status ${r.status}: ${said.slice(0, 200)}`);
+    if (r.status === 401) return new ConnectionLost(`the server at ${this.at} refused the token: pass connect(url, token) the token that the server prints when it starts, or that of its --token-env`);
+    if ([502, 503, 504].includes(r.status)) return new Cut(`status ${r.status} ${body.slice(0, 200)}`);
+    return new ConnectionLost(`${this.at} answered with status ${r.status}: ${body.slice(0, 200)}`);
   }
 
   protected headers(): Record<string, string> {
@@ -1061,10 +1061,10 @@ class Sse extends Net {
     const w = welcomeOf(await r.json());
     this.cursor = w.cursor ?? 0;
     this.client.welcome(w);
-    if (!(await this.again())) throw new ConnectionLost(`${this.at} does not know the client that it has made`);
+    if (!(await this.resume())) throw new ConnectionLost(`${this.at} does not recognise the client that it has just created`);
   }
 
-  protected async again(): Promise<boolean> {
+  protected async resume(): Promise<boolean> {
     this.control.abort();
     this.control = new AbortController();
     const headers = { ...this.headers(), Accept: "text/event-stream", "Concerto-Client": this.client.client_id, "Last-Event-ID": String(this.cursor) };
@@ -1090,7 +1090,7 @@ class Sse extends Net {
         const line = parts.join("").replace(/\r$/, "");
         parts = [];
         if (line === "") {
-          if (data.length > 0) this.client.hear(parsed(data.join("\n")));
+          if (data.length > 0) this.client.handleMessage(parsed(data.join("\n")));
           data = [];
         } else if (line.startsWith("data:")) {
           data.push(line.slice(5).replace(/^ /, ""));
@@ -1108,8 +1108,8 @@ class Sse extends Net {
   }
 
   private async ask(line: string, message: Json): Promise<void> {
-    const answer = await this.delivered(line, once.includes(message.method), () => this.client.isWaiting(message.id));
-    if (answer) this.client.hear({ ...answer, id: message.id });
+    const answer = await this.deliver(line, once.includes(message.method), () => this.client.isWaiting(message.id));
+    if (answer) this.client.handleMessage({ ...answer, id: message.id });
   }
 
   /** Sends the queued messages in order. */
@@ -1118,19 +1118,19 @@ class Sse extends Net {
     for (let next = this.queue.shift(); next; next = this.queue.shift()) {
       const { line, message } = next;
       if (message.method !== undefined && message.id !== undefined) void this.ask(line, message); // a slow request must not block others
-      else await this.delivered(line, false, () => true);
+      else await this.deliver(line, false, () => true);
     }
     this.sending = false;
   }
 
   /** Posts a message until it is delivered; returns the answer to a request. */
-  private async delivered(line: string, once: boolean, wanted: () => boolean): Promise<Json> {
+  private async deliver(line: string, once: boolean, isWaiting: () => boolean): Promise<Json> {
     for (let attempt = 0; ; attempt++) {
       try {
         const r = await this.post(line, true);
         if (r.status !== 200 && r.status !== 202) throw await this.refused(r);
-        const said = await r.text();
-        return said.trim() === "" ? null : parsed(said);
+        const body = await r.text();
+        return body.trim() === "" ? null : parsed(body);
       } catch (e: any) {
         if (e instanceof RequestError && e.code === -32001) {
           this.control.abort(); // the reader of the events notices and repeats what is open
@@ -1138,9 +1138,9 @@ class Sse extends Net {
         }
         if (e instanceof RequestError) return { error: { code: e.code, message: e.message, data: e.data } };
         if (e instanceof ConcertoError) this.client.lose(e);
-        else if (once && !unsent(e)) return { error: { code: -32603, message: `the connection was cut before the answer came: it may have been done or not (${cause(e)})` } };
+        else if (once && !unsent(e)) return { error: { code: -32603, message: `the connection was lost before the answer arrived: it is unknown whether the request took effect (${cause(e)})` } };
       }
-      if (this.client.isOver() || !wanted()) return null;
+      if (this.client.hasEnded() || !isWaiting()) return null;
       await sleep(backoff(attempt));
     }
   }
@@ -1162,16 +1162,16 @@ function unsent(e: any): boolean {
 class Socket extends Net {
   override readonly loses: boolean = true;
   private socket: any = null;
-  private heard: ((message: Json) => void) | null = null; // the answer to initialize
+  private onFirst: ((message: Json) => void) | null = null; // the answer to initialize
   private failed: (e: Error) => void = () => {};
-  private over: Promise<never> = new Promise(() => {}); // rejects when the connection ends
+  private broken: Promise<never> = new Promise(() => {}); // rejects when the connection ends
   private up = false;
   private last = 0; // the time of the last message
 
   constructor(url: URL, token: string | undefined, patience: number) {
     super(url, token, patience);
     if (typeof WebSocket === "undefined") {
-      throw new ConnectionLost("there is no WebSocket here: it takes Node 22 or newer, or a browser; connect to the http:// address instead");
+      throw new ConnectionLost("WebSocket is not available: use Node 22 or newer or a browser, or connect to the http:// address");
     }
   }
 
@@ -1194,15 +1194,15 @@ class Socket extends Net {
     const path = this.url.pathname.replace(/\/+$/, "");
     const socket = new WebSocket(this.at + (path.endsWith("/ws") ? path : path + "/ws"), ["concerto.v1", ...(this.token ? ["bearer." + this.token] : [])]);
     this.socket = socket;
-    this.over = new Promise((_, reject) => (this.failed = reject));
-    this.over.catch(() => {});
-    const first = new Promise<Json>((resolve) => (this.heard = resolve));
+    this.broken = new Promise((_, reject) => (this.failed = reject));
+    this.broken.catch(() => {});
+    const first = new Promise<Json>((resolve) => (this.onFirst = resolve));
     let opened = false;
     socket.onopen = () => {
       opened = true;
       socket.send(line);
     };
-    socket.onmessage = (e: any) => this.take(socket, e.data);
+    socket.onmessage = (e: any) => this.handleFrame(socket, e.data);
     socket.onclose = (e: any) => {
       if (this.socket === socket) this.failed(new Cut(opened ? `the server has closed the connection: ${e.code} ${e.reason}`.trim() : "no connection"));
     };
@@ -1211,7 +1211,7 @@ class Socket extends Net {
     };
     const late = setTimeout(() => this.failed(new Cut("no answer in time")), 10_000);
     try {
-      return await Promise.race([first, this.over]);
+      return await Promise.race([first, this.broken]);
     } catch (e) {
       this.hangUp();
       if (!opened) throw await this.unopened(e);
@@ -1228,19 +1228,19 @@ class Socket extends Net {
     return r.status === 401 || r.status === 403 ? this.refused(r) : e;
   }
 
-  private take(socket: any, line: string): void {
+  private handleFrame(socket: any, line: string): void {
     if (this.socket !== socket) return;
     this.last = Date.now();
     try {
       const message = parsed(line);
-      if (this.heard) {
+      if (this.onFirst) {
         this.cursor = message?.result?.cursor ?? 0; // later messages count from here
-        this.heard(message);
-        this.heard = null;
+        this.onFirst(message);
+        this.onFirst = null;
         return;
       }
       this.cursor = hole(message) || this.cursor + 1;
-      this.client.hear(message);
+      this.client.handleMessage(message);
     } catch (e) {
       this.failed(e as Error);
       socket.close();
@@ -1254,7 +1254,7 @@ class Socket extends Net {
     socket?.close();
   }
 
-  protected async again(): Promise<boolean> {
+  protected async resume(): Promise<boolean> {
     try {
       await this.initialize({ client_id: this.client.client_id, after: this.cursor });
       return true;
@@ -1267,7 +1267,7 @@ class Socket extends Net {
   protected async read(): Promise<never> {
     const timer = setInterval(() => this.look(), quiet);
     try {
-      return await this.over;
+      return await this.broken;
     } finally {
       clearInterval(timer);
       this.up = false;
@@ -1277,7 +1277,7 @@ class Socket extends Net {
   /** Pings a silent server. */
   private look(): void {
     const silent = Date.now() - this.last;
-    if (silent > 2 * quiet + 1000) this.failed(new Cut(`the server has said nothing for ${Math.round(silent / 1000)} s`));
+    if (silent > 2 * quiet + 1000) this.failed(new Cut(`the server has sent nothing for ${Math.round(silent / 1000)} s`));
     else if (silent >= quiet) this.client.request("ping").catch(() => {});
   }
 

@@ -38,22 +38,22 @@ func (b *Tab) Click(place string) {
 		}
 		mouse(input.DispatchMouseEventTypeMouseMoved, input.MouseButtonNone, 0)
 		mouse(input.DispatchMouseEventTypeMousePressed, input.MouseButtonLeft, 1)
-		hit := b.was("pressed")
+		hit := b.wasHit("pressed")
 		if !hit {
 			p = point{}
 			mouse(input.DispatchMouseEventTypeMouseMoved, input.MouseButtonLeft, 0)
 		}
 		mouse(input.DispatchMouseEventTypeMouseReleased, input.MouseButtonLeft, 1)
-		if hit && b.was("clicked") {
+		if hit && b.wasHit("clicked") {
 			return
 		}
 	}
 	b.t.Fatalf("no click reaches %s\nThe page shows:\n%s", place, b.Text("body"))
 }
 
-// was reports whether the event hit the place that point returned. It is true if the page has been
+// wasHit reports whether the event hit the place that point returned. It is true if the page has been
 // replaced since.
-func (b *Tab) was(what string) bool {
+func (b *Tab) wasHit(what string) bool {
 	v, err := b.eval("__see." + what + " ?? true")
 	return err != nil || v == true
 }
@@ -97,8 +97,8 @@ func (b *Tab) Press(keys ...string) {
 			if !ok || rest == "" {
 				break
 			}
-			mod, known := modifiers[m]
-			if !known {
+			mod, isModifier := modifiers[m]
+			if !isModifier {
 				b.t.Fatalf("there is no key %s", m)
 			}
 			held, key = append(held, mod), rest

@@ -46,12 +46,14 @@ func serve(t *testing.T, pages map[string]string) string {
 // witness is a testing.TB that only records failures.
 type witness struct {
 	testing.TB
-	said []string
+	messages []string
 }
 
 func (w *witness) Helper()                   {}
-func (w *witness) Errorf(f string, a ...any) { w.said = append(w.said, fmt.Sprintf(f, a...)) }
-func (w *witness) Logf(f string, a ...any)   { w.said = append(w.said, "log: "+fmt.Sprintf(f, a...)) }
+func (w *witness) Errorf(f string, a ...any) { w.messages = append(w.messages, fmt.Sprintf(f, a...)) }
+func (w *witness) Logf(f string, a ...any) {
+	w.messages = append(w.messages, "log: "+fmt.Sprintf(f, a...))
+}
 
 func TestATabDoesWhatAPersonDoes(t *testing.T) {
 	b := Open(t)
@@ -70,9 +72,9 @@ func TestATabDoesWhatAPersonDoes(t *testing.T) {
 	if got := b.Spoken("@go"); got != "button Go (pressed)" {
 		t.Errorf("the button is announced as %q", got)
 	}
-	for keys, says := range map[string]string{"?": "key ?", "Escape": "key Escape", "Ctrl+k": "key ctrl k"} {
+	for keys, text := range map[string]string{"?": "key ?", "Escape": "key Escape", "Ctrl+k": "key ctrl k"} {
 		b.Press(keys)
-		b.See(says)
+		b.See(text)
 	}
 	b.Eval("setTimeout(() => over.hidden = true, 50); over.hidden = false")
 	b.Click("=Go")
@@ -151,11 +153,11 @@ func TestAPageThatErrsIsSeen(t *testing.T) {
 	b.t = w
 	b.Axe()
 	b.t = real
-	if s := strings.Join(w.said, ""); !strings.Contains(s, "button-name") || !strings.Contains(s, "image-alt") {
+	if s := strings.Join(w.messages, ""); !strings.Contains(s, "button-name") || !strings.Contains(s, "image-alt") {
 		t.Errorf("axe finds %s", s)
 	}
-	for _, says := range []string{"one", "two", "three"} {
-		b.Expect(says)
+	for _, text := range []string{"one", "two", "three"} {
+		b.Expect(text)
 	}
 	b.Expect("/gone")
 	b.Eval(`void (console.error("one", {a: 1}), setTimeout(() => { throw new Error("two") }), Promise.reject(new Error("three")), fetch("/gone"))`)
@@ -166,7 +168,7 @@ func TestAPageThatErrsIsSeen(t *testing.T) {
 		unexpected.errors = append([]string(nil), b.watch.errors...)
 		b.watch.mu.Unlock()
 		unexpected.report(w)
-		s := strings.Join(w.said, "\n")
+		s := strings.Join(w.messages, "\n")
 		if strings.Contains(s, "one") && strings.Contains(s, "not caught: Uncaught Error: two") && strings.Contains(s, "three") && strings.Contains(s, "404") {
 			return
 		}

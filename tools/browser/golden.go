@@ -82,7 +82,7 @@ func (b *Tab) Golden(name, place string) {
 	}
 	want, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		b.t.Errorf("there is no %s: run go test -update, and look at it", file)
+		b.t.Errorf("there is no %s: run go test -update, and check the picture", file)
 		return
 	}
 	if err != nil {
@@ -91,7 +91,7 @@ func (b *Tab) Golden(name, place string) {
 	if how := differs(got, want); how != "" {
 		seen := strings.TrimSuffix(file, ".png") + ".got.png"
 		b.write(seen, got)
-		b.t.Errorf("%s: %s; look at %s", name, how, seen)
+		b.t.Errorf("%s: %s; compare it with %s", name, how, seen)
 	}
 }
 
@@ -105,7 +105,7 @@ func (b *Tab) write(name string, data []byte) {
 	}
 }
 
-// differs returns how a picture differs from the wanted one, or "".
+// differs returns how a picture differs from the expected one, or "".
 func differs(got, want []byte) string {
 	g, err := png.Decode(bytes.NewReader(got))
 	if err != nil {

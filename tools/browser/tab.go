@@ -63,7 +63,7 @@ func open(t testing.TB, parent context.Context, options ...chromedp.ContextOptio
 		cancel()
 		b.watch.report(t)
 	})
-	if err := chromedp.Listen(ctx, b.watch.hear); err != nil {
+	if err := chromedp.Listen(ctx, b.watch.handle); err != nil {
 		t.Fatalf("open a tab: %v", err)
 	}
 	// Otherwise the developer tools keep workers of the page alive, and an old service worker never
@@ -185,8 +185,8 @@ func (b *Tab) See(text string) {
 	b.Wait("__see.text('body').includes(" + quote(text) + ")")
 }
 
-// Gone waits until the page no longer shows a text.
-func (b *Tab) Gone(text string) {
+// WaitGone waits until the page no longer shows a text.
+func (b *Tab) WaitGone(text string) {
 	b.t.Helper()
 	b.Wait("!__see.text('body').includes(" + quote(text) + ")")
 }
@@ -232,7 +232,7 @@ func spoken(n *accessibility.Node) string {
 		if v == nil || len(v.Value) == 0 {
 			return ""
 		}
-		return strings.TrimSpace(strings.Trim(string(v.Value), `"`)) // Chromium 148 keeps the blank before a leading sign
+		return strings.TrimSpace(strings.Trim(string(v.Value), `"`)) // Chromium 148 retains the blank before a leading sign
 	}
 	out := word(n.Role) + " " + word(n.Name)
 	var in []string

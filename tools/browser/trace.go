@@ -29,7 +29,7 @@ type traceEvent struct {
 	Wall float64 `json:"dur"`
 }
 
-func (tr *trace) hear(event any) {
+func (tr *trace) handle(event any) {
 	switch e := event.(type) {
 	case *tracing.EventDataCollected:
 		for _, v := range e.Value {

@@ -29,8 +29,8 @@ func (b *Tab) Expect(text string) {
 	b.watch.expected = append(b.watch.expected, text)
 }
 
-// hear handles an event of the browser.
-func (w *watch) hear(event any) {
+// handle handles an event of the browser.
+func (w *watch) handle(event any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch e := event.(type) {
@@ -38,7 +38,7 @@ func (w *watch) hear(event any) {
 		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeAssert {
 			var words []string
 			for _, a := range e.Args {
-				words = append(words, said(a))
+				words = append(words, objectText(a))
 			}
 			w.errors = append(w.errors, "console.error: "+strings.Join(words, " "))
 		}
@@ -51,7 +51,7 @@ func (w *watch) hear(event any) {
 	case *serviceworker.EventWorkerRegistrationUpdated:
 		w.workers = append(w.workers, e.Registrations...)
 	default:
-		w.trace.hear(event)
+		w.trace.handle(event)
 	}
 }
 
@@ -83,7 +83,7 @@ errors:
 	}
 }
 
-func said(o *runtime.RemoteObject) string {
+func objectText(o *runtime.RemoteObject) string {
 	if o.Description != "" {
 		return o.Description
 	}
@@ -93,7 +93,7 @@ func said(o *runtime.RemoteObject) string {
 func thrown(x *runtime.ExceptionDetails) string {
 	what := x.Text
 	if x.Exception != nil {
-		what += " " + said(x.Exception)
+		what += " " + objectText(x.Exception)
 	}
 	return fmt.Sprintf("%s (%s:%d)", what, x.URL, x.LineNumber+1)
 }

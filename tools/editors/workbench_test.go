@@ -68,7 +68,7 @@ func TestWorkbench(t *testing.T) {
 	b.Go(serveWorkbench(t, dir) + "?folder=" + dir)
 	b.Wait("__see.text('.explorer-folders-view').includes('main.conc')")
 	w := &desk{Tab: b, t: t}
-	b.Click(".explorer-folders-view .monaco-list-row") // by its name nothing is found: that wants a binary from elsewhere
+	b.Click(".explorer-folders-view .monaco-list-row") // searching by name requires a binary that is not installed
 	b.Wait("__see.text('.view-lines').includes('fn')")
 
 	b.Wait("__see.all('.squiggly-error').length === 1")

@@ -32,7 +32,7 @@ func drawTerminal(command string, rows [][]testterm.Span, width int) (string, er
 	w, h := width*cellWidth+2*margin, len(rows)*lineHeight+titleBar+2*margin
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img">`+"\n", w, h, w, h)
-	fmt.Fprintf(&b, "<title>A terminal in which concerto runs a coding agent and asks for approval</title>\n")
+	fmt.Fprintf(&b, "<title>A terminal in which concerto runs a coding agent and requests an approval</title>\n")
 	fmt.Fprintf(&b, `<rect x="0.5" y="0.5" width="%d" height="%d" rx="8" fill="#161b26" stroke="#3a4358"/>`+"\n", w-1, h-1)
 	for i, color := range []string{"#e5695e", "#e0b04f", "#62b958"} {
 		fmt.Fprintf(&b, `<circle cx="%d" cy="%d" r="5" fill="%s"/>`+"\n", margin+4+18*i, margin+2, color)

@@ -29,7 +29,7 @@ const asks = {
   from: { kind: "question", file: "release.conc", line: 41 },
 };
 
-const card = (request, more = {}) => () => html`<${ApprovalCard} request=${request} run=${run} host=${host} now=${now} onDecide=${(decision, told) => { decided.value = { request: request.request_id, decision, ...told }; }} onOpen=${() => {}} ...${more} />`;
+const card = (request, more = {}) => () => html`<${ApprovalCard} request=${request} run=${run} host=${host} now=${now} onDecide=${(decision, extra) => { decided.value = { request: request.request_id, decision, ...extra }; }} onOpen=${() => {}} ...${more} />`;
 
 export const approval = {
   "a command": card(bash),
@@ -39,7 +39,7 @@ export const approval = {
   armed: card({ ...bash, request_id: "r5" }, { armed: "approve" }),
   "hostile texts": card({ ...bash, request_id: "r6", risk: "high<b>", prompt: hostile, op_tool: hostile, op_args: { [hostile]: hostile, cmd: hostile } }, { run: { ...run, title: hostile }, host: { name: hostile } }),
   "letters from right to left": card({ ...bash, request_id: "r9", op_args: { cmd: "rm -rf \u05d0/tmp/\u05d1/etc" } }),
-  "only to look at": card(bash, { may: false }),
+  "read only": card(bash, { may: false }),
   deciding: card(bash, { state: { state: "deciding" } }),
   "waiting to send": card(bash, { state: { state: "waiting-to-send", decision: "approve" } }),
   applied: card(bash, { state: { state: "applied", decision: "approve", by: "ann" } }),

@@ -8,7 +8,7 @@ import { Tabs } from "../parts/tabs.js";
 import { Terminal } from "../parts/terminal.js";
 import { hostile } from "./samples.js";
 
-const program = `// Asks two agents, and keeps the better answer.
+const program = `// Asks two agents and returns the better answer.
 use std::text;
 
 agent Writer { model: "large", system: "Be brief." }
@@ -69,6 +69,6 @@ export const code = {
     tabs: () => html`<${Tabs} tabs=${[{ name: "one", label: "Thread" }, { name: "two", label: "Terminal" }, { name: "three", label: "Files" }]} selected=${tab.value} onSelect=${(n) => { tab.value = n; }} label="Views" panel="tab-panel" /><div id="tab-panel" role="tabpanel" aria-label=${tab.value}>Shown: ${tab.value}</div>`,
     dialog: () => html`<button type="button" onClick=${() => { asking.value = true; }}>Ask something</button><${Dialog} open=${asking.value} title="Really?" onClose=${() => { asking.value = false; }} actions=${html`<button type="button" onClick=${() => { asking.value = false; }}>No</button><button type="button" class="primary" onClick=${() => { asking.value = false; }}>Yes</button>`}><p>It cannot be undone.</p></${Dialog}>`,
     "tabs that are links": () => html`<${Tabs} tabs=${[{ name: "one", label: "Thread", href: "#lists" }, { name: "two", label: "Files", href: "#lists/two" }]} selected="one" onSelect=${() => {}} label="Linked views" panel="linked-panel" /><div id="linked-panel" role="tabpanel" aria-label="Thread">Its thread.</div>`,
-    keys: () => html`<p>Type <kbd>?</kbd>.</p><${Help} open=${helping.value} onClose=${() => { helping.value = false; }} rows=${[{ keys: "j", says: "the next one" }, { keys: "g i", says: "the inbox" }]} />`,
+    keys: () => html`<p>Type <kbd>?</kbd>.</p><${Help} open=${helping.value} onClose=${() => { helping.value = false; }} rows=${[{ keys: "j", text: "the next one" }, { keys: "g i", text: "the inbox" }]} />`,
   },
 };

@@ -8,7 +8,7 @@ window.sent = sent;
 const schema = {
   type: "object", required: ["name", "count", "kind", "address"],
   properties: {
-    name: { type: "string", title: "Name", description: "As it stands on the invoice", minLength: 2 },
+    name: { type: "string", title: "Name", description: "As printed on the invoice", minLength: 2 },
     count: { type: "integer", title: "How many", minimum: 1, maximum: 99 },
     price: { type: ["number", "null"], title: "Price" },
     kind: { enum: ["new", "used", 3], title: "Kind" },
@@ -34,7 +34,7 @@ const form = (questions, more = {}) => () => html`<${Form} questions=${questions
 
 export const forms = {
   "every kind": form(every),
-  "what the host refused": form(every.slice(0, 2), { errors: { text: "This name is taken.", choice: "By air is not possible." } }),
+  "what the host refused": form(every.slice(0, 2), { errors: { text: "This name is used already.", choice: "By air is not possible." } }),
   busy: form(every.slice(0, 1), { busy: true }),
   "hostile texts": form([{ id: "x", question: hostile, header: hostile, kind: "choice", options: [{ value: hostile, label: hostile, description: hostile }] }]),
 };

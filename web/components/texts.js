@@ -31,7 +31,7 @@ export const texts = {
   },
   notices: {
     toasts: html`<button type="button" onClick=${() => toasts.add({ text: "The run has ended." })}>Say something</button> <button type="button" onClick=${() => toasts.add({ text: `It failed: ${plain(hostile)}`, level: "error", action: { label: "Try again", run: () => {} } })}>Say that it failed</button>`,
-    "said to those who do not see": html`<button type="button" onClick=${() => announce("New request of claude")}>Announce</button> <button type="button" onClick=${() => announce("Now", { assertive: true })}>Announce at once</button>`,
+    "announced to screen readers": html`<button type="button" onClick=${() => announce("New request of claude")}>Announce</button> <button type="button" onClick=${() => announce("Now", { assertive: true })}>Announce at once</button>`,
   },
   diffs: {
     "two files": html`<${Diff} text=${diff} />`,

@@ -8,10 +8,10 @@ const make = (from, to) => Array.from({ length: to - from }, (_, i) => item(from
 
 // many is the long thread; tests add later and earlier items.
 const many = signal(make(0, 10_000));
-const asked = signal(0);
+const pages = signal(0);
 window.thread = {
   add: (n = 1) => { many.value = [...many.value, ...make(many.value.length, many.value.length + n)]; },
-  before: (n = 100) => { many.value = [...make(-n - asked.value * 1000, -asked.value * 1000), ...many.value]; asked.value++; },
+  before: (n = 100) => { many.value = [...make(-n - pages.value * 1000, -pages.value * 1000), ...many.value]; pages.value++; },
   grow: (key, text) => { many.value = many.value.map((x) => (x.key === key ? { ...x, text } : x)); },
 };
 

@@ -35,7 +35,7 @@ func module() string {
 	}
 	// Longer operators first: they begin with shorter ones.
 	slices.SortStableFunc(operators, func(a, b string) int { return len(b) - len(a) })
-	return "// What the lexer knows of the language: `make gen` writes this.\n" +
+	return "// The words of the language, from the lexer: `make gen` writes this.\n" +
 		"export const comment = \"//\";\n" + list("keywords", keywords) + list("operators", operators)
 }
 

@@ -8,15 +8,15 @@ const soon = 60_000; // ms; the card highlights an expiry within this time
 
 // states maps a request's states, other than open, to their texts.
 const states = {
-  deciding: { icon: "refresh", tone: "muted", says: () => "Sending the decision …" },
-  "waiting-to-send": { icon: "wait", tone: "warn", says: (s) => `Waiting to send: ${s.decision ?? "the decision"}. It is sent when the connection is back.` },
-  applied: { icon: "check", tone: "good", says: (s) => `${outcome(s)}.`.replace(/^./, (c) => c.toUpperCase()) },
-  "decided-by-other": { icon: "person", tone: "muted", says: (s) => `Already decided: ${outcome(s)}.` },
-  "args-changed": { icon: "alert", tone: "warn", open: true, says: () => "The request has changed since you decided, so nothing was approved. Review it again." },
-  expired: { icon: "clock", tone: "muted", says: () => "Expired without a decision." },
-  withdrawn: { icon: "close", tone: "muted", says: () => "Withdrawn by the run." },
-  rejected: { icon: "alert", tone: "bad", open: true, says: (s) => s.error || "The host rejected the answer. The request is open again." },
-  unknown: { icon: "ask", tone: "warn", says: (s) => s.error || "It is unknown whether this took effect. Check the run." },
+  deciding: { icon: "refresh", tone: "muted", text: () => "Sending the decision …" },
+  "waiting-to-send": { icon: "wait", tone: "warn", text: (s) => `Waiting to send: ${s.decision ?? "the decision"}. It is sent when the connection is back.` },
+  applied: { icon: "check", tone: "good", text: (s) => `${outcome(s)}.`.replace(/^./, (c) => c.toUpperCase()) },
+  "decided-by-other": { icon: "person", tone: "muted", text: (s) => `Already decided: ${outcome(s)}.` },
+  "args-changed": { icon: "alert", tone: "warn", open: true, text: () => "The request has changed since you decided, so nothing was approved. Review it again." },
+  expired: { icon: "clock", tone: "muted", text: () => "Expired without a decision." },
+  withdrawn: { icon: "close", tone: "muted", text: () => "Withdrawn by the run." },
+  rejected: { icon: "alert", tone: "bad", open: true, text: (s) => s.error || "The host rejected the answer. The request is open again." },
+  unknown: { icon: "ask", tone: "warn", text: (s) => s.error || "It is unknown whether this took effect. Check the run." },
 };
 
 const past = { __proto__: null, approve: "approved", deny: "denied", answer: "answered" };
@@ -24,7 +24,7 @@ const past = { __proto__: null, approve: "approved", deny: "denied", answer: "an
 // outcome returns the outcome of a request: the decision, the value of an answer, and the user.
 export function outcome({ decision, answer, by }) {
   const value = answer === undefined ? "" : ` ${plain(JSON.stringify(answer))}`;
-  return `${past[decision] ?? plain(decision ?? "over")}${value}${by ? ` by ${plain(by)}` : ""}`;
+  return `${past[decision] ?? plain(decision ?? "closed")}${value}${by ? ` by ${plain(by)}` : ""}`;
 }
 
 // granted reports whether a request was approved or answered.
@@ -33,7 +33,7 @@ export const granted = ({ decision }) => /^a(pprove|nswer)/.test(decision);
 // ApprovalCard shows a request with everything that is approved, and accepts the decision:
 // onDecide("approve"|"deny", {answers?, text?, scope?}). state is one of the names above, "open",
 // or {state, by?, decision?, error?, errors?}; now is the server's time in ms; may reports whether
-// the user may decide; armed is the decision that Enter would confirm; typed {had(), keep(states)}
+// the user may decide; armed is the decision that Enter would confirm; typed {load(), save(states)}
 // stores drafts as in useForm. The card accepts no decision within half a second after it appears,
 // its arguments change or the page becomes visible, and no click just after the card has moved.
 export function ApprovalCard({ request: q, run, host, now = Date.now(), may = true, armed, onDecide, onOpen, typed, state = "open" }) {
@@ -45,21 +45,21 @@ export function ApprovalCard({ request: q, run, host, now = Date.now(), may = tr
   const [more, setMore] = useState({ text: "", scope: "once" });
   const title = useId();
   const yesNo = q.questions?.length === 1 && q.questions[0].kind === "confirm" && q.questions[0];
-  const asks = yesNo ? yesNo.question || q.prompt : q.prompt;
+  const prompt = yesNo ? yesNo.question || q.prompt : q.prompt;
   const decide = (decision) => (event) => {
     if (!open || !ready(event)) return;
-    const told = { ...(more.text && { text: more.text }), ...(more.scope !== "once" && decision === "approve" && { scope: more.scope }) };
-    if (yesNo) return onDecide("approve", { ...told, answers: { [yesNo.id]: decision === "approve" } });
-    if (decision === "deny" || !q.questions?.length) return onDecide(decision, told);
+    const extra = { ...(more.text && { text: more.text }), ...(more.scope !== "once" && decision === "approve" && { scope: more.scope }) };
+    if (yesNo) return onDecide("approve", { ...extra, answers: { [yesNo.id]: decision === "approve" } });
+    if (decision === "deny" || !q.questions?.length) return onDecide(decision, extra);
     const { answers } = form.check();
-    if (answers) onDecide(decision, { ...told, answers });
+    if (answers) onDecide(decision, { ...extra, answers });
     else focusWrong(box.current);
   };
   const risk = Object.hasOwn(risks, q.risk ?? "") ? q.risk : null;
   return html`<section class=${classes("approval", !open && "over")} ref=${box} data-testid="approval-card" data-state=${s.state} data-risk=${risk} aria-labelledby=${title} tabindex="-1">
     <div class="approval-head"><h3 id=${title}>${plain(headline(q))}</h3>${risk && html`<span class=${`chip ${risks[risk]}`}>${icon(risk === "low" ? "shield" : "alert")}${risk} risk</span>`}</div>
     <${Who} q=${q} run=${run} host=${host} onOpen=${onOpen} />
-    ${asks && asks !== headline(q) && (yesNo || !(open && may && q.questions?.some((x) => x.question === asks))) && html`<div class="approval-prompt">${q.questions?.length ? html`<${Markdown} text=${asks} />` : plain(asks)}</div>`}
+    ${prompt && prompt !== headline(q) && (yesNo || !(open && may && q.questions?.some((x) => x.question === prompt))) && html`<div class="approval-prompt">${q.questions?.length ? html`<${Markdown} text=${prompt} />` : plain(prompt)}</div>`}
     <${Args} args=${q.op_args} diff=${q.diff} />
     ${q.diff && html`<${Diff} text=${q.diff} label="What changes" />`}
     ${q.redacted && html`<p class="approval-note" data-testid="redacted">Secrets are replaced by stars or [redacted].</p>`}
@@ -130,9 +130,9 @@ function Facts({ q, now, open }) {
 }
 
 function State({ s }) {
-  const known = states[s.state];
-  if (!known) return html`<p class="approval-state muted">${plain(s.state)}</p>`;
-  return html`<p class=${`approval-state ${known.tone}`} role="status">${icon(known.icon)}<span>${plain(known.says(s))}</span></p>`;
+  const info = states[s.state];
+  if (!info) return html`<p class="approval-state muted">${plain(s.state)}</p>`;
+  return html`<p class=${`approval-state ${info.tone}`} role="status">${icon(info.icon)}<span>${plain(info.text(s))}</span></p>`;
 }
 
 // More lets the user add a reason and the duration of an approval.

@@ -16,7 +16,7 @@ export {
 
 export { plain } from "./plain.js";
 export { Ansi, spans } from "./ansi.js";
-export { ago, until, bytes, count, duration, moment, Ago } from "./said.js";
+export { ago, until, bytes, count, duration, moment, Ago } from "./format.js";
 export { icon } from "./icon.js";
 
 // classes joins the true values: classes("row", chosen && "chosen").

@@ -97,7 +97,7 @@ export function Diff({ text, label = "Diff" }) {
   return html`<div class="diff">${files.map((f, i) => html`<${File} key=${i} file=${f} label=${label} />`)}</div>`;
 }
 
-const first = 1000; // rows shown before the user asks for more
+const first = 1000; // rows shown before the user loads more
 
 function File({ file, label }) {
   const [opened, open] = useState([]);

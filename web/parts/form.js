@@ -40,35 +40,35 @@ function answer(q, state) {
   }
 }
 
-// told converts a question's state to JSON data; stated converts it back.
-function told(q, state) {
+// toData converts a question's state to JSON data; fromData converts it back.
+function toData(q, state) {
   if (q.kind === "multi") return { ...state, chosen: [...state.chosen].filter((v) => v !== other), writes: state.chosen.has(other) };
   return q.kind === "choice" && state.chosen === other ? { other: state.other, writes: true } : state;
 }
 
-function stated(q, was) {
+function fromData(q, was) {
   if (q.kind === "multi") return { chosen: new Set(was.writes ? [...was.chosen, other] : was.chosen), other: was.other };
   return q.kind === "choice" && was.writes ? { chosen: other, other: was.other } : was;
 }
 
 // begin returns the initial state of a form: stored drafts, else defaults.
-function begin(questions, had) {
-  return Object.fromEntries(questions.map((q) => [q.id, had && Object.hasOwn(had, q.id) ? stated(q, had[q.id]) : start(q)]));
+function begin(questions, drafts) {
+  return Object.fromEntries(questions.map((q) => [q.id, drafts && Object.hasOwn(drafts, q.id) ? fromData(q, drafts[q.id]) : start(q)]));
 }
 
 // useForm manages the state of questions. check() returns {answers, errors}: answers by id, or null
 // and visible errors if an answer is missing or wrong; reset() hides the errors. errors, {id:
-// sentence}, are shown in addition. typed {had(), keep(states)} loads and stores drafts, without
+// sentence}, are shown in addition. typed {load(), save(states)} loads and stores drafts, without
 // secrets.
 export function useForm(questions, errors, typed) {
-  const [states, setStates] = useState(() => begin(questions, typed?.had()));
+  const [states, setStates] = useState(() => begin(questions, typed?.load()));
   const [own, setOwn] = useState({});
   const states_ = useRef(states);
   const set = (id, state) => {
     states_.current = { ...states_.current, [id]: state };
     setStates(states_.current);
-    typed?.keep(Object.fromEntries(questions.filter((q) => !q.secret).map((q) => [q.id, told(q, states_.current[q.id] ?? start(q))])));
-    setOwn(({ [id]: gone, ...rest }) => rest);
+    typed?.save(Object.fromEntries(questions.filter((q) => !q.secret).map((q) => [q.id, toData(q, states_.current[q.id] ?? start(q))])));
+    setOwn(({ [id]: removed, ...rest }) => rest);
   };
   const check = () => {
     const answers = {};

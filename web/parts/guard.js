@@ -15,33 +15,33 @@ export function useGuard(box, what) {
   useEffect(() => {
     const element = box.current;
     let timer = 0;
-    let looks = 0;
+    let poll = 0;
     let inSight = false;
     const settle = () => {
       clearTimeout(timer);
       setReady(false);
       if (since.current < Infinity) timer = setTimeout(() => setReady(true), guard);
     };
-    const seen = () => {
-      clearInterval(looks);
+    const onVisibility = () => {
+      clearInterval(poll);
       const shown = inSight && !document.hidden;
       since.current = shown ? performance.now() : Infinity;
       place.current = null;
-      if (shown) looks = setInterval(() => look(element, place) && settle(), often);
+      if (shown) poll = setInterval(() => look(element, place) && settle(), often);
       settle();
     };
     const sight = new IntersectionObserver((entries) => {
       if (entries.at(-1).isIntersecting === inSight) return;
       inSight = !inSight;
-      seen();
+      onVisibility();
     });
     sight.observe(element);
-    document.addEventListener("visibilitychange", seen);
+    document.addEventListener("visibilitychange", onVisibility);
     return () => {
       clearTimeout(timer);
-      clearInterval(looks);
+      clearInterval(poll);
       sight.disconnect();
-      document.removeEventListener("visibilitychange", seen);
+      document.removeEventListener("visibilitychange", onVisibility);
     };
   }, [what]);
   const may = (event) => {

@@ -1,6 +1,6 @@
 import { html, count, icon, plain, useMemo, useRef, useState } from "./base.js";
 
-const page = 100; // members shown before the user asks for more
+const page = 100; // members shown before the user loads more
 const searchable = 20; // the number of members from which a search is offered
 const longest = 500; // characters of a string before it is folded
 
@@ -78,12 +78,12 @@ function Node({ name, value, path, levels, hits, text, root }) {
   const open = hits ? true : chosen ?? levels > 0;
   const brackets = Array.isArray(value) ? "[]" : "{}";
   if (all.length === 0) return html`<li role="treeitem" tabindex=${root ? 0 : -1}><div class="row"><span class="twist"></span>${key}<span>${brackets}</span></div></li>`;
-  const seen = hits ? all.filter(([k]) => hits.paths.has(JSON.stringify([...path, k]))) : all;
-  const rest = seen.length - shown;
+  const visible = hits ? all.filter(([k]) => hits.paths.has(JSON.stringify([...path, k]))) : all;
+  const rest = visible.length - shown;
   return html`<li role="treeitem" aria-expanded=${String(open)} tabindex=${root ? 0 : -1} class=${open ? "open" : ""}>
     <div class="row folder" onClick=${() => choose(!open)}><span class="twist">${icon("right")}</span>${key}<span class="size">${brackets[0]} ${count(all.length, Array.isArray(value) ? "item" : "member")} ${brackets[1]}</span></div>
-    ${open && html`<ul role="group">${seen.slice(0, shown).map(([k, v]) => html`<${Node} key=${k} name=${k} value=${v} path=${[...path, k]} levels=${levels - 1} hits=${hits} text=${text} />`)}
-      ${rest > 0 && html`<li role="none"><button type="button" class="more" onClick=${() => show(shown + page)}>${count(rest, "more", "more")} of ${seen.length.toLocaleString("en")}: show the next ${Math.min(page, rest)}</button></li>`}</ul>`}</li>`;
+    ${open && html`<ul role="group">${visible.slice(0, shown).map(([k, v]) => html`<${Node} key=${k} name=${k} value=${v} path=${[...path, k]} levels=${levels - 1} hits=${hits} text=${text} />`)}
+      ${rest > 0 && html`<li role="none"><button type="button" class="more" onClick=${() => show(shown + page)}>${count(rest, "more", "more")} of ${visible.length.toLocaleString("en")}: show the next ${Math.min(page, rest)}</button></li>`}</ul>`}</li>`;
 }
 
 function Scalar({ value, text }) {

@@ -10,9 +10,9 @@ export function isFree(event) {
   return !event.target.closest?.(fields) && !document.querySelector("dialog[open], [aria-modal=true]");
 }
 
-// Help shows the keys in a dialog. rows are {keys, says}; several keys of a row are separated by
+// Help shows the keys in a dialog. rows are {keys, text}; several keys of a row are separated by
 // spaces.
 export function Help({ open, onClose, rows }) {
   return html`<${Dialog} open=${open} title="Keys" onClose=${onClose} actions=${html`<button type="button" onClick=${onClose}>Close</button>`}>
-    <dl class="keys">${rows.map((r) => html`<dt key=${r.keys}>${r.keys.split(" ").map((k) => html`<kbd>${plain(k)}</kbd> `)}</dt><dd key=${`${r.keys} says`}>${plain(r.says)}</dd>`)}</dl></${Dialog}>`;
+    <dl class="keys">${rows.map((r) => html`<dt key=${r.keys}>${r.keys.split(" ").map((k) => html`<kbd>${plain(k)}</kbd> `)}</dt><dd key=${`${r.keys} text`}>${plain(r.text)}</dd>`)}</dl></${Dialog}>`;
 }

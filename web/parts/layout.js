@@ -14,9 +14,9 @@ const letter = 7.4; // pixels, on average
 // and always draws the same graph in the same way.
 export function layout({ nodes = [], edges = [] } = {}) {
   const all = new Map(nodes.map((n) => [n.id, place(n)]));
-  const known = edges.filter((e) => all.has(e.from) && all.has(e.to) && e.from !== e.to);
-  for (const e of known) all.get(e.from).to.push(all.get(e.to).name);
-  const arcs = forward([...all.keys()], known);
+  const valid = edges.filter((e) => all.has(e.from) && all.has(e.to) && e.from !== e.to);
+  for (const e of valid) all.get(e.from).to.push(all.get(e.to).name);
+  const arcs = forward([...all.keys()], valid);
   rank(all, arcs);
   const columns = fill(all, arcs);
   order(columns);

@@ -11,10 +11,10 @@ export function announce(text, { assertive: now = false } = {}) {
 }
 
 // Each announcement is a new element, so that the same text is announced again.
-const said = (s) => html`<span key=${s.turn}>${s.text}</span>`;
+const announcement = (s) => html`<span key=${s.turn}>${s.text}</span>`;
 
 // Live is the element of the announcements; a page has one.
 export function Live() {
-  return html`<div class="unseen" role="status" aria-live="polite" aria-atomic="true">${said(polite.value)}</div>
-    <div class="unseen" role="alert" aria-live="assertive" aria-atomic="true">${said(assertive.value)}</div>`;
+  return html`<div class="unseen" role="status" aria-live="polite" aria-atomic="true">${announcement(polite.value)}</div>
+    <div class="unseen" role="alert" aria-live="assertive" aria-atomic="true">${announcement(assertive.value)}</div>`;
 }

@@ -13,15 +13,15 @@ export function Markdown({ text }) {
 
 function blocks(lines, depth) {
   const out = [];
-  let said = []; // the lines of the current paragraph
+  let paragraph = []; // the lines of the current paragraph
   const end = () => {
-    if (said.length) out.push(html`<p>${marked(said.join("\n"), 0)}</p>`);
-    said = [];
+    if (paragraph.length) out.push(html`<p>${marked(paragraph.join("\n"), 0)}</p>`);
+    paragraph = [];
   };
   for (let i = 0; i < lines.length; i++) {
     const line = lines[i], fence = fences.exec(line), heading = headings.exec(line), item = depth < deepest && items.exec(line);
     if (fence || heading || item || !line.trim()) end();
-    else said.push(line);
+    else paragraph.push(line);
     if (fence) {
       const from = i + 1;
       while (++i < lines.length && !(lines[i].trim().startsWith(fence[1]) && !lines[i].trim().replaceAll(fence[1][0], "")));
@@ -63,8 +63,8 @@ function list(lines, first, depth) {
 }
 
 // A mark begins after a space or a bracket and ends before one or before punctuation, so names with
-// underscores, products and file patterns contain none. The length of each is bounded, which keeps
-// the time linear.
+// underscores, products and file patterns contain none. The length of each is bounded, so
+// the time is linear.
 const before = "(?<![^\\s(\\[\"'{])", after = "(?![^\\s.,;:!?)\\]\"'}])";
 const marks = new RegExp([
   "(?<!`)(?<ticks>`+)(?!`)(?<code>[^]{1,2000}?)(?<!`)\\k<ticks>(?!`)",

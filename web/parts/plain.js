@@ -13,10 +13,10 @@ const names = "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 
 // to JSON.
 export function plain(text) {
   const s = typeof text === "string" ? text : text == null ? "" : JSON.stringify(text);
-  const kept = new Set();
-  for (const m of s.matchAll(joined)) kept.add(m.index + m[0].length - 1);
+  const joiners = new Set();
+  for (const m of s.matchAll(joined)) joiners.add(m.index + m[0].length - 1);
   return s.replace(hidden, (c, at) => {
-    if (kept.has(at)) return c;
+    if (joiners.has(at)) return c;
     if (c === "\r" && s[at + 1] === "\n") return "";
     const n = c.codePointAt(0);
     const name = names[n] ?? (n === 0x7f ? "DEL" : `U+${n.toString(16).toUpperCase().padStart(4, "0")}`);

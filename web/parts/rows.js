@@ -3,7 +3,7 @@ const near = 48; // pixels from the end that count as the end
 const spare = 400; // pixels above and below the window with rendered rows
 
 // Rows computes the positions of many rows from the heights of measured ones and their mean for all
-// others, and keeps the visible rows where they are.
+// others, and leaves the visible rows where they are.
 export class Rows {
   constructor(follow) {
     this.follow = follow;
@@ -103,7 +103,7 @@ export class Rows {
       }
     }
     if (changed) this.place();
-    const top = this.wanted(box);
+    const top = this.scrollTarget(box);
     this.resize(box);
     if (Math.abs(box.scrollTop - top) >= 1) box.scrollTop = top;
     if (this.atEnd && this.follow) this.top = box.scrollTop;
@@ -124,8 +124,8 @@ export class Rows {
     pads[1].style.height = `${Math.max(0, this.total - this.offset(to))}px`;
   }
 
-  // wanted returns the position that the window must have.
-  wanted(box) {
+  // scrollTarget returns the position that the window must have.
+  scrollTarget(box) {
     if (this.atEnd && this.follow) return Math.max(0, this.total - box.clientHeight);
     if (!this.anchor) return box.scrollTop;
     const at = this.find(this.anchor);

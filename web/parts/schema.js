@@ -33,25 +33,25 @@ export function fieldsOf(schema, root = schema?.$root ?? schema) {
     const m = resolve(raw, root);
     return {
       name, kind: kindOf(m), title: m.title ?? name, description: m.description, required: (s.required ?? []).includes(name),
-      options: m.enum ?? ("const" in m ? [m.const] : undefined), schema: { ...m, $root: root }, nullable: !!m.nullable, given: m.default,
+      options: m.enum ?? ("const" in m ? [m.const] : undefined), schema: { ...m, $root: root }, nullable: !!m.nullable, preset: m.default,
     };
   });
 }
 
 // initial returns the initial state: an object of states for an object, else a text.
-export function initial(schema, given) {
+export function initial(schema, preset) {
   const fields = fieldsOf(schema);
-  if (!fields) return given === undefined ? "" : JSON.stringify(given, null, 2);
-  return Object.fromEntries(fields.map((f) => [f.name, initialOf(f, given?.[f.name] ?? f.given)]));
+  if (!fields) return preset === undefined ? "" : JSON.stringify(preset, null, 2);
+  return Object.fromEntries(fields.map((f) => [f.name, initialOf(f, preset?.[f.name] ?? f.preset)]));
 }
 
-function initialOf(f, given) {
-  if (f.kind === "object") return initial(f.schema, given);
-  if (f.kind === "boolean") return given === true;
-  if (given === undefined || given === null) return "";
-  if (f.kind === "enum") return String(f.options.findIndex((o) => JSON.stringify(o) === JSON.stringify(given)));
-  if (f.kind === "lines") return given.join("\n");
-  return f.kind === "json" ? JSON.stringify(given, null, 2) : String(given);
+function initialOf(f, preset) {
+  if (f.kind === "object") return initial(f.schema, preset);
+  if (f.kind === "boolean") return preset === true;
+  if (preset === undefined || preset === null) return "";
+  if (f.kind === "enum") return String(f.options.findIndex((o) => JSON.stringify(o) === JSON.stringify(preset)));
+  if (f.kind === "lines") return preset.join("\n");
+  return f.kind === "json" ? JSON.stringify(preset, null, 2) : String(preset);
 }
 
 // readField parses a field: {value}, {error: sentence} or {error: {path: sentence}} for an object's
@@ -85,7 +85,7 @@ function readMembers(fields, state, path, wrong) {
 
 // untouched reports whether all fields of an object are unchanged.
 function untouched(fields, state) {
-  return fields.every((f) => JSON.stringify(state[f.name]) === JSON.stringify(initialOf(f, f.given)));
+  return fields.every((f) => JSON.stringify(state[f.name]) === JSON.stringify(initialOf(f, f.preset)));
 }
 
 function read(f, state) {

@@ -4,13 +4,13 @@
 let reader = null; // the running Reader: signals that are read become its sources
 let changes = 0; // counts changes of all signals
 let depth = 0; // of nested batches
-const due = new Set(); // readers to check when the batch ends
+const pending = new Set(); // readers to check when the batch ends
 
 // Reader depends on signals: act is called when one that it has read changes.
 export class Reader {
   sources = new Map(); // the signals it has read, with their versions then
   isListening = () => true;
-  notify = () => due.add(this);
+  notify = () => pending.add(this);
 
   constructor(act) { this.act = act; }
 
@@ -41,7 +41,7 @@ export class Reader {
 
   stop() {
     for (const s of this.sources.keys()) s.leave(this);
-    due.delete(this);
+    pending.delete(this);
   }
 }
 
@@ -92,7 +92,7 @@ class Signal {
 // it only while it has readers itself.
 class Computed extends Signal {
   #fn;
-  #seen = -1; // the value of changes when it was last known to be current
+  #version = -1; // the value of changes when it was last known to be current
   #self = new Reader();
 
   constructor(fn) {
@@ -103,12 +103,12 @@ class Computed extends Signal {
   }
 
   refresh() {
-    if (this.#seen === changes) return;
-    if (this.#seen < 0 || this.#self.hasNews()) {
-      this.#seen = -1; // errors are not cached
+    if (this.#version === changes) return;
+    if (this.#version < 0 || this.#self.hasNews()) {
+      this.#version = -1; // errors are not cached
       this.put(this.#self.read(this.#fn));
     }
-    this.#seen = changes;
+    this.#version = changes;
   }
 
   join(r) {
@@ -141,8 +141,8 @@ export function batch(fn) {
   try {
     return fn();
   } finally {
-    if (depth === 1) for (const e of due) {
-      due.delete(e);
+    if (depth === 1) for (const e of pending) {
+      pending.delete(e);
       try { if (e.hasNews()) e.act(); } catch (err) { reportError(err); }
     }
     depth--;

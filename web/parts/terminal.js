@@ -1,7 +1,7 @@
 import { html, useEffect, useRef, useState } from "./base.js";
 import { styleAsAllowed } from "./termdoc.js";
 
-const kept = 5000; // lines of scrollback
+const scrollback = 5000; // lines
 const theme = {
   background: "#14171b", foreground: "#e7eaee", cursor: "#93abff", cursorAccent: "#14171b", selectionBackground: "#3b4a80",
   black: "#3c434c", red: "#ff9088", green: "#74cf90", yellow: "#e5c07b", blue: "#8db0ff", magenta: "#d89af0", cyan: "#63cbd6", white: "#d5dae1",
@@ -37,14 +37,14 @@ export function Terminal({ attach, onKeys, onResize, size, label = "Terminal" })
   held.current = ctrl;
   const term = useRef(null);
   useEffect(() => {
-    let gone = false;
+    let closed = false;
     let end = () => {};
     load().then((modules) => {
-      if (!gone) end = start({ ...modules, box: box.current, now, held, setCtrl, term });
-      if (!gone) setState("there");
+      if (!closed) end = start({ ...modules, box: box.current, now, held, setCtrl, term });
+      if (!closed) setState("there");
     }, (e) => setState(`The terminal could not be loaded: ${e.message}`));
     return () => {
-      gone = true;
+      closed = true;
       end();
     };
   }, []);
@@ -62,7 +62,7 @@ export function Terminal({ attach, onKeys, onResize, size, label = "Terminal" })
 
 // start creates a terminal in an element and returns a function that removes it.
 function start({ Xterm, Fit, box, now, held, setCtrl, term }) {
-  const t = new Xterm({ theme, scrollback: kept, fontSize: 13, fontFamily: getComputedStyle(box).getPropertyValue("--mono"), cursorBlink: false, linkHandler: { activate() {} }, minimumContrastRatio: 4.5 });
+  const t = new Xterm({ theme, scrollback, fontSize: 13, fontFamily: getComputedStyle(box).getPropertyValue("--mono"), cursorBlink: false, linkHandler: { activate() {} }, minimumContrastRatio: 4.5 });
   term.current = t;
   const fit = new Fit();
   t.loadAddon(fit);

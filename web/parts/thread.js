@@ -16,7 +16,7 @@ export function Thread({ items, follow = true, onEarlier, earlier, render = Plai
   const [drawn, draw] = useState(0);
   const [away, setAway] = useState(false); // the end is not visible
   const [focused, setFocused] = useState(null);
-  const wanted = useRef(null); // {key, at} of the row to focus once it is rendered
+  const focusNext = useRef(null); // {key, at} of the row to focus once it is rendered
   const r = (rows.current ??= new Rows(follow));
   r.update(items);
   const [from, to] = r.range.map((i) => Math.max(0, Math.min(i, items.length)));
@@ -25,28 +25,28 @@ export function Thread({ items, follow = true, onEarlier, earlier, render = Plai
     if (r.settle(box.current, more)) r.later?.();
     if (r.range[0] !== from || r.range[1] !== to) draw((n) => n + 1);
     setAway(!r.atEnd && r.below(box.current) > 2);
-    const row = wanted.current && rowOf(box.current, wanted.current.key);
+    const row = focusNext.current && rowOf(box.current, focusNext.current.key);
     if (row) {
       row.focus({ preventScroll: true });
-      wanted.current = null;
+      focusNext.current = null;
     }
     if (r.top < early && onEarlier && !earlier?.loading) onEarlier();
   };
   useLayoutEffect(() => settle(), [items, drawn, focused]);
   useEffect(() => observe(box.current, settle, r), []);
-  const gone = useRef(null);
+  const lastShown = useRef(null);
   useEffect(() => {
-    const at = show && show !== gone.current ? items.findIndex((i) => i.key === show) : -1;
+    const at = show && show !== lastShown.current ? items.findIndex((i) => i.key === show) : -1;
     if (at < 0) return;
-    gone.current = show;
-    wanted.current = { key: show, at };
+    lastShown.current = show;
+    focusNext.current = { key: show, at };
     setFocused(show);
     r.begin(box.current, at);
     settle();
   }, [show, items]);
-  r.again = settle;
+  r.remeasure = settle;
   const shown = items.slice(from, to);
-  const keys = (e) => move(e, { items, rows: r, box: box.current, wanted, setFocused });
+  const keys = (e) => move(e, { items, rows: r, box: box.current, focusNext, setFocused });
   return html`<div class="thread"><div class="thread-scroll" ref=${box} tabindex="0" role="feed" aria-label=${label} aria-busy=${String(items.length === 0 || !!earlier?.loading)} onScroll=${(e) => { r.scrolled(e.currentTarget); settle(); }} onKeyDown=${keys}>
       <div role="none" class="thread-pad" style=${{ height: `${r.offset(from)}px` }}></div>
       ${shown.map((item, i) => html`<${Row} key=${item.key} item=${item} at=${from + i} of=${items.length} render=${render} focused=${item.key === focused} />`)}
@@ -57,26 +57,26 @@ export function Thread({ items, follow = true, onEarlier, earlier, render = Plai
 
 // observe updates the rows when they or the window change size.
 function observe(box, settle, rows) {
-  let asked = 0;
+  let frame = 0;
   let more = 0;
-  rows.later = () => { more ||= setTimeout(() => { more = 0; rows.again(few); }); };
-  const later = () => { asked ||= requestAnimationFrame(() => { asked = 0; rows.again(); }); };
+  rows.later = () => { more ||= setTimeout(() => { more = 0; rows.remeasure(few); }); };
+  const later = () => { frame ||= requestAnimationFrame(() => { frame = 0; rows.remeasure(); }); };
   const sizes = new ResizeObserver((all) => {
     if (all.some((e) => e.target === box)) rows.resized = true;
     later();
   });
   sizes.observe(box);
-  const seen = new Set();
+  const observed = new Set();
   const children = () => {
     const now = new Set(box.querySelectorAll(":scope > .thread-row"));
-    for (const e of seen) if (!now.has(e)) { sizes.unobserve(e); seen.delete(e); }
-    for (const e of now) if (!seen.has(e)) { sizes.observe(e); seen.add(e); }
+    for (const e of observed) if (!now.has(e)) { sizes.unobserve(e); observed.delete(e); }
+    for (const e of now) if (!observed.has(e)) { sizes.observe(e); observed.add(e); }
   };
   const changes = new MutationObserver(children);
   changes.observe(box, { childList: true });
   children();
   settle();
-  return () => { sizes.disconnect(); changes.disconnect(); cancelAnimationFrame(asked); clearTimeout(more); };
+  return () => { sizes.disconnect(); changes.disconnect(); cancelAnimationFrame(frame); clearTimeout(more); };
 }
 
 function Row({ item, at, of, render, focused }) {
@@ -89,18 +89,18 @@ function Plain(item) {
 }
 
 // move handles j, k, Home and End, unless the user is typing.
-function move(event, { items, rows, box, wanted, setFocused }) {
+function move(event, { items, rows, box, focusNext, setFocused }) {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [role=tree], [contenteditable=true]")) return;
   const row = event.target.closest(".thread-row");
-  const at = wanted.current?.at ?? (row ? Number(row.dataset.at) : null);
+  const at = focusNext.current?.at ?? (row ? Number(row.dataset.at) : null);
   const to = { j: at === null ? rows.first(box) : at + 1, k: at === null ? rows.first(box) : at - 1, Home: 0, End: items.length - 1 }[event.key];
   if (to === undefined || to < 0 || to >= items.length) return;
   event.preventDefault();
   event.stopPropagation();
-  wanted.current = { key: items[to].key, at: to };
+  focusNext.current = { key: items[to].key, at: to };
   setFocused(items[to].key);
   rows.show(box, to);
-  rows.again();
+  rows.remeasure();
 }
 
 const rowOf = (box, key) => box.querySelector(`:scope > [data-row="${CSS.escape(key)}"]`);

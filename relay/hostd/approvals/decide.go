@@ -59,7 +59,7 @@ func (d *Registry) Decide(ctx context.Context, run, id string, dec Decision) err
 		return errors.Join(why, d.storeAttempt(ctx, run, e, nil))
 	}
 	if t.open[id] != e { // withdrawn while Apply ran
-		return errorf(protocol.Expired, "request %s of run %s is over: %s", id, run, t.done[id].Decision)
+		return errorf(protocol.Expired, "request %s of run %s is already closed: %s", id, run, t.done[id].Decision)
 	}
 	return d.resolve(ctx, t, run, e, dec, also, dec.Text)
 }
@@ -95,7 +95,7 @@ func (d *Registry) storeAttempt(ctx context.Context, run string, e *entry, dec *
 	}
 	e.attempted = dec
 	if err := d.o.Events.Commit(ctx, run, nil, e.rows(run, nil)); err != nil {
-		return errorf(protocol.Internal, "keep the decision of request %s of run %s: %v", e.Data.RequestID, run, err)
+		return errorf(protocol.Internal, "could not store the decision of request %s of run %s: %v", e.Data.RequestID, run, err)
 	}
 	return nil
 }
@@ -112,10 +112,10 @@ func (t *runRequests) findOpen(run, id string, dec Decision) (*entry, error) {
 		return nil, errorf(protocol.AlreadyDecided, "request %s is being decided", id)
 	case e != nil:
 		return e, nil
-	case decided && cmp.Or(was.Said, was.Decision) == dec.Decision && was.By == dec.By:
+	case decided && cmp.Or(was.Sent, was.Decision) == dec.Decision && was.By == dec.By:
 		return nil, nil
 	case decided && (was.Decision == Expired || was.Decision == Withdrawn):
-		return nil, errorf(protocol.Expired, "request %s of run %s is over: %s", id, run, was.Decision)
+		return nil, errorf(protocol.Expired, "request %s of run %s is already closed: %s", id, run, was.Decision)
 	case decided:
 		return nil, errorf(protocol.AlreadyDecided, "request %s was decided: %s%s", id, was.describe(), decidedBy(was))
 	case t.ended:
@@ -135,9 +135,9 @@ func (d Decision) describe() string {
 // asRecorded returns the decision in the form that is stored: for a question, an answer with its
 // value.
 func (e *entry) asRecorded(dec Decision) Decision {
-	dec.Said = dec.Decision
-	if dec.Decision, dec.Value = e.Data.Outcome(dec.Said, dec.Answer, dec.Answers); dec.Decision != Answer {
-		dec.Said = ""
+	dec.Sent = dec.Decision
+	if dec.Decision, dec.Value = e.Data.Outcome(dec.Sent, dec.Answer, dec.Answers); dec.Decision != Answer {
+		dec.Sent = ""
 	}
 	for _, v := range []json.RawMessage{dec.Answer, dec.Answers, dec.Value} {
 		if v != nil {
@@ -163,9 +163,9 @@ func decidedBy(d Decision) string {
 // checkDecision returns an error if dec is not a valid decision for the request.
 func (e *entry) checkDecision(dec Decision) error {
 	if dec.ArgsSHA256 != "" && dec.ArgsSHA256 != e.Data.ArgsSHA256 {
-		return errorf(protocol.ArgsChanged, "the arguments of request %s are others than those that were decided on: look at it again", e.Data.RequestID)
+		return errorf(protocol.ArgsChanged, "the arguments of request %s have changed since the decision: review the request again", e.Data.RequestID)
 	}
-	if dec.Decision == Deny || dec.Said == Deny {
+	if dec.Decision == Deny || dec.Sent == Deny {
 		return nil
 	}
 	if err := checkAnswers(e.Data.Questions, dec); err != nil {
@@ -184,13 +184,13 @@ func (e *entry) checkDecision(dec Decision) error {
 // the open ones.
 func (d *Registry) resolve(ctx context.Context, t *runRequests, run string, e *entry, dec Decision, also []Event, why string) error {
 	id := e.Data.RequestID
-	told := protocol.PermissionResolved{RequestID: id, Decision: dec.Decision, Actor: dec.Actor, By: dec.By, AnswerSHA256: dec.AnswerSHA256, Reason: d.o.Redact(why)}
+	resolved := protocol.PermissionResolved{RequestID: id, Decision: dec.Decision, Actor: dec.Actor, By: dec.By, AnswerSHA256: dec.AnswerSHA256, Reason: d.o.Redact(why)}
 	if dec.Value != nil {
-		told.Answer = protocol.ShortJSON(d.o.RedactJSON(dec.Value), protocol.MaxAnswer)
+		resolved.Answer = protocol.ShortJSON(d.o.RedactJSON(dec.Value), protocol.MaxAnswer)
 	}
-	events := append(also, Event{protocol.RunPermissionResolved, told})
+	events := append(also, Event{protocol.RunPermissionResolved, resolved})
 	if err := d.o.Events.Commit(ctx, run, events, e.rows(run, &dec)); err != nil {
-		return errorf(protocol.Internal, "tell what became of request %s of run %s: %v", id, run, err)
+		return errorf(protocol.Internal, "could not store the outcome of request %s of run %s: %v", id, run, err)
 	}
 	if e.stopTimer != nil {
 		e.stopTimer()
@@ -230,21 +230,21 @@ func checkAnswers(questions []protocol.Question, dec Decision) error {
 	}
 	if dec.Answers == nil {
 		if len(questions) > 1 {
-			return fmt.Errorf("%d questions are asked: give answers, values by their ids", len(questions))
+			return fmt.Errorf("the request has %d questions: send answers, an object with their values by id", len(questions))
 		}
 		return checkAnswer(questions[0], dec.Answer)
 	}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(dec.Answers, &all); err != nil {
-		return errors.New("answers must be an object: values by the questions' ids")
+		return errors.New("answers must be an object with the values by question id")
 	}
-	known := map[string]bool{}
+	ids := map[string]bool{}
 	for _, q := range questions {
-		known[q.ID] = true
+		ids[q.ID] = true
 		v, there := all[q.ID]
 		if !there {
 			if q.Required {
-				return fmt.Errorf("%s: an answer is missing", q.ID)
+				return fmt.Errorf("%s: missing answer", q.ID)
 			}
 			continue
 		}
@@ -253,8 +253,8 @@ func checkAnswers(questions []protocol.Question, dec Decision) error {
 		}
 	}
 	for id := range all {
-		if !known[id] {
-			return fmt.Errorf("%s: is not asked", id)
+		if !ids[id] {
+			return fmt.Errorf("%s: no question has this id", id)
 		}
 	}
 	return nil

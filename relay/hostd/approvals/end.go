@@ -124,10 +124,10 @@ func (d *Registry) restoreRow(ctx context.Context, run string, k storedRequest) 
 	e := &entry{Request: Request{Data: k.Data, Persistent: k.Resumed}, outcome: make(chan Decision, 1), attempted: k.Tried}
 	if !k.Resumed {
 		d.insert(t, run, e, 0)
-		return d.resolve(ctx, t, run, e, Decision{Decision: Withdrawn}, nil, "hostd was started anew")
+		return d.resolve(ctx, t, run, e, Decision{Decision: Withdrawn}, nil, "hostd was restarted")
 	}
 	e.Apply = func(context.Context, Decision) ([]Event, error) {
-		return nil, errorf(protocol.HostOffline, "run %s is not attached yet", run)
+		return nil, errorf(protocol.HostOffline, "run %s has not reconnected to hostd: try again", run)
 	}
 	e.detached = make(chan struct{})
 	d.insert(t, run, e, d.setDeadline(&e.Request))

@@ -44,7 +44,7 @@ type Request struct {
 	AwaitingInput *protocol.AwaitingInput
 	// UsesTimeout applies Options.Timeout to the request. Data.ExpiresAt applies in any case.
 	UsesTimeout bool
-	// Persistent keeps the request open over a restart. The requester attaches to it with Attach.
+	// Persistent requests stay open over a restart. The requester attaches to them with Attach.
 	Persistent bool
 	// StoreAttempt stores a decision before it is applied, because nothing can report afterwards
 	// whether it was applied. ResolveRestored requires it.
@@ -70,7 +70,7 @@ const (
 // Decision is the outcome of a request: a person's decision, or an end without one.
 type Decision struct {
 	Decision string          `json:"decision"`
-	Said     string          `json:"said,omitempty"`  // approve or deny, if Decision is answer
+	Sent     string          `json:"said,omitempty"`  // approve or deny, if Decision is answer
 	Value    json.RawMessage `json:"value,omitempty"` // the answer, unless it is secret
 	Actor    string          `json:"actor,omitempty"` // web, cli, system or local
 	By       string          `json:"by,omitempty"`    // the user's name
@@ -115,8 +115,8 @@ func errorf(code protocol.Code, format string, args ...any) *Error {
 type Options struct {
 	Events  Events
 	Timeout time.Duration       // for requests with UsesTimeout
-	Redact  func(string) string // removes secrets from a reason; nil keeps it unchanged
-	// RedactJSON removes secrets from a recorded answer; nil keeps it unchanged.
+	Redact  func(string) string // removes secrets from a reason; nil returns it unchanged
+	// RedactJSON removes secrets from a recorded answer; nil returns it unchanged.
 	RedactJSON func(json.RawMessage) json.RawMessage
 	Now        func() time.Time // nil means time.Now
 	// After calls f after d unless stop is called first. Nil means time.AfterFunc.
@@ -205,11 +205,11 @@ func (d *Registry) Submit(ctx context.Context, run string, r Request) (<-chan De
 	case t.ended:
 		return nil, errorf(protocol.RunHasExited, "run %s has ended", run)
 	case !protocol.IsID(id):
-		return nil, errorf(protocol.BadMessage, "%q is no id of a request", id)
+		return nil, errorf(protocol.BadMessage, "%q is not a request id", id)
 	case t.open[id] != nil || decided:
-		return nil, errorf(protocol.InputConflict, "run %s has a request %s already", run, id)
+		return nil, errorf(protocol.InputConflict, "run %s already has a request %s", run, id)
 	case len(t.open) >= protocol.MaxOpenRequests:
-		return nil, errorf(protocol.RateLimited, "%d requests of run %s are open: decide them first", len(t.open), run)
+		return nil, errorf(protocol.RateLimited, "run %[2]s has %[1]d open requests: decide some first", len(t.open), run)
 	}
 	e := &entry{Request: r, outcome: make(chan Decision, 1)}
 	if t.granted[grant{r.Data.OpTool, r.Data.ArgsSHA256}] {
@@ -233,7 +233,9 @@ func (d *Registry) insert(t *runRequests, run string, e *entry, left time.Durati
 	t.open[e.Data.RequestID] = e
 	t.order = append(t.order, e)
 	if left > 0 {
-		e.stopTimer = d.o.After(left, func() { _ = d.closeWithout(context.Background(), run, e.Data.RequestID, Expired, "its time is over") })
+		e.stopTimer = d.o.After(left, func() {
+			_ = d.closeWithout(context.Background(), run, e.Data.RequestID, Expired, "the request has expired")
+		})
 	}
 }
 

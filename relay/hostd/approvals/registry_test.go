@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// spool is where a test's events go. Rows outlive a desk.
+// spool receives a test's events. Its rows outlive a registry.
 type spool struct {
 	mu     sync.Mutex
 	events []string
@@ -43,7 +43,7 @@ func (s *spool) Commit(_ context.Context, run string, events []approvals.Event, 
 	return nil
 }
 
-func (s *spool) said(t *testing.T, want ...string) {
+func (s *spool) expectEvents(t *testing.T, want ...string) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,21 +53,21 @@ func (s *spool) said(t *testing.T, want ...string) {
 	s.events = nil
 }
 
-// world is a desk, its spool and its clock.
+// world is a registry, its spool and its clock.
 type world struct {
 	*approvals.Registry
-	spool *spool
-	now   time.Time
-	due   []func()
+	spool  *spool
+	now    time.Time
+	timers []func()
 }
 
 func newWorld(s *spool) *world {
 	w := &world{spool: s, now: time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)}
 	w.Registry = approvals.New(approvals.Options{Events: s, Timeout: 600 * time.Second, Now: func() time.Time { return w.now },
 		After: func(d time.Duration, f func()) func() bool {
-			i := len(w.due)
-			w.due = append(w.due, f)
-			return func() bool { w.due[i] = func() {}; return true }
+			i := len(w.timers)
+			w.timers = append(w.timers, f)
+			return func() bool { w.timers[i] = func() {}; return true }
 		}})
 	return w
 }
@@ -115,7 +115,7 @@ func TestDecide(t *testing.T) {
 	r := request("q1")
 	r.UsesTimeout, r.Data.ArgsSHA256, r.Data.OpTool = true, strings.Repeat("a", 64), "bash"
 	wait := w.ask(t, r)
-	w.spool.said(t, `r run.permission_requested {"request_id":"q1","reason":"permission","prompt":"may I?","op_tool":"bash","args_sha256":"`+strings.Repeat("a", 64)+`","expires_at":"2025-01-02T03:14:05.000Z"}`)
+	w.spool.expectEvents(t, `r run.permission_requested {"request_id":"q1","reason":"permission","prompt":"may I?","op_tool":"bash","args_sha256":"`+strings.Repeat("a", 64)+`","expires_at":"2025-01-02T03:14:05.000Z"}`)
 	for _, c := range []struct {
 		run, id string
 		d       approvals.Decision
@@ -134,7 +134,7 @@ func TestDecide(t *testing.T) {
 			t.Errorf("%s %s %+v: %q, not %q", c.run, c.id, c.d, got, c.want)
 		}
 	}
-	w.spool.said(t, `r run.permission_resolved {"request_id":"q1","decision":"approve","actor":"web","by":"ada"}`)
+	w.spool.expectEvents(t, `r run.permission_resolved {"request_id":"q1","decision":"approve","actor":"web","by":"ada"}`)
 	if got := outcome(t, wait); got != approvals.Approve {
 		t.Errorf("who asked got %s", got)
 	}
@@ -142,7 +142,7 @@ func TestDecide(t *testing.T) {
 	if got := outcome(t, w.ask(t, r)); got != approvals.Approve {
 		t.Errorf("the same within the session is %s", got)
 	}
-	w.spool.said(t)
+	w.spool.expectEvents(t)
 	r.Data.ArgsSHA256 = strings.Repeat("c", 64)
 	r.Data.RequestID = "q4"
 	if got := outcome(t, w.ask(t, r)); got != "open" {
@@ -155,15 +155,15 @@ func TestDecide(t *testing.T) {
 func TestEnds(t *testing.T) {
 	w := newWorld(&spool{rows: map[string]approvals.Row{}})
 	ctx := context.Background()
-	timed, taken, left := request("timed"), request("taken"), request("left")
+	timed, answered, left := request("timed"), request("taken"), request("left")
 	timed.Data.ExpiresAt = "2025-01-02T03:04:06Z"
 	left.AwaitingInput = &protocol.AwaitingInput{Reason: "permission", RequestID: "left"}
-	a, b, c := w.ask(t, timed), w.ask(t, taken), w.ask(t, left)
-	w.spool.said(t, `r run.permission_requested {"request_id":"timed","reason":"permission","prompt":"may I?","expires_at":"2025-01-02T03:04:06Z"}`,
+	a, b, c := w.ask(t, timed), w.ask(t, answered), w.ask(t, left)
+	w.spool.expectEvents(t, `r run.permission_requested {"request_id":"timed","reason":"permission","prompt":"may I?","expires_at":"2025-01-02T03:04:06Z"}`,
 		`r run.permission_requested {"request_id":"taken","reason":"permission","prompt":"may I?"}`,
 		`r run.permission_requested {"request_id":"left","reason":"permission","prompt":"may I?"}`,
 		`r run.awaiting_input {"reason":"permission","request_id":"left"}`)
-	w.due[0]()
+	w.timers[0]()
 	if err := w.Withdraw(ctx, "r", "taken", "answered elsewhere"); err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestEnds(t *testing.T) {
 	if err := w.CloseRun(ctx, "r"); err != nil {
 		t.Fatal(err)
 	}
-	w.spool.said(t, `r run.permission_resolved {"request_id":"timed","decision":"expired","reason":"its time is over"}`,
+	w.spool.expectEvents(t, `r run.permission_resolved {"request_id":"timed","decision":"expired","reason":"the request has expired"}`,
 		`r run.permission_resolved {"request_id":"taken","decision":"withdrawn","reason":"answered elsewhere"}`,
 		`r run.permission_resolved {"request_id":"left","decision":"withdrawn","reason":"the run has ended"}`)
 	if got := outcome(t, a) + " " + outcome(t, b) + " " + outcome(t, c); got != "expired withdrawn withdrawn" {
@@ -195,7 +195,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestQuota: a run has so many open requests at most, and each id once.
+// TestQuota checks the limit for a run's open requests, and that each id is used once.
 func TestQuota(t *testing.T) {
 	w := newWorld(&spool{rows: map[string]approvals.Row{}})
 	ctx := context.Background()
@@ -236,9 +236,9 @@ func TestAnswers(t *testing.T) {
 	wait := w.ask(t, r)
 	w.spool.events = nil
 	for answers, want := range map[string]string{
-		`[]`: "answers must be an object", `{}`: "name: an answer is missing", `{"name":1}`: "name: must be a string", `{"name":null}`: "name: must be a string",
+		`[]`: "answers must be an object", `{}`: "name: missing answer", `{"name":1}`: "name: must be a string", `{"name":null}`: "name: must be a string",
 		`{"name":"x","color":"blue"}`: `color: must be one of ["red" 2]`, `{"name":"x","tags":"a"}`: "tags: must be an array", `{"name":"x","sure":"yes"}`: "sure: must be true or false",
-		`{"name":"x","age":1}`: "age: is not asked",
+		`{"name":"x","age":1}`: "age: no question has this id",
 	} {
 		err := w.Decide(ctx, "r", "q", approvals.Decision{Decision: approvals.Approve, Answers: json.RawMessage(answers)})
 		if code(err) != protocol.InvalidAnswer || !strings.Contains(err.Error(), want) {
@@ -251,18 +251,18 @@ func TestAnswers(t *testing.T) {
 	if err := w.Decide(ctx, "r", "q", approvals.Decision{Decision: approvals.Approve}); code(err) != protocol.InvalidAnswer {
 		t.Errorf("none: %v", err)
 	}
-	w.spool.said(t)
+	w.spool.expectEvents(t)
 	if err := w.Decide(ctx, "r", "q", approvals.Decision{Decision: approvals.Approve, Answers: json.RawMessage(`{"sure": true, "color":2, "name":"x","tags":["a"],"any":null}`)}); err != nil {
 		t.Fatal(err)
 	}
-	w.spool.said(t, `r run.permission_resolved {"request_id":"q","decision":"answer","answer_sha256":"0e7f83fc2b4b6b2fa3e69d6883a3a2022e9cbcc208fa35dae05eebfdbfd6cc14"}`)
+	w.spool.expectEvents(t, `r run.permission_resolved {"request_id":"q","decision":"answer","answer_sha256":"0e7f83fc2b4b6b2fa3e69d6883a3a2022e9cbcc208fa35dae05eebfdbfd6cc14"}`)
 	if outcome(t, wait) != approvals.Answer {
 		t.Error("who asked has no answer")
 	}
 }
 
-// TestAnswerIsRecorded: an answer is recorded as an answer with its value, never as an approval; a
-// plain no to a question is its answer. The same again changes nothing.
+// TestAnswerIsRecorded checks that an answer is recorded as an answer with its value, never as an
+// approval; a plain no to a question is its answer. A repetition changes nothing.
 func TestAnswerIsRecorded(t *testing.T) {
 	ctx := context.Background()
 	from := func(kind string) *protocol.Origin { return &protocol.Origin{Kind: kind} }
@@ -321,7 +321,7 @@ func TestApply(t *testing.T) {
 	go decide()
 	<-begun
 	if got := code(w.Decide(ctx, "r", "q", approvals.Decision{Decision: approvals.Deny})); got != protocol.AlreadyDecided {
-		t.Errorf("meanwhile: %s", got)
+		t.Errorf("a decision while another is applied: code %s", got)
 	}
 	if err := w.Withdraw(ctx, "r", "q", "too late"); err != nil {
 		t.Error(err)
@@ -330,7 +330,7 @@ func TestApply(t *testing.T) {
 	if err := <-decided; code(err) != protocol.Internal {
 		t.Errorf("failed: %v", err)
 	}
-	w.spool.said(t)
+	w.spool.expectEvents(t)
 	w.spool.full = true
 	go decide()
 	<-begun
@@ -350,7 +350,7 @@ func TestApply(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	w.spool.said(t, `r run.input {"actor":"web","input_id":"q","text_redacted":"","text_sha256":""}`, `r run.permission_resolved {"request_id":"q","decision":"approve","actor":"web"}`)
+	w.spool.expectEvents(t, `r run.input {"actor":"web","input_id":"q","text_redacted":"","text_sha256":""}`, `r run.permission_resolved {"request_id":"q","decision":"approve","actor":"web"}`)
 }
 
 // TestRestore checks that after a restart persistent requests are open and can be attached to, the
@@ -359,9 +359,9 @@ func TestRestore(t *testing.T) {
 	s := &spool{rows: map[string]approvals.Row{}}
 	ctx := context.Background()
 	before := newWorld(s)
-	kept, gone, done := request("kept"), request("gone"), request("done")
-	kept.Persistent, done.Persistent = true, true
-	for _, r := range []approvals.Request{kept, gone, done} {
+	persistent, temporary, done := request("kept"), request("gone"), request("done")
+	persistent.Persistent, done.Persistent = true, true
+	for _, r := range []approvals.Request{persistent, temporary, done} {
 		before.ask(t, r)
 	}
 	if err := before.Decide(ctx, "r", "done", approvals.Decision{Decision: approvals.Deny, By: "ada"}); err != nil {
@@ -376,7 +376,7 @@ func TestRestore(t *testing.T) {
 	if err := w.Restore(ctx, rows); err != nil {
 		t.Fatal(err)
 	}
-	s.said(t, `r run.permission_resolved {"request_id":"gone","decision":"withdrawn","reason":"hostd was started anew"}`)
+	s.expectEvents(t, `r run.permission_resolved {"request_id":"gone","decision":"withdrawn","reason":"hostd was restarted"}`)
 	if got := code(w.Decide(ctx, "r", "done", approvals.Decision{Decision: approvals.Approve})); got != protocol.AlreadyDecided {
 		t.Errorf("decided before: %s", got)
 	}
@@ -388,10 +388,10 @@ func TestRestore(t *testing.T) {
 	if err := w.Decide(soon, "r", "kept", approvals.Decision{Decision: approvals.Approve}); code(err) != protocol.HostOffline {
 		t.Errorf("not taken up: %v", err)
 	}
-	if w.Attach("r", "gone", gone) != nil {
-		t.Error("what is over was taken up")
+	if w.Attach("r", "gone", temporary) != nil {
+		t.Error("attached to a closed request")
 	}
-	wait := w.Attach("r", "kept", kept)
+	wait := w.Attach("r", "kept", persistent)
 	if err := w.Decide(ctx, "r", "kept", approvals.Decision{Decision: approvals.Approve}); err != nil || outcome(t, wait) != approvals.Approve {
 		t.Errorf("taken up: %v", err)
 	}
@@ -400,8 +400,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// again returns a registry that is opened again.
-func (s *spool) again(t *testing.T) *world {
+// restart returns a new registry with the same spool.
+func (s *spool) restart(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(s)
 	var rows []approvals.Row
@@ -415,8 +415,8 @@ func (s *spool) again(t *testing.T) *world {
 	return w
 }
 
-// TestSettle checks a decision that was being applied when hostd was killed: if there is no
-// requester any more it has taken effect, and if the run has ended the result is unknown.
+// TestSettle checks a decision that was being applied when hostd was killed: without a requester it
+// has taken effect, and if the run has ended the result is unknown.
 func TestSettle(t *testing.T) {
 	for _, c := range []struct {
 		id   string
@@ -447,14 +447,14 @@ func TestSettle(t *testing.T) {
 			}
 		}
 		s.full = false
-		w := s.again(t)
+		w := s.restart(t)
 		if err := c.end(w); err != nil {
 			t.Error(err)
 		}
-		s.said(t, "r run.permission_resolved "+c.want)
+		s.expectEvents(t, "r run.permission_resolved "+c.want)
 		if err := w.ResolveRestored(context.Background(), "r", c.id, nil, "again"); err != nil {
 			t.Error(err)
 		}
-		s.said(t)
+		s.expectEvents(t)
 	}
 }

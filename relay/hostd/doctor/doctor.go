@@ -1,5 +1,5 @@
-// Package doctor checks what a host needs (spec/relay.md). Each check is ok, a warning or a
-// failure, and says what to do. The compatibility promise does not cover this API.
+// Package doctor checks what a host needs (spec/relay.md). Each check is ok, or a warning or
+// failure with its remedy. The compatibility promise does not cover this API.
 package doctor
 
 import (
@@ -83,15 +83,15 @@ func Run(ctx context.Context, o Options) []Check {
 		all = append(all, o.checkSpool())
 	}
 	all = append(all, o.checkLog(), o.checkHostd(ctx))
-	kept, err := pair.Load(o.State)
-	if kept != nil && o.Server == "" {
-		o.Server = kept.Server
+	pairing, err := pair.Load(o.State)
+	if pairing != nil && o.Server == "" {
+		o.Server = pairing.Server
 	}
 	switch {
 	case err != nil:
-		all = append(all, Check{"auth", Fail, err.Error(), "see to the file, or pair again"}, o.checkID(), o.checkToken())
-	case kept != nil && kept.IsWith(o.Server):
-		all = append(all, o.checkPaired(kept))
+		all = append(all, Check{"auth", Fail, err.Error(), "repair or remove the file, then pair again"}, o.checkID(), o.checkToken())
+	case pairing != nil && pairing.IsWith(o.Server):
+		all = append(all, o.checkPaired(pairing))
 	default:
 		all = append(all, o.checkID(), o.checkToken())
 	}
@@ -99,11 +99,11 @@ func Run(ctx context.Context, o Options) []Check {
 }
 
 // checkPaired checks the pairing of this host.
-func (o *Options) checkPaired(kept *pair.Pairing) Check {
-	if o.HostID != "" && o.HostID != kept.HostID {
-		return Check{"auth", Fail, fmt.Sprintf("this machine was paired as %s, and its settings say %s", kept.HostID, o.HostID), "leave --host-id out, or pair again"}
+func (o *Options) checkPaired(pairing *pair.Pairing) Check {
+	if o.HostID != "" && o.HostID != pairing.HostID {
+		return Check{"auth", Fail, fmt.Sprintf("this machine was paired as %s, and --host-id is %s", pairing.HostID, o.HostID), "omit --host-id, or pair again"}
 	}
-	return Check{"auth", OK, fmt.Sprintf("by its key (%s), as %s", protocol.Fingerprint(kept.Private().Public().(ed25519.PublicKey)), kept.HostID), ""}
+	return Check{"auth", OK, fmt.Sprintf("by its key (%s), as %s", protocol.Fingerprint(pairing.Private().Public().(ed25519.PublicKey)), pairing.HostID), ""}
 }
 
 // requiredPrograms lists the programs that a host uses.
@@ -140,7 +140,7 @@ func (o *Options) checkService() Check {
 	}
 	path, err := procgroup.Find(program, "", o.Environ)
 	if err != nil {
-		return Check{name, Warn, "is not there: nothing starts hostd again", "have what starts this machine's services run `concerto-relay hostd`"}
+		return Check{name, Warn, "no service is installed: hostd is not restarted after a crash or a reboot", "make the service manager run `concerto-relay hostd`"}
 	}
 	return Check{name, OK, path, ""}
 }
@@ -149,22 +149,22 @@ func (o *Options) checkState() Check {
 	info, err := os.Stat(o.State)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Check{"state", Warn, o.State + " is not there", "hostd makes it when it is started"}
+		return Check{"state", Warn, o.State + " does not exist", "hostd creates it when it starts"}
 	case err != nil:
-		return Check{"state", Fail, err.Error(), "name another directory by --state"}
+		return Check{"state", Fail, err.Error(), "name another directory with --state"}
 	case !info.IsDir():
-		return Check{"state", Fail, o.State + " is no directory", "name another by --state"}
+		return Check{"state", Fail, o.State + " is not a directory", "name another one with --state"}
 	}
 	f, err := os.CreateTemp(o.State, ".doctor-*")
 	if err != nil {
-		return Check{"state", Fail, err.Error(), "see that this user may write to " + o.State}
+		return Check{"state", Fail, err.Error(), "allow this user to write to " + o.State}
 	}
 	_ = f.Close() // the file is empty
 	if err := os.Remove(f.Name()); err != nil {
-		return Check{"state", Fail, err.Error(), "see that this user may write to " + o.State}
+		return Check{"state", Fail, err.Error(), "allow this user to write to " + o.State}
 	}
 	if info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
-		return Check{"state", Warn, fmt.Sprintf("%s may be read by others (%v)", o.State, info.Mode().Perm()), "chmod 700 " + o.State}
+		return Check{"state", Warn, fmt.Sprintf("%s can be read by other users (%v)", o.State, info.Mode().Perm()), "chmod 700 " + o.State}
 	}
 	return Check{"state", OK, o.State, ""}
 }
@@ -181,11 +181,11 @@ func (o *Options) checkDisk() Check {
 	detail := fmt.Sprintf("%d MiB are free at %s", free>>20, dir)
 	switch {
 	case err != nil:
-		return Check{"disk", Warn, fmt.Sprintf("how much is free at %s cannot be found out: %v", dir, err), ""}
+		return Check{"disk", Warn, fmt.Sprintf("could not determine the free space at %s: %v", dir, err), ""}
 	case free < noSpace:
-		return Check{"disk", Fail, detail, "make room: output of runs waits until there is some"}
+		return Check{"disk", Fail, detail, "free space on the disk: output of runs waits until then"}
 	case free < lowSpace:
-		return Check{"disk", Warn, detail, "make room: the spool may need 1 GiB"}
+		return Check{"disk", Warn, detail, "free space on the disk: the spool may need 1 GiB"}
 	}
 	return Check{"disk", OK, detail, ""}
 }
@@ -195,11 +195,11 @@ func (o *Options) checkSpool() Check {
 	detail := fmt.Sprintf("%d of %d bytes are used", h.Used, h.Max)
 	switch {
 	case h.WriteErr != nil:
-		return Check{"spool", Fail, h.WriteErr.Error(), "make room on the disk: runs wait, and go on by themselves"}
+		return Check{"spool", Fail, h.WriteErr.Error(), "free space on the disk; waiting runs then continue by themselves"}
 	case h.Full:
-		return Check{"spool", Fail, "it is full: " + detail, "see that the server can be reached, or give it more by --spool-max"}
+		return Check{"spool", Fail, "it is full: " + detail, "restore the connection to the server, or raise --spool-max"}
 	case h.Used > h.Max/10*8:
-		return Check{"spool", Warn, detail, "see that the server can be reached, or give it more by --spool-max"}
+		return Check{"spool", Warn, detail, "restore the connection to the server, or raise --spool-max"}
 	}
 	return Check{"spool", OK, detail, ""}
 }
@@ -210,10 +210,10 @@ func (o *Options) checkLog() Check {
 	}
 	f, err := os.OpenFile(o.LogFile, os.O_WRONLY|os.O_APPEND, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Check{"log", Warn, o.LogFile + " is not there", "hostd makes it when it is started"}
+		return Check{"log", Warn, o.LogFile + " does not exist", "hostd creates it when it starts"}
 	}
 	if err != nil {
-		return Check{"log", Fail, err.Error(), "name another file by --log"}
+		return Check{"log", Fail, err.Error(), "name another file with --log"}
 	}
 	_ = f.Close() // nothing was written
 	return Check{"log", OK, o.LogFile, ""}
@@ -236,7 +236,7 @@ func (o *Options) checkHostd(ctx context.Context) Check {
 
 func (o *Options) checkID() Check {
 	if o.HostID != "" && !protocol.IsID(o.HostID) {
-		return Check{"host-id", Fail, fmt.Sprintf("%q cannot be one", o.HostID), "it is 1 to 64 of A-Z a-z 0-9 _ -"}
+		return Check{"host-id", Fail, fmt.Sprintf("%q is not a valid id", o.HostID), "use 1 to 64 of A-Z a-z 0-9 _ -"}
 	}
 	return Check{"host-id", OK, o.HostID, ""}
 }
@@ -244,19 +244,19 @@ func (o *Options) checkID() Check {
 func (o *Options) checkToken() Check {
 	if o.TokenFile == "" {
 		if o.Token == "" {
-			return Check{"token", Warn, "there is none", "name a file by --token-file, or set HOST_TOKEN"}
+			return Check{"token", Warn, "no token is set", "name a file with --token-file, or set HOST_TOKEN"}
 		}
-		return Check{"token", OK, "of HOST_TOKEN", ""}
+		return Check{"token", OK, "from HOST_TOKEN", ""}
 	}
 	info, err := os.Stat(o.TokenFile)
 	if err != nil {
-		return Check{"token", Fail, err.Error(), "name a file that is there by --token-file"}
+		return Check{"token", Fail, err.Error(), "name an existing file with --token-file"}
 	}
 	if _, err := link.TokenFile(o.TokenFile)(); err != nil {
 		return Check{"token", Fail, err.Error(), "write the token into it"}
 	}
 	if info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
-		return Check{"token", Fail, fmt.Sprintf("%s may be read by others (%v)", o.TokenFile, info.Mode().Perm()), "chmod 600 " + o.TokenFile}
+		return Check{"token", Fail, fmt.Sprintf("%s can be read by other users (%v)", o.TokenFile, info.Mode().Perm()), "chmod 600 " + o.TokenFile}
 	}
 	return Check{"token", OK, o.TokenFile, ""}
 }
@@ -264,26 +264,26 @@ func (o *Options) checkToken() Check {
 // checkServer checks whether the server is reachable, accepts this host, and has the same time.
 func (o *Options) checkServer(ctx context.Context) []Check {
 	if o.Server == "" {
-		return []Check{{"server", Warn, "there is none: runs are seen on this machine alone", "name one by --server, or set SERVER_BASE_URL"}}
+		return []Check{{"server", Warn, "no server is set: runs are visible only on this machine", "set one with --server or SERVER_BASE_URL"}}
 	}
 	began := o.Now()
 	at, err := o.requestHealth(ctx)
 	if err != nil {
-		return []Check{{"server", Fail, err.Error(), "see that its URL is right, and that this machine reaches it"}}
+		return []Check{{"server", Fail, err.Error(), "check the URL, and that this machine can reach the server"}}
 	}
 	all := []Check{{"server", OK, o.Server, ""}}
 	if o.Link != nil {
 		if s := o.Link(); s.Connected {
 			all = append(all, Check{"connection", OK, fmt.Sprintf("since %s, protocol %d", s.Since.UTC().Format(time.RFC3339), s.Protocol), ""})
 		} else {
-			all = append(all, Check{"connection", Fail, fmt.Sprint(s.Err), "what is told is kept until there is one"})
+			all = append(all, Check{"connection", Fail, fmt.Sprint(s.Err), "events stay in the spool until hostd connects"})
 		}
 	}
 	if at.IsZero() {
-		return append(all, Check{"clock", Warn, "the server does not say what time it has", ""})
+		return append(all, Check{"clock", Warn, "the server's response has no time", ""})
 	}
 	if skew := at.Sub(began); skew.Abs() > maxSkew {
-		return append(all, Check{"clock", Warn, fmt.Sprintf("the server's is ahead by %v", skew.Round(time.Second)), "set this machine's clock, or the server's: times that are shown are wrong"})
+		return append(all, Check{"clock", Warn, fmt.Sprintf("the server's clock is ahead by %v", skew.Round(time.Second)), "set this machine's clock, or the server's: displayed times are wrong"})
 	}
 	return append(all, Check{"clock", OK, "is the server's", ""})
 }
@@ -296,7 +296,7 @@ func (o *Options) requestHealth(ctx context.Context) (at time.Time, err error) {
 	}
 	schemes := map[string]string{"ws": "http", "wss": "https", "http": "http", "https": "https"}
 	if u.Scheme = schemes[strings.ToLower(u.Scheme)]; u.Scheme == "" || u.Host == "" {
-		return at, fmt.Errorf("%q is no URL of http, https, ws or wss", o.Server)
+		return at, fmt.Errorf("%q is not an http, https, ws or wss URL", o.Server)
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -311,7 +311,7 @@ func (o *Options) requestHealth(ctx context.Context) (at time.Time, err error) {
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<16)) // the body does not matter
 	if response.StatusCode != http.StatusOK {
-		return at, fmt.Errorf("%s answers %s", u.JoinPath("health"), response.Status)
+		return at, fmt.Errorf("%s answered %s", u.JoinPath("health"), response.Status)
 	}
 	at, _ = http.ParseTime(response.Header.Get("Date")) // zero if the header is missing
 	return at, nil

@@ -28,7 +28,7 @@ func lines(t *testing.T, o doctor.Options) (text string, failed bool) {
 	return b.String(), failed
 }
 
-// has reports missing lines, given by their beginnings and contents.
+// has reports missing lines; want maps their beginnings to a part of them.
 func has(t *testing.T, text string, want map[string]string) {
 	t.Helper()
 	for begin, part := range want {
@@ -42,7 +42,7 @@ func has(t *testing.T, text string, want map[string]string) {
 	}
 }
 
-// TestWell: a host that has all has no failure.
+// TestWell checks that a complete host has no failures.
 func TestWell(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/base/health" {
@@ -78,7 +78,7 @@ func TestWell(t *testing.T) {
 	}
 }
 
-// TestIll: each thing that is missing or wrong is said, with what to do.
+// TestIll checks that each missing or wrong setting is reported with its remedy.
 func TestIll(t *testing.T) {
 	dir := t.TempDir()
 	token, file := filepath.Join(dir, "token"), filepath.Join(dir, "file")
@@ -92,8 +92,8 @@ func TestIll(t *testing.T) {
 	if !failed {
 		t.Errorf("nothing fails:\n%s", text)
 	}
-	has(t, text, map[string]string{"fail bash": "install it: ", "warn rg": "ripgrep", "warn git": "install it: ", "warn systemd": "concerto-relay hostd", "fail state": "--state", "warn log": "is not there",
-		"warn hostd": "start it", "fail host-id": "1 to 64", "fail token": "chmod 600", "fail server": "see that its URL is right"})
+	has(t, text, map[string]string{"fail bash": "install it: ", "warn rg": "ripgrep", "warn git": "install it: ", "warn systemd": "concerto-relay hostd", "fail state": "--state", "warn log": "does not exist",
+		"warn hostd": "start it", "fail host-id": "1 to 64", "fail token": "chmod 600", "fail server": "check the URL"})
 	deps := doctor.Deps(doctor.Run(context.Background(), o))
 	for _, d := range deps {
 		if d.OK != (d.Name == "systemd" || d.Name == "log" || d.Name == "hostd" || d.Name == "disk") {
@@ -105,8 +105,8 @@ func TestIll(t *testing.T) {
 		want   map[string]string
 	}{
 		{func(o *doctor.Options) { o.Server, o.TokenFile = "", "" }, map[string]string{"warn server": "--server", "warn token": "HOST_TOKEN"}},
-		{func(o *doctor.Options) { o.Server, o.TokenFile = "ftp://x", file }, map[string]string{"fail server": "no URL", "fail token": "is empty"}},
-		{func(o *doctor.Options) { o.State, o.LogFile = filepath.Join(dir, "new", "state"), dir }, map[string]string{"warn state": "hostd makes it", "ok disk": dir, "fail log": "--log"}},
+		{func(o *doctor.Options) { o.Server, o.TokenFile = "ftp://x", file }, map[string]string{"fail server": "not an http", "fail token": "is empty"}},
+		{func(o *doctor.Options) { o.State, o.LogFile = filepath.Join(dir, "new", "state"), dir }, map[string]string{"warn state": "hostd creates it", "ok disk": dir, "fail log": "--log"}},
 		{func(o *doctor.Options) { o.TokenFile = filepath.Join(dir, "none") }, map[string]string{"fail token": "no such file"}},
 		{func(o *doctor.Options) { o.Spool = func() spool.Health { return spool.Health{Used: 9, Max: 10} } }, map[string]string{"warn spool": "--spool-max"}},
 		{func(o *doctor.Options) {
@@ -114,7 +114,7 @@ func TestIll(t *testing.T) {
 		}, map[string]string{"fail spool": "full"}},
 		{func(o *doctor.Options) {
 			o.Spool = func() spool.Health { return spool.Health{WriteErr: errors.New("database or disk is full")} }
-		}, map[string]string{"fail spool": "make room"}},
+		}, map[string]string{"fail spool": "free space"}},
 	} {
 		o := o
 		row.change(&o)

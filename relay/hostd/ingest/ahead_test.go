@@ -37,7 +37,7 @@ func TestEndsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Close()
-	_, all := h.told(t, "run.exited")
+	_, all := h.waitForText(t, "run.exited")
 	if lines := strings.Split(strings.TrimSpace(all), "\n"); len(lines) != n+2 || !strings.Contains(lines[n], fmt.Sprintf(`"payload":%d,`, n-1)) || !strings.Contains(lines[n+1], `"exit_code":3`) {
 		t.Errorf("%d events, the last %q", len(lines), lines[len(lines)-1])
 	}

@@ -20,7 +20,7 @@ type hostDecision struct {
 	ArgsSHA256 string `json:"args_sha256,omitempty"`
 }
 
-// encodeAnswer returns the message that tells the program the decision. The error names the invalid
+// encodeAnswer returns the message that sends the program the decision. The error names the invalid
 // field.
 func encodeAnswer(q *protocol.PermissionRequested, d approvals.Decision) (protocol.HostdMessage, error) {
 	m := protocol.HostdMessage{Answer: q.RequestID, By: d.By}
@@ -28,8 +28,8 @@ func encodeAnswer(q *protocol.PermissionRequested, d approvals.Decision) (protoc
 	switch {
 	case q.From != nil && q.From.Kind == protocol.FromApproval:
 		m.Value, err = encodeApproval(q, d)
-	case d.Decision == approvals.Answer && d.Said == approvals.Deny: // a plain no
-		_, m.Value = q.Outcome(d.Said, nil, nil)
+	case d.Decision == approvals.Answer && d.Sent == approvals.Deny: // a plain no
+		_, m.Value = q.Outcome(d.Sent, nil, nil)
 	case d.Decision == approvals.Answer:
 		m.Value, err = answerValue(q, d)
 	default:
@@ -42,7 +42,7 @@ func encodeApproval(q *protocol.PermissionRequested, d approvals.Decision) (json
 	h := hostDecision{Decision: "deny", Reason: d.Text, ArgsSHA256: q.ArgsSHA256}
 	if d.Decision == approvals.Approve {
 		if a := string(d.Answer); a != "" && a != "true" && a != `"yes"` && a != "null" || d.Answers != nil {
-			return nil, errors.New("answer: an approval is approved or denied as it was asked, and takes none")
+			return nil, errors.New("answer: an approval has no answer: approve or deny it")
 		}
 		h.Decision, h.Match = "allow", "args"
 		if h.Scope = d.Scope; h.Scope == "" {
@@ -55,17 +55,17 @@ func encodeApproval(q *protocol.PermissionRequested, d approvals.Decision) (json
 // answerValue returns the value of an answer or answers.
 func answerValue(q *protocol.PermissionRequested, d approvals.Decision) (json.RawMessage, error) {
 	questions := q.Questions
-	given := map[string]json.RawMessage{}
+	answers := map[string]json.RawMessage{}
 	whole := len(questions) == 1 && questions[0].ID == protocol.WholeAnswer
 	switch {
 	case d.Answers != nil:
-		if err := json.Unmarshal(d.Answers, &given); err != nil {
-			return nil, errors.New("answers must be an object: values by the questions' ids")
+		if err := json.Unmarshal(d.Answers, &answers); err != nil {
+			return nil, errors.New("answers must be an object with the values by question id")
 		}
 	case d.Answer != nil && whole:
-		given[protocol.WholeAnswer] = d.Answer
+		answers[protocol.WholeAnswer] = d.Answer
 	case d.Answer != nil:
-		if err := json.Unmarshal(d.Answer, &given); err != nil {
+		if err := json.Unmarshal(d.Answer, &answers); err != nil {
 			return nil, errors.New("answer must be an object: values by the questions' ids")
 		}
 	default:
@@ -76,10 +76,10 @@ func answerValue(q *protocol.PermissionRequested, d approvals.Decision) (json.Ra
 		return v, nil
 	}
 	for _, q := range questions {
-		v, there := given[q.ID]
+		v, there := answers[q.ID]
 		switch {
 		case !there && q.Required:
-			return nil, fmt.Errorf("%s: an answer is missing", q.ID)
+			return nil, fmt.Errorf("%s: missing answer", q.ID)
 		case !there:
 			continue
 		}
@@ -88,9 +88,9 @@ func answerValue(q *protocol.PermissionRequested, d approvals.Decision) (json.Ra
 		}
 	}
 	if whole {
-		return given[protocol.WholeAnswer], nil
+		return answers[protocol.WholeAnswer], nil
 	}
-	return json.Marshal(given)
+	return json.Marshal(answers)
 }
 
 // maxProblems limits the number of schema errors that are reported.
@@ -101,9 +101,9 @@ func checkSchema(q protocol.Question, v json.RawMessage) error {
 	if q.Schema == nil {
 		return nil
 	}
-	schema, mistakes := jsonschema.Compile(q.Schema)
-	if len(mistakes) > 0 {
-		return fmt.Errorf("%s: its schema is broken: %w", q.ID, mistakes[0])
+	schema, invalid := jsonschema.Compile(q.Schema)
+	if len(invalid) > 0 {
+		return fmt.Errorf("%s: its schema is broken: %w", q.ID, invalid[0])
 	}
 	value, err := jsonschema.Decode(v)
 	if err != nil {

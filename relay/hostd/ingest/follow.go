@@ -122,7 +122,7 @@ func (s *Sources) Show(run string, events []spool.Event) {
 func (s *Sources) Follows(id string) bool { return s.logOf(id) != nil }
 
 // Follow sends a run's retained and new events until its end.
-func (s *Sources) Follow(ctx context.Context, id string, give func(protocol.Envelope) error) error {
+func (s *Sources) Follow(ctx context.Context, id string, handle func(protocol.Envelope) error) error {
 	b := s.logOf(id)
 	if b == nil {
 		return approvals.Errorf(protocol.UnknownRun, "there is no run %s on this host", id)
@@ -131,7 +131,7 @@ func (s *Sources) Follow(ctx context.Context, id string, give func(protocol.Enve
 		events, next, news := b.from(at)
 		at = next
 		for _, e := range events {
-			if err := give(e); err != nil {
+			if err := handle(e); err != nil {
 				return err
 			}
 		}

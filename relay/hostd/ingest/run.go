@@ -36,7 +36,7 @@ type sourceConn struct {
 	*run
 	conn      net.Conn
 	in        *bufio.Reader
-	wantsAcks bool // the program wants acknowledgements
+	wantsAcks bool // the program has requested acknowledgements
 
 	batch  []spool.Event
 	events int64            // events in the batch, including lost ones
@@ -67,8 +67,8 @@ func (r *run) end(e protocol.Exited) {
 			err := r.s.o.Approvals.CloseRun(ctx, r.id)
 			events := []spool.Event{{Type: protocol.RunExited, Data: e}}
 			if err == nil {
-				taken := r.committed + 1
-				_, err = r.s.o.Spool.Commit(ctx, spool.Change{Run: r.id, Events: events, Offset: &taken, Notes: []spool.Note{{Kind: noteKind, Key: noteKey}}})
+				next := r.committed + 1
+				_, err = r.s.o.Spool.Commit(ctx, spool.Change{Run: r.id, Events: events, Offset: &next, Notes: []spool.Note{{Kind: noteKind, Key: noteKey}}})
 			}
 			if err == nil {
 				r.log.append(r.id, events)
@@ -216,17 +216,17 @@ func (l *sourceConn) commit() error {
 	if l.events == 0 {
 		return nil
 	}
-	taken := l.committed + l.events
-	if _, err := l.s.o.Spool.Commit(l.s.ctx, spool.Change{Run: l.id, Events: l.batch, Offset: &taken}); err != nil {
+	received := l.committed + l.events
+	if _, err := l.s.o.Spool.Commit(l.s.ctx, spool.Change{Run: l.id, Events: l.batch, Offset: &received}); err != nil {
 		return fmt.Errorf("store events of run %s: %w", l.id, err)
 	}
 	l.log.append(l.id, l.batch)
-	l.committed, l.batch, l.events = taken, nil, 0
+	l.committed, l.batch, l.events = received, nil, 0
 	if !l.wantsAcks {
 		return nil
 	}
 	// the program may have disconnected: its remaining lines are still read
-	_ = l.send(protocol.HostdMessage{Taken: taken})
+	_ = l.send(protocol.HostdMessage{Committed: received})
 	return nil
 }
 
@@ -250,7 +250,7 @@ func (l *sourceConn) submit(id string, text []byte) error {
 	}
 	data.RequestID = id
 	l.s.o.Redact.Request(&data)
-	told := false
+	sent := false
 	r := approvals.Request{Data: data, Persistent: true, StoreAttempt: true,
 		Check: func(d approvals.Decision) error {
 			_, err := encodeAnswer(&data, d)
@@ -261,7 +261,7 @@ func (l *sourceConn) submit(id string, text []byte) error {
 			if err == nil {
 				err = l.send(m)
 			}
-			told = err == nil
+			sent = err == nil
 			return nil, err
 		}}
 	wait := l.s.o.Approvals.Attach(l.id, id, r)
@@ -274,7 +274,7 @@ func (l *sourceConn) submit(id string, text []byte) error {
 	l.s.work.Go(func() {
 		select {
 		case d := <-wait:
-			l.sendOutcome(&data, d, told)
+			l.sendOutcome(&data, d, sent)
 		case <-l.s.ctx.Done():
 		}
 	})
@@ -283,13 +283,13 @@ func (l *sourceConn) submit(id string, text []byte) error {
 
 // sendOutcome sends an outcome that the program does not know: the request expired, or it was
 // decided before the program connected.
-func (l *sourceConn) sendOutcome(data *protocol.PermissionRequested, d approvals.Decision, told bool) {
-	m := protocol.HostdMessage{Answer: data.RequestID, Error: "its time is over"}
+func (l *sourceConn) sendOutcome(data *protocol.PermissionRequested, d approvals.Decision, sent bool) {
+	m := protocol.HostdMessage{Answer: data.RequestID, Error: "the request has expired"}
 	switch d.Decision {
 	case approvals.Withdrawn:
 		return // by the program itself
 	case approvals.Approve, approvals.Deny, approvals.Answer:
-		if told {
+		if sent {
 			return
 		}
 		var err error

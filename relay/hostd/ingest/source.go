@@ -93,20 +93,20 @@ func New(o Options) *Sources {
 
 // Restore loads the runs of an earlier process. They reconnect in time or are lost.
 func (s *Sources) Restore(ctx context.Context) error {
-	for _, known := range s.o.Spool.Runs() {
-		text, err := s.o.Spool.Note(ctx, known.ID, noteKind, noteKey)
+	for _, stored := range s.o.Spool.Runs() {
+		text, err := s.o.Spool.Note(ctx, stored.ID, noteKind, noteKey)
 		switch {
 		case err != nil:
-			return fmt.Errorf("resume run %s: %w", known.ID, err)
-		case text == nil || known.Ended:
+			return fmt.Errorf("resume run %s: %w", stored.ID, err)
+		case text == nil || stored.Ended:
 			continue
 		}
-		r := &run{s: s, id: known.ID, committed: known.Offset, started: true, log: newEventLog()}
+		r := &run{s: s, id: stored.ID, committed: stored.Offset, started: true, log: newEventLog()}
 		if err := json.Unmarshal(text, &r.note); err != nil {
-			return fmt.Errorf("resume run %s: %w", known.ID, err)
+			return fmt.Errorf("resume run %s: %w", stored.ID, err)
 		}
 		if err := s.restoreLog(ctx, r); err != nil {
-			return fmt.Errorf("resume run %s: %w", known.ID, err)
+			return fmt.Errorf("resume run %s: %w", stored.ID, err)
 		}
 		s.mu.Lock()
 		s.runs[r.id], s.logs[r.id] = r, r.log
@@ -226,12 +226,12 @@ func (s *Sources) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	_ = conn.SetDeadline(time.Time{}) // remove the server's deadline; some connections support none
-	said := newAheadReader(in.Reader)
-	defer said.close()
+	ahead := newAheadReader(in.Reader)
+	defer ahead.close()
 	defer conn.Close()
 	defer context.AfterFunc(s.ctx, func() { conn.Close() })()
 	r, back := s.join(q)
-	l := &sourceConn{run: r, conn: conn, in: bufio.NewReaderSize(said, 64<<10), wantsAcks: q.Header.Get(protocol.SourceCounts) != ""}
+	l := &sourceConn{run: r, conn: conn, in: bufio.NewReaderSize(ahead, 64<<10), wantsAcks: q.Header.Get(protocol.SourceCounts) != ""}
 	head := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + protocol.SourceUpgrade + "\r\n" + protocol.SourceRun + ": " + r.id + "\r\n"
 	if l.wantsAcks {
 		head += protocol.SourceCounts + ": " + strconv.FormatInt(r.committed, 10) + "\r\n"
@@ -241,7 +241,7 @@ func (s *Sources) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	s.work.Add(1)
 	defer s.work.Done()
-	if asks, says := q.Header[http.CanonicalHeaderKey(protocol.SourceAsks)]; back && says {
+	if asks, present := q.Header[http.CanonicalHeaderKey(protocol.SourceAsks)]; back && present {
 		s.resolveMissing(r.id, strings.Split(strings.Join(asks, ","), ","))
 	}
 	l.serve()

@@ -24,7 +24,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// hostd is what of one a source meets.
+// hostd is the part of hostd that a source connects to.
 type hostd struct {
 	dir     string
 	spool   *spool.Spool
@@ -100,8 +100,8 @@ func (h *hostd) close() {
 	h.spool.Close()
 }
 
-// told waits until the only run has an event that contains text, and returns all its events.
-func (h *hostd) told(t *testing.T, text string) (run, all string) {
+// waitForText waits until the only run has an event that contains text, and returns all its events.
+func (h *hostd) waitForText(t *testing.T, text string) (run, all string) {
 	t.Helper()
 	for late := time.After(2 * time.Minute); ; {
 		for _, r := range h.spool.Runs() {
@@ -154,9 +154,9 @@ func TestRun(t *testing.T) {
 	s.Wrote(client.Stdout, "hello\n")
 	form := json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","minimum":3},"ok":{"type":"boolean"}},"required":["n"]}`)
 	got := asking(s, &effect.AwaitEmit{Channel: "form", Schema: form})
-	run, _ := h.told(t, `run.permission_requested {"request_id":"q1"`)
+	run, _ := h.waitForText(t, `run.permission_requested {"request_id":"q1"`)
 	decide := func(id string, d approvals.Decision) error { return h.desk.Decide(context.Background(), run, id, d) }
-	for answers, want := range map[string]string{`{}`: "n: an answer is missing", `{"n":"x"}`: "n: ", `{"n":1}`: "n: ", `{"n":3,"x":1}`: "x: is not asked"} {
+	for answers, want := range map[string]string{`{}`: "n: missing answer", `{"n":"x"}`: "n: ", `{"n":1}`: "n: ", `{"n":3,"x":1}`: "x: no question has this id"} {
 		err := decide("q1", approvals.Decision{Decision: approvals.Approve, Answers: json.RawMessage(answers)})
 		if err == nil || !strings.HasPrefix(err.Error(), "invalid_answer: "+want) {
 			t.Errorf("%s: %v, want %s", answers, err, want)
@@ -186,7 +186,7 @@ func TestRun(t *testing.T) {
 	} {
 		id := fmt.Sprintf("q%d", i+2)
 		got := asking(s, &c.q)
-		h.told(t, `run.permission_requested {"request_id":"`+id+`"`)
+		h.waitForText(t, `run.permission_requested {"request_id":"`+id+`"`)
 		if err := decide(id, c.d); err != nil {
 			t.Fatal(err)
 		}
@@ -195,12 +195,12 @@ func TestRun(t *testing.T) {
 		}
 	}
 	asking(s, &effect.AwaitEmit{Channel: "left"})
-	h.told(t, `run.permission_requested {"request_id":"q8"`)
+	h.waitForText(t, `run.permission_requested {"request_id":"q8"`)
 	if list := h.sources.List(); len(list) != 1 || list[0].RunID != run || list[0].Status != protocol.StatusAwaitingApproval {
 		t.Errorf("runs: %+v", list)
 	}
 	s.End(3)
-	_, all := h.told(t, "run.exited")
+	_, all := h.waitForText(t, "run.exited")
 	for _, want := range []string{`1 run.started {"tool":"concerto","cwd":"/","command":"concerto run --x ***REDACTED***","source":"concerto"}`, `2 run.output {"stream":"stdout","text":"hello\n"}`,
 		`"request_id":"q8","decision":"withdrawn"`, `run.exited {"exit_code":3,"reason":"exited"}`} {
 		if !strings.Contains(all, want) {
@@ -225,14 +225,14 @@ func TestBack(t *testing.T) {
 		s.Emitted("n", json.RawMessage(fmt.Sprint(i)), false)
 	}
 	got := asking(s, &effect.AwaitEmit{Channel: "go"})
-	run, _ := h.told(t, `run.permission_requested`)
+	run, _ := h.waitForText(t, `run.permission_requested`)
 	h.close()
 	for i := range 100 {
 		s.Emitted("n", json.RawMessage(fmt.Sprint(100+i)), false)
 	}
 	h = start(t, dir)
 	defer h.close()
-	h.told(t, `"payload":199`)
+	h.waitForText(t, `"payload":199`)
 	if err := h.desk.Decide(context.Background(), run, "q1", approvals.Decision{Decision: approvals.Approve}); err != nil { // the source may have to ask again first
 		t.Error(err)
 	}
@@ -240,9 +240,9 @@ func TestBack(t *testing.T) {
 		t.Errorf("the answer is %s", a)
 	}
 	s.End(0)
-	same, all := h.told(t, "run.exited")
+	same, all := h.waitForText(t, "run.exited")
 	if same != run || len(h.spool.Runs()) != 1 {
-		t.Errorf("run %s came back as %s", run, same)
+		t.Errorf("run %s reconnected as %s", run, same)
 	}
 	at := 0
 	for i := range 200 {
@@ -253,7 +253,7 @@ func TestBack(t *testing.T) {
 		at = strings.Index(all, want)
 	}
 	if n := strings.Count(all, "run.permission_requested"); n != 1 {
-		t.Errorf("it was asked %d times", n)
+		t.Errorf("has no answer %d times", n)
 	}
 }
 
@@ -271,9 +271,9 @@ func TestLost(t *testing.T) {
 		return c
 	}
 	c := dial(`{"event":"run.started","data":{"tool":"t","cwd":"/","command":"c"}}` + "\n" + `{"event":"run.permission_resolved","data":{"request_id":"q1","decision":"approve"}}` + "\n")
-	h.told(t, "run.started")
+	h.waitForText(t, "run.started")
 	c.Close()
-	_, all := h.told(t, "run.exited")
+	_, all := h.waitForText(t, "run.exited")
 	if !strings.HasSuffix(all, `run.exited {"exit_code":-1,"reason":"lost"}`+"\n") || strings.Contains(all, "resolved") {
 		t.Error(all)
 	}
@@ -292,12 +292,12 @@ func TestLost(t *testing.T) {
 	}
 	c = dial(`{"event":"run.started","data":{"tool":"u","cwd":"/","command":"c"}}` + "\n")
 	defer c.Close()
-	h.told(t, `"tool":"u"`)
+	h.waitForText(t, `"tool":"u"`)
 	h.close()
 	h = start(t, dir)
 	defer h.close()
 	h.late()
-	h.told(t, `1 run.started {"tool":"u","cwd":"/","command":"c"}`+"\n"+`2 run.exited {"exit_code":-1,"reason":"lost"}`)
+	h.waitForText(t, `1 run.started {"tool":"u","cwd":"/","command":"c"}`+"\n"+`2 run.exited {"exit_code":-1,"reason":"lost"}`)
 	r, err := http.NewRequest(http.MethodPost, "http://x/source", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -314,7 +314,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestEnded: a run that has ended can be followed for a while, and so many of them.
+// TestEnded checks that a run that has ended can be followed for a limited time, and that the
+// number of such runs is limited.
 func TestEnded(t *testing.T) {
 	h := start(t, t.TempDir())
 	defer h.close()
@@ -357,23 +358,23 @@ func TestEnded(t *testing.T) {
 }
 
 // TestDecidedAway checks that requests decided when hostd was killed, or answered elsewhere
-// meanwhile, are closed when the run reconnects; the others are open.
+// before, are closed when the run reconnects; the others are open.
 func TestDecidedAway(t *testing.T) {
 	dir := t.TempDir()
 	h := start(t, dir)
 	s := client.New(client.Options{Socket: filepath.Join(dir, "s"), Started: started})
 	ctx := context.Background()
 	got := asking(s, &effect.AwaitEmit{Channel: "decided"})
-	run, _ := h.told(t, `run.permission_requested {"request_id":"q1"`)
+	run, _ := h.waitForText(t, `run.permission_requested {"request_id":"q1"`)
 	elsewhere, answered := context.WithCancel(ctx)
-	gone := make(chan error)
+	cancelled := make(chan error)
 	go func() {
 		_, err := s.Ask(elsewhere, "", &effect.AwaitEmit{Channel: "elsewhere"}, true)
-		gone <- err
+		cancelled <- err
 	}()
-	h.told(t, `run.permission_requested {"request_id":"q2"`)
+	h.waitForText(t, `run.permission_requested {"request_id":"q2"`)
 	still := asking(s, &effect.AwaitEmit{Channel: "still"})
-	h.told(t, `run.permission_requested {"request_id":"q3"`)
+	h.waitForText(t, `run.permission_requested {"request_id":"q3"`)
 	h.cut = true
 	approve := approvals.Decision{Decision: approvals.Approve, Actor: "web", By: "ada"}
 	if err := h.desk.Decide(ctx, run, "q1", approve); err == nil {
@@ -384,7 +385,7 @@ func TestDecidedAway(t *testing.T) {
 	}
 	h.close()
 	answered()
-	if err := <-gone; !errors.Is(err, context.Canceled) {
+	if err := <-cancelled; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	h = start(t, dir)
@@ -392,7 +393,7 @@ func TestDecidedAway(t *testing.T) {
 	if err := h.desk.Decide(ctx, run, "q1", approve); err != nil { // the server sends it again
 		t.Errorf("again: %v", err)
 	}
-	h.told(t, `run.permission_resolved {"request_id":"q2","decision":"withdrawn"`)
+	h.waitForText(t, `run.permission_resolved {"request_id":"q2","decision":"withdrawn"`)
 	if open := h.desk.Open(run); len(open) != 1 || open[0].RequestID != "q3" {
 		t.Errorf("open are %+v", open)
 	}
@@ -403,13 +404,13 @@ func TestDecidedAway(t *testing.T) {
 		t.Errorf("the answer is %s", a)
 	}
 	s.End(0)
-	_, all := h.told(t, "run.exited")
+	_, all := h.waitForText(t, "run.exited")
 	if n := strings.Count(all, `run.permission_resolved {"request_id":"q1","decision":"answer","actor":"web","by":"ada","answer":"yes",`); n != 1 || strings.Count(all, "run.permission_resolved") != 3 {
 		t.Errorf("%d times in\n%s", n, all)
 	}
 }
 
-// TestTooLong: an event that would fit no frame on its way to the server is left out.
+// TestTooLong checks that an event that exceeds a frame to the server is dropped.
 func TestTooLong(t *testing.T) {
 	h := start(t, t.TempDir())
 	defer h.close()
@@ -421,7 +422,7 @@ func TestTooLong(t *testing.T) {
 	fmt.Fprint(c, "POST /source HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: concerto-source\r\n\r\n"+
 		`{"event":"run.started","data":{"tool":"t","cwd":"/","command":"c"}}`+"\n"+`{"event":"run.meta","data":{"labels":{"a":"`+strings.Repeat("<", 900_000)+`"}}}`+"\n"+
 		`{"event":"run.exited","data":{"exit_code":3,"reason":"exited"}}`+"\n")
-	if _, all := h.told(t, "run.exited"); strings.Contains(all, "run.meta") || !strings.Contains(all, `2 run.exited {"exit_code":3`) {
-		t.Errorf("told %.200s", all)
+	if _, all := h.waitForText(t, "run.exited"); strings.Contains(all, "run.meta") || !strings.Contains(all, `2 run.exited {"exit_code":3`) {
+		t.Errorf("events: %.200s", all)
 	}
 }

@@ -88,7 +88,7 @@ func Uninstall(ctx context.Context, o Options) (Result, error) {
 // withSudoHint adds a hint to a permission error.
 func (o *Options) withSudoHint(err error) error {
 	if o.System && errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%w: --system is for root, call it by sudo", err)
+		return fmt.Errorf("%w: --system requires root: run it with sudo", err)
 	}
 	return err
 }

@@ -19,13 +19,13 @@ var ctx = context.Background()
 
 // system notes the commands that it is given, and refuses from the one on that begins so.
 type system struct {
-	given []string
-	fails string
+	commands []string
+	fails    string
 }
 
 func (s *system) run(_ context.Context, name string, args ...string) error {
 	line := strings.Join(append([]string{name}, args...), " ")
-	s.given = append(s.given, line)
+	s.commands = append(s.commands, line)
 	if s.fails != "" && strings.HasPrefix(line, s.fails) {
 		return errors.New("no bus")
 	}
@@ -72,26 +72,26 @@ func TestSystemd(t *testing.T) {
 			t.Fatal(err)
 		}
 		if out, err := exec.Command(path, "verify", "--user", "--man=no", r.File).CombinedOutput(); err != nil && strings.Contains(string(out), "concerto-hostd.service:") {
-			t.Errorf("systemd says %s", out)
+			t.Errorf("systemd-analyze verify printed %s", out)
 		}
 	}
-	if got := strings.Join(s.given, "; "); got != "systemctl --user daemon-reload; systemctl --user enable concerto-hostd.service; systemctl --user restart concerto-hostd.service" {
+	if got := strings.Join(s.commands, "; "); got != "systemctl --user daemon-reload; systemctl --user enable concerto-hostd.service; systemctl --user restart concerto-hostd.service" {
 		t.Error(got)
 	}
-	s.given, s.fails = nil, "systemctl --user enable"
+	s.commands, s.fails = nil, "systemctl --user enable"
 	if r, err = install.Install(ctx, o); err != nil || r.Err == nil || strings.Join(r.Todo, "; ") != "systemctl --user enable concerto-hostd.service; systemctl --user restart concerto-hostd.service" {
 		t.Errorf("%+v %v", r, err)
 	}
-	s.given, s.fails = nil, "systemctl --user disable"
+	s.commands, s.fails = nil, "systemctl --user disable"
 	if r, err = install.Uninstall(ctx, o); err != nil || strings.Join(r.Todo, "; ") != "systemctl --user disable --now concerto-hostd.service" {
 		t.Errorf("%+v %v", r, err)
 	}
 	if _, err := install.Uninstall(ctx, o); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
-	o.System, s.given, s.fails = true, nil, ""
-	if r, err = install.Install(ctx, o); err != nil || r.File != filepath.Join(o.Root, "/etc/systemd/system/concerto-hostd.service") || s.given[0] != "systemctl daemon-reload" {
-		t.Errorf("%+v %v %v", r, err, s.given)
+	o.System, s.commands, s.fails = true, nil, ""
+	if r, err = install.Install(ctx, o); err != nil || r.File != filepath.Join(o.Root, "/etc/systemd/system/concerto-hostd.service") || s.commands[0] != "systemctl daemon-reload" {
+		t.Errorf("%+v %v %v", r, err, s.commands)
 	}
 	if text := read(t, r.File); !strings.Contains(text, "\nUser=ann\n") || !strings.Contains(text, "WantedBy=multi-user.target") {
 		t.Error(text)
@@ -103,8 +103,8 @@ func TestLaunchd(t *testing.T) {
 	s := &system{}
 	o := options(t, s, "darwin")
 	r, err := install.Install(ctx, o)
-	if err != nil || r.Err != nil || r.File != filepath.Join(o.Root, "/home/ann/Library/LaunchAgents/dev.concerto.hostd.plist") || s.given[0] != "launchctl load -w "+r.File {
-		t.Fatalf("%+v %v %v", r, err, s.given)
+	if err != nil || r.Err != nil || r.File != filepath.Join(o.Root, "/home/ann/Library/LaunchAgents/dev.concerto.hostd.plist") || s.commands[0] != "launchctl load -w "+r.File {
+		t.Fatalf("%+v %v %v", r, err, s.commands)
 	}
 	text := read(t, r.File)
 	for d := xml.NewDecoder(strings.NewReader(text)); ; {
@@ -119,12 +119,12 @@ func TestLaunchd(t *testing.T) {
 			t.Errorf("there is no %s in\n%s", part, text)
 		}
 	}
-	if r, err = install.Uninstall(ctx, o); err != nil || r.Err != nil || s.given[1] != "launchctl unload -w "+r.File {
-		t.Errorf("%+v %v %v", r, err, s.given)
+	if r, err = install.Uninstall(ctx, o); err != nil || r.Err != nil || s.commands[1] != "launchctl unload -w "+r.File {
+		t.Errorf("%+v %v %v", r, err, s.commands)
 	}
 }
 
-// TestNot: where it cannot be done it is said why.
+// TestNot checks the error where the service cannot be installed.
 func TestNot(t *testing.T) {
 	s := &system{}
 	o := options(t, s, "plan9")

@@ -33,7 +33,7 @@ func (l *Link) handleCommand(s *session, e *protocol.Envelope) {
 	case m != nil && m.Kind == protocol.Command && commandFuncs[e.Type] != nil:
 		l.enqueue(s, e)
 	default:
-		s.refuse(e, &protocol.Refusal{Code: protocol.UnknownType, Why: "hostd knows no " + e.Type})
+		s.refuse(e, &protocol.Refusal{Code: protocol.UnknownType, Why: "hostd does not support " + e.Type})
 	}
 }
 
@@ -93,7 +93,7 @@ func (l *Link) runCommand(ctx context.Context, e *protocol.Envelope) {
 		return
 	}
 	if out.Error != "" {
-		l.o.Log.Warn("a command", "type", e.Type, "run", e.RunID, "state", out.State, "error", out.Error)
+		l.o.Log.Warn("a command was not applied", "type", e.Type, "run", e.RunID, "state", out.State, "error", out.Error)
 	}
 	if id == "" || !l.welcomed.Load() {
 		return
@@ -171,7 +171,7 @@ func (l *Link) serveRPC(s *session, e *protocol.Envelope) {
 		run, response := l.o.Commands.RPC(l.ctx, e)
 		answer := l.envelope(protocol.RPCResponse, response)
 		answer.RunID, answer.Re = run, e.ID
-		known, _ := l.o.Spool.Run(run)
-		l.send(answer, known.Last) // after the events of the run so far
+		stored, _ := l.o.Spool.Run(run)
+		l.send(answer, stored.Last) // after the events of the run so far
 	})
 }

@@ -21,7 +21,7 @@ const connectTimeout = 30 * time.Second
 // endpoint returns the WebSocket URL of a host at a server.
 func endpoint(server, host string) (string, error) {
 	if !protocol.IsID(host) {
-		return "", fmt.Errorf("the host's id %q: it must be 1 to 64 of A-Z a-z 0-9 _ -", host)
+		return "", fmt.Errorf("the host's id %q is invalid: it must be 1 to 64 of A-Z a-z 0-9 _ -", host)
 	}
 	u, err := url.Parse(server)
 	if err != nil {
@@ -32,7 +32,7 @@ func endpoint(server, host string) (string, error) {
 		return "", fmt.Errorf("the server's URL %q: it must begin with http://, https://, ws:// or wss:// and name a host", server)
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", errors.New("the server's URL: it must have no user, query or fragment; the token has a file of its own")
+		return "", errors.New("the server's URL must have no user, query or fragment; the token belongs in --token-file")
 	}
 	u.Path = strings.TrimSuffix(u.Path, "/") + "/ws/host"
 	u.RawQuery = url.Values{"host_id": {host}}.Encode()
@@ -72,10 +72,10 @@ func (l *Link) dial(ctx context.Context, key *Key) (*websocket.Conn, error) {
 	}
 	conn, status, err := l.dialWithToken(ctx, token, l.query)
 	if status == http.StatusUnauthorized {
-		if other, again, err2 := l.dialWithToken(ctx, token, !l.query); err2 == nil {
+		if other, resp2, err2 := l.dialWithToken(ctx, token, !l.query); err2 == nil {
 			l.query = !l.query
 			return other, nil
-		} else if again != http.StatusUnauthorized {
+		} else if resp2 != http.StatusUnauthorized {
 			return nil, err2
 		}
 	}
@@ -117,9 +117,9 @@ func (l *Link) dialWith(ctx context.Context, params url.Values, header http.Head
 		conn.SetReadLimit(protocol.MaxFrame)
 		return conn, status, nil
 	case status == http.StatusUnauthorized:
-		err = fmt.Errorf("%s does not take this host: its token is wrong, or the server takes no new hosts (401); set its token, or pair the host", l.o.URL)
+		err = fmt.Errorf("%s refused this host: its token is wrong, or the server accepts no new hosts (401); set its token, or pair the host", l.o.URL)
 	case status != 0:
-		err = fmt.Errorf("%s answers %d: is it a relay's server?", l.o.URL, status)
+		err = fmt.Errorf("%s answered %d: check that it is a relay's server", l.o.URL, status)
 	default:
 		err = fmt.Errorf("connect to %s: %w", l.o.URL, err)
 	}

@@ -56,7 +56,7 @@ func (l *Link) keyChanged() bool {
 var errServerKey = errors.New("the server's key is not the one that this machine was paired with")
 
 func (l *Link) serverKeyError(got ed25519.PublicKey) error {
-	return fmt.Errorf("%w: it is %s now. If the server's database was made anew, pair again (concerto-relay pair --server %s); else somebody is between this machine and the server",
+	return fmt.Errorf("%w: it is %s now. If the server's database was created again, pair again (concerto-relay pair --server %s); otherwise the connection may be intercepted",
 		errServerKey, protocol.Fingerprint(got), l.o.URL)
 }
 
@@ -83,7 +83,7 @@ func (l *Link) answerChallenge(ctx context.Context, conn *websocket.Conn, k *Key
 		return nil, refused
 	}
 	if e.Type != protocol.Challenge {
-		return nil, fmt.Errorf("the server does not ask this host to prove its key, but sends %s: pair with a server that knows keys", e.Type)
+		return nil, fmt.Errorf("the server sent %s instead of a key challenge: update the server, or pair with one that supports keys", e.Type)
 	}
 	c, err := protocol.Decode[protocol.ChallengeData](&e)
 	if err != nil {
@@ -123,7 +123,7 @@ func (l *Link) origin() string {
 func (p *proof) verify(signature string) error {
 	b, err := base64.RawURLEncoding.DecodeString(signature)
 	if err != nil || !ed25519.Verify(p.serverKey, p.text, b) {
-		return errors.New("the server does not prove its key: its welcome is not signed by it")
+		return errors.New("the server did not prove its key: its welcome has no valid signature")
 	}
 	if p.key.Server == nil && p.key.Pin != nil {
 		if err := p.key.Pin(p.serverKey); err != nil {

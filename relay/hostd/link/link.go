@@ -4,7 +4,7 @@
 // The compatibility promise does not cover this API.
 //
 // A closed connection is replaced by a new one, without limit. Nothing is lost with a connection:
-// the server's welcome says where to resume.
+// the server's welcome has the positions to resume from.
 package link
 
 import (

@@ -54,7 +54,7 @@ func (c *clock) After(d time.Duration) <-chan time.Time {
 
 func never(time.Duration) bool { return false }
 
-// server plays a relay's server, a connection at a time.
+// server plays a relay's server, one connection at a time.
 type server struct {
 	t     *testing.T
 	web   *httptest.Server
@@ -131,8 +131,8 @@ func (p *peer) read() protocol.Envelope {
 	return e
 }
 
-// hear reads n messages and returns each in short form.
-func (p *peer) hear(n int) (all []string) {
+// readShort reads n messages and returns each in short form.
+func (p *peer) readShort(n int) (all []string) {
 	p.t.Helper()
 	for range n {
 		e := p.read()
@@ -175,7 +175,7 @@ func (p *peer) hello() protocol.HelloData {
 	return h
 }
 
-// tools are what a host's runs would do, noted.
+// tools records the commands of a host's runs.
 type tools struct {
 	mu    sync.Mutex
 	lines []string
@@ -232,7 +232,7 @@ func connect(t *testing.T, url string, c *clock, before func(*spool.Spool)) *hos
 	return connectBy(t, url, c, nil, before)
 }
 
-// connectBy connects by a key, while there is one.
+// connectBy connects with a key, if there is one.
 func connectBy(t *testing.T, url string, c *clock, key func() (*link.Key, error), before func(*spool.Spool)) *host {
 	t.Helper()
 	h := &host{t: t, tools: &tools{}, clock: c}
@@ -288,7 +288,7 @@ func expect(t *testing.T, got []string, want ...string) {
 
 // TestResume checks that events known to the server are deleted and not sent; of the others each
 // run's are sent in order, no more than the window, the backlog before new ones; an ack opens the
-// window; the next connection continues where the server says.
+// window; the next connection continues at the server's positions.
 func TestResume(t *testing.T) {
 	s := serve(t, byHeader)
 	h := connect(t, s.web.URL+"/base/", newClock(never), func(sp *spool.Spool) {
@@ -300,10 +300,10 @@ func TestResume(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	p.welcome(3, `{"run_a":2}`)
-	expect(t, p.hear(3), "run_a 3 3", "run_a 4 4", "run_b 1 1")
+	expect(t, p.readShort(3), "run_a 3 3", "run_a 4 4", "run_b 1 1")
 	h.output("run_a", "5")
 	p.send(protocol.RunAck, "", `{"run_id":"run_a","last_seq":4}`)
-	got := p.hear(2)
+	got := p.readShort(2)
 	slices.Sort(got)
 	expect(t, got, "run_a 5 5", "run_b 2 2")
 	if state := h.link.State(); !state.Connected || state.Protocol != 2 || state.Server != "fake/1" || state.Skew == 0 {
@@ -315,15 +315,15 @@ func TestResume(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	p.welcome(1000, `{"run_a":1,"run_b":1}`) // it once had 4 of run_a
-	got = p.hear(3)
+	got = p.readShort(3)
 	slices.Sort(got)
 	expect(t, got, "run_a 5 5", `run_a run.gap 4 {"from":2,"to":4,"reason":"store_lost"}`, "run_b 2 2")
 	p.send(protocol.RunAck, "", `{"run_id":"run_a","last_seq":5}`)
 	p.send(protocol.RunAck, "", `{"run_id":"run_b","last_seq":2}`)
 	h.output("run_c", "live")
-	expect(t, p.hear(1), "run_c 1 live")
+	expect(t, p.readShort(1), "run_c 1 live")
 	p.send("host.unheard_of", "", `{}`) // answered after the acks were processed
-	p.hear(1)
+	p.readShort(1)
 	if all := h.spool.Runs(); all[0].Acked != 5 || all[1].Acked != 2 {
 		t.Errorf("%+v", all)
 	}
@@ -337,21 +337,21 @@ func TestSeedServer(t *testing.T) {
 	h := connect(t, s.web.URL+"/base", newClock(func(d time.Duration) bool { return d == protocol.HelloTimeout }), func(sp *spool.Spool) { outputs(t, sp, "run_a", "1", "2", "3") })
 	p := s.accept()
 	p.hello()
-	expect(t, p.hear(3), "run_a 1 1", "run_a 2 2", "run_a 3 3")
+	expect(t, p.readShort(3), "run_a 1 1", "run_a 2 2", "run_a 3 3")
 	p.send(protocol.RunAck, "", `{"run_id":"run_a","last_seq":1}`)
 	p.send(protocol.RunSendInput, "run_a", `{"input_id":"i1","text":"x"}`)
 	p.send("rpc.fs.read", "run_a", `{"request_id":"q1","path":"a"}`)
-	expect(t, p.hear(1), `run_a rpc.response 0 {"request_id":"q1","ok":true,"rpc_type":"rpc.fs.read","result":{"a":1}}`)
+	expect(t, p.readShort(1), `run_a rpc.response 0 {"request_id":"q1","ok":true,"rpc_type":"rpc.fs.read","result":{"a":1}}`)
 	if h.link.State().Protocol != 1 {
 		t.Errorf("%+v", h.link.State())
 	}
 	p.drop()
 	p = s.accept()
 	p.hello()
-	expect(t, p.hear(2), "run_a 2 2", "run_a 3 3")
+	expect(t, p.readShort(2), "run_a 2 2", "run_a 3 3")
 	p.welcome(1000, `{"run_a":3}`) // late, but a welcome
 	h.output("run_a", "4")
-	expect(t, p.hear(1), "run_a 4 4")
+	expect(t, p.readShort(1), "run_a 4 4")
 	p.drop()
 }
 
@@ -370,23 +370,23 @@ func TestCommands(t *testing.T) {
 	p.send(protocol.RunApprove, "run_a", `{"request_id":"i1"}`)
 	p.send(protocol.RunDeny, "run_a", `{"request_id":"r2"}`)
 	p.send(protocol.RunStop, "run_a", `{"signal":"kill"}`)
-	told := []string{`run_a command.result 0 {"id":"i1","kind":"input","state":"applied"}`, `run_a command.result 0 {"id":"i1","kind":"decision","state":"applied"}`,
+	want := []string{`run_a command.result 0 {"id":"i1","kind":"input","state":"applied"}`, `run_a command.result 0 {"id":"i1","kind":"decision","state":"applied"}`,
 		`run_a command.result 0 {"id":"r2","kind":"decision","state":"applied"}`, `run_a command.result 0 {"id":"c1","kind":"stop","state":"applied"}`}
-	expect(t, p.hear(4), told...)
+	expect(t, p.readShort(4), want...)
 	expect(t, h.tools.lines, "input run_a i1 x", "keys run_a k", "resize run_a 80 24", "decide run_a i1 true by ada", "decide run_a r2 false by ada", "stop run_a kill")
 	p.send(protocol.CommandAck, "", `{"id":"i1"}`) // of the input, which was first
 	p.send(protocol.CommandAck, "", `{"id":"r2"}`)
 	p.send(protocol.CommandAck, "", `{"id":"never"}`)
 	p.send(protocol.RunSendInput, "run_x", `{"input_id":"i3","text":"x"}`)
-	told = []string{told[1], told[3], `run_x command.result 0 {"id":"i3","kind":"input","state":"rejected","error":"unknown_run"}`}
-	expect(t, p.hear(1), told[2])
+	want = []string{want[1], want[3], `run_x command.result 0 {"id":"i3","kind":"input","state":"rejected","error":"unknown_run"}`}
+	expect(t, p.readShort(1), want[2])
 	p.drop()
 	p = s.accept()
 	if got := p.hello(); len(got.Runs) != 0 {
 		t.Errorf("a command makes no run: %+v", got)
 	}
 	p.welcome(1000, `{}`)
-	expect(t, p.hear(3), told...)
+	expect(t, p.readShort(3), want...)
 	testRefused(t, p)
 	if err := p.conn.Write(context.Background(), websocket.MessageBinary, []byte("{}")); err != nil {
 		t.Fatal(err)
@@ -402,13 +402,13 @@ func TestCommands(t *testing.T) {
 
 func testRefused(t *testing.T, p *peer) {
 	for _, row := range []struct{ typ, run, data, want string }{
-		{"run.fly", "run_a", `{}`, `run_a error 0 {"code":"unknown_type","message":"hostd knows no run.fly","re":"c1","run_id":"run_a"}`},
+		{"run.fly", "run_a", `{}`, `run_a error 0 {"code":"unknown_type","message":"hostd does not support run.fly","re":"c1","run_id":"run_a"}`},
 		{protocol.RunSendInput, "run_a", `{"input_id":7}`, `run_a error 0 {"code":"bad_message","message":"run.send_input: data.input_id must be a string","re":"c1","run_id":"run_a"}`},
 		{protocol.RunSendInput, "", `{"input_id":"i","text":"x"}`, ` error 0 {"code":"bad_message","message":"run.send_input: run_id is missing","re":"c1","input_id":"i"}`},
-		{protocol.RunSubscribe, "", `{}`, ` error 0 {"code":"unknown_type","message":"hostd knows no run.subscribe","re":"c1"}`},
+		{protocol.RunSubscribe, "", `{}`, ` error 0 {"code":"unknown_type","message":"hostd does not support run.subscribe","re":"c1"}`},
 	} {
 		p.send(row.typ, row.run, row.data)
-		got := p.hear(1)[0]
+		got := p.readShort(1)[0]
 		// an error does not belong to a run: its data names the run
 		want := strings.TrimPrefix(row.want, "run_a")
 		if strings.TrimPrefix(got, "run_a") != want {
@@ -418,7 +418,7 @@ func testRefused(t *testing.T, p *peer) {
 	if err := p.conn.Write(context.Background(), websocket.MessageText, []byte("no JSON")); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, p.hear(1), ` error 0 {"code":"bad_message","message":"a frame must be JSON"}`)
+	expect(t, p.readShort(1), ` error 0 {"code":"bad_message","message":"a frame must be JSON"}`)
 	p.send(protocol.Failure, "", `{"code":"seq_conflict","message":"x"}`) // is not answered
 }
 
@@ -447,7 +447,7 @@ func TestAnswers(t *testing.T) {
 		}
 		h.tools.mu.Unlock()
 		p.send("rpc.fs.list", "run_a", fmt.Sprintf(`{"request_id":"q%d"}`, i))
-		if got := p.hear(2); got[0] != fmt.Sprintf("run_a %d %s", i+1, text) || !strings.Contains(got[1], "rpc.response") {
+		if got := p.readShort(2); got[0] != fmt.Sprintf("run_a %d %s", i+1, text) || !strings.Contains(got[1], "rpc.response") {
 			t.Fatalf("%d: %v", i, got)
 		}
 	}
@@ -456,15 +456,15 @@ func TestAnswers(t *testing.T) {
 	h.tools.mu.Unlock()
 	for _, row := range []struct{ typ, data string }{{"rpc.fs.read", `{"request_id":"q","path":7}`}, {"rpc.fly", `{"request_id":"q"}`}} {
 		p.send(row.typ, "run_a", row.data)
-		if got := p.hear(1)[0]; !strings.Contains(got, "rpc.response") {
+		if got := p.readShort(1)[0]; !strings.Contains(got, "rpc.response") {
 			t.Errorf("%s: %s", row.typ, got)
 		}
 	}
 	p.drop()
 }
 
-// TestPauses: after a failure it tries again at once, then after up to half a second, twice as
-// long each time, and half a minute at most; without end.
+// TestPauses checks that after a failure the link retries at once, then after up to half a second,
+// twice as long each time, and half a minute at most; without limit.
 func TestPauses(t *testing.T) {
 	c := newClock(func(d time.Duration) bool { return d > 0 })
 	b := broken{make(chan struct{}, 1000)}
@@ -526,12 +526,12 @@ func TestSilence(t *testing.T) {
 		return d == protocol.DeadAfter-protocol.PingAfter
 	}), nil)
 	p := s.accept() // it does not read, and so answers no ping
-	again := s.accept()
+	second := s.accept()
 	if err := h.link.State().Err; err == nil || !strings.Contains(err.Error(), "silent for 45s") {
 		t.Errorf("%v", err)
 	}
 	p.drop()
-	again.drop()
+	second.drop()
 }
 
 // TestToken checks that the token is sent as a parameter if the server requires it, and that an
@@ -548,12 +548,12 @@ func TestToken(t *testing.T) {
 		<-refused
 	}
 	<-h.clock.asked
-	if err := h.link.State().Err; err == nil || !strings.Contains(err.Error(), "does not take this host") || strings.Contains(err.Error(), "s3cret") {
+	if err := h.link.State().Err; err == nil || !strings.Contains(err.Error(), "refused this host") || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestSettings: what cannot be is said at once.
+// TestSettings checks that invalid settings are reported before the first connection.
 func TestSettings(t *testing.T) {
 	for _, row := range []struct{ url, id, want string }{
 		{"ftp://x", "h", "must begin with"}, {"x:1", "h", "must begin with"}, {"http://", "h", "must begin with"}, {"http://u:p@x", "h", "no user"},

@@ -22,22 +22,22 @@ func TestLostFrames(t *testing.T) {
 	p := s.accept()
 	p.hello()
 	p.welcome(2, `{}`)
-	expect(t, p.hear(2), "run_a 1 1", "run_a 2 2")
+	expect(t, p.readShort(2), "run_a 1 1", "run_a 2 2")
 	p.send(protocol.RunSendInput, "run_a", `{"input_id":"i1","text":"x"}`)
 	result := `run_a command.result 0 {"id":"i1","kind":"input","state":"applied"}`
-	expect(t, p.hear(1), result)
+	expect(t, p.readShort(1), result)
 	stall.Store(true)
 	h.output("run_a", "3", "4") // wakes it, and is not sent: the window is shut
-	got := p.hear(3)
+	got := p.readShort(3)
 	slices.Sort(got)
 	expect(t, got, "run_a 1 1", "run_a 2 2", result)
 	p.send(protocol.RunAck, "", `{"run_id":"run_a","last_seq":2}`)
-	expect(t, p.hear(2), "run_a 3 3", "run_a 4 4")
+	expect(t, p.readShort(2), "run_a 3 3", "run_a 4 4")
 	impatient.Store(true)
 	p.drop()
 	p = s.accept()
 	p.hello() // and no welcome
-	again := s.accept()
+	second := s.accept()
 	p.drop()
-	again.drop()
+	second.drop()
 }

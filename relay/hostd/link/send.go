@@ -44,8 +44,8 @@ const eventsPerTurn = 64
 // sendAll sends the hello, waits for the welcome, and sends until the connection closes.
 func (s *session) sendAll() error {
 	x := &sender{session: s, window: protocol.Window, runs: map[string]*runCursor{}}
-	known := x.queueHello()
-	if err := x.handshake(known); err != nil {
+	runs := x.queueHello()
+	if err := x.handshake(runs); err != nil {
 		return err
 	}
 	for {
@@ -62,7 +62,7 @@ func (s *session) sendAll() error {
 		case <-x.resendTimer():
 			x.resendStalled()
 		case g := <-s.welcomes: // it arrived after the timeout
-			if err := x.resume(known, g); err != nil {
+			if err := x.resume(runs, g); err != nil {
 				return err
 			}
 		case <-s.ctx.Done():
@@ -125,38 +125,38 @@ func (x *sender) queueHello() []spool.Run {
 			alive = append(alive, r)
 		}
 	}
-	known := append(alive, over...)
-	known = known[:min(len(known), protocol.RunsInHello)]
+	runs := append(alive, over...)
+	runs = runs[:min(len(runs), protocol.RunsInHello)]
 	epoch := o.Spool.Epoch()
 	data := protocol.HelloData{Protocol: protocol.Version, Agent: o.Agent, Name: o.Name, Features: o.Features, Instance: o.Instance, Epoch: &epoch, Runs: []protocol.RunAt{}}
-	for _, r := range known {
+	for _, r := range runs {
 		data.Runs = append(data.Runs, protocol.RunAt{RunID: r.ID, LastSeq: r.Last})
 	}
 	e := x.l.envelope(protocol.Hello, data)
 	x.mu.Lock()
 	x.queue = append([]queuedMessage{{Envelope: e}}, x.queue...)
 	x.mu.Unlock()
-	return known
+	return runs
 }
 
 // handshake sends the hello and waits for the welcome for a limited time.
-func (x *sender) handshake(known []spool.Run) error {
+func (x *sender) handshake(runs []spool.Run) error {
 	if err := x.sendQueued(); err != nil {
 		return err
 	}
 	select {
 	case g := <-x.welcomes:
-		return x.resume(known, g)
+		return x.resume(runs, g)
 	case <-x.l.o.Clock.After(x.welcomeTimeout()):
 	case <-x.ctx.Done():
 		return context.Cause(x.ctx)
 	}
 	if x.l.welcomed.Load() || x.proof != nil {
-		return errors.New("the server does not send its greeting; it may be lost")
+		return errors.New("the server sent no welcome in time")
 	}
 	x.l.setState(State{Connected: true, Protocol: 1, Since: x.l.o.Clock.Now()})
 	x.l.o.Log.Info("connected", "protocol", 1)
-	for _, r := range known {
+	for _, r := range runs {
 		after, err := x.l.o.Spool.ResumeUnreported(x.ctx, r.ID)
 		if err != nil {
 			return err
@@ -175,12 +175,12 @@ func (x *sender) welcomeTimeout() time.Duration {
 	return protocol.HelloTimeout
 }
 
-// resume sets the positions from which the server wants events.
-func (x *sender) resume(known []spool.Run, g resumePoint) error {
+// resume sets the positions from which the server requests events.
+func (x *sender) resume(runs []spool.Run, g resumePoint) error {
 	if g.window > 0 {
 		x.window = g.window
 	}
-	for _, r := range known {
+	for _, r := range runs {
 		after, first, err := x.l.o.Spool.Resume(x.ctx, r.ID, g.runs[r.ID])
 		if err != nil {
 			return err
@@ -240,7 +240,7 @@ func (x *sender) applyAcks() {
 			if n > 0 {
 				x.progressAt = x.l.o.Clock.Now()
 			}
-			if known, _ := x.l.o.Spool.Run(run); known.Ended && known.Acked >= known.Last && len(s.unacked) == 0 {
+			if stored, _ := x.l.o.Spool.Run(run); stored.Ended && stored.Acked >= stored.Last && len(s.unacked) == 0 {
 				delete(x.runs, run)
 			}
 		}

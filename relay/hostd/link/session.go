@@ -104,7 +104,7 @@ func (s *session) pingIdle() error {
 		cancel()
 		<-dead
 		if err != nil {
-			return fmt.Errorf("ask the server whether it is there: %w", err)
+			return fmt.Errorf("ping the server: %w", err)
 		}
 		s.touch()
 	}
@@ -166,7 +166,7 @@ func (s *session) refuse(e *protocol.Envelope, why *protocol.Refusal) {
 // handle processes a message. An error closes the connection.
 func (s *session) handle(e *protocol.Envelope) error {
 	if s.proof != nil && !s.proven.Load() && e.Type != protocol.Welcome && e.Type != protocol.Failure {
-		return fmt.Errorf("the server sends %s before it has proven its key", e.Type)
+		return fmt.Errorf("the server sent %s before it proved its key", e.Type)
 	}
 	switch e.Type {
 	case protocol.Welcome:
@@ -184,11 +184,11 @@ func (s *session) handle(e *protocol.Envelope) error {
 		}
 		return s.handleResultAck(ack.ID)
 	case protocol.Failure:
-		said, err := protocol.Decode[protocol.ErrorData](e)
+		data, err := protocol.Decode[protocol.ErrorData](e)
 		if err != nil {
 			return err
 		}
-		s.l.o.Log.Warn("the server reported an error", "code", said.Code, "message", said.Message, "run", said.RunID, "seq", said.Seq)
+		s.l.o.Log.Warn("the server reported an error", "code", data.Code, "message", data.Message, "run", data.RunID, "seq", data.Seq)
 	default:
 		s.l.handleCommand(s, e)
 	}
@@ -259,7 +259,7 @@ func (s *session) sendAfter(e protocol.Envelope, after int64) {
 	}
 	s.mu.Unlock()
 	if !room {
-		s.end(errors.New("the server does not read"))
+		s.end(errors.New("the server does not read this host's messages"))
 	}
 	notify(s.wake)
 }

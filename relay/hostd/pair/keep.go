@@ -100,7 +100,7 @@ func LoadOrCreateKey(dir string) (ed25519.PrivateKey, error) {
 		return key, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the state directory: %w", err)
+		return nil, fmt.Errorf("create the state directory: %w", err)
 	}
 	if _, key, err = ed25519.GenerateKey(rand.Reader); err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func readKey(file string) (ed25519.PrivateKey, error) {
 		return nil, fmt.Errorf("read the host's key: %w", err)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return nil, fmt.Errorf("the host's key %s may be read by others (%v): chmod 600 %s, or remove it and pair again", file, mode, file)
+		return nil, fmt.Errorf("the host's key %s can be read by other users (%v): chmod 600 %s, or remove it and pair again", file, mode, file)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -67,19 +67,19 @@ func Begin(ctx context.Context, o Options) (*Request, error) {
 	if o.HostID != "" && o.Token != "" {
 		body["host_id"], body["host_token"] = o.HostID, o.Token
 	}
-	var said struct {
+	var resp struct {
 		PairID    string `json:"pair_id"`
 		Code      string `json:"code"`
 		ExpiresIn int64  `json:"expires_in"`
 		ServerKey string `json:"server_key"`
 	}
-	if err := b.do(ctx, "POST", "/pair/start", body, &said); err != nil {
+	if err := b.do(ctx, "POST", "/pair/start", body, &resp); err != nil {
 		return nil, err
 	}
-	if said.PairID == "" || said.Code == "" || said.ExpiresIn < 1 {
-		return nil, fmt.Errorf("%s does not start a pairing: its response has no code", o.Server)
+	if resp.PairID == "" || resp.Code == "" || resp.ExpiresIn < 1 {
+		return nil, fmt.Errorf("%s did not start a pairing: its response has no code", o.Server)
 	}
-	b.id, b.Code, b.ExpiresIn, b.serverKey = said.PairID, said.Code, time.Duration(said.ExpiresIn)*time.Second, said.ServerKey
+	b.id, b.Code, b.ExpiresIn, b.serverKey = resp.PairID, resp.Code, time.Duration(resp.ExpiresIn)*time.Second, resp.ServerKey
 	b.Link = o.Server + "/#/hosts/pair?code=" + url.QueryEscape(b.Code)
 	return b, nil
 }
@@ -123,7 +123,7 @@ func (b *Request) do(ctx context.Context, method, path string, body, into any) e
 	r.Header.Set("Content-Type", "application/json")
 	answer, err := b.o.HTTP.Do(r)
 	if err != nil {
-		return fmt.Errorf("ask the server: %w", err)
+		return fmt.Errorf("send a request to the server: %w", err)
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxResponse))
@@ -131,13 +131,13 @@ func (b *Request) do(ctx context.Context, method, path string, body, into any) e
 		return fmt.Errorf("read the server's answer: %w", err)
 	}
 	if answer.StatusCode != http.StatusOK {
-		var said struct {
+		var resp struct {
 			Error struct{ Code, Message string }
 		}
-		if json.Unmarshal(text, &said) != nil || said.Error.Code == "" {
-			said.Error.Message = "is it a relay's server that pairs?"
+		if json.Unmarshal(text, &resp) != nil || resp.Error.Code == "" {
+			resp.Error.Message = "is it a relay's server that pairs?"
 		}
-		return &serverError{said.Error.Code, fmt.Sprintf("%s answers %d: %s", b.o.Server, answer.StatusCode, said.Error.Message), answer.StatusCode}
+		return &serverError{resp.Error.Code, fmt.Sprintf("%s answers %d: %s", b.o.Server, answer.StatusCode, resp.Error.Message), answer.StatusCode}
 	}
 	if err := json.Unmarshal(text, into); err != nil {
 		return fmt.Errorf("read the server's answer: %w", err)
@@ -156,25 +156,25 @@ func (b *Request) Wait(ctx context.Context) (*Pairing, error) {
 		poll = waitSecond
 	}
 	for {
-		var said struct {
+		var resp struct {
 			State     string `json:"state"`
 			HostID    string `json:"host_id"`
 			ServerKey string `json:"server_key"`
 		}
-		err := b.do(ctx, "GET", "/pair/"+url.PathEscape(b.id), nil, &said)
+		err := b.do(ctx, "GET", "/pair/"+url.PathEscape(b.id), nil, &resp)
 		var no *serverError
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case errors.As(err, &no) && no.status < 500 && no.status != http.StatusTooManyRequests:
 			return nil, err
-		case err == nil && said.State == "confirmed":
-			if said.ServerKey == "" {
-				said.ServerKey = b.serverKey
+		case err == nil && resp.State == "confirmed":
+			if resp.ServerKey == "" {
+				resp.ServerKey = b.serverKey
 			}
-			return b.store(said.HostID, said.ServerKey)
-		case err == nil && said.State != "waiting":
-			return nil, fmt.Errorf("%s says that the pairing is %q", b.o.Server, said.State)
+			return b.store(resp.HostID, resp.ServerKey)
+		case err == nil && resp.State != "waiting":
+			return nil, fmt.Errorf("%s answered with the unknown pairing state %q: update concerto-relay", b.o.Server, resp.State)
 		}
 		if err := poll(ctx); err != nil {
 			return nil, err
@@ -194,7 +194,7 @@ func waitSecond(ctx context.Context) error {
 // store stores a confirmed pairing.
 func (b *Request) store(host, serverKey string) (*Pairing, error) {
 	if !protocol.IsID(host) {
-		return nil, fmt.Errorf("%s assigns no id to this host", b.o.Server)
+		return nil, fmt.Errorf("%s assigned no id to this host", b.o.Server)
 	}
 	if b.serverKey != "" && serverKey != b.serverKey {
 		return nil, errors.New("the server's key has changed while the pairing waited: pair again, and compare the fingerprint")

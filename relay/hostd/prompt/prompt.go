@@ -63,7 +63,7 @@ func parse(file, text string) (Rules, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if odd := meta.Undecoded(); len(odd) > 0 {
-		return nil, fmt.Errorf("%s: there is no key %s: a [[prompt]] has tool, match, reason, approve, deny", file, odd[0])
+		return nil, fmt.Errorf("%s: unknown key %s: a [[prompt]] has tool, match, reason, approve, deny", file, odd[0])
 	}
 	for i := range table.Prompt {
 		if err := table.Prompt[i].compile(); err != nil {
@@ -79,10 +79,10 @@ func (r *Rule) compile() (err error) {
 	case "":
 		r.Reason = "permission"
 	default:
-		return fmt.Errorf("reason is %q: it must be permission, choice, prompt or unknown", r.Reason)
+		return fmt.Errorf("reason %q is invalid: it must be permission, choice, prompt or unknown", r.Reason)
 	}
 	if r.Tool == "" || r.Match == "" {
-		return fmt.Errorf("tool and match are needed; tool may be *")
+		return fmt.Errorf("tool and match are required; tool may be *")
 	}
 	if r.match, err = regexp.Compile(r.Match); err != nil {
 		return fmt.Errorf("match: %w", err)

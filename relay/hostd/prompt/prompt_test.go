@@ -32,7 +32,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// TestMenu: the choices of the last menu are found, whatever their marks.
+// TestMenu checks that the choices of the last menu are found, whatever their marks.
 func TestMenu(t *testing.T) {
 	for shown, want := range map[string]string{
 		"Which database?\n1) Postgres\n2) MySQL\n   the old one\n3) SQLite\nSelect 1-3: ": "1=Postgres 2=MySQL 3=SQLite",
@@ -74,7 +74,7 @@ func TestRules(t *testing.T) {
 		r, q := own.Find(c.tool, c.shown)
 		if c.reason == "" {
 			if r != nil {
-				t.Errorf("%q is taken for %q", c.shown, q)
+				t.Errorf("%q matched the prompt %q", c.shown, q)
 			}
 			continue
 		}
@@ -97,8 +97,8 @@ func TestRules(t *testing.T) {
 		t.Errorf("the user's rule: %+v", r)
 	}
 	for text, want := range map[string]string{
-		"[[prompt]]\ntool = 1": "tool", "[[prompt]]\ntool = \"*\"\nmatch = '('": "[[prompt]] 1: match", "[[prompt]]\ntool = \"*\"\nmatch = 'a'\nreason = 'x'": `reason is "x"`,
-		"[[prompt]]\nmatch = 'a'": "tool and match", "[[prompt]]\nmatches = 'a'": "there is no key",
+		"[[prompt]]\ntool = 1": "tool", "[[prompt]]\ntool = \"*\"\nmatch = '('": "[[prompt]] 1: match", "[[prompt]]\ntool = \"*\"\nmatch = 'a'\nreason = 'x'": `reason "x" is invalid`,
+		"[[prompt]]\nmatch = 'a'": "tool and match", "[[prompt]]\nmatches = 'a'": "unknown key",
 	} {
 		write(text)
 		if _, err := prompt.Load(file); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) {

@@ -26,23 +26,23 @@ const Mark = protocol.Redacted
 // Rule describes one kind of secret.
 type Rule struct {
 	Name string // as in the manual
-	// Asked describes what is removed from requests, which a person reads before deciding; "" means
+	// Request describes what is removed from requests, which a person reads before deciding; "" means
 	// nothing.
-	Asked string
-	// Told describes what is removed from commands, inputs, results and logs.
-	Told string
+	Request string
+	// Output describes what is removed from commands, inputs, results and logs.
+	Output string
 
-	asked, told func(r *Redactor, text string) string
+	request, output func(r *Redactor, text string) string
 }
 
 // Rules lists the rules in the order of application. The manual shows them as a table.
 var Rules = []Rule{
-	{"a known secret: the value of a variable of hostd's environment whose name contains `KEY`, `TOKEN`, `SECRET`, `PASS`, `CREDENTIAL` or `AUTH`", "all", "all", known, known},
-	{"a token that is recognised by its form", "the forms of the list below", "also shortened tokens and certificates", tokens, shortened},
-	{"the value of an `Authorization` header", "a literal", "all", literally(header, 1), header.cut},
-	{"the value after a name with `password`, `token`, `secret` or `api_key`", "a literal of at least 6 characters, and a text that is a member of the arguments", "all", literally(keyed, secret.MinLength), keyed.cut},
-	{"random-looking text: at least 32 characters of `[A-Za-z0-9+=_]`, upper and lower case and digits, an entropy over 3.5 bits a character, almost no `/`, `.` or `-`, and not the name of a file", "", "all", nil, random},
-	{"matches of `$REDACTION_EXTRA_REGEX`", "all", "all", extra, extra},
+	{"a known secret: the value of a variable of hostd's environment whose name contains `KEY`, `TOKEN`, `SECRET`, `PASS`, `CREDENTIAL` or `AUTH`", "all", "all", redactSecrets, redactSecrets},
+	{"a token that is recognised by its form", "the forms of the list below", "also shortened tokens and certificates", redactTokens, redactShortened},
+	{"the value of an `Authorization` header", "a literal", "all", redactLiteral(header, 1), header.cut},
+	{"the value after a name with `password`, `token`, `secret` or `api_key`", "a literal of at least 6 characters, and a text that is a member of the arguments", "all", redactLiteral(keyed, secret.MinLength), keyed.cut},
+	{"random-looking text: at least 32 characters of `[A-Za-z0-9+=_]`, upper and lower case and digits, an entropy over 3.5 bits a character, almost no `/`, `.` or `-`, and not the name of a file", "", "all", nil, redactRandom},
+	{"matches of `$REDACTION_EXTRA_REGEX`", "all", "all", redactExtra, redactExtra},
 }
 
 const (
@@ -73,19 +73,19 @@ var (
 
 // Redactor removes secrets. It is safe for concurrent use.
 type Redactor struct {
-	extra *regexp.Regexp
-	known *secret.Set
-	dir   string // file names in a text may be relative to it
+	extra   *regexp.Regexp
+	secrets *secret.Set
+	dir     string // file names in a text may be relative to it
 }
 
 // New returns a Redactor. It also removes what the expression extra matches ("" for none), and the
 // values of variables in environ ("NAME=value") whose names suggest a secret.
 func New(extra string, environ []string) (*Redactor, error) {
-	r := &Redactor{known: &secret.Set{}}
+	r := &Redactor{secrets: &secret.Set{}}
 	for _, v := range environ {
 		// A path is not a secret, even if its name suggests one, as SSH_AUTH_SOCK does.
 		if _, value, _ := strings.Cut(v, "="); !strings.HasPrefix(value, "/") {
-			r.known.AddNamed([]string{v})
+			r.secrets.AddNamed([]string{v})
 		}
 	}
 	if extra == "" {
@@ -100,25 +100,25 @@ func New(extra string, environ []string) (*Redactor, error) {
 }
 
 // Add adds a known secret, which is replaced by its name.
-func (r *Redactor) Add(name, value string) { r.known.Add(name, value) }
+func (r *Redactor) Add(name, value string) { r.secrets.Add(name, value) }
 
 // In returns the redactor for texts about a directory, in which file names are not secrets.
-func (r *Redactor) In(dir string) *Redactor { return &Redactor{r.extra, r.known, dir} }
+func (r *Redactor) In(dir string) *Redactor { return &Redactor{r.extra, r.secrets, dir} }
 
 // Text returns a text for events and logs without secrets.
 func (r *Redactor) Text(text string) string {
 	for i := range Rules {
-		text = Rules[i].told(r, text)
+		text = Rules[i].output(r, text)
 	}
 	return text
 }
 
-// Asked returns a text for requests without secrets. It keeps text that looks random, which may be
-// a path, a branch or a hash.
+// Asked returns a text for requests without secrets. It does not redact random-looking text, which
+// may be a path, a branch or a hash.
 func (r *Redactor) Asked(text string) string {
 	for i := range Rules {
-		if Rules[i].asked != nil {
-			text = Rules[i].asked(r, text)
+		if Rules[i].request != nil {
+			text = Rules[i].request(r, text)
 		}
 	}
 	return text
@@ -164,22 +164,22 @@ func sameJSON(a, b json.RawMessage) bool {
 	return errX == nil && errY == nil && bytes.Equal(jsonwrite.MustEncode(x), jsonwrite.MustEncode(y))
 }
 
-func known(r *Redactor, text string) string { return r.known.Text(text) }
+func redactSecrets(r *Redactor, text string) string { return r.secrets.Text(text) }
 
-func tokens(_ *Redactor, text string) string { return secret.WithoutTokens(text, Mark) }
+func redactTokens(_ *Redactor, text string) string { return secret.WithoutTokens(text, Mark) }
 
-// shortened removes tokens and shortened forms of tokens.
-func shortened(r *Redactor, text string) string {
-	text = tokens(r, text)
-	return cut(text, form.FindAllStringIndex(text, -1))
+// redactShortened removes tokens and shortened forms of tokens.
+func redactShortened(r *Redactor, text string) string {
+	text = redactTokens(r, text)
+	return maskParts(text, form.FindAllStringIndex(text, -1))
 }
 
 func (n named) cut(_ *Redactor, text string) string {
 	return n.replaceIf(text, func(string) bool { return true })
 }
 
-// literally removes only values that match literal and have a minimum length.
-func literally(n named, least int) func(*Redactor, string) string {
+// redactLiteral removes only values that match literal and have a minimum length.
+func redactLiteral(n named, least int) func(*Redactor, string) string {
 	return func(_ *Redactor, text string) string {
 		return n.replaceIf(text, func(v string) bool {
 			return literal.MatchString(v) && len(strings.Trim(v, `"'`)) >= least
@@ -195,19 +195,19 @@ func (n named) replaceIf(text string, is func(value string) bool) string {
 				all = append(all, m[2:4])
 			}
 		}
-		text = cut(text, all)
+		text = maskParts(text, all)
 	}
 	return text
 }
 
-func random(r *Redactor, text string) string {
-	return cut(text, slices.DeleteFunc(chance.FindAllStringIndex(text, -1), func(at []int) bool {
-		return !r.looksRandom(text[at[0]:at[1]])
+func redactRandom(r *Redactor, text string) string {
+	return maskParts(text, slices.DeleteFunc(chance.FindAllStringIndex(text, -1), func(at []int) bool {
+		return !r.isRandom(text[at[0]:at[1]])
 	}))
 }
 
-// looksRandom reports whether a word is not a path, words, a hash or a file's name.
-func (r *Redactor) looksRandom(word string) bool {
+// isRandom reports whether a word is not a path, words, a hash or a file's name.
+func (r *Redactor) isRandom(word string) bool {
 	has := func(from, to byte) bool {
 		return strings.ContainsFunc(word, func(c rune) bool { return rune(from) <= c && c <= rune(to) })
 	}
@@ -218,15 +218,15 @@ func (r *Redactor) looksRandom(word string) bool {
 	return err != nil
 }
 
-func extra(r *Redactor, text string) string {
+func redactExtra(r *Redactor, text string) string {
 	if r.extra == nil {
 		return text
 	}
-	return cut(text, r.extra.FindAllStringIndex(text, -1))
+	return maskParts(text, r.extra.FindAllStringIndex(text, -1))
 }
 
-// cut replaces the given parts, which are in order, with Mark.
-func cut(text string, parts [][]int) string {
+// maskParts replaces the given parts, which are in order, with Mark.
+func maskParts(text string, parts [][]int) string {
 	if len(parts) == 0 {
 		return text
 	}
@@ -271,15 +271,15 @@ func (r *Redactor) JSON(v json.RawMessage, plain ...string) json.RawMessage {
 		return json.RawMessage(`"` + Mark + `"`)
 	}
 	object, _ := value.(map[string]any)
-	kept := map[string]any{}
+	rest := map[string]any{}
 	for _, name := range plain {
 		if v, has := object[name]; has {
-			kept[name] = v
+			rest[name] = v
 			delete(object, name)
 		}
 	}
 	value = r.value(value)
-	maps.Copy(object, kept)
+	maps.Copy(object, rest)
 	return jsonwrite.MustEncode(value)
 }
 

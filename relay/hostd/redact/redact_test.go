@@ -115,9 +115,9 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	}
 }
 
-// TestLooksRandom checks that outside of requests a word that looks random is removed, but not a
+// TestIsRandom checks that outside of requests a word that looks random is removed, but not a
 // path, branch, hash or file.
-func TestLooksRandom(t *testing.T) {
+func TestIsRandom(t *testing.T) {
 	const word = "q7Zp2LkX9vB4nM1cR8tY5uW3eD6fG0hJ"
 	dir := t.TempDir()
 	r, err := redact.New("", nil)
@@ -140,7 +140,7 @@ func TestLooksRandom(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := r.Text("rm " + word); got != "rm "+word {
-		t.Errorf("a file's name is told as %q", got)
+		t.Errorf("a file's name became %q", got)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// TestManualHasTheRules: the manual's tables are the rules and the forms.
+// TestManualHasTheRules checks that the manual's tables are the rules and the forms.
 func TestManualHasTheRules(t *testing.T) {
 	text, err := os.ReadFile("../../../spec/24-relay.md")
 	if err != nil {
@@ -188,7 +188,7 @@ func TestManualHasTheRules(t *testing.T) {
 		return s
 	}
 	for _, rule := range redact.Rules {
-		if row := "| " + rule.Name + " | " + cell(rule.Asked) + " | " + cell(rule.Told) + " |\n"; !strings.Contains(string(text), row) {
+		if row := "| " + rule.Name + " | " + cell(rule.Request) + " | " + cell(rule.Output) + " |\n"; !strings.Contains(string(text), row) {
 			t.Errorf("spec/24-relay.md lacks the row\n%s", row)
 		}
 	}

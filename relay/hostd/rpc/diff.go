@@ -19,7 +19,7 @@ func cutDiff(text string) string {
 	if len(text) <= maxDiff {
 		return text
 	}
-	const said = "\\ the rest of the diff is left out: it is longer than 64 KiB\n"
-	text = text[:maxDiff-len(said)]
-	return text[:strings.LastIndexByte(text, '\n')+1] + said
+	const cutNote = "\\ the rest of the diff is left out: it is longer than 64 KiB\n"
+	text = text[:maxDiff-len(cutNote)]
+	return text[:strings.LastIndexByte(text, '\n')+1] + cutNote
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/hostd/rpc"
 )
 
-// TestDiff: git takes each diff for one, and makes of the old text the new one.
+// TestDiff checks that git applies each diff, and that the result is the new text.
 func TestDiff(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	text := func() string {
@@ -51,7 +51,7 @@ func TestDiff(t *testing.T) {
 		c.Dir, c.Stdin = dir, strings.NewReader(d)
 		out, err := c.CombinedOutput()
 		if got, _ := os.ReadFile(filepath.Join(dir, "f")); err != nil || string(got) != changed {
-			t.Errorf("%q to %q: %v %s gives %q\n%s", old, changed, err, out, got, d)
+			t.Errorf("%q to %q: %v %s produced %q\n%s", old, changed, err, out, got, d)
 		}
 	}
 	long := rpc.CutDiff(rpc.Diff("f", "", strings.Repeat("line\n", 30_000)))

@@ -88,9 +88,9 @@ func (d *Dispatcher) interruption(run, id string, was callNote) string {
 	got, over := d.o.Approvals.Outcome(run, id)
 	switch {
 	case !was.Gated:
-		return "hostd was started anew"
+		return "hostd was restarted"
 	case over && got.Decision == approvals.Approve:
-		return "hostd was started anew: " + approvals.ErrIndeterminate.Error()
+		return "hostd was restarted: " + approvals.ErrIndeterminate.Error()
 	case over:
 		return string(rejectionCodes[got.Decision])
 	}

@@ -79,8 +79,8 @@ var rejectionCodes = map[string]protocol.RPCCode{approvals.Deny: protocol.Denied
 
 // performApproved performs the work, if it is still what was approved.
 func (d *Dispatcher) performApproved(ctx context.Context, c *call, hash string, w *work) (any, error) {
-	run, known := d.o.Runs.Find(c.Run)
-	if !known || run.Ended {
+	run, ok := d.o.Runs.Find(c.Run)
+	if !ok || run.Ended {
 		return nil, errorf(protocol.RPCCode(protocol.RunHasExited), "run %s has ended", c.Run)
 	}
 	now, err := hashCall(c, &run)
@@ -88,7 +88,7 @@ func (d *Dispatcher) performApproved(ctx context.Context, c *call, hash string, 
 		return nil, err
 	}
 	if now != hash {
-		return nil, errorf(protocol.RPCCode(protocol.ArgsChanged), "the operation differs from the approved one")
+		return nil, errorf(protocol.RPCCode(protocol.ArgsChanged), "the operation has changed since it was approved: request it again")
 	}
 	return w.do(ctx)
 }

@@ -83,7 +83,7 @@ func tailLog(_ context.Context, d *Dispatcher, c *call, _ *Run) (any, error) {
 	}
 	text, truncated, err := tail(d.o.LogFile, int(n), most)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errorf(protocol.NoLog, "%s is not there", d.o.LogFile)
+		return nil, errorf(protocol.NoLog, "the log file %s does not exist", d.o.LogFile)
 	}
 	if err != nil {
 		return nil, err

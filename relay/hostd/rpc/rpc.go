@@ -137,7 +137,7 @@ func (d *Dispatcher) Do(ctx context.Context, q Call) (run string, r protocol.Res
 	first, mine := d.register(c)
 	switch {
 	case first.hash != c.hash:
-		return q.Run, failureResponse(c, errorf(protocol.RPCCode(protocol.InputConflict), "the request_id %s was used for something else", c.id))
+		return q.Run, failureResponse(c, errorf(protocol.RPCCode(protocol.InputConflict), "the request_id %s was used for another call: use a new id", c.id))
 	case mine:
 		d.serve(ctx, c)
 	}
@@ -152,17 +152,17 @@ func (d *Dispatcher) Do(ctx context.Context, q Call) (run string, r protocol.Res
 // parse validates a request.
 func (d *Dispatcher) parse(q Call) (*call, error) {
 	c := &call{Call: q, message: protocol.Find(q.Type), done: make(chan struct{})}
-	var known struct {
+	var target struct {
 		RequestID string `json:"request_id"`
 		Actor     string `json:"actor"`
 	}
-	_ = json.Unmarshal(q.Data, &known) // validated below
-	c.id, c.actor = known.RequestID, cmp.Or(known.Actor, "web")
+	_ = json.Unmarshal(q.Data, &target) // validated below
+	c.id, c.actor = target.RequestID, cmp.Or(target.Actor, "web")
 	if q.Local {
 		c.actor = "local"
 	}
 	if handlers[q.Type] == nil || c.message == nil {
-		return c, errorf(protocol.RPCCode(protocol.UnknownType), "hostd knows no %s", q.Type)
+		return c, errorf(protocol.RPCCode(protocol.UnknownType), "hostd does not support %s", q.Type)
 	}
 	if bad := protocol.Check(&protocol.Envelope{Type: q.Type, Data: q.Data}); bad != nil {
 		return c, errorf(protocol.RPCCode(bad.Code), "%s", bad.Why)
@@ -206,7 +206,7 @@ func (d *Dispatcher) serve(ctx context.Context, c *call) {
 	if err != nil {
 		c.response = failureResponse(c, err)
 		if c.response.ErrorCode == protocol.RPCCode(protocol.Internal) {
-			d.o.Log.Error("a request fails", "type", c.Type, "run", c.Run, "error", err)
+			d.o.Log.Error("a request failed", "type", c.Type, "run", c.Run, "error", err)
 		}
 	} else {
 		c.response = protocol.Response{RequestID: c.id, OK: true, RPCType: c.Type, Result: result}
@@ -254,16 +254,16 @@ func (d *Dispatcher) resolveRun(c *call, h *handler) (*Run, error) {
 	_ = json.Unmarshal(c.Data, &q) // already validated
 	switch {
 	case q.HostID != "" && q.HostID != d.o.HostID && !c.Local:
-		return nil, errorf(protocol.RPCCode(protocol.UnknownHost), "this is %s", d.o.HostID)
+		return nil, errorf(protocol.RPCCode(protocol.UnknownHost), "this host is %s", d.o.HostID)
 	case changesHost(c.message) && !d.o.RemoteExec && !c.Local:
-		return nil, errorf(protocol.RPCCode(protocol.Forbidden), "%s is off at this host (--remote-exec off)", c.Type)
+		return nil, errorf(protocol.RPCCode(protocol.Forbidden), "%s is disabled on this host (--remote-exec off)", c.Type)
 	case !h.needsRun:
 		return nil, nil
 	}
-	run, known := d.o.Runs.Find(c.Run)
+	run, ok := d.o.Runs.Find(c.Run)
 	switch {
-	case !known:
-		return nil, errorf(protocol.RPCCode(protocol.UnknownRun), "there is no run %s at this host", c.Run)
+	case !ok:
+		return nil, errorf(protocol.RPCCode(protocol.UnknownRun), "there is no run %s on this host", c.Run)
 	case run.Ended && (c.message.Gated || h.needsLiveRun):
 		return nil, errorf(protocol.RPCCode(protocol.RunHasExited), "run %s has ended", c.Run)
 	}
@@ -282,11 +282,11 @@ func failureResponse(c *call, err error) protocol.Response {
 }
 
 func errorCode(err error) protocol.RPCCode {
-	var known *Error
+	var coded *Error
 	var ofDesk *approvals.Error
 	switch {
-	case errors.As(err, &known):
-		return known.Code
+	case errors.As(err, &coded):
+		return coded.Code
 	case errors.As(err, &ofDesk) && ofDesk.Code == protocol.RateLimited:
 		return protocol.RPCCode(protocol.Forbidden)
 	case errors.As(err, &ofDesk):
@@ -302,11 +302,11 @@ func errorCode(err error) protocol.RPCCode {
 }
 
 func errorText(err error) string {
-	var known *Error
+	var coded *Error
 	var ofDesk *approvals.Error
 	switch {
-	case errors.As(err, &known):
-		return known.Why
+	case errors.As(err, &coded):
+		return coded.Why
 	case errors.As(err, &ofDesk):
 		return ofDesk.Why
 	case errors.Is(err, context.Canceled):

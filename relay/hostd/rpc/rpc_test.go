@@ -135,13 +135,13 @@ func (w *world) text(name string) string {
 	return string(b)
 }
 
-// do does a request with a new id.
+// do sends a request with a new id.
 func (w *world) do(typ, run, data string) protocol.Response {
 	w.n++
-	return w.again(fmt.Sprintf("q%d", w.n), typ, run, data)
+	return w.repeat(fmt.Sprintf("q%d", w.n), typ, run, data)
 }
 
-func (w *world) again(id, typ, run, data string) protocol.Response {
+func (w *world) repeat(id, typ, run, data string) protocol.Response {
 	_, r := w.d.RPC(context.Background(), &protocol.Envelope{Type: typ, RunID: run, Data: withID(id, data)})
 	if (r.RequestID != id || r.RPCType != typ) && r.ErrorCode != "bad_message" {
 		w.t.Errorf("%s: the answer is %+v", typ, r)
@@ -178,8 +178,8 @@ func (w *world) events(run string) []protocol.Envelope {
 	return all
 }
 
-// told returns the events of the last request, by type and the relevant data.
-func (w *world) told(id string) (out []string) {
+// eventsOf returns the events of the last request, by type and the relevant data.
+func (w *world) eventsOf(id string) (out []string) {
 	for _, e := range w.events("run_a") {
 		var d struct {
 			RequestID, Tool, Actor, Decision, Error string
@@ -213,7 +213,7 @@ func sum(text string) string {
 	return hex.EncodeToString(h[:])
 }
 
-// TestEveryRPC: each RPC of the protocol is done.
+// TestEveryRPC checks that each RPC of the protocol has a handler.
 func TestEveryRPC(t *testing.T) {
 	for i := range protocol.Messages {
 		if m := &protocol.Messages[i]; m.Kind == protocol.RPC && !rpc.HasHandler(m) {
@@ -249,7 +249,7 @@ func TestReading(t *testing.T) {
 		if !r.OK || !strings.Contains(string(r.Result), row.result) {
 			t.Errorf("%s: %+v %s", row.typ, r, r.Result)
 		}
-		all := w.told(r.RequestID)
+		all := w.eventsOf(r.RequestID)
 		actor := `"web"`
 		if strings.Contains(row.data, "cli") {
 			actor = `"cli"`
@@ -266,7 +266,7 @@ func TestReading(t *testing.T) {
 	if _, r := w.d.Do(context.Background(), rpc.Call{Type: "rpc.fs.read", Run: "run_a", Data: withID("l1", `{"path":"hunter2"}`), Local: true}); r.OK {
 		t.Errorf("%+v", r)
 	}
-	expect(t, w.told("l1"), `tool.call "fs.read" "local" {"path":"hunter2"}`, `tool.result "fs.read" "local" "***REDACTED*** is not there"`)
+	expect(t, w.eventsOf("l1"), `tool.call "fs.read" "local" {"path":"hunter2"}`, `tool.result "fs.read" "local" "***REDACTED*** does not exist"`)
 }
 
 // TestRefused checks that no request reaches outside of the directory or waits, and that the code
@@ -312,7 +312,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// asking does a request that waits at the desk.
+// asking sends a request that waits for approval.
 func (w *world) asking(ctx context.Context, id, typ, data string) (<-chan protocol.Response, protocol.PermissionRequested) {
 	w.t.Helper()
 	out := make(chan protocol.Response, 1)
@@ -356,7 +356,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("%+v %s", r, r.Result)
 	}
 	args := `{"bytes":12,"content_preview":"one\n***REDACTED***\n","content_truncated":false,"path":"a.txt"}`
-	expect(t, w.told("w1"), `tool.call "rpc.fs.write" "cli" `+args, `run.permission_requested`, `run.permission_resolved "web" "approve"`,
+	expect(t, w.eventsOf("w1"), `tool.call "rpc.fs.write" "cli" `+args, `run.permission_requested`, `run.permission_resolved "web" "approve"`,
 		`tool.result "rpc.fs.write" "cli" {"path":"a.txt","bytes":12,"sha256":"`+sum("one\nhunter2\n")+`","truncated":false}`)
 
 	answer, asked = w.asking(context.Background(), "w2", "rpc.fs.write", `{"path":"new/b","content":"x","mkdirs":true}`)
@@ -378,7 +378,7 @@ func mustJSON(v any) json.RawMessage {
 }
 
 // TestNotDone checks that a denied, expired, withdrawn or changed operation is not performed, and
-// that the response says which.
+// that the response has the code for it.
 func TestNotDone(t *testing.T) {
 	for _, row := range []struct {
 		name, code string
@@ -386,7 +386,7 @@ func TestNotDone(t *testing.T) {
 		meanwhile  func(w *world, end context.CancelFunc)
 	}{
 		{"denied", "denied", "", func(w *world, _ context.CancelFunc) { w.decide("n1", approvals.Deny) }},
-		{"its time is over", "expired", "", func(w *world, _ context.CancelFunc) { w.after[0]() }},
+		{"the request expires", "expired", "", func(w *world, _ context.CancelFunc) { w.after[0]() }},
 		{"hostd is stopping", "withdrawn", "", func(_ *world, end context.CancelFunc) { end() }},
 		{"the run ends", "withdrawn", "", func(w *world, _ context.CancelFunc) {
 			if err := w.desk.CloseRun(context.Background(), "run_a"); err != nil {
@@ -429,7 +429,7 @@ func TestNotDone(t *testing.T) {
 			if row.code == "denied" && r.Error != "denied" {
 				t.Errorf("%+v", r)
 			}
-			if all := w.told("n1"); !strings.HasPrefix(all[len(all)-1], `tool.result "rpc.fs.write" "web" "`) {
+			if all := w.eventsOf("n1"); !strings.HasPrefix(all[len(all)-1], `tool.result "rpc.fs.write" "web" "`) {
 				t.Error(strings.Join(all, "\n"))
 			}
 		})
@@ -447,28 +447,28 @@ func TestOnce(t *testing.T) {
 		t.Errorf("%+v %s", asked, asked.OpArgs)
 	}
 	more := make(chan protocol.Response, 1)
-	go func() { more <- w.again("o1", "rpc.bash", "run_a", data) }()
+	go func() { more <- w.repeat("o1", "rpc.bash", "run_a", data) }()
 	w.decide("o1", approvals.Approve)
 	first := <-answer
-	for _, r := range []protocol.Response{<-more, w.again("o1", "rpc.bash", "run_a", data), first} {
+	for _, r := range []protocol.Response{<-more, w.repeat("o1", "rpc.bash", "run_a", data), first} {
 		if !r.OK || !strings.Contains(string(r.Result), `"stdout":"1\n","stderr":"","exit_code":0,"truncated":false,"timed_out":false`) {
 			t.Errorf("%+v %s", r, r.Result)
 		}
 	}
-	for _, r := range []protocol.Response{w.again("o1", "rpc.bash", "run_a", `{"cmd":"rm log"}`), w.again("o1", "rpc.fs.list", "run_a", `{}`), w.again("o1", "rpc.bash", "run_b", data)} {
+	for _, r := range []protocol.Response{w.repeat("o1", "rpc.bash", "run_a", `{"cmd":"rm log"}`), w.repeat("o1", "rpc.fs.list", "run_a", `{}`), w.repeat("o1", "rpc.bash", "run_b", data)} {
 		if r.OK || r.ErrorCode != "input_conflict" {
 			t.Errorf("%+v", r)
 		}
 	}
-	if r := w.again("r1", "rpc.fs.read", "run_a", `{"path":"log"}`); !strings.Contains(string(r.Result), `"x\n"`) {
+	if r := w.repeat("r1", "rpc.fs.read", "run_a", `{"path":"log"}`); !strings.Contains(string(r.Result), `"x\n"`) {
 		t.Errorf("%+v", r)
 	}
 	w.write("log", "other")
-	if r := w.again("r1", "rpc.fs.read", "run_a", `{"path":"log"}`); !strings.Contains(string(r.Result), `"x\n"`) {
+	if r := w.repeat("r1", "rpc.fs.read", "run_a", `{"path":"log"}`); !strings.Contains(string(r.Result), `"x\n"`) {
 		t.Errorf("it was read again: %s", r.Result)
 	}
 	now = now.Add(protocol.RPCRetention)
-	if r := w.again("r1", "rpc.fs.read", "run_a", `{"path":"log"}`); !strings.Contains(string(r.Result), `"other"`) {
+	if r := w.repeat("r1", "rpc.fs.read", "run_a", `{"path":"log"}`); !strings.Contains(string(r.Result), `"other"`) {
 		t.Errorf("it is still remembered: %s", r.Result)
 	}
 }
@@ -504,8 +504,8 @@ func TestBash(t *testing.T) {
 	}
 }
 
-// TestRemoteOff checks that a host that refuses remote execution says so, also in its capabilities;
-// local requests still work.
+// TestRemoteOff checks that a host that refuses remote execution reports it, also in its
+// capabilities; local requests still work.
 func TestRemoteOff(t *testing.T) {
 	w := newWorld(t, func(o *rpc.Options) { o.RemoteExec = false })
 	for typ, data := range map[string]string{"rpc.bash": `{"cmd":"x"}`, "rpc.fs.write": `{"path":"a","content":""}`, "rpc.run.start": `{"host_id":"host_a","tool":"t","cmd":""}`} {

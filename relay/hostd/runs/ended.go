@@ -92,11 +92,11 @@ func (m *Manager) takeExpired() (out []*endedRun) {
 	return out
 }
 
-// isRemovable reports whether nobody follows the run and the server has all its events, or there is
-// no server.
+// isRemovable reports whether the run has no followers, and the server, if there is one, has all
+// its events.
 func (g *endedRun) isRemovable() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	known, ok := g.m.o.Spool.Run(g.id)
-	return g.followers == 0 && (g.m.o.NoServer || !ok || known.Ended && known.Acked >= known.Last)
+	stored, ok := g.m.o.Spool.Run(g.id)
+	return g.followers == 0 && (g.m.o.NoServer || !ok || stored.Ended && stored.Acked >= stored.Last)
 }

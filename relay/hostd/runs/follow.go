@@ -13,7 +13,7 @@ import (
 // Follow sends a run's output from an offset, with its other events at their positions, as
 // envelopes without sequence numbers, until the run ends. A negative offset counts from the end of
 // the output. It sends only events of this process's lifetime.
-func (m *Manager) Follow(ctx context.Context, id string, off int64, give func(protocol.Envelope) error) error {
+func (m *Manager) Follow(ctx context.Context, id string, off int64, handle func(protocol.Envelope) error) error {
 	r, err := m.find(id)
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func (m *Manager) Follow(ctx context.Context, id string, off int64, give func(pr
 		case err != nil:
 			return err
 		case e != nil:
-			if err := give(*e); err != nil {
+			if err := handle(*e); err != nil {
 				return err
 			}
 		case news == nil:

@@ -41,7 +41,7 @@ func (m *Manager) Input(ctx context.Context, id string, in Input) (string, error
 		return "", err
 	}
 	if !protocol.IsID(in.ID) {
-		return "", approvals.Errorf(protocol.BadMessage, "input_id %q is no id", in.ID)
+		return "", approvals.Errorf(protocol.BadMessage, "input_id %q is not a valid id", in.ID)
 	}
 	return r.writeInput(ctx, in)
 }
@@ -80,7 +80,7 @@ func (r *run) writeOnce(ctx context.Context, in Input) (string, error) {
 	case err != nil:
 		return "", err
 	case old != nil && old.SHA256 != hash:
-		return "", approvals.Errorf(protocol.InputConflict, "input %s of run %s has another text", in.ID, r.id)
+		return "", approvals.Errorf(protocol.InputConflict, "input %s of run %s was sent with another text: use a new id", in.ID, r.id)
 	case old != nil && old.State != "":
 		return old.State, nil
 	case !r.startWork():
@@ -98,7 +98,7 @@ func (r *run) writeOnce(ctx context.Context, in Input) (string, error) {
 		return "", err
 	}
 	asked := r.openPrompt()
-	// From here the input is recorded even if the caller gives up.
+	// From here the input is recorded even if the caller cancels.
 	state, _, err := r.client.Input(r.m.ctx, in.ID, hash, in.Text)
 	if errors.Is(err, ptyholder.ErrLost) {
 		state, _, err = ptyholder.ReadInput(r.dir, in.ID)
@@ -147,12 +147,12 @@ func (r *run) recordInput(ctx context.Context, id string, n storedInput, state p
 		n.State = string(ptyholder.Indeterminate)
 		return n.State, r.storeInput(ctx, id, n, nil)
 	case ptyholder.Conflict:
-		return "", approvals.Errorf(protocol.InputConflict, "input %s of run %s has another text", id, r.id)
+		return "", approvals.Errorf(protocol.InputConflict, "input %s of run %s was sent with another text: use a new id", id, r.id)
 	}
 	if err := r.commit(ctx, spool.Change{Notes: []spool.Note{{Kind: inputKind, Key: id}}}); err != nil {
 		return "", err
 	}
-	return "", approvals.Errorf(protocol.RunHasExited, "run %s takes no input any more", r.id)
+	return "", approvals.Errorf(protocol.RunHasExited, "run %s no longer accepts input", r.id)
 }
 
 func (r *run) loadInput(ctx context.Context, id string) (*storedInput, error) {
@@ -164,14 +164,14 @@ func (r *run) loadInput(ctx context.Context, id string) (*storedInput, error) {
 	return &n, json.Unmarshal(text, &n)
 }
 
-func (r *run) storeInput(ctx context.Context, id string, n storedInput, told *protocol.Input) error {
+func (r *run) storeInput(ctx context.Context, id string, n storedInput, event *protocol.Input) error {
 	text, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
 	c := spool.Change{Notes: []spool.Note{{Kind: inputKind, Key: id, Data: text}}}
-	if told != nil {
-		c.Events = []spool.Event{{Type: protocol.RunInput, Data: *told}}
+	if event != nil {
+		c.Events = []spool.Event{{Type: protocol.RunInput, Data: *event}}
 	}
 	return r.commit(ctx, c)
 }

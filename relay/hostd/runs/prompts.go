@@ -109,7 +109,7 @@ func (r *run) newRequest(data protocol.PermissionRequested) approvals.Request {
 	return approvals.Request{Data: data, Persistent: true,
 		Check: func(d approvals.Decision) error {
 			if _, ok := answerText(data, d); secret && !ok {
-				return errors.New("answer: a text is needed")
+				return errors.New("answer: a text is required")
 			}
 			return nil
 		},

@@ -194,7 +194,7 @@ func (r *run) followOutput() {
 
 func (r *run) logError(err error) {
 	if err != nil && r.m.ctx.Err() == nil && !errors.Is(err, spool.ErrClosed) {
-		r.m.o.Log.Error("can no longer report events of a run", "run", r.id, "error", err)
+		r.m.o.Log.Error("could not report events of a run; its later events are lost", "run", r.id, "error", err)
 	}
 }
 
@@ -224,7 +224,7 @@ func (r *run) emitOutput(b []byte, last bool) error {
 	if len(b) == 0 {
 		return nil
 	}
-	r.withdrawPrompt("the run went on")
+	r.withdrawPrompt("the run continued without the answer")
 	for {
 		text, used := decodeText(b, last)
 		if used == 0 {
@@ -259,7 +259,7 @@ func (r *run) advance(b []byte, next int64) {
 	close(r.changed)
 	r.changed = make(chan struct{})
 	r.mu.Unlock()
-	r.client.Taken(next)
+	r.client.Ack(next)
 }
 
 // finish waits for running operations, withdraws open requests and commits the run's end.
@@ -273,7 +273,7 @@ func (r *run) finish() error {
 	r.busy.Wait()
 	exit, err := r.client.End()
 	if err != nil {
-		r.m.o.Log.Warn("a run is lost: its shim process was killed", "run", r.id)
+		r.m.o.Log.Warn("a run was lost: the process that held its terminal was killed", "run", r.id)
 	}
 	ctx := context.WithoutCancel(r.m.ctx)
 	if err := r.m.o.Approvals.CloseRun(ctx, r.id); err != nil {

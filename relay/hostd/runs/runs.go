@@ -76,10 +76,10 @@ func New(o Options) (*Manager, error) {
 		o.Roots[i] = dir
 	}
 	if len(o.Roots) == 0 {
-		return nil, errors.New("no --root is given, and there is no home directory")
+		return nil, errors.New("no home directory exists: add --root DIR")
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory of runs: %w", err)
+		return nil, fmt.Errorf("create the directory of runs: %w", err)
 	}
 	m := &Manager{o: o, runs: map[string]*run{}, starting: map[string][]string{}}
 	m.ctx, m.stop = context.WithCancel(context.Background())
@@ -217,7 +217,7 @@ func (m *Manager) Restore(ctx context.Context) error {
 
 func (m *Manager) restore(ctx context.Context, id string) error {
 	dir := filepath.Join(m.o.Dir, id)
-	known, ok := m.o.Spool.Run(id)
+	stored, ok := m.o.Spool.Run(id)
 	text, err := os.ReadFile(filepath.Join(dir, metaFile))
 	var of meta
 	if err == nil {
@@ -234,15 +234,15 @@ func (m *Manager) restore(ctx context.Context, id string) error {
 		if err := m.adopt(ctx, id, dir); err != nil {
 			return err
 		}
-		known, _ = m.o.Spool.Run(id)
-	case known.Ended && known.Acked >= known.Last:
+		stored, _ = m.o.Spool.Run(id)
+	case stored.Ended && stored.Acked >= stored.Last:
 		return os.RemoveAll(dir)
 	}
-	r, err := m.attach(id, dir, of, known.Offset)
+	r, err := m.attach(id, dir, of, stored.Offset)
 	if err != nil {
 		return err
 	}
-	if known.Ended {
+	if stored.Ended {
 		r.restoreEnded()
 		return nil
 	}

@@ -36,15 +36,15 @@ func TestMain(m *testing.M) {
 // host is a host's state, over restarts.
 type host struct {
 	*runs.Manager
-	t     *testing.T
-	state string
-	root  string
-	spool *spool.Spool
-	desk  *approvals.Registry
-	seen  map[string]int64
-	all   map[string][]protocol.Envelope
-	due   chan func() // functions to call after runs.EndedRetention
-	cut   bool        // outcomes of requests are no longer committed
+	t      *testing.T
+	state  string
+	root   string
+	spool  *spool.Spool
+	desk   *approvals.Registry
+	seen   map[string]int64
+	all    map[string][]protocol.Envelope
+	timers chan func() // functions to call after runs.EndedRetention
+	cut    bool        // outcomes of requests are no longer committed
 }
 
 // killed is a hostd that is killed before it commits the outcome of a request.
@@ -62,7 +62,7 @@ func (k *killed) Commit(ctx context.Context, run string, events []approvals.Even
 
 func newHost(t *testing.T) *host {
 	t.Helper()
-	h := &host{t: t, state: t.TempDir(), root: t.TempDir(), seen: map[string]int64{}, all: map[string][]protocol.Envelope{}, due: make(chan func(), 100)}
+	h := &host{t: t, state: t.TempDir(), root: t.TempDir(), seen: map[string]int64{}, all: map[string][]protocol.Envelope{}, timers: make(chan func(), 100)}
 	h.open()
 	t.Cleanup(func() {
 		for _, r := range h.List() {
@@ -111,7 +111,7 @@ func (h *host) after(d time.Duration, f func()) func() bool {
 	if d != runs.EndedRetention {
 		return time.AfterFunc(d, f).Stop
 	}
-	h.due <- f
+	h.timers <- f
 	return func() bool { return true }
 }
 
@@ -151,9 +151,9 @@ func (h *host) until(id, typ, text string) protocol.Envelope {
 	}
 }
 
-// told waits until any of a run's events matches, and returns the first one: for events whose order
-// depends on the machine.
-func (h *host) told(id, typ, text string) protocol.Envelope {
+// waitForEvent waits until any of a run's events matches, and returns the first one: for events
+// whose order depends on the machine.
+func (h *host) waitForEvent(id, typ, text string) protocol.Envelope {
 	h.t.Helper()
 	for i := 0; ; i++ {
 		if i == len(h.all[id]) {
@@ -248,7 +248,7 @@ func TestRun(t *testing.T) {
 	}
 	in := h.until(id, protocol.RunInput, "i1")
 	if field(t, in, "text_redacted") != "token=***REDACTED***\n" || field(t, in, "by") != "ada" || field(t, in, "actor") != "web" {
-		t.Errorf("the input is told as %s", in.Data)
+		t.Errorf("run.input is %s", in.Data)
 	}
 	end := h.until(id, protocol.RunExited, "")
 	if string(end.Data) != `{"exit_code":5,"reason":"exited"}` {
@@ -313,25 +313,25 @@ func TestPrompts(t *testing.T) {
 		t.Errorf("written %s", in.Data)
 	}
 	h.until(id, protocol.RunPermissionResolved, `"approve"`)
-	second := field(t, h.told(id, protocol.RunPermissionRequested, "Two?"), "request_id")
+	second := field(t, h.waitForEvent(id, protocol.RunPermissionRequested, "Two?"), "request_id")
 	if _, err := h.Input(ctx, id, runs.Input{ID: "by-hand", Text: "n\n", Actor: "cli"}); err != nil {
 		t.Fatal(err)
 	}
-	if gone := h.told(id, protocol.RunPermissionResolved, second); field(t, gone, "decision") != "withdrawn" {
-		t.Errorf("%s", gone.Data)
+	if event := h.waitForEvent(id, protocol.RunPermissionResolved, second); field(t, event, "decision") != "withdrawn" {
+		t.Errorf("%s", event.Data)
 	}
 	if err := h.desk.Decide(ctx, id, second, approvals.Decision{Decision: approvals.Approve}); code(err) != protocol.Expired {
 		t.Errorf("too late: %v", err)
 	}
-	third := field(t, h.told(id, protocol.RunPermissionRequested, "Three?"), "request_id")
-	// An earlier input is not the answer to it, even if its sender asks for its state again.
+	third := field(t, h.waitForEvent(id, protocol.RunPermissionRequested, "Three?"), "request_id")
+	// An earlier input is not the answer to it, even if its sender requests its state again.
 	if state, err := h.Input(ctx, id, runs.Input{ID: "by-hand", Text: "n\n", Actor: "cli"}); state != "applied" || err != nil {
 		t.Fatal(state, err)
 	}
 	if err := h.desk.Decide(ctx, id, third, approvals.Decision{Decision: approvals.Deny}); err != nil {
 		t.Fatal(err)
 	}
-	secret := h.told(id, protocol.RunPermissionRequested, "Password:")
+	secret := h.waitForEvent(id, protocol.RunPermissionRequested, "Password:")
 	if field(t, secret, "reason") != "prompt" || !strings.Contains(string(secret.Data), `"secret":true`) {
 		t.Errorf("asked %s", secret.Data)
 	}
@@ -343,14 +343,14 @@ func TestPrompts(t *testing.T) {
 	if err := h.desk.Decide(ctx, id, secretID, approvals.Decision{Decision: approvals.Approve, By: "ada", Answers: json.RawMessage(`{"answer":"hunter2"}`)}); code(err) != protocol.Internal {
 		t.Fatal(err)
 	}
-	if in := h.told(id, protocol.RunInput, secretID); field(t, in, "text_redacted") != redact.Mark {
-		t.Errorf("told as %s", in.Data)
+	if in := h.waitForEvent(id, protocol.RunInput, secretID); field(t, in, "text_redacted") != redact.Mark {
+		t.Errorf("run.input is %s", in.Data)
 	}
 	h.wrote(id, "p=7")
 	h.cut = false
 	h.close()
 	h.open()
-	if over := h.told(id, protocol.RunPermissionResolved, secretID); field(t, over, "decision") != "answer" || field(t, over, "by") != "ada" || strings.Contains(string(over.Data), "\"answer\":") {
+	if over := h.waitForEvent(id, protocol.RunPermissionResolved, secretID); field(t, over, "decision") != "answer" || field(t, over, "by") != "ada" || strings.Contains(string(over.Data), "\"answer\":") {
 		t.Errorf("what was decided is %s", over.Data)
 	}
 	if err := h.Stop(ctx, id, false, 0); err != nil {
@@ -361,7 +361,7 @@ func TestPrompts(t *testing.T) {
 	}
 	for _, e := range h.all[id] {
 		if strings.Contains(string(e.Data), "hunter2") {
-			t.Errorf("told: %s", e.Data)
+			t.Errorf("an event has the secret: %s", e.Data)
 		}
 	}
 	for _, file := range []string{"spool.db", "spool.db-wal", filepath.Join("runs", id, "in"), filepath.Join("runs", id, "run.json")} {
@@ -375,7 +375,7 @@ func TestPrompts(t *testing.T) {
 }
 
 // TestRestarts checks that over restarts at any moment each byte is reported once; that the end of
-// a run meanwhile is reported, and that a run whose holder was killed is lost.
+// a run during a restart is reported, and that a run whose holder was killed is lost.
 func TestRestarts(t *testing.T) {
 	h := newHost(t)
 	ctx := context.Background()
@@ -471,7 +471,7 @@ func TestSpec(t *testing.T) {
 		t.Errorf("it ended %s", end.Data)
 	}
 	if started := h.all[id][0]; field(t, started, "title") != "nothing" || field(t, started, "command") != "true" {
-		t.Errorf("told as %s", started.Data)
+		t.Errorf("run.started is %s", started.Data)
 	}
 }
 
@@ -492,12 +492,12 @@ func TestEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.until(first, protocol.RunExited, "")
-	old := <-h.due
+	old := <-h.timers
 	old() // the server has nothing
 	if got := listed(); !slices.Equal(got, []string{first}) {
 		t.Fatalf("the server has nothing: %v", got)
 	}
-	old = <-h.due
+	old = <-h.timers
 	begun, goOn, done := make(chan bool), make(chan bool), make(chan error)
 	go func() {
 		seen := 0
@@ -512,7 +512,7 @@ func TestEnded(t *testing.T) {
 	<-begun
 	h.spool.Ack(first, h.seen[first])
 	old() // it has a follower
-	old = <-h.due
+	old = <-h.timers
 	goOn <- true
 	if err := <-done; err != nil {
 		t.Errorf("who follows it: %v", err)
@@ -531,13 +531,13 @@ func TestEnded(t *testing.T) {
 		t.Errorf("to decide of it: %v", err)
 	}
 	if _, err := h.spool.Append(ctx, first, spool.Event{Type: protocol.ToolCall, Data: protocol.Called{RequestID: "r", Tool: "bash", Actor: "web", Args: json.RawMessage("{}")}}); !errors.Is(err, spool.ErrEnded) {
-		t.Errorf("to tell of it: %v", err)
+		t.Errorf("appending to an ended run: %v", err)
 	}
 	var want []string
 	for i := range 4 {
 		id := h.start("true")
 		h.until(id, protocol.RunExited, "")
-		<-h.due
+		<-h.timers
 		if h.spool.Ack(id, h.seen[id]); i > 1 {
 			want = append(want, id)
 		}
@@ -553,7 +553,7 @@ func TestMenus(t *testing.T) {
 	ctx := context.Background()
 	h := newHost(t)
 	id := h.start(`printf '1) red\n2) blue\n3) none\nSelect 1-3: '; read x; echo got=$x`)
-	asked := h.told(id, protocol.RunPermissionRequested, "Select 1-3")
+	asked := h.waitForEvent(id, protocol.RunPermissionRequested, "Select 1-3")
 	if !strings.Contains(string(asked.Data), `"approve_text":"\n"`) || !strings.Contains(string(asked.Data), `{"value":"2","label":"2. blue","description":"types 2⏎"}`) || strings.Count(string(asked.Data), `"value":`) != 3 {
 		t.Errorf("asked %s", asked.Data)
 	}
@@ -565,7 +565,7 @@ func TestMenus(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.wrote(id, "got=2")
-	if over := h.told(id, protocol.RunPermissionResolved, q); field(t, over, "decision") != "answer" || field(t, over, "answer") != "2" {
+	if over := h.waitForEvent(id, protocol.RunPermissionResolved, q); field(t, over, "decision") != "answer" || field(t, over, "answer") != "2" {
 		t.Errorf("recorded as %s", over.Data)
 	}
 }

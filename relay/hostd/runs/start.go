@@ -35,7 +35,7 @@ type Spec struct {
 // returns the run's id.
 func (m *Manager) Start(ctx context.Context, s Spec) (string, error) {
 	if s.Tool == "" {
-		return "", approvals.Errorf(protocol.BadMessage, "tool is missing: say what runs, as bash or claude")
+		return "", approvals.Errorf(protocol.BadMessage, "tool is missing: name the program, such as bash or claude")
 	}
 	cwd, err := m.resolveCwd(s.Cwd)
 	if err != nil {
@@ -50,7 +50,7 @@ func (m *Manager) Start(ctx context.Context, s Spec) (string, error) {
 		return "", err
 	}
 	if err := os.Mkdir(spec.Dir, 0o700); err != nil {
-		return "", fmt.Errorf("make the run's directory: %w", err)
+		return "", fmt.Errorf("create the run's directory: %w", err)
 	}
 	now := time.Now().UTC()
 	of := meta{StartedAt: now.Format("2006-01-02T15:04:05.000Z"), Started: protocol.Started{Tool: s.Tool, Cwd: cwd, Command: m.o.Redact.In(cwd).Text(commandText(s)), Title: s.Title, Source: "pty",
@@ -136,7 +136,7 @@ func (m *Manager) resolveCwd(dir string) (string, error) {
 		return m.o.Roots[0], nil
 	}
 	if !filepath.IsAbs(dir) {
-		return "", approvals.Errorf(protocol.BadMessage, "cwd must be absolute, and is %s", dir)
+		return "", approvals.Errorf(protocol.BadMessage, "cwd must be absolute, not %s", dir)
 	}
 	real, err := resolveDir(dir)
 	if err != nil {
@@ -147,7 +147,7 @@ func (m *Manager) resolveCwd(dir string) (string, error) {
 			return real, nil
 		}
 	}
-	return "", approvals.Errorf(protocol.Code(protocol.OutOfScope), "cwd %s is not below a root of this host (%s): hostd --root adds one", dir, strings.Join(m.o.Roots, ", "))
+	return "", approvals.Errorf(protocol.Code(protocol.OutOfScope), "cwd %s is not below a root of this host (%s): add one with hostd --root", dir, strings.Join(m.o.Roots, ", "))
 }
 
 // withheldEnv lists variables of hostd that runs do not receive: they would let a run act as the

@@ -15,10 +15,10 @@ import (
 // peer identifies the connected process by its pid and start time, because a pid may be reused
 // before the request arrives.
 type peer struct {
-	pid   int
-	began int64
-	uid   uint32
-	known bool
+	pid        int
+	began      int64
+	uid        uint32
+	identified bool
 }
 
 type peerKey struct{}
@@ -39,7 +39,7 @@ func peerOf(c net.Conn) peer {
 	if cerr != nil || err != nil {
 		return peer{}
 	}
-	p := peer{pid: int(cred.Pid), uid: cred.Uid, known: true}
+	p := peer{pid: int(cred.Pid), uid: cred.Uid, identified: true}
 	if s := proc.Read(p.pid); s != nil {
 		p.began = s.StartTime
 	}
@@ -47,7 +47,7 @@ func peerOf(c net.Conn) peer {
 }
 
 // isAllowed reports whether the peer belongs to this user or root.
-func (p peer) isAllowed() bool { return p.known && (p.uid == uint32(os.Getuid()) || p.uid == 0) }
+func (p peer) isAllowed() bool { return p.identified && (p.uid == uint32(os.Getuid()) || p.uid == 0) }
 
 // membershipReason returns why the peer belongs to a run, or "" if it does not. leader is the run's
 // process, holder its PTY holder, which adopts orphaned processes; 0 if there is none. The peer
@@ -64,7 +64,7 @@ func (p peer) membershipReason(run string, leader, keeper int) string {
 		}
 	}
 	if !ok {
-		return "nobody can see who asks"
+		return "the caller's process cannot be identified"
 	}
 	return ""
 }
@@ -89,7 +89,7 @@ func (p peer) findRuns(live []runProcess) []string {
 
 // ancestors returns the peer followed by its parents. ok reports whether the chain is complete.
 func (p peer) ancestors(read func(pid int) *proc.Stat) (line []ancestry.Step, ok bool) {
-	if !p.known {
+	if !p.identified {
 		return nil, false
 	}
 	line, ok = ancestry.Line(p.pid, read)

@@ -10,19 +10,19 @@ import (
 	"github.com/concerto-lang/concerto/relay/ancestry"
 )
 
-// TestLine checks that a caller is identified by all its parents, even if they exit meanwhile; a
-// caller that cannot be identified, because it has exited or hides, has no rights.
+// TestLine checks that a caller is identified by all its parents, even if they exit during the
+// search; a caller that cannot be identified, because it has exited or hides, has no rights.
 func TestLine(t *testing.T) {
 	of := func(parent, session int) *proc.Stat {
 		return &proc.Stat{State: 'S', Parent: parent, Session: session, StartTime: 7}
 	}
-	me := peer{pid: 30, began: 7, known: true}
-	looks := 0
+	me := peer{pid: 30, began: 7, identified: true}
+	attempt := 0
 	// 20 exits while it is searched, and 30 becomes a child of 10
 	left := func(pid int) *proc.Stat {
 		switch {
-		case pid == 30 && looks == 0:
-			looks++
+		case pid == 30 && attempt == 0:
+			attempt++
 			return of(20, 30)
 		case pid == 30:
 			return of(10, 30)
@@ -43,7 +43,7 @@ func TestLine(t *testing.T) {
 		"a hidden parent":  {me, func(pid int) *proc.Stat { return map[int]*proc.Stat{30: of(1, 30), 1: {State: '?'}}[pid] }, 2, true},
 		"too many":         {me, func(pid int) *proc.Stat { return of(pid+1, pid) }, ancestry.MaxParents, false},
 		"it has ended":     {me, func(int) *proc.Stat { return nil }, 0, false},
-		"another's number": {peer{pid: 30, began: 6, known: true}, func(pid int) *proc.Stat { return of(0, pid) }, 0, false},
+		"another's number": {peer{pid: 30, began: 6, identified: true}, func(pid int) *proc.Stat { return of(0, pid) }, 0, false},
 		"unknown":          {peer{}, proc.Read, 0, false},
 	} {
 		if line, ok := c.p.ancestors(c.read); len(line) != c.n || ok != c.ok {
@@ -54,8 +54,8 @@ func TestLine(t *testing.T) {
 		p    peer
 		want string
 	}{
-		"itself":  {peer{pid: os.Getpid(), began: proc.Read(os.Getpid()).StartTime, known: true}, ""},
-		"another": {peer{pid: os.Getpid(), began: 1, known: true}, "nobody can see who asks"},
+		"itself":  {peer{pid: os.Getpid(), began: proc.Read(os.Getpid()).StartTime, identified: true}, ""},
+		"another": {peer{pid: os.Getpid(), began: 1, identified: true}, "the caller's process cannot be identified"},
 	} {
 		if got := c.p.membershipReason("run_x", 0, 0); got != c.want {
 			t.Errorf("%s: %q", name, got)
@@ -63,7 +63,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestMark: the mark of a run is an id; what a process puts there else is none.
+// TestMark checks that the mark of a run must be an id; other values of a process are ignored.
 func TestMark(t *testing.T) {
 	for mark, want := range map[string]string{"run_a": "run_a", "a b": "", "": ""} {
 		c := exec.Command("cat")

@@ -111,7 +111,7 @@ func decodeCommand[T any](q *http.Request, typ string, into *T, id string) error
 	if all == nil {
 		all = map[string]json.RawMessage{}
 	}
-	if given := string(all[id]); id != "" && (given == "" || given == `""` || given == "null") {
+	if value := string(all[id]); id != "" && (value == "" || value == `""` || value == "null") {
 		all[id] = own[id]
 	}
 	if string(all["actor"]) == `"local"` { // valid in this API, but not in a command
@@ -131,7 +131,7 @@ func decodeCommand[T any](q *http.Request, typ string, into *T, id string) error
 // requireTerminal returns an error if the run is not on a terminal.
 func (a *API) requireTerminal(q *http.Request) error {
 	if id := q.PathValue("run"); a.o.Programs.Has(id) {
-		return approvals.Errorf(protocol.Forbidden, "run %s is not on a terminal and takes no input: answer what it asks", id)
+		return approvals.Errorf(protocol.Forbidden, "run %s has no terminal and accepts no input: answer its requests", id)
 	}
 	return nil
 }
@@ -208,12 +208,12 @@ func (a *API) stream(w http.ResponseWriter, q *http.Request) error {
 		}
 	}
 	id := q.PathValue("run")
-	follow := func(ctx context.Context, give func(protocol.Envelope) error) error {
-		return a.o.Runs.Follow(ctx, id, off, give)
+	follow := func(ctx context.Context, handle func(protocol.Envelope) error) error {
+		return a.o.Runs.Follow(ctx, id, off, handle)
 	}
 	if a.o.Programs.Follows(id) {
-		follow = func(ctx context.Context, give func(protocol.Envelope) error) error {
-			return a.o.Programs.Follow(ctx, id, give)
+		follow = func(ctx context.Context, handle func(protocol.Envelope) error) error {
+			return a.o.Programs.Follow(ctx, id, handle)
 		}
 	} else if _, err := a.o.Runs.Dir(id); err != nil {
 		return err

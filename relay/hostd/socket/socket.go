@@ -51,7 +51,7 @@ type ProgramRuns interface {
 	Stop(ctx context.Context, run string, kill bool) error
 	Has(run string) bool     // whether the run is live
 	Follows(run string) bool // whether the run can be followed, also for some time after its end
-	Follow(ctx context.Context, run string, give func(protocol.Envelope) error) error
+	Follow(ctx context.Context, run string, handle func(protocol.Envelope) error) error
 	Ancestors(run string) []string // the runs that started it, the nearest first
 }
 
@@ -133,7 +133,7 @@ func CheckFree(path string) error {
 // serves it, or if its path is too long.
 func Listen(path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("make the socket's directory: %w", err)
+		return nil, fmt.Errorf("create the socket's directory: %w", err)
 	}
 	if err := CheckFree(path); err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func Listen(path string) (net.Listener, error) {
 	l, err := net.Listen("unix", path)
 	umask(old)
 	if errors.Is(err, syscall.EINVAL) {
-		return nil, fmt.Errorf("listen on %s: the path of a socket has at most 107 bytes: name a shorter --socket", path)
+		return nil, fmt.Errorf("listen on %s: a socket's path has at most 107 bytes: use a shorter --socket", path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen for the command line: %w", err)
@@ -190,10 +190,10 @@ func (a *API) authorize(w http.ResponseWriter, q *http.Request, action string) b
 	if a.o.RecordRefused != nil && by != "" && a.isFirst(id, by, action, q.PathValue("request")) {
 		what := protocol.OwnRefused{Action: action, RequestID: q.PathValue("request"), ByRunID: by, PID: int64(p.pid), Reason: why}
 		if err := a.o.RecordRefused(id, what); err != nil {
-			a.o.Log.Error("record a refused decision", "run", id, "error", err)
+			a.o.Log.Error("could not record a refused decision", "run", id, "error", err)
 		}
 	}
-	writeError(w, approvals.Errorf(protocol.Forbidden, "a run does not answer, write to or stop itself: %s", why))
+	writeError(w, approvals.Errorf(protocol.Forbidden, "a run may not answer, write to or stop itself: %s", why))
 	return false
 }
 
@@ -287,13 +287,13 @@ func writeError(w http.ResponseWriter, err error) {
 }
 
 func writeErrorCode(w http.ResponseWriter, status int, code, message string) {
-	type said struct {
+	type content struct {
 		Code    string `json:"code"`
 		Message string `json:"message"`
 	}
 	writeJSON(w, status, struct {
-		Error said `json:"error"`
-	}{said{code, message}})
+		Error content `json:"error"`
+	}{content{code, message}})
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

@@ -62,14 +62,14 @@ func TestKill(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "spool.db")
 	dice, epoch := rand.New(rand.NewPCG(3, 4)), int64(0)
 	for round := range n {
-		told, err := testproc.RunAndKill(killed+"="+file, 1+dice.IntN(200))
+		committed, err := testproc.RunAndKill(killed+"="+file, 1+dice.IntN(200))
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
 		s := open(t, file, spool.Options{})
 		r, _ := s.Run("run_a")
-		if r.Last < told || r.Last > told+1 || r.Offset != r.Last*10 {
-			t.Fatalf("round %d: %d was told, and there is %+v", round, told, r)
+		if r.Last < committed || r.Last > committed+1 || r.Offset != r.Last*10 {
+			t.Fatalf("round %d: event %d was reported as committed, and the spool has %+v", round, committed, r)
 		}
 		note, err := s.Note(context.Background(), "run_a", "input", "last")
 		if err != nil || string(note) != fmt.Sprint(r.Last) {
@@ -78,7 +78,7 @@ func TestKill(t *testing.T) {
 		all := next(t, s, "run_a", r.Acked, 100_000)
 		for i, e := range all {
 			if want := r.Acked + int64(i) + 1; e.Seq != want || textOf(t, e) != fmt.Sprint(want) {
-				t.Fatalf("round %d: %d stands where %d should", round, e.Seq, want)
+				t.Fatalf("round %d: got seq %d, want %d", round, e.Seq, want)
 			}
 		}
 		if int64(len(all)) != r.Last-r.Acked || s.Epoch() <= epoch {

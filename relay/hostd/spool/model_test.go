@@ -18,14 +18,14 @@ import (
 
 // model is a spool, its connection and the server, with everything that was committed to the spool.
 type model struct {
-	t    *rapid.T
-	dir  string
-	file string
-	s    *spool.Spool
-	n    int                 // of the token that was last committed
-	told map[string][]string // what was committed, by run
-	at   map[string]int64    // what was sent, by run; nil without a connection
-	has  map[string]*server
+	t         *rapid.T
+	dir       string
+	file      string
+	s         *spool.Spool
+	n         int                 // of the token that was last committed
+	committed map[string][]string // what was committed, by run
+	at        map[string]int64    // what was sent, by run; nil without a connection
+	has       map[string]*server
 }
 
 // server is what a server has of a run.
@@ -47,7 +47,7 @@ func TestModel(t *testing.T) {
 			if err != nil {
 				r.Fatal(err)
 			}
-			m := &model{t: r, dir: dir, told: map[string][]string{}, has: map[string]*server{}}
+			m := &model{t: r, dir: dir, committed: map[string][]string{}, has: map[string]*server{}}
 			m.file = m.path("spool.db")
 			m.open()
 			defer func() { _ = m.s.Close() }()
@@ -91,7 +91,7 @@ func (m *model) appendOne(t *rapid.T, run string) {
 	if _, err := m.s.Commit(ctx, spool.Change{Run: run, Events: []spool.Event{e}, Offset: &off}); err != nil {
 		t.Fatal(err)
 	}
-	m.told[run] = append(m.told[run], token)
+	m.committed[run] = append(m.committed[run], token)
 	if r, _ := m.s.Run(run); r.Offset != off {
 		t.Fatalf("the offset is %d, and %d was committed", r.Offset, off)
 	}
@@ -263,7 +263,7 @@ func (m *model) loseSpool(*rapid.T) {
 // only after a loss.
 func (m *model) check(t *rapid.T) {
 	for run, s := range m.has {
-		rest, gap := m.told[run], ""
+		rest, gap := m.committed[run], ""
 		for _, have := range s.log {
 			if reason, ok := strings.CutPrefix(have, "gap "); ok {
 				gap += reason + " "
@@ -272,11 +272,11 @@ func (m *model) check(t *rapid.T) {
 			i := slices.Index(rest, have)
 			switch {
 			case i < 0:
-				t.Fatalf("%s: %s is there twice, too late, or was never told: %v", run, have, s.log)
+				t.Fatalf("%s: %s is there twice, too late, or was never committed: %v", run, have, s.log)
 			case i > 0 && gap == "":
-				t.Fatalf("%s: %v are missing, and nothing says so: %v", run, rest[:i], s.log)
+				t.Fatalf("%s: %v are missing, and no gap event lists them: %v", run, rest[:i], s.log)
 			case strings.TrimSpace(strings.ReplaceAll(gap, "spool_full", "")) == "" && slices.ContainsFunc(rest[:i], func(token string) bool { return token[0] == '!' }):
-				t.Fatalf("%s: %v were given up: %v", run, rest[:i], s.log)
+				t.Fatalf("%s: %v were dropped: %v", run, rest[:i], s.log)
 			}
 			rest, gap = rest[i+1:], ""
 		}
@@ -291,7 +291,7 @@ func (m *model) drain() {
 			m.s.Ack(run, m.server(run).prefix)
 			synctest.Wait()
 		}
-		if r, known := m.s.Run(run); known && r.Last != m.server(run).prefix {
+		if r, ok := m.s.Run(run); ok && r.Last != m.server(run).prefix {
 			m.t.Fatalf("%s: %+v, and the server has %d", run, r, m.server(run).prefix)
 		}
 	}

@@ -35,7 +35,7 @@ func (p *power) after(dir string) error {
 	}
 	for i, e := range next(p, s, "run_a", r.Acked, 1000) {
 		if want := r.Acked + int64(i) + 1; e.Seq != want || !strings.HasPrefix(textOf(p, e), fmt.Sprintf("%d ", want)) {
-			return fmt.Errorf("%d stands where %d should", e.Seq, want)
+			return fmt.Errorf("got seq %d, want %d", e.Seq, want)
 		}
 	}
 	note, err := s.Note(ctx, "run_a", "input", "last")

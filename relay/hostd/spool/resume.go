@@ -13,9 +13,9 @@ import (
 func (s *Spool) Adopt(ctx context.Context, id string) error {
 	return s.do(ctx, func(b *batch) error {
 		b.s.mu.Lock()
-		known := b.s.runs[id] != nil
+		exists := b.s.runs[id] != nil
 		b.s.mu.Unlock()
-		if known || b.runs[id] != nil {
+		if exists || b.runs[id] != nil {
 			return nil
 		}
 		st, err := b.state(id, true)

@@ -47,9 +47,9 @@ func (s *Spool) checkIntegrity(ctx context.Context, disk, file string) (err erro
 	return err
 }
 
-// withRemedy adds to an error about damage what to do.
+// withRemedy adds the remedy to an error about damage.
 func withRemedy(err error) error {
-	return fmt.Errorf("%w: move it away; runs then go on with a gap", err)
+	return fmt.Errorf("%w: move the file away; runs then continue with a gap", err)
 }
 
 // migrate creates the tables if necessary and returns the epoch of this start.
@@ -70,7 +70,7 @@ func migrate(ctx context.Context, db *sql.DB) (epoch int64, err error) {
 		err = makeTables(ctx, tx, epoch)
 	case err != nil:
 	case has > schema:
-		err = fmt.Errorf("%w: its schema is %d, and this one knows %d: use a newer concerto-relay", ErrNewer, has, schema)
+		err = fmt.Errorf("%w: its schema is %d, and this version supports %d: use a newer concerto-relay", ErrNewer, has, schema)
 	default:
 		epoch++
 		_, err = tx.ExecContext(ctx, `UPDATE meta SET epoch = ?`, epoch)

@@ -29,7 +29,7 @@ var (
 	ErrClosed  = errors.New("the spool is closed")
 	ErrEnded   = errors.New("the run has ended: it accepts no more events")
 	ErrDamaged = errors.New("the spool is damaged")
-	ErrNewer   = errors.New("the spool was made by a newer version")
+	ErrNewer   = errors.New("the spool was created by a newer version")
 	ErrInUse   = errors.New("another hostd uses the spool")
 )
 

@@ -35,8 +35,8 @@ var (
 	exited  = spool.Event{Type: protocol.RunExited, Data: protocol.Exited{ExitCode: 3}}
 )
 
-// said is what an event is, for comparing.
-func said(t testing.TB, all []protocol.Envelope) (out []string) {
+// describe returns events in short form, for comparing.
+func describe(t testing.TB, all []protocol.Envelope) (out []string) {
 	for _, e := range all {
 		text := e.Type
 		switch e.Type {
@@ -105,14 +105,14 @@ func TestSpool(t *testing.T) {
 	if _, err := s.Append(ctx, "run_a", output("late")); !errors.Is(err, spool.ErrEnded) {
 		t.Errorf("after the exit: %v", err)
 	}
-	expect(t, said(t, next(t, s, "run_a", 0, 2)), "1 run.started", "2 1", "3 run.exited")
+	expect(t, describe(t, next(t, s, "run_a", 0, 2)), "1 run.started", "2 1", "3 run.exited")
 	if got := fmt.Sprint(s.Runs()); got != "[{run_a 3 0 77 true} {run_b 1 0 0 false}]" {
 		t.Error(got)
 	}
 	s.Ack("run_a", 9) // more than there is: nothing
 	s.Ack("run_a", 2)
 	s.Ack("run_a", 1) // late
-	expect(t, said(t, next(t, s, "run_a", 0, 9)), "3 run.exited")
+	expect(t, describe(t, next(t, s, "run_a", 0, 9)), "3 run.exited")
 	s.Ack("run_a", 3)
 	s.Ack("run_b", 1)
 	if err := s.Close(); err != nil { // commits the acks
@@ -126,7 +126,7 @@ func TestSpool(t *testing.T) {
 		t.Errorf("%+v %v %+v", r, ok, s.Health())
 	}
 	if note, err := s.Note(ctx, "run_a", "desk", "r1"); note != nil || err != nil {
-		t.Errorf("what was noted of a run that is over: %s %v", note, err)
+		t.Errorf("a note of an ended run: %s %v", note, err)
 	}
 	testResults(t, s)
 }
@@ -141,11 +141,11 @@ func testResults(t *testing.T, s *spool.Spool) {
 	if _, err := s.Commit(ctx, spool.Change{Run: "run_a", Results: []spool.Result{{CommandDone: protocol.CommandDone{ID: "i1", Kind: "input", State: "rejected", Error: "why"}}}}); err != nil {
 		t.Fatal(err)
 	}
-	again, err := s.Results(ctx, all[0].N)
-	if err != nil || len(again) != 1 || again[0].State != "rejected" || again[0].Error != "why" {
-		t.Fatalf("%+v %v", again, err)
+	rest, err := s.Results(ctx, all[0].N)
+	if err != nil || len(rest) != 1 || rest[0].State != "rejected" || rest[0].Error != "why" {
+		t.Fatalf("%+v %v", rest, err)
 	}
-	for _, r := range []spool.Result{all[0], again[0]} {
+	for _, r := range []spool.Result{all[0], rest[0]} {
 		if err := s.ResultAcked(ctx, r.N); err != nil {
 			t.Error(err)
 		}
@@ -167,15 +167,15 @@ func TestFull(t *testing.T) {
 			commit(t, s, "run_a", output(kilo))
 		}
 		last := commit(t, s, "run_a", output("a"))
-		if again := commit(t, s, "run_a", output("b")); again != last {
-			t.Errorf("%d after %d: output was not added", again, last)
+		if seq := commit(t, s, "run_a", output("b")); seq != last {
+			t.Errorf("%d after %d: output was not added", seq, last)
 		}
 		all := next(t, s, "run_a", 0, 1000)
 		if text := textOf(t, all[len(all)-1]); !strings.HasSuffix(text, "ab") {
 			t.Errorf("%q", text[max(0, len(text)-9):])
 		}
-		if again := commit(t, s, "run_a", output("c")); again != last+1 {
-			t.Errorf("%d after %d: output was added to what has been given", again, last)
+		if seq := commit(t, s, "run_a", output("c")); seq != last+1 {
+			t.Errorf("%d after %d: output was added to what has been given", seq, last)
 		}
 		for s.Health().Used < 15000 {
 			commit(t, s, "run_b", output(kilo))
@@ -190,18 +190,18 @@ func TestFull(t *testing.T) {
 		if took := time.Since(began); took != time.Minute || s.Health().Used > 16000 {
 			t.Errorf("then it took %v, %d bytes", took, s.Health().Used)
 		}
-		got := said(t, next(t, s, "run_a", 0, 1000))
+		got := describe(t, next(t, s, "run_a", 0, 1000))
 		if got[0] != "1 run.started" || !strings.HasPrefix(got[1], "3 gap 2-3 spool_full") && !strings.Contains(got[1], "spool_full") || !strings.HasSuffix(got[len(got)-1], "run.exited") {
 			t.Errorf("%.300s", got)
 		}
-		if all := next(t, s, "run_a", 2, 1); !strings.Contains(said(t, all)[0], "gap 3-") {
-			t.Errorf("a gap of which a part was told: %s", said(t, all)[0])
+		if all := next(t, s, "run_a", 2, 1); !strings.Contains(describe(t, all)[0], "gap 3-") {
+			t.Errorf("a gap of which a part was sent: %s", describe(t, all)[0])
 		}
-		testRoomAgain(t, s, kilo)
+		testResumeAfterRoom(t, s, kilo)
 	})
 }
 
-func testRoomAgain(t *testing.T, s *spool.Spool, kilo string) {
+func testResumeAfterRoom(t *testing.T, s *spool.Spool, kilo string) {
 	for s.Health().Used+1200 < 16000 {
 		commit(t, s, "run_b", output(kilo))
 	}
@@ -230,7 +230,7 @@ func testRoomAgain(t *testing.T, s *spool.Spool, kilo string) {
 	c, _ := s.Run("run_c")
 	s.Ack("run_c", c.Last)
 	if err := <-done; err != nil || time.Since(began) != time.Second {
-		t.Errorf("it went on after %v: %v", time.Since(began), err)
+		t.Errorf("the commit continued after %v: %v", time.Since(began), err)
 	}
 }
 
@@ -270,7 +270,7 @@ func TestDiskFull(t *testing.T) {
 			t.Error(err)
 		}
 		if _, committed := <-done; committed {
-			t.Error("it says that it is committed")
+			t.Error("Commit returned without an error")
 		}
 	})
 }
@@ -284,7 +284,7 @@ func TestLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		if gap != nil {
-			first = said(t, []protocol.Envelope{*gap})[0]
+			first = describe(t, []protocol.Envelope{*gap})[0]
 		}
 		return after, first
 	}
@@ -295,7 +295,7 @@ func TestLost(t *testing.T) {
 		}
 		commit(t, s, run, output("1"), output("2"), spool.Event{Type: protocol.RunGap, Data: protocol.Gap{From: 1, To: 10, Reason: "source_lag"}})
 		if all := next(t, s, run, 0, 10); all != nil || s.Runs()[0].Last != 0 {
-			t.Errorf("it is told: %v", all)
+			t.Errorf("the spool has %v", all)
 		}
 	}
 	if after, first := resume(s, "run_a", 40); after != 40 || first != "" {
@@ -304,12 +304,12 @@ func TestLost(t *testing.T) {
 	if err := s.Adopt(ctx, "run_a"); err != nil { // is known
 		t.Error(err)
 	}
-	expect(t, said(t, next(t, s, "run_a", 40, 10)), "41 gap 41-41 spool_lost", "42 1", "43 2", "53 gap 44-53 source_lag")
+	expect(t, describe(t, next(t, s, "run_a", 40, 10)), "41 gap 41-41 spool_lost", "42 1", "43 2", "53 gap 44-53 source_lag")
 	if after, err := s.ResumeUnreported(ctx, "run_b"); after != 0 || err != nil {
 		t.Error(after, err)
 	}
 	e := s.Epoch()
-	expect(t, said(t, next(t, s, "run_b", 0, 10)), fmt.Sprintf("%d gap 1-%d spool_lost", e+1, e+1), fmt.Sprintf("%d 1", e+2), fmt.Sprintf("%d 2", e+3),
+	expect(t, describe(t, next(t, s, "run_b", 0, 10)), fmt.Sprintf("%d gap 1-%d spool_lost", e+1, e+1), fmt.Sprintf("%d 1", e+2), fmt.Sprintf("%d 2", e+3),
 		fmt.Sprintf("%d gap %d-%d source_lag", e+13, e+4, e+13))
 	s.Ack("run_a", 43)
 	if after, first := resume(s, "run_a", 7); after != 43 || first != "43 gap 8-43 store_lost" {
@@ -318,26 +318,26 @@ func TestLost(t *testing.T) {
 	if after, first := resume(s, "run_a", 50); after != 50 || first != "" {
 		t.Error(after, first)
 	}
-	expect(t, said(t, next(t, s, "run_a", 50, 10)), "53 gap 51-53 source_lag")
+	expect(t, describe(t, next(t, s, "run_a", 50, 10)), "53 gap 51-53 source_lag")
 	if after, first := resume(s, "run_a", 99); after != 99 || first != "" {
 		t.Error(after, first)
 	}
 	commit(t, s, "run_a", exited)
-	expect(t, said(t, next(t, s, "run_a", 99, 10)), "100 gap 100-100 spool_lost", "101 run.exited")
+	expect(t, describe(t, next(t, s, "run_a", 99, 10)), "100 gap 100-100 spool_lost", "101 run.exited")
 	if after, first := resume(s, "run_x", 5); after != 0 || first != "" {
 		t.Error(after, first)
 	}
 }
 
-// TestRefused: a damaged spool, one of a newer version and one in no directory are refused and left
-// as they are.
+// TestRefused checks that a damaged spool, one of a newer version and one in a missing directory
+// are refused and not changed.
 func TestRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.db")
 	text := strings.Repeat("this is no database, but a text. ", 50)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := spool.Open(ctx, file, spool.Options{}); !errors.Is(err, spool.ErrDamaged) || !strings.Contains(err.Error(), "move it away") {
+	if _, err := spool.Open(ctx, file, spool.Options{}); !errors.Is(err, spool.ErrDamaged) || !strings.Contains(err.Error(), "move the file away") {
 		t.Errorf("%v", err)
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != text {

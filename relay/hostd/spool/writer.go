@@ -71,7 +71,7 @@ type job struct {
 func newJob(c Change) (*job, error) {
 	j := &job{Change: c, done: make(chan struct{})}
 	if !protocol.IsID(c.Run) {
-		return nil, fmt.Errorf("spool a change: %q is no run's id", c.Run)
+		return nil, fmt.Errorf("spool a change: %q is not a run id", c.Run)
 	}
 	j.output = len(c.Events) > 0
 	for i, e := range c.Events {
@@ -101,7 +101,7 @@ func rowOf(e Event) (row, error) {
 		return row{}, refused
 	}
 	if len(env.Data) > MaxData {
-		return row{}, &protocol.Refusal{Code: protocol.TooLarge, Why: fmt.Sprintf("%s has %d bytes of data, and at most %d fit a frame", e.Type, len(env.Data), MaxData)}
+		return row{}, &protocol.Refusal{Code: protocol.TooLarge, Why: fmt.Sprintf("%s has %d bytes of data; a frame has at most %d", e.Type, len(env.Data), MaxData)}
 	}
 	r := row{typ: env.Type, ts: env.TS, data: env.Data, lost: 1}
 	switch e.Type {
@@ -117,7 +117,7 @@ func rowOf(e Event) (row, error) {
 			return row{}, err
 		}
 		if r.lost = gap.To - gap.From + 1; r.lost < 1 {
-			return row{}, fmt.Errorf("a gap from %d to %d", gap.From, gap.To)
+			return row{}, fmt.Errorf("invalid gap from %d to %d", gap.From, gap.To)
 		}
 		r.data = []byte(gap.Reason)
 	}

@@ -83,7 +83,7 @@ func (d *descent) here() *os.Root { return d.dirs[len(d.dirs)-1] }
 func (d *descent) step(part string) error {
 	if part == ".." {
 		if len(d.dirs) == 1 {
-			return errorf(protocol.OutOfScope, "%s leads out of the run's directory", d.shown)
+			return errorf(protocol.OutOfScope, "%s is outside the run's directory", d.shown)
 		}
 		d.here().Close()
 		d.dirs = d.dirs[:len(d.dirs)-1]
@@ -108,7 +108,7 @@ func (d *descent) step(part string) error {
 	opened, err := next.Stat(".")
 	if err != nil || !os.SameFile(info, opened) { // it was replaced before it was opened
 		next.Close()
-		return errorf(protocol.Changed, "%s has changed meanwhile", d.shown)
+		return errorf(protocol.Changed, "%s changed while it was opened: try again", d.shown)
 	}
 	d.dirs = append(d.dirs, next)
 	return nil
@@ -117,14 +117,14 @@ func (d *descent) step(part string) error {
 // follow follows a link.
 func (d *descent) follow(part string) error {
 	if d.links++; d.links > maxLinks {
-		return errorf(protocol.OutOfScope, "%s has too many links on its way", d.shown)
+		return errorf(protocol.OutOfScope, "%s follows too many links", d.shown)
 	}
 	to, err := d.here().Readlink(part)
 	if err != nil {
 		return err
 	}
 	if filepath.IsAbs(to) {
-		return errorf(protocol.OutOfScope, "%s leads out of the run's directory", d.shown)
+		return errorf(protocol.OutOfScope, "%s is outside the run's directory", d.shown)
 	}
 	d.rest = append(splitPath(to), d.rest...)
 	return nil

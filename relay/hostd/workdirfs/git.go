@@ -52,7 +52,7 @@ func (s *Scope) git(ctx context.Context, path string, most int, command ...strin
 		return nil, err
 	}
 	if out.exit.Code == 129 { // a usage error of diff, which then compares two arbitrary files
-		return nil, errorf(protocol.NotFound, "git: the run's directory is in no repository (not a git repository)")
+		return nil, errorf(protocol.NotFound, "git: the run's directory is not in a git repository")
 	}
 	if !out.truncated && out.exit.Code != 0 {
 		return nil, errorf(protocol.NotFound, "git: %s", out.exit.Stderr)
@@ -68,7 +68,7 @@ func (s *Scope) settings(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	if out.truncated {
-		return nil, errorf(protocol.RPCCode(protocol.TooLarge), "git has more settings than can be looked at")
+		return nil, errorf(protocol.RPCCode(protocol.TooLarge), "could not read git's settings: they are longer than the limit")
 	}
 	var args []string
 	for _, one := range safeSettings {
@@ -78,7 +78,7 @@ func (s *Scope) settings(ctx context.Context) ([]string, error) {
 		if parts := strings.Split(string(name), "."); len(parts) > 2 && strings.EqualFold(parts[0], "filter") {
 			of := strings.Join(parts[1:len(parts)-1], ".")
 			if strings.ContainsRune(of, '=') {
-				return nil, errorf(protocol.RPCCode(protocol.Forbidden), "git has a filter of a name that cannot be turned off: %s", of)
+				return nil, errorf(protocol.RPCCode(protocol.Forbidden), "git's configuration has a filter whose name prevents disabling it: %s", of)
 			}
 			for _, how := range []string{"clean", "smudge", "process"} {
 				args = append(args, "-c", "filter."+of+"."+how+"=")

@@ -68,16 +68,16 @@ func (s *Scope) hash(ctx context.Context, h io.Writer, path string, f io.Reader)
 			return 0, s.pathError(path, err)
 		}
 	}
-	return 0, errorf(protocol.Timeout, "%s is too large to be hashed in the time that there is", path)
+	return 0, errorf(protocol.Timeout, "%s is too large to hash within the time limit", path)
 }
 
 // trimText removes partial characters at the ends that were cut. It returns false if the rest is
 // not valid text.
-func trimText(text []byte, cutBefore, cutBehind bool) ([]byte, bool) {
+func trimText(text []byte, cutBefore, cutAfter bool) ([]byte, bool) {
 	if cutBefore {
 		text = text[utf8cut.Rest(text):]
 	}
-	if cutBehind {
+	if cutAfter {
 		text = text[:len(text)-utf8cut.Unfinished(text)]
 	}
 	return text, utf8.Valid(text)

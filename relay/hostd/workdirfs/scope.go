@@ -71,12 +71,12 @@ func cleanPath(path string) (string, error) {
 	case len(path) > MaxPath:
 		return "", errorf(protocol.OutOfScope, "a path has at most %d bytes", MaxPath)
 	case strings.ContainsRune(path, 0):
-		return "", errorf(protocol.OutOfScope, "a path has no NUL in it")
+		return "", errorf(protocol.OutOfScope, "a path must not contain NUL")
 	case filepath.IsAbs(path) || strings.HasPrefix(path, `\`) || filepath.VolumeName(path) != "":
-		return "", errorf(protocol.OutOfScope, "%s is absolute: paths start at the run's directory", path)
+		return "", errorf(protocol.OutOfScope, "%s is absolute: use a path relative to the run's directory", path)
 	}
 	if !filepath.IsLocal(path) {
-		return "", errorf(protocol.OutOfScope, "%s leads out of the run's directory", path)
+		return "", errorf(protocol.OutOfScope, "%s is outside the run's directory", path)
 	}
 	return filepath.Clean(path), nil
 }
@@ -110,7 +110,7 @@ func checkKind(path string, info fs.FileInfo, dir bool) error {
 	case dir && !info.IsDir():
 		return errorf(protocol.NotFound, "%s is not a directory", path)
 	case !dir && !info.Mode().IsRegular():
-		return errorf(protocol.NotRegular, "%s is no regular file", path)
+		return errorf(protocol.NotRegular, "%s is not a regular file", path)
 	}
 	return nil
 }
@@ -120,11 +120,11 @@ func (s *Scope) pathError(path string, err error) error {
 	var at *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return errorf(protocol.NotFound, "%s is not there", path)
+		return errorf(protocol.NotFound, "%s does not exist", path)
 	case errors.Is(err, fs.ErrPermission):
-		return errorf(protocol.RPCCode(protocol.Forbidden), "%s may not be read", path)
+		return errorf(protocol.RPCCode(protocol.Forbidden), "%s cannot be read: permission denied", path)
 	case errors.As(err, &at) && isEscape(at.Err):
-		return errorf(protocol.OutOfScope, "%s leads out of the run's directory", path)
+		return errorf(protocol.OutOfScope, "%s is outside the run's directory", path)
 	case errors.As(err, &at):
 		return errorf(protocol.NotFound, "%s: %v", path, at.Err)
 	}

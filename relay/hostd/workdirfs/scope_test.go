@@ -407,7 +407,7 @@ func TestGit(t *testing.T) {
 	}
 	for _, path := range []string{":(top)", ":(glob)**", "*"} {
 		if got, err := s.Diff(ctx, protocol.Git{Path: path}); err != nil || got.Stdout != "" {
-			t.Errorf("%q is taken for a pattern: %+v, %v", path, got, err)
+			t.Errorf("%q was treated as a pattern: %+v, %v", path, got, err)
 		}
 	}
 	if _, err := s.Diff(ctx, protocol.Git{Path: "../x"}); code(err) != protocol.OutOfScope {

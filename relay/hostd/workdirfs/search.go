@@ -25,7 +25,7 @@ const (
 // Search searches the files below the directory for a ripgrep pattern.
 func (s *Scope) Search(ctx context.Context, q protocol.Search) (*protocol.SearchResult, error) {
 	if strings.ContainsRune(q.Q, 0) {
-		return nil, errorf(protocol.BadPattern, "a pattern has no NUL in it")
+		return nil, errorf(protocol.BadPattern, "a pattern must not contain NUL")
 	}
 	ctx, cancel := context.WithTimeout(ctx, SearchTimeout)
 	defer cancel()

@@ -81,7 +81,7 @@ func checkWrite(q protocol.WriteFile) (path, parent, name string, err error) {
 	case path == ".":
 		return "", "", "", errorf(protocol.NotRegular, "%s is a directory", q.Path)
 	case len(q.Content) > MaxWrite:
-		return "", "", "", errorf(protocol.RPCCode(protocol.TooLarge), "what is written has at most %d bytes", MaxWrite)
+		return "", "", "", errorf(protocol.RPCCode(protocol.TooLarge), "a file to write has at most %d bytes", MaxWrite)
 	}
 	if parent, name = filepath.Split(path); isGit(name) {
 		return "", "", "", gitPathError(q.Path)
@@ -99,13 +99,13 @@ func (s *Scope) checkReplace(dir *os.Root, name string, q protocol.WriteFile) (f
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if q.BaseSHA256 != "" {
-			return 0, errorf(protocol.Changed, "%s is not there any more", q.Path)
+			return 0, errorf(protocol.Changed, "%s no longer exists", q.Path)
 		}
 		return 0o666, nil
 	case err != nil:
 		return 0, s.pathError(q.Path, err)
 	case !info.Mode().IsRegular():
-		return 0, errorf(protocol.NotRegular, "%s is no regular file", q.Path)
+		return 0, errorf(protocol.NotRegular, "%s is not a regular file", q.Path)
 	case q.BaseSHA256 == "":
 		return info.Mode().Perm(), nil
 	}
@@ -119,7 +119,7 @@ func (s *Scope) checkReplace(dir *os.Root, name string, q protocol.WriteFile) (f
 		return 0, s.pathError(q.Path, err)
 	}
 	if hex.EncodeToString(hash.Sum(nil)) != q.BaseSHA256 {
-		return 0, errorf(protocol.Changed, "%s has changed", q.Path)
+		return 0, errorf(protocol.Changed, "%s has changed since it was read", q.Path)
 	}
 	return info.Mode().Perm(), nil
 }

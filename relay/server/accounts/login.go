@@ -84,12 +84,12 @@ func (p *API) logout(w http.ResponseWriter, r *http.Request, id *auth.Identity) 
 // me returns the caller's identity.
 func (p *API) me(w http.ResponseWriter, _ *http.Request, id *auth.Identity) {
 	httpguard.Answer(w, http.StatusOK, map[string]any{
-		"user": id.Name, "role": id.Role, "kind": id.Kind, "id": id.ID, "name": id.Label, "runs": globs(id.Runs), "expires_at": stamp(id.Expires.UnixMilli()),
+		"user": id.Name, "role": id.Role, "kind": id.Kind, "id": id.ID, "name": id.Label, "runs": orEmpty(id.Runs), "expires_at": stamp(id.Expires.UnixMilli()),
 	})
 }
 
-// globs returns a non-nil slice.
-func globs(all []string) []string {
+// orEmpty returns a non-nil slice.
+func orEmpty(all []string) []string {
 	if all == nil {
 		return []string{}
 	}

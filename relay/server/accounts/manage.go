@@ -46,7 +46,7 @@ type TokenInfo struct {
 func TokenInfos(all []*store.Token) []TokenInfo {
 	out := []TokenInfo{}
 	for _, t := range all {
-		out = append(out, TokenInfo{t.ID, t.Name, t.Kind, t.User, t.Role, globs(t.Runs), stamp(t.Created), stamp(t.Expires)})
+		out = append(out, TokenInfo{t.ID, t.Name, t.Kind, t.User, t.Role, orEmpty(t.Runs), stamp(t.Created), stamp(t.Expires)})
 	}
 	return out
 }

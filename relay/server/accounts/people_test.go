@@ -30,11 +30,11 @@ const password = "correct horse"
 type fixture struct {
 	*testing.T
 	*accounts.API
-	store *store.Store
-	auth  *auth.Auth
-	url   string
-	owner string // the owner's access token
-	gone  []string
+	store   *store.Store
+	auth    *auth.Auth
+	url     string
+	owner   string // the owner's access token
+	removed []string
 }
 
 func begin(t *testing.T) *fixture {
@@ -45,7 +45,7 @@ func begin(t *testing.T) *fixture {
 	g := httpguard.New(httpguard.Config{Loopback: true})
 	a := auth.New(auth.Config{Store: s, Guard: g, TOFU: auth.TOFULoopback, URLToken: true})
 	f := &fixture{T: t, store: s, auth: a}
-	f.API = accounts.New(accounts.Config{Store: s, Auth: a, Guard: g, HostRemoved: func(id string) { f.gone = append(f.gone, id) }, Figures: func() map[string]float64 { return map[string]float64{"relay_sockets{kind=\"app\"}": 2} }})
+	f.API = accounts.New(accounts.Config{Store: s, Auth: a, Guard: g, HostRemoved: func(id string) { f.removed = append(f.removed, id) }, Figures: func() map[string]float64 { return map[string]float64{"relay_sockets{kind=\"app\"}": 2} }})
 	mux := http.NewServeMux()
 	for _, row := range f.Routes() {
 		mux.Handle(row.Method+" "+row.Path, a.Serve(row))
@@ -107,14 +107,14 @@ func (a answer) is(f *fixture, status int, into any) {
 	}
 }
 
-func (a answer) refused(f *fixture, status int, code, says string) {
+func (a answer) refused(f *fixture, status int, code, text string) {
 	f.Helper()
-	var said struct {
+	var body struct {
 		Error struct{ Code, Message string }
 	}
-	a.is(f, status, &said)
-	if said.Error.Code != code || !strings.Contains(said.Error.Message, says) {
-		f.Errorf("%s %s: %s, want %s …%s…", a.Request.Method, a.Request.URL.Path, a.text, code, says)
+	a.is(f, status, &body)
+	if body.Error.Code != code || !strings.Contains(body.Error.Message, text) {
+		f.Errorf("%s %s: %s, want %s …%s…", a.Request.Method, a.Request.URL.Path, a.text, code, text)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestSessions(t *testing.T) {
 	f.ask("POST", "/auth/logout", in.AccessToken, "").is(f, 204, nil)
 	f.ask("GET", "/auth/me", in.AccessToken, "").refused(f, 401, "unauthorized", "")
 	f.ask("GET", "/auth/me", "", "", "Cookie", cookie).refused(f, 401, "unauthorized", "")
-	f.ask("GET", "/auth/me", "", "").refused(f, 401, "unauthorized", "needs credentials")
+	f.ask("GET", "/auth/me", "", "").refused(f, 401, "unauthorized", "missing credentials")
 	f.ask("POST", "/auth/login", "", `{"username":"ann","password":"no"}`).refused(f, 401, "unauthorized", "the name or the password is wrong")
 	f.ask("POST", "/auth/login", "", `{"username":7}`).refused(f, 400, "bad_message", "username")
 	f.ask("POST", "/auth/login", "", `no`).refused(f, 400, "bad_message", "JSON")
@@ -181,11 +181,11 @@ func TestManages(t *testing.T) {
 	if len(all) != 2 || all[1]["id"] != made.ID || strings.Contains(list.text, made.Token) {
 		t.Errorf("%s", list.text)
 	}
-	for body, says := range map[string]string{
+	for body, text := range map[string]string{
 		`{"role":"viewer"}`: "name", `{"name":"x","role":"king"}`: "role", `{"name":"x","role":"viewer","runs":["../x"]}`: "runs", `{"name":"x","role":"viewer","ttl_s":0}`: "ttl_s",
 		`{"name":"x","role":"viewer","ttl_s":"1"}`: "ttl_s", `[]`: "JSON object",
 	} {
-		f.ask("POST", "/tokens", f.owner, body).refused(f, 400, "bad_message", says)
+		f.ask("POST", "/tokens", f.owner, body).refused(f, 400, "bad_message", text)
 	}
 	f.ask("DELETE", "/tokens/"+made.ID, f.owner, "").is(f, 204, nil)
 	f.ask("DELETE", "/tokens/"+made.ID, f.owner, "").refused(f, 404, "unknown_token", made.ID)
@@ -215,8 +215,8 @@ func TestManages(t *testing.T) {
 	f.ask("POST", "/hosts/host_z", f.owner, `{"name":"z"}`).refused(f, 404, "unknown_host", "host_z")
 	f.ask("DELETE", "/hosts/host_a", f.owner, "").is(f, 204, nil)
 	f.ask("DELETE", "/hosts/host_a", f.owner, "").refused(f, 404, "unknown_host", "host_a")
-	if !slices.Equal(f.gone, []string{"host_a"}) {
-		t.Errorf("%v are closed", f.gone)
+	if !slices.Equal(f.removed, []string{"host_a"}) {
+		t.Errorf("%v are closed", f.removed)
 	}
 
 	log := f.ask("GET", "/audit", f.owner, "")
@@ -276,7 +276,7 @@ func TestTable(t *testing.T) {
 			case who == "none" || who == "wrong":
 				got.refused(f, 401, "unauthorized", "")
 				if got.Header.Get("WWW-Authenticate") == "" {
-					t.Errorf("%s does not say what it wants", row.Path)
+					t.Errorf("%s: WWW-Authenticate is missing", row.Path)
 				}
 			case row.Right == auth.Self:
 				if got.StatusCode != 200 {
@@ -285,7 +285,7 @@ func TestTable(t *testing.T) {
 			case who == "narrow":
 				got.refused(f, 403, "forbidden", "a token that is restricted to some runs")
 			default:
-				got.refused(f, 403, "forbidden", "needs the role owner")
+				got.refused(f, 403, "forbidden", "requires the role owner")
 			}
 			if got.Header.Get("Content-Security-Policy") == "" {
 				t.Errorf("%s has no policy", path)
@@ -308,7 +308,7 @@ func TestForget(t *testing.T) {
 	if _, err := f.store.AddHost(ctx, store.Host{ID: "host_a", TokenHash: "t"}); err != nil {
 		t.Fatal(err)
 	}
-	gen, err := f.store.TakeOver(ctx, store.Taking{Host: "host_a", At: 1})
+	gen, err := f.store.TakeOver(ctx, store.Takeover{Host: "host_a", At: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

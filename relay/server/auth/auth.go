@@ -51,7 +51,7 @@ type Auth struct {
 	c         Config
 	checks    checkers
 	tries     throttle
-	told      seldom
+	reported  limiter
 	keeping   sync.RWMutex // held while KeepOwner verifies an owner's password
 	mu        sync.Mutex
 	watches   map[string]*watched // by the token's id
@@ -99,7 +99,7 @@ func (a *Auth) Authenticate(r *http.Request) (*Identity, error) {
 	case bearer != "":
 		scheme, secret, _ := strings.Cut(bearer, " ")
 		if !strings.EqualFold(scheme, "Bearer") {
-			return nil, httpguard.Refused(protocol.Unauthorized, "credentials are an access token as Bearer, or the cookie of a login")
+			return nil, httpguard.Refused(protocol.Unauthorized, "unsupported credentials: send an access token as Bearer, or the cookie of a login")
 		}
 		return a.bySecret(r.Context(), strings.TrimSpace(secret))
 	case r.Method == http.MethodGet && query.Has("ticket"):
@@ -132,7 +132,7 @@ func (a *Auth) cookie(r *http.Request) string {
 	return c.Value
 }
 
-var errWrong = httpguard.Refused(protocol.Unauthorized, "the credentials are wrong, or have ended: log in again, or ask for a new token")
+var errWrong = httpguard.Refused(protocol.Unauthorized, "the credentials are wrong or have expired: log in again, or get a new token")
 
 // bySecret returns the identity of a session's or token's secret.
 func (a *Auth) bySecret(ctx context.Context, secret string) (*Identity, error) {
@@ -146,7 +146,7 @@ func (a *Auth) bySecret(ctx context.Context, secret string) (*Identity, error) {
 		return nil, errWrong
 	case t.Slides > 0 && t.Expires < now+t.Slides-slideInterval.Milliseconds():
 		t.Expires = now + t.Slides
-		if err := a.c.Store.Slide(ctx, t.ID, t.Expires); err != nil {
+		if err := a.c.Store.ExtendToken(ctx, t.ID, t.Expires); err != nil {
 			a.c.Log.Warn("could not extend a session", "error", err)
 		}
 	}
@@ -168,7 +168,7 @@ func (a *Auth) byTicket(ctx context.Context, secret string, r *http.Request) (*I
 			why = "ticket used before"
 		}
 		a.recordFailure(ctx, t.User, why, r)
-		return nil, httpguard.Refused(protocol.Unauthorized, "a ticket opens one connection within %d s: ask for another", TicketSeconds)
+		return nil, httpguard.Refused(protocol.Unauthorized, "the ticket was used or has expired: a ticket opens one connection within %d s; request another", TicketSeconds)
 	}
 	parent, err := a.c.Store.TokenOf(ctx, t.Parent)
 	if errors.Is(err, store.ErrUnknown) || err == nil && parent.Expires <= now {
@@ -209,7 +209,7 @@ func (a *Auth) record(ctx context.Context, all ...audit.Record) {
 // Refused records that a caller lacked a right, if attempts of that right are recorded.
 func (a *Auth) Refused(ctx context.Context, id *Identity, right Right, run string) {
 	kind := right.Info().Audit
-	if id == nil || kind == "" || !a.told.may(id.ID+" "+string(right)+" "+run, a.c.Now()) {
+	if id == nil || kind == "" || !a.reported.allow(id.ID+" "+string(right)+" "+run, a.c.Now()) {
 		return
 	}
 	a.record(ctx, id.Record(kind, run, nil, map[string]any{"refused": string(protocol.Forbidden)}))

@@ -58,7 +58,7 @@ func (f *fixture) pass(d time.Duration) {
 
 var us = audit.Actor{Type: "user", Name: "test"}
 
-// password is of a hash that costs little.
+// password has a cheap hash.
 const password = "correct horse"
 
 var cheap = "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$" // the key follows
@@ -87,7 +87,7 @@ func (f *fixture) token(user string, n auth.NewToken) (id, secret string) {
 	return id, secret
 }
 
-// request is one from an address, to a loopback name.
+// request returns a request from an address to a loopback name.
 func request(method, target string, set ...string) *http.Request {
 	r := httptest.NewRequest(method, target, nil)
 	r.RemoteAddr, r.Host = "127.0.0.1:999", "127.0.0.1:8787"
@@ -97,11 +97,11 @@ func request(method, target string, set ...string) *http.Request {
 	return r
 }
 
-func refused(t *testing.T, err error, code protocol.Code, says string) {
+func refused(t *testing.T, err error, code protocol.Code, text string) {
 	t.Helper()
 	var r *httpguard.Refusal
-	if !errors.As(err, &r) || r.Code != code || !strings.Contains(r.Why, says) {
-		t.Errorf("it is %v, not %s: …%s…", err, code, says)
+	if !errors.As(err, &r) || r.Code != code || !strings.Contains(r.Why, text) {
+		t.Errorf("it is %v, not %s: …%s…", err, code, text)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestCredentials(t *testing.T) {
 		refused(t, err, protocol.Forbidden, "cookie")
 	}
 	_, err = f.Authenticate(request("GET", "/"))
-	refused(t, err, protocol.Unauthorized, "needs credentials")
+	refused(t, err, protocol.Unauthorized, "missing credentials")
 	for _, r := range []*http.Request{request("GET", "/", "Authorization", "Basic x"), request("GET", "/", "Authorization", "Bearer cs_x"), request("GET", "/?token="+secret), request("GET", "/?ticket=no")} {
 		_, err := f.Authenticate(r)
 		refused(t, err, protocol.Unauthorized, "")
@@ -204,21 +204,21 @@ func TestCredentials(t *testing.T) {
 	who(request("GET", "/", "Authorization", "Bearer "+short))
 	f.pass(time.Second)
 	_, err = f.Authenticate(request("GET", "/", "Authorization", "Bearer "+short))
-	refused(t, err, protocol.Unauthorized, "wrong, or have ended")
+	refused(t, err, protocol.Unauthorized, "wrong or have expired")
 	for range 3 { // each use puts the end of a session off
 		f.pass(29 * 24 * time.Hour)
 		who(request("GET", "/", "Cookie", own))
 	}
 	f.pass(30 * 24 * time.Hour)
 	_, err = f.Authenticate(request("GET", "/", "Cookie", own))
-	refused(t, err, protocol.Unauthorized, "wrong, or have ended")
+	refused(t, err, protocol.Unauthorized, "wrong or have expired")
 	if got := strings.Join(f.kinds(), " "); got != "user_changed user_changed login token_created token_created login_failed login_failed token_created" {
 		t.Errorf("recorded: %s", got)
 	}
 }
 
-// TestLogins: names and passwords that are wrong are refused alike, and too many of them whatever
-// the password; times and addresses decide.
+// TestLogins checks that wrong names and wrong passwords get the same refusal, and that too many
+// attempts are refused even with the right password, depending on times and addresses.
 func TestLogins(t *testing.T) {
 	f := begin(t, auth.TOFUOff, httpguard.Config{Loopback: true, Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	f.user("ann", auth.Owner)
@@ -228,14 +228,14 @@ func TestLogins(t *testing.T) {
 		_, _, err := f.Login(ctx, name, "wrong", from(place))
 		return err
 	}
-	var said []string
+	var kinds []string
 	for _, name := range []string{"ann", "nobody"} {
 		err := wrong(name, "1.1.1.1")
 		refused(t, err, protocol.Unauthorized, "the name or the password is wrong")
-		said = append(said, err.Error())
+		kinds = append(kinds, err.Error())
 	}
-	if said[0] != said[1] {
-		t.Error(said)
+	if kinds[0] != kinds[1] {
+		t.Error(kinds)
 	}
 	for range 4 {
 		refused(t, wrong("ann", "1.1.1.1"), protocol.Unauthorized, "")
@@ -244,7 +244,7 @@ func TestLogins(t *testing.T) {
 	refused(t, err, protocol.RateLimited, "wait")
 	w := httptest.NewRecorder()
 	httpguard.Fail(w, err)
-	if w.Code != 429 || w.Header().Get("Retry-After") != "900" || w.Body.String() != `{"error":{"code":"rate_limited","message":"too many failures to log in: wait"}}`+"\n" {
+	if w.Code != 429 || w.Header().Get("Retry-After") != "900" || w.Body.String() != `{"error":{"code":"rate_limited","message":"too many failed logins: wait and try again"}}`+"\n" {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 	if _, _, err := f.Login(ctx, "ann", password, from("2.2.2.2")); err != nil {
@@ -306,7 +306,7 @@ func TestEnds(t *testing.T) {
 		id, secret := f.token("bob", auth.NewToken{Name: "t", Role: auth.Operator, TTLS: &ttl})
 		_, other := f.token("ann", auth.NewToken{Name: "t", Role: auth.Viewer})
 		ended, stays := watch(identity(secret)), watch(identity(other))
-		stop := f.Watch(identity(secret), func() { t.Errorf("%s: who watches no longer is told", name) })
+		stop := f.Watch(identity(secret), func() { t.Errorf("%s: a stopped watcher was notified", name) })
 		stop()
 		if err := end(identity(secret)); err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -328,7 +328,7 @@ func TestEnds(t *testing.T) {
 	<-watch(was)
 }
 
-// TestHosts checks that the first token of a host remains its token.
+// TestHosts checks which hosts may connect, and that the first token of a host remains its token.
 func TestHosts(t *testing.T) {
 	public, _ := url.Parse("https://relay.example")
 	for _, c := range []struct {
@@ -340,9 +340,9 @@ func TestHosts(t *testing.T) {
 	}{
 		{auth.TOFULoopback, nil, "127.0.0.1:1", "", ""},
 		{auth.TOFULoopback, nil, "[::1]:1", "", ""},
-		{auth.TOFULoopback, nil, "10.0.0.1:1", "", "from elsewhere"},
-		{auth.TOFULoopback, nil, "127.0.0.1:1", "X-Forwarded-Proto", "from elsewhere"},
-		{auth.TOFULoopback, nil, "127.0.0.1:1", "Forwarded", "from elsewhere"},
+		{auth.TOFULoopback, nil, "10.0.0.1:1", "", "only from loopback addresses"},
+		{auth.TOFULoopback, nil, "127.0.0.1:1", "X-Forwarded-Proto", "only from loopback addresses"},
+		{auth.TOFULoopback, nil, "127.0.0.1:1", "Forwarded", "only from loopback addresses"},
 		{auth.TOFULoopback, public, "127.0.0.1:1", "", "public URL"},
 		{auth.TOFUOn, public, "10.0.0.1:1", "Forwarded", ""},
 		{auth.TOFUOff, nil, "127.0.0.1:1", "", "--tofu off"},
@@ -357,7 +357,7 @@ func TestHosts(t *testing.T) {
 		if c.why != "" {
 			refused(t, err, protocol.Unauthorized, c.why)
 			if err := f.Host(ctx, "host_b", "secret", r); err == nil {
-				t.Error("it is taken")
+				t.Error("the token was accepted")
 			}
 			if got := strings.Join(f.kinds(), " "); got != "host_refused" {
 				t.Errorf("recorded: %s", got)
@@ -372,7 +372,7 @@ func TestHosts(t *testing.T) {
 				t.Error(err)
 			}
 			refused(t, f.Host(ctx, "host_a", "other", r), protocol.Unauthorized, "token differs from the one this host first used")
-			refused(t, f.Host(ctx, "host_a", "", r), protocol.Unauthorized, "needs its token")
+			refused(t, f.Host(ctx, "host_a", "", r), protocol.Unauthorized, "missing host token")
 			refused(t, f.Host(ctx, "../x", "t", r), protocol.BadMessage, "host_id")
 		}
 		if got := strings.Join(f.kinds(), " "); got != "host_tofu host_refused" {
@@ -399,9 +399,9 @@ func TestSetup(t *testing.T) {
 		t.Errorf("another server's code is another one: %v", err)
 	}
 	_, _, err = f.FirstOwner(ctx, "", "ann", password, request("POST", "/"))
-	refused(t, err, protocol.Unauthorized, "the link")
+	refused(t, err, protocol.Unauthorized, "the setup link")
 	_, _, err = f.FirstOwner(ctx, "wrong", "ann", password, request("POST", "/"))
-	refused(t, err, protocol.Unauthorized, "the link")
+	refused(t, err, protocol.Unauthorized, "the setup link")
 	_, _, err = f.FirstOwner(ctx, code, "ann", "short", request("POST", "/"))
 	refused(t, err, protocol.BadMessage, "password")
 	_, id, err := beside.FirstOwner(ctx, code, "ann", password, request("POST", "/"))
@@ -409,14 +409,14 @@ func TestSetup(t *testing.T) {
 		t.Fatal(id, err)
 	}
 	_, _, err = f.FirstOwner(ctx, code, "eve", password, request("POST", "/"))
-	refused(t, err, protocol.Unauthorized, "the link")
+	refused(t, err, protocol.Unauthorized, "the setup link")
 	if code, err := f.Setup(ctx); code != "" || err != nil {
 		t.Error(code, err)
 	}
-	refused(t, f.RemoveUser(ctx, us, "ann"), "last_owner", "make another one first")
+	refused(t, f.RemoveUser(ctx, us, "ann"), "last_owner", "create another one first")
 }
 
-// TestRights walks the whole table by everybody that there is.
+// TestRights tests the whole table with every kind of caller.
 func TestRights(t *testing.T) {
 	all := map[string]*auth.Identity{
 		"none": nil, "viewer": {Role: auth.Viewer}, "operator": {Role: auth.Operator}, "owner": {Role: auth.Owner},
@@ -443,13 +443,13 @@ func TestRights(t *testing.T) {
 		}
 	}
 	for _, m := range protocol.Messages {
-		right, known := auth.OfMessage(m.Type)
+		right, ok := auth.OfMessage(m.Type)
 		fromApps := slices.Contains(m.From, protocol.App)
 		want := fromApps || m.Type == protocol.Hello
-		if known != want {
+		if ok != want {
 			t.Errorf("%s has the right %q", m.Type, right)
 		}
-		if known && (m.Kind == protocol.Command || m.Kind == protocol.RPC) && !strings.Contains(m.Type, "subscribe") && (&auth.Identity{Role: auth.Viewer}).May(right) {
+		if ok && (m.Kind == protocol.Command || m.Kind == protocol.RPC) && !strings.Contains(m.Type, "subscribe") && (&auth.Identity{Role: auth.Viewer}).May(right) {
 			t.Errorf("a viewer may %s", m.Type)
 		}
 	}

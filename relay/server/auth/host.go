@@ -34,8 +34,8 @@ func HostCredentials(r *http.Request) (host, token string) {
 	query := r.URL.Query()
 	host, token = query.Get("host_id"), query.Get("host_token")
 	const bearer = "Bearer "
-	if given := r.Header.Get("Authorization"); len(given) > len(bearer) && given[:len(bearer)] == bearer {
-		token = given[len(bearer):]
+	if header := r.Header.Get("Authorization"); len(header) > len(bearer) && header[:len(bearer)] == bearer {
+		token = header[len(bearer):]
 	}
 	return host, token
 }
@@ -44,50 +44,50 @@ func HostCredentials(r *http.Request) (host, token string) {
 // depending on TOFU. Other hosts return an *httpguard.Refusal with code unauthorized.
 func (a *Auth) Host(ctx context.Context, id, token string, r *http.Request) error {
 	if !protocol.IsID(id) {
-		return httpguard.Refused(protocol.BadMessage, "host_id is 1 to 64 of letters, digits, _ and -")
+		return httpguard.Refused(protocol.BadMessage, "host_id must be 1 to 64 of letters, digits, _ and -")
 	}
 	if token == "" {
-		return httpguard.Refused(protocol.Unauthorized, "a host needs its token: ?host_token=, or Authorization: Bearer")
+		return httpguard.Refused(protocol.Unauthorized, "missing host token: send ?host_token= or Authorization: Bearer")
 	}
-	known, err := a.c.Store.Host(ctx, id)
+	host, err := a.c.Store.Host(ctx, id)
 	if errors.Is(err, store.ErrUnknown) {
 		if why := a.refuseNewHost(r); why != "" {
 			return a.refuseHost(ctx, id, why, "", r)
 		}
-		known, err = a.c.Store.AddHost(ctx, store.Host{ID: id, Name: id, TokenHash: hexsum.SHA256(token), LastSeenAt: a.now()}, hostRecord("host_tofu", id, a.c.Guard.Address(r).String(), ""))
+		host, err = a.c.Store.AddHost(ctx, store.Host{ID: id, Name: id, TokenHash: hexsum.SHA256(token), LastSeenAt: a.now()}, hostRecord("host_tofu", id, a.c.Guard.Address(r).String(), ""))
 	}
 	switch {
 	case err != nil:
 		return err
-	case known.TokenHash == "":
+	case host.TokenHash == "":
 		return a.refuseHost(ctx, id, "the host is paired and must authenticate with its key", id, r)
-	case subtle.ConstantTimeCompare([]byte(known.TokenHash), []byte(hexsum.SHA256(token))) != 1:
+	case subtle.ConstantTimeCompare([]byte(host.TokenHash), []byte(hexsum.SHA256(token))) != 1:
 		return a.refuseHost(ctx, id, "the token differs from the one this host first used; an owner can remove the host, which lets it register again", id, r)
 	}
 	return nil
 }
 
-// KnowsHost reports whether the host has this key.
-func (a *Auth) KnowsHost(ctx context.Context, id string, key ed25519.PublicKey) (bool, error) {
-	known, err := a.c.Store.Host(ctx, id)
+// HasHost reports whether the host has this key.
+func (a *Auth) HasHost(ctx context.Context, id string, key ed25519.PublicKey) (bool, error) {
+	host, err := a.c.Store.Host(ctx, id)
 	if errors.Is(err, store.ErrUnknown) {
 		return false, nil
 	}
-	return err == nil && known.PublicKey == protocol.KeyText(key), err
+	return err == nil && host.PublicKey == protocol.KeyText(key), err
 }
 
 // Admit registers the host of the server's own process, regardless of TOFU. If the host has another
 // token or a key, it returns an *httpguard.Refusal.
 func (a *Auth) Admit(ctx context.Context, id, token string) error {
-	known, err := a.c.Store.Host(ctx, id)
+	host, err := a.c.Store.Host(ctx, id)
 	if errors.Is(err, store.ErrUnknown) {
-		known, err = a.c.Store.AddHost(ctx, store.Host{ID: id, Name: id, TokenHash: hexsum.SHA256(token), LastSeenAt: a.now()}, hostRecord("host_tofu", id, "", "it is the server's own"))
+		host, err = a.c.Store.AddHost(ctx, store.Host{ID: id, Name: id, TokenHash: hexsum.SHA256(token), LastSeenAt: a.now()}, hostRecord("host_tofu", id, "", "it is the server's own"))
 	}
 	switch {
 	case err != nil:
 		return err
-	case subtle.ConstantTimeCompare([]byte(known.TokenHash), []byte(hexsum.SHA256(token))) != 1:
-		return httpguard.Refused(protocol.Unauthorized, "host %s is known by other credentials than this machine has: give it another host id, or remove the host from the server", id)
+	case subtle.ConstantTimeCompare([]byte(host.TokenHash), []byte(hexsum.SHA256(token))) != 1:
+		return httpguard.Refused(protocol.Unauthorized, "host %s is registered with other credentials: use another host id, or remove the host from the server", id)
 	}
 	return nil
 }
@@ -98,20 +98,20 @@ func (a *Auth) refuseNewHost(r *http.Request) string {
 	case a.c.TOFU == TOFUOn:
 		return ""
 	case a.c.TOFU == TOFUOff:
-		return "nobody knows this host, and the server takes none (--tofu off): pair it"
+		return "this host is not paired, and the server accepts no unpaired hosts (--tofu off): pair it"
 	case a.c.Guard.Public() != nil:
-		return "nobody knows this host, and a server with a public URL takes none by its token (--tofu loopback): pair it"
+		return "this host is not paired, and a server with a public URL accepts no tokens of unpaired hosts (--tofu loopback): pair it"
 	case !a.c.Guard.Local(r):
-		return "nobody knows this host, and the server takes none from elsewhere (--tofu loopback): pair it"
+		return "this host is not paired, and the server accepts unpaired hosts only from loopback addresses (--tofu loopback): pair it"
 	}
 	return ""
 }
 
-// refuseHost records and refuses a host. known is its id if it exists: unknown ids share one
-// record.
-func (a *Auth) refuseHost(ctx context.Context, id, why, known string, r *http.Request) error {
+// refuseHost records and refuses a host. stored is its id if the host exists: unknown ids share
+// one record.
+func (a *Auth) refuseHost(ctx context.Context, id, why, stored string, r *http.Request) error {
 	place := a.c.Guard.Address(r).String()
-	if a.told.may("host "+known+" "+place, a.c.Now()) {
+	if a.reported.allow("host "+stored+" "+place, a.c.Now()) {
 		a.record(ctx, hostRecord("host_refused", id, place, why))
 		a.c.Log.Warn("rejected a host", "host", id, "from", place, "why", why)
 	}

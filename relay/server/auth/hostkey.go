@@ -53,7 +53,7 @@ func (a *Auth) ServerKey(ctx context.Context) (ed25519.PrivateKey, error) {
 // host without a key.
 func (a *Auth) HostByKey(ctx context.Context, id string, r *http.Request) (Proof, error) {
 	if !protocol.IsID(id) {
-		return nil, httpguard.Refused(protocol.BadMessage, "host_id is 1 to 64 of letters, digits, _ and -")
+		return nil, httpguard.Refused(protocol.BadMessage, "host_id must be 1 to 64 of letters, digits, _ and -")
 	}
 	server, err := a.ServerKey(ctx)
 	if err != nil {
@@ -83,16 +83,16 @@ type proof struct {
 
 // key returns the host's current key.
 func (p *proof) key(ctx context.Context) (ed25519.PublicKey, error) {
-	known, err := p.a.c.Store.Host(ctx, p.id)
+	host, err := p.a.c.Store.Host(ctx, p.id)
 	switch {
 	case errors.Is(err, store.ErrUnknown):
 		return nil, p.a.refuseHost(ctx, p.id, "the host is unknown or was removed: pair it", "", p.r)
 	case err != nil:
 		return nil, err
-	case known.PublicKey == "":
+	case host.PublicKey == "":
 		return nil, p.a.refuseHost(ctx, p.id, "the host authenticates with a token: pair it to use a key", p.id, p.r)
 	}
-	return protocol.ParseKey(known.PublicKey)
+	return protocol.ParseKey(host.PublicKey)
 }
 
 func (p *proof) Challenge() protocol.ChallengeData {
@@ -107,19 +107,19 @@ func (p *proof) Check(ctx context.Context, answer protocol.ChallengeAnswer) (str
 	refused := func(why string) (string, error) { return "", p.a.refuseHost(ctx, p.id, why, p.id, p.r) }
 	signature, err := base64.RawURLEncoding.DecodeString(answer.Signature)
 	if err != nil {
-		return refused("the signature is no base64url without padding")
+		return refused("the signature is not base64url without padding")
 	}
 	if err := protocol.CheckNonce(answer.Nonce); err != nil {
 		return refused(err.Error())
 	}
 	if answer.Nonce == p.nonce {
-		return refused("the host's nonce is the server's")
+		return refused("the host's nonce equals the server's")
 	}
 	i := slices.IndexFunc(p.origins, func(origin string) bool {
 		return ed25519.Verify(key, protocol.ProofText(protocol.HostSide, origin, p.id, p.nonce, answer.Nonce), signature)
 	})
 	if i < 0 {
-		return refused("the signature is not by the host's key, for this connection, at an origin of this server's")
+		return refused("the signature is invalid: it must be by the host's key, for this connection and an origin of this server")
 	}
 	return protocol.KeyText(ed25519.Sign(p.server, protocol.ProofText(protocol.ServerSide, p.origins[i], p.id, p.nonce, answer.Nonce))), nil
 }

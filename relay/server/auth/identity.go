@@ -60,11 +60,11 @@ func (id *Identity) Need(r Right) error {
 	case id.May(r):
 		return nil
 	case id == nil:
-		return httpguard.Refused(protocol.Unauthorized, "this needs credentials: an access token as Bearer, or a login")
+		return httpguard.Refused(protocol.Unauthorized, "missing credentials: send an access token as Bearer, or log in")
 	case row.Whole && id.IsRestricted():
 		return httpguard.Refused(protocol.Forbidden, "a token that is restricted to some runs does not have this right (%s)", row.Doc)
 	default:
-		return httpguard.Refused(protocol.Forbidden, "this needs the role %s, and %s has %s (%s)", row.Role, id.Name, id.Role, row.Doc)
+		return httpguard.Refused(protocol.Forbidden, "this requires the role %s, and %s has %s (%s)", row.Role, id.Name, id.Role, row.Doc)
 	}
 }
 

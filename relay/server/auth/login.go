@@ -19,7 +19,7 @@ func (a *Auth) Login(ctx context.Context, name, password string, r *http.Request
 	a.awaitOwner()
 	place, at := a.c.Guard.Address(r).String(), a.c.Now()
 	if wait := a.tries.begin(name, place, at); wait > 0 {
-		return "", nil, &httpguard.Refusal{Code: protocol.RateLimited, Why: "too many failures to log in: wait", After: wait}
+		return "", nil, &httpguard.Refusal{Code: protocol.RateLimited, Why: "too many failed logins: wait and try again", After: wait}
 	}
 	u, err := a.c.Store.User(ctx, name)
 	if errors.Is(err, store.ErrUnknown) {

@@ -34,11 +34,11 @@ const MinPassword, MaxPassword = 10, 1024
 func CheckPassword(password string) error {
 	switch {
 	case !utf8.ValidString(password) || strings.ContainsRune(password, 0):
-		return fmt.Errorf("a password is UTF-8 text")
+		return fmt.Errorf("a password must be UTF-8 text")
 	case utf8.RuneCountInString(password) < MinPassword:
-		return fmt.Errorf("a password has at least %d characters", MinPassword)
+		return fmt.Errorf("a password must have at least %d characters", MinPassword)
 	case len(password) > MaxPassword:
-		return fmt.Errorf("a password has at most %d bytes", MaxPassword)
+		return fmt.Errorf("a password must have at most %d bytes", MaxPassword)
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func CheckHash(text string) error {
 func readHash(text string) (*hash, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != "v=19" {
-		return nil, fmt.Errorf("it is no hash of argon2id, $argon2id$v=19$m=…,t=…,p=…$SALT$KEY: `concerto-relay token hash-password` makes one")
+		return nil, fmt.Errorf("it is not an argon2id hash, $argon2id$v=19$m=…,t=…,p=…$SALT$KEY: create one with `concerto-relay token hash-password`")
 	}
 	var h hash
 	for i, p := range []struct {
@@ -90,12 +90,12 @@ func readHash(text string) (*hash, error) {
 	} {
 		all := strings.Split(parts[3], ",")
 		if len(all) != 3 {
-			return nil, fmt.Errorf("a hash has m, t and p, not %q", parts[3])
+			return nil, fmt.Errorf("a hash must have m, t and p, not %q", parts[3])
 		}
 		digits, found := strings.CutPrefix(all[i], p.name+"=")
 		n, err := strconv.ParseUint(digits, 10, 32)
 		if err != nil || !found || n < 1 || n > p.max {
-			return nil, fmt.Errorf("a hash has %s=1 to %s=%d, not %q", p.name, p.name, p.max, all[i])
+			return nil, fmt.Errorf("a hash must have %s=1 to %s=%d, not %q", p.name, p.name, p.max, all[i])
 		}
 		p.set(n)
 	}
@@ -103,7 +103,7 @@ func readHash(text string) (*hash, error) {
 	h.salt, err1 = base64.RawStdEncoding.DecodeString(parts[4])
 	h.key, err2 = base64.RawStdEncoding.DecodeString(parts[5])
 	if err1 != nil || err2 != nil || len(h.salt) < 8 || len(h.key) < 16 || len(h.key) > maxKey {
-		return nil, fmt.Errorf("a hash has a salt of 8 bytes or more and a key of 16 to %d bytes, in base64 without padding", maxKey)
+		return nil, fmt.Errorf("a hash must have a salt of at least 8 bytes and a key of 16 to %d bytes, in base64 without padding", maxKey)
 	}
 	return &h, nil
 }
@@ -117,13 +117,13 @@ type checkers chan struct{}
 // matches reports whether a password has a hash. An empty hash never matches, after the same time.
 // It waits for its turn until ctx is done.
 func (c checkers) matches(ctx context.Context, password, text string) (bool, error) {
-	h, known := &dummyHash, false
+	h, found := &dummyHash, false
 	if text != "" {
 		read, err := readHash(text)
 		if err != nil {
 			return false, fmt.Errorf("the hash of a user's password: %w", err)
 		}
-		h, known = read, true
+		h, found = read, true
 	}
 	select {
 	case c <- struct{}{}:
@@ -132,7 +132,7 @@ func (c checkers) matches(ctx context.Context, password, text string) (bool, err
 	}
 	defer func() { <-c }()
 	key := h.derive(password, len(h.key))
-	return subtle.ConstantTimeCompare(key, h.key) == 1 && known, nil
+	return subtle.ConstantTimeCompare(key, h.key) == 1 && found, nil
 }
 
 // newSecret returns a secret of 256 random bits.

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// seldom limits equal audit records to one a minute, so that repeated refusals do not fill the log.
-type seldom struct {
+// limiter limits equal audit records to one a minute, so that repeated refusals do not fill the log.
+type limiter struct {
 	mu   sync.Mutex
 	last map[string]time.Time
 }
 
-// maxTold limits the number of remembered records; above it the memory is cleared.
-const maxTold = 10_000
+// maxRecorded limits the number of remembered records; above it the memory is cleared.
+const maxRecorded = 10_000
 
-func (s *seldom) may(what string, now time.Time) bool {
+func (s *limiter) allow(what string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at, ok := s.last[what]; ok && now.Sub(at) < time.Minute {
 		return false
 	}
-	if s.last == nil || len(s.last) >= maxTold {
+	if s.last == nil || len(s.last) >= maxRecorded {
 		s.last = map[string]time.Time{}
 	}
 	s.last[what] = now

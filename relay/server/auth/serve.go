@@ -36,8 +36,8 @@ func (a *Auth) Serve(row Route) http.Handler {
 
 // Fail sends an error response and logs internal errors, which the response omits.
 func (a *Auth) Fail(w http.ResponseWriter, err error) {
-	var told *httpguard.Refusal
-	if !errors.As(err, &told) {
+	var refusal *httpguard.Refusal
+	if !errors.As(err, &refusal) {
 		a.c.Log.Error("a request failed", "error", err)
 	}
 	httpguard.Fail(w, err)
@@ -50,14 +50,14 @@ func Body(w http.ResponseWriter, r *http.Request, into any) error {
 	var typ *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &big):
-		return httpguard.Refused(protocol.TooLarge, "the body has more than %d bytes", int64(maxBody))
+		return httpguard.Refused(protocol.TooLarge, "the body exceeds %d bytes", int64(maxBody))
 	case err != nil:
-		return httpguard.Refused(protocol.BadMessage, "the body ends too early")
+		return httpguard.Refused(protocol.BadMessage, "the body is incomplete")
 	}
 	err = json.Unmarshal(text, into)
 	switch {
 	case errors.As(err, &typ) && typ.Field != "":
-		return httpguard.Refused(protocol.BadMessage, "%s: it cannot be a %s", typ.Field, typ.Value)
+		return httpguard.Refused(protocol.BadMessage, "%s must not be a %s", typ.Field, typ.Value)
 	case err != nil:
 		return httpguard.Refused(protocol.BadMessage, "the body must be a JSON object")
 	}

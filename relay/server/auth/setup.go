@@ -38,13 +38,13 @@ func (a *Auth) FirstOwner(ctx context.Context, code, name, password string, r *h
 		return "", nil, err
 	}
 	if is == "" || hexsum.SHA256(code) != hexsum.SHA256(is) {
-		return "", nil, httpguard.Refused(protocol.Unauthorized, "the link to set this server up was used, or is not the one that it printed")
+		return "", nil, httpguard.Refused(protocol.Unauthorized, "the setup link is invalid or was used: use the one that the server printed last")
 	}
 	actor := audit.Actor{Type: "user", Name: name}
 	rec := audit.Record{Kind: "user_changed", Actor: actor, Subject: object(map[string]any{"user": name}), Data: object(map[string]any{"role": string(Owner), "removed": false})}
 	err = a.c.Store.FirstUser(ctx, store.User{Name: name, Role: string(Owner), Hash: HashPassword(password)}, a.now(), rec)
 	if errors.Is(err, store.ErrConflict) { // another request was faster
-		return "", nil, httpguard.Refused(protocol.Unauthorized, "this server has users: log in")
+		return "", nil, httpguard.Refused(protocol.Unauthorized, "this server is set up already: log in")
 	}
 	if err != nil {
 		return "", nil, err

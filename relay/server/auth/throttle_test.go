@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestThrottle: so many failures of an account from an address, of an address, and of an account.
+// TestThrottle checks the limits for failures of an account from an address, of an address, and of
+// an account.
 func TestThrottle(t *testing.T) {
 	at := time.Unix(1_800_000_000, 0)
 	for name, c := range map[string]struct {

@@ -37,17 +37,17 @@ func (n *NewToken) check() error {
 	bad := func(format string, args ...any) error { return httpguard.Refused(protocol.BadMessage, format, args...) }
 	switch {
 	case n.Name == "" || len(n.Name) > maxName || strings.ContainsFunc(n.Name, func(c rune) bool { return c < ' ' }):
-		return bad("name: a token has one of 1 to %d bytes", maxName)
+		return bad("name must have 1 to %d bytes", maxName)
 	case !slices.Contains(Roles, n.Role):
-		return bad("role: it is viewer, operator or owner, not %q", n.Role)
+		return bad("role must be viewer, operator or owner, not %q", n.Role)
 	case len(n.Runs) > maxGlobs:
-		return bad("runs: at most %d", maxGlobs)
+		return bad("runs must have at most %d entries", maxGlobs)
 	case n.TTLS != nil && (*n.TTLS < 1 || *n.TTLS > int64(maxTTL/time.Second)):
-		return bad("ttl_s: 1 to %d seconds", int64(maxTTL/time.Second))
+		return bad("ttl_s must be 1 to %d", int64(maxTTL/time.Second))
 	}
 	for _, glob := range n.Runs {
 		if !isGlob(glob) {
-			return bad("runs: %q is no id of a run, in which * and ? may stand for others", glob)
+			return bad("runs: %q is not a run id or a pattern with * and ?", glob)
 		}
 	}
 	return nil

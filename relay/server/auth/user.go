@@ -24,9 +24,9 @@ func isUserName(t string) bool {
 func CheckUser(name string, role Role) error {
 	switch {
 	case !isUserName(name):
-		return httpguard.Refused(protocol.BadMessage, "name: a user has one of 1 to %d of letters, digits and _-.@+, not %q", maxName, shortName(name))
+		return httpguard.Refused(protocol.BadMessage, "name must be 1 to %d of letters, digits and _-.@+, not %q", maxName, shortName(name))
 	case !slices.Contains(Roles, role):
-		return httpguard.Refused(protocol.BadMessage, "role: it is viewer, operator or owner, not %q", shortName(string(role)))
+		return httpguard.Refused(protocol.BadMessage, "role must be viewer, operator or owner, not %q", shortName(string(role)))
 	}
 	return nil
 }
@@ -56,16 +56,16 @@ func (a *Auth) RemoveUser(ctx context.Context, by audit.Actor, name string) erro
 // lastOwnerError converts store.ErrLastOwner to a refusal.
 func lastOwnerError(err error) error {
 	if errors.Is(err, store.ErrLastOwner) {
-		return &httpguard.Refusal{Code: "last_owner", Why: "there would be no owner left: make another one first", Status: http.StatusConflict}
+		return &httpguard.Refusal{Code: "last_owner", Why: "no owner would remain: create another one first", Status: http.StatusConflict}
 	}
 	return err
 }
 
-// KeepOwner ensures that an owner with this name and password exists. If nothing changes, sessions
+// EnsureOwner ensures that an owner with this name and password exists. If nothing changes, sessions
 // remain. Verifying the password of an existing owner takes as long as a login, so KeepOwner
 // returns a function for it, which must be called; logins wait for it. later is nil if nothing
 // remains to do.
-func (a *Auth) KeepOwner(ctx context.Context, by audit.Actor, name, password string) (later func(context.Context) error, err error) {
+func (a *Auth) EnsureOwner(ctx context.Context, by audit.Actor, name, password string) (later func(context.Context) error, err error) {
 	put := func(ctx context.Context) error {
 		hash, err := a.Hash(ctx, password)
 		if err == nil {

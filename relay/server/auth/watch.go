@@ -14,10 +14,10 @@ const pollInterval = 300 * time.Millisecond
 
 // watched is a token or session with watchers.
 type watched struct {
-	id    *Identity
-	calls map[int]func()
-	next  int
-	known bool // it was checked since the first Watch
+	id      *Identity
+	calls   map[int]func()
+	next    int
+	checked bool // it was checked since the first Watch
 }
 
 // Watch calls ended once, in its own goroutine, when the identity ends: its token expired or was
@@ -74,22 +74,22 @@ func (a *Auth) watch(ctx context.Context) {
 // poll ends identities that have expired or changed.
 func (a *Auth) poll(ctx context.Context) error {
 	a.mu.Lock()
-	ids, known, was := map[string]*Identity{}, map[string]bool{}, a.version
+	ids, checked, was := map[string]*Identity{}, map[string]bool{}, a.version
 	for key, w := range a.watches {
-		ids[key], known[key] = w.id, w.known
+		ids[key], checked[key] = w.id, w.checked
 	}
 	a.mu.Unlock()
 	if len(ids) == 0 {
 		return nil
 	}
-	version, err := a.c.Store.PeopleVersion(ctx)
+	version, err := a.c.Store.UsersVersion(ctx)
 	if err != nil {
 		return err
 	}
 	ended := map[string]*Identity{}
 	extended := map[string]*Identity{}
 	for key, id := range ids {
-		if known[key] && version == was && id.Expires.UnixMilli() > a.now() {
+		if checked[key] && version == was && id.Expires.UnixMilli() > a.now() {
 			continue
 		}
 		t, err := a.c.Store.TokenOf(ctx, key)
@@ -110,7 +110,7 @@ func (a *Auth) poll(ctx context.Context) error {
 			w.end()
 			delete(a.watches, key)
 		case ids[key] == w.id && extended[key] != nil:
-			w.id, w.known = extended[key], true
+			w.id, w.checked = extended[key], true
 		}
 	}
 	if a.version == was {

@@ -79,15 +79,15 @@ func allowOrigin(h http.Header, origin string) {
 
 func (g *Guard) check(r *http.Request) error {
 	if !isLoopback(r.Host) && !g.isPublic(r.Host) {
-		return Refused(protocol.Forbidden, "the host %q is not this server's: start it with --public-url", r.Host)
+		return Refused(protocol.Forbidden, "the host name %q is not this server's: start it with --public-url", r.Host)
 	}
 	origins := r.Header.Values("Origin")
 	switch {
 	case len(origins) == 0:
 	case len(origins) > 1:
-		return Refused(protocol.Forbidden, "a request has one Origin")
+		return Refused(protocol.Forbidden, "a request must have one Origin")
 	case !g.isOwn(origins[0], r) && !slices.Contains(g.c.Allow, origins[0]):
-		return Refused(protocol.Forbidden, "pages of %q are not allowed to call this server: see --allow-origin", origins[0])
+		return Refused(protocol.Forbidden, "pages of %q may not call this server: allow them with --allow-origin", origins[0])
 	}
 	return nil
 }
@@ -145,8 +145,9 @@ func (g *Guard) Local(r *http.Request) bool {
 	return peer(r).IsLoopback()
 }
 
-// Address returns the client's address: the peer's, or behind trusted proxies the last untrusted
-// one in X-Forwarded-For. An IPv6 address is reduced to its /64 network, which one client may own.
+// Address returns the client's address: the peer's, or, if the peer is a trusted proxy, the last
+// untrusted one in X-Forwarded-For. An IPv6 address is reduced to its /64 network, which one client
+// may own.
 func (g *Guard) Address(r *http.Request) netip.Addr {
 	at := peer(r)
 	list := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
@@ -185,16 +186,16 @@ func (g *Guard) ByCookie(r *http.Request) error {
 	site := r.Header.Get("Sec-Fetch-Site")
 	switch {
 	case site != "" && site != "same-origin" && site != "none":
-		return Refused(protocol.Forbidden, "a cookie is for pages of this server alone")
+		return Refused(protocol.Forbidden, "only pages of this server may send its cookie")
 	case (!safe || IsUpgrade(r)) && !g.isOwn(r.Header.Get("Origin"), r):
-		return Refused(protocol.Forbidden, "a request with a cookie needs an Origin of this server's")
+		return Refused(protocol.Forbidden, "a request with a cookie requires this server's Origin")
 	case !safe && r.Header.Get("X-Concerto") != "1":
-		return Refused(protocol.Forbidden, "a request with a cookie needs the header X-Concerto: 1")
+		return Refused(protocol.Forbidden, "a request with a cookie requires the header X-Concerto: 1")
 	}
 	return nil
 }
 
-// IsUpgrade reports whether a request asks for a WebSocket.
+// IsUpgrade reports whether a request upgrades to a WebSocket.
 func IsUpgrade(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }

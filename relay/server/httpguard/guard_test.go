@@ -15,7 +15,7 @@ import (
 func TestRequests(t *testing.T) {
 	public, _ := url.Parse("https://Relay.example")
 	local := httpguard.Config{Loopback: true, Allow: []string{"https://app.example"}}
-	behind := httpguard.Config{Public: public}
+	proxied := httpguard.Config{Public: public}
 	for _, c := range []struct {
 		config       httpguard.Config
 		host, origin string
@@ -26,8 +26,8 @@ func TestRequests(t *testing.T) {
 		{local, "127.0.0.1:8787", "http://127.0.0.1:8787", 200}, {local, "127.0.0.1:8787", "http://localhost:8787", 403}, {local, "127.0.0.1:8787", "http://127.0.0.1:1", 403},
 		{local, "127.0.0.1:8787", "null", 403}, {local, "127.0.0.1:8787", "https://evil.example", 403}, {local, "127.0.0.1:8787", "https://app.example", 200},
 		{local, "127.0.0.1:8787", "https://app.example.evil", 403}, {local, "127.0.0.1:8787", "https://127.0.0.1:8787", 403},
-		{behind, "relay.example", "https://relay.example", 200}, {behind, "relay.example:443", "", 200}, {behind, "relay.example:80", "", 403}, {behind, "127.0.0.1:8787", "", 200},
-		{behind, "127.0.0.1:8787", "http://127.0.0.1:8787", 403}, {behind, "relay.example", "http://relay.example", 403}, {behind, "x.relay.example", "", 403},
+		{proxied, "relay.example", "https://relay.example", 200}, {proxied, "relay.example:443", "", 200}, {proxied, "relay.example:80", "", 403}, {proxied, "127.0.0.1:8787", "", 200},
+		{proxied, "127.0.0.1:8787", "http://127.0.0.1:8787", 403}, {proxied, "relay.example", "http://relay.example", 403}, {proxied, "x.relay.example", "", 403},
 	} {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.Host = c.host

@@ -29,10 +29,10 @@ func Refused(code protocol.Code, format string, args ...any) *Refusal {
 // Fail sends an error response: for a *Refusal with its status and reason, for other errors as an
 // internal error without details.
 func Fail(w http.ResponseWriter, err error) {
-	r := *Refused(protocol.Internal, "the relay could not do this; see its log")
-	var told *Refusal
-	if errors.As(err, &told) {
-		r = *told
+	r := *Refused(protocol.Internal, "the request failed; the relay's log has the cause")
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		r = *refusal
 	}
 	if r.After > 0 {
 		w.Header().Set("Retry-After", strconv.FormatInt(int64((r.After+time.Second-1)/time.Second), 10))

@@ -38,8 +38,8 @@ type Config struct {
 // API serves pairing. It is safe for concurrent use.
 type API struct {
 	c      Config
-	starts seldom // by address
-	tries  seldom // by confirming user
+	starts rateLimiter // by address
+	tries  rateLimiter // by confirming user
 }
 
 // Limits on unauthenticated requests.
@@ -57,7 +57,7 @@ func New(c Config) *API {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &API{c: c, starts: seldom{most: startsAMinute}, tries: seldom{most: protocol.PairingTries}}
+	return &API{c: c, starts: rateLimiter{most: startsAMinute}, tries: rateLimiter{most: protocol.PairingTries}}
 }
 
 func (p *API) now() int64 { return p.c.Now().UnixMilli() }
@@ -118,9 +118,9 @@ func (q *startRequest) check() (ed25519.PublicKey, error) {
 	case err != nil:
 		return nil, httpguard.Refused(protocol.BadMessage, "public_key: %v", err)
 	case q.Name == "" || len(q.Name) > maxName || strings.ContainsFunc(q.Name, func(c rune) bool { return c < ' ' || c == 0x7f }):
-		return nil, httpguard.Refused(protocol.BadMessage, "name: a machine has one of 1 to %d bytes", maxName)
+		return nil, httpguard.Refused(protocol.BadMessage, "name must have 1 to %d bytes", maxName)
 	case q.HostID != "" && !protocol.IsID(q.HostID):
-		return nil, httpguard.Refused(protocol.BadMessage, "host_id is 1 to 64 of letters, digits, _ and -")
+		return nil, httpguard.Refused(protocol.BadMessage, "host_id must be 1 to 64 of letters, digits, _ and -")
 	}
 	return key, nil
 }
@@ -169,7 +169,7 @@ func (p *API) add(ctx context.Context, q startRequest, place string) (code, id s
 		}
 	}
 	if errors.Is(err, store.ErrTooMany) {
-		err = &httpguard.Refusal{Code: protocol.RateLimited, Why: "too many machines wait to be paired: confirm one, or wait", After: time.Minute}
+		err = &httpguard.Refusal{Code: protocol.RateLimited, Why: "too many pairings are waiting for confirmation: confirm one, or wait", After: time.Minute}
 	}
 	return code, one.ID, err
 }
@@ -177,7 +177,7 @@ func (p *API) add(ctx context.Context, q startRequest, place string) (code, id s
 func (p *API) poll(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	one, err := p.c.Store.Pairing(r.Context(), r.PathValue("id"))
 	if errors.Is(err, store.ErrUnknown) {
-		err = unknown("there is no such pairing")
+		err = unknown("unknown pairing: start again")
 	}
 	if err == nil && one.HostID == "" && one.Expires <= p.now() {
 		err = httpguard.Refused(protocol.Expired, "the pairing was not confirmed in time: start again")
@@ -201,7 +201,7 @@ func unknown(why string) error {
 	return &httpguard.Refusal{Code: "unknown_pairing", Why: why, Status: http.StatusNotFound}
 }
 
-var errNoCode = unknown("no machine waits with this code: it was mistyped, was used, or has expired")
+var errNoCode = unknown("no pairing has this code: it was mistyped, was used, or has expired")
 
 // code reads the code of a request and counts an attempt of the caller, which right removes.
 func (p *API) code(w http.ResponseWriter, r *http.Request, id *auth.Identity) (hash string, right func(), err error) {
@@ -219,7 +219,7 @@ func (p *API) code(w http.ResponseWriter, r *http.Request, id *auth.Identity) (h
 	if !ok {
 		return "", nil, errNoCode
 	}
-	return hash, func() { p.tries.back(id.Name, at) }, nil
+	return hash, func() { p.tries.refund(id.Name, at) }, nil
 }
 
 // look shows an owner the machine of a code before confirmation.

@@ -52,9 +52,9 @@ func begin(t *testing.T) *fixture {
 	a := auth.New(auth.Config{Store: s, Guard: g, TOFU: auth.TOFULoopback, Now: f.clock.Now})
 	var r *server.Server
 	closes := func(why string) func(string) { return func(id string) { r.CloseHost(id, why) } }
-	people := accounts.New(accounts.Config{Store: s, Auth: a, Guard: g, Now: f.clock.Now, HostRemoved: closes("removed")})
+	users := accounts.New(accounts.Config{Store: s, Auth: a, Guard: g, Now: f.clock.Now, HostRemoved: closes("removed")})
 	pairs := pair.New(pair.Config{Store: s, Auth: a, Guard: g, Now: f.clock.Now, Paired: closes("paired")})
-	r = server.New(server.Config{Store: s, Auth: a, Clock: f.clock, More: slices.Concat(people.Routes(), pairs.Routes())})
+	r = server.New(server.Config{Store: s, Auth: a, Clock: f.clock, More: slices.Concat(users.Routes(), pairs.Routes())})
 	web := httptest.NewServer(g.Wrap(r))
 	t.Cleanup(func() { r.Close(); web.Close(); a.Close(); _ = s.Close() })
 	f.url = web.URL
@@ -70,7 +70,7 @@ func begin(t *testing.T) *fixture {
 	return f
 }
 
-// answer is what any of the routes answers.
+// answer is a response of any of the routes.
 type answer struct {
 	Status      int
 	After       string
@@ -221,12 +221,12 @@ func TestPairing(t *testing.T) {
 		t.Errorf("the connection by the token is closed with %d", code)
 	}
 	if _, status := servertest.TryDial(t, f.url+"/ws/host?host_id=host_a&host_token=t0ken"); status != 401 {
-		t.Errorf("the token gives %d", status)
+		t.Errorf("a connection with the token: status %d", status)
 	}
 	p, c := f.knock("host_a")
-	p.Say(protocol.ChallengeResponse, "", 0, k.sign(f.url, "host_a", c.Nonce, nonce))
+	p.Send(protocol.ChallengeResponse, "", 0, k.sign(f.url, "host_a", c.Nonce, nonce))
 	epoch := int64(7)
-	p.Say(protocol.Hello, "", 0, protocol.HelloData{Protocol: 2, Agent: "test/1", Instance: "i", Epoch: &epoch})
+	p.Send(protocol.Hello, "", 0, protocol.HelloData{Protocol: 2, Agent: "test/1", Instance: "i", Epoch: &epoch})
 	e := p.Next(protocol.Welcome)
 	w, err := protocol.Decode[protocol.WelcomeData](&e)
 	if err != nil {
@@ -240,7 +240,7 @@ func TestPairing(t *testing.T) {
 	if err != nil || !ed25519.Verify(pinned, []byte("concerto-relay-server-v1\n"+f.url+"\nhost_a\n"+c.Nonce+"\n"+nonce), signature) {
 		t.Error("the welcome is not signed by the server's key")
 	}
-	p.Say(protocol.RunStarted, "run_a", 1, servertest.Started)
+	p.Send(protocol.RunStarted, "run_a", 1, servertest.Started)
 	p.Acked("run_a", 1)
 	var hosts []struct{ ID, Name, Auth string }
 	if err := json.Unmarshal(f.get("/hosts"), &hosts); err != nil {
@@ -256,7 +256,7 @@ func TestPairing(t *testing.T) {
 		t.Errorf("a host that is removed is closed with %d", code)
 	}
 	if _, status := servertest.TryDial(t, f.url+"/ws/host?host_id=host_a&auth=key"); status != 401 {
-		t.Errorf("the key of a host that was removed gives %d", status)
+		t.Errorf("a connection with the key of a removed host: status %d", status)
 	}
 	if got := f.kinds(); !strings.HasSuffix(got, "host_tofu host_paired host_refused run_started host_removed host_refused") {
 		t.Error(got)
@@ -300,7 +300,7 @@ func TestRefused(t *testing.T) {
 	if got := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": began.Code}); got.Status != 429 || got.After != "60" {
 		t.Errorf("one try too many: %+v", got)
 	}
-	f.clock.Go(time.Minute)
+	f.clock.Advance(time.Minute)
 	if got := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": began.Code}); got.Status != 200 {
 		t.Errorf("a minute later: %+v", got)
 	}
@@ -308,7 +308,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("a code used twice: %+v", got)
 	}
 	late := f.start(newKey(2), nil)
-	f.clock.Go(protocol.PairingTTL)
+	f.clock.Advance(protocol.PairingTTL)
 	if got := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": late.Code}); got.Status != 404 {
 		t.Errorf("too late: %+v", got)
 	}
@@ -317,7 +317,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestProof: what does not prove a host's key, each on a connection of its own.
+// TestProof checks invalid proofs of a host's key, each on its own connection.
 func TestProof(t *testing.T) {
 	f := begin(t)
 	k, other := f.paired(1), f.paired(2)
@@ -340,18 +340,18 @@ func TestProof(t *testing.T) {
 		if replayed.Nonce == "" {
 			p, c := f.knock(k.host)
 			replayed = k.sign(f.url, k.host, c.Nonce, nonce)
-			p.Say(protocol.ChallengeResponse, "", 0, replayed)
-			p.Say(protocol.Heartbeat, "", 0, "{}")
+			p.Send(protocol.ChallengeResponse, "", 0, replayed)
+			p.Send(protocol.Heartbeat, "", 0, "{}")
 			p.Ping()
 		}
 		p, c := f.knock(k.host)
-		p.Say(protocol.ChallengeResponse, "", 0, answer(c))
+		p.Send(protocol.ChallengeResponse, "", 0, answer(c))
 		if code := p.Closed(); code != protocol.CloseUnauthorized {
 			t.Errorf("%s: %d", name, code)
 		}
 	}
 	p, _ := f.knock(k.host)
-	p.Say(protocol.RunStarted, "run_x", 1, servertest.Started) // before it has proven anything
+	p.Send(protocol.RunStarted, "run_x", 1, servertest.Started) // before it has proven anything
 	if code := p.Closed(); code != protocol.CloseUnauthorized {
 		t.Errorf("%d", code)
 	}
@@ -359,15 +359,15 @@ func TestProof(t *testing.T) {
 		t.Error("an event of a host that has proven nothing is stored")
 	}
 	p, _ = f.knock(k.host) // and one that sends no frame
-	f.clock.Go(protocol.ProofTimeout)
+	f.clock.Advance(protocol.ProofTimeout)
 	if code := p.Closed(); code != protocol.CloseUnauthorized {
 		t.Errorf("%d", code)
 	}
 	if _, status := servertest.TryDial(t, f.url+"/ws/host?host_id=host_none&auth=key"); status != 401 {
-		t.Errorf("a host that nobody knows: %d", status)
+		t.Errorf("an unknown host: status %d", status)
 	}
 	if _, status := servertest.TryDial(t, f.url+"/ws/host?host_id="+k.host+"&auth=hope"); status != 400 {
-		t.Errorf("another way: %d", status)
+		t.Errorf("an unknown kind of credentials: status %d", status)
 	}
 	p, c := f.knock(k.host)
 	at, err := net.ResolveTCPAddr("tcp", strings.TrimPrefix(f.url, "http://"))
@@ -375,8 +375,8 @@ func TestProof(t *testing.T) {
 		t.Fatal(err)
 	}
 	// in the form of a WebSocket's URL
-	p.Say(protocol.ChallengeResponse, "", 0, k.sign(fmt.Sprintf("ws://127.0.0.1:%d", at.Port), k.host, c.Nonce, nonce))
-	p.Say(protocol.RunStarted, "run_a", 1, servertest.Started)
+	p.Send(protocol.ChallengeResponse, "", 0, k.sign(fmt.Sprintf("ws://127.0.0.1:%d", at.Port), k.host, c.Nonce, nonce))
+	p.Send(protocol.RunStarted, "run_a", 1, servertest.Started)
 	p.Acked("run_a", 1)
 }
 
@@ -415,7 +415,7 @@ func TestRaces(t *testing.T) {
 			}
 			codes[got.Code] = true
 		}
-		f.clock.Go(time.Minute)
+		f.clock.Advance(time.Minute)
 	}
 	if statuses[200] != 20 || statuses[429] != 60 {
 		t.Errorf("%v", statuses)

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
-// seldom limits attempts per minute by key.
-type seldom struct {
+// rateLimiter limits attempts per minute by key.
+type rateLimiter struct {
 	most   int
 	mu     sync.Mutex
 	of     map[string][]time.Time // in order of time
@@ -23,7 +23,7 @@ func recent(all []time.Time, now time.Time) []time.Time {
 }
 
 // begin counts an attempt or refuses it.
-func (s *seldom) begin(who string, now time.Time) error {
+func (s *rateLimiter) begin(who string, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.of == nil {
@@ -40,14 +40,14 @@ func (s *seldom) begin(who string, now time.Time) error {
 	got := recent(s.of[who], now)
 	if len(got) >= s.most {
 		s.of[who] = got
-		return &httpguard.Refusal{Code: protocol.RateLimited, Why: "too many tries within a minute: wait", After: got[0].Add(time.Minute).Sub(now)}
+		return &httpguard.Refusal{Code: protocol.RateLimited, Why: "too many attempts within a minute: wait", After: got[0].Add(time.Minute).Sub(now)}
 	}
 	s.of[who] = append(got, now)
 	return nil
 }
 
-// back removes an attempt from the count.
-func (s *seldom) back(who string, at time.Time) {
+// refund removes an attempt from the count.
+func (s *rateLimiter) refund(who string, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := slices.Index(s.of[who], at); i >= 0 {

@@ -32,15 +32,15 @@ type receiver struct {
 func parseReceiver(p256dh, auth string) (*receiver, error) {
 	point, err := decode(p256dh)
 	if err != nil || len(point) != pointSize {
-		return nil, fmt.Errorf("keys.p256dh: it is a point of P-256, %d bytes as base64url", pointSize)
+		return nil, fmt.Errorf("keys.p256dh must be a point of P-256, %d bytes as base64url", pointSize)
 	}
 	public, err := ecdh.P256().NewPublicKey(point)
 	if err != nil {
-		return nil, errors.New("keys.p256dh: it is no point of P-256")
+		return nil, errors.New("keys.p256dh is not a point of P-256")
 	}
 	secret, err := decode(auth)
 	if err != nil || len(secret) != authSize {
-		return nil, fmt.Errorf("keys.auth: it is %d bytes as base64url", authSize)
+		return nil, fmt.Errorf("keys.auth must be %d bytes as base64url", authSize)
 	}
 	return &receiver{public, secret}, nil
 }
@@ -66,7 +66,7 @@ func (to *receiver) encrypt(text []byte) ([]byte, error) {
 
 func (to *receiver) encryptWith(text []byte, key *ecdh.PrivateKey, salt []byte) ([]byte, error) {
 	if len(text) > MaxText {
-		return nil, fmt.Errorf("a push message has at most %d bytes, not %d", MaxText, len(text))
+		return nil, fmt.Errorf("a push message must have at most %d bytes, not %d", MaxText, len(text))
 	}
 	shared, err := key.ECDH(to.public)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // errAddress reports an endpoint at a private address.
-var errAddress = errors.New("it is no public address")
+var errAddress = errors.New("the address is not public")
 
 const (
 	maxEndpoint = 2048 // bytes
@@ -28,12 +28,12 @@ func endpointOf(text string, insecure bool) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case len(text) > maxEndpoint:
-		return nil, fmt.Errorf("endpoint: it has more than %d bytes", maxEndpoint)
+		return nil, fmt.Errorf("endpoint exceeds %d bytes", maxEndpoint)
 	case err != nil || u.Hostname() == "" || u.User != nil || u.Opaque != "" || u.Fragment != "":
-		return nil, errors.New("endpoint: it is no URL of a push service")
+		return nil, errors.New("endpoint is not the URL of a push service")
 	case u.Scheme == "https", insecure && u.Scheme == "http":
 	default:
-		return nil, errors.New("endpoint: it must be https")
+		return nil, errors.New("endpoint must be an https URL")
 	}
 	if at, err := netip.ParseAddr(u.Hostname()); err == nil && !insecure && !isPublic(at) {
 		return nil, fmt.Errorf("endpoint: %s: %w", at, errAddress)

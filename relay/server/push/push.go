@@ -73,7 +73,7 @@ func New(ctx context.Context, c Config) (*Push, error) {
 		return nil, err
 	}
 	p := &Push{c: c, id: id, hints: map[string]struct{}{}, starts: map[string]string{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
-	p.send = &sender{id: id, client: newClient(c.Insecure), now: c.Now, wall: c.Wall, after: c.After, gone: p.removeGone, log: c.Log}
+	p.send = &sender{id: id, client: newClient(c.Insecure), now: c.Now, wall: c.Wall, after: c.After, onGone: p.removeSubscription, log: c.Log}
 	p.send.start()
 	go p.run()
 	return p, nil
@@ -121,7 +121,7 @@ func (p *Push) subscribe(w http.ResponseWriter, r *http.Request, id *auth.Identi
 	case errors.Is(err, store.ErrTooMany):
 		err = &httpguard.Refusal{Code: "too_many", Why: fmt.Sprintf("a user has at most %d subscriptions: remove one", protocol.MaxSubscriptions), Status: http.StatusConflict}
 	case errors.Is(err, store.ErrConflict):
-		err = &httpguard.Refusal{Code: protocol.InputConflict, Why: "the endpoint is another user's: subscribe anew"}
+		err = &httpguard.Refusal{Code: protocol.InputConflict, Why: "the endpoint belongs to another user: subscribe again"}
 	}
 	if err != nil {
 		p.c.Auth.Fail(w, err)
@@ -160,8 +160,8 @@ func (p *Push) unsubscribe(w http.ResponseWriter, r *http.Request, id *auth.Iden
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// removeGone removes a subscription that no longer exists at the push service.
-func (p *Push) removeGone(ctx context.Context, endpoint string) {
+// removeSubscription removes a subscription that no longer exists at the push service.
+func (p *Push) removeSubscription(ctx context.Context, endpoint string) {
 	if err := p.c.Store.RemoveSubscription(ctx, "", endpoint); err != nil && !errors.Is(err, store.ErrUnknown) && ctx.Err() == nil {
 		p.c.Log.Error("could not delete a push subscription", "error", err)
 	}

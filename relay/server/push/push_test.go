@@ -83,8 +83,8 @@ func (f *fixture) open() {
 	if err != nil {
 		f.Fatal(err)
 	}
-	people := accounts.New(accounts.Config{Store: s, Auth: f.auth, Guard: g, Now: f.clock.Now})
-	r := server.New(server.Config{Store: s, Auth: f.auth, Watch: p, More: slices.Concat(p.Routes(), people.Routes())})
+	users := accounts.New(accounts.Config{Store: s, Auth: f.auth, Guard: g, Now: f.clock.Now})
+	r := server.New(server.Config{Store: s, Auth: f.auth, Watch: p, More: slices.Concat(p.Routes(), users.Routes())})
 	web := httptest.NewServer(g.Wrap(r))
 	f.url = web.URL
 	f.stop = func() { r.Close(); p.Close(); web.Close(); f.auth.Close(); _ = s.Close() }
@@ -147,13 +147,13 @@ func (f *fixture) subscriptions() int {
 func (f *fixture) host(run string) *servertest.Peer {
 	p := servertest.Dial(f.T, f.url+"/ws/host?host_id=host_a&host_token=t0ken")
 	if run != "" {
-		p.Say(protocol.RunStarted, run, 1, servertest.Started)
+		p.Send(protocol.RunStarted, run, 1, servertest.Started)
 	}
 	return p
 }
 
 func asks(p *servertest.Peer, run string, seq int64, id string) {
-	p.Say(protocol.RunPermissionRequested, run, seq, fmt.Sprintf(`{"request_id":%q,"reason":"permission","prompt":"cat s3cret?","op_tool":"bash","op_args":{"cmd":"cat s3cret"},"op_args_summary":"cat s3cret"}`, id))
+	p.Send(protocol.RunPermissionRequested, run, seq, fmt.Sprintf(`{"request_id":%q,"reason":"permission","prompt":"cat s3cret?","op_tool":"bash","op_args":{"cmd":"cat s3cret"},"op_args_summary":"cat s3cret"}`, id))
 }
 
 // until polls for a condition.
@@ -177,7 +177,7 @@ func TestPush(t *testing.T) {
 	ann, oli, vic := f.subscribe("ann", "ann"), f.subscribe("oli", "oli"), f.subscribe("vic", "vic")
 	asks(h, "run_a", 3, "q1")
 	n, m := ann.Next()
-	if want := (pushtest.Note{Title: "t", RunID: "run_a", RequestID: "q1", Summary: "it asks for a permission: bash"}); n != want || m.Urgency != "high" || m.TTL != 24*3600 {
+	if want := (pushtest.Note{Title: "t", RunID: "run_a", RequestID: "q1", Summary: "it requests a permission: bash"}); n != want || m.Urgency != "high" || m.TTL != 24*3600 {
 		t.Errorf("%+v %+v", n, m)
 	}
 	if strings.Contains(m.Text, "s3cret") || strings.Contains(m.Text, "withdrawn") {
@@ -198,7 +198,7 @@ func TestPush(t *testing.T) {
 		t.Errorf("after a restart: %+v", n)
 	}
 	oli.Next()
-	h.Say(protocol.RunPermissionResolved, "run_a", 5, `{"request_id":"q1","decision":"deny","by":"ann"}`)
+	h.Send(protocol.RunPermissionResolved, "run_a", 5, `{"request_id":"q1","decision":"deny","by":"ann"}`)
 	if n, m2 := ann.Next(); n.RequestID != "q1" || !n.Withdrawn || n.RunID != "run_a" || m2.Topic != m.Topic {
 		t.Errorf("%+v %+v", n, m2)
 	}
@@ -210,13 +210,13 @@ func TestPush(t *testing.T) {
 		done <- text
 	}()
 	h.Next("rpc.run.start")
-	h.Say(protocol.RPCResponse, "run_b", 0, `{"request_id":"s1","ok":true,"rpc_type":"rpc.run.start","result":{"run_id":"run_b"}}`)
+	h.Send(protocol.RPCResponse, "run_b", 0, `{"request_id":"s1","ok":true,"rpc_type":"rpc.run.start","result":{"run_id":"run_b"}}`)
 	if text := <-done; !strings.Contains(text, "run_b") {
 		t.Error(text)
 	}
-	h.Say(protocol.RunStarted, "run_b", 1, servertest.Started)
-	h.Say(protocol.RunExited, "run_b", 2, `{"exit_code":3}`)
-	h.Say(protocol.RunExited, "run_a", 6, `{"exit_code":0}`) // not started by a user
+	h.Send(protocol.RunStarted, "run_b", 1, servertest.Started)
+	h.Send(protocol.RunExited, "run_b", 2, `{"exit_code":3}`)
+	h.Send(protocol.RunExited, "run_a", 6, `{"exit_code":0}`) // not started by a user
 	var seen []pushtest.Note
 	for range 3 {
 		n, _ := oli.Next()
@@ -232,18 +232,18 @@ func TestPush(t *testing.T) {
 		}
 	}
 	if !vic.Empty() || !ann.Empty() || !oli.Empty() || vic.Seen() != 0 {
-		t.Error("somebody was told what is not for them")
+		t.Error("a user was notified of a run they may not see")
 	}
 	// subscriptions that end with their credentials
 	if code, _ := f.do("POST", "/auth/logout", "ann", ""); code != 204 {
 		t.Errorf("%d", code)
 	}
-	h.Say(protocol.RunStarted, "run_c", 1, servertest.Started)
+	h.Send(protocol.RunStarted, "run_c", 1, servertest.Started)
 	asks(h, "run_c", 2, "q1")
 	oli.Next()
 	f.until("the subscription has ended", func() bool { return f.subscriptions() == 2 })
 	if !ann.Empty() {
-		t.Error("who has logged out is told")
+		t.Error("a user was notified after logout")
 	}
 }
 
@@ -262,7 +262,7 @@ func TestNarrow(t *testing.T) {
 	if n, _ := all.Next(); n.RunID != "run_a" {
 		t.Errorf("%+v", n)
 	}
-	h.Say(protocol.RunStarted, "run_b", 1, servertest.Started)
+	h.Send(protocol.RunStarted, "run_b", 1, servertest.Started)
 	asks(h, "run_b", 2, "q1")
 	if n, _ := one.Next(); n.RunID != "run_b" {
 		t.Errorf("%+v", n)
@@ -276,7 +276,7 @@ func TestSubscriptions(t *testing.T) {
 	for name, body := range map[string]string{
 		"no JSON": `{`, "no endpoint": `{"keys":{}}`, "no URL": strings.Replace(good.JSON(), good.Endpoint, "push", 1), "ftp": strings.Replace(good.JSON(), "http:", "ftp:", 1),
 		"no key":         fmt.Sprintf(`{"endpoint":%q,"keys":{"auth":"BTBZMqHH6r4Tts7J_aSIgg"}}`, good.Endpoint),
-		"no point":       fmt.Sprintf(`{"endpoint":%q,"keys":{"p256dh":"BA%s","auth":"BTBZMqHH6r4Tts7J_aSIgg"}}`, good.Endpoint, strings.Repeat("A", 85)),
+		"not a point":    fmt.Sprintf(`{"endpoint":%q,"keys":{"p256dh":"BA%s","auth":"BTBZMqHH6r4Tts7J_aSIgg"}}`, good.Endpoint, strings.Repeat("A", 85)),
 		"a short secret": fmt.Sprintf(`{"endpoint":%q,"keys":{"p256dh":"BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4","auth":"BTBZ"}}`, good.Endpoint),
 	} {
 		if code, text := f.do("POST", "/push/subscriptions", "ann", body); code != 400 || !strings.Contains(text, `"bad_message"`) {
@@ -318,7 +318,7 @@ func TestSubscriptions(t *testing.T) {
 func (f *fixture) waits(d time.Duration) {
 	f.Helper()
 	f.until("something waits", func() bool { return f.clock.Timers() > 0 })
-	f.clock.Go(d)
+	f.clock.Advance(d)
 }
 
 // TestRetries checks that a failing push service receives the message again at the requested time
@@ -344,7 +344,7 @@ func TestRetries(t *testing.T) {
 	if b.Seen() != 1 {
 		t.Errorf("it is tried %d times before it may be", b.Seen())
 	}
-	f.clock.Go(time.Second)
+	f.clock.Advance(time.Second)
 	f.waits(4 * time.Second)
 	if n, m := b.Next(); n.RequestID != "q1" || m.TTL != 24*3600-124 {
 		t.Errorf("%+v %+v", n, m)
@@ -357,13 +357,13 @@ func TestRetries(t *testing.T) {
 	f.until("it is given up", func() bool { return b.Seen() == 8 && f.clock.Timers() == 0 })
 	asks(h, "run_a", 4, "q3")
 	f.until("it waits", func() bool { return f.clock.Timers() > 0 })
-	h.Say(protocol.RunPermissionResolved, "run_a", 5, `{"request_id":"q3","decision":"approve"}`)
+	h.Send(protocol.RunPermissionResolved, "run_a", 5, `{"request_id":"q3","decision":"approve"}`)
 	h.Acked("run_a", 5)
 	status.Store(201)
 	for withdrawn := false; !withdrawn; {
 		f.until("it is told", func() bool {
 			if f.clock.Timers() > 0 { // else time would pass while a message is on its way
-				f.clock.Go(time.Second)
+				f.clock.Advance(time.Second)
 			}
 			return !b.Empty()
 		})

@@ -45,8 +45,8 @@ type sender struct {
 	wall   func() time.Time // unlike the server's clock, it advances while the machine sleeps
 	after  func(time.Duration, func()) (stop func() bool)
 	// called for an endpoint that no longer exists
-	gone func(ctx context.Context, endpoint string)
-	log  *slog.Logger
+	onGone func(ctx context.Context, endpoint string)
+	log    *slog.Logger
 
 	ctx   context.Context
 	end   context.CancelFunc
@@ -148,11 +148,11 @@ func (s *sender) isReplaced(l *queue, topic string) bool {
 // deliver sends a message, with retries. It returns false if the sender stops before.
 func (s *sender) deliver(l *queue, m *message) bool {
 	for try := 0; ; try++ {
-		again, wait := s.try(m)
+		retry, wait := s.try(m)
 		if s.ctx.Err() != nil {
 			return false
 		}
-		if !again {
+		if !retry {
 			return true
 		}
 		if try >= len(pauses) || s.isReplaced(l, m.topic) {
@@ -205,7 +205,7 @@ func (s *sender) try(m *message) (again bool, wait time.Duration) {
 	case code >= 200 && code < 300:
 		return false, 0
 	case code == http.StatusNotFound || code == http.StatusGone:
-		s.gone(s.ctx, m.to.Endpoint)
+		s.onGone(s.ctx, m.to.Endpoint)
 		return false, 0
 	case code == http.StatusTooManyRequests || code >= 500:
 		seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After")) // 0 if the header is missing

@@ -29,7 +29,7 @@ func TestOvertaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := loadIdentity(context.Background(), db, "mailto:a@b"); err != nil || again.public != id.public {
+	if loaded, err := loadIdentity(context.Background(), db, "mailto:a@b"); err != nil || loaded.public != id.public {
 		t.Errorf("another key: %v", err)
 	}
 	service := pushtest.New(t)
@@ -48,7 +48,7 @@ func TestOvertaken(t *testing.T) {
 		return 201, nil
 	}
 	paused := false
-	s := &sender{id: id, client: newClient(true), now: time.Now, wall: time.Now, log: slog.New(slog.DiscardHandler), gone: func(context.Context, string) {},
+	s := &sender{id: id, client: newClient(true), now: time.Now, wall: time.Now, log: slog.New(slog.DiscardHandler), onGone: func(context.Context, string) {},
 		after: func(time.Duration, func()) func() bool { paused = true; return func() bool { return true } }}
 	s.start()
 	b := service.Subscribe("b", id.public)
@@ -82,6 +82,6 @@ func TestOvertaken(t *testing.T) {
 	s.stop()
 	close(last)
 	if n := over.Load(); n != 4+100 || b.Seen() != 4 || paused {
-		t.Errorf("%d messages are over, after %d requests; one was to be sent again: %v", n, b.Seen(), paused)
+		t.Errorf("%d messages are done, after %d requests; paused: %v", n, b.Seen(), paused)
 	}
 }

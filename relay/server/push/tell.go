@@ -41,9 +41,9 @@ func (p *Push) Started(run, user string) {
 func (p *Push) run() {
 	defer close(p.done)
 	ctx := p.send.ctx
-	begun, err := p.c.Store.Notifiable(ctx)
+	begun, err := p.c.Store.RunsToNotify(ctx)
 	if err != nil && ctx.Err() == nil {
-		p.c.Log.Error("could not read which push messages are due", "error", err)
+		p.c.Log.Error("could not read the pending push messages", "error", err)
 	}
 	for _, run := range begun {
 		p.checkRun(ctx, run, true)
@@ -59,7 +59,7 @@ func (p *Push) run() {
 		p.hints, p.starts = map[string]struct{}{}, map[string]string{}
 		p.mu.Unlock()
 		for run, user := range starts {
-			if err := p.c.Store.NoteStart(ctx, run, user); err != nil && ctx.Err() == nil {
+			if err := p.c.Store.RecordStarter(ctx, run, user); err != nil && ctx.Err() == nil {
 				p.c.Log.Error("could not store who started a run", "run", run, "error", err)
 			}
 		}
@@ -98,7 +98,7 @@ func (p *Push) notifyRun(ctx context.Context, id string, first bool) error {
 	if run.Status != protocol.StatusExited {
 		return nil
 	}
-	user, err := p.c.Store.TakeStart(ctx, id)
+	user, err := p.c.Store.TakeStarter(ctx, id)
 	if err != nil || user == "" {
 		return err
 	}
@@ -116,12 +116,12 @@ func (p *Push) notifyRequests(ctx context.Context, run *store.Run, subs []*store
 	}
 	for _, q := range open {
 		is[q.ID] = true
-		n, known := was[q.ID]
+		n, noted := was[q.ID]
 		switch {
-		case q.State != "open" || known && (n.Sent || !first):
+		case q.State != "open" || noted && (n.Sent || !first):
 			continue
-		case !known:
-			if fresh, err := p.c.Store.Note(ctx, run.ID, q.ID); err != nil || !fresh {
+		case !noted:
+			if fresh, err := p.c.Store.ClaimNotice(ctx, run.ID, q.ID); err != nil || !fresh {
 				if err != nil {
 					return err
 				}
@@ -136,7 +136,7 @@ func (p *Push) notifyRequests(ctx context.Context, run *store.Run, subs []*store
 		if is[n.RequestID] {
 			continue
 		}
-		if gone, err := p.c.Store.Unnote(ctx, run.ID, n.RequestID); err != nil || !gone {
+		if removed, err := p.c.Store.RemoveNotice(ctx, run.ID, n.RequestID); err != nil || !removed {
 			if err != nil {
 				return err
 			}
@@ -169,7 +169,7 @@ func (p *Push) announce(ctx context.Context, run *store.Run, q *store.Request, s
 	}
 	n := note{Title: title(run), RunID: run.ID, RequestID: q.ID, Summary: summary(q)}
 	return p.sendEach(ctx, run, subs, n, "high", ends, mayDecide, func() {
-		if err := p.c.Store.NoteSent(ctx, run.ID, q.ID); err != nil && ctx.Err() == nil {
+		if err := p.c.Store.MarkNoticeSent(ctx, run.ID, q.ID); err != nil && ctx.Err() == nil {
 			p.c.Log.Error("could not store which push messages were sent", "run", run.ID, "error", err)
 		}
 	})
@@ -211,7 +211,7 @@ func (p *Push) sendEach(ctx context.Context, run *store.Run, subs []*store.Subsc
 		case err != nil:
 			return err
 		case id == nil: // the credential has ended, so its owner expects no messages
-			p.removeGone(ctx, sub.Endpoint)
+			p.removeSubscription(ctx, sub.Endpoint)
 			continue
 		case !may(id) || !id.Sees(run.ID):
 			continue
@@ -251,7 +251,7 @@ const redacted = " (secrets are redacted)"
 func summary(q *store.Request) string {
 	var d protocol.PermissionRequested
 	if json.Unmarshal(q.Data, &d) != nil {
-		return "it asks something" // encrypted
+		return "it has a request" // encrypted
 	}
 	if d.From != nil && d.From.WantsValue() && d.OpTool == "" {
 		text := terminal.Brief(strings.TrimSpace(d.Prompt), maxSummary)
@@ -260,9 +260,9 @@ func summary(q *store.Request) string {
 		}
 		return text
 	}
-	what := map[string]string{"permission": "it asks for a permission", "choice": "it asks for a choice", "prompt": "it asks for an input"}[d.Reason]
+	what := map[string]string{"permission": "it requests a permission", "choice": "it requests a choice", "prompt": "it requests an input"}[d.Reason]
 	if what == "" {
-		what = "it asks something"
+		what = "it has a request"
 	}
 	if d.OpTool != "" {
 		what += ": " + oneLine(d.OpTool, maxTitle)

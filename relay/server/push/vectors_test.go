@@ -24,7 +24,7 @@ func bytesOf(t *testing.T, text string) []byte {
 	return b
 }
 
-// TestRFC8291: the example of RFC 8291, section 5 and appendix A.
+// TestRFC8291 checks the example of RFC 8291, section 5 and appendix A.
 func TestRFC8291(t *testing.T) {
 	key, err := ecdh.P256().NewPrivateKey(bytesOf(t, "yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw"))
 	if err != nil {
@@ -66,7 +66,7 @@ func TestRFC8292(t *testing.T) {
 		"no signature": pushtest.CheckVAPID("vapid t=a.b, k="+key, key, "https://push.example.net", at),
 	} {
 		if err == nil {
-			t.Errorf("%s: it is taken", name)
+			t.Errorf("%s: it was accepted", name)
 		}
 	}
 }
@@ -106,12 +106,12 @@ func TestAddresses(t *testing.T) {
 // TestSummary checks that the summary of a request contains none of its arguments.
 func TestSummary(t *testing.T) {
 	for data, want := range map[string]string{
-		`{"reason":"permission","prompt":"rm -rf s3cret","op_tool":"rpc.bash","op_args":{"cmd":"s3cret"},"op_args_summary":"s3cret"}`: "it asks for a permission: rpc.bash",
-		`{"reason":"permission","prompt":"rm -rf s3cret? [y/N]"}`:                                                                     "it asks for a permission",
+		`{"reason":"permission","prompt":"rm -rf s3cret","op_tool":"rpc.bash","op_args":{"cmd":"s3cret"},"op_args_summary":"s3cret"}`: "it requests a permission: rpc.bash",
+		`{"reason":"permission","prompt":"rm -rf s3cret? [y/N]"}`:                                                                     "it requests a permission",
 		`{"reason":"choice","prompt":"When?\nNow\u202e or then?","from":{"kind":"emit","channel":"when"}}`:                            `When?⏎Now\u{202e} or then?`,
 		`{"reason":"prompt","prompt":"` + strings.Repeat("x", 200) + `","from":{"kind":"question"},"redacted":true}`:                  strings.Repeat("x", 160) + " … (40 more characters) (secrets are redacted)",
-		`{"reason":"prompt","prompt":"password:"}`:                                                                                    "it asks for an input",
-		`{"reason":"new"}`: "it asks something", `"ct"`: "it asks something",
+		`{"reason":"prompt","prompt":"password:"}`:                                                                                    "it requests an input",
+		`{"reason":"new"}`: "it has a request", `"ct"`: "it has a request",
 	} {
 		if got := summary(&store.Request{Data: []byte(data)}); got != want {
 			t.Errorf("%s: %q", data, got)
@@ -128,9 +128,9 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestSummaryIsWhole: of what a program asks people a notification shows all, or how much is
-// missing, and nothing hidden; of a command that waits for an approval it shows nothing, since
-// others may see the screen.
+// TestSummaryIsWhole checks that a notification shows a program's whole question, or the number of
+// omitted characters, and marks invisible ones. It shows nothing of a command that waits for an
+// approval, because others may see the screen.
 func TestSummaryIsWhole(t *testing.T) {
 	for _, command := range testcommand.Hostile() {
 		asks := func(d protocol.PermissionRequested) string {
@@ -148,8 +148,8 @@ func TestSummaryIsWhole(t *testing.T) {
 			}
 		}
 		approval := protocol.PermissionRequested{Reason: "permission", Prompt: "Bash: " + command, OpTool: "bash", OpArgs: json.RawMessage(`{}`), From: &protocol.Origin{Kind: "approval"}}
-		if shown := asks(approval); shown != "it asks for a permission: bash" {
-			t.Errorf("an approval of %.80q is told as %q", command, shown)
+		if shown := asks(approval); shown != "it requests a permission: bash" {
+			t.Errorf("the notification of an approval of %.80q is %q", command, shown)
 		}
 	}
 }

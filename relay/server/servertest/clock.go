@@ -50,9 +50,9 @@ func (c *Clock) After(d time.Duration, do func()) (stop func() bool) {
 	}
 }
 
-// Go advances the clock. It calls each due timer at the timer's time, and returns after the last
+// Advance advances the clock. It calls each due timer at the timer's time, and returns after the last
 // call.
-func (c *Clock) Go(d time.Duration) {
+func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	end := c.now.Add(d)
 	for {

@@ -14,20 +14,20 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Deaf is a peer that does not read.
-type Deaf struct {
+// SilentPeer is a peer that does not read.
+type SilentPeer struct {
 	t testing.TB
 	c *websocket.Conn
 }
 
-// Deaf connects an app that does not read.
-func (r *Relay) Deaf(token string) *Deaf {
+// SilentApp connects an app that does not read.
+func (r *Relay) SilentApp(token string) *SilentPeer {
 	r.T.Helper()
 	return r.deaf("/ws/app?token=" + token)
 }
 
-// DeafHost connects a host that does not read.
-func (r *Relay) DeafHost(id string) *Deaf {
+// SilentHost connects a host that does not read.
+func (r *Relay) SilentHost(id string) *SilentPeer {
 	r.T.Helper()
 	return r.deaf("/ws/host?host_id=" + id + "&host_token=token-" + id)
 }
@@ -38,7 +38,7 @@ func (r *Relay) sockets() float64 {
 	return f["relay_hosts_connected"] + f["relay_apps_connected"]
 }
 
-func (r *Relay) deaf(path string) *Deaf {
+func (r *Relay) deaf(path string) *SilentPeer {
 	r.T.Helper()
 	before := r.sockets()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -58,11 +58,11 @@ func (r *Relay) deaf(path string) *Deaf {
 	for r.sockets() == before { // wait until the server has registered it
 		runtime.Gosched()
 	}
-	return &Deaf{r.T, c}
+	return &SilentPeer{r.T, c}
 }
 
-// Hear reads to the end and returns the close code, or -1.
-func (d *Deaf) Hear() int {
+// ReadToEnd reads to the end and returns the close code, or -1.
+func (d *SilentPeer) ReadToEnd() int {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -70,7 +70,7 @@ func (d *Deaf) Hear() int {
 	for {
 		if _, _, err := d.c.Read(ctx); err != nil {
 			if ctx.Err() != nil {
-				d.t.Fatal("the connection goes on")
+				d.t.Fatal("the connection was not closed")
 			}
 			return int(websocket.CloseStatus(err))
 		}

@@ -58,7 +58,7 @@ func TryDial(t testing.TB, url string) (*Peer, int) {
 	}
 	c.SetReadLimit(2 * protocol.MaxFrame)
 	p := &Peer{T: t, c: c, in: make(chan []byte, 1<<14)}
-	gone := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
 		defer close(p.in)
 		for {
@@ -69,12 +69,12 @@ func TryDial(t testing.TB, url string) (*Peer, int) {
 			}
 			select {
 			case p.in <- frame:
-			case <-gone:
+			case <-done:
 				return
 			}
 		}
 	}()
-	t.Cleanup(func() { close(gone); _ = c.CloseNow() })
+	t.Cleanup(func() { close(done); _ = c.CloseNow() })
 	return p, http.StatusSwitchingProtocols
 }
 
@@ -83,7 +83,7 @@ func (r *Relay) Host(id string) *Peer {
 	r.T.Helper()
 	p := Dial(r.T, r.URL+"/ws/host?host_id="+id+"&host_token=token-"+id)
 	if r.Clock != nil {
-		p.pass = func() { r.Clock.Go(time.Second / protocol.AcksPerSecond) }
+		p.pass = func() { r.Clock.Advance(time.Second / protocol.AcksPerSecond) }
 	}
 	return p
 }
@@ -93,7 +93,7 @@ func (r *Relay) Hello(id string, h protocol.HelloData) (*Peer, protocol.WelcomeD
 	r.T.Helper()
 	p := r.Host(id)
 	h.Protocol, h.Agent = protocol.Version, "test/1"
-	p.Say(protocol.Hello, "", 0, h)
+	p.Send(protocol.Hello, "", 0, h)
 	e := p.Next(protocol.Welcome)
 	w, err := protocol.Decode[protocol.WelcomeData](&e)
 	if err != nil {
@@ -112,13 +112,13 @@ func (r *Relay) App(token, query string) *Peer {
 func (r *Relay) HelloApp(token, query string) *Peer {
 	r.T.Helper()
 	p := r.App(token, query)
-	p.Say(protocol.Hello, "", 0, protocol.HelloData{Protocol: protocol.Version, Agent: "test/1"})
+	p.Send(protocol.Hello, "", 0, protocol.HelloData{Protocol: protocol.Version, Agent: "test/1"})
 	p.Next(protocol.Welcome)
 	return p
 }
 
-// Say sends a message.
-func (p *Peer) Say(typ, run string, seq int64, data any) {
+// Send sends a message.
+func (p *Peer) Send(typ, run string, seq int64, data any) {
 	p.T.Helper()
 	text, ok := data.(string)
 	if !ok {
@@ -228,8 +228,8 @@ func (p *Peer) Each(do func(e protocol.Envelope)) {
 	}()
 }
 
-// Failed returns the next error.
-func (p *Peer) Failed() protocol.ErrorData {
+// NextError returns the next error.
+func (p *Peer) NextError() protocol.ErrorData {
 	p.T.Helper()
 	e := p.Next(protocol.Failure)
 	d, err := protocol.Decode[protocol.ErrorData](&e)
@@ -282,7 +282,7 @@ func (p *Peer) Closed() int {
 				return int(websocket.CloseStatus(p.err))
 			}
 		case <-time.After(patience):
-			p.T.Fatal("the connection goes on")
+			p.T.Fatal("the connection was not closed")
 		}
 	}
 }
@@ -309,6 +309,6 @@ func Output(text string) string { return fmt.Sprintf(`{"stream":"stdout","text":
 // Begin makes a host start a run and waits until it is stored.
 func (p *Peer) Begin(run string) {
 	p.T.Helper()
-	p.Say(protocol.RunStarted, run, 1, Started)
+	p.Send(protocol.RunStarted, run, 1, Started)
 	p.Acked(run, 1)
 }

@@ -90,13 +90,13 @@ func (r *Relay) open() {
 	r.T.Cleanup(r.Stop)
 }
 
-// Go advances the server's clock when no write is in progress, so that a write does not appear
+// Advance advances the server's clock when no write is in progress, so that a write does not appear
 // slow.
-func (r *Relay) Go(d time.Duration) {
+func (r *Relay) Advance(d time.Duration) {
 	for r.Server.Figures()["relay_sockets_writing"] > 0 {
 		runtime.Gosched()
 	}
-	r.Clock.Go(d)
+	r.Clock.Advance(d)
 }
 
 // Stop stops the server.
@@ -161,8 +161,8 @@ func (r *Relay) Runs(host string, n int) {
 		SELECT 'run_' || n, '%s', '', '', '', '', 'running', 0, '{}', 1, 1, 0, 1, 1 FROM all_of`, n, host))
 }
 
-// Mend undoes Break.
-func (r *Relay) Mend() { r.exec(`DROP TRIGGER broken`) }
+// Repair undoes Break.
+func (r *Relay) Repair() { r.exec(`DROP TRIGGER broken`) }
 
 func (r *Relay) exec(statement string) {
 	r.T.Helper()
@@ -178,8 +178,8 @@ func (r *Relay) exec(statement string) {
 	}
 }
 
-// Offline waits until the server considers a host offline.
-func (r *Relay) Offline(id string) {
+// WaitOffline waits until the server considers a host offline.
+func (r *Relay) WaitOffline(id string) {
 	r.T.Helper()
 	for end := time.Now().Add(patience); ; {
 		_, body := r.Do("owner:root", "GET", "/hosts", nil)

@@ -33,7 +33,7 @@ func TestStore(t *testing.T) {
 //go:embed testdata/schema2.sql
 var schema2 string
 
-// TestOld: a database of an earlier schema is brought up to date, and has what it had.
+// TestOld checks that a database of an earlier schema is migrated with its data.
 func TestOld(t *testing.T) {
 	url := pgtest.Start(t)("postgres")
 	do(t, url, schema2)

@@ -1,4 +1,4 @@
 package sqlite
 
-// OpenOn opens a file of a file system that SQLite knows by its name.
+// OpenOn opens a file of a registered SQLite file system.
 var OpenOn = openOn

@@ -16,10 +16,10 @@ import (
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
 )
 
-// killed is the file into which this program writes until it is killed, when it is set.
+// killed names, if set, the file to which this program writes until it is killed.
 const killed = "RELAY_STORE_KILLED"
 
-// rounds is how often TestKill kills, when it is set.
+// rounds is, if set, the number of kills of TestKill.
 const rounds = "RELAY_KILL_ROUNDS"
 
 func init() {
@@ -44,7 +44,7 @@ func writeOn(file string) {
 	if _, err := s.AddHost(ctx, store.Host{ID: "host_a"}); err != nil {
 		panic(err)
 	}
-	gen, err := s.TakeOver(ctx, store.Taking{Host: "host_a", At: 1})
+	gen, err := s.TakeOver(ctx, store.Takeover{Host: "host_a", At: 1})
 	if err != nil {
 		panic(err)
 	}
@@ -54,11 +54,11 @@ func writeOn(file string) {
 	}
 	w := s.NewWriter(nil)
 	for seq := have["run_a"] + 1; ; seq++ {
-		w.Write(ctx, event(gen, seq), func(told store.Written) {
-			if told.Err != nil || told.Refused != "" || told.Stale {
-				panic(fmt.Sprintf("%+v", told))
+		w.Write(ctx, event(gen, seq), func(written store.Written) {
+			if written.Err != nil || written.Refused != "" || written.Stale {
+				panic(fmt.Sprintf("%+v", written))
 			}
-			fmt.Println(told.Prefix)
+			fmt.Println(written.Prefix)
 		})
 	}
 }
@@ -90,7 +90,7 @@ func TestKill(t *testing.T) {
 		}
 		for i, e := range all {
 			if want := max(acked-300, 0) + int64(i) + 1; e.Seq != want || string(e.Data) != fmt.Sprintf(`{"stream":"stdout","text":"%d"}`, want) {
-				t.Fatalf("round %d: %d stands where %d should", round, e.Seq, want)
+				t.Fatalf("round %d: got seq %d, want %d", round, e.Seq, want)
 			}
 		}
 		if last := all[len(all)-1].Seq; last < acked {

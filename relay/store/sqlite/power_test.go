@@ -21,7 +21,7 @@ type power struct {
 	inputs int   // that were accepted
 }
 
-// after sees that after a cut all is there that the store has said is.
+// checkAfterCut checks that after a power cut the store has every event it reported as committed.
 func (p *power) after(dir string) error {
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, filepath.Join(dir, "relay.db"))
@@ -35,7 +35,7 @@ func (p *power) after(dir string) error {
 	}
 	for i, e := range all {
 		if e.Seq != int64(i)+1 || !strings.HasPrefix(string(e.Data), fmt.Sprintf(`{"stream":"stdout","text":"%d `, e.Seq)) {
-			return fmt.Errorf("%d stands where %d should: %.60s", e.Seq, i+1, e.Data)
+			return fmt.Errorf("got seq %d, want %d: %.60s", e.Seq, i+1, e.Data)
 		}
 	}
 	if prefixes, err := s.Prefixes(ctx, "host_a", []string{"run_a"}); err != nil || prefixes["run_a"] != int64(len(all)) {
@@ -62,7 +62,7 @@ func TestPowerCut(t *testing.T) {
 	if _, err := s.AddHost(ctx, store.Host{ID: "host_a"}); err != nil {
 		t.Fatal(err)
 	}
-	gen, err := s.TakeOver(ctx, store.Taking{Host: "host_a", At: 1})
+	gen, err := s.TakeOver(ctx, store.Takeover{Host: "host_a", At: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,17 +73,17 @@ func TestPowerCut(t *testing.T) {
 	for seq := int64(1); seq <= last; seq++ {
 		e := event(gen, seq)
 		e.Envelope.Data = json.RawMessage(fmt.Sprintf(`{"stream":"stdout","text":"%d %s"}`, seq, text))
-		heard := make(chan struct{})
-		w.Write(ctx, e, func(told store.Written) {
-			defer close(heard)
-			if told.Err != nil || told.Refused != "" || told.Prefix != seq {
-				t.Errorf("%+v", told)
+		done := make(chan struct{})
+		w.Write(ctx, e, func(written store.Written) {
+			defer close(done)
+			if written.Err != nil || written.Refused != "" || written.Prefix != seq {
+				t.Errorf("%+v", written)
 			}
-			if p.acked = told.Prefix; seq%25 == 5 {
+			if p.acked = written.Prefix; seq%25 == 5 {
 				cuts.Cut()
 			}
 		})
-		<-heard
+		<-done
 		if seq%25 == 0 {
 			c := store.Command{RunID: "run_a", Kind: store.InputCommand, ID: fmt.Sprintf("in%d", p.inputs), SHA256: "x", Payload: []byte(`{"type":"` + protocol.RunSendInput + `"}`), Created: 1, Expires: 1 << 50}
 			if _, fresh, err := s.Accept(ctx, c); err != nil || !fresh {

@@ -27,17 +27,17 @@ func openOn(ctx context.Context, disk, file string) (*store.Store, error) {
 		return nil, err
 	}
 	write.SetMaxOpenConns(1)
-	again := func() (*sql.DB, error) { return connect(disk, file, "deferred") }
-	looked, err := sqliteintegrity.Check(ctx, write, file, store.ErrDamaged, again)
+	reopen := func() (*sql.DB, error) { return connect(disk, file, "deferred") }
+	checked, err := sqliteintegrity.Check(ctx, write, file, store.ErrDamaged, reopen)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", file, err), write.Close())
 	}
-	read, err := again()
+	read, err := reopen()
 	if err != nil {
-		looked.Stop()
+		checked.Stop()
 		return nil, errors.Join(err, write.Close())
 	}
-	dialect := store.Dialect{Name: "sqlite", Placeholder: "?", Prepare: true, Now: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`, Serial: "INTEGER PRIMARY KEY AUTOINCREMENT", Damaged: sqliteintegrity.IsDamage, File: looked}
+	dialect := store.Dialect{Name: "sqlite", Placeholder: "?", Prepare: true, Now: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`, Serial: "INTEGER PRIMARY KEY AUTOINCREMENT", Damaged: sqliteintegrity.IsDamage, File: checked}
 	s, err := store.New(ctx, write, read, dialect)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", file, err)

@@ -32,7 +32,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestDamaged: a file that is no database, or a broken one, is refused and left as it is.
+// TestDamaged checks that a damaged file, or one that is not a database, is refused and not
+// changed.
 func TestDamaged(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.db")
 	text := []byte("this is no database, but a text that is longer than a header of one would be, so that it is looked at as one")
@@ -47,7 +48,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestNewer: a database of a newer version is refused and left as it is.
+// TestNewer checks that a database of a newer version is refused and not changed.
 func TestNewer(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.db")
 	s, err := sqlite.Open(context.Background(), file)
@@ -79,7 +80,7 @@ func TestNewer(t *testing.T) {
 //go:embed testdata/schema2.sql
 var schema2 string
 
-// TestOld: a database of an earlier schema is brought up to date, and has what it had.
+// TestOld checks that a database of an earlier schema is migrated with its data.
 func TestOld(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "old.db")
 	db, err := sql.Open("sqlite3", "file:"+file)

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// ownRefused: what a host refused to a run itself is in the audit log.
+// ownRefused checks that a run's attempt to decide its own request is in the audit log.
 func ownRefused(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.asked("q1")
@@ -24,7 +24,7 @@ func ownRefused(t *testing.T, open Opener) {
 	}
 }
 
-// settled: events tell what became of commands, in the transaction that stores them.
+// settled checks that events set the outcomes of commands, in the transaction that stores them.
 func settled(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.asked("q1")
@@ -58,7 +58,7 @@ func settled(t *testing.T, open Opener) {
 	stop := input("s1", `{}`)
 	stop.Kind = store.StopCommand
 	accept(stop, true)
-	tells := func(seq int64, typ, data string, want ...string) {
+	appendWants := func(seq int64, typ, data string, want ...string) {
 		t.Helper()
 		out, err := f.Append(ctx, []store.Incoming{f.event(seq, typ, data)})
 		if err != nil {
@@ -72,16 +72,16 @@ func settled(t *testing.T, open Opener) {
 			t.Errorf("%s %s: %s (%v, %v)", typ, data, diff, out.Before, out.Prefixes)
 		}
 	}
-	tells(10, protocol.RunPermissionResolved, `{"request_id":"q1","decision":"approve"}`, "decision q1 applied ")
-	tells(11, protocol.RunPermissionResolved, `{"request_id":"q2","decision":"deny"}`, "decision q2 rejected already_decided")
-	tells(12, protocol.RunPermissionResolved, `{"request_id":"q3","decision":"expired"}`, "decision q3 rejected expired")
-	tells(13, protocol.RunPermissionResolved, `{"request_id":"q4","decision":"withdrawn"}`, "decision q4 expired expired")
-	tells(14, protocol.RunInput, `{"actor":"web","input_id":"i1","text_redacted":"","text_sha256":""}`, "input i1 applied ")
-	tells(15, protocol.RunInput, `{"actor":"web","input_id":"q5","text_redacted":"","text_sha256":""}`, "decision q5 applied ")
-	tells(16, protocol.RunPermissionResolved, `{"request_id":"q6","decision":"answer","answer":"No","answer_sha256":"aa"}`, "decision q6 applied ")
-	tells(17, protocol.RunPermissionResolved, `{"request_id":"q7","decision":"answer","answer":"Yes","answer_sha256":"bb"}`, "decision q7 rejected already_decided")
-	tells(18, protocol.RunPermissionResolved, `{"request_id":"q8","decision":"approve"}`, "decision q8 applied ") // of an older host
-	tells(19, protocol.RunExited, `{"exit_code":0}`, "input i3 expired run_exited", "stop s1 applied ")
+	appendWants(10, protocol.RunPermissionResolved, `{"request_id":"q1","decision":"approve"}`, "decision q1 applied ")
+	appendWants(11, protocol.RunPermissionResolved, `{"request_id":"q2","decision":"deny"}`, "decision q2 rejected already_decided")
+	appendWants(12, protocol.RunPermissionResolved, `{"request_id":"q3","decision":"expired"}`, "decision q3 rejected expired")
+	appendWants(13, protocol.RunPermissionResolved, `{"request_id":"q4","decision":"withdrawn"}`, "decision q4 expired expired")
+	appendWants(14, protocol.RunInput, `{"actor":"web","input_id":"i1","text_redacted":"","text_sha256":""}`, "input i1 applied ")
+	appendWants(15, protocol.RunInput, `{"actor":"web","input_id":"q5","text_redacted":"","text_sha256":""}`, "decision q5 applied ")
+	appendWants(16, protocol.RunPermissionResolved, `{"request_id":"q6","decision":"answer","answer":"No","answer_sha256":"aa"}`, "decision q6 applied ")
+	appendWants(17, protocol.RunPermissionResolved, `{"request_id":"q7","decision":"answer","answer":"Yes","answer_sha256":"bb"}`, "decision q7 rejected already_decided")
+	appendWants(18, protocol.RunPermissionResolved, `{"request_id":"q8","decision":"approve"}`, "decision q8 applied ") // of an older host
+	appendWants(19, protocol.RunExited, `{"exit_code":0}`, "input i3 expired run_exited", "stop s1 applied ")
 	if c, err := f.Command(ctx, "run_a", store.InputCommand, "i2"); err != nil || c.State != "sent" {
 		t.Errorf("%+v, %v", c, err) // the host knows what became of it
 	}
@@ -105,7 +105,7 @@ func settled(t *testing.T, open Opener) {
 	}
 }
 
-// pages: events are read page by page, runs by their ids.
+// pages checks that events are read page by page, and runs by their ids.
 func pages(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.stored(1, f.event(1, protocol.RunStarted, started))
@@ -167,14 +167,14 @@ func pages(t *testing.T, open Opener) {
 	}
 }
 
-// lost: runs that their host does not know any more, until an event of them comes.
+// lost checks that runs which their host no longer knows are lost until an event of them arrives.
 func lost(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.stored(1, f.event(1, protocol.RunStarted, started))
 	f.stored(2, f.event(2, protocol.RunAwaitingInput, `{"reason":"prompt"}`))
-	lose := func(gen int64, known []string, want ...string) {
+	lose := func(gen int64, runs []string, want ...string) {
 		t.Helper()
-		if got, err := f.Lose(ctx, "host_a", gen, known); err != nil || !slices.Equal(got, want) {
+		if got, err := f.MarkLost(ctx, "host_a", gen, runs); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%v, %v", got, err)
 		}
 	}
@@ -191,8 +191,8 @@ func lost(t *testing.T, open Opener) {
 	}
 	f.stored(4, f.event(4, protocol.RunExited, `{"exit_code":0}`))
 	lose(f.gen, nil)
-	for at, gen := range map[int64]int64{99: f.gen, 100: f.gen - 1} { // an older connection's end says nothing
-		if err := f.Left(ctx, "host_a", gen, at); err != nil {
+	for at, gen := range map[int64]int64{99: f.gen, 100: f.gen - 1} { // the end of an older connection changes nothing
+		if err := f.Disconnected(ctx, "host_a", gen, at); err != nil {
 			t.Error(err)
 		}
 	}
@@ -201,8 +201,8 @@ func lost(t *testing.T, open Opener) {
 	}
 }
 
-// overdue: what was not sent in time; a decision of that sort is taken back, and another comes
-// after what was accepted meanwhile.
+// overdue checks commands that were not sent in time: such a decision is withdrawn, and the next
+// one is ordered after the commands accepted before it.
 func overdue(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.asked("q")
@@ -215,7 +215,7 @@ func overdue(t *testing.T, open Opener) {
 			t.Fatal(err)
 		}
 	}
-	due := func(at int64, want ...string) {
+	overdueAt := func(at int64, want ...string) {
 		t.Helper()
 		all, err := f.Overdue(ctx, at)
 		var got []string
@@ -226,27 +226,27 @@ func overdue(t *testing.T, open Opener) {
 			t.Errorf("%d: %v, %v", at, got, err)
 		}
 	}
-	due(49)
-	due(50, "q")
-	due(60, "q", "i")
+	overdueAt(49)
+	overdueAt(50, "q")
+	overdueAt(60, "q", "i")
 	if _, moved, err := f.Step(ctx, "run_a", store.DecisionCommand, "q", "expired", ""); err != nil || !moved {
 		t.Errorf("%v, %v", moved, err)
 	}
-	due(60, "i")
+	overdueAt(60, "i")
 	if q, err := f.Request(ctx, "run_a", "q"); err != nil || q.State != "open" {
 		t.Errorf("%+v, %v", q, err)
 	}
-	again, fresh, err := f.Accept(ctx, decision("q", "approve", "eve"))
-	if err != nil || !fresh || again.N <= 2 {
-		t.Errorf("%+v, %v, %v", again, fresh, err)
+	second, fresh, err := f.Accept(ctx, decision("q", "approve", "eve"))
+	if err != nil || !fresh || second.N <= 2 {
+		t.Errorf("%+v, %v, %v", second, fresh, err)
 	}
 	if all, err := f.Pending(ctx, "host_a", true); err != nil || len(all) != 2 || all[1].ID != "q" {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
 
-// skipped: what the server said would not come may come after all, and is there for who reads
-// later.
+// skipped checks that events that the server skipped with a gap may still arrive, and that later
+// readers receive them.
 func skipped(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.stored(1, f.event(1, protocol.RunStarted, started))

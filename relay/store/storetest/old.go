@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Old is what a database has that was made with schema 2: a host with two runs, one with a hole, an
-// open request that is decided and an input that was not sent. It works on as a new one does.
+// Old checks a database of schema 2: a host with two runs, one with a hole, an open request that is
+// decided and an input that was not sent. It must work like a new one.
 func Old(t *testing.T, s *store.Store) {
 	t.Helper()
 	f := &fixture{T: t, Store: s, at: 1_700_000_000_000}
@@ -19,7 +19,7 @@ func Old(t *testing.T, s *store.Store) {
 		t.Errorf("%+v, %v", all, err)
 	}
 	var err error
-	if f.gen, err = f.TakeOver(ctx, store.Taking{Host: "host_a", Epoch: 7, At: 9}); err != nil || f.gen != 2 {
+	if f.gen, err = f.TakeOver(ctx, store.Takeover{Host: "host_a", Epoch: 7, At: 9}); err != nil || f.gen != 2 {
 		t.Fatal(f.gen, err)
 	}
 	f.stored(4, f.output(4))

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// keyOf is a public key of a test.
+// keyOf returns a public key of a test.
 func keyOf(n byte) ed25519.PublicKey {
 	return ed25519.NewKeyFromSeed([]byte(strings.Repeat(string(rune('a'+n)), ed25519.SeedSize))).Public().(ed25519.PublicKey)
 }
@@ -34,8 +34,8 @@ func (f *fixture) confirm(code string, at int64) (*store.Pairing, error) {
 	})
 }
 
-// pairings: a code makes one host, once and in time; a machine keeps its id by its token alone, and
-// what is sent by the token is stored no more.
+// pairings checks that a code creates one host, once and in time; that a machine retains its id
+// only with its token, and that events sent with the token are then refused.
 func pairings(t *testing.T, open Opener) {
 	f := begin(t, open)
 	for n, change := range []func(*store.Pairing){
@@ -100,8 +100,8 @@ func pairings(t *testing.T, open Opener) {
 	}
 }
 
-// pairedOnce: of many that confirm one code at once, one does, and of many first servers one makes
-// a secret.
+// pairedOnce checks that of many concurrent confirmations of a code one succeeds, and that of many
+// concurrent first servers one creates a secret.
 func pairedOnce(t *testing.T, open Opener) {
 	f := begin(t, open)
 	if err := f.AddPairing(ctx, f.pairing(0, nil), 1, 10, 10); err != nil {

@@ -14,12 +14,12 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// rec is a record of a kind.
+// rec returns a record of a kind.
 func rec(kind string) audit.Record {
 	return audit.Record{Kind: kind, Actor: audit.Actor{Type: "user", Name: "ann"}, Subject: json.RawMessage(`{"b":1,"a":"x"}`)}
 }
 
-// kinds reads the audit log, which must be whole, and returns its records' kinds.
+// kinds checks the audit log and returns the kinds of its records.
 func (f *fixture) kinds() (out []string) {
 	f.Helper()
 	lines, err := f.AuditLines(ctx, 0, 100_000)
@@ -41,7 +41,7 @@ func (f *fixture) kinds() (out []string) {
 
 func (f *fixture) version() int64 {
 	f.Helper()
-	n, err := f.PeopleVersion(ctx)
+	n, err := f.UsersVersion(ctx)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -55,8 +55,8 @@ func (f *fixture) token(t store.Token) {
 	}
 }
 
-// people: users and their tokens, what ends with what, and what cannot be.
-func people(t *testing.T, open Opener) {
+// users checks users and their tokens: what a removal removes, and which changes are refused.
+func users(t *testing.T, open Opener) {
 	f := begin(t, open)
 	ann := store.User{Name: "ann", Role: "owner", Hash: "h1"}
 	if err := f.FirstUser(ctx, ann, 1, rec("user_changed")); err != nil {
@@ -72,7 +72,7 @@ func people(t *testing.T, open Opener) {
 		f.token(store.Token{ID: id, Hash: "#" + id, User: "bob", Role: "operator", Runs: []string{"run_a", "b*"}, Kind: kind, Name: "n", Created: 3, Expires: 1000, Slides: 7})
 	}
 	if err := f.AddToken(ctx, store.Token{ID: "x", Hash: "x", User: "eve"}, rec("token_created")); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("a token of nobody: %v", err)
+		t.Errorf("a token of an unknown user: %v", err)
 	}
 	got, err := f.Token(ctx, "#t")
 	if err != nil || got.ID != "t" || got.User != "bob" || got.Role != "operator" || got.UserRole != "viewer" || !slices.Equal(got.Runs, []string{"run_a", "b*"}) || got.Slides != 7 || got.Expires != 1000 {
@@ -81,7 +81,7 @@ func people(t *testing.T, open Opener) {
 	if all, err := f.Tokens(ctx, 5); err != nil || len(all) != 2 {
 		t.Errorf("%d tokens, %v", len(all), err)
 	}
-	if err := f.Slide(ctx, "t", 2000); err != nil {
+	if err := f.ExtendToken(ctx, "t", 2000); err != nil {
 		t.Error(err)
 	}
 	if got, err := f.TokenOf(ctx, "t"); err != nil || got.Expires != 2000 {
@@ -125,7 +125,7 @@ func people(t *testing.T, open Opener) {
 	}
 }
 
-// tickets: of many who use one at once, one has it.
+// tickets checks that of many concurrent uses of a ticket one succeeds.
 func tickets(t *testing.T, open Opener) {
 	f := begin(t, open)
 	if err := f.FirstUser(ctx, store.User{Name: "ann", Role: "owner"}, 1); err != nil {
@@ -156,7 +156,7 @@ func tickets(t *testing.T, open Opener) {
 	}
 }
 
-// audits: what the store tells of is recorded with it, once, and with nothing that is refused.
+// audits checks that a change stores its audit record once, and that a refused change stores none.
 func audits(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.stored(1, f.event(1, protocol.RunStarted, started))
@@ -193,7 +193,7 @@ func audits(t *testing.T, open Opener) {
 	}
 }
 
-// oneChain: two servers on one database write one chain.
+// oneChain checks that two servers on one database write one chain.
 func oneChain(t *testing.T, open Opener) {
 	f := begin(t, open)
 	second := open(t, "db")
@@ -222,8 +222,8 @@ func oneChain(t *testing.T, open Opener) {
 	}
 }
 
-// removed: a host that was removed is a new one when it comes again; what its old connection still
-// sends is not stored.
+// removed checks that a host that was removed is a new one when it connects again, and that events
+// of its old connection are not stored.
 func removed(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.stored(1, f.event(1, protocol.RunStarted, started))
@@ -236,7 +236,7 @@ func removed(t *testing.T, open Opener) {
 	if _, err := f.Host(ctx, "host_a"); !errors.Is(err, store.ErrUnknown) {
 		t.Error(err)
 	}
-	if _, err := f.TakeOver(ctx, store.Taking{Host: "host_a", At: 5}); !errors.Is(err, store.ErrUnknown) {
+	if _, err := f.TakeOver(ctx, store.Takeover{Host: "host_a", At: 5}); !errors.Is(err, store.ErrUnknown) {
 		t.Error(err)
 	}
 	if all, err := f.Hosts(ctx); err != nil || len(all) != 0 {
@@ -258,12 +258,13 @@ func removed(t *testing.T, open Opener) {
 	}
 }
 
-// forgotten: events of runs that ended before a time go, whole runs, and no others.
+// forgotten checks that the events of runs that ended before a time are removed, for whole runs,
+// and no others.
 func forgotten(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.stored(1, f.event(1, protocol.RunStarted, started))
 	f.stored(2, f.output(2))
-	tell := func(n int64) audit.Record {
+	recordOf := func(n int64) audit.Record {
 		r := rec("retention")
 		r.Run, r.Data = "run_a", json.RawMessage(fmt.Sprintf(`{"events":%d}`, n))
 		return r
@@ -272,7 +273,7 @@ func forgotten(t *testing.T, open Opener) {
 	if got, err := f.EndedRuns(ctx, late, 10); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
-	if n, err := f.Forget(ctx, "run_a", late, 7, tell); err != nil || n != 0 {
+	if n, err := f.Forget(ctx, "run_a", late, 7, recordOf); err != nil || n != 0 {
 		t.Errorf("a run that has not ended: %d, %v", n, err)
 	}
 	f.stored(3, f.event(3, protocol.RunExited, `{"exit_code":0}`))
@@ -282,7 +283,7 @@ func forgotten(t *testing.T, open Opener) {
 	if got, err := f.EndedRuns(ctx, late, 10); err != nil || !slices.Equal(got, []string{"run_a"}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if n, err := f.Forget(ctx, "run_a", late, 7, tell); err != nil || n != 3 {
+	if n, err := f.Forget(ctx, "run_a", late, 7, recordOf); err != nil || n != 3 {
 		t.Errorf("%d, %v", n, err)
 	}
 	if got, err := f.EndedRuns(ctx, late, 10); err != nil || len(got) != 0 {

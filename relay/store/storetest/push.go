@@ -15,7 +15,8 @@ func (f *fixture) subscribe(endpoint, user string) error {
 	return f.AddSubscription(ctx, store.Subscription{Endpoint: endpoint, User: user, Token: "t_" + user, P256dh: "p", Auth: "a", Created: 1}, 2)
 }
 
-// subscriptions: how many there may be and whose, and of what is told when the first is there.
+// subscriptions checks the limits of subscriptions and their owners, and the notifications that the
+// first one starts.
 func subscriptions(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.stored(2, f.event(1, protocol.RunStarted, `{"tool":"x","cwd":"/","command":"x"}`), f.event(2, protocol.RunPermissionRequested, `{"request_id":"q0","reason":"choice","prompt":"?"}`))
@@ -45,21 +46,21 @@ func subscriptions(t *testing.T, open Opener) {
 	if err != nil || !slices.Equal(noted, []store.Notice{{RequestID: "q0", Sent: true}}) {
 		t.Errorf("what was asked before: %+v, %v", noted, err)
 	}
-	if runs, err := f.Notifiable(ctx); err != nil || !slices.Equal(runs, []string{"run_a"}) {
+	if runs, err := f.RunsToNotify(ctx); err != nil || !slices.Equal(runs, []string{"run_a"}) {
 		t.Errorf("%v, %v", runs, err)
 	}
 }
 
-// notices: of many servers one tells, one withdraws, and one tells of the end.
+// notices checks that of many servers one notifies, one withdraws, and one notifies of the end.
 func notices(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.stored(2, f.event(1, protocol.RunStarted, `{"tool":"x","cwd":"/","command":"x"}`), f.event(2, protocol.RunExited, `{"exit_code":0}`))
 	for range 2 {
-		if err := f.NoteStart(ctx, "run_a", "ann"); err != nil {
+		if err := f.RecordStarter(ctx, "run_a", "ann"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if runs, err := f.Notifiable(ctx); err != nil || !slices.Equal(runs, []string{"run_a"}) {
+	if runs, err := f.RunsToNotify(ctx); err != nil || !slices.Equal(runs, []string{"run_a"}) {
 		t.Errorf("%v, %v", runs, err)
 	}
 	once := func(what string, do func() (bool, error)) {
@@ -85,16 +86,16 @@ func notices(t *testing.T, open Opener) {
 			t.Errorf("%d %s", n, what)
 		}
 	}
-	once("tell", func() (bool, error) { return f.Note(ctx, "run_a", "q1") })
-	if err := f.NoteSent(ctx, "run_a", "q1"); err != nil {
+	once("tell", func() (bool, error) { return f.ClaimNotice(ctx, "run_a", "q1") })
+	if err := f.MarkNoticeSent(ctx, "run_a", "q1"); err != nil {
 		t.Error(err)
 	}
 	if all, err := f.Notices(ctx, "run_a"); err != nil || len(all) != 1 || !all[0].Sent {
 		t.Errorf("%+v, %v", all, err)
 	}
-	once("withdraw", func() (bool, error) { return f.Unnote(ctx, "run_a", "q1") })
-	once("tell of the end", func() (bool, error) { user, err := f.TakeStart(ctx, "run_a"); return user == "ann", err })
-	if runs, err := f.Notifiable(ctx); err != nil || len(runs) != 0 {
+	once("withdraw", func() (bool, error) { return f.RemoveNotice(ctx, "run_a", "q1") })
+	once("notify of the end", func() (bool, error) { user, err := f.TakeStarter(ctx, "run_a"); return user == "ann", err })
+	if runs, err := f.RunsToNotify(ctx); err != nil || len(runs) != 0 {
 		t.Errorf("%v, %v", runs, err)
 	}
 }

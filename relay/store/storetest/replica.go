@@ -22,8 +22,8 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// replicas: servers say that they live, hosts are where they were taken last, and who had one
-// before gets mail.
+// replicas checks that servers report that they run, that a host belongs to the last server that
+// took it, and that the server before gets mail.
 func replicas(t *testing.T, open Opener) {
 	f := begin(t, open)
 	live := func(want ...string) {
@@ -44,14 +44,14 @@ func replicas(t *testing.T, open Opener) {
 		live("two2") // the one before is dead
 	} else {
 		live("one1", "two2")
-		f.must(f.Beat(ctx, "one"))
+		f.must(f.RenewLease(ctx, "one"))
 	}
-	if err := f.Beat(ctx, "nobody"); !errors.Is(err, store.ErrUnknown) {
+	if err := f.RenewLease(ctx, "nobody"); !errors.Is(err, store.ErrUnknown) {
 		t.Error(err)
 	}
 	take := func(host, replica string) int64 {
 		t.Helper()
-		gen, err := f.TakeOver(ctx, store.Taking{Host: host, Epoch: 7, Instance: "i", Proto: 2, Replica: replica, At: 5})
+		gen, err := f.TakeOver(ctx, store.Takeover{Host: host, Epoch: 7, Instance: "i", Proto: 2, Replica: replica, At: 5})
 		f.must(err)
 		return gen
 	}
@@ -64,7 +64,7 @@ func replicas(t *testing.T, open Opener) {
 	}
 	mail := func(of string, want ...store.Mail) {
 		t.Helper()
-		got, err := f.Fetch(ctx, of)
+		got, err := f.ReceiveMail(ctx, of)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%v %s", err, diff)
 		}
@@ -76,13 +76,13 @@ func replicas(t *testing.T, open Opener) {
 	is("two", true)
 	mail("two")
 	if f.Shared() {
-		f.must(f.Post(ctx, "one", store.Mail{Kind: store.SealedMail, Body: "x"}))
+		f.must(f.SendMail(ctx, "one", store.Mail{Kind: store.SealedMail, Body: "x"}))
 		mail("one", store.Mail{Kind: store.HostMail, Body: "host_a"}, store.Mail{Kind: store.SealedMail, Body: "x"})
 		mail("one")
 	}
-	f.must(f.Left(ctx, "host_a", first, 6))
+	f.must(f.Disconnected(ctx, "host_a", first, 6))
 	is("two", true)
-	f.must(f.Left(ctx, "host_a", second, 6))
+	f.must(f.Disconnected(ctx, "host_a", second, 6))
 	is("", false)
 	take("host_a", "two")
 	f.must(f.RemoveHost(ctx, "host_a", 7))
@@ -90,7 +90,7 @@ func replicas(t *testing.T, open Opener) {
 		mail("two", store.Mail{Kind: store.HostMail, Body: "host_a"})
 		_, err := f.AddHost(ctx, store.Host{ID: "host_b", TokenHash: "t"})
 		f.must(err)
-		take("host_b", "nobody") // who it is nobody knows
+		take("host_b", "nobody") // an unregistered server
 		take("host_b", "two")
 		mail("nobody")
 	}
@@ -103,8 +103,8 @@ func replicas(t *testing.T, open Opener) {
 	}
 }
 
-// changes: a server finds all runs that others have changed, also those whose transactions end in
-// another order than they begin.
+// changes checks that a server finds all runs that others have changed, also those whose
+// transactions end in another order than they begin.
 func changes(t *testing.T, open Opener) {
 	f := begin(t, open)
 	if !f.Shared() {
@@ -153,7 +153,7 @@ func changes(t *testing.T, open Opener) {
 	beside(f, next)
 }
 
-// beside: of many writers at a time who looks learns each run's last prefix.
+// beside checks that a reader learns each run's last prefix while many writers commit.
 func beside(f *fixture, next int64) {
 	t := f.T
 	t.Helper()
@@ -174,7 +174,7 @@ func beside(f *fixture, next int64) {
 			done <- nil
 		}()
 	}
-	heard := map[string]int64{}
+	got := map[string]int64{}
 	for left := writers; ; {
 		all, at, err := f.Changes(ctx, next)
 		if err != nil {
@@ -182,10 +182,10 @@ func beside(f *fixture, next int64) {
 		}
 		next = at
 		for _, c := range all {
-			if c.Prefix < heard[c.Run] {
-				t.Errorf("%s went back from %d to %d", c.Run, heard[c.Run], c.Prefix)
+			if c.Prefix < got[c.Run] {
+				t.Errorf("%s went back from %d to %d", c.Run, got[c.Run], c.Prefix)
 			}
-			heard[c.Run] = c.Prefix
+			got[c.Run] = c.Prefix
 		}
 		if left == 0 {
 			break
@@ -199,14 +199,14 @@ func beside(f *fixture, next int64) {
 		}
 	}
 	for w := range writers {
-		if heard[fmt.Sprint("many", w)] != each {
-			t.Errorf("%v", heard)
+		if got[fmt.Sprint("many", w)] != each {
+			t.Errorf("%v", got)
 		}
 	}
 }
 
-// sent: a command is sent over the host's connection alone, why it was not applied stays known, and
-// who has hosts for which something waits finds them.
+// sent checks that a command is sent only over the host's connection, that its error remains
+// stored, and that servers find the hosts for which commands or calls wait.
 func sent(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.asked("q1")
@@ -216,13 +216,13 @@ func sent(t *testing.T, open Opener) {
 			t.Fatal(err)
 		}
 	}
-	gen, err := f.TakeOver(ctx, store.Taking{Host: "host_a", Replica: "one"})
+	gen, err := f.TakeOver(ctx, store.Takeover{Host: "host_a", Replica: "one"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	busy := func(of string, want ...string) {
 		t.Helper()
-		if got, err := f.Busy(ctx, of); err != nil || !slices.Equal(got, want) {
+		if got, err := f.HostsWithWork(ctx, of); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%v, %v", got, err)
 		}
 	}
@@ -258,11 +258,11 @@ func sent(t *testing.T, open Opener) {
 	}
 }
 
-// calls: an RPC is stored once by its id, and answered once.
+// calls checks that an RPC is stored once by its id, and answered once.
 func calls(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.must(f.Join(ctx, store.Replica{ID: "one"}))
-	gen, err := f.TakeOver(ctx, store.Taking{Host: "host_a", Replica: "one"})
+	gen, err := f.TakeOver(ctx, store.Takeover{Host: "host_a", Replica: "one"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,18 +294,18 @@ func calls(t *testing.T, open Opener) {
 		}
 		return out
 	}
-	if busy, err := f.Busy(ctx, "one"); err != nil || !slices.Equal(busy, []string{"host_a"}) {
+	if busy, err := f.HostsWithWork(ctx, "one"); err != nil || !slices.Equal(busy, []string{"host_a"}) {
 		t.Error(busy, err)
 	}
-	for want, got := range map[string]string{" c1 c2 c3": ids(f.CallsOf(ctx, "host_a")), " c3": ids(f.Late(ctx, 99)), " c2": ids(f.Calls(ctx, []string{"c2", "c9"}))} {
+	for want, got := range map[string]string{" c1 c2 c3": ids(f.CallsOf(ctx, "host_a")), " c3": ids(f.OverdueCalls(ctx, 99)), " c2": ids(f.Calls(ctx, []string{"c2", "c9"}))} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if err := f.Left(ctx, "host_a", gen, 9); err != nil {
+	if err := f.Disconnected(ctx, "host_a", gen, 9); err != nil {
 		t.Fatal(err)
 	}
-	if late := ids(f.Late(ctx, 100)); len(late) != len(" c1 c2 c3") {
+	if late := ids(f.OverdueCalls(ctx, 100)); len(late) != len(" c1 c2 c3") {
 		t.Error(late)
 	}
 	answer := func(text string) (*store.Call, error) {
@@ -326,7 +326,7 @@ func calls(t *testing.T, open Opener) {
 	if err != nil || len(lines) != 3 {
 		t.Errorf("%d %v", len(lines), err)
 	}
-	kept := func(at int64, want error) {
+	check := func(at int64, want error) {
 		t.Helper()
 		if err := f.ForgetCalls(context.Background(), at); err != nil {
 			t.Error(err)
@@ -335,6 +335,6 @@ func calls(t *testing.T, open Opener) {
 			t.Error(err)
 		}
 	}
-	kept(49+protocol.RPCRetention.Milliseconds(), nil)
-	kept(50+protocol.RPCRetention.Milliseconds(), store.ErrUnknown)
+	check(49+protocol.RPCRetention.Milliseconds(), nil)
+	check(50+protocol.RPCRetention.Milliseconds(), store.ErrUnknown)
 }

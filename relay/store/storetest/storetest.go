@@ -1,5 +1,4 @@
-// Package storetest is what every store of the relay must do, played over one (its API promises
-// nothing).
+// Package storetest tests the contract of the relay's stores (its API promises nothing).
 package storetest
 
 import (
@@ -19,16 +18,16 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Opener opens a database. Opened again by the same name it has what was stored.
+// Opener opens a database. Opening the same name again returns the stored data.
 type Opener func(t *testing.T, name string) *store.Store
 
-// Run plays all.
+// Run runs all tests.
 func Run(t *testing.T, open Opener) {
 	for name, play := range map[string]func(t *testing.T, open Opener){
 		"order": order, "holes": holes, "gaps": gaps, "begins late": beginsLate, "refused": refused, "fenced": fenced,
 		"status": status, "requests": requests, "quota": quota, "random": random, "inputs": inputs, "decisions": decisions,
-		"one decision": oneDecision, "writer": writer, "settled": settled, "own refused": ownRefused, "pages": pages, "lost": lost, "skipped": skipped, "overdue": overdue, "again": again, "hosts": hosts, "kept": kept,
-		"people": people, "tickets": tickets, "audit": audits, "one chain": oneChain, "removed": removed, "forgotten": forgotten,
+		"one decision": oneDecision, "writer": writer, "settled": settled, "own refused": ownRefused, "pages": pages, "lost": lost, "skipped": skipped, "overdue": overdue, "again": reopened, "hosts": hosts, "kept": unknownFields,
+		"people": users, "tickets": tickets, "audit": audits, "one chain": oneChain, "removed": removed, "forgotten": forgotten,
 		"replicas": replicas, "changes": changes, "sent": sent, "calls": calls,
 		"pairings": pairings, "paired once": pairedOnce, "subscriptions": subscriptions, "notices": notices,
 	} {
@@ -36,7 +35,7 @@ func Run(t *testing.T, open Opener) {
 	}
 }
 
-// fixture is a store with a host that is connected.
+// fixture is a store with a connected host.
 type fixture struct {
 	*testing.T
 	*store.Store
@@ -59,14 +58,14 @@ func (f *fixture) host(id string) int64 {
 	if _, err := f.AddHost(ctx, store.Host{ID: id, TokenHash: "t"}); err != nil {
 		f.Fatal(err)
 	}
-	gen, err := f.TakeOver(ctx, store.Taking{Host: id, At: f.at})
+	gen, err := f.TakeOver(ctx, store.Takeover{Host: id, At: f.at})
 	if err != nil {
 		f.Fatal(err)
 	}
 	return gen
 }
 
-// event is an event of run_a by host_a.
+// event returns an event of run_a by host_a.
 func (f *fixture) event(seq int64, typ, data string) store.Incoming {
 	f.at++
 	return store.Incoming{HostID: "host_a", Gen: f.gen, At: f.at,
@@ -87,7 +86,7 @@ func (f *fixture) append(all ...store.Incoming) ([]store.Outcome, int64) {
 	return out.Outcomes, out.Prefixes["run_a"]
 }
 
-// stored stores events that must be taken, and demands the prefix.
+// stored stores events that must be accepted, and requires the prefix.
 func (f *fixture) stored(prefix int64, all ...store.Incoming) {
 	f.Helper()
 	outcomes, got := f.append(all...)
@@ -101,7 +100,7 @@ func (f *fixture) stored(prefix int64, all ...store.Incoming) {
 	}
 }
 
-// seqs are those of the events that apps see behind a seq.
+// seqs returns the sequence numbers of the visible events after one.
 func (f *fixture) seqs(after int64) (out []int64) {
 	f.Helper()
 	all, err := f.Events(ctx, "run_a", after, 1000)
@@ -138,7 +137,7 @@ func order(t *testing.T, open Opener) {
 	f.stored(4, f.output(2), f.output(3), f.output(4))
 	f.sees(1, 2, 3, 4)
 	if got := f.seqs(2); !slices.Equal(got, []int64{3, 4}) {
-		t.Errorf("behind 2: %v", got)
+		t.Errorf("after 2: %v", got)
 	}
 	e, err := f.Events(ctx, "run_a", 1, 1)
 	if err != nil || len(e) != 1 || string(e[0].Data) != `{"stream":"stdout","text":"2"}` || e[0].Type != protocol.RunOutput || e[0].TS != "2025-01-01T00:00:00Z" {
@@ -174,17 +173,17 @@ func gaps(t *testing.T, open Opener) {
 	f.stored(6, f.output(2))
 	f.stored(8, f.output(7))
 	f.sees(1, 2, 6, 7, 8)
-	// what a gap stands for may come after all, and is not counted twice
+	// events inside a gap may still arrive, and are not counted twice
 	f.stored(8, f.output(4))
 	f.sees(1, 2, 4, 6, 7, 8)
-	// some of it may be there already: what it says holds
+	// a part of a gap may be stored already
 	f.stored(8, f.event(11, protocol.RunPermissionRequested, `{"request_id":"q","reason":"choice","prompt":"?"}`))
 	f.stored(13, gap(9, 13))
 	f.sees(1, 2, 4, 6, 7, 8, 11, 13)
 	if open, err := f.Requests(ctx, "run_a"); err != nil || len(open) != 1 {
 		t.Errorf("%v, %v", open, err)
 	}
-	// a gap that says of itself what cannot be is an event like any other
+	// a gap with an impossible range is an ordinary event
 	f.stored(13, f.event(15, protocol.RunGap, `{"from":14,"to":99,"reason":"spool_full"}`))
 }
 
@@ -218,7 +217,7 @@ func refused(t *testing.T, open Opener) {
 	foreign := f.output(3)
 	foreign.HostID, foreign.Gen = "host_b", gen
 	out, prefix := f.append(same, other, typ, foreign, f.output(3))
-	want := []store.Outcome{{Known: true}, {Refused: protocol.SeqConflict}, {Refused: protocol.SeqConflict}, {Refused: protocol.NotOwner}, {}}
+	want := []store.Outcome{{Duplicate: true}, {Refused: protocol.SeqConflict}, {Refused: protocol.SeqConflict}, {Refused: protocol.NotOwner}, {}}
 	if diff := cmp.Diff(want, out); diff != "" || prefix != 3 {
 		t.Errorf("prefix %d: %s", prefix, diff)
 	}
@@ -235,9 +234,9 @@ func fenced(t *testing.T, open Opener) {
 		t.Errorf("%+v, %v", out, err)
 	}
 	f.sees(1, 2)
-	nobody := f.output(3)
-	nobody.HostID = "host_z"
-	if out, _ := f.append(nobody); !out[0].Stale {
+	noHost := f.output(3)
+	noHost.HostID = "host_z"
+	if out, _ := f.append(noHost); !out[0].Stale {
 		t.Error("an event of a host that there is not was stored")
 	}
 }
@@ -293,7 +292,7 @@ func requests(t *testing.T, open Opener) {
 	f.stored(3, ask(2, "z"), ask(3, "a"))
 	are("z", "a")
 	f.stored(3, ask(5, "held"))
-	are("z", "a") // nobody is asked before those before it are seen
+	are("z", "a") // a request is open only when all events before it are visible
 	f.stored(5, f.event(4, protocol.RunInput, `{"actor":"web","input_id":"z","text_redacted":"y","text_sha256":""}`))
 	are("a", "held")
 	f.stored(6, f.event(6, protocol.ToolResult, `{"request_id":"a","tool":"bash","actor":"web","ok":true,"duration_ms":1}`))
@@ -313,8 +312,8 @@ func quota(t *testing.T, open Opener) {
 	}
 }
 
-// random plays schedules of a host that sends, repeats and resends, against what must be
-// seen: each event up to the first that is missing, once, in order.
+// random runs schedules of a host that sends, repeats and resends, and checks the visible events:
+// each one up to the first that is missing, once, in order.
 func random(t *testing.T, open Opener) {
 	f := begin(t, open)
 	dice := rand.New(rand.NewPCG(1, 2))
@@ -322,7 +321,7 @@ func random(t *testing.T, open Opener) {
 	have := map[int64]bool{}
 	for steps := 0; len(have) < last; steps++ {
 		var batch []store.Incoming
-		var known []bool
+		var duplicates []bool
 		for range 1 + dice.IntN(5) {
 			seq := 1 + dice.Int64N(last)
 			if dice.IntN(3) == 0 { // mostly what comes next
@@ -335,7 +334,7 @@ func random(t *testing.T, open Opener) {
 			} else if !have[1] {
 				continue // a run begins with its first event
 			}
-			known = append(known, have[seq])
+			duplicates = append(duplicates, have[seq])
 			have[seq] = true
 			batch = append(batch, e)
 		}
@@ -348,7 +347,7 @@ func random(t *testing.T, open Opener) {
 		}
 		out, prefix := f.append(batch...)
 		for i, o := range out {
-			if (o != store.Outcome{Known: known[i]}) {
+			if (o != store.Outcome{Duplicate: duplicates[i]}) {
 				t.Fatalf("step %d: event %d: %+v", steps, batch[i].Envelope.Seq, o)
 			}
 		}
@@ -450,20 +449,20 @@ func decisions(t *testing.T, open Opener) {
 			t.Errorf("%s: %v, %v", on, moved, err)
 		}
 	}
-	// the host took it back: somebody may decide anew
+	// the host withdrew it: it can be decided again
 	if q, err := f.Requests(ctx, "run_a"); err != nil || len(q) != 1 || q[0].State != "open" {
 		t.Errorf("%+v, %v", q, err)
 	}
 	if c, fresh, err := f.Accept(ctx, decision("q", "deny", "adam")); err != nil || !fresh || c.State != "accepted" || c.By != "adam" {
-		t.Errorf("anew: %+v, %v, %v", c, fresh, err)
+		t.Errorf("the next decision: %+v, %v, %v", c, fresh, err)
 	}
 	f.stored(3, f.event(3, protocol.RunPermissionResolved, `{"request_id":"q","decision":"deny"}`))
 	if _, _, err := f.Accept(ctx, decision("q", "approve", "eve")); !errors.Is(err, store.ErrDecided) {
-		t.Errorf("what is over: %v", err)
+		t.Errorf("a decided request: %v", err)
 	}
 }
 
-// oneDecision: of many at once exactly one counts.
+// oneDecision checks that of many concurrent decisions exactly one counts.
 func oneDecision(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.asked("q")
@@ -490,43 +489,43 @@ func oneDecision(t *testing.T, open Opener) {
 	}
 }
 
-// writer: what many connections give is stored once, each of them hears of its events in
-// order, and what was given before the end is committed.
+// writer checks that the events of many connections are stored once, that each connection is
+// notified of its events in order, and that events queued before the end are committed.
 func writer(t *testing.T, open Opener) {
 	f := begin(t, open)
 	w := f.NewWriter(nil)
 	const runs, each = 8, 40
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	heard := map[string][]int64{}
+	notified := map[string][]int64{}
 	wg.Add(runs * each)
 	for r := range runs {
 		go func() {
 			for seq := int64(1); seq <= each; seq++ {
 				e := store.Incoming{HostID: "host_a", Gen: f.gen, At: 1, Envelope: &protocol.Envelope{Type: protocol.RunOutput, TS: "2025-01-01T00:00:00Z",
 					RunID: fmt.Sprint("run_", r), Seq: seq, Data: json.RawMessage(`{"stream":"stdout","text":"x"}`)}}
-				w.Write(ctx, e, func(told store.Written) {
+				w.Write(ctx, e, func(written store.Written) {
 					defer wg.Done()
 					mu.Lock()
 					defer mu.Unlock()
-					if told.Err != nil || told.Outcome != (store.Outcome{}) || told.Prefix < seq {
-						t.Errorf("%s %d: %+v", e.Envelope.RunID, seq, told)
+					if written.Err != nil || written.Outcome != (store.Outcome{}) || written.Prefix < seq {
+						t.Errorf("%s %d: %+v", e.Envelope.RunID, seq, written)
 					}
-					heard[e.Envelope.RunID] = append(heard[e.Envelope.RunID], seq)
+					notified[e.Envelope.RunID] = append(notified[e.Envelope.RunID], seq)
 				})
 			}
 		}()
 	}
 	wg.Wait()
 	w.Close()
-	for run, seqs := range heard {
+	for run, seqs := range notified {
 		if len(seqs) != each || !slices.IsSorted(seqs) {
-			t.Errorf("%s heard %v", run, seqs)
+			t.Errorf("%s was notified of %v", run, seqs)
 		}
 	}
-	w.Write(ctx, f.output(1), func(told store.Written) {
-		if !errors.Is(told.Err, store.ErrClosed) {
-			t.Errorf("after the end: %+v", told)
+	w.Write(ctx, f.output(1), func(written store.Written) {
+		if !errors.Is(written.Err, store.ErrClosed) {
+			t.Errorf("after the end: %+v", written)
 		}
 	})
 	all, err := f.Runs(ctx, store.RunsQuery{Host: "host_a"})
@@ -540,8 +539,8 @@ func writer(t *testing.T, open Opener) {
 	}
 }
 
-// again: opened again, a store has what was committed.
-func again(t *testing.T, open Opener) {
+// reopened checks that a store that is opened again has the committed data.
+func reopened(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.stored(2, f.event(1, protocol.RunStarted, started), f.output(2))
 	if _, _, err := f.Accept(ctx, input("i", `"y"`)); err != nil {
@@ -564,17 +563,17 @@ func hosts(t *testing.T, open Opener) {
 	if err != nil || was.TokenHash != "t" || was.Gen != 1 {
 		t.Errorf("a host of the same id: %+v, %v", was, err)
 	}
-	if _, err := f.TakeOver(ctx, store.Taking{Host: "host_a", Epoch: 100, At: 5}); err != nil {
+	if _, err := f.TakeOver(ctx, store.Takeover{Host: "host_a", Epoch: 100, At: 5}); err != nil {
 		t.Error(err)
 	}
-	if _, err := f.TakeOver(ctx, store.Taking{Host: "host_a", Epoch: 99, At: 6}); !errors.Is(err, store.ErrStale) {
+	if _, err := f.TakeOver(ctx, store.Takeover{Host: "host_a", Epoch: 99, At: 6}); !errors.Is(err, store.ErrStale) {
 		t.Errorf("a lower epoch: %v", err)
 	}
-	if gen, err := f.TakeOver(ctx, store.Taking{Host: "host_a", Epoch: 100, At: 7}); err != nil || gen != 3 {
+	if gen, err := f.TakeOver(ctx, store.Takeover{Host: "host_a", Epoch: 100, At: 7}); err != nil || gen != 3 {
 		t.Errorf("generation %d, %v", gen, err)
 	}
-	if _, err := f.TakeOver(ctx, store.Taking{Host: "nobody", At: 0}); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("nobody: %v", err)
+	if _, err := f.TakeOver(ctx, store.Takeover{Host: "nobody", At: 0}); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("an unknown host: %v", err)
 	}
 	if h, err := f.Host(ctx, "host_a"); err != nil || h.Epoch != 100 || h.LastSeenAt != 7 {
 		t.Errorf("%+v, %v", h, err)
@@ -585,8 +584,8 @@ func hosts(t *testing.T, open Opener) {
 	}
 }
 
-// kept: fields that nobody knows come out as they went in, and so does what is encrypted.
-func kept(t *testing.T, open Opener) {
+// unknownFields checks that unknown fields and encrypted data are returned unchanged.
+func unknownFields(t *testing.T, open Opener) {
 	f := begin(t, open)
 	text := `{"type":"run.started","ts":"2025-01-01T00:00:00Z","run_id":"run_a","seq":1,"trace":[1,"é\u0000"],"enc":{"kid":"k"},"data":{ "ct":"` + strings.Repeat("A", 70_000) + `"}}`
 	e, refusal := protocol.Parse([]byte(text))

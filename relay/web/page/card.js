@@ -17,7 +17,7 @@ export function Card({ request, opens = false }) {
     setFailed("");
     try {
       await decide(request, decision, more);
-      typed.keep(null);
+      typed.save(null);
     } catch (e) {
       setFailed(sentence(e));
     }
@@ -30,7 +30,7 @@ export function Card({ request, opens = false }) {
 // drafts stores what the user types into a request's questions.
 function drafts({ key, seq, args_sha256 }) {
   const name = ["answer", key, seq, args_sha256].join(" ");
-  return { had: () => draft(name), keep: (states) => keepDraft(name, states) };
+  return { load: () => draft(name), save: (states) => keepDraft(name, states) };
 }
 
 // useNow returns the server's time and updates it: each second if the request expires soon, else

@@ -43,7 +43,7 @@ function Host({ id }) {
 
 function Doctor({ id, online }) {
   const load = useLoad(() => rpc("rpc.host.doctor", null, { host_id: id }), [id, online]);
-  return html`<section class="panel" aria-label="Diagnostics"><div class="panel-head"><h2>Diagnostics</h2><button type="button" onClick=${load.again} aria-disabled=${load.busy}>Refresh</button></div>
+  return html`<section class="panel" aria-label="Diagnostics"><div class="panel-head"><h2>Diagnostics</h2><button type="button" onClick=${load.reload} aria-disabled=${load.busy}>Refresh</button></div>
     <${Loaded} load=${load} what="the diagnostics">${(d) => html`
       <dl class="facts"><div><dt>system</dt><dd>${plain(d.os)}/${plain(d.arch)}</dd></div><div><dt>version</dt><dd>${plain(d.version)}</dd></div><div><dt>process</dt><dd>${d.pid}</dd></div></dl>
       <table><caption class="unseen">Dependencies and tools of the host</caption><thead><tr><th scope="col">name</th><th scope="col">state</th><th scope="col">detail</th></tr></thead><tbody>
@@ -61,7 +61,7 @@ function Check({ name, ok, detail, optional }) {
 function Log({ id, online }) {
   const [lines, setLines] = useState(0); // 0: not requested
   const load = useLoad(async () => lines && rpc("rpc.host.logs.tail", null, { host_id: id, lines }), [id, lines, online]);
-  return html`<section class="panel" aria-label="Log"><div class="panel-head"><h2>Log</h2><button type="button" onClick=${() => (lines ? load.again() : setLines(200))}>${lines ? "Refresh" : "Show the last lines"}</button></div>
+  return html`<section class="panel" aria-label="Log"><div class="panel-head"><h2>Log</h2><button type="button" onClick=${() => (lines ? load.reload() : setLines(200))}>${lines ? "Refresh" : "Show the last lines"}</button></div>
     ${lines > 0 && html`<${Loaded} load=${load} what="the log">${(l) => l && html`<p class="quiet">${plain(l.path)}${l.truncated && ", last lines"}</p>
       <pre class="log" tabindex="0" aria-label="the host's log">${plain(l.text)}</pre>
       ${l.truncated && lines < 2000 && html`<button type="button" onClick=${() => setLines(2000)}>Show 2,000 lines</button>`}`}</${Loaded}>`}</section>`;

@@ -23,7 +23,7 @@ const kinds = {
   gap: ({ item }) => html`<p class="event gap" role="note"><${Icon} name="ask" />${plain(item.text)}</p>`,
   exited: ({ item }) => html`<p class=${"event " + (item.data?.exit_code === 0 ? "tone-done" : "tone-bad")}><${Icon} name=${item.data?.exit_code === 0 ? "ok" : "bad"} />${plain(item.text)}</p>`,
   encrypted: () => html`<p class="event"><${Icon} name="key" />Encrypted: this page cannot show it.</p>`,
-  other: ({ item }) => html`<div class="said"><p class="label">${plain(item.title)}</p><${JsonTree} value=${item.data} /></div>`,
+  other: ({ item }) => html`<div class="event-data"><p class="label">${plain(item.title)}</p><${JsonTree} value=${item.data} /></div>`,
 };
 
 export function Item({ item, selected }) {
@@ -46,7 +46,7 @@ function Request({ item, selected }) {
 
 function Emit({ item }) {
   const { payload } = item.data;
-  return html`<div class="said"><p class="label">${plain(item.title)}</p>${typeof payload === "string" ? html`<${Markdown} text=${payload} />` : payload?.$truncated ? html`<pre>${plain(payload.preview)}</pre><p class="quiet">Only the first part of ${payload.$truncated} bytes.</p>`
+  return html`<div class="event-data"><p class="label">${plain(item.title)}</p>${typeof payload === "string" ? html`<${Markdown} text=${payload} />` : payload?.$truncated ? html`<pre>${plain(payload.preview)}</pre><p class="quiet">Only the first part of ${payload.$truncated} bytes.</p>`
     : payload === null || typeof payload !== "object" ? html`<p class="text">${String(payload)}</p>` : html`<${JsonTree} value=${payload} open=${2} />`}</div>`;
 }
 

@@ -6,16 +6,16 @@ import { go, hrefOf } from "./route.js";
 import { reachable } from "./routes.js";
 
 export const keymap = [
-  { keys: "j", action: "next", says: "next" },
-  { keys: "k", action: "previous", says: "previous" },
-  { keys: "Enter", action: "open", says: "open the selected item, or confirm a or d" },
-  { keys: "a", action: "approve", says: "approve the selected request, then Enter" },
-  { keys: "d", action: "deny", says: "deny the selected request, then Enter" },
-  { keys: "Escape", action: "leave", says: "cancel a or d; leave a field" },
-  { keys: "/", action: "filter", says: "filter" },
-  { keys: "c", action: "compose", says: "write to the run" },
-  { keys: "1 … 5", action: "tab", says: "switch the view of a run" },
-  { keys: "?", action: "help", says: "show these keys" },
+  { keys: "j", action: "next", text: "next" },
+  { keys: "k", action: "previous", text: "previous" },
+  { keys: "Enter", action: "open", text: "open the selected item, or confirm a or d" },
+  { keys: "a", action: "approve", text: "approve the selected request, then Enter" },
+  { keys: "d", action: "deny", text: "deny the selected request, then Enter" },
+  { keys: "Escape", action: "leave", text: "cancel a or d; leave a field" },
+  { keys: "/", action: "filter", text: "filter" },
+  { keys: "c", action: "compose", text: "write to the run" },
+  { keys: "1 … 5", action: "tab", text: "switch the view of a run" },
+  { keys: "?", action: "help", text: "show these keys" },
 ];
 
 const layers = []; // of actions; the last one wins
@@ -79,5 +79,5 @@ addEventListener("keydown", onKey);
 
 // Keys shows the table.
 export function Keys() {
-  return html`<${Help} open=${helping.value} onClose=${() => (helping.value = false)} rows=${[...keymap, ...reachable().map((r) => ({ keys: "g " + r.key, says: r.label }))]} />`;
+  return html`<${Help} open=${helping.value} onClose=${() => (helping.value = false)} rows=${[...keymap, ...reachable().map((r) => ({ keys: "g " + r.key, text: r.label }))]} />`;
 }

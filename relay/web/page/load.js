@@ -1,12 +1,12 @@
 // Requests of a screen: load data with errors and reload, or run an action.
 import { html, useEffect, useRef, useState } from "parts/base.js";
 
-// useLoad calls ask, again when a dependency changes, and returns {value, failed, busy, again}. It
+// useLoad calls ask, again when a dependency changes, and returns {value, failed, busy, reload}. It
 // ignores answers to outdated requests.
 export function useLoad(ask, on) {
   const [state, set] = useState({ busy: true });
   const turn = useRef(0);
-  const again = async () => {
+  const reload = async () => {
     const mine = ++turn.current;
     set((s) => ({ ...s, busy: true }));
     try {
@@ -18,15 +18,15 @@ export function useLoad(ask, on) {
   };
   useEffect(() => {
     set({ busy: true });
-    again();
+    reload();
     return () => turn.current++;
   }, on);
-  return { ...state, again };
+  return { ...state, reload };
 }
 
 // Loaded shows the data, the loading state, or the error.
 export function Loaded({ load, what, children }) {
-  return html`${load.failed && html`<p class="failed" role="alert">${load.failed} <button type="button" onClick=${load.again}>Try again</button></p>`}
+  return html`${load.failed && html`<p class="failed" role="alert">${load.failed} <button type="button" onClick=${load.reload}>Try reload</button></p>`}
     ${load.value === undefined && !load.failed && html`<p class="quiet" role="status">Loading ${what} …</p>`}
     ${load.value !== undefined && children(load.value)}`;
 }

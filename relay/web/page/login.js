@@ -3,7 +3,7 @@ import { html, useEffect, useRef, useState } from "parts/base.js";
 import { login, session, setUp } from "./data/index.js";
 import { Icon } from "./icons.js";
 
-// Login asks for name and password. The address keeps the open screen.
+// Login shows the form for name and password. The address of the open screen stays.
 export function Login() {
   const ended = session.value.state === "ended" && (session.value.why || "Your session has expired. This page keeps its state.");
   return html`<${Door} title=${ended ? "Log in again" : "Log in"} action="Log in" busy="Logging in …" enter=${login} autocomplete="current-password">

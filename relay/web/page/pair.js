@@ -12,18 +12,18 @@ function letters(text) {
   return all.length > 4 ? all.slice(0, 4) + "-" + all.slice(4) : all;
 }
 
-export function Pair({ code: given }) {
-  const [code, setCode] = useState(letters(given));
-  const [seen, setSeen] = useState(null); // the machine that waits with this code
+export function Pair({ code: initialCode }) {
+  const [code, setCode] = useState(letters(initialCode));
+  const [machine, setMachine] = useState(null); // the machine that waits with this code
   const [made, setMade] = useState(null);
-  const [look, looking, failed] = useDo(async () => setSeen(await api.post("/pair/look", { code })));
+  const [look, looking, failed] = useDo(async () => setMachine(await api.post("/pair/look", { code })));
   useEffect(() => void (code.length === 9 && look()), []);
   if (made) {
-    return html`<${Head} title="Paired" back=${hrefOf("hosts")} /><p role="status">${plain(seen.name)} is paired as <code>${plain(made)}</code> and connects automatically.</p>
+    return html`<${Head} title="Paired" back=${hrefOf("hosts")} /><p role="status">${plain(machine.name)} is paired as <code>${plain(made)}</code> and connects automatically.</p>
       <p><a class="button primary" href=${hrefOf("hosts", made)}>Show the host</a></p>`;
   }
   return html`<${Head} title="Pair a host" back=${hrefOf("hosts")} />
-    ${seen ? html`<${Confirm} code=${code} seen=${seen} onMade=${setMade} onBack=${() => setSeen(null)} />` : html`<form class="panel narrow" onSubmit=${(e) => (e.preventDefault(), look())}>
+    ${machine ? html`<${Confirm} code=${code} machine=${machine} onMade=${setMade} onBack=${() => setMachine(null)} />` : html`<form class="panel narrow" onSubmit=${(e) => (e.preventDefault(), look())}>
       <p>On the machine where agents run, run:</p><pre>concerto-relay pair --server ${location.origin}</pre>
       <p>It prints a code of eight letters.</p>
       <label class="field">Code<input class="pair-code" data-testid="pair-code" value=${code} onInput=${(e) => setCode((e.target.value = letters(e.target.value)))} placeholder="ABCD-EFGH" autocapitalize="characters" autocomplete="off" spellcheck=${false} maxlength="9" aria-describedby="pair-failed" /></label>
@@ -32,7 +32,7 @@ export function Pair({ code: given }) {
     </form>`}`;
 }
 
-function Confirm({ code, seen, onMade, onBack }) {
+function Confirm({ code, machine, onMade, onBack }) {
   const [confirm, busy, failed] = useDo(async () => {
     const made = await api.post("/pair/confirm", { code });
     await loadHosts().catch(() => {}); // the list is reloaded later anyway
@@ -40,8 +40,8 @@ function Confirm({ code, seen, onMade, onBack }) {
   });
   const at = useRef();
   useEffect(() => at.current.focus(), []);
-  return html`<section class="panel narrow" aria-label="The machine" tabindex="-1" ref=${at}><dl class="facts"><div><dt>name</dt><dd>${plain(seen.name)}</dd></div><div><dt>address</dt><dd>${plain(seen.address)}</dd></div><div><dt>expires in</dt><dd>${Math.max(1, Math.ceil(seen.expires_in / 60))} min</dd></div></dl>
-    <p>Does the machine show the same fingerprint?</p><pre data-testid="pair-fingerprint">${plain(seen.fingerprint)}</pre>
+  return html`<section class="panel narrow" aria-label="The machine" tabindex="-1" ref=${at}><dl class="facts"><div><dt>name</dt><dd>${plain(machine.name)}</dd></div><div><dt>address</dt><dd>${plain(machine.address)}</dd></div><div><dt>expires in</dt><dd>${Math.max(1, Math.ceil(machine.expires_in / 60))} min</dd></div></dl>
+    <p>Does the machine show the same fingerprint?</p><pre data-testid="pair-fingerprint">${plain(machine.fingerprint)}</pre>
     <p class="quiet">A paired host sends its runs to this relay and receives your decisions and input.</p>
     ${failed && html`<p class="failed" role="alert">${failed}</p>`}
     <div class="bar"><button type="button" class="primary" data-testid="pair-confirm" aria-disabled=${busy} onClick=${confirm}>${busy ? "Pairing …" : "Pair"}</button><button type="button" onClick=${onBack}>Cancel</button></div></section>`;

@@ -1,6 +1,6 @@
 // A run: its description, its thread with requests, and its other views.
 import { html, plain, useEffect, useMemo, useState } from "parts/base.js";
-import { moment } from "parts/said.js";
+import { moment } from "parts/format.js";
 import { Tabs, tabId } from "parts/tabs.js";
 import { can, conn, hosts, openRun, stopRun } from "./data/index.js";
 import { Icon } from "./icons.js";
@@ -56,7 +56,7 @@ function Opened({ id, tab, query, view }) {
     ${run && html`<${About} run=${run} meta=${meta} />`}
     ${state.error && conn.value.state !== "offline" && html`<p class="failed" role="alert">${plain(state.error)}</p>`}
     <div class="tabs-row"><${Tabs} label="Views of the run" panel="view" selected=${current.name} onSelect=${(name) => go(hrefOf("runs", id, name))} tabs=${shown.map((t) => ({ ...t, href: hrefOf("runs", id, t.name) }))} />
-      ${!state.live && state.state === "ready" && html`<span class="quiet tabs-side" role="status">${state.behind > 0 ? `loading, ${state.behind.toLocaleString("en")} events left` : state.from === "cache" ? "stored on this device" : ""}</span>`}</div>
+      ${!state.live && state.state === "ready" && html`<span class="quiet tabs-side" role="status">${state.backlog > 0 ? `loading, ${state.backlog.toLocaleString("en")} events left` : state.from === "cache" ? "stored on this device" : ""}</span>`}</div>
     <div class="tabpanel" role="tabpanel" id="view" aria-labelledby=${tabId("view", current.name)}><${current.show} key=${current.name} run=${run ?? { id }} id=${id} view=${view} query=${query} source=${source} meta=${meta} /></div>
   </div>`;
 }
@@ -90,11 +90,11 @@ function Again({ run, meta }) {
 // Stop stops a run after a confirmation; a second click kills it.
 function Stop({ run }) {
   const [sure, setSure] = useState(false);
-  const [asked, setAsked] = useState(false);
+  const [stopping, setStopping] = useState(false);
   const [stop, busy, failed] = useDo(async (signal) => {
     await stopRun(run.id, signal);
     setSure(false);
-    setAsked(true);
+    setStopping(true);
   });
   useEffect(() => {
     if (!sure) return;
@@ -104,7 +104,7 @@ function Stop({ run }) {
   }, [sure]);
   if (run.status === "exited" || run.status === "lost") return null;
   return html`<span class="stop">${failed && html`<span class="failed" role="alert">${failed}</span>`}
-    ${!sure && !asked && html`<button type="button" class="quiet-button" data-testid="stop" onClick=${() => setSure(true)}><${Icon} name="stop" />Stop</button>`}
+    ${!sure && !stopping && html`<button type="button" class="quiet-button" data-testid="stop" onClick=${() => setSure(true)}><${Icon} name="stop" />Stop</button>`}
     ${sure && html`<span role="alert">Stop this run? <button type="button" class="danger" data-testid="stop-yes" aria-disabled=${busy} onClick=${() => stop("term")}>Stop</button> <button type="button" onClick=${() => setSure(false)}>Cancel</button></span>`}
-    ${asked && html`<span class="quiet" role="status">stopping …</span> <button type="button" class="danger" aria-disabled=${busy} onClick=${() => stop("kill")}>Kill</button>`}</span>`;
+    ${stopping && html`<span class="quiet" role="status">stopping …</span> <button type="button" class="danger" aria-disabled=${busy} onClick=${() => stop("kill")}>Kill</button>`}</span>`;
 }

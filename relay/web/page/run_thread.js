@@ -11,7 +11,7 @@ export function RunThread({ run, id, view, query, source }) {
   const items = view.items.value, state = view.state.value, earlier = view.earlier.value;
   const open = items.filter((i) => i.kind === "request" && !i.data.resolution).map((i) => i.data);
   const { box, selected, select } = useCards(open, { opens: false });
-  const asked = query.get("request"), show = asked && items.findLast((i) => i.kind === "request" && i.data.request_id === asked)?.key;
+  const requestId = query.get("request"), show = requestId && items.findLast((i) => i.kind === "request" && i.data.request_id === requestId)?.key;
   const render = useCallback((item) => html`<${Item} item=${item} selected=${item.kind === "request" && item.data.key === selected} />`, [selected]);
   // Moving the focus to a row selects its request.
   const follow = (e) => {

@@ -1,6 +1,6 @@
 // Settings: this device, users, tokens and links.
 import { html, plain, useEffect, useRef, useState } from "parts/base.js";
-import { moment } from "parts/said.js";
+import { moment } from "parts/format.js";
 import { api, can, logout, push, pushOff, pushOn, runs, sentence, session } from "./data/index.js";
 import { Loaded, useDo, useLoad } from "./load.js";
 import { Head } from "./shell.js";
@@ -63,23 +63,23 @@ const roles = ["viewer", "operator", "owner"];
 
 function Users() {
   const load = useLoad(() => api.get("/users"), []);
-  const form = useRef(), [said, setSaid] = useState("");
+  const form = useRef(), [status, setStatus] = useState("");
   const [put, busy, failed] = useDo(async () => {
     const f = new FormData(form.current), name = f.get("name").trim();
     await api.post("/users", { name, password: f.get("password"), role: f.get("role") });
     form.current.reset();
-    setSaid(`${name} can log in.`);
-    load.again();
+    setStatus(`${name} can log in.`);
+    load.reload();
   });
   const remove = async (name) => {
     if (!confirm(`Remove ${name}? This also ends all sessions and tokens of ${name}.`)) return;
     try {
       await api.del("/users/" + encodeURIComponent(name));
-      setSaid(`Removed ${name}.`);
+      setStatus(`Removed ${name}.`);
     } catch (e) {
-      setSaid(sentence(e));
+      setStatus(sentence(e));
     }
-    load.again();
+    load.reload();
   };
   return html`<section class="panel" aria-label="Users"><h2>Users</h2>
     <${Loaded} load=${load} what="users">${(all) => html`<ul class="lines">${all.map((u) => html`<li key=${u.name}><span class="grow">${plain(u.name)}</span><span class="quiet">${plain(u.role)}</span>
@@ -87,7 +87,7 @@ function Users() {
     <form ref=${form} class="bar" onSubmit=${(e) => (e.preventDefault(), put())} aria-label="Add a user, or change a password or role"><label class="field grow">Name<input name="name" autocomplete="off" autocapitalize="none" required /></label>
       <label class="field grow">Password<input name="password" type="password" autocomplete="new-password" minlength="10" required /></label>
       <label class="field">Role<select name="role">${roles.map((r) => html`<option key=${r}>${r}</option>`)}</select></label><button aria-disabled=${busy}>Add or change</button></form>
-    <p role="status" class="quiet">${said}</p>${failed && html`<p class="failed" role="alert">${failed}</p>`}</section>`;
+    <p role="status" class="quiet">${status}</p>${failed && html`<p class="failed" role="alert">${failed}</p>`}</section>`;
 }
 
 const spans = [["1 hour", 3600], ["1 day", 86400], ["1 week", 604800]];
@@ -123,22 +123,22 @@ function Secret({ label, text }) {
 
 function Tokens() {
   const load = useLoad(() => api.get("/tokens"), []);
-  const form = useRef(), [secret, setSecret] = useState(""), [said, setSaid] = useState("");
+  const form = useRef(), [secret, setSecret] = useState(""), [status, setStatus] = useState("");
   const [make, busy, failed] = useDo(async () => {
     const f = new FormData(form.current);
     const made = await api.post("/tokens", { name: f.get("name").trim(), role: f.get("role") });
     setSecret(made.token);
     form.current.reset();
-    load.again();
+    load.reload();
   });
   const end = async (t) => {
     try {
       await api.del("/tokens/" + encodeURIComponent(t.id));
-      setSaid("Revoked. Its connections are closed.");
+      setStatus("Revoked. Its connections are closed.");
     } catch (e) {
-      setSaid(sentence(e));
+      setStatus(sentence(e));
     }
-    load.again();
+    load.reload();
   };
   const kinds = { session: "Devices", token: "Tokens and links" };
   return html`<section class="panel" aria-label="Devices and tokens"><h2>Devices and tokens</h2>
@@ -146,7 +146,7 @@ function Tokens() {
     <form ref=${form} class="bar" onSubmit=${(e) => (e.preventDefault(), make())} aria-label="A new token"><label class="field grow">Name of a new token<input name="name" autocomplete="off" required /></label>
       <label class="field">Role<select name="role">${roles.map((r) => html`<option key=${r}>${r}</option>`)}</select></label><button aria-disabled=${busy}>Create a token</button></form>
     ${secret && html`<${Secret} label="The token" text=${secret} />`}
-    <p role="status" class="quiet">${said}</p>${failed && html`<p class="failed" role="alert">${failed}</p>`}</section>`;
+    <p role="status" class="quiet">${status}</p>${failed && html`<p class="failed" role="alert">${failed}</p>`}</section>`;
 }
 
 function Token({ t, onEnd }) {

@@ -78,7 +78,7 @@ function seconds(ms) {
   return ms > 0 ? `${text} behind` : `${text} ahead of`;
 }
 
-// Guarded shows the error of a failed screen and keeps the others usable.
+// Guarded shows the error of a failed screen; the others stay usable.
 function Guarded({ children }) {
   const [error, reset] = useErrorBoundary((e) => console.error(e));
   if (!error) return children;

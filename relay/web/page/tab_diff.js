@@ -9,7 +9,7 @@ export function DiffTab({ id }) {
     const [status, diff] = await Promise.all([rpc("rpc.git.status", id, {}), rpc("rpc.git.diff", id, {})]);
     return { status, diff };
   }, [id]);
-  return html`<div class="scroll-tab"><div class="bar"><p class="grow quiet">Uncommitted changes in the run's directory.</p><button type="button" onClick=${load.again} aria-disabled=${load.busy}>Refresh</button></div>
+  return html`<div class="scroll-tab"><div class="bar"><p class="grow quiet">Uncommitted changes in the run's directory.</p><button type="button" onClick=${load.reload} aria-disabled=${load.busy}>Refresh</button></div>
     <${Loaded} load=${load} what="the changes">${({ status, diff }) => html`
       ${status.stdout.trim() ? html`<pre class="log" aria-label="git status" tabindex="0">${plain(status.stdout)}</pre>` : html`<p>No changes.</p>`}
       ${diff.stdout && html`<${Diff} text=${diff.stdout} />`}

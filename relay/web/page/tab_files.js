@@ -46,28 +46,28 @@ function File({ id, path, line }) {
   const load = useLoad(() => rpc("rpc.fs.read", id, { path }), [id, path]);
   const [editing, setEditing] = useState(null); // {base, text} of the edit
   return html`<${Loaded} load=${load} what="the file">${(f) => editing
-    ? html`<${Editor} id=${id} path=${path} was=${editing} now=${f} onSaved=${() => (setEditing(null), load.again())} onLeave=${() => setEditing(null)} onLook=${load.again} />`
+    ? html`<${Editor} id=${id} path=${path} was=${editing} now=${f} onSaved=${() => (setEditing(null), load.reload())} onLeave=${() => setEditing(null)} onLook=${load.reload} />`
     : html`<div class="bar file-bar"><span class="grow quiet">${bytes(f.size)}${f.truncated && ", only the first MiB is shown"}</span>
-        <button type="button" onClick=${load.again}>Reload</button>${!f.truncated && html`<button type="button" data-testid="edit" onClick=${() => setEditing({ base: f.sha256, text: f.content })}>Edit</button>`}</div>
+        <button type="button" onClick=${load.reload}>Reload</button>${!f.truncated && html`<button type="button" data-testid="edit" onClick=${() => setEditing({ base: f.sha256, text: f.content })}>Edit</button>`}</div>
       <${Source} text=${f.content} line=${line} lang=${path.endsWith(".conc") ? "concerto" : undefined} label=${plain(path)} />`}</${Loaded}>`;
 }
 
 // Editor writes a file after an approval. The text stays until it is written.
 function Editor({ id, path, was, now, onSaved, onLeave, onLook }) {
-  const field = useRef(), [asked, setAsked] = useState(""), [base, setBase] = useState(was.base);
+  const field = useRef(), [callId, setCallId] = useState(""), [base, setBase] = useState(was.base);
   const [write, busy, failed] = useDo(async () => {
     const call = rpc("rpc.fs.write", id, { path, content: field.current.value, base_sha256: base });
-    setAsked(call.id);
+    setCallId(call.id);
     try {
       await call;
     } catch (e) {
-      setAsked("");
+      setCallId("");
       if (e.code === "changed") onLook(); // load the current content
       throw new Error(e.code === "denied" ? "The write was denied." : e.code === "changed" ? "The file has changed since you opened it. Nothing was written." : sentence(e));
     }
     onSaved();
   });
-  const waits = requests.value.find((q) => q.run_id === id && q.request_id === asked);
+  const waits = requests.value.find((q) => q.run_id === id && q.request_id === callId);
   useEffect(() => field.current?.focus(), []);
   const box = useRef();
   useEffect(() => box.current?.scrollIntoView({ block: "center" }), [!!waits]);

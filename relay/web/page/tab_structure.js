@@ -6,25 +6,25 @@ import { Graph } from "parts/graph.js";
 // not ended, else the host or agent of the listen, else the program.
 function atWork(items, nodes) {
   const stages = new Map(); // active instances of each stage
-  let talks, asks;
+  let talks, hasRequest;
   for (const { kind, title, data } of items) {
     if (kind === "listen" && data.state === "open") talks = nodes.find((n) => /^(host|agent)$/.test(n.kind) && n.name === data.host);
-    if (kind === "request" && !data.resolution) asks = true;
+    if (kind === "request" && !data.resolution) hasRequest = true;
     const id = kind === "emit" && `stage:${data.payload?.name}.${data.payload?.stage}`;
     const by = id && { "pipeline:stage_start": 1, "pipeline:stage_complete": -1, "pipeline:error": -1 }[title];
     if (by) stages.set(id, (stages.get(id) ?? 0) + by);
   }
   const at = nodes.filter((n) => stages.get(n.id) > 0);
   const current = at.length ? at : [talks ?? nodes.find((n) => n.kind === "program")];
-  return { current: current.map((n) => n?.id), waits: asks ? "an answer" : at.length > 0 && talks?.name };
+  return { current: current.map((n) => n?.id), waits: hasRequest ? "an answer" : at.length > 0 && talks?.name };
 }
 
 export function StructureTab({ run, view, meta }) {
   const { nodes, edges } = meta.structure ?? {};
   if (!Array.isArray(nodes) || !Array.isArray(edges)) return html`<p class="quiet">The program has not reported its structure.</p>`;
-  const usage = meta.usage, over = run.status === "exited";
+  const usage = meta.usage, ended = run.status === "exited";
   const cost = usage ? [{ name: "tokens in", value: String(usage.tokens_in ?? 0) }, { name: "tokens out", value: String(usage.tokens_out ?? 0) }, ...(usage.cost_usd ? [{ name: "cost", value: `$${usage.cost_usd.toFixed(4)}` }] : [])] : [];
-  const { current, waits } = over ? {} : atWork(view.items.value, nodes);
-  return html`<div class="scroll-tab">${meta.line && html`<p class="quiet">${over ? "Ended at" : "Running"} <code>${plain(meta.line.file)}:${meta.line.line}</code>.</p>`}
+  const { current, waits } = ended ? {} : atWork(view.items.value, nodes);
+  return html`<div class="scroll-tab">${meta.line && html`<p class="quiet">${ended ? "Ended at" : "Running"} <code>${plain(meta.line.file)}:${meta.line.line}</code>.</p>`}
     <${Graph} structure=${{ nodes, edges }} current=${current} waits=${waits} cost=${cost} label="The program's structure" /></div>`;
 }

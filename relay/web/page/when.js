@@ -1,6 +1,6 @@
 // A past time by the server's clock, kept current.
 import { ago, html } from "parts/base.js";
-import { moment, useClock } from "parts/said.js";
+import { moment, useClock } from "parts/format.js";
 import { now } from "./data/index.js";
 
 export function When({ ts }) {

@@ -2,7 +2,7 @@
 // shows push messages. It never caches responses of the API.
 //
 // A build is cached completely or not at all. This file lists the build's files, so each build is
-// another worker, which takes over when no tab shows the old page or the user asks for it.
+// another worker, which takes over when no tab shows the old page or the user requests it.
 const build = "/assets/BUILD/";
 const name = "concerto-page " + build;
 const files = /*assets*/[];
@@ -11,13 +11,13 @@ const fixed = ["/", "/manifest.webmanifest", "/icon.svg", "/icon-192.png"];
 const late = (path) => path === build + "joined/xterm.js" || path.endsWith("/LICENSE");
 
 self.addEventListener("install", (e) => {
-  e.waitUntil(keep());
+  e.waitUntil(cacheBuild());
   // Requests to the API bypass the worker if the browser supports it. Otherwise they wake an old
   // worker that a new one should replace, and the old one stays.
   e.addRoutes?.({ condition: { requestMode: "same-origin" }, source: "network" });
 });
 
-async function keep() {
+async function cacheBuild() {
   const cache = await caches.open(name);
   const all = [...fixed, ...files.filter((path) => !late(path))];
   await cache.addAll(all.map((path) => new Request(path, { cache: path.startsWith(build) ? "default" : "reload" })));
@@ -38,18 +38,18 @@ self.addEventListener("fetch", (e) => {
   const url = new URL(e.request.url);
   if (e.request.method !== "GET" || url.origin !== self.location.origin) return;
   if (url.pathname.startsWith(build)) e.respondWith(asset(e.request));
-  else if (fixed.includes(url.pathname)) e.respondWith(kept(e.request, url.pathname));
+  else if (fixed.includes(url.pathname)) e.respondWith(cachedFile(e.request, url.pathname));
 });
 
-// kept returns a file as it was when this worker was installed, so that it fits the others.
-async function kept(request, path) {
+// cachedFile returns a file as it was when this worker was installed, so that it fits the others.
+async function cachedFile(request, path) {
   return (await (await caches.open(name)).match(path, { ignoreVary: true })) || fetch(request);
 }
 
 async function asset(request) {
   const cache = await caches.open(name);
-  const had = await cache.match(request, { ignoreVary: true });
-  if (had) return had;
+  const cached = await cache.match(request, { ignoreVary: true });
+  if (cached) return cached;
   const answer = await fetch(request);
   if (answer.ok) await cache.put(request, answer.clone());
   return answer;
@@ -58,33 +58,33 @@ async function asset(request) {
 // A push message is {title, run_id, request_id, summary}, with request_id "" when a run has ended,
 // or the same with withdrawn: true, which closes the notification (relay/server/push).
 self.addEventListener("push", (e) => {
-  let said;
-  try { said = e.data.json(); } catch { return; } // the server sends only JSON
-  e.waitUntil(said.withdrawn ? close(said) : show(said));
+  let note;
+  try { note = e.data.json(); } catch { return; } // the server sends only JSON
+  e.waitUntil(note.withdrawn ? close(note) : show(note));
 });
 
-const tagOf = (said) => `${said.run_id}/${said.request_id || ""}`;
+const tagOf = (note) => `${note.run_id}/${note.request_id || ""}`;
 
-function show(said) {
-  return self.registration.showNotification(said.title || "Concerto", {
-    body: said.summary || "", tag: tagOf(said), icon: "/icon-192.png", badge: "/icon-192.png", data: { run_id: said.run_id, request_id: said.request_id },
+function show(note) {
+  return self.registration.showNotification(note.title || "Concerto", {
+    body: note.summary || "", tag: tagOf(note), icon: "/icon-192.png", badge: "/icon-192.png", data: { run_id: note.run_id, request_id: note.request_id },
   });
 }
 
-async function close(said) {
-  for (const n of await self.registration.getNotifications({ tag: tagOf(said) })) n.close();
+async function close(note) {
+  for (const n of await self.registration.getNotifications({ tag: tagOf(note) })) n.close();
 }
 
 self.addEventListener("notificationclick", (e) => {
   e.notification.close();
-  e.waitUntil(look(e.notification.data || {}));
+  e.waitUntil(openRun(e.notification.data || {}));
 });
 
-// look shows the run and its request, in an open tab or a new one.
-async function look(said) {
+// openRun shows the run and its request, in an open tab or a new one.
+async function openRun(note) {
   const tabs = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
   const tab = tabs.find((t) => t.visibilityState === "visible") || tabs[0];
-  if (!tab) return self.clients.openWindow("/#/runs/" + encodeURIComponent(said.run_id) + (said.request_id ? "?request=" + encodeURIComponent(said.request_id) : ""));
+  if (!tab) return self.clients.openWindow("/#/runs/" + encodeURIComponent(note.run_id) + (note.request_id ? "?request=" + encodeURIComponent(note.request_id) : ""));
   await tab.focus().catch(() => {}); // some browsers do not allow it
-  tab.postMessage({ kind: "open", run_id: said.run_id, request_id: said.request_id });
+  tab.postMessage({ kind: "open", run_id: note.run_id, request_id: note.request_id });
 }

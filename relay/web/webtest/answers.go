@@ -84,7 +84,7 @@ func answerOf(typ, at, q string) any {
 	case "rpc.host.doctor":
 		return machine
 	case "rpc.host.logs.tail":
-		return protocol.LogTail{Path: "/home/ann/.local/state/concerto/hostd.log", Text: "09:12:03 connected to http://127.0.0.1:8787 as desk\n09:12:04 run_claude: claude, in /home/ann/shop\n09:14:40 run_claude: asks (bash), told to the server as 41\n"}
+		return protocol.LogTail{Path: "/home/ann/.local/state/concerto/hostd.log", Text: "09:12:03 connected to http://127.0.0.1:8787 as desk\n09:12:04 run_claude: claude, in /home/ann/shop\n09:14:40 run_claude: asks (bash), sent to the server as 41\n"}
 	}
 	return nil
 }

@@ -26,22 +26,22 @@ func Begin(host *servertest.Peer, id string, started Data) *Run {
 			started[name] = usual
 		}
 	}
-	r.Say(protocol.RunStarted, started)
+	r.Send(protocol.RunStarted, started)
 	r.Stored()
 	return r
 }
 
-// Say sends the run's next event.
-func (r *Run) Say(typ string, data Data) {
+// Send sends the run's next event.
+func (r *Run) Send(typ string, data Data) {
 	r.host.T.Helper()
 	r.seq++
-	r.host.Say(typ, r.ID, r.seq, data)
+	r.host.Send(typ, r.ID, r.seq, data)
 }
 
 // Write makes the run write to its terminal.
 func (r *Run) Write(text string) {
 	r.host.T.Helper()
-	r.Say(protocol.RunOutput, Data{"stream": "stdout", "text": text})
+	r.Send(protocol.RunOutput, Data{"stream": "stdout", "text": text})
 }
 
 // Ask makes the run open a request; missing fields get defaults.
@@ -53,7 +53,7 @@ func (r *Run) Ask(id string, data Data) {
 			data[name] = usual
 		}
 	}
-	r.Say(protocol.RunPermissionRequested, data)
+	r.Send(protocol.RunPermissionRequested, data)
 	r.Stored()
 }
 
@@ -64,11 +64,11 @@ func (r *Run) Resolve(id, decision, by string) {
 	if by != "" {
 		data["by"], data["actor"] = by, "web"
 	}
-	r.Say(protocol.RunPermissionResolved, data)
+	r.Send(protocol.RunPermissionResolved, data)
 }
 
-// Over continues the run on another connection of its host.
-func (r *Run) Over(host *servertest.Peer) { r.host = host }
+// Reconnect continues the run on another connection of its host.
+func (r *Run) Reconnect(host *servertest.Peer) { r.host = host }
 
 // Stored waits until the server has stored all events of the run.
 func (r *Run) Stored() {

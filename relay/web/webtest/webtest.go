@@ -76,8 +76,8 @@ func (r *Relay) Revoke(id string) error {
 	return r.Auth.Revoke(context.Background(), audit.Actor{Type: "server", Name: "test"}, id)
 }
 
-// Pass advances the time of pending pairings.
-func (r *Relay) Pass(d time.Duration) { r.passed.Add(int64(d)) }
+// AdvancePairings advances the time of pending pairings.
+func (r *Relay) AdvancePairings(d time.Duration) { r.passed.Add(int64(d)) }
 
 func (r *Relay) now() time.Time { return time.Now().Add(time.Duration(r.passed.Load())) }
 
@@ -89,8 +89,8 @@ func (r *Relay) Stop() {
 	}
 }
 
-// Again starts the server at its address after Stop.
-func (r *Relay) Again() {
+// Restart starts the server at its address after Stop.
+func (r *Relay) Restart() {
 	r.T.Helper()
 	r.open(r.URL[len("http://"):])
 }
@@ -137,11 +137,11 @@ func (r *Relay) Host(id string) *servertest.Peer {
 	return p
 }
 
-// Greeting connects a host that sends hello, to which the server sends the current state.
-func (r *Relay) Greeting(id string) *servertest.Peer {
+// HelloHost connects a host that sends hello, to which the server sends the current state.
+func (r *Relay) HelloHost(id string) *servertest.Peer {
 	r.T.Helper()
 	p := r.Host(id)
-	p.Say(protocol.Hello, "", 0, protocol.HelloData{Protocol: protocol.Version, Agent: "test/1", Instance: "i-" + id})
+	p.Send(protocol.Hello, "", 0, protocol.HelloData{Protocol: protocol.Version, Agent: "test/1", Instance: "i-" + id})
 	p.Next(protocol.Welcome)
 	return p
 }

@@ -64,16 +64,16 @@ func TestProxied(t *testing.T) {
 	b.Allow(address, "notifications")
 	key, _ := b.Eval("fetch('/push/key').then((a) => a.json()).then((x) => x.key)").(string)
 	phone := service.Subscribe("phone", key)
-	b.Eval(fmt.Sprintf("PushManager.prototype.subscribe = async (options) => ({ options, toJSON: () => (%s) })", phone.JSON())) // what a vendor's push service gives
+	b.Eval(fmt.Sprintf("PushManager.prototype.subscribe = async (options) => ({ options, toJSON: () => (%s) })", phone.JSON())) // as a vendor's push service returns
 	b.Tap("=Turn on")
 	b.See("This device gets a notification when a run has a request.")
 
 	id := r.do(0, "", "run", "--detach", "--title", "a test", "--", `printf 'Go on? [y/N] '; read x; echo "said $x"; exit 4`)
-	note, said := phone.Next()
+	note, msg := phone.Next()
 	if note.RunID != id || note.RequestID == "" {
 		t.Errorf("%+v", note)
 	}
-	b.Push(address, said.Text)
+	b.Push(address, msg.Text)
 	b.Eval("location.hash = '#/inbox'")
 	b.Wait("__see.text('@approval-card').includes('Go on?') && document.querySelector('[data-testid=approve]').ariaDisabled === 'false'")
 	b.Tap("@approve")
@@ -104,7 +104,7 @@ func TestProxied(t *testing.T) {
 	}
 	a := login(address)
 	if set := a.Header.Get("Set-Cookie"); a.StatusCode != http.StatusOK || !strings.HasPrefix(set, "__Host-concerto=") || !strings.Contains(set, "Secure") || a.Header.Get("Strict-Transport-Security") == "" {
-		t.Errorf("a login gives %s, %q", a.Status, set)
+		t.Errorf("a login: %s, %q", a.Status, set)
 	}
 	b.Expect("502") // the page reconnects while the server is down
 	b.Expect("WebSocket")

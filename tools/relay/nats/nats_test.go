@@ -12,13 +12,13 @@ import (
 	"github.com/concerto-lang/concerto/tools/relay/nats/natstest"
 )
 
-// said is a log that can be read while it is written.
-type said struct {
+// logBuffer is a log that can be read while it is written.
+type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (s *said) Write(b []byte) (int, error) {
+func (s *logBuffer) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.Write(b)
@@ -42,18 +42,18 @@ func TestBus(t *testing.T) {
 		t.Skip("this NATS server cannot be stopped")
 	}
 	n.Stop()
-	log := &said{}
+	log := &logBuffer{}
 	connect := func() (*nats.Bus, chan string) {
 		b, err := nats.Connect(n.URL, slog.New(slog.NewTextHandler(log, nil)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(b.Close)
-		heard := make(chan string, 100)
-		if err := b.Subscribe("run.>", func(subject string, body []byte) { heard <- subject + " " + string(body) }); err != nil {
+		received := make(chan string, 100)
+		if err := b.Subscribe("run.>", func(subject string, body []byte) { received <- subject + " " + string(body) }); err != nil {
 			t.Fatal(err)
 		}
-		return b, heard
+		return b, received
 	}
 	one, toOne := connect()
 	two, toTwo := connect()
@@ -62,7 +62,7 @@ func TestBus(t *testing.T) {
 		if one.Up() {
 			t.Error("it is up, and NATS is not there")
 		}
-		n.Again()
+		n.Restart()
 		until(t, "both are connected", func() bool { return one.Up() && two.Up() })
 		until(t, "what is published is heard", func() bool { // a subscription takes a moment
 			one.Publish("run.a.7", []byte("x"))
@@ -83,7 +83,7 @@ func TestBus(t *testing.T) {
 	}
 	log.mu.Lock()
 	defer log.mu.Unlock()
-	for _, want := range []string{"NATS is not there", "NATS is there", "NATS is gone", "NATS is back"} {
+	for _, want := range []string{"could not connect to NATS", `msg="connected to NATS"`, "disconnected from NATS", "reconnected to NATS"} {
 		if !strings.Contains(log.text.String(), want) {
 			t.Errorf("the log does not say %q:\n%s", want, &log.text)
 		}

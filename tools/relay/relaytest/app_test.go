@@ -30,7 +30,7 @@ type app struct {
 	token string
 	ctx   context.Context
 	end   context.CancelFunc
-	gone  sync.WaitGroup
+	wg    sync.WaitGroup
 	// lossy means that frames between app and server may be lost, doubled or reordered; the app
 	// then asks again.
 	lossy bool
@@ -49,10 +49,10 @@ const refusedState = "refused"
 func startApp(t testing.TB, url, token string) *app {
 	a := &app{t: t, url: url, token: token, events: map[string][]protocol.Envelope{}, states: map[string]string{}, news: make(chan struct{})}
 	a.ctx, a.end = context.WithCancel(context.Background())
-	a.gone.Go(a.follow)
+	a.wg.Go(a.follow)
 	t.Cleanup(func() {
 		a.end()
-		a.gone.Wait()
+		a.wg.Wait()
 	})
 	return a
 }
@@ -182,8 +182,8 @@ func (a *app) await(what string, is func() bool) {
 		}
 		select {
 		case <-news:
-		case <-a.doubt():
-			a.again()
+		case <-a.reconnectTimer():
+			a.reconnect()
 		case <-late:
 			a.mu.Lock()
 			defer a.mu.Unlock()
@@ -192,16 +192,16 @@ func (a *app) await(what string, is func() bool) {
 	}
 }
 
-// doubt returns a channel that fires when an app on a lossy network must ask again.
-func (a *app) doubt() <-chan time.Time {
+// reconnectTimer returns a channel that fires when an app on a lossy network must ask again.
+func (a *app) reconnectTimer() <-chan time.Time {
 	if !a.lossy {
 		return nil
 	}
 	return time.After(2 * time.Second)
 }
 
-// again closes the connection so that the app reconnects.
-func (a *app) again() {
+// reconnect closes the connection so that the app reconnects.
+func (a *app) reconnect() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.conn != nil {
@@ -293,11 +293,11 @@ func login(t testing.TB, url, user, password string) string {
 	}
 	defer r.Body.Close()
 	text, _ := io.ReadAll(r.Body)
-	var said struct {
+	var resp struct {
 		Token string `json:"access_token"`
 	}
-	if err := json.Unmarshal(text, &said); err != nil || said.Token == "" {
+	if err := json.Unmarshal(text, &resp); err != nil || resp.Token == "" {
 		t.Fatalf("login: %s %s", r.Status, text)
 	}
-	return said.Token
+	return resp.Token
 }

@@ -33,19 +33,19 @@ func TestClone(t *testing.T) {
 	clone := func(name, why string) {
 		c, _ := s.start("hostd", "--server", s.host.URL(), "--host-id", "host_a", "--token-file", s.path("token"), "--state", s.path(name), "--socket", s.path(name+".sock"), "--root", s.dir)
 		defer kill(c)
-		s.saidIs(why)
+		s.expectLog(why)
 		w.input()
 		a.grows(w.run, 20)
 	}
 	s.startHostd()
 	a.grows(w.run, 5)
 	clone("copied", "another hostd with this host's id has taken over") // its epoch equals the host's
-	s.saidIs("its spool was copied")
+	s.expectLog("its spool was copied")
 	kill(s.hostd)
 	s.startHostd()
 	a.grows(w.run, 5)
 	clone("old", "this one is an old copy")
-	s.saidIs("a host reconnected with an older state")
+	s.expectLog("a host reconnected with an older state")
 	w.finish()
 	w.check()
 }

@@ -102,13 +102,13 @@ func (a *app) ask(method, path, body string) (int, string) {
 func (a *app) lastSeq(run string) (last int64) {
 	a.t.Helper()
 	code, text := a.ask("GET", "/runs/"+run, "")
-	var said struct {
+	var body struct {
 		Last int64 `json:"last_seq"`
 	}
-	if err := json.Unmarshal([]byte(text), &said); err != nil || code != 200 {
+	if err := json.Unmarshal([]byte(text), &body); err != nil || code != 200 {
 		a.t.Fatalf("%d %s", code, text)
 	}
-	return said.Last
+	return body.Last
 }
 
 // TestServerDiskFull checks that a server with a full disk stores and acknowledges nothing, answers
@@ -124,7 +124,7 @@ func TestServerDiskFull(t *testing.T) {
 	w.begin()
 	w.input()
 	d.fill()
-	s.saidIs("could not store events")
+	s.expectLog("could not store events")
 	for range 3 { // the last bytes of the log file may still fit
 		d.fill()
 		if code, text := a.ask("POST", "/runs/"+w.run+"/input", `{"input_id":"not","text":"not\n"}`); code != 503 || !strings.Contains(text, `"internal"`) {
@@ -150,8 +150,8 @@ func TestServerDiskFull(t *testing.T) {
 	a.grows(w.run, 20)
 	w.finish()
 	w.check()
-	if told := strings.Join(toldTo(t, s.dir, w.run), " "); strings.Contains(told, "not") {
-		t.Errorf("what was refused was done: %s", told)
+	if inputs := strings.Join(inputsSentTo(t, s.dir, w.run), " "); strings.Contains(inputs, "not") {
+		t.Errorf("what was refused was done: %s", inputs)
 	}
 }
 
@@ -161,15 +161,15 @@ func TestHostDiskFull(t *testing.T) {
 	if !ownMounts(t) {
 		return
 	}
-	s := newSystem(t, nil, nil, func(s *system) { s.kept = mount(t, s.path("state"), "8m").path })
+	s := newSystem(t, nil, nil, func(s *system) { s.logDir = mount(t, s.path("state"), "8m").path })
 	d := disk{t, s.path("state")}
 	a := startApp(t, s.apps.URL(), login(t, s.apps.URL(), "ann", "correct horse battery"))
 	w := &work{s: s, a: a, inputs: map[string][]string{}}
 	w.begin()
 	w.input()
 	d.fill()
-	s.saidIs("could not write the spool: the disk is full; waiting for space")
-	w.input() // applied or rejected; its state tells which
+	s.expectLog("could not write the spool: the disk is full; waiting for space")
+	w.input() // applied or rejected, as its state shows
 	if code, text := a.ask("GET", "/runs/"+w.run, ""); code != 200 || !strings.Contains(text, `"running"`) {
 		t.Errorf("%d %s", code, text)
 	}
@@ -178,7 +178,7 @@ func TestHostDiskFull(t *testing.T) {
 	w.input()
 	w.finish()
 	w.check()
-	s.saidIs("the spool is writable again")
+	s.expectLog("the spool is writable again")
 	if n := a.types(w.run)[protocol.RunStarted]; n != 1 {
 		t.Errorf("it was started %d times", n)
 	}

@@ -31,7 +31,7 @@ func long() bool { return os.Getenv("RELAY_KILL_ROUNDS") != "" }
 
 // TestKill kills server, hostd, shims and connections at random while a run writes and receives
 // input. It checks that the app receives every event of each run's log once and in order, and that
-// every input reached the run once or not at all, as its state says.
+// every input reached the run once or not at all, according to its state.
 func TestKill(t *testing.T) {
 	s := newSystem(t, nil, nil)
 	a := startApp(t, s.apps.URL(), login(t, s.apps.URL(), "ann", "correct horse battery"))
@@ -75,7 +75,7 @@ type work struct {
 func (w *work) begin() {
 	w.run = w.s.run()
 	w.runs = append(w.runs, w.run)
-	w.s.keep(w.run)
+	w.s.saveLog(w.run)
 	w.a.await("the run's beginning", func() bool { return len(w.a.events[w.run]) > 2 })
 }
 
@@ -193,7 +193,7 @@ func excerpt(text string, at int) string {
 // once.
 func (w *work) checkInputs(run string) {
 	count := map[string]int{}
-	for _, line := range toldTo(w.s.t, w.s.dir, run) {
+	for _, line := range inputsSentTo(w.s.t, w.s.dir, run) {
 		count[line]++
 	}
 	for _, id := range w.inputs[run] {

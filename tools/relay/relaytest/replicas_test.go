@@ -59,7 +59,7 @@ type balancer struct {
 	targets []string
 	next    int
 	open    map[net.Conn]bool
-	gone    sync.WaitGroup
+	wg      sync.WaitGroup
 }
 
 func balance(t *testing.T, n int) *balancer {
@@ -69,13 +69,13 @@ func balance(t *testing.T, n int) *balancer {
 		t.Fatal(err)
 	}
 	b := &balancer{l: l, targets: make([]string, n), open: map[net.Conn]bool{}}
-	b.gone.Go(func() {
+	b.wg.Go(func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			b.gone.Go(func() { b.serve(c) })
+			b.wg.Go(func() { b.serve(c) })
 		}
 	})
 	t.Cleanup(func() {
@@ -85,7 +85,7 @@ func balance(t *testing.T, n int) *balancer {
 			_ = c.Close()
 		}
 		b.mu.Unlock()
-		b.gone.Wait()
+		b.wg.Wait()
 	})
 	return b
 }
@@ -133,7 +133,7 @@ func (b *balancer) serve(c net.Conn) {
 
 // TestReplicas kills any of three servers on one database at any time, with a host and apps. Each
 // app receives every event of the run's log once and in order, and each input reaches the run once
-// or not at all, as its state says: with NATS, without it, and when NATS fails.
+// or not at all, according to its state: with NATS, without it, and when NATS fails.
 func TestReplicas(t *testing.T) {
 	pg := pgtest.Start(t)
 	play := func(name string, nats *natstest.Server) {
@@ -183,7 +183,7 @@ func killReplicas(t *testing.T, db string, nats *natstest.Server, chance *rand.R
 		a.grows(w.run, 1)
 		longest = max(longest, time.Since(begun))
 		if nats != nil && !nats.InProcess() && os.Getenv("RELAY_NATS") == "" {
-			nats.Again()
+			nats.Restart()
 		}
 		s.replicas.start(i)
 		other.grows(w.run, 5)

@@ -30,8 +30,8 @@ type system struct {
 	server     *exec.Cmd
 	hostd      *exec.Cmd
 	local      *http.Client // for requests to hostd
-	said       *os.File     // the log of both
-	db, kept   string       // the server's database, and a directory for the logs of runs
+	log        *os.File     // the log of both
+	db, logDir string       // the server's database, and a directory for the logs of runs
 	replicas   *replicas    // instead of the server
 }
 
@@ -39,7 +39,7 @@ type system struct {
 func newSystem(t *testing.T, host, apps func(faultproxy.Frame) faultproxy.Fault, first ...func(*system)) *system {
 	t.Helper()
 	s := &system{t: t, dir: t.TempDir()}
-	s.db, s.kept = s.path("relay.db"), s.dir
+	s.db, s.logDir = s.path("relay.db"), s.dir
 	var err error
 	if s.exe, err = testproc.Relay(); err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func newSystem(t *testing.T, host, apps func(faultproxy.Frame) faultproxy.Fault,
 	}
 	s.put("password", "correct horse battery\n")
 	s.put("token", "the host's token\n")
-	if s.said, err = os.Create(filepath.Join(s.dir, "said")); err != nil {
+	if s.log, err = os.Create(filepath.Join(s.dir, "said")); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.close)
@@ -90,7 +90,7 @@ func (s *system) start(args ...string) (c *exec.Cmd, ready string) {
 	_ = os.Remove(file)
 	c = exec.Command(s.exe, append(args, "--ready-file", file)...)
 	c.Env = append(os.Environ(), toolVariable+"="+s.dir, "XDG_CONFIG_HOME="+s.dir, "HOME="+s.dir)
-	c.Stdout, c.Stderr = s.said, s.said
+	c.Stdout, c.Stderr = s.log, s.log
 	if err := c.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -165,23 +165,23 @@ func (s *system) run() string {
 	}
 	defer r.Body.Close()
 	text, _ := io.ReadAll(r.Body)
-	var said struct {
+	var resp struct {
 		Run string `json:"run_id"`
 	}
-	if err := json.Unmarshal(text, &said); err != nil || said.Run == "" {
+	if err := json.Unmarshal(text, &resp); err != nil || resp.Run == "" {
 		s.t.Fatalf("start a run: %s %s", r.Status, text)
 	}
-	return said.Run
+	return resp.Run
 }
 
-// keep copies the log of a run, which hostd removes once it has sent all of it.
-func (s *system) keep(run string) {
+// saveLog copies the log of a run, which hostd removes once it has sent all of it.
+func (s *system) saveLog(run string) {
 	s.t.Helper()
 	files, err := filepath.Glob(filepath.Join(s.path("state"), "runs", run, "out*"))
 	if err != nil || len(files) != 1 {
 		s.t.Fatalf("the log of %s is %q (%v), want one file", run, files, err)
 	}
-	if err := os.Link(files[0], filepath.Join(s.kept, run+".log")); err != nil {
+	if err := os.Link(files[0], filepath.Join(s.logDir, run+".log")); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -189,15 +189,15 @@ func (s *system) keep(run string) {
 // raw returns the output of a run from its shim's log.
 func (s *system) raw(run string) string {
 	s.t.Helper()
-	text, err := os.ReadFile(filepath.Join(s.kept, run+".log"))
+	text, err := os.ReadFile(filepath.Join(s.logDir, run+".log"))
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return string(text)
 }
 
-// saidIs waits until the server or hostd logs a text.
-func (s *system) saidIs(what string) {
+// expectLog waits until the server or hostd logs a text.
+func (s *system) expectLog(what string) {
 	s.t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		text, err := os.ReadFile(s.path("said"))

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 // tool counts, one number on each line, until it reads quit. After "quiet" it only confirms lines.
 // It writes each line it reads to a file before the next number.
 func tool(dir string) {
-	told, err := os.OpenFile(inputsOf(dir, os.Getenv("RELAY_RUN_ID")), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(inputsOf(dir, os.Getenv("RELAY_RUN_ID")), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -50,7 +50,7 @@ func tool(dir string) {
 	}()
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
-		if _, err := fmt.Fprintln(told, in.Text()); err != nil {
+		if _, err := fmt.Fprintln(log, in.Text()); err != nil {
 			os.Exit(1)
 		}
 		switch in.Text() {
@@ -64,8 +64,8 @@ func tool(dir string) {
 
 func inputsOf(dir, run string) string { return dir + "/" + run + ".inputs" }
 
-// toldTo returns the lines that the tool of a run has read.
-func toldTo(t *testing.T, dir, run string) []string {
+// inputsSentTo returns the lines that the tool of a run has read.
+func inputsSentTo(t *testing.T, dir, run string) []string {
 	t.Helper()
 	text, err := os.ReadFile(inputsOf(dir, run))
 	if err != nil {

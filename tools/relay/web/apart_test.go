@@ -15,8 +15,8 @@ func away(r *webtest.Relay, b *browser.Tab) {
 	b.Wait("document.querySelector('[data-testid=conn]').dataset.state === 'offline'")
 }
 
-// kept is a function that returns the browser's stored values.
-const kept = `(async (store) => {
+// storedKeys is a function that returns the browser's stored values.
+const storedKeys = `(async (store) => {
 	const db = await new Promise((done, failed) => Object.assign(indexedDB.open("concerto-relay"), { onsuccess: (e) => done(e.target.result), onerror: failed }));
 	const all = await new Promise((done) => (db.transaction(store).objectStore(store).getAll().onsuccess = (e) => done(e.target.result)));
 	db.close();
@@ -41,8 +41,8 @@ func TestOffline(t *testing.T) {
 	b.Expect("WebSocket")
 	b.Wait("__see.all('@approval-card').length === 2 && __see.text('@run-thread').includes('ready to go')")
 	b.Wait("navigator.serviceWorker.ready")
-	b.Wait(kept + "('events').then((all) => all.length >= 4)")
-	b.Wait(kept + "('meta').then((all) => all.some((x) => x.requests?.length === 2))")
+	b.Wait(storedKeys + "('events').then((all) => all.length >= 4)")
+	b.Wait(storedKeys + "('meta').then((all) => all.some((x) => x.requests?.length === 2))")
 	away(r, b)
 	b.Reload()
 	b.Wait("__see.text('@run-thread').includes('ready to go') && __see.all('@approval-card').length === 2")
@@ -56,9 +56,9 @@ func TestOffline(t *testing.T) {
 	b.Reload()
 	b.Wait("__see.all('@outbox-entry').length === 2 || __see.text('main').includes('and tag it')")
 
-	r.Again()
+	r.Restart()
 	host = r.Host("desk")
-	host.Say(protocol.Heartbeat, "", 0, webtest.Data{})
+	host.Send(protocol.Heartbeat, "", 0, webtest.Data{})
 	first := host.Next(protocol.RunApprove)
 	second := host.Next(protocol.RunSendInput)
 	d, err := protocol.Decode[protocol.Decide](&first)
@@ -68,14 +68,14 @@ func TestOffline(t *testing.T) {
 	if in, err := protocol.Decode[protocol.SendInput](&second); err != nil || in.Text != "and tag it\n" {
 		t.Errorf("%+v, %v", in, err)
 	}
-	run.Over(host)
+	run.Reconnect(host)
 	run.Resolve("q1", "approve", "olga")
 	b.Wait("__see.text('@resolved').includes('approved by olga')")
 }
 
-// TestTwoPeople lets two users decide at once: one is first, and the page shows the other who it
+// TestTwoUsers lets two users decide at once: one is first, and the page shows the other who it
 // was and what they decided.
-func TestTwoPeople(t *testing.T) {
+func TestTwoUsers(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
 	t.Parallel()
@@ -132,8 +132,8 @@ func TestTwoTabs(t *testing.T) {
 	}
 }
 
-// TestSessionEnds checks that the login dialog covers the open screen, which keeps its state and
-// the typed text.
+// TestSessionEnds checks that the login dialog covers the open screen, whose state and typed text
+// remain.
 func TestSessionEnds(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)

@@ -45,9 +45,9 @@ func TestOutcomesOfDecisions(t *testing.T) {
 	b.See("4 waiting to send")
 	b.Axe()
 
-	r.Again()
+	r.Restart()
 	host = r.Host("desk")
-	run.Over(host)
+	run.Reconnect(host)
 	run.Resolve("q2", "deny", webtest.Owner)
 	run.Resolve("q4", "expired", "")
 	run.Resolve("q5", "withdrawn", "")
@@ -56,8 +56,8 @@ func TestOutcomesOfDecisions(t *testing.T) {
 	if b.Count("=Reconnect") > 0 {
 		b.Eval("__see.one('=Try now')?.click()")
 	}
-	told := host.Next(protocol.RunApprove)
-	if d, err := protocol.Decode[protocol.Decide](&told); err != nil || d.RequestID != "q1" {
+	msg := host.Next(protocol.RunApprove)
+	if d, err := protocol.Decode[protocol.Decide](&msg); err != nil || d.RequestID != "q1" {
 		t.Errorf("the host receives %+v, %v", d, err)
 	}
 	run.Resolve("q1", "approve", webtest.Operator)

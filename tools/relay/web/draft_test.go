@@ -48,23 +48,23 @@ func TestDrafts(t *testing.T) {
 	}
 	b.Reload()
 	b.Wait(typed + " === 'Half a thou|at noon|Other,There,No|' && document.querySelector('[data-testid=composer]').value === 'me'")
-	if kept, _ := b.Eval("JSON.stringify(sessionStorage) + JSON.stringify(localStorage)").(string); strings.Contains(kept, "4711") || strings.Contains(kept, "wait for") {
-		t.Errorf("the browser stores %s", kept)
+	if stored, _ := b.Eval("JSON.stringify(sessionStorage) + JSON.stringify(localStorage)").(string); strings.Contains(stored, "4711") || strings.Contains(stored, "wait for") {
+		t.Errorf("the browser stores %s", stored)
 	}
 	awake(b)
 	b.Click("[data-testid=approval-card] textarea")
 	b.Press("End")
 	b.Type("ght")
 	decide(b, "@approve")
-	told := host.Next(protocol.RunApprove)
-	d, err := protocol.Decode[protocol.Decide](&told)
+	msg := host.Next(protocol.RunApprove)
+	d, err := protocol.Decode[protocol.Decide](&msg)
 	if answers, _ := json.Marshal(d.Answers); err != nil || string(answers) != `{"say":"Half a thought","when":"at noon","where":["there"],"tag":false}` {
 		t.Errorf("the host receives %s, %v", answers, err)
 	}
 	run.Resolve("q1", "approve", webtest.Operator)
 	b.Wait("__see.text('@resolved').includes('by olga')")
-	if kept, _ := b.Eval("JSON.stringify(sessionStorage)").(string); strings.Contains(kept, "thou") || !strings.Contains(kept, "me") {
-		t.Errorf("the browser stores %s", kept)
+	if stored, _ := b.Eval("JSON.stringify(sessionStorage)").(string); strings.Contains(stored, "thou") || !strings.Contains(stored, "me") {
+		t.Errorf("the browser stores %s", stored)
 	}
 	b.Expect("401")
 	b.Eval("location.hash = '#/settings'")

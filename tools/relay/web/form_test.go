@@ -30,11 +30,11 @@ func TestForm(t *testing.T) {
 	b.Wait("document.activeElement.closest('[data-testid=approval-card]') && document.querySelector('[aria-invalid=true], .form-error')")
 	b.Tap("=Tonight")
 	b.Tap("@approve")
-	told := host.Next(protocol.RunApprove)
-	d, err := protocol.Decode[protocol.Decide](&told)
+	msg := host.Next(protocol.RunApprove)
+	d, err := protocol.Decode[protocol.Decide](&msg)
 	answers, _ := json.Marshal(d.Answers)
 	if err != nil || d.RequestID != "q1" || !strings.Contains(string(answers), `"when":"tonight"`) {
-		t.Errorf("the host receives %s, %v", told.Data, err)
+		t.Errorf("the host receives %s, %v", msg.Data, err)
 	}
 	run.Resolve("q1", "approve", webtest.Operator)
 	b.Wait("__see.text('@resolved').includes('by olga')")

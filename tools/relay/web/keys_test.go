@@ -18,7 +18,7 @@ const seenFocus = `(() => {
 
 // tabTo presses Tab until the focused element has this name, and checks that the focus is always
 // visible.
-func tabTo(t *testing.T, b *browser.Tab, told string) {
+func tabTo(t *testing.T, b *browser.Tab, name string) {
 	t.Helper()
 	var way []string
 	for range 40 {
@@ -30,23 +30,23 @@ func tabTo(t *testing.T, b *browser.Tab, told string) {
 		if b.Eval(seenFocus) != true {
 			t.Errorf("one does not see that the focus is on %q", at)
 		}
-		if at == told || strings.HasPrefix(at, told+" ") {
+		if at == name || strings.HasPrefix(at, name+" ") {
 			return
 		}
 		way = append(way, at)
 	}
-	t.Fatalf("Tab does not lead to %q, but to\n%s", told, strings.Join(way, "\n"))
+	t.Fatalf("Tab does not lead to %q, but to\n%s", name, strings.Join(way, "\n"))
 }
 
 // answer answers the page's request to a host.
 func answer(host *servertest.Peer, typ string, result any) (request string) {
 	e := host.Next(typ)
-	host.Say(protocol.RPCResponse, e.RunID, 0, webtest.Data{"request_id": e.ID, "rpc_type": typ, "ok": true, "result": result})
+	host.Send(protocol.RPCResponse, e.RunID, 0, webtest.Data{"request_id": e.ID, "rpc_type": typ, "ok": true, "result": result})
 	return string(e.Data)
 }
 
-// heard waits until a new request is announced to screen readers; the focus stays.
-func heard(t *testing.T, b *browser.Tab, run *webtest.Run, id string) {
+// expectAnnouncement waits until a new request is announced to screen readers; the focus stays.
+func expectAnnouncement(t *testing.T, b *browser.Tab, run *webtest.Run, id string) {
 	t.Helper()
 	at := b.Spoken(":focus")
 	run.Ask(id, webtest.Data{"prompt": "May " + id + "?"})
@@ -56,16 +56,16 @@ func heard(t *testing.T, b *browser.Tab, run *webtest.Run, id string) {
 	}
 }
 
-// TestKeysAlone uses every screen by keyboard alone, with a visible focus, and hears new requests
-// everywhere.
+// TestKeysAlone uses every screen by keyboard alone, with a visible focus; each screen announces
+// new requests.
 func TestKeysAlone(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.Greeting("desk")
+	host := r.HelloHost("desk")
 	run := webtest.Begin(host, "run_1", webtest.Data{"title": "the release"})
-	run.Say(protocol.RunMeta, webtest.Data{"structure": webtest.Data{"nodes": []webtest.Data{{"id": "program:main", "kind": "program", "name": "main"}}, "edges": []webtest.Data{}}})
+	run.Send(protocol.RunMeta, webtest.Data{"structure": webtest.Data{"nodes": []webtest.Data{{"id": "program:main", "kind": "program", "name": "main"}}, "edges": []webtest.Data{}}})
 	run.Write("ready\n")
 	b := browser.Open(t)
 	b.Expect("401")
@@ -77,11 +77,11 @@ func TestKeysAlone(t *testing.T) {
 	b.Press("Enter")
 	b.Wait(online)
 	b.See("No open requests.")
-	heard(t, b, run, "q1")
+	expectAnnouncement(t, b, run, "q1")
 
 	b.Press("g", "r")
 	b.Wait("__see.all('@run-row').length === 1")
-	heard(t, b, run, "q2")
+	expectAnnouncement(t, b, run, "q2")
 	tabTo(t, b, "searchbox Filter runs")
 	b.Type("release")
 	b.Press("Escape", "j", "Enter")
@@ -94,7 +94,7 @@ func TestKeysAlone(t *testing.T) {
 	b.Press("Enter")
 	answer(host, "rpc.host.doctor", webtest.Data{"host_id": "desk", "pid": 1, "os": "linux", "arch": "amd64", "version": "1", "tools": []any{}, "deps": []webtest.Data{{"name": "git", "ok": true, "detail": "2.51"}}})
 	b.See("2.51")
-	heard(t, b, run, "q3")
+	expectAnnouncement(t, b, run, "q3")
 	tabTo(t, b, "button Show the last lines")
 	b.Press("Enter")
 	answer(host, "rpc.host.logs.tail", webtest.Data{"path": "/log", "text": "hostd serves", "truncated": false})
@@ -105,12 +105,12 @@ func TestKeysAlone(t *testing.T) {
 	tabTo(t, b, "combobox Tool")
 	tabTo(t, b, "textbox Command")
 	b.Type("claude 'fix it'")
-	heard(t, b, run, "q4")
+	expectAnnouncement(t, b, run, "q4")
 	b.Type(" now")
 	tabTo(t, b, "button Start")
 	b.Press("Enter")
 	if asked := answer(host, "rpc.run.start", webtest.Data{"run_id": "run_2"}); !strings.Contains(asked, `"cmd":"claude 'fix it' now"`) || !strings.Contains(asked, `"tool":"claude"`) {
-		t.Errorf("the host is asked for %s", asked)
+		t.Errorf("the host received %s", asked)
 	}
 	webtest.Begin(host, "run_2", webtest.Data{"title": "the fix"})
 	b.Wait("location.hash === '#/runs/run_2' && __see.text('main h1') === 'the fix'")
@@ -120,7 +120,7 @@ func TestKeysAlone(t *testing.T) {
 	tabTo(t, b, "searchbox Filter these records")
 	b.Type("login")
 	tabTo(t, b, "region Records")
-	heard(t, b, run, "q5")
+	expectAnnouncement(t, b, run, "q5")
 
 	b.Press("g", ",")
 	loaded(b)

@@ -11,7 +11,7 @@ import (
 // builtAs returns the build of the current page.
 const builtAs = "[...document.querySelectorAll('script[src]')].map((e) => e.src.split('/')[4]).join()"
 
-// TestNewerPage checks that the page offers a new version, keeps working until the user accepts,
+// TestNewerPage checks that the page offers a new version, still works until the user accepts,
 // and that then all tabs have all of the new version and the typed text, and waiting entries are
 // sent once.
 func TestNewerPage(t *testing.T) {
@@ -39,7 +39,7 @@ func TestNewerPage(t *testing.T) {
 
 	r.Stop()
 	r.Newer()
-	r.Again()
+	r.Restart()
 	b.Wait(online)
 	b.Eval("navigator.serviceWorker.getRegistration('/').then((r) => r.update()).then(() => 0)")
 	b.See("A new version of this page is available.")
@@ -62,12 +62,12 @@ func TestNewerPage(t *testing.T) {
 	other.Click("=Reload")
 	for _, tab := range []*browser.Tab{b, other} {
 		tab.Wait(builtAs + " !== '" + older.(string) + "'")
-		tab.Gone("A new version of this page is available.")
+		tab.WaitGone("A new version of this page is available.")
 	}
 	b.Wait("__see.text('@approval-card').includes('aiting to send') && document.querySelector('[data-testid=composer]').value === 'half a thou'")
-	r.Again()
+	r.Restart()
 	host = r.Host("desk")
-	host.Say(protocol.Heartbeat, "", 0, webtest.Data{})
+	host.Send(protocol.Heartbeat, "", 0, webtest.Data{})
 	first := host.Next(protocol.RunApprove)
 	if d, err := protocol.Decode[protocol.Decide](&first); err != nil || d.RequestID != "q1" {
 		t.Errorf("%+v, %v", d, err)
@@ -76,10 +76,10 @@ func TestNewerPage(t *testing.T) {
 	if in, err := protocol.Decode[protocol.SendInput](&second); err != nil || in.Text != "and tag it\n" {
 		t.Errorf("%+v, %v", in, err)
 	}
-	run.Over(host)
+	run.Reconnect(host)
 	run.Resolve("q1", "approve", webtest.Operator)
 	b.Wait("__see.text('@resolved').includes('approved by olga')")
 	if n := b.Eval("caches.keys().then((all) => all.length)"); n != 1.0 {
-		t.Errorf("%v builds are kept", n)
+		t.Errorf("the page retains %v builds, want 1", n)
 	}
 }

@@ -16,8 +16,8 @@ import (
 // begin requests a pairing as hostd does.
 func begin(t *testing.T, r *webtest.Relay, name string) *pair.Request {
 	t.Helper()
-	again := func(ctx context.Context) error { runtime.Gosched(); return ctx.Err() }
-	waits, err := pair.Begin(t.Context(), pair.Options{Server: r.URL, Dir: t.TempDir(), Name: name, Poll: again})
+	poll := func(ctx context.Context) error { runtime.Gosched(); return ctx.Err() }
+	waits, err := pair.Begin(t.Context(), pair.Options{Server: r.URL, Dir: t.TempDir(), Name: name, Poll: poll})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,14 +55,14 @@ func TestPair(t *testing.T) {
 	b.See("No machine waits with this code: it was mistyped, was used, or has expired.")
 	b.Axe()
 
-	r.Pass(protocol.PairingTTL / 2)
+	r.AdvancePairings(protocol.PairingTTL / 2)
 	code(b, strings.ToLower(strings.ReplaceAll(late.Code, "-", " ")))
 	b.Wait("__see.text('@pair-fingerprint') === '" + late.Fingerprint + "'")
 	if text := b.Text("main"); !strings.Contains(text, "the old laptop") || !strings.Contains(text, "127.0.0.1") || !strings.Contains(text, "5 min") {
 		t.Errorf("the machine is shown as %s", text)
 	}
 	b.Axe()
-	r.Pass(protocol.PairingTTL/2 + time.Second) // the pairing expires, and so does that of build box
+	r.AdvancePairings(protocol.PairingTTL/2 + time.Second) // the pairing expires, and so does that of build box
 	b.Click("@pair-confirm")
 	b.See("has expired")
 	b.Click("=Cancel")
@@ -76,20 +76,20 @@ func TestPair(t *testing.T) {
 	b.Press("Tab") // by keyboard alone
 	b.Wait("document.activeElement.dataset.testid === 'pair-confirm'")
 	b.Press("Enter")
-	kept, err := waits.Wait(t.Context())
+	pairing, err := waits.Wait(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.See("build box is paired as " + kept.HostID)
+	b.See("build box is paired as " + pairing.HostID)
 	b.Click("=Show the host")
-	b.Wait("location.hash === '#/hosts/" + kept.HostID + "' && __see.text('main h1') === 'build box'")
+	b.Wait("location.hash === '#/hosts/" + pairing.HostID + "' && __see.text('main h1') === 'build box'")
 	b.Eval("location.hash = '#/hosts'")
 	b.See("authenticates with a key")
 
-	again := begin(t, r, "by its link")
+	second := begin(t, r, "by its link")
 	b.Go("about:blank")
-	b.Go(again.Link)
-	b.Wait("__see.text('@pair-fingerprint') === '" + again.Fingerprint + "'")
+	b.Go(second.Link)
+	b.Wait("__see.text('@pair-fingerprint') === '" + second.Fingerprint + "'")
 	b.Click("=Cancel")
 	for range protocol.PairingTries { // guessing is rate limited
 		code(b, "BCDF-GHJK")
@@ -99,6 +99,6 @@ func TestPair(t *testing.T) {
 	code(b, "BCDF-GHJK")
 	b.Wait("__see.text('#pair-failed') && !__see.text('#pair-failed').includes('mistyped')")
 	if text := b.Text("#pair-failed"); text != "Too many tries within a minute: wait." {
-		t.Errorf("who guesses is told %q", text)
+		t.Errorf("after too many tries the page shows %q", text)
 	}
 }

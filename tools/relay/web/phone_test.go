@@ -38,7 +38,7 @@ func TestApprovalOfWriteIsVisible(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.Greeting("desk")
+	host := r.HelloHost("desk")
 	run := webtest.Begin(host, "run_1", webtest.Data{})
 	asked := make(chan string, 1)
 	host.Each(func(e protocol.Envelope) {
@@ -65,7 +65,7 @@ func TestApprovalOfWriteIsVisible(t *testing.T) {
 	b.Click("@edit")
 	b.Wait("document.querySelector('[data-testid=editor]')?.value.length > 1000")
 	b.Click("@save")
-	run.Say(protocol.RunPermissionRequested, webtest.Data{"request_id": next(t, asked), "reason": "permission", "prompt": "Write a.go?", "op_tool": "rpc.fs.write", "op_args": webtest.Data{"path": "a.go", "bytes": 12}})
+	run.Send(protocol.RunPermissionRequested, webtest.Data{"request_id": next(t, asked), "reason": "permission", "prompt": "Write a.go?", "op_tool": "rpc.fs.write", "op_args": webtest.Data{"path": "a.go", "bytes": 12}})
 	b.Wait("(() => { const e = document.querySelector('[data-testid=approve]'); return e && reachable(e); })()")
 }
 
@@ -75,7 +75,7 @@ func TestTheRowOfKeys(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.Greeting("desk")
+	host := r.HelloHost("desk")
 	run := webtest.Begin(host, "run_1", webtest.Data{})
 	run.Write("Go on? [y/n] ")
 	run.Stored()
@@ -138,7 +138,7 @@ func TestTheAuditLogOfAPhone(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	run := webtest.Begin(r.Greeting("a-host-with-quite-a-long-name"), "run_"+strings.Repeat("0123456789", 3), webtest.Data{})
+	run := webtest.Begin(r.HelloHost("a-host-with-quite-a-long-name"), "run_"+strings.Repeat("0123456789", 3), webtest.Data{})
 	run.Ask("q1", webtest.Data{"prompt": "Push?", "op_tool": "bash", "op_args": webtest.Data{"cmd": "git push"}})
 	b := enter(t, r, webtest.Owner, "#/inbox")
 	decide(b, "@deny")

@@ -81,14 +81,14 @@ func TestPush(t *testing.T) {
 
 	run.Write("before it asked\n")
 	run.Ask("q1", webtest.Data{"prompt": "Push it?", "op_tool": "bash", "op_args": webtest.Data{"cmd": "git push s3cret"}, "op_args_summary": "git push s3cret"})
-	_, said := phone.Next()
-	notify(t, b, r, said.Text)
+	_, msg := phone.Next()
+	notify(t, b, r, msg.Text)
 	shown, _ := json.Marshal(b.Eval(notes))
-	if text := string(shown); !strings.Contains(text, `"title":"the release"`) || !strings.Contains(text, "asks for a permission: bash") || strings.Contains(text, "s3cret") {
+	if text := string(shown); !strings.Contains(text, `"title":"the release"`) || !strings.Contains(text, "requests a permission: bash") || strings.Contains(text, "s3cret") {
 		t.Errorf("what is shown is %s", text)
 	}
 	for n := range 100 { // so that the request is not at the end
-		run.Say(protocol.RunEmit, webtest.Data{"channel": "step", "payload": n, "awaited": false})
+		run.Send(protocol.RunEmit, webtest.Data{"channel": "step", "payload": n, "awaited": false})
 	}
 	if id := b.InWorker(r.URL, clickNote); id != "q1" {
 		t.Errorf("the notification is of %v", id)
@@ -106,14 +106,14 @@ func TestPush(t *testing.T) {
 	b.Wait(notes + ".then((all) => all.length === 0)")
 
 	run.Ask("q2", webtest.Data{"prompt": "And tell?"})
-	_, said = phone.Next()
-	notify(t, b, r, said.Text)
+	_, msg = phone.Next()
+	notify(t, b, r, msg.Text)
 	run.Resolve("q2", "deny", "ann")
-	over, said := phone.Next()
-	if !over.Withdrawn {
-		t.Errorf("%+v", over)
+	finished, msg := phone.Next()
+	if !finished.Withdrawn {
+		t.Errorf("%+v", finished)
 	}
-	b.Push(r.URL, said.Text)
+	b.Push(r.URL, msg.Text)
 	b.Wait(notes + ".then((all) => all.length === 0)")
 
 	b.Eval("location.hash = '#/settings'")

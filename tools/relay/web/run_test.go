@@ -22,7 +22,7 @@ func TestFollowAndDecide(t *testing.T) {
 	b := enterByHand(t, r, webtest.Operator, "#/runs")
 	b.See("fix the rounding")
 	if row := b.Text("@run-row"); !strings.Contains(row, "running") || !strings.Contains(row, "desk") {
-		t.Errorf("the run's row says %q", row)
+		t.Errorf("the run's row shows %q", row)
 	}
 	b.Click("@run-row")
 	run.Write("\x1b[32mlooking\x1b[0m at total.go\n")
@@ -33,10 +33,10 @@ func TestFollowAndDecide(t *testing.T) {
 	b.Wait("document.title.startsWith('(1) ')")
 	b.Wait("[...document.querySelectorAll('[aria-live=assertive]')].some((e) => e.textContent.includes('fix the rounding'))")
 	decide(b, "@approve")
-	told := host.Next(protocol.RunApprove)
-	d, err := protocol.Decode[protocol.Decide](&told)
-	if err != nil || d.RequestID != "b1" || d.ArgsSHA256 != strings.Repeat("ab", 32) || told.RunID != "run_1" {
-		t.Errorf("the host receives %s %+v, %v", told.RunID, d, err)
+	msg := host.Next(protocol.RunApprove)
+	d, err := protocol.Decode[protocol.Decide](&msg)
+	if err != nil || d.RequestID != "b1" || d.ArgsSHA256 != strings.Repeat("ab", 32) || msg.RunID != "run_1" {
+		t.Errorf("the host receives %s %+v, %v", msg.RunID, d, err)
 	}
 	run.Resolve("b1", "approve", webtest.Operator)
 	b.Wait("__see.text('@resolved').includes('approved by olga')")
@@ -45,12 +45,12 @@ func TestFollowAndDecide(t *testing.T) {
 	b.Click("@composer")
 	b.Type("go on")
 	b.Press("Enter")
-	told = host.Next(protocol.RunSendInput)
-	in, err := protocol.Decode[protocol.SendInput](&told)
+	msg = host.Next(protocol.RunSendInput)
+	in, err := protocol.Decode[protocol.SendInput](&msg)
 	if err != nil || in.Text != "go on\n" {
 		t.Errorf("the host receives %+v, %v", in, err)
 	}
-	run.Say(protocol.RunInput, webtest.Data{"actor": "web", "input_id": in.InputID, "text_redacted": "go on\n", "text_sha256": strings.Repeat("0", 64), "by": "olga"})
+	run.Send(protocol.RunInput, webtest.Data{"actor": "web", "input_id": in.InputID, "text_redacted": "go on\n", "text_sha256": strings.Repeat("0", 64), "by": "olga"})
 	b.Wait("__see.all('@sending').length === 0 && __see.text('@run-thread').includes('go on')")
 
 	b.Reload()
@@ -59,7 +59,7 @@ func TestFollowAndDecide(t *testing.T) {
 		t.Errorf("the request is there %d times", n)
 	}
 	run.Write("done\n")
-	run.Say(protocol.RunExited, webtest.Data{"exit_code": 0})
+	run.Send(protocol.RunExited, webtest.Data{"exit_code": 0})
 	b.Wait("__see.all('@composer').length === 0 && __see.text('main').includes('done')")
 }
 
@@ -134,7 +134,7 @@ func TestRoles(t *testing.T) {
 	}
 	b.Eval("location.hash = '#/settings'")
 	b.See("Log out")
-	b.Gone("Devices and tokens")
+	b.WaitGone("Devices and tokens")
 	b.Click("@logout")
 	b.See("Log in")
 }
@@ -197,7 +197,7 @@ func TestSetup(t *testing.T) {
 	b.Wait("location.pathname === '/' && document.querySelector('main h1')?.textContent === 'Inbox'")
 }
 
-// TestApprovalShowsAll checks that a card marks every hidden character of a command, and says when
+// TestApprovalShowsAll checks that a card marks every hidden character of a command, and shows when
 // secrets are redacted.
 func TestApprovalShowsAll(t *testing.T) {
 	browser.Need(t)
@@ -241,15 +241,15 @@ func TestAnswerIsShown(t *testing.T) {
 	b := enter(t, r, webtest.Operator, "#/inbox")
 	b.See("Ship it?")
 	if text := b.Text("@approval-card"); strings.Count(text, "Ship it?") != 1 || strings.Contains(text, "Approve") || b.Count("@approval-card input[type=radio]") != 0 {
-		t.Errorf("the card says %q", text)
+		t.Errorf("the card shows %q", text)
 	}
 	decide(b, "@deny")
-	told := host.Next(protocol.RunApprove)
-	d, err := protocol.Decode[protocol.Decide](&told)
+	msg := host.Next(protocol.RunApprove)
+	d, err := protocol.Decode[protocol.Decide](&msg)
 	if err != nil || string(d.Answers) != `{"answer":false}` {
 		t.Errorf("the host receives %+v, %v", d, err)
 	}
-	run.Say(protocol.RunPermissionResolved, webtest.Data{"request_id": "q1", "decision": "answer", "answer": false, "by": webtest.Operator, "actor": "web"})
+	run.Send(protocol.RunPermissionResolved, webtest.Data{"request_id": "q1", "decision": "answer", "answer": false, "by": webtest.Operator, "actor": "web"})
 	b.Wait("__see.text('@settled').includes('answered false by olga')")
 	b.Go(r.URL + "/#/runs/run_1")
 	b.Wait("__see.text('@resolved').includes('answered false by olga')")
@@ -265,15 +265,15 @@ func TestStructure(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	host := r.Greeting("desk")
+	host := r.HelloHost("desk")
 	run := webtest.Begin(host, "run_1", webtest.Data{"source": "concerto"})
 	node := func(kind, id, name string) webtest.Data {
 		return webtest.Data{"id": kind + ":" + id, "kind": kind, "name": name}
 	}
 	edges := []webtest.Data{{"from": "program:main", "to": "pipeline:P"}, {"from": "pipeline:P", "to": "stage:P.one"}, {"from": "stage:P.one", "to": "stage:P.two"}, {"from": "stage:P.two", "to": "host:Coder"}}
-	run.Say(protocol.RunMeta, webtest.Data{"structure": webtest.Data{"nodes": []webtest.Data{node("program", "main", "main"), node("pipeline", "P", "P"), node("stage", "P.one", "one"), node("stage", "P.two", "two"), node("host", "Coder", "Coder")}, "edges": edges}})
+	run.Send(protocol.RunMeta, webtest.Data{"structure": webtest.Data{"nodes": []webtest.Data{node("program", "main", "main"), node("pipeline", "P", "P"), node("stage", "P.one", "one"), node("stage", "P.two", "two"), node("host", "Coder", "Coder")}, "edges": edges}})
 	stage := func(event, name string) {
-		run.Say(protocol.RunEmit, webtest.Data{"channel": "pipeline:" + event, "payload": webtest.Data{"name": "P", "stage": name}, "awaited": false})
+		run.Send(protocol.RunEmit, webtest.Data{"channel": "pipeline:" + event, "payload": webtest.Data{"name": "P", "stage": name}, "awaited": false})
 	}
 	run.Stored()
 	b := enter(t, r, webtest.Operator, "#/runs/run_1/structure")
@@ -289,15 +289,15 @@ func TestStructure(t *testing.T) {
 	is("now at one", "stage one")
 	stage("stage_complete", "one")
 	stage("stage_start", "two")
-	run.Say(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "start"})
+	run.Send(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "start"})
 	is("now at two, which waits for Coder", "stage two")
 	run.Ask("q1", webtest.Data{"prompt": "Which?", "questions": []webtest.Data{{"id": "q", "question": "Which?", "kind": "text"}}})
 	is("now at two, which waits for an answer", "stage two")
-	run.Say(protocol.RunPermissionResolved, webtest.Data{"request_id": "q1", "decision": "answer"})
-	run.Say(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "complete"})
+	run.Send(protocol.RunPermissionResolved, webtest.Data{"request_id": "q1", "decision": "answer"})
+	run.Send(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "complete"})
 	stage("error", "two")
 	is("now at main", "program main")
-	run.Say(protocol.RunExited, webtest.Data{"exit_code": 0})
+	run.Send(protocol.RunExited, webtest.Data{"exit_code": 0})
 	is("", "")
 }
 
@@ -307,10 +307,10 @@ func TestMarkdownIsDrawn(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
-	run := webtest.Begin(r.Greeting("desk"), "run_1", webtest.Data{"source": "concerto"})
-	run.Say(protocol.RunEmit, webtest.Data{"channel": "said", "payload": "**emitted**\n\n- [a](https://x.example)", "awaited": false})
-	run.Say(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "start"})
-	run.Say(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "message", "message_type": "progress", "message_id": "m1", "value": "**heard**"})
+	run := webtest.Begin(r.HelloHost("desk"), "run_1", webtest.Data{"source": "concerto"})
+	run.Send(protocol.RunEmit, webtest.Data{"channel": "said", "payload": "**emitted**\n\n- [a](https://x.example)", "awaited": false})
+	run.Send(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "start"})
+	run.Send(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "message", "message_type": "progress", "message_id": "m1", "value": "**heard**"})
 	run.Write("**printed**\n")
 	run.Ask("q1", webtest.Data{"prompt": "**asked**", "questions": []webtest.Data{{"id": "a", "question": "**first**", "kind": "text"}, {"id": "b", "question": "**second**", "kind": "choice", "options": []webtest.Data{{"value": "x", "label": "**option**"}}}}})
 	run.Ask("q2", webtest.Data{"prompt": "rm **approved** --now", "op_tool": "bash", "op_args": webtest.Data{"cmd": "rm **approved**"}})

@@ -45,9 +45,9 @@ var screens = []struct {
 	{"keys", "#/runs", "", func(b *browser.Tab) { b.Press("?"); b.See("switch the view of a run") }},
 }
 
-// looked is a page whose screens are checked one after another; dir is the directory for pictures,
+// screenCheck is a page whose screens are checked one after another; dir is the directory for pictures,
 // or "".
-type looked struct {
+type screenCheck struct {
 	*browser.Tab
 	t      *testing.T
 	dir    string
@@ -66,7 +66,7 @@ func TestScreens(t *testing.T) {
 	r := webtest.Start(t)
 	r.Samples()
 	r.Hostile()
-	l := &looked{Tab: browser.Open(t), t: t, dir: os.Getenv("CONCERTO_SCREENSHOTS"), device: browser.Desk}
+	l := &screenCheck{Tab: browser.Open(t), t: t, dir: os.Getenv("CONCERTO_SCREENSHOTS"), device: browser.Desk}
 	themes := []browser.Theme{browser.Light}
 	if l.dir != "" {
 		themes = append(themes, browser.Dark)
@@ -94,7 +94,7 @@ func TestScreens(t *testing.T) {
 					s.first(l.Tab)
 				}
 				l.look(s.name)
-				l.keepsOut(s.name)
+				l.expectNoOverflow(s.name)
 			}
 		}
 	}
@@ -106,9 +106,9 @@ func TestScreens(t *testing.T) {
 const small = `[...document.querySelectorAll("button, a[href], input:not([type=checkbox], [type=radio]), select, textarea, summary, [role=tab]")].filter((e) => e.checkVisibility() && getComputedStyle(e).display !== "inline" && !e.closest(".approval-who"))
 	.filter((e) => { const r = e.getBoundingClientRect(); return r.width > 0 && r.height < 24; }).map((e) => e.outerHTML.slice(0, 120)).join("\n")`
 
-// keepsOut reports accessibility errors of the current screen: on a desktop what axe finds, on a
+// expectNoOverflow reports accessibility errors of the current screen: on a desktop what axe finds, on a
 // phone targets that are too small.
-func (l *looked) keepsOut(name string) {
+func (l *screenCheck) expectNoOverflow(name string) {
 	switch {
 	case l.theme != browser.Light || name == "run-hostile": // TestHostile has that one
 	case !l.device.Touch:
@@ -121,7 +121,7 @@ func (l *looked) keepsOut(name string) {
 }
 
 // look checks the current screen and writes a picture of all of it.
-func (l *looked) look(name string) {
+func (l *screenCheck) look(name string) {
 	name += "-" + l.device.Name + "-" + l.theme.Name
 	l.Emulate(l.device, l.theme)
 	l.Wait("!/Loading|Asking/.test(__see.text('body')) && !document.querySelector('.toast')")

@@ -14,15 +14,15 @@ import (
 func busy(run *webtest.Run, from, to int) {
 	for n := from; n < to; n++ {
 		id := fmt.Sprintf("t%d", n)
-		run.Say(protocol.RunEmit, webtest.Data{"channel": "step", "payload": webtest.Data{"n": n, "files": []string{"a.go", "b.go"}}, "awaited": false})
-		run.Say(protocol.ToolCall, webtest.Data{"request_id": id, "tool": "bash", "actor": "local", "args": webtest.Data{"cmd": "go test ./..."}})
-		run.Say(protocol.ToolResult, webtest.Data{"request_id": id, "tool": "bash", "actor": "local", "ok": true, "duration_ms": 12, "result": webtest.Data{"exit_code": 0}})
-		run.Say(protocol.RunListen, webtest.Data{"listen_id": "l" + id, "host": "Coder", "phase": "start"})
-		run.Say(protocol.RunListen, webtest.Data{"listen_id": "l" + id, "host": "Coder", "phase": "complete", "duration_ms": 5})
+		run.Send(protocol.RunEmit, webtest.Data{"channel": "step", "payload": webtest.Data{"n": n, "files": []string{"a.go", "b.go"}}, "awaited": false})
+		run.Send(protocol.ToolCall, webtest.Data{"request_id": id, "tool": "bash", "actor": "local", "args": webtest.Data{"cmd": "go test ./..."}})
+		run.Send(protocol.ToolResult, webtest.Data{"request_id": id, "tool": "bash", "actor": "local", "ok": true, "duration_ms": 12, "result": webtest.Data{"exit_code": 0}})
+		run.Send(protocol.RunListen, webtest.Data{"listen_id": "l" + id, "host": "Coder", "phase": "start"})
+		run.Send(protocol.RunListen, webtest.Data{"listen_id": "l" + id, "host": "Coder", "phase": "complete", "duration_ms": 5})
 		for line := range 4 {
 			run.Write(fmt.Sprintf("\x1b[32mok\x1b[0m round %d line %d of what the tool has to say\n", n, line))
 		}
-		run.Say(protocol.RunMeta, webtest.Data{"usage": webtest.Data{"tokens_in": n, "tokens_out": n}})
+		run.Send(protocol.RunMeta, webtest.Data{"usage": webtest.Data{"tokens_in": n, "tokens_out": n}})
 	}
 	run.Stored()
 }
@@ -47,10 +47,10 @@ func TestWeek(t *testing.T) {
 	b.Wait("__see.text('@run-thread').includes('round 1 line 3')")
 	b.Offline(true)
 	r.Stop()
-	r.Again()
+	r.Restart()
 	b.Wait("document.querySelector('[data-testid=conn]').dataset.state === 'offline'")
 	host = r.Host("desk")
-	run.Over(host)
+	run.Reconnect(host)
 	busy(run, 2, rounds)
 	run.Ask("q1", webtest.Data{"prompt": "Go on?"})
 	long := b.Tasks(smooth, func() {

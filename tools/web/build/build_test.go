@@ -40,9 +40,9 @@ func TestAPageHasWhatItsEntriesNeed(t *testing.T) {
 		"joined/shared1.js":     {"import(\"./lazy.js\")", "b{}"},
 		"joined/lazy.js":        {"b{}", "more"},
 	}
-	for name, says := range want {
-		if text := string(out.Files[name]); !strings.Contains(text, says[0]) || strings.Contains(text, says[1]) || strings.Contains(text, "why") || strings.Contains(text, "sourceMap") {
-			t.Errorf("%s is\n%q; it must say %q, and not %q", name, text, says[0], says[1])
+	for name, texts := range want {
+		if text := string(out.Files[name]); !strings.Contains(text, texts[0]) || strings.Contains(text, texts[1]) || strings.Contains(text, "why") || strings.Contains(text, "sourceMap") {
+			t.Errorf("%s is\n%q; it must say %q, and not %q", name, text, texts[0], texts[1])
 		}
 	}
 	if len(out.Files) != len(want) {
@@ -84,7 +84,7 @@ func TestAChangeOfOneModuleChangesOneFile(t *testing.T) {
 	}
 }
 
-func TestAPageThatCannotBeBuiltSaysWhere(t *testing.T) {
+func TestBuildErrorsHavePositions(t *testing.T) {
 	for _, c := range []struct{ src, says string }{
 		{"\nimport 'react';", "a.js: line 2: no vendored package is called \"react\" (known: preact)"},
 		{"import './gone.js'", "open gone.js: file does not exist"},
@@ -128,7 +128,7 @@ func TestCircle(t *testing.T) {
 	}
 }
 
-func TestWhatLooksLikeSomethingElse(t *testing.T) {
+func TestAmbiguousSyntax(t *testing.T) {
 	for _, src := range []string{
 		"const a = b / c / d; // gone",
 		"const a = `x ${y ? `// kept ${'}'}` : {a: {}}.a} // kept`; // gone",

@@ -28,13 +28,13 @@ func (b *builder) join(entries []string) error {
 	}
 	built := api.Build(b.options(entries))
 	if len(built.Errors) > 0 {
-		return told(built.Errors)
+		return joinErrors(built.Errors)
 	}
 	var meta metafile
 	if err := json.Unmarshal([]byte(built.Metafile), &meta); err != nil {
 		return fmt.Errorf("build: %w", err)
 	}
-	if way := meta.circle(); way != nil {
+	if way := meta.findCycle(); way != nil {
 		return fmt.Errorf("build %s: modules import each other in a circle: %s", way[0], strings.Join(way, ", "))
 	}
 	names, err := meta.names()
@@ -116,8 +116,8 @@ func (b *builder) load(name string) (string, error) {
 	return compile(string(data))
 }
 
-// told joins the errors of all modules into one.
-func told(all []api.Message) error {
+// joinErrors joins the errors of all modules into one.
+func joinErrors(all []api.Message) error {
 	var out []error
 	for _, m := range all {
 		where := ""

@@ -11,10 +11,10 @@ import (
 // metafile is esbuild's report about the modules it read and the files it wrote.
 type metafile struct {
 	Inputs  map[string]struct{ Imports []imported }
-	Outputs map[string]made
+	Outputs map[string]output
 }
 
-type made struct {
+type output struct {
 	Inputs     map[string]struct{} // the modules in the file
 	EntryPoint string              // the module that it is made for; "" when several share it
 	Imports    []imported
@@ -32,8 +32,8 @@ func plainName(name string) string { return strings.TrimPrefix(name, ours+":") }
 // names returns the final names of the files, without esbuild's hashes: one hash names the whole
 // build, and a change of one module must change one file.
 func (m metafile) names() (map[string]string, error) {
-	out, taken, shared := map[string]string{}, map[string]string{}, 0
-	for _, name := range slices.SortedFunc(maps.Keys(m.Outputs), func(a, b string) int { return strings.Compare(m.inside(a), m.inside(b)) }) {
+	out, byName, shared := map[string]string{}, map[string]string{}, 0
+	for _, name := range slices.SortedFunc(maps.Keys(m.Outputs), func(a, b string) int { return strings.Compare(m.describeFile(a), m.describeFile(b)) }) {
 		o, is := m.Outputs[name], name
 		switch {
 		case o.EntryPoint == "":
@@ -43,16 +43,16 @@ func (m metafile) names() (map[string]string, error) {
 			at := path.Base(plainName(o.EntryPoint))
 			is = path.Join(joined, strings.TrimSuffix(at, path.Ext(at))+".js")
 		}
-		if other, ok := taken[is]; ok {
+		if other, ok := byName[is]; ok {
 			return nil, fmt.Errorf("build: %s and %s would both be %s: name one of them differently", plainName(other), plainName(o.EntryPoint), is)
 		}
-		out[name], taken[is] = is, o.EntryPoint
+		out[name], byName[is] = is, o.EntryPoint
 	}
 	return out, nil
 }
 
-// inside returns a name for a file by its modules, to tell files apart.
-func (m metafile) inside(name string) string {
+// describeFile returns a name for a file by its modules, to tell files apart.
+func (m metafile) describeFile(name string) string {
 	return strings.Join(slices.Sorted(maps.Keys(m.Outputs[name].Inputs)), " ")
 }
 
@@ -75,8 +75,8 @@ func (m metafile) closure(name string, names map[string]string) []string {
 	return out
 }
 
-// circle returns the first cycle of static imports among our modules, or nil.
-func (m metafile) circle() []string {
+// findCycle returns the first cycle of static imports among our modules, or nil.
+func (m metafile) findCycle() []string {
 	const begun, done = 1, 2
 	state := map[string]int{}
 	var way []string

@@ -60,7 +60,7 @@ func (m *markup) nodes(parent string) ([]string, error) {
 		case rest == "" && parent == "":
 			return out, nil
 		case rest == "":
-			return nil, fmt.Errorf("<%s> is never closed", said(parent))
+			return nil, fmt.Errorf("<%s> is never closed", sourceName(parent))
 		case strings.HasPrefix(rest, "<!--"):
 			if err := m.comment(); err != nil {
 				return nil, err
@@ -108,8 +108,8 @@ func (m *markup) name() string {
 	return "\"" + m.upTo(" \t\r\n/>=") + "\""
 }
 
-// said returns a name as the source spells it.
-func said(name string) string { return strings.Trim(name, "\"()") }
+// sourceName returns a name as the source spells it.
+func sourceName(name string) string { return strings.Trim(name, "\"()") }
 
 // closes reads a closing tag, with or without a name.
 func (m *markup) closes(parent string) error {
@@ -117,11 +117,11 @@ func (m *markup) closes(parent string) error {
 	m.at += len(m.rest()) - len(strings.TrimPrefix(m.rest(), "/"))
 	switch name := m.name(); {
 	case parent == "":
-		return fmt.Errorf("</%s> closes nothing", said(name))
+		return fmt.Errorf("</%s> closes nothing", sourceName(name))
 	case name != `""` && name != parent:
-		return fmt.Errorf("</%s> closes <%s>", said(name), said(parent))
+		return fmt.Errorf("</%s> closes <%s>", sourceName(name), sourceName(parent))
 	case !strings.HasPrefix(m.rest(), ">"):
-		return fmt.Errorf("the tag </%s never ends", said(name))
+		return fmt.Errorf("the tag </%s never ends", sourceName(name))
 	}
 	m.at++
 	return nil
@@ -164,7 +164,7 @@ func (m *markup) props(name string) (string, bool, error) {
 			}
 			return "{" + strings.Join(out, ",") + "}", rest[0] == '>', nil
 		case rest == "":
-			return "", false, fmt.Errorf("the tag <%s never ends, or has a field where a property's name is expected", said(name))
+			return "", false, fmt.Errorf("the tag <%s never ends, or has a field where a property's name is expected", sourceName(name))
 		case rest == "...":
 			m.at += len("...")
 			field, _ := m.field()
@@ -173,7 +173,7 @@ func (m *markup) props(name string) (string, bool, error) {
 		}
 		prop := m.name()
 		if prop == `""` {
-			return "", false, fmt.Errorf("a property of <%s> has no name", said(name))
+			return "", false, fmt.Errorf("a property of <%s> has no name", sourceName(name))
 		}
 		value := "true"
 		if strings.HasPrefix(m.rest(), "=") {

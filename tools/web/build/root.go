@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// needed matches the comment of a page that asks for the links to its modules.
+// needed matches the comment of a page that is replaced by the links to its modules.
 var needed = regexp.MustCompile(`<!--modules ([^ ]+)-->`)
 
 // Page replaces each `<!--modules NAME-->` in an HTML file with links that make the browser load

@@ -14,7 +14,7 @@ const bound = "export default { bind: (h) => h };"
 
 // compile replaces each html`…` of a module with calls of html(tag, props, ...children), by the
 // rules of htm, so that the browser parses no templates. It reports what htm would ignore, such as
-// an unclosed tag, as an error with the line. Every line keeps its number.
+// an unclosed tag, as an error with the line. Line numbers stay the same.
 func compile(src string) (string, error) {
 	tokens, err := scan(src)
 	if err != nil {

@@ -67,7 +67,7 @@ func TestMarkdown(t *testing.T) {
 }
 
 // randomMarkdown checks random input: it produces only elements and attributes of the subset, links
-// to http alone, and keeps every word.
+// only to http, and every word.
 func randomMarkdown(t *testing.T, b *browser.Tab) {
 	wrong := b.Eval(`(() => {
 		let seed = 7;

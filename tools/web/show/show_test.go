@@ -189,14 +189,14 @@ func TestApprovalIgnoresEarlyInput(t *testing.T) {
 	if got := b.Spoken(first + " [data-testid=approve]"); got != "button Approve" {
 		t.Errorf("the button is announced as %q", got)
 	}
-	for state, says := range map[string]string{
+	for state, want := range map[string]string{
 		"waiting to send": "Waiting to send: approve.", "applied": "Approved by ann.", "decided by another": "Already decided: denied by bob.",
 		"arguments changed": "so nothing was approved. Review it again.", "expired": "Expired without a decision", "withdrawn": "Withdrawn by the run",
-		"rejected": "There is no branch next.", "only to look at": "You are not allowed to decide", "a file": "expires in 42 s", "long arguments": "60 lines",
+		"rejected": "There is no branch next.", "read only": "You are not allowed to decide", "a file": "expires in 42 s", "long arguments": "60 lines",
 		"letters from right to left": "The order on the screen can differ",
 	} {
-		if text := b.Text(sample("approval " + state)); !strings.Contains(text, says) {
-			t.Errorf("%s: it does not say %q:\n%s", state, says, text)
+		if text := b.Text(sample("approval " + state)); !strings.Contains(text, want) {
+			t.Errorf("%s: it does not say %q:\n%s", state, want, text)
 		}
 	}
 	if n := b.Count(sample("approval applied") + " button[data-testid]"); n != 0 {
@@ -221,7 +221,7 @@ func TestAQuestionIsAnsweredOnTheCard(t *testing.T) {
 		t.Errorf("it went out without an answer: %v", v)
 	}
 	b.Press("Space", "ArrowDown")
-	b.Gone("Enter an answer.")
+	b.WaitGone("Enter an answer.")
 	b.Click(card + " [data-testid=approve]")
 	b.Wait("window.decided.value?.answers.branch === 'next'")
 	command := sample("approval a command")
@@ -266,8 +266,8 @@ func TestFormAcceptsEveryKind(t *testing.T) {
 		b.Type(text)
 	}
 	b.Click(form + " [type=submit]")
-	for _, says := range []string{"Invalid JSON", "Enter at least 2 characters.", "Enter a whole number.", "Enter a number.", "Enter a value."} {
-		b.See(says)
+	for _, text := range []string{"Invalid JSON", "Enter at least 2 characters.", "Enter a whole number.", "Enter a number.", "Enter a value."} {
+		b.See(text)
 	}
 	b.Wait("document.activeElement.matches('textarea.json')")
 	b.Press("Ctrl+a", "Delete")
@@ -293,9 +293,9 @@ func TestFormAcceptsEveryKind(t *testing.T) {
 	if want := `{"choice":"by rail","confirm":false,"json":{"deep":[1,null]},"multi":["test","lint"],"order":{"address":{"city":"Köln"},"count":12,"gift":true,"kind":"new","name":"Ada","tags":["one","two"]},"secret":"hunter2","text":"a thing"}`; string(got) != want {
 		t.Errorf("the answers are\n%s, not\n%s", got, want)
 	}
-	for _, says := range []string{"This name is taken.", "By air is not possible."} {
-		if !strings.Contains(b.Text(sample("forms what the host refused")), says) {
-			t.Errorf("what the host said is not shown: %s", says)
+	for _, text := range []string{"This name is used already.", "By air is not possible."} {
+		if !strings.Contains(b.Text(sample("forms what the host refused")), text) {
+			t.Errorf("the host's error is not shown: %s", text)
 		}
 	}
 }
@@ -337,7 +337,7 @@ func TestTenThousandItems(t *testing.T) {
 			t.Errorf("after %s the first row is %v, not %v", change, is, was)
 		}
 		if b.Eval("row === "+first) != true {
-			t.Errorf("after %s what is read is made anew", change)
+			t.Errorf("after %s the page replaced the row that the user reads", change)
 		}
 	}
 	b.Click(many + " .thread-end")
@@ -459,7 +459,7 @@ func TestKeysAlone(t *testing.T) {
 		t.Errorf("the dialog begins at %q", got)
 	}
 	b.Press("Escape")
-	b.Gone("It cannot be undone.")
+	b.WaitGone("It cannot be undone.")
 	if got := b.Spoken(":focus"); got != "button Ask something" {
 		t.Errorf("after the dialog the focus is on %q", got)
 	}
@@ -469,7 +469,7 @@ func TestKeysAlone(t *testing.T) {
 		t.Errorf("the help begins at %q", got)
 	}
 	b.Press("Escape")
-	b.Gone("the next one")
+	b.WaitGone("the next one")
 }
 
 // TestGraphIsComplete checks that boxes do not overlap, names are not cut, and a screen reader
@@ -490,7 +490,7 @@ func TestGraphIsComplete(t *testing.T) {
 		t.Errorf("the graph: %v", wrong)
 	}
 	if text := b.Eval("document.querySelector('.graph ul').innerText"); !strings.Contains(text.(string), "agent Critic, now at work, to Release, Notes") {
-		t.Errorf("who does not see it is told\n%v", text)
+		t.Errorf("screen readers get\n%v", text)
 	}
 	took := b.Eval(`(async () => {
 		const { layout } = await import(document.querySelector("link[href$='/style.css']").href.replace("style.css", "parts/layout.js"));
@@ -515,13 +515,13 @@ func TestNoticesAreAnnounced(t *testing.T) {
 	b.Click("=Say that it failed")
 	b.See("It failed: <img src=x")
 	if n := b.Count(".toast"); n != 1 {
-		t.Errorf("the same is said %d times", n)
+		t.Errorf("the same toast is shown %d times", n)
 	}
 	if got := b.Spoken(".toast"); !strings.HasPrefix(got, "alert") {
 		t.Errorf("an error is announced as %q", got)
 	}
 	b.Click("=Close this notification")
-	b.Gone("It failed")
+	b.WaitGone("It failed")
 	b.Click("=Announce")
 	b.Wait("document.querySelector('[aria-live=polite]').textContent === 'New request of claude'")
 	b.Click("=Announce at once")

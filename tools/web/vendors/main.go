@@ -51,9 +51,9 @@ func vendor(dir string) error {
 			return fmt.Errorf("%s@%s has no file %s", s.Package, s.Version, f.From)
 		}
 		if sum := fmt.Sprintf("%x", sha256.Sum256(data)); sum != f.SHA256 {
-			return fmt.Errorf("%s of %s@%s has the hash %s; %s says %s", f.From, s.Package, s.Version, sum, filepath.Join(dir, build.SourceFile), f.SHA256)
+			return fmt.Errorf("%s of %s@%s has the hash %s; %s requires %s", f.From, s.Package, s.Version, sum, filepath.Join(dir, build.SourceFile), f.SHA256)
 		}
-		if err := keep(filepath.Join(dir, f.Name), data); err != nil {
+		if err := writeFile(filepath.Join(dir, f.Name), data); err != nil {
 			return err
 		}
 	}
@@ -61,8 +61,8 @@ func vendor(dir string) error {
 	return nil
 }
 
-// keep writes a missing file; an existing one must be equal.
-func keep(name string, data []byte) error {
+// writeFile writes a missing file; an existing one must be equal.
+func writeFile(name string, data []byte) error {
 	old, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return os.WriteFile(name, data, 0o666)

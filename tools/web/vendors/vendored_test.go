@@ -26,9 +26,9 @@ func TestVendoredFilesAreAsPublished(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		said := map[string]bool{build.SourceFile: true}
+		listed := map[string]bool{build.SourceFile: true}
 		for _, f := range s.Files {
-			said[f.Name] = true
+			listed[f.Name] = true
 			data, err := fs.ReadFile(root, path.Join(dir, f.Name))
 			if err != nil {
 				t.Error(err)
@@ -36,7 +36,7 @@ func TestVendoredFilesAreAsPublished(t *testing.T) {
 				t.Errorf("%s/%s is not what %s@%s has: its hash is %s", dir, f.Name, s.Package, s.Version, sum)
 			}
 		}
-		if !said["LICENSE"] || s.Licence == "" {
+		if !listed["LICENSE"] || s.Licence == "" {
 			t.Errorf("%s does not say under which licence it may be used", dir)
 		}
 		entries, err := fs.ReadDir(root, dir)
@@ -44,7 +44,7 @@ func TestVendoredFilesAreAsPublished(t *testing.T) {
 			t.Error(err)
 		}
 		for _, e := range entries {
-			if !said[e.Name()] && path.Ext(e.Name()) != ".go" {
+			if !listed[e.Name()] && path.Ext(e.Name()) != ".go" {
 				t.Errorf("%s/%s: its source.json does not speak of it", dir, e.Name())
 			}
 		}

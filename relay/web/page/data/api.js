@@ -1,10 +1,10 @@
 // HTTP requests to the server.
-import { heard, now } from "./clock.js";
+import { now, recordServerTime } from "./clock.js";
 import { ApiError } from "./errors.js";
 
-const kept = "concerto-bearer"; // in sessionStorage, so for this tab only
-const ofLink = "concerto-link"; // set next to it if the token is a link's
-const within = 40_000; // ms; the server answers every request sooner
+const tokenKey = "concerto-bearer"; // in sessionStorage, so for this tab only
+const linkKey = "concerto-link"; // set next to it if the token is a link's
+const requestTimeout = 40_000; // ms; the server answers every request sooner
 
 let bearer = null;
 let unauthorized = () => {};
@@ -14,23 +14,23 @@ export function onUnauthorized(fn) { unauthorized = fn; }
 
 // token returns the token that this tab uses instead of the cookie, or null.
 export function token() {
-  if (bearer === null) bearer = storage()?.getItem(kept) || "";
+  if (bearer === null) bearer = storage()?.getItem(tokenKey) || "";
   return bearer || null;
 }
 
 // byLink reports whether this tab was opened by a link with a token and does not use the browser's
 // session.
-export function byLink() { return !!token() && !!storage()?.getItem(ofLink); }
+export function byLink() { return !!token() && !!storage()?.getItem(linkKey); }
 
 // setToken stores a token for this tab until it is closed; null deletes it. Links use it, and
 // browsers that store no cookie: plain http to another machine.
 export function setToken(t, link = false) {
   bearer = t || "";
   const all = storage();
-  if (t) all?.setItem(kept, t);
-  else all?.removeItem(kept);
-  if (t && link) all?.setItem(ofLink, "1");
-  else all?.removeItem(ofLink);
+  if (t) all?.setItem(tokenKey, t);
+  else all?.removeItem(tokenKey);
+  if (t && link) all?.setItem(linkKey, "1");
+  else all?.removeItem(linkKey);
 }
 
 function storage() {
@@ -40,10 +40,10 @@ function storage() {
 // call sends a request and returns the answer: JSON data, the text of any other type, or null for
 // an empty body. It rejects with ApiError.
 export async function call(method, path, body, { signal, quiet, alone } = {}) {
-  const asked = Date.now();
+  const sentAt = Date.now();
   const { answer, text } = await exchange(method, path, body, signal, alone);
   const date = answer.headers.get("Date");
-  if (date && Math.abs(Date.parse(date) - now()) > 5000) heard(date, asked); // its resolution is a second
+  if (date && Math.abs(Date.parse(date) - now()) > 5000) recordServerTime(date, sentAt); // its resolution is a second
   if (answer.ok) return read(answer, text);
   if (answer.status === 401 && !quiet) unauthorized();
   throw refusal(answer, text);
@@ -52,7 +52,7 @@ export async function call(method, path, body, { signal, quiet, alone } = {}) {
 // With alone, the request sends and stores no cookie.
 async function exchange(method, path, body, signal, alone) {
   const stop = new AbortController();
-  const timer = setTimeout(() => stop.abort(), within);
+  const timer = setTimeout(() => stop.abort(), requestTimeout);
   const ended = () => stop.abort();
   signal?.addEventListener("abort", ended);
   try {
@@ -88,10 +88,10 @@ function read(answer, text) {
 }
 
 function refusal(answer, text) {
-  let said = {};
-  try { said = JSON.parse(text).error || {}; } catch { /* what is before the server says no JSON */ }
+  let error = {};
+  try { error = JSON.parse(text).error || {}; } catch { /* a proxy sent no JSON */ }
   const after = Number(answer.headers.get("Retry-After"));
-  return new ApiError({ status: answer.status, code: said.code || "internal", message: said.message, retry_after_ms: said.retry_after_ms ?? (after ? after * 1000 : undefined) });
+  return new ApiError({ status: answer.status, code: error.code || "internal", message: error.message, retry_after_ms: error.retry_after_ms ?? (after ? after * 1000 : undefined) });
 }
 
 export const api = {

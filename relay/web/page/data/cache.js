@@ -4,13 +4,13 @@ const name = "concerto-relay";
 const version = 1;
 
 // Limits of the storage.
-export const eventsKept = 2000; // of a run
-export const runsKept = 50;
+export const maxEvents = 2000; // of a run
+export const maxRuns = 50;
 
 let opening = null; // a promise of the database, or of null if there is none
 
-// keepNothing disables the storage for a tab that does not use the browser's session.
-export function keepNothing() { opening = Promise.resolve(null); }
+// disableCache disables the storage for a tab that does not use the browser's session.
+export function disableCache() { opening = Promise.resolve(null); }
 
 function open() {
   opening ??= new Promise((resolve) => {
@@ -64,8 +64,8 @@ export function putMeta(key, value) {
   return within(["meta"], "readwrite", (done, meta) => { meta.put(value, key); });
 }
 
-// keepsAnything reports whether this browser has storage.
-export async function keepsAnything() { return !!(await open()); }
+// isEnabled reports whether this browser has storage.
+export async function isEnabled() { return !!(await open()); }
 
 const ofRun = (run, from = 0) => IDBKeyRange.bound([run, from], [run, Infinity]);
 
@@ -96,7 +96,7 @@ export function addEvents(run, added) {
   const last = added[added.length - 1].seq;
   return within(["events", "runs"], "readwrite", (done, events, runs) => {
     for (const e of added) events.put(e);
-    if (last > eventsKept) events.delete(IDBKeyRange.bound([run, 0], [run, last - eventsKept]));
+    if (last > maxEvents) events.delete(IDBKeyRange.bound([run, 0], [run, last - maxEvents]));
     runs.put({ id: run, at: Date.now() });
   });
 }
@@ -113,7 +113,7 @@ export function dropEvents(run) {
 export function trimRuns() {
   return within(["events", "runs"], "readwrite", (done, events, runs) => {
     runs.getAll().onsuccess = (e) => {
-      const old = e.target.result.sort((a, b) => b.at - a.at).slice(runsKept);
+      const old = e.target.result.sort((a, b) => b.at - a.at).slice(maxRuns);
       for (const r of old) { events.delete(ofRun(r.id)); runs.delete(r.id); }
     };
   });

@@ -39,14 +39,14 @@ function errorsOf(text) {
 
 // cardOf returns the state of a request's card, given the last decision made here.
 export function cardOf(request, entry, online) {
-  const over = request.resolution;
-  if (over) return overOf(over, entry);
+  const { resolution } = request;
+  if (resolution) return resolvedCard(resolution, entry);
   if (!entry) return { state: request.state === "decided" ? "decided-by-other" : "open" };
   if (entry.state === "args_changed") return request.args_sha256 === entry.args_sha256 ? { state: "open" } : { state: "args-changed" };
   return cards[entry.state](entry, online);
 }
 
-function overOf({ decision, answer, by, reason }, entry) {
+function resolvedCard({ decision, answer, by, reason }, entry) {
   if (decision === "answered" && entry?.done && entry.state !== "args_changed") return cards[entry.state](entry);
   if (decision === "withdrawn" || decision === "expired") return { state: decision, error: reason ? asSentence(reason) : undefined };
   return { state: entry && (entry.state === "applied" || (!entry.done && entry.decision === decision)) ? "applied" : "decided-by-other", by, decision, answer };

@@ -11,12 +11,12 @@ export const clockMs = signal(0);
 // clockDiffers reports whether the page should warn about the difference.
 export function clockDiffers() { return Math.abs(clockMs.value) > differsAt; }
 
-// heard records the server's time (RFC 3339) from the response to a request sent at `asked` by this
-// device's clock.
-export function heard(ts, asked) {
+// recordServerTime records the server's time (RFC 3339) from the response to a request sent at
+// `sentAt` by this device's clock.
+export function recordServerTime(ts, sentAt) {
   const server = Date.parse(ts);
   if (Number.isNaN(server)) return;
-  const off = Math.round(server - (asked + Date.now()) / 2);
+  const off = Math.round(server - (sentAt + Date.now()) / 2);
   // A difference below a second is network delay.
   if (Math.abs(off - clockMs.peek()) > 1000) clockMs.value = Math.abs(off) < 1000 ? 0 : off;
 }
@@ -26,9 +26,9 @@ export function now() { return Date.now() + clockMs.peek(); }
 
 const hosts = new Map(); // a host's clock minus the server's, in ms
 
-// heardOfHost records a host's time for the server's time `when` (now, for an event that was just
-// sent).
-export function heardOfHost(host, ts, when = now()) {
+// recordHostTime records a host's time for the server's time `when` (now, for an event that was
+// just sent).
+export function recordHostTime(host, ts, when = now()) {
   const at = Date.parse(ts);
   if (host && !Number.isNaN(at) && !Number.isNaN(when)) hosts.set(host, at - when);
 }

@@ -18,9 +18,9 @@ export function useLink(l) { link = l; }
 
 // sendKeys writes keys to a run's terminal: at most once, and never late.
 export function sendKeys(run_id, text) {
-  const had = keys.get(run_id);
-  keys.set(run_id, (had || "") + text);
-  if (had !== undefined) return;
+  const waiting = keys.get(run_id);
+  keys.set(run_id, (waiting || "") + text);
+  if (waiting !== undefined) return;
   setTimeout(() => {
     const all = keys.get(run_id);
     keys.delete(run_id);

@@ -10,9 +10,9 @@ export function newRow(id, host) {
 }
 
 // asRequest converts a request from the server or an event to the form that screens use.
-export function asRequest(said, run) {
-  const of = { host_id: said.host_id || run?.host_id || "", tool: run?.tool ?? said.tool ?? "", title: run?.title ?? said.title ?? "", cwd: run?.cwd ?? said.cwd ?? "" };
-  return { ...said, ...of, key: keyOf(said.run_id, said.request_id), state: said.state || "open", expires_ms: byHost(of.host_id, said.expires_at) };
+export function asRequest(raw, run) {
+  const of = { host_id: raw.host_id || run?.host_id || "", tool: run?.tool ?? raw.tool ?? "", title: run?.title ?? raw.title ?? "", cwd: run?.cwd ?? raw.cwd ?? "" };
+  return { ...raw, ...of, key: keyOf(raw.run_id, raw.request_id), state: raw.state || "open", expires_ms: byHost(of.host_id, raw.expires_at) };
 }
 
 const changes = {

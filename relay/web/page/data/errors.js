@@ -25,13 +25,13 @@ const meanings = {
 };
 
 // ApiError is an error response, or a request without a response. status is the HTTP status (0
-// without a response), code the protocol's code, message a sentence, and said the server's own
-// text.
+// without a response), code the protocol's code, message a sentence, and serverMessage the server's
+// own text.
 export class ApiError extends Error {
   constructor({ status = 0, code, message, retry_after_ms }) {
     super(asSentence(message || meanings[code] || `The server answered ${status}.`));
     this.name = "ApiError";
-    Object.assign(this, { status, code, retry_after_ms, said: message || "" });
+    Object.assign(this, { status, code, retry_after_ms, serverMessage: message || "" });
   }
 }
 

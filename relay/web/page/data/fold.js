@@ -14,28 +14,28 @@ const gaps = {
   host_skipped: "the host skipped them",
 };
 
-// folds lists the types of events that a thread shows. `take` applies an event to an existing item
-// and returns false if there is none; `add` adds an item for the event.
+// folds lists the types of events that a thread shows. `update` applies an event to an existing
+// item and returns false if there is none; `add` adds an item for the event.
 export const folds = {
   "run.started": { add: (f, e, d) => f.push(e, "started", "system", { title: d.title || d.tool, text: d.command || "", data: d }) },
-  "run.output": { take: moreOutput, add: output },
+  "run.output": { update: moreOutput, add: output },
   "run.awaiting_input": { add: (f, e, d) => { if (!d.request_id) f.push(e, "waiting", "system", { text: d.prompt || d.reason || "", data: d }); } },
-  "run.input": { take: (f, e, d) => f.find("request " + d.input_id) !== undefined, add: (f, e, d) => f.stands(e, f.push(e, "input", "user", { text: d.text_redacted ?? "", data: d })) },
-  "run.permission_requested": { take: askedAlready, add: ask },
-  "run.permission_resolved": { take: (f, e, d) => f.find("request " + d.request_id) !== undefined, add: () => {} },
+  "run.input": { update: (f, e, d) => f.find("request " + d.input_id) !== undefined, add: (f, e, d) => f.replacesEarlier(e, f.push(e, "input", "user", { text: d.text_redacted ?? "", data: d })) },
+  "run.permission_requested": { update: isOpenRequest, add: ask },
+  "run.permission_resolved": { update: (f, e, d) => f.find("request " + d.request_id) !== undefined, add: () => {} },
   "run.exited": { add: (f, e, d) => f.push(e, "exited", "system", { text: exitText(d), data: d }) },
   "run.meta": { add: (f, e, d) => { f.meta = { ...f.meta, ...d }; } },
   "run.emit": { add: (f, e, d) => f.push(e, "emit", "assistant", { title: d.channel, data: d }) },
-  "run.listen": { take: moreListen, add: listen },
+  "run.listen": { update: moreListen, add: listen },
   "run.resized": { add: (f, e, d) => { f.size = { cols: d.cols, rows: d.rows }; } },
   "run.refused": { add: (f, e, d) => f.push(e, "gap", "system", { text: `Refused to ${d.action}: ${d.reason}`, data: d }) },
-  "tool.call": { add: (f, e, d) => looks(d) || f.put("tool " + d.request_id, f.push(e, "tool", "tool", { title: d.tool, data: { ...d, state: "running" } })) },
-  "tool.result": { take: returned, add: (f, e, d) => looks(d) || f.stands(e, f.push(e, "tool", "tool", { title: d.tool, data: { ...d, state: d.ok ? "done" : "failed" } })) },
+  "tool.call": { add: (f, e, d) => isRead(d) || f.put("tool " + d.request_id, f.push(e, "tool", "tool", { title: d.tool, data: { ...d, state: "running" } })) },
+  "tool.result": { update: toolResult, add: (f, e, d) => isRead(d) || f.replacesEarlier(e, f.push(e, "tool", "tool", { title: d.tool, data: { ...d, state: d.ok ? "done" : "failed" } })) },
   "run.gap": { add: (f, e, d) => f.push(e, "gap", "system", { text: gapText(d), data: d }) },
 };
 
-// looks reports whether a tool call only read files of the run; threads do not show those.
-const looks = (d) => /^rpc\.(git|fs\.[^w])/.test(d.tool);
+// isRead reports whether a tool call only read files of the run; threads do not show those.
+const isRead = (d) => /^rpc\.(git|fs\.[^w])/.test(d.tool);
 
 function gapText(d) {
   const what = d.from === d.to ? `Event ${d.from} is missing` : `Events ${d.from} to ${d.to} are missing`;
@@ -53,13 +53,13 @@ export class Fold {
   #at = new Map(); // the indexes of items that later events may change, by subject
   #run;
 
-  // run returns what is known of the run, {host_id, tool, title, cwd}, or null.
+  // run returns the known fields of the run, {host_id, tool, title, cwd}, or null.
   constructor(run = () => null) { this.#run = run; }
 
-  // take applies an event to an existing item; it returns false if there is none.
-  take(e) {
+  // update applies an event to an existing item; it returns false if there is none.
+  update(e) {
     const fold = this.#of(e);
-    return !!fold?.take?.(this, e, e.data || {});
+    return !!fold?.update?.(this, e, e.data || {});
   }
 
   // add adds an item for an event.
@@ -85,8 +85,8 @@ export class Fold {
   forget(about) { this.#at.delete(about); }
   run() { return this.#run(); }
 
-  // stands records that an item replaces one before this fold.
-  stands(e, at) { this.early.set(at, [e]); }
+  // replacesEarlier records that an item replaces one before this fold.
+  replacesEarlier(e, at) { this.early.set(at, [e]); }
 
   // change replaces members of an item.
   change(at, rest) {
@@ -114,19 +114,19 @@ export class Fold {
 
   // after applies the events about an earlier fold's items to that fold.
   after(earlier) {
-    const gone = new Set();
+    const removed = new Set();
     for (const [at, events] of this.early) {
-      if (!earlier.take(events[0])) continue;
-      for (const e of events.slice(1)) earlier.take(e);
-      gone.add(at);
+      if (!earlier.update(events[0])) continue;
+      for (const e of events.slice(1)) earlier.update(e);
+      removed.add(at);
     }
-    if (gone.size) this.#remove(gone);
+    if (removed.size) this.#remove(removed);
   }
 
-  #remove(gone) {
+  #remove(removed) {
     const to = []; // the new index of each item, or -1
     let n = 0;
-    this.items.forEach((_, at) => { to[at] = gone.has(at) ? -1 : n++; });
+    this.items.forEach((_, at) => { to[at] = removed.has(at) ? -1 : n++; });
     this.items = this.items.filter((_, at) => to[at] >= 0);
     this.early = new Map([...this.early].filter(([at]) => to[at] >= 0).map(([at, events]) => [to[at], events]));
     for (const [about, at] of this.#at) {
@@ -153,7 +153,7 @@ function moreOutput(f, e, d) {
   return true;
 }
 
-function askedAlready(f, e, d) {
+function isOpenRequest(f, e, d) {
   const at = f.find("request " + d.request_id);
   return at !== undefined && !f.items[at].data.resolution;
 }
@@ -163,7 +163,7 @@ function ask(f, e, d) {
   f.put("request " + d.request_id, f.push(e, "request", "request", { title: d.op_tool || d.reason, text: d.prompt || "", data }));
 }
 
-function returned(f, e, d) {
+function toolResult(f, e, d) {
   const about = "tool " + d.request_id;
   const at = f.find(about);
   if (at === undefined) return false;
@@ -178,7 +178,7 @@ function listen(f, e, d) {
   const at = f.push(e, "listen", "assistant", { title: d.host, data: { listen_id: d.listen_id, host: d.host, state: "open", entries: [], count: 0 } });
   f.put("listen " + d.listen_id, at);
   moreListen(f, e, d);
-  if (d.phase !== "start") f.stands(e, at);
+  if (d.phase !== "start") f.replacesEarlier(e, at);
 }
 
 function moreListen(f, e, d) {

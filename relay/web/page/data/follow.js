@@ -4,7 +4,7 @@ import { effect } from "./signals.js";
 import { uuid } from "./ids.js";
 import { Link } from "./link.js";
 import { sendingOf } from "./outbox.js";
-import { ended, session } from "./who.js";
+import { session, setExpired } from "./who.js";
 import { View } from "./view.js";
 
 const views = new Map();
@@ -13,7 +13,7 @@ const link = new Link({
   opened() { for (const v of views.values()) v.connected(); },
   state({ state, why }) {
     if (state !== "online") lost();
-    if (state === "ended") ended(why);
+    if (state === "ended") setExpired(why);
   },
   frame,
 });
@@ -24,18 +24,18 @@ function frame(e) {
   if (e.type === "run.caught_up" || e.type === "error") {
     const re = e.re || e.data?.re;
     for (const v of views.values()) {
-      if (v.asked !== re) continue;
+      if (v.subscription !== re) continue;
       if (e.type === "error") v.refused(e.data.code, e.data.message);
       else v.caughtUp();
     }
     return;
   }
-  if (e.seq) views.get(e.run_id)?.heard(e);
+  if (e.seq) views.get(e.run_id)?.handleEvent(e);
 }
 
 function follow(view) {
-  view.asked = uuid();
-  link.send({ type: "run.subscribe", id: view.asked, data: { cursor: { [view.id]: view.cursor }, rest: "none" } });
+  view.subscription = uuid();
+  link.send({ type: "run.subscribe", id: view.subscription, data: { cursor: { [view.id]: view.cursor }, rest: "none" } });
 }
 
 // openRun opens a run. Several callers share a view; each calls its close().
@@ -72,8 +72,8 @@ function leave(v) {
   v.close();
 }
 
-// keepFollowing stays connected while a user is logged in and a run is open.
-export function keepFollowing() {
+// startFollowing stays connected while a user is logged in and a run is open.
+export function startFollowing() {
   return effect(() => {
     if (session.value.state === "in") {
       if (views.size) link.start();

@@ -20,7 +20,7 @@ export class History {
   add(e) {
     const ended = ending(e);
     if (ended && !this.#newestFirst((f) => f.settle(ended))) this.#endings.push(ended);
-    if (!this.#newestFirst((f) => f.take(e))) this.#folds.at(-1).add(e);
+    if (!this.#newestFirst((f) => f.update(e))) this.#folds.at(-1).add(e);
     if (e.type === "run.output") return;
     this.#folds.at(-1).block = null;
     if (e.type === "run.exited") this.#exitWith(e);

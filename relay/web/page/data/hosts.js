@@ -19,9 +19,9 @@ let timer = 0;
 // watchHosts reloads the hosts regularly until the returned function is called.
 export function watchHosts() {
   if (watchers++ === 0) {
-    const again = () => { if (document.visibilityState === "visible") loadHosts().catch(() => {}); };
-    again();
-    timer = setInterval(again, each);
+    const reload = () => { if (document.visibilityState === "visible") loadHosts().catch(() => {}); };
+    reload();
+    timer = setInterval(reload, each);
   }
   let watching = true;
   return () => {

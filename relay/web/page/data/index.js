@@ -21,6 +21,6 @@ export { applyUpdate, onOpen, update } from "./worker.js";
 
 // cardState returns the state of a request's card: {state, by?, decision?, error?, errors?}.
 export function cardState(request) {
-  const over = request.resolution ? null : settled.value.find((q) => q.key === request.key && q.seq === request.seq);
-  return cardOf(over || request, lastFor(request), conn.value.state === "online");
+  const closed = request.resolution ? null : settled.value.find((q) => q.key === request.key && q.seq === request.seq);
+  return cardOf(closed || request, lastFor(request), conn.value.state === "online");
 }

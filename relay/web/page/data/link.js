@@ -1,7 +1,7 @@
 // A connection to the server: GET /ws/app. It sends hello, reconnects after a loss, and probes the
 // connection, because a page does not see the pings that its browser answers.
 import { api, token } from "./api.js";
-import { heard } from "./clock.js";
+import { recordServerTime } from "./clock.js";
 import { ApiError, sentence } from "./errors.js";
 import { backoff, uuid } from "./ids.js";
 import { Queue } from "./queue.js";
@@ -43,7 +43,7 @@ export class Link {
   #running = false;
   #turn = 0; // counts connections: frames of older ones are ignored
   #last = 0; // the time of the last frame
-  #inbox = new Queue((m) => { if (m.turn === this.#turn) this.#heard(m); }, () => {}); // a browser gives many frames at once
+  #inbox = new Queue((m) => { if (m.turn === this.#turn) this.#handleFrame(m); }, () => {}); // a browser delivers many frames at once
 
   constructor(owner) { this.#owner = owner; }
 
@@ -122,19 +122,19 @@ export class Link {
 
   #open(url, turn) {
     const ws = new WebSocket(url);
-    const asked = Date.now();
+    const sentAt = Date.now();
     this.#ws = ws;
     ws.welcomed = false;
     ws.onopen = () => ws.send(JSON.stringify({ type: "hello", ts: new Date().toISOString(), id: "hello", data: { protocol: 2, agent } }));
     ws.onmessage = (e) => {
       this.#last = Date.now();
-      this.#inbox.put({ text: e.data, turn, asked });
+      this.#inbox.put({ text: e.data, turn, sentAt });
     };
     ws.onclose = (e) => { if (turn === this.#turn) this.#closed(e.code, e.reason); };
     this.#timer = setTimeout(() => this.#closed(0), welcomeWithin);
   }
 
-  #heard({ text, asked }) {
+  #handleFrame({ text, sentAt }) {
     let e;
     try { e = JSON.parse(text); } catch { return; } // the server sends only JSON
     if (e.type === "welcome") {
@@ -142,7 +142,7 @@ export class Link {
       this.#tries = 0;
       this.#ws.welcomed = true;
       this.#heartbeat = (e.data.heartbeat_s || 20) * 1000;
-      heard(e.ts, asked);
+      recordServerTime(e.ts, sentAt);
       this.#owner.state({ state: "online" });
       this.#owner.opened(e.data);
       this.#listen(this.#heartbeat);
@@ -177,10 +177,10 @@ export class Link {
   // probe sends a request that is answered at once: a subscription to nothing.
   #probe(within) {
     if (!this.online) return;
-    const asked = Date.now();
+    const sentAt = Date.now();
     clearTimeout(this.#probing);
     this.#probing = setTimeout(() => {
-      if (this.#last >= asked) this.#listen(this.#heartbeat);
+      if (this.#last >= sentAt) this.#listen(this.#heartbeat);
       else this.#closed(0);
     }, within);
     this.send({ type: "run.subscribe", id: "probe", data: {} });
@@ -199,27 +199,27 @@ export class Link {
   }
 
   #closed(code, reason) {
-    const stood = this.#ws?.welcomed;
+    const wasOnline = this.#ws?.welcomed;
     this.#drop();
     if (!this.#running) return;
-    const [why, means] = closes[code] || ["The connection was lost.", stood ? "" : "ask"];
+    const [why, means] = closes[code] || ["The connection was lost.", wasOnline ? "" : "ask"];
     if (means === "ended") this.#end(reason || why);
     else if (means === "ask") this.#refused();
-    else this.#again(why, means === "wait");
+    else this.#reconnect(why, means === "wait");
   }
 
   // refused determines why a connection failed, which a browser does not report.
   #refused() {
     const turn = this.#turn;
     api.get("/auth/me", { quiet: true }).then(
-      () => { if (turn === this.#turn && this.#running) this.#again("The server accepts no connections at the moment.", true); },
+      () => { if (turn === this.#turn && this.#running) this.#reconnect("The server accepts no connections at the moment.", true); },
       (err) => { if (turn === this.#turn && this.#running) this.#failed(err); },
     );
   }
 
   #failed(err) {
     if (err.status === 401) this.#end(err.message);
-    else this.#again(sentence(err), true);
+    else this.#reconnect(sentence(err), true);
   }
 
   #end(why) {
@@ -227,8 +227,8 @@ export class Link {
     this.#owner.state({ state: "ended", why });
   }
 
-  // again reconnects: at once after a working connection, else with growing delays.
-  #again(why, wait) {
+  // reconnect connects again: at once after a working connection, else with growing delays.
+  #reconnect(why, wait) {
     const after = wait ? backoff(this.#tries++) : backoff(0, 250);
     if (!wait) this.#tries = Math.max(this.#tries, 1);
     this.#owner.state({ state: "offline", why, retry_at: Date.now() + after });

@@ -1,67 +1,67 @@
 // The data layer as a whole: the session, the connection of the overview, and what depends on both.
 import { api, byLink, call, onUnauthorized, setToken, token } from "./api.js";
-import { getMeta, keepNothing, putMeta, trimRuns, wipe } from "./cache.js";
+import { disableCache, getMeta, putMeta, trimRuns, wipe } from "./cache.js";
 import { clockDiffers, clockMs } from "./clock.js";
 import * as commands from "./commands.js";
 import { forgetDrafts } from "./drafts.js";
 import { ApiError, sentence } from "./errors.js";
-import { forgetRuns, keepFollowing, retryFollowing } from "./follow.js";
+import { forgetRuns, retryFollowing, startFollowing } from "./follow.js";
 import { forgetHosts } from "./hosts.js";
 import { Link } from "./link.js";
 import * as box from "./outbox.js";
-import { forgetPush, lookAtPush } from "./push.js";
+import { checkPush, forgetPush } from "./push.js";
 import * as calls from "./rpc.js";
 import { computed, signal } from "./signals.js";
 import * as store from "./store.js";
-import { closeTabs, onTold, openTabs, tell } from "./tabs.js";
-import { ended, entered, left, session } from "./who.js";
+import { broadcast, closeTabs, onTabMessage, openTabs } from "./tabs.js";
+import { session, setExpired, setLoggedIn, setLoggedOut } from "./who.js";
 import { forgetWorker, register } from "./worker.js";
 
 const refreshEach = 60_000; // ms; no event reports a lost run
 const retryRefresh = 3_000;
-const sayAgain = 3_000;
-const owed = "concerto-logout"; // in localStorage: a logout that the server has not received
+const repeatNotice = 3_000;
+const logoutKey = "concerto-logout"; // in localStorage: a logout that the server has not received
 
 const linkState = signal({ state: "offline" });
 
 // conn is the state of the connection.
 export const conn = computed(() => ({ ...linkState.value, clock_ms: clockMs.value, clock_differs: clockDiffers() }));
 
-const noticed = new Set();
+const noticeListeners = new Set();
 
 // onNotice calls fn({level, text, run_id?}) for messages to show as notifications.
 export function onNotice(fn) {
-  noticed.add(fn);
-  return () => noticed.delete(fn);
+  noticeListeners.add(fn);
+  return () => noticeListeners.delete(fn);
 }
 
-let lately = { text: "", at: 0 };
+let lastNotice = { text: "", at: 0 };
 
 function notice(level, text, run_id) {
-  if (lately.text === text && Date.now() - lately.at < sayAgain) return; // not for every key
-  lately = { text, at: Date.now() };
-  for (const fn of noticed) fn({ level, text, run_id });
+  if (lastNotice.text === text && Date.now() - lastNotice.at < repeatNotice) return; // not for every key
+  lastNotice = { text, at: Date.now() };
+  for (const fn of noticeListeners) fn({ level, text, run_id });
 }
 
 const link = new Link({
   opened(welcome) {
-    if (welcome.user) arrived({ user: welcome.user, role: welcome.role });
+    if (welcome.user) applyUser({ user: welcome.user, role: welcome.role });
     store.begin();
     link.ask({ type: "run.subscribe", data: { cursor: {}, rest: "live", output: false } }).then(refresh, () => {});
     box.connected((message, is) => link.ask(message, is));
-    calls.askAgain();
+    calls.resend();
   },
   frame(e) {
     if (calls.answered(e)) return;
-    if (e.type === "command.state") box.told(e.data);
+    if (e.type === "command.state") box.handleState(e.data);
     else if (e.type === "error" && (e.re || e.data?.re) === commands.unasked) return;
     else if (e.type === "error") notice("error", sentence(new ApiError({ ...e.data })), e.run_id || e.data?.run_id);
-    else store.heard(e);
+    else store.handleFrame(e);
   },
   state(s) {
     linkState.value = s;
     if (s.state !== "online") box.connected(null);
-    if (s.state === "ended") over(s.why);
+    if (s.state === "ended") expire(s.why);
   },
 });
 
@@ -89,26 +89,26 @@ let stopFollowing = () => {};
 export async function start() {
   if (started) return;
   started = true;
-  if (byLink()) keepNothing();
+  if (byLink()) disableCache();
   openTabs();
-  onTold(told);
-  onUnauthorized(() => over("Your session has expired. Log in again."));
-  store.onEvent(box.seen);
-  stopFollowing = keepFollowing();
+  onTabMessage(handleTabMessage);
+  onUnauthorized(() => expire("Your session has expired. Log in again."));
+  store.onEvent(box.handleEvent);
+  stopFollowing = startFollowing();
   document.addEventListener("visibilitychange", () => {
-    if (document.visibilityState === "hidden") store.keep();
+    if (document.visibilityState === "hidden") store.save();
     else if (link.online) refresh();
   });
   const registered = register();
-  await payLogout();
+  await sendOwedLogout();
   await restore();
   await box.openBox((run) => store.refreshRequests(run).catch(() => {}));
   trimRuns().catch(() => {});
-  await findOut();
-  registered.then(lookAt).catch(() => {});
+  await checkLogin();
+  registered.then(updatePush).catch(() => {});
 }
 
-const lookAt = () => lookAtPush(session.peek().state === "in" && !byLink());
+const updatePush = () => checkPush(session.peek().state === "in" && !byLink());
 
 // stop closes all connections.
 export function stop() {
@@ -127,30 +127,30 @@ async function restore() {
   await store.restore().catch(() => {});
 }
 
-// findOut asks the server who is logged in. Without a connection the stored data stays visible.
-async function findOut() {
+// checkLogin asks the server who is logged in. Without a connection the stored data stays visible.
+async function checkLogin() {
   try {
-    await arrived(await api.get("/auth/me", { quiet: true }));
+    await applyUser(await api.get("/auth/me", { quiet: true }));
   } catch (err) {
-    if (err.status === 401) { over("Log in again."); return; }
-    const known = session.peek().user;
-    session.value = { ...session.peek(), state: known ? "in" : "unknown", why: sentence(err) };
+    if (err.status === 401) { expire("Log in again."); return; }
+    const { user } = session.peek();
+    session.value = { ...session.peek(), state: user ? "in" : "unknown", why: sentence(err) };
   }
   link.start();
 }
 
-// arrived records the user. It deletes the data of another user.
-async function arrived(me) {
+// applyUser records the user. It deletes the data of another user.
+async function applyUser(me) {
   const before = session.peek().user ?? (await getMeta("me").catch(() => null))?.user;
   if (before && before !== me.user) await forget();
-  entered(me);
-  const { state, why, ...keep } = session.peek();
-  putMeta("me", keep).catch(() => {});
+  setLoggedIn(me);
+  const { state, why, ...stored } = session.peek();
+  putMeta("me", stored).catch(() => {});
 }
 
-// over ends everything that needs credentials. Open screens stay visible.
-function over(why) {
-  ended(why);
+// expire ends everything that needs credentials. Open screens stay visible.
+function expire(why) {
+  setExpired(why);
   link.stop();
   linkState.value = { state: "ended", why };
   box.connected(null);
@@ -169,16 +169,16 @@ export async function setUp(code, username, password) {
 
 async function enter(path, credentials) {
   setToken(null);
-  const said = await call("POST", path, credentials, { quiet: true });
-  localStorage.removeItem(owed);
-  await begin(await whoIsIn(said.access_token));
-  tell({ kind: "login", user: session.peek().user });
-  register().then(lookAt).catch(() => {});
+  const answer = await call("POST", path, credentials, { quiet: true });
+  localStorage.removeItem(logoutKey);
+  await begin(await fetchUser(answer.access_token));
+  broadcast({ kind: "login", user: session.peek().user });
+  register().then(updatePush).catch(() => {});
 }
 
-// whoIsIn returns the user who has just logged in: by the cookie, or, if the browser stores no
+// fetchUser returns the user who has just logged in: by the cookie, or, if the browser stores no
 // cookie (plain http to another machine), by a token of this tab.
-async function whoIsIn(secret) {
+async function fetchUser(secret) {
   try {
     return await api.get("/auth/me", { quiet: true });
   } catch (err) {
@@ -189,14 +189,14 @@ async function whoIsIn(secret) {
 }
 
 // useToken logs in this tab alone with the token of a link. The session is not in a cookie, and is
-// stored only in this tab. If it rejects with ApiError, the tab keeps its earlier session.
+// stored only in this tab. If it rejects with ApiError, the tab retains its earlier session.
 export async function useToken(secret) {
   setToken(null);
   const { access_token } = await call("POST", "/auth/exchange", { token: secret }, { quiet: true, alone: true });
   setToken(access_token, true);
   try {
     const me = await api.get("/auth/me", { quiet: true });
-    keepNothing();
+    disableCache();
     await begin(me);
   } catch (err) {
     setToken(null);
@@ -205,19 +205,20 @@ export async function useToken(secret) {
 }
 
 async function begin(me) {
-  await arrived(me);
+  await applyUser(me);
   link.stop();
   link.start();
 }
 
-// told handles messages of other tabs, which share the session unless this tab has a token.
-function told(m) {
+// handleTabMessage handles messages of other tabs, which share the session unless this tab has a
+// token.
+function handleTabMessage(m) {
   if (token()) return;
-  if (m.kind === "logout") gone();
+  if (m.kind === "logout") clearAll();
   const { state, user } = session.peek();
   if (m.kind !== "login" || (state === "in" && user === m.user)) return;
   link.stop();
-  findOut();
+  checkLogin();
 }
 
 // logout ends the session and deletes its data in this browser, in all tabs. Without a connection,
@@ -225,16 +226,16 @@ function told(m) {
 export async function logout() {
   const mine = byLink();
   if (!mine) await forgetPush().catch(() => {});
-  const failed = await tellOfLogout();
-  if (failed && !token()) localStorage.setItem(owed, "1");
-  if (!token()) tell({ kind: "logout" });
-  await gone();
+  const failed = await sendLogout();
+  if (failed && !token()) localStorage.setItem(logoutKey, "1");
+  if (!token()) broadcast({ kind: "logout" });
+  await clearAll();
   if (!mine) await forgetWorker().catch(() => {});
   if (failed) throw new ApiError({ code: failed.code, message: "This browser’s data is deleted. The server is not reachable; the page logs out there when it is." });
 }
 
-// tellOfLogout returns why the server could not be notified, or null.
-async function tellOfLogout() {
+// sendLogout returns why the server could not be notified, or null.
+async function sendLogout() {
   try {
     await call("POST", "/auth/logout", {}, { quiet: true });
   } catch (err) {
@@ -243,12 +244,12 @@ async function tellOfLogout() {
   return null;
 }
 
-// gone deletes everything in this tab.
-async function gone() {
+// clearAll deletes everything in this tab.
+async function clearAll() {
   link.stop();
   setToken(null);
   await forget();
-  left();
+  setLoggedOut();
   linkState.value = { state: "offline" };
 }
 
@@ -263,9 +264,9 @@ async function forget() {
   await wipe().catch(() => {});
 }
 
-// payLogout notifies the server of an earlier logout.
-async function payLogout() {
-  if (localStorage.getItem(owed) && !(await tellOfLogout())) localStorage.removeItem(owed);
+// sendOwedLogout notifies the server of an earlier logout.
+async function sendOwedLogout() {
+  if (localStorage.getItem(logoutKey) && !(await sendLogout())) localStorage.removeItem(logoutKey);
 }
 
 // retryNow reconnects at once.

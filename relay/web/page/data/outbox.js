@@ -1,15 +1,15 @@
 // Decisions and inputs. Each has an id and takes effect at most once, so it can be sent again. It
 // is stored before it is sent, one tab sends them in order, and the outcome is shown.
-import { addEntry, dropEntry as dropKept, getEntries, putEntry } from "./cache.js";
+import { addEntry, dropEntry as deleteEntry, getEntries, putEntry } from "./cache.js";
 import { sentence } from "./errors.js";
 import { uuid } from "./ids.js";
 import { batch, computed, signal } from "./signals.js";
-import { alone, onTold, tab, tell, whenGone } from "./tabs.js";
+import { alone, broadcast, onTabMessage, tab, whenClosed } from "./tabs.js";
 
 const oldest = 24 * 3600_000; // ms; older entries are never sent
-const doneKept = 100; // finished entries
+const maxDone = 100; // finished entries
 const retryAfter = [500, 1000, 2000, 5000, 10_000]; // ms, while the server cannot accept the entry
-const given = new Set(["accepted", "sent"]); // states after the server received the entry
+const received = new Set(["accepted", "sent"]); // states after the server received the entry
 const secrets = new Map(); // messages with secret answers, which are not stored, by id
 
 const dropped = new Set(); // removed ids
@@ -24,9 +24,9 @@ export const outbox = signal([]);
 
 let send = null; // sends to the server: (message, is) → its answer; null without a connection
 let changed = () => {}; // called for requests whose arguments have changed
-let again = new Set(); // entries whose state this connection has not requested
+let unconfirmed = new Set(); // entries whose state this connection has not requested
 let draining = false;
-let wanted = false;
+let rerun = false;
 let tries = 0;
 let timer = 0;
 
@@ -34,9 +34,9 @@ let timer = 0;
 // that was decided.
 export async function openBox(argsChanged) {
   changed = argsChanged;
-  onTold((m) => { if (m.kind === "outbox") reload(); });
+  onTabMessage((m) => { if (m.kind === "outbox") reload(); });
   await reload();
-  for (const { id, secret, tab } of outbox.peek()) if (secret) whenGone(tab, () => lose(id));
+  for (const { id, secret, tab } of outbox.peek()) if (secret) whenClosed(tab, () => lose(id));
 }
 
 // lose finishes an entry whose answer was only in a closed tab.
@@ -55,10 +55,10 @@ const order = ["waiting", "accepted", "sent"]; // all other states are final
 // read loads the stored entries, which other tabs may have changed. A later state that this tab
 // knows wins.
 async function read() {
-  const kept = await getEntries().catch(() => []);
+  const stored = await getEntries().catch(() => []);
   const rank = (x) => (x.done ? order.length : order.indexOf(x.state));
   const here = new Map(outbox.peek().map((x) => [x.id, x]));
-  const all = kept.filter((x) => !dropped.has(x.id)).map((x) => (here.has(x.id) && rank(here.get(x.id)) > rank(x) ? here.get(x.id) : x));
+  const all = stored.filter((x) => !dropped.has(x.id)).map((x) => (here.has(x.id) && rank(here.get(x.id)) > rank(x) ? here.get(x.id) : x));
   outbox.value = [...all, ...outbox.peek().filter((x) => x.n === undefined)]; // the latter without storage
 }
 
@@ -66,7 +66,7 @@ async function read() {
 export function connected(ask) {
   send = ask;
   tries = 0;
-  again = new Set(outbox.peek().filter((x) => given.has(x.state)).map((x) => x.id));
+  unconfirmed = new Set(outbox.peek().filter((x) => received.has(x.state)).map((x) => x.id));
   if (ask) drain();
 }
 
@@ -79,7 +79,7 @@ async function put(entry, message, secret) {
   } catch { /* then it lives as long as this tab */ }
   if (whole.n === undefined) delete whole.n;
   outbox.value = [...outbox.peek(), whole];
-  tell({ kind: "outbox" });
+  broadcast({ kind: "outbox" });
   drain();
   return whole;
 }
@@ -111,7 +111,7 @@ function update(entry, more) {
     return now;
   }
   outbox.value = outbox.peek().map((x) => (x.id === entry.id ? now : x));
-  if (now.n !== undefined) putEntry(now).then(() => tell({ kind: "outbox" }), () => {});
+  if (now.n !== undefined) putEntry(now).then(() => broadcast({ kind: "outbox" }), () => {});
   return now;
 }
 
@@ -119,12 +119,12 @@ const entryOf = (id) => outbox.peek().find((x) => x.id === id);
 
 // drain sends the waiting entries in order while there is a connection.
 async function drain() {
-  wanted = true;
+  rerun = true;
   if (draining) return;
   draining = true;
   try {
-    while (wanted && send) {
-      wanted = false;
+    while (rerun && send) {
+      rerun = false;
       if (outbox.peek().some(isDue)) await alone("concerto-outbox", sendAll);
     }
   } catch { // another tab took over
@@ -140,20 +140,20 @@ function soon(after = retryAfter[Math.min(tries++, retryAfter.length - 1)]) {
   timer = setTimeout(drain, after);
 }
 
-const isDue = (x) => x.state === "waiting" || again.has(x.id);
+const isDue = (x) => x.state === "waiting" || unconfirmed.has(x.id);
 
 async function sendAll() {
   await read(); // another tab may have sent some
   for (const { id } of outbox.peek()) {
     const entry = entryOf(id);
     if (!send) return;
-    if (entry && isDue(entry) && !(await one(entry))) return;
+    if (entry && isDue(entry) && !(await sendEntry(entry))) return;
   }
 }
 
-// one sends an entry and reports whether the next may be sent.
-async function one(entry) {
-  again.delete(entry.id);
+// sendEntry sends an entry and reports whether the next may be sent.
+async function sendEntry(entry) {
+  unconfirmed.delete(entry.id);
   if (Date.now() - entry.created > oldest) {
     update(entry, { state: entry.state === "waiting" ? "too_old" : "indeterminate" });
     return true;
@@ -163,18 +163,18 @@ async function one(entry) {
   try {
     const answer = await send(message, (e) => isState(e, entry));
     tries = 0;
-    told(answer.data);
+    handleState(answer.data);
     return true;
   } catch (err) {
-    return refused(entryOf(entry.id) || entry, err);
+    return handleRefusal(entryOf(entry.id) || entry, err);
   }
 }
 
 const stateId = (entry) => (entry.kind === "decision" ? entry.request_id : entry.id);
 const isState = (e, entry) => e.type === "command.state" && e.data.id === stateId(entry) && e.data.kind === entry.kind && e.data.run_id === entry.run_id;
 
-// told handles a command.state.
-export function told(d) {
+// handleState handles a command.state.
+export function handleState(d) {
   const entry = outbox.peek().findLast((x) => isState({ type: "command.state", data: d }, x) && !x.done);
   // The answer to an entry may arrive after later states.
   if (entry && (!order.includes(d.state) || order.indexOf(d.state) >= order.indexOf(entry.state))) update(entry, { state: d.state, error: d.error || undefined, by: d.by });
@@ -183,27 +183,26 @@ export function told(d) {
 // refusals maps the server's error codes to states.
 const refusals = { __proto__: null, already_decided: "already_decided", args_changed: "args_changed", expired: "expired", invalid_answer: "rejected" };
 const later = new Set(["rate_limited", "internal"]);
-const nobodys = new Set(["withdrawn", "expired"]); // outcomes without a decision
+const undecided = new Set(["withdrawn", "expired"]); // outcomes without a decision
 
-function refused(entry, err) {
+function handleRefusal(entry, err) {
   if (err.code === "unreachable" || later.has(err.code)) {
-    if (entry.state !== "waiting" || err.code !== "unreachable") again.add(entry.id);
+    if (entry.state !== "waiting" || err.code !== "unreachable") unconfirmed.add(entry.id);
     if (send) soon(err.retry_after_ms || undefined); // the answer may be lost; without a connection, the next one retries
     return false;
   }
-  const [, by, decision, gave] = /^(.*) has decided before: (\w+) ?(.*)/s.exec(err.said) || [];
-  update(entry, { state: nobodys.has(decision) ? decision : refusals[err.code] || "failed", error: sentence(err), by, was: decision, gave: value(gave) });
+  const [, by, decision, answer] = /^(.*) has decided before: (\w+) ?(.*)/s.exec(err.serverMessage) || [];
+  update(entry, { state: undecided.has(decision) ? decision : refusals[err.code] || "failed", error: sentence(err), by, was: decision, gave: parseAnswer(answer) });
   if (err.code === "args_changed") changed(entry.run_id);
   return true;
 }
 
-// value parses an answer.
-function value(text) {
+function parseAnswer(text) {
   try { return JSON.parse(text); } catch { return undefined; }
 }
 
-// seen updates entries from the events of runs; it is the callback for store.onEvent.
-export function seen(e, ended) {
+// handleEvent updates entries from the events of runs; it is the callback for store.onEvent.
+export function handleEvent(e, ended) {
   const mine = (is) => outbox.peek().filter((x) => !x.done && x.run_id === e.run_id && is(x));
   if (e.type === "run.input") for (const x of mine((x) => x.id === e.data?.input_id)) update(x, { state: "applied" });
   if (e.type !== "run.permission_resolved") return;
@@ -213,15 +212,15 @@ export function seen(e, ended) {
 // outcome returns the state of a decision after the host's event. A decision that was not sent was
 // not the first.
 function outcome(entry, { decision, answer, by, reason }) {
-  if (nobodys.has(decision)) return { state: decision, error: reason };
-  if (given.has(entry.state) && (decision === entry.decision || decision === "answer" || entry.decision === "answer")) return { state: "applied" };
+  if (undecided.has(decision)) return { state: decision, error: reason };
+  if (received.has(entry.state) && (decision === entry.decision || decision === "answer" || entry.decision === "answer")) return { state: "applied" };
   return { state: "already_decided", by, was: decision, gave: answer };
 }
 
 // dropEntry removes an entry that is waiting or finished.
 export async function dropEntry(id) {
   const entry = entryOf(id);
-  if (entry && !given.has(entry.state)) await remove(entry);
+  if (entry && !received.has(entry.state)) await remove(entry);
 }
 
 async function remove({ id, n }) {
@@ -229,8 +228,8 @@ async function remove({ id, n }) {
   dropped.add(id);
   outbox.value = outbox.peek().filter((x) => x.id !== id);
   if (n === undefined) return;
-  await dropKept(n);
-  tell({ kind: "outbox" });
+  await deleteEntry(n);
+  broadcast({ kind: "outbox" });
 }
 
 // clearDone removes all finished entries.
@@ -241,14 +240,14 @@ export async function clearDone() {
 // tidy removes the oldest finished entries.
 function tidy() {
   const done = outbox.peek().filter((x) => x.done);
-  for (const x of done.slice(0, Math.max(0, done.length - doneKept))) dropEntry(x.id).catch(() => {});
+  for (const x of done.slice(0, Math.max(0, done.length - maxDone))) dropEntry(x.id).catch(() => {});
 }
 
 // forgetBox removes all entries.
 export function forgetBox() {
   clearTimeout(timer);
   secrets.clear();
-  again.clear();
+  unconfirmed.clear();
   batch(() => { outbox.value = []; });
 }
 

@@ -1,7 +1,7 @@
 // The overview: all runs and their open requests, from the server's lists (putRow, putInbox) and
-// all later events (take). An event counts if its seq is greater than that of its run's row.
+// all later events (handleEvent). An event counts if its seq is greater than that of its run's row.
 // store.js loads the lists.
-import { byHost, heardOfHost, now } from "./clock.js";
+import { byHost, now, recordHostTime } from "./clock.js";
 import { asRequest, ending, keyOf, newRow, rowAfter, withdrawnByExit } from "./derive.js";
 import { signal } from "./signals.js";
 
@@ -10,7 +10,7 @@ const settledFor = 10 * 60_000; // ms
 
 const rows = new Map(); // by id
 const open = new Map(); // requests by key, oldest first
-const over = new Map();
+const closed = new Map();
 const signals = new Map(); // signals of single rows, by id
 let dirty = false;
 
@@ -25,13 +25,13 @@ let lookUp = () => {};
 // onUnknown sets the function that loads runs that are not in memory, given their ids.
 export function onUnknown(fn) { lookUp = fn; }
 
-const hearers = new Set();
+const listeners = new Set();
 
 // onEvent calls fn(e, ended) for every event of the overview, once and in the order of its run.
 // ended is {request_id, decision, …} or null.
 export function onEvent(fn) {
-  hearers.add(fn);
-  return () => hearers.delete(fn);
+  listeners.add(fn);
+  return () => listeners.delete(fn);
 }
 
 // putInbox stores the first runs and all open requests from the server's lists, and announces
@@ -45,12 +45,12 @@ export function putInbox(list, inbox, announce) {
     const fresh = adopt(q, before);
     if (fresh && announce) newRequest.value = open.get(keyOf(q.run_id, q.request_id));
   }
-  for (const q of before.values()) if (!open.has(q.key)) over.set(q.key, ended(q, { decision: "answered" }));
+  for (const q of before.values()) if (!open.has(q.key)) closed.set(q.key, ended(q, { decision: "answered" }));
   dirty = true;
-  return [...over.values()].filter((q) => q.resolution.decision === "answered");
+  return [...closed.values()].filter((q) => q.resolution.decision === "answered");
 }
 
-const ended = (q, resolution) => ({ ...q, state: "resolved", resolution, closed: Date.now(), closed_at: new Date(byHost(q.host_id, resolution.ts) ?? now()).toISOString() });
+const ended = (q, resolution) => ({ ...q, state: "resolved", resolution, closed_ms: Date.now(), closed_at: new Date(byHost(q.host_id, resolution.ts) ?? now()).toISOString() });
 
 // late handles an event that the page missed.
 export function late(e) {
@@ -58,7 +58,7 @@ export function late(e) {
   dirty = true;
 }
 
-// putRow stores a run and its requests from the server unless newer data is known. The server reads
+// putRow stores a run and its requests from the server unless it has newer data. The server reads
 // open requests after the row, so later events may repeat them.
 export function putRow(row) {
   const was = rows.get(row.id);
@@ -90,18 +90,18 @@ export function progress(e) {
   return true;
 }
 
-// take handles an event.
-export function take(e) {
+// handleEvent handles an event.
+export function handleEvent(e) {
   let row = rows.get(e.run_id);
   if (row && e.seq <= row.last_seq) return;
   if (!row && e.type === "run.started") rows.set(e.run_id, row = newRow(e.run_id, e.host_id));
   if (!row) lookUp(e.run_id);
-  heardOfHost(e.host_id, e.ts);
-  const said = end(e);
+  recordHostTime(e.host_id, e.ts);
+  const outcome = end(e);
   if (e.type === "run.permission_requested") ask(e, row);
   if (row) rows.set(row.id, rowAfter(row, e, openOf(row.id)));
   dirty = true;
-  for (const fn of hearers) fn(e, said);
+  for (const fn of listeners) fn(e, outcome);
 }
 
 function openOf(run) {
@@ -113,7 +113,7 @@ function openOf(run) {
 function ask(e, row) {
   const id = e.data?.request_id;
   const key = keyOf(e.run_id, id);
-  if (!id || open.has(key) || over.has(key) || row?.status === "exited") return; // each id is used once
+  if (!id || open.has(key) || closed.has(key) || row?.status === "exited") return; // each id is used once
   const request = asRequest({ ...e.data, run_id: e.run_id, host_id: e.host_id, seq: e.seq, ts: e.ts }, row);
   open.set(key, request);
   newRequest.value = request;
@@ -125,16 +125,16 @@ function end(e) {
     for (const [key, q] of open) if (q.run_id === e.run_id) close(key, withdrawnByExit(e));
     return null;
   }
-  const said = ending(e);
-  if (said) close(keyOf(e.run_id, said.request_id), said);
-  return said;
+  const outcome = ending(e);
+  if (outcome) close(keyOf(e.run_id, outcome.request_id), outcome);
+  return outcome;
 }
 
 function close(key, resolution) {
-  const q = open.get(key) || (over.get(key)?.resolution.decision === "answered" ? over.get(key) : null);
+  const q = open.get(key) || (closed.get(key)?.resolution.decision === "answered" ? closed.get(key) : null);
   if (!q) return;
   open.delete(key);
-  over.set(key, ended(q, resolution));
+  closed.set(key, ended(q, resolution));
 }
 
 // publish updates the signals.
@@ -144,23 +144,23 @@ export function publish() {
   trim();
   const all = [...rows.values()].sort(newestFirst);
   runs.value = all.map(withPending);
-  requests.value = [...open.values()].map(timed);
-  settled.value = [...over.values()].reverse();
+  requests.value = [...open.values()].map(withExpiry);
+  settled.value = [...closed.values()].reverse();
   for (const [id, s] of signals) s.value = rowOf(id);
   return true;
 }
 
-// timed returns a request with its expiry by the host's clock as now known.
-function timed(q) {
+// withExpiry returns a request with its expiry by the current estimate of the host's clock.
+function withExpiry(q) {
   const at = byHost(q.host_id, q.expires_at);
   if (at === q.expires_ms) return q;
-  const again = { ...q, expires_ms: at };
-  open.set(q.key, again);
-  return again;
+  const updated = { ...q, expires_ms: at };
+  open.set(q.key, updated);
+  return updated;
 }
 
 function trim() {
-  for (const [key, q] of over) if (Date.now() - q.closed > settledFor) over.delete(key);
+  for (const [key, q] of closed) if (Date.now() - q.closed_ms > settledFor) closed.delete(key);
   if (rows.size <= mostRuns) return;
   const ended = [...rows.values()].filter((r) => r.status === "exited").sort(newestFirst);
   for (const r of ended.slice(mostRuns - rows.size)) rows.delete(r.id);
@@ -195,19 +195,19 @@ export function run(id) {
   return signals.get(id);
 }
 
-// touch makes publish update everything: a host's clock has become known.
+// touch makes publish update everything: a host's clock was determined.
 export function touch() { dirty = true; }
 
-// putKept shows a stored overview.
-export function putKept(kept) {
-  for (const { pending, ...row } of kept.rows) rows.set(row.id, row);
-  for (const q of kept.requests) open.set(q.key, q);
+// putStored shows a stored overview.
+export function putStored(stored) {
+  for (const { pending, ...row } of stored.rows) rows.set(row.id, row);
+  for (const q of stored.requests) open.set(q.key, q);
   dirty = true;
 }
 
 // clear empties the overview.
 export function clear() {
-  for (const m of [rows, open, over]) m.clear();
+  for (const m of [rows, open, closed]) m.clear();
   newRequest.value = null;
   dirty = true;
 }

@@ -10,25 +10,25 @@ export const push = signal({ state: "unsupported" });
 const ready = async () => (await navigator.serviceWorker.getRegistration("/")) && navigator.serviceWorker.ready;
 const supported = () => !!(globalThis.PushManager && navigator.serviceWorker && globalThis.Notification);
 
-// lookAtPush determines the state and sends the subscription to the server again: another user may
+// checkPush determines the state and sends the subscription to the server again: another user may
 // have logged in.
-export async function lookAtPush(isIn) {
+export async function checkPush(isIn) {
   if (!supported()) return;
   if (Notification.permission === "denied") { push.value = { state: "denied" }; return; }
-  const had = await (await ready())?.pushManager.getSubscription();
-  push.value = { state: had ? "on" : "off" };
-  if (had && isIn) await api.post("/push/subscriptions", had.toJSON(), { quiet: true });
+  const existing = await (await ready())?.pushManager.getSubscription();
+  push.value = { state: existing ? "on" : "off" };
+  if (existing && isIn) await api.post("/push/subscriptions", existing.toJSON(), { quiet: true });
 }
 
-// pushOn asks for permission if needed and subscribes. Browsers require that a click calls it.
+// pushOn requests the permission if needed and subscribes. Browsers require that a click calls it.
 export function pushOn() {
   return change(async () => {
     if ((await Notification.requestPermission()) !== "granted") return "denied";
     const registration = await ready();
     if (!registration) throw new Error("This browser cannot store the page, so it cannot receive notifications");
     const key = bytesOf((await api.get("/push/key")).key);
-    const had = await registration.pushManager.getSubscription();
-    if (had && !same(had.options.applicationServerKey, key)) await had.unsubscribe(); // another server's, at this address
+    const existing = await registration.pushManager.getSubscription();
+    if (existing && !same(existing.options.applicationServerKey, key)) await existing.unsubscribe(); // another server's, at this address
     const subscription = await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
     await api.post("/push/subscriptions", subscription.toJSON());
     return "on";

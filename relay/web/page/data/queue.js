@@ -3,19 +3,19 @@ import { batch } from "./signals.js";
 
 const slice = 8; // ms: half a frame
 
-// Queue passes its elements to `take` one by one and in order, and calls `told` at the end of each
-// slice. Signals change once in each slice.
+// Queue passes its elements to `handle` one by one and in order, and calls `onSlice` at the end of
+// each slice. Signals change once in each slice.
 export class Queue {
   #waiting = [];
   #at = 0;
   #scheduled = false;
-  #take;
-  #told;
+  #handle;
+  #onSlice;
   #port = new MessageChannel(); // not a timer: timers of background tabs are late
 
-  constructor(take, told) {
-    this.#take = take;
-    this.#told = told;
+  constructor(handle, onSlice) {
+    this.#handle = handle;
+    this.#onSlice = onSlice;
     this.#port.port1.onmessage = () => this.#slice();
   }
 
@@ -56,14 +56,14 @@ export class Queue {
     batch(() => {
       while (this.#at < this.#waiting.length && performance.now() < end) this.#one();
       if (!this.length) this.clear();
-      this.#told();
+      this.#onSlice();
     });
     if (this.length) this.#schedule();
   }
 
   #one() {
     try {
-      this.#take(this.#waiting[this.#at++]);
+      this.#handle(this.#waiting[this.#at++]);
     } catch (err) {
       console.error("an event could not be handled", err); // the others can
     }

@@ -42,8 +42,8 @@ function ask(call) {
   call.sent = link.send(call.message);
 }
 
-// askAgain sends unanswered calls again on a new connection.
-export function askAgain() {
+// resend sends unanswered calls again on a new connection.
+export function resend() {
   for (const call of calls.values()) {
     if (Date.now() - call.began < remembered) { ask(call); continue; }
     finish(call);

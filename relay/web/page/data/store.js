@@ -1,7 +1,7 @@
 // Loads the overview from the server: the lists (GET /runs, GET /inbox) and the events after them.
 import { api } from "./api.js";
 import { getMeta, putMeta } from "./cache.js";
-import { heardOfHost, hostClock } from "./clock.js";
+import { recordHostTime, hostClock } from "./clock.js";
 import { sentence } from "./errors.js";
 import * as overview from "./overview.js";
 import { Queue } from "./queue.js";
@@ -10,24 +10,24 @@ import { batch, computed, signal } from "./signals.js";
 export { newRequest, onEvent, requests, run, runs, settled } from "./overview.js";
 
 const pageRuns = 100;
-const keptRuns = 100;
+const storedRuns = 100;
 const unknownAtOnce = 8; // runs loaded one by one; for more, the list is loaded
 
-const unasked = { loading: true, more: false, from: "none" }; // the server has not answered yet
-export const runsState = signal(unasked);
+const initial = { loading: true, more: false, from: "none" }; // the server has not answered yet
+export const runsState = signal(initial);
 export const requestsState = computed(() => ({ loading: runsState.value.loading, error: runsState.value.error, from: runsState.value.from }));
 
 const unknown = new Set(); // runs with events but without a row
 let fetching = false;
 
-const queue = new Queue((e) => { if (e) overview.take(e); }, publish);
+const queue = new Queue((e) => { if (e) overview.handleEvent(e); }, publish);
 
 let buffer = null; // events that arrive while the lists are loading
 let sync = 0;
 
 overview.onUnknown(lookUp);
 
-function publish() { if (overview.publish()) keepSoon(); }
+function publish() { if (overview.publish()) saveSoon(); }
 
 // begin buffers events until refresh has loaded the lists.
 export function begin() { buffer = []; }
@@ -48,38 +48,38 @@ export async function refresh() {
     return false;
   }
   if (turn !== sync) return true; // a later refresh runs, or the overview was cleared
-  let gone = [];
+  let closed = [];
   batch(() => {
-    gone = overview.putInbox(list, inbox, runsState.peek().from === "server");
+    closed = overview.putInbox(list, inbox, runsState.peek().from === "server");
     runsState.value = { loading: false, more: list.length === pageRuns, from: "server" };
     release();
     publish();
   });
-  learnClocks(list).then(() => learnEndings(gone)).catch(() => {}); // expiries need the hosts' clocks first
+  learnClocks(list).then(() => learnEndings(closed)).catch(() => {}); // expiries need the hosts' clocks first
   return true;
 }
 
 // learnEndings loads the outcomes of requests that closed while the page was not connected.
-async function learnEndings(gone) {
-  for (const run of new Set(gone.map((q) => q.run_id))) {
-    const after = Math.min(...gone.filter((q) => q.run_id === run).map((q) => q.seq));
+async function learnEndings(closed) {
+  for (const run of new Set(closed.map((q) => q.run_id))) {
+    const after = Math.min(...closed.filter((q) => q.run_id === run).map((q) => q.seq));
     const { events } = await api.get(`/runs/${encodeURIComponent(run)}/events?after=${after}&types=run.permission_resolved&limit=1000`);
     for (const e of events) overview.late(e);
   }
-  if (gone.length) batch(publish);
+  if (closed.length) batch(publish);
 }
 
 // learnClocks determines the clocks of hosts whose requests expire, from a run's last event and the
 // time at which the server received it.
 async function learnClocks(list) {
-  const wanted = new Set(overview.requests.peek().filter((q) => q.expires_at && hostClock(q.host_id) === null).map((q) => q.host_id));
-  for (const host of wanted) {
+  const unknownHosts = new Set(overview.requests.peek().filter((q) => q.expires_at && hostClock(q.host_id) === null).map((q) => q.host_id));
+  for (const host of unknownHosts) {
     const row = list.find((r) => r.host_id === host && r.last_seq > 0);
     if (!row) continue;
     const { events } = await api.get(`/runs/${encodeURIComponent(row.id)}/events?after=${row.last_seq - 1}&limit=1`);
-    if (events[0]?.seq === row.last_seq) heardOfHost(host, events[0].ts, Date.parse(row.last_active_at));
+    if (events[0]?.seq === row.last_seq) recordHostTime(host, events[0].ts, Date.parse(row.last_active_at));
   }
-  if (wanted.size) batch(() => { overview.touch(); publish(); });
+  if (unknownHosts.size) batch(() => { overview.touch(); publish(); });
 }
 
 function release() {
@@ -88,8 +88,8 @@ function release() {
   queue.putAll(waiting);
 }
 
-// heard handles a frame from the overview's connection.
-export function heard(e) {
+// handleFrame handles a frame from the overview's connection.
+export function handleFrame(e) {
   if (e.type === "run.progress") {
     if (overview.progress(e)) queue.put(null); // shown with the next slice
     return;
@@ -118,7 +118,7 @@ async function fetchUnknown() {
   try {
     if (all.length > unknownAtOnce) for (const row of await api.get("/runs?limit=1000")) overview.putRow(row);
     else for (const id of all) await fetchRow(id);
-  } catch { /* it is asked for when something comes of it again */ }
+  } catch { /* the next event of the run requests it again */ }
   for (const id of all) unknown.delete(id);
   batch(publish);
   fetching = false;
@@ -157,27 +157,27 @@ export async function refreshRequests(id) {
 }
 
 // The overview is stored for opening the page without a connection.
-const keepAfter = 250; // ms
-let keeping = 0;
+const saveDelay = 250; // ms
+let saveTimer = 0;
 
-function keepSoon() {
-  if (runsState.peek().from === "server") keeping ||= setTimeout(keep, keepAfter);
+function saveSoon() {
+  if (runsState.peek().from === "server") saveTimer ||= setTimeout(save, saveDelay);
 }
 
-// keep stores the overview now if it has changed.
-export function keep() {
-  if (!keeping) return;
-  clearTimeout(keeping);
-  keeping = 0;
-  putMeta("overview", { rows: overview.runs.peek().slice(0, keptRuns), requests: overview.requests.peek() }).catch(() => {});
+// save stores the overview now if it has changed.
+export function save() {
+  if (!saveTimer) return;
+  clearTimeout(saveTimer);
+  saveTimer = 0;
+  putMeta("overview", { rows: overview.runs.peek().slice(0, storedRuns), requests: overview.requests.peek() }).catch(() => {});
 }
 
 // restore shows the stored overview.
 export async function restore() {
-  const kept = await getMeta("overview");
-  if (!kept || runsState.peek().from !== "none") return;
+  const stored = await getMeta("overview");
+  if (!stored || runsState.peek().from !== "none") return;
   batch(() => {
-    overview.putKept(kept);
+    overview.putStored(stored);
     runsState.value = { ...runsState.peek(), loading: !!buffer, from: "cache" };
     publish();
   });
@@ -185,14 +185,14 @@ export async function restore() {
 
 // forget empties the overview.
 export function forget() {
-  clearTimeout(keeping);
-  keeping = 0;
+  clearTimeout(saveTimer);
+  saveTimer = 0;
   sync++;
   buffer = null;
   queue.clear();
   batch(() => {
     overview.clear();
-    runsState.value = unasked;
+    runsState.value = initial;
     publish();
   });
 }

@@ -4,7 +4,7 @@ import { uuid } from "./ids.js";
 // tab is the id of this tab while it is open.
 export const tab = uuid();
 
-const stealAfter = 5_000; // ms; a frozen tab keeps its locks
+const stealAfter = 5_000; // ms; a frozen tab retains its locks
 
 let channel = null;
 const listeners = new Set();
@@ -23,17 +23,17 @@ export function closeTabs() {
   listeners.clear();
 }
 
-// tell sends an object with a kind to the other tabs.
-export function tell(message) { channel?.postMessage(message); }
+// broadcast sends an object with a kind to the other tabs.
+export function broadcast(message) { channel?.postMessage(message); }
 
-// onTold calls fn for messages of other tabs.
-export function onTold(fn) {
+// onTabMessage calls fn for messages of other tabs.
+export function onTabMessage(fn) {
   listeners.add(fn);
   return () => listeners.delete(fn);
 }
 
 // alone runs fn while no other tab runs it. Without locks, or if the holder hangs, tabs may run it
-// at the same time; ids keep that harmless.
+// at the same time; ids make that harmless.
 export async function alone(name, fn) {
   const locks = navigator.locks;
   if (!locks) return fn();
@@ -51,8 +51,8 @@ export async function alone(name, fn) {
   }
 }
 
-// whenGone calls fn when a tab is closed, or now if it is.
-export function whenGone(id, fn) {
+// whenClosed calls fn when a tab is closed, or now if it is.
+export function whenClosed(id, fn) {
   if (id === tab) return;
   if (navigator.locks) navigator.locks.request("concerto-tab-" + id, fn).catch(() => {});
   else fn();

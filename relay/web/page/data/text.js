@@ -15,10 +15,10 @@ export class Screen {
     }
     const [first, ...lines] = more.split("\r");
     this.text += first;
-    for (const line of lines) if (line) this.#over(line);
+    for (const line of lines) if (line) this.#overwrite(line);
   }
 
-  #over(line) {
+  #overwrite(line) {
     this.text = this.text.slice(0, this.text.lastIndexOf("\n") + 1) + line;
   }
 }

@@ -1,6 +1,6 @@
 // An open run: its loaded events, in order of seq and each once, and the values computed from them.
 import { api } from "./api.js";
-import { addEvents, dropEvents, eventsKept, firstOf, getEvents } from "./cache.js";
+import { addEvents, dropEvents, firstOf, getEvents, maxEvents } from "./cache.js";
 import { sentence } from "./errors.js";
 import { History } from "./history.js";
 import { Queue } from "./queue.js";
@@ -8,18 +8,18 @@ import { batch, computed, signal } from "./signals.js";
 import { noteRow, run as rowOf } from "./store.js";
 
 const page = 500; // events in a request
-const jump = 2000; // a view that is further behind when opened starts near the end
+const jump = 2000; // a view that is further back when opened starts near the end
 const holeTries = 3;
-const tellEach = 200; // ms between updates while catching up
-const keepAfter = 500; // ms
-const keptAtOnce = 200; // events
+const updateInterval = 200; // ms between updates while catching up
+const saveDelay = 500; // ms
+const savedAtOnce = 200; // events
 
 // View is an open run. Its owner (follow.js) connects it: `follow(view)` subscribes to events after
 // view.cursor.
 export class View {
   id;
   users = 0;
-  state = signal({ state: "loading", live: false, from: "cache", behind: 0 });
+  state = signal({ state: "loading", live: false, from: "cache", backlog: 0 });
   earlier = signal({ more: false, loading: false });
   meta = signal({});
   size = signal(null);
@@ -32,14 +32,14 @@ export class View {
   #follow;
   #first = 0; // the first loaded seq, 0 while nothing is loaded
   #stored; // resolves when the cached events are shown
-  #untold = 0; // the timer of the next update
-  #unkept = [];
-  #keeping = 0;
+  #updateTimer = 0; // the timer of the next update
+  #unsaved = [];
+  #saveTimer = 0;
   #asking = null; // {seq, tries}: an event is missing
-  #passes = false; // accept the next event although events before it are missing
+  #skipsHole = false; // accept the next event although events before it are missing
   #loading = null;
-  #known = false; // the server has reported the run's last seq
-  #hearers = new Set(); // of output
+  #hasRow = false; // the server has reported the run's last seq
+  #listeners = new Set(); // of output
   #resets = new Set();
   #output = [];
   #closed = false;
@@ -49,7 +49,7 @@ export class View {
     this.#follow = follow;
     this.row = rowOf(id);
     this.#history = new History(() => this.row.peek());
-    this.#queue = new Queue((e) => this.#take(e), () => this.#tell());
+    this.#queue = new Queue((e) => this.#handle(e), () => this.#update());
     this.items = computed(() => withSending(this.#base.value, sending.value));
     this.#stored = this.#restore();
   }
@@ -58,21 +58,21 @@ export class View {
 
   // restore shows the events that this browser has stored.
   async #restore() {
-    let kept = [];
-    try { kept = await getEvents(this.id); } catch { /* then the server is asked for all */ }
-    if (this.#closed || !kept.length) return;
-    this.#first = firstOf(kept[0]);
+    let cached = [];
+    try { cached = await getEvents(this.id); } catch { /* then the server sends all */ }
+    if (this.#closed || !cached.length) return;
+    this.#first = firstOf(cached[0]);
     this.earlier.value = { more: this.#first > 1, loading: false };
     this.last.value = this.#first - 1;
-    await this.#all(kept, true);
-    this.#say({ state: "ready" });
+    await this.#all(cached, true);
+    this.#setState({ state: "ready" });
   }
 
   // all handles events and waits until they are shown.
-  #all(events, kept = false) {
+  #all(events, cached = false) {
     if (!events.length) return Promise.resolve();
     return new Promise((resolve) => {
-      for (const e of events) this.#queue.put({ e, kept });
+      for (const e of events) this.#queue.put({ e, cached });
       this.#queue.put({ done: resolve });
     });
   }
@@ -80,12 +80,12 @@ export class View {
   // connected is called after each connect: it loads missing events and then subscribes.
   async connected() {
     await this.load();
-    if (this.#known && !this.#closed) this.#follow(this);
+    if (this.#hasRow && !this.#closed) this.#follow(this);
   }
 
-  // load asks for the run's last seq and loads the end of the run if it is missing or far ahead.
+  // load fetches the run's last seq and loads the end of the run if it is missing or far ahead.
   load() {
-    if (this.#known) return Promise.resolve();
+    if (this.#hasRow) return Promise.resolve();
     this.#loading ??= this.#load().catch((err) => { if (!this.#closed) this.#failed(err); }).finally(() => { this.#loading = null; });
     return this.#loading;
   }
@@ -95,21 +95,21 @@ export class View {
     const row = await api.get("/runs/" + encodeURIComponent(this.id));
     if (this.#closed) return;
     noteRow(row);
-    const behind = row.last_seq - this.cursor;
-    if (behind < 0 || behind > jump) await this.#restart(); // below 0 the server has lost events
+    const backlog = row.last_seq - this.cursor;
+    if (backlog < 0 || backlog > jump) await this.#restart(); // below 0 the server has lost events
     if (this.cursor === 0 && row.last_seq > 0) await this.#loadEnd(row.last_seq);
     if (this.#closed) return;
-    this.#known = true;
-    this.#say({ state: "ready", from: "server", error: undefined });
+    this.#hasRow = true;
+    this.#setState({ state: "ready", from: "server", error: undefined });
   }
 
   #failed(err) {
     if (err.code === "unknown_run") {
       dropEvents(this.id).catch(() => {});
-      this.#say({ state: "unknown", live: false, error: sentence(err) });
+      this.#setState({ state: "unknown", live: false, error: sentence(err) });
       return;
     }
-    this.#say({ state: this.cursor ? "ready" : "error", live: false, error: sentence(err) });
+    this.#setState({ state: this.cursor ? "ready" : "error", live: false, error: sentence(err) });
   }
 
   // restart drops all loaded and stored events of the run.
@@ -120,7 +120,7 @@ export class View {
 
   #empty() {
     for (const x of this.#queue.clear()) x.done?.();
-    this.#unkept = [];
+    this.#unsaved = [];
     this.#history = new History(() => this.row.peek());
     this.#first = 0;
     this.#output = [];
@@ -184,105 +184,105 @@ export class View {
     this.#publish();
     if (!output.length) return;
     for (const fn of this.#resets) fn();
-    for (const o of this.#output) for (const fn of this.#hearers) fn(o);
+    for (const o of this.#output) for (const fn of this.#listeners) fn(o);
   }
 
-  // heard handles an event from the connection.
-  heard(e) {
+  // handleEvent handles an event from the connection.
+  handleEvent(e) {
     this.#queue.put({ e });
-    if (this.#queue.length === 1000) this.#say({ behind: this.#queue.length }); // a long backlog
+    if (this.#queue.length === 1000) this.#setState({ backlog: this.#queue.length }); // a long backlog
   }
 
   // caughtUp is called when all existing events have been sent.
   caughtUp() { this.#queue.put({ caughtUp: true }); }
 
   // lost is called when the connection is lost.
-  lost() { this.#say({ live: false }); }
+  lost() { this.#setState({ live: false }); }
 
   // refused is called when the server refuses the subscription. With bad_cursor the run is shorter
   // than the cursor.
   async refused(code, message) {
     if (code !== "bad_cursor") { this.#failed({ code, message }); return; }
-    this.#known = false;
+    this.#hasRow = false;
     await this.#restart();
     await this.connected();
   }
 
-  #take({ e, kept, done, caughtUp }) {
+  #handle({ e, cached, done, caughtUp }) {
     if (done) { this.#publish(); done(); }
-    else if (!caughtUp) this.#event(e, kept);
-    else if (!this.#asksAgain()) this.#say({ live: true, behind: 0, error: undefined });
+    else if (!caughtUp) this.#event(e, cached);
+    else if (!this.#retryHole()) this.#setState({ live: true, backlog: 0, error: undefined });
   }
 
   // event handles an event if it is the next of its run; otherwise it requests the missing events.
-  #event(e, kept) {
+  #event(e, cached) {
     const last = this.cursor;
     if (e.seq <= last) return; // a duplicate
     if (last > 0 && firstOf(e) > last + 1) {
-      if (!this.#passes) { this.#askFrom(last); return; }
+      if (!this.#skipsHole) { this.#askFrom(last); return; }
     }
-    this.#passes = false;
+    this.#skipsHole = false;
     this.last.value = e.seq;
     this.#first ||= firstOf(e);
     this.#history.add(e);
     if (e.type === "run.output") this.#outputs(asOutput(e));
-    if (!kept) this.#keep(e);
+    if (!cached) this.#save(e);
   }
 
   // askFrom subscribes again after a seq. Events that arrive before the answer were sent earlier.
   #askFrom(seq) {
     if (this.#asking) return;
     this.#asking = { seq, tries: 0 };
-    this.#say({ live: false });
+    this.#setState({ live: false });
     this.#follow(this);
   }
 
-  // asksAgain reports whether the missing events are still missing after the server has sent
+  // retryHole reports whether the missing events are still missing after the server has sent
   // everything. The server reports missing events by a gap event; after some tries the view accepts
   // the gap.
-  #asksAgain() {
+  #retryHole() {
     const asking = this.#asking;
     if (!asking) return false;
     if (this.cursor > asking.seq) { this.#asking = null; return false; }
     if (++asking.tries >= holeTries) {
       this.#asking = null;
-      this.#passes = true;
+      this.#skipsHole = true;
     }
     this.#follow(this);
     return true;
   }
 
-  // tell updates the signals: at once when live, else at intervals.
-  #tell() {
+  // update updates the signals: at once when live, else at intervals.
+  #update() {
     if (this.state.peek().live) this.#publish();
-    else this.#untold ||= setTimeout(() => batch(() => this.#publish()), tellEach);
+    else this.#updateTimer ||= setTimeout(() => batch(() => this.#publish()), updateInterval);
   }
 
   #publish() {
-    clearTimeout(this.#untold);
-    this.#untold = 0;
+    clearTimeout(this.#updateTimer);
+    this.#updateTimer = 0;
     this.#base.value = this.#history.items();
     this.meta.value = this.#history.meta();
     this.size.value = this.#history.size();
-    const { behind } = this.state.peek();
-    if (behind) this.#say({ behind: this.#queue.length });
+    const { backlog } = this.state.peek();
+    if (backlog) this.#setState({ backlog: this.#queue.length });
   }
 
-  #say(more) {
+  #setState(more) {
     const now = { ...this.state.peek(), ...more };
     if (JSON.stringify(now) !== JSON.stringify(this.state.peek())) this.state.value = now;
   }
 
   #outputs(o) {
     this.#output.push(o);
-    for (const fn of this.#hearers) fn(o);
+    for (const fn of this.#listeners) fn(o);
   }
 
   // output calls fn for all loaded output and then for new output.
   output(fn) {
     for (const o of this.#output) fn(o);
-    this.#hearers.add(fn);
-    return () => this.#hearers.delete(fn);
+    this.#listeners.add(fn);
+    return () => this.#listeners.delete(fn);
   }
 
   // onReset calls fn when the output starts again from another place.
@@ -291,32 +291,32 @@ export class View {
     return () => this.#resets.delete(fn);
   }
 
-  #keep(e) {
-    this.#unkept.push(e);
-    this.#keeping ||= setTimeout(() => this.#flush(), keepAfter);
+  #save(e) {
+    this.#unsaved.push(e);
+    this.#saveTimer ||= setTimeout(() => this.#flush(), saveDelay);
   }
 
   // flush stores waiting events in portions. They are a cache: events that cannot be stored are
   // loaded again.
   #flush() {
-    clearTimeout(this.#keeping);
-    this.#unkept.splice(0, Math.max(0, this.#unkept.length - eventsKept));
-    addEvents(this.id, this.#unkept.splice(0, keptAtOnce)).catch(() => {});
-    this.#keeping = this.#unkept.length ? setTimeout(() => this.#flush()) : 0;
+    clearTimeout(this.#saveTimer);
+    this.#unsaved.splice(0, Math.max(0, this.#unsaved.length - maxEvents));
+    addEvents(this.id, this.#unsaved.splice(0, savedAtOnce)).catch(() => {});
+    this.#saveTimer = this.#unsaved.length ? setTimeout(() => this.#flush()) : 0;
   }
 
   close() {
     this.#closed = true;
-    clearTimeout(this.#untold);
+    clearTimeout(this.#updateTimer);
     this.#flush(); // the rest of a long list was stored before
     this.#queue.close();
   }
 
   // forget clears the view for another user.
   forget() {
-    this.#known = false;
+    this.#hasRow = false;
     this.#empty();
-    this.state.value = { state: "loading", live: false, from: "cache", behind: 0 };
+    this.state.value = { state: "loading", live: false, from: "cache", backlog: 0 };
   }
 }
 

@@ -34,20 +34,20 @@ export function can(what) {
   return roles.indexOf(role) >= roles.indexOf(least) && roles.includes(least) && !(whole && runs?.length);
 }
 
-// entered stores the user that GET /auth/me returns.
-export function entered(me) {
+// setLoggedIn stores the user that GET /auth/me returns.
+export function setLoggedIn(me) {
   const { user, role, kind, runs, expires_at } = me;
   const was = session.peek();
   const now = { state: "in", user, role, kind: kind ?? was.kind, runs: runs ?? was.runs ?? [], expires_at: expires_at ?? was.expires_at };
   if (JSON.stringify(now) !== JSON.stringify(was)) session.value = now;
 }
 
-// ended records that the credentials have expired. Open screens stay.
-export function ended(why) {
+// setExpired records that the credentials have expired. Open screens stay.
+export function setExpired(why) {
   const was = session.peek();
   if (was.state === "in" || (was.state === "unknown" && was.user)) session.value = { ...was, state: "ended", why };
-  else if (was.state === "unknown") left();
+  else if (was.state === "unknown") setLoggedOut();
 }
 
-// left records that nobody is logged in.
-export function left(why) { session.value = { state: "out", why }; }
+// setLoggedOut records that no user is logged in.
+export function setLoggedOut(why) { session.value = { state: "out", why }; }

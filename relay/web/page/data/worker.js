@@ -7,7 +7,7 @@ const lookEach = 3600_000; // ms between checks for a new version
 export const update = signal(false);
 
 let waiting = null;
-let wanted = false;
+let accepted = false;
 let timer = 0;
 const openers = new Set();
 
@@ -24,24 +24,24 @@ export function onOpen(fn) {
 export async function register() {
   const all = workers();
   if (!all) return;
-  hear(all);
+  listen(all);
   try {
     const registration = await all.register("/sw.js");
     watch(registration);
     clearInterval(timer);
     timer = setInterval(() => registration.update().catch(() => {}), lookEach);
   } catch (err) {
-    console.info("this browser does not keep the page:", err.message);
+    console.info("this browser does not cache the page:", err.message);
   }
 }
 
-let hears = false;
+let listening = false;
 
-function hear(all) {
-  if (hears) return;
-  hears = true;
+function listen(all) {
+  if (listening) return;
+  listening = true;
   all.addEventListener("message", (e) => { if (e.data?.kind === "open") for (const fn of openers) fn(e.data.run_id, e.data.request_id); });
-  all.addEventListener("controllerchange", () => { if (wanted || update.peek()) location.reload(); }); // all of the page is of one build
+  all.addEventListener("controllerchange", () => { if (accepted || update.peek()) location.reload(); }); // all of the page is of one build
 }
 
 function watch(registration) {
@@ -56,7 +56,7 @@ function watch(registration) {
 
 // applyUpdate makes the new version take over; all tabs reload.
 export function applyUpdate() {
-  wanted = true;
+  accepted = true;
   waiting?.postMessage("take over");
 }
 

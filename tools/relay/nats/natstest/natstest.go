@@ -23,7 +23,7 @@ func Start(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{t: t, URL: os.Getenv("RELAY_NATS"), port: server.RANDOM_PORT}
 	if s.URL == "" {
-		s.Again()
+		s.Restart()
 		t.Cleanup(s.Stop)
 	}
 	return s
@@ -38,8 +38,8 @@ func (s *Server) Stop() {
 	}
 }
 
-// Again starts the server at its address after Stop.
-func (s *Server) Again() {
+// Restart starts the server at its address after Stop.
+func (s *Server) Restart() {
 	s.t.Helper()
 	n, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: s.port, NoSigs: true, NoLog: true})
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// says makes a host write the seqs of its events as lines.
-func says(h *servertest.Peer, run string, from, to int64) {
+// sendSeqs makes a host write the seqs of its events as lines.
+func sendSeqs(h *servertest.Peer, run string, from, to int64) {
 	for seq := from; seq <= to; seq++ {
-		h.Say(protocol.RunOutput, run, seq, servertest.Output(fmt.Sprintf("%d\n", seq)))
+		h.Send(protocol.RunOutput, run, seq, servertest.Output(fmt.Sprintf("%d\n", seq)))
 	}
 	h.Acked(run, to)
 }
@@ -35,22 +35,22 @@ func TestCut(t *testing.T) {
 	r := start(t)
 	h := r.host("h1")
 	h.Begin("run_a")
-	says(h, "run_a", 2, 20)
+	sendSeqs(h, "run_a", 2, 20)
 	b := r.tab("olga")
 	b.Wait("state('run_a').live && watch('run_a').last.value === 20")
 	for round := range int64(3) {
 		from := 21 + 100*round
 		for seq := from; seq < from+50; seq++ {
-			h.Say(protocol.RunOutput, "run_a", seq, servertest.Output(fmt.Sprintf("%d\n", seq)))
+			h.Send(protocol.RunOutput, "run_a", seq, servertest.Output(fmt.Sprintf("%d\n", seq)))
 		}
 		if round == 1 {
 			b.Reload()
 			b.Wait("globalThis.ready && state('run_a')")
 		}
 		r.stop() // some were sent, some only stored, some neither
-		r.again()
+		r.restart()
 		h = r.host("h1")
-		says(h, "run_a", from, from+99) // the host repeats what may be lost
+		sendSeqs(h, "run_a", from, from+99) // the host repeats what may be lost
 		b.Wait(fmt.Sprintf("state('run_a').live && watch('run_a').last.value === %d", from+99))
 		same(t, b, "output('run_a')", lines(2, from+99))
 	}
@@ -64,13 +64,13 @@ func TestWeek(t *testing.T) {
 	r := start(t)
 	h := r.host("h1")
 	h.Begin("run_a")
-	says(h, "run_a", 2, 10)
+	sendSeqs(h, "run_a", 2, 10)
 	b := r.tab("olga")
 	b.Wait("state('run_a').live && watch('run_a').last.value === 10")
 	r.cut(b)
 	const end = 10_010
 	h = r.host("h1")
-	says(h, "run_a", 11, end)
+	sendSeqs(h, "run_a", 11, end)
 	long := b.Tasks(50*time.Millisecond, func() {
 		r.back(b)
 		b.Wait(fmt.Sprintf("state('run_a').live && watch('run_a').last.value === %d", end))

@@ -43,7 +43,7 @@ func TestClosing(t *testing.T) {
 	b.Wait("data.requests.value.length === 2 && state('run_a').live")
 	closed(t, b, h, "q1", "")
 	closed(t, b, h, "q2", "await new Promise((ok) => { const look = () => (sockets.every((ws) => ws.readyState === 3) ? ok() : setTimeout(look, 5)); look(); });")
-	h.Say(protocol.RunOutput, "run_b", 2, servertest.Output("seen"))
+	h.Send(protocol.RunOutput, "run_b", 2, servertest.Output("seen"))
 	b.Wait("output('run_b') === 'seen'")
 }
 
@@ -62,19 +62,19 @@ func closed(t *testing.T, b *browser.Tab, h *servertest.Peer, id, more string) {
 		await data.decide(request("` + id + `"), "approve");
 		await new Promise((ok) => setTimeout(ok, 10)); // after the batch of keys
 	})()`)
-	same(t, b, "[data.conn.value.state, entry('"+id+"').state]", `["online","waiting"]`) // nobody has told the page
+	same(t, b, "[data.conn.value.state, entry('"+id+"').state]", `["online","waiting"]`) // no message has informed the page
 	b.Eval("release()")
-	for told := 0; told < 2; {
+	for received := 0; received < 2; {
 		e := h.Read()
 		switch e.Type {
 		case protocol.RunApprove:
-			told++
+			received++
 			if got := decision(t, e); got != "run.permission.approve "+id {
 				t.Errorf("%s: the host receives %s", id, got)
 			}
 		case "rpc.fs.read":
-			told++
-			h.Say(protocol.RPCResponse, "run_a", 0, map[string]any{"request_id": e.ID, "rpc_type": e.Type, "ok": true, "result": e.Data})
+			received++
+			h.Send(protocol.RPCResponse, "run_a", 0, map[string]any{"request_id": e.ID, "rpc_type": e.Type, "ok": true, "result": e.Data})
 		case protocol.RunSendKeys, protocol.RunResize:
 			t.Errorf("%s: %s comes late: %s", id, e.Type, e.Data)
 		}

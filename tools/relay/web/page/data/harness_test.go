@@ -159,8 +159,8 @@ func (r *relay) stop() {
 	}
 }
 
-// again starts the server at its address after stop.
-func (r *relay) again() {
+// restart starts the server at its address after stop.
+func (r *relay) restart() {
 	r.t.Helper()
 	r.open(strings.TrimPrefix(r.url, "http://"))
 }
@@ -169,7 +169,7 @@ func (r *relay) again() {
 func (r *relay) host(id string) *servertest.Peer {
 	r.t.Helper()
 	p := servertest.Dial(r.t, r.url+"/ws/host?host_id="+id+"&host_token=token-"+id)
-	p.Say(protocol.Hello, "", 0, protocol.HelloData{Protocol: protocol.Version, Agent: "test/1", Instance: "i-" + id})
+	p.Send(protocol.Hello, "", 0, protocol.HelloData{Protocol: protocol.Version, Agent: "test/1", Instance: "i-" + id})
 	p.Next(protocol.Welcome)
 	return p
 }
@@ -219,9 +219,9 @@ func ask(h *servertest.Peer, run, id string, seq int64, more map[string]any) {
 	for k, v := range more {
 		d[k] = v
 	}
-	h.Say(protocol.RunPermissionRequested, run, seq, d)
+	h.Send(protocol.RunPermissionRequested, run, seq, d)
 	h.Acked(run, seq)
 }
 
-// sha returns 64 digits that stand for some arguments.
+// sha returns 64 digits as the hash of some arguments.
 func sha(of string) string { return (fmt.Sprintf("%x", of) + strings.Repeat("0", 64))[:64] }

@@ -63,13 +63,13 @@ func TestModules(t *testing.T) {
 	t.Run("next", func(t *testing.T) { next(t, b) })
 	t.Run("clock", func(t *testing.T) {
 		same(t, b, "[data.conn.value.clock_differs, Math.abs(data.now() - Date.now()) < 30e3]", `[false,true]`)
-		b.Eval("clock.heard(new Date(Date.now() + 86400e3).toISOString(), Date.now())")
+		b.Eval("clock.recordServerTime(new Date(Date.now() + 86400e3).toISOString(), Date.now())")
 		same(t, b, "[data.conn.value.clock_differs, Math.round(data.conn.value.clock_ms / 3600e3), Math.round((data.now() - Date.now()) / 3600e3)]", `[true,24,24]`)
 	})
 }
 
 // thread checks the items for a run's events, with every type of event of the protocol, and that
-// loading in pages from the end gives the same items.
+// loading in pages from the end produces the same items.
 func thread(t *testing.T, b *browser.Tab) {
 	b.Eval(short + "globalThis.all = " + events() + "; globalThis.fold = (es) => { const h = new History(() => null); for (const e of es) h.add(e); return h; }")
 	same(t, b, "fold(all).items().map(short)", []string{
@@ -131,7 +131,7 @@ func next(t *testing.T, b *browser.Tab) {
 	b.Eval(`(async () => {
 		globalThis.asked = [];
 		globalThis.v = new View("run_x", (view) => asked.push(view.cursor), signal([]));
-		globalThis.put = (...seqs) => { for (const seq of seqs) v.heard({ type: "run.output", ts: "", run_id: "run_x", seq, data: { stream: "stdout", text: seq + " " } }); };
+		globalThis.put = (...seqs) => { for (const seq of seqs) v.handleEvent({ type: "run.output", ts: "", run_id: "run_x", seq, data: { stream: "stdout", text: seq + " " } }); };
 		globalThis.text = () => v.items.value.map((x) => x.text).join("");
 	})()`)
 	b.Eval("put(1, 2, 2, 3, 1)")

@@ -18,7 +18,7 @@ func TestLive(t *testing.T) {
 	same(t, b, "[data.can('decide'), data.can('audit'), data.can('start')]", `[true,false,true]`)
 	b.Wait("data.runs.value.length === 1 && data.runs.value[0].title === 't'")
 	b.Wait("state('run_a').live")
-	h.Say(protocol.RunOutput, "run_a", 2, servertest.Output("one\rtwo\n"))
+	h.Send(protocol.RunOutput, "run_a", 2, servertest.Output("one\rtwo\n"))
 	ask(h, "run_a", "q1", 3, map[string]any{"expires_at": "2025-01-01T00:10:00Z"})
 	b.Wait("data.requests.value.length === 1 && data.newRequest.value?.request_id === 'q1'")
 	b.Wait("items('run_a').length === 3")
@@ -40,7 +40,7 @@ func TestLive(t *testing.T) {
 		t.Fatalf("the host receives %s, %v", e.Data, err)
 	}
 	b.Wait("card('q1').state === 'deciding' && entry('q1').state === 'sent'")
-	h.Say(protocol.RunPermissionResolved, "run_a", 4, map[string]any{"request_id": "q1", "decision": "approve", "by": "olga", "actor": "web"})
+	h.Send(protocol.RunPermissionResolved, "run_a", 4, map[string]any{"request_id": "q1", "decision": "approve", "by": "olga", "actor": "web"})
 	b.Wait("card('q1').state === 'applied' && entry('q1').done")
 	b.Wait("data.requests.value.length === 0 && data.runs.value[0].status === 'running' && watch('run_a').last.value === 4")
 	same(t, b, "items('run_a').at(-1).data.resolution.decision + ' ' + data.outboxText(entry('q1'))", "approve Applied: approved.")
@@ -52,11 +52,11 @@ func TestLive(t *testing.T) {
 		t.Fatalf("the host receives %s, %v", e.Data, err)
 	}
 	b.Wait("items('run_a').at(-1).kind === 'sending'")
-	h.Say(protocol.RunInput, "run_a", 5, map[string]any{"actor": "web", "input_id": in.InputID, "text_redacted": "go on", "text_sha256": sha("x")})
+	h.Send(protocol.RunInput, "run_a", 5, map[string]any{"actor": "web", "input_id": in.InputID, "text_redacted": "go on", "text_sha256": sha("x")})
 	b.Wait("items('run_a').at(-1).kind === 'input' && data.outbox.value.length === 1 && data.outbox.value[0].state === 'applied'")
-	b.Wait("(async () => !JSON.stringify(await cache.getEntries()).includes('go on'))()") // what was typed is kept no longer
+	b.Wait("(async () => !JSON.stringify(await cache.getEntries()).includes('go on'))()") // the typed text was deleted
 
-	h.Say(protocol.RunExited, "run_a", 6, map[string]any{"exit_code": 3})
+	h.Send(protocol.RunExited, "run_a", 6, map[string]any{"exit_code": 3})
 	b.Wait("data.runs.value[0].status === 'exited' && data.runs.value[0].exit_code === 3 && watch('run_a').last.value === 6")
 	same(t, b, "items('run_a').at(-1).text", "Ended with exit code 3.")
 	same(t, b, "data.conn.value.clock_differs", false)
@@ -71,11 +71,11 @@ func TestMissedEnding(t *testing.T) {
 	ask(h, "run_a", "q1", 2, nil)
 	b := r.tab("olga")
 	b.Wait("data.requests.value.length === 1")
-	h.Say(protocol.RunInput, "run_a", 3, map[string]any{"actor": "web", "by": "olga", "input_id": "q1", "text_redacted": "y\n", "text_sha256": sha("y")})
+	h.Send(protocol.RunInput, "run_a", 3, map[string]any{"actor": "web", "by": "olga", "input_id": "q1", "text_redacted": "y\n", "text_sha256": sha("y")})
 	b.Wait("data.settled.value[0]?.resolution.decision === 'answered'")
 	r.cut(b)
 	h = r.host("h1")
-	h.Say(protocol.RunPermissionResolved, "run_a", 4, map[string]any{"request_id": "q1", "decision": "approve", "by": "olga", "actor": "web"})
+	h.Send(protocol.RunPermissionResolved, "run_a", 4, map[string]any{"request_id": "q1", "decision": "approve", "by": "olga", "actor": "web"})
 	h.Acked("run_a", 4)
 	r.back(b)
 	b.Wait("data.settled.value[0].resolution.decision === 'approve' && data.settled.value.length === 1")

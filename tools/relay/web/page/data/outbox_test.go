@@ -14,7 +14,7 @@ func (r *relay) cut(tabs ...*browser.Tab) {
 		b.Offline(true)
 	}
 	r.stop()
-	r.again()
+	r.restart()
 	for _, b := range tabs {
 		b.Wait("data.conn.value.state === 'offline' || data.conn.value.state === 'connecting'")
 	}
@@ -85,7 +85,7 @@ func TestOutbox(t *testing.T) {
 
 	// Somebody else decides in the meantime.
 	h = r.host("h1")
-	h.Say(protocol.RunPermissionResolved, "run_a", 7, map[string]any{"request_id": "q2", "decision": "approve", "by": "ann", "actor": "web"})
+	h.Send(protocol.RunPermissionResolved, "run_a", 7, map[string]any{"request_id": "q2", "decision": "approve", "by": "ann", "actor": "web"})
 	h.Acked("run_a", 7)
 	r.back(b, two)
 	if got := decision(t, h.Next(protocol.RunApprove)); got != "run.permission.approve q1" {
@@ -101,7 +101,7 @@ func TestOutbox(t *testing.T) {
 		same(t, tab, "['q1', 'q2', 'q3', 'q4'].map((q) => entry(q).state)", `["sent","already_decided","args_changed","too_old"]`)
 		same(t, tab, "[data.outboxText(entry('q2')), request('q3').args_sha256, card('q2').by, request('q5').state]", []string{"Already decided by ann: approved.", sha("q3"), "ann", "open"})
 	}
-	h.Say(protocol.RunPermissionResolved, "run_a", 8, map[string]any{"request_id": "q1", "decision": "approve", "by": "olga"})
+	h.Send(protocol.RunPermissionResolved, "run_a", 8, map[string]any{"request_id": "q1", "decision": "approve", "by": "olga"})
 	b.Wait("card('q1').state === 'applied'")
 	two.Wait("card('q1').state === 'applied' && data.outbox.value.length === 5")
 	// Nothing was sent twice or late: the host's next message is this one.
@@ -134,7 +134,7 @@ func TestRefusedAnswer(t *testing.T) {
 	b.Eval("data.decide(request('q1'), 'approve', {answers: {n: 'x'}})")
 	h.Next(protocol.RunApprove)
 	result := func(id, state, why string) {
-		h.Say(protocol.CommandResult, "run_a", 0, map[string]any{"id": id, "kind": "decision", "state": state, "error": why})
+		h.Send(protocol.CommandResult, "run_a", 0, map[string]any{"id": id, "kind": "decision", "state": state, "error": why})
 	}
 	result("q1", "rejected", "n: must be a number")
 	b.Wait("card('q1').state === 'rejected'")
@@ -158,7 +158,7 @@ func TestRefusedAnswer(t *testing.T) {
 	}
 	r.cut(b)
 	b.Eval("data.decide(request('q2'), 'deny')")
-	b.Go(r.url + "/?again") // the tab with the answer is gone
+	b.Go(r.url + "/?again") // the tab with the answer was closed
 	b.Wait("globalThis.ready && data.outbox.value.some((x) => x.state === 'lost')")
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// TestSessionEnds checks that a user whose session expires keeps the open screens and continues
+// TestSessionEnds checks that the open screens remain when a user's session expires, and continue
 // after login, that another user sees nothing of them, and that a logout deletes everything in all
 // tabs.
 func TestSessionEnds(t *testing.T) {
@@ -34,7 +34,7 @@ func TestSessionEnds(t *testing.T) {
 	r.lock("olga")
 	b.Wait("data.session.value.state === 'ended' && data.conn.value.state === 'ended' && !state('run_a').live")
 	same(t, b, "[items('run_a').length, data.runs.value.length, data.session.value.why.length > 0]", `[1,1,true]`)
-	says(h, "run_a", 2, 3)
+	sendSeqs(h, "run_a", 2, 3)
 	b.Eval("data.login('olga', '" + password + "')")
 	b.Wait("state('run_a').live && output('run_a') === '2\\n3\\n'")
 	two.Wait("data.session.value.state === 'in' && data.conn.value.state === 'online'") // through the other tab
@@ -86,7 +86,7 @@ func TestRPC(t *testing.T) {
 		for k, v := range data {
 			d[k] = v
 		}
-		h.Say(protocol.RPCResponse, "run_a", 0, d)
+		h.Send(protocol.RPCResponse, "run_a", 0, d)
 	}
 	b.Eval("globalThis.got = []; globalThis.go = (...args) => { data.rpc(...args).then((r) => got.push(r), (e) => got.push([e.code, e.message])); }; go('rpc.fs.read', 'run_a', {path: 'a'})")
 	answer(h.Next("rpc.fs.read"), map[string]any{"ok": true, "result": map[string]any{"content": "x"}})
@@ -97,7 +97,7 @@ func TestRPC(t *testing.T) {
 	b.Eval("go('rpc.fs.list', 'run_a', {path: 'b'})")
 	first := h.Next("rpc.fs.list")
 	r.stop()
-	r.again()
+	r.restart()
 	h = r.host("h1")
 	second := h.Next("rpc.fs.list")
 	if first.ID == "" || first.ID != second.ID {
@@ -129,7 +129,7 @@ func TestWorker(t *testing.T) {
 	r := start(t)
 	h := r.host("h1")
 	h.Begin("run_a")
-	says(h, "run_a", 2, 5)
+	sendSeqs(h, "run_a", 2, 5)
 	b := r.tab("vera")
 	b.Wait("state('run_a').live && navigator.serviceWorker.controller")
 	b.Wait("(async () => (await cache.getEvents('run_a')).length === 5 && (await cache.getMeta('overview'))?.rows.length === 1)()")
@@ -147,7 +147,7 @@ func TestWorker(t *testing.T) {
 	two.Wait("globalThis.ready")
 	r.page = page(t, "globalThis.newer = true;")
 	r.stop()
-	r.again()
+	r.restart()
 	b.Eval("navigator.serviceWorker.getRegistration().then((r) => r.update())")
 	b.Wait("data.update.value")
 	two.Wait("data.update.value")

@@ -11,7 +11,7 @@ import * as clock from "page/data/clock.js";
 
 Object.assign(globalThis, { data, History, folds, View, Screen, rights, batch, computed, effect, signal, cache, clock, views: {} });
 
-// watch opens a run and keeps it open.
+// watch opens a run and leaves it open.
 globalThis.watch = (id) => (views[id] ??= data.openRun(id));
 globalThis.items = (id) => watch(id).items.value;
 globalThis.output = (id) => items(id).filter((x) => x.kind === "output").map((x) => x.text).join("");
@@ -20,5 +20,5 @@ globalThis.request = (id) => data.requests.value.find((q) => q.request_id === id
 globalThis.card = (id) => data.cardState(request(id));
 globalThis.entry = (id) => data.outbox.value.findLast((x) => x.request_id === id || x.id === id);
 
-const known = location.search === "?idle" ? Promise.resolve() : data.start();
-known.then(() => { globalThis.ready = true; });
+const started = location.search === "?idle" ? Promise.resolve() : data.start();
+started.then(() => { globalThis.ready = true; });

@@ -41,10 +41,10 @@ func (a *app) checkNATS(s *serveFlags, _ *serveConfig) error {
 		return nil
 	}
 	if err := nats.CheckURL(s.nats); err != nil {
-		return a.wrong("nats", "write it as nats://HOST:4222", "%v", err) // the URL is not quoted: it may contain a password
+		return a.invalidSetting("nats", "write it as nats://HOST:4222", "%v", err) // the URL is not quoted: it may contain a password
 	}
 	if scheme, _, _ := strings.Cut(s.db, ":"); scheme == "sqlite" {
-		return a.wrong("nats", "omit it, or use a database that several servers can share: --db postgres://USER@HOST/NAME", "NATS connects several servers, but only one server can use a SQLite database")
+		return a.invalidSetting("nats", "omit it, or use a database that several servers can share: --db postgres://USER@HOST/NAME", "NATS connects several servers, but only one server can use a SQLite database")
 	}
 	return nil
 }
@@ -58,23 +58,23 @@ func (a *app) checkAccess(s *serveFlags, _ *serveConfig) error {
 	}
 	switch {
 	case s.admin == "" && s.adminFile != "":
-		return a.wrong("admin-password-file", "add --admin NAME", "a password is set, but no owner is named")
+		return a.invalidSetting("admin-password-file", "add --admin NAME", "a password is set, but no owner is named")
 	case s.admin == "" && s.hash != "":
-		return a.wrong("admin-password-hash", "add --admin NAME", "a password is set, but no owner is named")
+		return a.invalidSetting("admin-password-hash", "add --admin NAME", "a password is set, but no owner is named")
 	case s.admin == "":
 		return nil
 	case s.adminFile == "" && s.hash == "":
-		return a.wrong("admin", "add --admin-password-file FILE, or $ADMIN_PASSWORD_HASH", "an owner needs a password")
+		return a.invalidSetting("admin", "add --admin-password-file FILE, or $ADMIN_PASSWORD_HASH", "an owner requires a password")
 	}
 	if s.hash != "" {
 		if err := auth.CheckHash(s.hash); err != nil {
-			return a.wrong("admin-password-hash", "", "%v", err)
+			return a.invalidSetting("admin-password-hash", "", "%v", err)
 		}
 	}
 	if err := auth.CheckUser(s.admin, auth.Owner); err != nil {
 		var refusal *httpguard.Refusal
 		errors.As(err, &refusal)
-		return a.wrong("admin", "", "%s", refusal.Why)
+		return a.invalidSetting("admin", "", "%s", refusal.Why)
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (a *app) parsePublicURL(s *serveFlags, out *serveConfig) error {
 	}
 	u, ok := webURL(s.public)
 	if !ok {
-		return a.wrong("public-url", "write a URL without a path, such as https://relay.example", "invalid value %q", httpguard.Clean(s.public))
+		return a.invalidSetting("public-url", "write a URL without a path, such as https://relay.example", "invalid value %q", httpguard.Clean(s.public))
 	}
 	out.guard.Public = u
 	return nil
@@ -101,7 +101,7 @@ func (a *app) checkOrigins(s *serveFlags, out *serveConfig) error {
 	for _, o := range s.origins {
 		u, ok := webURL(o)
 		if !ok || httpguard.Origin(u) != o {
-			return a.wrong("allow-origin", "write an origin as browsers send it, such as https://app.example", "invalid value %q", o)
+			return a.invalidSetting("allow-origin", "write an origin as browsers send it, such as https://app.example", "invalid value %q", o)
 		}
 	}
 	out.guard.Allow = s.origins
@@ -112,7 +112,7 @@ func (a *app) parseProxies(s *serveFlags, out *serveConfig) error {
 	for _, text := range s.trusted {
 		p, err := netip.ParsePrefix(text)
 		if err != nil {
-			return a.wrong("trusted-proxy", "write a network such as 10.0.0.0/8, or a single address as 127.0.0.1/32", "invalid value %q", text)
+			return a.invalidSetting("trusted-proxy", "write a network such as 10.0.0.0/8, or a single address as 127.0.0.1/32", "invalid value %q", text)
 		}
 		out.guard.Trusted = append(out.guard.Trusted, p)
 	}
@@ -133,7 +133,7 @@ func (a *app) parseRetention(s *serveFlags, out *serveConfig) error {
 		}
 	}
 	if err != nil || d <= 0 {
-		return a.wrong("retain", "write 30d, 12h or off", "invalid value %q", s.retain)
+		return a.invalidSetting("retain", "write 30d, 12h or off", "invalid value %q", s.retain)
 	}
 	out.retain = d
 	return nil
@@ -142,11 +142,11 @@ func (a *app) parseRetention(s *serveFlags, out *serveConfig) error {
 func (a *app) openListener(s *serveFlags, out *serveConfig) error {
 	const forms = "write an address such as 127.0.0.1:8787; port 0 selects a free port"
 	if _, _, err := net.SplitHostPort(s.listen); err != nil {
-		return a.wrong("listen", forms, "invalid value %q", s.listen)
+		return a.invalidSetting("listen", forms, "invalid value %q", s.listen)
 	}
 	l, err := net.Listen("tcp", s.listen)
 	if err != nil {
-		return a.wrong("listen", forms, "%v", err)
+		return a.invalidSetting("listen", forms, "%v", err)
 	}
 	at := l.Addr().(*net.TCPAddr)
 	out.listen, out.guard.Loopback = l, at.IP.IsLoopback()

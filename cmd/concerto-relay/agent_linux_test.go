@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// asksAll is a host of Concerto's protocol that asks everything.
+// asksAll is a host of Concerto's protocol that sends every kind of question.
 const asksAll = `#!/bin/bash
 read prompt; echo "$prompt" >&2
 echo '{"type":"progress","message":"half","percent":50}'
@@ -30,7 +30,7 @@ echo '{"type":"strange","n":1}'
 echo '{"type":"result","text":"done it"}'
 `
 
-// request is what a run asks next with a text.
+// request returns the run's next request with a text.
 func (h *host) request(run, text string) protocol.PermissionRequested {
 	h.t.Helper()
 	e := h.until(run, protocol.RunPermissionRequested, text)
@@ -41,8 +41,9 @@ func (h *host) request(run, text string) protocol.PermissionRequested {
 	return q
 }
 
-// TestRunNDJSON: a host's messages become events of a run, its questions become requests, and
-// answers reach it in its own form, across a restart of hostd by kill -9; the exit code is its own.
+// TestRunNDJSON checks that a host's messages become events of a run, its questions become
+// requests, and answers reach it in its own form, across a restart of hostd by kill -9; the exit
+// code is its own.
 func TestRunNDJSON(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -50,13 +51,13 @@ func TestRunNDJSON(t *testing.T) {
 	if err := os.WriteFile(script, []byte(asksAll), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if said := h.do(2, "run", "--ndjson", "--", script); !strings.Contains(said, "no hostd serves") {
-		t.Errorf("without hostd: %s", said)
+	if out := h.do(2, "run", "--ndjson", "--", script); !strings.Contains(out, "no hostd serves") {
+		t.Errorf("without hostd: %s", out)
 	}
 	h.start()
-	for args, want := range map[string]string{"--ndjson --acp -- x": "--ndjson and --acp", "--prompt x -- true": "speaks in messages"} {
-		if said := h.do(2, append([]string{"run"}, strings.Fields(args)...)...); !strings.Contains(said, want) {
-			t.Errorf("%s: %s", args, said)
+	for args, want := range map[string]string{"--ndjson --acp -- x": "--ndjson and --acp", "--prompt x -- true": "requires a run without a terminal"} {
+		if out := h.do(2, append([]string{"run"}, strings.Fields(args)...)...); !strings.Contains(out, want) {
+			t.Errorf("%s: %s", args, out)
 		}
 	}
 	run := strings.TrimSpace(h.do(0, "run", "--detach", "--ndjson", "--prompt", "go", "--title", "a host", "--", script))
@@ -79,9 +80,9 @@ func TestRunNDJSON(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(h.dir, "asked"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	gone := h.until(run, protocol.RunPermissionResolved, `"request_id":"`+second.RequestID+`"`)
-	if !strings.Contains(string(gone.Data), `"decision":"withdrawn"`) {
-		t.Errorf("taken back: %s", gone.Data)
+	withdrawn := h.until(run, protocol.RunPermissionResolved, `"request_id":"`+second.RequestID+`"`)
+	if !strings.Contains(string(withdrawn.Data), `"decision":"withdrawn"`) {
+		t.Errorf("taken back: %s", withdrawn.Data)
 	}
 	for i, how := range []string{"approve", "deny", "deny"} {
 		q := h.request(run, `"op_args":{"n":`+string(rune('1'+i))+`}`)
@@ -133,17 +134,17 @@ func (h *host) answered(run, id string, args ...string) {
 		if err == nil {
 			return
 		}
-		if !strings.Contains(string(out), "not attached yet") {
+		if !strings.Contains(string(out), "has not reconnected") {
 			h.t.Fatalf("%v: %s", err, out)
 		}
 	}
-	h.t.Fatal("the run does not come back")
+	h.t.Fatal("the run does not reconnect")
 }
 
 func (h *host) stop(run string) {
 	h.t.Helper()
 	a := &app{environ: h.command().Env, dir: h.dir, places: map[string]string{}}
-	e, err := a.reachEnd(&reach{socket: filepath.Join(h.dir, "s")})
+	e, err := a.endpointOf(&target{socket: filepath.Join(h.dir, "s")})
 	if err == nil {
 		err = e.call(h.t.Context(), "POST", runPath(run)+"/stop", protocol.Stop{}, nil)
 	}
@@ -152,7 +153,7 @@ func (h *host) stop(run string) {
 	}
 }
 
-// TestRunACP: a recorded agent works as a run; without a prompt a user provides one.
+// TestRunACP checks that a recorded agent works as a run; without a prompt a user provides one.
 func TestRunACP(t *testing.T) {
 	t.Parallel()
 	wire, err := filepath.Abs("../../runtime/host/adapter/testdata/wire/claude-acp.wire")
@@ -166,7 +167,7 @@ func TestRunACP(t *testing.T) {
 	h := newHost(t)
 	h.start()
 	run := strings.TrimSpace(h.do(0, "run", "--detach", "--acp", "--tool", "coder", "--", exe, "replay", wire))
-	q := h.request(run, "What should coder do?")
+	q := h.request(run, "Which task should coder do?")
 	h.do(0, "approve", run, q.RequestID, "--answer", `"please work"`)
 	q = h.request(run, "touch made.txt")
 	if q.From.Kind != "approval" || q.Risk != "high" || q.ArgsSHA256 == "" {

@@ -76,7 +76,7 @@ export function useClock() {
   return clock.value;
 }
 
-// Ago shows how long ago something was and keeps it current; its title is the full time.
+// Ago shows how long ago something was, and updates it; its title is the full time.
 export function Ago({ ts, now }) {
   const t = useClock();
   if (!Number.isFinite(millis(ts))) return null;

@@ -15,26 +15,26 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/auth"
 )
 
-// remoteSeat is a view of a run at a server: a WebSocket that reconnects with the run's cursor.
-type remoteSeat struct {
+// remoteSession is a view of a run at a server: a WebSocket that reconnects with the run's cursor.
+type remoteSession struct {
 	x     *attachment
-	end   *end
+	end   *endpoint
 	whole bool
 	link  *serverLink
-	pace  pace
+	pace  rateLimiter
 	row   serverRun
 	asked map[string]bool // requests that were shown
 
 	once  sync.Once     // for notes that are printed once
-	ready chan struct{} // closed when the first connection has greeted
-	after int64         // the seq up to which the run is shown
+	ready chan struct{} // closed after the first welcome
+	after int64         // the last shown seq
 
 	mu   sync.Mutex
-	size *protocol.Resize // what the server does not know yet
-	only bool             // the token may look only
+	size *protocol.Resize // not sent to the server so far
+	only bool             // the token permits only viewing
 }
 
-// serverRun is a run in the server's form.
+// serverRun is a run in the server's JSON.
 type serverRun struct {
 	HostID   string                         `json:"host_id"`
 	Status   protocol.Status                `json:"status"`
@@ -51,25 +51,25 @@ const (
 	stopID   = "stop"
 )
 
-// errOver: the run has ended.
+// errOver reports that the run has ended.
 var errOver = errors.New("the run has ended")
 
-func newRemoteSeat(x *attachment, e *end, whole bool) *remoteSeat {
-	s := &remoteSeat{x: x, end: e, whole: whole, asked: map[string]bool{}, ready: make(chan struct{})}
-	s.link = e.socket(s.begin, func(err error) {
-		x.note("the connection to %s is lost, and is taken up again; what is typed meanwhile is not sent", e.name)
+func newRemoteSession(x *attachment, e *endpoint, whole bool) *remoteSession {
+	s := &remoteSession{x: x, end: e, whole: whole, asked: map[string]bool{}, ready: make(chan struct{})}
+	s.link = e.socket(s.subscribe, func(err error) {
+		x.note("the connection to %s is lost; reconnecting. Keys that you type until then are not sent", e.name)
 	})
 	return s
 }
 
-func (s *remoteSeat) follow(ctx context.Context, give func(protocol.Envelope) error) error {
+func (s *remoteSession) follow(ctx context.Context, handle func(protocol.Envelope) error) error {
 	if err := s.end.call(ctx, http.MethodGet, runPath(s.x.run), nil, &s.row); err != nil {
 		return err
 	}
-	if err := s.tail(ctx, give); err != nil {
+	if err := s.findTail(ctx, handle); err != nil {
 		return err
 	}
-	err := s.link.Run(ctx, func(e protocol.Envelope) error { return s.hear(e, give) })
+	err := s.link.Run(ctx, func(e protocol.Envelope) error { return s.handle(e, handle) })
 	if errors.Is(err, errOver) {
 		return nil
 	}
@@ -77,29 +77,30 @@ func (s *remoteSeat) follow(ctx context.Context, give func(protocol.Envelope) er
 }
 
 const (
-	tailBytes  = 16 << 10 // of output are shown of what was before
-	tailEvents = 1024     // among so many events
+	tailBytes  = 16 << 10 // of earlier output are shown
+	tailEvents = 1024     // within this number of events
 )
 
-// tail finds the beginning of the end of the run's output, and returns the event that contains it.
-func (s *remoteSeat) tail(ctx context.Context, give func(protocol.Envelope) error) error {
+// findTail finds where the shown part of the run's output begins, and returns the event that
+// contains it.
+func (s *remoteSession) findTail(ctx context.Context, handle func(protocol.Envelope) error) error {
 	if s.whole {
 		return nil
 	}
-	started, err := s.page(ctx, 0, 1)
+	started, err := s.readPage(ctx, 0, 1)
 	if err != nil {
 		return err
 	}
 	for i := range started {
 		if started[i].Type == protocol.RunStarted {
-			if err := give(started[i]); err != nil {
+			if err := handle(started[i]); err != nil {
 				return err
 			}
 		}
 	}
 	for most := int64(tailEvents / 16); ; most *= 2 {
 		s.after = max(s.row.LastSeq-most, 0)
-		all, err := s.page(ctx, s.after, most)
+		all, err := s.readPage(ctx, s.after, most)
 		if err != nil {
 			return err
 		}
@@ -119,8 +120,8 @@ func (s *remoteSeat) tail(ctx context.Context, give func(protocol.Envelope) erro
 	}
 }
 
-// page are events of the run.
-func (s *remoteSeat) page(ctx context.Context, after, most int64) ([]protocol.Envelope, error) {
+// readPage returns events of the run.
+func (s *remoteSession) readPage(ctx context.Context, after, most int64) ([]protocol.Envelope, error) {
 	var page struct {
 		Events []json.RawMessage `json:"events"`
 	}
@@ -132,15 +133,15 @@ func (s *remoteSeat) page(ctx context.Context, after, most int64) ([]protocol.En
 	for _, text := range page.Events {
 		e, refused := protocol.Parse(text)
 		if refused != nil {
-			return nil, fmt.Errorf("%s says what is no envelope: %w", s.end.name, refused)
+			return nil, fmt.Errorf("%s sent an invalid message: %w", s.end.name, refused)
 		}
 		all = append(all, e)
 	}
 	return all, nil
 }
 
-// begin continues after the last shown event, on each connection.
-func (s *remoteSeat) begin(ctx context.Context) error {
+// subscribe subscribes to the events after the last shown one, on each connection.
+func (s *remoteSession) subscribe(ctx context.Context) error {
 	cursor := protocol.Subscribe{Cursor: map[string]int64{s.x.run: s.after}, Rest: "none"}
 	if err := s.link.Send(ctx, protocol.RunSubscribe, "", followID, cursor); err != nil {
 		return err
@@ -151,7 +152,7 @@ func (s *remoteSeat) begin(ctx context.Context) error {
 	if size != nil {
 		s.resize(ctx, size.Cols, size.Rows)
 	}
-	if s.greetedOnce() {
+	if s.hasConnected() {
 		s.x.note("connected again")
 		return nil
 	}
@@ -159,13 +160,13 @@ func (s *remoteSeat) begin(ctx context.Context) error {
 	return nil
 }
 
-// hear handles a message of the server.
-func (s *remoteSeat) hear(e protocol.Envelope, give func(protocol.Envelope) error) error {
+// handle handles a message of the server.
+func (s *remoteSession) handle(e protocol.Envelope, handle func(protocol.Envelope) error) error {
 	switch e.Type {
 	case protocol.Welcome:
-		return showAs(&e, s.welcome)
+		return showAs(&e, s.handleWelcome)
 	case protocol.CaughtUp:
-		return s.caughtUp(give)
+		return s.showOpenRequests(handle)
 	case protocol.Failure:
 		return showAs(&e, func(f *protocol.ErrorData) error { return s.failed(e.Re, f) })
 	case protocol.CommandState:
@@ -182,7 +183,7 @@ func (s *remoteSeat) hear(e protocol.Envelope, give func(protocol.Envelope) erro
 			s.asked[q.RequestID] = true
 		}
 	}
-	if err := give(e); err != nil {
+	if err := handle(e); err != nil {
 		return err
 	}
 	if e.Type == protocol.RunExited {
@@ -191,20 +192,20 @@ func (s *remoteSeat) hear(e protocol.Envelope, give func(protocol.Envelope) erro
 	return nil
 }
 
-// welcome handles the permissions of the token.
-func (s *remoteSeat) welcome(w *protocol.WelcomeData) error {
+// handleWelcome reads the permissions of the token.
+func (s *remoteSession) handleWelcome(w *protocol.WelcomeData) error {
 	s.mu.Lock()
 	s.only = w.Role == string(auth.Viewer)
 	only := s.only
 	s.mu.Unlock()
 	if only && s.x.t.keys && !s.x.asJSON {
-		s.sayOnly()
+		s.reportReadOnly()
 	}
 	return nil
 }
 
-// greetedOnce reports whether there was a connection before.
-func (s *remoteSeat) greetedOnce() bool {
+// hasConnected reports whether there was a connection before.
+func (s *remoteSession) hasConnected() bool {
 	select {
 	case <-s.ready:
 		return true
@@ -213,15 +214,15 @@ func (s *remoteSeat) greetedOnce() bool {
 	}
 }
 
-// sayOnly reports once the permissions of a viewer's token.
-func (s *remoteSeat) sayOnly() {
+// reportReadOnly reports once the permissions of a viewer's token.
+func (s *remoteSession) reportReadOnly() {
 	s.once.Do(func() {
 		s.x.note("this token is a viewer's: the run is shown, and what is typed is not sent")
 	})
 }
 
-// caughtUp shows what the run still asks and asked before what is shown of it, once.
-func (s *remoteSeat) caughtUp(give func(protocol.Envelope) error) error {
+// showOpenRequests shows, once, the run's open requests that precede the shown output.
+func (s *remoteSession) showOpenRequests(handle func(protocol.Envelope) error) error {
 	pending := s.row.Pending
 	s.row.Pending = nil
 	for i := range pending {
@@ -230,12 +231,12 @@ func (s *remoteSeat) caughtUp(give func(protocol.Envelope) error) error {
 		}
 		e := protocol.New(protocol.RunPermissionRequested, time.Now(), pending[i])
 		e.RunID = s.x.run
-		if err := give(e); err != nil {
+		if err := handle(e); err != nil {
 			return err
 		}
 	}
 	switch s.row.Status {
-	case protocol.StatusExited: // and the event is not there any more
+	case protocol.StatusExited: // and the event no longer exists
 		x := protocol.Exited{ExitCode: -1}
 		if s.row.ExitCode != nil {
 			x.ExitCode = *s.row.ExitCode
@@ -243,7 +244,7 @@ func (s *remoteSeat) caughtUp(give func(protocol.Envelope) error) error {
 		s.x.note("run %s has ended, and the server has forgotten its events", s.x.run)
 		e := protocol.New(protocol.RunExited, time.Now(), x)
 		e.RunID = s.x.run
-		if err := give(e); err != nil {
+		if err := handle(e); err != nil {
 			return err
 		}
 		return errOver
@@ -254,8 +255,8 @@ func (s *remoteSeat) caughtUp(give func(protocol.Envelope) error) error {
 }
 
 // failed handles the server's refusal of a message.
-func (s *remoteSeat) failed(re string, f *protocol.ErrorData) error {
-	err := &saidError{string(f.Code), f.Message}
+func (s *remoteSession) failed(re string, f *protocol.ErrorData) error {
+	err := &responseError{string(f.Code), f.Message}
 	switch {
 	case re == followID:
 		return err
@@ -268,7 +269,7 @@ func (s *remoteSeat) failed(re string, f *protocol.ErrorData) error {
 }
 
 // state handles the outcome of a stop.
-func (s *remoteSeat) state(c *protocol.State) error {
+func (s *remoteSession) state(c *protocol.State) error {
 	if c.Kind != "stop" || !strings.HasPrefix(c.ID, stopID) || c.RunID != s.x.run {
 		return nil
 	}
@@ -279,8 +280,8 @@ func (s *remoteSeat) state(c *protocol.State) error {
 	return nil
 }
 
-// may waits for the first connection, and returns whether the token permits more than viewing.
-func (s *remoteSeat) may(ctx context.Context) (bool, error) {
+// canWrite waits for the first connection, and reports whether the token permits more than viewing.
+func (s *remoteSession) canWrite(ctx context.Context) (bool, error) {
 	select {
 	case <-s.ready:
 	case <-ctx.Done():
@@ -289,14 +290,14 @@ func (s *remoteSeat) may(ctx context.Context) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.only {
-		s.sayOnly()
+		s.reportReadOnly()
 	}
 	return !s.only, nil
 }
 
-// keys are not kept for a connection that is lost, and may be lost with it.
-func (s *remoteSeat) keys(ctx context.Context, text string) error {
-	may, err := s.may(ctx)
+// keys sends keys. Without a connection it sends none, and keys may be lost with a connection.
+func (s *remoteSession) keys(ctx context.Context, text string) error {
+	may, err := s.canWrite(ctx)
 	if !may || err != nil {
 		return err
 	}
@@ -306,8 +307,8 @@ func (s *remoteSeat) keys(ctx context.Context, text string) error {
 	return s.link.Send(ctx, protocol.RunSendKeys, s.x.run, keysID, protocol.SendKeys{Keys: text})
 }
 
-func (s *remoteSeat) stop(ctx context.Context) error {
-	may, err := s.may(ctx)
+func (s *remoteSession) stop(ctx context.Context) error {
+	may, err := s.canWrite(ctx)
 	if !may || err != nil {
 		return err
 	}
@@ -316,7 +317,7 @@ func (s *remoteSeat) stop(ctx context.Context) error {
 }
 
 // resize sends the terminal's size, on the next connection if there is none now.
-func (s *remoteSeat) resize(ctx context.Context, cols, rows int64) {
+func (s *remoteSession) resize(ctx context.Context, cols, rows int64) {
 	size := protocol.Resize{Cols: cols, Rows: rows}
 	s.mu.Lock()
 	s.size = &size
@@ -335,15 +336,15 @@ func (s *remoteSeat) resize(ctx context.Context, cols, rows int64) {
 	}
 }
 
-// pace limits the rate of commands to what a server accepts.
-type pace struct {
+// rateLimiter limits the rate of commands to what a server accepts.
+type rateLimiter struct {
 	last time.Time
 	room float64
 }
 
 // wait waits until there is room for one more.
-func (p *pace) wait(ctx context.Context) error {
-	const most = protocol.CommandBurst / 2 // the rest is for others with the same token
+func (p *rateLimiter) wait(ctx context.Context) error {
+	const most = protocol.CommandBurst / 2 // the rest is left to other clients with the same token
 	now := time.Now()
 	if p.last.IsZero() {
 		p.room = most

@@ -21,31 +21,32 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// spoken is a run that is spoken with in messages, on no terminal.
-type spoken struct {
+// agentRun is a run that exchanges messages with an agent, without a terminal.
+type agentRun struct {
 	ndjson, acp         bool
 	tool, title, prompt string
 }
 
-// source is how its events are known.
-func (s *spoken) source() string {
+// sourceName returns the source of its events.
+func (s *agentRun) sourceName() string {
 	if s.acp {
 		return "acp"
 	}
 	return "ndjson"
 }
 
-// begin starts the run as a process of its own, which outlives us and hostd, and returns its id.
-func (s *spoken) begin(a *app, e *end, args []string) (run string, err error) {
+// start starts the run as a process of its own, which outlives the command and hostd, and returns
+// its id.
+func (s *agentRun) start(a *app, e *endpoint, args []string) (run string, err error) {
 	exe, err := os.Executable()
 	if err != nil {
-		return "", fmt.Errorf("find this program, which speaks with the run: %w", err)
+		return "", fmt.Errorf("find the path of this program: %w", err)
 	}
 	c := exec.Command(exe)
-	c.Args = append([]string{"concerto-relay", "talk", "--socket", e.name, "--" + s.source(), "--tool", s.tool, "--title", s.title, "--prompt", s.prompt, "--"}, args...)
+	c.Args = append([]string{"concerto-relay", "talk", "--socket", e.name, "--" + s.sourceName(), "--tool", s.tool, "--title", s.title, "--prompt", s.prompt, "--"}, args...)
 	c.Dir, c.Env, c.SysProcAttr = a.dir, a.environ, ownSession()
-	var said strings.Builder
-	c.Stderr = &said
+	var output strings.Builder
+	c.Stderr = &output
 	out, err := c.StdoutPipe()
 	if err == nil {
 		err = c.Start()
@@ -57,19 +58,19 @@ func (s *spoken) begin(a *app, e *end, args []string) (run string, err error) {
 	if err == nil {
 		return strings.TrimSpace(line), nil
 	}
-	_ = c.Wait() // its code is what counts
-	fmt.Fprint(a.stderr, said.String())
+	_ = c.Wait() // only its exit code matters
+	fmt.Fprint(a.stderr, output.String())
 	return "", exitError(max(c.ProcessState.ExitCode(), exitFailed))
 }
 
-// talkCommand is the process of such a run.
-func (a *app) talkCommand() *cobra.Command {
-	var s spoken
+// agentCommand is the process of an agent's run.
+func (a *app) agentCommand() *cobra.Command {
+	var s agentRun
 	var socket string
 	c := &cobra.Command{
 		Use: "talk", Short: "Talk to a run in messages (run starts it)", Hidden: true,
-		Args: takes(1, 1<<20, "concerto-relay run --ndjson -- ./host"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.talk(&s, socket, args) },
+		Args: argsBetween(1, 1<<20, "concerto-relay run --ndjson -- ./host"),
+		RunE: func(_ *cobra.Command, args []string) error { return a.runAgent(&s, socket, args) },
 	}
 	f := c.Flags()
 	f.SetInterspersed(false)
@@ -82,30 +83,30 @@ func (a *app) talkCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) talk(s *spoken, socket string, args []string) error {
-	ctx, stop := a.untilStopped()
+func (a *app) runAgent(s *agentRun, socket string, args []string) error {
+	ctx, stop := a.signalContext()
 	defer stop()
 	dir, err := filepath.EvalSymlinks(a.dir)
 	if err != nil {
 		return fmt.Errorf("find the working directory: %w", err)
 	}
-	src := tell.New(tell.Options{Socket: socket, Started: protocol.Started{Tool: s.tool, Cwd: dir, Command: shellLine(args), Title: s.title, Source: s.source(), ParentRunID: a.env("RELAY_RUN_ID")}})
+	src := tell.New(tell.Options{Socket: socket, Started: protocol.Started{Tool: s.tool, Cwd: dir, Command: shellLine(args), Title: s.title, Source: s.sourceName(), ParentRunID: a.env("RELAY_RUN_ID")}})
 	run := src.Run(ctx)
 	if run == "" {
 		why := src.Absent()
 		src.End(exitFailed)
-		return usage("`concerto-relay hostd` starts it; --socket says where it listens", "no hostd serves %s: %v", socket, why)
+		return usage("start hostd with `concerto-relay hostd`, or name its socket with --socket", "no hostd serves %s: %v", socket, why)
 	}
-	fmt.Fprintln(a.stdout, run) // from here on our output may not be read
-	src.End(a.speak(ctx, s, src, run, dir, args))
+	fmt.Fprintln(a.stdout, run) // from here on the output may not be read
+	src.End(a.runToEnd(ctx, s, src, run, dir, args))
 	return nil
 }
 
-// withheld are variables that no run gets.
+// withheld lists the variables that are removed from a run's environment.
 var withheld = []string{"HOST_TOKEN", "HOST_ID", "DATABASE_URL", "ADMIN_PASSWORD_HASH", "ADMIN_USERNAME"}
 
-// speak has the run go to its end, and returns its exit code.
-func (a *app) speak(ctx context.Context, s *spoken, src *tell.Source, run, dir string, args []string) int {
+// runToEnd runs the agent until it ends, and returns its exit code.
+func (a *app) runToEnd(ctx context.Context, s *agentRun, src *tell.Source, run, dir string, args []string) int {
 	env := slices.DeleteFunc(slices.Clone(a.environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains(withheld, name)
@@ -113,7 +114,7 @@ func (a *app) speak(ctx context.Context, s *spoken, src *tell.Source, run, dir s
 	env = append(env, "RELAY_RUN_ID="+run, "RELAY_TOOL="+s.tool, "RELAY_CWD="+dir)
 	o := hostrun.Options{Source: src, ACP: s.acp, Name: s.tool, Command: args, Dir: dir, Environ: env, Prompt: s.prompt}
 	if s.acp && o.Prompt == "" {
-		text, err := s.wanted(ctx, src)
+		text, err := s.askTask(ctx, src)
 		if err != nil {
 			src.Wrote(tell.Stderr, err.Error()+"\n")
 			return exitFailed
@@ -123,9 +124,9 @@ func (a *app) speak(ctx context.Context, s *spoken, src *tell.Source, run, dir s
 	return hostrun.Run(ctx, o)
 }
 
-// wanted asks for the agent's task, without which it does not begin.
-func (s *spoken) wanted(ctx context.Context, src *tell.Source) (string, error) {
-	message, err := json.Marshal(map[string]string{"question": "What should " + s.tool + " do?"})
+// askTask asks the user the agent's task, which the agent needs to begin.
+func (s *agentRun) askTask(ctx context.Context, src *tell.Source) (string, error) {
+	message, err := json.Marshal(map[string]string{"question": "Which task should " + s.tool + " do?"})
 	if err != nil {
 		return "", err
 	}
@@ -134,7 +135,7 @@ func (s *spoken) wanted(ctx context.Context, src *tell.Source) (string, error) {
 	case err != nil:
 		return "", err
 	case a == nil:
-		return "", errors.New("nobody says what it should do")
+		return "", errors.New("the question for the agent's task got no answer: pass the task as an argument")
 	}
 	var text string
 	if json.Unmarshal(a.Value, &text) != nil {

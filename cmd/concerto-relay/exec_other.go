@@ -4,5 +4,5 @@ package main
 
 import "errors"
 
-// become has another program take the place of this one: that cannot be here.
+// execProgram replaces this process by a program, which this system does not support.
 func become(string, []string, []string) error { return errors.ErrUnsupported }

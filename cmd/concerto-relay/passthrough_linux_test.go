@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestLinks: within a run, a link to the relay with the name of a tool leads to the tool, also if
-// the shell searches for it, and if there are two relays on the machine; if the tool does not
-// exist, the error says so.
+// TestLinks checks that within a run, a link to the relay with the name of a tool leads to the
+// tool, also if the shell searches for it, and if there are two relays on the machine; if the tool
+// does not exist, the error has that reason.
 func TestLinks(t *testing.T) {
 	h := newHost(t)
 	exe, err := os.Executable()
@@ -48,7 +48,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// copied makes a file that is a copy of a program.
+// copied copies a program to a file.
 func (h *host) copied(exe, name string) {
 	h.t.Helper()
 	from, err := os.Open(exe)
@@ -68,7 +68,7 @@ func (h *host) copied(exe, name string) {
 	}
 }
 
-// put makes a file that can be run.
+// put creates an executable file.
 func (h *host) put(name, text string) {
 	h.t.Helper()
 	if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o700); err != nil {

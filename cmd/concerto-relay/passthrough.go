@@ -8,16 +8,17 @@ import (
 	"strings"
 )
 
-// passed is the variable that has the programs which were passed over on the way to a tool: those
-// of other relays, whose links would lead back.
+// passed is the environment variable with the programs that were skipped on the way to a tool:
+// those of other relays, whose links would lead back.
 const passed = "RELAY_PASSED"
 
 // exitNotFound is a shell's exit code for a program that does not exist.
 const exitNotFound = 127
 
-// pass goes, within a run, past a link to us that has the name of a tool: to the next program of
-// that name on PATH. Called by a name of ours, or by one that nothing else has, it does nothing.
-func (a *app) pass(name string, args []string) (code int, done bool) {
+// passThrough executes, within a run, the next program on PATH if the command was called by a link
+// with the name of a tool. Called by a name of the relay, or if PATH has no other program of that
+// name, it does nothing.
+func (a *app) passThrough(name string, args []string) (code int, done bool) {
 	exe, err := os.Executable()
 	if err == nil {
 		exe, err = filepath.EvalSymlinks(exe)
@@ -26,11 +27,11 @@ func (a *app) pass(name string, args []string) (code int, done bool) {
 		return 0, false
 	}
 	over := append(filepath.SplitList(a.env(passed)), exe)
-	path := a.next(name, over)
+	path := a.nextProgram(name, over)
 	switch {
 	case path != "":
 		env := append(slices.Clone(a.environ), passed+"="+strings.Join(over, string(filepath.ListSeparator)))
-		err := become(path, append([]string{name}, args...), env)
+		err := execProgram(path, append([]string{name}, args...), env)
 		fmt.Fprintf(a.stderr, "%s: start %s: %v\n", name, path, err)
 	case name == a.env("RELAY_TOOL"):
 		fmt.Fprintf(a.stderr, "%s: it is a link to concerto-relay, and no other %s is on PATH\n", name, name)
@@ -40,8 +41,8 @@ func (a *app) pass(name string, args []string) (code int, done bool) {
 	return exitNotFound, true
 }
 
-// next is the first program of a name on PATH that is none of those; "" when there is none.
-func (a *app) next(name string, over []string) string {
+// nextProgram returns the first program of a name on PATH that is not in over, or "".
+func (a *app) nextProgram(name string, over []string) string {
 	for _, dir := range filepath.SplitList(a.env("PATH")) {
 		path, err := filepath.EvalSymlinks(filepath.Join(dir, name))
 		if err != nil || !filepath.IsAbs(dir) {
