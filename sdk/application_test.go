@@ -256,9 +256,9 @@ func TestReconnects(t *testing.T) {
 	})
 }
 
-// TestRenewed replaces the server and checks that the tools are registered with the new one and
+// TestServerReplaced replaces the server and checks that the tools are registered with the new one and
 // that lost sessions are reported.
-func TestRenewed(t *testing.T) {
+func TestServerReplaced(t *testing.T) {
 	kitsOn(t, network, func(t *testing.T, k kit, x transport) {
 		s := x.start(t)
 		a := k.starts(t, s.env, "renewed", s.url, s.token)

@@ -104,7 +104,7 @@ func TestFixedNamesAreRevalidated(t *testing.T) {
 	}
 }
 
-func TestWhatThePageDoesNotHave(t *testing.T) {
+func TestMissingFiles(t *testing.T) {
 	d, err := Open(page(t))
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestWhatThePageDoesNotHave(t *testing.T) {
 	}
 }
 
-func TestABuildIsNamedByItsContents(t *testing.T) {
+func TestBuildName(t *testing.T) {
 	build := func(change func(fstest.MapFS)) string {
 		p := page(t)
 		change(p)

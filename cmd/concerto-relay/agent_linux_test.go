@@ -75,7 +75,7 @@ func TestRunNDJSON(t *testing.T) {
 	if q := h.request(run, "Tabs?"); q.RequestID != first.RequestID {
 		t.Errorf("after a restart %s is asked as %s", first.RequestID, q.RequestID)
 	}
-	h.answered(run, first.RequestID, "--answer", `"tabs"`)
+	h.approve(run, first.RequestID, "--answer", `"tabs"`)
 	second := h.request(run, "Never mind?")
 	if err := os.WriteFile(filepath.Join(h.dir, "asked"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -124,9 +124,9 @@ func TestRunNDJSON(t *testing.T) {
 	h.do(143, "attach", waits)
 }
 
-// answered approves a request; a source that has just reconnected may not have repeated its
+// approve approves a request; a source that has just reconnected may not have repeated its
 // request.
-func (h *host) answered(run, id string, args ...string) {
+func (h *host) approve(run, id string, args ...string) {
 	h.t.Helper()
 	for range 100 {
 		c := h.command(append([]string{"approve", run, id}, args...)...)

@@ -17,9 +17,9 @@ import (
 
 var took = regexp.MustCompile(`"duration_ms":\d+`)
 
-// TestCutOff checks that commands that hostd was executing when it was killed get a final state:
+// TestInterruptedCommandsGetFinalStates checks that commands that hostd was executing when it was killed get a final state:
 // unapproved ones were not executed, and the outcome of approved ones is unknown.
-func TestCutOff(t *testing.T) {
+func TestInterruptedCommandsGetFinalStates(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.start()
@@ -43,7 +43,7 @@ func TestCutOff(t *testing.T) {
 		h.start()
 		h.kill()
 	}
-	all := h.spooled(run)
+	all := h.spooledEvents(run)
 	for _, want := range []string{
 		`run.permission_resolved {"request_id":"undecided","decision":"withdrawn","reason":"hostd was restarted"}`,
 		`tool.result {"request_id":"undecided","tool":"bash","actor":"local","ok":false,"duration_ms":N,"error":"withdrawn"}`,
@@ -66,9 +66,9 @@ func (h *host) bash(run, id, cmd string) error {
 	return e.call(context.Background(), http.MethodPost, runPath(run)+"/bash", map[string]string{"request_id": id, "cmd": cmd}, nil)
 }
 
-// spooled returns a run's events other than output, with the same time in each. hostd is not
+// spooledEvents returns a run's events other than output, with the same time in each. hostd is not
 // running.
-func (h *host) spooled(run string) (all []string) {
+func (h *host) spooledEvents(run string) (all []string) {
 	h.t.Helper()
 	s, err := spool.Open(context.Background(), filepath.Join(h.dir, "state", "spool.db"), spool.Options{})
 	if err != nil {

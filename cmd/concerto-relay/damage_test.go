@@ -13,8 +13,8 @@ import (
 	_ "github.com/concerto-lang/concerto/relay/store/sqlite" // SQLite's driver
 )
 
-// broken corrupts a page in the middle of a file.
-func broken(t *testing.T, file string) (now []byte) {
+// corruptPage corrupts a page in the middle of a file.
+func corruptPage(t *testing.T, file string) (now []byte) {
 	t.Helper()
 	now, err := os.ReadFile(file)
 	if err != nil {
@@ -66,7 +66,7 @@ func TestDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused(broken(t, file))
+	refused(corruptPage(t, file))
 
 	if err := os.WriteFile(file, whole, 0o600); err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = d.cmd.Wait() // it was killed
-	broken(t, file)
+	corruptPage(t, file)
 	d = start(t, dir, nil)
 	err = d.cmd.Wait()
 	var exit *exec.ExitError

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// served is a server with an owner, a host that has a run with an open request, and tokens.
-type served struct {
+// testServer is a server with an owner, a host that has a run with an open request, and tokens.
+type testServer struct {
 	*daemon
 	owner  string
 	host   *servertest.Peer
@@ -22,12 +22,12 @@ type served struct {
 	ids    map[string]string
 }
 
-func serveWithHost(t *testing.T) *served {
+func serveWithHost(t *testing.T) *testServer {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "password"), []byte("correct horse\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &served{daemon: start(t, dir, nil, "--admin", "ann", "--admin-password-file", "password"), tokens: map[string]string{}, ids: map[string]string{}}
+	s := &testServer{daemon: start(t, dir, nil, "--admin", "ann", "--admin-password-file", "password"), tokens: map[string]string{}, ids: map[string]string{}}
 	s.owner = s.login("ann", "correct horse")
 	for name, body := range map[string]string{"viewer": `{"role":"viewer"`, "operator": `{"role":"operator"`, "narrow": `{"role":"operator","runs":["other*"]`} {
 		var made struct{ ID, Token string }
@@ -43,8 +43,8 @@ func serveWithHost(t *testing.T) *served {
 	return s
 }
 
-// refused requires an error over HTTP.
-func (s *served) refused(method, path, token, body string, status int, code string) {
+// expectRefused requires an error over HTTP.
+func (s *testServer) expectRefused(method, path, token, body string, status int, code string) {
 	s.Helper()
 	var failure struct{ Error struct{ Code string } }
 	if got := s.ask(method, path, token, body, &failure); got != status || failure.Error.Code != code {
@@ -53,7 +53,7 @@ func (s *served) refused(method, path, token, body string, status int, code stri
 }
 
 // records returns the records of the audit log, which must be valid.
-func (s *served) records() (out []audit.Line) {
+func (s *testServer) records() (out []audit.Line) {
 	s.Helper()
 	r, err := http.NewRequest("GET", s.url+"/audit", nil)
 	if err != nil {
@@ -92,23 +92,23 @@ func TestHostileUsers(t *testing.T) {
 	input := `{"input_id":"i1","text":"rm -rf /\n"}`
 	decide := `{"decision":"approve"}`
 	for _, path := range []string{"/runs/run_a/input", "/runs/run_a/stop", "/runs/run_a/permissions/q"} {
-		s.refused("POST", path, s.tokens["viewer"], input, 403, "forbidden")
-		s.refused("POST", path, s.tokens["narrow"], `{"input_id":"i1","text":"x","decision":"approve"}`, 404, "unknown_run")
-		s.refused("POST", path, "", input, 401, "unauthorized")
-		s.refused("POST", path, "ct_forged", input, 401, "unauthorized")
+		s.expectRefused("POST", path, s.tokens["viewer"], input, 403, "forbidden")
+		s.expectRefused("POST", path, s.tokens["narrow"], `{"input_id":"i1","text":"x","decision":"approve"}`, 404, "unknown_run")
+		s.expectRefused("POST", path, "", input, 401, "unauthorized")
+		s.expectRefused("POST", path, "ct_forged", input, 401, "unauthorized")
 	}
 	for _, path := range []string{"/runs/run_a", "/runs/run_a/events", "/runs/run_a/messages"} {
-		s.refused("GET", path, s.tokens["narrow"], "", 404, "unknown_run")
+		s.expectRefused("GET", path, s.tokens["narrow"], "", 404, "unknown_run")
 	}
-	s.refused("POST", "/runs/run_a/permissions/forged", s.tokens["operator"], decide, 404, "unknown_request")
+	s.expectRefused("POST", "/runs/run_a/permissions/forged", s.tokens["operator"], decide, 404, "unknown_request")
 	for _, path := range []string{"/runs", "/inbox"} {
 		var none []json.RawMessage
 		if code := s.ask("GET", path, s.tokens["narrow"], "", &none); code != 200 || len(none) != 0 {
 			t.Errorf("%s: %d %s", path, code, none)
 		}
 	}
-	s.refused("POST", "/rpc", s.tokens["narrow"], `{"type":"rpc.host.info","data":{"request_id":"r1","host_id":"host_a"}}`, 403, "forbidden")
-	s.refused("POST", "/rpc", s.tokens["viewer"], `{"type":"rpc.fs.read","run_id":"run_a","data":{"request_id":"r1","path":"../../etc/passwd"}}`, 403, "forbidden")
+	s.expectRefused("POST", "/rpc", s.tokens["narrow"], `{"type":"rpc.host.info","data":{"request_id":"r1","host_id":"host_a"}}`, 403, "forbidden")
+	s.expectRefused("POST", "/rpc", s.tokens["viewer"], `{"type":"rpc.fs.read","run_id":"run_a","data":{"request_id":"r1","path":"../../etc/passwd"}}`, 403, "forbidden")
 
 	app := servertest.Dial(t, s.url+"/ws/app?follow=none&token="+s.tokens["viewer"])
 	for typ, data := range map[string]string{
@@ -127,8 +127,8 @@ func TestHostileUsers(t *testing.T) {
 			t.Errorf("%s: %+v", typ, f)
 		}
 	}
-	s.refused("GET", "/audit", s.tokens["operator"], "", 403, "forbidden")
-	s.refused("DELETE", "/hosts/host_a", s.tokens["operator"], "", 403, "forbidden")
+	s.expectRefused("GET", "/audit", s.tokens["operator"], "", 403, "forbidden")
+	s.expectRefused("DELETE", "/hosts/host_a", s.tokens["operator"], "", 403, "forbidden")
 
 	var inbox []json.RawMessage // and no effect
 	if code := s.ask("GET", "/inbox", s.owner, "", &inbox); code != 200 || len(inbox) != 1 {

@@ -52,8 +52,8 @@ func (p *pairing) read() {
 	}
 }
 
-// done waits until the machine is paired.
-func (p *pairing) done() string {
+// wait waits until the machine is paired.
+func (p *pairing) wait() string {
 	p.h.t.Helper()
 	p.read()
 	if err := p.cmd.Wait(); err != nil {
@@ -112,7 +112,7 @@ func TestPair(t *testing.T) {
 	if got := run(t, dir, "", append([]string{"pair", "confirm", p.Code}, over...)...); got != "desk ("+p.Print+") is paired as "+was.ID {
 		t.Error(got)
 	}
-	if id := p.done(); id != was.ID {
+	if id := p.wait(); id != was.ID {
 		t.Errorf("%s was %s", id, was.ID)
 	}
 	d.hosts(token, func(all []hostSeen) bool {
@@ -139,7 +139,7 @@ func TestPair(t *testing.T) {
 	fresh := newHost(t)
 	p = fresh.pair("--server", strings.Replace(d.url, "http", "ws", 1))
 	run(t, dir, "", "pair", "confirm", strings.ToLower(p.Code), "--db", "sqlite:relay.db")
-	id := p.done()
+	id := p.wait()
 	if !regexp.MustCompile(`^host_[A-Z2-7]{26}$`).MatchString(id) {
 		t.Error(id)
 	}

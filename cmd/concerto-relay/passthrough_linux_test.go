@@ -10,10 +10,10 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestLinks checks that within a run, a link to the relay with the name of a tool leads to the
+// TestRelayLinksRunTools checks that within a run, a link to the relay with the name of a tool leads to the
 // tool, also if the shell searches for it, and if there are two relays on the machine; if the tool
 // does not exist, the error has that reason.
-func TestLinks(t *testing.T) {
+func TestRelayLinksRunTools(t *testing.T) {
 	h := newHost(t)
 	exe, err := os.Executable()
 	if err != nil {
@@ -26,9 +26,9 @@ func TestLinks(t *testing.T) {
 		}
 		path = append(path, filepath.Join(h.dir, dir))
 	}
-	h.copied(exe, "another-relay")
-	h.put("tools/sayit", "#!/bin/sh\necho \"said $*; run $RELAY_RUN_ID, $RELAY_TOOL\"\nexit 3\n")
-	h.put(".bash_profile", "export PATH="+strings.Join(path, ":")+":$PATH\n")
+	h.copyProgram(exe, "another-relay")
+	h.writeExecutable("tools/sayit", "#!/bin/sh\necho \"said $*; run $RELAY_RUN_ID, $RELAY_TOOL\"\nexit 3\n")
+	h.writeExecutable(".bash_profile", "export PATH="+strings.Join(path, ":")+":$PATH\n")
 	for link, to := range map[string]string{"links/sayit": exe, "others/sayit": "../another-relay", "links/nothing": exe, "links/relays": exe} {
 		if err := os.Symlink(to, filepath.Join(h.dir, link)); err != nil {
 			t.Fatal(err)
@@ -48,8 +48,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// copied copies a program to a file.
-func (h *host) copied(exe, name string) {
+// copyProgram copies a program to a file.
+func (h *host) copyProgram(exe, name string) {
 	h.t.Helper()
 	from, err := os.Open(exe)
 	if err != nil {
@@ -68,8 +68,8 @@ func (h *host) copied(exe, name string) {
 	}
 }
 
-// put creates an executable file.
-func (h *host) put(name, text string) {
+// writeExecutable creates an executable file.
+func (h *host) writeExecutable(name, text string) {
 	h.t.Helper()
 	if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o700); err != nil {
 		h.t.Fatal(err)

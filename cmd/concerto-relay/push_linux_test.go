@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/push/pushtest"
 )
 
-// TestPushed checks that a terminal's prompt reaches a browser through a push service, and is
+// TestPromptReachesBrowser checks that a terminal's prompt reaches a browser through a push service, and is
 // withdrawn there once it is decided; the key stays the same.
-func TestPushed(t *testing.T) {
+func TestPromptReachesBrowser(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "password"), []byte("correct horse\n"), 0o600); err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// away is a server with a host, and a proxy between it and its clients.
-type away struct {
+// remoteServer is a server with a host, and a proxy between it and its clients.
+type remoteServer struct {
 	*host
 	server *daemon
 	proxy  *faultproxy.Proxy
@@ -26,12 +26,12 @@ type away struct {
 	viewer []string
 }
 
-func newRemote(t *testing.T) *away {
+func newRemote(t *testing.T) *remoteServer {
 	t.Helper()
 	h := newHost(t)
 	hash := run(t, h.dir, "correct horse\n", "token", "hash-password")
 	d := start(t, h.dir, []string{"XDG_CONFIG_HOME=" + h.dir, "ADMIN_USERNAME=ann", "ADMIN_PASSWORD_HASH=" + hash})
-	r := &away{host: h, server: d, target: strings.TrimPrefix(d.url, "http://")}
+	r := &remoteServer{host: h, server: d, target: strings.TrimPrefix(d.url, "http://")}
 	var err error
 	if r.proxy, err = faultproxy.New(r.target, func(faultproxy.Frame) faultproxy.Fault { return faultproxy.Pass }); err != nil {
 		t.Fatal(err)
@@ -52,9 +52,9 @@ func newRemote(t *testing.T) *away {
 }
 
 // waitForRun waits until the server has a run.
-func (r *away) waitForRun(run string) string {
+func (r *remoteServer) waitForRun(run string) string {
 	r.t.Helper()
-	r.detachedIs(r.server, r.server.login("ann", "correct horse"), run)
+	r.startDetached(r.server, r.server.login("ann", "correct horse"), run)
 	return run
 }
 
@@ -97,8 +97,8 @@ func (h *host) screen(args ...string) *screen {
 	return s
 }
 
-// sees waits until a text has been shown a number of times.
-func (s *screen) sees(text string, times int) {
+// waitFor waits until a text has been shown a number of times.
+func (s *screen) waitFor(text string, times int) {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,21 +110,21 @@ func (s *screen) sees(text string, times int) {
 	}
 }
 
-func (s *screen) shows() string {
+func (s *screen) content() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return string(s.text)
 }
 
-func (s *screen) types(text string) {
+func (s *screen) typeText(text string) {
 	s.t.Helper()
 	if _, err := s.pty.WriteString(text); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// ends waits for the end, and checks the exit code.
-func (s *screen) ends(code int) {
+// waitExit waits for the end, and checks the exit code.
+func (s *screen) waitExit(code int) {
 	s.t.Helper()
 	_ = s.cmd.Wait() // the exit code is checked below
 	s.mu.Lock()
@@ -133,7 +133,7 @@ func (s *screen) ends(code int) {
 	}
 	s.mu.Unlock()
 	if got := s.cmd.ProcessState.ExitCode(); got != code {
-		s.t.Errorf("it exits with %d, not %d\n%s", got, code, s.shows())
+		s.t.Errorf("it exits with %d, not %d\n%s", got, code, s.content())
 	}
 }
 
@@ -147,43 +147,43 @@ func TestAttachServer(t *testing.T) {
 	r := newRemote(t)
 	id := r.waitForRun(r.detached(echoes))
 	s := r.screen(append([]string{"attach", id}, r.at...)...)
-	s.sees("ready", 1)
-	s.types("a\r")
-	s.sees("got a", 1)
+	s.waitFor("ready", 1)
+	s.typeText("a\r")
+	s.waitFor("got a", 1)
 	if err := pty.Setsize(s.pty, &pty.Winsize{Rows: 50, Cols: 120}); err != nil {
 		t.Fatal(err)
 	}
 	r.until(id, protocol.RunResized, `"cols":120`)
-	s.types("size\r")
-	s.sees("50 120", 1)
+	s.typeText("size\r")
+	s.waitFor("50 120", 1)
 
 	r.proxy.SetTarget("127.0.0.1:1")
 	r.proxy.CutAll()
-	s.sees("is lost; reconnecting", 1)
-	s.types("never\r")
-	s.sees("what was typed is not written", 1)
+	s.waitFor("is lost; reconnecting", 1)
+	s.typeText("never\r")
+	s.waitFor("what was typed is not written", 1)
 	if err := r.post(id, "i1", "b\n"); err != nil {
 		t.Fatal(err)
 	}
 	r.until(id, protocol.RunOutput, "got b")
 	r.proxy.SetTarget(r.target)
-	s.sees("connected again", 1)
-	s.sees("got b", 1)
-	s.types("\x1dd")
-	s.ends(0)
-	if shown := s.shows(); !strings.Contains(shown, "detached: the run continues; attach again with `concerto-relay attach "+id+" --server "+r.proxy.URL()+" --token-file operator`") {
+	s.waitFor("connected again", 1)
+	s.waitFor("got b", 1)
+	s.typeText("\x1dd")
+	s.waitExit(0)
+	if shown := s.content(); !strings.Contains(shown, "detached: the run continues; attach again with `concerto-relay attach "+id+" --server "+r.proxy.URL()+" --token-file operator`") {
 		t.Errorf("after detaching, the screen shows %q", shown)
 	}
 
 	v := r.screen(append([]string{"attach", id}, r.viewer...)...)
-	v.sees("this token is a viewer's: the run is shown, and what is typed is not sent", 1)
-	v.types("ghost\r")
+	v.waitFor("this token is a viewer's: the run is shown, and what is typed is not sent", 1)
+	v.typeText("ghost\r")
 	s = r.screen(append([]string{"attach", id}, r.at...)...)
-	s.sees("got b", 1)
-	s.types("end\r")
-	s.ends(7)
-	v.ends(7)
-	for name, text := range map[string]string{"the second": s.shows(), "the viewer's": v.shows()} {
+	s.waitFor("got b", 1)
+	s.typeText("end\r")
+	s.waitExit(7)
+	v.waitExit(7)
+	for name, text := range map[string]string{"the second": s.content(), "the viewer's": v.content()} {
 		if strings.Count(text, "got a") != 1 || strings.Count(text, "got b") != 1 || strings.Contains(text, "got ghost") || strings.Contains(text, "got never") || strings.Count(text, "viewer's") > 1 {
 			t.Errorf("%s screen shows %q", name, text)
 		}
@@ -235,7 +235,7 @@ echo '{"type":"result","text":"done it"}'
 		return r.do(want, append(append([]string{}, args...), flags...)...)
 	}
 	s := r.screen(append([]string{"attach", id}, r.at...)...)
-	s.sees("concerto-relay approve "+id+" "+q+" --answer JSON --server "+r.proxy.URL()+" --token-file operator\r\n", 1)
+	s.waitFor("concerto-relay approve "+id+" "+q+" --answer JSON --server "+r.proxy.URL()+" --token-file operator\r\n", 1)
 	for _, c := range []struct {
 		flags []string
 		args  []string
@@ -272,14 +272,14 @@ echo '{"type":"result","text":"done it"}'
 	}
 
 	q = r.request(id, "remove it").RequestID
-	s.sees("approve "+id+" "+q+" --server", 1)
+	s.waitFor("approve "+id+" "+q+" --server", 1)
 	if out := decide(0, r.at, "approve", id, q); out != "approved "+q+": applied\n" {
 		t.Errorf("approved: %s", out)
 	}
-	s.ends(0)
+	s.waitExit(0)
 	for _, want := range []string{"asks: Tabs?  answer: \"tabs\" | \"spaces\"\r\n", q + ": approved by ann\r\n", "rm {\"n\":1}\r\n", "[host:strange] {\"n\":\"\\u001b[2J\"}\r\n", "done it\r\n"} {
-		if !strings.Contains(s.shows(), want) {
-			t.Errorf("%q is not shown:\n%q", want, s.shows())
+		if !strings.Contains(s.content(), want) {
+			t.Errorf("%q is not shown:\n%q", want, s.content())
 		}
 	}
 }
@@ -311,11 +311,11 @@ func TestDecideOffline(t *testing.T) {
 		t.Errorf("not waited for: %s", out)
 	}
 	s := r.screen(append([]string{"attach", id}, r.at...)...)
-	s.types("x")
-	s.sees("what was typed is not written: host desk is not connected (host_offline)", 1)
+	s.typeText("x")
+	s.waitFor("what was typed is not written: host desk is not connected (host_offline)", 1)
 	r.start()
 	if out := r.do(4, append([]string{"attach", id}, r.at...)...); !strings.Contains(out, "said y") {
 		t.Errorf("the run wrote %q", out)
 	}
-	s.ends(4)
+	s.waitExit(4)
 }

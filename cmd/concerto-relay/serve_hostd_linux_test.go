@@ -62,7 +62,7 @@ func TestServeWithHostd(t *testing.T) {
 
 	d = both("127.0.0.1:0")
 	at := []string{"--server", d.url, "--token-file", "token"}
-	seen := h.detachedIs(d, token, id)
+	seen := h.startDetached(d, token, id)
 	if seen.HostID != "desk" || seen.Tool != "bash" && seen.Tool != "printf" {
 		t.Errorf("the server's run: %+v", seen)
 	}
@@ -169,7 +169,7 @@ func TestServeWithPairedHost(t *testing.T) {
 	d := start(t, h.dir, env)
 	p := h.pair("--server", d.url, "--name", "desk")
 	run(t, h.dir, "", "pair", "confirm", p.Code, "--db", "sqlite:relay.db")
-	id := p.done()
+	id := p.wait()
 	was := d.url
 	d.stop()
 
@@ -201,8 +201,8 @@ func TestServeWithPairedHost(t *testing.T) {
 	d.stop()
 }
 
-// detachedIs waits until the server has a run, and returns the server's description of it.
-func (h *host) detachedIs(d *daemon, token, id string) (r struct {
+// startDetached waits until the server has a run, and returns the server's description of it.
+func (h *host) startDetached(d *daemon, token, id string) (r struct {
 	HostID string `json:"host_id"`
 	Tool   string `json:"tool"`
 }) {

@@ -278,8 +278,8 @@ func TestSetupLink(t *testing.T) {
 	d.stop()
 }
 
-// TestServeAlone checks that a second server on a SQLite file is refused until the first has ended.
-func TestServeAlone(t *testing.T) {
+// TestSecondServerIsRefused checks that a second server on a SQLite file is refused until the first has ended.
+func TestSecondServerIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := start(t, dir, nil)

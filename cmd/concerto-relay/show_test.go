@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestShow checks that a run without a terminal is shown by its events, one line each, without any
+// TestShowRunWithoutTerminal checks that a run without a terminal is shown by its events, one line each, without any
 // effect on the terminal; a run on a terminal shows itself.
-func TestShow(t *testing.T) {
+func TestShowRunWithoutTerminal(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ typ, data, out, err string }{
 		{protocol.RunOutput, `{"stream":"stdout","text":"a\nb"}`, "a\nb", ""},

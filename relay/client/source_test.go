@@ -56,9 +56,9 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestLag checks that events for an absent hostd are limited, that the loss is reported, and that
+// TestQueueLimit checks that events for an absent hostd are limited, that the loss is reported, and that
 // the end is always sent.
-func TestLag(t *testing.T) {
+func TestQueueLimit(t *testing.T) {
 	var q queue
 	line := encodeEvent(protocol.RunEmit, protocol.Emit{Channel: "c", Payload: json.RawMessage(`"` + strings.Repeat("x", 60<<10) + `"`)})
 	n := protocol.SourceRetained/len(line) + 5
@@ -106,9 +106,9 @@ func TestResend(t *testing.T) {
 	}
 }
 
-// TestAbsent checks that without a hostd a question gets no answer if there is no local handler;
+// TestQuestionWithoutHostd checks that without a hostd a question gets no answer if there is no local handler;
 // with one, its answer is awaited.
-func TestAbsent(t *testing.T) {
+func TestQuestionWithoutHostd(t *testing.T) {
 	s := New(Options{Socket: filepath.Join(t.TempDir(), "none")})
 	if s.Absent() == nil {
 		t.Error("a hostd is there")
@@ -128,9 +128,9 @@ func TestAbsent(t *testing.T) {
 	none.End(0)
 }
 
-// TestAwait checks that a run waits for a hostd whose socket exists, also if it does not answer at
+// TestAwaitHostd checks that a run waits for a hostd whose socket exists, also if it does not answer at
 // first, but not without limit.
-func TestAwait(t *testing.T) {
+func TestAwaitHostd(t *testing.T) {
 	dir, err := os.MkdirTemp("", "await") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)

@@ -122,8 +122,8 @@ func TestSwappedLast(t *testing.T) {
 	}
 }
 
-// TestCut checks that both connections close within a frame, and that the next connection works.
-func TestCut(t *testing.T) {
+// TestCutFrame checks that both connections close within a frame, and that the next connection works.
+func TestCutFrame(t *testing.T) {
 	p := start(t, on(ToClient, "b", Cut))
 	conn, ctx := dial(t, p)
 	for _, text := range []string{"a", "b"} {
@@ -216,8 +216,8 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// TestFew checks the limit on the number of faults.
-func TestFew(t *testing.T) {
+// TestFaultLimit checks the limit on the number of faults.
+func TestFaultLimit(t *testing.T) {
 	plan := Limit(3, Random(1, Odds{Drop: 5000}))
 	n := 0
 	for range 1000 {

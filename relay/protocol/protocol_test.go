@@ -100,8 +100,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestCloses checks the frames that close the connection.
-func TestCloses(t *testing.T) {
+// TestCloseCodes checks the frames that close the connection.
+func TestCloseCodes(t *testing.T) {
 	for frame, want := range map[string]int{
 		"{\"type\":\"x\xff\"}": protocol.CloseInvalidUTF8,
 		`{"type":"x","ts":"2025-01-01T00:00:00Z","data":{"a":"` + strings.Repeat("x", protocol.MaxFrame) + `"}}`: protocol.CloseTooBig,
@@ -116,8 +116,8 @@ func TestCloses(t *testing.T) {
 	}
 }
 
-// TestSame checks that two events are equal if type and data are, whatever their form.
-func TestSame(t *testing.T) {
+// TestSameEvent checks that two events are equal if type and data are, whatever their form.
+func TestSameEvent(t *testing.T) {
 	of := func(typ, data string) *protocol.Envelope {
 		return &protocol.Envelope{Type: typ, Data: json.RawMessage(data)}
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTorn checks that a record that was cut by a full disk does not damage the next one.
-func TestTorn(t *testing.T) {
+// TestCutRecord checks that a record that was cut by a full disk does not damage the next one.
+func TestCutRecord(t *testing.T) {
 	dir := t.TempDir()
 	in, err := openInputs(dir)
 	if err != nil {

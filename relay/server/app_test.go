@@ -139,8 +139,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestLive checks that an event without a number is shown to the run's followers and not stored.
-func TestLive(t *testing.T) {
+// TestUnstoredEvent checks that an event without a number is shown to the run's followers and not stored.
+func TestUnstoredEvent(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
@@ -157,8 +157,8 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestNarrowed checks that invisible runs seem not to exist.
-func TestNarrowed(t *testing.T) {
+// TestInvisibleRuns checks that invisible runs seem not to exist.
+func TestInvisibleRuns(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")

@@ -247,8 +247,8 @@ func TestCommandHTTP(t *testing.T) {
 	}
 }
 
-// TestRate checks that the refusal of a session with too many commands has the time to wait.
-func TestRate(t *testing.T) {
+// TestCommandRate checks that the refusal of a session with too many commands has the time to wait.
+func TestCommandRate(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
 	a := r.HelloApp(servertest.Operator, "")

@@ -15,7 +15,7 @@ import (
 
 // A commit is stored before its followers are notified. A follower that reads in between has
 // already read the announced events and must not send them twice.
-func TestWordOfACommitComesLate(t *testing.T) {
+func TestLateCommitNotification(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	db, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "relay.db"))

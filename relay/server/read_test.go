@@ -53,8 +53,8 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// TestReads checks the routes that read runs.
-func TestReads(t *testing.T) {
+// TestReadRoutes checks the routes that read runs.
+func TestReadRoutes(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
 	a, b := r.Host("host_a"), r.Host("host_b")

@@ -31,7 +31,7 @@ func TestReplicas(t *testing.T) {
 	pg := pgtest.Start(t)
 	n := 0
 	for name, play := range map[string]func(*trio){"events": (*trio).events, "commands": (*trio).commands, "secrets": (*trio).secrets, "calls": (*trio).calls,
-		"calls end": (*trio).callsEnd, "one connection": (*trio).oneConnection, "copies": (*trio).copies, "live": (*trio).live, "bus breaks": (*trio).busBreaks, "late": (*trio).late, "comes over": (*trio).comesOver, "caught up": (*trio).caughtUp, "forgets": (*trio).forgets} {
+		"calls end": (*trio).callsEnd, "one connection": (*trio).oneConnection, "copies": (*trio).hostCopies, "live": (*trio).live, "bus breaks": (*trio).busBreaks, "late": (*trio).late, "comes over": (*trio).hostMoves, "caught up": (*trio).caughtUp, "forgets": (*trio).forgets} {
 		for _, notified := range []bool{true, false} {
 			n++
 			db := fmt.Sprintf("db%d", n)
@@ -115,9 +115,9 @@ func (w *trio) late() {
 	}
 }
 
-// comesOver checks that followers miss no events when a host moves to a server that has not yet
+// hostMoves checks that followers miss no events when a host moves to a server that has not yet
 // polled: neither of an unknown run nor of one that had ended before the server started.
-func (w *trio) comesOver() {
+func (w *trio) hostMoves() {
 	h := w.one.Host("host_a")
 	h.Begin("run_old")
 	h.Send(protocol.RunExited, "run_old", 2, `{"exit_code":0}`)
@@ -451,8 +451,8 @@ func (w *trio) oneConnection() {
 	}
 }
 
-// copies checks that a copy of a host's state is refused while the host is connected to any server.
-func (w *trio) copies() {
+// hostCopies checks that a copy of a host's state is refused while the host is connected to any server.
+func (w *trio) hostCopies() {
 	first, _ := w.one.Hello("host_a", hello("one", 100))
 	first.Begin("run_a")
 	copied := w.two.Host("host_a")

@@ -160,8 +160,8 @@ func killed(t *testing.T, name string) string {
 	return filepath.Join(dir, filepath.Base(name))
 }
 
-// TestSmall checks that a small file is always checked and its state is not recorded.
-func TestSmall(t *testing.T) {
+// TestSmallFile checks that a small file is always checked and its state is not recorded.
+func TestSmallFile(t *testing.T) {
 	name := filled(t, 1000)
 	if all := files(t, filepath.Dir(name)); len(all) != 1 {
 		t.Error(len(all))
@@ -171,9 +171,9 @@ func TestSmall(t *testing.T) {
 	refused(t, name)
 }
 
-// TestLeft checks that a large unchanged file is not checked again, and a damaged changed one is
+// TestUnchangedFile checks that a large unchanged file is not checked again, and a damaged changed one is
 // refused.
-func TestLeft(t *testing.T) {
+func TestUnchangedFile(t *testing.T) {
 	name := filled(t, 8000)
 	mustOpen(t, name).close()
 	damage(t, name, true)
@@ -183,8 +183,8 @@ func TestLeft(t *testing.T) {
 	refused(t, name)
 }
 
-// TestNoted checks that a large file without a recorded state is checked.
-func TestNoted(t *testing.T) {
+// TestUnrecordedFile checks that a large file without a recorded state is checked.
+func TestUnrecordedFile(t *testing.T) {
 	for _, note := range []string{"", "{", `{"size":1,"modified":1,"whole":true}`} {
 		name := filled(t, 8000)
 		damage(t, name, true)
@@ -199,9 +199,9 @@ func TestNoted(t *testing.T) {
 	}
 }
 
-// TestKilled checks that a large file of a killed program can be used at once; damage is found
+// TestFileOfKilledProgram checks that a large file of a killed program can be used at once; damage is found
 // in the background and prevents the next opening.
-func TestKilled(t *testing.T) {
+func TestFileOfKilledProgram(t *testing.T) {
 	name := killed(t, filled(t, 8000))
 	o := mustOpen(t, name)
 	var x string
@@ -224,8 +224,8 @@ func TestKilled(t *testing.T) {
 	refused(t, name)
 }
 
-// TestStopped checks that a file closed before its check finished is checked in use the next time.
-func TestStopped(t *testing.T) {
+// TestClosedBeforeCheckEnds checks that a file closed before its check finished is checked in use the next time.
+func TestClosedBeforeCheckEnds(t *testing.T) {
 	name := killed(t, filled(t, 8000))
 	damage(t, name, false)
 	info, err := os.Stat(name)

@@ -30,9 +30,9 @@ func get(t *testing.T, method, url string) (*http.Response, string) {
 	return a, string(text)
 }
 
-// TestServed checks that everybody gets the page under the server's security policy, that every
+// TestPageIsServed checks that everybody gets the page under the server's security policy, that every
 // file it names exists, and that a missing file is an error of the API.
-func TestServed(t *testing.T) {
+func TestPageIsServed(t *testing.T) {
 	r := webtest.Empty(t)
 	for path, kind := range map[string]string{"/": "text/html", "/setup": "text/html", "/manifest.webmanifest": "application/manifest+json",
 		"/icon.svg": "image/svg+xml", "/icon-192.png": "image/png", "/apple-touch-icon.png": "image/png"} {

@@ -55,7 +55,7 @@ func (w *witness) Logf(f string, a ...any) {
 	w.messages = append(w.messages, "log: "+fmt.Sprintf(f, a...))
 }
 
-func TestATabDoesWhatAPersonDoes(t *testing.T) {
+func TestTabActions(t *testing.T) {
 	b := Open(t)
 	b.Go(serve(t, map[string]string{"/": shown}))
 	b.See("Things")
@@ -144,7 +144,7 @@ func TestTasksAreMeasured(t *testing.T) {
 	}
 }
 
-func TestAPageThatErrsIsSeen(t *testing.T) {
+func TestPageErrorsAreReported(t *testing.T) {
 	Full(t)
 	b := Open(t)
 	b.Go(serve(t, map[string]string{"/": `<!doctype html><title>t</title><link rel="icon" href="data:,"><body><img src="data:,"><button></button>`}))

@@ -150,9 +150,9 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestEnds checks that a request is closed by its expiry, by being withdrawn, and by its run's end;
+// TestRequestsClose checks that a request is closed by its expiry, by being withdrawn, and by its run's end;
 // later decisions return the reason.
-func TestEnds(t *testing.T) {
+func TestRequestsClose(t *testing.T) {
 	w := newWorld(&spool{rows: map[string]approvals.Row{}})
 	ctx := context.Background()
 	timed, answered, left := request("timed"), request("taken"), request("left")

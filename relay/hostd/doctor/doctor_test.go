@@ -42,8 +42,8 @@ func has(t *testing.T, text string, want map[string]string) {
 	}
 }
 
-// TestWell checks that a complete host has no failures.
-func TestWell(t *testing.T) {
+// TestCompleteHost checks that a complete host has no failures.
+func TestCompleteHost(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/base/health" {
 			w.WriteHeader(http.StatusNotFound)
@@ -78,8 +78,8 @@ func TestWell(t *testing.T) {
 	}
 }
 
-// TestIll checks that each missing or wrong setting is reported with its remedy.
-func TestIll(t *testing.T) {
+// TestProblemsAreReported checks that each missing or wrong setting is reported with its remedy.
+func TestProblemsAreReported(t *testing.T) {
 	dir := t.TempDir()
 	token, file := filepath.Join(dir, "token"), filepath.Join(dir, "file")
 	for _, err := range []error{os.WriteFile(token, []byte("s3cret\n"), 0o644), os.WriteFile(file, nil, 0o600)} {

@@ -12,9 +12,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestEndsAtOnce checks that all events of a program, with its end, are recorded even if it exits
+// TestProgramExitsAtOnce checks that all events of a program, with its end, are recorded even if it exits
 // before hostd has committed them and without reading acknowledgements.
-func TestEndsAtOnce(t *testing.T) {
+func TestProgramExitsAtOnce(t *testing.T) {
 	h := start(t, t.TempDir())
 	defer h.close()
 	const n = 9000

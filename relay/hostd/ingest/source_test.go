@@ -215,9 +215,9 @@ func TestRun(t *testing.T) {
 // hash is the hash of {"a":1}.
 const hash = "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862"
 
-// TestBack checks that a run reconnects to a new hostd as the same run, with each event once, and
+// TestReconnect checks that a run reconnects to a new hostd as the same run, with each event once, and
 // that its requests remain open.
-func TestBack(t *testing.T) {
+func TestReconnect(t *testing.T) {
 	dir := t.TempDir()
 	h := start(t, dir)
 	s := client.New(client.Options{Socket: filepath.Join(dir, "s"), Started: started})
@@ -257,9 +257,9 @@ func TestBack(t *testing.T) {
 	}
 }
 
-// TestLost checks that a process that exits without an end event is lost, and so is one that does
+// TestLostProcess checks that a process that exits without an end event is lost, and so is one that does
 // not reconnect; a client with another protocol is refused or disconnected.
-func TestLost(t *testing.T) {
+func TestLostProcess(t *testing.T) {
 	dir := t.TempDir()
 	h := start(t, dir)
 	dial := func(text string) net.Conn {
@@ -314,9 +314,9 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestEnded checks that a run that has ended can be followed for a limited time, and that the
+// TestFollowEndedRun checks that a run that has ended can be followed for a limited time, and that the
 // number of such runs is limited.
-func TestEnded(t *testing.T) {
+func TestFollowEndedRun(t *testing.T) {
 	h := start(t, t.TempDir())
 	defer h.close()
 	end := func() (run string, old func()) {
@@ -357,9 +357,9 @@ func TestEnded(t *testing.T) {
 	follows(second, false)
 }
 
-// TestDecidedAway checks that requests decided when hostd was killed, or answered elsewhere
+// TestDecisionsWhileDisconnected checks that requests decided when hostd was killed, or answered elsewhere
 // before, are closed when the run reconnects; the others are open.
-func TestDecidedAway(t *testing.T) {
+func TestDecisionsWhileDisconnected(t *testing.T) {
 	dir := t.TempDir()
 	h := start(t, dir)
 	s := client.New(client.Options{Socket: filepath.Join(dir, "s"), Started: started})

@@ -124,8 +124,8 @@ func TestLaunchd(t *testing.T) {
 	}
 }
 
-// TestNot checks the error where the service cannot be installed.
-func TestNot(t *testing.T) {
+// TestUnsupportedSystem checks the error where the service cannot be installed.
+func TestUnsupportedSystem(t *testing.T) {
 	s := &system{}
 	o := options(t, s, "plan9")
 	if _, err := install.Install(ctx, o); !errors.Is(err, install.ErrUnknown) {

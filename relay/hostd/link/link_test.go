@@ -463,9 +463,9 @@ func TestAnswers(t *testing.T) {
 	p.drop()
 }
 
-// TestPauses checks that after a failure the link retries at once, then after up to half a second,
+// TestRetryDelays checks that after a failure the link retries at once, then after up to half a second,
 // twice as long each time, and half a minute at most; without limit.
-func TestPauses(t *testing.T) {
+func TestRetryDelays(t *testing.T) {
 	c := newClock(func(d time.Duration) bool { return d > 0 })
 	b := broken{make(chan struct{}, 1000)}
 	l, err := link.New(link.Options{URL: "ws://127.0.0.1:1", HostID: "host_a", Token: func() (string, error) { return "s3cret", nil }, Clock: c,

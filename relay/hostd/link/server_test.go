@@ -12,10 +12,10 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// TestServer checks with the relay's own server, over a network that duplicates frames and cuts
+// TestServerOverFaultyNetwork checks with the relay's own server, over a network that duplicates frames and cuts
 // connections, that each event of a run is stored once, in order, and that the spool is empty in
 // the end.
-func TestServer(t *testing.T) {
+func TestServerOverFaultyNetwork(t *testing.T) {
 	const events = 400
 	r := servertest.StartNow(t)
 	proxy, err := faultproxy.New(strings.TrimPrefix(r.URL, "http://"), faultproxy.Random(7, faultproxy.Odds{faultproxy.Duplicate: 300, faultproxy.Delay: 50, faultproxy.Cut: 100}))

@@ -312,8 +312,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// asking sends a request that waits for approval.
-func (w *world) asking(ctx context.Context, id, typ, data string) (<-chan protocol.Response, protocol.PermissionRequested) {
+// startRequest sends a request that waits for approval.
+func (w *world) startRequest(ctx context.Context, id, typ, data string) (<-chan protocol.Response, protocol.PermissionRequested) {
 	w.t.Helper()
 	out := make(chan protocol.Response, 1)
 	go func() {
@@ -336,7 +336,7 @@ func TestWrite(t *testing.T) {
 	w := newWorld(t, nil)
 	w.write("a.txt", "one\ntwo\n")
 	data := `{"path":"a.txt","content":"one\nhunter2\n","actor":"cli"}`
-	answer, asked := w.asking(context.Background(), "w1", "rpc.fs.write", data)
+	answer, asked := w.startRequest(context.Background(), "w1", "rpc.fs.write", data)
 	plain, err := jcs.Canonical([]byte(`{"cwd":` + string(mustJSON(w.dir)) + `,"op":"rpc.fs.write","args":{"path":"a.txt","content":"one\nhunter2\n"}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -359,7 +359,7 @@ func TestWrite(t *testing.T) {
 	expect(t, w.eventsOf("w1"), `tool.call "rpc.fs.write" "cli" `+args, `run.permission_requested`, `run.permission_resolved "web" "approve"`,
 		`tool.result "rpc.fs.write" "cli" {"path":"a.txt","bytes":12,"sha256":"`+sum("one\nhunter2\n")+`","truncated":false}`)
 
-	answer, asked = w.asking(context.Background(), "w2", "rpc.fs.write", `{"path":"new/b","content":"x","mkdirs":true}`)
+	answer, asked = w.startRequest(context.Background(), "w2", "rpc.fs.write", `{"path":"new/b","content":"x","mkdirs":true}`)
 	if !strings.HasPrefix(asked.Diff, "--- a/new/b\n+++ b/new/b\n@@ -0,0 +1,1 @@\n+x\n") {
 		t.Errorf("%q", asked.Diff)
 	}
@@ -377,9 +377,9 @@ func mustJSON(v any) json.RawMessage {
 	return b
 }
 
-// TestNotDone checks that a denied, expired, withdrawn or changed operation is not performed, and
+// TestUnapprovedOperations checks that a denied, expired, withdrawn or changed operation is not performed, and
 // that the response has the code for it.
-func TestNotDone(t *testing.T) {
+func TestUnapprovedOperations(t *testing.T) {
 	for _, row := range []struct {
 		name, code string
 		data       string
@@ -420,7 +420,7 @@ func TestNotDone(t *testing.T) {
 			w.write("a.txt", "text")
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			answer, _ := w.asking(ctx, "n1", "rpc.fs.write", `{"path":"a.txt","content":"bad"`+row.data+`}`)
+			answer, _ := w.startRequest(ctx, "n1", "rpc.fs.write", `{"path":"a.txt","content":"bad"`+row.data+`}`)
 			row.meanwhile(w, cancel)
 			r := <-answer
 			if r.OK || string(r.ErrorCode) != row.code || w.text("a.txt") == "bad" || len(w.desk.Open("run_a")) != 0 {
@@ -436,13 +436,13 @@ func TestNotDone(t *testing.T) {
 	}
 }
 
-// TestOnce checks that a repeated request, waiting or finished, is performed once with one
+// TestRepeatedRequest checks that a repeated request, waiting or finished, is performed once with one
 // response; that its id is refused for another request; and that it is forgotten after ten minutes.
-func TestOnce(t *testing.T) {
+func TestRepeatedRequest(t *testing.T) {
 	now := time.Unix(1000, 0)
 	w := newWorld(t, func(o *rpc.Options) { o.Now = func() time.Time { return now } })
 	const data = `{"cmd":"echo x >> log; wc -l < log"}`
-	answer, asked := w.asking(context.Background(), "o1", "rpc.bash", data)
+	answer, asked := w.startRequest(context.Background(), "o1", "rpc.bash", data)
 	if asked.OpTool != "bash" || string(asked.OpArgs) != `{"cmd":"echo x >> log; wc -l < log"}` || asked.OpArgsSummary != "echo x >> log; wc -l < log" {
 		t.Errorf("%+v %s", asked, asked.OpArgs)
 	}
@@ -485,7 +485,7 @@ func TestBash(t *testing.T) {
 		{`{"cmd":"head -c 300000 /dev/zero | tr '\\0' x >&2"}`, `"stdout":"","stderr":"` + strings.Repeat("x", 200_000) + `","exit_code":0,"truncated":true,"timed_out":false`},
 	} {
 		id := fmt.Sprintf("b%d", i)
-		answer, _ := w.asking(context.Background(), id, "rpc.bash", row.cmd)
+		answer, _ := w.startRequest(context.Background(), id, "rpc.bash", row.cmd)
 		w.decide(id, approvals.Approve)
 		r := <-answer
 		var done protocol.BashResult

@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/ancestry"
 )
 
-// TestLine checks that a caller is identified by all its parents, even if they exit during the
+// TestCallerIsIdentified checks that a caller is identified by all its parents, even if they exit during the
 // search; a caller that cannot be identified, because it has exited or hides, has no rights.
-func TestLine(t *testing.T) {
+func TestCallerIsIdentified(t *testing.T) {
 	of := func(parent, session int) *proc.Stat {
 		return &proc.Stat{State: 'S', Parent: parent, Session: session, StartTime: 7}
 	}
@@ -63,8 +63,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestMark checks that the mark of a run must be an id; other values of a process are ignored.
-func TestMark(t *testing.T) {
+// TestRunMark checks that the mark of a run must be an id; other values of a process are ignored.
+func TestRunMark(t *testing.T) {
 	for mark, want := range map[string]string{"run_a": "run_a", "a b": "", "": ""} {
 		c := exec.Command("cat")
 		c.Env = []string{"A=RELAY_RUN_ID=run_b", "RELAY_RUN_ID=" + mark}

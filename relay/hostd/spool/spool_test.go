@@ -155,10 +155,10 @@ func testResults(t *testing.T, s *spool.Spool) {
 	}
 }
 
-// TestFull checks that from 80 % on output is merged with events that were not read; at 100 % it
+// TestSpoolFull checks that from 80 % on output is merged with events that were not read; at 100 % it
 // waits for a minute, then the oldest output is replaced by a gap; requests and exits always find
 // room; an ack lets everything continue.
-func TestFull(t *testing.T) {
+func TestSpoolFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, filepath.Join(t.TempDir(), "spool.db"), spool.Options{Max: 16000})
 		commit(t, s, "run_a", started)
@@ -275,9 +275,9 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
-// TestLost checks that the loss of a spool, on either side, leaves a gap, and that no number is
+// TestLostSpool checks that the loss of a spool, on either side, leaves a gap, and that no number is
 // used twice.
-func TestLost(t *testing.T) {
+func TestLostSpool(t *testing.T) {
 	resume := func(s *spool.Spool, run string, has int64) (after int64, first string) {
 		after, gap, err := s.Resume(ctx, run, has)
 		if err != nil {

@@ -253,9 +253,9 @@ func TestWrite(t *testing.T) {
 	is("long", long, 0)
 }
 
-// TestRaced checks that a link that repeatedly replaces a directory never leads outside, nor into
+// TestReplacedLink checks that a link that repeatedly replaces a directory never leads outside, nor into
 // .git.
-func TestRaced(t *testing.T) {
+func TestReplacedLink(t *testing.T) {
 	s, dir := place(t)
 	spot := filepath.Join(dir, "spot")
 	stop := make(chan struct{})
@@ -326,8 +326,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestNoDependency checks that a missing program is named.
-func TestNoDependency(t *testing.T) {
+// TestMissingProgram checks that a missing program is named.
+func TestMissingProgram(t *testing.T) {
 	s, _ := place(t)
 	t.Setenv("PATH", t.TempDir())
 	if _, err := s.Search(context.Background(), protocol.Search{Q: "x"}); code(err) != protocol.MissingDependency || !strings.Contains(err.Error(), "rg") {

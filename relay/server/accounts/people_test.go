@@ -164,9 +164,9 @@ func TestSessions(t *testing.T) {
 	f.ask("POST", "/auth/login", "", `{"username":"`+strings.Repeat("x", 70_000)+`"}`).refused(f, 413, "too_large", "")
 }
 
-// TestManages checks that an owner creates and removes tokens and users, and that the audit log
+// TestOwnerManagesUsers checks that an owner creates and removes tokens and users, and that the audit log
 // contains all of it, is valid, and has no secrets.
-func TestManages(t *testing.T) {
+func TestOwnerManagesUsers(t *testing.T) {
 	f := begin(t)
 	var made struct{ ID, Token string }
 	f.ask("POST", "/tokens", f.owner, `{"name":"guest","role":"viewer","runs":["run_7"],"ttl_s":3600}`).is(f, 200, &made)

@@ -275,9 +275,9 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// TestEnds checks that watchers are notified when credentials end: revoked here or by another
+// TestWatchersAreNotified checks that watchers are notified when credentials end: revoked here or by another
 // server, expired, by a change of role or password, or with the user.
-func TestEnds(t *testing.T) {
+func TestWatchersAreNotified(t *testing.T) {
 	f := begin(t, auth.TOFUOff, httpguard.Config{Loopback: true})
 	f.user("ann", auth.Owner)
 	watch := func(id *auth.Identity) chan struct{} {

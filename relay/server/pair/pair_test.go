@@ -145,19 +145,19 @@ func (f *fixture) kinds() string {
 	return strings.Join(out, " ")
 }
 
-// keyed is a machine with a key.
-type keyed struct {
+// machine is a machine with a key.
+type machine struct {
 	ed25519.PrivateKey
 	text, host string // the public key as it is sent; its host's id
 }
 
-func newKey(n byte) keyed {
+func newKey(n byte) machine {
 	k := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{n}, ed25519.SeedSize))
 	public := k.Public().(ed25519.PublicKey)
-	return keyed{k, protocol.KeyText(public), protocol.HostOfKey(public)}
+	return machine{k, protocol.KeyText(public), protocol.HostOfKey(public)}
 }
 
-func (f *fixture) start(k keyed, more map[string]string) answer {
+func (f *fixture) start(k machine, more map[string]string) answer {
 	body := map[string]string{"public_key": k.text, "name": "desk"}
 	for name, v := range more {
 		body[name] = v
@@ -166,7 +166,7 @@ func (f *fixture) start(k keyed, more map[string]string) answer {
 }
 
 // paired is a machine that is paired.
-func (f *fixture) paired(n byte) keyed {
+func (f *fixture) paired(n byte) machine {
 	f.Helper()
 	k := newKey(n)
 	if got := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": f.start(k, nil).Code}); got.HostID != k.host {
@@ -175,8 +175,8 @@ func (f *fixture) paired(n byte) keyed {
 	return k
 }
 
-// knock connects as a host by its key and returns the challenge.
-func (f *fixture) knock(host string) (*servertest.Peer, protocol.ChallengeData) {
+// connectByKey connects as a host by its key and returns the challenge.
+func (f *fixture) connectByKey(host string) (*servertest.Peer, protocol.ChallengeData) {
 	f.Helper()
 	p := servertest.Dial(f.T, f.url+"/ws/host?host_id="+host+"&auth=key")
 	e := p.Read()
@@ -189,7 +189,7 @@ func (f *fixture) knock(host string) (*servertest.Peer, protocol.ChallengeData) 
 
 const nonce = "b3duLW5vbmNlLW9mLTMyLWJ5dGVzLW9mLXRoZS1ob3N0"
 
-func (k keyed) sign(origin, host, server, own string) protocol.ChallengeAnswer {
+func (k machine) sign(origin, host, server, own string) protocol.ChallengeAnswer {
 	return protocol.ChallengeAnswer{Nonce: own, Signature: protocol.KeyText(ed25519.Sign(k.PrivateKey, []byte("concerto-relay-host-v1\n"+origin+"\n"+host+"\n"+server+"\n"+own)))}
 }
 
@@ -223,7 +223,7 @@ func TestPairing(t *testing.T) {
 	if _, status := servertest.TryDial(t, f.url+"/ws/host?host_id=host_a&host_token=t0ken"); status != 401 {
 		t.Errorf("a connection with the token: status %d", status)
 	}
-	p, c := f.knock("host_a")
+	p, c := f.connectByKey("host_a")
 	p.Send(protocol.ChallengeResponse, "", 0, k.sign(f.url, "host_a", c.Nonce, nonce))
 	epoch := int64(7)
 	p.Send(protocol.Hello, "", 0, protocol.HelloData{Protocol: 2, Agent: "test/1", Instance: "i", Epoch: &epoch})
@@ -338,19 +338,19 @@ func TestProof(t *testing.T) {
 		"a replay":     func(protocol.ChallengeData) any { return replayed },
 	} {
 		if replayed.Nonce == "" {
-			p, c := f.knock(k.host)
+			p, c := f.connectByKey(k.host)
 			replayed = k.sign(f.url, k.host, c.Nonce, nonce)
 			p.Send(protocol.ChallengeResponse, "", 0, replayed)
 			p.Send(protocol.Heartbeat, "", 0, "{}")
 			p.Ping()
 		}
-		p, c := f.knock(k.host)
+		p, c := f.connectByKey(k.host)
 		p.Send(protocol.ChallengeResponse, "", 0, answer(c))
 		if code := p.Closed(); code != protocol.CloseUnauthorized {
 			t.Errorf("%s: %d", name, code)
 		}
 	}
-	p, _ := f.knock(k.host)
+	p, _ := f.connectByKey(k.host)
 	p.Send(protocol.RunStarted, "run_x", 1, servertest.Started) // before it has proven anything
 	if code := p.Closed(); code != protocol.CloseUnauthorized {
 		t.Errorf("%d", code)
@@ -358,7 +358,7 @@ func TestProof(t *testing.T) {
 	if _, err := f.store.Run(ctx, "run_x"); err == nil {
 		t.Error("an event of a host that has proven nothing is stored")
 	}
-	p, _ = f.knock(k.host) // and one that sends no frame
+	p, _ = f.connectByKey(k.host) // and one that sends no frame
 	f.clock.Advance(protocol.ProofTimeout)
 	if code := p.Closed(); code != protocol.CloseUnauthorized {
 		t.Errorf("%d", code)
@@ -369,7 +369,7 @@ func TestProof(t *testing.T) {
 	if _, status := servertest.TryDial(t, f.url+"/ws/host?host_id="+k.host+"&auth=hope"); status != 400 {
 		t.Errorf("an unknown kind of credentials: status %d", status)
 	}
-	p, c := f.knock(k.host)
+	p, c := f.connectByKey(k.host)
 	at, err := net.ResolveTCPAddr("tcp", strings.TrimPrefix(f.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -380,9 +380,9 @@ func TestProof(t *testing.T) {
 	p.Acked("run_a", 1)
 }
 
-// TestRaces checks that only one of two owners confirms, that two machines never share a code, and
+// TestConcurrentPairings checks that only one of two owners confirms, that two machines never share a code, and
 // that a flood of starts is limited but does not exclude other addresses.
-func TestRaces(t *testing.T) {
+func TestConcurrentPairings(t *testing.T) {
 	f := begin(t)
 	began := f.start(newKey(1), nil)
 	var all sync.WaitGroup

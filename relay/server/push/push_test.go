@@ -247,8 +247,8 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// TestNarrow checks that a token for some runs only receives messages about those.
-func TestNarrow(t *testing.T) {
+// TestRestrictedToken checks that a token for some runs only receives messages about those.
+func TestRestrictedToken(t *testing.T) {
 	f := begin(t)
 	_, text := f.do("POST", "/tokens", "ann", `{"name":"one","role":"operator","runs":["run_b"]}`)
 	var made struct{ Token string }

@@ -16,10 +16,10 @@ import (
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
 )
 
-// TestOvertaken checks that messages to a browser are in order, that one waiting for a retry is
+// TestQueuedMessages checks that messages to a browser are in order, that one waiting for a retry is
 // dropped for a later one of its topic, that each is finished once, and that excess messages are
 // dropped without blocking.
-func TestOvertaken(t *testing.T) {
+func TestQueuedMessages(t *testing.T) {
 	db, err := sqlite.Open(context.Background(), filepath.Join(t.TempDir(), "relay.db"))
 	if err != nil {
 		t.Fatal(err)

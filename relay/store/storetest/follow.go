@@ -16,8 +16,8 @@ import (
 // ownRefused checks that a run's attempt to decide its own request is in the audit log.
 func ownRefused(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.asked("q1")
-	f.stored(3, f.event(3, protocol.RunRefused, `{"action":"decide","request_id":"q1","by_run_id":"run_b","pid":7,"reason":"it is its own"}`))
+	f.openRequest("q1")
+	f.mustStore(3, f.event(3, protocol.RunRefused, `{"action":"decide","request_id":"q1","by_run_id":"run_b","pid":7,"reason":"it is its own"}`))
 	lines, err := f.AuditLines(ctx, 0, 100)
 	if log := strings.Join(lines, "\n"); err != nil || !strings.Contains(log, `"kind":"self_decision_refused"`) || !strings.Contains(log, `"data":{"action":"decide","by_run_id":"run_b","reason":"it is its own","request_id":"q1"}`) {
 		t.Errorf("the audit log has %s, %v", log, err)
@@ -27,11 +27,11 @@ func ownRefused(t *testing.T, open Opener) {
 // settled checks that events set the outcomes of commands, in the transaction that stores them.
 func settled(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.asked("q1")
+	f.openRequest("q1")
 	ask := func(seq int64, id string) store.Incoming {
 		return f.event(seq, protocol.RunPermissionRequested, `{"request_id":"`+id+`","reason":"permission","prompt":"?"}`)
 	}
-	f.stored(9, ask(3, "q2"), ask(4, "q3"), ask(5, "q4"), ask(6, "q5"), ask(7, "q6"), ask(8, "q7"), ask(9, "q8"))
+	f.mustStore(9, ask(3, "q2"), ask(4, "q3"), ask(5, "q4"), ask(6, "q5"), ask(7, "q6"), ask(8, "q7"), ask(9, "q8"))
 	accept := func(c store.Command, sent bool) {
 		t.Helper()
 		if _, _, err := f.Accept(ctx, c); err != nil {
@@ -108,11 +108,11 @@ func settled(t *testing.T, open Opener) {
 // pages checks that events are read page by page, and runs by their ids.
 func pages(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.stored(1, f.event(1, protocol.RunStarted, started))
+	f.mustStore(1, f.event(1, protocol.RunStarted, started))
 	for seq := int64(2); seq <= 9; seq++ {
-		f.stored(seq, f.output(seq))
+		f.mustStore(seq, f.output(seq))
 	}
-	f.stored(9, f.output(12), f.output(14))
+	f.mustStore(9, f.output(12), f.output(14))
 	page := func(q store.PageQuery, more bool, want ...int64) {
 		t.Helper()
 		q.Run = "run_a"
@@ -142,7 +142,7 @@ func pages(t *testing.T, open Opener) {
 	holes("", store.Hole{Run: "run_a", From: 10, To: 11})
 	holes("run_a", store.Hole{Run: "run_a", From: 10, To: 11})
 	holes("run_z")
-	f.stored(12, f.event(11, protocol.RunGap, `{"from":10,"to":11,"reason":"host_skipped"}`))
+	f.mustStore(12, f.event(11, protocol.RunGap, `{"from":10,"to":11,"reason":"host_skipped"}`))
 	holes("", store.Hole{Run: "run_a", From: 13, To: 13})
 	for _, id := range []string{"run_c", "run_b"} {
 		e := f.output(1)
@@ -170,8 +170,8 @@ func pages(t *testing.T, open Opener) {
 // lost checks that runs which their host no longer knows are lost until an event of them arrives.
 func lost(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.stored(1, f.event(1, protocol.RunStarted, started))
-	f.stored(2, f.event(2, protocol.RunAwaitingInput, `{"reason":"prompt"}`))
+	f.mustStore(1, f.event(1, protocol.RunStarted, started))
+	f.mustStore(2, f.event(2, protocol.RunAwaitingInput, `{"reason":"prompt"}`))
 	lose := func(gen int64, runs []string, want ...string) {
 		t.Helper()
 		if got, err := f.MarkLost(ctx, "host_a", gen, runs); err != nil || !slices.Equal(got, want) {
@@ -185,11 +185,11 @@ func lost(t *testing.T, open Opener) {
 	if r := f.run(); r.Status != protocol.StatusLost {
 		t.Errorf("%+v", r)
 	}
-	f.stored(3, f.output(3))
+	f.mustStore(3, f.output(3))
 	if r := f.run(); r.Status != protocol.StatusAwaitingInput {
 		t.Errorf("%+v", r)
 	}
-	f.stored(4, f.event(4, protocol.RunExited, `{"exit_code":0}`))
+	f.mustStore(4, f.event(4, protocol.RunExited, `{"exit_code":0}`))
 	lose(f.gen, nil)
 	for at, gen := range map[int64]int64{99: f.gen, 100: f.gen - 1} { // the end of an older connection changes nothing
 		if err := f.Disconnected(ctx, "host_a", gen, at); err != nil {
@@ -205,7 +205,7 @@ func lost(t *testing.T, open Opener) {
 // one is ordered after the commands accepted before it.
 func overdue(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.asked("q")
+	f.openRequest("q")
 	late := decision("q", "approve", "eve")
 	late.Expires = 50
 	other := input("i", `"y"`)
@@ -249,16 +249,16 @@ func overdue(t *testing.T, open Opener) {
 // readers receive them.
 func skipped(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.stored(1, f.event(1, protocol.RunStarted, started))
-	f.stored(1, f.output(6))
-	f.stored(6, f.event(5, protocol.RunGap, `{"from":2,"to":5,"reason":"host_skipped"}`))
-	f.sees(1, 5, 6)
-	f.stored(6, f.output(4))
-	f.stored(6, f.output(5)) // where the gap was
-	f.sees(1, 3, 4, 5, 6)
-	f.stored(6, f.output(2))
-	f.stored(6, f.output(3))
-	f.sees(1, 2, 3, 4, 5, 6)
+	f.mustStore(1, f.event(1, protocol.RunStarted, started))
+	f.mustStore(1, f.output(6))
+	f.mustStore(6, f.event(5, protocol.RunGap, `{"from":2,"to":5,"reason":"host_skipped"}`))
+	f.expectEvents(1, 5, 6)
+	f.mustStore(6, f.output(4))
+	f.mustStore(6, f.output(5)) // where the gap was
+	f.expectEvents(1, 3, 4, 5, 6)
+	f.mustStore(6, f.output(2))
+	f.mustStore(6, f.output(3))
+	f.expectEvents(1, 2, 3, 4, 5, 6)
 	all, err := f.Events(ctx, "run_a", 0, 9)
 	if err != nil {
 		t.Fatal(err)

@@ -22,8 +22,8 @@ func Old(t *testing.T, s *store.Store) {
 	if f.gen, err = f.TakeOver(ctx, store.Takeover{Host: "host_a", Epoch: 7, At: 9}); err != nil || f.gen != 2 {
 		t.Fatal(f.gen, err)
 	}
-	f.stored(4, f.output(4))
-	f.stored(6, f.output(5))
+	f.mustStore(4, f.output(4))
+	f.mustStore(6, f.output(5))
 	if all, _, err := f.Unended(ctx); err != nil || f.Shared() && (len(all) != 1 || all[0].Made != 0) {
 		t.Error(all, err)
 	}

@@ -63,7 +63,7 @@ func pairings(t *testing.T, open Opener) {
 	if _, err := f.confirm("c0", 600_000); !errors.Is(err, store.ErrUnknown) {
 		t.Errorf("too late: %v", err)
 	}
-	f.stored(1, f.event(1, protocol.RunStarted, `{"tool":"x","cwd":"/","command":"x"}`))
+	f.mustStore(1, f.event(1, protocol.RunStarted, `{"tool":"x","cwd":"/","command":"x"}`))
 	for n, want := range []string{protocol.HostOfKey(keyOf(0)), "host_a", protocol.HostOfKey(keyOf(2)), protocol.HostOfKey(keyOf(3))} {
 		p, err := f.confirm(fmt.Sprint("c", n), 599_999)
 		if err != nil || p.HostID != want {

@@ -159,9 +159,9 @@ func tickets(t *testing.T, open Opener) {
 // audits checks that a change stores its audit record once, and that a refused change stores none.
 func audits(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.stored(1, f.event(1, protocol.RunStarted, started))
-	f.stored(2, f.event(2, protocol.RunPermissionRequested, `{"request_id":"q","reason":"permission","prompt":"?"}`))
-	f.stored(3, f.output(3))
+	f.mustStore(1, f.event(1, protocol.RunStarted, started))
+	f.mustStore(2, f.event(2, protocol.RunPermissionRequested, `{"request_id":"q","reason":"permission","prompt":"?"}`))
+	f.mustStore(3, f.output(3))
 	c := store.Command{RunID: "run_a", Kind: store.InputCommand, ID: "i", SHA256: "s", By: "ann", Created: 9, Audit: []audit.Record{rec("input")}}
 	for range 2 {
 		if _, _, err := f.Accept(ctx, c); err != nil {
@@ -226,7 +226,7 @@ func oneChain(t *testing.T, open Opener) {
 // of its old connection are not stored.
 func removed(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.stored(1, f.event(1, protocol.RunStarted, started))
+	f.mustStore(1, f.event(1, protocol.RunStarted, started))
 	if err := f.RemoveHost(ctx, "host_a", 5, rec("host_removed")); err != nil {
 		t.Fatal(err)
 	}
@@ -262,8 +262,8 @@ func removed(t *testing.T, open Opener) {
 // and no others.
 func forgotten(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.stored(1, f.event(1, protocol.RunStarted, started))
-	f.stored(2, f.output(2))
+	f.mustStore(1, f.event(1, protocol.RunStarted, started))
+	f.mustStore(2, f.output(2))
 	recordOf := func(n int64) audit.Record {
 		r := rec("retention")
 		r.Run, r.Data = "run_a", json.RawMessage(fmt.Sprintf(`{"events":%d}`, n))
@@ -276,7 +276,7 @@ func forgotten(t *testing.T, open Opener) {
 	if n, err := f.Forget(ctx, "run_a", late, 7, recordOf); err != nil || n != 0 {
 		t.Errorf("a run that has not ended: %d, %v", n, err)
 	}
-	f.stored(3, f.event(3, protocol.RunExited, `{"exit_code":0}`))
+	f.mustStore(3, f.event(3, protocol.RunExited, `{"exit_code":0}`))
 	if got, err := f.EndedRuns(ctx, f.at, 10); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -289,7 +289,7 @@ func forgotten(t *testing.T, open Opener) {
 	if got, err := f.EndedRuns(ctx, late, 10); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
-	f.sees()
+	f.expectEvents()
 	if r := f.run(); r.Status != protocol.StatusExited || r.Prefix != 3 {
 		t.Errorf("%+v", r)
 	}

@@ -19,7 +19,7 @@ func (f *fixture) subscribe(endpoint, user string) error {
 // first one starts.
 func subscriptions(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.stored(2, f.event(1, protocol.RunStarted, `{"tool":"x","cwd":"/","command":"x"}`), f.event(2, protocol.RunPermissionRequested, `{"request_id":"q0","reason":"choice","prompt":"?"}`))
+	f.mustStore(2, f.event(1, protocol.RunStarted, `{"tool":"x","cwd":"/","command":"x"}`), f.event(2, protocol.RunPermissionRequested, `{"request_id":"q0","reason":"choice","prompt":"?"}`))
 	for _, row := range []struct {
 		endpoint, user string
 		want           error
@@ -54,7 +54,7 @@ func subscriptions(t *testing.T, open Opener) {
 // notices checks that of many servers one notifies, one withdraws, and one notifies of the end.
 func notices(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.stored(2, f.event(1, protocol.RunStarted, `{"tool":"x","cwd":"/","command":"x"}`), f.event(2, protocol.RunExited, `{"exit_code":0}`))
+	f.mustStore(2, f.event(1, protocol.RunStarted, `{"tool":"x","cwd":"/","command":"x"}`), f.event(2, protocol.RunExited, `{"exit_code":0}`))
 	for range 2 {
 		if err := f.RecordStarter(ctx, "run_a", "ann"); err != nil {
 			t.Fatal(err)

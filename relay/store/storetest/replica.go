@@ -113,7 +113,7 @@ func changes(t *testing.T, open Opener) {
 		}
 		return
 	}
-	f.stored(1, f.event(1, protocol.RunStarted, started))
+	f.mustStore(1, f.event(1, protocol.RunStarted, started))
 	open0, next, err := f.Unended(ctx)
 	if err != nil || len(open0) != 1 || open0[0].Prefix != 1 || open0[0].Made == 0 || open0[0].Made >= next {
 		t.Fatal(open0, next, err)
@@ -136,11 +136,11 @@ func changes(t *testing.T, open Opener) {
 		}
 	}
 	look()
-	f.stored(2, f.output(2))
-	f.stored(2, f.output(4))
+	f.mustStore(2, f.output(2))
+	f.mustStore(2, f.output(4))
 	look("run_a2 false")
 	look()
-	f.stored(4, f.output(3))
+	f.mustStore(4, f.output(3))
 	other := f.event(1, protocol.RunStarted, started)
 	other.Envelope.RunID = "run_b"
 	f.append(other, f.event(5, protocol.RunExited, `{"exit_code":0}`))
@@ -150,11 +150,11 @@ func changes(t *testing.T, open Opener) {
 			t.Errorf("at %d the prefix was %d, want %d: %v", number, at, want, err)
 		}
 	}
-	beside(f, next)
+	concurrentWriters(f, next)
 }
 
-// beside checks that a reader learns each run's last prefix while many writers commit.
-func beside(f *fixture, next int64) {
+// concurrentWriters checks that a reader learns each run's last prefix while many writers commit.
+func concurrentWriters(f *fixture, next int64) {
 	t := f.T
 	t.Helper()
 	const writers, each = 4, 40
@@ -209,7 +209,7 @@ func beside(f *fixture, next int64) {
 // stored, and that servers find the hosts for which commands or calls wait.
 func sent(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.asked("q1")
+	f.openRequest("q1")
 	for _, c := range []store.Command{input("i1", `"y"`), decision("q1", "approve", "eve")} {
 		c.Keeper = "one"
 		if _, _, err := f.Accept(ctx, c); err != nil {

@@ -86,8 +86,8 @@ func (f *fixture) append(all ...store.Incoming) ([]store.Outcome, int64) {
 	return out.Outcomes, out.Prefixes["run_a"]
 }
 
-// stored stores events that must be accepted, and requires the prefix.
-func (f *fixture) stored(prefix int64, all ...store.Incoming) {
+// mustStore stores events that must be accepted, and requires the prefix.
+func (f *fixture) mustStore(prefix int64, all ...store.Incoming) {
 	f.Helper()
 	outcomes, got := f.append(all...)
 	for i, o := range outcomes {
@@ -113,7 +113,7 @@ func (f *fixture) seqs(after int64) (out []int64) {
 	return out
 }
 
-func (f *fixture) sees(want ...int64) {
+func (f *fixture) expectEvents(want ...int64) {
 	f.Helper()
 	if got := f.seqs(0); !slices.Equal(got, want) {
 		f.Fatalf("apps see %v, want %v", got, want)
@@ -133,9 +133,9 @@ const started = `{"tool":"codex","cwd":"/w","command":"codex -q","title":"t"}`
 
 func order(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.stored(1, f.event(1, protocol.RunStarted, started))
-	f.stored(4, f.output(2), f.output(3), f.output(4))
-	f.sees(1, 2, 3, 4)
+	f.mustStore(1, f.event(1, protocol.RunStarted, started))
+	f.mustStore(4, f.output(2), f.output(3), f.output(4))
+	f.expectEvents(1, 2, 3, 4)
 	if got := f.seqs(2); !slices.Equal(got, []int64{3, 4}) {
 		t.Errorf("after 2: %v", got)
 	}
@@ -151,15 +151,15 @@ func order(t *testing.T, open Opener) {
 
 func holes(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.stored(1, f.event(1, protocol.RunStarted, started))
-	f.stored(1, f.output(3))
-	f.stored(1, f.output(5), f.output(4))
-	f.sees(1)
+	f.mustStore(1, f.event(1, protocol.RunStarted, started))
+	f.mustStore(1, f.output(3))
+	f.mustStore(1, f.output(5), f.output(4))
+	f.expectEvents(1)
 	if r := f.run(); r.Last != 5 || r.Prefix != 1 {
 		t.Errorf("%+v", r)
 	}
-	f.stored(5, f.output(2))
-	f.sees(1, 2, 3, 4, 5)
+	f.mustStore(5, f.output(2))
+	f.expectEvents(1, 2, 3, 4, 5)
 }
 
 func gaps(t *testing.T, open Opener) {
@@ -167,33 +167,33 @@ func gaps(t *testing.T, open Opener) {
 	gap := func(from, to int64) store.Incoming {
 		return f.event(to, protocol.RunGap, fmt.Sprintf(`{"from":%d,"to":%d,"reason":"spool_full"}`, from, to))
 	}
-	f.stored(1, f.event(1, protocol.RunStarted, started))
-	f.stored(1, f.output(8))
-	f.stored(1, gap(3, 6)) // 2 is missing
-	f.stored(6, f.output(2))
-	f.stored(8, f.output(7))
-	f.sees(1, 2, 6, 7, 8)
+	f.mustStore(1, f.event(1, protocol.RunStarted, started))
+	f.mustStore(1, f.output(8))
+	f.mustStore(1, gap(3, 6)) // 2 is missing
+	f.mustStore(6, f.output(2))
+	f.mustStore(8, f.output(7))
+	f.expectEvents(1, 2, 6, 7, 8)
 	// events inside a gap may still arrive, and are not counted twice
-	f.stored(8, f.output(4))
-	f.sees(1, 2, 4, 6, 7, 8)
+	f.mustStore(8, f.output(4))
+	f.expectEvents(1, 2, 4, 6, 7, 8)
 	// a part of a gap may be stored already
-	f.stored(8, f.event(11, protocol.RunPermissionRequested, `{"request_id":"q","reason":"choice","prompt":"?"}`))
-	f.stored(13, gap(9, 13))
-	f.sees(1, 2, 4, 6, 7, 8, 11, 13)
+	f.mustStore(8, f.event(11, protocol.RunPermissionRequested, `{"request_id":"q","reason":"choice","prompt":"?"}`))
+	f.mustStore(13, gap(9, 13))
+	f.expectEvents(1, 2, 4, 6, 7, 8, 11, 13)
 	if open, err := f.Requests(ctx, "run_a"); err != nil || len(open) != 1 {
 		t.Errorf("%v, %v", open, err)
 	}
 	// a gap with an impossible range is an ordinary event
-	f.stored(13, f.event(15, protocol.RunGap, `{"from":14,"to":99,"reason":"spool_full"}`))
+	f.mustStore(13, f.event(15, protocol.RunGap, `{"from":14,"to":99,"reason":"spool_full"}`))
 }
 
 func beginsLate(t *testing.T, open Opener) {
 	f := begin(t, open)
 	first := f.event(41, protocol.RunStarted, started)
 	first.AnyStart = true
-	f.stored(41, first)
-	f.stored(42, f.output(42))
-	f.sees(41, 42)
+	f.mustStore(41, first)
+	f.mustStore(42, f.output(42))
+	f.expectEvents(41, 42)
 	of := f.event(5, protocol.RunStarted, started) // of a host that counts from 1
 	of.Envelope.RunID = "run_c"
 	if out, err := f.Append(ctx, []store.Incoming{of}); err != nil || out.Prefixes["run_c"] != 0 {
@@ -209,7 +209,7 @@ func beginsLate(t *testing.T, open Opener) {
 
 func refused(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.stored(2, f.event(1, protocol.RunStarted, started), f.output(2))
+	f.mustStore(2, f.event(1, protocol.RunStarted, started), f.output(2))
 	same := f.event(2, protocol.RunOutput, `{"text":"2", "stream":"stdout"}`)
 	other := f.event(2, protocol.RunOutput, `{"text":"two","stream":"stdout"}`)
 	typ := f.event(2, protocol.RunExited, `{"text":"2","stream":"stdout"}`)
@@ -221,19 +221,19 @@ func refused(t *testing.T, open Opener) {
 	if diff := cmp.Diff(want, out); diff != "" || prefix != 3 {
 		t.Errorf("prefix %d: %s", prefix, diff)
 	}
-	f.sees(1, 2, 3)
+	f.expectEvents(1, 2, 3)
 }
 
 func fenced(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.stored(1, f.event(1, protocol.RunStarted, started))
+	f.mustStore(1, f.event(1, protocol.RunStarted, started))
 	before := f.output(2)
 	f.gen = f.host("host_a")
 	out, err := f.Append(ctx, []store.Incoming{before, f.output(2)})
 	if err != nil || !out.Outcomes[0].Stale || out.Outcomes[1] != (store.Outcome{}) {
 		t.Errorf("%+v, %v", out, err)
 	}
-	f.sees(1, 2)
+	f.expectEvents(1, 2)
 	noHost := f.output(3)
 	noHost.HostID = "host_z"
 	if out, _ := f.append(noHost); !out[0].Stale {
@@ -247,7 +247,7 @@ func status(t *testing.T, open Opener) {
 	is := func(want protocol.Status, typ, data string) {
 		t.Helper()
 		seq++
-		f.stored(seq, f.event(seq, typ, data))
+		f.mustStore(seq, f.event(seq, typ, data))
 		if r := f.run(); r.Status != want || r.LastActiveAt != f.at && r.Status != protocol.StatusExited {
 			t.Errorf("after %s the run is %s (%+v), want %s", typ, r.Status, r, want)
 		}
@@ -274,7 +274,7 @@ func status(t *testing.T, open Opener) {
 
 func requests(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.stored(1, f.event(1, protocol.RunStarted, started))
+	f.mustStore(1, f.event(1, protocol.RunStarted, started))
 	are := func(want ...string) {
 		t.Helper()
 		all, err := f.Requests(ctx, "")
@@ -289,23 +289,23 @@ func requests(t *testing.T, open Opener) {
 	ask := func(seq int64, id string) store.Incoming {
 		return f.event(seq, protocol.RunPermissionRequested, `{"request_id":"`+id+`","reason":"permission","prompt":"?"}`)
 	}
-	f.stored(3, ask(2, "z"), ask(3, "a"))
+	f.mustStore(3, ask(2, "z"), ask(3, "a"))
 	are("z", "a")
-	f.stored(3, ask(5, "held"))
+	f.mustStore(3, ask(5, "held"))
 	are("z", "a") // a request is open only when all events before it are visible
-	f.stored(5, f.event(4, protocol.RunInput, `{"actor":"web","input_id":"z","text_redacted":"y","text_sha256":""}`))
+	f.mustStore(5, f.event(4, protocol.RunInput, `{"actor":"web","input_id":"z","text_redacted":"y","text_sha256":""}`))
 	are("a", "held")
-	f.stored(6, f.event(6, protocol.ToolResult, `{"request_id":"a","tool":"bash","actor":"web","ok":true,"duration_ms":1}`))
+	f.mustStore(6, f.event(6, protocol.ToolResult, `{"request_id":"a","tool":"bash","actor":"web","ok":true,"duration_ms":1}`))
 	are("held")
-	f.stored(7, f.event(7, protocol.RunExited, `{"exit_code":0}`))
+	f.mustStore(7, f.event(7, protocol.RunExited, `{"exit_code":0}`))
 	are()
 }
 
 func quota(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.stored(1, f.event(1, protocol.RunStarted, started))
+	f.mustStore(1, f.event(1, protocol.RunStarted, started))
 	for i := range int64(protocol.MaxOpenRequests + 5) {
-		f.stored(2+i, f.event(2+i, protocol.RunPermissionRequested, fmt.Sprintf(`{"request_id":"q%d","reason":"choice","prompt":"?"}`, i)))
+		f.mustStore(2+i, f.event(2+i, protocol.RunPermissionRequested, fmt.Sprintf(`{"request_id":"q%d","reason":"choice","prompt":"?"}`, i)))
 	}
 	if all, err := f.Requests(ctx, "run_a"); err != nil || len(all) != protocol.MaxOpenRequests {
 		t.Errorf("%d requests are open (%v)", len(all), err)
@@ -370,7 +370,7 @@ func inputs(t *testing.T, open Opener) {
 	if _, _, err := f.Accept(ctx, input("i1", `"y"`)); !errors.Is(err, store.ErrUnknown) {
 		t.Errorf("an input of no run: %v", err)
 	}
-	f.stored(1, f.event(1, protocol.RunStarted, started))
+	f.mustStore(1, f.event(1, protocol.RunStarted, started))
 	for i, id := range []string{"i2", "i1", "i3"} {
 		if c, fresh, err := f.Accept(ctx, input(id, `"y"`)); err != nil || !fresh || c.State != "accepted" || c.N != int64(i+1) {
 			t.Errorf("%s: %+v, %v, %v", id, c, fresh, err)
@@ -404,7 +404,7 @@ func inputs(t *testing.T, open Opener) {
 	if c, _, err := f.Accept(ctx, input("i2", `"y"`)); err != nil || c.State != "applied" || c.Payload != nil {
 		t.Errorf("what was applied: %+v, %v", c, err)
 	}
-	f.stored(2, f.event(2, protocol.RunExited, `{"exit_code":0}`))
+	f.mustStore(2, f.event(2, protocol.RunExited, `{"exit_code":0}`))
 	if _, _, err := f.Accept(ctx, input("i9", `"y"`)); !errors.Is(err, store.ErrHasExited) {
 		t.Errorf("an input of a run that has ended: %v", err)
 	}
@@ -414,16 +414,16 @@ func decision(id, what, by string) store.Command {
 	return store.Command{RunID: "run_a", Kind: store.DecisionCommand, ID: id, Payload: json.RawMessage(`{}`), SHA256: what, By: by, Decision: what, Created: 7}
 }
 
-// asked opens a request of run_a.
-func (f *fixture) asked(id string) {
+// openRequest opens a request of run_a.
+func (f *fixture) openRequest(id string) {
 	f.Helper()
-	f.stored(1, f.event(1, protocol.RunStarted, started))
-	f.stored(2, f.event(2, protocol.RunPermissionRequested, `{"request_id":"`+id+`","reason":"permission","prompt":"?","args_sha256":"aa"}`))
+	f.mustStore(1, f.event(1, protocol.RunStarted, started))
+	f.mustStore(2, f.event(2, protocol.RunPermissionRequested, `{"request_id":"`+id+`","reason":"permission","prompt":"?","args_sha256":"aa"}`))
 }
 
 func decisions(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.asked("q")
+	f.openRequest("q")
 	if _, _, err := f.Accept(ctx, decision("other", "approve", "eve")); !errors.Is(err, store.ErrUnknown) {
 		t.Errorf("a request that there is not: %v", err)
 	}
@@ -456,7 +456,7 @@ func decisions(t *testing.T, open Opener) {
 	if c, fresh, err := f.Accept(ctx, decision("q", "deny", "adam")); err != nil || !fresh || c.State != "accepted" || c.By != "adam" {
 		t.Errorf("the next decision: %+v, %v, %v", c, fresh, err)
 	}
-	f.stored(3, f.event(3, protocol.RunPermissionResolved, `{"request_id":"q","decision":"deny"}`))
+	f.mustStore(3, f.event(3, protocol.RunPermissionResolved, `{"request_id":"q","decision":"deny"}`))
 	if _, _, err := f.Accept(ctx, decision("q", "approve", "eve")); !errors.Is(err, store.ErrDecided) {
 		t.Errorf("a decided request: %v", err)
 	}
@@ -465,7 +465,7 @@ func decisions(t *testing.T, open Opener) {
 // oneDecision checks that of many concurrent decisions exactly one counts.
 func oneDecision(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.asked("q")
+	f.openRequest("q")
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var won []string
@@ -542,7 +542,7 @@ func writer(t *testing.T, open Opener) {
 // reopened checks that a store that is opened again has the committed data.
 func reopened(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.stored(2, f.event(1, protocol.RunStarted, started), f.output(2))
+	f.mustStore(2, f.event(1, protocol.RunStarted, started), f.output(2))
 	if _, _, err := f.Accept(ctx, input("i", `"y"`)); err != nil {
 		t.Fatal(err)
 	}
@@ -550,8 +550,8 @@ func reopened(t *testing.T, open Opener) {
 		t.Fatal(err)
 	}
 	f.Store = open(t, "db")
-	f.sees(1, 2)
-	f.stored(3, f.output(3))
+	f.expectEvents(1, 2)
+	f.mustStore(3, f.output(3))
 	if left, err := f.Pending(ctx, "host_a", false); err != nil || len(left) != 1 {
 		t.Errorf("%v, %v", left, err)
 	}
@@ -592,7 +592,7 @@ func unknownFields(t *testing.T, open Opener) {
 	if refusal != nil {
 		t.Fatal(refusal)
 	}
-	f.stored(1, store.Incoming{HostID: "host_a", Gen: f.gen, Envelope: &e, At: 1})
+	f.mustStore(1, store.Incoming{HostID: "host_a", Gen: f.gen, Envelope: &e, At: 1})
 	all, err := f.Events(ctx, "run_a", 0, 10)
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)

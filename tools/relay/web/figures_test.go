@@ -18,9 +18,9 @@ const usable = "__see.all('main h1').length === 1 && __see.all('@approval-card')
 // processor that is four times slower. CPU time does not depend on the load of the machine.
 const mostWork = 250 * time.Millisecond
 
-// TestUsableSoon checks that the page needs little CPU time until it is usable, and has no long
+// TestStartTime checks that the page needs little CPU time until it is usable, and has no long
 // tasks.
-func TestUsableSoon(t *testing.T) {
+func TestStartTime(t *testing.T) {
 	browser.Full(t)
 	r := webtest.Start(t)
 	run := webtest.Begin(r.Host("desk"), "run_1", webtest.Data{"title": "the release"})

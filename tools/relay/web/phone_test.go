@@ -69,9 +69,9 @@ func TestApprovalOfWriteIsVisible(t *testing.T) {
 	b.Wait("(() => { const e = document.querySelector('[data-testid=approve]'); return e && reachable(e); })()")
 }
 
-// TestTheRowOfKeys checks that the terminal on a phone shows a row of keys that its keyboard lacks,
+// TestKeyRowOnPhone checks that the terminal on a phone shows a row of keys that its keyboard lacks,
 // and that a desktop has none.
-func TestTheRowOfKeys(t *testing.T) {
+func TestKeyRowOnPhone(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)
@@ -132,9 +132,9 @@ func TestNothingIsCovered(t *testing.T) {
 	}
 }
 
-// TestTheAuditLogOfAPhone checks that each record of the audit log is fully visible on the
+// TestAuditLogOnPhone checks that each record of the audit log is fully visible on the
 // narrowest phone.
-func TestTheAuditLogOfAPhone(t *testing.T) {
+func TestAuditLogOnPhone(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)

@@ -9,10 +9,10 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// TestARunWithoutATerminal checks that a run without a terminal has no Terminal tab and no input
+// TestRunWithoutTerminal checks that a run without a terminal has no Terminal tab and no input
 // field, that reading its files adds nothing to its thread while changes do, and that an ended run
 // can be started again or resumed.
-func TestARunWithoutATerminal(t *testing.T) {
+func TestRunWithoutTerminal(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()
 	r := webtest.Start(t)

@@ -19,7 +19,7 @@ func tree(pairs ...string) fs.FS {
 
 const source = `{"package":"preact","version":"1.0.0","licence":"MIT","files":[{"name":"p.mjs","from":"x","sha256":"0","import":"preact"}]}`
 
-func TestAPageHasWhatItsEntriesNeed(t *testing.T) {
+func TestPageHasItsModules(t *testing.T) {
 	out, err := Build(Input{
 		Tree: map[string]fs.FS{
 			"": tree("vendor/preact/p.mjs", "export var h=1/2;\n//# sourceMappingURL=p.mjs.map\n", "vendor/preact/LICENSE", "MIT",
@@ -65,9 +65,9 @@ func TestAPageHasWhatItsEntriesNeed(t *testing.T) {
 	}
 }
 
-// TestAChangeOfOneModuleChangesOneFile checks that file names have no hash and that a change of one
+// TestOneModuleChangesOneFile checks that file names have no hash and that a change of one
 // module leaves all other files unchanged.
-func TestAChangeOfOneModuleChangesOneFile(t *testing.T) {
+func TestOneModuleChangesOneFile(t *testing.T) {
 	build := func(text string) Output {
 		out, err := Build(Input{Tree: map[string]fs.FS{"": tree("main.js", "import { a } from './a.js'; console.log(a, import('./x.js'), import('./y.js'))",
 			"a.js", "export const a = 1", "x.js", "import { a } from './a.js'; console.log('x', a)", "y.js", "import { a } from './a.js'; console.log('"+text+"', a)")}, Entries: []string{"main.js"}})
@@ -113,9 +113,9 @@ func TestBuildErrorsHavePositions(t *testing.T) {
 	}
 }
 
-// TestCircle checks that modules that import each other are rejected with the cycle. Dynamic
+// TestImportCycle checks that modules that import each other are rejected with the cycle. Dynamic
 // imports do not count.
-func TestCircle(t *testing.T) {
+func TestImportCycle(t *testing.T) {
 	page := func(last string) error {
 		_, err := Build(Input{Tree: map[string]fs.FS{"": tree("a.js", "import './b.js';", "b.js", "import { c } from './c.js'; c();", "c.js", last, "vendor/preact/source.json", source)}, Entries: []string{"a.js"}})
 		return err

@@ -359,7 +359,7 @@ func TestTenThousandItems(t *testing.T) {
 // TestTreesAndDiffsOpen by keyboard and mouse, and show all that they have. TestAThreadFollows: a
 // thread that is at its end stays there when its window changes its size for a moment, as when a
 // banner comes and goes; who scrolls away is let go.
-func TestAThreadFollows(t *testing.T) {
+func TestThreadStaysAtEnd(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "thread")
 	b.Eval("globalThis.box = document.querySelector('" + sample("thread ten thousand items") + " .thread-scroll')")

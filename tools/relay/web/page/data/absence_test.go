@@ -28,9 +28,9 @@ func lines(from, to int64) string {
 	return b.String()
 }
 
-// TestCut checks that events during connection losses arrive once and in order, on an open page and
+// TestConnectionLosses checks that events during connection losses arrive once and in order, on an open page and
 // on a reloaded one, and that events of another run do not interfere.
-func TestCut(t *testing.T) {
+func TestConnectionLosses(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
 	h := r.host("h1")
@@ -57,9 +57,9 @@ func TestCut(t *testing.T) {
 	same(t, b, "watch('run_a').earlier.value.more", false)
 }
 
-// TestWeek checks that 10,000 events after an absence never block the page, and that a newly opened
+// TestLongAbsence checks that 10,000 events after an absence never block the page, and that a newly opened
 // run starts at its end and loads the rest in pages.
-func TestWeek(t *testing.T) {
+func TestLongAbsence(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
 	h := r.host("h1")
@@ -72,7 +72,7 @@ func TestWeek(t *testing.T) {
 	h = r.host("h1")
 	sendSeqs(h, "run_a", 11, end)
 	long := b.Tasks(50*time.Millisecond, func() {
-		r.back(b)
+		r.restore(b)
 		b.Wait(fmt.Sprintf("state('run_a').live && watch('run_a').last.value === %d", end))
 	})
 	if len(long) > 0 {

@@ -25,9 +25,9 @@ const sockets = `(() => {
 	globalThis.release = () => { const all = held; held = null; for (const fn of all) fn(); };
 })()`
 
-// TestClosing checks that between the end of a connection and its close event nothing is sent into
+// TestClosingConnection checks that between the end of a connection and its close event nothing is sent into
 // it and nothing is lost: decisions, requests and views use the next connection, once.
-func TestClosing(t *testing.T) {
+func TestClosingConnection(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
 	h := r.host("h1")

@@ -62,9 +62,9 @@ func TestLive(t *testing.T) {
 	same(t, b, "data.conn.value.clock_differs", false)
 }
 
-// TestMissedEnding checks that a page that received only the input of a decision shows the user
+// TestMissedDecision checks that a page that received only the input of a decision shows the user
 // who decided when it reconnects, although the run's row is ahead of the event.
-func TestMissedEnding(t *testing.T) {
+func TestMissedDecision(t *testing.T) {
 	r := start(t)
 	h := r.host("h1")
 	h.Begin("run_a")
@@ -77,6 +77,6 @@ func TestMissedEnding(t *testing.T) {
 	h = r.host("h1")
 	h.Send(protocol.RunPermissionResolved, "run_a", 4, map[string]any{"request_id": "q1", "decision": "approve", "by": "olga", "actor": "web"})
 	h.Acked("run_a", 4)
-	r.back(b)
+	r.restore(b)
 	b.Wait("data.settled.value[0].resolution.decision === 'approve' && data.settled.value.length === 1")
 }

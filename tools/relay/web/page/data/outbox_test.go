@@ -20,8 +20,8 @@ func (r *relay) cut(tabs ...*browser.Tab) {
 	}
 }
 
-// back enables the network of tabs again.
-func (r *relay) back(tabs ...*browser.Tab) {
+// restore enables the network of tabs again.
+func (r *relay) restore(tabs ...*browser.Tab) {
 	r.t.Helper()
 	for _, b := range tabs {
 		b.Offline(false)
@@ -87,7 +87,7 @@ func TestOutbox(t *testing.T) {
 	h = r.host("h1")
 	h.Send(protocol.RunPermissionResolved, "run_a", 7, map[string]any{"request_id": "q2", "decision": "approve", "by": "ann", "actor": "web"})
 	h.Acked("run_a", 7)
-	r.back(b, two)
+	r.restore(b, two)
 	if got := decision(t, h.Next(protocol.RunApprove)); got != "run.permission.approve q1" {
 		t.Errorf("the host receives %s", got)
 	}
@@ -151,7 +151,7 @@ func TestRefusedAnswer(t *testing.T) {
 	b.Eval("data.decide(request('q2'), 'approve', {answers: {p: 'hunter22'}})")
 	same(t, b, "(async () => JSON.stringify(await cache.getEntries()).includes('hunter22'))()", false)
 	h = r.host("h1")
-	r.back(b)
+	r.restore(b)
 	e = h.Next(protocol.RunApprove)
 	if d, err := protocol.Decode[protocol.Decide](&e); err != nil || string(d.Answers) != `{"p":"hunter22"}` {
 		t.Errorf("the host receives %s", e.Data)
@@ -162,8 +162,8 @@ func TestRefusedAnswer(t *testing.T) {
 	b.Wait("globalThis.ready && data.outbox.value.some((x) => x.state === 'lost')")
 }
 
-// TestUnanswered checks that a decision without an answer on an open connection is sent again.
-func TestUnanswered(t *testing.T) {
+// TestUnansweredDecision checks that a decision without an answer on an open connection is sent again.
+func TestUnansweredDecision(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
 	h := r.host("h1")
@@ -184,9 +184,9 @@ func TestUnanswered(t *testing.T) {
 	b.Wait("data.outbox.value[0].state === 'sent' && swallowed === 2")
 }
 
-// TestAnswersAtOnce checks that the final state of a decision stays when several messages of the
+// TestConcurrentStates checks that the final state of a decision stays when several messages of the
 // server arrive at once.
-func TestAnswersAtOnce(t *testing.T) {
+func TestConcurrentStates(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
 	h := r.host("h1")
@@ -208,7 +208,7 @@ func TestAnswersAtOnce(t *testing.T) {
 	})()`)
 	r.cut(b)
 	h = r.host("h1")
-	r.back(b)
+	r.restore(b)
 	b.Eval("data.decide(request('q1'), 'approve')")
 	h.Next(protocol.RunApprove)
 	b.Wait("data.outbox.value[0].state === 'sent'")

@@ -44,11 +44,11 @@ func TestSessionEnds(t *testing.T) {
 	r.cut(b, two)
 	b.Eval("data.decide(request('q1'), 'approve')")
 	two.Wait("data.outbox.value.length === 1")
-	r.back(two)
+	r.restore(two)
 	two.Wait("data.outbox.value[0].done || data.outbox.value[0].state === 'accepted'")
 	two.Eval("data.login('vera', '" + password + "')") // another user in this browser
 	two.Wait("data.session.value.user === 'vera' && data.outbox.value.length === 0 && data.conn.value.state === 'online'")
-	r.back(b)
+	r.restore(b)
 	b.Wait("data.session.value.user === 'vera' && data.outbox.value.length === 0")
 
 	b.Eval("data.logout()")
