@@ -356,9 +356,8 @@ func TestTenThousandItems(t *testing.T) {
 	}
 }
 
-// TestTreesAndDiffsOpen by keyboard and mouse, and show all that they have. TestAThreadFollows: a
-// thread that is at its end stays there when its window changes its size for a moment, as when a
-// banner comes and goes; who scrolls away is let go.
+// TestThreadStaysAtEnd checks that a thread at its end stays there when its window briefly changes
+// its size, as for a banner, and that it does not follow after the user has scrolled away.
 func TestThreadStaysAtEnd(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "thread")
