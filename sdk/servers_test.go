@@ -115,7 +115,7 @@ func listens(t *testing.T, x transport) (*exec.Cmd, string) {
 	})
 	lines := bufio.NewScanner(errs)
 	if !lines.Scan() {
-		t.Fatal("the server prints nothing")
+		t.Fatal("the server printed nothing")
 	}
 	m := serving.FindStringSubmatch(lines.Text())
 	if m == nil {

@@ -36,7 +36,7 @@ func TestInterruptedCommandsGetFinalStates(t *testing.T) {
 	h.kill()
 	for range 2 {
 		if err := <-asked; err == nil {
-			t.Error("an answer came")
+			t.Error("an answer arrived")
 		}
 	}
 	for range 2 {

@@ -47,7 +47,7 @@ func TestHostdRefused(t *testing.T) {
 		}
 	}
 	if run := h.detached("echo still here"); run == "" {
-		t.Error("the first does not serve any more")
+		t.Error("the first hostd has stopped")
 	}
 	left := powercut.Files(t, filepath.Join(h.dir, "broken"))
 	if left["spool.db"] != broken || h.text("file") != "a file\n" {

@@ -176,7 +176,7 @@ func TestServeWithPairedHost(t *testing.T) {
 	for _, more := range [][]string{nil, {"--public-url", "https://relay.example"}} {
 		d = start(t, h.dir, env, append(more, "--with-hostd")...)
 		if d.url == was {
-			t.Fatalf("it listens at %s again: the test shows nothing", was)
+			t.Fatalf("the server listens at %s again: the test cannot distinguish them", was)
 		}
 		token := d.login("ann", "correct horse")
 		d.hosts(token, func(all []hostSeen) bool { return len(all) == 1 && all[0] == hostSeen{id, "desk", "key", true} })

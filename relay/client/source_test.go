@@ -111,7 +111,7 @@ func TestResend(t *testing.T) {
 func TestQuestionWithoutHostd(t *testing.T) {
 	s := New(Options{Socket: filepath.Join(t.TempDir(), "none")})
 	if s.Absent() == nil {
-		t.Error("a hostd is there")
+		t.Error("a hostd answered")
 	}
 	q := &effect.AwaitEmit{Channel: "c"}
 	if a, err := s.Ask(context.Background(), "", q, true); a != nil || err != nil {

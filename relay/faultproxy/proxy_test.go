@@ -173,7 +173,7 @@ func TestHalfOpen(t *testing.T) {
 		t.Errorf("%q came, %v", b, err)
 	}
 	if n := asked.Load(); n != 3 { // a, its echo, b
-		t.Errorf("the plan was asked %d times", n)
+		t.Errorf("the plan was called %d times", n)
 	}
 }
 
@@ -212,7 +212,7 @@ func TestRandom(t *testing.T) {
 		}
 	}
 	if count[Cut] > 0 || Random(7, Odds{Drop: 10_000})(Frame{Opcode: 9}) != Pass {
-		t.Error("a fault came that has no odds, or to a ping")
+		t.Error("a fault without odds, or of a ping")
 	}
 }
 

@@ -18,11 +18,11 @@ func TestTable(t *testing.T) {
 	for _, m := range protocol.Messages {
 		switch {
 		case seen[m.Type]:
-			t.Errorf("%s stands twice", m.Type)
+			t.Errorf("%s is listed twice", m.Type)
 		case m.Data == nil || m.Doc == "" || len(m.From) == 0 || m.Since < 1 || m.Since > protocol.Version:
-			t.Errorf("the row of %s is not whole", m.Type)
+			t.Errorf("the row of %s is incomplete", m.Type)
 		case (m.Kind == protocol.RPC) != (m.Result != nil) || (m.Kind == protocol.RPC) != (strings.HasPrefix(m.Type, "rpc.") && m.Type != protocol.RPCResponse):
-			t.Errorf("%s: an RPC, and nothing else, has a result and a name of one", m.Type)
+			t.Errorf("%s: only an RPC has a result, and an RPC's name", m.Type)
 		case m.Gated && m.Kind != protocol.RPC:
 			t.Errorf("%s: only an RPC is gated", m.Type)
 		}
@@ -36,7 +36,7 @@ func TestSchemas(t *testing.T) {
 	for _, m := range protocol.Messages {
 		file := filepath.Join("..", "..", "spec", "relay", m.Type+".json")
 		if text, err := os.ReadFile(file); err != nil || string(text) != string(protocol.Schema(m.Data))+"\n" {
-			t.Errorf("%s is not that of the table (%v): run make gen", file, err)
+			t.Errorf("%s differs from the table (%v): run make gen", file, err)
 		}
 	}
 	for _, file := range []string{"seed.json", "new.json", "refused.json"} {
@@ -83,7 +83,7 @@ func TestCodes(t *testing.T) {
 func TestReference(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "spec", "relay.md"))
 	if err != nil || string(text) != protocol.Reference() {
-		t.Errorf("spec/relay.md is not that of the tables (%v): run make gen", err)
+		t.Errorf("spec/relay.md differs from the tables (%v): run make gen", err)
 	}
 }
 

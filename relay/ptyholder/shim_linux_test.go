@@ -78,7 +78,7 @@ func start(t *testing.T, script string) *run {
 		// It writes in the directory, which is removed next.
 		_ = syscall.Kill(shim, syscall.SIGKILL)
 		if left, err := testproc.AwaitExit(2*time.Minute, shim); len(left) > 0 || err != nil {
-			t.Errorf("the shim is left: %v (%v)", left, err)
+			t.Errorf("the holder is still running: %v (%v)", left, err)
 		}
 	})
 	r.attach()
@@ -206,7 +206,7 @@ func TestLog(t *testing.T) {
 	}
 	for i := range 3 {
 		if part := r.seen[i*6_000_000 : (i+1)*6_000_000]; bytes.Count(part, []byte{byte('0' + i)}) != len(part) {
-			t.Errorf("part %d is not whole", i)
+			t.Errorf("part %d is incomplete", i)
 		}
 	}
 	for _, name := range []string{"out", "out.1", "out.2"} {
@@ -218,7 +218,7 @@ func TestLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, at, err := ptyholder.ReadLog(r.dir, 5, make([]byte, 10)); at != 8<<20 || err != nil {
-		t.Errorf("what is no longer kept: %d %v", at, err)
+		t.Errorf("reading removed output: %d %v", at, err)
 	}
 }
 
@@ -243,7 +243,7 @@ func TestShimKilled(t *testing.T) {
 	waitForExit(t, r.pid)
 	r.attach()
 	if r.next() {
-		t.Error("there is more")
+		t.Error("there is output after the end")
 	}
 }
 

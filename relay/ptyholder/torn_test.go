@@ -23,12 +23,12 @@ func TestCutRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	if state := in.apply(&input{record: record{"a", "1", Unseen}, text: "a"}); state != Rejected {
-		t.Errorf("it is %s", state)
+		t.Errorf("the state is %s", state)
 	}
 	_ = in.f.Close()
 	in.f = file
 	if state := in.apply(&input{record: record{"b", "2", Unseen}, text: "b"}); state != Applied {
-		t.Errorf("it is %s", state)
+		t.Errorf("the state is %s", state)
 	}
 	_ = file.Close()
 	for id, want := range map[string]record{"a": {}, "b": {SHA256: "2", State: Applied}} {

@@ -42,7 +42,7 @@ func TestFollow(t *testing.T) {
 	none := r.HelloApp(servertest.Viewer, "&follow=none")
 	outputs(h, "run_a", 602, 3)
 	if got := fresh.Seqs("run_a", 3); !slices.Equal(got, span(602, 604)) {
-		t.Errorf("a fresh one got %v", got)
+		t.Errorf("a new app received %v", got)
 	}
 	none.Raw([]byte(`{"type":"run.subscribe","ts":"2025-01-01T00:00:00Z","id":"s1","data":{"cursor":{"run_a":5,"run_b":9,"run_z":1}}}`))
 	bad, unknown := none.NextError(), none.NextError()

@@ -298,7 +298,7 @@ func TestSecret(t *testing.T) {
 		t.Errorf("%s", e.Data)
 	}
 	if r.Stores(secret) {
-		t.Error("the database has it")
+		t.Error("the database has the secret answer")
 	}
 	h.Send(protocol.RunPermissionResolved, "run_a", 4, `{"request_id":"q1","decision":"approve"}`)
 	h.Acked("run_a", 4)

@@ -47,7 +47,7 @@ func TestSlowMemory(t *testing.T) {
 	before := heap()
 	write(21, 420) // 25 MiB for each
 	if grown := heap() - before; grown > int64(len(slow))*2<<20 {
-		t.Errorf("%d apps that do not read take %d bytes more", len(slow), grown)
+		t.Errorf("%d apps that do not read use %d more bytes", len(slow), grown)
 	}
 	for range 4 {
 		r.Clock.Advance(protocol.WriteTimeout / 3)
@@ -186,7 +186,7 @@ func TestHostileHost(t *testing.T) {
 	all := strings.Join(lines, "\n")
 	for _, code := range []protocol.Code{protocol.NotOwner, protocol.HostMismatch} {
 		if !strings.Contains(all, `"code":"`+string(code)+`"`) || err != nil {
-			t.Errorf("no %s is recorded: %v\n%s", code, err, all)
+			t.Errorf("%s is not recorded: %v\n%s", code, err, all)
 		}
 	}
 }
@@ -223,6 +223,6 @@ func TestManyRuns(t *testing.T) {
 	lines, err := r.Store.AuditLines(t.Context(), 0, protocol.MaxRunsOfHost+2*more)
 	n := strings.Count(strings.Join(lines, "\n"), `"code":"rate_limited"`)
 	if err != nil || n == 0 || n > more/4 {
-		t.Errorf("it is recorded %d times (%v)", n, err)
+		t.Errorf("recorded %d times (%v)", n, err)
 	}
 }

@@ -302,7 +302,7 @@ func TestFlood(t *testing.T) {
 		r.Advance(time.Second / 100)
 	}
 	if got := a.Seqs("run_a", n-protocol.HostBurst); got[len(got)-1] != n {
-		t.Errorf("%d is the last", got[len(got)-1])
+		t.Errorf("the last seq is %d", got[len(got)-1])
 	}
 }
 

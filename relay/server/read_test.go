@@ -161,7 +161,7 @@ func TestQuotas(t *testing.T) {
 	}
 	lines, err := r.Store.AuditLines(t.Context(), 0, 100)
 	if log := strings.Join(lines, "\n"); err != nil || !strings.Contains(log, `"kind":"host_violation"`) || !strings.Contains(log, `"code":"rate_limited"`) {
-		t.Errorf("what was too much is not recorded: %v\n%s", err, log)
+		t.Errorf("the refusals are not recorded: %v\n%s", err, log)
 	}
 	status, body := r.Do(servertest.Viewer, "GET", "/runs", nil)
 	if status != 200 || strings.Contains(string(body), "<script>") {
@@ -193,6 +193,6 @@ func TestNoRoute(t *testing.T) {
 		}
 	}
 	if hosts := get[[]any](r, "/hosts"); len(hosts) != 0 {
-		t.Errorf("a request that is no connection has made %v", hosts)
+		t.Errorf("a request without an upgrade created %v", hosts)
 	}
 }

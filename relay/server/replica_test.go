@@ -179,7 +179,7 @@ func (w *trio) caughtUp() {
 			last = e.Seq
 		}
 		if last != 20 {
-			w.Errorf("%s: it has caught up at %d", data, last)
+			w.Errorf("%s: caught up at %d", data, last)
 		}
 	}
 	look()
@@ -198,7 +198,7 @@ func (w *trio) forgets() {
 		w.Helper()
 		for end := time.Now().Add(2 * time.Minute); server.HasState(w.two.Server, run); {
 			if time.Now().After(end) {
-				w.Fatalf("%s is known still", run)
+				w.Fatalf("%s was not forgotten", run)
 			}
 		}
 	}
@@ -493,7 +493,7 @@ func (w *trio) busBreaks() {
 	a := w.two.HelloApp(servertest.Operator, "")
 	h.Send(protocol.RunOutput, "run_a", 2, servertest.Output("two"))
 	if got := a.Seqs("run_a", 1); got[0] != 2 || w.bus.Published("run") == 0 {
-		w.Errorf("%v, %d words", got, w.bus.Published("run"))
+		w.Errorf("%v, %d messages", got, w.bus.Published("run"))
 	}
 	w.bus.Break()
 	h.Send(protocol.RunOutput, "run_a", 3, servertest.Output("three"))

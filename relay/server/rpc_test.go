@@ -136,7 +136,7 @@ func TestRPC(t *testing.T) {
 	}
 	other.Send("rpc.fs.read", "run_a", 0, read("r1"))
 	if _, d := answer(other); d.ErrorCode != protocol.RPCCode(protocol.InputConflict) {
-		t.Errorf("somebody else's: %+v", d)
+		t.Errorf("another host's call: %+v", d)
 	}
 	a.Send("rpc.fs.read", "run_z", 0, read("r2"))
 	if _, d := answer(a); d.ErrorCode != protocol.RPCCode(protocol.UnknownRun) || d.RPCType != "rpc.fs.read" {

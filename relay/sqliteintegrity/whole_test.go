@@ -135,10 +135,10 @@ func refused(t *testing.T, name string) {
 	t.Helper()
 	before := files(t, filepath.Dir(name))
 	if _, err := open(t, name); !errors.Is(err, errBroken) {
-		t.Errorf("it is not refused: %v", err)
+		t.Errorf("the file was not refused: %v", err)
 	}
 	if diff := cmp.Diff(before, files(t, filepath.Dir(name))); diff != "" {
-		t.Errorf("it was touched (-before +after):\n%.300s", diff)
+		t.Errorf("the file was changed (-before +after):\n%.300s", diff)
 	}
 }
 

@@ -88,7 +88,7 @@ func (s *Store) migrate(ctx context.Context) error {
 			return s.wrapError("read the schema's version", err)
 		}
 		if has > len(migrations) {
-			return fmt.Errorf("%w: its schema is %d, and this one knows %d: use a newer concerto-relay", ErrNewer, has, len(migrations))
+			return fmt.Errorf("%w: its schema is %d, and this version supports %d: use a newer concerto-relay", ErrNewer, has, len(migrations))
 		}
 		for ; has < len(migrations); has++ {
 			for _, statement := range strings.Split(strings.ReplaceAll(migrations[has], "{serial}", s.dialect.Serial), ";") {

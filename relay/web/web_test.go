@@ -78,7 +78,7 @@ func TestPageIsServed(t *testing.T) {
 		}
 	}
 	if a, _ := get(t, "GET", r.URL+"/assets/x/y.js"); a.StatusCode != 404 || a.Header.Get("Cache-Control") != "no-store" {
-		t.Errorf("what another build had: %s %v", a.Status, a.Header)
+		t.Errorf("a file of another build: %s %v", a.Status, a.Header)
 	}
 	if a, text := get(t, "POST", r.URL+"/"); a.StatusCode != 405 || a.Header.Get("Allow") != "GET" || !strings.Contains(text, `"error"`) {
 		t.Errorf("POST /: %s %s %s", a.Status, a.Header.Get("Allow"), text)
@@ -113,7 +113,7 @@ func TestScriptSize(t *testing.T) {
 		}
 	}
 	if all > mostScript || all < mostScript/2 {
-		t.Errorf("the page's script weighs %d bytes, of which %d are the most", all, mostScript)
+		t.Errorf("the page's script has %d bytes, want at most %d", all, mostScript)
 	}
 }
 

@@ -60,7 +60,7 @@ func TestTabActions(t *testing.T) {
 	b.Go(serve(t, map[string]string{"/": shown}))
 	b.See("Things")
 	if text := b.Text("body"); strings.Contains(text, "hidden") {
-		t.Errorf("it sees what is hidden: %s", text)
+		t.Errorf("the text has hidden elements: %s", text)
 	}
 	b.Click("#name")
 	b.Type("Ada ✓")

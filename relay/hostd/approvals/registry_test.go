@@ -257,7 +257,7 @@ func TestAnswers(t *testing.T) {
 	}
 	w.spool.expectEvents(t, `r run.permission_resolved {"request_id":"q","decision":"answer","answer_sha256":"0e7f83fc2b4b6b2fa3e69d6883a3a2022e9cbcc208fa35dae05eebfdbfd6cc14"}`)
 	if outcome(t, wait) != approvals.Answer {
-		t.Error("who asked has no answer")
+		t.Error("the requester received no answer")
 	}
 }
 

@@ -63,7 +63,7 @@ func TestSystemd(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "User=") {
-		t.Error("a user's unit names one")
+		t.Error("a user's unit names a user")
 	}
 	if path, err := exec.LookPath("systemd-analyze"); err == nil {
 		// the program must exist

@@ -131,7 +131,7 @@ func TestServerKey(t *testing.T) {
 		"another key": {func(p *peer, _ string) {
 			p.send(protocol.Challenge, "", fmt.Sprintf(`{"nonce":%q,"server_key":%q}`, serverNonce, protocol.KeyText(public(other))))
 			if _, _, err := p.conn.Read(context.Background()); err == nil {
-				p.t.Error("it answers another server's challenge")
+				p.t.Error("the host answered another server's challenge")
 			}
 		}, "pair again (concerto-relay pair --server http"},
 		"no challenge": {func(p *peer, _ string) {

@@ -217,7 +217,7 @@ func sum(text string) string {
 func TestEveryRPC(t *testing.T) {
 	for i := range protocol.Messages {
 		if m := &protocol.Messages[i]; m.Kind == protocol.RPC && !rpc.HasHandler(m) {
-			t.Errorf("%s is not done", m.Type)
+			t.Errorf("%s has no handler", m.Type)
 		}
 	}
 }
@@ -347,7 +347,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("%+v %s", asked, asked.OpArgs)
 	}
 	if w.text("a.txt") != "one\ntwo\n" {
-		t.Error("it is written before it is approved")
+		t.Error("the file was written before the approval")
 	}
 	w.decide("w1", approvals.Approve)
 	r := <-answer

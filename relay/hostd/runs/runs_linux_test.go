@@ -351,7 +351,7 @@ func TestPrompts(t *testing.T) {
 	h.close()
 	h.open()
 	if over := h.waitForEvent(id, protocol.RunPermissionResolved, secretID); field(t, over, "decision") != "answer" || field(t, over, "by") != "ada" || strings.Contains(string(over.Data), "\"answer\":") {
-		t.Errorf("what was decided is %s", over.Data)
+		t.Errorf("run.permission_resolved is %s", over.Data)
 	}
 	if err := h.Stop(ctx, id, false, 0); err != nil {
 		t.Fatal(err)

@@ -81,7 +81,7 @@ func TestSpool(t *testing.T) {
 		t.Errorf("an event that is none: %v", err)
 	}
 	if _, err := s.Append(ctx, "../a", started); err == nil {
-		t.Error("a run of any name")
+		t.Error("a run id with invalid characters was accepted")
 	}
 	epoch := s.Epoch()
 	if err := s.Close(); err != nil {
@@ -175,7 +175,7 @@ func TestSpoolFull(t *testing.T) {
 			t.Errorf("%q", text[max(0, len(text)-9):])
 		}
 		if seq := commit(t, s, "run_a", output("c")); seq != last+1 {
-			t.Errorf("%d after %d: output was added to what has been given", seq, last)
+			t.Errorf("%d after %d: output was added to events that Next had returned", seq, last)
 		}
 		for s.Health().Used < 15000 {
 			commit(t, s, "run_b", output(kilo))
@@ -188,7 +188,7 @@ func TestSpoolFull(t *testing.T) {
 		commit(t, s, "run_a", output(kilo))
 		commit(t, s, "run_a", exited)
 		if took := time.Since(began); took != time.Minute || s.Health().Used > 16000 {
-			t.Errorf("then it took %v, %d bytes", took, s.Health().Used)
+			t.Errorf("after that it took %v, %d bytes", took, s.Health().Used)
 		}
 		got := describe(t, next(t, s, "run_a", 0, 1000))
 		if got[0] != "1 run.started" || !strings.HasPrefix(got[1], "3 gap 2-3 spool_full") && !strings.Contains(got[1], "spool_full") || !strings.HasSuffix(got[len(got)-1], "run.exited") {

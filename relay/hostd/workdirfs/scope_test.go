@@ -421,7 +421,7 @@ func TestGit(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(long.Stdout), err)
 	}
 	if _, err := os.Stat(pwned); !os.IsNotExist(err) {
-		t.Error("the repository has had a program run")
+		t.Error("git ran a program of the repository's configuration")
 	}
 	c := exec.Command("git", "diff") // as one would ask without care
 	c.Dir = dir

@@ -216,7 +216,7 @@ func TestOwnerManagesUsers(t *testing.T) {
 	f.ask("DELETE", "/hosts/host_a", f.owner, "").is(f, 204, nil)
 	f.ask("DELETE", "/hosts/host_a", f.owner, "").refused(f, 404, "unknown_host", "host_a")
 	if !slices.Equal(f.removed, []string{"host_a"}) {
-		t.Errorf("%v are closed", f.removed)
+		t.Errorf("the connections of %v were closed", f.removed)
 	}
 
 	log := f.ask("GET", "/audit", f.owner, "")

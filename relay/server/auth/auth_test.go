@@ -101,7 +101,7 @@ func refused(t *testing.T, err error, code protocol.Code, text string) {
 	t.Helper()
 	var r *httpguard.Refusal
 	if !errors.As(err, &r) || r.Code != code || !strings.Contains(r.Why, text) {
-		t.Errorf("it is %v, not %s: …%s…", err, code, text)
+		t.Errorf("error is %v, want %s: …%s…", err, code, text)
 	}
 }
 
@@ -265,12 +265,12 @@ func TestPasswords(t *testing.T) {
 		"$argon2id$v=19$m=99999999,t=3,p=1$c29tZXNhbHQ$aaaaaaaaaaaaaaaaaaaaaaaa", "$argon2id$v=19$m=64,t=0,p=1$c29tZXNhbHQ$aaaaaaaaaaaaaaaaaaaaaaaa",
 		"$argon2id$v=19$m=64,t=1$c29tZXNhbHQ$aaaaaaaaaaaaaaaaaaaaaaaa", cheap, cheap + "?"} {
 		if auth.CheckHash(h) == nil {
-			t.Errorf("%s is a hash", h)
+			t.Errorf("CheckHash accepted %s", h)
 		}
 	}
 	for _, p := range []string{"short", strings.Repeat("x", 2000), "\xff123456789", "12345\x006789"} {
 		if auth.CheckPassword(p) == nil {
-			t.Errorf("%q is a password", p)
+			t.Errorf("CheckPassword accepted %q", p)
 		}
 	}
 }
@@ -314,7 +314,7 @@ func TestWatchersAreNotified(t *testing.T) {
 		<-ended
 		select {
 		case <-stays:
-			t.Errorf("%s: another has ended, too", name)
+			t.Errorf("%s: another token has ended, too", name)
 		default:
 		}
 		_ = id
@@ -396,7 +396,7 @@ func TestSetup(t *testing.T) {
 	beside := auth.New(auth.Config{Store: f.store, Guard: httpguard.New(httpguard.Config{Loopback: true})}) // another server on the database
 	t.Cleanup(beside.Close)
 	if same, err := beside.Setup(ctx); same != code || err != nil {
-		t.Errorf("another server's code is another one: %v", err)
+		t.Errorf("another server returned another code: %v", err)
 	}
 	_, _, err = f.FirstOwner(ctx, "", "ann", password, request("POST", "/"))
 	refused(t, err, protocol.Unauthorized, "the setup link")

@@ -22,23 +22,23 @@ func TestThrottle(t *testing.T) {
 		for i := range c.most {
 			n, p := c.who(i)
 			if wait := th.begin(n, p, at.Add(time.Duration(i)*time.Second)); wait > 0 {
-				t.Errorf("%s: the %dth has to wait %v", name, i, wait)
+				t.Errorf("%s: attempt %d must wait %v", name, i, wait)
 			}
 		}
 		n, p := c.who(c.most)
 		now := at.Add(time.Duration(c.most) * time.Second)
 		if wait := th.begin(n, p, now); wait != failureWindow-time.Duration(c.most)*time.Second {
-			t.Errorf("%s: it has to wait %v", name, wait)
+			t.Errorf("%s: the next attempt must wait %v", name, wait)
 		}
 		if wait := th.begin(n, p, at.Add(failureWindow)); wait != 0 {
-			t.Errorf("%s: after the window it has to wait %v", name, wait)
+			t.Errorf("%s: after the window an attempt must wait %v", name, wait)
 		}
 		th.succeeded(n, p, at.Add(failureWindow))
 		if wait := th.begin(n, p, at.Add(failureWindow)); wait != 0 {
-			t.Errorf("%s: a success counts", name)
+			t.Errorf("%s: a success was counted as a failure", name)
 		}
 		if th.begin("x", "y", at.Add(10*failureWindow)); len(th.tries) != 3 {
-			t.Errorf("%s: %d are remembered", name, len(th.tries))
+			t.Errorf("%s: the throttle holds %d entries", name, len(th.tries))
 		}
 	}
 }

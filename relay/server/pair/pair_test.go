@@ -218,7 +218,7 @@ func TestPairing(t *testing.T) {
 		t.Errorf("%+v", poll)
 	}
 	if code := old.Closed(); code != protocol.CloseUnauthorized {
-		t.Errorf("the connection by the token is closed with %d", code)
+		t.Errorf("the connection with the token was closed with %d", code)
 	}
 	if _, status := servertest.TryDial(t, f.url+"/ws/host?host_id=host_a&host_token=t0ken"); status != 401 {
 		t.Errorf("a connection with the token: status %d", status)
@@ -253,7 +253,7 @@ func TestPairing(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if code := p.Closed(); code != protocol.CloseUnauthorized {
-		t.Errorf("a host that is removed is closed with %d", code)
+		t.Errorf("a removed host was closed with %d", code)
 	}
 	if _, status := servertest.TryDial(t, f.url+"/ws/host?host_id=host_a&auth=key"); status != 401 {
 		t.Errorf("a connection with the key of a removed host: status %d", status)
@@ -298,7 +298,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	if got := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": began.Code}); got.Status != 429 || got.After != "60" {
-		t.Errorf("one try too many: %+v", got)
+		t.Errorf("one attempt too many: %+v", got)
 	}
 	f.clock.Advance(time.Minute)
 	if got := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": began.Code}); got.Status != 200 {
@@ -356,7 +356,7 @@ func TestProof(t *testing.T) {
 		t.Errorf("%d", code)
 	}
 	if _, err := f.store.Run(ctx, "run_x"); err == nil {
-		t.Error("an event of a host that has proven nothing is stored")
+		t.Error("an event of an unauthenticated host was stored")
 	}
 	p, _ = f.connectByKey(k.host) // and one that sends no frame
 	f.clock.Advance(protocol.ProofTimeout)
@@ -411,7 +411,7 @@ func TestConcurrentPairings(t *testing.T) {
 			got := f.start(newKey(byte(minute*40+i)), nil)
 			statuses[got.Status]++
 			if got.Status == 200 && codes[got.Code] {
-				t.Errorf("two have the code %s", got.Code)
+				t.Errorf("two machines have the code %s", got.Code)
 			}
 			codes[got.Code] = true
 		}

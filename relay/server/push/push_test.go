@@ -161,7 +161,7 @@ func (f *fixture) until(what string, so func() bool) {
 	f.Helper()
 	for end := time.Now().Add(2 * time.Minute); !so(); runtime.Gosched() {
 		if time.Now().After(end) {
-			f.Fatalf("it never is so: %s", what)
+			f.Fatalf("timeout: %s", what)
 		}
 	}
 }
@@ -342,7 +342,7 @@ func TestRetries(t *testing.T) {
 	asks(h, "run_a", 2, "q1")
 	f.waits(119 * time.Second)
 	if b.Seen() != 1 {
-		t.Errorf("it is tried %d times before it may be", b.Seen())
+		t.Errorf("the message was sent %d times before its retry", b.Seen())
 	}
 	f.clock.Advance(time.Second)
 	f.waits(4 * time.Second)
@@ -424,6 +424,6 @@ func TestHostile(t *testing.T) {
 	<-over // the silent one, which is not waited for
 	f.stop = func() {}
 	if inside.Load() != 0 {
-		t.Error("it goes where a push service sends it")
+		t.Error("the client followed a redirect")
 	}
 }

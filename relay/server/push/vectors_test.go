@@ -40,7 +40,7 @@ func TestRFC8291(t *testing.T) {
 		t.Errorf("%s, %v", raw.EncodeToString(got), err)
 	}
 	if _, err := to.encrypt(make([]byte, MaxText+1)); err == nil {
-		t.Error("what is no record is encrypted")
+		t.Error("the body is not an encrypted record")
 	}
 	if got, err := to.encrypt(make([]byte, MaxText)); err != nil || len(got) != recordSize {
 		t.Errorf("%d bytes, %v", len(got), err)
@@ -89,7 +89,7 @@ func TestAddresses(t *testing.T) {
 		"https://10.0.0.1:8443/": false, "": true, "https:push": true, "https://push.example/" + strings.Repeat("x", maxEndpoint): true,
 	} {
 		if _, err := endpointOf(text, insecure); err == nil {
-			t.Errorf("%.60s is an endpoint", text)
+			t.Errorf("%.60s was accepted as an endpoint", text)
 		}
 	}
 	for text, insecure := range map[string]bool{"https://push.example/x?y=z": false, "http://127.0.0.1:1/x": true, "https://8.8.8.8/x": false} {

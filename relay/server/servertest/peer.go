@@ -189,7 +189,7 @@ func (p *Peer) wait(what string) protocol.Envelope {
 				p.pass()
 			}
 		case <-over:
-			p.T.Fatalf("nothing came, and %s was to", what)
+			p.T.Fatalf("no message arrived, want %s", what)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func programs(t testing.TB) string {
 	}
 	name, err := exec.LookPath("initdb")
 	if err != nil {
-		t.Skip("PostgreSQL is not installed: what needs it is not tested (Debian: apt-get install postgresql)")
+		t.Skip("PostgreSQL is not installed: tests that require it are skipped (Debian: apt-get install postgresql)")
 	}
 	if name, err = filepath.EvalSymlinks(name); err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func unprivileged(t testing.TB, dir string) *syscall.SysProcAttr {
 		}
 		return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 	}
-	t.Skip("PostgreSQL does not run as root, and there is no other user")
+	t.Skip("PostgreSQL does not run as root, and no other user exists")
 	return nil
 }
 

@@ -94,7 +94,7 @@ func TestKill(t *testing.T) {
 			}
 		}
 		if last := all[len(all)-1].Seq; last < acked {
-			t.Fatalf("round %d: %d was acknowledged, and the last that is there is %d", round, acked, last)
+			t.Fatalf("round %d: %d was acknowledged, and the last stored event is %d", round, acked, last)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)

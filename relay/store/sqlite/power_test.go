@@ -31,7 +31,7 @@ func (p *power) after(dir string) error {
 	defer s.Close()
 	all, err := s.Events(ctx, "run_a", 0, 100_000)
 	if err != nil || int64(len(all)) < p.acked {
-		return fmt.Errorf("%d are acknowledged, %d there (%v)", p.acked, len(all), err)
+		return fmt.Errorf("%d events were acknowledged, %d are stored (%v)", p.acked, len(all), err)
 	}
 	for i, e := range all {
 		if e.Seq != int64(i)+1 || !strings.HasPrefix(string(e.Data), fmt.Sprintf(`{"stream":"stdout","text":"%d `, e.Seq)) {

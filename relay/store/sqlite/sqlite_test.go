@@ -44,7 +44,7 @@ func TestDamaged(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != string(text) {
-		t.Errorf("it is now %q (%v)", got, err)
+		t.Errorf("the file is now %q (%v)", got, err)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestNewer(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if diff := cmp.Diff(before, powercut.Files(t, filepath.Dir(file))); diff != "" {
-		t.Errorf("it was touched (-before +after):\n%.300s", diff)
+		t.Errorf("the file was changed (-before +after):\n%.300s", diff)
 	}
 }
 

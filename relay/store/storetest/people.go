@@ -115,7 +115,7 @@ func users(t *testing.T, open Opener) {
 		t.Error(err)
 	}
 	if _, err := f.Token(ctx, "#u"); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("a token of who is no more: %v", err)
+		t.Errorf("a token of a removed user: %v", err)
 	}
 	if all, err := f.Users(ctx); err != nil || len(all) != 1 || *all[0] != ann {
 		t.Errorf("%v, %v", all, err)

@@ -44,7 +44,7 @@ func subscriptions(t *testing.T, open Opener) {
 	}
 	noted, err := f.Notices(ctx, "run_a")
 	if err != nil || !slices.Equal(noted, []store.Notice{{RequestID: "q0", Sent: true}}) {
-		t.Errorf("what was asked before: %+v, %v", noted, err)
+		t.Errorf("requests before the subscription: %+v, %v", noted, err)
 	}
 	if runs, err := f.RunsToNotify(ctx); err != nil || !slices.Equal(runs, []string{"run_a"}) {
 		t.Errorf("%v, %v", runs, err)

@@ -237,7 +237,7 @@ func fenced(t *testing.T, open Opener) {
 	noHost := f.output(3)
 	noHost.HostID = "host_z"
 	if out, _ := f.append(noHost); !out[0].Stale {
-		t.Error("an event of a host that there is not was stored")
+		t.Error("an event of an unknown host was stored")
 	}
 }
 
@@ -402,7 +402,7 @@ func inputs(t *testing.T, open Opener) {
 		t.Errorf("%+v, %v", left, err)
 	}
 	if c, _, err := f.Accept(ctx, input("i2", `"y"`)); err != nil || c.State != "applied" || c.Payload != nil {
-		t.Errorf("what was applied: %+v, %v", c, err)
+		t.Errorf("an applied command: %+v, %v", c, err)
 	}
 	f.mustStore(2, f.event(2, protocol.RunExited, `{"exit_code":0}`))
 	if _, _, err := f.Accept(ctx, input("i9", `"y"`)); !errors.Is(err, store.ErrHasExited) {

@@ -29,7 +29,7 @@ func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: it did not come about", what)
+			t.Fatalf("timeout: %s", what)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestBus(t *testing.T) {
 	for round := range 2 {
 		one.Publish("run.lost.1", nil) // without subscribers
 		if one.Up() {
-			t.Error("it is up, and NATS is not there")
+			t.Error("the bus is up without NATS")
 		}
 		n.Restart()
 		until(t, "both are connected", func() bool { return one.Up() && two.Up() })
@@ -75,7 +75,7 @@ func TestBus(t *testing.T) {
 		})
 		if round == 0 {
 			n.Stop()
-			until(t, "it is seen to be gone", func() bool { return !one.Up() && !two.Up() })
+			until(t, "the disconnection is detected", func() bool { return !one.Up() && !two.Up() })
 		}
 	}
 	if len(toOne) > 0 {
@@ -85,7 +85,7 @@ func TestBus(t *testing.T) {
 	defer log.mu.Unlock()
 	for _, want := range []string{"could not connect to NATS", `msg="connected to NATS"`, "disconnected from NATS", "reconnected to NATS"} {
 		if !strings.Contains(log.text.String(), want) {
-			t.Errorf("the log does not say %q:\n%s", want, &log.text)
+			t.Errorf("the log does not contain %q:\n%s", want, &log.text)
 		}
 	}
 }

@@ -187,7 +187,7 @@ func (a *app) await(what string, is func() bool) {
 		case <-late:
 			a.mu.Lock()
 			defer a.mu.Unlock()
-			a.t.Fatalf("%s: it did not come about; wrong: %q; states %v", what, a.wrong, a.states)
+			a.t.Fatalf("%s: timeout; wrong: %q; states %v", what, a.wrong, a.states)
 		}
 	}
 }

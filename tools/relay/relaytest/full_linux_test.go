@@ -151,7 +151,7 @@ func TestServerDiskFull(t *testing.T) {
 	w.finish()
 	w.check()
 	if inputs := strings.Join(inputsSentTo(t, s.dir, w.run), " "); strings.Contains(inputs, "not") {
-		t.Errorf("what was refused was done: %s", inputs)
+		t.Errorf("refused inputs reached the run: %s", inputs)
 	}
 }
 

@@ -209,7 +209,7 @@ func (w *work) checkInputs(run string) {
 			high = 1
 		}
 		if n := count[id]; n < low || n > high {
-			w.s.t.Errorf("%s: %s is %s and came %d times", run, id, state, n)
+			w.s.t.Errorf("%s: %s is %s and arrived %d times", run, id, state, n)
 		}
 	}
 }

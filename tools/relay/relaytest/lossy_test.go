@@ -24,7 +24,7 @@ func TestLossy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "half open" && !long() {
-				t.Skip("a connection that is half open is known after 45 s: RELAY_KILL_ROUNDS has it tried")
+				t.Skip("a half-open connection is detected after 45 s: set RELAY_KILL_ROUNDS to test it")
 			}
 			t.Parallel()
 			var over atomic.Bool

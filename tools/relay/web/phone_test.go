@@ -89,7 +89,7 @@ func TestKeyRowOnPhone(t *testing.T) {
 	b := enter(t, r, webtest.Operator, "#/runs/run_1/terminal")
 	b.Wait("document.querySelector('.xterm-rows')?.innerText.includes('Go on?')")
 	if n := b.Eval("[...document.querySelectorAll('.terminal-keys button')].filter((e) => e.checkVisibility()).length"); n != 0.0 {
-		t.Errorf("a desk has %v keys of a phone", n)
+		t.Errorf("a desktop shows %v keys of a phone", n)
 	}
 	b.Emulate(narrow, browser.Light)
 	b.Reload()

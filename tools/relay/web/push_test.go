@@ -85,7 +85,7 @@ func TestPush(t *testing.T) {
 	notify(t, b, r, msg.Text)
 	shown, _ := json.Marshal(b.Eval(notes))
 	if text := string(shown); !strings.Contains(text, `"title":"the release"`) || !strings.Contains(text, "requests a permission: bash") || strings.Contains(text, "s3cret") {
-		t.Errorf("what is shown is %s", text)
+		t.Errorf("the notifications are %s", text)
 	}
 	for n := range 100 { // so that the request is not at the end
 		run.Send(protocol.RunEmit, webtest.Data{"channel": "step", "payload": n, "awaited": false})
@@ -130,7 +130,7 @@ func TestPush(t *testing.T) {
 	notify(t, b, r, `{"title": "the release", "run_id": "run_1", "request_id": "q3", "summary": "asks for a permission"}`)
 	opened, _ := b.InWorker(r.URL, "(async () => { let at; clients.openWindow = async (url) => { at = url; return null; }; await "+clickNote+"; return at; })()").(string)
 	if opened != "/#/runs/run_1?request=q3" {
-		t.Fatalf("what is opened is %q", opened)
+		t.Fatalf("the opened address is %q", opened)
 	}
 	b.Go(r.URL + opened)
 	b.Wait("__see.text('@approval-card').includes('Still there?') && document.activeElement.contains(__see.one('@approval-card'))")

@@ -58,7 +58,7 @@ func TestPageHasItsModules(t *testing.T) {
 		}
 	}
 	if strings.Contains(page, "lazy") {
-		t.Errorf("what is loaded later is loaded at once:\n%s", page)
+		t.Errorf("a dynamic import is loaded at once:\n%s", page)
 	}
 	if _, err := out.Page("<!--modules page/other.js-->"); err == nil || !strings.Contains(err.Error(), "not built") {
 		t.Errorf("a page that names a module which is not there: %v", err)

@@ -104,7 +104,7 @@ func longMarkdown(t *testing.T, b *browser.Tab) {
 			t.Fatal(err)
 		}
 		if n := b.Eval(fmt.Sprintf("drawn(%s).textContent.length", text)); n == 0.0 && strings.TrimSpace(piece) != "" {
-			t.Errorf("of many %q nothing is shown", piece)
+			t.Errorf("many %q show nothing", piece)
 		}
 	}
 }

@@ -200,7 +200,7 @@ func TestApprovalIgnoresEarlyInput(t *testing.T) {
 		}
 	}
 	if n := b.Count(sample("approval applied") + " button[data-testid]"); n != 0 {
-		t.Error("what is decided can be decided again")
+		t.Error("a decided request can be decided again")
 	}
 }
 
@@ -211,7 +211,7 @@ func TestAQuestionIsAnsweredOnTheCard(t *testing.T) {
 	b := show(t, "approval")
 	card := sample("approval a question")
 	if n := strings.Count(b.Text(card), "Which branch shall it go to?"); n != 1 {
-		t.Errorf("it asks %d times", n)
+		t.Errorf("the card has %d prompts", n)
 	}
 	b.Eval("window.decided.value = null")
 	b.Click(card + " [data-testid=approve]")
@@ -368,7 +368,7 @@ func TestThreadStaysAtEnd(t *testing.T) {
 			const frame = () => new Promise((done) => requestAnimationFrame(done)), all = box.closest(".thread").parentElement, was = all.clientHeight;
 			all.style.height = was + %d + "px";
 			await frame();
-			await new Promise((done) => setTimeout(done)); // it was drawn, and nobody was told yet that it has scrolled
+			await new Promise((done) => setTimeout(done)); // it was drawn, and no scroll event was sent
 			all.style.height = was + "px";
 			for (let i = 0; i < 4; i++) await frame();
 		})()`, taller))
@@ -377,7 +377,7 @@ func TestThreadStaysAtEnd(t *testing.T) {
 	b.Eval("void (box.scrollTop -= 300)")
 	b.Wait("__see.all('" + sample("thread ten thousand items") + " .thread-end').length === 1")
 	if away, _ := b.Eval("box.scrollHeight - box.clientHeight - box.scrollTop").(float64); away < 200 {
-		t.Errorf("who has scrolled away is %v from the end", away)
+		t.Errorf("after scrolling away the thread is %v from the end", away)
 	}
 }
 

@@ -68,7 +68,7 @@ func writeFile(name string, data []byte) error {
 		return os.WriteFile(name, data, 0o666)
 	}
 	if err == nil && !bytes.Equal(old, data) {
-		return fmt.Errorf("%s is not what was published: remove it and fetch again", name)
+		return fmt.Errorf("%s differs from the published file: remove it and fetch again", name)
 	}
 	return err
 }

@@ -37,7 +37,7 @@ func TestVendoredFilesAreAsPublished(t *testing.T) {
 			}
 		}
 		if !listed["LICENSE"] || s.Licence == "" {
-			t.Errorf("%s does not say under which licence it may be used", dir)
+			t.Errorf("%s has no licence", dir)
 		}
 		entries, err := fs.ReadDir(root, dir)
 		if err != nil {
@@ -45,7 +45,7 @@ func TestVendoredFilesAreAsPublished(t *testing.T) {
 		}
 		for _, e := range entries {
 			if !listed[e.Name()] && path.Ext(e.Name()) != ".go" {
-				t.Errorf("%s/%s: its source.json does not speak of it", dir, e.Name())
+				t.Errorf("%s/%s is not listed in source.json", dir, e.Name())
 			}
 		}
 	}

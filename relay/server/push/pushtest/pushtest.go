@@ -107,7 +107,7 @@ func (b *Browser) Next() (Note, Message) {
 		}
 		return n, m
 	case <-time.After(60 * time.Second):
-		b.s.T.Fatal("no message comes")
+		b.s.T.Fatal("no message arrived")
 		panic("unreachable")
 	}
 }
@@ -144,7 +144,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	m, err := b.take(r)
 	if err != nil {
-		s.T.Errorf("a push service would refuse this: %v", err)
+		s.T.Errorf("a push service would refuse the message: %v", err)
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
