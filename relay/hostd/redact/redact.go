@@ -26,8 +26,8 @@ const Mark = protocol.Redacted
 // Rule describes one kind of secret.
 type Rule struct {
 	Name string // as in the manual
-	// Request describes what is removed from requests, which a person reads before deciding; "" means
-	// nothing.
+	// Request describes what is removed from requests, which a person reads before deciding; ""
+	// means nothing.
 	Request string
 	// Output describes what is removed from commands, inputs, results and logs.
 	Output string
@@ -113,9 +113,9 @@ func (r *Redactor) Text(text string) string {
 	return text
 }
 
-// Asked returns a text for requests without secrets. It does not redact random-looking text, which
-// may be a path, a branch or a hash.
-func (r *Redactor) Asked(text string) string {
+// RequestText returns a text for requests without secrets. It does not redact random-looking text,
+// which may be a path, a branch or a hash.
+func (r *Redactor) RequestText(text string) string {
 	for i := range Rules {
 		if Rules[i].request != nil {
 			text = Rules[i].request(r, text)
@@ -153,7 +153,7 @@ func headerLen(diff string) (n int) {
 }
 
 func (r *Redactor) redactNoting(q *protocol.PermissionRequested, text string) string {
-	clean := r.Asked(text)
+	clean := r.RequestText(text)
 	q.Redacted = q.Redacted || clean != text || secret.HasMark(text)
 	return clean
 }
@@ -292,7 +292,7 @@ func decode(v json.RawMessage) (value any, err error) {
 func (r *Redactor) value(v any) any {
 	switch v := v.(type) {
 	case string:
-		return r.Asked(v)
+		return r.RequestText(v)
 	case []any:
 		for i := range v {
 			v[i] = r.value(v[i])

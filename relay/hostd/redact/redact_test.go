@@ -82,11 +82,11 @@ func TestAskedIsShown(t *testing.T) {
 		"curl -H \"Authorization: Bearer $(rm -rf ~/)\" x",
 		"unset SSH_AUTH_SOCK; rm /tmp/ssh-XXXX/agent.1",
 	} {
-		if got := r.Asked(text); got != text {
+		if got := r.RequestText(text); got != text {
 			t.Errorf("%q is asked as %q", text, got)
 		}
 	}
-	if got, want := r.Asked("echo '-----BEGIN PRIVATE KEY-----'; rm -rf / #"), "echo '"+redact.Mark+"'; rm -rf / #"; got != want {
+	if got, want := r.RequestText("echo '-----BEGIN PRIVATE KEY-----'; rm -rf / #"), "echo '"+redact.Mark+"'; rm -rf / #"; got != want {
 		t.Errorf("asked as %q, want %q", got, want)
 	}
 }
@@ -107,7 +107,7 @@ func TestSecretsAreNeverShown(t *testing.T) {
 		"API_KEY=abc123 run --password hunter2x see ticket-42":                          "API_KEY=" + m + " run --password " + m + " see " + m,
 		"-----BEGIN RSA PRIVATE KEY-----\nMIIB+/=\n-----END RSA PRIVATE KEY-----\nrest": m + "\nrest",
 	} {
-		for name, clean := range map[string]func(string) string{"asked": r.Asked, "told": r.Text} {
+		for name, clean := range map[string]func(string) string{"asked": r.RequestText, "told": r.Text} {
 			if got := clean(in); got != want {
 				t.Errorf("%q is %s as %q, want %q", in, name, got, want)
 			}

@@ -52,7 +52,7 @@ func (d *Dispatcher) awaitDecision(ctx context.Context, c *call, run *Run, w *wo
 		return nil, err
 	}
 	data := protocol.PermissionRequested{RequestID: c.id, Reason: "permission", Prompt: w.prompt, OpTool: w.tool, OpArgs: w.args,
-		OpArgsSummary: summary(d.o.Redact.Asked(w.summary)), ArgsSHA256: hash, Risk: w.risk, Diff: cutDiff(w.diff), From: &protocol.Origin{Kind: "rpc"}}
+		OpArgsSummary: summary(d.o.Redact.RequestText(w.summary)), ArgsSHA256: hash, Risk: w.risk, Diff: cutDiff(w.diff), From: &protocol.Origin{Kind: "rpc"}}
 	d.o.Redact.Request(&data, unredacted...)
 	answer, err := d.o.Approvals.Submit(ctx, c.Run, approvals.Request{UsesTimeout: true, Data: data})
 	if err != nil {
@@ -125,7 +125,7 @@ func prepareWrite(ctx context.Context, d *Dispatcher, c *call, run *Run) (*work,
 	if err != nil {
 		return nil, err
 	}
-	preview := firstChars(d.o.Redact.Asked(q.Content), maxPreview)
+	preview := firstChars(d.o.Redact.RequestText(q.Content), maxPreview)
 	args := mustMarshal(struct {
 		Path      string `json:"path"`
 		Bytes     int    `json:"bytes"`
