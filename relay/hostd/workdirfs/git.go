@@ -52,7 +52,7 @@ func (s *Scope) git(ctx context.Context, path string, most int, command ...strin
 		return nil, err
 	}
 	if out.exit.Code == 129 { // a usage error of diff, which then compares two arbitrary files
-		return nil, errorf(protocol.NotFound, "git: the run's directory is not in a git repository")
+		return nil, errorf(protocol.NotFound, "git: the run's directory is not a git repository")
 	}
 	if !out.truncated && out.exit.Code != 0 {
 		return nil, errorf(protocol.NotFound, "git: %s", out.exit.Stderr)
