@@ -29,8 +29,8 @@ func (a *app) pairCommand() *cobra.Command {
 		Short: "Pair this machine with a server",
 		Long: `Prints a code of eight letters and waits until an owner of the server confirms it, at the link or by
 'concerto-relay pair confirm'. From then on the server identifies this machine by a key, which is
-stored in hostd's state, and accepts no token for it. A machine that the server already knows retains
-its id. pair uses the settings of hostd. Exit code 1: not confirmed within 10 minutes.`,
+stored in hostd's state, and accepts no token for it. A machine that the server already knows
+retains its id. pair uses the settings of hostd. Exit code 1: not confirmed within 10 minutes.`,
 		Example: `  concerto-relay pair --server https://relay.example
   concerto-relay hostd                       connect to the paired server
   concerto-relay pair confirm ABCD-EFGH --server https://relay.example --token-file owner-token`,

@@ -178,7 +178,7 @@ func (c *serverLink) dial(ctx context.Context) (*websocket.Conn, error) {
 	case http.StatusForbidden:
 		return nil, &refusedError{c.o.Server + " refuses the connection (forbidden)"}
 	case http.StatusNotFound, http.StatusOK:
-		return nil, &refusedError{fmt.Sprintf("%s answers %s: is it a relay's server?", c.o.Server, response.Status)}
+		return nil, &refusedError{fmt.Sprintf("%s answered %s: check that it is a relay's server", c.o.Server, response.Status)}
 	}
 	return nil, fmt.Errorf("%s answered %s", c.o.Server, response.Status)
 }
