@@ -135,7 +135,7 @@ func (b *Request) do(ctx context.Context, method, path string, body, into any) e
 			Error struct{ Code, Message string }
 		}
 		if json.Unmarshal(text, &resp) != nil || resp.Error.Code == "" {
-			resp.Error.Message = "is it a relay's server that pairs?"
+			resp.Error.Message = "check that it is a relay's server with pairing"
 		}
 		return &serverError{resp.Error.Code, fmt.Sprintf("%s answers %d: %s", b.o.Server, answer.StatusCode, resp.Error.Message), answer.StatusCode}
 	}
