@@ -181,7 +181,7 @@ var flow = strings.Split(`["dense",true]
 ["call",{"twice":"aa"}]
 ["arguments",["ToolError","arguments","bad arguments for double: text: expected string, got 1"]]
 ["missing",["ToolError","not_found","unknown tool 'treble'"]]
-["too large",["ToolError","failed","a message of 1000067 bytes is larger than the 1000000 that the server takes (--max-message)"]]
+["too large",["ToolError","failed","a message of 1000067 bytes exceeds the server's limit of 1000000 (--max-message)"]]
 ["unregister",true,false]
 ["gone",["ToolError","not_found","unknown tool 'double'"]]
 ["duplicate",["RequestError",-32010,"tool 'fails@1' is registered already, by client:c_"]]
@@ -313,9 +313,9 @@ func TestHints(t *testing.T) {
 			`[["a",2,["float",1.5],"a",null,null,null,{},{},null]]`,
 			`[["ToolError","arguments","bad arguments for find: count: missing; filter: missing; more: missing; sku: missing"]]`,
 			`[["ToolError","arguments","bad arguments for find: count: expected integer, got 1.5; filter.size: unknown; kind: expected \"a\" or \"b\", got \"c\"; more.a: expected boolean, got 1; other: unknown; sku: expected string, got 1"]]`,
-			`["tool 'date': d: complex has no JSON Schema: use str, int, float, bool, list[T], dict[str, T], Optional[T], Literal[…], an Enum, a dataclass or a TypedDict, or give ` + "`parameters`" + `, a JSON Schema"]`,
+			`["tool 'date': d: complex has no JSON Schema: use str, int, float, bool, list[T], dict[str, T], Optional[T], Literal[…], an Enum, a dataclass or a TypedDict, or pass ` + "`parameters`" + `, a JSON Schema"]`,
 			`["tool 'nothing' has no description: write @c.tool(description=\"…\") or a docstring, so that models know when to call it"]`,
-			`["tool 'many': *args has no schema: name the parameters, or give ` + "`parameters`" + `, a JSON Schema"]`,
+			`["tool 'many': *args has no schema: name the parameters, or pass ` + "`parameters`" + `, a JSON Schema"]`,
 			"[\"tool 'three': with `parameters` the function must accept (input, ctx), and it accepts (a, b, c)\"]",
 		}
 		s := x.start(t)

@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	sends    = regexp.MustCompile(`\b_?(?:tell|request|write|send|end)\((?:\w+, )?"([a-z_]+)"`)
+	sends    = regexp.MustCompile(`\b_?(?:sendNote|notify|request|write|send|end)\((?:\w+, )?"([a-z_]+)"`)
 	receives = regexp.MustCompile(`\b(?:case|type ==) "([a-z_]+)":`)
 )
 
@@ -25,8 +25,8 @@ func TestNames(t *testing.T) {
 		return types
 	}
 	for file, reader := range map[string]string{ // the function that reads a message
-		"go/host.go": "\nfunc (s *server) take(", "python/concerto_host.py": "\n    def take(",
-		"typescript/concerto-host.ts": "\n  private take(", "typescript/concerto-host.js": "\n    take(",
+		"go/host.go": "\nfunc (s *server) handleLine(", "python/concerto_host.py": "\n    def dispatch(",
+		"typescript/concerto-host.ts": "\n  private dispatch(", "typescript/concerto-host.js": "\n    dispatch(",
 	} {
 		text, err := os.ReadFile(file)
 		if err != nil {

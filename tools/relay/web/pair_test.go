@@ -52,7 +52,7 @@ func TestPair(t *testing.T) {
 	b.Type("bcd")
 	b.Press("Enter") // too short: no request is sent
 	code(b, "BCDF-GHJK")
-	b.See("No machine waits with this code: it was mistyped, was used, or has expired.")
+	b.See("No pairing has this code: it was mistyped, was used, or has expired.")
 	b.Axe()
 
 	r.AdvancePairings(protocol.PairingTTL / 2)
@@ -98,7 +98,7 @@ func TestPair(t *testing.T) {
 	b.Expect("429")
 	code(b, "BCDF-GHJK")
 	b.Wait("__see.text('#pair-failed') && !__see.text('#pair-failed').includes('mistyped')")
-	if text := b.Text("#pair-failed"); text != "Too many tries within a minute: wait." {
+	if text := b.Text("#pair-failed"); text != "Too many attempts within a minute: wait." {
 		t.Errorf("after too many tries the page shows %q", text)
 	}
 }
