@@ -69,16 +69,16 @@ type Config struct {
 	Session env.Session
 	// Audit records calls of tools; nil records nothing.
 	Audit *audit.Log
-	// Hand measures the program's clocks and sleeps and all time limits; nil means the system's
+	// Clock measures the program's clocks and sleeps and all time limits; nil means the system's
 	// clock.
-	Hand      *clock.Hand
+	Clock     *clock.PausableClock
 	Listeners Listeners
 	// Layers wrap everything; the first is the outermost.
 	Layers []effect.Layer
 }
 
-// Standing is implemented by a debugger, which pauses the run and its time.
-type Standing interface{ Hand() *clock.Hand }
+// PausingDebugger is implemented by a debugger, which pauses the run and its time.
+type PausingDebugger interface{ Clock() *clock.PausableClock }
 
 // Bounds limits what a run may use; 0 means no limit.
 type Bounds struct {
@@ -119,7 +119,7 @@ type Runtime struct {
 	world  tool.World // of the tools' handlers
 
 	run     *procgroup.Run
-	hand    *clock.Hand
+	clock   *clock.PausableClock
 	budget  *budget.Budget
 	chance  *random.Source
 	parties Parties
@@ -139,8 +139,8 @@ type growing struct {
 	lookup func(string) (string, bool) // of the environment
 }
 
-// Hand returns the clock of the run's time; nil means the system's clock.
-func (r *Runtime) Hand() *clock.Hand { return r.hand }
+// Clock returns the clock of the run's time; nil means the system's clock.
+func (r *Runtime) Clock() *clock.PausableClock { return r.clock }
 
 // Hosts returns the run's hosts.
 func (r *Runtime) Hosts() *host.Hosts { return r.hosts }
@@ -153,7 +153,7 @@ func New(c Config) *Runtime {
 	environment := env.New(c.Environ, c.Args)
 	c.Connections = llm.WithRegion(c.Connections, environment.Lookup)
 	policy := c.policy()
-	r := &Runtime{hidden: hidden{c.secrets(environment.Lookup), c.Redact}, run: &procgroup.Run{ID: c.Session.ID, Executable: c.Executable, Kept: c.Process}, audit: c.Audit, hand: c.Hand}
+	r := &Runtime{hidden: hidden{c.secrets(environment.Lookup), c.Redact}, run: &procgroup.Run{ID: c.Session.ID, Executable: c.Executable, Kept: c.Process}, audit: c.Audit, clock: c.Clock}
 	if r.run.ID == "" {
 		r.run.ID = procgroup.NewID()
 	}
@@ -167,13 +167,13 @@ func New(c Config) *Runtime {
 	if !c.Emit.Detail.IsZero() {
 		r.log.Records(c.Emit.Detail)
 	}
-	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Logf: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Hand, Trace: c.wire(environment.Lookup)})
+	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Logf: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Clock: c.Clock, Trace: c.wire(environment.Lookup)})
 	r.parties = c.Parties
 	r.chance = random.New(c.Seed)
 	r.budget = budget.NewBudget(c.Bounds.MaxTokens, c.Bounds.MaxCost)
 	r.budget.Crossed = func(message string) { r.log.Remark("warn", message) }
-	forTokens := command.New(command.Options{Environ: c.Environ, Run: r.run, Keys: c.all, Dir: c.Root, Hand: c.Hand})
-	r.llm = llm.New(llm.Config{Connections: c.Connections, Output: printed(forTokens), Hand: c.Hand, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, Heard: c.Listeners.Heard, Refused: policy.RefuseConnection})
+	forTokens := command.New(command.Options{Environ: c.Environ, Run: r.run, Keys: c.all, Dir: c.Root, Hand: c.Clock})
+	r.llm = llm.New(llm.Config{Connections: c.Connections, Output: printed(forTokens), Hand: c.Clock, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, Heard: c.Listeners.Heard, Refused: policy.RefuseConnection})
 	c.Emit.Environ, _ = procgroup.Inherit{Pass: c.Emit.PassEnv, Keys: c.all}.Of(c.Environ)
 	c.Emit.Run = r.run
 	c.Emit.Log = func(line string) { r.log.Host("emit-handler", line) }
@@ -184,9 +184,9 @@ func New(c Config) *Runtime {
 		}
 		return policy.Refuse(permit.Read, path, false)
 	}})
-	r.web = httpclient.New(func(address string) string { return policy.Refuse(permit.Net, address, false) }, c.Hand)
+	r.web = httpclient.New(func(address string) string { return policy.Refuse(permit.Net, address, false) }, c.Clock)
 	r.store = sqlitestore.New(c.Stores)
-	r.mcp = mcp.New(mcp.Options{Configs: c.Servers, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, Played: c.Played, Hand: c.Hand,
+	r.mcp = mcp.New(mcp.Options{Configs: c.Servers, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, Played: c.Played, Hand: c.Clock,
 		Refused: func(address string) string { return policy.Refuse(permit.Net, address, true) }})
 	r.world = r.around(&c, policy)
 	areas := r.areas(&c, policy, environment)
@@ -206,10 +206,10 @@ func New(c Config) *Runtime {
 func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Environment) [effect.Areas]effect.Performer {
 	return [effect.Areas]effect.Performer{
 		effect.Unheard: nothing, effect.Output: r.sink, effect.Logs: r.log, effect.Models: contain(r.llm), effect.Hosts: contain(&toolLister{r.hosts, &r.tools}), effect.Servers: contain(r.mcp),
-		effect.Environment: environment, effect.Clocks: clock.New(c.Hand), effect.Timers: clock.NewSleeper(c.Hand), effect.Chance: r.chance,
+		effect.Environment: environment, effect.Clocks: clock.New(c.Clock), effect.Timers: clock.NewSleeper(c.Clock), effect.Chance: r.chance,
 		effect.Files: r.files, effect.Stores: r.store, effect.Web: r.web, effect.Tests: mock.Outside,
 		effect.Applications: contain(&r.tools),
-		effect.Commands:     command.New(command.Options{Environ: c.Environ, Run: r.run, EnvAllowed: policy.Environment(), Keys: c.all, Dir: c.Dir, Hand: c.Hand}),
+		effect.Commands:     command.New(command.Options{Environ: c.Environ, Run: r.run, EnvAllowed: policy.Environment(), Keys: c.all, Dir: c.Dir, Hand: c.Clock}),
 	}
 }
 

@@ -106,7 +106,7 @@ func refused(policy *permit.Policy, declared bool, x tool.Reach) string {
 
 // hooks connects a session of tools with the run.
 func (r *Runtime) hooks() tool.Hooks {
-	return tool.Hooks{World: r.world, Hand: r.hand, Log: r.log.Remark, Emit: r.emit, Approve: r.approve, Audit: r.auditor(), Hide: func(text []byte) []byte { return []byte(r.secrets.Text(string(text))) }}
+	return tool.Hooks{World: r.world, Hand: r.clock, Log: r.log.Remark, Emit: r.emit, Approve: r.approve, Audit: r.auditor(), Hide: func(text []byte) []byte { return []byte(r.secrets.Text(string(text))) }}
 }
 
 // ownTools opens a session for the program's own tools in a run whose application has none.

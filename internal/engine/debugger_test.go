@@ -13,9 +13,9 @@ import (
 )
 
 // still is a debugger whose clock is always paused.
-type still struct{ hand *clock.Hand }
+type still struct{ hand *clock.PausableClock }
 
-func (s still) Hand() *clock.Hand                                 { return s.hand }
+func (s still) Clock() *clock.PausableClock                       { return s.hand }
 func (still) Library() bool                                       { return false }
 func (still) Loaded(*vm.VM)                                       {}
 func (still) Reached(vm.Scene, *vm.Mark)                          {}
@@ -27,8 +27,8 @@ func (still) Raised(vm.Scene, vm.Raise)                           {}
 
 // TestDebuggersHand checks that the clocks of a run follow its debugger's clock.
 func TestDebuggersHand(t *testing.T) {
-	s := still{clock.NewHand()}
-	s.hand.Stand()
+	s := still{clock.NewPausableClock()}
+	s.hand.Pause()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "main.conc"), []byte(`use std::time;
 fn main() {

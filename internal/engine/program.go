@@ -319,7 +319,7 @@ func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following,
 	if err != nil {
 		return o.own.running.fail(err)
 	}
-	ctx, cancel := budget.Rest(ctx, world.Hand(), narrower(p.ir.Limits.MaxRunSeconds, o.budget().RunSeconds), o.own.running.before())
+	ctx, cancel := budget.Rest(ctx, world.Clock(), narrower(p.ir.Limits.MaxRunSeconds, o.budget().RunSeconds), o.own.running.before())
 	defer cancel()
 	o.reportBegin(world)
 	outcome, err := start(ctx)
@@ -384,8 +384,8 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		Dir: o.WorkDir, Root: root, Allowed: o.Allow,
 		Bounds: runtime.Bounds{MaxTokens: narrower(p.ir.Limits.MaxTokens, o.budget().Tokens), MaxCost: narrower(p.ir.Limits.MaxCostUSD, o.budget().CostUSD), MaxMemory: int(min(p.ir.Limits.MaxMemoryMB, 1<<40)) << 20},
 	}
-	if d, ok := o.Records.Debugger.(runtime.Standing); ok {
-		c.Hand = d.Hand()
+	if d, ok := o.Records.Debugger.(runtime.PausingDebugger); ok {
+		c.Clock = d.Clock()
 	}
 	if (o.Records.Tape != nil || o.Records.Durable != nil) && o.own.seed == nil {
 		o.own.seed = newSeed()

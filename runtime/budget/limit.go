@@ -20,12 +20,12 @@ func (e *TimeError) Error() string {
 
 // Run limits ctx to the given seconds, measured by hand, which may be nil. The cause is then a
 // *TimeError. 0 means no limit.
-func Run(ctx context.Context, hand *clock.Hand, seconds float64) (context.Context, context.CancelFunc) {
+func Run(ctx context.Context, hand *clock.PausableClock, seconds float64) (context.Context, context.CancelFunc) {
 	return Rest(ctx, hand, seconds, 0)
 }
 
 // Rest is like Run, with the time that has already passed subtracted.
-func Rest(ctx context.Context, hand *clock.Hand, seconds float64, gone time.Duration) (context.Context, context.CancelFunc) {
+func Rest(ctx context.Context, hand *clock.PausableClock, seconds float64, gone time.Duration) (context.Context, context.CancelFunc) {
 	if seconds <= 0 {
 		return context.WithCancel(ctx)
 	}

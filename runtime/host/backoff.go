@@ -20,7 +20,7 @@ const (
 
 // startBackoff counts a host's consecutive failed starts and delays the next start.
 type startBackoff struct {
-	clock *clock.Hand
+	clock *clock.PausableClock
 	mu    sync.Mutex
 	// consecutive starts that failed, did not become ready, or ended before the first terminal
 	// message

@@ -12,7 +12,7 @@ import (
 // silenceTimer measures how long a process has been silent while a goroutine waited for its next
 // line. It exists only for hosts with a heartbeat; the methods of a nil silenceTimer do nothing.
 type silenceTimer struct {
-	clock     *clock.Hand
+	clock     *clock.PausableClock
 	mu        sync.Mutex
 	silent    time.Duration // total wait since the last line, excluding the current one
 	since     time.Time     // start of the current wait
@@ -24,7 +24,7 @@ type silenceTimer struct {
 // requestKey identifies a request of the host that waits for a reply.
 type requestKey struct{ typ, id string }
 
-func newSilenceTimer(c *Config, hand *clock.Hand) *silenceTimer {
+func newSilenceTimer(c *Config, hand *clock.PausableClock) *silenceTimer {
 	if c.heartbeat() == 0 {
 		return nil
 	}

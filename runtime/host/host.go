@@ -59,7 +59,7 @@ type Options struct {
 	// take ownership of it, and Close ends it.
 	Keeper *keeper.Client
 	// Clock measures the time limits of exchanges; nil means the system's clock.
-	Clock *clock.Hand
+	Clock *clock.PausableClock
 	// Transports replaces the table of transports in tests; nil means the default table.
 	Transports map[string]Transport
 }

@@ -15,7 +15,7 @@ import (
 type deadlines struct {
 	idle func() // called when no call was made for keepIdle
 	// hand, if not nil, provides a timer for each call, since its time can be paused.
-	hand *clock.Hand
+	hand *clock.PausableClock
 
 	mu    sync.Mutex
 	calls map[*deadline]struct{}

@@ -139,7 +139,7 @@ func TestDeadlineOfParent(t *testing.T) {
 // TestDeadlineStands checks that no call times out while the clock is paused.
 func TestDeadlineStands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := deadlines{hand: clock.NewHand()}
+		d := deadlines{hand: clock.NewPausableClock()}
 		defer d.close()
 		ctx, leave := d.withTimeout(t.Context(), time.Minute)
 		defer leave()
@@ -147,9 +147,9 @@ func TestDeadlineStands(t *testing.T) {
 			t.Errorf("due %v", due)
 		}
 		begin := time.Now()
-		d.hand.Stand()
+		d.hand.Pause()
 		time.Sleep(time.Hour)
-		d.hand.Go()
+		d.hand.Resume()
 		<-ctx.Done()
 		if took := time.Since(begin); took != time.Hour+time.Minute || ctx.Err() != context.DeadlineExceeded {
 			t.Error(took, ctx.Err())

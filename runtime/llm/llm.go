@@ -127,9 +127,9 @@ const DefaultTimeout = 120.0
 type Config struct {
 	Connections []Connection
 	Getenv      func(name string) (value string, set bool)
-	HTTP        *http.Transport  // nil means one for each connection
-	Hand        *clock.Hand      // measures time limits and waits; nil means the system's clock
-	Now         func() time.Time // nil means Hand's
+	HTTP        *http.Transport      // nil means one for each connection
+	Hand        *clock.PausableClock // measures time limits and waits; nil means the system's clock
+	Now         func() time.Time     // nil means Hand's
 	// nil means Hand's; returns ctx.Err() if ctx ends first
 	Sleep  func(ctx context.Context, d time.Duration) error
 	Jitter func() float64 // a random number from 0 to 1; nil means math/rand

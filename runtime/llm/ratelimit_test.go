@@ -131,4 +131,6 @@ func TestTokensBeyondTheBound(t *testing.T) {
 }
 
 // asleep waits for d or the end of ctx.
-func asleep(ctx context.Context, d time.Duration) error { return (*clock.Hand)(nil).Sleep(ctx, d) }
+func asleep(ctx context.Context, d time.Duration) error {
+	return (*clock.PausableClock)(nil).Sleep(ctx, d)
+}

@@ -11,7 +11,7 @@ import (
 // program, which a person may have to give.
 type callClock struct {
 	mu    sync.Mutex
-	hand  *clock.Hand
+	hand  *clock.PausableClock
 	timer clock.Timer
 	left  time.Duration // remaining at since
 	since time.Time
@@ -19,7 +19,7 @@ type callClock struct {
 }
 
 // newClock returns a running clock that calls expire at its end.
-func newClock(hand *clock.Hand, d time.Duration, expire func()) *callClock {
+func newClock(hand *clock.PausableClock, d time.Duration, expire func()) *callClock {
 	return &callClock{hand: hand, timer: hand.AfterFunc(d, expire), left: d, since: hand.Now()}
 }
 

@@ -18,7 +18,7 @@ const discoverTime = 2 * time.Second
 var errSilent = errors.New("no response to server/discover")
 
 // patience limits the wait for an answer to `server/discover`.
-func patience(hand *clock.Hand, bound time.Duration) sdk.Middleware {
+func patience(hand *clock.PausableClock, bound time.Duration) sdk.Middleware {
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 			if method != "server/discover" {

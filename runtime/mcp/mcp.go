@@ -89,7 +89,7 @@ type Options struct {
 	Run     *procgroup.Run // run that the servers belong to; may be nil
 	Log     func(server, line string)
 	// Hand measures the time limits of calls; nil means the system's clock.
-	Hand *clock.Hand
+	Hand *clock.PausableClock
 	// Remark logs messages about servers with a level; nil drops them.
 	Remark func(level, line string)
 	// Played means that all models are replayed. Then a server that cannot be reached is not an

@@ -22,7 +22,7 @@ import (
 func inMemory(t *testing.T, server *sdk.Server) *Servers { return inMemoryBy(t, nil, server) }
 
 // inMemoryBy measures the minute by a given clock.
-func inMemoryBy(t *testing.T, hand *clock.Hand, server *sdk.Server) *Servers {
+func inMemoryBy(t *testing.T, hand *clock.PausableClock, server *sdk.Server) *Servers {
 	return New(Options{Hand: hand, Configs: []Config{{Name: "S", Timeout: 60}}, dial: func() sdk.Transport {
 		theirs, ours := sdk.NewInMemoryTransports()
 		if _, err := server.Connect(t.Context(), theirs, nil); err != nil {
@@ -150,12 +150,12 @@ func TestElicitationTakesItsTime(t *testing.T) {
 // TestCallStands checks that no call times out while the clock is paused.
 func TestCallStands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hand, began := clock.NewHand(), time.Now()
+		hand, began := clock.NewPausableClock(), time.Now()
 		s := inMemoryBy(t, hand, asking(false))
 		defer s.Close(context.Background())
 		slow := openCall(t, s, &effect.MCPOpen{Server: "S", Tool: "slow"})
-		time.AfterFunc(10*time.Second, hand.Stand)
-		time.AfterFunc(time.Hour, hand.Go)
+		time.AfterFunc(10*time.Second, hand.Pause)
+		time.AfterFunc(time.Hour, hand.Resume)
 		if got, took := answered(t, s, slow), time.Since(began); took != time.Hour+50*time.Second || !strings.Contains(got, "no result within 60 seconds") {
 			t.Errorf("after %s it gave %q", took, got)
 		}

@@ -542,15 +542,15 @@ func TestTimeStands(t *testing.T) {
 			d.Handler = block(0)
 			change(&d)
 			hooks := (&recorder{}).hooks()
-			hooks.Hand = clock.NewHand()
+			hooks.Hand = clock.NewPausableClock()
 			hooks.Approve = func(ctx context.Context, _ *Question) (json.RawMessage, audit.Actor, error) {
 				<-ctx.Done()
 				return nil, audit.Actor{}, context.Cause(ctx)
 			}
 			s := opened(t, registered(t, d), Context{SessionID: "s"}, hooks)
 			began := time.Now()
-			time.AfterFunc(10*time.Second, hooks.Hand.Stand)
-			time.AfterFunc(time.Hour, hooks.Hand.Go)
+			time.AfterFunc(10*time.Second, hooks.Hand.Pause)
+			time.AfterFunc(time.Hour, hooks.Hand.Resume)
 			e := s.Do(t.Context(), Ask{Name: "x"})
 			if took := time.Since(began); took != time.Hour+50*time.Second || e.Result.Error == "" {
 				t.Errorf("%s: after %s %+v", name, took, e)

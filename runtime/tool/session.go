@@ -45,7 +45,7 @@ type Hooks struct {
 	// World is the environment of commands and HTTP requests.
 	World World
 	// Hand measures the time limits of calls; nil means the system's clock.
-	Hand *clock.Hand
+	Hand *clock.PausableClock
 }
 
 // Auditor writes the records of calls, as an *audit.Log does.

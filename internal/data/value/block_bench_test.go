@@ -5,16 +5,16 @@ import "testing"
 // BenchmarkBlock: what a struct of two fields and a Result cost to make.
 func BenchmarkBlock(b *testing.B) {
 	t := &Type{Kind: TypeStruct, Name: "T"}
-	var kept Slot
+	var blockSink Slot
 	b.Run("New", func(b *testing.B) {
 		for b.Loop() {
-			kept = New(KindStruct, 0, t, Int(1), Int(2))
+			blockSink = New(KindStruct, 0, t, Int(1), Int(2))
 		}
 	})
 	b.Run("Ok", func(b *testing.B) {
 		for b.Loop() {
-			kept = Ok(Int(1))
+			blockSink = Ok(Int(1))
 		}
 	})
-	_ = kept
+	_ = blockSink
 }

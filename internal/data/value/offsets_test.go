@@ -104,7 +104,7 @@ func TestOffsetsAreQuick(t *testing.T) {
 }
 
 // An unused text is released.
-func TestOffsetsLetGo(t *testing.T) {
+func TestOffsetsReleaseTexts(t *testing.T) {
 	var o Offsets
 	released := make(chan bool, 1)
 	func() {

@@ -35,14 +35,14 @@ type debuggee struct {
 	console   console
 	watch     conversationLog
 	lastError value.Slot // the error of the last stop
-	hand      *clock.Hand
+	clock     *clock.PausableClock
 	asks      map[effect.Request]int // the questions that wait for an answer, by number
 	asked     int
 	before    int64 // how many tasks began before main; -1 until it has
 }
 
-// Hand returns what the run's time goes by: it stands while the run does.
-func (r *Run) Hand() *clock.Hand { return r.debuggee.hand }
+// Clock returns what the run's time goes by: it stands while the run does.
+func (r *Run) Clock() *clock.PausableClock { return r.debuggee.clock }
 
 // stopState describes where and why a run is stopped.
 type stopState struct {
@@ -56,7 +56,7 @@ type stopState struct {
 
 func (d *debuggee) init() {
 	d.queue.wake = make(chan struct{}, 1)
-	d.hand = clock.NewHand()
+	d.clock = clock.NewPausableClock()
 	d.asks = map[effect.Request]int{}
 	d.before = -1
 }
@@ -159,10 +159,10 @@ var describe = map[string]string{"breakpoint": "Paused on breakpoint", "function
 // serveUntil serves the editor until over returns true.
 func (r *Run) serveUntil(x *stopState, over func() bool) {
 	r.debuggee.stopped, r.debuggee.going = x, false
-	r.debuggee.hand.Stand()
+	r.debuggee.clock.Pause()
 	defer func() {
 		r.debuggee.stopped = nil
-		r.debuggee.hand.Go()
+		r.debuggee.clock.Resume()
 	}()
 	for {
 		r.serve()

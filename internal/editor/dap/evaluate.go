@@ -174,8 +174,8 @@ func (r *Run) execute(f *frameRef, c *compiled, h evalOptions) (v value.Slot, er
 		}
 	}
 	if r.debuggee.stopped != nil && !h.quiet { // what it waits for has to end
-		r.debuggee.hand.Go()
-		defer r.debuggee.hand.Stand()
+		r.debuggee.clock.Resume()
+		defer r.debuggee.clock.Pause()
 	}
 	if h.ctx != nil {
 		wake := context.AfterFunc(h.ctx, func() { r.debuggee.vm.Do(func() {}) })

@@ -135,9 +135,9 @@ func TestActions(t *testing.T) {
 	})
 }
 
-// TestActionsBesideSecrets checks that fixes of a manifest do not change its secrets or the text
+// TestFixesPreserveSecrets checks that fixes of a manifest do not change its secrets or the text
 // next to them.
-func TestActionsBesideSecrets(t *testing.T) {
+func TestFixesPreserveSecrets(t *testing.T) {
 	const key = "pässwörd-😀-of-mine"
 	text := "[connections.main]\nprovider = \"open-ai\"\napi_key = \"" + key + "\"\n\n[connections]\nother = { api_key = \"" + key + "\", provider = \"anthropc\" }\n"
 	dir := t.TempDir()

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-func TestLife(t *testing.T) {
+func TestLifecycle(t *testing.T) {
 	runInBubble(t, Options{}, func(e *editor) {
 		e.expectError(e.request(protocol.MethodTextDocumentFormatting, nil, nil), codeNotInitialized)
 		e.notify(protocol.MethodTextDocumentDidOpen, nil) // passed over

@@ -15,7 +15,7 @@ import (
 )
 
 // For any text and place, each request is answered without a crash, and the texts remain the same.
-func TestStorm(t *testing.T) {
+func TestAnyRequestIsAnswered(t *testing.T) {
 	programs, err := filepath.Glob("../../../examples/*/main.conc")
 	if err != nil || len(programs) < 5 {
 		t.Fatal(programs, err)

@@ -137,7 +137,7 @@ func TestRandomEditor(t *testing.T) {
 }
 
 // Edits of documents that are not open are ignored and logged.
-func TestNotOpen(t *testing.T) {
+func TestEditsOfClosedDocumentsAreIgnored(t *testing.T) {
 	runInBubble(t, Options{}, func(e *editor) {
 		e.start(t.TempDir(), struct{}{})
 		e.edit("file:///nowhere.conc", 2, "x")

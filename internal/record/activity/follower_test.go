@@ -113,7 +113,7 @@ func TestExchange(t *testing.T) {
 }
 
 // In the loop of execute, whoever answers the awaited emit answers the host.
-func TestAwaited(t *testing.T) {
+func TestAwaitedEmitAnswersHost(t *testing.T) {
 	got := follow(t, func(f *Follower) {
 		f.TaskBegan(1, 0, vm.Place{Function: "main"})
 		doRequest(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 1}, nil)

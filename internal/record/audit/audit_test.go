@@ -120,7 +120,7 @@ func TestDefinition(t *testing.T) {
 }
 
 // Every change of a log is detected, at its line.
-func TestChanges(t *testing.T) {
+func TestEveryChangeIsDetected(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := openLog(t, path, Options{})
 	appendAll(t, l, call("1", `{"sql":"drop"}`), done("1"), call("2", "{}"), done("2"))
@@ -183,7 +183,7 @@ func TestHead(t *testing.T) {
 }
 
 // A log continues where it ended; an incomplete record is cut off and counted.
-func TestTorn(t *testing.T) {
+func TestIncompleteRecordIsCut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := openLog(t, path, Options{})
 	appendAll(t, l, call("1", "{}"))
@@ -206,7 +206,7 @@ func TestTorn(t *testing.T) {
 
 // A file that is not a log is not changed, even if it has no line end: its text is not an
 // incomplete record.
-func TestOtherFileIsNotCut(t *testing.T) {
+func TestOtherFileIsUnchanged(t *testing.T) {
 	for name, text := range map[string]string{
 		"a note":     "do not lose this",
 		"JSON":       `{"name":"x"}`,

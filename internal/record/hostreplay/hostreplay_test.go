@@ -28,9 +28,9 @@ func play(o Options, in string) (code int, out, errs string) {
 	return code, stdout.String(), stderr.String()
 }
 
-// TestEnds checks that a process exits as recorded: at once if it exited by itself, and at the end
-// of its input if Concerto had ended it.
-func TestEnds(t *testing.T) {
+// TestExitAsRecorded checks that a process exits as recorded: at once if it exited by itself, and
+// at the end of its input if Concerto had ended it.
+func TestExitAsRecorded(t *testing.T) {
 	for _, c := range []struct {
 		name, fate string
 		after      float64
@@ -52,9 +52,9 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestWaits checks that a line is sent after all lines were received that were received before it,
-// and not earlier.
-func TestWaits(t *testing.T) {
+// TestLinesKeepOrder checks that a line is sent after all lines were received that were received
+// before it, and not earlier.
+func TestLinesKeepOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, ours := io.Pipe()
 		theirs, out := io.Pipe()

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWritten checks that what is written can be read, that each line is one write, and that
+// TestWriteThenRead checks that what is written can be read, that each line is one write, and that
 // processes of different parts have different numbers.
-func TestWritten(t *testing.T) {
+func TestWriteThenRead(t *testing.T) {
 	var writes [][]byte
 	clock := 0.0
 	w := NewWriter(writer(func(b []byte) (int, error) {

@@ -195,8 +195,8 @@ func TestBlobs(t *testing.T) {
 	}
 }
 
-// TestHeld checks that one process at a time runs a run, and that the error names it.
-func TestHeld(t *testing.T) {
+// TestRunHasOneProcess checks that one process at a time runs a run, and that the error names it.
+func TestRunHasOneProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := At(dir).Create(testStart(), []byte("{}"), Options{Now: testClock()})
 	if err != nil {

@@ -151,7 +151,7 @@ func TestEachByte(t *testing.T) {
 }
 
 // A replayed run writes what is missing, and nothing twice, wherever it was killed.
-func TestResumed(t *testing.T) {
+func TestResumedRunWritesMissingRecords(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "l")
 	whole := openLedger(t, path)
@@ -186,7 +186,7 @@ func TestResumed(t *testing.T) {
 
 // Records that the past does not contain are cut off, and the decisions are made again; records
 // followed by those of other runs stay.
-func TestLost(t *testing.T) {
+func TestUnreproducedRecordsAreCut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
 	l := openLedger(t, path)
 	decideAll(t, beginRun(t, l, RunOptions{}), decisions())
@@ -229,7 +229,7 @@ func TestConflict(t *testing.T) {
 }
 
 // A record is written after what it depends on; a record that cannot be written is an error.
-func TestBefore(t *testing.T) {
+func TestRecordFollowsItsCause(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
 	l := openLedger(t, path)
 	full := errors.New("no space left")

@@ -97,8 +97,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestOpenEnds checks that open spans end with the trace.
-func TestOpenEnds(t *testing.T) {
+// TestOpenSpansAreClosed checks that open spans end with the trace.
+func TestOpenSpansAreClosed(t *testing.T) {
 	got := play(t, func(w *Writer) {
 		w.TaskBegan(1, 0, vm.Place{})
 		w.Requested(1, &effect.ExchangeOpen{Host: "W"})(&effect.ExchangeOpened{ID: 1}, nil)

@@ -88,9 +88,9 @@ type model struct {
 
 // exchangeState is the initialisation of a process or an exchange, from the host's side.
 type exchangeState struct {
-	init    bool
-	over    bool // the host has sent its last message
-	strayed bool // the log mentions further output
+	init            bool
+	over            bool // the host has sent its last message
+	reportedOutside bool // the log mentions further output
 }
 
 // message is a message as received by the program.
@@ -248,10 +248,10 @@ func (m *model) parseLine(line string, half bool) (got []message, failure string
 }
 
 func (m *model) recordOutside(t *exchangeState, isMessage bool, typ, line string) {
-	if t.strayed {
+	if t.reportedOutside {
 		return
 	}
-	t.strayed = true
+	t.reportedOutside = true
 	if isMessage {
 		m.remark("sent a message of type '%s' outside an exchange; it is ignored: %s", typ, line)
 	} else {

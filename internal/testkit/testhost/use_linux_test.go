@@ -48,7 +48,7 @@ func TestUse(t *testing.T) {
 	}
 }
 
-func TestUseOfNothing(t *testing.T) {
+func TestUseOfZero(t *testing.T) {
 	if _, stderr, code := run(t, "use-cpu 1 when\n", ""); code != ExitMismatch || !strings.Contains(stderr, `"1 when" is not LIMIT MOST FILE`) {
 		t.Errorf("exit %d: %s", code, stderr)
 	}

@@ -12,12 +12,12 @@ import (
 
 // Clock performs effect.Sleep, effect.Clock and effect.Zone. It is safe for concurrent use.
 type Clock struct {
-	hand  *Hand
+	hand  *PausableClock
 	start time.Time
 }
 
 // New returns a Clock whose monotonic time begins now and follows hand, which may be nil.
-func New(hand *Hand) *Clock { return &Clock{hand: hand, start: hand.Now()} }
+func New(hand *PausableClock) *Clock { return &Clock{hand: hand, start: hand.Now()} }
 
 // Perform waits, reads the clocks, or looks up a time zone, in the system's data or else in Go's
 // own. When ctx ends, a wait ends with ctx's cause.

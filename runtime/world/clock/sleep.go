@@ -14,7 +14,7 @@ import (
 // sleeps that end at the same time end in the order in which they began. It is safe for concurrent
 // use.
 type Sleeper struct {
-	hand  *Hand
+	hand  *PausableClock
 	start time.Time
 	mu    sync.Mutex
 	turn  sync.Mutex // held while the callbacks of ended sleeps are called
@@ -24,7 +24,7 @@ type Sleeper struct {
 }
 
 // NewSleeper returns a Sleeper that follows hand, which may be nil.
-func NewSleeper(hand *Hand) *Sleeper { return &Sleeper{hand: hand, start: hand.Now()} }
+func NewSleeper(hand *PausableClock) *Sleeper { return &Sleeper{hand: hand, start: hand.Now()} }
 
 // now returns the time since the Sleeper was created.
 func (q *Sleeper) now() time.Duration { return q.hand.Now().Sub(q.start) }

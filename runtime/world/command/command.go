@@ -28,8 +28,8 @@ type Options struct {
 	// every process receives; nil passes all except Keys, which contain API keys.
 	EnvAllowed []string
 	Keys       map[string]bool
-	Dir        string      // the working directory; "" is that of this process
-	Hand       *clock.Hand // the clock of their time limits; nil: the system's clock
+	Dir        string               // the working directory; "" is that of this process
+	Hand       *clock.PausableClock // the clock of their time limits; nil: the system's clock
 }
 
 // Runner performs effect.Command. It is safe for concurrent use.
@@ -37,7 +37,7 @@ type Runner struct {
 	environ []string
 	dir     string
 	run     *procgroup.Run
-	hand    *clock.Hand
+	hand    *clock.PausableClock
 }
 
 // New returns a Runner.

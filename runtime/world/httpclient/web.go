@@ -36,12 +36,12 @@ type Client struct {
 	transport *http.Transport // nil until the first request: creating one is slow for a short program
 	refused   func(address string) string
 	limit     int64 // maxBody
-	hand      *clock.Hand
+	hand      *clock.PausableClock
 }
 
 // New returns a Client. refused returns the reason why a redirect to an address may not be
 // followed, or ""; nil permits all. Time limits follow hand, which may be nil.
-func New(refused func(address string) string, hand *clock.Hand) *Client {
+func New(refused func(address string) string, hand *clock.PausableClock) *Client {
 	if refused == nil {
 		refused = func(string) string { return "" }
 	}

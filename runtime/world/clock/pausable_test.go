@@ -14,7 +14,7 @@ import (
 // TestHand checks that timers of a paused clock do not expire, and continue after the pause.
 func TestHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := NewHand()
+		h := NewPausableClock()
 		clock, sleeper, begin := New(h), NewSleeper(h), time.Now()
 		var mu sync.Mutex
 		rang := map[string]time.Duration{}
@@ -32,8 +32,8 @@ func TestHand(t *testing.T) {
 			t.Fatal("it does not sleep")
 		}
 		time.Sleep(2 * time.Second)
-		h.Stand()
-		h.Stand()
+		h.Pause()
+		h.Pause()
 		during := h.AfterFunc(time.Second, ring("during"))
 		if !stopped.Stop() || before.Stop() {
 			t.Error("what waits can be stopped, and nothing else")
@@ -47,8 +47,8 @@ func TestHand(t *testing.T) {
 			t.Errorf("it shows %+v, %v", shown, err)
 		}
 		during.Reset(2 * time.Second)
-		h.Go()
-		h.Go()
+		h.Resume()
+		h.Resume()
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		want := map[string]time.Duration{
@@ -69,8 +69,8 @@ func TestHand(t *testing.T) {
 // TestNoHand: without a hand it is the system's clock.
 func TestNoHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var h *Hand
-		h.Stand()
+		var h *PausableClock
+		h.Pause()
 		rang := false
 		timer := h.AfterFunc(time.Second, func() { rang = true })
 		timer.Reset(2 * time.Second)
@@ -85,7 +85,7 @@ func TestNoHand(t *testing.T) {
 // TestWithin: a context and a sleep stand with their hand, and end with what is around them.
 func TestWithin(t *testing.T) {
 	late, gone := errors.New("late"), errors.New("gone")
-	for name, h := range map[string]*Hand{"a hand": NewHand(), "the system's clock": nil} {
+	for name, h := range map[string]*PausableClock{"a hand": NewPausableClock(), "the system's clock": nil} {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
 			stood := time.Duration(0)
@@ -100,12 +100,12 @@ func TestWithin(t *testing.T) {
 			}()
 			time.Sleep(time.Second)
 			if h != nil {
-				h.Stand()
+				h.Pause()
 				time.Sleep(time.Hour)
 				if ctx.Err() != nil || len(slept) > 0 {
 					t.Error(name, "time goes by while it stands", ctx.Err())
 				}
-				h.Go()
+				h.Resume()
 				stood = time.Hour
 			}
 			if d := <-slept; d != stood+2*time.Second {

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Hand is the clock of a run: for its clocks, sleeps and time limits. It can be paused, as under a
-// debugger, and continues from the same time: waits are extended by the pause. A nil Hand follows
-// the system's clock and cannot be paused. It is safe for concurrent use.
-type Hand struct {
+// PausableClock is the clock of a run: for its clocks, sleeps and time limits. It can be paused, as
+// under a debugger, and continues from the same time: waits are extended by the pause. A nil
+// PausableClock follows the system's clock and cannot be paused. It is safe for concurrent use.
+type PausableClock struct {
 	mu     sync.Mutex
 	lost   time.Duration // total duration of the pauses
 	since  time.Time     // start of the current pause; zero while it runs
 	timers map[*paused]struct{}
 }
 
-// NewHand returns a running Hand.
-func NewHand() *Hand { return &Hand{timers: map[*paused]struct{}{}} }
+// NewPausableClock returns a running PausableClock.
+func NewPausableClock() *PausableClock { return &PausableClock{timers: map[*paused]struct{}{}} }
 
 // Now returns its current time.
-func (h *Hand) Now() time.Time {
+func (h *PausableClock) Now() time.Time {
 	if h == nil {
 		return time.Now()
 	}
@@ -29,15 +29,15 @@ func (h *Hand) Now() time.Time {
 	return h.now()
 }
 
-func (h *Hand) now() time.Time {
+func (h *PausableClock) now() time.Time {
 	if !h.since.IsZero() {
 		return h.since.Add(-h.lost)
 	}
 	return time.Now().Add(-h.lost)
 }
 
-// Stand pauses it. It must be paired with exactly one call of Go.
-func (h *Hand) Stand() {
+// Pause pauses the clock. Each call must be paired with one call of Resume.
+func (h *PausableClock) Pause() {
 	if h == nil {
 		return
 	}
@@ -52,8 +52,8 @@ func (h *Hand) Stand() {
 	}
 }
 
-// Go resumes it.
-func (h *Hand) Go() {
+// Resume resumes the clock.
+func (h *PausableClock) Resume() {
 	if h == nil {
 		return
 	}
@@ -70,8 +70,8 @@ func (h *Hand) Go() {
 }
 
 // Within returns a context that ends when d has passed; cause is then its cause. With a non-nil
-// Hand it has no deadline, because that depends on pauses.
-func (h *Hand) Within(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+// PausableClock it has no deadline, because that depends on pauses.
+func (h *PausableClock) Within(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	if h == nil {
 		return context.WithTimeoutCause(ctx, d, cause)
 	}
@@ -84,7 +84,7 @@ func (h *Hand) Within(ctx context.Context, d time.Duration, cause error) (contex
 }
 
 // Sleep waits until d has passed. If ctx ends first, the error is its cause.
-func (h *Hand) Sleep(ctx context.Context, d time.Duration) error {
+func (h *PausableClock) Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(ctx)
 	}
@@ -101,19 +101,19 @@ func (h *Hand) Sleep(ctx context.Context, d time.Duration) error {
 
 // Timer calls a function once, like a time.Timer of time.AfterFunc.
 type Timer struct {
-	timer *time.Timer // for a nil Hand
+	timer *time.Timer // for a nil PausableClock
 	own   *paused
 }
 
-// paused is a timer of a Hand that can be paused.
+// paused is a timer of a PausableClock that can be paused.
 type paused struct {
-	hand  *Hand
-	ends  time.Time // in the time of the Hand
+	hand  *PausableClock
+	ends  time.Time // in the time of the PausableClock
 	timer *time.Timer
 }
 
 // AfterFunc calls f in a new goroutine when d has passed.
-func (h *Hand) AfterFunc(d time.Duration, f func()) Timer {
+func (h *PausableClock) AfterFunc(d time.Duration, f func()) Timer {
 	if h == nil {
 		return Timer{timer: time.AfterFunc(d, f)}
 	}
@@ -129,7 +129,7 @@ func (h *Hand) AfterFunc(d time.Duration, f func()) Timer {
 	return Timer{own: p}
 }
 
-// wait makes the timer wait for a paused Hand to resume. The Hand must be locked.
+// wait makes the timer wait for a paused PausableClock to resume. The clock must be locked.
 func (p *paused) wait() {
 	p.hand.timers[p] = struct{}{}
 	if !p.hand.since.IsZero() {
@@ -137,7 +137,7 @@ func (p *paused) wait() {
 	}
 }
 
-// rings reports whether the timer has expired: its Hand may just have been paused.
+// rings reports whether the timer has expired: its PausableClock may just have been paused.
 func (p *paused) rings() bool {
 	p.hand.mu.Lock()
 	defer p.hand.mu.Unlock()
