@@ -151,7 +151,7 @@ func (s *StoredRun) Resume(ctx context.Context, o Options) (*Result, error) {
 // question, which is an EmitError in the program. A process that executes the run receives the
 // answer at once, otherwise Resume does.
 func (s *StoredRun) Answer(id string, value any) error {
-	var given runs.GivenAnswer
+	var given runs.Response
 	if refusal, ok := value.(error); ok {
 		text := refusal.Error()
 		given.Refuse = &text

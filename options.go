@@ -199,7 +199,7 @@ func (o *Options) engine() (engine.Options, error) {
 // answer encodes an answer of the application.
 func answer(v any, err error) (json.RawMessage, error) {
 	if errors.Is(err, ErrNoAnswer) {
-		return nil, tool.ErrNobody
+		return nil, tool.ErrNoApprover
 	}
 	if err != nil {
 		return nil, err

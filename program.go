@@ -52,7 +52,7 @@ func LoadFS(files fs.FS, name string) (*Program, error) {
 // LoadSource is Load for the text of a program. Diagnostics show name in place of a file's name. No
 // manifest is read.
 func LoadSource(name, source string) (*Program, error) {
-	return compile(driver.Request{Dir: ".", Given: &driver.Given{Name: name, Text: []byte(source), Alone: true}})
+	return compile(driver.Request{Dir: ".", Inline: &driver.Inline{Name: name, Text: []byte(source), Alone: true}})
 }
 
 func compile(r driver.Request) (*Program, error) {

@@ -48,12 +48,12 @@ func (o *onlooker) Makes(_ int64, r effect.Request, at vm.Scene) {
 	o.seen[at.Task()] = append(o.seen[at.Task()], s)
 }
 
-func (o *onlooker) Began(int64, int64, effect.Request)                            {}
-func (o *onlooker) Ended(int64, effect.Request, effect.Result, error, *vm.Moment) {}
-func (o *onlooker) Waited(int64, effect.Request, vm.Moment)                       {}
-func (o *onlooker) Looked(vm.Moment)                                              {}
-func (o *onlooker) Over(error, *vm.Moment)                                        {}
-func (o *onlooker) Waits()                                                        {}
+func (o *onlooker) EffectBegan(int64, int64, effect.Request)                            {}
+func (o *onlooker) EffectEnded(int64, effect.Request, effect.Result, error, *vm.Moment) {}
+func (o *onlooker) EffectDeferred(int64, effect.Request, vm.Moment)                     {}
+func (o *onlooker) MemoryExceeded(vm.Moment)                                            {}
+func (o *onlooker) ContextEnded(error, *vm.Moment)                                      {}
+func (o *onlooker) ProgramWaits()                                                       {}
 
 // look runs a program with a choice of passes, and returns its scenes.
 func look(t *testing.T, text, script string, on optimize.Set) map[int64][]scene {

@@ -14,7 +14,7 @@ func (r *Runtime) AddHost(c host.Config) {
 		}
 	}
 	r.parties.Hosts = append(r.parties.Hosts, c)
-	r.parties.KeepKeys()
+	r.parties.GuardKeys()
 	c = r.parties.Hosts[len(r.parties.Hosts)-1]
 	for _, p := range c.ParamsEnv {
 		value, _ := r.growing.lookup(p.Env)

@@ -16,8 +16,8 @@ func (r *Runtime) auditor() tool.Auditor {
 // recorder writes to the run's log and passes each record to the application.
 type recorder struct{ r *Runtime }
 
-// Stands reports whether the log contains a record of a call.
-func (x recorder) Stands(run, kind, call string) bool {
+// Contains reports whether the log contains a record of a call.
+func (x recorder) Contains(run, kind, call string) bool {
 	return audit.HasRecord(x.r.audit, run, kind, call)
 }
 
@@ -25,7 +25,7 @@ func (x recorder) Stands(run, kind, call string) bool {
 func (x recorder) Append(record audit.Record) (audit.Line, error) {
 	line, err := x.r.audit.Append(record)
 	if err == nil {
-		x.r.emit(tool.AuditChannel, line.Text)
+		x.r.emitToolEvent(tool.AuditChannel, line.Text)
 	}
 	return line, err
 }

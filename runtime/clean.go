@@ -25,8 +25,8 @@ func (x *clean) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 	if x.secrets.Empty() { // true for most programs; reading a secret adds it
 		return x.next.Perform(ctx, r)
 	}
-	r, kept := x.cleanRequest(r)
-	if !kept {
+	r, isKept := x.cleanRequest(r)
+	if !isKept {
 		return nil, nil
 	}
 	result, err := x.next.Perform(ctx, r)
@@ -52,16 +52,16 @@ func (x *clean) Start(ctx context.Context, r effect.Request, done func(effect.Re
 func (x *clean) cleanRequest(r effect.Request) (clean effect.Request, kept bool) {
 	switch q := r.(type) {
 	case *effect.Emit:
-		if tellsOfError(q.Channel, q.Payload) {
-			told := *q
-			told.Payload = x.secrets.JSON(q.Payload)
-			return &told, true
+		if isErrorReport(q.Channel, q.Payload) {
+			cleaned := *q
+			cleaned.Payload = x.secrets.JSON(q.Payload)
+			return &cleaned, true
 		}
 	case *effect.AwaitEmit:
-		if tellsOfError(q.Channel, q.Payload) {
-			told := *q
-			told.Payload = x.secrets.JSON(q.Payload)
-			return &told, true
+		if isErrorReport(q.Channel, q.Payload) {
+			cleaned := *q
+			cleaned.Payload = x.secrets.JSON(q.Payload)
+			return &cleaned, true
 		}
 	case *effect.StoreWrite:
 		if q.Store.Kind != "cache" {
@@ -77,8 +77,8 @@ func (x *clean) cleanRequest(r effect.Request) (clean effect.Request, kept bool)
 	return r, true
 }
 
-// tellsOfError reports whether the library emits an error.
-func tellsOfError(channel string, payload json.RawMessage) bool {
+// isErrorReport reports whether the library emits an error.
+func isErrorReport(channel string, payload json.RawMessage) bool {
 	if strings.HasSuffix(channel, "error") || strings.HasSuffix(channel, ":invalid") {
 		return true
 	}

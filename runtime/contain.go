@@ -47,9 +47,9 @@ func (c *startingContainer) Start(ctx context.Context, r effect.Request, done fu
 // catchable returns err as an *effect.Error of the kind for r. It returns err itself if the run has
 // ended, if the request must be repeated, or if this runtime does not perform the request.
 func catchable(r effect.Request, err error) error {
-	var known *effect.Error
+	var failure *effect.Error
 	var unperformed *effect.UnperformedError
-	if errors.As(err, &known) || errors.Is(err, effect.ErrWaits) || errors.Is(err, host.ErrClosed) || errors.As(err, &unperformed) {
+	if errors.As(err, &failure) || errors.Is(err, effect.ErrWaits) || errors.Is(err, host.ErrClosed) || errors.As(err, &unperformed) {
 		return err
 	}
 	e := &effect.Error{Kind: "ToolError", Message: "internal error: " + err.Error(), Status: effect.Unknown, Cause: err}

@@ -92,9 +92,9 @@ func (c *Parties) keys(each func(by owner, variable string)) {
 	}
 }
 
-// KeepKeys passes to each host and server the variables that contain others' keys. A mocked run's
+// GuardKeys passes to each host and server the variables that contain others' keys. A mocked run's
 // connections have none, so it must be called before they are replaced.
-func (c *Parties) KeepKeys() {
+func (c *Parties) GuardKeys() {
 	c.all = c.keysBut(owner{})
 	for i := range c.Servers {
 		s := &c.Servers[i]
@@ -124,18 +124,18 @@ func (c *Parties) keysBut(one owner) map[string]bool {
 // secrets returns the values of the variables that contain keys. Package env adds variables that
 // the program reads whose names suggest a secret.
 func (c *Parties) secrets(lookup func(string) (string, bool)) *secret.Set {
-	known := &secret.Set{}
+	secrets := &secret.Set{}
 	for _, name := range c.Secrets {
 		value, _ := lookup(name)
-		known.Add(name, value)
+		secrets.Add(name, value)
 	}
 	c.keys(func(by owner, variable string) {
 		value, _ := lookup(variable)
 		if by.section == servers {
-			known.AddHeader(variable, value)
+			secrets.AddHeader(variable, value)
 		} else {
-			known.Add(variable, value)
+			secrets.Add(variable, value)
 		}
 	})
-	return known
+	return secrets
 }

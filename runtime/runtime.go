@@ -92,8 +92,8 @@ type Bounds struct {
 // Listeners observe the traffic between the run and its models and hosts. They are called from many
 // goroutines; each may be nil.
 type Listeners struct {
-	// Heard is called for each event of a call of a model.
-	Heard func(llm.Event)
+	// OnModelEvent is called for each event of a call of a model.
+	OnModelEvent func(llm.Event)
 	// Wire is called for each line to or from a host, with secrets removed.
 	Wire func(hosttrace.Line)
 	// Logged is called for each logged line, with secrets removed.
@@ -163,7 +163,7 @@ func New(c Config) *Runtime {
 	environment.Session.ID = r.run.ID
 	r.tools.Own = func() (*tool.Session, error) { return r.ownTools(c.Session) }
 	r.log = logs.New(c.Log, c.LogLevel, r.secrets)
-	r.log.Heard = c.Listeners.Logged
+	r.log.OnLine = c.Listeners.Logged
 	if !c.Emit.Detail.IsZero() {
 		r.log.Records(c.Emit.Detail)
 	}
@@ -172,8 +172,8 @@ func New(c Config) *Runtime {
 	r.chance = random.New(c.Seed)
 	r.budget = budget.NewBudget(c.Bounds.MaxTokens, c.Bounds.MaxCost)
 	r.budget.Crossed = func(message string) { r.log.Remark("warn", message) }
-	forTokens := command.New(command.Options{Environ: c.Environ, Run: r.run, Keys: c.all, Dir: c.Root, Hand: c.Clock})
-	r.llm = llm.New(llm.Config{Connections: c.Connections, Output: printed(forTokens), Hand: c.Clock, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, Heard: c.Listeners.Heard, Refused: policy.RefuseConnection})
+	forTokens := command.New(command.Options{Environ: c.Environ, Run: r.run, Keys: c.all, Dir: c.Root, Clock: c.Clock})
+	r.llm = llm.New(llm.Config{Connections: c.Connections, Output: printed(forTokens), Clock: c.Clock, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, OnEvent: c.Listeners.OnModelEvent, Refused: policy.RefuseConnection})
 	c.Emit.Environ, _ = procgroup.Inherit{Pass: c.Emit.PassEnv, Keys: c.all}.Of(c.Environ)
 	c.Emit.Run = r.run
 	c.Emit.Log = func(line string) { r.log.Host("emit-handler", line) }
@@ -186,9 +186,9 @@ func New(c Config) *Runtime {
 	}})
 	r.web = httpclient.New(func(address string) string { return policy.Refuse(permit.Net, address, false) }, c.Clock)
 	r.store = sqlitestore.New(c.Stores)
-	r.mcp = mcp.New(mcp.Options{Configs: c.Servers, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, Played: c.Played, Hand: c.Clock,
+	r.mcp = mcp.New(mcp.Options{Configs: c.Servers, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, Played: c.Played, Clock: c.Clock,
 		Refused: func(address string) string { return policy.Refuse(permit.Net, address, true) }})
-	r.world = r.around(&c, policy)
+	r.world = r.handlerWorld(&c, policy)
 	areas := r.areas(&c, policy, environment)
 	performers := router{}
 	for _, row := range effect.Table() {
@@ -209,7 +209,7 @@ func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Envir
 		effect.Environment: environment, effect.Clocks: clock.New(c.Clock), effect.Timers: clock.NewSleeper(c.Clock), effect.Chance: r.chance,
 		effect.Files: r.files, effect.Stores: r.store, effect.Web: r.web, effect.Tests: mock.Outside,
 		effect.Applications: contain(&r.tools),
-		effect.Commands:     command.New(command.Options{Environ: c.Environ, Run: r.run, EnvAllowed: policy.Environment(), Keys: c.all, Dir: c.Dir, Hand: c.Clock}),
+		effect.Commands:     command.New(command.Options{Environ: c.Environ, Run: r.run, EnvAllowed: policy.Environment(), Keys: c.all, Dir: c.Dir, Clock: c.Clock}),
 	}
 }
 

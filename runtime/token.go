@@ -21,8 +21,8 @@ func printed(runner *command.Runner) func(context.Context, []string) (string, er
 		}
 		out := result.(*effect.CommandOutput)
 		if out.ExitCode != 0 {
-			said, _, _ := strings.Cut(strings.TrimSpace(out.Stderr), "\n")
-			return "", fmt.Errorf("exit code %d: %s", out.ExitCode, said)
+			message, _, _ := strings.Cut(strings.TrimSpace(out.Stderr), "\n")
+			return "", fmt.Errorf("exit code %d: %s", out.ExitCode, message)
 		}
 		return out.Stdout, nil
 	}

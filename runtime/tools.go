@@ -40,7 +40,7 @@ type ToolHooks struct {
 	Permits     func(name string) bool // whether the program may call a tool; nil allows all
 	MustApprove []string               // filters of tools that need approval
 	Sees        func(*tool.Definition) bool
-	Heard       func(tool.Phase)
+	OnPhase     func(tool.Phase)
 	MaxCalls    int64
 }
 
@@ -49,7 +49,7 @@ type ToolHooks struct {
 func (r *Runtime) OpenTools(ctx context.Context, all *tool.Registry, c tool.Context, x ToolHooks) error {
 	c.SessionID = r.run.ID
 	h := r.hooks()
-	h.Sees, h.Heard, h.MaxCalls = x.Sees, x.Heard, x.MaxCalls
+	h.Sees, h.OnPhase, h.MaxCalls = x.Sees, x.OnPhase, x.MaxCalls
 	if len(x.MustApprove) > 0 {
 		must, err := tool.Only(x.MustApprove...)
 		if err != nil {
@@ -73,8 +73,8 @@ func (r *Runtime) OpenTools(ctx context.Context, all *tool.Registry, c tool.Cont
 	return nil
 }
 
-// around returns the environment of the tools' handlers.
-func (r *Runtime) around(c *Config, policy *permit.Policy) tool.World {
+// handlerWorld returns the environment of the tools' handlers.
+func (r *Runtime) handlerWorld(c *Config, policy *permit.Policy) tool.World {
 	return tool.World{Environ: slices.Concat([]string{}, c.Environ), Keys: c.all, Run: r.run, Stderr: r.log.Host, Secret: r.secrets.AddHeader, Test: c.Test, Reach: c.Reach,
 		Refused: func(owner string, x tool.Reach) string { return refused(policy, owner == tool.OwnerManifest, x) }}
 }
@@ -106,7 +106,7 @@ func refused(policy *permit.Policy, declared bool, x tool.Reach) string {
 
 // hooks connects a session of tools with the run.
 func (r *Runtime) hooks() tool.Hooks {
-	return tool.Hooks{World: r.world, Hand: r.clock, Log: r.log.Remark, Emit: r.emit, Approve: r.approve, Audit: r.auditor(), Hide: func(text []byte) []byte { return []byte(r.secrets.Text(string(text))) }}
+	return tool.Hooks{World: r.world, Clock: r.clock, Log: r.log.Remark, Emit: r.emitToolEvent, Approve: r.approve, Audit: r.auditor(), Hide: func(text []byte) []byte { return []byte(r.secrets.Text(string(text))) }}
 }
 
 // ownTools opens a session for the program's own tools in a run whose application has none.
@@ -124,8 +124,8 @@ func (r *Runtime) ownTools(s env.Session) (*tool.Session, error) {
 // Served returns the performer of tool calls from outside the program.
 func (r *Runtime) Served() *tool.Performer { return &r.tools }
 
-// emit passes a tool's event to the application.
-func (r *Runtime) emit(channel string, payload json.RawMessage) {
+// emitToolEvent passes a tool's event to the application.
+func (r *Runtime) emitToolEvent(channel string, payload json.RawMessage) {
 	if _, err := r.Perform(effect.WithSideOutput(context.Background()), &effect.Emit{Channel: channel, Payload: payload}); err != nil {
 		r.log.Remark("warn", fmt.Sprintf("an event of a tool for the application was lost: %v", err))
 	}
@@ -180,10 +180,10 @@ func (t *toolLister) withTools(ctx context.Context, q effect.Request) (effect.Re
 	if err != nil {
 		return nil, err
 	}
-	told := *open
-	told.Tools = slices.Clone(open.Tools)
+	opened := *open
+	opened.Tools = slices.Clone(open.Tools)
 	for _, x := range offer.(*effect.AppOffer).Tools {
-		told.Tools = append(told.Tools, effect.ToolSpec{Name: x.Name, Description: x.Description, Parameters: x.Parameters})
+		opened.Tools = append(opened.Tools, effect.ToolSpec{Name: x.Name, Description: x.Description, Parameters: x.Parameters})
 	}
-	return &told, nil
+	return &opened, nil
 }

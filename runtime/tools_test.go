@@ -10,7 +10,7 @@ import (
 
 // A vendor's agent receives the application's tools after the program's own; the program's request
 // is not changed.
-func TestToolsAreTold(t *testing.T) {
+func TestHostsReceiveTools(t *testing.T) {
 	var all tool.Registry
 	named := func(name, category string) tool.Definition {
 		d := tool.New(name, "Does "+name, func(context.Context, struct{}) (int, error) { return 1, nil })
@@ -38,12 +38,12 @@ func TestToolsAreTold(t *testing.T) {
 		{&effect.AppList{Only: &[]string{}}, "Calc_add "},
 	} {
 		open := &effect.ExchangeOpen{Host: "H", Tools: own, Application: c.list}
-		told, err := (&toolLister{nil, &tools}).withTools(t.Context(), open)
+		opened, err := (&toolLister{nil, &tools}).withTools(t.Context(), open)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := ""
-		for _, x := range told.(*effect.ExchangeOpen).Tools {
+		for _, x := range opened.(*effect.ExchangeOpen).Tools {
 			got += x.Name + " "
 		}
 		if got != c.want || len(open.Tools) != 1 {

@@ -10,10 +10,10 @@ func (c *Config) wire(lookup func(string) (string, bool)) func(hosttrace.Line) {
 	if c.Listeners.Wire == nil {
 		return nil
 	}
-	known := c.secrets(lookup)
-	known.AddNamed(c.Environ)
+	secrets := c.secrets(lookup)
+	secrets.AddNamed(c.Environ)
 	return func(l hosttrace.Line) {
-		l.Text = string(known.JSON([]byte(l.Text)))
+		l.Text = string(secrets.JSON([]byte(l.Text)))
 		c.Listeners.Wire(l)
 	}
 }

@@ -37,7 +37,7 @@ func (t *task) performEmit(e *effect.Emit) error {
 	if t.served != nil {
 		t.served.call.Emitted(e)
 	}
-	_, err := t.perform(t.m.requests.ctx, e)
+	_, err := t.performEffect(t.m.requests.ctx, e)
 	return err
 }
 

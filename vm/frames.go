@@ -12,7 +12,7 @@ import (
 // SceneObserver is a Journal that also observes where each task is when it performs an effect.
 type SceneObserver interface {
 	Journal
-	// Makes is called just before Began. The Scene is valid until Makes returns.
+	// Makes is called just before EffectBegan. The Scene is valid until Makes returns.
 	Makes(e int64, r effect.Request, at Scene)
 }
 

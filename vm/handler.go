@@ -40,8 +40,8 @@ var (
 // cancel sets the cause for which the run must end. Its task unwinds at its next check.
 func (r *handlerRun) cancel(cause error) { r.cause = cause }
 
-// handle stores a message in its handler's parameter and jumps to the block.
-func (t *task) handle(s *scope, h *handler, m *effect.HostMessage) (st status, again bool) {
+// startHandler stores a message in its handler's parameter and jumps to the block.
+func (t *task) startHandler(s *scope, h *handler, m *effect.HostMessage) (st status, again bool) {
 	payload := m.Payload
 	if h.schema != nil {
 		v, errs := ConvertMessage(nil, payload, h.schema)
@@ -124,7 +124,7 @@ func (r *handlerRun) expire(err error) {
 func (t *task) rejectMessage(s *scope, m *effect.HostMessage, problem string) status {
 	st := s.notice("listen:invalid", m, func(p *value.Map) { p.SetString("error", value.String(problem)) })
 	if st == running && hostmsg.Of(m.Type).Waits() {
-		st = t.reply(s, m, effect.ByNone, nil, "invalid "+m.Type+": "+problem)
+		st = t.replyToMessage(s, m, effect.ByNone, nil, "invalid "+m.Type+": "+problem)
 	}
 	return st
 }
@@ -168,9 +168,9 @@ func (t *task) answerUnhandled(s *scope, m *effect.HostMessage, row *hostmsg.Mes
 	if st = s.notice("listen:unhandled", m, nil); st == running && row.Waits() {
 		answer, ok := s.decl.defaultAnswer(row)
 		if ok {
-			st = t.reply(s, m, effect.ByDefault, answer, "")
+			st = t.replyToMessage(s, m, effect.ByDefault, answer, "")
 		} else {
-			st = t.reply(s, m, effect.ByNone, nil, "nothing handles "+m.Type+" messages")
+			st = t.replyToMessage(s, m, effect.ByNone, nil, "nothing handles "+m.Type+" messages")
 		}
 	}
 	return st
@@ -190,20 +190,20 @@ func (t *task) accumulate(s *scope, piece string) status {
 	return running
 }
 
-// reply answers a message with v, or with an error if problem is not ""; by is who answers. A
-// reply to a host that has exited is dropped: the next message reports that it exited. If the
-// host's queue is full, pump sends the reply later.
-func (t *task) reply(s *scope, m *effect.HostMessage, by string, v json.RawMessage, problem string) status {
+// replyToMessage answers a message with v, or with an error if problem is not ""; by is who
+// answers. A reply to a host that has exited is dropped: the next message reports that it exited.
+// If the host's queue is full, pump sends the reply later.
+func (t *task) replyToMessage(s *scope, m *effect.HostMessage, by string, v json.RawMessage, problem string) status {
 	r := &effect.ExchangeReply{ID: s.id, InReplyTo: m.Type, AnswerTo: m.ID, Value: v, Error: problem, By: by}
 	t.m.stats.Requests++
 	if err := t.recordReply(s.decl.Name, m.Payload, s.decision, r, func() Place { return s.handlerPlace(m.Type) }); err != nil {
 		return t.decisionFailed(err)
 	}
 	if t.isAlone() {
-		_, err := t.perform(t.m.requests.ctx, r)
+		_, err := t.performEffect(t.m.requests.ctx, r)
 		return t.replySent(s, r, err)
 	}
-	_, err := t.perform(t.m.requests.atOnce, r)
+	_, err := t.performEffect(t.m.requests.atOnce, r)
 	if errors.Is(err, effect.ErrWaits) {
 		s.unsent = r
 		t.m.stats.Requests-- // send counts it again
@@ -228,8 +228,8 @@ func (t *task) replySent(s *scope, r *effect.ExchangeReply, err error) status {
 	return t.broken(err)
 }
 
-// send waits until the host's queue has space for the unsent reply. The other tasks continue.
-func (t *task) send(s *scope) status {
+// sendReply waits until the host's queue has space for the unsent reply. The other tasks continue.
+func (t *task) sendReply(s *scope) status {
 	w := &wait{kind: waitReply, scope: s}
 	f := &pendingRequest{t: t, wait: w}
 	t.m.start(s.unsent, f)
@@ -280,10 +280,10 @@ func opBlockEnd(t *task, in *ins) status {
 	if v.IsNil() {
 		return t.noAnswer(s, m)
 	}
-	if st := t.reply(s, m, effect.ByHandler, t.json(v), ""); st != running {
+	if st := t.replyToMessage(s, m, effect.ByHandler, t.json(v), ""); st != running {
 		return st
 	}
-	return t.pump(s)
+	return t.processMessages(s)
 }
 
 // noAnswer continues after a handler that returned nil. If the host waits for an answer, it logs
@@ -291,14 +291,14 @@ func opBlockEnd(t *task, in *ins) status {
 func (t *task) noAnswer(s *scope, m *effect.HostMessage) status {
 	if hostmsg.Of(m.Type).Waits() {
 		t.m.stats.Requests++
-		_, err := t.perform(t.m.requests.ctx, &effect.Log{Level: "warn", Message: fmt.Sprintf("host '%s': the handler of \"%s\" returned nil, which is no answer: the host waits for one", s.decl.Name, m.Type)})
+		_, err := t.performEffect(t.m.requests.ctx, &effect.Log{Level: "warn", Message: fmt.Sprintf("host '%s': the handler of \"%s\" returned nil, which is no answer: the host waits for one", s.decl.Name, m.Type)})
 		if err != nil && t.cancelled() {
 			return raising
 		} else if err != nil {
 			return t.broken(err)
 		}
 	}
-	return t.pump(s)
+	return t.processMessages(s)
 }
 
 func opBlockReply(t *task, in *ins) status {
@@ -312,14 +312,14 @@ func opBlockReply(t *task, in *ins) status {
 	s, m := t.endRun()
 	var st status
 	if payload := v.Fields()[0]; v.Variant() == value.VariantErr {
-		st = t.reply(s, m, effect.ByTools, nil, value.Message(payload))
+		st = t.replyToMessage(s, m, effect.ByTools, nil, value.Message(payload))
 	} else {
-		st = t.reply(s, m, effect.ByTools, value.AppendJSON(nil, payload), "")
+		st = t.replyToMessage(s, m, effect.ByTools, value.AppendJSON(nil, payload), "")
 	}
 	if st != running {
 		return st
 	}
-	return t.pump(s)
+	return t.processMessages(s)
 }
 
 // runCancelled continues after a handler run was cancelled and its frames were removed: an expired
@@ -329,11 +329,11 @@ func (t *task) runCancelled(s *scope) status {
 	_, m := t.endRun()
 	if cause == errExpired {
 		answer, problem := s.decl.timeoutAnswer(m.Type)
-		if st := t.reply(s, m, effect.ByTimeout, answer, problem); st != running {
+		if st := t.replyToMessage(s, m, effect.ByTimeout, answer, problem); st != running {
 			return st
 		}
 	}
-	return t.pump(s)
+	return t.processMessages(s)
 }
 
 func seconds(n float64) string {

@@ -69,7 +69,7 @@ func (m *VM) closeHoldings(t *task) {
 			o.close(t, reason)
 		} else {
 			m.stats.Requests++
-			_, _ = t.perform(m.requests.ctx, x.closing)
+			_, _ = t.performEffect(m.requests.ctx, x.closing)
 		}
 	}
 	delete(m.holdings, t)

@@ -318,7 +318,7 @@ func (k *ask) reply(t *task, by string, v json.RawMessage, problem string) {
 		t.m.fail(err)
 		return
 	}
-	if _, err := t.perform(t.m.requests.atOnce, r); errors.Is(err, effect.ErrWaits) && !k.of.closed {
+	if _, err := t.performEffect(t.m.requests.atOnce, r); errors.Is(err, effect.ErrWaits) && !k.of.closed {
 		t.m.stats.Requests--
 		t.m.start(r, &pendingRequest{t: t})
 	} // any other failure is reported with the next message
@@ -415,7 +415,7 @@ func (x *hostStream) close(t *task, reason string) {
 // end returns the exchange's process. It does not wait.
 func (x *hostStream) end(t *task) {
 	t.m.stats.Requests++
-	_, _ = t.perform(context.WithoutCancel(t.m.requests.ctx), &effect.ExchangeClose{ID: x.id, Reason: x.reason})
+	_, _ = t.performEffect(context.WithoutCancel(t.m.requests.ctx), &effect.ExchangeClose{ID: x.id, Reason: x.reason})
 }
 
 // closeHostStreams closes the open streams when no task is left.

@@ -13,52 +13,54 @@ import (
 // order in which the program receives it (spec/25-tapes.md). Effects are numbered from 1 in the
 // order in which the program makes them.
 type Journal interface {
-	// Began receives an effect before it is performed, and the number of the task that makes it.
-	Began(e, task int64, r effect.Request)
-	// Ended receives the result of an effect. at is nil if the moment follows from the run itself:
-	// the program waits for this effect, or nothing else can continue.
-	Ended(e int64, r effect.Request, result effect.Result, err error, at *Moment)
-	// Waited reports that an effect could not be performed at once; it will be made again.
-	Waited(e int64, r effect.Request, at Moment)
-	// Looked reports a check of the memory in use that found too much.
-	Looked(at Moment)
-	// Over reports that the run's context has ended the run; at is as in Ended.
-	Over(cause error, at *Moment)
-	// Waits reports that no task can continue and no completion has arrived.
-	Waits()
+	// EffectBegan receives an effect before it is performed, and the number of the task that makes
+	// it.
+	EffectBegan(e, task int64, r effect.Request)
+	// EffectEnded receives the result of an effect. at is nil if the moment follows from the run
+	// itself: the program waits for this effect, or nothing else can continue.
+	EffectEnded(e int64, r effect.Request, result effect.Result, err error, at *Moment)
+	// EffectDeferred reports that an effect could not be performed at once; it will be made again.
+	EffectDeferred(e int64, r effect.Request, at Moment)
+	// MemoryExceeded receives a check of the memory in use that exceeded the limit.
+	MemoryExceeded(at Moment)
+	// ContextEnded receives the cause when the run's context has ended the run; at is as in
+	// EffectEnded.
+	ContextEnded(cause error, at *Moment)
+	// ProgramWaits reports that no task can continue and no completion has arrived.
+	ProgramWaits()
 }
 
 // Past is a recorded run. It replaces the world until all of it has been played; then the run
-// continues with the world. While it lasts, the Journal receives its results through Began and
-// Ended.
+// continues with the world. While it lasts, the Journal receives its results through EffectBegan
+// and EffectEnded.
 type Past interface {
-	// Perform returns the result of a request that does not wait. known is false for a request that
+	// Result returns the result of a request that does not wait. known is false for a request that
 	// must be performed. An error other than an *effect.Error ends the run.
-	Perform(e int64, r effect.Request) (result effect.Result, known bool, err error)
-	// Begin looks up a request for which the program waits.
-	Begin(e int64, r effect.Request) (Standing, error)
-	// Next returns the next completion of the requests that have begun, when no task can continue.
-	// ok is false if there is none.
-	Next() (x Event, ok bool)
-	// At returns what arrived at a moment; ok is false if nothing (more) did.
-	At(at Moment) (x Event, ok bool)
-	// Looked reports whether a check at a moment found too much memory in use.
-	Looked(at Moment) bool
-	// Over reports whether all of it has been played. A tape is never over.
-	Over() bool
-	// Again is called once, when the past has ended. It returns the effects that were UnderWay, in
-	// the order in which they must begin.
-	Again() []int64
+	Result(e int64, r effect.Request) (result effect.Result, known bool, err error)
+	// Find looks up a request for which the program waits.
+	Find(e int64, r effect.Request) (PastResult, error)
+	// NextEvent returns the next completion of the requests that have begun, when no task can
+	// continue. ok is false if there is none.
+	NextEvent() (x Event, ok bool)
+	// EventAt returns what arrived at a moment; ok is false if nothing (more) did.
+	EventAt(at Moment) (x Event, ok bool)
+	// ExceededMemory reports whether a check of the memory in use at a moment exceeded the limit.
+	ExceededMemory(at Moment) bool
+	// IsComplete reports whether the program has received all of it. It is always false for a tape.
+	IsComplete() bool
+	// Pending is called once, when the past has ended. It returns the effects that were UnderWay,
+	// in the order in which they must begin.
+	Pending() []int64
 }
 
-// Standing is what a past knows about a request.
-type Standing uint8
+// PastResult is what a past knows about a request.
+type PastResult uint8
 
-// The values of Standing.
+// The values of PastResult.
 const (
-	Unrecorded Standing = iota // it is performed: its result follows from the run itself
-	Recorded                   // its result will be returned
-	UnderWay                   // it had not ended: it begins when the past has ended
+	Unrecorded PastResult = iota // it is performed: its result follows from the run itself
+	Recorded                     // its result will be returned
+	UnderWay                     // it had not ended: it begins when the past has ended
 )
 
 // EndedBy is the error that Past.Perform returns for an effect during which the run's context ended
@@ -132,7 +134,7 @@ func (m *VM) ctxOver() bool {
 func (m *VM) checkContext(at *Moment) {
 	if j := m.config.Journal; j != nil && m.journaled.past == nil && !m.journaled.over && m.requests.ctx.Err() != nil {
 		m.journaled.over = true
-		j.Over(context.Cause(m.requests.ctx), at)
+		j.ContextEnded(context.Cause(m.requests.ctx), at)
 	}
 }
 
@@ -143,7 +145,7 @@ func (m *VM) performJournaled(ctx context.Context, t *task, r effect.Request) (e
 	if j != nil {
 		m.reportPolicy(e, t, r)
 		m.reportScene(e, t, r)
-		j.Began(e, t.id, r)
+		j.EffectBegan(e, t.id, r)
 	}
 	result, err := m.performNow(ctx, e, r)
 	if errors.Is(err, ErrSuspended) {
@@ -154,7 +156,7 @@ func (m *VM) performJournaled(ctx context.Context, t *task, r effect.Request) (e
 		return result, err
 	}
 	if errors.Is(err, effect.ErrWaits) {
-		j.Waited(e, r, m.journaled.now)
+		j.EffectDeferred(e, r, m.journaled.now)
 		return result, err
 	}
 	m.endedEffect(e, r, result, err, nil)
@@ -170,7 +172,7 @@ func (m *VM) performNow(ctx context.Context, e int64, r effect.Request) (effect.
 	if m.ending.fatal != nil {
 		return nil, m.ending.fatal
 	}
-	result, known, err := p.Perform(e, r)
+	result, known, err := p.Result(e, r)
 	if over, ended := errors.AsType[*EndedBy](err); ended {
 		m.journaled.endPast(over.Cause)
 	}
@@ -187,7 +189,7 @@ func (m *VM) endedEffect(e int64, r effect.Request, result effect.Result, err er
 	if err != nil && !isProgramError(err) {
 		m.checkContext(at)
 	}
-	m.config.Journal.Ended(e, r, result, err, at)
+	m.config.Journal.EffectEnded(e, r, result, err, at)
 }
 
 // recordConsumed reports to the journal a completion that is about to be consumed.
@@ -211,7 +213,7 @@ func (m *VM) beginJournaled(f *pendingRequest) bool {
 	if j := m.config.Journal; j != nil {
 		m.reportPolicy(f.effect, f.t, f.request)
 		m.reportScene(f.effect, f.t, f.request)
-		j.Began(f.effect, f.t.id, f.request)
+		j.EffectBegan(f.effect, f.t.id, f.request)
 	}
 	p := m.journaled.past
 	if p == nil {
@@ -221,7 +223,7 @@ func (m *VM) beginJournaled(f *pendingRequest) bool {
 		m.requests.inbox.put(completion{seq: m.requests.addPending(f), err: m.ending.fatal})
 		return true
 	}
-	standing, err := p.Begin(f.effect, f.request)
+	standing, err := p.Find(f.effect, f.request)
 	if standing == Unrecorded && err == nil {
 		m.leavePast()
 		return false
@@ -272,12 +274,12 @@ func (m *VM) abandonPast() {
 // its past, so that none of its effects reach the world.
 func (m *VM) leavePast() {
 	w := &m.journaled
-	if w.past == nil || m.ending.fatal != nil || !w.past.Over() {
+	if w.past == nil || m.ending.fatal != nil || !w.past.IsComplete() {
 		return
 	}
 	p := w.past
 	w.past = nil
-	for _, e := range p.Again() {
+	for _, e := range p.Pending() {
 		if seq, ok := w.again[e]; ok {
 			f := m.requests.pending[seq]
 			m.launch(seq, f.request, f)
@@ -298,7 +300,7 @@ func (m *VM) nextPast() (c completion, ok bool) {
 			m.abandonPast()
 			return c, false
 		}
-		x, ok := m.journaled.past.Next()
+		x, ok := m.journaled.past.NextEvent()
 		switch {
 		case ok && x.E == 0:
 			m.journaled.endPast(x.Err)
@@ -329,7 +331,7 @@ func (m *VM) completionOf(x Event, at *Moment) completion {
 // pollPast consumes what arrived at a moment.
 func (m *VM) pollPast(at Moment) {
 	for m.journaled.past != nil && m.ending.fatal == nil {
-		x, ok := m.journaled.past.At(at)
+		x, ok := m.journaled.past.EventAt(at)
 		if !ok {
 			return
 		}
@@ -347,11 +349,11 @@ func (m *VM) pollPast(at Moment) {
 func (m *VM) memoryExceeded(n int) bool {
 	at := m.journaled.moment()
 	if p := m.journaled.past; p != nil {
-		return !p.Looked(at)
+		return !p.ExceededMemory(at)
 	}
 	fits := m.memory.measureHeap(n)
 	if j := m.config.Journal; !fits && j != nil {
-		j.Looked(at)
+		j.MemoryExceeded(at)
 	}
 	return fits
 }

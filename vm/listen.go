@@ -146,7 +146,7 @@ func (t *task) exchangeOpened(w *wait) status {
 		return t.finishListen(s, value.Err(programError(e)))
 	}
 	t.registerExchange(w)
-	return t.pump(s)
+	return t.processMessages(s)
 }
 
 // registerExchange registers an opened exchange with the task, which closes it however it ends.
@@ -156,12 +156,12 @@ func (t *task) registerExchange(w *wait) {
 	t.entered(SpanListen, w.scope.decl.Name)
 }
 
-// pump processes messages until one needs a handler, one ends the listen, or none is left. It runs
-// in the frame of the listen.
-func (t *task) pump(s *scope) status {
+// processMessages processes messages until one needs a handler, one ends the listen, or none is
+// left. It runs in the frame of the listen.
+func (t *task) processMessages(s *scope) status {
 	for {
 		if s.unsent != nil {
-			return t.send(s)
+			return t.sendReply(s)
 		}
 		if len(s.queue) == 0 {
 			if s.err != nil {
@@ -175,10 +175,10 @@ func (t *task) pump(s *scope) status {
 				t.m.stats.Requests++
 				s.effect = t.m.stats.Requests
 				c.result, c.err = t.performWaiting(&effect.ExchangeNext{ID: s.id})
-				s.enqueue(c)
+				s.enqueueMessages(c)
 				continue
 			}
-			s.fetch()
+			s.requestMessages()
 			return t.park(&wait{kind: waitMessages, scope: s})
 		}
 		if t.m.memory.limit > 0 && t.budget < 0 { // handlers alone never reach a tick
@@ -191,7 +191,7 @@ func (t *task) pump(s *scope) status {
 		if st := t.countMemory(len(m.Text)); st != running {
 			return st
 		}
-		st, again := t.message(s, m)
+		st, again := t.dispatchMessage(s, m)
 		if !again {
 			return st
 		}
@@ -199,9 +199,9 @@ func (t *task) pump(s *scope) status {
 	}
 }
 
-// fetch requests the next messages, unless a request is pending, no more can arrive, or too many
-// are queued.
-func (s *scope) fetch() {
+// requestMessages requests the next messages, unless a request is pending, no more can arrive, or
+// too many are queued.
+func (s *scope) requestMessages() {
 	if s.next != nil || s.err != nil || s.over || !s.open || s.full() {
 		return
 	}
@@ -210,9 +210,9 @@ func (s *scope) fetch() {
 	s.next, s.effect = f, s.t.m.stats.Requests
 }
 
-// enqueue stores messages that have arrived. Only a withdrawal, and the loss of the exchange,
-// overtake a running handler.
-func (s *scope) enqueue(c completion) {
+// enqueueMessages stores messages that have arrived. Only a withdrawal, and the loss of the
+// exchange, overtake a running handler.
+func (s *scope) enqueueMessages(c completion) {
 	s.next = nil
 	if c.err != nil {
 		s.err = c.err
@@ -238,7 +238,7 @@ func (s *scope) enqueue(c completion) {
 		}
 	}
 	if s.run != nil && s.t.wait != nil {
-		s.fetch()
+		s.requestMessages()
 	}
 }
 
@@ -313,8 +313,8 @@ func (s *scope) withdraw(id string) bool {
 	return found
 }
 
-// message processes one message. again is true if the next one may follow.
-func (t *task) message(s *scope, m *effect.HostMessage) (st status, again bool) {
+// dispatchMessage processes one message. again is true if the next one may follow.
+func (t *task) dispatchMessage(s *scope, m *effect.HostMessage) (st status, again bool) {
 	s.decision = nil
 	if m.Decided {
 		st = t.emit(s.output(m.Type, m.Payload.Map()))
@@ -338,7 +338,7 @@ func (t *task) message(s *scope, m *effect.HostMessage) (st status, again bool) 
 		return running, true // the withdrawal has been handled already
 	}
 	if h := s.handler(m.Type); h != nil {
-		return t.handle(s, h, m)
+		return t.startHandler(s, h, m)
 	}
 	return t.handleUnhandled(s, m)
 }

@@ -208,8 +208,8 @@ func (t *task) reportPlace(r effect.Request) {
 	*from = &f
 }
 
-// perform performs r on the run's goroutine.
-func (t *task) perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+// performEffect performs r on the run's goroutine.
+func (t *task) performEffect(ctx context.Context, r effect.Request) (effect.Result, error) {
 	if t.m.debug.evaluating != nil && t.refuses(r) {
 		return nil, context.Canceled
 	}
@@ -231,10 +231,10 @@ func (t *task) perform(ctx context.Context, r effect.Request) (effect.Result, er
 func (t *task) performWaiting(r effect.Request) (effect.Result, error) {
 	p := t.m.config.Profile
 	if p == nil {
-		return t.perform(t.m.requests.ctx, r)
+		return t.performEffect(t.m.requests.ctx, r)
 	}
 	since := p.Now()
-	result, err := t.perform(t.m.requests.ctx, r)
+	result, err := t.performEffect(t.m.requests.ctx, r)
 	t.m.discardSamples()
 	t.recordWait("wait for "+string(r.Kind()), since)
 	return result, err

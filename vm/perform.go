@@ -89,7 +89,7 @@ func (t *task) ask(r effect.Request, w *wait) status {
 		w.result, w.err = t.performWaiting(r)
 		return t.complete(w)
 	}
-	w.result, w.err = t.perform(t.m.requests.atOnce, r)
+	w.result, w.err = t.performEffect(t.m.requests.atOnce, r)
 	if !errors.Is(w.err, effect.ErrWaits) {
 		return t.complete(w)
 	}

@@ -33,12 +33,12 @@ func (t *task) personAnswered(w *wait) status {
 		st = t.answerUnhandled(s, m, hostmsg.Of(m.Type))
 	} else {
 		a := w.result.(*effect.Answer)
-		st = t.reply(s, m, a.By, a.Value, "")
+		st = t.replyToMessage(s, m, a.By, a.Value, "")
 	}
 	if st != running {
 		return st
 	}
-	return t.pump(s)
+	return t.processMessages(s)
 }
 
 // forwardedQuestion returns the host's message that an awaited emit on this channel passes on, in a

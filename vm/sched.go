@@ -220,7 +220,7 @@ func (m *VM) arrival() (completion, bool) {
 		}
 		m.sched.stacks.clear()
 		if j := m.config.Journal; j != nil && m.journaled.past == nil {
-			j.Waits()
+			j.ProgramWaits()
 		}
 		select {
 		case <-m.requests.inbox.wake:
@@ -346,7 +346,7 @@ func (m *VM) handleCompletion(c completion) {
 		f.wait.result, f.wait.err = c.result, c.err
 		m.sched.ready.push(f.t)
 	case f.scope != nil:
-		f.scope.enqueue(c)
+		f.scope.enqueueMessages(c)
 		if w := f.t.wait; w != nil && (w.kind == waitMessages || w.kind == waitQuiet) && w.scope == f.scope {
 			m.sched.ready.push(f.t)
 			return
@@ -459,7 +459,7 @@ func (t *task) request(r effect.Request, w *wait) status {
 			t.shrinkStack()
 		}
 		if inline {
-			w.result, w.err = t.perform(t.m.requests.ctx, r)
+			w.result, w.err = t.performEffect(t.m.requests.ctx, r)
 			if t.samples.isDue() {
 				t.sample(string(r.Kind()))
 			}
@@ -500,7 +500,7 @@ func (t *task) park(w *wait) status {
 func (t *task) fetchWithdrawals() {
 	for _, s := range t.scopes {
 		if s.run != nil {
-			s.fetch()
+			s.requestMessages()
 		}
 	}
 	t.m.hostStreams.fetchWithdrawals(t)
@@ -564,9 +564,9 @@ func (t *task) complete(w *wait) status {
 		if e, ok := errors.AsType[*effect.Error](w.err); ok {
 			s.replyFailed(r, e)
 		}
-		return t.pump(s)
+		return t.processMessages(s)
 	case waitMessages:
-		return t.pump(w.scope)
+		return t.processMessages(w.scope)
 	case waitClose:
 		return t.closed(w)
 	case waitTask:

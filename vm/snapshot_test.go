@@ -33,12 +33,12 @@ func TestAllFromSnapshots(t *testing.T) {
 // unwritten is a journal that discards everything.
 type unwritten struct{}
 
-func (unwritten) Began(int64, int64, effect.Request)                         {}
-func (unwritten) Ended(int64, effect.Request, effect.Result, error, *Moment) {}
-func (unwritten) Waited(int64, effect.Request, Moment)                       {}
-func (unwritten) Looked(Moment)                                              {}
-func (unwritten) Over(error, *Moment)                                        {}
-func (unwritten) Waits()                                                     {}
+func (unwritten) EffectBegan(int64, int64, effect.Request)                         {}
+func (unwritten) EffectEnded(int64, effect.Request, effect.Result, error, *Moment) {}
+func (unwritten) EffectDeferred(int64, effect.Request, Moment)                     {}
+func (unwritten) MemoryExceeded(Moment)                                            {}
+func (unwritten) ContextEnded(error, *Moment)                                      {}
+func (unwritten) ProgramWaits()                                                    {}
 
 // renewed resumes a run from its own snapshot at every boundary.
 func renewed(t testing.TB, c Config, taken *int) Config {
@@ -97,7 +97,7 @@ type noted struct {
 	begun []string
 }
 
-func (n *noted) Began(e, _ int64, r effect.Request) {
+func (n *noted) EffectBegan(e, _ int64, r effect.Request) {
 	n.begun = append(n.begun, fmt.Sprint(e, " ", nameOf(r)))
 }
 

@@ -332,7 +332,7 @@ func (q *queue) pop() *task {
 // now returns the monotonic clock, in milliseconds, for durations in events.
 func (t *task) now() (ms int64, err error) {
 	t.m.stats.Requests++
-	r, err := t.perform(t.m.requests.ctx, &effect.Clock{})
+	r, err := t.performEffect(t.m.requests.ctx, &effect.Clock{})
 	if err != nil {
 		return 0, err
 	}

@@ -10,9 +10,9 @@ import (
 // may not know whether they were performed.
 type PolicyJournal interface {
 	Journal
-	// Policy is called just before Began, for an effect of class once or settled within a function
-	// with `@on_unknown` or `@idempotent`. policy is that of the innermost such function: "retry",
-	// "fail" or "ask"; function is its name.
+	// Policy is called just before EffectBegan, for an effect of class once or settled within a
+	// function with `@on_unknown` or `@idempotent`. policy is that of the innermost such function:
+	// "retry", "fail" or "ask"; function is its name.
 	Policy(e int64, policy, function string)
 }
 

@@ -67,13 +67,13 @@ func TestUnhandledIsAsked(t *testing.T) {
 	p := compile(t, map[string]string{"main.conc": unhandled, "Concerto.toml": asks})
 	for _, fails := range []bool{false, true} {
 		who := &person{fails: fails}
-		var heard, emitted []string
+		var received, emitted []string
 		var out strings.Builder
 		err := p.Run(t.Context(), Options{
 			Environ: []string{"PATH=/bin:/usr/bin"}, Answers: Answers{Prompter: who}, Output: Output{To: &out},
 			Records: Records{OnActivity: func(a activity.Event) {
 				if a.Kind == activity.Answered {
-					heard = append(heard, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", a.Host, a.Type, a.By, a.Scope+a.Text)))
+					received = append(received, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", a.Host, a.Type, a.By, a.Scope+a.Text)))
 				}
 			}},
 		})
@@ -97,7 +97,7 @@ func TestUnhandledIsAsked(t *testing.T) {
 			want = []string{"W question nobody nothing handles question messages", "W approval nobody nothing handles approval messages", "W question default", "W approval default once", "D question default by default", "D approval handler"}
 			unhandled = 3
 		}
-		if d := cmp.Diff(want, heard); d != "" || len(emitted) != unhandled {
+		if d := cmp.Diff(want, received); d != "" || len(emitted) != unhandled {
 			t.Errorf("fails %v: %s\n%s", fails, d, out.String())
 		}
 	}
@@ -113,12 +113,12 @@ fn main() {
     println(to_string(r?.text));
     println(P.run(1)?);
 }`, "Concerto.toml": strings.Replace(asks, "read -r prompt; do", `read -r prompt; do echo '{"type":"progress","percent":5}'`, 1)})
-	var heard []activity.Kind
+	var received []activity.Kind
 	open := map[int64]string{}
 	err := p.Run(t.Context(), Options{
 		Environ: []string{"PATH=/bin:/usr/bin"}, Answers: Answers{Fixed: []emit.Fixed{{Channel: "host:question", Value: "x"}}},
 		Records: Records{OnActivity: func(a activity.Event) {
-			heard = append(heard, a.Kind)
+			received = append(received, a.Kind)
 			switch a.Kind {
 			case activity.Began, activity.ListenBegan, activity.StageBegan:
 				open[a.Number] = a.Name
@@ -133,11 +133,11 @@ fn main() {
 	if err != nil || len(open) > 0 {
 		t.Fatal(err, open)
 	}
-	heard = slices.Compact(heard)
+	received = slices.Compact(received)
 	exchange := []activity.Kind{activity.Began, activity.Moved, activity.Asked, activity.Answered, activity.Asked, activity.Answered, activity.Ended}
 	want := append([]activity.Kind{activity.ListenBegan}, exchange...)
 	want = append(append(want, activity.ListenEnded, activity.StageBegan), exchange...)
-	if d := cmp.Diff(append(want, activity.StageEnded), heard); d != "" {
+	if d := cmp.Diff(append(want, activity.StageEnded), received); d != "" {
 		t.Error(d)
 	}
 }

@@ -23,7 +23,7 @@ type application struct {
 	turn sync.Mutex // serialises awaited emits, which come from several goroutines
 }
 
-func (a *application) receive(channel string, payload json.RawMessage) {
+func (a *application) receiveEmit(channel string, payload json.RawMessage) {
 	if a.o.OnEmit == nil {
 		return
 	}
@@ -37,12 +37,12 @@ func (a *application) Perform(ctx context.Context, r effect.Request) (effect.Res
 	switch r := r.(type) {
 	case *effect.Emit:
 		if a.o.OnEmit != nil {
-			a.receive(r.Channel, r.Payload)
+			a.receiveEmit(r.Channel, r.Payload)
 			return nil, nil
 		}
 	case *effect.AwaitEmit:
-		a.receive(r.Channel, r.Payload)
-		return a.o.await(ctx, r, a.Performer)
+		a.receiveEmit(r.Channel, r.Payload)
+		return a.o.awaitAnswer(ctx, r, a.Performer)
 	case *effect.AskHost:
 		if a.o.Answers.OnAskHost != nil {
 			return a.o.askHost(ctx, r)
@@ -58,8 +58,8 @@ func (a *application) Start(ctx context.Context, r effect.Request, done func(eff
 	switch r := r.(type) {
 	case *effect.AwaitEmit:
 		if a.o.OnEmit != nil || a.o.OnAwait != nil {
-			a.receive(r.Channel, r.Payload)
-			answer = func(ctx context.Context) (effect.Result, error) { return a.o.await(ctx, r, a.Performer) }
+			a.receiveEmit(r.Channel, r.Payload)
+			answer = func(ctx context.Context) (effect.Result, error) { return a.o.awaitAnswer(ctx, r, a.Performer) }
 		}
 	case *effect.AskHost:
 		if a.o.Answers.OnAskHost != nil {
@@ -80,7 +80,7 @@ func (a *application) Start(ctx context.Context, r effect.Request, done func(eff
 	return nil, false
 }
 
-func (o *Options) await(ctx context.Context, r *effect.AwaitEmit, next effect.Performer) (effect.Result, error) {
+func (o *Options) awaitAnswer(ctx context.Context, r *effect.AwaitEmit, next effect.Performer) (effect.Result, error) {
 	if o.OnAwait == nil {
 		return next.Perform(ctx, r)
 	}
@@ -106,8 +106,8 @@ func resultOfAnswer(ctx context.Context, channel string, v json.RawMessage, err 
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case errors.Is(err, tool.ErrNobody):
-		return nil, effect.Errorf("EmitError", "%v", tool.ErrNobody).With("channel", channel).With("reason", "no_listener")
+	case errors.Is(err, tool.ErrNoApprover):
+		return nil, effect.Errorf("EmitError", "%v", tool.ErrNoApprover).With("channel", channel).With("reason", "no_listener")
 	case err != nil:
 		return nil, effect.Errorf("EmitError", "%v", err).With("channel", channel).With("reason", "refused")
 	case !json.Valid(v):

@@ -128,20 +128,20 @@ func TestWhoApproves(t *testing.T) {
 					d.ApprovalTimeout, d.OnTimeout = 10*time.Millisecond, c.timeout
 				}
 			})
-			var said string
+			var output string
 			c.o.Environ = os.Environ()
 			c.o.OnEmit = func(channel string, payload json.RawMessage) {
 				if channel == "said" {
-					said = string(payload)
+					output = string(payload)
 				}
 			}
 			calls, _, err := audited(t, p, c.o)
 			outcome := "order ok"
-			if !strings.HasPrefix(said, `"`) {
+			if !strings.HasPrefix(output, `"`) {
 				outcome = "order denied"
 			}
-			if diff := cmp.Diff([]string{"program main calls order: " + c.want, outcome}, calls); diff != "" || err != nil || said != c.said {
-				t.Errorf("%v\n%s\n%s", err, said, diff)
+			if diff := cmp.Diff([]string{"program main calls order: " + c.want, outcome}, calls); diff != "" || err != nil || output != c.said {
+				t.Errorf("%v\n%s\n%s", err, output, diff)
 			}
 		})
 	}

@@ -30,7 +30,7 @@ func (p *Program) Asks() []Ask {
 	a := &asking{ir: p.ir, performs: performed(p.ir)}
 	a.hosts()
 	a.servers()
-	a.tools()
+	a.addTools()
 	a.models()
 	a.stores()
 	a.effects()
@@ -69,7 +69,7 @@ type asking struct {
 	list     []Ask
 }
 
-func (a *asking) add(x Ask) {
+func (a *asking) addRequirement(x Ask) {
 	if !slices.ContainsFunc(a.list, func(y Ask) bool { return x.Kind == y.Kind && (x.Name == y.Name || y.Name == "") }) {
 		a.list = append(a.list, x)
 	}
@@ -82,12 +82,12 @@ func (a *asking) hosts() {
 		if err != nil {
 			continue // it cannot be used either
 		}
-		a.add(Ask{permit.Host, h.Name, line(h.Command, h.Args)})
+		a.addRequirement(Ask{permit.Host, h.Name, commandText(h.Command, h.Args)})
 	}
 }
 
-// line returns a command as it would be typed, without quotes.
-func line(command string, args []string) string {
+// commandText returns a command as it would be typed, without quotes.
+func commandText(command string, args []string) string {
 	return strings.Join(append([]string{command}, args...), " ")
 }
 
@@ -108,15 +108,15 @@ func (a *asking) server(name string) {
 			continue
 		}
 		if s.Transport == "http" {
-			a.add(Ask{permit.Net, hostname(s.URL), "the MCP server " + s.Name})
+			a.addRequirement(Ask{permit.Net, hostname(s.URL), "the MCP server " + s.Name})
 		} else {
-			a.add(Ask{permit.Run, s.Command, "the MCP server " + s.Name + ": " + line(s.Command, s.Args)})
+			a.addRequirement(Ask{permit.Run, s.Command, "the MCP server " + s.Name + ": " + commandText(s.Command, s.Args)})
 		}
 	}
 }
 
-// tools adds what the manifest's tools use.
-func (a *asking) tools() {
+// addTools adds what the manifest's tools use.
+func (a *asking) addTools() {
 	for _, x := range a.ir.AppTools {
 		var form toolForm
 		if json.Unmarshal(x.Config, &form) != nil {
@@ -125,13 +125,13 @@ func (a *asking) tools() {
 		what := "the tool " + x.Name
 		switch {
 		case form.Command != nil && len(form.Command.Run) > 0:
-			a.add(Ask{permit.Run, form.Command.Run[0], what + ": " + line(form.Command.Run[0], form.Command.Run[1:])})
+			a.addRequirement(Ask{permit.Run, form.Command.Run[0], what + ": " + commandText(form.Command.Run[0], form.Command.Run[1:])})
 		case form.HTTP != nil:
-			a.add(Ask{permit.Net, hostname(form.HTTP.URL), what})
+			a.addRequirement(Ask{permit.Net, hostname(form.HTTP.URL), what})
 		case form.MCP != nil:
 			a.server(form.MCP.Server)
 		case form.Concerto != nil:
-			a.add(Ask{permit.Run, form.Concerto.File, what + ": " + form.Concerto.Function + " of another program"})
+			a.addRequirement(Ask{permit.Run, form.Concerto.File, what + ": " + form.Concerto.Function + " of another program"})
 		}
 	}
 }
@@ -165,7 +165,7 @@ func (a *asking) models() {
 			if keys := c.KeyVariables(); keys != nil {
 				detail += ", with the key in " + strings.Join(keys, ", ")
 			}
-			a.add(Ask{permit.Net, hostname(at), detail})
+			a.addRequirement(Ask{permit.Net, hostname(at), detail})
 		}
 	}
 }
@@ -173,12 +173,12 @@ func (a *asking) models() {
 func (a *asking) stores() {
 	for i := range a.ir.Stores {
 		if s := &a.ir.Stores[i]; s.File != "" {
-			a.add(Ask{permit.Read, s.File, "the " + s.Kind + " " + s.Name})
-			a.add(Ask{permit.Write, s.File, "the " + s.Kind + " " + s.Name})
+			a.addRequirement(Ask{permit.Read, s.File, "the " + s.Kind + " " + s.Name})
+			a.addRequirement(Ask{permit.Write, s.File, "the " + s.Kind + " " + s.Name})
 		}
 	}
 	if a.ir.Audit != "" {
-		a.add(Ask{permit.Write, a.ir.Audit, "the audit log"})
+		a.addRequirement(Ask{permit.Write, a.ir.Audit, "the audit log"})
 	}
 	if slices.ContainsFunc(a.ir.Natives, func(n string) bool { return n == "cache.read" || n == "cache.write" || n == "cache.sweep" }) {
 		a.addAll(permit.Read, "caches in files")
@@ -213,11 +213,11 @@ func (a *asking) addAll(k permit.Kind, why string) {
 	granted := a.ir.Permissions
 	if granted == nil || slices.Contains(granted.Open, permit.Kinds[k].Key) {
 		if k != permit.Run { // not granted in that case
-			a.add(Ask{k, "", why})
+			a.addRequirement(Ask{k, "", why})
 		}
 		return
 	}
 	for _, name := range map[permit.Kind][]string{permit.Read: granted.FS, permit.Write: granted.FS, permit.Net: granted.Net, permit.Run: granted.Run}[k] {
-		a.add(Ask{k, name, why})
+		a.addRequirement(Ask{k, name, why})
 	}
 }

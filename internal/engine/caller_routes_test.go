@@ -79,7 +79,7 @@ func play(t *testing.T, app *tooltest.App, program, manifest string, environ ...
 				if channel == tool.ApprovalChannel {
 					answer, ok := app.Approve(payload)
 					if !ok {
-						return nil, tool.ErrNobody
+						return nil, tool.ErrNoApprover
 					}
 					return answer, nil
 				}
@@ -213,8 +213,8 @@ func (a agentPlaying) Call(ctx context.Context, name string, args json.RawMessag
 	if got.Failed {
 		return got
 	}
-	text, said := strings.CutPrefix(a.m.text, "Error: ") // in the form for this provider
-	if said != (outcome != tool.OutcomeOK) {
+	text, isError := strings.CutPrefix(a.m.text, "Error: ") // in the form for this provider
+	if isError != (outcome != tool.OutcomeOK) {
 		return tooltest.Got{Text: "the model was told: " + a.m.text, Outcome: outcome}
 	}
 	return tooltest.Got{Text: text, Failed: outcome != tool.OutcomeOK, Outcome: outcome}
@@ -265,7 +265,7 @@ func TestMCPRoute(t *testing.T) {
 			OnAwait: func(_ context.Context, _ string, payload json.RawMessage) (json.RawMessage, error) {
 				answer, ok := app.Approve(payload)
 				if !ok {
-					return nil, tool.ErrNobody
+					return nil, tool.ErrNoApprover
 				}
 				return answer, nil
 			}})

@@ -13,9 +13,9 @@ import (
 )
 
 // still is a debugger whose clock is always paused.
-type still struct{ hand *clock.PausableClock }
+type still struct{ clock *clock.PausableClock }
 
-func (s still) Clock() *clock.PausableClock                       { return s.hand }
+func (s still) Clock() *clock.PausableClock                       { return s.clock }
 func (still) Library() bool                                       { return false }
 func (still) Loaded(*vm.VM)                                       {}
 func (still) Reached(vm.Scene, *vm.Mark)                          {}
@@ -25,10 +25,10 @@ func (still) Handles(vm.Scene, string, *effect.HostMessage)       {}
 func (still) Calls(at vm.Scene, tool, function string)            {}
 func (still) Raised(vm.Scene, vm.Raise)                           {}
 
-// TestDebuggersHand checks that the clocks of a run follow its debugger's clock.
-func TestDebuggersHand(t *testing.T) {
+// TestDebuggersClock checks that the clocks of a run follow its debugger's clock.
+func TestDebuggersClock(t *testing.T) {
 	s := still{clock.NewPausableClock()}
-	s.hand.Pause()
+	s.clock.Pause()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "main.conc"), []byte(`use std::time;
 fn main() {

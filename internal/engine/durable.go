@@ -124,21 +124,21 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 		config.Snapshots.Every, config.Snapshots.Exact = uint64(n), true
 	}
 	if s := o.own.durable; s != nil {
-		d.begun = s.kept.Flags
-		err = d.reopen(s.kept, &config, options)
+		d.begun = s.stored.Flags
+		err = d.reopen(s.stored, &config, options)
 		if _, failed := errors.AsType[*durable.Unwritable](err); failed || journal.IsFull(err) {
 			err = &Suspended{Run: d.id, Dir: d.dir, Why: &durable.Unwritable{Err: err}}
 		}
 	} else {
-		d.begun = p.begin(o, c, sync)
+		d.begun = p.beginFlags(o, c, sync)
 		err = p.create(d, o, c, &config, options)
 	}
 	if err != nil {
 		return nil, err
 	}
 	c.Process = fmt.Sprintf("p%d", d.owner)
-	if d.keeper, err = d.keepHosts(c, conf.OrphanTimeout); err != nil {
-		return nil, d.fail(err)
+	if d.keeper, err = d.keeperClient(c, conf.OrphanTimeout); err != nil {
+		return nil, d.failBegin(err)
 	}
 	c.Keeper = d.keeper
 	config.Writer = d.writer
@@ -149,13 +149,13 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 
 // secret returns the value of a variable.
 func (o *Options) secret(name string) (string, bool) {
-	v, _ := variable(o.Environ, name)
+	v, _ := environVariable(o.Environ, name)
 	v = strings.TrimSpace(v)
 	return v, len(v) >= secret.MinLength
 }
 
-// begin returns the stored beginning of a run.
-func (p *Program) begin(o *Options, c *runtime.Config, sync string) durable.Flags {
+// beginFlags returns the stored beginning of a run.
+func (p *Program) beginFlags(o *Options, c *runtime.Config, sync string) durable.Flags {
 	d := o.Records.Durable
 	b := durable.Flags{Audited: o.Records.Audit != nil, Mock: o.Models.Mock, Root: c.Root, Park: d.Park, Wait: d.Wait, Sync: sync,
 		SnapshotEvery: d.SnapshotEvery, VerifySnapshots: d.VerifySnapshots, Given: d.Given}
@@ -218,10 +218,10 @@ func (d *durableRun) addSecrets(world *runtime.Runtime) error {
 	}
 	d.world = world
 	if d.keeper != nil {
-		d.run.Keep(world.Hosts())
+		d.run.SetHosts(world.Hosts())
 	}
 	d.run.Call(world.Servers())
-	err := d.run.Know(world.Secrets(), world)
+	err := d.run.SetSecrets(world.Secrets(), world)
 	if d.keeper != nil {
 		world.Secrets().Each(func(name, value string) { d.keeper.Secret(keeper.Secret{Name: name, Value: value}) })
 	}
@@ -236,8 +236,8 @@ func (d *durableRun) before() time.Duration {
 	return d.ran
 }
 
-// fail closes a run that could not begin.
-func (d *durableRun) fail(err error) error {
+// failBegin closes a run that could not begin.
+func (d *durableRun) failBegin(err error) error {
 	if d == nil {
 		return err
 	}
@@ -291,8 +291,8 @@ func (d *durableRun) watchStop(ctx context.Context) {
 	}
 }
 
-// end records how the run has ended, and returns its error.
-func (d *durableRun) end(err error) error {
+// endRun records how the run has ended, and returns its error.
+func (d *durableRun) endRun(err error) error {
 	if d == nil {
 		return err
 	}

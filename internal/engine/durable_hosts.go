@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// keepHosts returns the client of the keeper of the run's hosts, or nil on systems without one.
-func (d *durableRun) keepHosts(c *runtime.Config, orphan float64) (*keeper.Client, error) {
+// keeperClient returns the client of the keeper of the run's hosts, or nil on systems without one.
+func (d *durableRun) keeperClient(c *runtime.Config, orphan float64) (*keeper.Client, error) {
 	if !keeper.Supported || c.Executable == "" || len(c.Hosts) == 0 {
 		return nil, nil
 	}

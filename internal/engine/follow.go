@@ -42,18 +42,18 @@ func (o *Options) newFollowing(c *runtime.Config) *following {
 		return f
 	}
 	f.models = true
-	c.Listeners.Heard = func(e llm.Event) { f.recorder.Heard(e) }
+	c.Listeners.OnModelEvent = func(e llm.Event) { f.recorder.ModelEvent(e) }
 	return f
 }
 
-// with creates the recorder, before the first request.
-func (f *following) with(world *runtime.Runtime, o *Options, name string) {
+// createRecorder creates the recorder, before the first request.
+func (f *following) createRecorder(world *runtime.Runtime, o *Options, name string) {
 	if f == nil {
 		return
 	}
-	if hear := o.Records.OnActivity; hear != nil {
+	if onActivity := o.Records.OnActivity; onActivity != nil {
 		began := time.Now()
-		f.activity = activity.New(activity.Options{OnEvent: hear, Clean: world.Secrets().Text, Since: func() time.Duration { return time.Since(began) }})
+		f.activity = activity.New(activity.Options{OnEvent: onActivity, Clean: world.Secrets().Text, Since: func() time.Duration { return time.Since(began) }})
 	}
 	if !f.models {
 		return
@@ -64,7 +64,7 @@ func (f *following) with(world *runtime.Runtime, o *Options, name string) {
 		t.Out = f.out
 	}
 	if o.Records.Steps != NoSteps {
-		t.Say = func(line string) { world.Remark("debug", line) }
+		t.Log = func(line string) { world.Remark("debug", line) }
 	}
 	f.recorder = transcript.New(t)
 }
@@ -80,9 +80,9 @@ func (f *following) observers(others vm.Observers) vm.Observers {
 	return others
 }
 
-// end ends the transcript and reports the usage. err is the run's error; end returns that of
-// writing.
-func (f *following) end(o *Options, err error) error {
+// endTranscript ends the transcript and reports the usage. err is the run's error; end returns that
+// of writing.
+func (f *following) endTranscript(o *Options, err error) error {
 	if f == nil {
 		return nil
 	}

@@ -82,9 +82,9 @@ func played(w *strings.Builder, m *hostmsg.Message) {
 		byDefault = fmt.Sprintf("%q", "by "+m.Default)
 		late = byDefault
 	}
-	told := fmt.Sprintf("assert_eq(emitted(\"listen:unhandled\"), %d);", map[bool]int{true: 0, false: 1}[m.Unhandled == hostmsg.Gathered])
-	test("unhandled", "W", result, others, replied("W", none)+told)
-	test("unhandled_with_defaults", "D", result, others, replied("D", byDefault)+told)
+	check := fmt.Sprintf("assert_eq(emitted(\"listen:unhandled\"), %d);", map[bool]int{true: 0, false: 1}[m.Unhandled == hostmsg.Gathered])
+	test("unhandled", "W", result, others, replied("W", none)+check)
+	test("unhandled_with_defaults", "D", result, others, replied("D", byDefault)+check)
 	test("too_slow", "D", result, slow, replied("D", late))
 	for _, back := range hostmsg.Types(func(b *hostmsg.Message) bool { return m.Waits() && b.Role == hostmsg.Withdraws }) {
 		test("taken_back_by_"+back, "W", fmt.Sprintf(", { wait_ms: 10 }, { type: %q, id: \"m1\" }", back)+result, slow, replied("W", ""))

@@ -31,7 +31,7 @@ func (p *Program) Interactive(ctx context.Context, o Options, use func(*Machine)
 		return err
 	}
 	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error {
-		config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Application: around(world, &o)}
+		config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Application: applicationFor(world, &o)}
 		config.Application.Grows = true
 		config.Asks = o.asksHosts()
 		config.Observer = observer(f.observers(nil))
@@ -77,5 +77,5 @@ func (m *Machine) Line(ctx context.Context, function, tools int, captured []valu
 	if flushed := m.world.FlushOutput(context.WithoutCancel(ctx)); flushed != nil && err == nil {
 		err = fmt.Errorf("write the output: %w", flushed)
 	}
-	return v, clean(m.world, err)
+	return v, cleanError(m.world, err)
 }

@@ -30,7 +30,7 @@ func (o *Options) decisions(world *runtime.Runtime, c *vm.Config) error {
 	}
 	var err error
 	if d.ledger, err = ledger.Open(filepath.Join(d.dir, journal.LedgerFile), ledger.Options{}); err != nil {
-		return d.fail(keptLedger(err))
+		return d.failBegin(ledgerError(err))
 	}
 	how.Before = d.run.Written
 	var all []durable.Ledger
@@ -39,16 +39,16 @@ func (o *Options) decisions(world *runtime.Runtime, c *vm.Config) error {
 			continue
 		}
 		if how.Since = d.since[l.Path()]; l.Head().Seq < how.Since {
-			return d.fail(&durable.BadSnapshot{Err: fmt.Errorf("%s has %d records, but %d were written", filepath.Base(l.Path()), l.Head().Seq, how.Since)})
+			return d.failBegin(&durable.BadSnapshot{Err: fmt.Errorf("%s has %d records, but %d were written", filepath.Base(l.Path()), l.Head().Seq, how.Since)})
 		}
 		run, err := ledger.Begin(l, how)
 		if s := o.own.durable; err == nil && s != nil && d.snapshot == nil {
-			err = forked(run, s.kept.Start.Fork)
+			err = forked(run, s.stored.Start.Fork)
 		}
 		if err != nil {
-			return d.fail(keptLedger(err))
+			return d.failBegin(ledgerError(err))
 		}
-		all = append(all, keptRun{run})
+		all = append(all, durableLedger{run})
 	}
 	c.Decisions = d.run.Decisions(all...)
 	return nil
@@ -67,20 +67,20 @@ func forked(l *ledger.Run, f *journal.Fork) error {
 	return l.Record(ledger.KindFork, audit.Actor{Type: effect.ActorFlag, Name: f.Flag}, ledger.Subject{Effect: f.At}, data)
 }
 
-// keptRun is a durable run in a ledger.
-type keptRun struct{ *ledger.Run }
+// durableLedger is a durable run in a ledger.
+type durableLedger struct{ *ledger.Run }
 
 // Decided records a decision.
-func (r keptRun) Decided(d *vm.Decision) error { return keptLedger(r.Run.Decided(d)) }
+func (r durableLedger) Decided(d *vm.Decision) error { return ledgerError(r.Run.Decided(d)) }
 
 // Live ends the replay of the run's past.
-func (r keptRun) Live() (cut int, err error) {
+func (r durableLedger) Live() (cut int, err error) {
 	cut, err = r.Run.EndReplay()
-	return cut, keptLedger(err)
+	return cut, ledgerError(err)
 }
 
-// keptLedger converts the error of a ledger to one of a durable run.
-func keptLedger(err error) error {
+// ledgerError converts the error of a ledger to one of a durable run.
+func ledgerError(err error) error {
 	var broken *audit.BrokenError
 	var conflict *ledger.ConflictError
 	var unwritable *durable.Unwritable

@@ -61,7 +61,7 @@ type Options struct {
 	// program's order, one call at a time. The program waits until it returns.
 	OnEmit func(channel string, payload json.RawMessage)
 	// OnAwait answers awaited emits in place of Answers. Its error becomes the program's EmitError.
-	// ErrNobody has the reason no_listener.
+	// ErrNoApprover has the reason no_listener.
 	OnAwait func(ctx context.Context, channel string, payload json.RawMessage) (json.RawMessage, error)
 
 	// Log receives the run's log; nil drops it. LogLevel is one of LogLevels, "" means "info".

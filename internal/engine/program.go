@@ -138,7 +138,7 @@ func (p *Program) Assembly() string { return ir.Disassemble(p.ir) }
 // run. The manifest's max_memory_mb is measured on the process's heap, so memory that the
 // application allocates during the run counts too.
 func (p *Program) Run(ctx context.Context, o Options) error {
-	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error { return p.run(ctx, world, f, &o) })
+	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error { return p.runMain(ctx, world, f, &o) })
 }
 
 // inWorld calls do with a new runtime for the options, and closes the runtime.
@@ -161,7 +161,7 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 		return err
 	}
 	world := runtime.New(config)
-	follow.with(world, o, p.ir.Name)
+	follow.createRecorder(world, o, p.ir.Name)
 	closing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	ended := make(chan struct{})
@@ -181,16 +181,16 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 	if err == nil {
 		err = do(world, follow)
 	} else {
-		err = o.own.running.fail(err)
+		err = o.own.running.failBegin(err)
 	}
 	err = firstError(err, world.Close(closing))
 	err = firstError(err, endTools())
-	err = firstError(err, follow.end(o, err))
+	err = firstError(err, follow.endTranscript(o, err))
 	err = firstError(err, wireError(recording))
 	if o.Records.OnUsage != nil {
 		o.Records.OnUsage(world.Usage())
 	}
-	return clean(world, err)
+	return cleanError(world, err)
 }
 
 // openTools opens a session of the application's tools, including those of the program's manifest.
@@ -263,13 +263,13 @@ func (p *Program) openSession(ctx context.Context, world *runtime.Runtime, all *
 	return world.OpenTools(ctx, all, c, h)
 }
 
-// around returns what the VM needs to know about the application.
-func around(world *runtime.Runtime, o *Options) vm.Application {
+// applicationFor returns what the VM needs to know about the application.
+func applicationFor(world *runtime.Runtime, o *Options) vm.Application {
 	return vm.Application{Run: world.ID(), Tools: world.HasTools(), Audited: o.Records.Audit != nil, Debugger: o.Records.Debugger}
 }
 
-// clean removes the run's secrets from its error.
-func clean(world *runtime.Runtime, err error) error {
+// cleanError removes the run's secrets from its error.
+func cleanError(world *runtime.Runtime, err error) error {
 	var failed *vm.Uncaught
 	if errors.As(err, &failed) {
 		cleanUncaught(world.Secrets(), failed)
@@ -277,15 +277,15 @@ func clean(world *runtime.Runtime, err error) error {
 	return world.Secrets().Error(err)
 }
 
-func cleanUncaught(known *secret.Set, e *vm.Uncaught) {
-	e.Message = known.Text(e.Message)
+func cleanUncaught(secrets *secret.Set, e *vm.Uncaught) {
+	e.Message = secrets.Text(e.Message)
 	for _, o := range e.Others {
-		cleanUncaught(known, o)
+		cleanUncaught(secrets, o)
 	}
 }
 
-func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following, o *Options) (err error) {
-	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Detail: !o.Output.Detail.IsZero(), Application: around(world, o)}
+func (p *Program) runMain(ctx context.Context, world *runtime.Runtime, f *following, o *Options) (err error) {
+	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Detail: !o.Output.Detail.IsZero(), Application: applicationFor(world, o)}
 	config.Asks = o.asksHosts()
 	observers := f.observers(nil)
 	if r := o.Answers.Relay; r != nil {
@@ -317,13 +317,13 @@ func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following,
 	ctx = o.own.running.withJournal(ctx, &config)
 	start, err := o.own.running.machine(config)
 	if err != nil {
-		return o.own.running.fail(err)
+		return o.own.running.failBegin(err)
 	}
 	ctx, cancel := budget.Rest(ctx, world.Clock(), narrower(p.ir.Limits.MaxRunSeconds, o.budget().RunSeconds), o.own.running.before())
 	defer cancel()
 	o.reportBegin(world)
 	outcome, err := start(ctx)
-	err = o.own.running.end(err)
+	err = o.own.running.endRun(err)
 	if err == nil {
 		o.reportResult(outcome.Value)
 	}
@@ -446,16 +446,16 @@ func CheckInputs(text json.RawMessage) error {
 // provider becomes scripted, and connections that only agents name are added. model, if not nil,
 // answers on all of them.
 func (p *Program) mocked(conns []llm.Connection, model llm.Function) []llm.Connection {
-	known := map[string]bool{}
+	used := map[string]bool{}
 	for i, c := range conns {
-		known[c.Name] = true
+		used[c.Name] = true
 		if c.Provider != "scripted" || model != nil {
 			conns[i] = llm.Connection{Name: c.Name, Provider: "scripted", DefaultModel: c.DefaultModel, Models: c.Models, Origin: c.Origin, Function: model}
 		}
 	}
 	for i := range p.ir.Agents {
-		if name := p.ir.Agents[i].Connection; !known[name] {
-			known[name] = true
+		if name := p.ir.Agents[i].Connection; !used[name] {
+			used[name] = true
 			conns = append(conns, llm.Connection{Name: name, Provider: "scripted", Function: model})
 		}
 	}
@@ -486,11 +486,11 @@ func (p *Program) parties(root string) (all runtime.Parties, err error) {
 		}
 		all.Connections = append(all.Connections, conn)
 	}
-	kept, err := runconf.Read(p.ir.Run)
+	conf, err := runconf.Read(p.ir.Run)
 	if err != nil {
 		return all, err
 	}
-	all.Secrets, all.Redact = kept.Secrets, kept.Redact
-	all.KeepKeys()
+	all.Secrets, all.Redact = conf.Secrets, conf.Redact
+	all.GuardKeys()
 	return all, nil
 }

@@ -80,17 +80,17 @@ func TestLoadedRunsAlike(t *testing.T) {
 		"main.conc":     "agent A uses rules { }\nfn main() { emit(\"r\", A.execute(\"x\")?.text); }",
 		"Concerto.toml": "[connections.rules]\nprovider = \"scripted\"\nreplies = [{ text = \"yes\" }]\n",
 	})
-	again, err := Load(p.Encode())
+	loaded, err := Load(p.Encode())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range []*Program{p, again, p} { // p twice: a run leaves no state in its program
+	for _, x := range []*Program{p, loaded, p} { // p twice: a run leaves no state in its program
 		var out bytes.Buffer
 		if err := x.Run(context.Background(), Options{Output: Output{To: &out, Mode: emit.NDJSON}}); err != nil || out.String() != `{"channel":"r","payload":"yes"}`+"\n" {
 			t.Errorf("%q, %v", out.String(), err)
 		}
 	}
-	if again.Assembly() != p.Assembly() || !bytes.Equal(again.Encode(), p.Encode()) {
+	if loaded.Assembly() != p.Assembly() || !bytes.Equal(loaded.Encode(), p.Encode()) {
 		t.Error("loading changes the program")
 	}
 }

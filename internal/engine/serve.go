@@ -36,11 +36,11 @@ type ServeOptions struct {
 // lives as long as the server. The manifest's max_run_seconds limits each call. A panic ends the
 // server; the error is then an *Uncaught.
 func (p *Program) Serve(ctx context.Context, o Options, s ServeOptions) error {
-	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error { return p.serve(ctx, world, f, &o, s) })
+	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error { return p.serveMCP(ctx, world, f, &o, s) })
 }
 
-func (p *Program) serve(ctx context.Context, world *runtime.Runtime, f *following, o *Options, s ServeOptions) error {
-	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Application: around(world, o), Observer: observer(f.observers(nil))})
+func (p *Program) serveMCP(ctx context.Context, world *runtime.Runtime, f *following, o *Options, s ServeOptions) error {
+	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Application: applicationFor(world, o), Observer: observer(f.observers(nil))})
 	if err != nil {
 		return fmt.Errorf("could not load the program: %w", err)
 	}
@@ -50,7 +50,7 @@ func (p *Program) serve(ctx context.Context, world *runtime.Runtime, f *followin
 			s.Withheld(why)
 		}
 	}
-	x := &serving{machine: machine, seconds: p.ir.Limits.MaxRunSeconds, clean: func(err error) error { return clean(world, err) }}
+	x := &serving{machine: machine, seconds: p.ir.Limits.MaxRunSeconds, clean: func(err error) error { return cleanError(world, err) }}
 	tools, err := x.offers(ctx, world, o, offers, s.Withheld)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (p *Program) serve(ctx context.Context, world *runtime.Runtime, f *followin
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	tools.Changes = x.app.follow(ctx)
+	tools.Changes = x.app.watchOffers(ctx)
 	defer func() {
 		cancel(nil)
 		for range tools.Changes { // until follow returns
@@ -125,21 +125,21 @@ func (x *serving) offers(ctx context.Context, world *runtime.Runtime, o *Options
 			return all, fmt.Errorf("duplicate name %s: rename the pipeline, or the tool or its function", v.Name)
 		}
 		names = append(names, v.Name)
-		offer := x.offer(v)
+		offer := x.functionOffer(v)
 		if o.Records.Audit != nil {
 			offer.Call = recorded(world, v, offer.Call)
 		}
 		all.Fixed = append(all.Fixed, offer)
 	}
-	x.app = &applicationOffers{world: world, o: o, taken: names, withheld: withheld, told: map[string]bool{}}
+	x.app = &applicationOffers{world: world, o: o, inUse: names, withheld: withheld, logged: map[string]bool{}}
 	var err error
-	if all.Begin, err = x.app.now(ctx); err == nil && len(all.Fixed)+len(all.Begin) == 0 {
+	if all.Begin, err = x.app.currentOffers(ctx); err == nil && len(all.Fixed)+len(all.Begin) == 0 {
 		err = ErrNothingOffered
 	}
 	return all, err
 }
 
-func (x *serving) offer(o vm.Offer) mcp.Offer {
+func (x *serving) functionOffer(o vm.Offer) mcp.Offer {
 	return mcp.Offer{Name: o.Name, Description: o.Description, Parameters: o.Parameters, Output: o.Output,
 		Call: func(ctx context.Context, args json.RawMessage, report func(mcp.Progress)) (mcp.Result, error) {
 			p := &progress{offer: o, report: report}

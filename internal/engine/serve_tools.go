@@ -28,13 +28,13 @@ func (o *Options) canBeAnswered(channel string) bool {
 type applicationOffers struct {
 	world    *runtime.Runtime
 	o        *Options
-	taken    []string
+	inUse    []string
 	withheld func(string)
-	told     map[string]bool // reasons that were logged
+	logged   map[string]bool // reasons that were logged
 }
 
-// follow sends the offers after each change of the application's tools, until ctx ends.
-func (a *applicationOffers) follow(ctx context.Context) <-chan []mcp.Offer {
+// watchOffers sends the offers after each change of the application's tools, until ctx ends.
+func (a *applicationOffers) watchOffers(ctx context.Context) <-chan []mcp.Offer {
 	out := make(chan []mcp.Offer)
 	if a.o.Tools == nil {
 		close(out)
@@ -44,7 +44,7 @@ func (a *applicationOffers) follow(ctx context.Context) <-chan []mcp.Offer {
 		defer close(out)
 		changes := a.o.Tools.Watch(ctx)
 		for more := true; more; { // it may have changed before Watch
-			offers, err := a.now(ctx)
+			offers, err := a.currentOffers(ctx)
 			if err != nil {
 				return // the run ends
 			}
@@ -59,9 +59,9 @@ func (a *applicationOffers) follow(ctx context.Context) <-chan []mcp.Offer {
 	return out
 }
 
-// now returns the current offers.
-func (a *applicationOffers) now(ctx context.Context) ([]mcp.Offer, error) {
-	found, err := a.world.Served().Perform(ctx, &effect.AppList{Reserved: a.taken})
+// currentOffers returns the current offers.
+func (a *applicationOffers) currentOffers(ctx context.Context) ([]mcp.Offer, error) {
+	found, err := a.world.Served().Perform(ctx, &effect.AppList{Reserved: a.inUse})
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +78,8 @@ func (a *applicationOffers) now(ctx context.Context) ([]mcp.Offer, error) {
 
 // withhold logs, once, why a tool is not offered.
 func (a *applicationOffers) withhold(why string) {
-	if !a.told[why] {
-		a.told[why] = true
+	if !a.logged[why] {
+		a.logged[why] = true
 		a.withheld(why)
 	}
 }
@@ -88,7 +88,7 @@ func (a *applicationOffers) withhold(why string) {
 func applicationCall(world *runtime.Runtime, t effect.AppTool) func(context.Context, json.RawMessage, func(mcp.Progress)) (mcp.Result, error) {
 	return func(ctx context.Context, args json.RawMessage, report func(mcp.Progress)) (mcp.Result, error) {
 		e, _ := world.Served().Do(ctx, tool.Ask{Name: fmt.Sprintf("%s@%d", t.Tool, t.Version), CallID: world.CallID(), Args: args, Caller: mcp.Client(ctx), Route: tool.RouteMCP,
-			Heard: func(channel string, payload json.RawMessage) {
+			OnEmit: func(channel string, payload json.RawMessage) {
 				var p tool.Progress
 				if channel == tool.ProgressChannel && json.Unmarshal(payload, &p) == nil {
 					report(mcp.Progress{Done: p.Progress, Total: p.Total, Message: p.Message})

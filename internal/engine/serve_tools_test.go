@@ -18,12 +18,12 @@ import (
 
 // mcpClient is a client of a served program.
 type mcpClient struct {
-	t    *testing.T
-	out  io.Writer
-	in   *bufio.Reader
-	last int
-	told []string // the messages of progress
-	news int      // number of notifications about changes of the tools
+	t        *testing.T
+	out      io.Writer
+	in       *bufio.Reader
+	last     int
+	progress []string // the messages of progress
+	news     int      // number of notifications about changes of the tools
 }
 
 // ask sends a request and returns its result.
@@ -32,7 +32,7 @@ func (c *mcpClient) ask(method string, params any) map[string]any {
 	c.last++
 	c.send(map[string]any{"jsonrpc": "2.0", "id": c.last, "method": method, "params": params})
 	for {
-		if m := c.hear(); m.Method == "" && m.Error != nil {
+		if m := c.receive(); m.Method == "" && m.Error != nil {
 			c.t.Fatalf("%s: %v", method, m.Error)
 		} else if m.Method == "" {
 			return m.Result
@@ -40,16 +40,16 @@ func (c *mcpClient) ask(method string, params any) map[string]any {
 	}
 }
 
-// heard is a message of the server.
-type heard struct {
+// serverMessage is a message of the server.
+type serverMessage struct {
 	Method string
 	Params struct{ Message string }
 	Result map[string]any
 	Error  any
 }
 
-// hear receives the next message.
-func (c *mcpClient) hear() (m heard) {
+// receive receives the next message.
+func (c *mcpClient) receive() (m serverMessage) {
 	c.t.Helper()
 	line, err := c.in.ReadBytes('\n')
 	if err == nil {
@@ -62,7 +62,7 @@ func (c *mcpClient) hear() (m heard) {
 	case "notifications/tools/list_changed":
 		c.news++
 	case "notifications/progress":
-		c.told = append(c.told, m.Params.Message)
+		c.progress = append(c.progress, m.Params.Message)
 	}
 	return m
 }
@@ -113,10 +113,10 @@ func served(t *testing.T, p *engine.Program, o engine.Options) (c *mcpClient, wi
 func TestServeToolsThatChange(t *testing.T) {
 	p := compileTests(t, map[string]string{"Concerto.toml": "", "main.conc": "fn main() {}"})
 	var tools tool.Registry
-	gives := func(description, what string) tool.Definition {
+	toolReturning := func(description, what string) tool.Definition {
 		return tool.New("x", description, func(context.Context, struct{}) (string, error) { return what, nil })
 	}
-	if err := tools.Register(gives("First", "1")); err != nil {
+	if err := tools.Register(toolReturning("First", "1")); err != nil {
 		t.Fatal(err)
 	}
 	c, withheld, end := served(t, p, engine.Options{Tools: &tools})
@@ -129,17 +129,17 @@ func TestServeToolsThatChange(t *testing.T) {
 	}
 	await := func(want string) { // without a notification this would wait forever
 		for got := list(); got != want; got = list() {
-			for heard := c.news; heard == c.news; {
-				c.hear()
+			for before := c.news; before == c.news; {
+				c.receive()
 			}
 		}
 	}
 	if got := list(); got != "x: First; " {
 		t.Errorf("offered are %s", got)
 	}
-	second := gives("Second", "2")
+	second := toolReturning("Second", "2")
 	second.Version = 2
-	y := gives("Other", "3")
+	y := toolReturning("Other", "3")
 	y.Name = "y"
 	if err := tools.Register(second, y, stock(true)); err != nil {
 		t.Fatal(err)
@@ -155,12 +155,12 @@ func TestServeToolsThatChange(t *testing.T) {
 	}
 	tools.Unregister("y")
 	await("x: Second; ")
-	if err := tools.Replace(gives("Newest", "4")); err != nil {
+	if err := tools.Replace(toolReturning("Newest", "4")); err != nil {
 		t.Fatal(err)
 	}
 	await("x__1: Newest; x__2: Second; ")
 	for c.news == 0 {
-		c.hear()
+		c.receive()
 	}
 	if err := end(); err != nil {
 		t.Error(err)
@@ -179,12 +179,12 @@ func TestServeTools(t *testing.T) {
 			@describe("Adds") pub fn add(self, @param("a") a: Int) -> Int { if a < 0 { throw ToolError::new("too small"); } a + 1 } }
 		fn main() {}`})
 	var tools tool.Registry
-	taken := tool.New("Sums_add", "Is hidden", func(context.Context, struct{}) (int, error) { return 0, nil })
+	clashing := tool.New("Sums_add", "Is hidden", func(context.Context, struct{}) (int, error) { return 0, nil })
 	slow := tool.Definition{Name: "count", Description: "Counts", Handler: func(_ context.Context, input json.RawMessage, c *tool.Context) (tool.Result, error) {
 		c.Progress(1, 2, "one")
 		return tool.Result{Success: true, Output: input}, nil
 	}}
-	if err := tools.Register(stock(true), taken, slow); err != nil {
+	if err := tools.Register(stock(true), clashing, slow); err != nil {
 		t.Fatal(err)
 	}
 	list := func(c *mcpClient) (names string) {
@@ -229,7 +229,7 @@ func TestServeTools(t *testing.T) {
 		"!stock was not called: not on Sundays", "!bad arguments for stock: sku: missing"}, got); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"one"}, c.told); diff != "" {
+	if diff := cmp.Diff([]string{"one"}, c.progress); diff != "" {
 		t.Error(diff)
 	}
 	if err := end(); err != nil {

@@ -16,13 +16,13 @@ import (
 // Service runs programs for others, as `concerto serve` does: it receives all events of a run in
 // order, answers them by number, and limits the run's resources. Each field may be nil or zero.
 type Service struct {
-	// Hear receives the run's events instead of Output and OnEmit, emits and printed text in the
+	// OnEvent receives the run's events instead of Output and OnEmit, emits and printed text in the
 	// program's order. It returns the event's number. It is called from several goroutines and must
 	// not block, because the program waits.
-	Hear func(RunEvent) int64
-	// Answer answers the awaited emit with a number returned by Hear, instead of Answers and
-	// OnAwait. Its error becomes the program's EmitError, with the reason no_listener for ErrNobody
-	// and refused for any other.
+	OnEvent func(RunEvent) int64
+	// Answer answers the awaited emit with a number returned by OnEvent, instead of Answers and
+	// OnAwait. Its error becomes the program's EmitError, with the reason no_listener for
+	// ErrNoApprover and refused for any other.
 	Answer func(ctx context.Context, number int64, channel string, payload json.RawMessage) (json.RawMessage, error)
 	// Sees reports which of the application's tools exist for the run; nil means all.
 	Sees func(*tool.Definition) bool
@@ -80,14 +80,14 @@ func (LogEvent) runEvent()   {}
 func (ToolEvent) runEvent()  {}
 
 // hasListener reports whether a service or relay receives the run's events.
-func (o *Options) hasListener() bool { return o.Service != nil && o.Service.Hear != nil }
+func (o *Options) hasListener() bool { return o.Service != nil && o.Service.OnEvent != nil }
 
 // connectService connects the runtime's configuration with the service.
 func (o *Options) connectService(c *runtime.Config) {
 	if !o.hasListener() {
 		return
 	}
-	c.Listeners.Logged = func(level, message string) { o.Service.Hear(LogEvent{level, message}) }
+	c.Listeners.Logged = func(level, message string) { o.Service.OnEvent(LogEvent{level, message}) }
 }
 
 // toolHooks returns the service's hooks for the session of tools.
@@ -97,8 +97,8 @@ func (o *Options) toolHooks() (h runtime.ToolHooks) {
 	}
 	h.Sees, h.MaxCalls = o.Service.Sees, o.Service.Budget.ToolCalls
 	if o.hasListener() {
-		h.Heard = func(p tool.Phase) {
-			o.Service.Hear(ToolEvent{p.Ended, p.CallID, p.Tool, p.By, p.Route, string(p.Outcome), p.Duration})
+		h.OnPhase = func(p tool.Phase) {
+			o.Service.OnEvent(ToolEvent{p.Ended, p.CallID, p.Tool, p.By, p.Route, string(p.Outcome), p.Duration})
 		}
 	}
 	return h
@@ -144,7 +144,7 @@ func (s *Service) resultOf(ctx context.Context, number int64, r *effect.AwaitEmi
 		return nil, noListener(r.Channel)
 	}
 	v, err := s.Answer(ctx, number, r.Channel, r.Payload)
-	if ctx.Err() == nil && errors.Is(err, tool.ErrNobody) {
+	if ctx.Err() == nil && errors.Is(err, tool.ErrNoApprover) {
 		return nil, noListener(r.Channel)
 	}
 	return resultOfAnswer(ctx, r.Channel, v, err)
@@ -168,17 +168,17 @@ type serviced struct {
 func (x *serviced) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.Emit:
-		x.s.Hear(EmitEvent{Channel: r.Channel, Payload: r.Payload})
+		x.s.OnEvent(EmitEvent{Channel: r.Channel, Payload: r.Payload})
 		return nil, nil
 	case *effect.Print:
 		text := r.Text
 		if r.Newline {
 			text += "\n"
 		}
-		x.s.Hear(PrintEvent{text})
+		x.s.OnEvent(PrintEvent{text})
 		return nil, nil
 	case *effect.AwaitEmit:
-		return x.s.resultOf(ctx, x.s.Hear(EmitEvent{r.Channel, r.Payload, true}), r)
+		return x.s.resultOf(ctx, x.s.OnEvent(EmitEvent{r.Channel, r.Payload, true}), r)
 	}
 	return x.Performer.Perform(ctx, r)
 }
@@ -186,7 +186,7 @@ func (x *serviced) Perform(ctx context.Context, r effect.Request) (effect.Result
 // Start passes an awaited emit on immediately, so that emits arrive in the program's order.
 func (x *serviced) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	if e, isAwait := r.(*effect.AwaitEmit); isAwait {
-		number := x.s.Hear(EmitEvent{e.Channel, e.Payload, true})
+		number := x.s.OnEvent(EmitEvent{e.Channel, e.Payload, true})
 		ctx, stop := context.WithCancel(ctx)
 		go func() {
 			done(x.s.resultOf(ctx, number, e))

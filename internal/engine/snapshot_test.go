@@ -48,10 +48,10 @@ func snapshots(t *testing.T, text string, seed uint64, least int) {
 	c := newConductor(nil, rand.New(rand.NewPCG(seed, 1)))
 	c.config = journaled(t)
 	want := c.run(t, p)
-	again := newConductor(c.order, rand.New(rand.NewPCG(seed, 2)))
+	next := newConductor(c.order, rand.New(rand.NewPCG(seed, 2)))
 	var all *compiletest.Renewals
-	again.config = func(c *vm.Config) { all = compiletest.Renew(t, c) }
-	if got := again.run(t, p); got != want {
+	next.config = func(c *vm.Config) { all = compiletest.Renew(t, c) }
+	if got := next.run(t, p); got != want {
 		t.Fatalf("%s\ngives\n%s\nand with snapshots\n%s", text, want, got)
 	}
 	if len(all.Refused) > 0 || all.Renewed < least {
@@ -73,11 +73,11 @@ func TestSnapshotsResumed(t *testing.T) {
 // resumed records a run, and resumes it from some of its snapshots.
 func resumed(t *testing.T, text string, seed uint64, tries int) {
 	t.Helper()
-	type kept struct {
+	type snapshotted struct {
 		data  []byte
 		lines int
 	}
-	var all []kept
+	var all []snapshotted
 	var taped bytes.Buffer
 	p := compileText(t, text)
 	c := newConductor(nil, rand.New(rand.NewPCG(seed, 1)))
@@ -90,7 +90,7 @@ func resumed(t *testing.T, text string, seed uint64, tries int) {
 				t.Error(err)
 			}
 			c.mu.Lock()
-			all = append(all, kept{data, len(c.lines)})
+			all = append(all, snapshotted{data, len(c.lines)})
 			c.mu.Unlock()
 		}
 	}
@@ -104,16 +104,16 @@ func resumed(t *testing.T, text string, seed uint64, tries int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := newConductor([]int{}, c.random)
-		again.lines = slices.Clone(c.lines[:from.lines])
-		m, err := vm.Restore(vm.Config{Program: p.ir, Natives: stdlib.Native, Kept: stdlib.Kept, Performer: again, Past: tape.Play(recorded)}, from.data)
+		next := newConductor([]int{}, c.random)
+		next.lines = slices.Clone(c.lines[:from.lines])
+		m, err := vm.Restore(vm.Config{Program: p.ir, Natives: stdlib.Native, Kept: stdlib.Kept, Performer: next, Past: tape.Play(recorded)}, from.data)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = m.Resume(t.Context())
-		again.ended(t, err)
-		if !slices.Equal(again.lines, c.lines) {
-			t.Fatalf("%s\ngives\n%s\nand from line %d on\n%s", text, c.lines, from.lines, again.lines)
+		next.ended(t, err)
+		if !slices.Equal(next.lines, c.lines) {
+			t.Fatalf("%s\ngives\n%s\nand from line %d on\n%s", text, c.lines, from.lines, next.lines)
 		}
 	}
 }

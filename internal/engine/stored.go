@@ -28,8 +28,8 @@ type StoredRun struct {
 	Given json.RawMessage // Durable.Given
 	// LedgerHead is the hash of the last record in the ledger of a completed run; "" before.
 	LedgerHead string
-	kept       *durable.Stored
-	gone       bool // Resume has continued it
+	stored     *durable.Stored
+	resumed    bool // Resume has continued it
 }
 
 // OpenRun reads the beginning of a run. The error is ErrNoRun, a *JournalDamaged, a *JournalNewer,
@@ -39,7 +39,7 @@ func OpenRun(dir string) (*StoredRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &StoredRun{Dir: dir, ID: k.Start.Run, Name: k.Start.Program, Root: k.Flags.Root, Cwd: k.Session.Cwd, Given: k.Flags.Given, kept: k}
+	s := &StoredRun{Dir: dir, ID: k.Start.Run, Name: k.Start.Program, Root: k.Flags.Root, Cwd: k.Session.Cwd, Given: k.Flags.Given, stored: k}
 	if last := k.History.Last(); last.K == journal.KFinish {
 		s.LedgerHead = last.Ledger
 	}
@@ -48,7 +48,7 @@ func OpenRun(dir string) (*StoredRun, error) {
 
 // Finished returns the exit code of a completed run.
 func (s *StoredRun) Finished() (code int, ok bool) {
-	at := s.kept.Code()
+	at := s.stored.Code()
 	if at == nil {
 		return 0, false
 	}
@@ -56,15 +56,15 @@ func (s *StoredRun) Finished() (code int, ok bool) {
 }
 
 // Is reports whether a program is the one that the run began with.
-func (s *StoredRun) Is(p *Program) bool { return hexsum.SHA256(p.Encode()) == s.kept.Sum }
+func (s *StoredRun) Is(p *Program) bool { return hexsum.SHA256(p.Encode()) == s.stored.Sum }
 
 // Program returns the program that the run began with.
-func (s *StoredRun) Program() (*Program, error) { return Load(s.kept.Program) }
+func (s *StoredRun) Program() (*Program, error) { return Load(s.stored.Program) }
 
 // options sets the options that the run began with.
 func (s *StoredRun) options(o *Options) error {
-	start, session := s.kept.Start, &s.kept.Session
-	o.Args, o.Inputs, o.WorkDir, o.Dir, o.Models.Mock = start.Args, start.Inputs, session.Cwd, s.Root, s.kept.Flags.Mock
+	start, session := s.stored.Start, &s.stored.Session
+	o.Args, o.Inputs, o.WorkDir, o.Dir, o.Models.Mock = start.Args, start.Inputs, session.Cwd, s.Root, s.stored.Flags.Mock
 	o.Session.SessionID, o.Session.Cwd, o.Session.Render, o.Session.Metadata = s.ID, session.Cwd, session.Render, nil
 	if session.Metadata != nil {
 		if err := json.Unmarshal(session.Metadata, &o.Session.Metadata); err != nil {
@@ -83,12 +83,12 @@ func (s *StoredRun) options(o *Options) error {
 // apply; Park, Wait, Sync and SnapshotEvery of Options.Records.Durable override them if they are
 // set.
 func (s *StoredRun) Resume(ctx context.Context, o Options) error {
-	if s.gone {
+	if s.resumed {
 		if err := s.reload(); err != nil {
 			return err
 		}
 	}
-	s.gone = true
+	s.resumed = true
 	p, err := s.Program()
 	if err != nil {
 		return err
@@ -102,15 +102,15 @@ func (s *StoredRun) Resume(ctx context.Context, o Options) error {
 	}
 	d.Dir = s.Dir
 	if !d.Park && !d.Wait {
-		d.Park, d.Wait = s.kept.Flags.Park, s.kept.Flags.Wait
+		d.Park, d.Wait = s.stored.Flags.Park, s.stored.Flags.Wait
 	}
 	if d.Sync == "" {
-		d.Sync = s.kept.Flags.Sync
+		d.Sync = s.stored.Flags.Sync
 	}
 	if d.SnapshotEvery == 0 {
-		d.SnapshotEvery = s.kept.Flags.SnapshotEvery
+		d.SnapshotEvery = s.stored.Flags.SnapshotEvery
 	}
-	d.VerifySnapshots = d.VerifySnapshots || s.kept.Flags.VerifySnapshots
+	d.VerifySnapshots = d.VerifySnapshots || s.stored.Flags.VerifySnapshots
 	o.Records.Durable = &d
 	for {
 		err := p.Run(ctx, o)
@@ -118,7 +118,7 @@ func (s *StoredRun) Resume(ctx context.Context, o Options) error {
 		if !ok {
 			return err
 		}
-		if s.kept, err = s.kept.Earlier(bad); err != nil {
+		if s.stored, err = s.stored.Earlier(bad); err != nil {
 			return err
 		}
 		if d.Remark != nil {
@@ -129,30 +129,30 @@ func (s *StoredRun) Resume(ctx context.Context, o Options) error {
 
 // reload reads the run again.
 func (s *StoredRun) reload() (err error) {
-	s.kept, err = durable.Latest(s.Dir)
+	s.stored, err = durable.Latest(s.Dir)
 	return err
 }
 
 // Answered reports whether a question has an answer that the run has not taken.
 func (s *StoredRun) Answered(all []durable.Question) bool {
-	return slices.ContainsFunc(all, func(q durable.Question) bool { return s.kept.Dir.IsAnswered(q.ID) })
+	return slices.ContainsFunc(all, func(q durable.Question) bool { return s.stored.Dir.IsAnswered(q.ID) })
 }
 
 // Adopt makes another program the run's program if it behaves as the run has so far: the program is
 // run on the recorded results, without effects. The error is a *DivergedError if it behaves
 // differently, or the cause of ctx's end.
 func (s *StoredRun) Adopt(ctx context.Context, p *Program, environ []string) error {
-	if err := s.try(ctx, p, environ); err != nil {
+	if err := s.replayWith(ctx, p, environ); err != nil {
 		return err
 	}
-	if err := s.kept.Adopt(p.Encode()); err != nil {
+	if err := s.stored.Adopt(p.Encode()); err != nil {
 		return err
 	}
 	return s.reload()
 }
 
-// try runs a program on the recorded results.
-func (s *StoredRun) try(ctx context.Context, p *Program, environ []string) error {
+// replayWith runs a program on the recorded results.
+func (s *StoredRun) replayWith(ctx context.Context, p *Program, environ []string) error {
 	o := Options{Environ: environ}
 	if err := s.options(&o); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (s *StoredRun) try(ctx context.Context, p *Program, environ []string) error
 	run := durable.New(durable.Config{ID: s.ID, Dir: k.Dir, History: k.History, Out: out, Seed: k.Start.Seed, Secret: o.secret, Trial: true})
 	config.Layers = []effect.Layer{run.Layer}
 	world := runtime.New(config)
-	if err := run.Know(world.Secrets(), nil); err != nil {
+	if err := run.SetSecrets(world.Secrets(), nil); err != nil {
 		return err
 	}
 	c := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Journal: run.Journal(), Past: run.Past(), Suspend: run.Suspended(), Asks: k.Flags.Asks,

@@ -118,7 +118,7 @@ func TestStoresReplay(t *testing.T) {
 		t.Error(err)
 	}
 	at := 0
-	again := &emits{rest: func(_ context.Context, r effect.Request) (effect.Result, error) {
+	recorder := &emits{rest: func(_ context.Context, r effect.Request) (effect.Result, error) {
 		x := journal[at]
 		at++
 		if request, _ := json.Marshal(r); string(request) != x.request {
@@ -133,15 +133,15 @@ func TestStoresReplay(t *testing.T) {
 		result := reflect.New(types[x.kind]).Interface()
 		return result, json.Unmarshal([]byte(x.result), result)
 	}}
-	runWith(t, p, again)
-	if at != len(journal) || strings.Join(first.log, "\n") != strings.Join(again.log, "\n") {
-		t.Errorf("%d of %d steps\n%q\n%q", at, len(journal), first.log, again.log)
+	runWith(t, p, recorder)
+	if at != len(journal) || strings.Join(first.log, "\n") != strings.Join(recorder.log, "\n") {
+		t.Errorf("%d of %d steps\n%q\n%q", at, len(journal), first.log, recorder.log)
 	}
 }
 
-// TestStoreGivesWay checks that other tasks continue while a request to a store waits, for example
-// because another process writes to the store's file.
-func TestStoreGivesWay(t *testing.T) {
+// TestStoreYieldsToOtherTasks checks that other tasks continue while a request to a store waits,
+// for example because another process writes to the store's file.
+func TestStoreYieldsToOtherTasks(t *testing.T) {
 	p := compileText(t, `
 hashmap counts: HashMap<String, Int> = HashMap::new().with_persistence("s.db");
 async fn count() -> Int { emit("count", "begins"); let n = counts.increment("n"); emit("count", n); n }

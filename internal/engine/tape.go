@@ -112,11 +112,11 @@ func newSeed() *int64 {
 // and their number. The error is that of the run, or a *DivergedError.
 func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []string, n int, err error) {
 	secrets := tape.NewSecrets(o.Environ)
-	given, err := t.tape.Restore(secrets.Value)
+	restored, err := t.tape.Restore(secrets.Value)
 	if err != nil {
 		return nil, 0, err
 	}
-	h := &given.Header
+	h := &restored.Header
 	o.Args, o.Inputs, o.Session.SessionID = h.Args, h.Inputs, h.Run
 	if s := h.Session; s != nil {
 		o.Session.Cwd, o.Session.Render = s.Cwd, s.Render
@@ -145,8 +145,8 @@ func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []stri
 	world := runtime.New(config)
 	record := world.Recorded()
 	secrets.AddTo(world.Secrets(), record)
-	given.Clean(record.JSON)
-	player := tape.Play(given)
+	restored.Clean(record.JSON)
+	player := tape.Play(restored)
 	player.Clean = record.JSON
 	player.Show = func(ctx context.Context, e *effect.Emit) error {
 		_, err := world.Perform(ctx, e)
@@ -166,7 +166,7 @@ func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []stri
 	}
 	err = firstError(err, world.Close(context.WithoutCancel(ctx)))
 	unused, n = player.Unused()
-	return unused, n, clean(world, err)
+	return unused, n, cleanError(world, err)
 }
 
 // numbered is a layer that numbers a run's output, as a durable run does.
@@ -196,9 +196,9 @@ func diverged(err error) error {
 	return d
 }
 
-// variable returns a variable of an environment ("NAME=value"). If it is set twice, the last value
+// environVariable returns a variable of an environment ("NAME=value"). If it is set twice, the last value
 // counts.
-func variable(environ []string, name string) (string, bool) {
+func environVariable(environ []string, name string) (string, bool) {
 	for _, v := range slices.Backward(environ) {
 		if n, value, ok := strings.Cut(v, "="); ok && n == name {
 			return value, true

@@ -28,11 +28,11 @@ fn main() {
 func TestTapeSecrets(t *testing.T) {
 	const value = `hunter two/"3"`
 	encoded := base64.StdEncoding.EncodeToString([]byte(value))
-	var heard string
+	var received string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body bytes.Buffer
 		body.ReadFrom(r.Body)
-		heard = fmt.Sprintf("%s, %s, %s", r.Header.Get("Authorization"), r.Header.Get("X-Api-Key"), &body)
+		received = fmt.Sprintf("%s, %s, %s", r.Header.Get("Authorization"), r.Header.Get("X-Api-Key"), &body)
 		w.Header().Set("X-Api-Key", "another key")
 		fmt.Fprintf(w, "raw %s url %s base64 %s json {\"s\":\"hunter two/\\\"3\\\"\"} mark «secret:CUSTOMER_DB» form ghp_0123456789abcdef0123 cust_99", value, url.QueryEscape(value), encoded)
 	}))
@@ -40,12 +40,12 @@ func TestTapeSecrets(t *testing.T) {
 	p := compile(t, map[string]string{"main.conc": secretive, "Concerto.toml": "[run]\nsecrets = [\"CUSTOMER_DB\"]\nredact = ['cust_\\d+']\n"})
 	environ := []string{"CUSTOMER_DB=" + value}
 	live, tape := taped(t, p, Options{Environ: environ, Args: []string{server.URL + "/orders"}})
-	if want := "Token abc, " + value + ", cust_17 says " + value; heard != want {
-		t.Fatalf("the server received %s, want %s", heard, want)
+	if want := "Token abc, " + value + ", cust_17 says " + value; received != want {
+		t.Fatalf("the server received %s, want %s", received, want)
 	}
-	for _, gone := range []string{"hunter", encoded, "Token abc", "another key", "ghp_", "cust_1", "cust_9", url.QueryEscape(value)} {
-		if bytes.Contains(tape, []byte(gone)) {
-			t.Errorf("%s is on the tape:\n%s", gone, tape)
+	for _, text := range []string{"hunter", encoded, "Token abc", "another key", "ghp_", "cust_1", "cust_9", url.QueryEscape(value)} {
+		if bytes.Contains(tape, []byte(text)) {
+			t.Errorf("%s is on the tape:\n%s", text, tape)
 		}
 	}
 	for _, there := range []string{

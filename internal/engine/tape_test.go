@@ -20,8 +20,8 @@ func taped(t *testing.T, p *Program, o Options) (out string, tape []byte) {
 	return fmt.Sprintf("%s%v", &text, err), record.Bytes()
 }
 
-// again replays a tape, and returns the output.
-func again(t *testing.T, p *Program, tape []byte) string {
+// replay replays a tape, and returns the output.
+func replay(t *testing.T, p *Program, tape []byte) string {
 	t.Helper()
 	r, err := ReadTape(bytes.NewReader(tape))
 	if err != nil {
@@ -42,7 +42,7 @@ func TestTapeRandom(t *testing.T) {
 		p := compileText(t, text)
 		want, tape := taped(t, p, Options{})
 		for range 3 {
-			if got := again(t, p, tape); got != want {
+			if got := replay(t, p, tape); got != want {
 				t.Fatalf("seed %d:\n%s\ngives\n%s\nand then\n%s\ntape:\n%s", seed, text, want, got, tape)
 			}
 		}

@@ -169,7 +169,7 @@ func (p *Program) RunTests(ctx context.Context, o TestOptions) (results []TestRe
 		}
 		r.tests = chosen
 	}
-	err = r.run(ctx)
+	err = r.runTest(ctx)
 	return r.finished(), mergePoints(r.points), firstError(err, wireError(r.wire))
 }
 
@@ -183,15 +183,15 @@ type testRun struct {
 	hosts   map[string]mock.Host
 	wire    *hosttrace.Writer // nil if nothing is recorded
 
-	mu      sync.Mutex
-	next    int           // the next test to run
-	results []*TestResult // by test; nil until it has ended
-	told    int           // number of results passed to OnResult
-	points  [][]vm.Point  // by worker
-	err     error
+	mu       sync.Mutex
+	next     int           // the next test to run
+	results  []*TestResult // by test; nil until it has ended
+	reported int           // number of results passed to OnResult
+	points   [][]vm.Point  // by worker
+	err      error
 }
 
-func (r *testRun) run(ctx context.Context) error {
+func (r *testRun) runTest(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	n := r.options.Parallel
@@ -260,11 +260,11 @@ func (r *testRun) done(i int, result *TestResult) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.results[i] = result
-	for r.told < len(r.results) && r.results[r.told] != nil {
+	for r.reported < len(r.results) && r.results[r.reported] != nil {
 		if r.options.OnResult != nil {
-			r.options.OnResult(*r.results[r.told])
+			r.options.OnResult(*r.results[r.reported])
 		}
-		r.told++
+		r.reported++
 	}
 }
 
@@ -292,9 +292,9 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	}
 	scene := mock.New(mock.Options{Live: r.options.Live, Hosts: r.hosts, Seed: r.options.Seed, Tape: held})
 	config.Layers = append([]effect.Layer{scene.Layer}, config.Layers...)
-	config.Session.ID = held.run(config.Session.ID)
+	config.Session.ID = held.runID(config.Session.ID)
 	outside := world.New(config)
-	held.begin(outside)
+	held.setTape(outside)
 	choose := scene.Choose
 	if r.options.Live {
 		choose = nil
@@ -314,13 +314,13 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	done()
 	cancel()
 	late := r.lateFailure(bounded, machine, err)
-	if closing := firstError(r.end(ctx, outside), endTools()); err == nil {
+	if closing := firstError(r.closeTest(ctx, outside), endTools()); err == nil {
 		err = closing
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	failure := failureOf(clean(outside, err))
+	failure := failureOf(cleanError(outside, err))
 	if err == nil {
 		failure = leftOver(outcome, scene)
 	}
@@ -328,7 +328,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 		failure = late
 	}
 	result := &TestResult{Test: t, Failure: failure, Took: time.Since(began), Record: scene.Record()}
-	if err := held.end(result); err != nil {
+	if err := held.storeRecording(result); err != nil {
 		return nil, err
 	}
 	if result.Record.Drew && !r.options.Live {
@@ -417,8 +417,8 @@ func leftOver(o *vm.Outcome, scene *mock.World) *TestFailure {
 	return &TestFailure{Message: strings.Join(left, "\n")}
 }
 
-// end closes what a test has started.
-func (r *testRun) end(ctx context.Context, outside *world.Runtime) error {
+// closeTest closes what a test has started.
+func (r *testRun) closeTest(ctx context.Context, outside *world.Runtime) error {
 	closing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	if r.options.reaches() && r.options.Kill != nil {

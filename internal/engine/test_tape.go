@@ -88,16 +88,16 @@ func (r *testRun) distinct(t Test) string {
 	return fmt.Sprintf("%s-%d", t.Function, n)
 }
 
-// run returns the id of a test's run: the one on the tape, which requests may contain.
-func (h *testTape) run(id string) string {
+// runID returns the id of a test's run: the one on the tape, which requests may contain.
+func (h *testTape) runID(id string) string {
 	if h.now != nil && h.now.Run != "" {
 		return h.now.Run
 	}
 	return id
 }
 
-// begin sets the tape of a test's environment.
-func (h *testTape) begin(outside *world.Runtime) {
+// setTape sets the tape of a test's environment.
+func (h *testTape) setTape(outside *world.Runtime) {
 	if h.path == "" {
 		return
 	}
@@ -126,8 +126,9 @@ func (h *testTape) Why() string {
 	return "and it cannot be added to its tape, which `concerto test --record=all` records again: " + h.name + ": " + why
 }
 
-// end writes what was recorded in a test that has passed. A failed test is recorded again.
-func (h *testTape) end(result *TestResult) error {
+// storeRecording writes what was recorded in a test that has passed. A failed test is recorded
+// again.
+func (h *testTape) storeRecording(result *TestResult) error {
 	if h.TestTape == nil {
 		return nil
 	}
@@ -142,7 +143,7 @@ func (h *testTape) end(result *TestResult) error {
 	case err != nil:
 		return err
 	case n > 0:
-		return h.write()
+		return h.writeTape()
 	case h.record == recordAll:
 		if err := os.Remove(h.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("could not remove the tape of the test: %w", err)
@@ -156,8 +157,8 @@ func (h *testTape) end(result *TestResult) error {
 
 var lastLine = regexp.MustCompile(`^\s*\{\s*"end"\s*:`)
 
-// write writes the tape, with the recorded lines after the existing ones.
-func (h *testTape) write() error {
+// writeTape writes the tape, with the recorded lines after the existing ones.
+func (h *testTape) writeTape() error {
 	var whole bytes.Buffer
 	for line := range bytes.Lines(h.text) {
 		if !lastLine.Match(line) {

@@ -83,16 +83,16 @@ func TestTestsAreApart(t *testing.T) {
 	missing := "four: agent `A` has no mock: add `mock A { response: \"…\" }` to the test before this call, or run it with --live\nand its tape does not exist: tapes/main/four.tape: `concerto test --record` records it"
 	want := []string{"a :: one", "a :: two", "three", missing, "five"}
 	for _, parallel := range []int{1, 2, 8, 0} {
-		var told []engine.TestResult
+		var reported []engine.TestResult
 		results, points, err := p.RunTests(t.Context(), engine.TestOptions{Parallel: parallel, Environ: []string{"LEAKED=outside"},
-			OnResult: func(r engine.TestResult) { told = append(told, r) }})
+			OnResult: func(r engine.TestResult) { reported = append(reported, r) }})
 		if err != nil || points != nil {
 			t.Fatal(err, points)
 		}
 		if d := cmp.Diff(want, outcomes(results)); d != "" {
 			t.Errorf("%d at a time: %s", parallel, d)
 		}
-		if d := cmp.Diff(want, outcomes(told)); d != "" {
+		if d := cmp.Diff(want, outcomes(reported)); d != "" {
 			t.Errorf("OnResult, %d at a time: %s", parallel, d)
 		}
 	}

@@ -27,14 +27,14 @@ type toolLoader struct {
 	all     [][]*manifest.Tool // of each file
 }
 
-func (l *toolLoader) load() error {
+func (l *toolLoader) loadTools() error {
 	s := l.sources
 	servers, err := l.own()
 	if err != nil {
 		return err
 	}
 	for _, name := range s.Files {
-		if err := l.file(name, servers); err != nil {
+		if err := l.loadFile(name, servers); err != nil {
 			return err
 		}
 	}
@@ -117,8 +117,8 @@ func (l *toolLoader) manifest() (*manifest.Manifest, string, error) {
 	return m, filepath.Dir(path), nil
 }
 
-// file loads the tools of a file.
-func (l *toolLoader) file(name string, more []mcp.Config) error {
+// loadFile loads the tools of a file.
+func (l *toolLoader) loadFile(name string, more []mcp.Config) error {
 	path := name
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(l.sources.Dir, filepath.FromSlash(name))

@@ -18,9 +18,9 @@ import (
 // module is a program whose functions are tools. It runs in one VM for each session, and in another
 // for global tools.
 type module struct {
-	program *Program
-	looked  *vm.VM // never runs: shows what the program contains
-	around  Options
+	program   *Program
+	inspected *vm.VM // never runs: shows what the program contains
+	around    Options
 
 	mu      sync.Mutex
 	running map[string]*moduleRun // by session
@@ -45,7 +45,7 @@ func (f closer) Close() error { return f() }
 
 // acquire prevents the end of the session's VM until it is released.
 func (m *module) acquire(ctx context.Context, session string, c *tool.Context) error {
-	r, err := m.run(ctx, session, c)
+	r, err := m.sessionVM(ctx, session, c)
 	if err != nil {
 		return err
 	}
@@ -72,14 +72,14 @@ func (m *module) release(session string) error {
 	if !last {
 		return nil
 	}
-	return r.end()
+	return r.endVM()
 }
 
 // errModuleOver ends a module's VM.
 var errModuleOver = errors.New("the session is closed")
 
-// end ends the VM and waits for its end.
-func (r *moduleRun) end() error {
+// endVM ends the VM and waits for its end.
+func (r *moduleRun) endVM() error {
 	r.stop(errModuleOver)
 	<-r.ended
 	if errors.Is(r.err, errModuleOver) {
@@ -88,21 +88,22 @@ func (r *moduleRun) end() error {
 	return r.err
 }
 
-// close ends all VMs.
-func (m *module) close() error {
+// endAll ends all VMs.
+func (m *module) endAll() error {
 	m.mu.Lock()
 	all := m.running
 	m.running = map[string]*moduleRun{}
 	m.mu.Unlock()
 	var errs []error
 	for _, r := range all {
-		errs = append(errs, r.end())
+		errs = append(errs, r.endVM())
 	}
 	return errors.Join(errs...)
 }
 
-// run returns the VM of a session, and starts one if there is none or the last one has failed.
-func (m *module) run(ctx context.Context, session string, c *tool.Context) (*moduleRun, error) {
+// sessionVM returns the VM of a session, and starts one if there is none or the last one has
+// failed.
+func (m *module) sessionVM(ctx context.Context, session string, c *tool.Context) (*moduleRun, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old := m.running[session]
@@ -113,7 +114,7 @@ func (m *module) run(ctx context.Context, session string, c *tool.Context) (*mod
 			return old, nil
 		}
 	}
-	r, err := m.start(ctx, c)
+	r, err := m.startVM(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -124,8 +125,8 @@ func (m *module) run(ctx context.Context, session string, c *tool.Context) (*mod
 	return r, nil
 }
 
-// start starts a VM of the module in its own runtime, in the session's directory.
-func (m *module) start(ctx context.Context, c *tool.Context) (*moduleRun, error) {
+// startVM starts a VM of the module in its own runtime, in the session's directory.
+func (m *module) startVM(ctx context.Context, c *tool.Context) (*moduleRun, error) {
 	o := m.around
 	o.Tools, o.Inputs, o.Args, o.Records, o.own.plain = nil, nil, nil, Records{}, true
 	o.Session = tool.Context{Cwd: c.Cwd, Metadata: c.Metadata, Render: c.Render}
@@ -140,8 +141,8 @@ func (m *module) start(ctx context.Context, c *tool.Context) (*moduleRun, error)
 	go func() {
 		defer close(r.ended)
 		r.err = m.program.inWorld(running, &o, func(world *runtime.Runtime, f *following) error {
-			r.clean = func(err error) error { return clean(world, err) }
-			machine, err := vm.New(vm.Config{Program: m.program.ir, Natives: stdlib.Native, Performer: world, Application: around(world, &o), Observer: observer(f.observers(nil))})
+			r.clean = func(err error) error { return cleanError(world, err) }
+			machine, err := vm.New(vm.Config{Program: m.program.ir, Natives: stdlib.Native, Performer: world, Application: applicationFor(world, &o), Observer: observer(f.observers(nil))})
 			if err == nil {
 				err = machine.InitTools(running)
 			}
@@ -187,7 +188,7 @@ type aboutCall struct {
 
 // about returns the ToolContext for a function that has such a parameter.
 func about(c *tool.Context) (json.RawMessage, error) {
-	t := c.Told()
+	t := c.CallInfo()
 	a := aboutCall{t.SessionID, t.Cwd, t.Environment, t.Metadata, t.CallID, t.By, t.Route, c.Chain, c.Render}
 	if a.Chain == nil {
 		a.Chain = []string{}
@@ -198,13 +199,13 @@ func about(c *tool.Context) (json.RawMessage, error) {
 	return json.Marshal(a)
 }
 
-// call calls a function in the session's VM.
-func (m *module) call(ctx context.Context, session, function string, input json.RawMessage, c *tool.Context) (tool.Result, error) {
-	r, err := m.run(ctx, session, c)
+// callFunction calls a function in the session's VM.
+func (m *module) callFunction(ctx context.Context, session, function string, input json.RawMessage, c *tool.Context) (tool.Result, error) {
+	r, err := m.sessionVM(ctx, session, c)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	said, err := about(c)
+	message, err := about(c)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -215,7 +216,7 @@ func (m *module) call(ctx context.Context, session, function string, input json.
 	var out json.RawMessage
 	var failed error
 	done := make(chan struct{})
-	r.machine.Begin(&vm.Call{Offer: offer, Args: input, About: said, Context: ctx,
+	r.machine.Begin(&vm.Call{Offer: offer, Args: input, About: message, Context: ctx,
 		Limit: func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return budget.Run(ctx, nil, m.program.ir.Limits.MaxRunSeconds)
 		},

@@ -52,12 +52,12 @@ func (d *definer) moduleOf(path, shown string, report func(format string, args .
 		return nil
 	}
 	program := &Program{ir: p, root: in.Root, manifest: in.Manifest}
-	looked, err := vm.New(vm.Config{Program: p, Natives: stdlib.Native})
+	inspected, err := vm.New(vm.Config{Program: p, Natives: stdlib.Native})
 	if err != nil {
 		report("could not load program `%s`: %v", shown, err)
 		return nil
 	}
-	m := &module{program: program, looked: looked, around: d.around, running: map[string]*moduleRun{}}
+	m := &module{program: program, inspected: inspected, around: d.around, running: map[string]*moduleRun{}}
 	d.shared.modules[path] = m
 	return m
 }
@@ -76,7 +76,7 @@ func (d *definer) module(name, dir string) ([]tool.Definition, error) {
 	if m == nil {
 		return nil, err
 	}
-	offers, _ := m.looked.Offers()
+	offers, _ := m.inspected.Offers()
 	var out []tool.Definition
 	for _, o := range offers {
 		if o.Pipeline == "" {
@@ -107,7 +107,7 @@ func (d *definer) programTool(t *manifest.Tool, form *toolForm, dir string) (x t
 	if m == nil {
 		return x, false
 	}
-	o, problem := m.looked.Function(form.Concerto.Function)
+	o, problem := m.inspected.Function(form.Concerto.Function)
 	switch {
 	case o.Function == "":
 		d.wrong(t, "concerto.function", diag.ToolSource, "`%s` has no function `%s`", form.Concerto.File, form.Concerto.Function).Hint("%s", problem)
@@ -133,7 +133,7 @@ func (m *module) definition(spec tool.Spec, function string) tool.Definition {
 	d := spec.With(nil).ForTests()
 	if spec.Scope != tool.PerSession {
 		d.Handler = func(ctx context.Context, input json.RawMessage, c *tool.Context) (tool.Result, error) {
-			return m.call(ctx, ofProcess, function, input, c)
+			return m.callFunction(ctx, ofProcess, function, input, c)
 		}
 		return d
 	}
@@ -143,7 +143,7 @@ func (m *module) definition(spec tool.Spec, function string) tool.Definition {
 			return nil, nil, err
 		}
 		handler := func(ctx context.Context, input json.RawMessage, c *tool.Context) (tool.Result, error) {
-			return m.call(ctx, session, function, input, c)
+			return m.callFunction(ctx, session, function, input, c)
 		}
 		return handler, closer(func() error { return m.release(session) }), nil
 	}

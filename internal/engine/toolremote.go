@@ -31,7 +31,7 @@ func newToolShare(executable string) *toolShare {
 func (s *toolShare) Close() error {
 	var errs []error
 	for _, m := range s.modules {
-		errs = append(errs, m.close())
+		errs = append(errs, m.endAll())
 	}
 	for _, r := range s.remote {
 		r.Close(context.Background())
@@ -50,22 +50,22 @@ func (s *toolShare) servers(d *definer, configs []mcp.Config) effect.Performer {
 			parties.Servers = append(parties.Servers, c)
 		}
 	}
-	parties.KeepKeys()
-	known := &secret.Set{}
+	parties.GuardKeys()
+	secrets := &secret.Set{}
 	for _, c := range parties.Servers {
 		for _, variable := range c.HeadersEnv {
-			known.AddHeader(variable, procgroup.Getenv(d.around.Environ, variable))
+			secrets.AddHeader(variable, procgroup.Getenv(d.around.Environ, variable))
 		}
 	}
-	log := logs.New(writer(d.around.Log), d.around.LogLevel, known)
+	log := logs.New(writer(d.around.Log), d.around.LogLevel, secrets)
 	r := mcp.New(mcp.Options{Configs: parties.Servers, Environ: d.around.Environ, Run: s.run, Log: log.Host, Remark: log.Remark})
 	s.remote = append(s.remote, r)
 	return effect.PerformerFunc(func(ctx context.Context, q effect.Request) (effect.Result, error) {
 		out, err := r.Perform(ctx, q)
 		if e, ok := out.(*effect.MCPEvent); ok {
-			e.Text, e.Data = known.Text(e.Text), known.JSON(e.Data)
+			e.Text, e.Data = secrets.Text(e.Text), secrets.JSON(e.Data)
 		}
-		return out, known.Error(err)
+		return out, secrets.Error(err)
 	})
 }
 

@@ -247,7 +247,7 @@ done"""]
 
 // A host of our protocol that announces it receives the application's tools that it may call, after
 // its own.
-func TestHostsAreTold(t *testing.T) {
+func TestHostsReceiveTools(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("the host is a script for sh: ", err)
 	}

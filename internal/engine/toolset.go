@@ -61,7 +61,7 @@ func LoadTools(ctx context.Context, s ToolSources) (*ToolSet, diag.List, error) 
 	}
 	l := &toolLoader{sources: &s, definer: newDefiner(ctx, s.Around, s.Static)}
 	l.definer.tests, l.definer.seen = s.Tests, s.Seen
-	err := l.load()
+	err := l.loadTools()
 	if err == nil {
 		err = errors.Join(l.definer.broken...)
 	}

@@ -15,21 +15,21 @@ import (
 
 // policies is a journal that records the program's policies for its requests.
 type policies struct {
-	said map[int64]string
-	of   map[string]string // by the request's URL
+	policy map[int64]string
+	of     map[string]string // by the request's URL
 }
 
-func (p *policies) Policy(e int64, policy, _ string) { p.said[e] = policy }
-func (p *policies) Began(e, _ int64, r effect.Request) {
+func (p *policies) Policy(e int64, policy, _ string) { p.policy[e] = policy }
+func (p *policies) EffectBegan(e, _ int64, r effect.Request) {
 	if q, ok := r.(*effect.HTTP); ok {
-		p.of[strings.TrimPrefix(q.URL, "http://x/")] = p.said[e]
+		p.of[strings.TrimPrefix(q.URL, "http://x/")] = p.policy[e]
 	}
 }
-func (p *policies) Ended(int64, effect.Request, effect.Result, error, *vm.Moment) {}
-func (p *policies) Waited(int64, effect.Request, vm.Moment)                       {}
-func (p *policies) Looked(vm.Moment)                                              {}
-func (p *policies) Over(error, *vm.Moment)                                        {}
-func (p *policies) Waits()                                                        {}
+func (p *policies) EffectEnded(int64, effect.Request, effect.Result, error, *vm.Moment) {}
+func (p *policies) EffectDeferred(int64, effect.Request, vm.Moment)                     {}
+func (p *policies) MemoryExceeded(vm.Moment)                                            {}
+func (p *policies) ContextEnded(error, *vm.Moment)                                      {}
+func (p *policies) ProgramWaits()                                                       {}
 
 const marked = `
 use std::{http, time};
@@ -93,7 +93,7 @@ func TestOnUnknown(t *testing.T) {
 		}
 		return nil, fmt.Errorf("no %s here", r.Kind())
 	})
-	j := &policies{said: map[int64]string{}, of: map[string]string{}}
+	j := &policies{policy: map[int64]string{}, of: map[string]string{}}
 	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Journal: j})
 	if err != nil {
 		t.Fatal(err)

@@ -92,7 +92,7 @@ type Budget struct {
 	ended    chan struct{} // closed when a call ends; nil if no call waits for that
 	models   map[[2]string]*Usage
 	observed map[[2]string]observed
-	told     [2]bool // for tokens and cost: Crossed was called
+	crossed  [2]bool // for tokens and cost: Crossed was called
 }
 
 // reservation is the number of calls and what they may use.
@@ -101,7 +101,7 @@ type reservation struct {
 	cost          Money
 }
 
-func (r *reservation) add(calls, tokens int64, cost Money) {
+func (r *reservation) addCalls(calls, tokens int64, cost Money) {
 	r.calls += calls
 	r.tokens += tokens
 	r.cost += cost
@@ -156,14 +156,14 @@ func (b *Budget) reserve(c Call) (granted int64, settle func(in, out int64, answ
 	defer b.mu.Unlock()
 	in, out := perToken(c.Input), perToken(c.Output)
 	expected := c // before scaling by what was counted recently
-	last := b.observed[c.key()]
+	last := b.observed[c.modelKey()]
 	c.In, c.Out = last.in.scale(c.In), last.out.scale(c.Out)
 	switch {
 	case b.cost > 0 && !c.Priced:
 		return 0, nil, nil, fmt.Errorf("the price of model %s is unknown, but [limits] max_cost_usd requires it: add [connections.%s.prices.%s] with input and output",
 			c.Model, c.Connection, tomlKey(c.Model))
 	case b.bounded() && c.Out == 0:
-		if room := b.room(c.In, in, out); room < math.MaxInt64 {
+		if room := b.remainingTokens(c.In, in, out); room < math.MaxInt64 {
 			granted = min(OpenReply, last.out.maxExpected(room))
 			expected.Out = max(granted, 1)
 			c.Out = last.out.scale(expected.Out)
@@ -180,10 +180,10 @@ func (b *Budget) reserve(c Call) (granted int64, settle func(in, out int64, answ
 		}
 		return 0, nil, b.ended, nil
 	}
-	b.underway.add(1, tokens, cost)
-	return granted, func(used, given int64, answered bool) {
-		if crossed := b.recordUsage(expected, 1, used, given, answered, func() {
-			b.underway.add(-1, -tokens, -cost)
+	b.underway.addCalls(1, tokens, cost)
+	return granted, func(used, replied int64, answered bool) {
+		if crossed := b.recordUsage(expected, 1, used, replied, answered, func() {
+			b.underway.addCalls(-1, -tokens, -cost)
 			if b.ended != nil {
 				close(b.ended)
 				b.ended = nil
@@ -196,7 +196,7 @@ func (b *Budget) reserve(c Call) (granted int64, settle func(in, out int64, answ
 
 // recordUsage counts the usage of calls. It returns the message about a limit that was exceeded for
 // the first time, or "".
-func (b *Budget) recordUsage(c Call, calls, used, given int64, answered bool, release func()) (crossed string) {
+func (b *Budget) recordUsage(c Call, calls, used, replied int64, answered bool, release func()) (crossed string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	release()
@@ -207,13 +207,13 @@ func (b *Budget) recordUsage(c Call, calls, used, given int64, answered bool, re
 			u.Failed += calls
 		}
 		u.TokensIn += used
-		u.TokensOut += given
-		u.Cost += Money(used)*in + Money(given)*out
+		u.TokensOut += replied
+		u.Cost += Money(used)*in + Money(replied)*out
 	}
 	if answered {
-		b.observed[c.key()] = observed{share{used, c.In}, share{given, c.Out}}
+		b.observed[c.modelKey()] = observed{share{used, c.In}, share{replied, c.Out}}
 	}
-	return b.crossedMessage(c, used, given)
+	return b.crossedMessage(c, used, replied)
 }
 
 // Charge counts calls that earlier processes of the run made, with the tokens that the provider
@@ -228,28 +228,28 @@ func (b *Budget) Charge(c Call, calls, in, out int64, answered bool) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.lost.add(calls, c.In+c.Out, Money(c.In)*perToken(c.Input)+Money(c.Out)*perToken(c.Output))
+	b.lost.addCalls(calls, c.In+c.Out, Money(c.In)*perToken(c.Input)+Money(c.Out)*perToken(c.Output))
 }
 
 // crossedMessage returns the message about a limit that a call exceeded for the first time, or "".
-func (b *Budget) crossedMessage(c Call, used, given int64) string {
+func (b *Budget) crossedMessage(c Call, used, replied int64) string {
 	why := func() string {
-		return fmt.Sprintf("model %s of connection '%s' counted %d tokens in and %d out, where %d and %d at most were expected; no call is made any more",
-			c.Model, c.Connection, used, given, c.In, c.Out)
+		return fmt.Sprintf("model %s of connection '%s' counted %d tokens in and %d out, where %d and %d at most were expected; no further call is made",
+			c.Model, c.Connection, used, replied, c.In, c.Out)
 	}
-	if all := b.used.TokensIn + b.used.TokensOut; b.tokens > 0 && all > b.tokens && !b.told[0] {
-		b.told[0] = true
+	if all := b.used.TokensIn + b.used.TokensOut; b.tokens > 0 && all > b.tokens && !b.crossed[0] {
+		b.crossed[0] = true
 		return fmt.Sprintf("the run exceeded [limits] max_tokens: it has used %d tokens, and %d are allowed: %s", all, b.tokens, why())
 	}
-	if b.cost > 0 && b.used.Cost > b.cost && !b.told[1] {
-		b.told[1] = true
+	if b.cost > 0 && b.used.Cost > b.cost && !b.crossed[1] {
+		b.crossed[1] = true
 		return fmt.Sprintf("the run exceeded [limits] max_cost_usd: it has used %s dollars, and %s are allowed: %s", b.used.Cost, b.cost, why())
 	}
 	return ""
 }
 
-// key identifies a call's model.
-func (c *Call) key() [2]string { return [2]string{c.Connection, c.Model} }
+// modelKey identifies a call's model.
+func (c *Call) modelKey() [2]string { return [2]string{c.Connection, c.Model} }
 
 // tomlKey quotes a name for a TOML table's header if necessary.
 func tomlKey(name string) string {
@@ -263,8 +263,9 @@ func tomlKey(name string) string {
 
 func (b *Budget) bounded() bool { return b.tokens > 0 || b.cost > 0 }
 
-// room returns how many tokens of a reply are left after a prompt, disregarding running calls.
-func (b *Budget) room(prompt int64, in, out Money) int64 {
+// remainingTokens returns how many tokens of a reply are left after a prompt, disregarding running
+// calls.
+func (b *Budget) remainingTokens(prompt int64, in, out Money) int64 {
 	room := int64(math.MaxInt64)
 	if b.tokens > 0 {
 		room = b.tokens - b.used.TokensIn - b.used.TokensOut - b.lost.tokens - prompt
@@ -286,15 +287,15 @@ func (b *Budget) exceeds(tokens int64, cost Money) bool {
 func (b *Budget) checkLimits(tokens int64, cost Money) error {
 	switch {
 	case b.tokens > 0 && b.used.TokensIn+b.used.TokensOut+b.lost.tokens+tokens > b.tokens:
-		return errors.New(b.refusal("max_tokens", fmt.Sprint(b.tokens), "tokens", fmt.Sprint(b.used.TokensIn+b.used.TokensOut), fmt.Sprint(b.lost.tokens), fmt.Sprint(tokens)))
+		return errors.New(b.limitError("max_tokens", fmt.Sprint(b.tokens), "tokens", fmt.Sprint(b.used.TokensIn+b.used.TokensOut), fmt.Sprint(b.lost.tokens), fmt.Sprint(tokens)))
 	case b.exceeds(0, cost): // the tokens fit
-		return errors.New(b.refusal("max_cost_usd", b.cost.String(), "dollars", b.used.Cost.String(), b.lost.cost.String(), cost.String()))
+		return errors.New(b.limitError("max_cost_usd", b.cost.String(), "dollars", b.used.Cost.String(), b.lost.cost.String(), cost.String()))
 	}
 	return nil
 }
 
-// refusal returns the text for an exceeded limit.
-func (b *Budget) refusal(limit, bound, unit, used, lost, wanted string) string {
+// limitError returns the text for an exceeded limit.
+func (b *Budget) limitError(limit, bound, unit, used, lost, wanted string) string {
 	text := fmt.Sprintf("it could go beyond the %s %s that [limits] %s allows: the run has used %s, ", bound, unit, limit, used)
 	if b.lost.calls > 0 {
 		text += fmt.Sprintf("calls whose outcome is unknown may have used %s, ", lost)
@@ -304,7 +305,7 @@ func (b *Budget) refusal(limit, bound, unit, used, lost, wanted string) string {
 
 // model returns the usage of a call's model.
 func (b *Budget) model(c Call) *Usage {
-	k := c.key()
+	k := c.modelKey()
 	u := b.models[k]
 	if u == nil {
 		u = &Usage{Connection: c.Connection, Model: c.Model}

@@ -204,8 +204,8 @@ func TestCostReserved(t *testing.T) {
 // call, and that an exceeded limit is reported once.
 func TestCountedMore(t *testing.T) {
 	b := NewBudget(0, 0.01)
-	var told []string
-	b.Crossed = func(m string) { told = append(told, m) }
+	var warnings []string
+	b.Crossed = func(m string) { warnings = append(warnings, m) }
 	c := Call{Connection: "main", Model: "big", In: 100, Out: 50, Priced: true, Input: 10, Output: 20} // 0.002
 	_, settle := reserve(t, b, c)
 	settle(150, 75, true) // 0.003
@@ -218,34 +218,34 @@ func TestCountedMore(t *testing.T) {
 	}
 
 	b = NewBudget(0, 0.01)
-	b.Crossed = func(m string) { told = append(told, m) }
+	b.Crossed = func(m string) { warnings = append(warnings, m) }
 	for range 2 {
 		_, settle := reserve(t, b, c)
 		settle(100, 50, true)
 	}
 	granted, settle := reserve(t, b, Call{Connection: "main", Model: "big", In: 100, Priced: true, Input: 10, Output: 20})
-	if granted != 250 || len(told) != 0 {
-		t.Errorf("granted %d tokens, warnings %q", granted, told)
+	if granted != 250 || len(warnings) != 0 {
+		t.Errorf("granted %d tokens, warnings %q", granted, warnings)
 	}
 	settle(400, 500, true)
 	if _, _, err := b.Reserve(t.Context(), c); err == nil {
 		t.Error("a call is made beyond the bound")
 	}
 	want := []string{"the run exceeded [limits] max_cost_usd: it has used 0.018 dollars, and 0.01 are allowed: " +
-		"model big of connection 'main' counted 400 tokens in and 500 out, where 100 and 250 at most were expected; no call is made any more"}
-	if d := cmp.Diff(want, told); d != "" {
+		"model big of connection 'main' counted 400 tokens in and 500 out, where 100 and 250 at most were expected; no further call is made"}
+	if d := cmp.Diff(want, warnings); d != "" {
 		t.Error(d)
 	}
 
-	told = nil
+	warnings = nil
 	tokens := NewBudget(100, 0)
-	tokens.Crossed = func(m string) { told = append(told, m) }
+	tokens.Crossed = func(m string) { warnings = append(warnings, m) }
 	_, one := reserve(t, tokens, Call{Model: "m", In: 10, Out: 10})
 	_, two := reserve(t, tokens, Call{Model: "m", In: 10, Out: 10})
 	one(80, 30, true)
 	two(10, 10, true)
-	if len(told) != 1 || !strings.HasPrefix(told[0], "the run exceeded [limits] max_tokens: it has used 110 tokens, and 100 are allowed: ") {
-		t.Errorf("%q", told)
+	if len(warnings) != 1 || !strings.HasPrefix(warnings[0], "the run exceeded [limits] max_tokens: it has used 110 tokens, and 100 are allowed: ") {
+		t.Errorf("%q", warnings)
 	}
 }
 

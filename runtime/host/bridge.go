@@ -34,11 +34,11 @@ func (p *process) openBridge(path string) error {
 		return nil
 	}
 	d := &localBridge{process: p}
-	at, err := mcpbridge.Open(mcpbridge.Options{Path: path, MaxLine: p.cfg.MaxLine, Unread: p.logUnreadAnswers,
-		Heard: func(client int, line []byte) {
-			d.translateAndInject(func(a *adapter.ACP) adapter.Output { return a.HearBridge(client, line) })
+	at, err := mcpbridge.Open(mcpbridge.Options{Path: path, MaxLine: p.cfg.MaxLine, OnUnread: p.logUnreadAnswers,
+		OnLine: func(client int, line []byte) {
+			d.translateAndInject(func(a *adapter.ACP) adapter.Output { return a.FromBridge(client, line) })
 		},
-		Left: func(client int) {
+		OnDisconnect: func(client int) {
 			d.translateAndInject(func(a *adapter.ACP) adapter.Output { return a.LeftBridge(client) })
 		},
 	})
@@ -126,7 +126,7 @@ func (p *process) injectMessage(line []byte) (problem string) {
 // parseBridgeLine parses a line that a kept process's bridge received. ok is false for a line of
 // the process itself.
 func (p *process) parseBridgeLine(text []byte) (client int, line []byte, left, ok bool) {
-	if p.kept.conn == nil || p.bridgeEntry == nil {
+	if p.keeper.conn == nil || p.bridgeEntry == nil {
 		return 0, nil, false, false
 	}
 	return keeper.ParseBridgeLine(text)
@@ -138,11 +138,11 @@ func (p *process) translateFromHost(text []byte) adapter.Output {
 	client, line, left, ok := p.parseBridgeLine(text)
 	switch {
 	case !ok:
-		return p.translation.adapter.Hear(text)
+		return p.translation.adapter.FromAgent(text)
 	case left:
 		return p.translation.adapter.(*adapter.ACP).LeftBridge(client)
 	}
-	return p.translation.adapter.(*adapter.ACP).HearBridge(client, line)
+	return p.translation.adapter.(*adapter.ACP).FromBridge(client, line)
 }
 
 // bridgeSides converts lines for the bridge's clients to the keeper's form. It returns nil for a

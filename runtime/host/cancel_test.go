@@ -45,8 +45,8 @@ func TestDrain(t *testing.T) {
 				}
 				id = b.openExchange()
 				b.expectMessage(id, `result {"text":"fine"}`)
-				if kept := len(b.mem.all) == 1; kept != c.kept {
-					t.Errorf("kept %v", kept)
+				if remains := len(b.mem.all) == 1; remains != c.kept {
+					t.Errorf("kept %v", remains)
 				}
 				b.expectEvents(0, c.events)
 			})
@@ -157,8 +157,8 @@ func TestCloseIdle(t *testing.T) {
 	}
 }
 
-// TestCloseAgainIsImpatient checks that a second Close shortens the wait of the first.
-func TestCloseAgainIsImpatient(t *testing.T) {
+// TestSecondCloseDoesNotWait checks that a second Close shortens the wait of the first.
+func TestSecondCloseDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, (*memHost).hang)
 		b.openExchange()

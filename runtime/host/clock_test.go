@@ -8,9 +8,9 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// TestLimitsStand checks that while the run's time is paused, no timeout or heartbeat expires, and
-// the host's messages are delivered.
-func TestLimitsStand(t *testing.T) {
+// TestPausedClockStopsTimers checks that while the run's time is paused, no timeout or heartbeat
+// expires, and the host's messages are delivered.
+func TestPausedClockStopsTimers(t *testing.T) {
 	for limit, ends := range map[string]string{
 		"timeout":   "HostError: host 'w' timed out after 10 seconds",
 		"heartbeat": "HostError: host 'w' sent nothing for 3 seconds",
@@ -26,13 +26,13 @@ func TestLimitsStand(t *testing.T) {
 				h.writeLine(`{"type":"progress","message":"late"}`)
 				h.hang()
 			})
-			hand := clock.NewPausableClock()
-			b.opts.Clock = hand
+			clock := clock.NewPausableClock()
+			b.opts.Clock = clock
 			id := b.openExchange()
 			time.Sleep(time.Second)
-			hand.Pause()
+			clock.Pause()
 			time.Sleep(time.Hour)
-			hand.Resume()
+			clock.Resume()
 			went := time.Now()
 			b.expectMessage(id, `progress {"message":"late"}`)
 			b.expectMessage(id, ends)

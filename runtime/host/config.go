@@ -82,7 +82,7 @@ func ParseConfig(name, connector string, params, config json.RawMessage, root st
 	if len(config) > 0 {
 		for _, part := range []any{&c, &c.Vendor} {
 			if err := json.Unmarshal(config, part); err != nil {
-				return c, fmt.Errorf("read host %s: %w", name, err)
+				return c, fmt.Errorf("could not read the configuration of host %s: %w", name, err)
 			}
 		}
 	}
@@ -92,7 +92,7 @@ func ParseConfig(name, connector string, params, config json.RawMessage, root st
 	}{{"max_line", float64(c.MaxLine)}, {"instances", float64(c.Instances)}, {"timeout", c.Timeout}, {"init_timeout", c.InitTimeout},
 		{"heartbeat", c.Heartbeat}, {"idle_seconds", c.IdleSeconds}, {"cancel_grace", c.CancelGrace}} {
 		if n.value < 0 {
-			return c, fmt.Errorf("read host %s: %s is negative", name, n.key)
+			return c, fmt.Errorf("could not read the configuration of host %s: %s is negative", name, n.key)
 		}
 	}
 	c.Root = root
@@ -101,7 +101,7 @@ func ParseConfig(name, connector string, params, config json.RawMessage, root st
 	}
 	dir, err := filepath.Abs(root)
 	if err != nil {
-		return c, fmt.Errorf("read host %s: %w", name, err)
+		return c, fmt.Errorf("could not read the configuration of host %s: %w", name, err)
 	}
 	expandManifestDir(dir, c.Args, c.Env)
 	c.Dir = joinRoot(root, c.Dir)

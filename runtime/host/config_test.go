@@ -30,8 +30,8 @@ func TestParseConfig(t *testing.T) {
 		}
 	}
 	for keys, want := range map[string]string{
-		`[]`: "read host W: ", `{"timeout":"1"}`: "read host W: ", `{"params_env":[]}`: "read host W: not a JSON object", `{"params_env":{"a":1}}`: "read host W: ",
-		`{"timeout":-1}`: "read host W: timeout is negative", `{"instances":-1}`: "instances is negative", `{"max_line":-1}`: "max_line is negative",
+		`[]`: "could not read the configuration of host W: ", `{"timeout":"1"}`: "could not read the configuration of host W: ", `{"params_env":[]}`: "could not read the configuration of host W: not a JSON object", `{"params_env":{"a":1}}`: "could not read the configuration of host W: ",
+		`{"timeout":-1}`: "could not read the configuration of host W: timeout is negative", `{"instances":-1}`: "instances is negative", `{"max_line":-1}`: "max_line is negative",
 	} {
 		if _, err := ParseConfig("W", "w", nil, []byte(keys), ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", keys, err)

@@ -71,7 +71,7 @@ func TestDescribed(t *testing.T) {
 			}
 			a := adapter.Protocols[transport.name].New(v)
 			var message json.RawMessage
-			for _, o := range a.Hear([]byte(fmt.Sprintf(transport.line, text))).Messages {
+			for _, o := range a.FromAgent([]byte(fmt.Sprintf(transport.line, text))).Messages {
 				message = o
 			}
 			var asked struct {
@@ -169,12 +169,12 @@ func TestArgumentsOfATerminal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := adapter.Protocols["acp"].New(v).Hear([]byte(`{"method":"terminal/create","id":8,"params":{"sessionId":"S",` + c.params + `}}`))
-		if len(said.Messages) != 1 {
-			t.Fatalf("%s: %q", c.params, said.Messages)
+		out := adapter.Protocols["acp"].New(v).FromAgent([]byte(`{"method":"terminal/create","id":8,"params":{"sessionId":"S",` + c.params + `}}`))
+		if len(out.Messages) != 1 {
+			t.Fatalf("%s: %q", c.params, out.Messages)
 		}
 		var asked struct{ Description string }
-		if err := json.Unmarshal(said.Messages[0], &asked); err != nil || asked.Description != "terminal: "+c.want {
+		if err := json.Unmarshal(out.Messages[0], &asked); err != nil || asked.Description != "terminal: "+c.want {
 			t.Errorf("%s is asked as\n%s, want\n%s (%v)", c.params, asked.Description, c.want, err)
 		}
 	}

@@ -78,9 +78,9 @@ type dialedConn struct {
 	outputEnded, ended bool // the output has ended; the process has ended
 }
 
-func (d *dialedConn) Read() (ndjson.Line, error) {
+func (d *dialedConn) ReadLine() (ndjson.Line, error) {
 	for len(d.pending) == 0 {
-		l, err := d.Conn.Read()
+		l, err := d.Conn.ReadLine()
 		if err != nil {
 			d.process.traceUnreadable(err)
 			d.markEnded(&d.outputEnded)
@@ -92,7 +92,7 @@ func (d *dialedConn) Read() (ndjson.Line, error) {
 			return l, nil
 		}
 		t.mu.Lock()
-		s := t.adapter.Hear(l.Text)
+		s := t.adapter.FromAgent(l.Text)
 		now := t.adapter.Conversation()
 		t.mu.Unlock()
 		d.process.session.Store(&now)
@@ -119,7 +119,7 @@ func (d *dialedConn) Write(ours []byte) (int, error) {
 	}
 	for line := range strings.Lines(string(ours)) {
 		t.mu.Lock()
-		theirs := t.adapter.Say([]byte(line)).Lines
+		theirs := t.adapter.ToAgent([]byte(line)).Lines
 		t.mu.Unlock()
 		if _, err := d.writeLines(adapter.JoinLines(theirs)); err != nil {
 			return 0, err

@@ -35,9 +35,9 @@ func (c *Config) buildEnviron(base []string, n int) (env, kept []string) {
 // processEnviron returns the environment of process number n. For the host's first process it logs
 // the variables that are not passed on.
 func (h *Hosts) processEnviron(c *Config, n int) []string {
-	env, kept := c.buildEnviron(h.opts.Environ, n)
-	if n == 1 && len(kept) > 0 {
-		h.logf("debug", c, "does not receive %s: to pass a variable on, list it in pass_env of [hosts.%s]", strings.Join(kept, ", "), c.Connector)
+	env, inherited := c.buildEnviron(h.opts.Environ, n)
+	if n == 1 && len(inherited) > 0 {
+		h.logf("debug", c, "does not receive %s: to pass a variable on, list it in pass_env of [hosts.%s]", strings.Join(inherited, ", "), c.Connector)
 	}
 	if n == 1 && c.Limits.Any() {
 		h.logf("debug", c, "has its limits enforced by %s", procgroup.Means())

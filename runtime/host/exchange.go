@@ -36,7 +36,7 @@ type exchange struct {
 	stopInterrupt func() bool     // cancels the interruption by interruptCtx
 	replyBuffer   []byte          // reused for replies; nil while one is encoded
 
-	keptExchange
+	keeperExchange
 }
 
 // acquireSpec describes the process that an exchange needs.
@@ -115,15 +115,15 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 		return nil, ErrClosed
 	}
 	p.setSession(ex.session)
-	p.beginExchange(ex.inbox, p.kept.requestDigest(ex.request), ex.promptFor(p))
+	p.beginExchange(ex.inbox, p.keeper.requestDigest(ex.request), ex.promptFor(p))
 	return ex.openedResult(), nil
 }
 
 // openedResult returns the result of the opening. With a keeper, it includes the process.
 func (ex *exchange) openedResult() *effect.ExchangeOpened {
 	o := &effect.ExchangeOpened{ID: ex.id}
-	if p := ex.currentProcess(); p != nil && p.kept.conn != nil {
-		o.Process, o.Turn, o.Session = int64(p.number), p.kept.exchanges.Load(), p.sessionName()
+	if p := ex.currentProcess(); p != nil && p.keeper.conn != nil {
+		o.Process, o.Turn, o.Session = int64(p.number), p.keeper.exchanges.Load(), p.sessionName()
 		ex.history.RecordOpened(o)
 	}
 	return o
@@ -147,10 +147,10 @@ func (h *Hosts) registerExchange(ex *exchange) bool {
 // startTimers starts the timers for the timeout and the heartbeat. The caller must hold the hosts'
 // lock.
 func (ex *exchange) startTimers(timeout time.Duration) {
-	hand := ex.pool.hosts.opts.Clock
-	ex.timeoutTimer = hand.AfterFunc(timeout, ex.onTimeout)
+	clock := ex.pool.hosts.opts.Clock
+	ex.timeoutTimer = clock.AfterFunc(timeout, ex.onTimeout)
 	if wait := ex.pool.cfg.heartbeat(); wait > 0 {
-		ex.heartbeatTimer = hand.AfterFunc(wait, ex.checkHeartbeat)
+		ex.heartbeatTimer = clock.AfterFunc(wait, ex.checkHeartbeat)
 	}
 }
 
@@ -273,7 +273,7 @@ func (ex *exchange) reassign(ctx context.Context) error {
 	if lost := ex.inbox.lostError(); lost != nil {
 		return ex.handOver(ctx, lost)
 	}
-	return ex.moveToNewProcess(ctx, ex.acquireSpec, func(p *process) { p.beginExchange(ex.inbox, p.kept.requestDigest(ex.request), ex.promptFor(p)) })
+	return ex.moveToNewProcess(ctx, ex.acquireSpec, func(p *process) { p.beginExchange(ex.inbox, p.keeper.requestDigest(ex.request), ex.promptFor(p)) })
 }
 
 // moveToNewProcess acquires a new process and calls begin to send it the exchange's first line.
@@ -328,8 +328,8 @@ func (h *Hosts) closeExchange(r *effect.ExchangeClose) error {
 	ex.heartbeatTimer.Stop()
 	ex.cancelWaits()
 	p := ex.stopInterrupting()
-	if line := ex.deliveredLine.Load(); line > 0 && p != nil && p.kept.conn != nil {
-		p.kept.conn.Ack(line)
+	if line := ex.deliveredLine.Load(); line > 0 && p != nil && p.keeper.conn != nil {
+		p.keeper.conn.Ack(line)
 	}
 	if ex.inbox.discardAll() {
 		h.running.Add(1)

@@ -61,7 +61,7 @@ func withExit(f *effect.Error, e Exit) *effect.Error {
 // copyContext copies the fields that describe the process from other to f.
 func copyContext(f, other *effect.Error) *effect.Error {
 	for _, name := range []string{"session", "exit_code", "stderr"} {
-		if v, known := other.Fields[name]; known {
+		if v, ok := other.Fields[name]; ok {
 			f.With(name, v)
 		}
 	}
@@ -71,7 +71,7 @@ func copyContext(f, other *effect.Error) *effect.Error {
 // addContext adds the session and standard error of the process to an error.
 func (p *process) addContext(e *effect.Error) *effect.Error {
 	withSession(e, p.sessionName())
-	if _, known := e.Fields["stderr"]; !known {
+	if _, ok := e.Fields["stderr"]; !ok {
 		if s := p.conn.Stderr(); s != "" {
 			e.With("stderr", s)
 		}

@@ -64,8 +64,8 @@ func restoreHandover(n handoverNote) *handover {
 }
 
 // matchMessage matches a message of the new process with the pending requests. known means that the
-// program has received it before. reply is the answer that waited for it. gone lists the ids of the
-// lost process's requests that the new one will not repeat.
+// program has received it before. reply is the answer that waited for it. withdrawn lists the ids
+// of the lost process's requests that the new one will not repeat.
 func (v *handover) matchMessage(m *effect.HostMessage) (known bool, reply *effect.ExchangeReply, gone []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -142,17 +142,17 @@ func (v *handover) markSent(r *effect.ExchangeReply) {
 // means that the program does not receive it. It adds withdrawals of the requests that no longer
 // exist before the message.
 func (r *reader) filterRepeated(t *segment, m **effect.HostMessage) (known bool, err error) {
-	known, reply, gone := t.handover.matchMessage(*m)
+	known, reply, withdrawn := t.handover.matchMessage(*m)
 	if reply != nil {
 		if !r.process.forwardReply(reply, (*m).ID) {
 			return known, errNotReading
 		}
 	}
-	if len(gone) == 0 {
+	if len(withdrawn) == 0 {
 		return known, nil
 	}
 	held := **m
-	for _, id := range gone {
+	for _, id := range withdrawn {
 		if id == "" {
 			continue // cannot be withdrawn
 		}
@@ -171,12 +171,12 @@ func (r *reader) filterRepeated(t *segment, m **effect.HostMessage) (known bool,
 // forwardReply sends the program's reply with the id of the repeated request.
 func (p *process) forwardReply(r *effect.ExchangeReply, to string) (ok bool) {
 	was := line{short: appendReply(nil, r)}
-	if p.kept.alreadySent(&was) {
+	if p.keeper.alreadySent(&was) {
 		return true
 	}
 	now := *r
 	now.AnswerTo = to
-	_, ok = p.sendLine(line{short: appendReply(nil, &now), frame: lineFrame{kind: keeper.KindSay, note: &lineNote{Sum: was.digest()}}}, false)
+	_, ok = p.sendLine(line{short: appendReply(nil, &now), frame: lineFrame{kind: keeper.KindSent, note: &lineNote{Sum: was.digest()}}}, false)
 	return ok
 }
 

@@ -24,11 +24,11 @@ type silenceTimer struct {
 // requestKey identifies a request of the host that waits for a reply.
 type requestKey struct{ typ, id string }
 
-func newSilenceTimer(c *Config, hand *clock.PausableClock) *silenceTimer {
+func newSilenceTimer(c *Config, clock *clock.PausableClock) *silenceTimer {
 	if c.heartbeat() == 0 {
 		return nil
 	}
-	return &silenceTimer{clock: hand, open: map[requestKey]int{}}
+	return &silenceTimer{clock: clock, open: map[requestKey]int{}}
 }
 
 // resetForExchange resets the timer for a new exchange.
@@ -55,8 +55,8 @@ func (p *silenceTimer) beginWait() {
 	p.since, p.waiting = p.clock.Now(), true
 }
 
-// endWait stops measuring. heard reports whether a line has arrived.
-func (p *silenceTimer) endWait(heard bool) {
+// endWait stops measuring. received reports whether a line has arrived.
+func (p *silenceTimer) endWait(received bool) {
 	if p == nil {
 		return
 	}
@@ -64,7 +64,7 @@ func (p *silenceTimer) endWait(heard bool) {
 	defer p.mu.Unlock()
 	p.silent += p.clock.Now().Sub(p.since)
 	p.waiting = false
-	if heard {
+	if received {
 		p.restartSilence()
 	}
 }

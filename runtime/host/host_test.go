@@ -100,12 +100,12 @@ func TestPlaces(t *testing.T) {
 
 func TestStdio(t *testing.T) { hosttest.Run(t, scripted) }
 
-// TestKept checks that processes in the keeper behave as those without one.
-func TestKept(t *testing.T) {
-	hosttest.Run(t, scripted, func(t *testing.T, o *host.Options) { o.Keeper = keep(t.TempDir(), 1) })
+// TestHostsUnderKeeper checks that processes in the keeper behave as those without one.
+func TestHostsUnderKeeper(t *testing.T) {
+	hosttest.Run(t, scripted, func(t *testing.T, o *host.Options) { o.Keeper = newKeeperClient(t.TempDir(), 1) })
 }
 
-// keep returns a run's keeper client; the keeper is this program.
-func keep(dir string, owner int64) *keeper.Client {
+// newKeeperClient returns a run's keeper client; the keeper is this program.
+func newKeeperClient(dir string, owner int64) *keeper.Client {
 	return keeper.New(keeper.Options{Dir: dir, Run: "r_test", Owner: owner, Executable: os.Args[0], Env: []string{"KEEPER=1"}, Orphan: patience})
 }

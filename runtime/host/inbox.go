@@ -15,14 +15,14 @@ const (
 )
 
 // inbox passes the messages of one exchange from the reader to the requests for messages. It holds
-// one batch. While that is not taken, the reader goroutine waits with the next one, and the pipe
+// one batch. While that is unread, the reader goroutine waits with the next one, and the pipe
 // blocks the host.
 type inbox struct {
 	mu          sync.Mutex
 	space       sync.Cond     // for the reader: the batch was read, or no more is needed
 	ready       chan struct{} // for nextMessages: takeBatch returns something
 	ended       chan struct{} // closed when no message will come any more
-	pending     batch         // not yet taken
+	pending     batch         // not read
 	received    bool          // a message has come
 	hasTerminal bool
 	discard     bool          // the exchange is cancelled: messages are dropped

@@ -24,8 +24,8 @@ func batchOf(t *testing.T, lines ...string) (b batch) {
 	return b
 }
 
-// takenText returns the messages of an inbox, or its state.
-func takenText(in *inbox) string {
+// readAll returns the messages of an inbox, or its state.
+func readAll(in *inbox) string {
 	b, now := in.takeBatch()
 	if len(b.msgs) > 0 {
 		return fmt.Sprint(len(b.msgs))
@@ -65,9 +65,9 @@ func TestInbox(t *testing.T) {
 	} {
 		in := newInbox()
 		c.do(in)
-		got := takenText(in)
+		got := readAll(in)
 		if got >= "0" && got <= "9" {
-			got += " " + takenText(in)
+			got += " " + readAll(in)
 		}
 		ended := false
 		select {

@@ -77,7 +77,7 @@ func (c *Config) params() ([]jsonobject.Member, error) {
 	}
 	all, err := jsonobject.Members(c.Params)
 	if err != nil {
-		return nil, fmt.Errorf("read the params of host %s: %w", c.Name, err)
+		return nil, fmt.Errorf("could not read the params of host %s: %w", c.Name, err)
 	}
 	return all, nil
 }

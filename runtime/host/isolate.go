@@ -46,7 +46,7 @@ type workDir struct {
 	Name    string `json:"-"`
 	Dir     string `json:"dir"` // relative to the directory of all tasks
 	Branch  string `json:"branch,omitempty"`
-	kept    bool
+	remains bool
 }
 
 // makeWorkDir returns the configuration and the directory of a process for one exchange.
@@ -64,8 +64,8 @@ func (h *Hosts) makeWorkDir(ctx context.Context, c *Config, session string) (*Co
 	}
 	name := ""
 	if was, ok := h.pools[c.Name].workDirs.findDir(session, c, &at); ok {
-		if was.kept {
-			return c.inDir(workspace.Kept(was.Name, was.Dir, was.Branch, at))
+		if was.remains {
+			return c.inDir(workspace.Reopen(was.Name, was.Dir, was.Branch, at))
 		}
 		name = was.Name
 	}
@@ -152,10 +152,10 @@ func (p *process) endWorkDir() {
 		case <-ctx.Done():
 		}
 	}()
-	kept, err := p.workDir.End(ctx)
+	remains, err := p.workDir.End(ctx)
 	if err != nil {
 		h.logf("warn", c, "leaves %s: %v", p.workDir.Shown(), err)
-	} else if kept {
+	} else if remains {
 		on := ""
 		if p.workDir.Branch != "" {
 			on = ", on branch " + p.workDir.Branch
@@ -163,7 +163,7 @@ func (p *process) endWorkDir() {
 		h.logf("info", c, "has changed files: %s remains%s", p.workDir.Shown(), on)
 	}
 	if session := p.sessionName(); session != "" {
-		if err := h.pools[c.Name].workDirs.saveDir(workDir{Host: c.Name, Session: session, Name: p.workDir.Name, Dir: p.workDir.Path, Branch: p.workDir.Branch, kept: kept}, p.workDir); err != nil {
+		if err := h.pools[c.Name].workDirs.saveDir(workDir{Host: c.Name, Session: session, Name: p.workDir.Name, Dir: p.workDir.Path, Branch: p.workDir.Branch, remains: remains}, p.workDir); err != nil {
 			h.logf("warn", c, "could not record the directory of its session %s: %v", session, err)
 		}
 	}
@@ -232,7 +232,7 @@ func (p *workDirs) findDir(session string, c *Config, at *workspace.Place) (work
 			continue
 		}
 		was.Name = name
-		was.Dir, was.kept = filepath.Join(at.Tasks(), was.Dir), true
+		was.Dir, was.remains = filepath.Join(at.Tasks(), was.Dir), true
 		if info, err := os.Stat(was.Dir); err == nil && info.IsDir() {
 			return was, true
 		}
@@ -251,7 +251,7 @@ func (p *workDirs) saveDir(was workDir, d *workspace.Dir) error {
 		p.bySession = map[string]workDir{}
 	}
 	p.bySession[was.Session] = was
-	if !was.kept {
+	if !was.remains {
 		return nil
 	}
 	tasks := d.Tasks()

@@ -16,8 +16,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
-// keepSpec is the configuration with which the keeper runs a new process.
-type keepSpec struct {
+// keeperSpec is the configuration with which the keeper runs a new process.
+type keeperSpec struct {
 	client *keeper.Client
 	number int64 // number of the process among its host's
 	whole  bool  // the keeper must store the whole output, because the adapter's state depends on all of it
@@ -26,8 +26,8 @@ type keepSpec struct {
 	note   []byte
 }
 
-// newKeepSpec returns the keepSpec for the process of an exchange, or nil without a keeper.
-func (p *process) newKeepSpec(w acquireSpec) *keepSpec {
+// newKeeperSpec returns the keeperSpec for the process of an exchange, or nil without a keeper.
+func (p *process) newKeeperSpec(w acquireSpec) *keeperSpec {
 	if p.hosts.opts.Keeper == nil {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (p *process) newKeepSpec(w acquireSpec) *keepSpec {
 	if p.workDir != nil {
 		n.Work = &workNote{p.workDir.Name, p.workDir.Path, p.workDir.Branch}
 	}
-	return &keepSpec{client: p.hosts.opts.Keeper, number: int64(p.number), whole: p.translation != nil || w.predecessor != nil, bridge: n.Bridge, note: jsonwrite.MustEncode(n)}
+	return &keeperSpec{client: p.hosts.opts.Keeper, number: int64(p.number), whole: p.translation != nil || w.predecessor != nil, bridge: n.Bridge, note: jsonwrite.MustEncode(n)}
 }
 
 // spawnNote is the note that the keeper stores when a process starts.
@@ -56,11 +56,11 @@ type workNote struct {
 
 // workspaceDir returns the directory that the process works in.
 func (w *workNote) workspaceDir(at workspace.Place) *workspace.Dir {
-	return workspace.Kept(w.Name, w.Path, w.Branch, at)
+	return workspace.Reopen(w.Name, w.Path, w.Branch, at)
 }
 
-// startKept starts a process through the keeper.
-func (k *keepSpec) startKept(c *Config, s *Surroundings, path string) (Conn, error) {
+// start starts a process through the keeper.
+func (k *keeperSpec) start(c *Config, s *Surroundings, path string) (Conn, error) {
 	conn, err := k.client.Start(keeper.Spec{ID: keeper.ID{Host: c.Name, K: k.number}, Path: path, Args: c.Args, Env: s.Env, Dir: c.Dir, Limits: c.Limits,
 		LongLine: c.MaxLine, Bridge: k.bridge, Whole: k.whole, Note: k.note}, s.Stderr)
 	switch {
@@ -69,23 +69,23 @@ func (k *keepSpec) startKept(c *Config, s *Surroundings, path string) (Conn, err
 	case err != nil:
 		return nil, c.spawnError(err)
 	}
-	return keptConn{conn}, nil
+	return keeperConn{conn}, nil
 }
 
-// keptConn is the connection to a kept process.
-type keptConn struct{ *keeper.Conn }
+// keeperConn is the connection to a kept process.
+type keeperConn struct{ *keeper.Conn }
 
-func (c keptConn) Exit() Exit {
+func (c keeperConn) Exit() Exit {
 	e := c.Conn.Exit()
 	return Exit{Code: e.Code, Stderr: e.Stderr, Limit: e.Limit}
 }
 
 // lineFrame is the header of a line that is sent to a kept process.
 type lineFrame struct {
-	kind  keeper.Kind // 0 means KindSay
-	heard int64       // the last line that the adapter had received
-	note  *lineNote
-	sides []keeper.Side
+	kind     keeper.Kind // 0 means KindSay
+	lastLine int64       // the last line that the adapter had received
+	note     *lineNote
+	sides    []keeper.Side
 }
 
 // lineNote is stored by the keeper with a line, for a process that resumes the run.
@@ -99,7 +99,7 @@ type lineNote struct {
 	Ack     string    `json:"ack,omitempty"`
 	Session string    `json:"session,omitempty"`
 	Rest    *restNote `json:"rest,omitempty"`
-	Errand  int64     `json:"errand,omitempty"` // number of the agent's request that the line answers
+	Request int64     `json:"errand,omitempty"` // number of the agent's request that the line answers
 }
 
 // beginNote is stored with the prompt of an exchange.
@@ -125,8 +125,8 @@ type restNote struct {
 	Spoken bool `json:"spoken"` // the process has sent a message
 }
 
-// keptExchange is the part of an exchange that is used when a keeper runs the process.
-type keptExchange struct {
+// keeperExchange is the part of an exchange that is used when a keeper runs the process.
+type keeperExchange struct {
 	deliveredLine atomic.Int64 // number of the last line that the program has received
 	resumedFrom   *Open        // set if an earlier process began the exchange and this one has not opened it
 	openedAt      time.Time
@@ -146,7 +146,7 @@ type keeperState struct {
 func (p *process) frameLine(l line) line {
 	f := l.frame
 	if f.kind == 0 {
-		f.kind = keeper.KindSay
+		f.kind = keeper.KindSent
 	}
 	if f.note == nil {
 		f.note = &lineNote{}
@@ -154,7 +154,7 @@ func (p *process) frameLine(l line) line {
 	if p.translation == nil && l.size() > 0 && f.note.Sum == "" {
 		f.note.Sum = l.digest()
 	}
-	head := p.kept.conn.Frame(f.kind, f.heard, jsonwrite.MustEncode(f.note), f.sides, l.size())
+	head := p.keeper.conn.Frame(f.kind, f.lastLine, jsonwrite.MustEncode(f.note), f.sides, l.size())
 	out := line{short: append(head, l.short...), long: make([]longPart, len(l.long))}
 	for i, s := range l.long {
 		s.offset += len(head)
@@ -191,14 +191,14 @@ func digestRequest(r *effect.ExchangeOpen) string {
 // frameTranslated returns the header of the adapter's translation of our line. The caller must hold
 // the adapter's lock.
 func (p *process) frameTranslated(f lineFrame, ours []byte) lineFrame {
-	if p.kept.conn == nil {
+	if p.keeper.conn == nil {
 		return f
 	}
 	if f.note == nil {
 		f.note = &lineNote{}
 	}
 	l := line{short: ours}
-	f.note.Ours, f.heard = string(ours), p.translation.lastLine
+	f.note.Ours, f.lastLine = string(ours), p.translation.lastLine
 	if f.note.Sum == "" {
 		f.note.Sum = l.digest()
 	}
@@ -217,16 +217,16 @@ func (c *keeperState) frameBegin(t *segment) lineFrame {
 	return lineFrame{kind: keeper.KindBegin, note: &lineNote{Begun: n}}
 }
 
-// keepNote stores a note about the process in the keeper.
-func (p *process) keepNote(kind keeper.Kind, n lineNote) {
-	if p.kept.conn == nil {
+// writeNote stores a note about the process in the keeper.
+func (p *process) writeNote(kind keeper.Kind, n lineNote) {
+	if p.keeper.conn == nil {
 		return
 	}
 	f := lineFrame{kind: kind, note: &n}
 	if t := p.translation; t != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		f.heard = t.lastLine
+		f.lastLine = t.lastLine
 	}
 	p.out.enqueueLine(line{frame: f}, true)
 }
@@ -234,27 +234,27 @@ func (p *process) keepNote(kind keeper.Kind, n lineNote) {
 // noteAck stores the acknowledgement in the keeper, because no journal contains it.
 func (p *process) noteAck(line []byte) {
 	if p.translation == nil {
-		p.keepNote(keeper.KindPinned, lineNote{Ack: string(line)})
+		p.writeNote(keeper.KindPinned, lineNote{Ack: string(line)})
 	}
 }
 
 // noteSession stores the session that the process reported.
 func (p *process) noteSession(name string) {
 	if p.translation == nil {
-		p.keepNote(keeper.KindPinned, lineNote{Session: name})
+		p.writeNote(keeper.KindPinned, lineNote{Session: name})
 	}
 }
 
 // noteRest stores that the process's exchange ended.
 func (p *process) noteRest(served bool) {
-	p.keepNote(keeper.KindNote, lineNote{Rest: &restNote{served, p.reader.hasSpoken.Load()}})
+	p.writeNote(keeper.KindNote, lineNote{Rest: &restNote{served, p.reader.hasSpoken.Load()}})
 }
 
 // ackJournaled notifies the keeper, with some delay, that the lines up to the given one are in the
 // run's journal.
 func (ex *exchange) ackJournaled(line int64) {
-	if p := ex.currentProcess(); p != nil && p.kept.conn != nil && line > 0 {
-		p.kept.conn.AckSoon(line)
+	if p := ex.currentProcess(); p != nil && p.keeper.conn != nil && line > 0 {
+		p.keeper.conn.AckSoon(line)
 	}
 }
 
@@ -281,8 +281,8 @@ func (h *Hosts) Suspend() {
 // dropUnread discards the unread output of a process that was ended, which may be large, unless a
 // trace needs it.
 func (p *process) dropUnread() {
-	if p.kept.conn != nil && p.hosts.opts.Trace == nil {
-		p.kept.conn.Drop()
+	if p.keeper.conn != nil && p.hosts.opts.Trace == nil {
+		p.keeper.conn.Drop()
 	}
 }
 

@@ -236,7 +236,7 @@ func TestKilledWithTerminals(t *testing.T) {
 	file := filepath.Join(dir, "worker")
 	c := host.Config{Transport: "acp", Command: os.Args[0], Dir: dir, Timeout: 100, Env: map[string]string{"AGENT": file},
 		Permissions: &hostpolicy.Rules{Read: []string{"."}, Write: []string{"."}, Commands: hostpolicy.Commands{Allow: []string{"sh *"}}}}
-	told := kill(t, dir, c, 25)
+	received := kill(t, dir, c, 25)
 	if fail, err := os.ReadFile(file + ".fail"); err == nil {
 		t.Errorf("the agent: %s", fail)
 	}
@@ -244,7 +244,7 @@ func TestKilledWithTerminals(t *testing.T) {
 		t.Errorf("the agent was started so often: %s", spawns)
 	}
 	calls := map[string]int{}
-	for x, got := range told {
+	for x, got := range received {
 		all := strings.Join(got, "\n")
 		want := x % 2
 		if x == 0 {
@@ -304,13 +304,13 @@ end
 			t.Fatal(err)
 		}
 	}
-	h := keptHosts(t, dir, 1, c)
+	h := hostsUnderKeeper(t, dir, 1, c)
 	exchange(h)
-	said, err := os.ReadFile(file + ".in")
+	input, err := os.ReadFile(file + ".in")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, path, _ := strings.Cut(string(said), `"host","bridge","`)
+	_, path, _ := strings.Cut(string(input), `"host","bridge","`)
 	path, _, _ = strings.Cut(path, `"`)
 	conn, err := net.Dial("unix", path)
 	if err != nil {
@@ -336,14 +336,14 @@ end
 	h.Suspend()
 	call(2)
 	fmt.Fprintln(conn, `{"id":3,"method":"tools/list"}`)
-	second := keptHosts(t, dir, 2, c)
+	second := hostsUnderKeeper(t, dir, 2, c)
 	if err := second.Resume(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	answered(2, "no exchange is running")
 	answered(3, "Calc_double")
 	second.Suspend()
-	third := keptHosts(t, dir, 3, c)
+	third := hostsUnderKeeper(t, dir, 3, c)
 	if err := third.Resume(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}

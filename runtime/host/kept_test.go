@@ -86,7 +86,7 @@ func (t *killableRun) run() (err error) {
 	if c.Transport == "acp" {
 		t.tools = calc
 	}
-	t.hosts = host.New(host.Options{Configs: []host.Config{c}, Environ: os.Environ(), Run: &procgroup.Run{ID: "r_test", Executable: os.Args[0]}, Keeper: keep(t.dir, owner)})
+	t.hosts = host.New(host.Options{Configs: []host.Config{c}, Environ: os.Environ(), Run: &procgroup.Run{ID: "r_test", Executable: os.Args[0]}, Keeper: newKeeperClient(t.dir, owner)})
 	if owner > 1 {
 		if err := t.hosts.Resume(context.Background(), t.open()); err != nil {
 			return err
@@ -270,11 +270,11 @@ func kill(t *testing.T, dir string, c host.Config, times int) [][]string {
 			break
 		}
 	}
-	told := make([][]string, exchanges)
+	received := make([][]string, exchanges)
 	for _, n := range readRecords(filepath.Join(dir, "journal")) {
-		told[n.X] = append(told[n.X], n.Texts...)
+		received[n.X] = append(received[n.X], n.Texts...)
 	}
-	return told
+	return received
 }
 
 func configOf(c host.Config) map[string]any {
@@ -392,13 +392,13 @@ serve
 end
 `)
 	c.Transport = "codex"
-	told := kill(t, dir, c, 25)
-	for x, got := range told {
-		if strings.Join(got, "\n") != strings.Join(told[0], "\n") {
-			t.Errorf("exchange %d: the program received\n%s\nand in the first exchange\n%s", x, strings.Join(got, "\n"), strings.Join(told[0], "\n"))
+	received := kill(t, dir, c, 25)
+	for x, got := range received {
+		if strings.Join(got, "\n") != strings.Join(received[0], "\n") {
+			t.Errorf("exchange %d: the program received\n%s\nand in the first exchange\n%s", x, strings.Join(got, "\n"), strings.Join(received[0], "\n"))
 		}
 	}
-	if all := strings.Join(told[0], "\n"); !strings.Contains(all, `"text":"All done."`) || strings.Count(all, `"type":"approval"`) != 2 {
+	if all := strings.Join(received[0], "\n"); !strings.Contains(all, `"text":"All done."`) || strings.Count(all, `"type":"approval"`) != 2 {
 		t.Errorf("the program received\n%s", all)
 	}
 	checkHostLog(t, file, 3+exchanges*3)

@@ -75,16 +75,16 @@ func (r *readLease) startReading() {
 	r.uses++
 }
 
-// stopReading ends the holder's reading. The holder retains the lease if keep is true and it was
+// stopReading ends the holder's reading. The holder retains the lease if retain is true and it was
 // not recalled.
-func (r *readLease) stopReading(keep bool) {
+func (r *readLease) stopReading(retain bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.interrupted {
 		r.interrupted = false
 		r.conn.Resume()
 	}
-	if r.recalled || !keep || r.flood > 0 {
+	if r.recalled || !retain || r.flood > 0 {
 		r.returnToReader()
 		return
 	}

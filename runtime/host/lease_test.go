@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-const saidMore = `{"type":"progress","message":"more"}`
+const progressLine = `{"type":"progress","message":"more"}`
 
 // leaseOf returns the lease of the first process's reader.
 func (b *bubble) leaseOf(id int64) *readLease {
@@ -53,12 +53,12 @@ func TestLease(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 60}, func(h *memHost) {
 			h.readLine()
 			for range 3 {
-				h.writeLine(saidMore)
+				h.writeLine(progressLine)
 				h.readLine()
 			}
 			h.pause(time.Second)
-			h.writeLine(saidMore)
-			h.writeLine(saidMore)
+			h.writeLine(progressLine)
+			h.writeLine(progressLine)
 			h.readLine()
 			h.writeLine(`{"type":"result"}`)
 			h.readLine()
@@ -99,9 +99,9 @@ func TestLeaseIsRecalled(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 60}, func(h *memHost) {
 			h.readLine()
 			h.pause(time.Second)
-			h.out.write(saidMore[:9])
+			h.out.write(progressLine[:9])
 			h.pause(9 * time.Second)
-			h.out.write(saidMore[9:] + "\n")
+			h.out.write(progressLine[9:] + "\n")
 			h.untilTerm()
 		})
 		id := b.openExchange()
@@ -147,7 +147,7 @@ func TestLeaseWithMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 60}, func(h *memHost) {
 			h.readLine()
-			h.writeLine(saidMore)
+			h.writeLine(progressLine)
 			h.readLine()
 		})
 		id := b.openExchange()
@@ -168,7 +168,7 @@ func TestLeaseWithMessages(t *testing.T) {
 // afterwards.
 func TestLeaseInFlood(t *testing.T) {
 	for name, flood := range map[string]string{
-		"many messages": strings.Repeat(saidMore+"\n", floodMessages),
+		"many messages": strings.Repeat(progressLine+"\n", floodMessages),
 		"a large one":   `{"type":"progress","message":"` + strings.Repeat("x", floodBytes) + `"}` + "\n",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestLeaseInFlood(t *testing.T) {
 					h.out.write(flood)
 					for range floodCooldown + 1 {
 						time.Sleep(time.Second)
-						h.writeLine(saidMore)
+						h.writeLine(progressLine)
 					}
 					h.readLine()
 				})

@@ -17,7 +17,7 @@ type lifecycle struct {
 	failureCounted bool   // the start counts as failed
 	retiring       bool
 	outputEnded    bool
-	endKnown       bool // failure is set
+	hasFailure     bool // failure is set
 	exited         bool // the output ended because the process exited
 	failure        *effect.Error
 }
@@ -29,7 +29,7 @@ func (l *lifecycle) assign(in *inbox, sendPrompt func() int64) (ended bool) {
 	defer l.mu.Unlock()
 	l.inbox = in
 	l.promptOffset = sendPrompt()
-	return l.endKnown
+	return l.hasFailure
 }
 
 // release takes the process from its exchange.
@@ -97,7 +97,7 @@ func (l *lifecycle) markOutputEnded() (retiring bool) {
 func (l *lifecycle) recordEnd(failure *effect.Error, exited bool) (in *inbox, retiring bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.endKnown, l.exited, l.failure = true, exited, failure
+	l.hasFailure, l.exited, l.failure = true, exited, failure
 	return l.inbox, l.retiring
 }
 

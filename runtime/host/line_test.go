@@ -101,8 +101,8 @@ func TestLongIsFull(t *testing.T) {
 	}
 }
 
-// TestLongPromptTakesNoMemory checks that, also if the host does not read it.
-func TestLongPromptTakesNoMemory(t *testing.T) {
+// TestLongPromptNeedsNoCopy checks that, also if the host does not read it.
+func TestLongPromptNeedsNoCopy(t *testing.T) {
 	randtest.Measures(t)
 	text := strings.Repeat("x\"", 20<<20)
 	var before, after runtime.MemStats

@@ -19,11 +19,11 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// keptHosts returns hosts whose processes a keeper runs; owner counts the run's processes.
-func keptHosts(t *testing.T, dir string, owner int64, c host.Config) *host.Hosts {
+// hostsUnderKeeper returns hosts whose processes a keeper runs; owner counts the run's processes.
+func hostsUnderKeeper(t *testing.T, dir string, owner int64, c host.Config) *host.Hosts {
 	t.Helper()
 	c.Name, c.Connector = "worker", "worker"
-	h := host.New(host.Options{Configs: []host.Config{c}, Environ: os.Environ(), Run: &procgroup.Run{ID: "r_test", Executable: os.Args[0]}, Keeper: keep(dir, owner)})
+	h := host.New(host.Options{Configs: []host.Config{c}, Environ: os.Environ(), Run: &procgroup.Run{ID: "r_test", Executable: os.Args[0]}, Keeper: newKeeperClient(dir, owner)})
 	t.Cleanup(func() { h.Close(context.Background()) })
 	return h
 }
@@ -95,10 +95,10 @@ end
 func TestKeeperLost(t *testing.T) {
 	dir := t.TempDir()
 	c, _ := scriptedHost(t, dir, waits1)
-	h := keptHosts(t, dir, 1, c)
-	opened, said := openExchange(t, h)
-	if opened.Process != 1 || opened.Turn != 1 || said.Lines == nil || said.Lines.First != 1 || strings.Join(said.Lines.Text, "\n") != `{"type":"progress","message":"on it"}` {
-		t.Errorf("opened %+v, lines %+v", opened, said.Lines)
+	h := hostsUnderKeeper(t, dir, 1, c)
+	opened, opening := openExchange(t, h)
+	if opened.Process != 1 || opened.Turn != 1 || opening.Lines == nil || opening.Lines.First != 1 || strings.Join(opening.Lines.Text, "\n") != `{"type":"progress","message":"on it"}` {
+		t.Errorf("opened %+v, lines %+v", opened, opening.Lines)
 	}
 	killKeeper(t, dir)
 	lost := func(e *effect.Error) {
@@ -108,7 +108,7 @@ func TestKeeperLost(t *testing.T) {
 		}
 	}
 	lost(failure(t, h, opened.ID))
-	second := keptHosts(t, dir, 2, c)
+	second := hostsUnderKeeper(t, dir, 2, c)
 	if err := second.Resume(t.Context(), []host.Open{{ID: 7, Request: request(0), Opened: opened, Line: 1, Since: time.Now()}}); err != nil {
 		t.Fatal(err)
 	}
@@ -119,15 +119,15 @@ func TestKeeperLost(t *testing.T) {
 	if _, err := second.Perform(t.Context(), &effect.ExchangeClose{ID: 7}); err != nil {
 		t.Fatal(err)
 	}
-	again, said := openExchange(t, second)
-	if again.ID <= 7 || again.Process != 2 || string(said.Messages[0].Text) != `{"type":"result","text":"another"}` {
-		t.Errorf("the next exchange is %+v, its message %s", again, said.Messages[0].Text)
+	next, opening := openExchange(t, second)
+	if next.ID <= 7 || next.Process != 2 || string(opening.Messages[0].Text) != `{"type":"result","text":"another"}` {
+		t.Errorf("the next exchange is %+v, its message %s", next, opening.Messages[0].Text)
 	}
 }
 
-// TestEndedMeanwhile checks that output and exit of a host without an attached client are reported
-// unchanged, also if its keeper has exited afterwards.
-func TestEndedMeanwhile(t *testing.T) {
+// TestExchangeEndedWhileLost checks that output and exit of a host without an attached client are
+// reported unchanged, also if its keeper has exited afterwards.
+func TestExchangeEndedWhileLost(t *testing.T) {
 	dir := t.TempDir()
 	c, file := scriptedHost(t, dir, `
 >~ {"type":"prompt"}
@@ -137,7 +137,7 @@ await `+filepath.Join(dir, "go")+`
 stderr out of paper
 exit 3
 `)
-	h := keptHosts(t, dir, 1, c)
+	h := hostsUnderKeeper(t, dir, 1, c)
 	opened, _ := openExchange(t, h)
 	h.Suspend()
 	if _, err := h.Perform(t.Context(), &effect.ExchangeNext{ID: opened.ID}); !errors.Is(err, host.ErrClosed) {
@@ -155,7 +155,7 @@ exit 3
 	if err := testproc.AwaitFile(filepath.Join(dir, "hosts", "worker.1", "end.json")); err != nil {
 		t.Fatal(err)
 	}
-	second := keptHosts(t, dir, 2, c)
+	second := hostsUnderKeeper(t, dir, 2, c)
 	if err := second.Resume(t.Context(), []host.Open{{ID: 5, Request: request(0), Opened: opened, Line: 1}}); err != nil {
 		t.Fatal(err)
 	}
@@ -168,12 +168,13 @@ exit 3
 	}
 }
 
-// TestTimeMeanwhile checks that an exchange's timeout continues without an attached client.
-func TestTimeMeanwhile(t *testing.T) {
+// TestTimeoutIncludesLostTime checks that an exchange's timeout continues without an attached
+// client.
+func TestTimeoutIncludesLostTime(t *testing.T) {
 	dir := t.TempDir()
 	c, _ := scriptedHost(t, dir, waits1)
 	c.Timeout = 2
-	h := keptHosts(t, dir, 1, c)
+	h := hostsUnderKeeper(t, dir, 1, c)
 	opened, _ := openExchange(t, h)
 	h.Suspend()
 	if err := h.Close(context.Background()); err != nil {
@@ -181,14 +182,14 @@ func TestTimeMeanwhile(t *testing.T) {
 	}
 	began := time.Now()
 	c.Timeout = 0.001 // it has passed in any case
-	second := keptHosts(t, dir, 2, c)
+	second := hostsUnderKeeper(t, dir, 2, c)
 	if err := second.Resume(t.Context(), []host.Open{{ID: 5, Request: request(0), Opened: opened, Line: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	if e := failure(t, second, 5); e.Fields["code"] != "timeout" || time.Since(began) > patience {
 		t.Errorf("the failure is %+v", e)
 	}
-	third := keptHosts(t, dir, 1, c)
+	third := hostsUnderKeeper(t, dir, 1, c)
 	if err := third.Resume(t.Context(), nil); !errors.Is(err, keeper.ErrFenced) {
 		t.Errorf("a process that has lost the run continues it: %v", err)
 	}
@@ -246,14 +247,14 @@ func TestRevived(t *testing.T) {
 	dir := t.TempDir()
 	c, file := scriptedHost(t, dir, revives)
 	c.Init = true
-	h := keptHosts(t, dir, 1, c)
-	opened, said := openExchange(t, h)
+	h := hostsUnderKeeper(t, dir, 1, c)
+	opened, opening := openExchange(t, h)
 	first := &effect.ExchangeReply{ID: opened.ID, InReplyTo: "question", AnswerTo: "1", Value: json.RawMessage(`"one"`)}
 	if _, err := h.Perform(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
-	if opened.Session+said.Lines.Session != "s" { // it may have been received by then
-		t.Errorf("opened %+v, lines %+v", opened, said.Lines)
+	if opened.Session+opening.Lines.Session != "s" { // it may have been received by then
+		t.Errorf("opened %+v, lines %+v", opened, opening.Lines)
 	}
 	second := awaitQuestion(t, h, opened.ID, "second?", "")
 	second.Value = json.RawMessage(`"two"`)
@@ -343,7 +344,7 @@ func TestAgentsRevived(t *testing.T) {
 			c, file := scriptedHost(t, dir, script)
 			c.Transport, c.OutputFormat = transport, ""
 			c.Command = versionCommand(t, dir, c.Command)
-			h := keptHosts(t, dir, 1, c)
+			h := hostsUnderKeeper(t, dir, 1, c)
 			got, err := h.Perform(t.Context(), request(0))
 			if err != nil {
 				t.Fatal(err)
@@ -364,7 +365,7 @@ func TestAgentsRevived(t *testing.T) {
 			}
 			h.Suspend()
 			killKeeper(t, dir)
-			second := keptHosts(t, dir, 2, c)
+			second := hostsUnderKeeper(t, dir, 2, c)
 			if err := second.Resume(t.Context(), []host.Open{open}); err != nil {
 				t.Fatal(err)
 			}
@@ -406,7 +407,7 @@ await `+filepath.Join(dir, "go")+`
 < {"type":"result","text":"done"}
 `)
 	c.Permissions = &hostpolicy.Rules{Default: "allow"}
-	h := keptHosts(t, dir, 1, c)
+	h := hostsUnderKeeper(t, dir, 1, c)
 	opened, m := openExchange(t, h)
 	for len(m.Messages) < 2 && m.Messages[0].Type != "progress" { // it was answered
 		m = next(t, h, opened.ID)
@@ -416,7 +417,7 @@ await `+filepath.Join(dir, "go")+`
 		t.Fatal(err)
 	}
 	c.Permissions = &hostpolicy.Rules{Default: "deny"}
-	second := keptHosts(t, dir, 2, c)
+	second := hostsUnderKeeper(t, dir, 2, c)
 	if err := second.Resume(t.Context(), []host.Open{{ID: 5, Request: request(0), Opened: opened}}); err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ type memConn struct {
 	lines *ndjson.Reader
 }
 
-func (c *memConn) Read() (ndjson.Line, error) { return c.lines.Next() }
+func (c *memConn) ReadLine() (ndjson.Line, error) { return c.lines.NextLine() }
 
 func (c *memConn) Ready() bool { return c.lines.Ready() }
 

@@ -158,12 +158,12 @@ func (r *reader) applyRules(x *incomingLine) error {
 // earlierDecision returns the decision that an earlier Concerto process sent for an approval that
 // is not in its journal: the rules may have changed since. It returns Ask if none was sent.
 func (r *reader) earlierDecision(m *effect.HostMessage) hostpolicy.Verdict {
-	if r.process.kept.conn == nil || r.process.kept.sent.isEmpty() {
+	if r.process.keeper.conn == nil || r.process.keeper.sent.isEmpty() {
 		return hostpolicy.Ask
 	}
 	for _, v := range []hostpolicy.Verdict{hostpolicy.Allow, hostpolicy.Deny} {
 		l := line{short: appendReply(nil, textReply(m, r.verdictAnswer(v)))}
-		if r.process.kept.sent.hasDigest(l.digest()) {
+		if r.process.keeper.sent.hasDigest(l.digest()) {
 			return v
 		}
 	}
@@ -185,14 +185,14 @@ func textReply(m *effect.HostMessage, text string) *effect.ExchangeReply {
 
 // decideOutside answers an approval that a vendor's agent requests when no exchange could decide
 // it. It denies an action that the rules do not allow, so that the agent does not wait.
-func (r *reader) decideOutside(m *effect.HostMessage, line []byte, nobody string) error {
+func (r *reader) decideOutside(m *effect.HostMessage, line []byte, reason string) error {
 	switch r.process.rules.Decide(hostpolicy.ParseRequest(line)) {
 	case hostpolicy.Allow:
-		nobody = r.allowAnswer()
+		reason = r.allowAnswer()
 	case hostpolicy.Deny:
-		nobody = r.process.cfg.denialReason()
+		reason = r.process.cfg.denialReason()
 	}
-	return r.answerMessage(m, nobody)
+	return r.answerMessage(m, reason)
 }
 
 // answerMessage answers a message with a text.

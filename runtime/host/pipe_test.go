@@ -9,13 +9,13 @@ import (
 // memPipe is a pipe in memory with the system's capacity. Unlike with io.Pipe, its writer can
 // continue before anyone reads.
 type memPipe struct {
-	mu     sync.Mutex
-	moved  sync.Cond // bytes were written or read, or it was closed
-	bytes  []byte
-	all    []byte // everything ever written
-	taken  int64
-	room   int // capacity in bytes
-	closed bool
+	mu       sync.Mutex
+	moved    sync.Cond // bytes were written or read, or it was closed
+	bytes    []byte
+	all      []byte // everything ever written
+	consumed int64
+	room     int // capacity in bytes
+	closed   bool
 
 	interrupted bool // a Read does not wait
 }
@@ -63,7 +63,7 @@ func (p *memPipe) Read(b []byte) (int, error) {
 		return 0, io.EOF
 	}
 	p.bytes = p.bytes[n:]
-	p.taken += int64(n)
+	p.consumed += int64(n)
 	p.moved.Broadcast()
 	return n, nil
 }
@@ -80,11 +80,11 @@ func (p *memPipe) interrupt(on bool) {
 func (p *memPipe) written() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.taken + int64(len(p.bytes))
+	return p.consumed + int64(len(p.bytes))
 }
 
-// said returns all bytes ever written.
-func (p *memPipe) said() string {
+// history returns all bytes ever written.
+func (p *memPipe) history() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return string(p.all)

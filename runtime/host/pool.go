@@ -176,8 +176,8 @@ func (s *slot) canResume() bool {
 	if c.protocol().New != nil {
 		return true
 	}
-	known := s.proc != nil && s.proc.isUsable()
-	return (c.Init || c.hasParams()) && c.inputJSON() && (!known || s.proc.announced.resumes)
+	isRunning := s.proc != nil && s.proc.isUsable()
+	return (c.Init || c.hasParams()) && c.inputJSON() && (!isRunning || s.proc.announced.resumes)
 }
 
 func (c *Config) resumeError() error {
@@ -278,7 +278,7 @@ func (h *Hosts) startProcess(c *Config, w acquireSpec) (*process, error) {
 	p.version = h.startVersionCheck(run, env)
 	attached := make(chan struct{}) // standard error is traced after the start
 	defer close(attached)
-	conn, err := run.connectVia(h.opts.Transports, Surroundings{Env: env, Run: h.opts.Run, Keep: p.newKeepSpec(w), Stderr: p.stderrSink(attached)})
+	conn, err := run.connectVia(h.opts.Transports, Surroundings{Env: env, Run: h.opts.Run, Keeper: p.newKeeperSpec(w), Stderr: p.stderrSink(attached)})
 	if err != nil {
 		p.bridge.closeBridge()
 		return nil, err

@@ -58,7 +58,7 @@ type process struct {
 
 	lifecycle lifecycle
 	stages    stages
-	kept      keeperState
+	keeper    keeperState
 }
 
 // stages holds channels that are closed when a process reaches a stage.
@@ -83,9 +83,9 @@ func newProcess(h *Hosts, c *Config) *process {
 func (p *process) setConn(conn Conn) {
 	p.conn, p.out = conn, newOutbox(conn)
 	p.reader.lease.bindConn(conn)
-	if kept, ok := conn.(keptConn); ok {
-		p.kept.conn, p.out.addFrame = kept.Conn, p.frameLine
-		p.kept.conn.OnUnread(p.logUnreadAnswers)
+	if keeper, ok := conn.(keeperConn); ok {
+		p.keeper.conn, p.out.addFrame = keeper.Conn, p.frameLine
+		p.keeper.conn.OnUnread(p.logUnreadAnswers)
 	}
 	if p.hosts.opts.Trace != nil {
 		p.out.onEnqueue = p.traceSent
@@ -112,8 +112,8 @@ func (p *process) beginExchange(in *inbox, opens string, l line) {
 }
 
 // continueExchange begins an exchange that another process had.
-func (p *process) continueExchange(in *inbox, opens string, again *handover, l line) {
-	p.beginSegment(&segment{inbox: in, requestDigest: opens, handover: again}, l)
+func (p *process) continueExchange(in *inbox, opens string, handover *handover, l line) {
+	p.beginSegment(&segment{inbox: in, requestDigest: opens, handover: handover}, l)
 }
 
 func (p *process) beginSegment(next *segment, l line) {
@@ -125,8 +125,8 @@ func (p *process) beginSegment(next *segment, l line) {
 		}
 		p.lifecycle.segment.Store(next)
 		p.silence.resetForExchange()
-		if p.kept.conn != nil {
-			l.frame = p.kept.frameBegin(next)
+		if p.keeper.conn != nil {
+			l.frame = p.keeper.frameBegin(next)
 		}
 		promptAt, _ = p.sendLine(l, true)
 		return promptAt

@@ -19,14 +19,15 @@ func (c *Config) inputJSON() bool {
 	return c.OutputFormat == "json" || c.Init || c.hasParams() || c.protocol().New != nil
 }
 
-// promptLine returns the line that begins an exchange. told adds the tools that the host may call.
-func (c *Config) promptLine(r *effect.ExchangeOpen, told bool) line {
-	return c.promptWith(r, told, "", nil)
+// promptLine returns the line that begins an exchange. withTools adds the tools that the host may
+// call.
+func (c *Config) promptLine(r *effect.ExchangeOpen, withTools bool) line {
+	return c.promptWith(r, withTools, "", nil)
 }
 
 // promptWith is like promptLine, with the exchange's key unless it is "", and with the resumption
 // if the process continues an exchange.
-func (c *Config) promptWith(r *effect.ExchangeOpen, told bool, key string, again *adapter.Resumption) line {
+func (c *Config) promptWith(r *effect.ExchangeOpen, withTools bool, key string, resumed *adapter.Resumption) line {
 	if !c.inputJSON() {
 		return textPrompt(r)
 	}
@@ -41,11 +42,11 @@ func (c *Config) promptWith(r *effect.ExchangeOpen, told bool, key string, again
 	if r.Session != "" {
 		o.textMember("session", r.Session)
 	}
-	if told {
+	if withTools {
 		o.Raw("tools", toolList(r.Tools))
 	}
-	if again != nil {
-		o.Raw("resumed", jsonwrite.MustEncode(again))
+	if resumed != nil {
+		o.Raw("resumed", jsonwrite.MustEncode(resumed))
 	}
 	if key != "" {
 		o.textMember("key", key)

@@ -23,8 +23,8 @@ type segment struct {
 	handover      *handover // nil if no other process had the exchange
 
 	// Used only by the reader.
-	ended         bool // the terminal message was read
-	strayReported bool // logStray has reported a line after it
+	ended           bool // the terminal message was read
+	outsideReported bool // logStray has reported a line after it
 }
 
 // reader reads the output of a process. The goroutine that holds the lease uses it.
@@ -95,19 +95,19 @@ func (r *reader) readBatch(own bool) (interrupted bool) {
 // its reading must end.
 var errInterrupted = errors.New("the reader is interrupted")
 
-// readHostLine reads a line. If lends is true, another goroutine may acquire the lease during the
+// readHostLine reads a line. If lend is true, another goroutine may acquire the lease during the
 // wait.
-func (r *reader) readHostLine(lends bool) (ndjson.Line, error) {
+func (r *reader) readHostLine(lend bool) (ndjson.Line, error) {
 	for {
-		if lends {
+		if lend {
 			r.lease.beginWait()
 		}
 		r.process.silence.beginWait()
-		l, err := r.process.conn.Read()
+		l, err := r.process.conn.ReadLine()
 		interrupted := errors.Is(err, os.ErrDeadlineExceeded)
 		r.process.silence.endWait(!interrupted)
 		switch {
-		case lends && r.lease.endWait(interrupted), interrupted && !lends:
+		case lend && r.lease.endWait(interrupted), interrupted && !lend:
 			return l, errInterrupted
 		case !interrupted:
 			return l, err
@@ -132,7 +132,7 @@ func (r *reader) flushBatch(own bool) {
 
 // handleLine handles a line of the host, or the lines that its adapter translates it to.
 func (r *reader) handleLine(l ndjson.Line, own bool) error {
-	if r.process.kept.conn != nil && (r.current == nil || l.Offset >= r.current.offset) {
+	if r.process.keeper.conn != nil && (r.current == nil || l.Offset >= r.current.offset) {
 		r.batch.addLine(l)
 	}
 	if r.process.translation == nil {
@@ -141,7 +141,7 @@ func (r *reader) handleLine(l ndjson.Line, own bool) error {
 	}
 	all, err := r.translateLine(l)
 	for _, text := range all {
-		if r.process.kept.conn == nil && (r.batch.isFull() || r.batch.size+len(text) > batchBytes) {
+		if r.process.keeper.conn == nil && (r.batch.isFull() || r.batch.size+len(text) > batchBytes) {
 			r.flushBatch(own)
 		}
 		if err := r.handleMessage(ndjson.Line{Text: text, Offset: l.Offset, Half: l.Half}); err != nil {
@@ -195,7 +195,7 @@ func (r *reader) handleOutside(x *incomingLine) error {
 	if x.decodeErr == nil && r.process.rules != nil && r.process.translation != nil && x.msg.Type == hostmsg.Approval {
 		return r.decideOutside(x.msg, x.line.Text, "no exchange is running that could decide it")
 	}
-	r.logStray(x)
+	r.logOutside(x)
 	return nil
 }
 
@@ -220,7 +220,7 @@ func (r *reader) acceptMessage(x *incomingLine) (wanted bool, err error) {
 		r.logPlainResult(x.line.Text)
 	}
 	if x.segment.handover != nil {
-		if known, err := r.filterRepeated(x.segment, &x.msg); known || err != nil {
+		if isRepeated, err := r.filterRepeated(x.segment, &x.msg); isRepeated || err != nil {
 			return false, err
 		}
 	}
@@ -288,13 +288,13 @@ func (r *reader) logPlainResult(line []byte) {
 	})
 }
 
-// logStray logs a line after the end of an exchange, once for each exchange.
-func (r *reader) logStray(x *incomingLine) {
+// logOutside logs a line after the end of an exchange, once for each exchange.
+func (r *reader) logOutside(x *incomingLine) {
 	t := x.segment
-	if t == nil || t.strayReported || r.process.lifecycle.isRetiring() {
+	if t == nil || t.outsideReported || r.process.lifecycle.isRetiring() {
 		return
 	}
-	t.strayReported = true
+	t.outsideReported = true
 	what := "a message of type '" + x.msg.Type + "'"
 	if x.decodeErr != nil {
 		what = "a line that is not a message"

@@ -28,15 +28,15 @@ func (ex *exchange) trackHistory(c *History) {
 // handOver moves an exchange whose process was lost to a new process, which continues the session.
 // If that is not possible, the exchange fails with the loss. The error is ctx's.
 func (ex *exchange) handOver(ctx context.Context, lost *effect.Error) error {
-	again := ex.ensureHandover()
-	if again == nil {
+	handover := ex.ensureHandover()
+	if handover == nil {
 		ex.inbox.setFailure(lost)
 		return nil
 	}
-	w := acquireSpec{session: ex.history.sessionName(), tools: ex.tools, predecessor: &again.note.predecessor}
+	w := acquireSpec{session: ex.history.sessionName(), tools: ex.tools, predecessor: &handover.note.predecessor}
 	ex.deliveredLine.Store(0)
 	err := ex.moveToNewProcess(ctx, w, func(p *process) {
-		p.continueExchange(ex.inbox, p.kept.requestDigest(ex.request), again, ex.continuationPrompt(p, w.session, again))
+		p.continueExchange(ex.inbox, p.keeper.requestDigest(ex.request), handover, ex.continuationPrompt(p, w.session, handover))
 	})
 	if err == nil || ctx.Err() != nil || errors.Is(err, ErrClosed) {
 		return err
@@ -60,10 +60,10 @@ func (ex *exchange) ensureHandover() *handover {
 }
 
 // continuationPrompt returns the prompt for a process that continues the exchange.
-func (ex *exchange) continuationPrompt(p *process, session string, again *handover) line {
+func (ex *exchange) continuationPrompt(p *process, session string, handover *handover) line {
 	asked := *ex.request
 	asked.Session = session
-	return ex.pool.cfg.promptWith(&asked, p.announced.wantsTools || ex.pool.cfg.SendTools, ex.key, &again.resumption)
+	return ex.pool.cfg.promptWith(&asked, p.announced.wantsTools || ex.pool.cfg.SendTools, ex.key, &handover.resumption)
 }
 
 // restoreLost restores an open exchange whose process was lost.
@@ -100,7 +100,7 @@ func (r *restoredProcess) skipJournaled(t *segment, journaled int64) {
 	read := p.reader
 	read.current = t
 	for at := int64(0); at < journaled; {
-		l, err := p.conn.Read()
+		l, err := p.conn.ReadLine()
 		if err != nil {
 			read.closed, read.err, read.lastLine = true, err, l
 			return
@@ -154,10 +154,10 @@ func (v *handover) markAnswered(replies, missing []*effect.ExchangeReply) {
 
 // mayHaveBeenPrompted reports whether a lost process of the host may have received the exchange's
 // prompt.
-func (h *Hosts) mayHaveBeenPrompted(o *Open, known []keeper.Process) bool {
+func (h *Hosts) mayHaveBeenPrompted(o *Open, processes []keeper.Process) bool {
 	last := h.opts.Keeper.Last(o.Request.Host)
 	for k := int64(1); k <= last; k++ {
-		if !slices.ContainsFunc(known, func(p keeper.Process) bool { return p.Host == o.Request.Host && p.K == k }) {
+		if !slices.ContainsFunc(processes, func(p keeper.Process) bool { return p.Host == o.Request.Host && p.K == k }) {
 			return true
 		}
 	}

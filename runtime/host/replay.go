@@ -25,9 +25,9 @@ func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 	}
 	begun := int64(0)
 	for i, e := range r.script {
-		last = max(last, e.Heard)
+		last = max(last, e.LastLine)
 		if i == r.lastBeginIndex && r.lastBegin != nil {
-			from, begun = max(from, e.Heard+1), e.Heard
+			from, begun = max(from, e.LastLine+1), e.LastLine
 		}
 	}
 	read := p.reader
@@ -35,7 +35,7 @@ func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 	var errands []adapter.Request
 	at := r.replaySent(0, 0, &errands) // index into the script
 	for p.translation.lastLine < last {
-		l, err := p.conn.Read()
+		l, err := p.conn.ReadLine()
 		if err != nil {
 			read.closed, read.err, read.lastLine = true, err, l
 			break
@@ -43,13 +43,13 @@ func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 		p.translation.lastLine = l.Number
 		s := p.translateFromHost(l.Text)
 		if len(s.Lines)+len(s.Bridge) > 0 {
-			if at < len(r.script) && r.script[at].Kind == keeper.KindHeard && r.script[at].Heard == l.Number {
+			if at < len(r.script) && r.script[at].Kind == keeper.KindReply && r.script[at].LastLine == l.Number {
 				at++
 			} else {
-				p.out.enqueueLine(line{short: adapter.JoinLines(s.Lines), frame: lineFrame{kind: keeper.KindHeard, heard: l.Number, sides: p.kept.bridgeSides(s.Bridge)}}, true)
+				p.out.enqueueLine(line{short: adapter.JoinLines(s.Lines), frame: lineFrame{kind: keeper.KindReply, lastLine: l.Number, sides: p.keeper.bridgeSides(s.Bridge)}}, true)
 			}
 		}
-		errands = append(errands, p.translation.stampHeard(s.Requests)...)
+		errands = append(errands, p.translation.stampLastLine(s.Requests)...)
 		at = r.replaySent(at, l.Number, &errands)
 		r.replayAcks(s.Messages)
 		if t.handover != nil && l.Number < from && l.Number > begun {
@@ -64,9 +64,9 @@ func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 				continue
 			}
 			for _, text := range s.Messages {
-				again := l
-				again.Text = text
-				if err := read.handleMessage(again); err != nil {
+				line := l
+				line.Text = text
+				if err := read.handleMessage(line); err != nil {
 					read.closed, read.err, read.lastLine = true, err, l
 				}
 			}
@@ -78,25 +78,25 @@ func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 	now := p.translation.adapter.Conversation()
 	p.session.Store(&now)
 	read.flushBatch(false)
-	p.service.Perform(r.unansweredRequests(errands))
+	p.service.PerformRequests(r.unansweredRequests(errands))
 }
 
 // unansweredRequests returns the requests that were not answered.
 func (r *restoredProcess) unansweredRequests(all []adapter.Request) []adapter.Request {
 	done := map[int64]bool{}
 	for _, n := range r.notes {
-		done[n.Errand] = true
+		done[n.Request] = true
 	}
 	return slices.DeleteFunc(all, func(e adapter.Request) bool { return done[e.Number] })
 }
 
 // replaySent passes to the adapter the lines that were sent after the given line was received. It
 // returns the next index into the script, and appends the adapter's requests.
-func (r *restoredProcess) replaySent(at int, heard int64, errands *[]adapter.Request) int {
-	for at < len(r.script) && r.script[at].Heard <= heard && r.script[at].Kind != keeper.KindHeard {
+func (r *restoredProcess) replaySent(at int, lastLine int64, errands *[]adapter.Request) int {
+	for at < len(r.script) && r.script[at].LastLine <= lastLine && r.script[at].Kind != keeper.KindReply {
 		if n := &r.notes[at]; n.Ours != "" {
-			s := r.process.translation.adapter.Say([]byte(n.Ours))
-			*errands = append(*errands, r.process.translation.stampHeard(s.Requests)...)
+			s := r.process.translation.adapter.ToAgent([]byte(n.Ours))
+			*errands = append(*errands, r.process.translation.stampLastLine(s.Requests)...)
 		}
 		at++
 	}

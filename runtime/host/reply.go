@@ -79,23 +79,23 @@ func (h *Hosts) replyToHost(ctx context.Context, r *effect.ExchangeReply) error 
 // it.
 func (ex *exchange) tryReply(r *effect.ExchangeReply, text []byte) (ok bool) {
 	ex.mu.Lock()
-	p, again := ex.proc, ex.handover
+	p, handover := ex.proc, ex.handover
 	ex.mu.Unlock()
-	if again == nil {
+	if handover == nil {
 		if _, ok = p.sendMessage(text, false); ok {
 			p.silence.countReply(r.InReplyTo, r.AnswerTo)
 		}
 		return ok
 	}
-	if p != nil && p.kept.alreadySent(&line{short: text}) {
+	if p != nil && p.keeper.alreadySent(&line{short: text}) {
 		return true
 	}
-	to, held := again.routeReply(r)
+	to, held := handover.routeReply(r)
 	if held || p == nil {
 		return true
 	}
 	if ok = p.forwardReply(r, to); ok {
-		again.markSent(r)
+		handover.markSent(r)
 		p.silence.countReply(r.InReplyTo, to)
 	}
 	return ok
@@ -109,7 +109,7 @@ func (p *process) sendMessage(text []byte, force bool) (offset int64, ok bool) {
 }
 
 func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
-	if p.kept.alreadySent(&l) {
+	if p.keeper.alreadySent(&l) {
 		return 0, true
 	}
 	t := p.translation
@@ -122,11 +122,11 @@ func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
 		return 0, false
 	}
 	ours := l.concat()
-	s := t.adapter.Say(ours)
+	s := t.adapter.ToAgent(ours)
 	f := p.frameTranslated(l.frame, ours)
-	f.sides = p.kept.bridgeSides(s.Bridge)
+	f.sides = p.keeper.bridgeSides(s.Bridge)
 	offset, ok = p.out.enqueueLine(line{short: adapter.JoinLines(s.Lines), frame: f}, true)
-	p.service.Perform(t.stampHeard(s.Requests))
+	p.service.PerformRequests(t.stampLastLine(s.Requests))
 	p.bridge.sendLines(s.Bridge)
 	return offset, ok
 }

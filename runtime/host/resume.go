@@ -38,11 +38,11 @@ type Open struct {
 func (h *Hosts) Resume(ctx context.Context, open []Open) error {
 	k := h.opts.Keeper
 	all, err := k.Attach()
-	gone := errors.Is(err, keeper.ErrNone)
-	if err != nil && !gone {
+	absent := errors.Is(err, keeper.ErrNone)
+	if err != nil && !absent {
 		return err
 	}
-	known := slices.Clone(all)
+	remaining := slices.Clone(all)
 	h.mu.Lock()
 	for name := range h.pools {
 		h.processCounts[name] = int(k.Last(name))
@@ -61,7 +61,7 @@ func (h *Hosts) Resume(ctx context.Context, open []Open) error {
 		h.adoptProcess(&all[i], open)
 	}
 	for i := range open {
-		if o := &open[i]; gone && o.Opened == nil && !h.isClaimed(o) && h.mayHaveBeenPrompted(o, known) {
+		if o := &open[i]; absent && o.Opened == nil && !h.isClaimed(o) && h.mayHaveBeenPrompted(o, remaining) {
 			h.fenced = append(h.fenced, digestRequest(o.Request))
 		}
 	}
@@ -120,7 +120,7 @@ func (h *Hosts) restoreExchange(o *Open, all []keeper.Process) []keeper.Process 
 		// The prompt had not been sent.
 		ex.slot.proc, ex.proc = r.process, r.process
 		r.markIdle()
-		r.process.kept.exchanges.Store(o.Opened.Turn - 1)
+		r.process.keeper.exchanges.Store(o.Opened.Turn - 1)
 		r.process.startIO()
 		r.process.beginExchange(ex.inbox, digestRequest(o.Request), ex.promptFor(r.process))
 	default:
@@ -158,20 +158,20 @@ func (h *Hosts) registerRestored(ex *exchange, id int64, began time.Time) {
 
 // adoptProcess adopts a process without an open exchange: it is idle, or its exchange was abandoned
 // or is about to be opened again.
-func (h *Hosts) adoptProcess(known *keeper.Process, open []Open) {
-	pool := h.pools[known.Host]
+func (h *Hosts) adoptProcess(remaining *keeper.Process, open []Open) {
+	pool := h.pools[remaining.Host]
 	if pool == nil {
-		h.endRemovedHost(known)
+		h.endRemovedHost(remaining)
 		return
 	}
-	r := pool.restoreProcess(known, 0)
+	r := pool.restoreProcess(remaining, 0)
 	if r == nil {
 		return
 	}
 	if r.lastBegin != nil && !r.exchangeDone && r.lastBegin.Revived == nil {
 		for i := range open {
 			o := &open[i]
-			if o.Opened == nil && o.Request.Host == known.Host && digestRequest(o.Request) == r.lastBegin.Open && !h.isClaimed(o) {
+			if o.Opened == nil && o.Request.Host == remaining.Host && digestRequest(o.Request) == r.lastBegin.Open && !h.isClaimed(o) {
 				ex := pool.newRestoredExchange(o.Request, o.Key)
 				ex.resumedFrom = o
 				ex.openedAt = r.lastBegin.At
@@ -185,7 +185,7 @@ func (h *Hosts) adoptProcess(known *keeper.Process, open []Open) {
 	}
 	r.markIdle()
 	r.process.startIO()
-	if !r.ready || r.lastBegin != nil && !r.exchangeDone || known.Exit != nil || !pool.giveProcess(r.process) {
+	if !r.ready || r.lastBegin != nil && !r.exchangeDone || remaining.Exit != nil || !pool.addRestored(r.process) {
 		r.process.retire(0)
 	}
 }
@@ -195,8 +195,8 @@ func (h *Hosts) isClaimed(o *Open) bool {
 	return slices.ContainsFunc(h.resumed, func(ex *exchange) bool { return ex.resumedFrom == o })
 }
 
-// giveProcess puts an idle process into a free slot, and returns false if there is none.
-func (pl *pool) giveProcess(p *process) bool {
+// addRestored puts an idle process into a free slot, and returns false if there is none.
+func (pl *pool) addRestored(p *process) bool {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	at := slices.IndexFunc(pl.free, func(s *slot) bool { return s.proc == nil })
@@ -209,8 +209,8 @@ func (pl *pool) giveProcess(p *process) bool {
 }
 
 // endRemovedHost ends a process whose host the program no longer declares.
-func (h *Hosts) endRemovedHost(known *keeper.Process) {
-	if conn, err := h.opts.Keeper.Connect(known.ID, 0, 0, nil); err == nil {
+func (h *Hosts) endRemovedHost(remaining *keeper.Process) {
+	if conn, err := h.opts.Keeper.Connect(remaining.ID, 0, 0, nil); err == nil {
 		conn.End(0, nil)
 	}
 }
@@ -248,8 +248,8 @@ type restoredProcess struct {
 
 // restoreProcess connects to a kept process and returns nil if it cannot. line is the last
 // journaled line.
-func (pl *pool) restoreProcess(known *keeper.Process, line int64) *restoredProcess {
-	id, note := known.ID, parseSpawnNote(known.Note)
+func (pl *pool) restoreProcess(remaining *keeper.Process, line int64) *restoredProcess {
+	id, note := remaining.ID, parseSpawnNote(remaining.Note)
 	h := pl.hosts
 	p := newProcess(h, pl.cfg)
 	attached := make(chan struct{})
@@ -258,7 +258,7 @@ func (pl *pool) restoreProcess(known *keeper.Process, line int64) *restoredProce
 	if err != nil || !h.trackRunning() {
 		return nil
 	}
-	now := conn.Known()
+	now := conn.Opened()
 	p.number = int(id.K)
 	r := &restoredProcess{process: p, script: now.Script, lineCount: now.Lines, predecessor: note.Of, ended: now.Exit != nil}
 	if err := r.prepareFromNote(pl.cfg, now.Note); err != nil {
@@ -266,7 +266,7 @@ func (pl *pool) restoreProcess(known *keeper.Process, line int64) *restoredProce
 		h.running.Done()
 		return nil
 	}
-	p.setConn(keptConn{conn})
+	p.setConn(keeperConn{conn})
 	h.registerProcess(p)
 	r.readScript(pl.cfg)
 	return r
@@ -318,7 +318,7 @@ func (r *restoredProcess) readScript(c *Config) {
 		switch {
 		case n.Begun != nil:
 			r.lastBegin, r.lastBeginIndex, r.exchangeDone, r.ready = n.Begun, i, false, true
-			r.process.kept.exchanges.Store(n.Begun.Turn)
+			r.process.keeper.exchanges.Store(n.Begun.Turn)
 		case n.Ack != "":
 			r.ready = true
 			r.process.announced.parseAck([]byte(n.Ack), r.process.translation != nil)
@@ -331,7 +331,7 @@ func (r *restoredProcess) readScript(c *Config) {
 			r.process.reader.hasSpoken.Store(n.Rest.Spoken)
 		}
 	}
-	if r.process.kept.exchanges.Load() > 1 {
+	if r.process.keeper.exchanges.Load() > 1 {
 		r.process.lifecycle.release(true)
 	}
 }
@@ -349,7 +349,7 @@ func (r *restoredProcess) continueExchange(ex *exchange, o *Open) {
 	missing := r.undeliveredReplies(o, sums) // replies that were not sent
 	for sum, n := range sums {
 		for range n {
-			p.kept.sent.addDigest(sum)
+			p.keeper.sent.addDigest(sum)
 		}
 	}
 	t := &segment{inbox: ex.inbox, offset: r.lastBegin.Since, requestDigest: r.lastBegin.Open}

@@ -45,9 +45,9 @@ func TestMessagesOfAnExchange(t *testing.T) {
 	}
 }
 
-// TestSaidBeforePrompt checks that a host may answer before its first prompt, as commands do that
-// do not read their input.
-func TestSaidBeforePrompt(t *testing.T) {
+// TestOutputBeforePromptIsDropped checks that a host may answer before its first prompt, as
+// commands do that do not read their input.
+func TestOutputBeforePromptIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, func(h *memHost) {
 			h.writeLine(`{"type":"result","text":"at once"}`)

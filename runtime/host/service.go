@@ -16,8 +16,8 @@ func (p *process) serviceOptions() service.Options {
 		Room:    func() <-chan struct{} { return p.out.requestSpace },
 		Resolve: func(path string) (string, bool) { return p.rules.Resolve(path) },
 		Terminals: func() service.Terminals {
-			if p.kept.conn != nil {
-				return p.kept.conn.Terminals()
+			if p.keeper.conn != nil {
+				return p.keeper.conn.Terminals()
 			}
 			return own
 		},
@@ -32,5 +32,5 @@ func (p *process) serviceOptions() service.Options {
 
 // answerRequest sends the answer to an agent's request.
 func (p *process) answerRequest(e *adapter.Request, answer []byte) {
-	p.out.enqueueLine(line{short: adapter.JoinLines([][]byte{answer}), frame: lineFrame{kind: keeper.KindDirect, heard: e.Heard, note: &lineNote{Errand: e.Number}}}, true)
+	p.out.enqueueLine(line{short: adapter.JoinLines([][]byte{answer}), frame: lineFrame{kind: keeper.KindDirect, lastLine: e.LastLine, note: &lineNote{Request: e.Number}}}, true)
 }

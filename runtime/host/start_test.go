@@ -11,9 +11,9 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
-// TestStartKeepsOrder checks that started exchanges acquire the host in order, and that a stopped
-// one leaves the queue.
-func TestStartKeepsOrder(t *testing.T) {
+// TestStartPreservesOrder checks that started exchanges acquire the host in order, and that a
+// stopped one leaves the queue.
+func TestStartPreservesOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, func(h *memHost) { echoes(h) })
 		type outcome struct {

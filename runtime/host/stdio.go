@@ -26,8 +26,8 @@ func (stdio) Connect(c *Config, s Surroundings) (Conn, error) {
 	if err != nil {
 		return nil, c.spawnError(err)
 	}
-	if s.Keep != nil {
-		return s.Keep.startKept(c, &s, path)
+	if s.Keeper != nil {
+		return s.Keeper.start(c, &s, path)
 	}
 	p, err := s.Run.Start(procgroup.Command{Name: c.Name, Path: path, Args: c.Args, Env: s.Env, Dir: c.Dir, Limits: c.Limits, Stderr: s.Stderr})
 	if err != nil {
@@ -89,7 +89,7 @@ type subprocess struct {
 	lines *ndjson.Reader
 }
 
-func (s *subprocess) Read() (ndjson.Line, error) { return s.lines.Next() }
+func (s *subprocess) ReadLine() (ndjson.Line, error) { return s.lines.NextLine() }
 
 func (s *subprocess) Interrupt() { s.InterruptRead() }
 

@@ -27,9 +27,9 @@ import (
 // program plays the program's side of a generated conversation: it follows the instructions in the
 // messages.
 type program struct {
-	hosts  *Hosts
-	signal func(name string)
-	said   func(exchange int) // waits until the host has written everything after an exchange
+	hosts       *Hosts
+	signal      func(name string)
+	awaitOutput func(exchange int) // waits until the host has written everything after an exchange
 
 	mu      sync.Mutex
 	remarks []string
@@ -62,7 +62,7 @@ func (p *program) play(t *conversation.Conversation) [][]string {
 	var seen [][]string
 	for i := range t.Exchanges {
 		seen = append(seen, p.exchange(&t.Exchanges[i]))
-		p.said(i)
+		p.awaitOutput(i)
 	}
 	return seen
 }
@@ -128,7 +128,7 @@ func failureText(err error) string {
 
 // differences compares the results of a conversation with the expected ones; allRemarks means that
 // log lines about output outside an exchange are deterministic.
-func differences(t *conversation.Conversation, seen, heard [][]string, remarks []string, allRemarks bool) string {
+func differences(t *conversation.Conversation, seen, received [][]string, remarks []string, allRemarks bool) string {
 	want := t.Expect()
 	if len(want.Problems) > 0 {
 		return "the conversation is none: " + strings.Join(want.Problems, "; ")
@@ -136,7 +136,7 @@ func differences(t *conversation.Conversation, seen, heard [][]string, remarks [
 	if !allRemarks {
 		want.Remarks, remarks = slices.DeleteFunc(want.Remarks, conversation.Outside), slices.DeleteFunc(remarks, conversation.Outside)
 	}
-	diff := cmp.Diff(want.ProgramReceived, seen) + cmp.Diff(slices.Concat(want.HostReceived...), slices.Concat(heard...))
+	diff := cmp.Diff(want.ProgramReceived, seen) + cmp.Diff(slices.Concat(want.HostReceived...), slices.Concat(received...))
 	if !slices.Equal(want.Remarks, remarks) {
 		diff += cmp.Diff(want.Remarks, remarks)
 	}
@@ -156,21 +156,21 @@ func inMemory(t *testing.T, talk *conversation.Conversation, wrap func(Transport
 			}
 			return signals[name]
 		}
-		heard := make([][]string, len(talk.Starts))
+		received := make([][]string, len(talk.Starts))
 		mem := &memory{}
 		for i, steps := range talk.Starts {
-			mem.play = append(mem.play, func(h *memHost) { heard[i] = playProcess(h, steps, signal) })
+			mem.play = append(mem.play, func(h *memHost) { received[i] = playProcess(h, steps, signal) })
 		}
 		p := newProgram(talk, Config{}, wrap(mem))
 		p.signal = func(name string) { signal(name) <- struct{}{} }
-		p.said = func(int) { synctest.Wait() }
+		p.awaitOutput = func(int) { synctest.Wait() }
 		seen := p.play(talk)
 		if err := p.hosts.Close(context.Background()); err != nil {
 			diff = err.Error()
 			return
 		}
 		synctest.Wait()
-		diff = differences(talk, seen, heard, p.remarks, true)
+		diff = differences(talk, seen, received, p.remarks, true)
 	})
 	return diff
 }
@@ -243,17 +243,17 @@ func (w buggyTransport) Connect(c *Config, s Surroundings) (Conn, error) {
 
 // The bugs.
 type (
-	blankIsSaid  struct{ *memConn } // the offset after a blank line is wrong
-	blankIsReady struct{ *memConn } // blank lines count as lines
-	saysNothing  struct{ *memConn } // BytesSent returns 0
-	keepsReturns struct{ *memConn } // the '\r' of "\r\n" belongs to the line
-	losesHalves  struct{ *memConn } // an incomplete last line is dropped
-	losesWrites  struct{ *memConn } // the last of several lines written together is dropped
+	wrongOffsetAfterBlank  struct{ *memConn } // the offset after a blank line is wrong
+	blankIsReady           struct{ *memConn } // blank lines count as lines
+	sendsNoBytes           struct{ *memConn } // BytesSent returns 0
+	retainsCarriageReturns struct{ *memConn } // the '\r' of "\r\n" belongs to the line
+	losesHalves            struct{ *memConn } // an incomplete last line is dropped
+	losesWrites            struct{ *memConn } // the last of several lines written together is dropped
 )
 
-func (c blankIsSaid) BytesSent() int64 {
+func (c wrongOffsetAfterBlank) BytesSent() int64 {
 	n := c.memConn.BytesSent()
-	all := c.h.out.said()
+	all := c.h.out.history()
 	if strings.Count(all[len(strings.TrimRight(all, " \t\r\n")):], "\n") > 1 {
 		n++
 	}
@@ -261,23 +261,23 @@ func (c blankIsSaid) BytesSent() int64 {
 }
 
 func (c blankIsReady) Ready() bool {
-	return c.memConn.Ready() || strings.HasSuffix(c.h.out.said(), "\n\n")
+	return c.memConn.Ready() || strings.HasSuffix(c.h.out.history(), "\n\n")
 }
 
-func (c saysNothing) BytesSent() int64 { return 0 }
+func (c sendsNoBytes) BytesSent() int64 { return 0 }
 
-func (c keepsReturns) Read() (ndjson.Line, error) {
-	l, err := c.memConn.Read()
-	if end := int(l.Offset) + len(l.Text); err == nil && end < len(c.h.out.said()) && c.h.out.said()[end] == '\r' {
+func (c retainsCarriageReturns) ReadLine() (ndjson.Line, error) {
+	l, err := c.memConn.ReadLine()
+	if end := int(l.Offset) + len(l.Text); err == nil && end < len(c.h.out.history()) && c.h.out.history()[end] == '\r' {
 		l.Text = append(slices.Clone(l.Text), '\r')
 	}
 	return l, err
 }
 
-func (c losesHalves) Read() (ndjson.Line, error) {
-	l, err := c.memConn.Read()
+func (c losesHalves) ReadLine() (ndjson.Line, error) {
+	l, err := c.memConn.ReadLine()
 	if err == nil && l.Half {
-		return c.memConn.Read()
+		return c.memConn.ReadLine()
 	}
 	return l, err
 }
@@ -290,16 +290,16 @@ func (c losesWrites) Write(b []byte) (int, error) {
 	return c.memConn.Write(b)
 }
 
-// TestTalksShowMistakes checks that the conversations of TestTalks reveal each bug.
-func TestTalksShowMistakes(t *testing.T) {
+// TestTalksDetectFaults checks that the conversations of TestTalks reveal each bug.
+func TestTalksDetectFaults(t *testing.T) {
 	for _, m := range []struct {
 		name string
 		make func(*memConn) Conn
 	}{
-		{"a blank line counts as said", func(c *memConn) Conn { return blankIsSaid{c} }},
+		{"a blank line counts as said", func(c *memConn) Conn { return wrongOffsetAfterBlank{c} }},
 		{"a blank line counts as a line that is ready", func(c *memConn) Conn { return blankIsReady{c} }},
-		{"what is late counts for the next exchange", func(c *memConn) Conn { return saysNothing{c} }},
-		{"line ends are not taken off", func(c *memConn) Conn { return keepsReturns{c} }},
+		{"what is late counts for the next exchange", func(c *memConn) Conn { return sendsNoBytes{c} }},
+		{"line ends are not taken off", func(c *memConn) Conn { return retainsCarriageReturns{c} }},
 		{"a last line without an end is lost", func(c *memConn) Conn { return losesHalves{c} }},
 		{"a reply is lost", func(c *memConn) Conn { return losesWrites{c} }},
 	} {
@@ -343,7 +343,7 @@ func withProcesses(t *testing.T, talk *conversation.Conversation) string {
 			t.Error(err)
 		}
 	}
-	p.said = func(i int) {
+	p.awaitOutput = func(i int) {
 		if talk.Signals(i) {
 			if err := testproc.AwaitFile(file(conversation.DoneSignal(i))); err != nil {
 				t.Error(err)
@@ -362,9 +362,9 @@ func withProcesses(t *testing.T, talk *conversation.Conversation) string {
 	if problem, err := os.ReadFile(file("w.host.fail")); err == nil {
 		t.Errorf("the host: %s", problem)
 	}
-	heard, err := os.ReadFile(file("w.host.in"))
+	received, err := os.ReadFile(file("w.host.in"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return differences(talk, seen, [][]string{conversation.Lines(string(heard))}, p.remarks, false)
+	return differences(talk, seen, [][]string{conversation.Lines(string(received))}, p.remarks, false)
 }

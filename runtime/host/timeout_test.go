@@ -50,7 +50,7 @@ func TestTimeoutDefaults(t *testing.T) {
 	}
 }
 
-func TestTimeoutTellsHost(t *testing.T) {
+func TestTimeoutSendsCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 10, Params: someParams}, func(h *memHost) {
 			withCancel(h)

@@ -50,10 +50,10 @@ type translation struct {
 	lastLine int64 // number of the last line passed to the adapter
 }
 
-// stampHeard sets the requests' line number to the last line passed to the adapter.
-func (t *translation) stampHeard(all []adapter.Request) []adapter.Request {
+// stampLastLine sets the requests' line number to the last line passed to the adapter.
+func (t *translation) stampLastLine(all []adapter.Request) []adapter.Request {
 	for i := range all {
-		all[i].Heard = t.lastLine
+		all[i].LastLine = t.lastLine
 	}
 	return all
 }
@@ -88,8 +88,8 @@ func (r *reader) translateLine(l ndjson.Line) ([][]byte, error) {
 	if now := t.adapter.Conversation(); now != r.process.sessionName() {
 		r.process.session.Store(&now)
 	}
-	if sides := r.process.kept.bridgeSides(s.Bridge); len(s.Lines) > 0 || len(sides) > 0 {
-		if _, ok := r.process.out.enqueueLine(line{short: adapter.JoinLines(s.Lines), frame: lineFrame{kind: keeper.KindHeard, heard: l.Number, sides: sides}}, len(s.Lines) == 0); !ok {
+	if sides := r.process.keeper.bridgeSides(s.Bridge); len(s.Lines) > 0 || len(sides) > 0 {
+		if _, ok := r.process.out.enqueueLine(line{short: adapter.JoinLines(s.Lines), frame: lineFrame{kind: keeper.KindReply, lastLine: l.Number, sides: sides}}, len(s.Lines) == 0); !ok {
 			return s.Messages, errNotReading
 		}
 	}
@@ -102,7 +102,7 @@ func (r *reader) translateLine(l ndjson.Line) ([][]byte, error) {
 		if r.process.out.isFull() {
 			return s.Messages, errNotReading
 		}
-		r.process.service.Perform(t.stampHeard(s.Requests))
+		r.process.service.PerformRequests(t.stampLastLine(s.Requests))
 	}
 	if s.Quiet != "" {
 		r.process.hosts.logf("debug", r.process.cfg, "sends %s", s.Quiet)
@@ -121,12 +121,12 @@ func (r *reader) isRunning(l ndjson.Line) bool {
 func (r *reader) refuseCalls(calls ...string) {
 	for _, id := range calls {
 		ours := adapter.Refusal(id, noExchange)
-		s := r.process.translation.adapter.Say(ours)
+		s := r.process.translation.adapter.ToAgent(ours)
 		if len(s.Bridge) == 0 {
 			continue // answered before
 		}
 		f := r.process.frameTranslated(lineFrame{}, ours)
-		f.sides = r.process.kept.bridgeSides(s.Bridge)
+		f.sides = r.process.keeper.bridgeSides(s.Bridge)
 		r.process.out.enqueueLine(line{frame: f}, true)
 	}
 }

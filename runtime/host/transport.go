@@ -26,16 +26,16 @@ type Surroundings struct {
 	Env    []string          // environment
 	Stderr func(line string) // receives the lines of standard error
 	Run    *procgroup.Run    // run that the process belongs to; may be nil
-	Keep   *keepSpec         // nil if the process ends with this one
+	Keeper *keeperSpec       // nil if the process ends with this one
 }
 
 // A Conn is a line-based connection to a running host. Read and Ready are called from one goroutine
 // at a time, as are Write and TryWrite. The other methods may be called from any goroutine, also
 // repeatedly.
 type Conn interface {
-	// Read waits for the host's next line. It returns io.EOF when the host has closed its output,
-	// and the errors of ndjson.Reader.Next.
-	Read() (ndjson.Line, error)
+	// ReadLine waits for the host's next line. It returns io.EOF when the host has closed its
+	// output, and the errors of ndjson.Reader.Next.
+	ReadLine() (ndjson.Line, error)
 	// Interrupt makes a current or later Read that waits fail with os.ErrDeadlineExceeded, without
 	// losing data. Resume ends the effect.
 	Interrupt()

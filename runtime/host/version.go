@@ -64,19 +64,19 @@ func (h *Hosts) runVersionCommand(command string, c *Config, env []string) strin
 		return ""
 	}
 	_ = p.Stdin.Close() // it reads no input
-	said := make(chan string, 1)
+	output := make(chan string, 1)
 	go func() {
-		line, err := ndjson.NewReader(p.Stdout, 1<<16).Next()
+		line, err := ndjson.NewReader(p.Stdout, 1<<16).NextLine()
 		if err != nil {
 			line.Text = nil
 		}
-		said <- string(line.Text)
+		output <- string(line.Text)
 	}()
 	defer p.End(killDelay, h.kill)
 	ctx, cancel := context.WithTimeout(context.Background(), c.initTimeout())
 	defer cancel()
 	select {
-	case line := <-said:
+	case line := <-output:
 		return strings.TrimSpace(line)
 	case <-ctx.Done():
 	case <-h.closing:

@@ -44,7 +44,7 @@ func comeOver(t *testing.T, path string) over {
 	return over{conn, bufio.NewReader(conn)}
 }
 
-func (o over) say(t *testing.T, line string) {
+func (o over) send(t *testing.T, line string) {
 	t.Helper()
 	if _, err := fmt.Fprintln(o, line); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func shell(t *testing.T, command string) *terminalhost.Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &terminalhost.Spec{Path: path, Args: args, Env: os.Environ(), Dir: "/", Keep: terminalhost.Most}
+	return &terminalhost.Spec{Path: path, Args: args, Env: os.Environ(), Dir: "/", Retain: terminalhost.Most}
 }
 
 // TestBridgeOutlivesTheRun checks that lines of a bridge are in the process's output after what it
@@ -67,20 +67,20 @@ func TestBridgeOutlivesTheRun(t *testing.T) {
 	dir := t.TempDir()
 	first := client(t, dir, 1)
 	a, path := startBeside(t, first)
-	tell(t, a, keeper.KindBegin, "say before")
-	hear(t, a, "before")
+	sendLine(t, a, keeper.KindBegin, "say before")
+	expectLines(t, a, "before")
 	o := comeOver(t, path)
-	o.say(t, "one")
-	hear(t, a, "\x1e1 one")
-	answer := func(c *keeper.Conn, heard int64, text string) {
+	o.send(t, "one")
+	expectLines(t, a, "\x1e1 one")
+	answer := func(c *keeper.Conn, lastLine int64, text string) {
 		t.Helper()
-		if _, err := c.Write(c.Frame(keeper.KindSay, heard, nil, []keeper.Side{{Client: 1, Line: []byte(text)}, {Client: 2, Line: []byte("nobody is there")}}, 0)); err != nil {
+		if _, err := c.Write(c.Frame(keeper.KindSent, lastLine, nil, []keeper.Side{{Client: 1, Line: []byte(text)}, {Client: 2, Line: []byte("nobody is there")}}, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	answer(a, 2, "to one")
 	first.Leave()
-	o.say(t, "two")
+	o.send(t, "two")
 	second := client(t, dir, 2)
 	if _, err := second.Attach(); err != nil {
 		t.Fatal(err)
@@ -89,9 +89,9 @@ func TestBridgeOutlivesTheRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hear(t, b, "before", "\x1e1 one", "\x1e1 two")
-	if b.Known().Taken != 2 {
-		t.Errorf("the keeper accepted %d frames", b.Known().Taken)
+	expectLines(t, b, "before", "\x1e1 one", "\x1e1 two")
+	if b.Opened().Accepted != 2 {
+		t.Errorf("the keeper accepted %d frames", b.Opened().Accepted)
 	}
 	answer(b, 3, "to two")
 	for _, want := range []string{"to one\n", "to two\n"} {
@@ -101,13 +101,13 @@ func TestBridgeOutlivesTheRun(t *testing.T) {
 	}
 	// A line belongs to the exchange in which it is sent: after what was counted before.
 	mark := b.BytesSent()
-	o.say(t, "three")
-	l, err := b.Read()
+	o.send(t, "three")
+	l, err := b.ReadLine()
 	if err != nil || string(l.Text) != "\x1e1 three" || l.Offset < mark {
 		t.Errorf("received %q at %d (%v), the mark was %d", l.Text, l.Offset, err, mark)
 	}
 	o.Close()
-	hear(t, b, "\x1e1")
+	expectLines(t, b, "\x1e1")
 	if err := second.End(); err != nil {
 		t.Fatal(err)
 	}
@@ -138,8 +138,8 @@ func TestTerminalsOutliveTheRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := b.Terminals().Open(1, shell(t, "exit 9")); err != nil || again != id {
-		t.Errorf("opened again it is %s (%v), and was %s", again, err, id)
+	if reopened, err := b.Terminals().Open(1, shell(t, "exit 9")); err != nil || reopened != id {
+		t.Errorf("opened again it is %s (%v), and was %s", reopened, err, id)
 	}
 	if o, err := b.Terminals().Output(id); err != nil || o.Exit != nil {
 		t.Errorf("it has %+v (%v)", o, err)
@@ -190,7 +190,7 @@ func write(t *testing.T, name, text string) {
 func TestNothingBesideIsLeft(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, dir string, c *keeper.Client, host *keeper.Conn){
 		"itself": func(t *testing.T, _ string, _ *keeper.Client, host *keeper.Conn) {
-			tell(t, host, keeper.KindSay, "exit 3")
+			sendLine(t, host, keeper.KindSent, "exit 3")
 		},
 		"ended": func(_ *testing.T, _ string, _ *keeper.Client, host *keeper.Conn) { host.End(time.Minute, nil) },
 		"killed": func(_ *testing.T, _ string, _ *keeper.Client, host *keeper.Conn) {
@@ -224,7 +224,7 @@ func TestNothingBesideIsLeft(t *testing.T) {
 				return err == nil && pid > 0
 			})
 			end(t, dir, c, host)
-			gone(t, pid)
+			awaitExit(t, pid)
 			if name == "with its keeper" { // the next keeper removes them
 				until(t, "the keeper is gone", func() bool {
 					_, err := client(t, dir, 2).Attach()
@@ -251,7 +251,7 @@ func must(t *testing.T, err error) {
 func TestLinesAreNotMixed(t *testing.T) {
 	c := client(t, t.TempDir(), 1)
 	host, path := startBeside(t, c)
-	tell(t, host, keeper.KindBegin, "many 3000 x")
+	sendLine(t, host, keeper.KindBegin, "many 3000 x")
 	o := comeOver(t, path)
 	const lines = 300
 	go func() {
@@ -261,7 +261,7 @@ func TestLinesAreNotMixed(t *testing.T) {
 	}()
 	own, beside := 0, 0
 	for own < 3000 || beside < lines {
-		l, err := host.Read()
+		l, err := host.ReadLine()
 		if err != nil {
 			t.Fatal(err)
 		}

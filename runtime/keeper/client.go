@@ -197,7 +197,7 @@ func (c *Client) ensureLink() (*link, error) {
 	}
 	l, err := c.startKeeper()
 	if err != nil {
-		return nil, fmt.Errorf("start the keeper of the run's hosts: %w", err)
+		return nil, fmt.Errorf("could not start the keeper of the run's hosts: %w", err)
 	}
 	c.link = l
 	return l, nil

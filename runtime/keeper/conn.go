@@ -20,7 +20,7 @@ type Conn struct {
 	data            net.Conn
 	raw             syscall.RawConn
 	lines           *ndjson.Reader
-	known           Process
+	opened          Process
 	stderr          func(line string)
 	onUnreadAnswers func() // may be nil; see OnUnread
 
@@ -55,9 +55,9 @@ func (c *Conn) openData(data *net.UnixConn, w *welcome, longLine int) (err error
 		return err
 	}
 	c.mu.Lock()
-	c.known, c.lastNumber, c.beginOffset, c.data = *w.Process, w.Process.Taken, -2, data
+	c.opened, c.lastNumber, c.beginOffset, c.data = *w.Process, w.Process.Accepted, -2, data
 	c.mu.Unlock()
-	c.lines = ndjson.NewReader(&outputReader{c}, longLine).Behind(w.Behind, w.Offset)
+	c.lines = ndjson.NewReader(&outputReader{c}, longLine).Behind(w.LinesBefore, w.Offset)
 	if w.Process.Over {
 		c.markOutputEnded()
 	}
@@ -187,12 +187,12 @@ func (c *Conn) endError() error {
 	}
 }
 
-// Known returns the state of the process when the connection was opened.
-func (c *Conn) Known() Process { return c.known }
+// Opened returns the state of the process when the connection was opened.
+func (c *Conn) Opened() Process { return c.opened }
 
-// Read returns the next line. The error is io.EOF at the end of the output, ErrLost, ErrLeft, or an
-// error of ndjson.Reader.Next.
-func (c *Conn) Read() (ndjson.Line, error) { return c.lines.Next() }
+// ReadLine returns the next line. The error is io.EOF at the end of the output, ErrLost, ErrLeft,
+// or an error of ndjson.Reader.Next.
+func (c *Conn) ReadLine() (ndjson.Line, error) { return c.lines.NextLine() }
 
 // Interrupt makes a current or later Read that waits fail.
 func (c *Conn) Interrupt() { _ = c.data.SetReadDeadline(time.Unix(1, 0)) }
@@ -207,7 +207,7 @@ func (c *Conn) Ready() bool { return c.lines.Ready() }
 // the process's mark.
 func (c *Conn) BytesSent() int64 {
 	if c.link != nil {
-		if s, err := c.link.request(request{Op: opSaid, ID: c.id}); err == nil {
+		if s, err := c.link.request(request{Op: opWritten, ID: c.id}); err == nil {
 			return s.Bytes
 		}
 	}
@@ -218,14 +218,14 @@ func (c *Conn) BytesSent() int64 {
 
 // Frame returns the header of a text of size bytes that must be written next. sides contains lines
 // for the bridge. Frames must be written in the order of the calls.
-func (c *Conn) Frame(kind Kind, heard int64, note []byte, sides []Side, size int) []byte {
+func (c *Conn) Frame(kind Kind, lastLine int64, note []byte, sides []Side, size int) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lastNumber++
 	if kind == KindBegin {
 		c.beginOffset, c.beginNumber = c.framed, c.lastNumber
 	}
-	head := appendHead(nil, Entry{N: c.lastNumber, Kind: kind, Heard: heard, Note: note}, sides, size)
+	head := appendHead(nil, Entry{N: c.lastNumber, Kind: kind, LastLine: lastLine, Note: note}, sides, size)
 	c.framed += int64(len(head) + size)
 	return head
 }
@@ -332,12 +332,12 @@ const (
 // unjournaled output.
 func (c *Conn) AckSoon(line int64) {
 	c.mu.Lock()
-	due := line >= c.lastAck.lines+ackLines || c.bytesRead >= c.lastAck.bytes+ackBytes
-	if due {
+	needed := line >= c.lastAck.lines+ackLines || c.bytesRead >= c.lastAck.bytes+ackBytes
+	if needed {
 		c.lastAck.lines, c.lastAck.bytes = line, c.bytesRead
 	}
 	c.mu.Unlock()
-	if due {
+	if needed {
 		c.Ack(line)
 	}
 }
@@ -348,17 +348,17 @@ func (c *Conn) End(grace time.Duration, stop <-chan struct{}) {
 	if c.link == nil {
 		return
 	}
-	gone := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
-		defer close(gone)
+		defer close(done)
 		// an error means that the process is lost
 		_, _ = c.link.request(request{Op: opEnd, ID: c.id, GraceMS: grace.Milliseconds()})
 	}()
 	select {
-	case <-gone:
+	case <-done:
 		return
 	case <-stop:
 	}
 	_ = c.link.Send(request{Op: opKill, ID: c.id})
-	<-gone
+	<-done
 }

@@ -234,7 +234,7 @@ func (k *keeper) handleRequest(c *holder.Peer, a *request) {
 // handleOp handles a request about a process.
 func (h *hosted) handleOp(a *request, answer *reply) {
 	switch a.Op {
-	case opSaid:
+	case opWritten:
 		answer.Bytes = h.bytesWritten()
 	case opUntouched:
 		answer.Untouched = h.input.isUntouched(a.After)

@@ -15,8 +15,8 @@ type endRecord struct {
 	Process
 	Begin checkpoint `json:"-"`
 	// Lines and bytes before the beginning of the output file.
-	Behind int64 `json:"behind,omitempty"`
-	Offset int64 `json:"offset,omitempty"`
+	LinesBefore int64 `json:"behind,omitempty"`
+	Offset      int64 `json:"offset,omitempty"`
 }
 
 // writeEnds writes the end record of each process that has exited.
@@ -28,7 +28,7 @@ func (k *keeper) writeEnds() (err error) {
 		}
 		hidden := *p.Exit
 		hidden.Stderr = k.redactor.redact(hidden.Stderr)
-		e := endRecord{Process: p, Behind: h.out.begin.lines, Offset: h.out.begin.bytes}
+		e := endRecord{Process: p, LinesBefore: h.out.begin.lines, Offset: h.out.begin.bytes}
 		e.Exit = &hidden
 		for i := range e.Script {
 			e.Script[i].Note = []byte(k.redactor.redact(string(e.Script[i].Note)))

@@ -39,7 +39,7 @@ func (h *hosted) startFeed(conn *net.UnixConn, from int64) (f *feed, w welcome, 
 	}
 	f = &feed{h: h, conn: conn, raw: raw, position: at, sent: before.bytes}
 	h.feed = f
-	return f, welcome{Behind: before.lines, Offset: before.bytes}, nil
+	return f, welcome{LinesBefore: before.lines, Offset: before.bytes}, nil
 }
 
 // sendLoop sends until the output has ended or the connection is closed.

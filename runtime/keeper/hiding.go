@@ -10,24 +10,24 @@ import (
 
 // redactor replaces secrets in texts that are written to files by marks.
 type redactor struct {
-	mu     sync.Mutex
-	known  secret.Set
-	marks  *secret.Record
-	values map[string]string
+	mu      sync.Mutex
+	secrets secret.Set
+	marks   *secret.Record
+	values  map[string]string
 }
 
 func (h *redactor) addSecrets(all []Secret) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.values == nil {
-		h.values, h.marks = map[string]string{}, h.known.ForJournal()
+		h.values, h.marks = map[string]string{}, h.secrets.ForJournal()
 	}
 	for _, s := range all {
 		value := strings.TrimSpace(s.Value) // as secret.Set does
 		if len(value) < secret.MinLength {
 			continue
 		}
-		h.known.Add(s.Name, value)
+		h.secrets.Add(s.Name, value)
 		h.values[s.Name] = value
 	}
 }

@@ -56,7 +56,7 @@ func (k *keeper) spawnHosted(spec Spec) (*hosted, error) {
 		out.f.Close()
 		return nil, err
 	}
-	h.input.init(h)
+	h.input.bind(h)
 	// opened after the start, because bridge lines are placed by the process's output
 	if err := h.openBridge(); err != nil {
 		k.workers.Go(func() { h.proc.End(0, nil) })

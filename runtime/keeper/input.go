@@ -27,7 +27,7 @@ type input struct {
 	readAtClose        int64 // bytes that the process had read when the input was closed
 }
 
-func (in *input) init(h *hosted) { in.h, in.changed = h, sync.NewCond(&in.mu) }
+func (in *input) bind(h *hosted) { in.h, in.changed = h, sync.NewCond(&in.mu) }
 
 // stopThrottling makes readFrames accept all received frames without waiting for the process,
 // because the connection has ended or is being closed.
@@ -83,7 +83,7 @@ func (in *input) acceptFrame(f frame) bool {
 		return true
 	}
 	if f.N != in.lastFrame+1 {
-		in.h.keeper.logf("frame %d for %s came instead of %d", f.N, in.h.spec.ID, in.lastFrame+1)
+		in.h.keeper.logf("received frame %d for %s, expected %d", f.N, in.h.spec.ID, in.lastFrame+1)
 		return false
 	}
 	in.lastFrame = f.N
@@ -105,7 +105,7 @@ func (in *input) acceptFrame(f frame) bool {
 		in.pending = append(in.pending, f.text...)
 		in.changed.Broadcast()
 	}
-	in.wakeIfCloseDue()
+	in.wakeToClose()
 	for len(in.pending) > maxPending && !in.closed && !in.unthrottled {
 		in.changed.Wait()
 	}
@@ -117,13 +117,13 @@ func (in *input) dropOldEntries() {
 	if in.h.spec.Whole {
 		return
 	}
-	kept := in.script[:0]
+	pinned := in.script[:0]
 	for _, e := range in.script {
 		if e.Kind == KindPinned {
-			kept = append(kept, e)
+			pinned = append(pinned, e)
 		}
 	}
-	in.script = kept
+	in.script = pinned
 }
 
 // writeLoop writes what WriteNow could not.
@@ -131,7 +131,7 @@ func (in *input) writeLoop() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for {
-		for len(in.pending) == 0 && !in.closed && !in.closeIsDue() {
+		for len(in.pending) == 0 && !in.closed && !in.mustClose() {
 			in.changed.Wait()
 		}
 		if len(in.pending) == 0 || in.closed {
@@ -173,8 +173,8 @@ func (in *input) bytesRead() int64 {
 	return in.total - int64(len(in.pending)) - int64(max(in.h.proc.Unread(), 0))
 }
 
-// closeIsDue reports whether the input must be closed after the pending bytes.
-func (in *input) closeIsDue() bool { return in.closeAfter != nil && in.lastFrame >= *in.closeAfter }
+// mustClose reports whether the input must be closed after the pending bytes.
+func (in *input) mustClose() bool { return in.closeAfter != nil && in.lastFrame >= *in.closeAfter }
 
 // closeAfterFrame closes the input after a frame, or immediately if after is 0.
 func (in *input) closeAfterFrame(after uint64) {
@@ -185,11 +185,11 @@ func (in *input) closeAfterFrame(after uint64) {
 		return
 	}
 	in.closeAfter = &after
-	in.wakeIfCloseDue()
+	in.wakeToClose()
 }
 
-func (in *input) wakeIfCloseDue() {
-	if in.closeIsDue() {
+func (in *input) wakeToClose() {
+	if in.mustClose() {
 		in.changed.Broadcast()
 	}
 }
@@ -228,7 +228,7 @@ func (in *input) isUntouched(begin uint64) bool {
 func (in *input) addTo(p *Process, script bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	p.Taken = in.lastFrame
+	p.Accepted = in.lastFrame
 	if script {
 		p.Script = append([]Entry(nil), in.script...)
 	}

@@ -70,7 +70,7 @@ var (
 	// ErrNoConfig means that the keeper received no configuration.
 	ErrNoConfig = errors.New("the keeper must be started by a run")
 	// ErrLeft is the error of reads after Client.Leave.
-	ErrLeft = errors.New("the hosts were left to their keeper")
+	ErrLeft = errors.New("the client has detached: the hosts continue under their keeper")
 )
 
 // ID identifies a process: the K-th process of a host, from 1.
@@ -112,26 +112,26 @@ type Exit struct {
 // Process is the state of a kept process.
 type Process struct {
 	ID
-	PID    int     `json:"pid"`
-	Exit   *Exit   `json:"exit,omitempty"` // nil while the process runs
-	Over   bool    `json:"over,omitempty"` // its output has ended
-	Taken  uint64  `json:"taken"`          // number of the last accepted frame
-	Lines  int64   `json:"lines"`          // number of lines in the output
-	Acked  int64   `json:"acked"`          // number of journaled lines
-	Bytes  int64   `json:"bytes"`          // bytes in all lines
-	Mark   int64   `json:"mark"`           // see Conn.BytesSent
-	Note   []byte  `json:"note,omitempty"` // of its Spec
-	Whole  bool    `json:"whole,omitempty"`
-	Script []Entry `json:"script,omitempty"`
+	PID      int     `json:"pid"`
+	Exit     *Exit   `json:"exit,omitempty"` // nil while the process runs
+	Over     bool    `json:"over,omitempty"` // its output has ended
+	Accepted uint64  `json:"taken"`          // number of the last accepted frame
+	Lines    int64   `json:"lines"`          // number of lines in the output
+	Acked    int64   `json:"acked"`          // number of journaled lines
+	Bytes    int64   `json:"bytes"`          // bytes in all lines
+	Mark     int64   `json:"mark"`           // see Conn.BytesSent
+	Note     []byte  `json:"note,omitempty"` // of its Spec
+	Whole    bool    `json:"whole,omitempty"`
+	Script   []Entry `json:"script,omitempty"`
 }
 
 // Entry is an accepted frame without its text. For a process that is not Whole, only the frames
 // since the last KindBegin and the pinned ones are stored.
 type Entry struct {
-	N     uint64 `json:"n"`
-	Kind  Kind   `json:"kind"`
-	Heard int64  `json:"heard"` // the last line that the sender had received
-	Note  []byte `json:"note,omitempty"`
+	N        uint64 `json:"n"`
+	Kind     Kind   `json:"kind"`
+	LastLine int64  `json:"heard"` // the last line that the sender had received
+	Note     []byte `json:"note,omitempty"`
 }
 
 // Kind is the kind of a frame, used to restore the state from frames.
@@ -139,8 +139,8 @@ type Kind uint8
 
 // The kinds of frames.
 const (
-	KindSay    Kind = 1 + iota // one of our lines, translated if necessary
-	KindHeard                  // an answer that depends only on the received line
+	KindSent   Kind = 1 + iota // one of our lines, translated if necessary
+	KindReply                  // an answer that depends only on the received line
 	KindDirect                 // an answer that also depends on other things
 	KindBegin                  // like KindSay, and begins an exchange
 	KindNote                   // a note without text

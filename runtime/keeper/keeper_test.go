@@ -85,8 +85,8 @@ func start(t *testing.T, c *keeper.Client, k int64, env ...string) *keeper.Conn 
 	return conn
 }
 
-// tell sends a line to a process.
-func tell(t *testing.T, c *keeper.Conn, kind keeper.Kind, line string) {
+// sendLine sends a line to a process.
+func sendLine(t *testing.T, c *keeper.Conn, kind keeper.Kind, line string) {
 	t.Helper()
 	line += "\n"
 	if _, err := c.Write(append(c.Frame(kind, 0, []byte(line), nil, len(line)), line...)); err != nil {
@@ -94,10 +94,10 @@ func tell(t *testing.T, c *keeper.Conn, kind keeper.Kind, line string) {
 	}
 }
 
-func hear(t *testing.T, c *keeper.Conn, want ...string) {
+func expectLines(t *testing.T, c *keeper.Conn, want ...string) {
 	t.Helper()
 	for _, w := range want {
-		l, err := c.Read()
+		l, err := c.ReadLine()
 		if err != nil || string(l.Text) != w {
 			t.Fatalf("received %q (%v), want %q", l.Text, err, w)
 		}
@@ -114,53 +114,53 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// gone waits for the exit of processes that are not children of the test.
-func gone(t *testing.T, pids ...int) {
+// awaitExit waits for the exit of processes that are not children of the test.
+func awaitExit(t *testing.T, pids ...int) {
 	t.Helper()
 	if left, err := testproc.AwaitExit(patience, pids...); err != nil || len(left) > 0 {
 		t.Fatalf("processes %v have not ended: %v", left, err)
 	}
 }
 
-// TestTakenOver checks that the next process of a run receives, in order, what the previous one has
-// not journaled, that nothing is sent twice, and that the previous one is refused.
-func TestTakenOver(t *testing.T) {
+// TestNextOwnerContinuesOutput checks that the next process of a run receives, in order, what the
+// previous one has not journaled, that nothing is sent twice, and that the previous one is refused.
+func TestNextOwnerContinuesOutput(t *testing.T) {
 	dir := t.TempDir()
 	first := client(t, dir, 1)
 	a := start(t, first, 1)
-	tell(t, a, keeper.KindBegin, "many 5 x")
-	hear(t, a, "0 x", "1 x", "2 x")
+	sendLine(t, a, keeper.KindBegin, "many 5 x")
+	expectLines(t, a, "0 x", "1 x", "2 x")
 	a.Ack(2)
 	if n := a.BytesSent(); n < int64(len("0 x\n")*3) {
 		t.Errorf("it has written %d bytes", n)
 	}
-	tell(t, a, keeper.KindSay, "say once")
+	sendLine(t, a, keeper.KindSent, "say once")
 	second := client(t, dir, 2)
 	all, err := second.Attach()
-	if err != nil || len(all) != 1 || all[0].Exit != nil || all[0].Taken != 2 || second.Last("worker") != 1 {
+	if err != nil || len(all) != 1 || all[0].Exit != nil || all[0].Accepted != 2 || second.Last("worker") != 1 {
 		t.Fatalf("there are %+v (%v)", all, err)
 	}
 	b, err := second.Connect(keeper.ID{Host: "worker", K: 1}, 0, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := b.Known().Script; len(s) != 2 || s[0].Kind != keeper.KindBegin || string(s[1].Note) != "say once\n" {
+	if s := b.Opened().Script; len(s) != 2 || s[0].Kind != keeper.KindBegin || string(s[1].Note) != "say once\n" {
 		t.Errorf("the script is %+v", s)
 	}
-	hear(t, b, "2 x", "3 x", "4 x", "once")
-	if l, err := a.Read(); !errors.Is(err, keeper.ErrLost) && string(l.Text) != "3 x" {
+	expectLines(t, b, "2 x", "3 x", "4 x", "once")
+	if l, err := a.ReadLine(); !errors.Is(err, keeper.ErrLost) && string(l.Text) != "3 x" {
 		t.Errorf("the one before read %q (%v)", l.Text, err)
 	}
 	if _, err := client(t, dir, 1).Attach(); !errors.Is(err, keeper.ErrFenced) {
 		t.Errorf("the one before may come again: %v", err)
 	}
-	if b2 := start(t, second, 1); b2.Known().PID != b.Known().PID {
+	if b2 := start(t, second, 1); b2.Opened().PID != b.Opened().PID {
 		t.Error("the process was started twice")
 	}
 	if err := second.End(); err != nil {
 		t.Fatal(err)
 	}
-	gone(t, all[0].PID)
+	awaitExit(t, all[0].PID)
 	if _, err := client(t, dir, 3).Attach(); !errors.Is(err, keeper.ErrNone) {
 		t.Errorf("there is still a keeper: %v", err)
 	}
@@ -174,20 +174,20 @@ func TestEndedAlone(t *testing.T) {
 	with := func(o *keeper.Options) { o.Secrets = []keeper.Secret{{Name: "API_KEY", Value: secret}} }
 	first := client(t, dir, 1, with)
 	a := start(t, first, 1, "KEY="+secret)
-	pid := a.Known().PID
-	tell(t, a, keeper.KindBegin, "env KEY")
-	hear(t, a, secret)
-	tell(t, a, keeper.KindSay, "say «secret:API_KEY»")
-	hear(t, a, "«secret:API_KEY»")
-	tell(t, a, keeper.KindSay, "err it was "+secret)
-	tell(t, a, keeper.KindSay, "say last")
-	hear(t, a, "last")
-	tell(t, a, keeper.KindSay, "exit 7")
+	pid := a.Opened().PID
+	sendLine(t, a, keeper.KindBegin, "env KEY")
+	expectLines(t, a, secret)
+	sendLine(t, a, keeper.KindSent, "say «secret:API_KEY»")
+	expectLines(t, a, "«secret:API_KEY»")
+	sendLine(t, a, keeper.KindSent, "err it was "+secret)
+	sendLine(t, a, keeper.KindSent, "say last")
+	expectLines(t, a, "last")
+	sendLine(t, a, keeper.KindSent, "exit 7")
 	first.Leave()
-	if _, err := a.Read(); !errors.Is(err, keeper.ErrLeft) && err != io.EOF {
+	if _, err := a.ReadLine(); !errors.Is(err, keeper.ErrLeft) && err != io.EOF {
 		t.Errorf("read of what is left: %v", err)
 	}
-	gone(t, pid)
+	awaitExit(t, pid)
 	until(t, "the keeper is gone", func() bool {
 		_, err := os.Stat(filepath.Join(dir, "keeper.json"))
 		return os.IsNotExist(err)
@@ -216,8 +216,8 @@ func TestEndedAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hear(t, b, secret, "«secret:API_KEY»", "last")
-	if _, err := b.Read(); err != io.EOF {
+	expectLines(t, b, secret, "«secret:API_KEY»", "last")
+	if _, err := b.ReadLine(); err != io.EOF {
 		t.Errorf("after the end: %v", err)
 	}
 	if e := b.Exit(); e.Code != 7 || e.Stderr != "it was "+secret {
@@ -231,22 +231,22 @@ func TestKeeperKilled(t *testing.T) {
 	dir := t.TempDir()
 	c := client(t, dir, 1)
 	a := start(t, c, 1)
-	host := a.Known().PID
-	tell(t, a, keeper.KindBegin, "say here")
-	hear(t, a, "here")
+	host := a.Opened().PID
+	sendLine(t, a, keeper.KindBegin, "say here")
+	expectLines(t, a, "here")
 	pid := keeperOf(t, dir)
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Read(); !errors.Is(err, keeper.ErrLost) {
+	if _, err := a.ReadLine(); !errors.Is(err, keeper.ErrLost) {
 		t.Errorf("read: %v", err)
 	}
 	<-a.Done()
-	gone(t, host)
+	awaitExit(t, host)
 	a.End(time.Second, nil)
 	b := start(t, c, 2)
-	tell(t, b, keeper.KindBegin, "say again")
-	hear(t, b, "again")
+	sendLine(t, b, keeper.KindBegin, "say again")
+	expectLines(t, b, "again")
 	if err := c.End(); err != nil {
 		t.Fatal(err)
 	}
@@ -257,9 +257,9 @@ func TestOrphans(t *testing.T) {
 	dir := t.TempDir()
 	c := client(t, dir, 1, func(o *keeper.Options) { o.Orphan = 50 * time.Millisecond })
 	a := start(t, c, 1)
-	pid := a.Known().PID
+	pid := a.Opened().PID
 	c.Leave()
-	gone(t, pid)
+	awaitExit(t, pid)
 	until(t, "its end is written", func() bool {
 		all, _ := keeper.Processes(dir)
 		return len(all) == 1 && all[0].Exit != nil && all[0].Exit.Signal != ""
@@ -272,11 +272,11 @@ func TestUnjournaled(t *testing.T) {
 	c := client(t, dir, 1)
 	a := start(t, c, 1)
 	const lines, length = 2100, 32 << 10 // 66 MiB
-	tell(t, a, keeper.KindBegin, fmt.Sprint("many ", lines, " ", strings.Repeat("x", length)))
+	sendLine(t, a, keeper.KindBegin, fmt.Sprint("many ", lines, " ", strings.Repeat("x", length)))
 	read := func(n int) {
 		t.Helper()
 		for range n {
-			if _, err := a.Read(); err != nil {
+			if _, err := a.ReadLine(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -306,10 +306,10 @@ func TestEndsUnjournaled(t *testing.T) {
 	dir := t.TempDir()
 	c := client(t, dir, 1)
 	a := start(t, c, 1)
-	tell(t, a, keeper.KindBegin, fmt.Sprint("many ", 3000, " ", strings.Repeat("x", 32<<10)))
+	sendLine(t, a, keeper.KindBegin, fmt.Sprint("many ", 3000, " ", strings.Repeat("x", 32<<10)))
 	size := int64(0)
 	for size <= 64<<20 {
-		l, err := a.Read()
+		l, err := a.ReadLine()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -327,7 +327,7 @@ func toEnd(t *testing.T, a *keeper.Conn) (lines int) {
 	t.Helper()
 	defer time.AfterFunc(patience, a.Interrupt).Stop()
 	for {
-		switch _, err := a.Read(); err {
+		switch _, err := a.ReadLine(); err {
 		case nil:
 			lines++
 		case io.EOF:
@@ -344,8 +344,8 @@ func TestDrop(t *testing.T) {
 	c := client(t, dir, 1)
 	a := start(t, c, 1)
 	const lines = 1000
-	tell(t, a, keeper.KindBegin, fmt.Sprint("many ", lines, " ", strings.Repeat("x", 32<<10)))
-	if _, err := a.Read(); err != nil {
+	sendLine(t, a, keeper.KindBegin, fmt.Sprint("many ", lines, " ", strings.Repeat("x", 32<<10)))
+	if _, err := a.ReadLine(); err != nil {
 		t.Fatal(err)
 	}
 	a.End(0, nil)
@@ -354,8 +354,8 @@ func TestDrop(t *testing.T) {
 		t.Errorf("%d lines were read", n)
 	}
 	b := start(t, c, 2)
-	tell(t, b, keeper.KindBegin, "say here")
-	hear(t, b, "here")
+	sendLine(t, b, keeper.KindBegin, "say here")
+	expectLines(t, b, "here")
 	if err := c.End(); err != nil {
 		t.Fatal(err)
 	}
@@ -369,21 +369,21 @@ func TestLongPath(t *testing.T) {
 	}
 	c := client(t, dir, 1)
 	a := start(t, c, 1)
-	tell(t, a, keeper.KindBegin, "say here")
-	hear(t, a, "here")
+	sendLine(t, a, keeper.KindBegin, "say here")
+	expectLines(t, a, "here")
 	if err := c.End(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestDeadClientIsHeard checks that frames of an exited run process are accepted although the
+// TestKilledClientIsDetected checks that frames of an exited run process are accepted although the
 // host's output has no reader.
-func TestDeadClientIsHeard(t *testing.T) {
+func TestKilledClientIsDetected(t *testing.T) {
 	dir := t.TempDir()
 	first := client(t, dir, 1)
 	a := start(t, first, 1)
-	tell(t, a, keeper.KindBegin, "many 100000 flood") // no one reads it, so the keeper waits
-	hear(t, a, "0 flood")
+	sendLine(t, a, keeper.KindBegin, "many 100000 flood") // no one reads it, so the keeper waits
+	expectLines(t, a, "0 flood")
 	pid := keeperOf(t, dir)
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -392,7 +392,7 @@ func TestDeadClientIsHeard(t *testing.T) {
 	var all []byte
 	for range frames { // less in total than a socket holds
 		line := "say " + strings.Repeat("x", 60) + "\n"
-		all = append(append(all, a.Frame(keeper.KindSay, 0, nil, nil, len(line))...), line...)
+		all = append(append(all, a.Frame(keeper.KindSent, 0, nil, nil, len(line))...), line...)
 	}
 	if _, err := a.Write(all); err != nil {
 		t.Fatal(err)
@@ -402,12 +402,12 @@ func TestDeadClientIsHeard(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := client(t, dir, 2)
-	kept, err := second.Attach()
-	if err != nil || len(kept) != 1 {
-		t.Fatalf("there are %+v (%v)", kept, err)
+	attached, err := second.Attach()
+	if err != nil || len(attached) != 1 {
+		t.Fatalf("there are %+v (%v)", attached, err)
 	}
-	if b, err := second.Connect(kept[0].ID, 0, 0, nil); err != nil || b.Known().Taken != 1+frames {
-		t.Errorf("the keeper accepted %d frames, %d were sent (%v)", b.Known().Taken, 1+frames, err)
+	if b, err := second.Connect(attached[0].ID, 0, 0, nil); err != nil || b.Opened().Accepted != 1+frames {
+		t.Errorf("the keeper accepted %d frames, %d were sent (%v)", b.Opened().Accepted, 1+frames, err)
 	}
 	if err := second.End(); err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ func greetConn(dir string, a address, hi hello) (*net.UnixConn, welcome, error) 
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):
 		return nil, w, ErrNone
 	case err != nil:
-		return nil, w, fmt.Errorf("reach the keeper of the run's hosts: %w", err)
+		return nil, w, fmt.Errorf("could not connect to the keeper of the run's hosts: %w", err)
 	}
 	if err = holder.WriteLine(conn, hi); err == nil {
 		err = readWelcome(conn, &w)
@@ -49,7 +49,7 @@ func greetConn(dir string, a address, hi hello) (*net.UnixConn, welcome, error) 
 	case w.Fenced:
 		err = ErrFenced
 	case w.Refused != "":
-		err = fmt.Errorf("reach the keeper of the run's hosts: %s", w.Refused)
+		err = fmt.Errorf("could not connect to the keeper of the run's hosts: %s", w.Refused)
 	}
 	if err != nil {
 		conn.Close()

@@ -75,18 +75,18 @@ func Main(in io.Reader, out io.Writer, log io.Writer) error {
 		return ErrNoConfig
 	}
 	k, err := newKeeper(c, log)
-	said := ready{}
+	status := ready{}
 	if err != nil {
-		said.Error, said.Held = err.Error(), errors.Is(err, lockfile.ErrHeld)
+		status.Error, status.Held = err.Error(), errors.Is(err, lockfile.ErrHeld)
 	}
-	_ = json.NewEncoder(out).Encode(said) // if the starter has exited, no client will connect
+	_ = json.NewEncoder(out).Encode(status) // if the starter has exited, no client will connect
 	if c, ok := out.(io.Closer); ok {
 		c.Close()
 	}
 	if err != nil {
 		return err
 	}
-	return k.serve()
+	return k.serveUntilEnd()
 }
 
 func newKeeper(c config, log io.Writer) (*keeper, error) {
@@ -116,8 +116,8 @@ func newKeeper(c config, log io.Writer) (*keeper, error) {
 // newToken returns a random token.
 func newToken() string { return rand.Text() }
 
-// serve runs until the keeper ends.
-func (k *keeper) serve() error {
+// serveUntilEnd runs until the keeper ends.
+func (k *keeper) serveUntilEnd() error {
 	procgroup.Discard(syscall.SIGINT, syscall.SIGHUP)
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)

@@ -25,7 +25,7 @@ func (c *Client) openEnded(e endRecord, from int64, longLine int) (*Conn, error)
 	}
 	var hide redactor
 	hide.addSecrets(c.secrets)
-	s := &spool{f: f, hide: &hide, size: info.Size(), begin: checkpoint{lines: e.Behind, bytes: e.Offset}}
+	s := &spool{f: f, hide: &hide, size: info.Size(), begin: checkpoint{lines: e.LinesBefore, bytes: e.Offset}}
 	if from == 0 {
 		from = e.Acked + 1
 	}
@@ -39,7 +39,7 @@ func (c *Client) openEnded(e endRecord, from int64, longLine int) (*Conn, error)
 	}
 	exit := *e.Exit
 	exit.Stderr = hide.restoreText(exit.Stderr)
-	conn := &Conn{id: e.ID, known: e.Process, data: &fileConn{spool: s, at: at.at}, frameCounters: frameCounters{lastNumber: e.Taken, beginOffset: -2}, done: make(chan struct{}), outputDone: make(chan struct{})}
+	conn := &Conn{id: e.ID, opened: e.Process, data: &fileConn{spool: s, at: at.at}, frameCounters: frameCounters{lastNumber: e.Accepted, beginOffset: -2}, done: make(chan struct{}), outputDone: make(chan struct{})}
 	conn.lines = ndjson.NewReader(&outputReader{conn}, longLine).Behind(before.lines, before.bytes)
 	conn.markOutputEnded()
 	conn.markExited(&exit)

@@ -24,12 +24,12 @@ type hello struct {
 
 // welcome is the answer to hello.
 type welcome struct {
-	Refused   string    `json:"refused,omitempty"`
-	Fenced    bool      `json:"fenced,omitempty"`
-	Processes []Process `json:"processes,omitempty"` // control: all
-	Process   *Process  `json:"process,omitempty"`   // data: this one
-	Behind    int64     `json:"behind,omitempty"`    // lines before the output that is sent
-	Offset    int64     `json:"offset,omitempty"`    // bytes before it
+	Refused     string    `json:"refused,omitempty"`
+	Fenced      bool      `json:"fenced,omitempty"`
+	Processes   []Process `json:"processes,omitempty"` // control: all
+	Process     *Process  `json:"process,omitempty"`   // data: this one
+	LinesBefore int64     `json:"behind,omitempty"`    // lines before the output that is sent
+	Offset      int64     `json:"offset,omitempty"`    // bytes before it
 }
 
 // request is a message on the control connection. A request with a number is answered.
@@ -53,7 +53,7 @@ type op string
 
 const (
 	opStart      op = "start"       // start a process unless it was started before
-	opSaid       op = "said"        // return and store the number of bytes written
+	opWritten    op = "said"        // return and store the number of bytes written
 	opUntouched  op = "untouched"   // report whether nothing was read since the last beginning
 	opStderr     op = "stderr"      // return the last lines of standard error
 	opAck        op = "ack"         // the lines up to this one are journaled
@@ -146,8 +146,8 @@ type frame struct {
 	text  []byte
 }
 
-// headLen is the length of a frame's header: kind, number, heard, and the lengths of note, sides
-// and text.
+// headLen is the length of a frame's header: kind, number, last line, and the lengths of note,
+// sides and text.
 const headLen = 1 + 8 + 8 + 4 + 4 + 8
 
 // appendHead appends a frame's header, note and sides. size is the length of the text that follows.
@@ -158,13 +158,13 @@ func appendHead(dst []byte, e Entry, sides []Side, size int) []byte {
 	}
 	dst = append(dst, byte(e.Kind))
 	dst = binary.BigEndian.AppendUint64(dst, e.N)
-	dst = binary.BigEndian.AppendUint64(dst, uint64(e.Heard))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(e.LastLine))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(e.Note)))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(beside))
 	dst = binary.BigEndian.AppendUint64(dst, uint64(size))
 	dst = append(dst, e.Note...)
 	for _, x := range sides {
-		dst = x.append(dst)
+		dst = x.appendTo(dst)
 	}
 	return dst
 }
@@ -180,9 +180,9 @@ func readFrame(r io.Reader) (f frame, err error) {
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return f, err
 	}
-	f.Kind, f.N, f.Heard = Kind(head[0]), binary.BigEndian.Uint64(head[1:]), int64(binary.BigEndian.Uint64(head[9:]))
+	f.Kind, f.N, f.LastLine = Kind(head[0]), binary.BigEndian.Uint64(head[1:]), int64(binary.BigEndian.Uint64(head[9:]))
 	note, beside, text := uint64(binary.BigEndian.Uint32(head[17:])), uint64(binary.BigEndian.Uint32(head[21:])), binary.BigEndian.Uint64(head[25:])
-	if f.Kind < KindSay || f.Kind > KindPinned || text > maxFrameText {
+	if f.Kind < KindSent || f.Kind > KindPinned || text > maxFrameText {
 		return f, fmt.Errorf("%w: it begins with %d", errBadFrame, head[0])
 	}
 	body := make([]byte, note+beside+text)

@@ -18,7 +18,7 @@ type Side struct {
 
 const sideLen = 4 + 4 // header of a side: client and length
 
-func (x Side) append(dst []byte) []byte {
+func (x Side) appendTo(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(x.Client))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(x.Line)))
 	return append(dst, x.Line...)
@@ -52,9 +52,9 @@ func ParseBridgeLine(text []byte) (client int, line []byte, left, ok bool) {
 	if len(text) == 0 || text[0] != bridgeMark {
 		return 0, nil, false, false
 	}
-	number, line, said := bytes.Cut(text[1:], []byte{' '})
+	number, line, ok := bytes.Cut(text[1:], []byte{' '})
 	client, err := strconv.Atoi(string(number))
-	return client, line, !said, err == nil
+	return client, line, !ok, err == nil
 }
 
 // bridgeLines records the bridge's lines in a process's output.
@@ -77,13 +77,13 @@ func (h *hosted) openBridge() (err error) {
 		long = defaultLongLine
 	}
 	h.bridge, err = mcpbridge.Open(mcpbridge.Options{Path: h.spec.Bridge, MaxLine: max(long-bridgeMarkSize, 1),
-		Heard: func(client int, line []byte) {
+		OnLine: func(client int, line []byte) {
 			h.appendBridgeLine(append(append(strconv.AppendInt([]byte{bridgeMark}, int64(client), 10), ' '), append(line, '\n')...))
 		},
-		Left: func(client int) {
+		OnDisconnect: func(client int) {
 			h.appendBridgeLine(append(strconv.AppendInt([]byte{bridgeMark}, int64(client), 10), '\n'))
 		},
-		Unread: func() { h.keeper.notify(reply{Event: evUnread, ID: h.spec.ID}) },
+		OnUnread: func() { h.keeper.notify(reply{Event: evUnread, ID: h.spec.ID}) },
 	})
 	if err != nil {
 		return err

@@ -164,7 +164,7 @@ func (m *anthropicReply) result(w *wanted) *effect.AgentReply {
 		case b.Type == "text":
 			text.WriteString(b.Text)
 		case b.Type == "tool_use" && w != nil && b.Name == w.name:
-			structured = w.text(string(b.Input))
+			structured = w.unwrap(string(b.Input))
 		case b.Type == "tool_use":
 			out.ToolCalls = append(out.ToolCalls, effect.ToolCall{ID: orNumber(b.ID, i), Name: b.Name, Args: string(b.Input)})
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// ask asks the call's connection. If it fails in a way that another connection may not, it asks the
-// fallbacks in order. piece, if not nil, receives the reply's text as it arrives.
-func (c *Client) ask(ctx context.Context, req *Request, piece func(string)) (effect.Result, error) {
+// askConnections asks the call's connection. If it fails in a way that another connection may not,
+// it asks the fallbacks in order. piece, if not nil, receives the reply's text as it arrives.
+func (c *Client) askConnections(ctx context.Context, req *Request, piece func(string)) (effect.Result, error) {
 	start, inner := c.cfg.Now(), ctx
 	defer c.emitEvent(Event{What: EventEnd, Call: req.AgentCall})
 	if req.Timeout > 0 {
@@ -19,7 +19,7 @@ func (c *Client) ask(ctx context.Context, req *Request, piece func(string)) (eff
 		inner, leave = c.deadlines.withTimeout(ctx, seconds(req.Timeout))
 		defer leave()
 	}
-	l, err := c.line(req.Connection)
+	l, err := c.openLine(req.Connection)
 	if err != nil {
 		c.emitEvent(Event{What: EventFailure, Call: req.AgentCall, Connection: req.Connection, Model: req.AgentCall.Model, Err: err})
 		return nil, err
@@ -38,7 +38,7 @@ func (c *Client) ask(ctx context.Context, req *Request, piece func(string)) (eff
 		}
 		before = append(before, fmt.Sprintf("connection '%s': %s", l.Name, f.Message))
 		c.emitEvent(Event{What: EventFallback, Call: req.AgentCall, Connection: next[0], Err: f})
-		if l, err = c.line(next[0]); err != nil {
+		if l, err = c.openLine(next[0]); err != nil {
 			c.emitEvent(Event{What: EventFailure, Call: req.AgentCall, Connection: next[0], Err: err})
 			return nil, after(err, before)
 		}
@@ -107,7 +107,7 @@ func (l *line) model(call *effect.AgentCall, fallback bool) (string, error) {
 	}
 	if model == "" {
 		return "", configError(l.Name, "agent '%s' has no model and connection '%s'%s has no default_model: add one of them",
-			call.Agent, l.Name, l.at())
+			call.Agent, l.Name, l.sectionName())
 	}
 	return model, nil
 }

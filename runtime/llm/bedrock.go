@@ -45,7 +45,7 @@ func openBedrock(c *Connection, w *world) (Provider, error) {
 		e.sign = func(r *http.Request, body []byte) error {
 			keys, err := e.awsCredentials()
 			if err == nil {
-				keys.sign(r, body, c.Location, "bedrock", w.hand.Now())
+				keys.sign(r, body, c.Location, "bedrock", w.clock.Now())
 			}
 			return err
 		}

@@ -11,11 +11,11 @@ import (
 // deadlines cancels the calls of a client at their deadlines. One timer serves all calls and is set
 // for the earliest deadline. Most calls end long before, and setting a timer that is earlier than
 // all others wakes a thread, which is expensive. The timer also calls idle when no call was made
-// for keepIdle, so that idle connections can be closed.
+// for minIdle, so that idle connections can be closed.
 type deadlines struct {
-	idle func() // called when no call was made for keepIdle
-	// hand, if not nil, provides a timer for each call, since its time can be paused.
-	hand *clock.PausableClock
+	idle func() // called when no call was made for minIdle
+	// clock, if not nil, provides a timer for each call, since its time can be paused.
+	clock *clock.PausableClock
 
 	mu    sync.Mutex
 	calls map[*deadline]struct{}
@@ -24,23 +24,23 @@ type deadlines struct {
 	next  time.Time   // when the timer fires; zero if it is not set
 }
 
-// keepIdle is the minimum time for which unused connections stay open; the maximum is twice as
+// minIdle is the minimum time for which unused connections stay open; the maximum is twice as
 // long.
-const keepIdle = 90 * time.Second
+const minIdle = 90 * time.Second
 
 // deadline is the context of a call with a time limit.
 type deadline struct {
 	context.Context
-	due time.Time // zero if the clock can be paused
-	end context.CancelCauseFunc
+	expires time.Time // zero if the clock can be paused
+	end     context.CancelCauseFunc
 }
 
 // Deadline returns the call's deadline.
 func (c *deadline) Deadline() (time.Time, bool) {
-	if t, ok := c.Context.Deadline(); c.due.IsZero() || ok && t.Before(c.due) {
+	if t, ok := c.Context.Deadline(); c.expires.IsZero() || ok && t.Before(c.expires) {
 		return t, ok
 	}
-	return c.due, true
+	return c.expires, true
 }
 
 // Err is like that of context.WithTimeout.
@@ -54,13 +54,13 @@ func (c *deadline) Err() error {
 
 // withTimeout is like context.WithTimeout.
 func (d *deadlines) withTimeout(ctx context.Context, bound time.Duration) (_ context.Context, leave func()) {
-	if d.hand != nil {
+	if d.clock != nil {
 		c := &deadline{}
-		c.Context, leave = d.hand.Within(ctx, bound, context.DeadlineExceeded)
+		c.Context, leave = d.clock.Within(ctx, bound, context.DeadlineExceeded)
 		return c, leave
 	}
 	now := time.Now()
-	c := &deadline{due: now.Add(bound)}
+	c := &deadline{expires: now.Add(bound)}
 	c.Context, c.end = context.WithCancelCause(ctx)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,9 +70,9 @@ func (d *deadlines) withTimeout(ctx context.Context, bound time.Duration) (_ con
 	d.calls[c] = struct{}{}
 	switch {
 	case d.next.IsZero():
-		d.set(earlier(c.due, now.Add(keepIdle)))
-	case c.due.Before(d.next):
-		d.set(c.due)
+		d.setTimer(earlier(c.expires, now.Add(minIdle)))
+	case c.expires.Before(d.next):
+		d.setTimer(c.expires)
 	}
 	return c, func() {
 		d.mu.Lock()
@@ -83,7 +83,7 @@ func (d *deadlines) withTimeout(ctx context.Context, bound time.Duration) (_ con
 	}
 }
 
-func (d *deadlines) set(next time.Time) {
+func (d *deadlines) setTimer(next time.Time) {
 	d.next = next
 	if d.timer == nil {
 		d.timer = time.AfterFunc(time.Until(next), d.cancelExpired)
@@ -103,29 +103,29 @@ func earlier(a, b time.Time) time.Time {
 // others.
 func (d *deadlines) cancelExpired() {
 	d.mu.Lock()
-	var due []*deadline
+	var expired []*deadline
 	now := time.Now()
-	next := now.Add(keepIdle)
+	next := now.Add(minIdle)
 	for c := range d.calls {
-		if c.due.After(now) {
-			next = earlier(next, c.due)
+		if c.expires.After(now) {
+			next = earlier(next, c.expires)
 			continue
 		}
-		due = append(due, c)
+		expired = append(expired, c)
 		delete(d.calls, c)
 		d.last = now
 	}
 	unused := len(d.calls) == 0
 	if unused {
-		next = d.last.Add(keepIdle)
+		next = d.last.Add(minIdle)
 	}
 	if unused = unused && !next.After(now); unused {
 		d.next = time.Time{}
 	} else {
-		d.set(next)
+		d.setTimer(next)
 	}
 	d.mu.Unlock()
-	for _, c := range due {
+	for _, c := range expired {
 		c.end(context.DeadlineExceeded)
 	}
 	if unused && d.idle != nil {
@@ -133,8 +133,8 @@ func (d *deadlines) cancelExpired() {
 	}
 }
 
-// close stops the timer. No call may be running.
-func (d *deadlines) close() {
+// stopTimer stops the timer. No call may be running.
+func (d *deadlines) stopTimer() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.timer != nil {

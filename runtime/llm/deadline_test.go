@@ -25,8 +25,8 @@ func TestDeadlines(t *testing.T) {
 		ended := make(chan end)
 		for _, s := range []int{5, 3, 8, 3, 9} {
 			ctx, leave := d.withTimeout(t.Context(), time.Duration(s)*time.Second)
-			if due, ok := ctx.Deadline(); !ok || due.Sub(start) != time.Duration(s)*time.Second || ctx.Err() != nil {
-				t.Errorf("%d: due %v, %v", s, due, ctx.Err())
+			if deadline, ok := ctx.Deadline(); !ok || deadline.Sub(start) != time.Duration(s)*time.Second || ctx.Err() != nil {
+				t.Errorf("%d: due %v, %v", s, deadline, ctx.Err())
 			}
 			if s == 9 {
 				leave()
@@ -55,35 +55,35 @@ func TestDeadlines(t *testing.T) {
 		if len(d.calls) != 0 {
 			t.Errorf("%d calls remain", len(d.calls))
 		}
-		d.close()
+		d.stopTimer()
 	})
 }
 
 // TestIdle checks that idle is called once after a time without calls.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		start, told := time.Now(), []time.Duration{}
-		d := deadlines{idle: func() { told = append(told, time.Since(start)) }}
-		defer d.close()
-		call := func(wait, takes time.Duration) {
+		start, expired := time.Now(), []time.Duration{}
+		d := deadlines{idle: func() { expired = append(expired, time.Since(start)) }}
+		defer d.stopTimer()
+		call := func(wait, took time.Duration) {
 			time.Sleep(wait)
 			_, leave := d.withTimeout(t.Context(), time.Hour)
-			time.Sleep(takes)
+			time.Sleep(took)
 			leave()
 		}
 		call(0, 10*time.Second)
 		call(80*time.Second, 200*time.Second) // to 290 s: a long call uses its connection
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if len(told) != 1 || told[0] < 290*time.Second+keepIdle || told[0] > 290*time.Second+2*keepIdle || !d.next.IsZero() {
-			t.Errorf("expired at %v; next %v", told, d.next)
+		if len(expired) != 1 || expired[0] < 290*time.Second+minIdle || expired[0] > 290*time.Second+2*minIdle || !d.next.IsZero() {
+			t.Errorf("expired at %v; next %v", expired, d.next)
 		}
-		again := time.Since(start)
+		second := time.Since(start)
 		call(0, time.Second)
-		time.Sleep(2 * keepIdle)
+		time.Sleep(2 * minIdle)
 		synctest.Wait()
-		if len(told) != 2 || told[1] < again+keepIdle {
-			t.Errorf("expired at %v, called again at %v", told, again)
+		if len(expired) != 2 || expired[1] < second+minIdle {
+			t.Errorf("expired at %v, called again at %v", expired, second)
 		}
 	})
 }
@@ -113,7 +113,7 @@ func TestDeadlinesOneTimer(t *testing.T) {
 			t.Errorf("it is not ended: %v", ctx.Err())
 		}
 		leave()
-		d.close()
+		d.stopTimer()
 	})
 }
 
@@ -123,11 +123,11 @@ func TestDeadlineOfParent(t *testing.T) {
 		outer, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
 		var d deadlines
-		defer d.close()
+		defer d.stopTimer()
 		ctx, leave := d.withTimeout(outer, time.Minute)
 		defer leave()
-		if due, _ := ctx.Deadline(); time.Until(due) != time.Second {
-			t.Errorf("due %v", due)
+		if deadline, _ := ctx.Deadline(); time.Until(deadline) != time.Second {
+			t.Errorf("due %v", deadline)
 		}
 		<-ctx.Done()
 		if ctx.Err() != context.DeadlineExceeded {
@@ -136,20 +136,20 @@ func TestDeadlineOfParent(t *testing.T) {
 	})
 }
 
-// TestDeadlineStands checks that no call times out while the clock is paused.
-func TestDeadlineStands(t *testing.T) {
+// TestDeadlineStopsWithPausedClock checks that no call times out while the clock is paused.
+func TestDeadlineStopsWithPausedClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := deadlines{hand: clock.NewPausableClock()}
-		defer d.close()
+		d := deadlines{clock: clock.NewPausableClock()}
+		defer d.stopTimer()
 		ctx, leave := d.withTimeout(t.Context(), time.Minute)
 		defer leave()
-		if due, ok := ctx.Deadline(); ok {
-			t.Errorf("due %v", due)
+		if deadline, ok := ctx.Deadline(); ok {
+			t.Errorf("due %v", deadline)
 		}
 		begin := time.Now()
-		d.hand.Pause()
+		d.clock.Pause()
 		time.Sleep(time.Hour)
-		d.hand.Resume()
+		d.clock.Resume()
 		<-ctx.Done()
 		if took := time.Since(begin); took != time.Hour+time.Minute || ctx.Err() != context.DeadlineExceeded {
 			t.Error(took, ctx.Err())
@@ -181,7 +181,7 @@ func TestConnectionsAreLeft(t *testing.T) {
 		t.Fatalf("%v, and %d more", now, len(states))
 	}
 	c.deadlines.mu.Lock()
-	c.deadlines.last = time.Now().Add(-keepIdle)
+	c.deadlines.last = time.Now().Add(-minIdle)
 	c.deadlines.mu.Unlock()
 	c.deadlines.cancelExpired()
 	if now := <-states; now != http.StateClosed {

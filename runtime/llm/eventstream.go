@@ -53,14 +53,14 @@ func (f *frames) awsEvent() ([]byte, error) {
 	kind := names[":event-type"]
 	if names[":message-type"] != "event" {
 		kind = "exception"
-		var said struct {
+		var exception struct {
 			Message json.RawMessage `json:"message"`
 		}
-		if json.Unmarshal(payload, &said) != nil || said.Message == nil {
-			said.Message, _ = jsonwrite.Encode(names[":error-message"] + string(payload))
+		if json.Unmarshal(payload, &exception) != nil || exception.Message == nil {
+			exception.Message, _ = jsonwrite.Encode(names[":error-message"] + string(payload))
 		}
 		typ, _ := jsonwrite.Encode(names[":exception-type"] + names[":error-code"])
-		payload = append(append(append(append([]byte(`{"type":`), typ...), `,"message":`...), said.Message...), '}')
+		payload = append(append(append(append([]byte(`{"type":`), typ...), `,"message":`...), exception.Message...), '}')
 	}
 	name, err := jsonwrite.Encode(kind)
 	if err != nil {

@@ -116,12 +116,12 @@ func TestMeter(t *testing.T) {
 		Answered bool
 	}
 	var asked []Metered
-	var heard []settled
+	var settlements []settled
 	granted := int64(50)
 	c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return key, true }, Sleep: (&sleeps{}).sleep,
 		Meter: func(_ context.Context, m Metered) (int64, func(in, out int64, answered bool), error) {
 			asked = append(asked, m)
-			return granted, func(in, out int64, answered bool) { heard = append(heard, settled{in, out, answered}) }, nil
+			return granted, func(in, out int64, answered bool) { settlements = append(settlements, settled{in, out, answered}) }, nil
 		}})
 	t.Cleanup(c.Close)
 	for _, call := range []effect.AgentCall{{Retry: &effect.Retry{MaxAttempts: 2}}, {Model: "other", MaxTokens: ptr(int64(9))}} {
@@ -132,7 +132,7 @@ func TestMeter(t *testing.T) {
 	if d := cmp.Diff([]Metered{{"main", "m", &Price{1, 2}, 2, 0}, {"main", "m", &Price{1, 2}, 2, 0}, {"main", "other", &Price{3, 4}, 2, 9}}, asked); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]settled{{}, {7, 3, true}, {7, 3, true}}, heard); d != "" {
+	if d := cmp.Diff([]settled{{}, {7, 3, true}, {7, 3, true}}, settlements); d != "" {
 		t.Error(d)
 	}
 	for i, want := range []any{50.0, 50.0, 9.0} {

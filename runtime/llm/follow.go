@@ -40,7 +40,7 @@ const (
 
 // emitEvent reports an event.
 func (c *Client) emitEvent(e Event) {
-	if c.cfg.Heard != nil {
-		c.cfg.Heard(e)
+	if c.cfg.OnEvent != nil {
+		c.cfg.OnEvent(e)
 	}
 }

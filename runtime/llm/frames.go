@@ -50,16 +50,16 @@ func newFrames(r io.Reader, f framing) *frames {
 	return &frames{in: bufio.NewReaderSize(r, 4096), by: f}
 }
 
-// next returns the data of the next event, valid until the next call, or io.EOF after the last one.
-// If the response breaks off, an unfinished SSE event is dropped; an unfinished NDJSON line is
+// nextEvent returns the data of the next event, valid until the next call, or io.EOF after the last
+// one. If the response breaks off, an unfinished SSE event is dropped; an unfinished NDJSON line is
 // returned, and decoding shows whether its JSON is complete.
-func (f *frames) next() ([]byte, error) {
+func (f *frames) nextEvent() ([]byte, error) {
 	f.event = f.event[:0]
 	if f.by == framedAWS {
 		return f.awsEvent()
 	}
 	for data := false; ; {
-		line, err := f.read()
+		line, err := f.readLine()
 		switch {
 		case err != nil && (len(line) == 0 || err != io.EOF):
 			return nil, err
@@ -84,12 +84,12 @@ func (f *frames) next() ([]byte, error) {
 	}
 }
 
-// read reads a line without its line end, which is "
+// readLine reads a line without its line end, which is "
 //
 // " or "\r
 //
 // ".
-func (f *frames) read() ([]byte, error) {
+func (f *frames) readLine() ([]byte, error) {
 	f.line = f.line[:0]
 	for {
 		part, err := f.in.ReadSlice('\n')

@@ -158,7 +158,7 @@ func geminiContents(req *Request) []geminiContent {
 				key = "error"
 			}
 			id, _ := splitSignature(m.ToolCallID)
-			parts = append(parts, geminiPart{Response: &geminiResult{Name: called[m.ToolCallID], ID: givenID(id), Response: map[string]string{key: m.Content}}})
+			parts = append(parts, geminiPart{Response: &geminiResult{Name: called[m.ToolCallID], ID: callIDOf(id), Response: map[string]string{key: m.Content}}})
 		case "assistant":
 			role = "model"
 			fallthrough
@@ -172,7 +172,7 @@ func geminiContents(req *Request) []geminiContent {
 			for _, t := range m.ToolCalls {
 				called[t.ID] = t.Name
 				id, signature := splitSignature(t.ID)
-				parts = append(parts, geminiPart{Call: &geminiCall{ID: givenID(id), Name: t.Name, Args: objectOrEmpty(t.Args)}, Signature: signature})
+				parts = append(parts, geminiPart{Call: &geminiCall{ID: callIDOf(id), Name: t.Name, Args: objectOrEmpty(t.Args)}, Signature: signature})
 			}
 		}
 		if len(parts) == 0 {
@@ -204,8 +204,8 @@ func splitSignature(id string) (plain, signature string) {
 	return plain, signature
 }
 
-// givenID returns the provider's id, or "" for an id that was generated from a number.
-func givenID(id string) string {
+// callIDOf returns the provider's id, or "" for an id that was generated from a number.
+func callIDOf(id string) string {
 	if strings.HasPrefix(id, "call_") {
 		return ""
 	}
@@ -299,7 +299,7 @@ func (s *geminiStream) add(parts []geminiPart) string {
 		case p.Text != nil:
 			text.WriteString(*p.Text)
 		case p.Call != nil && s.w.asTool() && p.Call.Name == s.w.name:
-			s.structured = s.w.text(string(p.Call.Args))
+			s.structured = s.w.unwrap(string(p.Call.Args))
 			text.WriteString(s.structured)
 		case p.Call != nil:
 			call := effect.ToolCall{ID: orNumber(p.Call.ID, len(s.out.ToolCalls)), Name: p.Call.Name, Args: string(p.Call.Args)}
@@ -314,7 +314,7 @@ func (s *geminiStream) add(parts []geminiPart) string {
 }
 
 func (s *geminiStream) reply() (*effect.AgentReply, bool) {
-	s.out.Text = s.w.text(s.text.String())
+	s.out.Text = s.w.unwrap(s.text.String())
 	if s.structured != "" {
 		s.out.Text = s.structured
 	}

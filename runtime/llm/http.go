@@ -128,7 +128,7 @@ func openEndpoint(c *Connection, w *world) (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &endpoint{root: root, keyEnv: c.APIKeyEnv, origin: c.at(), world: w,
+	e := &endpoint{root: root, keyEnv: c.APIKeyEnv, origin: c.sectionName(), world: w,
 		connect: connectBound(c), first: seconds(c.FirstTokenTimeout),
 		header: http.Header{
 			"Content-Type": {"application/json"}, "Accept": {"application/json"}, "User-Agent": {"concerto"},
@@ -137,13 +137,13 @@ func openEndpoint(c *Connection, w *world) (*endpoint, error) {
 		authorize:  authorize,
 	}
 	if len(c.TokenCommand) > 0 {
-		e.tokens = &tokenSource{command: c.TokenCommand, world: w, origin: c.at()}
+		e.tokens = &tokenSource{command: c.TokenCommand, world: w, origin: c.sectionName()}
 	}
-	return e, e.add(c)
+	return e, e.addHeaders(c)
 }
 
-// add sets what the connection adds to each request.
-func (e *endpoint) add(c *Connection) error {
+// addHeaders sets what the connection adds to each request.
+func (e *endpoint) addHeaders(c *Connection) error {
 	for name, v := range c.Headers {
 		if err := fieldOf(name, v); err != nil {
 			return err
@@ -257,14 +257,14 @@ func (e *endpoint) resolve(path string) (*url.URL, error) {
 	if last := e.lately.Load(); last != nil && last.path == path {
 		return last.url, nil
 	}
-	u, err := e.find(path)
+	u, err := e.resolvePath(path)
 	if err == nil {
 		e.lately.Store(&address{path, u})
 	}
 	return u, err
 }
 
-func (e *endpoint) find(path string) (*url.URL, error) {
+func (e *endpoint) resolvePath(path string) (*url.URL, error) {
 	path, query, _ := strings.Cut(path, "?")
 	plain, err := url.PathUnescape(path)
 	if err != nil {
@@ -278,8 +278,8 @@ func (e *endpoint) find(path string) (*url.URL, error) {
 	return &u, nil
 }
 
-// key returns the connection's key, or "" if it needs none.
-func (e *endpoint) key(ctx context.Context) (string, error) {
+// connectionKey returns the connection's key, or "" if it needs none.
+func (e *endpoint) connectionKey(ctx context.Context) (string, error) {
 	if e.tokens != nil {
 		return e.tokens.get(ctx)
 	}

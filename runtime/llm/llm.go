@@ -128,15 +128,15 @@ type Config struct {
 	Connections []Connection
 	Getenv      func(name string) (value string, set bool)
 	HTTP        *http.Transport      // nil means one for each connection
-	Hand        *clock.PausableClock // measures time limits and waits; nil means the system's clock
-	Now         func() time.Time     // nil means Hand's
-	// nil means Hand's; returns ctx.Err() if ctx ends first
+	Clock       *clock.PausableClock // measures time limits and waits; nil means the system's clock
+	Now         func() time.Time     // nil means the Clock's
+	// nil means the Clock's; returns ctx.Err() if ctx ends first
 	Sleep  func(ctx context.Context, d time.Duration) error
 	Jitter func() float64 // a random number from 0 to 1; nil means math/rand
 	Meter  Meter          // nil counts nothing
 	// removed from responses; a key is added before it is sent. nil means a new set
 	Secrets *secret.Set
-	Heard   func(Event) // receives the events of each attempt, from any goroutine; may be nil
+	OnEvent func(Event) // receives the events of each attempt, from any goroutine; may be nil
 	// runs a token_command; nil runs none
 	Output func(ctx context.Context, command []string) (string, error)
 	// returns why a connection may not be used, or ""; nil allows all
@@ -180,11 +180,11 @@ func New(cfg Config) *Client {
 		cfg.Secrets = &secret.Set{}
 	}
 	if cfg.Now == nil {
-		cfg.Now = cfg.Hand.Now
+		cfg.Now = cfg.Clock.Now
 	}
 	if cfg.Sleep == nil {
 		cfg.Sleep = func(ctx context.Context, d time.Duration) error {
-			if cfg.Hand.Sleep(ctx, d) != nil {
+			if cfg.Clock.Sleep(ctx, d) != nil {
 				return ctx.Err()
 			}
 			return nil
@@ -193,7 +193,7 @@ func New(cfg Config) *Client {
 	if cfg.Jitter == nil {
 		cfg.Jitter = rand.Float64
 	}
-	c := &Client{cfg: cfg, ready: map[string]*line{}, streams: streams{open: map[int64]*stream{}}, deadlines: deadlines{hand: cfg.Hand}}
+	c := &Client{cfg: cfg, ready: map[string]*line{}, streams: streams{open: map[int64]*stream{}}, deadlines: deadlines{clock: cfg.Clock}}
 	if cfg.HTTP == nil {
 		c.deadlines.idle = c.closeIdle
 	}
@@ -203,9 +203,9 @@ func New(cfg Config) *Client {
 // Close aborts open streams, waits for the calls begun by Start, and closes idle network
 // connections. The contexts must end those calls: Close does not.
 func (c *Client) Close() {
-	c.streams.close()
+	c.streams.closeAll()
 	c.started.Wait()
-	c.deadlines.close()
+	c.deadlines.stopTimer()
 	c.closeIdle()
 }
 
@@ -227,13 +227,13 @@ func (c *Client) closeIdle() {
 func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.AgentCall:
-		return c.ask(ctx, &Request{AgentCall: r}, nil)
+		return c.askConnections(ctx, &Request{AgentCall: r}, nil)
 	case *effect.StreamOpen:
 		return c.openStream(ctx, &r.AgentCall)
 	case *effect.StreamNext:
 		return c.nextPiece(ctx, r.ID)
 	case *effect.StreamClose:
-		c.streams.end(r.ID)
+		c.streams.endStream(r.ID)
 		return nil, nil
 	}
 	return nil, &effect.UnperformedError{Who: "the models' client", Kind: r.Kind()}
@@ -252,7 +252,7 @@ func (c *Client) Start(ctx context.Context, r effect.Request, done func(effect.R
 	}
 	ctx, stop = context.WithCancel(ctx)
 	c.started.Go(func() {
-		done(c.ask(ctx, req, nil))
+		done(c.askConnections(ctx, req, nil))
 		stop()
 	})
 	return stop, true
@@ -260,7 +260,7 @@ func (c *Client) Start(ctx context.Context, r effect.Request, done func(effect.R
 
 // choose chooses the reply of a scripted connection, and returns false for any other.
 func (c *Client) choose(req *Request) bool {
-	l, err := c.line(req.Connection)
+	l, err := c.openLine(req.Connection)
 	if err != nil {
 		return false
 	}
@@ -283,14 +283,14 @@ func firstPositive(xs ...float64) float64 {
 	return 0
 }
 
-// line returns an open connection, and opens it if necessary.
-func (c *Client) line(name string) (*line, error) {
+// openLine returns an open connection, and opens it if necessary.
+func (c *Client) openLine(name string) (*line, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if l := c.ready[name]; l != nil {
 		return l, nil
 	}
-	conn, ok := c.find(name)
+	conn, ok := c.findConnection(name)
 	if !ok {
 		return nil, c.unknown(name)
 	}
@@ -301,7 +301,7 @@ func (c *Client) line(name string) (*line, error) {
 	}
 	open := adapters[conn.Provider]
 	if open == nil {
-		return nil, configError(name, "connection '%s'%s has an unknown provider %q", name, conn.at(), conn.Provider)
+		return nil, configError(name, "connection '%s'%s has an unknown provider %q", name, conn.sectionName(), conn.Provider)
 	}
 	l := &line{Connection: conn, http: c.cfg.HTTP}
 	if l.http == nil {
@@ -310,9 +310,9 @@ func (c *Client) line(name string) (*line, error) {
 	if f := conn.Function; f != nil {
 		open = func(*Connection, *world) (Provider, error) { return f, nil }
 	}
-	p, err := open(&l.Connection, &world{getenv: c.cfg.Getenv, http: l.http, sleep: c.cfg.Sleep, hand: c.cfg.Hand, secrets: c.cfg.Secrets, unkeyed: c.noKey, output: c.cfg.Output})
+	p, err := open(&l.Connection, &world{getenv: c.cfg.Getenv, http: l.http, sleep: c.cfg.Sleep, clock: c.cfg.Clock, secrets: c.cfg.Secrets, unkeyed: c.noKey, output: c.cfg.Output})
 	if err != nil {
-		return nil, configError(name, "connection '%s'%s: %v", name, conn.at(), err)
+		return nil, configError(name, "connection '%s'%s: %v", name, conn.sectionName(), err)
 	}
 	l.provider = p
 	if conn.RateLimit != nil {
@@ -322,7 +322,7 @@ func (c *Client) line(name string) (*line, error) {
 	return l, nil
 }
 
-func (c *Client) find(name string) (Connection, bool) {
+func (c *Client) findConnection(name string) (Connection, bool) {
 	i := slices.IndexFunc(c.cfg.Connections, func(x Connection) bool { return x.Name == name })
 	if i >= 0 {
 		return c.cfg.Connections[i], true
@@ -345,8 +345,8 @@ func (c *Client) unknown(name string) error {
 	return configError(name, "unknown connection '%s': %s", name, hint)
 }
 
-// at returns the position of the connection's section in brackets, for messages.
-func (c *Connection) at() string {
+// sectionName returns the position of the connection's section in brackets, for messages.
+func (c *Connection) sectionName() string {
 	if c.Origin == "" {
 		return ""
 	}

@@ -149,11 +149,11 @@ func (ollama) assemble(w *wanted) assembly { return &ollamaStream{w: w} }
 // ollamaStream assembles a response. A response that is not streamed is read as a stream of one
 // line.
 type ollamaStream struct {
-	w    *wanted
-	out  effect.AgentReply
-	text strings.Builder
-	said bool
-	done bool
+	w       *wanted
+	out     effect.AgentReply
+	text    strings.Builder
+	started bool
+	done    bool
 }
 
 func (s *ollamaStream) event(data []byte) (string, error) {
@@ -176,7 +176,7 @@ func (s *ollamaStream) event(data []byte) (string, error) {
 	if e.Message == nil {
 		return "", nil
 	}
-	s.said = true
+	s.started = true
 	for _, c := range e.Message.ToolCalls {
 		s.out.ToolCalls = append(s.out.ToolCalls, effect.ToolCall{ID: orNumber("", len(s.out.ToolCalls)), Name: c.Function.Name, Args: string(c.Function.Arguments)})
 	}
@@ -185,11 +185,11 @@ func (s *ollamaStream) event(data []byte) (string, error) {
 }
 
 func (s *ollamaStream) reply() (*effect.AgentReply, bool) {
-	s.out.Text = s.w.text(s.text.String())
+	s.out.Text = s.w.unwrap(s.text.String())
 	if len(s.out.ToolCalls) > 0 {
 		s.out.StopReason = "tool"
 	}
-	return &s.out, s.done && s.said
+	return &s.out, s.done && s.started
 }
 
 func (ollama) refusal(body []byte) refusal {

@@ -214,21 +214,21 @@ func (p openAI) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's response has no choices (check the connection's base_url)", Body: string(answer)}
 	}
 	c := &reply.Choices[0]
-	said := c.Message
-	if said == nil {
+	message := c.Message
+	if message == nil {
 		if openAIStop(c.FinishReason) != "filter" {
 			return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's response has a choice without a message (check the connection's base_url)", Body: string(answer)}
 		}
-		said = &openAIText{} // the response contains no message
+		message = &openAIText{} // the response contains no message
 	}
 	out := &effect.AgentReply{
-		Text: w.text(contentText(said.Content)), Model: reply.Model, RequestID: reply.ID,
+		Text: w.unwrap(contentText(message.Content)), Model: reply.Model, RequestID: reply.ID,
 		TokensIn: reply.Usage.Prompt, TokensOut: reply.Usage.Completion, StopReason: openAIStop(c.FinishReason),
 	}
-	for i, t := range said.ToolCalls {
+	for i, t := range message.ToolCalls {
 		out.ToolCalls = append(out.ToolCalls, effect.ToolCall{ID: orNumber(t.ID, i), Name: t.Function.Name, Args: argumentsText(t.Function.Arguments)})
 	}
-	return openAIEnd(out, said.Refusal), nil
+	return openAIEnd(out, message.Refusal), nil
 }
 
 // openAIEnd sets why a reply ended.
@@ -349,7 +349,7 @@ func (s *openAIStream) event(data []byte) (string, error) {
 }
 
 func (s *openAIStream) reply() (*effect.AgentReply, bool) {
-	s.out.Text = s.w.text(s.text.String())
+	s.out.Text = s.w.unwrap(s.text.String())
 	for i := range s.arguments {
 		s.out.ToolCalls[i].Args = s.arguments[i].String()
 	}

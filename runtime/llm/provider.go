@@ -97,7 +97,7 @@ type world struct {
 	output func(ctx context.Context, command []string) (string, error)
 	http   *http.Transport
 	sleep  func(context.Context, time.Duration) error
-	hand   *clock.PausableClock
+	clock  *clock.PausableClock
 
 	secrets *secret.Set
 }

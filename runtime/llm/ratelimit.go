@@ -131,19 +131,19 @@ func (l *limiter) tokenWait(expected int64, now, old time.Time) (wait time.Durat
 	}
 	var sum int64
 	var first time.Time // to leave the window
-	kept := l.spent[:0]
+	recent := l.spent[:0]
 	for _, s := range l.spent {
 		if !s.open && !s.at.After(old) {
 			continue
 		}
-		kept = append(kept, s)
+		recent = append(recent, s)
 		sum += s.tokens
 		if !s.open && s.tokens > 0 && (first.IsZero() || s.at.Before(first)) {
 			first = s.at
 		}
 	}
-	clear(l.spent[len(kept):])
-	l.spent = kept
+	clear(l.spent[len(recent):])
+	l.spent = recent
 	if sum == 0 || sum < l.limit.TokensPerMinute && sum+min(expected, l.limit.TokensPerMinute) <= l.limit.TokensPerMinute {
 		return 0
 	}

@@ -32,7 +32,7 @@ type exchange struct {
 // Ask sends the request and reads the whole response.
 func (p *remote) Ask(ctx context.Context, req *Request) (*effect.AgentReply, error) {
 	w := newWanted(req, p.Capabilities())
-	x, err := p.open(ctx, req, w, false)
+	x, err := p.openExchange(ctx, req, w, false)
 	if err != nil {
 		return nil, err
 	}
@@ -44,19 +44,19 @@ func (p *remote) Ask(ctx context.Context, req *Request) (*effect.AgentReply, err
 	return reply, nil
 }
 
-// open sends a request and returns the exchange if the response's status is a success. If a
+// openExchange sends a request and returns the exchange if the response's status is a success. If a
 // command's token is refused, it tries once more with a new one.
-func (p *remote) open(ctx context.Context, req *Request, w *wanted, stream bool) (*exchange, error) {
-	x, err := p.send(ctx, req, w, stream)
+func (p *remote) openExchange(ctx context.Context, req *Request, w *wanted, stream bool) (*exchange, error) {
+	x, err := p.sendRequest(ctx, req, w, stream)
 	var f *Failure
 	if p.tokens != nil && errors.As(err, &f) && f.HTTPStatus == http.StatusUnauthorized {
-		p.tokens.drop()
-		return p.send(ctx, req, w, stream)
+		p.tokens.discard()
+		return p.sendRequest(ctx, req, w, stream)
 	}
 	return x, err
 }
 
-func (p *remote) send(ctx context.Context, req *Request, w *wanted, stream bool) (*exchange, error) {
+func (p *remote) sendRequest(ctx context.Context, req *Request, w *wanted, stream bool) (*exchange, error) {
 	hr, err := p.request(ctx, req, w, stream)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bo
 	if err := p.Capabilities().refuses(req); err != nil {
 		return nil, err
 	}
-	key, err := p.key(ctx)
+	key, err := p.connectionKey(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -95,12 +95,12 @@ func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bo
 		return nil, &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("the model's name %q cannot be part of a URL: %v", req.Model, err)}
 	}
 	head := p.header // requests may share it: it is never changed
-	again := effect.KeyOf(ctx)
-	if stream && p.framing == framedSSE || key != "" || again != "" || p.headersEnv != nil || p.sign != nil {
+	requestKey := effect.KeyOf(ctx)
+	if stream && p.framing == framedSSE || key != "" || requestKey != "" || p.headersEnv != nil || p.sign != nil {
 		head = head.Clone()
 	}
-	if again != "" {
-		head.Set("Idempotency-Key", again)
+	if requestKey != "" {
+		head.Set("Idempotency-Key", requestKey)
 	}
 	if stream && p.framing == framedSSE {
 		head.Set("Accept", "text/event-stream")
@@ -162,13 +162,13 @@ func (x *exchange) cleanReply(reply *effect.AgentReply) *effect.AgentReply {
 	if id := x.requestID(); id != "" {
 		reply.RequestID = id
 	}
-	known := x.world.secrets
+	secrets := x.world.secrets
 	for _, s := range []*string{&reply.Text, &reply.Model, &reply.RequestID} {
-		*s = known.Text(*s)
+		*s = secrets.Text(*s)
 	}
 	for i := range reply.ToolCalls {
 		c := &reply.ToolCalls[i]
-		c.ID, c.Name, c.Args = known.Text(c.ID), known.Text(c.Name), string(known.JSON([]byte(c.Args)))
+		c.ID, c.Name, c.Args = secrets.Text(c.ID), secrets.Text(c.Name), string(secrets.JSON([]byte(c.Args)))
 	}
 	return reply
 }
@@ -232,12 +232,12 @@ const (
 // part of a key.
 func (x *exchange) redact(err error) error {
 	if f, ok := err.(*Failure); ok {
-		known := x.world.secrets
-		f.Message, f.RequestID = known.Text(f.Message), known.Text(f.RequestID)
+		secrets := x.world.secrets
+		f.Message, f.RequestID = secrets.Text(f.Message), secrets.Text(f.RequestID)
 		if len(f.Message) > maxMessage {
 			f.Message = excerpt([]byte(f.Message), maxMessage)
 		}
-		f.Body = excerpt(known.JSON([]byte(f.Body)), maxBody)
+		f.Body = excerpt(secrets.JSON([]byte(f.Body)), maxBody)
 	}
 	return err
 }
@@ -270,12 +270,12 @@ func (p *remote) Stream(ctx context.Context, req *Request, piece func(string)) (
 	defer cancel(nil)
 	begun := func() {}
 	if p.first > 0 {
-		t := p.world.hand.AfterFunc(p.first, func() { cancel(errNoFirst) })
+		t := p.world.clock.AfterFunc(p.first, func() { cancel(errNoFirst) })
 		defer t.Stop()
 		begun = func() { t.Stop() }
 	}
 	w := newWanted(req, p.Capabilities())
-	x, err := p.open(ctx, req, w, true)
+	x, err := p.openExchange(ctx, req, w, true)
 	if err != nil {
 		return nil, err
 	}
@@ -300,7 +300,7 @@ func (p *remote) Stream(ctx context.Context, req *Request, piece func(string)) (
 func (x *exchange) readStream(w *wanted, begun func(), piece func(string)) (*effect.AgentReply, error) {
 	in, out, clean := newFrames(x.in, x.framing), x.assemble(w), x.world.secrets.Stream()
 	partial := false
-	give := func(text string) {
+	pass := func(text string) {
 		if text != "" {
 			partial = true
 			piece(text)
@@ -311,13 +311,13 @@ func (x *exchange) readStream(w *wanted, begun func(), piece func(string)) (*eff
 		return nil, f
 	}
 	for {
-		data, err := in.next()
+		data, err := in.nextEvent()
 		if f := (*Failure)(nil); errors.As(err, &f) {
 			return fail(f)
 		}
 		if err != nil {
 			if reply, ok := out.reply(); ok && err == io.EOF {
-				give(clean.Rest())
+				pass(clean.Rest())
 				return x.cleanReply(reply), nil
 			}
 			if err == io.EOF && x.in.n == 0 {
@@ -337,6 +337,6 @@ func (x *exchange) readStream(w *wanted, begun func(), piece func(string)) (*eff
 			return fail(x.notJSON(x.world.secrets.JSON(data), err))
 		}
 		begun()
-		give(clean.Next(text))
+		pass(clean.Next(text))
 	}
 }

@@ -51,7 +51,7 @@ func (c *Client) attempts(ctx context.Context, l *line, req *Request, piece func
 
 // attempt is try with its events reported; follow contains their common fields.
 func (c *Client) attempt(ctx context.Context, l *line, req *Request, piece func(string), follow Event) (*effect.AgentReply, error) {
-	if c.cfg.Heard == nil {
+	if c.cfg.OnEvent == nil {
 		return c.try(ctx, l, req, piece)
 	}
 	follow.What = EventRequest

@@ -173,7 +173,7 @@ func (p *scripted) takeReply(req *Request) (*scriptedReply, error) {
 		what = fmt.Sprintf("all %d replies of the script are used", len(p.replies))
 	}
 	return nil, &Failure{Class: ClassScript, Message: fmt.Sprintf("%s for the prompt %q: add a reply to connection '%s'%s, or set `repeat = true` in one",
-		what, excerpt([]byte(prompt), 200), p.conn.Name, p.conn.at())}
+		what, excerpt([]byte(prompt), 200), p.conn.Name, p.conn.sectionName())}
 }
 
 func (f *scriptedFailure) failure() *Failure {

@@ -21,7 +21,7 @@ type stream struct {
 	cancel context.CancelFunc
 
 	mu    sync.Mutex
-	text  []string // pieces that were not taken
+	text  []string // unread pieces
 	size  int      // their size in bytes
 	reply *effect.AgentReply
 	err   error
@@ -30,7 +30,7 @@ type stream struct {
 	room  chan struct{} // signals that text was read
 }
 
-// maxWaiting limits the text that was not taken, in bytes. Beyond it, the provider must wait.
+// maxWaiting limits the unread text, in bytes. Beyond it, the provider must wait.
 const maxWaiting = 1 << 20
 
 // openStream begins a call. A scripted reply is chosen at once.
@@ -40,10 +40,10 @@ func (c *Client) openStream(ctx context.Context, call *effect.AgentCall) (effect
 	// The stream outlives the request that opens it; the end of the run closes it.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &stream{cancel: cancel, more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
-	id := c.streams.add(s)
+	id := c.streams.addStream(s)
 	c.started.Go(func() {
 		defer cancel()
-		res, err := c.ask(ctx, req, func(text string) { s.putText(ctx, text) })
+		res, err := c.askConnections(ctx, req, func(text string) { s.putText(ctx, text) })
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.reply, _ = res.(*effect.AgentReply)
@@ -88,7 +88,7 @@ func (c *Client) nextPiece(ctx context.Context, id int64) (effect.Result, error)
 	for {
 		if p, err := s.takePiece(); p != nil || err != nil {
 			if err != nil || p.Reply != nil {
-				c.streams.end(id)
+				c.streams.endStream(id)
 			}
 			if err != nil {
 				return nil, err
@@ -123,7 +123,7 @@ func (s *stream) takePiece() (*effect.StreamPiece, error) {
 	return nil, nil
 }
 
-func (t *streams) add(s *stream) int64 {
+func (t *streams) addStream(s *stream) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last++
@@ -137,8 +137,8 @@ func (t *streams) get(id int64) *stream {
 	return t.open[id]
 }
 
-// end closes a stream, and aborts its request if that is running.
-func (t *streams) end(id int64) {
+// endStream closes a stream, and aborts its request if that is running.
+func (t *streams) endStream(id int64) {
 	t.mu.Lock()
 	s := t.open[id]
 	delete(t.open, id)
@@ -148,8 +148,8 @@ func (t *streams) end(id int64) {
 	}
 }
 
-// close closes all streams.
-func (t *streams) close() {
+// closeAll closes all streams.
+func (t *streams) closeAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for id, s := range t.open {

@@ -71,9 +71,9 @@ func (w *wanted) system(prompt string) string {
 	return prompt + "When you give the answer, give nothing but JSON that fits this JSON Schema:\n" + string(w.schema)
 }
 
-// text returns a reply's text without the wrapping object. A text that is not wrapped, because the
-// model ignored the schema, is returned unchanged.
-func (w *wanted) text(t string) string {
+// unwrap returns a reply's text without the wrapping object. A text that is not wrapped, because
+// the model ignored the schema, is returned unchanged.
+func (w *wanted) unwrap(t string) string {
 	if w == nil || !w.wrapped {
 		return t
 	}

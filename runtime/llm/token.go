@@ -27,7 +27,7 @@ type tokenSource struct {
 func (t *tokenSource) get(ctx context.Context) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.world.hand.Now()
+	now := t.world.clock.Now()
 	if t.token != "" && now.Sub(t.since) < tokenAge {
 		return t.token, nil
 	}
@@ -49,8 +49,8 @@ func (t *tokenSource) get(ctx context.Context) (string, error) {
 	return out, nil
 }
 
-// drop discards a token that was refused.
-func (t *tokenSource) drop() {
+// discard discards a token that was refused.
+func (t *tokenSource) discard() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.token = ""

@@ -30,12 +30,12 @@ func TestTokenCommand(t *testing.T) {
 			t.Fatal(reply, err)
 		}
 	}
-	l, err := c.line("main")
+	l, err := c.openLine("main")
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := l.provider.(*remote).tokens
-	kept.since = kept.since.Add(-tokenAge)
+	tokens := l.provider.(*remote).tokens
+	tokens.since = tokens.since.Add(-tokenAge)
 	if _, err := ask(c, effect.AgentCall{}); err != nil {
 		t.Fatal(err)
 	}

@@ -57,8 +57,8 @@ func (s *server) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 		return &sdk.ElicitResult{Action: "decline"}, nil
 	}
 	for _, x := range held {
-		x.clock.pause()
-		defer x.clock.release()
+		x.clock.pauseClock()
+		defer x.clock.resumeClock()
 	}
 	answer := c.askProgram("elicitation", map[string]any{"server": s.config.Name, "tool": c.request.Function(), "message": r.Params.Message, "schema": r.Params.RequestedSchema})
 	select {

@@ -26,13 +26,13 @@ type Function struct {
 // server's order. The errors are those of connecting.
 func Inspect(ctx context.Context, c Config, o Options) ([]Function, error) {
 	s := &server{config: c, options: o}
-	limited, cancel := o.Hand.Within(ctx, c.timeout(), errTimeout)
+	limited, cancel := o.Clock.Within(ctx, c.timeout(), errTimeout)
 	defer cancel()
 	l, err := s.ensureLink(limited, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer s.close(context.Background())
+	defer s.closePermanently(context.Background())
 	var out []Function
 	w := &declarer{used: map[string]bool{}}
 	for tool, err := range l.session.Tools(limited, nil) {
@@ -55,7 +55,7 @@ func (w *declarer) function(tool *sdk.Tool) Function {
 	in := readShape(tool.InputSchema)
 	w.schemas = nil
 	f := Function{Name: escaped(tool.Name)}
-	params := names(in.Properties)
+	params := sortedNames(in.Properties)
 	if !isWord(word(tool.Name)) || slices.ContainsFunc(params, func(p string) bool { return !isWord(p) }) {
 		return f
 	}
@@ -69,7 +69,7 @@ func (w *declarer) function(tool *sdk.Tool) Function {
 			t = optional(t)
 		}
 		if x.Description != "" {
-			f.Head = append(f.Head, fmt.Sprintf("@param(%s, %s)", text(p), text(strings.Join(strings.Fields(x.Description), " "))))
+			f.Head = append(f.Head, fmt.Sprintf("@param(%s, %s)", stringLiteral(p), stringLiteral(strings.Join(strings.Fields(x.Description), " "))))
 		}
 		list = append(list, p+": "+t)
 	}
@@ -111,7 +111,7 @@ func (w *declarer) typeOf(s *shape, name string) string {
 	}
 	w.used[free] = true
 	lines := append(doc(s.Description), "pub schema "+free+" {")
-	for _, p := range names(s.Properties) {
+	for _, p := range sortedNames(s.Properties) {
 		x := s.Properties[p]
 		mark := ""
 		if required(s, p) == 0 {
@@ -173,8 +173,8 @@ func (w *declarer) resultType(tool *sdk.Tool) string {
 	return w.typeOf(out, camel(tool.Name)+"Result")
 }
 
-// text returns a string literal.
-func text(s string) string {
+// stringLiteral returns a string literal.
+func stringLiteral(s string) string {
 	return `"` + escaped(strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`).Replace(s)) + `"`
 }
 

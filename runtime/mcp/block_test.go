@@ -61,7 +61,7 @@ func FuzzDeclaration(f *testing.F) {
 		for _, p := range block.Methods[0].Params {
 			got = append(got, p.Name.Name)
 		}
-		want := names(readShape(json.RawMessage(raw)).Properties)
+		want := sortedNames(readShape(json.RawMessage(raw)).Properties)
 		if !slices.Equal(got, want) {
 			t.Fatalf("parameters %q, want %q, in\n%s", got, want, text)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// call is a running call, with the events that were not taken.
+// call is a running call, with its unread events.
 type call struct {
 	id      int64
 	server  *server
@@ -38,21 +38,21 @@ func newCall(parent context.Context, id int64, s *server, r *effect.MCPOpen) (*c
 	c := &call{id: id, server: s, request: r, more: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, callKey{}, c))
 	c.cancel = cancel
-	c.clock = newClock(s.options.Hand, s.config.timeout(), func() { cancel(errTimeout) })
+	c.clock = newClock(s.options.Clock, s.config.timeout(), func() { cancel(errTimeout) })
 	return c, ctx
 }
 
 // callKey is the key of a context's call.
 type callKey struct{}
 
-// run makes the call. Its last event is the result, or the failure.
-func (c *call) run(ctx context.Context) {
-	defer c.clock.stop()
+// performCall makes the call. Its last event is the result, or the failure.
+func (c *call) performCall(ctx context.Context) {
+	defer c.clock.stopClock()
 	s := c.server
-	s.begin(c)
-	defer s.end(c)
-	e, err, again := c.attempt(ctx)
-	if again { // the connection had ended before, so the server did nothing
+	s.registerCall(c)
+	defer s.unregisterCall(c)
+	e, err, retry := c.attempt(ctx)
+	if retry { // the connection had ended before, so the server did nothing
 		e, err, _ = c.attempt(ctx)
 	}
 	if err != nil && s.options.Played && c.request.Method == effect.MCPListTools {
@@ -62,7 +62,7 @@ func (c *call) run(ctx context.Context) {
 		c.endWithError(ctx, err)
 		return
 	}
-	c.add(e, nil)
+	c.addEvent(e, nil)
 }
 
 // attempt makes the call over the current connection, or over a new one. again means that the
@@ -74,7 +74,7 @@ func (c *call) attempt(ctx context.Context) (e *effect.MCPEvent, err error, agai
 	}
 	done, freed := make(chan struct{}), make(chan bool, 1)
 	go func() { freed <- l.killIfBlocked(ctx, done) }()
-	e, err = c.perform(ctx, l)
+	e, err = c.performRequest(ctx, l)
 	close(done)
 	if <-freed {
 		c.server.dropLink(l) // the next call must use another one
@@ -95,17 +95,17 @@ func (c *call) endWithError(ctx context.Context, err error) {
 	var answered *jsonrpc.Error
 	switch {
 	case context.Cause(ctx) == errTimeout:
-		c.add(nil, c.problem("no result within %g seconds (`timeout` of [mcp.%s])", c.server.config.timeout().Seconds(), c.server.config.Name))
+		c.addEvent(nil, c.problem("no result within %g seconds (`timeout` of [mcp.%s])", c.server.config.timeout().Seconds(), c.server.config.Name))
 	case errors.As(err, &e):
-		c.add(nil, e)
+		c.addEvent(nil, e)
 	case errors.As(err, &status):
-		c.add(nil, c.problem("%s", status))
+		c.addEvent(nil, c.problem("%s", status))
 	case errors.As(err, &failed):
-		c.add(nil, c.problem("%s", failed))
+		c.addEvent(nil, c.problem("%s", failed))
 	case errors.As(err, &answered):
-		c.add(nil, c.problem("%s%s", answered.Message, instead[c.request.Method]))
+		c.addEvent(nil, c.problem("%s%s", answered.Message, instead[c.request.Method]))
 	default:
-		c.add(nil, c.problem("%s", err))
+		c.addEvent(nil, c.problem("%s", err))
 	}
 }
 
@@ -115,7 +115,7 @@ func (c *call) problem(format string, args ...any) *effect.Error {
 		With("tool", c.server.config.Name+"."+c.request.Function())
 }
 
-func (c *call) add(e *effect.MCPEvent, err error) {
+func (c *call) addEvent(e *effect.MCPEvent, err error) {
 	c.mu.Lock()
 	if e != nil {
 		c.events = append(c.events, e)
@@ -144,7 +144,7 @@ func (c *call) takeEvent() (*effect.MCPEvent, error) {
 	return nil, c.failed
 }
 
-func (c *call) next(ctx context.Context) (*effect.MCPEvent, error) {
+func (c *call) nextEvent(ctx context.Context) (*effect.MCPEvent, error) {
 	for {
 		if e, err := c.takeEvent(); e != nil || err != nil {
 			return e, err
@@ -157,8 +157,8 @@ func (c *call) next(ctx context.Context) (*effect.MCPEvent, error) {
 	}
 }
 
-// answer passes the program's answer to the first waiting receiver.
-func (c *call) answer(a json.RawMessage) {
+// answerRequest passes the program's answer to the first waiting receiver.
+func (c *call) answerRequest(a json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.asked) > 0 {
@@ -199,10 +199,10 @@ func (s *server) deliverProgress(p *sdk.ProgressNotificationParams) {
 	if p.Message != "" {
 		data["message"] = p.Message
 	}
-	c.add(newEvent("progress", data), nil)
+	c.addEvent(newEvent("progress", data), nil)
 }
 
-func (s *server) begin(c *call) {
+func (s *server) registerCall(c *call) {
 	s.active.Lock()
 	defer s.active.Unlock()
 	if s.progress == nil {
@@ -212,7 +212,7 @@ func (s *server) begin(c *call) {
 	s.order = append(s.order, c)
 }
 
-func (s *server) end(c *call) {
+func (s *server) unregisterCall(c *call) {
 	s.active.Lock()
 	defer s.active.Unlock()
 	delete(s.progress, c.token())

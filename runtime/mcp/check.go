@@ -86,12 +86,12 @@ func readShape(schema any) *shape {
 
 // misfit returns why our arguments are invalid for the server, or "".
 func misfit(ours, theirs *shape) string {
-	for _, name := range names(ours.Properties) {
+	for _, name := range sortedNames(ours.Properties) {
 		p := theirs.Properties[name]
 		if p == nil {
 			return fmt.Sprintf("it has no parameter `%s`", name)
 		}
-		if !fits(ours.Properties[name], p) {
+		if !isAssignable(ours.Properties[name], p) {
 			return fmt.Sprintf("`%s` is %s there", name, typeName(p))
 		}
 		if slices.Contains(theirs.Required, name) && !slices.Contains(ours.Required, name) {
@@ -106,7 +106,7 @@ func misfit(ours, theirs *shape) string {
 	return ""
 }
 
-func names(m map[string]*shape) []string {
+func sortedNames(m map[string]*shape) []string {
 	var out []string
 	for n := range m {
 		out = append(out, n)
@@ -115,10 +115,10 @@ func names(m map[string]*shape) []string {
 	return out
 }
 
-// fits reports whether a value of ours may be one of theirs.
-func fits(ours, theirs *shape) bool {
+// isAssignable reports whether a value of ours may be one of theirs.
+func isAssignable(ours, theirs *shape) bool {
 	if len(theirs.AnyOf) > 0 {
-		return slices.ContainsFunc(theirs.AnyOf, func(t *shape) bool { return fits(ours, t) })
+		return slices.ContainsFunc(theirs.AnyOf, func(t *shape) bool { return isAssignable(ours, t) })
 	}
 	have, want := kinds(ours), kinds(theirs)
 	if len(have) == 0 || len(want) == 0 {
@@ -134,7 +134,7 @@ func fits(ours, theirs *shape) bool {
 			return false
 		}
 	}
-	return ours.Items == nil || theirs.Items == nil || fits(ours.Items, theirs.Items)
+	return ours.Items == nil || theirs.Items == nil || isAssignable(ours.Items, theirs.Items)
 }
 
 // kinds returns the types that a schema names.
@@ -157,7 +157,7 @@ func kinds(s *shape) []string {
 // signature returns a server's tool in the form of a declaration.
 func signature(name string, s *shape) string {
 	var params []string
-	for _, p := range names(s.Properties) {
+	for _, p := range sortedNames(s.Properties) {
 		t := typeName(s.Properties[p])
 		if !slices.Contains(s.Required, p) {
 			t += "?"
@@ -175,7 +175,7 @@ func typeName(s *shape) string {
 	if len(s.Enum) > 0 && len(k) == 1 && k[0] == "string" {
 		var values []string
 		for _, v := range s.Enum {
-			values = append(values, text(fmt.Sprint(v)))
+			values = append(values, stringLiteral(fmt.Sprint(v)))
 		}
 		return strings.Join(values, " | ")
 	}

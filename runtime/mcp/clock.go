@@ -11,7 +11,7 @@ import (
 // program, which a person may have to give.
 type callClock struct {
 	mu    sync.Mutex
-	hand  *clock.PausableClock
+	clock *clock.PausableClock
 	timer clock.Timer
 	left  time.Duration // remaining at since
 	since time.Time
@@ -19,30 +19,30 @@ type callClock struct {
 }
 
 // newClock returns a running clock that calls expire at its end.
-func newClock(hand *clock.PausableClock, d time.Duration, expire func()) *callClock {
-	return &callClock{hand: hand, timer: hand.AfterFunc(d, expire), left: d, since: hand.Now()}
+func newClock(clock *clock.PausableClock, d time.Duration, expire func()) *callClock {
+	return &callClock{clock: clock, timer: clock.AfterFunc(d, expire), left: d, since: clock.Now()}
 }
 
-// pause pauses the clock until release was called as often.
-func (c *callClock) pause() {
+// pauseClock pauses the clock until release was called as often.
+func (c *callClock) pauseClock() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.held++; c.held == 1 && c.timer.Stop() {
-		c.left -= c.hand.Now().Sub(c.since)
+		c.left -= c.clock.Now().Sub(c.since)
 	}
 }
 
-func (c *callClock) release() {
+func (c *callClock) resumeClock() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.held--; c.held == 0 {
-		c.since = c.hand.Now()
+		c.since = c.clock.Now()
 		c.timer.Reset(max(c.left, 0))
 	}
 }
 
-// stop stops the clock: expire is not called any more.
-func (c *callClock) stop() {
+// stopClock stops the clock: expire is not called any more.
+func (c *callClock) stopClock() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.held++ // open questions receive no answer

@@ -18,13 +18,13 @@ const discoverTime = 2 * time.Second
 var errSilent = errors.New("no response to server/discover")
 
 // patience limits the wait for an answer to `server/discover`.
-func patience(hand *clock.PausableClock, bound time.Duration) sdk.Middleware {
+func patience(clock *clock.PausableClock, bound time.Duration) sdk.Middleware {
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 			if method != "server/discover" {
 				return next(ctx, method, req)
 			}
-			limited, cancel := hand.Within(ctx, bound, errSilent)
+			limited, cancel := clock.Within(ctx, bound, errSilent)
 			defer cancel()
 			result, err := next(limited, method, req)
 			if err != nil && ctx.Err() == nil && context.Cause(limited) == errSilent {

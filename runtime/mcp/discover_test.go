@@ -64,19 +64,19 @@ func old(conn sdk.Connection, methods *[]string) {
 			continue
 		}
 		*methods = append(*methods, r.Method)
-		say := func(id jsonrpc.ID, result string) {
+		respond := func(id jsonrpc.ID, result string) {
 			_ = conn.Write(context.Background(), &jsonrpc.Response{ID: id, Result: json.RawMessage(result)})
 		}
 		switch r.Method {
 		case "server/discover":
 			discover = r.ID
 		case "initialize":
-			say(r.ID, initialized)
-			say(discover, `{}`)
+			respond(r.ID, initialized)
+			respond(discover, `{}`)
 		case "tools/call":
-			say(r.ID, `{"content":[{"type":"text","text":"done"}]}`)
+			respond(r.ID, `{"content":[{"type":"text","text":"done"}]}`)
 		case "tools/list":
-			say(r.ID, `{"tools":[]}`)
+			respond(r.ID, `{"tools":[]}`)
 		}
 	}
 }
@@ -85,7 +85,7 @@ const initialized = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}}
 
 // TestSilentOverHTTP is the same over HTTP, where the request without an answer is cancelled.
 func TestSilentOverHTTP(t *testing.T) {
-	given := make(chan struct{})
+	answered := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		var m struct {
@@ -97,7 +97,7 @@ func TestSilentOverHTTP(t *testing.T) {
 		switch {
 		case m.Method == "server/discover":
 			<-r.Context().Done()
-			close(given)
+			close(answered)
 		case r.Method == http.MethodGet:
 			w.WriteHeader(http.StatusMethodNotAllowed)
 		case m.ID == nil:
@@ -114,5 +114,5 @@ func TestSilentOverHTTP(t *testing.T) {
 	if got := next(t, s, id); got != "result done" {
 		t.Error(got)
 	}
-	<-given
+	<-answered
 }

@@ -22,8 +22,8 @@ func TestOverheard(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &server{config: Config{Name: "S"}}
 			c, _ := newCall(t.Context(), 7, s, &effect.MCPOpen{Tool: "t"})
-			defer c.clock.stop()
-			s.begin(c)
+			defer c.clock.stopClock()
+			s.registerCall(c)
 			got, err := io.ReadAll(&progressStream{ReadCloser: io.NopCloser(r), server: s})
 			if err != nil || string(got) != text {
 				t.Errorf("it reads otherwise: %v", err)

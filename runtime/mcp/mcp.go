@@ -88,8 +88,8 @@ type Options struct {
 	Environ []string
 	Run     *procgroup.Run // run that the servers belong to; may be nil
 	Log     func(server, line string)
-	// Hand measures the time limits of calls; nil means the system's clock.
-	Hand *clock.PausableClock
+	// Clock measures the time limits of calls; nil means the system's clock.
+	Clock *clock.PausableClock
 	// Remark logs messages about servers with a level; nil drops them.
 	Remark func(level, line string)
 	// Played means that all models are replayed. Then a server that cannot be reached is not an
@@ -128,19 +128,19 @@ func New(o Options) *Servers {
 func (s *Servers) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.MCPOpen:
-		return s.open(ctx, r)
+		return s.openCall(ctx, r)
 	case *effect.MCPNext:
-		return s.next(ctx, r.ID)
+		return s.nextEvent(ctx, r.ID)
 	case *effect.MCPReply:
-		if c := s.call(r.ID); c != nil {
-			c.answer(r.Answer)
+		if c := s.findCall(r.ID); c != nil {
+			c.answerRequest(r.Answer)
 		}
 		return nil, nil
 	}
 	return nil, &effect.UnperformedError{Who: "the MCP client", Kind: r.Kind()}
 }
 
-func (s *Servers) open(from context.Context, r *effect.MCPOpen) (effect.Result, error) {
+func (s *Servers) openCall(from context.Context, r *effect.MCPOpen) (effect.Result, error) {
 	server := s.servers[r.Server]
 	if server == nil {
 		return nil, fmt.Errorf("unknown MCP server %s", r.Server)
@@ -153,23 +153,23 @@ func (s *Servers) open(from context.Context, r *effect.MCPOpen) (effect.Result, 
 	s.mu.Unlock()
 	s.group.Go(func() {
 		defer c.cancel(nil)
-		c.run(ctx)
+		c.performCall(ctx)
 	})
 	return &effect.MCPOpened{ID: c.id}, nil
 }
 
-func (s *Servers) call(id int64) *call {
+func (s *Servers) findCall(id int64) *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls[id]
 }
 
-func (s *Servers) next(ctx context.Context, id int64) (effect.Result, error) {
-	c := s.call(id)
+func (s *Servers) nextEvent(ctx context.Context, id int64) (effect.Result, error) {
+	c := s.findCall(id)
 	if c == nil {
 		return nil, fmt.Errorf("there is no call %d of an MCP server", id)
 	}
-	e, err := c.next(ctx)
+	e, err := c.nextEvent(ctx)
 	if err != nil || e.Kind == "result" {
 		s.mu.Lock()
 		delete(s.calls, id)
@@ -187,6 +187,6 @@ func (s *Servers) Close(ctx context.Context) {
 	s.stop()
 	s.group.Wait()
 	for _, x := range s.servers {
-		x.close(ctx)
+		x.closePermanently(ctx)
 	}
 }

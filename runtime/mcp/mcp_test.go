@@ -22,8 +22,8 @@ import (
 func inMemory(t *testing.T, server *sdk.Server) *Servers { return inMemoryBy(t, nil, server) }
 
 // inMemoryBy measures the minute by a given clock.
-func inMemoryBy(t *testing.T, hand *clock.PausableClock, server *sdk.Server) *Servers {
-	return New(Options{Hand: hand, Configs: []Config{{Name: "S", Timeout: 60}}, dial: func() sdk.Transport {
+func inMemoryBy(t *testing.T, clock *clock.PausableClock, server *sdk.Server) *Servers {
+	return New(Options{Clock: clock, Configs: []Config{{Name: "S", Timeout: 60}}, dial: func() sdk.Transport {
 		theirs, ours := sdk.NewInMemoryTransports()
 		if _, err := server.Connect(t.Context(), theirs, nil); err != nil {
 			t.Error(err)
@@ -114,9 +114,9 @@ func asking(old bool) *sdk.Server {
 	return s
 }
 
-// TestElicitationTakesItsTime checks that the time of the program's answer does not count as the
+// TestElicitationPausesTimeout checks that the time of the program's answer does not count as the
 // server's, while the server's own time does.
-func TestElicitationTakesItsTime(t *testing.T) {
+func TestElicitationPausesTimeout(t *testing.T) {
 	for name, old := range map[string]bool{"within the call": false, "by a request": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -147,15 +147,15 @@ func TestElicitationTakesItsTime(t *testing.T) {
 	}
 }
 
-// TestCallStands checks that no call times out while the clock is paused.
-func TestCallStands(t *testing.T) {
+// TestPausedClockStopsCallTimeout checks that no call times out while the clock is paused.
+func TestPausedClockStopsCallTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hand, began := clock.NewPausableClock(), time.Now()
-		s := inMemoryBy(t, hand, asking(false))
+		clock, began := clock.NewPausableClock(), time.Now()
+		s := inMemoryBy(t, clock, asking(false))
 		defer s.Close(context.Background())
 		slow := openCall(t, s, &effect.MCPOpen{Server: "S", Tool: "slow"})
-		time.AfterFunc(10*time.Second, hand.Pause)
-		time.AfterFunc(time.Hour, hand.Resume)
+		time.AfterFunc(10*time.Second, clock.Pause)
+		time.AfterFunc(time.Hour, clock.Resume)
 		if got, took := answered(t, s, slow), time.Since(began); took != time.Hour+50*time.Second || !strings.Contains(got, "no result within 60 seconds") {
 			t.Errorf("after %s it gave %q", took, got)
 		}
@@ -166,10 +166,10 @@ func TestCallStands(t *testing.T) {
 // withdrawn before its answer.
 func TestAnswersInOrder(t *testing.T) {
 	c, _ := newCall(t.Context(), 1, &server{}, &effect.MCPOpen{})
-	defer c.clock.stop()
+	defer c.clock.stopClock()
 	first, second := c.askProgram("elicitation", nil), c.askProgram("elicitation", nil)
 	for _, a := range []string{"1", "2", "3"} { // no receiver waits for the third
-		c.answer(json.RawMessage(a))
+		c.answerRequest(json.RawMessage(a))
 	}
 	if a, b := string(<-first), string(<-second); a != "1" || b != "2" {
 		t.Errorf("the answers are %s and %s", a, b)

@@ -48,10 +48,10 @@ type Offers struct {
 func newServer(ctx context.Context, name, version string, all Offers) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: name, Version: version}, nil)
 	for _, o := range all.Fixed {
-		offer(s, o)
+		addTool(s, o)
 	}
 	now := map[string]Offer{}
-	change(s, now, all.Begin)
+	replaceOffers(s, now, all.Begin)
 	if all.Changes != nil {
 		go func() {
 			for {
@@ -60,7 +60,7 @@ func newServer(ctx context.Context, name, version string, all Offers) *sdk.Serve
 					if !more {
 						return
 					}
-					change(s, now, next)
+					replaceOffers(s, now, next)
 				case <-ctx.Done():
 					return
 				}
@@ -70,45 +70,45 @@ func newServer(ctx context.Context, name, version string, all Offers) *sdk.Serve
 	return s
 }
 
-// change replaces the offers. It leaves unchanged ones registered, because clients would be
+// replaceOffers replaces the offers. It leaves unchanged ones registered, because clients would be
 // notified.
-func change(s *sdk.Server, now map[string]Offer, next []Offer) {
+func replaceOffers(s *sdk.Server, now map[string]Offer, next []Offer) {
 	wanted := map[string]bool{}
 	for _, o := range next {
 		wanted[o.Name] = true
-		if before, there := now[o.Name]; there && before.same(o) {
+		if before, there := now[o.Name]; there && before.equalTo(o) {
 			continue
 		}
 		now[o.Name] = o
-		offer(s, o)
+		addTool(s, o)
 	}
-	var gone []string
+	var removed []string
 	for name := range now {
 		if !wanted[name] {
-			gone = append(gone, name)
+			removed = append(removed, name)
 			delete(now, name)
 		}
 	}
-	if len(gone) > 0 {
-		s.RemoveTools(gone...)
+	if len(removed) > 0 {
+		s.RemoveTools(removed...)
 	}
 }
 
-// same reports whether two offers with one name are equal for clients and call the same.
-func (o Offer) same(other Offer) bool {
+// equalTo reports whether two offers with one name are equal for clients and call the same.
+func (o Offer) equalTo(other Offer) bool {
 	return o.Description == other.Description && o.Calls == other.Calls && bytes.Equal(o.Parameters, other.Parameters) && bytes.Equal(o.Output, other.Output)
 }
 
-// offer adds a tool to a server, or replaces one with its name.
-func offer(s *sdk.Server, o Offer) {
+// addTool adds a tool to a server, or replaces one with its name.
+func addTool(s *sdk.Server, o Offer) {
 	t := &sdk.Tool{Name: o.Name, Description: o.Description, InputSchema: o.Parameters}
 	if o.Output != nil {
 		t.OutputSchema = o.Output
 	}
 	s.AddTool(t, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		reports := newReports(ctx, r)
-		result, err := o.Call(context.WithValue(ctx, clientKey{}, clientOf(r)), r.Params.Arguments, reports.add)
-		reports.close()
+		result, err := o.Call(context.WithValue(ctx, clientKey{}, clientOf(r)), r.Params.Arguments, reports.addReport)
+		reports.closeReports()
 		if err != nil {
 			return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: err.Error()}}}, nil
 		}
@@ -161,7 +161,7 @@ func newReports(ctx context.Context, r *sdk.CallToolRequest) *reports {
 	}
 	x.ended.Go(func() {
 		for {
-			p, ok := x.next()
+			p, ok := x.nextReport()
 			if !ok {
 				return
 			}
@@ -172,7 +172,7 @@ func newReports(ctx context.Context, r *sdk.CallToolRequest) *reports {
 	return x
 }
 
-func (x *reports) add(p Progress) {
+func (x *reports) addReport(p Progress) {
 	if !x.wanted {
 		return
 	}
@@ -191,8 +191,8 @@ func (x *reports) wake() {
 	}
 }
 
-// next waits for a report, and returns false when there are no more.
-func (x *reports) next() (Progress, bool) {
+// nextReport waits for a report, and returns false when there are no more.
+func (x *reports) nextReport() (Progress, bool) {
 	for {
 		x.mu.Lock()
 		if len(x.waiting) > 0 {
@@ -210,8 +210,8 @@ func (x *reports) next() (Progress, bool) {
 	}
 }
 
-// close returns when everything was sent, so that the call's result follows it.
-func (x *reports) close() {
+// closeReports returns when everything was sent, so that the call's result follows it.
+func (x *reports) closeReports() {
 	x.mu.Lock()
 	x.closed = true
 	x.mu.Unlock()

@@ -46,11 +46,11 @@ func TestDeafClient(t *testing.T) {
 func TestReports(t *testing.T) {
 	x := &reports{wanted: true, more: make(chan struct{}, 1)}
 	for i := range maxReports + 10 {
-		x.add(Progress{Done: float64(i)})
+		x.addReport(Progress{Done: float64(i)})
 	}
-	x.close()
+	x.closeReports()
 	n := 0
-	for p, ok := x.next(); ok; p, ok = x.next() {
+	for p, ok := x.nextReport(); ok; p, ok = x.nextReport() {
 		if want := float64(n + 10); p.Done != want {
 			t.Fatalf("report %d is of %v, not %v", n, p.Done, want)
 		}

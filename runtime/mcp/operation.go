@@ -44,18 +44,18 @@ var instead = map[string]string{
 	effect.MCPGetPrompt:    " (`prompts()` lists them, with their arguments)",
 }
 
-// perform performs the call's request and returns its result.
-func (c *call) perform(ctx context.Context, l *link) (*effect.MCPEvent, error) {
-	if err := c.offered(l.session.InitializeResult().Capabilities); err != nil {
+// performRequest performs the call's request and returns its result.
+func (c *call) performRequest(ctx context.Context, l *link) (*effect.MCPEvent, error) {
+	if err := c.checkSupported(l.session.InitializeResult().Capabilities); err != nil {
 		return nil, err
 	}
 	switch r := c.request; r.Method {
 	case effect.MCPListTools:
-		return list(l.session.Tools(ctx, nil), tool)
+		return listAll(l.session.Tools(ctx, nil), toolObject)
 	case effect.MCPListResources:
-		return list(l.session.Resources(ctx, nil), resource)
+		return listAll(l.session.Resources(ctx, nil), resource)
 	case effect.MCPListTemplates:
-		e, err := list(l.session.ResourceTemplates(ctx, nil), template)
+		e, err := listAll(l.session.ResourceTemplates(ctx, nil), template)
 		var unknown *jsonrpc.Error
 		// it has resources, but not this one
 		if errors.As(err, &unknown) && unknown.Code == jsonrpc.CodeMethodNotFound {
@@ -63,7 +63,7 @@ func (c *call) perform(ctx context.Context, l *link) (*effect.MCPEvent, error) {
 		}
 		return e, err
 	case effect.MCPListPrompts:
-		return list(l.session.Prompts(ctx, nil), prompt)
+		return listAll(l.session.Prompts(ctx, nil), prompt)
 	case effect.MCPReadResource:
 		return c.readResource(ctx, l)
 	case effect.MCPGetPrompt:
@@ -72,8 +72,8 @@ func (c *call) perform(ctx context.Context, l *link) (*effect.MCPEvent, error) {
 	return c.callTool(ctx, l)
 }
 
-// offered refuses requests that the server does not support.
-func (c *call) offered(has *sdk.ServerCapabilities) error {
+// checkSupported refuses requests that the server does not support.
+func (c *call) checkSupported(has *sdk.ServerCapabilities) error {
 	if has == nil {
 		has = &sdk.ServerCapabilities{}
 	}
@@ -168,8 +168,8 @@ func (c *call) getPrompt(ctx context.Context, l *link) (*effect.MCPEvent, error)
 	return made("", out)
 }
 
-// list returns all elements of a paged list.
-func list[T any](all iter.Seq2[*T, error], give func(*T) map[string]any) (*effect.MCPEvent, error) {
+// listAll returns all elements of a paged list.
+func listAll[T any](all iter.Seq2[*T, error], encode func(*T) map[string]any) (*effect.MCPEvent, error) {
 	out := []any{}
 	for x, err := range all {
 		switch {
@@ -178,13 +178,13 @@ func list[T any](all iter.Seq2[*T, error], give func(*T) map[string]any) (*effec
 		case len(out) == maxListed:
 			return nil, fmt.Errorf("the server lists more than %d", maxListed)
 		case x != nil:
-			out = append(out, give(x))
+			out = append(out, encode(x))
 		}
 	}
 	return made("", out)
 }
 
-func tool(t *sdk.Tool) map[string]any {
+func toolObject(t *sdk.Tool) map[string]any {
 	m := filled("name", t.Name, "description", t.Description)
 	m["parameters"] = t.InputSchema
 	return m

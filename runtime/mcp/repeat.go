@@ -24,7 +24,7 @@ func (s *Servers) Repeatable(ctx context.Context, r *effect.MCPOpen, connect boo
 		defer server.mu.Unlock()
 		return server.link != nil && server.link.repeatable[server.link.ownName(r.Tool)]
 	}
-	ctx, cancel := server.options.Hand.Within(ctx, server.config.timeout(), errTimeout)
+	ctx, cancel := server.options.Clock.Within(ctx, server.config.timeout(), errTimeout)
 	defer cancel()
 	l, err := server.ensureLink(ctx, r.Declared)
 	if err != nil {

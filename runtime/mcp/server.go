@@ -34,7 +34,7 @@ type server struct {
 	config  Config
 	options Options
 
-	told sync.Once // limits the message about variables that it does not receive
+	warnOnce sync.Once // limits the message about variables that it does not receive
 
 	mu   sync.Mutex // held while connecting
 	link *link
@@ -66,11 +66,11 @@ func (h *capturedOutput) Read(b []byte) (int, error) {
 	n, err := h.Reader.Read(b)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.text = append(h.text, b[:min(n, maxHeard-len(h.text))]...)
+	h.text = append(h.text, b[:min(n, stderrLimit-len(h.text))]...)
 	return n, err
 }
 
-const maxHeard = 200
+const stderrLimit = 200
 
 // noise returns the first line if it is not a message, otherwise "".
 func (h *capturedOutput) noise() string {
@@ -99,10 +99,10 @@ func (s *server) ensureLink(ctx context.Context, declared []effect.MCPTool) (*li
 	if s.link != nil {
 		return s.link, nil
 	}
-	l, err := s.connect(ctx, declared)
+	l, err := s.connectAndCompare(ctx, declared)
 	if err != nil {
 		if l != nil {
-			l.end(nil)
+			l.endLink(nil)
 		}
 		return nil, err
 	}
@@ -120,13 +120,13 @@ func (s *server) dropLink(l *link) {
 	defer s.mu.Unlock()
 	if s.link == l {
 		s.link = nil
-		l.end(nil)
+		l.endLink(nil)
 	}
 }
 
-// end ends the subprocess, if there is one, as the protocol prescribes: it closes its input, then
-// sends SIGTERM, then SIGKILL. After stop is closed it does not wait between the steps.
-func (l *link) end(stop <-chan struct{}) {
+// endLink ends the subprocess, if there is one, as the protocol prescribes: it closes its input,
+// then sends SIGTERM, then SIGKILL. After stop is closed it does not wait between the steps.
+func (l *link) endLink(stop <-chan struct{}) {
 	p := l.process
 	if p == nil {
 		return
@@ -206,9 +206,9 @@ func exited(p *procgroup.Process, what string) error {
 	return errors.New(what)
 }
 
-// connect connects and compares the program's declarations with the server's tools. With an error,
-// the link may still have a process to end. The caller must hold s.mu.
-func (s *server) connect(ctx context.Context, declared []effect.MCPTool) (*link, error) {
+// connectAndCompare connects and compares the program's declarations with the server's tools. With
+// an error, the link may still have a process to end. The caller must hold s.mu.
+func (s *server) connectAndCompare(ctx context.Context, declared []effect.MCPTool) (*link, error) {
 	l := &link{}
 	transport, err := s.transport(l)
 	if err != nil {
@@ -220,7 +220,7 @@ func (s *server) connect(ctx context.Context, declared []effect.MCPTool) (*link,
 	}
 	connecting := context.WithValue(ctx, callKey{}, nil) // the connection also serves other calls
 	client := sdk.NewClient(&sdk.Implementation{Name: "concerto", Version: "1"}, options)
-	client.AddSendingMiddleware(patience(s.options.Hand, discoverTime))
+	client.AddSendingMiddleware(patience(s.options.Clock, discoverTime))
 	l.session, err = client.Connect(connecting, transport, nil)
 	if err == nil {
 		if err = s.check(ctx, l, declared); err != nil {
@@ -249,7 +249,7 @@ func (l *link) why(ctx context.Context, command string, err error) error {
 	if !isClosedError(err) {
 		return fmt.Errorf("its command '%s' violates the protocol: %w", command, err)
 	}
-	l.end(nil)
+	l.endLink(nil)
 	return exited(l.process, "its command '"+command+"' exited before it answered")
 }
 
@@ -276,10 +276,10 @@ func (s *server) transport(l *link) (sdk.Transport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("command '%s' %w", c.Command, err)
 	}
-	env, kept := procgroup.Inherit{Pass: c.PassEnv, Keys: c.Keys}.Of(s.options.Environ)
-	if s.options.Remark != nil && len(kept) > 0 {
-		s.told.Do(func() {
-			s.options.Remark("debug", fmt.Sprintf("MCP server '%s' does not receive %s: to pass a variable on, list it in pass_env of [mcp.%s]", c.Name, strings.Join(kept, ", "), c.Name))
+	env, withheld := procgroup.Inherit{Pass: c.PassEnv, Keys: c.Keys}.Of(s.options.Environ)
+	if s.options.Remark != nil && len(withheld) > 0 {
+		s.warnOnce.Do(func() {
+			s.options.Remark("debug", fmt.Sprintf("MCP server '%s' does not receive %s: to pass a variable on, list it in pass_env of [mcp.%s]", c.Name, strings.Join(withheld, ", "), c.Name))
 		})
 	}
 	for name, v := range c.Env {
@@ -299,8 +299,8 @@ func (s *server) transport(l *link) (sdk.Transport, error) {
 	return &sdk.IOTransport{Reader: io.NopCloser(l.first), Writer: p.Stdin}, nil
 }
 
-// close closes the connection permanently.
-func (s *server) close(ctx context.Context) {
+// closePermanently closes the connection permanently.
+func (s *server) closePermanently(ctx context.Context) {
 	s.mu.Lock()
 	l := s.link
 	s.link = nil
@@ -309,5 +309,5 @@ func (s *server) close(ctx context.Context) {
 		return
 	}
 	_ = l.session.Close() // the end of the process completes what this leaves
-	l.end(ctx.Done())
+	l.endLink(ctx.Done())
 }

@@ -50,11 +50,11 @@ func Remove(path string) {
 type Options struct {
 	Path    string
 	MaxLine int // longest accepted line in bytes; 0 means ndjson.DefaultLimit
-	// Heard receives a client's line. Left is called when a client has disconnected.
-	Heard func(client int, line []byte)
-	Left  func(client int)
-	// Unread is called when a client was disconnected because it leaves too much unread.
-	Unread func()
+	// OnLine receives a client's line. Left is called when a client has disconnected.
+	OnLine       func(client int, line []byte)
+	OnDisconnect func(client int)
+	// OnUnread is called when a client was disconnected because it leaves too much unread.
+	OnUnread func()
 }
 
 // Bridge is an open bridge. It is safe for concurrent use.
@@ -99,35 +99,35 @@ func (b *Bridge) accept() {
 		b.came++
 		id, c := b.came, newClient(conn)
 		b.clients[id] = c
-		b.running.Go(func() { b.read(id, c) })
-		b.running.Go(func() { b.write(id, c) })
+		b.running.Go(func() { b.readClient(id, c) })
+		b.running.Go(func() { b.writeClient(id, c) })
 		b.mu.Unlock()
 	}
 }
 
-// read reads a client's lines until it disconnects.
-func (b *Bridge) read(id int, c *client) {
+// readClient reads a client's lines until it disconnects.
+func (b *Bridge) readClient(id int, c *client) {
 	in := ndjson.NewReader(c.conn, b.o.MaxLine)
 	for {
-		l, err := in.Next()
+		l, err := in.NextLine()
 		if err != nil {
 			break
 		}
-		b.o.Heard(id, l.Text)
+		b.o.OnLine(id, l.Text)
 	}
-	c.finish()
+	c.closeQueue()
 	b.mu.Lock()
 	ended := b.ended
 	b.mu.Unlock()
 	if !ended {
-		b.o.Left(id)
+		b.o.OnDisconnect(id)
 	}
 }
 
-// write sends lines to a client until it disconnects or leaves too much unread.
-func (b *Bridge) write(id int, c *client) {
-	if !c.write() {
-		b.o.Unread()
+// writeClient sends lines to a client until it disconnects or leaves too much unread.
+func (b *Bridge) writeClient(id int, c *client) {
+	if !c.writeQueue() {
+		b.o.OnUnread()
 	}
 	b.mu.Lock()
 	delete(b.clients, id)
@@ -141,7 +141,7 @@ func (b *Bridge) Send(client int, line []byte) {
 	if c := b.clients[client]; c != nil && !b.ended && !c.enqueue(line) {
 		delete(b.clients, client)
 		c.conn.Close() // read and write notice it
-		b.o.Unread()
+		b.o.OnUnread()
 	}
 }
 

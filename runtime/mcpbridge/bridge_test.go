@@ -15,7 +15,7 @@ import (
 func TestOrder(t *testing.T) {
 	var b *Bridge
 	opened, left := make(chan struct{}), make(chan int, 1)
-	b, err := Open(Options{Path: Path(), Left: func(client int) { left <- client }, Heard: func(client int, line []byte) {
+	b, err := Open(Options{Path: Path(), OnDisconnect: func(client int) { left <- client }, OnLine: func(client int, line []byte) {
 		<-opened
 		b.Send(client, append([]byte("to "), line...))
 	}})

@@ -48,17 +48,17 @@ func (c *client) enqueue(line []byte) bool {
 	return true
 }
 
-// finish makes the writer end after the queued lines.
-func (c *client) finish() {
+// closeQueue makes the writer end after the queued lines.
+func (c *client) closeQueue() {
 	c.mu.Lock()
 	c.over = true
 	c.mu.Unlock()
 	c.wakeWriter()
 }
 
-// write writes until finish or an error, and closes the connection. It returns false if the output
-// was not read in time.
-func (c *client) write() (read bool) {
+// writeQueue writes until finish or an error, and closes the connection. It returns false if the
+// output was not read in time.
+func (c *client) writeQueue() (read bool) {
 	defer c.conn.Close()
 	var lines []byte
 	for {

@@ -16,8 +16,8 @@ type agent struct {
 	turns []*answer
 	used  int
 	by    bool
-	// given contains the answers of requests that wait for their delay.
-	given map[*effect.AgentCall]*answer
+	// answers contains the answers of requests that wait for their delay.
+	answers map[*effect.AgentCall]*answer
 }
 
 // answer is a scripted answer of a model.
@@ -31,11 +31,11 @@ type answer struct {
 // mockAgent installs a mock.
 func (w *World) mockAgent(r *effect.MockScript) error {
 	what := "the mock of " + r.Name
-	m, err := fields(what, r.Script, "response", "error", "responses")
+	m, err := parseObject(what, r.Script, "response", "error", "responses")
 	if err != nil {
 		return err
 	}
-	a := &agent{name: r.Name, by: r.By, given: map[*effect.AgentCall]*answer{}}
+	a := &agent{name: r.Name, by: r.By, answers: map[*effect.AgentCall]*answer{}}
 	switch {
 	case r.By:
 	case m["response"] != nil:
@@ -83,14 +83,14 @@ func (w *World) nextAnswer(r *effect.MockNext) error {
 func parseAnswer(what string, raw json.RawMessage) (*answer, error) {
 	a := &answer{raw: raw}
 	a.reply.StopReason = "end"
-	if s, ok := text(raw); ok {
+	if s, ok := parseString(raw); ok {
 		a.reply.Text = s
 		return a, nil
 	}
 	if len(raw) == 0 || raw[0] != '{' {
 		return nil, bad("%s is neither a String nor a Map", what)
 	}
-	m, err := fields(what, raw, "text", "json", "tool_calls", "error", "delay_ms", "tokens_in", "tokens_out", "stop_reason")
+	m, err := parseObject(what, raw, "text", "json", "tool_calls", "error", "delay_ms", "tokens_in", "tokens_out", "stop_reason")
 	if err != nil {
 		return nil, err
 	}
@@ -122,16 +122,16 @@ func (a *answer) parseTools(what string, m map[string]json.RawMessage) error {
 	}
 	for i, c := range calls {
 		what := fmt.Sprintf("%s: tool call %d", what, i+1)
-		f, err := fields(what, c, "name", "args", "id")
+		f, err := parseObject(what, c, "name", "args", "id")
 		if err != nil {
 			return err
 		}
 		call := effect.ToolCall{ID: fmt.Sprintf("call_%d", i+1), Args: "{}"}
 		var named bool
-		if call.Name, named = text(f["name"]); !named {
+		if call.Name, named = parseString(f["name"]); !named {
 			return bad("%s has no `name`", what)
 		}
-		if id, ok := text(f["id"]); ok {
+		if id, ok := parseString(f["id"]); ok {
 			call.ID = id
 		}
 		if f["args"] != nil {
@@ -147,15 +147,15 @@ func (a *answer) parseTools(what string, m map[string]json.RawMessage) error {
 
 // parseFailure parses an error: a text, or an object with fields of AgentError.
 func parseFailure(what string, raw json.RawMessage) (*effect.Error, error) {
-	if s, ok := text(raw); ok {
+	if s, ok := parseString(raw); ok {
 		return &effect.Error{Kind: "AgentError", Message: s, Status: effect.Done}, nil
 	}
-	m, err := fields(what+": its error", raw, "message", "status")
+	m, err := parseObject(what+": its error", raw, "message", "status")
 	if err != nil {
 		return nil, bad("%s: its error is neither a String nor a Map of message and status", what)
 	}
 	e := &effect.Error{Kind: "AgentError", Status: effect.Done}
-	if s, ok := text(m["message"]); ok {
+	if s, ok := parseString(m["message"]); ok {
 		e.Message = s
 	}
 	if v := m["status"]; v != nil {
@@ -184,7 +184,7 @@ func (w *World) answerModel(ctx context.Context, r *effect.AgentCall, next effec
 		return w.performUnmocked(ctx, r, next, missingAgent(r.Agent))
 	}
 	turn := a.answerTo(r)
-	delete(a.given, r)
+	delete(a.answers, r)
 	w.mu.Unlock()
 	if turn == nil {
 		return nil, effect.Errorf("AgentError", "the mock of %s has no response left: it had %s", r.Agent, plural(len(a.turns), "response")).
@@ -210,7 +210,7 @@ func (w *World) answerModel(ctx context.Context, r *effect.AgentCall, next effec
 // answerTo returns the answer to a request, or nil if none is left. A repeated request gets the
 // same answer.
 func (a *agent) answerTo(r *effect.AgentCall) *answer {
-	if t, ok := a.given[r]; ok {
+	if t, ok := a.answers[r]; ok {
 		return t
 	}
 	t := a.fixed
@@ -218,7 +218,7 @@ func (a *agent) answerTo(r *effect.AgentCall) *answer {
 		t = a.turns[a.used]
 		a.used++
 	}
-	a.given[r] = t
+	a.answers[r] = t
 	return t
 }
 

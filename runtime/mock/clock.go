@@ -12,7 +12,7 @@ import (
 type clock struct {
 	unix      int64 // since 1970
 	monotonic int64 // since the test began
-	due       map[effect.Request]int64
+	wakes     map[effect.Request]int64
 	asked     map[int64]int // open requests of the exchanges with real hosts
 }
 
@@ -20,7 +20,7 @@ type clock struct {
 const epoch = 1_735_689_600_000
 
 func newClock() clock {
-	return clock{unix: epoch, due: map[effect.Request]int64{}, asked: map[int64]int{}}
+	return clock{unix: epoch, wakes: map[effect.Request]int64{}, asked: map[int64]int{}}
 }
 
 func (w *World) sleep(ctx context.Context, r *effect.Sleep, next effect.Performer) (effect.Result, error) {
@@ -30,7 +30,7 @@ func (w *World) sleep(ctx context.Context, r *effect.Sleep, next effect.Performe
 	return nil, nil // Choose has advanced the clock
 }
 
-func (w *World) now(ctx context.Context, r *effect.Clock, next effect.Performer) (effect.Result, error) {
+func (w *World) readClock(ctx context.Context, r *effect.Clock, next effect.Performer) (effect.Result, error) {
 	if w.options.Live {
 		return next.Perform(ctx, r)
 	}
@@ -45,18 +45,18 @@ func (w *World) now(ctx context.Context, r *effect.Clock, next effect.Performer)
 func (w *World) Choose(waiting []effect.Request) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	best, bestDue, bestRank := 0, int64(math.MaxInt64), math.MaxInt
+	best, bestWake, bestRank := 0, int64(math.MaxInt64), math.MaxInt
 	for i, r := range waiting {
-		due, rank := w.dueAt(r)
-		if due < bestDue || due == bestDue && rank < bestRank {
-			best, bestDue, bestRank = i, due, rank
+		wake, rank := w.wakesAt(r)
+		if wake < bestWake || wake == bestWake && rank < bestRank {
+			best, bestWake, bestRank = i, wake, rank
 		}
 	}
-	if d := bestDue - w.clock.monotonic; d > 0 && bestDue < math.MaxInt64 {
+	if d := bestWake - w.clock.monotonic; d > 0 && bestWake < math.MaxInt64 {
 		w.clock.monotonic += d
 		w.clock.unix += d
 	}
-	delete(w.clock.due, waiting[best])
+	delete(w.clock.wakes, waiting[best])
 	return best
 }
 
@@ -67,8 +67,8 @@ const (
 	rankLate // a process that becomes free when its exchange times out
 )
 
-// dueAt returns when a waiting request can be performed.
-func (w *World) dueAt(r effect.Request) (due int64, rank int) {
+// wakesAt returns when a waiting request can be performed.
+func (w *World) wakesAt(r effect.Request) (due int64, rank int) {
 	switch r := r.(type) {
 	case *effect.ExchangeNext:
 		x := w.exchanges[r.ID]
@@ -78,7 +78,7 @@ func (w *World) dueAt(r effect.Request) (due int64, rank int) {
 		case x == nil:
 			return w.clock.monotonic, rankMessage
 		}
-		return w.after(r, x.pause()), rankMessage
+		return w.timeAfter(r, x.nextDelay()), rankMessage
 	case *effect.ExchangeOpen:
 		if h := w.hosts[r.Host]; h != nil {
 			if free := h.free(); free > 0 {
@@ -86,40 +86,40 @@ func (w *World) dueAt(r effect.Request) (due int64, rank int) {
 			}
 		}
 	case *effect.Sleep:
-		return w.after(r, r.Milliseconds), rankPlain
+		return w.timeAfter(r, r.Milliseconds), rankPlain
 	case *effect.HTTP:
-		return w.after(r, w.web.pause(r, r.Timeout)), rankPlain
+		return w.timeAfter(r, w.web.outcomeDelay(r, r.Timeout)), rankPlain
 	case *effect.Command:
-		return w.after(r, w.shell.pause(r, r.Timeout)), rankPlain
+		return w.timeAfter(r, w.shell.outcomeDelay(r, r.Timeout)), rankPlain
 	case *effect.StreamNext:
 		if s := w.streams[r.ID]; s != nil && !s.begun {
-			due, rank := w.dueAt(s.call)
-			delete(w.clock.due, s.call)
-			return w.after(r, due-w.clock.monotonic), rank
+			wake, rank := w.wakesAt(s.call)
+			delete(w.clock.wakes, s.call)
+			return w.timeAfter(r, wake-w.clock.monotonic), rank
 		}
 	case *effect.AgentCall:
 		if a := w.agents[r.Agent]; a != nil {
 			if t := a.answerTo(r); t != nil {
-				return w.after(r, t.delayMS), rankPlain
+				return w.timeAfter(r, t.delayMS), rankPlain
 			}
 		}
 	}
 	return w.clock.monotonic, rankPlain
 }
 
-// after returns the time that is ms after the request was first seen.
-func (w *World) after(r effect.Request, ms int64) int64 {
-	due, ok := w.clock.due[r]
+// timeAfter returns the time that is ms after the request was first seen.
+func (w *World) timeAfter(r effect.Request, ms int64) int64 {
+	wake, ok := w.clock.wakes[r]
 	if !ok {
-		due = w.clock.monotonic + min(max(ms, 0), math.MaxInt64/2)
-		w.clock.due[r] = due
+		wake = w.clock.monotonic + min(max(ms, 0), math.MaxInt64/2)
+		w.clock.wakes[r] = wake
 	}
-	return max(due, w.clock.monotonic)
+	return max(wake, w.clock.monotonic)
 }
 
-// pause returns the host's delay before its next message, limited by its timeout.
-func (x *exchange) pause() int64 {
-	s := x.peek()
+// nextDelay returns the host's delay before its next message, limited by its timeout.
+func (x *exchange) nextDelay() int64 {
+	s := x.peekStep()
 	if s == nil || s.waitMS == 0 {
 		return 0
 	}

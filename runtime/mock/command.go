@@ -17,24 +17,24 @@ func lineOf(r *effect.Command) string {
 // stderr, exit_code, delay_ms, or error.
 func (w *World) mockCommand(r *effect.MockCommand) error {
 	what, o := "the outcome of "+r.Line, &scripted[effect.CommandOutput]{raw: r.Outcome}
-	if s, ok := text(r.Outcome); ok {
+	if s, ok := parseString(r.Outcome); ok {
 		o.result.Stdout = s
-		w.shell.add(r.Line, o)
+		w.shell.addOutcome(r.Line, o)
 		return nil
 	}
-	_, err := o.read(what, []string{"stdout", "stderr", "exit_code"},
+	_, err := o.parseOutcome(what, []string{"stdout", "stderr", "exit_code"},
 		map[string]any{"stdout": &o.result.Stdout, "stderr": &o.result.Stderr, "exit_code": &o.result.ExitCode})
 	if err != nil {
 		return err
 	}
-	w.shell.add(r.Line, o)
+	w.shell.addOutcome(r.Line, o)
 	return nil
 }
 
-// run returns the scripted outcome of a command.
-func (w *World) run(ctx context.Context, r *effect.Command, next effect.Performer) (effect.Result, error) {
+// runCommand returns the scripted outcome of a command.
+func (w *World) runCommand(ctx context.Context, r *effect.Command, next effect.Performer) (effect.Result, error) {
 	w.mu.Lock()
-	o := w.shell.last(r)
+	o := w.shell.finalOutcome(r)
 	w.mu.Unlock()
 	failed := func(format string, args ...any) error {
 		return effect.Errorf("ToolError", format, args...).With("tool", "RunCommand")

@@ -32,7 +32,7 @@ func (w *World) performFile(ctx context.Context, r effect.Request, next effect.P
 			return nil, nil, false
 		}
 		if f.missing {
-			return nil, gone("read", r.Path), true
+			return nil, notFound("read", r.Path), true
 		}
 		return &effect.FileText{Text: f.text}, nil, true
 	case *effect.AttachFile:
@@ -41,7 +41,7 @@ func (w *World) performFile(ctx context.Context, r effect.Request, next effect.P
 			return nil, nil, false
 		}
 		if f.missing {
-			return nil, gone("attach", r.Path), true
+			return nil, notFound("attach", r.Path), true
 		}
 		file, _ := effect.NewAttachedFile(r.Path, []byte(f.text)) // a String is text
 		return file, nil, true
@@ -69,7 +69,7 @@ func (w *World) performFile(ctx context.Context, r effect.Request, next effect.P
 			return nil, nil, false
 		}
 		if f.missing {
-			return nil, gone("remove", r.Path), true
+			return nil, notFound("remove", r.Path), true
 		}
 		*f = file{missing: true}
 		return nil, nil, true
@@ -103,7 +103,7 @@ func (w *World) copyToMock(ctx context.Context, verb, from, path string, next ef
 		}
 		text = r.(*effect.FileText).Text
 	} else if f.missing {
-		return gone(verb, from)
+		return notFound(verb, from)
 	} else {
 		text = f.text
 	}
@@ -111,7 +111,7 @@ func (w *World) copyToMock(ctx context.Context, verb, from, path string, next ef
 	return nil
 }
 
-func gone(verb, path string) error {
+func notFound(verb, path string) error {
 	return effect.Errorf("FsError", "cannot %s %s: it is not there", verb, path).With("path", path)
 }
 

@@ -48,7 +48,7 @@ const defaultTimeout = 120
 // mockHost installs a mock.
 func (w *World) mockHost(r *effect.MockScript) error {
 	what := "the mock of " + r.Name
-	m, err := fields(what, r.Script, "messages", "response", "error", "responses")
+	m, err := parseObject(what, r.Script, "messages", "response", "error", "responses")
 	if err != nil {
 		return err
 	}
@@ -64,16 +64,16 @@ func (w *World) mockHost(r *effect.MockScript) error {
 		steps, err = parseSteps(what, m["messages"])
 		h.talks = talks(steps)
 	case m["response"] != nil:
-		h.fixed, err = outcome(what+": its response", m["response"])
+		h.fixed, err = parseTerminal(what+": its response", m["response"])
 	case m["error"] != nil:
-		h.fixed, err = outcome(what, json.RawMessage(`{"error":`+string(m["error"])+`}`))
+		h.fixed, err = parseTerminal(what, json.RawMessage(`{"error":`+string(m["error"])+`}`))
 	default:
 		h.talks, err = parseOutcomes(what, m["responses"])
 	}
 	if err != nil {
 		return err
 	}
-	h.count = h.messages()
+	h.count = h.countMessages()
 	if old := w.hosts[r.Name]; old != nil {
 		w.left = append(w.left, old.leftovers()...)
 		h.replies = old.replies
@@ -82,8 +82,8 @@ func (w *World) mockHost(r *effect.MockScript) error {
 	return nil
 }
 
-// messages returns the number of messages in conversations that have not begun.
-func (h *host) messages() int {
+// countMessages returns the number of messages in conversations that have not begun.
+func (h *host) countMessages() int {
 	n := 0
 	for _, t := range h.talks {
 		n += len(t.steps)
@@ -104,7 +104,7 @@ func (w *World) nextTalk(r *effect.MockNext) error {
 	if len(r.Answer) > 0 && r.Answer[0] == '[' {
 		t.steps, err = parseSteps(what, r.Answer)
 	} else {
-		t.steps, err = outcome(what, r.Answer)
+		t.steps, err = parseTerminal(what, r.Answer)
 	}
 	if err == nil {
 		h.talks = append(h.talks, t)
@@ -112,8 +112,8 @@ func (w *World) nextTalk(r *effect.MockNext) error {
 	return err
 }
 
-// open starts an exchange.
-func (w *World) open(ctx context.Context, r *effect.ExchangeOpen, next effect.Performer) (effect.Result, error) {
+// openExchange starts an exchange.
+func (w *World) openExchange(ctx context.Context, r *effect.ExchangeOpen, next effect.Performer) (effect.Result, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	h := w.hosts[r.Host]
@@ -126,7 +126,7 @@ func (w *World) open(ctx context.Context, r *effect.ExchangeOpen, next effect.Pe
 		}
 		return w.performUnmocked(ctx, r, next, &Missing{What: "host `" + r.Host + "`", Mock: "mock " + r.Host + ` { messages: [{ type: "result", text: "…" }] }`})
 	}
-	steps, ok := h.begin(r.Prompt)
+	steps, ok := h.beginConversation(r.Prompt)
 	if !ok {
 		return nil, effect.Errorf("HostError", "the mock of %s has no messages left: it had %s", h.name, plural(h.count, "message")).With("host", h.name)
 	}
@@ -142,9 +142,9 @@ func (w *World) open(ctx context.Context, r *effect.ExchangeOpen, next effect.Pe
 	return &effect.ExchangeOpened{ID: id}, nil
 }
 
-// begin removes the next conversation and returns its steps; with by, the conversation for this
-// prompt. It reports whether there was one.
-func (h *host) begin(prompt string) ([]step, bool) {
+// beginConversation removes the next conversation and returns its steps; with by, the conversation
+// for this prompt. It reports whether there was one.
+func (h *host) beginConversation(prompt string) ([]step, bool) {
 	if h.fixed != nil {
 		return h.fixed, true
 	}
@@ -165,7 +165,7 @@ func (h *host) free() int64 {
 	return h.busy[0].deadline()
 }
 
-func (w *World) exchange(id int64) *exchange {
+func (w *World) findExchange(id int64) *exchange {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.exchanges[id]
@@ -174,32 +174,32 @@ func (w *World) exchange(id int64) *exchange {
 // deadline returns when the exchange times out.
 func (x *exchange) deadline() int64 { return x.opened + int64(x.host.timeout*1000) }
 
-// peek returns the next step, or nil at the end of the conversation.
-func (x *exchange) peek() *step {
+// peekStep returns the next step, or nil at the end of the conversation.
+func (x *exchange) peekStep() *step {
 	if len(x.steps) == 0 {
 		return nil
 	}
 	return &x.steps[0]
 }
 
-// next returns the next message.
-func (x *exchange) next() (effect.Result, error) {
+// nextMessage returns the next message.
+func (x *exchange) nextMessage() (effect.Result, error) {
 	w := x.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		s := x.peek()
+		s := x.peekStep()
 		if w.clock.monotonic >= x.deadline() {
 			x.expire()
-			return nil, x.fail("host '%s' timed out after %s seconds", x.host.name, strconv.FormatFloat(x.host.timeout, 'f', -1, 64)).With("code", "timeout")
+			return nil, x.failExchange("host '%s' timed out after %s seconds", x.host.name, strconv.FormatFloat(x.host.timeout, 'f', -1, 64)).With("code", "timeout")
 		}
 		if s == nil {
-			return nil, x.fail("host exited without result")
+			return nil, x.failExchange("host exited without result")
 		}
 		x.steps = x.steps[1:]
 		switch {
 		case s.exit != nil:
-			e := x.fail("host exited without result").With("exit_code", *s.exit)
+			e := x.failExchange("host exited without result").With("exit_code", *s.exit)
 			if s.stderr != "" {
 				e.With("stderr", s.stderr)
 			}
@@ -209,7 +209,7 @@ func (x *exchange) next() (effect.Result, error) {
 		}
 		typ, id, payload, err := value.ParseMessage(s.line)
 		if err != nil {
-			return nil, x.fail("host '%s' sent an invalid message: %v", x.host.name, err)
+			return nil, x.failExchange("host '%s' sent an invalid message: %v", x.host.name, err)
 		}
 		x.done = s.terminal()
 		m := effect.HostMessage{Type: typ, ID: string(id), Payload: payload, Text: s.line}
@@ -223,7 +223,7 @@ func (x *exchange) next() (effect.Result, error) {
 	}
 }
 
-func (x *exchange) fail(format string, args ...any) *effect.Error {
+func (x *exchange) failExchange(format string, args ...any) *effect.Error {
 	x.done = true
 	e := effect.Errorf("HostError", format, args...).With("host", x.host.name)
 	if x.talk != "" {
@@ -232,8 +232,8 @@ func (x *exchange) fail(format string, args ...any) *effect.Error {
 	return e
 }
 
-// reply records the answer to a message.
-func (x *exchange) reply(r *effect.ExchangeReply) error {
+// recordReply records the answer to a message.
+func (x *exchange) recordReply(r *effect.ExchangeReply) error {
 	x.w.mu.Lock()
 	defer x.w.mu.Unlock()
 	v := r.Value
@@ -246,8 +246,8 @@ func (x *exchange) reply(r *effect.ExchangeReply) error {
 	return nil
 }
 
-// close ends an exchange. Before the terminal message, it drops the rest of the conversation.
-func (x *exchange) close() {
+// endExchange ends an exchange. Before the terminal message, it drops the rest of the conversation.
+func (x *exchange) endExchange() {
 	x.w.mu.Lock()
 	defer x.w.mu.Unlock()
 	x.expire()
@@ -271,5 +271,5 @@ func (h *host) leftovers() []string {
 	if next.line == nil {
 		shown = "a pause or exit"
 	}
-	return []string{fmt.Sprintf("the mock of %s has %s left that no listen read; the next is %s", h.name, plural(h.messages(), "message"), shown)}
+	return []string{fmt.Sprintf("the mock of %s has %s left that no listen read; the next is %s", h.name, plural(h.countMessages(), "message"), shown)}
 }

@@ -49,19 +49,19 @@ func (w *World) mockHTTP(r *effect.MockHTTP) error {
 		return err
 	}
 	a := &scripted[effect.HTTPResponse]{raw: r.Answer, result: effect.HTTPResponse{Status: 200}}
-	if s, ok := text(r.Answer); ok {
+	if s, ok := parseString(r.Answer); ok {
 		a.result.Body = s
-		w.web.add(name, a)
+		w.web.addOutcome(name, a)
 		return nil
 	}
 	headers := map[string]string{}
-	m, err := a.read(what, []string{"status", "headers", "body"}, map[string]any{"status": &a.result.Status, "headers": &headers})
+	m, err := a.parseOutcome(what, []string{"status", "headers", "body"}, map[string]any{"status": &a.result.Status, "headers": &headers})
 	if err != nil {
 		return err
 	}
-	if body, given := m["body"]; given {
+	if body, hasBody := m["body"]; hasBody {
 		var plain bool
-		if a.result.Body, plain = text(body); !plain {
+		if a.result.Body, plain = parseString(body); !plain {
 			a.result.Body = string(body)
 			headers["content-type"] = "application/json"
 		}
@@ -69,19 +69,19 @@ func (w *World) mockHTTP(r *effect.MockHTTP) error {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		a.result.Headers = append(a.result.Headers, effect.Header{Name: strings.ToLower(name), Value: headers[name]})
 	}
-	w.web.add(name, a)
+	w.web.addOutcome(name, a)
 	return nil
 }
 
-// request answers an HTTP request of the test.
-func (w *World) request(ctx context.Context, r *effect.HTTP, next effect.Performer) (effect.Result, error) {
+// answerHTTP answers an HTTP request of the test.
+func (w *World) answerHTTP(ctx context.Context, r *effect.HTTP, next effect.Performer) (effect.Result, error) {
 	w.mu.Lock()
 	q := httpRequest{Method: r.Method, URL: r.URL, Headers: map[string]string{}, Body: r.Body}
 	for _, h := range r.Headers {
 		q.Headers[h.Name] = h.Value
 	}
 	w.requested = append(w.requested, q)
-	a := w.web.last(r)
+	a := w.web.finalOutcome(r)
 	w.mu.Unlock()
 	switch {
 	case a == nil:

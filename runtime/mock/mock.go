@@ -155,7 +155,7 @@ func (w *World) Layer(next effect.Performer) effect.Performer {
 		if err := ctx.Err(); err != nil && !effect.Inline(r.Kind()) && r.Kind() != effect.KindExchangeClose {
 			return nil, context.Cause(ctx)
 		}
-		return w.perform(ctx, r, next)
+		return w.performMocked(ctx, r, next)
 	})
 }
 
@@ -163,7 +163,7 @@ func (w *World) Layer(next effect.Performer) effect.Performer {
 // empty. If the model calls a tool nevertheless, that call fails because no mock exists.
 const anyTool = -1
 
-func (w *World) perform(ctx context.Context, r effect.Request, next effect.Performer) (effect.Result, error) {
+func (w *World) performMocked(ctx context.Context, r effect.Request, next effect.Performer) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.AgentCall:
 		return w.answerModel(ctx, r, next)
@@ -174,20 +174,20 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 	case *effect.StreamClose:
 		return w.closeStream(ctx, r, next)
 	case *effect.ExchangeOpen:
-		return w.open(ctx, r, next)
+		return w.openExchange(ctx, r, next)
 	case *effect.ExchangeNext:
-		if x := w.exchange(r.ID); x != nil {
-			return x.next()
+		if x := w.findExchange(r.ID); x != nil {
+			return x.nextMessage()
 		}
 		return w.awaitHostMessages(ctx, r, next)
 	case *effect.ExchangeReply:
-		if x := w.exchange(r.ID); x != nil {
-			return nil, x.reply(r)
+		if x := w.findExchange(r.ID); x != nil {
+			return nil, x.recordReply(r)
 		}
 		w.countRequests(r.ID, -1)
 	case *effect.ExchangeClose:
-		if x := w.exchange(r.ID); x != nil {
-			x.close()
+		if x := w.findExchange(r.ID); x != nil {
+			x.endExchange()
 			return nil, nil
 		}
 	case *effect.MCPNext:
@@ -197,23 +197,23 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 	case *effect.Sleep:
 		return w.sleep(ctx, r, next)
 	case *effect.Clock:
-		return w.now(ctx, r, next)
+		return w.readClock(ctx, r, next)
 	case *effect.Env:
-		return w.variable(ctx, r, next)
+		return w.readVariable(ctx, r, next)
 	case *effect.EnvAll:
-		return w.variables(ctx, r, next)
+		return w.readEnvironment(ctx, r, next)
 	case *effect.Args:
 		if !w.options.Live {
-			return w.arguments(), nil
+			return w.programArguments(), nil
 		}
 	case *effect.Input:
 		if !w.options.Live {
 			return w.readInput(r), nil
 		}
 	case *effect.HTTP:
-		return w.request(ctx, r, next)
+		return w.answerHTTP(ctx, r, next)
 	case *effect.Command:
-		return w.run(ctx, r, next)
+		return w.runCommand(ctx, r, next)
 	case *effect.Random:
 		w.drew()
 	case *effect.Secret:
@@ -232,15 +232,15 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 	w.recordRead(r)
 	switch r := r.(type) {
 	case *effect.MCPOpen:
-		return w.call(ctx, r, next)
+		return w.callServer(ctx, r, next)
 	case *effect.AppCall:
-		return w.tool(ctx, r, next)
+		return w.callTool(ctx, r, next)
 	}
 	return w.performUnmocked(ctx, r, next, nil)
 }
 
-// call calls a function of an MCP server that is not mocked, or lists its functions.
-func (w *World) call(ctx context.Context, r *effect.MCPOpen, next effect.Performer) (effect.Result, error) {
+// callServer calls a function of an MCP server that is not mocked, or lists its functions.
+func (w *World) callServer(ctx context.Context, r *effect.MCPOpen, next effect.Performer) (effect.Result, error) {
 	result, err := w.performUnmocked(ctx, r, next, &Missing{What: "`" + r.Server + "." + r.Function() + "` of an MCP server", Mock: "mock " + r.Server + " { " + r.Function() + ": … }"})
 	if _, missing := err.(*Missing); missing && r.Method == effect.MCPListTools {
 		return &effect.MCPOpened{ID: anyTool}, nil
@@ -248,9 +248,9 @@ func (w *World) call(ctx context.Context, r *effect.MCPOpen, next effect.Perform
 	return result, err
 }
 
-// tool calls a tool of the application. A tool that is a function of the program is called
+// callTool calls a tool of the application. A tool that is a function of the program is called
 // directly.
-func (w *World) tool(ctx context.Context, r *effect.AppCall, next effect.Performer) (effect.Result, error) {
+func (w *World) callTool(ctx context.Context, r *effect.AppCall, next effect.Performer) (effect.Result, error) {
 	result, err := next.Perform(ctx, r)
 	x, ok := result.(*effect.AppResult)
 	switch {
@@ -268,7 +268,7 @@ func (w *World) drew() {
 	w.record.Drew = true
 }
 
-func (w *World) arguments() effect.Result {
+func (w *World) programArguments() effect.Result {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return &effect.ArgsValue{Args: slices.Clone(w.process.args)}
@@ -326,7 +326,7 @@ func (w *World) script(r effect.Request) error {
 	return nil
 }
 
-func (w *World) variable(ctx context.Context, r *effect.Env, next effect.Performer) (effect.Result, error) {
+func (w *World) readVariable(ctx context.Context, r *effect.Env, next effect.Performer) (effect.Result, error) {
 	w.mu.Lock()
 	v := w.process.env[r.Name]
 	w.mu.Unlock()
@@ -337,8 +337,8 @@ func (w *World) variable(ctx context.Context, r *effect.Env, next effect.Perform
 	return w.performUnmocked(ctx, r, next, nil)
 }
 
-// variables returns the environment together with the variables that the test has set.
-func (w *World) variables(ctx context.Context, r *effect.EnvAll, next effect.Performer) (effect.Result, error) {
+// readEnvironment returns the environment together with the variables that the test has set.
+func (w *World) readEnvironment(ctx context.Context, r *effect.EnvAll, next effect.Performer) (effect.Result, error) {
 	res, err := w.performUnmocked(ctx, r, next, nil)
 	all, ok := res.(*effect.EnvVariables)
 	if err != nil || !ok {
@@ -376,26 +376,26 @@ func (w *World) secret(r *effect.Secret) effect.Result {
 // bad returns the error for an invalid script, reported at the `mock`.
 func bad(format string, args ...any) error { return effect.Errorf("RuntimeError", format, args...) }
 
-// fields parses a JSON object and refuses unknown members.
-func fields(what string, raw json.RawMessage, known ...string) (map[string]json.RawMessage, error) {
+// parseObject parses a JSON object and refuses unknown members.
+func parseObject(what string, raw json.RawMessage, allowed ...string) (map[string]json.RawMessage, error) {
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return nil, bad("%s: %v", what, err)
 	}
 	for k := range m {
 		found := false
-		for _, n := range known {
+		for _, n := range allowed {
 			found = found || n == k
 		}
 		if !found {
-			return nil, bad("%s has no member `%s`; it may have %s", what, k, strings.Join(known, ", "))
+			return nil, bad("%s has no member `%s`; it may have %s", what, k, strings.Join(allowed, ", "))
 		}
 	}
 	return m, nil
 }
 
-// text parses a JSON string; ok is false for any other value.
-func text(raw json.RawMessage) (s string, ok bool) {
+// parseString parses a JSON string; ok is false for any other value.
+func parseString(raw json.RawMessage) (s string, ok bool) {
 	if len(raw) == 0 || raw[0] != '"' {
 		return "", false
 	}

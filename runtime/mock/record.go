@@ -27,18 +27,18 @@ func (w *World) performOutput(r effect.Request) (effect.Result, error) {
 		w.record.Log = append(w.record.Log, r.Level+": "+strings.TrimSuffix(r.Message, "\n"))
 	case *effect.AwaitEmit:
 		w.record.Emits = append(w.record.Emits, Emit{r.Channel, r.Payload})
-		return w.answer(r)
+		return w.answerEmit(r)
 	case *effect.Record:
-		v, err := json.Marshal(w.read(r))
+		v, err := json.Marshal(w.readRecord(r))
 		if err != nil {
-			return nil, fmt.Errorf("write the test's record: %w", err)
+			return nil, fmt.Errorf("could not write the test's record: %w", err)
 		}
 		return &effect.Recorded{Value: v}, nil
 	}
 	return nil, nil
 }
 
-func (w *World) answer(r *effect.AwaitEmit) (effect.Result, error) {
+func (w *World) answerEmit(r *effect.AwaitEmit) (effect.Result, error) {
 	queue := w.answers[r.Channel]
 	if len(queue) == 0 {
 		return nil, effect.Errorf("EmitError", "no handler answers the emit on channel '%[1]s': add an answer to the test with mock_answer(\"%[1]s\", …)", r.Channel).
@@ -48,8 +48,8 @@ func (w *World) answer(r *effect.AwaitEmit) (effect.Result, error) {
 	return &effect.Answer{Value: queue[0]}, nil
 }
 
-// read returns a part of the record as a value that marshals to JSON arrays.
-func (w *World) read(r *effect.Record) any {
+// readRecord returns a part of the record as a value that marshals to JSON arrays.
+func (w *World) readRecord(r *effect.Record) any {
 	switch r.What {
 	case "emits":
 		return orEmpty(w.record.Emits)

@@ -15,9 +15,9 @@ import (
 // awaitHostMessages performs the wait for messages of a real host.
 func (w *World) awaitHostMessages(ctx context.Context, r *effect.ExchangeNext, next effect.Performer) (effect.Result, error) {
 	res, err := w.performUnmocked(ctx, r, next, nil)
-	if heard, ok := res.(*effect.ExchangeMessages); ok && err == nil && heard != nil {
-		for i := range heard.Messages {
-			switch row := hostmsg.Of(heard.Messages[i].Type); {
+	if messages, ok := res.(*effect.ExchangeMessages); ok && err == nil && messages != nil {
+		for i := range messages.Messages {
+			switch row := hostmsg.Of(messages.Messages[i].Type); {
 			case row.Waits():
 				w.countRequests(r.ID, 1)
 			case row.Role == hostmsg.Withdraws:

@@ -11,9 +11,9 @@ import (
 
 // script contains the scripted outcomes of requests R: a queue for each URL or command line.
 type script[R effect.Request, T any] struct {
-	name   func(R) string
-	queues map[string][]*scripted[T]
-	given  map[any]*scripted[T] // outcomes of requests that wait for their delay
+	name     func(R) string
+	queues   map[string][]*scripted[T]
+	outcomes map[any]*scripted[T] // outcomes of requests that wait for their delay
 }
 
 type scripted[T any] struct {
@@ -23,13 +23,13 @@ type scripted[T any] struct {
 	raw     json.RawMessage // as it was scripted
 }
 
-// read parses an outcome that is scripted as a Map. It stores the members that are in to, and
-// delay_ms and error, and returns all members.
-func (o *scripted[T]) read(what string, members []string, to map[string]any) (map[string]json.RawMessage, error) {
+// parseOutcome parses an outcome that is scripted as a Map. It stores the members that are in to,
+// and delay_ms and error, and returns all members.
+func (o *scripted[T]) parseOutcome(what string, members []string, to map[string]any) (map[string]json.RawMessage, error) {
 	if len(o.raw) == 0 || o.raw[0] != '{' {
 		return nil, bad("%s is neither a String nor a Map", what)
 	}
-	m, err := fields(what, o.raw, append(members, "delay_ms", "error")...)
+	m, err := parseObject(what, o.raw, append(members, "delay_ms", "error")...)
 	if err != nil {
 		return nil, err
 	}
@@ -43,31 +43,33 @@ func (o *scripted[T]) read(what string, members []string, to map[string]any) (ma
 }
 
 func newScript[R effect.Request, T any](name func(R) string) script[R, T] {
-	return script[R, T]{name: name, queues: map[string][]*scripted[T]{}, given: map[any]*scripted[T]{}}
+	return script[R, T]{name: name, queues: map[string][]*scripted[T]{}, outcomes: map[any]*scripted[T]{}}
 }
 
-func (s *script[R, T]) add(name string, o *scripted[T]) { s.queues[name] = append(s.queues[name], o) }
+func (s *script[R, T]) addOutcome(name string, o *scripted[T]) {
+	s.queues[name] = append(s.queues[name], o)
+}
 
 // outcomeOf returns the outcome of a request, or nil if there is none. A repeated request gets the
 // same outcome.
 func (s *script[R, T]) outcomeOf(r R) *scripted[T] {
-	o, ok := s.given[r]
+	o, ok := s.outcomes[r]
 	if queue := s.queues[s.name(r)]; !ok && len(queue) > 0 {
 		o, s.queues[s.name(r)] = queue[0], queue[1:]
-		s.given[r] = o
+		s.outcomes[r] = o
 	}
 	return o
 }
 
-// last is like outcomeOf for a request that is not repeated.
-func (s *script[R, T]) last(r R) *scripted[T] {
+// finalOutcome is like outcomeOf for a request that is not repeated.
+func (s *script[R, T]) finalOutcome(r R) *scripted[T] {
 	o := s.outcomeOf(r)
-	delete(s.given, r)
+	delete(s.outcomes, r)
 	return o
 }
 
-// pause returns the duration of a request in milliseconds, limited by its timeout.
-func (s *script[R, T]) pause(r R, timeout int64) int64 {
+// outcomeDelay returns the duration of a request in milliseconds, limited by its timeout.
+func (s *script[R, T]) outcomeDelay(r R, timeout int64) int64 {
 	if o := s.outcomeOf(r); o != nil {
 		return min(o.delayMS, timeout)
 	}

@@ -59,34 +59,34 @@ func parseSteps(what string, raw json.RawMessage) ([]step, error) {
 // parseStep parses a message: an object with a `type`, a String for a line of plain text, or an
 // object with `wait_ms` or `exit`.
 func parseStep(what string, raw json.RawMessage) (*step, error) {
-	if s, ok := text(raw); ok {
+	if s, ok := parseString(raw); ok {
 		return &step{line: resultLine(s), typ: hostmsg.Result}, nil
 	}
 	var m map[string]json.RawMessage
 	if json.Unmarshal(raw, &m) != nil || m == nil {
 		return nil, bad("%s is neither a Map nor a String: %s", what, raw)
 	}
-	if typ, ok := text(m["type"]); ok {
+	if typ, ok := parseString(m["type"]); ok {
 		return &step{line: raw, typ: typ}, nil
 	}
 	s := &step{}
 	switch {
 	case m["wait_ms"] != nil:
-		if _, err := fields(what, raw, "wait_ms"); err != nil {
+		if _, err := parseObject(what, raw, "wait_ms"); err != nil {
 			return nil, err
 		}
 		if json.Unmarshal(m["wait_ms"], &s.waitMS) != nil || s.waitMS < 0 {
 			return nil, bad("%s: `wait_ms` cannot be %s", what, m["wait_ms"])
 		}
 	case m["exit"] != nil:
-		if _, err := fields(what, raw, "exit", "stderr"); err != nil {
+		if _, err := parseObject(what, raw, "exit", "stderr"); err != nil {
 			return nil, err
 		}
 		s.exit = new(int64)
 		if json.Unmarshal(m["exit"], s.exit) != nil {
 			return nil, bad("%s: `exit` cannot be %s", what, m["exit"])
 		}
-		s.stderr, _ = text(m["stderr"])
+		s.stderr, _ = parseString(m["stderr"])
 	default:
 		return nil, bad("%s has no `type`: %s", what, raw)
 	}
@@ -101,7 +101,7 @@ func parseOutcomes(what string, raw json.RawMessage) ([]*talk, error) {
 	}
 	var out []*talk
 	for i, t := range turns {
-		steps, err := outcome(fmt.Sprintf("%s: response %d", what, i+1), t)
+		steps, err := parseTerminal(fmt.Sprintf("%s: response %d", what, i+1), t)
 		if err != nil {
 			return nil, err
 		}
@@ -114,10 +114,10 @@ func resultLine(s string) []byte {
 	return append(value.AppendString([]byte(`{"type":"`+hostmsg.Result+`","text":`), s), '}')
 }
 
-// outcome parses a conversation that consists of its terminal message: a text, the members of a
-// result, or an `error`.
-func outcome(what string, raw json.RawMessage) ([]step, error) {
-	if s, ok := text(raw); ok {
+// parseTerminal parses a conversation that consists of its terminal message: a text, the members of
+// a result, or an `error`.
+func parseTerminal(what string, raw json.RawMessage) ([]step, error) {
+	if s, ok := parseString(raw); ok {
 		return []step{{line: resultLine(s), typ: hostmsg.Result}}, nil
 	}
 	var m map[string]json.RawMessage
@@ -127,20 +127,20 @@ func outcome(what string, raw json.RawMessage) ([]step, error) {
 	e, isError := m["error"]
 	switch {
 	case !isError:
-		return []step{{line: typed(hostmsg.Result, raw), typ: hostmsg.Result}}, nil
+		return []step{{line: withType(hostmsg.Result, raw), typ: hostmsg.Result}}, nil
 	case len(m) > 1:
 		return nil, bad("%s has an error and more", what)
 	}
-	if s, ok := text(e); ok {
+	if s, ok := parseString(e); ok {
 		e = append(value.AppendString([]byte(`{"message":`), s), '}')
-	} else if _, err := fields(what+": its error", e, "message", "code", "recoverable", "session"); err != nil {
+	} else if _, err := parseObject(what+": its error", e, "message", "code", "recoverable", "session"); err != nil {
 		return nil, err
 	}
-	return []step{{line: typed(hostmsg.Error, e), typ: hostmsg.Error}}, nil
+	return []step{{line: withType(hostmsg.Error, e), typ: hostmsg.Error}}, nil
 }
 
-// typed adds a `type` before an object's members.
-func typed(typ string, object json.RawMessage) []byte {
+// withType adds a `type` before an object's members.
+func withType(typ string, object json.RawMessage) []byte {
 	line := []byte(`{"type":"` + typ + `"`)
 	if len(object) > 2 {
 		line = append(line, ',')

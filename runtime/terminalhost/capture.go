@@ -42,7 +42,7 @@ type Spec struct {
 	Env    []string          `json:"env,omitempty"` // the whole environment
 	Dir    string            `json:"dir,omitempty"`
 	Limits *procgroup.Limits `json:"limits,omitempty"`
-	Keep   int               `json:"keep"` // bytes of output to store
+	Retain int               `json:"keep"` // bytes of output to store
 }
 
 // Exit describes how a command exited: by a signal or with a code.
@@ -106,21 +106,21 @@ func (s *Set) Open(asked int64, spec *Spec) (id string, err error) {
 		return "", fmt.Errorf("the command cannot be started: %w", err)
 	}
 	group.Stdin.Close() // the command has no input
-	c := &command{group: group, done: make(chan struct{}), tail: tail{limit: min(max(spec.Keep, 0), Most)}}
+	c := &command{group: group, done: make(chan struct{}), tail: tail{limit: min(max(spec.Retain, 0), Most)}}
 	if s.opened == nil {
 		s.opened = map[int64]int{}
 	}
 	s.opened[asked] = len(s.all)
 	s.all = append(s.all, entry{c: c})
 	s.held++
-	s.running.Go(c.read)
+	s.running.Go(c.readOutput)
 	return nameOf(len(s.all) - 1), nil
 }
 
 func nameOf(i int) string { return "t" + strconv.Itoa(i+1) }
 
-// entry returns the entry with a name, or nil. The caller must hold mu.
-func (s *Set) entry(id string) *entry {
+// findEntry returns the entry with a name, or nil. The caller must hold mu.
+func (s *Set) findEntry(id string) *entry {
 	n, err := strconv.Atoi(strings.TrimPrefix(id, "t"))
 	if err != nil || n < 1 || n > len(s.all) || nameOf(n-1) != id {
 		return nil
@@ -128,11 +128,11 @@ func (s *Set) entry(id string) *entry {
 	return &s.all[n-1]
 }
 
-// find returns a command that is not released, or ErrNone.
-func (s *Set) find(id string) (*command, error) {
+// findCommand returns a command that is not released, or ErrNone.
+func (s *Set) findCommand(id string) (*command, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e := s.entry(id); e != nil && e.c != nil {
+	if e := s.findEntry(id); e != nil && e.c != nil {
 		return e.c, nil
 	}
 	return nil, ErrNone
@@ -140,30 +140,30 @@ func (s *Set) find(id string) (*command, error) {
 
 // Output returns the output so far, or ErrNone.
 func (s *Set) Output(id string) (Output, error) {
-	c, err := s.find(id)
+	c, err := s.findCommand(id)
 	if err != nil {
 		return Output{}, err
 	}
-	o := Output{Exit: c.exit()}
-	o.Text, o.Cut = c.tail.text(o.Exit != nil)
+	o := Output{Exit: c.exitState()}
+	o.Text, o.Cut = c.tail.storedText(o.Exit != nil)
 	return o, nil
 }
 
 // Await waits until a command has exited. The error is ErrNone.
 func (s *Set) Await(id string) (Exit, error) {
-	c, err := s.find(id)
+	c, err := s.findCommand(id)
 	if err != nil {
 		return Exit{}, err
 	}
 	<-c.done
-	return *c.exit(), nil
+	return *c.exitState(), nil
 }
 
 // Kill ends a command without waiting, or returns ErrNone. Its output remains.
 func (s *Set) Kill(id string) error {
-	c, err := s.find(id)
+	c, err := s.findCommand(id)
 	if err == nil {
-		s.finish(c)
+		s.finishCommand(c)
 	}
 	return err
 }
@@ -171,7 +171,7 @@ func (s *Set) Kill(id string) error {
 // Release ends a command and removes it, or returns ErrNone. asked is the request's number.
 func (s *Set) Release(asked int64, id string) error {
 	s.mu.Lock()
-	e := s.entry(id)
+	e := s.findEntry(id)
 	switch {
 	case e == nil, e.c == nil && e.released != asked:
 		s.mu.Unlock()
@@ -184,12 +184,12 @@ func (s *Set) Release(asked int64, id string) error {
 	e.c, e.released = nil, asked
 	s.held--
 	s.mu.Unlock()
-	s.finish(c)
+	s.finishCommand(c)
 	return nil
 }
 
-// finish ends a command, which may take some time.
-func (s *Set) finish(c *command) {
+// finishCommand ends a command, which may take some time.
+func (s *Set) finishCommand(c *command) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running.Go(func() { c.group.End(grace, s.Stop) })
@@ -210,13 +210,13 @@ func (s *Set) End() {
 	s.running.Wait()
 }
 
-// read reads the output to its end.
-func (c *command) read() {
+// readOutput reads the output to its end.
+func (c *command) readOutput() {
 	defer close(c.done)
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := c.group.Stdout.Read(buf)
-		c.tail.add(buf[:n])
+		c.tail.appendBytes(buf[:n])
 		if err != nil {
 			<-c.group.Done()
 			return
@@ -224,8 +224,8 @@ func (c *command) read() {
 	}
 }
 
-// exit returns how the command exited, or nil while it runs.
-func (c *command) exit() *Exit {
+// exitState returns how the command exited, or nil while it runs.
+func (c *command) exitState() *Exit {
 	select {
 	case <-c.done:
 	default:

@@ -11,34 +11,34 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTheEndIsKept checks that the stored output is the end of what the command printed, in whole
+// TestTailIsStored checks that the stored output is the end of what the command printed, in whole
 // characters, within the limit, however the output is split into pieces.
-func TestTheEndIsKept(t *testing.T) {
+func TestTailIsStored(t *testing.T) {
 	all := strings.Repeat("aä€😀", 40)
 	for limit := range 40 {
 		for piece := 1; piece < 9; piece++ {
 			x := &tail{limit: limit}
 			for at := 0; at < len(all); at += piece {
-				x.add([]byte(all[at:min(at+piece, len(all))]))
-				if text, _ := x.text(false); !utf8.ValidString(text) || strings.ContainsRune(text, utf8.RuneError) || len(text) > limit || !strings.Contains(all, text) {
+				x.appendBytes([]byte(all[at:min(at+piece, len(all))]))
+				if text, _ := x.storedText(false); !utf8.ValidString(text) || strings.ContainsRune(text, utf8.RuneError) || len(text) > limit || !strings.Contains(all, text) {
 					t.Fatalf("limit %d, pieces of %d: %q", limit, piece, text)
 				}
 			}
-			text, cut := x.text(true)
+			text, cut := x.storedText(true)
 			if !cut || !strings.HasSuffix(all, text) || len(text) <= limit-utf8.UTFMax {
 				t.Errorf("limit %d: %q, cut: %t", limit, text, cut)
 			}
 		}
 	}
 	x := &tail{limit: 10}
-	x.add([]byte("a\xffb"))
-	text, cut := x.text(true)
+	x.appendBytes([]byte("a\xffb"))
+	text, cut := x.storedText(true)
 	if d := cmp.Diff("a\ufffdb", text); d != "" || cut {
 		t.Error(d, cut)
 	}
 	big := &tail{limit: Most}
 	for range 100 {
-		big.add(make([]byte, 100<<10))
+		big.appendBytes(make([]byte, 100<<10))
 	}
 	if len(big.b) > 2*Most {
 		t.Errorf("%d bytes are stored", len(big.b))
@@ -52,7 +52,7 @@ func shell(t *testing.T, command string) *Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Spec{Path: path, Args: args, Env: os.Environ(), Dir: "/", Keep: Most}
+	return &Spec{Path: path, Args: args, Env: os.Environ(), Dir: "/", Retain: Most}
 }
 
 // TestDoneOnce: a request that is made again, by its number, is not done again.
@@ -68,8 +68,8 @@ func TestDoneOnce(t *testing.T) {
 		return id
 	}
 	a, b := open(5, "echo out; echo err >&2; exit 7"), open(3, "exec sleep 1000")
-	if again := open(5, "echo another"); a != "t1" || b != "t2" || again != a {
-		t.Errorf("they are %s, %s, and the first again %s", a, b, again)
+	if reopened := open(5, "echo another"); a != "t1" || b != "t2" || reopened != a {
+		t.Errorf("they are %s, %s, and the first again %s", a, b, reopened)
 	}
 	if exit, err := s.Await(a); err != nil || exit != (Exit{Code: 7}) {
 		t.Errorf("the first ended by %+v (%v)", exit, err)
@@ -89,8 +89,8 @@ func TestDoneOnce(t *testing.T) {
 	if err := s.Release(7, b); !errors.Is(err, ErrNone) {
 		t.Errorf("another release: %v", err)
 	}
-	if again := open(3, "echo another"); again != b {
-		t.Errorf("one that is released is %s when it is opened again", again)
+	if reopened := open(3, "echo another"); reopened != b {
+		t.Errorf("one that is released is %s when it is opened again", reopened)
 	}
 	for _, id := range []string{b, "t3", "t0", "t01", "1", ""} {
 		if _, err := s.Output(id); !errors.Is(err, ErrNone) {

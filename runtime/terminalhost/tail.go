@@ -16,7 +16,7 @@ type tail struct {
 	cut bool   // earlier output was dropped
 }
 
-func (t *tail) add(b []byte) {
+func (t *tail) appendBytes(b []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.b = append(t.b, b...)
@@ -26,9 +26,9 @@ func (t *tail) add(b []byte) {
 	}
 }
 
-// text returns the stored text in whole characters, and whether earlier text was dropped. While the
-// output has not ended, an incomplete last character is left out.
-func (t *tail) text(ended bool) (text string, cut bool) {
+// storedText returns the stored text in whole characters, and whether earlier text was dropped.
+// While the output has not ended, an incomplete last character is left out.
+func (t *tail) storedText(ended bool) (text string, cut bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b, cut := t.b, t.cut

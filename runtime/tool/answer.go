@@ -24,12 +24,12 @@ const DefaultMaxOutput = 1 << 20
 // quoted is the number of characters of a text that messages repeat.
 const quoted = 200
 
-// message returns what a handler that is not a Go function receives, as one line of JSON.
-func message(input json.RawMessage, c *Context) ([]byte, error) {
+// handlerMessage returns what a handler that is not a Go function receives, as one line of JSON.
+func handlerMessage(input json.RawMessage, c *Context) ([]byte, error) {
 	return jsonwrite.Encode(struct {
 		Input   json.RawMessage `json:"input"`
-		Context Told            `json:"context"`
-	}{input, c.Told()})
+		Context CallInfo        `json:"context"`
+	}{input, c.CallInfo()})
 }
 
 // readAnswer parses the answer of a call that succeeded.
@@ -100,7 +100,7 @@ func (r *rules) form(at string, answer *string, forms ...string) {
 		*answer = AnswerJSON
 	}
 	if !slices.Contains(forms, *answer) {
-		r.wrong(at, "must be one of %s, not %q", strings.Join(forms, ", "), *answer)
+		r.addProblem(at, "must be one of %s, not %q", strings.Join(forms, ", "), *answer)
 	}
 }
 
@@ -110,14 +110,14 @@ func (r *rules) most(at string, n *int) {
 		*n = DefaultMaxOutput
 	}
 	if *n < 1 {
-		r.wrong(at, "must be 1 or more, not %d", *n)
+		r.addProblem(at, "must be 1 or more, not %d", *n)
 	}
 }
 
-// variable checks the name of an environment variable.
-func (r *rules) variable(at, name string) {
+// checkVariable checks the name of an environment variable.
+func (r *rules) checkVariable(at, name string) {
 	if name == "" || strings.ContainsAny(name, "=*\x00") {
-		r.wrong(at, "must be the name of an environment variable, not %q", name)
+		r.addProblem(at, "must be the name of an environment variable, not %q", name)
 	}
 }
 

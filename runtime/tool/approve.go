@@ -78,7 +78,7 @@ func (c *Call) Question() *Question {
 	if !c.s.mustAsk(d) {
 		return nil
 	}
-	c.asked = c.show().hash
+	c.asked = c.shownArguments().hash
 	c.s.mu.Lock()
 	by, granted := c.s.grants[grant{c.e, ""}]
 	if !granted {
@@ -86,14 +86,14 @@ func (c *Call) Question() *Question {
 	}
 	c.s.mu.Unlock()
 	if granted {
-		c.decided(allowed, decision.Session, audit.Actor{Type: actorSession, Name: by.Name}, 0, "")
+		c.recordDecision(allowed, decision.Session, audit.Actor{Type: actorSession, Name: by.Name}, 0, "")
 		return nil
 	}
 	metadata := c.s.base.Metadata
 	if metadata == nil {
 		metadata = map[string]any{}
 	}
-	return &Question{Tool: d.Name, Args: c.show().text, By: c.ask.Caller, Description: d.Description, CallID: c.ask.CallID, Version: d.Version,
+	return &Question{Tool: d.Name, Args: c.shownArguments().text, By: c.ask.Caller, Description: d.Description, CallID: c.ask.CallID, Version: d.Version,
 		Route: c.ask.Route, Chain: c.chain(), Context: QuestionContext{c.s.base.SessionID, c.s.base.Cwd, metadata}, ArgsSHA256: c.asked,
 		Options: []string{decision.Once, decision.Session, decision.Deny}, TimeoutS: d.ApprovalLimit().Seconds()}
 }
@@ -103,7 +103,7 @@ func (s *Session) mustAsk(d *Definition) bool {
 	return d.RequiresApproval || s.hooks.MustApprove != nil && s.hooks.MustApprove(d)
 }
 
-func (c *Call) decided(what, scope string, by audit.Actor, took time.Duration, reason string) {
+func (c *Call) recordDecision(what, scope string, by audit.Actor, took time.Duration, reason string) {
 	c.approved = c.asked
 	c.approval = &Approval{Decision: what, Actor: by, MS: took.Milliseconds(), AskedSHA256: c.asked}
 	if scope != "" {
@@ -115,11 +115,11 @@ func (c *Call) decided(what, scope string, by audit.Actor, took time.Duration, r
 }
 
 func (c *Call) deny(by audit.Actor, took time.Duration, reason string, stop bool) {
-	c.decided(decision.Deny, "", by, took, reason)
+	c.recordDecision(decision.Deny, "", by, took, reason)
 	if reason == "" {
 		reason = "the application rejected it"
 	}
-	c.refuse(OutcomeDenied, "%s was not called: %s", c.name(), reason)
+	c.refuseCall(OutcomeDenied, "%s was not called: %s", c.qualifiedName(), reason)
 	c.refused.stop = stop
 }
 
@@ -128,13 +128,13 @@ func (c *Call) deny(by audit.Actor, took time.Duration, reason string, stop bool
 func (c *Call) Answer(answer json.RawMessage, by audit.Actor, took time.Duration) {
 	a := decision.ParseTool(answer)
 	if a.Allow {
-		a.Decision = a.Covers(c.show().text)
+		a.Decision = a.Covers(c.shownArguments().text)
 	}
 	switch {
 	case !a.Allow:
 		c.deny(by, took, a.Reason, a.Stop)
 	case a.Respond:
-		c.decided(decision.Respond, "", by, took, a.Reason)
+		c.recordDecision(decision.Respond, "", by, took, a.Reason)
 		if c.respond = a.Output; c.respond == nil {
 			c.respond = json.RawMessage("null")
 		}
@@ -144,7 +144,7 @@ func (c *Call) Answer(answer json.RawMessage, by audit.Actor, took time.Duration
 }
 
 func (c *Call) allow(a decision.Answer, by audit.Actor, took time.Duration) {
-	c.decided(allowed, a.Scope, by, took, a.Reason)
+	c.recordDecision(allowed, a.Scope, by, took, a.Reason)
 	if a.Input != nil {
 		c.edit(a.Input)
 	}
@@ -169,25 +169,25 @@ func (c *Call) edit(input json.RawMessage) {
 	if err == nil {
 		v, problems = c.e.params.Restore(v, c.value, Tag)
 	}
-	before := c.show().hash
+	before := c.shownArguments().hash
 	switch {
 	case err != nil:
 		c.args, c.shown = input, nil
 		c.validate(nil)
 	case len(problems) > 0:
-		c.refuse(OutcomeArguments, "bad arguments for %s: %s", c.name(), jsonschema.Say(problems, mostProblems))
+		c.refuseCall(OutcomeArguments, "bad arguments for %s: %s", c.qualifiedName(), jsonschema.Say(problems, mostProblems))
 	default:
 		c.args, c.shown = jsonwrite.MustEncode(v), nil
 		c.validate(nil)
-		c.approved = c.show().hash
+		c.approved = c.shownArguments().hash
 		c.changed = c.approved != before
 	}
 }
 
-// Nobody denies the call because no approver is available; err may explain why.
-func (c *Call) Nobody(err error) {
+// DenyUnanswered denies the call because no approver is available; err may explain why.
+func (c *Call) DenyUnanswered(err error) {
 	reason := "it was not approved"
-	if err != nil && !errors.Is(err, ErrNobody) && err.Error() != ErrNobody.Error() {
+	if err != nil && !errors.Is(err, ErrNoApprover) && err.Error() != ErrNoApprover.Error() {
 		reason += ": " + err.Error()
 	}
 	c.deny(audit.Actor{Type: effect.ActorDefault}, 0, reason, false)
@@ -198,10 +198,10 @@ func (c *Call) TimedOut(took time.Duration) {
 	d := &c.e.def
 	by := audit.Actor{Type: effect.ActorTimeout}
 	if d.OnTimeout == OnTimeoutAllow {
-		c.decided(allowed, decision.Once, by, took, "")
+		c.recordDecision(allowed, decision.Once, by, took, "")
 		return
 	}
-	c.deny(by, took, "there was no answer within "+seconds(d.ApprovalLimit())+" s", d.OnTimeout == OnTimeoutHalt)
+	c.deny(by, took, "there was no answer within "+formatSeconds(d.ApprovalLimit())+" s", d.OnTimeout == OnTimeoutHalt)
 }
 
 // Approved applies an earlier decision to a call that is prepared again.
@@ -214,38 +214,38 @@ func (c *Call) Approved(a *Approval) {
 // Approval returns the decision, or nil if none was needed.
 func (c *Call) Approval() *Approval { return c.approval }
 
-// ErrNobody is returned by a hook if no approver is available.
-var ErrNobody = errors.New("no handler is available to answer")
+// ErrNoApprover is returned by a hook if no approver is available.
+var ErrNoApprover = errors.New("no handler is available to answer")
 
 var errNoAnswer = errors.New("there was no answer in time")
 
 // approve requests approval by the session's hook.
 func (c *Call) approve(ctx context.Context, q *Question) {
 	if c.s.hooks.Approve == nil {
-		c.Nobody(nil)
+		c.DenyUnanswered(nil)
 		return
 	}
-	hand := c.s.hooks.Hand
-	limited, stop := hand.Within(ctx, c.e.def.ApprovalLimit(), errNoAnswer)
+	clock := c.s.hooks.Clock
+	limited, stop := clock.Within(ctx, c.e.def.ApprovalLimit(), errNoAnswer)
 	defer stop()
-	began := hand.Now()
+	began := clock.Now()
 	var answer json.RawMessage
 	var by audit.Actor
-	err := contained(c.name(), func() (err error) {
+	err := contained(c.qualifiedName(), func() (err error) {
 		answer, by, err = c.s.hooks.Approve(limited, q)
 		return err
 	})
-	took := hand.Now().Sub(began)
+	took := clock.Now().Sub(began)
 	switch {
 	case err == nil:
 		c.Answer(answer, by, took)
 	case ctx.Err() != nil:
 		c.asked = ""
-		c.refuse(OutcomeCancelled, "%s", c.cancelled(context.Cause(ctx)))
+		c.refuseCall(OutcomeCancelled, "%s", c.cancelled(context.Cause(ctx)))
 	case context.Cause(limited) == errNoAnswer:
 		c.TimedOut(took)
 	default:
-		c.Nobody(err)
+		c.DenyUnanswered(err)
 	}
 }
 
@@ -261,8 +261,8 @@ func (c *Call) checkApproved() (executed string) {
 	}
 	c.shown = nil // the arguments differ from those that were shown
 	c.value = nil
-	if executed = c.show().hash; executed != c.approved {
-		c.refuse(OutcomeDenied, otherArguments, c.name())
+	if executed = c.shownArguments().hash; executed != c.approved {
+		c.refuseCall(OutcomeDenied, otherArguments, c.qualifiedName())
 	}
 	return executed
 }

@@ -64,10 +64,10 @@ func TestAnswers(t *testing.T) {
 			if e.Outcome != c.outcome || got != c.want || e.Stop != c.stop {
 				t.Errorf("%s: %+v", c.answer, e)
 			}
-			told := app.told()
-			approval, _ := jsonwrite.Encode(json.RawMessage(told[0][strings.Index(told[0], `{"approval":`):]))
-			if len(told) != 2 || !strings.Contains(string(approval), c.approval) || strings.Contains(strings.Join(told, ""), "s3cr3t") {
-				t.Errorf("%s:\n%s\nhas no %s", c.answer, strings.Join(told, "\n"), c.approval)
+			records := app.summaries()
+			approval, _ := jsonwrite.Encode(json.RawMessage(records[0][strings.Index(records[0], `{"approval":`):]))
+			if len(records) != 2 || !strings.Contains(string(approval), c.approval) || strings.Contains(strings.Join(records, ""), "s3cr3t") {
+				t.Errorf("%s:\n%s\nhas no %s", c.answer, strings.Join(records, "\n"), c.approval)
 			}
 			question, _ := jsonwrite.Encode(app.asked[0])
 			if want := `{"tool":"x","args":` + shown + `,"by":"Clerk","description":"Gives what it gets","call_id":"s-1","version":1,"route":"agent","chain":["outer","x"],` +
@@ -87,8 +87,8 @@ func TestChangedArguments(t *testing.T) {
 	if text, failed := e.Text(); failed || text != `{"sql":"read","token":"other1"}`+"\n(called with changed arguments: "+shown+")" {
 		t.Error(text)
 	}
-	if told := app.told(); !strings.Contains(told[0], `"args":`+shown+`,"args_sha256":"`+decision.Hash([]byte(shown))) {
-		t.Error(told[0])
+	if records := app.summaries(); !strings.Contains(records[0], `"args":`+shown+`,"args_sha256":"`+decision.Hash([]byte(shown))) {
+		t.Error(records[0])
 	}
 	e = s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"sql":"same"}`)})
 	if text, _ := e.Text(); text != `{"sql":"same"}` {
@@ -113,8 +113,8 @@ func TestGrants(t *testing.T) {
 	if n := len(app.asked); n != 3 {
 		t.Errorf("asked %d times", n)
 	}
-	if told := app.told(); !strings.Contains(told[8], `"actor":{"type":"session","name":"eve"}`) || !strings.Contains(told[8], `"scope":"session"`) {
-		t.Error(told[8])
+	if records := app.summaries(); !strings.Contains(records[8], `"actor":{"type":"session","name":"eve"}`) || !strings.Contains(records[8], `"scope":"session"`) {
+		t.Error(records[8])
 	}
 	other := opened(t, r, Context{SessionID: "t"}, app.hooks())
 	other.Call(context.Background(), "x", json.RawMessage(`{"sql":"c"}`)) // asked: yes
@@ -127,7 +127,7 @@ func TestGrants(t *testing.T) {
 }
 
 // Without an approver the call is denied at once; a timeout has the effect that the tool defines.
-func TestNobodyAnswers(t *testing.T) {
+func TestUnansweredApprovalIsDenied(t *testing.T) {
 	s := opened(t, registered(t, guarded()), Context{}, Hooks{})
 	if e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"sql":""}`)}); e.Outcome != OutcomeDenied || e.Result.Error != "x was not called: it was not approved" {
 		t.Errorf("%+v", e)
@@ -151,8 +151,8 @@ func TestNobodyAnswers(t *testing.T) {
 			if e.Outcome != want.outcome || e.Result.Error != want.text || e.Stop != want.stop || time.Since(began) != 300*time.Second || e.Duration != 0 {
 				t.Errorf("%s: after %s %+v", onTimeout, time.Since(began), e)
 			}
-			if told := app.told(); !strings.Contains(told[0], `"actor":{"type":"timeout","name":""},"ms":300000`) {
-				t.Error(told[0])
+			if records := app.summaries(); !strings.Contains(records[0], `"actor":{"type":"timeout","name":""},"ms":300000`) {
+				t.Error(records[0])
 			}
 		})
 	}
@@ -206,15 +206,15 @@ func TestSteps(t *testing.T) {
 		t.Fatalf("%+v", q)
 	}
 	c.Answer(json.RawMessage(`true`), actor("human", "eve"), time.Second)
-	again := s.Prepare(ask)
-	again.Approved(c.Approval())
-	if again.Question() != nil {
+	repeated := s.Prepare(ask)
+	repeated.Approved(c.Approval())
+	if repeated.Question() != nil {
 		t.Error("it is asked about again")
 	}
-	if a, b := string(c.Began().Data), string(again.Began().Data); a != b || !strings.Contains(a, `"ms":1000`) {
+	if a, b := string(c.Began().Data), string(repeated.Began().Data); a != b || !strings.Contains(a, `"ms":1000`) {
 		t.Errorf("%s\n%s", a, b)
 	}
-	if e := again.Run(context.Background()); e.Outcome != OutcomeOK || string(e.Result.Output) != `{"sql":"a"}` {
+	if e := repeated.Run(context.Background()); e.Outcome != OutcomeOK || string(e.Result.Output) != `{"sql":"a"}` {
 		t.Errorf("%+v", e)
 	}
 }

@@ -43,7 +43,7 @@ func TestAllocations(t *testing.T) {
 			}
 		},
 		"resolve": func() {
-			if s.resolve(now, "tool_09999@1") == nil || s.resolve(now, "tool_00000") == nil {
+			if s.resolveTool(now, "tool_09999@1") == nil || s.resolveTool(now, "tool_00000") == nil {
 				t.Error("it is not there")
 			}
 		},

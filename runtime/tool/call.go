@@ -40,8 +40,8 @@ type Ask struct {
 	Route  string
 	Parent string   // CallID of the call that makes this one
 	Chain  []string // names of the enclosing calls
-	// Heard, if not nil, also receives the emits of the call.
-	Heard func(channel string, payload json.RawMessage)
+	// OnEmit, if not nil, also receives the emits of the call.
+	OnEmit func(channel string, payload json.RawMessage)
 }
 
 // Call is a call in progress. It is not safe for concurrent use.
@@ -91,17 +91,17 @@ func (s *Session) Prepare(a Ask) *Call {
 		c.args = []byte("{}")
 	}
 	now := s.r.snapshot()
-	if c.e = s.resolve(now, a.Name); c.e == nil {
-		return c.refuse(OutcomeNotFound, "%s", s.missing(now, a.Name))
+	if c.e = s.resolveTool(now, a.Name); c.e == nil {
+		return c.refuseCall(OutcomeNotFound, "%s", s.missingReason(now, a.Name))
 	}
 	c.validate(a.Value)
 	arguments := c.refused
 	c.refused = nil
 	if s.hooks.Permit != nil {
 		if err := s.hooks.Permit(&c.e.def); err != nil {
-			c.asked = c.show().hash
-			c.decided(decision.Deny, "", audit.Actor{Type: effect.ActorRule, Name: ruleOfTools}, 0, err.Error())
-			return c.refuse(OutcomeDenied, "%v", err)
+			c.asked = c.shownArguments().hash
+			c.recordDecision(decision.Deny, "", audit.Actor{Type: effect.ActorRule, Name: ruleOfTools}, 0, err.Error())
+			return c.refuseCall(OutcomeDenied, "%v", err)
 		}
 	}
 	if c.checkChain(); c.refused == nil {
@@ -115,16 +115,16 @@ func (s *Session) Prepare(a Ask) *Call {
 
 // overBudget refuses a call if the session has used up its calls.
 func (c *Call) overBudget() *Call {
-	return c.refuse(OutcomeLimit, "%s was not called: the session has used its budget of %d tool calls", c.name(), c.s.hooks.MaxCalls)
+	return c.refuseCall(OutcomeLimit, "%s was not called: the session has used its budget of %d tool calls", c.qualifiedName(), c.s.hooks.MaxCalls)
 }
 
-func (c *Call) refuse(o Outcome, format string, args ...any) *Call {
+func (c *Call) refuseCall(o Outcome, format string, args ...any) *Call {
 	c.refused = &refusal{outcome: o, why: fmt.Sprintf(format, args...)}
 	return c
 }
 
-// name returns the tool's name for chains and messages.
-func (c *Call) name() string {
+// qualifiedName returns the tool's name for chains and messages.
+func (c *Call) qualifiedName() string {
 	if c.e == nil {
 		return c.ask.Name
 	}
@@ -134,15 +134,17 @@ func (c *Call) name() string {
 func (c *Call) checkChain() {
 	chain := c.chain()
 	switch {
-	case slices.Contains(c.ask.Chain, c.name()):
-		c.refuse(OutcomeLimit, "tool cycle: %s", strings.Join(chain, " → "))
+	case slices.Contains(c.ask.Chain, c.qualifiedName()):
+		c.refuseCall(OutcomeLimit, "tool cycle: %s", strings.Join(chain, " → "))
 	case len(chain) > mostCalls:
-		c.refuse(OutcomeLimit, "a chain can contain at most %d calls of tools: %s", mostCalls, strings.Join(chain, " → "))
+		c.refuseCall(OutcomeLimit, "a chain can contain at most %d calls of tools: %s", mostCalls, strings.Join(chain, " → "))
 	}
 }
 
 // chain returns the names of the enclosing calls and of this one.
-func (c *Call) chain() []string { return append(slices.Clip(slices.Clone(c.ask.Chain)), c.name()) }
+func (c *Call) chain() []string {
+	return append(slices.Clip(slices.Clone(c.ask.Chain)), c.qualifiedName())
+}
 
 // validate checks the arguments against the schema. v is the decoded arguments, or nil.
 func (c *Call) validate(v any) {
@@ -152,17 +154,17 @@ func (c *Call) validate(v any) {
 	}
 	if err != nil {
 		c.value = nil
-		c.refuse(OutcomeArguments, "bad arguments for %s: %v", c.name(), err)
+		c.refuseCall(OutcomeArguments, "bad arguments for %s: %v", c.qualifiedName(), err)
 		return
 	}
 	c.value = v
 	if problems := c.e.params.Check(v); len(problems) > 0 {
-		c.refuse(OutcomeArguments, "bad arguments for %s: %s", c.name(), jsonschema.Say(problems, mostProblems))
+		c.refuseCall(OutcomeArguments, "bad arguments for %s: %s", c.qualifiedName(), jsonschema.Say(problems, mostProblems))
 	}
 }
 
-// show returns the arguments without secrets, computed once.
-func (c *Call) show() *shown {
+// shownArguments returns the arguments without secrets, computed once.
+func (c *Call) shownArguments() *shown {
 	if c.shown != nil {
 		return c.shown
 	}
@@ -210,7 +212,7 @@ func Tag(value []byte) string {
 }
 
 // Shown returns the arguments as approvals, audit, logs and events show them, in canonical form.
-func (c *Call) Shown() json.RawMessage { return c.show().text }
+func (c *Call) Shown() json.RawMessage { return c.shownArguments().text }
 
 // ID returns the call's id, which is the same for each attempt.
 func (c *Call) ID() string { return c.ask.CallID }
@@ -260,8 +262,8 @@ func (e Ended) Text() (text string, failed bool) {
 	return text, failed
 }
 
-// end returns the end of a call.
-func (c *Call) end(r Result, o Outcome, started bool, took time.Duration) Ended {
+// endWith returns the end of a call.
+func (c *Call) endWith(r Result, o Outcome, started bool, took time.Duration) Ended {
 	metadata := make(map[string]any, len(r.Metadata)+1)
 	for k, v := range r.Metadata {
 		metadata[k] = v
@@ -270,7 +272,7 @@ func (c *Call) end(r Result, o Outcome, started bool, took time.Duration) Ended 
 	r.Metadata = metadata
 	e := Ended{Result: r, Outcome: o, CallID: c.ask.CallID, Started: started, Duration: took}
 	if c.changed && c.refused == nil {
-		e.Changed = c.show().text
+		e.Changed = c.shownArguments().text
 	}
 	return e
 }
@@ -288,36 +290,36 @@ func (s *Session) Do(ctx context.Context, a Ask) (e Ended) {
 		if p := recover(); p != nil {
 			s.log("error", fmt.Sprintf("the call of tool '%s' panicked: %v\n%s", a.Name, p, debug.Stack()))
 			c := &Call{s: s, ask: a}
-			e = c.end(Failure("the call of tool '%s' panicked: %v", a.Name, p), OutcomeFailed, true, 0)
+			e = c.endWith(Failure("the call of tool '%s' panicked: %v", a.Name, p), OutcomeFailed, true, 0)
 		}
 	}()
 	c := s.Prepare(a)
 	if q := c.Question(); q != nil {
 		c.approve(ctx, q)
 	}
-	return c.finish(ctx)
+	return c.runDecided(ctx)
 }
 
-// finish makes a call that is decided, and writes its records.
-func (c *Call) finish(ctx context.Context) (e Ended) {
+// runDecided makes a call that is decided, and writes its records.
+func (c *Call) runDecided(ctx context.Context) (e Ended) {
 	if c.Question() != nil { // it needs an approval that was not requested
-		c.Nobody(nil)
+		c.DenyUnanswered(nil)
 	}
 	c.checkApproved()
-	if c.s.hooks.Heard != nil {
-		p := Phase{CallID: c.ID(), Tool: c.name(), By: c.ask.Caller, Route: c.ask.Route}
-		c.s.hooks.Heard(p)
+	if c.s.hooks.OnPhase != nil {
+		p := Phase{CallID: c.ID(), Tool: c.qualifiedName(), By: c.ask.Caller, Route: c.ask.Route}
+		c.s.hooks.OnPhase(p)
 		defer func() {
 			p.Ended, p.Outcome, p.Duration = true, e.Outcome, e.Duration
-			c.s.hooks.Heard(p)
+			c.s.hooks.OnPhase(p)
 		}()
 	}
-	if err := c.record(c.Began); err != nil {
-		c.refuse(OutcomeUnavailable, "%s was not called: %v", c.name(), err)
+	if err := c.writeRecord(c.Began); err != nil {
+		c.refuseCall(OutcomeUnavailable, "%s was not called: %v", c.qualifiedName(), err)
 		return c.Run(ctx) // nothing was started, so no end is recorded
 	}
 	e = c.Run(ctx)
-	if err := c.record(func() audit.Record { return c.Ended(e) }); err != nil {
+	if err := c.writeRecord(func() audit.Record { return c.Ended(e) }); err != nil {
 		c.logUnrecorded(err)
 	}
 	return e
@@ -325,5 +327,5 @@ func (c *Call) finish(ctx context.Context) (e Ended) {
 
 // logUnrecorded logs that the end of the call could not be recorded.
 func (c *Call) logUnrecorded(err error) {
-	c.s.log("error", fmt.Sprintf("the end of call %s of tool '%s' is not in the audit log: %v", c.ask.CallID, c.name(), err))
+	c.s.log("error", fmt.Sprintf("the end of call %s of tool '%s' is not in the audit log: %v", c.ask.CallID, c.qualifiedName(), err))
 }

@@ -69,8 +69,8 @@ func (r *recorder) Append(record audit.Record) (audit.Line, error) {
 	return audit.Line{}, r.full
 }
 
-// told returns the records in short form.
-func (r *recorder) told() []string {
+// summaries returns the records in short form.
+func (r *recorder) summaries() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []string
@@ -147,9 +147,9 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%+v: %s %q", c.ask, e.Outcome, e.Result.Error)
 		}
 	}
-	if told := app.told(); len(told) != 24 || !strings.HasPrefix(told[0], `call client/ {"call":"r_1-1","owner":null,"parent":null,"tool":"y","version":null} {"approval":null,"args":{},"args_sha256":"44136f`) ||
-		!strings.HasPrefix(told[1], `done client/ {"call":"r_1-1",`) || !strings.HasSuffix(told[1], `{"duration_ms":0,"error":"unknown tool 'y'","outcome":"not_found","output_bytes":0}`) {
-		t.Error(strings.Join(told, "\n"))
+	if records := app.summaries(); len(records) != 24 || !strings.HasPrefix(records[0], `call client/ {"call":"r_1-1","owner":null,"parent":null,"tool":"y","version":null} {"approval":null,"args":{},"args_sha256":"44136f`) ||
+		!strings.HasPrefix(records[1], `done client/ {"call":"r_1-1",`) || !strings.HasSuffix(records[1], `{"duration_ms":0,"error":"unknown tool 'y'","outcome":"not_found","output_bytes":0}`) {
+		t.Error(strings.Join(records, "\n"))
 	}
 }
 
@@ -171,12 +171,12 @@ func TestRecords(t *testing.T) {
 		t.Fatalf("%+v", e)
 	}
 	tag := Tag([]byte(`"s3cr3t"`))
-	told := app.told()
+	records := app.summaries()
 	want := `call agent/Clerk {"call":"r_1-7","owner":"go","parent":"r_1-3","tool":"x","version":1} {"approval":null,"args":{"limit":9007199254740993,"sql":"<é>","token":"[redacted:` + tag + `]"},"args_sha256":"`
-	if len(told) != 2 || !strings.HasPrefix(told[0], want) || len(tag) != 12 {
-		t.Errorf("%s\nnot %s", strings.Join(told, "\n"), want)
+	if len(records) != 2 || !strings.HasPrefix(records[0], want) || len(tag) != 12 {
+		t.Errorf("%s\nnot %s", strings.Join(records, "\n"), want)
 	}
-	if strings.Contains(strings.Join(told, ""), "s3cr3t") {
+	if strings.Contains(strings.Join(records, ""), "s3cr3t") {
 		t.Error("a secret is in the records")
 	}
 	info := e.Result.Metadata["concerto"].(Info)
@@ -186,7 +186,7 @@ func TestRecords(t *testing.T) {
 }
 
 // Known secrets are neither shown nor recorded; the handler receives them.
-func TestKnownSecrets(t *testing.T) {
+func TestSecretsAreRedacted(t *testing.T) {
 	app := &recorder{answers: []string{`"because hunter22"`}}
 	h := app.hooks()
 	h.Hide = func(text []byte) []byte { return bytes.ReplaceAll(text, []byte("hunter22"), []byte("***PASS***")) }
@@ -195,9 +195,9 @@ func TestKnownSecrets(t *testing.T) {
 	if got := s.Call(context.Background(), "free", json.RawMessage(`{"a":"hunter22"}`)); string(got.Output) != `{"a":"hunter22"}` {
 		t.Errorf("%+v", got)
 	}
-	told := strings.Join(app.told(), "\n")
-	if strings.Contains(told, "hunter22") || strings.Count(told, "***PASS***") != 4 || string(app.asked[0].Args) != `{"sql":"***PASS***"}` {
-		t.Errorf("%s\n%s", app.asked[0].Args, told)
+	records := strings.Join(app.summaries(), "\n")
+	if strings.Contains(records, "hunter22") || strings.Count(records, "***PASS***") != 4 || string(app.asked[0].Args) != `{"sql":"***PASS***"}` {
+		t.Errorf("%s\n%s", app.asked[0].Args, records)
 	}
 }
 
@@ -387,10 +387,10 @@ func TestProgress(t *testing.T) {
 		}
 		later.Progress(99, 0, "after the end")
 		time.Sleep(time.Minute)
-		told := strings.Split(app.so(&app.emits), "\n")
-		if len(told) != 28 || told[0] != `tool:progress {"call_id":"s-1","tool":"x","progress":0,"total":25}` || told[9] != `tool:progress {"call_id":"s-1","tool":"x","progress":4.5,"message":"half"}` ||
-			told[10] != `tool:progress {"call_id":"s-1","tool":"x","progress":10.5,"message":"half"}` {
-			t.Errorf("%d times:\n%s", len(told), strings.Join(told, "\n"))
+		records := strings.Split(app.so(&app.emits), "\n")
+		if len(records) != 28 || records[0] != `tool:progress {"call_id":"s-1","tool":"x","progress":0,"total":25}` || records[9] != `tool:progress {"call_id":"s-1","tool":"x","progress":4.5,"message":"half"}` ||
+			records[10] != `tool:progress {"call_id":"s-1","tool":"x","progress":10.5,"message":"half"}` {
+			t.Errorf("%d times:\n%s", len(records), strings.Join(records, "\n"))
 		}
 		if err := later.Emit("x", 1); err == nil || err.Error() != "emit on 'x': the call has ended" {
 			t.Error(err)
@@ -490,9 +490,9 @@ func TestComposition(t *testing.T) {
 	if got := s.Call(context.Background(), "a", nil); got.Error != "tool cycle: a → b → a" || got.Success {
 		t.Errorf("%+v", got)
 	}
-	if told := app.told(); len(told) != 6 || !strings.HasPrefix(told[2], `call tool/b {"call":"s-1.1.1","owner":"go","parent":"s-1.1","tool":"a","version":1}`) ||
-		!strings.Contains(told[3], `"outcome":"limit"`) {
-		t.Error(strings.Join(told, "\n"))
+	if records := app.summaries(); len(records) != 6 || !strings.HasPrefix(records[2], `call tool/b {"call":"s-1.1.1","owner":"go","parent":"s-1.1","tool":"a","version":1}`) ||
+		!strings.Contains(records[3], `"outcome":"limit"`) {
+		t.Error(strings.Join(records, "\n"))
 	}
 	if got := s.Call(context.Background(), "c", json.RawMessage(`{"n":9007199254740993}`)); string(got.Output) != `{"n":9007199254740993}` {
 		t.Errorf("%+v", got)
@@ -531,7 +531,7 @@ func TestHookPanics(t *testing.T) {
 }
 
 // While the clock is paused, no call times out.
-func TestTimeStands(t *testing.T) {
+func TestPausedClockStopsTimeouts(t *testing.T) {
 	for name, change := range map[string]func(*Definition){
 		"timeout":  func(d *Definition) { d.Timeout = time.Minute },
 		"progress": func(d *Definition) { d.Timeout, d.IdleTimeout = time.Hour, time.Minute },
@@ -542,15 +542,15 @@ func TestTimeStands(t *testing.T) {
 			d.Handler = block(0)
 			change(&d)
 			hooks := (&recorder{}).hooks()
-			hooks.Hand = clock.NewPausableClock()
+			hooks.Clock = clock.NewPausableClock()
 			hooks.Approve = func(ctx context.Context, _ *Question) (json.RawMessage, audit.Actor, error) {
 				<-ctx.Done()
 				return nil, audit.Actor{}, context.Cause(ctx)
 			}
 			s := opened(t, registered(t, d), Context{SessionID: "s"}, hooks)
 			began := time.Now()
-			time.AfterFunc(10*time.Second, hooks.Hand.Pause)
-			time.AfterFunc(time.Hour, hooks.Hand.Resume)
+			time.AfterFunc(10*time.Second, hooks.Clock.Pause)
+			time.AfterFunc(time.Hour, hooks.Clock.Resume)
 			e := s.Do(t.Context(), Ask{Name: "x"})
 			if took := time.Since(began); took != time.Hour+50*time.Second || e.Result.Error == "" {
 				t.Errorf("%s: after %s %+v", name, took, e)

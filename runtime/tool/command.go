@@ -43,20 +43,20 @@ func (x Command) Definition(s Spec, dir string) (Definition, error) {
 	d := s.With(nil)
 	r := rules{d: &d}
 	if len(x.Run) == 0 || x.Run[0] == "" {
-		r.wrong("/command/run", "must contain a command")
+		r.addProblem("/command/run", "must contain a command")
 	}
 	for i, arg := range x.Run {
 		if strings.ContainsRune(arg, 0) {
-			r.wrong(fmt.Sprintf("/command/run/%d", i), "must not contain NUL")
+			r.addProblem(fmt.Sprintf("/command/run/%d", i), "must not contain NUL")
 		}
 	}
 	for i, name := range x.PassEnv {
-		r.variable(fmt.Sprintf("/command/pass_env/%d", i), name)
+		r.checkVariable(fmt.Sprintf("/command/pass_env/%d", i), name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.Env)) {
-		r.variable("/command/env/"+name, name)
+		r.checkVariable("/command/env/"+name, name)
 		if strings.ContainsRune(x.Env[name], 0) {
-			r.wrong("/command/env/"+name, "must not contain NUL")
+			r.addProblem("/command/env/"+name, "must not contain NUL")
 		}
 	}
 	r.form("/command/answer", &x.Answer, AnswerJSON, AnswerText, AnswerLines)
@@ -70,14 +70,14 @@ func (x Command) Definition(s Spec, dir string) (Definition, error) {
 	if x.Answer == AnswerLines {
 		c.stay(&d)
 	} else {
-		d.Handler, d.grace = c.call, commandGrace+procgroup.Settle
+		d.Handler, d.grace = c.runCommand, commandGrace+procgroup.Settle
 	}
 	return d, errors.Join(r.errs...)
 }
 
-// start returns how the command is started for a call. session is the environment from the
+// startCommand returns how the command is started for a call. session is the environment from the
 // application.
-func (x *command) start(c *Context, session map[string]string) (procgroup.Command, error) {
+func (x *command) startCommand(c *Context, session map[string]string) (procgroup.Command, error) {
 	w := c.world()
 	environ, of, err := x.environ(w, session)
 	if err != nil {
@@ -102,7 +102,7 @@ func (x *command) start(c *Context, session map[string]string) (procgroup.Comman
 	if err := c.checkReach(reach); err != nil {
 		return procgroup.Command{}, err
 	}
-	how := procgroup.Command{Name: "tool-" + x.name, Path: path, Args: x.Run[1:], Env: environ, Dir: dir, Kept: keptStderr, Grace: commandGrace}
+	how := procgroup.Command{Name: "tool-" + x.name, Path: path, Args: x.Run[1:], Env: environ, Dir: dir, Kept: stderrLimit, Grace: commandGrace}
 	return how, x.confine(c, &how)
 }
 
@@ -137,15 +137,15 @@ func (x *command) directory(c *Context) (string, error) {
 	}
 	switch info, err := os.Stat(dir); {
 	case err != nil:
-		return "", fmt.Errorf("cannot run %s in %s: %w", x.Run[0], dir, reason(err))
+		return "", fmt.Errorf("cannot run %s in %s: %w", x.Run[0], dir, bareError(err))
 	case !info.IsDir():
 		return "", fmt.Errorf("cannot run %s in %s: it is not a directory", x.Run[0], dir)
 	}
 	return dir, nil
 }
 
-// reason returns an error without its operation and path.
-func reason(err error) error {
+// bareError returns an error without its operation and path.
+func bareError(err error) error {
 	var at *os.PathError
 	if errors.As(err, &at) {
 		return at.Err

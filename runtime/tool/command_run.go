@@ -16,24 +16,24 @@ const (
 	commandGrace = 2 * time.Second
 	// leftGrace is the same for processes that a command started and did not stop.
 	leftGrace = 100 * time.Millisecond
-	// keptStderr is how much of the end of a command's standard error is stored, in bytes.
-	keptStderr = 64 << 10
+	// stderrLimit is how much of the end of a command's standard error is stored, in bytes.
+	stderrLimit = 64 << 10
 )
 
-// call runs the command for one call.
-func (x *command) call(ctx context.Context, input json.RawMessage, c *Context) (Result, error) {
-	line, err := message(input, c)
+// runCommand runs the command for one call.
+func (x *command) runCommand(ctx context.Context, input json.RawMessage, c *Context) (Result, error) {
+	line, err := handlerMessage(input, c)
 	if err != nil {
 		return Result{}, err
 	}
-	how, err := x.start(c, c.Environment)
+	how, err := x.startCommand(c, c.Environment)
 	if err != nil {
 		return Result{}, err
 	}
 	log := x.stderr(c.world())
 	defer log.End()
 	how.Stderr = log.LogLine
-	p, err := c.world().run().Start(how)
+	p, err := c.world().commandRun().Start(how)
 	if err != nil {
 		return Result{}, fmt.Errorf("cannot run %s: %s", x.Run[0], procgroup.WhyNot(err))
 	}

@@ -29,7 +29,7 @@ func (p *peer) beginComposed(m rpcMessage) *rpcError {
 	if len(of.Args) == 0 {
 		of.Args = json.RawMessage("{}")
 	}
-	k := p.call(of.Parent)
+	k := p.findCall(of.Parent)
 	if k == nil {
 		return badParams("parent", "must be the call_id of a running call")
 	}
@@ -56,7 +56,7 @@ func (p *peer) answerComposed(ctx context.Context, id json.RawMessage, r Result)
 	p.mu.Lock()
 	delete(p.inner, string(id))
 	p.mu.Unlock()
-	if why := context.Cause(ctx); errors.Is(why, errTakenBack) {
+	if why := context.Cause(ctx); errors.Is(why, errCancelledByTool) {
 		p.respond(rpcResponse{ID: id, Error: &rpcError{Code: rpcCancelled, Message: why.Error()}})
 		return
 	}
@@ -67,12 +67,12 @@ func badParams(path, why string) *rpcError {
 	return &rpcError{Code: rpcParams, Message: "invalid parameters: " + path + ": " + why, Data: map[string]any{"errors": []map[string]string{{"path": path, "message": why}}}}
 }
 
-var errTakenBack = errors.New("the tool has cancelled the call")
+var errCancelledByTool = errors.New("the tool has cancelled the call")
 
-// takenBack returns the cause of a context whose request a process has cancelled.
-func takenBack(reason string) error {
+// cancelledByTool returns the cause of a context whose request a process has cancelled.
+func cancelledByTool(reason string) error {
 	if reason == "" {
-		return errTakenBack
+		return errCancelledByTool
 	}
-	return fmt.Errorf("%w: %s", errTakenBack, reason)
+	return fmt.Errorf("%w: %s", errCancelledByTool, reason)
 }

@@ -55,7 +55,7 @@ type entry struct {
 	recorded       string // name in the audit; "" means the definition's
 	order          uint64 // of registration
 	params, output *jsonschema.Schema
-	slots          chan struct{} // taken by calls; nil without MaxConcurrent
+	slots          chan struct{} // acquired by calls; nil without MaxConcurrent
 	stats          stats
 }
 
@@ -74,28 +74,28 @@ var anyObjectSchema = sync.OnceValue(func() *jsonschema.Schema {
 func define(d Definition) (*entry, error) {
 	r := rules{d: &d}
 	if toolname.Check(d.Name) != nil {
-		r.wrong("/name", "must be a letter or _, then letters, digits, _ and -, %d at most", toolname.MaxLength)
+		r.addProblem("/name", "must be a letter or _, then letters, digits, _ and -, %d at most", toolname.MaxLength)
 	}
 	if d.wrong != nil {
 		var of *DefinitionError
 		if errors.As(d.wrong, &of) {
-			r.wrong(of.Pointer, "%s", of.Why)
+			r.addProblem(of.Pointer, "%s", of.Why)
 		}
 	}
 	if d.Version == 0 {
 		d.Version = 1
 	}
 	if d.Version < 1 || d.Version > math.MaxInt32 {
-		r.wrong("/version", "must be an integer of 1 or more, not %d", d.Version)
+		r.addProblem("/version", "must be an integer of 1 or more, not %d", d.Version)
 	}
-	r.handler()
+	r.checkHandler()
 	r.times()
 	if d.MaxConcurrent < 0 {
-		r.wrong("/max_concurrent", "must be 1 or more, not %d", d.MaxConcurrent)
+		r.addProblem("/max_concurrent", "must be 1 or more, not %d", d.MaxConcurrent)
 	}
 	for i, need := range d.Requires {
 		if what, ok := strings.CutPrefix(need, "render:"); !ok || what == "" {
-			r.wrong(fmt.Sprintf("/requires/%d", i), "%q is unknown: use \"render:TYPE\", such as \"render:image/png\"", need)
+			r.addProblem(fmt.Sprintf("/requires/%d", i), "%q is unknown: use \"render:TYPE\", such as \"render:image/png\"", need)
 		}
 	}
 	e := &entry{}
@@ -121,26 +121,26 @@ type rules struct {
 	errs []error
 }
 
-func (r *rules) wrong(at, format string, args ...any) {
+func (r *rules) addProblem(at, format string, args ...any) {
 	r.errs = append(r.errs, &DefinitionError{r.d.Name, at, fmt.Sprintf(format, args...)})
 }
 
-func (r *rules) handler() {
+func (r *rules) checkHandler() {
 	d := r.d
 	switch d.Scope {
 	case "":
 		d.Scope = Global
 	case Global, PerSession:
 	default:
-		r.wrong("/scope", "must be \"global\" or \"session\", not %q", d.Scope)
+		r.addProblem("/scope", "must be \"global\" or \"session\", not %q", d.Scope)
 	}
 	switch {
 	case d.Handler == nil && d.Open == nil && d.wrong == nil:
-		r.wrong("/handler", "there is none")
+		r.addProblem("/handler", "there is none")
 	case d.Handler != nil && d.Open != nil:
-		r.wrong("/handler", "there is Open, too: one of them makes the handler")
+		r.addProblem("/handler", "there is Open, too: one of them makes the handler")
 	case d.Open != nil && d.Scope == Global:
-		r.wrong("/scope", "must be \"session\" where Open makes a session's handler")
+		r.addProblem("/scope", "must be \"session\" where Open makes a session's handler")
 	}
 }
 
@@ -160,7 +160,7 @@ func (r *rules) times() {
 		t  time.Duration
 	}{{"/timeout", d.Timeout}, {"/idle_timeout", d.IdleTimeout}, {"/approval_timeout", d.ApprovalTimeout}} {
 		if x.t != 0 && (x.t < leastTime || x.t > mostTime) {
-			r.wrong(x.at, "must be 0.001 to 86400 seconds, not %s", seconds(x.t))
+			r.addProblem(x.at, "must be 0.001 to 86400 seconds, not %s", formatSeconds(x.t))
 		}
 	}
 	switch d.OnTimeout {
@@ -168,14 +168,14 @@ func (r *rules) times() {
 		d.OnTimeout = OnTimeoutDeny
 	case OnTimeoutDeny, OnTimeoutAllow, OnTimeoutHalt:
 	default:
-		r.wrong("/on_timeout", "must be \"deny\", \"allow\" or \"halt\", not %q", d.OnTimeout)
+		r.addProblem("/on_timeout", "must be \"deny\", \"allow\" or \"halt\", not %q", d.OnTimeout)
 	}
 }
 
 func (r *rules) schema(at string, text json.RawMessage) *jsonschema.Schema {
-	s, mistakes := jsonschema.Compile(text)
-	for _, m := range mistakes {
-		r.wrong(at+m.Pointer, "%s", m.Why)
+	s, errs := jsonschema.Compile(text)
+	for _, m := range errs {
+		r.addProblem(at+m.Pointer, "%s", m.Why)
 	}
 	return s
 }
@@ -186,6 +186,6 @@ func (r *rules) isObject(parameters json.RawMessage) {
 		Type any `json:"type"`
 	}
 	if json.Unmarshal(parameters, &top) == nil && top.Type != "object" && len(r.errs) == 0 {
-		r.wrong("/parameters/type", "must be \"object\"")
+		r.addProblem("/parameters/type", "must be \"object\"")
 	}
 }

@@ -30,12 +30,12 @@ type feed struct {
 func newFeed(p *procgroup.Process, over func()) *feed {
 	f := &feed{p: p, over: over, done: make(chan struct{})}
 	f.more.L = &f.mu
-	go f.write()
+	go f.writeLines()
 	return f
 }
 
-// send queues a line and returns its offset in the bytes sent.
-func (f *feed) send(line []byte) (at int64) {
+// enqueueLine queues a line and returns its offset in the bytes sent.
+func (f *feed) enqueueLine(line []byte) (at int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at = f.sent
@@ -44,7 +44,7 @@ func (f *feed) send(line []byte) (at int64) {
 		return at
 	}
 	if f.waiting > 0 && f.waiting+len(line) > mostWaiting {
-		f.fail()
+		f.reportStall()
 		return at
 	}
 	f.waiting += len(line)
@@ -53,8 +53,8 @@ func (f *feed) send(line []byte) (at int64) {
 	return at
 }
 
-// fail reports, once, that the process does not read.
-func (f *feed) fail() {
+// reportStall reports, once, that the process does not read.
+func (f *feed) reportStall() {
 	if !f.failed {
 		f.failed, f.ending, f.queue = true, true, nil
 		f.more.Signal()
@@ -62,8 +62,8 @@ func (f *feed) fail() {
 	}
 }
 
-// close closes the process's input after the queued lines.
-func (f *feed) close() {
+// closeInput closes the process's input after the queued lines.
+func (f *feed) closeInput() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ending = true
@@ -73,17 +73,17 @@ func (f *feed) close() {
 // bytesRead returns how many bytes an exited process has read; bytes in its pipe do not count.
 func (f *feed) bytesRead() int64 {
 	_ = f.p.Stdin.SetWriteDeadline(time.Unix(1, 0)) // a child may hold the other end
-	f.close()
+	f.closeInput()
 	<-f.done
 	return f.written
 }
 
-// write writes the queued lines until the feed is closed.
-func (f *feed) write() {
+// writeLines writes the queued lines until the feed is closed.
+func (f *feed) writeLines() {
 	defer close(f.done)
 	defer f.p.Stdin.Close()
 	for {
-		line := f.next()
+		line := f.nextLine()
 		if line == nil {
 			break
 		}
@@ -91,7 +91,7 @@ func (f *feed) write() {
 		f.written += int64(n)
 		f.mu.Lock()
 		if f.waiting -= len(line); err != nil {
-			f.fail()
+			f.reportStall()
 		}
 		f.mu.Unlock()
 	}
@@ -108,7 +108,7 @@ func (f *feed) write() {
 	}
 }
 
-func (f *feed) next() []byte {
+func (f *feed) nextLine() []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for len(f.queue) == 0 && !f.ending {

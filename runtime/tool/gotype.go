@@ -28,7 +28,7 @@ func schemaOf(name string, t reflect.Type) (json.RawMessage, error) {
 	case t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(jsonUnmarshaler) && !reflect.PointerTo(t).Implements(textUnmarshaler), t.Kind() == reflect.Map:
 		s = b.schema(t, "/parameters", "the arguments")
 	default:
-		b.wrong("/parameters", "the arguments must be a struct or a map, not %s", t)
+		b.addProblem("/parameters", "the arguments must be a struct or a map, not %s", t)
 	}
 	if b.err != nil {
 		return nil, b.err
@@ -56,7 +56,7 @@ type schemaBuilder struct {
 	err   error // the first error
 }
 
-func (b *schemaBuilder) wrong(at, format string, args ...any) {
+func (b *schemaBuilder) addProblem(at, format string, args ...any) {
 	if b.err == nil {
 		b.err = &DefinitionError{b.name, at, fmt.Sprintf(format, args...)}
 	}
@@ -89,12 +89,12 @@ func (b *schemaBuilder) schema(t reflect.Type, at, what string) map[string]any {
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
 		return map[string]any{"type": "integer", "minimum": 0, "maximum": uint64(math.MaxUint64) >> (64 - t.Bits())}
 	case reflect.Struct:
-		return b.object(t, at)
+		return b.objectSchema(t, at)
 	case reflect.Slice, reflect.Array:
-		return b.list(t, at, what)
+		return b.listSchema(t, at, what)
 	case reflect.Map:
 		if t.Key().Kind() != reflect.String {
-			b.wrong(at, "%s: a map with keys of type %s cannot be encoded as JSON; use string keys", what, t.Key())
+			b.addProblem(at, "%s: a map with keys of type %s cannot be encoded as JSON; use string keys", what, t.Key())
 		}
 		return map[string]any{"type": "object", "additionalProperties": b.schema(t.Elem(), at+"/additionalProperties", what)}
 	case reflect.Interface:
@@ -102,11 +102,11 @@ func (b *schemaBuilder) schema(t reflect.Type, at, what string) map[string]any {
 			return map[string]any{}
 		}
 	}
-	b.wrong(at, "%s: type %s cannot be encoded as JSON", what, t)
+	b.addProblem(at, "%s: type %s cannot be encoded as JSON", what, t)
 	return nil
 }
 
-func (b *schemaBuilder) list(t reflect.Type, at, what string) map[string]any {
+func (b *schemaBuilder) listSchema(t reflect.Type, at, what string) map[string]any {
 	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
 		return map[string]any{"type": "string", "contentEncoding": "base64"}
 	}
@@ -117,8 +117,8 @@ func (b *schemaBuilder) list(t reflect.Type, at, what string) map[string]any {
 	return s
 }
 
-// object returns the schema of a struct, or a reference to it if it contains itself.
-func (b *schemaBuilder) object(t reflect.Type, at string) map[string]any {
+// objectSchema returns the schema of a struct, or a reference to it if it contains itself.
+func (b *schemaBuilder) objectSchema(t reflect.Type, at string) map[string]any {
 	if b.open[t] || b.names[t] != "" {
 		return b.refer(t)
 	}
@@ -156,9 +156,9 @@ func (b *schemaBuilder) refer(t reflect.Type) map[string]any {
 		return map[string]any{"$ref": "#"}
 	}
 	if b.names[t] == "" {
-		taken := slices.Collect(maps.Values(b.names))
+		names := slices.Collect(maps.Values(b.names))
 		name := t.Name()
-		for n := 2; slices.Contains(taken, name); n++ {
+		for n := 2; slices.Contains(names, name); n++ {
 			name = t.Name() + strconv.Itoa(n)
 		}
 		b.names[t] = name
@@ -193,16 +193,16 @@ func fieldsOf(t reflect.Type) []field {
 			if a.depth != b.depth {
 				return a.depth - b.depth
 			}
-			return rank(a) - rank(b)
+			return fieldRank(a) - fieldRank(b)
 		})
-		if n == 1 || same[0].depth != same[1].depth || rank(same[0]) != rank(same[1]) {
+		if n == 1 || same[0].depth != same[1].depth || fieldRank(same[0]) != fieldRank(same[1]) {
 			out = append(out, same[0])
 		}
 	}
 	return out
 }
 
-func rank(f field) int {
+func fieldRank(f field) int {
 	if f.tagged {
 		return 0
 	}
@@ -260,10 +260,10 @@ func (b *schemaBuilder) tags(s map[string]any, f field, at string) {
 	case "true":
 		s["writeOnly"] = true
 	default:
-		b.wrong(at, "field %s: redact is \"true\" or \"false\", not %q", f.Name, v)
+		b.addProblem(at, "field %s: redact is \"true\" or \"false\", not %q", f.Name, v)
 	}
-	b.bound(s, f, at, "min", map[any]string{"string": "minLength", "array": "minItems", "object": "minProperties"}, "minimum")
-	b.bound(s, f, at, "max", map[any]string{"string": "maxLength", "array": "maxItems", "object": "maxProperties"}, "maximum")
+	b.addBound(s, f, at, "min", map[any]string{"string": "minLength", "array": "minItems", "object": "minProperties"}, "minimum")
+	b.addBound(s, f, at, "max", map[any]string{"string": "maxLength", "array": "maxItems", "object": "maxProperties"}, "maximum")
 	list, ok := f.Tag.Lookup("enum")
 	if !ok {
 		return
@@ -276,13 +276,13 @@ func (b *schemaBuilder) tags(s map[string]any, f field, at string) {
 		case json.Valid(v):
 			values = append(values, v)
 		default:
-			b.wrong(at, "field %s: enum has %q, which is not a value of type %s", f.Name, text, f.Type)
+			b.addProblem(at, "field %s: enum has %q, which is not a value of type %s", f.Name, text, f.Type)
 		}
 	}
 	s["enum"] = values
 }
 
-func (b *schemaBuilder) bound(s map[string]any, f field, at, tag string, sizes map[any]string, keyword string) {
+func (b *schemaBuilder) addBound(s map[string]any, f field, at, tag string, sizes map[any]string, keyword string) {
 	v, ok := f.Tag.Lookup(tag)
 	if !ok {
 		return
@@ -291,7 +291,7 @@ func (b *schemaBuilder) bound(s map[string]any, f field, at, tag string, sizes m
 		keyword = size
 	}
 	if _, err := strconv.ParseFloat(v, 64); err != nil || !json.Valid([]byte(v)) {
-		b.wrong(at, "field %s: %s must be a number, not %q", f.Name, tag, v)
+		b.addProblem(at, "field %s: %s must be a number, not %q", f.Name, tag, v)
 		return
 	}
 	s[keyword] = json.RawMessage(v)

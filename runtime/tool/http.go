@@ -46,26 +46,26 @@ func (x HTTP) Definition(s Spec, _ string) (Definition, error) {
 	u, err := url.Parse(x.URL)
 	switch {
 	case err != nil:
-		r.wrong("/http/url", "must be a URL: %v", errors.Unwrap(err))
+		r.addProblem("/http/url", "must be a URL: %v", errors.Unwrap(err))
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		r.wrong("/http/url", "must be a URL that starts with http:// or https://, not %q", x.URL)
+		r.addProblem("/http/url", "must be a URL that starts with http:// or https://, not %q", x.URL)
 	case u.User != nil:
-		r.wrong("/http/url", "must not contain a password: put it into an environment variable, and name that in `headers_env`")
+		r.addProblem("/http/url", "must not contain a password: put it into an environment variable, and name that in `headers_env`")
 	}
 	if x.Method == "" {
 		x.Method = http.MethodPost
 	}
 	if !slices.Contains(httpMethods, x.Method) {
-		r.wrong("/http/method", "must be one of %s, not %q", strings.Join(httpMethods, ", "), x.Method)
+		r.addProblem("/http/method", "must be one of %s, not %q", strings.Join(httpMethods, ", "), x.Method)
 	}
 	r.headers("/http/headers/", x.Headers)
 	r.headers("/http/headers_env/", x.HeadersEnv)
 	for _, name := range slices.Sorted(maps.Keys(x.HeadersEnv)) {
-		r.variable("/http/headers_env/"+name, x.HeadersEnv[name])
+		r.checkVariable("/http/headers_env/"+name, x.HeadersEnv[name])
 	}
 	r.form("/http/answer", &x.Answer, AnswerJSON, AnswerText)
 	r.most("/http/max_output", &x.MaxOutput)
-	d.Handler = (&address{x, s.Name, u}).call
+	d.Handler = (&address{x, s.Name, u}).sendCall
 	return d, errors.Join(r.errs...)
 }
 
@@ -76,11 +76,11 @@ func (r *rules) headers(at string, all map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		switch {
 		case !isHeader(name):
-			r.wrong(at+name, "must be the name of a header, not %q", name)
+			r.addProblem(at+name, "must be the name of a header, not %q", name)
 		case !isHeaderValue(all[name]):
-			r.wrong(at+name, "must be the value of a header, without control characters")
+			r.addProblem(at+name, "must be the value of a header, without control characters")
 		case slices.Contains(ownHeaders, http.CanonicalHeaderKey(name)):
-			r.wrong(at+name, "is set by Concerto itself")
+			r.addProblem(at+name, "is set by Concerto itself")
 		}
 	}
 }

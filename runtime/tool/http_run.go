@@ -27,9 +27,9 @@ var httpTransport = sync.OnceValue(func() *http.Transport {
 	return t
 })
 
-// call sends the request of a call.
-func (x *address) call(ctx context.Context, input json.RawMessage, c *Context) (Result, error) {
-	request, err := x.request(ctx, input, c)
+// sendCall sends the request of a call.
+func (x *address) sendCall(ctx context.Context, input json.RawMessage, c *Context) (Result, error) {
+	request, err := x.newRequest(ctx, input, c)
 	if err != nil {
 		return Result{}, err
 	}
@@ -39,7 +39,7 @@ func (x *address) call(ctx context.Context, input json.RawMessage, c *Context) (
 		if ctx.Err() != nil {
 			return Result{}, context.Cause(ctx)
 		}
-		return c.hide(Failure("%s %s: %s", x.Method, x.shown(), httpclient.Reason(err))), nil
+		return c.hide(Failure("%s %s: %s", x.Method, x.withoutQuery(), httpclient.Reason(err))), nil
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(x.MaxOutput)+1))
@@ -49,21 +49,21 @@ func (x *address) call(ctx context.Context, input json.RawMessage, c *Context) (
 	case response.StatusCode < 200 || response.StatusCode > 299:
 		return c.hide(x.refused(response.StatusCode, body)), nil
 	case err != nil:
-		return c.hide(Failure("%s %s: the response is incomplete: %v", x.Method, x.shown(), err)), nil
+		return c.hide(Failure("%s %s: the response is incomplete: %v", x.Method, x.withoutQuery(), err)), nil
 	case len(body) > x.MaxOutput:
 		return Failure("%s", tooMuch(x.MaxOutput)), nil
 	}
 	return readAnswer(x.Answer, body), nil
 }
 
-// shown returns the address without its query, which may contain a key.
-func (x *address) shown() string {
+// withoutQuery returns the address without its query, which may contain a key.
+func (x *address) withoutQuery() string {
 	u := *x.url
 	u.RawQuery, u.Fragment = "", ""
 	return u.String()
 }
 
-func (x *address) request(ctx context.Context, input json.RawMessage, c *Context) (*http.Request, error) {
+func (x *address) newRequest(ctx context.Context, input json.RawMessage, c *Context) (*http.Request, error) {
 	headers, of, err := x.allHeaders(c)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (x *address) request(ctx context.Context, input json.RawMessage, c *Context
 	if x.Method == http.MethodGet {
 		u.RawQuery, err = x.query(input, c)
 	} else {
-		body, err = message(input, c)
+		body, err = handlerMessage(input, c)
 	}
 	if err != nil {
 		return nil, err

@@ -39,8 +39,8 @@ func serve(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) *s
 	return s
 }
 
-// heard returns the recorded requests in short form.
-func (s *served) heard() []string {
+// received returns the recorded requests in short form.
+func (s *served) received() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.asked)
@@ -64,10 +64,10 @@ func TestHTTPRequest(t *testing.T) {
 		got, host = r.Header, r.Host
 		_, _ = io.WriteString(w, `{"price": 7}`)
 	})
-	var told []string
-	w := World{Environ: []string{"AUTH=Bearer k", "OF_SESSION=run"}, Secret: func(name, value string) { told = append(told, name+"="+value) },
+	var received []string
+	w := World{Environ: []string{"AUTH=Bearer k", "OF_SESSION=run"}, Secret: func(name, value string) { received = append(received, name+"="+value) },
 		Refused: func(owner string, r Reach) string {
-			told = append(told, fmt.Sprint(owner, r.Address == s.URL+"/price?v=1", r.Env))
+			received = append(received, fmt.Sprint(owner, r.Address == s.URL+"/price?v=1", r.Env))
 			return ""
 		}}
 	x := HTTP{URL: s.URL + "/price?v=1", Headers: map[string]string{"X-Team": "a", "host": "price.test"}, HeadersEnv: map[string]string{"Authorization": "AUTH", "X-S": "OF_SESSION"}}
@@ -77,16 +77,16 @@ func TestHTTPRequest(t *testing.T) {
 		t.Errorf("%s %s", e.Result.Error, e.Result.Output)
 	}
 	want := `POST /price?v=1 s-1 {"input":{"sku":"ü"},"context":{"session_id":"s","cwd":"/w","environment":{"OF_SESSION":"session"},"metadata":{},"call_id":"s-1","tool":"x","version":1,"by":"Clerk","route":"agent"}}`
-	if len(s.heard()) != 1 || s.heard()[0] != want {
-		t.Errorf("%q\nnot %s", s.heard(), want)
+	if len(s.received()) != 1 || s.received()[0] != want {
+		t.Errorf("%q\nnot %s", s.received(), want)
 	}
 	for name, want := range map[string]string{"Content-Type": "application/json", "X-Team": "a", "Authorization": "Bearer k", "X-S": "session"} {
 		if got.Get(name) != want {
 			t.Errorf("%s: %s", name, got.Get(name))
 		}
 	}
-	if want := []string{"AUTH=Bearer k", "OF_SESSION=session", "gotrue [AUTH]"}; host != "price.test" || !slices.Equal(told, want) {
-		t.Errorf("%s, %q, not %q", host, told, want)
+	if want := []string{"AUTH=Bearer k", "OF_SESSION=session", "gotrue [AUTH]"}; host != "price.test" || !slices.Equal(received, want) {
+		t.Errorf("%s, %q, not %q", host, received, want)
 	}
 }
 
@@ -104,8 +104,8 @@ func TestHTTPGet(t *testing.T) {
 	if text, _ := e.Text(); text != "cheap\n" {
 		t.Errorf("%q", text)
 	}
-	if want := []string{"GET /p?key=own&b=%20&n=9007199254740993&none=null&q=a+b%26c&t=true s-1 "}; !slices.Equal(s.heard(), want) {
-		t.Errorf("%q, not %q", s.heard(), want)
+	if want := []string{"GET /p?key=own&b=%20&n=9007199254740993&none=null&q=a+b%26c&t=true s-1 "}; !slices.Equal(s.received(), want) {
+		t.Errorf("%q, not %q", s.received(), want)
 	}
 	if want := []string{"warn tool 'x': GET sends only scalars, and none that the address already contains: key, list, o was left out"}; !slices.Equal(rec.logs, want) {
 		t.Errorf("%q", rec.logs)
@@ -142,8 +142,8 @@ func TestHTTPAnswers(t *testing.T) {
 		if got := fmt.Sprintf("%v %s %s", e.Result.Success, e.Result.Output, e.Result.Error); got != c.want {
 			t.Errorf("%d %q: %s\nnot %s", c.status, c.body, got, c.want)
 		}
-		if len(s.heard()) != 1 {
-			t.Errorf("it was asked %d times", len(s.heard()))
+		if len(s.received()) != 1 {
+			t.Errorf("it was asked %d times", len(s.received()))
 		}
 	}
 }
@@ -182,8 +182,8 @@ func TestHTTPRedirects(t *testing.T) {
 			t.Errorf("%s: %s, not %s", path, got, want)
 		}
 	}
-	if !slices.ContainsFunc(s.heard(), func(a string) bool { return strings.HasPrefix(a, `POST /there s-1 {"input":{"a":1}`) }) {
-		t.Errorf("%q", s.heard())
+	if !slices.ContainsFunc(s.received(), func(a string) bool { return strings.HasPrefix(a, `POST /there s-1 {"input":{"a":1}`) }) {
+		t.Errorf("%q", s.received())
 	}
 }
 
@@ -203,8 +203,8 @@ func TestHTTPCannotCall(t *testing.T) {
 			t.Errorf("%s, not %s", e.Result.Error, want)
 		}
 	}
-	if len(s.heard()) > 0 {
-		t.Errorf("%q", s.heard())
+	if len(s.received()) > 0 {
+		t.Errorf("%q", s.received())
 	}
 	// The port of a closed server may be reused; port 1 has no listener.
 	e := called(t, HTTP{URL: "http://127.0.0.1:1/?key=k"}, Spec{}, `{}`, Context{}, Hooks{})
@@ -256,7 +256,7 @@ tool 'x': /http/max_output: must be 1 or more, not -1`
 // stalls in headers and in body: the call ends with its timeout, and with its ctx.
 func TestHTTPStalls(t *testing.T) {
 	for _, begins := range []bool{false, true} {
-		gone, begun := make(chan struct{}, 2), make(chan struct{}, 2)
+		closed, begun := make(chan struct{}, 2), make(chan struct{}, 2)
 		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			if begins {
 				_, _ = io.WriteString(w, `{"a": `)
@@ -264,13 +264,13 @@ func TestHTTPStalls(t *testing.T) {
 			}
 			begun <- struct{}{}
 			<-r.Context().Done()
-			gone <- struct{}{}
+			closed <- struct{}{}
 		})
 		e := called(t, HTTP{URL: s.URL}, Spec{Timeout: 0.1}, `{}`, Context{}, Hooks{})
 		if e.Outcome != OutcomeTimeout || e.Result.Error != "tool 'x' timed out after 0.1 s" {
 			t.Errorf("%s %s", e.Outcome, e.Result.Error)
 		}
-		<-gone
+		<-closed
 		<-begun
 		d, err := HTTP{URL: s.URL}.Definition(Spec{Name: "x"}, "")
 		if err != nil {
@@ -282,7 +282,7 @@ func TestHTTPStalls(t *testing.T) {
 		if e.Outcome != OutcomeCancelled || e.Duration > time.Minute {
 			t.Errorf("%s %s", e.Outcome, e.Result.Error)
 		}
-		<-gone
+		<-closed
 	}
 }
 
@@ -298,8 +298,8 @@ func TestHTTPDies(t *testing.T) {
 		})
 		for i := range 2 {
 			e := called(t, HTTP{URL: s.URL}, Spec{}, `{}`, Context{}, Hooks{})
-			if e.Outcome != OutcomeFailed || !strings.HasPrefix(e.Result.Error, "POST "+s.URL+": ") || len(s.heard()) != i+1 {
-				t.Errorf("%s %s, asked %d times", e.Outcome, e.Result.Error, len(s.heard()))
+			if e.Outcome != OutcomeFailed || !strings.HasPrefix(e.Result.Error, "POST "+s.URL+": ") || len(s.received()) != i+1 {
+				t.Errorf("%s %s, asked %d times", e.Outcome, e.Result.Error, len(s.received()))
 			}
 		}
 	}

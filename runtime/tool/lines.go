@@ -32,22 +32,22 @@ func (x *command) stay(d *Definition) {
 	if d.Scope == PerSession {
 		d.Open = func(context.Context, *Context) (Handler, io.Closer, error) {
 			l := &lines{x: x}
-			return l.call, l, nil
+			return l.callProcess, l, nil
 		}
 		return
 	}
 	l := &lines{x: x, global: true}
-	d.Handler, d.release = l.call, l.release
+	d.Handler, d.release = l.callProcess, l.releaseProcess
 }
 
-func (l *lines) call(ctx context.Context, input json.RawMessage, c *Context) (Result, error) {
+func (l *lines) callProcess(ctx context.Context, input json.RawMessage, c *Context) (Result, error) {
 	var why string
 	for range attempts {
-		p, k, err := l.begin(ctx, input, c)
+		p, k, err := l.beginCall(ctx, input, c)
 		if err != nil {
 			return Result{}, err
 		}
-		a, err := p.await(ctx, k)
+		a, err := p.awaitCall(ctx, k)
 		if err != nil || !a.unread {
 			return a.result, err
 		}
@@ -56,20 +56,20 @@ func (l *lines) call(ctx context.Context, input json.RawMessage, c *Context) (Re
 	return Failure("%s, as %d others before they read the call", why, attempts-1), nil
 }
 
-// begin sends a call to the process, and starts one if there is none.
-func (l *lines) begin(ctx context.Context, input json.RawMessage, c *Context) (*peer, *peerCall, error) {
+// beginCall sends a call to the process, and starts one if there is none.
+func (l *lines) beginCall(ctx context.Context, input json.RawMessage, c *Context) (*peer, *peerCall, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.now != nil && l.now.isDone() {
 		l.now = nil
 	}
 	if l.now == nil {
-		if err := l.start(c); err != nil {
+		if err := l.startProcess(c); err != nil {
 			return nil, nil, err
 		}
 	}
 	p := l.now
-	k, err := p.send(ctx, input, c)
+	k, err := p.sendCall(ctx, input, c)
 	if l.over { // the call was begun before; its process ends with it
 		l.now = nil
 		p.endAfterCalls()
@@ -77,14 +77,14 @@ func (l *lines) begin(ctx context.Context, input json.RawMessage, c *Context) (*
 	return p, k, err
 }
 
-// start starts a process.
-func (l *lines) start(c *Context) error {
-	at, environment, run := *c, c.Environment, c.world().run()
+// startProcess starts a process.
+func (l *lines) startProcess(c *Context) error {
+	at, environment, run := *c, c.Environment, c.world().commandRun()
 	if l.global { // it belongs to no session
 		at.Cwd, environment = "", nil
-		run = (&World{Executable: run.Executable}).run()
+		run = (&World{Executable: run.Executable}).commandRun()
 	}
-	how, err := l.x.start(&at, environment)
+	how, err := l.x.startCommand(&at, environment)
 	if err != nil {
 		return err
 	}
@@ -112,8 +112,8 @@ func (l *lines) removePeer(p *peer) {
 	}
 }
 
-// replace makes the next call start another process.
-func (l *lines) replace(p *peer) {
+// replaceProcess makes the next call start another process.
+func (l *lines) replaceProcess(p *peer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.now == p {
@@ -121,18 +121,18 @@ func (l *lines) replace(p *peer) {
 	}
 }
 
-// release ends the process after its calls. wait returns when no process is left.
-func (l *lines) release() (wait func()) {
+// releaseProcess ends the process after its calls. wait returns when no process is left.
+func (l *lines) releaseProcess() (wait func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.over, l.now = true, nil
 	for p := range l.all {
 		p.endAfterCalls()
 	}
-	return l.wait
+	return l.awaitProcesses
 }
 
-func (l *lines) wait() {
+func (l *lines) awaitProcesses() {
 	for {
 		l.mu.Lock()
 		if len(l.all) == 0 {
@@ -150,6 +150,6 @@ func (l *lines) wait() {
 
 // Close ends the process and waits until it has exited.
 func (l *lines) Close() error {
-	l.release()()
+	l.releaseProcess()()
 	return nil
 }

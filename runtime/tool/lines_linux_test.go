@@ -24,7 +24,7 @@ type speaker struct {
 	cancels map[string]chan string     // of calls, by the ids of their requests
 }
 
-func (s *speaker) say(v any) {
+func (s *speaker) writeLine(v any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_ = json.NewEncoder(os.Stdout).Encode(v)
@@ -36,7 +36,7 @@ func (s *speaker) request(id, method string, params any) rpcMessage {
 	s.mu.Lock()
 	s.waiting[id] = answer
 	s.mu.Unlock()
-	s.say(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+	s.writeLine(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 	return <-answer
 }
 
@@ -94,31 +94,31 @@ func (s *speaker) call(m rpcMessage, count int, cancel chan string) {
 	if err := json.Unmarshal(m.Params, &p); err != nil {
 		panic(err)
 	}
-	give := func(output any) {
-		s.say(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{"success": true, "output": output}})
+	answer := func(output any) {
+		s.writeLine(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{"success": true, "output": output}})
 	}
 	notify := func(method string, params map[string]any) {
 		params["call_id"] = p.CallID
-		s.say(map[string]any{"jsonrpc": "2.0", "method": method, "params": params})
+		s.writeLine(map[string]any{"jsonrpc": "2.0", "method": method, "params": params})
 	}
 	switch p.Args.Do {
 	case "params":
-		give(m.Params)
+		answer(m.Params)
 	case "count":
-		give(count)
+		answer(count)
 	case "pid":
-		give(os.Getpid())
+		answer(os.Getpid())
 	case "where":
 		dir, _ := os.Getwd()
-		give(map[string]any{"dir": dir, "given": os.Getenv("GIVEN")})
+		answer(map[string]any{"dir": dir, "given": os.Getenv("GIVEN")})
 	case "raw": // as an answer
 		fmt.Printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, p.Args.Text)
 	case "says": // another value
 		fmt.Println(p.Args.Text)
-		give("said")
+		answer("said")
 	case "twice":
-		give(1)
-		give(2)
+		answer(1)
+		answer(2)
 		notify("tool/progress", map[string]any{"message": "late"})
 	case "progress":
 		for i := range p.Args.Times {
@@ -126,9 +126,9 @@ func (s *speaker) call(m rpcMessage, count int, cancel chan string) {
 		}
 		notify("tool/emit", map[string]any{"channel": "news", "payload": map[string]any{"a": 1}})
 		notify("tool/emit", map[string]any{"channel": "tool:news"})
-		give("told")
+		answer("told")
 	case "compose":
-		give(s.compose(p.CallID))
+		answer(s.compose(p.CallID))
 	case "exits":
 		fmt.Fprintln(os.Stderr, "out of paper")
 		os.Exit(3)
@@ -136,7 +136,7 @@ func (s *speaker) call(m rpcMessage, count int, cancel chan string) {
 		mark(p.Args.File)
 		reason := <-cancel
 		mark(p.Args.File + ".cancelled")
-		s.say(map[string]any{"jsonrpc": "2.0", "id": m.ID, "error": map[string]any{"code": -32005, "message": reason}})
+		s.writeLine(map[string]any{"jsonrpc": "2.0", "id": m.ID, "error": map[string]any{"code": -32005, "message": reason}})
 	case "hangs":
 		mark(p.Args.File)
 	}
@@ -163,7 +163,7 @@ func (s *speaker) compose(call string) map[string]any {
 		done <- s.outcome(s.request("waits", "tools/call", map[string]any{"name": "waits", "parent": call}))
 	}()
 	s.request("begun", "tools/call", map[string]any{"name": "begun", "parent": call})
-	s.say(map[string]any{"jsonrpc": "2.0", "method": "$/cancelRequest", "params": map[string]any{"id": "waits", "reason": "enough"}})
+	s.writeLine(map[string]any{"jsonrpc": "2.0", "method": "$/cancelRequest", "params": map[string]any{"id": "waits", "reason": "enough"}})
 	out["taken back"] = <-done
 	return out
 }
@@ -200,7 +200,7 @@ func spoken(t *testing.T, spec Spec, more ...Definition) (*Session, *recorder) {
 	return opened(t, r, Context{SessionID: "s"}, h), &rec
 }
 
-func gives(t *testing.T, s *Session, args, want string) {
+func expectResult(t *testing.T, s *Session, args, want string) {
 	t.Helper()
 	e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(args), Caller: "Clerk", Route: RouteAgent})
 	if got, _ := e.Text(); got != want {
@@ -212,10 +212,10 @@ func gives(t *testing.T, s *Session, args, want string) {
 // does.
 func TestLines(t *testing.T) {
 	s, _ := spoken(t, Spec{Timeout: 30, Version: 2})
-	gives(t, s, `{"do":"params"}`, `{"call_id":"s-1","session_id":"s","name":"x","version":2,"args":{"do":"params"},"context":{"session_id":"s","cwd":"","environment":{},`+
+	expectResult(t, s, `{"do":"params"}`, `{"call_id":"s-1","session_id":"s","name":"x","version":2,"args":{"do":"params"},"context":{"session_id":"s","cwd":"","environment":{},`+
 		`"metadata":{},"call_id":"s-1","tool":"x","version":2,"by":"Clerk","route":"agent"},"by":"Clerk","route":"agent","chain":["x"],"timeout_s":30}`)
 	for i := range 3 {
-		gives(t, s, `{"do":"count"}`, fmt.Sprint(i+2))
+		expectResult(t, s, `{"do":"count"}`, fmt.Sprint(i+2))
 	}
 	var all sync.WaitGroup
 	seen := make([]bool, 100)
@@ -250,13 +250,13 @@ func TestLinesAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		gives(t, s, string(args), want)
+		expectResult(t, s, string(args), want)
 	}
-	gives(t, s, `{"do":"twice"}`, `1`)
-	gives(t, s, `{"do":"says","text":"{\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}"}`, "said")
-	gives(t, s, `{"do":"says","text":"{\"jsonrpc\":\"2.0\",\"method\":\"nothing\"}"}`, "said")
-	gives(t, s, `{"do":"says","text":"debugging …"}`, "said")
-	gives(t, s, `{"do":"says","text":"more"}`, "said")
+	expectResult(t, s, `{"do":"twice"}`, `1`)
+	expectResult(t, s, `{"do":"says","text":"{\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}"}`, "said")
+	expectResult(t, s, `{"do":"says","text":"{\"jsonrpc\":\"2.0\",\"method\":\"nothing\"}"}`, "said")
+	expectResult(t, s, `{"do":"says","text":"debugging …"}`, "said")
+	expectResult(t, s, `{"do":"says","text":"more"}`, "said")
 	if want := []string{"warn tool 'x' wrote a line that is not a message (answer: lines): debugging …"}; !slices.Equal(rec.logs, want) {
 		t.Errorf("%q", rec.logs)
 	}
@@ -275,24 +275,24 @@ func TestLinesTalk(t *testing.T) {
 		return Success(nil)
 	}}
 	s, rec := spoken(t, Spec{}, echo("other"), waits, starts)
-	gives(t, s, `{"do":"progress","times":3000}`, "told")
+	expectResult(t, s, `{"do":"progress","times":3000}`, "told")
 	if n := len(rec.emits); n < 11 || n > 40 || rec.emits[0] != `tool:progress {"call_id":"s-1","tool":"x","progress":1,"total":3000,"message":"m"}` || !slices.Contains(rec.emits, `news {"a":1}`) {
 		t.Errorf("%d emits: %q", n, rec.emits)
 	}
 	if len(rec.logs) != 1 || !strings.Contains(rec.logs[0], "channels that start with 'tool:' are reserved for the runtime") {
 		t.Errorf("%q", rec.logs)
 	}
-	gives(t, s, `{"do":"compose"}`, `{"cycle":"tool cycle: x → x","method":"-32601 unknown method \"tools/list\"","nobody":"-32602 invalid parameters: parent: must be the call_id of a running call",`+
+	expectResult(t, s, `{"do":"compose"}`, `{"cycle":"tool cycle: x → x","method":"-32601 unknown method \"tools/list\"","nobody":"-32602 invalid parameters: parent: must be the call_id of a running call",`+
 		`"none":"-32602 invalid parameters: name: missing","ok":"{\"a\":1}","only":"{}","ping":"{}","taken back":"-32005 the tool has cancelled the call: enough"}`)
 }
 
 // A process that has exited is started again; a call that it did not read goes to the next one.
 func TestLinesRestart(t *testing.T) {
 	s, rec := spoken(t, Spec{})
-	gives(t, s, `{"do":"count"}`, "1")
-	gives(t, s, `{"do":"exits"}`, "its process ended: exited with 3: out of paper")
-	gives(t, s, `{"do":"count"}`, "1")
-	gives(t, s, `{"do":"count"}`, "2")
+	expectResult(t, s, `{"do":"count"}`, "1")
+	expectResult(t, s, `{"do":"exits"}`, "its process ended: exited with 3: out of paper")
+	expectResult(t, s, `{"do":"count"}`, "1")
+	expectResult(t, s, `{"do":"count"}`, "2")
 	if want := []string{"x: out of paper"}; !slices.Equal(rec.logs, want) {
 		t.Errorf("%q", rec.logs)
 	}
@@ -302,7 +302,7 @@ func TestLinesRestart(t *testing.T) {
 	}
 	s = sh(`read call; echo '{"jsonrpc":"2.0","id":1,"result":{"success":true,"output":"one call"}}'`)
 	for range 20 {
-		gives(t, s, `{}`, "one call")
+		expectResult(t, s, `{}`, "one call")
 	}
 	if e := sh(`read call; printf '{"jsonrpc":"2.0","id":1,"res'; exit 5`).Do(context.Background(), Ask{Name: "x"}); e.Result.Error != "its process ended: exited with 5" {
 		t.Errorf("%s", e.Result.Error)
@@ -392,7 +392,7 @@ func TestLinesUnregister(t *testing.T) {
 	if err := r.Replace(defined(t, stays(), Spec{})); err != nil {
 		t.Fatal(err)
 	}
-	gives(t, s, `{"do":"count"}`, "1")
+	expectResult(t, s, `{"do":"count"}`, "1")
 	old := fileNumber(t, file)
 	lives(t, old, true)
 	cancel(errors.New("enough"))
@@ -437,7 +437,7 @@ func TestLinesCancel(t *testing.T) {
 	}
 	await(t, file+".cancelled")
 	first := fileNumber(t, file)
-	gives(t, s, `{"do":"pid"}`, fmt.Sprint(first))
+	expectResult(t, s, `{"do":"pid"}`, fmt.Sprint(first))
 
 	file = filepath.Join(dir, "hung")
 	e = s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"do":"hangs","file":"` + file + `"}`)})
@@ -447,7 +447,7 @@ func TestLinesCancel(t *testing.T) {
 	if left, err := testproc.AwaitExit(time.Minute, first); err != nil || len(left) > 0 {
 		t.Errorf("the call continues (%v)", err)
 	}
-	gives(t, s, `{"do":"count"}`, "1")
+	expectResult(t, s, `{"do":"count"}`, "1")
 	if want := []string{"warn tool 'x' does not finish a cancelled call: its process is replaced"}; !slices.Equal(rec.logs, want) {
 		t.Errorf("%q", rec.logs)
 	}
@@ -462,8 +462,8 @@ func TestLinesFloods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gives(t, s, string(args), "returned more than 1000 bytes (max_output)")
-	gives(t, s, `{"do":"count"}`, "1")
+	expectResult(t, s, string(args), "returned more than 1000 bytes (max_output)")
+	expectResult(t, s, `{"do":"count"}`, "1")
 
 	hangs := plays("hang")
 	hangs.Answer = AnswerLines

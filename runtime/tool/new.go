@@ -22,7 +22,7 @@ func New[In, Out any](name, doc string, f func(context.Context, In) (Out, error)
 	d.Parameters, d.wrong = schemaOf(name, reflect.TypeFor[In]())
 	d.Handler = func(ctx context.Context, input json.RawMessage, _ *Context) (Result, error) {
 		var in In
-		if err := decode(input, &in); err != nil {
+		if err := decodeArguments(input, &in); err != nil {
 			return Result{}, argumentsError{err}
 		}
 		out, err := f(ctx, in)
@@ -47,7 +47,7 @@ func SchemaOf(t reflect.Type) (json.RawMessage, error) { return schemaOf(t.Strin
 // argumentsError is the error of arguments that fit the schema but not the Go type: 1.0 for an int.
 type argumentsError struct{ error }
 
-func decode(input json.RawMessage, to any) error {
+func decodeArguments(input json.RawMessage, to any) error {
 	d := json.NewDecoder(bytes.NewReader(input))
 	d.UseNumber()
 	err := d.Decode(to)

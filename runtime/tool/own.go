@@ -81,8 +81,8 @@ func (p *Performer) recordCall(ctx context.Context, q *effect.AppAsk) (*effect.A
 	}
 	if effect.IsRetry(ctx) && b.isRecorded(audit.KindCall) {
 		// recorded before
-	} else if err := b.record(b.Began); err != nil {
-		return &effect.AuditCalled{Error: fmt.Sprintf("%s was not called: %v", b.name(), err)}, nil
+	} else if err := b.writeRecord(b.Began); err != nil {
+		return &effect.AuditCalled{Error: fmt.Sprintf("%s was not called: %v", b.qualifiedName(), err)}, nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +140,7 @@ func (b *begun) done(o Outcome, message string, bytes int) {
 	if b.s.hooks.Audit == nil {
 		return
 	}
-	record := b.clean(b.recorded().Done(o, message, time.Since(b.at).Milliseconds(), bytes))
+	record := b.cleanRecord(b.recorded().Done(o, message, time.Since(b.at).Milliseconds(), bytes))
 	if _, err := b.s.hooks.Audit.Append(record); err != nil {
 		b.logUnrecorded(err)
 	}

@@ -65,8 +65,8 @@ func newPeer(l *lines, how procgroup.Command, run *procgroup.Run, w *World) (*pe
 	if p.p, err = run.Start(how); err != nil {
 		return nil, err
 	}
-	p.in = newFeed(p.p, func() { p.end(true) })
-	go p.run()
+	p.in = newFeed(p.p, func() { p.endProcess(true) })
+	go p.readLoop()
 	return p, nil
 }
 
@@ -80,8 +80,8 @@ func (p *peer) isDone() bool {
 	}
 }
 
-// send sends a call.
-func (p *peer) send(ctx context.Context, input json.RawMessage, c *Context) (*peerCall, error) {
+// sendCall sends a call.
+func (p *peer) sendCall(ctx context.Context, input json.RawMessage, c *Context) (*peerCall, error) {
 	p.world.Store(c.world())
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,12 +92,12 @@ func (p *peer) send(ctx context.Context, input json.RawMessage, c *Context) (*pe
 		return nil, err
 	}
 	p.calls[k.id] = k
-	k.at = p.in.send(append(line, '\n'))
+	k.at = p.in.enqueueLine(append(line, '\n'))
 	return k, nil
 }
 
-// await waits for the answer of a call. If ctx ends first, it cancels the call.
-func (p *peer) await(ctx context.Context, k *peerCall) (peerAnswer, error) {
+// awaitCall waits for the answer of a call. If ctx ends first, it cancels the call.
+func (p *peer) awaitCall(ctx context.Context, k *peerCall) (peerAnswer, error) {
 	select {
 	case a := <-k.done:
 		return a, nil
@@ -108,7 +108,7 @@ func (p *peer) await(ctx context.Context, k *peerCall) (peerAnswer, error) {
 	defer p.mu.Unlock()
 	if p.calls[k.id] == k {
 		k.over = time.AfterFunc(commandGrace, func() { p.replaceUnresponsive(k) })
-		p.notify("$/cancelRequest", map[string]any{"id": k.id, "reason": why.Error()})
+		p.sendNotification("$/cancelRequest", map[string]any{"id": k.id, "reason": why.Error()})
 	}
 	return peerAnswer{}, why
 }
@@ -116,7 +116,7 @@ func (p *peer) await(ctx context.Context, k *peerCall) (peerAnswer, error) {
 // replaceUnresponsive replaces a process that does not answer a cancelled call, because it may
 // hang.
 func (p *peer) replaceUnresponsive(k *peerCall) {
-	p.l.replace(p)
+	p.l.replaceProcess(p)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.calls[k.id] != k {
@@ -144,14 +144,14 @@ func (p *peer) endIfRetired(hangs bool) {
 		}
 	}
 	if p.retired {
-		go p.end(!hangs)
+		go p.endProcess(!hangs)
 	}
 }
 
-// end ends the process. With gently it closes the input first.
-func (p *peer) end(gently bool) {
+// endProcess ends the process. With gently it closes the input first.
+func (p *peer) endProcess(gently bool) {
 	p.cut.Do(func() {
-		p.in.close()
+		p.in.closeInput()
 		if gently {
 			t := time.NewTimer(farewell)
 			defer t.Stop()
@@ -181,15 +181,15 @@ func (p *peer) handleAnswer(id int64, a peerAnswer) {
 	p.endIfRetired(false)
 }
 
-// run reads the process's output until it ends, and then fails the running calls.
-func (p *peer) run() {
-	why := p.read()
+// readLoop reads the process's output until it ends, and then fails the running calls.
+func (p *peer) readLoop() {
+	why := p.readOutput()
 	ends := time.NewTimer(farewell)
 	defer ends.Stop()
 	select {
 	case <-p.p.Done():
 	case <-ends.C: // it has closed its output but has not exited
-		p.end(true)
+		p.endProcess(true)
 	}
 	<-p.p.Gone()
 	p.log.End()

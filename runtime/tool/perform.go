@@ -91,7 +91,7 @@ func (p *Performer) Perform(ctx context.Context, r effect.Request) (effect.Resul
 	switch q := r.(type) {
 	case *effect.AppList:
 		if s := p.opened(); s != nil {
-			return s.offered(q), nil
+			return s.offerFor(q), nil
 		}
 		return &effect.AppOffer{}, nil
 	case *effect.AppPrepare:
@@ -102,7 +102,7 @@ func (p *Performer) Perform(ctx context.Context, r effect.Request) (effect.Resul
 		p.dropPrepared(ctx, q)
 		return nil, nil
 	case *effect.AppCall:
-		return p.call(ctx, &q.AppAsk)
+		return p.performCall(ctx, &q.AppAsk)
 	case *effect.AppMock:
 		return nil, p.mock(q.Name)
 	case *effect.AuditCall:
@@ -113,8 +113,8 @@ func (p *Performer) Perform(ctx context.Context, r effect.Request) (effect.Resul
 	return nil, &effect.UnperformedError{Who: "tools", Kind: r.Kind()}
 }
 
-// offered returns what the session offers for a request.
-func (s *Session) offered(q *effect.AppList) *effect.AppOffer {
+// offerFor returns what the session offers for a request.
+func (s *Session) offerFor(q *effect.AppList) *effect.AppOffer {
 	out := &effect.AppOffer{}
 	var only *Filter
 	if q.Only != nil {
@@ -123,7 +123,7 @@ func (s *Session) offered(q *effect.AppList) *effect.AppOffer {
 	}
 	now := s.r.snapshot()
 	s.warn(now)
-	for _, b := range s.offer(now, only) {
+	for _, b := range s.offerTools(now, only) {
 		d := b.Definition()
 		if slices.Contains(q.Reserved, b.Name()) {
 			if s.warnOnce(b.e) {
@@ -153,7 +153,7 @@ func (p *Performer) prepareCall(q *effect.AppAsk) (*Call, error) {
 	}
 	c := s.Prepare(askOf(q))
 	if q.Missing && c.e != nil {
-		c.refuse(OutcomeNotFound, noTool, q.Tool)
+		c.refuseCall(OutcomeNotFound, noTool, q.Tool)
 	}
 	return c, nil
 }
@@ -191,7 +191,7 @@ func (p *Performer) dropPrepared(ctx context.Context, q *effect.AppLeave) {
 	})
 	p.mu.Unlock()
 	if left != nil && q.Cancelled {
-		left.refuse(OutcomeCancelled, "%s", left.cancelled(nil)).finish(ctx)
+		left.refuseCall(OutcomeCancelled, "%s", left.cancelled(nil)).runDecided(ctx)
 	}
 }
 
@@ -207,7 +207,7 @@ func (p *Performer) applyAnswer(q *effect.AppDecide) (*effect.AppVerdict, error)
 	case q.Late:
 		c.TimedOut(took)
 	case q.Unanswered != "":
-		c.Nobody(errors.New(q.Unanswered))
+		c.DenyUnanswered(errors.New(q.Unanswered))
 	default:
 		answer, by := Answered(&effect.Answer{Value: q.Answer, Typed: q.Typed, By: q.By, Name: q.Name})
 		c.Answer(answer, by, took)
@@ -227,7 +227,7 @@ func (c *Call) verdict() *effect.AppVerdict {
 	case c.respond != nil:
 		v.Respond, v.Output = true, c.respond
 	case c.changed:
-		v.Args, v.Changed = c.args, c.show().text
+		v.Args, v.Changed = c.args, c.shownArguments().text
 	}
 	return v
 }
@@ -241,8 +241,8 @@ func Answered(a *effect.Answer) (answer json.RawMessage, by audit.Actor) {
 	return answer, audit.Actor{Type: who.Type, Name: who.Name}
 }
 
-// call makes a call of the application's tool, which may have been prepared, and records it.
-func (p *Performer) call(ctx context.Context, q *effect.AppAsk) (effect.Result, error) {
+// performCall makes a call of the application's tool, which may have been prepared, and records it.
+func (p *Performer) performCall(ctx context.Context, q *effect.AppAsk) (effect.Result, error) {
 	p.mu.Lock()
 	x := p.asked[q.CallID]
 	delete(p.asked, q.CallID)
@@ -256,7 +256,7 @@ func (p *Performer) call(ctx context.Context, q *effect.AppAsk) (effect.Result, 
 			return nil, err
 		}
 	}
-	e := c.finish(ctx)
+	e := c.runDecided(ctx)
 	if ctx.Err() != nil && e.Outcome == OutcomeCancelled {
 		return nil, context.Cause(ctx)
 	}

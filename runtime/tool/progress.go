@@ -37,15 +37,15 @@ type running struct {
 	ctx    context.Context // the handler's
 	cancel context.CancelCauseFunc
 
-	mu      sync.Mutex // held while something is emitted, so that nothing follows the end
-	ended   bool
-	idle    clock.Timer // zero without a limit
-	told    []time.Time // a ring of the times of the last mostProgress reports
-	next    int
-	waiting *Progress // the latest report that was not sent
-	timer   *time.Timer
-	calls   int      // number of calls that it has made
-	lacks   []string // parts of the sandbox that are missing
+	mu       sync.Mutex // held while something is emitted, so that nothing follows the end
+	ended    bool
+	idle     clock.Timer // zero without a limit
+	reported []time.Time // a ring of the times of the last mostProgress reports
+	next     int
+	waiting  *Progress // the latest report that was not sent
+	timer    *time.Timer
+	calls    int      // number of calls that it has made
+	lacks    []string // parts of the sandbox that are missing
 }
 
 type contextKey struct{}
@@ -53,7 +53,7 @@ type contextKey struct{}
 func newRunning(c *Call, ctx context.Context, cancel context.CancelCauseFunc) *running {
 	r := &running{c: c, cancel: cancel}
 	if d := c.e.def.IdleTimeout; d > 0 {
-		r.idle = c.s.hooks.Hand.AfterFunc(d, func() { cancel(errIdle) })
+		r.idle = c.s.hooks.Clock.AfterFunc(d, func() { cancel(errIdle) })
 	}
 	r.ctx = context.WithValue(ctx, contextKey{}, r)
 	return r
@@ -75,8 +75,8 @@ func From(ctx context.Context) *Context {
 	return r.context()
 }
 
-// end prevents further reports, and returns the features of the sandbox that were missing.
-func (r *running) end() (lacks []string) {
+// endReports prevents further reports, and returns the features of the sandbox that were missing.
+func (r *running) endReports() (lacks []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended = true
@@ -102,7 +102,7 @@ func (c *Context) Progress(done, total float64, message string) {
 	if d := r.c.e.def.IdleTimeout; d > 0 {
 		r.idle.Reset(d)
 	}
-	r.waiting = &Progress{c.CallID, r.c.name(), done, total, message}
+	r.waiting = &Progress{c.CallID, r.c.qualifiedName(), done, total, message}
 	if r.timer == nil {
 		r.sendProgress()
 	}
@@ -111,10 +111,10 @@ func (c *Context) Progress(done, total float64, message string) {
 // sendProgress sends the waiting report, now or when the limit allows it.
 func (r *running) sendProgress() {
 	now := time.Now()
-	if r.told == nil {
-		r.told = make([]time.Time, mostProgress)
+	if r.reported == nil {
+		r.reported = make([]time.Time, mostProgress)
 	}
-	if wait := progressSpan - now.Sub(r.told[r.next]); wait > 0 && !r.told[r.next].IsZero() {
+	if wait := progressSpan - now.Sub(r.reported[r.next]); wait > 0 && !r.reported[r.next].IsZero() {
 		r.timer = time.AfterFunc(wait, func() {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -124,18 +124,18 @@ func (r *running) sendProgress() {
 		})
 		return
 	}
-	r.told[r.next], r.next = now, (r.next+1)%mostProgress
+	r.reported[r.next], r.next = now, (r.next+1)%mostProgress
 	text, err := jsonwrite.Encode(r.waiting)
 	if err != nil {
 		return // ignore NaN and infinities
 	}
 	r.waiting = nil
-	r.emit(ProgressChannel, text)
+	r.emitEvent(ProgressChannel, text)
 }
 
-func (r *running) emit(channel string, payload json.RawMessage) {
-	if r.c.ask.Heard != nil {
-		r.c.ask.Heard(channel, payload)
+func (r *running) emitEvent(channel string, payload json.RawMessage) {
+	if r.c.ask.OnEmit != nil {
+		r.c.ask.OnEmit(channel, payload)
 	}
 	if r.c.s.hooks.Emit != nil {
 		r.c.s.hooks.Emit(channel, payload)
@@ -167,7 +167,7 @@ func (c *Context) Emit(channel string, payload any) error {
 	if r.ended {
 		return fmt.Errorf("emit on '%s': the call has ended", channel)
 	}
-	r.emit(channel, text)
+	r.emitEvent(channel, text)
 	return nil
 }
 
@@ -184,7 +184,7 @@ func (c *Context) Call(ctx context.Context, name string, args any) Result {
 	defer cancel(errOver)
 	outer := c.running.ctx
 	defer context.AfterFunc(outer, func() { cancel(context.Cause(outer)) })()
-	return c.running.c.s.Do(ctx, Ask{Name: name, Args: text, CallID: c.running.nextID(), Caller: c.running.c.name(), Route: RouteTool,
+	return c.running.c.s.Do(ctx, Ask{Name: name, Args: text, CallID: c.running.nextID(), Caller: c.running.c.qualifiedName(), Route: RouteTool,
 		Parent: c.CallID, Chain: c.Chain}).Result
 }
 

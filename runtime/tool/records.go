@@ -32,8 +32,8 @@ type CallRecord struct {
 	Approval           *Approval
 }
 
-// record returns a record. data must be in canonical form, so it is written without parsing.
-func (r CallRecord) record(kind string, data []byte) audit.Record {
+// auditRecord returns a record. data must be in canonical form, so it is written without parsing.
+func (r CallRecord) auditRecord(kind string, data []byte) audit.Record {
 	b := make([]byte, 0, 128+len(r.CallID)+len(r.Owner)+len(r.Tool)+len(r.Parent))
 	b = jcs.AppendText(append(b, `{"call":`...), r.CallID)
 	b = appendOrNull(append(b, `,"owner":`...), r.Owner)
@@ -78,7 +78,7 @@ func (r CallRecord) Call() audit.Record {
 		b = append(b, r.Args...)
 	}
 	b = jcs.AppendText(append(b, `,"args_sha256":`...), r.ArgsSHA256)
-	return r.record(audit.KindCall, append(b, '}'))
+	return r.auditRecord(audit.KindCall, append(b, '}'))
 }
 
 // Done returns the record after the call.
@@ -87,12 +87,12 @@ func (r CallRecord) Done(outcome Outcome, message string, durationMS int64, outp
 	b = appendOrNull(append(b, `,"error":`...), message)
 	b = jcs.AppendText(append(b, `,"outcome":`...), string(outcome))
 	b = strconv.AppendInt(append(b, `,"output_bytes":`...), int64(outputBytes), 10)
-	return r.record(audit.KindDone, append(b, '}'))
+	return r.auditRecord(audit.KindDone, append(b, '}'))
 }
 
 func (c *Call) recorded() CallRecord {
-	r := CallRecord{Session: c.s.base.SessionID, Route: c.ask.Route, By: c.ask.Caller, Tool: c.name(), CallID: c.ask.CallID, Parent: c.ask.Parent,
-		Args: c.show().text, ArgsSHA256: c.show().hash, Approval: c.approval}
+	r := CallRecord{Session: c.s.base.SessionID, Route: c.ask.Route, By: c.ask.Caller, Tool: c.qualifiedName(), CallID: c.ask.CallID, Parent: c.ask.Parent,
+		Args: c.shownArguments().text, ArgsSHA256: c.shownArguments().hash, Approval: c.approval}
 	if c.e != nil {
 		r.Version, r.Owner = c.e.def.Version, c.e.owner
 		if c.e.recorded != "" {
@@ -103,17 +103,17 @@ func (c *Call) recorded() CallRecord {
 }
 
 // Began returns the audit record of the call's beginning.
-func (c *Call) Began() audit.Record { return c.clean(c.recorded().Call()) }
+func (c *Call) Began() audit.Record { return c.cleanRecord(c.recorded().Call()) }
 
-// clean removes known secrets from reasons and errors.
-func (c *Call) clean(r audit.Record) audit.Record {
+// cleanRecord removes known secrets from reasons and errors.
+func (c *Call) cleanRecord(r audit.Record) audit.Record {
 	r.Data = c.hidden(r.Data)
 	return r
 }
 
 // Ended returns the audit record of the call's end.
 func (c *Call) Ended(e Ended) audit.Record {
-	return c.clean(c.recorded().Done(e.Outcome, e.Result.Error, e.Duration.Milliseconds(), len(e.Result.Output)))
+	return c.cleanRecord(c.recorded().Done(e.Outcome, e.Result.Error, e.Duration.Milliseconds(), len(e.Result.Output)))
 }
 
 // isRecorded reports whether the audit contains a record of the call.
@@ -124,8 +124,8 @@ func (c *Call) isRecorded(kind string) bool {
 	return can && a.Stands(c.s.base.SessionID, kind, c.ask.CallID)
 }
 
-// record writes a record if there is an audit.
-func (c *Call) record(r func() audit.Record) error {
+// writeRecord writes a record if there is an audit.
+func (c *Call) writeRecord(r func() audit.Record) error {
 	if c.s.hooks.Audit == nil {
 		return nil
 	}

@@ -65,8 +65,8 @@ func compare(a, b *entry) int {
 	return int(a.order) - int(b.order)
 }
 
-// first returns the index of the first entry with a name.
-func (s *snapshot) first(name string) int {
+// firstIndex returns the index of the first entry with a name.
+func (s *snapshot) firstIndex(name string) int {
 	lo, hi := 0, len(s.entries)
 	for lo < hi {
 		mid := (lo + hi) / 2
@@ -90,7 +90,7 @@ func (r *Registry) Replace(ds ...Definition) error { return r.As(OwnerGo).Replac
 // Unregister removes tools of any owner: every version of "x", or "x@2". It reports whether there
 // was one. Running calls continue.
 func (r *Registry) Unregister(name string) bool {
-	return r.remove(name, func(*entry) bool { return true })
+	return r.removeEntry(name, func(*entry) bool { return true })
 }
 
 // Owner registers tools under a name: "client:ID", "file:PATH", "module:PATH", "manifest", "go".
@@ -108,14 +108,14 @@ func (r *Registry) As(owner string) Owner { return Owner{r: r, name: owner} }
 func (o Owner) In(sessionID string) Owner { return Owner{o.r, o.name, sessionID} }
 
 // Register is like Registry.Register.
-func (o Owner) Register(ds ...Definition) error { return o.r.put(o, ds, false) }
+func (o Owner) Register(ds ...Definition) error { return o.r.putDefinitions(o, ds, false) }
 
 // Replace is like Registry.Replace.
-func (o Owner) Replace(ds ...Definition) error { return o.r.put(o, ds, true) }
+func (o Owner) Replace(ds ...Definition) error { return o.r.putDefinitions(o, ds, true) }
 
 // Unregister is like Registry.Unregister, for the owner's tools.
 func (o Owner) Unregister(name string) bool {
-	return o.r.remove(name, func(e *entry) bool { return e.owner == o.name && (o.session == "" || e.session == o.session) })
+	return o.r.removeEntry(name, func(e *entry) bool { return e.owner == o.name && (o.session == "" || e.session == o.session) })
 }
 
 // Has reports whether the owner has a tool "x" or "x@2".
@@ -125,10 +125,10 @@ func (o Owner) Has(name string) bool {
 
 // Clear removes all tools of the owner.
 func (o Owner) Clear() {
-	o.r.drop(func(e *entry) bool { return e.owner == o.name && (o.session == "" || e.session == o.session) })
+	o.r.dropEntries(func(e *entry) bool { return e.owner == o.name && (o.session == "" || e.session == o.session) })
 }
 
-func (r *Registry) put(o Owner, ds []Definition, replace bool) error {
+func (r *Registry) putDefinitions(o Owner, ds []Definition, replace bool) error {
 	fresh := make([]*entry, 0, len(ds))
 	var errs []error
 	for _, d := range ds {
@@ -149,43 +149,43 @@ func (r *Registry) put(o Owner, ds []Definition, replace bool) error {
 		return ErrClosed
 	}
 	replaced := map[*entry]bool{}
-	taken := &DuplicateError{}
+	dup := &DuplicateError{}
 	seen := map[entryID]bool{}
 	for _, e := range fresh {
 		r.order++
 		e.order = r.order
 		other := old.twin(e)
 		switch {
-		case seen[e.key()]:
-			taken.Tools = append(taken.Tools, Owned{e.id(), o.name})
+		case seen[e.entryID()]:
+			dup.Tools = append(dup.Tools, Owned{e.id(), o.name})
 		case other != nil && replace && other.owner == o.name:
 			replaced[other] = true
 		case other != nil:
-			taken.Tools = append(taken.Tools, Owned{e.id(), other.owner})
+			dup.Tools = append(dup.Tools, Owned{e.id(), other.owner})
 		}
-		seen[e.key()] = true
+		seen[e.entryID()] = true
 	}
-	if len(taken.Tools) > 0 {
-		errs = append(errs, taken)
+	if len(dup.Tools) > 0 {
+		errs = append(errs, dup)
 	}
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
 	slices.SortFunc(fresh, compare)
-	kept := old.entries
+	entries := old.entries
 	if len(replaced) > 0 {
-		kept = slices.DeleteFunc(slices.Clone(kept), func(e *entry) bool { return replaced[e] })
+		entries = slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool { return replaced[e] })
 	}
-	r.publish(old, merge(kept, fresh))
+	r.publish(old, merge(entries, fresh))
 	for e := range replaced {
-		e.release()
+		e.releaseHandler()
 	}
 	return nil
 }
 
 // twin returns the entry with the key of e.
 func (s *snapshot) twin(e *entry) *entry {
-	for i := s.first(e.def.Name); i < len(s.entries) && s.entries[i].def.Name == e.def.Name; i++ {
+	for i := s.firstIndex(e.def.Name); i < len(s.entries) && s.entries[i].def.Name == e.def.Name; i++ {
 		if sameKey(s.entries[i], e) {
 			return s.entries[i]
 		}
@@ -220,20 +220,20 @@ func split(name string) (base string, version int, ok bool) {
 	return r.Name, r.Version, err == nil
 }
 
-func (r *Registry) remove(name string, mine func(*entry) bool) bool {
+func (r *Registry) removeEntry(name string, mine func(*entry) bool) bool {
 	base, version, ok := split(name)
-	return ok && r.drop(func(e *entry) bool {
+	return ok && r.dropEntries(func(e *entry) bool {
 		return e.def.Name == base && (version == 0 || e.def.Version == version) && mine(e)
 	})
 }
 
-func (r *Registry) drop(gone func(*entry) bool) bool {
+func (r *Registry) dropEntries(remove func(*entry) bool) bool {
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	old := r.snapshot()
 	var rest, out []*entry
 	for _, e := range old.entries {
-		if gone(e) {
+		if remove(e) {
 			out = append(out, e)
 		} else {
 			rest = append(rest, e)
@@ -244,13 +244,13 @@ func (r *Registry) drop(gone func(*entry) bool) bool {
 	}
 	r.publish(old, rest)
 	for _, e := range out {
-		e.release()
+		e.releaseHandler()
 	}
 	return true
 }
 
-// release ends the resources of a global handler after its calls.
-func (e *entry) release() (wait func()) {
+// releaseHandler ends the resources of a global handler after its calls.
+func (e *entry) releaseHandler() (wait func()) {
 	if e.def.release == nil {
 		return func() {}
 	}
@@ -265,7 +265,7 @@ func (r *Registry) Get(name string) (Definition, bool) {
 	}
 	s := r.snapshot()
 	var found *entry
-	for i := s.first(base); i < len(s.entries) && s.entries[i].def.Name == base; i++ {
+	for i := s.firstIndex(base); i < len(s.entries) && s.entries[i].def.Name == base; i++ {
 		e := s.entries[i]
 		if (version == 0 || e.def.Version == version) && (found == nil || e.def.Version > found.def.Version) {
 			found = e
@@ -288,7 +288,7 @@ func (r *Registry) owners(name string, which func(*entry) bool) (all []Owned) {
 		return nil
 	}
 	s := r.snapshot()
-	for i := s.first(base); i < len(s.entries) && s.entries[i].def.Name == base; i++ {
+	for i := s.firstIndex(base); i < len(s.entries) && s.entries[i].def.Name == base; i++ {
 		if e := s.entries[i]; (version == 0 || e.def.Version == version) && which(e) {
 			all = append(all, Owned{e.id(), e.owner})
 		}
@@ -390,7 +390,7 @@ func (r *Registry) Close() {
 	r.writing.Unlock()
 	var all []func()
 	for _, e := range old.entries {
-		all = append(all, e.release())
+		all = append(all, e.releaseHandler())
 	}
 	for _, wait := range all {
 		wait()
@@ -408,13 +408,13 @@ type Change struct {
 // that occur before the receiver is ready are combined.
 func (r *Registry) Watch(ctx context.Context) <-chan Change {
 	out := make(chan Change)
-	told := r.snapshot()
+	last := r.snapshot()
 	go func() {
 		defer close(out)
 		for {
 			now := r.snapshot()
 			var to chan Change
-			change := diff(told, now)
+			change := diff(last, now)
 			if len(change.Added)+len(change.Removed) > 0 {
 				to = out
 			} else if now.closed {
@@ -422,7 +422,7 @@ func (r *Registry) Watch(ctx context.Context) <-chan Change {
 			}
 			select {
 			case to <- change:
-				told = now
+				last = now
 			case <-now.next:
 			case <-ctx.Done():
 				return

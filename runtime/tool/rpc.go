@@ -60,7 +60,7 @@ type toolCall struct {
 	Name      string          `json:"name"`
 	Version   int             `json:"version"`
 	Args      json.RawMessage `json:"args"`
-	Context   Told            `json:"context"`
+	Context   CallInfo        `json:"context"`
 	By        string          `json:"by"`
 	Route     string          `json:"route"`
 	Chain     []string        `json:"chain"`
@@ -68,7 +68,7 @@ type toolCall struct {
 }
 
 func callParams(input json.RawMessage, c *Context) toolCall {
-	t := c.Told()
+	t := c.CallInfo()
 	p := toolCall{t.CallID, t.SessionID, t.Tool, t.Version, input, t, t.By, t.Route, c.Chain, 0}
 	if c.running != nil {
 		p.TimeoutS = c.running.c.e.def.Timeout.Seconds()
@@ -76,11 +76,11 @@ func callParams(input json.RawMessage, c *Context) toolCall {
 	return p
 }
 
-// read reads the process's output until it ends; why describes a violation of the protocol.
-func (p *peer) read() (why string) {
+// readOutput reads the process's output until it ends; why describes a violation of the protocol.
+func (p *peer) readOutput() (why string) {
 	most := p.l.x.MaxOutput
 	for from := ndjson.NewReader(p.p.Stdout, most); ; {
-		line, err := from.Next()
+		line, err := from.NextLine()
 		var long *ndjson.TooLongError
 		var bad *ndjson.EncodingError
 		switch {
@@ -113,12 +113,12 @@ func (p *peer) handleMessage(line []byte) {
 	case m.Method != "":
 		p.handleNotification(m)
 	case asks && json.Unmarshal(m.ID, &id) == nil:
-		p.handleAnswer(id, peerAnswer{result: m.answer()})
+		p.handleAnswer(id, peerAnswer{result: m.resultOf()})
 	}
 }
 
-// answer returns the result in a response.
-func (m *rpcMessage) answer() Result {
+// resultOf returns the result in a response.
+func (m *rpcMessage) resultOf() Result {
 	if m.Error != nil {
 		return Failure("%s", m.Error.Message)
 	}
@@ -158,11 +158,11 @@ func (p *peer) handleNotification(m rpcMessage) {
 		cancel := p.inner[string(of.ID)]
 		p.mu.Unlock()
 		if cancel != nil {
-			cancel(takenBack(of.Reason))
+			cancel(cancelledByTool(of.Reason))
 		}
 		return
 	}
-	k := p.call(of.CallID)
+	k := p.findCall(of.CallID)
 	if k == nil {
 		return
 	}
@@ -179,8 +179,8 @@ func (p *peer) handleNotification(m rpcMessage) {
 	}
 }
 
-// call returns the running call with an id, or the only one if id is "".
-func (p *peer) call(id string) (found *peerCall) {
+// findCall returns the running call with an id, or the only one if id is "".
+func (p *peer) findCall(id string) (found *peerCall) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, k := range p.calls {
@@ -223,17 +223,17 @@ func (p *peer) handleRequest(m rpcMessage) {
 
 func (p *peer) respond(r rpcResponse) {
 	r.Version = "2.0"
-	p.write(r)
+	p.writeMessage(r)
 }
 
-func (p *peer) notify(method string, params any) {
-	p.write(rpcNotification{"2.0", method, params})
+func (p *peer) sendNotification(method string, params any) {
+	p.writeMessage(rpcNotification{"2.0", method, params})
 }
 
-func (p *peer) write(message any) {
+func (p *peer) writeMessage(message any) {
 	line, err := jsonwrite.Encode(message)
 	if err != nil {
 		line = mustEncode(rpcResponse{Version: "2.0", ID: json.RawMessage("null"), Error: &rpcError{Code: rpcParse, Message: err.Error()}})
 	}
-	p.in.send(append(line, '\n'))
+	p.in.enqueueLine(append(line, '\n'))
 }

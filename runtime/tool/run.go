@@ -32,21 +32,21 @@ var (
 func (c *Call) Run(ctx context.Context) Ended {
 	switch {
 	case c.refused != nil:
-		e := c.end(Result{Error: c.refused.why}, c.refused.outcome, false, 0)
+		e := c.endWith(Result{Error: c.refused.why}, c.refused.outcome, false, 0)
 		e.Stop = c.refused.stop
 		return e
 	case c.respond != nil:
-		return c.end(Result{Success: true, Output: c.respond}, OutcomeOK, false, 0)
-	case !c.s.begin():
-		return c.end(Failure("%s was not called: %v", c.name(), ErrClosed), OutcomeUnavailable, false, 0)
+		return c.endWith(Result{Success: true, Output: c.respond}, OutcomeOK, false, 0)
+	case !c.s.registerCall():
+		return c.endWith(Failure("%s was not called: %v", c.qualifiedName(), ErrClosed), OutcomeUnavailable, false, 0)
 	}
 	defer c.s.busy.Done()
 	if ctx.Err() != nil {
-		return c.end(Failure("%s", c.cancelled(context.Cause(ctx))), OutcomeCancelled, false, 0)
+		return c.endWith(Failure("%s", c.cancelled(context.Cause(ctx))), OutcomeCancelled, false, 0)
 	}
 	if most := c.s.hooks.MaxCalls; c.s.begun.Add(1) > most && most > 0 {
 		c.overBudget()
-		return c.end(Failure("%s", c.refused.why), OutcomeLimit, false, 0)
+		return c.endWith(Failure("%s", c.refused.why), OutcomeLimit, false, 0)
 	}
 	if e, ok := c.endInTest(); ok {
 		return e
@@ -54,7 +54,7 @@ func (c *Call) Run(ctx context.Context) Ended {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(errOver)
 	defer context.AfterFunc(c.s.ctx, func() { cancel(ErrClosed) })()
-	handler, err := c.s.handler(ctx, c.e)
+	handler, err := c.s.handlerOf(ctx, c.e)
 	if err != nil {
 		return c.unavailable(ctx, err)
 	}
@@ -63,24 +63,24 @@ func (c *Call) Run(ctx context.Context) Ended {
 		return c.unavailable(ctx, err)
 	}
 	defer free()
-	e := c.handle(ctx, cancel, handler)
-	c.e.stats.add(e.Duration, e.Outcome != OutcomeOK)
+	e := c.runHandler(ctx, cancel, handler)
+	c.e.stats.addCall(e.Duration, e.Outcome != OutcomeOK)
 	return e
 }
 
 // unavailable returns the end of a call whose handler could not be opened.
 func (c *Call) unavailable(ctx context.Context, err error) Ended {
 	if ctx.Err() != nil {
-		return c.end(Failure("%s", c.cancelled(context.Cause(ctx))), OutcomeCancelled, false, 0)
+		return c.endWith(Failure("%s", c.cancelled(context.Cause(ctx))), OutcomeCancelled, false, 0)
 	}
-	return c.end(Failure("%v", err), OutcomeUnavailable, false, 0)
+	return c.endWith(Failure("%v", err), OutcomeUnavailable, false, 0)
 }
 
 func (c *Call) cancelled(why error) string {
 	if why == nil || why == context.Canceled {
-		return fmt.Sprintf("tool '%s' was cancelled", c.name())
+		return fmt.Sprintf("tool '%s' was cancelled", c.qualifiedName())
 	}
-	return fmt.Sprintf("tool '%s' was cancelled: %v", c.name(), why)
+	return fmt.Sprintf("tool '%s' was cancelled: %v", c.qualifiedName(), why)
 }
 
 // awaitTurn waits for the session's turn of a sequential tool.
@@ -118,25 +118,25 @@ type answer struct {
 	late   bool
 }
 
-// handle runs the handler within its timeout, which includes the wait for MaxConcurrent.
-func (c *Call) handle(ctx context.Context, cancel context.CancelCauseFunc, h Handler) Ended {
-	hand := c.s.hooks.Hand
-	began := hand.Now()
-	defer hand.AfterFunc(c.e.def.Timeout, func() { cancel(errTimeout) }).Stop()
+// runHandler runs the handler within its timeout, which includes the wait for MaxConcurrent.
+func (c *Call) runHandler(ctx context.Context, cancel context.CancelCauseFunc, h Handler) Ended {
+	clock := c.s.hooks.Clock
+	began := clock.Now()
+	defer clock.AfterFunc(c.e.def.Timeout, func() { cancel(errTimeout) }).Stop()
 	if c.e.slots != nil {
 		free, err := acquirePlace(ctx, c.e.slots)
 		if err != nil {
-			return c.cancelledEnd(ctx, false, hand.Now().Sub(began))
+			return c.cancelledEnd(ctx, false, clock.Now().Sub(began))
 		}
 		defer free()
 	}
 	r := newRunning(c, ctx, cancel)
 	a, ended := c.callHandler(ctx, r, h)
-	c.lacks = r.end()
-	took := hand.Now().Sub(began)
+	c.lacks = r.endReports()
+	took := clock.Now().Sub(began)
 	switch {
 	case !ended:
-		c.s.log("warn", fmt.Sprintf("tool '%s' is still running after its call %s has ended: its result will be dropped", c.name(), c.ask.CallID))
+		c.s.log("warn", fmt.Sprintf("tool '%s' is still running after its call %s has ended: its result will be dropped", c.qualifiedName(), c.ask.CallID))
 		return c.cancelledEnd(ctx, true, took)
 	case a.late:
 		return c.cancelledEnd(ctx, true, took)
@@ -159,11 +159,11 @@ func (c *Call) callHandler(ctx context.Context, r *running, h Handler) (a answer
 	}
 	done := make(chan answer, 1)
 	go func() { done <- ask() }()
-	return wait(ctx, done, grace+c.e.def.grace)
+	return awaitAnswer(ctx, done, grace+c.e.def.grace)
 }
 
-// wait waits for the answer, a little longer than the call.
-func wait(ctx context.Context, done chan answer, more time.Duration) (a answer, ended bool) {
+// awaitAnswer waits for the answer, a little longer than the call.
+func awaitAnswer(ctx context.Context, done chan answer, more time.Duration) (a answer, ended bool) {
 	select {
 	case a = <-done:
 		return a, true
@@ -183,8 +183,8 @@ func wait(ctx context.Context, done chan answer, more time.Duration) (a answer, 
 func (c *Call) guarded(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.s.log("error", fmt.Sprintf("tool '%s' panicked: %v\n%s", c.name(), p, debug.Stack()))
-			err = fmt.Errorf("tool '%s' panicked: %v", c.name(), p)
+			c.s.log("error", fmt.Sprintf("tool '%s' panicked: %v\n%s", c.qualifiedName(), p, debug.Stack()))
+			err = fmt.Errorf("tool '%s' panicked: %v", c.qualifiedName(), p)
 		}
 	}()
 	return f()
@@ -194,11 +194,11 @@ func (c *Call) guarded(f func() error) (err error) {
 func (c *Call) cancelledEnd(ctx context.Context, started bool, took time.Duration) Ended {
 	switch why := context.Cause(ctx); why {
 	case errTimeout:
-		return c.end(Failure("tool '%s' timed out after %s s", c.name(), seconds(c.e.def.Timeout)), OutcomeTimeout, started, took)
+		return c.endWith(Failure("tool '%s' timed out after %s s", c.qualifiedName(), formatSeconds(c.e.def.Timeout)), OutcomeTimeout, started, took)
 	case errIdle:
-		return c.end(Failure("tool '%s' timed out after %s s without progress", c.name(), seconds(c.e.def.IdleTimeout)), OutcomeTimeout, started, took)
+		return c.endWith(Failure("tool '%s' timed out after %s s without progress", c.qualifiedName(), formatSeconds(c.e.def.IdleTimeout)), OutcomeTimeout, started, took)
 	default:
-		return c.end(Failure("%s", c.cancelled(why)), OutcomeCancelled, started, took)
+		return c.endWith(Failure("%s", c.cancelled(why)), OutcomeCancelled, started, took)
 	}
 }
 
@@ -206,13 +206,13 @@ func (c *Call) cancelledEnd(ctx context.Context, started bool, took time.Duratio
 func (c *Call) answeredEnd(a answer, took time.Duration) Ended {
 	var args argumentsError
 	if errors.As(a.err, &args) {
-		return c.end(Failure("bad arguments for %s: %s", c.name(), args.Error()), OutcomeArguments, true, took)
+		return c.endWith(Failure("bad arguments for %s: %s", c.qualifiedName(), args.Error()), OutcomeArguments, true, took)
 	}
 	if errors.Is(a.err, ErrUnavailable) {
-		return c.end(Failure("%v", a.err), OutcomeUnavailable, true, took)
+		return c.endWith(Failure("%v", a.err), OutcomeUnavailable, true, took)
 	}
 	if a.err != nil {
-		return c.end(Result{Error: a.err.Error(), Metadata: c.metadata(a.result)}, OutcomeFailed, true, took)
+		return c.endWith(Result{Error: a.err.Error(), Metadata: c.metadata(a.result)}, OutcomeFailed, true, took)
 	}
 	r := a.result
 	r.Metadata = c.metadata(r)
@@ -220,12 +220,12 @@ func (c *Call) answeredEnd(a answer, took time.Duration) Ended {
 		r.Output = nil
 	}
 	if why := c.badOutput(r); why != "" {
-		return c.end(Result{Error: why, Metadata: r.Metadata}, OutcomeFailed, true, took)
+		return c.endWith(Result{Error: why, Metadata: r.Metadata}, OutcomeFailed, true, took)
 	}
 	if !r.Success {
-		return c.end(r, OutcomeFailed, true, took)
+		return c.endWith(r, OutcomeFailed, true, took)
 	}
-	return c.end(r, OutcomeOK, true, took)
+	return c.endWith(r, OutcomeOK, true, took)
 }
 
 // metadata returns the part of a result's metadata that can be encoded.
@@ -234,7 +234,7 @@ func (c *Call) metadata(r Result) map[string]any {
 		return nil
 	}
 	if _, err := jsonwrite.Encode(r.Metadata); err != nil {
-		c.s.log("warn", fmt.Sprintf("the metadata of tool '%s' is ignored: %v", c.name(), err))
+		c.s.log("warn", fmt.Sprintf("the metadata of tool '%s' is ignored: %v", c.qualifiedName(), err))
 		return nil
 	}
 	return r.Metadata
@@ -243,7 +243,7 @@ func (c *Call) metadata(r Result) map[string]any {
 // badOutput returns what is wrong with the output, or "".
 func (c *Call) badOutput(r Result) string {
 	if r.Output != nil && !json.Valid(r.Output) {
-		return fmt.Sprintf("tool '%s' returned an output that is not valid JSON", c.name())
+		return fmt.Sprintf("tool '%s' returned an output that is not valid JSON", c.qualifiedName())
 	}
 	if c.e.output == nil || !r.Success {
 		return ""
@@ -254,10 +254,10 @@ func (c *Call) badOutput(r Result) string {
 	}
 	v, err := jsonschema.Decode(text)
 	if err != nil {
-		return fmt.Sprintf("bad output of %s: %v", c.name(), err)
+		return fmt.Sprintf("bad output of %s: %v", c.qualifiedName(), err)
 	}
 	if problems := c.e.output.Check(v); len(problems) > 0 {
-		return fmt.Sprintf("bad output of %s: %s", c.name(), jsonschema.Say(problems, mostProblems))
+		return fmt.Sprintf("bad output of %s: %s", c.qualifiedName(), jsonschema.Say(problems, mostProblems))
 	}
 	return ""
 }

@@ -60,7 +60,7 @@ func (r *rules) sandbox(s *Sandbox) {
 	for at, list := range map[string][]string{"read": s.Read, "write": s.Write} {
 		for i, path := range list {
 			if path == "" || strings.ContainsRune(path, 0) {
-				r.wrong(fmt.Sprintf("/command/sandbox/%s/%d", at, i), "must be a path")
+				r.addProblem(fmt.Sprintf("/command/sandbox/%s/%d", at, i), "must be a path")
 			}
 		}
 	}
@@ -69,14 +69,14 @@ func (r *rules) sandbox(s *Sandbox) {
 		value float64
 	}{{"cpu_seconds", s.CPUSeconds}, {"memory_mb", float64(s.MemoryMB)}, {"file_mb", float64(s.FileMB)}, {"open_files", float64(s.OpenFiles)}, {"processes", float64(s.Processes)}} {
 		if n.value < 0 {
-			r.wrong("/command/sandbox/"+n.at, "must be more than 0")
+			r.addProblem("/command/sandbox/"+n.at, "must be more than 0")
 		}
 	}
 	if s.Missing == "" {
 		s.Missing = MissingFail
 	}
 	if s.Missing != MissingFail && s.Missing != MissingWarn {
-		r.wrong("/command/sandbox/missing", "must be one of fail, warn, not %q", s.Missing)
+		r.addProblem("/command/sandbox/missing", "must be one of fail, warn, not %q", s.Missing)
 	}
 }
 
@@ -137,7 +137,7 @@ func (x *command) confine(c *Context, how *procgroup.Command) error {
 	if s == nil {
 		return nil
 	}
-	run := c.world().run()
+	run := c.world().commandRun()
 	lacks := s.Lacks(run)
 	if len(lacks) > 0 && s.Missing != MissingWarn {
 		return fmt.Errorf("this machine lacks %s", strings.Join(lacks, ", and "))

@@ -35,7 +35,7 @@ func init() {
 			case errors.As(err, new(*net.OpError)):
 				out[verb+" "+filepath.Base(target)] = "no network"
 			default:
-				out[verb+" "+filepath.Base(target)] = reason(err).Error()
+				out[verb+" "+filepath.Base(target)] = bareError(err).Error()
 			}
 		}
 		_ = json.NewEncoder(os.Stdout).Encode(out)
@@ -100,14 +100,14 @@ var tries = map[string]func(string) error{
 		return os.WriteFile(path, make([]byte, 2<<20), 0o600)
 	},
 	"eat": func(string) error {
-		var kept [][]byte
+		var blocks [][]byte
 		for {
 			b := make([]byte, 16<<20)
 			for i := range b {
 				b[i] = 1
 			}
-			kept = append(kept, b)
-			if len(kept) > 64 {
+			blocks = append(blocks, b)
+			if len(blocks) > 64 {
 				return nil
 			}
 		}
@@ -226,8 +226,8 @@ func TestSandboxLines(t *testing.T) {
 	x := stays()
 	x.Sandbox = &Sandbox{OpenFiles: 64}
 	s := opened(t, registered(t, defined(t, x, Spec{Scope: PerSession})), Context{}, Hooks{World: ours()})
-	gives(t, s, `{"do":"count"}`, "1")
-	gives(t, s, `{"do":"count"}`, "2")
+	expectResult(t, s, `{"do":"count"}`, "1")
+	expectResult(t, s, `{"do":"count"}`, "2")
 }
 
 // A missing feature of this machine fails the call, or is reported if the sandbox allows that.

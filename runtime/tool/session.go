@@ -36,16 +36,16 @@ type Hooks struct {
 	Hide func(text []byte) []byte
 	// Emit passes a value to the application; it must not block.
 	Emit func(channel string, payload json.RawMessage)
-	// Heard is called when a call begins and when it has ended; it must not block.
-	Heard func(Phase)
+	// OnPhase is called when a call begins and when it has ended; it must not block.
+	OnPhase func(Phase)
 	// MaxCalls limits how many handlers are started; 0 means no limit.
 	MaxCalls int64
 	// Log writes to the run's log.
 	Log func(level, message string)
 	// World is the environment of commands and HTTP requests.
 	World World
-	// Hand measures the time limits of calls; nil means the system's clock.
-	Hand *clock.PausableClock
+	// Clock measures the time limits of calls; nil means the system's clock.
+	Clock *clock.PausableClock
 }
 
 // Auditor writes the records of calls, as an *audit.Log does.
@@ -100,7 +100,7 @@ func (r *Registry) OpenWith(ctx context.Context, c Context, h Hooks) (*Session, 
 		if e.def.Open == nil || !s.isVisible(e) || s.unplayed(e) {
 			continue
 		}
-		if _, err := s.handler(ctx, e); err != nil {
+		if _, err := s.handlerOf(ctx, e); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
@@ -134,8 +134,8 @@ func (s *Session) Close() error {
 	return errors.Join(errs...)
 }
 
-// begin registers a running call. It returns false if the session is closed.
-func (s *Session) begin() bool {
+// registerCall registers a running call. It returns false if the session is closed.
+func (s *Session) registerCall() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
@@ -154,8 +154,8 @@ func contained(name string, f func() error) (err error) {
 	return f()
 }
 
-// handler returns the handler of a tool for this session, and creates it at the first call.
-func (s *Session) handler(ctx context.Context, e *entry) (Handler, error) {
+// handlerOf returns the handler of a tool for this session, and creates it at the first call.
+func (s *Session) handlerOf(ctx context.Context, e *entry) (Handler, error) {
 	if e.def.Open == nil {
 		return e.def.Handler, nil
 	}
@@ -231,21 +231,21 @@ func hides(a, b *entry) bool {
 	return a.order < b.order
 }
 
-// resolve returns the tool with a name, or nil. It allocates nothing unless the name exists only in
-// offers.
-func (s *Session) resolve(now *snapshot, name string) *entry {
+// resolveTool returns the tool with a name, or nil. It allocates nothing unless the name exists
+// only in offers.
+func (s *Session) resolveTool(now *snapshot, name string) *entry {
 	base, version, ok := split(name)
 	if !ok {
 		return nil
 	}
-	if e := s.find(now, base, version); e != nil || version > 0 {
+	if e := s.findEntry(now, base, version); e != nil || version > 0 {
 		return e
 	}
 	i := strings.LastIndex(name, "__")
 	if i <= 0 {
 		return nil
 	}
-	for _, b := range s.offer(now, nil) {
+	for _, b := range s.offerTools(now, nil) {
 		if b.name == name {
 			return b.e
 		}
@@ -253,9 +253,9 @@ func (s *Session) resolve(now *snapshot, name string) *entry {
 	return nil
 }
 
-func (s *Session) find(now *snapshot, base string, version int) *entry {
+func (s *Session) findEntry(now *snapshot, base string, version int) *entry {
 	var found *entry
-	for i := now.first(base); i < len(now.entries) && now.entries[i].def.Name == base; i++ {
+	for i := now.firstIndex(base); i < len(now.entries) && now.entries[i].def.Name == base; i++ {
 		e := now.entries[i]
 		if version > 0 && e.def.Version != version || !s.isVisible(e) {
 			continue
@@ -270,10 +270,10 @@ func (s *Session) find(now *snapshot, base string, version int) *entry {
 // noTool is the error text for an unknown tool.
 const noTool = "unknown tool '%s'"
 
-// missing returns why there is no tool with a name.
-func (s *Session) missing(now *snapshot, name string) string {
+// missingReason returns why there is no tool with a name.
+func (s *Session) missingReason(now *snapshot, name string) string {
 	if base, version, ok := split(name); ok {
-		for i := now.first(base); i < len(now.entries) && now.entries[i].def.Name == base; i++ {
+		for i := now.firstIndex(base); i < len(now.entries) && now.entries[i].def.Name == base; i++ {
 			e := now.entries[i]
 			if need := s.lacks(e); need != "" && (version == 0 || e.def.Version == version) {
 				return fmt.Sprintf("tool '%s' is not available: it needs %s, which this session lacks", name, need)
@@ -284,7 +284,7 @@ func (s *Session) missing(now *snapshot, name string) string {
 	if strings.Contains(name, "@") {
 		return fmt.Sprintf(noTool, name)
 	}
-	for _, b := range s.offer(now, nil) {
+	for _, b := range s.offerTools(now, nil) {
 		names = append(names, b.name)
 	}
 	if near := suggest.Nearest(name, names); near != "" {
@@ -331,18 +331,18 @@ func (b Bound) Execute(ctx context.Context, input json.RawMessage) Result {
 func (s *Session) Tools() []Bound {
 	now := s.r.snapshot()
 	s.warn(now)
-	return s.offer(now, nil)
+	return s.offerTools(now, nil)
 }
 
-// offer returns the tools that the session sees and that only selects, with their names for models;
-// nil selects all.
-func (s *Session) offer(now *snapshot, only *Filter) []Bound {
+// offerTools returns the tools that the session sees and that only selects, with their names for
+// models; nil selects all.
+func (s *Session) offerTools(now *snapshot, only *Filter) []Bound {
 	var out []Bound
 	for i := 0; i < len(now.entries); {
 		name, from := now.entries[i].def.Name, len(out)
 		for ; i < len(now.entries) && now.entries[i].def.Name == name; i++ {
 			e := now.entries[i]
-			if s.find(now, name, e.def.Version) == e {
+			if s.findEntry(now, name, e.def.Version) == e {
 				out = append(out, Bound{s, e, name})
 			}
 		}
@@ -364,9 +364,9 @@ func versioned(now *snapshot, before []Bound, name string, version int) string {
 	for mark := "__"; ; mark += "_" {
 		suffix := mark + strconv.Itoa(version)
 		full := name[:min(len(name), toolname.MaxLength-len(suffix))] + suffix
-		i := now.first(full)
-		taken := i < len(now.entries) && now.entries[i].def.Name == full
-		if !taken && !slices.ContainsFunc(before, func(b Bound) bool { return b.name == full }) {
+		i := now.firstIndex(full)
+		exists := i < len(now.entries) && now.entries[i].def.Name == full
+		if !exists && !slices.ContainsFunc(before, func(b Bound) bool { return b.name == full }) {
 			return full
 		}
 	}
@@ -390,8 +390,8 @@ func (s *Session) List() []Listed {
 		if !s.isVisible(e) {
 			continue
 		}
-		l := Listed{Definition: &e.def, Owner: e.owner, Stats: e.stats.now()}
-		if winner := s.find(now, e.def.Name, e.def.Version); winner != e {
+		l := Listed{Definition: &e.def, Owner: e.owner, Stats: e.stats.current()}
+		if winner := s.findEntry(now, e.def.Name, e.def.Version); winner != e {
 			l.HiddenBy = winner.owner
 		}
 		out = append(out, l)
@@ -406,7 +406,7 @@ func (s *Session) warn(now *snapshot) {
 		if !beside || !s.isVisible(e) {
 			continue
 		}
-		winner := s.find(now, e.def.Name, e.def.Version)
+		winner := s.findEntry(now, e.def.Name, e.def.Version)
 		if winner != e && s.warnOnce(e) {
 			s.log("warn", fmt.Sprintf("tool '%s' of %s is hidden by the tool of %s", e.id(), e.owner, winner.owner))
 		}
@@ -431,8 +431,8 @@ func sameVersion(a, b *entry) bool {
 	return a.def.Version == b.def.Version && a.def.Name == b.def.Name
 }
 
-// key returns the name, version and scope, which an owner may register once.
-func (e *entry) key() entryID { return entryID{e.def.Name, e.def.Version, e.def.Scope} }
+// entryID returns the name, version and scope, which an owner may register once.
+func (e *entry) entryID() entryID { return entryID{e.def.Name, e.def.Version, e.def.Scope} }
 
 type entryID struct {
 	name    string

@@ -143,7 +143,7 @@ func TestChosenVersions(t *testing.T) {
 		var got []string
 		for range 2 {
 			got = nil
-			for _, o := range s.offered(&effect.AppList{Only: &words, Reserved: []string{"z"}}).Tools {
+			for _, o := range s.offerFor(&effect.AppList{Only: &words, Reserved: []string{"z"}}).Tools {
 				got = append(got, fmt.Sprintf("%s=%s@%d", o.Name, o.Tool, o.Version))
 			}
 		}
@@ -153,7 +153,7 @@ func TestChosenVersions(t *testing.T) {
 	}
 	words := []string{"x", "y"}
 	for range 2 {
-		if got := s.offered(&effect.AppList{Only: &words, Reserved: []string{"y"}}).Tools; len(got) != 1 || got[0].Name != "x" {
+		if got := s.offerFor(&effect.AppList{Only: &words, Reserved: []string{"y"}}).Tools; len(got) != 1 || got[0].Name != "x" {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -272,7 +272,7 @@ func TestStats(t *testing.T) {
 	})
 	for us := range 100_000 {
 		d := time.Duration(us) * time.Microsecond
-		if i := step(d); upper(i) < d || i > 0 && upper(i-1) >= d {
+		if i := durationStep(d); upper(i) < d || i > 0 && upper(i-1) >= d {
 			t.Fatalf("%s is in step %d, of %s to %s", d, i, upper(i-1), upper(i))
 		}
 	}

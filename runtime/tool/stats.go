@@ -21,7 +21,7 @@ type counts struct {
 	times [4 * 65]atomic.Int64
 }
 
-func (s *stats) add(took time.Duration, failed bool) {
+func (s *stats) addCall(took time.Duration, failed bool) {
 	c := s.counts.Load()
 	if c == nil {
 		s.counts.CompareAndSwap(nil, &counts{})
@@ -31,11 +31,11 @@ func (s *stats) add(took time.Duration, failed bool) {
 	if failed {
 		c.failed.Add(1)
 	}
-	c.times[step(took)].Add(1)
+	c.times[durationStep(took)].Add(1)
 }
 
-// step returns the step of a duration.
-func step(d time.Duration) int {
+// durationStep returns the step of a duration.
+func durationStep(d time.Duration) int {
 	us := uint64(max(d.Microseconds(), 0))
 	n := bits.Len64(us)
 	if n < 3 {
@@ -53,7 +53,7 @@ func upper(i int) time.Duration {
 	return time.Duration((uint64(i%4+5)<<(n-3))-1) * time.Microsecond
 }
 
-func (s *stats) now() Stats {
+func (s *stats) current() Stats {
 	c := s.counts.Load()
 	if c == nil {
 		return Stats{}

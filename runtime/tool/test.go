@@ -31,7 +31,7 @@ func (s *Session) Mock(name string) error {
 	}
 	s.mocked[name] = true
 	s.mu.Unlock()
-	if s.find(s.r.snapshot(), ref.Name, ref.Version) != nil {
+	if s.findEntry(s.r.snapshot(), ref.Name, ref.Version) != nil {
 		return nil
 	}
 	return s.r.As(ownerTest).In(s.base.SessionID).Register(Definition{Name: ref.Name, Version: ref.Version, Description: "A mock", Scope: PerSession,
@@ -64,11 +64,11 @@ func (c *Call) endInTest() (Ended, bool) {
 	case !c.s.hooks.World.Test:
 		return Ended{}, false
 	case c.s.isMocked(c.e):
-		e := c.end(Result{Success: true, Output: c.args}, OutcomeOK, false, 0)
+		e := c.endWith(Result{Success: true, Output: c.args}, OutcomeOK, false, 0)
 		e.mocked = true
 		return e, true
 	case c.s.unplayed(c.e):
-		e := c.end(Failure("the test has no mock of tool '%s'", c.name()), OutcomeUnavailable, false, 0)
+		e := c.endWith(Failure("the test has no mock of tool '%s'", c.qualifiedName()), OutcomeUnavailable, false, 0)
 		e.unplayed = true
 		return e, true
 	}

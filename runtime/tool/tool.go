@@ -10,7 +10,7 @@
 //
 //	Session.Prepare   resolve → permission → depth and cycle → validate
 //	Call.Question     what to ask when the call needs to be approved of
-//	Call.Answer       the answer (also Nobody, TimedOut); what it edits is validated again
+//	Call.Answer       the answer (also DenyUnanswered, TimedOut); what it edits is validated again
 //	Call.Began        the audit record `call`
 //	Call.Run          the handler under its limits, and its output held to its schema
 //	Call.Ended        the audit record `done`
@@ -263,5 +263,5 @@ func (r Result) Text() (text string, failed bool) {
 	return string(r.Output), !r.Success
 }
 
-// seconds formats a duration as a number of seconds.
-func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
+// formatSeconds formats a duration as a number of seconds.
+func formatSeconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }

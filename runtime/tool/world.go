@@ -72,8 +72,8 @@ func (c *Context) warn(format string, args ...any) {
 // runs contains the runs of this process, by executable.
 var runs sync.Map
 
-// run returns the run that commands belong to.
-func (w *World) run() *procgroup.Run {
+// commandRun returns the run that commands belong to.
+func (w *World) commandRun() *procgroup.Run {
 	if w.Run != nil {
 		return w.Run
 	}
@@ -104,8 +104,8 @@ func (w *World) lookupVariable(name string, session map[string]string) (value st
 	return v, true, nil
 }
 
-// Told describes a call to a handler that is not a Go function.
-type Told struct {
+// CallInfo describes a call to a handler that is not a Go function.
+type CallInfo struct {
 	SessionID   string            `json:"session_id"`
 	Cwd         string            `json:"cwd"`
 	Environment map[string]string `json:"environment"`
@@ -117,9 +117,9 @@ type Told struct {
 	Route       string            `json:"route"`
 }
 
-// Told returns the description of the call, in a handler's Context.
-func (c *Context) Told() Told {
-	t := Told{SessionID: c.SessionID, Cwd: c.Cwd, Environment: c.Environment, Metadata: c.Metadata, CallID: c.CallID, By: c.Caller, Route: c.Route}
+// CallInfo returns the description of the call, in a handler's Context.
+func (c *Context) CallInfo() CallInfo {
+	t := CallInfo{SessionID: c.SessionID, Cwd: c.Cwd, Environment: c.Environment, Metadata: c.Metadata, CallID: c.CallID, By: c.Caller, Route: c.Route}
 	if t.Environment == nil {
 		t.Environment = map[string]string{}
 	}

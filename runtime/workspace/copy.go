@@ -49,7 +49,7 @@ func (c *copier) dir(from, to string) error {
 		if slices.Contains(c.leave, at) {
 			continue
 		}
-		if err := c.entry(e, at, filepath.Join(to, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := c.copyEntry(e, at, filepath.Join(to, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err // a file that disappeared during the copy is skipped
 		}
 	}
@@ -59,7 +59,7 @@ func (c *copier) dir(from, to string) error {
 	return os.Chtimes(to, time.Time{}, info.ModTime())
 }
 
-func (c *copier) entry(e fs.DirEntry, from, to string) error {
+func (c *copier) copyEntry(e fs.DirEntry, from, to string) error {
 	switch e.Type() {
 	case fs.ModeDir:
 		return c.dir(from, to)
@@ -70,13 +70,13 @@ func (c *copier) entry(e fs.DirEntry, from, to string) error {
 		}
 		return os.Symlink(target, to)
 	case 0:
-		return c.file(from, to)
+		return c.copyFile(from, to)
 	}
 	return nil
 }
 
-// file copies a file. If the file system supports it, both share their blocks.
-func (c *copier) file(from, to string) error {
+// copyFile copies a file. If the file system supports it, both share their blocks.
+func (c *copier) copyFile(from, to string) error {
 	if err := c.ctx.Err(); err != nil {
 		return context.Cause(c.ctx)
 	}

@@ -27,7 +27,7 @@ const home = ".concerto"
 // Tasks returns the directory of the tasks' directories.
 func (p *Place) Tasks() string { return filepath.Join(p.Root, home, "tasks") }
 
-func (p *Place) path(name string) string { return filepath.Join(p.Tasks(), name) }
+func (p *Place) taskPath(name string) string { return filepath.Join(p.Tasks(), name) }
 
 // Dir is the directory of a task.
 type Dir struct {
@@ -46,7 +46,7 @@ func Make(ctx context.Context, kind, name string, p Place) (*Dir, error) {
 	if err := p.prepare(); err != nil {
 		return nil, err
 	}
-	d := &Dir{Name: name, Path: p.path(name), place: p}
+	d := &Dir{Name: name, Path: p.taskPath(name), place: p}
 	if _, err := os.Lstat(d.Path); err == nil {
 		return nil, fmt.Errorf("%s already exists", d.Path)
 	}
@@ -77,9 +77,9 @@ func (p *Place) prepare() error {
 	return os.WriteFile(ignore, []byte("*\n"), 0o644)
 }
 
-// Kept returns an existing directory that End did not remove. A later End does not remove it
+// Reopen returns an existing directory that End did not remove. A later End does not remove it
 // either.
-func Kept(name, path, branch string, p Place) *Dir {
+func Reopen(name, path, branch string, p Place) *Dir {
 	return &Dir{Name: name, Path: path, Branch: branch, place: p}
 }
 
@@ -94,7 +94,7 @@ func (d *Dir) End(ctx context.Context) (kept bool, err error) {
 	switch {
 	case d.tree != nil:
 		now, err := scanTree(ctx, d.Path)
-		if err != nil || !d.tree.equal(now) {
+		if err != nil || !d.tree.equalTo(now) {
 			return true, err
 		}
 	case d.commit != "":
@@ -113,7 +113,7 @@ func (d *Dir) discard(ctx context.Context) error {
 	if d.Branch != "" {
 		return d.discardWorktree(ctx)
 	}
-	return removeAll(d.place.path(d.Name))
+	return removeAll(d.place.taskPath(d.Name))
 }
 
 // removeAll removes a tree, including the contents of directories without write permission.

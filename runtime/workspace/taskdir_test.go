@@ -59,7 +59,7 @@ func made(t *testing.T, kind string, p Place) *Dir {
 	t.Helper()
 	d, err := Make(t.Context(), kind, "run-W-1", p)
 	must(t, err)
-	t.Cleanup(func() { _ = removeAll(p.path("run-W-1")) })
+	t.Cleanup(func() { _ = removeAll(p.taskPath("run-W-1")) })
 	return d
 }
 
@@ -154,10 +154,10 @@ func TestEnd(t *testing.T) {
 			p := source(t)
 			d := made(t, "copy", p)
 			c.change(t, d.Path)
-			kept, err := d.End(t.Context())
+			remains, err := d.End(t.Context())
 			must(t, err)
-			if _, err := os.Lstat(d.Path); kept != c.kept || (err == nil) != c.kept {
-				t.Errorf("kept: %v, there: %v", kept, err == nil)
+			if _, err := os.Lstat(d.Path); remains != c.kept || (err == nil) != c.kept {
+				t.Errorf("kept: %v, there: %v", remains, err == nil)
 			}
 			if got := names(t, p.From); !strings.HasPrefix(got, ".concerto/ .concerto/tasks/ .concerto/tasks/old/ a.txt broken>nowhere closed/ closed/d.txt deep/") {
 				t.Errorf("the original has %s", got)
@@ -245,24 +245,24 @@ func TestWorktree(t *testing.T) {
 			at := p
 			at.From = filepath.Join(p.From, "deep")
 			d := made(t, "worktree", at)
-			if d.Branch != "concerto/run-W-1" || d.Path != filepath.Join(p.path("run-W-1"), "deep") || branches() != "concerto/run-W-1\nmain" {
+			if d.Branch != "concerto/run-W-1" || d.Path != filepath.Join(p.taskPath("run-W-1"), "deep") || branches() != "concerto/run-W-1\nmain" {
 				t.Errorf("%+v, branches %s", d, branches())
 			}
 			c.change(d.Path)
-			kept, err := d.End(t.Context())
+			remains, err := d.End(t.Context())
 			must(t, err)
-			if _, err := os.Lstat(d.Path); kept != c.kept || (err == nil) != c.kept {
-				t.Errorf("kept: %v, there: %v", kept, err == nil)
+			if _, err := os.Lstat(d.Path); remains != c.kept || (err == nil) != c.kept {
+				t.Errorf("kept: %v, there: %v", remains, err == nil)
 			}
-			if kept {
+			if remains {
 				must(t, d.discard(t.Context()))
 			}
 			if got := branches() + git(t, p.From, "worktree", "prune", "-v"); got != "main" {
 				t.Errorf("left of it: %s", got)
 			}
-			again := Kept(d.Name, d.Path, d.Branch, at)
-			if kept, err := again.End(t.Context()); !kept || err != nil {
-				t.Errorf("End of a directory that remained before: %v, %v", kept, err)
+			reopened := Reopen(d.Name, d.Path, d.Branch, at)
+			if remains, err := reopened.End(t.Context()); !remains || err != nil {
+				t.Errorf("End of a directory that remained before: %v, %v", remains, err)
 			}
 		})
 	}

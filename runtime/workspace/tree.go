@@ -20,7 +20,7 @@ type stamp struct {
 	target         string
 }
 
-func (t *tree) equal(now *tree) bool { return maps.Equal(t.entries, now.entries) }
+func (t *tree) equalTo(now *tree) bool { return maps.Equal(t.entries, now.entries) }
 
 // scanTree returns the tree of a directory.
 func scanTree(ctx context.Context, root string) (*tree, error) {

@@ -50,7 +50,7 @@ func (d *Dir) worktree(ctx context.Context) error {
 // worktreeChanged reports whether the worktree has new commits or changed files, including files
 // that git ignores.
 func (d *Dir) worktreeChanged(ctx context.Context) (bool, error) {
-	base := d.place.path(d.Name)
+	base := d.place.taskPath(d.Name)
 	now, err := d.git(ctx, base, "rev-parse", "HEAD")
 	if err != nil || now != d.commit {
 		return true, err
@@ -62,7 +62,7 @@ func (d *Dir) worktreeChanged(ctx context.Context) (bool, error) {
 func (d *Dir) discardWorktree(ctx context.Context) error {
 	adding.Lock()
 	defer adding.Unlock()
-	if _, err := d.git(ctx, d.place.From, "worktree", "remove", "--force", d.place.path(d.Name)); err != nil {
+	if _, err := d.git(ctx, d.place.From, "worktree", "remove", "--force", d.place.taskPath(d.Name)); err != nil {
 		return err
 	}
 	_, err := d.git(ctx, d.place.From, "branch", "--quiet", "-D", d.Branch)
@@ -94,8 +94,8 @@ func (d *Dir) git(ctx context.Context, dir string, args ...string) (string, erro
 	if err != nil {
 		return "", fmt.Errorf("could not run git: %w", err)
 	}
-	var said []string
-	p, err := procgroup.Start(procgroup.Command{Path: path, Args: args, Env: env, Dir: dir, Stderr: func(line string) { said = append(said, line) }})
+	var lines []string
+	p, err := procgroup.Start(procgroup.Command{Path: path, Args: args, Env: env, Dir: dir, Stderr: func(line string) { lines = append(lines, line) }})
 	if err != nil {
 		return "", fmt.Errorf("could not run git: %w", err)
 	}
@@ -117,7 +117,7 @@ func (d *Dir) git(ctx context.Context, dir string, args ...string) (string, erro
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
 	case code != 0:
-		return "", &gitError{args, code, strings.Join(said, "; ")}
+		return "", &gitError{args, code, strings.Join(lines, "; ")}
 	}
 	return strings.TrimRight(string(out), "\n"), nil
 }

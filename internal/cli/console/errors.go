@@ -78,7 +78,7 @@ func (a *Console) Fail(err error) int {
 	case errors.As(err, &suspended):
 		return a.suspended(suspended)
 	case errors.As(err, new(*journal.DamagedError)), errors.As(err, new(*durable.SecretError)), errors.As(err, new(*journal.HeldError)),
-		errors.As(err, new(*journal.NewerFormatError)), errors.As(err, new(*journal.ContainsRunError)), errors.As(err, new(*journal.NotEmptyError)), errors.As(err, new(*journal.UnusableError)), errors.As(err, new(*durable.Gone)), errors.As(err, new(*durable.OtherEngine)), errors.Is(err, journal.ErrNoRun),
+		errors.As(err, new(*journal.NewerFormatError)), errors.As(err, new(*journal.ContainsRunError)), errors.As(err, new(*journal.NotEmptyError)), errors.As(err, new(*journal.UnusableError)), errors.As(err, new(*durable.DroppedError)), errors.As(err, new(*durable.OtherEngine)), errors.Is(err, journal.ErrNoRun),
 		errors.As(err, &diverged) && diverged.Journal:
 		return a.noRun(err)
 	case errors.As(err, new(*durable.NoEffect)):

@@ -126,7 +126,7 @@ func (cmd *replCommand) startSession(parent context.Context, path string, args [
 func replSource(a *console.Console, path string) driver.Request {
 	s := driver.Request{Path: path, Dir: a.Dir, Plain: true}
 	if path == "" {
-		s.Given = &driver.Given{Name: repl.Name, Text: []byte(repl.Empty)}
+		s.Inline = &driver.Inline{Name: repl.Name, Text: []byte(repl.Empty)}
 	}
 	return s
 }

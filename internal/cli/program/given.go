@@ -56,13 +56,13 @@ func Source(a *console.Console, path string, code *string) (driver.Request, erro
 	case code != nil && path != "":
 		return s, console.Usage("leave out one of them; arguments for the program stand behind `--`", "both a path and -e are given")
 	case code != nil:
-		s.Given = &driver.Given{Name: codeName, Text: []byte(*code), Body: true}
+		s.Inline = &driver.Inline{Name: codeName, Text: []byte(*code), Body: true}
 	case path == onStdin:
 		text, err := io.ReadAll(a.Stdin)
 		if err != nil {
 			return s, console.Usage("", "read standard input: %v", console.Cause(err))
 		}
-		s.Given = &driver.Given{Name: stdinName, Text: text}
+		s.Inline = &driver.Inline{Name: stdinName, Text: text}
 	}
 	return s, nil
 }
@@ -73,10 +73,10 @@ func isCompiled(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text)
 // Open compiles or loads the program that a source names. dir is the
 // directory at which the manifest's relative paths start.
 func Open(ctx context.Context, a *console.Console, s driver.Request, f *WorldFlags, g *permit.Grants) (p *engine.Program, dir string, err error) {
-	if s.Given != nil && isCompiled(s.Given.Text) {
-		return load(ctx, a, s.Given.Name, a.Dir, s.Given.Text, f, g)
+	if s.Inline != nil && isCompiled(s.Inline.Text) {
+		return load(ctx, a, s.Inline.Name, a.Dir, s.Inline.Text, f, g)
 	}
-	if s.Given != nil || filepath.Ext(s.Path) != driver.IRExt {
+	if s.Inline != nil || filepath.Ext(s.Path) != driver.IRExt {
 		p, err = a.Compile(s)
 		return p, a.Dir, err
 	}

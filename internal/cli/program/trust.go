@@ -95,9 +95,9 @@ func flagsOf(a *console.Console, asks []engine.Ask, root string) []string {
 		}
 		switch {
 		case whole:
-			out = append(out, k.Kind.Give())
+			out = append(out, k.Kind.GrantHint())
 		case asked:
-			out = append(out, k.Kind.Give(names...))
+			out = append(out, k.Kind.GrantHint(names...))
 		}
 	}
 	return out

@@ -64,9 +64,9 @@ func (cmd *checkCommand) run(parent context.Context, path string) error {
 	}
 	fix := cmd.fix || cmd.diffs
 	switch {
-	case s.Given != nil && cmd.watch:
+	case s.Inline != nil && cmd.watch:
 		return console.Usage("name a file", "--watch has nothing to look at in what stands on standard input")
-	case s.Given != nil && fix:
+	case s.Inline != nil && fix:
 		return console.Usage("name a file", "--fix and --diff have no file in what stands on standard input")
 	case cmd.watch && fix:
 		return console.Usage("leave out one of them", "--watch changes nothing, --fix and --diff look once")

@@ -17,7 +17,7 @@ func (cmd *runCommand) runDebugged(s driver.Request, signals *interrupt.Handler,
 	switch {
 	case cmd.watch:
 		return console.Usage("leave out one of them", "--debug and --watch contradict each other")
-	case filepath.Ext(s.Path) == driver.IRExt || s.Given != nil:
+	case filepath.Ext(s.Path) == driver.IRExt || s.Inline != nil:
 		return console.Usage("name the source file or the project", "--debug needs a program that is in a file of sources")
 	}
 	l, err := net.Listen("tcp", cmd.debug)

@@ -183,7 +183,7 @@ func (cmd *resumeCommand) checkProgram(ctx context.Context, stored *engine.Store
 		return console.Usage("mend it, or give --as-started", "%s %s", cmd.console.Relative(path), what)
 	}
 	err = stored.Adopt(ctx, p, cmd.console.Environ)
-	if gone, ok := errors.AsType[*durable.Gone](err); ok {
+	if gone, ok := errors.AsType[*durable.DroppedError](err); ok {
 		return console.Usage("give --as-started to run the program that the run began with", "%s %s, and cannot be tried: %v", cmd.console.Relative(path), what, gone)
 	}
 	return err
@@ -201,7 +201,7 @@ func resumeDue(ctx context.Context, a *console.Console, root string) error {
 	}
 	failed := 0
 	for _, r := range all {
-		if !runs.IsDue(r, time.Now()) {
+		if !runs.IsReady(r, time.Now()) {
 			continue
 		}
 		a.Notef("concerto: resume %s\n", a.Relative(r.Dir))

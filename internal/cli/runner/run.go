@@ -139,7 +139,7 @@ func (cmd *runCommand) runPath(parent context.Context, path string, args []strin
 	if !cmd.watch {
 		return cmd.runOnce(ctx, s, args, signals)
 	}
-	if s.Given != nil {
+	if s.Inline != nil {
 		return console.Usage("name a file", "--watch has nothing to look at in a program that is in no file")
 	}
 	return rerun.OnChange(ctx, cmd.console, true, func(ctx context.Context, seen func(string)) error {

@@ -13,7 +13,7 @@ import (
 // answerCommand is the command answer with its options.
 type answerCommand struct {
 	console *console.Console
-	given   runs.GivenAnswer
+	given   runs.Response
 	refuse  string
 	refused bool // --refuse is given
 }

@@ -162,7 +162,7 @@ func (cmd *inspectCommand) fork(r *timetravel.Recording, effect int64, result js
 		return err.Error()
 	}
 	if len(result) == 0 {
-		effect = r.Kept(effect)
+		effect = r.LastStored(effect)
 	}
 	id := procgroup.NewID()
 	to := filepath.Join(filepath.Dir(dir), id)

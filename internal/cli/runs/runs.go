@@ -125,8 +125,8 @@ func runText(run string, s *durable.Shown, terminal bool) string {
 	}
 	fmt.Fprintf(&b, "\nprogram  %s\nstarted  %s\neffects  %d done, %d not done, %d unknown, %d pending\n", s.Program, s.Started, s.Effects.Done, s.Effects.None, s.Effects.Unknown, s.Effects.Pending)
 	fmt.Fprintf(&b, "models   %d calls, of which %d are unknown; %d tokens in, %d out, $%.4f\njournal  %d records, %d bytes", s.Usage.Calls, s.Usage.UnknownCalls, s.Usage.TokensIn, s.Usage.TokensOut, s.Usage.CostUSD, s.Journal.Records, s.Journal.Bytes)
-	if s.KeptFrom > 0 {
-		fmt.Fprintf(&b, "; what was before effect %d is not kept", s.KeptFrom)
+	if s.FirstStored > 0 {
+		fmt.Fprintf(&b, "; what was before effect %d is not kept", s.FirstStored)
 	}
 	b.WriteByte('\n')
 	for _, q := range s.Pending {

@@ -83,7 +83,7 @@ func createSession(r *request, p *creating) (any, error) {
 		s.metadata = map[string]any{}
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
-	o.Service = &engine.Service{Hear: s.hear, Answer: s.answer, Sees: sees, Budget: engine.Budget(p.Budget), Began: func(x engine.Running) {
+	o.Service = &engine.Service{OnEvent: s.hear, Answer: s.answer, Sees: sees, Budget: engine.Budget(p.Budget), Began: func(x engine.Running) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.running = x
@@ -231,7 +231,7 @@ func (r *request) program(p *creating, o *engine.Options) (*engine.Program, *Err
 		return r.atPath(*p.Program.Path, o)
 	case p.Program.Source != nil:
 		o.Dir = o.WorkDir
-		return compile(driver.Request{Dir: o.WorkDir, Given: &driver.Given{Name: sourceName, Text: []byte(*p.Program.Source)}})
+		return compile(driver.Request{Dir: o.WorkDir, Inline: &driver.Inline{Name: sourceName, Text: []byte(*p.Program.Source)}})
 	}
 	o.Dir = o.WorkDir
 	return load("program.ir", p.Program.IR)

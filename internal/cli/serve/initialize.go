@@ -123,7 +123,7 @@ func (s *Server) newClient(awaits bool, render []string, resumes bool) (*client,
 // approve asks the client about a call of its own without a session.
 func (c *client) approve(ctx context.Context, q *tool.Question) (json.RawMessage, audit.Actor, error) {
 	if !c.awaits {
-		return nil, audit.Actor{}, tool.ErrNobody
+		return nil, audit.Actor{}, tool.ErrNoApprover
 	}
 	payload, err := json.Marshal(q)
 	if err != nil {

@@ -81,7 +81,7 @@ func newRoute(t *testing.T, app *tooltest.App, from []reads) *route {
 	for _, x := range from {
 		go func() {
 			for text, err := x.receive(); err == nil; text, err = x.receive() {
-				r.peer.Hear(text)
+				r.peer.Handle(text)
 			}
 		}()
 	}

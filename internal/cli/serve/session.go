@@ -145,7 +145,7 @@ func (s *session) answer(ctx context.Context, number int64, channel string, payl
 	}
 	s.mu.Unlock()
 	if c == nil {
-		return nil, tool.ErrNobody
+		return nil, tool.ErrNoApprover
 	}
 	return c.awaited(ctx, s.id, number, channel, payload)
 }
@@ -162,7 +162,7 @@ func (c *client) awaited(ctx context.Context, session string, number int64, chan
 		Payload   json.RawMessage `json:"payload"`
 	}{session, number, channel, payload})
 	if errors.Is(err, errGone) {
-		return nil, tool.ErrNobody
+		return nil, tool.ErrNoApprover
 	}
 	if err != nil {
 		return nil, err

@@ -97,7 +97,7 @@ func (cmd *mcpServeCommand) servedSource(path string) driver.Request {
 		return s
 	}
 	if _, ok := manifest.Locate(cmd.console.Dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); !ok {
-		s.Given = &driver.Given{Name: "tools", Text: []byte("fn main() {}")}
+		s.Inline = &driver.Inline{Name: "tools", Text: []byte("fn main() {}")}
 	}
 	return s
 }

@@ -70,7 +70,7 @@ func (s *Snapshot) checkInSlot(ctx context.Context, r *root, slot *slot) (*resul
 		s.results.markUsed(slot, s.isOpen(r))
 		return slot.last, nil
 	}
-	var retained driver.Kept
+	var retained driver.Previous
 	if slot.last != nil {
 		retained.Bodies = slot.last.bodies
 	}
@@ -103,15 +103,15 @@ func (s *Snapshot) isCurrent(seen map[string]*text) bool {
 	return true
 }
 
-func (s *Snapshot) runCheck(ctx context.Context, r *root, retained *driver.Kept) (*result, error) {
+func (s *Snapshot) runCheck(ctx context.Context, r *root, retained *driver.Previous) (*result, error) {
 	v := &view{s: s, alone: !IsFile(r.path), texts: map[*source.File]*text{}}
 	defer v.end()
 	res := &result{root: r.path, seen: map[string]*text{}, infos: map[*source.File]*sema.Info{}}
-	req := driver.Request{Path: r.path, Sources: v, Kept: retained, Seen: func(path string) { res.seen[path] = v.textOf(path) }}
+	req := driver.Request{Path: r.path, Sources: v, Previous: retained, Seen: func(path string) { res.seen[path] = v.textOf(path) }}
 	switch {
 	case v.alone:
 		res.seen[r.path] = s.textOf(r.path)
-		req.Path, req.Given = "", &driver.Given{File: s.textOf(r.path).file, Alone: true}
+		req.Path, req.Inline = "", &driver.Inline{File: s.textOf(r.path).file, Alone: true}
 	case r.path == r.manifest:
 		req.Path = filepath.Dir(r.path)
 	}

@@ -17,7 +17,7 @@ import (
 // trees, and results of unchanged bodies are reused, as in the editor. The zero value is ready.
 // Loads must not overlap; within a load files are read concurrently.
 type LoadCache struct {
-	retained driver.Kept
+	retained driver.Previous
 
 	mu      sync.Mutex
 	overlay map[string][]byte
@@ -29,7 +29,7 @@ type LoadCache struct {
 // Request returns the request for the next load: r with the sources and results of the last load.
 func (a *LoadCache) Request(r driver.Request) driver.Request {
 	a.before, a.now, a.trees, a.overlay = a.now, map[string]*text{}, map[*source.File]*text{}, r.Overlay
-	r.Sources, r.Kept = a, &a.retained
+	r.Sources, r.Previous = a, &a.retained
 	return r
 }
 

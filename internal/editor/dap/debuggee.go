@@ -41,7 +41,7 @@ type debuggee struct {
 	before    int64 // how many tasks began before main; -1 until it has
 }
 
-// Clock returns what the run's time goes by: it stands while the run does.
+// Clock returns the run's clock, which is paused while the run is stopped.
 func (r *Run) Clock() *clock.PausableClock { return r.debuggee.clock }
 
 // stopState describes where and why a run is stopped.

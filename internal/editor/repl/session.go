@@ -93,7 +93,7 @@ func (m *CompileError) Error() string { return diag.Count(m.Found) }
 // Given. The machine must have loaded it.
 func New(r driver.Request, m Machine) (*Session, error) {
 	s := &Session{request: r, machine: m, growth: ir.Grow(m.Program()), tools: len(m.Program().Tools), units: map[string]*layout{}}
-	if r.Given != nil {
+	if r.Inline != nil {
 		return s, nil
 	}
 	in, err := driver.Load(r)
@@ -140,7 +140,7 @@ func (s *Session) Type(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, k := range a.line.Kept {
+	for _, k := range a.line.Retained {
 		if k.Name == lastName {
 			return typeText(k.Type), nil
 		}
@@ -170,7 +170,7 @@ func (s *Session) compile(in *input) (*attempt, error) {
 	for {
 		l := s.layoutProgram(in, true)
 		a.unit = fmt.Sprintf("%s:%d", Name, s.done)
-		q := driver.Line{Request: s.request, Text: l.text.String(), Unit: a.unit, Variable: lineName, Kept: boundName}
+		q := driver.Line{Request: s.request, Text: l.text.String(), Unit: a.unit, Variable: lineName, Retained: boundName}
 		line, found := q.Compile()
 		l.toFile(s.entryName())
 		stale, wrong, rest := s.classify(l, found.Sorted())
@@ -365,7 +365,7 @@ func (s *Session) execute(ctx context.Context, a *attempt) (v value.Slot, err er
 func (s *Session) recordBindings(a *attempt, bound value.Slot, r *Result) {
 	b := &binding{file: a.in.file, vars: map[string]*variable{}, last: a.in.last != (source.Span{})}
 	valued := false
-	for i, k := range a.line.Kept {
+	for i, k := range a.line.Retained {
 		if bound.Kind() != value.KindClosure || i >= len(bound.Fields()) {
 			break
 		}

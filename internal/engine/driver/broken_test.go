@@ -96,7 +96,7 @@ func (e example) spliced(r *rand.Rand, other example) string {
 // checkText checks a text in place of a program in dir.
 func checkText(t *testing.T, dir, text string) []*diag.Diagnostic {
 	t.Helper()
-	in, err := Load(Request{Dir: dir, Given: &Given{Name: "main.conc", Text: []byte(text)}})
+	in, err := Load(Request{Dir: dir, Inline: &Inline{Name: "main.conc", Text: []byte(text)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,9 +186,9 @@ func moved(edits, made []diag.Edit) (out []diag.Edit) {
 	return out
 }
 
-// mostSaid limits the number of diagnostics for an example in which the rest of one line is
+// maxDiagnostics limits the number of diagnostics for an example in which the rest of one line is
 // missing.
-const mostSaid = 6
+const maxDiagnostics = 6
 
 // Incomplete and meaningless texts are checked without a panic; a cut example has few diagnostics.
 func TestBrokenTexts(t *testing.T) {
@@ -207,13 +207,13 @@ func TestBrokenTexts(t *testing.T) {
 	}
 	randtest.Run(t, "internal/engine/driver", 200, show, func(t *testing.T, seed uint64) {
 		cut, spliced := made(seed)
-		said := checkText(t, cut.dir, cut.text)
-		if len(said) > mostSaid {
+		found := checkText(t, cut.dir, cut.text)
+		if len(found) > maxDiagnostics {
 			var b strings.Builder
-			for _, d := range said {
+			for _, d := range found {
 				fmt.Fprintf(&b, "%s: %s %s\n", d.File.Position(d.Span.Start), d.Info.Code, d.Message)
 			}
-			t.Errorf("%d diagnostics:\n%s", len(said), &b)
+			t.Errorf("%d diagnostics:\n%s", len(found), &b)
 		}
 		checkText(t, spliced.dir, spliced.text)
 	})

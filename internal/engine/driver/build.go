@@ -17,14 +17,14 @@ func Build(in *Input) (*ir.Program, diag.List) {
 	if checked == nil {
 		return nil, l
 	}
-	p, found := in.generate(checked)
+	p, found := in.generateCode(checked)
 	l.Append(found)
 	if p == nil {
 		return nil, l
 	}
 	if m := in.Manifest; m != nil && m.Permissions != nil {
 		granted := m.Permissions
-		p.Permissions = &ir.Permissions{FS: granted.FS, Env: granted.Env, Net: granted.Net, Run: granted.Run, Open: open(granted),
+		p.Permissions = &ir.Permissions{FS: granted.FS, Env: granted.Env, Net: granted.Net, Run: granted.Run, Open: unrestrictedKinds(granted),
 			ToolsLimited: granted.Tools != nil, Tools: granted.Tools, Approve: granted.Approve}
 	}
 	if in.Manifest != nil {
@@ -38,8 +38,8 @@ func Build(in *Input) (*ir.Program, diag.List) {
 	return p, l
 }
 
-// open returns the kinds of permissions that [permissions] does not restrict.
-func open(granted *manifest.Permissions) (kinds []string) {
+// unrestrictedKinds returns the kinds of permissions that [permissions] does not restrict.
+func unrestrictedKinds(granted *manifest.Permissions) (kinds []string) {
 	if granted.Default == "deny" {
 		return nil
 	}

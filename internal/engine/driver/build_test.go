@@ -113,7 +113,7 @@ func TestBuildIsTheSameAnywhere(t *testing.T) {
 }
 
 // Errors in the manifest and in the program are reported together.
-func TestCheckTellsAll(t *testing.T) {
+func TestCheckReportsAllErrors(t *testing.T) {
 	in, err := Load(Request{Dir: tree(t, "-- Concerto.toml --\n[hosts.w]\ntimeout = \"x\"\n-- main.conc --\nfn main() { let a: Int = true; emit(\"a\", a); }\n")})
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestBuildModules(t *testing.T) {
 	if d := cmp.Diff([]string{"src/main.conc", "src/util.conc", "src/deep/mod.conc"}, names); d != "" {
 		t.Error(d)
 	}
-	if again := build(t, "../src/main.conc", filepath.Join(dir, "src")); !bytes.Equal(ir.Encode(again), ir.Encode(p)) {
+	if rebuilt := build(t, "../src/main.conc", filepath.Join(dir, "src")); !bytes.Equal(ir.Encode(rebuilt), ir.Encode(p)) {
 		t.Error("the program depends on the working directory")
 	}
 }

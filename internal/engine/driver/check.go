@@ -19,9 +19,9 @@ import (
 )
 
 // Parse parses the entry file.
-func Parse(in *Input) (*ast.File, diag.List) { return in.parse(in.Entry) }
+func Parse(in *Input) (*ast.File, diag.List) { return in.parseFile(in.Entry) }
 
-func (in *Input) parse(f *source.File) (*ast.File, diag.List) {
+func (in *Input) parseFile(f *source.File) (*ast.File, diag.List) {
 	if in.sources != nil {
 		return in.sources.Parse(f)
 	}
@@ -45,7 +45,7 @@ func Check(in *Input) diag.List {
 func CheckEntry(in *Input) diag.List {
 	p, l := Analyse(in, nil)
 	in.needsMain(p, &l)
-	return in.without(l)
+	return in.withoutAllowed(l)
 }
 
 // needsMain warns about an entry file that has no main, and nothing else that could be used.
@@ -92,16 +92,16 @@ func (in *Input) needsMain(p *sema.Program, l *diag.List) {
 // nil, has returned true; the list is then incomplete.
 func Analyse(in *Input, stopped func() bool) (*sema.Program, diag.List) {
 	checked, l := in.checkEntry(mostVerified, stopped)
-	in.keep(checked)
+	in.storeResults(checked)
 	sound := checked != nil && !l.HasErrors() && !checked.Partial
-	l = in.without(l)
+	l = in.withoutAllowed(l)
 	if !sound {
 		return checked, l
 	}
 	p, found := codegen.Generate(checked, in.embedded())
 	l.Append(found)
 	if !found.HasErrors() {
-		in.verify(p)
+		in.mustVerify(p)
 	}
 	return checked, l
 }
@@ -111,40 +111,40 @@ func Analyse(in *Input, stopped func() bool) (*sema.Program, diag.List) {
 // of all bodies, which are computed only for a program without errors.
 func (in *Input) sound() (*sema.Program, diag.List) {
 	most := 0
-	if in.kept != nil {
+	if in.previous != nil {
 		most = mostVerified
 	}
 	p, l := in.checkEntry(most, nil)
-	in.keep(p)
+	in.storeResults(p)
 	if p != nil && p.Partial && !l.HasErrors() {
 		p, l = in.checkEntry(0, nil)
 	}
 	if l.HasErrors() {
 		p = nil
 	}
-	return p, in.without(l)
+	return p, in.withoutAllowed(l)
 }
 
 // earlier returns the results for bodies of an earlier check, or nil.
 func (in *Input) earlier() *sema.Bodies {
 	switch {
-	case in.kept == nil:
+	case in.previous == nil:
 		return nil
-	case in.kept.Bodies == nil:
+	case in.previous.Bodies == nil:
 		return &sema.Bodies{}
 	}
-	return in.kept.Bodies
+	return in.previous.Bodies
 }
 
-// keep stores the results for the next check.
-func (in *Input) keep(p *sema.Program) {
-	if p != nil && in.kept != nil {
-		in.kept.Bodies = p.Bodies()
+// storeResults stores the results for the next check.
+func (in *Input) storeResults(p *sema.Program) {
+	if p != nil && in.previous != nil {
+		in.previous.Bodies = p.Bodies()
 	}
 }
 
-// without returns a list without the findings that the manifest allows.
-func (in *Input) without(l diag.List) diag.List {
+// withoutAllowed returns a list without the findings that the manifest allows.
+func (in *Input) withoutAllowed(l diag.List) diag.List {
 	if in.Manifest == nil {
 		return l
 	}
@@ -158,42 +158,42 @@ func (in *Input) checkEntry(most int, stopped func() bool) (*sema.Program, diag.
 	if in.Entry == nil {
 		return nil, l
 	}
-	file, found := in.parse(in.Entry)
+	file, found := in.parseFile(in.Entry)
 	l.Append(found)
 	dir, mods := path.Dir(in.EntryName), newModuleLoader(in)
 	mods.ahead(dir, file.Decls)
 	p, found := sema.Check(sema.Config{
-		Name: in.name(), Library: stdlib.Library(), Manifest: in.universe(),
-		Dir: dir, Open: mods.open, Most: most, Tests: in.tests, AnyConnection: in.mock,
+		Name: in.programName(), Library: stdlib.Library(), Manifest: in.universe(),
+		Dir: dir, Open: mods.openModule, Most: most, Tests: in.tests, AnyConnection: in.mock,
 		Stopped: stopped, Bodies: in.earlier(), Line: in.line,
 	}, file)
 	l.Append(found)
 	if p != nil && !l.HasErrors() && !in.mock {
-		in.keys(p, &l)
+		in.reportMissingKeys(p, &l)
 	}
 	l.Merge()
 	return p, l
 }
 
-// keys reports the connections of agents that cannot work because they name no key.
-func (in *Input) keys(p *sema.Program, l *diag.List) {
+// reportMissingKeys reports the connections of agents that cannot work because they name no key.
+func (in *Input) reportMissingKeys(p *sema.Program, l *diag.List) {
 	if in.Manifest == nil {
 		return
 	}
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, a := range p.Agents {
 		c := in.Manifest.Connection(a.Connection)
-		if c == nil || !c.LacksKey() || told[c.Name] {
+		if c == nil || !c.LacksKey() || reported[c.Name] {
 			continue
 		}
-		told[c.Name] = true
+		reported[c.Name] = true
 		l.Add(diag.ManifestMissing.At(c.At[""].Key, "[connections.%s], used by agent `%s`, has no `api_key_env`", c.Name, a.Name).In(in.Manifest.File).
 			Hint("add `api_key_env = \"…\"` with the name of the environment variable that contains the key, or a `base_url` of a server without keys"))
 	}
 }
 
-// name returns the program's name: the project's, or the entry file's.
-func (in *Input) name() string {
+// programName returns the program's name: the project's, or the entry file's.
+func (in *Input) programName() string {
 	if in.Manifest != nil && in.Manifest.Project.Name != "" {
 		return in.Manifest.Project.Name
 	}
@@ -225,14 +225,14 @@ func (in *Input) universe() *sema.Manifest {
 		Mcp:         map[string]bool{},
 	}
 	for _, c := range m.Connections {
-		known := sema.ManifestConnection{DefaultModel: c.DefaultModel, Aliases: map[string]string{}}
+		conn := sema.ManifestConnection{DefaultModel: c.DefaultModel, Aliases: map[string]string{}}
 		if c.Provider == "scripted" && c.DefaultModel == "" {
-			known.DefaultModel = "scripted" // a script calls no model
+			conn.DefaultModel = "scripted" // a script calls no model
 		}
 		for _, a := range c.Models {
-			known.Aliases[a.Name] = a.Model
+			conn.Aliases[a.Name] = a.Model
 		}
-		u.Connections[c.Name] = known
+		u.Connections[c.Name] = conn
 	}
 	for _, h := range m.Hosts {
 		u.Hosts[h.Name] = hostSection(h)
@@ -245,16 +245,16 @@ func (in *Input) universe() *sema.Manifest {
 
 // hostSection returns what the checker needs of a host's section.
 func hostSection(h *manifest.Host) sema.ManifestHost {
-	var given map[string]json.RawMessage
-	var known struct {
+	var params map[string]json.RawMessage
+	var decl struct {
 		OutputFormat string   `json:"output_format"`
 		MessageTypes []string `json:"message_types"`
 	}
-	if err := errors.Join(json.Unmarshal(h.Config, &given), json.Unmarshal(h.Config, &known)); err != nil {
+	if err := errors.Join(json.Unmarshal(h.Config, &params), json.Unmarshal(h.Config, &decl)); err != nil {
 		panic("driver: the section of host " + h.Name + ": " + err.Error())
 	}
-	out := sema.ManifestHost{OutputFormat: known.OutputFormat, MessageTypes: known.MessageTypes, Given: map[string]bool{}}
-	for key := range given {
+	out := sema.ManifestHost{OutputFormat: decl.OutputFormat, MessageTypes: decl.MessageTypes, Given: map[string]bool{}}
+	for key := range params {
 		out.Given[key] = true
 	}
 	return out

@@ -40,17 +40,17 @@ command = "files"
 `
 )
 
-// TestFixesKeepTheRest applies the fixes of each wrong program and manifest of the catalogue, alone
-// and with those of the previous one: in the text as it is, with comments and secrets in all
-// places, and with two-character line ends. Only the text that a fix edits changes, no secret is
-// lost, and safe fixes cause no new errors.
-func TestFixesKeepTheRest(t *testing.T) {
+// TestFixesChangeOnlyTheirEdits applies the fixes of each wrong program and manifest of the
+// catalogue, alone and with those of the previous one: in the text as it is, with comments and
+// secrets in all places, and with two-character line ends. Only the text that a fix edits changes,
+// no secret is lost, and safe fixes cause no new errors.
+func TestFixesChangeOnlyTheirEdits(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "Concerto.toml"), []byte(besideManifest), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	program := func(text string) []*diag.Diagnostic {
-		in, err := Load(Request{Dir: dir, Given: &Given{Name: "main.conc", Text: []byte(text)}})
+		in, err := Load(Request{Dir: dir, Inline: &Inline{Name: "main.conc", Text: []byte(text)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func tryFixes(t *testing.T, info *diag.Info, check func(string) []*diag.Diagnost
 		why := func(problem string) {
 			t.Errorf("%s: %q of %q %s:\n%s", info.Code, of[0].Title, text, problem, got)
 		}
-		if string(file.Original()) != text || !keepsRest(text, got, edits) {
+		if string(file.Original()) != text || !changesOnly(text, got, edits) {
 			why("changes what it does not edit")
 		}
 		if strings.Contains(got, "***") {
@@ -178,8 +178,8 @@ func count(found []*diag.Diagnostic, is func(*diag.Diagnostic) bool) (n int) {
 	return n
 }
 
-// keepsRest reports whether got is text with the edits and no other change.
-func keepsRest(text, got string, edits []diag.Edit) bool {
+// changesOnly reports whether got is text with the edits and no other change.
+func changesOnly(text, got string, edits []diag.Edit) bool {
 	at := 0
 	for _, e := range edits {
 		want := text[at:e.Span.Start] + e.Text

@@ -19,14 +19,14 @@ func TestForeignNamesLeadSomewhere(t *testing.T) {
 	for _, k := range manifest.Keys() {
 		keys = append(keys, k.Name())
 	}
-	known := map[foreign.Place][]string{
+	want := map[foreign.Place][]string{
 		foreign.Member:    methods(t),
 		foreign.Decorator: sema.Decorators(),
 		foreign.Manifest:  keys,
 		foreign.Type:      {"Nil", "String", "Int", "Float", "Bool", "Array", "Map", "Any", "Option", "Result", "Task", "Error", "Never", "Self"},
 		foreign.Value:     append(stdlib.Library().Names(), "nil", "true", "false", "self", "Some", "Ok", "Err"),
 	}
-	for place, names := range known {
+	for place, names := range want {
 		for _, w := range place.Words() {
 			for _, ours := range w.Ours {
 				if !slices.Contains(names, ours) {
@@ -38,7 +38,7 @@ func TestForeignNamesLeadSomewhere(t *testing.T) {
 	for _, place := range []foreign.Place{foreign.Declaration, foreign.Start, foreign.Between} {
 		for _, w := range place.Words() {
 			for _, ours := range w.Ours {
-				if token.IsIdentifier(ours) && !reserved(ours) && !slices.Contains(known[foreign.Value], ours) {
+				if token.IsIdentifier(ours) && !reserved(ours) && !slices.Contains(want[foreign.Value], ours) {
 					t.Errorf("`%s` is no word of the language", ours)
 				}
 			}

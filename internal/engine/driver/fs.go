@@ -19,8 +19,8 @@ type fsSources struct {
 	dir   string
 }
 
-// within returns a path's name in the file system; false if it is outside.
-func (s *fsSources) within(path string) (string, bool) {
+// relativeName returns a path's name in the file system; false if it is outside.
+func (s *fsSources) relativeName(path string) (string, bool) {
 	rel, err := filepath.Rel(s.dir, path)
 	name := filepath.ToSlash(rel)
 	return name, err == nil && fs.ValidPath(name)
@@ -28,7 +28,7 @@ func (s *fsSources) within(path string) (string, bool) {
 
 // Read reads a file.
 func (s *fsSources) Read(path, name string) (*source.File, error) {
-	in, ok := s.within(path)
+	in, ok := s.relativeName(path)
 	if !ok {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
@@ -41,7 +41,7 @@ func (s *fsSources) Read(path, name string) (*source.File, error) {
 
 // IsFile reports whether there is a file.
 func (s *fsSources) IsFile(path string) bool {
-	name, ok := s.within(path)
+	name, ok := s.relativeName(path)
 	if !ok {
 		return false
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// Given is a program that is in no file. Messages show Name instead of a file's name. With Body, a
+// Inline is a program that is in no file. Messages show Name instead of a file's name. With Body, a
 // text without a main is the body of main; declarations before its first statement remain outside
 // of main.
-type Given struct {
+type Inline struct {
 	Name string
 	Text []byte
 	Body bool
@@ -23,8 +23,8 @@ type Given struct {
 	File *source.File
 }
 
-// given loads a program that is in no file, with the nearest manifest.
-func (in *Input) given(g *Given) error {
+// loadInline loads a program that is in no file, with the nearest manifest.
+func (in *Input) loadInline(g *Inline) error {
 	in.Root = in.dir
 	if m, ok := manifest.Locate(in.dir, in.isFile); ok && !g.Alone {
 		if err := in.manifest(m); err != nil {
@@ -47,7 +47,7 @@ func (in *Input) given(g *Given) error {
 
 // withMain wraps the statements of a text without a main in one. Messages show the text with this
 // main.
-func withMain(g *Given) []byte {
+func withMain(g *Inline) []byte {
 	file, found := parser.Parse(source.NewFile(g.Name, g.Text))
 	for _, d := range file.Decls {
 		if f, ok := d.(*ast.FnDecl); ok && f.Name != nil && f.Name.Name == "main" {

@@ -20,9 +20,9 @@ type Line struct {
 	Text string
 	// Unit is the name of the entry in the program's traces.
 	Unit string
-	// Variable is the variable whose value is the closure. Kept is a variable in that closure whose
-	// own closure captures the values to keep.
-	Variable, Kept string
+	// Variable is the variable whose value is the closure. Retained is a variable in that closure
+	// whose own closure captures the values to keep.
+	Variable, Retained string
 }
 
 // CompiledLine is a compiled Line.
@@ -30,18 +30,18 @@ type CompiledLine struct {
 	Program  *ir.Program
 	Number   int        // of the closure's function; -1 if there is none
 	Captures []Captured // the outer variables that it uses
-	Kept     []Captured
+	Retained []Captured
 }
 
 // Compile checks and generates the program. The line is nil if there are errors.
 func (l *Line) Compile() (*CompiledLine, diag.List) {
-	in, err := l.load()
+	in, err := l.loadEntry()
 	if err != nil {
 		return nil, diag.List{}
 	}
 	in.line = l.Variable
 	checked, found := in.checkEntry(0, nil)
-	found = in.without(found)
+	found = in.withoutAllowed(found)
 	if found.HasErrors() || checked == nil {
 		return nil, found
 	}
@@ -53,8 +53,8 @@ func (l *Line) Compile() (*CompiledLine, diag.List) {
 	if line != nil {
 		c.Captures = capturedBy(info.Closure(line))
 	}
-	if info, kept := closureOf(checked, called(l.Kept)); kept != nil {
-		c.Kept = capturedBy(info.Closure(kept))
+	if info, retained := closureOf(checked, called(l.Retained)); retained != nil {
+		c.Retained = capturedBy(info.Closure(retained))
 	}
 	p, more := codegen.Generate(checked, in.embedded())
 	found.Append(more)
@@ -85,14 +85,14 @@ func (l *Line) Compile() (*CompiledLine, diag.List) {
 	return c, found
 }
 
-// load finds the entry, and replaces its text.
-func (l *Line) load() (*Input, error) {
+// loadEntry finds the entry, and replaces its text.
+func (l *Line) loadEntry() (*Input, error) {
 	q := l.Request
 	q.Plain = true
-	if q.Given != nil {
-		given := *q.Given
-		given.Text, given.Body = []byte(l.Text), false
-		q.Given = &given
+	if q.Inline != nil {
+		src := *q.Inline
+		src.Text, src.Body = []byte(l.Text), false
+		q.Inline = &src
 		return Load(q)
 	}
 	in, err := Load(q)

@@ -33,9 +33,9 @@ import (
 type Request struct {
 	Path string
 	Dir  string
-	// Given, if not nil, is the program itself, as if it were in a file in Dir. Path is then
+	// Inline, if not nil, is the program itself, as if it were in a file in Dir. Path is then
 	// ignored.
-	Given *Given
+	Inline *Inline
 	// Tests includes the @test functions in the program.
 	Tests bool
 	// Called means that functions of the program become tools.
@@ -52,16 +52,16 @@ type Request struct {
 	Loaded func(entry, manifest string)
 	// Plain disables all optimisations, so that the program corresponds to its lines.
 	Plain bool
-	// Kept, if not nil, contains the results of an earlier check of the program, and receives those
-	// of this one.
-	Kept *Kept
+	// Previous, if not nil, contains the results of an earlier check of the program, and receives
+	// those of this one.
+	Previous *Previous
 	// Mock means that the program is run with every connection mocked: connections may be missing,
 	// and need no key.
 	Mock bool
 }
 
-// Kept contains results of a check for the next one. The zero value is for the first.
-type Kept struct {
+// Previous contains results of a check for the next one. The zero value is for the first.
+type Previous struct {
 	// Bodies contains the results for the bodies of functions, which are reused while they are
 	// valid; see sema.Config.
 	Bodies *sema.Bodies
@@ -102,7 +102,7 @@ type Input struct {
 	seen      func(path string)
 	overlay   map[string][]byte
 	sources   Sources
-	kept      *Kept
+	previous  *Previous
 	mock      bool
 	line      string            // see sema.Config
 	names     map[string]string // of source files: names relative to Root by the names that users see
@@ -152,7 +152,7 @@ func load(r Request) (*Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot determine the directory %s: %w", r.Dir, err)
 	}
-	in := &Input{Passes: optimize.All, dir: dir, tests: r.Tests, chosen: codegen.ManifestData{Called: r.Called, Debugged: r.Plain}, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen, overlay: r.Overlay, sources: r.Sources, kept: r.Kept}
+	in := &Input{Passes: optimize.All, dir: dir, tests: r.Tests, chosen: codegen.ManifestData{Called: r.Called, Debugged: r.Plain}, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen, overlay: r.Overlay, sources: r.Sources, previous: r.Previous}
 	if in.seen == nil {
 		in.seen = func(string) {}
 	}
@@ -160,8 +160,8 @@ func load(r Request) (*Input, error) {
 	if r.Tests || r.Plain {
 		in.Passes = optimize.None
 	}
-	if r.Given != nil {
-		return in, in.given(r.Given)
+	if r.Inline != nil {
+		return in, in.loadInline(r.Inline)
 	}
 	if r.Path == "" {
 		path, ok := manifest.Locate(dir, in.isFile)
@@ -173,14 +173,14 @@ func load(r Request) (*Input, error) {
 	}
 	path := in.abs(r.Path)
 	if in.isFile(path) {
-		return in, in.file(r.Path, path)
+		return in, in.loadFile(r.Path, path)
 	}
 	if m := filepath.Join(path, manifest.FileName); in.isFile(m) {
 		return in, in.project(m)
 	}
 	switch _, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, missing(r.Path, path)
+		return nil, missingPathError(r.Path, path)
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", r.Path, cause(err))
 	}
@@ -196,8 +196,8 @@ func unnamed(shown, path string) error {
 	return &PathError{Path: shown, Message: "the directory has no " + manifest.FileName, Hint: hint}
 }
 
-// file loads one source file with the nearest manifest, if there is one.
-func (in *Input) file(shown, path string) error {
+// loadFile loads one source file with the nearest manifest, if there is one.
+func (in *Input) loadFile(shown, path string) error {
 	if filepath.Ext(path) != SourceExt {
 		return &PathError{Path: shown, Message: "not a Concerto program", Hint: "the name of a program ends with " + SourceExt}
 	}
@@ -207,7 +207,7 @@ func (in *Input) file(shown, path string) error {
 			return err
 		}
 	}
-	return in.entry(path)
+	return in.loadEntry(path)
 }
 
 // project loads a manifest and the entry that it names.
@@ -221,7 +221,7 @@ func (in *Input) project(path string) error {
 	}
 	entry := filepath.Join(in.Root, filepath.FromSlash(name))
 	if in.isFile(entry) {
-		return in.entry(entry)
+		return in.loadEntry(entry)
 	}
 	if in.Diagnostics.HasErrors() {
 		return nil // an unreadable manifest names no entry
@@ -240,7 +240,7 @@ func (in *Input) project(path string) error {
 // manifest reads the manifest and the scripts that it names. The manifest's directory becomes the
 // root.
 func (in *Input) manifest(path string) error {
-	f, err := in.read(path)
+	f, err := in.readFile(path)
 	if err != nil {
 		return err
 	}
@@ -260,7 +260,7 @@ func (in *Input) script(c *manifest.Connection) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(in.Root, path)
 	}
-	f, err := in.read(path)
+	f, err := in.readFile(path)
 	if err != nil {
 		in.Diagnostics.Add(diag.ManifestValue.At(c.At["script"].Value, "could not read script `%s`: %v", c.Script, errors.Unwrap(err)).
 			In(in.Manifest.File).Hint("the path is relative to the manifest"))
@@ -271,8 +271,8 @@ func (in *Input) script(c *manifest.Connection) {
 	in.Scripts[c.Name] = replies
 }
 
-func (in *Input) entry(path string) error {
-	f, err := in.read(path)
+func (in *Input) loadEntry(path string) error {
+	f, err := in.readFile(path)
 	if err != nil {
 		return err
 	}
@@ -294,16 +294,16 @@ func (in *Input) Name(path string) string {
 // Read reads another source file of the program, by its name relative to the
 // root.
 func (in *Input) Read(name string) (*source.File, error) {
-	f, err := in.read(filepath.Join(in.Root, filepath.FromSlash(name)))
+	f, err := in.readFile(filepath.Join(in.Root, filepath.FromSlash(name)))
 	if err == nil {
 		in.names[f.Name] = name
 	}
 	return f, err
 }
 
-// read reads a file. Its name is the one that the user sees: relative to the working directory, or
-// absolute if the user wrote it so.
-func (in *Input) read(path string) (*source.File, error) {
+// readFile reads a file. Its name is the one that the user sees: relative to the working directory,
+// or absolute if the user wrote it so.
+func (in *Input) readFile(path string) (*source.File, error) {
 	shown := path
 	if rel, err := filepath.Rel(in.dir, path); err == nil && !in.absolute {
 		shown = rel
@@ -353,8 +353,8 @@ func (in *Input) abs(path string) string {
 	return filepath.Join(in.dir, path)
 }
 
-// missing returns the error for a path that does not exist, with the most similar one.
-func missing(shown, path string) error {
+// missingPathError returns the error for a path that does not exist, with the most similar one.
+func missingPathError(shown, path string) error {
 	e := &PathError{Path: shown, Message: "no such file or directory", Hint: "check the path, which is relative to the working directory"}
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {

@@ -93,7 +93,7 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-func TestLoadFindsMistakes(t *testing.T) {
+func TestLoadReportsErrors(t *testing.T) {
 	for archive, want := range map[string]string{
 		"-- Concerto.toml --\n[project]\nentry = \"gone.conc\"\n":                                                                      "Concerto.toml:2:9: E0803 the entry file `gone.conc` does not exist",
 		"-- Concerto.toml --\n[project]\nname = \"x\"\n":                                                                               "Concerto.toml:1:1: E0803 the entry file `main.conc` does not exist",

@@ -53,7 +53,7 @@ func (m *moduleLoader) ahead(dir string, decls []ast.Decl) {
 		names := sema.ModuleFiles(dir, d.Name.Name)
 		go func() {
 			for _, name := range names {
-				if f := m.file(name); !errors.Is(f.err, fs.ErrNotExist) {
+				if f := m.loadedFile(name); !errors.Is(f.err, fs.ErrNotExist) {
 					if f.tree != nil {
 						m.ahead(path.Join(dir, d.Name.Name), f.tree.Decls)
 					}
@@ -64,8 +64,8 @@ func (m *moduleLoader) ahead(dir string, decls []ast.Decl) {
 	}
 }
 
-// file returns the file with a name, which the first caller loads.
-func (m *moduleLoader) file(name string) *moduleFile {
+// loadedFile returns the file with a name, which the first caller loads.
+func (m *moduleLoader) loadedFile(name string) *moduleFile {
 	m.mu.Lock()
 	f, begun := m.files[name]
 	if !begun {
@@ -81,16 +81,16 @@ func (m *moduleLoader) file(name string) *moduleFile {
 	defer func() { f.bug = recover() }()
 	m.slots <- struct{}{}
 	defer func() { <-m.slots }()
-	f.source, f.err = m.in.read(filepath.Join(m.in.Root, filepath.FromSlash(name)))
+	f.source, f.err = m.in.readFile(filepath.Join(m.in.Root, filepath.FromSlash(name)))
 	if f.err == nil {
-		f.tree, f.list = m.in.parse(f.source)
+		f.tree, f.list = m.in.parseFile(f.source)
 	}
 	return f
 }
 
-// open returns the file of a module for the checker.
-func (m *moduleLoader) open(name string) (*ast.File, diag.List, bool) {
-	f := m.file(name)
+// openModule returns the file of a module for the checker.
+func (m *moduleLoader) openModule(name string) (*ast.File, diag.List, bool) {
+	f := m.loadedFile(name)
 	switch {
 	case f.bug != nil:
 		panic(f.bug)

@@ -15,10 +15,10 @@ import (
 // program runs without the optimisations.
 var Strict bool
 
-// generate returns the verified code of a program without errors. If the optimisations have
+// generateCode returns the verified code of a program without errors. If the optimisations have
 // produced invalid code, which is a bug in Concerto, it returns the code before the optimisations,
 // with a warning.
-func (in *Input) generate(checked *sema.Program) (*ir.Program, diag.List) {
+func (in *Input) generateCode(checked *sema.Program) (*ir.Program, diag.List) {
 	p, l := codegen.Generate(checked, in.embedded())
 	if l.HasErrors() {
 		return nil, l
@@ -32,14 +32,14 @@ func (in *Input) generate(checked *sema.Program) (*ir.Program, diag.List) {
 		panic("optimisation produced invalid code: " + broken.Error())
 	}
 	p, _ = codegen.Generate(checked, in.embedded())
-	in.verify(p)
+	in.mustVerify(p)
 	l.Add(diag.Unoptimised.At(source.Span{}, "compiled without optimisations, because they produced invalid code: %v", broken).
 		Hint("this is a bug in the compiler: please report it together with the program, which works but runs more slowly"))
 	return p, l
 }
 
-// verify panics if the VM cannot run a program as it was generated, before any optimisation.
-func (in *Input) verify(p *ir.Program) {
+// mustVerify panics if the VM cannot run a program as it was generated, before any optimisation.
+func (in *Input) mustVerify(p *ir.Program) {
 	if in.generated != nil {
 		in.generated(p)
 	}

@@ -24,7 +24,7 @@ const IR = "ir"
 // Stages lists the stages of `concerto build --emit`.
 var Stages = []Stage{
 	{IR, built(ir.Encode)},
-	{"tokens", tokens},
+	{"tokens", writeTokens},
 	{"ast", syntax},
 	{"asm", built(func(p *ir.Program) []byte { return []byte(ir.Disassemble(p)) })},
 }
@@ -41,8 +41,8 @@ func built(form func(*ir.Program) []byte) func(io.Writer, *Input) (diag.List, er
 	}
 }
 
-// tokens writes the entry file's tokens, one on each line: position, kind, text.
-func tokens(w io.Writer, in *Input) (diag.List, error) {
+// writeTokens writes the entry file's tokens, one on each line: position, kind, text.
+func writeTokens(w io.Writer, in *Input) (diag.List, error) {
 	all, _, found := lexer.Lex(in.Entry)
 	b := bufio.NewWriter(w)
 	for _, t := range all {

@@ -69,7 +69,7 @@ func (w *Within) Compile() (*Closure, diag.List) {
 	if checked == nil {
 		return nil, found
 	}
-	return w.generate(in, checked, p.let, source.Pos(p.At+p.len+2))
+	return w.generateClosure(in, checked, p.let, source.Pos(p.At+p.len+2))
 }
 
 // Placed is the file of the position with the text inserted.
@@ -88,7 +88,7 @@ func (w *Within) Placed() (p Placed, ok bool) {
 	if w.Line < 1 || w.Line > file.Lines() {
 		return p, false
 	}
-	before, after, at := around(file, file.Pos(w.Line, w.Column))
+	before, after, at := insertionPoint(file, file.Pos(w.Line, w.Column))
 	head := before + w.Lets + "let " + within + " = || { "
 	body := strings.NewReplacer("\r", " ", "\n", " ").Replace(w.Text)
 	rest := text[at:]
@@ -106,8 +106,8 @@ func (w *Within) Absolute(name string) string {
 	return filepath.Join(w.Root, filepath.FromSlash(name))
 }
 
-// generate finds the closure in the checked program, and generates it.
-func (w *Within) generate(in *Input, checked *sema.Program, from, to source.Pos) (*Closure, diag.List) {
+// generateClosure finds the closure in the checked program, and generates it.
+func (w *Within) generateClosure(in *Input, checked *sema.Program, from, to source.Pos) (*Closure, diag.List) {
 	info, body := closureOf(checked, func(name string, x *ast.Closure) bool {
 		return name == within && x.Span().Start > from && x.Span().End <= to
 	})
@@ -153,9 +153,9 @@ type insertion struct {
 	text string
 }
 
-// around returns where a statement can be inserted that sees the variables of the position: before
-// the innermost statement around it, or in a block around the expression there.
-func around(f *source.File, at source.Pos) (before string, after insertion, start source.Pos) {
+// insertionPoint returns where a statement can be inserted that sees the variables of the position:
+// before the innermost statement around it, or in a block around the expression there.
+func insertionPoint(f *source.File, at source.Pos) (before string, after insertion, start source.Pos) {
 	tree, _ := parser.Parse(f)
 	start = at
 	covers := func(n ast.Node) bool { s := n.Span(); return s.Start <= at && at < s.End }

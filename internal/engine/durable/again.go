@@ -35,7 +35,7 @@ func (w *world) recover(ctx context.Context, f *inFlight, q effect.Request) (kno
 func (w *world) probe(ctx context.Context, f *inFlight, q effect.Request) effect.Status {
 	switch q := q.(type) {
 	case *effect.WriteFile:
-		text, size := w.text(ctx, q.Path)
+		text, size := w.readText(ctx, q.Path)
 		switch {
 		case q.Append:
 			return w.completeAppend(ctx, f, q, text, size)
@@ -46,8 +46,8 @@ func (w *world) probe(ctx context.Context, f *inFlight, q effect.Request) effect
 		}
 		return effect.Unknown
 	case *effect.CopyFile:
-		from, size := w.text(ctx, q.From)
-		switch to, there := w.text(ctx, q.Path); {
+		from, size := w.readText(ctx, q.From)
+		switch to, there := w.readText(ctx, q.Path); {
 		case there >= 0 && size >= 0 && from == to:
 			return effect.Done
 		case there == f.mark || there >= 0 && size >= 0 && strings.HasPrefix(from, to):
@@ -55,7 +55,7 @@ func (w *world) probe(ctx context.Context, f *inFlight, q effect.Request) effect
 		}
 		return effect.Unknown
 	case *effect.MakeDir:
-		if info := w.info(ctx, q.Path); info != nil && info.IsDir {
+		if info := w.fileInfo(ctx, q.Path); info != nil && info.IsDir {
 			return effect.Done
 		}
 		return effect.None
@@ -69,7 +69,7 @@ func (w *world) probe(ctx context.Context, f *inFlight, q effect.Request) effect
 
 // probeAbsent reports whether something was removed.
 func (w *world) probeAbsent(ctx context.Context, path string) effect.Status {
-	if info := w.info(ctx, path); info != nil && !info.Exists {
+	if info := w.fileInfo(ctx, path); info != nil && !info.Exists {
 		return effect.Done
 	}
 	return effect.None
@@ -95,8 +95,8 @@ func (w *world) completeAppend(ctx context.Context, f *inFlight, q *effect.Write
 	return effect.Unknown
 }
 
-// text returns a file's text and size; -1 if it does not exist.
-func (w *world) text(ctx context.Context, path string) (string, int64) {
+// readText returns a file's text and size; -1 if it does not exist.
+func (w *world) readText(ctx context.Context, path string) (string, int64) {
 	result, err := w.next.Perform(ctx, &effect.ReadFile{Path: path})
 	if t, ok := result.(*effect.FileText); ok && err == nil {
 		return t.Text, int64(len(t.Text))
@@ -104,7 +104,7 @@ func (w *world) text(ctx context.Context, path string) (string, int64) {
 	return "", -1
 }
 
-func (w *world) info(ctx context.Context, path string) *effect.FileStatus {
+func (w *world) fileInfo(ctx context.Context, path string) *effect.FileStatus {
 	result, err := w.next.Perform(ctx, &effect.FileInfo{Path: path})
 	if s, ok := result.(*effect.FileStatus); ok && err == nil {
 		return s
@@ -125,7 +125,7 @@ func (w *world) markOf(q effect.Request) *int64 {
 		return nil
 	}
 	size := int64(-1)
-	if info := w.info(context.Background(), path); info != nil && info.Exists {
+	if info := w.fileInfo(context.Background(), path); info != nil && info.Exists {
 		size = info.Size
 	}
 	return &size

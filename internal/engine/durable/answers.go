@@ -34,16 +34,16 @@ type openQuestion struct {
 // this process or by another process.
 func (w *world) askQuestion(ctx context.Context, s effect.Starter, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	f := w.run.flightOf(q)
-	if w.run.flush(journal.Synced) != nil { // the run is being suspended
+	if w.run.flushJournal(journal.Synced) != nil { // the run is being suspended
 		return func() { done(nil, context.Canceled) }, true
 	}
 	x := &openQuestion{Question: Question{E: f.e, ID: QuestionID(f.e)}}
 	a, emits := q.(*effect.AwaitEmit)
 	if emits {
 		x.Channel, x.Payload = a.Channel, w.run.clean(a.Payload)
-		if a.Misfit == "" && !f.again {
+		if a.Misfit == "" && !f.repeated {
 			x.show = func() error {
-				return w.run.out.show(w.run, a.Channel, a.Payload, func(n int64) error {
+				return w.run.out.putOut(w.run, a.Channel, a.Payload, func(n int64) error {
 					return w.run.print(&effect.Emit{Channel: a.Channel, Payload: a.Payload, From: a.From}, n)
 				})
 			}
@@ -55,12 +55,12 @@ func (w *world) askQuestion(ctx context.Context, s effect.Starter, q effect.Requ
 		if !emits || a.Misfit != "" {
 			return s.Start(ctx, q, done)
 		}
-		if f.again {
+		if f.repeated {
 			return s.Start(effect.WithSent(ctx), q, done)
 		}
 		var end func()
 		ok := false
-		err := w.run.out.show(w.run, a.Channel, a.Payload, func(n int64) error {
+		err := w.run.out.putOut(w.run, a.Channel, a.Payload, func(n int64) error {
 			end, ok = s.Start(effect.WithOutput(ctx, n), q, done)
 			return nil
 		})
@@ -197,7 +197,7 @@ func (i *idleness) markJournaled(e int64) {
 	defer i.mu.Unlock()
 	if id, ok := i.answered[e]; ok {
 		delete(i.answered, e)
-		i.taken = append(i.taken, id)
+		i.accepted = append(i.accepted, id)
 	}
 }
 
@@ -206,7 +206,7 @@ func (i *idleness) markJournaled(e int64) {
 func (i *idleness) takeAnswered() []string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	all := i.taken
-	i.taken = nil
+	all := i.accepted
+	i.accepted = nil
 	return all
 }

@@ -78,18 +78,18 @@ func (w *world) recoverCall(ctx context.Context, f *inFlight, open *effect.MCPOp
 	}
 	if f.class == effect.ClassRetry.String() || w.run.servers != nil && w.run.servers.Repeatable(ctx, open, true) {
 		f.tries++
-		w.run.begin(f, f.task, open)
+		w.run.recordBegin(f, f.task, open)
 		return true, nil, w.flushBefore(ctx, open)
 	}
 	about := w.run.flightOf(q)
 	back := w.run.idle.waitInstead(about, f, open)
 	x, _, err := w.decideUnknown(ctx, f, open)
 	back()
-	if x != nil && x.again() {
+	if x != nil && x.isRetry() {
 		return true, nil, w.announceRetry(ctx, f, open, x)
 	}
 	if about != nil {
-		about.resolved = x.record(w.run)
+		about.resolved = x.journalForm(w.run)
 	}
 	if _, next := q.(*effect.MCPNext); next && x.done() {
 		return false, eventOf(x.answer), nil

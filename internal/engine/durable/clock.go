@@ -17,22 +17,22 @@ type clock struct {
 	newest *effect.Time // the last reading; nil for none
 }
 
-// read converts a reading of this process's clock to the run's time.
-func (c *clock) read(r *Run, now *effect.Time) *effect.Time {
+// runTime converts a reading of this process's clock to the run's time.
+func (c *clock) runTime(r *Run, now *effect.Time) *effect.Time {
 	c.once.Do(func() {
 		if r.c.History == nil {
 			return
 		}
-		known := false
+		found := false
 		if s := r.c.Restored; s != nil && s.Clock != nil {
-			c.last, known = *s.Clock, true
+			c.last, found = *s.Clock, true
 		}
 		for _, x := range r.c.History.Records {
 			if x.K == journal.KDid && x.Q == string(effect.KindClock) && x.Err == nil {
-				known = json.Unmarshal(x.V, &c.last) == nil
+				found = json.Unmarshal(x.V, &c.last) == nil
 			}
 		}
-		if !known {
+		if !found {
 			return
 		}
 		c.ahead = c.last.Monotonic + max(now.Unix-c.last.Unix, 0) - now.Monotonic

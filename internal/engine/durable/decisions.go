@@ -35,7 +35,7 @@ func (r *Run) Decisions(all ...Ledger) vm.Decisions {
 }
 
 // Written writes the journal to its file, so that dependent records may follow.
-func (r *Run) Written() error { return r.flush(journal.Written) }
+func (r *Run) Written() error { return r.flushJournal(journal.Written) }
 
 type decider struct{ *Run }
 

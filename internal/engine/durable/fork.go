@@ -55,7 +55,7 @@ func Forked(h *journal.History, c Change, by string) ([]*journal.Record, error) 
 			out = append(out, &copied)
 			continue
 		}
-		err := c.change(&copied, begin)
+		err := c.applyTo(&copied, begin)
 		return append(out, &copied), err
 	}
 	if begin == nil {
@@ -66,10 +66,10 @@ func Forked(h *journal.History, c Change, by string) ([]*journal.Record, error) 
 		return nil, none
 	}
 	end := &journal.Record{K: journal.KEnd, E: c.Effect}
-	if !c.changes() {
+	if !c.isSet() {
 		return out, nil // without a change
 	}
-	err := c.change(end, begin)
+	err := c.applyTo(end, begin)
 	end.By = by
 	return append(out, end), err
 }
@@ -79,25 +79,25 @@ func (c *Change) Fork(run string) *journal.Fork {
 	f := &journal.Fork{Run: run, At: c.Effect, Flag: "--at"}
 	switch {
 	case c.Answer != nil:
-		f.Flag, f.Answer = "--answer", text(*c.Answer)
+		f.Flag, f.Answer = "--answer", quoteText(*c.Answer)
 	case c.Error != nil:
-		f.Flag, f.Answer = "--error", text(*c.Error)
+		f.Flag, f.Answer = "--error", quoteText(*c.Error)
 	case c.Result != nil:
 		f.Flag, f.Answer = "--result", c.Result
 	}
 	return f
 }
 
-func text(s string) json.RawMessage {
+func quoteText(s string) json.RawMessage {
 	b, _ := jsonwrite.Encode(s) // a text
 	return b
 }
 
-func (c *Change) changes() bool { return c.Answer != nil || c.Result != nil || c.Error != nil }
+func (c *Change) isSet() bool { return c.Answer != nil || c.Result != nil || c.Error != nil }
 
-// change sets the effect's result in a record.
-func (c *Change) change(r, begin *journal.Record) error {
-	if !c.changes() {
+// applyTo sets the effect's result in a record.
+func (c *Change) applyTo(r, begin *journal.Record) error {
+	if !c.isSet() {
 		return nil
 	}
 	q := effect.Kind(r.Q)

@@ -8,26 +8,27 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Gone means that the requested part of a run's history was dropped.
-type Gone struct {
+// DroppedError means that the requested part of a run's history was dropped.
+type DroppedError struct {
 	From int64 // the first remaining effect
 }
 
-func (e *Gone) Error() string {
+func (e *DroppedError) Error() string {
 	return fmt.Sprintf("the history before effect %d is not stored ([run] history = \"snapshot\")", e.From)
 }
 
-// Whole checks that the run's history is complete. The error is a *Gone, or one of the files.
+// Whole checks that the run's history is complete. The error is a *DroppedError, or one of the
+// files.
 func (s *Stored) Whole() error {
-	from, err := s.KeptFrom()
+	from, err := s.FirstStored()
 	if err != nil || from == 0 {
 		return err
 	}
-	return &Gone{from}
+	return &DroppedError{from}
 }
 
-// KeptFrom returns the first effect that the run's history contains, or 0 if it is complete.
-func (s *Stored) KeptFrom() (int64, error) {
+// FirstStored returns the first effect that the run's history contains, or 0 if it is complete.
+func (s *Stored) FirstStored() (int64, error) {
 	if s.History.Head == nil {
 		return 0, nil
 	}

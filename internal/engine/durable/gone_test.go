@@ -69,14 +69,14 @@ func TestUnplayable(t *testing.T) {
 	}
 	put(last.S, last.H, start.IR, tape.Engine)
 	s, err := Latest(dir)
-	if err != nil || s.Behind != last.S || len(s.bad) != 0 {
+	if err != nil || s.After != last.S || len(s.bad) != 0 {
 		t.Fatalf("a good one: %+v, %v", s, err)
 	}
-	if from, err := s.KeptFrom(); from != 30 || err != nil {
+	if from, err := s.FirstStored(); from != 30 || err != nil {
 		t.Errorf("the first stored effect is %d: %v", from, err)
 	}
-	var gone *Gone
-	if err := s.Whole(); !errors.As(err, &gone) || gone.From != 30 {
+	var dropped *DroppedError
+	if err := s.Whole(); !errors.As(err, &dropped) || dropped.From != 30 {
 		t.Errorf("the history is whole: %v", err)
 	}
 	if _, err := s.Earlier(&BadSnapshot{errors.New("the VM cannot read it")}); err == nil || !strings.HasPrefix(err.Error(), "damaged: "+journal.SnapshotName(last.S)+": the VM cannot read it; ") {
@@ -103,7 +103,7 @@ func TestTallyGoesOn(t *testing.T) {
 		{S: 12, K: journal.KEnd, E: 6, Gave: journal.Gave{X: "none"}},
 		{S: 13, K: journal.KDid, E: 7, Of: 3, Q: "exchange.close"},
 	}
-	told := func(head *journal.Head, records []*journal.Record) string {
+	countsOf := func(head *journal.Head, records []*journal.Record) string {
 		x, err := tallied(&journal.History{Head: head, Records: records})
 		if err != nil {
 			t.Fatal(err)
@@ -119,7 +119,7 @@ func TestTallyGoesOn(t *testing.T) {
 		return string(rest) + string(usage)
 	}
 	for n := 1; n <= len(all); n++ {
-		want := told(nil, all[:n])
+		want := countsOf(nil, all[:n])
 		for cut := 1; cut < n; cut++ {
 			before := newTally()
 			for _, r := range all[:cut] {
@@ -129,20 +129,20 @@ func TestTallyGoesOn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			again := newTally() // nothing more is dropped
-			err = again.Restore(rest)
+			other := newTally() // nothing more is dropped
+			err = other.Restore(rest)
 			if err == nil {
-				rest, err = again.Encode()
+				rest, err = other.Encode()
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := told(&journal.Head{Rest: rest}, append(all[:1:1], all[cut:n]...)); got != want {
+			if got := countsOf(&journal.Head{Rest: rest}, append(all[:1:1], all[cut:n]...)); got != want {
 				t.Fatalf("%d records, of which %d are dropped:\n%s\nand not\n%s", n, cut, got, want)
 			}
 		}
 	}
-	if got := told(nil, all); !strings.Contains(got, `"effects":{"done":5,"none":1,"unknown":0,"pending":0},"calls":2,"lost":1`) || !strings.Contains(got, `"tokens_in":6,"tokens_out":4,"cost_usd":10`) {
+	if got := countsOf(nil, all); !strings.Contains(got, `"effects":{"done":5,"none":1,"unknown":0,"pending":0},"calls":2,"lost":1`) || !strings.Contains(got, `"tokens_in":6,"tokens_out":4,"cost_usd":10`) {
 		t.Error(got)
 	}
 }

@@ -31,8 +31,8 @@ type openExchanges struct {
 
 func (t *openExchanges) init() { t.all, t.written = map[int64]*host.Open{}, map[int64]int64{} }
 
-// Keep sets the run's hosts. It must be called before the run begins.
-func (r *Run) Keep(h Hosts) { r.talks.hosts = h }
+// SetHosts sets the run's hosts. It must be called before the run begins.
+func (r *Run) SetHosts(h Hosts) { r.talks.hosts = h }
 
 // recordOpening records an exchange that is about to be opened.
 func (t *openExchanges) recordOpening(f *inFlight, q effect.Request) {
@@ -94,7 +94,7 @@ func (r *Run) resumeHosts() error {
 	}
 	var open []host.Open
 	for _, o := range t.all {
-		o.Key = r.key(o.ID)
+		o.Key = r.effectKey(o.ID)
 		open = append(open, *o)
 	}
 	slices.SortFunc(open, func(a, b host.Open) int { return int(a.ID - b.ID) })
@@ -103,7 +103,7 @@ func (r *Run) resumeHosts() error {
 	}
 	for _, o := range open {
 		if o.Opened != nil {
-			r.given.set(effect.KindExchangeNext, o.ID, o.ID)
+			r.numbers.setReal(effect.KindExchangeNext, o.ID, o.ID)
 		}
 	}
 	return nil
@@ -112,7 +112,7 @@ func (r *Run) resumeHosts() error {
 // flushed notifies the hosts which of their lines are in the journal.
 func (r *Run) flushed(lines map[int64]int64) {
 	for e, line := range lines {
-		if real, ok := r.given.get(effect.KindExchangeNext, e); ok {
+		if real, ok := r.numbers.realNumber(effect.KindExchangeNext, e); ok {
 			r.talks.hosts.AckJournaled(real, line)
 		}
 	}

@@ -22,7 +22,7 @@ type spent struct {
 // spending is the run's usage of models in all its processes.
 type spending map[spent]*spent // by connection, model and whether it was lost
 
-func (s *spending) add(x spent) {
+func (s *spending) addCall(x spent) {
 	if *s == nil {
 		*s = spending{}
 	}
@@ -35,7 +35,7 @@ func (s *spending) add(x spent) {
 	of.Calls, of.In, of.Out = of.Calls+x.Calls, of.In+x.In, of.Out+x.Out
 }
 
-func (s spending) all() []spent {
+func (s spending) allCalls() []spent {
 	all := make([]spent, 0, len(s))
 	for _, x := range s {
 		all = append(all, *x)
@@ -61,7 +61,7 @@ func (r *Run) spend(q effect.Request, f *inFlight, result effect.Result) {
 	}
 	if reply != nil {
 		x := spent{Connection: reply.Provider, Model: reply.Model, Calls: 1, In: reply.TokensIn, Out: reply.TokensOut}
-		r.spent.add(x)
+		r.spent.addCall(x)
 		if !r.live && r.c.World != nil {
 			r.c.World.Used(x.Connection, x.Model, 1, x.In, x.Out, true)
 		}
@@ -79,7 +79,7 @@ func (r *Run) lostCall(q *effect.AgentCall) {
 		return
 	}
 	in, out := r.c.World.Most(q)
-	r.spent.add(spent{Connection: q.Connection, Model: q.Model, Lost: true, Calls: 1, In: in, Out: out})
+	r.spent.addCall(spent{Connection: q.Connection, Model: q.Model, Lost: true, Calls: 1, In: in, Out: out})
 	r.c.World.Used(q.Connection, q.Model, 1, in, out, false)
 }
 
@@ -98,9 +98,9 @@ func (r *Run) dropOpener(q effect.Request, result effect.Result, err error) {
 	}
 }
 
-// keepOpener stores the record of an opener whose object the program will use. Hosts store
+// storeOpener stores the record of an opener whose object the program will use. Hosts store
 // exchanges themselves.
-func (r *Run) keepOpener(q effect.Request, x *journal.Record, tries int, result effect.Result, err error) {
+func (r *Run) storeOpener(q effect.Request, x *journal.Record, tries int, result effect.Result, err error) {
 	if n, ok := result.(effect.Numbered); !ok || *n.Number() == 0 {
 		return
 	}

@@ -64,7 +64,7 @@ func (s *Stored) VerifyOut() (torn int, err error) {
 		if line.N != int64(i)+1 {
 			return torn, &journal.DamagedError{Where: at, Why: fmt.Sprintf("its number is %d", line.N)}
 		}
-		o.add([]byte(text))
+		o.addToSum([]byte(text))
 		for _, state := range states {
 			if state.Out == line.N && !bytes.Equal(o.sum[:], state.OutSum) {
 				return torn, &journal.DamagedError{Where: at, Why: "the run has written different output before this line"}
@@ -72,7 +72,7 @@ func (s *Stored) VerifyOut() (torn int, err error) {
 		}
 	}
 	o.n = int64(len(lines))
-	o.start(s.History)
+	o.readPrinted(s.History)
 	least := int64(0)
 	switch {
 	case s.Code() != nil && last.D != "": // older versions wrote none
@@ -91,10 +91,10 @@ func (s *Stored) VerifyOut() (torn int, err error) {
 	return torn, nil
 }
 
-// show puts out a line. It stores the line before print prints it with its number, unless it is
+// putOut puts out a line. It stores the line before print prints it with its number, unless it is
 // known to be printed; print may be nil.
-func (o *output) show(r *Run, channel string, payload json.RawMessage, print func(n int64) error) error {
-	o.start(r.c.History)
+func (o *output) putOut(r *Run, channel string, payload json.RawMessage, print func(n int64) error) error {
+	o.readPrinted(r.c.History)
 	o.n++
 	line, err := jsonwrite.Encode(outLine{o.n, channel, payload})
 	if err != nil {
@@ -104,12 +104,12 @@ func (o *output) show(r *Run, channel string, payload json.RawMessage, print fun
 	if err := o.storeLine(r, string(line)); err != nil {
 		return err
 	}
-	o.add(line)
+	o.addToSum(line)
 	if print == nil || r.c.Trial || o.isPrinted(o.n) {
 		return nil
 	}
 	if r.live {
-		if err := r.flush(journal.Written); err != nil {
+		if err := r.flushJournal(journal.Written); err != nil {
 			return err
 		}
 	}
@@ -137,8 +137,8 @@ func (o *output) enqueue(r *Run) {
 	o.queue = append(o.queue, p)
 }
 
-// add adds a line to the sum.
-func (o *output) add(line []byte) { o.sum = sha256.Sum256(append(o.sum[:], line...)) }
+// addToSum adds a line to the sum.
+func (o *output) addToSum(line []byte) { o.sum = sha256.Sum256(append(o.sum[:], line...)) }
 
 // digest returns the beginning of the sum, in hex, or "" without output.
 func (o *output) digest() string {
@@ -148,8 +148,8 @@ func (o *output) digest() string {
 	return hex.EncodeToString(o.sum[:16])
 }
 
-// start reads from the journal what was printed.
-func (o *output) start(h *journal.History) {
+// readPrinted reads from the journal what was printed.
+func (o *output) readPrinted(h *journal.History) {
 	if o.started || h == nil {
 		return
 	}
@@ -162,8 +162,8 @@ func (o *output) start(h *journal.History) {
 	o.noted = o.printed
 }
 
-// note appends the record of how much is printed, if the journal does not contain it.
-func (o *output) note(r *Run) {
+// recordPrinted appends the record of how much is printed, if the journal does not contain it.
+func (o *output) recordPrinted(r *Run) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.noteLocked(r)
@@ -208,7 +208,7 @@ func (o *output) noteLater(r *Run) {
 		o.noting = false
 		o.mu.Unlock()
 		if err == nil {
-			_ = r.flush(journal.Written) // an error suspends the run
+			_ = r.flushJournal(journal.Written) // an error suspends the run
 		}
 	}()
 }
@@ -228,29 +228,29 @@ func (o *output) storeLine(r *Run, line string) error {
 		return nil
 	}
 	// An earlier process has put out other lines, of which the journal lacks the cause.
-	if err := o.cut(r, at); err != nil {
+	if err := o.truncate(r, at); err != nil {
 		return err
 	}
 	r.c.Writer.Out([]byte(line))
 	return nil
 }
 
-// cut truncates the file to at most keep lines.
-func (o *output) cut(r *Run, keep int) error {
-	more := len(o.have) - keep
+// truncate truncates the file to at most keep lines.
+func (o *output) truncate(r *Run, lines int) error {
+	more := len(o.have) - lines
 	if more <= 0 {
 		return nil
 	}
 	size := int64(0)
-	for _, line := range o.have[:keep] {
+	for _, line := range o.have[:lines] {
 		size += int64(len(line)) + 1
 	}
-	o.have = o.have[:keep]
+	o.have = o.have[:lines]
 	if err := r.c.Writer.TruncateOut(size); err != nil {
 		return &Unwritable{err}
 	}
 	o.mu.Lock()
-	o.printed, o.noted = min(o.printed, int64(keep)), min(o.noted, int64(keep))
+	o.printed, o.noted = min(o.printed, int64(lines)), min(o.noted, int64(lines))
 	o.mu.Unlock()
 	r.c.Remark(fmt.Sprintf("removed %[2]d lines that are not in the journal from %[1]s: they are written again", journal.OutFile, more))
 	return nil

@@ -20,7 +20,7 @@ type past struct {
 	cursor int // index among all; earlier ones were returned
 	left   int // number not yet returned
 	// effects contains what is known of each effect, by number.
-	effects map[int64]*known
+	effects map[int64]*pastEffect
 	moments map[vm.Moment][]int
 	begun   map[int64]bool // the program waits for it
 	under   []under        // begun and not ended
@@ -32,12 +32,12 @@ type past struct {
 
 // event is a record that affects the program.
 type event struct {
-	record *journal.Record
-	given  bool
+	record   *journal.Record
+	returned bool
 }
 
-// known is what the journal contains of an effect: indexes of records, -1 for none.
-type known struct {
+// pastEffect is what the journal contains of an effect: indexes of records, -1 for none.
+type pastEffect struct {
 	begin    *journal.Record
 	tries    int
 	counted  int   // of those, counted as lost
@@ -55,7 +55,7 @@ type under struct {
 }
 
 func (p *past) init(r *Run) {
-	*p = past{run: r, effects: map[int64]*known{}, moments: map[vm.Moment][]int{}, begun: map[int64]bool{}, counts: map[int64]int64{}}
+	*p = past{run: r, effects: map[int64]*pastEffect{}, moments: map[vm.Moment][]int{}, begun: map[int64]bool{}, counts: map[int64]int64{}}
 	if r.c.History == nil {
 		return
 	}
@@ -64,26 +64,26 @@ func (p *past) init(r *Run) {
 			p.counts[of] = n
 		}
 		for _, x := range s.Begun {
-			p.add(x.Record)
-			k := p.of(x.Record.E)
+			p.addRecord(x.Record)
+			k := p.effectOf(x.Record.E)
 			k.tries, k.until, k.counted, k.restored = x.Tries, max(x.Until, x.Record.Until), x.Tries-1, true
 		}
 		p.resolved = nil // the ledgers contain them
 	}
 	for _, x := range r.c.History.Records {
-		p.add(x)
+		p.addRecord(x)
 	}
 	p.left = len(p.all)
 }
 
-// add adds a record of the journal.
-func (p *past) add(x *journal.Record) {
+// addRecord adds a record of the journal.
+func (p *past) addRecord(x *journal.Record) {
 	if x.Resolved != nil {
 		p.resolved = append(p.resolved, x)
 	}
 	switch x.K {
 	case journal.KBegin:
-		k := p.of(x.E)
+		k := p.effectOf(x.E)
 		k.tries++
 		k.until = max(k.until, x.Until)
 		if k.begin == nil {
@@ -99,10 +99,10 @@ func (p *past) add(x *journal.Record) {
 	p.all = append(p.all, event{record: x})
 	switch {
 	case x.K == journal.KPlace && x.Place == tape.PlaceWaits:
-		p.of(x.E).waits = at
+		p.effectOf(x.E).waits = at
 		return // it is found by its effect
 	case x.K != journal.KPlace:
-		p.of(x.E).end = at
+		p.effectOf(x.E).end = at
 	}
 	if x.K == journal.KLines {
 		p.counts[x.Of] = max(p.counts[x.Of], x.L+int64(len(x.M))-1)
@@ -113,21 +113,21 @@ func (p *past) add(x *journal.Record) {
 	}
 }
 
-func (p *past) of(e int64) *known {
+func (p *past) effectOf(e int64) *pastEffect {
 	k := p.effects[e]
 	if k == nil {
-		k = &known{waits: -1, end: -1}
+		k = &pastEffect{waits: -1, end: -1}
 		p.effects[e] = k
 	}
 	return k
 }
 
-// first returns the record with the request, or nil.
-func (k *known) first(p *past) *journal.Record {
+// requestRecord returns the record with the request, or nil.
+func (k *pastEffect) requestRecord(p *past) *journal.Record {
 	if k.begin != nil {
 		return k.begin
 	}
-	return p.record(k.end)
+	return p.recordAt(k.end)
 }
 
 // countLines returns the number of the first of n lines of an exchange, and counts them.
@@ -144,31 +144,31 @@ func (p *past) restoreInFlight(f *inFlight) {
 		return
 	}
 	if k.begin != nil {
-		f.due, f.tries, f.until, f.policy, f.rule = k.begin.Due, k.tries, k.until, k.begin.Policy, k.begin.Rule
+		f.expires, f.tries, f.until, f.policy, f.rule = k.begin.Due, k.tries, k.until, k.begin.Policy, k.begin.Rule
 		f.counted, f.begin = k.counted, k.begin
 		if k.begin.Mark != nil {
 			f.mark = *k.begin.Mark
 		}
 	}
-	f.again = k.end < 0 && k.begin != nil
+	f.repeated = k.end < 0 && k.begin != nil
 }
 
 // markReturned marks a record as returned.
 func (p *past) markReturned(i int) {
-	if !p.all[i].given {
-		p.all[i].given = true
+	if !p.all[i].returned {
+		p.all[i].returned = true
 		p.left--
 	}
 }
 
-// find returns what the journal contains of an effect, after comparing the request.
-func (p *past) find(e int64, q effect.Request) (*known, error) {
+// findEffect returns what the journal contains of an effect, after comparing the request.
+func (p *past) findEffect(e int64, q effect.Request) (*pastEffect, error) {
 	k := p.effects[e]
 	if k == nil {
 		if begins(q) || effect.Inline(q.Kind()) {
 			return nil, p.diverged(e, q, nil, nil)
 		}
-		return &known{waits: -1, end: -1}, nil // it only reads, and had not ended
+		return &pastEffect{waits: -1, end: -1}, nil // it only reads, and had not ended
 	}
 	text, err := p.run.recordedRequest(q)
 	if err != nil {
@@ -178,7 +178,7 @@ func (p *past) find(e int64, q effect.Request) (*known, error) {
 	if n, ok := q.(effect.Numbered); ok {
 		of = *n.Number()
 	}
-	for _, x := range []*journal.Record{k.begin, p.record(k.end)} {
+	for _, x := range []*journal.Record{k.begin, p.recordAt(k.end)} {
 		if x == nil {
 			continue
 		}
@@ -205,27 +205,27 @@ func (p *past) beginIndex(x *journal.Record) int {
 	return i
 }
 
-func (p *past) record(i int) *journal.Record {
+func (p *past) recordAt(i int) *journal.Record {
 	if i < 0 {
 		return nil
 	}
 	return p.all[i].record
 }
 
-// event returns the end of an effect for which the program waits.
-func (p *past) event(i int) vm.Event {
+// endEvent returns the end of an effect for which the program waits.
+func (p *past) endEvent(i int) vm.Event {
 	e := p.all[i].record.E
 	p.markReturned(i)
 	delete(p.begun, e)
-	result, failed, err := p.outcome(i, e)
+	result, failed, err := p.recordedResult(i, e)
 	if err != nil {
 		failed = err
 	}
 	return vm.Event{E: e, Result: result, Err: failed}
 }
 
-// outcome returns the recorded result of an effect.
-func (p *past) outcome(i int, e int64) (effect.Result, error, error) {
+// recordedResult returns the recorded result of an effect.
+func (p *past) recordedResult(i int, e int64) (effect.Result, error, error) {
 	x := p.all[i].record
 	recorded, err := entryOf(p.run.c.Dir, x, p.effects[e].begin)
 	if err != nil {
@@ -248,7 +248,7 @@ func translatedLines(x *journal.Record) []string {
 	return x.M
 }
 
-func failure(x *journal.Record) (*tape.Failure, error) {
+func recordedFailure(x *journal.Record) (*tape.Failure, error) {
 	f := &tape.Failure{}
 	if err := json.Unmarshal(x.Err, f); err != nil {
 		return nil, fmt.Errorf("record %d: %w", x.S, err)
@@ -262,7 +262,7 @@ func failure(x *journal.Record) (*tape.Failure, error) {
 // endBefore returns the end of the run's context, if it precedes a record.
 func (p *past) overBefore(i int) (cause error, ok bool) {
 	for at := p.cursor; at < i; at++ {
-		if x := &p.all[at]; x.record.Place == tape.PlaceOver && !x.given {
+		if x := &p.all[at]; x.record.Place == tape.PlaceOver && !x.returned {
 			p.markReturned(at)
 			return p.cause(at), true
 		}
@@ -271,7 +271,7 @@ func (p *past) overBefore(i int) (cause error, ok bool) {
 }
 
 func (p *past) cause(i int) error {
-	if f, err := failure(p.all[i].record); err == nil {
+	if f, err := recordedFailure(p.all[i].record); err == nil {
 		return f.Cause()
 	}
 	return context.Canceled

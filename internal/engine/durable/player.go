@@ -22,17 +22,17 @@ func (r *Run) Past() vm.Past {
 	return player{r}
 }
 
-// Perform returns the result of an effect that does not wait.
-func (r player) Perform(e int64, q effect.Request) (result effect.Result, isKnown bool, err error) {
+// Result returns the result of an effect that does not wait.
+func (r player) Result(e int64, q effect.Request) (result effect.Result, isKnown bool, err error) {
 	if !tape.Recorded(q.Kind()) {
 		return nil, false, nil
 	}
 	p := &r.past
-	k, err := p.find(e, q)
+	k, err := p.findEffect(e, q)
 	switch {
 	case err != nil:
 		return nil, true, err
-	case k.waits >= 0 && !p.all[k.waits].given:
+	case k.waits >= 0 && !p.all[k.waits].returned:
 		p.markReturned(k.waits)
 		return nil, true, effect.ErrWaits
 	case k.end < 0: // it is the last one, and had not ended
@@ -40,7 +40,7 @@ func (r player) Perform(e int64, q effect.Request) (result effect.Result, isKnow
 		return nil, false, nil
 	}
 	p.markReturned(k.end)
-	result, failed, err := p.outcome(k.end, e)
+	result, failed, err := p.recordedResult(k.end, e)
 	if err != nil {
 		return nil, true, err
 	}
@@ -52,13 +52,13 @@ func (r player) Perform(e int64, q effect.Request) (result effect.Result, isKnow
 	return result, true, failed
 }
 
-// Begin finds the result of an effect for which the program waits.
-func (r player) Begin(e int64, q effect.Request) (vm.Standing, error) {
+// Find finds the result of an effect for which the program waits.
+func (r player) Find(e int64, q effect.Request) (vm.PastResult, error) {
 	if !tape.Recorded(q.Kind()) {
 		return vm.Unrecorded, nil
 	}
 	p := &r.past
-	k, err := p.find(e, q)
+	k, err := p.findEffect(e, q)
 	if err != nil {
 		return vm.Unrecorded, err
 	}
@@ -66,7 +66,7 @@ func (r player) Begin(e int64, q effect.Request) (vm.Standing, error) {
 		show := func(n int64) error {
 			return r.print(&effect.Emit{Channel: a.Channel, Payload: a.Payload, From: a.From}, n)
 		}
-		if err := r.out.show(r.Run, a.Channel, a.Payload, show); err != nil {
+		if err := r.out.putOut(r.Run, a.Channel, a.Payload, show); err != nil {
 			return vm.Unrecorded, err
 		}
 	}
@@ -78,13 +78,13 @@ func (r player) Begin(e int64, q effect.Request) (vm.Standing, error) {
 	return vm.UnderWay, nil
 }
 
-// Next returns the next event when no task can continue.
-func (r player) Next() (x vm.Event, ok bool) {
+// NextEvent returns the next event when no task can continue.
+func (r player) NextEvent() (x vm.Event, ok bool) {
 	p := &r.past
 	for ; p.cursor < len(p.all); p.cursor++ {
 		e := &p.all[p.cursor]
 		switch {
-		case e.given:
+		case e.returned:
 			continue
 		case e.record.Place == tape.PlaceOver && e.record.W == nil:
 			p.markReturned(p.cursor)
@@ -92,34 +92,34 @@ func (r player) Next() (x vm.Event, ok bool) {
 		case !p.begun[e.record.E] || e.record.K == journal.KPlace:
 			return vm.Event{}, false
 		}
-		return p.event(p.cursor), true
+		return p.endEvent(p.cursor), true
 	}
 	return vm.Event{}, false
 }
 
-// At returns the event at a moment of a turn.
-func (r player) At(at vm.Moment) (x vm.Event, ok bool) {
+// EventAt returns the event at a moment of a turn.
+func (r player) EventAt(at vm.Moment) (x vm.Event, ok bool) {
 	p := &r.past
 	for _, i := range p.moments[at] {
 		e := &p.all[i]
 		switch {
-		case e.given || e.record.Place == tape.PlaceMemory:
+		case e.returned || e.record.Place == tape.PlaceMemory:
 			continue
 		case e.record.Place == tape.PlaceOver:
 			p.markReturned(i)
 			return vm.Event{Err: p.cause(i)}, true
 		case p.begun[e.record.E]:
-			return p.event(i), true
+			return p.endEvent(i), true
 		}
 	}
 	return vm.Event{}, false
 }
 
-// Looked reports whether a check of the memory in use exceeded the limit.
-func (r player) Looked(at vm.Moment) bool {
+// ExceededMemory reports whether a check of the memory in use exceeded the limit.
+func (r player) ExceededMemory(at vm.Moment) bool {
 	p := &r.past
 	for _, i := range p.moments[at] {
-		if p.all[i].record.Place == tape.PlaceMemory && !p.all[i].given {
+		if p.all[i].record.Place == tape.PlaceMemory && !p.all[i].returned {
 			p.markReturned(i)
 			return true
 		}
@@ -127,12 +127,12 @@ func (r player) Looked(at vm.Moment) bool {
 	return false
 }
 
-// Over reports whether the whole journal was returned.
-func (r player) Over() bool { return r.past.left == 0 }
+// IsComplete reports whether the whole journal was returned.
+func (r player) IsComplete() bool { return r.past.left == 0 }
 
-// Again ends the replay, and returns the effects to begin again: expired timers in the order of
+// Pending ends the replay, and returns the effects to begin again: expired timers in the order of
 // their times, then all others in the order in which they were made.
-func (r player) Again() []int64 {
+func (r player) Pending() []int64 {
 	if r.c.Trial {
 		if int(r.out.n) < len(r.c.Out) {
 			r.Suspend(divergedOutput(r.out.n + 1))
@@ -153,7 +153,7 @@ func (r player) Again() []int64 {
 		return nil
 	}
 	r.idle.caughtUp()
-	r.out.start(r.c.History)
+	r.out.readPrinted(r.c.History)
 	if err := r.resolvedBefore(); err != nil {
 		r.Suspend(err)
 	}
@@ -161,24 +161,24 @@ func (r player) Again() []int64 {
 		r.Suspend(err)
 	}
 	now := r.c.Writer.Time()
-	due := func(u under) int64 {
-		if u.flight.due > 0 && u.flight.due <= now {
-			return u.flight.due
+	expiry := func(u under) int64 {
+		if u.flight.expires > 0 && u.flight.expires <= now {
+			return u.flight.expires
 		}
 		return 1<<63 - 1
 	}
 	all := r.past.under
 	slices.SortStableFunc(all, func(a, b under) int {
-		return cmp.Or(cmp.Compare(due(a), due(b)), cmp.Compare(a.flight.e, b.flight.e))
+		return cmp.Or(cmp.Compare(expiry(a), expiry(b)), cmp.Compare(a.flight.e, b.flight.e))
 	})
 	order := make([]int64, len(all))
 	for i, u := range all {
 		order[i] = u.flight.e
-		u.flight.again = true
+		u.flight.repeated = true
 		r.unspent(u)
 		if u.begin != nil && retried(u.q) {
 			u.flight.tries++
-			r.begin(u.flight, u.begin.P, u.q)
+			r.recordBegin(u.flight, u.begin.P, u.q)
 		}
 	}
 	return order

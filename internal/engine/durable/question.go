@@ -41,20 +41,20 @@ func (q *ShownQuestion) Read(text string, isJSON bool) (json.RawMessage, error) 
 		}
 		return asText, nil
 	}
-	if !isJSON && (q.schema == nil || takesText(q.schema)) {
-		return asText, q.fits(asText)
+	if !isJSON && (q.schema == nil || acceptsText(q.schema)) {
+		return asText, q.checkType(asText)
 	}
 	if json.Valid([]byte(text)) {
-		return json.RawMessage(text), q.fits([]byte(text))
+		return json.RawMessage(text), q.checkType([]byte(text))
 	}
 	if isJSON || strings.ContainsAny(text[:min(1, len(text))], `{["`) {
 		return nil, errors.New("the value is not valid JSON")
 	}
-	return asText, q.fits(asText) // a word, such as the name of a variant
+	return asText, q.checkType(asText) // a word, such as the name of a variant
 }
 
-// takesText reports whether a schema's values are texts.
-func takesText(schema []byte) bool {
+// acceptsText reports whether a schema's values are texts.
+func acceptsText(schema []byte) bool {
 	var s struct {
 		Type any
 		Enum []any
@@ -70,14 +70,14 @@ func takesText(schema []byte) bool {
 	return s.Type == "string" || s.Type == nil && len(s.Enum) > 0
 }
 
-// fits returns why a value does not have the expected type, or nil.
-func (q *ShownQuestion) fits(text []byte) error {
+// checkType returns why a value does not have the expected type, or nil.
+func (q *ShownQuestion) checkType(text []byte) error {
 	if q.schema == nil {
 		return nil
 	}
-	s, mistakes := jsonschema.Compile(q.schema)
-	if len(mistakes) > 0 {
-		return fmt.Errorf("the schema in the journal: %v", mistakes[0])
+	s, errs := jsonschema.Compile(q.schema)
+	if len(errs) > 0 {
+		return fmt.Errorf("the schema in the journal: %v", errs[0])
 	}
 	v, err := jsonschema.Decode(text)
 	if err != nil {

@@ -34,58 +34,58 @@ type recorder struct{ *Run }
 func (r *Run) Journal() vm.Journal { return recorder{r} }
 
 // Policy records the program's policy for the effect that is about to begin.
-func (r recorder) Policy(e int64, policy, function string) { r.said = policyOf{e, policy, function} }
+func (r recorder) Policy(e int64, policy, function string) { r.policy = policyOf{e, policy, function} }
 
-// Began records that an effect is about to be performed.
-func (r recorder) Began(e, task int64, q effect.Request) {
+// EffectBegan records that an effect is about to be performed.
+func (r recorder) EffectBegan(e, task int64, q effect.Request) {
 	if !tape.Recorded(q.Kind()) {
 		return
 	}
 	f := &inFlight{e: e, task: task}
 	if s, ok := q.(*effect.Sleep); ok && r.live {
-		f.due = r.c.Writer.Time() + max(s.Milliseconds, 0)
+		f.expires = r.c.Writer.Time() + max(s.Milliseconds, 0)
 	}
 	if !r.live {
 		r.past.restoreInFlight(f)
 		r.setFlight(q, f)
 	}
-	if r.said.e == e {
-		f.policy, f.rule = r.said.policy, r.said.function
+	if r.policy.e == e {
+		f.policy, f.rule = r.policy.policy, r.policy.function
 	}
 	r.idle.addEffect(f, q)
 	if r.live && begins(q) {
-		r.begin(f, task, q)
+		r.recordBegin(f, task, q)
 	}
 	r.talks.recordOpening(f, q)
 	if !r.live {
 		return
 	}
-	if f.due > 0 || begins(q) || opens(q) || effect.ClassOf(q) == effect.ClassCut {
+	if f.expires > 0 || begins(q) || opens(q) || effect.ClassOf(q) == effect.ClassCut {
 		r.setFlight(q, f)
 	}
 }
 
-// begin appends the record of an effect that is about to be performed.
-func (r *Run) begin(f *inFlight, task int64, q effect.Request) {
-	x := &journal.Record{K: journal.KBegin, E: f.e, P: task, Q: string(q.Kind()), C: r.class(q).String(), Asked: journal.Asked{Due: f.due, Try: f.tries, Until: r.until(q), Policy: f.policy, Rule: f.rule}, Rest: journal.Rest{Resolved: f.resolved}}
+// recordBegin appends the record of an effect that is about to be performed.
+func (r *Run) recordBegin(f *inFlight, task int64, q effect.Request) {
+	x := &journal.Record{K: journal.KBegin, E: f.e, P: task, Q: string(q.Kind()), C: r.class(q).String(), Asked: journal.Asked{Due: f.expires, Try: f.tries, Until: r.until(q), Policy: f.policy, Rule: f.rule}, Rest: journal.Rest{Resolved: f.resolved}}
 	if f.tries == 0 {
 		x.Mark = r.mark(q)
 	}
 	if effect.Of(q.Kind()).Keyed {
-		x.Key = r.key(f.e)
+		x.Key = r.effectKey(f.e)
 	}
 	if a, ok := q.(*effect.AwaitEmit); ok {
 		x.Type, x.Schema = a.Type, a.Schema
 	}
-	r.request(x, q)
+	r.recordRequest(x, q)
 	if f.begin == nil {
 		f.begin = x
 	}
-	r.append(x)
+	r.appendRecord(x)
 }
 
-// key returns the key of an effect, by which its receiver recognises a second attempt.
-func (r *Run) key(e int64) string { return fmt.Sprintf("%s-%d", r.c.ID, e) }
+// effectKey returns the key of an effect, by which its receiver recognises a second attempt.
+func (r *Run) effectKey(e int64) string { return fmt.Sprintf("%s-%d", r.c.ID, e) }
 
 // opens reports whether a request's result contains a number.
 func opens(q effect.Request) bool {
@@ -97,8 +97,8 @@ func opens(q effect.Request) bool {
 	return numbered
 }
 
-// request records a request.
-func (r *Run) request(x *journal.Record, q effect.Request) {
+// recordRequest records a request.
+func (r *Run) recordRequest(x *journal.Record, q effect.Request) {
 	if n, ok := q.(effect.Numbered); ok {
 		x.Of = *n.Number()
 	}
@@ -121,10 +121,10 @@ func (r *Run) recordedRequest(q effect.Request) (json.RawMessage, error) {
 	return r.clean(text), nil
 }
 
-// append appends a record, preceded by records of the secrets that it is the first to name.
-func (r *Run) append(x *journal.Record) {
-	r.telling.Lock()
-	defer r.telling.Unlock()
+// appendRecord appends a record, preceded by records of the secrets that it is the first to name.
+func (r *Run) appendRecord(x *journal.Record) {
+	r.appendMu.Lock()
+	defer r.appendMu.Unlock()
 	for _, text := range [][]byte{x.R, x.V, x.Err} {
 		r.recordSecrets(text)
 	}
@@ -141,17 +141,17 @@ func (r *Run) append(x *journal.Record) {
 // recordSecrets appends a record for each secret that a text is the first to name.
 func (r *Run) recordSecrets(text []byte) {
 	for _, name := range marks(text) {
-		if r.told[name] {
+		if r.named[name] {
 			continue
 		}
-		r.told[name] = true
+		r.named[name] = true
 		value, _ := r.c.Secret(name) // the mark shows that it exists
-		r.c.Writer.Append(&journal.Record{K: journal.KSecret, Rest: journal.Rest{Name: name, Check: check(r.c.Seed, value)}})
+		r.c.Writer.Append(&journal.Record{K: journal.KSecret, Rest: journal.Rest{Name: name, Check: secretCheck(r.c.Seed, value)}})
 	}
 }
 
-// Ended records the result of an effect.
-func (r recorder) Ended(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) {
+// EffectEnded records the result of an effect.
+func (r recorder) EffectEnded(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) {
 	defer r.dropOpener(q, result, err)
 	if !tape.Recorded(q.Kind()) {
 		return
@@ -166,8 +166,8 @@ func (r recorder) Ended(e int64, q effect.Request, result effect.Result, err err
 	}
 	if !r.live {
 		if k := r.past.effects[e]; k != nil {
-			r.keepOpener(q, k.first(&r.past), k.tries, result, err)
-			r.approves(q, result, r.past.record(k.end))
+			r.storeOpener(q, k.requestRecord(&r.past), k.tries, result, err)
+			r.approves(q, result, r.past.recordAt(k.end))
 		}
 	}
 	if !r.live || r.endedBySuspension(err) {
@@ -185,13 +185,13 @@ func (r recorder) Ended(e int64, q effect.Request, result effect.Result, err err
 	}
 	r.approves(q, result, x)
 	if f != nil && f.begin != nil {
-		r.keepOpener(q, f.begin, f.tries, result, err)
+		r.storeOpener(q, f.begin, f.tries, result, err)
 	} else {
-		r.keepOpener(q, x, 1, result, err)
+		r.storeOpener(q, x, 1, result, err)
 	}
 	r.appendEnd(x, f, q)
 	if r.c.Every {
-		_ = r.flush(journal.Synced) // an error suspends the run
+		_ = r.flushJournal(journal.Synced) // an error suspends the run
 	} else if x.K == journal.KEnd && effect.ClassOf(q) == effect.ClassOnce {
 		r.c.Writer.SyncLater()
 	}
@@ -200,13 +200,13 @@ func (r recorder) Ended(e int64, q effect.Request, result effect.Result, err err
 // appendEnd appends the record of an effect's end, and passes its decision to the ledgers.
 func (r recorder) appendEnd(x *journal.Record, f *inFlight, q effect.Request) {
 	if f == nil || f.resolved == nil {
-		r.append(x)
+		r.appendRecord(x)
 		r.idle.markJournaled(x.E)
 		return
 	}
 	x.Resolved = f.resolved
 	x.By = cmp.Or(x.Resolved.Name, x.Resolved.By)
-	r.append(x)
+	r.appendRecord(x)
 	e, about := x.E, q
 	if x.K == journal.KDid {
 		e = x.Of
@@ -242,7 +242,7 @@ func (r *Run) endRecord(e int64, q effect.Request, result effect.Result, err err
 		x.Of = q.(*effect.ExchangeNext).ID
 	default:
 		x.Q = string(q.Kind())
-		r.request(x, q)
+		r.recordRequest(x, q)
 	}
 	if entry.V != nil {
 		x.V = r.clean(entry.V)
@@ -256,7 +256,7 @@ func (r *Run) endRecord(e int64, q effect.Request, result effect.Result, err err
 		x.Err, x.X = r.clean(text), status(err)
 	}
 	if m, ok := result.(*effect.ExchangeMessages); ok && err == nil {
-		r.lines(x, &entry, m)
+		r.recordLines(x, &entry, m)
 	}
 	return x, nil
 }
@@ -272,8 +272,8 @@ func status(err error) string {
 	return "unknown"
 }
 
-// lines records the lines of a host.
-func (r *Run) lines(x *journal.Record, entry *tape.Entry, m *effect.ExchangeMessages) {
+// recordLines records the lines of a host.
+func (r *Run) recordLines(x *journal.Record, entry *tape.Entry, m *effect.ExchangeMessages) {
 	lines := make([]string, len(entry.Lines))
 	for i, line := range entry.Lines {
 		lines[i] = string(r.clean([]byte(line)))
@@ -293,22 +293,22 @@ func (r *Run) lines(x *journal.Record, entry *tape.Entry, m *effect.ExchangeMess
 	}
 }
 
-// Waited records that an effect could not be performed at once.
-func (r recorder) Waited(e int64, q effect.Request, at vm.Moment) {
+// EffectDeferred records that an effect could not be performed at once.
+func (r recorder) EffectDeferred(e int64, q effect.Request, at vm.Moment) {
 	if r.live {
-		r.append(&journal.Record{K: journal.KPlace, Place: tape.PlaceWaits, E: e, Q: string(q.Kind()), W: tape.Written(&at)})
+		r.appendRecord(&journal.Record{K: journal.KPlace, Place: tape.PlaceWaits, E: e, Q: string(q.Kind()), W: tape.Written(&at)})
 	}
 }
 
-// Looked records a check of the memory in use that exceeded the limit.
-func (r recorder) Looked(at vm.Moment) {
+// MemoryExceeded records a check of the memory in use that exceeded the limit.
+func (r recorder) MemoryExceeded(at vm.Moment) {
 	if r.live {
-		r.append(&journal.Record{K: journal.KPlace, Place: tape.PlaceMemory, W: tape.Written(&at)})
+		r.appendRecord(&journal.Record{K: journal.KPlace, Place: tape.PlaceMemory, W: tape.Written(&at)})
 	}
 }
 
-// Over records that the run's context has ended it.
-func (r recorder) Over(cause error, at *vm.Moment) {
+// ContextEnded records that the run's context has ended it.
+func (r recorder) ContextEnded(cause error, at *vm.Moment) {
 	if !r.live {
 		return
 	}
@@ -319,5 +319,5 @@ func (r recorder) Over(cause error, at *vm.Moment) {
 		return
 	}
 	x.Err = r.clean(text)
-	r.append(x)
+	r.appendRecord(x)
 }

@@ -72,24 +72,24 @@ var ErrTried = errors.New("the program must do the same as the recorded run")
 type Run struct {
 	c Config
 	redactor
-	told  map[string]bool // secrets that the journal names; used by tell
-	given numbers
-	past  past
-	out   output
-	live  bool // the replay has ended
-	idle  idleness
-	talks openExchanges
+	named   map[string]bool // secrets that the journal names; used by recordSecrets
+	numbers numbers
+	past    past
+	out     output
+	live    bool // the replay has ended
+	idle    idleness
+	talks   openExchanges
 	effectState
 	decisions
 	calling
 	lasting
 	snaps snapshots
 
-	telling sync.Mutex
+	appendMu sync.Mutex
 
 	mu      sync.Mutex
 	flights map[effect.Request]*inFlight
-	said    policyOf
+	policy  policyOf
 
 	suspension
 }
@@ -123,25 +123,25 @@ type policyOf struct {
 
 // inFlight is a running effect.
 type inFlight struct {
-	e       int64
-	due     int64 // of a timer, in Unix milliseconds; 0 for none
-	again   bool  // it had begun before the run was resumed
-	mark    int64 // the earlier size of the file that it writes; -1 if it did not exist
-	task    int64
-	policy  string // of @on_unknown
-	rule    string // the function with that annotation
-	class   string // as in its begin record
-	tries   int
-	until   int64           // its own deadline in Unix milliseconds; 0 for none
-	counted int             // of its tries, counted as lost
-	begin   *journal.Record // the first of its begin records; nil for an effect without one
+	e        int64
+	expires  int64 // of a timer, in Unix milliseconds; 0 for none
+	repeated bool  // it had begun before the run was resumed
+	mark     int64 // the earlier size of the file that it writes; -1 if it did not exist
+	task     int64
+	policy   string // of @on_unknown
+	rule     string // the function with that annotation
+	class    string // as in its begin record
+	tries    int
+	until    int64           // its own deadline in Unix milliseconds; 0 for none
+	counted  int             // of its tries, counted as lost
+	begin    *journal.Record // the first of its begin records; nil for an effect without one
 	// resolved is the decision about its unknown outcome; nil before.
 	resolved *journal.Resolved
 }
 
 // New returns a Run.
 func New(c Config) *Run {
-	r := &Run{c: c, told: map[string]bool{}, given: numbers{real: map[number]int64{}}, flights: map[effect.Request]*inFlight{}, lasting: lasting{openers: map[number]begunEffect{}}, suspension: suspension{suspend: make(chan struct{})}}
+	r := &Run{c: c, named: map[string]bool{}, numbers: numbers{real: map[number]int64{}}, flights: map[effect.Request]*inFlight{}, lasting: lasting{openers: map[number]begunEffect{}}, suspension: suspension{suspend: make(chan struct{})}}
 	if c.Remark == nil {
 		r.c.Remark = func(string) {}
 	}
@@ -154,12 +154,12 @@ func New(c Config) *Run {
 	return r
 }
 
-// Know adds the run's secrets, before it begins. The error names a secret of the journal that is
-// missing or differs.
-func (r *Run) Know(known *secret.Set, world World) error {
+// SetSecrets adds the run's secrets, before it begins. The error names a secret of the journal that
+// is missing or differs.
+func (r *Run) SetSecrets(secrets *secret.Set, world World) error {
 	r.c.World = world
-	kept := known.ForJournal()
-	r.clean, r.hide = kept.JSON, kept.Text
+	stored := secrets.ForJournal()
+	r.clean, r.hide = stored.JSON, stored.Text
 	if r.c.History == nil {
 		return nil
 	}
@@ -167,15 +167,15 @@ func (r *Run) Know(known *secret.Set, world World) error {
 		if x.K != journal.KSecret {
 			continue
 		}
-		r.told[x.Name] = true
+		r.named[x.Name] = true
 		value, ok := r.c.Secret(x.Name)
 		switch {
 		case !ok || value == "":
 			return &SecretError{x.Name, "is not set"}
-		case check(r.c.Seed, value) != x.Check:
+		case secretCheck(r.c.Seed, value) != x.Check:
 			return &SecretError{x.Name, "differs from its value when the run started"}
 		}
-		known.Add(x.Name, value)
+		secrets.Add(x.Name, value)
 	}
 	return r.restore()
 }
@@ -185,8 +185,8 @@ type SecretError struct{ Name, What string }
 
 func (e *SecretError) Error() string { return fmt.Sprintf("the secret %s %s", e.Name, e.What) }
 
-// check returns enough of a hash to notice a different secret, and too little to find one.
-func check(seed, value string) string {
+// secretCheck returns enough of a hash to notice a different secret, and too little to find one.
+func secretCheck(seed, value string) string {
 	return hexsum.SHA256(seed + value)[:4]
 }
 
@@ -219,17 +219,17 @@ func (e *Unwritable) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *Unwritable) Unwrap() error { return e.Err }
 
-// flush writes everything that was appended, and how much of the output is printed. On failure the
-// run is suspended.
-func (r *Run) flush(level journal.Level) error {
+// flushJournal writes everything that was appended, and how much of the output is printed. On
+// failure the run is suspended.
+func (r *Run) flushJournal(level journal.Level) error {
 	if r.live {
-		r.out.note(r)
+		r.out.recordPrinted(r)
 	}
-	return r.write(level)
+	return r.writeAppended(level)
 }
 
-// write writes everything that was appended. On failure the run is suspended.
-func (r *Run) write(level journal.Level) error {
+// writeAppended writes everything that was appended. On failure the run is suspended.
+func (r *Run) writeAppended(level journal.Level) error {
 	if r.c.Trial {
 		return nil
 	}
@@ -257,12 +257,12 @@ func (r *Run) write(level journal.Level) error {
 
 // Finish records how the run has ended: by an exit code. Printed must be called before.
 func (r *Run) Finish(code int) error {
-	if err := r.out.cut(r, int(r.out.n)); err != nil {
+	if err := r.out.truncate(r, int(r.out.n)); err != nil {
 		return err
 	}
 	r.out.lastNote(r)
 	r.c.Writer.Append(&journal.Record{K: journal.KFinish, Asked: journal.Asked{D: r.out.digest()}, Owner: journal.Owner{N: r.out.n}, Rest: journal.Rest{Code: &code, Ledger: r.ledgerHead()}})
-	return r.write(journal.Synced)
+	return r.writeAppended(journal.Synced)
 }
 
 // printWithin limits how long a suspended run waits for the reader of its output.
@@ -307,7 +307,7 @@ func (r *Run) Leave() error {
 	if parked, ok := errors.AsType[*Parked](r.Err()); ok {
 		r.c.Writer.Append(&journal.Record{K: journal.KPark, Rest: journal.Rest{Waits: parked.waits()}})
 	}
-	return r.write(journal.Synced)
+	return r.writeAppended(journal.Synced)
 }
 
 // number is a number of a family (effect.Kind.Family) by which the program refers to an object: the
@@ -323,13 +323,13 @@ type numbers struct {
 	real map[number]int64
 }
 
-func (x *numbers) set(k effect.Kind, e, real int64) {
+func (x *numbers) setReal(k effect.Kind, e, real int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.real[number{k.Family(), e}] = real
 }
 
-func (x *numbers) get(k effect.Kind, e int64) (real int64, ok bool) {
+func (x *numbers) realNumber(k effect.Kind, e int64) (real int64, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	real, ok = x.real[number{k.Family(), e}]

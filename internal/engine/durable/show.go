@@ -38,8 +38,8 @@ type Shown struct {
 	Journal  Size            `json:"journal"`
 	Snapshot *ShownSnapshot  `json:"snapshot"`
 	// the first effect in the history; 0 means all
-	KeptFrom int64  `json:"kept_from,omitempty"`
-	Damage   string `json:"damage,omitempty"`
+	FirstStored int64  `json:"kept_from,omitempty"`
+	Damage      string `json:"damage,omitempty"`
 }
 
 // Effects counts a run's effects by status.
@@ -137,9 +137,9 @@ func Show(h *journal.History, running bool, policy func(kind, address string) st
 		return nil, err
 	}
 	s.Effects, s.Usage, s.Exit = t.Effects, t.usage(cost), t.exit
-	s.calls(t.Servers, t.Open)
+	s.countRunningCalls(t.Servers, t.Open)
 	s.pending(t.Open, t.Opened, policy)
-	s.answered(h)
+	s.listAnswered(h)
 	s.State = stateOf(h, running)
 	return s, nil
 }
@@ -158,7 +158,7 @@ func stateOf(h *journal.History, running bool) string {
 	return Suspend
 }
 
-func (e *Effects) count(x string) {
+func (e *Effects) countEffect(x string) {
 	switch x {
 	case "none":
 		e.None++
@@ -194,8 +194,8 @@ func (s *Shown) pending(open map[int64]*journal.Record, opened map[int64]bool, p
 	}
 }
 
-// answered lists the questions whose answers are in the journal.
-func (s *Shown) answered(h *journal.History) {
+// listAnswered lists the questions whose answers are in the journal.
+func (s *Shown) listAnswered(h *journal.History) {
 	asked := map[int64]*journal.Record{}
 	for _, r := range h.Records {
 		if r.K == journal.KBegin && r.C == effect.ClassWaits.String() && r.Q != string(effect.KindSleep) {

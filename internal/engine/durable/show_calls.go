@@ -40,8 +40,8 @@ func endsCall(r *journal.Record) bool {
 	return r.Err != nil || json.Unmarshal(r.V, &e) == nil && e.Kind == "result" || r.Blob != ""
 }
 
-// calls counts running calls as begun and not ended.
-func (s *Shown) calls(all calls, open map[int64]*journal.Record) {
+// countRunningCalls counts running calls as begun and not ended.
+func (s *Shown) countRunningCalls(all calls, open map[int64]*journal.Record) {
 	for e, c := range all {
 		if c.Opened && s.Exit == nil {
 			s.Effects.Done--

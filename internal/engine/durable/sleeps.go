@@ -55,18 +55,18 @@ func sleepOf(q effect.Request, f *inFlight) (s sleep, ok bool) {
 	}
 	r := f.begin
 	s = sleep{int64(r.S), r.T, r.E, r.P, timer.Milliseconds, r.Due}
-	return s, bytes.Equal(r.R, s.request())
+	return s, bytes.Equal(r.R, s.requestText())
 }
 
-// request returns the request.
-func (s *sleep) request() []byte {
+// requestText returns the request.
+func (s *sleep) requestText() []byte {
 	return append(strconv.AppendInt([]byte(`{"ms":`), s[4], 10), '}')
 }
 
 // begun returns the effect in the form of a begin record.
 func (s *sleep) begun() begunEffect {
 	r := &journal.Record{S: uint64(s[0]), T: s[1], K: journal.KBegin, E: s[2], P: s[3], Q: string(effect.KindSleep), C: effect.ClassWaits.String()}
-	r.R, r.Due = s.request(), s[5]
+	r.R, r.Due = s.requestText(), s[5]
 	r.D = hexsum.SHA256(r.R)[:32]
 	return begunEffect{Record: r, Tries: 1}
 }

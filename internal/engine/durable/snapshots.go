@@ -57,18 +57,18 @@ func (s *snapshots) init(h *journal.History) {
 // Boundary is the run's vm.Config.Boundary.
 func (r *Run) Boundary(m *vm.VM) {
 	at, bytes := r.c.Writer.At()
-	due := r.snapshotDue(at, bytes)
-	if r.calls() || !due && !r.c.Snapshots.Verify {
+	needed := r.needsSnapshot(at, bytes)
+	if r.isCallingTool() || !needed && !r.c.Snapshots.Verify {
 		return
 	}
 	began := time.Now()
-	if due {
+	if needed {
 		r.snaps.tried, r.snaps.bytes = at.S, bytes
 		if !r.printedAll() { // unprinted output would be known only to the snapshot
 			r.snaps.took += time.Since(began)
 			return
 		}
-		r.out.note(r)
+		r.out.recordPrinted(r)
 		at, bytes = r.c.Writer.At()
 	}
 	head, err := r.head(at)
@@ -81,7 +81,7 @@ func (r *Run) Boundary(m *vm.VM) {
 		take = m.Verified // a difference ends the run
 	}
 	data, err := take(head)
-	if err != nil || !due {
+	if err != nil || !needed {
 		return // no snapshot is possible here
 	}
 	took := time.Since(began)
@@ -92,7 +92,7 @@ func (r *Run) Boundary(m *vm.VM) {
 		err = r.c.Dir.PutSnapshot(at.S, data)
 	}
 	if err == nil && r.c.Snapshots.Drop {
-		err = r.drop()
+		err = r.dropRecords()
 	}
 	s := &r.snaps
 	s.took += time.Since(began)
@@ -102,9 +102,9 @@ func (r *Run) Boundary(m *vm.VM) {
 	}
 }
 
-// drop drops the records that resuming from the older snapshot does not need. Afterwards the run
-// cannot be replayed from its beginning, so what a snapshot depends on must be on the disk.
-func (r *Run) drop() error {
+// dropRecords drops the records that resuming from the older snapshot does not need. Afterwards the
+// run cannot be replayed from its beginning, so what a snapshot depends on must be on the disk.
+func (r *Run) dropRecords() error {
 	all, err := r.c.Dir.Snapshots()
 	if err != nil || len(all) < 2 || !r.c.Writer.CanDrop(all[1]) {
 		return err
@@ -116,7 +116,7 @@ func (r *Run) drop() error {
 	if head, err := vm.ReadSnapshot(data); err != nil || head.Engine != tape.Engine || head.IR != r.c.Snapshots.IR {
 		return nil // the run cannot be resumed from it
 	}
-	if err := r.flush(journal.Synced); err != nil {
+	if err := r.flushJournal(journal.Synced); err != nil {
 		return err
 	}
 	for _, l := range r.ledgers {
@@ -145,8 +145,8 @@ func (r *Run) printedAll() bool {
 	return r.c.World.FlushOutput(ctx) == nil
 }
 
-// snapshotDue reports whether the run must write a snapshot after the journal's last record.
-func (r *Run) snapshotDue(at journal.From, bytes int64) bool {
+// needsSnapshot reports whether the run must write a snapshot after the journal's last record.
+func (r *Run) needsSnapshot(at journal.From, bytes int64) bool {
 	s := &r.snaps
 	switch {
 	case !r.live || at == s.last:
@@ -161,7 +161,7 @@ func (r *Run) snapshotDue(at journal.From, bytes int64) bool {
 
 // head returns the head of a snapshot after a record.
 func (r *Run) head(at journal.From) (head vm.Snapshot, err error) {
-	state, err := r.state()
+	state, err := r.snapshotState()
 	if err != nil {
 		return head, err
 	}

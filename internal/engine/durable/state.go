@@ -59,9 +59,9 @@ type openHost struct {
 	Replies []json.RawMessage `json:"replies,omitempty"`
 }
 
-// state returns the run's part of a snapshot taken now.
-func (r *Run) state() (*State, error) {
-	s := &State{Synced: r.c.Writer.Synced(), Lines: r.past.counts, Out: r.out.n, Spent: r.spent.all(), Approved: r.approved, Clock: r.clock.newest, OutSum: r.out.sum[:], Ledgers: map[string]int64{}, Asked: r.idle.openRequests()}
+// snapshotState returns the run's part of a snapshot taken now.
+func (r *Run) snapshotState() (*State, error) {
+	s := &State{Synced: r.c.Writer.Synced(), Lines: r.past.counts, Out: r.out.n, Spent: r.spent.allCalls(), Approved: r.approved, Clock: r.clock.newest, OutSum: r.out.sum[:], Ledgers: map[string]int64{}, Asked: r.idle.openRequests()}
 	if r.c.World != nil {
 		s.Random = r.c.World.RandomState()
 	}
@@ -136,7 +136,7 @@ func (r *Run) restore() error {
 		return &BadSnapshot{fmt.Errorf("%s has %d lines, but the run has written %d", journal.OutFile, len(r.out.have), s.Out)}
 	}
 	for _, line := range r.out.have[:s.Out] {
-		r.out.add([]byte(line))
+		r.out.addToSum([]byte(line))
 	}
 	if !bytes.Equal(r.out.sum[:], s.OutSum) {
 		return &BadSnapshot{fmt.Errorf("%s is a different file", journal.OutFile)}
@@ -145,13 +145,13 @@ func (r *Run) restore() error {
 		r.idle.open[of] = n
 	}
 	for _, x := range s.Spent {
-		r.spent.add(x)
+		r.spent.addCall(x)
 		if r.c.World != nil {
 			r.c.World.Used(x.Connection, x.Model, x.Calls, x.In, x.Out, !x.Lost)
 		}
 	}
 	for _, h := range s.Hosts {
-		o, err := h.open(r.c.Secret)
+		o, err := h.openExchange(r.c.Secret)
 		if err != nil {
 			return &BadSnapshot{err}
 		}
@@ -171,8 +171,8 @@ func (r *Run) restore() error {
 	return nil
 }
 
-// open returns the exchange in the form for resuming the hosts.
-func (h *openHost) open(value func(name string) (string, bool)) (*host.Open, error) {
+// openExchange returns the exchange in the form for resuming the hosts.
+func (h *openHost) openExchange(value func(name string) (string, bool)) (*host.Open, error) {
 	o := &host.Open{ID: h.ID, Request: &effect.ExchangeOpen{}, Line: h.Line, Over: h.Over, Since: time.UnixMilli(h.Since), History: &host.History{}}
 	if err := json.Unmarshal(secret.RestoreJSON(h.Course, value), o.History); err != nil {
 		return nil, err

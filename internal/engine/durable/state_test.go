@@ -57,21 +57,21 @@ func TestUnderWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := &State{}
-	if err := json.Unmarshal(text, again); err != nil {
+	decoded := &State{}
+	if err := json.Unmarshal(text, decoded); err != nil {
 		t.Fatal(err)
 	}
-	if twice, err := jsonwrite.Encode(again); err != nil || !bytes.Equal(twice, text) {
+	if twice, err := jsonwrite.Encode(decoded); err != nil || !bytes.Equal(twice, text) {
 		t.Errorf("%s, and then %s: %v", text, twice, err)
 	}
-	cut := *again
+	cut := *decoded
 	if cut.Sleeps = cut.Sleeps[:len(cut.Sleeps)-1]; cut.unpack() == nil {
 		t.Error("timers that are cut off are read")
 	}
-	if err := again.unpack(); err != nil || len(again.Begun) != 9 {
-		t.Fatalf("%d effects: %v", len(again.Begun), err)
+	if err := decoded.unpack(); err != nil || len(decoded.Begun) != 9 {
+		t.Fatalf("%d effects: %v", len(decoded.Begun), err)
 	}
-	all := again.Begun
+	all := decoded.Begun
 	for e := range int64(9) {
 		var was *inFlight
 		for _, f := range r.flights {

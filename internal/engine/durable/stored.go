@@ -38,11 +38,11 @@ type Stored struct {
 	Flags   Flags
 	Program []byte // the compiled program: the last one adopted
 	Sum     string // of Program
-	// Snapshot is the snapshot that the run resumes from, after the record Behind, and State the
+	// Snapshot is the snapshot that the run resumes from, after the record After, and State the
 	// run's part of it; nil if it is replayed from its beginning.
 	Snapshot []byte
 	State    *State
-	Behind   uint64
+	After    uint64
 	adopted  int // how often the program was changed
 	bad      []badSnapshot
 }
@@ -51,17 +51,17 @@ type Stored struct {
 // *journal.DamagedError, a *journal.NewerFormatError, or one of the files.
 func Open(dir string) (*Stored, error) {
 	d := journal.At(dir)
-	h, err := complete(d, d.Read)
+	h, err := readComplete(d, d.Read)
 	if err != nil {
 		return nil, err
 	}
-	return stored(d, h)
+	return readStored(d, h)
 }
 
-// complete reads a journal, and checks that it has all records that were on the disk when the
+// readComplete reads a journal, and checks that it has all records that were on the disk when the
 // snapshots and answers were written. A missing record is damage, for example if the journal is an
 // older copy than the rest of the directory.
-func complete(d *journal.Directory, read func() (*journal.History, error)) (*journal.History, error) {
+func readComplete(d *journal.Directory, read func() (*journal.History, error)) (*journal.History, error) {
 	for before := uint64(0); ; {
 		h, err := read()
 		if err != nil {
@@ -128,7 +128,7 @@ func Good(dir string) (*Stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stored(d, h)
+	return readStored(d, h)
 }
 
 // Latest is like Open, for resuming the run from the newest valid snapshot. It reads only the
@@ -139,7 +139,7 @@ func Latest(dir string) (*Stored, error) { return latest(journal.At(dir), nil) }
 // Earlier returns an earlier point from which the run can be resumed; why is the reason why s
 // cannot be used.
 func (s *Stored) Earlier(why *BadSnapshot) (*Stored, error) {
-	return latest(s.Dir, append(s.bad, badSnapshot{s.Behind, why.Err}))
+	return latest(s.Dir, append(s.bad, badSnapshot{s.After, why.Err}))
 }
 
 func latest(d *journal.Directory, bad []badSnapshot) (*Stored, error) {
@@ -200,19 +200,19 @@ func from(d *journal.Directory, at uint64) (*Stored, error) {
 	if err := state.unpack(); err != nil {
 		return nil, &BadSnapshot{err}
 	}
-	h, err := complete(d, func() (*journal.History, error) { return d.ReadFrom(journal.From{S: at, H: head.H}) })
+	h, err := readComplete(d, func() (*journal.History, error) { return d.ReadFrom(journal.From{S: at, H: head.H}) })
 	if errors.Is(err, journal.ErrOtherRecord) {
 		return nil, &BadSnapshot{err}
 	}
 	if err != nil {
 		return nil, err
 	}
-	s, err := stored(d, h)
+	s, err := readStored(d, h)
 	if err == nil && s.Sum != head.IR {
 		return nil, &BadSnapshot{errors.New("it belongs to another program")}
 	}
 	if s != nil {
-		s.State, s.Snapshot, s.Behind = state, data, at
+		s.State, s.Snapshot, s.After = state, data, at
 	}
 	return s, err
 }
@@ -268,7 +268,7 @@ func (s *Stored) DropBad() error {
 	return nil
 }
 
-func stored(d *journal.Directory, h *journal.History) (*Stored, error) {
+func readStored(d *journal.Directory, h *journal.History) (*Stored, error) {
 	s := &Stored{Dir: d, History: h, Start: h.Start(), Sum: h.Start().IR}
 	if err := json.Unmarshal(s.Start.Flags, &s.Flags); err != nil {
 		return nil, badStart("flags", err)

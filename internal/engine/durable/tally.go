@@ -47,14 +47,14 @@ func (t *tally) Restore(rest []byte) error {
 		return err
 	}
 	for _, x := range t.Used {
-		t.used.add(x)
+		t.used.addCall(x)
 	}
 	return nil
 }
 
 // Encode returns what to keep of the records; see journal.DropSummary.
 func (t *tally) Encode() ([]byte, error) {
-	t.Used = t.used.all()
+	t.Used = t.used.allCalls()
 	return jsonwrite.Encode(t)
 }
 
@@ -76,7 +76,7 @@ func (t *tally) Add(r *journal.Record) {
 	case journal.KEnd:
 		t.ends(r)
 	case journal.KDid, journal.KLines:
-		t.Effects.count("done")
+		t.Effects.countEffect("done")
 		t.piece(r)
 		if r.Q == string(effect.KindExchangeClose) {
 			delete(t.Opened, r.Of)
@@ -88,7 +88,7 @@ func (t *tally) Add(r *journal.Record) {
 
 // ends handles the end of an effect.
 func (t *tally) ends(r *journal.Record) {
-	t.Effects.count(r.X)
+	t.Effects.countEffect(r.X)
 	b := t.Open[r.E]
 	delete(t.Open, r.E)
 	if b == nil {
@@ -105,7 +105,7 @@ func (t *tally) ends(r *journal.Record) {
 		}
 		var reply effect.AgentReply
 		if r.V != nil && json.Unmarshal(r.V, &reply) == nil {
-			t.reply(&reply)
+			t.countReply(&reply)
 		}
 	}
 }
@@ -117,19 +117,19 @@ func (t *tally) piece(r *journal.Record) {
 	}
 	var piece effect.StreamPiece
 	if json.Unmarshal(r.V, &piece) == nil && piece.Reply != nil {
-		t.reply(piece.Reply)
+		t.countReply(piece.Reply)
 	}
 }
 
-// reply counts the usage of a call of a model.
-func (t *tally) reply(r *effect.AgentReply) {
-	t.used.add(spent{Connection: r.Provider, Model: r.Model, Calls: 1, In: r.TokensIn, Out: r.TokensOut})
+// countReply counts the usage of a call of a model.
+func (t *tally) countReply(r *effect.AgentReply) {
+	t.used.addCall(spent{Connection: r.Provider, Model: r.Model, Calls: 1, In: r.TokensIn, Out: r.TokensOut})
 }
 
 // usage returns the usage of models, with their cost.
 func (t *tally) usage(cost func(provider, model string, in, out int64) float64) Usage {
 	u := Usage{Calls: t.Calls, UnknownCalls: t.Lost}
-	for _, x := range t.used.all() {
+	for _, x := range t.used.allCalls() {
 		u.TokensIn += x.In
 		u.TokensOut += x.Out
 		u.CostUSD += cost(x.Connection, x.Model, x.In, x.Out)

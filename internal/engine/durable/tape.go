@@ -59,7 +59,7 @@ func entryOf(d *journal.Directory, r, begin *journal.Record) (*tape.Entry, error
 		x.V = v
 	}
 	if r.Err != nil {
-		f, err := failure(r)
+		f, err := recordedFailure(r)
 		if err != nil {
 			return nil, err
 		}

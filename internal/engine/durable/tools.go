@@ -13,7 +13,7 @@ import (
 // toolCalls contains what earlier processes knew about the run's tool calls, which the performer
 // stores only in memory.
 type toolCalls struct {
-	known    map[string]*toolCall // by the call's key
+	byKey    map[string]*toolCall // by the call's key
 	sessions []string             // calls whose approval is valid for the session
 	allowed  bool                 // the approvals were restored
 }
@@ -31,7 +31,7 @@ type toolCall struct {
 
 // readJournal reads them from the journal.
 func (t *toolCalls) readJournal(r *Run) {
-	t.known = map[string]*toolCall{}
+	t.byKey = map[string]*toolCall{}
 	if r.c.History == nil {
 		return
 	}
@@ -47,19 +47,19 @@ func (t *toolCalls) readJournal(r *Run) {
 		case effect.KindAppPrepare:
 			q := &effect.AppPrepare{}
 			if json.Unmarshal(secret.RestoreJSON(x.R, r.c.Secret), q) == nil {
-				t.known[q.CallID] = &toolCall{e: x.E, prepare: q}
+				t.byKey[q.CallID] = &toolCall{e: x.E, prepare: q}
 			}
 		case effect.KindAppDecide:
 			q := &effect.AppDecide{}
 			if json.Unmarshal(secret.RestoreJSON(x.R, r.c.Secret), q) == nil {
-				t.decided(q, x)
+				t.recordDecision(q, x)
 			}
 		}
 	}
 }
 
-func (t *toolCalls) decided(q *effect.AppDecide, x *journal.Record) {
-	c := t.known[q.CallID]
+func (t *toolCalls) recordDecision(q *effect.AppDecide, x *journal.Record) {
+	c := t.byKey[q.CallID]
 	if c == nil {
 		return
 	}
@@ -92,19 +92,19 @@ func (w *world) restorePrepared(ctx context.Context, q effect.Request) error {
 	}
 	w.run.preparing.Lock()
 	defer w.run.preparing.Unlock()
-	if t.known == nil {
+	if t.byKey == nil {
 		t.readJournal(w.run)
 	}
 	if !t.allowed {
 		t.allowed = true
 		for _, id := range t.sessions {
-			if err := w.prepare(ctx, t.known[id], true); err != nil {
+			if err := w.prepare(ctx, t.byKey[id], true); err != nil {
 				return err
 			}
 		}
 	}
 	_, deciding := q.(*effect.AppDecide)
-	if c := t.known[call]; c != nil && q.Kind() != effect.KindAppPrepare {
+	if c := t.byKey[call]; c != nil && q.Kind() != effect.KindAppPrepare {
 		return w.prepare(ctx, c, !deciding)
 	}
 	return nil
@@ -148,8 +148,8 @@ func preparedAs(x *journal.Record) string {
 	return prepare.CallID
 }
 
-// calls reports whether a tool call is running: no snapshot contains the performer's state.
-func (r *Run) calls() bool {
+// isCallingTool reports whether a tool call is running: no snapshot contains the performer's state.
+func (r *Run) isCallingTool() bool {
 	for of := range r.openers {
 		if of.family != effect.KindMCPOpen.Family() {
 			return true

@@ -20,8 +20,8 @@ import (
 // the effect is performed again.
 func (w *world) applyDecision(ctx context.Context, f *inFlight, q effect.Request) (known bool, result effect.Result, err error) {
 	x, result, err := w.decideUnknown(ctx, f, q)
-	if x == nil || !x.again() {
-		f.resolved = x.record(w.run)
+	if x == nil || !x.isRetry() {
+		f.resolved = x.journalForm(w.run)
 		return true, result, err
 	}
 	err = w.announceRetry(ctx, f, q, x)
@@ -30,12 +30,12 @@ func (w *world) applyDecision(ctx context.Context, f *inFlight, q effect.Request
 
 // announceRetry announces a further attempt of an effect.
 func (w *world) announceRetry(ctx context.Context, f *inFlight, q effect.Request, x *resolution) error {
-	if err := w.wait(ctx, f, q); err != nil { // the program no longer waits for it
+	if err := w.awaitDeadline(ctx, f, q); err != nil { // the program no longer waits for it
 		return err
 	}
 	f.tries++
-	f.resolved = x.record(w.run)
-	w.run.begin(f, f.task, q)
+	f.resolved = x.journalForm(w.run)
+	w.run.recordBegin(f, f.task, q)
 	f.resolved = nil
 	w.run.idle.markJournaled(f.e)
 	text, err := tape.Request(q)
@@ -48,9 +48,9 @@ func (w *world) announceRetry(ctx context.Context, f *inFlight, q effect.Request
 	return err
 }
 
-// wait waits for the deadline of the earlier attempts of an effect, which an earlier process may
-// still send, unless that process is known to have exited.
-func (w *world) wait(ctx context.Context, f *inFlight, q effect.Request) error {
+// awaitDeadline waits for the deadline of the earlier attempts of an effect, which an earlier
+// process may still send, unless that process is known to have exited.
+func (w *world) awaitDeadline(ctx context.Context, f *inFlight, q effect.Request) error {
 	left := f.until - w.run.c.Writer.Time()
 	if w.run.c.Alone || left <= 0 {
 		return context.Cause(ctx)
@@ -99,15 +99,15 @@ type resolution struct {
 	ms     int64
 }
 
-func (x *resolution) again() bool { return x.answer == policyRetry }
+func (x *resolution) isRetry() bool { return x.answer == policyRetry }
 
 // done reports whether the decision is that the effect was done.
 func (x *resolution) done() bool {
 	return x != nil && x.why == "" && isResolution(x.answer) && strings.HasPrefix(x.answer, "done")
 }
 
-// record returns the resolution in the form of the journal.
-func (x *resolution) record(r *Run) *journal.Resolved {
+// journalForm returns the resolution in the form of the journal.
+func (x *resolution) journalForm(r *Run) *journal.Resolved {
 	if x == nil {
 		return nil
 	}
@@ -149,7 +149,7 @@ func (r *Run) recordResolution(e int64, kind effect.Kind, request json.RawMessag
 
 // inquiry returns the question about such an effect.
 func (r *Run) inquiry(e int64, kind effect.Kind, request json.RawMessage) (json.RawMessage, error) {
-	return jsonwrite.Encode(map[string]any{"effect": e, "kind": kind, "request": request, "key": r.key(e)})
+	return jsonwrite.Encode(map[string]any{"effect": e, "kind": kind, "request": request, "key": r.effectKey(e)})
 }
 
 // resolvedBefore passes the decisions of earlier processes to the ledgers again.

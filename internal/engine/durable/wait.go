@@ -49,19 +49,19 @@ type idleness struct {
 
 	mu        sync.Mutex
 	under     map[int64]effect.Request // running effects
-	due       map[int64]int64          // of timers
+	timers    map[int64]int64          // of timers
 	questions map[int64]*openQuestion
 	open      map[int64]int // number of unanswered requests of hosts, by exchange
 	still     bool          // no task can continue
 	moves     int64
 	resumed   int64            // moves at the end of the replay; if unchanged, nothing is new
 	answered  map[int64]string // questions answered elsewhere
-	taken     []string         // questions whose answers are among the records
+	accepted  []string         // questions whose answers are among the records
 	polling   bool
 }
 
 func (i *idleness) init(r *Run) {
-	*i = idleness{run: r, under: map[int64]effect.Request{}, due: map[int64]int64{}, questions: map[int64]*openQuestion{}, open: map[int64]int{}, answered: map[int64]string{}}
+	*i = idleness{run: r, under: map[int64]effect.Request{}, timers: map[int64]int64{}, questions: map[int64]*openQuestion{}, open: map[int64]int{}, answered: map[int64]string{}}
 }
 
 // addEffect and ended track the running effects.
@@ -74,8 +74,8 @@ func (i *idleness) addEffect(f *inFlight, q effect.Request) {
 		return
 	}
 	i.under[f.e] = q
-	if f.due > 0 {
-		i.due[f.e] = f.due
+	if f.expires > 0 {
+		i.timers[f.e] = f.expires
 	}
 }
 
@@ -118,7 +118,7 @@ func (i *idleness) removeEffect(e int64, q effect.Request, result effect.Result,
 	i.moves++
 	i.still = false
 	delete(i.under, e)
-	delete(i.due, e)
+	delete(i.timers, e)
 	switch q := q.(type) {
 	case *effect.ExchangeNext:
 		if m, ok := result.(*effect.ExchangeMessages); ok && err == nil {
@@ -133,9 +133,9 @@ func (i *idleness) removeEffect(e int64, q effect.Request, result effect.Result,
 	}
 }
 
-// Waits is called when no task can continue.
-func (r recorder) Waits() {
-	_ = r.flush(journal.Written) // an error suspends the run
+// ProgramWaits is called when no task can continue.
+func (r recorder) ProgramWaits() {
+	_ = r.flushJournal(journal.Written) // an error suspends the run
 	r.out.noteLater(r.Run)
 	i := &r.idle
 	i.mu.Lock()
@@ -191,7 +191,7 @@ func (i *idleness) parkable() bool {
 	for e, q := range i.under {
 		switch q := q.(type) {
 		case *effect.Sleep:
-			if i.due[e] <= now+parkNotNear {
+			if i.timers[e] <= now+parkNotNear {
 				return false
 			}
 		case *effect.ExchangeNext:
@@ -213,8 +213,8 @@ func (i *idleness) parked() *Parked {
 		p.Questions = append(p.Questions, x.Question)
 	}
 	slices.SortFunc(p.Questions, func(a, b Question) int { return int(a.E - b.E) })
-	for e, due := range i.due {
-		p.Timers = append(p.Timers, journal.Wait{E: e, Due: due})
+	for e, at := range i.timers {
+		p.Timers = append(p.Timers, journal.Wait{E: e, Due: at})
 	}
 	return p
 }

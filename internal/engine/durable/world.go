@@ -34,13 +34,13 @@ func (w *world) Perform(ctx context.Context, q effect.Request) (effect.Result, e
 	}
 	switch q := q.(type) {
 	case *effect.Emit:
-		return nil, w.show(ctx, q.Channel, q.Payload, q)
+		return nil, w.showLine(ctx, q.Channel, q.Payload, q)
 	case *effect.Print:
 		payload, err := printed(q)
 		if err != nil {
 			return nil, err
 		}
-		return nil, w.show(ctx, printChannel, payload, q)
+		return nil, w.showLine(ctx, printChannel, payload, q)
 	case *effect.Log:
 		if !w.run.live {
 			return nil, nil // it was logged
@@ -60,8 +60,8 @@ func (w *world) Perform(ctx context.Context, q effect.Request) (effect.Result, e
 	if real == nil {
 		return result, err
 	}
-	if f != nil && f.again {
-		if known, result, err := w.recover(ctx, f, real); known {
+	if f != nil && f.repeated {
+		if ok, result, err := w.recover(ctx, f, real); ok {
 			return result, err
 		}
 	}
@@ -69,7 +69,7 @@ func (w *world) Perform(ctx context.Context, q effect.Request) (effect.Result, e
 		return nil, err
 	}
 	ctx = w.withKey(ctx, f, q)
-	if f != nil && f.again {
+	if f != nil && f.repeated {
 		ctx = effect.WithRetry(ctx)
 	}
 	result, err = w.next.Perform(ctx, real)
@@ -98,9 +98,9 @@ func (w *world) Start(ctx context.Context, q effect.Request, done func(effect.Re
 	return s.Start(ctx, real, done)
 }
 
-// show puts out a line.
-func (w *world) show(ctx context.Context, channel string, payload []byte, q effect.Request) error {
-	err := w.run.out.show(w.run, channel, payload, func(n int64) error {
+// showLine puts out a line.
+func (w *world) showLine(ctx context.Context, channel string, payload []byte, q effect.Request) error {
+	err := w.run.out.putOut(w.run, channel, payload, func(n int64) error {
 		_, err := w.next.Perform(effect.WithOutput(ctx, n), q)
 		return err
 	})
@@ -132,7 +132,7 @@ func (w *world) flushBefore(ctx context.Context, q effect.Request) error {
 	if q.Kind() == effect.KindSleep {
 		level = journal.Written
 	}
-	if err := w.run.flush(level); err == nil {
+	if err := w.run.flushJournal(level); err == nil {
 		return nil
 	}
 	if effect.Inline(q.Kind()) {
@@ -147,15 +147,15 @@ func (w *world) withKey(ctx context.Context, f *inFlight, q effect.Request) cont
 	if f == nil || !row.Keyed && !(row.By == effect.Stores && effect.ClassOf(q) == effect.ClassSettled) {
 		return ctx
 	}
-	return effect.WithKey(ctx, w.run.key(f.e))
+	return effect.WithKey(ctx, w.run.effectKey(f.e))
 }
 
 // mapRequest returns a request in its performer's form: with the number that the performer has
 // assigned, and the rest of a duration. It returns nil if the object has ended with an earlier
 // process, together with the program's result.
 func (w *world) mapRequest(ctx context.Context, q effect.Request, f *inFlight) (effect.Request, effect.Result, error) {
-	if s, ok := q.(*effect.Sleep); ok && f != nil && f.again {
-		return &effect.Sleep{Milliseconds: max(f.due-w.run.c.Writer.Time(), 0)}, nil, nil
+	if s, ok := q.(*effect.Sleep); ok && f != nil && f.repeated {
+		return &effect.Sleep{Milliseconds: max(f.expires-w.run.c.Writer.Time(), 0)}, nil, nil
 	} else if ok {
 		return s, nil, nil
 	}
@@ -163,13 +163,13 @@ func (w *world) mapRequest(ctx context.Context, q effect.Request, f *inFlight) (
 	if !ok || *n.Number() == 0 {
 		return q, nil, nil
 	}
-	number, there := w.run.given.get(q.Kind(), *n.Number())
+	number, there := w.run.numbers.realNumber(q.Kind(), *n.Number())
 	if !there {
-		again, result, err := w.reopenObject(ctx, q)
-		if !again {
+		handled, result, err := w.reopenObject(ctx, q)
+		if !handled {
 			return nil, result, err
 		}
-		number, _ = w.run.given.get(q.Kind(), *n.Number())
+		number, _ = w.run.numbers.realNumber(q.Kind(), *n.Number())
 	}
 	copied := reflect.New(reflect.TypeOf(q).Elem())
 	copied.Elem().Set(reflect.ValueOf(q).Elem())
@@ -181,11 +181,11 @@ func (w *world) mapRequest(ctx context.Context, q effect.Request, f *inFlight) (
 // mapResult replaces the number and the time in a result by those of the run.
 func (w *world) mapResult(q effect.Request, f *inFlight, result effect.Result, err error) (effect.Result, error) {
 	if now, ok := result.(*effect.Time); ok && err == nil {
-		return w.run.clock.read(w.run, now), nil
+		return w.run.clock.runTime(w.run, now), nil
 	}
 	n, ok := result.(effect.Numbered)
 	if ok && err == nil && f != nil && *n.Number() != 0 {
-		w.run.given.set(q.Kind(), f.e, *n.Number())
+		w.run.numbers.setReal(q.Kind(), f.e, *n.Number())
 		*n.Number() = f.e
 	}
 	return result, err

@@ -40,9 +40,9 @@ func (s *session) checkQuiet(until string) *Verdict {
 	if !came {
 		return nil
 	}
-	v := s.fail("no further output after the exchange until "+until, "the line %s", quote(e.line.Text))
+	v := s.failed("no further output after the exchange until "+until, "the line %s", quoteLine(e.line.Text))
 	if e.err != nil {
-		v = s.fail("a process that waits for "+until, "%s", s.p.endReason(s.ctx, e.err))
+		v = s.failed("a process that waits for "+until, "%s", s.p.endReason(s.ctx, e.err))
 	}
 	s.endProcess()
 	return &v
@@ -54,25 +54,25 @@ func (t *talk) expectMessage(typ, why string, members ...string) Verdict {
 	if v := t.runExchange(); v != nil {
 		return *v
 	}
-	if t.heard[typ] == 0 {
+	if t.received[typ] == 0 {
 		if t.s.ack.can(testable) {
-			return *t.fails("a message of type "+typ, "%s", quote(t.result))
+			return *t.fails("a message of type "+typ, "%s", quoteLine(t.result))
 		}
-		return skip(why)
+		return skipped(why)
 	}
 	return verdict(t.isNot(members...))
 }
 
-func progress(s *session) Verdict {
+func checkProgress(s *session) Verdict {
 	return (&talk{s: s}).expectMessage("progress", "it reported no progress", "text", `"progress"`)
 }
 
-func question(s *session) Verdict {
+func checkQuestion(s *session) Verdict {
 	return (&talk{s: s}).expectMessage("question", "it asked nothing", "text", `"two"`)
 }
 
-// approval allows an action once, only for a testable host.
-func approval(s *session) Verdict {
+// checkApproval allows an action once, only for a testable host.
+func checkApproval(s *session) Verdict {
 	t := &talk{s: s, answer: func(m *effect.HostMessage, n int) *effect.ExchangeReply {
 		if m.Type != "approval" || !s.ack.can(testable) {
 			return nil
@@ -101,40 +101,40 @@ func fault(s *session) Verdict {
 	}
 	if t.typ != hostmsg.Error {
 		if s.ack.can(testable) {
-			return *t.fails("an error", "%s", quote(t.result))
+			return *t.fails("an error", "%s", quoteLine(t.result))
 		}
-		return skip("it sent no error message")
+		return skipped("it sent no error message")
 	}
 	return verdict(s.checkQuiet("the next prompt"))
 }
 
-// cancel ends an exchange early.
-func cancel(s *session) Verdict {
+// checkCancel ends an exchange early.
+func checkCancel(s *session) Verdict {
 	if v := s.ready(); v != nil {
 		return *v
 	}
 	if !s.ack.can("cancel") {
-		return skip("it does not announce the capability cancel")
+		return skipped("it does not announce the capability cancel")
 	}
 	t := &talk{s: s, cancel: true}
 	if v := t.runExchange(); v != nil {
 		return *v
 	}
-	if !t.told {
-		return skip("it finished before it was cancelled")
+	if !t.cancelSent {
+		return skipped("it finished before it was cancelled")
 	}
 	return verdict(s.checkQuiet("the next prompt"))
 }
 
-// text checks everything that the host has written so far: a process that sends messages must write
-// nothing else.
-func text(s *session) Verdict {
+// checkText checks everything that the host has written so far: a process that sends messages must
+// write nothing else.
+func checkText(s *session) Verdict {
 	t := &talk{s: s}
 	if v := t.runExchange(); v != nil {
 		return *v
 	}
 	if s.plain != "" && s.p.spoken {
-		return s.fail("only messages on standard output", "the line %s", s.plain)
+		return s.failed("only messages on standard output", "the line %s", s.plain)
 	}
 	return verdict(t.isNot("text", `"text"`))
 }
@@ -168,8 +168,8 @@ func (s *session) echoes(text string) Verdict {
 	return verdict(t.isNot("text", line))
 }
 
-// exit closes the host's input and waits for its exit.
-func exit(s *session) Verdict {
+// checkExit closes the host's input and waits for its exit.
+func checkExit(s *session) Verdict {
 	if v := s.ready(); v != nil {
 		return *v
 	}
@@ -181,12 +181,12 @@ func exit(s *session) Verdict {
 	select {
 	case <-s.p.conn.Done():
 	case <-timer.C:
-		return s.fail(want, "the process still runs after %s", seconds(leaving))
+		return s.failed(want, "the process still runs after %s", formatSeconds(leaving))
 	case <-s.ctx.Done():
 		return Verdict{}
 	}
 	if code := s.p.conn.Exit().Code; code != 0 {
-		return s.fail(want, "exit code %d", code)
+		return s.failed(want, "exit code %d", code)
 	}
 	return passed
 }

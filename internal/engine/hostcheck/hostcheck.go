@@ -62,20 +62,20 @@ const firstPrompt = "prompt"
 // checks returns all checks in order.
 func checks() []check {
 	return []check{
-		{"start", "start it in a terminal: it must wait for lines on standard input, and write nothing before the first one", (*session).start},
+		{"start", "start it in a terminal: it must wait for lines on standard input, and write nothing before the first one", (*session).checkStart},
 		{"init", `answer {"type":"init","params":{…}} with {"type":"init_ack"} before any other message, and flush`, (*session).initialise},
 		{"ack", "init_ack may have capabilities, an array of strings, and version, a string; send no other message before the prompt", (*session).acknowledge},
 		{firstPrompt, `answer each prompt with one {"type":"result"} or {"type":"error"}, end the line, flush, and wait for the next prompt`, prompt},
-		{"progress", `progress is {"type":"progress","message":TEXT}, optionally with an integer percent`, progress},
-		{"question", "read the line with the response before you continue; the answer is in its value or its error", question},
-		{"approval", "read the response; perform the action only if the value is clearly yes, and continue without it otherwise", approval},
+		{"progress", `progress is {"type":"progress","message":TEXT}, optionally with an integer percent`, checkProgress},
+		{"question", "read the line with the response before you continue; the answer is in its value or its error", checkQuestion},
+		{"approval", "read the response; perform the action only if the value is clearly yes, and continue without it otherwise", checkApproval},
 		{"tool_call", "read the response; the result of the tool is in its value, and a failure in its error", toolCall},
 		{"error", `catch exceptions and send {"type":"error","message":TEXT}; the process must continue`, fault},
-		{"cancel", "send a result or an error within 5 seconds after cancel, or do not announce the capability", cancel},
-		{"text", "write logs to standard error: print(…, file=sys.stderr), console.error, log.Print", text},
+		{"cancel", "send a result or an error within 5 seconds after cancel, or do not announce the capability", checkCancel},
+		{"text", "write logs to standard error: print(…, file=sys.stderr), console.error, log.Print", checkText},
 		{"big_line", "read whole lines of any length: a Go bufio.Scanner needs a larger Buffer, an asyncio StreamReader a larger limit", bigLine},
 		{"utf8", "read and write UTF-8, and split lines only at \\n: Node's readline also splits them at U+2028", utf8},
-		{"exit", "exit with code 0 when standard input is closed", exit},
+		{"exit", "exit with code 0 when standard input is closed", checkExit},
 	}
 }
 
@@ -116,8 +116,8 @@ const (
 )
 
 // Run makes the checks and reports each verdict as soon as it is known. The error is ctx's.
-func Run(ctx context.Context, o Options, tell func(Verdict)) error {
-	s := &session{ctx: ctx, o: o, dialer: host.NewDialer(o.Config, host.Options{Environ: o.Environ, Run: o.Run, Trace: o.Wire}), told: map[string]bool{}, wrong: map[string]bool{}}
+func Run(ctx context.Context, o Options, report func(Verdict)) error {
+	s := &session{ctx: ctx, o: o, dialer: host.NewDialer(o.Config, host.Options{Environ: o.Environ, Run: o.Run, Trace: o.Wire}), remarked: map[string]bool{}, wrong: map[string]bool{}}
 	defer s.endProcess()
 	unanswered := false // every further check would wait as long as a prompt may take
 	for _, c := range checks() {
@@ -125,7 +125,7 @@ func Run(ctx context.Context, o Options, tell func(Verdict)) error {
 			continue
 		}
 		s.check, s.hint = c.name, c.hint
-		v := skip("the host does not answer prompts: `" + firstPrompt + "` failed")
+		v := skipped("the host does not answer prompts: `" + firstPrompt + "` failed")
 		if !unanswered {
 			v = c.play(s)
 		}
@@ -134,8 +134,8 @@ func Run(ctx context.Context, o Options, tell func(Verdict)) error {
 		}
 		v.Check = c.name
 		unanswered = unanswered || c.name == firstPrompt && v.Outcome == Fail
-		s.told[c.name] = true
-		tell(v)
+		s.remarked[c.name] = true
+		report(v)
 	}
 	return nil
 }
@@ -175,24 +175,24 @@ func (s *session) useHintOf(name string) (restore func()) {
 	return func() { s.hint = before }
 }
 
-// fail returns the failure of the current check.
-func (s *session) fail(expected, format string, args ...any) Verdict {
+// failed returns the failure of the current check.
+func (s *session) failed(expected, format string, args ...any) Verdict {
 	return Verdict{Outcome: Fail, Expected: expected, Got: fmt.Sprintf(format, args...), Hint: s.hint}
 }
 
-func skip(why string) Verdict { return Verdict{Outcome: Skipped, Why: why} }
+func skipped(why string) Verdict { return Verdict{Outcome: Skipped, Why: why} }
 
 var passed = Verdict{Outcome: OK}
 
 // quoteLimit limits how much of a line a verdict repeats.
 const quoteLimit = 200
 
-func quote(line []byte) string {
+func quoteLine(line []byte) string {
 	return utf8cut.Short(string(line), quoteLimit)
 }
 
-// seconds formats a duration as people write it: 30 seconds, 0.5 seconds.
-func seconds(d time.Duration) string {
+// formatSeconds formats a duration as people write it: 30 seconds, 0.5 seconds.
+func formatSeconds(d time.Duration) string {
 	if d == time.Second {
 		return "1 second"
 	}

@@ -15,12 +15,12 @@ import (
 
 // peer is a running host, read line by line.
 type peer struct {
-	conn   host.Conn
-	said   chan event
-	stop   chan struct{}
-	read   chan struct{} // closed when reading has ended
-	heard  atomic.Int64  // bytes of the output that were read, up to the last line in the channel
-	spoken bool          // it has sent a message
+	conn      host.Conn
+	events    chan event
+	stop      chan struct{}
+	read      chan struct{} // closed when reading has ended
+	bytesRead atomic.Int64  // bytes of the output that were read, up to the last line in the channel
+	spoken    bool          // it has sent a message
 }
 
 // event is a line of the host, or why there are no more.
@@ -33,31 +33,31 @@ type event struct {
 const ahead = 1024
 
 func newPeer(conn host.Conn) *peer {
-	p := &peer{conn: conn, said: make(chan event, ahead), stop: make(chan struct{}), read: make(chan struct{})}
+	p := &peer{conn: conn, events: make(chan event, ahead), stop: make(chan struct{}), read: make(chan struct{})}
 	go func() {
 		defer close(p.read)
 		for {
-			l, err := conn.Read()
+			l, err := conn.ReadLine()
 			select {
-			case p.said <- event{l, err}:
+			case p.events <- event{l, err}:
 			case <-p.stop:
 				return
 			}
 			if err != nil {
 				return
 			}
-			p.heard.Store(l.Offset + int64(len(l.Text)) + 1)
+			p.bytesRead.Store(l.Offset + int64(len(l.Text)) + 1)
 		}
 	}()
 	return p
 }
 
-// receive waits for the next event; ok is false if none came in time.
-func (p *peer) receive(ctx context.Context, d time.Duration) (e event, ok bool) {
+// receiveEvent waits for the next event; ok is false if none came in time.
+func (p *peer) receiveEvent(ctx context.Context, d time.Duration) (e event, ok bool) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
-	case e = <-p.said:
+	case e = <-p.events:
 		return e, true
 	case <-t.C:
 	case <-ctx.Done():
@@ -70,12 +70,12 @@ func (p *peer) receive(ctx context.Context, d time.Duration) (e event, ok bool) 
 func (p *peer) waits() (waits, known bool) {
 	waits, known = host.AwaitsInput(p.conn)
 	// The order matters: a line is put into the channel before it is counted.
-	return waits && p.conn.BytesSent() <= p.heard.Load() && len(p.said) == 0, known
+	return waits && p.conn.BytesSent() <= p.bytesRead.Load() && len(p.events) == 0, known
 }
 
-// send writes a line. It returns false if the host does not read the line in time. The next event
-// reports the end of the host.
-func (p *peer) send(ctx context.Context, line []byte, d time.Duration) bool {
+// sendLine writes a line. It returns false if the host does not read the line in time. The next
+// event reports the end of the host.
+func (p *peer) sendLine(ctx context.Context, line []byte, d time.Duration) bool {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -109,13 +109,13 @@ func (p *peer) endReason(ctx context.Context, err error) string {
 	exit := p.conn.Exit()
 	what := fmt.Sprintf("exit code %d", exit.Code)
 	if lines := strings.Split(strings.TrimSpace(exit.Stderr), "\n"); lines[0] != "" {
-		what += ": " + quote([]byte(lines[len(lines)-1]))
+		what += ": " + quoteLine([]byte(lines[len(lines)-1]))
 	}
 	return what
 }
 
-// end ends the host and its children.
-func (p *peer) end() {
+// endHost ends the host and its children.
+func (p *peer) endHost() {
 	close(p.stop)
 	p.conn.CloseWrite()
 	p.conn.End(leaving, nil)

@@ -16,12 +16,12 @@ import (
 // session makes the checks of one host. They share a process until a check fails; the next check
 // starts another.
 type session struct {
-	ctx    context.Context
-	o      Options
-	dialer *host.Dialer
-	check  string // the current check
-	hint   string // its own hint
-	told   map[string]bool
+	ctx      context.Context
+	o        Options
+	dialer   *host.Dialer
+	check    string // the current check
+	hint     string // its own hint
+	remarked map[string]bool
 
 	p     *peer
 	began *Verdict // of the start
@@ -47,13 +47,13 @@ const emptyInit = `{"type":"init","params":{}}` + "\n"
 // endProcess ends the process, if there is one.
 func (s *session) endProcess() {
 	if s.p != nil {
-		s.p.end()
+		s.p.endHost()
 		s.p = nil
 	}
 }
 
-// open starts a process.
-func (s *session) open() Verdict {
+// startProcess starts a process.
+func (s *session) startProcess() Verdict {
 	const want = "a process that waits for its input"
 	stderr := s.o.Stderr
 	if stderr == nil {
@@ -61,7 +61,7 @@ func (s *session) open() Verdict {
 	}
 	conn, err := s.dialer.Dial(s.ctx, stderr)
 	if err != nil {
-		return s.fail(want, "%s", s.plainError(err))
+		return s.failed(want, "%s", s.plainError(err))
 	}
 	s.p = newPeer(conn)
 	return passed
@@ -77,11 +77,11 @@ func (s *session) plainError(err error) string {
 	return text
 }
 
-// start is the check of that name; it is made once.
-func (s *session) start() Verdict {
+// checkStart is the check of that name; it is made once.
+func (s *session) checkStart() Verdict {
 	if s.began == nil {
 		defer s.useHintOf("start")()
-		v := s.open()
+		v := s.startProcess()
 		if v.Outcome == OK {
 			if e, came := s.unasked(early, starting); came {
 				v = s.early(e)
@@ -101,15 +101,15 @@ func (s *session) unasked(within, most time.Duration) (event, bool) {
 	for began := time.Now(); ; {
 		left, waits := within-time.Since(began), false
 		if !vendor {
-			var known bool
-			if waits, known = s.p.waits(); known {
+			var ok bool
+			if waits, ok = s.p.waits(); ok {
 				left = min(most-time.Since(began), glance)
 			}
 		}
 		if waits {
 			return event{}, false
 		}
-		e, came := s.p.receive(s.ctx, left)
+		e, came := s.p.receiveEvent(s.ctx, left)
 		switch {
 		case !came && left == glance && s.ctx.Err() == nil:
 			continue
@@ -126,14 +126,14 @@ func (s *session) unasked(within, most time.Duration) (event, bool) {
 // early returns the verdict on output of a new process before anything was sent.
 func (s *session) early(e event) Verdict {
 	if e.err != nil {
-		return s.fail("a process that waits for its input", "%s", s.p.endReason(s.ctx, e.err))
+		return s.failed("a process that waits for its input", "%s", s.p.endReason(s.ctx, e.err))
 	}
-	return s.fail("no output before the first message", "the line %s", quote(e.line.Text))
+	return s.failed("no output before the first message", "the line %s", quoteLine(e.line.Text))
 }
 
 // initialise is the check of init. A host without parameters need not support it.
 func (s *session) initialise() Verdict {
-	if v := s.checkDependency("start", s.start()); v != nil {
+	if v := s.checkDependency("start", s.checkStart()); v != nil {
 		return *v
 	}
 	if s.inits == nil {
@@ -154,10 +154,10 @@ func (s *session) checkDependency(name string, v Verdict) *Verdict {
 	if v.Outcome != Fail {
 		return nil
 	}
-	if s.told[name] {
-		v = skip(name + " failed")
+	if s.remarked[name] {
+		v = skipped(name + " failed")
 	}
-	s.told[name] = true
+	s.remarked[name] = true
 	return &v
 }
 
@@ -165,36 +165,36 @@ func (s *session) checkDependency(name string, v Verdict) *Verdict {
 func (s *session) handshake() Verdict {
 	line, err := host.InitLine(&s.o.Config, s.o.Environ)
 	if err != nil {
-		return s.fail("its parameters", "that it %s", s.plainError(err))
+		return s.failed("its parameters", "that it %s", s.plainError(err))
 	}
 	// A host without parameters may handle init in any way.
 	not := func(format string, args ...any) Verdict {
 		if line == nil {
-			return skip("it has no parameters and does not handle init: " + fmt.Sprintf(format, args...))
+			return skipped("it has no parameters and does not handle init: " + fmt.Sprintf(format, args...))
 		}
-		return s.fail("init_ack", format, args...)
+		return s.failed("init_ack", format, args...)
 	}
 	first := line
 	if first == nil {
 		first = []byte(emptyInit)
 	}
 	wait := host.InitWait(&s.o.Config)
-	if !s.p.send(s.ctx, first, wait) {
+	if !s.p.sendLine(s.ctx, first, wait) {
 		return not("the host does not read its input")
 	}
-	e, came := s.p.receive(s.ctx, wait)
+	e, came := s.p.receiveEvent(s.ctx, wait)
 	for came && e.err == nil && host.UsesAdapter(&s.o.Config) && !ends(e.line.Text) {
-		e, came = s.p.receive(s.ctx, wait)
+		e, came = s.p.receiveEvent(s.ctx, wait)
 	}
 	switch {
 	case !came:
-		return not("no output within %s", seconds(wait))
+		return not("no output within %s", formatSeconds(wait))
 	case e.err != nil:
 		return not("%s", s.p.endReason(s.ctx, e.err))
 	}
 	m, is, err := host.Decode(e.line.Text)
 	if err != nil || !is || hostmsg.Of(m.Type).Role != hostmsg.Acknowledges {
-		return not("the line %s", quote(e.line.Text))
+		return not("the line %s", quoteLine(e.line.Text))
 	}
 	s.p.spoken = true
 	s.ack = ack{line: e.line.Text}
@@ -216,7 +216,7 @@ func (s *session) acknowledge() Verdict {
 		return *n
 	}
 	if v.Outcome == Skipped {
-		return skip("it was not initialised")
+		return skipped("it was not initialised")
 	}
 	var members struct {
 		Version      *string   `json:"version"`
@@ -225,9 +225,9 @@ func (s *session) acknowledge() Verdict {
 	if err := json.Unmarshal(s.ack.line, &members); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
-			return s.fail("capabilities as an array of strings and version as a string", "%s", quote(s.ack.line))
+			return s.failed("capabilities as an array of strings and version as a string", "%s", quoteLine(s.ack.line))
 		}
-		return s.fail("init_ack", "%s", quote(s.ack.line))
+		return s.failed("init_ack", "%s", quoteLine(s.ack.line))
 	}
 	if s.p == nil {
 		return passed
@@ -235,19 +235,19 @@ func (s *session) acknowledge() Verdict {
 	if e, came := s.unasked(settle, settle); came {
 		defer s.endProcess()
 		if e.err != nil {
-			return s.fail("a process that waits for a prompt", "%s", s.p.endReason(s.ctx, e.err))
+			return s.failed("a process that waits for a prompt", "%s", s.p.endReason(s.ctx, e.err))
 		}
-		return s.fail("no output between init_ack and the prompt", "the line %s", quote(e.line.Text))
+		return s.failed("no output between init_ack and the prompt", "the line %s", quoteLine(e.line.Text))
 	}
 	return passed
 }
 
 // ready ensures that a process waits for a prompt, or returns why it does not.
 func (s *session) ready() *Verdict {
-	if v := s.checkDependency("start", s.start()); v != nil {
+	if v := s.checkDependency("start", s.checkStart()); v != nil {
 		return v
 	}
-	known := s.inits != nil
+	initialises := s.inits != nil
 	v := s.initialise()
 	if n := s.checkDependency("init", v); n != nil {
 		return n
@@ -255,21 +255,21 @@ func (s *session) ready() *Verdict {
 	if s.p != nil {
 		return nil
 	}
-	if v := s.open(); v.Outcome != OK {
+	if v := s.startProcess(); v.Outcome != OK {
 		return &v
 	}
-	if v.Outcome == OK && known {
-		if again := s.handshake(); again.Outcome != OK {
+	if v.Outcome == OK && initialises {
+		if second := s.handshake(); second.Outcome != OK {
 			s.endProcess()
-			v := s.fail("a new process that initialises in the same way", "%s", again.Got+again.Why)
+			v := s.failed("a new process that initialises in the same way", "%s", second.Got+second.Why)
 			return &v
 		}
 	}
 	return nil
 }
 
-// wait returns the time limit of a check.
-func (s *session) wait() time.Duration {
+// timeLimit returns the time limit of a check.
+func (s *session) timeLimit() time.Duration {
 	if s.o.Config.Timeout > 0 {
 		return host.ExchangeWait(&s.o.Config)
 	}

@@ -53,15 +53,15 @@ func misshapen(row *hostmsg.Message, line []byte) string {
 			}
 			return row.Type + " with " + f.name
 		}
-		if !fits(f, v) {
+		if !hasType(f, v) {
 			return f.name + " of " + row.Type + " as " + f.typ
 		}
 	}
 	return ""
 }
 
-// fits reports whether a value has a field's type. An id may also be a number.
-func fits(f field, v json.RawMessage) bool {
+// hasType reports whether a value has a field's type. An id may also be a number.
+func hasType(f field, v json.RawMessage) bool {
 	if f.name == "id" {
 		return fitsType("String", v) || fitsType("Int", v)
 	}

@@ -14,46 +14,46 @@ import (
 
 // hasty is a host that reads nothing: after some time it writes a line, if it has one, and exits.
 type hasty struct {
-	after time.Duration
-	says  string
-	exit  host.Exit
-	seen  bool          // whether the system reports that it waits
-	waits time.Duration // after this time it waits, if the system reports it; 0 means never
-	began time.Time
+	after  time.Duration
+	output string
+	exit   host.Exit
+	seen   bool          // whether the system reports that it waits
+	waits  time.Duration // after this time it waits, if the system reports it; 0 means never
+	began  time.Time
 
-	spoke bool
-	gone  chan struct{}
-	end   sync.Once
+	spoke  bool
+	exited chan struct{}
+	end    sync.Once
 }
 
 func (h *hasty) Connect(*host.Config, host.Surroundings) (host.Conn, error) {
-	h.gone, h.began = make(chan struct{}), time.Now()
+	h.exited, h.began = make(chan struct{}), time.Now()
 	return h, nil
 }
 
-func (h *hasty) Read() (ndjson.Line, error) {
+func (h *hasty) ReadLine() (ndjson.Line, error) {
 	t := time.NewTimer(h.after)
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-h.gone:
+	case <-h.exited:
 		return ndjson.Line{}, io.EOF
 	}
-	if h.says != "" && !h.spoke {
+	if h.output != "" && !h.spoke {
 		h.spoke = true
-		return ndjson.Line{Text: []byte(h.says)}, nil
+		return ndjson.Line{Text: []byte(h.output)}, nil
 	}
 	h.leave()
 	return ndjson.Line{}, io.EOF
 }
 
-func (h *hasty) leave()      { h.end.Do(func() { close(h.gone) }) }
+func (h *hasty) leave()      { h.end.Do(func() { close(h.exited) }) }
 func (h *hasty) Interrupt()  {}
 func (h *hasty) Resume()     {}
 func (h *hasty) Ready() bool { return false }
 func (h *hasty) BytesSent() int64 {
-	if h.says != "" && time.Since(h.began) >= h.after {
-		return int64(len(h.says)) + 1
+	if h.output != "" && time.Since(h.began) >= h.after {
+		return int64(len(h.output)) + 1
 	}
 	return 0
 }
@@ -64,7 +64,7 @@ func (h *hasty) Write(lines []byte) (int, error)    { return len(lines), nil }
 func (h *hasty) TryWrite([]byte) int                { return 0 }
 func (h *hasty) CloseWrite()                        {}
 func (h *hasty) Unread() int                        { return -1 }
-func (h *hasty) Done() <-chan struct{}              { return h.gone }
+func (h *hasty) Done() <-chan struct{}              { return h.exited }
 func (h *hasty) Exit() host.Exit                    { return h.exit }
 func (h *hasty) Stderr() string                     { return h.exit.Stderr }
 func (h *hasty) End(time.Duration, <-chan struct{}) { h.leave() }
@@ -80,16 +80,16 @@ func TestStart(t *testing.T) {
 		most time.Duration // that it takes
 	}{
 		{"waits", &hasty{after: time.Hour}, Verdict{Outcome: OK}, early},
-		{"speaks later", &hasty{after: early + 1, says: "Welcome"}, Verdict{Outcome: OK}, early},
+		{"speaks later", &hasty{after: early + 1, output: "Welcome"}, Verdict{Outcome: OK}, early},
 		{"is seen to wait", &hasty{after: time.Hour, seen: true, waits: 2 * glance}, Verdict{Outcome: OK}, 3 * glance},
 		{"is seen to wait late", &hasty{after: time.Hour, seen: true, waits: 3 * time.Second}, Verdict{Outcome: OK}, 3*time.Second + glance},
 		{"never waits", &hasty{after: time.Hour, seen: true}, Verdict{Outcome: OK}, starting},
-		{"speaks, then waits", &hasty{after: time.Second, says: "Welcome", seen: true, waits: time.Second},
+		{"speaks, then waits", &hasty{after: time.Second, output: "Welcome", seen: true, waits: time.Second},
 			Verdict{Outcome: Fail, Expected: "no output before the first message", Got: "the line Welcome"}, time.Second + glance},
-		{"waits, then speaks", &hasty{after: time.Second, says: "Welcome", seen: true, waits: time.Second - 2*glance}, Verdict{Outcome: OK}, time.Second},
-		{"starts for long and speaks", &hasty{after: starting - 1, says: "Welcome", seen: true},
+		{"waits, then speaks", &hasty{after: time.Second, output: "Welcome", seen: true, waits: time.Second - 2*glance}, Verdict{Outcome: OK}, time.Second},
+		{"starts for long and speaks", &hasty{after: starting - 1, output: "Welcome", seen: true},
 			Verdict{Outcome: Fail, Expected: "no output before the first message", Got: "the line Welcome"}, starting},
-		{"speaks", &hasty{after: early - 1, says: "Welcome"},
+		{"speaks", &hasty{after: early - 1, output: "Welcome"},
 			Verdict{Outcome: Fail, Expected: "no output before the first message", Got: "the line Welcome"}, early},
 		{"leaves", &hasty{after: early - 1, exit: host.Exit{Code: 3, Stderr: "looking\nno licence\n"}},
 			Verdict{Outcome: Fail, Expected: "a process that waits for its input", Got: "exit code 3: no licence"}, early},
@@ -97,10 +97,10 @@ func TestStart(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			config := host.Config{Name: "Worker", Transport: "memory", OutputFormat: "json"}
 			dialer := host.NewDialer(config, host.Options{Transports: map[string]host.Transport{"memory": c.host}})
-			s := &session{ctx: context.Background(), o: Options{Config: config}, dialer: dialer, told: map[string]bool{}, wrong: map[string]bool{}}
+			s := &session{ctx: context.Background(), o: Options{Config: config}, dialer: dialer, remarked: map[string]bool{}, wrong: map[string]bool{}}
 			defer s.endProcess()
 			began := time.Now()
-			got := s.start()
+			got := s.checkStart()
 			if took := time.Since(began); took > c.most {
 				t.Errorf("%s: it took %v, want at most %v", c.name, took, c.most)
 			}
@@ -111,31 +111,31 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// heard is a host that waits for input, and whose line is read while the check probes whether it
-// has written more.
-type heard struct {
+// readDuringProbe is a host that waits for input, and whose line is read while the check probes
+// whether it has written more.
+type readDuringProbe struct {
 	hasty
 	p *peer
 }
 
-func (h *heard) BytesSent() int64 {
+func (h *readDuringProbe) BytesSent() int64 {
 	if !h.spoke {
 		h.spoke = true
-		h.p.said <- event{}
-		h.p.heard.Store(1)
+		h.p.events <- event{}
+		h.p.bytesRead.Store(1)
 	}
 	return 1
 }
 
-// TestHeardWhileLooking checks that a host does not count as waiting before its output was handled,
-// whenever that is read.
-func TestHeardWhileLooking(t *testing.T) {
-	h := &heard{hasty: hasty{seen: true, waits: 1, began: time.Now().Add(-time.Hour)}}
-	h.p = &peer{conn: h, said: make(chan event, 1)}
-	if waits, known := h.p.waits(); waits || !known {
-		t.Errorf("it waits: %t, which is known: %t", waits, known)
+// TestLineReadDuringProbe checks that a host does not count as waiting before its output was
+// handled, whenever that is read.
+func TestLineReadDuringProbe(t *testing.T) {
+	h := &readDuringProbe{hasty: hasty{seen: true, waits: 1, began: time.Now().Add(-time.Hour)}}
+	h.p = &peer{conn: h, events: make(chan event, 1)}
+	if waits, ok := h.p.waits(); waits || !ok {
+		t.Errorf("it waits: %t, which is known: %t", waits, ok)
 	}
-	<-h.p.said
+	<-h.p.events
 	if waits, _ := h.p.waits(); !waits {
 		t.Error("it does not wait")
 	}

@@ -20,12 +20,12 @@ type talk struct {
 	answer func(m *effect.HostMessage, n int) *effect.ExchangeReply
 	cancel bool // cancel the exchange at its first message, or after hesitate
 
-	heard  map[string]int // messages by type
-	told   bool           // a cancel message was sent
-	until  time.Time
-	since  int64  // offset of its first line in the host's output
-	result []byte // the message that ended it; nil for a plain line
-	typ    string // and its type
+	received   map[string]int // messages by type
+	cancelSent bool           // a cancel message was sent
+	until      time.Time
+	since      int64  // offset of its first line in the host's output
+	result     []byte // the message that ended it; nil for a plain line
+	typ        string // and its type
 }
 
 // terminal describes what every exchange must end with.
@@ -46,11 +46,11 @@ func (t *talk) runExchange() *Verdict {
 
 func (t *talk) talk() *Verdict {
 	s := t.s
-	t.heard = map[string]int{}
-	t.until = time.Now().Add(s.wait())
+	t.received = map[string]int{}
+	t.until = time.Now().Add(s.timeLimit())
 	t.since = s.p.conn.BytesSent()
 	prompt := host.PromptLine(&s.o.Config, &effect.ExchangeOpen{Host: s.o.Config.Name, Prompt: "concerto test: " + s.check, Context: t.context})
-	if v := t.send(prompt); v != nil {
+	if v := t.sendMessage(prompt); v != nil {
 		return v
 	}
 	for t.typ == "" {
@@ -65,18 +65,18 @@ func (t *talk) talk() *Verdict {
 func (t *talk) handleNext() *Verdict {
 	s := t.s
 	wait := time.Until(t.until)
-	hesitates := t.cancel && !t.told && wait > hesitate
+	hesitates := t.cancel && !t.cancelSent && wait > hesitate
 	if hesitates {
 		wait = hesitate
 	}
-	e, came := s.p.receive(s.ctx, wait)
+	e, came := s.p.receiveEvent(s.ctx, wait)
 	switch {
 	case !came && hesitates:
-		return t.tellCancel()
-	case !came && t.told:
-		return t.fails(terminal+" within "+seconds(host.CancelWait(&t.s.o.Config))+" of the cancel", "none")
+		return t.sendCancel()
+	case !came && t.cancelSent:
+		return t.fails(terminal+" within "+formatSeconds(host.CancelWait(&t.s.o.Config))+" of the cancel", "none")
 	case !came:
-		return t.fails(terminal, "no further output within %s", seconds(s.wait()))
+		return t.fails(terminal, "no further output within %s", formatSeconds(s.timeLimit()))
 	case e.err != nil:
 		return t.fails(terminal, "%s", s.p.endReason(s.ctx, e.err))
 	}
@@ -85,13 +85,13 @@ func (t *talk) handleNext() *Verdict {
 	if is {
 		s.p.spoken = true
 	} else if err == nil {
-		s.plain = quote(e.line.Text)
+		s.plain = quoteLine(e.line.Text)
 	}
 	switch {
 	case before: // of the previous exchange, which has ended
 		return nil
 	case err != nil:
-		return t.fails("a JSON object on each line", "%s", quote(e.line.Text))
+		return t.fails("a JSON object on each line", "%s", quoteLine(e.line.Text))
 	case is:
 		return t.handleLine(&m)
 	case !s.p.spoken: // it counts as the result
@@ -104,18 +104,18 @@ func (t *talk) handleLine(m *effect.HostMessage) *Verdict {
 	row := hostmsg.Of(m.Type)
 	if wrong := misshapen(row, m.Text); wrong != "" && !t.s.wrong[wrong] {
 		t.s.wrong[wrong] = true // report it once
-		v := t.fails(wrong, "%s", quote(m.Text))
+		v := t.fails(wrong, "%s", quoteLine(m.Text))
 		v.Hint = fmt.Sprintf("%s has %s (spec/host-protocol.md)", m.Type, shape(row))
 		return v
 	}
-	n := t.heard[m.Type]
-	t.heard[m.Type]++
+	n := t.received[m.Type]
+	t.received[m.Type]++
 	switch {
 	case row.Terminal():
 		t.typ, t.result = m.Type, bytes.Clone(m.Text)
-	case t.cancel && !t.told:
-		return t.tellCancel()
-	case row.Waits() && !t.told:
+	case t.cancel && !t.cancelSent:
+		return t.sendCancel()
+	case row.Waits() && !t.cancelSent:
 		var r *effect.ExchangeReply
 		if t.answer != nil {
 			r = t.answer(m, n)
@@ -124,26 +124,26 @@ func (t *talk) handleLine(m *effect.HostMessage) *Verdict {
 			r = harmless(m)
 		}
 		r.InReplyTo, r.AnswerTo = m.Type, m.ID
-		return t.send(host.ResponseLine(r))
+		return t.sendMessage(host.ResponseLine(r))
 	}
 	return nil
 }
 
-func (t *talk) tellCancel() *Verdict {
-	t.told = true
+func (t *talk) sendCancel() *Verdict {
+	t.cancelSent = true
 	t.until = time.Now().Add(host.CancelWait(&t.s.o.Config))
-	return t.send(host.CancelLine("concerto test"))
+	return t.sendMessage(host.CancelLine("concerto test"))
 }
 
-func (t *talk) send(line []byte) *Verdict {
-	if !t.s.p.send(t.s.ctx, line, time.Until(t.until)) {
+func (t *talk) sendMessage(line []byte) *Verdict {
+	if !t.s.p.sendLine(t.s.ctx, line, time.Until(t.until)) {
 		return t.fails("a host that reads its input", "a line of %d bytes left unread", len(line))
 	}
 	return nil
 }
 
 func (t *talk) fails(expected, format string, args ...any) *Verdict {
-	v := t.s.fail(expected, format, args...)
+	v := t.s.failed(expected, format, args...)
 	return &v
 }
 
@@ -151,15 +151,15 @@ func (t *talk) fails(expected, format string, args ...any) *Verdict {
 func harmless(m *effect.HostMessage) *effect.ExchangeReply {
 	switch hostmsg.Of(m.Type).Form {
 	case hostmsg.Inquiry:
-		return &effect.ExchangeReply{Value: offered(m)}
+		return &effect.ExchangeReply{Value: offeredAnswer(m)}
 	case hostmsg.YesNo:
 		return &effect.ExchangeReply{Value: []byte(`"no"`)}
 	}
 	return &effect.ExchangeReply{Error: "concerto test: no handler for " + m.Type}
 }
 
-// offered returns the last answer that a question offers, or a text.
-func offered(m *effect.HostMessage) json.RawMessage {
+// offeredAnswer returns the last answer that a question offers, or a text.
+func offeredAnswer(m *effect.HostMessage) json.RawMessage {
 	var q struct{ Options []json.RawMessage }
 	if json.Unmarshal(m.Text, &q) == nil && len(q.Options) > 0 {
 		return q.Options[len(q.Options)-1]
@@ -178,8 +178,8 @@ func (t *talk) isNot(members ...string) *Verdict {
 		_ = json.Unmarshal(t.result, &got)
 	}
 	for i := 0; i < len(members); i += 2 {
-		if !same(got[members[i]], members[i+1]) {
-			return t.fails("a result with "+members[i]+" "+quote([]byte(members[i+1])), "%s", quote(t.result))
+		if !equalJSON(got[members[i]], members[i+1]) {
+			return t.fails("a result with "+members[i]+" "+quoteLine([]byte(members[i+1])), "%s", quoteLine(t.result))
 		}
 	}
 	return nil
@@ -188,12 +188,12 @@ func (t *talk) isNot(members ...string) *Verdict {
 // testable is the capability of an SDK's host that can answer the checks.
 const testable = "testable"
 
-func same(got json.RawMessage, want string) bool {
+func equalJSON(got json.RawMessage, want string) bool {
 	var a, b any
-	return json.Unmarshal(got, &a) == nil && json.Unmarshal([]byte(want), &b) == nil && equal(a, b)
+	return json.Unmarshal(got, &a) == nil && json.Unmarshal([]byte(want), &b) == nil && equalValues(a, b)
 }
 
-func equal(a, b any) bool {
+func equalValues(a, b any) bool {
 	x, errA := json.Marshal(a)
 	y, errB := json.Marshal(b)
 	return errA == nil && errB == nil && bytes.Equal(x, y)

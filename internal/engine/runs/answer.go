@@ -19,9 +19,9 @@ type Problem struct{ Message, Hint string }
 
 func (e *Problem) Error() string { return e.Message }
 
-// GivenAnswer is the answer to a pending question: a text, which is parsed as the expected type
+// Response is the answer to a pending question: a text, which is parsed as the expected type
 // unless JSON is set; or a refusal.
-type GivenAnswer struct {
+type Response struct {
 	Text   string
 	JSON   bool
 	Refuse *string
@@ -29,17 +29,17 @@ type GivenAnswer struct {
 }
 
 // Answer answers a pending question of a run. The error is a *Problem, or one of durable.Open.
-func Answer(dir, id string, a GivenAnswer) error {
+func Answer(dir, id string, a Response) error {
 	s, err := durable.Open(dir)
 	if err != nil {
 		return err
 	}
-	return answer(s, id, a)
+	return answerStored(s, id, a)
 }
 
-// answer answers a question of a run that was just read.
-func answer(s *durable.Stored, id string, a GivenAnswer) error {
-	shown, err := show(s, false)
+// answerStored answers a question of a run that was just read.
+func answerStored(s *durable.Stored, id string, a Response) error {
+	shown, err := showStored(s, false)
 	if err != nil {
 		return err
 	}
@@ -53,13 +53,13 @@ func answer(s *durable.Stored, id string, a GivenAnswer) error {
 		}
 		return notWaiting(shown, id)
 	}
-	given := journal.Answer{Refuse: a.Refuse, By: a.By, At: time.Now().UnixMilli(), Synced: s.History.Synced()}
+	written := journal.Answer{Refuse: a.Refuse, By: a.By, At: time.Now().UnixMilli(), Synced: s.History.Synced()}
 	if a.Refuse == nil {
-		if given.Value, err = q.Read(a.Text, a.JSON); err != nil {
+		if written.Value, err = q.Read(a.Text, a.JSON); err != nil {
 			return &Problem{fmt.Sprintf("invalid answer for %s, which waits for %s: %v", id, q.Type, err), "the question stays"}
 		}
 	}
-	err = s.Dir.PutAnswer(id, given)
+	err = s.Dir.PutAnswer(id, written)
 	if errors.Is(err, fs.ErrExist) {
 		if first, err := s.Dir.Answer(id); err == nil && first != nil {
 			return answeredBy(id, first.By, first.At)
@@ -69,12 +69,12 @@ func answer(s *durable.Stored, id string, a GivenAnswer) error {
 	if err != nil {
 		return err
 	}
-	return withdrawLate(s, id, &given)
+	return withdrawLate(s, id, &written)
 }
 
 // withdrawLate removes an answer to a question that has just ended otherwise, because the run will
 // not take it.
-func withdrawLate(s *durable.Stored, id string, given *journal.Answer) error {
+func withdrawLate(s *durable.Stored, id string, written *journal.Answer) error {
 	h, err := s.Dir.ReadFrom(s.History.At())
 	if errors.Is(err, journal.ErrOtherRecord) {
 		h, err = s.Dir.Read()
@@ -83,7 +83,7 @@ func withdrawLate(s *durable.Stored, id string, given *journal.Answer) error {
 		return err
 	}
 	by, at, over := durable.Over(h, id)
-	if !over && h.Last().K != journal.KFinish || over && by == cmp.Or(given.By, effect.ByAnswer) {
+	if !over && h.Last().K != journal.KFinish || over && by == cmp.Or(written.By, effect.ByAnswer) {
 		return nil // the run takes it, or has taken it
 	}
 	if err := s.Dir.DropAnswer(id); err != nil {
@@ -126,13 +126,13 @@ func notWaiting(s *durable.Shown, id string) error {
 	return &Problem{Message: fmt.Sprintf("there is no question %s; these wait: %s", id, strings.Join(ids, ", "))}
 }
 
-// IsDue reports whether a waiting run can take an answer, or a timer has expired.
-func IsDue(s *durable.Shown, now time.Time) bool {
+// IsReady reports whether a waiting run can take an answer, or a timer has expired.
+func IsReady(s *durable.Shown, now time.Time) bool {
 	dir := journal.At(s.Dir)
 	return s.State == durable.Waiting && (slices.ContainsFunc(s.Pending, func(q durable.ShownQuestion) bool { return dir.IsAnswered(q.ID) }) ||
 		slices.ContainsFunc(s.Unknown, func(u durable.ShownUnknown) bool { return dir.IsAnswered(u.ID) }) ||
 		slices.ContainsFunc(s.Timers, func(t durable.ShownTimer) bool {
-			due, err := time.Parse(time.RFC3339, t.Due)
-			return err == nil && !due.After(now)
+			expiry, err := time.Parse(time.RFC3339, t.Due)
+			return err == nil && !expiry.After(now)
 		}))
 }

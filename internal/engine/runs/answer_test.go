@@ -64,7 +64,7 @@ func TestLateAnswer(t *testing.T) {
 		if err := w.Flush(journal.Written); err != nil {
 			t.Fatal(err)
 		}
-		err = answer(before, "q2", GivenAnswer{Text: "yes", By: "Ada"})
+		err = answerStored(before, "q2", Response{Text: "yes", By: "Ada"})
 		problem, _ := errors.AsType[*Problem](err)
 		switch {
 		case x.want == "" && err != nil, x.want != "" && (problem == nil || !strings.HasPrefix(problem.Message, x.want)):

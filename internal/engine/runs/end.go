@@ -83,7 +83,7 @@ func Verify(dir string) (v Verified, err error) {
 		if err != nil {
 			return v, err
 		}
-		torn, err := verify(s)
+		torn, err := tornOutput(s)
 		head := s.History.Head
 		if now, rerr := durable.Open(dir); err != nil && rerr == nil && now.History.Head.After(head) {
 			continue // another process has removed it
@@ -97,8 +97,8 @@ func Verify(dir string) (v Verified, err error) {
 	}
 }
 
-// verify returns how many bytes at the end of the output are an incomplete line.
-func verify(s *durable.Stored) (outTorn int, err error) {
+// tornOutput returns how many bytes at the end of the output are an incomplete line.
+func tornOutput(s *durable.Stored) (outTorn int, err error) {
 	for _, r := range s.History.Records {
 		if r.Blob == "" {
 			continue

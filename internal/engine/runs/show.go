@@ -48,11 +48,11 @@ func Show(dir string) (*durable.Shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	return show(s, running)
+	return showStored(s, running)
 }
 
-// show returns the state of the run.
-func show(s *durable.Stored, running bool) (*durable.Shown, error) {
+// showStored returns the state of the run.
+func showStored(s *durable.Stored, running bool) (*durable.Shown, error) {
 	p, err := ir.Decode(s.Program)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func show(s *durable.Stored, running bool) (*durable.Shown, error) {
 	if shown.Snapshot, err = s.NewestSnapshot(); err != nil {
 		return nil, err
 	}
-	if shown.KeptFrom, err = s.KeptFrom(); err != nil {
+	if shown.FirstStored, err = s.FirstStored(); err != nil {
 		return nil, err
 	}
 	if shown.Exit == nil {
@@ -129,13 +129,13 @@ func List(root string) ([]*durable.Shown, error) {
 // run.
 func hosts(dir string, running bool) []durable.ShownHost {
 	all := []durable.ShownHost{}
-	known, err := keeper.Processes(dir)
+	processes, err := keeper.Processes(dir)
 	if err != nil {
 		return all // the state is unknown
 	}
-	told := map[string]bool{}
-	for _, p := range known {
-		told[p.String()] = true
+	shown := map[string]bool{}
+	for _, p := range processes {
+		shown[p.String()] = true
 		h := durable.ShownHost{Host: p.Host, PID: p.PID, State: "kept"}
 		switch {
 		case p.Exit != nil:
@@ -147,7 +147,7 @@ func hosts(dir string, running bool) []durable.ShownHost {
 	}
 	dirs, _ := filepath.Glob(filepath.Join(dir, "hosts", "*.*")) // the pattern is valid
 	for _, name := range dirs {
-		if host := filepath.Base(name); !told[host] && len(known) == 0 && !running {
+		if host := filepath.Base(name); !shown[host] && len(processes) == 0 && !running {
 			all = append(all, durable.ShownHost{Host: host[:len(host)-len(filepath.Ext(host))], State: "lost"})
 		}
 	}

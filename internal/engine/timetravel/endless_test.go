@@ -20,7 +20,7 @@ func TestEndless(t *testing.T) {
     loop { }
 }
 `
-	p, found, err := engine.CompileSource(driver.Request{Given: &driver.Given{Name: "main.conc", Text: []byte(program)}, Dir: t.TempDir()})
+	p, found, err := engine.CompileSource(driver.Request{Inline: &driver.Inline{Name: "main.conc", Text: []byte(program)}, Dir: t.TempDir()})
 	if p == nil || err != nil {
 		t.Fatal(found, err)
 	}
@@ -51,10 +51,10 @@ func TestEndless(t *testing.T) {
 	}
 	defer look.Close()
 	if err := look.ToEffect(2); err != nil || !look.Ended {
-		t.Error(stand(t, look), err)
+		t.Error(position(t, look), err)
 	}
 	if err := look.ToLine(1_000); err != nil || look.Lines != 1_000 {
-		t.Error(stand(t, look), err)
+		t.Error(position(t, look), err)
 	}
 }
 

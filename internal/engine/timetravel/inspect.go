@@ -86,22 +86,22 @@ type Source struct {
 // secrets that its record omits; a missing one is shown as its mark. The error is journal.ErrNoRun,
 // a *journal.DamagedError, a *journal.NewerFormatError, or one of the files.
 func Run(dir string, environ []string) (*Source, error) {
-	kept, err := durable.Open(dir)
+	stored, err := durable.Open(dir)
 	if err == nil {
-		err = kept.Whole()
+		err = stored.Whole()
 	}
 	if err != nil {
 		return nil, err
 	}
 	var text bytes.Buffer
-	if err := durable.Tape(kept.Dir, kept.History, kept.TapeFlags(), kept.Flags.Emit, &text); err != nil {
+	if err := durable.Tape(stored.Dir, stored.History, stored.TapeFlags(), stored.Flags.Emit, &text); err != nil {
 		return nil, err
 	}
-	s, err := Tape(&text, kept.Program, environ)
+	s, err := Tape(&text, stored.Program, environ)
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range kept.History.Records {
+	for _, r := range stored.History.Records {
 		switch r.K {
 		case journal.KBegin:
 			s.under[r.E] = underWay(r.C)
@@ -156,8 +156,8 @@ func (s *Source) Name() string {
 	return s.program.Files[s.program.Functions[s.program.Entry].File].Name
 }
 
-// Kept returns the last effect up to n that journals contain, or n if there is none.
-func (r *Recording) Kept(n int64) int64 {
+// LastStored returns the last effect up to n that journals contain, or n if there is none.
+func (r *Recording) LastStored(n int64) int64 {
 	for i := len(r.Effects) - 1; i >= 0; i-- {
 		if x := &r.Effects[i]; x.N <= n && tape.Recorded(effect.Kind(x.Kind)) {
 			return x.N

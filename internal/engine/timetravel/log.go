@@ -8,7 +8,7 @@ import (
 // log contains the results of a run in order: enough to replay it.
 type log struct {
 	effects  []noted // by their numbers less 1
-	looked   map[vm.Moment]bool
+	exceeded map[vm.Moment]bool
 	arrivals []arrival
 }
 
@@ -27,10 +27,10 @@ type arrival struct {
 	at  *vm.Moment // in the middle of a turn; nil if no task could continue
 }
 
-func newLog() log { return log{looked: map[vm.Moment]bool{}} }
+func newLog() log { return log{exceeded: map[vm.Moment]bool{}} }
 
-// of returns what is known of an effect.
-func (l *log) of(e int64) *noted {
+// notedEffect returns what is known of an effect.
+func (l *log) notedEffect(e int64) *noted {
 	for int64(len(l.effects)) < e {
 		l.effects = append(l.effects, noted{})
 	}
@@ -41,7 +41,7 @@ func (l *log) addArrival(x arrival) { l.arrivals = append(l.arrivals, x) }
 
 // addEnd notes the result of an effect.
 func (l *log) addEnd(x tape.Entry, at *vm.Moment) {
-	n := l.of(x.E)
+	n := l.notedEffect(x.E)
 	n.entry = &x
 	if n.parked {
 		l.addArrival(arrival{e: x.E, at: at})

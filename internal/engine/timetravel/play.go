@@ -34,15 +34,15 @@ type Recording struct {
 // noted. After a *tape.DivergedError the recording contains what came before.
 func (s *Source) Play(ctx context.Context, at int64) (*Recording, error) {
 	r := &Recording{Source: s, seen: at, log: newLog()}
-	world, given, err := s.world(r)
+	world, t, err := s.world(r)
 	if err != nil {
 		return nil, err
 	}
-	r.cutOff = given.Ended == nil
-	player := tape.Play(given)
+	r.cutOff = t.Ended == nil
+	player := tape.Play(t)
 	player.Clean = r.clean
-	first := &first{ctx: ctx, r: r, past: player, given: given, at: map[int64]int{}}
-	h := &given.Header
+	first := &first{ctx: ctx, r: r, past: player, tape: t, at: map[int64]int{}}
+	h := &t.Header
 	r.config = vm.Config{Program: s.program, Natives: stdlib.Native, Kept: stdlib.Kept, Asks: h.Flags.Asks,
 		Application: vm.Application{Run: world.ID(), Tools: h.Flags.Tools, Audited: h.Flags.Audited}}
 	c := r.config
@@ -64,11 +64,11 @@ func (s *Source) Play(ctx context.Context, at int64) (*Recording, error) {
 // world returns a runtime for what depends only on the run, and stores the secrets.
 func (s *Source) world(r *Recording) (*runtime.Runtime, *tape.Tape, error) {
 	secrets := tape.NewSecrets(s.environ)
-	given, err := s.tape.Restore(secrets.Value)
+	restored, err := s.tape.Restore(secrets.Value)
 	if err != nil {
 		return nil, nil, err
 	}
-	h := &given.Header
+	h := &restored.Header
 	conf, err := runconf.Read(s.program.Run)
 	if err != nil {
 		return nil, nil, err
@@ -88,21 +88,21 @@ func (s *Source) world(r *Recording) (*runtime.Runtime, *tape.Tape, error) {
 	world := runtime.New(c)
 	record := world.Recorded()
 	secrets.AddTo(world.Secrets(), record)
-	given.Clean(record.JSON)
+	restored.Clean(record.JSON)
 	r.clean = record.JSON
-	return world, given, nil
+	return world, restored, nil
 }
 
 // first is the first playing of the run: its Past, which is the tape's up to its end.
 type first struct {
-	ctx   context.Context
-	r     *Recording
-	past  *tape.Player
-	given *tape.Tape
-	at    map[int64]int // index in the recording by effect number
-	over  bool          // no more is noted
-	lost  string        // position of an effect that is not on the tape
-	end   error         // why playing has ended, if the program has not
+	ctx  context.Context
+	r    *Recording
+	past *tape.Player
+	tape *tape.Tape
+	at   map[int64]int // index in the recording by effect number
+	over bool          // no more is noted
+	lost string        // position of an effect that is not on the tape
+	end  error         // why playing has ended, if the program has not
 }
 
 // diverged returns why the run could not be played to its end.
@@ -125,28 +125,28 @@ func (f *first) diverged(err error) error {
 	}
 	d.At = f.lost
 	if at, ok := errors.AsType[*vm.Stopped](err); ok {
-		d.At = place(at.Place)
+		d.At = formatPlace(at.Place)
 	}
 	return d
 }
 
-// stop ends the noting.
-func (f *first) stop(why error) { f.over, f.end = true, why }
+// stopNoting ends the noting.
+func (f *first) stopNoting(why error) { f.over, f.end = true, why }
 
 // errStopped ends a run whose rest is not needed.
 var errStopped = vm.ErrSuspended
 
-// Perform returns the result of an effect that does not wait.
-func (f *first) Perform(e int64, q effect.Request) (result effect.Result, known bool, err error) {
+// Result returns the result of an effect that does not wait.
+func (f *first) Result(e int64, q effect.Request) (result effect.Result, known bool, err error) {
 	if f.over {
 		return nil, true, errStopped
 	}
-	result, known, err = f.past.Perform(e, q)
+	result, known, err = f.past.Result(e, q)
 	if f.missing(e, err) {
 		return nil, true, errStopped
 	}
 	if by, over := errors.AsType[*vm.EndedBy](err); over {
-		f.r.log.of(e).endedBy = by.Cause
+		f.r.log.notedEffect(e).endedBy = by.Cause
 	}
 	return result, known, err
 }
@@ -159,14 +159,14 @@ func (f *first) missing(e int64, err error) bool {
 		return false
 	}
 	if _, began := f.r.under[e]; began {
-		f.stop(nil)
+		f.stopNoting(nil)
 		return true
 	}
 	f.dropEffect(e)
-	if missing.Ends && f.given.Ended == nil {
-		f.stop(nil)
+	if missing.Ends && f.tape.Ended == nil {
+		f.stopNoting(nil)
 	} else {
-		f.stop(missing)
+		f.stopNoting(missing)
 	}
 	return true
 }
@@ -179,50 +179,50 @@ func (f *first) dropEffect(e int64) {
 	}
 }
 
-// Begin finds the result of an effect for which the program waits.
-func (f *first) Begin(e int64, q effect.Request) (vm.Standing, error) {
+// Find finds the result of an effect for which the program waits.
+func (f *first) Find(e int64, q effect.Request) (vm.PastResult, error) {
 	if f.over {
 		return vm.Unrecorded, errStopped
 	}
-	standing, err := f.past.Begin(e, q)
+	found, err := f.past.Find(e, q)
 	if _, lacks := errors.AsType[*tape.DivergedError](err); lacks {
-		if _, began := f.r.under[e]; !began && f.given.Ended != nil {
+		if _, began := f.r.under[e]; !began && f.tape.Ended != nil {
 			f.missing(e, err)
 		} else if n := len(f.r.Effects); n > 0 && !began {
 			f.r.Effects[n-1].Status = underWay(effect.ClassOf(q).String())
 		}
 		return vm.UnderWay, nil
 	}
-	f.r.log.of(e).parked = standing == vm.Recorded
-	return standing, err
+	f.r.log.notedEffect(e).parked = found == vm.Recorded
+	return found, err
 }
 
-// Next returns the next event.
-func (f *first) Next() (x vm.Event, ok bool) {
+// NextEvent returns the next event.
+func (f *first) NextEvent() (x vm.Event, ok bool) {
 	if f.over {
 		return vm.Event{}, false
 	}
-	x, ok = f.past.Next()
+	x, ok = f.past.NextEvent()
 	switch {
 	case !ok:
-		f.stop(f.unused())
+		f.stopNoting(f.unused())
 	case x.E == 0:
 		f.r.log.addArrival(arrival{err: x.Err})
 	}
 	return x, ok
 }
 
-// At returns the event at a moment. A run that was interrupted while it computed is stopped when
-// nothing more is recorded, because it may compute endlessly.
-func (f *first) At(at vm.Moment) (x vm.Event, ok bool) {
+// EventAt returns the event at a moment. A run that was interrupted while it computed is stopped
+// when nothing more is recorded, because it may compute endlessly.
+func (f *first) EventAt(at vm.Moment) (x vm.Event, ok bool) {
 	if f.over {
 		return vm.Event{}, false
 	}
-	if _, unused := f.past.Unused(); f.ctx.Err() != nil || f.given.Ended == nil && unused == 0 {
-		f.stop(nil)
+	if _, unused := f.past.Unused(); f.ctx.Err() != nil || f.tape.Ended == nil && unused == 0 {
+		f.stopNoting(nil)
 		return vm.Event{Err: context.Canceled}, true
 	}
-	if x, ok = f.past.At(at); ok && x.E == 0 {
+	if x, ok = f.past.EventAt(at); ok && x.E == 0 {
 		f.r.log.addArrival(arrival{err: x.Err, at: &at})
 	}
 	return x, ok
@@ -237,20 +237,20 @@ func (f *first) unused() error {
 	return fmt.Errorf("the run is waiting, and did not repeat %d of its recorded effects: %s", n, strings.Join(kinds, ", "))
 }
 
-// Looked reports whether a check of the memory in use exceeded the limit.
-func (f *first) Looked(at vm.Moment) bool {
-	found := !f.over && f.past.Looked(at)
+// ExceededMemory reports whether a check of the memory in use exceeded the limit.
+func (f *first) ExceededMemory(at vm.Moment) bool {
+	found := !f.over && f.past.ExceededMemory(at)
 	if found {
-		f.r.log.looked[at] = true
+		f.r.log.exceeded[at] = true
 	}
 	return found
 }
 
-// Over returns false: an effect that is not recorded is never performed.
-func (f *first) Over() bool { return false }
+// IsComplete returns false: an effect that is not recorded is never performed.
+func (f *first) IsComplete() bool { return false }
 
-// Again returns nil: nothing is begun again.
-func (f *first) Again() []int64 { return nil }
+// Pending returns nil: nothing is begun again.
+func (f *first) Pending() []int64 { return nil }
 
 // noting is the first playing's Journal, which notes the recorded results.
 type noting struct{ *first }
@@ -260,7 +260,7 @@ func (f noting) Makes(e int64, q effect.Request, at vm.Scene) {
 	if f.over {
 		return
 	}
-	x := Effect{N: e, Task: at.Task(), Kind: string(q.Kind()), Status: None, At: place(at.Place())}
+	x := Effect{N: e, Task: at.Task(), Kind: string(q.Kind()), Status: None, At: formatPlace(at.Place())}
 	if status, began := f.r.under[e]; began {
 		x.Status = status
 	}
@@ -284,11 +284,11 @@ func jsonText(s string) json.RawMessage {
 	return text
 }
 
-// Began does nothing: Makes has noted the effect.
-func (f noting) Began(int64, int64, effect.Request) {}
+// EffectBegan does nothing: Makes has noted the effect.
+func (f noting) EffectBegan(int64, int64, effect.Request) {}
 
-// Ended notes the result of an effect.
-func (f noting) Ended(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) {
+// EffectEnded notes the result of an effect.
+func (f noting) EffectEnded(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) {
 	i, ok := f.at[e]
 	if f.over || !ok || i >= len(f.r.Effects) || f.r.Effects[i].N != e {
 		return
@@ -296,7 +296,7 @@ func (f noting) Ended(e int64, q effect.Request, result effect.Result, err error
 	x := &f.r.Effects[i]
 	entry, werr := tape.EntryOf(e, q.Kind(), result, err, at)
 	if werr != nil {
-		f.stop(fmt.Errorf("record the result of effect %d: %w", e, werr))
+		f.stopNoting(fmt.Errorf("record the result of effect %d: %w", e, werr))
 		return
 	}
 	f.r.log.addEnd(entry, at)
@@ -310,7 +310,7 @@ func (f noting) Ended(e int64, q effect.Request, result effect.Result, err error
 		x.Error = f.cleaned(entry.Err)
 	}
 	if e == f.r.seen {
-		f.stop(nil)
+		f.stopNoting(nil)
 	}
 }
 
@@ -351,18 +351,18 @@ func statusOf(err error) string {
 	return Unknown
 }
 
-// Waited notes that an effect could not be performed at once.
-func (f noting) Waited(e int64, _ effect.Request, _ vm.Moment) {
+// EffectDeferred notes that an effect could not be performed at once.
+func (f noting) EffectDeferred(e int64, _ effect.Request, _ vm.Moment) {
 	if !f.over {
-		f.r.log.of(e).waited = true
+		f.r.log.notedEffect(e).waited = true
 	}
 }
 
-// Looked does nothing: the past contains it.
-func (f noting) Looked(vm.Moment) {}
+// MemoryExceeded does nothing: the past contains it.
+func (f noting) MemoryExceeded(vm.Moment) {}
 
-// Over does nothing.
-func (f noting) Over(error, *vm.Moment) {}
+// ContextEnded does nothing.
+func (f noting) ContextEnded(error, *vm.Moment) {}
 
-// Waits does nothing.
-func (f noting) Waits() {}
+// ProgramWaits does nothing.
+func (f noting) ProgramWaits() {}

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// again is a run that is replayed from a log: its Past and, as seeing, its Journal.
-type again struct {
+// replayed is a run that is replayed from a log: its Past and, as seeing, its Journal.
+type replayed struct {
 	log      *log
 	cursor   int // number of the log's arrivals so far
 	effects  int64
@@ -21,8 +21,8 @@ type again struct {
 }
 
 // outcome returns the result of an effect.
-func (a *again) outcome(e int64) (effect.Result, error, bool) {
-	n := a.log.of(e)
+func (a *replayed) outcome(e int64) (effect.Result, error, bool) {
+	n := a.log.notedEffect(e)
 	switch {
 	case n.endedBy != nil:
 		return nil, &vm.EndedBy{Cause: n.endedBy}, true
@@ -36,34 +36,34 @@ func (a *again) outcome(e int64) (effect.Result, error, bool) {
 	return result, err, true
 }
 
-// Perform returns the result of an effect that does not wait.
-func (a *again) Perform(e int64, _ effect.Request) (effect.Result, bool, error) {
+// Result returns the result of an effect that does not wait.
+func (a *replayed) Result(e int64, _ effect.Request) (effect.Result, bool, error) {
 	switch {
 	case a.leaving:
 		return nil, true, errStopped
-	case a.log.of(e).waited:
+	case a.log.notedEffect(e).waited:
 		return nil, true, effect.ErrWaits
 	}
-	result, err, known := a.outcome(e)
-	if !known { // the recording ends here
+	result, err, ok := a.outcome(e)
+	if !ok { // the recording ends here
 		return nil, true, errStopped
 	}
 	return result, true, err
 }
 
-// Begin reports whether the result of an effect will arrive.
-func (a *again) Begin(e int64, _ effect.Request) (vm.Standing, error) {
+// Find reports whether the result of an effect will arrive.
+func (a *replayed) Find(e int64, _ effect.Request) (vm.PastResult, error) {
 	switch {
 	case a.leaving:
 		return vm.Unrecorded, errStopped
-	case a.log.of(e).parked:
+	case a.log.notedEffect(e).parked:
 		return vm.Recorded, nil
 	}
 	return vm.UnderWay, nil
 }
 
-// Next returns the next event when no task can continue.
-func (a *again) Next() (vm.Event, bool) {
+// NextEvent returns the next event when no task can continue.
+func (a *replayed) NextEvent() (vm.Event, bool) {
 	if a.leaving || a.cursor == len(a.log.arrivals) || a.log.arrivals[a.cursor].at != nil {
 		a.leaving = true
 		return vm.Event{}, false
@@ -71,8 +71,8 @@ func (a *again) Next() (vm.Event, bool) {
 	return a.takeArrival(), true
 }
 
-// At returns the event at a moment.
-func (a *again) At(at vm.Moment) (vm.Event, bool) {
+// EventAt returns the event at a moment.
+func (a *replayed) EventAt(at vm.Moment) (vm.Event, bool) {
 	if a.leaving {
 		return vm.Event{}, false
 	}
@@ -96,7 +96,7 @@ func (a *again) At(at vm.Moment) (vm.Event, bool) {
 // counts as an endless computation. It is polled after some 50,000 loops or calls.
 const mostIdle = 200
 
-func (a *again) takeArrival() vm.Event {
+func (a *replayed) takeArrival() vm.Event {
 	x := a.log.arrivals[a.cursor]
 	a.cursor++
 	if x.e == 0 {
@@ -106,25 +106,25 @@ func (a *again) takeArrival() vm.Event {
 	return vm.Event{E: x.e, Result: result, Err: err}
 }
 
-// Looked reports whether a check of the memory in use exceeded the limit.
-func (a *again) Looked(at vm.Moment) bool { return a.log.looked[at] }
+// ExceededMemory reports whether a check of the memory in use exceeded the limit.
+func (a *replayed) ExceededMemory(at vm.Moment) bool { return a.log.exceeded[at] }
 
-// Over returns false: an effect beyond the recording is never performed.
-func (a *again) Over() bool { return false }
+// IsComplete returns false: an effect beyond the recording is never performed.
+func (a *replayed) IsComplete() bool { return false }
 
-// Again returns nil: nothing is begun again.
-func (a *again) Again() []int64 { return nil }
+// Pending returns nil: nothing is begun again.
+func (a *replayed) Pending() []int64 { return nil }
 
 // seeing is the run's Journal.
-type seeing struct{ *again }
+type seeing struct{ *replayed }
 
 // Makes shows an effect. Running effects of a snapshot were shown before.
 func (a seeing) Makes(e int64, _ effect.Request, at vm.Scene) {
 	if a.leaving || e <= a.effects {
 		return
 	}
-	a.again.effects = e
-	a.again.leaving = !a.sees(e, at)
+	a.replayed.effects = e
+	a.replayed.leaving = !a.sees(e, at)
 }
 
 // Step shows a line.
@@ -132,31 +132,33 @@ func (a seeing) Step(at vm.Scene) bool {
 	if a.leaving {
 		return false
 	}
-	a.again.lines++
-	a.again.leaving = !a.sees(0, at)
+	a.replayed.lines++
+	a.replayed.leaving = !a.sees(0, at)
 	return !a.leaving
 }
 
-// Began does nothing: the log contains it.
-func (a seeing) Began(int64, int64, effect.Request) {}
+// EffectBegan does nothing: the log contains it.
+func (a seeing) EffectBegan(int64, int64, effect.Request) {}
 
-// Ended does nothing.
-func (a seeing) Ended(int64, effect.Request, effect.Result, error, *vm.Moment) {}
+// EffectEnded does nothing.
+func (a seeing) EffectEnded(int64, effect.Request, effect.Result, error, *vm.Moment) {}
 
-// Waited does nothing.
-func (a seeing) Waited(int64, effect.Request, vm.Moment) {}
+// EffectDeferred does nothing.
+func (a seeing) EffectDeferred(int64, effect.Request, vm.Moment) {}
 
-// Looked does nothing.
-func (a seeing) Looked(vm.Moment) {}
+// MemoryExceeded does nothing.
+func (a seeing) MemoryExceeded(vm.Moment) {}
 
-// Over does nothing.
-func (a seeing) Over(error, *vm.Moment) {}
+// ContextEnded does nothing.
+func (a seeing) ContextEnded(error, *vm.Moment) {}
 
-// Waits does nothing.
-func (a seeing) Waits() {}
+// ProgramWaits does nothing.
+func (a seeing) ProgramWaits() {}
 
-// nobody performs no effect: a replayed run receives every result from its log.
-type nobody struct{}
+// noPerformer performs no effect: a replayed run receives every result from its log.
+type noPerformer struct{}
 
 // Perform fails.
-func (nobody) Perform(context.Context, effect.Request) (effect.Result, error) { return nil, errStopped }
+func (noPerformer) Perform(context.Context, effect.Request) (effect.Result, error) {
+	return nil, errStopped
+}

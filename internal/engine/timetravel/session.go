@@ -17,7 +17,7 @@ type Session struct {
 	dir   string // its directory of snapshots
 	snaps []snap // in order
 	View
-	run  *again // nil before the first, and after the end
+	run  *replayed // nil before the first, and after the end
 	next func() (View, bool)
 	stop func()
 	want func(e, line int64) bool
@@ -80,7 +80,7 @@ func (s *Session) to(ahead bool, before func(snap) bool, want func(e, line int64
 	nearer := ahead && s.run != nil && (from < 0 || s.snaps[from].effects <= s.Effects)
 	if !nearer {
 		s.endPlaying()
-		if err := s.begin(from); err != nil {
+		if err := s.playFrom(from); err != nil {
 			return err
 		}
 	}
@@ -103,14 +103,14 @@ func (s *Session) endPlaying() {
 	}
 }
 
-// begin plays the run from a snapshot, or from its beginning.
-func (s *Session) begin(from int) error {
-	a := &again{log: &s.r.log}
+// playFrom plays the run from a snapshot, or from its beginning.
+func (s *Session) playFrom(from int) error {
+	a := &replayed{log: &s.r.log}
 	if s.r.cutOff {
 		a.recorded = int64(len(s.r.Effects))
 	}
 	c := s.r.config
-	c.Performer, c.Journal, c.Past = nobody{}, seeing{a}, a
+	c.Performer, c.Journal, c.Past = noPerformer{}, seeing{a}, a
 	c.Boundary = func(m *vm.VM) { s.takeSnapshot(a, m) }
 	m, err := s.machine(c, a, from)
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *Session) begin(from int) error {
 }
 
 // machine returns a VM at the beginning of the run, or restored from a snapshot.
-func (s *Session) machine(c vm.Config, a *again, from int) (*vm.VM, error) {
+func (s *Session) machine(c vm.Config, a *replayed, from int) (*vm.VM, error) {
 	if from < 0 {
 		return vm.New(c)
 	}
@@ -148,7 +148,7 @@ func (s *Session) machine(c vm.Config, a *again, from int) (*vm.VM, error) {
 }
 
 // takeSnapshot takes a snapshot if one is scheduled and possible.
-func (s *Session) takeSnapshot(a *again, m *vm.VM) {
+func (s *Session) takeSnapshot(a *replayed, m *vm.VM) {
 	if a.leaving || len(s.snaps) > 0 && a.effects < s.snaps[len(s.snaps)-1].effects+every || a.effects < every {
 		return
 	}

@@ -48,7 +48,7 @@ fn main() {
 // recording records a run of a program and plays it once.
 func recording(t testing.TB, text string) *timetravel.Recording {
 	t.Helper()
-	p, found, err := engine.CompileSource(driver.Request{Given: &driver.Given{Name: "main.conc", Text: []byte(text)}, Dir: t.TempDir()})
+	p, found, err := engine.CompileSource(driver.Request{Inline: &driver.Inline{Name: "main.conc", Text: []byte(text)}, Dir: t.TempDir()})
 	if p == nil || err != nil {
 		t.Fatal(found, err)
 	}
@@ -67,8 +67,8 @@ func recording(t testing.TB, text string) *timetravel.Recording {
 	return r
 }
 
-// stand returns the position of a session as text.
-func stand(t *testing.T, s *timetravel.Session) string {
+// position returns the position of a session as text.
+func position(t *testing.T, s *timetravel.Session) string {
 	t.Helper()
 	frames, err := json.Marshal(s.Frames)
 	if err != nil {
@@ -92,7 +92,7 @@ func TestSession(t *testing.T) {
 		if err := s.ToEffect(e); err != nil {
 			t.Fatal(err)
 		}
-		effects[e] = stand(t, s)
+		effects[e] = position(t, s)
 		if s.Effect != e || len(s.Frames) == 0 || s.Frames[0].At != r.Effects[e-1].At || s.Task != r.Effects[e-1].Task {
 			t.Fatalf("at effect %d, which was made at %s: %s", e, r.Effects[e-1].At, effects[e])
 		}
@@ -101,14 +101,14 @@ func TestSession(t *testing.T) {
 		t.Errorf("at the end: %s", last)
 	}
 	if err := s.ToEffect(n + 1); err != nil || !s.Ended {
-		t.Fatal(stand(t, s), err)
+		t.Fatal(position(t, s), err)
 	}
 	lines := s.Lines
 	for e := n; e >= 1; e -= 7 {
 		if err := s.ToEffect(e); err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(effects[e], stand(t, s)); d != "" {
+		if d := cmp.Diff(effects[e], position(t, s)); d != "" {
 			t.Fatalf("back at effect %d:\n%s", e, d)
 		}
 	}
@@ -117,7 +117,7 @@ func TestSession(t *testing.T) {
 		if err := s.ToLine(l); err != nil {
 			t.Fatal(err)
 		}
-		seen[l] = stand(t, s)
+		seen[l] = position(t, s)
 		if s.Lines != l || s.Effect != 0 {
 			t.Fatalf("at line %d: %s", l, seen[l])
 		}
@@ -126,12 +126,12 @@ func TestSession(t *testing.T) {
 		t.Errorf("the run begins at %s", seen[1])
 	}
 	for l := int64(59); l >= 1; l -= 11 {
-		if err := s.ToLine(l); err != nil || stand(t, s) != seen[l] {
-			t.Fatalf("back at line %d: %s, not %s: %v", l, stand(t, s), seen[l], err)
+		if err := s.ToLine(l); err != nil || position(t, s) != seen[l] {
+			t.Fatalf("back at line %d: %s, not %s: %v", l, position(t, s), seen[l], err)
 		}
 	}
 	if err := s.ToLine(lines + 1); err != nil || !s.Ended || s.Lines != lines {
-		t.Fatal(stand(t, s), err)
+		t.Fatal(position(t, s), err)
 	}
 }
 
@@ -158,11 +158,11 @@ func TestBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s.Effect != e || s.Frames[0].At != r.Effects[e-1].At {
-			t.Fatalf("at effect %d: %s", e, stand(t, s))
+			t.Fatalf("at effect %d: %s", e, position(t, s))
 		}
 		line := s.Lines
 		if err := s.ToLine(line); err != nil || s.Lines != line || s.Effects != e-1 {
-			t.Fatalf("at the line of effect %d: %s: %v", e, stand(t, s), err)
+			t.Fatalf("at the line of effect %d: %s: %v", e, position(t, s), err)
 		}
 	}
 }
@@ -197,17 +197,17 @@ fn main() { for w in ["a", "b", "a"] { counts.set(w, counts.get(w).unwrap_or(0) 
 				if err := s.ToEffect(e); err != nil {
 					t.Fatal(err)
 				}
-				at[e] = stand(t, s)
+				at[e] = position(t, s)
 				if s.Effect != e || len(s.Frames) > 0 && s.Frames[0].At != r.Effects[e-1].At {
 					t.Fatalf("effect %d was made at %s: %s", e, r.Effects[e-1].At, at[e])
 				}
 			}
 			if err := s.ToEffect(n + 1); err != nil || !s.Ended || s.Effects != n {
-				t.Fatal(stand(t, s), err)
+				t.Fatal(position(t, s), err)
 			}
 			for e := n; e >= 1; e-- {
-				if err := s.ToEffect(e); err != nil || stand(t, s) != at[e] {
-					t.Fatalf("back at effect %d: %s, not %s: %v", e, stand(t, s), at[e], err)
+				if err := s.ToEffect(e); err != nil || position(t, s) != at[e] {
+					t.Fatalf("back at effect %d: %s, not %s: %v", e, position(t, s), at[e], err)
 				}
 			}
 		})

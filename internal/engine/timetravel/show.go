@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// place returns FILE:LINE:COLUMN.
-func place(p vm.Place) string {
+// formatPlace returns FILE:LINE:COLUMN.
+func formatPlace(p vm.Place) string {
 	if p.File == "" {
 		return ""
 	}
@@ -21,7 +21,7 @@ func framesOf(s vm.Scene, clean func([]byte) []byte) []Frame {
 	frames := s.Frames(false)
 	out := make([]Frame, 0, len(frames))
 	for _, f := range frames {
-		x := Frame{Function: f.Function, At: place(f.Place), Locals: Locals{}, File: f.File, Line: f.Line}
+		x := Frame{Function: f.Function, At: formatPlace(f.Place), Locals: Locals{}, File: f.File, Line: f.Line}
 		for _, v := range f.Locals {
 			x.Locals = append(x.Locals, Variable{v.Name, clean(jsonOf(v.Value))})
 		}

@@ -126,8 +126,8 @@ func (r *Recorder) requested(e llm.Event, c *call) {
 	for _, t := range q.Tools {
 		x.Tools = append(x.Tools, t.Name)
 	}
-	r.write(x)
-	r.sayRequest(e, c)
+	r.writeRecord(x)
+	r.logRequest(e, c)
 }
 
 func (r *Recorder) replied(e llm.Event, c *call) {
@@ -135,7 +135,7 @@ func (r *Recorder) replied(e llm.Event, c *call) {
 	if e.Price != nil {
 		u.Priced, u.Cost = true, budget.Cost(e.Price.Input, e.Price.Output, u.TokensIn, u.TokensOut)
 	}
-	r.used.add(e.Call.Agent, c, r.tasks[c.task], u)
+	r.used.countAttempt(e.Call.Agent, c, r.tasks[c.task], u)
 	x := r.attempt("reply", e, c)
 	if e.Reply.Model != "" {
 		x.Model = e.Reply.Model
@@ -143,39 +143,39 @@ func (r *Recorder) replied(e llm.Event, c *call) {
 	x.Seconds, x.StopReason, x.RequestID = pointer(seconds(e.Took)), e.Reply.StopReason, e.Reply.RequestID
 	x.Text, x.ToolCalls = pointer(e.Reply.Text), e.Reply.ToolCalls
 	x.use(u)
-	r.write(x)
-	r.sayReply(e, c, u)
+	r.writeRecord(x)
+	r.logReply(e, c, u)
 }
 
 func (r *Recorder) recordFailure(e llm.Event, c *call) {
 	reason, status := reasonOf(e.Err)
 	if e.Attempt > 0 && reason != string(llm.ClassLimit) { // otherwise no request was made
-		r.used.add(e.Call.Agent, c, r.tasks[c.task], budget.Usage{Calls: 1, Failed: 1, Priced: true})
+		r.used.countAttempt(e.Call.Agent, c, r.tasks[c.task], budget.Usage{Calls: 1, Failed: 1, Priced: true})
 	}
 	x := r.attempt("failure", e, c)
 	x.Seconds, x.Reason, x.Status, x.Message = pointer(seconds(e.Took)), reason, status, e.Err.Error()
-	r.write(x)
-	r.sayFailure(e, c)
+	r.writeRecord(x)
+	r.logFailure(e, c)
 }
 
 func (r *Recorder) retried(e llm.Event, c *call) {
 	x := r.attempt("retry", e, c)
 	x.Wait, x.Message = pointer(seconds(e.Wait)), e.Err.Error()
 	x.Reason, x.Status = reasonOf(e.Err)
-	r.write(x)
-	r.sayRetry(e, c)
+	r.writeRecord(x)
+	r.logRetry(e, c)
 }
 
 func (r *Recorder) turned(e llm.Event, c *call) {
 	x := r.attempt("fallback", e, c)
 	x.Message = e.Err.Error()
 	x.Reason, x.Status = reasonOf(e.Err)
-	r.write(x)
+	r.writeRecord(x)
 	r.logLine(c.task, c.stage, "agent %s turns to connection %s", e.Call.Agent, e.Connection)
 }
 
-// step records what the library does between requests.
-func (r *Recorder) step(id int64, q *effect.Step) {
+// recordStep records what the library does between requests.
+func (r *Recorder) recordStep(id int64, q *effect.Step) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	x := &step{head: r.head(q.What, id, r.tasks[id].stage(), q.By), Tool: q.Tool, ID: q.ID, Attempt: q.Attempt, Of: q.Of}
@@ -193,6 +193,6 @@ func (r *Recorder) step(id int64, q *effect.Step) {
 	default:
 		x.Message = q.Text
 	}
-	r.write(x)
-	r.sayStep(x)
+	r.writeRecord(x)
+	r.logStep(x)
 }

@@ -24,8 +24,8 @@ import (
 type Options struct {
 	// Out receives the records, one JSON object on each line, each in one write.
 	Out io.Writer
-	// Say receives lines for people; with Bodies also the texts.
-	Say    func(line string)
+	// Log receives lines for people; with Bodies also the texts.
+	Log    func(line string)
 	Bodies bool
 	// Program is the program's name, for the first record.
 	Program string
@@ -62,9 +62,9 @@ func (t *task) stage() string {
 
 // call is a running request of the program.
 type call struct {
-	task  int64
-	stage string
-	heard bool // an attempt was reported
+	task     int64
+	stage    string
+	reported bool // an attempt was reported
 }
 
 // toolCall is a running tool call. The id is the model's, or "" for a host's.
@@ -79,7 +79,7 @@ func New(o Options) *Recorder {
 		o.Now = time.Now
 	}
 	r := &Recorder{options: o, begun: o.Now(), tasks: map[int64]*task{}, calls: map[*effect.AgentCall]*call{}, tools: map[toolCall]time.Time{}, used: newShares()}
-	r.write(&header{Version: Version, Started: r.begun.UTC().Format(time.RFC3339), Program: o.Program})
+	r.writeRecord(&header{Version: Version, Started: r.begun.UTC().Format(time.RFC3339), Program: o.Program})
 	return r
 }
 
@@ -91,7 +91,7 @@ func (r *Recorder) Close() error {
 	e.use(r.used.all.Usage)
 	calls, failed := r.used.all.Calls, r.used.all.Failed
 	e.Calls, e.FailedCalls = &calls, &failed
-	r.write(e)
+	r.writeRecord(e)
 	if r.err != nil {
 		return fmt.Errorf("could not write the transcript: %w", r.err)
 	}
@@ -105,8 +105,8 @@ func (r *Recorder) Usage() Usage {
 	return r.used.usage()
 }
 
-// write writes a record, or nothing after an error.
-func (r *Recorder) write(record any) {
+// writeRecord writes a record, or nothing after an error.
+func (r *Recorder) writeRecord(record any) {
 	if r.options.Out == nil || r.err != nil {
 		return
 	}
@@ -150,7 +150,7 @@ func (r *Recorder) Requested(id int64, q effect.Request) func(effect.Result, err
 	case *effect.StreamOpen:
 		return r.recordRequest(id, &q.AgentCall, false)
 	case *effect.Step:
-		r.step(id, q)
+		r.recordStep(id, q)
 	case *effect.Emit:
 		r.emitted(id, q)
 	}
@@ -167,7 +167,7 @@ func (r *Recorder) recordRequest(id int64, q *effect.AgentCall, whole bool) func
 	return func(_ effect.Result, err error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if err != nil && !c.heard {
+		if err != nil && !c.reported {
 			r.recordFailure(llm.Event{Call: q, Connection: q.Connection, Model: q.Model, Err: err}, c)
 		}
 		if whole || err != nil {
@@ -198,15 +198,15 @@ func (r *Recorder) emitted(id int64, q *effect.Emit) {
 	}
 }
 
-// Heard handles an event of the models' client.
-func (r *Recorder) Heard(e llm.Event) {
+// ModelEvent handles an event of the models' client.
+func (r *Recorder) ModelEvent(e llm.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.calls[e.Call]
 	if c == nil {
 		c = &call{}
 	}
-	c.heard = true
+	c.reported = true
 	switch e.What {
 	case llm.EventRequest:
 		r.requested(e, c)

@@ -24,7 +24,7 @@ func play(t *testing.T, bodies bool, f func(r *Recorder)) (records, said []strin
 	t.Helper()
 	var out bytes.Buffer
 	now := time.Unix(0, 0)
-	r := New(Options{Out: &out, Say: func(line string) { said = append(said, line) }, Bodies: bodies, Program: "p",
+	r := New(Options{Out: &out, Log: func(line string) { said = append(said, line) }, Bodies: bodies, Program: "p",
 		Now: func() time.Time { now = now.Add(time.Second); return now }})
 	f(r)
 	if err := r.Close(); err != nil {
@@ -46,18 +46,18 @@ func event1(what llm.EventKind, q *effect.AgentCall) llm.Event {
 
 func TestStream(t *testing.T) {
 	q := &effect.StreamOpen{AgentCall: effect.AgentCall{Agent: "A", Connection: "main", Messages: []effect.ChatMessage{{Role: "user", Content: "<a>\nb"}}}}
-	records, said, used := play(t, true, func(r *Recorder) {
+	records, log, used := play(t, true, func(r *Recorder) {
 		r.TaskBegan(1, 0, vm.Place{Function: "main"})
 		r.Requested(1, &effect.Emit{Channel: "pipeline:stage_start", Payload: []byte(`{"name":"P","stage":"one"}`)})
 		r.TaskBegan(2, 1, vm.Place{Function: "f"})
 		opened := r.Requested(2, q)
 		opened(&effect.StreamOpened{ID: 1}, nil) // the reply comes after that
 		r.Requested(1, &effect.Emit{Channel: "pipeline:stage_complete", Payload: []byte(`{"name":"P","stage":"one"}`)})
-		r.Heard(event1(llm.EventRequest, &q.AgentCall))
+		r.ModelEvent(event1(llm.EventRequest, &q.AgentCall))
 		e := event1(llm.EventReply, &q.AgentCall)
 		e.Reply, e.Took = &effect.AgentReply{Text: "c", TokensIn: 1, TokensOut: 2, StopReason: "length", Model: "m-1"}, 1500*time.Millisecond
-		r.Heard(e)
-		r.Heard(event1(llm.EventEnd, &q.AgentCall))
+		r.ModelEvent(e)
+		r.ModelEvent(event1(llm.EventEnd, &q.AgentCall))
 		if len(r.calls) != 0 {
 			t.Error("a call that has ended is still stored")
 		}
@@ -76,7 +76,7 @@ func TestStream(t *testing.T) {
 	if diff := cmp.Diff([]string{
 		"task 2: P/one: agent A asks m of connection main: 1 message", "  user| <a>", "  user| b",
 		"task 2: P/one: agent A: m-1 answers in 1.500 s: 1 tokens in, 2 out, stopped by length", "  assistant| c",
-	}, said); diff != "" {
+	}, log); diff != "" {
 		t.Error(diff)
 	}
 	u := budget.Usage{Calls: 1, TokensIn: 1, TokensOut: 2}
@@ -89,7 +89,7 @@ func TestStream(t *testing.T) {
 // TestRefused checks that a call without an attempt is a failure and does not count as a call.
 func TestRefused(t *testing.T) {
 	q := &effect.AgentCall{Agent: "A", Connection: "c", Model: "m"}
-	records, said, used := play(t, false, func(r *Recorder) {
+	records, log, used := play(t, false, func(r *Recorder) {
 		r.TaskBegan(1, 0, vm.Place{Function: "main"})
 		r.Requested(1, q)(nil, effect.Errorf("AgentError", "not permitted").With("reason", "permission"))
 		r.Requested(1, q)(nil, errors.New("interrupted"))
@@ -97,8 +97,8 @@ func TestRefused(t *testing.T) {
 	if len(records) != 4 || records[1] != `{"t":1,"kind":"failure","task":1,"agent":"A","connection":"c","model":"m","seconds":0,"reason":"permission","message":"not permitted"}` {
 		t.Error(records)
 	}
-	if len(said) != 2 || said[0] != "agent A: not permitted" || len(used.Agents) != 0 {
-		t.Error(said, used)
+	if len(log) != 2 || log[0] != "agent A: not permitted" || len(used.Agents) != 0 {
+		t.Error(log, used)
 	}
 }
 
@@ -111,11 +111,11 @@ func TestBeside(t *testing.T) {
 			q := &effect.AgentCall{Agent: fmt.Sprint("A", i%2)}
 			done := r.Requested(1, q)
 			all.Go(func() {
-				r.Heard(event1(llm.EventRequest, q))
+				r.ModelEvent(event1(llm.EventRequest, q))
 				e := event1(llm.EventFailure, q)
 				e.Err = &llm.Failure{Class: llm.ClassServer, Message: "x", HTTPStatus: 500}
-				r.Heard(e)
-				r.Heard(event1(llm.EventEnd, q))
+				r.ModelEvent(e)
+				r.ModelEvent(event1(llm.EventEnd, q))
 				done(nil, e.Err)
 			})
 		}

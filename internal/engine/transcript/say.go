@@ -11,7 +11,7 @@ import (
 
 // logLine logs a line, with the task unless it is a root task, and the stage.
 func (r *Recorder) logLine(task int64, stage, format string, args ...any) {
-	if r.options.Say == nil {
+	if r.options.Log == nil {
 		return
 	}
 	where := ""
@@ -21,20 +21,20 @@ func (r *Recorder) logLine(task int64, stage, format string, args ...any) {
 	if stage != "" {
 		where += stage + ": "
 	}
-	r.options.Say(where + fmt.Sprintf(format, args...))
+	r.options.Log(where + fmt.Sprintf(format, args...))
 }
 
 // body logs a text by lines, if bodies are enabled.
 func (r *Recorder) body(who, text string) {
-	if r.options.Say == nil || !r.options.Bodies || text == "" {
+	if r.options.Log == nil || !r.options.Bodies || text == "" {
 		return
 	}
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		r.options.Say("  " + who + "| " + line)
+		r.options.Log("  " + who + "| " + line)
 	}
 }
 
-func (r *Recorder) sayRequest(e llm.Event, c *call) {
+func (r *Recorder) logRequest(e llm.Event, c *call) {
 	q := e.Call
 	what := counted(len(q.Messages), "message")
 	if len(q.Tools) > 0 {
@@ -43,11 +43,11 @@ func (r *Recorder) sayRequest(e llm.Event, c *call) {
 	if q.Schema != nil {
 		what += ", a schema"
 	}
-	again := ""
+	repeated := ""
 	if e.Attempt > 1 {
-		again = fmt.Sprintf(", attempt %d of %d", e.Attempt, e.Of)
+		repeated = fmt.Sprintf(", attempt %d of %d", e.Attempt, e.Of)
 	}
-	r.logLine(c.task, c.stage, "agent %s asks %s of connection %s%s: %s", q.Agent, e.Model, e.Connection, again, what)
+	r.logLine(c.task, c.stage, "agent %s asks %s of connection %s%s: %s", q.Agent, e.Model, e.Connection, repeated, what)
 	// The messages that were not in the previous request or reply.
 	news := q.Messages
 	for i := len(news) - 1; i >= 0; i-- {
@@ -64,7 +64,7 @@ func (r *Recorder) sayRequest(e llm.Event, c *call) {
 	}
 }
 
-func (r *Recorder) sayReply(e llm.Event, c *call, u budget.Usage) {
+func (r *Recorder) logReply(e llm.Event, c *call, u budget.Usage) {
 	x := e.Reply
 	what := fmt.Sprintf("%d tokens in, %d out", x.TokensIn, x.TokensOut)
 	if u.Priced && u.Cost > 0 {
@@ -87,16 +87,16 @@ func (r *Recorder) sayReply(e llm.Event, c *call, u budget.Usage) {
 	r.body("assistant", x.Text)
 }
 
-func (r *Recorder) sayFailure(e llm.Event, c *call) {
+func (r *Recorder) logFailure(e llm.Event, c *call) {
 	r.logLine(c.task, c.stage, "agent %s: %s", e.Call.Agent, e.Err)
 }
 
-func (r *Recorder) sayRetry(e llm.Event, c *call) {
+func (r *Recorder) logRetry(e llm.Event, c *call) {
 	r.logLine(c.task, c.stage, "agent %s asks again in %.3f s, attempt %d of %d", e.Call.Agent, e.Wait.Seconds(), e.Attempt, e.Of)
 }
 
-// sayStep logs a step, unless the library logs it itself.
-func (r *Recorder) sayStep(x *step) {
+// logStep logs a step, unless the library logs it itself.
+func (r *Recorder) logStep(x *step) {
 	switch x.Kind {
 	case effect.StepToolCall:
 		r.logLine(x.Task, x.Stage, "%s calls %s", x.Agent, x.Tool)

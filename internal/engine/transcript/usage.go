@@ -35,20 +35,20 @@ func newShares() shares {
 	return shares{all: &Share{Usage: budget.Usage{Priced: true}}, agents: map[string]*Share{}, stages: map[string]*Share{}, tasks: map[int64]*Share{}}
 }
 
-// add counts an attempt.
-func (s *shares) add(agent string, c *call, t *task, u budget.Usage) {
-	s.all.count(u)
-	share(s.agents, agent, Share{Agent: agent}).count(u)
+// countAttempt counts an attempt.
+func (s *shares) countAttempt(agent string, c *call, t *task, u budget.Usage) {
+	s.all.countUsage(u)
+	share(s.agents, agent, Share{Agent: agent}).countUsage(u)
 	if c.stage != "" {
 		pipeline, stage, _ := strings.Cut(c.stage, "/")
-		share(s.stages, c.stage, Share{Pipeline: pipeline, Stage: stage}).count(u)
+		share(s.stages, c.stage, Share{Pipeline: pipeline, Stage: stage}).countUsage(u)
 	}
 	if c.task != 0 {
 		x := Share{Task: c.task}
 		if t != nil {
 			x.Function = t.name
 		}
-		share(s.tasks, c.task, x).count(u)
+		share(s.tasks, c.task, x).countUsage(u)
 	}
 }
 
@@ -60,7 +60,7 @@ func share[K comparable](all map[K]*Share, key K, fresh Share) *Share {
 	return all[key]
 }
 
-func (s *Share) count(u budget.Usage) {
+func (s *Share) countUsage(u budget.Usage) {
 	s.Calls += u.Calls
 	s.Failed += u.Failed
 	s.TokensIn += u.TokensIn

@@ -11,7 +11,7 @@ import (
 
 // DropSummary condenses records that are dropped.
 type DropSummary interface {
-	// Restore receives the summary of the records dropped earlier, and Add each further record
+	// Restore restores the summary of the records drop returned, and Add each further record
 	// in order.
 	Restore(rest []byte) error
 	Add(r *Record)

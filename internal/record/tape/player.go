@@ -73,8 +73,8 @@ func Play(t *Tape) *Player {
 	return p
 }
 
-// Perform returns the result of an effect that does not wait.
-func (p *Player) Perform(e int64, r effect.Request) (result effect.Result, known bool, err error) {
+// Result returns the result of an effect that does not wait.
+func (p *Player) Result(e int64, r effect.Request) (result effect.Result, known bool, err error) {
 	if !Recorded(r.Kind()) {
 		return nil, false, nil
 	}
@@ -99,8 +99,8 @@ func (p *Player) Perform(e int64, r effect.Request) (result effect.Result, known
 	return result, true, failed
 }
 
-// Begin finds the result of an effect for which the program waits.
-func (p *Player) Begin(e int64, r effect.Request) (vm.Standing, error) {
+// Find finds the result of an effect for which the program waits.
+func (p *Player) Find(e int64, r effect.Request) (vm.PastResult, error) {
 	if !Recorded(r.Kind()) {
 		return vm.Unrecorded, nil
 	}
@@ -119,14 +119,14 @@ func (p *Player) Begin(e int64, r effect.Request) (vm.Standing, error) {
 	return vm.Recorded, nil
 }
 
-// Over returns false: a request that is not on the tape is never performed.
-func (p *Player) Over() bool { return false }
+// IsComplete returns false: a request that is not on the tape is never performed.
+func (p *Player) IsComplete() bool { return false }
 
-// Again returns nil: nothing is begun again.
-func (p *Player) Again() []int64 { return nil }
+// Pending returns nil: nothing is begun again.
+func (p *Player) Pending() []int64 { return nil }
 
-// Next returns the next event of the running effects.
-func (p *Player) Next() (x vm.Event, ok bool) {
+// NextEvent returns the next event of the running effects.
+func (p *Player) NextEvent() (x vm.Event, ok bool) {
 	for len(p.queue) > 0 {
 		i := p.queue[0]
 		e, under := p.begun[i]
@@ -144,8 +144,8 @@ func (p *Player) Next() (x vm.Event, ok bool) {
 	return vm.Event{}, false
 }
 
-// At returns the event at a moment of a turn.
-func (p *Player) At(at vm.Moment) (x vm.Event, ok bool) {
+// EventAt returns the event at a moment of a turn.
+func (p *Player) EventAt(at vm.Moment) (x vm.Event, ok bool) {
 	for _, i := range p.moments[at] {
 		if p.tape.Entries[i].Place == PlaceOver && !p.used[i] {
 			p.useEntry(i, 0)
@@ -159,8 +159,8 @@ func (p *Player) At(at vm.Moment) (x vm.Event, ok bool) {
 	return vm.Event{}, false
 }
 
-// Looked reports whether a check of the memory in use exceeded the limit.
-func (p *Player) Looked(at vm.Moment) bool {
+// ExceededMemory reports whether a check of the memory in use exceeded the limit.
+func (p *Player) ExceededMemory(at vm.Moment) bool {
 	for _, i := range p.moments[at] {
 		if p.tape.Entries[i].Place == PlaceMemory {
 			p.useEntry(i, 0)

@@ -69,14 +69,14 @@ func (r *Recorder) Close(code int) error {
 	return r.err
 }
 
-// Began does nothing: the program has no result of an effect that has not ended.
-func (r *Recorder) Began(int64, int64, effect.Request) {}
+// EffectBegan does nothing: the program has no result of an effect that has not ended.
+func (r *Recorder) EffectBegan(int64, int64, effect.Request) {}
 
-// Waits does nothing.
-func (r *Recorder) Waits() {}
+// ProgramWaits does nothing.
+func (r *Recorder) ProgramWaits() {}
 
-// Ended records the result of an effect.
-func (r *Recorder) Ended(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) {
+// EffectEnded records the result of an effect.
+func (r *Recorder) EffectEnded(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) {
 	k := q.Kind()
 	if !Recorded(k) {
 		return
@@ -114,18 +114,18 @@ func (r *Recorder) recordRequest(x *Entry, q effect.Request) {
 	}
 }
 
-// Waited records that an effect could not be performed at once.
-func (r *Recorder) Waited(e int64, q effect.Request, at vm.Moment) {
+// EffectDeferred records that an effect could not be performed at once.
+func (r *Recorder) EffectDeferred(e int64, q effect.Request, at vm.Moment) {
 	x := Entry{E: e, Place: PlaceWaits, Q: q.Kind(), W: Written(&at)}
 	r.recordRequest(&x, q)
 	r.write(&x)
 }
 
-// Looked records a check of the memory in use that exceeded the limit.
-func (r *Recorder) Looked(at vm.Moment) { r.write(&Entry{Place: PlaceMemory, W: Written(&at)}) }
+// MemoryExceeded records a check of the memory in use that exceeded the limit.
+func (r *Recorder) MemoryExceeded(at vm.Moment) { r.write(&Entry{Place: PlaceMemory, W: Written(&at)}) }
 
-// Over records that the run's context has ended it.
-func (r *Recorder) Over(cause error, at *vm.Moment) {
+// ContextEnded records that the run's context has ended it.
+func (r *Recorder) ContextEnded(cause error, at *vm.Moment) {
 	f := FailureOf(cause)
 	if errors.Is(cause, context.DeadlineExceeded) {
 		f.Kind = broken

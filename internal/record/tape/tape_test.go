@@ -40,9 +40,9 @@ func TestKinds(t *testing.T) {
 		}
 		var b bytes.Buffer
 		r := Record(&b, Header{}, nil)
-		r.Ended(7, row.Request(), result, nil, nil)
-		r.Ended(8, row.Request(), nil, sometimes, &vm.Moment{Taken: 3, Ticks: 4})
-		r.Ended(9, row.Request(), nil, context.Canceled, nil)
+		r.EffectEnded(7, row.Request(), result, nil, nil)
+		r.EffectEnded(8, row.Request(), nil, sometimes, &vm.Moment{Taken: 3, Ticks: 4})
+		r.EffectEnded(9, row.Request(), nil, context.Canceled, nil)
 		if err := r.Close(0); err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestKinds(t *testing.T) {
 			continue
 		}
 		p := Play(read)
-		got, found, err := p.Perform(17, row.Request())
+		got, found, err := p.Result(17, row.Request())
 		if n, ok := result.(effect.Numbered); ok {
 			*n.Number() = 17
 		}
@@ -65,11 +65,11 @@ func TestKinds(t *testing.T) {
 		}), cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Messages.Text" }, cmp.Comparer(func(a, b []byte) bool { return len(a) == len(b) }))); diff != "" {
 			t.Errorf("%s (-recorded +played):\n%s", row.Kind, diff)
 		}
-		_, _, err = p.Perform(8, row.Request())
+		_, _, err = p.Result(8, row.Request())
 		if diff := cmp.Diff(error(sometimes), err); diff != "" {
 			t.Errorf("%s (-recorded +played):\n%s", row.Kind, diff)
 		}
-		if _, _, err = p.Perform(9, row.Request()); !errors.Is(err, context.Canceled) {
+		if _, _, err = p.Result(9, row.Request()); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", row.Kind, err)
 		}
 	}
@@ -101,29 +101,29 @@ func TestOrder(t *testing.T) {
 	}
 	p := Play(tape)
 	for e, ms := range map[int64]int64{1: 10, 2: 20, 3: 30} {
-		if state, err := p.Begin(e, &effect.Sleep{Milliseconds: ms}); state != vm.Recorded || err != nil {
+		if state, err := p.Find(e, &effect.Sleep{Milliseconds: ms}); state != vm.Recorded || err != nil {
 			t.Fatal(state, err)
 		}
 	}
 	next := func(want int64) {
 		t.Helper()
-		if x, ok := p.Next(); !ok || x.E != want {
+		if x, ok := p.NextEvent(); !ok || x.E != want {
 			t.Errorf("%+v, %v: want effect %d", x, ok, want)
 		}
 	}
 	next(2)
-	if _, ok := p.At(vm.Moment{Taken: 1, Ticks: 4}); ok {
+	if _, ok := p.EventAt(vm.Moment{Taken: 1, Ticks: 4}); ok {
 		t.Error("something came too early")
 	}
-	x, ok := p.At(vm.Moment{Taken: 1, Ticks: 5})
+	x, ok := p.EventAt(vm.Moment{Taken: 1, Ticks: 5})
 	if !ok || x.E != 3 {
 		t.Errorf("%+v, %v", x, ok)
 	}
-	if x, ok := p.Next(); !ok || x.E != 0 || x.Err.Error() != "time is over" {
+	if x, ok := p.NextEvent(); !ok || x.E != 0 || x.Err.Error() != "time is over" {
 		t.Errorf("%+v, %v", x, ok)
 	}
 	next(1)
-	if x, ok := p.Next(); ok {
+	if x, ok := p.NextEvent(); ok {
 		t.Errorf("%+v", x)
 	}
 }
@@ -140,7 +140,7 @@ func TestMissing(t *testing.T) {
 	p := Play(tape)
 	get := func(e int64, url, want string) {
 		t.Helper()
-		_, _, err := p.Perform(e, &effect.HTTP{Method: "GET", URL: url, Timeout: 5})
+		_, _, err := p.Result(e, &effect.HTTP{Method: "GET", URL: url, Timeout: 5})
 		if got := ""; err != nil {
 			got = err.Error()
 			if got != want {
@@ -160,7 +160,7 @@ func TestMissing(t *testing.T) {
 	get(1, "http://a/1", "")
 	get(5, "http://a/2", "")
 	get(6, "http://a/2", "http (effect 6) is not in the tape; the nearest, on line 3, was already used by effect 5")
-	if _, _, err := p.Perform(7, &effect.ReadFile{Path: "a"}); err == nil || err.Error() != "fs.read (effect 7) is not in the tape: it has no fs.read" {
+	if _, _, err := p.Result(7, &effect.ReadFile{Path: "a"}); err == nil || err.Error() != "fs.read (effect 7) is not in the tape: it has no fs.read" {
 		t.Error(err)
 	}
 	if kinds, n := p.Unused(); n != 1 || kinds[0] != string(effect.KindEnv) {
@@ -220,12 +220,12 @@ func FuzzRead(f *testing.F) {
 			if e.Q == "" {
 				continue
 			}
-			if _, found, _ := p.Perform(e.E, effect.Of(e.Q).Request()); !found {
+			if _, found, _ := p.Result(e.E, effect.Of(e.Q).Request()); !found {
 				t.Errorf("%s is on the tape, and is not known", e.Q)
 			}
 		}
-		p.At(vm.Moment{Taken: 0, Ticks: 1})
-		p.Next()
+		p.EventAt(vm.Moment{Taken: 0, Ticks: 1})
+		p.NextEvent()
 		p.Unused()
 	})
 }
@@ -246,22 +246,22 @@ func TestNumbersLeftOut(t *testing.T) {
 		}
 		p := Play(tape)
 		for e, host := range []string{"A", "B"} {
-			if _, err := p.Begin(int64(e+1), &effect.ExchangeOpen{Host: host, Prompt: "go"}); err != nil {
+			if _, err := p.Find(int64(e+1), &effect.ExchangeOpen{Host: host, Prompt: "go"}); err != nil {
 				t.Fatal(err)
 			}
-			if x, ok := p.Next(); !ok || x.Err != nil {
+			if x, ok := p.NextEvent(); !ok || x.Err != nil {
 				t.Fatal(x, ok)
 			}
 		}
 		return p
 	}
 	for _, e1 := range []string{`"e":1,`, ``} {
-		if _, err := play(e1).Begin(3, &effect.ExchangeClose{ID: 1}); err != nil {
+		if _, err := play(e1).Find(3, &effect.ExchangeClose{ID: 1}); err != nil {
 			t.Errorf("with %q: %v", e1, err)
 		}
 	}
 	const want = "exchange.close (effect 3) is not in the tape; the nearest, on line 4, refers to what effect 1 opened"
-	if _, err := play(`"e":1,`).Begin(3, &effect.ExchangeClose{ID: 2}); err == nil || err.Error() != want {
+	if _, err := play(`"e":1,`).Find(3, &effect.ExchangeClose{ID: 2}); err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 }

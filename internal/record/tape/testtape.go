@@ -78,7 +78,7 @@ func (b *TestTape) Perform(ctx context.Context, r effect.Request, next effect.Pe
 	n := b.n
 	if !live {
 		var missing *DivergedError
-		result, _, err = b.player.Perform(firstNumber+n, r)
+		result, _, err = b.player.Result(firstNumber+n, r)
 		if !errors.As(err, &missing) {
 			return result, true, err
 		}
@@ -97,7 +97,7 @@ func (b *TestTape) Perform(ctx context.Context, r effect.Request, next effect.Pe
 		if effect.Of(r.Kind()).By != effect.Environment {
 			b.recorded++
 		}
-		b.recorder.Ended(b.base+n, r, result, err, nil)
+		b.recorder.EffectEnded(b.base+n, r, result, err, nil)
 	}
 	return result, true, err
 }
@@ -151,8 +151,8 @@ func (b *TestTape) RecordCall(r *effect.AppCall, result effect.Result) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.n++
-	if _, _, err := b.player.Perform(firstNumber+b.n, r); err != nil {
+	if _, _, err := b.player.Result(firstNumber+b.n, r); err != nil {
 		b.recorded++
-		b.recorder.Ended(b.base+b.n, r, result, nil, nil)
+		b.recorder.EffectEnded(b.base+b.n, r, result, nil, nil)
 	}
 }

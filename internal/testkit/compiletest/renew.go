@@ -70,9 +70,9 @@ func (r *Renewals) renew(m *vm.VM, c vm.Config) error {
 // discardRecorder is a journal that discards its records.
 type discardRecorder struct{}
 
-func (discardRecorder) Began(int64, int64, effect.Request)                            {}
-func (discardRecorder) Ended(int64, effect.Request, effect.Result, error, *vm.Moment) {}
-func (discardRecorder) Waited(int64, effect.Request, vm.Moment)                       {}
-func (discardRecorder) Looked(vm.Moment)                                              {}
-func (discardRecorder) Over(error, *vm.Moment)                                        {}
-func (discardRecorder) Waits()                                                        {}
+func (discardRecorder) EffectBegan(int64, int64, effect.Request)                            {}
+func (discardRecorder) EffectEnded(int64, effect.Request, effect.Result, error, *vm.Moment) {}
+func (discardRecorder) EffectDeferred(int64, effect.Request, vm.Moment)                     {}
+func (discardRecorder) MemoryExceeded(vm.Moment)                                            {}
+func (discardRecorder) ContextEnded(error, *vm.Moment)                                      {}
+func (discardRecorder) ProgramWaits()                                                       {}

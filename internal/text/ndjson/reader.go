@@ -90,11 +90,11 @@ func (r *Reader) Behind(lines, bytes int64) *Reader {
 	return r
 }
 
-// Next returns the next line that is not blank. The error is io.EOF at the end, a *TooLongError, an
-// *EncodingError, or the source's error, which comes after all complete lines before it. After an
-// error of the source whose method Timeout returns true, such as that of a deadline, Next may be
-// called again: nothing is lost.
-func (r *Reader) Next() (Line, error) {
+// NextLine returns the next line that is not blank. The error is io.EOF at the end, a
+// *TooLongError, an *EncodingError, or the source's error, which comes after all complete lines
+// before it. After an error of the source whose method Timeout returns true, such as that of a
+// deadline, Next may be called again: nothing is lost.
+func (r *Reader) NextLine() (Line, error) {
 	if l := r.ahead; l.Text != nil {
 		r.ahead = Line{}
 		return l, nil

@@ -16,7 +16,7 @@ func readAll(src io.Reader, limit int) ([]string, error) {
 	var got []string
 	r := NewReader(src, limit)
 	for {
-		l, err := r.Next()
+		l, err := r.NextLine()
 		if err != nil {
 			return got, err
 		}
@@ -142,7 +142,7 @@ func TestLinesAreKept(t *testing.T) {
 	r := NewReader(strings.NewReader(in.String()), 0)
 	var kept [][]byte
 	for {
-		l, err := r.Next()
+		l, err := r.NextLine()
 		if err != nil {
 			break
 		}
@@ -170,7 +170,7 @@ func TestReady(t *testing.T) {
 		line  string
 		ready bool
 	}{{"a", true}, {"b", true}, {"c", false}} {
-		l, err := r.Next()
+		l, err := r.NextLine()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +207,7 @@ func TestSourceTimesOut(t *testing.T) {
 	var got []string
 	pauses := 0
 	for {
-		l, err := r.Next()
+		l, err := r.NextLine()
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			pauses++
 			continue
@@ -272,7 +272,7 @@ func BenchmarkReader(b *testing.B) {
 	for b.Loop() {
 		r := NewReader(bytes.NewReader(in), 0)
 		for {
-			if _, err := r.Next(); err != nil {
+			if _, err := r.NextLine(); err != nil {
 				break
 			}
 		}

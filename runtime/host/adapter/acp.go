@@ -42,12 +42,12 @@ type acpRow struct {
 }
 
 var acpRows = []acpRow{
-	{"agent_message_chunk", (*ACP).says},
-	{"agent_thought_chunk", (*ACP).thinks},
-	{"tool_call", (*ACP).calls},
-	{"tool_call_update", (*ACP).calls},
-	{"plan", (*ACP).plans},
-	{"usage_update", (*ACP).uses},
+	{"agent_message_chunk", (*ACP).translateText},
+	{"agent_thought_chunk", (*ACP).translateThought},
+	{"tool_call", (*ACP).translateToolCall},
+	{"tool_call_update", (*ACP).translateToolCall},
+	{"plan", (*ACP).translatePlan},
+	{"usage_update", (*ACP).translateUsage},
 	{"available_commands_update", nil},
 	{"current_mode_update", nil},
 	{"config_option_update", nil},
@@ -92,7 +92,7 @@ func newACP(v Config) *ACP {
 
 func (a *ACP) Conversation() string { return a.Session }
 
-func (a *ACP) Hear(line []byte) (s Output) {
+func (a *ACP) FromAgent(line []byte) (s Output) {
 	m, kind := parseRPC(line)
 	switch kind {
 	case rpcIsRequest:
@@ -146,7 +146,7 @@ func (a *ACP) withdrawRequest(s *Output, m *rpcMessage) {
 		ID json.RawMessage `json:"requestId"`
 	}
 	if json.Unmarshal(m.Params, &p) == nil {
-		if _, open := a.RPC.close(idText(p.ID)); open {
+		if _, open := a.RPC.removeRequest(idText(p.ID)); open {
 			s.withdraw(idText(p.ID))
 			return
 		}
@@ -154,11 +154,11 @@ func (a *ACP) withdrawRequest(s *Output, m *rpcMessage) {
 	s.Quiet = m.Method
 }
 
-func (a *ACP) Say(line []byte) (s Output) {
+func (a *ACP) ToAgent(line []byte) (s Output) {
 	o := parseOurs(line)
 	switch o.Type {
 	case hostmsg.Init:
-		s.answer(a.RPC.request("initialize", obj{"protocolVersion": acpVersion,
+		s.addLines(a.RPC.request("initialize", obj{"protocolVersion": acpVersion,
 			"clientInfo":         obj{"name": "concerto", "title": "Concerto", "version": "1"},
 			"clientCapabilities": a.capabilities()}))
 	case hostmsg.Prompt:
@@ -166,10 +166,10 @@ func (a *ACP) Say(line []byte) (s Output) {
 		a.Text, a.Costs, a.Before = nil, false, a.Cost
 		if a.cfg.Fresh && a.Prompts > 1 {
 			a.Prompt = o.prompt()
-			s.answer(a.RPC.request("session/new", a.sessionParams()))
+			s.addLines(a.RPC.request("session/new", a.sessionParams()))
 			return s
 		}
-		s.answer(a.promptRequest(o.prompt()))
+		s.addLines(a.promptRequest(o.prompt()))
 	case hostmsg.Response:
 		a.respond(&s, &o)
 	case refused:
@@ -199,14 +199,14 @@ func (a *ACP) promptRequest(prompt string) []byte {
 
 // cancel cancels the exchange, and responds to the agent's open requests.
 func (a *ACP) cancel(s *Output) {
-	s.answer(notification("session/cancel", obj{"sessionId": a.Session}))
+	s.addLines(notification("session/cancel", obj{"sessionId": a.Session}))
 	a.endBridged(s, "the exchange is cancelled")
 	for _, id := range sortedKeys(a.RPC.Open) {
-		q, _ := a.RPC.close(id)
+		q, _ := a.RPC.removeRequest(id)
 		if cancelled := acpRequestOf(q.Method).cancelled; cancelled != nil {
-			s.answer(rpcResult(q.ID, cancelled))
+			s.addLines(rpcResult(q.ID, cancelled))
 		} else {
-			s.answer(rpcFailure(q.ID, CodeCancelled, "the exchange is cancelled"))
+			s.addLines(rpcFailure(q.ID, CodeCancelled, "the exchange is cancelled"))
 		}
 	}
 }
@@ -298,16 +298,16 @@ func (a *ACP) handleInitialized(s *Output, r *acpAnswer) {
 		s.failed(fmt.Sprintf("host '%s' uses version %s of ACP, but version %d is required", a.cfg.Host, r.Version, acpVersion), "version", "", nil)
 		return
 	case a.cfg.Resume == "":
-		s.answer(a.RPC.request("session/new", place))
+		s.addLines(a.RPC.request("session/new", place))
 		return
 	}
 	place["sessionId"] = a.cfg.Resume
 	switch {
 	case len(r.Capabilities.Session.Resume) > 0 && string(r.Capabilities.Session.Resume) != "null":
-		s.answer(a.RPC.request("session/resume", place))
+		s.addLines(a.RPC.request("session/resume", place))
 	case r.Capabilities.Load:
 		a.Loading = true
-		s.answer(a.RPC.request("session/load", place))
+		s.addLines(a.RPC.request("session/load", place))
 	default:
 		s.failed(fmt.Sprintf("host '%s' cannot resume a session", a.cfg.Host), "resume", a.cfg.Resume, nil)
 	}

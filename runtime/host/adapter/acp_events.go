@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// text returns the text of a content block, or "".
-func (u *acpUpdate) text() string {
+// blockText returns the text of a content block, or "".
+func (u *acpUpdate) blockText() string {
 	var b struct{ Type, Text string }
 	if json.Unmarshal(u.Content, &b) != nil || b.Type != "text" {
 		return ""
@@ -16,16 +16,16 @@ func (u *acpUpdate) text() string {
 	return b.Text
 }
 
-func (a *ACP) says(s *Output, u *acpUpdate) {
-	text := u.text()
+func (a *ACP) translateText(s *Output, u *acpUpdate) {
+	text := u.blockText()
 	a.Text = append(a.Text, text)
 	s.partial(text)
 }
 
-func (a *ACP) thinks(s *Output, u *acpUpdate) { s.thought(u.text()) }
+func (a *ACP) translateThought(s *Output, u *acpUpdate) { s.thought(u.blockText()) }
 
-// calls reports a tool call. An update contains only what has changed.
-func (a *ACP) calls(s *Output, u *acpUpdate) {
+// translateToolCall reports a tool call. An update contains only what has changed.
+func (a *ACP) translateToolCall(s *Output, u *acpUpdate) {
 	var head struct {
 		ID string `json:"toolCallId"`
 	}
@@ -82,15 +82,15 @@ func (c *acpCall) kind() string {
 	return "other"
 }
 
-func (a *ACP) plans(s *Output, u *acpUpdate) {
+func (a *ACP) translatePlan(s *Output, u *acpUpdate) {
 	var p plan
 	for _, e := range u.Entries {
-		p.step(e.Content, e.Status == "completed", e.Status == "in_progress")
+		p.addStep(e.Content, e.Status == "completed", e.Status == "in_progress")
 	}
 	s.progress("plan", p.String(), u.line)
 }
 
-func (a *ACP) uses(s *Output, u *acpUpdate) {
+func (a *ACP) translateUsage(s *Output, u *acpUpdate) {
 	if u.Cost != nil && strings.EqualFold(u.Cost.Currency, "USD") {
 		a.Cost, a.Costs = u.Cost.Amount, true
 	}

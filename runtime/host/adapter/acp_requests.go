@@ -23,13 +23,13 @@ type acpRequest struct {
 var acpRequests = []acpRequest{
 	{method: "session/request_permission", ask: (*ACP).asksPermission, answer: decidedPermission, cancelled: obj{"outcome": obj{"outcome": "cancelled"}}},
 	{method: "elicitation/create", ask: (*ACP).handleElicitation, answer: answeredForm, cancelled: obj{"action": "cancel"}},
-	{method: "fs/read_text_file", served: true, ask: (*ACP).asksFile, answer: decidedErrand},
-	{method: "fs/write_text_file", served: true, ask: (*ACP).asksFile, answer: decidedErrand},
-	{method: "terminal/create", served: true, ask: (*ACP).asksTerminal, answer: decidedErrand},
-	{method: "terminal/output", served: true, ask: (*ACP).asksOfTerminal},
-	{method: "terminal/wait_for_exit", served: true, ask: (*ACP).asksOfTerminal},
-	{method: "terminal/kill", served: true, ask: (*ACP).asksOfTerminal},
-	{method: "terminal/release", served: true, ask: (*ACP).asksOfTerminal},
+	{method: "fs/read_text_file", served: true, ask: (*ACP).asksFile, answer: passApproved},
+	{method: "fs/write_text_file", served: true, ask: (*ACP).asksFile, answer: passApproved},
+	{method: "terminal/create", served: true, ask: (*ACP).asksTerminal, answer: passApproved},
+	{method: "terminal/output", served: true, ask: (*ACP).passTerminalRequest},
+	{method: "terminal/wait_for_exit", served: true, ask: (*ACP).passTerminalRequest},
+	{method: "terminal/kill", served: true, ask: (*ACP).passTerminalRequest},
+	{method: "terminal/release", served: true, ask: (*ACP).passTerminalRequest},
 }
 
 func acpRequestOf(method string) *acpRequest {
@@ -69,7 +69,7 @@ func (a *ACP) respond(s *Output, o *ours) {
 	if a.answerBridged(s, o) {
 		return
 	}
-	if q, ok := a.RPC.close(o.AnswerTo); ok {
+	if q, ok := a.RPC.removeRequest(o.AnswerTo); ok {
 		acpRequestOf(q.Method).answer(s, &q, o)
 	}
 }
@@ -110,7 +110,7 @@ func (a *ACP) asksPermission(s *Output, q *rpcRequest, line []byte) {
 	call, _ := a.Calls[head.ID].with(p.Call)
 	kind := call.kind()
 	if once := q.first("allow_once"); once != "" && kind == "other" && a.cfg.Tools.matchesTitle(call.Title) {
-		s.answer(rpcResult(q.ID, selected(once))) // tools that the program provides are allowed
+		s.addLines(rpcResult(q.ID, selected(once))) // tools that the program provides are allowed
 		return
 	}
 	what := call.Title
@@ -156,7 +156,7 @@ func selected(option string) obj {
 // decidedPermission returns the option of the kind that the decision requires, or the one that it
 // names, unless that allows what the decision denies. Without one, the answer is "cancelled".
 func decidedPermission(s *Output, q *rpcRequest, o *ours) {
-	s.answer(rpcResult(q.ID, q.outcome(o)))
+	s.addLines(rpcResult(q.ID, q.outcome(o)))
 }
 
 func (q *rpcRequest) outcome(o *ours) obj {
@@ -194,7 +194,7 @@ func (a *ACP) handleElicitation(s *Output, q *rpcRequest, line []byte) {
 }
 
 func answeredForm(s *Output, q *rpcRequest, o *ours) {
-	s.answer(rpcResult(q.ID, elicited(q.elicitation().Schema, o)))
+	s.addLines(rpcResult(q.ID, elicited(q.elicitation().Schema, o)))
 }
 
 // acpOption is an option of a session.
@@ -239,14 +239,14 @@ func (a *ACP) setModel(s *Output, r *acpAnswer) bool {
 			continue
 		}
 		if slices.Contains(o.values(), a.cfg.Model) {
-			s.answer(a.RPC.request("session/set_config_option", obj{"sessionId": a.Session, "configId": o.ID, "value": a.cfg.Model}))
+			s.addLines(a.RPC.request("session/set_config_option", obj{"sessionId": a.Session, "configId": o.ID, "value": a.cfg.Model}))
 			return true
 		}
 		offered = append(offered, o.values()...)
 	}
 	for _, m := range r.Models.All {
 		if m.ID == a.cfg.Model {
-			s.answer(a.RPC.request("session/set_model", obj{"sessionId": a.Session, "modelId": a.cfg.Model}))
+			s.addLines(a.RPC.request("session/set_model", obj{"sessionId": a.Session, "modelId": a.cfg.Model}))
 			return true
 		}
 		offered = append(offered, m.ID)
@@ -264,7 +264,7 @@ func (a *ACP) setMode(s *Output, r *acpAnswer) bool {
 		a.notOffered(s, "mode", a.cfg.Mode, offered)
 		return false
 	}
-	s.answer(a.RPC.request("session/set_mode", obj{"sessionId": a.Session, "modeId": a.cfg.Mode}))
+	s.addLines(a.RPC.request("session/set_mode", obj{"sessionId": a.Session, "modeId": a.cfg.Mode}))
 	return true
 }
 
@@ -290,7 +290,7 @@ func (a *ACP) continueWhenSet(s *Output) {
 		a.Ready = true
 		s.ready(a.Version)
 	case a.Prompt != "":
-		s.answer(a.promptRequest(a.Prompt))
+		s.addLines(a.promptRequest(a.Prompt))
 		a.Prompt = ""
 	}
 }

@@ -16,8 +16,8 @@ type Request struct {
 	Method string
 	Params json.RawMessage
 
-	Number int64 // number of the request in the process
-	Heard  int64 // the last line that the adapter had received when it came
+	Number   int64 // number of the request in the process
+	LastLine int64 // the last line that the adapter had received when it came
 }
 
 // Result returns the answer with a result.
@@ -78,7 +78,7 @@ func word(arg string) string {
 func (a *ACP) asksFile(s *Output, q *rpcRequest, line []byte) {
 	var f File
 	if err := json.Unmarshal(q.Params, &f); err != nil || f.Path == "" {
-		s.answer(rpcFailure(q.ID, CodeInvalid, q.Method+" needs a path"))
+		s.addLines(rpcFailure(q.ID, CodeInvalid, q.Method+" needs a path"))
 		return
 	}
 	w := approval{tool: "fs.read", kind: "read", paths: []string{f.Path}, payload: line}
@@ -93,14 +93,14 @@ func (a *ACP) asksFile(s *Output, q *rpcRequest, line []byte) {
 	if f.Limit != nil {
 		args["limit"] = *f.Limit
 	}
-	a.asksErrand(s, q, w, args, f.Path)
+	a.requestApproval(s, q, w, args, f.Path)
 }
 
 // asksTerminal requests approval for running a command.
 func (a *ACP) asksTerminal(s *Output, q *rpcRequest, line []byte) {
 	var c Command
 	if err := json.Unmarshal(q.Params, &c); err != nil || c.Command == "" {
-		s.answer(rpcFailure(q.ID, CodeInvalid, q.Method+" needs a command"))
+		s.addLines(rpcFailure(q.ID, CodeInvalid, q.Method+" needs a command"))
 		return
 	}
 	args := obj{"command": c.Line()}
@@ -110,10 +110,10 @@ func (a *ACP) asksTerminal(s *Output, q *rpcRequest, line []byte) {
 	if len(c.Env) > 0 {
 		args["env"] = c.Env
 	}
-	a.asksErrand(s, q, approval{tool: "terminal", kind: "execute", payload: line}, args, c.Line())
+	a.requestApproval(s, q, approval{tool: "terminal", kind: "execute", payload: line}, args, c.Line())
 }
 
-func (a *ACP) asksErrand(s *Output, q *rpcRequest, w approval, args obj, what string) {
+func (a *ACP) requestApproval(s *Output, q *rpcRequest, w approval, args obj, what string) {
 	w.Args = jsonwrite.MustEncode(args)
 	w.description = described(w.tool, what)
 	w.Options = []string{decision.Once, decision.Deny}
@@ -122,11 +122,11 @@ func (a *ACP) asksErrand(s *Output, q *rpcRequest, w approval, args obj, what st
 	s.approval(w)
 }
 
-// decidedErrand passes on a request that was allowed.
-func decidedErrand(s *Output, q *rpcRequest, o *ours) {
+// passApproved passes on a request that was allowed.
+func passApproved(s *Output, q *rpcRequest, o *ours) {
 	d := o.decide(q.Options, q.Args, false)
 	if !d.Allow {
-		s.answer(rpcFailure(q.ID, CodeDenied, d.Reason))
+		s.addLines(rpcFailure(q.ID, CodeDenied, d.Reason))
 		return
 	}
 	s.Requests = append(s.Requests, q.clientRequest())
@@ -136,7 +136,7 @@ func (q *rpcRequest) clientRequest() Request {
 	return Request{ID: q.ID, Method: q.Method, Params: q.Params, Number: q.Number}
 }
 
-// asksOfTerminal handles a request about an existing terminal.
-func (a *ACP) asksOfTerminal(s *Output, q *rpcRequest, _ []byte) {
+// passTerminalRequest handles a request about an existing terminal.
+func (a *ACP) passTerminalRequest(s *Output, q *rpcRequest, _ []byte) {
 	s.Requests = append(s.Requests, q.clientRequest())
 }

@@ -51,12 +51,12 @@ func (t Tools) matchesTitle(title string) bool {
 	})
 }
 
-// HearBridge handles a line of a client of the bridge.
-func (a *ACP) HearBridge(client int, line []byte) (s Output) {
+// FromBridge handles a line of a client of the bridge.
+func (a *ACP) FromBridge(client int, line []byte) (s Output) {
 	m, kind := parseRPC(line)
 	switch {
 	case kind == rpcIsNotification && m.Method == "notifications/cancelled":
-		a.bridgeTakesBack(&s, client, &m)
+		a.cancelBridgeCall(&s, client, &m)
 		return s
 	case kind == rpcIsNotification, kind == rpcIsAnswer:
 		return s
@@ -79,8 +79,8 @@ func (a *ACP) HearBridge(client int, line []byte) (s Output) {
 	return s
 }
 
-// bridgeTakesBack handles the cancellation of a call.
-func (a *ACP) bridgeTakesBack(s *Output, client int, m *rpcMessage) {
+// cancelBridgeCall handles the cancellation of a call.
+func (a *ACP) cancelBridgeCall(s *Output, client int, m *rpcMessage) {
 	var p struct {
 		ID json.RawMessage `json:"requestId"`
 	}

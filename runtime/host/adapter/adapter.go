@@ -26,10 +26,10 @@ import (
 // The messages are those of spec/host-protocol.md: init begins the vendor's handshake, which ends
 // with init_ack or error; prompt, response and cancel are translated.
 type Adapter interface {
-	// Hear translates a line of the vendor's agent.
-	Hear(line []byte) Output
-	// Say translates a message to the host.
-	Say(line []byte) Output
+	// FromAgent translates a line of the vendor's agent.
+	FromAgent(line []byte) Output
+	// ToAgent translates a message to the host.
+	ToAgent(line []byte) Output
 	// Conversation returns the vendor's name of the session, as last received, or "".
 	Conversation() string
 }
@@ -43,8 +43,8 @@ type Output struct {
 	Quiet    string       // name of a message that is not passed to the program, or ""
 }
 
-func (s *Output) add(o *jsonobject.Object) { s.Messages = append(s.Messages, o.End()) }
-func (s *Output) answer(lines ...[]byte)   { s.Lines = append(s.Lines, lines...) }
+func (s *Output) addMessage(o *jsonobject.Object) { s.Messages = append(s.Messages, o.End()) }
+func (s *Output) addLines(lines ...[]byte)        { s.Lines = append(s.Lines, lines...) }
 
 // then returns s followed by more.
 func (s Output) then(more Output) Output {
@@ -123,13 +123,13 @@ func (o *ours) prompt() string {
 		s += "\n\nAnswer with JSON alone, which this JSON Schema describes: " + string(o.Schema)
 	}
 	if o.Resumed != nil {
-		s += "\n\n" + o.Resumed.text()
+		s += "\n\n" + o.Resumed.instructions()
 	}
 	return s
 }
 
-// text returns the text that describes to an agent the exchange that it continues.
-func (r *Resumption) text() string {
+// instructions returns the text that describes to an agent the exchange that it continues.
+func (r *Resumption) instructions() string {
 	s := "You were interrupted while you worked on this. Continue from the point of the interruption, and do not repeat work that is done."
 	if r.Answered != nil {
 		s += "\nYour last question that was answered: " + string(r.Answered) + "\nThe answer: " + string(r.Response) + "\nRepeat the questions that you have asked since then."
@@ -153,7 +153,7 @@ func (s *Output) warn(message string) {
 	o := jsonobject.New("log")
 	o.Text("level", "warn")
 	o.Text("message", message)
-	s.add(o)
+	s.addMessage(o)
 }
 
 func (s *Output) thought(text string) {
@@ -163,7 +163,7 @@ func (s *Output) thought(text string) {
 	o := jsonobject.New("log")
 	o.Text("level", "thought")
 	o.Text("message", text)
-	s.add(o)
+	s.addMessage(o)
 }
 
 func (s *Output) partial(text string) {
@@ -172,7 +172,7 @@ func (s *Output) partial(text string) {
 	}
 	o := jsonobject.New("partial")
 	o.Text("text", text)
-	s.add(o)
+	s.addMessage(o)
 }
 
 func (s *Output) progress(stage, message string, payload []byte) {
@@ -180,7 +180,7 @@ func (s *Output) progress(stage, message string, payload []byte) {
 	o.Text("message", message)
 	o.Text("stage", stage)
 	o.Raw("payload", payload)
-	s.add(o)
+	s.addMessage(o)
 }
 
 // other reports a message that the adapter has no row for.
@@ -189,7 +189,7 @@ func (s *Output) other(name string, payload []byte) { s.progress("other", name, 
 func (s *Output) withdraw(id string) {
 	o := jsonobject.New("withdraw")
 	o.Text("id", id)
-	s.add(o)
+	s.addMessage(o)
 }
 
 // toolCall reports a call of one of the program's tools.
@@ -201,7 +201,7 @@ func (s *Output) toolCall(id, tool string, args json.RawMessage) {
 	o.Text("id", id)
 	o.Text("tool", tool)
 	o.Raw("args", args)
-	s.add(o)
+	s.addMessage(o)
 }
 
 // toolText returns a tool's result as text for a model, and whether it is an error.
@@ -222,7 +222,7 @@ func (s *Output) ready(version string) {
 		o.Text("version", version)
 	}
 	o.Raw("capabilities", []byte(`["cancel","resume"]`))
-	s.add(o)
+	s.addMessage(o)
 }
 
 // failed ends the handshake or an exchange with an error.
@@ -238,7 +238,7 @@ func (s *Output) failed(message, code, session string, payload []byte) {
 	if payload != nil {
 		o.Raw("payload", payload)
 	}
-	s.add(o)
+	s.addMessage(o)
 }
 
 // summaryLimit limits what a displayed message repeats of a call, in characters.

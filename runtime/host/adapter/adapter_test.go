@@ -12,26 +12,26 @@ import (
 func begun(t testing.TB, transport string) Adapter {
 	t.Helper()
 	a := newAdapter(t, transport, Vendor{}, "")
-	a.Say([]byte(`{"type":"init"}`))
+	a.ToAgent([]byte(`{"type":"init"}`))
 	for _, l := range map[string][]string{
 		"claude-code": {`{"type":"control_response","response":{"subtype":"success","request_id":"i1","response":{}}}`},
 		"codex":       {`{"id":1,"result":{"userAgent":"concerto/0.169.0"}}`, `{"id":2,"result":{"thread":{"id":"T"},"model":"m"}}`},
 		"acp":         {`{"id":1,"result":{"protocolVersion":1}}`, `{"id":2,"result":{"sessionId":"S"}}`},
 	}[transport] {
-		a.Hear([]byte(l))
+		a.FromAgent([]byte(l))
 	}
-	a.Say([]byte(`{"type":"prompt","text":"go"}`))
+	a.ToAgent([]byte(`{"type":"prompt","text":"go"}`))
 	if transport == "codex" {
-		a.Hear([]byte(`{"id":3,"result":{"turn":{"id":"U"}}}`))
+		a.FromAgent([]byte(`{"id":3,"result":{"turn":{"id":"U"}}}`))
 	}
 	return a
 }
 
-// heard returns the results of a line: our messages, lines to the vendor after "> ", and "quiet
-// NAME".
-func heard(t *testing.T, a Adapter, line string) string {
+// translateFromAgent returns the results of a line: our messages, lines to the vendor after "> ",
+// and "quiet NAME".
+func translateFromAgent(t *testing.T, a Adapter, line string) string {
 	t.Helper()
-	s := a.Hear([]byte(line))
+	s := a.FromAgent([]byte(line))
 	var out []string
 	for _, o := range s.Messages {
 		if !json.Valid(o) {
@@ -54,8 +54,8 @@ func update(members string) string {
 	return `{"method":"session/update","params":{"sessionId":"S","update":{"sessionUpdate":` + members + `}}}`
 }
 
-// heardTable is the definition's table, with at least one line for each of its cells.
-var heardTable = []struct{ transport, line, want string }{
+// fromAgentTable is the definition's table, with at least one line for each of its cells.
+var fromAgentTable = []struct{ transport, line, want string }{
 	{"claude-code", `{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"a"}}}`, `{"type":"partial","text":"a"}`},
 	{"claude-code", `{"type":"assistant","message":{"id":"1","content":[{"type":"text","text":"whole"}]}}`, `{"type":"partial","text":"whole"}`},
 	{"claude-code", `{"type":"stream_event","event":{"delta":{"type":"thinking_delta","thinking":"hm"}}}`, `{"type":"log","level":"thought","message":"hm"}`},
@@ -179,10 +179,10 @@ var heardTable = []struct{ transport, line, want string }{
 	{"acp", `{"id":9,"result":{}}`, `{"type":"log","level":"warn","message":"a response to an unknown request: {\"id\":9,\"result\":{}}"}`},
 }
 
-func TestHeard(t *testing.T) {
+func TestFromAgent(t *testing.T) {
 	played := map[string]bool{}
-	for _, c := range heardTable {
-		if got := heard(t, begun(t, c.transport), c.line); got != c.want {
+	for _, c := range fromAgentTable {
+		if got := translateFromAgent(t, begun(t, c.transport), c.line); got != c.want {
 			t.Errorf("%s: %s\ngot  %s\nwant %s", c.transport, c.line, got, c.want)
 		}
 		played[c.transport+" "+c.line] = true
@@ -292,8 +292,8 @@ func TestApprovals(t *testing.T) {
 	for _, c := range approvals {
 		ask := func() Adapter {
 			a := begun(t, c.transport)
-			a.Hear([]byte(`{"method":"item/started","params":{"item":{"type":"fileChange","id":"i","changes":[{"path":"a","kind":{"type":"delete"}},{"path":"b","kind":{"type":"delete"}}]}}}`))
-			if got := heard(t, a, c.line); got != c.want {
+			a.FromAgent([]byte(`{"method":"item/started","params":{"item":{"type":"fileChange","id":"i","changes":[{"path":"a","kind":{"type":"delete"}},{"path":"b","kind":{"type":"delete"}}]}}}`))
+			if got := translateFromAgent(t, a, c.line); got != c.want {
 				t.Fatalf("%s: %s\ngot  %s\nwant %s", c.transport, c.line, got, c.want)
 			}
 			return a
@@ -301,15 +301,15 @@ func TestApprovals(t *testing.T) {
 		id := map[string]string{"claude-code": "r", "codex": "0", "acp": "5"}[c.transport]
 		for _, answer := range c.answers {
 			a := ask()
-			s := a.Say(response(id, "value", answer[0]))
+			s := a.ToAgent(response(id, "value", answer[0]))
 			if len(s.Lines) != 1 || !strings.Contains(string(s.Lines[0]), answer[1]) {
 				t.Errorf("%s: %s\nanswered with %s: %s\nwant %s", c.transport, c.line, answer[0], s.Lines, answer[1])
 			}
-			if s := a.Say(response(id, "value", answer[0])); len(s.Lines) != 0 {
+			if s := a.ToAgent(response(id, "value", answer[0])); len(s.Lines) != 0 {
 				t.Errorf("%s: it is answered twice: %s", c.transport, s.Lines)
 			}
 		}
-		s := ask().Say(response(id, "error", `"nobody is there"`))
+		s := ask().ToAgent(response(id, "error", `"nobody is there"`))
 		if len(s.Lines) != 1 || allows(s.Lines[0]) {
 			t.Errorf("%s: an error allows: %s", c.transport, s.Lines)
 		}
@@ -339,18 +339,18 @@ func TestOwnToolsAreAllowed(t *testing.T) {
 		{"Calc_add", "other", "allow_once", false},
 		{"", "other", "allow_once", false},
 	} {
-		for _, told := range []bool{true, false} {
+		for _, known := range []bool{true, false} {
 			a := newAdapter(t, TransportACP, Vendor{}, "")
-			if told {
-				a = newToldAdapter(t, TransportACP, Vendor{})
+			if known {
+				a = newConfiguredAdapter(t, TransportACP, Vendor{})
 			}
-			s := a.Hear(ask(c.title, c.kind, c.option))
-			if c.allowed && told {
+			s := a.FromAgent(ask(c.title, c.kind, c.option))
+			if c.allowed && known {
 				if len(s.Messages) != 0 || len(s.Lines) != 1 || !bytes.Contains(s.Lines[0], []byte(`"optionId":"y"`)) {
 					t.Errorf("%+v: %s, answered with %s", c, s.Messages, s.Lines)
 				}
 			} else if len(s.Lines) != 0 || len(s.Messages) != 1 || !bytes.Contains(s.Messages[0], []byte(`"type":"approval"`)) {
-				t.Errorf("%+v, program's tools known to the agent: %v: messages %s, lines %s", c, told, s.Messages, s.Lines)
+				t.Errorf("%+v, program's tools known to the agent: %v: messages %s, lines %s", c, known, s.Messages, s.Lines)
 			}
 		}
 	}
@@ -371,8 +371,8 @@ func TestWhatIsNotYesIsNo(t *testing.T) {
 	for _, c := range approvals {
 		for _, value := range []string{`null`, `1`, `[]`, `["yes"]`, `{}`, `{"decision":"yes"}`, `{"approved":true}`, `"yes and no"`, `"nope"`, `""`, `{"decision":"allow","scope":"all"}`, `"allow everything"`} {
 			a := begun(t, c.transport)
-			a.Hear([]byte(c.line))
-			s := a.Say(response(map[string]string{"claude-code": "r", "codex": "0", "acp": "5"}[c.transport], "value", value))
+			a.FromAgent([]byte(c.line))
+			s := a.ToAgent(response(map[string]string{"claude-code": "r", "codex": "0", "acp": "5"}[c.transport], "value", value))
 			if len(s.Lines) != 1 || allows(s.Lines[0]) || !json.Valid(s.Lines[0]) {
 				t.Errorf("%s: %s\nanswered with %s: %s", c.transport, c.line, value, s.Lines)
 			}

@@ -50,7 +50,7 @@ func (s *Output) approval(a approval) {
 	}
 	o.Raw("options", jsonwrite.MustEncode(a.Options))
 	o.Raw("payload", a.payload)
-	s.add(o)
+	s.addMessage(o)
 }
 
 // decide returns the meaning of a response to an approval, within the offered options and the shown

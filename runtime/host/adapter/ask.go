@@ -54,7 +54,7 @@ func (s *Output) question(id, message string, asks []ask, schema, payload []byte
 		o.Raw("schema", schema)
 	}
 	o.Raw("payload", payload)
-	s.add(o)
+	s.addMessage(o)
 }
 
 // answersTo returns the answers to each of asks, or nil for those without one. A single question is

@@ -60,18 +60,18 @@ func TestQuestions(t *testing.T) {
 		id := map[string]string{"claude-code": "r", "codex": "0", "acp": "5"}[c.transport]
 		ask := func() Adapter {
 			a := begun(t, c.transport)
-			if got := heard(t, a, c.line); got != c.want {
+			if got := translateFromAgent(t, a, c.line); got != c.want {
 				t.Fatalf("%s: %s\ngot  %s\nwant %s", c.transport, c.line, got, c.want)
 			}
 			return a
 		}
 		for _, answer := range c.answers {
-			s := ask().Say(response(id, "value", answer[0]))
+			s := ask().ToAgent(response(id, "value", answer[0]))
 			if len(s.Lines) != 1 || !strings.Contains(string(s.Lines[0]), answer[1]) {
 				t.Errorf("%s: %s\nanswered with %s: %s\nwant %s", c.transport, c.line, answer[0], s.Lines, answer[1])
 			}
 		}
-		s := ask().Say(response(id, "error", `"nobody"`))
+		s := ask().ToAgent(response(id, "error", `"nobody"`))
 		for _, refusal := range []string{`"behavior":"deny","interrupt":false,"message":"nobody"`, `"answers":{}`, `"action":"decline"`} {
 			if len(s.Lines) == 1 && strings.Contains(string(s.Lines[0]), refusal) {
 				s.Lines = nil
@@ -93,8 +93,8 @@ func TestToolCalls(t *testing.T) {
 	} {
 		for member, want := range map[string][2]string{"value": {`{"n":1}`, c.value}, "error": {`"no"`, c.err}} {
 			a := begun(t, c.transport)
-			a.Hear([]byte(c.line))
-			if s := a.Say(response(c.id, member, want[0])); len(s.Lines) != 1 || !strings.Contains(string(s.Lines[0]), want[1]) {
+			a.FromAgent([]byte(c.line))
+			if s := a.ToAgent(response(c.id, member, want[0])); len(s.Lines) != 1 || !strings.Contains(string(s.Lines[0]), want[1]) {
 				t.Errorf("%s: %s\nwant %s", c.transport, s.Lines, want[1])
 			}
 		}

@@ -51,7 +51,7 @@ var claudeKinds = map[string]string{
 // claudeRow describes a type of line; a row with a subtype precedes the one for its type.
 type claudeRow struct {
 	typ, subtype string
-	hear         func(c *claude, s *Output, m *claudeLine) // nil: not passed to the program
+	handle       func(c *claude, s *Output, m *claudeLine) // nil: not passed to the program
 }
 
 var claudeRows = []claudeRow{
@@ -68,7 +68,7 @@ var claudeRows = []claudeRow{
 	{"control_request", "can_use_tool", (*claude).asksForTool},
 	{"control_request", "mcp_message", (*claude).mcp},
 	{"control_request", "", (*claude).asksForOther},
-	{"control_cancel_request", "", (*claude).takesBack},
+	{"control_cancel_request", "", (*claude).cancelRequest},
 }
 
 // claudeLine contains the fields of a line, and the line.
@@ -100,7 +100,7 @@ func newClaude(v Config) *claude {
 
 func (c *claude) Conversation() string { return c.Session }
 
-func (c *claude) Hear(line []byte) (s Output) {
+func (c *claude) FromAgent(line []byte) (s Output) {
 	m := claudeLine{line: line}
 	if json.Unmarshal(line, &m) != nil || m.Type == "" {
 		return foreign(line)
@@ -116,26 +116,26 @@ func (c *claude) Hear(line []byte) (s Output) {
 		if row.typ != m.Type || row.subtype != "" && row.subtype != sub {
 			continue
 		}
-		if row.hear == nil {
-			s.Quiet = named(m.Type, m.Subtype)
+		if row.handle == nil {
+			s.Quiet = typeName(m.Type, m.Subtype)
 		} else {
-			row.hear(c, &s, &m)
+			row.handle(c, &s, &m)
 		}
 		return s
 	}
-	s.other(named(m.Type, sub), line)
+	s.other(typeName(m.Type, sub), line)
 	return s
 }
 
-// named returns the name of a type of message.
-func named(typ, subtype string) string {
+// typeName returns the name of a type of message.
+func typeName(typ, subtype string) string {
 	if subtype == "" {
 		return typ
 	}
 	return typ + "/" + subtype
 }
 
-func (c *claude) Say(line []byte) (s Output) {
+func (c *claude) ToAgent(line []byte) (s Output) {
 	o := parseOurs(line)
 	switch o.Type {
 	case hostmsg.Init:
@@ -143,20 +143,20 @@ func (c *claude) Say(line []byte) (s Output) {
 		if len(c.cfg.Tools) > 0 {
 			request["sdkMcpServers"] = []string{toolServer}
 		}
-		s.answer(jsonwrite.MustEncode(obj{"type": "control_request", "request_id": claudeFirst, "request": request}))
+		s.addLines(jsonwrite.MustEncode(obj{"type": "control_request", "request_id": claudeFirst, "request": request}))
 	case hostmsg.Prompt:
-		s.answer(jsonwrite.MustEncode(obj{"type": "user", "session_id": "", "parent_tool_use_id": nil,
+		s.addLines(jsonwrite.MustEncode(obj{"type": "user", "session_id": "", "parent_tool_use_id": nil,
 			"message": obj{"role": "user", "content": []any{obj{"type": "text", "text": o.prompt()}}}}))
 	case hostmsg.Response:
 		c.respond(&s, &o)
 	case hostmsg.Cancel:
 		c.Interrupt++
-		s.answer(jsonwrite.MustEncode(obj{"type": "control_request", "request_id": fmt.Sprintf("c%d", c.Interrupt), "request": obj{"subtype": "interrupt"}}))
+		s.addLines(jsonwrite.MustEncode(obj{"type": "control_request", "request_id": fmt.Sprintf("c%d", c.Interrupt), "request": obj{"subtype": "interrupt"}}))
 	}
 	return s
 }
 
-func (c *claude) takesBack(s *Output, m *claudeLine) {
+func (c *claude) cancelRequest(s *Output, m *claudeLine) {
 	if _, ok := c.Open[m.RequestID]; !ok {
 		s.Quiet = m.Type
 		return

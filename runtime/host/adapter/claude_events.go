@@ -27,7 +27,7 @@ func (c *claude) stream(s *Output, m *claudeLine) {
 		s.thought(e.Delta.Thinking)
 		return
 	}
-	s.Quiet = named(m.Type, e.Type)
+	s.Quiet = typeName(m.Type, e.Type)
 }
 
 // claudeBlock is a block of a message.
@@ -78,7 +78,7 @@ func claudePlan(input []byte) string {
 	}
 	var p plan
 	for _, t := range in.Todos {
-		p.step(t.Content, t.Status == "completed", t.Status == "in_progress")
+		p.addStep(t.Content, t.Status == "completed", t.Status == "in_progress")
 	}
 	return p.String()
 }

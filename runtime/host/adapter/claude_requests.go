@@ -17,7 +17,7 @@ func (c *claude) asksForTool(s *Output, m *claudeLine) {
 	}
 	switch {
 	case strings.HasPrefix(r.ToolName, claudeOurs):
-		s.answer(controlled(m.RequestID, claudeAllow(r.Input)))
+		s.addLines(controlled(m.RequestID, claudeAllow(r.Input)))
 		return
 	case r.ToolName == claudeAsks:
 		c.Open[m.RequestID] = claudeRequest{Tool: r.ToolName, Input: r.Input}
@@ -78,7 +78,7 @@ func claudeQuestions(input []byte) []ask {
 func (c *claude) asksForOther(s *Output, m *claudeLine) {
 	name := m.Request.Subtype
 	s.other(name, m.line)
-	s.answer(jsonwrite.MustEncode(obj{"type": "control_response", "response": obj{"subtype": "error", "request_id": m.RequestID, "error": "concerto does not know " + name}}))
+	s.addLines(jsonwrite.MustEncode(obj{"type": "control_response", "response": obj{"subtype": "error", "request_id": m.RequestID, "error": "concerto does not know " + name}}))
 }
 
 // mcp acts as the server of the program's tools.
@@ -89,7 +89,7 @@ func (c *claude) mcp(s *Output, m *claudeLine) {
 		if len(q.ID) > 0 {
 			response["id"] = q.ID
 		}
-		s.answer(controlled(m.RequestID, obj{"mcp_response": response}))
+		s.addLines(controlled(m.RequestID, obj{"mcp_response": response}))
 	}
 	if m.Request.ServerName != toolServer {
 		c.asksForOther(s, m)
@@ -116,11 +116,11 @@ func (c *claude) respond(s *Output, o *ours) {
 	delete(c.Open, o.AnswerTo)
 	switch q.Tool {
 	case "":
-		s.answer(controlled(o.AnswerTo, obj{"mcp_response": obj{"jsonrpc": "2.0", "id": q.Call, "result": mcpResult(o)}}))
+		s.addLines(controlled(o.AnswerTo, obj{"mcp_response": obj{"jsonrpc": "2.0", "id": q.Call, "result": mcpResult(o)}}))
 	case claudeAsks:
-		s.answer(controlled(o.AnswerTo, q.answered(o)))
+		s.addLines(controlled(o.AnswerTo, q.answered(o)))
 	default:
-		s.answer(controlled(o.AnswerTo, q.decided(o)))
+		s.addLines(controlled(o.AnswerTo, q.decided(o)))
 	}
 }
 

@@ -40,7 +40,7 @@ const codexOldest = "0.107.0"
 // prefix that no earlier row matches.
 type codexRow struct {
 	method string
-	hear   func(c *codex, s *Output, m *codexEvent) // nil: not passed to the program
+	handle func(c *codex, s *Output, m *codexEvent) // nil: not passed to the program
 }
 
 var codexRows = []codexRow{
@@ -121,13 +121,13 @@ func newCodex(v Config) *codex {
 
 func (c *codex) Conversation() string { return c.Session }
 
-func (c *codex) Hear(line []byte) (s Output) {
+func (c *codex) FromAgent(line []byte) (s Output) {
 	m, kind := parseRPC(line)
 	switch kind {
 	case rpcIsRequest:
 		c.handleRequest(&s, &m, line)
 	case rpcIsNotification:
-		c.told(&s, &m, line)
+		c.handleNotification(&s, &m, line)
 	case rpcIsAnswer:
 		c.handleResponse(&s, &m, line)
 	default:
@@ -136,18 +136,18 @@ func (c *codex) Hear(line []byte) (s Output) {
 	return s
 }
 
-func (c *codex) told(s *Output, m *rpcMessage, line []byte) {
+func (c *codex) handleNotification(s *Output, m *rpcMessage, line []byte) {
 	for _, row := range codexRows {
 		prefix, family := strings.CutSuffix(row.method, "*")
 		if m.Method != row.method && !(family && strings.HasPrefix(m.Method, prefix)) {
 			continue
 		}
 		e := codexEvent{method: m.Method, line: line}
-		if row.hear == nil || json.Unmarshal(m.Params, &e) != nil || c.elsewhere(&e) {
+		if row.handle == nil || json.Unmarshal(m.Params, &e) != nil || c.elsewhere(&e) {
 			s.Quiet = m.Method
 			return
 		}
-		row.hear(c, s, &e)
+		row.handle(c, s, &e)
 		return
 	}
 	s.other(m.Method, line)
@@ -158,11 +158,11 @@ func (c *codex) elsewhere(e *codexEvent) bool {
 	return e.ThreadID != "" && c.Session != "" && e.ThreadID != c.Session
 }
 
-func (c *codex) Say(line []byte) (s Output) {
+func (c *codex) ToAgent(line []byte) (s Output) {
 	o := parseOurs(line)
 	switch o.Type {
 	case hostmsg.Init:
-		s.answer(c.RPC.request("initialize", obj{
+		s.addLines(c.RPC.request("initialize", obj{
 			"clientInfo":   obj{"name": "concerto", "title": "Concerto", "version": "1"},
 			"capabilities": obj{"experimentalApi": true},
 		}))
@@ -172,10 +172,10 @@ func (c *codex) Say(line []byte) (s Output) {
 		c.Used = c.Total
 		if c.cfg.Fresh && c.Prompts > 1 {
 			c.Prompt = o.prompt()
-			s.answer(c.RPC.request("thread/start", c.thread()))
+			s.addLines(c.RPC.request("thread/start", c.thread()))
 			return s
 		}
-		s.answer(c.begin(o.prompt()))
+		s.addLines(c.startTurn(o.prompt()))
 	case hostmsg.Response:
 		c.respond(&s, &o)
 	case hostmsg.Cancel:
@@ -201,7 +201,7 @@ func (c *codex) thread() obj {
 	return t
 }
 
-func (c *codex) begin(prompt string) []byte {
+func (c *codex) startTurn(prompt string) []byte {
 	return c.RPC.request("turn/start", obj{"threadId": c.Session,
 		"input": []any{obj{"type": "text", "text": prompt, "text_elements": []any{}}}})
 }
@@ -210,7 +210,7 @@ func (c *codex) begin(prompt string) []byte {
 func (c *codex) interrupt(s *Output) {
 	if c.Cancel && c.Turn != "" {
 		c.Cancel = false
-		s.answer(c.RPC.request("turn/interrupt", obj{"threadId": c.Session, "turnId": c.Turn}))
+		s.addLines(c.RPC.request("turn/interrupt", obj{"threadId": c.Session, "turnId": c.Turn}))
 	}
 }
 
@@ -251,7 +251,7 @@ func (c *codex) handleResponse(s *Output, m *rpcMessage, line []byte) {
 		if c.Prompts == 0 {
 			s.ready(c.Version)
 		} else {
-			s.answer(c.begin(c.Prompt))
+			s.addLines(c.startTurn(c.Prompt))
 			c.Prompt = ""
 		}
 	case "turn/start":
@@ -272,15 +272,15 @@ func (c *codex) handleInitialized(s *Output, agent string) {
 		s.failed(fmt.Sprintf("host '%s' is Codex %s, but at least %s is required", c.cfg.Host, c.Version, codexOldest), "version", "", nil)
 		return
 	}
-	s.answer(notification("initialized", nil))
+	s.addLines(notification("initialized", nil))
 	t := c.thread()
 	if c.cfg.Resume == "" {
-		s.answer(c.RPC.request("thread/start", t))
+		s.addLines(c.RPC.request("thread/start", t))
 		return
 	}
 	delete(t, "dynamicTools") // a thread retains its original tools
 	t["threadId"] = c.cfg.Resume
-	s.answer(c.RPC.request("thread/resume", t))
+	s.addLines(c.RPC.request("thread/resume", t))
 }
 
 // handleFailure ends what cannot continue without the response.

@@ -41,20 +41,20 @@ type codexItem struct {
 	Changes json.RawMessage `json:"changes"`
 }
 
-// codexSaid contains the items that are reported in other ways: the agent's messages, and calls of
-// our tools.
-var codexSaid = map[string]bool{"userMessage": true, "agentMessage": true, "reasoning": true, "plan": true, "dynamicToolCall": true}
+// reportedElsewhere contains the items that are reported in other ways: the agent's messages, and
+// calls of our tools.
+var reportedElsewhere = map[string]bool{"userMessage": true, "agentMessage": true, "reasoning": true, "plan": true, "dynamicToolCall": true}
 
 func (c *codex) item(s *Output, e *codexEvent) (item codexItem, told bool) {
-	told = json.Unmarshal(e.Item, &item) == nil && !codexSaid[item.Type]
+	told = json.Unmarshal(e.Item, &item) == nil && !reportedElsewhere[item.Type]
 	if !told {
-		s.Quiet = named(e.method, item.Type)
+		s.Quiet = typeName(e.method, item.Type)
 	}
 	return item, told
 }
 
-// name returns the name of an item's tool, as in approvals.
-func (i *codexItem) name() string {
+// toolName returns the name of an item's tool, as in approvals.
+func (i *codexItem) toolName() string {
 	switch i.Type {
 	case "commandExecution":
 		return "command"
@@ -84,18 +84,18 @@ func (i *codexItem) summary(raw []byte) string {
 }
 
 func (c *codex) itemStarted(s *Output, e *codexEvent) {
-	item, told := c.item(s, e)
-	if !told {
+	item, reported := c.item(s, e)
+	if !reported {
 		return
 	}
 	if item.Type == "fileChange" {
 		c.Items[item.ID] = item.Changes
 	}
-	s.progress("tool", about(item.name(), item.summary(e.Item)), e.line)
+	s.progress("tool", about(item.toolName(), item.summary(e.Item)), e.line)
 }
 
 func (c *codex) itemCompleted(s *Output, e *codexEvent) {
-	item, told := c.item(s, e)
+	item, reported := c.item(s, e)
 	if item.Type == "agentMessage" {
 		c.Text = item.Text
 		if !c.Streamed[item.ID] {
@@ -104,15 +104,15 @@ func (c *codex) itemCompleted(s *Output, e *codexEvent) {
 	}
 	delete(c.Streamed, item.ID)
 	delete(c.Items, item.ID)
-	if told {
-		s.progress("tool_result", about(item.name(), item.Status), e.line)
+	if reported {
+		s.progress("tool_result", about(item.toolName(), item.Status), e.line)
 	}
 }
 
 func (c *codex) plans(s *Output, e *codexEvent) {
 	var p plan
 	for _, step := range e.Plan {
-		p.step(step.Step, step.Status == "completed", step.Status == "inProgress")
+		p.addStep(step.Step, step.Status == "completed", step.Status == "inProgress")
 	}
 	s.progress("plan", p.String(), e.line)
 }
@@ -167,7 +167,7 @@ func (c *codex) completed(s *Output, e *codexEvent) {
 // withdrawResolved withdraws a request that was answered elsewhere.
 func (c *codex) withdrawResolved(s *Output, e *codexEvent) {
 	id := idText(e.RequestID)
-	if _, open := c.RPC.close(id); open {
+	if _, open := c.RPC.removeRequest(id); open {
 		s.withdraw(id)
 		return
 	}

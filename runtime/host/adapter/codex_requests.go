@@ -48,8 +48,8 @@ func (c *codex) handleRequest(s *Output, m *rpcMessage, line []byte) {
 
 // respond answers a request, if it is still open.
 func (c *codex) respond(s *Output, o *ours) {
-	if q, ok := c.RPC.close(o.AnswerTo); ok {
-		s.answer(rpcResult(q.ID, codexRequestOf(q.Method).answer(&q, o)))
+	if q, ok := c.RPC.removeRequest(o.AnswerTo); ok {
+		s.addLines(rpcResult(q.ID, codexRequestOf(q.Method).answer(&q, o)))
 	}
 }
 

@@ -111,9 +111,9 @@ func (f *form) asks() []ask {
 	return out
 }
 
-// fill returns the form filled in with an answer; false if the answer does not fit. Members of the
-// answer beyond the questions are included.
-func (f *form) fill(answer json.RawMessage) (obj, bool) {
+// fillIn returns the form filled in with an answer; false if the answer does not fit. Members of
+// the answer beyond the questions are included.
+func (f *form) fillIn(answer json.RawMessage) (obj, bool) {
 	asks := f.asks()
 	content := obj{}
 	for i, v := range answersTo(asks, answer) {
@@ -134,8 +134,8 @@ func (f *form) fill(answer json.RawMessage) (obj, bool) {
 		}
 	}
 	for _, m := range jsonobject.MembersOf(answer) {
-		p, known := f.of[m.Name]
-		if _, done := content[m.Name]; known && !done && strings.HasSuffix(m.Name, custom) {
+		p, ok := f.of[m.Name]
+		if _, done := content[m.Name]; ok && !done && strings.HasSuffix(m.Name, custom) {
 			if v, ok := p.value(m.Value); ok {
 				content[m.Name] = v
 			}
@@ -154,19 +154,19 @@ func (f *form) fill(answer json.RawMessage) (obj, bool) {
 // value converts an answer to the property's type; false if it does not fit.
 func (p *property) value(v json.RawMessage) (any, bool) {
 	var text string
-	said := json.Unmarshal(v, &text) == nil
+	isText := json.Unmarshal(v, &text) == nil
 	switch p.Type {
 	case "array":
-		return p.list(v)
+		return p.parseList(v)
 	case "boolean":
 		b, ok := map[string]bool{"true": true, "yes": true, "false": false, "no": false}[strings.ToLower(strings.TrimSpace(text))]
-		if !said {
+		if !isText {
 			ok = json.Unmarshal(v, &b) == nil
 		}
 		return b, ok
 	case "number", "integer":
 		n := json.Number(strings.TrimSpace(text))
-		if !said {
+		if !isText {
 			n = json.Number(v)
 		}
 		_, err := strconv.ParseFloat(string(n), 64)
@@ -175,7 +175,7 @@ func (p *property) value(v json.RawMessage) (any, bool) {
 		}
 		return n, err == nil && json.Valid([]byte(n))
 	}
-	if !said {
+	if !isText {
 		return nil, false
 	}
 	return p.choose(text)
@@ -192,7 +192,7 @@ func (p *property) choose(text string) (string, bool) {
 	return text, len(all) == 0
 }
 
-func (p *property) list(v json.RawMessage) (any, bool) {
+func (p *property) parseList(v json.RawMessage) (any, bool) {
 	var all []string
 	var one string
 	if json.Unmarshal(v, &one) == nil {
@@ -214,7 +214,7 @@ func (p *property) list(v json.RawMessage) (any, bool) {
 func elicited(schema json.RawMessage, o *ours) obj {
 	f := readForm(schema)
 	if o.Error == "" {
-		if content, ok := f.fill(o.Value); ok {
+		if content, ok := f.fillIn(o.Value); ok {
 			return obj{"action": "accept", "content": content}
 		}
 	}

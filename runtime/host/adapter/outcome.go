@@ -46,5 +46,5 @@ func (s *Output) result(r outcome) {
 		o.Text("stop_reason", r.stop)
 	}
 	o.Raw("payload", r.payload)
-	s.add(o)
+	s.addMessage(o)
 }

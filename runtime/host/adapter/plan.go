@@ -8,7 +8,7 @@ type plan struct {
 	now, next string // the current step, and the first future one
 }
 
-func (p *plan) step(text string, done, now bool) {
+func (p *plan) addStep(text string, done, now bool) {
 	p.all++
 	switch {
 	case done:

@@ -60,9 +60,9 @@ func newAdapter(_ testing.TB, transport string, v Vendor, resume string) Adapter
 	return Protocols[transport].New(cfg)
 }
 
-// newToldAdapter returns the adapter of a host with recordedTool, over a bridge with the
+// newConfiguredAdapter returns the adapter of a host with recordedTool, over a bridge with the
 // recordings' path if the vendor uses one.
-func newToldAdapter(_ testing.TB, transport string, v Vendor) Adapter {
+func newConfiguredAdapter(_ testing.TB, transport string, v Vendor) Adapter {
 	cfg := v.AdapterConfig("Coder", "/work")
 	cfg.Tools = recordedTool
 	if transport == TransportACP {
@@ -96,26 +96,26 @@ func TestRecorded(t *testing.T) {
 			defer file.Close()
 			a := newAdapter(t, of.transport, of.vendor, "")
 			if of.tool {
-				a = newToldAdapter(t, of.transport, of.vendor)
+				a = newConfiguredAdapter(t, of.transport, of.vendor)
 			}
 			var seen strings.Builder
-			var told []string
-			tell := func(s Output) {
+			var written []string
+			collect := func(s Output) {
 				for _, l := range s.Lines {
-					told = append(told, string(l))
+					written = append(written, string(l))
 				}
 			}
-			tell(a.Say([]byte(`{"type":"init"}`)))
+			collect(a.ToAgent([]byte(`{"type":"init"}`)))
 			for _, l := range recording(t, name) {
 				switch l.Dir {
 				case hosttrace.To:
-					if len(told) == 0 || told[0] != l.Text {
-						t.Fatalf("the recorded line to the agent is\n%s\nthe adapter wrote\n%s", l.Text, strings.Join(told, "\n"))
+					if len(written) == 0 || written[0] != l.Text {
+						t.Fatalf("the recorded line to the agent is\n%s\nthe adapter wrote\n%s", l.Text, strings.Join(written, "\n"))
 					}
-					told = told[1:]
+					written = written[1:]
 				case hosttrace.From:
-					s := a.Hear([]byte(l.Text))
-					tell(s)
+					s := a.FromAgent([]byte(l.Text))
+					collect(s)
 					for _, ours := range s.Messages {
 						seen.WriteString(shown(t, ours, l.Text) + "\n")
 						var m map[string]any
@@ -123,16 +123,16 @@ func TestRecorded(t *testing.T) {
 							t.Fatal(err)
 						}
 						if answer := answerOf(m); answer != "" {
-							tell(a.Say([]byte(answer)))
+							collect(a.ToAgent([]byte(answer)))
 						}
 					}
-					if again := reread(t, a); !reflect.DeepEqual(again, a) {
-						t.Fatalf("the state is not plain data:\n%s", cmp.Diff(a, again, cmp.Exporter(func(reflect.Type) bool { return true })))
+					if reread := reread(t, a); !reflect.DeepEqual(reread, a) {
+						t.Fatalf("the state is not plain data:\n%s", cmp.Diff(a, reread, cmp.Exporter(func(reflect.Type) bool { return true })))
 					}
 				}
 			}
-			if len(told) > 0 {
-				t.Errorf("the adapter wrote lines that the recording lacks: %s", told)
+			if len(written) > 0 {
+				t.Errorf("the adapter wrote lines that the recording lacks: %s", written)
 			}
 			file.Check("messages", seen.String())
 		})
@@ -163,11 +163,11 @@ func reread(t *testing.T, a Adapter) Adapter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := reflect.New(reflect.TypeOf(a).Elem())
-	if err := json.Unmarshal(text, again.Interface()); err != nil {
+	reread := reflect.New(reflect.TypeOf(a).Elem())
+	if err := json.Unmarshal(text, reread.Interface()); err != nil {
 		t.Fatal(err)
 	}
-	copied := again.Interface().(Adapter)
+	copied := reread.Interface().(Adapter)
 	switch a := a.(type) {
 	case *claude:
 		copied.(*claude).cfg = a.cfg

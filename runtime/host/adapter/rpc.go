@@ -91,8 +91,8 @@ func (r *rpc) storeRequest(q rpcRequest) string {
 	return id
 }
 
-// close removes a request; false if it was not open.
-func (r *rpc) close(id string) (rpcRequest, bool) {
+// removeRequest removes a request; false if it was not open.
+func (r *rpc) removeRequest(id string) (rpcRequest, bool) {
 	q, ok := r.Open[id]
 	delete(r.Open, id)
 	return q, ok
@@ -109,7 +109,7 @@ func rpcFailure(id json.RawMessage, code int, message string) []byte {
 // unknown answers a request that has no row.
 func (s *Output) unknown(m *rpcMessage, name string, line []byte) {
 	s.other(name, line)
-	s.answer(rpcFailure(m.ID, CodeUnknown, "concerto does not know "+name))
+	s.addLines(rpcFailure(m.ID, CodeUnknown, "concerto does not know "+name))
 }
 
 // rpcKind is the kind of a message.

@@ -15,10 +15,10 @@ func talked(t *testing.T, a Adapter, lines ...string) (out []string) {
 	t.Helper()
 	for _, l := range lines {
 		if ours, ok := strings.CutPrefix(l, "> "); ok {
-			for _, o := range a.Say([]byte(ours)).Lines {
+			for _, o := range a.ToAgent([]byte(ours)).Lines {
 				out = append(out, "> "+string(o))
 			}
-		} else if got := heard(t, a, l); got != "" {
+		} else if got := translateFromAgent(t, a, l); got != "" {
 			out = append(out, strings.Split(got, "\n")...)
 		}
 	}
@@ -146,7 +146,7 @@ func TestOlder(t *testing.T) {
 // JSON.
 func TestAnyLine(t *testing.T) {
 	var all []string
-	for _, c := range heardTable {
+	for _, c := range fromAgentTable {
 		all = append(all, c.line)
 	}
 	for _, c := range approvals {
@@ -160,7 +160,7 @@ func TestAnyLine(t *testing.T) {
 		a := begun(t, []string{"claude-code", "codex", "acp"}[r.IntN(3)])
 		for range 20 {
 			line := mangled(r, all[r.IntN(len(all))])
-			s := a.Hear([]byte(line))
+			s := a.FromAgent([]byte(line))
 			for _, o := range s.Messages {
 				var m struct {
 					Type string          `json:"type"`
@@ -171,7 +171,7 @@ func TestAnyLine(t *testing.T) {
 				}
 				if len(m.ID) > 0 && r.IntN(2) == 0 {
 					value := []string{`"yes"`, `["a"]`, `{"q":1}`, `null`, `7`}[r.IntN(5)]
-					s = s.then(a.Say([]byte(`{"type":"response","answer_to":` + string(m.ID) + `,"value":` + value + `}`)))
+					s = s.then(a.ToAgent([]byte(`{"type":"response","answer_to":` + string(m.ID) + `,"value":` + value + `}`)))
 				}
 			}
 			for _, o := range s.Lines {

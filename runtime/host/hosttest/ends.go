@@ -9,10 +9,10 @@ import (
 
 var endRules = []rule{
 	{"H40", "A host that exits before its terminal message fails the exchange with `host exited without result`; the error has `exit_code` (128 plus the number, if a signal terminated it) and, in `stderr`, the last lines of its standard error.", exits},
-	{"H41", "Its earlier messages that need no answer are handled first. A request that waits for an answer when the exit is detected is dropped: its handler is cancelled, or never runs. `listen:error` has their number as `dropped_requests`.", saidBefore},
+	{"H41", "Its earlier messages that need no answer are handled first. A request that waits for an answer when the exit is detected is dropped: its handler is cancelled, or never runs. `listen:error` has their number as `dropped_requests`.", outputBeforeExit},
 	{"H42", "A host that closes its output and continues to run has a second to exit; then the exchange fails as if it had exited, and the process is terminated.", closesOutput},
 	{"H43", "The timeout, 120 seconds if none is set (1800 for a vendor's agent), covers the whole exchange, from prompt to terminal message, however many messages the host sends in between. The error is `host '<name>' timed out after N seconds`.", timesOut},
-	{"H44", "At the timeout the program continues at once. A host with the capability `cancel` gets `cancel` and has a second; then its process group gets SIGTERM, and SIGKILL five seconds later.", toldAtTimeout},
+	{"H44", "At the timeout the program continues at once. A host with the capability `cancel` gets `cancel` and has a second; then its process group gets SIGTERM, and SIGKILL five seconds later.", cancelledAtTimeout},
 	{"H45", "When the program ends an exchange early, a host with the capability `cancel` gets `{\"type\":\"cancel\",\"reason\":\"…\"}`. If it sends its terminal message, which is dropped like all others, within `cancel_grace` (five seconds), it is reused for the next exchange; otherwise it is terminated.", cancelled},
 	{"H46", "Without that capability the process group gets SIGTERM, and SIGKILL five seconds later.", signalled},
 	{"H47", "The program does not wait until a host is cancelled or terminated; only the next exchange with it does.", notAwaited},
@@ -75,7 +75,7 @@ kill KILL
 	}
 }
 
-func saidBefore(w *world) {
+func outputBeforeExit(w *world) {
 	w.start(w.worker(`
 read
 flood 1000 {"type":"progress","i":${i}}
@@ -132,7 +132,7 @@ end
 
 const ackCancel = "read\n< {\"type\":\"init_ack\",\"capabilities\":[\"cancel\"]}\n"
 
-func toldAtTimeout(w *world) {
+func cancelledAtTimeout(w *world) {
 	c := withParams(w, "on-sigterm signalled\n"+ackCancel+`
 read
 > {"type":"cancel","reason":"timeout"}

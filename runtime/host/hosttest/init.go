@@ -64,9 +64,9 @@ func paramsEnvUnset(w *world) {
 func noInit(w *world) {
 	c := w.worker("> {\"type\":\"prompt\",\"text\":\"go\"}\n< {\"type\":\"result\",\"text\":\"no init\"}\n")
 	c.Params = []byte(`{}`)
-	heard := w.named("heard", "> {\"type\":\"init\"}\n< {\"type\":\"init_ack\"}\nread\n< {\"type\":\"result\",\"text\":\"init\"}\n")
-	heard.Init = true
-	w.start(c, heard)
+	acking := w.named("heard", "> {\"type\":\"init\"}\n< {\"type\":\"init_ack\"}\nread\n< {\"type\":\"result\",\"text\":\"init\"}\n")
+	acking.Init = true
+	w.start(c, acking)
 	w.ask("go", "no init")
 	x := w.openAt("heard", "go")
 	x.want("result", `{"text":"init"}`)
@@ -131,8 +131,8 @@ read
 stderr no such model
 exit 3
 `))
-	for _, says := range []string{"Welcome to Worker 3.1", `{"type":"result","text":"too early"}`} {
-		if e := w.openFails("go"); e.Message != "host 'worker' did not acknowledge initialization: it answered "+says {
+	for _, line := range []string{"Welcome to Worker 3.1", `{"type":"result","text":"too early"}`} {
+		if e := w.openFails("go"); e.Message != "host 'worker' did not acknowledge initialization: it answered "+line {
 			w.Errorf("message %q", e.Message)
 		}
 	}

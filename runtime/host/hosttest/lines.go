@@ -230,8 +230,8 @@ flood %d {"type":"progress","message":"working on it, please wait","i":${i}}
 		if want := fmt.Sprintf(`{"message":"working on it, please wait","i":%d}`, i); payload(m) != want {
 			w.Fatalf("message %d is %s", i, payload(m))
 		}
-		if len(x.kept) >= 256 {
-			w.Fatalf("a batch of more than %d messages", len(x.kept))
+		if len(x.unchecked) >= 256 {
+			w.Fatalf("a batch of more than %d messages", len(x.unchecked))
 		}
 	}
 	x.want("result", `{"text":"end"}`)

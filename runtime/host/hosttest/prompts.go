@@ -15,14 +15,14 @@ var promptRules = []rule{
 
 func jsonPrompts(w *world) {
 	tools := []effect.ToolSpec{{Name: "stock", Description: "Pieces <in> stock", Parameters: json.RawMessage(`{"type":"object"}`)}}
-	told := w.named("told", `
+	withTools := w.named("told", `
 >= {"type":"prompt","text":"a","tools":[{"name":"stock","description":"Pieces <in> stock","parameters":{"type":"object"}}]}
 < {"type":"result"}
 >= {"type":"prompt","text":"b","tools":[]}
 < {"type":"result"}
 `)
-	told.SendTools = true
-	w.start(told, w.worker(`
+	withTools.SendTools = true
+	w.start(withTools, w.worker(`
 >= {"type":"prompt","text":"plain"}
 < {"type":"result"}
 >= {"type":"prompt","text":"with context","context":{"files":["a","b"],"depth":2}}
@@ -93,14 +93,14 @@ func inputFormat(w *world) {
 	}
 	params := make("params", "read\n< {\"type\":\"init_ack\"}\n"+jsonLine, "", "")
 	params.Params = json.RawMessage(`{"a":1}`)
-	given := make("given", "read\n< {\"type\":\"init_ack\"}\n"+text, "text", "json")
-	given.Params = params.Params
+	initialised := make("given", "read\n< {\"type\":\"init_ack\"}\n"+text, "text", "json")
+	initialised.Params = params.Params
 	w.start(
 		make("nothing", text, "", ""),
 		make("out-text", text, "", "text"),
 		make("out-json", jsonLine, "", "json"),
 		make("in-json", jsonLine, "json", "text"),
-		params, given,
+		params, initialised,
 	)
 	for _, name := range []string{"nothing", "out-text", "out-json", "in-json", "params", "given"} {
 		w.exchange(effect.ExchangeOpen{Host: name, Prompt: "go"})

@@ -192,9 +192,9 @@ func quoted(s string) string { return string(value.AppendString(nil, s)) }
 
 // talk is one exchange.
 type talk struct {
-	w    *world
-	id   int64
-	kept []effect.HostMessage // received and not yet checked
+	w         *world
+	id        int64
+	unchecked []effect.HostMessage // received and not yet checked
 }
 
 func (w *world) tryOpen(r effect.ExchangeOpen) (*talk, error) {
@@ -222,15 +222,15 @@ func (w *world) openAt(name, prompt string) *talk {
 
 // next returns the next message, or why there is none.
 func (x *talk) next() (effect.HostMessage, error) {
-	if len(x.kept) == 0 {
+	if len(x.unchecked) == 0 {
 		res, err := x.w.hosts.Perform(x.w.ctx, &effect.ExchangeNext{ID: x.id})
 		if err != nil {
 			return effect.HostMessage{}, err
 		}
-		x.kept = res.(*effect.ExchangeMessages).Messages
+		x.unchecked = res.(*effect.ExchangeMessages).Messages
 	}
-	m := x.kept[0]
-	x.kept = x.kept[1:]
+	m := x.unchecked[0]
+	x.unchecked = x.unchecked[1:]
 	return m, nil
 }
 

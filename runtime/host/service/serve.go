@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
-// errandLimit is the number of requests that may wait; further ones are answered with an error.
-const errandLimit = 256
+// requestLimit is the number of requests that may wait; further ones are answered with an error.
+const requestLimit = 256
 
 // Service performs the requests of an agent in order, except waits. It ends with the process,
 // together with all terminals.
@@ -46,8 +46,8 @@ func New(o Options) *Service {
 	return &Service{opts: o, wake: make(chan struct{}, 1), over: make(chan struct{})}
 }
 
-// Perform queues requests.
-func (s *Service) Perform(all []adapter.Request) {
+// PerformRequests queues requests.
+func (s *Service) PerformRequests(all []adapter.Request) {
 	if len(all) == 0 {
 		return
 	}
@@ -57,7 +57,7 @@ func (s *Service) Perform(all []adapter.Request) {
 		switch {
 		case s.ended:
 			return
-		case len(s.waiting) >= errandLimit:
+		case len(s.waiting) >= requestLimit:
 			s.opts.Answer(&e, e.Failure(adapter.CodeInternal, "too many requests wait here: wait for the answers to earlier ones"))
 		default:
 			s.waiting = append(s.waiting, e)
@@ -83,7 +83,7 @@ func (s *Service) work() {
 				return
 			}
 		}
-		e, ok := s.next()
+		e, ok := s.nextRequest()
 		if !ok {
 			select {
 			case <-s.wake:
@@ -98,7 +98,7 @@ func (s *Service) work() {
 	}
 }
 
-func (s *Service) next() (e adapter.Request, ok bool) {
+func (s *Service) nextRequest() (e adapter.Request, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended || len(s.waiting) == 0 {
@@ -108,14 +108,14 @@ func (s *Service) next() (e adapter.Request, ok bool) {
 	return e, true
 }
 
-// An errandRow specifies how requests of a method are performed: the function returns a result or a
+// A requestRow specifies how requests of a method are performed: the function returns a result or a
 // failure. A nil result means that the answer follows later.
-type errandRow struct {
+type requestRow struct {
 	method string
 	do     func(s *Service, e *adapter.Request) (any, *adapter.RPCError)
 }
 
-var errandRows = []errandRow{
+var requestRows = []requestRow{
 	{"fs/read_text_file", (*Service).readFile},
 	{"fs/write_text_file", (*Service).writeFile},
 	{"terminal/create", (*Service).openTerminal},
@@ -127,7 +127,7 @@ var errandRows = []errandRow{
 
 // do returns the answer to a request, or nil if it follows later.
 func (s *Service) do(e *adapter.Request) []byte {
-	for _, row := range errandRows {
+	for _, row := range requestRows {
 		if row.method != e.Method {
 			continue
 		}

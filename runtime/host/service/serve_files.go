@@ -34,7 +34,7 @@ func (s *Service) readFile(e *adapter.Request) (any, *adapter.RPCError) {
 	if q.Line != nil && *q.Line < 0 || q.Limit != nil && *q.Limit < 0 {
 		return nil, adapter.NewRPCError(adapter.CodeInvalid, "line and limit count from 1 and from 0")
 	}
-	f, err := s.open(q.Path, os.O_RDONLY)
+	f, err := s.openFile(q.Path, os.O_RDONLY)
 	if err != nil {
 		return nil, fileFailed(q.Path, err)
 	}
@@ -87,9 +87,9 @@ func skipLine(in *bufio.Reader) error {
 	}
 }
 
-// open opens a file. Its real path was checked before; it is resolved again after opening, so that
-// a link cannot replace it.
-func (s *Service) open(path string, flags int) (*os.File, error) {
+// openFile opens a file. Its real path was checked before; it is resolved again after opening, so
+// that a link cannot replace it.
+func (s *Service) openFile(path string, flags int) (*os.File, error) {
 	at, ok := s.opts.Resolve(path)
 	if !ok {
 		return nil, errors.New("its real path could not be determined")
@@ -125,8 +125,8 @@ func (s *Service) still(path, at string, f *os.File) error {
 		return err
 	}
 	now, err := os.Lstat(at)
-	again, ok := s.opts.Resolve(path)
-	if err != nil || !ok || again != at || !os.SameFile(opened, now) {
+	resolved, ok := s.opts.Resolve(path)
+	if err != nil || !ok || resolved != at || !os.SameFile(opened, now) {
 		return errMoved
 	}
 	return nil
@@ -140,7 +140,7 @@ func (s *Service) writeFile(e *adapter.Request) (any, *adapter.RPCError) {
 	if strings.HasSuffix(q.Path, "/") {
 		return nil, adapter.NewRPCError(adapter.CodeInvalid, q.Path+" is no file")
 	}
-	f, err := s.open(q.Path, os.O_WRONLY|os.O_CREATE)
+	f, err := s.openFile(q.Path, os.O_WRONLY|os.O_CREATE)
 	if err != nil {
 		return nil, fileFailed(q.Path, err)
 	}

@@ -66,11 +66,11 @@ func (s *Service) command(q *adapter.Command) (*terminalhost.Spec, error) {
 		}
 		dir = at
 	}
-	keep := terminalhost.Most
+	limit := terminalhost.Most
 	if q.Limit != nil {
-		keep = *q.Limit
+		limit = *q.Limit
 	}
-	return &terminalhost.Spec{Path: shell, Args: args, Env: env, Dir: dir, Limits: s.opts.Limits, Keep: keep}, nil
+	return &terminalhost.Spec{Path: shell, Args: args, Env: env, Dir: dir, Limits: s.opts.Limits, Retain: limit}, nil
 }
 
 // terminalID returns the id of the terminal in a request.
@@ -130,7 +130,7 @@ func (s *Service) awaitTerminal(e *adapter.Request) (any, *adapter.RPCError) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.waits >= errandLimit || s.ended {
+	if s.waits >= requestLimit || s.ended {
 		return nil, adapter.NewRPCError(adapter.CodeInternal, "too many requests wait here: wait for the answers to earlier ones")
 	}
 	s.waits++

@@ -30,11 +30,11 @@ func TestPartOf(t *testing.T) {
 	}
 }
 
-// Each request that the adapter passes to the client has a row in errandRows.
-func TestErrandsAreDone(t *testing.T) {
+// Each request that the adapter passes to the client has a row in requestRows.
+func TestEveryClientMethodHasARow(t *testing.T) {
 	for _, method := range adapter.ClientMethods() {
-		if !slices.ContainsFunc(errandRows, func(row errandRow) bool { return row.method == method }) {
-			t.Errorf("%s has no row in errandRows", method)
+		if !slices.ContainsFunc(requestRows, func(row requestRow) bool { return row.method == method }) {
+			t.Errorf("%s has no row in requestRows", method)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func Hooks(app *App) tool.Hooks {
 		}
 		answer, ok := app.Approve(text)
 		if !ok {
-			return nil, audit.Actor{}, tool.ErrNobody
+			return nil, audit.Actor{}, tool.ErrNoApprover
 		}
 		return answer, audit.Actor{Type: "application", Name: "tooltest"}, nil
 	}}

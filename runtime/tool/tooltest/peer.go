@@ -57,12 +57,12 @@ func playLines() {
 			}
 			return
 		}
-		p.Hear(line)
+		p.Handle(line)
 	}
 }
 
-// Hear handles a message without waiting.
-func (p *Peer) Hear(text []byte) {
+// Handle handles a message without waiting.
+func (p *Peer) Handle(text []byte) {
 	var m message
 	if err := json.Unmarshal(text, &m); err != nil {
 		panic(err)
@@ -103,16 +103,16 @@ func (p *Peer) call(ctx context.Context, m message) {
 	if err := json.Unmarshal(m.Params, &of); err != nil {
 		panic(err)
 	}
-	p.say(message{ID: m.ID, Result: encoded(do(ctx, of.Name, of.Version, of.Args, &played{p, of.CallID}))})
+	p.send(message{ID: m.ID, Result: encoded(do(ctx, of.Name, of.Version, of.Args, &played{p, of.CallID}))})
 }
 
 func (p *Peer) answer(m message) {
 	result, err := p.Asked(m.Method, m.Params)
 	if err != nil {
-		p.say(message{ID: m.ID, Error: encoded(map[string]any{"code": -32603, "message": err.Error()})})
+		p.send(message{ID: m.ID, Error: encoded(map[string]any{"code": -32603, "message": err.Error()})})
 		return
 	}
-	p.say(message{ID: m.ID, Result: encoded(result)})
+	p.send(message{ID: m.ID, Result: encoded(result)})
 }
 
 func encoded(v any) json.RawMessage {
@@ -123,7 +123,7 @@ func encoded(v any) json.RawMessage {
 	return text
 }
 
-func (p *Peer) say(m message) {
+func (p *Peer) send(m message) {
 	m.Version = "2.0"
 	p.sending.Lock()
 	defer p.sending.Unlock()
@@ -144,12 +144,12 @@ func (p *Peer) Ask(ctx context.Context, method string, params any) (json.RawMess
 	}
 	p.waiting[string(id)] = answer
 	p.mu.Unlock()
-	p.say(message{ID: id, Method: method, Params: encoded(params)})
+	p.send(message{ID: id, Method: method, Params: encoded(params)})
 	var m message
 	select {
 	case m = <-answer:
 	case <-ctx.Done():
-		p.say(message{Method: "$/cancelRequest", Params: encoded(map[string]any{"id": id})})
+		p.send(message{Method: "$/cancelRequest", Params: encoded(map[string]any{"id": id})})
 		m = <-answer
 	}
 	if m.Error != nil {
@@ -165,7 +165,7 @@ type played struct {
 }
 
 func (a *played) Progress(done, total float64, text string) {
-	a.p.say(message{Method: "tool/progress", Params: encoded(map[string]any{"call_id": a.id, "progress": done, "total": total, "message": text})})
+	a.p.send(message{Method: "tool/progress", Params: encoded(map[string]any{"call_id": a.id, "progress": done, "total": total, "message": text})})
 }
 
 func (a *played) Call(_ context.Context, name string, args any) tool.Result {

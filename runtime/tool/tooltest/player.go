@@ -42,7 +42,7 @@ func Play() (played bool) {
 // sent is the input of a command and an address.
 type sent struct {
 	Input   json.RawMessage
-	Context tool.Told
+	Context tool.CallInfo
 }
 
 // do runs a tool of the script.

@@ -41,12 +41,12 @@ func Tools() []Tool {
 	guarded.RequiresApproval = true
 	slow := define("slow", `{"type":"object"}`, wait)
 	slow.Timeout = 200 * time.Millisecond
-	second := define("versioned", `{"type":"object"}`, gives("2"))
+	second := define("versioned", `{"type":"object"}`, fixedOutput("2"))
 	second.Version = 2
 	return []Tool{
 		define("echo", value, echo), guarded, slow, define("wait", `{"type":"object","properties":{"url":{"type":"string"}}}`, wait),
 		define("query", `{"type":"object","properties":{"sql":{"type":"string","minLength":1},"limit":{"type":"integer","minimum":1},"order":{"enum":["asc","desc"]},`+
-			`"tags":{"type":"array","items":{"type":"string"}},"token":{"type":"string","writeOnly":true}},"required":["sql"],"additionalProperties":false}`, gives(`"rows"`)),
+			`"tags":{"type":"array","items":{"type":"string"}},"token":{"type":"string","writeOnly":true}},"required":["sql"],"additionalProperties":false}`, fixedOutput(`"rows"`)),
 		define("fail", `{"type":"object"}`, func(context.Context, json.RawMessage, Around) (tool.Result, error) {
 			return tool.Failure("no rows"), nil
 		}),
@@ -55,7 +55,7 @@ func Tools() []Tool {
 			a.Progress(2, 2, "two")
 			return tool.Success("done")
 		}),
-		define("versioned", `{"type":"object"}`, gives("1")), second,
+		define("versioned", `{"type":"object"}`, fixedOutput("1")), second,
 		define("outer", `{"type":"object","properties":{"tool":{"type":"string"},"args":{}}}`, outer),
 		define("big", `{"type":"object","properties":{"bytes":{"type":"integer"}},"required":["bytes"]}`, big),
 	}
@@ -65,8 +65,8 @@ func define(name, parameters string, do func(context.Context, json.RawMessage, A
 	return Tool{tool.Definition{Name: name, Version: 1, Description: "The script's tool " + strconv.Quote(name), Parameters: json.RawMessage(parameters)}, do}
 }
 
-// gives returns a tool with a fixed output.
-func gives(output string) func(context.Context, json.RawMessage, Around) (tool.Result, error) {
+// fixedOutput returns a tool with a fixed output.
+func fixedOutput(output string) func(context.Context, json.RawMessage, Around) (tool.Result, error) {
 	return func(context.Context, json.RawMessage, Around) (tool.Result, error) {
 		return tool.Result{Success: true, Output: json.RawMessage(output)}, nil
 	}

@@ -48,12 +48,12 @@ type Got struct {
 
 // App is the application of a route's tools: it answers approvals by the script, and records emits.
 type App struct {
-	mu      sync.Mutex
-	answers []json.RawMessage
-	asked   []tool.Question
-	told    []tool.Progress
-	server  *httptest.Server
-	begun   chan struct{} // a waiting tool has begun
+	mu       sync.Mutex
+	answers  []json.RawMessage
+	asked    []tool.Question
+	reported []tool.Progress
+	server   *httptest.Server
+	begun    chan struct{} // a waiting tool has begun
 }
 
 // Approve answers a question, the payload of `tool:approval`; false means no approver.
@@ -80,14 +80,14 @@ func (a *App) Emit(channel string, payload json.RawMessage) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.told = append(a.told, p)
+	a.reported = append(a.reported, p)
 }
 
 // begin prepares for a step.
 func (a *App) begin(answers []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.answers, a.asked, a.told = nil, nil, nil
+	a.answers, a.asked, a.reported = nil, nil, nil
 	for _, text := range answers {
 		a.answers = append(a.answers, json.RawMessage(text))
 	}
@@ -158,15 +158,15 @@ func play(t *testing.T, app *App, s Session, step Step) {
 	}
 	app.mu.Lock()
 	defer app.mu.Unlock()
-	var told []string
-	for _, p := range app.told {
-		told = append(told, p.Message)
+	var reported []string
+	for _, p := range app.reported {
+		reported = append(reported, p.Message)
 		if p.Tool != step.Tool || p.CallID == "" {
 			t.Errorf("progress is that of %q, call %q", p.Tool, p.CallID)
 		}
 	}
-	if !slices.Equal(told, step.Progress) {
-		t.Errorf("its progress is %q, not %q", told, step.Progress)
+	if !slices.Equal(reported, step.Progress) {
+		t.Errorf("its progress is %q, not %q", reported, step.Progress)
 	}
 	var asked []string
 	for _, q := range app.asked {

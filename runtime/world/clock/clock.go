@@ -12,22 +12,22 @@ import (
 
 // Clock performs effect.Sleep, effect.Clock and effect.Zone. It is safe for concurrent use.
 type Clock struct {
-	hand  *PausableClock
+	clock *PausableClock
 	start time.Time
 }
 
-// New returns a Clock whose monotonic time begins now and follows hand, which may be nil.
-func New(hand *PausableClock) *Clock { return &Clock{hand: hand, start: hand.Now()} }
+// New returns a Clock whose monotonic time begins now and follows clock, which may be nil.
+func New(clock *PausableClock) *Clock { return &Clock{clock: clock, start: clock.Now()} }
 
 // Perform waits, reads the clocks, or looks up a time zone, in the system's data or else in Go's
 // own. When ctx ends, a wait ends with ctx's cause.
 func (c *Clock) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.Clock:
-		now := c.hand.Now()
+		now := c.clock.Now()
 		return &effect.Time{Unix: now.UnixMilli(), Monotonic: now.Sub(c.start).Milliseconds()}, nil
 	case *effect.Sleep:
-		return nil, c.hand.Sleep(ctx, milliseconds(r.Milliseconds))
+		return nil, c.clock.Sleep(ctx, milliseconds(r.Milliseconds))
 	case *effect.Zone:
 		return zone(r)
 	}

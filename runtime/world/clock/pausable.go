@@ -26,10 +26,10 @@ func (h *PausableClock) Now() time.Time {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.now()
+	return h.lockedNow()
 }
 
-func (h *PausableClock) now() time.Time {
+func (h *PausableClock) lockedNow() time.Time {
 	if !h.since.IsZero() {
 		return h.since.Add(-h.lost)
 	}
@@ -65,7 +65,7 @@ func (h *PausableClock) Resume() {
 	h.lost += time.Since(h.since)
 	h.since = time.Time{}
 	for p := range h.timers {
-		p.timer.Reset(p.ends.Sub(h.now()))
+		p.timer.Reset(p.ends.Sub(h.lockedNow()))
 	}
 }
 
@@ -107,7 +107,7 @@ type Timer struct {
 
 // paused is a timer of a PausableClock that can be paused.
 type paused struct {
-	hand  *PausableClock
+	clock *PausableClock
 	ends  time.Time // in the time of the PausableClock
 	timer *time.Timer
 }
@@ -119,32 +119,33 @@ func (h *PausableClock) AfterFunc(d time.Duration, f func()) Timer {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	p := &paused{hand: h, ends: h.now().Add(d)}
+	p := &paused{clock: h, ends: h.lockedNow().Add(d)}
 	p.timer = time.AfterFunc(d, func() {
 		if p.rings() {
 			f()
 		}
 	})
-	p.wait()
+	p.startTimer()
 	return Timer{own: p}
 }
 
-// wait makes the timer wait for a paused PausableClock to resume. The clock must be locked.
-func (p *paused) wait() {
-	p.hand.timers[p] = struct{}{}
-	if !p.hand.since.IsZero() {
+// startTimer makes the timer wait for a paused PausableClock to resume. The clock must be
+// locked.
+func (p *paused) startTimer() {
+	p.clock.timers[p] = struct{}{}
+	if !p.clock.since.IsZero() {
 		p.timer.Stop()
 	}
 }
 
 // rings reports whether the timer has expired: its PausableClock may just have been paused.
 func (p *paused) rings() bool {
-	p.hand.mu.Lock()
-	defer p.hand.mu.Unlock()
-	if _, waits := p.hand.timers[p]; !waits || !p.hand.since.IsZero() {
+	p.clock.mu.Lock()
+	defer p.clock.mu.Unlock()
+	if _, waits := p.clock.timers[p]; !waits || !p.clock.since.IsZero() {
 		return false
 	}
-	delete(p.hand.timers, p)
+	delete(p.clock.timers, p)
 	return true
 }
 
@@ -153,7 +154,7 @@ func (p *paused) rings() bool {
 func (t Timer) Stop() bool {
 	switch {
 	case t.own != nil:
-		h := t.own.hand
+		h := t.own.clock
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		_, waits := h.timers[t.own]
@@ -172,10 +173,10 @@ func (t Timer) Reset(d time.Duration) {
 		t.timer.Reset(d)
 		return
 	}
-	h := t.own.hand
+	h := t.own.clock
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	t.own.ends = h.now().Add(d)
+	t.own.ends = h.lockedNow().Add(d)
 	t.own.timer.Reset(d)
-	t.own.wait()
+	t.own.startTimer()
 }

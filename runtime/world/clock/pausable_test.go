@@ -11,8 +11,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestHand checks that timers of a paused clock do not expire, and continue after the pause.
-func TestHand(t *testing.T) {
+// TestPausedTimers checks that timers of a paused clock do not expire, and continue after the
+// pause.
+func TestPausedTimers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewPausableClock()
 		clock, sleeper, begin := New(h), NewSleeper(h), time.Now()
@@ -66,8 +67,8 @@ func TestHand(t *testing.T) {
 	})
 }
 
-// TestNoHand: without a hand it is the system's clock.
-func TestNoHand(t *testing.T) {
+// TestNilClock checks that a nil PausableClock is the system's clock.
+func TestNilClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h *PausableClock
 		h.Pause()
@@ -82,13 +83,14 @@ func TestNoHand(t *testing.T) {
 	})
 }
 
-// TestWithin: a context and a sleep stand with their hand, and end with what is around them.
+// TestWithin checks that the deadlines of a context and a sleep wait while their clock is paused,
+// and that both end with the surrounding context.
 func TestWithin(t *testing.T) {
-	late, gone := errors.New("late"), errors.New("gone")
-	for name, h := range map[string]*PausableClock{"a hand": NewPausableClock(), "the system's clock": nil} {
+	late, cancelled := errors.New("late"), errors.New("gone")
+	for name, h := range map[string]*PausableClock{"a pausable clock": NewPausableClock(), "the system's clock": nil} {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
-			stood := time.Duration(0)
+			paused := time.Duration(0)
 			ctx, leave := h.Within(t.Context(), 3*time.Second, late)
 			defer leave()
 			slept := make(chan time.Duration, 1)
@@ -106,20 +108,20 @@ func TestWithin(t *testing.T) {
 					t.Error(name, "time goes by while it stands", ctx.Err())
 				}
 				h.Resume()
-				stood = time.Hour
+				paused = time.Hour
 			}
-			if d := <-slept; d != stood+2*time.Second {
+			if d := <-slept; d != paused+2*time.Second {
 				t.Error(name, "slept until", d)
 			}
 			<-ctx.Done()
-			if d := time.Since(begin); d != stood+3*time.Second || context.Cause(ctx) != late {
+			if d := time.Since(begin); d != paused+3*time.Second || context.Cause(ctx) != late {
 				t.Error(name, "ends at", d, context.Cause(ctx))
 			}
 			outer, end := context.WithCancelCause(t.Context())
 			inner, leave := h.Within(outer, time.Minute, late)
 			defer leave()
-			end(gone)
-			if err := h.Sleep(inner, time.Second); err != gone || context.Cause(inner) != gone {
+			end(cancelled)
+			if err := h.Sleep(inner, time.Second); err != cancelled || context.Cause(inner) != cancelled {
 				t.Error(name, err, context.Cause(inner))
 			}
 			left, leave := h.Within(t.Context(), time.Minute, late)

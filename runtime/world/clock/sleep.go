@@ -14,7 +14,7 @@ import (
 // sleeps that end at the same time end in the order in which they began. It is safe for concurrent
 // use.
 type Sleeper struct {
-	hand  *PausableClock
+	clock *PausableClock
 	start time.Time
 	mu    sync.Mutex
 	turn  sync.Mutex // held while the callbacks of ended sleeps are called
@@ -23,11 +23,11 @@ type Sleeper struct {
 	timer Timer
 }
 
-// NewSleeper returns a Sleeper that follows hand, which may be nil.
-func NewSleeper(hand *PausableClock) *Sleeper { return &Sleeper{hand: hand, start: hand.Now()} }
+// NewSleeper returns a Sleeper that follows clock, which may be nil.
+func NewSleeper(clock *PausableClock) *Sleeper { return &Sleeper{clock: clock, start: clock.Now()} }
 
-// now returns the time since the Sleeper was created.
-func (q *Sleeper) now() time.Duration { return q.hand.Now().Sub(q.start) }
+// elapsed returns the time since the Sleeper was created.
+func (q *Sleeper) elapsed() time.Duration { return q.clock.Now().Sub(q.start) }
 
 // asleep is one sleep. It ends at `at`, in nanoseconds after the Sleeper was created.
 type asleep struct {
@@ -43,7 +43,7 @@ func (q *Sleeper) Perform(ctx context.Context, r effect.Request) (effect.Result,
 	if !ok {
 		return nil, &effect.UnperformedError{Who: "a sleeper", Kind: r.Kind()}
 	}
-	return nil, q.hand.Sleep(ctx, milliseconds(s.Milliseconds))
+	return nil, q.clock.Sleep(ctx, milliseconds(s.Milliseconds))
 }
 
 // Start begins a sleep.
@@ -52,18 +52,18 @@ func (q *Sleeper) Start(_ context.Context, r effect.Request, done func(effect.Re
 	if !ok {
 		return nil, false
 	}
-	at := int64(q.now())
+	at := int64(q.elapsed())
 	if ms := min(s.Milliseconds, maxSleep); ms > 0 {
 		if at += ms * int64(time.Millisecond); at < 0 { // overflow of int64
 			at = math.MaxInt64
 		}
 	}
 	x := &asleep{at: at, done: done}
-	q.add(x)
-	return func() { q.stop(x) }, true
+	q.addSleep(x)
+	return func() { q.stopSleep(x) }, true
 }
 
-func (q *Sleeper) add(x *asleep) {
+func (q *Sleeper) addSleep(x *asleep) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.last++
@@ -76,9 +76,9 @@ func (q *Sleeper) add(x *asleep) {
 
 // wake sets the timer to the earliest end.
 func (q *Sleeper) wake() {
-	d := time.Duration(q.queue[0].at) - q.now()
+	d := time.Duration(q.queue[0].at) - q.elapsed()
 	if q.timer == (Timer{}) {
-		q.timer = q.hand.AfterFunc(d, func() { q.ring() })
+		q.timer = q.clock.AfterFunc(d, func() { q.ring() })
 	} else {
 		q.timer.Reset(d)
 	}
@@ -94,7 +94,7 @@ func (q *Sleeper) ring() {
 			q.mu.Unlock()
 			return
 		}
-		if q.queue[0].at > int64(q.now()) {
+		if q.queue[0].at > int64(q.elapsed()) {
 			q.wake()
 			q.mu.Unlock()
 			return
@@ -105,8 +105,8 @@ func (q *Sleeper) ring() {
 	}
 }
 
-// stop ends a sleep early.
-func (q *Sleeper) stop(x *asleep) {
+// stopSleep ends a sleep early.
+func (q *Sleeper) stopSleep(x *asleep) {
 	q.mu.Lock()
 	there := x.index >= 0
 	if there {

@@ -29,7 +29,7 @@ type Options struct {
 	EnvAllowed []string
 	Keys       map[string]bool
 	Dir        string               // the working directory; "" is that of this process
-	Hand       *clock.PausableClock // the clock of their time limits; nil: the system's clock
+	Clock      *clock.PausableClock // the clock of their time limits; nil: the system's clock
 }
 
 // Runner performs effect.Command. It is safe for concurrent use.
@@ -37,12 +37,12 @@ type Runner struct {
 	environ []string
 	dir     string
 	run     *procgroup.Run
-	hand    *clock.PausableClock
+	clock   *clock.PausableClock
 }
 
 // New returns a Runner.
 func New(o Options) *Runner {
-	r := &Runner{dir: o.Dir, run: o.Run, hand: o.Hand}
+	r := &Runner{dir: o.Dir, run: o.Run, clock: o.Clock}
 	pass := o.EnvAllowed
 	if pass == nil {
 		pass = []string{"*"}
@@ -51,7 +51,7 @@ func New(o Options) *Runner {
 	return r
 }
 
-func failed(format string, args ...any) error {
+func commandError(format string, args ...any) error {
 	return effect.Errorf("ToolError", format, args...).With("tool", "RunCommand")
 }
 
@@ -63,16 +63,16 @@ func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, 
 	}
 	path, err := procgroup.Find(c.Command, r.dir, r.environ)
 	if err != nil {
-		return nil, failed("cannot run %s: %s", c.Command, procgroup.WhyNot(err))
+		return nil, commandError("cannot run %s: %s", c.Command, procgroup.WhyNot(err))
 	}
-	stderr := &kept{}
+	stderr := &boundedBuffer{}
 	p, err := r.run.Start(procgroup.Command{Path: path, Args: c.Args, Env: r.environ, Dir: r.dir, Grace: grace,
 		Stderr: func(line string) { stderr.Write([]byte(line + "\n")) }})
 	if err != nil {
-		return nil, failed("cannot run %s: %s", c.Command, procgroup.WhyNot(err))
+		return nil, commandError("cannot run %s: %s", c.Command, procgroup.WhyNot(err))
 	}
 	p.Stdin.Close()
-	stdout := &kept{}
+	stdout := &boundedBuffer{}
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -80,12 +80,12 @@ func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, 
 		_, _ = io.Copy(stdout, p.Stdout)
 	}()
 	late := make(chan struct{})
-	limit := r.hand.AfterFunc(min(time.Duration(c.Timeout), 1<<62/time.Millisecond)*time.Millisecond, func() { close(late) })
+	limit := r.clock.AfterFunc(min(time.Duration(c.Timeout), 1<<62/time.Millisecond)*time.Millisecond, func() { close(late) })
 	defer limit.Stop()
 	select {
 	case <-p.Done():
 	case <-late:
-		err = failed("%s did not finish within %d ms", c.Command, c.Timeout)
+		err = commandError("%s did not finish within %d ms", c.Command, c.Timeout)
 		p.End(grace, nil)
 	case <-ctx.Done():
 		err = context.Cause(ctx)
@@ -99,13 +99,13 @@ func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, 
 	return &effect.CommandOutput{ExitCode: int64(p.Exit().Code), Stdout: stdout.String(), Stderr: stderr.String()}, nil
 }
 
-// kept is the beginning of an output; the rest is only counted.
-type kept struct {
+// boundedBuffer is the beginning of an output; the rest is only counted.
+type boundedBuffer struct {
 	text []byte
 	more int
 }
 
-func (k *kept) Write(b []byte) (int, error) {
+func (k *boundedBuffer) Write(b []byte) (int, error) {
 	n := min(len(b), maxOutput-len(k.text))
 	k.text = append(k.text, b[:n]...)
 	k.more += len(b) - n
@@ -114,7 +114,7 @@ func (k *kept) Write(b []byte) (int, error) {
 
 // String returns the stored output, with U+FFFD for bytes that are not UTF-8, and the number of
 // dropped bytes.
-func (k *kept) String() string {
+func (k *boundedBuffer) String() string {
 	s := strings.ToValidUTF8(string(k.text), "\ufffd")
 	if k.more > 0 {
 		s += fmt.Sprintf("\n… (%d more bytes)", k.more)

@@ -55,8 +55,8 @@ type Queue interface {
 	Join(ctx context.Context) (joined context.Context, leave func())
 }
 
-// join joins the queue of the prompter, if it has one.
-func (s *Sink) join(ctx context.Context) (joined context.Context, leave func()) {
+// joinQueue joins the queue of the prompter, if it has one.
+func (s *Sink) joinQueue(ctx context.Context) (joined context.Context, leave func()) {
 	if q, ok := s.prompter.(Queue); ok {
 		return q.Join(ctx)
 	}
@@ -67,18 +67,18 @@ func (s *Sink) join(ctx context.Context) (joined context.Context, leave func()) 
 func (s *Sink) askHost(ctx context.Context, r *effect.AskHost) (effect.Result, error) {
 	p, ok := s.prompter.(HostPrompter)
 	if !ok && s.elsewhere == nil {
-		return nil, nobody(hostmsg.Of(r.Type).Channel)
+		return nil, noHandlerError(hostmsg.Of(r.Type).Channel)
 	}
-	if err := s.out.flush(ctx); err != nil {
+	if err := s.out.flushOutput(ctx); err != nil {
 		return nil, err
 	}
 	var here func(context.Context) (*effect.Answer, error)
 	if ok {
 		here = func(ctx context.Context) (*effect.Answer, error) { return hostAnswer(ctx, p, r.Asking, r.Message) }
 	}
-	a, err := first(ctx, here, s.elsewhere, "", r)
+	a, err := firstAnswer(ctx, here, s.elsewhere, "", r)
 	if a == nil && err == nil {
-		err = nobody(hostmsg.Of(r.Type).Channel)
+		err = noHandlerError(hostmsg.Of(r.Type).Channel)
 	}
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func unasked(ctx context.Context, channel string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	f := failure(channel, noListener, "no answer to the emit on channel '%s': the input of the terminal was closed (%v)", channel, err)
+	f := emitError(channel, noListener, "no answer to the emit on channel '%s': the input of the terminal was closed (%v)", channel, err)
 	f.Cause = err
 	return f
 }
@@ -160,9 +160,9 @@ func (a asking) answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answer
 	case err == nil:
 		return &effect.Answer{Value: value.AppendString(nil, s), Typed: true, Repeatable: true, By: effect.ByTerminal}, nil
 	case piped && ctx.Err() == nil && errors.Is(err, io.EOF):
-		return nil, nobody(r.Channel)
+		return nil, noHandlerError(r.Channel)
 	case piped && ctx.Err() == nil:
-		return nil, failure(r.Channel, noListener, "could not read the answer to the emit on channel '%s' from standard input: %v", r.Channel, err)
+		return nil, emitError(r.Channel, noListener, "could not read the answer to the emit on channel '%s' from standard input: %v", r.Channel, err)
 	}
 	return nil, unasked(ctx, r.Channel, err)
 }

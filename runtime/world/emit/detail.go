@@ -21,7 +21,7 @@ type detail struct {
 	from effect.From
 }
 
-func (s *Sink) now(from *effect.From) *detail {
+func (s *Sink) newDetail(from *effect.From) *detail {
 	d := &detail{at: time.Since(s.detail)}
 	if from != nil {
 		d.from = *from
@@ -39,11 +39,13 @@ func (d *detail) t() member {
 
 func (d *detail) task() member { return member{"task", strconv.FormatInt(d.from.Task, 10)} }
 
-func (d *detail) exchange() member { return member{"exchange", strconv.FormatInt(d.from.Exchange, 10)} }
+func (d *detail) exchangeMember() member {
+	return member{"exchange", strconv.FormatInt(d.from.Exchange, 10)}
+}
 
-// event adds the exchange, the task and the time to an event's payload. It does not replace a
+// withDetail adds the exchange, the task and the time to an event's payload. It does not replace a
 // member of the payload: a host's own message may have any.
-func (d *detail) event(channel string, payload json.RawMessage) json.RawMessage {
+func (d *detail) withDetail(channel string, payload json.RawMessage) json.RawMessage {
 	var has map[string]json.RawMessage
 	is := func(prefix string) bool { return strings.HasPrefix(channel, prefix) }
 	if !slices.ContainsFunc(events, is) || json.Unmarshal(payload, &has) != nil || has == nil {
@@ -51,14 +53,14 @@ func (d *detail) event(channel string, payload json.RawMessage) json.RawMessage 
 	}
 	members := []member{d.task(), d.t()}
 	if d.from.Exchange != 0 {
-		members = append([]member{d.exchange()}, members...)
+		members = append([]member{d.exchangeMember()}, members...)
 	}
 	members = slices.DeleteFunc(members, func(m member) bool { return has[m.name] != nil })
 	return appendMembers(bytes.Clone(payload), len(has) == 0, members)
 }
 
-// line adds the time and the task to the line in b, which contains an object.
-func (d *detail) line(b []byte) []byte {
+// appendDetail adds the time and the task to the line in b, which contains an object.
+func (d *detail) appendDetail(b []byte) []byte {
 	b = appendMembers(bytes.TrimSuffix(b, []byte{'\n'}), false, []member{d.t(), d.task()})
 	return append(b, '\n')
 }

@@ -23,24 +23,24 @@ type Elsewhere interface {
 	Reachable(ctx context.Context) bool
 }
 
-// people are the users, who are asked last: at the terminal and remotely at the same time. Either
+// users are the users, who are asked last: at the terminal and remotely at the same time. Either
 // may be nil.
-type people struct {
+type users struct {
 	here      Prompter
 	elsewhere Elsewhere
 }
 
-func (p people) answer(ctx context.Context, r *effect.AwaitEmit, id string) (*effect.Answer, error) {
+func (p users) answer(ctx context.Context, r *effect.AwaitEmit, id string) (*effect.Answer, error) {
 	var here func(context.Context) (*effect.Answer, error)
 	if p.here != nil {
 		here = func(ctx context.Context) (*effect.Answer, error) { return asking{p.here}.answer(ctx, r) }
 	}
-	return first(ctx, here, p.elsewhere, id, r)
+	return firstAnswer(ctx, here, p.elsewhere, id, r)
 }
 
-// first asks both and returns the first answer; the other question is withdrawn. At a terminal
-// whose input has ended there is no user: then the others' answer counts.
-func first(ctx context.Context, here func(context.Context) (*effect.Answer, error), elsewhere Elsewhere, id string, r effect.Request) (*effect.Answer, error) {
+// firstAnswer asks both and returns the first answer; the other question is withdrawn. At a
+// terminal whose input has ended there is no user: then the others' answer counts.
+func firstAnswer(ctx context.Context, here func(context.Context) (*effect.Answer, error), elsewhere Elsewhere, id string, r effect.Request) (*effect.Answer, error) {
 	switch {
 	case elsewhere == nil:
 		return here(ctx)

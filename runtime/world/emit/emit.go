@@ -99,7 +99,7 @@ func New(o Options) *Sink {
 		s.prompter = newStdin(o.Stdin)
 	}
 	if s.prompter != nil || o.Elsewhere != nil {
-		s.answers = append(s.answers, people{s.prompter, o.Elsewhere})
+		s.answers = append(s.answers, users{s.prompter, o.Elsewhere})
 	}
 	return s
 }
@@ -113,14 +113,14 @@ func (s *Sink) Perform(ctx context.Context, r effect.Request) (effect.Result, er
 		if s.elsewhere != nil {
 			s.elsewhere.Emitted(r.Channel, r.Payload, false)
 		}
-		return nil, s.emit(ctx, r)
+		return nil, s.printEmit(ctx, r)
 	case *effect.Print:
 		if s.elsewhere != nil {
 			s.elsewhere.Printed(r.Text, r.Newline)
 		}
-		return nil, s.print(ctx, r)
+		return nil, s.printText(ctx, r)
 	case *effect.AwaitEmit:
-		return s.await(ctx, r)
+		return s.emitAndAwait(ctx, r)
 	case *effect.Input:
 		return s.input(ctx, r)
 	case *effect.AskHost:
@@ -129,7 +129,7 @@ func (s *Sink) Perform(ctx context.Context, r effect.Request) (effect.Result, er
 	return nil, &effect.UnperformedError{Who: "emits", Kind: r.Kind()}
 }
 
-func (s *Sink) emit(ctx context.Context, r *effect.Emit) error {
+func (s *Sink) printEmit(ctx context.Context, r *effect.Emit) error {
 	write := s.format.emit
 	if write == nil {
 		return nil
@@ -144,42 +144,42 @@ func (s *Sink) emit(ctx context.Context, r *effect.Emit) error {
 			payload = value.AppendString(nil, e.Text)
 		}
 	}
-	return s.put(ctx, r.From, func(b []byte, d *detail) []byte {
+	return s.putOut(ctx, r.From, func(b []byte, d *detail) []byte {
 		payload := payload
 		if d != nil {
-			payload = d.event(r.Channel, payload)
+			payload = d.withDetail(r.Channel, payload)
 		}
 		return write(b, r.Channel, payload)
 	})
 }
 
-func (s *Sink) print(ctx context.Context, r *effect.Print) error {
+func (s *Sink) printText(ctx context.Context, r *effect.Print) error {
 	write := s.format.print
 	if write == nil {
 		return nil
 	}
-	return s.put(ctx, r.From, func(b []byte, _ *detail) []byte { return write(b, r) })
+	return s.putOut(ctx, r.From, func(b []byte, _ *detail) []byte { return write(b, r) })
 }
 
-// put writes the output that write appends. With detail, it passes the detail to write and adds it
-// to lines that are objects.
-func (s *Sink) put(ctx context.Context, from *effect.From, write func(b []byte, d *detail) []byte) error {
+// putOut writes the output that write appends. With detail, it passes the detail to write and adds
+// it to lines that are objects.
+func (s *Sink) putOut(ctx context.Context, from *effect.From, write func(b []byte, d *detail) []byte) error {
 	n := effect.OutputOf(ctx)
 	if s.detail.IsZero() {
-		return s.out.add(ctx, func(b []byte) []byte { return s.number(write(b, nil), n) })
+		return s.out.appendOutput(ctx, func(b []byte) []byte { return s.addNumber(write(b, nil), n) })
 	}
-	d := s.now(from)
-	return s.out.add(ctx, func(b []byte) []byte {
+	d := s.newDetail(from)
+	return s.out.appendOutput(ctx, func(b []byte) []byte {
 		b = write(b, d)
 		if s.format.lines {
-			b = d.line(b)
+			b = d.appendDetail(b)
 		}
-		return s.number(b, n)
+		return s.addNumber(b, n)
 	})
 }
 
-// number adds the line's number, if it has one, to a line that is an object.
-func (s *Sink) number(b []byte, n int64) []byte {
+// addNumber adds the line's number, if it has one, to a line that is an object.
+func (s *Sink) addNumber(b []byte, n int64) []byte {
 	if n == 0 || !s.format.lines {
 		return b
 	}
@@ -187,19 +187,19 @@ func (s *Sink) number(b []byte, n int64) []byte {
 	return append(strconv.AppendInt(b, n, 10), "}\n"...)
 }
 
-// await prints the emit like any other, then waits for its answer.
-func (s *Sink) await(ctx context.Context, r *effect.AwaitEmit) (effect.Result, error) {
+// emitAndAwait prints the emit like any other, then waits for its answer.
+func (s *Sink) emitAndAwait(ctx context.Context, r *effect.AwaitEmit) (effect.Result, error) {
 	if r.Misfit != "" {
-		return s.answer(ctx, r, "")
+		return s.awaitAnswer(ctx, r, "")
 	}
 	id := s.awaited(r)
 	if effect.IsSent(ctx) {
-		return s.answer(ctx, r, id)
+		return s.awaitAnswer(ctx, r, id)
 	}
-	if err := s.emit(ctx, &effect.Emit{Channel: r.Channel, Payload: r.Payload, From: r.From}); err != nil {
+	if err := s.printEmit(ctx, &effect.Emit{Channel: r.Channel, Payload: r.Payload, From: r.From}); err != nil {
 		return nil, err
 	}
-	return s.answer(ctx, r, id)
+	return s.awaitAnswer(ctx, r, id)
 }
 
 // awaited reports an awaited emit to remote users, and returns the id under which they may be
@@ -215,7 +215,7 @@ func (s *Sink) awaited(r *effect.AwaitEmit) (id string) {
 // answered while the program continues, like a host's message. Other requests are left to Perform.
 func (s *Sink) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	if q, ok := r.(*effect.AskHost); ok {
-		return s.begin(ctx, done, func(ctx context.Context) (effect.Result, error) { return s.askHost(ctx, q) }), true
+		return s.beginAnswer(ctx, done, func(ctx context.Context) (effect.Result, error) { return s.askHost(ctx, q) }), true
 	}
 	a, ok := r.(*effect.AwaitEmit)
 	if !ok {
@@ -225,24 +225,24 @@ func (s *Sink) Start(ctx context.Context, r effect.Request, done func(effect.Res
 	if a.Misfit == "" {
 		id = s.awaited(a)
 		if !effect.IsSent(ctx) {
-			if err := s.emit(ctx, &effect.Emit{Channel: a.Channel, Payload: a.Payload, From: a.From}); err != nil {
+			if err := s.printEmit(ctx, &effect.Emit{Channel: a.Channel, Payload: a.Payload, From: a.From}); err != nil {
 				done(nil, err)
 				return func() {}, true
 			}
 		}
-		if v, now, err := s.known(a.Channel); now {
+		if v, now, err := s.presetAnswer(a.Channel); now {
 			done(v, err)
 			return func() {}, true
 		}
 	}
-	return s.begin(ctx, done, func(ctx context.Context) (effect.Result, error) { return s.answer(ctx, a, id) }), true
+	return s.beginAnswer(ctx, done, func(ctx context.Context) (effect.Result, error) { return s.awaitAnswer(ctx, a, id) }), true
 }
 
-// begin requests an answer while the program continues. Requests reach the user in the order of
-// these calls.
-func (s *Sink) begin(ctx context.Context, done func(effect.Result, error), ask func(context.Context) (effect.Result, error)) (stop func()) {
+// beginAnswer requests an answer while the program continues. Requests reach the user in the order
+// of these calls.
+func (s *Sink) beginAnswer(ctx context.Context, done func(effect.Result, error), ask func(context.Context) (effect.Result, error)) (stop func()) {
 	ctx, stop = context.WithCancel(ctx)
-	ctx, leave := s.join(ctx)
+	ctx, leave := s.joinQueue(ctx)
 	s.answering.Go(func() {
 		result, err := ask(ctx)
 		leave()
@@ -252,9 +252,9 @@ func (s *Sink) begin(ctx context.Context, done func(effect.Result, error), ask f
 	return stop
 }
 
-// known returns the answer on a channel if no one has to be asked. Awaited emits receive such
-// answers in their order.
-func (s *Sink) known(channel string) (v effect.Result, now bool, err error) {
+// presetAnswer returns the answer on a channel if no one has to be asked. Awaited emits receive
+// such answers in their order.
+func (s *Sink) presetAnswer(channel string) (v effect.Result, now bool, err error) {
 	rest := s.answers
 	if len(rest) > 0 {
 		if f, ok := rest[0].(fixed); ok {
@@ -265,23 +265,23 @@ func (s *Sink) known(channel string) (v effect.Result, now bool, err error) {
 		}
 	}
 	if len(rest) == 0 {
-		return nil, true, nobody(channel)
+		return nil, true, noHandlerError(channel)
 	}
 	return nil, false, nil
 }
 
-func nobody(channel string) error {
-	return failure(channel, noListener, "no handler for the emit on channel '%[1]s': use --answer %[1]s=VALUE or --emit-handler COMMAND, or run in a terminal", channel)
+func noHandlerError(channel string) error {
+	return emitError(channel, noListener, "no handler for the emit on channel '%[1]s': use --answer %[1]s=VALUE or --emit-handler COMMAND, or run in a terminal", channel)
 }
 
-// answer returns the answer to an awaited emit that has been printed. Remote users are asked under
-// id.
-func (s *Sink) answer(ctx context.Context, r *effect.AwaitEmit, id string) (effect.Result, error) {
-	if err := s.out.flush(ctx); err != nil {
+// awaitAnswer returns the answer to an awaited emit that has been printed. Remote users are asked
+// under id.
+func (s *Sink) awaitAnswer(ctx context.Context, r *effect.AwaitEmit, id string) (effect.Result, error) {
+	if err := s.out.flushOutput(ctx); err != nil {
 		return nil, err
 	}
 	for _, a := range s.answers {
-		if _, person := a.(people); r.Misfit != "" && !person {
+		if _, person := a.(users); r.Misfit != "" && !person {
 			continue // only a person can be asked again
 		}
 		v, err := a.answer(ctx, r, id)
@@ -292,23 +292,23 @@ func (s *Sink) answer(ctx context.Context, r *effect.AwaitEmit, id string) (effe
 			return v, nil
 		}
 	}
-	return nil, nobody(r.Channel)
+	return nil, noHandlerError(r.Channel)
 }
 
 // Flush returns when all output so far is written, or ctx ends.
-func (s *Sink) Flush(ctx context.Context) error { return s.out.flush(ctx) }
+func (s *Sink) Flush(ctx context.Context) error { return s.out.flushOutput(ctx) }
 
 // Progress returns the number of bytes of output so far, and how many of them are written.
-func (s *Sink) Progress() (added, written int64) { return s.out.progress() }
+func (s *Sink) Progress() (added, written int64) { return s.out.byteCounts() }
 
 // Close writes the rest of the output, terminates the handler and its process group, and waits for
 // both. When ctx ends, the handler is killed, and unwritten output is lost. The error is that of
 // writing the output.
 func (s *Sink) Close(ctx context.Context) error {
 	s.answering.Wait()
-	err := s.out.close(ctx)
+	err := s.out.closeOutput(ctx)
 	if s.handler != nil {
-		s.handler.close(ctx)
+		s.handler.closeProcess(ctx)
 	}
 	return err
 }
@@ -319,6 +319,6 @@ const (
 	refused    = "refused"
 )
 
-func failure(channel, reason, format string, args ...any) *effect.Error {
+func emitError(channel, reason, format string, args ...any) *effect.Error {
 	return effect.Errorf("EmitError", format, args...).With("channel", channel).With("reason", reason)
 }

@@ -196,7 +196,7 @@ func TestCloseDoesNotHangOnReader(t *testing.T) {
 	r.Close()
 }
 
-func emitError(t *testing.T, err error, reason string, parts ...string) {
+func wantEmitError(t *testing.T, err error, reason string, parts ...string) {
 	t.Helper()
 	var e *effect.Error
 	if !errors.As(err, &e) || e.Kind != "EmitError" {
@@ -212,11 +212,11 @@ func emitError(t *testing.T, err error, reason string, parts ...string) {
 	}
 }
 
-func TestNobodyAnswers(t *testing.T) {
+func TestEmitWithoutHandlerFails(t *testing.T) {
 	var out bytes.Buffer
 	s := New(Options{Out: &out})
 	_, err := s.Perform(bg, &effect.AwaitEmit{Channel: "ask", Payload: json.RawMessage(`1`)})
-	emitError(t, err, "no_listener", "channel 'ask'", "--answer ask=VALUE", "--emit-handler")
+	wantEmitError(t, err, "no_listener", "channel 'ask'", "--answer ask=VALUE", "--emit-handler")
 	finish(t, s)
 	if out.String() != "[ask] 1\n" {
 		t.Errorf("output %q", out.String())
@@ -254,7 +254,7 @@ func TestAnswersGoFirst(t *testing.T) {
 	answered(t, s, "b", `"=x=y"`)
 	answered(t, s, "c", `"typed \"it\""`)
 	_, err := s.Perform(bg, &effect.AwaitEmit{Channel: "d"})
-	emitError(t, err, "no_listener", "'d'", "the input of the terminal was closed")
+	wantEmitError(t, err, "no_listener", "'d'", "the input of the terminal was closed")
 	finish(t, s)
 	if strings.Join(p.asked, " ") != "c d" {
 		t.Errorf("asked %q", p.asked)
@@ -309,11 +309,11 @@ func TestHandler(t *testing.T) {
 	answered(t, s, "a", `{"id":4,"extra":[1]}`)
 	answered(t, s, "a", `null`)
 	_, err := s.Perform(bg, &effect.AwaitEmit{Channel: "refused"})
-	emitError(t, err, "refused", "not today")
+	wantEmitError(t, err, "refused", "not today")
 	_, err = s.Perform(bg, &effect.AwaitEmit{Channel: "odd"})
-	emitError(t, err, "refused", `{"value":…}`, "[1]")
+	wantEmitError(t, err, "refused", `{"value":…}`, "[1]")
 	_, err = s.Perform(bg, &effect.AwaitEmit{Channel: "none"})
-	emitError(t, err, "refused", "{}")
+	wantEmitError(t, err, "refused", "{}")
 	if n := strings.Count(file("answers.host.spawns"), "\n"); n != 1 {
 		t.Errorf("%d handlers were started", n)
 	}
@@ -341,7 +341,7 @@ read
 < {"value":"again"}
 `, Options{})
 	_, err := s.Perform(bg, &effect.AwaitEmit{Channel: "a"})
-	emitError(t, err, "no_listener", "exited without an answer", "exit code 3", "no key")
+	wantEmitError(t, err, "no_listener", "exited without an answer", "exit code 3", "no key")
 	answered(t, s, "a", `"again"`)
 }
 
@@ -361,13 +361,13 @@ func TestHandlerThatLeaves(t *testing.T) {
 func TestHandlerCannotBeFound(t *testing.T) {
 	s := New(Options{Out: io.Discard, Handler: "no-such-program-here", Environ: os.Environ()})
 	_, err := s.Perform(bg, &effect.AwaitEmit{Channel: "a"})
-	emitError(t, err, "no_listener", "no-such-program-here", "exit code 127", "not found")
+	wantEmitError(t, err, "no_listener", "no-such-program-here", "exit code 127", "not found")
 	finish(t, s)
 }
 
-// TestAnswersKeepTheirOrder checks that when several tasks wait for answers at the same time, a
+// TestAnswersArriveInOrder checks that when several tasks wait for answers at the same time, a
 // task that is cancelled does not receive another's answer.
-func TestAnswersKeepTheirOrder(t *testing.T) {
+func TestAnswersArriveInOrder(t *testing.T) {
 	up := make(chan string, 1)
 	s, _ := withHandler(t, `
 > {"channel":"slow","payload":null}

@@ -78,13 +78,13 @@ func (h *handler) answer(ctx context.Context, r *effect.AwaitEmit, _ string) (*e
 		return nil, context.Cause(ctx)
 	}
 	a := &ask{line: jsonEmit(nil, r.Channel, r.Payload), got: make(chan reply, 1)}
-	if err := h.send(a); err != nil {
-		return nil, failure(r.Channel, noListener, "could not start emit handler `%s`: %v", h.command, err)
+	if err := h.sendEmits(a); err != nil {
+		return nil, emitError(r.Channel, noListener, "could not start emit handler `%s`: %v", h.command, err)
 	}
 	select {
 	case got := <-a.got:
 		if got.err != nil {
-			return nil, failure(r.Channel, got.why, "%v", got.err)
+			return nil, emitError(r.Channel, got.why, "%v", got.err)
 		}
 		return &effect.Answer{Value: got.value, By: effect.ByCommand}, nil
 	case <-ctx.Done():
@@ -95,10 +95,10 @@ func (h *handler) answer(ctx context.Context, r *effect.AwaitEmit, _ string) (*e
 	}
 }
 
-// send queues all for the next answers and begins to write their lines. The caller holds the turn,
-// which is released after all is written. So a handler that does not read delays the next line, but
-// not a caller that stops waiting.
-func (h *handler) send(all ...*ask) error {
+// sendEmits queues all for the next answers and begins to write their lines. The caller holds the
+// turn, which is released after all is written. So a handler that does not read delays the next
+// line, but not a caller that stops waiting.
+func (h *handler) sendEmits(all ...*ask) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	run, err := h.process()
@@ -149,22 +149,22 @@ func (h *handler) process() (*handlerRun, error) {
 	h.ending.Add(1)
 	go func() {
 		defer h.ending.Done()
-		h.read(run)
+		h.readAnswers(run)
 	}()
 	return run, nil
 }
 
-// read distributes the answers until the process exits.
-func (h *handler) read(run *handlerRun) {
+// readAnswers distributes the answers until the process exits.
+func (h *handler) readAnswers(run *handlerRun) {
 	lines := ndjson.NewReader(run.proc.Stdout, 0)
 	var end error
 	for end == nil {
-		l, err := lines.Next()
+		l, err := lines.NextLine()
 		if err != nil {
 			end = err
 			break
 		}
-		got := h.parse(l.Text)
+		got := h.parseAnswer(l.Text)
 		h.mu.Lock()
 		if len(run.waiting) > 0 {
 			run.waiting[0].got <- got
@@ -178,12 +178,12 @@ func (h *handler) read(run *handlerRun) {
 	why := h.whyEnded(run.proc, end)
 	run.proc.End(procgroup.DefaultGrace, nil)
 	<-h.turn // no write is in progress
-	left, again := h.leftOver(run, errors.Is(end, io.EOF))
+	left, restart := h.leftOver(run, errors.Is(end, io.EOF))
 	run.proc.Stdin.Close()
-	if again && h.send(left...) == nil {
+	if restart && h.sendEmits(left...) == nil {
 		return
 	}
-	if !again {
+	if !restart {
 		h.turn <- struct{}{}
 	}
 	for _, a := range left {
@@ -208,8 +208,8 @@ func (h *handler) leftOver(run *handlerRun, exited bool) (left []*ask, again boo
 	return left, again && len(left) > 0
 }
 
-// parse parses an answer's line.
-func (h *handler) parse(line []byte) reply {
+// parseAnswer parses an answer's line.
+func (h *handler) parseAnswer(line []byte) reply {
 	var a struct {
 		Value json.RawMessage `json:"value"`
 		Error *string         `json:"error"`
@@ -245,8 +245,8 @@ func (h *handler) whyEnded(p *procgroup.Process, end error) error {
 	return errors.New(msg)
 }
 
-// close terminates the handler's process: by closing its input, then by signals.
-func (h *handler) close(ctx context.Context) {
+// closeProcess terminates the handler's process: by closing its input, then by signals.
+func (h *handler) closeProcess(ctx context.Context) {
 	h.mu.Lock()
 	h.closed = true
 	run := h.run

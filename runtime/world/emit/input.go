@@ -31,9 +31,9 @@ func newLineReader(in io.Reader) *lineReader {
 	return &lineReader{in: in, lines: make(chan string)}
 }
 
-// next returns the next line with its end. Calls must not overlap.
-func (l *lineReader) next(ctx context.Context) (string, error) {
-	l.begin.Do(func() { go l.run() })
+// nextLine returns the next line with its end. Calls must not overlap.
+func (l *lineReader) nextLine(ctx context.Context) (string, error) {
+	l.begin.Do(func() { go l.readLoop() })
 	select {
 	case line, ok := <-l.lines:
 		if !ok {
@@ -46,7 +46,7 @@ func (l *lineReader) next(ctx context.Context) (string, error) {
 	}
 }
 
-func (l *lineReader) run() {
+func (l *lineReader) readLoop() {
 	defer close(l.lines)
 	r := bufio.NewReader(l.in)
 	for {
@@ -90,8 +90,8 @@ func newStdin(in io.Reader) *stdin {
 	return s
 }
 
-// take waits for exclusive access.
-func (s *stdin) take(ctx context.Context) (leave func(), err error) {
+// acquire waits for exclusive access.
+func (s *stdin) acquire(ctx context.Context) (leave func(), err error) {
 	select {
 	case <-s.turn:
 		return func() { s.turn <- struct{}{} }, nil
@@ -102,34 +102,34 @@ func (s *stdin) take(ctx context.Context) (leave func(), err error) {
 
 // Ask returns the next line. It shows no prompt, since the emit has been printed.
 func (s *stdin) Ask(ctx context.Context, _ string) (string, error) {
-	leave, err := s.take(ctx)
+	leave, err := s.acquire(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer leave()
-	line, err := s.line(ctx)
+	line, err := s.readLine(ctx)
 	return strings.TrimRight(line, "\r\n"), err
 }
 
-// line returns the next line with its end.
-func (s *stdin) line(ctx context.Context) (string, error) {
-	line, err := s.lines.next(ctx)
+// readLine returns the next line with its end.
+func (s *stdin) readLine(ctx context.Context) (string, error) {
+	line, err := s.lines.nextLine(ctx)
 	if err == nil && !utf8.ValidString(line) {
 		return "", fmt.Errorf("line %d is not UTF-8", s.lines.read)
 	}
 	return line, err
 }
 
-// all returns the rest of the input.
-func (s *stdin) all(ctx context.Context) (string, error) {
-	leave, err := s.take(ctx)
+// readAll returns the rest of the input.
+func (s *stdin) readAll(ctx context.Context) (string, error) {
+	leave, err := s.acquire(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer leave()
 	var b strings.Builder
 	for {
-		line, err := s.line(ctx)
+		line, err := s.readLine(ctx)
 		b.WriteString(line)
 		switch {
 		case errors.Is(err, io.EOF):
@@ -144,7 +144,7 @@ func (s *stdin) all(ctx context.Context) (string, error) {
 
 // input performs an Input: at a terminal the user types the line.
 func (s *Sink) input(ctx context.Context, r *effect.Input) (effect.Result, error) {
-	if err := s.out.flush(ctx); err != nil {
+	if err := s.out.flushOutput(ctx); err != nil {
 		return nil, err
 	}
 	result, err := s.readInput(ctx, r)
@@ -171,7 +171,7 @@ func (s *Sink) readInput(ctx context.Context, r *effect.Input) (*effect.InputTex
 		return &effect.InputText{Text: text}, err
 	}
 	if in, ok := p.(*stdin); ok {
-		text, err := in.all(ctx)
+		text, err := in.readAll(ctx)
 		return &effect.InputText{Text: text}, err
 	}
 	var b strings.Builder

@@ -36,13 +36,13 @@ func newOutput(w io.Writer) *output {
 	return o
 }
 
-// add appends the output of write. It waits while too much is unwritten. It fails if writing has
-// failed, or if ctx ends.
-func (o *output) add(ctx context.Context, write func([]byte) []byte) error {
+// appendOutput appends the output of write. It waits while too much is unwritten. It fails if
+// writing has failed, or if ctx ends.
+func (o *output) appendOutput(ctx context.Context, write func([]byte) []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.buf) >= outputLimit {
-		if err := o.wait(ctx, func() bool { return len(o.buf) < outputLimit }); err != nil {
+		if err := o.waitUntil(ctx, func() bool { return len(o.buf) < outputLimit }); err != nil {
 			return err
 		}
 	}
@@ -56,7 +56,7 @@ func (o *output) add(ctx context.Context, write func([]byte) []byte) error {
 	o.buf = write(o.buf)
 	o.added += int64(len(o.buf) - before)
 	if before == 0 {
-		o.start()
+		o.startWriter()
 		select {
 		case o.wake <- struct{}{}:
 		default:
@@ -65,9 +65,9 @@ func (o *output) add(ctx context.Context, write func([]byte) []byte) error {
 	return nil
 }
 
-// wait waits until ok or until writing has failed; it fails only if ctx ends. The caller holds the
-// lock, which is released during the wait.
-func (o *output) wait(ctx context.Context, ok func() bool) error {
+// waitUntil waits until ok or until writing has failed; it fails only if ctx ends. The caller holds
+// the lock, which is released during the wait.
+func (o *output) waitUntil(ctx context.Context, ok func() bool) error {
 	stop := context.AfterFunc(ctx, func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -83,15 +83,15 @@ func (o *output) wait(ctx context.Context, ok func() bool) error {
 	return nil
 }
 
-// start starts the writer with the first output.
-func (o *output) start() {
+// startWriter starts the writer with the first output.
+func (o *output) startWriter() {
 	if o.done == nil {
 		o.done = make(chan struct{})
-		go o.run()
+		go o.writeLoop()
 	}
 }
 
-func (o *output) run() {
+func (o *output) writeLoop() {
 	defer close(o.done)
 	for range o.wake {
 		for o.writeAll() {
@@ -137,27 +137,28 @@ func outputError(err error) error {
 	return fmt.Errorf("could not write the output: %w", err)
 }
 
-// flush returns when everything that was added is written.
-func (o *output) flush(ctx context.Context) error {
+// flushOutput returns when everything that was added is written.
+func (o *output) flushOutput(ctx context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	upTo := o.added
-	if err := o.wait(ctx, func() bool { return o.written >= upTo }); err != nil {
+	if err := o.waitUntil(ctx, func() bool { return o.written >= upTo }); err != nil {
 		return err
 	}
 	return o.err
 }
 
-// progress returns the number of bytes added so far, and how many of them are written.
-func (o *output) progress() (added, written int64) {
+// byteCounts returns the number of bytes added so far, and how many of them are written.
+func (o *output) byteCounts() (added, written int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.added, o.written
 }
 
-// close writes the rest and ends the writer. When ctx ends, it no longer waits for a blocked write.
-func (o *output) close(ctx context.Context) error {
-	err := o.flush(ctx)
+// closeOutput writes the rest and ends the writer. When ctx ends, it no longer waits for a blocked
+// write.
+func (o *output) closeOutput(ctx context.Context) error {
+	err := o.flushOutput(ctx)
 	o.mu.Lock()
 	first := !o.closed
 	o.closed = true

@@ -36,7 +36,7 @@ func TestStart(t *testing.T) {
 		return done, stop
 	}
 	asked, _ := start("asked")
-	if err := s.emit(bg, &effect.Emit{Channel: "next", Payload: json.RawMessage(`2`)}); err != nil {
+	if err := s.printEmit(bg, &effect.Emit{Channel: "next", Payload: json.RawMessage(`2`)}); err != nil {
 		t.Fatal(err)
 	}
 	fixed, _ := start("fixed")
@@ -61,11 +61,11 @@ func TestStart(t *testing.T) {
 	if got := out.String(); got != "[asked] 1\n[next] 2\n[fixed] 1\n[stopped] 1\n" {
 		t.Errorf("output %q", got)
 	}
-	nobody := New(Options{Out: io.Discard})
+	silent := New(Options{Out: io.Discard})
 	var err error
-	nobody.Start(bg, &effect.AwaitEmit{Channel: "ask"}, func(_ effect.Result, e error) { err = e })
-	emitError(t, err, "no_listener", "channel 'ask'")
-	finish(t, nobody)
+	silent.Start(bg, &effect.AwaitEmit{Channel: "ask"}, func(_ effect.Result, e error) { err = e })
+	wantEmitError(t, err, "no_listener", "channel 'ask'")
+	finish(t, silent)
 }
 
 // held is a prompter that reports when it is asked and answers on request.

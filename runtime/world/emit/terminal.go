@@ -23,7 +23,7 @@ func NewTerminal(in io.Reader, out io.Writer) *Terminal {
 
 // Ask prompts and returns the next line. An empty prompt is not shown.
 func (t *Terminal) Ask(ctx context.Context, prompt string) (string, error) {
-	leave, err := t.in.take(ctx)
+	leave, err := t.in.acquire(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -33,7 +33,7 @@ func (t *Terminal) Ask(ctx context.Context, prompt string) (string, error) {
 			return "", fmt.Errorf("could not ask for %s: %w", prompt, err)
 		}
 	}
-	line, err := t.in.lines.next(ctx)
+	line, err := t.in.lines.nextLine(ctx)
 	if err != nil && prompt != "" {
 		fmt.Fprintln(t.out)
 	}

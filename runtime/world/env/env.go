@@ -52,9 +52,9 @@ func (e *Environment) Lookup(name string) (value string, set bool) {
 func (e *Environment) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
 	switch q := r.(type) {
 	case *effect.Env:
-		return e.variable(q)
+		return e.readVariable(q)
 	case *effect.EnvAll:
-		return e.variables(), nil
+		return e.readAll(), nil
 	case *effect.Args:
 		return &effect.ArgsValue{Args: e.args}, nil
 	case *effect.Session:
@@ -64,27 +64,27 @@ func (e *Environment) Perform(_ context.Context, r effect.Request) (effect.Resul
 	return nil, &effect.UnperformedError{Who: "the environment", Kind: r.Kind()}
 }
 
-func (e *Environment) variable(q *effect.Env) (effect.Result, error) {
+func (e *Environment) readVariable(q *effect.Env) (effect.Result, error) {
 	v, set := e.vars[q.Name]
 	if !utf8.ValidString(v) {
 		return nil, effect.Errorf("EnvError", "environment variable %s is not valid UTF-8", q.Name).With("name", q.Name)
 	}
-	e.read(q.Name)
+	e.markRead(q.Name)
 	return &effect.EnvValue{Value: v, Set: set}, nil
 }
 
-// read records that the program has read a variable.
-func (e *Environment) read(name string) {
+// markRead records that the program has read a variable.
+func (e *Environment) markRead(name string) {
 	if secret.IsSecretName(name) {
 		e.Secrets.Add(name, e.vars[name])
 	}
 }
 
-func (e *Environment) variables() *effect.EnvVariables {
+func (e *Environment) readAll() *effect.EnvVariables {
 	all := &effect.EnvVariables{}
 	for _, name := range slices.Sorted(maps.Keys(e.vars)) {
 		if utf8.ValidString(name + e.vars[name]) {
-			e.read(name)
+			e.markRead(name)
 			all.Names = append(all.Names, name)
 			all.Values = append(all.Values, e.vars[name])
 		}

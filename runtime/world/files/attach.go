@@ -13,23 +13,23 @@ var (
 	errNotRegular      = errors.New("it is not a regular file")
 )
 
-// attach reads a file to be sent to a model. It opens only a regular file: opening a device may
+// attachFile reads a file to be sent to a model. It opens only a regular file: opening a device may
 // have an effect, and opening a FIFO may block.
-func (f *Files) attach(q *effect.AttachFile) (effect.Result, error) {
+func (f *Files) attachFile(q *effect.AttachFile) (effect.Result, error) {
 	data, err := f.attached(q.Path)
 	if err != nil {
-		return nil, failed("attach", q.Path, err)
+		return nil, pathError("attach", q.Path, err)
 	}
 	file, ok := effect.NewAttachedFile(q.Path, data)
 	if !ok {
-		return nil, failed("attach", q.Path, errors.New("it is not an image (PNG, JPEG, GIF, WebP), a PDF or UTF-8 text"))
+		return nil, pathError("attach", q.Path, errors.New("it is not an image (PNG, JPEG, GIF, WebP), a PDF or UTF-8 text"))
 	}
 	return file, nil
 }
 
 func (f *Files) attached(path string) ([]byte, error) {
 	var info os.FileInfo
-	err := f.within(&f.reads, path, true, func(p place, name string) (err error) {
+	err := f.usePlace(&f.reads, path, true, func(p place, name string) (err error) {
 		info, err = p.Stat(name)
 		return err
 	})
@@ -41,7 +41,7 @@ func (f *Files) attached(path string) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, errNotRegular
 	}
-	file, err := f.open(path, os.O_RDONLY|syscall.O_NONBLOCK)
+	file, err := f.openFile(path, os.O_RDONLY|syscall.O_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}

@@ -71,38 +71,38 @@ func (f *Files) Close() error {
 	dir := f.temp
 	f.temp, f.tempReal = "", ""
 	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("remove the temporary directory: %w", err)
+		return fmt.Errorf("could not remove the temporary directory: %w", err)
 	}
 	return nil
 }
 
 // Perform performs one request. Its errors are FsErrors.
 func (f *Files) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
-	result, err := f.perform(ctx, r)
+	result, err := f.performRequest(ctx, r)
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return nil, context.Cause(ctx)
 	}
 	return result, err
 }
 
-func (f *Files) perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+func (f *Files) performRequest(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch q := r.(type) {
 	case *effect.ReadFile:
-		return f.read(ctx, q)
+		return f.readText(ctx, q)
 	case *effect.WriteFile:
-		return nil, f.write(q)
+		return nil, f.writeFile(q)
 	case *effect.FileInfo:
 		return f.info(q)
 	case *effect.ListDir:
-		return f.list(q)
+		return f.listDir(q)
 	case *effect.RemoveFile:
-		return nil, f.remove(q)
+		return nil, f.removeFile(q)
 	case *effect.MakeDir:
 		return nil, f.makeDir(q)
 	case *effect.CopyFile:
 		return nil, f.copy(ctx, q)
 	case *effect.MoveFile:
-		return nil, f.move(ctx, q)
+		return nil, f.moveFile(ctx, q)
 	case *effect.Glob:
 		return f.glob(ctx, q)
 	case *effect.Walk:
@@ -110,29 +110,31 @@ func (f *Files) perform(ctx context.Context, r effect.Request) (effect.Result, e
 	case *effect.TempDir:
 		return f.tempDir()
 	case *effect.AttachFile:
-		return f.attach(q)
+		return f.attachFile(q)
 	}
 	return nil, &effect.UnperformedError{Who: "files", Kind: r.Kind()}
 }
 
-// failed returns the FsError of an operation on a path. It returns an err that is an *effect.Error
-// unchanged.
-func failed(verb, path string, err error) error { return failure(verb+" "+path, "it", path, err) }
+// pathError returns the FsError of an operation on a path. It returns an err that is an
+// *effect.Error unchanged.
+func pathError(verb, path string, err error) error {
+	return operationError(verb+" "+path, "it", path, err)
+}
 
-// failure is failed for an operation on several paths. subject is the path at fault, as the reason
-// names it.
-func failure(what, subject, path string, err error) error {
-	var known *effect.Error
-	if errors.As(err, &known) {
-		return known
+// operationError is failed for an operation on several paths. subject is the path at fault, as the
+// reason names it.
+func operationError(what, subject, path string, err error) error {
+	var failure *effect.Error
+	if errors.As(err, &failure) {
+		return failure
 	}
-	e := effect.Errorf("FsError", "cannot %s: %s", what, reason(subject, err)).With("path", path)
+	e := effect.Errorf("FsError", "cannot %s: %s", what, errorReason(subject, err)).With("path", path)
 	e.Cause = err
 	return e
 }
 
-// reason describes what failed with subject.
-func reason(subject string, err error) string {
+// errorReason describes what failed with subject.
+func errorReason(subject string, err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return subject + " is not there"
@@ -158,13 +160,13 @@ func reason(subject string, err error) string {
 	return err.Error()
 }
 
-func (f *Files) read(ctx context.Context, q *effect.ReadFile) (effect.Result, error) {
+func (f *Files) readText(ctx context.Context, q *effect.ReadFile) (effect.Result, error) {
 	data, err := f.contents(ctx, q.Path)
 	if err == nil && !utf8.Valid(data) {
 		err = fmt.Errorf("byte %d is not UTF-8", invalidAt(data))
 	}
 	if err != nil {
-		return nil, failed("read", q.Path, err)
+		return nil, pathError("read", q.Path, err)
 	}
 	return &effect.FileText{Text: string(data)}, nil
 }
@@ -185,7 +187,7 @@ func invalidAt(data []byte) int {
 // end of ctx ends the wait.
 func (f *Files) contents(ctx context.Context, path string) ([]byte, error) {
 	regular := false
-	err := f.within(&f.reads, path, true, func(p place, name string) error {
+	err := f.usePlace(&f.reads, path, true, func(p place, name string) error {
 		info, err := p.Stat(name)
 		regular = err == nil && info.Mode().IsRegular()
 		return err
@@ -215,7 +217,7 @@ func (f *Files) readFile(path string, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := f.open(path, os.O_RDONLY)
+	file, err := f.openFile(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -250,25 +252,25 @@ func readAll(r io.Reader, size, limit int64) ([]byte, error) {
 	}
 }
 
-func (f *Files) write(q *effect.WriteFile) error {
+func (f *Files) writeFile(q *effect.WriteFile) error {
 	mode := os.O_TRUNC
 	if q.Append {
 		mode = os.O_APPEND
 	}
-	file, err := f.open(q.Path, os.O_WRONLY|os.O_CREATE|mode)
+	file, err := f.openFile(q.Path, os.O_WRONLY|os.O_CREATE|mode)
 	if err != nil {
-		return failed("write", q.Path, err)
+		return pathError("write", q.Path, err)
 	}
 	_, err = file.WriteString(q.Text)
 	if err := errors.Join(err, file.Close()); err != nil {
-		return failed("write", q.Path, err)
+		return pathError("write", q.Path, err)
 	}
 	return nil
 }
 
 func (f *Files) info(q *effect.FileInfo) (effect.Result, error) {
 	s := &effect.FileStatus{}
-	err := f.within(&f.reads, q.Path, true, func(p place, name string) error {
+	err := f.usePlace(&f.reads, q.Path, true, func(p place, name string) error {
 		info, err := p.Stat(name)
 		if err == nil {
 			s.Exists, s.IsDir = true, info.IsDir()
@@ -282,20 +284,20 @@ func (f *Files) info(q *effect.FileInfo) (effect.Result, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, failed("inspect", q.Path, err)
+		return nil, pathError("inspect", q.Path, err)
 	}
 	return s, nil
 }
 
-func (f *Files) list(q *effect.ListDir) (effect.Result, error) {
-	dir, err := f.open(q.Path, os.O_RDONLY)
+func (f *Files) listDir(q *effect.ListDir) (effect.Result, error) {
+	dir, err := f.openFile(q.Path, os.O_RDONLY)
 	if err != nil {
-		return nil, failed("list", q.Path, err)
+		return nil, pathError("list", q.Path, err)
 	}
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
-		return nil, failed("list", q.Path, err)
+		return nil, pathError("list", q.Path, err)
 	}
 	return sorted(names), nil
 }
@@ -307,8 +309,8 @@ func sorted(names []string) *effect.FileNames {
 	return &effect.FileNames{Names: slices.Compact(names)}
 }
 
-func (f *Files) remove(q *effect.RemoveFile) error {
-	err := f.within(&f.writes, q.Path, false, func(p place, name string) error {
+func (f *Files) removeFile(q *effect.RemoveFile) error {
+	err := f.usePlace(&f.writes, q.Path, false, func(p place, name string) error {
 		info, err := p.Lstat(name)
 		if err == nil && info.IsDir() {
 			return errors.New("it is a directory")
@@ -319,15 +321,15 @@ func (f *Files) remove(q *effect.RemoveFile) error {
 		return p.Remove(name)
 	})
 	if err != nil {
-		return failed("remove", q.Path, err)
+		return pathError("remove", q.Path, err)
 	}
 	return nil
 }
 
 func (f *Files) makeDir(q *effect.MakeDir) error {
-	err := f.within(&f.writes, q.Path, true, func(p place, name string) error { return p.MkdirAll(name, 0o777) })
+	err := f.usePlace(&f.writes, q.Path, true, func(p place, name string) error { return p.MkdirAll(name, 0o777) })
 	if err != nil {
-		return failed("make the directory", q.Path, err)
+		return pathError("make the directory", q.Path, err)
 	}
 	return nil
 }
@@ -338,7 +340,7 @@ func (f *Files) tempDir() (effect.Result, error) {
 	if f.temp == "" {
 		dir, err := os.MkdirTemp("", "concerto-")
 		if err != nil {
-			return nil, failed("make", "a temporary directory", err)
+			return nil, pathError("make", "a temporary directory", err)
 		}
 		f.temp = strings.TrimSuffix(filepath.ToSlash(dir), "/")
 		f.tempReal = permit.Real(dir, true)

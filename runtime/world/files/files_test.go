@@ -39,8 +39,8 @@ func tree(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// said returns a request's result or its error as text.
-func said(t *testing.T, f *Files, r effect.Request) string {
+// resultText returns a request's result or its error as text.
+func resultText(t *testing.T, f *Files, r effect.Request) string {
 	t.Helper()
 	v, err := f.Perform(t.Context(), r)
 	if err != nil {
@@ -127,7 +127,7 @@ func TestFiles(t *testing.T) {
 		{read("z/y/a"), "é\n"},
 		{&effect.MoveFile{From: "none", Path: "y"}, "cannot move none to y: none is not there"},
 	} {
-		if got := said(t, f, c.r); got != c.want {
+		if got := resultText(t, f, c.r); got != c.want {
 			t.Errorf("%s %+v: got %q, want %q", c.r.Kind(), c.r, got, c.want)
 		}
 	}
@@ -153,7 +153,7 @@ func TestGlob(t *testing.T) {
 		{dir + "/*.md", dir + "/b.md"},
 		{"a[", "cannot match a[: the pattern ends inside `[` or after a backslash"},
 	} {
-		if got := said(t, f, &effect.Glob{Pattern: c.pattern}); got != c.want {
+		if got := resultText(t, f, &effect.Glob{Pattern: c.pattern}); got != c.want {
 			t.Errorf("%q: got %q, want %q", c.pattern, got, c.want)
 		}
 	}
@@ -209,25 +209,25 @@ func TestRoots(t *testing.T) {
 		{&effect.Glob{Pattern: "*"}, denied(".")},
 		{&effect.Glob{Pattern: "data/**/*"}, "data/away data/dir data/here data/in data/x data/x/y"},
 	} {
-		if got := said(t, f, c.r); got != c.want {
+		if got := resultText(t, f, c.r); got != c.want {
 			t.Errorf("%s %+v: got %q, want %q", c.r.Kind(), c.r, got, c.want)
 		}
 	}
 	if data, err := os.ReadFile(filepath.Join(dir, "secret")); err != nil || string(data) != "secret" {
 		t.Error(string(data), err)
 	}
-	if got := said(t, New(Options{Dir: dir, Read: []string{}, Write: []string{}}), &effect.ReadFile{Path: "data/in"}); got != denied("data/in") {
+	if got := resultText(t, New(Options{Dir: dir, Read: []string{}, Write: []string{}}), &effect.ReadFile{Path: "data/in"}); got != denied("data/in") {
 		t.Error("no roots grant nothing:", got)
 	}
 }
 
 func TestTempDir(t *testing.T) {
 	f := New(Options{Read: []string{}, Write: []string{}})
-	dir := said(t, f, &effect.TempDir{})
-	if again := said(t, f, &effect.TempDir{}); again != dir {
-		t.Error(dir, again)
+	dir := resultText(t, f, &effect.TempDir{})
+	if second := resultText(t, f, &effect.TempDir{}); second != dir {
+		t.Error(dir, second)
 	}
-	if got := said(t, f, &effect.WriteFile{Path: dir + "/x", Text: "1"}); got != "ok" {
+	if got := resultText(t, f, &effect.WriteFile{Path: dir + "/x", Text: "1"}); got != "ok" {
 		t.Error(got)
 	}
 	if err := f.Close(); err != nil {
@@ -273,7 +273,7 @@ func TestPipe(t *testing.T) {
 	write(unread, "") // ends the read that is still waiting
 	read := pipe("read")
 	go write(read, "text")
-	if got := said(t, f, &effect.ReadFile{Path: read}); got != "text" {
+	if got := resultText(t, f, &effect.ReadFile{Path: read}); got != "text" {
 		t.Errorf("read %q", got)
 	}
 }
@@ -284,7 +284,7 @@ func TestLargeFile(t *testing.T) {
 	f.limit = 10
 	for path, want := range map[string]string{"fits": "0123456789", "large": "cannot read large: it is larger than 256 MiB",
 		"/dev/zero": "cannot read /dev/zero: it is larger than 256 MiB"} {
-		if got := said(t, f, &effect.ReadFile{Path: path}); got != want {
+		if got := resultText(t, f, &effect.ReadFile{Path: path}); got != want {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
@@ -332,7 +332,7 @@ func TestAreas(t *testing.T) {
 		{&effect.ListDir{Path: "in/sub"}, "reading in/sub is not permitted"},
 		{&effect.Glob{Pattern: "in/sub/*"}, "reading in/sub/ is not permitted"},
 	} {
-		if got := said(t, f, c.r); got != c.want {
+		if got := resultText(t, f, c.r); got != c.want {
 			t.Errorf("%s %+v: got %q, want %q", c.r.Kind(), c.r, got, c.want)
 		}
 	}
@@ -351,7 +351,7 @@ func TestReasonsNameThePathAtFault(t *testing.T) {
 		{syscall.ENOTDIR, "cannot move a to b: b is not a directory, or within a file"},
 		{&os.LinkError{Op: "rename", Old: "a", New: "b", Err: syscall.EXDEV}, "cannot move a to b: invalid cross-device link"},
 	} {
-		if got := failure("move a to b", "b", "b", c.err).Error(); !strings.Contains(got, c.want) {
+		if got := operationError("move a to b", "b", "b", c.err).Error(); !strings.Contains(got, c.want) {
 			t.Errorf("%v: %q, want %q", c.err, got, c.want)
 		}
 	}

@@ -18,7 +18,7 @@ const maxMatches = 1_000_000
 // begins with a dot is matched only by a segment that begins with one.
 func (f *Files) glob(ctx context.Context, q *effect.Glob) (effect.Result, error) {
 	if _, err := path.Match(strings.ReplaceAll(q.Pattern, "/", "_"), ""); err != nil {
-		return nil, failed("match", q.Pattern, errors.New("the pattern ends inside `[` or after a backslash"))
+		return nil, pathError("match", q.Pattern, errors.New("the pattern ends inside `[` or after a backslash"))
 	}
 	m := &matcher{f: f, ctx: ctx}
 	segments := strings.Split(strings.TrimSuffix(q.Pattern, "/"), "/")
@@ -27,10 +27,10 @@ func (f *Files) glob(ctx context.Context, q *effect.Glob) (effect.Result, error)
 		base, segments = "/", segments[1:]
 	}
 	if q.Pattern != "" {
-		m.match(base, segments)
+		m.matchSegments(base, segments)
 	}
 	if m.err != nil {
-		return nil, failed("match", q.Pattern, m.err)
+		return nil, pathError("match", q.Pattern, m.err)
 	}
 	return sorted(m.found), nil
 }
@@ -44,8 +44,8 @@ type matcher struct {
 	err   error
 }
 
-// match finds the matches of segments below base, "" or a path that ends in "/".
-func (m *matcher) match(base string, segments []string) {
+// matchSegments finds the matches of segments below base, "" or a path that ends in "/".
+func (m *matcher) matchSegments(base string, segments []string) {
 	if m.err != nil {
 		return
 	}
@@ -59,19 +59,19 @@ func (m *matcher) match(base string, segments []string) {
 		if len(rest) == 0 {
 			rest = []string{"*"}
 		}
-		m.match(base, rest)
+		m.matchSegments(base, rest)
 		for _, e := range m.entries(base) {
 			if e.dir && !e.link && e.name[0] != '.' {
-				m.match(base+e.name+"/", segments)
+				m.matchSegments(base+e.name+"/", segments)
 			}
 		}
 	case !strings.ContainsAny(segment, `*?[\`):
 		if len(rest) > 0 {
-			m.match(base+segment+"/", rest)
+			m.matchSegments(base+segment+"/", rest)
 		} else if status, err := m.f.info(&effect.FileInfo{Path: base + segment}); err != nil {
 			m.err = err
 		} else if status.(*effect.FileStatus).Exists {
-			m.add(base + segment)
+			m.addMatch(base + segment)
 		}
 	default:
 		for _, e := range m.entries(base) {
@@ -79,15 +79,15 @@ func (m *matcher) match(base string, segments []string) {
 				continue
 			}
 			if len(rest) == 0 {
-				m.add(base + e.name)
+				m.addMatch(base + e.name)
 			} else if e.dir {
-				m.match(base+e.name+"/", rest)
+				m.matchSegments(base+e.name+"/", rest)
 			}
 		}
 	}
 }
 
-func (m *matcher) add(p string) {
+func (m *matcher) addMatch(p string) {
 	if len(m.found) == maxMatches {
 		m.err = errors.New("it matches more than a million paths")
 		return
@@ -106,11 +106,11 @@ func (m *matcher) entries(base string) []entry {
 	if name == "" {
 		name = "."
 	}
-	dir, err := m.f.open(name, os.O_RDONLY)
+	dir, err := m.f.openFile(name, os.O_RDONLY)
 	if err != nil {
-		var known *effect.Error
-		if errors.As(err, &known) {
-			m.err = known
+		var failure *effect.Error
+		if errors.As(err, &failure) {
+			m.err = failure
 		}
 		return nil
 	}

@@ -14,14 +14,14 @@ import (
 // copy copies a file's bytes and its mode. Copying a file to itself does not change it.
 func (f *Files) copy(ctx context.Context, q *effect.CopyFile) error {
 	if path, err := f.duplicate(ctx, q.From, q.Path); err != nil {
-		return failure("copy "+q.From+" to "+q.Path, path, path, err)
+		return operationError("copy "+q.From+" to "+q.Path, path, path, err)
 	}
 	return nil
 }
 
 // duplicate copies a file. With an error it returns the path at fault.
 func (f *Files) duplicate(ctx context.Context, from, to string) (string, error) {
-	in, err := f.open(from, os.O_RDONLY)
+	in, err := f.openFile(from, os.O_RDONLY)
 	if err != nil {
 		return from, err
 	}
@@ -33,7 +33,7 @@ func (f *Files) duplicate(ctx context.Context, from, to string) (string, error) 
 	if err != nil {
 		return from, err
 	}
-	out, err := f.open(to, os.O_WRONLY|os.O_CREATE)
+	out, err := f.openFile(to, os.O_WRONLY|os.O_CREATE)
 	if err != nil {
 		return to, err
 	}
@@ -63,18 +63,18 @@ func (r reader) Read(p []byte) (int, error) {
 	return r.in.Read(p)
 }
 
-// move renames a file or directory. Between file systems, and between roots, it copies a file and
-// then removes it.
-func (f *Files) move(ctx context.Context, q *effect.MoveFile) error {
+// moveFile renames a file or directory. Between file systems, and between roots, it copies a file
+// and then removes it.
+func (f *Files) moveFile(ctx context.Context, q *effect.MoveFile) error {
 	err := f.rename(q.From, q.Path)
 	path := q.From
 	if errors.Is(err, syscall.EXDEV) {
 		if path, err = f.duplicate(ctx, q.From, q.Path); err == nil {
-			return f.remove(&effect.RemoveFile{Path: q.From})
+			return f.removeFile(&effect.RemoveFile{Path: q.From})
 		}
 	}
 	if err != nil {
-		return failure("move "+q.From+" to "+q.Path, path, path, err)
+		return operationError("move "+q.From+" to "+q.Path, path, path, err)
 	}
 	return nil
 }
@@ -94,11 +94,11 @@ func (f *Files) rename(from, to string) error {
 	}
 	a, _, ok := f.rootOf(&f.writes, source, false)
 	if !ok {
-		return f.refuse(&f.writes, from)
+		return f.refusePath(&f.writes, from)
 	}
 	b, real, ok := f.rootOf(&f.writes, target, false)
 	if !ok {
-		return f.refuse(&f.writes, to)
+		return f.refusePath(&f.writes, to)
 	}
 	if a != b {
 		return syscall.EXDEV
@@ -107,5 +107,5 @@ func (f *Files) rename(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return f.within(&f.writes, from, false, func(p place, fromName string) error { return p.Rename(fromName, toName) })
+	return f.usePlace(&f.writes, from, false, func(p place, fromName string) error { return p.Rename(fromName, toName) })
 }

@@ -55,8 +55,8 @@ func (f *Files) absolute(path string) (string, error) {
 	return path, nil
 }
 
-// refuse returns the error of a path that is in no root of an area.
-func (f *Files) refuse(a *area, path string) error {
+// refusePath returns the error of a path that is in no root of an area.
+func (f *Files) refusePath(a *area, path string) error {
 	text := path + " is not permitted"
 	if f.refused != nil {
 		if why := f.refused(a == &f.writes, path); why != "" {
@@ -80,9 +80,9 @@ func (f *Files) rootOf(a *area, path string, last bool) (root, real string, ok b
 	return f.tempReal, real, f.tempReal != "" && permit.Below(f.tempReal, real)
 }
 
-// within calls use with the place of a path and the path's name there. If the path's last element
+// usePlace calls use with the place of a path and the path's name there. If the path's last element
 // is a link, it is followed only with last.
-func (f *Files) within(a *area, path string, last bool, use func(p place, name string) error) error {
+func (f *Files) usePlace(a *area, path string, last bool, use func(p place, name string) error) error {
 	abs, err := f.absolute(path)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (f *Files) within(a *area, path string, last bool, use func(p place, name s
 	}
 	root, real, ok := f.rootOf(a, abs, last)
 	if !ok {
-		return f.refuse(a, path)
+		return f.refusePath(a, path)
 	}
 	base := directory(root)
 	name, err := filepath.Rel(base, real)
@@ -107,7 +107,7 @@ func (f *Files) within(a *area, path string, last bool, use func(p place, name s
 	if err := use(dir, name); !escapes(err) {
 		return err
 	}
-	return f.refuse(a, path)
+	return f.refusePath(a, path)
 }
 
 // directory returns the directory that is opened for a root: its parent if the root is a file or
@@ -128,14 +128,14 @@ func escapes(err error) bool {
 	return errors.As(err, &at) && at.Err.Error() == text || errors.As(err, &link) && link.Err.Error() == text
 }
 
-// open opens the file at a path, for writing if the flags say so.
-func (f *Files) open(path string, flag int) (*os.File, error) {
+// openFile opens the file at a path, for writing if the flags say so.
+func (f *Files) openFile(path string, flag int) (*os.File, error) {
 	a := &f.reads
 	if flag&(os.O_WRONLY|os.O_RDWR) != 0 {
 		a = &f.writes
 	}
 	var file *os.File
-	err := f.within(a, path, true, func(p place, name string) (err error) {
+	err := f.usePlace(a, path, true, func(p place, name string) (err error) {
 		file, err = p.OpenFile(name, flag, 0o666)
 		return err
 	})

@@ -23,7 +23,7 @@ func (f *Files) walk(ctx context.Context, q *effect.Walk) (effect.Result, error)
 		}
 		all, err := f.readDir(dir)
 		if err != nil && len(found) == 0 && dir == q.Path || err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, failed("list", dir, err)
+			return nil, pathError("list", dir, err)
 		}
 		for _, e := range all { // a directory that was removed during the walk is empty
 			name := path.Join(dir, e.Name())
@@ -32,7 +32,7 @@ func (f *Files) walk(ctx context.Context, q *effect.Walk) (effect.Result, error)
 				continue
 			}
 			if found = append(found, name); len(found) > maxMatches {
-				return nil, failed("list", q.Path, errors.New("it contains more than a million files"))
+				return nil, pathError("list", q.Path, errors.New("it contains more than a million files"))
 			}
 		}
 	}
@@ -40,7 +40,7 @@ func (f *Files) walk(ctx context.Context, q *effect.Walk) (effect.Result, error)
 }
 
 func (f *Files) readDir(name string) ([]os.DirEntry, error) {
-	dir, err := f.open(name, os.O_RDONLY)
+	dir, err := f.openFile(name, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}

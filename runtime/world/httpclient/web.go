@@ -36,16 +36,16 @@ type Client struct {
 	transport *http.Transport // nil until the first request: creating one is slow for a short program
 	refused   func(address string) string
 	limit     int64 // maxBody
-	hand      *clock.PausableClock
+	clock     *clock.PausableClock
 }
 
 // New returns a Client. refused returns the reason why a redirect to an address may not be
-// followed, or ""; nil permits all. Time limits follow hand, which may be nil.
-func New(refused func(address string) string, hand *clock.PausableClock) *Client {
+// followed, or ""; nil permits all. Time limits follow clock, which may be nil.
+func New(refused func(address string) string, clock *clock.PausableClock) *Client {
 	if refused == nil {
 		refused = func(string) string { return "" }
 	}
-	return &Client{refused: refused, limit: maxBody, hand: hand}
+	return &Client{refused: refused, limit: maxBody, clock: clock}
 }
 
 // connections returns the transport, created at the first call.
@@ -70,11 +70,11 @@ func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 	if !ok {
 		return nil, &effect.UnperformedError{Who: "the HTTP client", Kind: r.Kind()}
 	}
-	limited, cancel := c.hand.Within(ctx, timeout(q.Timeout), errTimeout)
+	limited, cancel := c.clock.Within(ctx, timeout(q.Timeout), errTimeout)
 	defer cancel()
 	var sent atomic.Bool
 	traced := httptrace.WithClientTrace(limited, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
-	response, err := c.exchange(traced, q)
+	response, err := c.sendRequest(traced, q)
 	if err == nil {
 		return response, nil
 	}
@@ -85,7 +85,7 @@ func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 	if limited.Err() != nil {
 		reason = fmt.Sprintf("no response within %d ms", q.Timeout)
 	}
-	e := effect.Errorf("HttpError", "%s %s: %s", q.Method, shown(q.URL), reason).With("url", shown(q.URL))
+	e := effect.Errorf("HttpError", "%s %s: %s", q.Method, withoutPassword(q.URL), reason).With("url", withoutPassword(q.URL))
 	e.Cause = err
 	if sent.Load() { // without a connection no server received it
 		e.Status = effect.Unknown
@@ -100,8 +100,8 @@ func timeout(ms int64) time.Duration {
 	return time.Duration(min(ms, int64(1<<63-1)/int64(time.Millisecond))) * time.Millisecond
 }
 
-// shown returns a URL without its password.
-func shown(text string) string {
+// withoutPassword returns a URL without its password.
+func withoutPassword(text string) string {
 	if u, err := url.Parse(text); err == nil && u.User != nil {
 		return u.Redacted()
 	}
@@ -121,8 +121,8 @@ func Reason(err error) string {
 	return err.Error()
 }
 
-func (c *Client) exchange(ctx context.Context, q *effect.HTTP) (*effect.HTTPResponse, error) {
-	request, err := c.request(ctx, q)
+func (c *Client) sendRequest(ctx context.Context, q *effect.HTTP) (*effect.HTTPResponse, error) {
+	request, err := c.newRequest(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (c *Client) exchange(ctx context.Context, q *effect.HTTP) (*effect.HTTPResp
 	return &effect.HTTPResponse{Status: int64(response.StatusCode), Headers: headers(response.Header), Body: string(body)}, nil
 }
 
-func (c *Client) request(ctx context.Context, q *effect.HTTP) (*http.Request, error) {
+func (c *Client) newRequest(ctx context.Context, q *effect.HTTP) (*http.Request, error) {
 	var body io.Reader
 	if q.Body != nil {
 		body = strings.NewReader(*q.Body)
@@ -159,14 +159,14 @@ func (c *Client) request(ctx context.Context, q *effect.HTTP) (*http.Request, er
 		}
 		request.Header.Set(h.Name, h.Value)
 	}
-	if key := effect.KeyOf(ctx); key != "" && changes(q.Method) && request.Header.Get("Idempotency-Key") == "" {
+	if key := effect.KeyOf(ctx); key != "" && mayChange(q.Method) && request.Header.Get("Idempotency-Key") == "" {
 		request.Header.Set("Idempotency-Key", key)
 	}
 	return request, callable(request.URL)
 }
 
-// changes reports whether a request of a method may change something.
-func changes(method string) bool { return method != "GET" && method != "HEAD" && method != "OPTIONS" }
+// mayChange reports whether a request of a method may change something.
+func mayChange(method string) bool { return method != "GET" && method != "HEAD" && method != "OPTIONS" }
 
 // callable refuses URLs that cannot be requested.
 func callable(u *url.URL) error {

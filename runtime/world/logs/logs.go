@@ -28,9 +28,9 @@ type Log struct {
 	secrets *secret.Set
 	began   time.Time // set if lines are records; otherwise zero
 
-	// Heard also receives each written line, without its level and without secrets; it may be nil.
+	// OnLine also receives each written line, without its level and without secrets; it may be nil.
 	// Set it before the first line.
-	Heard func(level, message string)
+	OnLine func(level, message string)
 }
 
 // New returns a Log that writes to w and removes the secrets. level is one of Levels; any other
@@ -67,7 +67,7 @@ func (l *Log) Perform(_ context.Context, r effect.Request) (effect.Result, error
 		return nil, &effect.UnperformedError{Who: "the log", Kind: r.Kind()}
 	}
 	if q.Level == effect.PrintLevel {
-		l.print(q)
+		l.printText(q)
 		return nil, nil
 	}
 	out := record{Level: q.Level, Message: q.Message}
@@ -77,49 +77,51 @@ func (l *Log) Perform(_ context.Context, r effect.Request) (effect.Result, error
 	if q.From != nil {
 		out.Task = q.From.Task
 	}
-	l.write(&out)
+	l.writeRecord(&out)
 	return nil, nil
 }
 
-// print writes text that the program printed, without its secrets.
-func (l *Log) print(q *effect.Log) {
+// printText writes text that the program printed, without its secrets.
+func (l *Log) printText(q *effect.Log) {
 	if !l.began.IsZero() {
 		out := record{Level: q.Level, Message: q.Message}
 		if q.From != nil {
 			out.Task = q.From.Task
 		}
-		l.put(l.line(&out) + "\n")
+		l.writeText(l.formatLine(&out) + "\n")
 		return
 	}
-	l.put(l.secrets.Text(q.Message))
+	l.writeText(l.secrets.Text(q.Message))
 }
 
 // Host writes a line of a host's standard error, at level info.
-func (l *Log) Host(host, line string) { l.write(&record{Level: "info", From: host, Message: line}) }
+func (l *Log) Host(host, line string) {
+	l.writeRecord(&record{Level: "info", From: host, Message: line})
+}
 
 // Remark writes a line of the runtime.
-func (l *Log) Remark(level, line string) { l.write(&record{Level: level, Message: line}) }
+func (l *Log) Remark(level, line string) { l.writeRecord(&record{Level: level, Message: line}) }
 
-// write writes a record if its level is high enough. A failed write is ignored: there is nowhere to
-// report it.
-func (l *Log) write(r *record) {
+// writeRecord writes a record if its level is high enough. A failed write is ignored: there is
+// nowhere to report it.
+func (l *Log) writeRecord(r *record) {
 	if slices.Index(Levels, r.Level) < l.min {
 		return
 	}
-	if l.Heard != nil {
-		l.Heard(r.Level, l.secrets.Text(r.text()))
+	if l.OnLine != nil {
+		l.OnLine(r.Level, l.secrets.Text(r.format()))
 	}
-	l.put(l.line(r) + "\n")
+	l.writeText(l.formatLine(r) + "\n")
 }
 
-func (l *Log) put(text string) {
+func (l *Log) writeText(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, _ = io.WriteString(l.w, text)
 }
 
-// text returns a record without its level: `from: message {fields}`.
-func (r *record) text() string {
+// format returns a record without its level: `from: message {fields}`.
+func (r *record) format() string {
 	text := r.Message
 	if r.From != "" {
 		text = r.From + ": " + text
@@ -130,10 +132,10 @@ func (r *record) text() string {
 	return strings.TrimRight(text, "\n")
 }
 
-// line returns a record as a line without its end, and without secrets.
-func (l *Log) line(r *record) string {
+// formatLine returns a record as a line without its end, and without secrets.
+func (l *Log) formatLine(r *record) string {
 	if l.began.IsZero() {
-		line := r.text()
+		line := r.format()
 		if r.From == "" {
 			line = r.Level + ": " + line
 		}

@@ -40,7 +40,7 @@ type guard struct {
 
 // Perform performs r, or returns the error for a request that is not permitted.
 func (g *guard) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
-	if err := g.policy.refusal(g.row, r); err != nil {
+	if err := g.policy.checkRequest(g.row, r); err != nil {
 		return nil, err
 	}
 	result, err := g.next.Perform(ctx, r)
@@ -58,7 +58,7 @@ type startingGuard struct {
 
 // Start begins r, or ends it at once if it is not permitted.
 func (g *startingGuard) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
-	if err := g.policy.refusal(g.row, r); err != nil {
+	if err := g.policy.checkRequest(g.row, r); err != nil {
 		done(nil, err)
 		return func() {}, true
 	}

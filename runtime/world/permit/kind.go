@@ -46,9 +46,9 @@ var Kinds = [...]Info{
 		"starting the host %s", "start the host %s", "start any host"},
 }
 
-// Give returns the command's flag that allows these names, quoted for a shell; without names, the
-// flag that allows the whole kind.
-func (k Kind) Give(names ...string) string {
+// GrantHint returns the command's flag that allows these names, quoted for a shell; without names,
+// the flag that allows the whole kind.
+func (k Kind) GrantHint(names ...string) string {
 	flag := "--" + Kinds[k].Flag
 	if len(names) == 0 {
 		return flag
@@ -80,10 +80,10 @@ type Grants struct {
 	Sandbox bool
 }
 
-// list returns the allowed targets of a kind; limited is false if all are.
-func (g *Grants) list(k Kind) (names []string, limited bool) {
-	l, given := g.Allow[k]
-	if l.All || !given && !g.Sandbox {
+// allowedTargets returns the allowed targets of a kind; limited is false if all are.
+func (g *Grants) allowedTargets(k Kind) (names []string, limited bool) {
+	l, ok := g.Allow[k]
+	if l.All || !ok && !g.Sandbox {
 		return nil, false
 	}
 	return l.Names, true
@@ -91,8 +91,8 @@ func (g *Grants) list(k Kind) (names []string, limited bool) {
 
 // Decides reports whether the grants limit a kind.
 func (g *Grants) Decides(k Kind) bool {
-	_, given := g.Allow[k]
-	return given || g.Sandbox
+	_, ok := g.Allow[k]
+	return ok || g.Sandbox
 }
 
 // Check finds a name in the grants that can never match, such as a URL where a host is required.
@@ -101,12 +101,12 @@ func (g *Grants) Check() error {
 	for _, name := range g.Allow[Net].Names {
 		if scheme, rest, ok := strings.Cut(name, "://"); ok {
 			host, _, _ := strings.Cut(rest, "/")
-			return fmt.Errorf("--%s takes hosts, not URLs: remove %s://, as in %s", Kinds[Net].Flag, scheme, Net.Give(host))
+			return fmt.Errorf("--%s takes hosts, not URLs: remove %s://, as in %s", Kinds[Net].Flag, scheme, Net.GrantHint(host))
 		}
 	}
 	for _, name := range g.Allow[Env].Names {
 		if variable, _, ok := strings.Cut(name, "="); ok {
-			return fmt.Errorf("--%s takes names of variables: write %s to pass the variable unchanged", Kinds[Env].Flag, Env.Give(variable))
+			return fmt.Errorf("--%s takes names of variables: write %s to pass the variable unchanged", Kinds[Env].Flag, Env.GrantHint(variable))
 		}
 	}
 	return nil

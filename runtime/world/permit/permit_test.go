@@ -89,7 +89,7 @@ func TestSandbox(t *testing.T) {
 			}
 		}
 		var e *effect.Error
-		err := New(config(Grants{Sandbox: true})).refusal(w, c.request)
+		err := New(config(Grants{Sandbox: true})).checkRequest(w, c.request)
 		if c.want == "" {
 			if err != nil {
 				t.Errorf("%s: %v", k, err)
@@ -102,7 +102,7 @@ func TestSandbox(t *testing.T) {
 			t.Errorf("%s: %v\nwant %s: %s", k, err, kind, want)
 			continue
 		}
-		if err := New(config(grantsOf(t, "--"+flags))).refusal(w, c.request); err != nil {
+		if err := New(config(grantsOf(t, "--"+flags))).checkRequest(w, c.request); err != nil {
 			t.Errorf("%s with --%s: %v", k, flags, err)
 		}
 	}
@@ -145,14 +145,14 @@ func TestManifest(t *testing.T) {
 		&effect.LedgerFind{Store: stored}:                          "cannot use s.db: that is not permitted: add its directory to `fs` in [permissions]",
 		&effect.LedgerFind{Store: effect.Store{File: "data/s.db"}}: "",
 	} {
-		err := p.refusal(rows[r.Kind()], r)
+		err := p.checkRequest(rows[r.Kind()], r)
 		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
 			t.Errorf("%s: %v", r.Kind(), err)
 		}
 	}
 	// Without [permissions] no command may run, and everything else is permitted.
 	p = New(config(Grants{}))
-	if err := p.refusal(rows[effect.KindCommand], &effect.Command{Command: "ls"}); err == nil {
+	if err := p.checkRequest(rows[effect.KindCommand], &effect.Command{Command: "ls"}); err == nil {
 		t.Error("a command that is not listed")
 	}
 	if got := p.Roots(Read); got != nil {
@@ -183,12 +183,12 @@ func TestSides(t *testing.T) {
 		// but ./p/x is another file.
 		"./x": "running ./x is not permitted: allow it with --allow-run=./x",
 	} {
-		err := p.refusal(rows[effect.KindCommand], &effect.Command{Command: command})
+		err := p.checkRequest(rows[effect.KindCommand], &effect.Command{Command: command})
 		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
 			t.Errorf("%s: %v", command, err)
 		}
 	}
-	if err := p.refusal(rows[effect.KindExchangeOpen], &effect.ExchangeOpen{Host: "Worker"}); err != nil {
+	if err := p.checkRequest(rows[effect.KindExchangeOpen], &effect.ExchangeOpen{Host: "Worker"}); err != nil {
 		t.Error("a host is also allowed by the name of its section:", err)
 	}
 	all := permittedVariables(p, &effect.EnvVariables{Names: []string{"A", "B", "C"}, Values: []string{"1", "2", "3"}}).(*effect.EnvVariables)
@@ -233,12 +233,12 @@ func TestReal(t *testing.T) {
 	Real(filepath.Join(dir, "in", "circle"), true) // must terminate
 	p := New(Config{Dir: dir, Caller: Grants{Allow: map[Kind]List{Write: {Names: []string{"link"}}}}})
 	for path, want := range map[string]bool{"in/x": true, "link/x": true, "in/away": false, "in/hanging": false, "in/../out/x": false, "inner": false} {
-		if err := p.refusal(rows[effect.KindWriteFile], &effect.WriteFile{Path: path}); (err == nil) != want {
+		if err := p.checkRequest(rows[effect.KindWriteFile], &effect.WriteFile{Path: path}); (err == nil) != want {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	// Removing a link does not follow it.
-	if err := p.refusal(rows[effect.KindRemoveFile], &effect.RemoveFile{Path: "in/away"}); err != nil {
+	if err := p.checkRequest(rows[effect.KindRemoveFile], &effect.RemoveFile{Path: "in/away"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -322,7 +322,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"a/b": "--allow-read=a/b", "a b": "--allow-read='a b'", "it's": `--allow-read='it'\''s'`, "a,b": `--allow-read='"a,b"'`} {
-		if got := Read.Give(name); got != want {
+		if got := Read.GrantHint(name); got != want {
 			t.Error(got)
 		}
 	}

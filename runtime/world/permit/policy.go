@@ -73,7 +73,7 @@ type limit struct {
 func New(c Config) *Policy {
 	p := &Policy{config: c}
 	for k := range Kinds {
-		names, limited := c.Caller.list(Kind(k))
+		names, limited := c.Caller.allowedTargets(Kind(k))
 		p.caller[k] = newLimit(Kind(k), names, limited, c.Dir)
 	}
 	p.manifest[Run].limited = true // RunCommand runs only listed commands, and none without a list
@@ -179,8 +179,8 @@ func absolute(path, base string) string {
 	return filepath.Join(base, path)
 }
 
-// refusal returns the error of a request that is not permitted; nil for any other.
-func (p *Policy) refusal(w *row, r effect.Request) error {
+// checkRequest returns the error of a request that is not permitted; nil for any other.
+func (p *Policy) checkRequest(w *row, r effect.Request) error {
 	var first Need
 	var flags []string
 	for _, n := range w.needs(p, r) {
@@ -193,7 +193,7 @@ func (p *Policy) refusal(w *row, r effect.Request) error {
 		if len(flags) == 0 {
 			first = n
 		}
-		if flag := n.Kind.Give(p.shown(n)); !slices.Contains(flags, flag) {
+		if flag := n.Kind.GrantHint(p.shownTarget(n)); !slices.Contains(flags, flag) {
 			flags = append(flags, flag)
 		}
 	}
@@ -214,7 +214,7 @@ func (p *Policy) Refuse(k Kind, target string, declared bool) string {
 	case !declared && !p.allows(&p.manifest, n):
 		return ofManifest(n)
 	case !p.allows(&p.caller, n):
-		return ofCaller(n, k.Give(p.shown(n)))
+		return ofCaller(n, k.GrantHint(p.shownTarget(n)))
 	}
 	return ""
 }
@@ -244,8 +244,8 @@ func (n Need) doing() string {
 	return strings.Replace(Kinds[n.Kind].Doing, "%s", target, 1)
 }
 
-// shown returns a target in the form of the caller, whose relative paths start at Dir.
-func (p *Policy) shown(n Need) string {
+// shownTarget returns a target in the form of the caller, whose relative paths start at Dir.
+func (p *Policy) shownTarget(n Need) string {
 	switch {
 	case n.Kind == Net:
 		return plainHost(n.Target)

@@ -244,7 +244,7 @@ func (p *Policy) reach(x Reach) []Need {
 // RefuseConnection returns the reason why the connection of this name may not be used, or "".
 func (p *Policy) RefuseConnection(name string) string {
 	q := &effect.AgentCall{Connection: name}
-	if err := p.refusal(&row{needs: needsModel, refused: envRefused}, q); err != nil {
+	if err := p.checkRequest(&row{needs: needsModel, refused: envRefused}, q); err != nil {
 		return err.Error()
 	}
 	return ""

@@ -39,7 +39,7 @@ func seeded(seed int64) *rand.ChaCha8 {
 func (s *Source) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
 	switch q := r.(type) {
 	case *effect.Random:
-		return &effect.RandomBits{Bits: s.next()}, nil
+		return &effect.RandomBits{Bits: s.nextUint64()}, nil
 	case *effect.RandomSeed:
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *Source) SetState(b []byte) error {
 	return nil
 }
 
-func (s *Source) next() uint64 {
+func (s *Source) nextUint64() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stream == nil {

@@ -86,14 +86,14 @@ func checksumOf(ctx sqlite3.Context, args ...sqlite3.Value) {
 
 // rowDamaged is the error of a row whose checksum does not match.
 func rowDamaged(what string) error {
-	return refuse("%s is damaged: its checksum does not match; store it again or delete it, or replace the file by a copy", what)
+	return refusef("%s is damaged: its checksum does not match; store it again or delete it, or replace the file by a copy", what)
 }
 
 // entryDamaged names an entry of a hashmap; for a cache only the cache, since its keys mean nothing
 // to users.
 func entryDamaged(at effect.Store, key []byte) error {
 	if at.Kind == "cache" {
-		return refuse("the stored answers of @cache of %s are damaged: their checksum does not match; move the file away to start again", at.Name)
+		return refusef("the stored answers of @cache of %s are damaged: their checksum does not match; move the file away to start again", at.Name)
 	}
 	return rowDamaged(fmt.Sprintf("the entry %q of the hashmap %s", keyText(json.RawMessage(key)), shownStore(at)))
 }
@@ -113,7 +113,7 @@ func (f *file) sectionsFit() error {
 		return nil
 	}
 	var problem error
-	err := f.run(`SELECT kind, name, scope, sum FROM section`, func(s *sqlite3.Stmt) {
+	err := f.runStatement(`SELECT kind, name, scope, sum FROM section`, func(s *sqlite3.Stmt) {
 		if at := (effect.Store{Kind: s.ColumnText(0), Name: s.ColumnText(1), Scope: s.ColumnText(2)}); problem == nil && s.ColumnInt64(3) != sum(at.Kind, at.Name, at.Scope) {
 			problem = damaged(fmt.Sprintf("the name of the %s %s differs from the written one", at.Kind, shownStore(at)))
 		}

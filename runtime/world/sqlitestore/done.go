@@ -31,12 +31,12 @@ func (f *file) onceOnly(key string, k effect.Kind, op operation) (result effect.
 		return nil, fmt.Errorf("an effect's key is %q", key)
 	}
 	run := key[:max(at, 0)]
-	err = f.within("BEGIN IMMEDIATE", func() error {
+	err = f.runTransaction("BEGIN IMMEDIATE", func() error {
 		if err := f.haveDone(); err != nil {
 			return err
 		}
 		done := false
-		err := f.run(sqlDone, func(s *sqlite3.Stmt) {
+		err := f.runStatement(sqlDone, func(s *sqlite3.Stmt) {
 			if done = s.ColumnInt64(0) == number; done {
 				result, err = resultOf(k, s.ColumnRawText(1))
 			}
@@ -53,7 +53,7 @@ func (f *file) onceOnly(key string, k effect.Kind, op operation) (result effect.
 		if err != nil {
 			return err
 		}
-		return f.run(sqlSetDone, nil, run, number, string(text))
+		return f.runStatement(sqlSetDone, nil, run, number, string(text))
 	})
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (f *file) onceOnly(key string, k effect.Kind, op operation) (result effect.
 // haveDone creates the table if it does not exist.
 func (f *file) haveDone() error {
 	var names []string
-	err := f.run(`SELECT name FROM sqlite_schema WHERE type = 'table'`, func(s *sqlite3.Stmt) { names = append(names, s.ColumnText(0)) })
+	err := f.runStatement(`SELECT name FROM sqlite_schema WHERE type = 'table'`, func(s *sqlite3.Stmt) { names = append(names, s.ColumnText(0)) })
 	if err != nil || slices.Contains(names, "done") {
 		return err
 	}

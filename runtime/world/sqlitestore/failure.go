@@ -20,22 +20,22 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
+func refusef(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
 
-// failed converts an operation's error to the program's error.
-func (f *file) failed(ctx context.Context, at effect.Store, err error) error {
-	var known *effect.Error
+// programError converts an operation's error to the program's error.
+func (f *file) programError(ctx context.Context, at effect.Store, err error) error {
+	var failure *effect.Error
 	switch {
 	case errors.Is(err, effect.ErrWaits):
 		return err
 	case errors.Is(err, sqlite3.BUSY) && effect.IsNoWait(ctx):
 		return effect.ErrWaits
-	case ctx.Err() != nil && !errors.As(err, &known):
+	case ctx.Err() != nil && !errors.As(err, &failure):
 		return context.Cause(ctx)
-	case known != nil || errors.As(err, &known):
-		return known
+	case failure != nil || errors.As(err, &failure):
+		return failure
 	}
-	e := effect.Errorf("HashMapError", "cannot use %s: %s", f.name, f.reason(err))
+	e := effect.Errorf("HashMapError", "cannot use %s: %s", f.name, f.failureReason(err))
 	if at.Kind != "hashmap" {
 		e.Kind = "FsError"
 		e.With("path", f.name)
@@ -44,8 +44,8 @@ func (f *file) failed(ctx context.Context, at effect.Store, err error) error {
 	return e
 }
 
-// reason describes why a file cannot be used.
-func (f *file) reason(err error) string {
+// failureReason describes why a file cannot be used.
+func (f *file) failureReason(err error) string {
 	var r refusal
 	switch {
 	case errors.As(err, &r):
@@ -92,5 +92,5 @@ func systemCause(err error) error {
 
 // damaged returns the refusal of a damaged store.
 func damaged(how string) error {
-	return refuse("it is damaged (%s) and was not changed: replace it by a copy, or move it away to start again", how)
+	return refusef("it is damaged (%s) and was not changed: replace it by a copy, or move it away to start again", how)
 }

@@ -29,8 +29,8 @@ type file struct {
 	began             time.Time // start of the current request
 }
 
-// perform waits for its turn and runs an operation.
-func (f *file) perform(ctx context.Context, k effect.Kind, op operation) (effect.Result, error) {
+// runOperation waits for its turn and runs an operation.
+func (f *file) runOperation(ctx context.Context, k effect.Kind, op operation) (effect.Result, error) {
 	if effect.IsNoWait(ctx) {
 		select {
 		case f.turn <- struct{}{}:
@@ -59,7 +59,7 @@ func (f *file) perform(ctx context.Context, k effect.Kind, op operation) (effect
 // attempt runs an operation, after opening the file if necessary.
 func (f *file) attempt(ctx context.Context, k effect.Kind, op operation) (effect.Result, error) {
 	if f.conn == nil {
-		if err := f.open(ctx); err != nil {
+		if err := f.openFile(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -93,9 +93,9 @@ func (f *file) busy(ctx context.Context, tries int) bool {
 	}
 }
 
-// close closes the connection. SQLite then writes the log into the file if this was the last
-// connection to it.
-func (f *file) close() error {
+// closeConnection closes the connection. SQLite then writes the log into the file if this was the
+// last connection to it.
+func (f *file) closeConnection() error {
 	if f.conn == nil {
 		return nil
 	}
@@ -109,9 +109,9 @@ func (f *file) close() error {
 	return errors.Join(errs...)
 }
 
-// run executes a statement with its arguments, each a string, []byte or int64, and calls row, which
-// may be nil, for every row of its result.
-func (f *file) run(sql string, row func(*sqlite3.Stmt), args ...any) error {
+// runStatement executes a statement with its arguments, each a string, []byte or int64, and calls
+// row, which may be nil, for every row of its result.
+func (f *file) runStatement(sql string, row func(*sqlite3.Stmt), args ...any) error {
 	s := f.statements[sql]
 	if s == nil {
 		var err error
@@ -150,21 +150,21 @@ func (f *file) run(sql string, row func(*sqlite3.Stmt), args ...any) error {
 
 // transaction calls do. When it returns, either everything that do wrote is stored on disk, or
 // nothing.
-func (f *file) transaction(do func() error) error { return f.within("BEGIN IMMEDIATE", do) }
+func (f *file) transaction(do func() error) error { return f.runTransaction("BEGIN IMMEDIATE", do) }
 
 // snapshot runs do so that all its reads are of one moment.
-func (f *file) snapshot(do func() error) error { return f.within("BEGIN", do) }
+func (f *file) snapshot(do func() error) error { return f.runTransaction("BEGIN", do) }
 
-func (f *file) within(begin string, do func() error) error {
+func (f *file) runTransaction(begin string, do func() error) error {
 	if f.inside {
 		return do()
 	}
-	if err := f.run(begin, nil); err != nil {
+	if err := f.runStatement(begin, nil); err != nil {
 		return err
 	}
 	err := do()
 	if err == nil {
-		err = f.run("COMMIT", nil)
+		err = f.runStatement("COMMIT", nil)
 	}
 	if err != nil {
 		f.rollback()
@@ -177,7 +177,7 @@ func (f *file) rollback() {
 	clear(f.sections) // some may have been created in it
 	old := f.conn.SetInterrupt(context.Background())
 	if !f.conn.GetAutocommit() {
-		_ = f.run("ROLLBACK", nil)
+		_ = f.runStatement("ROLLBACK", nil)
 	}
 	f.conn.SetInterrupt(old)
 }
@@ -192,7 +192,7 @@ func (f *file) section(at effect.Store) (id int64, ok bool, err error) {
 	if id, ok = f.sections[at]; ok {
 		return id, true, nil
 	}
-	err = f.run(sqlSection, func(s *sqlite3.Stmt) { id, ok = s.ColumnInt64(0), true }, at.Kind, at.Name, at.Scope)
+	err = f.runStatement(sqlSection, func(s *sqlite3.Stmt) { id, ok = s.ColumnInt64(0), true }, at.Kind, at.Name, at.Scope)
 	switch {
 	case err != nil:
 	case ok:
@@ -209,7 +209,7 @@ func (f *file) sectionToWrite(at effect.Store) (int64, error) {
 	if ok || err != nil {
 		return id, err
 	}
-	if err := f.run(sqlAddSection, nil, at.Kind, at.Name, at.Scope, sum(at.Kind, at.Name, at.Scope)); err != nil {
+	if err := f.runStatement(sqlAddSection, nil, at.Kind, at.Name, at.Scope, sum(at.Kind, at.Name, at.Scope)); err != nil {
 		return 0, err
 	}
 	id = f.conn.LastInsertRowID()

@@ -50,7 +50,7 @@ func TestReasons(t *testing.T) {
 		syscall.EFBIG:  "the file cannot grow further (see `ulimit -f`); nothing was stored",
 		syscall.EACCES: "it or its directory is not writable: change the permissions, or use another file",
 	} {
-		if got := f.reason(fmt.Errorf("sqlite3: disk I/O error: %w", &fs.PathError{Op: "write", Path: "s.db", Err: errno})); got != want {
+		if got := f.failureReason(fmt.Errorf("sqlite3: disk I/O error: %w", &fs.PathError{Op: "write", Path: "s.db", Err: errno})); got != want {
 			t.Errorf("%v: %s", errno, got)
 		}
 	}

@@ -25,16 +25,16 @@ const (
 	sqlClear    = `DELETE FROM entry WHERE section = ?`
 )
 
-// raw copies a column, whose bytes belong to SQLite.
-func raw(s *sqlite3.Stmt, column int) json.RawMessage {
+// copyColumn copies a column, whose bytes belong to SQLite.
+func copyColumn(s *sqlite3.Stmt, column int) json.RawMessage {
 	return append(json.RawMessage(nil), s.ColumnRawText(column)...)
 }
 
-// get reads the value of a key; nil if there is none.
-func (f *file) get(at effect.Store, section int64, key []byte) (found json.RawMessage, err error) {
+// getValue reads the value of a key; nil if there is none.
+func (f *file) getValue(at effect.Store, section int64, key []byte) (found json.RawMessage, err error) {
 	fits := true
-	err = f.run(sqlGet, func(s *sqlite3.Stmt) {
-		found = raw(s, 0)
+	err = f.runStatement(sqlGet, func(s *sqlite3.Stmt) {
+		found = copyColumn(s, 0)
 		fits = s.ColumnInt64(1) == sum(section, key, []byte(found))
 	}, section, key)
 	if err == nil && !fits {
@@ -43,12 +43,12 @@ func (f *file) get(at effect.Store, section int64, key []byte) (found json.RawMe
 	return found, err
 }
 
-// set writes the value of a key.
-func (f *file) set(section int64, key, value []byte) error {
-	return f.run(sqlSet, nil, section, key, value, sum(section, key, value))
+// setValue writes the value of a key.
+func (f *file) setValue(section int64, key, value []byte) error {
+	return f.runStatement(sqlSet, nil, section, key, value, sum(section, key, value))
 }
 
-func (f *file) read(q *effect.StoreRead) (effect.Result, error) {
+func (f *file) readEntry(q *effect.StoreRead) (effect.Result, error) {
 	out := &effect.StoreEntries{Entries: make([]effect.StoreEntry, len(q.Keys))}
 	section, ok, err := f.section(q.Store)
 	if !ok || err != nil {
@@ -56,7 +56,7 @@ func (f *file) read(q *effect.StoreRead) (effect.Result, error) {
 	}
 	all := func() error {
 		for i, k := range q.Keys {
-			if out.Entries[i].Value, err = f.get(q.Store, section, k); err != nil {
+			if out.Entries[i].Value, err = f.getValue(q.Store, section, k); err != nil {
 				return err
 			}
 		}
@@ -68,7 +68,7 @@ func (f *file) read(q *effect.StoreRead) (effect.Result, error) {
 	return out, all()
 }
 
-func (f *file) write(q *effect.StoreWrite) (effect.Result, error) {
+func (f *file) writeEntries(q *effect.StoreWrite) (effect.Result, error) {
 	before := &effect.StoreEntries{}
 	err := f.transaction(func() error {
 		section, err := f.sectionToWrite(q.Store)
@@ -76,12 +76,12 @@ func (f *file) write(q *effect.StoreWrite) (effect.Result, error) {
 			e := &q.Entries[i]
 			if q.Before {
 				var old json.RawMessage
-				if old, err = f.get(q.Store, section, e.Key); err != nil {
+				if old, err = f.getValue(q.Store, section, e.Key); err != nil {
 					break
 				}
 				before.Entries = append(before.Entries, effect.StoreEntry{Value: old})
 			}
-			err = f.set(section, e.Key, e.Value)
+			err = f.setValue(section, e.Key, e.Value)
 		}
 		return err
 	})
@@ -91,14 +91,14 @@ func (f *file) write(q *effect.StoreWrite) (effect.Result, error) {
 	return before, nil
 }
 
-func (f *file) add(q *effect.StoreAdd) (effect.Result, error) {
+func (f *file) addToEntry(q *effect.StoreAdd) (effect.Result, error) {
 	var before, total json.RawMessage
 	err := f.transaction(func() error {
 		section, err := f.sectionToWrite(q.Store)
 		if err != nil {
 			return err
 		}
-		if before, err = f.get(q.Store, section, q.Key); err != nil {
+		if before, err = f.getValue(q.Store, section, q.Key); err != nil {
 			return err
 		}
 		if total, err = plus(before, q.By); err != nil {
@@ -108,7 +108,7 @@ func (f *file) add(q *effect.StoreAdd) (effect.Result, error) {
 			}
 			return err
 		}
-		return f.set(section, q.Key, total)
+		return f.setValue(section, q.Key, total)
 	})
 	if err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (f *file) expire(q *effect.StoreExpire) error {
 		return err
 	}
 	return f.transaction(func() error {
-		return f.run(sqlExpire, nil, section, fmt.Appendf(nil, "[%013d", q.Date))
+		return f.runStatement(sqlExpire, nil, section, fmt.Appendf(nil, "[%013d", q.Date))
 	})
 }
 
@@ -147,7 +147,7 @@ func plus(a, b json.RawMessage) (json.RawMessage, error) {
 	if y, err := strconv.ParseInt(string(b), 10, 64); err == nil {
 		x, err := strconv.ParseInt(string(a), 10, 64)
 		if err != nil {
-			return nil, refuse("expected Int, got %s", a)
+			return nil, refusef("expected Int, got %s", a)
 		}
 		n, ok := intmath.Add(x, y)
 		if !ok {
@@ -155,10 +155,10 @@ func plus(a, b json.RawMessage) (json.RawMessage, error) {
 		}
 		return strconv.AppendInt(nil, n, 10), nil
 	}
-	x, ok := number(a)
-	y, known := number(b)
-	if !ok || !known {
-		return nil, refuse("expected Float, got %s", a)
+	x, ok := parseFloat(a)
+	y, isNumber := parseFloat(b)
+	if !ok || !isNumber {
+		return nil, refusef("expected Float, got %s", a)
 	}
 	sum := value.AppendFloat(nil, x+y)
 	if math.IsNaN(x+y) || math.IsInf(x+y, 0) {
@@ -167,8 +167,8 @@ func plus(a, b json.RawMessage) (json.RawMessage, error) {
 	return sum, nil
 }
 
-// number decodes a Float, which is a string if it is NaN or infinite.
-func number(text json.RawMessage) (float64, bool) {
+// parseFloat decodes a Float, which is a string if it is NaN or infinite.
+func parseFloat(text json.RawMessage) (float64, bool) {
 	switch string(text) {
 	case `"NaN"`:
 		return math.NaN(), true
@@ -182,21 +182,21 @@ func number(text json.RawMessage) (float64, bool) {
 	return x, err == nil && string(text) != "null"
 }
 
-func (f *file) remove(q *effect.StoreDelete) (effect.Result, error) {
+func (f *file) deleteEntry(q *effect.StoreDelete) (effect.Result, error) {
 	found := &effect.StoreFound{}
 	section, ok, err := f.section(q.Store)
 	if !ok || err != nil {
 		return found, err
 	}
 	err = f.transaction(func() error {
-		err := f.run(sqlDelete, nil, section, []byte(q.Key))
+		err := f.runStatement(sqlDelete, nil, section, []byte(q.Key))
 		found.Found = f.conn.Changes() > 0
 		return err
 	})
 	return found, err
 }
 
-func (f *file) list(q *effect.StoreList) (effect.Result, error) {
+func (f *file) listEntries(q *effect.StoreList) (effect.Result, error) {
 	out := &effect.StoreEntries{}
 	section, ok, err := f.section(q.Store)
 	if !ok || err != nil {
@@ -210,12 +210,12 @@ func (f *file) list(q *effect.StoreList) (effect.Result, error) {
 // checksum verified.
 func (f *file) entries(at effect.Store, section int64, keys, values bool) (out []effect.StoreEntry, err error) {
 	if !values {
-		err = f.run(sqlKeys, func(s *sqlite3.Stmt) { out = append(out, effect.StoreEntry{Key: raw(s, 0)}) }, section)
+		err = f.runStatement(sqlKeys, func(s *sqlite3.Stmt) { out = append(out, effect.StoreEntry{Key: copyColumn(s, 0)}) }, section)
 		return out, err
 	}
 	var problem error
-	err = f.run(sqlEntries, func(s *sqlite3.Stmt) {
-		e := effect.StoreEntry{Key: raw(s, 0), Value: raw(s, 1)}
+	err = f.runStatement(sqlEntries, func(s *sqlite3.Stmt) {
+		e := effect.StoreEntry{Key: copyColumn(s, 0), Value: copyColumn(s, 1)}
 		if problem == nil && s.ColumnInt64(2) != sum(section, []byte(e.Key), []byte(e.Value)) {
 			problem = entryDamaged(at, e.Key)
 		}
@@ -230,15 +230,15 @@ func (f *file) entries(at effect.Store, section int64, keys, values bool) (out [
 	return out, err
 }
 
-// count returns the number of entries of a store of any kind.
-func (f *file) count(q *effect.StoreLen) (effect.Result, error) {
+// countEntries returns the number of entries of a store of any kind.
+func (f *file) countEntries(q *effect.StoreLen) (effect.Result, error) {
 	out := &effect.StoreCount{}
 	section, ok, err := f.section(q.Store)
 	if !ok || err != nil {
 		return out, err
 	}
 	sql := map[string]string{"hashmap": sqlEntryLen, "ledger": sqlRecordLen, "memory": sqlMessageLen}[q.Store.Kind]
-	err = f.run(sql, func(s *sqlite3.Stmt) { out.Count = s.ColumnInt64(0) }, section)
+	err = f.runStatement(sql, func(s *sqlite3.Stmt) { out.Count = s.ColumnInt64(0) }, section)
 	if q.Window > 0 {
 		out.Count = min(out.Count, int64(q.Window))
 	}
@@ -261,7 +261,7 @@ func (f *file) empty(q *effect.StoreClear) (effect.Result, error) {
 			}
 			for _, sql := range map[string][]string{"hashmap": {sqlClear}, "ledger": {sqlClearRecords, sqlClearWords, sqlClearKeys},
 				"memory": {sqlClearMessages}}[q.Store.Kind] {
-				if err := f.run(sql, nil, section); err != nil {
+				if err := f.runStatement(sql, nil, section); err != nil {
 					return err
 				}
 			}

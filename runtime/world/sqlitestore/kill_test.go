@@ -36,10 +36,10 @@ func TestMain(m *testing.M) {
 // writing describes one writer: its number among the writers that share a file, its first
 // operation, and the error that it makes on purpose, if any.
 type writing struct {
-	Seed    uint64
-	N       int
-	From    int
-	Mistake string // "" is none
+	Seed  uint64
+	N     int
+	From  int
+	Fault string // "" is none
 }
 
 // The errors that writers make on purpose.
@@ -58,15 +58,15 @@ func writeOn(job string) error {
 	}
 	s := New(Options{})
 	for i := w.From; ; i++ {
-		if w.Mistake == acknowledgesEarly {
+		if w.Fault == acknowledgesEarly {
 			fmt.Println(i)
 		}
-		for _, r := range w.operation(i).requests(w.N, w.Mistake == writesInParts) {
+		for _, r := range w.operation(i).requests(w.N, w.Fault == writesInParts) {
 			if _, err := s.Perform(context.Background(), r); err != nil {
 				return fmt.Errorf("operation %d, %s: %w", i, r.Kind(), err)
 			}
 		}
-		if w.Mistake != acknowledgesEarly {
+		if w.Fault != acknowledgesEarly {
 			fmt.Println(i)
 		}
 	}
@@ -75,13 +75,13 @@ func writeOn(job string) error {
 // change is an operation on the stores of one writer, or on the number that all
 // writers count up.
 type change struct {
-	number int
-	set    []int // keys of the hashmap that get the operation's number
-	remove int   // a key that goes; -1 for none
-	count  bool  // the common number grows by one
-	note   int   // an entry of the ledger that gets the number; -1 for none
-	strike int   // an entry that goes; -1 for none
-	say    int   // how many messages are appended
+	number   int
+	set      []int // keys of the hashmap that get the operation's number
+	remove   int   // a key that goes; -1 for none
+	count    bool  // the common number grows by one
+	note     int   // an entry of the ledger that gets the number; -1 for none
+	strike   int   // an entry that goes; -1 for none
+	messages int   // how many messages are appended
 }
 
 // operation is the i-th operation of a writer.
@@ -100,7 +100,7 @@ func (w *writing) operation(i int) change {
 	case 6:
 		c.strike = r.IntN(6)
 	default:
-		c.say = 1 + r.IntN(3)
+		c.messages = 1 + r.IntN(3)
 	}
 	return c
 }
@@ -141,23 +141,23 @@ func (c change) requests(n int, parts bool) []effect.Request {
 	case c.strike >= 0:
 		return []effect.Request{&effect.LedgerDelete{Store: own("ledger", n), Identifier: fmt.Sprintf("note %d", c.strike)}}
 	}
-	var said []effect.MemoryMessage
-	for i := range c.say {
-		said = append(said, effect.MemoryMessage{Role: "user", Content: fmt.Sprintf("%d of %d", i, c.number)})
+	var messages []effect.MemoryMessage
+	for i := range c.messages {
+		messages = append(messages, effect.MemoryMessage{Role: "user", Content: fmt.Sprintf("%d of %d", i, c.number)})
 	}
-	return []effect.Request{&effect.MemoryAppend{Store: own("memory", n), Messages: said}}
+	return []effect.Request{&effect.MemoryAppend{Store: own("memory", n), Messages: messages}}
 }
 
 // content is what a writer's stores hold.
 type content struct {
-	Numbers map[string]string
-	Notes   map[string]string
-	Said    []string
+	Numbers  map[string]string
+	Notes    map[string]string
+	Messages []string
 }
 
 // after is the content after one more operation.
 func (x content) after(c change) content {
-	x = content{maps.Clone(x.Numbers), maps.Clone(x.Notes), slices.Clone(x.Said)}
+	x = content{maps.Clone(x.Numbers), maps.Clone(x.Notes), slices.Clone(x.Messages)}
 	for _, k := range c.set {
 		x.Numbers[strconv.Itoa(k)] = strconv.Itoa(c.number)
 	}
@@ -166,8 +166,8 @@ func (x content) after(c change) content {
 		x.Notes[fmt.Sprintf("note %d", c.note)] = fmt.Sprintf("k%d: %d", c.number%5, c.number)
 	}
 	delete(x.Notes, fmt.Sprintf("note %d", c.strike))
-	for i := range c.say {
-		x.Said = append(x.Said, fmt.Sprintf("%d of %d", i, c.number))
+	for i := range c.messages {
+		x.Messages = append(x.Messages, fmt.Sprintf("%d of %d", i, c.number))
 	}
 	return x
 }
@@ -182,7 +182,7 @@ func contentOf(t *testing.T, s *Stores, n int) content {
 		x.Notes[e.Identifier] = strings.Join(e.Keys, ",") + ": " + e.Value
 	}
 	for _, m := range do[*effect.MemoryMessages](t, s, &effect.MemoryList{Store: own("memory", n), Last: -1}).Messages {
-		x.Said = append(x.Said, m.Content)
+		x.Messages = append(x.Messages, m.Content)
 	}
 	return x
 }
@@ -229,13 +229,13 @@ func killed(dir string, w writing, some int, moment time.Duration) (next int, er
 
 // rounds repeatedly lets writers write to one file, kills them, and compares the file with what
 // they acknowledged. It returns a description of the first difference.
-func rounds(t *testing.T, seed uint64, n int, mistake string) string {
+func rounds(t *testing.T, seed uint64, n int, fault string) string {
 	r := rand.New(rand.NewPCG(seed, 1))
 	dir := t.TempDir()
 	writers := make([]writing, 2+r.IntN(2))
 	contents := make([]content, len(writers))
 	for i := range writers {
-		writers[i] = writing{Seed: seed, N: i, Mistake: mistake}
+		writers[i] = writing{Seed: seed, N: i, Fault: fault}
 		contents[i] = content{Numbers: map[string]string{}, Notes: map[string]string{}}
 	}
 	total := 0
@@ -299,7 +299,7 @@ func rounds(t *testing.T, seed uint64, n int, mistake string) string {
 }
 
 func (x content) is(y content) bool {
-	return maps.Equal(x.Numbers, y.Numbers) && maps.Equal(x.Notes, y.Notes) && slices.Equal(x.Said, y.Said)
+	return maps.Equal(x.Numbers, y.Numbers) && maps.Equal(x.Notes, y.Notes) && slices.Equal(x.Messages, y.Messages)
 }
 
 // TestKilled kills processes that write to one file. The file must contain every acknowledged
@@ -319,14 +319,14 @@ func TestKilled(t *testing.T) {
 	})
 }
 
-// TestKilledShowsMistakes checks that the same test detects the errors that writers make on
+// TestKilledDetectsFaults checks that the same test detects the errors that writers make on
 // purpose.
-func TestKilledShowsMistakes(t *testing.T) {
-	for _, mistake := range []string{acknowledgesEarly, writesInParts} {
-		t.Run(mistake, func(t *testing.T) {
+func TestKilledDetectsFaults(t *testing.T) {
+	for _, fault := range []string{acknowledgesEarly, writesInParts} {
+		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(100) {
-				if wrong := rounds(t, seed, 4, mistake); wrong != "" {
+				if wrong := rounds(t, seed, 4, fault); wrong != "" {
 					t.Logf("seed %d: %s", seed, wrong)
 					return
 				}

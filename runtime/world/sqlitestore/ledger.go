@@ -57,10 +57,10 @@ type record struct {
 	damaged error
 }
 
-// known returns the entry of an identifier; nil if there is none.
-func (f *file) known(at effect.Store, section int64, identifier string) (found *record, err error) {
+// lookupRecord returns the entry of an identifier; nil if there is none.
+func (f *file) lookupRecord(at effect.Store, section int64, identifier string) (found *record, err error) {
 	var broken error
-	err = f.run(sqlRecord, func(s *sqlite3.Stmt) {
+	err = f.runStatement(sqlRecord, func(s *sqlite3.Stmt) {
 		found = &record{id: s.ColumnInt64(0), value: s.ColumnText(2)}
 		if s.ColumnInt64(3) != sum(section, identifier, s.ColumnRawText(1), found.value) {
 			found = &record{id: found.id, damaged: recordDamaged(at, identifier)}
@@ -74,14 +74,14 @@ func (f *file) known(at effect.Store, section int64, identifier string) (found *
 	return found, err
 }
 
-func (f *file) put(q *effect.LedgerPut) (effect.Result, error) {
+func (f *file) putRecord(q *effect.LedgerPut) (effect.Result, error) {
 	found := &effect.StoreFound{}
 	err := f.transaction(func() error {
 		section, err := f.sectionToWrite(q.Store)
 		if err != nil {
 			return err
 		}
-		old, err := f.known(q.Store, section, q.Entry.Identifier)
+		old, err := f.lookupRecord(q.Store, section, q.Entry.Identifier)
 		if err != nil || old == nil && q.Update != "" {
 			return err
 		}
@@ -102,13 +102,13 @@ func (f *file) put(q *effect.LedgerPut) (effect.Result, error) {
 		case "value":
 			e.Keys = old.keys
 		}
-		return f.replace(section, old, e)
+		return f.replaceRecord(section, old, e)
 	})
 	return found, err
 }
 
-// replace stores an entry in place of old, or as a new one if old is nil.
-func (f *file) replace(section int64, old *record, e effect.LedgerEntry) error {
+// replaceRecord stores an entry in place of old, or as a new one if old is nil.
+func (f *file) replaceRecord(section int64, old *record, e effect.LedgerEntry) error {
 	if e.Keys == nil {
 		e.Keys = []string{}
 	}
@@ -117,31 +117,31 @@ func (f *file) replace(section int64, old *record, e effect.LedgerEntry) error {
 		return err
 	}
 	var id int64
-	if err := f.run(sqlInsert, func(s *sqlite3.Stmt) { id = s.ColumnInt64(0) }, section, e.Identifier, keys, e.Value, sum(section, e.Identifier, keys, e.Value)); err != nil {
+	if err := f.runStatement(sqlInsert, func(s *sqlite3.Stmt) { id = s.ColumnInt64(0) }, section, e.Identifier, keys, e.Value, sum(section, e.Identifier, keys, e.Value)); err != nil {
 		return err
 	}
-	var gone []string
+	var removed []string
 	if old == nil {
-		if err := f.each(sqlAddWord, section, distinct(pure.Words(e.Identifier)), id); err != nil {
+		if err := f.runForEach(sqlAddWord, section, distinct(pure.Words(e.Identifier)), id); err != nil {
 			return err
 		}
 	} else {
-		gone = distinct(pure.FoldAll(old.keys))
+		removed = distinct(pure.FoldAll(old.keys))
 	}
 	now := distinct(pure.FoldAll(e.Keys))
-	if slices.Equal(gone, now) {
+	if slices.Equal(removed, now) {
 		return nil
 	}
-	if err := f.each(sqlDropKey, section, gone, id); err != nil {
+	if err := f.runForEach(sqlDropKey, section, removed, id); err != nil {
 		return err
 	}
-	return f.each(sqlAddKey, section, now, id)
+	return f.runForEach(sqlAddKey, section, now, id)
 }
 
-// each runs a statement for every text.
-func (f *file) each(sql string, section int64, texts []string, id int64) error {
+// runForEach runs a statement for every text.
+func (f *file) runForEach(sql string, section int64, texts []string, id int64) error {
 	for _, text := range texts {
-		if err := f.run(sql, nil, section, text, id); err != nil {
+		if err := f.runStatement(sql, nil, section, text, id); err != nil {
 			return err
 		}
 	}
@@ -157,7 +157,7 @@ func distinct(texts []string) []string {
 // uproot removes a damaged record, whose words and keys are unknown.
 func (f *file) uproot(id int64) error {
 	for _, sql := range []string{sqlStrike, `DELETE FROM word WHERE record = ?`, `DELETE FROM record_key WHERE record = ?`} {
-		if err := f.run(sql, nil, id); err != nil {
+		if err := f.runStatement(sql, nil, id); err != nil {
 			return err
 		}
 	}
@@ -171,7 +171,7 @@ func (f *file) strike(q *effect.LedgerDelete) (effect.Result, error) {
 		return found, err
 	}
 	err = f.transaction(func() error {
-		old, err := f.known(q.Store, section, q.Identifier)
+		old, err := f.lookupRecord(q.Store, section, q.Identifier)
 		if err != nil || old == nil {
 			return err
 		}
@@ -179,18 +179,18 @@ func (f *file) strike(q *effect.LedgerDelete) (effect.Result, error) {
 		if old.damaged != nil {
 			return f.uproot(old.id)
 		}
-		if err := f.run(sqlStrike, nil, old.id); err != nil {
+		if err := f.runStatement(sqlStrike, nil, old.id); err != nil {
 			return err
 		}
-		if err := f.each(sqlDropWord, section, distinct(pure.Words(q.Identifier)), old.id); err != nil {
+		if err := f.runForEach(sqlDropWord, section, distinct(pure.Words(q.Identifier)), old.id); err != nil {
 			return err
 		}
-		return f.each(sqlDropKey, section, distinct(pure.FoldAll(old.keys)), old.id)
+		return f.runForEach(sqlDropKey, section, distinct(pure.FoldAll(old.keys)), old.id)
 	})
 	return found, err
 }
 
-func (f *file) find(q *effect.LedgerFind) (effect.Result, error) {
+func (f *file) findRecords(q *effect.LedgerFind) (effect.Result, error) {
 	out := &effect.LedgerEntries{}
 	section, ok, err := f.section(q.Store)
 	if !ok || err != nil {
@@ -218,15 +218,15 @@ func (f *file) find(q *effect.LedgerFind) (effect.Result, error) {
 			for _, text := range q.Texts {
 				words = append(words, pure.Words(text)...)
 			}
-			return f.all(byWord, section, distinct(words), take)
+			return f.forEachWithAll(byWord, section, distinct(words), take)
 		case "all":
-			return f.all(byKey, section, distinct(pure.FoldAll(slices.Clone(q.Texts))), take)
+			return f.forEachWithAll(byKey, section, distinct(pure.FoldAll(slices.Clone(q.Texts))), take)
 		case "any":
 			return f.any(section, distinct(pure.FoldAll(slices.Clone(q.Texts))), take)
 		case "text":
-			return f.said(section, strings.Join(q.Texts, " "), take)
+			return f.findMentioned(section, strings.Join(q.Texts, " "), take)
 		}
-		return f.run(sqlRecords, take, section)
+		return f.runStatement(sqlRecords, take, section)
 	})
 	if err == nil {
 		err = broken
@@ -234,11 +234,11 @@ func (f *file) find(q *effect.LedgerFind) (effect.Result, error) {
 	return out, err
 }
 
-// all calls take with each record that has all of the texts (words or keys), in order; without
-// texts, with every record. It reads only the records of the rarest text.
-func (f *file) all(p posting, section int64, texts []string, take func(*sqlite3.Stmt)) error {
+// forEachWithAll calls take with each record that has all of the texts (words or keys), in order;
+// without texts, with every record. It reads only the records of the rarest text.
+func (f *file) forEachWithAll(p posting, section int64, texts []string, take func(*sqlite3.Stmt)) error {
 	if len(texts) == 0 {
-		return f.run(sqlRecords, take, section)
+		return f.runStatement(sqlRecords, take, section)
 	}
 	if len(texts) > mostTexts {
 		return nil // no record has that many
@@ -268,7 +268,7 @@ func (f *file) rarestFirst(p posting, section int64, texts []string) error {
 		least := limit
 		for i, text := range texts {
 			var n int64
-			if err := f.run(sql, func(s *sqlite3.Stmt) { n = s.ColumnInt64(0) }, section, text, limit); err != nil {
+			if err := f.runStatement(sql, func(s *sqlite3.Stmt) { n = s.ColumnInt64(0) }, section, text, limit); err != nil {
 				return err
 			}
 			if n < least {
@@ -303,13 +303,13 @@ func (f *file) any(section int64, keys []string, take func(*sqlite3.Stmt)) error
 func (f *file) anyOfMany(section int64, keys []string, take func(*sqlite3.Stmt)) error {
 	var ids []int64
 	for _, k := range keys {
-		if err := f.run(sqlWithKey, func(s *sqlite3.Stmt) { ids = append(ids, s.ColumnInt64(0)) }, section, k); err != nil {
+		if err := f.runStatement(sqlWithKey, func(s *sqlite3.Stmt) { ids = append(ids, s.ColumnInt64(0)) }, section, k); err != nil {
 			return err
 		}
 	}
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
-		if err := f.run(sqlRecordByID, take, id); err != nil {
+		if err := f.runStatement(sqlRecordByID, take, id); err != nil {
 			return err
 		}
 	}
@@ -320,7 +320,7 @@ func (f *file) anyOfMany(section int64, keys []string, take func(*sqlite3.Stmt))
 // with few arguments stays prepared.
 func (f *file) once(sql string, row func(*sqlite3.Stmt), args ...any) error {
 	const few = 8
-	err := f.run(sql, row, args...)
+	err := f.runStatement(sql, row, args...)
 	if s := f.statements[sql]; s != nil && len(args) > few {
 		delete(f.statements, sql)
 		if closed := s.Close(); err == nil {

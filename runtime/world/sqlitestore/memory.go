@@ -17,21 +17,21 @@ const (
 	sqlClearMessages = `DELETE FROM message WHERE section = ?`
 )
 
-func (f *file) append(q *effect.MemoryAppend) error {
+func (f *file) appendMessages(q *effect.MemoryAppend) error {
 	return f.transaction(func() error {
 		section, err := f.sectionToWrite(q.Store)
 		for i := 0; i < len(q.Messages) && err == nil; i++ {
 			m := &q.Messages[i]
-			err = f.run(sqlAppend, nil, section, m.Role, m.Content, sum(section, m.Role, m.Content))
+			err = f.runStatement(sqlAppend, nil, section, m.Role, m.Content, sum(section, m.Role, m.Content))
 		}
 		if err == nil && q.Window > 0 {
-			err = f.run(sqlTrim, nil, section, int64(q.Window))
+			err = f.runStatement(sqlTrim, nil, section, int64(q.Window))
 		}
 		return err
 	})
 }
 
-func (f *file) messages(q *effect.MemoryList) (effect.Result, error) {
+func (f *file) listMessages(q *effect.MemoryList) (effect.Result, error) {
 	out := &effect.MemoryMessages{}
 	section, ok, err := f.section(q.Store)
 	if !ok || err != nil {
@@ -42,11 +42,11 @@ func (f *file) messages(q *effect.MemoryList) (effect.Result, error) {
 		limit = int64(q.Window)
 	}
 	var problem error
-	err = f.run(sqlLatest, func(s *sqlite3.Stmt) {
+	err = f.runStatement(sqlLatest, func(s *sqlite3.Stmt) {
 		m := effect.MemoryMessage{Role: s.ColumnText(0), Content: s.ColumnText(1)}
 		out.Messages = append(out.Messages, m)
 		if problem == nil && s.ColumnInt64(2) != sum(section, m.Role, m.Content) {
-			problem = refuse("message %d from the end of the memory %s is damaged: its checksum does not match; clear the memory, or replace the file by a copy",
+			problem = refusef("message %d from the end of the memory %s is damaged: its checksum does not match; clear the memory, or replace the file by a copy",
 				len(out.Messages), shownStore(q.Store))
 		}
 	}, section, limit)

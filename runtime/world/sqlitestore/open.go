@@ -43,8 +43,8 @@ var tables = []string{
 // readThrough is the size up to which a file is read completely each time it is opened.
 const readThrough = 1 << 20
 
-// open opens the file, and creates it if it does not exist.
-func (f *file) open(ctx context.Context) error {
+// openFile opens the file, and creates it if it does not exist.
+func (f *file) openFile(ctx context.Context) error {
 	path, size := ":memory:", int64(0)
 	if !f.options.InMemory {
 		var err error
@@ -58,12 +58,12 @@ func (f *file) open(ctx context.Context) error {
 	verified := false
 	if size > 0 && !hasLog(path) {
 		// Reading a file that is not in use creates no files next to it.
-		err := f.use(immutable(path), sqlite3.OPEN_READONLY|sqlite3.OPEN_URI, func() error { return f.verify(size) })
+		err := f.connect(immutable(path), sqlite3.OPEN_READONLY|sqlite3.OPEN_URI, func() error { return f.verifyDatabase(size) })
 		if err != nil && !hasLog(path) {
 			return err
 		}
 		if verified = err == nil; verified {
-			_ = f.close() // nothing was written
+			_ = f.closeConnection() // nothing was written
 		}
 	}
 	name := path
@@ -73,7 +73,7 @@ func (f *file) open(ctx context.Context) error {
 			return err
 		}
 	}
-	return f.use(name, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE|sqlite3.OPEN_URI, func() error { return f.prepare(ctx, size, verified) })
+	return f.connect(name, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE|sqlite3.OPEN_URI, func() error { return f.prepare(ctx, size, verified) })
 }
 
 // private creates the file if it does not exist, so that only its user may read it; an existing
@@ -90,8 +90,8 @@ func private(path string) (string, error) {
 	return address(path, url.Values{"modeof": {path}}), nil
 }
 
-// use connects to the database and calls first. The connection stays open unless first fails.
-func (f *file) use(name string, flags sqlite3.OpenFlag, first func() error) error {
+// connect connects to the database and calls first. The connection stays open unless first fails.
+func (f *file) connect(name string, flags sqlite3.OpenFlag, first func() error) error {
 	conn, err := sqlite3.OpenFlags(name, flags)
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (f *file) use(name string, flags sqlite3.OpenFlag, first func() error) erro
 	if err = first(); err != nil {
 		// A refused file is not modified: nothing is written into it on closing.
 		_, _ = conn.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
-		_ = f.close()
+		_ = f.closeConnection()
 	}
 	return err
 }
@@ -148,7 +148,7 @@ func (f *file) prepare(ctx context.Context, size int64, verified bool) error {
 		if err == nil && id == 0 && version == 0 {
 			err = f.create()
 		} else if err == nil {
-			err = f.verify(size)
+			err = f.verifyDatabase(size)
 		}
 		if err != nil {
 			return err
@@ -163,13 +163,13 @@ func (f *file) prepare(ctx context.Context, size int64, verified bool) error {
 	if f.options.InMemory {
 		return nil
 	}
-	return f.run("PRAGMA journal_mode = WAL", nil)
+	return f.runStatement("PRAGMA journal_mode = WAL", nil)
 }
 
 // marks reads application_id and user_version.
 func (f *file) marks() (id, version int64, err error) {
-	if err = f.run("PRAGMA application_id", func(s *sqlite3.Stmt) { id = s.ColumnInt64(0) }); err == nil {
-		err = f.run("PRAGMA user_version", func(s *sqlite3.Stmt) { version = s.ColumnInt64(0) })
+	if err = f.runStatement("PRAGMA application_id", func(s *sqlite3.Stmt) { id = s.ColumnInt64(0) }); err == nil {
+		err = f.runStatement("PRAGMA user_version", func(s *sqlite3.Stmt) { version = s.ColumnInt64(0) })
 	}
 	return id, version, err
 }
@@ -182,7 +182,7 @@ func (f *file) create() error {
 			return err
 		}
 		if id != 0 || version != 0 {
-			return f.verify(0)
+			return f.verifyDatabase(0)
 		}
 		for _, sql := range tables {
 			if err := f.conn.Exec(sql); err != nil {
@@ -193,9 +193,9 @@ func (f *file) create() error {
 	})
 }
 
-// verify checks a database through SQLite: its marks, its tables and, in a file of at most
+// verifyDatabase checks a database through SQLite: its marks, its tables and, in a file of at most
 // readThrough bytes, every page.
-func (f *file) verify(size int64) error {
+func (f *file) verifyDatabase(size int64) error {
 	id, version, err := f.marks()
 	if err == nil {
 		err = whose(id, version)
@@ -204,7 +204,7 @@ func (f *file) verify(size int64) error {
 		return err
 	}
 	var found []string
-	err = f.run("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL", func(s *sqlite3.Stmt) { found = append(found, s.ColumnText(0)) })
+	err = f.runStatement("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL", func(s *sqlite3.Stmt) { found = append(found, s.ColumnText(0)) })
 	if err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func (f *file) verify(size int64) error {
 		return nil
 	}
 	var problem string
-	err = f.run("PRAGMA quick_check(1)", func(s *sqlite3.Stmt) { problem = s.ColumnText(0) })
+	err = f.runStatement("PRAGMA quick_check(1)", func(s *sqlite3.Stmt) { problem = s.ColumnText(0) })
 	if err == nil && problem != "ok" {
 		err = damaged(problem)
 	}
@@ -238,9 +238,9 @@ func (f *file) verify(size int64) error {
 func whose(id, version int64) error {
 	switch {
 	case id != application:
-		return refuse("it is an SQLite database of another program: use another file")
+		return refusef("it is an SQLite database of another program: use another file")
 	case version > format:
-		return refuse("it was written by a newer version of Concerto (format %d, this version supports %d): upgrade Concerto, or use another file", version, format)
+		return refusef("it was written by a newer version of Concerto (format %d, this version supports %d): upgrade Concerto, or use another file", version, format)
 	case version < 1:
 		return damaged(fmt.Sprintf("unknown format %d", version))
 	}
@@ -260,9 +260,9 @@ func inspect(path string) (size int64, err error) {
 	case err != nil:
 		return 0, err
 	case info.IsDir():
-		return 0, refuse("it is a directory: use a file in it")
+		return 0, refusef("it is a directory: use a file in it")
 	case !info.Mode().IsRegular():
-		return 0, refuse("it is not a regular file: name another one")
+		return 0, refusef("it is not a regular file: name another one")
 	case info.Size() == 0:
 		return 0, nil
 	}
@@ -275,7 +275,7 @@ func inspect(path string) (size int64, err error) {
 	if n, err := io.ReadFull(in, header); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return 0, err
 	} else if n < headerSize || !bytes.HasPrefix(header, []byte("SQLite format 3\x00")) {
-		return 0, refuse("it is not a database of Concerto: another program wrote it, or it is damaged; use another file, or move it away")
+		return 0, refusef("it is not a database of Concerto: another program wrote it, or it is damaged; use another file, or move it away")
 	}
 	at := func(offset int) int64 { return int64(binary.BigEndian.Uint32(header[offset:])) }
 	if err := whose(at(68), at(60)); err != nil {
@@ -305,11 +305,11 @@ func inspectDirectory(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return refuse("its directory %s does not exist: create it, or use another file", dir)
+		return refusef("its directory %s does not exist: create it, or use another file", dir)
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return refuse("%s is not a directory: use another file", dir)
+		return refusef("%s is not a directory: use another file", dir)
 	}
 	return nil
 }

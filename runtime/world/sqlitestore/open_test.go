@@ -228,7 +228,7 @@ func TestDamagedLater(t *testing.T) {
 	put := &effect.LedgerPut{Store: at("ledger"), Entry: effect.LedgerEntry{Identifier: "Main Street", Keys: []string{"k"}, Value: "v"}}
 	do[any](t, s, put)
 	for _, sql := range []string{`UPDATE entry SET value = replace(value, '1', '7')`, `UPDATE message SET content = 'help' WHERE id = 1`, `UPDATE record SET keys = '["q"]'`} {
-		if err := s.file("s.db").run(sql, nil); err != nil {
+		if err := s.fileAt("s.db").runStatement(sql, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -262,7 +262,7 @@ func TestDamagedLater(t *testing.T) {
 	if got := do[*effect.LedgerEntries](t, s, &effect.LedgerFind{Store: at("ledger"), By: "any", Texts: []string{"k", "q"}}); len(got.Entries) != 1 {
 		t.Error(got)
 	}
-	if err := s.file("s.db").run(`UPDATE record SET value = 'w'`, nil); err != nil {
+	if err := s.fileAt("s.db").runStatement(`UPDATE record SET value = 'w'`, nil); err != nil {
 		t.Fatal(err)
 	}
 	do[any](t, s, &effect.LedgerDelete{Store: at("ledger"), Identifier: "Main Street"})
@@ -275,7 +275,7 @@ func TestDamagedLater(t *testing.T) {
 
 func rows(t *testing.T, s *Stores, table string) (n int64) {
 	t.Helper()
-	if err := s.file("s.db").run("SELECT count(*) FROM "+table, func(s *sqlite3.Stmt) { n = s.ColumnInt64(0) }); err != nil {
+	if err := s.fileAt("s.db").runStatement("SELECT count(*) FROM "+table, func(s *sqlite3.Stmt) { n = s.ColumnInt64(0) }); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -286,7 +286,7 @@ func TestDamagedName(t *testing.T) {
 	dir := t.TempDir()
 	s := opened(t, Options{Dir: dir})
 	do[any](t, s, &effect.StoreWrite{Store: at("hashmap"), Entries: []effect.StoreEntry{set(`"a"`, "1")}})
-	if err := s.file("s.db").run(`UPDATE section SET name = 'z'`, nil); err != nil {
+	if err := s.fileAt("s.db").runStatement(`UPDATE section SET name = 'z'`, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -339,7 +339,7 @@ func TestMigrate(t *testing.T) {
 			t.Error(got)
 		}
 		do[any](t, s, &effect.StoreWrite{Store: at("hashmap"), Entries: []effect.StoreEntry{set(`"a"`, "1")}})
-		if _, version, err := s.file("s.db").marks(); err != nil || version != format {
+		if _, version, err := s.fileAt("s.db").marks(); err != nil || version != format {
 			t.Error(version, err)
 		}
 		if err := s.Close(); err != nil {
@@ -379,7 +379,7 @@ func FuzzFile(f *testing.F) {
 			t.Fatal(err)
 		}
 		s := New(Options{Dir: dir})
-		opens := s.file("s.db").open(context.Background()) == nil
+		opens := s.fileAt("s.db").openFile(context.Background()) == nil
 		for _, r := range requests() {
 			_, err := s.Perform(context.Background(), r)
 			var e *effect.Error

@@ -16,18 +16,18 @@ const (
 	sqlRecordHead = `SELECT identifier, keys FROM record WHERE id = ?`
 )
 
-// said calls take with each record that a text mentions, those with the most words in it first
-// (internal/data/memstore, Ledger.FromText).
-func (f *file) said(section int64, text string, take func(*sqlite3.Stmt)) error {
-	said := pure.NewWordSet(text)
+// findMentioned calls take with each record that a text mentions, those with the most words in it
+// first (internal/data/memstore, Ledger.FromText).
+func (f *file) findMentioned(section int64, text string, take func(*sqlite3.Stmt)) error {
+	words := pure.NewWordSet(text)
 	score := map[int64]int{}
-	for w := range said {
-		if err := f.run(sqlWithWord, func(s *sqlite3.Stmt) { score[s.ColumnInt64(0)] = 0 }, section, w); err != nil {
+	for w := range words {
+		if err := f.runStatement(sqlWithWord, func(s *sqlite3.Stmt) { score[s.ColumnInt64(0)] = 0 }, section, w); err != nil {
 			return err
 		}
 	}
-	err := f.run(sqlRecordKeys, func(s *sqlite3.Stmt) {
-		if said.ContainsKey(s.ColumnText(0)) {
+	err := f.runStatement(sqlRecordKeys, func(s *sqlite3.Stmt) {
+		if words.ContainsKey(s.ColumnText(0)) {
 			score[s.ColumnInt64(1)] = 0
 		}
 	}, section)
@@ -37,10 +37,10 @@ func (f *file) said(section int64, text string, take func(*sqlite3.Stmt)) error 
 	var found []int64
 	for id := range score {
 		var broken error
-		err := f.run(sqlRecordHead, func(s *sqlite3.Stmt) {
+		err := f.runStatement(sqlRecordHead, func(s *sqlite3.Stmt) {
 			var keys []string
 			broken = json.Unmarshal(s.ColumnRawText(1), &keys)
-			score[id] = said.Score(s.ColumnText(0), keys)
+			score[id] = words.Score(s.ColumnText(0), keys)
 		}, id)
 		if err == nil && broken != nil {
 			err = damaged(unreadableKeys)
@@ -54,7 +54,7 @@ func (f *file) said(section int64, text string, take func(*sqlite3.Stmt)) error 
 	}
 	slices.SortFunc(found, func(a, b int64) int { return cmp.Or(cmp.Compare(score[b], score[a]), cmp.Compare(a, b)) })
 	for _, id := range found {
-		if err := f.run(sqlRecordByID, take, id); err != nil {
+		if err := f.runStatement(sqlRecordByID, take, id); err != nil {
 			return err
 		}
 	}

@@ -57,8 +57,8 @@ func (s *Stores) Close() error {
 	var errs []error
 	for _, f := range s.files {
 		f.turn <- struct{}{} // the current request ends first
-		if err := f.close(); err != nil {
-			errs = append(errs, fmt.Errorf("close %s: %w", f.name, err))
+		if err := f.closeConnection(); err != nil {
+			errs = append(errs, fmt.Errorf("could not close %s: %w", f.name, err))
 		}
 		<-f.turn
 	}
@@ -73,16 +73,16 @@ func (s *Stores) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 	if op == nil {
 		return nil, &effect.UnperformedError{Who: "stores", Kind: r.Kind()}
 	}
-	f := s.file(at.File)
-	result, err := f.perform(ctx, r.Kind(), op)
+	f := s.fileAt(at.File)
+	result, err := f.runOperation(ctx, r.Kind(), op)
 	if err == nil {
 		return result, nil
 	}
-	return nil, f.failed(ctx, at, err)
+	return nil, f.programError(ctx, at, err)
 }
 
-// file returns the file of that path; a new one is not opened.
-func (s *Stores) file(name string) *file {
+// fileAt returns the file of that path; a new one is not opened.
+func (s *Stores) fileAt(name string) *file {
 	path := filepath.Clean(filepath.FromSlash(name))
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(s.options.Dir, path)
@@ -105,31 +105,31 @@ type operation func(f *file) (effect.Result, error)
 func operationOf(r effect.Request) (operation, effect.Store) {
 	switch q := r.(type) {
 	case *effect.StoreRead:
-		return func(f *file) (effect.Result, error) { return f.read(q) }, q.Store
+		return func(f *file) (effect.Result, error) { return f.readEntry(q) }, q.Store
 	case *effect.StoreWrite:
-		return func(f *file) (effect.Result, error) { return f.write(q) }, q.Store
+		return func(f *file) (effect.Result, error) { return f.writeEntries(q) }, q.Store
 	case *effect.StoreAdd:
-		return func(f *file) (effect.Result, error) { return f.add(q) }, q.Store
+		return func(f *file) (effect.Result, error) { return f.addToEntry(q) }, q.Store
 	case *effect.StoreDelete:
-		return func(f *file) (effect.Result, error) { return f.remove(q) }, q.Store
+		return func(f *file) (effect.Result, error) { return f.deleteEntry(q) }, q.Store
 	case *effect.StoreList:
-		return func(f *file) (effect.Result, error) { return f.list(q) }, q.Store
+		return func(f *file) (effect.Result, error) { return f.listEntries(q) }, q.Store
 	case *effect.StoreLen:
-		return func(f *file) (effect.Result, error) { return f.count(q) }, q.Store
+		return func(f *file) (effect.Result, error) { return f.countEntries(q) }, q.Store
 	case *effect.StoreClear:
 		return func(f *file) (effect.Result, error) { return f.empty(q) }, q.Store
 	case *effect.StoreExpire:
 		return func(f *file) (effect.Result, error) { return nil, f.expire(q) }, q.Store
 	case *effect.LedgerPut:
-		return func(f *file) (effect.Result, error) { return f.put(q) }, q.Store
+		return func(f *file) (effect.Result, error) { return f.putRecord(q) }, q.Store
 	case *effect.LedgerDelete:
 		return func(f *file) (effect.Result, error) { return f.strike(q) }, q.Store
 	case *effect.LedgerFind:
-		return func(f *file) (effect.Result, error) { return f.find(q) }, q.Store
+		return func(f *file) (effect.Result, error) { return f.findRecords(q) }, q.Store
 	case *effect.MemoryAppend:
-		return func(f *file) (effect.Result, error) { return nil, f.append(q) }, q.Store
+		return func(f *file) (effect.Result, error) { return nil, f.appendMessages(q) }, q.Store
 	case *effect.MemoryList:
-		return func(f *file) (effect.Result, error) { return f.messages(q) }, q.Store
+		return func(f *file) (effect.Result, error) { return f.listMessages(q) }, q.Store
 	}
 	return nil, effect.Store{}
 }

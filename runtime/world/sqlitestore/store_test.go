@@ -88,8 +88,8 @@ func both(t *testing.T, test func(t *testing.T, next func() *Stores)) {
 func TestHashMap(t *testing.T) {
 	both(t, func(t *testing.T, next func() *Stores) {
 		h := at("hashmap")
-		again := h
-		again.File = "./x/../s.db"
+		reopened := h
+		reopened.File = "./x/../s.db"
 		all := &effect.StoreList{Store: h, Keys: true, Values: true}
 		for _, r := range []effect.Request{all, &effect.StoreClear{Store: h, List: true}} {
 			if got := show(do[*effect.StoreEntries](t, next(), r)); got != "" {
@@ -124,7 +124,7 @@ func TestHashMap(t *testing.T) {
 		other := h
 		other.Scope = `["in"]`
 		do[any](t, next(), &effect.StoreWrite{Store: other, Entries: []effect.StoreEntry{set(`"a"`, `0`)}})
-		if n := do[*effect.StoreCount](t, next(), &effect.StoreLen{Store: again}).Count; n != 5 {
+		if n := do[*effect.StoreCount](t, next(), &effect.StoreLen{Store: reopened}).Count; n != 5 {
 			t.Errorf("%d entries, want 5", n)
 		}
 		if got := show(do[*effect.StoreEntries](t, next(), &effect.StoreClear{Store: h, List: true})); got != `"a"=7 1="\u0000" "1"=4 "c"=6 "b"=8` {
@@ -386,8 +386,8 @@ func TestBusy(t *testing.T) {
 	holder := opened(t, Options{Dir: dir})
 	write := &effect.StoreWrite{Store: at("hashmap"), Entries: []effect.StoreEntry{set(`"a"`, `1`)}}
 	do[any](t, holder, write)
-	f := holder.file("s.db")
-	if err := f.run("BEGIN IMMEDIATE", nil); err != nil {
+	f := holder.fileAt("s.db")
+	if err := f.runStatement("BEGIN IMMEDIATE", nil); err != nil {
 		t.Fatal(err)
 	}
 	s := opened(t, Options{Dir: dir, Wait: 30 * time.Millisecond})
@@ -428,7 +428,7 @@ func TestBusy(t *testing.T) {
 // TestOneTurn: requests of one run take turns; one with WithNoWait does not wait for its.
 func TestOneTurn(t *testing.T) {
 	s := opened(t, Options{Dir: t.TempDir()})
-	f := s.file("s.db")
+	f := s.fileAt("s.db")
 	f.turn <- struct{}{}
 	read := &effect.StoreRead{Store: at("hashmap"), Keys: raws(`"a"`)}
 	if _, err := s.Perform(effect.WithNoWait(context.Background()), read); !errors.Is(err, effect.ErrWaits) {

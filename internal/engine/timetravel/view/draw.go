@@ -26,14 +26,14 @@ type piece struct{ style, text string }
 // row is a line of the screen.
 type row []piece
 
-func line(style, text string) row { return row{{style, text}} }
+func textRow(style, text string) row { return row{{style, text}} }
 
 // Draw returns the screen as height lines of at most width cells.
 func (b *View) Draw(width, height int) []string {
 	width, height = max(width, 1), max(height, 1)
 	var rows []row
 	if height > 2 {
-		rows = append(rows, line(turned, b.title()))
+		rows = append(rows, textRow(turned, b.title()))
 		rows = append(rows, b.body(width, height-2)...)
 	}
 	rows = append(rows, b.bottom(width))
@@ -63,11 +63,11 @@ func (b *View) title() string {
 func (b *View) bottom(width int) row {
 	switch {
 	case b.asking != nil:
-		return line(strong, tail(b.asking.prompt+string(b.asking.text)+"▏", width)) // show its end
+		return textRow(strong, tail(b.asking.prompt+string(b.asking.text)+"▏", width)) // show its end
 	case b.message != "":
-		return line(yellow, firstLine(b.message))
+		return textRow(yellow, firstLine(b.message))
 	}
-	return line(faint, "→ ← effect  ↓ ↑ line  g go to  / search  f fork  ? help  q quit")
+	return textRow(faint, "→ ← effect  ↓ ↑ line  g go to  / search  f fork  ? help  q quit")
 }
 
 // tail returns the end of a text, as much as fits.
@@ -89,15 +89,15 @@ const leastBeside = 72
 
 func (b *View) body(width, height int) []row {
 	if b.help {
-		return fill(b.helping(), height)
+		return padRows(b.helping(), height)
 	}
 	if width < leastBeside {
 		top := max(height/4, 1)
-		out := append(fill(b.effects(width, top), top), line(faint, strings.Repeat("─", width)))
-		return fill(append(out, b.standing(width, height-top-1)...), height)
+		out := append(padRows(b.effects(width, top), top), textRow(faint, strings.Repeat("─", width)))
+		return padRows(append(out, b.locationRows(width, height-top-1)...), height)
 	}
 	left := min(max(width*2/5, 30), 60)
-	all, right := fill(b.effects(left, height), height), fill(b.standing(width-left-3, height), height)
+	all, right := padRows(b.effects(left, height), height), padRows(b.locationRows(width-left-3, height), height)
 	for i := range all {
 		all[i] = append(append(padded(all[i], left), piece{faint, " │ "}), right[i]...)
 	}
@@ -106,13 +106,13 @@ func (b *View) body(width, height int) []row {
 
 func (b *View) helping() (out []row) {
 	for _, c := range commands {
-		out = append(out, line(plain, "  "+c.what))
+		out = append(out, textRow(plain, "  "+c.what))
 	}
-	return append(out, nil, line(faint, "  done ✓   did not happen ✗   unknown ?   pending …   any key goes back"))
+	return append(out, nil, textRow(faint, "  done ✓   did not happen ✗   unknown ?   pending …   any key goes back"))
 }
 
-// fill adds empty rows up to n.
-func fill(rows []row, n int) []row {
+// padRows adds empty rows up to n.
+func padRows(rows []row, n int) []row {
 	for len(rows) < n {
 		rows = append(rows, nil)
 	}
@@ -128,7 +128,7 @@ var marks = map[string]piece{
 func (b *View) effects(width, height int) (out []row) {
 	all := b.r.Effects
 	if len(all) == 0 {
-		return []row{line(faint, "the run has no effects")}
+		return []row{textRow(faint, "the run has no effects")}
 	}
 	at := int(min(b.s.Effects, int64(len(all)))) - 1
 	from := max(min(at-height/2, len(all)-height), 0)
@@ -169,13 +169,13 @@ func brief(x *timetravel.Effect) string {
 	return ""
 }
 
-// standing shows the position: the source, the calls and their variables, and the effect.
-func (b *View) standing(width, height int) (out []row) {
+// locationRows shows the position: the source, the calls and their variables, and the effect.
+func (b *View) locationRows(width, height int) (out []row) {
 	if len(b.s.Frames) == 0 {
 		if b.s.Ended {
-			return append([]row{line(strong, "end of the recording")}, b.asked(width)...)
+			return append([]row{textRow(strong, "end of the recording")}, b.asked(width)...)
 		}
-		return append([]row{line(faint, "in the standard library")}, b.asked(width)...)
+		return append([]row{textRow(faint, "in the standard library")}, b.asked(width)...)
 	}
 	f := &b.s.Frames[min(b.frame, len(b.s.Frames)-1)]
 	info := append(b.variables(f, width), b.asked(width)...)
@@ -189,7 +189,7 @@ func (b *View) standing(width, height int) (out []row) {
 func (b *View) source(f *timetravel.Frame, width, height int) (out []row) {
 	text, ok := b.r.Text(f.File)
 	if !ok {
-		return []row{line(faint, f.At)}
+		return []row{textRow(faint, f.At)}
 	}
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	from := max(min(f.Line-1-height/2, len(lines)-height), 0)
@@ -212,7 +212,7 @@ func (b *View) variables(at *timetravel.Frame, width int) (out []row) {
 		if f == at {
 			style = strong
 		}
-		out = append(out, line(style, clean(f.Function+"  "+f.At, width)))
+		out = append(out, textRow(style, clean(f.Function+"  "+f.At, width)))
 		if f != at {
 			continue
 		}
@@ -230,13 +230,13 @@ func (b *View) asked(width int) []row {
 		return nil
 	}
 	x := &b.r.Effects[b.s.Effect-1]
-	out := []row{nil, line(strong, clean(fmt.Sprintf("%s, effect %d: %s", x.Kind, x.N, x.Status), width)),
-		line(plain, clean("  request  "+string(x.Request), width))}
+	out := []row{nil, textRow(strong, clean(fmt.Sprintf("%s, effect %d: %s", x.Kind, x.N, x.Status), width)),
+		textRow(plain, clean("  request  "+string(x.Request), width))}
 	switch {
 	case x.Error != nil:
-		out = append(out, line(red, clean("  error    "+x.Error.Kind+": "+x.Error.Message, width)))
+		out = append(out, textRow(red, clean("  error    "+x.Error.Kind+": "+x.Error.Message, width)))
 	case len(x.Result) > 0:
-		out = append(out, line(plain, clean("  result   "+string(x.Result), width)))
+		out = append(out, textRow(plain, clean("  result   "+string(x.Result), width)))
 	}
 	return out
 }

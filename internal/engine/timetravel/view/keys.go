@@ -16,9 +16,9 @@ var sequences = map[string]string{
 // controls maps single control bytes to names.
 var controls = map[byte]string{3: "ctrl-c", 8: "backspace", 127: "backspace", 9: "tab", 10: "enter", 13: "enter", 21: "ctrl-u"}
 
-// key returns the first key of the input and its length in bytes, which is 0 if it is incomplete.
-// An unknown key is "".
-func key(b []byte) (k string, n int) {
+// parseKey returns the first key of the input and its length in bytes, which is 0 if it is
+// incomplete. An unknown key is "".
+func parseKey(b []byte) (k string, n int) {
 	if name, ok := controls[b[0]]; ok {
 		return name, 1
 	}

@@ -61,7 +61,7 @@ func (b *View) Type(keys []byte) (leave bool, err error) {
 	all := append(b.rest, keys...)
 	b.rest = nil
 	for len(all) > 0 {
-		k, n := key(all)
+		k, n := parseKey(all)
 		if n == 0 {
 			b.rest = all
 			break
@@ -81,7 +81,7 @@ func (b *View) press(k string) (leave bool, err error) {
 	case k == "ctrl-c":
 		return false, ErrInterrupted
 	case b.asking != nil:
-		return b.answer(k)
+		return b.handlePromptKey(k)
 	case b.help:
 		b.help = false
 		return false, nil
@@ -92,8 +92,8 @@ func (b *View) press(k string) (leave bool, err error) {
 	return false, nil
 }
 
-// answer handles a key in a question.
-func (b *View) answer(k string) (leave bool, err error) {
+// handlePromptKey handles a key in a question.
+func (b *View) handlePromptKey(k string) (leave bool, err error) {
 	q := b.asking
 	switch k {
 	case "escape":
@@ -113,7 +113,7 @@ func (b *View) answer(k string) (leave bool, err error) {
 	return false, nil
 }
 
-func (b *View) ask(prompt string, done func(string) (bool, error)) (leave bool, err error) {
+func (b *View) openPrompt(prompt string, done func(string) (bool, error)) (leave bool, err error) {
 	b.asking = &question{prompt: prompt, done: done}
 	return false, nil
 }
@@ -132,7 +132,7 @@ func init() { // set here to avoid an initialisation cycle
 	commands = []command{
 		{[]string{"right", "l"}, "→ l     the next effect", func(b *View) (bool, error) { return b.effect(b.s.Effects + 1) }},
 		{[]string{"left", "h"}, "← h     the effect before", (*View).before},
-		{[]string{"down", "j"}, "↓ j     the next line", func(b *View) (bool, error) { return b.line(b.s.Lines + 1) }},
+		{[]string{"down", "j"}, "↓ j     the next line", func(b *View) (bool, error) { return b.goToLine(b.s.Lines + 1) }},
 		{[]string{"up", "k"}, "↑ k     the line before", (*View).lineBefore},
 		{[]string{"page-down"}, "Page ↓  ten effects on", func(b *View) (bool, error) { return b.effect(min(b.s.Effects+10, b.last())) }},
 		{[]string{"page-up"}, "Page ↑  ten effects back", func(b *View) (bool, error) { return b.effect(max(b.s.Effects-10, 1)) }},
@@ -140,7 +140,7 @@ func init() { // set here to avoid an initialisation cycle
 		{[]string{"end"}, "End     the last one", func(b *View) (bool, error) { return b.effect(b.last()) }},
 		{[]string{"g"}, "g       go to an effect by its number", (*View).goTo},
 		{[]string{"/"}, "/       search for a text in kinds, places, requests and results", (*View).search},
-		{[]string{"n"}, "n       search on", func(b *View) (bool, error) { return b.find(b.sought) }},
+		{[]string{"n"}, "n       search on", func(b *View) (bool, error) { return b.goToText(b.sought) }},
 		{[]string{"tab"}, "Tab     the call around: its line and its variables", (*View).outer},
 		{[]string{"f"}, "f       fork here: copy the run, and continue the copy", (*View).fork},
 		{[]string{"?"}, "?       this help", func(b *View) (bool, error) { b.help = true; return false, nil }},
@@ -192,8 +192,8 @@ func (b *View) before() (leave bool, err error) {
 	return b.effect(min(n, b.last()))
 }
 
-// line moves to a line.
-func (b *View) line(n int64) (leave bool, err error) {
+// goToLine moves to a line.
+func (b *View) goToLine(n int64) (leave bool, err error) {
 	b.frame = 0
 	if b.s.Ended && n > b.s.Lines {
 		b.message = "end of the recording"
@@ -216,11 +216,11 @@ func (b *View) lineBefore() (leave bool, err error) {
 		b.message = "start of the run"
 		return false, nil
 	}
-	return b.line(n)
+	return b.goToLine(n)
 }
 
 func (b *View) goTo() (leave bool, err error) {
-	return b.ask("go to effect: ", func(text string) (bool, error) {
+	return b.openPrompt("go to effect: ", func(text string) (bool, error) {
 		n, err := strconv.ParseInt(text, 10, 64)
 		switch {
 		case text == "":
@@ -234,17 +234,17 @@ func (b *View) goTo() (leave bool, err error) {
 }
 
 func (b *View) search() (leave bool, err error) {
-	return b.ask("search: ", func(text string) (bool, error) {
+	return b.openPrompt("search: ", func(text string) (bool, error) {
 		if text == "" {
 			return false, nil
 		}
 		b.sought = text
-		return b.find(text)
+		return b.goToText(text)
 	})
 }
 
-// find moves to the next effect that contains a text, continuing from the first after the last.
-func (b *View) find(text string) (leave bool, err error) {
+// goToText moves to the next effect that contains a text, continuing from the first after the last.
+func (b *View) goToText(text string) (leave bool, err error) {
 	if text == "" {
 		b.message = "no previous search: press /"
 		return false, nil
@@ -295,7 +295,7 @@ func (b *View) fork() (leave bool, err error) {
 		b.message = "there is no effect"
 		return false, nil
 	}
-	return b.ask(fmt.Sprintf("fork at effect %d, with the result (JSON; empty: unchanged; Esc: no fork): ", n), func(text string) (bool, error) {
+	return b.openPrompt(fmt.Sprintf("fork at effect %d, with the result (JSON; empty: unchanged; Esc: no fork): ", n), func(text string) (bool, error) {
 		if text != "" && !json.Valid([]byte(text)) {
 			b.message = "invalid JSON; put text in quotes: " + text
 			return false, nil
