@@ -198,7 +198,7 @@ func (x *command) appendExisting(to []string, key string, paths []string) ([]str
 			_, err = os.Stat(path)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("the sandbox lists %s in `%s`: %w", path, key, reason(err))
+			return nil, fmt.Errorf("the sandbox lists %s in `%s`: %w", path, key, bareError(err))
 		}
 		to = append(to, path)
 	}
