@@ -121,9 +121,9 @@ func compileText(t testing.TB, text string) *Program {
 	return p
 }
 
-// TestNothingIsLeft checks, with virtual time, that tasks end at their times, that races and errors
-// end sleeping tasks, and that no goroutine outlives the run.
-func TestNothingIsLeft(t *testing.T) {
+// TestNoGoroutineOutlivesRun checks, with virtual time, that tasks end at their times, that races
+// and errors end sleeping tasks, and that no goroutine outlives the run.
+func TestNoGoroutineOutlivesRun(t *testing.T) {
 	p := compileText(t, `
 async fn say(ms: Int) -> Int { std::time::sleep(ms); emit("at", [ms, std::time::monotonic_ms()]); ms }
 async fn day() { try { std::time::sleep(86400000); } catch { emit("caught"); } emit("a day later"); }

@@ -196,8 +196,8 @@ func diverged(err error) error {
 	return d
 }
 
-// environVariable returns a variable of an environment ("NAME=value"). If it is set twice, the last value
-// counts.
+// environVariable returns a variable of an environment ("NAME=value"). If it is set twice, the last
+// value counts.
 func environVariable(environ []string, name string) (string, bool) {
 	for _, v := range slices.Backward(environ) {
 		if n, value, ok := strings.Cut(v, "="); ok && n == name {

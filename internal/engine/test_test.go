@@ -76,9 +76,9 @@ fn use_all() {
 use std::time;
 `
 
-// TestTestsAreApart checks that tests do not affect each other, however many run at the same time,
-// and that results come in the program's order.
-func TestTestsAreApart(t *testing.T) {
+// TestTestsAreIndependent checks that tests do not affect each other, however many run at the same
+// time, and that results come in the program's order.
+func TestTestsAreIndependent(t *testing.T) {
 	p := compileTests(t, map[string]string{"main.conc": leaky, "Concerto.toml": "[hosts.w]\ncommand = \"./none\"\n"})
 	missing := "four: agent `A` has no mock: add `mock A { response: \"…\" }` to the test before this call, or run it with --live\nand its tape does not exist: tapes/main/four.tape: `concerto test --record` records it"
 	want := []string{"a :: one", "a :: two", "three", missing, "five"}

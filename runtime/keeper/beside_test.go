@@ -185,9 +185,9 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// TestNothingBesideIsLeft checks that terminals and the bridge end with their host, however that
-// ends.
-func TestNothingBesideIsLeft(t *testing.T) {
+// TestTerminalsAndBridgeEndWithHost checks that terminals and the bridge end with their host,
+// however that ends.
+func TestTerminalsAndBridgeEndWithHost(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, dir string, c *keeper.Client, host *keeper.Conn){
 		"itself": func(t *testing.T, _ string, _ *keeper.Client, host *keeper.Conn) {
 			sendLine(t, host, keeper.KindSent, "exit 3")

@@ -166,9 +166,9 @@ func TestNextOwnerContinuesOutput(t *testing.T) {
 	}
 }
 
-// TestEndedAlone checks that a keeper without a client ends with its last host, and that the host's
-// output and exit are available afterwards.
-func TestEndedAlone(t *testing.T) {
+// TestKeeperExitsWithoutClient checks that a keeper without a client ends with its last host, and
+// that the host's output and exit are available afterwards.
+func TestKeeperExitsWithoutClient(t *testing.T) {
 	dir := t.TempDir()
 	const secret = "s3cr3t-value"
 	with := func(o *keeper.Options) { o.Secrets = []keeper.Secret{{Name: "API_KEY", Value: secret}} }

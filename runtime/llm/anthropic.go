@@ -111,7 +111,7 @@ type anthropicUsage struct {
 
 func (u *anthropicUsage) in() int64 { return u.Input + u.CacheWrite + u.CacheRead }
 
-func (anthropic) body(req *Request, w *wanted, stream bool) any {
+func (anthropic) body(req *Request, w *replySchema, stream bool) any {
 	body := anthropicRequest{
 		Model: req.Model, MaxTokens: anthropicMaxTokens, Temperature: req.Temperature, TopP: req.TopP, Stop: req.Stop, Stream: stream,
 	}
@@ -135,7 +135,7 @@ func (anthropic) body(req *Request, w *wanted, stream bool) any {
 	return body
 }
 
-func (p anthropic) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
+func (p anthropic) read(answer []byte, w *replySchema) (*effect.AgentReply, error) {
 	var reply struct {
 		anthropicReply
 		Error json.RawMessage `json:"error"`
@@ -153,7 +153,7 @@ func (p anthropic) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 }
 
 // result converts a message to a reply. For a call of the schema's tool, the input is the text.
-func (m *anthropicReply) result(w *wanted) *effect.AgentReply {
+func (m *anthropicReply) result(w *replySchema) *effect.AgentReply {
 	out := &effect.AgentReply{
 		Model: m.Model, TokensIn: m.Usage.in(), TokensOut: m.Usage.Output, StopReason: anthropicStop(m.StopReason), RequestID: m.ID,
 	}
@@ -251,11 +251,11 @@ func anthropicStop(reason string) string {
 	return "end"
 }
 
-func (anthropic) assemble(w *wanted) assembly { return &anthropicStream{w: w} }
+func (anthropic) assemble(w *replySchema) assembly { return &anthropicStream{w: w} }
 
 // anthropicStream assembles a message from its events.
 type anthropicStream struct {
-	w     *wanted
+	w     *replySchema
 	m     anthropicReply
 	parts []strings.Builder // of each part: its text, or its input as JSON
 	done  bool
@@ -289,12 +289,12 @@ func (s *anthropicStream) event(data []byte) (string, error) {
 	case "content_block_start":
 		s.m.Content = append(s.m.Content, e.Block)
 		s.parts = append(s.parts, strings.Builder{})
-		return s.add(len(s.parts)-1, e.Block.Text), nil
+		return s.appendPart(len(s.parts)-1, e.Block.Text), nil
 	case "content_block_delta":
 		if e.Index < 0 || e.Index >= len(s.parts) {
 			return "", &Failure{Class: ClassBadAnswer, Message: fmt.Sprintf("the provider's response continues part %d, which has not begun (check the connection's base_url)", e.Index)}
 		}
-		return s.add(e.Index, e.Delta.Text+e.Delta.JSON), nil
+		return s.appendPart(e.Index, e.Delta.Text+e.Delta.JSON), nil
 	case "message_delta":
 		s.m.StopReason, s.m.Usage.Output = e.Delta.StopReason, e.Usage.Output
 	case "message_stop":
@@ -305,9 +305,9 @@ func (s *anthropicStream) event(data []byte) (string, error) {
 	return "", nil
 }
 
-// add appends to part i. It returns the text if the part belongs to the reply's text: a text part,
-// or the answer to a schema.
-func (s *anthropicStream) add(i int, text string) string {
+// appendPart appends to part i. It returns the text if the part belongs to the reply's text: a text
+// part, or the answer to a schema.
+func (s *anthropicStream) appendPart(i int, text string) string {
 	s.parts[i].WriteString(text)
 	if b := &s.m.Content[i]; b.Type == "text" || b.Type == "tool_use" && s.w != nil && b.Name == s.w.name {
 		return text

@@ -67,9 +67,9 @@ func TestFiles(t *testing.T) {
 	})
 }
 
-// TestUntakenFiles checks that files that a provider does not support are refused before anything
-// is sent.
-func TestUntakenFiles(t *testing.T) {
+// TestUnsupportedFiles checks that files that a provider does not support are refused before
+// anything is sent.
+func TestUnsupportedFiles(t *testing.T) {
 	for provider, f := range map[string]effect.AttachedFile{"ollama": report, "gemini": loop, "vertex": loop} {
 		s, conn := server(t, provider, testllm.Reply{Text: "x", Repeat: true})
 		c, _ := client(t, conn)

@@ -47,6 +47,6 @@ func (p azure) path(req *Request, _ bool) string {
 
 // body sets the limit on tokens under the name of reasoning models if the agent sets a reasoning
 // effort, otherwise under the name of all others.
-func (p azure) body(req *Request, w *wanted, stream bool) any {
+func (p azure) body(req *Request, w *replySchema, stream bool) any {
 	return openAI{own: req.Effort != ""}.body(req, w, stream)
 }

@@ -144,7 +144,7 @@ type bedrockSpec struct {
 	} `json:"inputSchema"`
 }
 
-func (bedrock) body(req *Request, w *wanted, _ bool) any {
+func (bedrock) body(req *Request, w *replySchema, _ bool) any {
 	var body bedrockRequest
 	body.System, body.Messages = bedrockMessages(req)
 	if req.MaxTokens != nil || req.Temperature != nil || req.TopP != nil || len(req.Stop) > 0 {
@@ -249,7 +249,7 @@ type bedrockUsage struct {
 	CacheWrite int64 `json:"cacheWriteInputTokens"`
 }
 
-func (p bedrock) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
+func (p bedrock) read(answer []byte, w *replySchema) (*effect.AgentReply, error) {
 	var reply struct {
 		bedrockReply
 		Error json.RawMessage `json:"error"`
@@ -267,7 +267,7 @@ func (p bedrock) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 }
 
 // result converts a response to a reply. For a call of the schema's tool, the input is the text.
-func (r *bedrockReply) result(w *wanted) *effect.AgentReply {
+func (r *bedrockReply) result(w *replySchema) *effect.AgentReply {
 	m := anthropicReply{StopReason: r.StopReason}
 	m.Usage = anthropicUsage{Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead, CacheWrite: r.Usage.CacheWrite}
 	for _, b := range r.Output.Message.Content {
@@ -284,11 +284,11 @@ func (r *bedrockReply) result(w *wanted) *effect.AgentReply {
 	return m.result(w)
 }
 
-func (bedrock) assemble(w *wanted) assembly { return &bedrockStream{w: w} }
+func (bedrock) assemble(w *replySchema) assembly { return &bedrockStream{w: w} }
 
 // bedrockStream assembles a response from its events.
 type bedrockStream struct {
-	w     *wanted
+	w     *replySchema
 	r     bedrockReply
 	parts []*bedrockPart // of each block
 	done  bool

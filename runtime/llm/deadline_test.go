@@ -157,9 +157,9 @@ func TestDeadlineStopsWithPausedClock(t *testing.T) {
 	})
 }
 
-// TestConnectionsAreLeft checks that a client holds its connection open between calls, and closes
-// it when it is idle.
-func TestConnectionsAreLeft(t *testing.T) {
+// TestIdleConnectionsAreClosed checks that a client holds its connection open between calls, and
+// closes it when it is idle.
+func TestIdleConnectionsAreClosed(t *testing.T) {
 	states := make(chan http.ConnState, 16)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, `{"choices":[{"message":{"content":"yes"}}]}`)

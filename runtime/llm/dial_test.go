@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestInTurn checks that quick connections are made a few at a time, and that slow ones delay the
-// others by dialWait at most.
-func TestInTurn(t *testing.T) {
+// TestConnectionsAreDialledInTurn checks that quick connections are made a few at a time, and that
+// slow ones delay the others by dialWait at most.
+func TestConnectionsAreDialledInTurn(t *testing.T) {
 	const wanted = 3 * dialsAtOnce
 	for _, c := range []struct {
 		name  string

@@ -105,7 +105,7 @@ type geminiToolConfig struct {
 	} `json:"functionCallingConfig"`
 }
 
-func (gemini) body(req *Request, w *wanted, _ bool) any {
+func (gemini) body(req *Request, w *replySchema, _ bool) any {
 	body := geminiRequest{Contents: geminiContents(req)}
 	system := req.System
 	for _, m := range req.Messages {
@@ -232,7 +232,7 @@ type geminiReply struct {
 	Error json.RawMessage `json:"error"`
 }
 
-func (gemini) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
+func (gemini) read(answer []byte, w *replySchema) (*effect.AgentReply, error) {
 	s := &geminiStream{w: w}
 	if _, err := s.event(answer); err != nil {
 		return nil, err
@@ -244,12 +244,12 @@ func (gemini) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 	return reply, nil
 }
 
-func (gemini) assemble(w *wanted) assembly { return &geminiStream{w: w} }
+func (gemini) assemble(w *replySchema) assembly { return &geminiStream{w: w} }
 
 // geminiStream assembles a response. A response that is not streamed is read as a stream of one
 // event.
 type geminiStream struct {
-	w          *wanted
+	w          *replySchema
 	out        effect.AgentReply
 	text       strings.Builder
 	structured string
@@ -280,7 +280,7 @@ func (s *geminiStream) event(data []byte) (string, error) {
 		return "", nil
 	}
 	c := &e.Candidates[0]
-	text := s.add(c.Content.Parts)
+	text := s.appendParts(c.Content.Parts)
 	if c.FinishReason != "" {
 		s.done, s.out.StopReason = true, geminiStop(c.FinishReason)
 		if s.out.StopReason == "" {
@@ -290,8 +290,8 @@ func (s *geminiStream) event(data []byte) (string, error) {
 	return text, nil
 }
 
-// add adds parts of the response and returns their text.
-func (s *geminiStream) add(parts []geminiPart) string {
+// appendParts adds parts of the response and returns their text.
+func (s *geminiStream) appendParts(parts []geminiPart) string {
 	var text strings.Builder
 	for _, p := range parts {
 		switch {

@@ -180,9 +180,9 @@ func TestConnectTimeout(t *testing.T) {
 	}
 }
 
-// TestTLSMistakes checks a server that speaks plain HTTP at an https address, and one whose
+// TestTLSErrors checks a server that speaks plain HTTP at an https address, and one whose
 // certificate is not trusted.
-func TestTLSMistakes(t *testing.T) {
+func TestTLSErrors(t *testing.T) {
 	plain, conn := server(t, "openai", testllm.Reply{Text: "x"})
 	conn.BaseURL = "https://" + strings.TrimPrefix(plain.URL, "http://")
 	odd := httptest.NewTLSServer(http.NotFoundHandler())

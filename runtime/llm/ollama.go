@@ -59,7 +59,7 @@ type ollamaCall struct {
 	} `json:"function"`
 }
 
-func (ollama) body(req *Request, w *wanted, stream bool) any {
+func (ollama) body(req *Request, w *replySchema, stream bool) any {
 	body := ollamaRequest{Model: req.Model, Messages: ollamaMessages(req, w), Stream: stream}
 	if req.Temperature != nil || req.TopP != nil || req.MaxTokens != nil || req.Stop != nil || req.Seed != nil {
 		body.Options = &ollamaOptions{req.Temperature, req.TopP, req.MaxTokens, req.Stop, req.Seed}
@@ -82,7 +82,7 @@ func (ollama) body(req *Request, w *wanted, stream bool) any {
 
 // ollamaMessages converts the conversation. Tool results contain their tool's name, because calls
 // have no id.
-func ollamaMessages(req *Request, w *wanted) []ollamaMessage {
+func ollamaMessages(req *Request, w *replySchema) []ollamaMessage {
 	var out []ollamaMessage
 	if system := w.system(req.System); system != "" {
 		out = append(out, ollamaMessage{Role: "system", Content: system})
@@ -132,7 +132,7 @@ type ollamaReply struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-func (ollama) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
+func (ollama) read(answer []byte, w *replySchema) (*effect.AgentReply, error) {
 	s := &ollamaStream{w: w}
 	if _, err := s.event(answer); err != nil {
 		return nil, err
@@ -144,12 +144,12 @@ func (ollama) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 	return reply, nil
 }
 
-func (ollama) assemble(w *wanted) assembly { return &ollamaStream{w: w} }
+func (ollama) assemble(w *replySchema) assembly { return &ollamaStream{w: w} }
 
 // ollamaStream assembles a response. A response that is not streamed is read as a stream of one
 // line.
 type ollamaStream struct {
-	w       *wanted
+	w       *replySchema
 	out     effect.AgentReply
 	text    strings.Builder
 	started bool

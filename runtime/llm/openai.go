@@ -113,7 +113,7 @@ type openAIFunction struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-func (p openAI) body(req *Request, w *wanted, stream bool) any {
+func (p openAI) body(req *Request, w *replySchema, stream bool) any {
 	body := openAIRequest{Model: req.Model, Messages: openAIMessages(req), Temperature: req.Temperature, TopP: req.TopP, Stop: req.Stop, Seed: req.Seed, Effort: req.Effort}
 	if p.own {
 		body.MaxCompletionTokens = req.MaxTokens
@@ -202,7 +202,7 @@ type openAIText struct {
 	ToolCalls []openAICall    `json:"tool_calls"`
 }
 
-func (p openAI) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
+func (p openAI) read(answer []byte, w *replySchema) (*effect.AgentReply, error) {
 	var reply openAIReply
 	if err := json.Unmarshal(answer, &reply); err != nil {
 		return nil, err
@@ -291,11 +291,11 @@ func orNumber(id string, i int) string {
 	return fmt.Sprintf("call_%d", i)
 }
 
-func (p openAI) assemble(w *wanted) assembly { return &openAIStream{w: w} }
+func (p openAI) assemble(w *replySchema) assembly { return &openAIStream{w: w} }
 
 // openAIStream assembles the chunks of a chat completion.
 type openAIStream struct {
-	w         *wanted
+	w         *replySchema
 	out       effect.AgentReply
 	text      strings.Builder
 	refusal   string

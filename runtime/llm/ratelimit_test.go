@@ -80,9 +80,9 @@ func TestCancelledWaitLeaves(t *testing.T) {
 	})
 }
 
-// TestTokensUnderWay checks that a request's estimate counts while it is running, and that waiting
-// requests start at once if it used less.
-func TestTokensUnderWay(t *testing.T) {
+// TestRunningTokensCount checks that a request's estimate counts while it is running, and that
+// waiting requests start at once if it used less.
+func TestRunningTokensCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(RateLimit{TokensPerMinute: 100}, time.Now, asleep)
 		start := time.Now()

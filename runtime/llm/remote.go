@@ -46,7 +46,7 @@ func (p *remote) Ask(ctx context.Context, req *Request) (*effect.AgentReply, err
 
 // openExchange sends a request and returns the exchange if the response's status is a success. If a
 // command's token is refused, it tries once more with a new one.
-func (p *remote) openExchange(ctx context.Context, req *Request, w *wanted, stream bool) (*exchange, error) {
+func (p *remote) openExchange(ctx context.Context, req *Request, w *replySchema, stream bool) (*exchange, error) {
 	x, err := p.sendRequest(ctx, req, w, stream)
 	var f *Failure
 	if p.tokens != nil && errors.As(err, &f) && f.HTTPStatus == http.StatusUnauthorized {
@@ -56,7 +56,7 @@ func (p *remote) openExchange(ctx context.Context, req *Request, w *wanted, stre
 	return x, err
 }
 
-func (p *remote) sendRequest(ctx context.Context, req *Request, w *wanted, stream bool) (*exchange, error) {
+func (p *remote) sendRequest(ctx context.Context, req *Request, w *replySchema, stream bool) (*exchange, error) {
 	hr, err := p.request(ctx, req, w, stream)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (p *remote) sendRequest(ctx context.Context, req *Request, w *wanted, strea
 
 // request builds the HTTP request. It is a separate function so that its variables do not use stack
 // while a thousand calls wait.
-func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bool) (*http.Request, error) {
+func (p *remote) request(ctx context.Context, req *Request, w *replySchema, stream bool) (*http.Request, error) {
 	if err := p.Capabilities().refuses(req); err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bo
 }
 
 // readWhole reads a response that is not streamed.
-func (x *exchange) readWhole(w *wanted) (*effect.AgentReply, error) {
+func (x *exchange) readWhole(w *replySchema) (*effect.AgentReply, error) {
 	answer, err := x.readBody()
 	if err != nil {
 		return nil, x.brokenFailure(x.ctx, err, x.in.n)
@@ -297,7 +297,7 @@ func (p *remote) Stream(ctx context.Context, req *Request, piece func(string)) (
 }
 
 // readStream reads a streamed response to its end.
-func (x *exchange) readStream(w *wanted, begun func(), piece func(string)) (*effect.AgentReply, error) {
+func (x *exchange) readStream(w *replySchema, begun func(), piece func(string)) (*effect.AgentReply, error) {
 	in, out, clean := newFrames(x.in, x.framing), x.assemble(w), x.world.secrets.Stream()
 	partial := false
 	pass := func(text string) {

@@ -58,7 +58,7 @@ func TestRetry(t *testing.T) {
 }
 
 // The same request is sent again, byte for byte.
-func TestRetriesAreAlike(t *testing.T) {
+func TestRetriesSendSameBytes(t *testing.T) {
 	s, conn := server(t, "openai", testllm.Reply{Status: 500}, testllm.Reply{Text: "x"})
 	c, _ := client(t, conn)
 	if _, err := ask(c, effect.AgentCall{Retry: &effect.Retry{MaxAttempts: 2}}); err != nil {

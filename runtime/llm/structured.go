@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// wanted is the reply's JSON Schema in the form that providers require: an object at the top. Any
-// other schema is wrapped in an object with the member "value".
-type wanted struct {
+// replySchema is the reply's JSON Schema in the form that providers require: an object at the top.
+// Any other schema is wrapped in an object with the member "value".
+type replySchema struct {
 	by      SchemaBy
 	name    string
 	schema  json.RawMessage
@@ -21,11 +21,11 @@ type wanted struct {
 var notName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_-]+`) })
 
 // newWanted prepares a request's schema, or returns nil if it has none.
-func newWanted(req *Request, c Capabilities) *wanted {
+func newWanted(req *Request, c Capabilities) *replySchema {
 	if len(req.Schema) == 0 {
 		return nil
 	}
-	w := &wanted{by: c.Schema, name: notName().ReplaceAllString(req.SchemaName, "_"), schema: req.Schema}
+	w := &replySchema{by: c.Schema, name: notName().ReplaceAllString(req.SchemaName, "_"), schema: req.Schema}
 	if len(req.Tools) > 0 {
 		w.by = c.SchemaTools
 	}
@@ -55,13 +55,13 @@ func newWanted(req *Request, c Capabilities) *wanted {
 }
 
 // native reports whether the schema is sent in a field of the request.
-func (w *wanted) native() bool { return w != nil && w.by == SchemaNative }
+func (w *replySchema) native() bool { return w != nil && w.by == SchemaNative }
 
 // asTool reports whether the schema is sent as a tool that the model must call.
-func (w *wanted) asTool() bool { return w != nil && w.by == SchemaTool }
+func (w *replySchema) asTool() bool { return w != nil && w.by == SchemaTool }
 
 // system returns the system prompt, with the schema if the provider supports no other way.
-func (w *wanted) system(prompt string) string {
+func (w *replySchema) system(prompt string) string {
 	if w == nil || w.by != SchemaPrompted {
 		return prompt
 	}
@@ -73,7 +73,7 @@ func (w *wanted) system(prompt string) string {
 
 // unwrap returns a reply's text without the wrapping object. A text that is not wrapped, because
 // the model ignored the schema, is returned unchanged.
-func (w *wanted) unwrap(t string) string {
+func (w *replySchema) unwrap(t string) string {
 	if w == nil || !w.wrapped {
 		return t
 	}

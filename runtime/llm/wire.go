@@ -9,11 +9,11 @@ type wire interface {
 	// path returns the path of a request, relative to the connection's base.
 	path(req *Request, stream bool) string
 	// body returns the request for encoding as JSON; w is the schema, or nil.
-	body(req *Request, w *wanted, stream bool) any
+	body(req *Request, w *replySchema, stream bool) any
 	// read decodes a whole response. The error is a *Failure, or one of decoding.
-	read(answer []byte, w *wanted) (*effect.AgentReply, error)
+	read(answer []byte, w *replySchema) (*effect.AgentReply, error)
 	// assemble begins to decode a streamed response.
-	assemble(w *wanted) assembly
+	assemble(w *replySchema) assembly
 	// refusal decodes the body of a response with an error status.
 	refusal(body []byte) refusal
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestOverheard checks that progress is found in a stream of events however it is split.
-func TestOverheard(t *testing.T) {
+// TestProgressInStream checks that progress is found in a stream of events however it is split.
+func TestProgressInStream(t *testing.T) {
 	const notification = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"call-7","progress":1,"message":"half"}}`
 	text := "event: message\ndata: " + notification + "\n\ndata:" + strings.Repeat("x", 2*maxNotification) + "notifications/progress\n\n" +
 		"data: {\"method\":\"notifications/progress\"\ndata: {\"result\":\"notifications/progress\"}\r\ndata: " +

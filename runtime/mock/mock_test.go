@@ -66,9 +66,9 @@ func TestBadScripts(t *testing.T) {
 	}
 }
 
-// TestReaches checks that requests to the network or to processes are refused by name, and all
-// others are passed on.
-func TestReaches(t *testing.T) {
+// TestOutsideRequestsAreRefused checks that requests to the network or to processes are refused by
+// name, and all others are passed on.
+func TestOutsideRequestsAreRefused(t *testing.T) {
 	w := New(Options{})
 	for _, c := range []struct {
 		r    effect.Request

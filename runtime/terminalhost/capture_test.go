@@ -55,8 +55,9 @@ func shell(t *testing.T, command string) *Spec {
 	return &Spec{Path: path, Args: args, Env: os.Environ(), Dir: "/", Retain: Most}
 }
 
-// TestDoneOnce: a request that is made again, by its number, is not done again.
-func TestDoneOnce(t *testing.T) {
+// TestRepeatedRequestRunsOnce checks that a request that is repeated, with its number, is performed
+// once.
+func TestRepeatedRequestRunsOnce(t *testing.T) {
 	s := &Set{Name: "worker"}
 	defer s.End()
 	open := func(asked int64, command string) string {
@@ -99,8 +100,9 @@ func TestDoneOnce(t *testing.T) {
 	}
 }
 
-// TestRoom: only so many commands may be there at once, and none when all have ended.
-func TestRoom(t *testing.T) {
+// TestCommandLimit checks that the number of commands is limited, and that no command is accepted
+// after all were ended.
+func TestCommandLimit(t *testing.T) {
 	s := &Set{Name: "worker"}
 	var pids []int
 	for n := range int64(Room) {

@@ -188,7 +188,7 @@ func TestMustApprove(t *testing.T) {
 }
 
 // Invalid arguments are refused before approval is requested.
-func TestNotAskedForNothing(t *testing.T) {
+func TestInvalidArgumentsNeedNoApproval(t *testing.T) {
 	app := &recorder{}
 	s := opened(t, registered(t, guarded()), Context{}, app.hooks())
 	if e := s.Do(context.Background(), Ask{Name: "x"}); e.Outcome != OutcomeArguments || len(app.asked) != 0 {
@@ -221,7 +221,7 @@ func TestSteps(t *testing.T) {
 
 // A call that needs approval is not made without a request: neither by a caller that skips the
 // question, nor when it is repeated without the prepared call.
-func TestUnaskedIsDenied(t *testing.T) {
+func TestCallWithoutApprovalIsDenied(t *testing.T) {
 	app := &recorder{answers: []string{"true"}}
 	s := opened(t, registered(t, guarded()), Context{SessionID: "s"}, app.hooks())
 	var p Performer

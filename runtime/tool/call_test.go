@@ -154,7 +154,7 @@ func TestRefusals(t *testing.T) {
 }
 
 // Integers arrive unchanged.
-func TestExact(t *testing.T) {
+func TestLargeIntegersAreExact(t *testing.T) {
 	s := opened(t, registered(t, echo("x")), Context{}, Hooks{})
 	const args = `{"n":[9007199254740993,-18446744073709551616,1.50]}`
 	if got := s.Call(context.Background(), "x", json.RawMessage(args)); string(got.Output) != args {

@@ -225,7 +225,7 @@ func TestLongOffers(t *testing.T) {
 }
 
 // A session is not offered what it cannot show or must not see.
-func TestSees(t *testing.T) {
+func TestSessionSeesOwnTools(t *testing.T) {
 	picture := echo("picture")
 	picture.Requires, picture.Category = []string{"render:image/png"}, "art"
 	r := registered(t, picture, echo("x"))

@@ -14,7 +14,7 @@ import (
 )
 
 // The names that the table of foreign names suggests exist.
-func TestForeignNamesLeadSomewhere(t *testing.T) {
+func TestSuggestedNamesExist(t *testing.T) {
 	var keys []string
 	for _, k := range manifest.Keys() {
 		keys = append(keys, k.Name())

@@ -12,7 +12,7 @@ import (
 const looped = "-- main.conc --\nfn main() { let mut n = 0; for i in 0..9 { n += i; } println(n); }\n"
 
 // Code that an optimisation has broken is replaced by the code before, with a warning.
-func TestBrokenPasses(t *testing.T) {
+func TestFailedOptimisationIsUndone(t *testing.T) {
 	for name, c := range map[string]struct {
 		pass func(p *ir.Program, on optimize.Set)
 		want string

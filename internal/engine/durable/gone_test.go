@@ -15,9 +15,9 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestUnplayable checks why a run whose history has lost its beginning cannot be resumed, by what
-// is wrong with its snapshots.
-func TestUnplayable(t *testing.T) {
+// TestDroppedHistoryCannotBeResumed checks why a run whose history has lost its beginning cannot be
+// resumed, by what is wrong with its snapshots.
+func TestDroppedHistoryCannotBeResumed(t *testing.T) {
 	program := []byte("program")
 	dir := filepath.Join(t.TempDir(), "job")
 	d := journal.At(dir)
@@ -84,9 +84,9 @@ func TestUnplayable(t *testing.T) {
 	}
 }
 
-// TestTallyGoesOn checks that the summary of a run is the same wherever the beginning of its
+// TestSummaryAfterDrop checks that the summary of a run is the same wherever the beginning of its
 // journal was dropped.
-func TestTallyGoesOn(t *testing.T) {
+func TestSummaryAfterDrop(t *testing.T) {
 	reply := json.RawMessage(`{"provider":"p","model":"m","tokens_in":3,"tokens_out":2}`)
 	all := []*journal.Record{
 		{S: 1, K: journal.KStart, Start: &journal.Start{Run: "r_1"}},

@@ -27,9 +27,10 @@ func asleep(n int) *Run {
 	return r
 }
 
-// TestUnderWay checks that the begin records of running effects are restored from a snapshot in
-// order: timers from numbers, and complete ones of other effects and of timers with more content.
-func TestUnderWay(t *testing.T) {
+// TestBeginRecordsAreRestored checks that the begin records of running effects are restored from a
+// snapshot in order: timers from numbers, and complete ones of other effects and of timers with
+// more content.
+func TestBeginRecordsAreRestored(t *testing.T) {
 	r := asleep(9)
 	for q, f := range r.flights {
 		switch f.e {

@@ -102,8 +102,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestBeside checks that attempts may be reported from many goroutines.
-func TestBeside(t *testing.T) {
+// TestConcurrentAttempts checks that attempts may be reported from many goroutines.
+func TestConcurrentAttempts(t *testing.T) {
 	records, _, used := play(t, true, func(r *Recorder) {
 		r.TaskBegan(1, 0, vm.Place{})
 		var all sync.WaitGroup

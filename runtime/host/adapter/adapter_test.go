@@ -367,7 +367,7 @@ func allows(line []byte) bool {
 }
 
 // Every answer that is not clearly yes is no, for each vendor.
-func TestWhatIsNotYesIsNo(t *testing.T) {
+func TestUnclearAnswerDenies(t *testing.T) {
 	for _, c := range approvals {
 		for _, value := range []string{`null`, `1`, `[]`, `["yes"]`, `{}`, `{"decision":"yes"}`, `{"approved":true}`, `"yes and no"`, `"nope"`, `""`, `{"decision":"allow","scope":"all"}`, `"allow everything"`} {
 			a := begun(t, c.transport)

@@ -19,7 +19,7 @@ var processRules = []rule{
 	{"H5", "There is one process for a host declaration. It stays alive when an exchange ends, and its state remains for the next exchange.", oneProcess},
 	{"H6", "Exchanges that need the same host at the same time are queued in the order of their requests. With `instances = n` up to n processes run in parallel, and a running process is preferred to a new one.", turns},
 	{"H7", "After a crash, a timeout or a protocol error the next exchange gets a new process, initialised again. The old one and its process group have exited before the new one starts.", replaced},
-	{"H8", "If a process that served an earlier exchange exits without having read the next prompt, a new process takes over that exchange: the work has not begun.", takesOverExchange},
+	{"H8", "If a process that served an earlier exchange exits without having read the next prompt, a new process takes over that exchange: the work has not begun.", restartsAfterExit},
 	{"H9", "Lines on standard error go to the run's log, with the host's name: control characters are escaped, pieces have at most 4 KB, and at most 100 a second are logged, followed by the number of those left out.", stderrIsLogged},
 	{"H10", "When the run ends, Concerto closes the input of every idle host. A host that has not exited 200 ms later gets SIGTERM, and SIGKILL after five more seconds.", idleHostsEnd},
 	{"H11", "Signals go to the host's process group. Processes that a host starts and leaves running in its group are terminated with it.", groupsEnd},
@@ -247,7 +247,7 @@ exit 1
 	}
 }
 
-func takesOverExchange(w *world) {
+func restartsAfterExit(w *world) {
 	w.start(w.worker(`
 read
 < {"type":"result","text":"and goodbye"}

@@ -83,8 +83,8 @@ func (a *App) Emit(channel string, payload json.RawMessage) {
 	a.reported = append(a.reported, p)
 }
 
-// begin prepares for a step.
-func (a *App) begin(answers []string) {
+// prepareStep prepares for a step.
+func (a *App) prepareStep(answers []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.answers, a.asked, a.reported = nil, nil, nil
@@ -126,7 +126,7 @@ func Run(t *testing.T, r Route) {
 }
 
 func play(t *testing.T, app *App, s Session, step Step) {
-	app.begin(step.Answers)
+	app.prepareStep(step.Answers)
 	if step.Unregister != "" {
 		if err := s.Unregister(step.Unregister); err != nil {
 			t.Fatal(err)

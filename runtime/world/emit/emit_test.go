@@ -103,7 +103,7 @@ no end, said "x"
 	}
 }
 
-// TestEmitReachesReaderAtOnce: one emit is readable though nothing follows.
+// TestEmitReachesReaderAtOnce checks that an emit is readable although no output follows.
 func TestEmitReachesReaderAtOnce(t *testing.T) {
 	r, w := io.Pipe()
 	s := New(Options{Out: w})
@@ -116,8 +116,8 @@ func TestEmitReachesReaderAtOnce(t *testing.T) {
 	finish(t, s)
 }
 
-// TestBurstIsCompleteAndOrdered: what is put out while the reader is slow is
-// written later, in full and in order.
+// TestBurstIsCompleteAndOrdered checks that output for a slow reader is written later, completely
+// and in order.
 func TestBurstIsCompleteAndOrdered(t *testing.T) {
 	r, w := io.Pipe()
 	s := New(Options{Out: w})
@@ -138,8 +138,8 @@ func TestBurstIsCompleteAndOrdered(t *testing.T) {
 	}
 }
 
-// TestSlowReaderHoldsUpProgram: the program waits when too much output is not
-// written yet. This wait ends with the context.
+// TestSlowReaderHoldsUpProgram checks that the program waits while too much output is unwritten,
+// and that this wait ends with the context.
 func TestSlowReaderHoldsUpProgram(t *testing.T) {
 	r, w := io.Pipe()
 	s := New(Options{Out: w})
@@ -345,9 +345,9 @@ read
 	answered(t, s, "a", `"again"`)
 }
 
-// TestHandlerThatLeaves: a handler that answers once and ends is started again
-// for each emit, also when the next emit comes before its end is noticed.
-func TestHandlerThatLeaves(t *testing.T) {
+// TestExitedHandlerIsRestarted checks that a handler that answers once and exits is started again
+// for each emit, also when the next emit arrives before its exit is noticed.
+func TestExitedHandlerIsRestarted(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux reports what a process has not read")
 	}
@@ -407,8 +407,8 @@ await go
 	}
 }
 
-// TestStubbornHandlerIsEnded: a handler that ignores the end of its input and
-// SIGTERM is killed when ctx ends.
+// TestStubbornHandlerIsEnded checks that a handler that ignores the end of its input and SIGTERM is
+// killed when ctx ends.
 func TestStubbornHandlerIsEnded(t *testing.T) {
 	s, file := withHandler(t, "ignore-sigterm\nspawn-grandchild child ignore-sigterm\nread\n< {\"value\":1}\nhang\n", Options{})
 	answered(t, s, "a", "1")

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestAttach: the type of a file is that of its contents, whatever its name.
+// TestAttach checks that the type of a file depends on its contents, not on its name.
 func TestAttach(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"a.txt": "\x89PNG\r\n\x1a\nx", "b": "\xff\xd8\xffx", "c": "GIF89ax", "d": "RIFF....WEBPx", "e": "%PDF-1.7", "f.png": "é\n", "empty": "",

@@ -159,7 +159,7 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// TestRoots: nothing outside the roots is reached, by no way.
+// TestRoots checks that no path leads outside the roots.
 func TestRoots(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"data/in": "in", "data/up": "->../secret", "data/dir": "->..", "data/here": "->in", "data/away": "->/etc",
@@ -296,8 +296,8 @@ func TestOtherRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// TestAreas: reading and writing are limited independently. A root may be a
-// file, also one that does not exist yet.
+// TestAreas checks that reading and writing are limited independently. A root may be a file, also
+// one that does not exist yet.
 func TestAreas(t *testing.T) {
 	dir := permit.Real(tree(t, map[string]string{"in/a": "a", "in/evil": "->/", "in/sub/b": "b", "c": "c", "other": "o"}), true)
 	at := func(names ...string) (out []string) {

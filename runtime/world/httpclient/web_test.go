@@ -162,7 +162,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestRefusedRedirection: a server leads nowhere where the program may not call.
+// TestRefusedRedirection checks that a redirect to an address that the program may not call is
+// refused.
 func TestRefusedRedirection(t *testing.T) {
 	s := server(t)
 	c := New(func(address string) string {

@@ -72,9 +72,9 @@ func foreign(t *testing.T) []byte {
 	return data
 }
 
-// TestRefused: a file that is not ours, damaged, or of a newer version is
-// refused by every request, with the reason. It stays byte for byte as it was,
-// with no new file beside it.
+// TestRefused checks that every request to a file of another program, a damaged file, or a file of
+// a newer version is refused with the reason, and that the file is unchanged, with no new file next
+// to it.
 func TestRefused(t *testing.T) {
 	good := sample(t)
 	changed := func(f func(b []byte) []byte) []byte { return f(bytes.Clone(good)) }
@@ -140,8 +140,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestNoPlace checks that the error for an invalid path names the problem and the remedy.
-func TestNoPlace(t *testing.T) {
+// TestInvalidPath checks that the error for an invalid path names the problem and the remedy.
+func TestInvalidPath(t *testing.T) {
 	dir := t.TempDir()
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "plain"), nil, 0o666), os.Mkdir(filepath.Join(dir, "d"), 0o777)); err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func TestNoPlace(t *testing.T) {
 	}
 }
 
-// TestReadOnly: a file that cannot be written is refused before it is read.
+// TestReadOnly checks that a file that cannot be written is refused before it is read.
 func TestReadOnly(t *testing.T) {
 	if os.Getuid() == 0 || runtime.GOOS == "windows" {
 		t.Skip("everything can be written here")
@@ -195,9 +195,9 @@ func TestEmptyFile(t *testing.T) {
 	}
 }
 
-// TestMadeHalf checks that the next process creates all tables if a process was killed while it
-// created them; the journal undoes the incomplete ones.
-func TestMadeHalf(t *testing.T) {
+// TestInterruptedCreationIsRepeated checks that the next process creates all tables if a process
+// was killed while it created them; the journal undoes the incomplete ones.
+func TestInterruptedCreationIsRepeated(t *testing.T) {
 	dir := t.TempDir()
 	journal := make([]byte, 512)
 	copy(journal, "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7") // SQLite's mark, then: no pages, and none before
@@ -215,9 +215,9 @@ func TestMadeHalf(t *testing.T) {
 	}
 }
 
-// TestDamagedLater: damage that is found only when the value is read is reported
-// then, with the store and the key. A damaged entry can be replaced and removed.
-func TestDamagedLater(t *testing.T) {
+// TestDamagedValueIsReported checks that damage that is detected when the value is read is reported
+// then, with the store and the key, and that a damaged entry can be replaced and removed.
+func TestDamagedValueIsReported(t *testing.T) {
 	dir := t.TempDir()
 	s := opened(t, Options{Dir: dir})
 	scoped := at("hashmap")
@@ -281,7 +281,7 @@ func rows(t *testing.T, s *Stores, table string) (n int64) {
 	return n
 }
 
-// TestDamagedName: a store whose name is damaged does not look like an empty one.
+// TestDamagedName checks that a store with a damaged name is not treated as an empty one.
 func TestDamagedName(t *testing.T) {
 	dir := t.TempDir()
 	s := opened(t, Options{Dir: dir})
@@ -348,7 +348,7 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// TestPrivate: the file is its user's alone, and so is its log.
+// TestPrivate checks that only the file's user may read the file and its log.
 func TestPrivate(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink("target.db", filepath.Join(dir, "s.db")); err != nil {
@@ -363,8 +363,8 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
-// FuzzFile: whatever bytes a file has, every request succeeds or fails with an
-// error that the program can catch. A file that is refused stays as it was.
+// FuzzFile checks that with any bytes in the file, every request succeeds or fails with an error
+// that the program can catch, and that a refused file is unchanged.
 func FuzzFile(f *testing.F) {
 	good := sample(f)
 	f.Add(uint32(60), []byte{0, 0, 0, 2})

@@ -169,8 +169,8 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// TestExpire: of a cache's entries, those that are valid until before a date are
-// removed; other caches and other kinds of store stay as they are.
+// TestExpire checks that a cache's entries that expire before a date are removed, and that other
+// caches and other kinds of store are unchanged.
 func TestExpire(t *testing.T) {
 	both(t, func(t *testing.T, next func() *Stores) {
 		s := next()
@@ -271,7 +271,7 @@ func found(t *testing.T, s *Stores, r *effect.LedgerFind) []effect.LedgerEntry {
 	return do[*effect.LedgerEntries](t, s, r).Entries
 }
 
-// TestLedgerManyTexts: a query may have more texts than an entry can.
+// TestLedgerManyTexts checks a query with more texts than an entry can have.
 func TestLedgerManyTexts(t *testing.T) {
 	s, at := opened(t, Options{InMemory: true}), at("ledger")
 	for i := range 40 {
@@ -338,8 +338,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestSmallerWindow: when a memory's window has become smaller, only the latest
-// messages are shown; the others are removed with the next message.
+// TestSmallerWindow checks that after a memory's window was reduced, only the latest messages are
+// shown, and the others are removed with the next message.
 func TestSmallerWindow(t *testing.T) {
 	s, at := opened(t, Options{InMemory: true}), at("memory")
 	var many []effect.MemoryMessage
@@ -356,8 +356,8 @@ func TestSmallerWindow(t *testing.T) {
 	}
 }
 
-// TestTogether: two runs count in one file, and no count is lost.
-func TestTogether(t *testing.T) {
+// TestTwoRunsCount checks that two runs that count in one file lose no count.
+func TestTwoRunsCount(t *testing.T) {
 	dir := t.TempDir()
 	const each = 150
 	var counting sync.WaitGroup
@@ -379,8 +379,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestBusy: while another process writes, a request waits for a bounded time and
-// no longer than its context; with WithNoWait it does not wait at all.
+// TestBusy checks that while another process writes, a request waits for a limited time and no
+// longer than its context; with WithNoWait it does not wait.
 func TestBusy(t *testing.T) {
 	dir := t.TempDir()
 	holder := opened(t, Options{Dir: dir})
@@ -425,8 +425,9 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestOneTurn: requests of one run take turns; one with WithNoWait does not wait for its.
-func TestOneTurn(t *testing.T) {
+// TestRequestsAreSerialised checks that requests of one run are performed one at a time, and that a
+// request with WithNoWait does not wait.
+func TestRequestsAreSerialised(t *testing.T) {
 	s := opened(t, Options{Dir: t.TempDir()})
 	f := s.fileAt("s.db")
 	f.turn <- struct{}{}
@@ -443,8 +444,8 @@ func TestOneTurn(t *testing.T) {
 	do[*effect.StoreEntries](t, s, read)
 }
 
-// TestStrangeName: a file may have any name.
-func TestStrangeName(t *testing.T) {
+// TestAnyFileName checks that a file may have any name.
+func TestAnyFileName(t *testing.T) {
 	dir := t.TempDir()
 	h := at("hashmap")
 	h.File = "file: a?b#c%20&immutable=1 é.db"
@@ -463,8 +464,8 @@ func TestStrangeName(t *testing.T) {
 	}
 }
 
-// TestFiles: paths start at Dir, two names of one file are one database, and no
-// file is created before it is needed.
+// TestFiles checks that paths start at Dir, that two names of one file are one database, and that
+// no file is created before it is needed.
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	s := opened(t, Options{Dir: dir})
