@@ -99,7 +99,7 @@ func (m *VM) beginBounds() {
 	for i, g := range m.requests.bounds.unbegun {
 		if g.open > 0 && !g.decided {
 			f := &pendingRequest{t: g.t, bound: g}
-			m.start(&effect.Sleep{Milliseconds: g.bound.ms}, f)
+			m.startRequest(&effect.Sleep{Milliseconds: g.bound.ms}, f)
 			g.bound.sleep = f
 			m.requests.bounds.running++
 		}

@@ -70,7 +70,7 @@ func (t *task) beginRun(s *scope, m *effect.HostMessage) *effect.HostMessage {
 	run.hearing = t.beginDecision(m, false)
 	if ms := s.timeLimit(m.Type); ms > 0 {
 		f := &pendingRequest{t: t, run: run}
-		t.m.start(&effect.Sleep{Milliseconds: ms}, f)
+		t.m.startRequest(&effect.Sleep{Milliseconds: ms}, f)
 		run.timer = f
 	}
 	t.entered(SpanHandler, m.Type)
@@ -232,7 +232,7 @@ func (t *task) replySent(s *scope, r *effect.ExchangeReply, err error) status {
 func (t *task) sendReply(s *scope) status {
 	w := &wait{kind: waitReply, scope: s}
 	f := &pendingRequest{t: t, wait: w}
-	t.m.start(s.unsent, f)
+	t.m.startRequest(s.unsent, f)
 	w.flight = f
 	return t.park(w)
 }

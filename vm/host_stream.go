@@ -172,7 +172,7 @@ func (x *hostStream) ask(t *task, m *effect.HostMessage, row *hostmsg.Message) v
 	}
 	if seconds := x.decl.QuestionTimeout; seconds > 0 && row.Timed {
 		f := &pendingRequest{t: t, ask: k}
-		t.m.start(&effect.Sleep{Milliseconds: int64(seconds * 1000)}, f)
+		t.m.startRequest(&effect.Sleep{Milliseconds: int64(seconds * 1000)}, f)
 		k.timer = f
 	}
 	return value.NewHandle("HostRequest", "", k)
@@ -214,7 +214,7 @@ func (x *hostStream) fetch(t *task) {
 		return
 	}
 	f := &pendingRequest{t: t, stream: x}
-	t.m.start(&effect.ExchangeNext{ID: x.id}, f)
+	t.m.startRequest(&effect.ExchangeNext{ID: x.id}, f)
 	x.next, x.effect = f, t.m.stats.Requests
 }
 
@@ -320,7 +320,7 @@ func (k *ask) reply(t *task, by string, v json.RawMessage, problem string) {
 	}
 	if _, err := t.performEffect(t.m.requests.atOnce, r); errors.Is(err, effect.ErrWaits) && !k.of.closed {
 		t.m.stats.Requests--
-		t.m.start(r, &pendingRequest{t: t})
+		t.m.startRequest(r, &pendingRequest{t: t})
 	} // any other failure is reported with the next message
 }
 

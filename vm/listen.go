@@ -206,7 +206,7 @@ func (s *scope) requestMessages() {
 		return
 	}
 	f := &pendingRequest{t: s.t, scope: s}
-	s.t.m.start(&effect.ExchangeNext{ID: s.id}, f)
+	s.t.m.startRequest(&effect.ExchangeNext{ID: s.id}, f)
 	s.next, s.effect = f, s.t.m.stats.Requests
 }
 
@@ -453,7 +453,7 @@ func (t *task) unwindScope(s *scope, r *raised) (st status, on bool) {
 		}
 		// If the host cannot be notified, it does not need to be: the result is ignored.
 		w := &wait{kind: waitUnwind, scope: s}
-		t.m.start(&effect.ExchangeClose{ID: s.id, Reason: reason}, &pendingRequest{t: t, wait: w, closing: true})
+		t.m.startRequest(&effect.ExchangeClose{ID: s.id, Reason: reason}, &pendingRequest{t: t, wait: w, closing: true})
 		return t.park(w), false
 	}
 	t.popScope(s)

@@ -227,7 +227,7 @@ func (t *task) performEffect(ctx context.Context, r effect.Request) (effect.Resu
 	return result, err
 }
 
-// performWaiting is perform for requests that may wait: nothing else can continue until then.
+// performWaiting is performEffect for requests that may wait: nothing else can continue until then.
 func (t *task) performWaiting(r effect.Request) (effect.Result, error) {
 	p := t.m.config.Profile
 	if p == nil {

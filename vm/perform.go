@@ -97,7 +97,7 @@ func (t *task) ask(r effect.Request, w *wait) status {
 	w.result, w.err = nil, nil
 	w.request = r
 	f := &pendingRequest{t: t, wait: w}
-	t.m.start(r, f)
+	t.m.startRequest(r, f)
 	w.flight = f
 	return t.park(w)
 }

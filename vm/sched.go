@@ -181,7 +181,7 @@ func (m *VM) loop() {
 		if m.config.Boundary != nil && m.isAtBoundary() {
 			m.config.Boundary(m)
 		}
-		if c, ok := m.next(); ok {
+		if c, ok := m.nextCompletion(); ok {
 			m.handleCompletion(c)
 		}
 		if m.ending.fatal == ErrSuspended {
@@ -195,9 +195,9 @@ func (m *VM) loop() {
 	m.requests.goroutes.Wait()
 }
 
-// next waits for the next completion. If the run is cancelled during the wait, it cancels every
-// request once. If there is no request, nothing can arrive, and ok is false.
-func (m *VM) next() (completion, bool) {
+// nextCompletion waits for the next completion. If the run is cancelled during the wait, it cancels
+// every request once. If there is no request, nothing can arrive, and ok is false.
+func (m *VM) nextCompletion() (completion, bool) {
 	if len(m.requests.waiting) > 0 {
 		return m.performChosen(), true
 	}
@@ -378,9 +378,9 @@ func (m *VM) poll(t *task, at Moment) {
 	m.requests.arrived = rest
 }
 
-// start performs r elsewhere: in the performer itself if it needs no goroutine to wait, else on a
-// new goroutine.
-func (m *VM) start(r effect.Request, f *pendingRequest) {
+// startRequest performs r elsewhere: in the performer itself if it needs no goroutine to wait, else
+// on a new goroutine.
+func (m *VM) startRequest(r effect.Request, f *pendingRequest) {
 	m.stats.Requests++
 	if m.journaled.on && m.startJournaled(r, f) {
 		return
@@ -469,7 +469,7 @@ func (t *task) request(r effect.Request, w *wait) status {
 		return t.returnResult(w)
 	}
 	f := &pendingRequest{t: t, wait: w}
-	t.m.start(r, f)
+	t.m.startRequest(r, f)
 	w.flight = f
 	t.recordRequestNumber()
 	if w.kind == waitOpen {
