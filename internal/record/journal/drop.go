@@ -11,8 +11,8 @@ import (
 
 // DropSummary condenses records that are dropped.
 type DropSummary interface {
-	// Restore restores the summary of the records drop returned, and Add each further record
-	// in order.
+	// Restore restores the summary that an earlier drop returned, and Add receives each further
+	// record in order.
 	Restore(rest []byte) error
 	Add(r *Record)
 	// Encode returns what to keep of all of them.
