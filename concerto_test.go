@@ -231,9 +231,9 @@ func TestReplay(t *testing.T) {
 		}
 		return recorded
 	}
-	again, err := p.Replay(t.Context(), read(), concerto.Options{})
-	if err != nil || string(again.Value) != string(first.Value) || again.RunID != first.RunID || again.Unused != nil {
-		t.Errorf("%+v, want %+v, %v", again, first, err)
+	replayed, err := p.Replay(t.Context(), read(), concerto.Options{})
+	if err != nil || string(replayed.Value) != string(first.Value) || replayed.RunID != first.RunID || replayed.Unused != nil {
+		t.Errorf("%+v, want %+v, %v", replayed, first, err)
 	}
 	other := load(t, "use std::env;\n\nfn main() -> String { env::get(\"WHERE\") ?? \"\" }")
 	_, err = other.Replay(t.Context(), read(), concerto.Options{})

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
 
-// Durable says how a run is stored. When the context of such a run ends, the run is suspended
+// Durable configures how a run is stored. When the context of such a run ends, the run is suspended
 // instead of cancelled: Run returns ErrSuspended, and the program does not notice.
 type Durable struct {
 	// Dir is the directory of the run. It is created, or must be empty. Resume ignores it.
@@ -19,14 +19,13 @@ type Durable struct {
 	// SuspendOnQuestion suspends the run when it waits for nothing but questions without an answer.
 	// StoredRun.Answer answers them.
 	SuspendOnQuestion bool
-	// WaitForAnswer keeps the run waiting in that case. Without both such a question is an
-	// EmitError.
+	// WaitForAnswer makes the run wait in that case. Without both, such a question is an EmitError.
 	WaitForAnswer bool
-	// Sync says when records are synced to disk: "output" (before each output), "every" (record) or
-	// "never"; "" is what the manifest says.
+	// Sync selects when records are synced to disk: "output" (before each output), "every" (record) or
+	// "never"; "" uses the manifest's value.
 	Sync string
-	// SnapshotEvery is the number of records after which a snapshot is taken, from which the run
-	// resumes; 0 is what the manifest says.
+	// SnapshotEvery is the number of records between snapshots, from which the run resumes;
+	// 0 uses the manifest's value.
 	SnapshotEvery int
 	// Metadata is any JSON that is stored with the run.
 	Metadata json.RawMessage
@@ -74,7 +73,7 @@ type StoredRun struct {
 	Usage Usage
 	// Metadata is Durable.Metadata. ListRuns does not read it.
 	Metadata json.RawMessage
-	// Damage says what is wrong with a run in the state RunDamaged.
+	// Damage describes the damage of a run in the state RunDamaged.
 	Damage string
 }
 
@@ -86,13 +85,13 @@ type Question struct {
 	Channel string
 	// Payload is the emitted value, or the message, as JSON.
 	Payload json.RawMessage
-	// Type is the type of the answer in the program, such as "Bool"; "" when it is not known.
+	// Type is the type of the answer in the program, such as "Bool"; "" if it is unknown.
 	Type string
 }
 
 // OpenRun reads the stored run in a directory. The error is ErrNoRun, ErrDamaged or ErrVersion.
 func OpenRun(dir string) (*StoredRun, error) {
-	kept, err := engine.OpenRun(dir)
+	run, err := engine.OpenRun(dir)
 	if err != nil {
 		return nil, convert(err)
 	}
@@ -100,8 +99,8 @@ func OpenRun(dir string) (*StoredRun, error) {
 	if err != nil {
 		return nil, convert(err)
 	}
-	s := stored(shown)
-	s.Metadata = kept.Given
+	s := newStoredRun(shown)
+	s.Metadata = run.Given
 	return s, nil
 }
 
@@ -114,12 +113,12 @@ func ListRuns(dir string) ([]*StoredRun, error) {
 	}
 	out := make([]*StoredRun, len(all))
 	for i, shown := range all {
-		out[i] = stored(shown)
+		out[i] = newStoredRun(shown)
 	}
 	return out, nil
 }
 
-func stored(r *durable.Shown) *StoredRun {
+func newStoredRun(r *durable.Shown) *StoredRun {
 	s := &StoredRun{Dir: r.Dir, ID: r.Run, Program: r.Program, State: RunState(r.State), Damage: r.Damage,
 		Usage: Usage{Calls: int64(r.Usage.Calls), TokensIn: r.Usage.TokensIn, TokensOut: r.Usage.TokensOut, CostUSD: r.Usage.CostUSD}}
 	if began, err := time.Parse(time.RFC3339, r.Started); err == nil {
@@ -138,12 +137,12 @@ func stored(r *durable.Shown) *StoredRun {
 // The Result and the error are those of Run. The error is also ErrLocked when another process
 // executes the run, or ErrSecret.
 func (s *StoredRun) Resume(ctx context.Context, o Options) (*Result, error) {
-	kept, err := engine.OpenRun(s.Dir)
+	run, err := engine.OpenRun(s.Dir)
 	if err != nil {
 		return &Result{RunID: s.ID}, convert(err)
 	}
-	r, err := o.run(ctx, kept.Resume)
-	r.RunID = kept.ID
+	r, err := o.run(ctx, run.Resume)
+	r.RunID = run.ID
 	return r, err
 }
 
@@ -151,18 +150,18 @@ func (s *StoredRun) Resume(ctx context.Context, o Options) (*Result, error) {
 // question, which is an EmitError in the program. A process that executes the run receives the
 // answer at once, otherwise Resume does.
 func (s *StoredRun) Answer(id string, value any) error {
-	var given runs.Response
+	var answer runs.Response
 	if refusal, ok := value.(error); ok {
 		text := refusal.Error()
-		given.Refuse = &text
+		answer.Refuse = &text
 	} else {
 		text, err := json.Marshal(value)
 		if err != nil {
 			return convert(err)
 		}
-		given.Text, given.JSON = string(text), true
+		answer.Text, answer.JSON = string(text), true
 	}
-	return convert(runs.Answer(s.Dir, id, given))
+	return convert(runs.Answer(s.Dir, id, answer))
 }
 
 // Stop ends the run. A process that executes it cancels it, and Stop waits for that. A run that has

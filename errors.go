@@ -61,9 +61,9 @@ type Error struct {
 	// Code is the first diagnostic's code for ErrSource, the type of the program's error or "panic"
 	// for ErrProgram, and otherwise "".
 	Code string
-	// Message says what failed.
+	// Message describes the failure.
 	Message string
-	// Hint says what to do about it; "" when there is nothing to say.
+	// Hint suggests a correction, or is "".
 	Hint string
 	// Place is where in the program it happened; the zero Place when that is not known.
 	Place Place

@@ -32,7 +32,7 @@ type ModelRequest struct {
 type ModelMessage struct {
 	// Role is "system", "user", "assistant" or "tool".
 	Role string
-	// Text is what was said.
+	// Text is the text of the message.
 	Text string
 	// ToolCalls are the calls in a message of the assistant.
 	ToolCalls []ModelToolCall

@@ -124,7 +124,7 @@ type Budget struct {
 }
 
 // Permissions list what a program may access; what no list contains is refused. "*" in a list
-// stands for all of its kind.
+// means all of its kind.
 type Permissions struct {
 	// Read and Write are files and directories with what is in them, to read and to change.
 	// Relative paths start at Options.Dir.

@@ -88,7 +88,7 @@ func (p *Program) Warnings() []Diagnostic { return p.warnings }
 type Requirement struct {
 	// Kind is a field of Permissions in lower case: "read", "write", "net", "env", "run" or "host".
 	Kind string
-	// Name is the file, network host, command or host; "" stands for all of the kind.
+	// Name is the file, network host, command or host; "" means all of the kind.
 	Name string
 	// Detail is what it is used for, such as "the models of connection claude".
 	Detail string
@@ -108,7 +108,7 @@ func (p *Program) Requirements() []Requirement {
 type Diagnostic struct {
 	// Code identifies the kind, such as "E0301". `concerto explain` explains it.
 	Code string
-	// Message says what is wrong.
+	// Message describes the error.
 	Message string
 	// Hints say what to do about it.
 	Hints []string

@@ -76,7 +76,7 @@ func (r *Records) open(o *engine.Options) (release func() error, err error) {
 }
 
 // Activity is something that a run does with its hosts. Fields that its kind does not have are
-// zero. Texts are what hosts, models and programs said; they may contain control characters.
+// zero. Texts come from hosts, models and programs, and may contain control characters.
 type Activity struct {
 	// Kind is "began", "moved", "asked", "answered", "withdrawn" or "ended" for an exchange with a
 	// host, "listen began" or "listen ended" for a listen, "stage began" or "stage ended" for a
@@ -108,7 +108,7 @@ type Activity struct {
 	By string
 	// Denied reports that an approval was denied, Failed that an exchange failed or was cancelled.
 	Denied, Failed bool
-	// Tokens and CostUSD are what the exchange used until now, if its host says so.
+	// Tokens and CostUSD are what the exchange used until now, if its host reports it.
 	Tokens  int64
 	CostUSD float64
 }
@@ -122,7 +122,7 @@ func activityOf(e activity.Event) Activity {
 // Tape is a recording of what a run received from outside.
 type Tape struct{ tape *engine.Tape }
 
-// ReadTape reads a tape that Records.Tape received. The error says which line is wrong.
+// ReadTape reads a tape that Records.Tape received. The error names the wrong line.
 func ReadTape(r io.Reader) (*Tape, error) {
 	t, err := engine.ReadTape(r)
 	if err != nil {

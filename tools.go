@@ -10,7 +10,7 @@ import (
 
 // Tool is a Go function that agents, hosts and programs call.
 type Tool struct {
-	// Name is the name of the tool, and Description says to a model what it does.
+	// Name is the name of the tool, and Description describes it to a model.
 	Name, Description string
 	// Parameters is the JSON Schema of the arguments, an object; nil is an object with any members.
 	Parameters json.RawMessage
@@ -76,7 +76,7 @@ func (t Tool) definition() tool.Definition {
 // zero value is empty.
 type Tools struct{ registry tool.Registry }
 
-// Add adds tools, all of them or none. The error says which definition is wrong, or which name is
+// Add adds tools, all of them or none. The error reports which definition is wrong, or which name is
 // used already.
 func (t *Tools) Add(tools ...Tool) error { return convert(t.registry.Register(definitions(tools)...)) }
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-var waitsFor = regexp.MustCompile(`concerto runs answer job (q\d+) VALUE\n`)
+var waitsFor = regexp.MustCompile(`concerto runs answer job (q\d+) <value>\n`)
 
 // TestDurable runs the commands of durable's README: a host requests an approval, the run parks, a
 // person answers, and the run resumes with the host that has waited.
@@ -42,7 +42,7 @@ func TestDurable(t *testing.T) {
 		{0, "concerto runs answer job q"},
 		{0, ""},
 		{0, "[done] {\"value\":\"old-idea is deleted\"}\n"},
-		{0, "all as they were written"},
+		{0, ", unchanged"},
 	}
 	if len(commands) != len(wants) {
 		t.Fatalf("the README has %d commands, and this test knows %d", len(commands), len(wants))

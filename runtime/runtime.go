@@ -153,7 +153,7 @@ func New(c Config) *Runtime {
 	environment := env.New(c.Environ, c.Args)
 	c.Connections = llm.WithRegion(c.Connections, environment.Lookup)
 	policy := c.policy()
-	r := &Runtime{hidden: hidden{c.secrets(environment.Lookup), c.Redact}, run: &procgroup.Run{ID: c.Session.ID, Executable: c.Executable, Kept: c.Process}, audit: c.Audit, clock: c.Clock}
+	r := &Runtime{hidden: hidden{c.secrets(environment.Lookup), c.Redact}, run: &procgroup.Run{ID: c.Session.ID, Executable: c.Executable, KeeperName: c.Process}, audit: c.Audit, clock: c.Clock}
 	if r.run.ID == "" {
 		r.run.ID = procgroup.NewID()
 	}

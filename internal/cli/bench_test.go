@@ -9,8 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// BenchmarkRun is the time of a run of a one-line program, without starting a
-// process.
+// BenchmarkRun measures a run of a one-line program, without starting a process.
 func BenchmarkRun(b *testing.B) {
 	dir := b.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "main.conc"), []byte(`fn main() { emit("x", 1); }`), 0o666); err != nil {

@@ -1,5 +1,5 @@
-// Package cli is the command concerto. It turns flags into calls of package engine,
-// and their results into text and exit codes (spec/18-cli.md).
+// Package cli implements the command concerto. It turns flags into calls of package engine, and
+// their results into text and exit codes (spec/18-cli.md).
 package cli
 
 import (
@@ -34,7 +34,7 @@ func Main(release string) int {
 	colours := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	stderr, flush := console.NewStderr(os.Stderr)
 	procgroup.Adopt()
-	executable, _ := os.Executable() // without one, run -v reports it
+	executable, _ := os.Executable() // if it is unknown, run -v reports it
 	code := run(os.Args[1:], &console.Console{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: stderr, Environ: os.Environ(), Dir: dir, Binary: console.Binary{Release: release, Executable: executable, OwnProcess: !processors, OwnHeap: !growth && !memory},
 		TTY: console.TTY{In: term.IsTerminal(int(os.Stdin.Fd())), Out: term.IsTerminal(int(os.Stdout.Fd())), Err: term.IsTerminal(int(os.Stderr.Fd())),
@@ -55,7 +55,7 @@ func Main(release string) int {
 				if err != nil {
 					return nil, err
 				}
-				return func() { _ = term.Restore(int(os.Stdin.Fd()), state) }, nil // there is nowhere to report it
+				return func() { _ = term.Restore(int(os.Stdin.Fd()), state) }, nil // there is no place to report an error to
 			}},
 	})
 	flush()
@@ -67,7 +67,7 @@ func Main(release string) int {
 func run(args []string, a *console.Console) (code int) {
 	defer func() {
 		if p := recover(); p != nil {
-			a.Bug(p)
+			a.ReportBug(p)
 			code = console.ExitFailed
 		}
 		a.Relay.End(code)

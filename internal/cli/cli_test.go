@@ -11,8 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// start runs the command in a directory with a main.conc. stdin is a terminal on
-// which input has been typed.
+// start runs the command in a directory with a main.conc. stdin is a terminal with the typed input.
 func start(t *testing.T, program, input string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -24,7 +23,7 @@ func start(t *testing.T, program, input string, args ...string) (code int, stdou
 	return code, out.String(), err.String()
 }
 
-// execute runs a command line until ctx ends, and returns its error.
+// execute runs a command line until ctx is cancelled, and returns its error.
 func execute(ctx context.Context, a *console.Console, args ...string) error {
 	root := root(a)
 	root.SetArgs(args)
@@ -47,8 +46,8 @@ fn main() { ask("a"); ask("b"); ask("c"); }`
 	}
 }
 
-// TestPromptTyped: if a typed answer is required, the prompt names the type, and repeats the
-// question until the answer fits.
+// TestPromptTyped checks that a prompt for a typed answer names the type, and repeats the question
+// until the answer fits.
 func TestPromptTyped(t *testing.T) {
 	const program = `
 schema Decision { allow: Bool, why?: String }
@@ -79,12 +78,13 @@ plan (JSON: {"allow": Bool, "why"?: String})> n (a whole number, or null)> `
 	}
 }
 
-// A violated invariant is reported as a bug of ours, without Go's own crash report.
+// TestBug checks that a violated invariant is reported as a bug of Concerto, without Go's crash
+// report.
 func TestBug(t *testing.T) {
 	var err bytes.Buffer
 	code := run([]string{"version"}, &console.Console{Stdout: broken{}, Stderr: &err})
 	text := err.String()
-	if code != console.ExitFailed || !strings.HasPrefix(text, "concerto: this is our bug, not yours: broken\n\nPlease report it") || strings.Contains(text, "[running]") {
+	if code != console.ExitFailed || !strings.HasPrefix(text, "concerto: internal error: broken\n\nThis is a bug in Concerto.") || strings.Contains(text, "[running]") {
 		t.Errorf("exit %d\n%s", code, text)
 	}
 	if n := strings.Count(text, "\n"); n > 45 {

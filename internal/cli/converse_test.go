@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/serve/servetest"
 )
 
-// converse holds a conversation with a server: `converse FILE COMMAND ARGS…` over its stdin and
+// converse plays a conversation with a server: `converse FILE COMMAND ARGS…` over its stdin and
 // stdout, or, with `-over http` or `-over ws`, at the address in its stderr. Where the file ends
 // the input, it closes the input, or sends SIGTERM. The server must then send no more than the file
 // contains, and exit successfully.
@@ -36,10 +36,10 @@ func converse(args []string) int {
 	return 0
 }
 
-// ends waits for the command's end, after err.
+// ends waits for the command's exit and returns err or its error.
 func ends(err error, c *exec.Cmd) error {
 	if werr := c.Wait(); err == nil && werr != nil {
-		return fmt.Errorf("the server's end: %w", werr)
+		return fmt.Errorf("wait for the server: %w", werr)
 	}
 	return err
 }

@@ -20,13 +20,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// corpusRun is a line of a script that runs a source file and lets it end.
+// corpusRun matches a line of a script that runs a source file to its end.
 var corpusRun = regexp.MustCompile(`^exec (?:exits \d )?concerto run ((?:--?[a-z-]+[ =][^ ']+ )*)([a-z_]+)\.conc((?: -- .*)?)$`)
 
-// TestCorpusBothWays runs every program of the scripts twice, each time in a
-// fresh directory: from its source, and compiled with other optimisations. Both
-// runs must have the same output, exit code and standard error; the compiler's
-// diagnostics come when the program is built.
+// TestCorpusBothWays runs every program of the scripts twice, each time in a new directory: from
+// its source, and compiled with other optimisations. Both runs must have the same output, exit code
+// and standard error. The compiler prints its diagnostics when the program is built.
 func TestCorpusBothWays(t *testing.T) {
 	eachOfCorpus(t, func(a *txtar.Archive) bool { return !timed(a) }, (*corpusCase).test)
 }
@@ -35,11 +34,11 @@ func TestCorpusBothWays(t *testing.T) {
 // the files that it read were removed; and it runs each from a snapshot of itself at every
 // boundary. The output and the exit code are the same.
 func TestCorpusRecorded(t *testing.T) {
-	eachOfCorpus(t, func(*txtar.Archive) bool { return true }, (*corpusCase).replayed)
+	eachOfCorpus(t, func(*txtar.Archive) bool { return true }, (*corpusCase).testReplay)
 }
 
 // eachOfCorpus tests the programs of the selected scripts.
-func eachOfCorpus(t *testing.T, wanted func(*txtar.Archive) bool, test func(*corpusCase, *testing.T)) {
+func eachOfCorpus(t *testing.T, selected func(*txtar.Archive) bool, test func(*corpusCase, *testing.T)) {
 	if randtest.Raced {
 		t.Skip("the scripts run the same programs")
 	}
@@ -54,7 +53,7 @@ func eachOfCorpus(t *testing.T, wanted func(*txtar.Archive) bool, test func(*cor
 			t.Fatal(err)
 		}
 		script := string(a.Comment)
-		if strings.Contains(script, "\nllm ") || strings.Contains(script, "\nrecorded ") || !wanted(a) {
+		if strings.Contains(script, "\nllm ") || strings.Contains(script, "\nrecorded ") || !selected(a) {
 			continue // its replies are for one run, its recording is not there, its order or end is the clock's
 		}
 		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
@@ -117,8 +116,8 @@ func (c *corpusCase) test(t *testing.T) {
 	}
 }
 
-// replayed records a run, and replays it.
-func (c *corpusCase) replayed(t *testing.T) {
+// testReplay records a run and replays it.
+func (c *corpusCase) testReplay(t *testing.T) {
 	dir := c.unpack(t)
 	args := slices.Concat([]string{"run"}, c.flags, []string{"--record", "run.tape", c.program + ".conc"}, c.args)
 	live := c.run(t, dir, args...)
@@ -139,16 +138,15 @@ func (c *corpusCase) replayed(t *testing.T) {
 			}
 		}
 	}
-	again := c.run(t, dir, "runs", "replay", "run.tape", c.program+".conc")
-	if again.stdout != live.stdout || again.code != live.code {
-		t.Errorf("live (-), replayed (+):\n%s\ntape:\n%s", cmp.Diff(live, again, cmp.AllowUnexported(outcome{})), text)
+	replay := c.run(t, dir, "runs", "replay", "run.tape", c.program+".conc")
+	if replay.stdout != live.stdout || replay.code != live.code {
+		t.Errorf("live (-), replayed (+):\n%s\ntape:\n%s", cmp.Diff(live, replay, cmp.AllowUnexported(outcome{})), text)
 	}
 }
 
-// passes chooses the optimisations of the compiled program from its source's
-// hash: none, all, one alone, or all but one in all functions (not only hot
-// ones). Over the whole corpus this shows that no optimisation changes what a
-// program does.
+// passes selects the optimisations of the compiled program by its source's hash: none, all, only
+// one, or all but one in all functions (not only hot ones). Over the whole corpus this shows that
+// no optimisation changes a program's behaviour.
 func (c *corpusCase) passes() string {
 	h := fnv.New32a()
 	for _, f := range c.files.Files {
@@ -159,7 +157,7 @@ func (c *corpusCase) passes() string {
 	return [...]string{"none", "all", name, "-hot,-" + name}[n%4]
 }
 
-// unpack writes the archive's files to a directory of their own.
+// unpack writes the archive's files to a new directory.
 func (c *corpusCase) unpack(t *testing.T) string {
 	dir := t.TempDir()
 	for _, f := range c.files.Files {

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// TestDapRestart: a launched program is restarted with its breakpoints, and the editor is notified
-// of one end only.
+// TestDapRestart checks that a launched program restarts with its breakpoints, and that the editor
+// receives only one terminated event.
 func TestDapRestart(t *testing.T) {
 	t.Parallel()
 	const program = `fn main() {
@@ -19,7 +19,7 @@ func TestDapRestart(t *testing.T) {
     }
 }
 `
-	d := debugs(t, map[string]string{"main.conc": program})
+	d := startDebugger(t, map[string]string{"main.conc": program})
 	body := place(t, program, "body")
 	d.launch(map[string]any{"args": []string{"a"}})
 	d.at(map[string]any{"line": body, "hitCondition": "2"})
@@ -28,31 +28,32 @@ func TestDapRestart(t *testing.T) {
 	same(t, d.value("watch", "i"), "1: Int")
 	d.ask("restart", nil)
 	same(t, d.stops(), fmt.Sprintf("breakpoint main:%d", body))
-	same(t, d.value("watch", "i"), "1: Int") // passes are counted anew
+	same(t, d.value("watch", "i"), "1: Int") // the count of passes restarts
 	d.ask("restart", map[string]any{"arguments": map[string]any{"program": filepath.Join(d.dir, "main.conc"), "cwd": d.dir, "args": []string{"b"}, "stopOnEntry": true}})
 	same(t, d.stops(), "entry main:2")
-	same(t, d.goOn(), fmt.Sprintf("breakpoint main:%d", body))
+	same(t, d.resume(), fmt.Sprintf("breakpoint main:%d", body))
 	d.ask("continue", map[string]any{"threadId": d.thread})
-	same(t, d.ends(), 0)
+	same(t, d.awaitExit(), 0)
 	same(t, d.output["stdout"], "a 0\na 0\nb 0\nb 1\nb 2\n")
 	d.ask("disconnect", nil)
-	if len(d.behind) > 0 {
-		t.Errorf("it also said %v", d.behind)
+	if len(d.extra) > 0 {
+		t.Errorf("it also sent %v", d.extra)
 	}
 }
 
-// TestDapRestartRefused: what was never launched is not begun again.
+// TestDapRestartRefused checks that a program that was never launched cannot restart.
 func TestDapRestartRefused(t *testing.T) {
 	t.Parallel()
-	d := debugs(t, map[string]string{"main.conc": "fn main() {}"})
+	d := startDebugger(t, map[string]string{"main.conc": "fn main() {}"})
 	if body := d.ask("initialize", map[string]any{"adapterID": "x"}); body["supportsRestartRequest"] != true || body["supportsRestartFrame"] != nil {
-		t.Errorf("it can do %v", body)
+		t.Errorf("capabilities %v", body)
 	}
 	same(t, d.refused("restart", nil), "only a launched program can be restarted: start this one again and attach to it")
 	d.ask("disconnect", nil)
 }
 
-// TestDapThreads: main is thread 1 also where the program's tools and stores were made before it.
+// TestDapThreads checks that main is thread 1 even if the program's tools and stores were created
+// before it.
 func TestDapThreads(t *testing.T) {
 	t.Parallel()
 	const program = `hashmap seen: HashMap<String, Int> = HashMap::new();
@@ -65,7 +66,7 @@ fn main() {
     println(await a + Db.count());
 }
 `
-	d := debugs(t, map[string]string{"main.conc": program})
+	d := startDebugger(t, map[string]string{"main.conc": program})
 	d.launch(nil)
 	d.at(line(place(t, program, "main")), line(place(t, program, "job")))
 	d.begin()
@@ -79,14 +80,14 @@ fn main() {
 		return out
 	}
 	same(t, threads(), []string{"1 main"})
-	d.goOn()
+	d.resume()
 	same(t, d.thread, 2)
 	same(t, threads(), []string{"1 main", "2 job(2)"})
 	d.ask("disconnect", nil)
 }
 
-// TestDapLoopHead: at the head of a loop that begins again, variables are what they are elsewhere,
-// though that of the loop has no value yet.
+// TestDapLoopHead checks the variables at the head of a loop that repeats: they are as elsewhere,
+// although the loop's variable has no value.
 func TestDapLoopHead(t *testing.T) {
 	t.Parallel()
 	const program = `fn main() {
@@ -98,21 +99,21 @@ func TestDapLoopHead(t *testing.T) {
     println("${names} ${none.is_some()}");
 }
 `
-	d := debugs(t, map[string]string{"main.conc": program})
+	d := startDebugger(t, map[string]string{"main.conc": program})
 	d.launch(nil)
 	d.at(line(place(t, program, "for")))
 	d.begin()
 	d.stops()
 	want := `[names: Array<String> = ["a"] none: Option<Int> = None]`
 	same(t, d.scope("Locals"), want)
-	d.goOn()
+	d.resume()
 	if got := d.scope("Locals"); len(got) < 2 || fmt.Sprint(got[:2]) != want {
-		t.Errorf("the second time there are %v", got)
+		t.Errorf("the second time got %v", got)
 	}
 	d.ask("disconnect", nil)
 }
 
-// TestDapPending: a host's question is pending until it is answered.
+// TestDapPending checks that a host's question is pending until it is answered.
 func TestDapPending(t *testing.T) {
 	t.Parallel()
 	const program = `host W { connector: w }
@@ -124,7 +125,7 @@ fn main() {
     println("${r.is_ok()}"); // <after>
 }
 `
-	d := debugs(t, map[string]string{
+	d := startDebugger(t, map[string]string{
 		"Concerto.toml": "[hosts.w]\ncommand = \"testhost\"\nargs = [\"w.host\"]\noutput_format = \"json\"\n",
 		"w.host":        "read\n< {\"type\":\"question\",\"question\":\"which?\"}\nread\n< {\"type\":\"progress\",\"message\":\"on\"}\n< {\"type\":\"result\",\"text\":\"done\"}\n",
 		"main.conc":     program,
@@ -146,27 +147,27 @@ fn main() {
 	d.begin()
 	d.stops()
 	same(t, pending(), `"question {\"question\":\"which?\"}"`)
-	d.goOn()
+	d.resume()
 	same(t, pending(), "nil")
-	d.goOn()
+	d.resume()
 	same(t, pending(), "nil")
 	d.ask("disconnect", nil)
 }
 
-// TestDapTerminateStands: a program that is ended where it stands runs no line more.
-func TestDapTerminateStands(t *testing.T) {
+// TestDapTerminateStops checks that a terminated program runs no further line.
+func TestDapTerminateStops(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"terminate", "disconnect"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			const program = "fn main() {\n    println(\"one\");\n    println(\"two\"); // <here>\n    println(\"three\");\n}\n"
-			d := debugs(t, map[string]string{"main.conc": program})
+			d := startDebugger(t, map[string]string{"main.conc": program})
 			d.launch(nil)
 			d.at(line(place(t, program, "here")))
 			d.begin()
 			d.stops()
 			d.ask(how, nil)
-			same(t, d.ends(), console.ExitInterrupted)
+			same(t, d.awaitExit(), console.ExitInterrupted)
 			same(t, d.output["stdout"], "one\n")
 		})
 	}

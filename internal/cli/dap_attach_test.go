@@ -8,24 +8,24 @@ import (
 	"testing"
 )
 
-// TestDapAttach: a program that was started by hand waits for an editor, and continues after it
-// detaches.
+// TestDapAttach checks that a program that was started by hand waits for an editor, and continues
+// after it detaches.
 func TestDapAttach(t *testing.T) {
 	t.Parallel()
 	dir := programs(t, map[string]string{"main.conc": debugged})
 	c := command(dir, "run", "--debug", "127.0.0.1:0", "main.conc")
 	var out bytes.Buffer
 	c.Stdout = &out
-	said, err := c.StderrPipe()
+	stderr, err := c.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines := bufio.NewScanner(said)
+	lines := bufio.NewScanner(stderr)
 	lines.Scan()
-	_, address, ok := strings.Cut(lines.Text(), "waits for a debugger on ")
+	_, address, ok := strings.Cut(lines.Text(), "waiting for a debugger on ")
 	if !ok {
 		t.Fatal(lines.Text())
 	}
@@ -34,7 +34,7 @@ func TestDapAttach(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &debugger{t: t, dir: dir, in: conn}
-	d.reads(conn)
+	d.readMessages(conn)
 	d.ask("initialize", map[string]any{"adapterID": "concerto", "linesStartAt1": true, "columnsStartAt1": true})
 	d.event("initialized")
 	d.ask("attach", map[string]any{})

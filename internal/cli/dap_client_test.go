@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-dap"
 )
 
-// debugger is an editor's side of `concerto dap`.
+// debugger is the editor's side of `concerto dap`.
 type debugger struct {
 	t      *testing.T
 	dir    string
@@ -23,17 +23,17 @@ type debugger struct {
 	in     io.WriteCloser
 	seq    int
 	came   chan map[string]any
-	behind []map[string]any // events that came before an answer that was waited for
+	extra  []map[string]any // events that came before an answer that was waited for
 	output map[string]string
 	thread int // that has stopped
 	held   int // the reference of the requested scope
 }
 
-// debugWait bounds what a test waits for, which takes milliseconds where the machine has time.
+// debugWait is the maximum time to wait for a message, which takes milliseconds on an idle machine.
 const debugWait = 2 * time.Minute
 
-// debugs starts the command, and an editor that speaks with it.
-func debugs(t *testing.T, texts map[string]string) *debugger {
+// startDebugger starts the command and an editor that is connected to it.
+func startDebugger(t *testing.T, texts map[string]string) *debugger {
 	t.Helper()
 	dir := programs(t, texts)
 	dir, err := filepath.EvalSymlinks(dir)
@@ -55,19 +55,19 @@ func debugs(t *testing.T, texts map[string]string) *debugger {
 		t.Fatal(err)
 	}
 	d := &debugger{t: t, dir: dir, cmd: c, in: in}
-	d.reads(out)
+	d.readMessages(out)
 	t.Cleanup(func() {
 		_ = in.Close()
 		_ = c.Wait()
 		if errors.Len() > 0 {
-			t.Errorf("it said on stderr: %s", errors.String())
+			t.Errorf("stderr: %s", errors.String())
 		}
 	})
 	return d
 }
 
-// reads reads the adapter's messages.
-func (d *debugger) reads(out io.Reader) {
+// readMessages reads the adapter's messages.
+func (d *debugger) readMessages(out io.Reader) {
 	d.came, d.output = make(chan map[string]any, 1000), map[string]string{}
 	go func() {
 		defer close(d.came)
@@ -85,7 +85,7 @@ func (d *debugger) reads(out io.Reader) {
 	}()
 }
 
-// send makes a request, and returns its number.
+// send sends a request and returns its number.
 func (d *debugger) send(command string, arguments any) int {
 	d.t.Helper()
 	d.seq++
@@ -99,7 +99,7 @@ func (d *debugger) send(command string, arguments any) int {
 	return d.seq
 }
 
-// next is the next message, with what was printed kept.
+// next returns the next message. It stores the text of output events.
 func (d *debugger) next() map[string]any {
 	d.t.Helper()
 	select {
@@ -113,18 +113,18 @@ func (d *debugger) next() map[string]any {
 		}
 		return m
 	case <-time.After(debugWait):
-		d.t.Fatalf("nothing came; output: %v", d.output)
+		d.t.Fatalf("no message; output: %v", d.output)
 		return nil
 	}
 }
 
-// answered waits for the answer to a request.
-func (d *debugger) answered(n int) map[string]any {
+// awaitResponse waits for the response to a request.
+func (d *debugger) awaitResponse(n int) map[string]any {
 	d.t.Helper()
 	is := func(m map[string]any) bool { return m["type"] == "response" && m["request_seq"] == float64(n) }
-	if i := slices.IndexFunc(d.behind, is); i >= 0 { // it came before another one that was waited for
-		m := d.behind[i]
-		d.behind = slices.Delete(d.behind, i, i+1)
+	if i := slices.IndexFunc(d.extra, is); i >= 0 { // it came before another one that was waited for
+		m := d.extra[i]
+		d.extra = slices.Delete(d.extra, i, i+1)
 		return m
 	}
 	for {
@@ -132,14 +132,14 @@ func (d *debugger) answered(n int) map[string]any {
 		if is(m) {
 			return m
 		}
-		d.behind = append(d.behind, m)
+		d.extra = append(d.extra, m)
 	}
 }
 
-// ask makes a request that succeeds, and returns the body of its answer.
+// ask sends a request that must succeed, and returns the body of its response.
 func (d *debugger) ask(command string, arguments any) map[string]any {
 	d.t.Helper()
-	m := d.answered(d.send(command, arguments))
+	m := d.awaitResponse(d.send(command, arguments))
 	if m["success"] != true {
 		d.t.Fatalf("%s %v: %v", command, arguments, m["message"])
 	}
@@ -147,23 +147,23 @@ func (d *debugger) ask(command string, arguments any) map[string]any {
 	return body
 }
 
-// refused makes a request that fails, and returns the error message.
+// refused sends a request that must fail, and returns the error message.
 func (d *debugger) refused(command string, arguments any) string {
 	d.t.Helper()
-	m := d.answered(d.send(command, arguments))
+	m := d.awaitResponse(d.send(command, arguments))
 	if m["success"] != false {
 		d.t.Fatalf("%s %v was not refused: %v", command, arguments, m)
 	}
 	return m["message"].(string)
 }
 
-// event waits for an event, and returns its body.
+// event waits for an event and returns its body.
 func (d *debugger) event(name string) map[string]any {
 	d.t.Helper()
 	for {
 		var m map[string]any
-		if len(d.behind) > 0 {
-			m, d.behind = d.behind[0], d.behind[1:]
+		if len(d.extra) > 0 {
+			m, d.extra = d.extra[0], d.extra[1:]
 		} else {
 			m = d.next()
 		}
@@ -177,7 +177,7 @@ func (d *debugger) event(name string) map[string]any {
 	}
 }
 
-// launch begins main.conc, before its first line. set are further arguments.
+// launch starts main.conc, which stops before its first line. set contains further arguments.
 func (d *debugger) launch(set map[string]any) {
 	d.t.Helper()
 	d.ask("initialize", map[string]any{"adapterID": "concerto", "linesStartAt1": true, "columnsStartAt1": true, "pathFormat": "path"})
@@ -189,18 +189,18 @@ func (d *debugger) launch(set map[string]any) {
 	d.event("initialized")
 }
 
-// begin lets the program begin.
+// begin sends configurationDone.
 func (d *debugger) begin() { d.ask("configurationDone", nil) }
 
-// ends waits for the end of the program, and returns its exit code.
-func (d *debugger) ends() int {
+// awaitExit waits for the program's exit and returns its exit code.
+func (d *debugger) awaitExit() int {
 	d.t.Helper()
 	code := d.event("exited")["exitCode"].(float64)
 	d.event("terminated")
 	return int(code)
 }
 
-// place is the line of a program that has a mark, such as `// <here>`.
+// place returns the line of a program that contains a mark, such as `// <here>`.
 func place(t *testing.T, text, mark string) int {
 	t.Helper()
 	before, _, ok := strings.Cut(text, "<"+mark+">")

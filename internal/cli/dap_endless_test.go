@@ -14,10 +14,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/dap"
 )
 
-// endlessTexts are evaluations that do not end by themselves: one computes, one waits.
+// endlessTexts are evaluations that do not end: one computes, one waits.
 var endlessTexts = []string{"{ loop { } }", "std::time::sleep(100000000)"}
 
-// atFirst starts a program that is stopped at its first line, and returns the frame's number.
+// atFirst starts a program that stops at its first line, and returns the frame's number.
 func atFirst(d *debugger) (frame any) {
 	d.t.Helper()
 	d.launch(map[string]any{"stopOnEntry": true})
@@ -26,40 +26,40 @@ func atFirst(d *debugger) (frame any) {
 	return d.frames()[0]["id"]
 }
 
-// TestDapEndless: whatever is evaluated without end, the editor can cancel it, pause, terminate,
-// disconnect, restart and leave.
+// TestDapEndless checks that the editor can cancel an endless evaluation, pause it, terminate,
+// disconnect, restart and exit.
 func TestDapEndless(t *testing.T) {
 	t.Parallel()
 	for _, text := range endlessTexts {
 		for _, end := range []string{"cancel", "pause", "terminate", "disconnect", "restart", "end of input"} {
 			t.Run(end+" "+text, func(t *testing.T) {
 				t.Parallel()
-				d := debugs(t, map[string]string{"main.conc": debugged})
+				d := startDebugger(t, map[string]string{"main.conc": debugged})
 				frame := atFirst(d)
 				n := d.send("evaluate", map[string]any{"expression": text, "context": "repl", "frameId": frame})
 				switch end {
 				case "cancel":
 					cancel := d.send("cancel", map[string]any{"requestId": n})
-					m := d.answered(n)
+					m := d.awaitResponse(n)
 					same(t, fmt.Sprint(m["success"], " ", m["message"]), "false cancelled")
-					same(t, d.answered(cancel)["success"], true)
+					same(t, d.awaitResponse(cancel)["success"], true)
 					same(t, d.value("repl", "1 + 1"), "2: Int")
 				case "pause":
 					pause := d.send("pause", map[string]any{"threadId": 1})
-					same(t, d.answered(n)["message"], "stopped by `pause`")
-					same(t, d.answered(pause)["success"], true)
+					same(t, d.awaitResponse(n)["message"], "stopped by `pause`")
+					same(t, d.awaitResponse(pause)["success"], true)
 					same(t, d.value("repl", "1 + 1"), "2: Int")
 				case "terminate":
 					terminate := d.send(end, nil)
-					same(t, d.answered(n)["message"], "stopped: the program is ending")
-					same(t, d.answered(terminate)["success"], true)
-					same(t, d.ends(), console.ExitInterrupted)
+					same(t, d.awaitResponse(n)["message"], "stopped: the program is ending")
+					same(t, d.awaitResponse(terminate)["success"], true)
+					same(t, d.awaitExit(), console.ExitInterrupted)
 				case "disconnect":
-					same(t, d.answered(d.send(end, nil))["success"], true)
+					same(t, d.awaitResponse(d.send(end, nil))["success"], true)
 					for range d.came { // until the adapter has left
 					}
 				case "restart":
-					same(t, d.answered(d.send(end, nil))["success"], true)
+					same(t, d.awaitResponse(d.send(end, nil))["success"], true)
 					same(t, d.stops(), fmt.Sprintf("entry main:%d", place(t, debugged, "first")))
 				default:
 					_ = d.in.Close()
@@ -71,29 +71,29 @@ func TestDapEndless(t *testing.T) {
 	}
 }
 
-// TestDapCancelsWaiting: a request that waits for an evaluation can be cancelled, too, and what the
-// evaluation asks is answered.
+// TestDapCancelsWaiting checks that a request that waits for an evaluation can be cancelled, and
+// that questions of the evaluation are answered.
 func TestDapCancelsWaiting(t *testing.T) {
 	t.Parallel()
-	d := debugs(t, map[string]string{"main.conc": debugged})
+	d := startDebugger(t, map[string]string{"main.conc": debugged})
 	frame := atFirst(d)
 	evaluate := func(text string) int {
 		return d.send("evaluate", map[string]any{"expression": text, "context": "repl", "frameId": frame})
 	}
 	asks := evaluate(`{ let v: String = await emit("which", 1)?; v }`)
 	for !strings.Contains(d.output["important"], ":answer VALUE") {
-		d.behind = append(d.behind, d.next())
+		d.extra = append(d.extra, d.next())
 	}
 	waits := evaluate("1 + 1")
-	same(t, d.answered(d.send("cancel", map[string]any{"requestId": waits}))["success"], true)
-	same(t, d.answered(evaluate(":answer blue"))["success"], true)
-	same(t, d.answered(asks)["body"].(map[string]any)["result"], `"blue"`)
-	same(t, d.answered(waits)["message"], "cancelled")
+	same(t, d.awaitResponse(d.send("cancel", map[string]any{"requestId": waits}))["success"], true)
+	same(t, d.awaitResponse(evaluate(":answer blue"))["success"], true)
+	same(t, d.awaitResponse(asks)["body"].(map[string]any)["result"], `"blue"`)
+	same(t, d.awaitResponse(waits)["message"], "cancelled")
 	d.ask("disconnect", nil)
 }
 
-// TestDapEndlessCondition: a condition and a log message that loop end at their limit, and until
-// then the editor can end the run.
+// TestDapEndlessCondition checks that an endless condition or log message stops at its limit, and
+// that the editor can end the run before.
 func TestDapEndlessCondition(t *testing.T) {
 	t.Parallel()
 	const program = `fn spin(n: Int) -> Bool {
@@ -111,7 +111,7 @@ fn main() {
 	t.Run("ended", func(t *testing.T) {
 		t.Parallel()
 		for _, end := range []string{"terminate", "disconnect", "end of input"} {
-			d := debugs(t, map[string]string{"main.conc": program})
+			d := startDebugger(t, map[string]string{"main.conc": program})
 			d.launch(nil)
 			here["condition"] = "spin(1)"
 			d.at(here)
@@ -154,8 +154,8 @@ fn main() {
 	}
 }
 
-// debugsHere serves an editor in the test's process. The clock of its adapter moves by what is
-// stored, in nanoseconds, whenever it is read.
+// debugsHere serves an editor in the test's process. The clock of its adapter advances by step, in
+// nanoseconds, at every reading.
 func debugsHere(t *testing.T, texts map[string]string) (d *debugger, step *atomic.Int64) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(programs(t, texts))
@@ -168,14 +168,14 @@ func debugsHere(t *testing.T, texts map[string]string) (d *debugger, step *atomi
 		return editors.RunLaunched(&console.Console{Dir: dir, Binary: console.Binary{Execute: run}}, l, r)
 	}, Dir: dir, Now: func() time.Time { return time.Unix(0, passed.Add(step.Load())) }}
 	requests, in := io.Pipe()
-	out, said := io.Pipe()
+	out, stderr := io.Pipe()
 	served := make(chan error, 1)
 	go func() {
-		served <- a.Serve(requests, said)
-		_ = said.Close()
+		served <- a.Serve(requests, stderr)
+		_ = stderr.Close()
 	}()
 	d = &debugger{t: t, dir: dir, in: in}
-	d.reads(out)
+	d.readMessages(out)
 	t.Cleanup(func() {
 		_ = in.Close()
 		if err := <-served; err != nil {
@@ -185,7 +185,7 @@ func debugsHere(t *testing.T, texts map[string]string) (d *debugger, step *atomi
 	return d, step
 }
 
-// TestDapWatchLimit: a watch ends at its time limit, and can be cancelled before.
+// TestDapWatchLimit checks that a watch stops at its time limit, and can be cancelled before.
 func TestDapWatchLimit(t *testing.T) {
 	t.Parallel()
 	d, clock := debugsHere(t, map[string]string{"main.conc": debugged})
@@ -193,13 +193,14 @@ func TestDapWatchLimit(t *testing.T) {
 	watch := map[string]any{"expression": "{ loop { } }", "context": "watch", "frameId": frame}
 	n := d.send("evaluate", watch)
 	d.send("cancel", map[string]any{"requestId": n})
-	same(t, d.answered(n)["message"], "cancelled")
+	same(t, d.awaitResponse(n)["message"], "cancelled")
 	clock.Store(int64(400 * time.Millisecond))
 	same(t, d.refused("evaluate", watch), "the evaluation did not finish within 1s; the console has no time limit")
 	d.ask("disconnect", nil)
 }
 
-// TestDapAwaitsStopped: an evaluation does not wait for the program's tasks, which are stopped.
+// TestDapAwaitsStopped checks that an evaluation does not wait for the program's tasks, which are
+// stopped.
 func TestDapAwaitsStopped(t *testing.T) {
 	t.Parallel()
 	const program = `async fn job(n: Int) -> Int {
@@ -213,7 +214,7 @@ fn main() {
     println("${await a} ${await b}");
 }
 `
-	d := debugs(t, map[string]string{"main.conc": program})
+	d := startDebugger(t, map[string]string{"main.conc": program})
 	d.launch(nil)
 	d.at(line(place(t, program, "here")))
 	d.begin()
@@ -227,11 +228,11 @@ fn main() {
 	}
 	same(t, d.value("repl", "await job(9)"), "18: Int")
 	d.ask("continue", map[string]any{"threadId": d.thread})
-	same(t, d.ends(), 0)
+	same(t, d.awaitExit(), 0)
 	same(t, d.output["stdout"], "here\n8 10\n")
 }
 
-// TestDapUnread: an editor that does not read what it is sent does not keep the adapter.
+// TestDapUnread checks that an editor that does not read its messages does not block the adapter.
 func TestDapUnread(t *testing.T) {
 	t.Parallel()
 	for _, end := range []string{"terminate", "disconnect", "end of input"} {

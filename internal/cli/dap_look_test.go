@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestDapTargets: of several calls in a line one is chosen to step into.
+// TestDapTargets checks that one of several calls in a line can be selected to step into.
 func TestDapTargets(t *testing.T) {
 	t.Parallel()
 	const program = `struct P { x: Int }
@@ -25,7 +25,7 @@ fn main() {
     println("end"); // <end>
 }
 `
-	d := debugs(t, map[string]string{"main.conc": program})
+	d := startDebugger(t, map[string]string{"main.conc": program})
 	at := func(reason, f, mark string) string {
 		return fmt.Sprintf("%s %s:%d", reason, f, place(t, program, mark))
 	}
@@ -50,10 +50,11 @@ fn main() {
 	d.refused("stepIn", map[string]any{"threadId": d.thread, "targetId": 1_000_000})
 	d.refused("stepInTargets", map[string]any{"frameId": 1_000_000})
 	d.ask("continue", map[string]any{"threadId": d.thread})
-	same(t, d.ends(), 0)
+	same(t, d.awaitExit(), 0)
 }
 
-// TestDapAgents: requests to agents, their replies and their calls are points to stop at.
+// TestDapAgents checks that the debugger can stop at requests to agents, their replies and their
+// calls.
 func TestDapAgents(t *testing.T) {
 	t.Parallel()
 	const program = `tool Db {
@@ -72,31 +73,31 @@ provider = "scripted"
 default_model = "m"
 replies = [{ tool_calls = [{ name = "Db_count", args = { what = "abc" } }] }, { text = "three" }]
 `
-	d := debugs(t, map[string]string{"main.conc": program, "Concerto.toml": manifest})
+	d := startDebugger(t, map[string]string{"main.conc": program, "Concerto.toml": manifest})
 	at := fmt.Sprintf("function breakpoint main:%d", place(t, program, "ask"))
 	d.launch(nil)
 	d.functions("agent Judge request", "agent * reply", "tool Db.count", "Db.count")
 	d.begin()
 	same(t, d.stops(), at)
-	same(t, d.goOn(), at) // the reply, which requests a call
-	same(t, d.goOn(), at) // the call
-	same(t, d.goOn(), fmt.Sprintf("function breakpoint Db.count:%d", place(t, program, "count")))
+	same(t, d.resume(), at) // the reply, which requests a call
+	same(t, d.resume(), at) // the call
+	same(t, d.resume(), fmt.Sprintf("function breakpoint Db.count:%d", place(t, program, "count")))
 	same(t, d.value("watch", "what"), `"abc": String`)
-	same(t, d.goOn(), at)
-	same(t, d.goOn(), at) // the last reply
+	same(t, d.resume(), at)
+	same(t, d.resume(), at) // the last reply
 	d.ask("continue", map[string]any{"threadId": d.thread})
-	same(t, d.ends(), 0)
+	same(t, d.awaitExit(), 0)
 	same(t, d.output["stdout"], "three\n")
 
-	d = debugs(t, map[string]string{"main.conc": "agent Judge uses main { model: \"m\" }\nfn main() { println(Judge.execute(\"hello\")?.text); }"})
+	d = startDebugger(t, map[string]string{"main.conc": "agent Judge uses main { model: \"m\" }\nfn main() { println(Judge.execute(\"hello\")?.text); }"})
 	d.launch(map[string]any{"mock": true})
 	d.begin()
-	same(t, d.ends(), 0)
+	same(t, d.awaitExit(), 0)
 	same(t, d.output["stdout"], "scripted reply to: hello\n")
 }
 
-// TestDapPages: many children are returned in pages, and the positions for breakpoints are
-// reported.
+// TestDapPages checks that many children are returned in pages, and that positions for breakpoints
+// are reported.
 func TestDapPages(t *testing.T) {
 	t.Parallel()
 	const program = `fn main() {
@@ -105,7 +106,7 @@ func TestDapPages(t *testing.T) {
     println("${xs.len()}"); // <here>
 }
 `
-	d := debugs(t, map[string]string{"main.conc": program})
+	d := startDebugger(t, map[string]string{"main.conc": program})
 	here := place(t, program, "here")
 	d.launch(nil)
 	locations := func(from, to int) (lines []any) {
@@ -148,12 +149,12 @@ func TestDapPages(t *testing.T) {
 	d.ask("disconnect", nil)
 }
 
-// TestDapStd: the debugger steps into the library on request.
+// TestDapStd checks that the debugger steps into the library on request.
 func TestDapStd(t *testing.T) {
 	t.Parallel()
 	const program = "fn main() {\n    println(\"${[1, 2].first().unwrap_or(0)}\");\n    println(\"${std::math::clamp(5, 1, 3)}\");\n}\n"
 	for _, show := range []bool{false, true} {
-		d := debugs(t, map[string]string{"main.conc": program})
+		d := startDebugger(t, map[string]string{"main.conc": program})
 		d.launch(map[string]any{"stopOnEntry": true, "showStd": show})
 		d.begin()
 		inside := false
@@ -168,12 +169,12 @@ func TestDapStd(t *testing.T) {
 	}
 }
 
-// TestDapOverTCP: editors that connect are served one after the other.
+// TestDapOverTCP checks that editors that connect are served one after the other.
 func TestDapOverTCP(t *testing.T) {
 	t.Parallel()
 	dir := programs(t, map[string]string{"main.conc": "fn main() { println(\"up\"); }"})
 	c := command(dir, "dap", "--tcp", "127.0.0.1:0")
-	said, err := c.StderrPipe()
+	stderr, err := c.StderrPipe()
 	if err == nil {
 		err = c.Start()
 	}
@@ -181,26 +182,26 @@ func TestDapOverTCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
-	lines := bufio.NewScanner(said)
+	lines := bufio.NewScanner(stderr)
 	lines.Scan()
 	address := lines.Text()[strings.LastIndex(lines.Text(), " ")+1:]
 	for range 2 {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
-			t.Fatalf("%v: it says %q", err, lines.Text())
+			t.Fatalf("%v: got %q", err, lines.Text())
 		}
 		d := &debugger{t: t, dir: dir, in: conn}
-		d.reads(conn)
+		d.readMessages(conn)
 		d.launch(nil)
 		d.begin()
-		same(t, d.ends(), 0)
+		same(t, d.awaitExit(), 0)
 		same(t, d.output["stdout"], "up\n")
 		d.ask("disconnect", nil)
 		_ = conn.Close()
 	}
 }
 
-// TestDapConsole: what a `let` in the console binds is there for what is typed after it, in every
+// TestDapConsole checks that a `let` in the console binds a name for the following inputs, in every
 // frame.
 func TestDapConsole(t *testing.T) {
 	t.Parallel()
@@ -213,7 +214,7 @@ fn main() {
     println("${twice(p.x)}"); // <line>
 }
 `
-	d := debugs(t, map[string]string{"main.conc": program})
+	d := startDebugger(t, map[string]string{"main.conc": program})
 	d.launch(nil)
 	d.at(line(place(t, program, "line")), line(place(t, program, "twice")))
 	d.begin()
@@ -235,15 +236,15 @@ fn main() {
 	same(t, len(completed("console_")), 0)
 	d.refused("evaluate", map[string]any{"expression": "q = q", "context": "repl", "frameId": d.frames()[0]["id"]})
 	d.refused("evaluate", map[string]any{"expression": "let z = nobody", "context": "repl", "frameId": d.frames()[0]["id"]})
-	d.goOn()
+	d.resume()
 	same(t, d.value("repl", "q.x + n + sum"), "88: Int")
 	same(t, d.value("watch", "sum"), "44: Int")
 	d.refused("evaluate", map[string]any{"expression": "let y = 1", "context": "watch", "frameId": d.frames()[0]["id"]})
 	d.ask("disconnect", nil)
 }
 
-// TestDapCapturedChange: what the console changes is shown as it is then, in every frame that has
-// the variable.
+// TestDapCapturedChange checks that a change by the console is visible in every frame that has the
+// variable.
 func TestDapCapturedChange(t *testing.T) {
 	t.Parallel()
 	const program = `fn main() {
@@ -255,7 +256,7 @@ func TestDapCapturedChange(t *testing.T) {
     println("${add(1)}"); // <call>
 }
 `
-	d := debugs(t, map[string]string{"main.conc": program})
+	d := startDebugger(t, map[string]string{"main.conc": program})
 	d.launch(nil)
 	d.at(line(place(t, program, "add")))
 	d.begin()
@@ -278,6 +279,6 @@ func TestDapCapturedChange(t *testing.T) {
 	same(t, d.scope("Captured"), "[sum: Int = 52]")
 	same(t, shown(), "52")
 	d.ask("continue", map[string]any{"threadId": d.thread})
-	same(t, d.ends(), 0)
+	same(t, d.awaitExit(), 0)
 	same(t, d.output["stdout"], "53\n")
 }

@@ -25,7 +25,7 @@ fn main() {
 }
 `
 	const manifest = "[connections.main]\nprovider = \"scripted\"\ndefault_model = \"m\"\nreplies = [{ text = \"three\" }]\n[hosts.coder]\ncommand = \"testhost\"\noutput_format = \"json\"\n"
-	d := debugs(t, map[string]string{"main.conc": program, "Concerto.toml": manifest})
+	d := startDebugger(t, map[string]string{"main.conc": program, "Concerto.toml": manifest})
 	d.launch(nil)
 	for name, want := range map[string]string{
 		`host Coder "question"`:  "",

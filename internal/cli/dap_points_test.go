@@ -55,7 +55,7 @@ func (d *debugger) functions(names ...string) {
 	}
 }
 
-func (d *debugger) goOn() string { d.t.Helper(); return d.step("continue") }
+func (d *debugger) resume() string { d.t.Helper(); return d.step("continue") }
 
 func (d *debugger) errors(filters ...string) {
 	d.t.Helper()
@@ -64,7 +64,7 @@ func (d *debugger) errors(filters ...string) {
 
 func TestDapPoints(t *testing.T) {
 	t.Parallel()
-	d := debugs(t, map[string]string{"main.conc": tasks})
+	d := startDebugger(t, map[string]string{"main.conc": tasks})
 	at := func(reason, f, mark string) string { return fmt.Sprintf("%s %s:%d", reason, f, place(t, tasks, mark)) }
 	d.launch(nil)
 	d.functions("job", "risky", `emit "told"`)
@@ -74,26 +74,26 @@ func TestDapPoints(t *testing.T) {
 	same(t, d.thread, 2)
 	same(t, fmt.Sprint(d.ask("threads", nil)["threads"]), "[map[id:1 name:main] map[id:2 name:job(2)]]")
 	d.functions("risky", `emit "*"`)
-	same(t, d.goOn(), at("function breakpoint", "main", "emit"))
-	same(t, d.goOn(), at("function breakpoint", "risky", "risky"))
-	same(t, d.goOn(), at("exception", "through", "question"))
+	same(t, d.resume(), at("function breakpoint", "main", "emit"))
+	same(t, d.resume(), at("function breakpoint", "risky", "risky"))
+	same(t, d.resume(), at("exception", "through", "question"))
 	info := d.ask("exceptionInfo", map[string]any{"threadId": d.thread})
 	same(t, info["description"], "too large")
-	same(t, d.goOn(), at("exception", "main", "caught"))
+	same(t, d.resume(), at("exception", "main", "caught"))
 	d.errors("uncaught")
 	d.at(map[string]any{"line": place(t, tasks, "body"), "hitCondition": "% 4"})
-	same(t, d.goOn(), at("breakpoint", "main", "body"))
+	same(t, d.resume(), at("breakpoint", "main", "body"))
 	same(t, d.value("watch", "i"), "3: Int")
-	same(t, d.goOn(), at("breakpoint", "main", "body"))
+	same(t, d.resume(), at("breakpoint", "main", "body"))
 	same(t, d.value("watch", "i"), "7: Int")
 	d.at(line(place(t, tasks, "last")))
-	same(t, d.goOn(), at("breakpoint", "main", "last"))
+	same(t, d.resume(), at("breakpoint", "main", "last"))
 	d.at()
-	same(t, d.goOn(), at("exception", "main", "fault"))
+	same(t, d.resume(), at("exception", "main", "fault"))
 	info = d.ask("exceptionInfo", map[string]any{"threadId": d.thread})
 	same(t, info["exceptionId"], "RuntimeError")
 	d.ask("continue", map[string]any{"threadId": d.thread})
-	same(t, d.ends(), 1)
+	same(t, d.awaitExit(), 1)
 }
 
 // within is a program whose errors do not leave the function that raises them.
@@ -119,8 +119,8 @@ fn main() {
 }
 `
 
-// TestDapThrownWithin: an error stops the run where it is raised, also if a try of the same
-// function catches it. An Err that ? propagates to a try counts as propagated.
+// TestDapThrownWithin checks that an error stops the run where it is raised, even if a try of the
+// same function catches it. An Err that ? propagates to a try counts as propagated.
 func TestDapThrownWithin(t *testing.T) {
 	t.Parallel()
 	at := func(mark string) string { return fmt.Sprintf("exception main:%d", place(t, within, mark)) }
@@ -132,7 +132,7 @@ func TestDapThrownWithin(t *testing.T) {
 		{"err", []string{"question", "made"}},
 		{"uncaught", nil},
 	} {
-		d := debugs(t, map[string]string{"main.conc": within})
+		d := startDebugger(t, map[string]string{"main.conc": within})
 		d.launch(nil)
 		d.errors(c.filter)
 		d.begin()
@@ -140,7 +140,7 @@ func TestDapThrownWithin(t *testing.T) {
 			if i == 0 {
 				same(t, d.stops(), at(mark))
 			} else {
-				same(t, d.goOn(), at(mark))
+				same(t, d.resume(), at(mark))
 			}
 			if mark == "question" {
 				same(t, d.ask("exceptionInfo", map[string]any{"threadId": d.thread})["description"], "refused")
@@ -149,11 +149,11 @@ func TestDapThrownWithin(t *testing.T) {
 		if c.marks != nil {
 			d.ask("continue", map[string]any{"threadId": d.thread})
 		}
-		same(t, d.ends(), 0)
+		same(t, d.awaitExit(), 0)
 	}
 }
 
-// jumps is a program of calls and loops, through which goto leads.
+// jumps is a program of calls and loops for goto.
 const jumps = `fn twice(n: Int) -> Int { n * 2 }
 
 fn main() {
@@ -169,11 +169,11 @@ fn main() {
 }
 `
 
-// TestDapGoto: goto leads over lines that call, forwards and back, but to no line that uses a
-// variable or a loop's place in its list that has no value yet.
+// TestDapGoto checks that goto skips lines with calls, forwards and backwards, but does not go to a
+// line that uses a variable or a loop's position that has no value.
 func TestDapGoto(t *testing.T) {
 	t.Parallel()
-	d := debugs(t, map[string]string{"main.conc": jumps})
+	d := startDebugger(t, map[string]string{"main.conc": jumps})
 	source := map[string]any{"path": filepath.Join(d.dir, "main.conc")}
 	targets := func(mark string) []any {
 		return d.ask("gotoTargets", map[string]any{"source": source, "line": place(t, jumps, mark)})["targets"].([]any)
@@ -199,18 +199,18 @@ func TestDapGoto(t *testing.T) {
 	d.ask("goto", map[string]any{"threadId": d.thread, "targetId": targets("third")[0].(map[string]any)["id"]})
 	d.stops()
 	d.at(line(place(t, jumps, "body")))
-	same(t, d.goOn(), fmt.Sprintf("breakpoint main:%d", place(t, jumps, "body")))
+	same(t, d.resume(), fmt.Sprintf("breakpoint main:%d", place(t, jumps, "body")))
 	same(t, d.value("watch", "a"), "2: Int")
 	same(t, offered(), "[let first second third list use loop body]")
 	d.at()
 	d.ask("continue", map[string]any{"threadId": d.thread})
-	same(t, d.ends(), 0)
+	same(t, d.awaitExit(), 0)
 }
 
 // TestDapAwait: a step over an await ends after it, and a step in enters the awaited task.
 func TestDapAwait(t *testing.T) {
 	t.Parallel()
-	d := debugs(t, map[string]string{"main.conc": tasks})
+	d := startDebugger(t, map[string]string{"main.conc": tasks})
 	at := func(reason, f, mark string) string { return fmt.Sprintf("%s %s:%d", reason, f, place(t, tasks, mark)) }
 	d.launch(nil)
 	d.at(line(place(t, tasks, "await")))
@@ -218,7 +218,7 @@ func TestDapAwait(t *testing.T) {
 	same(t, d.stops(), at("breakpoint", "main", "await"))
 	same(t, d.step("next"), at("step", "main", "emit"))
 	same(t, d.step("next"), at("step", "main", "through"))
-	// Back to the await: it has its value already.
+	// Back to the await: it already has its value.
 	path := filepath.Join(d.dir, "main.conc")
 	targets := d.ask("gotoTargets", map[string]any{"source": map[string]any{"path": path}, "line": place(t, tasks, "emit")})["targets"].([]any)
 	if len(targets) != 1 {
@@ -235,7 +235,7 @@ func TestDapAwait(t *testing.T) {
 	same(t, labels, "[risky]")
 	d.ask("disconnect", nil)
 
-	d = debugs(t, map[string]string{"main.conc": tasks})
+	d = startDebugger(t, map[string]string{"main.conc": tasks})
 	d.launch(nil)
 	d.at(line(place(t, tasks, "await")))
 	d.begin()
@@ -245,7 +245,7 @@ func TestDapAwait(t *testing.T) {
 	d.ask("disconnect", nil)
 }
 
-// TestDapPause: a loop is paused, and a wait.
+// TestDapPause checks that a loop and a wait can be paused.
 func TestDapPause(t *testing.T) {
 	t.Parallel()
 	const program = `fn main() {
@@ -254,7 +254,7 @@ func TestDapPause(t *testing.T) {
     while n >= 0 { n = n + 1; if n > 1000 { n = 0; } }
 }
 `
-	d := debugs(t, map[string]string{"main.conc": program})
+	d := startDebugger(t, map[string]string{"main.conc": program})
 	d.launch(nil)
 	d.begin()
 	for !strings.Contains(d.output["stdout"], "up") {
@@ -264,9 +264,9 @@ func TestDapPause(t *testing.T) {
 	same(t, d.stops(), "pause main:4")
 	same(t, d.value("repl", "n = 0-5"), "nil: Nil")
 	d.ask("continue", map[string]any{"threadId": 1})
-	same(t, d.ends(), 0)
+	same(t, d.awaitExit(), 0)
 
-	d = debugs(t, map[string]string{"main.conc": "fn main() {\n    let v: String = await emit(\"approve\", 1)?;\n    println(v);\n}\n"})
+	d = startDebugger(t, map[string]string{"main.conc": "fn main() {\n    let v: String = await emit(\"approve\", 1)?;\n    println(v);\n}\n"})
 	d.launch(nil)
 	d.begin()
 	for !strings.Contains(d.output["important"], ":answer") {
@@ -277,10 +277,10 @@ func TestDapPause(t *testing.T) {
 	same(t, fmt.Sprint(d.ask("threads", nil)["threads"]), "[map[id:1 name:main · waits for question q1]]")
 	d.ask("evaluate", map[string]any{"expression": ":answer yes", "context": "repl"})
 	d.ask("continue", map[string]any{"threadId": 1})
-	same(t, d.ends(), 0)
+	same(t, d.awaitExit(), 0)
 }
 
-// TestDapHost: handlers of a host's messages are stepped into, and their variables are there.
+// TestDapHost checks stepping into handlers of a host's messages, and their variables.
 func TestDapHost(t *testing.T) {
 	t.Parallel()
 	const program = `host W { connector: w }
@@ -304,7 +304,7 @@ fn main() {
 	at := func(reason, f, mark string) string {
 		return fmt.Sprintf("%s %s:%d", reason, f, place(t, program, mark))
 	}
-	d := debugs(t, files)
+	d := startDebugger(t, files)
 	d.launch(nil)
 	d.at(line(place(t, program, "listen")))
 	d.begin()
@@ -316,10 +316,10 @@ fn main() {
 	d.functions(`host W "question"`)
 	same(t, d.step("stepOut"), at("step", "main", "after"))
 	d.ask("continue", map[string]any{"threadId": 1})
-	same(t, d.ends(), 0)
+	same(t, d.awaitExit(), 0)
 }
 
-// TestDapAtTheEnd: where a function has computed its result, what is typed sees its variables.
+// TestDapAtTheEnd checks that an input at the end of a function can use its variables.
 func TestDapAtTheEnd(t *testing.T) {
 	t.Parallel()
 	const program = `fn sum(n: Int) -> Int {
@@ -330,7 +330,7 @@ fn main() {
     println("${sum(1)}");
 }
 `
-	d := debugs(t, map[string]string{"main.conc": program})
+	d := startDebugger(t, map[string]string{"main.conc": program})
 	d.launch(nil)
 	d.at(line(place(t, program, "end")))
 	d.begin()
@@ -340,7 +340,8 @@ fn main() {
 	d.ask("disconnect", nil)
 }
 
-// TestDapLastName: a run stops at a last expression that is a name, in whatever body it is.
+// TestDapLastName checks that a run stops at a last expression that is a name, in every kind of
+// body.
 func TestDapLastName(t *testing.T) {
 	t.Parallel()
 	const program = `fn sum(n: Int) -> Int {
@@ -364,7 +365,7 @@ fn main() {
     println("${sum(1)} ${either(1)} ${either(0)} ${twice(4)}");
 }
 `
-	d := debugs(t, map[string]string{"main.conc": program})
+	d := startDebugger(t, map[string]string{"main.conc": program})
 	d.launch(nil)
 	marks := []string{"function", "then", "else", "closure"}
 	var points []map[string]any
@@ -385,6 +386,6 @@ fn main() {
 		}
 		d.ask("continue", map[string]any{"threadId": d.thread})
 	}
-	same(t, d.ends(), 0)
+	same(t, d.awaitExit(), 0)
 	same(t, d.output["stdout"], "2 2 2 8\n")
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// dapRequests are the requests of the protocol that an adapter may get, but those that begin or end
-// a session.
+// dapRequests are the requests of the protocol that an adapter may receive, except those that begin
+// or end a session.
 var dapRequests = []string{
 	"attach", "breakpointLocations", "cancel", "completions", "configurationDone", "continue", "dataBreakpointInfo", "disassemble", "evaluate",
 	"exceptionInfo", "goto", "gotoTargets", "initialize", "loadedSources", "modules", "next", "pause", "readMemory", "restartFrame",
@@ -21,8 +21,8 @@ func (d *debugger) dapArguments() map[string]any {
 		"column": 1, "line": 1, "adapterID": "x", "source": map[string]any{"path": d.dir + "/main.conc"}, "breakpoints": []any{}, "filters": []string{}}
 }
 
-// TestDapAnswersAll: each request gets a response, also before a program is launched, when it could
-// not be, and when it has ended.
+// TestDapAnswersAll checks that each request receives a response: before a program is launched,
+// after a failed launch, and after the program has ended.
 func TestDapAnswersAll(t *testing.T) {
 	t.Parallel()
 	initialize := func(d *debugger) { d.ask("initialize", map[string]any{"adapterID": "x"}) }
@@ -33,10 +33,10 @@ func TestDapAnswersAll(t *testing.T) {
 		"after a bad launch":  func(d *debugger) { initialize(d); d.refused("launch", map[string]any{}) },
 		"before main":         func(d *debugger) { d.launch(nil) },
 		"while it is stopped": func(d *debugger) { atFirst(d) },
-		"after its end":       func(d *debugger) { d.launch(nil); d.begin(); d.ends() },
+		"after its end":       func(d *debugger) { d.launch(nil); d.begin(); d.awaitExit() },
 		"after a wrong program": func(d *debugger) {
 			d.launch(map[string]any{"program": d.dir + "/none.conc"})
-			d.ends()
+			d.awaitExit()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,13 +45,13 @@ func TestDapAnswersAll(t *testing.T) {
 				d, _ := debugsHere(t, map[string]string{"main.conc": "fn main() {\n    let n = 1;\n    println(\"${n}\");\n}\n"})
 				begin(d)
 				if ending != "" {
-					d.answered(d.send(ending, map[string]any{"program": d.dir + "/main.conc"}))
+					d.awaitResponse(d.send(ending, map[string]any{"program": d.dir + "/main.conc"}))
 				}
 				for _, command := range dapRequests {
-					d.answered(d.send(command, d.dapArguments()))
-					d.answered(d.send(command, nil))
+					d.awaitResponse(d.send(command, d.dapArguments()))
+					d.awaitResponse(d.send(command, nil))
 				}
-				same(t, fmt.Sprint(d.answered(d.send("disconnect", nil))["success"]), "true")
+				same(t, fmt.Sprint(d.awaitResponse(d.send("disconnect", nil))["success"]), "true")
 			}
 		})
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// debugged is a program with places.
+// debugged is a program with marked lines.
 const debugged = `const LIMIT = 3;
 struct Point { x: Int, y: Int }
 
@@ -40,7 +40,7 @@ func (d *debugger) stops() string {
 	return fmt.Sprintf("%s %s:%v", body["reason"], f["name"], f["line"])
 }
 
-// frames are those of the task that has stopped.
+// frames returns the frames of the stopped task.
 func (d *debugger) frames() (all []map[string]any) {
 	d.t.Helper()
 	for _, f := range d.ask("stackTrace", map[string]any{"threadId": d.thread})["stackFrames"].([]any) {
@@ -49,7 +49,7 @@ func (d *debugger) frames() (all []map[string]any) {
 	return all
 }
 
-// at sets breakpoints on lines of main.conc, and returns the response.
+// at sets breakpoints on lines of main.conc and returns the response.
 func (d *debugger) at(all ...map[string]any) (out []map[string]any) {
 	d.t.Helper()
 	if all == nil {
@@ -64,7 +64,7 @@ func (d *debugger) at(all ...map[string]any) (out []map[string]any) {
 
 func line(n int) map[string]any { return map[string]any{"line": n} }
 
-// step makes a step, and returns the new position.
+// step steps and returns the new position.
 func (d *debugger) step(command string) string {
 	d.t.Helper()
 	d.ask(command, map[string]any{"threadId": d.thread})
@@ -104,7 +104,7 @@ func same(t *testing.T, got, want any) {
 
 func TestDapSteps(t *testing.T) {
 	t.Parallel()
-	d := debugs(t, map[string]string{"main.conc": debugged})
+	d := startDebugger(t, map[string]string{"main.conc": debugged})
 	at := func(mark string) int { return place(t, debugged, mark) }
 	d.launch(nil)
 	points := d.at(line(at("comment")), line(at("call")), line(1000))
@@ -129,13 +129,13 @@ func TestDapSteps(t *testing.T) {
 	same(t, d.step("next"), fmt.Sprintf("step main:%d", at("end")))
 	same(t, d.scope("Locals")[5], "o: Option<Int> = Some(6)")
 	d.ask("continue", map[string]any{"threadId": d.thread})
-	same(t, d.ends(), 0)
+	same(t, d.awaitExit(), 0)
 	same(t, d.output["stdout"], "6 6 a\"b 6 3\n")
 }
 
 func TestDapEvaluates(t *testing.T) {
 	t.Parallel()
-	d := debugs(t, map[string]string{"main.conc": debugged})
+	d := startDebugger(t, map[string]string{"main.conc": debugged})
 	at := func(mark string) int { return place(t, debugged, mark) }
 	d.launch(map[string]any{"stopOnEntry": true})
 	d.begin()
@@ -169,7 +169,7 @@ func TestDapEvaluates(t *testing.T) {
 	same(t, d.ask("setExpression", map[string]any{"frameId": frame, "expression": "p.x", "value": "5"})["value"], "5")
 	d.at(map[string]any{"line": at("call"), "logMessage": "sum is {sum}, {name} {p.x}"})
 	d.ask("continue", map[string]any{"threadId": d.thread})
-	same(t, d.ends(), 0)
+	same(t, d.awaitExit(), 0)
 	same(t, d.output["console"], "sum is 105, a\"b 5\n")
 	same(t, d.output["stdout"], "105 15 a\"b 105 3\n")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// TestDapRuns: a launched program runs as `concerto run` does it.
+// TestDapRuns checks that a launched program runs as with `concerto run`.
 func TestDapRuns(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -31,10 +31,10 @@ func TestDapRuns(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			d := debugs(t, map[string]string{"main.conc": c.program})
+			d := startDebugger(t, map[string]string{"main.conc": c.program})
 			d.launch(c.set)
 			d.begin()
-			code := d.ends()
+			code := d.awaitExit()
 			if code != c.code || !strings.Contains(d.output["stdout"], c.stdout) || !strings.Contains(d.output["stderr"], c.other) {
 				t.Errorf("code %d, output %q", code, d.output)
 			}
@@ -43,17 +43,17 @@ func TestDapRuns(t *testing.T) {
 	}
 }
 
-// TestDapAnswers: an unanswered emit is reported, and answered in the console.
+// TestDapAnswers checks that an unanswered emit is reported, and answered in the console.
 func TestDapAnswers(t *testing.T) {
 	t.Parallel()
-	d := debugs(t, map[string]string{"main.conc": `fn main() { let v: String = await emit("approve", "it")?; println("got ${v}"); Ok(nil) }`})
+	d := startDebugger(t, map[string]string{"main.conc": `fn main() { let v: String = await emit("approve", "it")?; println("got ${v}"); Ok(nil) }`})
 	d.launch(nil)
 	d.begin()
 	for !strings.Contains(d.output["important"], ":answer VALUE") {
 		d.next()
 	}
 	d.ask("evaluate", map[string]any{"expression": ":answer yes", "context": "repl"})
-	if code := d.ends(); code != 0 || !strings.HasSuffix(d.output["stdout"], "got yes\n") {
+	if code := d.awaitExit(); code != 0 || !strings.HasSuffix(d.output["stdout"], "got yes\n") {
 		t.Errorf("code %d, output %q", code, d.output)
 	}
 	if m := d.refused("evaluate", map[string]any{"expression": ":answer yes", "context": "repl"}); m != "no question is waiting for an answer" {
@@ -61,10 +61,10 @@ func TestDapAnswers(t *testing.T) {
 	}
 }
 
-// TestDapOrder: what comes when it should not is refused in a sentence.
+// TestDapOrder checks that requests in the wrong order are refused with a message.
 func TestDapOrder(t *testing.T) {
 	t.Parallel()
-	d := debugs(t, map[string]string{"main.conc": "fn main() {}"})
+	d := startDebugger(t, map[string]string{"main.conc": "fn main() {}"})
 	if m := d.refused("threads", nil); m != "threads was sent before initialize" {
 		t.Error(m)
 	}
@@ -82,17 +82,17 @@ func TestDapOrder(t *testing.T) {
 	d.ask("disconnect", nil)
 }
 
-// waiting is a program with a host that has begun, and stays.
+// waiting is a program with a host that has started and does not exit.
 var waiting = map[string]string{
 	"Concerto.toml": "[hosts.w]\ncommand = \"testhost\"\nargs = [\"w.host\"]\noutput_format = \"json\"\n",
 	"w.host":        "ignore-sigterm\n" + family + "close-stdin\n< {\"type\":\"progress\",\"message\":\"up\"}\nhang\n",
 	"main.conc":     "host W { connector: w }\nfn main() { println(W.execute(\"a\").is_ok()); }",
 }
 
-// hosted launches waiting, and returns the processes of its host once they are there.
+// hosted launches waiting, and returns the processes of its host once they exist.
 func hosted(t *testing.T) (*debugger, []int) {
 	t.Helper()
-	d := debugs(t, waiting)
+	d := startDebugger(t, waiting)
 	d.launch(nil)
 	d.begin()
 	for !strings.Contains(d.output["stdout"], "up") {
@@ -101,21 +101,21 @@ func hosted(t *testing.T) (*debugger, []int) {
 	return d, family4(t, d.dir)
 }
 
-func goneBy(t *testing.T, all []int) {
+func awaitGone(t *testing.T, all []int) {
 	t.Helper()
 	if left, err := testproc.AwaitExit(outlive, all...); len(left) > 0 || err != nil {
 		t.Fatalf("%v are left (%v)", left, err)
 	}
 }
 
-// TestDapLeavesNothing: however a session ends, nothing of the run is left.
+// TestDapLeavesNothing checks that no process of the run remains, however a session ends.
 func TestDapLeavesNothing(t *testing.T) {
 	t.Parallel()
 	t.Run("terminate", func(t *testing.T) {
 		t.Parallel()
 		d, all := hosted(t)
 		d.ask("terminate", nil)
-		if code := d.ends(); code != console.ExitInterrupted {
+		if code := d.awaitExit(); code != console.ExitInterrupted {
 			t.Errorf("code %d", code)
 		}
 		if left := alive(all); len(left) > 0 {
@@ -134,21 +134,21 @@ func TestDapLeavesNothing(t *testing.T) {
 		t.Parallel()
 		d, all := hosted(t)
 		_ = d.in.Close()
-		goneBy(t, append(all, d.cmd.Process.Pid))
+		awaitGone(t, append(all, d.cmd.Process.Pid))
 	})
 	t.Run("adapter killed", func(t *testing.T) {
 		t.Parallel()
 		d, all := hosted(t)
 		_ = d.cmd.Process.Kill()
-		goneBy(t, all)
+		awaitGone(t, all)
 	})
 }
 
-// TestDapOnATerminal: on a terminal the command explains that editors start it.
+// TestDapOnATerminal checks that the command explains on a terminal that editors start it.
 func TestDapOnATerminal(t *testing.T) {
 	began := time.Now()
 	code, out, errors := start(t, "fn main() {}", "", "dap")
-	if code != console.ExitRefused || out != "" || !strings.Contains(errors, "an editor, which starts it") || time.Since(began) > outlive {
+	if code != console.ExitRefused || out != "" || !strings.Contains(errors, "an editor must start `concerto dap`") || time.Since(began) > outlive {
 		t.Errorf("code %d, %q %q", code, out, errors)
 	}
 }

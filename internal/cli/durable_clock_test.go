@@ -12,9 +12,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// TestClockSetBack: the machine's clock is set back by an hour between two processes of a run. An
+// TestClockSetBack sets the machine's clock back by an hour between two processes of a run. An
 // expired timer stays expired, another one waits as long as before, and the program never reads a
-// time before one that it has read, also after a snapshot.
+// time before one that it has read, even after a snapshot.
 func TestClockSetBack(t *testing.T) {
 	const by = time.Hour
 	dir := programs(t, map[string]string{"main.conc": `use std::time;
@@ -35,19 +35,19 @@ fn main() {
 		c := command(dir, "runs", "resume", "--snapshot-every", "1", "job")
 		out, err := c.Output()
 		if c.ProcessState.ExitCode() != code || string(out) != want {
-			t.Fatalf("exit code %d (%v), where %d was to be, and\n%s\nwhere it was\n%s", c.ProcessState.ExitCode(), err, code, out, want)
+			t.Fatalf("exit code %d (%v), want %d; output\n%s\nwant\n%s", c.ProcessState.ExitCode(), err, code, out, want)
 		}
 	}
 	first := command(dir, "run", "--journal", "before", "--park", "main.conc")
 	if out, _ := first.CombinedOutput(); first.ProcessState.ExitCode() != console.ExitWaiting {
 		t.Fatalf("it does not wait: %s", out)
 	}
-	kept := journal.At(filepath.Join(dir, "before"))
-	h, err := kept.Read()
+	stored := journal.At(filepath.Join(dir, "before"))
+	h, err := stored.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := kept.Program(journal.ProgramFile, h.Start().IR)
+	program, err := stored.Program(journal.ProgramFile, h.Start().IR)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,12 +56,12 @@ fn main() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var due []int64
+	var deadlines []int64
 	for _, r := range h.Records[1:] { // the first has no time of its own
 		at = r.T + by.Milliseconds()
 		if r.Due > 0 {
 			r.Due += by.Milliseconds()
-			due = append(due, r.Due)
+			deadlines = append(deadlines, r.Due)
 		}
 		if r.Q == string(effect.KindClock) {
 			var now effect.Time
@@ -77,10 +77,10 @@ fn main() {
 			w.Append(r)
 		}
 	}
-	if len(due) != 2 || due[1] <= due[0] {
-		t.Fatalf("the timers are due at %v", due)
+	if len(deadlines) != 2 || deadlines[1] <= deadlines[0] {
+		t.Fatalf("the timers are due at %v", deadlines)
 	}
-	at = due[0] // a second process was there when it was
+	at = deadlines[0] // a second process was there when it was
 	w.Append(&journal.Record{K: journal.KResume, Owner: journal.Owner{N: 2}})
 	w.Out([]byte(`{"n":1,"channel":"first"}`))
 	if err := w.Flush(journal.Synced); err != nil {
@@ -115,7 +115,7 @@ fn main() {
 			t.Errorf("record %d was written at %d, and the one before at %d", r.S, r.T, h.Records[i].T)
 		}
 	}
-	if waits := h.Last().Waits; len(waits) != 1 || waits[0].Due != due[1] {
+	if waits := h.Last().Waits; len(waits) != 1 || waits[0].Due != deadlines[1] {
 		t.Errorf("it waits for %+v", waits)
 	}
 }

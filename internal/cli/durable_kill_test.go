@@ -43,7 +43,7 @@ func TestDurableKill(t *testing.T) {
 			return
 		}
 	}
-	t.Logf("%d kills, %d of them amid the program, and of %d keepers; %d processes went on from a snapshot; of %d storms the beginning was not kept", done, amid, keepers, restored, dropped)
+	t.Logf("%d kills, %d of them amid the program, and of %d keepers; %d processes resumed from a snapshot; %d storms dropped the beginning of the journal", done, amid, keepers, restored, dropped)
 	if dropped == 0 && kills > 20 { // there was more than one storm
 		t.Error("no storm has dropped the beginning of its journal")
 	}
@@ -56,11 +56,11 @@ func TestDurableKill(t *testing.T) {
 		wantRestored = 1
 	}
 	if amid < wantAmid || restored < wantRestored {
-		t.Errorf("of %d kills %d hit the program while it did something, and %d processes went on from a snapshot", done, amid, restored)
+		t.Errorf("of %d kills %d hit the program while it did something, and %d processes resumed from a snapshot", done, amid, restored)
 	}
 }
 
-// stormed is a storm that is killed again and again.
+// stormed is a storm that is killed and resumed.
 type stormed struct {
 	*testing.T
 	seed   uint64
@@ -71,7 +71,7 @@ type stormed struct {
 	kills  int
 	amid   int // of them, those that came when the program had done something and not all
 	stdout []byte
-	// Keepers are killed too, so often: the hosts end with them.
+	// Keepers are killed so often, too: the hosts exit with them.
 	lossy    bool
 	keepers  int
 	drops    bool // the beginning of its journal is not kept
@@ -125,7 +125,7 @@ func (s *stormed) run() {
 // snapshots returns how often the next process takes snapshots, and sometimes damages or removes
 // existing ones: they only save time.
 func (s *stormed) snapshots() (flags []string) {
-	all, _ := filepath.Glob(filepath.Join(s.dir, "job", "snapshot-*.bin")) // a pattern without a mistake
+	all, _ := filepath.Glob(filepath.Join(s.dir, "job", "snapshot-*.bin")) // a valid pattern
 	switch n := s.random.IntN(10); {
 	case len(all) == 0:
 	case n == 0 && !s.drops:
@@ -156,8 +156,8 @@ func (s *stormed) snapshots() (flags []string) {
 	return nil
 }
 
-// spares reports whether there is a second intact snapshot: then the run survives damage to the
-// first.
+// spares reports whether there is a second intact snapshot. Then the run survives damage to the
+// first one.
 func (s *stormed) spares(all []string) bool {
 	whole := 0
 	for _, file := range all {
@@ -172,8 +172,8 @@ func (s *stormed) spares(all []string) bool {
 	return whole > 1
 }
 
-// once runs concerto, and kills it, as long as there are kills left: at some moment, or, more
-// often, when it has written so much more into its journal.
+// once runs concerto and, as long as kills are left, kills it at a random moment, or more often
+// after it has written a number of bytes into its journal.
 func (s *stormed) once(args []string) error {
 	c := command(s.dir, args...)
 	if s.drops {
@@ -199,7 +199,7 @@ func (s *stormed) once(args []string) error {
 	s.stdout = append(s.stdout, out.Bytes()...)
 	for _, l := range storedLines(out.Bytes()) {
 		if l.N <= printed {
-			s.Errorf("seed %d: line %d is printed again, and the journal said that %d lines were printed", s.seed, l.N, printed)
+			s.Errorf("seed %d: line %d is printed again, and the journal recorded that %d lines were printed", s.seed, l.N, printed)
 		}
 	}
 	if bytes.Contains(errs.Bytes(), []byte("the snapshot cannot be gone on from")) {
@@ -212,7 +212,7 @@ func (s *stormed) once(args []string) error {
 	return err
 }
 
-// printed is how many lines of output the journal knows to be printed.
+// printed returns the number of lines that the journal has recorded as printed.
 func (s *stormed) printed() (n int) {
 	for line := range bytes.Lines(journalOf(s.dir)) {
 		var r struct {
@@ -226,11 +226,11 @@ func (s *stormed) printed() (n int) {
 	return n
 }
 
-// kill kills the run's process, in a lossy storm now and then after its keeper, or its keeper alone
-// first.
+// kill kills the run's process; in a lossy storm sometimes after its keeper; or first only its
+// keeper.
 func (s *stormed) kill(run *os.Process, ended <-chan struct{}) {
 	var keeper struct{ PID int }
-	if text, err := os.ReadFile(filepath.Join(s.dir, "job", "keeper.json")); s.lossy && s.random.IntN(3) == 0 && err == nil && json.Unmarshal(text, &keeper) == nil && s.keeps(keeper.PID) {
+	if text, err := os.ReadFile(filepath.Join(s.dir, "job", "keeper.json")); s.lossy && s.random.IntN(3) == 0 && err == nil && json.Unmarshal(text, &keeper) == nil && s.isKeeper(keeper.PID) {
 		_ = syscall.Kill(keeper.PID, syscall.SIGKILL)
 		s.keepers++
 		if s.random.IntN(2) == 0 { // the run continues for a while without
@@ -240,8 +240,8 @@ func (s *stormed) kill(run *os.Process, ended <-chan struct{}) {
 	_ = run.Kill()
 }
 
-// keeps reports whether a process is a keeper.
-func (s *stormed) keeps(pid int) bool {
+// isKeeper reports whether a process is a keeper.
+func (s *stormed) isKeeper(pid int) bool {
 	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return err == nil && pid > 1 && bytes.Contains(args, []byte("keeper"))
 }
@@ -267,10 +267,10 @@ func (s *stormed) waitToKill(ended <-chan struct{}) bool {
 	return true
 }
 
-// stormSegment is how large the files of a storm's journal are that are dropped.
+// stormSegment is the size of the journal's files in a storm that drops some of them.
 const stormSegment = 4 << 10
 
-// written is about how much was written into the journal.
+// written returns about how much was written into the journal.
 func (s *stormed) written() int64 {
 	all := journals(s.dir)
 	if len(all) == 0 {
@@ -288,14 +288,14 @@ func (s *stormed) written() int64 {
 	return (n-1)*stormSegment + info.Size()
 }
 
-// journals are the files of a journal, in their order.
+// journals returns the files of a journal, in order.
 func journals(dir string) []string {
-	all, _ := filepath.Glob(filepath.Join(dir, "job", "journal-*.ndjson")) // a pattern without a mistake
+	all, _ := filepath.Glob(filepath.Join(dir, "job", "journal-*.ndjson")) // a valid pattern
 	return all
 }
 
-// begun reports whether a journal, or its stored rest, is that of a program that has done
-// something.
+// begun reports whether a journal, or the rest of one, is that of a program that has performed an
+// effect.
 func begun(text []byte) bool {
 	return bytes.Contains(text, []byte(`"k":"begin"`)) || !bytes.HasPrefix(text, []byte(`{"s":1,`))
 }

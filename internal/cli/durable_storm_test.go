@@ -125,7 +125,7 @@ fn main() {
 }
 `
 
-// world counts what arrives at the servers of a storm, by what it is about, with its keys.
+// stormWorld counts the requests at the servers of a storm, by subject, with their keys.
 type stormWorld struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -256,7 +256,7 @@ type storedLine struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-// storedLines returns the whole lines of a text: a kill may cut one of stdout.
+// storedLines returns the complete lines of a text, because a kill may truncate a line of stdout.
 func storedLines(text []byte) (all []storedLine) {
 	for one := range bytes.Lines(text) {
 		var l storedLine
@@ -267,8 +267,8 @@ func storedLines(text []byte) (all []storedLine) {
 	return all
 }
 
-// output holds the output against what was printed: each line once in the file, and at least
-// once on stdout, in order.
+// output compares the output with the printed lines: each line once in the file, and at least once
+// on stdout, in order.
 func (s *stormed) output() {
 	s.Helper()
 	text, err := os.ReadFile(filepath.Join(s.dir, "job", "out.ndjson"))
@@ -276,9 +276,9 @@ func (s *stormed) output() {
 		s.bad("%v", err)
 		return
 	}
-	kept := storedLines(text)
+	stored := storedLines(text)
 	of := map[string]int{}
-	for _, l := range kept {
+	for _, l := range stored {
 		of[l.Channel]++
 	}
 	for channel, want := range map[string]int{"done": stormTasks, "hosts": stormTasks, "print": stormRounds, "total": 1} {
@@ -289,22 +289,22 @@ func (s *stormed) output() {
 	if n := of["progress"]; n < stormTasks || n > stormTasks && s.keepers == 0 {
 		s.bad("the clerk's progress is told %d times", n)
 	}
-	for i, l := range kept {
+	for i, l := range stored {
 		if l.N != i+1 {
 			s.bad("line %d of the output has the number %d", i+1, l.N)
 		}
 	}
-	if last := kept[len(kept)-1]; last.Channel != "total" || string(last.Payload) != strconv.Itoa(stormTasks) {
+	if last := stored[len(stored)-1]; last.Channel != "total" || string(last.Payload) != strconv.Itoa(stormTasks) {
 		s.bad("the store has counted %s, and there were %d", last.Payload, stormTasks)
 	}
 	seen := map[int]bool{}
 	for _, l := range storedLines(s.stdout) {
-		if l.N > len(kept) || kept[l.N-1].Channel != l.Channel || string(kept[l.N-1].Payload) != string(l.Payload) {
+		if l.N > len(stored) || stored[l.N-1].Channel != l.Channel || string(stored[l.N-1].Payload) != string(l.Payload) {
 			s.bad("stdout has %+v", l)
 		}
 		seen[l.N] = true
 	}
-	for i := range kept {
+	for i := range stored {
 		if !seen[i+1] {
 			s.bad("line %d was never printed", i+1)
 		}

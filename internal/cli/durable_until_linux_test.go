@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// TestNotBeforeItsTime: if a process that may still be running has begun an effect, the effect is
-// repeated only after its own time limit; if the process is known to have exited, there is no wait.
+// TestNotBeforeItsTime checks that an effect of a process that may still be running is repeated
+// only after its own time limit. If the process is known to have exited, there is no wait.
 func TestNotBeforeItsTime(t *testing.T) {
 	t.Parallel()
 	dir := programs(t, map[string]string{"Concerto.toml": "[permissions]\nrun = [\"sh\"]\n[run.unknown]\ncommand = \"retry\"\n",
@@ -20,8 +20,8 @@ func TestNotBeforeItsTime(t *testing.T) {
 	if out, err := command(dir, "run", "--journal", "job", "main.conc").CombinedOutput(); err == nil {
 		t.Fatalf("it was not killed: %s", out)
 	}
-	kept := journal.At(filepath.Join(dir, "job"))
-	h, err := kept.Read()
+	stored := journal.At(filepath.Join(dir, "job"))
+	h, err := stored.Read()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,19 +30,19 @@ func TestNotBeforeItsTime(t *testing.T) {
 		t.Fatalf("the record of the effect is %+v, that of the owner %+v", last, h.Owner())
 	}
 	for name, boot := range map[string]string{"known": h.Owner().Boot, "unknown": "another"} {
-		// On a busy machine the time may be over before the run is resumed: then it is given twice
-		// as much.
+		// On a busy machine the time may expire before the run is resumed. Then the time is
+		// doubled.
 		within := time.Second
-		for !madeAgain(t, dir, name, boot, h, within) {
+		for !resumeAgain(t, dir, name, boot, h, within) {
 			within *= 2
 		}
 	}
 }
 
-// madeAgain resumes a run whose owner had another boot of the machine, or the same, within whose
-// time its effect may still be performed. It reports whether the run was resumed before that time
-// had expired.
-func madeAgain(t *testing.T, dir, name, boot string, h *journal.History, within time.Duration) bool {
+// resumeAgain resumes a run whose owner had another boot of the machine, or the same one, and whose
+// effect may still be running within that time. It reports whether the run was resumed before the
+// time expired.
+func resumeAgain(t *testing.T, dir, name, boot string, h *journal.History, within time.Duration) bool {
 	t.Helper()
 	program, err := os.ReadFile(filepath.Join(dir, "job", journal.ProgramFile))
 	if err != nil {
@@ -55,9 +55,9 @@ func madeAgain(t *testing.T, dir, name, boot string, h *journal.History, within 
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := *h.Last()
-	again.Until = time.Now().Add(within).UnixMilli()
-	w.Append(&again)
+	repeated := *h.Last()
+	repeated.Until = time.Now().Add(within).UnixMilli()
+	w.Append(&repeated)
 	if err := w.Flush(journal.Synced); err != nil {
 		t.Fatal(err)
 	}
@@ -75,11 +75,11 @@ func madeAgain(t *testing.T, dir, name, boot string, h *journal.History, within 
 		t.Fatalf("%s: %s", name, out)
 	}
 	unknown := name == "unknown"
-	if !waits && made >= again.Until {
+	if !waits && made >= repeated.Until {
 		return false
 	}
-	if waits != unknown || unknown && made < again.Until {
-		t.Errorf("%s: made at %d, until %d: %s", name, made, again.Until, out)
+	if waits != unknown || unknown && made < repeated.Until {
+		t.Errorf("%s: made at %d, until %d: %s", name, made, repeated.Until, out)
 	}
 	return true
 }

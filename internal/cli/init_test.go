@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/provider"
 )
 
-// On a terminal, init asks for missing values until the answer is valid.
+// TestInitAsks checks that init prompts on a terminal for missing values until the answer is valid.
 func TestInitAsks(t *testing.T) {
 	for _, c := range []struct {
 		args, input string
@@ -20,8 +20,8 @@ func TestInitAsks(t *testing.T) {
 		asked       string
 	}{
 		{"init", "\nmy project\nshop\nfour\n4\n", "shop/main.conc", "tool Stock", "did you mean my_project?"},
-		{"init shop", "\n", "shop/main.conc", "agent Greeter", "Which one? [hello] "},
-		{"init shop", "supervise", "shop/hosts/worker.sh", "ask()", "a host that works"},
+		{"init shop", "\n", "shop/main.conc", "agent Greeter", "Template [hello]: "},
+		{"init shop", "supervise", "shop/hosts/worker.sh", "ask()", "a host, with an agent"},
 		{"init shop", "0\npipelin\n3\n", "shop/main.conc", "pipeline Build", "did you mean pipeline?"},
 	} {
 		dir := t.TempDir()
@@ -37,24 +37,24 @@ func TestInitAsks(t *testing.T) {
 	}
 }
 
-// A terminal that is closed makes nothing.
-func TestInitGivenUp(t *testing.T) {
+// TestInitCancelled checks that init creates nothing if the terminal is closed.
+func TestInitCancelled(t *testing.T) {
 	for _, args := range []string{"init", "init shop"} {
 		dir := t.TempDir()
 		var errs strings.Builder
 		code := run(strings.Fields(args), &console.Console{Stdin: strings.NewReader(""), Stdout: &errs, Stderr: &errs, Dir: dir, TTY: console.TTY{In: true}})
 		left, err := os.ReadDir(dir)
-		if code != console.ExitRefused || !strings.Contains(errs.String(), "nothing has been made") || err != nil || len(left) > 0 {
+		if code != console.ExitRefused || !strings.Contains(errs.String(), "cancelled; no files were created") || err != nil || len(left) > 0 {
 			t.Errorf("%s: exit %d, %v left\n%s", args, code, left, errs.String())
 		}
 	}
 }
 
-// Every template can be made for every provider: the project has no errors, and its
+// TestInitProviders creates every template for every provider: the project has no errors, and its
 // documents name the variables that its manifest names.
 func TestInitProviders(t *testing.T) {
 	for _, p := range provider.Names() {
-		known := p != provider.Scripted
+		names := p != provider.Scripted
 		for _, k := range project.TemplateNames() {
 			dir := t.TempDir()
 			var out strings.Builder
@@ -68,11 +68,11 @@ func TestInitProviders(t *testing.T) {
 			}
 			toml, _ := os.ReadFile(filepath.Join(dir, "shop", "Concerto.toml"))
 			readme, _ := os.ReadFile(filepath.Join(dir, "shop", "README.md"))
-			if known && !strings.Contains(string(toml), "\nprovider = \""+p+"\"\n") {
+			if names && !strings.Contains(string(toml), "\nprovider = \""+p+"\"\n") {
 				t.Errorf("%s for %s: the manifest does not name the provider\n%s", k, p, toml)
 			}
 			for _, v := range regexp.MustCompile(`_env = "(\w+)"`).FindAllStringSubmatch(string(toml), -1) {
-				if known && !strings.Contains(string(readme), v[1]) {
+				if names && !strings.Contains(string(readme), v[1]) {
 					t.Errorf("%s for %s: the README does not name %s\n%s", k, p, v[1], readme)
 				}
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testterm"
 )
 
-const looked = `
+const inspectedFiles = `
 -- main.conc --
 fn square(n: Int) -> Int {
   let result = n * n;
@@ -30,10 +30,10 @@ fn main() {
 }
 `
 
-// looking creates a run in the directory job and inspects it.
-func looking(t *testing.T, width, height int, change func(*exec.Cmd), args ...string) (*testterm.Running, string, syscall.Termios) {
+// startInspect creates a run in the directory job and inspects it.
+func startInspect(t *testing.T, width, height int, change func(*exec.Cmd), args ...string) (*testterm.Running, string, syscall.Termios) {
 	t.Helper()
-	r, dir := onTerminal(t, looked, width, height, func(c *exec.Cmd) {
+	r, dir := onTerminal(t, inspectedFiles, width, height, func(c *exec.Cmd) {
 		run := exec.Command(c.Path, "run", "--journal", "job", "main.conc")
 		run.Dir, run.Env = c.Dir, c.Env
 		if out, err := run.CombinedOutput(); err != nil {
@@ -46,15 +46,15 @@ func looking(t *testing.T, width, height int, change func(*exec.Cmd), args ...st
 	return r, dir, r.Before
 }
 
-// lookedAway checks that the terminal is as it was.
-func lookedAway(t *testing.T, r *testterm.Running, before syscall.Termios, code int) {
+// checkRestored checks that the terminal was restored.
+func checkRestored(t *testing.T, r *testterm.Running, before syscall.Termios, code int) {
 	t.Helper()
 	got, s := r.AwaitExit()
 	if got != code || r.Modes() != before || s.Hidden || s.Style != "" || len(s.Odd) > 0 {
 		t.Errorf("exit %d, not %d; hidden %v, style %q, odd %v\n%s", got, code, s.Hidden, s.Style, s.Odd, s.Text())
 	}
 	if strings.Contains(s.Text(), "▸") {
-		t.Errorf("something is left of it:\n%s", s.Text())
+		t.Errorf("the view was not removed:\n%s", s.Text())
 	}
 }
 
@@ -62,11 +62,11 @@ const (
 	right, left, down, up = "\x1b[C", "\x1b[D", "\x1b[B", "\x1b[A"
 )
 
-// TestLook: keys step through a run, forwards and backwards, by effects and by lines; the variables
-// are shown, and at the end the terminal is restored.
-func TestLook(t *testing.T) {
+// TestInspectView checks that keys step through a run, forwards and backwards, by effects and by
+// lines, that the variables are shown, and that the terminal is restored at the end.
+func TestInspectView(t *testing.T) {
 	temp := t.TempDir()
-	r, dir, before := looking(t, 110, 24, func(c *exec.Cmd) { c.Env = append(c.Env, "TMPDIR="+temp) })
+	r, dir, before := startInspect(t, 110, 24, func(c *exec.Cmd) { c.Env = append(c.Env, "TMPDIR="+temp) })
 	s := r.AwaitText("effect 1 of 6", "▸ 1 ✓ emit", "▸  3   emit(\"square\", result);", "square  main.conc:3:3", "n = 1", "result = 1", "main  main.conc:10:21", "→ ← effect")
 	if strings.Contains(s.Text(), "[result]") || !strings.Contains(s.Rows[len(s.Rows)-1], "→ ← effect") {
 		t.Errorf("%s", s.Text())
@@ -88,7 +88,7 @@ func TestLook(t *testing.T) {
 	r.Type(left)
 	r.AwaitText("this is the first effect")
 	r.Type("g5\r")
-	r.AwaitText("effect 5 of 6", "total = 14", "emit, effect 5: done", `asks  {"channel":"total","payload":14}`, `huge = "xxxx`)
+	r.AwaitText("effect 5 of 6", "total = 14", "emit, effect 5: done", `request  {"channel":"total","payload":14}`, `huge = "xxxx`)
 	r.Type("g9\r")
 	r.AwaitText("there is no effect 9: the last one is 6")
 	r.Type("/PRINT\r")
@@ -112,9 +112,9 @@ func TestLook(t *testing.T) {
 	r.Type("{\r")
 	r.AwaitText("invalid JSON; put text in quotes")
 	r.Type("f\r")
-	s = r.AwaitText("the fork is in r_", ": concerto runs resume r_")
+	s = r.AwaitText("created the fork r_", "resume with: concerto runs resume r_")
 	r.Type("q")
-	lookedAway(t, r, before, 0)
+	checkRestored(t, r, before, 0)
 	if all, _ := filepath.Glob(filepath.Join(dir, "r_*", "journal-000001.ndjson")); len(all) != 1 {
 		t.Errorf("%v:\n%s", all, s.Text())
 	}
@@ -126,9 +126,10 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// TestLookSizes: the view is redrawn for another size, also for a very small one.
-func TestLookSizes(t *testing.T) {
-	r, _, before := looking(t, 100, 20, nil, "--at", "3")
+// TestInspectViewSizes checks that the view is redrawn for another size, including a very small
+// one.
+func TestInspectViewSizes(t *testing.T) {
+	r, _, before := startInspect(t, 100, 20, nil, "--at", "3")
 	r.AwaitText("effect 3 of 6", "n = 3")
 	for _, size := range [][2]int{{50, 20}, {20, 8}, {4, 3}, {1, 1}, {120, 40}} {
 		r.Resize(size[0], size[1])
@@ -144,23 +145,23 @@ func TestLookSizes(t *testing.T) {
 	}
 	r.AwaitText("effect 3 of 6", "n = 3")
 	r.Type("\x03")
-	lookedAway(t, r, before, 130)
+	checkRestored(t, r, before, 130)
 }
 
-// TestLookEnds: a signal ends it, and the terminal is restored; without a terminal it prints what
-// to do.
-func TestLookEnds(t *testing.T) {
-	r, _, before := looking(t, 80, 20, nil)
+// TestInspectViewEnds checks that the terminal is restored after a signal. Without a terminal, the
+// command prints a hint.
+func TestInspectViewEnds(t *testing.T) {
+	r, _, before := startInspect(t, 80, 20, nil)
 	r.AwaitText("effect 1 of 6")
 	r.Signal(syscall.SIGTERM)
-	lookedAway(t, r, before, 130)
+	checkRestored(t, r, before, 130)
 
-	r, _, before = looking(t, 80, 20, func(c *exec.Cmd) { c.Env = append(c.Env, "NO_COLOR=") })
+	r, _, before = startInspect(t, 80, 20, func(c *exec.Cmd) { c.Env = append(c.Env, "NO_COLOR=") })
 	r.AwaitText("effect 1 of 6", "▸ 1 ✓ emit")
 	r.Type("q")
-	lookedAway(t, r, before, 0)
+	checkRestored(t, r, before, 0)
 
-	r, _, before = looking(t, 80, 20, func(c *exec.Cmd) { c.Env = append(c.Env, "TERM=dumb") })
+	r, _, before = startInspect(t, 80, 20, func(c *exec.Cmd) { c.Env = append(c.Env, "TERM=dumb") })
 	code, s := r.AwaitExit()
 	if code != 2 || !strings.Contains(s.Text(), "concerto runs inspect job --format ndjson") {
 		t.Errorf("exit %d\n%s", code, s.Text())

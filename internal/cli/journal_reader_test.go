@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// otherReader reads a run's directory as spec/journal.md has it, and shares nothing with the
+// otherReader reads a run's directory according to spec/journal.md, and shares nothing with the
 // reader of package journal.
 type otherReader struct {
 	records []map[string]json.RawMessage
@@ -99,7 +99,7 @@ func (r *otherReader) head(t *testing.T, dir string) (first int, before string) 
 	return head.Segment, head.H
 }
 
-// file reads one of the journal's, and returns the hash of its last record.
+// file reads a file of the journal and returns the hash of its last record.
 func (r *otherReader) file(name string, text []byte, before string, last bool) string {
 	for n := 1; len(text) > 0; n++ {
 		line, rest, whole := bytes.Cut(text, []byte("\n"))
@@ -119,7 +119,7 @@ func (r *otherReader) file(name string, text []byte, before string, last bool) s
 	return before
 }
 
-// readLine reads a record that follows one with a hash; nil when it does not.
+// readLine reads a record that follows one with a hash; it returns nil if it does not.
 func readLine(line []byte, before string) (x map[string]json.RawMessage, hash string) {
 	open, stated := statedOf(line)
 	sum := sha256.Sum256(append([]byte(before), open...))
@@ -129,7 +129,7 @@ func readLine(line []byte, before string) (x map[string]json.RawMessage, hash st
 	return x, hash
 }
 
-// statedOf are a line's bytes up to its hash, and that.
+// statedOf returns a line's bytes up to its hash, and the hash.
 func statedOf(line []byte) (open []byte, hash string) {
 	at := bytes.LastIndex(line, []byte(`,"h":"`))
 	if at < 0 {
@@ -139,7 +139,7 @@ func statedOf(line []byte) (open []byte, hash string) {
 	return line[:at], hash
 }
 
-// tornAt reports whether the data from a bad record on was being written: no later record verifies
+// tornAt reports whether the data from a bad record on was incomplete: no later record verifies
 // against its predecessor, or none of those has y.
 func tornAt(bad, rest []byte) bool {
 	_, before := statedOf(bad)
@@ -153,7 +153,7 @@ func tornAt(bad, rest []byte) bool {
 	return !follows || !synced
 }
 
-// member is a member of a record, a text without its quotes.
+// member returns a member of a record; a string without its quotes.
 func member(x map[string]json.RawMessage, name string) string {
 	var s string
 	if json.Unmarshal(x[name], &s) == nil {
@@ -162,8 +162,8 @@ func member(x map[string]json.RawMessage, name string) string {
 	return string(x[name])
 }
 
-// TestJournalIsAsWritten: a reader built from spec/journal.md alone decodes recorded runs, and one
-// with many files.
+// TestJournalIsAsWritten checks that a reader built from spec/journal.md alone decodes recorded
+// runs, and a run with many files.
 func TestJournalIsAsWritten(t *testing.T) {
 	for _, dir := range []string{filepath.Join("testdata", "kept", "engine1", "finished"), filepath.Join("testdata", "kept", "engine2", "parked"), manySegments(t, 0), manySegments(t, 20)} {
 		r := readOther(t, dir)
@@ -190,7 +190,7 @@ func TestJournalIsAsWritten(t *testing.T) {
 				}
 			case "end":
 				if !begun[member(x, "e")] || !slices.Contains([]string{"done", "none", "unknown"}, member(x, "x")) {
-					t.Errorf("%s: record %d ends what has not begun, or says %q", dir, i+1, member(x, "x"))
+					t.Errorf("%s: record %d ends an effect that has not begun, or has x %q", dir, i+1, member(x, "x"))
 				}
 			}
 			for _, part := range strings.Split(string(x["v"])+string(x["r"]), "«secret:")[1:] {
@@ -210,8 +210,8 @@ func (h *counting) Restore([]byte) error    { return nil }
 func (h *counting) Add(*journal.Record)     { h.n++ }
 func (h *counting) Encode() ([]byte, error) { return fmt.Appendf(nil, "%d", h.n), nil }
 
-// manySegments is a journal of several files, of which those are dropped that end before a record;
-// 0 for none.
+// manySegments creates a journal of several files and drops those that end before the record drop;
+// 0 drops none.
 func manySegments(t *testing.T, drop uint64) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "many")
@@ -239,9 +239,9 @@ func manySegments(t *testing.T, drop uint64) string {
 	return dir
 }
 
-// TestDamagedAtEachByte: a journal with one changed byte, or truncated at any byte, is truncated
-// where the format permits it, or is reported as damaged there; it is never read as a different
-// one.
+// TestDamagedAtEachByte checks that a journal with one changed byte, or truncated at any byte, is
+// truncated where the format permits it, or is reported as damaged there. It is never read as a
+// different one.
 func TestDamagedAtEachByte(t *testing.T) {
 	t.Parallel()
 	for _, drop := range []uint64{0, 20} {
@@ -287,7 +287,7 @@ func damagedAtEachByte(t *testing.T, dir string, dropped bool) {
 	}
 }
 
-// damagedAt holds the two readers against each other, and what they read to what was there.
+// damagedAt compares the results of the two readers with each other, and with the original records.
 func damagedAt(t *testing.T, dir, name string, text []byte, whole *journal.History, at int) {
 	t.Helper()
 	if err := os.WriteFile(name, text, 0o600); err != nil {
@@ -299,16 +299,16 @@ func damagedAt(t *testing.T, dir, name string, text []byte, whole *journal.Histo
 	switch {
 	case errors.As(err, &damaged):
 		if other.damage != damaged.Where {
-			t.Errorf("%s, byte %d: %v, and by what is written %q", filepath.Base(name), at, err, other.damage)
+			t.Errorf("%s, byte %d: %v, by the specification %q", filepath.Base(name), at, err, other.damage)
 		}
 	case errors.Is(err, journal.ErrNoRun):
 		if !other.none {
-			t.Errorf("%s, byte %d: %v, and by what is written there are %d records", filepath.Base(name), at, err, len(other.records))
+			t.Errorf("%s, byte %d: %v, by the specification %d records", filepath.Base(name), at, err, len(other.records))
 		}
 	case err != nil:
 		t.Errorf("%s, byte %d: %v", filepath.Base(name), at, err)
 	case len(h.Records) != len(other.records) || h.Torn != other.torn || other.damage != "":
-		t.Errorf("%s, byte %d: %d records and %d bytes cut off, and by what is written %d and %d (%s)", filepath.Base(name), at, len(h.Records), h.Torn, len(other.records), other.torn, other.damage)
+		t.Errorf("%s, byte %d: %d records and %d bytes truncated, by the specification %d and %d (%s)", filepath.Base(name), at, len(h.Records), h.Torn, len(other.records), other.torn, other.damage)
 	default:
 		for i, r := range h.Records {
 			if r.H != whole.Records[i].H {

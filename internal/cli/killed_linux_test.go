@@ -14,10 +14,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// outlive bounds the wait for processes to exit, which takes milliseconds on an idle machine.
+// outlive is the maximum wait for processes to exit, which takes milliseconds on an idle machine.
 const outlive = 2 * time.Minute
 
-// family is what begins a host that starts four others (family4).
+// family starts a host that starts four others (family4).
 const family = `
 spawn-grandchild child
 spawn-grandchild grouped own-group ignore-sigterm
@@ -25,8 +25,8 @@ spawn-grandchild session own-session ignore-sigterm
 spawn-grandchild orphaned own-session
 `
 
-// TestKilled: when concerto is killed, nothing is left of its hosts and of what they
-// have started, whatever group or session that is in, nor of the guardian.
+// TestKilled checks that no process of a run remains after concerto is killed: neither hosts nor
+// their descendants, in whatever group or session, nor the guardian.
 func TestKilled(t *testing.T) {
 	for _, c := range []struct{ name, host, program string }{
 		{"idle", family + "serve\nread\n< {\"type\":\"result\",\"text\":\"up\"}\nend\n",
@@ -79,8 +79,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft: after the end of a run no process that its hosts started remains, wherever it
-// has moved.
+// TestNothingIsLeft checks that no process that the hosts started remains after the end of a run,
+// in whatever group or session.
 func TestNothingIsLeft(t *testing.T) {
 	dir := programs(t, map[string]string{
 		"Concerto.toml": "[hosts.w]\ncommand = \"testhost\"\nargs = [\"w.host\"]\noutput_format = \"json\"\n",
@@ -96,8 +96,8 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOfALook: nor after a command has only inspected a host.
-func TestNothingIsLeftOfALook(t *testing.T) {
+// TestNothingIsLeftOfHostList checks the same for a command that only inspects a host.
+func TestNothingIsLeftOfHostList(t *testing.T) {
 	dir := programs(t, map[string]string{
 		"Concerto.toml": "[hosts.w]\ncommand = \"testhost\"\nargs = [\"w.host\"]\nparams = { a = 1 }\n",
 		"w.host":        family + "read\n< {\"type\":\"init_ack\"}\n",
@@ -111,7 +111,7 @@ func TestNothingIsLeftOfALook(t *testing.T) {
 	}
 }
 
-// family4 are the processes of a host that has started four others.
+// family4 returns the processes of a host that has started four others.
 func family4(t *testing.T, dir string) []int {
 	t.Helper()
 	var all []int
@@ -129,7 +129,7 @@ func family4(t *testing.T, dir string) []int {
 	return all
 }
 
-// alive are those of the processes that can still run.
+// alive returns the processes that can still run.
 func alive(pids []int) (out []int) {
 	for _, pid := range pids {
 		if s := proc.Read(pid); s != nil && s.CanRun() {
@@ -139,7 +139,7 @@ func alive(pids []int) (out []int) {
 	return out
 }
 
-// markOf is the run that a process belongs to.
+// markOf returns the run that a process belongs to.
 func markOf(t *testing.T, pid int) string {
 	t.Helper()
 	for v := range strings.SplitSeq(string(proc.Environ(pid)), "\x00") {
@@ -152,7 +152,7 @@ func markOf(t *testing.T, pid int) string {
 	return ""
 }
 
-// marked are the processes of a run.
+// marked returns the processes of a run.
 func marked(run string) (out []int) {
 	for pid := range proc.All {
 		if proc.Marked(proc.Environ(pid), run) {
@@ -162,8 +162,7 @@ func marked(run string) (out []int) {
 	return out
 }
 
-// childCalled is the child of a process among whose arguments is a word; 0 when
-// there is none.
+// childCalled returns the child of a process with a word among its arguments; 0 if there is none.
 func childCalled(parent int, word string) int {
 	for pid := range proc.All {
 		s := proc.Read(pid)

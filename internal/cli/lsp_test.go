@@ -27,12 +27,12 @@ type languageClient struct {
 
 func newLanguageClient(t *testing.T, to io.Writer, from io.Reader) *languageClient {
 	c := &languageClient{Client: lsptest.New(to, from), t: t, pushed: map[string]json.RawMessage{}}
-	c.OnMessage, c.Patience = c.heard, debugWait
+	c.OnMessage, c.Patience = c.handleNotification, debugWait
 	return c
 }
 
-// heard records the server's notifications.
-func (c *languageClient) heard(m *lsptest.Message) {
+// handleNotification records the server's notifications.
+func (c *languageClient) handleNotification(m *lsptest.Message) {
 	c.t.Helper()
 	var p struct{ URI, Name, State, Message, Diff string }
 	switch m.Method {
@@ -51,7 +51,7 @@ func (c *languageClient) heard(m *lsptest.Message) {
 	}
 }
 
-// ask is the result of a request.
+// ask returns the result of a request.
 func (c *languageClient) ask(method string, params any) string {
 	c.t.Helper()
 	result, err := c.Call(method, params)
@@ -61,7 +61,7 @@ func (c *languageClient) ask(method string, params any) string {
 	return string(result)
 }
 
-func (c *languageClient) tell(method string, params any) {
+func (c *languageClient) notify(method string, params any) {
 	c.t.Helper()
 	if err := c.Notify(method, params); err != nil {
 		c.t.Fatal(err)
@@ -87,7 +87,7 @@ func startLanguageServer(t *testing.T, dir string, pid any) (*exec.Cmd, *languag
 	}
 	c := newLanguageClient(t, in, out)
 	c.ask("initialize", map[string]any{"processId": pid, "rootUri": "file://" + dir, "capabilities": struct{}{}})
-	c.tell("initialized", struct{}{})
+	c.notify("initialized", struct{}{})
 	return p, c, in
 }
 
@@ -99,7 +99,8 @@ func exitCode(err error) int {
 	return 0
 }
 
-// The command reports for an open file what `concerto check` reports for it, and repairs it.
+// TestLanguageServer checks that the server reports for an open file the diagnostics of `concerto
+// check`, and fixes it.
 func TestLanguageServer(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"main.conc": "fn main() {\n    let n: Int = \"three\"\n    println(n);\n}\n"})
@@ -108,10 +109,10 @@ func TestLanguageServer(t *testing.T) {
 	if _, err := c.Until(func(*lsptest.Message) bool { return c.pushed[uri] != nil }); err != nil {
 		t.Fatal(err)
 	}
-	var said struct {
+	var diagnostics struct {
 		Diagnostics []struct{ Code, Message, Source string }
 	}
-	if err := json.Unmarshal(c.pushed[uri], &said); err != nil {
+	if err := json.Unmarshal(c.pushed[uri], &diagnostics); err != nil {
 		t.Fatal(err)
 	}
 	check := exec.CommandContext(t.Context(), "concerto", "check", "--format", "json", "main.conc")
@@ -124,72 +125,72 @@ func TestLanguageServer(t *testing.T) {
 	if err := json.Unmarshal(out, &rows); err != nil {
 		t.Fatalf("%s: %v", out, err)
 	}
-	if len(rows) != len(said.Diagnostics) || len(rows) < 2 {
-		t.Fatalf("check says %v, the server %v", rows, said)
+	if len(rows) != len(diagnostics.Diagnostics) || len(rows) < 2 {
+		t.Fatalf("check reports %v, the server %v", rows, diagnostics)
 	}
 	for i, r := range rows {
-		if d := said.Diagnostics[i]; d.Code != r.Code || d.Source != "concerto" || d.Message != strings.Join(append([]string{r.Message}, r.Hints...), "\nhint: ") {
-			t.Errorf("check says %+v, the server %+v", r, d)
+		if d := diagnostics.Diagnostics[i]; d.Code != r.Code || d.Source != "concerto" || d.Message != strings.Join(append([]string{r.Message}, r.Hints...), "\nhint: ") {
+			t.Errorf("check reports %+v, the server %+v", r, d)
 		}
 	}
-	c.tell("textDocument/didOpen", map[string]any{"textDocument": map[string]any{"uri": uri, "languageId": "concerto", "version": 1, "text": "fn main( ) {}\n"}})
+	c.notify("textDocument/didOpen", map[string]any{"textDocument": map[string]any{"uri": uri, "languageId": "concerto", "version": 1, "text": "fn main( ) {}\n"}})
 	if got, want := c.ask("textDocument/formatting", map[string]any{"textDocument": map[string]any{"uri": uri}, "options": map[string]any{"tabSize": 4, "insertSpaces": true}}),
 		`[{"range":{"start":{"line":0,"character":8},"end":{"line":0,"character":9}},"newText":""}]`; got != want {
-		t.Errorf("formatting gives %s", got)
+		t.Errorf("formatting: %s", got)
 	}
 	if got := c.ask("shutdown", nil); got != "null" {
-		t.Errorf("shutdown gives %s", got)
+		t.Errorf("shutdown: %s", got)
 	}
-	c.tell("exit", nil)
+	c.notify("exit", nil)
 	if code := exitCode(p.Wait()); code != 0 {
-		t.Errorf("it ends with %d", code)
+		t.Errorf("exit code %d", code)
 	}
 }
 
-// The server runs tests as the editor requests, and reports them as they happen; it runs and builds
-// the program; it explains codes.
+// TestLanguageServerCommands checks that the server runs tests for the editor and reports their
+// results immediately, runs and builds the program, and explains codes.
 func TestLanguageServerCommands(t *testing.T) {
 	dir := t.TempDir()
 	const text = "@test\nfn good() { assert(true); }\n\n@test\nfn bad() { assert_eq([1], [2]); }\n\n@test\nfn other() { }\n\nfn main() { println(env::args()[0]); }\n"
 	writeFiles(t, dir, map[string]string{"a.conc": "fn main() { }\n"})
 	p, c, _ := startLanguageServer(t, dir, nil)
 	uri := "file://" + filepath.Join(dir, "a.conc")
-	c.tell("textDocument/didOpen", map[string]any{"textDocument": map[string]any{"uri": uri, "languageId": "concerto", "version": 1, "text": "use std::env;\n" + text}})
+	c.notify("textDocument/didOpen", map[string]any{"textDocument": map[string]any{"uri": uri, "languageId": "concerto", "version": 1, "text": "use std::env;\n" + text}})
 	execute := func(name string, argument map[string]any) string {
 		return c.ask("workspace/executeCommand", map[string]any{"command": name, "arguments": []any{argument}})
 	}
 	execute("concerto.test", map[string]any{"uri": uri, "names": []string{"good", "bad"}, "debug": false})
 	slices.Sort(c.tests)
 	if got, want := strings.Join(c.tests, ", "), "bad failed assertion failed: [1] does not equal [2]\n  at [0]: 1 does not equal 2 - [1]\n+ [2]\n  at [0]: 1 does not equal 2, bad started, good passed, good started"; got != want {
-		t.Errorf("it tells %q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := execute("concerto.run", map[string]any{"uri": uri, "args": []string{"hello"}}); got != `{"code":0}` || !slices.Contains(c.logged, "hello") {
-		t.Errorf("run gives %s and says %q", got, c.logged)
+		t.Errorf("run: %s, logged %q", got, c.logged)
 	}
 	var built struct{ Path string }
 	if err := json.Unmarshal([]byte(execute("concerto.build", map[string]any{"uri": uri})), &built); err != nil || built.Path != filepath.Join(dir, "a.conc-ir") {
-		t.Errorf("build gives %+v %v", built, err)
+		t.Errorf("build: %+v %v", built, err)
 	}
 	if _, err := os.Stat(built.Path); err != nil {
 		t.Error(err)
 	}
 	if got := execute("concerto.explain", map[string]any{"code": "E0301"}); !strings.Contains(got, "E0301") {
-		t.Errorf("explain gives %s", got)
+		t.Errorf("explain: %s", got)
 	}
 	c.ask("shutdown", nil)
-	c.tell("exit", nil)
+	c.notify("exit", nil)
 	if code := exitCode(p.Wait()); code != 0 {
-		t.Errorf("it ends with %d", code)
+		t.Errorf("exit code %d", code)
 	}
 }
 
-// The server ends when its editor does, whichever way.
+// TestLanguageServerEnds checks that the server exits when its editor does, in every way.
 func TestLanguageServerEnds(t *testing.T) {
 	t.Run("input", func(t *testing.T) {
 		p, _, in := startLanguageServer(t, t.TempDir(), nil)
 		in.Close()
 		if code := exitCode(p.Wait()); code != 1 {
-			t.Errorf("it ends with %d", code)
+			t.Errorf("exit code %d", code)
 		}
 	})
 	t.Run("killed", func(t *testing.T) {
@@ -206,12 +207,12 @@ func TestLanguageServerEnds(t *testing.T) {
 		held.Close()
 		_ = editor.Wait()
 		if code := exitCode(p.Wait()); code != 1 {
-			t.Errorf("it ends with %d", code)
+			t.Errorf("exit code %d", code)
 		}
 	})
 }
 
-// With --tcp it waits for one editor.
+// TestLanguageServerTCP checks that the server waits for one editor with --tcp.
 func TestLanguageServerTCP(t *testing.T) {
 	p := exec.CommandContext(t.Context(), "concerto", "lsp", "--tcp", "127.0.0.1:0")
 	stderr, err := p.StderrPipe()
@@ -224,7 +225,7 @@ func TestLanguageServerTCP(t *testing.T) {
 	line, err := bufio.NewReader(stderr).ReadString('\n')
 	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "waiting for an editor at ")
 	if err != nil || !ok {
-		t.Fatalf("it says %q: %v", line, err)
+		t.Fatalf("got %q: %v", line, err)
 	}
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -234,8 +235,8 @@ func TestLanguageServerTCP(t *testing.T) {
 	c := newLanguageClient(t, conn, conn)
 	c.ask("initialize", map[string]any{"processId": nil, "rootUri": nil, "capabilities": struct{}{}})
 	c.ask("shutdown", nil)
-	c.tell("exit", nil)
+	c.notify("exit", nil)
 	if code := exitCode(p.Wait()); code != 0 {
-		t.Errorf("it ends with %d", code)
+		t.Errorf("exit code %d", code)
 	}
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// TestMCPReference checks the client with the protocol's reference server: `mcp
-// add` declares its tools, a program calls them, and its resources and prompts
-// are read.
+// TestMCPReference checks the client with the protocol's reference server: `mcp add` declares its
+// tools, a program calls them, and reads its resources and prompts.
 func TestMCPReference(t *testing.T) {
 	server, err := filepath.Abs(filepath.Join("..", "..", "bin", "npm", "node_modules", ".bin", "mcp-server-everything"))
 	if err != nil {

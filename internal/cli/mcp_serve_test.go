@@ -31,7 +31,7 @@ pub tool Greeter {
 
 fn main() {}`
 
-// serveIn runs `mcp serve` in dir and returns its stderr and its end.
+// serveIn runs `mcp serve` in dir and returns its stderr and a channel with its result.
 func serveIn(ctx context.Context, t *testing.T, dir string, stdin io.Reader, flags ...string) (*bufio.Reader, <-chan error) {
 	t.Helper()
 	errs, log := io.Pipe()
@@ -54,8 +54,8 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// TestServeHTTP: a program is served over HTTP, another program calls it through
-// the SDK's client, and an interrupt ends it.
+// TestServeHTTP checks that another program can call a program that is served over HTTP, and that
+// an interrupt stops the server.
 func TestServeHTTP(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"tools.conc": servedTool})
@@ -96,7 +96,7 @@ hello Ada, the 1. hello Bo, the 2.
 	}
 }
 
-// TestServeInterrupted: a server whose client is silent ends when interrupted.
+// TestServeInterrupted checks that an interrupt stops a server whose client is silent.
 func TestServeInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"tools.conc": servedTool})
@@ -133,9 +133,8 @@ pub tool Work {
 
 fn main() {}`
 
-// TestServeEndsCalls: calls that run, and calls that wait for their turn, end
-// with the server: when it is interrupted, when its client goes away, and when a
-// call panics.
+// TestServeEndsCalls checks that running and waiting calls end with the server: when it is
+// interrupted, when its client disconnects, and when a call panics.
 func TestServeEndsCalls(t *testing.T) {
 	for name, end := range map[string]func(cancel context.CancelCauseFunc, client *io.PipeWriter){
 		"interrupted": func(cancel context.CancelCauseFunc, _ *io.PipeWriter) { cancel(console.ErrInterrupted) },

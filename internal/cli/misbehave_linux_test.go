@@ -21,7 +21,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// misdeed is a way in which a host may misbehave, and what comes of it: a row of
+// misdeed is a kind of misbehaviour of a host, with the expected outcome: a row of
 // TestMisbehaviour.
 type misdeed struct {
 	n    int
@@ -45,30 +45,30 @@ type misdeed struct {
 	bounds
 }
 
-// how concerto is run.
+// how describes how concerto is run.
 type how struct {
 	user   bool                     // by an ordinary user, who may not do everything
 	stdout func() (*os.File, error) // it prints there; nil is a pipe that is read
 	heavy  bool                     // with the machine to itself
 }
 
-// bounds are those of time and memory.
+// bounds are limits of time and memory.
 type bounds struct {
-	due    float64       // the error is expected this many seconds after the misbehaviour, which the host records in "when", else after the beginning
-	within time.Duration // and comes so long after that at most, on a machine that has nothing else to do
-	lasts  float64       // the whole run takes so many seconds at least, since the host has to be killed
-	rss    int           // MiB of Concerto at most; 0 means 150
+	expected float64       // the error is expected this many seconds after the misbehaviour, which the host records in "when", else after the beginning
+	within   time.Duration // and comes so long after that at most, on a machine that has nothing else to do
+	lasts    float64       // the whole run takes so many seconds at least, since the host has to be killed
+	rss      int           // MiB of Concerto at most; 0 means 150
 }
 
-// noExit is an exit code of 0, which is known.
+// noExit is a known exit code of 0.
 const noExit = -1
 
-// strict means that the rows' times are checked.
+// strict enables the checks of the rows' times.
 var strict = os.Getenv("CONCERTO_ROWS_STRICT") != ""
 
-// came is what came of a run.
+// came is the outcome of a run.
 type came struct {
-	err     *told
+	err     *errLine
 	out     []string
 	log     string
 	status  int
@@ -80,8 +80,8 @@ type came struct {
 	exactly time.Duration // from the expected time of the error to the actual one
 }
 
-// told is an [err] line.
-type told struct {
+// errLine is an [err] line.
+type errLine struct {
 	Message, Host         string
 	Code, Stderr, Session *string
 	ExitCode              *int `json:"exit_code"`
@@ -121,7 +121,7 @@ fn main() {
 `
 }
 
-// play runs the row's program in a directory of its own.
+// play runs the row's program in a new directory.
 func (m *misdeed) play(dir string) (*came, error) {
 	o := &came{dir: dir}
 	write := func(name, text string, mode os.FileMode) error {
@@ -153,7 +153,7 @@ func (m *misdeed) play(dir string) (*came, error) {
 	return o, m.run(o)
 }
 
-// run runs concerto, and reads what it prints as it comes.
+// run runs concerto and reads its output while it runs.
 func (m *misdeed) run(o *came) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -167,12 +167,12 @@ func (m *misdeed) run(o *came) error {
 	c := exec.CommandContext(ctx, program, "run", "main.conc")
 	c.Args[0], c.Dir = "concerto", o.dir
 	if m.user {
-		if err := asNobody(c, o.dir); err != nil {
+		if err := asUnprivileged(c, o.dir); err != nil {
 			return err
 		}
 	}
-	var said bytes.Buffer
-	c.Stderr = &said
+	var output bytes.Buffer
+	c.Stderr = &output
 	stdout, err := m.output(c)
 	if err != nil {
 		return err
@@ -184,22 +184,22 @@ func (m *misdeed) run(o *came) error {
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
-		if err := o.take(lines.Text()); err != nil {
+		if err := o.addLine(lines.Text()); err != nil {
 			return err
 		}
 	}
 	err = c.Wait()
-	o.took, o.log, o.status = time.Since(began), said.String(), c.ProcessState.ExitCode()
+	o.took, o.log, o.status = time.Since(began), output.String(), c.ProcessState.ExitCode()
 	if _, failed := err.(*exec.ExitError); err != nil && !failed {
 		return err
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("the run did not end\n%s", o.log)
 	}
-	return o.measure(m.due)
+	return o.measure(m.expected)
 }
 
-// output is where the run prints, as its reader.
+// output returns the reader of the run's output.
 func (m *misdeed) output(c *exec.Cmd) (io.Reader, error) {
 	if m.stdout == nil {
 		return c.StdoutPipe()
@@ -209,7 +209,7 @@ func (m *misdeed) output(c *exec.Cmd) (io.Reader, error) {
 	return strings.NewReader(""), err
 }
 
-// full is a device without any room.
+// full opens a device without free space.
 func full() (*os.File, error) { return os.OpenFile("/dev/full", os.O_WRONLY, 0) }
 
 // closed returns a pipe without a reader.
@@ -230,20 +230,20 @@ var built = sync.OnceValues(func() (string, error) {
 	}
 	c := exec.Command("go", "build", "-o", dir, "../../cmd/concerto")
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if said, err := c.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, said)
+	if output, err := c.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, output)
 	}
 	return filepath.Join(dir, "concerto"), nil
 })
 
 var (
-	peakLine = regexp.MustCompile(`^\[peak\] \["VmHWM:\\t *(\d+) kB"\]$`)
-	loopLine = regexp.MustCompile(`^\[listen:(start|complete|error)\]`)
-	errLine  = regexp.MustCompile(`^\[err\] (\{.*)$`)
+	peakLine   = regexp.MustCompile(`^\[peak\] \["VmHWM:\\t *(\d+) kB"\]$`)
+	loopLine   = regexp.MustCompile(`^\[listen:(start|complete|error)\]`)
+	errPattern = regexp.MustCompile(`^\[err\] (\{.*)$`)
 )
 
-// take records a line of the program's output.
-func (o *came) take(line string) error {
+// addLine records a line of the program's output.
+func (o *came) addLine(line string) error {
 	if line == "[begin]" {
 		o.began = time.Now()
 		return nil
@@ -256,16 +256,16 @@ func (o *came) take(line string) error {
 		o.rss = kb >> 10
 		return err
 	}
-	if f := errLine.FindStringSubmatch(line); f != nil {
-		o.at, o.err = time.Now(), new(told)
+	if f := errPattern.FindStringSubmatch(line); f != nil {
+		o.at, o.err = time.Now(), new(errLine)
 		return json.Unmarshal([]byte(f[1]), o.err)
 	}
 	o.out = append(o.out, line)
 	return nil
 }
 
-// measure records how late the error was.
-func (o *came) measure(due float64) error {
+// measure records the delay of the error after the expected time.
+func (o *came) measure(expected float64) error {
 	if o.err == nil {
 		return nil
 	}
@@ -278,13 +278,13 @@ func (o *came) measure(due float64) error {
 		}
 		from = time.Unix(0, ns)
 	}
-	o.exactly = o.at.Sub(from) - time.Duration(due*float64(time.Second))
+	o.exactly = o.at.Sub(from) - time.Duration(expected*float64(time.Second))
 	return nil
 }
 
-// asNobody makes the command one of a user without rights; the binary must be
-// where such a user may reach it.
-func asNobody(c *exec.Cmd, dir string) error {
+// asUnprivileged makes the command run as a user without rights. The binary must be accessible for
+// such a user.
+func asUnprivileged(c *exec.Cmd, dir string) error {
 	if os.Getuid() != 0 {
 		return nil
 	}
@@ -293,12 +293,12 @@ func asNobody(c *exec.Cmd, dir string) error {
 	}
 	c.Path = filepath.Join(dir, "bin", "concerto")
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	// Another process writes it: a process that is started during the write would inherit the open
-	// file, and the file could not be executed.
+	// Another process writes it, because a process that is started during the write would inherit
+	// the open file, and the file could not be executed.
 	return exec.Command("cp", os.Args[0], c.Path).Run()
 }
 
-// check compares what came with what should.
+// check compares the outcome with the expected one.
 func (m *misdeed) check(t *testing.T, o *came) {
 	defer func() {
 		if t.Failed() {
@@ -356,17 +356,16 @@ func (m *misdeed) checkError(t *testing.T, o *came) {
 	}
 }
 
-// checkBounds holds the row to its times, on a machine that has nothing else to do, and to its
-// memory.
+// checkBounds compares the times with the row's limits, on an idle machine, and the memory.
 func (m *misdeed) checkBounds(t *testing.T, o *came) {
 	if m.within > 0 && o.exactly == 0 {
-		t.Error("the time of the misbehaviour is not known")
+		t.Error("the time of the misbehaviour is unknown")
 	}
 	if strict {
-		if m.within > 0 && (o.exactly > m.within || o.exactly < -time.Duration(m.due/2*float64(time.Second))) {
-			t.Errorf("the error came %v after it was due, at most %v are allowed", o.exactly, m.within)
+		if m.within > 0 && (o.exactly > m.within || o.exactly < -time.Duration(m.expected/2*float64(time.Second))) {
+			t.Errorf("the error was %v late, want at most %v", o.exactly, m.within)
 		}
-		if took := o.took.Seconds(); took < m.lasts || m.lasts == 0 && !m.heavy && m.within > 0 && took > m.due+5 {
+		if took := o.took.Seconds(); took < m.lasts || m.lasts == 0 && !m.heavy && m.within > 0 && took > m.expected+5 {
 			t.Errorf("the run took %.1f s", took)
 		}
 	}
@@ -403,10 +402,9 @@ func (m *misdeed) checkProcesses(t *testing.T, o *came) {
 	}
 }
 
-// TestMisbehaviour has hosts misbehave in every way of the table, each with the command
-// itself. The times that are logged are those of this machine; with
-// CONCERTO_ROWS_STRICT=1 they are held to their bounds, with
-// CONCERTO_ROWS_FULL=1 floods have their full size.
+// TestMisbehaviour lets hosts misbehave in every way of the table, each with the command itself.
+// The logged times are those of this machine; CONCERTO_ROWS_STRICT=1 compares them with their
+// limits, and CONCERTO_ROWS_FULL=1 makes floods full size.
 func TestMisbehaviour(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

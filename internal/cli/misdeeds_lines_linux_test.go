@@ -15,7 +15,7 @@ const result = "\n< {\"type\":\"result\",\"text\":\"done\"}\n"
 
 var done = []string{"[ok] done"}
 
-// unreadable are messages that end the exchange, and their process.
+// unreadable returns messages that end the exchange, and the process.
 func unreadable() []misdeed {
 	rows := []misdeed{
 		{n: 35, name: "a line of a gigabyte", host: "read\nnow when\nbig 1000000000 {\"type\":\"result\",\"text\":\"${fill}\"}\nwrite finished x", made: []string{"!finished"},
@@ -37,14 +37,14 @@ func unreadable() []misdeed {
 	return rows
 }
 
-// asks is a program that answers all requests, and prints them.
+// asks is a program that answers all requests and prints them.
 const asks = `
     listened(listen W.execute("go") {
         "question" => |q| { emit("asked", q); "to ${q.question}" },
         "approval" => |a| { emit("asked", a); "yes" },
     });`
 
-// harmless are messages that an exchange outlives.
+// harmless returns messages that an exchange survives.
 func harmless() []misdeed {
 	rows := []misdeed{
 		{n: 39, name: "NUL in a text", host: "read\n< {\"type\":\"result\",\"text\":\"a\\u0000b\"}", out: []string{"[ok] a\x00b"}},
@@ -93,7 +93,7 @@ const twice = `
     tell(W.execute("go"));
     tell(W.execute("again"));`
 
-// acpBegins and acpEnds are an agent of ACP around what a row is about.
+// acpBegins and acpEnds are an ACP agent's messages before and after those of a row.
 const (
 	acpBegins = ">~ {\"method\":\"initialize\"}\n< {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":1,\"agentCapabilities\":{}}}\n" +
 		">~ {\"method\":\"session/new\"}\n< {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"sessionId\":\"s1\"}}\n" +
@@ -102,7 +102,7 @@ const (
 		"< {\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"stopReason\":\"end_turn\"}}\n"
 )
 
-// nowhere are rows whose run can print nothing any more: it ends, and its host with it.
+// nowhere returns rows whose run can no longer print: it ends, and its host with it.
 func nowhere() []misdeed {
 	talks := "read\nrepeat 1000000\nflood 10 {\"type\":\"progress\"}\nend\nhang"
 	return []misdeed{
@@ -111,8 +111,8 @@ func nowhere() []misdeed {
 	}
 }
 
-// floods are what an exchange outlives, too, but not on the side. CONCERTO_ROWS_FULL
-// makes them as large as they may get; it is the same memory that bounds them.
+// floods returns floods that an exchange survives, but that need time. CONCERTO_ROWS_FULL makes
+// them as large as possible; the limit of memory is the same.
 func floods() []misdeed {
 	messages, lines := "1000000", "2000000"
 	switch {

@@ -9,7 +9,7 @@ import (
 
 // misdeeds returns the rows: a host's misbehaviour, and the expected outcome.
 func misdeeds() []misdeed {
-	return slices.Concat(cannotStart, noAcknowledgement, exitsEarly, neverDone, unreadable(), harmless(), nowhere(), floods(), givenUp)
+	return slices.Concat(cannotStart, noAcknowledgement, exitsEarly, neverDone, unreadable(), harmless(), nowhere(), floods(), limitRows)
 }
 
 func put(name, text string, mode os.FileMode) func(dir string) error {
@@ -30,8 +30,8 @@ func makeDir(name string, mode os.FileMode) func(dir string) error {
 	}
 }
 
-// elapsed is a program that prints whether a call takes no longer than the limit for one that
-// starts nothing.
+// elapsed is a program that prints whether a call takes no longer than the limit of a call that
+// starts no process.
 var elapsed = fmt.Sprintf(`
     let t = std::time::monotonic_ms();
     let r = W.execute("go");
@@ -61,25 +61,25 @@ var cannotStart = []misdeed{
 
 const noAck = "host 'W' did not acknowledge initialization: "
 
-// withParams requires an acknowledgement within a time in which the race detector's process has
-// started on a busy machine, too.
+// withParams requires an acknowledgement within a time that suffices for the race detector's
+// process on a busy machine.
 const withParams = "params = { a = 1 }\ninit_timeout = 4"
 
 var noAcknowledgement = []misdeed{
 	{n: 9, name: "silent", keys: withParams, host: "read\nhang", starts: 1,
-		err: noAck + "it sent nothing within 4 seconds", bounds: bounds{due: 4, within: 100 * ms}},
+		err: noAck + "it sent nothing within 4 seconds", bounds: bounds{expected: 4, within: 100 * ms}},
 	{n: 10, name: "other answer", keys: withParams, host: "read\nnow when\n< {\"type\":\"progress\",\"message\":\"hm\"}\nhang", starts: 1,
 		err: noAck + `it answered {"type":"progress","message":"hm"}`, bounds: bounds{within: 100 * ms}},
 	{n: 11, name: "text banner", keys: withParams, host: "now when\n< Welcome to Agent 3.2\nread\n< {\"type\":\"init_ack\"}\nhang", starts: 1,
 		err: noAck + "it answered Welcome to Agent 3.2", bounds: bounds{within: 100 * ms}},
 	{n: 12, name: "exits", keys: withParams, host: "read\nstderr no licence\nnow when\nexit 4", starts: 1,
 		err: noAck + "it exited with code 4", exit: 4, stderr: "no licence", bounds: bounds{within: 100 * ms}},
-	// It acknowledges when it is asked to exit; the next process must not be treated as ready by
-	// that.
+	// It acknowledges when it is asked to exit. The next process must not be treated as ready
+	// because of that.
 	{n: 13, name: "acknowledges too late", keys: "params = { a = 1 }\ninit_timeout = 5", starts: 2,
 		host: "on-sigterm told\nread\nawait told\n< {\"type\":\"init_ack\"}\nexit 0\n--- spawn\nread\n< {\"type\":\"init_ack\"}\nread\n< {\"type\":\"result\",\"text\":\"second\"}",
 		body: "    tell(W.execute(\"go\"));\n    tell(W.execute(\"again\"));", out: []string{"[ok] second"}, made: []string{"told"},
-		err: noAck + "it sent nothing within 5 seconds", bounds: bounds{due: 5, within: 100 * ms}},
+		err: noAck + "it sent nothing within 5 seconds", bounds: bounds{expected: 5, within: 100 * ms}},
 	{n: 14, name: "acknowledges twice", keys: withParams, starts: 1,
 		host: "read\nbatch\n< {\"type\":\"init_ack\"}\n< {\"type\":\"init_ack\"}\nend\nread\n< {\"type\":\"result\",\"text\":\"done\"}",
 		out:  []string{"[ok] done"}, log: []string{"^warn: host 'W' sent a message of type 'init_ack' outside an exchange; it is ignored: "}},
@@ -101,9 +101,9 @@ done`, starts: 1, made: []string{"!prompted"},
 		err: "host 'W': session/new: Authentication required", code: "-32000", bounds: bounds{within: 100 * ms}},
 }
 
-const gone = "host exited without result"
+const exitedEarly = "host exited without result"
 
-// waits is a program whose handlers wait for longer than anybody would.
+// waits is a program whose handlers wait for a very long time.
 func waits(handlers string) string {
 	return `
     listened(listen W.execute("go") {
@@ -113,64 +113,64 @@ func waits(handlers string) string {
 }
 
 var exitsEarly = []misdeed{
-	{n: 17, name: "exits 0", host: "read\nstderr bye\nnow when\nexit 0", starts: 1, err: gone, exit: noExit, stderr: "bye", bounds: bounds{within: 1200 * ms}},
-	{n: 18, name: "exits 7", host: "read\nstderr first\nstderr no blueprint\nnow when\nexit 7", starts: 1, err: gone, exit: 7, stderr: "first\nno blueprint", bounds: bounds{within: 1200 * ms}},
-	{n: 19, name: "crashes", host: "#!/bin/sh\nread -r line\ndate +%s%N > when\nkill -SEGV $$\n", err: gone, exit: 139, bounds: bounds{within: 1200 * ms}},
+	{n: 17, name: "exits 0", host: "read\nstderr bye\nnow when\nexit 0", starts: 1, err: exitedEarly, exit: noExit, stderr: "bye", bounds: bounds{within: 1200 * ms}},
+	{n: 18, name: "exits 7", host: "read\nstderr first\nstderr no blueprint\nnow when\nexit 7", starts: 1, err: exitedEarly, exit: 7, stderr: "first\nno blueprint", bounds: bounds{within: 1200 * ms}},
+	{n: 19, name: "crashes", host: "#!/bin/sh\nread -r line\ndate +%s%N > when\nkill -SEGV $$\n", err: exitedEarly, exit: 139, bounds: bounds{within: 1200 * ms}},
 	{n: 20, name: "dies while a handler runs", host: "read\n< {\"type\":\"question\",\"id\":1}\nawait asked\nnow when\nexit 5", starts: 1, body: waits(""),
-		err: gone, exit: 5, bounds: bounds{within: 1200 * ms}},
+		err: exitedEarly, exit: 5, bounds: bounds{within: 1200 * ms}},
 	{n: 21, name: "dies with requests unanswered", starts: 1, body: waits(`
         "progress" => |p| emit("heard", p.n),`), out: []string{"[heard] 1"},
 		host: "read\n< {\"type\":\"question\",\"id\":1}\n< {\"type\":\"approval\",\"id\":2}\n< {\"type\":\"question\",\"id\":3}\n< {\"type\":\"progress\",\"n\":1}\nawait asked\nnow when\nkill KILL",
-		err:  gone, exit: 137, bounds: bounds{within: 1200 * ms}},
+		err:  exitedEarly, exit: 137, bounds: bounds{within: 1200 * ms}},
 	{n: 22, name: "dies between exchanges", host: "read\n< {\"type\":\"result\",\"text\":\"one\"}\nexit 1\n--- spawn\nread\n< {\"type\":\"result\",\"text\":\"two\"}", starts: 2,
 		body: "    tell(W.execute(\"go\"));\n    tell(W.execute(\"again\"));", out: []string{"[ok] one", "[ok] two"}},
 	{n: 23, name: "closes its output and lives on", host: "on-sigterm told\nread\nstderr still here\nnow when\nclose-stdout\nawait told\nexit 0", starts: 1, made: []string{"told"},
-		err: gone + ": it closed its output but is still running", stderr: "still here", bounds: bounds{within: 1200 * ms}},
-	{n: 24, name: "its child holds the output", host: "read\nspawn-grandchild child\nnow when\nexit 3", starts: 1, made: []string{"child"}, err: gone, exit: 3, bounds: bounds{within: 1200 * ms}},
+		err: exitedEarly + ": it closed its output but is still running", stderr: "still here", bounds: bounds{within: 1200 * ms}},
+	{n: 24, name: "its child holds the output", host: "read\nspawn-grandchild child\nnow when\nexit 3", starts: 1, made: []string{"child"}, err: exitedEarly, exit: 3, bounds: bounds{within: 1200 * ms}},
 	{n: 25, name: "a child in a session of its own holds the output", host: "read\nspawn-grandchild child own-session\nnow when\nexit 4", starts: 1, made: []string{"child"},
-		err: gone, exit: 4, bounds: bounds{within: 1200 * ms}},
+		err: exitedEarly, exit: 4, bounds: bounds{within: 1200 * ms}},
 }
 
 const tooLong = "host 'W' timed out after 3 seconds"
 
-// threeSeconds are enough for a host to start on a busy machine.
+// threeSeconds suffice for a host to start on a busy machine.
 const threeSeconds = ", timeout: 3"
 
 var neverDone = []misdeed{
-	// Where it is killed five seconds after the timeout the run waits, but not the program.
-	{n: 26, name: "stops itself", host: "read\nstop", starts: 1, decl: threeSeconds, err: tooLong, code: "timeout", bounds: bounds{due: 3, within: 100 * ms, lasts: 8}},
+	// If it is killed five seconds after the timeout, the run waits, but not the program.
+	{n: 26, name: "stops itself", host: "read\nstop", starts: 1, decl: threeSeconds, err: tooLong, code: "timeout", bounds: bounds{expected: 3, within: 100 * ms, lasts: 8}},
 	{n: 27, name: "never answers", host: "on-sigterm told\nread\nstderr pondering\nawait told\nexit 0", starts: 1, decl: threeSeconds, made: []string{"told"},
-		err: tooLong, code: "timeout", stderr: "pondering", bounds: bounds{due: 3, within: 100 * ms}},
+		err: tooLong, code: "timeout", stderr: "pondering", bounds: bounds{expected: 3, within: 100 * ms}},
 	{n: 28, name: "talks for ever", host: "read\nrepeat 100000000\nflood 100 {\"type\":\"progress\"}\nend", starts: 1, decl: threeSeconds,
 		body: `
     let mut heard = 0;
     listened(listen W.execute("go") { "progress" => |p| { heard += 1; }, "question" => |q| "", "approval" => |a| "no" });
-    emit("much", heard > 1000);`, out: []string{"[much] true"}, err: tooLong, code: "timeout", bounds: bounds{due: 3, within: 100 * ms}},
+    emit("much", heard > 1000);`, out: []string{"[much] true"}, err: tooLong, code: "timeout", bounds: bounds{expected: 3, within: 100 * ms}},
 	{n: 29, name: "a byte a second", host: "read\ndrip 1000 {\"type\":\"result\",\"text\":\"never\"}", starts: 1, decl: ", timeout: 2.5",
-		err: "host 'W' timed out after 2.5 seconds", code: "timeout", bounds: bounds{due: 2.5, within: 100 * ms}},
+		err: "host 'W' timed out after 2.5 seconds", code: "timeout", bounds: bounds{expected: 2.5, within: 100 * ms}},
 	{n: 30, name: "deaf to SIGTERM", host: "on-sigterm told\nread\nhang", starts: 1, decl: threeSeconds, made: []string{"told"},
-		err: tooLong, code: "timeout", bounds: bounds{due: 3, within: 100 * ms, lasts: 8}},
+		err: tooLong, code: "timeout", bounds: bounds{expected: 3, within: 100 * ms, lasts: 8}},
 	{n: 31, name: "a child deaf to SIGTERM", host: "on-sigterm told\nread\nspawn-grandchild child ignore-sigterm\nawait told\nexit 0", starts: 1, decl: threeSeconds, made: []string{"told", "child"},
-		err: tooLong, code: "timeout", bounds: bounds{due: 3, within: 100 * ms, lasts: 8}},
+		err: tooLong, code: "timeout", bounds: bounds{expected: 3, within: 100 * ms, lasts: 8}},
 	{n: 32, name: "never reads 100 MB of answers", host: "read\nflood 100 {\"type\":\"question\",\"id\":${i}}\nhang", starts: 1, decl: ", timeout: 3",
 		body: `
     let much = "x".repeat(1000000);
     let mut asked = 0;
     listened(listen W.execute("go") { "question" => |q| { asked += 1; much }, "approval" => |a| "no" });
     emit("waits", asked < 20);`, out: []string{"[waits] true"},
-		err: "host 'W' timed out after 3 seconds", code: "timeout", bounds: bounds{due: 3, within: 100 * ms}},
+		err: "host 'W' timed out after 3 seconds", code: "timeout", bounds: bounds{expected: 3, within: 100 * ms}},
 	{n: 32, name: "never reads a prompt of 100 MB", host: "now when\nhang", starts: 1, decl: ", timeout: 3",
 		body: `
     let much = "x".repeat(100000000);
     tell(W.execute(much));`,
-		err: "host 'W' timed out after 3 seconds", code: "timeout", bounds: bounds{due: 3, within: 100 * ms}, how: how{heavy: true}},
+		err: "host 'W' timed out after 3 seconds", code: "timeout", bounds: bounds{expected: 3, within: 100 * ms}, how: how{heavy: true}},
 	{n: 33, name: "ignores cancel", keys: "params = { a = 1 }", decl: ", timeout: 4", starts: 1, made: []string{"told", "signalled"},
 		host: "on-sigterm signalled\nread\n< {\"type\":\"init_ack\",\"capabilities\":[\"cancel\"]}\nread\n> {\"type\":\"cancel\",\"reason\":\"timeout\"}\nwrite told x\nawait signalled\nexit 0",
-		err:  "host 'W' timed out after 4 seconds", code: "timeout", bounds: bounds{due: 4, within: 100 * ms}},
+		err:  "host 'W' timed out after 4 seconds", code: "timeout", bounds: bounds{expected: 4, within: 100 * ms}},
 }
 
 // The error is expected at the last time at which the host was within its limit.
-var givenUp = []misdeed{
+var limitRows = []misdeed{
 	{n: 56, name: "eats memory", keys: "limits = { memory_mb = 100 }", host: "read\nstderr hungry\nuse-memory 100 1000 when\nhang", starts: 1,
 		err: "host 'W' used more than 100 MB of memory and was stopped", code: "limit_memory", exit: 137, stderr: "hungry", bounds: bounds{within: 500 * ms}},
 	{n: 57, name: "spins", keys: "limits = { cpu_seconds = 1.1 }", host: "read\nuse-cpu 1.1 20 when\nhang", starts: 1,
@@ -178,9 +178,9 @@ var givenUp = []misdeed{
 	{n: 58, name: "forks 1,000", keys: "limits = { processes = 50 }", host: "read\nuse-processes 50 1000 when\nhang", starts: 1,
 		err: "host 'W' used more than 50 processes and was stopped", code: "limit_processes", exit: 137, bounds: bounds{within: 500 * ms}},
 	{n: 59, name: "silent beyond its heartbeat", keys: "heartbeat = 3", host: "on-sigterm told\nread\nstderr hm\nnow when\n< {\"type\":\"progress\"}\nawait told\nexit 0", starts: 1, made: []string{"told"},
-		out: []string{"[host:progress] {}"}, err: "host 'W' sent nothing for 3 seconds", code: "heartbeat", stderr: "hm", bounds: bounds{due: 3, within: 500 * ms}},
+		out: []string{"[host:progress] {}"}, err: "host 'W' sent nothing for 3 seconds", code: "heartbeat", stderr: "hm", bounds: bounds{expected: 3, within: 500 * ms}},
 	{n: 60, name: "dies at each start", host: "read\nstderr no paper\nnow when\nexit 9", starts: 5,
 		body: "    for n in 0..5 { if let Err(e) = W.execute(\"go\") { emit(\"died\", e.message); } }\n" + defaultBody,
-		out:  slices.Repeat([]string{"[died] " + gone}, 5),
-		err:  "host 'W' failed to start 5 times in a row: " + gone, code: "crash_loop", exit: 9, stderr: "no paper", bounds: bounds{within: 500 * ms}},
+		out:  slices.Repeat([]string{"[died] " + exitedEarly}, 5),
+		err:  "host 'W' failed to start 5 times in a row: " + exitedEarly, code: "crash_loop", exit: 9, stderr: "no paper", bounds: bounds{within: 500 * ms}},
 }

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// rows is how many ways of misbehaving there are: the numbers of the table go from 1 to
-// it, each with a test.
+// rows is the number of rows: the rows of the table have the numbers from 1 to rows, each with a
+// test.
 const rows = 65
 
-// elsewhere are the tests of rows that a host cannot play, or that are about what a killed
-// run leaves: a file, and what begins the test in it.
+// elsewhere lists the tests of rows that a host cannot play, or that are about the remains of a
+// killed run: a file, and a text that starts the test in it.
 var elsewhere = map[int][2]string{
 	8:  {"internal/process/procgroup/killed_linux_test.go", "func TestExhausted("},
 	34: {"runtime/host/monotonic_test.go", "func TestMonotonic("},
@@ -23,7 +23,7 @@ var elsewhere = map[int][2]string{
 	65: {"internal/process/procgroup/killed_linux_test.go", "func TestKilledAtBirth("},
 }
 
-// TestEveryMisdeedHasATest names the rows without one.
+// TestEveryMisdeedHasATest names the rows without a test.
 func TestEveryMisdeedHasATest(t *testing.T) {
 	tested := map[int]bool{}
 	for _, m := range misdeeds() {

@@ -27,8 +27,8 @@ func runWithFile(t *testing.T, command, file string) (code int, stdout, stderr s
 	return code, out.String(), err.String()
 }
 
-// oddFiles creates one file of each kind that is not a regular file of usual size, and
-// returns their paths below ext, which is the ending of all names.
+// oddFiles creates one file of each kind that is not a regular file of usual size, and returns
+// their paths, which end in ext.
 func oddFiles(t *testing.T, ext string) map[string]string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "odd") // a socket's path must be short
@@ -59,8 +59,8 @@ func oddFiles(t *testing.T, ext string) map[string]string {
 	return all
 }
 
-// TestFilesThatAreRead: an option that names a file to be read refuses devices, FIFOs and
-// sockets, and files beyond its limit, before anything runs. It neither waits nor reads on.
+// TestFilesThatAreRead checks that an option that names an input file refuses devices, FIFOs and
+// sockets, and files beyond its limit, before the program runs and without waiting.
 func TestFilesThatAreRead(t *testing.T) {
 	const notRegular = "not a regular file"
 	wants := map[string]string{"fifo": notRegular, "zero": notRegular, "full": notRegular, "socket": notRegular,
@@ -93,7 +93,7 @@ func TestFilesThatAreRead(t *testing.T) {
 			case kind == "gone" && written:
 				continue // it is created
 			case command == "inspect FILE" && (kind == "gone" || kind == "loop"):
-				want = "there is no directory" // it could have been a run's
+				want = "no such directory" // it could have been a run's
 			case kind == "large" && (written || strings.HasPrefix(command, "audit")):
 				want = "the line is longer than 256 MiB" // these have no limit but that of a line
 			case kind == "large" && ext == ".yaml":
@@ -113,7 +113,7 @@ func TestFilesThatAreRead(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreWritten: an option that names a file to be written accepts a device, reports
+// TestFilesThatAreWritten checks that an option that names an output file accepts a device, reports
 // a failing write once, and refuses a FIFO without a reader.
 func TestFilesThatAreWritten(t *testing.T) {
 	odd := oddFiles(t, "")
@@ -144,7 +144,7 @@ func TestFilesThatAreWritten(t *testing.T) {
 	}
 }
 
-// TestManifestAndModuleAreRegular: the files that a program consists of are regular files too.
+// TestManifestAndModuleAreRegular checks that the files of a program must be regular, too.
 func TestManifestAndModuleAreRegular(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"Concerto.toml": {"main.conc": "fn main() { println(\"ran\"); }"},

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// TestOutputsAreNotReplaced: when the output's path names something other than a
-// regular file, the output is written into it; links are followed.
+// TestOutputsAreNotReplaced checks that the output is written into its path if it is not a regular
+// file, and that links are followed.
 func TestOutputsAreNotReplaced(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -38,8 +38,8 @@ func TestOutputsAreNotReplaced(t *testing.T) {
 
 	must(os.Symlink("other", at("to-other")))
 	must(os.Symlink("/dev/null", at("null")))
-	// Each has a pipe of its own: a process that starts holds what is open for a
-	// moment, and would be the reader that the next writer finds.
+	// Each has its own pipe: a process that starts inherits the open files for a moment, and would
+	// be the reader that the next writer finds.
 	for name, pipe := range map[string]string{"pipe": "pipe", "to-other": "other"} {
 		must(syscall.Mkfifo(at(pipe), 0o600))
 		reader, err := os.OpenFile(at(pipe), os.O_RDWR, 0) // a FIFO is written only when it has a reader
@@ -71,8 +71,8 @@ func TestOutputsAreNotReplaced(t *testing.T) {
 	}
 }
 
-// TestOutputsFollowLinks: a link stays a link, also one to a file that does not exist. A file
-// retains its mode and is never visible half written.
+// TestOutputsFollowLinks checks that a link remains a link, even one to a file that does not exist.
+// A file retains its mode and is never visible half written.
 func TestOutputsFollowLinks(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -107,7 +107,7 @@ func TestOutputsFollowLinks(t *testing.T) {
 	}
 }
 
-// TestConversationsArePrivate: records of a run are readable by its user alone.
+// TestConversationsArePrivate checks that only the user can read the records of a run.
 func TestConversationsArePrivate(t *testing.T) {
 	dir := t.TempDir()
 	old := syscall.Umask(0o022)
@@ -129,7 +129,7 @@ fn main() { seen.set("a", f()); }`
 	}
 }
 
-// output is what was written.
+// output stores the written bytes.
 type output []byte
 
 func (o *output) Write(b []byte) (int, error) {

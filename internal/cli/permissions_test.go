@@ -19,9 +19,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// touching has a program for each effect that needs a permission: the program
-// performs the effect and prints ok. Effects of MCP servers have two programs,
-// one for each transport.
+// touching has a program for each effect that requires a permission. The program performs the
+// effect and prints ok. Effects of MCP servers have two programs, one for each transport.
 var touching = map[effect.Kind][]string{
 	effect.KindReadFile:   {`use std::fs; fn main() { fs::read_file("data/in")?; println("ok"); }`},
 	effect.KindAttachFile: {`agent A uses scripted {} fn main() { A.with_files(["data/in"]).execute("x")?; println("ok"); }`},
@@ -66,7 +65,7 @@ var touching = map[effect.Kind][]string{
 		`mcp Far { fn echo(text: String) -> String; } fn main() { println(Far.echo("ok")); }`},
 }
 
-// storing is a program that does one thing with a store in a file.
+// storing returns a program with one operation on a store in a file.
 func storing(what string) string {
 	return `
 hashmap h: HashMap<String, Int> = HashMap::new().with_persistence("s.db");
@@ -75,7 +74,7 @@ memory m: Memory = Memory::new().with_persistence("s.db");
 fn main() { ` + what + `; println("ok"); }`
 }
 
-// playground is a directory in which every program of touching does what it does.
+// playground creates a directory in which every program of touching can perform its effect.
 func playground(t *testing.T, env *[]string) string {
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) }))
 	model := testllm.Start(testllm.Reply{Text: "ok", Repeat: true})
@@ -117,10 +116,9 @@ headers_env = { X-Team = "TEAM" }
 
 var advice = regexp.MustCompile(`not permitted: allow it with (--[^\n]*)\n`)
 
-// TestPermissionsOfEffects: under --sandbox each effect that needs a permission
-// is refused by an error that names the flags to add. Adding the flags that
-// errors name, one after the other, makes the run succeed, and grants only
-// permissions that the effect needs.
+// TestPermissionsOfEffects checks that under --sandbox each effect that requires a permission is
+// refused with an error that names the flags to add. With those flags, one after the other, the run
+// succeeds, and they grant only permissions that the effect requires.
 func TestPermissionsOfEffects(t *testing.T) {
 	for _, k := range permit.Effects() {
 		if len(touching[k]) == 0 {
@@ -149,7 +147,7 @@ func TestPermissionsOfEffects(t *testing.T) {
 					}
 					for _, f := range strings.Fields(m[1]) {
 						if slices.Contains(flags, f) {
-							t.Fatalf("%s is given, and is asked for: %s", f, errs)
+							t.Fatalf("%s is set and required again: %s", f, errs)
 						}
 						flags = append(flags, f)
 					}
@@ -161,7 +159,7 @@ func TestPermissionsOfEffects(t *testing.T) {
 					name, _, _ := strings.Cut(strings.TrimPrefix(f, "--"), "=")
 					if f != "--allow-env=PAGE" && !slices.ContainsFunc(permit.Needs(k), func(k permit.Kind) bool { return permit.Kinds[k].Flag == name }) &&
 						!(k == effect.KindTempDir || k == effect.KindCommand) {
-						t.Errorf("%s asked for %s", k, f)
+						t.Errorf("%s required %s", k, f)
 					}
 				}
 			})

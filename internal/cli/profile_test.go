@@ -37,9 +37,9 @@ fn main() {
 }
 `
 
-// TestProfile: `go tool pprof` reads the profile of a run, also of one that
-// fails, and finds functions, lines, natives and waits in it. A busy machine may
-// take no sample while the program works; then the run is repeated.
+// TestProfile checks that `go tool pprof` reads the profile of a run, including one that fails, and
+// finds functions, lines, natives and waits in it. A busy machine may take no sample while the
+// program works; then the run is repeated.
 func TestProfile(t *testing.T) {
 	if randtest.Raced {
 		t.Skip("the race detector's own work is what it would show")
@@ -63,7 +63,7 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// missingRows returns what pprof does not show of the profile of profiled.
+// missingRows returns the rows that pprof does not show of the profile of profiled.
 func missingRows(t *testing.T, file string) string {
 	t.Helper()
 	for _, c := range []struct {
@@ -99,7 +99,7 @@ func hasRow(out, end string) bool {
 	return false
 }
 
-// TestProfileRefused: a file that cannot be written is reported before anything runs.
+// TestProfileRefused checks that a file that cannot be written is reported before the program runs.
 func TestProfileRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "no", "cpu.pprof")
 	code, out, stderr := start(t, profiled, "", "run", "--profile", file, "main.conc")
@@ -107,6 +107,6 @@ func TestProfileRefused(t *testing.T) {
 		t.Errorf("exit %d\n%s%s", code, out, stderr)
 	}
 	if _, err := os.Stat(file); err == nil {
-		t.Error("there is a file all the same")
+		t.Error("the file exists")
 	}
 }

@@ -20,11 +20,11 @@ import (
 // fakeHostd plays a hostd in scripts:
 //
 //	hostd start NAME [ANSWERS]   listens at $WORK/NAME, which becomes $SOCK
-//	hostd told FILE              waits until a run has exited, and writes what was told to FILE
-//	hostd stop                   is killed
+//	hostd events FILE            waits until a run has exited, and writes the received lines to FILE
+//	hostd stop                   kills it
 //
-// ANSWERS are lines of a request's id and the line that answers it, or `hold`: then it is asked
-// again of the next hostd.
+// ANSWERS are lines of a request's id and the line that answers it, or `hold`: then the run
+// sends the request again to the next hostd.
 type fakeHostd struct {
 	listen  net.Listener
 	answers map[string]string
@@ -42,7 +42,7 @@ var hostds sync.Map // of running scripts
 
 func hostdCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
-		ts.Fatalf("usage: hostd start|told|asked|stop")
+		ts.Fatalf("usage: hostd start|events|asked|stop")
 	}
 	if args[0] == "start" {
 		f := &fakeHostd{answers: map[string]string{}, exited: make(chan struct{}), asked: make(chan struct{})}
@@ -71,17 +71,17 @@ func hostdCmd(ts *testscript.TestScript, neg bool, args []string) {
 	case "stop":
 		f.stop()
 	case "asked":
-		f.within(ts, f.asked, "nothing was asked")
-	case "told":
-		f.within(ts, f.exited, "no run has exited")
+		f.await(ts, f.asked, "nothing was asked")
+	case "events":
+		f.await(ts, f.exited, "no run has exited")
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(strings.Join(f.lines, "")), 0o666))
 	}
 }
 
-// within waits for what comes in time, or never.
-func (f *fakeHostd) within(ts *testscript.TestScript, c chan struct{}, what string) {
+// await waits for c, with a time limit.
+func (f *fakeHostd) await(ts *testscript.TestScript, c chan struct{}, what string) {
 	select {
 	case <-c:
 	case <-time.After(2 * time.Minute):

@@ -22,8 +22,8 @@ stderr begun
 hang
 `
 
-// TestReplOnTerminal: prompts, lines that continue, Tab, earlier entries; Ctrl-C ends the running
-// line, in a loop and during the wait for a host, and discards a typed one; Ctrl-D ends the
+// TestReplOnTerminal checks prompts, continued lines, Tab and earlier entries. Ctrl-C cancels the
+// running line, in a loop and while it waits for a host, and discards a typed one; Ctrl-D ends the
 // session.
 func TestReplOnTerminal(t *testing.T) {
 	r, dir := onTerminal(t, talking, 70, 40, func(c *exec.Cmd) {
@@ -94,13 +94,13 @@ func TestReplOnTerminal(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, s.Text())
 	}
 	if r.Modes() != before {
-		t.Error("the terminal treats what is typed in another way than before")
+		t.Error("the terminal's settings were not restored")
 	}
-	kept, err := os.ReadFile(filepath.Join(dir, "state", "concerto", "repl_history"))
+	stored, err := os.ReadFile(filepath.Join(dir, "state", "concerto", "repl_history"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := string(kept); !strings.Contains(text, "five()\n") || !strings.Contains(text, "fn five() -> Int {\n\t5\n\t}\n") || strings.Contains(text, "hidden") || strings.Contains(text, "abcdefgh") {
-		t.Errorf("what is kept:\n%s", text)
+	if text := string(stored); !strings.Contains(text, "five()\n") || !strings.Contains(text, "fn five() -> Int {\n\t5\n\t}\n") || strings.Contains(text, "hidden") || strings.Contains(text, "abcdefgh") {
+		t.Errorf("the stored history:\n%s", text)
 	}
 }

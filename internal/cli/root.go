@@ -19,11 +19,10 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/logs"
 )
 
-// first are the commands that a newcomer needs, in this order.
+// first lists the commands that a newcomer needs, in this order.
 var first = []string{"init", "run", "check", "test", "fmt", "build", "repl", "doc", "explain", "runs", "host", "tools", "mcp", "serve", "relay"}
 
-// commands are all commands of the program. The help, the completion and the manual pages list
-// them.
+// commands lists all commands of the program. The help, the completion and the manual pages use it.
 var commands = []func(*console.Console) *cobra.Command{
 	runner.NewRun,
 	runs.NewRuns,
@@ -49,7 +48,7 @@ var commands = []func(*console.Console) *cobra.Command{
 	help.NewMan,
 }
 
-// root is the command with all its commands.
+// root returns the root command with all its commands.
 func root(a *console.Console) *cobra.Command {
 	var chdir, overlay string
 	var asked bool
@@ -87,9 +86,9 @@ func root(a *console.Console) *cobra.Command {
 	return root
 }
 
-// about prints the version, if requested, and otherwise the usage. The flag is ours: with a
-// template of cobra's, package text/template prevents the linker from leaving out any exported
-// method.
+// about prints the version if asked is true, and otherwise the usage. The flag is not cobra's: a
+// template of cobra's would use package text/template, which prevents the linker from removing
+// unused exported methods.
 func about(a *console.Console, c *cobra.Command, asked bool) error {
 	if !asked {
 		return c.Help()

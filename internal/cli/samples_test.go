@@ -18,8 +18,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// TestSamples: each command line that the help, the manual of commands or a hint shows names a
-// command that there is, with flags and arguments that it accepts.
+// TestSamples checks that each command line in help, the manual or a hint names an existing
+// command, with flags and arguments that it accepts.
 func TestSamples(t *testing.T) {
 	samples := map[string]string{} // where each was found
 	var look func(c *cobra.Command)
@@ -71,10 +71,9 @@ var (
 	placeholder  = regexp.MustCompile(`invalid argument "(N|%d)"`)
 )
 
-// noSamples look like samples: an error that is shown, and prose.
+// noSamples are texts that look like samples.
 var noSamples = map[string]bool{
 	"concerto chekc": true,
-	"concerto runs answer, runs show and runs inspect work while it runs": true,
 }
 
 // samplesOf returns the command lines in a text.
@@ -87,7 +86,7 @@ func samplesOf(text string) (all []string) {
 	return all
 }
 
-// accepted reports why the command would refuse a command line; nil when it would not.
+// accepted returns the error with which the command would refuse a command line, or nil.
 func accepted(sample string) error {
 	words := shellWords(sample)[1:]
 	root := root(&console.Console{})
@@ -106,8 +105,8 @@ func accepted(sample string) error {
 	return err
 }
 
-// shellWords splits a command line at spaces that are not quoted, up to a comment, and to what is
-// done with its output or after it.
+// shellWords splits a command line at spaces that are not quoted, up to a comment, a redirection or
+// another command.
 func shellWords(line string) (words []string) {
 	var word strings.Builder
 	quote, has := rune(0), false
@@ -135,7 +134,7 @@ func shellWords(line string) (words []string) {
 	return words
 }
 
-// texts are the string literals of the Go files in a directory, but those of tests.
+// texts returns the string literals of the Go files in a directory, without tests.
 func texts(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -164,7 +163,8 @@ func texts(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// TestReplSamples: the session that the repl's help shows, and that of the manual, go as they say.
+// TestReplSamples checks that the session in the repl's help, and that in the manual, have the
+// shown results.
 func TestReplSamples(t *testing.T) {
 	_, section, _ := strings.Cut(manual(t), "\n## repl\n")
 	_, session, _ := strings.Cut(section, "```text\n")
@@ -196,10 +196,10 @@ func TestReplSamples(t *testing.T) {
 		if typed.Len() == 0 {
 			t.Errorf("%s: no session is found", name)
 		}
-		var out, said strings.Builder
-		code := run([]string{"repl", "--mock"}, &console.Console{Stdin: strings.NewReader(typed.String()), Stdout: &out, Stderr: &said, Dir: t.TempDir()})
+		var out, errs strings.Builder
+		code := run([]string{"repl", "--mock"}, &console.Console{Stdin: strings.NewReader(typed.String()), Stdout: &out, Stderr: &errs, Dir: t.TempDir()})
 		if code != 0 || out.String() != want.String() {
-			t.Errorf("%s: exit code %d, %s\ngot:\n%swant:\n%s", name, code, said.String(), out.String(), want.String())
+			t.Errorf("%s: exit code %d, %s\ngot:\n%swant:\n%s", name, code, errs.String(), out.String(), want.String())
 		}
 	}
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testterm"
 )
 
-// onTerminal runs a command line in a directory with these files on a terminal of
-// its own: .host files are scripts of hosts, as for TestScripts.
+// onTerminal runs a command line on a new terminal, in a directory with these files. Files that end
+// in .host are scripts of hosts, as for TestScripts.
 func onTerminal(t *testing.T, files string, width, height int, change func(*exec.Cmd), args ...string) (*testterm.Running, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,19 +55,19 @@ func onTerminal(t *testing.T, files string, width, height int, change func(*exec
 	return r, dir
 }
 
-// goOn lets a host's script continue that waits for a file.
-func goOn(t *testing.T, dir, name string) {
+// releaseHost lets a host's script continue that waits for a file.
+func releaseHost(t *testing.T, dir, name string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// asItWas checks what a run has left of the terminal: nothing but its text.
-func asItWas(t *testing.T, r *testterm.Running, before syscall.Termios, s testterm.State) {
+// checkTerminal checks that a run has restored the terminal and left only its text.
+func checkTerminal(t *testing.T, r *testterm.Running, before syscall.Termios, s testterm.State) {
 	t.Helper()
 	if r.Modes() != before {
-		t.Error("the terminal treats what is typed in another way than before")
+		t.Error("the terminal's settings were not restored")
 	}
 	if s.Hidden || s.Style != "" || len(s.Odd) > 0 || s.X != 0 {
 		t.Errorf("the terminal is left with hidden %v, style %q, odd %v, cursor in column %d", s.Hidden, s.Style, s.Odd, s.X)
@@ -108,8 +108,8 @@ await three
 < {"type":"result","text":"kept","usage":{"tokens_in":10000,"tokens_out":2000},"cost_usd":0.04}
 `
 
-// TestLive: the activity of hosts is drawn at the bottom, output appears above it, and at the end
-// one line is left.
+// TestLive checks that the activity of hosts is drawn at the bottom, that output appears above it,
+// and that one line remains at the end.
 func TestLive(t *testing.T) {
 	r, dir := onTerminal(t, working, 60, 12, nil, "run", "main.conc")
 	before := r.Before
@@ -117,15 +117,15 @@ func TestLive(t *testing.T) {
 	if s.Rows[0] != "begins" {
 		t.Errorf("%q", s.Rows)
 	}
-	goOn(t, dir, "one")
+	releaseHost(t, dir, "one")
 	r.AwaitState("the log above, and the cursor where the view begins", func(s testterm.State) bool {
 		return len(s.Rows) == 4 && s.Rows[1] == "Coder: a line of the host's" && strings.HasPrefix(s.Rows[3], "● Coder  ██████░░░░ 62%") && s.Y == 2 && s.X == 0
 	})
-	goOn(t, dir, "two")
+	releaseHost(t, dir, "two")
 	r.AwaitState("what is printed above", func(s testterm.State) bool { return len(s.Rows) == 5 && s.Rows[2] == "asked" })
-	goOn(t, dir, "three")
+	releaseHost(t, dir, "three")
 	code, s := r.AwaitExit()
-	asItWas(t, r, before, s)
+	checkTerminal(t, r, before, s)
 	last := s.Rows[len(s.Rows)-1]
 	if code != 0 || !strings.HasPrefix(last, "done in ") || !strings.HasSuffix(last, " · 1 exchange · 1 question · 12k tokens · $0.04") {
 		t.Errorf("exit %d\n%s", code, s.Text())
@@ -135,7 +135,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestLiveEnds: however a run ends, the terminal is as it was.
+// TestLiveEnds checks that the terminal is restored, however a run ends.
 func TestLiveEnds(t *testing.T) {
 	const end = `
 -- Concerto.toml --
@@ -171,7 +171,7 @@ await never
 	}{
 		"ctrl-c":  {"main.conc", func(r *testterm.Running, _ string) { r.Type("\x03") }, 130, "concerto: interrupted"},
 		"sigterm": {"main.conc", func(r *testterm.Running, _ string) { r.Signal(syscall.SIGTERM) }, 130, "concerto: interrupted"},
-		"panic":   {"panics.conc", func(_ *testterm.Running, dir string) { goOn(t, dir, "boom") }, 1, "  = in main at panics.conc:6:14"},
+		"panic":   {"panics.conc", func(_ *testterm.Running, dir string) { releaseHost(t, dir, "boom") }, 1, "  = in main at panics.conc:6:14"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, dir := onTerminal(t, end, 70, 20, nil, "run", c.program)
@@ -179,7 +179,7 @@ await never
 			r.AwaitText("● Coder  works  ")
 			c.act(r, dir)
 			code, s := r.AwaitExit()
-			asItWas(t, r, before, s)
+			checkTerminal(t, r, before, s)
 			if code != c.code || s.Rows[len(s.Rows)-1] != c.last {
 				t.Errorf("exit %d\n%s", code, s.Text())
 			}
@@ -190,8 +190,8 @@ await never
 	}
 }
 
-// TestTemplateFails: a template whose agent is not installed, or not logged in, reports the reason
-// once on a terminal, whether its progress is drawn or written.
+// TestTemplateFails checks that a template whose agent is not installed, or not logged in, reports
+// the reason once on a terminal, with live and with plain progress.
 func TestTemplateFails(t *testing.T) {
 	const loggedOut = `
 -- agent --
@@ -233,8 +233,8 @@ echo '{"type":"result","subtype":"success","is_error":true,"result":"Please run 
 	}
 }
 
-// TestLiveSizes: as many lines as fit, of the terminal's width; a terminal that is resized retains
-// the output above.
+// TestLiveSizes checks that as many lines are drawn as fit, with the terminal's width, and that a
+// resized terminal retains the output above.
 func TestLiveSizes(t *testing.T) {
 	const many = `
 -- Concerto.toml --
@@ -257,7 +257,7 @@ await go
 `
 	r, dir := onTerminal(t, many, 40, 8, nil, "run", "--emit", "none", "main.conc")
 	before := r.Before
-	// Of eight hosts six lines, two less than the terminal has.
+	// Six lines for eight hosts: two less than the terminal has.
 	fits := func(width, lines int, more string) func(testterm.State) bool {
 		return func(s testterm.State) bool {
 			n := 0
@@ -293,15 +293,15 @@ await go
 	r.AwaitState("no line", func(s testterm.State) bool { return !strings.Contains(s.Text(), "●") })
 	r.Resize(70, 10)
 	r.AwaitText("● Coder")
-	goOn(t, dir, "go")
+	releaseHost(t, dir, "go")
 	code, s := r.AwaitExit()
-	asItWas(t, r, before, s)
+	checkTerminal(t, r, before, s)
 	if code != 0 || !strings.Contains(s.Text(), "8 exchanges") {
 		t.Errorf("exit %d\n%s", code, s.Text())
 	}
 }
 
-// TestLiveBug: a panic of ours leaves the terminal as it was, too.
+// TestLiveBug checks that a panic of concerto restores the terminal, too.
 func TestLiveBug(t *testing.T) {
 	dir := t.TempDir()
 	program := `host H { connector: "h" } fn main() { let x = await emit("c", 1); println(to_string(x)); H; }`
@@ -314,7 +314,7 @@ func TestLiveBug(t *testing.T) {
 	returns := &crlf{term}
 	a := &console.Console{Stdin: strings.NewReader(""), Stdout: returns, Stderr: returns, Dir: dir, TTY: console.TTY{In: true, Err: true, Out: true, ErrScreen: true,
 		Size: func() (int, int) { return 80, 50 }, Raw: func() (func(), error) { return func() {}, nil }}}
-	a.Asked = panicking{func() {
+	a.Questioner = panicking{func() {
 		a.Bottom().Show(func(int, int) []screen.Line { return []screen.Line{{Mark: "●", Text: "drawn"}} })
 		a.Bottom().Refresh()
 		if !strings.Contains(term.State().Text(), "● drawn") {
@@ -329,7 +329,7 @@ func TestLiveBug(t *testing.T) {
 	}
 }
 
-// crlf is a terminal that returns at the end of a line.
+// crlf is a terminal that returns the carriage at the end of a line.
 type crlf struct{ w io.Writer }
 
 func (x crlf) Write(b []byte) (int, error) {
@@ -423,62 +423,62 @@ await taken
 < {"type":"result","text":"withdrawn"}
 `
 
-// TestAsksAtTerminal: messages without a handler are asked there.
+// TestAsksAtTerminal checks that messages without a handler prompt on the terminal.
 func TestAsksAtTerminal(t *testing.T) {
 	r, _ := onTerminal(t, unhandled, 60, 40, nil, "run", "-q", "main.conc")
 	before := r.Before
 	r.AwaitText("Coder asks: Tabs\\u{1b}[2J?\n  1) tabs\n  2) spaces: four of them\n>")
 	r.Type("3\r")
-	r.AwaitText("there is no option 3")
+	r.AwaitText("no option 3")
 	r.Type("\x152\r")
 	r.AwaitText("asks: Name?")
 	r.Type("Zoe\x7fë 月\x7f日\r")
-	r.AwaitText("asks (1 of 2): Which?", "several are separated by commas")
+	r.AwaitText("asks (1 of 2): Which?", "separate several answers by commas")
 	r.Type("1, z\r")
 	r.AwaitText("asks (2 of 2): Why?")
 	r.Type("because\r")
-	r.AwaitText("Coder asks for approval: Bash: rm -rf build\n  execute, risk high\n  {\"command\":\"rm -rf build\"}\n[a]llow once [s]ession a[l]ways [d]eny [e]dit\n>")
+	r.AwaitText("Coder requests approval: Bash: rm -rf build\n  execute, risk high\n  {\"command\":\"rm -rf build\"}\n[a]llow once [s]ession a[l]ways [d]eny [e]dit\n>")
 	r.Type("perhaps\r")
-	r.AwaitText("type one of the letters in brackets")
+	r.AwaitText("enter one of the letters in brackets")
 	r.Type("a\r")
-	r.AwaitText("asks for approval: two\n[a]llow once [s]ession a[l]ways [d]eny\n>") // nothing to edit
+	r.AwaitText("requests approval: two\n[a]llow once [s]ession a[l]ways [d]eny\n>") // nothing to edit
 	r.Type("s\n")
-	r.AwaitText("asks for approval: three\n[a]llow once a[l]ways [d]eny\n>") // as far as the host has them
+	r.AwaitText("requests approval: three\n[a]llow once a[l]ways [d]eny\n>") // as far as the host has them
 	r.Type("s\r")
-	r.AwaitText("type one of the letters in brackets")
+	r.AwaitText("enter one of the letters in brackets")
 	r.Type("always\r")
-	r.AwaitText("asks for approval: four")
+	r.AwaitText("requests approval: four")
 	r.Type("d\r")
-	r.AwaitText("a reason tells the host what to do instead\nreason>")
+	r.AwaitText("enter a reason for the host, or nothing\nreason>")
 	r.Type("too much\r")
-	r.AwaitText("asks for approval: five")
+	r.AwaitText("requests approval: five")
 	r.Type("d\rok\r") // typed ahead
-	r.AwaitText("asks for approval: six")
+	r.AwaitText("requests approval: six")
 	r.Type("e\r")
 	r.AwaitText("input> {\"command\":\"rm\"}")
 	r.Type("\x7f\r") // }
-	r.AwaitText("that is not JSON")
+	r.AwaitText("not valid JSON")
 	r.Type("\x1b[D\x7f\x7f\x1b[F\x7fls\"}\r")
-	r.AwaitText("asks for approval: seven")
+	r.AwaitText("requests approval: seven")
 	r.Type("d\r\r")
 	code, s := r.AwaitExit()
-	asItWas(t, r, before, s)
-	if code != 0 || !strings.HasSuffix(s.Text(), "kept") || !strings.Contains(s.Text(), "Coder asks for approval: four > deny: too much") {
+	checkTerminal(t, r, before, s)
+	if code != 0 || !strings.HasSuffix(s.Text(), "kept") || !strings.Contains(s.Text(), "Coder requests approval: four > deny: too much") {
 		t.Errorf("exit %d\n%s", code, s.Text())
 	}
 }
 
-// TestAskHandlersAtTerminal: a handler `ask` has the person there asked, as if there were no
-// handler. A replay does not prompt.
+// TestAskHandlersAtTerminal checks that a handler `ask` prompts the user as without a handler. A
+// replay does not prompt.
 func TestAskHandlersAtTerminal(t *testing.T) {
 	r, dir := onTerminal(t, askHandlers, 60, 20, nil, "run", "-q", "--record", "run.tape", "main.conc")
 	before := r.Before
 	r.AwaitText("Coder asks: Tabs?\n>")
 	r.Type("no\r")
-	r.AwaitText("Coder asks for approval: rm\n[a]llow once")
+	r.AwaitText("Coder requests approval: rm\n[a]llow once")
 	r.Type("a\r")
 	code, s := r.AwaitExit()
-	asItWas(t, r, before, s)
+	checkTerminal(t, r, before, s)
 	if code != 0 || !strings.HasSuffix(s.Text(), "asked") {
 		t.Errorf("exit %d\n%s", code, s.Text())
 	}
@@ -510,8 +510,8 @@ read
 < {"type":"result","text":"asked"}
 `
 
-// TestAskingTakesTime: the time limit of a question counts down and expires.
-func TestAskingTakesTime(t *testing.T) {
+// TestQuestionTimesOut checks that the time limit of a question counts down and expires.
+func TestQuestionTimesOut(t *testing.T) {
 	t.Parallel()
 	r, _ := onTerminal(t, unhandled, 60, 20, nil, "run", "-q", "timed.conc")
 	before := r.Before
@@ -519,23 +519,23 @@ func TestAskingTakesTime(t *testing.T) {
 	r.Type("no")
 	r.AwaitState("it disappears", func(s testterm.State) bool { return !strings.Contains(s.Text(), "Quick?\n(") })
 	code, s := r.AwaitExit()
-	asItWas(t, r, before, s)
+	checkTerminal(t, r, before, s)
 	if code != 0 || !strings.HasSuffix(s.Text(), "on time") {
 		t.Errorf("exit %d\n%s", code, s.Text())
 	}
 }
 
-// TestAsksInOrder: one at a time; what is withdrawn disappears, with what was
-// typed for it. Under execute it is asked before the default.
+// TestAsksInOrder checks that one question is shown at a time, that a withdrawn one disappears with
+// its input, and that under execute the prompt precedes the default.
 func TestAsksInOrder(t *testing.T) {
 	r, dir := onTerminal(t, unhandled, 60, 20, nil, "run", "--emit", "none", "both.conc")
 	before := r.Before
-	r.AwaitText("(1 more wait) >")
+	r.AwaitText("(1 more waiting) >")
 	first, other := "Second asks: First?", "Third asks: Quick?"
 	if strings.Contains(r.State().Text(), first) {
 		r.Type("no")
 		r.AwaitText("> no")
-		goOn(t, dir, "taken")
+		releaseHost(t, dir, "taken")
 		r.AwaitState("the other one", func(s testterm.State) bool {
 			return strings.Contains(s.Text(), other) && !strings.Contains(s.Text(), first+"\n")
 		})
@@ -543,20 +543,20 @@ func TestAsksInOrder(t *testing.T) {
 	} else { // it was quicker to ask
 		r.Type("now\r")
 		r.AwaitText(first)
-		goOn(t, dir, "taken")
+		releaseHost(t, dir, "taken")
 	}
-	r.AwaitText("Second asks for approval: Then this")
+	r.AwaitText("Second requests approval: Then this")
 	r.Type("y\r")
 	code, s := r.AwaitExit()
-	asItWas(t, r, before, s)
+	checkTerminal(t, r, before, s)
 	if code != 0 || !strings.Contains(s.Text(), "2 exchanges · 2 questions, 1 approval") {
 		t.Errorf("exit %d\n%s", code, s.Text())
 	}
 }
 
-// TestAsksNobody: --no-input, or a stream that is no terminal, leaves it as it is
-// without anybody.
-func TestAsksNobody(t *testing.T) {
+// TestNoPrompt checks that --no-input, or a stream that is not a terminal, leaves a question
+// without an answer.
+func TestNoPrompt(t *testing.T) {
 	for name, c := range map[string]struct {
 		args   string
 		change func(*exec.Cmd)
@@ -570,7 +570,7 @@ func TestAsksNobody(t *testing.T) {
 			if code != 0 || strings.Contains(s.Text(), "asks") {
 				t.Errorf("exit %d\n%s", code, s.Text())
 			}
-			// The host has noticed that it got another answer than it expects.
+			// The host has noticed that it received an unexpected answer.
 			if err := os.Remove(filepath.Join(dir, "slow.host.fail")); err != nil {
 				t.Error(err)
 			}
@@ -578,38 +578,38 @@ func TestAsksNobody(t *testing.T) {
 	}
 }
 
-// TestAskingInterrupted: Ctrl-C ends the run while a prompt is open.
+// TestAskingInterrupted checks that Ctrl-C ends the run while a prompt is open.
 func TestAskingInterrupted(t *testing.T) {
 	r, dir := onTerminal(t, unhandled, 60, 20, nil, "run", "main.conc")
 	before := r.Before
 	r.AwaitText("? Coder  Tabs", "2) spaces")
 	r.Type("half an answer\x03")
 	code, s := r.AwaitExit()
-	// The host may still have noticed that its answer does not come.
+	// The host may have noticed that it received no answer.
 	if err := os.Remove(filepath.Join(dir, "coder.host.fail")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	asItWas(t, r, before, s)
+	checkTerminal(t, r, before, s)
 	if code != console.ExitInterrupted || strings.Contains(s.Text(), "half an answer") || !strings.HasSuffix(s.Text(), "concerto: interrupted") {
 		t.Errorf("exit %d\n%s", code, s.Text())
 	}
 }
 
-// TestAsksOnDumbTerminal: on a terminal that cannot move its cursor questions are asked by the
-// line, and the activity of hosts is printed as permanent lines.
+// TestAsksOnDumbTerminal checks that on a terminal that cannot move its cursor questions are asked
+// line by line, and that the activity of hosts is printed as permanent lines.
 func TestAsksOnDumbTerminal(t *testing.T) {
 	r, _ := onTerminal(t, unhandled, 70, 40, func(c *exec.Cmd) { c.Env = append(c.Env, "TERM=dumb") }, "run", "--emit", "none", "third.conc")
 	r.AwaitText("Third asks: Quick?\n>")
 	r.Type("now\n")
-	r.AwaitText("host 'Third' is answered at the terminal: now")
+	r.AwaitText("host 'Third' receives an answer from the terminal: now")
 	code, s := r.AwaitExit()
 	if code != 0 || len(s.Odd) > 0 || strings.Contains(s.Text(), "●") || !strings.Contains(s.Text(), "host 'Third' starts\nhost 'Third' asks: Quick?") {
 		t.Errorf("exit %d, %v\n%s", code, s.Odd, s.Text())
 	}
 }
 
-// TestAsksForVendor: a recorded conversation with a vendor's agent continues as recorded when a
-// person gives the recorded answers.
+// TestAsksForVendor checks that a recorded conversation with a vendor's agent continues as recorded
+// if the user enters the recorded answers.
 func TestAsksForVendor(t *testing.T) {
 	recorded, err := os.ReadFile(filepath.Join("..", "..", "runtime", "host", "adapter", "testdata", "wire", "claude.wire"))
 	if err != nil {
@@ -631,19 +631,19 @@ fn main() {
 ` + string(recorded)
 	r, _ := onTerminal(t, files, 80, 30, nil, "run", "-q", "main.conc")
 	before := r.Before
-	r.AwaitText("Coder asks for approval: Bash: touch made.txt\n  execute, risk high\n  {\"command\":\"touch made.txt\",\"description\":\"make a file\"}\n[a]llow once [s]ession a[l]ways [d]eny [e]dit\n>")
+	r.AwaitText("Coder requests approval: Bash: touch made.txt\n  execute, risk high\n  {\"command\":\"touch made.txt\",\"description\":\"make a file\"}\n[a]llow once [s]ession a[l]ways [d]eny [e]dit\n>")
 	r.Type("a\r")
 	r.AwaitText("Coder asks: [Indent] Tabs or spaces?\n  1) Tabs: wide\n  2) Spaces: narrow\n>")
 	r.Type("1\r")
 	code, s := r.AwaitExit()
-	asItWas(t, r, before, s)
+	checkTerminal(t, r, before, s)
 	if code != 0 || !strings.Contains(s.Text(), "it said: ") {
 		t.Errorf("exit %d\n%s", code, s.Text())
 	}
 }
 
-// TestLiveStdout: where stdout goes elsewhere, it gets what the program puts out and
-// nothing else, while the view is drawn on stderr.
+// TestLiveStdout checks that a redirected stdout receives only the output of the program, while the
+// view is drawn on stderr.
 func TestLiveStdout(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
@@ -653,7 +653,7 @@ func TestLiveStdout(t *testing.T) {
 	r, dir := onTerminal(t, working, 60, 12, func(c *exec.Cmd) { c.Stdout, c.Stdin = file, strings.NewReader("") }, "run", "--emit", "ndjson", "main.conc")
 	r.AwaitText("● Coder  ██████░░░░ 62%  Bash: go test ./…  ")
 	for _, name := range []string{"one", "two", "three"} {
-		goOn(t, dir, name)
+		releaseHost(t, dir, name)
 	}
 	code, s := r.AwaitExit()
 	out, err := os.ReadFile(file.Name())
@@ -669,8 +669,8 @@ func TestLiveStdout(t *testing.T) {
 	}
 }
 
-// TestLiveEvents: on a terminal a command writes what the runtime reports as people
-// read it, or not at all where the view shows it; a program's own emits stay.
+// TestLiveEvents checks that on a terminal the command prints the runtime's events in readable
+// form, or not at all if the view shows them. The program's own emits are unchanged.
 func TestLiveEvents(t *testing.T) {
 	const files = `
 -- Concerto.toml --
@@ -705,7 +705,7 @@ await one
 	check := func(t *testing.T, want []string, args ...string) {
 		t.Helper()
 		r, dir := onTerminal(t, files, 90, 24, nil, append(args, "main.conc")...)
-		goOn(t, dir, "one")
+		releaseHost(t, dir, "one")
 		_, s := r.AwaitExit()
 		var got []string
 		for _, row := range s.Rows {
@@ -721,6 +721,6 @@ await one
 	check(t, append(moved, own...), "run", "--progress", "none")
 	r, dir := onTerminal(t, files, 90, 24, nil, "run", "main.conc")
 	r.AwaitText("▸ main  ██░░░░░░░░ 25%  3 of 12 a.md")
-	goOn(t, dir, "one")
+	releaseHost(t, dir, "one")
 	r.AwaitExit()
 }

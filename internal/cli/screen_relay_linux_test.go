@@ -23,12 +23,12 @@ fn main() {
 }
 `
 
-// relaying is a hostd that a test plays by hand.
+// relaying is a hostd that a test controls.
 type relaying struct {
 	*testing.T
-	said  *bufio.Reader
-	conn  net.Conn
-	lines []string
+	reader *bufio.Reader
+	conn   net.Conn
+	lines  []string
 
 	before syscall.Termios // how the terminal was
 }
@@ -52,8 +52,8 @@ func onRelay(t *testing.T, files string) (*testterm.Running, *relaying) {
 	go func() {
 		c, err := l.Accept()
 		if err == nil {
-			h.conn, h.said = c, bufio.NewReader(c)
-			_, err = http.ReadRequest(h.said)
+			h.conn, h.reader = c, bufio.NewReader(c)
+			_, err = http.ReadRequest(h.reader)
 		}
 		if err == nil {
 			_, err = fmt.Fprintf(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: concerto-source\r\n\r\n")
@@ -69,11 +69,11 @@ func onRelay(t *testing.T, files string) (*testterm.Running, *relaying) {
 	return r, h
 }
 
-// hears waits until the run sends a line that begins so.
-func (h *relaying) hears(begin string) string {
+// awaitLine waits until the run sends a line with that beginning.
+func (h *relaying) awaitLine(begin string) string {
 	h.Helper()
 	for {
-		line, err := h.said.ReadString('\n')
+		line, err := h.reader.ReadString('\n')
 		if h.lines = append(h.lines, line); strings.HasPrefix(line, begin) {
 			return line
 		}
@@ -83,11 +83,11 @@ func (h *relaying) hears(begin string) string {
 	}
 }
 
-// TestAsksTwoPlaces: the terminal and the relay are asked at once. The first answer counts: the
-// terminal's prompt disappears, and the relay's request is withdrawn.
+// TestAsksTwoPlaces checks that a question is shown on the terminal and sent to the relay. The
+// first answer counts: then the terminal's prompt disappears, or the relay's request is withdrawn.
 func TestAsksTwoPlaces(t *testing.T) {
 	r, h := onRelay(t, askedTwice)
-	h.hears(`{"ask":"q1",`)
+	h.awaitLine(`{"ask":"q1",`)
 	r.AwaitText("Which branch?\nfirst>")
 	r.Type("half an ans") // who is there has begun to type
 	r.AwaitText("half an ans")
@@ -95,21 +95,21 @@ func TestAsksTwoPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.AwaitText("[got] main")
-	h.hears(`{"ask":"q2",`)
+	h.awaitLine(`{"ask":"q2",`)
 	s := r.AwaitText("Which tag?\nsecond>")
 	if strings.Contains(s.Text(), "half an ans") {
-		t.Errorf("the prompt that was answered elsewhere is left:\n%s", s.Text())
+		t.Errorf("the prompt that was answered by the relay remains:\n%s", s.Text())
 	}
 	r.Type("v2\r")
-	h.hears(`{"withdraw":"q2"}`)
-	h.hears(`{"event":"run.exited","data":{"exit_code":0,`)
+	h.awaitLine(`{"withdraw":"q2"}`)
+	h.awaitLine(`{"event":"run.exited","data":{"exit_code":0,`)
 	h.conn.Close()
 	code, s := r.AwaitExit()
 	if code != 0 || !strings.Contains(s.Text(), "[got] v2") {
 		t.Errorf("exit %d\n%s", code, s.Text())
 	}
-	asItWas(t, r, h.before, s)
+	checkTerminal(t, r, h.before, s)
 	if all := strings.Join(h.lines, ""); strings.Contains(all, `{"withdraw":"q1"}`) || strings.Count(all, `{"ask":`) != 2 {
-		t.Errorf("two are asked, and the one that was answered is not withdrawn:\n%s", all)
+		t.Errorf("the answered request was not withdrawn:\n%s", all)
 	}
 }

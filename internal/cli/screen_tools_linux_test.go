@@ -30,28 +30,28 @@ agent Clerk uses main { tools: [Bank] }
 fn main() { println(Clerk.execute("pay")?.text); println("paid ", Bank.pay(0)); }
 `
 
-// TestApprovesAtTerminal: calls of tools are approved of there as what hosts ask is, but not
-// for ever; the audit has a person for it.
+// TestApprovesAtTerminal checks that calls of tools are approved on the terminal like requests of
+// hosts, but not permanently, and that the audit log names the user.
 func TestApprovesAtTerminal(t *testing.T) {
 	r, dir := onTerminal(t, guarded, 70, 40, nil, "run", "-q", "--emit", "none", "--audit", "a.ndjson", "main.conc")
 	before := r.Before
-	r.AwaitText("Clerk asks for approval: Bank.pay: Pays\n  {\"amount\":1}\n[a]llow once [s]ession [d]eny [e]dit\n(")
+	r.AwaitText("Clerk requests approval: Bank.pay: Pays\n  {\"amount\":1}\n[a]llow once [s]ession [d]eny [e]dit\n(")
 	r.Type("l\r")
-	r.AwaitText("type one of the letters in brackets")
+	r.AwaitText("enter one of the letters in brackets")
 	r.Type("y\r")
 	r.AwaitText("{\"amount\":2}")
 	r.Type("n\r")
-	r.AwaitText("denied; a reason tells the caller what to do instead\n(")
+	r.AwaitText("denied; enter a reason for the caller, or nothing\n(")
 	r.Type("too much\r")
 	r.AwaitText("{\"amount\":3}")
 	r.Type("e\r")
 	r.AwaitText(" input> {\"amount\":3}")
 	r.Type("\x7f\x7f5}\r")
-	r.AwaitText("asks for approval: Bank.close: Closes the account\n  {}\n[a]llow once [s]ession [d]eny [e]dit\n(")
+	r.AwaitText("requests approval: Bank.close: Closes the account\n  {}\n[a]llow once [s]ession [d]eny [e]dit\n(")
 	r.Type("s\r") // the second is not asked about
 	code, s := r.AwaitExit()
-	asItWas(t, r, before, s)
-	if code != 0 || !strings.Contains(s.Text(), "Clerk asks for approval: Bank.pay: Pays > deny: too much") {
+	checkTerminal(t, r, before, s)
+	if code != 0 || !strings.Contains(s.Text(), "Clerk requests approval: Bank.pay: Pays > deny: too much") {
 		t.Errorf("exit %d\n%s", code, s.Text())
 	}
 	log, err := os.ReadFile(filepath.Join(dir, "a.ndjson"))

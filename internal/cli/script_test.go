@@ -122,8 +122,8 @@ func setup(env *testscript.Env) error {
 	return nil
 }
 
-// writeManifest writes a manifest with a section for each *.host file, when
-// there are such files in the directory and no manifest.
+// writeManifest writes a manifest with a section for each *.host file, if there are such files in
+// the directory and no manifest.
 func writeManifest(dir string) error {
 	hosts, err := filepath.Glob(filepath.Join(dir, "*.host"))
 	if err != nil || len(hosts) == 0 {
@@ -141,8 +141,7 @@ func writeManifest(dir string) error {
 	return os.WriteFile(manifest, []byte(b.String()), 0o666)
 }
 
-// leftovers returns an error when a host of the script got something that it did
-// not expect, or still runs.
+// leftovers returns an error if a host of the script received an unexpected message, or still runs.
 func leftovers(dir string) error {
 	return filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		if err != nil {
@@ -196,7 +195,7 @@ func startLLM(ts *testscript.TestScript, neg bool, args []string) {
 	servers.Store(ts, s)
 }
 
-// recorded copies a recording that package host has of a vendor's agent.
+// recorded copies a recording of a vendor's agent from package host.
 func recorded(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: recorded NAME")
@@ -219,8 +218,8 @@ func startMCP(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("LLM_URL", s.URL)
 }
 
-// requests checks how many requests the model server got and, when expressions
-// are given, what the requests' texts contain.
+// requests checks the number of requests that the model server received and, if expressions are
+// given, the text of the requests.
 func requests(ts *testscript.TestScript, neg bool, args []string) {
 	v, ok := servers.Load(ts)
 	if !ok || len(args) == 0 || neg {
@@ -249,7 +248,7 @@ func subst(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(r.Replace(ts.ReadFile(args[0]))), 0o666))
 }
 
-// exits runs a command and succeeds when its exit code is the wanted one:
+// exits runs a command and succeeds if its exit code is the expected one:
 //
 //	exits CODE COMMAND…
 //	exits -after TEXT -signal INT[,TERM] CODE COMMAND…

@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// TestTerminalIsNotSteered: control sequences in texts from outside the program are escaped on a
-// terminal, on stdout and stderr; a program's own colours are retained. Without a terminal, nothing
-// is changed.
+// TestTerminalIsNotSteered checks that control sequences in texts from outside the program are
+// escaped on a terminal, on stdout and stderr, while a program's own colours are retained. Without
+// a terminal, texts are unchanged.
 func TestTerminalIsNotSteered(t *testing.T) {
 	dir := t.TempDir()
 	program := `use std::log;

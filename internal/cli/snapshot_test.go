@@ -13,18 +13,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// snapshotsFile names the file in which a command under test records the boundaries of its run;
-// without it no snapshots are taken.
+// snapshotsFile names the file in which a command under test records the boundaries of its run.
+// Without it there are no snapshots.
 const snapshotsFile = "CONCERTO_TEST_SNAPSHOTS"
 
 // verifySnapshots makes the command's runs continue from a snapshot at every boundary.
 func verifySnapshots(file string) {
-	told := map[string]bool{}
+	report := map[string]bool{}
 	note := func(text string) {
-		if told[text] {
+		if report[text] {
 			return
 		}
-		told[text] = true
+		report[text] = true
 		f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
 			panic(err)
@@ -47,7 +47,7 @@ func verifySnapshots(file string) {
 }
 
 // snapshots runs the program from a snapshot of itself at every boundary. The output and the exit
-// code are those of the straight run.
+// code must be those of the straight run.
 func (c *corpusCase) snapshots(t *testing.T, straight outcome, args []string) {
 	dir := c.unpack(t)
 	notes := filepath.Join(t.TempDir(), "notes")

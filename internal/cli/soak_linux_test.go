@@ -82,7 +82,7 @@ func soak() {
 func TestSoak(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv("CONCERTO_SOAK"))
 	if err != nil {
-		t.Skip("CONCERTO_SOAK says how long it takes")
+		t.Skip("set CONCERTO_SOAK to the duration of the test")
 	}
 	program, err := built()
 	if err != nil {
@@ -92,8 +92,8 @@ func TestSoak(t *testing.T) {
 	dir := programs(t, map[string]string{"main.conc": soaking, "Concerto.toml": "[hosts.w]\ncommand = \"soakhost\"\nargs = [\"answered\"]\n"})
 	c := exec.Command(program, "run", "--progress", "none", "main.conc", "--", strconv.FormatInt(length.Milliseconds(), 10))
 	c.Dir = dir
-	var said bytes.Buffer
-	c.Stderr = &said
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
 	stdout, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestSoak(t *testing.T) {
 		case "wrong", "odd":
 			t.Error(lines.Text())
 		}
-		if name == "died" { // all is over, and the run still there
+		if name == "died" { // the program has finished, and the run still exists
 			if n := zombies(c.Process.Pid); n > 0 {
 				t.Errorf("%d zombies", n)
 			}
@@ -136,7 +136,7 @@ func TestSoak(t *testing.T) {
 	grown := <-last - <-first
 	t.Logf("%v: %d answers, %d crashes, %d KiB more memory", length, counts["asked"], counts["died"], grown)
 	if len(answered) != counts["asked"] || counts["died"] < int(length.Seconds()/4) {
-		t.Errorf("%d answers were given, %d heard; %d crashes\n%s", len(answered), counts["asked"], counts["died"], said.String())
+		t.Errorf("%d answers sent, %d received; %d crashes\n%s", len(answered), counts["asked"], counts["died"], stderr.String())
 	}
 	if grown > 5<<10 {
 		t.Errorf("memory has grown by %d KiB", grown)

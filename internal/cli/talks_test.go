@@ -36,14 +36,14 @@ func TestTalksFromSnapshots(t *testing.T) {
 	}
 	show := func(seed uint64) string { return talk(seed).Source() + "\n" + talk(seed).String() }
 	randtest.Run(t, "internal/cli", 24, show, func(t *testing.T, seed uint64) {
-		taken := 0
+		snapshots := 0
 		listened(t, talk(seed), engine.Records{Tape: io.Discard, Boundary: func(verify func() (refused, err error)) {
 			if refused, err := verify(); refused != nil || err != nil {
-				t.Errorf("boundary %d: %v %v", taken, refused, err)
+				t.Errorf("boundary %d: %v %v", snapshots, refused, err)
 			}
-			taken++
+			snapshots++
 		}})
-		if taken == 0 {
+		if snapshots == 0 {
 			t.Error("no snapshots")
 		}
 	})
@@ -76,7 +76,7 @@ func listened(t *testing.T, talk *conversation.Conversation, records engine.Reco
 	if problem, err := os.ReadFile(filepath.Join(dir, "w.host.fail")); err == nil {
 		t.Errorf("the host: %s", problem)
 	}
-	heard, err := os.ReadFile(filepath.Join(dir, "w.host.in"))
+	lines, err := os.ReadFile(filepath.Join(dir, "w.host.in"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func listened(t *testing.T, talk *conversation.Conversation, records engine.Reco
 	if diff := cmp.Diff(slices.Concat(want.ProgramReceived...), emitted); diff != "" {
 		t.Errorf("emits (-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff(slices.Concat(want.HostReceived...), conversation.Lines(string(heard))); diff != "" {
+	if diff := cmp.Diff(slices.Concat(want.HostReceived...), conversation.Lines(string(lines))); diff != "" {
 		t.Errorf("what the host got (-want +got)\n%s", diff)
 	}
 	remarks := slices.DeleteFunc(log.all, func(line string) bool {

@@ -36,7 +36,7 @@ func TestTalksReplayed(t *testing.T) {
 		if err != nil || p == nil {
 			t.Fatalf("%v, %d diagnostics\n%s", err, found.Len(), k.Source())
 		}
-		var live, again []string
+		var live, replayed []string
 		emits := func(to *[]string) func(string, json.RawMessage) {
 			return func(channel string, payload json.RawMessage) { *to = append(*to, channel+" "+string(payload)) }
 		}
@@ -52,11 +52,11 @@ func TestTalksReplayed(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, &tape)
 		}
-		unused, n, err := p.Replay(t.Context(), recorded, engine.Options{WorkDir: dir, OnEmit: emits(&again)})
+		unused, n, err := p.Replay(t.Context(), recorded, engine.Options{WorkDir: dir, OnEmit: emits(&replayed)})
 		if err != nil || n > 0 {
 			t.Errorf("the replay: %v; unused: %d, %v\n%s", err, n, unused, &tape)
 		}
-		if diff := cmp.Diff(live, again); diff != "" {
+		if diff := cmp.Diff(live, replayed); diff != "" {
 			t.Errorf("emits (-live +replayed)\n%s\n%s", diff, &tape)
 		}
 	})
@@ -249,9 +249,9 @@ func TestMemoryReplayed(t *testing.T) {
 			t.Fatalf("GOGC=%s: %s", live, want)
 		}
 		different[want] = true
-		for _, again := range []string{live, settings[(i+1)%len(settings)]} {
-			if got := run(again, "runs", "replay", live+".tape", "main.conc"); got != want {
-				t.Errorf("recorded with GOGC=%s:\n%sreplayed with %s:\n%s", live, want, again, got)
+		for _, setting := range []string{live, settings[(i+1)%len(settings)]} {
+			if got := run(setting, "runs", "replay", live+".tape", "main.conc"); got != want {
+				t.Errorf("recorded with GOGC=%s:\n%sreplayed with %s:\n%s", live, want, setting, got)
 			}
 		}
 	}

@@ -25,7 +25,8 @@ func toolCommand(t *testing.T, file string, environ []string, args ...string) (c
 	return code, out.String(), err.String()
 }
 
-// What this machine lacks for a sandbox is said; here it is the command concerto itself.
+// TestToolsCheckSandboxes checks that missing requirements of a sandbox are reported; here the
+// command concerto is missing.
 func TestToolsCheckSandboxes(t *testing.T) {
 	code, stdout, stderr := toolCommand(t, `
 tools:
@@ -34,7 +35,7 @@ tools:
   - {name: c, description: C, command: [echo]}
 `, nil, "check", "tools.yaml")
 	want := `warning: tool 'a': this machine lacks the program concerto, which sets sandboxes up: its calls fail
-warning: tool 'b': this machine lacks the program concerto, which sets sandboxes up: it runs without that
+warning: tool 'b': this machine lacks the program concerto, which sets sandboxes up: it runs without it
 `
 	if code != 0 || stdout != "" || stderr != want {
 		t.Errorf("exit %d\n%s%s", code, stdout, stderr)

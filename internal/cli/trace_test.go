@@ -50,7 +50,7 @@ func writeSpans(w io.Writer, text []byte) error {
 		switch {
 		case e.Ph == "M":
 			names[at] = fmt.Sprint(e.Args["name"])
-		case e.Ph == "X": // as two, so that order alone tells what is in what
+		case e.Ph == "X": // as two events, so that their order shows the nesting
 			begin, end := e, e
 			begin.Ph, end.Ph, end.Ts, end.Args = "B", "E", e.Ts+e.Dur, nil
 			threads[at] = append(threads[at], begin, end)

@@ -8,7 +8,7 @@ import (
 	"os/exec"
 )
 
-// unprivileged runs a command, whose user is to be none that may all.
+// unprivileged runs a command, which should run as a user without rights.
 func unprivileged(args []string) int {
 	c := exec.Command(args[0], args[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr

@@ -14,15 +14,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/rerun"
 )
 
-// watched is `concerto test --watch` in a directory. It looks at the files only
-// when the test lets it.
+// watched is `concerto test --watch` in a directory. It checks the files only when the test allows
+// it.
 type watched struct {
 	t            *testing.T
 	dir          string
 	idle, resume chan struct{}
 	end          context.CancelCauseFunc
 	done         chan error
-	out, err     bytes.Buffer // read while it stands still
+	out, err     bytes.Buffer // read while it waits
 }
 
 func watchTests(t *testing.T, screen bool, files map[string]string) *watched {
@@ -60,7 +60,7 @@ func (w *watched) pause(ctx context.Context) error {
 	}
 }
 
-// settle waits until the watcher stands still.
+// settle waits until the watcher waits for the test.
 func (w *watched) settle() {
 	w.t.Helper()
 	select {
@@ -70,8 +70,8 @@ func (w *watched) settle() {
 	}
 }
 
-// look lets the watcher look at the files once, and run the tests if it wants.
-func (w *watched) look() {
+// check lets the watcher check the files once, and run the tests if files changed.
+func (w *watched) check() {
 	w.t.Helper()
 	w.resume <- struct{}{}
 	w.settle()
@@ -84,15 +84,15 @@ func (w *watched) wrote() (out, err string) {
 	return w.out.String(), w.err.String()
 }
 
-// changed returns the output that follows a change. The first look sees the
-// change, the second that it is over.
+// changed returns the output after a change. The first check finds the change, the second one that
+// the files are stable.
 func (w *watched) changed() (out, err string) {
 	w.t.Helper()
-	w.look()
+	w.check()
 	if w.out.Len()+w.err.Len() > 0 {
 		w.t.Fatalf("ran in the middle of a change: %s%s", w.out.String(), w.err.String())
 	}
-	w.look()
+	w.check()
 	return w.wrote()
 }
 
@@ -114,10 +114,10 @@ func TestWatch(t *testing.T) {
 	})
 	w.settle()
 	out, err := w.wrote()
-	if !strings.HasPrefix(out, "ok    t\n\n1 passed in ") || err != "\nwatching 2 files; Ctrl-C ends\n" {
+	if !strings.HasPrefix(out, "ok    t\n\n1 passed in ") || err != "\nwatching 2 files; press Ctrl-C to stop\n" {
 		t.Fatalf("%s%s", out, err)
 	}
-	w.look()
+	w.check()
 	if w.out.Len()+w.err.Len() > 0 {
 		t.Fatalf("ran without a change: %s%s", w.out.String(), w.err.String())
 	}
@@ -130,7 +130,7 @@ func TestWatch(t *testing.T) {
 
 	// A broken program is shown and waited on.
 	w.write("parts.conc", "pub fn one( -> Int { 1 }\n")
-	if out, err = w.changed(); out != "" || !strings.Contains(err, "parts.conc:1:") || !strings.HasSuffix(err, "watching 2 files; Ctrl-C ends\n") {
+	if out, err = w.changed(); out != "" || !strings.Contains(err, "parts.conc:1:") || !strings.HasSuffix(err, "watching 2 files; press Ctrl-C to stop\n") {
 		t.Fatalf("%s%s", out, err)
 	}
 
@@ -154,7 +154,7 @@ func TestWatch(t *testing.T) {
 
 	// A change in several steps is one.
 	w.write("parts/mod.conc", "")
-	w.look()
+	w.check()
 	w.write("parts/mod.conc", "pub fn one() -> Int { 1 } // done\n")
 	if out, err = w.changed(); !strings.Contains(out, "1 passed") || strings.Count(err, "changed") != 1 {
 		t.Fatalf("%s%s", out, err)
@@ -166,7 +166,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// What the tests read is watched too; what they write does not wake them.
+// TestWatchData checks that files that the tests read are watched, too, and that files that they
+// write are not.
 func TestWatchData(t *testing.T) {
 	w := watchTests(t, true, map[string]string{
 		"main.conc": "use std::fs;\n@test fn t() {\n    fs::append_file(\"log.txt\", \"x\")?;\n    assert(fs::exists(\"log.txt\"));\n    assert_eq(fs::read_file(\"data.txt\")?, \"1\");\n}\nfn main() {}\n",
@@ -176,7 +177,7 @@ func TestWatchData(t *testing.T) {
 	if out, err := w.wrote(); !strings.HasPrefix(out, rerun.ClearScreen+"ok    t\n") || !strings.Contains(err, "watching 3 files") {
 		t.Fatalf("%s%s", out, err)
 	}
-	w.look()
+	w.check()
 	if w.out.Len() > 0 {
 		t.Fatalf("its own file woke it: %s", w.out.String())
 	}
@@ -194,8 +195,8 @@ func TestWatchNothing(t *testing.T) {
 	}
 }
 
-// live is a command that looks at the files while a program runs. It goes on
-// looking for as long as the test waits for output.
+// live is a command that checks the files while a program runs, as long as the test waits for
+// output.
 type live struct {
 	t       *testing.T
 	mu      sync.Mutex
@@ -252,8 +253,8 @@ func (l *live) take(text string) bool {
 	return ok
 }
 
-// TestWatchRun: a program runs again when one of its files changes; a run that
-// still goes on is ended.
+// TestWatchRun checks that a program runs again when one of its files changes, and that a running
+// one is cancelled.
 func TestWatchRun(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -272,9 +273,9 @@ func TestWatchRun(t *testing.T) {
 		l.done <- execute(ctx, a, "run", "--watch", "main.conc")
 	}()
 
-	l.until("one\n", "watching 2 files; Ctrl-C ends\n")
+	l.until("one\n", "watching 2 files; press Ctrl-C to stop\n")
 	write("part.conc", `pub fn text() -> String { "second" }`)
-	l.until("part.conc changed\n", "second\n", "watching 2 files; Ctrl-C ends\n")
+	l.until("part.conc changed\n", "second\n", "watching 2 files; press Ctrl-C to stop\n")
 	program(`use std::time; println("waits"); time::sleep(3600000);`)
 	l.until("main.conc changed\n", "waits\n")
 	program("x")
@@ -293,16 +294,16 @@ func TestWatchCheck(t *testing.T) {
 		return execute(ctx, a, "check", "--watch", "main.conc")
 	})
 	w.settle()
-	if out, err := w.wrote(); out != "" || !strings.Contains(err, "1 error\n\nwatching 1 file; Ctrl-C ends\n") {
+	if out, err := w.wrote(); out != "" || !strings.Contains(err, "1 error\n\nwatching 1 file; press Ctrl-C to stop\n") {
 		t.Fatalf("%s%s", out, err)
 	}
 	w.write("main.conc", "fn main() {}\n")
-	if _, err := w.changed(); err != "main.conc changed\n\n\nwatching 1 file; Ctrl-C ends\n" {
+	if _, err := w.changed(); err != "main.conc changed\n\n\nwatching 1 file; press Ctrl-C to stop\n" {
 		t.Fatal(err)
 	}
 }
 
-// TestWatchTools: the programs that files of tools name are looked at, with their files.
+// TestWatchTools checks that the programs in files of tools are watched, with their files.
 func TestWatchTools(t *testing.T) {
 	w := watching(t, false, map[string]string{
 		"main.conc":  "fn main() {}\n",
@@ -313,11 +314,11 @@ func TestWatchTools(t *testing.T) {
 		return execute(ctx, a, "check", "--watch", "main.conc", "--host-tools", "tools.yaml")
 	})
 	w.settle()
-	if out, err := w.wrote(); out != "" || err != "\nwatching 4 files; Ctrl-C ends\n" {
+	if out, err := w.wrote(); out != "" || err != "\nwatching 4 files; press Ctrl-C to stop\n" {
 		t.Fatalf("%s%s", out, err)
 	}
 	w.write("part.conc", "pub fn number() -> Int { true }\n")
-	if _, err := w.changed(); !strings.HasPrefix(err, "part.conc changed\n") || !strings.Contains(err, "expected `Int`") || !strings.HasSuffix(err, "watching 4 files; Ctrl-C ends\n") {
+	if _, err := w.changed(); !strings.HasPrefix(err, "part.conc changed\n") || !strings.Contains(err, "expected `Int`") || !strings.HasSuffix(err, "watching 4 files; press Ctrl-C to stop\n") {
 		t.Fatal(err)
 	}
 }

@@ -30,7 +30,7 @@ type quietTerminal struct{ shown string }
 
 func (q *quietTerminal) Join(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
 func (q *quietTerminal) Turn(context.Context) (func(), error)               { return func() {}, nil }
-func (q *quietTerminal) Say(text string)                                    { q.shown = text }
+func (q *quietTerminal) PrintAbove(text string)                             { q.shown = text }
 func (q *quietTerminal) Ask(_ context.Context, p screen.Prompt) (string, error) {
 	q.shown = p.Text
 	return "a", nil
@@ -93,15 +93,15 @@ func TestDescribed(t *testing.T) {
 			if _, err := (&prompt.Person{Terminal: q, Now: time.Now}).AskHost(t.Context(), effect.Asking{Host: "Coder", Type: "approval"}, message); err != nil {
 				t.Fatal(err)
 			}
-			testcommand.RequireWhole(t, "what is left of the prompt", strings.TrimPrefix(q.shown, "Coder asks for approval: "+transport.of+": "), command, 500)
+			testcommand.RequireWhole(t, "what is left of the prompt", strings.TrimPrefix(q.shown, "Coder requests approval: "+transport.of+": "), command, 500)
 			e := activity.Event{Kind: activity.Asked, Number: 1, Host: "Coder", Name: "Coder", Lane: 1, Text: asked.Description, Answer: activity.Answer{Type: "approval"}}
 			var plain string
-			progress.NewPlain(func(line string) { plain = line }).Hear(e)
-			testcommand.RequireWhole(t, "the line", strings.TrimPrefix(plain, "host 'Coder' asks for approval: "+transport.of+": "), command, 500)
+			progress.NewPlain(func(line string) { plain = line }).HandleEvent(e)
+			testcommand.RequireWhole(t, "the line", strings.TrimPrefix(plain, "host 'Coder' requests approval: "+transport.of+": "), command, 500)
 			view, began := progress.NewView(), e
 			began.Kind, began.Percent = activity.Began, -1
-			view.Hear(began)
-			view.Hear(e)
+			view.HandleEvent(began)
+			view.HandleEvent(e)
 			row := view.Lines(0, 80, 1)[0].Text
 			if all := transport.of + ": " + strings.Join(testcommand.Display(strings.Trim(command, " \t\r\n")), ""); !strings.Contains(row, all) && !strings.Contains(row, "…") {
 				t.Errorf("the view shows %q", row)

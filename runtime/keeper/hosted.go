@@ -166,7 +166,7 @@ func (h *hosted) awaitExit() {
 	h.input.handleExit()
 	h.keeper.notify(reply{Event: evExit, ID: h.spec.ID, Exit: exit})
 	h.endExtras()
-	<-h.proc.Gone()
+	<-h.proc.GroupDone()
 	h.keeper.noteExit()
 }
 

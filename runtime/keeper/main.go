@@ -90,7 +90,7 @@ func Main(in io.Reader, out io.Writer, log io.Writer) error {
 }
 
 func newKeeper(c config, log io.Writer) (*keeper, error) {
-	k := &keeper{config: c, run: &procgroup.Run{ID: c.Run, Executable: c.Executable, Kept: newToken()[:8]}, boot: bootID(), log: log, done: make(chan struct{}),
+	k := &keeper{config: c, run: &procgroup.Run{ID: c.Run, Executable: c.Executable, KeeperName: newToken()[:8]}, boot: bootID(), log: log, done: make(chan struct{}),
 		clients: clients{owner: c.Owner, conns: map[*net.UnixConn]chan struct{}{}, admitted: map[*net.UnixConn]bool{}}}
 	unlock, err := lockfile.Lock(filepath.Join(c.Dir, lockFile))
 	if err != nil {

@@ -135,7 +135,7 @@ func (l *link) endLink(stop <-chan struct{}) {
 	t := time.NewTimer(farewell)
 	defer t.Stop()
 	select {
-	case <-p.Gone():
+	case <-p.GroupDone():
 	case <-t.C:
 	case <-stop:
 	}
@@ -192,7 +192,7 @@ func isClosedError(err error) bool {
 
 // exited returns an error with the exit of a process and the end of its standard error.
 func exited(p *procgroup.Process, what string) error {
-	<-p.Gone()
+	<-p.GroupDone()
 	e := p.Exit()
 	switch {
 	case e.Signal != "":

@@ -102,7 +102,7 @@ func (x *command) startCommand(c *Context, session map[string]string) (procgroup
 	if err := c.checkReach(reach); err != nil {
 		return procgroup.Command{}, err
 	}
-	how := procgroup.Command{Name: "tool-" + x.name, Path: path, Args: x.Run[1:], Env: environ, Dir: dir, Kept: stderrLimit, Grace: commandGrace}
+	how := procgroup.Command{Name: "tool-" + x.name, Path: path, Args: x.Run[1:], Env: environ, Dir: dir, StderrLimit: stderrLimit, Grace: commandGrace}
 	return how, x.confine(c, &how)
 }
 

@@ -90,13 +90,13 @@ func endRest(ctx context.Context, p *procgroup.Process) {
 	t := time.NewTimer(leftGrace)
 	defer t.Stop()
 	select {
-	case <-p.Gone():
+	case <-p.GroupDone():
 		return
 	case <-t.C:
 	case <-ctx.Done():
 	}
 	p.Kill()
-	<-p.Gone()
+	<-p.GroupDone()
 }
 
 // failureResult returns the result of a command that failed: its own Result if it printed one.

@@ -156,7 +156,7 @@ func (p *peer) endProcess(gently bool) {
 			t := time.NewTimer(farewell)
 			defer t.Stop()
 			select {
-			case <-p.p.Gone():
+			case <-p.p.GroupDone():
 				return
 			case <-t.C:
 			}
@@ -191,7 +191,7 @@ func (p *peer) readLoop() {
 	case <-ends.C: // it has closed its output but has not exited
 		p.endProcess(true)
 	}
-	<-p.p.Gone()
+	<-p.p.GroupDone()
 	p.log.End()
 	if why == "" {
 		why = "its process ended: " + p.l.x.exitText(p.p.Exit())

@@ -124,7 +124,7 @@ func isolates(run *procgroup.Run) bool {
 			return false
 		}
 		_ = p.Stdin.Close()
-		<-p.Gone()
+		<-p.GroupDone()
 		return p.Exit().Code == 0
 	}))
 	return found.(func() bool)()

@@ -111,7 +111,7 @@ func (d *Dir) git(ctx context.Context, dir string, args ...string) (string, erro
 	case <-ctx.Done():
 		p.End(gitGrace, nil)
 	}
-	<-p.Gone()
+	<-p.GroupDone()
 	<-read
 	switch code := p.Exit().Code; {
 	case ctx.Err() != nil:

@@ -219,7 +219,7 @@ func serveWorkbench(t *testing.T, dir string) string {
 	}
 	t.Cleanup(func() {
 		p.Kill()
-		<-p.Gone()
+		<-p.GroupDone()
 	})
 	lines := bufio.NewScanner(p.Stdout)
 	for lines.Scan() {

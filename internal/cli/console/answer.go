@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
-// PipedInput returns standard input if it is no terminal and can hold lines: not a
+// PipedInput returns standard input if it is not a terminal and can contain lines, or nil for a
 // device such as /dev/null.
 func (a *Console) PipedInput() io.Reader {
 	if f, ok := a.Stdin.(*os.File); ok {
@@ -24,39 +24,39 @@ func (a *Console) PipedInput() io.Reader {
 	return a.Stdin
 }
 
-// person holds the prompts and the drawing at the terminal. They are created on first use, and only
-// once, because only one reader may read the keys.
-type person struct {
-	NoInput bool // prompts are disabled
-	Asked   emit.Prompter
-	drawn   *screen.Screen
+// interaction holds the prompts and the screen of the terminal. They are created on first use, and
+// only once, because only one reader may read the keys.
+type interaction struct {
+	NoInput    bool // prompts are disabled
+	Questioner emit.Prompter
+	drawn      *screen.Screen
 	// Interrupt handles Ctrl-C while a prompt reads single keys.
 	Interrupt func()
 }
 
 // Prompter returns the prompter of the terminal, or nil without a terminal. It asks questions of
-// hosts only if stderr is a terminal, too.
+// hosts only if stderr is also a terminal.
 func (a *Console) Prompter() emit.Prompter {
 	switch {
 	case a.Debugging.Debugger != nil && a.Debugging.Debugger.Launched():
 		return a.Debugging.Debugger
 	case !a.TTY.In || a.NoInput:
 		return nil
-	case a.Asked != nil:
+	case a.Questioner != nil:
 	case a.TTY.ErrScreen:
-		a.Asked = &prompt.Person{Terminal: a.Bottom(), Now: time.Now}
+		a.Questioner = &prompt.Person{Terminal: a.Bottom(), Now: time.Now}
 	case a.TTY.Err:
-		a.Asked = &prompt.Person{Terminal: prompt.NewLines(emit.NewTerminal(a.Stdin, a.Stderr)), Now: time.Now}
+		a.Questioner = &prompt.Person{Terminal: prompt.NewLines(emit.NewTerminal(a.Stdin, a.Stderr)), Now: time.Now}
 	default:
-		a.Asked = emit.NewTerminal(a.Stdin, a.Stderr)
+		a.Questioner = emit.NewTerminal(a.Stdin, a.Stderr)
 	}
-	return a.Asked
+	return a.Questioner
 }
 
-// MarkEditable tells the prompter which hosts accept edited arguments of an approval. Hosts with
-// the codex and acp protocols do not.
+// MarkEditable sets which hosts accept edited arguments of an approval. Hosts with the codex and
+// acp protocols do not.
 func (a *Console) MarkEditable(p *engine.Program) {
-	asked, ok := a.Asked.(*prompt.Person)
+	asked, ok := a.Questioner.(*prompt.Person)
 	if !ok {
 		return
 	}
@@ -86,7 +86,7 @@ func (a *Console) Bottom() *screen.Screen {
 // redrawEvery is the interval between redraws.
 const redrawEvery = time.Second / 8
 
-// BeginDrawing prints all output above the bottom of the terminal, if there is one, until end is
+// BeginDrawing prints all output above the bottom of the terminal, if stderr is one, until end is
 // called.
 func (a *Console) BeginDrawing() (end func()) {
 	if !a.TTY.ErrScreen {

@@ -61,24 +61,24 @@ func FlagError(c *cobra.Command, err error) error {
 }
 
 // OnePath accepts at most one argument before `--`. If rest is true, it also accepts arguments
-// after `--`, which are the program's.
+// after `--`, which are passed to the program.
 func OnePath(rest bool) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		before := args
 		if n := c.ArgsLenAtDash(); n >= 0 {
 			before = args[:n]
 			if !rest && len(args) > n {
-				return Usage("only `concerto run` passes arguments on", "%s takes no arguments after --", c.Name())
+				return Usage("only `concerto run` passes arguments to a program", "%s takes no arguments after `--`", c.Name())
 			}
 		}
 		if len(before) > 1 {
-			hint := "name one of them"
+			hint := "give only one path"
 			if rest {
 				hint = "put arguments for the program after `--`"
 			}
 			for _, k := range permit.Kinds {
 				if f := c.Flags().Lookup(k.Flag); f != nil && f.Changed && f.Value.String() == Everything {
-					hint = "what --" + k.Flag + " lists stands behind `=`: --" + k.Flag + "=" + before[0]
+					hint = "write the list after `=`: --" + k.Flag + "=" + before[0]
 				}
 			}
 			return Usage(hint, "%s takes one path, not %d", c.Name(), len(before))
@@ -98,16 +98,16 @@ func Path(c *cobra.Command, args []string) (path string, rest []string) {
 	return path, rest
 }
 
-// OneOf rejects a flag's value that is not in its list.
+// OneOf returns a usage error unless list contains v, the value of flag.
 func OneOf(flag, v string, list []string) error {
 	if slices.Contains(list, v) {
 		return nil
 	}
-	hint := fmt.Sprintf("%s is %s or %s", flag, strings.Join(list[:len(list)-1], ", "), list[len(list)-1])
+	hint := fmt.Sprintf("use %s or %s", strings.Join(list[:len(list)-1], ", "), list[len(list)-1])
 	if near := suggest.Nearest(v, list); near != "" {
 		hint = "did you mean " + near + "?"
 	}
-	return Usage(hint, "%s cannot be %q", flag, v)
+	return Usage(hint, "invalid value %q for %s", v, flag)
 }
 
 // Arguments accepts from least to most arguments; most is -1 for no limit.
@@ -116,16 +116,16 @@ func Arguments(least, most int) cobra.PositionalArgs {
 		if len(args) >= least && (most < 0 || len(args) <= most) {
 			return nil
 		}
-		_, takes, _ := strings.Cut(c.Use, " ")
+		_, arguments, _ := strings.Cut(c.Use, " ")
 		hint := "`" + c.CommandPath() + " --help` shows examples"
 		if first, _, found := strings.Cut(strings.TrimSpace(c.Example), "\n"); found || first != "" {
 			hint = "for example: " + strings.TrimSpace(comment.ReplaceAllString(first, ""))
 		}
-		return Usage(hint, "%s takes %s", c.CommandPath(), takes)
+		return Usage(hint, "%s takes %s", c.CommandPath(), arguments)
 	}
 }
 
-// comment is the remark after a command in an example.
+// comment matches the remark after a command in an example.
 var comment = regexp.MustCompile(` {2,}.*$`)
 
 // NoArguments rejects all arguments.
@@ -136,5 +136,5 @@ func NoArguments(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// Everything is the value of a list flag that is given without a value.
+// Everything is the value of a list flag that has no value on the command line.
 const Everything = "*"

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// Compile compiles a source and shows its diagnostics. When there are errors
-// among them, the error is an ExitError.
+// Compile compiles a source and shows its diagnostics. If these contain errors, it returns an
+// ExitError.
 func (a *Console) Compile(s driver.Request) (*engine.Program, error) {
 	s.Loaded = func(entry, manifest string) {
 		if manifest == "" {
@@ -20,22 +20,22 @@ func (a *Console) Compile(s driver.Request) (*engine.Program, error) {
 	s.Plain = s.Plain || a.Debugging.Debugger != nil
 	p, found, err := engine.CompileSource(s)
 	if err != nil {
-		return nil, Refused(err)
+		return nil, SourceError(err)
 	}
 	return p, a.ShowDiagnostics(found)
 }
 
-// Refused makes an error about reading sources a usage error: a file that cannot
-// be read is not a program that failed.
-func Refused(err error) error {
+// SourceError turns an error of reading sources into a usage error, because a file that cannot be
+// read is not a program that failed.
+func SourceError(err error) error {
 	if _, ok := err.(*driver.PathError); ok {
 		return err
 	}
 	return Usage("", "%v", err)
 }
 
-// ShowDiagnostics writes diagnostics to stderr; with --quiet, errors only. When there are
-// errors it adds their number and returns an ExitError.
+// ShowDiagnostics writes diagnostics to stderr; with --quiet, errors only. If there are errors, it
+// also prints their number and returns an ExitError.
 func (a *Console) ShowDiagnostics(found diag.List) error {
 	all := found.Sorted()
 	shown := all
@@ -48,7 +48,7 @@ func (a *Console) ShowDiagnostics(found diag.List) error {
 		}
 	}
 	if a.WritesRecords() {
-		_ = diag.Records(a.Stderr, shown) // a full stderr does not stop a program, and is the only place to report to
+		_ = diag.Records(a.Stderr, shown) // stderr is the only place to report to: errors of writing it are ignored
 		if !found.HasErrors() {
 			return nil
 		}

@@ -38,13 +38,13 @@ type Console struct {
 	Binary  Binary
 	Dir     string // working directory; -C changes it
 	TTY     TTY
-	person
+	interaction
 	// Pause waits between two checks of the files for --watch; nil uses package rerun's interval.
 	Pause func(context.Context) error
 
-	Began    time.Time // of a run with --emit-detail; else zero
+	Began    time.Time // start of the run with --emit-detail; otherwise zero
 	Quiet    bool
-	Verbose  int // how often --verbose is given
+	Verbose  int // number of --verbose flags
 	LogLevel string
 	ExitCode int            // exit code of a command that returns no error
 	Relay    *client.Source // sends the run to the relay; nil without one
@@ -52,57 +52,57 @@ type Console struct {
 	Debugging Debugging
 }
 
-// Binary is this program.
+// Binary describes the running program.
 type Binary struct {
-	Release    string // of the command and of the language
-	Executable string // its file, which is started again as the guardian
-	// OwnProcess is true if the process runs nothing but this command, so that a run may set how
-	// many processors it uses, and OwnHeap if it may set how Go's heap grows.
+	Release    string // version of the command and of the language
+	Executable string // path of the executable; the guardian runs it, too
+	// OwnProcess is true if the process runs only this command: a run may then set the number of
+	// processors. OwnHeap is true if a run may set how Go's heap grows.
 	OwnProcess, OwnHeap bool
-	// Execute runs a command line of it and returns the exit code.
+	// Execute runs a command line of this program and returns the exit code.
 	Execute func(args []string, c *Console) int
 }
 
-// Debugging is the state of a program that an editor debugs.
+// Debugging is the state of a program that a debugger runs.
 type Debugging struct {
 	Debugger *dap.Run     // nil without one
 	Answers  []emit.Fixed // answers to awaited emits
 }
 
-// subject names the program and the run of a command.
+// subject identifies the program and the run of a command.
 type subject struct {
 	Overlay map[string][]byte // texts that replace files on disk, by path (--overlay)
-	Loaded  string            // the compiled program that runs, "" for one from sources
-	RunName string            // a run's directory, as its name was given
+	Loaded  string            // path of the compiled program that runs, "" for a program from sources
+	RunName string            // the run's directory or id, as given on the command line
 }
 
 // TTY reports which standard streams are terminals, and their capabilities.
 type TTY struct {
-	In bool // stdin is a terminal: awaited emits may be prompted for
-	// Out and Err report that stdout and stderr are terminals.
-	// There, text from models and hosts must not contain control sequences.
+	In bool // stdin is a terminal: awaited emits may prompt
+	// Out and Err report whether stdout and stderr are terminals. Text from models and hosts must
+	// not send control sequences to a terminal.
 	Out, Err bool
-	Color    bool // stderr takes colours
-	OutColor bool // stdout does
+	Color    bool // stderr supports colours
+	OutColor bool // stdout supports colours
 	Screen   bool // stdout is a terminal that can be cleared
-	// ErrScreen reports that stderr is a terminal on which lines can be drawn. Size returns
-	// its size; Raw makes stdin pass on each key, until restore is called.
+	// ErrScreen reports whether stderr is a terminal on which lines can be redrawn. Size returns
+	// its size. Raw puts stdin into raw mode until restore is called.
 	ErrScreen bool
 	Size      func() (width, height int)
 	Raw       func() (restore func(), err error)
 }
 
-// maxStack is how many lines of the stack a report of a bug shows.
+// maxStack is the maximum number of stack lines in a bug report.
 const maxStack = 40
 
-// Bug reports a broken invariant of our own code, with the stack of the caller.
-func (a *Console) Bug(p any) { a.bugAt(p, string(debug.Stack())) }
+// ReportBug reports a broken invariant of Concerto's own code, with the caller's stack.
+func (a *Console) ReportBug(p any) { a.reportBugAt(p, string(debug.Stack())) }
 
-// bugAt is Bug with the stack of the goroutine that found it.
-func (a *Console) bugAt(p any, text string) {
+// reportBugAt is ReportBug with the stack of another goroutine.
+func (a *Console) reportBugAt(p any, text string) {
 	stack := strings.SplitAfterN(text, "\n", maxStack+2)
 	stack = stack[1:min(len(stack), maxStack+1)] // without the goroutine's number
-	fmt.Fprintf(a.Stderr, "concerto: this is our bug, not yours: %v\n\nPlease report it with the program and these lines:\nconcerto %s\n%s",
+	fmt.Fprintf(a.Stderr, "concerto: internal error: %v\n\nThis is a bug in Concerto. Please report it with the program and these lines:\nconcerto %s\n%s",
 		p, a.Binary.Version(), strings.Join(stack, ""))
 }
 
@@ -119,26 +119,26 @@ func (a *Console) Verbosef(format string, args ...any) {
 	switch {
 	case a.Verbose == 0:
 	case a.WritesRecords():
-		a.record(message{a.since(), "debug", fmt.Sprintf(format, args...), ""})
+		a.writeRecord(message{a.elapsed(), "debug", fmt.Sprintf(format, args...), ""})
 	default:
 		fmt.Fprintf(a.Stderr, "concerto: "+format+"\n", args...)
 	}
 }
 
-// ApplyFlags applies the flags of all commands.
+// ApplyFlags applies the flags that all commands share.
 func (a *Console) ApplyFlags(chdir, overlay string) error {
 	if chdir != "" {
 		a.Dir = a.Abs(chdir)
 		if info, err := os.Stat(a.Dir); err != nil || !info.IsDir() {
-			return Usage("-C takes a directory that exists", "no directory %s", chdir)
+			return Usage("name an existing directory", "-C: no such directory: %s", chdir)
 		}
 	}
-	if err := a.overlayOf(overlay); err != nil {
+	if err := a.readOverlay(overlay); err != nil {
 		return err
 	}
 	switch {
 	case a.Quiet && a.Verbose > 0:
-		return Usage("give one of them", "--quiet and --verbose contradict each other")
+		return Usage("leave one of them out", "--quiet and --verbose cannot be used together")
 	case a.LogLevel != "":
 		return OneOf("--log-level", a.LogLevel, logs.Levels)
 	case a.Quiet:
@@ -149,8 +149,8 @@ func (a *Console) ApplyFlags(chdir, overlay string) error {
 	return nil
 }
 
-// overlayOf reads the texts of --overlay.
-func (a *Console) overlayOf(file string) error {
+// readOverlay reads the texts of --overlay.
+func (a *Console) readOverlay(file string) error {
 	if file == "" {
 		return nil
 	}
@@ -160,7 +160,7 @@ func (a *Console) overlayOf(file string) error {
 		err = json.Unmarshal(data, &texts)
 	}
 	if err != nil {
-		return Usage(`it is as {"/home/me/main.conc": "fn main() { }"}`, "--overlay: %v", Cause(err))
+		return Usage(`write a JSON object of texts by path: {"/home/me/main.conc": "fn main() { }"}`, "--overlay: %v", Cause(err))
 	}
 	a.Overlay = map[string][]byte{}
 	for path, text := range texts {
@@ -169,7 +169,7 @@ func (a *Console) overlayOf(file string) error {
 	return nil
 }
 
-// Relative returns a path relative to the working directory if it is below it.
+// Relative returns path relative to the working directory if it is inside it.
 func (a *Console) Relative(path string) string {
 	if rel, err := filepath.Rel(a.Dir, path); err == nil && filepath.IsLocal(rel) {
 		path = rel
@@ -189,8 +189,8 @@ func (a *Console) Processes() *procgroup.Run {
 	return &procgroup.Run{ID: procgroup.NewID(), Executable: a.Binary.Executable}
 }
 
-// UserDir is the user's directory of a kind for this program: below what a variable names, or below
-// HOME; "" without either.
+// UserDir returns the program's directory in the directory that variable names, or otherwise in the
+// directory home below HOME; "" without either.
 func (a *Console) UserDir(variable string, home ...string) string {
 	dir := a.Getenv(variable)
 	if !filepath.IsAbs(dir) {
@@ -203,8 +203,8 @@ func (a *Console) UserDir(variable string, home ...string) string {
 	return filepath.Join(dir, "concerto")
 }
 
-// StateFile is a file or directory of ours in the state directory; "" when neither XDG_STATE_HOME
-// nor HOME names one.
+// StateFile returns the path of a file or directory in the program's state directory; "" if neither
+// XDG_STATE_HOME nor HOME is set.
 func (a *Console) StateFile(name string) string {
 	state := a.UserDir("XDG_STATE_HOME", ".local", "state")
 	if state == "" {

@@ -14,8 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
-// suspended reports why a run was suspended and how to resume it, and returns the exit code.
-func (a *Console) suspended(e *engine.Suspended) int {
+// reportSuspended reports why a run was suspended and how to resume it, and returns the exit code.
+func (a *Console) reportSuspended(e *engine.Suspended) int {
 	name := a.RunName
 	if name == "" {
 		name = a.Relative(e.Dir)
@@ -28,18 +28,18 @@ func (a *Console) suspended(e *engine.Suspended) int {
 	switch {
 	case e.Why == nil:
 		for _, q := range e.Waiting {
-			text := "waiting: " + q.ID + " " + q.Channel
-			if said := PayloadText(q.Channel, q.Payload, a.TTY.Err); said != "" {
-				text += " " + said
+			text := "waiting for an answer: " + q.ID + " " + q.Channel
+			if payload := PayloadText(q.Channel, q.Payload, a.TTY.Err); payload != "" {
+				text += " " + payload
 			}
-			a.Notef("%s: concerto runs answer %s %s VALUE\n", Printable(text, a.TTY.Err), name, q.ID)
+			a.noteNext(Printable(text, a.TTY.Err), fmt.Sprintf("answer with: concerto runs answer %s %s <value>", name, q.ID))
 		}
 		if len(e.Waiting) == 0 {
-			a.Notef("waiting: for a time: concerto runs resume %s\n", name)
+			a.noteNext("waiting for a scheduled time", "resume with: concerto runs resume "+name)
 		}
 		return ExitWaiting
 	case errors.As(e.Why, &unwritable):
-		a.Complain(fmt.Sprintf("suspended: %s cannot be written: %v", name, unwritable.Err), fmt.Sprintf("free some space, then resume the run: concerto runs resume %s", name))
+		a.Complain(fmt.Sprintf("suspended: %s cannot be written: %v", name, unwritable.Err), fmt.Sprintf("free some space, then resume with: concerto runs resume %s", name))
 		return exitUnwritable
 	case errors.As(e.Why, &damaged):
 		a.Complain(e.Why.Error(), damaged.Next)
@@ -50,15 +50,15 @@ func (a *Console) suspended(e *engine.Suspended) int {
 	case errors.Is(e.Why, emit.ErrNoReader):
 		return ExitFailed
 	case errors.Is(e.Why, ErrInterrupted), errors.Is(e.Why, context.Canceled):
-		a.Complain("suspended", fmt.Sprintf("resume the run: concerto runs resume %s, or stop it: concerto runs stop %s", name, name))
+		a.Complain("suspended", fmt.Sprintf("resume with: concerto runs resume %s; stop with: concerto runs stop %s", name, name))
 		return ExitInterrupted
 	}
-	a.Complain("suspended: "+e.Why.Error(), fmt.Sprintf("resume the run: concerto runs resume %s", name))
+	a.Complain("suspended: "+e.Why.Error(), fmt.Sprintf("resume with: concerto runs resume %s", name))
 	return ExitFailed
 }
 
-// noRun reports why a run's directory cannot be used, and returns the exit code.
-func (a *Console) noRun(err error) int {
+// reportRunError reports why a run's directory cannot be used, and returns the exit code.
+func (a *Console) reportRunError(err error) int {
 	name := a.RunName
 	var damaged *journal.DamagedError
 	var held *journal.HeldError
@@ -66,7 +66,7 @@ func (a *Console) noRun(err error) int {
 	var unusable *journal.UnusableError
 	switch {
 	case errors.As(err, &damaged):
-		a.Complain(err.Error(), cmp.Or(damaged.Next, fmt.Sprintf("the run is unchanged; recover its valid part: concerto runs fork %s --at N", name)))
+		a.Complain(err.Error(), cmp.Or(damaged.Next, fmt.Sprintf("the run is unchanged; recover its valid part with: concerto runs fork %s --at <n>", name)))
 		return ExitBroken
 	case errors.As(err, new(*tape.DivergedError)):
 		a.Complain(err.Error(), "")
@@ -76,7 +76,7 @@ func (a *Console) noRun(err error) int {
 	case errors.As(err, new(*durable.OtherEngine)):
 		a.Complain(fmt.Sprintf("%s: %v", name, err), "resume it with the version of concerto that started it")
 	case errors.As(err, new(*journal.ContainsRunError)):
-		a.Complain(fmt.Sprintf("%s already contains a run", name), fmt.Sprintf("resume it: concerto runs resume %s", name))
+		a.Complain(fmt.Sprintf("%s already contains a run", name), fmt.Sprintf("resume with: concerto runs resume %s", name))
 	case errors.As(err, &unusable) && unusable.Runs && unusable.Full():
 		a.Complain(fmt.Sprintf("%s cannot be written: %v", name, err), "free some space and try again; the run is unchanged")
 		return exitUnwritable
@@ -88,19 +88,19 @@ func (a *Console) noRun(err error) int {
 		if held.Run != "" {
 			name = held.Run
 		}
-		a.Complain(fmt.Sprintf("run %s %s", name, held), "concerto runs answer, runs show and runs inspect work while it runs")
+		a.Complain(fmt.Sprintf("run %s %s", name, held), "`concerto runs answer`, `show` and `inspect` work while it runs")
 	case errors.As(err, new(*journal.NewerFormatError)):
 		a.Complain(fmt.Sprintf("%s: %v", name, err), "use the version of concerto that created it, or a newer one")
 	case errors.As(err, &secret):
-		a.Complain(err.Error(), "set "+secret.Name+" to its value at the start of the run")
+		a.Complain(err.Error(), "set "+secret.Name+" to the value that it had at the start of the run")
 	default:
-		a.Complain(fmt.Sprintf("%s: %v", name, err), "concerto run --journal DIR stores a run")
+		a.Complain(fmt.Sprintf("%s: %v", name, err), "`concerto run --journal <dir>` stores a run")
 	}
 	return ExitRefused
 }
 
-// noEffect reports that a run has no such effect.
-func (a *Console) noEffect(err error) int {
+// reportMissingEffect reports that a run has no such effect, and returns the exit code.
+func (a *Console) reportMissingEffect(err error) int {
 	a.Complain(fmt.Sprintf("%s: %v", a.RunName, err), "")
 	return ExitRefused
 }

@@ -21,68 +21,68 @@ import (
 const (
 	ExitOK          = 0
 	ExitFailed      = 1   // the program failed
-	ExitRefused     = 2   // it did not compile, or the command was misused
+	ExitRefused     = 2   // a compile error or a wrong command line
 	exitUnwritable  = 74  // a run's journal cannot be written
-	ExitWaiting     = 75  // a run waits for an answer, or a time
-	ExitBroken      = 76  // an audit log or a journal was changed, or a replay left its tape
+	ExitWaiting     = 75  // the run is waiting for an answer or a scheduled time
+	ExitBroken      = 76  // an audit log or a journal was modified, or a replay diverged from its tape
 	ExitInterrupted = 130 // Ctrl-C, SIGTERM or SIGHUP
 )
 
-// usageError says that the command line is wrong.
+// usageError is the error of a wrong command line.
 type usageError struct {
 	message string
-	hint    string // the next step; "" without one
+	hint    string // the next step, or ""
 }
 
 func (e *usageError) Error() string { return e.message }
 
-// Usage returns the error of a command line that is wrong. hint is the next step, or "".
+// Usage returns the error of a wrong command line. hint is the next step, or "".
 func Usage(hint, format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...), hint}
 }
 
-// brokenError says that an audit log was changed.
-type brokenError struct {
+// modifiedError is the error of an audit log or a recording that was modified.
+type modifiedError struct {
 	message string
-	hint    string // the next step; "" without one
+	hint    string // the next step, or ""
 }
 
-func (e *brokenError) Error() string { return e.message }
+func (e *modifiedError) Error() string { return e.message }
 
-// Broken returns the error of an audit log or a recording that is not as it was written. hint is
-// the next step, or "".
-func Broken(hint, format string, args ...any) error {
-	return &brokenError{fmt.Sprintf(format, args...), hint}
+// Modified returns the error of an audit log or a recording that was modified. hint is the next
+// step, or "".
+func Modified(hint, format string, args ...any) error {
+	return &modifiedError{fmt.Sprintf(format, args...), hint}
 }
 
-// ExitError ends the command with a code; its message has been shown.
+// ExitError ends the command with an exit code. Its message was already printed.
 type ExitError int
 
 func (e ExitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
-// ErrInterrupted is the cause of a run that Ctrl-C or a signal like it ended.
+// ErrInterrupted is the cause of a run that ended by Ctrl-C or a similar signal.
 var ErrInterrupted = errors.New("interrupted")
 
-// Fail reports an error and returns its exit code.
+// Fail prints an error and returns its exit code.
 func (a *Console) Fail(err error) int {
 	var usage *usageError
 	var path *driver.PathError
 	var exit ExitError
 	var uncaught *vm.Uncaught
 	var broken *vm.Broken
-	var changed *brokenError
+	var changed *modifiedError
 	var diverged *tape.DivergedError
 	var suspended *engine.Suspended
 	var problem *runs.Problem
 	switch {
 	case errors.As(err, &suspended):
-		return a.suspended(suspended)
+		return a.reportSuspended(suspended)
 	case errors.As(err, new(*journal.DamagedError)), errors.As(err, new(*durable.SecretError)), errors.As(err, new(*journal.HeldError)),
 		errors.As(err, new(*journal.NewerFormatError)), errors.As(err, new(*journal.ContainsRunError)), errors.As(err, new(*journal.NotEmptyError)), errors.As(err, new(*journal.UnusableError)), errors.As(err, new(*durable.DroppedError)), errors.As(err, new(*durable.OtherEngine)), errors.Is(err, journal.ErrNoRun),
 		errors.As(err, &diverged) && diverged.Journal:
-		return a.noRun(err)
+		return a.reportRunError(err)
 	case errors.As(err, new(*durable.NoEffect)):
-		return a.noEffect(err)
+		return a.reportMissingEffect(err)
 	case errors.As(err, &problem):
 		a.Complain(problem.Message, problem.Hint)
 		return ExitFailed
@@ -101,33 +101,32 @@ func (a *Console) Fail(err error) int {
 		a.Complain(path.Error(), path.Hint)
 		return ExitRefused
 	case errors.As(err, &uncaught):
-		a.report(uncaught)
+		a.reportUncaught(uncaught)
 		return ExitFailed
 	case errors.Is(err, ErrInterrupted), errors.Is(err, context.Canceled):
 		a.Complain("interrupted", "")
 		return ExitInterrupted
 	case errors.Is(err, vm.ErrNoMain):
-		a.Complain(err.Error(), "a run begins with `fn main() { … }`")
+		a.Complain(err.Error(), "add `fn main() { … }`, where a run starts")
 		return ExitRefused
 	case errors.As(err, &broken) && a.Loaded != "":
-		a.Complain(a.Loaded+": "+broken.Error(), Reload(broken))
+		a.Complain(a.Loaded+": "+broken.Error(), ReloadHint(broken))
 		return ExitFailed
 	case errors.As(err, &broken):
-		a.bugAt(broken, broken.Stack)
+		a.reportBugAt(broken, broken.Stack)
 		return ExitFailed
 	case errors.Is(err, emit.ErrNoReader):
-		// The reader of the output has gone away on purpose: this needs no
-		// message.
+		// The reader of the output has closed it on purpose: print nothing.
 		return ExitFailed
 	}
 	a.Complain(err.Error(), "")
 	return ExitFailed
 }
 
-// Complain writes a message and the next step.
+// Complain prints an error and the next step.
 func (a *Console) Complain(what, hint string) {
 	if a.WritesRecords() {
-		a.record(message{a.since(), "error", what, hint})
+		a.writeRecord(message{a.elapsed(), "error", what, hint})
 		return
 	}
 	fmt.Fprintf(a.Stderr, "concerto: %s\n", terminal.Escape(what))
@@ -136,13 +135,13 @@ func (a *Console) Complain(what, hint string) {
 	}
 }
 
-// Reload is the next step after a compiled program that cannot be loaded.
-func Reload(err error) string {
+// ReloadHint returns the next step after a compiled program that cannot be loaded.
+func ReloadHint(err error) string {
 	switch {
 	case errors.Is(err, ir.ErrVersion):
-		return "build it again with this version of concerto"
+		return "rebuild it with this version of concerto"
 	case errors.Is(err, ir.ErrInvalid):
-		return "the file was changed after it was built: build it again"
+		return "the file was modified after it was built; rebuild it"
 	}
-	return "compiled programs come from `concerto build`; to run a source file, name it with the ending .conc"
+	return "`concerto build` creates compiled programs; the name of a source file must end in .conc"
 }

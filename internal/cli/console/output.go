@@ -10,11 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// Output of the command besides its standard streams.
-
-// WriteFile replaces the contents of a file by data, whole or not at all. Links
-// are followed. An existing file keeps its mode. A device, a pipe, or anything
-// else that is no regular file is written into.
+// WriteFile replaces a file's contents by data atomically. It follows links and preserves the mode
+// of an existing file. If path names a device or a pipe, it writes data into it.
 func WriteFile(path string, data []byte) error {
 	path, err := resolveLinks(path)
 	if err != nil {
@@ -36,7 +33,7 @@ func WriteFile(path string, data []byte) error {
 	}
 	f, err := createBeside(path)
 	if errors.Is(err, fs.ErrPermission) && mode != 0 {
-		return overwrite(path, data) // the directory takes no other file
+		return overwrite(path, data) // the directory allows no other file
 	}
 	if err != nil {
 		return Cause(err)
@@ -52,11 +49,10 @@ func WriteFile(path string, data []byte) error {
 	return Cause(os.Rename(f.Name(), path))
 }
 
-// maxLinks is how many links may lead from one to the next.
+// maxLinks is the maximum length of a chain of links.
 const maxLinks = 40
 
-// resolveLinks is the path to which the links at path lead; nothing need exist
-// there.
+// resolveLinks follows the links at path and returns the final path, which need not exist.
 func resolveLinks(path string) (string, error) {
 	for range maxLinks {
 		to, err := os.Readlink(path)
@@ -71,8 +67,7 @@ func resolveLinks(path string) (string, error) {
 	return "", errors.New("its links lead in a circle")
 }
 
-// createBeside makes a file with an unused name beside path, with the mode of a new
-// file.
+// createBeside creates a file with an unused name in path's directory, with the mode of a new file.
 func createBeside(path string) (*os.File, error) {
 	for n := 0; ; n++ {
 		f, err := os.OpenFile(filepath.Join(filepath.Dir(path), fmt.Sprintf(".concerto-%d-%d", os.Getpid(), n)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
@@ -82,7 +77,7 @@ func createBeside(path string) (*os.File, error) {
 	}
 }
 
-// overwrite writes into what is there.
+// overwrite writes data into an existing file.
 func overwrite(path string, data []byte) error {
 	f, err := userfile.OpenWrite(path, os.O_TRUNC, 0)
 	if err != nil {
@@ -92,9 +87,9 @@ func overwrite(path string, data []byte) error {
 	return Cause(errors.Join(err, f.Close()))
 }
 
-// PrivateFile opens a file that is written while a run goes on. It cannot be read by
-// other users, as it holds what models, hosts and programs say. Links are followed; a
-// device or a pipe is written into.
+// PrivateFile opens a file for writing during a run. Other users cannot read it, because it
+// contains texts of models, hosts and programs. It follows links, and writes into a device or a
+// pipe.
 func PrivateFile(path string) (*os.File, error) {
 	const private = 0o600
 	f, err := userfile.Create(path, private)
@@ -110,7 +105,7 @@ func PrivateFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Cause drops the path from an error, which our own message names.
+// Cause returns the error without the path, which the message already contains.
 func Cause(err error) error {
 	var path *os.PathError
 	var link *os.LinkError
@@ -128,7 +123,7 @@ func IsFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// CreateRecord opens the file of a record, for the flag that names it.
+// CreateRecord creates a record's file. flag is the flag that names it.
 func (a *Console) CreateRecord(flag, path string) (*os.File, error) {
 	file, err := PrivateFile(a.Abs(path))
 	if err != nil {
@@ -137,8 +132,7 @@ func (a *Console) CreateRecord(flag, path string) (*os.File, error) {
 	return file, nil
 }
 
-// CloseRecord closes the file of a record. It gives err, or why the record may not
-// be whole.
+// CloseRecord closes a record's file. It returns err, or else the error of the close.
 func CloseRecord(err error, file *os.File, path string) error {
 	if cerr := file.Close(); err == nil && cerr != nil {
 		return fmt.Errorf("write %s: %w", path, Cause(cerr))

@@ -9,10 +9,10 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// With --emit-detail everything that a run writes to stderr is a JSON object on
-// a line, with the levels of the log.
+// With --emit-detail a run writes only JSON objects to stderr, one a line, with the levels of the
+// log.
 
-// message is a record of the command itself.
+// message is a record of a message of the command.
 type message struct {
 	T       float64 `json:"t"` // in seconds
 	Level   string  `json:"level"`
@@ -20,7 +20,7 @@ type message struct {
 	Hint    string  `json:"hint,omitempty"`
 }
 
-// failure is a record of an error that nothing caught.
+// failure is a record of an uncaught error.
 type failure struct {
 	T         float64 `json:"t"` // in seconds
 	Level     string  `json:"level"`
@@ -28,7 +28,7 @@ type failure struct {
 	Message   string  `json:"message"`
 	Hint      string  `json:"hint,omitempty"`
 	Panic     bool    `json:"panic,omitempty"`
-	Unawaited bool    `json:"unawaited,omitempty"` // of a task that nobody awaited
+	Unawaited bool    `json:"unawaited,omitempty"` // the error of a task that was not awaited
 	File      string  `json:"file,omitempty"`
 	Line      int     `json:"line,omitempty"`
 	Column    int     `json:"column,omitempty"`
@@ -36,9 +36,9 @@ type failure struct {
 	Task      int64   `json:"task,omitempty"`
 }
 
-// call is one call of a trace, or, as Left, the number of calls that the trace
-// leaves out. When a call begins a cycle, Cycle is how many calls the cycle has,
-// and Times how often it was repeated.
+// call is a call of a trace. Left is the number of omitted calls; the other fields are then empty.
+// If the call begins a cycle, Cycle is the number of calls in the cycle, and Times the number of
+// repetitions.
 type call struct {
 	Function string `json:"function,omitempty"`
 	File     string `json:"file,omitempty"`
@@ -49,9 +49,9 @@ type call struct {
 	Left     int    `json:"left,omitempty"`
 }
 
-func (a *Console) failure(e *vm.Uncaught) failure {
+func (a *Console) failureRecord(e *vm.Uncaught) failure {
 	f := failure{
-		T: a.since(), Level: "error", Kind: e.Kind, Message: e.Message, Hint: e.Hint, Panic: e.Panic, Unawaited: e.Task,
+		T: a.elapsed(), Level: "error", Kind: e.Kind, Message: e.Message, Hint: e.Hint, Panic: e.Panic, Unawaited: e.Task,
 		File: e.Place.File, Line: e.Place.Line, Column: e.Place.Column, Task: e.Number,
 	}
 	for _, p := range e.Trace {
@@ -64,24 +64,33 @@ func callOf(p vm.Place) call {
 	return call{p.Function, p.File, p.Line, p.Column, p.Cycle, p.Times, p.Left}
 }
 
-// since is the time since the run began, in seconds.
-func (a *Console) since() float64 { return float64(time.Since(a.Began).Microseconds()) / 1e6 }
+// elapsed returns the time since the run began, in seconds.
+func (a *Console) elapsed() float64 { return float64(time.Since(a.Began).Microseconds()) / 1e6 }
 
-// WritesRecords reports whether stderr takes records.
+// WritesRecords reports whether stderr receives records.
 func (a *Console) WritesRecords() bool { return !a.Began.IsZero() }
 
-// Notef writes a line that is neither of the log nor an error.
+// Notef prints a line that is neither a log line nor an error.
 func (a *Console) Notef(format string, args ...any) {
 	if a.WritesRecords() {
-		a.record(message{a.since(), "info", strings.TrimSpace(fmt.Sprintf(format, args...)), ""})
+		a.writeRecord(message{a.elapsed(), "info", strings.TrimSpace(fmt.Sprintf(format, args...)), ""})
 		return
 	}
 	fmt.Fprintf(a.Stderr, format, args...)
 }
 
-// record writes one record to stderr. A failed write is ignored: there is
-// nowhere to report it.
-func (a *Console) record(r any) {
+// noteNext prints a line and the next step.
+func (a *Console) noteNext(text, step string) {
+	if a.WritesRecords() {
+		a.writeRecord(message{a.elapsed(), "info", text, step})
+		return
+	}
+	fmt.Fprintf(a.Stderr, "%s\n  %s\n", text, step)
+}
+
+// writeRecord writes a record to stderr. It ignores errors, because there is no other place to
+// report them to.
+func (a *Console) writeRecord(r any) {
 	e := json.NewEncoder(a.Stderr)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(r)

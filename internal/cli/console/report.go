@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// report writes an uncaught error: what and where, the source line with a
-// caret, and the calls that led there.
+// reportUncaught prints an uncaught error: its message and place, the source line with a caret, and
+// the trace.
 //
 //	main.conc:3:5: error: RuntimeError: index 5 is out of range
 //	  |
@@ -21,12 +21,12 @@ import (
 //	  = in inner at main.conc:3:5
 //	  = in main at main.conc:8:10
 //
-// Those of tasks that nobody awaited follow, one after the other.
-func (a *Console) report(e *vm.Uncaught) {
+// It then prints the errors of tasks that were not awaited.
+func (a *Console) reportUncaught(e *vm.Uncaught) {
 	if a.WritesRecords() {
-		a.record(a.failure(e))
+		a.writeRecord(a.failureRecord(e))
 		for _, o := range e.Others {
-			a.report(o)
+			a.reportUncaught(o)
 		}
 		return
 	}
@@ -42,22 +42,22 @@ func (a *Console) report(e *vm.Uncaught) {
 		fmt.Fprintln(a.Stderr, "  = in a task that was not awaited")
 	}
 	for _, o := range e.Others {
-		a.report(o)
+		a.reportUncaught(o)
 	}
 }
 
-// WriteFailure writes an error's message with its place, source line and trace.
-// Control characters are escaped also where w is no terminal: what is logged is read on one later.
-// A failed write is ignored: there is nowhere to report it.
+// WriteFailure writes an error's message with its place, source line and trace. It always escapes
+// control characters, because a log may be read on a terminal later. It ignores errors of w, because
+// there is no other place to report them to.
 func WriteFailure(w io.Writer, what string, place vm.Place, trace []vm.Place, color bool) {
-	say := func(format string, args ...any) {
+	writef := func(format string, args ...any) {
 		_, _ = io.WriteString(w, terminal.Escape(fmt.Sprintf(format, args...)))
 	}
 	if place.Line == 0 {
-		say("error: %s\n", what)
+		writef("error: %s\n", what)
 		return
 	}
-	say("%s: error: %s\n", at(place), what)
+	writef("%s: error: %s\n", position(place), what)
 	if place.Text != "" {
 		f := source.NewFile(place.File, []byte(place.Text))
 		pos := offset(f, place.Line, place.Column)
@@ -66,22 +66,22 @@ func WriteFailure(w io.Writer, what string, place vm.Place, trace []vm.Place, co
 	for i := 0; i < len(trace); i++ {
 		switch p := trace[i]; {
 		case p.Left > 0:
-			say("  = … %s more calls …\n", thousands(p.Left))
+			writef("  = … %s more calls …\n", thousands(p.Left))
 		case p.Cycle == 1:
-			say("  = in %s at %s, %s times\n", p.Function, at(p), thousands(p.Times))
+			writef("  = in %s at %s, %s times\n", p.Function, position(p), thousands(p.Times))
 		case p.Cycle > 1:
-			say("  = %s times:\n", thousands(p.Times))
+			writef("  = %s times:\n", thousands(p.Times))
 			for _, q := range trace[i : i+p.Cycle] {
-				say("      in %s at %s\n", q.Function, at(q))
+				writef("      in %s at %s\n", q.Function, position(q))
 			}
 			i += p.Cycle - 1
 		default:
-			say("  = in %s at %s\n", p.Function, at(p))
+			writef("  = in %s at %s\n", p.Function, position(p))
 		}
 	}
 }
 
-// thousands writes a number with commas.
+// thousands formats a number with commas.
 func thousands(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -90,15 +90,15 @@ func thousands(n int) string {
 	return s
 }
 
-// at is a place as FILE:LINE:COLUMN.
-func at(p vm.Place) string {
+// position formats a place as FILE:LINE:COLUMN.
+func position(p vm.Place) string {
 	if p.Column == 0 {
 		return fmt.Sprintf("%s:%d", p.File, p.Line)
 	}
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// offset is the byte offset of a line and a column that counts characters.
+// offset returns the byte offset of a line and a column, which counts characters.
 func offset(f *source.File, line, column int) source.Pos {
 	if line > f.Lines() {
 		return source.Pos(len(f.Text))

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// Printable is a text for output. On a terminal its control characters are escaped,
-// as it may come from a model or a host.
+// Printable returns text for output. It escapes control characters on a terminal, because models
+// and hosts may have sent them.
 func Printable(text string, onTerminal bool) string {
 	if onTerminal {
 		return terminal.Escape(text)
@@ -18,7 +18,7 @@ func Printable(text string, onTerminal bool) string {
 	return text
 }
 
-// LogWriter is where log lines go, which hold what hosts and models say.
+// LogWriter returns the writer for log lines. It escapes control characters on a terminal.
 func (a *Console) LogWriter() io.Writer {
 	if a.TTY.Err {
 		return terminal.Writer(a.Stderr)
@@ -65,7 +65,7 @@ func Count(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// Indent puts a prefix before each line of a text that is not empty.
+// Indent adds a prefix to each line of a text that is not empty.
 func Indent(text, prefix string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -1,4 +1,5 @@
-// Package editors has the interactive commands: the language server, the debugger and the REPL.
+// Package editors has the interactive commands: the language server, the debug adapter and the
+// REPL.
 package editors
 
 import (
@@ -49,8 +50,8 @@ func (cmd *dapCommand) debug() error {
 	case cmd.tcp != "":
 		return cmd.listen(adapter)
 	case cmd.console.TTY.In:
-		return console.Usage("in VS Code, press F5; other editors are told to start `concerto dap`; `concerto dap --tcp ADDR` waits for one that connects",
-			"`concerto dap` speaks with an editor, which starts it: there is none on a terminal")
+		return console.Usage("in VS Code, press F5; configure other editors to start `concerto dap`, or wait for one with `concerto dap --tcp 127.0.0.1:4711`",
+			"an editor must start `concerto dap`; its stdin is a terminal here")
 	}
 	return adapter.Serve(cmd.console.Stdin, cmd.console.Stdout)
 }
@@ -59,10 +60,10 @@ func (cmd *dapCommand) debug() error {
 func (cmd *dapCommand) listen(adapter *dap.Adapter) error {
 	l, err := net.Listen("tcp", cmd.tcp)
 	if err != nil {
-		return console.Usage("--tcp takes HOST:PORT; with port 0 one is chosen", "listen on %s: %v", cmd.tcp, err)
+		return console.Usage("write --tcp <host>:<port>; port 0 selects a free port", "listen on %s: %v", cmd.tcp, err)
 	}
 	defer func() { _ = l.Close() }()
-	fmt.Fprintf(cmd.console.Stderr, "concerto: waits for an editor on %s\n", l.Addr())
+	fmt.Fprintf(cmd.console.Stderr, "concerto: waiting for an editor on %s\n", l.Addr())
 	for {
 		c, err := l.Accept()
 		if err != nil {
@@ -114,12 +115,12 @@ func launchAnswers(l *dap.Launch) (all []emit.Fixed) {
 	return all
 }
 
-// environWith is an environment with variables set, or with null taken away.
+// environWith returns an environment with the variables of set; null removes a variable.
 func environWith(environ []string, set map[string]any) []string {
 	out := slices.DeleteFunc(slices.Clone(environ), func(x string) bool {
 		name, _, _ := strings.Cut(x, "=")
-		_, given := set[name]
-		return given
+		_, listed := set[name]
+		return listed
 	})
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		if set[name] != nil {

@@ -35,8 +35,8 @@ type lspCommand struct {
 	checkSync bool
 }
 
-// editorsStart explains how editors start the language server.
-const editorsStart = "name the command `concerto lsp` where your editor wants the language server of *.conc files: " +
+// editorsStart describes how to make editors start the language server.
+const editorsStart = "configure `concerto lsp` as your editor's language server for *.conc files: " +
 	"in Neovim `vim.lsp.start({name = 'concerto', cmd = {'concerto', 'lsp'}})`, in Helix `command = \"concerto\"` and `args = [\"lsp\"]`"
 
 func NewLsp(a *console.Console) *cobra.Command {
@@ -65,16 +65,16 @@ Exit codes: 0 after the editor's shutdown and exit, 1 if the editor disconnected
 func (cmd *lspCommand) serveEditor(ctx context.Context) error {
 	switch {
 	case cmd.stdio && cmd.tcp != "":
-		return console.Usage("leave out one of them", "--stdio and --tcp contradict each other")
+		return console.Usage("leave one of them out", "--stdio and --tcp cannot be used together")
 	case cmd.tcp == "" && cmd.console.TTY.In:
-		return console.Usage(editorsStart, "editors start `concerto lsp`: it speaks their protocol over stdin and stdout, which is a terminal here")
+		return console.Usage(editorsStart, "an editor must start `concerto lsp`; its stdin is a terminal here")
 	}
 	o := lsp.Options{In: cmd.console.Stdin, Out: cmd.console.Stdout, Err: cmd.console.Stderr, Dir: cmd.console.Dir, Name: cmd.console.Binary.Release, State: cmd.console.UserDir("XDG_STATE_HOME", ".local", "state"), Cache: cmd.console.UserDir("XDG_CACHE_HOME", ".cache"),
-		Alive: func(pid int) bool { return !lockfile.Gone(pid) }, Explain: explained, CheckSync: cmd.checkSync, Command: func(ctx context.Context, child *lsp.Child) (int, error) { return again(ctx, cmd.console, child) }}
+		Alive: func(pid int) bool { return !lockfile.IsDead(pid) }, Explain: explanation, CheckSync: cmd.checkSync, Command: func(ctx context.Context, child *lsp.Child) (int, error) { return runChild(ctx, cmd.console, child) }}
 	if cmd.log != "" {
 		file, err := userfile.OpenWrite(cmd.console.Abs(cmd.log), os.O_APPEND|os.O_CREATE, 0o600)
 		if err != nil {
-			return console.Usage("name a file that can be written", "--log: %v", console.Cause(err))
+			return console.Usage("name a writable file", "--log: %v", console.Cause(err))
 		}
 		defer file.Close()
 		o.Log = file
@@ -98,22 +98,22 @@ func (cmd *lspCommand) serveEditor(ctx context.Context) error {
 func accept(ctx context.Context, a *console.Console, addr string) (net.Conn, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, console.Usage("give a host and a port that is free, as in 127.0.0.1:9257, or port 0", "--tcp: %v", console.Cause(err))
+		return nil, console.Usage("write a host and a free port, such as 127.0.0.1:9257, or port 0", "--tcp: %v", console.Cause(err))
 	}
 	defer l.Close()
 	if !mcp.IsLoopback(addr) {
-		fmt.Fprintf(a.Stderr, "warning: whoever reaches %s reads and changes what the editor may: give an address of the loopback\n", l.Addr())
+		fmt.Fprintf(a.Stderr, "warning: every client that reaches %s can read and change the editor's files; use a loopback address\n", l.Addr())
 	}
 	fmt.Fprintf(a.Stderr, "waiting for an editor at %s\n", l.Addr())
 	return l.Accept()
 }
 
-// childEnds is the time that a command of the server has to exit after its request was cancelled: a
-// run stops its hosts.
-const childEnds = 5 * time.Second
+// childExitTimeout is the time that a command of the server has to exit after its request was cancelled,
+// because a run must first stop its hosts.
+const childExitTimeout = 5 * time.Second
 
-// again runs this program for the server, and interrupts it when its result is no longer needed.
-func again(ctx context.Context, a *console.Console, child *lsp.Child) (code int, err error) {
+// runChild runs this program for the server, and interrupts it when its result is no longer needed.
+func runChild(ctx context.Context, a *console.Console, child *lsp.Child) (code int, err error) {
 	args := child.Args
 	if len(child.Texts) > 0 {
 		file, err := overlayFile(child.Texts)
@@ -124,7 +124,7 @@ func again(ctx context.Context, a *console.Console, child *lsp.Child) (code int,
 		args = append([]string{"--overlay", file}, args...)
 	}
 	c := exec.CommandContext(ctx, a.Binary.Executable, args...)
-	c.Dir, c.Env, c.Stdout, c.Stderr, c.WaitDelay = child.Dir, a.Environ, child.Stdout, child.Stderr, childEnds
+	c.Dir, c.Env, c.Stdout, c.Stderr, c.WaitDelay = child.Dir, a.Environ, child.Stdout, child.Stderr, childExitTimeout
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	err = c.Run()
 	if exit, ended := errors.AsType[*exec.ExitError](err); ended {
@@ -133,7 +133,7 @@ func again(ctx context.Context, a *console.Console, child *lsp.Child) (code int,
 	return 0, err
 }
 
-// overlayFile writes texts for --overlay.
+// overlayFile writes texts into a file for --overlay.
 func overlayFile(texts map[string]string) (path string, err error) {
 	data, err := json.Marshal(texts)
 	if err != nil {
@@ -147,12 +147,12 @@ func overlayFile(texts map[string]string) (path string, err error) {
 	return f.Name(), errors.Join(err, f.Close())
 }
 
-// explained returns the catalogue's text for a code, as `concerto explain` shows it.
-func explained(code string) string {
+// explanation returns the catalogue's text for a code, as `concerto explain` prints it.
+func explanation(code string) string {
 	var b strings.Builder
 	if i := diag.Lookup(code); i != nil {
 		if err := help.WriteDiagnostic(&b, i); err != nil {
-			panic(err) // a builder takes everything
+			panic(err) // a builder returns no error
 		}
 	}
 	return b.String()

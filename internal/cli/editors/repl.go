@@ -79,31 +79,31 @@ Commands:
 	return c
 }
 
-// lineSource is where a session's lines come from.
+// lineSource returns the lines of a session.
 type lineSource interface {
-	// next returns a line. The error is io.EOF at the end, console.ErrInterrupted for a line that
-	// was given up.
+	// next returns a line. The error is io.EOF at the end of the input, and console.ErrInterrupted
+	// if the user pressed Ctrl-C.
 	next(ctx context.Context, prompt string) (string, error)
-	// interactive reports whether a person types, for whom an error does not end the session.
+	// interactive reports whether a user types the lines. Then an error does not end the session.
 	interactive() bool
-	// of sets the session that completes the input.
-	of(*repl.Session)
-	// remember stores an entry, which may have several lines.
+	// setSession sets the session that completes the input.
+	setSession(*repl.Session)
+	// remember adds an entry, which may have several lines, to the history.
 	remember(entry string)
 }
 
-// The prompts, of the first line of an input and of further ones.
+// The prompts of the first line of an input and of further lines.
 const (
 	firstPrompt   = "> "
 	furtherPrompt = ". "
 )
 
-// errReset starts a new session.
+// errReset requests a new session.
 var errReset = errors.New("reset")
 
 func (cmd *replCommand) startSession(parent context.Context, path string, args []string) error {
 	if strings.HasSuffix(path, driver.IRExt) {
-		return console.Usage("name the source file or the project", "`concerto repl` needs the sources of a program")
+		return console.Usage("name the source file or the project", "`concerto repl` requires source files")
 	}
 	if err := console.OneOf("--emit", cmd.emit, program.ModeNames); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (cmd *replCommand) startSession(parent context.Context, path string, args [
 	defer signals.Stop()
 	lines, end := openLines(cmd.console)
 	defer end()
-	signals.alone = !lines.interactive()
+	signals.endsSession = !lines.interactive()
 	for {
 		err := cmd.replSession(ctx, path, args, lines, signals)
 		if !errors.Is(err, errReset) {
@@ -122,7 +122,7 @@ func (cmd *replCommand) startSession(parent context.Context, path string, args [
 	}
 }
 
-// replSource is the program under a session.
+// replSource returns the program on which a session is based.
 func replSource(a *console.Console, path string) driver.Request {
 	s := driver.Request{Path: path, Dir: a.Dir, Plain: true}
 	if path == "" {
@@ -131,7 +131,7 @@ func replSource(a *console.Console, path string) driver.Request {
 	return s
 }
 
-// replSession runs a session until its end, or until a new one is requested.
+// replSession runs a session until it ends or the user requests a new one.
 func (cmd *replCommand) replSession(ctx context.Context, path string, args []string, lines lineSource, signals *lineInterrupts) error {
 	s := replSource(cmd.console, path)
 	p, o, err := program.Prepare(ctx, cmd.console, s, &cmd.world, signals.Handler)
@@ -155,16 +155,16 @@ func (cmd *replCommand) replSession(ctx context.Context, path string, args []str
 	err = p.Interactive(ctx, o, func(m *engine.Machine) error {
 		session, err := repl.New(s, m)
 		if err != nil {
-			return console.Refused(err)
+			return console.SourceError(err)
 		}
-		lines.of(session)
-		return (&talker{console: cmd.console, session: session, lines: lines, signals: signals, out: out}).all(ctx)
+		lines.setSession(session)
+		return (&replLoop{console: cmd.console, session: session, lines: lines, signals: signals, out: out}).loop(ctx)
 	})
 	return endTools(endAudit(err))
 }
 
-// talker takes the lines of a session.
-type talker struct {
+// replLoop executes the inputs of a session.
+type replLoop struct {
 	console *console.Console
 	session *repl.Session
 	lines   lineSource
@@ -172,8 +172,8 @@ type talker struct {
 	out     *lineEnds
 }
 
-// all takes lines until they end.
-func (t *talker) all(ctx context.Context) error {
+// loop executes inputs until the session ends.
+func (t *replLoop) loop(ctx context.Context) error {
 	<-t.signals.Ready
 	for {
 		text, err := t.input(ctx)
@@ -188,7 +188,7 @@ func (t *talker) all(ctx context.Context) error {
 		case err != nil:
 			return fmt.Errorf("read standard input: %w", err)
 		}
-		err = t.take(ctx, text)
+		err = t.execute(ctx, text)
 		switch {
 		case errors.Is(err, io.EOF):
 			t.out.endLine()
@@ -196,18 +196,18 @@ func (t *talker) all(ctx context.Context) error {
 		case errors.Is(err, errReset), ctx.Err() != nil:
 			return err
 		case err != nil && !t.lines.interactive():
-			if code := t.tell(err); code == console.ExitInterrupted {
+			if code := t.printError(err); code == console.ExitInterrupted {
 				return console.ExitError(code)
 			}
 			return console.ExitError(console.ExitFailed)
 		case err != nil:
-			t.tell(err)
+			t.printError(err)
 		}
 	}
 }
 
-// tell prints an error and returns its code.
-func (t *talker) tell(err error) int {
+// printError prints an error and returns its exit code.
+func (t *replLoop) printError(err error) int {
 	t.out.endLine()
 	var wrong *repl.CompileError
 	if errors.As(err, &wrong) {
@@ -221,8 +221,8 @@ func (t *talker) tell(err error) int {
 	return t.console.Fail(err)
 }
 
-// input reads an entry: a line, and further ones as long as a bracket or a string is open.
-func (t *talker) input(ctx context.Context) (string, error) {
+// input reads an entry: a line, and further lines while a bracket or a string is open.
+func (t *replLoop) input(ctx context.Context) (string, error) {
 	text, err := t.lines.next(ctx, firstPrompt)
 	if err != nil {
 		return "", err
@@ -234,7 +234,7 @@ func (t *talker) input(ctx context.Context) (string, error) {
 	for repl.IsIncomplete(text) {
 		line, err := t.lines.next(ctx, furtherPrompt)
 		if errors.Is(err, io.EOF) {
-			break // it is shown what is missing
+			break // the parser reports what is missing
 		}
 		if err != nil {
 			return "", err
@@ -245,7 +245,8 @@ func (t *talker) input(ctx context.Context) (string, error) {
 	return text, nil
 }
 
-// sessionCommand reports whether a line is one for the session itself.
+// sessionCommand splits a line into a command of the session and its argument, and reports whether
+// it is one.
 func sessionCommand(text string) (name, rest string, is bool) {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, ":") {
@@ -255,25 +256,25 @@ func sessionCommand(text string) (name, rest string, is bool) {
 	return name, strings.TrimSpace(rest), true
 }
 
-// take executes an input.
-func (t *talker) take(ctx context.Context, text string) error {
+// execute executes an input.
+func (t *replLoop) execute(ctx context.Context, text string) error {
 	name, rest, is := sessionCommand(text)
-	if !is && t.leaves(text) {
+	if !is && t.isExit(text) {
 		return io.EOF
 	}
 	if !is {
 		return t.run(ctx, repl.Name, text)
 	}
-	for _, c := range talkCommands {
+	for _, c := range sessionActions {
 		if c.name == name {
-			if c.wants != "" && rest == "" {
-				return console.Usage("write `:"+name+" "+c.wants+"`", ":%s wants more", name)
+			if c.argument != "" && rest == "" {
+				return console.Usage("write `:"+name+" <"+strings.ToLower(c.argument)+">`", ":%s requires an argument", name)
 			}
 			return c.do(t, ctx, rest)
 		}
 	}
 	var names []string
-	for _, c := range talkCommands {
+	for _, c := range sessionActions {
 		names = append(names, c.name)
 	}
 	hint := "`:help` lists the commands"
@@ -283,9 +284,9 @@ func (t *talker) take(ctx context.Context, text string) error {
 	return console.Usage(hint, "unknown command `:%s`", name)
 }
 
-// leaves reports whether an input ends the session, as in other languages' sessions: `exit` or
-// `quit`, unless the program has that name.
-func (t *talker) leaves(text string) bool {
+// isExit reports whether an input ends the session, as in other languages: `exit` or `quit`, unless
+// the program declares that name.
+func (t *replLoop) isExit(text string) bool {
 	name := strings.TrimSuffix(strings.TrimRight(strings.TrimSpace(text), ";"), "()")
 	if name != "exit" && name != "quit" {
 		return false
@@ -294,57 +295,57 @@ func (t *talker) leaves(text string) bool {
 	return err != nil
 }
 
-// talkCommands are the commands of the session itself.
-var talkCommands []talkCommand
+// sessionActions are the commands of the session.
+var sessionActions []sessionAction
 
-type talkCommand struct {
-	name, wants string
-	do          func(t *talker, ctx context.Context, rest string) error
+type sessionAction struct {
+	name, argument string
+	do             func(t *replLoop, ctx context.Context, rest string) error
 }
 
 func init() {
-	talkCommands = []talkCommand{
-		{"type", "EXPR", func(t *talker, _ context.Context, rest string) error {
+	sessionActions = []sessionAction{
+		{"type", "EXPR", func(t *replLoop, _ context.Context, rest string) error {
 			text, err := t.session.Type(rest)
-			return t.say(text, err)
+			return t.printLine(text, err)
 		}},
-		{"doc", "NAME", func(t *talker, ctx context.Context, rest string) error {
-			known, _ := doc.Find(rest)
-			ofLibrary := len(known) > 0 && strings.ContainsAny(rest, ".:") // such as String.len
+		{"doc", "NAME", func(t *replLoop, ctx context.Context, rest string) error {
+			found, _ := doc.Find(rest)
+			ofLibrary := len(found) > 0 && strings.ContainsAny(rest, ".:") // such as String.len
 			if text := t.session.Doc(ctx, rest); text != "" && !ofLibrary {
-				return t.say(text, nil)
+				return t.printLine(text, nil)
 			}
 			t.out.endLine()
 			return help.WriteTopic(t.console.Stdout, rest)
 		}},
-		{"load", "FILE", func(t *talker, ctx context.Context, rest string) error {
+		{"load", "FILE", func(t *replLoop, ctx context.Context, rest string) error {
 			text, err := userfile.Read(t.console.Abs(rest), userfile.MaxText)
 			if err != nil {
 				return console.Usage("name a file of statements and declarations", "read %s: %v", rest, console.Cause(err))
 			}
 			return t.run(ctx, rest, string(text))
 		}},
-		{"time", "INPUT", func(t *talker, ctx context.Context, rest string) error {
+		{"time", "INPUT", func(t *replLoop, ctx context.Context, rest string) error {
 			began := time.Now()
 			err := t.run(ctx, repl.Name, rest)
-			return t.say("took "+time.Since(began).Round(time.Microsecond).String(), err)
+			return t.printLine("took "+time.Since(began).Round(time.Microsecond).String(), err)
 		}},
-		{"save", "FILE", func(t *talker, _ context.Context, rest string) error {
+		{"save", "FILE", func(t *replLoop, _ context.Context, rest string) error {
 			if err := console.WriteFile(t.console.Abs(rest), []byte(t.session.Save())); err != nil {
-				return console.Usage("name a file that can be written", "write %s: %v", rest, err)
+				return console.Usage("name a writable file", "write %s: %v", rest, err)
 			}
 			return nil
 		}},
-		{"reset", "", func(*talker, context.Context, string) error { return errReset }},
-		{"help", "", func(t *talker, _ context.Context, _ string) error {
-			return t.say(strings.TrimSuffix(replCommands, "\n"), nil)
+		{"reset", "", func(*replLoop, context.Context, string) error { return errReset }},
+		{"help", "", func(t *replLoop, _ context.Context, _ string) error {
+			return t.printLine(strings.TrimSuffix(replCommands, "\n"), nil)
 		}},
-		{"quit", "", func(*talker, context.Context, string) error { return io.EOF }},
+		{"quit", "", func(*replLoop, context.Context, string) error { return io.EOF }},
 	}
 }
 
-// say writes a line of its own to stdout.
-func (t *talker) say(text string, err error) error {
+// printLine prints text on a new line of stdout, unless err is not nil.
+func (t *replLoop) printLine(text string, err error) error {
 	if err != nil {
 		return err
 	}
@@ -353,8 +354,8 @@ func (t *talker) say(text string, err error) error {
 	return err
 }
 
-// run runs an input, and prints its result.
-func (t *talker) run(ctx context.Context, name, text string) error {
+// run runs an input and prints its result.
+func (t *replLoop) run(ctx context.Context, name, text string) error {
 	ctx, done := t.signals.line(ctx)
 	defer done()
 	r, err := t.session.Run(ctx, name, text)
@@ -374,15 +375,15 @@ func (t *talker) run(ctx context.Context, name, text string) error {
 	}
 	if len(r.Dropped) > 0 {
 		t.out.endLine()
-		_, _ = fmt.Fprintf(t.console.Stderr, "concerto: gone, as what it is made of was declared anew: %s\n", strings.Join(r.Dropped, ", "))
+		_, _ = fmt.Fprintf(t.console.Stderr, "concerto: removed, because a declaration that it uses was replaced: %s\n", strings.Join(r.Dropped, ", "))
 	}
 	if r.Shown == "" {
 		return nil
 	}
-	return t.say(r.Shown, nil)
+	return t.printLine(r.Shown, nil)
 }
 
-// lineEnds is an output of which it is known whether its last line has ended.
+// lineEnds is an output that records whether its last line is complete.
 type lineEnds struct {
 	w    io.Writer
 	open bool
@@ -396,14 +397,14 @@ func (l *lineEnds) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// endLine ends the last line.
+// endLine completes the last line.
 func (l *lineEnds) endLine() {
 	if l.open {
-		_, _ = l.Write([]byte("\n")) // the next write says what is wrong
+		_, _ = l.Write([]byte("\n")) // the next write returns the error
 	}
 }
 
-// piped is a console without a terminal.
+// piped reads lines from an input that is not a terminal.
 type piped struct{ in *bufio.Reader }
 
 func (p *piped) next(ctx context.Context, _ string) (string, error) {
@@ -412,7 +413,7 @@ func (p *piped) next(ctx context.Context, _ string) (string, error) {
 		err  error
 	}
 	c := make(chan read, 1)
-	go func() { // what is read when the session has ended is lost with the process
+	go func() { // a line that is read after the session has ended is lost
 		line, err := p.in.ReadString('\n')
 		c <- read{line, err}
 	}()
@@ -427,6 +428,6 @@ func (p *piped) next(ctx context.Context, _ string) (string, error) {
 	}
 }
 
-func (p *piped) interactive() bool { return false }
-func (p *piped) of(*repl.Session)  {}
-func (p *piped) remember(string)   {}
+func (p *piped) interactive() bool        { return false }
+func (p *piped) setSession(*repl.Session) {}
+func (p *piped) remember(string)          {}

@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// openLines returns the source of lines; end restores the terminal.
+// openLines returns the source of lines. end restores the terminal.
 func openLines(a *console.Console) (c lineSource, end func()) {
 	switch {
 	case !a.TTY.In:
@@ -32,7 +32,7 @@ func openLines(a *console.Console) (c lineSource, end func()) {
 	return &drawn{screen: a.Bottom(), history: h, color: a.TTY.Color}, end
 }
 
-// dumb is a terminal on which nothing can be drawn.
+// dumb is a terminal that cannot redraw lines.
 type dumb struct {
 	piped
 	app *console.Console
@@ -45,20 +45,21 @@ func (d *dumb) next(ctx context.Context, prompt string) (string, error) {
 
 func (d *dumb) interactive() bool { return true }
 
-// drawn is a terminal: Tab completes, the arrows recall, and what is typed has colours.
+// drawn is a terminal with line editing: Tab completes, the arrow keys recall entries, and the
+// input is coloured.
 type drawn struct {
 	screen  *screen.Screen
 	history *history
 	session *repl.Session
 	color   bool
-	before  string // the lines of the input that were typed already
-	at      int    // in the history
+	before  string // the earlier lines of the input
+	at      int    // index in the history
 	typed   string // the unfinished line, while an earlier entry is shown
 }
 
-func (d *drawn) interactive() bool     { return true }
-func (d *drawn) of(s *repl.Session)    { d.session = s }
-func (d *drawn) remember(entry string) { d.history.add(entry) }
+func (d *drawn) interactive() bool          { return true }
+func (d *drawn) setSession(s *repl.Session) { d.session = s }
+func (d *drawn) remember(entry string)      { d.history.add(entry) }
 
 func (d *drawn) next(ctx context.Context, prompt string) (string, error) {
 	if prompt == firstPrompt {
@@ -66,20 +67,20 @@ func (d *drawn) next(ctx context.Context, prompt string) (string, error) {
 	}
 	d.at, d.typed = len(d.history.entries), ""
 	line, err := d.screen.Ask(ctx, screen.Prompt{Label: prompt, Help: d})
-	if errors.Is(err, screen.ErrLeft) {
-		d.screen.Say(prompt + "^C")
+	if errors.Is(err, screen.ErrCancelled) {
+		d.screen.PrintAbove(prompt + "^C")
 		return "", console.ErrInterrupted
 	}
 	if err != nil {
 		return "", err
 	}
 	shown := screen.Painted(terminal.Escape(line), d.Paint(line))
-	d.screen.Say(prompt + strings.ReplaceAll(shown, "\n", "\n"+furtherPrompt))
+	d.screen.PrintAbove(prompt + strings.ReplaceAll(shown, "\n", "\n"+furtherPrompt))
 	d.before += line + "\n"
 	return line, nil
 }
 
-// Complete completes the word where Tab was pressed, up to the common beginning of all candidates.
+// Complete completes the word before the cursor, up to the common prefix of all candidates.
 func (d *drawn) Complete(text string, at int) (completed string, to int, choices []string) {
 	line := []rune(text)
 	bytes := len(string(line[:at]))
@@ -109,14 +110,14 @@ func (d *drawn) Complete(text string, at int) (completed string, to int, choices
 	return text[:c.From] + common + text[bytes:], utf8.RuneCountInString(text[:c.From] + common), choices
 }
 
-// mostChoices is how many of them are shown.
+// mostChoices is the maximum number of candidates that are shown.
 const mostChoices = 40
 
-// complete asks the session, or for a command of its own.
+// complete returns the candidates of the session, or of its commands.
 func (d *drawn) complete(text string, at int) repl.Completion {
 	if strings.HasPrefix(text, ":") && d.before == "" && !strings.Contains(text[:at], " ") {
 		c := repl.Completion{From: 0, To: at}
-		for _, x := range talkCommands {
+		for _, x := range sessionActions {
 			if name := ":" + x.name; strings.HasPrefix(name, text[:at]) {
 				c.Items = append(c.Items, name)
 			}
@@ -140,7 +141,7 @@ func (d *drawn) complete(text string, at int) repl.Completion {
 	return c
 }
 
-// sgr are the colours of hues.
+// sgr maps hues to colour codes.
 var sgr = map[repl.Hue]string{repl.Keyword: "35", repl.Text: "32", repl.Number: "33", repl.Comment: "90", repl.TypeHue: "36", repl.Function: "34"}
 
 // Paint returns the colours of the typed text.
@@ -157,7 +158,7 @@ func (d *drawn) Paint(text string) (all []screen.Paint) {
 	return all
 }
 
-// Earlier returns the entry before.
+// Earlier returns the previous entry.
 func (d *drawn) Earlier(text string) (string, bool) {
 	if d.at == 0 {
 		return "", false
@@ -169,7 +170,7 @@ func (d *drawn) Earlier(text string) (string, bool) {
 	return d.history.entries[d.at], true
 }
 
-// Later returns the next entry, and after the last one the unfinished line.
+// Later returns the next entry, or after the last one the unfinished line.
 func (d *drawn) Later(string) (string, bool) {
 	if d.at >= len(d.history.entries) {
 		return "", false
@@ -180,21 +181,20 @@ func (d *drawn) Later(string) (string, bool) {
 	return d.history.entries[d.at], true
 }
 
-// history is what was typed, in this session and in those before.
+// history contains the entries of this session and of earlier ones.
 type history struct {
-	path    string // "" stores nothing
+	path    string // "" disables storing
 	entries []string
 	secrets *secret.Set
 }
 
-// continued begins the lines of an entry in the file but the first.
+// continued is the prefix of the further lines of an entry in the file.
 const continued = "\t"
 
-// mostHistory is the number of stored entries.
+// mostHistory is the maximum number of stored entries.
 const mostHistory = 1000
 
-// load reads what was typed in earlier sessions. Without it there is less to recall: that is no
-// error.
+// load reads the entries of earlier sessions. It ignores errors.
 func (h *history) load() {
 	if h.path == "" {
 		return
@@ -210,18 +210,18 @@ func (h *history) load() {
 	}
 	if over := len(h.entries) - mostHistory; over > 0 {
 		h.entries = h.entries[over:]
-		var kept strings.Builder
+		var latest strings.Builder
 		for _, entry := range h.entries {
-			kept.WriteString(written(entry))
+			latest.WriteString(encodeEntry(entry))
 		}
-		_ = os.WriteFile(h.path, []byte(kept.String()), 0o600)
+		_ = os.WriteFile(h.path, []byte(latest.String()), 0o600)
 	}
 }
 
-// written is an entry as the file has it.
-func written(entry string) string { return strings.ReplaceAll(entry, "\n", "\n"+continued) + "\n" }
+// encodeEntry returns an entry in the form of the file.
+func encodeEntry(entry string) string { return strings.ReplaceAll(entry, "\n", "\n"+continued) + "\n" }
 
-// add notes an entry, unless it begins with a space or holds a secret.
+// add adds an entry, unless it begins with a space or contains a secret.
 func (h *history) add(entry string) {
 	last := len(h.entries) > 0 && h.entries[len(h.entries)-1] == entry
 	if strings.TrimSpace(entry) == "" || entry[0] == ' ' || h.secrets.Contains(entry) || last {
@@ -235,6 +235,6 @@ func (h *history) add(entry string) {
 	if err != nil {
 		return
 	}
-	_, _ = f.WriteString(written(entry)) // what is not kept cannot be recalled, which is no error
+	_, _ = f.WriteString(encodeEntry(entry)) // an entry that is not stored is not an error
 	_ = f.Close()
 }

@@ -9,25 +9,24 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 )
 
-// lineInterrupts turns Ctrl-C into the end of the line that runs, and SIGTERM and SIGHUP into the
-// end of the session.
+// lineInterrupts cancels the running line at Ctrl-C, and ends the session at SIGTERM and SIGHUP.
 type lineInterrupts struct {
 	*interrupt.Handler
-	mu      sync.Mutex
-	running context.CancelCauseFunc // nil while no line runs
-	alone   bool                    // no person types: Ctrl-C ends the session
+	mu          sync.Mutex
+	running     context.CancelCauseFunc // nil while no line runs
+	endsSession bool                    // input is not a terminal: Ctrl-C ends the session
 }
 
-// catchLines catches signals until stop is called.
+// catchLines catches signals until Stop is called.
 func catchLines(parent context.Context) (context.Context, *lineInterrupts) {
 	l := &lineInterrupts{}
-	ctx, i := interrupt.CatchBut(parent, l.takes)
+	ctx, i := interrupt.CatchExcept(parent, l.handleSignal)
 	l.Handler = i
 	return ctx, l
 }
 
-// takes has Ctrl-C end the line that runs, which is all that it does where somebody is there.
-func (l *lineInterrupts) takes(s os.Signal) bool {
+// handleSignal cancels the running line at Ctrl-C. It reports whether the session continues.
+func (l *lineInterrupts) handleSignal(s os.Signal) bool {
 	if s != os.Interrupt {
 		return false
 	}
@@ -36,10 +35,10 @@ func (l *lineInterrupts) takes(s os.Signal) bool {
 	if l.running != nil {
 		l.running(console.ErrInterrupted)
 	}
-	return !l.alone
+	return !l.endsSession
 }
 
-// line is the context of a line that runs until done is called.
+// line returns the context of a line that runs until done is called.
 func (l *lineInterrupts) line(ctx context.Context) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l.mu.Lock()

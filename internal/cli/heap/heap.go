@@ -7,34 +7,31 @@ import (
 	"runtime/metrics"
 )
 
-// How much Go's heap may grow between two collections, in percent of what the
-// last one left.
+// Growth of Go's heap between two collections, in percent of the live heap.
 const (
-	// UsualGrowth replaces Go's 100: programs run for a short time and allocate
-	// in bursts, so rarer collections are worth the memory. The first collection
-	// comes at 16 MiB.
+	// UsualGrowth replaces Go's 100: programs run for a short time and allocate in bursts, so less
+	// frequent collections are worth the memory. The first collection starts at 16 MiB.
 	UsualGrowth = 400
-	// fillingGrowth is for one collection after most of the heap was found in
-	// use: the next one would soon find the same.
+	// fillingGrowth is for one collection after most of the heap was found in use: the next
+	// collection would soon find the same.
 	fillingGrowth = 1000
 	// ServingGrowth is for processes that run for days next to an editor.
 	ServingGrowth = 100
 )
 
 const (
-	// filling is the memory in use from which a heap counts as filling up, in
-	// bytes.
+	// filling is the live heap from which a heap counts as filling up, in bytes.
 	filling = 4 << 20
-	// firstMarked is the least size of the heap when the first collection begins
-	// to mark, in bytes: with UsualGrowth Go begins between 12 and 16 MiB.
+	// firstMarked is the minimum heap size at which the first collection begins to mark, in bytes:
+	// with UsualGrowth Go begins between 12 and 16 MiB.
 	firstMarked = 12 << 20
 	// pagedRoom is the memory for which large pages are requested, in bytes.
 	pagedRoom = 256 << 20
-	// pagedSlack is how many bytes the program may allocate while makeRoom has
-	// collections switched off: beyond that the memory limit starts one.
+	// pagedSlack is how many bytes the program may allocate while makeRoom disables collections:
+	// beyond that the memory limit starts one.
 	pagedSlack = 32 << 20
-	// smallHeap is how much memory Go may use, in bytes, while the heap only
-	// seems to fill because marking is slow.
+	// smallHeap is the memory limit in bytes while the heap only seems to fill because marking is
+	// slow.
 	smallHeap = 40 << 20
 )
 
@@ -57,33 +54,32 @@ func growHeapAfter(collections int, limit int64) {
 			growHeapAfter(1, limit)
 		case fillsAtOnce(heapBytes()) || fills(collected()):
 			makeRoom(limit)
-		default: // marking is slow: the heap must not grow by that
+		default: // marking is slow: the heap must not grow because of that
 			debug.SetMemoryLimit(min(limit, smallHeap))
 			growHeapAfter(8, limit)
 		}
 	})
 }
 
-// makeRoom provides large pages into which the heap grows, and lets it grow by
-// fillingGrowth until the next collection. At the end limit holds again for all
-// memory.
+// makeRoom requests large pages into which the heap grows, and lets it grow by fillingGrowth until
+// the next collection. At its end limit applies again.
 func makeRoom(limit int64) {
 	debug.SetMemoryLimit(min(limit, int64(heapBytes().mapped+pagedRoom+pagedSlack)))
-	debug.SetGCPercent(-1) // a collection now would take the room for used
+	debug.SetGCPercent(-1) // a collection now would count the room as used
 	if leaveLargePages(pagedRoom) {
-		runtime.GC() // that room is free now
+		runtime.GC() // the room is free again
 	}
 	afterCollection(func() { debug.SetGCPercent(UsualGrowth) })
 	debug.SetGCPercent(fillingGrowth)
 	debug.SetMemoryLimit(limit)
 }
 
-// heapSize is what is known of Go's heap, in bytes.
+// heapSize is the state of Go's heap, in bytes.
 type heapSize struct {
 	live      uint64 // found in use by the last collection
-	objects   uint64 // live, and what has been allocated since
-	allocated uint64 // in all, since the start
-	mapped    uint64 // of memory, free or not
+	objects   uint64 // live, and the allocations since
+	allocated uint64 // total since the start
+	mapped    uint64 // mapped memory, free or not
 
 	collections uint64
 }
@@ -106,10 +102,10 @@ func collected() (before, after heapSize) {
 	return before, heapBytes()
 }
 
-// fills reports whether a collection found much in use, without the bytes that were
-// allocated while it marked.
+// fills reports whether a collection found much in use, without the bytes that were allocated while
+// it marked.
 func fills(before, after heapSize) bool {
-	since := max(after.objects, after.live) - after.live // it was done
+	since := max(after.objects, after.live) - after.live // allocated after the collection
 	marking := max(after.allocated-before.allocated, since) - since
 	return after.live > filling+marking
 }
@@ -121,8 +117,7 @@ func fillsAtOnce(now heapSize) bool {
 	return now.collections == 1 && fills(heapSize{allocated: firstMarked}, now)
 }
 
-// afterCollection calls f on a goroutine of its own when the next collection is
-// done.
+// afterCollection calls f on a new goroutine when the next collection ends.
 func afterCollection(f func()) {
 	garbage := new([4]*int)
 	runtime.AddCleanup(garbage, func(int) { f() }, 0)

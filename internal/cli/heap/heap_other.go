@@ -2,6 +2,6 @@
 
 package heap
 
-// leaveLargePages does nothing here: other systems choose page sizes themselves,
-// and the race detector tracks each byte that is allocated.
+// leaveLargePages does nothing: other systems choose page sizes themselves, and the race detector
+// tracks each byte that is allocated.
 func leaveLargePages(int) bool { return false }

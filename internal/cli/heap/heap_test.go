@@ -11,14 +11,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// TestHeapThatFills: a heap that fills may grow faster, once. It receives space in large pages on
-// systems where these must be requested.
-func TestHeapThatFills(t *testing.T) {
+// TestGrowingHeap checks that a heap that fills may grow faster, once, and that it receives large
+// pages on systems where these must be requested.
+func TestGrowingHeap(t *testing.T) {
 	usual := debug.SetGCPercent(UsualGrowth)
 	defer debug.SetGCPercent(usual)
-	kept := make([]*[64]byte, 2*filling/64)
-	for i := range kept {
-		kept[i] = new([64]byte)
+	objects := make([]*[64]byte, 2*filling/64)
+	for i := range objects {
+		objects[i] = new([64]byte)
 	}
 	Grow()
 	for _, want := range []uint64{fillingGrowth, UsualGrowth} {
@@ -27,7 +27,7 @@ func TestHeapThatFills(t *testing.T) {
 			runtime.Gosched()
 		}
 	}
-	runtime.KeepAlive(kept)
+	runtime.KeepAlive(objects)
 	setting, _ := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -35,12 +35,13 @@ func TestHeapThatFills(t *testing.T) {
 		t.Errorf("%d bytes of the heap are free, want room for large pages", m.HeapIdle)
 	}
 	if m.HeapInuse >= pagedRoom {
-		t.Errorf("%d bytes of the heap are in use: the room was not left to it", m.HeapInuse)
+		t.Errorf("%d bytes of the heap are in use: the large pages are not free", m.HeapInuse)
 	}
 }
 
-// Allocations during the marking of a collection do not count as a heap that fills.
-func TestHeapThatIsBusy(t *testing.T) {
+// TestBusyHeap checks that allocations during the marking of a collection do not count as a heap
+// that fills.
+func TestBusyHeap(t *testing.T) {
 	for _, c := range []struct {
 		live, marking, since uint64
 		want                 bool
@@ -54,7 +55,8 @@ func TestHeapThatIsBusy(t *testing.T) {
 	}
 }
 
-// While room is made, memory is bounded, and as before afterwards.
+// TestRoomIsBounded checks that memory is bounded while room is made, and that the old limit
+// applies afterwards.
 func TestRoomIsBounded(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(UsualGrowth))
 	limit := debug.SetMemoryLimit(-1)
@@ -64,11 +66,11 @@ func TestRoomIsBounded(t *testing.T) {
 		t.Errorf("the limit is %d, was %d", now, limit)
 	}
 	if grown := heapBytes().mapped - mapped; int64(grown) > pagedRoom+pagedSlack {
-		t.Errorf("%d MiB were taken", grown>>20)
+		t.Errorf("the heap grew by %d MiB", grown>>20)
 	}
 }
 
-// growth is how much the heap may grow, in percent.
+// growth returns how much the heap may grow, in percent.
 func growth() uint64 {
 	s := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 	metrics.Read(s)

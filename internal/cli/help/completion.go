@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// shells write the script that makes a shell complete command lines.
+// shells lists the supported shells and the functions that write their completion scripts.
 var shells = []struct {
 	name  string
 	write func(root *cobra.Command) error
@@ -35,7 +35,7 @@ func NewCompletion(a *console.Console) *cobra.Command {
 		ValidArgs: names,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return console.Usage("`concerto completion bash`, for one", "completion takes the name of a shell")
+				return console.Usage("for example: concerto completion bash", "completion requires the name of a shell")
 			}
 			if err := console.OneOf("the shell", args[0], names); err != nil {
 				return err

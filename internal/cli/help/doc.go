@@ -27,7 +27,7 @@ doc lists all names.`,
   concerto doc fs                a module`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return console.Usage("ask for one at a time", "doc takes one name, not %d", len(args))
+				return console.Usage("give one name", "doc takes one name, not %d", len(args))
 			}
 			return nil
 		},
@@ -54,13 +54,13 @@ func WriteTopic(w io.Writer, name string) error {
 	b := bufio.NewWriter(w)
 	switch {
 	case len(topics) == 0 && group == nil:
-		hint := "`concerto doc` lists what there is"
+		hint := "`concerto doc` lists all names"
 		if near := doc.Near(name); near != "" {
 			hint = "did you mean " + near + "?"
 		}
-		return console.Usage(hint, "nothing is known of %q", name)
+		return console.Usage(hint, "no documentation for %q", name)
 	case len(topics) > 3:
-		fmt.Fprintf(b, "%s is the name of several:\n\n", name)
+		fmt.Fprintf(b, "Several names match %s:\n\n", name)
 		docList(b, topics)
 	default:
 		for i := range topics {
@@ -99,6 +99,7 @@ func docTopic(b io.Writer, t *doc.Topic) {
 }
 
 // docList writes a line a topic.
+// docList writes a line for each topic.
 func docList(b io.Writer, topics []doc.Topic) {
 	width := 0
 	for _, t := range topics {
@@ -109,7 +110,7 @@ func docList(b io.Writer, topics []doc.Topic) {
 	}
 }
 
-// docContents lists everything by its name.
+// docContents lists all names.
 func docContents(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	for _, g := range doc.Groups() {
@@ -120,12 +121,12 @@ func docContents(w io.Writer) error {
 		}
 		b.WriteString(console.Indent(console.Wrap(strings.Join(names, " "), 78)+"\n", "  ") + "\n")
 	}
-	b.WriteString("`concerto doc NAME` tells more about one.\n")
+	b.WriteString("`concerto doc <name>` shows the documentation of a name.\n")
 	return b.Flush()
 }
 
-// prose fills the paragraphs of a comment to the width of the output. A line
-// that is a call or an element of a list stays a line of its own.
+// prose fills the paragraphs of a comment to the width of the output. A line that contains a call
+// or an element of a list remains a line.
 func prose(text string) string {
 	var out, paragraph []string
 	end := func() {

@@ -1,5 +1,5 @@
 // Package help has the commands that explain: explain, doc, version, the manual pages and the
-// shells' completion.
+// completion scripts.
 package help
 
 import (
@@ -40,7 +40,7 @@ Without an argument, explain lists all diagnostics.`,
 	}
 }
 
-// explain writes the page of the diagnostic that a text names, or a list where it names several.
+// explain writes the page of the diagnostic that text names, or a list if there are several.
 func explain(w io.Writer, text string) error {
 	if text == "" {
 		return list(w, diag.Catalogue())
@@ -55,7 +55,7 @@ func explain(w io.Writer, text string) error {
 	return list(w, found)
 }
 
-// unknown is the error for a text that names no diagnostic.
+// unknown returns the error for a text that names no diagnostic.
 func unknown(text, code string) error {
 	var codes []string
 	for _, i := range diag.Catalogue() {
@@ -71,9 +71,8 @@ func unknown(text, code string) error {
 	return console.Usage(hint, "no diagnostic has the code %s", code)
 }
 
-// find finds the diagnostics that a text names: by a code, of which the letter and zeros before the
-// number may be left out, or by a part of a title. code is how the text reads as one, "" when it
-// does not.
+// find returns the diagnostics that text names: by a code, whose letter and leading zeros may be
+// omitted, or by a part of a title. code is the text as a full code, or "" if it is not a code.
 func find(text string) (found []*diag.Info, code string) {
 	letters := strings.ToUpper(strings.TrimRight(text, "0123456789"))
 	if digits := text[len(letters):]; digits != "" && (letters == "" || letters == "E" || letters == "W") {

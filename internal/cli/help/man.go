@@ -27,7 +27,7 @@ func NewMan(a *console.Console) *cobra.Command {
   man concerto-run`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return console.Usage("`concerto man ~/.local/share/man/man1`", "man takes the directory to write to")
+				return console.Usage("for example: concerto man ~/.local/share/man/man1", "man requires a directory")
 			}
 			return cmd.write(c.Root(), args[0])
 		},
@@ -38,7 +38,7 @@ func NewMan(a *console.Console) *cobra.Command {
 func (cmd *manCommand) write(root *cobra.Command, dir string) error {
 	full := cmd.console.Abs(dir)
 	if err := os.MkdirAll(full, 0o777); err != nil {
-		return console.Usage("", "make %s: %v", dir, console.Cause(err))
+		return console.Usage("", "create %s: %v", dir, console.Cause(err))
 	}
 	pages := available(root)
 	for _, c := range pages {
@@ -55,7 +55,7 @@ func (cmd *manCommand) write(root *cobra.Command, dir string) error {
 	return nil
 }
 
-// available returns a command and the commands below it that help shows.
+// available returns a command and its subcommands that help shows.
 func available(c *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{c}
 	for _, sub := range c.Commands() {
@@ -66,10 +66,10 @@ func available(c *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// pageName is a command's page: concerto, concerto-run, ….
+// pageName returns the name of a command's page: concerto, concerto-run, ….
 func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// manPage is a command's manual page, in the man macros.
+// manPage returns a command's manual page, in the man macros.
 func manPage(c *cobra.Command, release string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %s 1 \"\" \"concerto %s\" \"Concerto\"\n", strings.ToUpper(pageName(c)), release)
@@ -103,8 +103,7 @@ func topicPage(t cmdline.Topic, release string) string {
 	return b.String()
 }
 
-// manText writes help text: indented lines as they are, the rest as
-// paragraphs.
+// manText writes help text: indented lines verbatim, other lines as paragraphs.
 func manText(b *strings.Builder, text string) {
 	verbatim := false
 	for line := range strings.SplitSeq(strings.Trim(text, "\n"), "\n") {

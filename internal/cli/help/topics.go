@@ -9,15 +9,15 @@ import (
 //go:embed topics/*.txt
 var topicTexts embed.FS
 
-// topics are the pages of help that are about no single command. The text of each is the file
+// topics are the pages of help that do not describe a single command. The text of each is in
 // topics/NAME.txt.
 var topics = []struct{ name, short string }{
 	{"paths", "PATH and RUN arguments, and where projects are found"},
-	{"permissions", "What a run may access, and how to limit it"},
-	{"answers", "Who answers awaited emits and questions of hosts"},
+	{"permissions", "The permissions of a run, and how to limit them"},
+	{"answers", "How awaited emits and questions of hosts are answered"},
 	{"journal", "Stored runs: how a run survives its process"},
-	{"recordings", "What a run can record, and how to read it"},
-	{"output", "What a run prints, and the formats of output"},
+	{"recordings", "The recordings of a run, and how to read them"},
+	{"output", "The output of a run, and its formats"},
 	{"environment", "Environment variables that concerto reads"},
 	{"exit-codes", "The exit codes of concerto"},
 }

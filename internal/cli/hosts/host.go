@@ -1,4 +1,4 @@
-// Package hosts has the commands that list, check, talk to and replay hosts.
+// Package hosts has the commands that list, test, talk to and replay hosts.
 package hosts
 
 import (
@@ -34,7 +34,7 @@ func NewHost(a *console.Console) *cobra.Command {
   concerto host talk Coder`,
 		Args: console.UnknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return console.Usage("`concerto host list`, `concerto host test NAME` or `concerto host talk NAME`", "say what to do")
+			return console.Usage("`concerto host --help` lists the commands", "host requires a command")
 		},
 	}
 	c.AddCommand(newHostBridge(a), newHostList(a), newHostTest(a), newHostTalk(a), newHostReplay(a))
@@ -147,7 +147,7 @@ func transportOf(c host.Config) string {
 	return c.Transport
 }
 
-// commandOf is what starts a host, a file below dir as seen from there.
+// commandOf returns the command line of a host. It makes a path below dir relative to dir.
 func commandOf(c host.Config, dir string) []string {
 	command := host.Program(&c)
 	if below, err := filepath.Rel(dir, command); err == nil && filepath.IsAbs(command) && filepath.IsLocal(below) {
@@ -156,11 +156,11 @@ func commandOf(c host.Config, dir string) []string {
 	return append([]string{command}, c.Args...)
 }
 
-// hostConfigs are the hosts of a program, which must compile.
+// hostConfigs compiles a program and returns its hosts.
 func hostConfigs(a *console.Console, path string) (*engine.Program, []host.Config, error) {
 	p, found, err := engine.CompileSource(driver.Request{Path: path, Dir: a.Dir})
 	if err != nil {
-		return nil, nil, console.Refused(err)
+		return nil, nil, console.SourceError(err)
 	}
 	if p == nil {
 		return nil, nil, a.ShowDiagnostics(found)
@@ -177,7 +177,7 @@ type testCommand struct {
 	only      []string
 	format    *cmdline.Format
 	wire      string
-	program   string // the file of the program that declares the host; "" for a command
+	program   string // file of the program that declares the host; "" for a command
 }
 
 func newHostTest(a *console.Console) *cobra.Command {
@@ -211,7 +211,7 @@ without a reply is skipped. The host receives no permissions. Exit code 1 report
 	return c
 }
 
-// wrapped is a list of words over lines of help.
+// wrapped returns words as lines of help.
 func wrapped(words []string) string {
 	return "  " + strings.ReplaceAll(console.Wrap(strings.Join(words, " "), 76), "\n", "\n  ")
 }
@@ -226,7 +226,7 @@ func (cmd *testCommand) hostUnderTest(dash int, args []string) (hostcheck.Option
 		}
 	}
 	if cmd.transport != "" && !slices.Contains(host.Transports(), cmd.transport) {
-		return o, console.Usage("the transports are "+strings.Join(host.Transports(), ", "), "--transport cannot be %q", cmd.transport)
+		return o, console.Usage("the transports are "+strings.Join(host.Transports(), ", "), "invalid value %q for --transport", cmd.transport)
 	}
 	named := len(args)
 	if dash >= 0 {
@@ -239,13 +239,13 @@ func (cmd *testCommand) hostUnderTest(dash int, args []string) (hostcheck.Option
 			o.Config.Command = cmd.console.Abs(args[0])
 		}
 	case named == 1 && len(args) == 1:
-		c, p, err := hostNamed(cmd.console, args[0])
+		c, p, err := findHost(cmd.console, args[0])
 		if err != nil {
 			return o, err
 		}
 		o.Config, cmd.program = c, p.MainFile()
 	default:
-		return o, console.Usage("`concerto host test NAME` or `concerto host test -- COMMAND ARGS…`", "host test takes the name of a host, or a command behind --")
+		return o, console.Usage("`concerto host test <name>` or `concerto host test -- <command>`", "host test requires the name of a host, or a command after `--`")
 	}
 	if cmd.transport != "" {
 		o.Config.Transport = cmd.transport
@@ -258,9 +258,9 @@ func logStderr(a *console.Console, name, line string) {
 	a.Verbosef("%s: %s", name, console.Printable(line, a.TTY.Err))
 }
 
-// hostNamed is the host that is declared by a name, or that has its section of the
-// manifest under it.
-func hostNamed(a *console.Console, name string) (host.Config, *engine.Program, error) {
+// findHost returns the host with a name, or otherwise the first host whose section of the manifest
+// has that name.
+func findHost(a *console.Console, name string) (host.Config, *engine.Program, error) {
 	p, configs, err := hostConfigs(a, "")
 	if err != nil {
 		return host.Config{}, nil, err
@@ -277,13 +277,13 @@ func hostNamed(a *console.Console, name string) (host.Config, *engine.Program, e
 			return c, p, nil
 		}
 	}
-	hint := "the program declares no host; a command is tried with `concerto host test -- COMMAND`"
+	hint := "the program declares no host; to test a command: `concerto host test -- " + name + "`"
 	if near := suggest.Nearest(name, names); near != "" {
 		hint = "did you mean " + near + "?"
 	} else if len(names) > 0 {
 		hint = "the program declares " + strings.Join(names, ", ")
 	}
-	return host.Config{}, nil, console.Usage(hint, "there is no host %q", name)
+	return host.Config{}, nil, console.Usage(hint, "unknown host %q", name)
 }
 
 func (cmd *testCommand) run(parent context.Context, o hostcheck.Options) (failed error) {
@@ -309,7 +309,7 @@ func (cmd *testCommand) run(parent context.Context, o hostcheck.Options) (failed
 			failed = errors.Join(failed, err)
 		}
 		if v.Why != "" {
-			cmd.console.Verbosef("%s is skipped: %s", v.Check, console.Printable(v.Why, cmd.console.TTY.Err))
+			cmd.console.Verbosef("skipped %s: %s", v.Check, console.Printable(v.Why, cmd.console.TTY.Err))
 		}
 	})
 	switch {

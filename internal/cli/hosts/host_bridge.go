@@ -10,7 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// newHostBridge is the MCP server that an agent starts to reach the program's tools.
+// newHostBridge returns the command that an agent starts as an MCP server to reach the program's
+// tools.
 func newHostBridge(a *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:    "bridge SOCKET",
@@ -22,15 +23,15 @@ func newHostBridge(a *console.Console) *cobra.Command {
 	}
 }
 
-// bridge passes on what comes, until either side ends.
+// bridge copies between the socket at path and in and out, until the socket closes.
 func bridge(path string, in io.Reader, out io.Writer) error {
 	at, err := net.Dial("unix", path)
 	if err != nil {
-		return console.Usage("it is started by agents while a program runs", "there are no tools at %s: %v", path, errors.Unwrap(err))
+		return console.Usage("agents start this command while a program runs", "could not connect to the tools at %s: %v", path, errors.Unwrap(err))
 	}
 	defer at.Close()
 	go func() {
-		_, _ = io.Copy(at, in) // its end is the agent's
+		_, _ = io.Copy(at, in) // the agent closed its input
 		at.(*net.UnixConn).CloseWrite()
 	}()
 	_, err = io.Copy(out, at)

@@ -42,9 +42,9 @@ Flags:
       --version     print the recorded version`,
 		Example: `  concerto host replay talk.wire
   concerto host replay talk.wire --host Coder --timing`,
-		DisableFlagParsing: true, // the flags of another program's are among them
+		DisableFlagParsing: true, // flags of other programs may be among them
 		RunE: func(c *cobra.Command, args []string) (err error) {
-			if cmd.flags, err = program.ReplayArgs(args); err != nil {
+			if cmd.flags, err = program.ParseReplayArgs(args); err != nil {
 				return err
 			}
 			if cmd.flags.Help {
@@ -78,14 +78,14 @@ func (cmd *replayCommand) replay() error {
 func (cmd *replayCommand) read() (*hosttrace.Recording, error) {
 	file, err := userfile.Open(cmd.console.Abs(cmd.flags.File), userfile.MaxRecording)
 	if err != nil {
-		return nil, console.Usage("`concerto run --wire "+cmd.flags.File+"` makes one", "replay: %s: %v", cmd.flags.File, console.Cause(err))
+		return nil, console.Usage("create it with `concerto run --wire "+cmd.flags.File+"`", "replay: %s: %v", cmd.flags.File, console.Cause(err))
 	}
 	r, err := hosttrace.Read(file)
 	err = errors.Join(err, file.Close())
 	var line *hosttrace.LineError
 	switch {
 	case errors.As(err, &line):
-		return nil, console.Usage("`concerto run --wire` makes recordings", "replay: %s:%d: %s", cmd.flags.File, line.Number, line.Why)
+		return nil, console.Usage("`concerto run --wire "+cmd.flags.File+"` creates a recording", "replay: %s:%d: %s", cmd.flags.File, line.Number, line.Why)
 	case err != nil:
 		return nil, console.Usage("", "replay: %s: %v", cmd.flags.File, console.Cause(err))
 	}
@@ -100,13 +100,13 @@ func (cmd *replayCommand) writeVersion(r *hosttrace.Recording) error {
 	}
 	version, ok := r.ProgramVersion(host)
 	if !ok {
-		return cmd.notRecorded(fmt.Errorf("host '%s' was not asked for its version", host))
+		return cmd.notRecorded(fmt.Errorf("the recording does not contain the version of host '%s'", host))
 	}
 	_, err = fmt.Fprintln(cmd.console.Stdout, version)
 	return err
 }
 
-// notRecorded reports what the recording does not have.
+// notRecorded reports that the recording does not contain the requested part.
 func (cmd *replayCommand) notRecorded(err error) error {
 	fmt.Fprintf(cmd.console.Stderr, "replay: %s: %v\n", cmd.flags.File, err)
 	return console.ExitError(hostreplay.Differs)

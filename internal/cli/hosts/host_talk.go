@@ -42,7 +42,7 @@ array. The program does not run.
   printf 'tidy up\nyes\n' | concerto host talk Coder`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return console.Usage("`concerto host list` names them", "host talk takes the name of a host")
+				return console.Usage("`concerto host list` lists the hosts", "host talk requires the name of a host")
 			}
 			return nil
 		},
@@ -53,7 +53,7 @@ array. The program does not run.
 }
 
 func (cmd *talkCommand) talk(parent context.Context, name string) (failed error) {
-	c, p, err := hostNamed(cmd.console, name)
+	c, p, err := findHost(cmd.console, name)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (cmd *talkCommand) talk(parent context.Context, name string) (failed error)
 		return err
 	}
 	defer func() { failed = end(failed) }()
-	hosts := host.New(host.Options{Configs: []host.Config{c}, Environ: cmd.console.Environ, Run: cmd.console.Processes(), Trace: record, Logf: cmd.remark,
+	hosts := host.New(host.Options{Configs: []host.Config{c}, Environ: cmd.console.Environ, Run: cmd.console.Processes(), Trace: record, Logf: cmd.logRemark,
 		Log: func(host, line string) {
 			cmd.console.Notef("%s: %s\n", host, console.Printable(line, cmd.console.TTY.Err))
 		}})
@@ -75,8 +75,8 @@ func (cmd *talkCommand) talk(parent context.Context, name string) (failed error)
 	return t.run(ctx)
 }
 
-// remark logs a remark about a host, as the log of a run does.
-func (cmd *talkCommand) remark(level, line string) {
+// logRemark logs a line about a host, as a run does.
+func (cmd *talkCommand) logRemark(level, line string) {
 	switch {
 	case level == "debug":
 		cmd.console.Verbosef("%s", console.Printable(line, cmd.console.TTY.Err))
@@ -85,17 +85,17 @@ func (cmd *talkCommand) remark(level, line string) {
 	}
 }
 
-// talk is a manual conversation. A line that was typed ahead is queued: it is the next answer, or
-// the next prompt. So lines may also come from a file.
+// talk is a manual conversation with a host. A line that is typed early is queued: it is the next
+// answer, or the next prompt. So the lines may also come from a file.
 type talk struct {
-	console *console.Console
-	hosts   *host.Hosts
-	name    string
-	typed   chan string // lines of stdin; closed at its end
-	held    *string
-	over    bool // stdin has ended
+	console    *console.Console
+	hosts      *host.Hosts
+	name       string
+	typed      chan string // lines of stdin; closed at its end
+	queued     *string
+	inputEnded bool // stdin has ended
 
-	open []effect.HostMessage // what the host waits for, in its order
+	open []effect.HostMessage // questions that wait for an answer, the oldest first
 }
 
 // The commands.
@@ -104,7 +104,7 @@ const (
 	quitCommand   = ":quit"
 )
 
-// errQuit ends the talk.
+// errQuit ends the conversation.
 var errQuit = errors.New("quit")
 
 func (t *talk) read() {
@@ -121,8 +121,8 @@ func (t *talk) read() {
 	}
 }
 
-// ask shows on a terminal what must be typed.
-func (t *talk) ask(what string) {
+// printPrompt prints on a terminal what to type.
+func (t *talk) printPrompt(what string) {
 	if t.console.TTY.In {
 		fmt.Fprint(t.console.Stderr, what+"> ")
 	}
@@ -130,7 +130,7 @@ func (t *talk) ask(what string) {
 
 func (t *talk) run(ctx context.Context) error {
 	for {
-		prompt, err := t.prompt(ctx)
+		prompt, err := t.readPrompt(ctx)
 		if err == nil {
 			err = t.exchange(ctx, prompt)
 		}
@@ -143,14 +143,14 @@ func (t *talk) run(ctx context.Context) error {
 	}
 }
 
-// prompt waits for a line that is one.
-func (t *talk) prompt(ctx context.Context) (string, error) {
+// readPrompt returns the next line that is not a command.
+func (t *talk) readPrompt(ctx context.Context) (string, error) {
 	for {
-		line, ok := "", !t.over
-		if t.held != nil {
-			line, t.held = *t.held, nil
+		line, ok := "", !t.inputEnded
+		if t.queued != nil {
+			line, t.queued = *t.queued, nil
 		} else if ok {
-			t.ask(t.name)
+			t.printPrompt(t.name)
 			select {
 			case line, ok = <-t.typed:
 			case <-ctx.Done():
@@ -161,52 +161,52 @@ func (t *talk) prompt(ctx context.Context) (string, error) {
 		case !ok || line == quitCommand:
 			return "", errQuit
 		case line == cancelCommand:
-			t.console.Notef("nothing is to be cancelled\n")
+			t.console.Notef("no exchange to cancel\n")
 		default:
 			return line, nil
 		}
 	}
 }
 
-// heard is an event of an exchange: its number, messages, or its end.
-type heard struct {
+// talkEvent is an event of an exchange: its id, messages, or an error.
+type talkEvent struct {
 	id       int64
 	messages []effect.HostMessage
 	err      error
 }
 
-// exchange sends a prompt and shows what follows, to its end.
+// exchange sends a prompt and shows the host's messages until the exchange ends.
 func (t *talk) exchange(parent context.Context, prompt string) error {
 	ctx, stop := context.WithCancel(parent)
 	defer stop()
 	t.open = nil
-	all := make(chan heard)
-	go t.listen(ctx, prompt, all)
+	all := make(chan talkEvent)
+	go t.pollExchange(ctx, prompt, all)
 	id := int64(0)
 	leave := func(reason string) error {
 		stop()
-		for h := range all { // it may have been opened in between
+		for h := range all { // the exchange may have been opened in between
 			id = max(id, h.id)
 		}
-		return t.perform(parent, &effect.ExchangeClose{ID: id, Reason: reason})
+		return t.sendRequest(parent, &effect.ExchangeClose{ID: id, Reason: reason})
 	}
-	command := "" // that ends the exchange, as soon as its prompt has been sent
+	command := "" // the command that ends the exchange; it takes effect after the prompt was sent
 	for {
 		typed := t.typed
-		if t.held != nil || t.over || command != "" {
+		if t.queued != nil || t.inputEnded || command != "" {
 			typed = nil
 		}
 		select {
 		case <-parent.Done():
-			return errors.Join(leave("the talk has ended"), context.Cause(parent))
+			return errors.Join(leave("the conversation has ended"), context.Cause(parent))
 		case line, ok := <-typed:
 			switch {
 			case !ok, line == quitCommand && !t.console.TTY.In:
-				t.over = true // what has begun comes to its end
+				t.inputEnded = true // the current exchange continues to its end
 			case line == cancelCommand || line == quitCommand:
 				command = line
 			default:
-				t.held = &line
+				t.queued = &line
 			}
 		case h := <-all:
 			id = max(id, h.id)
@@ -214,12 +214,12 @@ func (t *talk) exchange(parent context.Context, prompt string) error {
 				t.show("error: " + h.err.Error())
 				return leave("")
 			}
-			if t.take(h.messages) {
+			if t.showMessages(h.messages) {
 				return leave("")
 			}
 		}
 		if command != "" && id > 0 {
-			err := leave("cancelled by hand")
+			err := leave("cancelled by the user")
 			t.show("cancelled")
 			if command == quitCommand {
 				err = errors.Join(err, errQuit)
@@ -232,45 +232,46 @@ func (t *talk) exchange(parent context.Context, prompt string) error {
 	}
 }
 
-// listen opens an exchange and sends its events, until its last message, an error, or the end of
-// ctx.
-func (t *talk) listen(ctx context.Context, prompt string, all chan<- heard) {
+// pollExchange opens an exchange and sends its events, until its last message, an error, or the end
+// of ctx.
+func (t *talk) pollExchange(ctx context.Context, prompt string, all chan<- talkEvent) {
 	defer close(all)
-	tell := func(h heard) bool {
+	send := func(h talkEvent) bool {
 		select {
 		case all <- h:
 			return h.err == nil
 		case <-ctx.Done():
 			if h.id > 0 {
-				all <- h // who leaves closes it
+				all <- h // the receiver closes the exchange
 			}
 			return false
 		}
 	}
 	opened, err := t.hosts.Perform(ctx, &effect.ExchangeOpen{Host: t.name, Prompt: prompt})
 	if err != nil {
-		tell(heard{err: err})
+		send(talkEvent{err: err})
 		return
 	}
 	id := opened.(*effect.ExchangeOpened).ID
-	if !tell(heard{id: id}) {
+	if !send(talkEvent{id: id}) {
 		return
 	}
 	for {
 		got, err := t.hosts.Perform(ctx, &effect.ExchangeNext{ID: id})
 		if err != nil {
-			tell(heard{err: err})
+			send(talkEvent{err: err})
 			return
 		}
 		messages := got.(*effect.ExchangeMessages).Messages
-		if !tell(heard{messages: messages}) || hostmsg.Of(messages[len(messages)-1].Type).Terminal() {
+		if !send(talkEvent{messages: messages}) || hostmsg.Of(messages[len(messages)-1].Type).Terminal() {
 			return
 		}
 	}
 }
 
-// take shows messages and records those that wait; it returns true at the last one.
-func (t *talk) take(messages []effect.HostMessage) (last bool) {
+// showMessages shows messages and records the questions. It returns true at the last message of the
+// exchange.
+func (t *talk) showMessages(messages []effect.HostMessage) (last bool) {
 	for i := range messages {
 		m := messages[i]
 		t.show(messageText(&m))
@@ -280,7 +281,7 @@ func (t *talk) take(messages []effect.HostMessage) (last bool) {
 			return true
 		case row.Waits():
 			t.open = append(t.open, m)
-			t.ask("answer")
+			t.printPrompt("answer")
 		case row.Role == hostmsg.Withdraws:
 			t.open = slices.DeleteFunc(t.open, func(o effect.HostMessage) bool { return o.ID == m.ID })
 		}
@@ -288,36 +289,36 @@ func (t *talk) take(messages []effect.HostMessage) (last bool) {
 	return false
 }
 
-// answer answers what waits with the line that was typed.
+// answer answers the questions with the queued line.
 func (t *talk) answer(ctx context.Context, id int64) error {
-	for len(t.open) > 0 && (t.held != nil || t.over) {
+	for len(t.open) > 0 && (t.queued != nil || t.inputEnded) {
 		m := t.open[0]
 		t.open = t.open[1:]
 		r := &effect.ExchangeReply{ID: id, InReplyTo: m.Type, AnswerTo: m.ID}
-		if t.held == nil {
-			r.Error = "nobody answers: the input has ended"
+		if t.queued == nil {
+			r.Error = "no answer: the input has ended"
 		} else {
-			r.Value = typedValue(*t.held)
-			t.held = nil
+			r.Value = typedValue(*t.queued)
+			t.queued = nil
 		}
-		if err := t.perform(ctx, r); err != nil {
+		if err := t.sendRequest(ctx, r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *talk) perform(ctx context.Context, r effect.Request) error {
+func (t *talk) sendRequest(ctx context.Context, r effect.Request) error {
 	_, err := t.hosts.Perform(ctx, r)
 	return err
 }
 
-// show writes a text of the host.
+// show prints a text of the host.
 func (t *talk) show(text string) {
 	fmt.Fprintln(t.console.Stdout, console.Printable(text, t.console.TTY.Out))
 }
 
-// typedValue is a typed answer: an object or an array as it is, anything else as text.
+// typedValue returns a typed line as JSON: an object or an array as it is, other text as a string.
 func typedValue(line string) json.RawMessage {
 	text := strings.TrimSpace(line)
 	if (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text)) {
@@ -339,19 +340,19 @@ func messageText(m *effect.HostMessage) string {
 		Options                                                                     []any
 		Args                                                                        json.RawMessage
 	}
-	// A member of another type than it should be leaves the message to speak.
+	// A member of an unexpected type: show the message as it is.
 	err := json.Unmarshal(m.Text, &all)
-	say := func(texts ...string) string {
+	format := func(texts ...string) string {
 		texts = slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 		if err != nil || len(texts) == 0 {
 			return m.Type + ": " + string(m.Text)
 		}
-		if sort := all.Stage + all.Level; sort != "" {
-			return m.Type + " (" + sort + "): " + strings.Join(texts, " ")
+		if kind := all.Stage + all.Level; kind != "" {
+			return m.Type + " (" + kind + "): " + strings.Join(texts, " ")
 		}
 		return m.Type + ": " + strings.Join(texts, " ")
 	}
-	within := func(open, text, shut string) string {
+	enclose := func(open, text, shut string) string {
 		if text == "" {
 			return ""
 		}
@@ -361,12 +362,12 @@ func messageText(m *effect.HostMessage) string {
 	for _, o := range all.Options {
 		options = append(options, fmt.Sprint(o))
 	}
-	offered := within("[", strings.Join(options, ", "), "]")
+	offered := enclose("[", strings.Join(options, ", "), "]")
 	switch hostmsg.Of(m.Type).Form {
 	case hostmsg.Inquiry:
-		return say(all.Question, offered)
+		return format(all.Question, offered)
 	case hostmsg.YesNo:
-		return say(terminal.OneLine(all.Description), within("(risk ", all.RiskLevel, ")"), offered)
+		return format(terminal.OneLine(all.Description), enclose("(risk ", all.RiskLevel, ")"), offered)
 	}
 	switch m.Type {
 	case "progress":
@@ -374,17 +375,17 @@ func messageText(m *effect.HostMessage) string {
 		if all.Percent != nil {
 			percent = fmt.Sprintf("(%g%%)", *all.Percent)
 		}
-		return say(all.Message, percent)
+		return format(all.Message, percent)
 	case "log":
-		return say(all.Message)
+		return format(all.Message)
 	case "partial":
-		return say(all.Text + all.Chunk)
+		return format(all.Text + all.Chunk)
 	case "tool_call":
-		return say(all.Tool, string(all.Args))
+		return format(all.Tool, string(all.Args))
 	case hostmsg.Result:
-		return say(all.Text)
+		return format(all.Text)
 	case hostmsg.Error:
-		return say(all.Message, within("(", all.Code, ")"))
+		return format(all.Message, enclose("(", all.Code, ")"))
 	}
 	return m.Type + ": " + string(m.Text)
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// NewKeeper is the process that has the hosts of a durable run. The run starts it.
+// NewKeeper returns the command that a durable run starts to own its hosts.
 func NewKeeper(a *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:    "keeper",
-		Short:  "Keep the hosts of a stored run while its process is gone",
+		Short:  "Run the hosts of a stored run, also without its process",
 		Long:   "A stored run starts this process with its first host.",
 		Hidden: true,
 		Args:   cobra.NoArgs,

@@ -2,7 +2,7 @@ package interrupt
 
 import "github.com/concerto-lang/concerto/internal/cli/console"
 
-// FollowDebugger lets whoever debugs the run end it.
+// FollowDebugger ends the run when the debugger requests it.
 func FollowDebugger(a *console.Console, signals *Handler) {
 	if a.Debugging.Debugger == nil {
 		return

@@ -1,5 +1,5 @@
-// Package interrupt turns Ctrl-C and signals like it, and the wish of a debugger, into the end of a
-// run.
+// Package interrupt ends a run when Ctrl-C or a similar signal arrives, or when a debugger requests
+// it.
 package interrupt
 
 import (
@@ -14,47 +14,44 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// lastChance is how long a run may still take after the second signal.
+// lastChance is how long a run may continue after the second signal.
 const lastChance = time.Second
 
-// Handler turns signals into the end of a run.
+// Handler ends a run when a signal arrives.
 type Handler struct {
 	signals chan os.Signal
 	pipe    chan os.Signal
-	Ready   chan struct{} // signals are caught from now on
-	done    chan struct{} // the run has ended
-	Kill    chan struct{} // the second signal has come
+	Ready   chan struct{} // closed when signals are caught
+	done    chan struct{} // closed when the run has ended
+	Kill    chan struct{} // closed at the second signal
 	cancel  context.CancelCauseFunc
-	leaving atomic.Pointer[func()] // what to do before the process is left
-	lost    atomic.Pointer[func()] // called afterwards
-	takes   func(os.Signal) bool   // reports whether another part handles a signal, which then ends nothing; nil: none does
+	leaving atomic.Pointer[func()] // called before the process exits
+	lost    atomic.Pointer[func()] // called after that
+	handled func(os.Signal) bool   // reports whether another part handles the signal, so that it does not end the run; nil: none does
 }
 
-// Catch returns a context that ends with console.ErrInterrupted at the first Ctrl-C (or
-// SIGTERM, SIGHUP). The second one closes Kill: from then on nothing is waited
-// for.
+// Catch returns a context that is cancelled with console.ErrInterrupted at the first Ctrl-C,
+// SIGTERM or SIGHUP. The second one closes Kill: from then on the run waits for nothing.
 //
-// SIGPIPE is caught and ignored. So a reader that goes away shows as a failed
-// write, which ends the run and its hosts in order; the signal would kill the
-// process.
+// It catches and ignores SIGPIPE, which would kill the process: a closed output then is a failed
+// write, which ends the run and its hosts in order.
 //
-// To catch a signal takes the Go runtime two switches of threads, so this is
-// done while the program is compiled. Wait for Ready before starting anything
-// that a signal has to end.
-func Catch(parent context.Context) (context.Context, *Handler) { return CatchBut(parent, nil) }
+// The Go runtime needs two thread switches to catch a signal, so it happens while the program is
+// compiled. Wait for Ready before starting anything that a signal must end.
+func Catch(parent context.Context) (context.Context, *Handler) { return CatchExcept(parent, nil) }
 
 // ignoresHangup reports whether the command was started to outlive its terminal, as nohup does.
 var ignoresHangup = signal.Ignored(syscall.SIGHUP)
 
-// CatchBut does so for the signals that takes does not handle.
-func CatchBut(parent context.Context, takes func(os.Signal) bool) (context.Context, *Handler) {
-	if parent == nil { // a command that was not executed with one
+// CatchExcept is Catch for the signals for which handled returns false.
+func CatchExcept(parent context.Context, handled func(os.Signal) bool) (context.Context, *Handler) {
+	if parent == nil { // a command that was executed without a context
 		parent = context.Background()
 	}
 	ctx, cancel := context.WithCancelCause(parent)
 	i := &Handler{
 		signals: make(chan os.Signal, 4), pipe: make(chan os.Signal, 1),
-		Ready: make(chan struct{}), done: make(chan struct{}), Kill: make(chan struct{}), cancel: cancel, takes: takes,
+		Ready: make(chan struct{}), done: make(chan struct{}), Kill: make(chan struct{}), cancel: cancel, handled: handled,
 	}
 	go i.watch()
 	return ctx, i
@@ -62,7 +59,7 @@ func CatchBut(parent context.Context, takes func(os.Signal) bool) (context.Conte
 
 func (i *Handler) watch() {
 	signal.Notify(i.signals, os.Interrupt, syscall.SIGTERM)
-	if ignoresHangup { // what we start decides for itself
+	if ignoresHangup { // child processes decide for themselves
 		procgroup.Discard(syscall.SIGHUP)
 	} else {
 		signal.Notify(i.signals, syscall.SIGHUP)
@@ -78,7 +75,7 @@ func (i *Handler) watch() {
 		case <-i.done:
 			return
 		case s := <-i.signals:
-			if i.takes != nil && i.takes(s) {
+			if i.handled != nil && i.handled(s) {
 				continue
 			}
 		}
@@ -103,12 +100,12 @@ func (i *Handler) watch() {
 func (i *Handler) Interrupt() {
 	select {
 	case i.signals <- os.Interrupt:
-	default: // enough of them wait
+	default: // enough signals are queued
 	}
 }
 
-// Before sets what is done before a run is left that cannot be ended.
-func (i *Handler) Before(f func()) { i.leaving.Store(&f) }
+// OnForcedExit sets the function to call before the process exits although the run has not ended.
+func (i *Handler) OnForcedExit(f func()) { i.leaving.Store(&f) }
 
 // Stop stops catching signals, without waiting for it.
 func (i *Handler) Stop() {

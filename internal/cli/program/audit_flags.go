@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
-// AuditFlags say where calls of tools are recorded.
+// AuditFlags are the flags of a run's audit log.
 type AuditFlags struct {
 	File string
 	each bool
@@ -21,8 +21,8 @@ func (f *AuditFlags) Add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.each, "audit-sync", false, "sync each audit record to disk before the call continues")
 }
 
-// OpenAudit opens the audit log that the flags name, or else the program's manifest, for the
-// options o. end closes it, after all runs, and prints its head.
+// OpenAudit opens the audit log that the flags name, or otherwise that of the program's manifest,
+// and sets it in o. end closes it after all runs and prints the hash of its last record.
 func OpenAudit(a *console.Console, p *engine.Program, o *engine.Options, f *AuditFlags) (end func(error) error, err error) {
 	how := audit.Options{Version: a.Binary.Release, SyncEach: f.each}
 	var log *audit.Log
@@ -33,9 +33,9 @@ func OpenAudit(a *console.Console, p *engine.Program, o *engine.Options, f *Audi
 	}
 	switch {
 	case err != nil:
-		return nil, RefusedAudit(err)
+		return nil, AuditError(err)
 	case log == nil && f.each:
-		return nil, console.Usage("add --audit FILE, or [audit] file to the manifest", "--audit-sync is of an audit log, and there is none")
+		return nil, console.Usage("add --audit <file>, or set [audit] file in the manifest", "--audit-sync requires an audit log")
 	case log == nil:
 		return func(err error) error { return err }, nil
 	}
@@ -50,30 +50,30 @@ func OpenAudit(a *console.Console, p *engine.Program, o *engine.Options, f *Audi
 	}, nil
 }
 
-// RefusedAudit is the error of a command that cannot have its audit log.
-func RefusedAudit(err error) error {
+// AuditError returns the error of a command that cannot open its audit log.
+func AuditError(err error) error {
 	var broken *audit.BrokenError
 	var locked *audit.LockedError
 	switch {
 	case errors.As(err, &broken):
-		return console.Broken("look at it with `concerto audit show "+broken.File+"`; a run begins with another file, or when this one is moved away", "%v", broken)
+		return console.Modified("inspect it with `concerto audit show "+broken.File+"`, then use another file or move this one away", "%v", broken)
 	case errors.As(err, &locked):
-		return console.Usage("wait for it to end, or give this run a file of its own", "%v", err)
+		return console.Usage("wait until that process ends, or use another file", "%v", err)
 	}
 	return console.Usage("", "%v", err)
 }
 
-// UsableAudit reports whether a run may record into a file: no other process writes it, and
-// its chain is whole.
-func UsableAudit(a *console.Console, f *AuditFlags) error {
+// CheckAudit returns an error if a run could not write into the audit log of the flags: if another
+// process writes it, or its chain of hashes is broken.
+func CheckAudit(a *console.Console, f *AuditFlags) error {
 	if f.File == "" {
 		if f.each {
-			return console.Usage("add --audit FILE", "--audit-sync is of an audit log, and there is none")
+			return console.Usage("add --audit <file>", "--audit-sync requires an audit log")
 		}
 		return nil
 	}
 	if err := audit.CheckUsable(a.Abs(f.File), "audit log"); err != nil {
-		return RefusedAudit(err)
+		return AuditError(err)
 	}
 	return nil
 }

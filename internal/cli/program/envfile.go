@@ -12,11 +12,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// maxEnvFile bounds the size of a file of variables, in bytes.
+// maxEnvFile is the maximum size of a file of variables, in bytes.
 const maxEnvFile = 1 << 20
 
-// environment returns the command's environment with the variables of files. One
-// that is set outside wins over a file, and a later file over an earlier one.
+// environment returns the command's environment with the variables of files. A variable of the
+// command's environment has priority over a file, and a later file over an earlier one.
 func environment(a *console.Console, files []string) ([]string, error) {
 	if len(files) == 0 {
 		return a.Environ, nil
@@ -25,15 +25,15 @@ func environment(a *console.Console, files []string) ([]string, error) {
 	for _, name := range files {
 		text, err := readEnvFile(a, name)
 		if err != nil {
-			return nil, console.Usage("name a file of lines NAME=VALUE", "--env: read %s: %v", name, console.Cause(err))
+			return nil, console.Usage("the file must contain lines NAME=VALUE", "--env: read %s: %v", name, console.Cause(err))
 		}
 		set, line, err := parseEnv(text)
 		if err != nil {
-			return nil, console.Usage("write NAME=VALUE, with the value in quotes where it has blanks at its ends, a `#` or several lines", "%s:%d: %v", name, line, err)
+			return nil, console.Usage("write NAME=VALUE; put the value in quotes if it contains `#`, several lines, or spaces at its ends", "%s:%d: %v", name, line, err)
 		}
 		all = append(all, set...)
 	}
-	return append(all, a.Environ...), nil // of several for a name the last one counts
+	return append(all, a.Environ...), nil // of several variables with the same name the last one counts
 }
 
 func readEnvFile(a *console.Console, name string) (string, error) {
@@ -42,7 +42,7 @@ func readEnvFile(a *console.Console, name string) (string, error) {
 	case err != nil:
 		return "", err
 	case info.IsDir() || info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe|fs.ModeSocket) != 0:
-		return "", errors.New("it is not a regular file")
+		return "", errors.New("not a regular file")
 	}
 	f, err := os.Open(full)
 	if err != nil {
@@ -54,17 +54,17 @@ func readEnvFile(a *console.Console, name string) (string, error) {
 	case err != nil:
 		return "", err
 	case len(text) > maxEnvFile:
-		return "", errors.New("it is larger than 1 MiB")
+		return "", errors.New("the file is larger than 1 MiB")
 	case !utf8.Valid(text):
-		return "", errors.New("it is not UTF-8")
+		return "", errors.New("the file is not UTF-8")
 	}
 	return strings.TrimPrefix(string(text), "\ufeff"), nil
 }
 
-// parseEnv reads lines `NAME=VALUE`, with `export ` before them or not. A value
-// in double quotes may have escapes, one in single quotes is as it is, and both
-// may span lines; after others a `#` that follows a blank begins a comment. The
-// messages show no value. On an error line is its line.
+// parseEnv reads lines `NAME=VALUE`, with or without `export ` in front. A value in double quotes
+// may contain escapes, a value in single quotes is literal, and both may span lines. After an
+// unquoted value, a `#` that follows a space begins a comment. On an error, line is its line. The
+// messages contain no values, because these may be secrets.
 func parseEnv(text string) (set []string, line int, err error) {
 	line = 1
 	for text != "" {
@@ -77,7 +77,7 @@ func parseEnv(text string) (set []string, line int, err error) {
 		name, v, ok := strings.Cut(trimmed, "=")
 		name = strings.TrimSpace(strings.TrimPrefix(name, "export "))
 		if !ok || !isVariable(name) {
-			return nil, line, errors.New("there is no NAME= at the beginning of the line")
+			return nil, line, errors.New("the line does not start with NAME=")
 		}
 		v = strings.TrimSpace(v)
 		if v == "" || v[0] != '"' && v[0] != '\'' {
@@ -94,11 +94,11 @@ func parseEnv(text string) (set []string, line int, err error) {
 		at += strings.IndexByte(text[at:], v[0])
 		value, length, ok := quotedValue(text[at:])
 		if !ok {
-			return nil, line, fmt.Errorf("the quoted value of %s does not end", name)
+			return nil, line, fmt.Errorf("the quoted value of %s has no closing quote", name)
 		}
 		after, rest, _ := strings.Cut(text[at+length:], "\n")
 		if after = strings.TrimSpace(after); after != "" && after[0] != '#' {
-			return nil, line + strings.Count(text[:at+length], "\n"), fmt.Errorf("something follows the quoted value of %s", name)
+			return nil, line + strings.Count(text[:at+length], "\n"), fmt.Errorf("unexpected text after the quoted value of %s", name)
 		}
 		line += strings.Count(text[:at+length], "\n") + 1
 		set, text = append(set, name+"="+value), rest
@@ -106,8 +106,8 @@ func parseEnv(text string) (set []string, line int, err error) {
 	return set, 0, nil
 }
 
-// quotedValue reads a quoted value at the start of a text; length is that of the
-// value with its quotes.
+// quotedValue reads a quoted value at the start of text. length is the length of the value with its
+// quotes.
 func quotedValue(text string) (value string, length int, ok bool) {
 	var b strings.Builder
 	for i := 1; i < len(text); i++ {
@@ -136,7 +136,7 @@ func quotedValue(text string) (value string, length int, ok bool) {
 	return "", 0, false
 }
 
-// isVariable reports whether a text can be the name of a variable.
+// isVariable reports whether name is a valid name of a variable.
 func isVariable(name string) bool {
 	for i, c := range name {
 		if c != '_' && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (i == 0 || c < '0' || c > '9') {

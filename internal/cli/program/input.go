@@ -12,28 +12,28 @@ import (
 const InputUsage = "set the values of std::app::inputs: a `JSON` object, or @FILE"
 
 // ReadInputs reads the value of --input.
-func ReadInputs(a *console.Console, given string) (json.RawMessage, error) {
-	return ReadObject(a, "--input", given)
+func ReadInputs(a *console.Console, value string) (json.RawMessage, error) {
+	return ReadObject(a, "--input", value)
 }
 
 // ReadObject reads the value of a flag that is a JSON object, or @ and the file that holds one;
 // nil for "".
-func ReadObject(a *console.Console, flag, given string) (json.RawMessage, error) {
-	if given == "" {
+func ReadObject(a *console.Console, flag, value string) (json.RawMessage, error) {
+	if value == "" {
 		return nil, nil
 	}
-	name, inFile := strings.CutPrefix(given, "@")
-	text := []byte(given)
+	name, inFile := strings.CutPrefix(value, "@")
+	text := []byte(value)
 	where := flag
 	if inFile {
 		where = name
 		var err error
 		if text, err = userfile.Read(a.Abs(name), userfile.MaxText); err != nil {
-			return nil, console.Usage("name a file that holds a JSON object", "%s: read %s: %v", flag, name, console.Cause(err))
+			return nil, console.Usage("the file must contain a JSON object", "%s: read %s: %v", flag, name, console.Cause(err))
 		}
 	}
 	if err := engine.CheckInputs(text); err != nil {
-		return nil, console.Usage("write an object, as in "+flag+" '{\"id\": 7}', or name its file: "+flag+" @FILE", "%s: %v", where, err)
+		return nil, console.Usage("write an object, such as "+flag+" '{\"id\": 7}', or "+flag+" @<file>", "%s: %v", where, err)
 	}
 	return text, nil
 }

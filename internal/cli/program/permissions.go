@@ -11,14 +11,14 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// PermissionFlags say what the program may touch: --sandbox, and a flag for each
-// of permit.Kinds.
+// PermissionFlags are the flags of the program's permissions: --sandbox, and a flag for each of
+// permit.Kinds.
 type PermissionFlags struct {
 	sandbox bool
 	lists   [len(permit.Kinds)]listFlag
 }
 
-// PermissionRows are the rows of the flags in help, for cmdline.Group.
+// PermissionRows returns the rows of the flags in help, for cmdline.Group.
 func PermissionRows() []string {
 	var names []string
 	for _, k := range permit.Kinds {
@@ -36,11 +36,11 @@ func (f *PermissionFlags) Add(c *cobra.Command) {
 	}
 }
 
-// Grants are what the flags allow.
+// Grants returns the permissions of the flags.
 func (f *PermissionFlags) Grants() (permit.Grants, error) {
 	g := permit.Grants{Sandbox: f.sandbox, Allow: map[permit.Kind]permit.List{}}
 	for i, l := range f.lists {
-		if l.given {
+		if l.isSet {
 			g.Allow[permit.Kind(i)] = l.List
 		}
 	}
@@ -50,15 +50,15 @@ func (f *PermissionFlags) Grants() (permit.Grants, error) {
 	return g, nil
 }
 
-// listFlag is a flag that lists what is allowed of a kind.
+// listFlag is a flag that lists what a kind of permission allows.
 type listFlag struct {
 	permit.List
-	given bool
+	isSet bool
 }
 
-// Set adds the things of a line of CSV.
+// Set adds the elements of a line of CSV.
 func (l *listFlag) Set(text string) error {
-	l.given = true
+	l.isSet = true
 	switch text {
 	case console.Everything:
 		l.All = true
@@ -68,7 +68,7 @@ func (l *listFlag) Set(text string) error {
 	}
 	names, err := csv.NewReader(strings.NewReader(text)).Read()
 	if err != nil {
-		return fmt.Errorf("write a value that holds a comma or a quote as '\"a,b\"'")
+		return fmt.Errorf("quote a value that contains a comma or a quote: '\"a,b\"'")
 	}
 	for _, n := range names {
 		if n != "" {
@@ -85,10 +85,10 @@ func (l *listFlag) String() string {
 	return strings.Join(l.Names, ",")
 }
 
-// Type is what the flag's value is in the help.
+// Type returns the name of the value's type, for help.
 func (l *listFlag) Type() string { return "list" }
 
-// Complete completes the values of the flags: paths as the shell does, and names of variables.
+// Complete adds completions to the flags: names of variables. The shell completes paths itself.
 func (f *PermissionFlags) Complete(a *console.Console, c *cobra.Command) {
 	for _, k := range permit.Kinds {
 		if k.Kind == permit.Read || k.Kind == permit.Write {

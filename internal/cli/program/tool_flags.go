@@ -11,11 +11,11 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// ToolFlags say which tools the application has: those of files and of programs.
+// ToolFlags are the flags that add tools: files of tools, and programs.
 type ToolFlags struct {
 	Files   []string
 	Modules []string
-	seen    func(path string) // for --watch: receives the files of programs that are tools
+	seen    func(path string) // for --watch: receives the paths of programs that provide tools
 }
 
 func (f *ToolFlags) Add(c *cobra.Command) {
@@ -23,12 +23,13 @@ func (f *ToolFlags) Add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.Modules, "host-tools-module", nil, "give them the described functions of a program `FILE`; repeatable")
 	for flag, endings := range map[string][]string{"host-tools": {"yaml", "yml", "json"}, "host-tools-module": {"conc"}} {
 		if err := c.MarkFlagFilename(flag, endings...); err != nil {
-			panic(err) // a flag that is not there
+			panic(err) // the command has no such flag
 		}
 	}
 }
 
-// Watch reports the files to seen, for --watch, including the files that are read because of them.
+// Watch reports the files of the flags to seen, for --watch, and later also the files that these
+// import.
 func (f *ToolFlags) Watch(a *console.Console, seen func(path string)) {
 	f.seen = seen
 	for _, file := range slices.Concat(f.Files, f.Modules) {
@@ -38,7 +39,7 @@ func (f *ToolFlags) Watch(a *console.Console, seen func(path string)) {
 	}
 }
 
-// ToolSources returns the tools of the flags, for the options o.
+// ToolSources returns the tools of the flags. o may be nil.
 func ToolSources(a *console.Console, f *ToolFlags, o *engine.Options) engine.ToolSources {
 	around := engine.Options{Environ: a.Environ, Executable: a.Binary.Executable, WorkDir: a.Dir, Log: a.Stderr, LogLevel: a.LogLevel}
 	if o != nil {
@@ -47,14 +48,15 @@ func ToolSources(a *console.Console, f *ToolFlags, o *engine.Options) engine.Too
 	return engine.ToolSources{Files: f.Files, Modules: f.Modules, Dir: a.Dir, Around: around, Seen: f.seen}
 }
 
-// RegisterTools registers the tools of the flags for the options o, before a program runs: p, or
-// several that are not known (nil). It shows errors in them, and in the program's own [tools], and
-// then returns a console.ExitError. end closes the resources that the tools share, after the runs.
+// RegisterTools registers the tools of the flags in o before the program p runs; p is nil for
+// several programs. It shows errors in the tools, and in the program's [tools], and then returns a
+// console.ExitError. end closes the resources that the tools share, after the runs.
 func RegisterTools(ctx context.Context, a *console.Console, f *ToolFlags, p *engine.Program, o *engine.Options) (end func(error) error, err error) {
 	return RegisterTestTools(ctx, a, f, p, o, false)
 }
 
-// RegisterTestTools is RegisterTools; with tests, the tools reach nothing outside.
+// RegisterTestTools is RegisterTools for tests if tests is true: the tools then have no effects
+// outside the process.
 func RegisterTestTools(ctx context.Context, a *console.Console, f *ToolFlags, p *engine.Program, o *engine.Options, tests bool) (end func(error) error, err error) {
 	nothing := func(err error) error { return err }
 	if len(f.Files)+len(f.Modules) == 0 && (p == nil || !p.HasTools()) {
@@ -72,7 +74,7 @@ func RegisterTestTools(ctx context.Context, a *console.Console, f *ToolFlags, p 
 	}
 	end = func(err error) error {
 		if mine {
-			o.Tools.Close() // which waits for what handlers have begun
+			o.Tools.Close() // waits for the running handlers
 		}
 		if closing := set.Close(); err == nil {
 			err = closing
@@ -80,19 +82,19 @@ func RegisterTestTools(ctx context.Context, a *console.Console, f *ToolFlags, p 
 		return err
 	}
 	if err := set.Register(o.Tools); err != nil {
-		return nothing, console.Usage("give one of them another name, or a version of its own", "%v", end(err))
+		return nothing, console.Usage("rename one of them, or give it another version", "%v", end(err))
 	}
 	return end, nil
 }
 
-// LoadTools reads tools and shows what is wrong with them.
+// LoadTools reads tools and shows their errors.
 func LoadTools(ctx context.Context, a *console.Console, s engine.ToolSources) (*engine.ToolSet, error) {
 	set, found, err := engine.LoadTools(ctx, s)
 	if shown := a.ShowDiagnostics(found); shown != nil {
 		return nil, shown
 	}
 	if err != nil {
-		return nil, console.Usage("`concerto tools check FILE` looks at a file of tools; a module is a program with a `pub tool`", "%v", err)
+		return nil, console.Usage("`concerto tools check <file>` checks a file of tools; a module must declare a `pub tool`", "%v", err)
 	}
 	return set, nil
 }

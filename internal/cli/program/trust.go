@@ -18,52 +18,52 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// Compiled programs come from anywhere. A program that requires commands, hosts, files or network
-// hosts runs if one of these holds: this user built it; the flags decide every kind of permission
-// that it requires; --trust is set; the user was shown the requirements and has agreed. Builds and
-// agreements are remembered as files named by the program's hash, in concerto/trusted below
+// Compiled programs may come from another machine. A program that requires commands, hosts, files
+// or network hosts runs if one of these holds: this user built it; the flags decide every kind of
+// permission that it requires; --trust is set; the user was shown the requirements and agreed.
+// Builds and agreements are stored as files named by the program's hash, in concerto/trusted below
 // XDG_STATE_HOME.
 
-// maxTrusted bounds how many programs are remembered; the oldest go.
+// maxTrusted is the maximum number of stored programs; the oldest are removed.
 const maxTrusted = 1000
 
-// consent returns an error unless the user permits a compiled program to run. root is the
-// directory at which the program's relative paths start.
-func consent(ctx context.Context, a *console.Console, path, root string, data []byte, p *engine.Program, f *WorldFlags, g *permit.Grants) error {
+// requireConsent returns an error unless a compiled program may run. root is the directory at which
+// the program's relative paths start.
+func requireConsent(ctx context.Context, a *console.Console, path, root string, data []byte, p *engine.Program, f *WorldFlags, g *permit.Grants) error {
 	asks := p.Asks()
-	if f.trust || !slices.ContainsFunc(asks, func(x engine.Ask) bool { return !g.Decides(x.Kind) }) || trusts(a, data) {
+	if f.trust || !slices.ContainsFunc(asks, func(x engine.Ask) bool { return !g.Decides(x.Kind) }) || isTrusted(a, data) {
 		return nil
 	}
-	listing := listed(asks)
+	listing := listRequirements(asks)
 	ask := a.Prompter()
 	if ask == nil {
-		return console.Usage("allow it with "+strings.Join(flagsOf(a, asks, root), " ")+", or all of it with --trust; on a terminal `concerto run` asks once",
-			"%s was built elsewhere, and nobody has agreed to what it may do:\n%s", path, strings.TrimRight(listing, "\n"))
+		return console.Usage("allow it with "+strings.Join(allowFlags(a, asks, root), " ")+", or everything with --trust; on a terminal `concerto run` asks once",
+			"%s was built elsewhere and is not trusted; it requires these permissions:\n%s", path, strings.TrimRight(listing, "\n"))
 	}
-	fmt.Fprintf(a.Stderr, "%s was built elsewhere, and has not run here before. It may:\n%s", path, listing)
+	fmt.Fprintf(a.Stderr, "%s was built elsewhere and has not run here before. It may:\n%s", path, listing)
 	answer, err := ask.Ask(ctx, "Run it? [y/N]")
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if answer = strings.ToLower(strings.TrimSpace(answer)); err != nil || answer != "y" && answer != "yes" {
-		return console.Usage("the flags of `concerto run --help` let it run with less", "%s was not run", path)
+		return console.Usage("`concerto run --help` lists flags that restrict its permissions", "%s was not run", path)
 	}
-	if err := trusting(a, data); err != nil {
-		fmt.Fprintf(a.Stderr, "concerto: this will be asked again: %v\n", err)
+	if err := storeTrust(a, data); err != nil {
+		fmt.Fprintf(a.Stderr, "concerto: could not store the answer, so the next run asks again: %v\n", err)
 	}
 	return nil
 }
 
-// listed returns a program's requirements, a line each.
-func listed(asks []engine.Ask) string {
+// listRequirements returns a program's requirements, a line each.
+func listRequirements(asks []engine.Ask) string {
 	width := 0
 	var lines [][2]string
 	for _, x := range asks {
 		what := permit.Kinds[x.Kind].Any
 		if x.Name != "" {
-			what = strings.Replace(permit.Kinds[x.Kind].May, "%s", plain(x.Name), 1)
+			what = strings.Replace(permit.Kinds[x.Kind].May, "%s", singleLine(x.Name), 1)
 		}
-		lines = append(lines, [2]string{what, plain(x.Detail)})
+		lines = append(lines, [2]string{what, singleLine(x.Detail)})
 		width = max(width, len(what))
 	}
 	var b strings.Builder
@@ -73,15 +73,15 @@ func listed(asks []engine.Ask) string {
 	return b.String()
 }
 
-// plain is a program's own text for output: on one line, with control characters
+// singleLine returns a text of the program for output: on one line, with control characters
 // escaped.
-func plain(s string) string { return terminal.Escape(oneLine.Replace(s)) }
+func singleLine(s string) string { return terminal.Escape(escapeLines.Replace(s)) }
 
-var oneLine = strings.NewReplacer("\n", `\n`, "\t", `\t`)
+var escapeLines = strings.NewReplacer("\n", `\n`, "\t", `\t`)
 
-// flagsOf returns the flags that permit a program's requirements, one for each kind. root is the
-// start of the program's relative paths.
-func flagsOf(a *console.Console, asks []engine.Ask, root string) []string {
+// allowFlags returns the flags that permit a program's requirements, one for each kind. root is the
+// directory at which the program's relative paths start.
+func allowFlags(a *console.Console, asks []engine.Ask, root string) []string {
 	var out []string
 	for _, k := range permit.Kinds {
 		var names []string
@@ -90,7 +90,7 @@ func flagsOf(a *console.Console, asks []engine.Ask, root string) []string {
 			if x.Kind == k.Kind {
 				asked = true
 				whole = whole || x.Name == ""
-				names = append(names, plain(flagValue(a, x, root)))
+				names = append(names, singleLine(flagValue(a, x, root)))
 			}
 		}
 		switch {
@@ -103,7 +103,7 @@ func flagsOf(a *console.Console, asks []engine.Ask, root string) []string {
 	return out
 }
 
-// flagValue returns a requirement as the value of a flag: a path is relative to the working
+// flagValue returns a requirement as the value of a flag. It makes a path relative to the working
 // directory.
 func flagValue(a *console.Console, x engine.Ask, root string) string {
 	if x.Kind != permit.Read && x.Kind != permit.Write || filepath.IsAbs(x.Name) {
@@ -112,12 +112,12 @@ func flagValue(a *console.Console, x engine.Ask, root string) string {
 	return a.Relative(filepath.Join(root, x.Name))
 }
 
-// trustedDir is the directory in which trusted programs are remembered; "" when
-// neither XDG_STATE_HOME nor HOME names one.
+// trustedDir returns the directory of trusted programs; "" if neither XDG_STATE_HOME nor HOME is
+// set.
 func trustedDir(a *console.Console) string { return a.StateFile("trusted") }
 
-// trusts reports whether a program is remembered.
-func trusts(a *console.Console, data []byte) bool {
+// isTrusted reports whether a program is stored as trusted.
+func isTrusted(a *console.Console, data []byte) bool {
 	dir := trustedDir(a)
 	if dir == "" {
 		return false
@@ -126,11 +126,11 @@ func trusts(a *console.Console, data []byte) bool {
 	return err == nil
 }
 
-// trusting remembers a program.
-func trusting(a *console.Console, data []byte) error {
+// storeTrust stores a program as trusted.
+func storeTrust(a *console.Console, data []byte) error {
 	dir := trustedDir(a)
 	if dir == "" {
-		return errors.New("neither XDG_STATE_HOME nor HOME says where to keep it")
+		return errors.New("neither XDG_STATE_HOME nor HOME is set")
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -138,23 +138,23 @@ func trusting(a *console.Console, data []byte) error {
 	if err := os.WriteFile(filepath.Join(dir, hexsum.SHA256(data)), nil, 0o600); err != nil {
 		return err
 	}
-	return forgetOldest(dir)
+	return removeOldest(dir)
 }
 
-// TrustBuilt remembers a program that was compiled here and would need the user's consent. If that
+// TrustBuilt stores a program as trusted that was compiled here and requires permissions. If that
 // fails, running the program requires consent.
 func TrustBuilt(a *console.Console, data []byte) {
 	p, err := engine.Load(data)
 	if err != nil || len(p.Asks()) == 0 {
 		return
 	}
-	if err := trusting(a, data); err != nil {
-		a.Verbosef("it will need --trust to run: %v", err)
+	if err := storeTrust(a, data); err != nil {
+		a.Verbosef("could not store the program as trusted, so it requires --trust: %v", err)
 	}
 }
 
-// forgetOldest removes what was remembered first beyond maxTrusted.
-func forgetOldest(dir string) error {
+// removeOldest removes the oldest programs beyond maxTrusted.
+func removeOldest(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) <= maxTrusted {
 		return err

@@ -18,9 +18,9 @@ import (
 // WireUsage is the help of --wire.
 const WireUsage = "record each line to and from hosts in `FILE`"
 
-// unplayed refuses to record into a file that one of the hosts plays: it would be
-// emptied before it is played.
-func unplayed(a *console.Console, path string, hosts []host.Config) error {
+// checkNotPlayed returns an error if one of the hosts plays the recording at path, because
+// recording would truncate it first.
+func checkNotPlayed(a *console.Console, path string, hosts []host.Config) error {
 	if path == "" {
 		return nil
 	}
@@ -33,7 +33,7 @@ func unplayed(a *console.Console, path string, hosts []host.Config) error {
 		if !c.Recorded() {
 			continue
 		}
-		f, err := ReplayArgs(c.Args[2:])
+		f, err := ParseReplayArgs(c.Args[2:])
 		if err != nil {
 			continue // the host reports it
 		}
@@ -42,29 +42,28 @@ func unplayed(a *console.Console, path string, hosts []host.Config) error {
 			played = filepath.Join(c.Dir, f.Dir, played)
 		}
 		if other, err := os.Stat(a.Abs(played)); err == nil && os.SameFile(file, other) {
-			return console.Usage(fmt.Sprintf("name another file, or let [hosts.%s] start what is to be recorded", c.Connector), "--wire: %s is the recording that host '%s' plays", path, c.Name)
+			return console.Usage(fmt.Sprintf("use another file, or let [hosts.%s] start the host to record", c.Connector), "--wire: %s is the recording that host '%s' plays", path, c.Name)
 		}
 	}
 	return nil
 }
 
-// CheckWireFile is unplayed for the hosts of a program.
+// CheckWireFile returns an error if a host of the program plays the recording at path.
 func CheckWireFile(a *console.Console, p *engine.Program, path string) error {
 	hosts, err := p.HostConfigs()
 	if err != nil {
 		return err
 	}
-	return unplayed(a, path, hosts)
+	return checkNotPlayed(a, path, hosts)
 }
 
-// RecordHost begins the recording of a host that no run uses; add is nil when path is
-// "". end ends it, and returns the error that it is given or why the recording is not
-// whole.
+// RecordHost starts the recording of a host that no run uses. add is nil if path is "". end closes
+// the recording and returns err, or else the error of the recording.
 func RecordHost(a *console.Console, path, program string, c *host.Config) (add func(hosttrace.Line), end func(error) error, err error) {
 	if path == "" {
 		return nil, func(err error) error { return err }, nil
 	}
-	if err := unplayed(a, path, []host.Config{*c}); err != nil {
+	if err := checkNotPlayed(a, path, []host.Config{*c}); err != nil {
 		return nil, nil, err
 	}
 	file, err := a.CreateRecord("--wire", path)
@@ -74,9 +73,9 @@ func RecordHost(a *console.Console, path, program string, c *host.Config) (add f
 	began := time.Now()
 	w := hosttrace.NewWriter(file, hosttrace.Header{Version: hosttrace.Version, Started: began.UTC().Format(time.RFC3339), Program: program},
 		func() float64 { return float64(time.Since(began).Microseconds()) / 1e6 })
-	known := hostSecrets(a, c)
+	secrets := hostSecrets(a, c)
 	add = func(l hosttrace.Line) {
-		l.Text = string(known.JSON([]byte(l.Text)))
+		l.Text = string(secrets.JSON([]byte(l.Text)))
 		w.Add(l)
 	}
 	end = func(err error) error {
@@ -88,19 +87,19 @@ func RecordHost(a *console.Console, path, program string, c *host.Config) (add f
 	return add, end, nil
 }
 
-// hostSecrets are the values of the variables that hold keys: those of the host, those
-// of others in its manifest, and all whose names suggest it.
+// hostSecrets returns the values of the variables that contain keys: those of the host, those of
+// other hosts in its manifest, and all whose names suggest it.
 func hostSecrets(a *console.Console, c *host.Config) *secret.Set {
-	known := &secret.Set{}
-	add := func(name string) { known.Add(name, a.Getenv(name)) }
+	secrets := &secret.Set{}
+	add := func(name string) { secrets.Add(name, a.Getenv(name)) }
 	for _, p := range c.ParamsEnv {
 		add(p.Env)
 	}
 	for name := range c.Keys {
 		add(name)
 	}
-	known.AddNamed(a.Environ)
-	return known
+	secrets.AddNamed(a.Environ)
+	return secrets
 }
 
 // ReplayFlags are the arguments of host replay.
@@ -111,12 +110,12 @@ type ReplayFlags struct {
 	Version, Help   bool
 }
 
-// ReplayArgs reads the arguments: the file, what this command knows, and anything.
-func ReplayArgs(args []string) (f ReplayFlags, err error) {
+// ParseReplayArgs reads the file and the flags of host replay. It ignores other arguments.
+func ParseReplayArgs(args []string) (f ReplayFlags, err error) {
 	for i := 0; i < len(args); i++ {
-		name, value, given := strings.Cut(args[i], "=")
+		name, value, hasValue := strings.Cut(args[i], "=")
 		take := func() string {
-			if !given && i+1 < len(args) {
+			if !hasValue && i+1 < len(args) {
 				i++
 				value = args[i]
 			}
@@ -128,7 +127,7 @@ func ReplayArgs(args []string) (f ReplayFlags, err error) {
 		case "--proc":
 			text := take()
 			if f.Proc, err = strconv.Atoi(text); err != nil || f.Proc < 1 {
-				return f, console.Usage("a process has a number from 1 on", "--proc cannot be %q", text)
+				return f, console.Usage("processes are numbered from 1", "invalid value %q for --proc", text)
 			}
 		case "-C", "--directory": // of all commands, before the file
 			if f.File == "" {
@@ -149,7 +148,7 @@ func ReplayArgs(args []string) (f ReplayFlags, err error) {
 		}
 	}
 	if f.File == "" && !f.Help {
-		return f, console.Usage("`concerto run --wire talk.wire` makes one", "host replay takes the file of a recording")
+		return f, console.Usage("create a recording with `concerto run --wire talk.wire`", "host replay requires the file of a recording")
 	}
 	return f, nil
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// WorldFlags say what replaces parts of the world around a program, and what the
-// program may touch.
+// WorldFlags are the flags that replace parts of the program's environment, and those of its
+// permissions.
 type WorldFlags struct {
 	answers     []string
 	handler     string
@@ -41,17 +41,16 @@ func (f *WorldFlags) Add(c *cobra.Command) {
 	f.Tools.Add(c)
 }
 
-// Prepare compiles or loads the program that a source names, and makes the
-// options that all commands that run it share. When it returns, signals are
-// caught.
+// Prepare compiles or loads the program of a source, and creates the options that all commands
+// share that run it. When it returns, signals are caught.
 func Prepare(ctx context.Context, a *console.Console, s driver.Request, f *WorldFlags, signals *interrupt.Handler) (*engine.Program, engine.Options, error) {
 	s.Mock = f.Mock
 	return PrepareWith(a, f, signals, func(grants *permit.Grants) (*engine.Program, string, error) { return Open(ctx, a, s, f, grants) })
 }
 
-// PrepareWith is Prepare for a program that the given function returns.
-func PrepareWith(a *console.Console, f *WorldFlags, signals *interrupt.Handler, program func(*permit.Grants) (p *engine.Program, dir string, err error)) (*engine.Program, engine.Options, error) {
-	fixed, err := Answers(f.answers)
+// PrepareWith is Prepare for a program that open returns.
+func PrepareWith(a *console.Console, f *WorldFlags, signals *interrupt.Handler, open func(*permit.Grants) (p *engine.Program, dir string, err error)) (*engine.Program, engine.Options, error) {
+	fixed, err := ParseAnswers(f.answers)
 	fixed = append(fixed, a.Debugging.Answers...)
 	if err != nil {
 		return nil, engine.Options{}, err
@@ -60,14 +59,14 @@ func PrepareWith(a *console.Console, f *WorldFlags, signals *interrupt.Handler, 
 	if err != nil {
 		return nil, engine.Options{}, err
 	}
-	if err := names("--pass-env", f.passEnv); err != nil {
+	if err := checkNames("--pass-env", f.passEnv); err != nil {
 		return nil, engine.Options{}, err
 	}
 	environ, err := environment(a, f.envFiles)
 	if err != nil {
 		return nil, engine.Options{}, err
 	}
-	p, dir, err := program(&grants)
+	p, dir, err := open(&grants)
 	if err != nil {
 		return nil, engine.Options{}, err
 	}
@@ -80,23 +79,23 @@ func PrepareWith(a *console.Console, f *WorldFlags, signals *interrupt.Handler, 
 	}, nil
 }
 
-// names refuses what cannot be the name of an environment variable.
-func names(flag string, all []string) error {
+// checkNames returns an error for a value that cannot be the name of an environment variable.
+func checkNames(flag string, all []string) error {
 	for _, name := range all {
 		if name == "" || strings.ContainsAny(name, "=$ ") {
-			return console.Usage("write `"+flag+" NAME`: the variable is passed as it is", "%s cannot be %q", flag, name)
+			return console.Usage("give the names of variables without values, such as "+flag+" LANG,TZ", "invalid value %q for %s", name, flag)
 		}
 	}
 	return nil
 }
 
-// Answers reads the values of --answer: channel=value each.
-func Answers(given []string) ([]emit.Fixed, error) {
+// ParseAnswers reads the values of --answer, CHANNEL=VALUE each.
+func ParseAnswers(values []string) ([]emit.Fixed, error) {
 	var out []emit.Fixed
-	for _, g := range given {
+	for _, g := range values {
 		channel, v, ok := strings.Cut(g, "=")
 		if !ok || channel == "" {
-			return nil, console.Usage("write --answer CHANNEL=VALUE, as in --answer approve=yes", "--answer cannot be %q", g)
+			return nil, console.Usage("write --answer <channel>=<value>, such as --answer approve=yes", "invalid value %q for --answer", g)
 		}
 		out = append(out, emit.Fixed{Channel: channel, Value: v})
 	}
@@ -105,8 +104,8 @@ func Answers(given []string) ([]emit.Fixed, error) {
 
 var ModeNames = []string{"text", "ndjson", "none"}
 
-// NotUsed returns the message that n entries of a tape, of these kinds, were not used.
-func NotUsed(kinds []string, n int) string {
+// UnusedEntries returns the warning that n entries of a tape, of these kinds, were not used.
+func UnusedEntries(kinds []string, n int) string {
 	what := fmt.Sprintf("%d entries of the tape were", n)
 	if n == 1 {
 		what = "1 entry of the tape was"

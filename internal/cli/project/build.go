@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 )
 
-// stageNames are the values of --emit.
+// stageNames returns the values of --emit.
 func stageNames() []string {
 	var names []string
 	for _, s := range driver.Stages {
@@ -66,13 +66,13 @@ sources produce equal bytes.`,
 	return c
 }
 
-// build writes a stage of the compilation: to out; else to stdout when emit
-// names the stage; else to a file named after the entry.
+// build writes a stage of the compilation to out; without out to stdout if emit names a stage,
+// otherwise to a file named after the entry.
 func (cmd *buildCommand) build(path string, on optimize.Set) error {
 	out := cmd.out
 	in, err := driver.Load(driver.Request{Path: path, Dir: cmd.console.Dir, Overlay: cmd.console.Overlay})
 	if err != nil {
-		return console.Refused(err)
+		return console.SourceError(err)
 	}
 	in.Passes = on
 	if in.Entry == nil {

@@ -55,7 +55,7 @@ there are none. 'concerto explain CODE' explains a diagnostic.`,
 }
 
 func (cmd *checkCommand) run(parent context.Context, path string) error {
-	if err := program.UsableAudit(cmd.console, &cmd.audit); err != nil {
+	if err := program.CheckAudit(cmd.console, &cmd.audit); err != nil {
 		return err
 	}
 	s, err := program.Source(cmd.console, path, nil)
@@ -65,13 +65,13 @@ func (cmd *checkCommand) run(parent context.Context, path string) error {
 	fix := cmd.fix || cmd.diffs
 	switch {
 	case s.Inline != nil && cmd.watch:
-		return console.Usage("name a file", "--watch has nothing to look at in what stands on standard input")
+		return console.Usage("name a file", "--watch cannot be used with standard input")
 	case s.Inline != nil && fix:
-		return console.Usage("name a file", "--fix and --diff have no file in what stands on standard input")
+		return console.Usage("name a file", "--fix and --diff cannot be used with standard input")
 	case cmd.watch && fix:
-		return console.Usage("leave out one of them", "--watch changes nothing, --fix and --diff look once")
+		return console.Usage("leave one of them out", "--watch cannot be used with --fix or --diff")
 	case cmd.diffs && !cmd.format.IsText():
-		return console.Usage("leave out one of them", "--diff and --format json both write to stdout")
+		return console.Usage("leave one of them out", "--diff and --format json cannot be used together")
 	}
 	if fix {
 		found, err := cmd.applyFixes(parent, s)
@@ -86,23 +86,23 @@ func (cmd *checkCommand) run(parent context.Context, path string) error {
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
 	<-signals.Ready
-	var again analysis.LoadCache
+	var cache analysis.LoadCache
 	return rerun.OnChange(ctx, cmd.console, false, func(_ context.Context, seen func(string)) error {
 		s.Seen = seen
 		cmd.tools.Watch(cmd.console, seen)
-		return cmd.check(parent, again.Request(s))
+		return cmd.check(parent, cache.Request(s))
 	})
 }
 
 func (cmd *checkCommand) check(ctx context.Context, s driver.Request) error {
 	found, err := engine.CheckWith(ctx, s, program.ToolSources(cmd.console, &cmd.tools, nil))
 	if err != nil {
-		return console.Refused(err)
+		return console.SourceError(err)
 	}
 	return cmd.showFound(found)
 }
 
-// showFound shows what a check has found.
+// showFound prints the diagnostics of a check.
 func (cmd *checkCommand) showFound(found diag.List) error {
 	if cmd.format.IsText() {
 		return cmd.console.ShowDiagnostics(found)

@@ -13,14 +13,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// applyFixes applies safe fixes until there are none left, writes the files, and returns the
-// remaining diagnostics. With a diff it shows the changes instead of writing.
+// applyFixes applies safe fixes until none are left, writes the files, and returns the remaining
+// diagnostics. With --diff it prints the changes instead of writing.
 func (cmd *checkCommand) applyFixes(ctx context.Context, s driver.Request) (found diag.List, err error) {
 	s.Overlay = map[string][]byte{}
 	rounds := repair.Rounds{Program: isSource}
 	for more := true; more; {
 		if found, err = engine.CheckWith(ctx, s, program.ToolSources(cmd.console, &cmd.tools, nil)); err != nil {
-			return found, console.Refused(err)
+			return found, console.SourceError(err)
 		}
 		changed := rounds.Round(found.Sorted())
 		for _, x := range changed {
@@ -36,7 +36,7 @@ func (cmd *checkCommand) applyFixes(ctx context.Context, s driver.Request) (foun
 			continue
 		}
 		if err := console.WriteFile(cmd.console.Abs(x.Name()), x.Text()); err != nil {
-			return found, console.Usage("this file and those behind it are as they were", "write %s: %v", x.Name(), err)
+			return found, console.Usage("this file and the following ones are unchanged", "write %s: %v", x.Name(), err)
 		}
 		fmt.Fprintf(cmd.console.Stderr, "%s: %d fixed\n", x.Name(), x.Fixes)
 	}

@@ -60,11 +60,11 @@ Exit codes: 0 success, 1 --check found a file, 2 a file has errors.`,
 
 func (cmd *fmtCommand) formatPaths(paths []string) error {
 	if cmd.width < minWidth || cmd.width > maxWidth {
-		return console.Usage(fmt.Sprintf("lines may be %d to %d characters wide", minWidth, maxWidth), "--width cannot be %d", cmd.width)
+		return console.Usage(fmt.Sprintf("use a width from %d to %d", minWidth, maxWidth), "invalid value %d for --width", cmd.width)
 	}
 	if cmd.stdin {
 		if len(paths) > 0 {
-			return console.Usage("leave out the paths, or --stdin", "fmt --stdin takes no path, not %s", paths[0])
+			return console.Usage("leave out the path or --stdin", "fmt --stdin takes no path: %s", paths[0])
 		}
 		return cmd.fmtStdin()
 	}
@@ -75,7 +75,7 @@ func (cmd *fmtCommand) formatPaths(paths []string) error {
 	broken, changed := false, 0
 	for _, name := range files {
 		switch differs, err := cmd.fmtFile(name); {
-		case err == errHasMistakes:
+		case err == errSyntax:
 			broken = true
 		case err != nil:
 			return err
@@ -83,7 +83,7 @@ func (cmd *fmtCommand) formatPaths(paths []string) error {
 			changed++
 		}
 	}
-	cmd.console.Verbosef("%s, %d not in the style", console.Count(len(files), "file"), changed)
+	cmd.console.Verbosef("%s, %d not formatted", console.Count(len(files), "file"), changed)
 	switch {
 	case broken:
 		return console.ExitError(console.ExitRefused)
@@ -93,8 +93,8 @@ func (cmd *fmtCommand) formatPaths(paths []string) error {
 	return nil
 }
 
-// errHasMistakes is the error for a file that does not parse. Its diagnostics have been shown.
-var errHasMistakes = errors.New("the file has mistakes")
+// errSyntax is the error of a file that does not parse. Its diagnostics were already printed.
+var errSyntax = errors.New("the file has syntax errors")
 
 func (cmd *fmtCommand) fmtStdin() error {
 	text, err := io.ReadAll(cmd.console.Stdin)
@@ -115,7 +115,7 @@ func (cmd *fmtCommand) fmtStdin() error {
 	return nil
 }
 
-// formatText formats a text, or shows its errors.
+// formatText formats a text, or prints its errors.
 func formatText(a *console.Console, name string, text []byte, width int) ([]byte, error) {
 	out, found := format.Source(source.NewFile(name, text), width)
 	if !found.HasErrors() {
@@ -124,10 +124,10 @@ func formatText(a *console.Console, name string, text []byte, width int) ([]byte
 	if err := diag.Text(a.Stderr, found.Sorted(), diag.TextOptions{Color: a.TTY.Color}); err != nil {
 		return nil, err
 	}
-	return nil, errHasMistakes
+	return nil, errSyntax
 }
 
-// fmtFile formats one file and reports whether it was not in the style before.
+// fmtFile formats one file and reports whether the format changes it.
 func (cmd *fmtCommand) fmtFile(name string) (differs bool, err error) {
 	path := cmd.console.Abs(name)
 	text, err := userfile.Read(path, userfile.MaxText)
@@ -143,14 +143,14 @@ func (cmd *fmtCommand) fmtFile(name string) (differs bool, err error) {
 		return true, nil
 	}
 	if err := console.WriteFile(path, out); err != nil {
-		return true, console.Usage("the file is as it was", "write %s: %v", name, err)
+		return true, console.Usage("the file is unchanged", "write %s: %v", name, err)
 	}
 	cmd.console.Verbosef("rewrote %s", name)
 	return true, nil
 }
 
-// sources returns the source files that paths name or contain, each once, named as
-// the user would name them.
+// sources returns the source files that paths name or contain, each once, with the names that the
+// user would write.
 func sources(a *console.Console, paths []string) ([]string, error) {
 	if len(paths) == 0 {
 		root, err := projectDir(a)
@@ -174,7 +174,7 @@ func sources(a *console.Console, paths []string) ([]string, error) {
 			}
 			files = append(files, below...)
 		case filepath.Ext(path) != driver.SourceExt:
-			return nil, console.Usage("sources end in .conc", "%s is no Concerto source", path)
+			return nil, console.Usage("the name of a source file ends in .conc", "%s is not a Concerto source file", path)
 		default:
 			files = append(files, path)
 		}
@@ -188,12 +188,12 @@ func sources(a *console.Console, paths []string) ([]string, error) {
 	}), nil
 }
 
-// projectDir is the nearest directory with a manifest, from the working
-// directory up, relative to the working directory.
+// projectDir returns the nearest directory with a manifest, from the working directory upwards,
+// relative to the working directory.
 func projectDir(a *console.Console) (string, error) {
 	found, ok := manifest.Locate(a.Dir, func(p string) bool { _, err := os.Stat(p); return err == nil })
 	if !ok {
-		return "", console.Usage("name a file or directory: `concerto fmt .`", "no %s here or above", manifest.FileName)
+		return "", console.Usage("name a file or directory: `concerto fmt .`", "no %s in this directory or above", manifest.FileName)
 	}
 	dir, err := filepath.Rel(a.Dir, filepath.Dir(found))
 	if err != nil {
@@ -202,8 +202,8 @@ func projectDir(a *console.Console) (string, error) {
 	return dir, nil
 }
 
-// sourcesBelow returns the sources in a directory and its subdirectories, in
-// order, except hidden directories and node_modules.
+// sourcesBelow returns the sources in a directory and its subdirectories, in order. It skips hidden
+// directories and node_modules.
 func sourcesBelow(a *console.Console, dir string) (files []string, err error) {
 	root := a.Abs(dir)
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -31,21 +31,20 @@ import (
 //go:embed templates
 var templateFiles embed.FS
 
-// template is a kind of project. with names a folder of files that it shares with
-// others, and next is what can be done with it besides what all can.
+// template is a kind of project. with is the name of a folder of files that several templates
+// share, and next is a command for the new project besides the common ones.
 type template struct {
 	name, about, with, next string
-	sdk                     bool // concerto.py goes with it
+	sdk                     bool // the project includes concerto.py
 }
 
-// templates are in the order in which init offers them; the first is the
-// default.
+// templates are in the order in which init offers them; the first is the default.
 var templates = []template{
 	{name: "hello", about: "an agent that answers"},
-	{name: "supervise", about: "a host that works, and who decides about it"},
-	{name: "pipeline", about: "stages: agents and a host, one after the other"},
+	{name: "supervise", about: "a host, with an agent that answers its questions"},
+	{name: "pipeline", about: "agents and a host, one stage after the other"},
 	{name: "tools", about: "an agent that calls functions of the program"},
-	{name: "service", about: "an application in Python, with an agent and tools for it", next: "python3 app.py    run the application", sdk: true},
+	{name: "service", about: "a Python application with an agent and tools", next: "python3 app.py    run the application", sdk: true},
 	{name: "claude-code", about: "Claude Code, supervised", with: "agent"},
 	{name: "codex", about: "Codex, supervised", with: "agent"},
 	{name: "acp", about: "an agent that speaks ACP, supervised", with: "agent"},
@@ -74,7 +73,7 @@ func NewInit(a *console.Console) *cobra.Command {
 		Use:   "init NAME",
 		Short: "Create a project",
 		Long: `Creates a directory with a project that runs without a network and without a key: a program, its
-Concerto.toml and a README. On a terminal, init asks for the arguments that are missing. It does
+Concerto.toml and a README. On a terminal, init prompts for missing arguments. It does
 not overwrite files.
 
 Templates:
@@ -88,7 +87,7 @@ the README names the environment variable of the key. The tests still need no ke
   concerto init .                            use this directory, if it is empty`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return console.Usage("a name has no spaces", "init takes one name, not %d", len(args))
+				return console.Usage("write the name without spaces", "init takes one name, not %d", len(args))
 			}
 			return nil
 		},
@@ -102,12 +101,12 @@ the README names the environment variable of the key. The tests still need no ke
 	return c
 }
 
-// create creates a project in dir; if dir is "", it asks for it.
+// create creates a project in dir. If dir is "", it prompts for a name.
 func (cmd *initCommand) create(dir string) (err error) {
 	in := bufio.NewReader(cmd.console.Stdin)
 	if dir == "" {
 		if !cmd.console.TTY.In {
-			return console.Usage("`concerto init triage`", "the project needs a name")
+			return console.Usage("for example: concerto init triage", "the project requires a name")
 		}
 		if dir, err = askName(cmd.console, in); err != nil {
 			return err
@@ -137,30 +136,29 @@ func (cmd *initCommand) create(dir string) (err error) {
 		}
 	}
 	if err := cmd.writeProject(dir, name); err != nil {
-		return console.Usage("nothing has been left behind", "make the project %s: %v", dir, err)
+		return console.Usage("all created files were removed", "create the project %s: %v", dir, err)
 	}
 	cmd.writeNextSteps(dir, name)
 	return nil
 }
 
-// projectName matches the names that a project may have: they are valid as the
-// name of a directory, or a part of it, on every system.
+// projectName matches the names that a project may have: names that are valid in the name of a
+// directory on every system.
 var projectName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`) })
 
 func checkName(name string) error {
 	if projectName().MatchString(name) {
 		return nil
 	}
-	hint := "a name starts with a letter and goes on with letters, digits, `_` and `-`, 64 in all at most"
+	hint := "a name starts with a letter, followed by letters, digits, `_` and `-`; at most 64 characters"
 	better := strings.Trim(regexp.MustCompile(`[^A-Za-z0-9_-]+`).ReplaceAllString(name, "_"), "_-0123456789")
 	if projectName().MatchString(better) {
 		hint = "did you mean " + better + "?"
 	}
-	return console.Usage(hint, "%q cannot be the name of a project", name)
+	return console.Usage(hint, "invalid project name %q", name)
 }
 
-// checkVacant returns an error unless dir does not exist or is an empty directory: only
-// there may a project be made.
+// checkVacant returns an error unless dir does not exist or is an empty directory.
 func checkVacant(a *console.Console, dir string) error {
 	entries, err := os.ReadDir(a.Abs(dir))
 	switch {
@@ -169,18 +167,18 @@ func checkVacant(a *console.Console, dir string) error {
 	case err == nil && len(entries) == 0:
 		return nil
 	case err == nil:
-		return console.Usage("choose another name, or an empty directory", "the directory %s is not empty", dir)
+		return console.Usage("choose another name or an empty directory", "directory %s is not empty", dir)
 	}
 	if info, e := os.Stat(a.Abs(dir)); e == nil && !info.IsDir() {
-		return console.Usage("choose another name", "there is a file called %s", dir)
+		return console.Usage("choose another name", "a file named %s already exists", dir)
 	}
 	return console.Usage("", "read %s: %v", dir, console.Cause(err))
 }
 
-// askName asks for the project's name until it is valid.
+// askName prompts for the project's name until it is valid.
 func askName(a *console.Console, in *bufio.Reader) (string, error) {
 	for {
-		line, err := ask(a, in, "Name of the project: ")
+		line, err := promptLine(a, in, "Project name: ")
 		if err != nil {
 			return "", err
 		}
@@ -195,14 +193,14 @@ func askName(a *console.Console, in *bufio.Reader) (string, error) {
 	}
 }
 
-// askTemplate asks which template it shall be, by number or name.
+// askTemplate prompts for a template, by number or name.
 func askTemplate(a *console.Console, in *bufio.Reader) (string, error) {
 	fmt.Fprintln(a.Stderr, "Templates:")
 	for i, t := range templates {
 		fmt.Fprintf(a.Stderr, "  %d  %-11s %s\n", i+1, t.name, t.about)
 	}
 	for {
-		line, err := ask(a, in, fmt.Sprintf("Which one? [%s] ", templates[0].name))
+		line, err := promptLine(a, in, fmt.Sprintf("Template [%s]: ", templates[0].name))
 		if err != nil {
 			return "", err
 		}
@@ -212,7 +210,7 @@ func askTemplate(a *console.Console, in *bufio.Reader) (string, error) {
 		if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(templates) {
 			return templates[n-1].name, nil
 		}
-		err = console.OneOf("the template", line, TemplateNames())
+		err = console.OneOf("template", line, TemplateNames())
 		if err == nil {
 			return line, nil
 		}
@@ -220,8 +218,8 @@ func askTemplate(a *console.Console, in *bufio.Reader) (string, error) {
 	}
 }
 
-// ask prompts and reads a line.
-func ask(a *console.Console, in *bufio.Reader, prompt string) (string, error) {
+// promptLine prints a prompt and reads a line.
+func promptLine(a *console.Console, in *bufio.Reader, prompt string) (string, error) {
 	fmt.Fprint(a.Stderr, prompt)
 	line, err := in.ReadString('\n')
 	if err == nil || errors.Is(err, io.EOF) && line != "" {
@@ -229,13 +227,12 @@ func ask(a *console.Console, in *bufio.Reader, prompt string) (string, error) {
 	}
 	fmt.Fprintln(a.Stderr)
 	if errors.Is(err, io.EOF) {
-		return "", console.Usage("`concerto init NAME --template hello` asks nothing", "nothing has been made")
+		return "", console.Usage("without prompts: concerto init <name> --template hello", "cancelled; no files were created")
 	}
 	return "", console.Usage("", "read the answer: %v", err)
 }
 
-// writeProject writes a template's files into dir. When a file cannot be written,
-// all that it made is removed.
+// writeProject writes a template's files into dir. If that fails, it removes what it has created.
 func (cmd *initCommand) writeProject(dir, name string) error {
 	s := scaffold{root: cmd.console.Abs(dir), funcs: projectFuncs(name, cmd.provider)}
 	t := templateOf(cmd.template)
@@ -254,16 +251,16 @@ func (cmd *initCommand) writeProject(dir, name string) error {
 	return console.Cause(err)
 }
 
-// templateOf is the template of a name that there is.
+// templateOf returns the template with a name, which must exist.
 func templateOf(kind string) template {
 	return templates[slices.IndexFunc(templates, func(t template) bool { return t.name == kind })]
 }
 
-// scaffold is a project in the making.
+// scaffold is a project that is being created.
 type scaffold struct {
-	root  string
-	funcs texttemplate.FuncMap
-	made  []string // files and directories, outer ones first
+	root    string
+	funcs   texttemplate.FuncMap
+	created []string // created files and directories, outer ones first
 }
 
 // copy writes the files of one folder of templateFiles.
@@ -277,7 +274,7 @@ func (s *scaffold) copy(from string) error {
 			return err
 		}
 		rel := strings.TrimPrefix(p, from+"/")
-		if rel == "gitignore" { // under its own name it would hold where the template lies
+		if rel == "gitignore" { // named .gitignore, it would apply to the templates' own folder
 			rel = ".gitignore"
 		}
 		to := filepath.Join(s.root, filepath.FromSlash(rel))
@@ -296,7 +293,7 @@ func (s *scaffold) copy(from string) error {
 	})
 }
 
-// mkdir makes a directory with those above it.
+// mkdir creates a directory and its parents.
 func (s *scaffold) mkdir(dir string) error {
 	if _, err := os.Stat(dir); err == nil || filepath.Dir(dir) == dir {
 		return err
@@ -306,34 +303,34 @@ func (s *scaffold) mkdir(dir string) error {
 	}
 	err := os.Mkdir(dir, 0o777)
 	if err == nil {
-		s.made = append(s.made, dir)
+		s.created = append(s.created, dir)
 	}
 	return err
 }
 
-// write writes a file that is not there yet.
+// write writes a new file.
 func (s *scaffold) write(path, text string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
-	s.made = append(s.made, path)
+	s.created = append(s.created, path)
 	_, err = f.WriteString(text)
 	return errors.Join(err, f.Close())
 }
 
 func (s *scaffold) undo() {
-	for i := len(s.made) - 1; i >= 0; i-- {
-		os.Remove(s.made[i])
+	for i := len(s.created) - 1; i >= 0; i-- {
+		os.Remove(s.created[i])
 	}
 }
 
-// writeNextSteps writes what the user can do with the new project.
+// writeNextSteps prints commands for the new project.
 func (cmd *initCommand) writeNextSteps(dir, name string) {
 	if cmd.console.Quiet {
 		return
 	}
-	fmt.Fprintf(cmd.console.Stdout, "%s is there, made from the template %s. Next:\n\n", name, cmd.template)
+	fmt.Fprintf(cmd.console.Stdout, "Created project %s from template %s. Next steps:\n\n", name, cmd.template)
 	if filepath.Clean(dir) != "." {
 		fmt.Fprintf(cmd.console.Stdout, "  cd %s\n", dir)
 	}
@@ -350,8 +347,8 @@ func (cmd *initCommand) writeNextSteps(dir, name string) {
 	}
 	fmt.Fprint(cmd.console.Stdout, `
   concerto test     run its tests
-  concerto check    look for mistakes
+  concerto check    check it for errors
 
-README.md says what is where.
+README.md describes the files.
 `)
 }

@@ -11,18 +11,19 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-// modelSetup is what a new project needs to ask the models of one provider.
+// modelSetup describes how to connect a new project to the models of a provider.
 type modelSetup struct {
+	// keys of the connection, after its provider
 	vendor   string
 	manifest string // the keys of the connection, after its provider
-	steps    []step // what to do before the first run
+	steps    []step // commands to run before the first run
 }
 
-// step is a command for the shell, and why to run it.
+// step is a shell command and its reason.
 type step struct{ command, why string }
 
-// modelSetups are by the provider's name. The scripted provider has none: the
-// templates contain its replies.
+// modelSetups are by the provider's name. The scripted provider has none: the templates contain its
+// replies.
 var modelSetups = map[string]modelSetup{
 	"openai": {"OpenAI", `default_model = "gpt-4o"
 api_key_env = "OPENAI_API_KEY"`, []step{{"export OPENAI_API_KEY=…", "your key, from https://platform.openai.com/api-keys"}}},
@@ -31,13 +32,13 @@ api_key_env = "ANTHROPIC_API_KEY"`, []step{{"export ANTHROPIC_API_KEY=…", "you
 	"gemini": {"Google", `default_model = "gemini-2.5-flash"
 api_key_env = "GEMINI_API_KEY"`, []step{{"export GEMINI_API_KEY=…", "your key, from https://aistudio.google.com/apikey"}}},
 	"ollama": {"Ollama", `default_model = "llama3.2"`, []step{{"ollama pull llama3.2", "download the model; no key is needed"}}},
-	"azure": {"Azure OpenAI", `base_url = "https://NAME.openai.azure.com" # write your resource's name for NAME
+	"azure": {"Azure OpenAI", `base_url = "https://NAME.openai.azure.com" # replace NAME by your resource's name
 default_model = "gpt-4o"                     # the name of your deployment
 api_key_env = "AZURE_OPENAI_API_KEY"`, []step{{"export AZURE_OPENAI_API_KEY=…", "your resource's key; also write its name into Concerto.toml"}}},
-	"vertex": {"Google Cloud", `project = "PROJECT" # write your project's id
+	"vertex": {"Google Cloud", `project = "PROJECT" # replace PROJECT by your project's id
 location = "us-central1"
 default_model = "gemini-2.5-flash"
-token_command = ["gcloud", "auth", "print-access-token"]`, []step{{"gcloud auth login", "once; also write your project's id into Concerto.toml"}}},
+token_command = ["gcloud", "auth", "print-access-token"]`, []step{{"gcloud auth login", "only once; also write your project's id into Concerto.toml"}}},
 	"bedrock": {"Amazon Bedrock", `location = "us-east-1"
 default_model = "amazon.nova-lite-v1:0"`, []step{
 		{"export AWS_ACCESS_KEY_ID=…", "credentials of AWS that may use the model"},
@@ -49,14 +50,14 @@ func (m *modelSetup) section(name string) string {
 	return fmt.Sprintf("provider = %q\n%s", name, m.manifest)
 }
 
-// readme returns the README's words on what to do before the model is asked.
+// readme returns the README's section on setting up the model.
 func (m *modelSetup) readme() string {
 	var b strings.Builder
 	b.WriteString("```\n")
 	for _, s := range m.steps {
 		fmt.Fprintf(&b, "%s    # %s\n", s.command, s.why)
 	}
-	b.WriteString("```\n\nA key is never written into the project. `concerto run --env .env` reads variables from the file `.env`, which git ignores.\n" +
+	b.WriteString("```\n\nKeys are never stored in the project. `concerto run --env .env` reads variables from the file `.env`, which git ignores.\n" +
 		"`concerto test` and `concerto run --mock` use no model and need no key.")
 	return b.String()
 }
@@ -67,11 +68,11 @@ func checkProvider(name string) error {
 	if slices.Contains(names, name) {
 		return nil
 	}
-	hint := "for a server with another provider's API, choose that one and write its address as `base_url` into Concerto.toml"
+	hint := "for a server with the API of a provider, choose that provider and set `base_url` in Concerto.toml"
 	if near := suggest.Nearest(name, names); near != "" {
 		hint = "did you mean " + near + "?"
 	}
-	return console.Usage(hint, "unknown provider %q: known are %s", name, strings.Join(names, ", "))
+	return console.Usage(hint, "unknown provider %q; the providers are %s", name, strings.Join(names, ", "))
 }
 
 // providerList names the providers, for a flag's help.

@@ -25,14 +25,14 @@ func TestInitUndone(t *testing.T) {
 	}
 	left, err := os.ReadDir(filepath.Join(dir, "shop"))
 	if err != nil || len(left) != 1 || left[0].Name() != "main.conc" {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("not removed: %v, %v", left, err)
 	}
 }
 
 // Every provider but the scripted one has what a new project's manifest and README say of it.
 func TestModelSetups(t *testing.T) {
 	for _, p := range provider.Names() {
-		if _, known := modelSetups[p]; known != (p != provider.Scripted) {
+		if _, names := modelSetups[p]; names != (p != provider.Scripted) {
 			t.Errorf("modelSetups has no row for %s", p)
 		}
 	}

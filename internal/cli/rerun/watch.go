@@ -1,4 +1,4 @@
-// Package rerun is --watch: it runs something again whenever one of its files changes.
+// Package rerun implements --watch: it runs something again when one of its files changes.
 package rerun
 
 import (
@@ -16,25 +16,26 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// lookEvery is the interval at which --watch checks the files. Polling works on every file system
-// and for every way of saving; checking a hundred files takes half a millisecond.
-const lookEvery = 200 * time.Millisecond
+// pollInterval is the interval at which --watch checks the files. Polling works on every file
+// system and for every way of saving; checking a hundred files takes half a millisecond.
+const pollInterval = 200 * time.Millisecond
 
-// ClearScreen empties a terminal's screen and what can be scrolled back to.
+// ClearScreen clears a terminal's screen and its scrollback.
 const ClearScreen = "\x1b[2J\x1b[3J\x1b[H"
 
-// errChanged is the cause of the end of what runs while a file of it changes.
+// errChanged is the cause of the cancellation of a run when a file changes.
 var errChanged = errors.New("a file has changed")
 
-// OnChange calls run, and again whenever a file changes that the run has read, until ctx ends. With
-// restart, a change ends a run that is still executing. An error in the program is shown, and
-// OnChange waits for a change; only a path that names no program at the start is an error.
+// OnChange calls run, and calls it again when a file changes that the run has read, until ctx is
+// cancelled. With restart, a change cancels a run that is still executing. An error of the program
+// is printed, and OnChange waits for a change. OnChange returns an error only for a path that does
+// not name a program at the first call.
 func OnChange(ctx context.Context, a *console.Console, restart bool, run func(ctx context.Context, seen func(path string)) error) error {
 	for first := true; ; first = false {
 		if a.TTY.Screen {
 			fmt.Fprint(a.Stdout, ClearScreen)
 		}
-		changed, err := untilChange(ctx, a, restart, first, run)
+		changed, err := runUntilChange(ctx, a, restart, first, run)
 		if err != nil {
 			return err
 		}
@@ -42,19 +43,19 @@ func OnChange(ctx context.Context, a *console.Console, restart bool, run func(ct
 	}
 }
 
-// untilChange calls run once and returns the file that changed afterwards; with
-// restart, also one that changed meanwhile.
-func untilChange(ctx context.Context, a *console.Console, restart, first bool, run func(context.Context, func(string)) error) (string, error) {
-	looking, stop := context.WithCancel(ctx)
+// runUntilChange calls run once and returns the first file that changed afterwards; with restart
+// also a file that changed during the run.
+func runUntilChange(ctx context.Context, a *console.Console, restart, first bool, run func(context.Context, func(string)) error) (string, error) {
+	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	running, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	files := &stamps{seen: map[string]stamp{}}
 	ended := make(chan error, 1)
-	go func() { ended <- run(running, files.see) }()
+	go func() { ended <- run(running, files.add) }()
 	var changes <-chan change
 	if restart {
-		changes = awaitChanges(looking, a, files)
+		changes = awaitChanges(watching, a, files)
 	}
 	select {
 	case changed := <-changes:
@@ -69,28 +70,28 @@ func untilChange(ctx context.Context, a *console.Console, restart, first bool, r
 		case first && errors.As(err, &path):
 			return "", err
 		case err != nil:
-			a.Fail(err) // and shown by that
+			a.Fail(err) // Fail prints it
 		}
 	}
-	a.Notef("\nwatching %s; Ctrl-C ends\n", console.Count(files.there(), "file"))
+	a.Notef("\nwatching %s; press Ctrl-C to stop\n", console.Count(files.countFiles(), "file"))
 	if changes == nil {
-		changes = awaitChanges(looking, a, files)
+		changes = awaitChanges(watching, a, files)
 	}
 	changed := <-changes
 	return changed.path, changed.err
 }
 
-// change is a file that has changed, or why none is waited for any longer.
+// change is a changed file, or the reason why the wait ended.
 type change struct {
 	path string
 	err  error
 }
 
-// awaitChanges waits for a change beside what runs.
+// awaitChanges waits for a change on its own goroutine.
 func awaitChanges(ctx context.Context, a *console.Console, files *stamps) <-chan change {
 	pause := a.Pause
 	if pause == nil {
-		pause = moment
+		pause = waitInterval
 	}
 	out := make(chan change, 1)
 	go func() {
@@ -100,9 +101,9 @@ func awaitChanges(ctx context.Context, a *console.Console, files *stamps) <-chan
 	return out
 }
 
-// moment waits until it is time to look again.
-func moment(ctx context.Context) error {
-	timer := time.NewTimer(lookEvery)
+// waitInterval waits for pollInterval.
+func waitInterval(ctx context.Context) error {
+	timer := time.NewTimer(pollInterval)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -112,22 +113,21 @@ func moment(ctx context.Context) error {
 	}
 }
 
-// stamps are the stamps of files and directories when a run first saw them. Safe
-// for concurrent use.
+// stamps are the stamps of files and directories when a run first read them. It is safe for
+// concurrent use.
 type stamps struct {
 	mu   sync.Mutex
 	seen map[string]stamp
 }
 
-// stamp is what shows that a file has changed. The stamp of a file that does not
-// exist is zero.
+// stamp identifies a version of a file. The stamp of a file that does not exist is zero.
 type stamp struct {
 	size     int64
 	modified time.Time
 	mode     fs.FileMode
 }
 
-func look(path string) stamp {
+func statFile(path string) stamp {
 	info, err := os.Stat(path)
 	if err != nil {
 		return stamp{}
@@ -135,26 +135,26 @@ func look(path string) stamp {
 	return stamp{info.Size(), info.ModTime(), info.Mode()}
 }
 
-// see takes a file's stamp, unless it has one.
-func (s *stamps) see(path string) {
+// add records a file's stamp, unless it has one.
+func (s *stamps) add(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, known := s.seen[path]; !known {
-		s.seen[path] = look(path)
+	if _, recorded := s.seen[path]; !recorded {
+		s.seen[path] = statFile(path)
 	}
 }
 
-// taken are the stamps so far.
-func (s *stamps) taken() map[string]stamp {
+// snapshot returns a copy of the stamps.
+func (s *stamps) snapshot() map[string]stamp {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.seen)
 }
 
-// there counts the files that there were.
-func (s *stamps) there() int {
+// countFiles returns the number of recorded files that exist.
+func (s *stamps) countFiles() int {
 	n := 0
-	for _, x := range s.taken() {
+	for _, x := range s.snapshot() {
 		if x.mode.IsRegular() && x != (stamp{}) {
 			n++
 		}
@@ -162,29 +162,28 @@ func (s *stamps) there() int {
 	return n
 }
 
-// await waits until files have changed and then stay the same between two looks,
-// as an editor may save in several steps. It returns the first of the changed
-// files.
+// await waits until files have changed and then stay the same for an interval, because an editor
+// may save in several steps. It returns the first changed file.
 func (s *stamps) await(ctx context.Context, pause func(context.Context) error) (string, error) {
-	before := s.taken()
+	before := s.snapshot()
 	for {
 		if err := pause(ctx); err != nil {
 			return "", err
 		}
-		first, now := s.taken(), map[string]stamp{}
+		first, now := s.snapshot(), map[string]stamp{}
 		for path := range first {
-			now[path] = look(path)
+			now[path] = statFile(path)
 		}
-		changed := others(now, first)
-		if len(changed) > 0 && len(others(now, before)) == 0 {
+		changed := changedFiles(now, first)
+		if len(changed) > 0 && len(changedFiles(now, before)) == 0 {
 			return changed[0], nil
 		}
 		before = now
 	}
 }
 
-// others lists the files whose stamps differ, sorted.
-func others(now, before map[string]stamp) []string {
+// changedFiles returns the files whose stamps differ, sorted.
+func changedFiles(now, before map[string]stamp) []string {
 	var out []string
 	for path, x := range now {
 		if y := before[path]; x.size != y.size || x.mode != y.mode || !x.modified.Equal(y.modified) {

@@ -11,24 +11,24 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// runDebugged runs a program to which editors attach: it waits before its first line until the
-// first of them lets it begin.
+// runDebugged runs a program that waits for a debugger before its first line. Several debuggers may
+// attach to it.
 func (cmd *runCommand) runDebugged(s driver.Request, signals *interrupt.Handler, run func() error) error {
 	switch {
 	case cmd.watch:
-		return console.Usage("leave out one of them", "--debug and --watch contradict each other")
+		return console.Usage("leave one of them out", "--debug and --watch cannot be used together")
 	case filepath.Ext(s.Path) == driver.IRExt || s.Inline != nil:
-		return console.Usage("name the source file or the project", "--debug needs a program that is in a file of sources")
+		return console.Usage("name the source file or the project", "--debug requires a program with source files")
 	}
 	l, err := net.Listen("tcp", cmd.debug)
 	if err != nil {
-		return console.Usage("--debug takes HOST:PORT; with port 0 one is chosen", "listen on %s: %v", cmd.debug, err)
+		return console.Usage("write --debug <host>:<port>; port 0 selects a free port", "listen on %s: %v", cmd.debug, err)
 	}
 	defer func() { _ = l.Close() }()
 	s.Mock = cmd.Mock
 	cmd.console.Debugging.Debugger = dap.Attachable(s)
 	interrupt.FollowDebugger(cmd.console, signals)
-	fmt.Fprintf(cmd.console.Stderr, "concerto: waits for a debugger on %s\n", l.Addr())
+	fmt.Fprintf(cmd.console.Stderr, "concerto: waiting for a debugger on %s\n", l.Addr())
 	go func() {
 		for {
 			c, err := l.Accept()

@@ -21,8 +21,8 @@ type durableFlags struct {
 	journal    string
 	park, wait bool
 	sync       string
-	verify     bool           // of --verify-snapshots: continue from snapshots wherever the run waits
-	every      int            // number of records between snapshots; 0 uses the manifest
+	verify     bool           // resume from snapshots
+	every      int            // records between snapshots; 0: as in the manifest
 	dir        string         // the directory, as the user named it
 	command    *cobra.Command // its flags are stored with the run
 }
@@ -31,11 +31,11 @@ var syncForms = []string{"output", "every", "never"}
 
 func (f *durableFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.journal, "journal", "", "store the run in `DIR`, a new or empty directory")
-	f.addCommon(c)
+	f.addWaitFlags(c)
 }
 
-// addCommon adds the flags that `run` and `resume` share.
-func (f *durableFlags) addCommon(c *cobra.Command) {
+// addWaitFlags adds the flags that run and resume share.
+func (f *durableFlags) addWaitFlags(c *cobra.Command) {
 	c.Flags().BoolVar(&f.park, "park", false, "exit with code 75 while the run waits only for answers and times")
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait for answers by 'concerto runs answer'")
 	c.Flags().StringVar(&f.sync, "sync", "", "sync the journal `WHEN`: output, every or never (default output)")
@@ -45,15 +45,14 @@ func (f *durableFlags) addCommon(c *cobra.Command) {
 	c.MarkFlagsMutuallyExclusive("park", "wait")
 }
 
-// unstoredFlags lists the flags that are not stored with a run, because they do not change how it
+// notStored are the flags that are not stored with a run, because they do not change how it
 // continues.
-var unstoredFlags = []string{"journal", "park", "wait", "sync", "verify-snapshots", "snapshot-every", "watch", "eval", "input", "record", "trace", "profile", "transcript", "wire", "as-started", "accept-changes", "trust"}
+var notStored = []string{"journal", "park", "wait", "sync", "verify-snapshots", "snapshot-every", "watch", "eval", "input", "record", "trace", "profile", "transcript", "wire", "as-started", "accept-changes", "trust"}
 
-// useJournal sets the directory in which the run is stored, if --journal or the manifest requests
-// storage.
+// useJournal sets in o where the run is stored, if it is.
 func (cmd *runCommand) useJournal(p *engine.Program, o *engine.Options) error {
 	d := &cmd.durable
-	if err := d.check(); err != nil {
+	if err := d.validate(); err != nil {
 		return err
 	}
 	root, err := p.JournalRoot(o)
@@ -62,64 +61,64 @@ func (cmd *runCommand) useJournal(p *engine.Program, o *engine.Options) error {
 	}
 	switch {
 	case d.journal != "" && cmd.watch:
-		return console.Usage("leave one of them out", "--watch runs the program repeatedly, but --journal stores a single run")
+		return console.Usage("leave one of them out", "--watch and --journal cannot be used together")
 	case d.journal != "":
 		d.dir, cmd.console.RunName = d.journal, d.journal
-		o.Records.Durable = d.records(cmd.console, cmd.console.Abs(d.journal))
+		o.Records.Durable = d.options(cmd.console, cmd.console.Abs(d.journal))
 	case root != "" && !cmd.watch:
 		id := procgroup.NewID()
 		o.Session.SessionID, d.dir = id, id
-		o.Records.Durable = d.records(cmd.console, filepath.Join(root, id))
+		o.Records.Durable = d.options(cmd.console, filepath.Join(root, id))
 		if err := os.MkdirAll(root, 0o700); err != nil {
-			return fmt.Errorf("create %s, the manifest's directory for runs: %w", root, err)
+			return fmt.Errorf("create %s, the manifest's directory of stored runs: %w", root, err)
 		}
-		cmd.console.Notef("concerto: run %s is kept in %s\n", id, cmd.console.Relative(o.Records.Durable.Dir))
+		cmd.console.Notef("concerto: storing run %s in %s\n", id, cmd.console.Relative(o.Records.Durable.Dir))
 	case d.park || d.wait || d.sync != "" || d.verify || d.every > 0:
-		return console.Usage("add --journal DIR", "--park, --wait, --sync, --snapshot-every and --verify-snapshots require a stored run")
+		return console.Usage("add --journal <dir>", "--park, --wait, --sync, --snapshot-every and --verify-snapshots require a stored run")
 	default:
 		return nil
 	}
 	if cmd.files.tape != "" {
-		return console.Usage("leave one of them out: `concerto runs tape` converts a journal to a tape", "--record and --journal cannot be combined")
+		return console.Usage("leave out --record: `concerto runs tape` writes a tape of a stored run", "--record and --journal cannot be used together")
 	}
-	given, err := json.Marshal(givenFlags(d.command.Flags()))
+	values, err := json.Marshal(changedFlags(d.command.Flags()))
 	if err != nil {
 		return err
 	}
-	o.Records.Durable.Given = given
+	o.Records.Durable.Given = values
 	return nil
 }
 
-// check returns an error for an invalid value of --sync or --snapshot-every.
-func (f *durableFlags) check() error {
+// validate returns an error for an invalid value of --sync or --snapshot-every.
+func (f *durableFlags) validate() error {
 	if f.sync != "" {
 		if err := console.OneOf("--sync", f.sync, syncForms); err != nil {
 			return err
 		}
 	}
 	if f.every < 0 || f.command != nil && f.every == 0 && f.command.Flags().Changed("snapshot-every") {
-		return console.Usage("--snapshot-every 1 takes a snapshot wherever the run waits", "--snapshot-every cannot be %d", f.every)
+		return console.Usage("--snapshot-every 1 takes a snapshot wherever the run waits", "invalid value %d for --snapshot-every", f.every)
 	}
 	return nil
 }
 
-// records returns the options of a durable run in a directory.
-func (f *durableFlags) records(a *console.Console, dir string) *engine.Durable {
+// options returns the options of a durable run in dir.
+func (f *durableFlags) options(a *console.Console, dir string) *engine.Durable {
 	return &engine.Durable{Dir: dir, Park: f.park, Wait: f.wait, Sync: f.sync, VerifySnapshots: f.verify, SnapshotEvery: f.every, Remark: func(text string) { a.Notef("concerto: %s\n", text) }}
 }
 
-// givenFlags returns the flags set on the command line, with their values, without unstoredFlags.
-func givenFlags(all *pflag.FlagSet) map[string][]string {
-	kept := map[string][]string{}
+// changedFlags returns the values of the flags that the user has set.
+func changedFlags(all *pflag.FlagSet) map[string][]string {
+	values := map[string][]string{}
 	all.Visit(func(f *pflag.Flag) {
-		if slices.Contains(unstoredFlags, f.Name) || cmdline.IsAlias(f) {
+		if slices.Contains(notStored, f.Name) || cmdline.IsAlias(f) {
 			return
 		}
 		if many, ok := f.Value.(pflag.SliceValue); ok {
-			kept[f.Name] = many.GetSlice()
+			values[f.Name] = many.GetSlice()
 			return
 		}
-		kept[f.Name] = []string{f.Value.String()}
+		values[f.Name] = []string{f.Value.String()}
 	})
-	return kept
+	return values
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/ledger"
 )
 
-// openLedger opens the ledger of a run, if it has one. end closes it, after the run, and prints its
-// head.
+// openLedger opens the ledger of a run, if it has one. end closes it after the run and prints the
+// hash of its last record.
 func openLedger(a *console.Console, o *engine.Options, file string) (end func(error) error, err error) {
 	if file == "" {
 		return func(err error) error { return err }, nil
@@ -22,10 +22,10 @@ func openLedger(a *console.Console, o *engine.Options, file string) (end func(er
 	}
 	l, err := ledger.Open(a.Abs(file), ledger.Options{})
 	if err != nil {
-		return nil, program.RefusedAudit(err)
+		return nil, program.AuditError(err)
 	}
 	if n := l.Torn(); n > 0 {
-		a.Notef("ledger: %d bytes of a torn line were cut from %s\n", n, file)
+		a.Notef("ledger: removed %d bytes of an incomplete line from %s\n", n, file)
 	}
 	o.Records.Ledger = l
 	return func(err error) error {
@@ -38,12 +38,12 @@ func openLedger(a *console.Console, o *engine.Options, file string) (end func(er
 	}, nil
 }
 
-// sameLogError is the error of a run whose audit log and ledger are the same file.
+// sameLogError returns the error of a run whose audit log and ledger are the same file.
 func sameLogError(file string) error {
-	return console.Usage("give --ledger a file of its own", "%s would be the audit log and the ledger of decisions: they are two files", file)
+	return console.Usage("give --ledger another file", "%s cannot be both the audit log and the ledger of decisions", file)
 }
 
-// sameFile reports whether two paths are one file, also where it is not there yet.
+// sameFile reports whether two paths name the same file. The files need not exist.
 func sameFile(p, q string) bool {
 	x, errX := os.Stat(p)
 	y, errY := os.Stat(q)
@@ -53,7 +53,7 @@ func sameFile(p, q string) bool {
 	return errors.Is(errX, os.ErrNotExist) == errors.Is(errY, os.ErrNotExist) && resolveDir(p) == resolveDir(q)
 }
 
-// resolveDir is a path whose directory is without links, where it is there.
+// resolveDir returns p with the links of its directory resolved, if the directory exists.
 func resolveDir(p string) string {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(p))
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 // progressForms are the values of --progress.
 var progressForms = []string{"auto", "plain", "none"}
 
-// progressVariable is the environment variable for the form of progress without --progress.
+// progressVariable is the environment variable that replaces --progress.
 const progressVariable = "CONCERTO_PROGRESS"
 
-// progressForm returns the form in which the progress of a run is shown: the flag, else the
-// variable, else auto; with --quiet none, unless the flag is set.
+// progressForm returns the form of the progress: the value of the flag, otherwise of the variable,
+// otherwise auto. With --quiet and without the flag it returns none.
 func progressForm(a *console.Console, flag string) (string, error) {
 	name := "--progress"
 	if flag == "" && a.Quiet {
@@ -35,25 +35,24 @@ func progressForm(a *console.Console, flag string) (string, error) {
 	return flag, console.OneOf(name, flag, progressForms)
 }
 
-// shownProgress shows what a run does with its hosts, on stderr.
-type shownProgress struct {
+// progressReporter shows on stderr what a run's hosts do.
+type progressReporter struct {
 	a     *console.Console
 	began time.Time
 	tally progress.Tally
-	plain *progress.Plain // nil when the view is live
-	view  *progress.View  // nil when it is not
+	plain *progress.Plain // nil if the view is live
+	view  *progress.View  // nil if the view is not live
 }
 
-// showProgress makes the run of the options show its progress: by lines at the bottom of the
-// terminal that are redrawn, else by permanent lines. For a program without hosts and visible
-// stages nothing is shown. It returns a value that must be notified of the run's end; nil if
-// nothing is shown.
-func (cmd *runCommand) showProgress(p *engine.Program, o *engine.Options) *shownProgress {
+// showProgress shows the progress of the run: on a terminal by lines at its bottom that are
+// redrawn, otherwise by permanent lines. It shows nothing for a program without hosts and visible
+// stages. It returns nil if it shows nothing; otherwise the caller must call end after the run.
+func (cmd *runCommand) showProgress(p *engine.Program, o *engine.Options) *progressReporter {
 	live := cmd.shown == "auto" && cmd.console.TTY.ErrScreen && !cmd.console.WritesRecords() && !(cmd.console.TTY.Out && cmd.emit == "ndjson")
 	if cmd.shown == "none" || len(p.Hosts()) == 0 && !(live && (p.HasPipelines() || p.HasProgress())) {
 		return nil
 	}
-	s := &shownProgress{a: cmd.console, began: time.Now()}
+	s := &progressReporter{a: cmd.console, began: time.Now()}
 	if live {
 		s.view = progress.NewView()
 		o.Output.Viewed = true
@@ -61,7 +60,7 @@ func (cmd *runCommand) showProgress(p *engine.Program, o *engine.Options) *shown
 	} else {
 		s.plain = progress.NewPlain(func(line string) { cmd.console.Notef("%s\n", line) })
 	}
-	o.Records.OnActivity = s.hear
+	o.Records.OnActivity = s.handleEvent
 	others := o.Records.OnUsage
 	o.Records.OnUsage = func(each []budget.Usage, all budget.Usage) {
 		s.tally.Used.Tokens += all.TokensIn + all.TokensOut
@@ -73,17 +72,17 @@ func (cmd *runCommand) showProgress(p *engine.Program, o *engine.Options) *shown
 	return s
 }
 
-func (s *shownProgress) hear(e activity.Event) {
+func (s *progressReporter) handleEvent(e activity.Event) {
 	s.tally.Add(&e)
 	if s.view != nil {
-		s.view.Hear(e)
+		s.view.HandleEvent(e)
 	} else {
-		s.plain.Hear(e)
+		s.plain.HandleEvent(e)
 	}
 }
 
-// end leaves a line about the run, when a host had a part in it.
-func (s *shownProgress) end(err error) {
+// end prints a summary of the run if it used a host.
+func (s *progressReporter) end(err error) {
 	if s == nil {
 		return
 	}

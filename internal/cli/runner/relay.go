@@ -19,20 +19,20 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// The environment variables that lead a run to hostd.
+// Environment variables that connect a run to hostd.
 const (
-	relaySocket = "CONCERTO_RELAY_SOCK" // hostd's socket; runs are told of there
-	hostdSocket = "RELAY_HOSTD_SOCK"    // the same, for what hostd has started
-	relayParent = "RELAY_RUN_ID"        // the run of which this process is a part
+	relaySocket = "CONCERTO_RELAY_SOCK" // hostd's socket; the run is reported there
+	hostdSocket = "RELAY_HOSTD_SOCK"    // the same, for processes that hostd has started
+	relayParent = "RELAY_RUN_ID"        // id of the run that has started this process
 )
 
-// anySocket is the value of --share without one.
+// anySocket is the value of --share without a socket.
 const anySocket = "auto"
 
 const relayUsage = "share the run through the relay's daemon on this machine, at `SOCKET`"
 
-// relayFlag adds --share.
-func relayFlag(c *cobra.Command, socket *string) {
+// addRelayFlag adds --share.
+func addRelayFlag(c *cobra.Command, socket *string) {
 	c.Flags().StringVar(socket, "share", "", relayUsage)
 	c.Flags().Lookup("share").NoOptDefVal = anySocket
 }
@@ -46,11 +46,11 @@ const hostdWait = 10 * time.Second
 func connectRelay(ctx context.Context, a *console.Console, p *engine.Program, flag string, o *engine.Options) error {
 	share, title := p.Sharing()
 	if a.Relay == nil && (flag != "" || share || a.Getenv(relaySocket) != "") {
-		told, err := relaySource(ctx, a, flag, title)
+		source, err := connectHostd(ctx, a, flag, title)
 		if err != nil {
 			return err
 		}
-		a.Relay = told
+		a.Relay = source
 	}
 	if a.Relay != nil {
 		o.Answers.Relay = a.Relay
@@ -58,8 +58,8 @@ func connectRelay(ctx context.Context, a *console.Console, p *engine.Program, fl
 	return nil
 }
 
-// relaySource connects to hostd and reports this process to it.
-func relaySource(ctx context.Context, a *console.Console, flag, title string) (*client.Source, error) {
+// connectHostd connects to hostd and reports this process to it.
+func connectHostd(ctx context.Context, a *console.Console, flag, title string) (*client.Source, error) {
 	socket := ""
 	if flag != anySocket {
 		socket = flag
@@ -76,24 +76,24 @@ func relaySource(ctx context.Context, a *console.Console, flag, title string) (*
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	told := client.New(client.Options{Socket: a.Abs(socket), Started: protocol.Started{
+	source := client.New(client.Options{Socket: a.Abs(socket), Started: protocol.Started{
 		Tool: "concerto", Cwd: dir, Command: secret.WithoutTokens(strings.Join(append([]string{"concerto"}, os.Args[1:]...), " "), protocol.Redacted), Title: title, Source: "concerto", ParentRunID: a.Getenv(relayParent),
 	}})
 	if flag != "" {
-		if err := told.Await(ctx, hostdWait); err != nil {
+		if err := source.Await(ctx, hostdWait); err != nil {
 			if ctx.Err() != nil {
 				return nil, console.ErrInterrupted
 			}
-			return nil, &runs.Problem{Message: fmt.Sprintf("--share: hostd does not answer at %s: %v", a.Abs(socket), err), Hint: "`concerto-relay doctor` checks hostd; without --share the program runs without it"}
+			return nil, &runs.Problem{Message: fmt.Sprintf("--share: could not reach hostd at %s: %v", a.Abs(socket), err), Hint: "check hostd with `concerto-relay doctor`, or run without --share"}
 		}
 	}
-	if err := told.Absent(); err != nil && !a.Quiet {
-		a.Complain(fmt.Sprintf("no hostd at %s (%v): the run goes on without it, and is told of when one is there", a.Abs(socket), err), "")
+	if err := source.Absent(); err != nil && !a.Quiet {
+		a.Complain(fmt.Sprintf("could not reach hostd at %s: %v; continuing, and sharing the run when hostd is available", a.Abs(socket), err), "")
 	}
-	return told, nil
+	return source, nil
 }
 
-// relayWriter is an output stream of the command that also reaches the relay.
+// relayWriter is an output stream whose text is also sent to the relay.
 type relayWriter struct {
 	io.Writer
 	to     *client.Source
@@ -105,24 +105,24 @@ func (t relayWriter) Write(b []byte) (int, error) {
 	return t.Writer.Write(b)
 }
 
-// beginDrawing is Console.BeginDrawing for a run whose stderr also reaches the relay, during the
-// drawing and after it.
+// beginDrawing calls Console.BeginDrawing. If the run is shared, stderr is also sent to the relay,
+// during the drawing and after it.
 func beginDrawing(a *console.Console) func() {
 	if a.Relay == nil {
 		return a.BeginDrawing()
 	}
-	if t, again := a.Stderr.(relayWriter); again {
+	if t, shared := a.Stderr.(relayWriter); shared {
 		a.Stderr = t.Writer
 	}
 	end := a.BeginDrawing()
-	tell := func() {
+	shareStderr := func() {
 		if _, already := a.Stderr.(relayWriter); !already {
 			a.Stderr = relayWriter{a.Stderr, a.Relay, "stderr"}
 		}
 	}
-	tell()
+	shareStderr()
 	return func() {
 		end()
-		tell()
+		shareStderr()
 	}
 }

@@ -86,12 +86,12 @@ func (cmd *replayCommand) replay(parent context.Context, name, path string) erro
 	o.Output = engine.Output{To: cmd.console.Stdout, Mode: mode, Terminal: cmd.console.TTY.Out}
 	unused, n, err := p.Replay(ctx, t, o)
 	if n > 0 && err == nil {
-		cmd.console.Complain("warning: "+program.NotUsed(unused, n), "")
+		cmd.console.Complain("warning: "+program.UnusedEntries(unused, n), "")
 	}
 	return err
 }
 
-// openTape reads the tape in a file, or makes one of a stored run, which it then also returns.
+// openTape reads the tape in a file, or creates one from a stored run and also returns the run.
 func (cmd *replayCommand) openTape(name string) (*engine.Tape, *engine.StoredRun, error) {
 	if console.IsFile(cmd.console.Abs(name)) {
 		t, err := ReadTape(cmd.console, name)
@@ -112,7 +112,7 @@ func (cmd *replayCommand) openTape(name string) (*engine.Tape, *engine.StoredRun
 	}
 	t, err := engine.ReadTape(&text)
 	if err != nil {
-		return nil, nil, console.Broken("", "%s: %v", name, err)
+		return nil, nil, console.Modified("", "%s: %v", name, err)
 	}
 	return t, stored, nil
 }
@@ -121,18 +121,18 @@ func (cmd *replayCommand) openTape(name string) (*engine.Tape, *engine.StoredRun
 func ReadTape(a *console.Console, file string) (*engine.Tape, error) {
 	f, err := userfile.Open(a.Abs(file), userfile.MaxRecording)
 	if err != nil {
-		return nil, console.Usage("`concerto run --record FILE` writes one", "read %s: %v", file, console.Cause(err))
+		return nil, console.Usage("create it with `concerto run --record "+file+"`", "read %s: %v", file, console.Cause(err))
 	}
 	defer f.Close()
 	t, err := engine.ReadTape(f)
 	if err != nil {
-		return nil, console.Broken("", "%s:%v", file, err)
+		return nil, console.Modified("", "%s:%v", file, err)
 	}
 	return t, nil
 }
 
-// TapeSource returns the program to play a tape on: that of path, else the recorded one if it is
-// here, else the project's.
+// TapeSource returns the program for a tape: the program at path, otherwise the recorded program if
+// it exists here, otherwise the project's.
 func TapeSource(a *console.Console, t *engine.Tape, path string) (driver.Request, error) {
 	if path == "" && t.Program() != "" && console.IsFile(a.Abs(t.Program())) {
 		path = t.Program()

@@ -22,16 +22,17 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// restoreFlags sets the flags of the first run that are not given again.
-func restoreFlags(all *pflag.FlagSet, given json.RawMessage) error {
-	var kept map[string][]string
-	if given == nil {
+// restoreFlags sets the flags of the first run that the user did not set again. The answers of both
+// are combined.
+func restoreFlags(all *pflag.FlagSet, stored json.RawMessage) error {
+	var flags map[string][]string
+	if stored == nil {
 		return nil
 	}
-	if err := json.Unmarshal(given, &kept); err != nil {
+	if err := json.Unmarshal(stored, &flags); err != nil {
 		return fmt.Errorf("the flags of the run: %w", err)
 	}
-	for name, values := range kept {
+	for name, values := range flags {
 		f := all.Lookup(name)
 		if f == nil || f.Changed && name != "answer" {
 			continue
@@ -67,8 +68,8 @@ only returns its exit code. RUN is the run's directory, or its id with [run] jou
 		Args: console.Arguments(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			cmd.durable.command = c
-			if cmd.due {
-				return resumeDue(c.Context(), a, args[0])
+			if cmd.resumeAll {
+				return resumeReady(c.Context(), a, args[0])
 			}
 			return cmd.resume(c.Context(), args[0])
 		},
@@ -78,13 +79,13 @@ only returns its exit code. RUN is the run's directory, or its id with [run] jou
 	cmd.Add(c)
 	c.Flags().StringVar(&cmd.shown, "progress", "", "show progress as `FORM`: auto, plain or none (default auto)")
 	c.Flags().BoolVar(&cmd.noInput, "no-input", false, "never prompt on the terminal")
-	relayFlag(c, &cmd.relay)
-	cmd.records(c)
+	addRelayFlag(c, &cmd.relay)
+	cmd.addRecordFlags(c)
 	cmdline.Hide(c, "record")
-	cmd.durable.addCommon(c)
+	cmd.durable.addWaitFlags(c)
 	c.Flags().BoolVar(&cmd.asStarted, "as-started", false, "continue with the version with which the run began")
 	c.Flags().BoolVar(&cmd.accept, "accept-changes", false, "continue with a changed program, if it repeats the recorded requests")
-	c.Flags().BoolVar(&cmd.due, "due", false, "resume all runs below a directory with an answer or an expired timer")
+	c.Flags().BoolVar(&cmd.resumeAll, "due", false, "resume all runs below a directory with an answer or an expired timer")
 	cmdline.Group(c, "Answers and prompts", "answers", "answer", "emit-handler", "pass-env", "no-input", "share")
 	cmdline.Group(c, "Permissions", "permissions", append(program.PermissionRows(), "trust")...)
 	cmdline.Group(c, "Stored runs", "journal", "park", "wait", "sync", "snapshot-every")
@@ -96,12 +97,11 @@ only returns its exit code. RUN is the run's directory, or its id with [run] jou
 	return c
 }
 
-// resumeCommand is the command resume: it runs a program as run does, from the history of a stored
-// run.
+// resumeCommand is the command resume. It runs a program from the history of a stored run.
 type resumeCommand struct {
 	runCommand
-	asStarted, accept bool // which program it is
-	due               bool // all runs that can continue
+	asStarted, accept bool // which version of a changed program to run
+	resumeAll         bool // resume all runs that can continue
 }
 
 func (cmd *resumeCommand) resume(parent context.Context, run string) error {
@@ -115,7 +115,7 @@ func (cmd *resumeCommand) resume(parent context.Context, run string) error {
 		return err
 	}
 	if code, over := stored.Finished(); over {
-		cmd.console.Verbosef("the run has ended")
+		cmd.console.Verbosef("the run has already ended")
 		return console.ExitError(code)
 	}
 	if err := restoreFlags(cmd.durable.command.Flags(), stored.Given); err != nil {
@@ -129,7 +129,7 @@ func (cmd *resumeCommand) resume(parent context.Context, run string) error {
 	if err := console.OneOf("--emit", cmd.emit, program.ModeNames); err != nil {
 		return err
 	}
-	if err := cmd.durable.check(); err != nil {
+	if err := cmd.durable.validate(); err != nil {
 		return err
 	}
 	ctx, signals := interrupt.Catch(parent)
@@ -155,11 +155,12 @@ func (cmd *resumeCommand) resumeOnce(ctx context.Context, stored *engine.StoredR
 	if err != nil {
 		return err
 	}
-	o.Records.Durable = cmd.durable.records(cmd.console, stored.Dir)
+	o.Records.Durable = cmd.durable.options(cmd.console, stored.Dir)
 	return cmd.runProgram(ctx, p, &o, nil, signals, func() error { return stored.Resume(ctx, o) })
 }
 
-// checkProgram compares the program's sources with what the run began with.
+// checkProgram returns an error if the program's sources changed since the run began and no flag
+// selects a version.
 func (cmd *resumeCommand) checkProgram(ctx context.Context, stored *engine.StoredRun) error {
 	if cmd.asStarted || stored.Name == "" {
 		return nil
@@ -174,24 +175,24 @@ func (cmd *resumeCommand) checkProgram(ctx context.Context, stored *engine.Store
 	}
 	what := "has changed since the run began"
 	if err != nil || found.HasErrors() {
-		what += ", and does not compile now"
+		what += ", and does not compile"
 	}
 	if !cmd.accept {
-		return console.Usage("give --as-started to run the program that the run began with, or --accept-changes to run the one that is there now", "%s %s", cmd.console.Relative(path), what)
+		return console.Usage("add --as-started to run the original version, or --accept-changes to run the current one", "%s %s", cmd.console.Relative(path), what)
 	}
 	if p == nil {
-		return console.Usage("mend it, or give --as-started", "%s %s", cmd.console.Relative(path), what)
+		return console.Usage("correct it, or add --as-started to run the original version", "%s %s", cmd.console.Relative(path), what)
 	}
 	err = stored.Adopt(ctx, p, cmd.console.Environ)
-	if gone, ok := errors.AsType[*durable.DroppedError](err); ok {
-		return console.Usage("give --as-started to run the program that the run began with", "%s %s, and cannot be tried: %v", cmd.console.Relative(path), what, gone)
+	if missing, ok := errors.AsType[*durable.DroppedError](err); ok {
+		return console.Usage("add --as-started to run the original version", "%s %s, and the new version cannot be checked: %v", cmd.console.Relative(path), what, missing)
 	}
 	return err
 }
 
-// resumeDue resumes each run below a directory that can continue.
-func resumeDue(ctx context.Context, a *console.Console, root string) error {
-	dir, err := RootOf(a, []string{root})
+// resumeReady resumes each run below a directory that can continue.
+func resumeReady(ctx context.Context, a *console.Console, root string) error {
+	dir, err := ResolveRoot(a, []string{root})
 	if err != nil {
 		return err
 	}
@@ -204,7 +205,7 @@ func resumeDue(ctx context.Context, a *console.Console, root string) error {
 		if !runs.IsReady(r, time.Now()) {
 			continue
 		}
-		a.Notef("concerto: resume %s\n", a.Relative(r.Dir))
+		a.Notef("concerto: resuming %s\n", a.Relative(r.Dir))
 		c := exec.CommandContext(ctx, a.Binary.Executable, "runs", "resume", r.Dir)
 		c.Dir, c.Env, c.Stdout, c.Stderr = a.Dir, a.Environ, a.Stdout, a.Stderr
 		err := c.Run()

@@ -31,11 +31,11 @@ type runCommand struct {
 	watch   bool
 	detail  bool
 	stats   bool
-	format  *cmdline.Format // of stats
+	format  *cmdline.Format // format of --stats
 	noInput bool
 	input   string
 	inputs  json.RawMessage // the value of --input
-	shown   string          // progress: one of progressForms, "" for what is usual
+	shown   string          // value of --progress, one of progressForms
 
 	relay   string // hostd's socket, anySocket for the default one, "" if not set
 	durable durableFlags
@@ -43,7 +43,7 @@ type runCommand struct {
 	files   recordFiles
 }
 
-// recordFiles are the files that are written while the program runs, "" for none.
+// recordFiles are the paths of the files that are written during the run, "" for none.
 type recordFiles struct {
 	profile, trace, transcript, wire, tape, ledger string
 }
@@ -74,9 +74,9 @@ go to stdout; logs and progress go to stderr.`,
 	c.Flags().StringVar(&cmd.shown, "progress", "", "show progress as `FORM`: auto, plain or none (default auto)")
 	c.Flags().StringVar(&cmd.input, "input", "", program.InputUsage)
 	c.Flags().BoolVar(&cmd.noInput, "no-input", false, "never prompt on the terminal, and do not read stdin")
-	relayFlag(c, &cmd.relay)
+	addRelayFlag(c, &cmd.relay)
 	c.Flags().StringVar(&cmd.debug, "debug", "", "wait at `ADDR` (127.0.0.1:4711) for an editor's debugger")
-	cmd.records(c)
+	cmd.addRecordFlags(c)
 	cmd.durable.add(c)
 	cmd.durable.command = c
 	cmdline.Group(c, "Answers and prompts", "answers", "answer", "emit-handler", "pass-env", "no-input", "share")
@@ -93,8 +93,8 @@ go to stdout; logs and progress go to stderr.`,
 	return c
 }
 
-// records adds the flags that say what is recorded of a run, and where.
-func (cmd *runCommand) records(c *cobra.Command) {
+// addRecordFlags adds the flags for recordings and statistics.
+func (cmd *runCommand) addRecordFlags(c *cobra.Command) {
 	c.Flags().BoolVar(&cmd.stats, "stats", false, "print calls, tokens and cost by model, agent, stage and task")
 	cmd.format = cmdline.AddFormatUsage(c, "print --stats as `FORMAT`: text or json (default text)", "text", "json")
 	c.Flags().StringVar(&cmd.files.transcript, "transcript", "", "write the conversations with models to `FILE`")
@@ -110,7 +110,7 @@ func (cmd *runCommand) runPath(parent context.Context, path string, args []strin
 		return err
 	}
 	if !cmd.format.IsText() && !cmd.stats {
-		return console.Usage("add --stats, or for emits give --emit ndjson", "--format is the form of --stats")
+		return console.Usage("add --stats, or use --emit ndjson for emits", "--format requires --stats")
 	}
 	form, err := progressForm(cmd.console, cmd.shown)
 	if err != nil {
@@ -125,7 +125,7 @@ func (cmd *runCommand) runPath(parent context.Context, path string, args []strin
 	if cmd.detail {
 		cmd.console.Began = time.Now()
 	}
-	s, err := program.Source(cmd.console, path, cmd.given())
+	s, err := program.Source(cmd.console, path, cmd.codeText())
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (cmd *runCommand) runPath(parent context.Context, path string, args []strin
 		return cmd.runOnce(ctx, s, args, signals)
 	}
 	if s.Inline != nil {
-		return console.Usage("name a file", "--watch has nothing to look at in a program that is in no file")
+		return console.Usage("name a file", "--watch requires a program in a file")
 	}
 	return rerun.OnChange(ctx, cmd.console, true, func(ctx context.Context, seen func(string)) error {
 		s := s
@@ -149,9 +149,9 @@ func (cmd *runCommand) runPath(parent context.Context, path string, args []strin
 	})
 }
 
-// given returns the value of -e, nil without it.
-func (cmd *runCommand) given() *string {
-	if !cmd.code.Given {
+// codeText returns the value of -e, or nil without it.
+func (cmd *runCommand) codeText() *string {
+	if !cmd.code.IsSet {
 		return nil
 	}
 	return &cmd.code.Text
@@ -175,7 +175,7 @@ func (cmd *runCommand) runOnce(ctx context.Context, s driver.Request, args []str
 	return cmd.runProgram(ctx, p, &o, s.Seen, signals, func() error { return p.Run(ctx, o) })
 }
 
-// runProgram runs a program with all that is shown and kept of a run.
+// runProgram runs a program with its tools, recordings, progress and statistics.
 func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *engine.Options, seen func(string), signals *interrupt.Handler, run func() error) error {
 	if cmd.files.wire != "" {
 		if err := program.CheckWireFile(cmd.console, p, cmd.files.wire); err != nil {
@@ -188,11 +188,10 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 		return err
 	}
 	if cmd.console.Binary.OwnProcess && len(p.Hosts()) > 0 && !cmd.watch {
-		// A listen passes each message from one goroutine to another, and only the
-		// host runs at the same time. Waking a second processor for each message
-		// costs a quarter of the rate: the benchmark questions reaches 0.61 of
-		// bare Go's rate with two processors, and 0.81 with one. One-way messages
-		// are as fast with either.
+		// A listen passes each message from one goroutine to another, and only the host runs at the
+		// same time. Waking a second processor for each message costs a quarter of the rate: the
+		// benchmark questions reaches 0.61 of bare Go's rate with two processors, and 0.81 with
+		// one. One-way messages have the same rate with either.
 		runtime.GOMAXPROCS(1)
 	}
 	if cmd.console.Binary.OwnHeap && p.MaxMemory() == 0 { // otherwise the heap is measured as it grows
@@ -207,7 +206,7 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 	cmd.console.MarkEditable(p)
 	end := beginDrawing(cmd.console)
 	defer end()
-	signals.Before(end)
+	signals.OnForcedExit(end)
 	o.Log = cmd.console.LogWriter()
 	o.Output = engine.Output{To: cmd.console.Stdout, Mode: emit.Modes[cmd.emit], Terminal: cmd.console.TTY.Out, Detail: cmd.console.Began}
 	if cmd.files.ledger != "" && cmd.Audit.File != "" && sameFile(cmd.console.Abs(cmd.files.ledger), cmd.console.Abs(cmd.Audit.File)) {
@@ -223,11 +222,11 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 	}
 	var used stats
 	if cmd.stats {
-		o.Records.OnUsage, o.Records.OnShares = used.models, used.shares
+		o.Records.OnUsage, o.Records.OnShares = used.setModels, used.setShares
 	}
 	progress := cmd.showProgress(p, o)
 	o.Records.Boundary = AtBoundary
-	err = cmd.recording(o, run)
+	err = cmd.runRecorded(o, run)
 	end()
 	err = endTools(endAudit(endLedger(err)))
 	progress.end(err)
@@ -240,9 +239,8 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 // AtBoundary is a hook of tests. If set, it is called at the boundaries of runs with a tape.
 var AtBoundary func(verify func() (refused, err error))
 
-// recording calls run with the files open to which its profile, trace and
-// transcript are written.
-func (cmd *runCommand) recording(o *engine.Options, run func() error) (err error) {
+// runRecorded calls run with the files of its recordings open.
+func (cmd *runCommand) runRecorded(o *engine.Options, run func() error) (err error) {
 	for _, r := range []struct {
 		flag, path string
 		to         *io.Writer

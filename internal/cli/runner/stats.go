@@ -11,33 +11,33 @@ import (
 	"github.com/concerto-lang/concerto/runtime/budget"
 )
 
-// stats are what a run has used of models.
+// stats is the use of models by a run.
 type stats struct {
 	each []budget.Usage
 	all  budget.Usage
 	by   transcript.Usage
 }
 
-func (s *stats) models(each []budget.Usage, all budget.Usage) {
+func (s *stats) setModels(each []budget.Usage, all budget.Usage) {
 	s.each, s.all = each, all
 }
 
-func (s *stats) shares(by transcript.Usage) { s.by = by }
+func (s *stats) setShares(by transcript.Usage) { s.by = by }
 
-// writeStats writes what a run has used to stderr.
+// writeStats writes the use of models to stderr.
 func writeStats(a *console.Console, s *stats, asJSON bool) {
 	switch {
 	case asJSON:
 		writeStatsJSON(a, s)
 	case len(s.each) == 0:
-		fmt.Fprintln(a.Stderr, "stats: no model was asked")
+		fmt.Fprintln(a.Stderr, "stats: no model was called")
 	default:
 		writeStatsTable(a, s)
 	}
 }
 
-// writeStatsTable writes a line for each model. Agents, stages and tasks have a line
-// each where there are several of them.
+// writeStatsTable writes a line for each model, and for agents, stages and tasks if there are
+// several of them.
 func writeStatsTable(a *console.Console, s *stats) {
 	w := tabwriter.NewWriter(a.Stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(a.Stderr, "stats:")
@@ -66,14 +66,14 @@ func writeStatsTable(a *console.Console, s *stats) {
 	}
 	w.Flush()
 	if more > 0 {
-		fmt.Fprintf(a.Stderr, "… and %d more: --stats --format json has all\n", more)
+		fmt.Fprintf(a.Stderr, "… and %d more; --stats --format json lists all\n", more)
 	}
 	if n := s.all.Refused; n > 0 {
 		fmt.Fprintf(a.Stderr, "budget reached after %d of %d calls\n", s.all.Calls, s.all.Calls+n)
 	}
 }
 
-// maxShares bounds how many agents, stages and tasks the table has, each.
+// maxShares is the maximum number of agents, stages and tasks in the table, each.
 const maxShares = 20
 
 func shareName(x transcript.Share) string {
@@ -86,7 +86,7 @@ func shareName(x transcript.Share) string {
 	return strings.TrimSpace(fmt.Sprintf("task %d %s", x.Task, x.Function))
 }
 
-// usedJSON is what was used, as a member of what the line lists.
+// usedJSON is an entry of the JSON form of the statistics.
 type usedJSON struct {
 	Connection string          `json:"connection,omitempty"`
 	Model      string          `json:"model,omitempty"`
@@ -111,7 +111,7 @@ func usedBy(u budget.Usage) usedJSON {
 	return x
 }
 
-// writeStatsJSON writes one line of JSON.
+// writeStatsJSON writes the statistics as one line of JSON.
 func writeStatsJSON(a *console.Console, s *stats) {
 	list := func(all []transcript.Share) []usedJSON {
 		out := []usedJSON{}

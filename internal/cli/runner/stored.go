@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
 
-// FindRun returns the directory of a run: a directory, or an id below [run] journal.
-// Errors about that run have the name by which it was found.
+// FindRun returns the directory of a run, which is given as a directory or an id below [run]
+// journal. Errors about the run contain the given name.
 func FindRun(a *console.Console, run string) (string, error) {
 	dir := a.Abs(run)
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
@@ -22,20 +22,20 @@ func FindRun(a *console.Console, run string) (string, error) {
 			a.RunName = run
 			return below, nil
 		}
-		return "", console.Usage("`concerto runs list` shows the runs", "there is no run %s, neither a directory of that name nor below %s", run, a.Relative(root))
+		return "", console.Usage("`concerto runs list` lists the runs", "run %s not found: no such directory, and no such id below %s", run, a.Relative(root))
 	}
-	return "", console.Usage("name the directory that was given to --journal", "there is no directory %s", run)
+	return "", console.Usage("name the directory that was given to --journal", "no such directory: %s", run)
 }
 
-// runsRoot is where the manifest here or above has runs kept; "" when it does not.
+// runsRoot returns the directory of stored runs in the manifest here or above, or "".
 func runsRoot(a *console.Console) (string, error) { return runs.Root(a.Dir) }
 
-// RootOf is where runs are listed.
-func RootOf(a *console.Console, args []string) (string, error) {
+// ResolveRoot returns the directory of runs: the first argument, or else that of the manifest.
+func ResolveRoot(a *console.Console, args []string) (string, error) {
 	if len(args) > 0 {
 		dir := a.Abs(args[0])
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return "", console.Usage("name the directory below which runs are kept", "there is no directory %s", args[0])
+			return "", console.Usage("name the directory that contains the runs", "no such directory: %s", args[0])
 		}
 		return dir, nil
 	}
@@ -44,7 +44,7 @@ func RootOf(a *console.Console, args []string) (string, error) {
 		return "", err
 	}
 	if root == "" {
-		return "", console.Usage("`concerto runs list DIR`, or [run] journal = \"runs\" in the manifest", "where are the runs? No manifest here says")
+		return "", console.Usage("give a directory, such as `concerto runs list runs`, or set [run] journal in the manifest", "no directory of runs: the manifest here or above does not set [run] journal")
 	}
 	return root, nil
 }

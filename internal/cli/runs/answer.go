@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"fmt"
 	"os/user"
 
 	"github.com/spf13/cobra"
@@ -13,9 +14,9 @@ import (
 // answerCommand is the command answer with its options.
 type answerCommand struct {
 	console *console.Console
-	given   runs.Response
+	reply   runs.Response
 	refuse  string
-	refused bool // --refuse is given
+	refused bool // --refuse is set
 }
 
 func NewAnswer(a *console.Console) *cobra.Command {
@@ -35,8 +36,8 @@ Only the first answer counts. A running run receives it at once, a parked run wh
 			return cmd.answer(args[0], args[1], args[2:])
 		},
 	}
-	c.Flags().BoolVar(&cmd.given.JSON, "json-value", false, "parse VALUE as JSON, also where the program awaits text")
-	c.Flags().StringVar(&cmd.given.By, "by", "", "record `NAME` as the person who answers (default: your user name)")
+	c.Flags().BoolVar(&cmd.reply.JSON, "json-value", false, "parse VALUE as JSON, also where the program awaits text")
+	c.Flags().StringVar(&cmd.reply.By, "by", "", "record `NAME` as the person who answers (default: your user name)")
 	c.Flags().StringVar(&cmd.refuse, "refuse", "", "refuse to answer: the program receives an EmitError with `TEXT`")
 	return c
 }
@@ -44,26 +45,26 @@ Only the first answer counts. A running run receives it at once, a parked run wh
 func (cmd *answerCommand) answer(run, id string, value []string) error {
 	switch {
 	case cmd.refused == (len(value) > 0):
-		return console.Usage("concerto runs answer RUN ID VALUE, or --refuse TEXT", "an answer is a VALUE, or a refusal")
+		return console.Usage(fmt.Sprintf("`concerto runs answer %s %s <value>`, or `--refuse <text>` instead of the value", run, id), "runs answer requires either a value or --refuse")
 	case cmd.refused:
-		cmd.given.Refuse = &cmd.refuse
+		cmd.reply.Refuse = &cmd.refuse
 	default:
-		cmd.given.Text = value[0]
+		cmd.reply.Text = value[0]
 	}
-	if cmd.given.By == "" {
-		cmd.given.By = userName()
+	if cmd.reply.By == "" {
+		cmd.reply.By = userName()
 	}
 	dir, err := runner.FindRun(cmd.console, run)
 	if err != nil {
 		return err
 	}
-	return runs.Answer(dir, id, cmd.given)
+	return runs.Answer(dir, id, cmd.reply)
 }
 
-// userName is who runs the command.
+// userName returns the name of the user who runs the command.
 func userName() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username
 	}
-	return "somebody"
+	return "unknown"
 }

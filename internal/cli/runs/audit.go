@@ -69,13 +69,13 @@ Exit codes: 0 unchanged, 76 changed, 2 the command was misused.`,
 // oneFile accepts one argument, the file of a log.
 func oneFile(c *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return console.Usage("`"+c.CommandPath()+" audit.ndjson`, for one", "%s takes one FILE", c.CommandPath())
+		return console.Usage("for example: "+c.CommandPath()+" audit.ndjson", "%s requires one file", c.CommandPath())
 	}
 	return nil
 }
 
-// auditLog opens a log for reading: a file, or the ledger of a run. It returns its name, and, of a
-// run that has ended, the hash of its last record.
+// auditLog opens a log for reading: a file, or the ledger of a run. It returns the log's name and,
+// for the ledger of a run that has ended, the hash of its last record.
 func auditLog(a *console.Console, path string) (f *os.File, name, head string, err error) {
 	if info, err := os.Stat(a.Abs(path)); err != nil || info.IsDir() {
 		if dir, err := runner.FindRun(a, path); err == nil {
@@ -89,14 +89,14 @@ func auditLog(a *console.Console, path string) (f *os.File, name, head string, e
 	}
 	f, err = userfile.Open(a.Abs(path), userfile.Unlimited)
 	if err != nil {
-		return nil, "", "", console.Usage("a run writes one with --audit FILE", "read %s: %v", path, console.Cause(err))
+		return nil, "", "", console.Usage("create it with `concerto run --audit "+path+"`", "read %s: %v", path, console.Cause(err))
 	}
 	return f, path, head, nil
 }
 
 func (cmd *verifyCommand) verify(path string) error {
 	if raw, err := hex.DecodeString(cmd.head); err != nil || cmd.head != "" && len(raw) != 32 || strings.ToLower(cmd.head) != cmd.head {
-		return console.Usage("give the 64 digits that `concerto audit verify` prints after `head`", "--head cannot be %q", cmd.head)
+		return console.Usage("give the 64 digits that `concerto audit verify` prints after `head`", "invalid value %q for --head", cmd.head)
 	}
 	f, path, last, err := auditLog(cmd.console, path)
 	if err != nil {
@@ -105,14 +105,15 @@ func (cmd *verifyCommand) verify(path string) error {
 	defer f.Close()
 	s, err := audit.Verify(f, path, cmp.Or(cmd.head, last))
 	if err != nil {
-		return readAudit(cmd.console, err)
+		return auditReadError(cmd.console, err)
 	}
 	_, err = fmt.Fprintln(cmd.console.Stdout, s)
 	return err
 }
 
-// readAudit returns the error of reading a log. It reports a modification here, as the place alone.
-func readAudit(a *console.Console, err error) error {
+// auditReadError returns the error of reading a log. If the log was modified, it prints the place
+// and returns an ExitError.
+func auditReadError(a *console.Console, err error) error {
 	var broken *audit.BrokenError
 	if !errors.As(err, &broken) {
 		return err
@@ -121,7 +122,7 @@ func readAudit(a *console.Console, err error) error {
 	return console.ExitError(console.ExitBroken)
 }
 
-// outcomes are what becomes of calls, as --outcome takes them.
+// outcomes returns the values of --outcome.
 func outcomes() []string {
 	var all []string
 	for _, o := range tool.Outcomes {
@@ -161,10 +162,10 @@ if a record was changed. --since accepts a time (2026-01-05T10:00:00Z, 2026-01-0
 	return c
 }
 
-// sinceForms are the forms of --since that are times.
+// sinceForms are the layouts of times that --since accepts.
 var sinceForms = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"}
 
-// sinceTime reads --since; the zero time without it.
+// sinceTime parses the value of --since; it returns the zero time for "".
 func sinceTime(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -177,7 +178,7 @@ func sinceTime(text string, now time.Time) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, console.Usage("write 2026-01-05T10:00:00Z, 2026-01-05, or how long ago, as in 2h", "--since cannot be %q", text)
+	return time.Time{}, console.Usage("write a time (2026-01-05T10:00:00Z, 2026-01-05) or an age (2h)", "invalid value %q for --since", text)
 }
 
 func (cmd *showCommand) show(path string) (err error) {
@@ -196,7 +197,7 @@ func (cmd *showCommand) show(path string) (err error) {
 	defer file.Close()
 	for l, err := range audit.Lines(file, path) {
 		if err != nil {
-			return readAudit(cmd.console, err)
+			return auditReadError(cmd.console, err)
 		}
 		if !cmd.filter.Match(l) {
 			continue

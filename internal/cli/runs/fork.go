@@ -21,7 +21,7 @@ import (
 type forkCommand struct {
 	console              *console.Console
 	at                   int64
-	answer, result, fail string // the effect's new result: one of them
+	answer, result, fail string // replacements of the effect's result: one of them is set
 	to                   string
 	noRun                bool
 }
@@ -41,7 +41,7 @@ is in progress at the effect, it fails in the fork.`,
   concerto runs fork job --at 9 --to other --no-run     only create the directory`,
 		Args: console.Arguments(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
-			change, err := cmd.change(c.Flags().Changed)
+			change, err := cmd.change(args[0], c.Flags().Changed)
 			if err != nil {
 				return err
 			}
@@ -67,26 +67,26 @@ is in progress at the effect, it fails in the fork.`,
 	return c
 }
 
-// change returns what the flags change in the run's history.
-func (cmd *forkCommand) change(given func(flag string) bool) (durable.Change, error) {
+// change returns the change of the run's history that the flags request.
+func (cmd *forkCommand) change(run string, isSet func(flag string) bool) (durable.Change, error) {
 	change := durable.Change{Effect: cmd.at}
 	switch {
 	case cmd.at < 1:
-		return change, console.Usage("say at which effect: --at N", "an effect's number is 1 or more")
-	case given("answer"):
+		return change, console.Usage("`concerto runs inspect "+run+" --format ndjson` lists the numbers", "--at requires the number of an effect, 1 or more")
+	case isSet("answer"):
 		change.Answer = &cmd.answer
-	case given("error"):
+	case isSet("error"):
 		change.Error = &cmd.fail
-	case given("result"):
+	case isSet("result"):
 		if !json.Valid([]byte(cmd.result)) {
-			return change, console.Usage("", "--result is no JSON: %s", cmd.result)
+			return change, console.Usage("", "--result is not valid JSON: %s", cmd.result)
 		}
 		change.Result = json.RawMessage(cmd.result)
 	}
 	return change, nil
 }
 
-// fork creates the directory of the new run and returns it as the user would name it.
+// fork creates the directory of the new run and returns its path as the user would write it.
 func (cmd *forkCommand) fork(run string, change durable.Change) (string, error) {
 	dir, err := runner.FindRun(cmd.console, run)
 	if err != nil {
@@ -104,10 +104,10 @@ func (cmd *forkCommand) fork(run string, change durable.Change) (string, error) 
 		}
 		return "", err
 	}
-	cmd.console.Notef("concerto: run %s is kept in %s\n", id, to)
+	cmd.console.Notef("concerto: storing run %s in %s\n", id, to)
 	if len(written) > 0 {
 		slices.Sort(written)
-		cmd.console.Notef("concerto: not turned back: %s\n", console.Printable(strings.Join(slices.Compact(written), ", "), cmd.console.TTY.Err))
+		cmd.console.Notef("concerto: files not undone: %s\n", console.Printable(strings.Join(slices.Compact(written), ", "), cmd.console.TTY.Err))
 	}
 	return to, nil
 }

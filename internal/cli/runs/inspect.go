@@ -26,7 +26,7 @@ type inspectCommand struct {
 	console *console.Console
 	format  *cmdline.Format
 	at      int64  // 0 without --at
-	name    string // the run or tape, as it was given
+	name    string // the run or tape, as the user gave it
 }
 
 func NewInspect(a *console.Console) *cobra.Command {
@@ -48,7 +48,7 @@ their names. PATH is the program of a tape, by default the recorded one.`,
 		Args: console.Arguments(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("at") && cmd.at < 1 {
-				return console.Usage("an effect's number is 1 or more", "--at cannot be %d", cmd.at)
+				return console.Usage("effects are numbered from 1", "invalid value %d for --at", cmd.at)
 			}
 			cmd.name = args[0]
 			return cmd.inspect(c.Context(), strings.Join(args[1:], ""))
@@ -73,7 +73,7 @@ func (cmd *inspectCommand) inspect(parent context.Context, path string) error {
 	return cmd.view(ctx, s, tape, signals)
 }
 
-// open opens a stored run, or a tape with its program, and reports whether it is a tape.
+// open opens a stored run, or a tape with its program. tape is true for a tape.
 func (cmd *inspectCommand) open(ctx context.Context, path string, signals *interrupt.Handler) (s *timetravel.Source, tape bool, err error) {
 	if info, err := os.Stat(cmd.console.Abs(cmd.name)); err != nil || info.IsDir() {
 		dir, err := runner.FindRun(cmd.console, cmd.name)
@@ -81,7 +81,7 @@ func (cmd *inspectCommand) open(ctx context.Context, path string, signals *inter
 			return nil, false, err
 		}
 		if path != "" {
-			return nil, false, console.Usage("leave the path out", "a run that is kept has its program with it")
+			return nil, false, console.Usage("leave out the path", "a stored run contains its program")
 		}
 		s, err = timetravel.Run(dir, cmd.console.Environ)
 		return s, false, err
@@ -107,7 +107,7 @@ func (cmd *inspectCommand) open(ctx context.Context, path string, signals *inter
 	return s, true, err
 }
 
-// writeEffects writes a run's effects as lines of JSON, or one with its frames.
+// writeEffects writes a run's effects as lines of JSON, or with --at one effect with its frames.
 func (cmd *inspectCommand) writeEffects(ctx context.Context, s *timetravel.Source) error {
 	r, err := s.Play(ctx, cmd.at)
 	if r == nil {
@@ -127,7 +127,7 @@ func (cmd *inspectCommand) writeEffects(ctx context.Context, s *timetravel.Sourc
 	if werr := w.Flush(); werr != nil {
 		return werr
 	}
-	return cmd.diverged(err)
+	return cmd.divergedError(err)
 }
 
 func (cmd *inspectCommand) writeEffect(r *timetravel.Recording, played error) error {
@@ -137,19 +137,20 @@ func (cmd *inspectCommand) writeEffect(r *timetravel.Recording, played error) er
 		}
 	}
 	if played != nil {
-		return cmd.diverged(played)
+		return cmd.divergedError(played)
 	}
 	return cmd.noSuchEffect(r)
 }
 
 func (cmd *inspectCommand) noSuchEffect(r *timetravel.Recording) error {
-	return console.Usage(fmt.Sprintf("`concerto runs inspect %s --format ndjson` lists its effects", cmd.name), "%s has no effect %d: it has made %d", cmd.name, cmd.at, len(r.Effects))
+	return console.Usage(fmt.Sprintf("`concerto runs inspect %s --format ndjson` lists its effects", cmd.name), "%s has no effect %d, only %d effects", cmd.name, cmd.at, len(r.Effects))
 }
 
-// diverged explains an error of a program that does not repeat what was recorded.
-func (cmd *inspectCommand) diverged(err error) error {
+// divergedError turns the error of a program that diverges from its recording into a message for
+// the user.
+func (cmd *inspectCommand) divergedError(err error) error {
 	if d, ok := errors.AsType[*tape.DivergedError](err); ok {
-		return console.Broken("the program is another one than was recorded", "%s cannot be played further: %v", cmd.name, d)
+		return console.Modified("give the version of the program that was recorded", "could not replay all of %s: %v", cmd.name, d)
 	}
 	return err
 }

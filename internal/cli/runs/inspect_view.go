@@ -20,10 +20,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// view shows a recorded run on the terminal, until the user leaves or the context ends.
+// view shows a recorded run on the terminal, until the user quits or the context is cancelled.
 func (cmd *inspectCommand) view(ctx context.Context, s *timetravel.Source, tape bool, signals *interrupt.Handler) (err error) {
 	if !cmd.console.TTY.In || !cmd.console.TTY.Screen || cmd.console.TTY.Raw == nil {
-		return console.Usage(fmt.Sprintf("`concerto runs inspect %s --format ndjson` writes a line for each effect", cmd.name), "without a terminal there is nothing to look at %s with", cmd.name)
+		return console.Usage(fmt.Sprintf("print the effects with `concerto runs inspect %s --format ndjson`", cmd.name), "inspect requires a terminal")
 	}
 	r, problem := s.Play(ctx, 0)
 	if r == nil {
@@ -48,34 +48,34 @@ func (cmd *inspectCommand) view(ctx context.Context, s *timetravel.Source, tape 
 	return interact(ctx, cmd.console, b, signals)
 }
 
-// The terminal's alternate screen, which preserves the normal one.
+// Control sequences of the terminal's alternate screen. Leaving it restores the normal screen.
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l"
 	leaveScreen = "\x1b[?25h\x1b[?1049l"
 )
 
-// sizeLook is the interval at which the terminal's size is checked.
-const sizeLook = 100 * time.Millisecond
+// resizeInterval is the interval at which the terminal's size is checked.
+const resizeInterval = 100 * time.Millisecond
 
-// interact draws, and takes keys, until somebody leaves. The terminal is then as it was.
+// interact draws the view and reads keys until the user quits. It then restores the terminal.
 func interact(ctx context.Context, a *console.Console, b *view.View, signals *interrupt.Handler) error {
 	restore, err := a.TTY.Raw()
 	if err != nil {
-		return fmt.Errorf("take keys from the terminal: %w", err)
+		return fmt.Errorf("read keys from the terminal: %w", err)
 	}
-	back := func() {
+	restoreView := func() {
 		_, _ = io.WriteString(a.Stdout, leaveScreen) // there is nowhere to report it
 		restore()
 	}
-	signals.Before(back)
-	defer back()
+	signals.OnForcedExit(restoreView)
+	defer restoreView()
 	<-signals.Ready // a signal must find a handler that restores the terminal
 	if _, err := io.WriteString(a.Stdout, enterScreen); err != nil {
 		return err
 	}
-	keys := typed(ctx, a.Stdin)
-	look := time.NewTicker(sizeLook)
-	defer look.Stop()
+	keys := readKeys(ctx, a.Stdin)
+	ticker := time.NewTicker(resizeInterval)
+	defer ticker.Stop()
 	var drawn canvas
 	for {
 		width, height := a.TTY.Size()
@@ -97,14 +97,14 @@ func interact(ctx context.Context, a *console.Console, b *view.View, signals *in
 			if leave || err != nil {
 				return err
 			}
-		case <-look.C:
+		case <-ticker.C:
 		}
 	}
 }
 
-// typed sends the typed input. The reading goroutine ends with its input, or with the process:
-// reading a terminal cannot be cancelled.
-func typed(ctx context.Context, in io.Reader) <-chan []byte {
+// readKeys returns a channel with the typed input. Reading a terminal cannot be cancelled, so its
+// goroutine exits with the input or the process.
+func readKeys(ctx context.Context, in io.Reader) <-chan []byte {
 	keys := make(chan []byte)
 	go func() {
 		defer close(keys)
@@ -154,8 +154,8 @@ func (c *canvas) show(to io.Writer, b *view.View, width, height int) error {
 	return err
 }
 
-// fork forks the run and returns a line with the fork's directory. Output is in no journal: if
-// nothing is changed, the fork is made at the effect before.
+// fork forks the run and returns a line with the fork's directory. The journal does not contain
+// output; so without a new result the run is forked at the effect before.
 func (cmd *inspectCommand) fork(r *timetravel.Recording, effect int64, result json.RawMessage) string {
 	dir, err := runner.FindRun(cmd.console, cmd.name)
 	if err != nil {
@@ -173,5 +173,5 @@ func (cmd *inspectCommand) fork(r *timetravel.Recording, effect int64, result js
 	if _, err := runs.Fork(dir, to, id, change); err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("the fork is in %s: concerto runs resume %s --as-started", cmd.console.Relative(to), cmd.console.Relative(to))
+	return fmt.Sprintf("created the fork %s; resume with: concerto runs resume %s --as-started", cmd.console.Relative(to), cmd.console.Relative(to))
 }

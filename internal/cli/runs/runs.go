@@ -1,4 +1,4 @@
-// Package runs has the commands about runs that are stored: runs, answer, fork, inspect and audit.
+// Package runs has the commands for stored runs: runs, answer, fork, inspect and audit.
 package runs
 
 import (
@@ -70,7 +70,7 @@ its id with [run] journal; ROOT is a directory that contains runs, by default th
 }
 
 func (cmd *runsCommand) list(_ context.Context, args []string) error {
-	root, err := runner.RootOf(cmd.console, args)
+	root, err := runner.ResolveRoot(cmd.console, args)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (cmd *runsCommand) show(_ context.Context, args []string) error {
 	return err
 }
 
-// runText describes a run, a line a fact.
+// runText describes a run, one fact per line.
 func runText(run string, s *durable.Shown, terminal bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "run      %s\nstate    %s", s.Run, s.State)
@@ -124,13 +124,13 @@ func runText(run string, s *durable.Shown, terminal bool) string {
 		fmt.Fprintf(&b, "\n         %s", s.Damage)
 	}
 	fmt.Fprintf(&b, "\nprogram  %s\nstarted  %s\neffects  %d done, %d not done, %d unknown, %d pending\n", s.Program, s.Started, s.Effects.Done, s.Effects.None, s.Effects.Unknown, s.Effects.Pending)
-	fmt.Fprintf(&b, "models   %d calls, of which %d are unknown; %d tokens in, %d out, $%.4f\njournal  %d records, %d bytes", s.Usage.Calls, s.Usage.UnknownCalls, s.Usage.TokensIn, s.Usage.TokensOut, s.Usage.CostUSD, s.Journal.Records, s.Journal.Bytes)
+	fmt.Fprintf(&b, "models   %d calls, %d with unknown result; %d tokens in, %d out, $%.4f\njournal  %d records, %d bytes", s.Usage.Calls, s.Usage.UnknownCalls, s.Usage.TokensIn, s.Usage.TokensOut, s.Usage.CostUSD, s.Journal.Records, s.Journal.Bytes)
 	if s.FirstStored > 0 {
-		fmt.Fprintf(&b, "; what was before effect %d is not kept", s.FirstStored)
+		fmt.Fprintf(&b, "; events before effect %d are not stored", s.FirstStored)
 	}
 	b.WriteByte('\n')
 	for _, q := range s.Pending {
-		fmt.Fprintf(&b, "waits    %s %s %s (%s) since %s: concerto runs answer %s %s VALUE\n", q.ID, q.Channel, console.PayloadText(q.Channel, q.Payload, terminal), q.Type, q.Since, run, q.ID)
+		fmt.Fprintf(&b, "waits    %s %s %s (%s) since %s: concerto runs answer %s %s <value>\n", q.ID, q.Channel, console.PayloadText(q.Channel, q.Payload, terminal), q.Type, q.Since, run, q.ID)
 	}
 	for _, q := range s.Answered {
 		how := string(q.Value)
@@ -138,12 +138,12 @@ func runText(run string, s *durable.Shown, terminal bool) string {
 		case q.Error != nil:
 			how = "refused: " + string(q.Error)
 		case q.Value == nil:
-			how = "with a value that is kept in a file of its own"
+			how = "with a value in a separate file"
 		}
 		fmt.Fprintf(&b, "answered %s %s %s: %s by %s at %s\n", q.ID, q.Channel, console.PayloadText(q.Channel, q.Payload, terminal), how, q.By, q.At)
 	}
 	for _, u := range s.Unknown {
-		fmt.Fprintf(&b, "unknown  %s %s %s, begun %s: %s\n", u.ID, u.Kind, u.Request, u.Began, u.Policy)
+		fmt.Fprintf(&b, "unknown  %s %s %s, started %s: %s\n", u.ID, u.Kind, u.Request, u.Began, u.Policy)
 	}
 	for _, t := range s.Timers {
 		fmt.Fprintf(&b, "timer    effect %d, until %s\n", t.Effect, t.Due)
@@ -182,15 +182,15 @@ func (cmd *runsCommand) verify(_ context.Context, args []string) error {
 }
 
 func verifiedText(v runs.Verified) string {
-	text := fmt.Sprintf("%d records, all as they were written", v.Records)
+	text := fmt.Sprintf("%d records, unchanged", v.Records)
 	if v.Before > 0 {
-		text += fmt.Sprintf("; %d before them are not kept", v.Before)
+		text += fmt.Sprintf("; %d earlier records are not stored", v.Before)
 	}
 	if v.Torn > 0 {
-		text += fmt.Sprintf("; %d bytes at the end were being written when the run was interrupted", v.Torn)
+		text += fmt.Sprintf("; incomplete record at the end: %d bytes", v.Torn)
 	}
 	if v.OutTorn > 0 {
-		text += fmt.Sprintf("; %d bytes at the end of out.ndjson are an unfinished line, which is written again", v.OutTorn)
+		text += fmt.Sprintf("; incomplete line at the end of out.ndjson: %d bytes, which resume writes again", v.OutTorn)
 	}
 	return text
 }

@@ -18,14 +18,14 @@ type querying struct {
 	Limit     int    `json:"limit,omitempty" min:"1" max:"10000"`
 }
 
-// usualLines is how many lines are given where no limit is.
-const usualLines = 100
+// defaultLines is the number of lines in a page without a limit.
+const defaultLines = 100
 
-// queryAudit returns lines of the audit log as they stand, those after a number.
+// queryAudit returns the lines of the audit log after a number.
 func queryAudit(r *request, p *querying) (any, error) {
 	log := r.srv.config.Audit
 	if log == nil {
-		return nil, failure(codeNoAudit, "there is no audit log: start the server with --audit FILE")
+		return nil, failure(codeNoAudit, "the server has no audit log: start it with --audit <file>")
 	}
 	head := log.Head()
 	out := struct {
@@ -37,10 +37,10 @@ func queryAudit(r *request, p *querying) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the audit log: %w", err)
 	}
-	defer func() { _ = f.Close() }() // it was read
+	defer func() { _ = f.Close() }() // the file was only read
 	limit := p.Limit
 	if limit == 0 {
-		limit = usualLines
+		limit = defaultLines
 	}
 	only := audit.Filter{Session: p.SessionID, Tool: p.Tool, Outcome: p.Outcome}
 	last := p.After
@@ -52,7 +52,7 @@ func queryAudit(r *request, p *querying) (any, error) {
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("the audit log: %w", err)
-		case l.Seq > head.Seq || r.ctx.Err() != nil: // it grows
+		case l.Seq > head.Seq || r.ctx.Err() != nil: // the log grows concurrently
 			return out, nil
 		case l.Seq <= p.After || !only.Match(l):
 		case len(out.Lines) == limit:
@@ -70,42 +70,41 @@ func queryAudit(r *request, p *querying) (any, error) {
 	return out, nil
 }
 
-// mostMarks bounds how many places are remembered.
+// mostMarks is the maximum number of stored positions.
 const mostMarks = 64
 
-// marks are the places in the audit log at which pages have ended, by the number of the
-// last record before them: the next page is read from there, not from the log's start.
+// marks are the positions in the audit log at which pages have ended, by the number of the last
+// record before them. The next page is read from there instead of from the start of the log.
 type marks struct {
-	mu    sync.Mutex
-	known map[int64]audit.Position
-	order []int64 // as they were set
+	mu        sync.Mutex
+	positions map[int64]audit.Position
+	order     []int64 // in the order in which they were set
 }
 
-// at is where to read what comes after a number; the log's beginning where that is not
-// known.
+// at returns the position of the records after a number, or the start of the log if it is unknown.
 func (m *marks) at(number int64) audit.Position {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.known[number]
+	return m.positions[number]
 }
 
 func (m *marks) set(number int64, at audit.Position) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.known == nil {
-		m.known = map[int64]audit.Position{}
+	if m.positions == nil {
+		m.positions = map[int64]audit.Position{}
 	}
-	if _, again := m.known[number]; !again {
+	if _, replaces := m.positions[number]; !replaces {
 		m.order = append(m.order, number)
 	}
-	m.known[number] = at
+	m.positions[number] = at
 	if len(m.order) > mostMarks {
-		delete(m.known, m.order[0])
+		delete(m.positions, m.order[0])
 		m.order = m.order[1:]
 	}
 }
 
-// auditor records calls of clients without a session; nil without a log.
+// auditor records calls of clients without a session. It is nil without a log.
 func (s *Server) auditor() tool.Auditor {
 	if s.config.Audit == nil {
 		return nil

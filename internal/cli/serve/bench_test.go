@@ -23,8 +23,8 @@ func BenchmarkCall(b *testing.B) {
 	c := serve.Config{Version: "0", Tools: newTools(), Roots: []string{b.TempDir()}, Sessions: 1, Message: 1 << 20}
 	go func() { _ = serve.New(c).ServeLines(b.Context(), in, out) }()
 	wire := servetest.Lines(r, w)
-	tell(b, wire, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1,"client":{"name":"x","version":"1"}}}`)
-	tell(b, wire, `{"jsonrpc":"2.0","id":2,"method":"tools/register","params":{"tools":[{"name":"t","description":"T"}]}}`)
+	exchange(b, wire, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1,"client":{"name":"x","version":"1"}}}`)
+	exchange(b, wire, `{"jsonrpc":"2.0","id":2,"method":"tools/register","params":{"tools":[{"name":"t","description":"T"}]}}`)
 	calls(b, wire)
 }
 
@@ -45,8 +45,8 @@ func pipe(b *testing.B) (*os.File, *os.File) {
 	return r, w
 }
 
-// tell sends a request and returns its answer.
-func tell(b *testing.B, w servetest.Wire, text string) []byte {
+// notify sends a request and returns its result.
+func exchange(b *testing.B, w servetest.Wire, text string) []byte {
 	b.Helper()
 	if err := w.Send([]byte(text)); err != nil {
 		b.Fatal(err)
@@ -62,17 +62,17 @@ func tell(b *testing.B, w servetest.Wire, text string) []byte {
 func calls(b *testing.B, w servetest.Wire) {
 	b.Helper()
 	for i := 0; b.Loop(); i++ {
-		got := tell(b, w, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t","args":{"sku":"a1","count":7}}}`, i+10))
+		got := exchange(b, w, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t","args":{"sku":"a1","count":7}}}`, i+10))
 		var m struct{ ID, Method string }
 		if err := json.Unmarshal(got, &m); err != nil || m.Method != "tool/call" {
 			b.Fatalf("%s", got)
 		}
-		tell(b, w, `{"jsonrpc":"2.0","id":"`+m.ID+`","result":{"success":true,"output":{"left":7}}}`)
+		exchange(b, w, `{"jsonrpc":"2.0","id":"`+m.ID+`","result":{"success":true,"output":{"left":7}}}`)
 	}
 }
 
-// said is a message of the bare server, with the parameters and the result that it knows.
-type said struct {
+// bareMessage is a message of the bare server.
+type bareMessage struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
 	Method  string          `json:"method,omitempty"`
@@ -126,7 +126,7 @@ func echo(in io.Reader, out io.Writer) {
 		if err != nil || json.Unmarshal(text, &m) != nil {
 			return
 		}
-		answer := said{Version: "2.0"}
+		answer := bareMessage{Version: "2.0"}
 		if m.Method != "" {
 			var p struct {
 				Name string
@@ -158,10 +158,10 @@ func BenchmarkIdleSessions(b *testing.B) {
 		c := serve.Config{Version: "0", Tools: newTools(), Roots: []string{dir}, Sessions: 1000, Message: 1 << 20}
 		go func() { _ = serve.New(c).ServeLines(b.Context(), in, out) }()
 		wire := servetest.Lines(r, w)
-		tell(b, wire, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1,"client":{"name":"x","version":"1"}}}`)
+		exchange(b, wire, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1,"client":{"name":"x","version":"1"}}}`)
 		before := used()
 		for i := range 1000 {
-			tell(b, wire, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"sessions/create","params":{"program":{"source":"use std::time; fn main() { time::sleep(86400000); }"},"subscribe":false}}`, i))
+			exchange(b, wire, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"sessions/create","params":{"program":{"source":"use std::time; fn main() { time::sleep(86400000); }"},"subscribe":false}}`, i))
 		}
 		b.ReportMetric(float64(used()-before)/1e6, "MB")
 		_ = w.Close()

@@ -12,10 +12,12 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// errGone means that a client has disconnected, and has not reconnected in time.
-var errGone = errors.New("its client has gone")
+// errDisconnected is the error of a request to a client that has disconnected and has not
+// reconnected in time.
+var errDisconnected = errors.New("its client has disconnected")
 
 // client is one that has initialized. It outlives its connections.
+// client is an initialized client. It outlives its connections.
 type client struct {
 	srv    *Server
 	id     string
@@ -23,21 +25,21 @@ type client struct {
 	render []string
 	out    *outbox
 	tools  *tool.Session // for calls without a session
-	// closing is closed when the server ends: what the outbox has is the last.
-	closing chan struct{}
-	busy    sync.WaitGroup // requests that take their time
-	making  sync.WaitGroup // of these, those that make sessions
-	behind  atomic.Bool    // with events of a session
+	// closing is closed when the server stops: then no further messages are added to the outbox.
+	closing    chan struct{}
+	busy       sync.WaitGroup // requests with the attribute waits
+	making     sync.WaitGroup // those of them that create sessions
+	hasBacklog atomic.Bool    // not all events of its sessions fit into the outbox
 
-	mu      sync.Mutex
-	asked   map[string]*question               // by id: what the server has asked it
-	asks    int64                              // how many
-	working map[string]context.CancelCauseFunc // by id: what it has asked
-	serving map[string]*tool.Context           // by call_id: the running calls of its tools
-	subs    map[*session]*subscription
-	begins  int64 // the number after which its first stream begins
+	mu        sync.Mutex
+	questions map[string]*question               // open requests to the client, by id
+	asks      int64                              // number of requests to the client
+	working   map[string]context.CancelCauseFunc // running requests of the client, by id
+	serving   map[string]*tool.Context           // running calls of its tools, by call_id
+	subs      map[*session]*subscription
+	begins    int64 // the number after which its first stream begins
 	presence
-	hangUp func() // ends the connection that a new one replaces
+	hangUp func() // closes the connection when a new one replaces it
 }
 
 // question is a request to a client.
@@ -47,27 +49,27 @@ type question struct {
 	answer chan answer
 }
 
-// answer is what came of one.
+// answer is the outcome of a question.
 type answer struct {
 	result json.RawMessage
 	err    error
 }
 
-// owner is in whose name it registers tools, and calls them.
+// owner returns the name under which the client registers and calls tools.
 func (c *client) owner() string { return "client:" + c.id }
 
-// ask asks the client and waits for its answer. Its error is errGone, ctx's cause, or an
-// *Error of the client's.
+// ask sends the client a request and waits for its response. The error is errDisconnected, ctx's
+// cause, or an *Error of the client.
 func (c *client) ask(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	c.mu.Lock()
-	if c.gone {
+	if c.expired {
 		c.mu.Unlock()
-		return nil, errGone
+		return nil, errDisconnected
 	}
 	c.asks++
 	id := "r" + strconv.FormatInt(c.asks, 10)
 	q := &question{text: call(id, method, params), answer: make(chan answer, 1)}
-	c.asked[id] = q
+	c.questions[id] = q
 	q.number = c.out.Add(outgoing{text: q.text})
 	c.mu.Unlock()
 	select {
@@ -76,8 +78,8 @@ func (c *client) ask(ctx context.Context, method string, params any) (json.RawMe
 	case <-ctx.Done():
 	}
 	c.mu.Lock()
-	_, open := c.asked[id]
-	delete(c.asked, id)
+	_, open := c.questions[id]
+	delete(c.questions, id)
 	c.mu.Unlock()
 	if open {
 		c.withdraw(id, context.Cause(ctx))
@@ -85,7 +87,7 @@ func (c *client) ask(ctx context.Context, method string, params any) (json.RawMe
 	return nil, context.Cause(ctx)
 }
 
-// withdraw takes a request back.
+// withdraw cancels a request to the client.
 func (c *client) withdraw(id string, why error) {
 	params := struct {
 		ID     string `json:"id"`
@@ -97,15 +99,15 @@ func (c *client) withdraw(id string, why error) {
 	c.out.Add(outgoing{text: notification("$/cancelRequest", params)})
 }
 
-// answered takes a response. One to a request that is not open is ignored.
-func (c *client) answered(m *message) {
+// handleResponse handles a response. It ignores one to a request that is not open.
+func (c *client) handleResponse(m *message) {
 	var id string
 	if json.Unmarshal(m.ID, &id) != nil {
 		return
 	}
 	c.mu.Lock()
-	q := c.asked[id]
-	delete(c.asked, id)
+	q := c.questions[id]
+	delete(c.questions, id)
 	c.mu.Unlock()
 	if q == nil {
 		return
@@ -117,8 +119,8 @@ func (c *client) answered(m *message) {
 	q.answer <- a
 }
 
-// notified takes a notification. One that means nothing is ignored.
-func (c *client) notified(m *message) {
+// handleNotification handles a notification. It ignores an unknown one.
+func (c *client) handleNotification(m *message) {
 	switch *m.Method {
 	case "$/cancelRequest":
 		var p struct {
@@ -151,7 +153,7 @@ func (c *client) notified(m *message) {
 	}
 }
 
-// call returns a running call of one of its tools, nil if there is none with the id.
+// call returns a running call of one of the client's tools, or nil.
 func (c *client) call(id string) *tool.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,12 +173,12 @@ func (c *client) emit(callID, channel string, payload json.RawMessage) {
 	}
 }
 
-// errCancelled is the cause of a request that the client has taken back.
+// errCancelled is the cause of a request that the client has cancelled.
 type errCancelled struct{ reason string }
 
 func (e *errCancelled) Error() string {
 	if e.reason == "" {
-		return "the client has taken the request back"
+		return "the client has cancelled the request"
 	}
 	return e.reason
 }
@@ -190,24 +192,25 @@ func (c *client) cancelRequest(id, reason string) {
 	}
 }
 
-// mostWorking bounds the number of a client's running requests.
+// mostWorking is the maximum number of a client's running requests.
 const mostWorking = 1000
 
-// begin registers a request of the client, unless one with that id is running, or too many are.
+// begin registers a request of the client. It returns an error if one with that id is running, or
+// too many are.
 func (c *client) begin(id string, cancel context.CancelCauseFunc) *Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.working[id] != nil {
-		return failure(codeInvalid, "a request with the id %s is not answered yet", id)
+		return failure(codeInvalid, "a request with the id %s is still running", id)
 	}
 	if len(c.working) >= mostWorking {
-		return failure(codeLimit, "%d requests of this client are not answered yet, and more may not be", mostWorking).with("limit", "max_requests")
+		return failure(codeLimit, "this client has %d running requests, which is the limit", mostWorking).with("limit", "max_requests")
 	}
 	c.working[id] = cancel
 	return nil
 }
 
-// start returns the number after which a stream begins if it specifies none.
+// start returns the number after which a stream begins that specifies none.
 func (c *client) start() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -220,9 +223,9 @@ func (c *client) end(id string) {
 	delete(c.working, id)
 }
 
-// deliver writes what the outbox has, until the server has ended and nothing is left, or
-// until ctx ends or write fails: that is the error. write gets the number of the first of
-// a batch.
+// deliver writes the messages of the outbox until the server has stopped and none is left, or until
+// ctx is cancelled or write fails, and returns that error. write receives the number of the first
+// message of a batch.
 func (c *client) deliver(ctx context.Context, write func(number int64, batch []outgoing) error) error {
 	for last := false; ; {
 		c.catchUp()
@@ -231,7 +234,7 @@ func (c *client) deliver(ctx context.Context, write func(number int64, batch []o
 			if err := write(number, batch); err != nil {
 				return err
 			}
-			c.out.tell(number, batch)
+			c.out.markSent(number, batch)
 			continue
 		}
 		if last {
@@ -247,7 +250,7 @@ func (c *client) deliver(ctx context.Context, write func(number int64, batch []o
 	}
 }
 
-// tell sends a notification to the client.
-func (c *client) tell(method string, params any) {
+// notify sends a notification to the client.
+func (c *client) notify(method string, params any) {
 	c.out.Add(outgoing{text: notification(method, params), changed: method == "tools/changed"})
 }

@@ -57,11 +57,11 @@ manifest applies. To serve a program's tools to MCP clients, use 'concerto mcp s
 }
 
 func (cmd *serveCommand) serveApplications(parent context.Context) error {
-	config, err := cmd.served()
+	config, err := cmd.config()
 	if err != nil {
 		return err
 	}
-	listen, web, err := cmd.listening()
+	listen, web, err := cmd.listen()
 	if err != nil {
 		return err
 	}
@@ -88,33 +88,33 @@ func (cmd *serveCommand) serveApplications(parent context.Context) error {
 	return endTools(endAudit(err))
 }
 
-// served is what the flags say of the server.
-func (cmd *serveCommand) served() (Config, error) {
+// config returns the server's configuration.
+func (cmd *serveCommand) config() (Config, error) {
 	c := Config{Version: cmd.console.Binary.Release, Tools: &tool.Registry{}, Environ: cmd.console.Environ, PassEnv: cmd.web.passEnv, Source: cmd.web.source, Executable: cmd.console.Binary.Executable,
 		Sessions: cmd.sessions, Message: cmd.message, Drain: time.Duration(cmd.drain * float64(time.Second)), LogLevel: cmd.console.LogLevel, Log: func(level, message string) { serverLog(cmd.console, level, message) }}
 	switch {
 	case cmd.sessions < 1:
-		return c, console.Usage("give 1 or more", "--max-sessions cannot be %d", cmd.sessions)
+		return c, console.Usage("use 1 or more", "invalid value %d for --max-sessions", cmd.sessions)
 	case cmd.message < 1024:
-		return c, console.Usage("give 1024 or more", "--max-message cannot be %d", cmd.message)
+		return c, console.Usage("use 1024 or more", "invalid value %d for --max-message", cmd.message)
 	case !(cmd.drain >= 0 && cmd.drain <= 86400):
-		return c, console.Usage("give seconds, 86400 at most", "--drain cannot be %g", cmd.drain)
+		return c, console.Usage("use 0 to 86400 seconds", "invalid value %g for --drain", cmd.drain)
 	}
 	if len(cmd.roots) == 0 {
 		cmd.roots = []string{cmd.console.Dir}
 	}
-	for _, given := range cmd.roots {
-		root, err := filepath.EvalSymlinks(cmd.console.Abs(given))
+	for _, dir := range cmd.roots {
+		root, err := filepath.EvalSymlinks(cmd.console.Abs(dir))
 		info, serr := os.Stat(root)
 		if err != nil || serr != nil || !info.IsDir() {
-			return c, console.Usage("--root takes a directory that exists", "no directory %s", given)
+			return c, console.Usage("name an existing directory", "--root: no such directory: %s", dir)
 		}
 		c.Roots = append(c.Roots, root)
 	}
 	return c, nil
 }
 
-// serverLog writes a line of the server's own log.
+// serverLog writes a line of the server's log.
 func serverLog(a *console.Console, level, message string) {
 	if level == "debug" && a.Verbose == 0 || a.Quiet && level != "error" {
 		return

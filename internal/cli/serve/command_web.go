@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// webFlags are those of serve over HTTP.
+// webFlags are the flags of serve for HTTP.
 type webFlags struct {
 	address, tokenEnv, cert, key string
 	noToken                      bool
@@ -36,23 +36,23 @@ func (f *webFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.key, "tls-key", "", "use the private key in `FILE`, PEM")
 }
 
-// given reports whether a flag besides --http is given.
-func (f *webFlags) given() bool {
+// isSet reports whether a flag besides --http is set.
+func (f *webFlags) isSet() bool {
 	return f.tokenEnv != "" || f.noToken || len(f.origins) > 0 || f.cert != "" || f.key != "" || f.source || len(f.passEnv) > 0
 }
 
-// listening listens where the flags say; nil: over stdin and stdout.
-func (cmd *serveCommand) listening() (net.Listener, Web, error) {
+// listen opens the listener that the flags name, or returns nil for stdin and stdout.
+func (cmd *serveCommand) listen() (net.Listener, Web, error) {
 	w := &cmd.web
 	web := Web{Origins: w.origins}
 	if w.address == "" {
-		if w.given() {
-			return nil, web, console.Usage("add --http, or leave them out", "--token-env, --no-token, --allow-origin, --tls-cert, --tls-key, --allow-source and --pass-env are of --http alone")
+		if w.isSet() {
+			return nil, web, console.Usage("add --http, or leave them out", "--token-env, --no-token, --allow-origin, --tls-cert, --tls-key, --allow-source and --pass-env require --http")
 		}
 		return nil, web, nil
 	}
 	if cmd.stdio {
-		return nil, web, console.Usage("leave out one of them", "--stdio and --http cannot both be")
+		return nil, web, console.Usage("leave one of them out", "--stdio and --http cannot be used together")
 	}
 	address, loopback := Address(w.address)
 	web.Loopback = loopback
@@ -65,34 +65,34 @@ func (cmd *serveCommand) listening() (net.Listener, Web, error) {
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, web, console.Usage("`--http 127.0.0.1:0` takes a free port", "--http %s: %v", w.address, err)
+		return nil, web, console.Usage("`--http 127.0.0.1:0` selects a free port", "--http %s: %v", w.address, err)
 	}
 	if secure == nil {
 		if !loopback {
-			fmt.Fprintf(cmd.console.Stderr, "warning: what is said to %s, the token too, can be read on the way: give --tls-cert and --tls-key, or an address of the loopback\n", w.address)
+			fmt.Fprintf(cmd.console.Stderr, "warning: connections to %s are not encrypted, and others can read the token; add --tls-cert and --tls-key, or use a loopback address\n", w.address)
 		}
 		return l, web, nil
 	}
 	return tls.NewListener(l, secure), web, nil
 }
 
-// setToken is what clients must give.
+// setToken sets the token that clients must send.
 func setToken(a *console.Console, f *webFlags, web *Web) error {
 	switch {
 	case f.noToken && f.tokenEnv != "":
-		return console.Usage("leave out one of them", "--no-token and --token-env cannot both be")
+		return console.Usage("leave one of them out", "--no-token and --token-env cannot be used together")
 	case f.noToken && !web.Loopback:
-		return console.Usage("leave it out, or serve on the loopback", "--no-token is for the loopback alone: whoever reaches %s could run programs", f.address)
+		return console.Usage("leave it out, or use a loopback address", "--no-token requires a loopback address: every client that reaches %s could run programs", f.address)
 	case f.noToken:
 		return nil
 	case f.tokenEnv == "":
 		b := make([]byte, 24)
-		_, _ = rand.Read(b) // it never fails: the process ends before
+		_, _ = rand.Read(b) // never fails: the process would have ended before
 		web.Token, web.Made = hex.EncodeToString(b), true
 		return nil
 	}
 	if web.Token, _ = procgroup.LookupEnv(a.Environ, f.tokenEnv); web.Token == "" {
-		return console.Usage("set it to a long random text", "the environment variable %s, which holds the token of --token-env, is not set", f.tokenEnv)
+		return console.Usage("set it to a long random text", "--token-env: environment variable %s is not set", f.tokenEnv)
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func certificates(a *console.Console, f *webFlags) (*tls.Config, error) {
 		return nil, nil
 	}
 	if f.cert == "" || f.key == "" {
-		return nil, console.Usage("give both", "--tls-cert and --tls-key belong together")
+		return nil, console.Usage("give both", "--tls-cert and --tls-key require each other")
 	}
 	cert, certErr := userfile.ReadStream(a.Abs(f.cert), userfile.MaxSecret)
 	key, keyErr := userfile.ReadStream(a.Abs(f.key), userfile.MaxSecret)
@@ -112,12 +112,12 @@ func certificates(a *console.Console, f *webFlags) (*tls.Config, error) {
 		pair, err = tls.X509KeyPair(cert, key)
 	}
 	if err != nil {
-		return nil, console.Usage("both are PEM files, and the key is the certificate's", "--tls-cert %s, --tls-key %s: %v", f.cert, f.key, err)
+		return nil, console.Usage("both must be PEM files, and the key must belong to the certificate", "--tls-cert %s, --tls-key %s: %v", f.cert, f.key, err)
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
 }
 
-// serveHTTP prints the server's address, and serves.
+// serveHTTP prints the server's address and serves it.
 func serveHTTP(ctx context.Context, a *console.Console, s *Server, l net.Listener, web Web) error {
 	f := "serving http://" + l.Addr().String()
 	if _, plain := l.(*net.TCPListener); !plain {

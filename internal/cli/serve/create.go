@@ -50,10 +50,10 @@ type created struct {
 	Cursor    int64  `json:"cursor"`
 }
 
-// usualLinger is how long a session continues without its client by default.
-const usualLinger = 60 * time.Second
+// defaultLinger is how long a session continues without its client by default.
+const defaultLinger = 60 * time.Second
 
-// createSession compiles a program and begins to run it.
+// createSession compiles a program and starts it.
 func createSession(r *request, p *creating) (any, error) {
 	if r.srv.Stopping() {
 		return nil, errStopping()
@@ -64,7 +64,7 @@ func createSession(r *request, p *creating) (any, error) {
 		}
 	}
 	linger, lerr := p.linger()
-	sees, serr := p.sees()
+	sees, serr := p.toolFilter()
 	if err := cmpErr(lerr, serr); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func createSession(r *request, p *creating) (any, error) {
 		s.metadata = map[string]any{}
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
-	o.Service = &engine.Service{OnEvent: s.hear, Answer: s.answer, Sees: sees, Budget: engine.Budget(p.Budget), Began: func(x engine.Running) {
+	o.Service = &engine.Service{OnEvent: s.handleEvent, Answer: s.answer, Sees: sees, Budget: engine.Budget(p.Budget), Began: func(x engine.Running) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.running = x
@@ -111,10 +111,10 @@ func cmpErr(errs ...*Error) *Error {
 	return nil
 }
 
-// linger returns how long the session continues without its client, nil for ever.
+// linger returns how long the session continues without its client; nil for ever.
 func (p *creating) linger() (*time.Duration, *Error) {
 	const most = 365 * 24 * 3600
-	seconds := usualLinger.Seconds()
+	seconds := defaultLinger.Seconds()
 	switch text := string(p.LingerS); text {
 	case "":
 	case "null":
@@ -128,8 +128,9 @@ func (p *creating) linger() (*time.Duration, *Error) {
 	return &d, nil
 }
 
-// sees is which of the application's tools there are for the session; nil: all.
-func (p *creating) sees() (func(*tool.Definition) bool, *Error) {
+// toolFilter returns a function that reports whether the session has a tool of the application; nil
+// for all.
+func (p *creating) toolFilter() (func(*tool.Definition) bool, *Error) {
 	var all bool
 	var words []string
 	switch {
@@ -147,7 +148,7 @@ func (p *creating) sees() (func(*tool.Definition) bool, *Error) {
 	return only.Has, nil
 }
 
-// options are what the session's run gets from outside.
+// options returns the options of the session's run.
 func (r *request) options(p *creating) (engine.Options, *Error) {
 	c := &r.srv.config
 	o := engine.Options{Tools: c.Tools, Args: p.Args, Inputs: p.Inputs, Executable: c.Executable, LogLevel: c.LogLevel, Kill: c.Kill, WorkDir: c.Roots[0],
@@ -159,7 +160,7 @@ func (r *request) options(p *creating) (engine.Options, *Error) {
 			return o, err
 		}
 		if info, err := os.Stat(at); err != nil || !info.IsDir() {
-			return o, badParam("cwd", "there is no directory %s", *p.Cwd)
+			return o, badParam("cwd", "no such directory: %s", *p.Cwd)
 		}
 		o.WorkDir = at
 	}
@@ -188,16 +189,16 @@ func (r *request) environ(p *creating) ([]string, *Error) {
 		v := p.Environment[name]
 		switch passed, _ := (procgroup.Inherit{}).Of([]string{name + "=" + v}); {
 		case name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(v, 0):
-			return nil, badParam(path, "this is not a valid environment variable")
+			return nil, badParam(path, "invalid environment variable")
 		case r.http && !c.Source && len(passed) > 0:
-			return nil, badParam(path, "what all processes get is the server's over HTTP, unless it has --allow-source")
+			return nil, badParam(path, "over HTTP, setting the environment requires a server with --allow-source")
 		}
 		environ = append(environ, name+"="+v)
 	}
 	return environ, nil
 }
 
-// named is how the program is named in descriptions of the session.
+// named returns the program as descriptions of the session name it.
 func (p *creating) named() json.RawMessage {
 	switch {
 	case p.Program.Path != nil:
@@ -208,7 +209,7 @@ func (p *creating) named() json.RawMessage {
 	return json.RawMessage(`{"ir":"` + irName + `"}`)
 }
 
-// How programs in no file are named.
+// Names of programs that are not in a file.
 const (
 	sourceName = "main.conc"
 	irName     = "main.conc-ir"
@@ -216,17 +217,17 @@ const (
 
 // program compiles or loads the program.
 func (r *request) program(p *creating, o *engine.Options) (*engine.Program, *Error) {
-	given := 0
+	sources := 0
 	for _, there := range []bool{p.Program.Path != nil, p.Program.Source != nil, p.Program.IR != nil} {
 		if there {
-			given++
+			sources++
 		}
 	}
 	switch {
-	case given != 1:
-		return nil, badParam("program", "expected one of path, source and ir, got %d", given)
+	case sources != 1:
+		return nil, badParam("program", "expected exactly one of path, source and ir, got %d", sources)
 	case p.Program.Path == nil && r.http && !r.srv.config.Source:
-		return nil, failure(codeSource, "over HTTP, a program is named by its path, unless the server has --allow-source")
+		return nil, failure(codeSource, "over HTTP, source and ir require a server with --allow-source")
 	case p.Program.Path != nil:
 		return r.atPath(*p.Program.Path, o)
 	case p.Program.Source != nil:
@@ -290,7 +291,7 @@ func load(path string, text []byte) (*engine.Program, *Error) {
 	return program, nil
 }
 
-// below is a path that is given, which must lie below a root, links resolved.
+// below resolves the links of a path, which must be inside a root.
 func (c *Config) below(param, path string) (string, *Error) {
 	if path == "" || strings.ContainsRune(path, 0) {
 		return "", badParam(param, "expected a path, got %q", path)
@@ -300,10 +301,10 @@ func (c *Config) below(param, path string) (string, *Error) {
 		full = filepath.Join(c.Roots[0], full)
 	}
 	real, err := filepath.EvalSymlinks(full)
-	outside := failure(codePath, "%s: %s is not below a --root of the server", param, path)
+	outside := failure(codePath, "%s: %s is not in a --root of the server", param, path)
 	if err != nil {
-		// For a file that does not exist the error says only that; outside of the roots, not even
-		// that.
+		// For a file that does not exist, the error inside of the roots is only that. Outside of
+		// the roots the error does not reveal whether a file exists.
 		if !c.within(filepath.Clean(full)) {
 			return "", outside
 		}

@@ -6,15 +6,15 @@ import (
 )
 
 // deadline detects that a repeated operation takes longer than patience. It has one timer for all
-// operations, which is set again only after it has expired: setting and stopping a timer for each
-// write costs a good part of a short one.
+// operations, which it resets only after it has expired: to set and stop a timer for each write
+// would cost a large part of a short one.
 type deadline struct {
-	late func() // what happens then
+	late func() // called when an operation takes too long
 
 	timing sync.Mutex
 	began  time.Time // zero while no operation is running
 	timer  *time.Timer
-	set    bool // the timer will go off
+	set    bool // the timer is running
 }
 
 // begin records the start of an operation.
@@ -26,7 +26,7 @@ func (d *deadline) begin() {
 	case d.set:
 		return
 	case d.timer == nil:
-		d.timer = time.AfterFunc(patience, d.look)
+		d.timer = time.AfterFunc(patience, d.check)
 	default:
 		d.timer.Reset(patience)
 	}
@@ -40,7 +40,7 @@ func (d *deadline) end() {
 	d.began = time.Time{}
 }
 
-func (d *deadline) look() {
+func (d *deadline) check() {
 	d.timing.Lock()
 	left := patience - time.Since(d.began)
 	idle := d.began.IsZero()

@@ -19,7 +19,7 @@ func TestTwoClients(t *testing.T) {
 → {"jsonrpc":"2.0","id":2,"method":"tools/register","params":{"tools":[{"name":"t","description":"T","timeout":0.01}]}}
 ← {"jsonrpc":"2.0","id":2,"result":{"registered":["t@1"]}}
 `)
-	owner := "client:" + first.Known("$client")
+	owner := "client:" + first.Value("$client")
 	play(t, second, b, `
 ← {"jsonrpc":"2.0","method":"tools/changed","params":{"revision":1}}
 → {"jsonrpc":"2.0","id":2,"method":"tools/register","params":{"tools":[{"name":"u","description":"U"},{"name":"t","description":"T"}]}}
@@ -27,7 +27,7 @@ func TestTwoClients(t *testing.T) {
 → {"jsonrpc":"2.0","id":3,"method":"tools/register","params":{"tools":[{"name":"t","description":"T"}],"replace":true}}
 ← {"jsonrpc":"2.0","id":3,"error":{"code":-32011,"message":"…","data":{"tools":[{"name":"t@1","owner":"`+owner+`"}]}}}
 → {"jsonrpc":"2.0","id":4,"method":"tools/unregister","params":{"names":["t"]}}
-← {"jsonrpc":"2.0","id":4,"error":{"code":-32011,"message":"tool 't@1' is of `+owner+`","data":{"tools":[{"name":"t@1","owner":"`+owner+`"}]}}}
+← {"jsonrpc":"2.0","id":4,"error":{"code":-32011,"message":"tool 't@1' belongs to `+owner+`","data":{"tools":[{"name":"t@1","owner":"`+owner+`"}]}}}
 → {"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"t"}}
 `)
 	play(t, first, a, `

@@ -9,50 +9,50 @@ import (
 	"strings"
 )
 
-// Web configures who may call over HTTP.
+// Web configures which clients may call over HTTP.
 type Web struct {
-	Token    string   // what clients must give as bearer token; "": anybody may call
+	Token    string   // bearer token of clients; "" accepts clients without one
 	Made     bool     // the token was generated: it is printed
-	Origins  []string // of web pages that may call, besides those of the server itself
-	Loopback bool     // it listens on the loopback: only hosts of this name are meant
+	Origins  []string // web pages that may call, besides those of the server itself
+	Loopback bool     // it listens on the loopback interface: only hosts of this name are accepted
 }
 
-// bearerProtocol is what a browser, which cannot set headers of a WebSocket, puts before the
-// token.
+// bearerProtocol precedes the token in a WebSocket's subprotocol, because a browser cannot set
+// headers of a WebSocket.
 const bearerProtocol = "bearer."
 
-// guard refuses who may not call. Pages of elsewhere show by their Origin; where a page
-// reaches this server under a host name of its own, that shows, too.
+// guard rejects requests that may not call. It checks the Origin of other pages, and the Host
+// against pages that reach this server under a host name of their own.
 func (w Web) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		origin := r.Header.Get("Origin")
 		switch {
 		case w.Loopback && !isLoopback(r.Host):
-			http.Error(out, "the host "+r.Host+" is not this server's", http.StatusForbidden)
+			http.Error(out, "unknown host "+r.Host, http.StatusForbidden)
 			return
 		case origin != "" && !w.allows(origin, r):
-			http.Error(out, "the origin "+origin+" may not call this server: --allow-origin lets it", http.StatusForbidden)
+			http.Error(out, "the origin "+origin+" may not call this server; allow it with --allow-origin "+origin, http.StatusForbidden)
 			return
 		case origin != "":
-			w.letRead(out.Header(), origin)
+			w.allowRead(out.Header(), origin)
 		}
 		switch {
 		case r.Method == http.MethodOptions && origin != "":
 			out.WriteHeader(http.StatusNoContent)
-		case r.URL.Path != "/healthz" && r.URL.Path != "/readyz" && !w.known(r):
+		case r.URL.Path != "/healthz" && r.URL.Path != "/readyz" && !w.isAuthorized(r):
 			out.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(out, "this server wants a bearer token", http.StatusUnauthorized)
+			http.Error(out, "this server requires a bearer token", http.StatusUnauthorized)
 		default:
 			next.ServeHTTP(out, r)
 		}
 	})
 }
 
-// Address is an address to listen on: a port alone is one of the loopback.
-func Address(given string) (address string, loopback bool) {
-	host, port, err := net.SplitHostPort(given)
+// Address returns the address to listen on. A port without a host is on the loopback interface.
+func Address(text string) (address string, loopback bool) {
+	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		host, port = "", given
+		host, port = "", text
 	}
 	if host == "" {
 		host = "127.0.0.1"
@@ -60,7 +60,7 @@ func Address(given string) (address string, loopback bool) {
 	return net.JoinHostPort(host, port), isLoopback(host)
 }
 
-// isLoopback reports whether a host, with a port or without, is this machine to itself.
+// isLoopback reports whether a host, with or without a port, is the loopback interface.
 func isLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -78,16 +78,16 @@ func (w Web) allows(origin string, r *http.Request) bool {
 	return origin == scheme+r.Host || slices.Contains(w.Origins, origin)
 }
 
-// letRead lets pages of an origin read answers.
-func (w Web) letRead(h http.Header, origin string) {
+// allowRead lets pages of an origin read responses.
+func (w Web) allowRead(h http.Header, origin string) {
 	h.Set("Access-Control-Allow-Origin", origin)
 	h.Add("Vary", "Origin")
 	h.Set("Access-Control-Allow-Methods", "GET, POST")
 	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, "+clientHeader+", Last-Event-ID")
 }
 
-// known reports whether a request has the token.
-func (w Web) known(r *http.Request) bool {
+// isAuthorized reports whether a request has the token.
+func (w Web) isAuthorized(r *http.Request) bool {
 	if w.Token == "" {
 		return true
 	}
@@ -105,7 +105,7 @@ func same(a, b string) bool {
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// subprotocols are those that a WebSocket's client offers.
+// subprotocols returns the subprotocols that a WebSocket's client offers.
 func subprotocols(r *http.Request) (all []string) {
 	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
 		for p := range strings.SplitSeq(line, ",") {

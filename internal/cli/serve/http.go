@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// clientHeader names the client that a request is of.
+// clientHeader names the client that sends a request.
 const clientHeader = "Concerto-Client"
 
-// How long requests may take to come, and connections may be without one.
+// Time limits of requests, and of connections without a request.
 const (
 	headerTime = 10 * time.Second
 	bodyTime   = time.Minute
@@ -48,15 +48,15 @@ func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, w Web) error {
 	var why error
 	select {
 	case why = <-failed:
-		reason = "nothing can be served any more"
-	case reason = <-s.wanted:
+		reason = "the listener failed"
+	case reason = <-s.stopRequests:
 	case <-ctx.Done():
 		reason = context.Cause(ctx).Error()
 	}
 	s.Stop(reason)
 	ending, cancel := context.WithTimeout(context.Background(), s.config.slow())
 	defer cancel()
-	stop := context.AfterFunc(ending, func() { _ = h.Close() }) // who does not read is not waited for
+	stop := context.AfterFunc(ending, func() { _ = h.Close() }) // a client that does not read is not waited for
 	defer stop()
 	go func() {
 		select {
@@ -73,7 +73,7 @@ func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, w Web) error {
 	return why
 }
 
-// rpc takes a message.
+// rpc handles a message.
 func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		http.Error(w, "the content type must be application/json", http.StatusUnsupportedMediaType)
@@ -85,66 +85,66 @@ func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 	}
 	m, bad := parse(text)
 	if bad != nil {
-		give(w, http.StatusOK, response(m.ID, nil, bad))
+		respond(w, http.StatusOK, response(m.ID, nil, bad))
 		return
 	}
 	if m.kind() == isRequest && *m.Method == "initialize" && r.Header.Get(clientHeader) == "" {
-		s.enters(w, m)
+		s.initializeHTTP(w, m)
 		return
 	}
 	c := s.client(r.Header.Get(clientHeader))
 	switch {
 	case c == nil && m.kind() == isRequest:
-		give(w, http.StatusOK, response(m.ID, nil, unknownClient(r)))
+		respond(w, http.StatusOK, response(m.ID, nil, unknownClient(r)))
 	case c == nil:
-		give(w, http.StatusOK, response(nil, nil, unknownClient(r)))
+		respond(w, http.StatusOK, response(nil, nil, unknownClient(r)))
 	default:
-		c.over(w, r, m)
+		c.receiveHTTP(w, r, m)
 	}
 }
 
 // body reads a message.
 func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // there is one
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // the connection supports deadlines
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.config.Message)))
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):
-		give(w, http.StatusRequestEntityTooLarge, response(nil, nil, s.tooLong()))
+		respond(w, http.StatusRequestEntityTooLarge, response(nil, nil, s.tooLong()))
 	case err != nil:
-		http.Error(w, "the message does not come: "+err.Error(), http.StatusBadRequest)
+		http.Error(w, "could not read the message: "+err.Error(), http.StatusBadRequest)
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	return text, err == nil
 }
 
 func (s *Server) tooLong() *Error {
-	return failure(codeLimit, "a message has at most %d bytes", s.config.Message).with("limit", "max_message")
+	return failure(codeLimit, "the message is longer than %d bytes", s.config.Message).with("limit", "max_message")
 }
 
 func unknownClient(r *http.Request) *Error {
 	id := r.Header.Get(clientHeader)
 	if id == "" {
-		return failure(codeNotInitialized, "the header %s is missing: it is the client_id that `initialize` gives", clientHeader)
+		return failure(codeNotInitialized, "missing header %s: set it to the client_id of `initialize`", clientHeader)
 	}
-	return failure(codeNotInitialized, "there is no client '%s': `initialize` makes one", id)
+	return failure(codeNotInitialized, "unknown client '%s': call `initialize` first", id)
 }
 
-// enters handles initialize. The client exists for as long as a disconnected one, so that it can
-// request its events.
-func (s *Server) enters(w http.ResponseWriter, m *message) {
+// initializeHTTP handles initialize. The client exists as long as a disconnected one, so that it
+// can request its events.
+func (s *Server) initializeHTTP(w http.ResponseWriter, m *message) {
 	c, hello, err := s.initialize(m, true)
 	if err != nil {
-		give(w, http.StatusOK, response(m.ID, nil, err))
+		respond(w, http.StatusOK, response(m.ID, nil, err))
 		return
 	}
 	c.arrive()
 	defer c.leave(s.config.grace())
-	give(w, http.StatusOK, response(m.ID, hello, nil))
+	respond(w, http.StatusOK, response(m.ID, hello, nil))
 }
 
-// over takes a message of the client's that came over HTTP.
-func (c *client) over(w http.ResponseWriter, r *http.Request, m *message) {
+// receiveHTTP handles a message of the client over HTTP.
+func (c *client) receiveHTTP(w http.ResponseWriter, r *http.Request, m *message) {
 	c.arrive()
 	defer c.leave(c.srv.config.grace())
 	replied := make(chan []byte, 1)
@@ -153,14 +153,14 @@ func (c *client) over(w http.ResponseWriter, r *http.Request, m *message) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	give(w, http.StatusOK, <-replied)
+	respond(w, http.StatusOK, <-replied)
 }
 
-// give queues a message for the client.
-func give(w http.ResponseWriter, status int, text []byte) {
+// respond writes a response.
+func respond(w http.ResponseWriter, status int, text []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // who does not read it has asked in vain
+	_, _ = w.Write(text) // the client does not read the response
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// protocol is the version of what is spoken here.
+// protocol is the version of the protocol.
 const protocol = 1
 
-// hello is the parameters of initialize.
+// hello contains the parameters of initialize.
 type hello struct {
 	Protocol     int            `json:"protocol"`
 	Client       map[string]any `json:"client"`
@@ -27,7 +27,7 @@ type hello struct {
 
 var helloForm = formOf(reflect.TypeFor[hello]())
 
-// welcome is its result.
+// welcome is the result of initialize.
 type welcome struct {
 	Protocol int `json:"protocol"`
 	Server   struct {
@@ -43,17 +43,17 @@ type welcome struct {
 }
 
 // initialize creates a client for the sender of the message, or returns the one that it resumes.
-// resumes means that the transport permits resuming.
+// resumes is true if the transport permits resuming.
 func (s *Server) initialize(m *message, resumes bool) (c *client, w *welcome, err *Error) {
 	if m.kind() != isRequest || *m.Method != "initialize" {
-		return nil, nil, failure(codeNotInitialized, "the first request is `initialize`")
+		return nil, nil, failure(codeNotInitialized, "the first request must be `initialize`")
 	}
 	var h hello
 	if err := helloForm.read(m.Params, &h); err != nil {
 		return nil, nil, err
 	}
 	if h.Protocol != protocol {
-		return nil, nil, badParam("protocol", "%d is not spoken here, %d is", h.Protocol, protocol)
+		return nil, nil, badParam("protocol", "unsupported version %d; this server supports %d", h.Protocol, protocol)
 	}
 	awaits, render, err := h.capabilities()
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Server) initialize(m *message, resumes bool) (c *client, w *welcome, er
 	if h.Resume == nil {
 		c, err = s.newClient(awaits, render, resumes)
 	} else if c = s.client(h.Resume.ClientID); c == nil || !resumes {
-		return nil, nil, failure(codeNotInitialized, "there is no client '%s' to resume: initialize without `resume`", h.Resume.ClientID)
+		return nil, nil, failure(codeNotInitialized, "unknown client '%s': call `initialize` without `resume`", h.Resume.ClientID)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -76,7 +76,7 @@ func (s *Server) initialize(m *message, resumes bool) (c *client, w *welcome, er
 	return c, w, nil
 }
 
-// resumed notes after which number its next stream begins.
+// resumed sets the number after which the client's next stream begins.
 func (c *client) resumed(after int64) int64 {
 	at := max(0, min(after, c.out.Last()))
 	c.mu.Lock()
@@ -85,15 +85,15 @@ func (c *client) resumed(after int64) int64 {
 	return at
 }
 
-// capabilities are those that are known. Others are another version's.
+// capabilities returns the known capabilities. It ignores those of other versions.
 func (h *hello) capabilities() (awaits bool, render []string, err *Error) {
 	for _, x := range []struct {
 		name string
 		to   any
 		want string
 	}{{"awaits", &awaits, "boolean"}, {"render", &render, "array of strings"}} {
-		v, given := h.Capabilities[x.name]
-		if given && json.Unmarshal(encode(v), x.to) != nil {
+		v, isSet := h.Capabilities[x.name]
+		if isSet && json.Unmarshal(encode(v), x.to) != nil {
 			return false, nil, badParam("capabilities."+x.name, "expected %s, got %s", x.want, encode(v))
 		}
 	}
@@ -104,23 +104,23 @@ func (s *Server) newClient(awaits bool, render []string, resumes bool) (*client,
 	if s.Stopping() {
 		return nil, errStopping()
 	}
-	c := &client{srv: s, id: "c_" + newID(), awaits: awaits, render: render, out: newOutbox(resumes), closing: make(chan struct{}), asked: map[string]*question{},
+	c := &client{srv: s, id: "c_" + newID(), awaits: awaits, render: render, out: newOutbox(resumes), closing: make(chan struct{}), questions: map[string]*question{},
 		working: map[string]context.CancelCauseFunc{}, serving: map[string]*tool.Context{}, subs: map[*session]*subscription{}}
 	var err error
 	c.tools, err = s.config.Tools.OpenWith(s.ctx, tool.Context{SessionID: c.id, Cwd: s.config.Roots[0], Caller: c.owner(), Route: tool.RouteClient, Render: render}, tool.Hooks{
 		World: tool.World{Environ: slices.Concat([]string{}, s.config.Environ), Run: s.run, Stderr: func(tool, line string) { s.log("info", tool+": "+line) }},
-		Log:   func(level, message string) { s.log(level, c.owner()+": "+message) }, Approve: c.approve, Audit: s.auditor(), Emit: c.heard})
+		Log:   func(level, message string) { s.log(level, c.owner()+": "+message) }, Approve: c.approve, Audit: s.auditor(), Emit: c.dropEvent})
 	if err != nil {
 		return nil, failure(codeInternal, "%v", err)
 	}
 	if err := s.enter(c); err != nil {
-		_ = c.tools.Close() // nothing was made in it
+		_ = c.tools.Close() // it has no running calls
 		return nil, err
 	}
 	return c, nil
 }
 
-// approve asks the client about a call of its own without a session.
+// approve asks the client about its own call without a session.
 func (c *client) approve(ctx context.Context, q *tool.Question) (json.RawMessage, audit.Actor, error) {
 	if !c.awaits {
 		return nil, audit.Actor{}, tool.ErrNoApprover
@@ -129,11 +129,11 @@ func (c *client) approve(ctx context.Context, q *tool.Question) (json.RawMessage
 	if err != nil {
 		return nil, audit.Actor{}, err
 	}
-	value, err := c.awaited(ctx, "", 0, tool.ApprovalChannel, payload)
+	value, err := c.askAwaited(ctx, "", 0, tool.ApprovalChannel, payload)
 	return value, audit.Actor{Type: "application", Name: c.owner()}, err
 }
 
-// heard drops the events of a tool in a call without a session, which has no subscribers.
-func (c *client) heard(channel string, payload json.RawMessage) {
+// dropEvent drops the event of a tool in a call without a session, which has no subscribers.
+func (c *client) dropEvent(channel string, payload json.RawMessage) {
 	c.srv.log("debug", fmt.Sprintf("%s: [%s] %s", c.owner(), channel, payload))
 }

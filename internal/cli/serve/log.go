@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// The bounds on the stored events of a session.
+// The limits of a session's stored events.
 const (
-	keptEvents     = 10_000
-	keptEventBytes = 16 << 20
+	maxStoredEvents     = 10_000
+	maxStoredEventBytes = 16 << 20
 )
 
 // eventLog holds the last events of a session. Events are numbered from 1.
 type eventLog struct {
-	first int64 // the number of kept[0]
-	kept  []json.RawMessage
-	bytes int
+	first  int64 // the number of stored[0]
+	stored []json.RawMessage
+	bytes  int
 }
 
-func (l *eventLog) last() int64 { return l.first + int64(len(l.kept)) - 1 }
+func (l *eventLog) last() int64 { return l.first + int64(len(l.stored)) - 1 }
 
 func (l *eventLog) add(event json.RawMessage) {
-	l.kept = append(l.kept, event)
+	l.stored = append(l.stored, event)
 	l.bytes += len(event)
 	n := 0
-	for len(l.kept)-n > 1 && (len(l.kept)-n > keptEvents || l.bytes > keptEventBytes) {
-		l.bytes -= len(l.kept[n])
-		l.kept[n] = nil
+	for len(l.stored)-n > 1 && (len(l.stored)-n > maxStoredEvents || l.bytes > maxStoredEventBytes) {
+		l.bytes -= len(l.stored[n])
+		l.stored[n] = nil
 		n++
 	}
 	l.first += int64(n)
-	if l.kept = l.kept[n:]; cap(l.kept) > 4*keptEvents {
-		l.kept = slices.Clone(l.kept)
+	if l.stored = l.stored[n:]; cap(l.stored) > 4*maxStoredEvents {
+		l.stored = slices.Clone(l.stored)
 	}
 }
 
@@ -48,7 +48,7 @@ func (l *eventLog) after(number int64, limit int) (from, to int64, events []json
 		number = to
 	}
 	i := int(number + 1 - l.first)
-	events = l.kept[i:min(len(l.kept), i+limit)]
+	events = l.stored[i:min(len(l.stored), i+limit)]
 	return from, to, events, number + int64(len(events))
 }
 

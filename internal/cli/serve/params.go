@@ -23,32 +23,32 @@ func formOf(t reflect.Type) form {
 		if err != nil {
 			panic(fmt.Sprintf("serve: %s has no schema: %v", t, err))
 		}
-		s, mistakes := jsonschema.Compile(text)
-		if len(mistakes) > 0 {
-			panic(fmt.Sprintf("serve: the schema of %s: %v", t, mistakes))
+		s, problems := jsonschema.Compile(text)
+		if len(problems) > 0 {
+			panic(fmt.Sprintf("serve: the schema of %s: %v", t, problems))
 		}
 		return s
 	})}
 }
 
-// badParams is the error of parameters with problems.
+// badParams returns the error of parameters with problems.
 func badParams(problems ...jsonschema.Problem) *Error {
-	return failure(codeParams, "bad parameters: %s", jsonschema.Say(problems, 20)).with("errors", problems)
+	return failure(codeParams, "invalid parameters: %s", jsonschema.Say(problems, 20)).with("errors", problems)
 }
 
-// badParam is that of one.
+// badParam returns the error of one parameter.
 func badParam(path, format string, args ...any) *Error {
 	return badParams(jsonschema.Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// usual is parameters that are asked with often enough to be read by hand.
-type usual interface {
-	// usual reads the text, which fits the form and is decoded; false leaves it to
-	// encoding/json.
-	usual(text []byte, decoded any) bool
+// fastReader is implemented by parameters that are so frequent that they have their own parser.
+type fastReader interface {
+	// readFast parses the text, which fits the form and is decoded. If it returns false,
+	// encoding/json parses it.
+	readFast(text []byte, decoded any) bool
 }
 
-// read holds parameters against the form and reads them into to, a pointer.
+// read checks parameters against the form and decodes them into to, a pointer.
 func (f form) read(text json.RawMessage, to any) *Error {
 	if len(text) == 0 {
 		text = json.RawMessage("{}")
@@ -60,7 +60,7 @@ func (f form) read(text json.RawMessage, to any) *Error {
 	if problems := f.schema().Check(v); len(problems) > 0 {
 		return badParams(problems...)
 	}
-	if u, ok := to.(usual); ok && u.usual(text, v) {
+	if u, ok := to.(fastReader); ok && u.readFast(text, v) {
 		return nil
 	}
 	if err := json.Unmarshal(text, to); err != nil {
@@ -69,7 +69,7 @@ func (f form) read(text json.RawMessage, to any) *Error {
 	return nil
 }
 
-// dotted is a JSON pointer as problems write paths.
+// dotted returns a JSON pointer in the form of paths in problems.
 func dotted(pointer string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// presence is whether a client is there.
+// presence records whether a client is connected.
 type presence struct {
-	present int           // connections and requests
-	gone    bool          // for longer than the grace
-	leaving []*time.Timer // what happens when it stays away
-	// ending is held during goneFor: a client that reconnects in the meantime is present
+	present int           // number of connections and requests
+	expired bool          // absent for longer than the grace period
+	leaving []*time.Timer // actions for a client that does not reconnect
+	// ending is locked during expire: a client that reconnects in the meantime is present
 	// afterwards, and none of its later actions are undone.
 	ending sync.Mutex
 }
@@ -26,11 +26,11 @@ func (c *client) arrive() {
 	for _, t := range c.leaving {
 		t.Stop()
 	}
-	c.leaving, c.gone = nil, false
+	c.leaving, c.expired = nil, false
 }
 
-// leave is the inverse of arrive. When a client is no longer present, requests to it stay open for
-// a while, and its sessions continue as configured.
+// leave reverts arrive. While a client is not present, requests to it remain open for a while, and
+// its sessions continue as configured.
 func (c *client) leave(after time.Duration) {
 	sessions := c.srv.sessionsOf(c)
 	c.mu.Lock()
@@ -38,16 +38,15 @@ func (c *client) leave(after time.Duration) {
 	if c.present--; c.present > 0 {
 		return
 	}
-	c.away(after, c.goneFor)
+	c.away(after, c.expire)
 	for _, s := range sessions {
 		if s.linger != nil {
-			c.away(*s.linger, func() { s.cancel(errGone.Error()) })
+			c.away(*s.linger, func() { s.cancel(errDisconnected.Error()) })
 		}
 	}
 }
 
-// away does something once the client has been away for so long. The caller holds the
-// lock.
+// away calls do after the client was absent for a time. The caller holds the lock.
 func (c *client) away(after time.Duration, do func()) {
 	t := time.AfterFunc(after, func() {
 		c.ending.Lock()
@@ -62,17 +61,17 @@ func (c *client) away(after time.Duration, do func()) {
 	c.leaving = append(c.leaving, t)
 }
 
-// forgettable reports whether nothing of the client is left.
+// forgettable reports whether the client has no sessions, requests or tools.
 func (c *client) forgettable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.gone
+	return c.expired
 }
 
-// goneFor ends everything of a client that does not reconnect.
-func (c *client) goneFor() {
-	c.deaf()
-	c.cancelAll(errGone)
+// expire ends everything of a client that does not reconnect.
+func (c *client) expire() {
+	c.dropUnresponsive()
+	c.cancelAll(errDisconnected)
 }
 
 // cancelAll cancels the client's requests.
@@ -88,27 +87,27 @@ func (c *client) cancelAll(why error) {
 	}
 }
 
-// deaf handles a client that no longer answers: it ends the requests to it, and removes its tools.
-func (c *client) deaf() {
+// dropUnresponsive ends the requests to a client that no longer answers, and removes its tools.
+func (c *client) dropUnresponsive() {
 	c.mu.Lock()
-	c.gone = true
-	asked := c.asked
-	c.asked = map[string]*question{}
+	c.expired = true
+	asked := c.questions
+	c.questions = map[string]*question{}
 	c.mu.Unlock()
 	for id, q := range asked {
-		q.answer <- answer{err: errGone}
-		c.withdraw(id, errGone)
+		q.answer <- answer{err: errDisconnected}
+		c.withdraw(id, errDisconnected)
 	}
 	c.srv.config.Tools.As(c.owner()).Clear()
 	c.srv.changed(c)
 }
 
-// again adds the open questions that are no longer in the outbox, for a client that has
+// resendQuestions adds the open questions that are no longer in the outbox, for a client that has
 // reconnected.
-func (c *client) again() {
+func (c *client) resendQuestions() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, q := range c.asked {
+	for _, q := range c.questions {
 		if !c.out.holds(q.number) {
 			q.number = c.out.Add(outgoing{text: q.text})
 		}

@@ -9,7 +9,7 @@ import (
 // A client that reconnects after its absence has begun to be handled is present afterwards:
 // otherwise it would receive nothing on its new connection, and lose the tools that it registers on
 // it.
-func TestBackWhileGone(t *testing.T) {
+func TestReconnectWhileExpiring(t *testing.T) {
 	c := &client{}
 	began := make(chan struct{})
 	var over atomic.Bool

@@ -9,25 +9,25 @@ import (
 	"runtime/debug"
 )
 
-// request is a request of a client's that is being answered.
+// request is a running request of a client.
 type request struct {
 	ctx    context.Context
 	srv    *Server
 	client *client
-	http   bool     // it came over HTTP or WebSocket
-	after  []func() // done once it is answered
+	http   bool     // it arrived over HTTP or WebSocket
+	after  []func() // called after the response
 }
 
 // method is a method that a client may call.
 type method struct {
 	form  form
-	waits bool // it may take its time: it is answered beside others
+	waits bool // it may wait: it is answered on its own goroutine
 	makes bool // it creates a session
 	do    func(r *request, params json.RawMessage) (any, error)
 }
 
-// takes makes a method of a function of its parameters.
-func takes[P any](do func(*request, *P) (any, error)) method {
+// methodOf returns a method for a function of its parameters.
+func methodOf[P any](do func(*request, *P) (any, error)) method {
 	f := formOf(reflect.TypeFor[P]())
 	return method{form: f, do: func(r *request, params json.RawMessage) (any, error) {
 		p := new(P)
@@ -38,13 +38,13 @@ func takes[P any](do func(*request, *P) (any, error)) method {
 	}}
 }
 
-// slow marks a method that may take long.
+// slow returns the method with the attribute waits.
 func (m method) slow() method {
 	m.waits = true
 	return m
 }
 
-// making marks a method that creates a session.
+// making returns the method with the attribute makes.
 func (m method) making() method {
 	m.waits, m.makes = true, true
 	return m
@@ -57,45 +57,45 @@ var methods map[string]method
 
 func init() {
 	methods = map[string]method{
-		"tools/register":       takes(registerTools),
-		"tools/unregister":     takes(unregisterTools),
-		"tools/list":           takes(listTools),
-		"tools/call":           takes(callTool).slow(),
-		"sessions/create":      takes(createSession).making(),
-		"sessions/get":         takes(getSession),
-		"sessions/list":        takes(listSessions),
-		"sessions/cancel":      takes(cancelSession).slow(),
-		"sessions/subscribe":   takes(subscribeSession),
-		"sessions/unsubscribe": takes(unsubscribeSession),
-		"sessions/events":      takes(sessionEvents).slow(),
-		"audit/query":          takes(queryAudit).slow(),
-		"ping":                 takes(func(*request, *nothing) (any, error) { return nothing{}, nil }),
-		"shutdown": takes(func(r *request, _ *nothing) (any, error) {
-			r.after = append(r.after, func() { r.srv.want("a client asked for it") })
+		"tools/register":       methodOf(registerTools),
+		"tools/unregister":     methodOf(unregisterTools),
+		"tools/list":           methodOf(listTools),
+		"tools/call":           methodOf(callTool).slow(),
+		"sessions/create":      methodOf(createSession).making(),
+		"sessions/get":         methodOf(getSession),
+		"sessions/list":        methodOf(listSessions),
+		"sessions/cancel":      methodOf(cancelSession).slow(),
+		"sessions/subscribe":   methodOf(subscribeSession),
+		"sessions/unsubscribe": methodOf(unsubscribeSession),
+		"sessions/events":      methodOf(sessionEvents).slow(),
+		"audit/query":          methodOf(queryAudit).slow(),
+		"ping":                 methodOf(func(*request, *nothing) (any, error) { return nothing{}, nil }),
+		"shutdown": methodOf(func(r *request, _ *nothing) (any, error) {
+			r.after = append(r.after, func() { r.srv.requestStop("requested by a client") })
 			return nothing{}, nil
 		}),
 	}
 }
 
-// receive takes a message of the client's. A request is answered by reply, once, maybe
-// later; a notification and a response are not. It waits for nothing. ctx is the
-// request's: it ends with the connection only where the answer would be lost.
+// receive handles a message of the client. A request is answered by reply, once, maybe later; a
+// notification and a response are not. receive does not wait. ctx is cancelled with the connection
+// only if the response would be lost.
 func (c *client) receive(ctx context.Context, m *message, http bool, reply func([]byte)) {
 	switch m.kind() {
 	case isResponse:
-		c.answered(m)
+		c.handleResponse(m)
 		return
 	case isNotification:
-		c.notified(m)
+		c.handleNotification(m)
 		return
 	}
-	x, known := methods[*m.Method]
+	x, found := methods[*m.Method]
 	switch {
 	case *m.Method == "initialize":
-		reply(response(m.ID, nil, failure(codeInvalid, "this client has initialized already")))
+		reply(response(m.ID, nil, failure(codeInvalid, "the client is already initialized")))
 		return
-	case !known:
-		reply(response(m.ID, nil, failure(codeMethod, "there is no method '%s'", *m.Method)))
+	case !found:
+		reply(response(m.ID, nil, failure(codeMethod, "unknown method '%s'", *m.Method)))
 		return
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -132,21 +132,21 @@ func (c *client) receive(ctx context.Context, m *message, http bool, reply func(
 	}()
 }
 
-// do answers a request. A panic is a bug of ours, and this request's alone.
+// do performs a request. It turns a panic into an error of this request.
 func (r *request) do(x method, params json.RawMessage) (result any, failed *Error) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.srv.log("error", fmt.Sprintf("this is our bug, not yours: %v\n%s", p, debug.Stack()))
-			result, failed = nil, failure(codeInternal, "this is a bug of concerto's: %v", p)
+			r.srv.log("error", fmt.Sprintf("internal error: %v\n%s", p, debug.Stack()))
+			result, failed = nil, failure(codeInternal, "internal error: %v", p)
 		}
 	}()
 	result, err := x.do(r, params)
-	var taken *errCancelled
+	var cancelled *errCancelled
 	var own *Error
 	switch {
-	case errors.As(context.Cause(r.ctx), &taken):
+	case errors.As(context.Cause(r.ctx), &cancelled):
 		r.after = nil
-		return nil, failure(codeCancelled, "%s", taken.Error())
+		return nil, failure(codeCancelled, "%s", cancelled.Error())
 	case errors.As(context.Cause(r.ctx), &own) && own.Code == codeStopping:
 		return nil, own
 	case err == nil:

@@ -64,12 +64,12 @@ func TestResume(t *testing.T) {
 	h := servetest.NewHTTP(t.Context(), x.url, token)
 	// The answer has been accepted when the call has ended: data that the server has not read from
 	// a connection is lost when the next connection comes.
-	taken, err := h.Request("POST", "/rpc", `{"jsonrpc":"2.0","id":9,"method":"sessions/events","params":{"session_id":"`+talk.Known("$session")+`","after":2,"limit":1,"wait_s":60}}`,
-		"Concerto-Client", talk.Known("$client"))
-	if err != nil || taken.StatusCode != http.StatusOK {
-		t.Fatal(taken, err)
+	response, err := h.Request("POST", "/rpc", `{"jsonrpc":"2.0","id":9,"method":"sessions/events","params":{"session_id":"`+talk.Value("$session")+`","after":2,"limit":1,"wait_s":60}}`,
+		"Concerto-Client", talk.Value("$client"))
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatal(response, err)
 	}
-	if text, err := io.ReadAll(taken.Body); err != nil || !strings.Contains(string(text), `"phase":"end"`) {
+	if text, err := io.ReadAll(response.Body); err != nil || !strings.Contains(string(text), `"phase":"end"`) {
 		t.Fatalf("%s, %v", text, err)
 	}
 	w2, _ := dial(t, x)
@@ -82,14 +82,14 @@ func TestResume(t *testing.T) {
 		_, _, err = conn.Read(t.Context())
 	}
 	events := []string{}
-	r, err := h.Request("GET", "/events", "", "Concerto-Client", talk.Known("$client"), "Last-Event-ID", "7")
+	r, err := h.Request("GET", "/events", "", "Concerto-Client", talk.Value("$client"), "Last-Event-ID", "7")
 	if err != nil || r.StatusCode != http.StatusOK {
 		t.Fatal(r, err)
 	}
 	err = servetest.Events(r.Body, func(id string, data []byte) {
 		events = append(events, id+" "+string(data))
 		if strings.Contains(string(data), `"id":"r2"`) {
-			_, _ = h.Request("POST", "/rpc", `{"jsonrpc":"2.0","id":"r2","result":{"value":"on"}}`, "Concerto-Client", talk.Known("$client"))
+			_, _ = h.Request("POST", "/rpc", `{"jsonrpc":"2.0","id":"r2","result":{"value":"on"}}`, "Concerto-Client", talk.Value("$client"))
 			x.end(fmt.Errorf("enough"))
 		}
 	})
@@ -109,7 +109,7 @@ func TestResume(t *testing.T) {
 
 // Requests to a client that does not reconnect end, its tools are removed, and its sessions are
 // cancelled, unless they are configured to continue.
-func TestGone(t *testing.T) {
+func TestClientDisconnects(t *testing.T) {
 	c := config(t, map[string]string{
 		"main.conc": `fn main() {
 	emit("before", 1);
@@ -136,7 +136,7 @@ func TestGone(t *testing.T) {
 → {"jsonrpc":"2.0","id":4,"method":"sessions/create","params":{"program":{"path":"waits.conc"},"subscribe":false,"linger_s":0.001}}
 ← {"jsonrpc":"2.0","id":4,"result":{"session_id":"$short","state":"running","cursor":0}}
 `)
-	session, short := talk.Known("$session"), talk.Known("$short")
+	session, short := talk.Value("$session"), talk.Value("$short")
 	play(t, other, o, `
 ← {"jsonrpc":"2.0","method":"tools/changed","params":{"revision":1}}
 `) // before the next change, because the last one represents all unsent ones
@@ -151,7 +151,7 @@ func TestGone(t *testing.T) {
 		}
 	}
 	// Whether it has printed by then is the machine's.
-	if got := sessionEvents(t, x, short, ""); !strings.Contains(got, `"state":"cancelled","error":{"kind":"cancelled","message":"its client has gone"`) {
+	if got := sessionEvents(t, x, short, ""); !strings.Contains(got, `"state":"cancelled","error":{"kind":"cancelled","message":"its client has disconnected"`) {
 		t.Errorf("the other session: %s", got)
 	}
 	play(t, other, o, `
@@ -197,11 +197,11 @@ func TestSlowReader(t *testing.T) {
 	other := servetest.New()
 	play(t, other, o, hello)
 	// The program ends while no client reads.
-	events := sessionEvents(t, x, talk.Known("$session"), "1501")
+	events := sessionEvents(t, x, talk.Value("$session"), "1501")
 	if !strings.Contains(events, `"channel":"last"`) || !strings.HasSuffix(strings.TrimSpace(events), "}}") {
 		t.Errorf("the session's end: %.300s", events)
 	}
-	all := sessionEvents(t, x, talk.Known("$session"), "0")
+	all := sessionEvents(t, x, talk.Value("$session"), "0")
 	first, _, _ := strings.Cut(all, "\n")
 	if !strings.Contains(first, `"type":"gap","from":1,"to":`) {
 		t.Errorf("%.300s is first", first)
@@ -243,9 +243,9 @@ func TestFlood(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(text), `"id":"a1000","error":{"code":-32004,"message":"1000 requests`) {
+		if strings.Contains(string(text), `"id":"a1000","error":{"code":-32004,"message":"this client has 1000 running requests`) {
 			return
 		}
 	}
-	t.Error("all are taken")
+	t.Error("all ids are in use")
 }

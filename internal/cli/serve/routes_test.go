@@ -114,14 +114,14 @@ func (r *route) ask(method string, params, result any) {
 	}
 }
 
-// taken is the response to a call that the client has cancelled.
-const taken = `{"code":-32005,"message":"the client has taken the request back"}`
+// cancelledError is the response to a call that the client has cancelled.
+const cancelledError = `{"code":-32005,"message":"the client has cancelled the request"}`
 
 func (r *route) Call(ctx context.Context, name string, args json.RawMessage) tooltest.Got {
 	text, err := r.peer.Ask(ctx, "tools/call", map[string]any{"name": name, "args": args, "session_id": r.session})
 	last := r.events()
 	var refused *tooltest.RefusedError
-	if errors.As(err, &refused) && string(refused.Text) == taken {
+	if errors.As(err, &refused) && string(refused.Text) == cancelledError {
 		// the canceller receives a protocol error: the session reports how the call ended
 		return tooltest.Got{Text: "tool '" + name + "' was " + last, Failed: true, Outcome: tool.Outcome(last)}
 	}
@@ -134,7 +134,7 @@ func (r *route) Call(ctx context.Context, name string, args json.RawMessage) too
 	}
 	got, failed := whole.Text()
 	if outcome := string(result.Metadata.Concerto.Outcome); last != outcome {
-		r.t.Errorf("the session says that the call is %q, its result %q", last, outcome)
+		r.t.Errorf("the session reports that the call is %q, its result %q", last, outcome)
 	}
 	return tooltest.Got{Text: got, Failed: failed, Outcome: result.Metadata.Concerto.Outcome}
 }
@@ -142,16 +142,16 @@ func (r *route) Call(ctx context.Context, name string, args json.RawMessage) too
 // events waits until the session has sent at least one event, passes the events to the application,
 // and returns the outcome of the last call.
 func (r *route) events() (outcome string) {
-	var told struct {
+	var got struct {
 		Events []struct {
 			Type, Channel, Outcome string
 			Payload                json.RawMessage
 		}
 		Cursor int64
 	}
-	r.ask("sessions/events", map[string]any{"session_id": r.session, "after": r.cursor, "wait_s": 60}, &told)
-	r.cursor = told.Cursor
-	for _, e := range told.Events {
+	r.ask("sessions/events", map[string]any{"session_id": r.session, "after": r.cursor, "wait_s": 60}, &got)
+	r.cursor = got.Cursor
+	for _, e := range got.Events {
 		switch e.Type {
 		case "emit":
 			r.app.Emit(e.Channel, e.Payload)

@@ -11,10 +11,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Code is what kind of error a request came to.
+// Code is the code of a request's error.
 type Code int
 
-// The codes, of JSON-RPC and of ours (spec/22-serve.md).
+// The codes of JSON-RPC and of Concerto (spec/22-serve.md).
 const (
 	codeParse          Code = -32700
 	codeInvalid        Code = -32600
@@ -34,7 +34,7 @@ const (
 	codeNoAudit        Code = -32030
 )
 
-// Error is the error of a request, as the wire has it.
+// Error is the error of a request, in the form of the protocol.
 type Error struct {
 	Code    Code            `json:"code"`
 	Message string          `json:"message"`
@@ -43,18 +43,18 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// failure is an error without data.
+// failure returns an error without data.
 func failure(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// with adds data.
+// with adds a member of data.
 func (e *Error) with(name string, v any) *Error {
 	e.Data = encode(map[string]any{name: v})
 	return e
 }
 
-// message is a message of either side.
+// message is a message in either direction.
 type message struct {
 	Version *string         `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -64,7 +64,7 @@ type message struct {
 	Error   *Error          `json:"error"`
 }
 
-// kind is what sort of message it is.
+// kind is the kind of a message.
 type kind uint8
 
 const (
@@ -83,35 +83,34 @@ func (m *message) kind() kind {
 	return isRequest
 }
 
-// parse reads a message. With an error, the message has the id that the response to it
-// has.
+// parse parses a message. With an error, the message contains the id for the response.
 func parse(text []byte) (*message, *Error) {
 	m := &message{}
 	text = bytes.Trim(text, " \t\r\n")
 	var err error
 	if object := len(text) > 0 && text[0] == '{'; object && utf8.Valid(text) {
-		if !m.usual(text) {
+		if !m.parseFast(text) {
 			*m = message{}
 			err = json.Unmarshal(text, m)
 		}
 	} else if !object && utf8.Valid(text) && json.Valid(text) {
 		if text[0] == '[' {
-			return m, failure(codeInvalid, "there are no batches here: each message is sent on its own")
+			return m, failure(codeInvalid, "batches are not supported: send each message separately")
 		}
-		return m, failure(codeInvalid, "a message is an object")
+		return m, failure(codeInvalid, "a message must be an object")
 	} else {
-		return m, failure(codeParse, "the message is no JSON")
+		return m, failure(codeParse, "the message is not valid JSON")
 	}
 	if noJSON := (*json.SyntaxError)(nil); errors.As(err, &noJSON) {
-		return &message{}, failure(codeParse, "the message is no JSON")
+		return &message{}, failure(codeParse, "the message is not valid JSON")
 	}
 	if err != nil {
-		return m.answerable(), failure(codeInvalid, "the message is none of JSON-RPC 2.0: %v", err)
+		return m.answerable(), failure(codeInvalid, "the message is not valid JSON-RPC 2.0: %v", err)
 	}
 	switch {
 	case !m.isID():
 		m.ID = nil
-		return m, failure(codeInvalid, "an id is a string or a number")
+		return m, failure(codeInvalid, "an id must be a string or a number")
 	case m.Version == nil || *m.Version != "2.0":
 		return m.answerable(), failure(codeInvalid, `the member "jsonrpc" must be "2.0"`)
 	case m.Method == nil && m.ID == nil, m.Method == nil && m.Result == nil && m.Error == nil:
@@ -120,9 +119,9 @@ func parse(text []byte) (*message, *Error) {
 	return m, nil
 }
 
-// usual parses a message without anything unusual: most of them, many times faster than
-// encoding/json, which handles all others. The message retains parts of the text.
-func (m *message) usual(text []byte) bool {
+// parseFast parses a message of the usual form, many times faster than encoding/json, which parses
+// all others. The message retains parts of the text.
+func (m *message) parseFast(text []byte) bool {
 	return jsonread.Members(text, func(name, value []byte) bool {
 		switch string(name) {
 		case "jsonrpc":
@@ -158,7 +157,7 @@ func once(to *json.RawMessage, value []byte) bool {
 	return first
 }
 
-// answerable leaves the id only where it may be that of a request.
+// answerable removes the id unless it may be that of a request.
 func (m *message) answerable() *message {
 	if !m.isID() || m.Method == nil && (m.Result != nil || m.Error != nil) {
 		m.ID = nil
@@ -172,13 +171,13 @@ func (m *message) isID() bool {
 
 const version = "2.0"
 
-// head begins a message; room is what most have room in.
+// head is the beginning of a message; room is the capacity that suffices for most messages.
 const (
 	head = `{"jsonrpc":"` + version + `"`
 	room = 256
 )
 
-// response is an answer to a request of the client's; without an id its id is null.
+// response returns a response to a client's request; without an id its id is null.
 func response(id json.RawMessage, result any, err *Error) []byte {
 	b := append(make([]byte, 0, room), head+`,"id":`...)
 	if len(id) == 0 {
@@ -193,24 +192,24 @@ func response(id json.RawMessage, result any, err *Error) []byte {
 	return append(b, '}')
 }
 
-// call is a request of the server's.
+// call returns a request of the server.
 func call(id, method string, params any) []byte {
 	b := append(make([]byte, 0, 2*room), head+`,"id":`...)
-	return saying(jsonwrite.Text(b, id), method, params)
+	return appendCall(jsonwrite.Text(b, id), method, params)
 }
 
-// notification returns a message that needs no answer.
+// notification returns a message that has no response.
 func notification(method string, params any) []byte {
-	return saying(append(make([]byte, 0, room), head...), method, params)
+	return appendCall(append(make([]byte, 0, room), head...), method, params)
 }
 
-// saying ends a message that has a method.
-func saying(b []byte, method string, params any) []byte {
+// appendCall appends method and parameters and the end of a message.
+func appendCall(b []byte, method string, params any) []byte {
 	b = jsonwrite.Text(append(b, `,"method":`...), method)
 	return append(appendJSON(append(b, `,"params":`...), params), '}')
 }
 
-// encode returns JSON. The values are ours, or were JSON.
+// encode returns v as JSON. v must be a value of this package or JSON.
 func encode(v any) json.RawMessage { return appendJSON(nil, v) }
 
 func appendJSON(b []byte, v any) []byte {

@@ -19,7 +19,7 @@ func TestUsual(t *testing.T) {
 	}
 	for _, text := range usual {
 		var got, want message
-		if !got.usual([]byte(text)) {
+		if !got.parseFast([]byte(text)) {
 			t.Errorf("%s is left to encoding/json", text)
 		}
 		if err := json.Unmarshal([]byte(text), &want); err != nil || !reflect.DeepEqual(got, want) {
@@ -27,7 +27,7 @@ func TestUsual(t *testing.T) {
 		}
 	}
 	for _, text := range unusual {
-		if m := (&message{}); m.usual([]byte(text)) {
+		if m := (&message{}); m.parseFast([]byte(text)) {
 			t.Errorf("%s is read as usual", text)
 		}
 	}

@@ -1,20 +1,19 @@
-// Package serve is `concerto serve` (spec/22-serve.md): applications in other processes
-// register tools, run programs as sessions, follow them and answer what they ask, by
-// JSON-RPC 2.0 over stdio, HTTP or WebSocket. It uses package engine as the other commands do.
+// Package serve implements `concerto serve` (spec/22-serve.md). Applications in other processes
+// register tools, run programs as sessions, receive their events and answer their questions, by
+// JSON-RPC 2.0 over stdio, HTTP or WebSocket.
 //
 //	transport ── receive ──> client ── methods ──> sessions, registry
 //	transport <── outbox <── client <── events, questions
 //
-// A transport reads messages and passes them to receive, in their order; it writes what a
-// client's outbox has. All else is the same for all transports. Of goroutines there are,
-// for each connection one that reads and one that writes, for each session one that runs
-// the program, and for each request that may take its time one that answers it.
+// A transport reads messages and passes them to receive in order, and it writes the messages of a
+// client's outbox. Everything else is independent of the transport. Goroutines: one that reads and
+// one that writes for each connection, one that runs the program for each session, and one for each
+// request that may wait.
 //
-// Nothing waits for a client. An event goes into its session's log, which is bounded, and
-// into the outbox of each client that follows the session, as long as there is room. A
-// client that has no room is behind: its writer goes on from the log once it has written.
-// What has been forgotten by then is told as a gap. Locks are taken in this order: server,
-// session, client, outbox.
+// Nothing waits for a client. An event is added to its session's log, which is bounded, and to the
+// outbox of each subscribed client that has room. A client without room later receives the events
+// from the log. If the log no longer contains them, the client receives a gap event instead. Locks
+// are acquired in this order: server, session, client, outbox.
 package serve
 
 import (
@@ -33,47 +32,47 @@ import (
 // Config configures a server.
 type Config struct {
 	Version    string
-	Tools      *tool.Registry // of all sessions; clients add theirs
-	Roots      []string       // absolute, without links; programs and cwds lie below one
+	Tools      *tool.Registry // tools of all sessions; clients add their own
+	Roots      []string       // absolute, without links; programs and working directories must be inside one
 	Environ    []string
 	PassEnv    []string   // variables of Environ for programs without a file over HTTP
-	Source     bool       // such programs are accepted over HTTP
-	Executable string     // the command concerto
-	Audit      *audit.Log // where calls of tools are recorded; nil: nowhere
-	Sessions   int        // at most so many run
-	Message    int        // the longest message, in bytes
+	Source     bool       // programs without a file are accepted over HTTP
+	Executable string     // path of the command concerto
+	Audit      *audit.Log // records calls of tools; nil: none
+	Sessions   int        // maximum number of running sessions
+	Message    int        // maximum length of a message, in bytes
 	Drain      time.Duration
 	LogLevel   string
 	Log        func(level, message string)
-	Kill       <-chan struct{} // closed: nothing is waited for any more
+	Kill       <-chan struct{} // closed: the server waits for nothing
 	Grace      time.Duration   // how long requests to a disconnected client stay open; 0: 10 s
 	Slow       time.Duration   // how long a client with a full outbox may read nothing; 0: 5 s
 }
 
-// Server is what all clients share. Safe for concurrent use.
+// Server is the state that all clients share. It is safe for concurrent use.
 type Server struct {
-	config Config
-	ctx    context.Context // ends when all sessions have
-	end    context.CancelCauseFunc
-	run    *procgroup.Run // of the tools that clients call without a session
-	wanted chan string    // the reason for a requested stop
-	// sockets are the WebSockets, which the HTTP server does not know.
+	config       Config
+	ctx          context.Context // cancelled when all sessions have ended
+	end          context.CancelCauseFunc
+	run          *procgroup.Run // owns the tools that clients call without a session
+	stopRequests chan string    // the reason of a requested stop
+	// sockets are the WebSockets, which the HTTP server does not track.
 	sockets sync.WaitGroup
 
 	mu       sync.Mutex
 	clients  map[string]*client
 	sessions map[string]*session
-	order    []*session // as they were made
+	order    []*session // in the order of creation
 	running  int
-	quiet    chan struct{} // closed when stopping and no session runs
+	quiet    chan struct{} // closed when the server is stopping and no session runs
 	stopping bool
 
-	marks marks // in the audit log
+	marks marks // positions in the audit log
 }
 
-// New makes a server.
+// New returns a server.
 func New(c Config) *Server {
-	s := &Server{config: c, clients: map[string]*client{}, sessions: map[string]*session{}, quiet: make(chan struct{}), wanted: make(chan string, 1), run: &procgroup.Run{ID: procgroup.NewID(), Executable: c.Executable}}
+	s := &Server{config: c, clients: map[string]*client{}, sessions: map[string]*session{}, quiet: make(chan struct{}), stopRequests: make(chan string, 1), run: &procgroup.Run{ID: procgroup.NewID(), Executable: c.Executable}}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	return s
 }
@@ -91,38 +90,39 @@ func (s *Server) Stopping() bool {
 	return s.stopping
 }
 
-// want requests the end.
-func (s *Server) want(reason string) {
+// requestStop requests the stop of the server.
+func (s *Server) requestStop(reason string) {
 	select {
-	case s.wanted <- reason:
-	default: // it was requested already
+	case s.stopRequests <- reason:
+	default: // already requested
 	}
 }
 
-// keptClients bounds how many clients are known.
-const keptClients = 1000
+// maxClients is the maximum number of clients.
+const maxClients = 1000
 
 // newID returns an id that cannot be guessed.
 func newID() string {
 	b := make([]byte, 12)
-	_, _ = rand.Read(b) // it never fails: the process ends before
+	_, _ = rand.Read(b) // never fails: the process would have ended before
 	return hex.EncodeToString(b)
 }
 
-// enter registers a client. The longest disconnected one makes space.
+// enter registers a client. If there are too many, it removes the one that has been disconnected
+// for the longest time.
 func (s *Server) enter(c *client) *Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.clients) >= keptClients {
+	if len(s.clients) >= maxClients {
 		for id, old := range s.clients {
-			if old.forgettable() && !slices.ContainsFunc(s.order, func(x *session) bool { return x.creator == old && !x.over() }) {
+			if old.forgettable() && !slices.ContainsFunc(s.order, func(x *session) bool { return x.creator == old && !x.hasEnded() }) {
 				delete(s.clients, id)
 				break
 			}
 		}
 	}
-	if len(s.clients) >= keptClients {
-		return failure(codeLimit, "there are %d clients, more are not served", keptClients).with("limit", "max_clients")
+	if len(s.clients) >= maxClients {
+		return failure(codeLimit, "%d clients are connected, which is the limit", maxClients).with("limit", "max_clients")
 	}
 	s.clients[c.id] = c
 	return nil
@@ -134,7 +134,7 @@ func (s *Server) client(id string) *client {
 	return s.clients[id]
 }
 
-func (s *Server) everybody() []*client {
+func (s *Server) allClients() []*client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := make([]*client, 0, len(s.clients))
@@ -147,39 +147,39 @@ func (s *Server) everybody() []*client {
 // changed notifies all other clients that the tools have changed.
 func (s *Server) changed(by *client) {
 	revision := s.config.Tools.Revision()
-	for _, c := range s.everybody() {
+	for _, c := range s.allClients() {
 		if c != by {
-			c.tell("tools/changed", struct {
+			c.notify("tools/changed", struct {
 				Revision uint64 `json:"revision"`
 			}{revision})
 		}
 	}
 }
 
-// session returns a session, or the error that there is none.
+// session returns a session, or an error if it does not exist.
 func (s *Server) session(id string) (*session, *Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if x := s.sessions[id]; x != nil {
 		return x, nil
 	}
-	return nil, failure(codeNoSession, "there is no session '%s'", id)
+	return nil, failure(codeNoSession, "unknown session '%s'", id)
 }
 
-// sessionsOf are the sessions of a client that run.
+// sessionsOf returns the running sessions of a client.
 func (s *Server) sessionsOf(c *client) []*session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []*session
 	for _, x := range s.order {
-		if x.creator == c && !x.over() {
+		if x.creator == c && !x.hasEnded() {
 			out = append(out, x)
 		}
 	}
 	return out
 }
 
-// add makes a session known, unless there are too many.
+// add registers a session, unless there are too many.
 func (s *Server) add(x *session) *Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +187,7 @@ func (s *Server) add(x *session) *Error {
 	case s.stopping:
 		return errStopping()
 	case s.running >= s.config.Sessions:
-		return failure(codeLimit, "%d sessions are running, and more may not", s.running).with("limit", "max_sessions")
+		return failure(codeLimit, "%d sessions are running, which is the limit", s.running).with("limit", "max_sessions")
 	}
 	s.running++
 	s.sessions[x.id] = x
@@ -197,14 +197,13 @@ func (s *Server) add(x *session) *Error {
 
 func errStopping() *Error { return failure(codeStopping, "the server is shutting down") }
 
-// finished records the end of a session. The number of stored ended sessions is that of running
-// ones.
+// finished records the end of a session. The server stores as many ended sessions as may run.
 func (s *Server) finished(x *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running--
 	if over := len(s.order) - s.running - s.config.Sessions; over > 0 {
-		i := slices.IndexFunc(s.order, func(x *session) bool { return x.over() })
+		i := slices.IndexFunc(s.order, func(x *session) bool { return x.hasEnded() })
 		delete(s.sessions, s.order[i].id)
 		s.order = slices.Delete(s.order, i, i+1)
 	}
@@ -213,8 +212,8 @@ func (s *Server) finished(x *session) {
 	}
 }
 
-// Stop ends the server: running sessions have their time, the rest is cancelled, and clients are
-// notified. Transports end after it.
+// Stop stops the server: running sessions have the drain time to end, the rest is cancelled, and
+// clients are notified. Transports end after it.
 func (s *Server) Stop(reason string) {
 	s.mu.Lock()
 	if s.stopping {
@@ -239,10 +238,10 @@ func (s *Server) Stop(reason string) {
 	}
 	s.mu.Unlock()
 	<-s.quiet
-	for _, c := range s.everybody() {
+	for _, c := range s.allClients() {
 		c.cancelAll(errStopping())
 		c.busy.Wait()
-		c.tell("server/stopping", struct {
+		c.notify("server/stopping", struct {
 			Reason string `json:"reason"`
 		}{reason})
 		close(c.closing)

@@ -28,40 +28,40 @@ type session struct {
 	srv      *Server
 	id       string
 	creator  *client
-	program  json.RawMessage // how the client named it
+	program  json.RawMessage // the program as the client named it
 	does     work
 	metadata map[string]any
 	linger   *time.Duration // nil: it continues without its client
 	created  time.Time
 	ctx      context.Context
 	stop     context.CancelCauseFunc
-	ended    chan struct{} // closed when all of it has ended
+	ended    chan struct{} // closed when everything of it has ended
 
 	mu      sync.Mutex
 	log     eventLog
 	changed chan struct{} // closed when there is another event
 	subs    map[*client]*subscription
-	askers  []*client      // the clients that answer, the last one first
-	running engine.Running // once it has begun
-	calls   int64          // of the clients', through it
+	askers  []*client      // clients that answer, the latest first
+	running engine.Running // set once it has started
+	calls   int64          // number of calls of clients through it
 	state   stateBody
 	end     time.Time
 }
 
-// work is what a session runs, and with what.
+// work is the program of a session, with its options.
 type work struct {
 	program *engine.Program
 	options engine.Options
 }
 
-// runError is why a session failed.
+// runError is the reason why a session failed.
 type runError struct {
 	Kind    string  `json:"kind"`
 	Message string  `json:"message"`
 	Trace   []place `json:"trace"`
 }
 
-// place is where a program was.
+// place is a position in a program.
 type place struct {
 	Function string `json:"function"`
 	File     string `json:"file"`
@@ -69,13 +69,13 @@ type place struct {
 	Column   int    `json:"column"`
 }
 
-// usage is what a session has used of models.
+// usage is the use of models by a session.
 type usage struct {
 	Calls     int64           `json:"calls"`
 	Failed    int64           `json:"failed"`
 	TokensIn  int64           `json:"tokens_in"`
 	TokensOut int64           `json:"tokens_out"`
-	Cost      json.RawMessage `json:"cost_usd"` // null when a price is not known
+	Cost      json.RawMessage `json:"cost_usd"` // null if a price is unknown
 }
 
 func usedBy(u budget.Usage) *usage {
@@ -86,22 +86,22 @@ func usedBy(u budget.Usage) *usage {
 	return x
 }
 
-// add adds an event, for whoever follows the session.
+// add adds an event and sends it to the subscribers.
 func (s *session) add(kind string, body any) (number int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.addLocked(kind, body)
 }
 
-// addLocked is add, for who holds the lock.
+// addLocked is add for a caller that holds the lock.
 func (s *session) addLocked(kind string, body any) (number int64) {
 	number = s.log.last() + 1
 	text := event(s.id, number, kind, body)
 	s.log.add(text)
 	if len(s.subs) > 0 {
-		told := notification("session/event", text)
+		message := notification("session/event", text)
 		for _, x := range s.subs {
-			x.offer(number, told)
+			x.offer(number, message)
 		}
 	}
 	close(s.changed)
@@ -109,8 +109,8 @@ func (s *session) addLocked(kind string, body any) (number int64) {
 	return number
 }
 
-// hear handles the run's events.
-func (s *session) hear(e engine.RunEvent) int64 {
+// handleEvent handles the run's events.
+func (s *session) handleEvent(e engine.RunEvent) int64 {
 	switch e := e.(type) {
 	case engine.EmitEvent:
 		payload := e.Payload
@@ -133,7 +133,7 @@ func (s *session) hear(e engine.RunEvent) int64 {
 	panic(fmt.Sprintf("serve: an event of type %T", e))
 }
 
-// answer asks a client about an awaited emit: the last one that registered to answer, else the
+// answer asks a client about an awaited emit: the last one that registered to answer, or else the
 // creator of the session.
 func (s *session) answer(ctx context.Context, number int64, channel string, payload json.RawMessage) (json.RawMessage, error) {
 	s.mu.Lock()
@@ -147,11 +147,11 @@ func (s *session) answer(ctx context.Context, number int64, channel string, payl
 	if c == nil {
 		return nil, tool.ErrNoApprover
 	}
-	return c.awaited(ctx, s.id, number, channel, payload)
+	return c.askAwaited(ctx, s.id, number, channel, payload)
 }
 
-// awaited puts an awaited emit to the client.
-func (c *client) awaited(ctx context.Context, session string, number int64, channel string, payload json.RawMessage) (json.RawMessage, error) {
+// askAwaited sends an awaited emit to the client.
+func (c *client) askAwaited(ctx context.Context, session string, number int64, channel string, payload json.RawMessage) (json.RawMessage, error) {
 	if payload == nil {
 		payload = json.RawMessage("null")
 	}
@@ -161,7 +161,7 @@ func (c *client) awaited(ctx context.Context, session string, number int64, chan
 		Channel   string          `json:"channel"`
 		Payload   json.RawMessage `json:"payload"`
 	}{session, number, channel, payload})
-	if errors.Is(err, errGone) {
+	if errors.Is(err, errDisconnected) {
 		return nil, tool.ErrNoApprover
 	}
 	if err != nil {
@@ -171,7 +171,7 @@ func (c *client) awaited(ctx context.Context, session string, number int64, chan
 		Value json.RawMessage `json:"value"`
 	}
 	if err := json.Unmarshal(result, &r); err != nil || r.Value == nil {
-		return nil, fmt.Errorf("the answer on channel '%s' is no {\"value\": …}", channel)
+		return nil, fmt.Errorf("the answer on channel '%s' is not {\"value\": …}", channel)
 	}
 	return r.Value, nil
 }
@@ -185,7 +185,7 @@ func (s *session) play() {
 	o.Records.OnUsage = func(_ []budget.Usage, all budget.Usage) { end.Usage = usedBy(all) }
 	o.Service.Ended = func(result json.RawMessage) { end.Result = result }
 	err := s.contained(func() error { return s.does.program.Run(s.ctx, o) })
-	end.State, end.Error = s.became(err)
+	end.State, end.Error = s.finalState(err)
 	if end.State != stateDone {
 		end.Result = nil
 	}
@@ -198,19 +198,19 @@ func (s *session) play() {
 	s.srv.finished(s)
 }
 
-// contained calls f; a panic is a bug of ours, and this session's end alone.
+// contained calls f and turns a panic into an error of this session.
 func (s *session) contained(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.srv.log("error", fmt.Sprintf("session %s: this is our bug, not yours: %v\n%s", s.id, p, debug.Stack()))
-			err = fmt.Errorf("this is a bug of concerto's: %v", p)
+			s.srv.log("error", fmt.Sprintf("session %s: internal error: %v\n%s", s.id, p, debug.Stack()))
+			err = fmt.Errorf("internal error: %v", p)
 		}
 	}()
 	return f()
 }
 
-// became is the state that a run has come to.
-func (s *session) became(err error) (string, *runError) {
+// finalState returns the state of a run that ended with err.
+func (s *session) finalState(err error) (string, *runError) {
 	var failed *vm.Uncaught
 	var late *budget.TimeError
 	switch {
@@ -228,7 +228,7 @@ func (s *session) became(err error) (string, *runError) {
 		}
 		return stateFailed, e
 	case errors.As(err, &late):
-		return stateFailed, &runError{Kind: "limit", Message: fmt.Sprintf("the session took longer than the %g seconds that its budget, or [limits], allows", late.Seconds), Trace: []place{}}
+		return stateFailed, &runError{Kind: "limit", Message: fmt.Sprintf("the session took longer than the %g seconds that its budget or [limits] allows", late.Seconds), Trace: []place{}}
 	case s.ctx.Err() != nil:
 		return stateCancelled, &runError{Kind: "cancelled", Message: context.Cause(s.ctx).Error(), Trace: []place{}}
 	}
@@ -238,26 +238,26 @@ func (s *session) became(err error) (string, *runError) {
 // cancel ends the run as Ctrl-C does.
 func (s *session) cancel(reason string) {
 	if reason == "" {
-		reason = "it was cancelled"
+		reason = "cancelled"
 	}
 	s.stop(errors.New(reason))
 }
 
-// over reports whether the run has ended.
-func (s *session) over() bool {
+// hasEnded reports whether the run has ended.
+func (s *session) hasEnded() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state.State != stateRunning
 }
 
-// tools is the session of the application's tools, nil once the run has ended.
+// tools returns the session's tools, or nil once the run has ended.
 func (s *session) tools() *tool.Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.running.Tools
 }
 
-// description is a session as the wire has it.
+// description is a session in the form of the protocol.
 type description struct {
 	SessionID string          `json:"session_id"`
 	State     string          `json:"state"`

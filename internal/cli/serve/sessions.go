@@ -22,7 +22,7 @@ type ofState struct {
 	State *string `json:"state,omitempty" enum:"running,done,failed,cancelled"`
 }
 
-// listSessions lists sessions as they were made.
+// listSessions lists sessions in the order of creation.
 func listSessions(r *request, p *ofState) (any, error) {
 	r.srv.mu.Lock()
 	all := slices.Clone(r.srv.order)
@@ -43,7 +43,7 @@ type cancelling struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
-// cancelSession ends a session, and waits until it has ended.
+// cancelSession cancels a session and waits until it has ended.
 func cancelSession(r *request, p *cancelling) (any, error) {
 	s, err := r.srv.session(p.SessionID)
 	if err != nil {
@@ -63,14 +63,13 @@ type subscribing struct {
 	Answers   bool   `json:"answers,omitempty"`
 }
 
-// position is where a client is in a session's events.
+// position is a client's position in a session's events.
 type position struct {
 	Cursor int64  `json:"cursor"`
 	State  string `json:"state"`
 }
 
-// subscribeSession sends the client a session's events, those after the cursor and then
-// those that come.
+// subscribeSession sends the client a session's events: those after the cursor, and then new ones.
 func subscribeSession(r *request, p *subscribing) (any, error) {
 	s, err := r.srv.session(p.SessionID)
 	if err != nil {
@@ -107,7 +106,7 @@ type pulled struct {
 	position
 }
 
-// sessionEvents returns events after a number, and waits for one when there is none.
+// sessionEvents returns events after a number, and waits for one if there is none.
 func sessionEvents(r *request, p *pulling) (any, error) {
 	s, err := r.srv.session(p.SessionID)
 	if err != nil {
@@ -134,7 +133,7 @@ func sessionEvents(r *request, p *pulling) (any, error) {
 	}
 }
 
-// pull returns events after a number, and what is closed when there is another one.
+// pull returns events after a number, and a channel that is closed when there is another one.
 func (s *session) pull(after int64, limit int) (out pulled, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// beat is how often a stream without events shows that it is there.
+// beat is the interval of keep-alive comments in a stream without events.
 const beat = 15 * time.Second
 
-// events is the stream of all messages of the server to a client.
+// events streams all messages of the server to a client.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	c := s.client(r.Header.Get(clientHeader))
 	if c == nil {
-		give(w, http.StatusNotFound, response(nil, nil, unknownClient(r)))
+		respond(w, http.StatusNotFound, response(nil, nil, unknownClient(r)))
 		return
 	}
 	after, ok := cursor(w, r, c.start())
@@ -28,11 +28,11 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	out := newSSE(w)
 	defer out.end()
 	if err := c.stream(r.Context(), after, out.event); err != nil {
-		s.log("debug", c.owner()+": its stream ends: "+err.Error())
+		s.log("debug", c.owner()+": stream closed: "+err.Error())
 	}
 }
 
-// cursor is the number after which a stream begins.
+// cursor returns the number after which a stream begins.
 func cursor(w http.ResponseWriter, r *http.Request, usual int64) (int64, bool) {
 	text := r.Header.Get("Last-Event-ID")
 	if text == "" {
@@ -43,17 +43,17 @@ func cursor(w http.ResponseWriter, r *http.Request, usual int64) (int64, bool) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		http.Error(w, "a cursor is a number, not "+strconv.Quote(text), http.StatusBadRequest)
+		http.Error(w, "the cursor must be a number, not "+strconv.Quote(text), http.StatusBadRequest)
 		return 0, false
 	}
 	return n, true
 }
 
-// sessionStream is the stream of a session's events. It ends with the session.
+// sessionStream streams a session's events. It ends with the session.
 func (s *Server) sessionStream(w http.ResponseWriter, r *http.Request) {
 	x, err := s.session(r.PathValue("id"))
 	if err != nil {
-		give(w, http.StatusNotFound, response(nil, nil, err))
+		respond(w, http.StatusNotFound, response(nil, nil, err))
 		return
 	}
 	after, ok := cursor(w, r, 0)
@@ -71,7 +71,7 @@ func (s *Server) sessionStream(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		if p.State != stateRunning {
-			return // the last event is that it has ended
+			return // the last event reports the end of the session
 		}
 		select {
 		case <-changed:
@@ -81,7 +81,7 @@ func (s *Server) sessionStream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pulled writes a part of a session's events, of which the last has the cursor's number.
+// pulled writes a part of a session's events. Only the last one has a number, the cursor's.
 func (o *sse) pulled(ctx context.Context, p *pulled) error {
 	number := p.Cursor - int64(len(p.Events))
 	for _, e := range p.Events {
@@ -111,12 +111,12 @@ func newSSE(w http.ResponseWriter) *sse {
 	h.Set("X-Accel-Buffering", "no")
 	o := &sse{w: w, flush: http.NewResponseController(w)}
 	w.WriteHeader(http.StatusOK)
-	_ = o.put(": here\n\n") // who has gone shows by its request's end
+	_ = o.put(": here\n\n") // a closed connection cancels the request
 	o.alive = time.AfterFunc(beat, o.beat)
 	return o
 }
 
-// beat shows that the stream is there.
+// beat writes a keep-alive comment.
 func (o *sse) beat() {
 	_ = o.put(":\n\n")
 	o.mu.Lock()
@@ -134,7 +134,7 @@ func (o *sse) end() {
 	o.alive.Stop()
 }
 
-// event writes a message, which is one line, until ctx ends.
+// event writes a message, which is one line, until ctx is cancelled.
 func (o *sse) event(ctx context.Context, number int64, m []byte) error {
 	stop := context.AfterFunc(ctx, func() { _ = o.flush.SetWriteDeadline(time.Now()) })
 	defer stop()

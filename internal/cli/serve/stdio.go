@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// patience is how long a client of streams may let a write wait.
+// patience is how long a write to a client may wait.
 const patience = 30 * time.Second
 
-// errDeaf means that the client does not read.
+// errDeaf is the error of a client that does not read.
 var errDeaf = fmt.Errorf("the client has read nothing for %v", patience)
 
 // ServeLines serves one client over a pair of streams, a message a line. When the input ends, ctx
-// ends, or the client requests it, the server stops. The error is that of reading or writing. A
-// pending read then continues.
+// is cancelled, or the client requests it, the server stops. It returns the error of reading or
+// writing. A pending read then continues.
 func (s *Server) ServeLines(ctx context.Context, in io.Reader, out io.Writer) error {
 	l := &lineConn{srv: s, out: out, failed: make(chan error, 1), done: make(chan struct{})}
 	l.late = func() { l.fail(errDeaf) }
@@ -29,17 +29,17 @@ func (s *Server) ServeLines(ctx context.Context, in io.Reader, out io.Writer) er
 	case why = <-read:
 		reason = "the input has ended"
 	case why = <-l.failed:
-		reason = "the output cannot be written"
-	case reason = <-s.wanted:
+		reason = "could not write the output"
+	case reason = <-s.stopRequests:
 	case <-ctx.Done():
 		reason = context.Cause(ctx).Error()
 	}
 	c := l.client()
 	if c != nil && reason != "" && ctx.Err() == nil {
-		c.making.Wait() // received requests have begun
+		c.making.Wait() // received requests have started
 	}
 	if c != nil && why != nil {
-		c.deaf()
+		c.dropUnresponsive()
 	}
 	s.Stop(reason)
 	if c != nil && !errors.Is(why, errDeaf) {
@@ -56,12 +56,12 @@ func (s *Server) ServeLines(ctx context.Context, in io.Reader, out io.Writer) er
 	return why
 }
 
-// lineConn is the one connection over streams.
+// lineConn is the connection over streams.
 type lineConn struct {
 	srv    *Server
 	out    io.Writer
-	failed chan error    // gets why nothing can be written any more
-	done   chan struct{} // closed when all is written
+	failed chan error    // receives the first error of writing
+	done   chan struct{} // closed when everything is written
 
 	deadline
 	mu sync.Mutex
@@ -74,14 +74,14 @@ func (l *lineConn) client() *client {
 	return l.c
 }
 
-// read takes messages until the input ends.
+// read handles messages until the input ends.
 func (l *lineConn) read(in *lines) error {
 	for {
 		text, err := in.next()
 		c := l.client()
 		switch {
 		case errors.Is(err, errLong):
-			l.refuse(c, nil, failure(codeLimit, "a message has at most %d bytes", l.srv.config.Message).with("limit", "max_message"))
+			l.refuse(c, nil, failure(codeLimit, "the message is longer than %d bytes", l.srv.config.Message).with("limit", "max_message"))
 			continue
 		case err != nil:
 			return err
@@ -110,7 +110,7 @@ func (l *lineConn) room(c *client) {
 	}
 }
 
-// refuse answers what is no request.
+// refuse responds to a message that is not a request.
 func (l *lineConn) refuse(c *client, id []byte, err *Error) {
 	text := response(id, nil, err)
 	if c != nil {
@@ -120,7 +120,7 @@ func (l *lineConn) refuse(c *client, id []byte, err *Error) {
 	l.write(text)
 }
 
-// first takes the message that should be initialize.
+// first handles the message that must be initialize.
 func (l *lineConn) first(m *message) {
 	if m.kind() != isRequest {
 		return
@@ -138,11 +138,11 @@ func (l *lineConn) first(m *message) {
 	l.mu.Unlock()
 	go func() {
 		defer close(l.done)
-		_ = c.deliver(context.Background(), l.batch) // l.write has reported why it ended
+		_ = c.deliver(context.Background(), l.batch) // l.write has reported the error
 	}()
 }
 
-// mostWritten is how much is written at once.
+// mostWritten is the maximum size of a write, in bytes.
 const mostWritten = 256 << 10
 
 // batch writes messages.
@@ -150,7 +150,7 @@ func (l *lineConn) batch(_ int64, all []outgoing) error {
 	var b []byte
 	for i, m := range all {
 		if b == nil {
-			b = m.text // of one message there is no copy
+			b = m.text // a single message is not copied
 		} else {
 			b = append(b, m.text...)
 		}
@@ -165,9 +165,9 @@ func (l *lineConn) batch(_ int64, all []outgoing) error {
 	return nil
 }
 
-func (l *lineConn) write(text []byte) { _ = l.put(append(text, '\n')) } // failed reports its error
+func (l *lineConn) write(text []byte) { _ = l.put(append(text, '\n')) } // failed receives the error
 
-// put writes bytes, for one caller at a time. Why it cannot be done goes to failed.
+// put writes bytes, for one caller at a time, and sends an error to failed.
 func (l *lineConn) put(b []byte) error {
 	l.begin()
 	_, err := l.out.Write(b)

@@ -9,14 +9,15 @@ import (
 	"time"
 )
 
-// Why a stream to a client is ended.
+// The reasons for closing a stream to a client.
 var (
 	errReplaced = errors.New("the client has another connection")
-	errSlow     = errors.New("the client does not read what it is told")
+	errSlow     = errors.New("the client does not read its messages")
 )
 
-// stream sends the client the messages after a number, by write, until the server has ended (nil),
-// ctx ends or write fails. The client's previous stream ends first.
+// stream sends the client the messages after a number by calling write, until the server has
+// stopped, ctx is cancelled or write fails. It returns nil if the server has stopped. The client's
+// previous stream ends first.
 func (c *client) stream(ctx context.Context, after int64, write func(ctx context.Context, number int64, m []byte) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -36,7 +37,7 @@ func (c *client) stream(ctx context.Context, after int64, write func(ctx context
 	}
 	from, lost := c.out.attach(after)
 	defer c.out.detach()
-	c.again()
+	c.resendQuestions()
 	if lost > 0 {
 		if err := write(ctx, lost, notification("session/event", gap("", from, lost))); err != nil {
 			return err
@@ -57,8 +58,8 @@ func (c *client) stream(ctx context.Context, after int64, write func(ctx context
 	})
 }
 
-// slowness detects that a client does not read: one message is not sent for a while, and no more
-// can be stored for it.
+// slowness detects that a client does not read: a message was not sent for a while, and no more can
+// be stored.
 type slowness struct {
 	c      *client
 	writes atomic.Int64 // odd during a write
@@ -66,14 +67,14 @@ type slowness struct {
 
 	mu    sync.Mutex
 	timer *time.Timer
-	seen  int64 // of writes, at the last look
+	seen  int64 // value of writes at the last check
 }
 
-// watch looks now and then, until stop.
+// watch checks periodically until stop is called.
 func (x *slowness) watch() (stop func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.timer = time.AfterFunc(x.c.srv.config.slow(), x.look)
+	x.timer = time.AfterFunc(x.c.srv.config.slow(), x.check)
 	return func() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
@@ -82,12 +83,12 @@ func (x *slowness) watch() (stop func()) {
 	}
 }
 
-func (x *slowness) look() {
+func (x *slowness) check() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	n := x.writes.Load()
 	if n%2 == 1 && n == x.seen && x.c.out.Full() {
-		x.c.srv.log("warn", fmt.Sprintf("%s: %v: its connection is closed", x.c.owner(), errSlow))
+		x.c.srv.log("warn", fmt.Sprintf("%s: %v; closing its connection", x.c.owner(), errSlow))
 		x.cut.Store(true)
 		return
 	}
@@ -97,7 +98,7 @@ func (x *slowness) look() {
 	}
 }
 
-// during writes a message.
+// during calls write for one message.
 func (x *slowness) during(write func() error) error {
 	x.writes.Add(1)
 	err := write()
@@ -108,8 +109,7 @@ func (x *slowness) during(write func() error) error {
 	return err
 }
 
-// The defaults: how long requests to a disconnected client stay open, and how long a message may
-// wait to be read while no more can be stored.
+// The defaults of Grace and Slow.
 const (
 	usualGrace = 10 * time.Second
 	usualSlow  = 5 * time.Second

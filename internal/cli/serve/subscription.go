@@ -1,6 +1,6 @@
 package serve
 
-// subscription is a client's wish for the events of a session.
+// subscription is the subscription of a client to the events of a session.
 type subscription struct {
 	s    *session
 	c    *client
@@ -10,9 +10,8 @@ type subscription struct {
 // catchBatch is the number of events that are read at once.
 const catchBatch = 256
 
-// offer sends the client an event if it is the next one and there is space. Otherwise the client is
-// behind, and receives it from the session's log when there is space again. The caller holds the
-// session's lock.
+// offer sends the client an event if it is the next one and there is room. Otherwise the client
+// receives it from the session's log when there is room. The caller holds the session's lock.
 func (x *subscription) offer(number int64, text []byte) {
 	x.c.out.mu.Lock()
 	defer x.c.out.mu.Unlock()
@@ -21,10 +20,10 @@ func (x *subscription) offer(number int64, text []byte) {
 		x.next++
 		return
 	}
-	x.c.behind.Store(true)
+	x.c.hasBacklog.Store(true)
 }
 
-// catchUp sends the client the events that it has not received, as far as there is space.
+// catchUp sends the client the events that it has not received, while there is room.
 func (x *subscription) catchUp() {
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
@@ -44,7 +43,7 @@ func (x *subscription) catchUp() {
 		}
 		x.c.out.mu.Unlock()
 		if x.next <= last {
-			x.c.behind.Store(true) // there is no room
+			x.c.hasBacklog.Store(true) // there is no room
 			return
 		}
 	}
@@ -52,7 +51,7 @@ func (x *subscription) catchUp() {
 
 // catchUp sends the client the events of all sessions that it has not received.
 func (c *client) catchUp() {
-	if !c.behind.Swap(false) {
+	if !c.hasBacklog.Swap(false) {
 		return
 	}
 	c.mu.Lock()
@@ -66,7 +65,7 @@ func (c *client) catchUp() {
 	}
 }
 
-// subscribe sends the client the events of a session after a number, and then live.
+// subscribe sends the client the events of a session after a number, and then new ones.
 func (s *session) subscribe(c *client, after int64, answers bool) {
 	s.mu.Lock()
 	x := &subscription{s, c, max(0, after) + 1}
@@ -81,7 +80,7 @@ func (s *session) subscribe(c *client, after int64, answers bool) {
 	x.catchUp()
 }
 
-// unsubscribe returns the number of the last event that the client got.
+// unsubscribe returns the number of the last event that was sent to the client.
 func (s *session) unsubscribe(c *client) (cursor int64) {
 	s.mu.Lock()
 	if x := s.subs[c]; x != nil {
@@ -96,7 +95,7 @@ func (s *session) unsubscribe(c *client) (cursor int64) {
 	return cursor
 }
 
-// without is a list without a client.
+// without returns list without c.
 func without(list []*client, c *client) []*client {
 	var out []*client
 	for _, x := range list {

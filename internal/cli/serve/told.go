@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// told is a call of a tool, in the form for the client that owns it: the parameters of `tool/call`.
-type told struct {
+// toolCall contains the parameters of `tool/call`, for the client that owns the tool.
+type toolCall struct {
 	call    *tool.Context
 	name    string
 	version int
@@ -17,8 +17,8 @@ type told struct {
 	args    json.RawMessage
 }
 
-// AppendJSON writes all members; a map and a list without elements are empty, not null.
-func (t told) AppendJSON(b []byte) ([]byte, error) {
+// AppendJSON writes all members; an empty map or list is empty, not null.
+func (t toolCall) AppendJSON(b []byte) ([]byte, error) {
 	c := t.call
 	b = jsonwrite.Text(append(b, `{"call_id":`...), c.CallID)
 	b = jsonwrite.Text(append(b, `,"session_id":`...), c.SessionID)

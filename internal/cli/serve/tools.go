@@ -33,7 +33,7 @@ func registerTools(r *request, p *registering) (any, error) {
 			return nil, badParam(fmt.Sprintf("tools[%d].description", i), "expected at least 1 character, got 0")
 		case p.SessionID == nil:
 		case spec.Scope == tool.Global:
-			return nil, badParam(fmt.Sprintf("tools[%d].scope", i), `expected "session" where the tools are those of a session, got "global"`)
+			return nil, badParam(fmt.Sprintf("tools[%d].scope", i), `expected "session" for tools of a session, got "global"`)
 		default:
 			spec.Scope = tool.PerSession
 		}
@@ -53,10 +53,10 @@ func registerTools(r *request, p *registering) (any, error) {
 	}{names}, nil
 }
 
-// refusedTools is the error of tools that the registry does not take.
+// refusedTools returns the error of tools that the registry does not accept.
 func refusedTools(p *registering, err error) *Error {
 	var problems []jsonschema.Problem
-	var taken *tool.DuplicateError
+	var duplicate *tool.DuplicateError
 	each(err, func(err error) {
 		var d *tool.DefinitionError
 		switch {
@@ -68,21 +68,21 @@ func refusedTools(p *registering, err error) *Error {
 				}
 			}
 		default:
-			errors.As(err, &taken)
+			errors.As(err, &duplicate)
 		}
 	})
 	switch {
 	case len(problems) > 0:
 		return badParams(problems...)
-	case taken != nil && p.Replace:
-		return failure(codeNotOwner, "%v", taken).with("tools", taken.Tools)
-	case taken != nil:
-		return failure(codeDuplicate, "%v", taken).with("tools", taken.Tools)
+	case duplicate != nil && p.Replace:
+		return failure(codeNotOwner, "%v", duplicate).with("tools", duplicate.Tools)
+	case duplicate != nil:
+		return failure(codeDuplicate, "%v", duplicate).with("tools", duplicate.Tools)
 	}
 	return failure(codeInternal, "%v", err)
 }
 
-// each calls f for each of the errors that are joined in one.
+// each calls f for each of the errors that are joined in err.
 func each(err error, f func(error)) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, x := range joined.Unwrap() {
@@ -97,8 +97,8 @@ type unregistering struct {
 	Names []string `json:"names"`
 }
 
-// unregisterTools takes tools of the client's away. One of another owner's is an error, and
-// then none is.
+// unregisterTools removes tools of the client. If one of them belongs to another owner, it returns
+// an error and removes none.
 func unregisterTools(r *request, p *unregistering) (any, error) {
 	out := struct {
 		Unregistered []string `json:"unregistered"`
@@ -113,7 +113,7 @@ func unregisterTools(r *request, p *unregistering) (any, error) {
 		}
 	}
 	if len(others) > 0 {
-		return nil, failure(codeNotOwner, "tool '%s' is of %s", others[0].Name, others[0].Owner).with("tools", others)
+		return nil, failure(codeNotOwner, "tool '%s' belongs to %s", others[0].Name, others[0].Owner).with("tools", others)
 	}
 	for _, name := range p.Names {
 		if own.Unregister(name) {
@@ -135,7 +135,7 @@ type listing struct {
 	Limit     int     `json:"limit,omitempty" min:"1"`
 }
 
-// listTools lists what a session sees, or the client without one.
+// listTools lists the tools of a session, or of the client without one.
 func listTools(r *request, p *listing) (any, error) {
 	s, err := r.toolSession(p.SessionID)
 	if err != nil {
@@ -165,12 +165,12 @@ func listTools(r *request, p *listing) (any, error) {
 		last = cursor
 	}
 	if waiting {
-		return nil, badParam("after", "%q is no `next` of this list any more", p.After)
+		return nil, badParam("after", "%q is not a valid `next` of this list", p.After)
 	}
 	return out, nil
 }
 
-// toolSession is the tools of a session, or the client's own.
+// toolSession returns the tools of a session, or those of the client.
 func (r *request) toolSession(id *string) (*tool.Session, *Error) {
 	if id == nil {
 		return r.client.tools, nil
@@ -182,7 +182,7 @@ func (r *request) toolSession(id *string) (*tool.Session, *Error) {
 	if t := s.tools(); t != nil {
 		return t, nil
 	}
-	return nil, failure(codeNoSession, "session '%s' does not run: it has no tools", *id)
+	return nil, failure(codeNoSession, "session '%s' is not running", *id)
 }
 
 type calling struct {
@@ -194,12 +194,12 @@ type calling struct {
 	value any // Args, decoded
 }
 
-// usual parses a call that contains only the tool and the arguments.
-func (p *calling) usual(text []byte, decoded any) bool {
+// readFast parses a call that contains only the tool and the arguments.
+func (p *calling) readFast(text []byte, decoded any) bool {
 	o, _ := decoded.(map[string]any)
 	name, named := o["name"].(string)
-	value, given := o["args"]
-	if !named || !given || len(o) != 2 {
+	value, object := o["args"]
+	if !named || !object || len(o) != 2 {
 		return false
 	}
 	var args []byte
@@ -223,7 +223,7 @@ func callTool(r *request, p *calling) (any, error) {
 	if p.Parent != nil {
 		c := r.client.call(*p.Parent)
 		if c == nil {
-			return nil, badParam("parent", "no call '%s' of this client's tools goes on", *p.Parent)
+			return nil, badParam("parent", "no running call '%s' of this client's tools", *p.Parent)
 		}
 		return c.Call(r.ctx, p.Name, p.Args), nil
 	}
@@ -242,8 +242,8 @@ func callTool(r *request, p *calling) (any, error) {
 	return s.Do(r.ctx, ask).Result, nil
 }
 
-// callID is the id of the next call that a client makes through the session: those of the
-// run's own are numbers alone.
+// callID returns the id of the next call that a client makes through the session. Ids of the run's
+// own calls are only numbers.
 func (s *session) callID() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -251,7 +251,7 @@ func (s *session) callID() string {
 	return fmt.Sprintf("%s-c%d", s.id, s.calls)
 }
 
-// handler has the client answer calls of a tool.
+// handler returns a handler that asks the client to perform calls of a tool.
 func (c *client) handler(spec tool.Spec) tool.Handler {
 	version, timeout := max(spec.Version, 1), spec.Timeout
 	if timeout == 0 {
@@ -266,15 +266,15 @@ func (c *client) handler(spec tool.Spec) tool.Handler {
 			defer c.mu.Unlock()
 			delete(c.serving, x.CallID)
 		}()
-		text, err := c.ask(ctx, "tool/call", told{x, spec.Name, version, timeout, input})
-		if errors.Is(err, errGone) {
-			return tool.Result{}, fmt.Errorf("tool '%s': %w: %w", spec.Name, tool.ErrUnavailable, errGone)
+		text, err := c.ask(ctx, "tool/call", toolCall{x, spec.Name, version, timeout, input})
+		if errors.Is(err, errDisconnected) {
+			return tool.Result{}, fmt.Errorf("tool '%s': %w: %w", spec.Name, tool.ErrUnavailable, errDisconnected)
 		}
 		if err != nil {
 			return tool.Result{}, err
 		}
 		var result tool.Result
-		if err := result.UnmarshalJSON(text); err != nil { // it is known to be JSON
+		if err := result.UnmarshalJSON(text); err != nil { // it is already validated as JSON
 			return tool.Result{}, fmt.Errorf("tool '%s': %w", spec.Name, err)
 		}
 		return result, nil

@@ -124,14 +124,14 @@ func TestGuard(t *testing.T) {
 		{"a page that may", "POST", "/rpc", ping, []string{"Origin", "https://shop.example"}, 200, "-32001"},
 		{"a page of its own", "POST", "/rpc", ping, []string{"Origin", x.url}, 200, "-32001"},
 		{"a page asks before", "OPTIONS", "/rpc", "", []string{"Origin", "https://shop.example", "Authorization", ""}, 204, ""},
-		{"another host", "POST", "/rpc", ping, []string{"Host", "evil.example:80"}, 403, "evil.example:80 is not this server's"},
+		{"another host", "POST", "/rpc", ping, []string{"Host", "evil.example:80"}, 403, "unknown host evil.example:80"},
 		{"this machine", "POST", "/rpc", ping, []string{"Host", "localhost:1"}, 200, "-32001"},
 		{"no content type", "POST", "/rpc", ping, []string{"Content-Type", ""}, 415, "application/json"},
 		{"a form", "POST", "/rpc", ping, []string{"Content-Type", "text/plain"}, 415, "application/json"},
 		{"with its characters", "POST", "/rpc", ping, []string{"Content-Type", "application/json; charset=utf-8"}, 200, "-32001"},
-		{"too large", "POST", "/rpc", strings.Repeat(" ", 3000), nil, 413, `"code":-32004,"message":"a message has at most 2000 bytes","data":{"limit":"max_message"}`},
-		{"no client", "POST", "/rpc", ping, nil, 200, "the header Concerto-Client is missing"},
-		{"an unknown client", "POST", "/rpc", ping, []string{"Concerto-Client", "c_none"}, 200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"there is no client 'c_none'`},
+		{"too large", "POST", "/rpc", strings.Repeat(" ", 3000), nil, 413, `"code":-32004,"message":"the message is longer than 2000 bytes","data":{"limit":"max_message"}`},
+		{"no client", "POST", "/rpc", ping, nil, 200, "missing header Concerto-Client"},
+		{"an unknown client", "POST", "/rpc", ping, []string{"Concerto-Client", "c_none"}, 200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"unknown client 'c_none'`},
 		{"an unknown client's events", "GET", "/events", "", []string{"Concerto-Client", "c_none"}, 404, "-32001"},
 		{"no JSON", "POST", "/rpc", "{", nil, 200, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700`},
 		{"no session", "GET", "/sessions/r_none/events", "", nil, 404, "-32022"},
@@ -186,7 +186,7 @@ func TestReady(t *testing.T) {
 → {"jsonrpc":"2.0","id":"r1","result":{"value":"on"}}
 ← {"jsonrpc":"2.0","method":"session/event","params":{"session_id":"$session","seq":3,"ts":"…","type":"print","text":"on\n"}}
 ← {"jsonrpc":"2.0","method":"session/event","params":{"session_id":"$session","seq":4,"ts":"…","type":"state","state":"done","result":null,"usage":"…"}}
-← {"jsonrpc":"2.0","method":"server/stopping","params":{"reason":"a client asked for it"}}
+← {"jsonrpc":"2.0","method":"server/stopping","params":{"reason":"requested by a client"}}
 `)
 	if err := <-x.ended; err != nil {
 		t.Error(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// subprotocol is what is spoken over WebSocket: a message is a text frame.
+// subprotocol is the subprotocol over WebSocket: a message is a text frame.
 const subprotocol = "concerto.v1"
 
 // webSocket serves a client over a WebSocket.
@@ -41,10 +41,10 @@ type socket struct {
 	end  context.CancelCauseFunc
 }
 
-var errBinary = errors.New("a message is a text frame")
+var errBinary = errors.New("a message must be a text frame")
 
-// serve reads messages and sends the client its messages. Its error is why the connection ends, nil
-// if the server does.
+// serve reads messages and sends the client its messages. It returns the reason why the connection
+// ends, or nil if the server stops.
 func (x *socket) serve() error {
 	c, err := x.enter()
 	if c != nil {
@@ -78,7 +78,7 @@ func (x *socket) beats() {
 	}
 }
 
-// enter waits for initialize. It registers the client before it answers.
+// enter waits for initialize. It registers the client before it responds.
 func (x *socket) enter() (*client, error) {
 	stop := context.AfterFunc(x.srv.ctx, func() { x.end(errStopping()) })
 	defer stop()
@@ -103,7 +103,7 @@ func (x *socket) enter() (*client, error) {
 	}
 }
 
-// next returns the next message; bad is what is wrong with it.
+// next returns the next message; bad is the error of an invalid one.
 func (x *socket) next() (m *message, bad *Error, err error) {
 	kind, text, err := x.conn.Read(x.ctx)
 	if err != nil {
@@ -116,7 +116,7 @@ func (x *socket) next() (m *message, bad *Error, err error) {
 	return m, bad, nil
 }
 
-// read reads the client's messages. Messages to the client are numbered, answers too.
+// read handles the client's messages. Messages to the client, including responses, are numbered.
 func (x *socket) read(c *client) error {
 	reply := func(text []byte) { c.out.Add(outgoing{text: text}) }
 	for {
@@ -154,7 +154,7 @@ func (x *socket) close(why error) {
 	defer x.end(why)
 	switch {
 	case why == nil:
-		_ = x.conn.Close(websocket.StatusGoingAway, "the server has ended")
+		_ = x.conn.Close(websocket.StatusGoingAway, "the server has stopped")
 	case errors.Is(why, errSlow):
 		_ = x.conn.Close(websocket.StatusTryAgainLater, errSlow.Error())
 	case errors.Is(why, errReplaced):
@@ -162,5 +162,5 @@ func (x *socket) close(why error) {
 	case errors.Is(why, errBinary):
 		_ = x.conn.Close(websocket.StatusUnsupportedData, errBinary.Error())
 	}
-	_ = x.conn.CloseNow() // it is closed already, or the client has disconnected
+	_ = x.conn.CloseNow() // it is already closed, or the client has disconnected
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// coverage is what the tests reached: the lines with code of each file, and the
-// handlers of listens. The tests' own lines do not count.
+// coverage is what the tests executed: lines with code of each file, and handlers of listens. The
+// lines of the tests themselves do not count.
 type coverage struct {
 	Lines    int            `json:"lines"`
 	Covered  int            `json:"covered"`
@@ -31,7 +31,7 @@ type fileCover struct {
 	hit  map[int]bool
 }
 
-// handlerCover is a listen handler. Line is where it begins.
+// handlerCover is a listen handler. Line is its first line.
 type handlerCover struct {
 	Function string `json:"function"`
 	Type     string `json:"type"`
@@ -40,8 +40,8 @@ type handlerCover struct {
 	Covered  bool   `json:"covered"`
 }
 
-// summarize makes the coverage of a program from its points, which say whether
-// the tests reached them.
+// summarize returns the coverage of a program from its points, which record whether the tests
+// reached them.
 func summarize(p *engine.Program, points []vm.Point) *coverage {
 	c := &coverage{Handlers: []handlerCover{}, Files: []*fileCover{}}
 	skip := testLines(p, points)
@@ -104,7 +104,7 @@ func testLines(p *engine.Program, points []vm.Point) func(vm.Point) bool {
 	}
 }
 
-// onlyCloses reports whether a line has nothing but the end of what began above.
+// onlyCloses reports whether a line contains only closing brackets.
 func (f *fileCover) onlyCloses(line int) bool {
 	return strings.Trim(f.line(line), " \t\r})];,") == ""
 }
@@ -124,12 +124,8 @@ func percent(part, whole int) string {
 	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(whole))
 }
 
-// tell writes the coverage as text.
-//
-//	coverage: 83.3% of 12 lines, 1 of 2 handlers
-//	  main.conc  83.3%  missed 7, 9-10
-//	  handler "approval" of run (main.conc:14) never ran
-func (c *coverage) tell(w io.Writer) {
+// writeText writes the coverage as text.
+func (c *coverage) writeText(w io.Writer) {
 	ran := 0
 	for _, h := range c.Handlers {
 		if h.Covered {
@@ -159,7 +155,7 @@ func (c *coverage) tell(w io.Writer) {
 	}
 }
 
-// ranges writes ascending numbers, neighbours joined: "7, 9-10".
+// ranges formats ascending numbers, with neighbours joined: "7, 9-10".
 func ranges(ns []int) string {
 	var parts []string
 	for i := 0; i < len(ns); {
@@ -186,7 +182,7 @@ pre { font: 13px/1.4 monospace; border: 1px solid #ccc; padding: .5em; overflow-
 </style>
 `
 
-// page is the coverage as an HTML page that needs nothing else.
+// page returns the coverage as a self-contained HTML page.
 func (c *coverage) page() []byte {
 	var b bytes.Buffer
 	b.WriteString(pageHead)
@@ -194,12 +190,12 @@ func (c *coverage) page() []byte {
 	if len(c.Handlers) > 0 {
 		b.WriteString("<table>\n")
 		for _, h := range c.Handlers {
-			class, said := "miss", "never ran"
+			class, state := "miss", "never ran"
 			if h.Covered {
-				class, said = "hit", "ran"
+				class, state = "hit", "ran"
 			}
 			fmt.Fprintf(&b, "<tr class=%q><td>handler %s of %s</td><td>%s:%d</td><td>%s</td></tr>\n", class,
-				html.EscapeString(fmt.Sprintf("%q", h.Type)), html.EscapeString(h.Function), html.EscapeString(h.File), h.Line, said)
+				html.EscapeString(fmt.Sprintf("%q", h.Type)), html.EscapeString(h.Function), html.EscapeString(h.File), h.Line, state)
 		}
 		b.WriteString("</table>\n")
 	}

@@ -1,4 +1,4 @@
-// Package tests has the command that runs a program's tests.
+// Package tests has the command test, which runs a program's tests.
 package tests
 
 import (
@@ -44,7 +44,7 @@ type testCommand struct {
 	tools       program.ToolFlags
 }
 
-// recordings are what --record may be, the first without a value.
+// recordings are the values of --record; the first one is the default.
 var recordings = []string{"missing", "all"}
 
 func NewTest(a *console.Console) *cobra.Command {
@@ -93,7 +93,7 @@ Exit codes: 0 all tests passed, 1 a test failed, 2 the program does not compile.
 	return c
 }
 
-// testReport is what a run of tests came to.
+// testReport is the result of a run of tests.
 type testReport struct {
 	Results  []engine.TestResult
 	Took     time.Duration
@@ -120,7 +120,7 @@ func (cmd *testCommand) runTests(parent context.Context, path string) error {
 		return err
 	}
 	if filepath.Ext(path) == driver.IRExt {
-		return console.Usage("name the source file or the project", "%s: a compiled program holds no tests", path)
+		return console.Usage("name the source file or the project", "%s: a compiled program contains no tests", path)
 	}
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
@@ -130,26 +130,25 @@ func (cmd *testCommand) runTests(parent context.Context, path string) error {
 	if !cmd.watch {
 		return cmd.testOnce(ctx, s, grants, selected, signals.Kill)
 	}
-	var again analysis.LoadCache
+	var cache analysis.LoadCache
 	return rerun.OnChange(ctx, cmd.console, false, func(_ context.Context, seen func(path string)) error {
 		s.Seen = seen
-		return cmd.testOnce(ctx, again.Request(s), grants, selected, signals.Kill)
+		return cmd.testOnce(ctx, cache.Request(s), grants, selected, signals.Kill)
 	})
 }
 
-// testOnce compiles and runs the tests. It calls s.Seen with each file that they
-// depend on.
+// testOnce compiles and runs the tests. It calls s.Seen with each file that they depend on.
 func (cmd *testCommand) testOnce(ctx context.Context, s driver.Request, allow permit.Grants, selected func(engine.Test) bool, kill <-chan struct{}) (failed error) {
 	p, found, err := engine.CompileSource(s)
 	if err != nil {
-		return console.Refused(err)
+		return console.SourceError(err)
 	}
 	if err := cmd.console.ShowDiagnostics(found); err != nil {
 		return err
 	}
 	tests := p.Tests()
 	if cmd.filter != "" && len(tests) > 0 && !matchesAny(tests, selected) {
-		return console.Usage("`concerto test` alone runs all of them", "no test's name matches %q", cmd.filter)
+		return console.Usage("`concerto test --list` lists the tests", "no test matches %q", cmd.filter)
 	}
 	if cmd.list {
 		return listTests(cmd.console, tests, selected, cmd.format.String() == "json")
@@ -175,7 +174,7 @@ func (cmd *testCommand) testOnce(ctx context.Context, s driver.Request, allow pe
 			s.Seen(cmd.console.Abs(file))
 		}
 		if x.UnusedEntries > 0 {
-			cmd.console.Complain("warning: "+x.Tape+": "+program.NotUsed(x.Unused, x.UnusedEntries), "")
+			cmd.console.Complain("warning: "+x.Tape+": "+program.UnusedEntries(x.Unused, x.UnusedEntries), "")
 		}
 	}
 	if err != nil {
@@ -184,7 +183,7 @@ func (cmd *testCommand) testOnce(ctx context.Context, s driver.Request, allow pe
 	return cmd.finishTests(r)
 }
 
-// options returns what the flags say about the run of the tests, without its tools and records.
+// options returns the options of the tests' run that the flags set, without tools and records.
 func (cmd *testCommand) options(allow permit.Grants, selected func(engine.Test) bool, kill <-chan struct{}) engine.TestOptions {
 	o := engine.TestOptions{Select: selected, Parallel: cmd.parallel, Seed: cmd.seed, Live: cmd.live, Record: cmd.record, Limit: time.Duration(cmd.timeout * float64(time.Second)), Environ: cmd.console.Environ, Executable: cmd.console.Binary.Executable, WorkDir: cmd.console.Dir, Allow: allow,
 		Cover: cmd.cover || cmd.html != "", Kill: kill, Log: cmd.console.LogWriter(), LogLevel: cmd.console.LogLevel}
@@ -225,32 +224,33 @@ func (cmd *testCommand) runWithTools(ctx context.Context, p *engine.Program, o e
 	return r, err
 }
 
-// selection is --filter as a choice of tests, with the other flags checked.
+// selection returns a function that reports whether --filter selects a test. It validates the other
+// flags.
 func (cmd *testCommand) selection() (func(engine.Test) bool, error) {
 	if ran := cmd.format.String() == "junit" || cmd.format.String() == "ndjson"; cmd.list && (ran || cmd.watch) {
-		report := "junit"
+		report := "--watch"
 		if ran {
-			report = cmd.format.String()
+			report = "--format " + cmd.format.String()
 		}
-		return nil, console.Usage("leave out --list to run them", "--list runs no tests: it has no %s report, and nothing to watch", report)
+		return nil, console.Usage("leave one of them out", "--list cannot be used with %s", report)
 	}
 	if cmd.record != "" {
 		if err := console.OneOf("--record", cmd.record, recordings); err != nil {
 			return nil, err
 		}
 		if cmd.live {
-			return nil, console.Usage("leave one of them out", "--live uses no tapes, and --record makes some")
+			return nil, console.Usage("leave one of them out", "--live and --record cannot be used together")
 		}
 	}
 	if cmd.parallel < 0 {
-		return nil, console.Usage("--parallel takes a number from 1 on", "--parallel cannot be %d", cmd.parallel)
+		return nil, console.Usage("use a number from 1, or leave it out", "invalid value %d for --parallel", cmd.parallel)
 	}
 	if cmd.filter == "" {
 		return nil, nil
 	}
 	re, err := regexp.Compile(cmd.filter)
 	if err != nil {
-		return nil, console.Usage("write special characters with a backslash before them, as in `\\(`", "--filter is not a regular expression: %v", err)
+		return nil, console.Usage("escape special characters with a backslash, such as `\\(`", "--filter is not a regular expression: %v", err)
 	}
 	return func(t engine.Test) bool { return re.MatchString(t.Name) || re.MatchString(t.Function) }, nil
 }
@@ -264,7 +264,7 @@ func matchesAny(tests []engine.Test, selected func(engine.Test) bool) bool {
 	return false
 }
 
-// finishTests writes the part of the report that has not been written yet.
+// finishTests writes the rest of the report.
 func (cmd *testCommand) finishTests(r *testReport) error {
 	var err error
 	switch cmd.format.String() {
@@ -272,7 +272,7 @@ func (cmd *testCommand) finishTests(r *testReport) error {
 		err = writeJSONReport(cmd.console.Stdout, r)
 	case "junit":
 		err = writeJUnitReport(cmd.console.Stdout, r)
-	case "ndjson": // each line was written when it happened
+	case "ndjson": // each line was written immediately
 	default:
 		writeSummary(cmd.console, r)
 	}

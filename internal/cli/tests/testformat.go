@@ -50,7 +50,7 @@ type jsonPlace struct {
 	File     string `json:"file"`
 	Line     int    `json:"line"`
 	Column   int    `json:"column,omitempty"`
-	Times    int    `json:"times,omitempty"` // of a repeated call in a trace
+	Times    int    `json:"times,omitempty"` // number of repetitions of a call in a trace
 }
 
 type jsonEmit struct {
@@ -78,7 +78,7 @@ func writeJSONReport(w io.Writer, r *testReport) error {
 	return e.Encode(out)
 }
 
-// resultJSON is what became of a test.
+// resultJSON returns a test's result in the form of --format json.
 func resultJSON(x engine.TestResult) jsonResult {
 	t := jsonResult{Name: x.Name, Group: x.Group, Function: x.Function, File: x.File, Line: x.Line, Status: "passed",
 		DurationMS: milliseconds(x.Took), Seed: x.Seed, Emits: []jsonEmit{}, Output: x.Record.Output, Log: x.Record.Log}
@@ -101,7 +101,7 @@ func resultJSON(x engine.TestResult) jsonResult {
 	return t
 }
 
-// writeEvent writes what happens to a test as a line of --format ndjson, when it happens.
+// writeEvent writes a line of --format ndjson when a test starts or ends.
 func writeEvent(a *console.Console, t engine.Test, r *engine.TestResult) {
 	line := jsonResult{Name: t.Name, Group: t.Group, Function: t.Function, File: t.File, Line: t.Line, Status: "started", Emits: []jsonEmit{}}
 	if r != nil {
@@ -110,8 +110,8 @@ func writeEvent(a *console.Console, t engine.Test, r *engine.TestResult) {
 	_ = a.WriteJSON(line) // a closed reader is noticed at the end of the run
 }
 
-// The report of --format junit, as build servers read it. A suite is a group of
-// tests, or the tests of a file that are in no group.
+// The report of --format junit, as build servers read it. A suite is a group of tests, or the tests
+// of a file that belong to no group.
 type junitSuites struct {
 	XMLName  xml.Name     `xml:"testsuites"`
 	Tests    int          `xml:"tests,attr"`
@@ -197,10 +197,10 @@ func junitFailed(x engine.TestResult) *junitFailure {
 	return &junitFailure{Type: kind, Message: clean(f.Message), Text: clean(text.String())}
 }
 
-// seconds is a duration as JUnit writes it.
+// seconds formats a duration for JUnit.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
-// clean drops the characters that XML has no place for.
+// clean removes the characters that XML does not allow.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' {

@@ -10,11 +10,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
-// Of what a failing test put out the last lines are shown.
+// maxRecord is the maximum number of emits that a failing test shows.
 const maxRecord = 20
 
-// writeResult writes a test's result as text: a line when it passed, unless
-// --quiet; when it failed what went wrong, and what the test had put out by then.
+// writeResult writes a test's result as text: a line if it passed, unless --quiet; otherwise the
+// failure and the output of the test.
 //
 //	ok    numbers :: halves (halves)
 //	FAIL  wrong_sum
@@ -28,13 +28,13 @@ func writeResult(a *console.Console, r engine.TestResult) {
 		name += " (" + r.Function + ")"
 	}
 	if a.Verbose > 0 {
-		name += " in " + took(r.Took)
+		name += " in " + formatDuration(r.Took)
 	}
 	var b bytes.Buffer
 	if r.Failure == nil {
 		fmt.Fprintf(&b, "%s  %s\n", paint(a, "ok  ", "32"), name)
 		if a.Verbose > 0 {
-			tellRecord(a, &b, r, len(r.Record.Emits))
+			writeRecord(a, &b, r, len(r.Record.Emits))
 		}
 	} else {
 		fmt.Fprintf(&b, "%s  %s\n", paint(a, "FAIL", "31;1"), name)
@@ -45,13 +45,13 @@ func writeResult(a *console.Console, r engine.TestResult) {
 		}
 		console.WriteFailure(&failure, failureTitle(r.Failure), place, r.Failure.Trace, a.TTY.OutColor)
 		if r.Seed != nil {
-			fmt.Fprintf(&failure, "random numbers of seed %d: `concerto test --seed %d` draws the same\n", *r.Seed, *r.Seed)
+			fmt.Fprintf(&failure, "random seed %d; repeat with: concerto test --seed %d\n", *r.Seed, *r.Seed)
 		}
 		limit := maxRecord
 		if a.Verbose > 0 {
 			limit = len(r.Record.Emits)
 		}
-		tellRecord(a, &failure, r, limit)
+		writeRecord(a, &failure, r, limit)
 		b.WriteString(console.Indent(failure.String(), "      "))
 	}
 	// A closed reader is noticed when the summary is written.
@@ -59,6 +59,7 @@ func writeResult(a *console.Console, r engine.TestResult) {
 }
 
 // failureTitle is what went wrong in a line, or in several.
+// failureTitle returns the failure's message, which may have several lines.
 func failureTitle(f *engine.TestFailure) string {
 	if f.Kind == "" {
 		return f.Message
@@ -66,8 +67,8 @@ func failureTitle(f *engine.TestFailure) string {
 	return f.Kind + ": " + f.Message
 }
 
-// tellRecord writes what a test put out, of its emits the last ones.
-func tellRecord(a *console.Console, b *bytes.Buffer, r engine.TestResult, emits int) {
+// writeRecord writes the output of a test, with the last emits.
+func writeRecord(a *console.Console, b *bytes.Buffer, r engine.TestResult, emits int) {
 	if n := len(r.Record.Emits); n > 0 {
 		b.WriteString("emitted:\n")
 		if n > emits {
@@ -87,24 +88,24 @@ func tellRecord(a *console.Console, b *bytes.Buffer, r engine.TestResult, emits 
 	}
 }
 
-// writeSummary ends the text of a run of tests.
+// writeSummary writes the last lines of the text report.
 func writeSummary(a *console.Console, r *testReport) {
 	failed := r.failed()
 	switch {
 	case len(r.Results) == 0:
-		fmt.Fprintf(a.Stdout, "no tests: write `@test fn name() { … }`\n")
+		fmt.Fprintf(a.Stdout, "no tests; add `@test fn name() { … }`\n")
 	case failed > 0:
-		fmt.Fprintf(a.Stdout, "\n%d passed, %s in %s\n", len(r.Results)-failed, paint(a, fmt.Sprintf("%d failed", failed), "31;1"), took(r.Took))
+		fmt.Fprintf(a.Stdout, "\n%d passed, %s in %s\n", len(r.Results)-failed, paint(a, fmt.Sprintf("%d failed", failed), "31;1"), formatDuration(r.Took))
 	default:
-		fmt.Fprintf(a.Stdout, "\n%d passed in %s\n", len(r.Results), took(r.Took))
+		fmt.Fprintf(a.Stdout, "\n%d passed in %s\n", len(r.Results), formatDuration(r.Took))
 	}
 	if r.Coverage != nil {
-		r.Coverage.tell(a.Stdout)
+		r.Coverage.writeText(a.Stdout)
 	}
 }
 
-// took is a duration as people read it.
-func took(d time.Duration) string {
+// formatDuration formats a duration for people.
+func formatDuration(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
 		return d.Round(10 * time.Microsecond).String()
@@ -114,7 +115,7 @@ func took(d time.Duration) string {
 	return d.Round(10 * time.Millisecond).String()
 }
 
-// paint returns text in a colour of the terminal, when stdout takes colours.
+// paint returns text in a colour if stdout supports colours.
 func paint(a *console.Console, text, code string) string {
 	if !a.TTY.OutColor {
 		return text

@@ -35,7 +35,7 @@ tools to MCP clients.`,
   concerto mcp serve tools.conc`,
 		Args: console.UnknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return console.Usage("`concerto mcp add NAME -- COMMAND` or `concerto mcp serve PATH`", "say what to do")
+			return console.Usage("`concerto mcp --help` lists the commands", "mcp requires a command")
 		},
 	}
 	c.AddCommand(newMcpAdd(a), newMcpServe(a))
@@ -54,7 +54,7 @@ adds the section [mcp.NAME] to Concerto.toml. Does not overwrite a file or secti
   concerto mcp add Docs --url https://example.org/mcp --header-env Authorization=DOCS_TOKEN`,
 		Args: func(c *cobra.Command, args []string) error {
 			if n := c.ArgsLenAtDash(); n != 1 && (n != -1 || len(args) != 1) {
-				return console.Usage("`concerto mcp add NAME -- COMMAND`", "mcp add takes one name")
+				return console.Usage("for example: concerto mcp add Files -- uvx files-server", "mcp add requires one name")
 			}
 			return nil
 		},
@@ -76,34 +76,34 @@ type mcpAddCommand struct {
 	passEnv         []string
 }
 
-// pairs reads flags of the form NAME=VALUE.
+// pairs parses flags of the form NAME=VALUE.
 func pairs(flag string, all []string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, p := range all {
 		name, value, ok := strings.Cut(p, "=")
 		if !ok || name == "" {
-			return nil, console.Usage("write --"+flag+" NAME=VALUE", "--%s %s has no `=`", flag, p)
+			return nil, console.Usage("write --"+flag+" <name>=<value>", "--%s %s has no `=`", flag, p)
 		}
 		out[name] = value
 	}
 	return out, nil
 }
 
-// serverName is what an mcp block may be called.
+// serverName matches the valid names of an mcp block.
 var serverName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z][A-Za-z0-9_]*$`) })
 
 func (cmd *mcpAddCommand) add(ctx context.Context, name string, command []string) error {
 	url := cmd.url
 	switch {
 	case !serverName().MatchString(name):
-		return console.Usage("write it like `Files`", "%q cannot be the name of a server: it begins with an upper-case letter", name)
+		return console.Usage("start it with an upper-case letter, such as `Files`", "invalid server name %q", name)
 	case (url == "") == (len(command) == 0):
-		return console.Usage("`concerto mcp add "+name+" -- COMMAND`, or --url URL", "give the command of a server to start, or the address of one that runs")
+		return console.Usage("`concerto mcp add "+name+" -- <command>` or `concerto mcp add "+name+" --url <url>`", "mcp add requires either a command or --url")
 	}
 	dir := manifestDir(cmd.console)
 	file := filepath.Join(dir, strings.ToLower(name)+".conc")
 	if _, err := os.Stat(file); err == nil {
-		return console.Usage("remove it, or choose another name", "%s exists", file)
+		return console.Usage("remove it, or choose another name", "%s already exists", file)
 	}
 	written, err := os.ReadFile(filepath.Join(dir, "Concerto.toml"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -111,21 +111,21 @@ func (cmd *mcpAddCommand) add(ctx context.Context, name string, command []string
 	}
 	section := "[mcp." + name + "]"
 	if strings.Contains(string(written), section) {
-		return console.Usage("remove it, or choose another name", "Concerto.toml has a section %s", section)
+		return console.Usage("remove it, or choose another name", "Concerto.toml already has a section %s", section)
 	}
 	config, members, err := cmd.config(name, dir, command)
 	if err != nil {
 		return err
 	}
 	section += "\n" + members
-	if err := refuseSecrets(section); err != nil {
+	if err := checkSecrets(section); err != nil {
 		return err
 	}
 	functions, err := mcp.Inspect(ctx, config, mcp.Options{Environ: os.Environ(), Run: cmd.console.Processes()})
 	if err != nil {
-		hint := "run its command by itself, to see what it says; a variable that it needs is passed with --pass-env NAME"
+		hint := "run `" + strings.Join(command, " ") + "` to see its messages; pass the variables that it needs with --pass-env <name>"
 		if url != "" {
-			hint = "check the URL, and whether the server wants a header: --header-env HEADER=VARIABLE"
+			hint = "check the URL; if the server requires a header, add --header-env <header>=<variable>"
 		}
 		return console.Usage(hint, "%s", strings.TrimSuffix(secretsOf(config).Text(err.Error()), fmt.Sprintf(" (check [mcp.%s] of Concerto.toml)", name)))
 	}
@@ -143,31 +143,32 @@ func (cmd *mcpAddCommand) add(ctx context.Context, name string, command []string
 		return err
 	}
 	module := strings.ToLower(name)
-	_, err = fmt.Fprintf(cmd.console.Stdout, "wrote %s.conc and [mcp.%s] in Concerto.toml\nuse it with `mod %s;` and `%s::%s`\n", module, name, module, module, name)
+	_, err = fmt.Fprintf(cmd.console.Stdout, "wrote %s.conc and [mcp.%s] in Concerto.toml\nuse the tools with `mod %s;` and `%s::%s`\n", module, name, module, module, name)
 	return err
 }
 
-// refuseSecrets says what of a section may not be written down.
-func refuseSecrets(section string) error {
+// checkSecrets returns an error if a section contains a secret, which must not be written to the
+// manifest.
+func checkSecrets(section string) error {
 	_, found := manifest.Parse(source.NewFile(manifest.FileName, []byte(section)))
 	for _, d := range found.Sorted() {
 		if d.Info == diag.ManifestSecret {
-			return console.Usage(strings.Join(d.Hints, "; "), "it would be written into %s, and %s", manifest.FileName, d.Message)
+			return console.Usage(strings.Join(d.Hints, "; "), "refusing to write this into %s: %s", manifest.FileName, d.Message)
 		}
 	}
 	return nil
 }
 
-// secretsOf are what a server gets that is not to be shown.
+// secretsOf returns the secrets that are passed to a server, to remove them from messages.
 func secretsOf(c mcp.Config) *secret.Set {
-	known := &secret.Set{}
+	secrets := &secret.Set{}
 	for _, variable := range c.HeadersEnv {
-		known.AddHeader(variable, os.Getenv(variable))
+		secrets.AddHeader(variable, os.Getenv(variable))
 	}
-	return known
+	return secrets
 }
 
-// config is the server that the flags describe, and the members of its section.
+// config returns the server that the flags describe, and the members of its section.
 func (cmd *mcpAddCommand) config(name, dir string, command []string) (mcp.Config, string, error) {
 	c := mcp.Config{Name: name, Transport: "stdio", Dir: dir, URL: cmd.url}
 	env, err := pairs("env", cmd.env)
@@ -179,9 +180,9 @@ func (cmd *mcpAddCommand) config(name, dir string, command []string) (mcp.Config
 	case err != nil:
 		return c, "", err
 	case cmd.url != "" && len(env)+len(cmd.passEnv) > 0:
-		return c, "", console.Usage("leave it out", "--env and --pass-env are of servers that are started: a command, not a URL")
+		return c, "", console.Usage("leave them out", "--env and --pass-env cannot be used with --url")
 	case cmd.url == "" && len(headers) > 0:
-		return c, "", console.Usage("leave it out, or give the command a variable: --env NAME=VALUE", "--header-env is of servers with a URL")
+		return c, "", console.Usage("leave it out, or set a variable of the command with --env <name>=<value>", "--header-env requires --url")
 	}
 	c.Env, c.HeadersEnv, c.PassEnv = env, headers, cmd.passEnv
 	if cmd.url != "" {
@@ -199,7 +200,7 @@ func (cmd *mcpAddCommand) config(name, dir string, command []string) (mcp.Config
 	return c, members + tomlTable("env", env), nil
 }
 
-// tomlTable is an inline table of texts; "" for none.
+// tomlTable returns an inline table of strings, or "" if m is empty.
 func tomlTable(name string, m map[string]string) string {
 	var all []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -211,7 +212,7 @@ func tomlTable(name string, m map[string]string) string {
 	return name + " = { " + strings.Join(all, ", ") + " }\n"
 }
 
-// manifestDir is the directory of the project's manifest, else the working one.
+// manifestDir returns the directory of the project's manifest, or else the working directory.
 func manifestDir(a *console.Console) string {
 	for dir := a.Abs("."); ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "Concerto.toml")); err == nil {
@@ -223,9 +224,8 @@ func manifestDir(a *console.Console) string {
 	}
 }
 
-// mcpBlock is the source text that declares a server's tools. A tool whose name
-// or parameter is no name in Concerto, or whose name is taken, is mentioned in a
-// comment only.
+// mcpBlock returns the source text that declares a server's tools. It mentions a tool only in a
+// comment if its name or a parameter is not a name in Concerto, or if its name is already used.
 func mcpBlock(name string, functions []mcp.Function) (string, error) {
 	var schemas, body strings.Builder
 	written := map[string]bool{}
@@ -236,11 +236,11 @@ func mcpBlock(name string, functions []mcp.Function) (string, error) {
 		head, _, _ := strings.Cut(f.Signature, "(")
 		own := strings.Join(f.Schemas, "\n\n")
 		lines := strings.Join(append(slices.Clone(f.Head), f.Signature), "\n") + "\n"
-		switch _, found := formatted(name, own+"\n\nmcp X {\n"+lines+"}\n"); {
+		switch _, found := formatDeclarations(name, own+"\n\nmcp X {\n"+lines+"}\n"); {
 		case f.Signature == "" || found.HasErrors():
-			fmt.Fprintf(&body, "// The tool %s has a name or a parameter that is no name in Concerto.\n", f.Name)
+			fmt.Fprintf(&body, "// The name or a parameter of the tool %s is not a name in Concerto.\n", f.Name)
 		case written[head]:
-			fmt.Fprintf(&body, "// The tool %s would have the name of another: declare it by hand.\n", f.Name)
+			fmt.Fprintf(&body, "// The tool %s has the same name as another tool here: declare it by hand.\n", f.Name)
 		default:
 			written[head] = true
 			body.WriteString(lines)
@@ -249,18 +249,18 @@ func mcpBlock(name string, functions []mcp.Function) (string, error) {
 			}
 		}
 	}
-	out, found := formatted(name, fmt.Sprintf("// Written by `concerto mcp add %s`.\n\n%spub mcp %s {\n%s}\n", name, schemas.String(), name, body.String()))
+	out, found := formatDeclarations(name, fmt.Sprintf("// Written by `concerto mcp add %s`.\n\n%spub mcp %s {\n%s}\n", name, schemas.String(), name, body.String()))
 	if found.HasErrors() {
-		return "", fmt.Errorf("the declarations of %s cannot be written: %s", name, found.Sorted()[0].Message)
+		return "", fmt.Errorf("could not write the declarations of %s: %s", name, found.Sorted()[0].Message)
 	}
 	return string(out), nil
 }
 
-func formatted(name, text string) ([]byte, diag.List) {
+func formatDeclarations(name, text string) ([]byte, diag.List) {
 	return format.Source(source.NewFile(name, []byte(text)), format.DefaultWidth)
 }
 
-// tomlString is a string of TOML, with control characters escaped.
+// tomlString returns a TOML string, with control characters escaped.
 func tomlString(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

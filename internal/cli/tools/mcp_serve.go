@@ -78,19 +78,19 @@ func (cmd *mcpServeCommand) serve(parent context.Context, path string) error {
 		return endTools(err)
 	}
 	err = p.Serve(ctx, o, engine.ServeOptions{
-		In: io.NopCloser(cmd.console.Stdin), Out: keptOpen{cmd.console.Stdout}, HTTP: listen,
+		In: io.NopCloser(cmd.console.Stdin), Out: uncloseable{cmd.console.Stdout}, HTTP: listen,
 		Ready:    func(url string) { fmt.Fprintln(cmd.console.Stderr, "serving "+url) },
 		Withheld: func(why string) { fmt.Fprintln(cmd.console.Stderr, why) },
 	})
 	err = endTools(endAudit(err))
 	if errors.Is(err, engine.ErrNothingOffered) {
-		return console.Usage("write `pub pipeline`, or `pub tool` and `@describe(\"…\")` on its functions, or give --host-tools FILE", "%s: %v", path, err)
+		return console.Usage("declare a `pub pipeline`, or a `pub tool` with `@describe(\"…\")` on its functions, or add --host-tools <file>", "%s: %v", path, err)
 	}
 	return err
 }
 
-// servedSource is the program that is served. Without a PATH, and a project here or above,
-// it is one that does nothing, when there are tools to offer.
+// servedSource returns the source of the served program. Without a PATH and a project here or
+// above, it is an empty program if the flags add tools.
 func (cmd *mcpServeCommand) servedSource(path string) driver.Request {
 	s := driver.Request{Path: path, Dir: cmd.console.Dir}
 	if path != "" || len(cmd.world.Tools.Files)+len(cmd.world.Tools.Modules) == 0 {
@@ -102,23 +102,23 @@ func (cmd *mcpServeCommand) servedSource(path string) driver.Request {
 	return s
 }
 
-// listen is where the flags let a program be served over HTTP.
+// listen returns the options for HTTP that the flags set.
 func (cmd *mcpServeCommand) listen() (mcp.Listen, error) {
 	l := mcp.Listen{Address: cmd.http, Origins: cmd.origins}
 	switch {
 	case cmd.http == "" && (cmd.tokenEnv != "" || len(cmd.origins) > 0):
-		return l, console.Usage("add --http, or leave them out", "--token-env and --allow-origin are of --http alone")
+		return l, console.Usage("add --http, or leave them out", "--token-env and --allow-origin require --http")
 	case cmd.tokenEnv != "":
 		if l.Token = os.Getenv(cmd.tokenEnv); l.Token == "" {
-			return l, console.Usage("set it to a long random text", "the environment variable %s, which holds the token of --token-env, is not set", cmd.tokenEnv)
+			return l, console.Usage("set it to a long random text", "--token-env: environment variable %s is not set", cmd.tokenEnv)
 		}
 	case cmd.http != "" && !mcp.IsLoopback(cmd.http):
-		fmt.Fprintf(cmd.console.Stderr, "warning: whoever reaches %s may call: give --token-env, or an address of the loopback\n", cmd.http)
+		fmt.Fprintf(cmd.console.Stderr, "warning: every client that reaches %s may call the tools; add --token-env or use a loopback address\n", cmd.http)
 	}
 	return l, nil
 }
 
-// keptOpen is a stream of the process, which is not the server's to close.
-type keptOpen struct{ io.Writer }
+// uncloseable is a stream of the process; Close does nothing.
+type uncloseable struct{ io.Writer }
 
-func (keptOpen) Close() error { return nil }
+func (uncloseable) Close() error { return nil }

@@ -1,4 +1,4 @@
-// Package tools has the commands that check, list, call and serve tools, and mcp.
+// Package tools has the commands that check, list, call and serve tools.
 package tools
 
 import (
@@ -30,7 +30,7 @@ sections [tools.X] of Concerto.toml.`,
   concerto tools call query --args '{"sql": "select 1"}' --host-tools tools.yaml`,
 		Args: console.UnknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return console.Usage("`concerto tools list`, `concerto tools check FILE` or `concerto tools call NAME`", "say what to do")
+			return console.Usage("`concerto tools --help` lists the commands", "tools requires a command")
 		},
 	}
 	c.AddCommand(newToolsCheck(a), newToolsList(a), newToolsCall(a))
@@ -59,7 +59,7 @@ Warns if this machine cannot sandbox a command. Prints nothing if there are no e
 		Example: `  concerto tools check tools.yaml more.yaml`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args)+len(cmd.Files)+len(cmd.Modules) == 0 {
-				return console.Usage("`concerto tools check tools.yaml`", "tools check takes files of tools")
+				return console.Usage("for example: concerto tools check tools.yaml", "tools check requires a file of tools")
 			}
 			return nil
 		},
@@ -72,7 +72,7 @@ Warns if this machine cannot sandbox a command. Prints nothing if there are no e
 	return c
 }
 
-// checkSandboxes warns of tools that this machine cannot hold to their sandboxes.
+// checkSandboxes warns of tools whose sandboxes this machine does not support.
 func (cmd *checkCommand) checkSandboxes(_ context.Context, tools *tool.Registry) error {
 	run := cmd.console.Processes()
 	defer run.End()
@@ -81,7 +81,7 @@ func (cmd *checkCommand) checkSandboxes(_ context.Context, tools *tool.Registry)
 		if len(lacks) == 0 {
 			continue
 		}
-		then := "it runs without that"
+		then := "it runs without it"
 		if fails {
 			then = "its calls fail"
 		}
@@ -132,7 +132,7 @@ func newToolsCall(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "call NAME",
 		Short: "Call a tool",
-		Long: `Calls a tool as an agent does: validates the arguments against the schema, and asks for approval if
+		Long: `Calls a tool as an agent does: validates the arguments against the schema, and requests approval if
 the tool requires it. Prints the result as one line of JSON with success, output, error and
 metadata.
 
@@ -142,7 +142,7 @@ Exit codes: 0 the call succeeded, 1 it failed, 2 the tools have errors.`,
   concerto tools call drop --answer tool:approval=yes`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return console.Usage("`concerto tools call NAME --args JSON`", "tools call takes the name of one tool")
+				return console.Usage("for example: concerto tools call query --args '{\"sql\": \"select 1\"}'", "tools call requires the name of one tool")
 			}
 			return nil
 		},
@@ -170,7 +170,7 @@ func withTools(ctx context.Context, a *console.Console, f *program.ToolFlags, do
 	}
 	var tools tool.Registry
 	if err = set.Register(&tools); err != nil {
-		err = console.Usage("give one of them another name, or a version of its own", "%v", err)
+		err = console.Usage("rename one of them, or give it another version", "%v", err)
 	} else {
 		err = do(ctx, &tools)
 	}
@@ -181,7 +181,7 @@ func withTools(ctx context.Context, a *console.Console, f *program.ToolFlags, do
 	return err
 }
 
-// toolSession is what tools are told by a command that runs no program.
+// toolSession returns the context of tools in a command that runs no program.
 func toolSession(a *console.Console) tool.Context {
 	return tool.Context{Caller: "client:tools", Cwd: a.Dir}
 }
@@ -203,7 +203,7 @@ func (cmd *listCommand) list(ctx context.Context, tools *tool.Registry) error {
 	return err
 }
 
-// writeTools writes tools for people, in columns.
+// writeTools writes tools in columns.
 func writeTools(w io.Writer, list []tool.Listed) error {
 	wide := [2]int{}
 	rows := make([][2]string, len(list))
@@ -216,10 +216,10 @@ func writeTools(w io.Writer, list []tool.Listed) error {
 	for i, t := range list {
 		more, _, _ := strings.Cut(t.Description, "\n")
 		if t.HiddenBy != "" {
-			more += " (hidden by that of " + t.HiddenBy + ")"
+			more += " (hidden by the tool of " + t.HiddenBy + ")"
 		}
 		if t.RequiresApproval {
-			more += " (asks)"
+			more += " (requires approval)"
 		}
 		if _, err := fmt.Fprintf(w, "%-*s  %-*s  %s\n", wide[0], rows[i][0], wide[1], rows[i][1], more); err != nil {
 			return err
@@ -228,9 +228,9 @@ func writeTools(w io.Writer, list []tool.Listed) error {
 	return nil
 }
 
-// callTool calls a tool, and writes its result.
+// callTool calls a tool and prints its result.
 func (cmd *callCommand) callTool(ctx context.Context, name string) error {
-	fixed, err := program.Answers(cmd.answers)
+	fixed, err := program.ParseAnswers(cmd.answers)
 	if err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func (cmd *callCommand) callTool(ctx context.Context, name string) error {
 	})
 }
 
-// toolNames are the names for completion.
+// toolNames returns the names of tools, for completion.
 func toolNames(ctx context.Context, a *console.Console, args []string, f *program.ToolFlags) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -277,6 +277,6 @@ func toolNames(ctx context.Context, a *console.Console, args []string, f *progra
 			names = append(names, t.Name)
 		}
 	}
-	_ = set.Close() // nothing was started
+	_ = set.Close() // no process was started
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }

@@ -80,7 +80,7 @@ func (x *terminal) Ask(_ context.Context, p screen.Prompt) (string, error) {
 	return typed, nil
 }
 
-func (x *terminal) Say(string) {}
+func (x *terminal) PrintAbove(string) {}
 
 // TestNewTypes: a row is all that a new type of message needs. A person at the terminal, the
 // progress and the ledger treat it by the form of its answer.
@@ -102,7 +102,7 @@ func TestNewTypes(t *testing.T) {
 		Records: engine.Records{Ledger: l, OnActivity: func(a activity.Event) {
 			tally.Add(&a)
 			a.At = 0
-			plain.Hear(a)
+			plain.HandleEvent(a)
 		}},
 	})
 	if err != nil {
@@ -111,12 +111,12 @@ func TestNewTypes(t *testing.T) {
 	if got := out.String(); !strings.HasSuffix(got, "\nconfirm c session\nwhich w spaces\n") {
 		t.Error(got)
 	}
-	asked := []string{"W asks for approval: rm -r build\n  risk high\n[a]llow once [s]ession a[l]ways [d]eny", "W asks: Tabs or spaces?\n  1) tabs\n  2) spaces"}
+	asked := []string{"W requests approval: rm -r build\n  risk high\n[a]llow once [s]ession a[l]ways [d]eny", "W asks: Tabs or spaces?\n  1) tabs\n  2) spaces"}
 	if d := cmp.Diff(asked, typist.asked); d != "" {
 		t.Errorf("the prompts (-want +got):\n%s", d)
 	}
-	told := []string{"host 'W' starts", "host 'W' asks for approval: rm -r build", "host 'W' is answered at the terminal: allowed (session)",
-		"host 'W' asks: Tabs or spaces?", "host 'W' is answered at the terminal: spaces"}
+	told := []string{"host 'W' starts", "host 'W' requests approval: rm -r build", "host 'W' receives an answer from the terminal: allowed (session)",
+		"host 'W' asks: Tabs or spaces?", "host 'W' receives an answer from the terminal: spaces"}
 	if d := cmp.Diff(told, lines[:len(lines)-1]); d != "" {
 		t.Errorf("the progress (-want +got):\n%s", d)
 	}

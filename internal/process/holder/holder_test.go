@@ -32,7 +32,7 @@ func (a answer) Err() error {
 	return nil
 }
 
-var errGone = errors.New("gone")
+var errClosed = errors.New("closed")
 
 // TestLink checks that answers find their requests in any order, that events come after the
 // greeting, and that waiting requests return the link's error when the connection ends.
@@ -56,7 +56,7 @@ func TestLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := make(chan string, 8)
-	l := holder.NewLink(conn, func(a answer) { events <- a.Text }, func() error { return errGone })
+	l := holder.NewLink(conn, func(a answer) { events <- a.Text }, func() error { return errClosed })
 	ask := func(ctx context.Context, text string) (answer, error) {
 		return l.Ask(ctx, func(n int64) any { return question{n, text} })
 	}
@@ -68,7 +68,7 @@ func TestLink(t *testing.T) {
 		}
 		late <- a
 	}()
-	for _, want := range []string{"welcome", "later is kept"} {
+	for _, want := range []string{"welcome", "later is queued"} {
 		if got := <-events; got != want {
 			t.Errorf("event %q, want %q", got, want)
 		}
@@ -88,16 +88,16 @@ func TestLink(t *testing.T) {
 	if _, err := ask(ctx, "silent"); !errors.Is(err, why) {
 		t.Errorf("%v", err)
 	}
-	if _, err := ask(context.Background(), "hang up"); !errors.Is(err, errGone) {
+	if _, err := ask(context.Background(), "hang up"); !errors.Is(err, errClosed) {
 		t.Errorf("%v", err)
 	}
 	<-l.Lost()
-	if err := l.Send(question{Text: "more"}); !errors.Is(err, errGone) {
+	if err := l.Send(question{Text: "more"}); !errors.Is(err, errClosed) {
 		t.Errorf("%v", err)
 	}
 	l.Close()
 	<-served
-	if none := holder.NewLink[answer](nil, nil, func() error { return errGone }); !none.IsLost() || none.Send(question{}) != errGone {
+	if none := holder.NewLink[answer](nil, nil, func() error { return errClosed }); !none.IsLost() || none.Send(question{}) != errClosed {
 		t.Error("without a connection it is not lost")
 	}
 }
@@ -113,15 +113,15 @@ func serve(t *testing.T, door net.Listener) {
 	if err := p.Greet(func() any { return answer{Text: "welcome"} }); err != nil {
 		t.Error(err)
 	}
-	var kept int64
+	var later int64
 	holder.Requests(conn, func(q *question) {
 		switch q.Text {
 		case "later":
-			kept = q.N
-			p.Send(answer{Text: "later is kept"})
+			later = q.N
+			p.Send(answer{Text: "later is queued"})
 		case "now":
 			p.Send(answer{N: q.N, Text: "now"})
-			p.Send(answer{N: kept, Text: "later"})
+			p.Send(answer{N: later, Text: "later"})
 		case "fail":
 			p.Send(answer{N: q.N, Wrong: "it failed"})
 		case "hang up":

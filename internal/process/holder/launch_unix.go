@@ -13,8 +13,8 @@ import (
 
 // Launch starts a holder in a session of its own, so that it outlives this process and its
 // terminal. The holder reads spec from its standard input. Its first line of standard output is
-// decoded into ready, which says that it accepts connections or why it does not. Its standard error
-// is appended to the file log.
+// decoded into ready, which reports that it accepts connections, or an error. Its standard error is
+// appended to the file log.
 func Launch(cmd *exec.Cmd, log string, spec, ready any) error {
 	logged, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -25,11 +25,11 @@ func Launch(cmd *exec.Cmd, log string, spec, ready any) error {
 	if err != nil {
 		return err
 	}
-	said, w, err := os.Pipe()
+	output, w, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	defer said.Close()
+	defer output.Close()
 	cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Setsid: true}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(append(text, '\n')), w, logged
 	err = cmd.Start()
@@ -38,7 +38,7 @@ func Launch(cmd *exec.Cmd, log string, spec, ready any) error {
 		return err
 	}
 	go func() { _ = cmd.Wait() }() // the holder is our child while we live; other errors are in its log
-	if err := json.NewDecoder(said).Decode(ready); err != nil {
+	if err := json.NewDecoder(output).Decode(ready); err != nil {
 		return fmt.Errorf("it sent no message: %w", err)
 	}
 	return nil

@@ -20,9 +20,9 @@ type Answer interface {
 
 // Link is a client's connection to a holder. Safe for concurrent use.
 type Link[A Answer] struct {
-	conn io.ReadWriteCloser
-	gone func() error
-	lost chan struct{}
+	conn      io.ReadWriteCloser
+	lostError func() error
+	lost      chan struct{}
 
 	writing sync.Mutex
 	mu      sync.Mutex
@@ -31,10 +31,10 @@ type Link[A Answer] struct {
 }
 
 // NewLink returns a link over a connection; a nil conn means a link that is lost from the
-// beginning. event receives the events in order; gone returns the error of requests after the
+// beginning. event receives the events in order; lostError returns the error of requests after the
 // connection has ended.
-func NewLink[A Answer](conn io.ReadWriteCloser, event func(A), gone func() error) *Link[A] {
-	l := &Link[A]{conn: conn, gone: gone, lost: make(chan struct{}), waiting: map[int64]chan A{}}
+func NewLink[A Answer](conn io.ReadWriteCloser, event func(A), lostError func() error) *Link[A] {
+	l := &Link[A]{conn: conn, lostError: lostError, lost: make(chan struct{}), waiting: map[int64]chan A{}}
 	if conn == nil {
 		close(l.lost)
 	} else {
@@ -83,12 +83,12 @@ func (l *Link[A]) IsLost() bool {
 // Send writes a request that has no answer.
 func (l *Link[A]) Send(request any) error {
 	if l.IsLost() {
-		return l.gone()
+		return l.lostError()
 	}
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	if WriteLine(l.conn, request) != nil {
-		return l.gone()
+		return l.lostError()
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (l *Link[A]) Ask(ctx context.Context, numbered func(n int64) (request any))
 		select {
 		case a = <-wait: // the answer arrived before the connection ended
 		default:
-			return a, l.gone()
+			return a, l.lostError()
 		}
 	case <-ctx.Done():
 		l.mu.Lock()

@@ -8,5 +8,5 @@ func Lock(string) (unlock func() error, err error) { return func() error { retur
 // Held returns false: this system has no file locks.
 func Held(string) (bool, error) { return false, nil }
 
-// Gone returns false: this system cannot tell.
-func Gone(int) bool { return false }
+// IsDead returns false: this system does not report it.
+func IsDead(int) bool { return false }

@@ -41,5 +41,5 @@ func Held(file string) (bool, error) {
 	return held, errors.Join(err, f.Close())
 }
 
-// Gone reports whether no process with that number exists on this machine.
-func Gone(pid int) bool { return pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+// IsDead reports whether no process with that number exists on this machine.
+func IsDead(pid int) bool { return pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }

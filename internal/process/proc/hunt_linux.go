@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// KillNewProcesses kills short-lived processes. A process that forks and exits immediately is gone
-// before a scan of /proc reaches it. But Linux assigns process numbers in order, so the next number
-// is known, and Hunt reads it in /proc until it exists. Hunt checks the newest and the next numbers
-// so many times, kills the processes for whose environment ours returns true, and returns how many
-// it killed.
-func KillNewProcesses(looks int, ours func(env []byte) bool) (killed int) {
+// KillNewProcesses kills short-lived processes. A process that forks and exits immediately no longer
+// exists when a scan of /proc reaches it. But Linux assigns process numbers in order, so the next
+// number is known, and KillNewProcesses reads it in /proc until it exists. It checks the newest and
+// the next numbers rounds times, kills the processes for whose environment ours returns true, and
+// returns how many it killed.
+func KillNewProcesses(rounds int, ours func(env []byte) bool) (killed int) {
 	load, err := os.Open("/proc/loadavg") // the last field is the number of the newest process
 	if err != nil {
 		return 0
@@ -21,9 +21,9 @@ func KillNewProcesses(looks int, ours func(env []byte) bool) (killed int) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	h := newProcessScanner{env: make([]byte, 64<<10)}
-	for range looks {
+	for range rounds {
 		newest := h.newest(int(load.Fd()))
-		for pid := max(newest-behind, 2); pid <= newest+ahead; pid++ {
+		for pid := max(newest-numbersBefore, 2); pid <= newest+numbersAfter; pid++ {
 			if env := h.environ(pid); len(env) > 0 && ours(env) && syscall.Kill(pid, syscall.SIGKILL) == nil {
 				killed++
 			}
@@ -34,7 +34,7 @@ func KillNewProcesses(looks int, ours func(env []byte) bool) (killed int) {
 
 // How many numbers before and after the newest are checked: processes that started during a check,
 // and those that are starting.
-const behind, ahead = 4, 4
+const numbersBefore, numbersAfter = 4, 4
 
 type newProcessScanner struct{ env []byte }
 

@@ -6,11 +6,11 @@ package proc
 // value is the run's id, a colon and the host's name.
 const Mark = "CONCERTO_HOST"
 
-// KeptMark is an additional variable of processes of a durable run. Several processes continue such
+// KeeperMark is an additional variable of processes of a durable run. Several processes continue such
 // a run one after the other, and its keeper outlives them. The value is the run's id, a dot, the
 // keeper's name, a colon and the name as in Mark.
-const KeptMark = "CONCERTO_KEPT"
+const KeeperMark = "CONCERTO_KEPT"
 
-// KeptBy is a prefix for Marked: before a run's id, a dot and a keeper's name it selects the
+// KeeperPrefix is a prefix for Marked: before a run's id, a dot and a keeper's name it selects the
 // keeper's processes.
-const KeptBy = "kept/"
+const KeeperPrefix = "kept/"

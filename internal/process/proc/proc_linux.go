@@ -40,19 +40,19 @@ func Read(pid int) *Stat {
 
 // parse parses "N (name) state parent group …". The name may contain any character.
 func parse(line []byte) *Stat {
-	behind := -1
+	nameEnd := -1
 	for i, c := range line {
 		if c == ')' {
-			behind = i + 1
+			nameEnd = i + 1
 		}
 	}
-	if behind < 0 {
+	if nameEnd < 0 {
 		return nil
 	}
 	var f [fields]int64
 	at, inside := -1, false
 	s := &Stat{}
-	for _, c := range line[behind:] {
+	for _, c := range line[nameEnd:] {
 		switch {
 		case c == ' ' || c == '\n':
 			inside = false
@@ -112,10 +112,10 @@ func Environ(pid int) []byte {
 // Marked reports whether an environment contains the mark of a run. run is the run's id for the
 // processes of the run itself, or the id after KeptBy for those of its keeper.
 func Marked(env []byte, run string) bool {
-	if len(run) > len(KeptBy) && run[:len(KeptBy)] == KeptBy {
-		return hasVariable(env, KeptMark+"="+run[len(KeptBy):]+":")
+	if len(run) > len(KeeperPrefix) && run[:len(KeeperPrefix)] == KeeperPrefix {
+		return hasVariable(env, KeeperMark+"="+run[len(KeeperPrefix):]+":")
 	}
-	return hasVariable(env, Mark+"="+run+":") && !hasVariable(env, KeptMark+"=")
+	return hasVariable(env, Mark+"="+run+":") && !hasVariable(env, KeeperMark+"=")
 }
 
 // hasVariable reports whether a variable of an environment begins with mark. mark may match a whole

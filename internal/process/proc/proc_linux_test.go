@@ -58,9 +58,9 @@ func TestMarked(t *testing.T) {
 			t.Errorf("%s: %v", run, !want)
 		}
 	}
-	kept := []byte(Mark + "=r_mine:Coder\x00" + KeptMark + "=r_mine:Coder\x00")
-	if Marked(kept, "r_mine") || !Marked(kept, KeptBy+"r_mine") || Marked(kept, KeptBy+"r_min") || Marked(env, KeptBy+"r_mine") {
-		t.Error("what the keeper has started is not told from what the run has")
+	keeperEnv := []byte(Mark + "=r_mine:Coder\x00" + KeeperMark + "=r_mine:Coder\x00")
+	if Marked(keeperEnv, "r_mine") || !Marked(keeperEnv, KeeperPrefix+"r_mine") || Marked(keeperEnv, KeeperPrefix+"r_min") || Marked(env, KeeperPrefix+"r_mine") {
+		t.Error("processes of the keeper and of the run are not distinguished")
 	}
 	if Marked(nil, "r_mine") || !Marked([]byte(Mark+"=r:"), "r") {
 		t.Error("an environment of one variable, or none, is read wrongly")

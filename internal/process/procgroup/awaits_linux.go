@@ -14,7 +14,7 @@ import (
 )
 
 // AwaitsInput reports whether a member of the group waits for input on Stdin, and no member that
-// can read there does anything else. known is false if the system cannot tell.
+// can read there does anything else. known is false if the system does not report it.
 func (p *Process) AwaitsInput() (waits, known bool) {
 	pipe, err := pipeName(p.Stdin)
 	if err != nil {
@@ -88,7 +88,7 @@ func pipeName(f *os.File) (string, error) {
 	return fmt.Sprintf("pipe:[%d]", st.Ino), err
 }
 
-// activity says what a thread does.
+// activity is the state of a thread.
 type activity int
 
 const (

@@ -53,13 +53,13 @@ func TestAwaitsInput(t *testing.T) {
 			if c.role != "spins-alone" {
 				firstLine(t, p)
 			}
-			if _, known := p.AwaitsInput(); !known {
-				t.Skip("this machine does not tell")
+			if _, supported := p.AwaitsInput(); !supported {
+				t.Skip("this machine does not report it")
 			}
 			if !c.waits {
 				for range 20 {
 					if waits, _ := p.AwaitsInput(); waits {
-						t.Fatal("it is said to wait for its input")
+						t.Fatal("the process waits for its input")
 					}
 				}
 				return

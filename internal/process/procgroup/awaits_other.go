@@ -2,5 +2,5 @@
 
 package procgroup
 
-// AwaitsInput returns known as false: this system cannot tell.
+// AwaitsInput returns known as false: this system does not report it.
 func (p *Process) AwaitsInput() (waits, known bool) { return false, false }

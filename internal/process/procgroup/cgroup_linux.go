@@ -27,7 +27,7 @@ type cgroup struct {
 var controllers = []string{"memory", "pids"}
 
 // delegated returns the directory of the control group below which this process may create others.
-// The error says why it may not.
+// The error contains the reason why it may not.
 var delegated = sync.OnceValues(func() (string, error) { return delegatedOf(ownGroup, controllers) })
 
 // ownGroup returns the directory of this process's control group.
@@ -56,8 +56,8 @@ func groupDir(own, mounts string) (string, error) {
 	}
 	for line := range strings.Lines(mounts) {
 		// "36 35 98:0 ROOT DIR OPTIONS … - TYPE SOURCE OPTIONS"
-		front, behind, _ := strings.Cut(line, " - ")
-		f, kind := strings.Fields(front), strings.Fields(behind)
+		front, back, _ := strings.Cut(line, " - ")
+		f, kind := strings.Fields(front), strings.Fields(back)
 		if len(f) < 5 || len(kind) == 0 || kind[0] != "cgroup2" {
 			continue
 		}

@@ -65,12 +65,12 @@ func chain() {
 		}
 		syscall.RawSyscall(syscall.SYS_SETSID, 0, 0, 0)
 	}
-	syscall.RawSyscall(syscall.SYS_WRITE, keptByChain, uintptr(unsafe.Pointer(unsafe.SliceData(atEnd))), uintptr(len(atEnd)))
+	syscall.RawSyscall(syscall.SYS_WRITE, chainTime, uintptr(unsafe.Pointer(unsafe.SliceData(atEnd))), uintptr(len(atEnd)))
 	syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)
 }
 
-// keptByChain is a descriptor that a chain's links inherit from the test through the run.
-const keptByChain = 3
+// chainTime is a descriptor that a chain's links inherit from the test through the run.
+const chainTime = 3
 
 // TestChainEnds checks that processes that fork and exit without pause, each in its own session,
 // are ended with the run, normally or by SIGKILL. The test depends on speed, and the race detector
@@ -88,13 +88,13 @@ func TestChainEnds(t *testing.T) {
 			w.Close()
 			if role == "run-killed-with-chain" {
 				if !lines.Scan() || lines.Text() != "up" {
-					t.Fatalf("it says %q", lines.Text())
+					t.Fatalf("got %q, want \"up\"", lines.Text())
 				}
 				_ = c.Process.Kill()
 			}
 			begun := time.Now()
-			if said, err := io.ReadAll(r); err != nil || len(said) > 0 { // ends with the last link
-				t.Errorf("%s (%v)", said, err)
+			if output, err := io.ReadAll(r); err != nil || len(output) > 0 { // ends with the last link
+				t.Errorf("output %s (%v)", output, err)
 			}
 			t.Logf("ended after %v", time.Since(begun).Round(time.Millisecond))
 			awaitNone(t, run)

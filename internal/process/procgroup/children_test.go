@@ -30,7 +30,7 @@ func TestManyChildren(t *testing.T) {
 	if _, err := io.Copy(io.Discard, p.Stdout); err != nil {
 		t.Fatal(err)
 	}
-	<-p.Gone()
+	<-p.GroupDone()
 	files, threads, routines := entries(t, "/proc/self/fd"), entries(t, "/proc/self/task"), runtime.NumGoroutine()
 	var all []*Process
 	for range many {
@@ -53,7 +53,7 @@ func TestManyChildren(t *testing.T) {
 		p.Kill()
 	}
 	for i, p := range all {
-		<-p.Gone()
+		<-p.GroupDone()
 		if e := p.Exit(); i >= many/2 && e.Code != 137 {
 			t.Errorf("%d ended with %d", i, e.Code)
 		}

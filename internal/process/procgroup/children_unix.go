@@ -17,12 +17,12 @@ type children struct {
 	mu       sync.Mutex
 	expected int // number of children that live or are being started
 	living   map[int]chan<- ended
-	signals  chan os.Signal // receives SIGCHLD; one signal may stand for several exits
+	signals  chan os.Signal // receives SIGCHLD; one signal may report several exits
 	adopts   bool           // children that this package did not start are orphans
 	orphans  int            // number of orphans collected
 }
 
-// ended describes how a process exited; err says why that is unknown.
+// ended describes how a process exited; err is the reason if that is unknown.
 type ended struct {
 	status syscall.WaitStatus
 	usage  syscall.Rusage
@@ -50,12 +50,12 @@ func (c *children) startProcess(cmd *exec.Cmd) (pid int, end <-chan ended, err e
 	}
 	pid = cmd.Process.Pid
 	_ = cmd.Process.Release() // this package waits for the child; package os must release it
-	told := make(chan ended, 1)
-	c.living[pid] = told
+	exited := make(chan ended, 1)
+	c.living[pid] = exited
 	// its signal may have come before the child was registered; an orphan's signal waits for the
 	// next one
 	c.collect(pid)
-	return pid, told, nil
+	return pid, exited, nil
 }
 
 // contains reports whether a process was started here and is not yet collected.
@@ -73,8 +73,8 @@ func (c *children) decrement() {
 	}
 }
 
-func (c *children) watch(tell <-chan os.Signal) {
-	for range tell {
+func (c *children) watch(signals <-chan os.Signal) {
+	for range signals {
 		c.collectAll()
 	}
 }

@@ -21,7 +21,7 @@ var inherited = []string{
 
 // neverInherited lists variables that no process receives, because they would let it impersonate
 // Concerto.
-var neverInherited = []string{"CONCERTO_RELAY_SOCK", proc.KeptMark}
+var neverInherited = []string{"CONCERTO_RELAY_SOCK", proc.KeeperMark}
 
 // Inherit selects further variables of the run's environment for a process.
 type Inherit struct {

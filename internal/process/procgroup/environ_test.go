@@ -15,9 +15,9 @@ func TestInherit(t *testing.T) {
 	keys := map[string]bool{"SECRET": true, "CONCERTO_KEY": true}
 	base := []string{"PATH=/bin", "LC_ALL=C", "XDG_RUNTIME_DIR=/run", "http_proxy=p", "CONCERTO_LOG=1"}
 	for _, c := range []struct {
-		pass []string
-		more []string // beyond the base
-		kept []string
+		pass   []string
+		more   []string // beyond the base
+		others []string
 	}{
 		{nil, nil, []string{"CONCERTO_KEY", "CONCERTO_RELAY_SOCK", "EMPTY", "LCD", "OTHER", "SECRET", "SECRET_TOO"}},
 		{[]string{"OTHER"}, []string{"OTHER=o"}, []string{"CONCERTO_KEY", "CONCERTO_RELAY_SOCK", "EMPTY", "LCD", "SECRET", "SECRET_TOO"}},
@@ -27,10 +27,10 @@ func TestInherit(t *testing.T) {
 		{[]string{"CONCERTO_RELAY_SOCK", "CONCERTO_KEY"}, []string{"CONCERTO_KEY=k"}, []string{"CONCERTO_RELAY_SOCK", "EMPTY", "LCD", "OTHER", "SECRET", "SECRET_TOO"}},
 		{[]string{"*E*T*"}, []string{"SECRET_TOO=s", "EMPTY="}, []string{"CONCERTO_KEY", "CONCERTO_RELAY_SOCK", "LCD", "OTHER", "SECRET"}},
 	} {
-		passed, kept := Inherit{Pass: c.pass, Keys: keys}.Of(run)
+		passed, others := Inherit{Pass: c.pass, Keys: keys}.Of(run)
 		want := slices.DeleteFunc(slices.Clone(run), func(kv string) bool { return !slices.Contains(base, kv) && !slices.Contains(c.more, kv) })
-		if !slices.Equal(passed, want) || !slices.Equal(kept, c.kept) {
-			t.Errorf("%q: passed %q, want %q; kept %q, want %q", c.pass, passed, want, kept, c.kept)
+		if !slices.Equal(passed, want) || !slices.Equal(others, c.others) {
+			t.Errorf("%q: passed %q, want %q; other names %q, want %q", c.pass, passed, want, others, c.others)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func runStarter(jobs <-chan func()) {
 
 // How often a sweep scans for orphans, the delay between scans, and the number of consecutive scans
 // that must find nothing after one has found something: processes that fork endlessly are missed by
-// some scans. The numbers are large because a busy machine gives the sweep little time. hunted is
+// some scans. The numbers are large because the sweep gets little time on a busy machine. hunted is
 // the number of checks for new processes in each scan.
 const (
 	sweepRounds = 3000

@@ -46,7 +46,7 @@ func (g *guardian) watchRun(r *Run) error {
 	return g.startGuardian(r.Executable)
 }
 
-// addGroup tells the guardian about a new group. If the guardian has died, another is started; if
+// addGroup adds a new group to the list of the guardian. If the guardian has died, another is started; if
 // that fails, the next start tries again.
 func (g *guardian) addGroup(r *Run, group int) {
 	s := proc.Read(group)
@@ -61,7 +61,7 @@ func (g *guardian) addGroup(r *Run, group int) {
 	}
 }
 
-// forgetRun tells the guardian that a run has ended.
+// forgetRun reports the end of a run to the guardian.
 func (g *guardian) forgetRun(run string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -73,11 +73,11 @@ func (g *guardian) forgetRun(run string) {
 	}
 }
 
-// removeGroup tells the guardian that a group has ended.
+// removeGroup removes a group that has ended from the list of the guardian.
 func (g *guardian) removeGroup(group int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, told := g.groups[group]; !told {
+	if _, listed := g.groups[group]; !listed {
 		return
 	}
 	delete(g.groups, group)
@@ -134,7 +134,7 @@ func (g *guardian) startGuardian(executable string) error {
 	return nil
 }
 
-// Farewell ends the runs that have not ended, and tells the guardian that this process exits
+// Farewell ends the runs that have not ended, and reports to the guardian that this process exits
 // normally. If processes of a run remain, it leaves them to the guardian.
 func Farewell() {
 	guards.mu.Lock()

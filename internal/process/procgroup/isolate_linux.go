@@ -6,7 +6,7 @@ import (
 )
 
 // isolate starts a process in a new, empty network namespace. That requires a user namespace, in
-// which the process keeps its user.
+// which the user of the process is unchanged.
 func isolate(a *syscall.SysProcAttr) error {
 	a.Cloneflags |= syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}

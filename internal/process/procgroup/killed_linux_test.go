@@ -39,7 +39,7 @@ func init() {
 	// is killed when its first child exists, which only the child knows
 	roles["run-killed-at-birth"] = func() {
 		onChildStarted = func() {
-			for len(marked(os.Getenv("PROCGROUP_RUN"))) < 3 { // it starts others meanwhile
+			for len(marked(os.Getenv("PROCGROUP_RUN"))) < 3 { // it starts others at the same time
 			}
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		}
@@ -152,7 +152,7 @@ func runAs(t *testing.T, role string, inherited ...*os.File) (c *exec.Cmd, run s
 func awaitNone(t *testing.T, run string) {
 	t.Helper()
 	since := time.Now()
-	for all := marked(run); len(all) > 0; all = marked(run) { // some may have been started meanwhile
+	for all := marked(run); len(all) > 0; all = marked(run) { // some may have been started in between
 		if left, err := testproc.AwaitExit(patience-time.Since(since), all...); len(left) > 0 || err != nil {
 			t.Fatalf("%v are left (%v)", left, err)
 		}
@@ -166,7 +166,7 @@ func TestKilled(t *testing.T) {
 		t.Run(role, func(t *testing.T) {
 			c, run, lines := runAs(t, role)
 			if !lines.Scan() || !strings.HasPrefix(lines.Text(), "up ") || len(strings.Fields(lines.Text())) != 2 {
-				t.Fatalf("it says %q", lines.Text())
+				t.Fatalf("got %q", lines.Text())
 			}
 			if n := len(marked(run)); n < 3 {
 				t.Fatalf("%d processes", n)
@@ -194,7 +194,7 @@ func TestKilledAtBirth(t *testing.T) {
 func TestEndSweeps(t *testing.T) {
 	_, run, lines := runAs(t, "run-ends")
 	if !lines.Scan() || lines.Text() != "ended 0" {
-		t.Errorf("it says %q", lines.Text())
+		t.Errorf("got %q", lines.Text())
 	}
 	if left := marked(run); len(left) > 0 {
 		t.Errorf("%v are left", left)
@@ -227,7 +227,7 @@ func TestExhausted(t *testing.T) {
 	_, _, lines := runAs(t, "run-without-files")
 	for _, want := range []string{"true [100ms 100ms 100ms]", "up"} {
 		if !lines.Scan() || lines.Text() != want {
-			t.Errorf("it says %q, want %q", lines.Text(), want)
+			t.Errorf("got %q, want %q", lines.Text(), want)
 		}
 	}
 }
@@ -244,6 +244,6 @@ func TestUnguarded(t *testing.T) {
 	}
 	defer p.End(time.Minute, nil)
 	if why := r.Unguarded(); !strings.Contains(why, "/no/such/program") {
-		t.Errorf("it says %q", why)
+		t.Errorf("got %q", why)
 	}
 }

@@ -29,7 +29,7 @@ type limitedProcesses struct {
 
 func means() string {
 	if _, err := delegated(); err != nil {
-		return fmt.Sprintf("rlimits and a look at its processes each %d ms (no cgroup: %v)", checkInterval.Milliseconds(), err)
+		return fmt.Sprintf("rlimits and a check of its processes every %d ms (no cgroup: %v)", checkInterval.Milliseconds(), err)
 	}
 	return "a cgroup"
 }

@@ -45,14 +45,14 @@ func init() {
 	// reports when it has computed for longer than TestCgroup allows
 	roles["spins-alone"] = func() {
 		var u syscall.Rusage
-		for said := false; ; spun.Add(1) {
-			if said || spun.Load()%(1<<16) != 0 {
+		for reported := false; ; spun.Add(1) {
+			if reported || spun.Load()%(1<<16) != 0 {
 				continue
 			}
 			if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 				panic(err)
 			}
-			if said = time.Duration(u.Utime.Nano()) > 400*time.Millisecond; said {
+			if reported = time.Duration(u.Utime.Nano()) > 400*time.Millisecond; reported {
 				fmt.Println("spun")
 			}
 		}
@@ -94,7 +94,7 @@ func TestLimits(t *testing.T) {
 		t.Run(c.role+" "+string(c.want), func(t *testing.T) {
 			p := start(t, c.role, Command{Limits: &c.limits})
 			begun := time.Now()
-			<-p.Gone()
+			<-p.GroupDone()
 			took := time.Since(begun)
 			e := p.Exit()
 			if e.Limit != c.want || c.want != "" && e.Code != 128+9 || c.want == "" && e.Code != 5 {
@@ -112,7 +112,7 @@ func TestLimits(t *testing.T) {
 	limited.mu.Lock()
 	defer limited.mu.Unlock()
 	if len(limited.all) != 0 {
-		t.Errorf("%d processes are still looked at", len(limited.all))
+		t.Errorf("%d processes are still checked", len(limited.all))
 	}
 }
 
@@ -125,7 +125,7 @@ func TestKernelHoldsCPU(t *testing.T) {
 	}
 	limited.remove(p)
 	io.WriteString(p.Stdin, "go\n")
-	<-p.Gone()
+	<-p.GroupDone()
 	if e := p.Exit(); e.Limit != LimitCPU || e.Code != 128+int(syscall.SIGXCPU) {
 		t.Errorf("exit %+v", e)
 	}
@@ -138,7 +138,7 @@ func TestOpenFiles(t *testing.T) {
 	}
 	io.WriteString(p.Stdin, "go\n")
 	out, _ := io.ReadAll(p.Stdout)
-	<-p.Gone()
+	<-p.GroupDone()
 	if string(out) != "77\n" {
 		t.Errorf("it may have %q files open", out)
 	}
@@ -179,7 +179,7 @@ func TestCgroup(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "PROCGROUP_ROLE=spins")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, UseCgroupFD: true, CgroupFD: int(g.dir.Fd())}
-	told, err := cmd.StdoutPipe()
+	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestCgroup(t *testing.T) {
 		t.Skip(err)
 	}
 	l := &Limits{CPUSeconds: 0.3}
-	for lines, spun := bufio.NewScanner(told), 0; spun < 2 && lines.Scan(); {
+	for lines, spun := bufio.NewScanner(stdout), 0; spun < 2 && lines.Scan(); {
 		if lines.Text() == "spun" {
 			spun++
 		}

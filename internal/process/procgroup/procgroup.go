@@ -1,5 +1,5 @@
-// Package procgroup starts a command in its own process group, gives access to its pipes, and ends
-// it together with its descendants. Hosts, emit handlers and MCP servers use it.
+// Package procgroup starts a command in its own process group, connects its pipes, and ends it
+// together with its descendants. Hosts, emit handlers and MCP servers use it.
 //
 // No process outlives this one: on Linux the kernel kills each child with it, and a guardian
 // (package guard) ends their descendants. A process belongs to a Run and carries its mark.
@@ -28,15 +28,15 @@ const Settle = time.Second
 // receives each line of standard error without its line end, from one goroutine; nil drops the
 // lines. Exit contains the last of them in either case.
 type Command struct {
-	Name   string // name in the process's mark; "" starts it without a mark
-	Path   string // resolved: see Find
-	Args   []string
-	Env    []string
-	Dir    string
-	Stderr func(line string)
-	Errors func(piece []byte) // receives all bytes of standard error; nil drops them
-	Kept   int                // most bytes of standard error in Exit; 0 means 8 KiB or 20 lines
-	Limits *Limits            // nil for none
+	Name        string // name in the process's mark; "" starts it without a mark
+	Path        string // resolved: see Find
+	Args        []string
+	Env         []string
+	Dir         string
+	Stderr      func(line string)
+	Errors      func(piece []byte) // receives all bytes of standard error; nil drops them
+	StderrLimit int                // most bytes of standard error in Exit; 0 means 8 KiB or 20 lines
+	Limits      *Limits            // nil for none
 	// Isolated starts the process without a network: in its own network and user namespace. If that
 	// is not possible, the start fails.
 	Isolated bool
@@ -66,9 +66,9 @@ type Process struct {
 	errOut *output
 	tail   tail
 
-	done chan struct{} // closed when the process was waited for and its standard error read
-	gone chan struct{} // closed when its group has exited as well
-	exit Exit
+	done      chan struct{} // closed when the process was waited for and its standard error read
+	groupDone chan struct{} // closed when its group has exited as well
+	exit      Exit
 
 	confinement
 
@@ -99,8 +99,8 @@ func launch(r *Run, c Command) (p *Process, err error) {
 }
 
 func startOnce(r *Run, c Command) (*Process, error) {
-	p := &Process{grace: c.Grace, done: make(chan struct{}), gone: make(chan struct{})}
-	p.limits, p.tail.most = c.Limits, c.Kept
+	p := &Process{grace: c.Grace, done: make(chan struct{}), groupDone: make(chan struct{})}
+	p.limits, p.tail.most = c.Limits, c.StderrLimit
 	if p.grace <= 0 {
 		p.grace = DefaultGrace
 	}
@@ -174,8 +174,8 @@ func (p *Process) ResumeRead() { p.out.setInterrupted(false) }
 // read. Its group may still be ending.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Gone returns a channel that is closed when the whole group has exited, or cannot be signalled.
-func (p *Process) Gone() <-chan struct{} { return p.gone }
+// GroupDone returns a channel that is closed when the whole group has exited, or cannot be signalled.
+func (p *Process) GroupDone() <-chan struct{} { return p.groupDone }
 
 // Exit returns how the process exited. It is valid after Done.
 func (p *Process) Exit() Exit {
@@ -199,7 +199,7 @@ func (p *Process) Kill() {
 // when the group has exited. A nil stop never closes.
 func (p *Process) End(grace time.Duration, stop <-chan struct{}) {
 	select {
-	case <-p.gone:
+	case <-p.groupDone:
 		return
 	default:
 	}
@@ -207,13 +207,13 @@ func (p *Process) End(grace time.Duration, stop <-chan struct{}) {
 	t := time.NewTimer(grace)
 	defer t.Stop()
 	select {
-	case <-p.gone:
+	case <-p.groupDone:
 		return
 	case <-t.C:
 	case <-stop:
 	}
 	p.Kill()
-	<-p.gone
+	<-p.groupDone
 }
 
 func (p *Process) signal(s groupSignal) {
@@ -255,7 +255,7 @@ func (p *Process) watch(end <-chan ended, c Command) {
 	p.endGroup()
 	p.releaseLimits()
 	guards.removeGroup(p.pgid)
-	close(p.gone)
+	close(p.groupDone)
 }
 
 // endGroup ends the rest of the group after its leader has exited.

@@ -85,7 +85,7 @@ func start(t *testing.T, role string, c Command) *Process {
 	t.Cleanup(func() {
 		p.Kill()
 		p.Stdin.Close()
-		<-p.Gone()
+		<-p.GroupDone()
 	})
 	return p
 }
@@ -119,7 +119,7 @@ func TestPipesAndExitCode(t *testing.T) {
 	if e := p.Exit(); e != (Exit{Code: 3}) {
 		t.Errorf("exit %+v", e)
 	}
-	<-p.Gone()
+	<-p.GroupDone()
 }
 
 func TestOwnGroup(t *testing.T) {
@@ -174,7 +174,7 @@ func TestGrandchildHoldsPipes(t *testing.T) {
 	if e := p.Exit(); e.Code != 0 {
 		t.Errorf("exit %+v", e)
 	}
-	<-p.Gone()
+	<-p.GroupDone()
 	if alive(child) {
 		t.Errorf("grandchild %d is left", child)
 	}
@@ -220,14 +220,14 @@ func TestInterruptRead(t *testing.T) {
 	}
 	p.ResumeRead()
 	if got := read(); got == interrupted || strings.Contains(got, "got") {
-		t.Errorf("read %q behind the end", got)
+		t.Errorf("read %q after the end", got)
 	}
 }
 
 func TestStubbornGrandchild(t *testing.T) {
 	p := start(t, "parent-stubborn", Command{Grace: 30 * time.Millisecond})
 	child, _ := strconv.Atoi(firstLine(t, p))
-	<-p.Gone()
+	<-p.GroupDone()
 	if alive(child) {
 		t.Errorf("grandchild %d is left", child)
 	}
@@ -257,7 +257,7 @@ func TestStderr(t *testing.T) {
 
 func TestUnread(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells what a pipe holds")
+		t.Skip("only Linux reports how much a pipe contains")
 	}
 	p := start(t, "hang", Command{})
 	firstLine(t, p)
@@ -277,7 +277,7 @@ func TestWriteNow(t *testing.T) {
 	b := make([]byte, 1<<20)
 	n := p.WriteNow(b)
 	if n <= 0 || n >= len(b) {
-		t.Errorf("a pipe that nobody reads took %d bytes", n)
+		t.Errorf("a pipe without a reader accepted %d bytes", n)
 	}
 	if n := p.WriteNow(b); n != 0 {
 		t.Errorf("a full pipe took %d bytes", n)
@@ -357,7 +357,7 @@ func TestStartFailure(t *testing.T) {
 // TestWritten checks that the process's output is counted whether it was read or not.
 func TestWritten(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("the system does not tell what lies in a pipe")
+		t.Skip("the system does not report how much a pipe contains")
 	}
 	p := start(t, "echo", Command{})
 	out := bufio.NewReaderSize(p.Stdout, 16)

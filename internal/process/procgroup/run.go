@@ -15,10 +15,10 @@ type Run struct {
 	// Executable is the concerto program, which is started as the guardian together with the first
 	// process; "" starts no guardian.
 	Executable string
-	// Kept is the name of this process if it keeps the run's hosts, or continues the run after
+	// KeeperName is the name of this process if it owns the run's hosts, or continues the run after
 	// another process. It sets an additional mark on the processes, which distinguishes them from
 	// those of earlier processes whose guardian may still be ending them.
-	Kept string
+	KeeperName string
 
 	unguarded atomic.Pointer[string] // why no guardian watches
 }
@@ -36,10 +36,10 @@ func NewID() string {
 // Start starts a command as the function Start does, with the run's mark.
 func (r *Run) Start(c Command) (*Process, error) {
 	if r != nil && c.Name != "" {
-		env := slices.DeleteFunc(slices.Clone(c.Env), func(v string) bool { return strings.HasPrefix(v, proc.KeptMark+"=") })
+		env := slices.DeleteFunc(slices.Clone(c.Env), func(v string) bool { return strings.HasPrefix(v, proc.KeeperMark+"=") })
 		c.Env = append(env, proc.Mark+"="+r.ID+":"+c.Name)
-		if r.Kept != "" {
-			c.Env = append(c.Env, proc.KeptMark+"="+r.ID+"."+r.Kept+":"+c.Name)
+		if r.KeeperName != "" {
+			c.Env = append(c.Env, proc.KeeperMark+"="+r.ID+"."+r.KeeperName+":"+c.Name)
 		}
 	}
 	return launch(r, c)
@@ -47,8 +47,8 @@ func (r *Run) Start(c Command) (*Process, error) {
 
 // processMark returns the mark by which the run's processes are found; see proc.Marked.
 func (r *Run) processMark() string {
-	if r.Kept != "" {
-		return proc.KeptBy + r.ID + "." + r.Kept
+	if r.KeeperName != "" {
+		return proc.KeeperPrefix + r.ID + "." + r.KeeperName
 	}
 	return r.ID
 }
@@ -72,15 +72,14 @@ func (r *Run) Unguarded() string {
 	switch {
 	case r == nil:
 	case r.Executable == "":
-		return "this program is not the command concerto, and was not told of one"
+		return "this program is not the command concerto, and no path of it was set"
 	case r.unguarded.Load() != nil:
 		return *r.unguarded.Load()
 	}
 	return ""
 }
 
-// End ends what the run's processes left behind: adopted children with the run's mark. They exist
-// only in a process that called Adopt.
+// End ends the adopted children with the run's mark. They exist only in a process that called Adopt.
 func (r *Run) End() {
 	if r != nil && family.sweepOrphans(r.processMark()) { // otherwise the guardian must end them
 		guards.forgetRun(r.processMark())

@@ -29,7 +29,7 @@ const (
 // ErrNotRegular reports that a file to be read is a device, a FIFO or a socket.
 var ErrNotRegular = errors.New("not a regular file")
 
-// ErrNoReader reports that no process reads the FIFO that is to be written.
+// ErrNoReader reports that no process reads the FIFO to write.
 var ErrNoReader = errors.New("a FIFO that no process reads")
 
 // TooLargeError reports a file that is larger than the limit. Both are in bytes. Size is 0 if

@@ -116,7 +116,7 @@ func (d *Directory) lock() (unlock func() error, err error) {
 	machine, _ := os.Hostname() // only for messages
 	unlock, err = lockfile.Lock(path)
 	for end := time.Now().Add(freed); errors.Is(err, lockfile.ErrHeld) && time.Now().Before(end); unlock, err = lockfile.Lock(path) {
-		if held := d.Holder(); held.Machine != machine || !lockfile.Gone(held.PID) {
+		if held := d.Holder(); held.Machine != machine || !lockfile.IsDead(held.PID) {
 			break
 		}
 		time.Sleep(freed / 400)

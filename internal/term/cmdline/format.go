@@ -1,5 +1,5 @@
-// Package cmdline holds what the command lines of concerto and concerto-relay share: --format, the
-// former names of commands and flags, and the layout of help.
+// Package cmdline contains what the command lines of concerto and concerto-relay share: --format,
+// the former names of commands and flags, and the layout of help.
 package cmdline
 
 import (
@@ -59,7 +59,7 @@ type ChoiceError struct {
 }
 
 func (e *ChoiceError) Error() string {
-	return e.Name + " cannot be \"" + e.Value + "\""
+	return "invalid value \"" + e.Value + "\" for " + e.Name
 }
 
 // Hint returns the next step: the nearest choice, or all of them.
@@ -67,7 +67,7 @@ func (e *ChoiceError) Hint() string {
 	if near := suggest.Nearest(e.Value, e.Choices); near != "" {
 		return "did you mean " + near + "?"
 	}
-	return e.Name + " is " + list(e.Choices)
+	return "use " + list(e.Choices)
 }
 
 // list joins words with commas and "or".

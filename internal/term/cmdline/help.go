@@ -28,7 +28,7 @@ func Group(c *cobra.Command, title, topic string, rows ...string) {
 	c.Annotations[flagGroups] += title + "\t" + topic + "\t" + strings.Join(rows, "\t") + "\n"
 }
 
-// row is a line of help: a flag or a command, and what it does.
+// row is a line of help: a flag or a command, and its description.
 type row struct{ left, text string }
 
 // section is a titled list of rows.
@@ -130,8 +130,8 @@ func flagRow(f *pflag.Flag) row {
 	return row{left, text}
 }
 
-// flagsFrom returns the parent whose flags also apply to a command; "" if only those of the root
-// do.
+// flagsFrom returns the parent whose flags also apply to a command, or "" if only those of the root
+// apply.
 func flagsFrom(c *cobra.Command) string {
 	if p := c.Parent(); p != nil && p.HasParent() && p.HasAvailablePersistentFlags() {
 		return p.CommandPath()
@@ -236,7 +236,7 @@ func RootHelp(root *cobra.Command, first []string, topics []Topic) string {
 	return b.String()
 }
 
-// Topic is a page of help that is about no single command.
+// Topic is a page of help that does not describe a single command.
 type Topic struct {
 	Name  string
 	Short string

@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// Duration writes how long something took: 0.4s, 12s, 3m40s, 2h05m.
+// Duration formats a duration: 0.4s, 12s, 3m40s, 2h05m.
 func Duration(d time.Duration) string {
 	switch s := d.Seconds(); {
 	case s < 9.95:
@@ -28,7 +28,7 @@ func Duration(d time.Duration) string {
 	}
 }
 
-// Tokens writes a number of tokens: 812, 48k, 1.2M.
+// Tokens formats a number of tokens: 812, 48k, 1.2M.
 func Tokens(n int64) string {
 	switch {
 	case n < 1000:
@@ -40,7 +40,7 @@ func Tokens(n int64) string {
 	}
 }
 
-// Cost writes US dollars to the cent, and less than a cent to a tenth of it.
+// Cost formats US dollars with cents, and less than a cent with tenths of a cent.
 func Cost(usd float64) string {
 	if usd < 0.01 {
 		return "$" + strconv.FormatFloat(usd, 'f', 3, 64)
@@ -48,15 +48,15 @@ func Cost(usd float64) string {
 	return "$" + strconv.FormatFloat(usd, 'f', 2, 64)
 }
 
-// mostText bounds the shown characters of a host's text.
+// mostText is the maximum number of characters that are shown of a host's text.
 const mostText = 200
 
-// Line is a text on one line: blanks for line feeds and tabs, control characters
-// escaped, and no more of it than mostText characters. It ends in "…" when that is not all.
+// Line returns text on one line, with spaces for white space and control characters escaped. It
+// shortens it to mostText characters, with "…" at the end.
 func Line(text string) string {
 	cut := len(text) > 8*mostText
 	if cut {
-		text = text[:utf8cut.Before(text, 8*mostText)] // the rest is not read
+		text = text[:utf8cut.Before(text, 8*mostText)] // the rest is not needed
 	}
 	text = terminal.Escape(strings.Join(strings.Fields(text), " "))
 	if runes := []rune(text); cut || len(runes) > mostText {
@@ -65,12 +65,12 @@ func Line(text string) string {
 	return text
 }
 
-// mostAsked bounds the shown characters of a question: all of an approval of a vendor's agent,
-// whose description has a limit of its own.
+// mostAsked is the maximum number of characters that are shown of a question. An approval of a
+// vendor's agent fits, because its description has its own limit.
 const mostAsked = 600
 
-// asks is what a host asks, on one line. In an approval nothing is hidden.
-func asks(e *activity.Event) string {
+// questionText returns a host's question on one line. It hides nothing in an approval.
+func questionText(e *activity.Event) string {
 	if isApproval(e) {
 		return terminal.Brief(strings.TrimSpace(e.Text), mostAsked)
 	}
@@ -85,7 +85,7 @@ func label(e *activity.Event) string {
 	return e.Host
 }
 
-// counted is a number with what is counted.
+// counted formats a number with a noun.
 func counted(n int, word string) string {
 	if n == 1 {
 		return "1 " + word

@@ -9,44 +9,44 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/activity"
 )
 
-// The bounds on the lines that a host may produce.
+// The limits of the lines that a host may produce.
 const (
-	progressEvery = 5 * time.Second // between two lines of how far it is
-	mostLines     = 100             // a second
+	progressEvery = 5 * time.Second // interval between two lines of a host's progress
+	mostLines     = 100             // per second
 )
 
-// Plain writes a line when a host starts, asks, is answered and ends, and now and
-// then how far it is.
+// Plain prints a line when a host starts, asks, is answered and ends, and periodically for its
+// progress.
 type Plain struct {
-	say   func(line string)
-	hosts map[string]*written
-	began map[int64]time.Duration // start times of the exchanges under way
-	held  *failure                // the last event was a failure, which is not written yet
+	print   func(line string)
+	hosts   map[string]*hostLines
+	began   map[int64]time.Duration // start times of the exchanges under way
+	delayed *failure                // the failure of the last event, not yet printed
 }
 
-// failure is the end of an exchange that failed. Its line waits for the next event or
-// for the end of the run: an error that ends the run states the reason itself.
+// failure is the end of a failed exchange. Its line waits for the next event or for the end of the
+// run, because an error that ends the run may contain the same reason.
 type failure struct {
 	line, reason string
-	short        string // the line without the reason; "" when nothing else is in it
+	short        string // the line without the reason; "" if it contains nothing else
 }
 
-// written is what has been written of a host.
-type written struct {
-	moved   time.Duration // when the host's progress was last shown
-	any     bool          // the progress has been shown
-	second  time.Duration // that lines are counted in
+// hostLines is the state of a host's lines.
+type hostLines struct {
+	moved   time.Duration // time of the last line of its progress
+	any     bool          // a line of its progress was printed
+	second  time.Duration // the second in which lines are counted
 	lines   int
 	dropped int
 }
 
-// NewPlain makes a Plain whose lines go to say.
-func NewPlain(say func(line string)) *Plain {
-	return &Plain{say: say, hosts: map[string]*written{}, began: map[int64]time.Duration{}}
+// NewPlain returns a Plain that prints lines by calling print.
+func NewPlain(print func(line string)) *Plain {
+	return &Plain{print: print, hosts: map[string]*hostLines{}, began: map[int64]time.Duration{}}
 }
 
-// Hear writes the line of an event, if it has one.
-func (p *Plain) Hear(e activity.Event) {
+// HandleEvent prints the line of an event, if it has one.
+func (p *Plain) HandleEvent(e activity.Event) {
 	if e.Host == "" || e.Kind == activity.ListenEnded {
 		return
 	}
@@ -56,7 +56,7 @@ func (p *Plain) Hear(e activity.Event) {
 	}
 	w := p.hosts[e.Host]
 	if w == nil {
-		w = &written{}
+		w = &hostLines{}
 		p.hosts[e.Host] = w
 	}
 	if e.Kind == activity.Moved {
@@ -77,7 +77,7 @@ func (p *Plain) Hear(e activity.Event) {
 	}
 }
 
-// write writes an event's line. That of a failure is held.
+// write prints an event's line. It delays the line of a failure.
 func (p *Plain) write(e *activity.Event) {
 	line := p.line(e)
 	if line == "" {
@@ -85,37 +85,38 @@ func (p *Plain) write(e *activity.Event) {
 	}
 	line = "host '" + label(e) + "'" + line
 	if e.Kind != activity.Ended || !e.Failed || e.Text == "" {
-		p.say(line)
+		p.print(line)
 		return
 	}
-	p.held = &failure{line: line, reason: e.Text}
+	p.delayed = &failure{line: line, reason: e.Text}
 	if e.Number > 0 {
-		p.held.short = strings.TrimSuffix(line, ": "+Line(e.Text))
+		p.delayed.short = strings.TrimSuffix(line, ": "+Line(e.Text))
 	}
 }
 
-// release writes the line that is held.
+// release prints the delayed line.
 func (p *Plain) release() {
-	if p.held != nil {
-		p.say(p.held.line)
-		p.held = nil
+	if p.delayed != nil {
+		p.print(p.delayed.line)
+		p.delayed = nil
 	}
 }
 
-// End writes the lines that were held back until the end of the run. err is the error that ended
-// it, which is shown next, or nil: a reason that it contains is left out.
+// End prints the delayed line at the end of the run. err is the error that ended the run, which the
+// caller prints next, or nil. End omits a reason that err contains.
 func (p *Plain) End(err error) {
-	if f := p.held; f != nil && err != nil && strings.Contains(err.Error(), f.reason) {
-		p.held = nil
+	if f := p.delayed; f != nil && err != nil && strings.Contains(err.Error(), f.reason) {
+		p.delayed = nil
 		if f.short != "" {
-			p.say(f.short)
+			p.print(f.short)
 		}
 	}
 	p.release()
 }
 
-// room counts a line, and reports whether it may be written; the last one always may.
-func (w *written) room(at time.Duration, last bool) bool {
+// room counts a line and reports whether it may be printed. The last line of an exchange is always
+// printed.
+func (w *hostLines) room(at time.Duration, last bool) bool {
 	if second := at.Truncate(time.Second); second != w.second {
 		w.second, w.lines = second, 0
 	}
@@ -126,10 +127,10 @@ func (w *written) room(at time.Duration, last bool) bool {
 	return true
 }
 
-// left reports the number of lines that were left out.
-func (p *Plain) left(host string, w *written) {
+// left prints the number of omitted lines.
+func (p *Plain) left(host string, w *hostLines) {
 	if w.dropped > 0 {
-		p.say(fmt.Sprintf("host '%s': … %s left out", host, counted(w.dropped, "line")))
+		p.print(fmt.Sprintf("host '%s': … %s omitted", host, counted(w.dropped, "line")))
 		w.dropped = 0
 	}
 }
@@ -143,20 +144,20 @@ func (p *Plain) line(e *activity.Event) string {
 		return ": " + strings.TrimSpace(percent(e.Percent)+Line(e.Text))
 	case activity.Asked:
 		if isApproval(e) {
-			return " asks for approval: " + asks(e)
+			return " requests approval: " + questionText(e)
 		}
-		return " asks: " + asks(e)
+		return " asks: " + questionText(e)
 	case activity.Answered:
 		return answered(e)
 	case activity.Withdrawn:
-		return " takes back its " + e.Type
+		return " withdraws its " + e.Type
 	case activity.Ended:
 		return p.ended(e)
 	}
 	return ""
 }
 
-// percent returns the completed part, followed by a space; "" if it is unknown.
+// percent returns the completed part, followed by a space, or "" if it is unknown.
 func percent(n float64) string {
 	if n < 0 {
 		return ""
@@ -164,30 +165,32 @@ func percent(n float64) string {
 	return fmt.Sprintf("%.0f%% ", n)
 }
 
-// who returns the name of an answerer for display.
-func who(by string) string {
+// source describes an answer by its source.
+func source(by string) string {
 	switch by {
+	case effect.ByNone:
+		return "no answer"
 	case effect.ByHandler:
-		return "by its handler"
+		return "an answer from its handler"
 	case effect.ByDefault:
-		return "by default"
+		return "the default answer"
 	case effect.ByTimeout:
-		return "by default, as its time was over"
+		return "the default answer after a timeout"
 	case effect.ByTerminal:
-		return "at the terminal"
+		return "an answer from the terminal"
 	case effect.ByRelay:
-		return "at the relay"
+		return "an answer from the relay"
 	case effect.ByRules:
-		return "by its permissions"
+		return "an answer from its permissions"
 	case effect.ByApplication:
-		return "by the application"
+		return "an answer from the application"
 	}
-	return "by " + by
+	return "an answer from " + by
 }
 
-// answered returns who answered, and the answer.
+// answered describes who answered, and the answer.
 func answered(e *activity.Event) string {
-	line := " is answered " + who(e.By)
+	line := " receives " + source(e.By)
 	switch {
 	case isApproval(e) && e.Denied:
 		line += ": denied"
@@ -203,7 +206,7 @@ func answered(e *activity.Event) string {
 	return line
 }
 
-// ended returns how an exchange ended, and its duration.
+// ended describes how an exchange ended, and its duration.
 func (p *Plain) ended(e *activity.Event) string {
 	if e.Number == 0 {
 		why := Line(e.Text)

@@ -58,19 +58,19 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// lines are what a Plain writes of events.
+// lines returns the lines that a Plain prints for events.
 func lines(events ...activity.Event) []string {
-	var said []string
-	p := NewPlain(func(line string) { said = append(said, line) })
+	var printed []string
+	p := NewPlain(func(line string) { printed = append(printed, line) })
 	for _, e := range events {
 		e.Name = e.Host
-		p.Hear(e)
+		p.HandleEvent(e)
 	}
-	return said
+	return printed
 }
 
-// A host's progress is shown at once, and then at most every five seconds; each host has its own
-// timing.
+// A host's progress is printed at once, and then at most every five seconds; each host has its own
+// interval.
 func TestProgressIsRare(t *testing.T) {
 	moved := func(host string, at time.Duration, percent float64, text string) activity.Event {
 		return activity.Event{Kind: activity.Moved, Host: host, Number: 1, Lane: 1, At: at, Percent: percent, Text: text}
@@ -82,7 +82,7 @@ func TestProgressIsRare(t *testing.T) {
 	}
 }
 
-// A host that asks a thousand times a second fills no log.
+// A host that asks a thousand times a second does not fill the log.
 func TestFlood(t *testing.T) {
 	var events []activity.Event
 	for i := range 300 {
@@ -92,12 +92,12 @@ func TestFlood(t *testing.T) {
 		activity.Event{Kind: activity.Asked, Host: "A", Number: 1, Lane: 1, At: 2 * time.Second, Text: "next"},
 		activity.Event{Kind: activity.Ended, Host: "A", Number: 1, Lane: 1, At: 3 * time.Second})
 	got := lines(events...)
-	if d := cmp.Diff([]string{"host 'A' asks: q", "host 'A': … 200 lines left out", "host 'A' asks: next", "host 'A' ends after 3.0s"}, got[99:]); len(got) != 103 || d != "" {
+	if d := cmp.Diff([]string{"host 'A' asks: q", "host 'A': … 200 lines omitted", "host 'A' asks: next", "host 'A' ends after 3.0s"}, got[99:]); len(got) != 103 || d != "" {
 		t.Error(len(got), d)
 	}
-	// The end is shown even then.
+	// The end is printed in any case.
 	events = append(events[:300:300], activity.Event{Kind: activity.Ended, Host: "A", Number: 1, Lane: 1, At: time.Second})
-	if got := lines(events...); got[len(got)-2] != "host 'A': … 200 lines left out" || got[len(got)-1] != "host 'A' ends after 1.0s" {
+	if got := lines(events...); got[len(got)-2] != "host 'A': … 200 lines omitted" || got[len(got)-1] != "host 'A' ends after 1.0s" {
 		t.Error(got[len(got)-2:])
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/activity"
 )
 
-// Tally counts what a run does.
+// Tally counts the events of a run.
 type Tally struct {
 	Exchanges, Questions, Approvals, Denied int
 	Failed                                  int // exchanges
@@ -40,13 +40,14 @@ func (t *Tally) Add(e *activity.Event) {
 	}
 }
 
-// cancelled is the text of an exchange whose result is no longer needed, as in a race.
+// cancelled is the text of an exchange whose result is no longer needed, such as the loser of a
+// race.
 const cancelled = "cancelled"
 
 // isApproval reports whether an event is about a message that is answered by yes or no.
 func isApproval(e *activity.Event) bool { return hostmsg.Of(e.Type).Form == hostmsg.YesNo }
 
-// Summary returns the final line of a run, which took d. how is its beginning, such as "done in".
+// Summary returns the final line of a run that took d. It begins with how, such as "done in".
 func (t *Tally) Summary(how string, d time.Duration) string {
 	exchanges := counted(t.Exchanges, "exchange")
 	if t.Failed > 0 {

@@ -13,33 +13,32 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// View is what a run does just now: a line for each stage of a pipeline, each
-// task with a listen and each host that runs, in the order in which they began.
-// Safe for concurrent use.
+// View shows the current state of a run: a line for each stage of a pipeline, each task with a
+// listen, and each host, in the order in which they began. It is safe for concurrent use.
 type View struct {
 	mu   sync.Mutex
 	rows []*row
-	by   map[int64]*row            // the same, by their numbers
-	past map[string]activity.Usage // of a host's finished exchanges
+	by   map[int64]*row            // the rows, by their numbers
+	past map[string]activity.Usage // usage of each host's finished exchanges
 }
 
 // row is a line of the view.
 type row struct {
 	began   activity.Event
-	text    string // what the host does
+	text    string // the host's activity
 	percent float64
 	used    activity.Usage
-	asks    []asked // and waits for an answer, the oldest first
+	asks    []question // open questions, the oldest first
 }
 
-// asked is what a host asks.
-type asked struct{ id, text string }
+// question is an open question of a host.
+type question struct{ id, text string }
 
-// NewView makes a View without a line.
+// NewView returns an empty View.
 func NewView() *View { return &View{by: map[int64]*row{}, past: map[string]activity.Usage{}} }
 
-// Hear adds an event to the view.
-func (v *View) Hear(e activity.Event) {
+// HandleEvent adds an event to the view.
+func (v *View) HandleEvent(e activity.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch e.Kind {
@@ -68,9 +67,9 @@ func (v *View) Hear(e activity.Event) {
 			r.percent = e.Percent
 		}
 	case activity.Asked:
-		r.asks = append(r.asks, asked{e.ID, asks(&e)})
+		r.asks = append(r.asks, question{e.ID, questionText(&e)})
 	case activity.Answered, activity.Withdrawn:
-		if i := slices.IndexFunc(r.asks, func(a asked) bool { return a.id == e.ID }); i >= 0 {
+		if i := slices.IndexFunc(r.asks, func(a question) bool { return a.id == e.ID }); i >= 0 {
 			r.asks = slices.Delete(r.asks, i, i+1)
 		}
 	case activity.Ended, activity.ListenEnded, activity.StageEnded, activity.ProgressEnded:
@@ -84,15 +83,15 @@ func (v *View) Hear(e activity.Event) {
 	}
 }
 
-// add adds a row for what begins.
+// add adds a row.
 func (v *View) add(e activity.Event) *row {
 	r := &row{began: e, percent: -1}
 	v.rows, v.by[e.Number] = append(v.rows, r), r
 	return r
 }
 
-// Lines returns the view after the run has lasted for now, with width cells and at most most lines;
-// the last one then contains the number of omitted lines.
+// Lines returns the view at the time now after the run began, with width cells and at most most
+// lines. If it must omit lines, the last one contains their number.
 func (v *View) Lines(now time.Duration, width, most int) []screen.Line {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -110,7 +109,7 @@ func (v *View) Lines(now time.Duration, width, most int) []screen.Line {
 	return out
 }
 
-// line is a row within so many cells.
+// line returns a row within width cells.
 func (v *View) line(r *row, now time.Duration, width int) screen.Line {
 	l := screen.Line{Mark: "●", Color: screen.Green}
 	e := &r.began
@@ -138,11 +137,11 @@ func (v *View) line(r *row, now time.Duration, width int) screen.Line {
 	return l
 }
 
-// barCells is how wide a bar is, and leastBar the width of a line that has room for one.
+// barCells is the width of a bar, and leastBar the minimum width of a line with a bar.
 const barCells, leastBar = 10, 50
 
-// bar draws how much is done, after two blanks: "  ██████░░░░ 62%". It is empty when that
-// is not known.
+// bar draws a progress bar after two spaces: "  ██████░░░░ 62%". It returns "" if the progress is
+// unknown.
 func bar(percent float64, width int) string {
 	if percent < 0 {
 		return ""
@@ -155,10 +154,10 @@ func bar(percent float64, width int) string {
 	return "  " + strings.Repeat("█", full) + strings.Repeat("░", barCells-full) + " " + number
 }
 
-// leastText is the number of cells below which what a host does is left out.
+// leastText is the minimum number of cells for a host's activity; with fewer cells it is omitted.
 const leastText = 6
 
-// fitted joins the parts of a line; the host's activity is shortened first, then the end.
+// fitted joins the parts of a line. It shortens the host's activity first, then the end.
 func fitted(head, text, tail string, width int) string {
 	room := width - terminal.Width(head) - terminal.Width(tail) - 2
 	if text != "" && room >= leastText {

@@ -23,11 +23,11 @@ func shown(v *View, width, most int) string {
 
 func TestView(t *testing.T) {
 	v := NewView()
-	hear := func(e activity.Event) {
+	add := func(e activity.Event) {
 		if e.Name == "" {
 			e.Name = e.Host
 		}
-		v.Hear(e)
+		v.HandleEvent(e)
 	}
 	want := func(width, most int, lines ...string) {
 		t.Helper()
@@ -38,15 +38,15 @@ func TestView(t *testing.T) {
 	coder := func(k activity.Kind) activity.Event {
 		return activity.Event{Kind: k, Number: 3, Host: "Coder", Lane: 1, At: 8 * time.Second, Percent: -1, Used: activity.Usage{Tokens: 12000, Cost: 0.04}}
 	}
-	hear(activity.Event{Kind: activity.StageBegan, Number: 1, Name: "Build/review"})
-	hear(activity.Event{Kind: activity.ListenBegan, Number: 2, Name: "main", Host: "Coder", At: 7 * time.Second})
-	hear(coder(activity.Began))
+	add(activity.Event{Kind: activity.StageBegan, Number: 1, Name: "Build/review"})
+	add(activity.Event{Kind: activity.ListenBegan, Number: 2, Name: "main", Host: "Coder", At: 7 * time.Second})
+	add(coder(activity.Began))
 	e := coder(activity.Moved)
 	e.Percent, e.Text = 62, "Bash: go test ./…\n--- and\x1b[2J all"
-	hear(e)
+	add(e)
 	want(96, 22, "▸ Build/review  3m20s", "▸ main  listens to Coder  3m13s", `● Coder  ██████░░░░ 62%  Bash: go test ./… --- and\u{1b}[2J all  3m12s  $0.04  12k tok`)
 	e.Text, e.Percent = "Bash: go test ./…", -1
-	hear(e)
+	add(e)
 	want(80, 22, "▸ Build/review  3m20s", "▸ main  listens to Coder  3m13s", "● Coder  ██████░░░░ 62%  Bash: go test ./…  3m12s  $0.04  12k tok")
 	// The host's activity is shortened first, then the rest.
 	want(46, 22, "▸ Build/review  3m20s", "▸ main  listens to Coder  3m13s", "● Coder  62%  Bash: go…  3m12s  $0.04  12k tok")
@@ -56,35 +56,35 @@ func TestView(t *testing.T) {
 	want(80, 1, "… and 3 more")
 	a := coder(activity.Asked)
 	a.ID, a.Type, a.Text = "1", "question", "タブ or 空白?"
-	hear(a)
+	add(a)
 	a.ID, a.Text = "2", "else?"
-	hear(a)
+	add(a)
 	for _, l := range v.Lines(200*time.Second, 44, 9) {
 		if terminal.Width(l.Mark+" "+l.Text) > 44 {
 			t.Error(l.Text)
 		}
 	}
-	hear(activity.Event{Kind: activity.StageEnded, Number: 1})
+	add(activity.Event{Kind: activity.StageEnded, Number: 1})
 	want(80, 22, "▸ main  listens to Coder  3m13s", "? Coder  ██████░░░░ 62%  タブ or 空白?  3m12s  $0.04  12k tok")
 	a.Kind = activity.Answered
-	hear(a)
+	add(a)
 	a.Kind, a.ID = activity.Withdrawn, "1"
-	hear(a)
+	add(a)
 	want(80, 22, "▸ main  listens to Coder  3m13s", "● Coder  ██████░░░░ 62%  Bash: go test ./…  3m12s  $0.04  12k tok")
 	// The next exchange continues the host's usage.
-	hear(coder(activity.Ended))
+	add(coder(activity.Ended))
 	next := coder(activity.Began)
 	next.Number, next.Lane = 4, 2
-	hear(next)
-	hear(activity.Event{Kind: activity.ListenEnded, Number: 2, Host: "Coder"})
+	add(next)
+	add(activity.Event{Kind: activity.ListenEnded, Number: 2, Host: "Coder"})
 	want(80, 22, "● Coder 2  3m12s  $0.04  12k tok")
 	// Progress that a task reports itself.
 	task := activity.Event{Kind: activity.Progressed, Number: 5, Name: "main", At: 190 * time.Second, Text: "b.md", Percent: 25, Done: 3, Of: 12}
-	hear(task)
+	add(task)
 	want(80, 22, "● Coder 2  3m12s  $0.04  12k tok", "▸ main  ██░░░░░░░░ 25%  3 of 12 b.md  10s")
 	task.Percent, task.Done, task.Of, task.Text = -1, 4, 0, ""
-	hear(task)
+	add(task)
 	want(80, 22, "● Coder 2  3m12s  $0.04  12k tok", "▸ main  4  10s")
-	hear(activity.Event{Kind: activity.ProgressEnded, Number: 5})
+	add(activity.Event{Kind: activity.ProgressEnded, Number: 5})
 	want(80, 22, "● Coder 2  3m12s  $0.04  12k tok")
 }

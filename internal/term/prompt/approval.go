@@ -25,11 +25,11 @@ type request struct {
 	Options     []string        `json:"options"`
 }
 
-// way is a way to answer an approval.
-type way struct {
+// option is a possible answer to an approval.
+type option struct {
 	letter, shown string
-	words         string // which mean it too
-	offered       string // the option that a host must have for it, if it has any
+	words         string // other words that select it
+	offered       string // the scope that it requires if the host lists scopes
 }
 
 const (
@@ -37,9 +37,9 @@ const (
 	edits  = "e"
 )
 
-// ways are all, in the order in which they are shown.
-func ways() []way {
-	return []way{
+// options returns all options, in the order in which they are shown.
+func options() []option {
+	return []option{
 		{"a", "[a]llow once", "allow once yes y ok", decision.Once},
 		{"s", "[s]ession", "session", decision.Session},
 		{"l", "a[l]ways", "always", decision.Always},
@@ -48,10 +48,10 @@ func ways() []way {
 	}
 }
 
-// offered are the ways that there are for a request.
-func (d *dialogue) offered(r *request) []way {
+// offered returns the options for a request.
+func (d *dialogue) offered(r *request) []option {
 	scopes := slices.ContainsFunc(r.Options, func(o string) bool { return o == decision.Once || o == decision.Session || o == decision.Always })
-	return slices.DeleteFunc(ways(), func(w way) bool {
+	return slices.DeleteFunc(options(), func(w option) bool {
 		if w.letter == edits {
 			return len(r.Args) == 0 || !d.tool && d.Edits != nil && !d.Edits(d.host)
 		}
@@ -59,11 +59,11 @@ func (d *dialogue) offered(r *request) []way {
 	})
 }
 
-// approval has an approval decided. The answer is a text as a handler would give
-// it, or a decision in full where a text does not say it.
+// approval asks the user to decide an approval. It returns a text as a handler would return it, or
+// a full decision if no text expresses it.
 func (d *dialogue) approval(ctx context.Context, message json.RawMessage) (json.RawMessage, error) {
 	var r request
-	if json.Unmarshal(message, &r) != nil { // a member of another type than it should have
+	if json.Unmarshal(message, &r) != nil { // a member has an unexpected type
 		r = request{Description: string(message)}
 	}
 	if string(r.Args) == "null" {
@@ -91,13 +91,13 @@ func (d *dialogue) approval(ctx context.Context, message json.RawMessage) (json.
 				return nil, err
 			}
 			if input != nil {
-				d.leave(about, "allow "+string(input))
+				d.printAnswer(about, "allow "+string(input))
 				return jsonwrite.MustEncode(map[string]any{"decision": "allow", "scope": decision.Once, "input": input}), nil
 			}
 		case "":
-			note = "\ntype one of the letters in brackets"
+			note = "\nenter one of the letters in brackets"
 		default:
-			d.leave(about, w.offered)
+			d.printAnswer(about, w.offered)
 			if w.offered == decision.Once {
 				return jsonwrite.MustEncode("yes"), nil
 			}
@@ -106,24 +106,24 @@ func (d *dialogue) approval(ctx context.Context, message json.RawMessage) (json.
 	}
 }
 
-// chosen is the way that a text means; the zero way is none.
-func chosen(all []way, typed string) way {
+// chosen returns the option that the typed text selects; its letter is "" if there is none.
+func chosen(all []option, typed string) option {
 	typed = strings.ToLower(typed)
 	for _, w := range all {
 		if typed == w.letter || typed != "" && slices.Contains(strings.Fields(w.words), typed) {
 			return w
 		}
 	}
-	return way{}
+	return option{}
 }
 
-// about describes what must be approved.
+// about describes the action to approve.
 func (d *dialogue) about(r *request) string {
 	what := r.Description
 	if what == "" {
 		what = r.Tool
 	}
-	text := terminal.OneLine(d.host) + " asks for approval: " + terminal.OneLine(what)
+	text := terminal.OneLine(d.host) + " requests approval: " + terminal.OneLine(what)
 	var kinds []string
 	if r.Kind != "" {
 		kinds = append(kinds, r.Kind)
@@ -149,7 +149,7 @@ func (d *dialogue) deny(ctx context.Context, about string) (json.RawMessage, err
 	if d.tool {
 		who = "caller"
 	}
-	reason, err := d.ask(ctx, about+"\ndenied; a reason tells the "+who+" what to do instead", "reason", "")
+	reason, err := d.ask(ctx, about+"\ndenied; enter a reason for the "+who+", or nothing", "reason", "")
 	switch {
 	case errors.Is(err, io.EOF):
 		reason = ""
@@ -157,21 +157,21 @@ func (d *dialogue) deny(ctx context.Context, about string) (json.RawMessage, err
 		return nil, err
 	}
 	if reason == "" {
-		d.leave(about, decision.Deny)
+		d.printAnswer(about, decision.Deny)
 		return jsonwrite.MustEncode("no"), nil
 	}
-	d.leave(about, decision.Deny+": "+reason)
+	d.printAnswer(about, decision.Deny+": "+reason)
 	if answer := jsonwrite.MustEncode(reason); decision.Parse(answer).Reason == reason {
 		return answer, nil
 	}
-	return jsonwrite.MustEncode(map[string]string{"decision": decision.Deny, "reason": reason}), nil // as a text it would mean something else
+	return jsonwrite.MustEncode(map[string]string{"decision": decision.Deny, "reason": reason}), nil // the reason as a text would have another meaning
 }
 
 // edit lets the user edit the arguments; it returns nil if the user cancels.
 func (d *dialogue) edit(ctx context.Context, about string, args json.RawMessage) (json.RawMessage, error) {
 	typed, note := compact(args), ""
 	for {
-		text, err := d.ask(ctx, about+"\nit is to do this instead; nothing goes back"+note, "input", typed)
+		text, err := d.ask(ctx, about+"\nedit the arguments, or enter nothing to go back"+note, "input", typed)
 		switch {
 		case err != nil:
 			return nil, err
@@ -180,14 +180,14 @@ func (d *dialogue) edit(ctx context.Context, about string, args json.RawMessage)
 		case json.Valid([]byte(text)) && (args[0] != '{' || text[0] == '{'):
 			return json.RawMessage(text), nil
 		}
-		typed, note = text, "\nthat is not JSON"
+		typed, note = text, "\nnot valid JSON"
 		if json.Valid([]byte(text)) {
-			note = "\nit must be an object, as what it takes the place of is one"
+			note = "\nenter an object, like the original arguments"
 		}
 	}
 }
 
-// compact is JSON on one line.
+// compact returns JSON on one line.
 func compact(v json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Compact(&b, v) != nil {

@@ -1,6 +1,6 @@
-// Package prompt asks a person the questions of a run: hosts' messages, with their options and the
-// scopes of an approval, and awaited emits. It decides which answers are valid and how often a
-// question is repeated; a Terminal displays it and reads the input.
+// Package prompt asks the user the questions of a run: messages of hosts, with their options and
+// the scopes of an approval, and awaited emits. It validates the answers and repeats a question
+// after an invalid one. A Terminal displays the question and reads the input.
 package prompt
 
 import (
@@ -16,24 +16,23 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// Terminal is where a person is asked; *screen.Screen is one. Ask is called by
-// who has the turn.
+// Terminal displays questions and reads answers; *screen.Screen is one. A caller of Ask must have
+// the turn.
 type Terminal interface {
 	Join(ctx context.Context) (joined context.Context, leave func())
 	Turn(ctx context.Context) (done func(), err error)
 	Ask(ctx context.Context, p screen.Prompt) (string, error)
-	Say(text string)
+	PrintAbove(text string)
 }
 
-// Person answers what is put to them at a terminal. It is a prompter of package
-// emit; safe for concurrent use.
+// Person asks the user at a terminal. It is a prompter of package emit, and safe for concurrent
+// use.
 type Person struct {
 	Terminal
 	// Edits reports whether the arguments of a host's request can be edited: some hosts cannot
 	// execute a modified request.
 	Edits func(host string) bool
-	// Now is the clock.
-	Now func() time.Time
+	Now   func() time.Time
 }
 
 // Ask presents an awaited emit; prompt may begin with the reason why the previous answer was
@@ -51,12 +50,12 @@ func (p *Person) Ask(ctx context.Context, prompt string) (string, error) {
 	}
 	typed, err := p.Terminal.Ask(ctx, screen.Prompt{Text: text, Label: label + "> "})
 	if err == nil {
-		p.Say(prompt + "> " + typed)
+		p.PrintAbove(prompt + "> " + typed)
 	}
 	return typed, err
 }
 
-// AskHost puts what a host asks; the answer is what a handler would give.
+// AskHost asks a host's question and returns the answer in the form that a handler returns.
 func (p *Person) AskHost(ctx context.Context, q effect.Asking, message json.RawMessage) (json.RawMessage, error) {
 	d := &dialogue{Person: p, host: q.Host, tool: q.Type == effect.ToolApproval}
 	if q.Within > 0 {
@@ -73,25 +72,25 @@ func (p *Person) AskHost(ctx context.Context, q effect.Asking, message json.RawM
 	return d.question(ctx, message)
 }
 
-// dialogue is about one message.
+// dialogue is the dialogue about one message.
 type dialogue struct {
 	*Person
 	host  string
-	tool  bool // it is about a call of a tool, whose arguments can be edited whoever asks
+	tool  bool // the message is about a call of a tool, whose arguments can always be edited
 	until time.Time
 }
 
-// ask puts one prompt of the dialogue.
+// ask shows one prompt of the dialogue.
 func (d *dialogue) ask(ctx context.Context, text, label, typed string) (string, error) {
 	answer, err := d.Terminal.Ask(ctx, screen.Prompt{Text: text, Label: label + "> ", Typed: typed, Until: d.until})
 	return strings.TrimSpace(answer), err
 }
 
-// mostLeft is how many characters of a question are left when it is answered.
+// mostLeft is the maximum number of characters of a question that are printed with its answer.
 const mostLeft = 500
 
-// leave leaves a line about what was asked, its first one, and answered.
-func (d *dialogue) leave(asked, answer string) {
+// printAnswer prints the first line of a question, and the answer.
+func (d *dialogue) printAnswer(asked, answer string) {
 	asked, _, _ = strings.Cut(asked, "\n")
-	d.Say(fmt.Sprintf("%s > %s", asked, terminal.Escape(answer)))
+	d.PrintAbove(fmt.Sprintf("%s > %s", asked, terminal.Escape(answer)))
 }

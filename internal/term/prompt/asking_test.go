@@ -18,11 +18,11 @@ import (
 
 // typist types a script, and records the questions.
 type typist struct {
-	types  []string
-	asked  []screen.Prompt
-	said   []string
-	turns  int
-	within int // who has the turn
+	types   []string
+	asked   []screen.Prompt
+	printed []string
+	turns   int
+	within  int // who has the turn
 }
 
 func (x *typist) Join(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
@@ -49,7 +49,7 @@ func (x *typist) Ask(ctx context.Context, p screen.Prompt) (string, error) {
 	return text, nil
 }
 
-func (x *typist) Say(text string) { x.said = append(x.said, text) }
+func (x *typist) PrintAbove(text string) { x.printed = append(x.printed, text) }
 
 func now() time.Time { return time.Unix(100, 0) }
 
@@ -60,22 +60,22 @@ func TestApprovals(t *testing.T) {
 		answer         string
 		last           string // that was asked, at its end
 	}{
-		{`{"description":"rm"}`, "a", `"yes"`, "H asks for approval: rm\n[a]llow once [s]ession a[l]ways [d]eny"},
-		{`{"tool":"rm"}`, "Yes", `"yes"`, "H asks for approval: rm\n[a]llow once [s]ession a[l]ways [d]eny"},
+		{`{"description":"rm"}`, "a", `"yes"`, "H requests approval: rm\n[a]llow once [s]ession a[l]ways [d]eny"},
+		{`{"tool":"rm"}`, "Yes", `"yes"`, "H requests approval: rm\n[a]llow once [s]ession a[l]ways [d]eny"},
 		{`{"description":"rm","kind":"execute","risk_level":"high","args":{"a": 1},"reason":"be\u0007cause"}`, "s", `"session"`,
-			"H asks for approval: rm\n  execute, risk high\n  {\"a\":1}\n  be\\u{7}cause\n[a]llow once [s]ession a[l]ways [d]eny [e]dit"},
-		{`{"description":"rm"}`, "|maybe|wat|l", `"always"`, "type one of the letters in brackets\n[a]llow once [s]ession a[l]ways [d]eny"},
-		{`{"description":"rm","options":["once","deny"]}`, "s|l|e|y", `"yes"`, "type one of the letters in brackets\n[a]llow once [d]eny"},
+			"H requests approval: rm\n  execute, risk high\n  {\"a\":1}\n  be\\u{7}cause\n[a]llow once [s]ession a[l]ways [d]eny [e]dit"},
+		{`{"description":"rm"}`, "|maybe|wat|l", `"always"`, "enter one of the letters in brackets\n[a]llow once [s]ession a[l]ways [d]eny"},
+		{`{"description":"rm","options":["once","deny"]}`, "s|l|e|y", `"yes"`, "enter one of the letters in brackets\n[a]llow once [d]eny"},
 		{`{"description":"rm","options":["a","b"]}`, "l", `"always"`, "[a]llow once [s]ession a[l]ways [d]eny"},
-		{`{"description":"rm","args":null}`, "e|d|", `"no"`, "a reason tells the host what to do instead"},
-		{`{"description":"rm"}`, "deny| use git clean ", `"use git clean"`, "a reason tells the host what to do instead"},
-		{`{"description":"rm"}`, "n|Okay!", `{"decision":"deny","reason":"Okay!"}`, "a reason tells the host what to do instead"},
-		{`{"description":"rm"}`, "d|always", `{"decision":"deny","reason":"always"}`, "a reason tells the host what to do instead"},
-		{`{"description":"rm"}`, "d", `"no"`, "a reason tells the host what to do instead"}, // and nothing more can be typed
-		{`{"args":{"a":1}}`, `e|{"a":2|7|{"a":2}`, edited, "nothing goes back\nit must be an object, as what it takes the place of is one"},
-		{`{"args":{"a":1}}`, `e||e|{"a":2}`, edited, "it is to do this instead; nothing goes back"},
-		{`{"args":[1]}`, `e|[2]`, `{"decision":"allow","input":[2],"scope":"once"}`, "it is to do this instead; nothing goes back"},
-		{`[1]`, "a", `"yes"`, "H asks for approval: [1]\n[a]llow once [s]ession a[l]ways [d]eny"},
+		{`{"description":"rm","args":null}`, "e|d|", `"no"`, "enter a reason for the host, or nothing"},
+		{`{"description":"rm"}`, "deny| use git clean ", `"use git clean"`, "enter a reason for the host, or nothing"},
+		{`{"description":"rm"}`, "n|Okay!", `{"decision":"deny","reason":"Okay!"}`, "enter a reason for the host, or nothing"},
+		{`{"description":"rm"}`, "d|always", `{"decision":"deny","reason":"always"}`, "enter a reason for the host, or nothing"},
+		{`{"description":"rm"}`, "d", `"no"`, "enter a reason for the host, or nothing"}, // and nothing more can be typed
+		{`{"args":{"a":1}}`, `e|{"a":2|7|{"a":2}`, edited, "or enter nothing to go back\nenter an object, like the original arguments"},
+		{`{"args":{"a":1}}`, `e||e|{"a":2}`, edited, "edit the arguments, or enter nothing to go back"},
+		{`{"args":[1]}`, `e|[2]`, `{"decision":"allow","input":[2],"scope":"once"}`, "edit the arguments, or enter nothing to go back"},
+		{`[1]`, "a", `"yes"`, "H requests approval: [1]\n[a]llow once [s]ession a[l]ways [d]eny"},
 	} {
 		x := &typist{types: strings.Split(c.typed, "|")}
 		p := &Person{Terminal: x, Now: now}
@@ -84,9 +84,9 @@ func TestApprovals(t *testing.T) {
 			t.Errorf("%s, %s: %s, %v; asked %q", c.message, c.typed, answer, err, x.asked[len(x.asked)-1].Text)
 		}
 		// The program must see a denial as a denial.
-		denied := strings.Contains(c.last, "a reason tells")
-		if decision.Parse(answer).Allow == denied || x.within != 0 || x.turns != 1 || len(x.said) != 1 {
-			t.Errorf("%s, %s: %s, said %q", c.message, c.typed, answer, x.said)
+		denied := strings.Contains(c.last, "enter a reason")
+		if decision.Parse(answer).Allow == denied || x.within != 0 || x.turns != 1 || len(x.printed) != 1 {
+			t.Errorf("%s, %s: %s, printed %q", c.message, c.typed, answer, x.printed)
 		}
 	}
 }
@@ -112,7 +112,7 @@ func TestTools(t *testing.T) {
 		if err != nil || string(answer) != want {
 			t.Errorf("%s: %s, %v", typed, answer, err)
 		}
-		if got := x.asked[0]; got.Text != "Clerk asks for approval: x: Pays\n  {\"a\":1}\n[a]llow once [s]ession [d]eny [e]dit" || !got.Until.Equal(now().Add(time.Second)) {
+		if got := x.asked[0]; got.Text != "Clerk requests approval: x: Pays\n  {\"a\":1}\n[a]llow once [s]ession [d]eny [e]dit" || !got.Until.Equal(now().Add(time.Second)) {
 			t.Errorf("%s: asked %+v", typed, got)
 		}
 	}
@@ -127,8 +127,8 @@ func TestQuestions(t *testing.T) {
 		{`{"question":"Which?","options":["tabs",{"label":"spaces","description":"four"},7]}`, "2", `"spaces"`, "H asks: Which?\n  1) tabs\n  2) spaces: four\n  3) 7"},
 		{`{"question":"Which?","options":["tabs","spaces"]}`, "SPACES", `"spaces"`, "H asks: Which?\n  1) tabs\n  2) spaces"},
 		{`{"question":"Which?","options":["tabs","spaces"]}`, "0|3||none of them", `"none of them"`, "H asks: Which?\n  1) tabs\n  2) spaces"},
-		{`{"question":"Which?","multi":true,"options":["a","b","c"]}`, "3, a,,own", `["c","a","own"]`, "H asks: Which?\n  1) a\n  2) b\n  3) c\nseveral are separated by commas"},
-		{`{"question":"Which?","multi":true}`, "", `[]`, "H asks: Which?\nseveral are separated by commas"},
+		{`{"question":"Which?","multi":true,"options":["a","b","c"]}`, "3, a,,own", `["c","a","own"]`, "H asks: Which?\n  1) a\n  2) b\n  3) c\nseparate several answers by commas"},
+		{`{"question":"Which?","multi":true}`, "", `[]`, "H asks: Which?\nseparate several answers by commas"},
 		{`{"questions":[{"id":"x","header":"Style","question":"Which?","options":["a"]}]}`, "1", `"a"`, "H asks: [Style] Which?\n  1) a"},
 		{`{"questions":[{"id":"x","question":"One?"},{"id":7,"question":"Two?"},{"id":null,"question":"Three?"}]}`, "1|2|3", `{"7":"2","Three?":"3","x":"1"}`, "H asks (1 of 3): One?"},
 		{`{"question":7}`, "ok", `"ok"`, `H asks: {"question":7}`},
@@ -147,8 +147,8 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestNobody: at the end of the input, or after the time limit, there is no answer.
-func TestNobody(t *testing.T) {
+// TestUnansweredQuestion: at the end of the input, or after the time limit, there is no answer.
+func TestUnansweredQuestion(t *testing.T) {
 	for _, message := range []string{`{"question":"?"}`, `{"questions":[{"question":"a"},{"question":"b"}]}`} {
 		p := &Person{Terminal: &typist{}, Now: now}
 		if v, err := p.AskHost(t.Context(), effect.Asking{Type: "question"}, json.RawMessage(message)); v != nil || !errors.Is(err, io.EOF) {
@@ -173,8 +173,8 @@ func TestAwaitedEmit(t *testing.T) {
 	x := &typist{types: []string{"4"}}
 	p := &Person{Terminal: x, Now: now}
 	typed, err := p.Ask(t.Context(), "not an Int\nhow (Int)")
-	if typed != "4" || err != nil || x.asked[0] != (screen.Prompt{Text: "not an Int", Label: "how (Int)> "}) || x.said[0] != "not an Int\nhow (Int)> 4" {
-		t.Errorf("%q, %v, %+v, %q", typed, err, x.asked, x.said)
+	if typed != "4" || err != nil || x.asked[0] != (screen.Prompt{Text: "not an Int", Label: "how (Int)> "}) || x.printed[0] != "not an Int\nhow (Int)> 4" {
+		t.Errorf("%q, %v, %+v, %q", typed, err, x.asked, x.printed)
 	}
 }
 
@@ -199,8 +199,8 @@ func TestLines(t *testing.T) {
 	if err != nil || string(answer) != `{"decision":"allow","input":{"a":2},"scope":"once"}` {
 		t.Errorf("%s, %v", answer, err)
 	}
-	want := []string{"H asks for approval: rm\n  {\"a\":1}\n[a]llow once [s]ession a[l]ways [d]eny [e]dit\n",
-		"H asks for approval: rm\n  {\"a\":1}\nit is to do this instead; nothing goes back\ninput ({\"a\":1})"}
+	want := []string{"H requests approval: rm\n  {\"a\":1}\n[a]llow once [s]ession a[l]ways [d]eny [e]dit\n",
+		"H requests approval: rm\n  {\"a\":1}\nedit the arguments, or enter nothing to go back\ninput ({\"a\":1})"}
 	if d := cmp.Diff(want, r.prompts); d != "" {
 		t.Error(d)
 	}

@@ -7,26 +7,26 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/screen"
 )
 
-// Reader asks for one line after the other; *emit.Terminal is one.
+// Reader prompts for a line; *emit.Terminal is one.
 type Reader interface {
 	Ask(ctx context.Context, prompt string) (string, error)
 }
 
-// Lines is the Terminal of a device that cannot move its cursor: what is asked is
-// written once, and what is typed is read by the line.
+// Lines is the Terminal of a device that cannot move its cursor: it prints the question once and
+// reads a line.
 type Lines struct {
 	read Reader
 	turn chan struct{}
 }
 
-// NewLines makes Lines.
+// NewLines returns a Lines that reads from r.
 func NewLines(r Reader) *Lines {
 	l := &Lines{read: r, turn: make(chan struct{}, 1)}
 	l.turn <- struct{}{}
 	return l
 }
 
-// Join does nothing: who waits first asks first.
+// Join does nothing: questions are asked in the order of the calls of Turn.
 func (l *Lines) Join(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
 
 // Turn waits until no other question is open.
@@ -39,7 +39,7 @@ func (l *Lines) Turn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// Ask writes the question, and reads a line. It writes the text to be edited first.
+// Ask prints the question and reads a line. It prints the text to edit first.
 func (l *Lines) Ask(ctx context.Context, p screen.Prompt) (string, error) {
 	prompt := strings.TrimSuffix(p.Label, "> ")
 	if p.Typed != "" {
@@ -51,5 +51,5 @@ func (l *Lines) Ask(ctx context.Context, p screen.Prompt) (string, error) {
 	return l.read.Ask(ctx, prompt)
 }
 
-// Say does nothing: what was asked and typed is there to be read.
-func (l *Lines) Say(string) {}
+// PrintAbove does nothing, because question and answer remain visible.
+func (l *Lines) PrintAbove(string) {}

@@ -16,7 +16,7 @@ import (
 // choice is an option of a question: a text, or an object with a label.
 type choice struct{ Label, Description string }
 
-// UnmarshalJSON reads either; what is neither is shown as it is.
+// UnmarshalJSON accepts both forms, and shows any other JSON as it is.
 func (c *choice) UnmarshalJSON(text []byte) error {
 	type object choice
 	if json.Unmarshal(text, (*object)(c)) == nil && c.Label != "" {
@@ -28,8 +28,7 @@ func (c *choice) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// inquiry is one thing that is asked: the question itself, or one of its
-// questions.
+// inquiry is a question, or one of several questions of a message.
 type inquiry struct {
 	ID       json.RawMessage `json:"id"`
 	Question string          `json:"question"`
@@ -38,7 +37,7 @@ type inquiry struct {
 	Multi    bool            `json:"multi"`
 }
 
-// name is what the answer is for where there are several: its id, else itself.
+// name returns the key of the answer if there are several questions: the id, or else the question.
 func (q *inquiry) name() string {
 	var id string
 	switch {
@@ -50,26 +49,26 @@ func (q *inquiry) name() string {
 	return q.Question
 }
 
-// question has a question answered: by a text, by a list where several of its
-// options may be chosen, and by a map when it consists of several.
+// question asks the user the questions of a message. The answer is a text, a list if several
+// options may be chosen, or a map if the message has several questions.
 func (d *dialogue) question(ctx context.Context, message json.RawMessage) (json.RawMessage, error) {
 	var m struct {
 		inquiry
 		Questions []inquiry `json:"questions"`
 	}
-	if err := json.Unmarshal(message, &m); err != nil { // a member of another type than it should have
+	if err := json.Unmarshal(message, &m); err != nil { // a member has an unexpected type
 		m.inquiry = inquiry{Question: string(message)}
 	}
 	if len(m.Questions) == 0 {
-		return d.one(ctx, &m.inquiry, "")
+		return d.askOne(ctx, &m.inquiry, "")
 	}
 	if len(m.Questions) == 1 {
-		return d.one(ctx, &m.Questions[0], "")
+		return d.askOne(ctx, &m.Questions[0], "")
 	}
 	answers := map[string]json.RawMessage{}
 	for i := range m.Questions {
 		q := &m.Questions[i]
-		v, err := d.one(ctx, q, fmt.Sprintf(" (%d of %d)", i+1, len(m.Questions)))
+		v, err := d.askOne(ctx, q, fmt.Sprintf(" (%d of %d)", i+1, len(m.Questions)))
 		if err != nil {
 			return nil, err
 		}
@@ -78,8 +77,8 @@ func (d *dialogue) question(ctx context.Context, message json.RawMessage) (json.
 	return jsonwrite.MustEncode(answers), nil
 }
 
-// one has one inquiry answered.
-func (d *dialogue) one(ctx context.Context, q *inquiry, which string) (json.RawMessage, error) {
+// askOne asks one question.
+func (d *dialogue) askOne(ctx context.Context, q *inquiry, which string) (json.RawMessage, error) {
 	head := terminal.OneLine(d.host) + " asks" + which + ": "
 	if q.Header != "" && q.Header != q.Question {
 		head += "[" + terminal.OneLine(q.Header) + "] "
@@ -93,7 +92,7 @@ func (d *dialogue) one(ctx context.Context, q *inquiry, which string) (json.RawM
 		}
 	}
 	if q.Multi {
-		b.WriteString("\nseveral are separated by commas")
+		b.WriteString("\nseparate several answers by commas")
 	}
 	note := ""
 	for {
@@ -103,7 +102,7 @@ func (d *dialogue) one(ctx context.Context, q *inquiry, which string) (json.RawM
 		}
 		answer, wrong := q.read(typed)
 		if wrong == "" {
-			d.leave(head+terminal.Brief(q.Question, mostLeft), plain(answer))
+			d.printAnswer(head+terminal.Brief(q.Question, mostLeft), plain(answer))
 			return answer, nil
 		}
 		note = "\n" + wrong
@@ -126,7 +125,7 @@ func (q *inquiry) read(typed string) (answer json.RawMessage, wrong string) {
 		if p == "" {
 			continue
 		}
-		text, wrong := q.option(p)
+		text, wrong := q.optionText(p)
 		if wrong != "" {
 			return nil, wrong
 		}
@@ -136,15 +135,15 @@ func (q *inquiry) read(typed string) (answer json.RawMessage, wrong string) {
 	case q.Multi:
 		return jsonwrite.MustEncode(chosen), ""
 	case len(chosen) == 0:
-		return nil, "type a number, or an answer of your own"
+		return nil, "enter a number or your own answer"
 	}
 	return jsonwrite.MustEncode(chosen[0]), ""
 }
 
-func (q *inquiry) option(p string) (text, wrong string) {
+func (q *inquiry) optionText(p string) (text, wrong string) {
 	if n, err := strconv.Atoi(p); err == nil {
 		if n < 1 || n > len(q.Options) {
-			return "", fmt.Sprintf("there is no option %d", n)
+			return "", fmt.Sprintf("no option %d", n)
 		}
 		return q.Options[n-1].Label, ""
 	}
@@ -154,7 +153,7 @@ func (q *inquiry) option(p string) (text, wrong string) {
 	return p, ""
 }
 
-// plain is a value as a person reads it.
+// plain returns a value in readable form.
 func plain(v json.RawMessage) string {
 	var text string
 	if json.Unmarshal(v, &text) == nil {

@@ -9,17 +9,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// editor is a line that is being typed. A text that is recalled may have several, and is edited as
-// one: what ends a line is shown as a sign.
+// editor edits a line of input. A recalled text may have several lines and is edited as one, with a
+// sign for each line end.
 type editor struct {
-	text []rune
-	at   int    // where the next character goes
-	part []byte // of a character or a sequence whose rest has not come
-	help Helper // nil without one
-	said []string
+	text    []rune
+	at      int    // index of the cursor
+	part    []byte // incomplete character or sequence
+	help    Helper // nil without completion
+	choices []string
 }
 
-// Helper helps with what is typed. Places are numbers of characters.
+// Helper completes and colours the input. Positions are numbers of characters.
 type Helper interface {
 	// Complete returns a line after completion by Tab, and the cursor's position. Choices are
 	// shown above.
@@ -37,14 +37,14 @@ type Paint struct {
 	Code     string
 }
 
-// complete does what Tab means.
+// complete handles the Tab key.
 func (e *editor) complete() {
 	text, at, choices := e.help.Complete(string(e.text), e.at)
-	e.text, e.said = []rune(text), choices
+	e.text, e.choices = []rune(text), choices
 	e.at = min(max(at, 0), len(e.text))
 }
 
-// recall puts what was typed before or after into the line.
+// recall replaces the line by another entry.
 func (e *editor) recall(from func(string) (string, bool)) {
 	if text, ok := from(string(e.text)); ok {
 		e.begin(text)
@@ -56,7 +56,7 @@ func (e *editor) begin(text string) {
 	e.at = len(e.text)
 }
 
-// outcome is what a key means to who asks.
+// outcome is the effect of a key on the prompt.
 type outcome uint8
 
 const (
@@ -116,7 +116,7 @@ func (e *editor) feed(b []byte) (rest []byte, now outcome) {
 	return nil, typing
 }
 
-// key takes one key.
+// key handles one key.
 func (e *editor) key(r rune) {
 	switch r {
 	case ctrlA:
@@ -160,8 +160,8 @@ func (e *editor) remove(from, to int) {
 	e.at = from
 }
 
-// sequence takes what a key that is no character sends, and returns its length; 0
-// when its rest has not come. Of those that it does not know it does nothing.
+// sequence handles an escape sequence at the start of b and returns its length, or 0 if it is
+// incomplete. It ignores unknown ones.
 func (e *editor) sequence(b []byte) int {
 	if len(b) < 2 {
 		return 0
@@ -202,7 +202,7 @@ func (e *editor) sequence(b []byte) int {
 // lineEnd represents a line end of the text.
 const lineEnd = '⏎'
 
-// visible is the text as it is shown, character by character.
+// visible returns the text as it is shown, character by character.
 func (e *editor) visible() []rune {
 	shown := slices.Clone(e.text)
 	for i, r := range shown {
@@ -232,7 +232,7 @@ func (e *editor) window(most int) (text string, column int) {
 	return painted(shown, from, to, e.help.Paint(string(e.text))), column
 }
 
-// painted is a part of a line in its colours.
+// painted returns a part of a line in its colours.
 func painted(line []rune, from, to int, all []Paint) string {
 	var b strings.Builder
 	for _, p := range all {
@@ -249,7 +249,7 @@ func painted(line []rune, from, to int, all []Paint) string {
 	return b.String()
 }
 
-// Painted is a whole line in its colours.
+// Painted returns a whole line in its colours.
 func Painted(text string, all []Paint) string {
 	line := []rune(text)
 	return painted(line, 0, len(line), all)

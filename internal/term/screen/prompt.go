@@ -13,23 +13,23 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// Prompt is what a person is asked: a line is the answer.
+// Prompt is a question to the user that is answered by a line.
 type Prompt struct {
-	Text  string    // what it is about; of several lines, if need be
-	Label string    // the text before the answer
-	Typed string    // an answer to begin with
-	Until time.Time // when its time limit expires; zero: never
-	Help  Helper    // with what is typed; Ctrl-C then leaves the prompt: ErrLeft. nil: none
+	Text  string    // the question, which may have several lines
+	Label string    // the text before the cursor
+	Typed string    // initial text of the answer
+	Until time.Time // deadline; zero: none
+	Help  Helper    // completes the input; Ctrl-C then cancels the prompt with ErrCancelled. nil: none
 }
 
-// ErrLeft is the error of a prompt with help that was closed by Ctrl-C.
-var ErrLeft = errors.New("the prompt was left")
+// ErrCancelled is the error of a prompt with a Helper that the user cancelled with Ctrl-C.
+var ErrCancelled = errors.New("the prompt was left")
 
-// prompt is one that is open.
+// prompt is an open prompt.
 type prompt struct {
 	Prompt
 	edited  editor
-	column  int // where the cursor is
+	column  int // column of the cursor
 	restore func()
 }
 
@@ -44,7 +44,7 @@ func (s *Screen) Ask(ctx context.Context, p Prompt) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("prepare the terminal: %w", err)
 	}
-	text, err := s.typed(ctx, open)
+	text, err := s.readLine(ctx, open)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.prompt == open {
@@ -52,7 +52,7 @@ func (s *Screen) Ask(ctx context.Context, p Prompt) (string, error) {
 		s.shut()
 	}
 	if s.stale = err != nil; s.stale {
-		s.keys.drop() // it was for this prompt
+		s.keys.drop() // the input was for this prompt
 	}
 	s.draw()
 	return text, err
@@ -67,7 +67,7 @@ func (s *Screen) open(p Prompt) (*prompt, error) {
 		return nil, err
 	}
 	s.keys.read(s.o.Keys)
-	if s.stale { // what was typed until now was for the one that disappeared
+	if s.stale { // the input until now was for the withdrawn prompt
 		s.keys.drop()
 	}
 	s.prompt = &prompt{Prompt: p, restore: restore}
@@ -77,7 +77,7 @@ func (s *Screen) open(p Prompt) (*prompt, error) {
 	return s.prompt, nil
 }
 
-// shut closes the prompt, if one is open; mu is held.
+// shut closes the open prompt, if any. The caller holds mu.
 func (s *Screen) shut() {
 	if s.prompt != nil {
 		s.prompt.restore()
@@ -85,8 +85,8 @@ func (s *Screen) shut() {
 	}
 }
 
-// typed reads keys until a line is there.
-func (s *Screen) typed(ctx context.Context, open *prompt) (string, error) {
+// readLine reads keys until the line is complete.
+func (s *Screen) readLine(ctx context.Context, open *prompt) (string, error) {
 	for {
 		b, err := s.keys.next(ctx)
 		if err != nil {
@@ -94,11 +94,11 @@ func (s *Screen) typed(ctx context.Context, open *prompt) (string, error) {
 		}
 		s.mu.Lock()
 		rest, now := open.edited.feed(b)
-		s.keys.back(rest)
+		s.keys.putBack(rest)
 		text := string(open.edited.text)
-		if said := open.edited.said; len(said) > 0 {
-			open.edited.said = nil
-			_, _ = s.pass(s.o.Out, []byte(strings.Join(said, "  ")+"\n")) // there is nowhere to report that it failed
+		if choices := open.edited.choices; len(choices) > 0 {
+			open.edited.choices = nil
+			_, _ = s.pass(s.o.Out, []byte(strings.Join(choices, "  ")+"\n")) // there is no place to report an error to
 		}
 		s.draw()
 		s.mu.Unlock()
@@ -109,20 +109,20 @@ func (s *Screen) typed(ctx context.Context, open *prompt) (string, error) {
 			return "", io.EOF
 		case interrupted:
 			if open.Help != nil {
-				return "", ErrLeft
+				return "", ErrCancelled
 			}
 			s.o.Interrupt()
 		}
 	}
 }
 
-// lines are a prompt as it is drawn, and the column of the cursor in the last.
+// lines returns the lines of the prompt and the column of the cursor in the last one.
 func (p *prompt) lines(width, most int, now time.Time, waiting int) (lines []string, column int) {
 	label := p.Label
 	if p.Text != "" {
 		lines = terminal.Wrap(p.Text, width)
 	}
-	if over := len(lines) - (most - 1); over > 0 { // it begins with what is asked and ends with the choices
+	if over := len(lines) - (most - 1); over > 0 { // the question is at the start and the choices are at the end
 		head := max(most-2, 0) / 2
 		lines = slices.Concat(lines[:head], []string{fmt.Sprintf("… (%d lines)", over+1)}, lines[head+over+1:])
 	}
@@ -132,7 +132,7 @@ func (p *prompt) lines(width, most int, now time.Time, waiting int) (lines []str
 		notes = append(notes, fmt.Sprintf("%d s left", int((left+time.Second-1)/time.Second)))
 	}
 	if waiting > 0 {
-		notes = append(notes, fmt.Sprintf("%d more wait", waiting))
+		notes = append(notes, fmt.Sprintf("%d more waiting", waiting))
 	}
 	if len(notes) > 0 {
 		label = "(" + strings.Join(notes, ", ") + ") " + label
@@ -142,14 +142,13 @@ func (p *prompt) lines(width, most int, now time.Time, waiting int) (lines []str
 	return append(lines, label+text), terminal.Width(label) + column
 }
 
-// turns let those who ask ask one after the other, in the order in which they
-// joined.
+// turns is the queue of callers that want to ask, in the order in which they joined.
 type turns struct {
 	count sync.Mutex
-	line  []*place // the first has the turn
+	line  []*place // the first one has the turn
 }
 
-// place is a place in the line; it is ready when it is the first.
+// place is a place in the queue. ready is closed when it is the first one.
 type place struct{ ready chan struct{} }
 
 // joined is the key of a place in a context.
@@ -177,7 +176,7 @@ func (t *turns) leave(p *place) {
 	defer t.count.Unlock()
 	at := slices.Index(t.line, p)
 	if at < 0 {
-		return // it has been left
+		return // it was left before
 	}
 	t.line = slices.Delete(t.line, at, at+1)
 	if at == 0 && len(t.line) > 0 {
@@ -185,7 +184,7 @@ func (t *turns) leave(p *place) {
 	}
 }
 
-// waiting is how many wait for their turn.
+// waiting returns the number of callers that wait for their turn.
 func (t *turns) waiting() int {
 	t.count.Lock()
 	defer t.count.Unlock()
@@ -207,22 +206,22 @@ func (s *Screen) Turn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// Say leaves lines above what is drawn.
-func (s *Screen) Say(text string) {
+// PrintAbove prints lines above the drawn ones.
+func (s *Screen) PrintAbove(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, _ = s.pass(s.o.Out, []byte(text+"\n")) // there is nowhere to report that it failed
+	_, _ = s.pass(s.o.Out, []byte(text+"\n")) // there is no place to report an error to
 }
 
-// keys are the typed keys. A goroutine begins to read with the first prompt and continues until the
-// end of the input, since reading from a terminal cannot be interrupted.
+// keys is the typed input. A goroutine starts to read with the first prompt and continues until the
+// end of the input, because reading from a terminal cannot be interrupted.
 type keys struct {
 	once  sync.Once
-	ready chan struct{} // something has come, or nothing more will
+	ready chan struct{} // contains an element when there is input or an error
 
 	guard sync.Mutex
-	rest  []byte // read, and not used yet
-	err   error  // why there are no more; nil while there may be
+	rest  []byte // input that was not used
+	err   error  // the error that ended the input; nil before
 }
 
 func (k *keys) begin() { k.ready = make(chan struct{}, 1) }
@@ -242,7 +241,7 @@ func (k *keys) read(r io.Reader) {
 	})
 }
 
-// add adds what has been read.
+// add adds input or an error.
 func (k *keys) add(b []byte, err error) {
 	k.guard.Lock()
 	defer k.guard.Unlock()
@@ -279,14 +278,14 @@ func (k *keys) take() ([]byte, error) {
 	return nil, k.err
 }
 
-// back returns the keys after an answer to the queue.
-func (k *keys) back(rest []byte) {
+// putBack returns the keys after an answer to the queue.
+func (k *keys) putBack(rest []byte) {
 	k.guard.Lock()
 	defer k.guard.Unlock()
 	k.rest = append(rest[:len(rest):len(rest)], k.rest...)
 }
 
-// drop drops what has been typed and not been used.
+// drop drops the unused input.
 func (k *keys) drop() {
 	k.guard.Lock()
 	defer k.guard.Unlock()

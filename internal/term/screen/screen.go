@@ -38,66 +38,65 @@ type Line struct {
 	Text  string
 }
 
-// Options is what New needs.
+// Options are the options of New.
 type Options struct {
 	// Out is the terminal, to which all other writers must write through Writer.
 	Out io.Writer
-	// Size is the terminal's, in cells.
+	// Size returns the terminal's size, in cells.
 	Size func() (width, height int)
 	// Color enables the colours of marks.
 	Color bool
 
-	// Keys is the input. Raw switches the terminal to passing each key without echo, until restore
-	// is called; Interrupt is called for Ctrl-C, which raw keys do not turn into a signal.
+	// Keys is the input. Raw puts the terminal into raw mode until restore is called. Interrupt is
+	// called for Ctrl-C, which is no signal in raw mode.
 	Keys      io.Reader
 	Raw       func() (restore func(), err error)
 	Interrupt func()
-	// Now is the clock.
-	Now func() time.Time
+	Now       func() time.Time
 }
 
-// Screen is the bottom of a terminal. Safe for concurrent use.
+// Screen draws lines at the bottom of a terminal. It is safe for concurrent use.
 type Screen struct {
 	o Options
 
 	mu      sync.Mutex
 	drawn   []string  // the lines on the terminal
-	cursor  int       // in which of them the cursor is
-	size    [2]int    // of the terminal when they were drawn
-	at      time.Time // when they were
-	midline bool      // the text above does not end with its line
+	cursor  int       // index of the line with the cursor
+	size    [2]int    // size of the terminal when they were drawn
+	at      time.Time // time when they were drawn
+	midline bool      // the text above ends without a line feed
 	view    func(width, most int) []Line
 
 	turns
 	keys
-	prompt *prompt // that is open; nil without one
-	stale  bool    // the last one disappeared before it was answered
+	prompt *prompt // the open prompt, or nil
+	stale  bool    // the last prompt was withdrawn before it was answered
 }
 
-// New makes a Screen that shows nothing yet.
+// New returns a Screen that shows nothing.
 func New(o Options) *Screen {
 	s := &Screen{o: o}
 	s.keys.begin()
 	return s
 }
 
-// Refresh draws what has changed. It is called some eight times a second.
+// Refresh draws the changes. It should be called about eight times a second.
 func (s *Screen) Refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.draw()
 }
 
-// Show sets the view: a function that returns it, for a width and as many lines at
-// most. Refresh draws it.
+// Show sets the view: a function that returns its lines for a width and a maximum number of lines.
+// Refresh draws it.
 func (s *Screen) Show(view func(width, most int) []Line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.view = view
 }
 
-// Clear erases what is drawn, and ends the view. A prompt that is still open
-// disappears too, and the terminal is as it was.
+// Clear erases the drawn lines and removes the view. It also closes an open prompt and restores the
+// terminal.
 func (s *Screen) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,12 +105,10 @@ func (s *Screen) Clear() {
 	s.write(s.erased())
 }
 
-// soon is the time in which what is drawn again at once after text is not drawn
-// once more, as much text may come.
+// soon is the minimum time between two drawings after text, because much text may arrive.
 const soon = 30 * time.Millisecond
 
-// Writer is w, which leads to the same terminal, with what is written to it above
-// the view.
+// Writer returns a writer that prints above the view. w must write to the same terminal.
 func (s *Screen) Writer(w io.Writer) io.Writer { return above{s, w} }
 
 type above struct {
@@ -125,14 +122,14 @@ func (a above) Write(b []byte) (int, error) {
 	return a.s.pass(a.w, b)
 }
 
-// pass writes text above what is drawn; mu is held.
+// pass writes text above the drawn lines. The caller holds mu.
 func (s *Screen) pass(w io.Writer, b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
 	s.write(s.erased())
 	text := b
-	if s.prompt != nil { // a terminal in raw mode does not do it
+	if s.prompt != nil { // a terminal in raw mode does not return the carriage itself
 		text = bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n"))
 	}
 	if _, err := w.Write(text); err != nil {
@@ -145,15 +142,15 @@ func (s *Screen) pass(w io.Writer, b []byte) (int, error) {
 	return len(b), nil
 }
 
-// write writes to the terminal. A failed write is ignored: there is nowhere to
-// report it.
+// write writes to the terminal. It ignores errors, because there is no other place to report them
+// to.
 func (s *Screen) write(text string) {
 	if text != "" {
 		_, _ = io.WriteString(s.o.Out, text)
 	}
 }
 
-// home moves the cursor to where the drawn lines begin.
+// home returns the sequence that moves the cursor to the start of the drawn lines.
 func (s *Screen) home() string {
 	if len(s.drawn) == 0 {
 		return ""
@@ -164,7 +161,7 @@ func (s *Screen) home() string {
 	return "\r\x1b[" + strconv.Itoa(s.cursor) + "A"
 }
 
-// erased is what erases the drawn lines, which are none then.
+// erased returns the sequence that erases the drawn lines, and forgets them.
 func (s *Screen) erased() string {
 	if len(s.drawn) == 0 {
 		return ""
@@ -174,7 +171,7 @@ func (s *Screen) erased() string {
 	return text
 }
 
-// draw draws what has changed; mu is held.
+// draw draws the changes. The caller holds mu.
 func (s *Screen) draw() {
 	if s.midline && s.prompt == nil || s.view == nil && s.prompt == nil && len(s.drawn) == 0 {
 		return
@@ -208,11 +205,11 @@ func (s *Screen) draw() {
 	s.write(s.picture(lines, column))
 }
 
-// picture is what draws lines over those that are drawn.
+// picture returns the sequences that draw lines over the drawn ones.
 func (s *Screen) picture(lines []string, column int) string {
 	var b strings.Builder
 	b.WriteString(s.home())
-	if s.midline { // a prompt does not wait for the line's end
+	if s.midline { // the prompt does not wait for the end of the line
 		b.WriteString("\r\n")
 		s.midline = false
 	}
@@ -239,7 +236,7 @@ func (s *Screen) picture(lines []string, column int) string {
 	return b.String()
 }
 
-// right moves the cursor to the right.
+// right returns the sequence that moves the cursor right.
 func right(n int) string {
 	if n == 0 {
 		return ""
@@ -247,7 +244,7 @@ func right(n int) string {
 	return "\x1b[" + strconv.Itoa(n) + "C"
 }
 
-// line is a line of the view as it is drawn.
+// line returns a line of the view as text with control sequences.
 func (s *Screen) line(l Line, width int) string {
 	text := terminal.Cut(l.Text, width-terminal.Width(l.Mark)-1)
 	mark := l.Mark

@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testterm"
 )
 
-// stage is a screen on an emulated terminal, with a clock that is set.
+// stage is a screen on an emulated terminal with a manual clock.
 type stage struct {
 	*Screen
 	t    *testing.T
@@ -69,14 +69,14 @@ func (s *stage) set(lines ...string) {
 	s.Refresh()
 }
 
-// tick lets a second go by.
+// tick advances the clock by a second.
 func (s *stage) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = s.now.Add(time.Second)
 }
 
-// shows checks the content of the terminal, and that the cursor is at x, y.
+// shows checks the content of the terminal, and the position x, y of the cursor.
 func (s *stage) shows(x, y int, rows ...string) {
 	s.t.Helper()
 	got := s.term.State()
@@ -98,7 +98,7 @@ func TestView(t *testing.T) {
 	s.shows(0, 2, "before", "above", "● one", "● a line that is m…")
 	s.set("one")
 	s.shows(0, 2, "before", "above", "● one")
-	// Nothing is drawn while a line is being written, nor when nothing has changed.
+	// Nothing is drawn while a line is incomplete, or if nothing has changed.
 	_, _ = io.WriteString(out, "50%")
 	s.set("one")
 	s.shows(3, 2, "before", "above", "50%")
@@ -108,9 +108,9 @@ func TestView(t *testing.T) {
 	n := s.term.State().Bytes
 	s.set("one")
 	if more := s.term.State().Bytes - n; more != 0 {
-		t.Errorf("%d bytes are written though nothing has changed", more)
+		t.Errorf("wrote %d bytes without a change", more)
 	}
-	// Many lines scroll what is above.
+	// Many lines scroll the text above.
 	s.set("1", "2", "3", "4", "5", "6")
 	s.shows(0, 2, "above", "60%", "● 1", "● 2", "● 3", "● 4")
 	s.Clear()
@@ -119,7 +119,7 @@ func TestView(t *testing.T) {
 	s.shows(0, 3, "above", "60%", "after")
 }
 
-// crlf is a terminal that returns at the end of a line.
+// crlf is a terminal that returns the carriage at the end of a line.
 type crlf struct{ w io.Writer }
 
 func (x crlf) Write(b []byte) (int, error) {
@@ -127,7 +127,7 @@ func (x crlf) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// TestMuchText: what follows soon on what was drawn is not drawn once more.
+// TestMuchText checks that the view is not drawn again for text that soon follows other text.
 func TestMuchText(t *testing.T) {
 	s := newStage(t, 20, 6)
 	out := s.Writer(&crlf{s.term})
@@ -195,7 +195,7 @@ func (s *stage) press(keys string) {
 
 func TestPrompt(t *testing.T) {
 	s := newStage(t, 24, 8)
-	out := s.Writer(s.term) // a raw terminal does not return at the end of a line
+	out := s.Writer(s.term) // a raw terminal does not return the carriage at the end of a line
 	s.set("view")
 	came := s.ask(t.Context(), Prompt{Text: "What is it that you want?\nsay", Label: "> ", Until: time.Unix(11, 0)})
 	s.until("(10 s left) >")
@@ -219,8 +219,8 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
-// TestWithdrawn: what is withdrawn disappears, and what was typed for it answers
-// nothing else.
+// TestWithdrawn checks that a withdrawn prompt disappears, and that its input does not answer
+// another prompt.
 func TestWithdrawn(t *testing.T) {
 	s := newStage(t, 24, 8)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -245,12 +245,12 @@ func TestWithdrawn(t *testing.T) {
 	if got := <-came; got != "no" {
 		t.Error(got)
 	}
-	// Clear closes a prompt that is open; the end of the input is one.
+	// Clear closes an open prompt, with the error for the end of the input.
 	came = s.ask(t.Context(), Prompt{Text: "third", Label: "> "})
 	s.until("third")
 	s.Clear()
 	if s.raw != 0 {
-		t.Error("the terminal stays raw")
+		t.Error("the terminal is still in raw mode")
 	}
 	s.keys.Close()
 	if got := <-came; got != "error: EOF" {
@@ -258,7 +258,7 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// TestTurns: those who ask have their turns in the order in which they joined.
+// TestTurns checks that callers have their turns in the order in which they joined.
 func TestTurns(t *testing.T) {
 	s := newStage(t, 24, 8)
 	ctx1, leave1 := s.Join(t.Context())
@@ -279,12 +279,12 @@ func TestTurns(t *testing.T) {
 	}()
 	cancel3()
 	if _, err := s.Turn(ctx3); err == nil {
-		t.Error("who has given up has the turn")
+		t.Error("a caller that left has the turn")
 	}
 	leave3()
 	select {
 	case <-second:
-		t.Fatal("two have the turn")
+		t.Fatal("two callers have the turn")
 	default:
 	}
 	done1()
@@ -297,6 +297,6 @@ func TestTurns(t *testing.T) {
 		done()
 	}
 	if s.turns.waiting() != 0 {
-		t.Error("somebody waits")
+		t.Error("a caller is still waiting")
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Width returns the number of cells of a text without control characters. Sequences that only some
-// terminals join to one character count as on the others.
+// Width returns the number of cells of a text without control characters. It counts sequences that
+// only some terminals join to one character as separate characters.
 func Width(text string) int {
 	n, last := 0, 0
 	for _, r := range text {
@@ -18,10 +18,11 @@ func Width(text string) int {
 	return n
 }
 
-// presented requests the wide picture of the preceding character.
+// presented requests the wide form of the preceding character.
 const presented = '\ufe0f'
 
-// cells is how many cells a character adds; before is what the one before it did.
+// cells returns the number of cells that a character adds; before is the number that the previous
+// one added.
 func cells(r rune, before int) int {
 	switch {
 	case r < 0x300:
@@ -34,7 +35,7 @@ func cells(r rune, before int) int {
 			return 1
 		}
 		return 0
-	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf), r >= 0x1160 && r <= 0x11ff: // marks, and what joins syllables
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf), r >= 0x1160 && r <= 0x11ff: // marks, and characters that join syllables
 		return 0
 	}
 	switch width.LookupRune(r).Kind() {
@@ -44,12 +45,12 @@ func cells(r rune, before int) int {
 	return 1
 }
 
-// Cut is a text within so many cells: what is longer ends in "…".
+// Cut shortens a text to most cells, with "…" at the end.
 func Cut(text string, most int) string {
 	if most <= 0 {
 		return ""
 	}
-	n, last, fits := 0, 0, 0 // fits is how long the text is that leaves room for "…"
+	n, last, fits := 0, 0, 0 // fits is the length of the text that leaves room for "…"
 	for i, r := range text {
 		last = cells(r, last)
 		if n+last > most {
@@ -62,8 +63,7 @@ func Cut(text string, most int) string {
 	return text
 }
 
-// Wrap breaks a text into lines of at most so many cells, at blanks where there
-// are any. Line feeds break it too.
+// Wrap breaks a text into lines of at most most cells, at spaces if possible, and at line feeds.
 func Wrap(text string, most int) []string {
 	most = max(most, 2)
 	var out []string

@@ -16,16 +16,16 @@ func steers(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028 || r == 0x2029
 }
 
-// Escape writes control characters as `\u{1b}` and bytes that are not UTF-8 as
-// `\x9b`. Line feeds and tabs stay.
+// Escape writes control characters as `\u{1b}` and bytes that are not UTF-8 as `\x9b`. It preserves
+// line feeds and tabs.
 func Escape(text string) string { return escape(text, func(string) int { return 0 }) }
 
-// Printed is Escape for what a program prints itself. It may use colours, erase
-// its line and return to the line's beginning.
+// Printed is Escape for the output of programs, which may use colours, erase their line and return
+// to its start.
 func Printed(text string) string { return escape(text, harmless) }
 
-// escape escapes text, except the parts whose length kept returns.
-func escape(text string, kept func(string) int) string {
+// escape escapes text, except for the parts whose length preserved returns.
+func escape(text string, preserved func(string) int) string {
 	var b strings.Builder
 	from := 0
 	for i := 0; i < len(text); {
@@ -35,7 +35,7 @@ func escape(text string, kept func(string) int) string {
 			i += n
 			continue
 		}
-		if k := kept(text[i:]); k > 0 {
+		if k := preserved(text[i:]); k > 0 {
 			i += k
 			continue
 		}
@@ -54,10 +54,10 @@ func escape(text string, kept func(string) int) string {
 	return b.String() + text[from:]
 }
 
-// OneLine returns text on one line, with nothing hidden in it: a line feed is written as ⏎,
-// and every other character that is not printed, such as a control character, a blank that
-// is no space and a character without width, as `\u{1b}`. It is for commands that a person
-// reads before allowing them. Applied to its own result it changes nothing.
+// OneLine returns text on one line without hidden characters. It writes a line feed as ⏎, and every
+// other character that is not printed, such as a control character, a space of another width or a
+// character without width, as `\u{1b}`. It is for commands that a user reads before allowing them.
+// OneLine of its result is the same text.
 func OneLine(text string) string {
 	if strings.IndexFunc(text, hidden) < 0 && utf8.ValidString(text) {
 		return text
@@ -69,8 +69,8 @@ func OneLine(text string) string {
 	return b.String()
 }
 
-// Brief is OneLine within a number of characters. The omitted part is counted at the end: " … (12
-// more characters)".
+// Brief is OneLine with a maximum number of characters. It counts the omitted ones at the end: " …
+// (12 more characters)".
 func Brief(text string, most int) string {
 	var b strings.Builder
 	for i, r := range text {
@@ -90,12 +90,12 @@ const lineEnd = '⏎'
 // braille is a blank although it is a symbol.
 const braille = '\u2800'
 
-// hidden reports whether OneLine writes a character in another way.
+// hidden reports whether OneLine replaces a character.
 func hidden(r rune) bool {
 	return r == braille || !unicode.IsPrint(r) || unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// shown is how OneLine writes r, the first character of rest.
+// shown returns the form in which OneLine writes r, the first character of rest.
 func shown(rest string, r rune) string {
 	switch {
 	case r == '\n':
@@ -108,9 +108,8 @@ func shown(rest string, r rune) string {
 	return string(r)
 }
 
-// harmless is the length of the sequence with which text begins, when it is a
-// carriage return, a colour, or one that erases the line; else 0. Concealed text
-// is not harmless.
+// harmless returns the length of the sequence at the start of text if it is a carriage return, sets
+// a colour, or erases the line; otherwise 0. Concealed text is not harmless.
 func harmless(text string) int {
 	if text[0] == '\r' {
 		return 1
@@ -139,8 +138,7 @@ func harmless(text string) int {
 	return len("\x1b[") + n + 1
 }
 
-// JSON is a JSON text with the control characters in its strings escaped; the
-// strings keep their meaning.
+// JSON escapes the control characters in the strings of a JSON text, which remains equal JSON.
 func JSON(text string) string {
 	if strings.IndexFunc(text, steers) < 0 {
 		return text
@@ -156,7 +154,7 @@ func JSON(text string) string {
 	return b.String()
 }
 
-// Writer escapes what is written to w, whole characters at a time.
+// Writer returns a writer that escapes text and writes it to w, in whole characters.
 func Writer(w io.Writer) io.Writer { return writer{w} }
 
 type writer struct{ w io.Writer }

@@ -91,7 +91,7 @@ func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, 
 		err = context.Cause(ctx)
 		p.End(grace, nil)
 	}
-	<-p.Gone()
+	<-p.GroupDone()
 	<-read
 	if err != nil {
 		return nil, err

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// Process holds a conversation with a server over its stdin and stdout. Where the text ends the
-// input, it closes it. The server must then send no more than the text contains, and exit
-// successfully.
+// Process plays a conversation with a server over its stdin and stdout. It closes the input at the
+// line End. The server must then send no more than the text contains, and exit successfully.
 func Process(c *exec.Cmd, text string) error {
 	in, err := c.StdinPipe()
 	if err != nil {
@@ -23,15 +22,15 @@ func Process(c *exec.Cmd, text string) error {
 	if err := c.Start(); err != nil {
 		return err
 	}
-	err = Whole(Lines(out, in), text, func() { _ = in.Close() }) // the output shows it
-	_, _ = io.Copy(io.Discard, out)                              // so that it can end
+	err = Whole(Lines(out, in), text, func() { _ = in.Close() }) // the output shows an error of the input
+	_, _ = io.Copy(io.Discard, out)                              // so that the server can exit
 	if werr := c.Wait(); err == nil && werr != nil {
-		return fmt.Errorf("the server's end: %w", werr)
+		return fmt.Errorf("wait for the server: %w", werr)
 	}
 	return err
 }
 
-// Whole plays a whole conversation; nothing must come after it. end ends the input.
+// Whole plays a whole conversation, after which the server must send nothing. end closes the input.
 func Whole(wire Wire, text string, end func()) error {
 	play := New()
 	before, after, _ := strings.Cut(text, End)
@@ -44,7 +43,7 @@ func Whole(wire Wire, text string, end func()) error {
 		return err
 	}
 	if rest, rerr := wire.Receive(); rerr == nil {
-		return fmt.Errorf("the server says more: %s", rest)
+		return fmt.Errorf("the server sent more: %s", rest)
 	} else if !errors.Is(rerr, io.EOF) {
 		return rerr
 	}

@@ -1,13 +1,13 @@
-// Package servetest plays conversations with a server of `concerto serve` (its API promises
-// nothing: it is for tests). A conversation is lines:
+// Package servetest plays conversations with a server of `concerto serve`, for tests. Its API is not
+// covered by the compatibility promise. A conversation consists of lines:
 //
-//	→ {"jsonrpc":"2.0","id":1,"method":"ping"}       is sent
-//	← {"jsonrpc":"2.0","id":1,"result":{}}           must be what comes next
-//	# …                                              is a remark
+//	→ {"jsonrpc":"2.0","id":1,"method":"ping"}       the client sends this message
+//	← {"jsonrpc":"2.0","id":1,"result":{}}           the next message must be this one
+//	# …                                              a comment
 //
-// In what must come, … within a text stands for any characters, and "…" for any value. A
-// text such as "$session" stands for the value that comes there first, and from then on
-// for that value, also in what is sent. The order of members counts as the server writes them.
+// In an expected message, … within a text matches any characters, and "…" matches any value. A text
+// such as "$session" matches any value the first time; after that it represents that value, also in
+// messages of the client. Members must be in the order in which the server writes them.
 package servetest
 
 import (
@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// Wire is a connection: a message each.
+// Wire is a connection that sends and receives messages.
 type Wire interface {
 	Send(text []byte) error
 	Receive() ([]byte, error)
@@ -27,18 +27,18 @@ type Wire interface {
 // End is the line at which the input ends.
 const End = "# The input ends.\n"
 
-// Conversation is one that is played in parts.
+// Conversation is a conversation that is played in parts.
 type Conversation struct {
-	known map[string]any // the values of the texts that begin with $
-	line  int
+	values map[string]any // values of the texts that begin with $
+	line   int
 }
 
-// New begins a conversation.
-func New() *Conversation { return &Conversation{known: map[string]any{}} }
+// New returns an empty conversation.
+func New() *Conversation { return &Conversation{values: map[string]any{}} }
 
-// Play plays a part. Its error is the first difference, with its line.
+// Play plays a part. The error describes the first difference, with its line.
 func (c *Conversation) Play(w Wire, part string) error {
-	known, n := c.known, c.line
+	values, n := c.values, c.line
 	defer func() { c.line = n }()
 	for line := range strings.Lines(part) {
 		n++
@@ -47,12 +47,12 @@ func (c *Conversation) Play(w Wire, part string) error {
 		var err error
 		switch mark {
 		case "→":
-			err = w.Send([]byte(filled(text, known)))
+			err = w.Send([]byte(fillIn(text, values)))
 		case "←":
-			err = expect(w, text, known)
+			err = expect(w, text, values)
 		case "", "#":
 		default:
-			err = fmt.Errorf("a line begins with →, ← or #")
+			err = fmt.Errorf("a line must begin with →, ← or #")
 		}
 		if err != nil {
 			return fmt.Errorf("line %d: %s\n%w", n, line, err)
@@ -61,9 +61,9 @@ func (c *Conversation) Play(w Wire, part string) error {
 	return nil
 }
 
-// filled is a text with what is known in the place of "$name".
-func filled(text string, known map[string]any) string {
-	for name, v := range known {
+// fillIn replaces each "$name" in a text by its value.
+func fillIn(text string, values map[string]any) string {
+	for name, v := range values {
 		value, err := json.Marshal(v)
 		if err != nil {
 			panic(err)
@@ -76,10 +76,10 @@ func filled(text string, known map[string]any) string {
 	return text
 }
 
-// sorted is a connection whose answers come apart from all else.
+// sorted is a connection that receives responses separately.
 type sorted interface{ ReceiveAnswer() ([]byte, error) }
 
-// receive returns the next message, where a text is expected.
+// receive returns the next message of the kind that text expects.
 func receive(w Wire, text string) ([]byte, error) {
 	var m struct{ Method string }
 	if s, ok := w.(sorted); ok && json.Unmarshal([]byte(text), &m) == nil && m.Method == "" {
@@ -88,32 +88,32 @@ func receive(w Wire, text string) ([]byte, error) {
 	return w.Receive()
 }
 
-func expect(w Wire, text string, known map[string]any) error {
+func expect(w Wire, text string, values map[string]any) error {
 	got, err := receive(w, text)
 	if err != nil {
-		return fmt.Errorf("nothing comes: %w", err)
+		return fmt.Errorf("receive: %w", err)
 	}
 	want, err := Tokens([]byte(text))
 	if err != nil {
-		return fmt.Errorf("what is wanted is no JSON: %w", err)
+		return fmt.Errorf("the expected message is not valid JSON: %w", err)
 	}
 	have, err := Tokens(got)
 	if err != nil {
-		return fmt.Errorf("what comes is no JSON: %s", got)
+		return fmt.Errorf("the message is not valid JSON: %s", got)
 	}
-	if at := differ(want, have, known); at != "" {
-		return fmt.Errorf("comes instead (%s):\n%s", at, got)
+	if at := differ(want, have, values); at != "" {
+		return fmt.Errorf("got instead (%s):\n%s", at, got)
 	}
 	return nil
 }
 
-// Member is a member of an object, in the order in which it is written.
+// Member is a member of an object, in the order of the text.
 type Member struct {
 	Name  string
 	Value any
 }
 
-// Tokens reads JSON with the order of members: objects are []Member, arrays []any.
+// Tokens parses JSON and preserves the order of members: objects are []Member, arrays []any.
 func Tokens(text []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -162,11 +162,11 @@ func value(d *json.Decoder) (any, error) {
 	return t, nil
 }
 
-// differ describes where two values differ; "" if they do not.
-func differ(want, got any, known map[string]any) string {
+// differ describes the difference of two values; "" if they are equal.
+func differ(want, got any, values map[string]any) string {
 	switch w := want.(type) {
 	case string:
-		return differText(w, got, known)
+		return differText(w, got, values)
 	case []Member:
 		g, ok := got.([]Member)
 		if !ok {
@@ -179,7 +179,7 @@ func differ(want, got any, known map[string]any) string {
 			case i >= len(g) || w[i].Name != g[i].Name:
 				return "there is no " + w[i].Name + " in its place"
 			}
-			if at := differ(w[i].Value, g[i].Value, known); at != "" {
+			if at := differ(w[i].Value, g[i].Value, values); at != "" {
 				return w[i].Name + ": " + at
 			}
 		}
@@ -190,7 +190,7 @@ func differ(want, got any, known map[string]any) string {
 			return fmt.Sprintf("not %d elements", len(w))
 		}
 		for i := range w {
-			if at := differ(w[i], g[i], known); at != "" {
+			if at := differ(w[i], g[i], values); at != "" {
 				return fmt.Sprintf("[%d]: %s", i, at)
 			}
 		}
@@ -202,22 +202,22 @@ func differ(want, got any, known map[string]any) string {
 	return ""
 }
 
-func differText(w string, got any, known map[string]any) string {
+func differText(w string, got any, values map[string]any) string {
 	if w == "…" {
 		return ""
 	}
 	if strings.HasPrefix(w, "$") && !strings.ContainsAny(w, " …-/") {
-		if v, ok := known[w]; ok {
+		if v, ok := values[w]; ok {
 			return differ(v, got, nil)
 		}
-		known[w] = got
+		values[w] = got
 		return ""
 	}
 	g, ok := got.(string)
 	if !ok {
 		return fmt.Sprintf("no text, but %v", got)
 	}
-	for name, v := range known {
+	for name, v := range values {
 		if s, ok := v.(string); ok {
 			w = strings.ReplaceAll(w, name, s)
 		}
@@ -228,7 +228,7 @@ func differText(w string, got any, known map[string]any) string {
 	return ""
 }
 
-// covers reports whether a text is the parts with anything between them.
+// covers reports whether s consists of the parts with any text between them.
 func covers(parts []string, s string) bool {
 	rest, ok := strings.CutPrefix(s, parts[0])
 	if !ok || len(parts) == 1 {
@@ -245,8 +245,8 @@ func covers(parts []string, s string) bool {
 	return strings.HasSuffix(rest, last)
 }
 
-// Known returns the value of a text such as "$session".
-func (c *Conversation) Known(name string) string {
-	s, _ := c.known[name].(string)
+// Value returns the value of a text such as "$session".
+func (c *Conversation) Value(name string) string {
+	s, _ := c.values[name].(string)
 	return s
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// WebSocket is a connection to a server's /ws.
+// WebSocket connects to a server's /ws.
 func WebSocket(ctx context.Context, url, token string) (Wire, *websocket.Conn, error) {
 	c, _, err := websocket.Dial(ctx, url+"/ws", &websocket.DialOptions{Subprotocols: []string{"concerto.v1", "bearer." + token}})
 	if err != nil {
@@ -39,8 +39,8 @@ func (s socket) Receive() ([]byte, error) {
 	return text, err
 }
 
-// HTTP is a client of a server's /rpc and /events. Answers come as they are received, and
-// so do events: which of both is next is for the conversation to say (see Sorted).
+// HTTP is a client of a server's /rpc and /events. It returns responses and events in the order in
+// which they arrive; see ReceiveAnswer.
 type HTTP struct {
 	ctx        context.Context
 	url, token string
@@ -53,7 +53,7 @@ type HTTP struct {
 	Last    string // the id of the last event
 }
 
-// NewHTTP is a client that has not initialized.
+// NewHTTP returns a client that has not initialized.
 func NewHTTP(ctx context.Context, url, token string) *HTTP {
 	return &HTTP{ctx: ctx, url: url, token: token, answers: make(chan []byte, 1000), events: make(chan []byte, 10000), failed: make(chan error, 1000)}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 )
 
-// oneName has, for names of flags that other programs use, the name that ours have.
+// oneName maps names of flags that other programs use to Concerto's name.
 var oneName = map[string]string{
 	"json": "format", "ndjson": "format", "jsonl": "format", "form": "format", "output-format": "format",
 	"out": "output", "output-file": "output", "outfile": "output",
@@ -20,12 +20,12 @@ var oneName = map[string]string{
 	"dir": "directory", "cwd": "directory",
 }
 
-// otherMeaning has visible flags with one of those names and another meaning.
+// otherMeaning lists visible flags with one of those names and another meaning.
 var otherMeaning = map[string]string{
 	"concerto-relay run --ndjson": "the protocol of the command that it starts",
 }
 
-// metavars has the flags that have the same name and different meanings, with the reason.
+// metavars lists the flags that have the same name and different meanings, with the reason.
 var metavars = map[string]string{
 	"answer":   "the answer to one request has no channel",
 	"env":      "an MCP server's variables are few, those of a program are in a file",
@@ -65,8 +65,8 @@ func Flags(t *testing.T, root *cobra.Command) {
 	}
 }
 
-// Aliases checks that each former name of a command or flag is there, hidden, and that the flags
-// set the flags that replace them.
+// Aliases checks that each former name of a command or flag exists, is hidden, and that the flags
+// set those that replace them.
 func Aliases(t *testing.T, build func() *cobra.Command) {
 	t.Helper()
 	for _, alias := range cmdline.CommandAliases {
@@ -88,22 +88,22 @@ func Aliases(t *testing.T, build func() *cobra.Command) {
 			t.Errorf("%s: no hidden flag --%s", alias.Command, alias.Old)
 			continue
 		}
-		want, given := alias.Value, "--"+alias.Old
+		want, value := alias.Value, "--"+alias.Old
 		if alias.New != "" && alias.Value == "" {
 			want = "true"
 			if c.Flags().Lookup(alias.New).Value.Type() != "bool" {
-				want, given = "given", given+"=given"
+				want, value = "given", value+"=given"
 			}
 		}
-		if err := c.ParseFlags([]string{given}); err != nil {
-			t.Errorf("%s %s: %v", alias.Command, given, err)
+		if err := c.ParseFlags([]string{value}); err != nil {
+			t.Errorf("%s %s: %v", alias.Command, value, err)
 			continue
 		}
 		if alias.New == "" {
 			continue
 		}
 		if to := c.Flags().Lookup(alias.New); !to.Changed || to.Value.String() != want {
-			t.Errorf("%s %s sets --%s to %q", alias.Command, given, alias.New, to.Value)
+			t.Errorf("%s %s sets --%s to %q", alias.Command, value, alias.New, to.Value)
 		}
 	}
 }

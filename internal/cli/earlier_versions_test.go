@@ -8,23 +8,24 @@ import (
 	"testing"
 )
 
-// risen is what to do when a recorded run is not what it was.
+// risen is the advice for a recorded run whose result has changed.
 const risen = "what older versions have recorded means something else now: raise tape.Engine (what runs do) or journal.Format (how they are kept), and record a new directory of testdata/kept (record.sh)"
 
-// TestKept: runs and a tape that an earlier version has recorded are read, replayed and resumed as
-// they were.
-func TestKept(t *testing.T) {
+// TestEarlierVersions checks that runs and a tape of an earlier version are read, replayed and
+// resumed with the same results.
+func TestEarlierVersions(t *testing.T) {
 	all := t.TempDir()
 	if err := os.CopyFS(all, os.DirFS(filepath.Join("testdata", "kept"))); err != nil {
 		t.Fatal(err)
 	}
 	for _, engine := range []string{"engine1", "engine2"} {
-		t.Run(engine, func(t *testing.T) { readsKept(t, filepath.Join(all, engine)) })
+		t.Run(engine, func(t *testing.T) { testRecordedRun(t, filepath.Join(all, engine)) })
 	}
 }
 
-// readsKept reads, replays and resumes what the version of one engine recorded in a directory.
-func readsKept(t *testing.T, dir string) {
+// testRecordedRun reads, replays and resumes the run that one version of the engine recorded in a
+// directory.
+func testRecordedRun(t *testing.T, dir string) {
 	content := func(name string) string {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
@@ -36,7 +37,7 @@ func readsKept(t *testing.T, dir string) {
 		args string
 		want string // a part of what is put out; "=" and a file: all of it
 	}{
-		{"runs verify finished", " records, all as they were written\n"},
+		{"runs verify finished", " records, unchanged\n"},
 		{"audit verify finished", "records, 0 calls, 0 unfinished, head "},
 		{"replay finished", "=finished.out"},
 		{"replay run.tape ../program/main.conc", "=run.out"},
@@ -46,7 +47,7 @@ func readsKept(t *testing.T, dir string) {
 		{"runs show parked", "waits    q39 last \"really?\" (Bool) since "},
 		{"answer parked q39 true --by Ada", ""},
 		{"resume parked", "[end] true\n"},
-		{"runs verify parked", " records, all as they were written\n"},
+		{"runs verify parked", " records, unchanged\n"},
 		{"audit show parked", "by human Ada"},
 	} {
 		c := command(dir, strings.Fields(x.args)...)
@@ -59,7 +60,7 @@ func readsKept(t *testing.T, dir string) {
 			t.Fatalf("concerto %s: %v\n%s\n%s", x.args, err, out, risen)
 		}
 		if file, all := strings.CutPrefix(x.want, "="); all && string(out) != content(file) || !all && !strings.Contains(string(out), x.want) {
-			t.Errorf("concerto %s puts out\n%s\nand not %s\n%s", x.args, out, x.want, risen)
+			t.Errorf("concerto %s prints\n%s\nwant %s\n%s", x.args, out, x.want, risen)
 		}
 	}
 }

@@ -27,7 +27,7 @@ type Lines struct {
 	until   time.Time // end of the current second
 	lines   int       // lines logged in it
 	dropped int       // lines dropped in it
-	told    *time.Timer
+	timer   *time.Timer
 }
 
 // LogLine logs a line, or drops it if the limit is reached.
@@ -63,8 +63,8 @@ func (a *Lines) LogLine(line string) {
 // countDropped counts a dropped line. The number is logged at the end of the second.
 func (a *Lines) countDropped() {
 	a.dropped++
-	if a.told == nil {
-		a.told = time.AfterFunc(time.Until(a.until), a.End)
+	if a.timer == nil {
+		a.timer = time.AfterFunc(time.Until(a.until), a.End)
 	}
 }
 
@@ -76,9 +76,9 @@ func (a *Lines) End() {
 }
 
 func (a *Lines) logNow() {
-	if a.told != nil {
-		a.told.Stop()
-		a.told = nil
+	if a.timer != nil {
+		a.timer.Stop()
+		a.timer = nil
 	}
 	if n := a.dropped; n > 0 {
 		a.dropped = 0
@@ -99,15 +99,15 @@ func whole(text string) string {
 }
 
 // Escape writes control characters as Go escapes, so that they do not affect a terminal, except
-// those in kept.
-func Escape(line, kept string) string {
+// those in except.
+func Escape(line, except string) string {
 	if strings.IndexFunc(line, unicode.IsControl) < 0 {
 		return line
 	}
 	var b strings.Builder
 	for _, r := range line {
 		switch {
-		case strings.ContainsRune(kept, r):
+		case strings.ContainsRune(except, r):
 			b.WriteRune(r)
 		case r == '\t':
 			b.WriteString(`\t`)

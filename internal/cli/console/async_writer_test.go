@@ -9,39 +9,39 @@ import (
 	"time"
 )
 
-// slow reads on request only.
-type slow struct {
-	take chan struct{}
+// gatedWriter writes only when the test allows it.
+type gatedWriter struct {
+	gate chan struct{}
 	got  strings.Builder
 }
 
-func (s *slow) Write(b []byte) (int, error) {
-	<-s.take
+func (s *gatedWriter) Write(b []byte) (int, error) {
+	<-s.gate
 	return s.got.Write(b)
 }
 
-// TestAside: a stuck pipe delays one write for a moment and no other. Writes
-// beyond the limit are counted; all others are written in order.
-func TestAside(t *testing.T) {
+// TestAsyncWriter checks that a stuck pipe delays only one write. Writes beyond the limit are
+// counted; all others are written in order.
+func TestAsyncWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &slow{take: make(chan struct{})}
-		a := newAside(s, 10)
+		s := &gatedWriter{gate: make(chan struct{})}
+		a := newAsyncWriter(s, 10)
 		begun := time.Now()
 		for _, text := range []string{"one ", "two ", "three ", "lost ", "lost "} {
 			if n, err := io.WriteString(a, text); n != len(text) || err != nil {
 				t.Error(n, err)
 			}
 		}
-		if took := time.Since(begun); took != patience {
+		if took := time.Since(begun); took != writeTimeout {
 			t.Errorf("it held up for %s", took)
 		}
-		a.flush(farewell)
-		if took := time.Since(begun); took != patience+farewell {
+		a.flush(flushTimeout)
+		if took := time.Since(begun); took != writeTimeout+flushTimeout {
 			t.Errorf("the end held up for %s", took)
 		}
-		close(s.take)
-		a.flush(farewell)
-		if want := "one two three concerto: 2 pieces of this were not written: nobody read them in time\n"; s.got.String() != want {
+		close(s.gate)
+		a.flush(flushTimeout)
+		if want := "one two three concerto: dropped 2 writes because the reader of this output is too slow\n"; s.got.String() != want {
 			t.Errorf("%q, want %q", s.got.String(), want)
 		}
 		begun = time.Now()
@@ -52,13 +52,13 @@ func TestAside(t *testing.T) {
 	})
 }
 
-// TestAsideFails: the next writer receives the error of a closed pipe.
-func TestAsideFails(t *testing.T) {
+// TestAsyncWriterFails checks that a write after the pipe was closed returns its error.
+func TestAsyncWriterFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
 		broken := errors.New("broken")
 		_ = r.CloseWithError(broken)
-		a := newAside(w, 10)
+		a := newAsyncWriter(w, 10)
 		_, _ = io.WriteString(a, "x")
 		if _, err := io.WriteString(a, "y"); err != broken {
 			t.Error(err)

@@ -1,5 +1,5 @@
-// Package program loads the program that a command line names and prepares what it runs with: the
-// flags that replace parts of the world around it, its permissions, tools and audit log.
+// Package program loads the program that a command line names, and prepares its run: environment,
+// answers, permissions, tools and audit log.
 package program
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// The names of programs that are in no file, where a file's name would stand.
+// Names that appear instead of a file's name for programs that are not in a file.
 const (
 	stdinName = "<stdin>"
 	codeName  = "<code>"
@@ -28,36 +28,36 @@ const (
 // CodeFlag is the value of -e, which may be empty.
 type CodeFlag struct {
 	Text  string
-	Given bool
+	IsSet bool
 }
 
-// Set takes the code; a second one is a further line of it.
+// Set appends code as further lines.
 func (c *CodeFlag) Set(text string) error {
-	if c.Given {
+	if c.IsSet {
 		text = c.Text + "\n" + text
 	}
-	c.Text, c.Given = text, true
+	c.Text, c.IsSet = text, true
 	return nil
 }
 
 func (c *CodeFlag) String() string { return c.Text }
 
-// Type is what the flag's value is in the help.
+// Type returns the name of the value's type, for help.
 func (c *CodeFlag) Type() string { return "string" }
 
-// onStdin is the PATH for standard input.
-const onStdin = "-"
+// stdinPath is the PATH that selects standard input.
+const stdinPath = "-"
 
-// Source is the program to run: what path names, or code when it is not nil, or
-// the text on standard input. Code and standard input are read once.
+// Source returns the program to run: code if it is not nil, otherwise the program at path, which
+// may be standard input. It reads standard input at most once.
 func Source(a *console.Console, path string, code *string) (driver.Request, error) {
 	s := driver.Request{Path: path, Dir: a.Dir, Overlay: a.Overlay}
 	switch {
 	case code != nil && path != "":
-		return s, console.Usage("leave out one of them; arguments for the program stand behind `--`", "both a path and -e are given")
+		return s, console.Usage("leave one of them out; write arguments for the program after `--`", "a path and -e cannot be used together")
 	case code != nil:
 		s.Inline = &driver.Inline{Name: codeName, Text: []byte(*code), Body: true}
-	case path == onStdin:
+	case path == stdinPath:
 		text, err := io.ReadAll(a.Stdin)
 		if err != nil {
 			return s, console.Usage("", "read standard input: %v", console.Cause(err))
@@ -67,11 +67,11 @@ func Source(a *console.Console, path string, code *string) (driver.Request, erro
 	return s, nil
 }
 
-// isCompiled reports whether a text is a compiled program: no source begins as one.
+// isCompiled reports whether text is a compiled program. No source begins with `{`.
 func isCompiled(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) }
 
-// Open compiles or loads the program that a source names. dir is the
-// directory at which the manifest's relative paths start.
+// Open compiles or loads the program of a source. dir is the directory at which the manifest's
+// relative paths start.
 func Open(ctx context.Context, a *console.Console, s driver.Request, f *WorldFlags, g *permit.Grants) (p *engine.Program, dir string, err error) {
 	if s.Inline != nil && isCompiled(s.Inline.Text) {
 		return load(ctx, a, s.Inline.Name, a.Dir, s.Inline.Text, f, g)
@@ -87,23 +87,23 @@ func Open(ctx context.Context, a *console.Console, s driver.Request, f *WorldFla
 	data, err := userfile.Read(full, userfile.MaxRecording)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, "", console.Usage("make it with `concerto build -o "+s.Path+"`", "%s: no such file", s.Path)
+			return nil, "", console.Usage("create it with `concerto build -o "+s.Path+"`", "%s: no such file", s.Path)
 		}
 		return nil, "", console.Usage("", "read %s: %v", s.Path, console.Cause(err))
 	}
 	return load(ctx, a, s.Path, filepath.Dir(full), data, f, g)
 }
 
-// load loads a compiled program that lies in dir.
+// load loads a compiled program from the directory dir.
 func load(ctx context.Context, a *console.Console, name, dir string, data []byte, f *WorldFlags, g *permit.Grants) (*engine.Program, string, error) {
 	p, err := engine.Load(data)
 	if err != nil {
-		return nil, "", console.Usage(console.Reload(err), "%s: %v", name, err)
+		return nil, "", console.Usage(console.ReloadHint(err), "%s: %v", name, err)
 	}
 	if m, ok := manifest.Locate(dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); ok {
 		dir = filepath.Dir(m)
 	}
-	if err := consent(ctx, a, name, dir, data, p, f, g); err != nil {
+	if err := requireConsent(ctx, a, name, dir, data, p, f, g); err != nil {
 		return nil, "", err
 	}
 	a.Loaded = name

@@ -15,7 +15,7 @@ func listening() (*Lines, *[]string) {
 	return &Lines{Log: func(l string) { lines = append(lines, l) }}, &lines
 }
 
-func TestAsideEscapes(t *testing.T) {
+func TestLinesEscapes(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                           "",
 		"as it is: é 😀 \\x1b \ufffd": "as it is: é 😀 \\x1b \ufffd",
@@ -31,9 +31,9 @@ func TestAsideEscapes(t *testing.T) {
 	}
 }
 
-// TestAsideLongLines checks that a long line continues in the next, that nothing is lost, and that
+// TestLinesLongLines checks that a long line continues in the next, that nothing is lost, and that
 // no character or escape sequence is split.
-func TestAsideLongLines(t *testing.T) {
+func TestLinesLongLines(t *testing.T) {
 	for _, c := range []struct {
 		in    string
 		parts int
@@ -67,7 +67,7 @@ func lastEscape(l string) string {
 	return `\t`
 }
 
-func TestAsideFlood(t *testing.T) {
+func TestLinesFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, got := listening()
 		forget := func() { // the timer may be running
