@@ -21,15 +21,15 @@ type remoteDecision struct {
 	over *time.Timer // the timer of --wait
 
 	mu    sync.Mutex
-	state protocol.State // its last reported state; State is "" until the server has it
+	state protocol.State // last reported state; State is "" until the server has the decision
 }
 
 // decideID identifies the decision in the server's responses.
 const decideID = "decide"
 
 const (
-	awayAfter      = time.Second      // a decision that was not forwarded is reported as waiting for its host
-	outcomeTimeout = 30 * time.Second // the server has the decision
+	awayAfter      = time.Second      // until the user learns that the host is not connected
+	outcomeTimeout = 30 * time.Second // for the server to confirm the decision, in addition to --wait
 )
 
 var (
@@ -37,7 +37,8 @@ var (
 	errWaitExpired = errors.New("the time of --wait has passed")
 )
 
-// decideRemote decides through a server: over a WebSocket, on which the server reports the outcome.
+// decideRemote sends the decision to a server over a WebSocket, on which the server also reports
+// the outcome.
 func (a *app) decideRemote(ctx context.Context, e *endpoint, d *decision) error {
 	x := &remoteDecision{app: a, decision: d, end: e}
 	var run serverRun
@@ -125,7 +126,8 @@ func (x *remoteDecision) handleState(e *protocol.Envelope, s *protocol.State) er
 	return nil
 }
 
-// reportOffline reports that the host has not received it.
+// reportOffline tells the user that the server has stored the decision for a host that is not
+// connected.
 func (x *remoteDecision) reportOffline() {
 	x.mu.Lock()
 	defer x.mu.Unlock()

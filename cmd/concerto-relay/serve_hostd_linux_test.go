@@ -13,9 +13,10 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestServeWithHostd checks that one process is the server and this machine's hostd, with the
-// settings of both tables; the host is accepted although no other is; both stop on one signal, and
-// reconnect to a run that has continued.
+// TestServeWithHostd checks that one process runs the server and this machine's hostd, each with
+// the settings of its own table; that the server accepts this host although it accepts no other;
+// that both stop on one signal; and that after a restart they still know the run, which continued
+// in between.
 func TestServeWithHostd(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -92,9 +93,9 @@ func TestServeWithHostd(t *testing.T) {
 	}
 }
 
-// TestServeWithHostdElsewhere checks that a server that listens only on an address other than the
-// loopback is this machine's host as well; clients can use that address if --public-url names it,
-// and otherwise the server prints so.
+// TestServeWithHostdElsewhere checks that hostd also connects to its own process's server if that
+// listens only on an address other than the loopback; and that clients can use that address if
+// --public-url names it, while otherwise the server refuses them and prints how to change that.
 func TestServeWithHostdElsewhere(t *testing.T) {
 	t.Parallel()
 	address := ownAddress(t)
@@ -151,9 +152,9 @@ func ownAddress(t *testing.T) string {
 	return ""
 }
 
-// TestServeWithPairedHost checks that a machine that was paired with a server is that host, by its
-// key, when the server's own process runs hostd, wherever it listens then; a server without the
-// pairing treats it as any other host.
+// TestServeWithPairedHost checks that a machine that was once paired with a server keeps its host
+// id and its key when that server later runs hostd in its own process, also at another address; and
+// that a server without the pairing accepts it as another host, by a token.
 func TestServeWithPairedHost(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

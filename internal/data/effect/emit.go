@@ -13,9 +13,9 @@ const (
 
 // From is the origin of a piece of output.
 type From struct {
-	Task     int64 `json:"task"`               // from 1, which is main
-	Exchange int64 `json:"exchange,omitempty"` // with a host, from 1, as they begin; 0 outside of one
-	// Of a question to people elsewhere: the place in the program.
+	Task     int64 `json:"task"`               // 1 is main
+	Exchange int64 `json:"exchange,omitempty"` // exchange with a host, numbered from 1; 0 for none
+	// For a question that remote users can answer: its position in the program.
 	File string `json:"file,omitempty"`
 	Line int64  `json:"line,omitempty"`
 }
@@ -34,10 +34,10 @@ type Emit struct {
 //
 // Asks is set if it passes on a question of a host.
 //
-// Format describes valid answers, or is "" if any text is valid. Misfit explains why the previous
-// answer was invalid: then the emit was already sent, and only the question is repeated to the same
-// person. Schema is the JSON Schema of answers if people elsewhere may be asked, or nil if any text
-// is valid.
+// Format describes valid answers, or is "" if any text is valid. Misfit explains why the person's
+// previous answer was invalid; the emit has then been sent before, and only the question is
+// repeated, to the same person. Schema is the JSON Schema of answers if remote users may be asked,
+// or nil if any text is valid.
 type AwaitEmit struct {
 	Channel string          `json:"channel"`
 	Payload json.RawMessage `json:"payload,omitempty"`
@@ -46,7 +46,7 @@ type AwaitEmit struct {
 	Misfit  string          `json:"misfit,omitempty"`
 	Asks    *Asking         `json:"asks,omitempty"`
 	Schema  json.RawMessage `json:"schema,omitempty"`
-	Type    string          `json:"type,omitempty"` // its name in the program, where Schema is set
+	Type    string          `json:"type,omitempty"` // program's name of the answer type; set with Schema
 }
 
 // ToolApproval is the channel for approvals of tool calls, and the Type of the Asking that requests
@@ -56,12 +56,13 @@ const ToolApproval = "tool:approval"
 // Asking describes a message with which a host asks something.
 type Asking struct {
 	Host   string `json:"host"`                // the declaration's name
-	Type   string `json:"type"`                // the message's
-	Within int64  `json:"within_ms,omitempty"` // from then on it is not waited for; 0: for ever
+	Type   string `json:"type"`                // type of the message
+	Within int64  `json:"within_ms,omitempty"` // timeout of the answer; 0 for none
 }
 
-// AskHost has a person answer a message of a host for which the program has no handler and no
-// default. Its result is an *Answer; its *Error is that of an AwaitEmit if no person is reachable.
+// AskHost asks a person to answer a host's message for which the program has neither a handler nor
+// a default. Its result is an *Answer. If no person is reachable, its *Error is the same as that of
+// an AwaitEmit.
 type AskHost struct {
 	Asking
 	Message json.RawMessage `json:"message"` // without its type
@@ -69,8 +70,8 @@ type AskHost struct {
 }
 
 // Answer is the application's answer as JSON. Typed marks a text written by a person, to be parsed
-// as the program's type. Again means that the person can be asked again if the text is invalid. By
-// states who answered, and Name the person's name if known.
+// as the program's type. Repeatable means that the person can be asked again if the text is
+// invalid. By states who answered, and Name the person's name if known.
 type Answer struct {
 	Value      json.RawMessage `json:"value"`
 	Typed      bool            `json:"typed,omitempty"`
@@ -88,8 +89,8 @@ type Print struct {
 }
 
 // Log is a line for the run's log. Level is "debug", "info", "warn" or "error"; Fields is a JSON
-// object or nil. Level PrintLevel marks text that the program printed to standard error, which may
-// be any part of a line.
+// object or nil. Level PrintLevel marks text that the program printed to standard error; it need
+// not be a whole line.
 type Log struct {
 	Level   string          `json:"level"`
 	Message string          `json:"message"`

@@ -9,7 +9,7 @@ import "github.com/concerto-lang/concerto/internal/data/value"
 // A scope is a separate HashMap of the same declaration, with its own entries and watchers.
 type HashMap struct {
 	scopes[*HashMap]
-	// Place is where the entries are, or nil if they are here.
+	// Place is the location of the entries in a file, or nil if they are in memory.
 	Place *Place
 
 	data     *value.Map
@@ -17,7 +17,7 @@ type HashMap struct {
 	any      *value.Array // functions
 }
 
-// NewHashMap makes an empty hashmap of that name.
+// NewHashMap returns an empty hashmap with a name.
 func NewHashMap(name string) *HashMap {
 	h := &HashMap{data: value.NewMap(0), watchers: value.NewMap(0), any: value.NewArray()}
 	h.scopes = scopes[*HashMap]{name: name, self: value.NewHandle("HashMap", name, h), make: NewHashMap}
@@ -50,14 +50,14 @@ func (h *HashMap) Len() int { return h.data.Len() }
 // Clear removes all entries. Watchers stay.
 func (h *HashMap) Clear() { h.data.Clear() }
 
-// Entries returns a map of the entries that later changes do not show in.
+// Entries returns a copy of the entries.
 func (h *HashMap) Entries() *value.Map { return value.Copy(h.data.Slot()).Map() }
 
 // Each calls f with every entry in order until f returns false. f must not change the hashmap.
 func (h *HashMap) Each(f func(key, v value.Slot) bool) { h.data.Each(f) }
 
-// Watch adds f, a function, to the watchers of key. The library calls them when
-// the value changes.
+// Watch adds f, a function, to the watchers of key. The standard library calls them when the value
+// changes.
 func (h *HashMap) Watch(key, f value.Slot) {
 	all := value.NewArray()
 	if old, ok := h.watchers.Get(key); ok {
@@ -103,7 +103,7 @@ func (h *HashMap) IsWatched(key value.Slot) bool {
 	return ok
 }
 
-// Scope returns the hashmap within this one that has that name.
+// Scope returns this hashmap's scope of that name, and creates it on first use.
 func (h *HashMap) Scope(name string) *HashMap {
 	in := h.scopes.Scope(name)
 	if h.Place != nil && in.Place == nil {
@@ -121,7 +121,7 @@ func (h *HashMap) Parts() Parts {
 	return Parts{h.data.Slot(), h.watchers.Slot(), h.any.Slot()}
 }
 
-// SetParts makes a hashmap of its parts, which are two maps and an array.
+// SetParts replaces the hashmap's own parts.
 func (h *HashMap) SetParts(p Parts) {
 	h.data, h.watchers, h.any = p.Data.Map(), p.Watchers.Map(), p.Any.Array()
 }

@@ -16,7 +16,7 @@ type Entry struct {
 // concurrent use.
 type Ledger struct {
 	scopes[*Ledger]
-	// Place is where the entries are, or nil if they are here.
+	// Place is the location of the entries in a file, or nil if they are in memory.
 	Place *Place
 
 	entries map[string]*Entry // by identifier

@@ -12,7 +12,7 @@ type Message struct {
 // Memory is a conversation (spec/12-stores.md). With a window of n it retains the n latest
 // messages. It is not safe for concurrent use.
 type Memory struct {
-	// Place is where the messages are, or nil if they are here.
+	// Place is the location of the messages in a file, or nil if they are in memory.
 	Place *Place
 
 	window   int

@@ -1,8 +1,9 @@
 // Package secret holds the secrets that a run knows, mostly keys, and removes them from whatever is
 // shown, logged or stored: providers, proxies and subprocesses may repeat them in their responses.
 //
-// A secret is found unchanged, in the encodings of JSON, URLs and base64, and if it arrives in
-// several pieces. A mark with its name replaces it. Derived texts, such as a hash, are not found.
+// It finds a secret as it is, in the encodings of JSON, URLs and base64, and also when it is split
+// over several pieces of text, and replaces it by a mark with its name. It does not find texts
+// derived from a secret, such as a hash.
 package secret
 
 import (
@@ -19,9 +20,9 @@ const MinLength = 6
 
 // Set is the secrets of a run. A nil Set knows none. It is safe for concurrent use.
 type Set struct {
-	mu      sync.Mutex // held while one is added
+	mu      sync.Mutex // guards secrets and records
 	secrets []knownSecret
-	records []*Record              // that know the same
+	records []*Record              // records that receive each added secret
 	find    atomic.Pointer[finder] // nil while none is known
 }
 

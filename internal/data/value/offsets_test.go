@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// scripts are texts of every width of characters.
+// scripts maps names to sample texts, which together have characters of every length in UTF-8.
 var scripts = map[string]string{
 	"latin": "Grüße, wörtlich: „ja“ — it’s ", "greek": "καλημέρα κόσμε ", "chinese": "你好世界，再见", "emoji": "👋🏽a👩‍👩‍👧 ",
 	"rare": strings.Repeat("a", 100) + "é", "combining": "e\u0301a\u0308o\u0302",
@@ -21,7 +21,7 @@ func long(script string, n int) string {
 	return string([]rune(s)[:n])
 }
 
-// Characters and slices are the same as when counted from the start.
+// TestOffsets checks that At and Slice return the same characters as a conversion to []rune.
 func TestOffsets(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for script := range scripts {
@@ -54,15 +54,15 @@ func TestOffsets(t *testing.T) {
 	}
 }
 
-// walks counts the characters that f passes over.
+// walks returns the number of characters that the offsets walk over while f runs.
 func walks(o *Offsets, f func()) int {
 	before := o.walked
 	f()
 	return o.walked - before
 }
 
-// TestOffsetsAreQuick checks that the work to find a character does not grow with its text, for any
-// order of characters, for several texts in turn, and for growing texts.
+// TestOffsetsAreQuick checks that the work to find a character does not grow with the length of the
+// text: for any order of accesses, for two texts in turn, and for a text that grows.
 func TestOffsetsAreQuick(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for script := range scripts {
@@ -103,7 +103,7 @@ func TestOffsetsAreQuick(t *testing.T) {
 	}
 }
 
-// An unused text is released.
+// TestOffsetsReleaseTexts checks that Offsets releases a text that is no longer used.
 func TestOffsetsReleaseTexts(t *testing.T) {
 	var o Offsets
 	released := make(chan bool, 1)

@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// Completions of rows in lists: fields, arms, handlers and methods.
+// Completions of the elements of lists: fields, match arms, message handlers and methods.
 
-// addFields offers the fields of a literal or pattern that are not given.
+// addFields offers the fields that a struct literal or pattern does not list yet.
 func (c *completer) addFields() {
 	present := map[string]bool{}
 	var t types.Type

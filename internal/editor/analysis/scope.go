@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// addVariables offers the variables that are visible at the place, the nearest first.
+// addVariables offers the variables that are visible at the cursor, the nearest first.
 func (c *completer) addVariables() {
 	names := c.checkedFile.visibleVariables(c.nodes, c.pos, c.statementStart())
 	byPlace := map[source.Pos]*sema.Def{}
@@ -29,8 +29,8 @@ func (c *completer) addVariables() {
 	}
 }
 
-// statementStart returns the start of the current statement: a variable that it declares is not
-// visible yet.
+// statementStart returns the start of the statement at the cursor: the variable that this statement
+// declares is not visible in it.
 func (c *completer) statementStart() source.Pos {
 	if k := c.kindBefore(1); k == lexer.Semi || k == lexer.RBrace || k == lexer.LBrace || len(c.toks) == 0 {
 		return c.pos
@@ -38,8 +38,8 @@ func (c *completer) statementStart() source.Pos {
 	return c.toks[len(c.toks)-1].Start
 }
 
-// visibleVariables returns the names of the variables visible at a place, the outermost first,
-// considering only statements that end before another place.
+// visibleVariables returns the names of the variables visible at pos, the outermost first. Of let
+// statements it considers only those that end at or before the position before.
 func (f *checkedFile) visibleVariables(nodes []ast.Node, pos, before source.Pos) []*ast.Ident {
 	var out []*ast.Ident
 	bound := func(p ast.Pattern) {

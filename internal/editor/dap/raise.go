@@ -25,7 +25,7 @@ var filters = []dap.ExceptionBreakpointsFilter{
 	{Filter: filterErr, Label: "Propagated errors", Description: "An Err that `?` returns from a function", SupportsCondition: true, ConditionDescription: "an expression on `e`, the error"},
 }
 
-// filter is one that is set.
+// filter is an exception filter that the client has set.
 type filter struct {
 	name, condition string
 	reported        bool
@@ -78,7 +78,7 @@ func (r *Run) Raised(at vm.Scene, x vm.Raise) {
 	}
 }
 
-// matches reports whether a filter is about an error.
+// matches reports whether a filter selects an error.
 func (f *filter) matches(x vm.Raise) bool {
 	switch f.name {
 	case filterUncaught:
@@ -89,7 +89,8 @@ func (f *filter) matches(x vm.Raise) bool {
 	return x.Propagated
 }
 
-// conditionHolds reports whether the condition of a filter holds of an error.
+// conditionHolds reports whether the condition of a filter is true for the error of a stop. A
+// condition that cannot be evaluated counts as true.
 func (r *Run) conditionHolds(y *stopState, f *filter) bool {
 	top, ok := y.scene.Top(r.s.showStd)
 	if !ok {
@@ -118,7 +119,8 @@ func (r *Run) conditionHolds(y *stopState, f *filter) bool {
 	return v.Kind() == value.KindBool && v.AsBool()
 }
 
-// executeWith runs a text that returns a closure of one parameter, and calls that.
+// executeWith evaluates an expression whose value is a closure with one parameter, and calls the
+// closure with the argument.
 func (r *Run) executeWith(f *frameRef, c *compiled, argument value.Slot) (value.Slot, error) {
 	h := evalOptions{quiet: true}
 	v, err := r.execute(f, c, h)
@@ -129,7 +131,7 @@ func (r *Run) executeWith(f *frameRef, c *compiled, argument value.Slot) (value.
 	return r.debuggee.vm.EvaluateClosure(r.stopper(h), v, argument)
 }
 
-// raisedError is an error in the form for an editor.
+// raisedError describes an error for the editor.
 type raisedError struct{ kind, message string }
 
 func describeError(v value.Slot) (t raisedError) {
