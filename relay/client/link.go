@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	firstTimeout   = 100 * time.Millisecond // blocks the run
-	connectTimeout = 5 * time.Second        // a hostd that answers later counts as absent
-	gather         = 2 * time.Millisecond
+	firstTimeout   = 100 * time.Millisecond // for the first attempt, during which the run waits
+	connectTimeout = 5 * time.Second        // for later attempts, and for hostd's answer to the upgrade
+	gather         = 2 * time.Millisecond   // collects events that are not urgent into one write
 	retryFirst     = 100 * time.Millisecond
 	retryAtMost    = time.Second
 )
 
-// run sends to hostd until everything is sent and the run has ended, or ctx is done. It starts with
-// a connection or the error of the first attempt.
+// run sends to hostd until everything is sent and the run has ended, or ctx is done. conn and err
+// are the result of the first attempt to connect.
 func (s *Source) run(conn net.Conn, err error) {
 	defer close(s.stopped)
 	run, pause := "", retryFirst
@@ -66,7 +66,7 @@ func (s *Source) setReached(err error) {
 	s.first.Do(func() { close(s.tried) })
 }
 
-// wait waits for the next attempt. It returns false if the run has ended.
+// wait waits for pause. It returns false at once if the run ends.
 func (s *Source) wait(pause time.Duration) bool {
 	retry := time.NewTimer(pause)
 	defer retry.Stop()
@@ -95,7 +95,7 @@ type link struct {
 	run     string   // the relay's id of the run
 	hasAcks bool     // hostd acknowledges events
 	acked   int64    // number of acknowledged events when the connection began
-	asks    [][]byte // lines of the requests that were open before
+	asks    [][]byte // encoded requests to people that were open when the connection began
 	broken  chan struct{}
 }
 
@@ -130,7 +130,7 @@ func (s *Source) open(conn net.Conn, run string) (*link, error) {
 	return l, nil
 }
 
-// reason removes the parts of a dial error that the message repeats.
+// reason returns the innermost error of a dial error, without operation and address.
 func reason(err error) error {
 	for {
 		switch x := err.(type) {

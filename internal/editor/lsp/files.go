@@ -10,15 +10,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// watchedPatterns are the files that programs depend on, as a client watches them.
+// watchedPatterns is the glob pattern of the files that programs depend on, for clients that watch
+// files.
 const watchedPatterns = "**/*.{conc,toml,json}"
 
-// isWatched reports the same for one path.
+// isWatched reports whether a path matches watchedPatterns.
 func isWatched(path string) bool {
 	return slices.Contains([]string{".conc", ".toml", ".json"}, filepath.Ext(path))
 }
 
-// filesChanged reads files of the disk again.
+// filesChanged notifies the workspace of changed files, and starts a new check.
 func (s *server) filesChanged(paths []string) {
 	paths = slices.DeleteFunc(paths, func(p string) bool { return !filepath.IsAbs(p) })
 	if len(paths) > 0 {
@@ -77,7 +78,7 @@ func (s *server) didChangeWorkspaceFolders(p *protocol.DidChangeWorkspaceFolders
 	s.afterEdit()
 }
 
-// stamp is by what a changed file is known.
+// stamp is the state of a file; a file whose stamp differs has changed.
 type stamp struct {
 	time time.Time
 	size int64
@@ -99,7 +100,7 @@ func (s *server) poll() {
 	})
 }
 
-// changedPaths returns the paths of files that were made, changed or removed.
+// changedPaths returns the paths of files that were created, changed or removed between two scans.
 func changedPaths(was, is map[string]stamp) (paths []string) {
 	for path, x := range was {
 		if is[path] != x {
@@ -132,13 +133,14 @@ func (s *server) watchedDirs() map[string]bool {
 
 func (s *server) stamps() map[string]stamp { return readStamps(s.watchedDirs()) }
 
-// readStamps returns the watched files in directories.
+// readStamps scans directories and returns the stamps of the watched files. The values of places
+// are those of watchedDirs.
 func readStamps(places map[string]bool) map[string]stamp {
 	all := map[string]stamp{}
 	for dir, deep := range places {
 		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			switch {
-			case err != nil: // what cannot be read is not there
+			case err != nil: // an unreadable file counts as absent
 			case d.IsDir():
 				if path != dir && (!deep || strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules") {
 					return fs.SkipDir

@@ -12,13 +12,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// A check starts nextKey after the last edit, but at most maxWait after the first one.
+// A check starts nextKey after the last edit, so that it does not run between two keystrokes, but at
+// most maxWait after the first edit that no check has seen.
 const (
 	nextKey = 20 * time.Millisecond
 	maxWait = 200 * time.Millisecond
 )
 
-// pushing is the state of the checks and of the diagnostics that they publish.
+// pushing is the state of the checks and of publishing their diagnostics.
 type pushing struct {
 	timer   *time.Timer
 	since   time.Time // time of the first edit that is not checked
@@ -67,8 +68,9 @@ func (s *server) checkSoon() {
 	p.timer = s.after(max(0, min(nextKey, p.since.Add(maxWait).Sub(now))), s.checkNow)
 }
 
-// checkNow starts a check. It cancels a check of an older view, unless nothing was published for so
-// long that an older result is useful.
+// checkNow starts a check. If a check of an older view is running, it cancels that and starts the
+// new one afterwards; but if diagnostics have been outstanding for maxWait, it lets the running
+// check finish, because an older result is better than none.
 func (s *server) checkNow() {
 	p := &s.push
 	if s.phase != running || s.over {
@@ -144,7 +146,7 @@ func (v *view) failedFindings(p any) findings {
 	return out
 }
 
-// bugRow returns a diagnostic on the first line for a failed check.
+// bugRow returns a diagnostic on the first line which reports that a check has failed.
 func bugRow(p any) protocol.Diagnostic {
 	return protocol.Diagnostic{Severity: protocol.DiagnosticSeverityInformation, Source: product, Message: bugText(p)}
 }

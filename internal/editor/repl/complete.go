@@ -17,7 +17,8 @@ type analysisView struct {
 	path string
 }
 
-// open opens the program with an unfinished input in the analysis.
+// open opens an unfinished input, laid out with the program, in the analysis. It returns the
+// snapshot and the path of the file.
 func (s *Session) open(l *layout) (*analysis.Snapshot, string) {
 	k := &s.view
 	if k.work == nil {

@@ -17,8 +17,8 @@ type Writer struct {
 	err   error // the first error; nothing is written after it
 }
 
-// NewWriter writes the header, a Header or a value that contains one. since returns the time since
-// the start of the run, in seconds.
+// NewWriter returns a Writer to out and writes the header, which is a Header or a value that
+// contains one. since returns the time since the start of the run, in seconds.
 func NewWriter(out io.Writer, header any, since func() float64) *Writer {
 	w := &Writer{out: out, since: since, procs: map[string]int{}}
 	w.write(header)
@@ -37,8 +37,8 @@ func (w *Writer) add(l Line) {
 	w.write(l)
 }
 
-// Part returns an Add for one of several runs that are recorded together: it renumbers their
-// processes in order of appearance.
+// Part returns a function like Add for one of several runs that are recorded together. The function
+// renumbers the run's processes in order of appearance.
 func (w *Writer) Part() func(Line) {
 	type process struct {
 		host string

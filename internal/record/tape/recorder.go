@@ -17,11 +17,13 @@ type Recorder struct {
 	out   *bufio.Writer
 	clean func(text []byte) []byte // removes secrets from JSON
 	err   error                    // the first error
-	// opened maps the numbers assigned by performers to the effects that opened them.
+	// opened maps the number of an exchange, stream or call, as its performer numbered it, to the
+	// effect that opened it.
 	opened map[objectKey]int64
 }
 
-// objectKey is a number of a family (effect.Kind.Family).
+// objectKey is the number of an exchange, stream or call. Numbers are unique within a family
+// (effect.Kind.Family).
 type objectKey struct {
 	family string
 	n      int64
@@ -35,7 +37,7 @@ func Record(w io.Writer, h Header, clean func(text []byte) []byte) *Recorder {
 	return r
 }
 
-// continueTape continues a tape.
+// continueTape returns a Recorder that appends to a tape which already has a header.
 func continueTape(w io.Writer, clean func(text []byte) []byte) *Recorder {
 	if clean == nil {
 		clean = func(text []byte) []byte { return text }
@@ -69,10 +71,10 @@ func (r *Recorder) Close(code int) error {
 	return r.err
 }
 
-// EffectBegan does nothing: the program has no result of an effect that has not ended.
+// EffectBegan does nothing: EffectEnded records the effect when its result is known.
 func (r *Recorder) EffectBegan(int64, int64, effect.Request) {}
 
-// ProgramWaits does nothing.
+// ProgramWaits does nothing: a tape does not record that no task can continue.
 func (r *Recorder) ProgramWaits() {}
 
 // EffectEnded records the result of an effect.
@@ -121,10 +123,10 @@ func (r *Recorder) EffectDeferred(e int64, q effect.Request, at vm.Moment) {
 	r.write(&x)
 }
 
-// MemoryExceeded records a check of the memory in use that exceeded the limit.
+// MemoryExceeded records that a check found more memory in use than the limit.
 func (r *Recorder) MemoryExceeded(at vm.Moment) { r.write(&Entry{Place: PlaceMemory, W: Written(&at)}) }
 
-// ContextEnded records that the run's context has ended it.
+// ContextEnded records that the run ended because its context did.
 func (r *Recorder) ContextEnded(cause error, at *vm.Moment) {
 	f := FailureOf(cause)
 	if errors.Is(cause, context.DeadlineExceeded) {

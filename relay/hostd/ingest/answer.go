@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// hostDecision is the answer to an approval.
+// hostDecision is the value of the answer to a host's request for approval.
 type hostDecision struct {
 	Decision   string `json:"decision"`
 	Scope      string `json:"scope,omitempty"`
@@ -20,15 +20,15 @@ type hostDecision struct {
 	ArgsSHA256 string `json:"args_sha256,omitempty"`
 }
 
-// encodeAnswer returns the message that sends the program the decision. The error names the invalid
-// field.
+// encodeAnswer returns the message that informs the program of a decision. An error names the
+// invalid field or question.
 func encodeAnswer(q *protocol.PermissionRequested, d approvals.Decision) (protocol.HostdMessage, error) {
 	m := protocol.HostdMessage{Answer: q.RequestID, By: d.By}
 	var err error
 	switch {
 	case q.From != nil && q.From.Kind == protocol.FromApproval:
 		m.Value, err = encodeApproval(q, d)
-	case d.Decision == approvals.Answer && d.Sent == approvals.Deny: // a plain no
+	case d.Decision == approvals.Answer && d.Sent == approvals.Deny: // a refusal without an answer
 		_, m.Value = q.Outcome(d.Sent, nil, nil)
 	case d.Decision == approvals.Answer:
 		m.Value, err = answerValue(q, d)
