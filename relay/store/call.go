@@ -13,15 +13,15 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Call is an RPC. It is performed once for its id and answered once, even if the server that
-// started it has stopped.
+// Call is an RPC to a host. Requests with the same id are performed once and answered once, even if
+// the server that received the first has stopped.
 type Call struct {
 	ID       string `json:"-"`
 	State    string `json:"-"` // a state of protocol.RPCMachine
 	Host     string `json:"-"`
 	Gen      int64  `json:"-"` // of the host's connection on which it was sent; 0 if not sent
 	Answer   string `json:"-"` // an rpc.response as JSON; "" if unanswered
-	At, Ends int64  `json:"-"` // Unix ms: time of the last change, and the deadline; 0 for none
+	At, Ends int64  `json:"-"` // Unix ms: time of the last change; deadline, or 0 for none
 
 	Type     string `json:"type"`
 	Run      string `json:"run,omitempty"`
@@ -29,8 +29,8 @@ type Call struct {
 	Session  string `json:"session"`
 	By       string `json:"by"`
 	Gated    bool   `json:"gated,omitempty"`
-	LongerMS int64  `json:"longer_ms,omitempty"` // additional time once it runs
-	// the frame for the host; removed after the answer
+	LongerMS int64  `json:"longer_ms,omitempty"` // added to the deadline after approval
+	// frame to send to the host; removed after the answer
 	Frame json.RawMessage `json:"frame,omitempty"`
 }
 
@@ -45,8 +45,8 @@ func scanCall(from row) (*Call, error) {
 	return &c, json.Unmarshal([]byte(data), &c)
 }
 
-// AddCall stores a new call with its records, or returns the existing one. fresh reports whether it
-// is new.
+// AddCall stores a new call and its audit records, or returns the existing call with that id. fresh
+// reports whether the call is new.
 func (s *Store) AddCall(ctx context.Context, c Call, records ...audit.Record) (out *Call, fresh bool, err error) {
 	data, err := json.Marshal(c)
 	if err != nil {
@@ -81,8 +81,8 @@ func (s *Store) Call(ctx context.Context, id string) (*Call, error) {
 	return c, s.wrapError("read a call", err)
 }
 
-// MoveCall changes an unanswered call with do and stores it if it changed. It may return
-// ErrUnknown.
+// MoveCall applies do to a call that is not answered, and stores the call if that changed it. It
+// returns the call, or ErrUnknown.
 func (s *Store) MoveCall(ctx context.Context, id string, at int64, do func(*Call)) (out *Call, err error) {
 	err = s.change(ctx, func(tx database) error {
 		c, err := scanCall(tx.QueryRowContext(ctx, `SELECT `+callColumns+` FROM rpc_calls WHERE request_id = $1`+s.dialect.Lock, id))
@@ -110,7 +110,7 @@ func (s *Store) MoveCall(ctx context.Context, id string, at int64, do func(*Call
 	return out, err
 }
 
-// CallsOf returns a host's unanswered calls, oldest first.
+// CallsOf returns a host's unanswered calls, those that changed longest ago first.
 func (s *Store) CallsOf(ctx context.Context, host string) ([]*Call, error) {
 	return s.calls(ctx, `SELECT `+callColumns+` FROM rpc_calls WHERE host_id = $1 AND answer = '' ORDER BY at, request_id`, host)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// The files that README.md shows, and the example that they show.
+// The pictures in README.md, and the example program that they show.
 const (
 	terminalFile = "../../docs/terminal.svg"
 	phoneFile    = "../../docs/phone.png"
@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// The run stops at its question, so that what the terminal shows then depends on nothing but the
-// durations.
+// The picture is taken while the run waits for an answer to its question: the screen is then the
+// same in every run, except for the durations.
 const (
 	columns  = 80
 	question = "[a]llow once"
@@ -42,7 +42,7 @@ const (
 // durations matches the time at the end of a line of the live view.
 var durations = regexp.MustCompile(`  \d+(\.\d)?s$|  \d+m\d\ds$`)
 
-// TestTerminal compares the terminal's picture with what the command shows now.
+// TestTerminal compares the stored picture of the terminal with the current output of the command.
 func TestTerminal(t *testing.T) {
 	concerto, err := testproc.Command()
 	if err != nil {
@@ -75,8 +75,8 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestPhone checks that the phone's picture exists. With -update it takes the picture of a relay
-// that shows the approval of a real run.
+// TestPhone checks the size of the stored picture of the phone. With -update it first takes the
+// picture, of a relay that shows the approval of a real run.
 func TestPhone(t *testing.T) {
 	if golden.Updating() {
 		write(t, phoneFile, photograph(t))
@@ -88,7 +88,8 @@ func TestPhone(t *testing.T) {
 	}
 }
 
-// copyExample returns a copy of the example, so that a run changes nothing in the repository.
+// copyExample returns the path of a copy of the example, so that a run changes nothing in the
+// repository.
 func copyExample(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "coder")

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// load reads the runs. Of the ended and fully acknowledged ones it retains as many as a server
-// remembers.
+// load reads the runs. Before that it deletes the oldest of those that have ended and are fully
+// acknowledged, beyond the number of runs that a server remembers.
 func (s *Spool) load(ctx context.Context) error {
 	_, err := s.writeDB.ExecContext(ctx, `DELETE FROM runs WHERE n IN (SELECT n FROM runs WHERE ended AND acked >= last ORDER BY n DESC LIMIT -1 OFFSET ?)`, protocol.MaxRunsOfHost)
 	if err != nil {
@@ -109,7 +109,8 @@ func (s *Spool) Next(ctx context.Context, id string, after int64, n int) ([]prot
 	return all, nil
 }
 
-// startRead records that Next returns a run's events, and returns the last one that it may return.
+// startRead returns a run's number, its last acknowledged event, and the last event that Next may
+// return. It records that Next has returned the events up to there.
 func (s *Spool) startRead(id string) (n, acked, until int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +126,8 @@ func (s *Spool) startRead(id string) (n, acked, until int64) {
 	return r.n, r.acked, until
 }
 
-// Ack records that the server has a run's events up to a sequence number. They are deleted soon.
+// Ack records that the server has a run's events up to a sequence number. The writer deletes them
+// later.
 func (s *Spool) Ack(id string, last int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

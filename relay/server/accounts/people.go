@@ -67,8 +67,8 @@ func (p *API) Routes() []auth.Route {
 	}
 }
 
-// noContent sends an empty response.
+// noContent answers with status 204 and no body.
 func noContent(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }
 
-// stamp formats a time.
+// stamp formats a time in Unix ms as RFC 3339 in UTC.
 func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -16,9 +16,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
 )
 
-// TestQueuedMessages checks that messages to a browser are in order, that one waiting for a retry is
-// dropped for a later one of its topic, that each is finished once, and that excess messages are
-// dropped without blocking.
+// TestQueuedMessages checks that messages to a browser are sent in order; that a message which
+// waits for a retry is dropped if a later one has the same topic; that done is called once for each
+// message; and that messages beyond the limit are dropped without blocking.
 func TestQueuedMessages(t *testing.T) {
 	db, err := sqlite.Open(context.Background(), filepath.Join(t.TempDir(), "relay.db"))
 	if err != nil {
@@ -63,7 +63,7 @@ func TestQueuedMessages(t *testing.T) {
 	put := func(topic, text string) {
 		s.put(&message{to: &sub, topic: topic, text: []byte(fmt.Sprintf(`{"summary":%q}`, text)), urgency: "high", ends: time.Now().Add(time.Hour), done: func() { over.Add(1) }})
 	}
-	put("a", "first") // and no other message is sent before its result is known
+	put("a", "first") // no other message is sent until the service has answered this one
 	<-came
 	put("b", "second")
 	put("a", "third")

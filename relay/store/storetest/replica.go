@@ -22,8 +22,8 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// replicas checks that servers report that they run, that a host belongs to the last server that
-// took it, and that the server before gets mail.
+// replicas checks that the store lists the servers that are alive; that a host belongs to the
+// server that took it over last; and that the previous server receives mail about it.
 func replicas(t *testing.T, open Opener) {
 	f := begin(t, open)
 	live := func(want ...string) {
@@ -41,7 +41,7 @@ func replicas(t *testing.T, open Opener) {
 	live("one1")
 	f.must(f.Join(ctx, store.Replica{ID: "two", Key: "2"}))
 	if !f.Shared() {
-		live("two2") // the one before is dead
+		live("two2") // joining an unshared database removes the previous server
 	} else {
 		live("one1", "two2")
 		f.must(f.RenewLease(ctx, "one"))
@@ -103,8 +103,8 @@ func replicas(t *testing.T, open Opener) {
 	}
 }
 
-// changes checks that a server finds all runs that others have changed, also those whose
-// transactions end in another order than they begin.
+// changes checks that a server learns of all runs that other servers have changed, even if their
+// transactions commit in a different order than they began.
 func changes(t *testing.T, open Opener) {
 	f := begin(t, open)
 	if !f.Shared() {
@@ -153,7 +153,8 @@ func changes(t *testing.T, open Opener) {
 	concurrentWriters(f, next)
 }
 
-// concurrentWriters checks that a reader learns each run's last prefix while many writers commit.
+// concurrentWriters checks that a reader learns the last prefix of each run while several writers
+// commit.
 func concurrentWriters(f *fixture, next int64) {
 	t := f.T
 	t.Helper()
@@ -205,8 +206,8 @@ func concurrentWriters(f *fixture, next int64) {
 	}
 }
 
-// sent checks that a command is sent only over the host's connection, that its error remains
-// stored, and that servers find the hosts for which commands or calls wait.
+// sent checks that a command is sent only over the host's current connection, that its error
+// remains stored, and that servers find the hosts for which commands or calls are waiting.
 func sent(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.openRequest("q1")

@@ -11,9 +11,9 @@ import (
 	"github.com/concerto-lang/concerto/tools/browser"
 )
 
-// TestSessionEnds checks that the open screens remain when a user's session expires, and continue
-// after login, that another user sees nothing of them, and that a logout deletes everything in all
-// tabs.
+// TestSessionEnds checks that the data on open pages remains when the user's session expires and is
+// updated again after login; that another user who logs in sees none of it; and that a logout
+// deletes everything in all tabs.
 func TestSessionEnds(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
@@ -61,7 +61,7 @@ func TestSessionEnds(t *testing.T) {
 	})()`, `[0,null,0,0,0,0,401,0]`)
 }
 
-// lock ends all sessions of a user, who can log in again.
+// lock ends all sessions of a user by removing and adding the user again.
 func (r *relay) lock(name string) {
 	r.t.Helper()
 	by := audit.Actor{Type: "server", Name: "test"}
@@ -73,8 +73,8 @@ func (r *relay) lock(name string) {
 	}
 }
 
-// TestRPC checks that a call returns the host's answer, fails with a sentence, and is sent again
-// with its id after the server restarts.
+// TestRPC checks that a call returns the host's answer or an error with a message for the user, and
+// that it is sent again with the same id after the server restarts.
 func TestRPC(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
@@ -122,8 +122,9 @@ func TestRPC(t *testing.T) {
 	}
 }
 
-// TestWorker checks that the page opens without a connection and shows stored data, and that a new
-// version waits, so that no tab mixes both. TestNewerPage of relay/web checks that it takes over.
+// TestWorker checks that the page opens without a connection and shows stored data; and that a new
+// version of the page waits while tabs are open, so that no tab mixes the two. TestNewerPage of
+// relay/web checks how the new version takes over.
 func TestWorker(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
@@ -153,6 +154,6 @@ func TestWorker(t *testing.T) {
 	two.Wait("data.update.value")
 	two.Reload()
 	two.Wait("globalThis.ready")
-	same(t, two, "[data.update.value, globalThis.newer ?? false]", `[true,false]`) // still the old page as a whole
+	same(t, two, "[data.update.value, globalThis.newer ?? false]", `[true,false]`) // still only the old page
 	same(t, two, "(async () => (await caches.keys()).length)()", 2)
 }
