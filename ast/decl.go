@@ -178,8 +178,8 @@ type ToolDecl struct {
 	Methods     []*FnDecl
 }
 
-// McpDecl is `mcp Name { fn …; }`. Rest reports that it ends with `..`, which stands for the
-// server's other functions.
+// McpDecl is `mcp Name { fn …; }`. Rest reports that it ends with `..`, which includes the server's
+// other functions.
 type McpDecl struct {
 	DeclHead
 	Methods []*FnDecl

@@ -85,7 +85,7 @@ type VariantPat struct {
 }
 
 // Parts returns a pattern for each of the count values of a variant's payload: Skipped for those
-// that a `..` stands for. Without a `..` it returns the elements, whatever count is.
+// that a `..` covers. Without a `..` it returns the elements, whatever count is.
 func (n *VariantPat) Parts(count int) []Pattern {
 	if n.Rest < 0 || len(n.Elems) > count {
 		return n.Elems

@@ -13,8 +13,8 @@ type sample struct {
 	memory int64   // maximum resident bytes
 }
 
-// standing is the result of comparing a workload.
-type standing struct {
+// comparison is the result of comparing a workload.
+type comparison struct {
 	workload
 	samples []sample // ours first
 	used    allocation
@@ -43,9 +43,9 @@ func (r *report) compare(l *lab, chosen map[string]bool) error {
 const slow = 3000
 
 // measure runs all engines in turn, round by round, and checks that their results are equal.
-func (w workload) measure(l *lab, rounds int) (standing, error) {
+func (w workload) measure(l *lab, rounds int) (comparison, error) {
 	entrants := l.entrants(w.name)
-	s := standing{workload: w, samples: make([]sample, len(entrants))}
+	s := comparison{workload: w, samples: make([]sample, len(entrants))}
 	result := ""
 	for round := range rounds {
 		for i, e := range entrants {
@@ -62,7 +62,7 @@ func (w workload) measure(l *lab, rounds int) (standing, error) {
 			if p.out != result {
 				return s, fmt.Errorf("results differ: %s returns %q, %s %q", entrants[0].name, result, e.name, p.out)
 			}
-			s.samples[i].keep(e, p)
+			s.samples[i].update(e, p)
 		}
 	}
 	var err error
@@ -70,14 +70,14 @@ func (w workload) measure(l *lab, rounds int) (standing, error) {
 	return s, err
 }
 
-func (s *sample) keep(e engine, p outcome) {
+func (s *sample) update(e engine, p outcome) {
 	if s.engine == "" || p.cpu < s.cpu {
 		*s = sample{engine: e.name, goVM: e.goVM, cpu: p.cpu, memory: p.memory}
 	}
 }
 
 // of returns an engine's sample.
-func (s standing) of(engine string) (sample, bool) {
+func (s comparison) of(engine string) (sample, bool) {
 	for _, x := range s.samples {
 		if x.engine == engine {
 			return x, true
@@ -87,7 +87,7 @@ func (s standing) of(engine string) (sample, bool) {
 }
 
 // bestGoVM returns the fastest of the VMs written in Go.
-func (s standing) bestGoVM() (best sample, ok bool) {
+func (s comparison) bestGoVM() (best sample, ok bool) {
 	for _, x := range s.samples {
 		if x.goVM && (!ok || x.cpu < best.cpu) {
 			best, ok = x, true
@@ -97,7 +97,7 @@ func (s standing) bestGoVM() (best sample, ok bool) {
 }
 
 // String formats a workload on one line for the terminal.
-func (s standing) String() string {
+func (s comparison) String() string {
 	mine := s.samples[0]
 	parts := []string{fmt.Sprintf("%-10s %s", s.name, milliseconds(mine.cpu))}
 	for _, x := range s.samples[1:] {

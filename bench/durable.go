@@ -95,12 +95,12 @@ func journaling(n int) measure {
 		if err := os.RemoveAll(job); err != nil {
 			return 0, err
 		}
-		kept, err := run(l, "--journal", job, "--sync", "never")
+		recorded, err := run(l, "--journal", job, "--sync", "never")
 		if err != nil {
 			return 0, err
 		}
 		plain, err := run(l)
-		return (kept - plain) * 1000 / float64(n), err
+		return (recorded - plain) * 1000 / float64(n), err
 	}}
 }
 
@@ -138,7 +138,7 @@ func snapshotting(name, title, unit string, n int, most float64, of func(bytes, 
 func durable() []measure {
 	all := []measure{
 		journaling(50_000),
-		resuming("resume", "go on with a run of 50,000 effects, from a snapshot, beyond the start of a program", 50_000, true, 50),
+		resuming("resume", "resume a run of 50,000 effects, from a snapshot, beyond the start of a program", 50_000, true, 50),
 		resuming("replay", "the same without a snapshot", 50_000, false, 1000),
 		keeping("kept-messages", "20,000 messages through keeper and journal", "flood", 20_000, 1.6),
 		keeping("kept-questions", "5,000 questions through keeper and journal", "ask", 5_000, 2),

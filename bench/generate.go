@@ -32,8 +32,8 @@ func generate(lines int) string {
 	return b.String()
 }
 
-// parts are parts of a program. # stands for a number that makes their names unique. Each begins
-// with a comment, which has the number too.
+// parts are parts of a program. # is replaced by a number that makes their names unique. Each
+// begins with a comment, which has the number too.
 var parts = []string{
 	`// part %d: data
 struct Item# {
@@ -109,7 +109,7 @@ host Worker# {
     connector: worker,
     output_format: "json",
     timeout: 60,
-    question_default: "go on",
+    question_default: "continue",
 }
 
 fn supervise#(task: String) -> Result<String, Error> {

@@ -13,8 +13,8 @@ type lab struct{ dir, root string }
 
 func (l *lab) bin(name string) string { return filepath.Join(l.dir, name) }
 
-// newLab builds the binaries in a temporary directory; peers tells whether to build the peers of
-// the workloads.
+// newLab builds the binaries in a temporary directory; peers specifies whether to build the peers
+// of the workloads.
 func newLab(peers bool) (*lab, error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/concerto-lang/concerto").Output()
 	if err != nil {

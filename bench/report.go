@@ -10,7 +10,7 @@ import (
 type report struct {
 	rounds    int
 	page      string // where the tables are written as rows come; "" for nowhere
-	standings []standing
+	standings []comparison
 	readings  []reading
 }
 

@@ -18,7 +18,7 @@ func TestReport(t *testing.T) {
 	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r := report{page: page, standings: []standing{
+	r := report{page: page, standings: []comparison{
 		{workload: workloads[2], samples: []sample{{engine: ours, cpu: 50, memory: 5 << 20}, {engine: lua, cpu: 100}}},
 		{workload: workloads[0], used: allocation{bytes: 1 << 30, objects: 3}, samples: []sample{
 			{engine: ours, cpu: 60, memory: 7 << 20}, {engine: lua, cpu: 100}, {engine: python, cpu: 300},

@@ -49,7 +49,7 @@ var workloads = []workload{
 	stateful("fannkuch", "permutations of nine numbers", 362_880, "permutation", 0.65),
 }
 
-// stateful returns a workload of the kind that keeps and changes state, with a target of Lua's time.
+// stateful returns a workload that stores and changes state, with a target of Lua's time.
 func stateful(name, title string, ops int, op string, lua float64) workload {
 	return workload{name: name, title: title, ops: ops, op: op, lua: lua}
 }

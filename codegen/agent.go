@@ -37,7 +37,7 @@ func (g *generator) declarations() {
 	for _, t := range g.p.Tools {
 		g.out.Tools = append(g.out.Tools, g.tool(t))
 	}
-	g.called()
+	g.callableFunctions()
 	for _, p := range g.p.Pipelines {
 		g.pipeline(g.numbers.pipelines[p], p)
 		if p.Decl.Pub && !p.Info.Library {
@@ -122,7 +122,7 @@ func streamDecorations(ds []*sema.Decoration) []*sema.Decoration {
 	var out []*sema.Decoration
 	for _, d := range ds {
 		if d.Stream != nil {
-			out = append(out, &sema.Decoration{Name: d.Name, Fn: d.Stream, Args: d.Args, Within: d.Within, Kept: d.Kept})
+			out = append(out, &sema.Decoration{Name: d.Name, Fn: d.Stream, Args: d.Args, ModulePath: d.ModulePath, CachedType: d.CachedType})
 		}
 	}
 	return out

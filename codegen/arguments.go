@@ -84,9 +84,9 @@ func (in arguments) sources() []argSource {
 type passing uint8
 
 const (
-	kept     passing = iota // the callee owns it: marked, or moved
-	borrowed                // only read, by code that runs other code
-	looked                  // only read, by a leaf
+	argOwned    passing = iota // the callee owns it: marked, or moved
+	argBorrowed                // only read, by code that runs other code
+	argRead                    // only read, by a leaf
 )
 
 // passing returns how a function uses each of its arguments.
@@ -95,35 +95,35 @@ func (g *generator) passing(fn *sema.Function) func(param int) passing {
 	return func(param int) passing {
 		switch {
 		case leaf:
-			return looked
-		case g.borrowed[fn.Params[param]]:
-			return borrowed
+			return argRead
+		case g.readOnly[fn.Params[param]]:
+			return argBorrowed
 		}
-		return kept
+		return argOwned
 	}
 }
 
-func allKept(int) passing { return kept }
+func allOwned(int) passing { return argOwned }
 
 // argument generates one argument into its register.
 func (f *builder) argument(in arguments, s argSource, dst int, c ir.Class, how passing, later []ast.Expr) {
 	switch s.arg.Kind {
 	case sema.ArgReceiver, sema.ArgWritten:
 		switch {
-		case how == kept:
+		case how == argOwned:
 			f.into(s.expr, dst, c, true)
 		case c != ir.Full:
 			f.into(s.expr, dst, c, false)
 		default:
-			f.lend(s.expr, dst, how, later...)
+			f.borrowInto(s.expr, dst, how, later...)
 		}
 	case sema.ArgPiped:
 		v := in.piped.v
 		if s.arg.Conv != nil {
 			v = f.convert(v, in.piped.t, s.arg.Conv, -1)
 		}
-		if how != looked {
-			f.share(v, in.piped.t)
+		if how != argRead {
+			f.markShared(v, in.piped.t)
 		}
 		f.move(dst, c, v)
 	case sema.ArgDefault:
@@ -147,7 +147,7 @@ func (f *builder) restArguments(in arguments, args []*ast.Arg, dst int) {
 	piped := 0
 	if in.call.Piped {
 		v = f.convert(in.piped.v, in.piped.t, types.Any, -1)
-		f.share(v, in.piped.t)
+		f.markShared(v, in.piped.t)
 		piped = 1
 	}
 	base := f.top
@@ -156,13 +156,13 @@ func (f *builder) restArguments(in arguments, args []*ast.Arg, dst int) {
 	}
 	first := min(len(args), chunk)
 	for _, a := range args[:first] {
-		f.keep(a.Value, f.alloc())
+		f.ownInto(a.Value, f.alloc())
 	}
 	f.emit(ir.OpNewArray, dst, base, first+piped, 0)
 	f.free(base)
 	for _, a := range args[first:] {
 		r := f.alloc()
-		f.keep(a.Value, r)
+		f.ownInto(a.Value, r)
 		f.emit(ir.OpArrayPush, dst, r, 0, 0)
 		f.free(base)
 	}
@@ -176,7 +176,7 @@ func (f *builder) defaultArgument(p *sema.Param, info *sema.Info, owner string, 
 		return
 	}
 	if plain(p.Default) {
-		f.within(info, func() { f.into(p.Default, dst, c, true) })
+		f.inFile(info, func() { f.into(p.Default, dst, c, true) })
 		return
 	}
 	top := f.top
@@ -208,13 +208,13 @@ func (g *generator) defaultFunction(p *sema.Param, info *sema.Info, owner string
 	}
 	n := g.reserve()
 	g.adapters[p] = n
-	g.later(func() {
+	g.enqueue(func() {
 		g.build(n, func(spilled bool) *builder {
 			f := g.newFn(info, owner+" default "+p.Name, p.At.Start, signature{result: ir.Full, abi: ir.FullABI})
 			f.startSpill(spilled)
 			f.leave = leave{kind: leaveFunction, result: p.Type}
-			f.giveBack(f.lastUse(p.Default, -1), p.Type)
-			return f.finish()
+			f.returnValue(f.lastUse(p.Default, -1), p.Type)
+			return f.finishFunction()
 		})
 	})
 	return n

@@ -64,10 +64,10 @@ func (f *builder) joined(d int, c *sema.Concurrent) {
 			f.leaveBy(l, val{reg: err, class: ir.Full, owned: true}, noErr)
 		}
 		f.free(inner)
-		f.land(next)
+		f.bindLabel(next)
 	}
 	f.free(top)
-	f.land(good)
+	f.bindLabel(good)
 	f.emit(ir.OpField, d, d, 0, 0)
 }
 
@@ -76,7 +76,7 @@ func (f *builder) joined(d int, c *sema.Concurrent) {
 func (f *builder) bodyClosure(d int, captures []*sema.Local, params int, gen func(*builder)) {
 	base := f.capture(captures)
 	g, n, info, name, pos := f.g, f.g.reserve(), f.info, f.taskName(), f.pos
-	g.later(func() {
+	g.enqueue(func() {
 		s := signature{params: allFull(params), result: ir.Full, abi: ir.FullABI}
 		g.build(n, func(spilled bool) *builder {
 			b := g.newFn(info, name, pos, s)
@@ -87,7 +87,7 @@ func (f *builder) bodyClosure(d int, captures []*sema.Local, params int, gen fun
 			b.startSpill(spilled)
 			b.leave = leave{kind: leaveFunction, result: types.Any}
 			gen(b)
-			return b.finish()
+			return b.finishFunction()
 		})
 	})
 	f.closureOver(d, base, len(captures), n)
@@ -128,7 +128,7 @@ func (f *builder) element(b *sema.Body, d int, to types.Type) {
 		return
 	}
 	f.bodyClosure(d, b.Captures, 0, func(f *builder) {
-		f.giveAwaited(f.lastUse(b.X, -1), f.resultType(b.X), to)
+		f.returnAwaited(f.lastUse(b.X, -1), f.resultType(b.X), to)
 	})
 }
 
@@ -137,22 +137,22 @@ func (f *builder) convertedTask(b *sema.Body, d int, to types.Type) {
 	f.into(b.X, d, ir.Full, true)
 	g, n, info, name, pos := f.g, f.g.reserve(), f.info, f.taskName(), f.pos
 	t := f.resultType(b.X)
-	g.later(func() {
+	g.enqueue(func() {
 		g.build(n, func(bool) *builder {
 			b := g.newFn(info, name, pos, signature{result: ir.Full, abi: ir.FullABI})
 			b.out.Body, b.out.Captures = true, 1
 			r := b.alloc()
 			b.emit(ir.OpCaptured, r, 0, 0, 0)
 			b.leave = leave{kind: leaveFunction, result: types.Any}
-			b.giveAwaited(val{reg: r, class: ir.Full, owned: true}, t, to)
-			return b.finish()
+			b.returnAwaited(val{reg: r, class: ir.Full, owned: true}, t, to)
+			return b.finishFunction()
 		})
 	})
 	f.emit(ir.OpNewClosure, d, d, 1, int32(n))
 }
 
-// giveAwaited ends a body with the awaited value.
-func (f *builder) giveAwaited(v val, t, to types.Type) {
+// returnAwaited ends a body with the awaited value.
+func (f *builder) returnAwaited(v val, t, to types.Type) {
 	v = f.awaited(v, t, -1)
 	v = f.boxed(f.convert(v, awaitedType(t), to, -1), -1)
 	f.emit(ir.OpReturn, v.reg, 0, 0, 0)

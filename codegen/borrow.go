@@ -34,8 +34,8 @@ func (g *generator) borrow() {
 		}
 		r.block(fn.Decl.Body)
 		for _, x := range r.of {
-			if !x.keeps {
-				g.borrowed[x.param] = true
+			if !x.retains {
+				g.readOnly[x.param] = true
 				all = append(all, x)
 			}
 		}
@@ -43,12 +43,12 @@ func (g *generator) borrow() {
 	for changed := true; changed; {
 		changed = false
 		for _, x := range all {
-			if !g.borrowed[x.param] {
+			if !g.readOnly[x.param] {
 				continue
 			}
-			for _, q := range x.handed {
-				if !g.borrowed[q] {
-					g.borrowed[x.param], changed = false, true
+			for _, q := range x.passedTo {
+				if !g.readOnly[q] {
+					g.readOnly[x.param], changed = false, true
 					break
 				}
 			}
@@ -58,9 +58,9 @@ func (g *generator) borrow() {
 
 // reading describes a function's use of one of its parameters.
 type reading struct {
-	param  *sema.Param
-	keeps  bool
-	handed []*sema.Param // parameters of other functions that receive it
+	param    *sema.Param
+	retains  bool
+	passedTo []*sema.Param // parameters of other functions that receive it
 }
 
 // readings searches a function for uses of its parameters that retain their values.
@@ -90,8 +90,8 @@ func (r *readings) is(e ast.Expr) *reading {
 	}
 }
 
-// look skips a use that only reads, and walks other expressions.
-func (r *readings) look(es ...ast.Expr) {
+// visitOperands skips a use that only reads, and walks other expressions.
+func (r *readings) visitOperands(es ...ast.Expr) {
 	for _, e := range es {
 		if e != nil && r.is(e) == nil {
 			r.walk(e)
@@ -102,7 +102,7 @@ func (r *readings) look(es ...ast.Expr) {
 func (r *readings) block(b *ast.Block) {
 	for _, s := range b.Stmts {
 		if x, ok := s.(*ast.ExprStmt); ok {
-			r.look(x.X)
+			r.visitOperands(x.X)
 		} else {
 			r.walk(s)
 		}
@@ -112,47 +112,47 @@ func (r *readings) block(b *ast.Block) {
 	}
 }
 
-// walk visits a node and its children. A use of a parameter retains the value unless a case below
-// says otherwise.
-func (r *readings) walk(n ast.Node) { r.in.look(n) }
+// walk visits a node and its children. A use of a parameter retains the value except in the cases
+// below.
+func (r *readings) walk(n ast.Node) { r.in.inspect(n) }
 
 func (r *readings) visit(n ast.Node) bool {
 	switch x := n.(type) {
 	case *ast.PathExpr:
 		if p := r.is(x); p != nil {
-			p.keeps = true
+			p.retains = true
 		}
 	case *ast.FieldExpr:
-		r.look(x.X)
+		r.visitOperands(x.X)
 		return false
 	case *ast.TupleIndex:
-		r.look(x.X)
+		r.visitOperands(x.X)
 		return false
 	case *ast.IndexExpr:
-		r.look(x.X, x.Index)
+		r.visitOperands(x.X, x.Index)
 		return false
 	case *ast.Question:
-		r.look(x.X)
+		r.visitOperands(x.X)
 		return false
 	case *ast.Binary:
 		if x.Op != ast.OpCoalesce {
-			r.look(x.X, x.Y)
+			r.visitOperands(x.X, x.Y)
 			return false
 		}
 	case *ast.InterpLit:
-		r.look(x.Exprs...)
+		r.visitOperands(x.Exprs...)
 		return false
 	case *ast.EmitExpr:
-		r.look(x.Channel, x.Payload)
+		r.visitOperands(x.Channel, x.Payload)
 		return false
 	case *ast.LetCond:
-		r.look(x.X)
+		r.visitOperands(x.X)
 		return false
 	case *ast.MatchExpr:
 		r.match(x)
 		return false
 	case *ast.ForExpr:
-		r.look(x.Iter)
+		r.visitOperands(x.Iter)
 		r.block(x.Body)
 		return false
 	case *ast.Call:
@@ -164,7 +164,7 @@ func (r *readings) visit(n ast.Node) bool {
 }
 
 func (r *readings) match(x *ast.MatchExpr) {
-	r.look(x.Subject)
+	r.visitOperands(x.Subject)
 	for _, a := range x.Arms {
 		if a.Guard != nil {
 			r.walk(a.Guard)
@@ -199,7 +199,7 @@ func (r *readings) call(e ast.Expr, recv ast.Expr, args []*ast.Arg) bool {
 		if p := r.is(x); p == nil {
 			r.walk(x)
 		} else if !leaf {
-			p.handed = append(p.handed, c.Fn.Params[k])
+			p.passedTo = append(p.passedTo, c.Fn.Params[k])
 		}
 	}
 	return false

@@ -31,7 +31,7 @@ func (f *builder) call(e ast.Expr, args []*ast.Arg, recv ast.Expr, p *piped, hin
 	case sema.CallPipeline:
 		s := f.g.pipelineSignature(c.Pipeline)
 		w := f.window(hint)
-		f.arguments(in, w, s.params, allKept)
+		f.arguments(in, w, s.params, allOwned)
 		f.emit(ir.OpCall, w, 0, 0, int32(f.g.numbers.pipelines[c.Pipeline]))
 		return f.result(w, s.result)
 	case sema.CallErrorNew:
@@ -74,19 +74,19 @@ func (f *builder) callFunction(in arguments, t types.Type, hint int) val {
 	params := f.g.windowClasses(fn)
 	f.arguments(in, w, params, f.g.passing(fn))
 	v := f.invoke(fn, w)
-	if f.givesOption(in) {
+	if f.mayReturnOption(in) {
 		return f.flat(v, t)
 	}
 	return v
 }
 
-// givesOption reports whether the callee may return an Option that it created without knowing the
-// type of its value.
-func (f *builder) givesOption(in arguments) bool {
+// mayReturnOption reports whether the callee may return an Option that it created without knowing
+// the type of its value.
+func (f *builder) mayReturnOption(in arguments) bool {
 	if in.call.Kind == sema.CallAnyMethod {
 		return f.g.dynamic.optional[in.call.Name]
 	}
-	return isOption(in.call.Fn.Gives())
+	return isOption(in.call.Fn.CallType())
 }
 
 func isOption(t types.Type) bool { _, ok := types.Resolve(t).(*types.Option); return ok }
@@ -162,9 +162,9 @@ func (f *builder) callValue(callee ast.Expr, in arguments, hint int) val {
 	for _, a := range in.written {
 		later = append(later, a.Value)
 	}
-	f.lend(callee, w, looked, later...)
+	f.borrowInto(callee, w, argRead, later...)
 	params := allFull(len(in.call.Args))
-	f.arguments(in, w, params, allKept)
+	f.arguments(in, w, params, allOwned)
 	f.emit(ir.OpCallClosure, w, len(params), 0, 0)
 	return f.result(w, ir.Full)
 }
@@ -176,9 +176,9 @@ func (f *builder) callAnyMethod(in arguments, hint int) val {
 		return f.callMutating(in, types.Any, hint)
 	}
 	w := f.window(hint)
-	f.arguments(in, w, allFull(len(in.call.Args)), allKept)
+	f.arguments(in, w, allFull(len(in.call.Args)), allOwned)
 	v := f.invokeNamed(in, w)
-	if f.givesOption(in) {
+	if f.mayReturnOption(in) {
 		return f.flat(v, types.Any)
 	}
 	return v

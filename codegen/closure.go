@@ -19,7 +19,7 @@ func (f *builder) closure(e *ast.Closure, hint int) val {
 	base := f.capture(c.Captures)
 	n := f.g.reserve()
 	info, name := f.info, f.closureName()
-	f.g.later(func() { f.g.closureCode(n, info, name, e, c) })
+	f.g.enqueue(func() { f.g.closureCode(n, info, name, e, c) })
 	d := f.target(hint)
 	f.closureOver(d, base, len(c.Captures), n)
 	return val{reg: d, class: ir.Full, owned: true}
@@ -35,7 +35,7 @@ func (f *builder) capture(captures []*sema.Local) (base int) {
 			f.emit(ir.OpMove, r, f.cellOf(v), 0, 0)
 		} else {
 			x := f.load(v, l.Type, r)
-			f.share(x, l.Type)
+			f.markShared(x, l.Type)
 			f.move(r, ir.Full, x)
 		}
 		f.free(r + 1)
@@ -84,7 +84,7 @@ func (g *generator) closureCode(n int, info *sema.Info, name string, e *ast.Clos
 		for i, p := range e.Params {
 			if c.Params[i] == nil && p.Pattern != nil {
 				f.declarePattern(p.Pattern)
-				f.take(p.Pattern, val{reg: 1 + i, class: ir.Full}, c.Type.Params[i])
+				f.bindPattern(p.Pattern, val{reg: 1 + i, class: ir.Full}, c.Type.Params[i])
 			}
 		}
 		f.leave = leave{kind: leaveFunction, result: c.Type.Result}
@@ -92,23 +92,23 @@ func (g *generator) closureCode(n int, info *sema.Info, name string, e *ast.Clos
 			f.body(b.Block, c.Type.Result)
 		} else if types.Resolve(c.Type.Result) == types.Nil {
 			f.discard(e.Body)
-			f.giveNil()
+			f.returnNil()
 		} else {
-			f.giveBack(f.lastUse(e.Body, -1), c.Type.Result)
+			f.returnValue(f.lastUse(e.Body, -1), c.Type.Result)
 		}
-		return f.finish()
+		return f.finishFunction()
 	})
 }
 
 // checkParam checks that the value in a parameter's register, which may have any type, is a t.
 func (f *builder) checkParam(r int, t types.Type) {
-	if t = types.Resolve(t); relies(t) {
+	if t = types.Resolve(t); reliesOnTypes(t) {
 		f.move(r, ir.Full, f.boxed(f.fromAny(val{reg: r, class: ir.Full}, t, r), r))
 	}
 }
 
-// relies reports whether code uses values of a type without checking them.
-func relies(t types.Type) bool {
+// reliesOnTypes reports whether code uses values of a type without checking them.
+func reliesOnTypes(t types.Type) bool {
 	_, erased := t.(*types.Param)
 	return !erased && !types.IsAny(t)
 }
@@ -116,7 +116,7 @@ func relies(t types.Type) bool {
 // adapter returns a function with the ABI full that does the same as fn, for use as a value. It is
 // fn itself if its ABI is full.
 func (g *generator) adapter(fn *sema.Function) int {
-	if g.p.CallsUntyped && !fn.Info.Library && g.unchecked(fn) {
+	if g.p.CallsUntyped && !fn.Info.Library && g.reliesOnArguments(fn) {
 		return g.partAdapter(part{fn: fn, params: len(fn.Params), mutself: fn.MutSelf, checked: true})
 	}
 	own, generated := g.numbers.functions[fn]
@@ -128,7 +128,7 @@ func (g *generator) adapter(fn *sema.Function) int {
 	}
 	n := g.reserve()
 	g.adapters[fn] = n
-	g.later(func() { g.adapt(n, part{fn: fn, params: len(fn.Params), mutself: fn.MutSelf}) })
+	g.enqueue(func() { g.adapt(n, part{fn: fn, params: len(fn.Params), mutself: fn.MutSelf}) })
 	return n
 }
 
@@ -150,7 +150,7 @@ func (g *generator) partAdapter(key part) int {
 	}
 	i := g.reserve()
 	g.adapters[key] = i
-	g.later(func() { g.adapt(i, key) })
+	g.enqueue(func() { g.adapt(i, key) })
 	return i
 }
 
@@ -172,7 +172,7 @@ func (g *generator) adapt(i int, p part) {
 			r := f.alloc()
 			if k < count {
 				v := val{reg: 1 + k, class: ir.Full}
-				if t := types.Resolve(fn.Params[k].Type); p.checked && (k > 0 || fn.Recv == nil) && relies(t) {
+				if t := types.Resolve(fn.Params[k].Type); p.checked && (k > 0 || fn.Recv == nil) && reliesOnTypes(t) {
 					v = f.fromAny(v, t, r)
 				}
 				f.move(r, classes[k], v)
@@ -187,10 +187,10 @@ func (g *generator) adapt(i int, p part) {
 			f.emit(ir.OpMove, 1, w+1, 0, 0)
 		}
 		f.emit(ir.OpReturn, f.boxed(v, -1).reg, 0, 0, 0)
-		if fn.MutSelf && fn.Native == "" && f.catch(from, to, failed) {
+		if fn.MutSelf && fn.Native == "" && f.catchRegion(from, to, failed) {
 			f.emit(ir.OpMove, 1, w+1, 0, 0)
 			f.emit(ir.OpRethrow, failed, 0, 0, 0)
 		}
-		return f.finish()
+		return f.finishFunction()
 	})
 }

@@ -48,7 +48,7 @@ func Generate(p *sema.Program, m ManifestData) (*ir.Program, diag.List) {
 		p: p, manifest: m, out: out, pool: newPool(out), types: newTypeTable(), numbers: newNumbers(),
 		files:    map[string]int{},
 		dynamic:  dynamic{map[string]bool{}, map[string]bool{}},
-		borrowed: map[*sema.Param]bool{},
+		readOnly: map[*sema.Param]bool{},
 		adapters: map[any]int{},
 	}
 	g.program()
@@ -69,8 +69,8 @@ type generator struct {
 	files   map[string]int // by name: a library file can have several parts
 
 	dynamic dynamic
-	// borrowed reports which parameters are only read (borrow.go).
-	borrowed map[*sema.Param]bool
+	// readOnly reports which parameters are only read (borrow.go).
+	readOnly map[*sema.Param]bool
 	adapters map[any]int
 
 	// code and positions are memory for the next function. They are copied when its size is known.
@@ -115,7 +115,7 @@ func (g *generator) program() {
 	}
 	for _, d := range g.p.Dynamic {
 		g.dynamic.mutating[d.Name] = g.dynamic.mutating[d.Name] || d.Fn.MutSelf
-		g.dynamic.optional[d.Name] = g.dynamic.optional[d.Name] || isOption(d.Fn.Gives())
+		g.dynamic.optional[d.Name] = g.dynamic.optional[d.Name] || isOption(d.Fn.CallType())
 	}
 	g.borrow()
 	g.declarations()
@@ -142,8 +142,8 @@ func (g *generator) reserve() int {
 	return len(g.out.Functions) - 1
 }
 
-// later queues the code of a reserved function.
-func (g *generator) later(f func()) { g.queue = append(g.queue, f) }
+// enqueue queues the code of a reserved function.
+func (g *generator) enqueue(f func()) { g.queue = append(g.queue, f) }
 
 // drain runs the queue until it is empty.
 func (g *generator) drain() {

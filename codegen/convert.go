@@ -43,7 +43,7 @@ func (f *builder) some(v val, t types.Type, hint int) val {
 	if !boxable(t) {
 		return v
 	}
-	f.share(v, t)
+	f.markShared(v, t)
 	d := f.target(hint)
 	f.emit(ir.OpWrapSome, d, v.reg, 0, 0)
 	return val{reg: d, class: ir.Full, owned: true}
@@ -61,7 +61,7 @@ func (f *builder) toAny(v val, from types.Type) val {
 		f.emit(ir.OpMove, d, v.reg, 0, 0)
 		f.jump(ir.OpJumpNil, d, 0, end)
 		f.emit(ir.OpUnwrap, d, d, 0, 0)
-		f.land(end)
+		f.bindLabel(end)
 		v.reg = d
 		inner, ok := types.Resolve(t).(*types.Option)
 		if !ok {
@@ -84,7 +84,7 @@ func (f *builder) fromAny(v val, to types.Type, hint int) val {
 		return val{reg: d, class: ir.Bool, owned: true}
 	}
 	f.emit(ir.OpCheck, d, v.reg, 0, int32(f.g.typeIndex(to)))
-	return v.in(d)
+	return v.inRegister(d)
 }
 
 // flat removes the box of a Some from a value that the caller uses as an Any or an Option<Any>,
@@ -96,6 +96,6 @@ func (f *builder) flat(v val, t types.Type) val {
 	end := &label{}
 	f.jump(ir.OpJumpNil, v.reg, 0, end)
 	f.emit(ir.OpUnwrap, v.reg, v.reg, 0, 0)
-	f.land(end)
+	f.bindLabel(end)
 	return v
 }

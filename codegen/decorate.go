@@ -17,34 +17,34 @@ import (
 // function with that policy.
 func (g *generator) decorators(info *sema.Info, name string, at source.Pos, ds []*sema.Decoration, onUnknown string) int {
 	n := g.reserve()
-	g.later(func() {
+	g.enqueue(func() {
 		g.build(n, func(bool) *builder {
 			f := g.newFn(info, "__"+name, at, signature{params: allFull(3), result: ir.Full, abi: ir.FullABI})
 			f.emit(ir.OpShare, 2, 0, 0, 0)
 			f.emit(ir.OpShare, 3, 0, 0, 0)
-			x := around{call: 1, shown: 2, key: 3}
+			x := decoratorRegs{call: 1, shown: 2, key: 3}
 			if onUnknown != "" {
-				x.call = f.marked(name, onUnknown, x.call)
+				x.call = f.policyClosure(name, onUnknown, x.call)
 			}
-			f.decorated(name, ds, x)
-			return f.finish()
+			f.callDecorated(name, ds, x)
+			return f.finishFunction()
 		})
 	})
 	return n
 }
 
-// around are the registers of the decorators' arguments.
-type around struct{ call, shown, key int }
+// decoratorRegs are the registers of the decorators' arguments.
+type decoratorRegs struct{ call, shown, key int }
 
-// marked creates a closure that makes the call in a function with the policy onUnknown.
-func (f *builder) marked(name, onUnknown string, call int) int {
+// policyClosure creates a closure that makes the call in a function with the policy onUnknown.
+func (f *builder) policyClosure(name, onUnknown string, call int) int {
 	g, n, info, pos := f.g, f.g.reserve(), f.info, f.pos
-	g.later(func() {
+	g.enqueue(func() {
 		g.build(n, func(bool) *builder {
 			b := g.newFn(info, "__"+name, pos, signature{result: ir.Full, abi: ir.FullABI})
 			b.out.Captures, b.out.OnUnknown = 1, onUnknown
-			b.emit(ir.OpReturn, b.called(b.captured(0)), 0, 0, 0)
-			return b.finish()
+			b.emit(ir.OpReturn, b.callClosure(b.loadCaptured(0)), 0, 0, 0)
+			return b.finishFunction()
 		})
 	})
 	c := f.alloc()
@@ -55,36 +55,36 @@ func (f *builder) marked(name, onUnknown string, call int) int {
 	return c
 }
 
-// called calls the closure in a register, and returns the register of its result.
-func (f *builder) called(closure int) int {
+// callClosure calls the closure in a register, and returns the register of its result.
+func (f *builder) callClosure(closure int) int {
 	w := f.alloc()
 	f.emit(ir.OpMove, w, closure, 0, 0)
 	f.emit(ir.OpCallClosure, w, 0, 0, 0)
 	return w
 }
 
-// decorated makes the call inside all decorators, and returns their result.
-func (f *builder) decorated(name string, ds []*sema.Decoration, x around) {
+// callDecorated makes the call inside all decorators, and returns their result.
+func (f *builder) callDecorated(name string, ds []*sema.Decoration, x decoratorRegs) {
 	if len(ds) == 0 {
-		f.emit(ir.OpReturn, f.called(x.call), 0, 0, 0)
+		f.emit(ir.OpReturn, f.callClosure(x.call), 0, 0, 0)
 		return
 	}
 	for i := len(ds) - 1; i > 0; i-- {
-		x.call = f.wrapped(name, ds[i], x)
+		x.call = f.wrapCall(name, ds[i], x)
 	}
 	f.emit(ir.OpReturn, f.decorate(name, ds[0], x), 0, 0, 0)
 }
 
-// wrapped creates a closure that makes the call inside one decorator.
-func (f *builder) wrapped(name string, d *sema.Decoration, x around) int {
+// wrapCall creates a closure that makes the call inside one decorator.
+func (f *builder) wrapCall(name string, d *sema.Decoration, x decoratorRegs) int {
 	g, n, info, pos := f.g, f.g.reserve(), f.info, f.pos
-	g.later(func() {
+	g.enqueue(func() {
 		g.build(n, func(bool) *builder {
 			b := g.newFn(info, "__"+name, pos, signature{result: ir.Full, abi: ir.FullABI})
 			b.out.Captures = 3
-			in := around{call: b.captured(0), shown: b.captured(1), key: b.captured(2)}
+			in := decoratorRegs{call: b.loadCaptured(0), shown: b.loadCaptured(1), key: b.loadCaptured(2)}
 			b.emit(ir.OpReturn, b.decorate(name, d, in), 0, 0, 0)
-			return b.finish()
+			return b.finishFunction()
 		})
 	})
 	c := f.alloc()
@@ -97,20 +97,20 @@ func (f *builder) wrapped(name string, d *sema.Decoration, x around) int {
 	return c
 }
 
-// captured loads captured value i into a register.
-func (f *builder) captured(i int) int {
+// loadCaptured loads captured value i into a register.
+func (f *builder) loadCaptured(i int) int {
 	r := f.alloc()
 	f.emit(ir.OpCaptured, r, i, 0, 0)
 	return r
 }
 
 // decorate calls one decorator's function and returns the register of its result.
-func (f *builder) decorate(name string, d *sema.Decoration, x around) int {
+func (f *builder) decorate(name string, d *sema.Decoration, x decoratorRegs) int {
 	w := f.alloc()
 	classes := f.g.windowClasses(d.Fn)
 	f.emit(ir.OpMove, f.alloc(), x.call, 0, 0)
 	if d.Name == "cache" {
-		name = d.Within + name
+		name = d.ModulePath + name
 	}
 	f.stringValue(name, f.alloc())
 	f.emit(ir.OpMove, f.alloc(), x.shown, 0, 0)
@@ -121,13 +121,13 @@ func (f *builder) decorate(name string, d *sema.Decoration, x around) int {
 		f.free(r + 1)
 	}
 	if own := d.Fn.Params[sema.OwnParam:]; len(own) > len(d.Args) { // the type of the stored values
-		f.kept(d.Kept, f.alloc())
+		f.loadTypeOrNil(d.CachedType, f.alloc())
 	}
 	return f.boxed(f.invoke(d.Fn, w), -1).reg
 }
 
-// kept loads a type into register r, or nil.
-func (f *builder) kept(t types.Type, r int) {
+// loadTypeOrNil loads a type into register r, or nil.
+func (f *builder) loadTypeOrNil(t types.Type, r int) {
 	if t == nil {
 		f.emit(ir.OpLoadNil, r, 0, 0, 0)
 		return
@@ -149,14 +149,14 @@ func (g *generator) decoratedFunction(n, inner int, fn *sema.Function) {
 			f.move(r, ir.Full, val{reg: 1 + i, class: c})
 			f.emit(ir.OpShare, r, 0, 0, 0)
 		}
-		x := around{call: f.alloc(), shown: f.shown(ds, fn, base), key: f.nilValue(-1).reg}
+		x := decoratorRegs{call: f.alloc(), shown: f.argumentMap(ds, fn, base), key: f.nilValue(-1).reg}
 		f.closureOver(x.call, base, len(s.params), g.innerCall(fn.Info, fn.Name, at, inner, s))
 		for i := len(ds) - 1; i > 0; i-- {
-			x.call = f.wrapped(fn.Name, ds[i], x)
+			x.call = f.wrapCall(fn.Name, ds[i], x)
 		}
 		f.leave = leave{kind: leaveFunction, result: fn.Result}
-		f.giveBack(val{reg: f.decorate(fn.Name, ds[0], x), class: ir.Full, owned: true}, fn.Result)
-		return f.finish()
+		f.returnValue(val{reg: f.decorate(fn.Name, ds[0], x), class: ir.Full, owned: true}, fn.Result)
+		return f.finishFunction()
 	})
 }
 
@@ -164,27 +164,27 @@ func (g *generator) decoratedFunction(n, inner int, fn *sema.Function) {
 // captured values.
 func (g *generator) innerCall(info *sema.Info, name string, at source.Pos, n int, s signature) int {
 	i := g.reserve()
-	g.later(func() {
+	g.enqueue(func() {
 		g.build(i, func(bool) *builder {
 			f := g.newFn(info, "__"+name, at, signature{result: ir.Full, abi: ir.FullABI})
 			f.out.Captures = len(s.params)
 			w := f.alloc()
 			for k, c := range s.params {
-				r := f.captured(k)
+				r := f.loadCaptured(k)
 				f.emit(ir.OpShare, r, 0, 0, 0)
 				f.move(r, c, val{reg: r, class: ir.Full})
 			}
 			f.emit(ir.OpCall, w, 0, 0, int32(n))
 			f.emit(ir.OpReturn, f.boxed(f.result(w, s.result), -1).reg, 0, 0, 0)
-			return f.finish()
+			return f.finishFunction()
 		})
 	})
 	return i
 }
 
-// shown creates a map of a function's arguments by name, for the decorators that use them. The
-// arguments are in the registers from base on. The receiver of a tool's function is omitted.
-func (f *builder) shown(ds []*sema.Decoration, fn *sema.Function, base int) int {
+// argumentMap creates a map of a function's arguments by name, for the decorators that use them.
+// The arguments are in the registers from base on. The receiver of a tool's function is omitted.
+func (f *builder) argumentMap(ds []*sema.Decoration, fn *sema.Function, base int) int {
 	needed := false
 	for _, d := range ds {
 		needed = needed || d.Shows()
@@ -216,7 +216,7 @@ func (f *builder) decoratedStage(x *pipe, s, before *sema.Stage) val {
 	for i, q := range s.Params {
 		r := f.alloc()
 		v, from := f.stageInput(x, before, s, i)
-		f.share(v, from)
+		f.markShared(v, from)
 		f.move(r, ir.Full, f.boxed(f.convert(v, from, q.Type, -1), -1))
 		f.emit(ir.OpShare, r, 0, 0, 0)
 		f.free(r + 1)
@@ -233,10 +233,10 @@ func (f *builder) decoratedStage(x *pipe, s, before *sema.Stage) val {
 	f.emit(ir.OpShare, shown, 0, 0, 0)
 	f.free(first)
 	f.closureOver(call, in, len(s.Params)+1, f.g.stageCall(f.info, f.out.Name, f.pos, len(s.Params)))
-	a := around{call: call, shown: shown, key: f.stageKey(s, in)}
+	a := decoratorRegs{call: call, shown: shown, key: f.stageKey(s, in)}
 	name := x.p.Name + "." + s.Name
 	for i := len(s.Decorations) - 1; i > 0; i-- {
-		a.call = f.wrapped(name, s.Decorations[i], a)
+		a.call = f.wrapCall(name, s.Decorations[i], a)
 	}
 	return val{reg: f.decorate(name, s.Decorations[0], a), class: ir.Full, owned: true}
 }
@@ -252,7 +252,7 @@ func (f *builder) stageKey(s *sema.Stage, in int) int {
 	for _, l := range s.Body.Captures {
 		r := f.alloc()
 		x := f.load(f.variable(l), l.Type, r)
-		f.share(x, l.Type)
+		f.markShared(x, l.Type)
 		f.move(r, ir.Full, x)
 		f.free(r + 1)
 	}
@@ -266,17 +266,17 @@ func (f *builder) stageKey(s *sema.Stage, in int) int {
 // captured before it.
 func (g *generator) stageCall(info *sema.Info, name string, at source.Pos, n int) int {
 	i := g.reserve()
-	g.later(func() {
+	g.enqueue(func() {
 		g.build(i, func(bool) *builder {
 			f := g.newFn(info, "__"+name, at, signature{result: ir.Full, abi: ir.FullABI})
 			f.out.Captures = n + 1
-			w := f.captured(n)
+			w := f.loadCaptured(n)
 			for k := range n {
-				f.emit(ir.OpShare, f.captured(k), 0, 0, 0)
+				f.emit(ir.OpShare, f.loadCaptured(k), 0, 0, 0)
 			}
 			f.emit(ir.OpCallClosure, w, n, 0, 0)
 			f.emit(ir.OpReturn, w, 0, 0, 0)
-			return f.finish()
+			return f.finishFunction()
 		})
 	})
 	return i
@@ -287,7 +287,7 @@ func (g *generator) stageCall(info *sema.Info, name string, at source.Pos, n int
 func (f *builder) stageClosure(d int, s *sema.Stage) {
 	base := f.capture(s.Body.Captures)
 	g, n, info, name, pos := f.g, f.g.reserve(), f.info, f.out.Name, f.pos
-	g.later(func() { g.stageCode(n, info, name, pos, s) })
+	g.enqueue(func() { g.stageCode(n, info, name, pos, s) })
 	f.closureOver(d, base, len(s.Body.Captures), n)
 	f.free(base)
 }
@@ -306,11 +306,11 @@ func (g *generator) stageCode(n int, info *sema.Info, name string, at source.Pos
 		}
 		if s.Decl.IsBinding() {
 			f.leave = leave{kind: leaveFunction, result: types.Any}
-			f.giveBack(f.boxed(f.lastUse(s.Decl.Value, -1), -1), types.Any)
-			return f.finish()
+			f.returnValue(f.boxed(f.lastUse(s.Decl.Value, -1), -1), types.Any)
+			return f.finishFunction()
 		}
 		f.leave = leave{kind: leaveFunction, result: stageResult(f, s)}
 		f.body(s.Decl.Body, f.leave.result)
-		return f.finish()
+		return f.finishFunction()
 	})
 }

@@ -29,11 +29,11 @@ func (f *builder) awaitEmit(e *ast.EmitExpr, hint int) val {
 	n := 1
 	c := f.alloc()
 	if e.Payload != nil {
-		f.lend(e.Channel, c, looked, e.Payload)
-		f.lend(e.Payload, f.alloc(), looked)
+		f.borrowInto(e.Channel, c, argRead, e.Payload)
+		f.borrowInto(e.Payload, f.alloc(), argRead)
 		n = 2
 	} else {
-		f.lend(e.Channel, c, looked)
+		f.borrowInto(e.Channel, c, argRead)
 	}
 	if r, ok := types.Resolve(f.info.TypeOf(e)).(*types.Result); ok && e.Type != nil {
 		f.emit(ir.OpAwaitEmitAs, w, n, 0, int32(f.g.typeIndex(r.Ok)))

@@ -52,12 +52,12 @@ func (f *emitter) jumpK(op ir.Op, a int, n int16, l *label) {
 	f.emitBC(op, a, n, 0)
 }
 
-// land sets l to the next instruction, which is reachable if anything jumps to l. A jump that would
-// only lead to the next instruction is removed.
-func (f *emitter) land(l *label) {
+// bindLabel sets l to the next instruction, which is reachable if anything jumps to l. A jump that
+// would only lead to the next instruction is removed.
+func (f *emitter) bindLabel(l *label) {
 	if n := len(l.from) - 1; n >= 0 && l.from[n] == f.next()-1 && f.blk.Code[l.from[n]].Op == ir.OpJump && f.landed != f.next() {
 		l.from = l.from[:n]
-		f.takeBack()
+		f.removeLast()
 		f.dead = false
 	}
 	for _, pc := range l.from {
@@ -73,7 +73,7 @@ func (f *emitter) emit(op ir.Op, a, b, c int, imm int32) {
 	if f.dead {
 		return
 	}
-	f.place()
+	f.recordPosition()
 	f.blk.Code = append(f.blk.Code, ir.Instr{Op: op, A: uint8(a), B: uint8(b), C: uint8(c), Imm: imm})
 	f.dead = ir.Shapes[op].Ends
 }
@@ -85,12 +85,12 @@ func (f *emitter) emitBC(op ir.Op, a int, bc int16, imm int32) {
 	}
 	i := ir.Instr{Op: op, A: uint8(a), Imm: imm}
 	i.SetBC(bc)
-	f.place()
+	f.recordPosition()
 	f.blk.Code = append(f.blk.Code, i)
 }
 
-// place records the source position of the next instruction if it changes.
-func (f *emitter) place() {
+// recordPosition records the source position of the next instruction if it changes.
+func (f *emitter) recordPosition() {
 	if f.pos == f.placed && f.blk == f.placedIn {
 		return
 	}
@@ -115,15 +115,15 @@ func (f *emitter) at(p source.Pos) func() {
 // next returns the index of the next instruction.
 func (f *emitter) next() int { return len(f.blk.Code) }
 
-// here updates the position in the current expression.
-func (f *emitter) here(p source.Pos) {
+// updatePosition updates the position in the current expression.
+func (f *emitter) updatePosition(p source.Pos) {
 	if f.foreign == 0 {
 		f.pos = p
 	}
 }
 
-// takeBack removes the last instruction.
-func (f *emitter) takeBack() {
+// removeLast removes the last instruction.
+func (f *emitter) removeLast() {
 	last := f.next() - 1
 	f.blk.Code, f.placedIn = f.blk.Code[:last], nil
 	if n := len(f.blk.Positions); n > 0 && f.blk.Positions[n-1].PC == last {
@@ -131,9 +131,9 @@ func (f *emitter) takeBack() {
 	}
 }
 
-// catch makes the instructions from `from` to `to` a region whose errors are handled here, in
+// catchRegion makes the instructions from `from` to `to` a region whose errors are handled here, in
 // register r. It reports whether the region has any instructions.
-func (f *emitter) catch(from, to, r int) bool {
+func (f *emitter) catchRegion(from, to, r int) bool {
 	if from == to {
 		return false
 	}

@@ -39,7 +39,7 @@ func (f *builder) expr(e ast.Expr, hint int) val {
 	case *ast.Unary:
 		return f.unary(e, hint)
 	case *ast.Binary:
-		f.here(e.OpSpan.Start)
+		f.updatePosition(e.OpSpan.Start)
 		return f.binary(e, hint)
 	case *ast.Pipe:
 		return f.pipe(e, hint)
@@ -50,7 +50,7 @@ func (f *builder) expr(e ast.Expr, hint int) val {
 	case *ast.Call:
 		return f.call(e, e.Args, nil, f.takePiped(e), hint)
 	case *ast.MethodCall:
-		f.here(e.Name.Span().Start)
+		f.updatePosition(e.Name.Span().Start)
 		return f.methodCall(e, hint)
 	case *ast.FieldExpr:
 		return f.field(e, hint)
@@ -148,7 +148,7 @@ func (f *builder) dropNil(v val) {
 	if i := f.blk.Code[last]; i.Op != ir.OpLoadNil || int(i.A) != v.reg {
 		return
 	}
-	f.takeBack()
+	f.removeLast()
 }
 
 // path generates the value that a name refers to.
@@ -165,14 +165,14 @@ func (f *builder) path(e *ast.PathExpr, hint int) val {
 	case *sema.ErrorNew:
 		return f.loadFunction(f.g.errorAdapter(o.Type, f.home, f.pos), hint)
 	case *sema.Agent, *sema.Host, *sema.Tool, *sema.Store:
-		return f.declared(o, hint)
+		return f.loadDeclaration(o, hint)
 	}
 	bug(f.info, e.Sp, "a path that names nothing: %T", f.info.Object(e))
 	return val{}
 }
 
-// declared loads the reference to a declaration.
-func (f *builder) declared(o sema.Object, hint int) val {
+// loadDeclaration loads the reference to a declaration.
+func (f *builder) loadDeclaration(o sema.Object, hint int) val {
 	d := f.target(hint)
 	switch o := o.(type) {
 	case *sema.Agent:
@@ -230,7 +230,7 @@ func (f *builder) cast(e *ast.Cast, hint int) val {
 	case types.IsAny(from) && !types.IsAny(to):
 		d := f.target(hint)
 		f.emit(ir.OpCheck, d, v.reg, 0, int32(f.g.typeIndex(to)))
-		return v.in(d)
+		return v.inRegister(d)
 	case types.IsString(from):
 		if u, ok := to.(*types.Union); ok {
 			d := f.target(hint)
@@ -253,7 +253,7 @@ func (f *builder) readField(o val, n int, c ir.Class, hint int) val {
 func (f *builder) field(e *ast.FieldExpr, hint int) val {
 	s := f.info.Select(e)
 	x := f.boxed(f.value(e.X, -1), -1)
-	f.here(e.Name.Span().Start)
+	f.updatePosition(e.Name.Span().Start)
 	switch s.Kind {
 	case sema.SelectField:
 		return f.readField(x, s.Field.Index, class(f.info.TypeOf(e)), hint)
@@ -281,7 +281,7 @@ func (f *builder) field(e *ast.FieldExpr, hint int) val {
 
 func (f *builder) tupleIndex(e *ast.TupleIndex, hint int) val {
 	x := f.value(e.X, -1)
-	f.here(e.At.Start)
+	f.updatePosition(e.At.Start)
 	if types.IsAny(f.resultType(e.X)) {
 		i := f.boxed(f.intValue(int64(e.Index), -1), -1)
 		d := f.target(hint)
@@ -299,12 +299,12 @@ func (f *builder) index(e *ast.IndexExpr, hint int) val {
 	}
 	if n, ok := f.info.TupleElement(e); ok {
 		x := f.value(e.X, -1)
-		f.here(e.Index.Span().Start)
+		f.updatePosition(e.Index.Span().Start)
 		return f.readField(x, n, class(f.info.TypeOf(e)), hint)
 	}
 	x := f.boxed(f.operand(e.X, e.Index), -1)
 	i := f.operand(e.Index)
-	f.here(e.Index.Span().Start)
+	f.updatePosition(e.Index.Span().Start)
 	d := -1
 	switch t := types.Loose(f.resultType(e.X)).(type) {
 	case *types.Array:

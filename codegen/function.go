@@ -35,14 +35,14 @@ type builder struct {
 	loops []*loop
 	pipes []pipedInto
 	tries map[*ast.TryExpr]*try
-	seen  seen
+	seen  analyses
 	inner inner
-	// keepsSelf reports that the frame's first register is returned.
-	keepsSelf bool
+	// returnsSelf reports that the frame's first register is returned.
+	returnsSelf bool
 }
 
-// seen caches results of analyses of the tree.
-type seen struct {
+// analyses caches results of analyses of the tree.
+type analyses struct {
 	touched map[ast.Node]*touch  // what nodes change (touch.go)
 	uses    map[*ast.Block]*uses // lastuse.go
 }
@@ -149,18 +149,18 @@ func (g *generator) function(n int, fn *sema.Function) {
 	}
 	g.build(n, func(spilled bool) *builder {
 		f := g.newFn(fn.Info, fn.Name, fn.Decl.Span().Start, s)
-		f.keepsSelf = fn.MutSelf && fn.Tool == nil
-		f.out.MutSelf, f.out.OnUnknown = f.keepsSelf, fn.OnUnknown
+		f.returnsSelf = fn.MutSelf && fn.Tool == nil
+		f.out.MutSelf, f.out.OnUnknown = f.returnsSelf, fn.OnUnknown
 		f.startSpill(spilled)
 		for i, p := range fn.Params {
 			f.param(p.Local, 1+i, s.params[i])
 			if v := f.vars[p.Local]; v != nil {
-				v.lent = g.borrowed[p]
+				v.borrowed = g.readOnly[p]
 			}
 		}
 		f.leave = leave{kind: leaveFunction, result: fn.Result}
 		f.body(fn.Decl.Body, fn.Result)
-		return f.finish()
+		return f.finishFunction()
 	})
 }
 
@@ -168,13 +168,13 @@ func (g *generator) function(n int, fn *sema.Function) {
 func (f *builder) body(b *ast.Block, result types.Type) {
 	if types.Resolve(result) == types.Nil {
 		f.block(b)
-		f.here(b.Span().End - 1)
-		f.giveNil()
+		f.updatePosition(b.Span().End - 1)
+		f.returnNil()
 		return
 	}
 	v := f.blockValue(b, result, -1, true)
-	f.here(f.end(b))
-	f.giveBack(v, result)
+	f.updatePosition(f.end(b))
+	f.returnValue(v, result)
 }
 
 // end returns the position where a body returns its value: its closing brace or, if the value is a
@@ -198,8 +198,8 @@ func (f *builder) endsInVariable(b *ast.Block) bool {
 	return ok
 }
 
-// finish ends the function.
-func (f *builder) finish() *builder {
+// finishFunction ends the function.
+func (f *builder) finishFunction() *builder {
 	f.finishSpill()
 	f.finishLocals()
 	return f

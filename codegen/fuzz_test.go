@@ -44,15 +44,15 @@ func FuzzGenerate(f *testing.F) {
 		if err := ir.Verify(p); err != nil {
 			t.Fatal(err)
 		}
-		again, err := ir.Decode(ir.Encode(p))
+		decoded, err := ir.Decode(ir.Encode(p))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := ir.Verify(again); err != nil {
+		if err := ir.Verify(decoded); err != nil {
 			t.Fatal(err)
 		}
-		optimize.Program(again, everywhere)
-		if err := ir.Verify(again); err != nil {
+		optimize.Program(decoded, everywhere)
+		if err := ir.Verify(decoded); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -5,7 +5,7 @@ import "github.com/concerto-lang/concerto/ast"
 // inspect calls visit for n and, if visit returns true, for the statements and expressions that run
 // when n does, in source order. It skips names, types, patterns and functions declared in n. For a
 // handler it visits the body of the closure, which runs in the listen, instead of the closure.
-func inspect(n ast.Node, visit func(ast.Node) bool) { newInspector(visit).look(n) }
+func inspect(n ast.Node, visit func(ast.Node) bool) { newInspector(visit).inspect(n) }
 
 // inspector calls visit as inspect does. It can be reused.
 type inspector struct {
@@ -19,7 +19,7 @@ func newInspector(visit func(ast.Node) bool) *inspector {
 	return i
 }
 
-func (i *inspector) look(n ast.Node) {
+func (i *inspector) inspect(n ast.Node) {
 	if !i.visit(n) {
 		return
 	}
@@ -42,12 +42,12 @@ func (i *inspector) below(n ast.Node) {
 		ast.Children(n, i.next)
 	case *ast.Handler:
 		if cl, ok := n.Value.(*ast.Closure); ok {
-			i.look(cl.Body)
+			i.inspect(cl.Body)
 		} else {
 			ast.Children(n, i.next)
 		}
 	case *ast.DeclStmt:
 	case ast.Stmt, ast.Expr:
-		i.look(n)
+		i.inspect(n)
 	}
 }

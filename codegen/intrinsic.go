@@ -60,7 +60,7 @@ func (f *builder) intrinsic(in arguments, t types.Type, hint int) (v val, ok boo
 		top := f.top
 		x := f.operand(in.recv, arg)
 		y := f.operand(arg)
-		d := f.over(top, hint)
+		d := f.resultRegister(top, hint)
 		f.emit(op, d, x.reg, y.reg, 0)
 		return val{reg: d, class: ir.Int, owned: true}, true
 	}
@@ -116,10 +116,10 @@ func (f *builder) getOr(in arguments, t types.Type, hint int) (v val, ok bool) {
 	f.jump(ir.OpJumpNil, found, 0, none)
 	f.move(d, c, x.part(found, ir.Full))
 	f.jump(ir.OpJump, 0, 0, end)
-	f.land(none)
+	f.bindLabel(none)
 	f.free(top)
 	f.into(other, d, c, true)
-	f.land(end)
+	f.bindLabel(end)
 	return val{reg: d, class: c, owned: true}, true
 }
 
@@ -138,10 +138,10 @@ func (f *builder) mutatingIntrinsic(in arguments, p place, result int) (v val, o
 	if in.piped != nil || len(in.written) == 0 || in.written[0].Name != nil {
 		return val{}, false
 	}
-	kept := func(e ast.Expr, later ...ast.Expr) val {
+	ownOperand := func(e ast.Expr, later ...ast.Expr) val {
 		x := f.value(e, -1)
-		f.share(x, f.resultType(e))
-		if !x.owned && f.isVar[x.reg] && len(later) > 0 && f.disturbed(e, x, later) {
+		f.markShared(x, f.resultType(e))
+		if !x.owned && f.isVar[x.reg] && len(later) > 0 && f.isDisturbed(e, x, later) {
 			d := f.alloc()
 			f.emit(moves[x.class], d, x.reg, 0, 0)
 			x.reg = d
@@ -150,20 +150,20 @@ func (f *builder) mutatingIntrinsic(in arguments, p place, result int) (v val, o
 	}
 	switch native := in.call.Fn.Native; {
 	case native == "Array.push" && len(in.written) == 1:
-		x := kept(in.written[0].Value)
+		x := ownOperand(in.written[0].Value)
 		elem := types.Type(types.Any)
 		if a, ok := types.Resolve(p.typ()).(*types.Array); ok {
 			elem = a.Elem
 		}
 		c := class(elem)
 		if c == ir.Full {
-			x = f.boxed(f.beside(p, x), -1)
+			x = f.boxed(f.protectValue(p, x), -1)
 		}
-		f.emit(pushes[c], f.own(p, len(p.steps)), x.reg, 0, 0)
+		f.emit(pushes[c], f.ownPlace(p, len(p.steps)), x.reg, 0, 0)
 	case (native == "Map.set" || native == "Map.insert") && len(in.written) == 2 && in.written[1].Name == nil:
-		k := f.boxed(kept(in.written[0].Value, in.written[1].Value), -1)
-		x := f.boxed(f.beside(p, kept(in.written[1].Value)), -1)
-		f.emit(ir.OpMapSet, f.own(p, len(p.steps)), k.reg, x.reg, 0)
+		k := f.boxed(ownOperand(in.written[0].Value, in.written[1].Value), -1)
+		x := f.boxed(f.protectValue(p, ownOperand(in.written[1].Value)), -1)
+		f.emit(ir.OpMapSet, f.ownPlace(p, len(p.steps)), k.reg, x.reg, 0)
 	default:
 		return val{}, false
 	}

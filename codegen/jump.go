@@ -57,7 +57,7 @@ func (f *builder) condBinary(e *ast.Binary, l *label, when bool) bool {
 		skip := &label{}
 		f.cond(e.X, skip, !when)
 		f.cond(e.Y, l, when)
-		f.land(skip)
+		f.bindLabel(skip)
 		return true
 	case ast.OpEq, ast.OpNe, ast.OpLt, ast.OpLe, ast.OpGt, ast.OpGe:
 		return f.condCompare(e, l, when)
@@ -191,7 +191,7 @@ func (f *builder) isNil(e ast.Expr) bool {
 
 // smallInt returns the value of e if e is an Int constant between lo and hi.
 func (f *builder) smallInt(e ast.Expr, lo, hi int64) (int64, bool) {
-	n, ok := f.knownInt(e)
+	n, ok := f.constantInt(e)
 	return n, ok && n >= lo && n <= hi
 }
 
@@ -204,7 +204,7 @@ func (f *builder) condLet(e *ast.LetCond, l *label, when bool) {
 	scope := f.scope
 	f.declarePattern(e.Pattern)
 	top := f.top
-	v := f.lendFor(e.X, f.value(e.X, -1), scope)
+	v := f.markBorrowed(e.X, f.value(e.X, -1), scope)
 	f.match(e.Pattern, v, f.resultType(e.X), l)
 	f.free(top)
 }

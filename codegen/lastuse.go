@@ -6,7 +6,7 @@ import (
 )
 
 // scope is the code that runs while the variables of a pattern live: some nodes, or the rest of a
-// block after a let. That rest is computed only if a value could be lent, which is rare.
+// block after a let. That rest is computed only if a value could be borrowed, which is rare.
 type scope struct {
 	nodes []ast.Node
 	let   *ast.LetStmt
@@ -16,20 +16,20 @@ type scope struct {
 
 // runs returns the nodes of a scope. After a let these are the nodes up to the last one that names
 // the let's variable, or a variable bound to a part of it. Later nodes may change the variable that
-// the value was lent from.
+// the value was borrowed from.
 func (f *builder) runs(s scope) []ast.Node {
 	if s.let == nil {
 		return s.nodes
 	}
 	u := f.usesIn(s.block)
-	behind := u.nodes[s.index+1:]
+	later := u.nodes[s.index+1:]
 	p, ok := s.let.Pattern.(*ast.NamePat)
 	if !ok {
-		return behind
+		return later
 	}
 	l, ok := f.info.Object(p).(*sema.Local)
 	if !ok {
-		return behind
+		return later
 	}
 	holders := map[*sema.Local]bool{l: true}
 	last := s.index
@@ -43,7 +43,7 @@ func (f *builder) runs(s scope) []ast.Node {
 			}
 			part, ok := let.Pattern.(*ast.NamePat)
 			if !ok {
-				return behind
+				return later
 			}
 			if l, ok := f.info.Object(part).(*sema.Local); ok && !holders[l] {
 				holders[l] = true
@@ -51,7 +51,7 @@ func (f *builder) runs(s scope) []ast.Node {
 			}
 		}
 	}
-	return behind[:last-s.index]
+	return later[:last-s.index]
 }
 
 // uses records which nodes of a block name each variable, in order.

@@ -7,15 +7,15 @@ import (
 )
 
 // A value with two holders must be marked as shared, so that a change through one of them copies it
-// first. There are two cases without the mark. Lending: the first holder cannot change the value as
-// long as the second one holds it. Moving: the first holder is overwritten before it is read again.
-// When in doubt a value is marked.
+// first. There are two cases without the mark. Borrowing: the first holder cannot change the value
+// as long as the second one holds it. Moving: the first holder is overwritten before it is read
+// again. When in doubt a value is marked.
 
-// lendFor marks v, the value of e, as lent if the variables that are being bound to it may hold it
-// without a mark: nothing in scope, in which these variables live, changes the variable that e
-// reads.
-func (f *builder) lendFor(e ast.Expr, v val, scope scope) val {
-	if v.lent || v.owned || v.volatile || v.class != ir.Full || !mayShare(f.resultType(e)) {
+// markBorrowed marks v, the value of e, as borrowed if the variables that are being bound to it may
+// hold it without a mark: nothing in scope, in which these variables live, changes the variable
+// that e reads.
+func (f *builder) markBorrowed(e ast.Expr, v val, scope scope) val {
+	if v.borrowed || v.owned || v.volatile || v.class != ir.Full || !mayShare(f.resultType(e)) {
 		return v
 	}
 	root := f.rootOf(e)
@@ -27,23 +27,23 @@ func (f *builder) lendFor(e ast.Expr, v val, scope scope) val {
 			return v
 		}
 	}
-	v.lent = true
+	v.borrowed = true
 	return v
 }
 
-// borrows reports whether variable x may hold v without a mark: v is lent, and x is never changed
-// and is in a register.
+// borrows reports whether variable x may hold v without a mark: v is borrowed, and x is never
+// changed and is in a register.
 func (x *variable) borrows(l *sema.Local, v val) bool {
-	return v.lent && !v.owned && !l.Mut && !l.Late && !x.cell && !x.spill
+	return v.borrowed && !v.owned && !l.Mut && !l.Late && !x.cell && !x.spill
 }
 
-// consumed finds, in an assignment to a variable such as `x = f(x)`, the use of that variable from
+// movedUse finds, in an assignment to a variable such as `x = f(x)`, the use of that variable from
 // which its value can be moved. It must be the only use, and an argument or a part of a literal.
 // Nothing may leave the assignment while the variable can still be read afterwards: no error that
 // is caught where the variable lives, and no jump.
-func (f *builder) consumed(e *ast.Assign, x *variable) *ast.PathExpr {
+func (f *builder) movedUse(e *ast.Assign, x *variable) *ast.PathExpr {
 	l, ok := f.info.Object(rootPath(e.Target)).(*sema.Local)
-	if !ok || x.cell || x.spill || x.captured || x.depth != f.depth || f.keepsSelf && x.reg == 1 {
+	if !ok || x.cell || x.spill || x.captured || x.depth != f.depth || f.returnsSelf && x.reg == 1 {
 		return nil
 	}
 	uses, jumps := 0, false
@@ -61,7 +61,7 @@ func (f *builder) consumed(e *ast.Assign, x *variable) *ast.PathExpr {
 	if uses != 1 || jumps {
 		return nil
 	}
-	return f.consumedIn(e.Value, l)
+	return f.movedUseIn(e.Value, l)
 }
 
 // rootPath returns the name at the start of a place.
@@ -78,8 +78,8 @@ func rootPath(e ast.Expr) *ast.PathExpr {
 	}
 }
 
-// consumedIn walks down through calls and literals, which run their parts once.
-func (f *builder) consumedIn(e ast.Expr, l *sema.Local) *ast.PathExpr {
+// movedUseIn walks down through calls and literals, which run their parts once.
+func (f *builder) movedUseIn(e ast.Expr, l *sema.Local) *ast.PathExpr {
 	var parts []ast.Expr
 	switch x := e.(type) {
 	case *ast.PathExpr:
@@ -115,7 +115,7 @@ func (f *builder) consumedIn(e ast.Expr, l *sema.Local) *ast.PathExpr {
 		}
 	}
 	for _, p := range parts {
-		if use := f.consumedIn(p, l); use != nil {
+		if use := f.movedUseIn(p, l); use != nil {
 			return use
 		}
 	}

@@ -20,19 +20,19 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	l := f.info.Listen(e)
 	byTools := answeredByTools(l)
 	needsHost := len(byTools) > 0
-	kept := -1 // the host with all its builders, for tool calls
+	hostReg := -1 // the host with all its builders, for tool calls
 	if needsHost {
-		kept = f.alloc()
-		f.isVar[kept] = true
+		hostReg = f.alloc()
+		f.isVar[hostReg] = true
 		hint = -1
 	}
 	w := f.window(hint)
 	host, prompt, schema := f.alloc(), f.alloc(), f.alloc()
-	f.lend(l.Builder, host, looked, l.Prompt)
+	f.borrowInto(l.Builder, host, argRead, l.Prompt)
 	if needsHost {
-		f.emit(ir.OpMove, kept, host, 0, 0)
+		f.emit(ir.OpMove, hostReg, host, 0, 0)
 	}
-	f.lend(l.Prompt, prompt, looked)
+	f.borrowInto(l.Prompt, prompt, argRead)
 	if l.Schema != nil {
 		f.emit(ir.OpLoadType, schema, 0, 0, int32(f.g.typeIndex(l.Schema)))
 	} else {
@@ -41,8 +41,8 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	if f.dead { // the host or the prompt is unreachable
 		return val{reg: w, class: ir.Full, owned: true}
 	}
-	f.knowing(host)
-	f.asked(host, prompt)
+	f.requestTools(host)
+	f.passMockPrompt(host, prompt)
 	n := len(f.out.Listens)
 	f.out.Listens = append(f.out.Listens, ir.ListenInfo{})
 	f.emit(ir.OpListenBegin, w, 0, 0, int32(n))
@@ -59,7 +59,7 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 		}
 	}
 	for _, typ := range byTools {
-		info.Handlers = append(info.Handlers, f.byTools(typ, l, kept))
+		info.Handlers = append(info.Handlers, f.toolHandler(typ, l, hostReg))
 	}
 	f.isVar[w] = wasVar
 	f.out.Listens[n] = info
@@ -70,28 +70,28 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	return val{reg: w, class: ir.Full, owned: true}
 }
 
-// asked passes the prompt of a host to the library, in programs with a test that mocks a host with
-// a closure.
-func (f *builder) asked(host, prompt int) {
-	if f.g.p.Asked == nil {
+// passMockPrompt passes the prompt of a host to the library, in programs with a test that mocks a
+// host with a closure.
+func (f *builder) passMockPrompt(host, prompt int) {
+	if f.g.p.OnMockPrompt == nil {
 		return
 	}
 	defer f.free(f.top)
 	w := f.alloc()
 	f.emit(ir.OpMove, f.alloc(), host, 0, 0)
 	f.emit(ir.OpMove, f.alloc(), prompt, 0, 0)
-	f.invoke(f.g.p.Asked, w)
+	f.invoke(f.g.p.OnMockPrompt, w)
 }
 
-// knowing lets the library request the tools that are not known yet.
-func (f *builder) knowing(host int) {
-	if f.g.p.Knowing == nil {
+// requestTools lets the library request the tools that are not known yet.
+func (f *builder) requestTools(host int) {
+	if f.g.p.OnToolsKnown == nil {
 		return
 	}
 	defer f.free(f.top)
 	w := f.alloc()
 	f.emit(ir.OpMove, f.alloc(), host, 0, 0)
-	f.emit(ir.OpMove, host, f.invoke(f.g.p.Knowing, w).reg, 0, 0)
+	f.emit(ir.OpMove, host, f.invoke(f.g.p.OnToolsKnown, w).reg, 0, 0)
 }
 
 // answeredByTools returns the types of messages that the host's tools answer: those for which the
@@ -135,13 +135,13 @@ func (f *builder) handler(h *sema.Handler) ir.Handler {
 			c := f.g.windowClasses(h.Fn)[0]
 			w := f.alloc()
 			f.move(f.alloc(), c, val{reg: param, class: ir.Full})
-			f.giveBack(f.awaited(f.invoke(h.Fn, w), h.Fn.Gives(), -1), types.Any)
+			f.returnValue(f.awaited(f.invoke(h.Fn, w), h.Fn.CallType(), -1), types.Any)
 		default:
 			w := f.alloc()
-			f.lend(h.Value, w, looked)
+			f.borrowInto(h.Value, w, argRead)
 			f.emit(ir.OpMove, f.alloc(), param, 0, 0)
 			f.emit(ir.OpCallClosure, w, 1, 0, 0)
-			f.giveBack(val{reg: w, class: ir.Full, owned: true}, types.Any)
+			f.returnValue(val{reg: w, class: ir.Full, owned: true}, types.Any)
 		}
 	})
 	at := f.places.Position(h.At.Start)
@@ -156,25 +156,25 @@ func (f *builder) handler(h *sema.Handler) ir.Handler {
 // frame.
 func (f *builder) handlerBody(h *sema.Handler, param int) {
 	f.param(h.Param, param, ir.Full)
-	f.here(h.Body.Span().Start)
+	f.updatePosition(h.Body.Span().Start)
 	if types.Resolve(f.resultType(h.Body)) == types.Nil {
 		f.discard(h.Body)
-		f.here(h.Body.Span().End - 1)
-		f.giveNil()
+		f.updatePosition(h.Body.Span().End - 1)
+		f.returnNil()
 		return
 	}
 	v := f.value(h.Body, -1)
-	f.here(h.Body.Span().End - 1)
-	f.giveBack(v, types.Any)
+	f.updatePosition(h.Body.Span().End - 1)
+	f.returnValue(v, types.Any)
 }
 
-// byTools creates the handler that answers messages from the host's tools: it runs if the host has
-// tools and the program does not handle the message.
-func (f *builder) byTools(typ string, l *sema.Listen, kept int) ir.Handler {
+// toolHandler creates the handler that answers messages from the host's tools: it runs if the host
+// has tools and the program does not handle the message.
+func (f *builder) toolHandler(typ string, l *sema.Listen, hostReg int) ir.Handler {
 	h := f.inHandler(typ, func(param int) {
 		w := f.alloc()
 		host, message := f.alloc(), f.alloc()
-		f.emit(ir.OpMove, host, kept, 0, 0)
+		f.emit(ir.OpMove, host, hostReg, 0, 0)
 		f.emit(ir.OpMove, message, param, 0, 0)
 		v := f.invoke(l.Dispatch, w)
 		f.emit(ir.OpBlockReply, v.reg, 0, 0, 0)

@@ -27,7 +27,7 @@ func (f *builder) interpolation(e *ast.InterpLit, hint int) val {
 		}
 		if i < len(e.Exprs) {
 			r := f.alloc()
-			f.lend(e.Exprs[i], r, looked, e.Exprs[i+1:]...)
+			f.borrowInto(e.Exprs[i], r, argRead, e.Exprs[i+1:]...)
 			n++
 		}
 		if n > chunk {
@@ -38,37 +38,37 @@ func (f *builder) interpolation(e *ast.InterpLit, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// lend generates e into register r, as a Full value that is only read. It is copied if an
+// borrowInto generates e into register r, as a Full value that is only read. It is copied if an
 // expression of later could change it, or if it is read from a cell and its reader may run code
 // that changes the cell.
-func (f *builder) lend(e ast.Expr, r int, how passing, later ...ast.Expr) {
+func (f *builder) borrowInto(e ast.Expr, r int, how passing, later ...ast.Expr) {
 	if f.boxedLiteral(e, r) {
 		return
 	}
 	top := f.top
 	v := f.value(e, r)
-	if !v.owned && (how == borrowed && v.volatile || f.disturbed(e, v, later)) {
-		f.share(v, f.resultType(e))
+	if !v.owned && (how == argBorrowed && v.volatile || f.isDisturbed(e, v, later)) {
+		f.markShared(v, f.resultType(e))
 	}
 	f.move(r, ir.Full, v)
 	f.free(top)
 }
 
-// keep generates e into register r as a value that the receiver owns.
-func (f *builder) keep(e ast.Expr, r int) { f.into(e, r, ir.Full, true) }
+// ownInto generates e into register r as a value that the receiver owns.
+func (f *builder) ownInto(e ast.Expr, r int) { f.into(e, r, ir.Full, true) }
 
 func (f *builder) arrayLit(e *ast.ArrayLit, hint int) val {
 	d := f.scratch(hint)
 	base := f.top
 	first := min(len(e.Elems), chunk)
 	for _, x := range e.Elems[:first] {
-		f.keep(x, f.alloc())
+		f.ownInto(x, f.alloc())
 	}
 	f.emit(ir.OpNewArray, d, base, first, 0)
 	f.free(base)
 	for _, x := range e.Elems[first:] {
 		r := f.alloc()
-		f.keep(x, r)
+		f.ownInto(x, r)
 		f.emit(ir.OpArrayPush, d, r, 0, 0)
 		f.free(base)
 	}
@@ -80,15 +80,15 @@ func (f *builder) mapLit(e *ast.MapLit, hint int) val {
 	base := f.top
 	first := min(len(e.Entries), chunk/2)
 	for _, en := range e.Entries[:first] {
-		f.keep(en.Key, f.alloc())
-		f.keep(en.Value, f.alloc())
+		f.ownInto(en.Key, f.alloc())
+		f.ownInto(en.Value, f.alloc())
 	}
 	f.emit(ir.OpNewMap, d, base, first, 0)
 	f.free(base)
 	for _, en := range e.Entries[first:] {
 		k, v := f.alloc(), f.alloc()
-		f.keep(en.Key, k)
-		f.keep(en.Value, v)
+		f.ownInto(en.Key, k)
+		f.ownInto(en.Value, v)
 		f.emit(ir.OpMapSet, d, k, v, 0)
 		f.free(base)
 	}
@@ -99,7 +99,7 @@ func (f *builder) tupleLit(e *ast.TupleLit, hint int) val {
 	d := f.target(hint)
 	base := f.top
 	for _, x := range e.Elems {
-		f.keep(x, f.alloc())
+		f.ownInto(x, f.alloc())
 	}
 	f.emit(ir.OpNewTuple, d, base, len(e.Elems), 0)
 	return val{reg: d, class: ir.Full, owned: true, fresh: true}
@@ -116,7 +116,7 @@ func (f *builder) structLit(e *ast.StructLit, hint int) val {
 	for i, init := range e.Fields {
 		for n, src := range s.Fields {
 			if src.Index == i {
-				f.keep(init.Value, base+n)
+				f.ownInto(init.Value, base+n)
 			}
 		}
 	}
@@ -128,9 +128,9 @@ func (f *builder) structLit(e *ast.StructLit, hint int) val {
 		switch {
 		case src.Index >= 0:
 		case src.Rest:
-			f.share(f.readField(rest, n, ir.Full, base+n), types.Any)
+			f.markShared(f.readField(rest, n, ir.Full, base+n), types.Any)
 		case src.Default != nil:
-			f.within(src.Info, func() { f.keep(src.Default, base+n) })
+			f.inFile(src.Info, func() { f.ownInto(src.Default, base+n) })
 		default:
 			f.emit(ir.OpLoadNil, base+n, 0, 0, 0)
 		}
@@ -144,8 +144,8 @@ func (f *builder) structLit(e *ast.StructLit, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true, fresh: true}
 }
 
-// within generates an expression of another file.
-func (f *builder) within(info *sema.Info, gen func()) {
+// inFile generates an expression of another file.
+func (f *builder) inFile(info *sema.Info, gen func()) {
 	if info == nil || info == f.info {
 		gen()
 		return
@@ -187,7 +187,7 @@ func (f *builder) constant(v any, t types.Type, hint int) val {
 	case *sema.VariantRef:
 		return f.variantValue(v, t, hint)
 	case sema.Object:
-		return f.declared(v, hint)
+		return f.loadDeclaration(v, hint)
 	}
 	panic("codegen: constant of unknown form")
 }

@@ -22,8 +22,8 @@ type named struct {
 	top int // it ends when the registers from here on, or from a lower one, are free
 }
 
-// notYet is From of a variable that has no value yet.
-const notYet = -1
+// notAssigned is From of a variable that has no value yet.
+const notAssigned = -1
 
 // putVariable records the location of a local.
 func (f *builder) putVariable(l *sema.Local, v *variable) {
@@ -31,7 +31,7 @@ func (f *builder) putVariable(l *sema.Local, v *variable) {
 	if f.home.Library || l.Name == "" {
 		return
 	}
-	x := ir.Local{Name: l.Name, Register: v.reg, Slot: -1, From: notYet, Reserved: min(f.names.since[v.reg], f.next())}
+	x := ir.Local{Name: l.Name, Register: v.reg, Slot: -1, From: notAssigned, Reserved: min(f.names.since[v.reg], f.next())}
 	top := v.reg
 	if v.spill {
 		x.Register, x.Slot, top = f.spill.reg, v.slot, f.top
@@ -48,7 +48,7 @@ func (f *builder) hasValue(v *variable) {
 		return
 	}
 	x := &f.names.scoped[v.named-1]
-	if l := &x.blk.Locals[x.n]; l.From == notYet && x.blk == f.blk {
+	if l := &x.blk.Locals[x.n]; l.From == notAssigned && x.blk == f.blk {
 		l.From = f.next()
 	}
 }
@@ -69,7 +69,7 @@ func (f *builder) finishLocals() {
 		for i := range b.Locals {
 			b.Locals[i].To = min(b.Locals[i].To, len(b.Code)) // the last instruction may have been removed
 		}
-		b.Locals = slices.DeleteFunc(b.Locals, func(l ir.Local) bool { return l.From == notYet || l.From >= l.To })
+		b.Locals = slices.DeleteFunc(b.Locals, func(l ir.Local) bool { return l.From == notAssigned || l.From >= l.To })
 		if len(b.Locals) == 0 {
 			b.Locals = nil
 		}

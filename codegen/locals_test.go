@@ -55,8 +55,8 @@ func (o *onlooker) MemoryExceeded(vm.Moment)                                    
 func (o *onlooker) ContextEnded(error, *vm.Moment)                                      {}
 func (o *onlooker) ProgramWaits()                                                       {}
 
-// look runs a program with a choice of passes, and returns its scenes.
-func look(t *testing.T, text, script string, on optimize.Set) map[int64][]scene {
+// recordScenes runs a program with a choice of passes, and returns its scenes.
+func recordScenes(t *testing.T, text, script string, on optimize.Set) map[int64][]scene {
 	t.Helper()
 	p := compiletest.Compile(t, text)
 	if p.Entry < 0 {
@@ -82,15 +82,15 @@ func look(t *testing.T, text, script string, on optimize.Set) map[int64][]scene 
 // TestLocalsAreTrue checks that the variables after the passes are the same as without, and that
 // most of them are known.
 func TestLocalsAreTrue(t *testing.T) {
-	told, all := 0, 0
+	readable, all := 0, 0
 	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {
 		text, script := a.Input("main.conc"), ""
 		if a.Has("host") {
 			script = a.Input("host")
 		}
-		plain := look(t, text, script, optimize.None)
+		plain := recordScenes(t, text, script, optimize.None)
 		for name, on := range map[string]optimize.Set{"all": optimize.All, "everywhere": optimize.All &^ mustParse(t, "hot")} {
-			seen := look(t, text, script, on)
+			seen := recordScenes(t, text, script, on)
 			if got, want := tasks(seen), tasks(plain); !slices.Equal(got, want) {
 				t.Fatalf("with %s there are these tasks with effects: %v, not %v", name, got, want)
 			}
@@ -101,15 +101,15 @@ func TestLocalsAreTrue(t *testing.T) {
 				}
 				for i := range seen[task] {
 					got, want := seen[task][i].compare(t, fmt.Sprintf("%s: effect %d", in, i+1), plain[task][i])
-					told, all = told+got, all+want
+					readable, all = readable+got, all+want
 				}
 			}
 		}
 	})
-	if all == 0 || told*20 < all*19 {
-		t.Errorf("%d of %d variables are told", told, all)
+	if all == 0 || readable*20 < all*19 {
+		t.Errorf("the debugger can read %d of %d variables", readable, all)
 	}
-	t.Logf("%d of %d variables are told", told, all)
+	t.Logf("the debugger can read %d of %d variables", readable, all)
 }
 
 func tasks(of map[int64][]scene) []int64 { return slices.Sorted(maps.Keys(of)) }
@@ -127,12 +127,12 @@ func (s scene) compare(t *testing.T, where string, plain scene) (told, all int) 
 		told, all = told+len(locals), all+len(was)
 		for _, v := range slices.Sorted(maps.Keys(locals)) {
 			if locals[v] != was[v] {
-				t.Errorf("%s, %s, at %s: %s is told as %s, not %s", where, s.kind, s.frames[k], v, locals[v], was[v])
+				t.Errorf("%s, %s, at %s: %s is %s, want %s", where, s.kind, s.frames[k], v, locals[v], was[v])
 			}
 		}
 		for v := range was {
 			if _, ok := locals[v]; !ok {
-				t.Logf("%s, %s, at %s: %s is not told", where, s.kind, s.frames[k], v)
+				t.Logf("%s, %s, at %s: %s has no value", where, s.kind, s.frames[k], v)
 			}
 		}
 	}
@@ -188,7 +188,7 @@ fn main() {
 13 main main.conc:18:3: limit="shadow" p={"x":1,"y":2} r={"ok":{"text":"done"}} total=17 unset=1`
 	for name, on := range map[string]optimize.Set{"none": optimize.None, "all": optimize.All} {
 		var got []string
-		for _, s := range look(t, text, script, on)[1] {
+		for _, s := range recordScenes(t, text, script, on)[1] {
 			if s.kind != "emit" {
 				continue
 			}

@@ -14,8 +14,8 @@ type loop struct {
 	label   string
 	out, on *label // the targets of break and continue
 
-	dst  int        // register of a `loop`'s value, or -1 if it is unused
-	give types.Type // its type
+	dst        int        // register of a `loop`'s value, or -1 if it is unused
+	resultType types.Type // its type
 
 	source *sema.Source // the source that returns elements one by one, or nil
 	from   int          // its register
@@ -40,7 +40,7 @@ func (f *builder) breakExpr(e *ast.BreakExpr) {
 	case l.dst < 0 && e.X != nil:
 		f.discard(e.X)
 	case l.dst >= 0 && e.X != nil:
-		f.into(e.X, l.dst, class(l.give), true)
+		f.into(e.X, l.dst, class(l.resultType), true)
 	case l.dst >= 0:
 		f.emit(ir.OpLoadNil, l.dst, 0, 0, 0)
 	}
@@ -65,8 +65,8 @@ func (f *builder) loopNamed(name *ast.Ident) int {
 	panic("codegen: break or continue outside a loop")
 }
 
-// back jumps back to an instruction.
-func (f *builder) back(pc int) { f.emit(ir.OpLoop, 0, 0, 0, int32(pc)) }
+// jumpBack jumps back to an instruction.
+func (f *builder) jumpBack(pc int) { f.emit(ir.OpLoop, 0, 0, 0, int32(pc)) }
 
 func (f *builder) whileLoop(e *ast.WhileExpr) {
 	l := f.enterLoop(e.Label)
@@ -76,10 +76,10 @@ func (f *builder) whileLoop(e *ast.WhileExpr) {
 	f.cond(e.Cond, l.out, false)
 	f.block(e.Body)
 	f.free(top)
-	f.land(l.on)
-	f.back(start)
+	f.bindLabel(l.on)
+	f.jumpBack(start)
 	f.endLoop()
-	f.land(l.out)
+	f.bindLabel(l.out)
 }
 
 // loopValue generates a loop with the value of its breaks.
@@ -100,13 +100,13 @@ func (f *builder) loopValue(e *ast.LoopExpr, hint int) val {
 // the value.
 func (f *builder) endlessLoop(e *ast.LoopExpr, dst int, t types.Type) {
 	l := f.enterLoop(e.Label)
-	l.dst, l.give = dst, t
+	l.dst, l.resultType = dst, t
 	start := f.next()
 	f.block(e.Body)
-	f.land(l.on)
-	f.back(start)
+	f.bindLabel(l.on)
+	f.jumpBack(start)
 	f.endLoop()
-	f.land(l.out)
+	f.bindLabel(l.out)
 }
 
 func (f *builder) forLoop(e *ast.ForExpr) {
@@ -139,7 +139,7 @@ func (f *builder) forLoop(e *ast.ForExpr) {
 func (f *builder) rangeEnds(r *ast.RangeExpr) (lo, hi int, last bool) {
 	lo, hi = f.alloc(), f.alloc()
 	f.into(r.Lo, lo, ir.Int, true)
-	if n, ok := f.knownInt(r.Hi); ok && (!r.Inclusive || n < math.MaxInt64) {
+	if n, ok := f.constantInt(r.Hi); ok && (!r.Inclusive || n < math.MaxInt64) {
 		if r.Inclusive {
 			n++
 		}
@@ -159,11 +159,11 @@ func (f *builder) forInts(e *ast.ForExpr, ends func() (lo, hi int, last bool)) {
 	if last {
 		skip, step = ir.OpJumpLtInt, ir.OpForIntTo
 	}
-	f.rounds(e, i, hi, skip, step, func() { f.bindCounter(e.Pattern, i) })
+	f.countRounds(e, i, hi, skip, step, func() { f.bindCounter(e.Pattern, i) })
 }
 
-// rounds runs the body with counter i up to hi. bind binds the pattern.
-func (f *builder) rounds(e *ast.ForExpr, i, hi int, skip, step ir.Op, bind func()) {
+// countRounds runs the body with counter i up to hi. bind binds the pattern.
+func (f *builder) countRounds(e *ast.ForExpr, i, hi int, skip, step ir.Op, bind func()) {
 	f.isVar[i], f.isVar[hi] = true, true
 	l := f.enterLoop(e.Label)
 	f.jump(skip, hi, i, l.out)
@@ -172,23 +172,23 @@ func (f *builder) rounds(e *ast.ForExpr, i, hi int, skip, step ir.Op, bind func(
 	bind()
 	f.block(e.Body)
 	f.free(top)
-	f.land(l.on)
+	f.bindLabel(l.on)
 	f.emit(step, i, hi, 0, int32(start))
 	f.endLoop()
-	f.land(l.out)
+	f.bindLabel(l.out)
 }
 
 // rows counts the n rows that a loop iterates over.
 func (f *builder) rows(e *ast.ForExpr, n int, bind func(i int)) {
 	i := f.alloc()
 	f.emit(ir.OpLoadInt, i, 0, 0, 0)
-	f.rounds(e, i, n, ir.OpJumpLeInt, ir.OpForInt, func() { bind(i) })
+	f.countRounds(e, i, n, ir.OpJumpLeInt, ir.OpForInt, func() { bind(i) })
 }
 
 // bindLoop binds the loop's pattern for one iteration.
 func (f *builder) bindLoop(p ast.Pattern, v val, t types.Type) {
 	f.declarePattern(p)
-	f.take(p, v, t)
+	f.bindPattern(p, v, t)
 }
 
 // forElements iterates over the elements of an array, or over a snapshot of any other collection.
@@ -199,7 +199,7 @@ func (f *builder) forElements(e *ast.ForExpr, t types.Type) {
 	switch t := t.(type) {
 	case *types.Array:
 		elem = t.Elem
-		xs = f.iterated(e.Iter, e.Body, xs)
+		xs = f.iteratedArray(e.Iter, e.Body, xs)
 	case *types.Map:
 		elem = &types.Tuple{Elems: []types.Type{t.Key, t.Value}}
 		f.emit(ir.OpIterate, xs, f.value(e.Iter, -1).reg, 0, 0)
@@ -208,23 +208,23 @@ func (f *builder) forElements(e *ast.ForExpr, t types.Type) {
 		f.emit(ir.OpIterate, xs, f.value(e.Iter, -1).reg, 0, 0)
 	case *types.Named:
 		elem = f.info.PatternType(e.Pattern)
-		f.collected(e.Iter, f.info.Iterator(e.Iter), xs)
+		f.collectionArray(e.Iter, f.info.Iterator(e.Iter), xs)
 	default:
 		f.emit(ir.OpIterate, xs, f.boxed(f.value(e.Iter, -1), -1).reg, 0, 0)
 	}
 	f.isVar[xs] = true
-	f.rows(e, f.length(xs), func(i int) { f.eachElement(e.Pattern, xs, i, elem) })
+	f.rows(e, f.arrayLength(xs), func(i int) { f.eachElement(e.Pattern, xs, i, elem) })
 }
 
-// length returns a register with the length of an array.
-func (f *builder) length(xs int) (n int) {
+// arrayLength returns a register with the length of an array.
+func (f *builder) arrayLength(xs int) (n int) {
 	n = f.alloc()
 	f.emit(ir.OpArrayLen, n, xs, 0, 0)
 	return n
 }
 
-// collected puts the array that a collection's method returns into xs.
-func (f *builder) collected(x ast.Expr, method *sema.Function, xs int) {
+// collectionArray puts the array that a collection's method returns into xs.
+func (f *builder) collectionArray(x ast.Expr, method *sema.Function, xs int) {
 	params := f.g.windowClasses(method)
 	w := f.alloc()
 	f.into(x, f.alloc(), params[0], true)
@@ -233,8 +233,8 @@ func (f *builder) collected(x ast.Expr, method *sema.Function, xs int) {
 	f.free(xs + 1)
 }
 
-// eachElement binds the loop's pattern to element i. The element is lent: nothing changes the array
-// of the loop in place.
+// eachElement binds the loop's pattern to element i. The element is borrowed: nothing changes the
+// array of the loop in place.
 func (f *builder) eachElement(p ast.Pattern, xs, i int, elem types.Type) {
 	c := class(elem)
 	f.declarePattern(p)
@@ -245,20 +245,20 @@ func (f *builder) eachElement(p ast.Pattern, xs, i int, elem types.Type) {
 			if v := f.vars[l]; !v.spill && !v.cell && v.class == c {
 				f.emit(arrayGets[c], v.reg, xs, i, 0)
 				f.hasValue(v)
-				v.lent = true
+				v.borrowed = true
 				f.free(top)
 				return
 			}
 		}
 	}
 	f.emit(arrayGets[c], d, xs, i, 0)
-	f.take(p, val{reg: d, class: c, lent: true}, elem)
+	f.bindPattern(p, val{reg: d, class: c, borrowed: true}, elem)
 	f.free(top)
 }
 
-// iterated returns a register with the array that a loop iterates over. A variable that the body
-// does not change is only lent to the loop.
-func (f *builder) iterated(x ast.Expr, body *ast.Block, xs int) int {
+// iteratedArray returns a register with the array that a loop iterates over. A variable that the
+// body does not change is only borrowed by the loop.
+func (f *builder) iteratedArray(x ast.Expr, body *ast.Block, xs int) int {
 	v := f.value(x, xs)
 	if !v.owned {
 		t := &touch{}
@@ -267,7 +267,7 @@ func (f *builder) iterated(x ast.Expr, body *ast.Block, xs int) int {
 		if f.isVar[v.reg] && root != nil && !t.changes(root) && !f.vars[root].cell {
 			return v.reg
 		}
-		f.share(v, f.resultType(x))
+		f.markShared(v, f.resultType(x))
 	}
 	f.move(xs, ir.Full, v)
 	return xs

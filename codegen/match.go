@@ -56,10 +56,10 @@ func (f *builder) arms(e *ast.MatchExpr, body func(ast.Expr)) {
 		body(a.Body)
 		f.free(top)
 		f.jump(ir.OpJump, 0, 0, end)
-		f.land(next)
+		f.bindLabel(next)
 	}
 	f.emit(ir.OpFault, 0, 0, 0, f.g.stringConst("no arm of this match takes the value"))
-	f.land(end)
+	f.bindLabel(end)
 }
 
 // subject generates the matched value, and returns a function that matches a pattern against it.
@@ -71,13 +71,13 @@ func (f *builder) subject(e *ast.MatchExpr, guards []ast.Expr, scope scope) func
 	if tuple := f.tupleFor(e.Subject, patterns...); tuple != nil {
 		return f.parts(tuple, guards, scope)
 	}
-	v, t := f.held(e.Subject, guards, scope), f.resultType(e.Subject)
+	v, t := f.heldValue(e.Subject, guards, scope), f.resultType(e.Subject)
 	return func(p ast.Pattern, fail *label) { f.match(p, v, t, fail) }
 }
 
-// held returns the value of x for patterns, after which later runs.
-func (f *builder) held(x ast.Expr, later []ast.Expr, scope scope) val {
-	v := f.lendFor(x, f.operand(x, later...), scope)
+// heldValue returns the value of x for patterns, after which later runs.
+func (f *builder) heldValue(x ast.Expr, later []ast.Expr, scope scope) val {
+	v := f.markBorrowed(x, f.operand(x, later...), scope)
 	if len(later) > 0 {
 		v.fresh = false // a guard may have stored a variable of an arm
 	}
@@ -88,7 +88,7 @@ func (f *builder) held(x ast.Expr, later []ast.Expr, scope scope) val {
 // not be created.
 func (f *builder) tupleFor(x ast.Expr, patterns ...ast.Pattern) *ast.TupleLit {
 	tuple, ok := unparen(f.info, x).(*ast.TupleLit)
-	if !ok || f.info.Conv(tuple) != nil || slices.ContainsFunc(patterns, whole) {
+	if !ok || f.info.Conv(tuple) != nil || slices.ContainsFunc(patterns, needsTuple) {
 		return nil
 	}
 	return tuple
@@ -99,18 +99,18 @@ func (f *builder) tupleFor(x ast.Expr, patterns ...ast.Pattern) *ast.TupleLit {
 func (f *builder) parts(tuple *ast.TupleLit, guards []ast.Expr, scope scope) func(ast.Pattern, *label) {
 	var parts []val
 	for i, x := range tuple.Elems {
-		parts = append(parts, f.held(x, append(slices.Clone(tuple.Elems[i+1:]), guards...), scope))
+		parts = append(parts, f.heldValue(x, append(slices.Clone(tuple.Elems[i+1:]), guards...), scope))
 	}
 	return func(p ast.Pattern, fail *label) { f.matchParts(p, tuple.Elems, parts, fail) }
 }
 
-// whole reports whether a pattern needs a tuple as a whole.
-func whole(p ast.Pattern) bool {
+// needsTuple reports whether a pattern needs a tuple as a whole.
+func needsTuple(p ast.Pattern) bool {
 	switch p := p.(type) {
 	case *ast.WildPat, *ast.TuplePat:
 		return false
 	case *ast.OrPat:
-		return slices.ContainsFunc(p.Alts, whole)
+		return slices.ContainsFunc(p.Alts, needsTuple)
 	}
 	return true
 }
@@ -120,11 +120,11 @@ func (f *builder) matchParts(p ast.Pattern, elems []ast.Expr, parts []val, fail 
 	defer f.at(p.Span().Start)()
 	switch p := p.(type) {
 	case *ast.OrPat:
-		lent := make([]val, len(parts))
+		reused := make([]val, len(parts))
 		for i, v := range parts {
-			lent[i] = v.again()
+			reused[i] = v.forPatterns()
 		}
-		f.alternatives(p, fail, func(alt ast.Pattern, fail *label) { f.matchParts(alt, elems, lent, fail) })
+		f.alternatives(p, fail, func(alt ast.Pattern, fail *label) { f.matchParts(alt, elems, reused, fail) })
 	case *ast.TuplePat:
 		for i, q := range p.Elems {
 			f.match(q, parts[i], f.resultType(elems[i]), fail)

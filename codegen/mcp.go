@@ -34,7 +34,7 @@ func (g *generator) remoteFunction(n int, fn *sema.Function) {
 		f.free(first)
 		f.emit(ir.OpLoadType, f.alloc(), 0, 0, int32(g.typeIndex(result)))
 		f.emit(ir.OpReturn, f.boxed(f.invoke(call, w), -1).reg, 0, 0, 0)
-		return f.finish()
+		return f.finishFunction()
 	})
 }
 

@@ -41,9 +41,9 @@ func (f *builder) callMutating(in arguments, t types.Type, hint int) val {
 		params = f.g.windowClasses(fn)
 	}
 	f.alloc()
-	f.behindReceiver(in, w, params)
+	f.fillAfterReceiver(in, w, params)
 	top := f.top
-	self := f.own(p, len(p.steps))
+	self := f.ownPlace(p, len(p.steps))
 	f.move(w+1, params[0], val{reg: self, class: f.classIn(p)})
 	f.free(top)
 	from := f.next()
@@ -57,17 +57,17 @@ func (f *builder) callMutating(in arguments, t types.Type, hint int) val {
 	f.top = w + 2
 	f.set(p, val{reg: w + 1, class: ir.Full, owned: true})
 	f.move(result, v.class, v)
-	if f.givesOption(in) {
+	if f.mayReturnOption(in) {
 		v = f.flat(val{reg: result, class: v.class, owned: true}, t)
 	}
 	if !native && to > from {
 		end := &label{}
 		f.jump(ir.OpJump, 0, 0, end)
-		f.catch(from, to, e)
+		f.catchRegion(from, to, e)
 		f.top = w + 2
 		f.set(p, val{reg: w + 1, class: ir.Full, owned: true})
 		f.emit(ir.OpRethrow, e, 0, 0, 0)
-		f.land(end)
+		f.bindLabel(end)
 	}
 	f.free(result + 1)
 	return val{reg: result, class: v.class, owned: true}
@@ -81,9 +81,9 @@ func (f *builder) classIn(p place) ir.Class {
 	return ir.Full
 }
 
-// behindReceiver fills the parameters of a method except its receiver, which is put into the window
-// separately.
-func (f *builder) behindReceiver(in arguments, w int, params []ir.Class) {
+// fillAfterReceiver fills the parameters of a method except its receiver, which is put into the
+// window separately.
+func (f *builder) fillAfterReceiver(in arguments, w int, params []ir.Class) {
 	c := *in.call
 	c.Args = c.Args[1:]
 	if c.Fn != nil {
@@ -92,7 +92,7 @@ func (f *builder) behindReceiver(in arguments, w int, params []ir.Class) {
 		c.Fn = &fn
 	}
 	in.call = &c
-	f.arguments(in, w+1, params[1:], allKept)
+	f.arguments(in, w+1, params[1:], allOwned)
 }
 
 // isReference reports whether values of t are references: a mutating method changes the referenced

@@ -9,19 +9,19 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// knownInt returns an Int that is known at compile time: a literal, its negation, or a constant.
-func (f *builder) knownInt(e ast.Expr) (int64, bool) {
+// constantInt returns an Int that is known at compile time: a literal, its negation, or a constant.
+func (f *builder) constantInt(e ast.Expr) (int64, bool) {
 	if f.info.Conv(e) != nil {
 		return 0, false
 	}
-	return f.intBefore(e)
+	return f.constantIntBefore(e)
 }
 
-// intBefore is knownInt of e before its conversion.
-func (f *builder) intBefore(e ast.Expr) (int64, bool) {
+// constantIntBefore is constantInt of e before its conversion.
+func (f *builder) constantIntBefore(e ast.Expr) (int64, bool) {
 	switch x := e.(type) {
 	case *ast.ParenExpr:
-		return f.knownInt(x.X)
+		return f.constantInt(x.X)
 	case *ast.IntLit:
 		return int64(x.Value), x.Value <= math.MaxInt64
 	case *ast.Unary:
@@ -44,7 +44,7 @@ func lit0(l *ast.IntLit) uint64 {
 }
 
 func (f *builder) unary(e *ast.Unary, hint int) val {
-	if n, ok := f.intBefore(e); ok {
+	if n, ok := f.constantIntBefore(e); ok {
 		return f.intValue(n, hint)
 	}
 	x := f.operand(e.X)
@@ -88,9 +88,9 @@ func (f *builder) binary(e *ast.Binary, hint int) val {
 	return f.arith(e.Op, t, x, y, top, hint)
 }
 
-// over returns the register for an operator's result: hint, or else the first of its operands'
-// temporaries, which start at top, so that a long chain needs few registers.
-func (f *builder) over(top, hint int) int {
+// resultRegister returns the register for an operator's result: hint, or else the first of its
+// operands' temporaries, which start at top, so that a long chain needs few registers.
+func (f *builder) resultRegister(top, hint int) int {
 	if hint >= 0 {
 		return hint
 	}
@@ -123,7 +123,7 @@ func (f *builder) arithK(e *ast.Binary, hint int) (v val, ok bool) {
 	}
 	top := f.top
 	a := f.operand(x)
-	d := f.over(top, hint)
+	d := f.resultRegister(top, hint)
 	f.emit(ops.intK, d, a.reg, 0, int32(n))
 	return val{reg: d, class: ir.Int, owned: true}, true
 }
@@ -135,11 +135,11 @@ var anyOps = map[ast.Op]ir.AnyOp{ast.OpAdd: ir.AnyAdd, ast.OpSub: ir.AnySub, ast
 func (f *builder) arith(op ast.Op, t types.Type, x, y val, top, hint int) val {
 	if t != types.Int && t != types.Float && !types.IsString(t) {
 		x, y = f.boxed(x, -1), f.boxed(y, -1)
-		d := f.over(top, hint)
+		d := f.resultRegister(top, hint)
 		f.emit(ir.OpAnyBinary, d, x.reg, y.reg, int32(anyOps[op]))
 		return val{reg: d, class: ir.Full, owned: true}
 	}
-	d := f.over(top, hint)
+	d := f.resultRegister(top, hint)
 	switch t {
 	case types.Int:
 		f.emit(arithmetic[op].ints, d, x.reg, y.reg, 0)
@@ -161,7 +161,7 @@ func (f *builder) compare(e *ast.Binary, hint int) val {
 	if types.IsAny(t) {
 		x, y = f.boxed(x, -1), f.boxed(y, -1)
 	}
-	d := f.over(top, hint)
+	d := f.resultRegister(top, hint)
 	if types.IsAny(t) {
 		f.emit(ir.OpAnyBinary, d, x.reg, y.reg, int32(anyOps[e.Op]))
 		return val{reg: d, class: ir.Full, owned: true}
@@ -230,9 +230,9 @@ func (f *builder) logic(e *ast.Binary, hint int) val {
 	f.condBinary(e, no, false)
 	f.emit(ir.OpLoadBool, d, 0, 0, 1)
 	f.jump(ir.OpJump, 0, 0, end)
-	f.land(no)
+	f.bindLabel(no)
 	f.emit(ir.OpLoadBool, d, 0, 0, 0)
-	f.land(end)
+	f.bindLabel(end)
 	return val{reg: d, class: ir.Bool, owned: true}
 }
 
@@ -250,13 +250,13 @@ func (f *builder) coalesce(e *ast.Binary, hint int) val {
 	if co := f.info.Coalesce(e); co != nil {
 		v = f.convert(v, co.From, co.To, -1)
 	}
-	f.share(v, t)
+	f.markShared(v, t)
 	f.move(d, c, v)
 	f.jump(ir.OpJump, 0, 0, end)
-	f.land(none)
+	f.bindLabel(none)
 	f.free(top)
 	f.into(e.Y, d, c, true)
-	f.land(end)
+	f.bindLabel(end)
 	return val{reg: d, class: c, owned: true}
 }
 

@@ -78,7 +78,7 @@ func sameOptimized(t *testing.T, p *ir.Program, script string, choices map[strin
 		}
 		for _, copies := range []bool{false, true} {
 			if got := run(t, q, script, copies); got != want {
-				t.Errorf("with %s (copies %v) the program gives\n%swant\n%s", name, copies, got, want)
+				t.Errorf("with %s (copies %v) the program prints\n%swant\n%s", name, copies, got, want)
 			}
 		}
 	}

@@ -73,18 +73,18 @@ func (f *builder) pairsOf(e *ast.ForExpr, iter ast.Expr, p *ast.TuplePat) (colum
 		return columns, n, true
 	case "Array.enumerate":
 		xs := f.column(call.Recv, e.Body)
-		return [2]column{counted, xs}, f.length(xs.array), true
+		return [2]column{counted, xs}, f.arrayLength(xs.array), true
 	case "Array.zip":
 		other := call.Args[0].Value
 		if _, simple := other.(*ast.PathExpr); !simple { // it could change the receiver
 			return columns, 0, false
 		}
 		xs, ys := f.column(call.Recv, e.Body), f.column(other, e.Body)
-		n, m := f.length(xs.array), f.length(ys.array)
+		n, m := f.arrayLength(xs.array), f.arrayLength(ys.array)
 		enough := &label{}
 		f.jump(ir.OpJumpLeInt, n, m, enough)
 		f.emit(ir.OpMoveInt, n, m, 0, 0)
-		f.land(enough)
+		f.bindLabel(enough)
 		return [2]column{xs, ys}, n, true
 	}
 	return columns, 0, false
@@ -92,7 +92,7 @@ func (f *builder) pairsOf(e *ast.ForExpr, iter ast.Expr, p *ast.TuplePat) (colum
 
 // column returns the array of x, which the body cannot change.
 func (f *builder) column(x ast.Expr, body *ast.Block) column {
-	xs := f.iterated(x, body, f.alloc())
+	xs := f.iteratedArray(x, body, f.alloc())
 	f.isVar[xs] = true
 	return column{xs, types.Resolve(f.resultType(x)).(*types.Array).Elem}
 }

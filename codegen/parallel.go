@@ -38,7 +38,7 @@ func (f *builder) elements(e *ast.ParallelFor, r int) types.Type {
 		f.into(e.Iter, r, ir.Full, true)
 		return t.Elem
 	case *types.Named:
-		f.collected(e.Iter, f.info.Iterator(e.Iter), r)
+		f.collectionArray(e.Iter, f.info.Iterator(e.Iter), r)
 	default:
 		f.emit(ir.OpIterate, r, f.boxed(f.value(e.Iter, -1), -1).reg, 0, 0)
 	}
@@ -54,7 +54,7 @@ func (f *builder) round(e *ast.ParallelFor, b *sema.Body, elem types.Type) {
 		f.emit(ir.OpReturnNil, 0, 0, 0, 0)
 		return
 	}
-	f.giveAwaited(f.blockValue(b.Block, t, -1, true), t, awaitedType(t))
+	f.returnAwaited(f.blockValue(b.Block, t, -1, true), t, awaitedType(t))
 }
 
 // awaitAll generates `await (a, b)`.

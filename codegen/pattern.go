@@ -41,13 +41,13 @@ func (f *builder) declarePatterns(ps []ast.Pattern) {
 	}
 }
 
-// take binds the variables of an irrefutable pattern. Only a value of type Any may fail to match;
-// then it faults.
-func (f *builder) take(p ast.Pattern, v val, t types.Type) {
-	f.takeBy(p, func(p ast.Pattern, fail *label) { f.match(p, v, t, fail) })
+// bindPattern binds the variables of an irrefutable pattern. Only a value of type Any may fail to
+// match; then it faults.
+func (f *builder) bindPattern(p ast.Pattern, v val, t types.Type) {
+	f.bindWith(p, func(p ast.Pattern, fail *label) { f.match(p, v, t, fail) })
 }
 
-func (f *builder) takeBy(p ast.Pattern, match func(ast.Pattern, *label)) {
+func (f *builder) bindWith(p ast.Pattern, match func(ast.Pattern, *label)) {
 	fail := &label{}
 	match(p, fail)
 	if len(fail.from) == 0 {
@@ -55,10 +55,10 @@ func (f *builder) takeBy(p ast.Pattern, match func(ast.Pattern, *label)) {
 	}
 	end := &label{}
 	f.jump(ir.OpJump, 0, 0, end)
-	f.land(fail)
+	f.bindLabel(fail)
 	defer f.at(p.Span().Start)()
 	f.emit(ir.OpFault, 0, 0, 0, f.g.stringConst("the value does not match the pattern"))
-	f.land(end)
+	f.bindLabel(end)
 }
 
 // match matches p against v, of type t, and binds its variables. If p does not match, it jumps to
@@ -72,7 +72,7 @@ func (f *builder) match(p ast.Pattern, v val, t types.Type, fail *label) {
 	case *ast.NamePat:
 		f.matchName(p, v, t, fail)
 	case *ast.BindPat:
-		v = v.again()
+		v = v.forPatterns()
 		f.match(p.Pattern, v, t, fail)
 		f.bind(f.info.Object(p).(*sema.Local), v, t)
 	case *ast.LitPat:
@@ -80,7 +80,7 @@ func (f *builder) match(p ast.Pattern, v val, t types.Type, fail *label) {
 	case *ast.RangePat:
 		f.matchRange(p, v, t, fail)
 	case *ast.OrPat:
-		v = v.again()
+		v = v.forPatterns()
 		f.alternatives(p, fail, func(alt ast.Pattern, fail *label) { f.match(alt, v, t, fail) })
 	case *ast.TuplePat:
 		f.matchTuple(p, v, t, fail)
@@ -98,13 +98,13 @@ func (f *builder) match(p ast.Pattern, v val, t types.Type, fail *label) {
 }
 
 // bind assigns a value to a variable of a pattern. If nothing can change the value while the
-// variable lives, it is only lent.
+// variable lives, it is only borrowed.
 func (f *builder) bind(l *sema.Local, v val, t types.Type) {
 	x := f.variable(l)
 	if x.borrows(l, v) {
-		x.lent = true
+		x.borrowed = true
 	} else {
-		f.share(v, t)
+		f.markShared(v, t)
 	}
 	f.init(x, v)
 }
@@ -140,14 +140,14 @@ func (f *builder) alternatives(p *ast.OrPat, fail *label, match func(ast.Pattern
 		next := &label{}
 		match(alt, next)
 		f.jump(ir.OpJump, 0, 0, done)
-		f.land(next)
+		f.bindLabel(next)
 	}
 	match(p.Alts[last], fail)
-	f.land(done)
+	f.bindLabel(done)
 }
 
-// only jumps to fail for values that are not of type t, if the static type from allows them.
-func (f *builder) only(t, from types.Type, v val, fail *label) {
+// checkType jumps to fail for values that are not of type t, if the static type from allows them.
+func (f *builder) checkType(t, from types.Type, v val, fail *label) {
 	if !types.IsAny(from) && from != types.Error {
 		return
 	}
@@ -163,7 +163,7 @@ func (f *builder) matchTuple(p *ast.TuplePat, v val, t types.Type, fail *label) 
 		for range p.Elems {
 			tuple.Elems = append(tuple.Elems, types.Any)
 		}
-		f.only(tuple, t, v, fail)
+		f.checkType(tuple, t, v, fail)
 	}
 	for i, q := range p.Elems {
 		f.matchField(q, v, i, tuple.Elems[i], fail)
@@ -185,7 +185,7 @@ func (f *builder) matchArray(p *ast.ArrayPat, v val, t types.Type, fail *label) 
 	if a, ok := t.(*types.Array); ok {
 		elem = a.Elem
 	} else {
-		f.only(&types.Array{Elem: types.Any}, t, v, fail)
+		f.checkType(&types.Array{Elem: types.Any}, t, v, fail)
 	}
 	n := f.alloc()
 	f.emit(ir.OpArrayLen, n, v.reg, 0, 0)
@@ -234,7 +234,7 @@ func (f *builder) bindRest(p *ast.ArrayPat, v val, n int, t types.Type) {
 func (f *builder) matchStruct(p *ast.StructPat, v val, t types.Type, fail *label) {
 	ref := f.info.Variant(p)
 	named := types.Resolve(ref.Type).(*types.Named)
-	f.only(named, t, v, fail)
+	f.checkType(named, t, v, fail)
 	fields := named.Decl.Fields
 	if ref.Index >= 0 {
 		fields = ref.Variant.Fields
@@ -292,7 +292,7 @@ func (f *builder) matchVariant(ref *sema.VariantRef, p *ast.VariantPat, v val, t
 		if r, ok := t.(*types.Result); ok {
 			payload = [...]types.Type{r.Ok, r.Err}[ref.Index]
 		} else {
-			f.only(&types.Result{Ok: types.Any, Err: types.Any}, t, v, fail)
+			f.checkType(&types.Result{Ok: types.Any, Err: types.Any}, t, v, fail)
 		}
 		f.jumpVariant(v, ref.Index, fail)
 		f.matchField(p.Parts(1)[0], v, 0, payload, fail)
@@ -305,7 +305,7 @@ func (f *builder) matchEnum(ref *sema.VariantRef, elems []ast.Pattern, v val, t 
 	named, ok := t.(*types.Named)
 	if !ok {
 		named = types.Resolve(ref.Type).(*types.Named)
-		f.only(named, t, v, fail)
+		f.checkType(named, t, v, fail)
 	}
 	f.jumpVariant(v, ref.Index, fail)
 	bound := map[*types.Param]types.Type{}

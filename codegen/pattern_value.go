@@ -106,7 +106,7 @@ func (f *builder) jumpIntConst(small, large ir.Op, v val, n int64, fail *label) 
 // matchRange tests the ends of a range.
 func (f *builder) matchRange(p *ast.RangePat, v val, t types.Type, fail *label) {
 	if types.IsAny(t) {
-		f.onlyComparable(p, v, fail)
+		f.checkComparable(p, v, fail)
 	}
 	for i, e := range []ast.Expr{p.Lo, p.Hi} {
 		if e == nil {
@@ -157,8 +157,8 @@ func (f *builder) rangeEnd(lo, inclusive bool, t types.Type, v, k val, fail *lab
 	f.jump(ir.OpJumpIfNot, d, 0, fail)
 }
 
-// onlyComparable jumps to fail for an Any that cannot be compared with the ends of the range.
-func (f *builder) onlyComparable(p *ast.RangePat, v val, fail *label) {
+// checkComparable jumps to fail for an Any that cannot be compared with the ends of the range.
+func (f *builder) checkComparable(p *ast.RangePat, v val, fail *label) {
 	end := p.Lo
 	if end == nil {
 		end = p.Hi
@@ -175,5 +175,5 @@ func (f *builder) onlyComparable(p *ast.RangePat, v val, fail *label) {
 		f.jump(ir.OpJumpIf, d, 0, ok)
 	}
 	f.jump(ir.OpJump, 0, 0, fail)
-	f.land(ok)
+	f.bindLabel(ok)
 }

@@ -16,7 +16,7 @@ func (f *builder) pipe(e *ast.Pipe, hint int) val {
 	v := f.operand(e.X, e.Right)
 	if !v.owned && f.isVar[v.reg] {
 		d := f.alloc()
-		f.share(v, f.resultType(e.X))
+		f.markShared(v, f.resultType(e.X))
 		f.emit(moves[v.class], d, v.reg, 0, 0)
 		v = val{reg: d, class: v.class, owned: true}
 	}

@@ -32,7 +32,7 @@ type pipe struct {
 }
 
 func (g *generator) pipeline(n int, p *sema.Pipeline) {
-	g.later(func() {
+	g.enqueue(func() {
 		g.build(n, func(spilled bool) *builder {
 			f := g.newFn(p.Info, p.Name+".run", p.Decl.Name.Span().Start, g.pipelineSignature(p))
 			f.startSpill(spilled)
@@ -49,7 +49,7 @@ func (g *generator) pipeline(n int, p *sema.Pipeline) {
 			}
 			f.stages(x)
 			f.emit(ir.OpReturn, x.result, 0, 0, 0)
-			return f.finish()
+			return f.finishFunction()
 		})
 	})
 }
@@ -61,22 +61,22 @@ func (f *builder) stages(x *pipe) {
 	f.lifecycle("pipeline:start", x, nil, -1)
 	var before *sema.Stage
 	for _, s := range x.p.Stages {
-		f.here(s.Decl.Name.Span().Start)
+		f.updatePosition(s.Decl.Name.Span().Start)
 		f.oneStage(x, s, before, failed)
 		before = s
 	}
-	f.here(x.p.Decl.Name.Span().Start)
+	f.updatePosition(x.p.Decl.Name.Span().Start)
 	f.lifecycle("pipeline:complete", x, nil, x.started)
 	out := val{reg: x.value, class: ir.Full}
 	if before != nil && x.p.ResultConv != nil {
 		out = f.boxed(f.convert(out, before.Output, x.p.ResultConv, -1), -1)
 	}
-	f.share(out, types.Any)
+	f.markShared(out, types.Any)
 	f.emit(ir.OpNewOk, x.result, out.reg, 0, 0)
 	f.jump(ir.OpJump, 0, 0, end)
-	f.land(failed)
+	f.bindLabel(failed)
 	f.emit(ir.OpNewErr, x.result, x.error, 0, 0)
-	f.land(end)
+	f.bindLabel(end)
 }
 
 // oneStage generates a stage. Its unwrapped value is then in x.value and in the variable with the
@@ -106,15 +106,15 @@ func (f *builder) oneStage(x *pipe, s, before *sema.Stage, failed *label) {
 	} else {
 		f.jump(ir.OpJump, 0, 0, good)
 	}
-	f.catch(from, to, x.error)
-	f.land(bad)
+	f.catchRegion(from, to, x.error)
+	f.bindLabel(bad)
 	f.lifecycle("pipeline:error", x, s, x.stage)
 	f.jump(ir.OpJump, 0, 0, failed)
-	f.land(good)
+	f.bindLabel(good)
 	if s.Unwraps {
 		f.emit(ir.OpField, x.value, x.value, 0, 0)
 	}
-	f.share(val{reg: x.value, class: ir.Full}, s.Output)
+	f.markShared(val{reg: x.value, class: ir.Full}, s.Output)
 	f.init(v, val{reg: x.value, class: ir.Full})
 	f.free(top)
 	f.lifecycle("pipeline:stage_complete", x, s, x.stage)
@@ -122,7 +122,7 @@ func (f *builder) oneStage(x *pipe, s, before *sema.Stage, failed *label) {
 
 func (f *builder) bindingStage(s *sema.Stage) val {
 	v := f.value(s.Decl.Value, -1)
-	f.share(v, f.resultType(s.Decl.Value))
+	f.markShared(v, f.resultType(s.Decl.Value))
 	return v
 }
 
@@ -132,7 +132,7 @@ func (f *builder) functionStage(x *pipe, s, before *sema.Stage) {
 		v := f.declare(q.Local)
 		top := f.top
 		in, from := f.stageInput(x, before, s, i)
-		f.share(in, from)
+		f.markShared(in, from)
 		f.init(v, f.convert(in, from, q.Type, -1))
 		f.free(top)
 	}
@@ -142,14 +142,14 @@ func (f *builder) functionStage(x *pipe, s, before *sema.Stage) {
 	f.loops = nil
 	f.stageBody(s.Decl.Body)
 	f.loops = loops
-	f.land(out)
+	f.bindLabel(out)
 	f.leave = leave{}
 }
 
 // stageInput returns parameter i of a function stage before its conversion, and its type: it is a
 // parameter of the pipeline, or the value of the previous stage.
 func (f *builder) stageInput(x *pipe, before, s *sema.Stage, i int) (val, types.Type) {
-	if before != nil && !s.TakesAll {
+	if before != nil && !s.ReceivesParameters {
 		return val{reg: x.value, class: ir.Full}, before.Output
 	}
 	t := x.p.Params[i].Type
@@ -234,7 +234,7 @@ func (g *generator) pipelineAdapter(p *sema.Pipeline) int {
 		return g.numbers.pipelines[p]
 	}
 	n := g.reserve()
-	g.later(func() {
+	g.enqueue(func() {
 		s := signature{result: ir.Full, abi: ir.FullABI}
 		for range p.Params {
 			s.params = append(s.params, ir.Full)
@@ -247,7 +247,7 @@ func (g *generator) pipelineAdapter(p *sema.Pipeline) int {
 			}
 			f.emit(ir.OpCall, w, 0, 0, int32(g.numbers.pipelines[p]))
 			f.emit(ir.OpReturn, w, 0, 0, 0)
-			return f.finish()
+			return f.finishFunction()
 		})
 	})
 	return n

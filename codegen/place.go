@@ -80,9 +80,9 @@ func (p place) to(s step) place {
 	return p
 }
 
-// own follows the path to a place's value, makes the place the owner of every container on the
+// ownPlace follows the path to a place's value, makes the place the owner of every container on the
 // path, and returns the register with the value.
-func (f *builder) own(p place, steps int) int {
+func (f *builder) ownPlace(p place, steps int) int {
 	var r int
 	switch {
 	case p.v.cell:
@@ -121,15 +121,15 @@ func (f *builder) own(p place, steps int) int {
 var setFields = map[ir.Class]ir.Op{ir.Full: ir.OpSetField, ir.Int: ir.OpSetFieldInt, ir.Float: ir.OpSetFieldFloat, ir.Bool: ir.OpSetFieldBool}
 var arraySets = map[ir.Class]ir.Op{ir.Full: ir.OpArraySet, ir.Int: ir.OpArraySetInt, ir.Float: ir.OpArraySetFloat, ir.Bool: ir.OpArraySetBool}
 
-// beside protects v from changes of the variable at the start of p. If the variable is stored into
-// itself, following the path may put a copy into its register.
-func (f *builder) beside(p place, v val) val {
+// protectValue protects v from changes of the variable at the start of p. If the variable is stored
+// into itself, following the path may put a copy into its register.
+func (f *builder) protectValue(p place, v val) val {
 	if v.class != ir.Full || p.v.cell || p.v.spill || v.reg != p.v.reg {
 		return v
 	}
 	d := f.alloc()
 	f.emit(ir.OpMove, d, v.reg, 0, 0)
-	return v.in(d)
+	return v.inRegister(d)
 }
 
 // set follows the path to the last container of a place and writes v into it.
@@ -144,9 +144,9 @@ func (f *builder) set(p place, v val) {
 		c = ir.Full
 	}
 	if c == ir.Full {
-		v = f.boxed(f.beside(p, v), -1)
+		v = f.boxed(f.protectValue(p, v), -1)
 	}
-	f.put(last, f.own(p, len(p.steps)-1), v, c)
+	f.put(last, f.ownPlace(p, len(p.steps)-1), v, c)
 }
 
 // put writes v, in class c, into the owned container r.
@@ -165,17 +165,17 @@ func (f *builder) put(last step, r int, v val, c ir.Class) {
 	}
 }
 
-// read returns a place's value, lent.
+// read returns a place's value, borrowed.
 func (f *builder) read(p place) val {
 	v := f.load(p.v, p.root, -1)
 	for _, s := range p.steps {
-		v = f.follow(s, v)
+		v = f.readStep(s, v)
 	}
 	return v
 }
 
-// follow reads the value after a step.
-func (f *builder) follow(s step, v val) val {
+// readStep reads the value after a step.
+func (f *builder) readStep(s step, v val) val {
 	d, c := f.alloc(), class(s.elem)
 	switch s.kind {
 	case stepField:
@@ -204,7 +204,7 @@ func (p place) typ() types.Type {
 // assign generates `target = v` and `target op= v`.
 func (f *builder) assign(e *ast.Assign) {
 	defer f.free(f.top)
-	f.here(e.OpSpan.Start)
+	f.updatePosition(e.OpSpan.Start)
 	if e.Op != ast.OpNone {
 		f.assignOp(e)
 		return
@@ -212,14 +212,14 @@ func (f *builder) assign(e *ast.Assign) {
 	p := f.placeOf(e.Target, e.Value)
 	if len(p.steps) == 0 && !p.v.cell && !p.v.spill {
 		outer := f.moving
-		f.moving = f.consumed(e, p.v)
+		f.moving = f.movedUse(e, p.v)
 		f.into(e.Value, p.v.reg, p.v.class, true)
 		f.moving = outer
 		f.hasValue(p.v)
 		return
 	}
 	v := f.value(e.Value, -1)
-	f.share(v, f.resultType(e.Value))
+	f.markShared(v, f.resultType(e.Value))
 	f.set(p, v)
 }
 
@@ -239,24 +239,24 @@ func (f *builder) assignOp(e *ast.Assign) {
 		f.set(p, val{reg: d, class: ir.Int, owned: true})
 		return
 	}
-	if class(t) != ir.Full && f.quiet(e.Value) {
+	if class(t) != ir.Full && f.isQuiet(e.Value) {
 		if n := len(p.steps) - 1; n >= 0 && (p.steps[n].kind == stepField || p.steps[n].kind == stepElem) {
-			r := f.own(p, n)
-			x := f.follow(p.steps[n], val{reg: r, class: ir.Full})
+			r := f.ownPlace(p, n)
+			x := f.readStep(p.steps[n], val{reg: r, class: ir.Full})
 			top := f.top
 			f.put(p.steps[n], r, f.arith(e.Op, t, x, f.operand(e.Value), top, -1), class(t))
 			return
 		}
 	}
-	x := f.stable(e.Target, f.read(p), []ast.Expr{e.Value})
+	x := f.protectBorrowed(e.Target, f.read(p), []ast.Expr{e.Value})
 	top := f.top
 	y := f.operand(e.Value)
 	f.set(p, f.arith(e.Op, t, x, y, top, hint))
 }
 
-// quiet reports whether computing e runs no code and shares nothing. Then the path of a compound
+// isQuiet reports whether computing e runs no code and shares nothing. Then the path of a compound
 // assignment can be followed once, before e is computed.
-func (f *builder) quiet(e ast.Expr) bool {
+func (f *builder) isQuiet(e ast.Expr) bool {
 	quiet := true
 	inspect(e, func(n ast.Node) bool {
 		switch x := n.(type) {

@@ -36,7 +36,7 @@ func TestPrograms(t *testing.T) {
 		out := run(t, p, script, false)
 		a.Check("out", out)
 		if copied := run(t, p, script, true); copied != out {
-			t.Errorf("with AlwaysCopy the program gives\n%s", copied)
+			t.Errorf("with AlwaysCopy the program prints\n%s", copied)
 		}
 		decoded, err := ir.Decode(ir.Encode(p))
 		if err != nil {
@@ -45,8 +45,8 @@ func TestPrograms(t *testing.T) {
 		if err := ir.Verify(decoded); err != nil {
 			t.Fatal(err)
 		}
-		if again := run(t, decoded, script, false); again != out {
-			t.Errorf("read back from its JSON the program gives\n%s", again)
+		if got := run(t, decoded, script, false); got != out {
+			t.Errorf("decoded from its JSON the program prints\n%s", got)
 		}
 	})
 }
@@ -110,8 +110,8 @@ func (w *world) Perform(_ context.Context, r effect.Request) (effect.Result, err
 // errTestRefused is the error for an effect that the tests do not support.
 var errTestRefused = errors.New("the test performs no")
 
-// answer answers an awaited emit with the emit's own payload. No handler listens on the channel
-// "nobody".
+// answer answers an awaited emit with the emit's own payload. It reports that the channel in the
+// test program has no handler.
 func answer(r *effect.AwaitEmit) (effect.Result, error) {
 	if r.Channel == "nobody" {
 		return nil, effect.Errorf("EmitError", "nobody answers").With("channel", r.Channel).With("reason", "no_listener")

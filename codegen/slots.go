@@ -21,9 +21,9 @@ type variable struct {
 	spill bool
 	// captured reports that the closure holds the value, too.
 	captured bool
-	// lent reports that another variable holds the value, too, and does not change it while this
-	// one lives.
-	lent bool
+	// borrowed reports that another variable holds the value, too, and does not change it while
+	// this one lives.
+	borrowed bool
 	// depth is the number of regions and handlers around the variable's scope.
 	depth int
 	named int // its index in names.scoped, from 1; 0 if it has none
@@ -153,8 +153,8 @@ func (f *builder) cellOf(v *variable) int {
 	return v.reg
 }
 
-// load reads a variable. A plain variable is lent: the result is its own register, so that nothing
-// is copied.
+// load reads a variable. A plain variable is borrowed: the result is its own register, so that
+// nothing is copied.
 func (f *builder) load(v *variable, t types.Type, hint int) val {
 	switch {
 	case v.cell:

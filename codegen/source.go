@@ -16,7 +16,7 @@ func (f *builder) forSource(e *ast.ForExpr, s *sema.Source) {
 	xs, failure := f.alloc(), f.alloc()
 	t := f.resultType(e.Iter)
 	v := f.value(e.Iter, xs)
-	f.share(v, t)
+	f.markShared(v, t)
 	f.move(xs, ir.Full, v)
 	f.isVar[xs], f.isVar[failure] = true, true
 	l := f.enterLoop(e.Label)
@@ -28,16 +28,16 @@ func (f *builder) forSource(e *ast.ForExpr, s *sema.Source) {
 	f.bindLoop(e.Pattern, f.unwrapped(elem, s.Next.Result), s.Elem)
 	f.block(e.Body)
 	f.free(top)
-	f.land(l.on)
-	f.back(start)
+	f.bindLabel(l.on)
+	f.jumpBack(start)
 	end := f.next()
 	f.endLoop()
-	if f.catch(start, end, failure) {
+	if f.catchRegion(start, end, failure) {
 		f.leaveSource(s, xs, &val{reg: failure, class: ir.Full})
 		f.emit(ir.OpRethrow, failure, 0, 0, 0)
 		f.free(top)
 	}
-	f.land(l.out)
+	f.bindLabel(l.out)
 	f.onSource(s.Close, xs)
 }
 
@@ -65,8 +65,8 @@ func (f *builder) closeSources(from int, failure *val) {
 	}
 }
 
-// leaveIsHeard reports whether the source of a loop has a method for errors that leave the loop.
-func (f *builder) leaveIsHeard() bool {
+// hasLeaveMethod reports whether the source of a loop has a method for errors that leave the loop.
+func (f *builder) hasLeaveMethod() bool {
 	return slices.ContainsFunc(f.loops, func(l *loop) bool { return l.source != nil && l.source.Leave != nil })
 }
 

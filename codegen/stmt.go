@@ -80,11 +80,11 @@ func (f *builder) let(s *ast.LetStmt) {
 	if tuple := f.tupleFor(s.Value, s.Pattern); tuple != nil {
 		match = f.parts(tuple, nil, scope)
 	} else {
-		v, t := f.lendFor(s.Value, f.value(s.Value, -1), scope), f.resultType(s.Value)
+		v, t := f.markBorrowed(s.Value, f.value(s.Value, -1), scope), f.resultType(s.Value)
 		match = func(p ast.Pattern, fail *label) { f.match(p, v, t, fail) }
 	}
 	if s.Else == nil {
-		f.takeBy(s.Pattern, match)
+		f.bindWith(s.Pattern, match)
 		f.free(top)
 		return
 	}
@@ -92,9 +92,9 @@ func (f *builder) let(s *ast.LetStmt) {
 	match(s.Pattern, fail)
 	f.free(top)
 	f.jump(ir.OpJump, 0, 0, end)
-	f.land(fail)
+	f.bindLabel(fail)
 	f.block(s.Else)
-	f.land(end)
+	f.bindLabel(end)
 }
 
 // letName declares one variable. An immutable one has the class of its value.
@@ -112,7 +112,7 @@ func (f *builder) letName(s *ast.LetStmt, l *sema.Local) {
 	if v.spill || v.cell {
 		top := f.top
 		x := f.value(s.Value, -1)
-		f.share(x, f.resultType(s.Value))
+		f.markShared(x, f.resultType(s.Value))
 		f.init(v, x)
 		f.free(top)
 		return
@@ -120,11 +120,11 @@ func (f *builder) letName(s *ast.LetStmt, l *sema.Local) {
 	f.isVar[v.reg] = false // its value may be created in place
 	top := f.top
 	scope := f.scope
-	x := f.lendFor(s.Value, f.value(s.Value, v.reg), scope)
+	x := f.markBorrowed(s.Value, f.value(s.Value, v.reg), scope)
 	if v.borrows(l, x) {
-		v.lent = true
+		v.borrowed = true
 	} else {
-		f.share(x, f.resultType(s.Value))
+		f.markShared(x, f.resultType(s.Value))
 	}
 	if !l.Mut {
 		v.class = x.class
@@ -144,13 +144,13 @@ func (f *builder) ifStmt(e *ast.IfExpr) {
 	f.block(e.Then)
 	f.free(top)
 	if e.Else == nil {
-		f.land(no)
+		f.bindLabel(no)
 		return
 	}
 	f.jump(ir.OpJump, 0, 0, end)
-	f.land(no)
+	f.bindLabel(no)
 	f.discard(e.Else)
-	f.land(end)
+	f.bindLabel(end)
 }
 
 func (f *builder) ifValue(e *ast.IfExpr, hint int) val {
@@ -168,9 +168,9 @@ func (f *builder) ifValue(e *ast.IfExpr, hint int) val {
 	f.move(d, c, f.blockValue(e.Then, t, d, false))
 	f.free(top)
 	f.jump(ir.OpJump, 0, 0, end)
-	f.land(no)
+	f.bindLabel(no)
 	f.into(e.Else, d, c, true)
 	f.free(top)
-	f.land(end)
+	f.bindLabel(end)
 	return val{reg: d, class: c, owned: true}
 }

@@ -33,7 +33,7 @@ func (f *builder) mock(s *ast.MockStmt) {
 	base := f.top
 	for _, field := range s.Fields {
 		f.stringValue(field.Name.Name, f.alloc())
-		f.keep(field.Value, f.alloc())
+		f.ownInto(field.Value, f.alloc())
 	}
 	f.emit(ir.OpNewMap, script, base, len(s.Fields), 0)
 	f.free(base)

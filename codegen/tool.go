@@ -31,14 +31,14 @@ func (g *generator) tool(t *sema.Tool) ir.Tool {
 		if m.Description == "" && g.manifest.Called {
 			m.Description = fn.Decl.Doc
 		}
-		m.Params, m.Context = g.toolParams(fn.Params[1:], fn.Info, fn.Name), takesContext(fn.Params[1:])
+		m.Params, m.Context = g.toolParams(fn.Params[1:], fn.Info, fn.Name), hasContext(fn.Params[1:])
 		out.Methods = append(out.Methods, m)
 	}
 	return out
 }
 
-// called lists the public functions of the main file that can be tools.
-func (g *generator) called() {
+// callableFunctions lists the public functions of the main file that can be tools.
+func (g *generator) callableFunctions() {
 	if !g.manifest.Called || len(g.p.Files) == 0 {
 		return
 	}
@@ -47,12 +47,12 @@ func (g *generator) called() {
 			continue
 		}
 		g.out.Called = append(g.out.Called, ir.ToolMethod{Name: fn.Name, Description: fn.Decl.Doc, Function: g.adapter(fn), Result: g.typeIndex(fn.Result),
-			Params: g.toolParams(fn.Params, fn.Info, fn.Name), Context: takesContext(fn.Params)})
+			Params: g.toolParams(fn.Params, fn.Info, fn.Name), Context: hasContext(fn.Params)})
 	}
 }
 
-// takesContext reports whether the last parameter is the context of an external call.
-func takesContext(params []*sema.Param) bool {
+// hasContext reports whether the last parameter is the context of an external call.
+func hasContext(params []*sema.Param) bool {
 	if len(params) == 0 {
 		return false
 	}
@@ -86,7 +86,7 @@ func (g *generator) toolState(t *sema.Tool) int {
 // toolInit returns the function that computes the initial values of a tool's fields.
 func (g *generator) toolInit(t *sema.Tool) int {
 	n := g.reserve()
-	g.later(func() {
+	g.enqueue(func() {
 		g.build(n, func(spilled bool) *builder {
 			f := g.newFn(t.Info, t.Name+" state", t.Decl.Span().Start, signature{result: ir.Full, abi: ir.FullABI})
 			f.startSpill(spilled)
@@ -94,12 +94,12 @@ func (g *generator) toolInit(t *sema.Tool) int {
 			base := f.top
 			for _, field := range t.State {
 				r := f.alloc()
-				f.keep(t.StateValue(field), r)
+				f.ownInto(t.StateValue(field), r)
 			}
 			d := f.alloc()
 			f.emit(ir.OpNewTuple, d, base, len(t.State), 0)
 			f.emit(ir.OpReturn, d, 0, 0, 0)
-			return f.finish()
+			return f.finishFunction()
 		})
 	})
 	return n
@@ -120,7 +120,7 @@ func (g *generator) methods() {
 				g.out.Methods = append(g.out.Methods, ir.Method{Name: d.Name, Type: t, Function: fn})
 			}
 		}
-		p := part{fn: d.Fn, params: len(d.Fn.Params), mutself: g.dynamic.mutating[d.Name], checked: g.unchecked(d.Fn)}
+		p := part{fn: d.Fn, params: len(d.Fn.Params), mutself: g.dynamic.mutating[d.Name], checked: g.reliesOnArguments(d.Fn)}
 		if p.checked || p.mutself && !d.Fn.MutSelf {
 			add(g.partAdapter(p))
 		} else {
@@ -132,14 +132,14 @@ func (g *generator) methods() {
 	}
 }
 
-// unchecked reports whether a method relies on its arguments' types, which a caller through an Any
-// does not know. Natives check their arguments themselves.
-func (g *generator) unchecked(fn *sema.Function) bool {
+// reliesOnArguments reports whether a method relies on its arguments' types, which a caller through
+// an Any does not know. Natives check their arguments themselves.
+func (g *generator) reliesOnArguments(fn *sema.Function) bool {
 	if fn.Native != "" || fn.Effect != "" {
 		return false
 	}
 	for i, p := range fn.Params {
-		if (i > 0 || fn.Recv == nil) && relies(types.Resolve(p.Type)) {
+		if (i > 0 || fn.Recv == nil) && reliesOnTypes(types.Resolve(p.Type)) {
 			return true
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// touch describes how running an expression can affect values that are lent during it.
+// touch describes how running an expression can affect values that are borrowed during it.
 type touch struct {
 	locals []*sema.Local // variables that it assigns or mutates
 	calls  bool          // it runs unknown code

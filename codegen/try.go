@@ -34,12 +34,12 @@ type try struct {
 func (f *builder) returnExpr(e *ast.ReturnExpr) {
 	switch {
 	case e.X == nil:
-		f.giveNil()
+		f.returnNil()
 	case types.Resolve(f.leave.result) == types.Nil:
 		f.discard(e.X)
-		f.giveNil()
+		f.returnNil()
 	default:
-		f.giveBack(f.lastUse(e.X, -1), f.leave.result)
+		f.returnValue(f.lastUse(e.X, -1), f.leave.result)
 	}
 }
 
@@ -49,35 +49,35 @@ func (f *builder) lastUse(e ast.Expr, hint int) val {
 	v := f.value(e, hint)
 	if p, ok := unparen(f.info, e).(*ast.PathExpr); ok && f.leave.kind == leaveFunction && f.info.Conv(e) == nil {
 		if l, ok := f.info.Object(p).(*sema.Local); ok {
-			if x := f.vars[l]; !x.cell && !x.spill && !x.captured && !x.lent && !(f.keepsSelf && x.reg == 1) {
+			if x := f.vars[l]; !x.cell && !x.spill && !x.captured && !x.borrowed && !(f.returnsSelf && x.reg == 1) {
 				return v
 			}
 		}
 	}
-	f.share(v, f.resultType(e))
+	f.markShared(v, f.resultType(e))
 	return v
 }
 
-// giveNil returns nil.
-func (f *builder) giveNil() {
+// returnNil returns nil.
+func (f *builder) returnNil() {
 	if f.leave.kind == leaveFunction && f.out.Result == ir.Full {
 		f.closeSources(0, nil)
 		f.emit(ir.OpReturnNil, 0, 0, 0, 0)
 		return
 	}
-	f.giveBack(f.nilValue(-1), types.Nil)
+	f.returnValue(f.nilValue(-1), types.Nil)
 }
 
 var returns = map[ir.Class]ir.Op{ir.Full: ir.OpReturn, ir.Int: ir.OpReturnInt, ir.Float: ir.OpReturnFloat, ir.Bool: ir.OpReturnBool}
 
-// giveBack returns a value.
-func (f *builder) giveBack(v val, t types.Type) {
+// returnValue returns a value.
+func (f *builder) returnValue(v val, t types.Type) {
 	f.closeSources(0, nil)
-	f.give(v)
+	f.emitReturn(v)
 }
 
-// give is giveBack after all sources are closed.
-func (f *builder) give(v val) {
+// emitReturn is returnValue after all sources are closed.
+func (f *builder) emitReturn(v val) {
 	switch f.leave.kind {
 	case leaveFunction:
 		c := f.out.Result
@@ -100,7 +100,7 @@ func (f *builder) question(e *ast.Question, hint int) val {
 		return f.value(e.X, hint)
 	}
 	v := f.boxed(f.value(e.X, -1), -1)
-	f.here(e.Sp.End - 1)
+	f.updatePosition(e.Sp.End - 1)
 	good := &label{}
 	r, isResult := types.Resolve(f.resultType(e.X)).(*types.Result)
 	if !isResult {
@@ -108,9 +108,9 @@ func (f *builder) question(e *ast.Question, hint int) val {
 		top := f.top
 		f.leaveNone(l)
 		f.free(top)
-		f.land(good)
+		f.bindLabel(good)
 		if l.Failed != nil {
-			return f.heldBy(l.Failed, v, hint)
+			return f.unwrapAny(l.Failed, v, hint)
 		}
 		return f.unwrapped(v, f.resultType(e.X))
 	}
@@ -118,7 +118,7 @@ func (f *builder) question(e *ast.Question, hint int) val {
 	top := f.top
 	f.leaveWith(l, v, r.Err)
 	f.free(top)
-	f.land(good)
+	f.bindLabel(good)
 	return f.readField(v, 0, class(r.Ok), hint)
 }
 
@@ -128,22 +128,22 @@ func (f *builder) leaveWith(l *sema.Leave, v val, t types.Type) {
 	if l.Kind == sema.LeaveReturn && l.Convert == nil {
 		f.emit(ir.OpLeave, v.reg, 0, 0, 0)
 		var failure *val
-		if f.leaveIsHeard() {
+		if f.hasLeaveMethod() {
 			err := f.readField(v, 0, ir.Full, -1)
-			f.share(err, t)
+			f.markShared(err, t)
 			failure = &err
 		}
 		f.closeSources(0, failure)
-		f.give(val{reg: v.reg, class: ir.Full, owned: true})
+		f.emitReturn(val{reg: v.reg, class: ir.Full, owned: true})
 		return
 	}
 	err := f.readField(v, 0, ir.Full, -1)
-	f.share(err, t)
+	f.markShared(err, t)
 	f.leaveBy(l, err, v.reg)
 }
 
-// heldBy returns the value in an Any: for a Result its Ok value, while an Err leaves by l.
-func (f *builder) heldBy(l *sema.Leave, v val, hint int) val {
+// unwrapAny returns the value in an Any: for a Result its Ok value, while an Err leaves by l.
+func (f *builder) unwrapAny(l *sema.Leave, v val, hint int) val {
 	d := f.scratch(hint)
 	top := f.top
 	f.emit(ir.OpMove, d, v.reg, 0, 0)
@@ -153,16 +153,16 @@ func (f *builder) heldBy(l *sema.Leave, v val, hint int) val {
 	f.jump(ir.OpJumpIfNot, is, 0, end)
 	f.jump(ir.OpJumpVariant, v.reg, 0, good)
 	f.leaveWith(l, v, types.Any)
-	f.land(good)
+	f.bindLabel(good)
 	f.emit(ir.OpField, d, v.reg, 0, 0)
-	f.land(end)
+	f.bindLabel(end)
 	f.free(top)
 	return v.part(d, ir.Full)
 }
 
 func (f *builder) throw(e *ast.ThrowExpr) {
 	v := f.boxed(f.value(e.X, -1), -1)
-	f.share(v, f.resultType(e.X))
+	f.markShared(v, f.resultType(e.X))
 	f.leaveBy(f.info.Throw(e), v, noErr)
 }
 
@@ -171,7 +171,7 @@ func (f *builder) throw(e *ast.ThrowExpr) {
 func (f *builder) leaveNone(l *sema.Leave) {
 	switch {
 	case l.Kind == sema.LeaveReturn && !l.NoneError:
-		f.giveNil()
+		f.returnNil()
 		return
 	case l.Kind == sema.LeaveBody:
 		f.leaveBy(l, f.nilValue(-1), noErr)
@@ -207,7 +207,7 @@ func (f *builder) leaveBy(l *sema.Leave, err val, from int) {
 			f.emit(ir.OpNewErr, d, err.reg, 0, 0)
 		}
 		f.closeSources(0, &err)
-		f.give(val{reg: d, class: ir.Full, owned: true})
+		f.emitReturn(val{reg: d, class: ir.Full, owned: true})
 	case sema.LeaveBody:
 		if from != noErr {
 			f.emit(ir.OpLeave, from, 0, 0, 0)
@@ -218,7 +218,7 @@ func (f *builder) leaveBy(l *sema.Leave, err val, from int) {
 		t := f.tries[l.Try]
 		f.closeSources(t.loops, &err)
 		f.move(t.error, ir.Full, err)
-		f.caught(t.error, from)
+		f.reportCaught(t.error, from)
 		f.dispatch(t, f.info.Try(l.Try))
 		if l.Next != nil {
 			f.leaveBy(l.Next, err, from)
@@ -226,8 +226,9 @@ func (f *builder) leaveBy(l *sema.Leave, err val, from int) {
 	}
 }
 
-// caught reports an error that a try of the function catches to a debugger. from is as in leaveBy.
-func (f *builder) caught(err, from int) {
+// reportCaught reports an error that a try of the function catches to a debugger. from is as in
+// leaveBy.
+func (f *builder) reportCaught(err, from int) {
 	if !f.g.manifest.Debugged {
 		return
 	}
@@ -296,7 +297,7 @@ func (f *builder) tryWith(e *ast.TryExpr, gen func(*ast.Block)) {
 	for range e.Catches {
 		t.clauses = append(t.clauses, &label{})
 	}
-	f.around(e, t)
+	f.recordTry(e, t)
 	from := f.next()
 	f.depth++
 	gen(e.Body)
@@ -304,12 +305,12 @@ func (f *builder) tryWith(e *ast.TryExpr, gen func(*ast.Block)) {
 	to := f.next()
 	end := &label{}
 	f.jump(ir.OpJump, 0, 0, end)
-	if f.catch(from, to, t.error) {
+	if f.catchRegion(from, to, t.error) {
 		f.dispatch(t, d)
 		f.emit(ir.OpRethrow, t.error, 0, 0, 0)
 	}
 	for i, c := range e.Catches {
-		f.land(t.clauses[i])
+		f.bindLabel(t.clauses[i])
 		top := f.top
 		if l := d.Catches[i]; l != nil {
 			f.declare(l)
@@ -319,11 +320,11 @@ func (f *builder) tryWith(e *ast.TryExpr, gen func(*ast.Block)) {
 		f.free(top)
 		f.jump(ir.OpJump, 0, 0, end)
 	}
-	f.land(end)
+	f.bindLabel(end)
 }
 
-// around records the state of a try for jumps out of its body.
-func (f *builder) around(e *ast.TryExpr, t *try) {
+// recordTry records the state of a try for jumps out of its body.
+func (f *builder) recordTry(e *ast.TryExpr, t *try) {
 	if f.tries == nil {
 		f.tries = map[*ast.TryExpr]*try{}
 	}
@@ -336,7 +337,7 @@ func (f *builder) bareTry(e *ast.TryExpr, rt types.Type, hint int) val {
 	top := f.top
 	t := &try{loops: len(f.loops), error: f.alloc(), bare: &label{}}
 	f.isVar[t.error] = true
-	f.around(e, t)
+	f.recordTry(e, t)
 	ok := types.Type(types.Nil)
 	if r, isResult := types.Resolve(rt).(*types.Result); isResult {
 		ok = r.Ok
@@ -351,12 +352,12 @@ func (f *builder) bareTry(e *ast.TryExpr, rt types.Type, hint int) val {
 	to := f.next()
 	end := &label{}
 	f.jump(ir.OpJump, 0, 0, end)
-	caught := f.catch(from, to, t.error)
-	f.land(t.bare)
+	caught := f.catchRegion(from, to, t.error)
+	f.bindLabel(t.bare)
 	if caught || !f.dead {
 		f.emit(ir.OpNewErr, d, t.error, 0, 0)
 	}
-	f.land(end)
+	f.bindLabel(end)
 	f.free(top)
 	return val{reg: d, class: ir.Full, owned: true}
 }

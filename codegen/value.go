@@ -19,26 +19,26 @@ type val struct {
 	// volatile reports that any call could change the holder of the value, which was read from a
 	// cell or from a tool's state.
 	volatile bool
-	// lent reports that the holder of the value does not change it while the variables live that
-	// are now being bound to it or to its parts.
-	lent bool
+	// borrowed reports that the holder of the value does not change it while the variables live
+	// that are now being bound to it or to its parts.
+	borrowed bool
 }
 
 // part returns a value read from v into register r as class c. If v is only a temporary, nothing
-// changes it, so its parts can be lent.
+// changes it, so its parts can be borrowed.
 func (v val) part(r int, c ir.Class) val {
-	return val{reg: r, class: c, owned: v.fresh || c != ir.Full, volatile: v.volatile, lent: v.lent || v.owned}
+	return val{reg: r, class: c, owned: v.fresh || c != ir.Full, volatile: v.volatile, borrowed: v.borrowed || v.owned}
 }
 
-// again returns v for several patterns that may bind it.
-func (v val) again() val {
-	v.owned, v.fresh, v.lent = false, false, v.lent || v.owned
+// forPatterns returns v for several patterns that may bind it.
+func (v val) forPatterns() val {
+	v.owned, v.fresh, v.borrowed = false, false, v.borrowed || v.owned
 	return v
 }
 
-// in returns v, perhaps in another representation, in register r.
-func (v val) in(r int) val {
-	return val{reg: r, class: ir.Full, owned: v.owned, volatile: v.volatile, lent: v.lent}
+// inRegister returns v, perhaps in another representation, in register r.
+func (v val) inRegister(r int) val {
+	return val{reg: r, class: ir.Full, owned: v.owned, volatile: v.volatile, borrowed: v.borrowed}
 }
 
 // target returns hint, or a new register if there is none.
@@ -69,7 +69,7 @@ func (f *builder) value(e ast.Expr, hint int) val {
 		f.discard(e)
 		return f.nilValue(hint)
 	}
-	if n, ok := f.intBefore(e); ok && to == types.Float {
+	if n, ok := f.constantIntBefore(e); ok && to == types.Float {
 		return f.floatValue(float64(n), hint)
 	}
 	v := f.expr(e, hint)
@@ -90,7 +90,7 @@ func (f *builder) into(e ast.Expr, dst int, c ir.Class, own bool) {
 	}
 	v := f.value(e, hint)
 	if own && (f.moving == nil || e != ast.Expr(f.moving)) {
-		f.share(v, f.resultType(e))
+		f.markShared(v, f.resultType(e))
 	}
 	f.move(dst, c, v)
 	f.free(top)
@@ -134,7 +134,7 @@ func (f *builder) boxedLiteral(e ast.Expr, dst int) bool {
 		return false
 	}
 	k := int32(-1)
-	if n, ok := f.intBefore(e); ok && to == types.Float {
+	if n, ok := f.constantIntBefore(e); ok && to == types.Float {
 		k = f.g.floatConst(float64(n))
 	} else if ok {
 		if o, isOption := to.(*types.Option); isOption && types.Resolve(o.Elem) != types.Int && !types.IsAny(to) {
@@ -158,8 +158,8 @@ func (f *builder) resultType(e ast.Expr) types.Type {
 	return f.info.TypeOf(e)
 }
 
-// share marks a value that is about to have two holders.
-func (f *builder) share(v val, t types.Type) {
+// markShared marks a value that is about to have two holders.
+func (f *builder) markShared(v val, t types.Type) {
 	if !v.owned && v.class == ir.Full && mayShare(t) {
 		f.emit(ir.OpShare, v.reg, 0, 0, 0)
 	}
@@ -195,7 +195,7 @@ func (f *builder) boxed(v val, hint int) val {
 // operand generates e for an instruction that reads it after the expressions of later have run. It
 // is copied first if one of them could change it.
 func (f *builder) operand(e ast.Expr, later ...ast.Expr) val {
-	return f.stable(e, f.value(e, -1), later)
+	return f.protectBorrowed(e, f.value(e, -1), later)
 }
 
 // full is operand in a Full register.
@@ -203,12 +203,12 @@ func (f *builder) full(e ast.Expr, later ...ast.Expr) val {
 	return f.boxed(f.operand(e, later...), -1)
 }
 
-// stable protects a value that is only lent from code that runs before it is read.
-func (f *builder) stable(e ast.Expr, v val, later []ast.Expr) val {
-	if v.owned || len(later) == 0 || !f.disturbed(e, v, later) {
+// protectBorrowed protects a value that is only borrowed from code that runs before it is read.
+func (f *builder) protectBorrowed(e ast.Expr, v val, later []ast.Expr) val {
+	if v.owned || len(later) == 0 || !f.isDisturbed(e, v, later) {
 		return v
 	}
-	f.share(v, f.resultType(e))
+	f.markShared(v, f.resultType(e))
 	if f.isVar[v.reg] {
 		d := f.alloc()
 		f.emit(moves[v.class], d, v.reg, 0, 0)
@@ -218,8 +218,9 @@ func (f *builder) stable(e ast.Expr, v val, later []ast.Expr) val {
 	return v
 }
 
-// disturbed reports whether running later could change the variable that e's value is lent from.
-func (f *builder) disturbed(e ast.Expr, v val, later []ast.Expr) bool {
+// isDisturbed reports whether running later could change the variable that e's value is borrowed
+// from.
+func (f *builder) isDisturbed(e ast.Expr, v val, later []ast.Expr) bool {
 	root := f.rootOf(e)
 	for _, l := range later {
 		if l == nil {

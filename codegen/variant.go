@@ -13,7 +13,7 @@ import (
 func (f *builder) callVariant(in arguments, t types.Type, hint int) val {
 	v := in.call.Variant
 	base := f.top
-	f.arguments(in, base-1, allFull(len(in.call.Args)), allKept)
+	f.arguments(in, base-1, allFull(len(in.call.Args)), allOwned)
 	return f.makeVariant(v, t, base, hint)
 }
 
@@ -59,7 +59,7 @@ func (f *builder) callErrorNew(in arguments, hint int) val {
 	}
 	for i, s := range in.sources() {
 		if i == 0 {
-			f.argument(in, s, base, ir.Full, kept, nil)
+			f.argument(in, s, base, ir.Full, argOwned, nil)
 		}
 	}
 	return f.newError(t, base, hint)
@@ -118,7 +118,7 @@ func (g *generator) constructor(key, name string, params []types.Type, info *sem
 	n := g.reserve()
 	g.adapters[key] = n
 	s := signature{result: ir.Full, abi: ir.FullABI, params: allFull(len(params))}
-	g.later(func() {
+	g.enqueue(func() {
 		g.build(n, func(bool) *builder {
 			f := g.newFn(info, name, at, s)
 			if g.p.CallsUntyped {
@@ -127,7 +127,7 @@ func (g *generator) constructor(key, name string, params []types.Type, info *sem
 				}
 			}
 			f.emit(ir.OpReturn, make(f).reg, 0, 0, 0)
-			return f.finish()
+			return f.finishFunction()
 		})
 	})
 	return n

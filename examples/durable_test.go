@@ -71,7 +71,7 @@ func TestDurable(t *testing.T) {
 			t.Errorf("what was printed is printed again:\n%s", out)
 		}
 	}
-	if kept, err := filepath.Glob(filepath.Join(dir, "job", "keeper.json")); err != nil || len(kept) > 0 {
-		t.Errorf("the run has ended, and its keeper has not: %v, %v", kept, err)
+	if found, err := filepath.Glob(filepath.Join(dir, "job", "keeper.json")); err != nil || len(found) > 0 {
+		t.Errorf("the run has ended, and its keeper has not: %v, %v", found, err)
 	}
 }

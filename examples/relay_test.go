@@ -150,8 +150,8 @@ func (w *walk) do(line, input string) string {
 }
 
 // daemon starts a command that runs until the end of the test. It returns the last group of the
-// first match of the regular expression says in its output.
-func (w *walk) daemon(line, says string) string {
+// first match of the regular expression pattern in its output.
+func (w *walk) daemon(line, pattern string) string {
 	w.Helper()
 	c := w.cmd(strings.TrimSuffix(line, " &"))
 	r, out, err := os.Pipe()
@@ -167,12 +167,12 @@ func (w *walk) daemon(line, says string) string {
 	w.Cleanup(func() { _ = c.Process.Signal(syscall.SIGTERM); _ = c.Wait(); r.Close() })
 	seen := ""
 	for lines := bufio.NewScanner(r); lines.Scan(); seen += lines.Text() + "\n" {
-		if m := regexp.MustCompile(says).FindStringSubmatch(lines.Text()); m != nil {
+		if m := regexp.MustCompile(pattern).FindStringSubmatch(lines.Text()); m != nil {
 			go io.Copy(io.Discard, r)
 			return m[len(m)-1]
 		}
 	}
-	w.Fatalf("%s exits without printing %q:\n%s", line, says, seen)
+	w.Fatalf("%s exits without printing %q:\n%s", line, pattern, seen)
 	return ""
 }
 

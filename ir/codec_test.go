@@ -61,8 +61,8 @@ func TestRoundTrip(t *testing.T) {
 	if d := cmp.Diff(p, got); d != "" {
 		t.Errorf("the program differs (-written +read):\n%s", d)
 	}
-	if again := Encode(got); !bytes.Equal(data, again) {
-		t.Errorf("written again the bytes differ:\n%s", cmp.Diff(string(data), string(again)))
+	if second := Encode(got); !bytes.Equal(data, second) {
+		t.Errorf("written again the bytes differ:\n%s", cmp.Diff(string(data), string(second)))
 	}
 	var spaced bytes.Buffer
 	if err := json.Indent(&spaced, data, "", "\t"); err != nil {
@@ -193,11 +193,11 @@ func tryProgram(t *testing.T, data []byte) {
 	if err != nil || Verify(p) != nil {
 		return
 	}
-	again, err := Decode(Encode(p))
+	decoded, err := Decode(Encode(p))
 	if err != nil {
 		t.Fatalf("a verified program cannot be read back: %v", err)
 	}
-	if err := Verify(again); err != nil {
+	if err := Verify(decoded); err != nil {
 		t.Fatalf("a verified program is refused when read back: %v", err)
 	}
 	Disassemble(p)

@@ -57,20 +57,20 @@ func (fl *flow) block(b *Block, entry Classes, visit func(s Classes)) {
 	fl.depth++
 	w.block, w.code, w.visit = b, b.Code, visit
 	w.graph.Build(b.Code, b.Regions)
-	copy(w.known.Start(len(w.graph.Runs), len(entry)), entry)
-	w.known.Solve(&w.graph, w)
+	copy(w.states.Start(len(w.graph.Runs), len(entry)), entry)
+	w.states.Solve(&w.graph, w)
 	fl.depth--
 }
 
 // walk is the dataflow of one block.
 type walk struct {
-	fl    *flow
-	block *Block
-	code  []Instr
-	graph Graph
-	known Forward[Class]
-	lost  Classes // the state after the error of a call
-	visit func(s Classes)
+	fl     *flow
+	block  *Block
+	code   []Instr
+	graph  Graph
+	states Forward[Class]
+	lost   Classes // the state after the error of a call
+	visit  func(s Classes)
 }
 
 // Step checks one instruction with the state before it.
@@ -113,7 +113,7 @@ func (w *walk) raise(i Instr, s, raised Classes) {
 // Catch makes the error readable at the target of a region.
 func (w *walk) Catch(s []Class, register int) { s[register] = Full }
 
-// Meet keeps the registers that are readable in both states.
+// Meet retains the registers that are readable in both states.
 func (w *walk) Meet(s, t []Class) bool { return Classes(s).Meet(t) }
 
 // listen visits the handlers of a listen with state s and returns the state after the listen, which
@@ -122,11 +122,11 @@ func (fl *flow) listen(i Instr, s Classes) Classes {
 	n, base := int(i.Imm), int(i.A)
 	s = fl.clone(s)
 	clear(s[base:])
-	switch known := fl.listens[n]; {
-	case known == nil:
+	switch state := fl.listens[n]; {
+	case state == nil:
 		fl.listens[n] = s
-	case !known.Meet(s):
-		return fl.clone(known)
+	case !state.Meet(s):
+		return fl.clone(state)
 	}
 	state := fl.listens[n]
 	for changed := true; changed && fl.c.err == nil; {

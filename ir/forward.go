@@ -21,7 +21,7 @@ type Lattice[E any] interface {
 	// Catch changes the state after the errors of a region to the state at the region's target,
 	// where the register holds the error.
 	Catch(state []E, register int)
-	// Meet keeps in s what also holds in t, and reports whether that changed s. It only removes
+	// Meet retains in s what also holds in t, and reports whether that changed s. It only removes
 	// information, so every dataflow terminates.
 	Meet(s, t []E) (changed bool)
 }
@@ -45,11 +45,11 @@ func (f *Forward[E]) In(run int) []E { return f.in[run*f.width : (run+1)*f.width
 // Solve computes the states at the starts of the runs that Start allocated. No later run may jump
 // back to them.
 func (f *Forward[E]) Solve(g *Graph, l Lattice[E]) {
-	for again := true; again; {
-		again = false
+	for changed := true; changed; {
+		changed = false
 		for i, reached := range f.Reached {
 			if reached {
-				again = f.run(g, i, l) || again
+				changed = f.run(g, i, l) || changed
 			}
 		}
 	}

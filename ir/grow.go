@@ -11,7 +11,7 @@ import (
 // agents, hosts, stores and tools stay the same.
 type Growth struct {
 	Program *Program
-	known   [kinds]map[string]int // by key, the last with that key
+	indices [kinds]map[string]int // by key, the last with that key
 }
 
 // Grown holds the sizes of a program's tables before an addition.
@@ -21,9 +21,9 @@ type Grown struct{ Functions, Agents, Hosts, Tools, Stores, Methods int }
 func Grow(p *Program) *Growth {
 	g := &Growth{Program: p}
 	for k := range kinds {
-		g.known[k] = map[string]int{}
+		g.indices[k] = map[string]int{}
 		for n, key := range keysOf(p, k) {
-			g.known[k][key] = n
+			g.indices[k][key] = n
 		}
 	}
 	return g
@@ -40,7 +40,7 @@ func (g *Growth) Add(other *Program, root int) (n int, before Grown, err error) 
 	out.Agents, out.Hosts, out.Tools, out.Stores = slices.Clone(base.Agents), slices.Clone(base.Hosts), slices.Clone(base.Tools), slices.Clone(base.Stores)
 	x := &grower{extension: extension{base: base, other: other, out: out, types: map[int]int{}, functions: map[int]int{}}, g: g}
 	x.reach(root)
-	if err := x.settle(); err != nil {
+	if err := x.findUnchanged(); err != nil {
 		return 0, before, err
 	}
 	if err := x.add(); err != nil {
@@ -50,7 +50,7 @@ func (g *Growth) Add(other *Program, root int) (n int, before Grown, err error) 
 	g.Program = out
 	for k := range kinds {
 		for _, n := range x.reached[k] {
-			g.known[k][x.keys[k][n]] = x.to[k][n]
+			g.indices[k][x.keys[k][n]] = x.to[k][n]
 		}
 	}
 	return x.to[kindFunction][root], before, nil
@@ -132,7 +132,7 @@ func (x *grower) reach(root int) {
 		for k := range kinds {
 			for ; done[k] < len(x.reached[k]); done[k]++ {
 				still = true
-				x.within(k, x.reached[k][done[k]])
+				x.markReferenced(k, x.reached[k][done[k]])
 			}
 		}
 		if !still {
@@ -145,16 +145,16 @@ func (x *grower) mark(k kind, n int) {
 	if _, is := x.to[k][n]; is || n < 0 {
 		return
 	}
-	at, known := x.g.known[k][x.keys[k][n]]
-	if !known {
+	at, found := x.g.indices[k][x.keys[k][n]]
+	if !found {
 		at = -1
 	}
 	x.to[k][n] = at
 	x.reached[k] = append(x.reached[k], n)
 }
 
-// within marks the elements that an element refers to.
-func (x *grower) within(k kind, n int) {
+// markReferenced marks the elements that an element refers to.
+func (x *grower) markReferenced(k kind, n int) {
 	visit := func(to kind, n int) int {
 		x.mark(to, n)
 		return n
@@ -170,11 +170,11 @@ func (x *grower) within(k kind, n int) {
 			}
 		}
 	case kindAgent:
-		agentRefers(x.other.Agents[n], visit)
+		mapAgent(x.other.Agents[n], visit)
 	case kindHost:
-		hostRefers(x.other.Hosts[n], visit)
+		mapHost(x.other.Hosts[n], visit)
 	case kindTool:
-		toolRefers(x.other.Tools[n], visit, func(n int) int { return n })
+		mapTool(x.other.Tools[n], visit, func(n int) int { return n })
 	}
 }
 
@@ -195,8 +195,8 @@ func (x *grower) refer(f *Function, b *Block) {
 	}
 }
 
-// agentRefers returns an agent with its references replaced.
-func agentRefers(a Agent, to func(kind, int) int) Agent {
+// mapAgent returns an agent with its references replaced.
+func mapAgent(a Agent, to func(kind, int) int) Agent {
 	a.Tools, a.Knowledge = replaced(a.Tools, kindTool, to), replaced(a.Knowledge, kindStore, to)
 	if a.Memory >= 0 {
 		a.Memory = to(kindStore, a.Memory)
@@ -205,12 +205,12 @@ func agentRefers(a Agent, to func(kind, int) int) Agent {
 	return a
 }
 
-func hostRefers(h Host, to func(kind, int) int) Host {
+func mapHost(h Host, to func(kind, int) int) Host {
 	h.Tools, h.Decorator = replaced(h.Tools, kindTool, to), maybe(h.Decorator, to)
 	return h
 }
 
-func toolRefers(t Tool, to func(kind, int) int, typ func(int) int) Tool {
+func mapTool(t Tool, to func(kind, int) int, typ func(int) int) Tool {
 	if t.State >= 0 {
 		t.State = typ(t.State)
 	}
@@ -256,9 +256,9 @@ func maybe(n *int, to func(kind, int) int) *int {
 	return &at
 }
 
-// settle finds the unchanged elements: all elements are assumed to be unchanged until a difference
-// is found.
-func (x *grower) settle() error {
+// findUnchanged finds the unchanged elements: all elements are assumed to be unchanged until a
+// difference is found.
+func (x *grower) findUnchanged() error {
 	for changed := true; changed; {
 		changed = false
 		for k := range kinds {
@@ -310,11 +310,11 @@ func entityOf(p *Program, k kind, n int) any {
 func (x *grower) translated(k kind, n int) any {
 	switch k {
 	case kindAgent:
-		return agentRefers(x.other.Agents[n], x.number)
+		return mapAgent(x.other.Agents[n], x.number)
 	case kindHost:
-		return hostRefers(x.other.Hosts[n], x.number)
+		return mapHost(x.other.Hosts[n], x.number)
 	case kindTool:
-		return toolRefers(x.other.Tools[n], x.number, x.typ)
+		return mapTool(x.other.Tools[n], x.number, x.typ)
 	}
 	return storeRefers(x.other.Stores[n], x.typ)
 }

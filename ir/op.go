@@ -74,27 +74,27 @@ const (
 	countCallee // the frame's first register, a closure, and B arguments
 )
 
-// Keeps specifies when a call leaves its first argument, the receiver that it may change, readable,
-// also after an error.
-type Keeps uint8
+// Preserve specifies when a call leaves its first argument, the receiver that it may change,
+// readable, also after an error.
+type Preserve uint8
 
 // When a receiver stays readable.
 const (
-	keepsNothing Keeps = iota
-	keepsFirst         // whenever there is a first argument
-	keepsMutSelf       // if the called function is mutself
-	keepsByName        // if every method with the called name is mutself
+	preserveNone    Preserve = iota
+	preserveFirst            // whenever there is a first argument
+	preserveMutSelf          // if the called function is mutself
+	preserveByName           // if every method with the called name is mutself
 )
 
 // Operand is one operand of an op, in the order of its text.
 type Operand struct {
-	Name  string
-	Role  Role
-	Field Field
-	Class Class
-	Count Count // of a window or frame
-	Keeps Keeps // of a frame
-	rule  rule  // a further condition (rules.go), or nil
+	Name     string
+	Role     Role
+	Field    Field
+	Class    Class
+	Count    Count    // of a window or frame
+	Preserve Preserve // of a frame
+	rule     rule     // a further condition (rules.go), or nil
 }
 
 // Traits describe what an operation does besides reading and setting registers.

@@ -21,8 +21,8 @@ func ref(name string, role Role) Operand { return Operand{Name: name, Role: role
 func win(name string, f Field, n Count) Operand {
 	return Operand{Name: name, Role: RoleWindow, Field: f, Class: Full, Count: n}
 }
-func frame(n Count, k Keeps) Operand {
-	return Operand{Name: "w", Role: RoleFrame, Field: A, Class: Full, Count: n, Keeps: k}
+func frame(n Count, k Preserve) Operand {
+	return Operand{Name: "w", Role: RoleFrame, Field: A, Class: Full, Count: n, Preserve: k}
 }
 func (o Operand) must(rule rule) Operand { o.rule = rule; return o }
 
@@ -35,12 +35,12 @@ var Table = [...]Info{
 	{"MoveFloat", ops{w("d", A, Float), r("s", B, Float)}, Fact | Cheap, 0, "d = s, bits only"},
 	{"MoveBool", ops{w("d", A, Bool), r("s", B, Bool)}, Fact | Cheap, 0, "d = s, bits only"},
 	{"LoadInt", ops{w("d", A, Int), lit("n", Imm)}, Fact | Cheap, 0, "d = n"},
-	{"LoadBool", ops{w("d", A, Bool), lit("n", Imm).must(beFlag)}, Fact | Cheap, 0, "d = n, 0 or 1"},
+	{"LoadBool", ops{w("d", A, Bool), lit("n", Imm).must(checkFlag)}, Fact | Cheap, 0, "d = n, 0 or 1"},
 	{"LoadNil", ops{w("d", A, Full)}, Fact | Cheap | Flat, 0, "d = nil"},
 	{"LoadConst", ops{w("d", A, Full), ref("k", RoleConstant)}, Fact | Cheap | Flat, 0, "d = constant k, boxed"},
-	{"LoadIntConst", ops{w("d", A, Int), ref("k", RoleConstant).must(holdInt)}, Fact | Cheap, 0, "d = constant k, an Int"},
-	{"LoadFloatConst", ops{w("d", A, Float), ref("k", RoleConstant).must(holdFloat)}, Fact | Cheap, 0, "d = constant k, a Float"},
-	{"LoadFunction", ops{w("d", A, Full), ref("f", RoleFunction).must(beValue)}, Fact | Cheap | Flat, 0, "d = function f (abi full) as a closure without captures"},
+	{"LoadIntConst", ops{w("d", A, Int), ref("k", RoleConstant).must(checkInt)}, Fact | Cheap, 0, "d = constant k, an Int"},
+	{"LoadFloatConst", ops{w("d", A, Float), ref("k", RoleConstant).must(checkFloat)}, Fact | Cheap, 0, "d = constant k, a Float"},
+	{"LoadFunction", ops{w("d", A, Full), ref("f", RoleFunction).must(checkIndirectCall)}, Fact | Cheap | Flat, 0, "d = function f (abi full) as a closure without captures"},
 	{"LoadAgent", ops{w("d", A, Full), ref("x", RoleAgent)}, Plain, 0, "d = the agent declared as Agents[x]"},
 	{"LoadHost", ops{w("d", A, Full), ref("x", RoleHost)}, Plain, 0, "d = the host declared as Hosts[x]"},
 	{"LoadTool", ops{w("d", A, Full), ref("x", RoleTool)}, Plain, 0, "d = the tool declared as Tools[x]"},
@@ -59,8 +59,8 @@ var Table = [...]Info{
 	{"AddIntK", ops{w("d", A, Int), r("a", B, Int), lit("n", Imm)}, Raises | Fact, 0, "d = a + n; overflow faults"},
 	{"SubIntK", ops{w("d", A, Int), r("a", B, Int), lit("n", Imm)}, Raises | Fact, 0, "d = a - n; overflow faults"},
 	{"MulIntK", ops{w("d", A, Int), r("a", B, Int), lit("n", Imm)}, Raises | Fact, 0, "d = a * n; overflow faults"},
-	{"DivIntK", ops{w("d", A, Int), r("a", B, Int), lit("n", Imm).must(divide)}, Raises | Fact, 0, "d = a / n; n is not 0; overflow faults"},
-	{"RemIntK", ops{w("d", A, Int), r("a", B, Int), lit("n", Imm).must(divide)}, Fact, 0, "d = a % n; n is not 0"},
+	{"DivIntK", ops{w("d", A, Int), r("a", B, Int), lit("n", Imm).must(checkDivisor)}, Raises | Fact, 0, "d = a / n; n is not 0; overflow faults"},
+	{"RemIntK", ops{w("d", A, Int), r("a", B, Int), lit("n", Imm).must(checkDivisor)}, Fact, 0, "d = a % n; n is not 0"},
 	{"NegInt", ops{w("d", A, Int), r("a", B, Int)}, Raises | Fact, 0, "d = -a; overflow faults"},
 	{"AndInt", ops{w("d", A, Int), r("a", B, Int), r("b", C, Int)}, Fact, 14, "d = a & b, bit by bit"},
 	{"OrInt", ops{w("d", A, Int), r("a", B, Int), r("b", C, Int)}, Fact, 14, "d = a | b, bit by bit"},
@@ -131,7 +131,7 @@ var Table = [...]Info{
 	{"Interpolate", ops{w("d", A, Full), win("base", B, countC), lit("n", C)}, Plain, 0, "d = the texts (to_string) of n Full registers from base, joined"},
 	{"StringLen", ops{w("d", A, Int), r("s", B, Full)}, Fact, 1, "d = number of code points of String s"},
 	{"StringAt", ops{w("d", A, Full), r("s", B, Full), r("i", C, Int)}, Raises, 0, "d = the one-character String at code point i; out of range faults"},
-	{"Slice", ops{w("d", A, Full), r("s", B, Full), win("base", C, 2), lit("n", Imm).must(beFlag)}, Raises | changes(Marks), 0, "d = s[lo..hi] of a String or Array; lo, hi in base, base+1 (Full, nil is open); n is 1 if hi is included; out of range faults"},
+	{"Slice", ops{w("d", A, Full), r("s", B, Full), win("base", C, 2), lit("n", Imm).must(checkFlag)}, Raises | changes(Marks), 0, "d = s[lo..hi] of a String or Array; lo, hi in base, base+1 (Full, nil is open); n is 1 if hi is included; out of range faults"},
 
 	// Arrays and maps.
 	{"NewArray", ops{w("d", A, Full), win("base", B, countC), lit("n", C)}, New, 0, "d = array of n Full registers from base"},
@@ -154,20 +154,20 @@ var Table = [...]Info{
 	{"MapFind", ops{w("d", A, Full), r("m", B, Full), r("k", C, Full)}, Plain, 0, "d = m.get(k) as an Option"},
 	{"MapSet", ops{r("m", A, Full), r("k", B, Full), r("s", C, Full)}, Raises | changes(Entries), 0, "m[k] = s in place; m is owned"},
 	{"Iterate", ops{w("d", A, Full), r("s", B, Full)}, Raises | changes(Marks), 0, "d = an array of the elements that `for` iterates over: an Array itself (marked shared), a Map's (key, value) tuples, a Range's Ints; any other value faults"},
-	{"NewRange", ops{w("d", A, Full), r("lo", B, Int), r("hi", C, Int), lit("n", Imm).must(beFlag)}, Plain, 0, "d = lo..hi, or lo..=hi when n is 1"},
+	{"NewRange", ops{w("d", A, Full), r("lo", B, Int), r("hi", C, Int), lit("n", Imm).must(checkFlag)}, Plain, 0, "d = lo..hi, or lo..=hi when n is 1"},
 	{"RangeLo", ops{w("d", A, Int), r("a", B, Full)}, Fact, 0, "d = the first Int of range a"},
 	{"RangeHi", ops{w("d", A, Int), r("a", B, Full)}, Fact, 0, "d = the Int after the last of range a, or the greatest Int if that is its last"},
 	{"RangeLast", ops{w("d", A, Int), r("a", B, Full)}, Fact, 3, "d = the last Int of range a; for an empty range an Int less than its first"},
 
 	// Blocks: tuples, structs, enums, options, results.
 	{"NewTuple", ops{w("d", A, Full), win("base", B, countC), lit("n", C)}, New, 0, "d = tuple of n Full registers from base"},
-	{"NewStruct", ops{w("d", A, Full), win("base", B, countFields), ref("t", RoleType).must(beStruct)}, New, 0, "d = struct or schema value of type t from as many Full registers as it has fields"},
-	{"NewVariant", ops{w("d", A, Full), win("base", B, countPayload), lit("n", C), ref("t", RoleType).must(haveVariant)}, New, 0, "d = variant n of enum t from as many Full registers as it has payload slots"},
+	{"NewStruct", ops{w("d", A, Full), win("base", B, countFields), ref("t", RoleType).must(checkStruct)}, New, 0, "d = struct or schema value of type t from as many Full registers as it has fields"},
+	{"NewVariant", ops{w("d", A, Full), win("base", B, countPayload), lit("n", C), ref("t", RoleType).must(checkVariant)}, New, 0, "d = variant n of enum t from as many Full registers as it has payload slots"},
 	{"NewOk", ops{w("d", A, Full), r("s", B, Full)}, Fact | New | reads(Fields), 0, "d = Ok(s)"},
 	{"NewErr", ops{w("d", A, Full), r("s", B, Full)}, Noted | Fact | New | reads(Fields), 0, "d = Err(s)"},
 	{"NewErrOf", ops{w("d", A, Full), r("s", B, Full), r("e", C, Full)}, Noted | Fact | New | reads(Fields), 5, "d = Err(s), converted from the Err e that leaves the function here; records the origin of e"},
 	{"Leave", ops{r("e", A, Full)}, Noted | changes(Marks), 5, "the Err e leaves the function here; records the position; marks its content shared"},
-	{"Caught", ops{r("e", A, Full), lit("n", Imm).must(beFlag)}, Noted, 13, "a try of this function catches error e, which is raised here; n is 1 if it was in an Err. Only in programs compiled for a debugger"},
+	{"Caught", ops{r("e", A, Full), lit("n", Imm).must(checkFlag)}, Noted, 13, "a try of this function catches error e, which is raised here; n is 1 if it was in an Err. Only in programs compiled for a debugger"},
 	{"WrapSome", ops{w("d", A, Full), r("s", B, Full)}, Plain, 0, "d = Some(s): s itself unless it is nil or a Some box"},
 	{"Unwrap", ops{w("d", A, Full), r("s", B, Full)}, Plain, 0, "d = the content of Some s (s is not None)"},
 	{"Field", ops{w("d", A, Full), r("o", B, Full), lit("n", C)}, Fact | reads(Fields), 0, "d = slot n of block o"},
@@ -189,31 +189,31 @@ var Table = [...]Info{
 	{"OwnCell", ops{w("d", A, Full), r("c", B, Full)}, changes(Cells), 0, "d = the content of cell c, made owned and written back"},
 
 	// Any.
-	{"AnyBinary", ops{w("d", A, Full), r("a", B, Full), r("b", C, Full), lit("op", Imm).must(beOperator)}, Raises | changes(Marks), 0, "d = a op b, checked at run time; op is an AnyOp"},
+	{"AnyBinary", ops{w("d", A, Full), r("a", B, Full), r("b", C, Full), lit("op", Imm).must(checkOperator)}, Raises | changes(Marks), 0, "d = a op b, checked at run time; op is an AnyOp"},
 	{"AnyNeg", ops{w("d", A, Full), r("a", B, Full)}, Raises, 0, "d = -a; not a number faults"},
 	{"AnyBool", ops{w("d", A, Bool), r("a", B, Full)}, Raises, 0, "d = a; not a Bool faults"},
-	{"AnyField", ops{w("d", A, Full), r("o", B, Full), ref("k", RoleConstant).must(holdText)}, Raises | changes(Marks), 0, "d = o.k: Map lookup (nil if absent), struct, schema or error field; a member of nil faults"},
+	{"AnyField", ops{w("d", A, Full), r("o", B, Full), ref("k", RoleConstant).must(checkText)}, Raises | changes(Marks), 0, "d = o.k: Map lookup (nil if absent), struct, schema or error field; a member of nil faults"},
 	{"AnyIndex", ops{w("d", A, Full), r("o", B, Full), r("i", C, Full)}, Raises | changes(Marks), 0, "d = o[i] of Array, Map, String; wrong key type, out of range and absent fault"},
-	{"AnySetField", ops{r("o", A, Full), ref("k", RoleConstant).must(holdText), r("s", B, Full)}, Raises | changes(Fields), 0, "field k of owned struct o = s; no such field faults"},
+	{"AnySetField", ops{r("o", A, Full), ref("k", RoleConstant).must(checkText), r("s", B, Full)}, Raises | changes(Fields), 0, "field k of owned struct o = s; no such field faults"},
 	{"AnySetIndex", ops{r("o", A, Full), r("i", B, Full), r("s", C, Full)}, Raises | changes(Elems|Fields|Entries), 0, "o[i] = s in place of owned Array or Map"},
-	{"AnyOwnField", ops{w("d", A, Full), r("o", B, Full), ref("k", RoleConstant).must(holdText)}, Raises | changes(Fields|Entries), 0, "d = field k of owned o, made owned and written back"},
+	{"AnyOwnField", ops{w("d", A, Full), r("o", B, Full), ref("k", RoleConstant).must(checkText)}, Raises | changes(Fields|Entries), 0, "d = field k of owned o, made owned and written back"},
 	{"AnyOwnIndex", ops{w("d", A, Full), r("o", B, Full), r("i", C, Full)}, Raises | changes(Elems|Fields|Entries), 0, "d = o[i] of owned o, made owned and written back"},
 	{"Check", ops{w("d", A, Full), r("s", B, Full), ref("t", RoleType)}, Raises | changes(Marks), 0, "d = s converted to type t (an Int becomes a Float, a Map a schema value); a value that does not fit raises SchemaError for a schema, otherwise RuntimeError"},
 	{"IsType", ops{w("d", A, Bool), r("s", B, Full), ref("t", RoleType)}, Plain, 0, "d = s is a t at run time (every value is an Error)"},
-	{"ErrorField", ops{w("d", A, Full), r("e", B, Full), ref("k", RoleConstant).must(nameErrorField)}, changes(Marks), 0, "d = message, kind or source of any value as an error; k is one of these names"},
+	{"ErrorField", ops{w("d", A, Full), r("e", B, Full), ref("k", RoleConstant).must(checkErrorField)}, changes(Marks), 0, "d = message, kind or source of any value as an error; k is one of these names"},
 
 	// Calls.
-	{"Call", ops{frame(countParams, keepsMutSelf), ref("f", RoleFunction).must(captureNothing)}, Acts | Raises, 0, "calls function f; arguments in w+1…; result in w, in the callee's result class; w+1 stays readable (Full) after a callee with mutself, also when an error unwinds from it"},
-	{"CallClosure", ops{frame(countCallee, keepsNothing), lit("n", B)}, Acts | Raises, 0, "calls the closure in w with n Full arguments in w+1…; result Full in w; not a function, or wrong arity, faults"},
-	{"CallNative", ops{frame(countB, keepsFirst), lit("n", B), lit("wrap", C).must(beFlag), ref("x", RoleNative)}, Acts | Raises, 0, "calls native x with n Full arguments in w+1…; result Full in w; natives that mutate their first argument leave it in w+1; wrap 1: the result becomes Ok, a program error (not a fault) Err"},
-	{"CallMethod", ops{frame(countB, keepsByName), lit("n", B).must(countReceiver), ref("k", RoleConstant).must(holdText)}, Acts | Raises, 0, "calls the method named k of the value in w+1 found at run time (Program.Methods), with n Full arguments including the receiver; result Full in w; w+1 stays readable as after Call if every method of that name is mutself; no such method faults"},
+	{"Call", ops{frame(countParams, preserveMutSelf), ref("f", RoleFunction).must(checkNoCaptures)}, Acts | Raises, 0, "calls function f; arguments in w+1…; result in w, in the callee's result class; w+1 stays readable (Full) after a callee with mutself, also when an error unwinds from it"},
+	{"CallClosure", ops{frame(countCallee, preserveNone), lit("n", B)}, Acts | Raises, 0, "calls the closure in w with n Full arguments in w+1…; result Full in w; not a function, or wrong arity, faults"},
+	{"CallNative", ops{frame(countB, preserveFirst), lit("n", B), lit("wrap", C).must(checkFlag), ref("x", RoleNative)}, Acts | Raises, 0, "calls native x with n Full arguments in w+1…; result Full in w; natives that mutate their first argument leave it in w+1; wrap 1: the result becomes Ok, a program error (not a fault) Err"},
+	{"CallMethod", ops{frame(countB, preserveByName), lit("n", B).must(countReceiver), ref("k", RoleConstant).must(checkText)}, Acts | Raises, 0, "calls the method named k of the value in w+1 found at run time (Program.Methods), with n Full arguments including the receiver; result Full in w; w+1 stays readable as after Call if every method of that name is mutself; no such method faults"},
 	{"Return", ops{r("a", A, Full)}, Ends | Returns, 0, "returns a"},
 	{"ReturnInt", ops{r("a", A, Int)}, Ends | Returns, 0, "returns a, bits only; the function's result is Int"},
 	{"ReturnFloat", ops{r("a", A, Float)}, Ends | Returns, 0, "returns a, bits only; the function's result is Float"},
 	{"ReturnBool", ops{r("a", A, Bool)}, Ends | Returns, 0, "returns a, bits only; the function's result is Bool"},
 	{"ReturnNil", nil, Ends | Returns, 0, "returns nil; the function's result is Full"},
-	{"NewClosure", ops{w("d", A, Full), win("base", B, countC), lit("n", C), ref("f", RoleFunction).must(capture)}, Fact | New, 0, "d = closure of function f (abi full) with n captured Full registers from base"},
-	{"Captured", ops{w("d", A, Full), lit("n", B).must(beCaptured)}, Fact, 0, "d = captured value n of the running closure"},
+	{"NewClosure", ops{w("d", A, Full), win("base", B, countC), lit("n", C), ref("f", RoleFunction).must(checkCaptures)}, Fact | New, 0, "d = closure of function f (abi full) with n captured Full registers from base"},
+	{"Captured", ops{w("d", A, Full), lit("n", B).must(checkCaptured)}, Fact, 0, "d = captured value n of the running closure"},
 	{"NewCell", ops{w("d", A, Full), r("s", B, Full)}, New, 0, "d = a cell that contains s"},
 	{"CellGet", ops{w("d", A, Full), r("c", B, Full)}, Fact | reads(Cells), 0, "d = the content of cell c"},
 	{"CellSet", ops{r("c", A, Full), r("s", B, Full)}, changes(Cells), 0, "the content of cell c = s"},
@@ -221,27 +221,27 @@ var Table = [...]Info{
 	// Errors.
 	{"Throw", ops{r("a", A, Full)}, Ends | Raises, 0, "raises a as a program error"},
 	{"Rethrow", ops{r("a", A, Full)}, Ends | Raises, 0, "raises a again as a region's target received it: with its original position and trace"},
-	{"Fault", ops{ref("k", RoleConstant).must(holdText)}, Ends | Raises, 0, "raises RuntimeError with message k"},
+	{"Fault", ops{ref("k", RoleConstant).must(checkText)}, Ends | Raises, 0, "raises RuntimeError with message k"},
 	{"Panic", ops{r("a", A, Full)}, Ends | Raises, 0, "ends the program with message a, a String; not catchable"},
 
 	// Tasks.
-	{"Spawn", ops{w("d", A, Full), win("base", B, countC), lit("n", C), ref("f", RoleFunction).must(beSpawned)}, Acts | Raises, 0, "d = a Task that runs function f (abi full) with n Full arguments from base; the task has run to its first wait"},
+	{"Spawn", ops{w("d", A, Full), win("base", B, countC), lit("n", C), ref("f", RoleFunction).must(checkSpawned)}, Acts | Raises, 0, "d = a Task that runs function f (abi full) with n Full arguments from base; the task has run to its first wait"},
 	{"Await", ops{w("d", A, Full), r("a", B, Full)}, Acts | Raises, 0, "d = the result of Task a, once it has ended; raises its error here; any other value is returned as it is"},
 	{"JoinAll", ops{w("d", A, Full), win("base", B, countC), lit("n", C)}, Acts | Raises, 0, "runs n elements from base concurrently: a closure of a body function as a task, a Task is awaited, any other value is its own result; d = Ok(tuple of the results), or Err((site, error)) of the first body that ReturnLeft ended; the first error raised in an element is raised here; in both cases the others are cancelled and awaited"},
-	{"Race", ops{w("d", A, Full), win("base", B, countC), lit("n", C).must(beSomebody)}, Acts | Raises, 0, "as JoinAll, but d = Ok(the first result); the others are cancelled and awaited"},
+	{"Race", ops{w("d", A, Full), win("base", B, countC), lit("n", C).must(checkRaceTasks)}, Acts | Raises, 0, "as JoinAll, but d = Ok(the first result); the others are cancelled and awaited"},
 	{"ParallelFor", ops{w("d", A, Full), win("base", B, 3)}, Acts | Raises, 0, "as JoinAll, with body closure base+1 once for each element of array base, at most base+2 (Int above 0, or nil for no limit) concurrently; d = Ok(array in the order of the elements)"},
-	{"ReturnLeft", ops{r("a", A, Full), lit("n", Imm).must(standInBody)}, Ends | Acts, 0, "ends a body function with error a, which occurred at site n of its expression"},
+	{"ReturnLeft", ops{r("a", A, Full), lit("n", Imm).must(checkInBody)}, Ends | Acts, 0, "ends a body function with error a, which occurred at site n of its expression"},
 
 	// Effects.
 	{"Emit", ops{r("channel", A, Full), r("s", B, Full)}, Acts | Raises, 0, "emit(channel, s)"},
 	{"EmitBare", ops{r("channel", A, Full)}, Acts | Raises, 0, "emit(channel)"},
-	{"AwaitEmit", ops{frame(countB, keepsNothing), lit("n", B).must(beOneOrTwo)}, Acts | Raises, 0, "await emit(w+1, w+2): w = Result<Any, EmitError>; n is 1 if there is no payload"},
-	{"AwaitEmitAs", ops{frame(countB, keepsNothing), lit("n", B).must(beOneOrTwo), ref("t", RoleType)}, Acts | Raises, 4, "AwaitEmit with the answer converted to type t: w = Result<t, EmitError>; an answer that does not fit is an Err with reason \"invalid\""},
-	{"Perform", ops{frame(countB, keepsNothing), lit("n", B), lit("wrap", C).must(beFlag), ref("k", RoleConstant).must(holdText)}, Acts | Raises, 0, "performs the effect named k with n Full arguments in w+1…; result Full in w; wrap as in CallNative"},
-	{"DispatchTool", ops{frame(3, keepsNothing)}, Acts | Raises, 0, "calls the tool function named w+2 (String) with the arguments w+3 (Map) among the tools w+1 (Array of Tool, or nil for all declared): checks arguments, fills in defaults; w = its result, an Ok unwrapped; failures raise ToolError"},
-	{"ListenBegin", ops{frame(3, keepsNothing), ref("l", RoleListen)}, Acts | Raises, 0, "opens an exchange with host w+1, prompt w+2 (String), JSON Schema w+3 (String or nil) and runs the handler blocks of listen l until a terminal message; w = Result<Map<String, Any>, Error>"},
-	{"BlockEnd", ops{r("a", A, Full).must(standInHandler)}, Ends | Acts | Raises, 0, "ends a handler block with value a: nil sends nothing, Ok(v) and v send v, Err(e) ends the listen with e"},
-	{"BlockReply", ops{r("a", A, Full).must(standInHandler)}, Ends | Acts | Raises, 0, "ends a handler block with Result a: Ok(v) sends v (nil as null), Err(e) sends an error reply and the listen continues"},
+	{"AwaitEmit", ops{frame(countB, preserveNone), lit("n", B).must(checkOneOrTwo)}, Acts | Raises, 0, "await emit(w+1, w+2): w = Result<Any, EmitError>; n is 1 if there is no payload"},
+	{"AwaitEmitAs", ops{frame(countB, preserveNone), lit("n", B).must(checkOneOrTwo), ref("t", RoleType)}, Acts | Raises, 4, "AwaitEmit with the answer converted to type t: w = Result<t, EmitError>; an answer that does not fit is an Err with reason \"invalid\""},
+	{"Perform", ops{frame(countB, preserveNone), lit("n", B), lit("wrap", C).must(checkFlag), ref("k", RoleConstant).must(checkText)}, Acts | Raises, 0, "performs the effect named k with n Full arguments in w+1…; result Full in w; wrap as in CallNative"},
+	{"DispatchTool", ops{frame(3, preserveNone)}, Acts | Raises, 0, "calls the tool function named w+2 (String) with the arguments w+3 (Map) among the tools w+1 (Array of Tool, or nil for all declared): checks arguments, fills in defaults; w = its result, an Ok unwrapped; failures raise ToolError"},
+	{"ListenBegin", ops{frame(3, preserveNone), ref("l", RoleListen)}, Acts | Raises, 0, "opens an exchange with host w+1, prompt w+2 (String), JSON Schema w+3 (String or nil) and runs the handler blocks of listen l until a terminal message; w = Result<Map<String, Any>, Error>"},
+	{"BlockEnd", ops{r("a", A, Full).must(checkInHandler)}, Ends | Acts | Raises, 0, "ends a handler block with value a: nil sends nothing, Ok(v) and v send v, Err(e) ends the listen with e"},
+	{"BlockReply", ops{r("a", A, Full).must(checkInHandler)}, Ends | Acts | Raises, 0, "ends a handler block with Result a: Ok(v) sends v (nil as null), Err(e) sends an error reply and the listen continues"},
 }
 
 // AnyOp is the operator of AnyBinary.

@@ -62,7 +62,7 @@ func TestRowsOfVersions(t *testing.T) {
 			if info := &Table[n]; info.Since == since {
 				fmt.Fprintln(h, info.Name, operands(info), info.Traits.Has(Ends), info.Traits.Has(Returns))
 				for _, o := range info.Operands {
-					fmt.Fprintln(h, o.Field, o.Count, o.Keeps)
+					fmt.Fprintln(h, o.Field, o.Count, o.Preserve)
 				}
 			}
 		}
@@ -78,7 +78,7 @@ func TestRowsOfVersions(t *testing.T) {
 	}
 	for since, sum := range sums {
 		if sum != rowSums[since] {
-			t.Errorf("the rows of 1.%d are others than files of that version were written with (%#x): a new row says in Since that it comes with the next minor version; a changed one needs the next major version", since, sum)
+			t.Errorf("the rows of 1.%d differ from those of existing files of that version (%#x): give a new row the next minor version in Since; a changed row requires the next major version", since, sum)
 		}
 	}
 }

@@ -353,9 +353,9 @@ type Permissions struct {
 	Approve      []string
 }
 
-// LetsCall reports whether models, hosts and dispatch_tool may call a tool's function. p is nil
+// AllowsCall reports whether models, hosts and dispatch_tool may call a tool's function. p is nil
 // without the section.
-func (p *Permissions) LetsCall(tool, function string) bool {
+func (p *Permissions) AllowsCall(tool, function string) bool {
 	return p == nil || !p.ToolsLimited || slices.Contains(p.Tools, tool) || slices.Contains(p.Tools, tool+"::"+function)
 }
 

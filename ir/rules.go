@@ -13,28 +13,28 @@ type site struct {
 	handler bool // in a handler's block
 }
 
-// unless returns the complaint if ok is false.
-func unless(ok bool, complaint string) string {
+// problemUnless returns the complaint if ok is false.
+func problemUnless(ok bool, complaint string) string {
 	if ok {
 		return ""
 	}
 	return complaint
 }
 
-func holdInt(s *site, _ Instr, n int) string {
-	return unless(s.p.Constants[n].Int != nil, "the constant is no Int")
+func checkInt(s *site, _ Instr, n int) string {
+	return problemUnless(s.p.Constants[n].Int != nil, "the constant is no Int")
 }
 
-func holdFloat(s *site, _ Instr, n int) string {
-	return unless(s.p.Constants[n].Float != nil, "the constant is no Float")
+func checkFloat(s *site, _ Instr, n int) string {
+	return problemUnless(s.p.Constants[n].Float != nil, "the constant is no Float")
 }
 
-func holdText(s *site, _ Instr, n int) string {
-	return unless(s.p.Constants[n].String != nil, "the constant is no String")
+func checkText(s *site, _ Instr, n int) string {
+	return problemUnless(s.p.Constants[n].String != nil, "the constant is no String")
 }
 
-func nameErrorField(s *site, i Instr, n int) string {
-	if wrong := holdText(s, i, n); wrong != "" {
+func checkErrorField(s *site, i Instr, n int) string {
+	if wrong := checkText(s, i, n); wrong != "" {
 		return wrong
 	}
 	switch k := *s.p.Constants[n].String; k {
@@ -45,57 +45,61 @@ func nameErrorField(s *site, i Instr, n int) string {
 	}
 }
 
-func beFlag(_ *site, _ Instr, n int) string { return unless(in(n, 2), "neither 0 nor 1") }
+func checkFlag(_ *site, _ Instr, n int) string { return problemUnless(in(n, 2), "neither 0 nor 1") }
 
-func shift(_ *site, _ Instr, n int) string { return unless(in(n, 64), "shift of more than 63 bits") }
+func shift(_ *site, _ Instr, n int) string {
+	return problemUnless(in(n, 64), "shift of more than 63 bits")
+}
 
-func divide(_ *site, _ Instr, n int) string { return unless(n != 0, "division by zero") }
+func checkDivisor(_ *site, _ Instr, n int) string { return problemUnless(n != 0, "division by zero") }
 
-func beOperator(_ *site, _ Instr, n int) string {
-	return unless(in(n, int(AnyGe)+1), "unknown operator")
+func checkOperator(_ *site, _ Instr, n int) string {
+	return problemUnless(in(n, int(AnyGe)+1), "unknown operator")
 }
 
 func countReceiver(_ *site, _ Instr, n int) string {
-	return unless(n > 0, "a method needs a receiver")
+	return problemUnless(n > 0, "a method needs a receiver")
 }
 
-func beSomebody(_ *site, _ Instr, n int) string { return unless(n > 0, "a race of nobody") }
-
-func beOneOrTwo(_ *site, _ Instr, n int) string {
-	return unless(n == 1 || n == 2, "takes one or two arguments")
+func checkRaceTasks(_ *site, _ Instr, n int) string {
+	return problemUnless(n > 0, "a race of no tasks")
 }
 
-func beValue(s *site, _ Instr, n int) string {
+func checkOneOrTwo(_ *site, _ Instr, n int) string {
+	return problemUnless(n == 1 || n == 2, "takes one or two arguments")
+}
+
+func checkIndirectCall(s *site, _ Instr, n int) string {
 	f := &s.p.Functions[n]
-	return unless(f.ABI == FullABI && f.Captures == 0, "the function cannot be called indirectly")
+	return problemUnless(f.ABI == FullABI && f.Captures == 0, "the function cannot be called indirectly")
 }
 
-func captureNothing(s *site, _ Instr, n int) string {
-	return unless(s.p.Functions[n].Captures == 0, "the function needs a closure")
+func checkNoCaptures(s *site, _ Instr, n int) string {
+	return problemUnless(s.p.Functions[n].Captures == 0, "the function needs a closure")
 }
 
-func capture(s *site, i Instr, n int) string {
+func checkCaptures(s *site, i Instr, n int) string {
 	if f := &s.p.Functions[n]; f.ABI != FullABI || f.Captures != int(i.C) {
 		return fmt.Sprintf("the function takes %d captures, abi %s", f.Captures, f.ABI)
 	}
 	return ""
 }
 
-func beSpawned(s *site, i Instr, n int) string {
+func checkSpawned(s *site, i Instr, n int) string {
 	if f := &s.p.Functions[n]; f.ABI != FullABI || f.Captures != 0 || f.Body || len(f.Params) != int(i.C) {
 		return fmt.Sprintf("the function takes %d arguments and %d captures, abi %s", len(f.Params), f.Captures, f.ABI)
 	}
 	return ""
 }
 
-func beCaptured(s *site, _ Instr, n int) string {
+func checkCaptured(s *site, _ Instr, n int) string {
 	if n >= s.f.Captures {
 		return fmt.Sprintf("the function has %d captures", s.f.Captures)
 	}
 	return ""
 }
 
-func beStruct(s *site, _ Instr, n int) string {
+func checkStruct(s *site, _ Instr, n int) string {
 	t := &s.p.Types[n]
 	if t.Kind == "struct" || t.Kind == "schema" || t.Kind == "error" && t.Name != "" {
 		return ""
@@ -103,15 +107,17 @@ func beStruct(s *site, _ Instr, n int) string {
 	return t.Kind + " is no struct"
 }
 
-func haveVariant(s *site, i Instr, n int) string {
+func checkVariant(s *site, i Instr, n int) string {
 	t := &s.p.Types[n]
-	return unless(t.Kind == "enum" && int(i.C) < len(t.Variants), "no such variant")
+	return problemUnless(t.Kind == "enum" && int(i.C) < len(t.Variants), "no such variant")
 }
 
-func standInHandler(s *site, _ Instr, _ int) string { return unless(s.handler, "outside a handler") }
+func checkInHandler(s *site, _ Instr, _ int) string {
+	return problemUnless(s.handler, "outside a handler")
+}
 
-func standInBody(s *site, _ Instr, _ int) string {
-	return unless(s.f.Body && !s.handler, "outside the body of a concurrent expression")
+func checkInBody(s *site, _ Instr, _ int) string {
+	return problemUnless(s.f.Body && !s.handler, "outside the body of a concurrent expression")
 }
 
 // back checks a return: a handler has none, and a function's must return its result.

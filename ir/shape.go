@@ -96,34 +96,34 @@ func (p *Program) Window(i Instr) (from, n int, params []Class) {
 const Nowhere = 256
 
 // Sets describes how an instruction changes registers. It sets Register to Class; Register is -1 if
-// it sets none. A call also makes the registers from Lost on unreadable, except Register and Kept.
-// Kept is the receiver, which is Full also after an error, or -1. Lost is Nowhere for an
-// instruction that is not a call.
+// it sets none. A call also makes the registers from Lost on unreadable, except Register and
+// Preserved. Preserved is the receiver, which is Full also after an error, or -1. Lost is Nowhere
+// for an instruction that is not a call.
 type Sets struct {
-	Register   int
-	Class      Class
-	Kept, Lost int
+	Register        int
+	Class           Class
+	Preserved, Lost int
 }
 
 // Calls holds information about a program's calls that their instructions do not contain.
 type Calls struct {
 	p *Program
-	// givesBack reports, for a method's name, that every method with that name is mutself.
-	givesBack map[string]bool
+	// returnsReceiver reports, for a method's name, that every method with that name is mutself.
+	returnsReceiver map[string]bool
 }
 
 // NewCalls collects the information from the program's methods.
 func NewCalls(p *Program) *Calls {
-	c := &Calls{p: p, givesBack: make(map[string]bool, len(p.Methods))}
+	c := &Calls{p: p, returnsReceiver: make(map[string]bool, len(p.Methods))}
 	for _, m := range p.Methods {
-		others, met := c.givesBack[m.Name]
-		c.givesBack[m.Name] = p.Functions[m.Function].MutSelf && (others || !met)
+		others, met := c.returnsReceiver[m.Name]
+		c.returnsReceiver[m.Name] = p.Functions[m.Function].MutSelf && (others || !met)
 	}
 	return c
 }
 
 // Sets returns how an instruction changes registers when it completes. An instruction that raises
-// has not set Register, but a call that raises has still lost and kept registers as described.
+// has not set Register, but a call that raises has still lost and preserved registers as described.
 func (c *Calls) Sets(i Instr) Sets {
 	s := &Shapes[i.Op]
 	switch {
@@ -136,20 +136,20 @@ func (c *Calls) Sets(i Instr) Sets {
 	if s.window.Count == countParams {
 		out.Class = c.p.Functions[i.Imm].Result
 	}
-	if c.keeps(s.window.Keeps, i) {
-		out.Kept = int(i.A) + 1
+	if c.preserves(s.window.Preserve, i) {
+		out.Preserved = int(i.A) + 1
 	}
 	return out
 }
 
-func (c *Calls) keeps(k Keeps, i Instr) bool {
+func (c *Calls) preserves(k Preserve, i Instr) bool {
 	switch k {
-	case keepsFirst:
+	case preserveFirst:
 		return i.B > 0
-	case keepsMutSelf:
+	case preserveMutSelf:
 		return c.p.Functions[i.Imm].MutSelf
-	case keepsByName:
-		return c.givesBack[*c.p.Constants[i.Imm].String]
+	case preserveByName:
+		return c.returnsReceiver[*c.p.Constants[i.Imm].String]
 	}
 	return false
 }
@@ -186,8 +186,8 @@ func (c *Calls) Step(i Instr, s Classes) {
 func (c *Calls) after(x Sets, s Classes) {
 	clear(s[x.Lost:])
 	s[x.Register] = x.Class
-	if x.Kept >= 0 {
-		s[x.Kept] = Full
+	if x.Preserved >= 0 {
+		s[x.Preserved] = Full
 	}
 }
 

@@ -90,8 +90,8 @@ func (v *verifier) types() {
 	p := v.p
 	for i := range p.Types {
 		t := &p.Types[i]
-		n, known := typeArgs[t.Kind]
-		if !v.check(known, "type %d: unknown kind %q", i, t.Kind) {
+		n, isKind := typeArgs[t.Kind]
+		if !v.check(isKind, "type %d: unknown kind %q", i, t.Kind) {
 			return
 		}
 		v.check(n < 0 || n == len(t.Args), "type %d: %s takes %d types, not %d", i, t.Kind, n, len(t.Args))

@@ -96,7 +96,7 @@ func (c *codeVerifier) inlined(b *Block) {
 		for _, q := range b.Inlined[:i] {
 			apart := q.To <= r.From || r.To <= q.From
 			within := r.From <= q.From && q.To <= r.To
-			c.check(apart || within, "%s: inlined %d %d and inlined %d %d overlap or stand in the wrong order", c.where(), q.From, q.To, r.From, r.To)
+			c.check(apart || within, "%s: inlined %d %d and inlined %d %d overlap or are in the wrong order", c.where(), q.From, q.To, r.From, r.To)
 		}
 	}
 }
@@ -165,7 +165,7 @@ func (c *codeVerifier) regions(b *Block) {
 		for _, q := range b.Regions[:i] {
 			apart := q.To <= r.From || r.To <= q.From
 			within := r.From <= q.From && q.To <= r.To
-			c.check(apart || within, "%s: regions catch %d %d and catch %d %d overlap or stand in the wrong order", c.where(), q.From, q.To, r.From, r.To)
+			c.check(apart || within, "%s: regions catch %d %d and catch %d %d overlap or are in the wrong order", c.where(), q.From, q.To, r.From, r.To)
 		}
 	}
 }

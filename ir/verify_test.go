@@ -137,7 +137,7 @@ func TestVerifyCode(t *testing.T) {
 		{"join", "LoadNil r2\nLoadNil r3\nJoinAll r1 r2 2\nReturn r1", ""},
 		{"join keeps registers", "LoadNil r2\nLoadNil r3\nJoinAll r1 r2 1\nReturn r3", ""},
 		{"join's elements", "LoadNil r2\nJoinAll r1 r2 2\nReturn r1", "argument, r3, is not set"},
-		{"race of nobody", "Race r1 r2 0\nReturn r1", "a race of nobody"},
+		{"race of no tasks", "Race r1 r2 0\nReturn r1", "a race of no tasks"},
 		{"loop's window", "LoadNil r8\nLoadNil r9\nParallelFor r1 r8\nReturn r1", "beyond the registers"},
 		{"leaving no body", "LoadNil r1\nReturnLeft r1 0", "outside the body of a concurrent expression"},
 		{"listen", "ListenBegin r1 l0\nReturnNil", "operand l: it is out of bounds"},
@@ -178,7 +178,7 @@ func TestVerifyRegions(t *testing.T) {
 	}{
 		{"good", body, []Region{{1, 3, 4, 4}}, ""},
 		{"nested", body, []Region{{1, 2, 4, 4}, {0, 3, 4, 4}}, ""},
-		{"wrong order", body, []Region{{0, 3, 4, 4}, {1, 2, 4, 4}}, "overlap or stand in the wrong order"},
+		{"wrong order", body, []Region{{0, 3, 4, 4}, {1, 2, 4, 4}}, "overlap or are in the wrong order"},
 		{"overlap", body, []Region{{0, 2, 4, 4}, {1, 3, 4, 4}}, "overlap"},
 		{"empty", body, []Region{{1, 1, 4, 4}}, "out of bounds"},
 		{"backwards", body, []Region{{4, 6, 0, 4}}, "out of bounds"},

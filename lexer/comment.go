@@ -33,7 +33,7 @@ func (l *lexer) blockComment() {
 		if n < 0 {
 			l.pos = len(l.src)
 			l.report(diag.OpenComment, start, start+2, "unterminated block comment").
-				Repair(diag.Offer(diag.Insert(source.Pos(l.firstLineEnd(start+2)), " */"), "Insert `*/`"), "comments nest, so each `/*` needs its own `*/`")
+				Repair(diag.UnsafeFix(diag.Insert(source.Pos(l.firstLineEnd(start+2)), " */"), "Insert `*/`"), "comments nest, so each `/*` needs its own `*/`")
 			break
 		}
 		l.pos += n

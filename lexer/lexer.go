@@ -145,7 +145,7 @@ func (l *lexer) token() {
 	switch cl := classes[c]; {
 	case cl&isStart != 0:
 		if c == 'r' && l.rawAhead() {
-			l.raw()
+			l.rawString()
 			return
 		}
 		l.word()
@@ -156,9 +156,9 @@ func (l *lexer) token() {
 	}
 	switch c {
 	case '"':
-		l.quoted()
+		l.doubleQuoted()
 	case '\'':
-		l.single()
+		l.singleQuoted()
 	case '{':
 		l.braces++
 		l.op(LBrace, 1)
@@ -215,7 +215,7 @@ func (l *lexer) operator(c byte) {
 			return
 		}
 	}
-	l.stray()
+	l.unknownChars()
 }
 
 // word reads a name or reserved word. It includes and reports letters that names cannot contain, so
@@ -264,8 +264,8 @@ var lookalikes = map[rune]string{
 	'\u037e': ";", '→': "->", '⇒': "=>", '…': "..", '\u00a0': "a space",
 }
 
-// stray reads a run of characters that start no token.
-func (l *lexer) stray() {
+// unknownChars reads a run of characters that start no token.
+func (l *lexer) unknownChars() {
 	start := l.pos
 	first, _ := utf8.DecodeRuneInString(l.src[l.pos:])
 	if unicode.IsLetter(first) {
@@ -288,54 +288,54 @@ func (l *lexer) stray() {
 		return // reported for the whole file
 	}
 	text := l.src[start:l.pos]
-	d := l.report(diag.Stray, start, l.pos, "unexpected character `%s`", text)
+	d := l.report(diag.UnexpectedCharacter, start, l.pos, "unexpected character `%s`", text)
 	switch {
-	case first == '&' && l.refers():
-		d.Repair(diag.Offer(diag.Remove(d.Span), "Remove the `%s`", text), "remove it: Concerto has no references, values are copied")
+	case first == '&' && l.isReference():
+		d.Repair(diag.UnsafeFix(diag.Remove(d.Span), "Remove the `%s`", text), "remove it: Concerto has no references, values are copied")
 	case first == '&':
 		d.Repair(diag.Change(d.Span, "&&", "&&", false), "write `&&` for a logical and")
 	case first == '#' && l.at(0) == '[':
 		if n := strings.IndexByte(l.src[start:], ']'); n >= 0 && !strings.Contains(l.src[start:start+n], "\n") {
 			end := start + n + 1
 			end += len(l.src[end:]) - len(strings.TrimLeft(l.src[end:], " \t\r\n"))
-			d.By(diag.Offer(diag.Remove(span(start, end)), "Remove `%s`", l.src[start:start+n+1]))
+			d.WithFixes(diag.UnsafeFix(diag.Remove(span(start, end)), "Remove `%s`", l.src[start:start+n+1]))
 		}
 		d.Hint("decorators are written `@name`, such as `@test`; there is no `derive`")
 	case first == '#':
-		d.Advise(l.hash(start, text))
+		d.Advise(l.hashAdvice(start, text))
 	case first == '^' || first == '~':
 		d.Hint("Concerto has no bitwise operators")
 	case first == '$':
 		d.Hint("`${ }` is only allowed in strings")
 	case lookalikes[first] != "":
-		d.Advise(lookalike(d.Span, text, first))
+		d.Advise(lookalikeAdvice(d.Span, text, first))
 	}
 }
 
-// hash returns the advice for a run of `#`. At the start of a line it is a comment in other
+// hashAdvice returns the advice for a run of `#`. At the start of a line it is a comment in other
 // languages.
-func (l *lexer) hash(start int, text string) diag.Advice {
-	a := diag.Say("comments start with `//`, and decorators with `@`")
+func (l *lexer) hashAdvice(start int, text string) diag.Advice {
+	a := diag.HintAdvice("comments start with `//`, and decorators with `@`")
 	if before := l.src[:start]; strings.TrimRight(before[strings.LastIndexByte(before, '\n')+1:], " \t") == "" {
-		return a.By(diag.Change(span(start, start+len(text)), "//", "//", false))
+		return a.WithFix(diag.Change(span(start, start+len(text)), "//", "//", false))
 	}
 	return a
 }
 
-// lookalike returns the advice for a character that looks like another.
-func lookalike(at source.Span, text string, r rune) diag.Advice {
+// lookalikeAdvice returns the advice for a character that looks like another.
+func lookalikeAdvice(at source.Span, text string, r rune) diag.Advice {
 	meant := lookalikes[r]
-	a := diag.Say("did you mean " + quoteLookalike(meant) + "?")
+	a := diag.HintAdvice("did you mean " + quoteLookalike(meant) + "?")
 	if r == '\u037e' { // the difference is invisible
-		a = diag.Say("this is the character U+037E, which looks like `;`: replace it with `;`")
+		a = diag.HintAdvice("this is the character U+037E, which looks like `;`: replace it with `;`")
 	}
 	switch {
 	case text != string(r):
 		return a
 	case r == '\u00a0':
-		return a.By(diag.Sure(diag.Replace(at, " "), "Change to a space"))
+		return a.WithFix(diag.SafeFix(diag.Replace(at, " "), "Change to a space"))
 	}
-	return a.By(diag.Change(at, meant, meant, meant != `"` && meant != "'"))
+	return a.WithFix(diag.Change(at, meant, meant, meant != `"` && meant != "'"))
 }
 
 // otherQuotes reads a string in quotes that Concerto does not support, such as “…”, up to the
@@ -359,9 +359,9 @@ func (l *lexer) otherQuotes(first rune) bool {
 	if first == '`' {
 		name = "a backquote"
 	}
-	d := l.report(diag.Stray, start, l.pos, "%s does not start a string", name)
+	d := l.report(diag.UnexpectedCharacter, start, l.pos, "%s does not start a string", name)
 	if text := line[head : head+n]; len(text) <= 40 && !strings.Contains(text, `"`) {
-		d.Repair(diag.Offer(diag.Replace(d.Span, `"`+text+`"`), "Write `\"%s\"`", text), "write `\"%s\"`", text)
+		d.Repair(diag.UnsafeFix(diag.Replace(d.Span, `"`+text+`"`), "Write `\"%s\"`", text), "write `\"%s\"`", text)
 	} else {
 		d.Hint("put the text in `\"`, and write `\\\"` for a quote inside it")
 	}
@@ -371,9 +371,9 @@ func (l *lexer) otherQuotes(first rune) bool {
 // closingQuotes maps opening quotes to their closing quotes.
 var closingQuotes = map[rune]string{'“': "”“", '„': "“”", '‘': "’‘", '’': "’", '`': "`"}
 
-// refers reports whether the `&` here would create a reference in another language: it is directly
-// before an operand.
-func (l *lexer) refers() bool {
+// isReference reports whether the `&` here would create a reference in another language: it is
+// directly before an operand.
+func (l *lexer) isReference() bool {
 	if len(l.toks) < 2 {
 		return true
 	}

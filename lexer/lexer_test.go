@@ -134,7 +134,7 @@ func TestManyOpenStrings(t *testing.T) {
 	for _, line := range []string{"f(\"a, 1);\n", "f(\"a ${b, 1);\n", "f('a, 1);\n", "f(\"\"\"a ${ \n", "f(r#\"a\n"} {
 		toks, _, list := lex(t, strings.Repeat(line, 2000))
 		if list.Len() == 0 || list.Len() > 2100 || len(toks) < 2 {
-			t.Errorf("%q gives %d diagnostics, %d tokens", line, list.Len(), len(toks))
+			t.Errorf("%q: got %d diagnostics and %d tokens", line, list.Len(), len(toks))
 		}
 	}
 }

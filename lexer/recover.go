@@ -34,11 +34,11 @@ func (l *lexer) restore(s snapshot) {
 	l.restarts++
 }
 
-// endsLate checks the text after the closing quote of a string with several lines. A word cannot
-// follow a string. If one does, the quote should have started the next string, and this one is
-// unterminated: endsLate calls openString and returns true. After some other characters the string
-// becomes a suspect, in case a quote is missing at the end of the file.
-func (l *lexer) endsLate(from snapshot, start int, whole Kind) bool {
+// endsOnLaterLine checks the text after the closing quote of a string with several lines. A word
+// cannot follow a string. If one does, the quote should have started the next string, and this one
+// is unterminated: endsOnLaterLine calls openString and returns true. After some other characters
+// the string becomes a suspect, in case a quote is missing at the end of the file.
+func (l *lexer) endsOnLaterLine(from snapshot, start int, whole Kind) bool {
 	c := l.at(0)
 	if (classes[c]&(isStart|isDigit) != 0 || c == '"') && l.restarts < maxRestarts {
 		l.openString(from, start, whole)
@@ -72,15 +72,15 @@ func (l *lexer) openString(from snapshot, start int, whole Kind) {
 	l.pos = l.firstLineEnd(from.pos + len(quote))
 	l.add(String, from.pos)
 	d := l.report(diag.OpenString, from.pos, from.pos+len(quote), "unterminated string")
-	if quote == "'" && labelled(l.src[from.pos+1:]) {
+	if quote == "'" && isLabelText(l.src[from.pos+1:]) {
 		d.Hint("a label is only allowed before `for`, `while` or `loop`")
 	} else {
-		d.Repair(diag.Offer(diag.Insert(source.Pos(l.pos), quote), "Insert `%s`", quote), "close it with `%s`", quote)
+		d.Repair(diag.UnsafeFix(diag.Insert(source.Pos(l.pos), quote), "Insert `%s`", quote), "close it with `%s`", quote)
 	}
 }
 
-// labelled reports whether text looks like the name of a label and its colon.
-func labelled(text string) bool {
+// isLabelText reports whether text looks like the name of a label and its colon.
+func isLabelText(text string) bool {
 	n := 0
 	for n < len(text) && classes[text[n]]&(isStart|isDigit) != 0 {
 		n++
@@ -128,9 +128,9 @@ func (l *lexer) reopenPlain(m *mode) {
 	l.restore(m.from)
 	l.plainAt = m.from.pos
 	l.report(diag.OpenInterpolation, int(m.open.Start), int(m.open.End), "unterminated interpolation").
-		Advise(diag.Say("close it with `}`, or write `\\${` to get the characters themselves").
-			By(diag.Offer(diag.Insert(source.Pos(l.holeEnd(m)), "}"), "Insert `}`")).
-			By(diag.Offer(diag.Insert(m.open.Start, `\`), "Write `\\${`")))
+		Advise(diag.HintAdvice("close it with `}`, or write `\\${` to get the characters themselves").
+			WithFix(diag.UnsafeFix(diag.Insert(source.Pos(l.holeEnd(m)), "}"), "Insert `}`")).
+			WithFix(diag.UnsafeFix(diag.Insert(m.open.Start, `\`), "Write `\\${`")))
 }
 
 // holeEnd returns the assumed end of an unterminated interpolation: before the string's next quote,

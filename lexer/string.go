@@ -10,8 +10,9 @@ import (
 
 const tripleQuote = `"""`
 
-// quoted reads a string in double quotes, `"…"` or `"""…"""`, up to its end or its first `${`.
-func (l *lexer) quoted() {
+// doubleQuoted reads a string in double quotes, `"…"` or `"""…"""`, up to its end or its first
+// `${`.
+func (l *lexer) doubleQuoted() {
 	from := l.snapshot()
 	multi := strings.HasPrefix(l.src[l.pos:], tripleQuote)
 	if multi {
@@ -19,7 +20,7 @@ func (l *lexer) quoted() {
 	} else {
 		l.pos++
 	}
-	l.text(from, multi, String, StringHead)
+	l.stringText(from, multi, String, StringHead)
 }
 
 // resume continues a string after the `}` of an interpolation.
@@ -28,17 +29,17 @@ func (l *lexer) resume() {
 	l.mode, l.braces = m.from.mode, m.from.braces
 	start := l.pos
 	l.pos++
-	l.textFrom(m.from, start, m.multi, StringTail, StringMid)
+	l.stringTextFrom(m.from, start, m.multi, StringTail, StringMid)
 }
 
-func (l *lexer) text(from snapshot, multi bool, whole, part Kind) {
-	l.textFrom(from, from.pos, multi, whole, part)
+func (l *lexer) stringText(from snapshot, multi bool, whole, part Kind) {
+	l.stringTextFrom(from, from.pos, multi, whole, part)
 }
 
-// textFrom reads string text from the current position. It adds a token of kind whole if the string
-// ends, or of kind part if an interpolation opens. from is the state at the string's first quote,
-// start the token's first byte.
-func (l *lexer) textFrom(from snapshot, start int, multi bool, whole, part Kind) {
+// stringTextFrom reads string text from the current position. It adds a token of kind whole if the
+// string ends, or of kind part if an interpolation opens. from is the state at the string's first
+// quote, start the token's first byte.
+func (l *lexer) stringTextFrom(from snapshot, start int, multi bool, whole, part Kind) {
 	lines := false
 	for l.pos < len(l.src) {
 		switch c := l.src[l.pos]; {
@@ -48,7 +49,7 @@ func (l *lexer) textFrom(from snapshot, start int, multi bool, whole, part Kind)
 			} else {
 				l.pos++
 			}
-			if lines && !multi && l.endsLate(from, start, whole) {
+			if lines && !multi && l.endsOnLaterLine(from, start, whole) {
 				return
 			}
 			l.add(whole, start)
@@ -76,9 +77,9 @@ func (l *lexer) textFrom(from snapshot, start int, multi bool, whole, part Kind)
 	l.openString(from, start, whole)
 }
 
-// single reads a token that starts with `'`: a label if one is allowed here, else a string without
-// interpolation.
-func (l *lexer) single() {
+// singleQuoted reads a token that starts with `'`: a label if one is allowed here, else a string
+// without interpolation.
+func (l *lexer) singleQuoted() {
 	if n := l.labelAhead(); n > 0 {
 		start := l.pos
 		l.pos += n
@@ -98,9 +99,9 @@ func (l *lexer) single() {
 			}
 			l.pos++
 			if len(apostrophes) > 0 {
-				l.tellApostrophe(from.pos, apostrophes)
+				l.reportApostrophe(from.pos, apostrophes)
 			}
-			if lines && l.endsLate(from, from.pos, String) {
+			if lines && l.endsOnLaterLine(from, from.pos, String) {
 				return
 			}
 			l.add(String, from.pos)
@@ -132,8 +133,8 @@ func (l *lexer) isApostrophe() bool {
 	return strings.IndexByte(rest, '\'') >= 0
 }
 
-// tellApostrophe reports the first of a string's apostrophes.
-func (l *lexer) tellApostrophe(start int, at []int) {
+// reportApostrophe reports the first of a string's apostrophes.
+func (l *lexer) reportApostrophe(start int, at []int) {
 	d := l.report(diag.Apostrophe, at[0], at[0]+1, "this `'` ends the string in the middle of a word")
 	if text := l.src[start+1 : l.pos-1]; len(text) <= 40 && !strings.ContainsAny(text, "\"\\$") {
 		quotes := []diag.Edit{diag.Replace(span(start, start+1), `"`), diag.Replace(span(l.pos-1, l.pos), `"`)}
@@ -156,8 +157,8 @@ func (l *lexer) rawAhead() bool {
 	return l.at(n) == '"'
 }
 
-// raw reads r"…" and r#"…"# with any number of #.
-func (l *lexer) raw() {
+// rawString reads r"…" and r#"…"# with any number of #.
+func (l *lexer) rawString() {
 	start := l.pos
 	n := strings.IndexByte(l.src[start:], '"') - 1 // hashes
 	end := `"` + l.src[start+1:start+1+n]
@@ -167,7 +168,7 @@ func (l *lexer) raw() {
 		l.pos = l.firstLineEnd(start)
 		l.add(String, start)
 		l.report(diag.OpenString, start, body, "unterminated raw string").
-			Repair(diag.Offer(diag.Insert(source.Pos(l.pos), end), "Insert `%s`", end), "close it with `%s`", end)
+			Repair(diag.UnsafeFix(diag.Insert(source.Pos(l.pos), end), "Insert `%s`", end), "close it with `%s`", end)
 		return
 	}
 	l.pos = body + i + len(end)
@@ -182,7 +183,7 @@ func (l *lexer) checkEscape() {
 		if n >= 2 && l.src[l.pos+1] == 'u' {
 			d.Hint("write \\u{…} with one to six hexadecimal digits of a Unicode character")
 		} else {
-			d.Repair(diag.Offer(diag.Insert(source.Pos(l.pos), `\`), "Insert `\\`"), "write `\\\\` for a backslash; the escape sequences are \\\\ \\\" \\' \\n \\r \\t \\0 \\$ \\u{…}")
+			d.Repair(diag.UnsafeFix(diag.Insert(source.Pos(l.pos), `\`), "Insert `\\`"), "write `\\\\` for a backslash; the escape sequences are \\\\ \\\" \\' \\n \\r \\t \\0 \\$ \\u{…}")
 		}
 	}
 	l.pos += n

@@ -14,7 +14,7 @@ import (
 
 // balance describes how the brackets of a file match.
 type balance struct {
-	matches []int32 // partner of each bracket token; nil until needed
+	matches []int32 // the matching bracket of each bracket token; nil until needed
 	excess  int     // number of `}` minus number of `{`
 	culprit int     // token of the unclosed `{`; -1 none, -2 not searched
 	blamed  []int   // the `{` that have been reported
@@ -39,17 +39,17 @@ func (p *parser) openBraces(missing func() *diag.Diagnostic) (b braces, ok bool)
 		if missing != nil {
 			d = missing()
 		}
-		p.tell(d)
+		p.reportAndContinue(d)
 		switch brace := p.braceOnLine(); {
 		case p.balance.excess > 0:
 			p.reports.going = false
 			p.balance.excess--
 			b.open--
 		case brace >= 0:
-			p.lostText(nil, p.i, brace)
+			p.recordLostText(nil, p.i, brace)
 			p.seek(brace + 1)
 			b.open = brace
-		case !p.stops() && !p.newLine():
+		case !p.isPartMissing() && !p.newLine():
 			panic(bailout{})
 		default:
 			p.balance.closed = false
@@ -77,18 +77,18 @@ func (p *parser) braceOnLine() int {
 	return -1
 }
 
-// within reports whether the braces contain another element. At their end it consumes the `}`. If
-// the `}` is missing, it reports that and consumes nothing.
-func (p *parser) within(b braces) bool {
+// hasElement reports whether the braces contain another element. At their end it consumes the `}`.
+// If the `}` is missing, it reports that and consumes nothing.
+func (p *parser) hasElement(b braces) bool {
 	for {
 		switch {
-		case p.left(b):
+		case p.leftBraces(b):
 			p.balance.closed = false
-			p.unclosed(b)
+			p.reportUnclosedBrace(b)
 		case p.k != lexer.RBrace:
 			return true
-		case p.balance.excess > 0 && p.strayClosing(b):
-			p.unopened()
+		case p.balance.excess > 0 && p.isSuperfluousBrace(b):
+			p.reportUnopened()
 			continue
 		default:
 			p.balance.closed = true
@@ -99,26 +99,26 @@ func (p *parser) within(b braces) bool {
 	}
 }
 
-// left reports whether braces without `}` end before the current token: at the end of the file, and
-// in a file with unbalanced braces also at a line that is not indented more than that of the
-// unclosed `{`, or at a declaration in column 0.
-func (p *parser) left(b braces) bool {
+// leftBraces reports whether braces without `}` end before the current token: at the end of the
+// file, and in a file with unbalanced braces also at a line that is not indented more than that of
+// the unclosed `{`, or at a declaration in column 0.
+func (p *parser) leftBraces(b braces) bool {
 	if p.k == lexer.EOF {
 		return true
 	}
 	if p.balance.excess >= 0 || p.findCulprit() < 0 || !p.newLine() {
 		return false
 	}
-	if startsDecl[p.k] && p.column0(p.i) {
+	if startsDecl[p.k] && p.atColumn0(p.i) {
 		return true
 	}
 	here, open := p.indent(p.i), p.indent(b.open)
 	return b.open == p.balance.culprit && (here < open || here == open && p.k != lexer.RBrace)
 }
 
-// strayClosing reports whether the `}` here is the superfluous one: it is neither on the line of
-// its `{` nor, as the first token of its line, below the start of that line.
-func (p *parser) strayClosing(b braces) bool {
+// isSuperfluousBrace reports whether the `}` here is the superfluous one: it is neither on the line
+// of its `{` nor, as the first token of its line, below the start of that line.
+func (p *parser) isSuperfluousBrace(b braces) bool {
 	open := max(b.open, 0)
 	sameLine := true
 	for i := open + 1; i <= p.i && sameLine; i++ {
@@ -127,9 +127,9 @@ func (p *parser) strayClosing(b braces) bool {
 	return !sameLine && !(p.newLine() && p.indent(p.i) == p.indent(open))
 }
 
-// unclosed reports the unclosed `{`, which the indentation determines, once for the file. It
-// reports nothing if an error inside these braces has reported it.
-func (p *parser) unclosed(b braces) {
+// reportUnclosedBrace reports the unclosed `{`, which the indentation determines, once for the
+// file. It reports nothing if an error inside these braces has reported it.
+func (p *parser) reportUnclosedBrace(b braces) {
 	at := p.findCulprit()
 	if at < 0 {
 		return
@@ -137,7 +137,7 @@ func (p *parser) unclosed(b braces) {
 	if at > p.i { // a later one: these braces are closed by another
 		at = b.open
 	}
-	p.settle(at)
+	p.markReported(at)
 	if at == b.open && b.errs != p.reports.diags.Len() || p.reports.mute {
 		return
 	}
@@ -146,35 +146,35 @@ func (p *parser) unclosed(b braces) {
 		d.Label(p.toks[b.open].Span(), "therefore this `{` has no matching `}`")
 	}
 	p.reports.lastAt = d.Span.Start
-	p.lost()
-	p.reports.diags.Add(d.In(p.file).Repair(p.closeBlock(at), "add the missing `}`"))
+	p.markLost()
+	p.reports.diags.Add(d.In(p.file).Repair(p.closeBlockFix(at), "add the missing `}`"))
 }
 
-// failUnclosed is tellUnclosed, and aborts the construct.
-func (p *parser) failUnclosed(open int) {
-	p.tellUnclosed(open)
+// failUnclosedBrace is reportUnclosedBracket, and aborts the construct.
+func (p *parser) failUnclosedBrace(open int) {
+	p.reportUnclosedBracket(open)
 	panic(bailout{})
 }
 
-// tellUnclosed reports a bracket in an expression that is open at the end of the file.
-func (p *parser) tellUnclosed(open int) {
+// reportUnclosedBracket reports a bracket in an expression that is open at the end of the file.
+func (p *parser) reportUnclosedBracket(open int) {
 	o := p.toks[open]
 	if at := p.findCulprit(); at >= 0 && at != open {
-		p.unclosed(braces{open, p.reports.diags.Len()})
+		p.reportUnclosedBrace(braces{open, p.reports.diags.Len()})
 	} else {
-		p.settle(open)
+		p.markReported(open)
 		p.report(p.closeLine(diag.Unclosed.At(o.Span(), "unclosed `%s`", p.src[o.Start:o.End]), open))
 	}
-	p.lost()
+	p.markLost()
 }
 
 // maxCulprits is the maximum number of reported braces in a file. It limits the time, because the
 // search for each one reads the whole file.
 const maxCulprits = 20
 
-// settle records that the `{` at token at has been reported. At the end of the file no further
-// errors are reported.
-func (p *parser) settle(at int) {
+// markReported records that the `{` at token at has been reported. At the end of the file no
+// further errors are reported.
+func (p *parser) markReported(at int) {
 	p.balance.blamed = append(p.balance.blamed, at)
 	p.balance.culprit = -2
 	p.balance.excess++
@@ -183,12 +183,12 @@ func (p *parser) settle(at int) {
 	}
 }
 
-// unopened reports a superfluous closing brace and consumes it, with the closing brackets and
+// reportUnopened reports a superfluous closing brace and consumes it, with the closing brackets and
 // separators after it.
-func (p *parser) unopened() {
+func (p *parser) reportUnopened() {
 	p.report(diag.Unopened.At(p.span(), "unmatched `}`").
-		Repair(diag.Offer(diag.Remove(p.span()), "Remove the `}`"), "remove it"))
-	p.lost()
+		Repair(diag.UnsafeFix(diag.Remove(p.span()), "Remove the `}`"), "remove it"))
+	p.markLost()
 	p.balance.excess--
 	for p.next(); !p.newLine() && (p.k == lexer.Semi || p.k == lexer.Comma || p.k == lexer.RParen || p.k == lexer.RBracket); {
 		p.next()

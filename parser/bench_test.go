@@ -8,9 +8,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// mixed returns a program with at least n lines of mixed code: functions, structs, schemas, enums,
-// agents, hosts, listens, pipelines, tools, strings with interpolation.
-func mixed(n int) string {
+// mixedText returns a program with at least n lines of mixed code: functions, structs, schemas,
+// enums, agents, hosts, listens, pipelines, tools, strings with interpolation.
+func mixedText(n int) string {
 	var b strings.Builder
 	for i, lines := 0, 0; lines < n; i++ {
 		start := b.Len()
@@ -20,7 +20,7 @@ func mixed(n int) string {
 	return b.String()
 }
 
-// mixedUnit is the code that mixed repeats. %[1]d is the number of the copy.
+// mixedUnit is the code that mixedText repeats. %[1]d is the number of the copy.
 const mixedUnit = `/// Point %[1]d of the plan.
 struct Point%[1]d { x: Int, y: Int }
 
@@ -134,7 +134,7 @@ func BenchmarkParse10k(b *testing.B)  { benchmark(b, 10_000) }
 func BenchmarkParse100k(b *testing.B) { benchmark(b, 100_000) }
 
 func benchmark(b *testing.B, lines int) {
-	text := mixed(lines)
+	text := mixedText(lines)
 	f := source.NewFile("bench.conc", []byte(text))
 	if _, list := Parse(f); list.Len() > 0 {
 		b.Fatal(render(list.Sorted()[:1]))

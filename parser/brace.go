@@ -27,9 +27,9 @@ func closes(opening, closing lexer.Kind) bool {
 	return closing == lexer.StringTail
 }
 
-// partner returns the token that closes the bracket at token open, or the end of the file. All
+// closingOrEnd returns the token that closes the bracket at token open, or the end of the file. All
 // partners are found in one pass, at the first call.
-func (p *parser) partner(open int) int {
+func (p *parser) closingOrEnd(open int) int {
 	if p.balance.matches == nil {
 		p.matchBrackets()
 	}
@@ -71,7 +71,7 @@ func (p *parser) mapAhead() bool {
 	case k == lexer.String, k == lexer.Int, k.IsWord():
 		return p.peek(2) == lexer.Colon
 	case k == lexer.LBracket, k == lexer.StringHead:
-		return p.kindAt(p.partner(p.i+1)+1) == lexer.Colon
+		return p.kindAt(p.closingOrEnd(p.i+1)+1) == lexer.Colon
 	}
 	return false
 }

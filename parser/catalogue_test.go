@@ -34,10 +34,10 @@ func TestCatalogueExamples(t *testing.T) {
 		t.Run(info.Code, func(t *testing.T) {
 			for _, p := range info.Pairs() {
 				if ds, _ := parseText(p.Bad); len(ds) != 1 || ds[0].Info != info {
-					t.Errorf("bad example %q gives\n%s", p.Bad, render(ds))
+					t.Errorf("bad example %q: got\n%s", p.Bad, render(ds))
 				}
 				if ds, _ := parseText(p.Good); len(ds) != 0 {
-					t.Errorf("good example %q gives\n%s", p.Good, render(ds))
+					t.Errorf("good example %q: got\n%s", p.Good, render(ds))
 				}
 			}
 		})

@@ -15,16 +15,16 @@ func (p *parser) closure() ast.Expr {
 		p.next()
 	} else {
 		p.next()
-		outer := p.setting.apart()
+		outer := p.setting.isolate()
 		for p.k != lexer.Bar {
 			n.Params = append(n.Params, p.closureParam())
-			if !p.eat(lexer.Comma) || p.stops() || p.leavesBars(open) {
+			if !p.eat(lexer.Comma) || p.isPartMissing() || p.leavesBars(open) {
 				break
 			}
 		}
 		p.setting = outer
-		if !p.closeBar(open) {
-			n.Body = p.badExpr(p.baseAt(p.behind()))
+		if !p.isBarClosed(open) {
+			n.Body = p.badExpr(p.baseAt(p.afterPrevious()))
 			n.IDBase = p.base(start)
 			return n
 		}
@@ -35,7 +35,7 @@ func (p *parser) closure() ast.Expr {
 		n.Body = p.closureBlock()
 	} else {
 		since := p.progress()
-		n.Body = p.lateOperand(since, p.bodyExpr())
+		n.Body = p.operandOrMissing(since, p.bodyExpr())
 	}
 	p.setting.shallower()
 	n.IDBase = p.base(start)
@@ -76,21 +76,21 @@ func (p *parser) leavesBars(open int) bool {
 	return true
 }
 
-// closeBar consumes the bar after a closure's parameters, and reports whether it is there.
-func (p *parser) closeBar(open int) bool {
+// isBarClosed consumes the bar after a closure's parameters, and reports whether it is there.
+func (p *parser) isBarClosed(open int) bool {
 	switch {
 	case p.k == lexer.Bar:
 		p.next()
 		return true
 	case p.k == lexer.EOF:
-		p.tellUnclosed(open)
+		p.reportUnclosedBracket(open)
 	default:
 		d := p.expected("`,` or `|`")
 		if p.prev(1) == lexer.Comma && p.leavesBars(open) {
-			d = diag.Unexpected.At(p.behind(), "expected %s, found %s", "a parameter or `|`", endOfLine)
+			d = diag.Unexpected.At(p.afterPrevious(), "expected %s, found %s", "a parameter or `|`", endOfLine)
 		}
-		p.tell(d.Label(p.toks[open].Span(), "the parameters of the closure start here"))
-		if !p.stops() && !p.newLine() {
+		p.reportAndContinue(d.Label(p.toks[open].Span(), "the parameters of the closure start here"))
+		if !p.isPartMissing() && !p.newLine() {
 			panic(bailout{})
 		}
 	}
@@ -126,11 +126,11 @@ func (p *parser) fnClosure() ast.Expr {
 			Hint("remove the name, or declare the function in its own statement"))
 	}
 	open := p.i
-	p.want(lexer.LParen)
-	outer := p.setting.apart()
+	p.expect(lexer.LParen)
+	outer := p.setting.isolate()
 	n := &ast.Closure{Fn: true}
 	n.Params = p.params(false)
-	n.Params = kept(p, n.Params, p.closeBracket(lexer.RParen, open, "`,` or `)`"))
+	n.Params = elementsBefore(p, n.Params, p.closeBracket(lexer.RParen, open, "`,` or `)`"))
 	if p.eat(lexer.Arrow) {
 		n.Result = p.typ()
 	}
@@ -150,7 +150,7 @@ func (p *parser) listenExpr() ast.Expr {
 	p.next()
 	n := &ast.ListenExpr{}
 	since := p.progress()
-	n.Call = p.headSince(since, p.inHeadOf(p.unary))
+	n.Call = p.headOrMissing(since, p.inHeadOf(p.unary))
 	n.Head = p.from(start)
 	return p.listenRest(n, start)
 }
@@ -169,7 +169,7 @@ func (p *parser) listenRest(n *ast.ListenExpr, start source.Pos) ast.Expr {
 	})
 	n.IDBase = p.base(start)
 	if !whole {
-		p.guessed(n)
+		p.recordGuessedEnd(n)
 	}
 	return n
 }
@@ -179,7 +179,7 @@ func (p *parser) listenRest(n *ast.ListenExpr, start source.Pos) ast.Expr {
 func (p *parser) brokenHandler(h *ast.Handler, start int) bool {
 	h.Sp = p.from(p.toks[start].Start)
 	if h.Type == nil {
-		p.lostText(nil, start, p.i)
+		p.recordLostText(nil, start, p.i)
 		return false
 	}
 	if h.Value == nil {
@@ -187,7 +187,7 @@ func (p *parser) brokenHandler(h *ast.Handler, start int) bool {
 			start++
 		}
 		bad := &ast.BadExpr{IDBase: p.base(h.Type.Sp.End)}
-		bad.Names = p.lostText(bad, start, p.i)
+		bad.Names = p.recordLostText(bad, start, p.i)
 		h.Value = bad
 	}
 	return true
@@ -206,7 +206,7 @@ func (p *parser) handler(b braces, h *ast.Handler) {
 			p.fail(d.Hint("a message type is a string: `\"%s\" => …`", p.text()))
 		}
 		d.Hints, d.Fixes = nil, nil
-		p.report(d.Repair(diag.Sure(diag.Replace(p.span(), `"`+p.text()+`"`), "Write `\"%s\"`", p.text()), "a message type is a string: `\"%s\" => …`", p.text()))
+		p.report(d.Repair(diag.SafeFix(diag.Replace(p.span(), `"`+p.text()+`"`), "Write `\"%s\"`", p.text()), "a message type is a string: `\"%s\" => …`", p.text()))
 		h.Type = &ast.StringLit{IDBase: p.baseAt(p.span()), Value: p.text()}
 		p.next()
 	} else {
@@ -219,26 +219,26 @@ func (p *parser) handler(b braces, h *ast.Handler) {
 		return
 	}
 	if p.k != lexer.FatArrow {
-		p.tell(p.expected("`=>`"))
-		if !p.stops() && !p.newLine() {
+		p.reportAndContinue(p.expected("`=>`"))
+		if !p.isPartMissing() && !p.newLine() {
 			panic(bailout{})
 		}
-		h.Value = p.badExpr(p.baseAt(p.behind()))
+		h.Value = p.badExpr(p.baseAt(p.afterPrevious()))
 		h.Sp = p.from(start)
 		p.armEnd(b)
 		return
 	}
 	p.next()
 	since := p.progress()
-	if h.Value = p.expr(); p.k == lexer.FatArrow && p.later(since) {
-		p.tell(p.noValue())
-		h.Value = p.badExpr(p.baseAt(p.behind()))
+	if h.Value = p.expr(); p.k == lexer.FatArrow && p.rewindToNextStmt(since) {
+		p.reportAndContinue(p.missingValue())
+		h.Value = p.badExpr(p.baseAt(p.afterPrevious()))
 	}
 	switch h.Value.(type) {
 	case *ast.Closure, *ast.PathExpr, *ast.BadExpr:
 	default:
 		d := diag.BadHandler.At(h.Value.Span(), "a handler must be a closure or the name of a function").
-			Repair(diag.Offer(diag.Insert(h.Value.Span().Start, "|_message| "), "Insert `|_message|`"), "write `|message| …`")
+			Repair(diag.UnsafeFix(diag.Insert(h.Value.Span().Start, "|_message| "), "Insert `|_message|`"), "write `|message| …`")
 		if p.k == lexer.FatArrow {
 			h.Value = nil
 			p.fail(d) // an arrow of another language

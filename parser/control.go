@@ -24,17 +24,17 @@ func (p *parser) headExpr() ast.Expr {
 	x := p.binary(ast.PrecPipe)
 	p.setting.inHead = head
 	if p.k == lexer.Assign {
-		p.fail(p.expected("`{`").Repair(diag.Offer(diag.Replace(p.span(), "=="), "Change to `==`"), "write `==` to compare: `%s == %s`", p.textOf(x.Span(), "x"), p.textAt(min(p.i+1, len(p.toks)-1))))
+		p.fail(p.expected("`{`").Repair(diag.UnsafeFix(diag.Replace(p.span(), "=="), "Change to `==`"), "write `==` to compare: `%s == %s`", p.textOf(x.Span(), "x"), p.textAt(min(p.i+1, len(p.toks)-1))))
 	}
 	return x
 }
 
-// headSince returns the head x, which was read since since, unless it is the next statement and the
-// head is missing.
-func (p *parser) headSince(since progress, x ast.Expr) ast.Expr {
-	if p.k != lexer.LBrace && p.i > since.at && p.later(since) {
-		p.tell(p.noValue())
-		return p.badExpr(p.baseAt(p.behind()))
+// headOrMissing returns the head x, which was read since since, unless it is the next statement and
+// the head is missing.
+func (p *parser) headOrMissing(since progress, x ast.Expr) ast.Expr {
+	if p.k != lexer.LBrace && p.i > since.at && p.rewindToNextStmt(since) {
+		p.reportAndContinue(p.missingValue())
+		return p.badExpr(p.baseAt(p.afterPrevious()))
 	}
 	return x
 }
@@ -45,13 +45,13 @@ func (p *parser) headStruct() *diag.Diagnostic {
 	if p.k != lexer.LBrace || p.prev(1) != lexer.Ident || p.peek(1) != lexer.Ident || p.peek(2) != lexer.Colon {
 		return nil
 	}
-	end := p.partner(p.i)
+	end := p.closingOrEnd(p.i)
 	if after := p.kindAt(end + 1); after != lexer.LBrace && binaryOps[after] == ast.OpNone {
 		return nil
 	}
 	start := p.toks[p.pathBefore(p.i)].Start
 	return diag.HeadStruct.At(source.Span{Start: start, End: p.toks[end].End}, "a struct literal is not allowed here, because `{` starts the body").
-		Repair(p.inParens(), "put it in parentheses: `(%s { … })`", p.src[start:p.prevEnd()])
+		Repair(p.parenthesesFix(), "put it in parentheses: `(%s { … })`", p.src[start:p.prevEnd()])
 }
 
 // body reads the block after a head.
@@ -73,34 +73,34 @@ func (p *parser) condition() ast.Expr {
 	since := p.progress()
 	switch {
 	case p.k != lexer.Let:
-		return p.headSince(since, p.headExpr())
-	case p.mayBeNext(p.i):
-		return p.noExpression()
+		return p.headOrMissing(since, p.headExpr())
+	case p.mayBeNextStmt(p.i):
+		return p.reportNoExpression()
 	}
 	start := p.here()
 	p.next()
 	since = p.progress()
 	n := &ast.LetCond{Pattern: p.pattern()}
-	if p.k != lexer.Assign && p.i > since.at && p.later(since) {
+	if p.k != lexer.Assign && p.i > since.at && p.rewindToNextStmt(since) {
 		n.Pattern = p.missingPattern()
-		n.X = p.badExpr(p.baseAt(p.behind()))
+		n.X = p.badExpr(p.baseAt(p.afterPrevious()))
 		n.IDBase = p.base(start)
 		return n
 	}
 	if p.k != lexer.Assign {
-		n.X = p.badExpr(p.missing(p.expected("`=`"), lexer.LBrace))
+		n.X = p.badExpr(p.reportMissing(p.expected("`=`"), lexer.LBrace))
 	} else {
 		p.next()
 		since = p.progress()
-		n.X = p.headSince(since, p.headExpr())
-		p.oneCondition(n)
+		n.X = p.headOrMissing(since, p.headExpr())
+		p.rejectSecondCondition(n)
 	}
 	n.IDBase = p.base(start)
 	return n
 }
 
-// oneCondition reports a condition with `&&` after the value of `if let`.
-func (p *parser) oneCondition(n *ast.LetCond) {
+// rejectSecondCondition reports a condition with `&&` after the value of `if let`.
+func (p *parser) rejectSecondCondition(n *ast.LetCond) {
 	and, ok := n.X.(*ast.Binary)
 	if !ok || and.Op != ast.OpAnd {
 		return
@@ -129,11 +129,11 @@ func (p *parser) ifExpr() ast.Expr {
 		case lexer.LBrace:
 			n.Else = p.blockExpr()
 		default:
-			p.tell(p.expected("`{` or `if`"))
-			if !p.stops() {
+			p.reportAndContinue(p.expected("`{` or `if`"))
+			if !p.isPartMissing() {
 				panic(bailout{})
 			}
-			n.Else = p.badExpr(p.baseAt(p.behind()))
+			n.Else = p.badExpr(p.baseAt(p.afterPrevious()))
 		}
 	}
 	p.setting.shallower()
@@ -145,12 +145,12 @@ func (p *parser) matchExpr() ast.Expr {
 	start := p.here()
 	p.next()
 	since := p.progress()
-	n := &ast.MatchExpr{Subject: p.headSince(since, p.headExpr())}
-	if d := p.headStruct(); d != nil && p.kindAt(p.partner(p.i)+1) == lexer.LBrace {
-		p.tell(d)
+	n := &ast.MatchExpr{Subject: p.headOrMissing(since, p.headExpr())}
+	if d := p.headStruct(); d != nil && p.kindAt(p.closingOrEnd(p.i)+1) == lexer.LBrace {
+		p.reportAndContinue(d)
 		at := p.i
-		p.seek(p.partner(p.i) + 1)
-		p.lostText(n.Subject, at, p.i)
+		p.seek(p.closingOrEnd(p.i) + 1)
+		p.recordLostText(n.Subject, at, p.i)
 		n.Subject = p.badExpr(p.base(n.Subject.Span().Start))
 	}
 	n.Head = p.from(start)
@@ -162,7 +162,7 @@ func (p *parser) matchExpr() ast.Expr {
 	}, func(start int) { p.brokenArm(a, start) })
 	n.IDBase = p.base(start)
 	if !whole {
-		p.guessed(n)
+		p.recordGuessedEnd(n)
 	}
 	return n
 }
@@ -171,13 +171,13 @@ func (p *parser) matchExpr() ast.Expr {
 // not part of an enclosing head or slice. broken completes a row with syntax errors, from token
 // start. whole reports that the rows ended at their `}`.
 func (p *parser) rows(one func(b braces), broken func(start int)) (whole bool) {
-	outer := p.setting.apart()
+	outer := p.setting.isolate()
 	b, ok := p.openBraces(nil)
 	if !ok {
 		p.setting = outer
 		return false
 	}
-	for p.within(b) {
+	for p.hasElement(b) {
 		start := p.i
 		p.reports.going = false
 		if !p.guard(func() { one(b) }) || p.i == start {
@@ -204,7 +204,7 @@ func (p *parser) brokenArm(a *ast.Arm, start int) {
 			start++
 		}
 		bad := &ast.BadExpr{IDBase: p.base(at)}
-		bad.Names = p.lostText(bad, start, p.i)
+		bad.Names = p.recordLostText(bad, start, p.i)
 		a.Body = bad
 	}
 }
@@ -218,18 +218,18 @@ func (p *parser) arm(b braces, a *ast.Arm) {
 	}
 	if (p.k == lexer.Arrow || p.k == lexer.Colon) && startsExpr[p.peek(1)] {
 		at := source.Span{Start: p.prevEnd(), End: p.tok().End}
-		p.report(diag.Unexpected.At(p.span(), "expected `=>`, found %s", p.found()).
-			Repair(diag.Sure(diag.Replace(at, " =>"), "Change to `=>`"), "write `=>` after the pattern: `%s => …`", p.textOf(a.Pattern.Span(), "pattern")))
+		p.report(diag.Unexpected.At(p.span(), "expected `=>`, found %s", p.foundText()).
+			Repair(diag.SafeFix(diag.Replace(at, " =>"), "Change to `=>`"), "write `=>` after the pattern: `%s => …`", p.textOf(a.Pattern.Span(), "pattern")))
 	} else if p.k != lexer.FatArrow {
 		d := p.expected("`=>`")
 		if binaryOps[p.k] != ast.OpNone {
 			d.Hints = []string{"write `if` before the condition: `" + p.prevText() + " if " + p.prevText() + " " + p.text() + " … => …`"}
 		}
-		p.tell(d)
-		if !p.stops() && !p.newLine() {
+		p.reportAndContinue(d)
+		if !p.isPartMissing() && !p.newLine() {
 			panic(bailout{})
 		}
-		a.Body = p.badExpr(p.baseAt(p.behind()))
+		a.Body = p.badExpr(p.baseAt(p.afterPrevious()))
 		a.Sp = p.from(start)
 		p.armEnd(b)
 		return
@@ -245,9 +245,9 @@ func (p *parser) arm(b braces, a *ast.Arm) {
 		a.Body = p.assignRest(p.binaryRest(p.postfix(a.Body, false), ast.PrecPipe))
 	} else {
 		since := p.progress()
-		if a.Body = p.expr(); (p.k == lexer.FatArrow || p.k == lexer.If) && p.later(since) {
-			p.tell(p.noValue())
-			a.Body = p.badExpr(p.baseAt(p.behind()))
+		if a.Body = p.expr(); (p.k == lexer.FatArrow || p.k == lexer.If) && p.rewindToNextStmt(since) {
+			p.reportAndContinue(p.missingValue())
+			a.Body = p.badExpr(p.baseAt(p.afterPrevious()))
 		}
 	}
 	a.Sp = p.from(start)
@@ -262,15 +262,15 @@ func (p *parser) armEnd(b braces) {
 	}
 	d := p.expected("`,` or `}`")
 	if p.newLine() && p.k != lexer.EOF {
-		if !p.left(b) {
+		if !p.leftBraces(b) {
 			e := p.prevEnd()
 			d.Span = source.Span{Start: e, End: e}
-			p.report(d.Repair(diag.Offer(diag.Insert(e, ","), "Insert `,`"), "add `,` after this arm"))
+			p.report(d.Repair(diag.UnsafeFix(diag.Insert(e, ","), "Insert `,`"), "add `,` after this arm"))
 		}
 		return
 	}
 	if p.k == lexer.Semi {
-		p.report(d.Repair(diag.Offer(diag.Replace(p.span(), ","), "Change to `,`"), "end the arm with `,`, or put several statements into a block"))
+		p.report(d.Repair(diag.UnsafeFix(diag.Replace(p.span(), ","), "Change to `,`"), "end the arm with `,`, or put several statements into a block"))
 		p.next()
 		return
 	}
@@ -283,7 +283,7 @@ func (p *parser) loopExpr() ast.Expr {
 	var label *ast.Ident
 	if p.k == lexer.Label {
 		label = p.label()
-		p.want(lexer.Colon)
+		p.expect(lexer.Colon)
 	}
 	switch p.k {
 	case lexer.For:
@@ -329,7 +329,7 @@ func (p *parser) foreignHeader() bool {
 		return false
 	}
 	hint := "write `for i in 0..n { … }` or a `while` loop"
-	end := p.partner(p.i)
+	end := p.closingOrEnd(p.i)
 	for i := p.i; i < end; i++ {
 		if t := p.textAt(i); p.kindAt(i) == lexer.Ident && t == "of" || p.kindAt(i) == lexer.In {
 			hint = "write `for " + p.textAt(p.i+2) + " in …` without parentheses"
@@ -337,7 +337,7 @@ func (p *parser) foreignHeader() bool {
 	}
 	p.report(diag.Unexpected.At(p.span(), "`for` does not take a header in parentheses").Hint("%s", hint))
 	p.seek(max(end, p.i))
-	p.lost()
+	p.markLost()
 	p.next()
 	return true
 }
@@ -347,21 +347,21 @@ func (p *parser) iterated() ast.Expr {
 	if p.k != lexer.In {
 		d := p.expected("`in`")
 		if p.k == lexer.Assign || p.k == lexer.Semi && !p.stmtEnds() {
-			p.tell(d.Hint("`for` iterates over a collection: `for i in 0..n { … }`"))
+			p.reportAndContinue(d.Hint("`for` iterates over a collection: `for i in 0..n { … }`"))
 			for p.next(); p.k != lexer.LBrace && p.k != lexer.EOF && !p.newLine(); {
 				p.next()
 			}
 			return p.badExpr(p.base(d.Span.Start))
 		}
-		p.tell(d)
-		if !p.stops(lexer.LBrace) && !p.newLine() {
+		p.reportAndContinue(d)
+		if !p.isPartMissing(lexer.LBrace) && !p.newLine() {
 			panic(bailout{})
 		}
-		return p.badExpr(p.baseAt(p.behind()))
+		return p.badExpr(p.baseAt(p.afterPrevious()))
 	}
 	p.next()
 	since := p.progress()
-	return p.headSince(since, p.headExpr())
+	return p.headOrMissing(since, p.headExpr())
 }
 
 // stmtEnds reports whether the `;` here is the last token of its line.
@@ -371,7 +371,7 @@ func (p *parser) stmtEnds() bool { return p.i+1 >= len(p.toks) || p.startsLine(p
 func (p *parser) loopPattern() ast.Pattern {
 	since := p.progress()
 	pat := p.pattern()
-	if p.k != lexer.In && p.i > since.at && p.later(since) {
+	if p.k != lexer.In && p.i > since.at && p.rewindToNextStmt(since) {
 		return p.missingPattern()
 	}
 	return pat
@@ -389,7 +389,7 @@ func (p *parser) limitAhead() bool {
 	if p.peek(1) != lexer.Ident || p.textAt(p.i+1) != "limit" || p.peek(2) != lexer.LParen {
 		return false
 	}
-	i := p.partner(p.i+2) + 1
+	i := p.closingOrEnd(p.i+2) + 1
 	return p.kindAt(i) == lexer.Ident && p.textAt(i) == "parallel" && p.kindAt(i+1) == lexer.For
 }
 
@@ -399,7 +399,7 @@ func (p *parser) parallelFor() ast.Expr {
 	n := &ast.ParallelFor{}
 	if p.k == lexer.At {
 		if !p.limitAhead() {
-			p.fail(diag.StrayDecorator.At(p.span(), "a decorator is not allowed here").
+			p.fail(diag.MisplacedDecorator.At(p.span(), "a decorator is not allowed here").
 				Hint("write `@limit(n)` directly before `parallel for`"))
 		}
 		p.next()
@@ -425,14 +425,14 @@ func (p *parser) tryExpr() ast.Expr {
 	p.next()
 	n := &ast.TryExpr{Body: p.block()}
 	for p.k == lexer.Catch {
-		n.Catches = append(n.Catches, p.catch())
+		n.Catches = append(n.Catches, p.catchClause())
 	}
 	if p.k == lexer.Ident && p.peek(1) == lexer.LBrace {
 		if hint := foreign.Between.Hint(p.text()); hint != "" && !p.newLine() && len(foreign.Between.Find(p.text()).Ours) == 0 {
 			word := p.text()
 			p.report(diag.Unexpected.At(p.span(), "`%s` is not part of `try`", word).
-				Repair(diag.Offer(diag.Remove(source.Span{Start: p.here(), End: p.here() + source.Pos(len(word)+1)}), "Remove `%s`", word), "%s", hint))
-			p.lost()
+				Repair(diag.UnsafeFix(diag.Remove(source.Span{Start: p.here(), End: p.here() + source.Pos(len(word)+1)}), "Remove `%s`", word), "%s", hint))
+			p.markLost()
 			p.next()
 		}
 	}
@@ -440,8 +440,8 @@ func (p *parser) tryExpr() ast.Expr {
 	return n
 }
 
-// catch reads `catch T(e) { }`, `catch T { }` and `catch { }`.
-func (p *parser) catch() *ast.Catch {
+// catchClause reads `catch T(e) { }`, `catch T { }` and `catch { }`.
+func (p *parser) catchClause() *ast.Catch {
 	start := p.here()
 	p.next()
 	c := &ast.Catch{}
@@ -475,13 +475,13 @@ func (p *parser) jump() ast.Expr {
 	case lexer.Return:
 		n := &ast.ReturnExpr{X: p.valueOfJump()}
 		if n.X == nil && p.stmtMissesEnd() {
-			n.X = p.badExpr(p.baseAt(p.behind()))
+			n.X = p.badExpr(p.baseAt(p.afterPrevious()))
 		}
 		n.IDBase = p.base(start)
 		return n
 	case lexer.Throw:
 		since := p.progress()
-		n := &ast.ThrowExpr{X: p.lateOperand(since, p.operandOfJump())}
+		n := &ast.ThrowExpr{X: p.operandOrMissing(since, p.operandOfJump())}
 		n.IDBase = p.base(start)
 		return n
 	}
@@ -492,24 +492,24 @@ func (p *parser) jump() ast.Expr {
 	if k == lexer.Break {
 		n := &ast.BreakExpr{Label: label, X: p.valueOfJump()}
 		n.IDBase = p.base(start)
-		p.unendedJump(n)
+		p.recordUnendedJump(n)
 		return n
 	}
 	n := &ast.ContinueExpr{IDBase: p.base(start), Label: label}
-	p.unendedJump(n)
+	p.recordUnendedJump(n)
 	return n
 }
 
 // stmtMissesEnd reports whether the current token starts the next statement, and the `;` before it
 // is missing.
 func (p *parser) stmtMissesEnd() bool {
-	return !ends[p.k] && p.mayBeNext(p.i)
+	return !ends[p.k] && p.mayBeNextStmt(p.i)
 }
 
-// unendedJump records a jump without its `;`, which may be incomplete.
-func (p *parser) unendedJump(n ast.Expr) {
+// recordUnendedJump records a jump without its `;`, which may be incomplete.
+func (p *parser) recordUnendedJump(n ast.Expr) {
 	if p.stmtMissesEnd() {
-		p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: p.behind()})
+		p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: p.afterPrevious()})
 	}
 }
 
@@ -520,7 +520,7 @@ func (p *parser) valueOfJump() ast.Expr {
 	}
 	since := p.progress()
 	x := p.operandOfJump()
-	if startsStmt[p.toks[since.at].Kind] && p.stmtMissesEnd() && p.later(since) { // the next statement
+	if startsStmt[p.toks[since.at].Kind] && p.stmtMissesEnd() && p.rewindToNextStmt(since) { // the next statement
 		return nil
 	}
 	return x

@@ -94,8 +94,8 @@ func (c *cursor) startsLine(i int) bool {
 	return false
 }
 
-// column0 reports whether token i is at the very start of a line.
-func (c *cursor) column0(i int) bool {
+// atColumn0 reports whether token i is at the very start of a line.
+func (c *cursor) atColumn0(i int) bool {
 	s := c.toks[i].Start
 	return s == 0 || c.src[s-1] == '\n'
 }

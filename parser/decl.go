@@ -69,7 +69,7 @@ func (p *parser) module() (decls []ast.Decl) {
 		case wrong:
 			p.next()
 		default:
-			p.unopened()
+			p.reportUnopened()
 		}
 	}
 	return decls
@@ -84,9 +84,9 @@ func (p *parser) moduleItem(decls []ast.Decl, wrong bool) ([]ast.Decl, bool) {
 		p.next()
 		return decls, true
 	}
-	if p.looseStatement() {
+	if p.isLooseStatement() {
 		if !wrong {
-			p.report(p.loose())
+			p.report(p.looseStatement())
 		}
 		quiet, flaws := p.reports.diags, len(p.flaws)
 		p.stmtOrSync(new(ast.Block))
@@ -116,7 +116,7 @@ func (p *parser) badDecl(h head, start int) *ast.BadDecl {
 	n := &ast.BadDecl{}
 	n.Sp = p.from(h.start)
 	n.Decorators = h.decorators
-	n.Names = p.lostText(n, min(start, p.i), p.i)
+	n.Names = p.recordLostText(n, min(start, p.i), p.i)
 	return n
 }
 
@@ -129,20 +129,20 @@ func (p *parser) header(read func(), n **captured) (body bool) {
 		return true
 	}
 	wrong := p.i
-	p.named(start+1, n)
+	p.setName(start+1, n)
 	if i := p.bodyAfter(start); i > 0 {
-		p.lostText(nil, wrong, i)
+		p.recordLostText(nil, wrong, i)
 		p.seek(i)
 		return true
 	}
 	p.syncDecl(start)
-	p.lostText(nil, min(wrong, p.i), p.i)
+	p.recordLostText(nil, min(wrong, p.i), p.i)
 	return false
 }
 
-// named makes the token at i the name of a declaration with syntax errors. A declaration without a
-// name is dropped.
-func (p *parser) named(i int, n **captured) {
+// setName makes the token at i the name of a declaration with syntax errors. A declaration without
+// a name is dropped.
+func (p *parser) setName(i int, n **captured) {
 	if p.kindAt(i) != lexer.Ident || i >= p.i {
 		panic(bailout{})
 	}
@@ -151,24 +151,24 @@ func (p *parser) named(i int, n **captured) {
 	}
 }
 
-// whole reads the form of a declaration up to its `;`. If it has syntax errors, the parts before
-// the error stay in the tree if there is a name, or n is nil because it needs none.
-func (p *parser) whole(read func(), n **captured) (ok bool) {
+// wholeForm reads the form of a declaration up to its `;`. If it has syntax errors, the parts
+// before the error stay in the tree if there is a name, or n is nil because it needs none.
+func (p *parser) wholeForm(read func(), n **captured) (ok bool) {
 	start := p.i
 	if p.guard(read) {
 		return true
 	}
 	wrong := p.i
 	if n != nil {
-		p.named(start+1, n)
+		p.setName(start+1, n)
 	}
 	p.syncDecl(start)
-	p.lostText(nil, min(wrong, p.i), p.i)
+	p.recordLostText(nil, min(wrong, p.i), p.i)
 	return false
 }
 
-// looseStatement reports whether a statement is here instead of a declaration.
-func (p *parser) looseStatement() bool {
+// isLooseStatement reports whether a statement is here instead of a declaration.
+func (p *parser) isLooseStatement() bool {
 	switch {
 	case p.k == lexer.Let, p.k == lexer.Label:
 		return true
@@ -185,8 +185,8 @@ func (p *parser) looseStatement() bool {
 	return startsExpr[p.k]
 }
 
-// loose returns the diagnostic for a statement at module level.
-func (p *parser) loose() *diag.Diagnostic {
+// looseStatement returns the diagnostic for a statement at module level.
+func (p *parser) looseStatement() *diag.Diagnostic {
 	d := diag.LooseStatement.At(p.statementSpan(), "statements are not allowed at module level")
 	if p.k == lexer.Let && p.peek(1) == lexer.Ident && p.peek(2) == lexer.Assign {
 		d.Repair(diag.Change(p.span(), "const", "const", false),
@@ -250,7 +250,7 @@ func (p *parser) declAfter(h head) ast.Decl {
 		p.failDeclaration()
 	}
 	if p.k == lexer.Let {
-		p.fail(p.loose())
+		p.fail(p.looseStatement())
 	}
 	if p.k == lexer.Semi {
 		p.fail(p.expected("a declaration").Hint("remove this `;`"))
@@ -259,8 +259,8 @@ func (p *parser) declAfter(h head) ast.Decl {
 	return nil
 }
 
-// finish sets the common fields of declarations, after the last token is read.
-func (p *parser) finish(d *ast.DeclHead, h head) {
+// finishDecl sets the common fields of declarations, after the last token is read.
+func (p *parser) finishDecl(d *ast.DeclHead, h head) {
 	d.Sp = p.from(h.start)
 	d.Doc = p.docBefore(h.start)
 	d.Decorators, d.Pub = h.decorators, h.pub
@@ -276,14 +276,14 @@ func (p *parser) fnDecl(h head) *ast.FnDecl {
 		if p.k == lexer.Semi {
 			p.report(p.expected("`{`").Hint("a function needs a body: `{ … }`"))
 			n.Body = &ast.Block{}
-			n.Body.Sp = p.behind()
+			n.Body.Sp = p.afterPrevious()
 			p.flaws = append(p.flaws, ast.Flaw{Node: n.Body, Span: n.Body.Sp})
 			p.next()
 		} else {
 			n.Body = p.fnBody()
 		}
 	}
-	p.finish(&n.DeclHead, h)
+	p.finishDecl(&n.DeclHead, h)
 	return n
 }
 
@@ -335,20 +335,20 @@ func (p *parser) fnHead(start int) (*ast.FnDecl, bool) {
 		}
 		panic(bailout{})
 	}
-	p.named(at, &f.Name)
+	p.setName(at, &f.Name)
 	if f.Result == nil {
-		f.Result = &ast.BadType{IDBase: p.baseAt(p.behind())}
+		f.Result = &ast.BadType{IDBase: p.baseAt(p.afterPrevious())}
 	}
 	n := f.node(p)
 	n.Signature = p.from(p.toks[start].Start)
 	if body > 0 {
-		p.lostText(n, wrong, body)
+		p.recordLostText(n, wrong, body)
 		p.seek(body)
 	} else {
 		if p.setting.depth == 0 || !startsStmt[p.k] || !p.newLine() { // in a block, the next statement follows
 			p.syncDecl(start)
 		}
-		p.lostText(n, min(wrong, p.i), p.i)
+		p.recordLostText(n, min(wrong, p.i), p.i)
 	}
 	return n, body > 0
 }
@@ -359,49 +359,49 @@ func (p *parser) fnSignature(h head) *ast.FnDecl {
 		p.failExpected("`fn`")
 	}
 	n, _ := p.fnHead(p.i)
-	p.finish(&n.DeclHead, h)
+	p.finishDecl(&n.DeclHead, h)
 	return n
 }
 
 func (p *parser) typeDecl(h head) *ast.TypeDecl {
 	var f typeAlias
-	ok := p.whole(func() { read(p, &f) }, &f.Name)
+	ok := p.wholeForm(func() { read(p, &f) }, &f.Name)
 	if f.Type == nil {
-		f.Type = &ast.BadType{IDBase: p.baseAt(p.behind())}
+		f.Type = &ast.BadType{IDBase: p.baseAt(p.afterPrevious())}
 	}
 	n := f.node(p)
 	if ok {
-		p.declSemi()
+		p.requireDeclSemi()
 	}
-	p.finish(&n.DeclHead, h)
+	p.finishDecl(&n.DeclHead, h)
 	return n
 }
 
 func (p *parser) constDecl(h head) *ast.ConstDecl {
 	var f constant
-	ok := p.whole(func() { read(p, &f) }, &f.Name)
+	ok := p.wholeForm(func() { read(p, &f) }, &f.Name)
 	if f.Value == nil {
-		f.Value = p.badExpr(p.baseAt(p.behind()))
+		f.Value = p.badExpr(p.baseAt(p.afterPrevious()))
 	}
 	n := f.node(p)
 	if ok {
-		p.declSemi()
+		p.requireDeclSemi()
 	}
-	p.finish(&n.DeclHead, h)
+	p.finishDecl(&n.DeclHead, h)
 	return n
 }
 
 func (p *parser) useDecl(h head) *ast.UseDecl {
 	start := p.i
 	var f useItem
-	if !p.whole(func() { read(p, &f) }, nil) {
+	if !p.wholeForm(func() { read(p, &f) }, nil) {
 		n := &ast.UseDecl{Tree: p.brokenUse(start + 1)}
-		p.finish(&n.DeclHead, h)
+		p.finishDecl(&n.DeclHead, h)
 		return n
 	}
 	n := f.node(p)
-	p.declSemi()
-	p.finish(&n.DeclHead, h)
+	p.requireDeclSemi()
+	p.finishDecl(&n.DeclHead, h)
 	return n
 }
 
@@ -464,22 +464,22 @@ func (p *parser) storeDecl(h head) *ast.StoreDecl {
 	if k := p.peek(2); p.peek(1) == lexer.Ident && (k == lexer.Assign || k == lexer.Semi) {
 		w, name := p.text(), p.textAt(p.i+1)
 		p.fail(diag.StoreNeedsValue.At(p.toks[p.i+1].Span(), "%s `%s` needs a type and a value", w, name).
-			Advise(p.completeStore(w, name)))
+			Advise(p.storeAdvice(w, name)))
 	}
 	kind := storeKinds[p.k]
 	var f store
-	ok := p.whole(func() { read(p, &f) }, &f.Name)
+	ok := p.wholeForm(func() { read(p, &f) }, &f.Name)
 	if f.Type == nil {
-		f.Type = &ast.BadType{IDBase: p.baseAt(p.behind())}
+		f.Type = &ast.BadType{IDBase: p.baseAt(p.afterPrevious())}
 	}
 	if f.Value == nil {
-		f.Value = &ast.BadExpr{IDBase: p.baseAt(p.behind())}
+		f.Value = &ast.BadExpr{IDBase: p.baseAt(p.afterPrevious())}
 	}
 	n := f.node(p, kind)
 	if ok {
-		p.declSemi()
+		p.requireDeclSemi()
 	}
-	p.finish(&n.DeclHead, h)
+	p.finishDecl(&n.DeclHead, h)
 	return n
 }
 
@@ -491,13 +491,13 @@ func (p *parser) modDecl(h head) *ast.ModDecl {
 	if p.k == lexer.LBrace {
 		b, _ := p.openBraces(nil)
 		n.Inline, n.Decls = true, []ast.Decl{}
-		for wrong := false; p.within(b); {
+		for wrong := false; p.hasElement(b); {
 			n.Decls, wrong = p.moduleItem(n.Decls, wrong)
 		}
-		p.guessed(n)
+		p.recordGuessedEnd(n)
 	} else {
-		p.declSemi()
+		p.requireDeclSemi()
 	}
-	p.finish(&n.DeclHead, h)
+	p.finishDecl(&n.DeclHead, h)
 	return n
 }

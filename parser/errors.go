@@ -47,15 +47,15 @@ type bailout struct{}
 // report adds a diagnostic unless it is a consequence of an earlier one.
 func (p *parser) report(d *diag.Diagnostic) {
 	at := d.Span.Start
-	if p.consequence(at) {
+	if p.isConsequence(at) {
 		return
 	}
 	p.reports.lastAt = at
 	p.reports.diags.Add(d.In(p.file))
 }
 
-// lost records that the parser does not understand the text here.
-func (p *parser) lost() {
+// markLost records that the parser does not understand the text here.
+func (p *parser) markLost() {
 	p.reports.lastTok = p.i
 	p.reports.headed = p.reports.heading
 }
@@ -64,10 +64,10 @@ func (p *parser) lost() {
 // the same line is reported.
 const settled = 3
 
-// consequence reports whether an error at a position follows from an earlier one: it is at the same
-// position or directly after it, at characters that the lexer has reported, or at the end of a file
-// that the lexer could not read.
-func (p *parser) consequence(at source.Pos) bool {
+// isConsequence reports whether an error at a position follows from an earlier one: it is at the
+// same position or directly after it, at characters that the lexer has reported, or at the end of a
+// file that the lexer could not read.
+func (p *parser) isConsequence(at source.Pos) bool {
 	if at == p.reports.lastAt || p.reports.lexed[at] || p.reports.mute && p.k == lexer.EOF {
 		return true
 	}
@@ -92,17 +92,18 @@ func (p *parser) consequence(at source.Pos) bool {
 	}
 }
 
-// tell reports d and continues the construct. Other errors on the line would not exist without d.
-func (p *parser) tell(d *diag.Diagnostic) {
+// reportAndContinue reports d and continues the construct. Other errors on the line would not exist
+// without d.
+func (p *parser) reportAndContinue(d *diag.Diagnostic) {
 	p.report(d)
-	p.lost()
+	p.markLost()
 	p.reports.going = true
 }
 
 // fail reports d and aborts the construct.
 func (p *parser) fail(d *diag.Diagnostic) {
 	p.report(d)
-	p.lost()
+	p.markLost()
 	if !startsDecl[p.k] && !startsStmt[p.k] {
 		p.reports.lastAt = max(p.reports.lastAt, p.here()) // reported at the end of a line, but detected here
 	}
@@ -122,8 +123,8 @@ func (p *parser) inHeader(f func()) (ok bool) {
 func (p *parser) guard(f func()) (ok bool) {
 	outer := p.setting
 	defer func() {
-		if !ok && p.reports.recovers(outer) {
-			p.reports.caught(recover())
+		if !ok && p.reports.canRecover(outer) {
+			p.reports.handlePanic(recover())
 			p.setting = outer
 		}
 	}()
@@ -131,21 +132,21 @@ func (p *parser) guard(f func()) (ok bool) {
 	return true
 }
 
-// recovers reports whether a construct in a setting may recover from an error. An error about depth
-// aborts everything up to the outermost construct. This check, instead of recovering and panicking
-// again, keeps that linear.
-func (r *reports) recovers(s setting) bool { return !r.tooDeep || s.depth == 0 }
+// canRecover reports whether a construct in a setting may recover from an error. An error about
+// depth aborts everything up to the outermost construct. Without this check every level would
+// recover and panic again, which takes quadratic time.
+func (r *reports) canRecover(s setting) bool { return !r.tooDeep || s.depth == 0 }
 
-// caught handles a recovered panic. Anything but a bailout is a bug in the parser.
-func (r *reports) caught(e any) {
+// handlePanic handles a recovered panic. Anything but a bailout is a bug in the parser.
+func (r *reports) handlePanic(e any) {
 	if _, ok := e.(bailout); !ok {
 		panic(e)
 	}
 	r.tooDeep, r.going = false, false
 }
 
-// atEnd requires the end of the file.
-func (p *parser) atEnd() {
+// requireEnd requires the end of the file.
+func (p *parser) requireEnd() {
 	if p.k != lexer.EOF {
 		p.failExpected("end of file")
 	}
@@ -160,10 +161,10 @@ func (p *parser) span() source.Span {
 	return p.tok().Span()
 }
 
-// found returns the current token in words, for a message.
-func (p *parser) found() string { return p.foundAt(p.i) }
+// foundText returns the current token in words, for a message.
+func (p *parser) foundText() string { return p.foundTextAt(p.i) }
 
-func (p *parser) foundAt(i int) string {
+func (p *parser) foundTextAt(i int) string {
 	switch k := p.toks[i].Kind; k {
 	case lexer.Ident, lexer.Int, lexer.Float, lexer.Label:
 		return "`" + shorten(p.textAt(i)) + "`"
@@ -187,22 +188,22 @@ func shorten(s string) string {
 // expected returns the diagnostic "expected X, found Y" for the current token.
 func (p *parser) expected(what string) *diag.Diagnostic {
 	if hint := p.foreignHint(); hint != "" {
-		d := diag.Unexpected.At(p.span(), "expected %s, found %s", what, p.found()).By(p.foreignFix(hint)...).Hint("%s", hint)
-		if i := p.foreignWord(hint); i >= 0 {
+		d := diag.Unexpected.At(p.span(), "expected %s, found %s", what, p.foundText()).WithFixes(p.foreignFix(hint)...).Hint("%s", hint)
+		if i := p.foreignWordToken(hint); i >= 0 {
 			d.Span, d.Message = p.toks[i].Span(), "unexpected `"+p.textAt(i)+"`"
 		}
 		return d
 	}
-	if p.incomplete() {
-		return diag.Unexpected.At(p.behind(), "expected %s, found %s", what, endOfLine)
+	if p.isIncomplete() {
+		return diag.Unexpected.At(p.afterPrevious(), "expected %s, found %s", what, endOfLine)
 	}
-	return diag.Unexpected.At(p.span(), "expected %s, found %s", what, p.found())
+	return diag.Unexpected.At(p.span(), "expected %s, found %s", what, p.foundText())
 }
 
 func (p *parser) failExpected(what string) { p.fail(p.expected(what)) }
 
-// want consumes a token of kind k or fails.
-func (p *parser) want(k lexer.Kind) {
+// expect consumes a token of kind k or fails.
+func (p *parser) expect(k lexer.Kind) {
 	if p.k != k {
 		p.failExpected(k.String())
 	}
@@ -213,15 +214,15 @@ func (p *parser) want(k lexer.Kind) {
 // alternatives, such as "`,` or `)`". If the bracket is missing, it reports that, and moves to a
 // token that may follow the list.
 func (p *parser) closeBracket(k lexer.Kind, open int, what string) listEnd {
-	if p.k == k && !p.othersBrace(open) {
+	if p.k == k && !p.isOuterBrace(open) {
 		p.next()
 		return 0
 	}
 	return p.endList(k, open, what)
 }
 
-// commentedOut reports whether a comment follows the previous token on its line.
-func (p *parser) commentedOut() bool {
+// isCommentNext reports whether a comment follows the previous token on its line.
+func (p *parser) isCommentNext() bool {
 	rest := p.src[p.prevEnd():]
 	if n := strings.IndexByte(rest, '\n'); n >= 0 {
 		rest = rest[:n]
@@ -230,19 +231,20 @@ func (p *parser) commentedOut() bool {
 }
 
 // failName reports a missing name.
-func (p *parser) failName() { p.fail(p.noName(p.i)) }
+func (p *parser) failName() { p.fail(p.missingName(p.i)) }
 
-// shortField reports `{ name }`, which is short for `{ name: name }`, if the name is a reserved
-// word: a field may have that name, but not a variable. what is the text after `:` in the hint.
-func (p *parser) shortField(what string) {
+// reportShortField reports `{ name }`, which is short for `{ name: name }`, if the name is a
+// reserved word: a field may have that name, but not a variable. what is the text after `:` in the
+// hint.
+func (p *parser) reportShortField(what string) {
 	if p.k.IsKeyword() {
 		word := p.textAt(p.i)
 		p.fail(diag.ReservedName.At(p.span(), "the reserved word `%s` can be the name of a field, but not of a variable", word).
-			Repair(diag.Offer(diag.Insert(p.tok().End, ": "+word+"_"), "Write `%s: %[1]s_`", word), "write `%s: %s`", word, what))
+			Repair(diag.UnsafeFix(diag.Insert(p.tok().End, ": "+word+"_"), "Write `%s: %[1]s_`", word), "write `%s: %s`", word, what))
 	}
 }
 
-func (p *parser) noName(i int) *diag.Diagnostic {
+func (p *parser) missingName(i int) *diag.Diagnostic {
 	t := p.toks[i]
 	if t.Kind.IsKeyword() && i > 0 && p.startsLine(i) && (startsDecl[t.Kind] || startsStmt[t.Kind]) {
 		e := p.toks[i-1].End
@@ -255,10 +257,10 @@ func (p *parser) noName(i int) *diag.Diagnostic {
 			if p.kindAt(i+1) == lexer.Fn && p.kindAt(i+2) == lexer.Ident {
 				d.Cause = "tool function " + p.textAt(i+2)
 			}
-			return d.By(p.toolFix(i)...).Hint("%s", hint)
+			return d.WithFixes(p.toolFix(i)...).Hint("%s", hint)
 		}
 		at := source.Span{Start: p.toks[i-1].Start, End: t.End}
-		return d.Repair(diag.Offer(diag.Remove(at), "Remove `@%s`", p.textAt(i)), "remove it: `@` must be followed by the name of a decorator")
+		return d.Repair(diag.UnsafeFix(diag.Remove(at), "Remove `@%s`", p.textAt(i)), "remove it: `@` must be followed by the name of a decorator")
 	}
 	if t.Kind.IsKeyword() {
 		d := diag.ReservedName.At(t.Span(), "the reserved word `%s` cannot be a name", p.textAt(i))
@@ -292,19 +294,19 @@ var declWords = func() (words []string) {
 func (p *parser) failDeclaration() {
 	w := p.text()
 	d := diag.NoDeclaration.At(p.span(), "expected a declaration, found `%s`", shorten(w))
-	if a := p.declarationInstead(w); a.Is() {
+	if a := p.declarationAdvice(w); a.Is() {
 		d.Advise(a)
 	} else if hint := foreign.Declaration.Hint(w); hint != "" {
-		d.Advise(p.ourWord(hint, foreign.Declaration.Find(w)))
+		d.Advise(p.wordAdvice(hint, foreign.Declaration.Find(w)))
 		if w == "package" && p.peek(1) == lexer.Ident {
 			end := p.toks[p.i+1].End
 			if p.peek(2) == lexer.Semi {
 				end = p.toks[p.i+2].End
 			}
-			d.By(diag.Offer(diag.Remove(wholeLines(p.src, source.Span{Start: p.here(), End: end})), "Remove the line"))
+			d.WithFixes(diag.UnsafeFix(diag.Remove(wholeLines(p.src, source.Span{Start: p.here(), End: end})), "Remove the line"))
 		}
 	} else if near := suggest.Nearest(w, declWords); near != "" {
-		d.Meant(p.span(), near, suggest.Certain(w, near, declWords))
+		d.SuggestName(p.span(), near, suggest.Certain(w, near, declWords))
 	} else {
 		d.Hint("a declaration starts with one of: %s", strings.Join(declWords, " "))
 	}

@@ -19,7 +19,7 @@ func (p *parser) unexpectedInForm(words []string) *diag.Diagnostic {
 			words[i] = "a name"
 		}
 		if words[i] == "a name" && p.k.IsKeyword() {
-			return p.noName(p.i)
+			return p.missingName(p.i)
 		}
 	}
 	if len(words) > 1 {
@@ -36,12 +36,12 @@ func (p *parser) unexpectedInForm(words []string) *diag.Diagnostic {
 		return p.expected(first).Hint("declare the result of a function stage: `-> Type`")
 	case "`=`":
 		switch {
-		case p.incomplete():
+		case p.isIncomplete():
 		case p.k == lexer.Struct || p.k == lexer.Enum || p.k == lexer.Trait || p.k == lexer.Schema:
 			head := p.text() + " " + p.prevText()
 			return p.expected(first).Repair(diag.Change(source.Span{Start: p.toks[p.i-2].Start, End: p.tok().End}, head, head, false), "write `%s { … }`", head)
 		case p.k.IsWord() || p.k.Info().Class == lexer.Literal:
-			return p.expected(first).Hint("add `=` before %s", p.found())
+			return p.expected(first).Hint("add `=` before %s", p.foundText())
 		case p.k == lexer.Semi:
 			value := "…"
 			if i := p.lineStart(); p.toks[i].Kind == lexer.HashMap {
@@ -64,11 +64,11 @@ func (p *parser) colonExpected() *diag.Diagnostic {
 		if next := p.toks[min(p.i+1, len(p.toks)-1)]; next.Kind.Info().Class == lexer.Literal || next.Kind == lexer.Ident {
 			value = p.textOf(next.Span(), "…")
 		}
-		d.Repair(diag.Sure(diag.Replace(at, ":"), "Change to `:`"), "write `:` before the value: `%s: %s`", p.prevText(), value)
+		d.Repair(diag.SafeFix(diag.Replace(at, ":"), "Change to `:`"), "write `:` before the value: `%s: %s`", p.prevText(), value)
 	case p.k == lexer.LParen:
 		d.Hint("declare a method with `fn`")
 	case p.k.IsWord():
-		return p.typeFirst(d)
+		return p.missingColonHint(d)
 	}
 	return d
 }

@@ -51,7 +51,7 @@ func (p *parser) assignRest(x ast.Expr) ast.Expr {
 	p.next()
 	p.deeper()
 	since := p.progress()
-	n.Value = p.lateOperand(since, p.expr())
+	n.Value = p.operandOrMissing(since, p.expr())
 	p.setting.shallower()
 	n.IDBase = p.base(x.Span().Start)
 	return n
@@ -115,7 +115,7 @@ func (p *parser) operator(x ast.Expr, op ast.Op, width int) ast.Expr {
 	}
 	p.deeper()
 	since := p.progress()
-	y := p.lateOperand(since, p.binary(next))
+	y := p.operandOrMissing(since, p.binary(next))
 	p.setting.shallower()
 	return &ast.Binary{IDBase: p.base(x.Span().Start), Op: op, OpSpan: at, X: x, Y: y}
 }
@@ -153,7 +153,7 @@ func (p *parser) rangeRest(lo ast.Expr) ast.Expr {
 	switch {
 	case startsExpr[p.k] && !(p.setting.inHead && p.k == lexer.LBrace):
 		since := p.progress()
-		n.Hi = p.lateOperand(since, p.binary(ast.PrecRange+1))
+		n.Hi = p.operandOrMissing(since, p.binary(ast.PrecRange+1))
 	case p.setting.slice < 0 || p.k != lexer.RBracket || n.Inclusive:
 		p.fail(diag.OpenRange.At(at, "range without an end").
 			Hint("add the end, such as `0..10`; only a slice such as `xs[1..]` can omit it"))
@@ -222,7 +222,7 @@ func (p *parser) unary() ast.Expr {
 	p.next()
 	p.deeper()
 	since := p.progress()
-	x := p.lateOperand(since, p.unary())
+	x := p.operandOrMissing(since, p.unary())
 	p.setting.shallower()
 	return &ast.Unary{IDBase: p.base(start), Op: op, X: x}
 }

@@ -14,12 +14,12 @@ import (
 
 // Fixes of syntax errors, as far as the tokens determine them.
 
-// ourWord returns a hint about the current token, a word of another language, with the fix that
+// wordAdvice returns a hint about the current token, a word of another language, with the fix that
 // replaces it.
-func (p *parser) ourWord(hint string, w foreign.Word) diag.Advice {
-	a := diag.Say(hint)
+func (p *parser) wordAdvice(hint string, w foreign.Word) diag.Advice {
+	a := diag.HintAdvice(hint)
 	if len(w.Ours) == 1 {
-		return a.By(diag.Change(p.span(), w.Ours[0], w.Ours[0], false))
+		return a.WithFix(diag.Change(p.span(), w.Ours[0], w.Ours[0], false))
 	}
 	return a
 }
@@ -27,14 +27,14 @@ func (p *parser) ourWord(hint string, w foreign.Word) diag.Advice {
 // foreignFix returns the fix that replaces the word that a hint of foreignHint is about, if
 // Concerto's word can replace it directly.
 func (p *parser) foreignFix(hint string) []diag.Fix {
-	if m := p.misfit(); m != nil && m.hint(p) == hint {
+	if m := p.findMisfit(); m != nil && m.hint(p) == hint {
 		if m.fix == nil {
 			return nil
 		}
 		return m.fix(p)
 	}
 	if p.after(lexer.Ident) && foreign.Start.Hint(p.prevText()) == "" && !p.newLine() {
-		if near := p.misspeltWord(); near != "" && hint == "did you mean `"+near+"`?" {
+		if near := p.misspelledWord(); near != "" && hint == "did you mean `"+near+"`?" {
 			return []diag.Fix{diag.Change(p.toks[p.i-1].Span(), near, near, suggest.Certain(p.prevText(), near, statementWords))}
 		}
 	}
@@ -42,11 +42,11 @@ func (p *parser) foreignFix(hint string) []diag.Fix {
 		return p.choiceFix()
 	}
 	at, w := p.span(), foreign.Between.Find(p.text())
-	if p.k != lexer.Ident || w.Say() != hint {
+	if p.k != lexer.Ident || w.HintText() != hint {
 		if p.i == 0 || p.prev(1) != lexer.Ident {
 			return nil
 		}
-		if at, w = p.toks[p.i-1].Span(), foreign.Start.Find(p.prevText()); w.Say() != hint {
+		if at, w = p.toks[p.i-1].Span(), foreign.Start.Find(p.prevText()); w.HintText() != hint {
 			return nil
 		}
 	}
@@ -65,18 +65,19 @@ var inPlace = map[string]bool{
 	"&&": true, "||": true, "==": true, "/": true, "%": true, "in": true,
 }
 
-// giveType returns the advice for a parameter without a type. A simple default determines the type.
-func (p *parser) giveType(name *ast.Ident) diag.Advice {
+// paramTypeAdvice returns the advice for a parameter without a type. A simple default determines
+// the type.
+func (p *parser) paramTypeAdvice(name *ast.Ident) diag.Advice {
 	typed := name.Name + ": " + p.likelyType()
-	a := diag.Say("add a type: `" + typed + "`")
+	a := diag.HintAdvice("add a type: `" + typed + "`")
 	if p.k == lexer.Assign && (p.likelyType() != "String" || p.peek(1) == lexer.String) {
-		return a.By(diag.Offer(diag.Replace(name.Sp, typed), "Write `%s`", typed))
+		return a.WithFix(diag.UnsafeFix(diag.Replace(name.Sp, typed), "Write `%s`", typed))
 	}
 	return a
 }
 
-// moveForward returns the fix that moves an argument before the named ones.
-func (p *parser) moveForward(before []*ast.Arg, a *ast.Arg) diag.Fix {
+// moveForwardFix returns the fix that moves an argument before the named ones.
+func (p *parser) moveForwardFix(before []*ast.Arg, a *ast.Arg) diag.Fix {
 	i := slices.IndexFunc(before, func(x *ast.Arg) bool { return x.Name != nil })
 	return diag.Fix{Title: "Move it before the named arguments", Edits: []diag.Edit{
 		diag.Insert(before[i].Sp.Start, p.src[a.Sp.Start:a.Sp.End]+", "),
@@ -84,20 +85,20 @@ func (p *parser) moveForward(before []*ast.Arg, a *ast.Arg) diag.Fix {
 	}}
 }
 
-// onePayload returns the advice for an emit with no or several values.
-func onePayload(args []*ast.Arg) diag.Advice {
-	a := diag.Say("put several values into an array: `emit(channel, [a, b])`")
+// payloadAdvice returns the advice for an emit with no or several values.
+func payloadAdvice(args []*ast.Arg) diag.Advice {
+	a := diag.HintAdvice("put several values into an array: `emit(channel, [a, b])`")
 	if len(args) < 3 {
 		return a
 	}
-	return a.By(diag.Fix{Title: "Put the values into an array", Edits: []diag.Edit{
+	return a.WithFix(diag.Fix{Title: "Put the values into an array", Edits: []diag.Edit{
 		diag.Insert(args[1].Sp.Start, "["), diag.Insert(args[len(args)-1].Sp.End, "]"),
 	}})
 }
 
-// completeStore returns the advice for a store without a type, and maybe without a value. The
+// storeAdvice returns the advice for a store without a type, and maybe without a value. The
 // current token is its keyword.
-func (p *parser) completeStore(word, name string) diag.Advice {
+func (p *parser) storeAdvice(word, name string) diag.Advice {
 	typ, constructor := "HashMap<String, Any>", "HashMap::new()"
 	switch p.k {
 	case lexer.Ledger:
@@ -109,13 +110,13 @@ func (p *parser) completeStore(word, name string) diag.Advice {
 	if p.peek(2) == lexer.Semi {
 		missing += " = " + constructor
 	}
-	return diag.Say("write `" + word + " " + name + ": " + typ + " = " + constructor + ";`").
-		By(diag.Fix{Title: "Insert `" + missing + "`", Safe: p.k != lexer.HashMap, Edits: []diag.Edit{diag.Insert(p.toks[p.i+1].End, missing)}})
+	return diag.HintAdvice("write `" + word + " " + name + ": " + typ + " = " + constructor + ";`").
+		WithFix(diag.Fix{Title: "Insert `" + missing + "`", Safe: p.k != lexer.HashMap, Edits: []diag.Edit{diag.Insert(p.toks[p.i+1].End, missing)}})
 }
 
-// onlyOneRest returns the fix that removes the current `..`. A name after it then binds one
+// removeRestFix returns the fix that removes the current `..`. A name after it then binds one
 // element.
-func (p *parser) onlyOneRest() diag.Fix {
+func (p *parser) removeRestFix() diag.Fix {
 	at := p.span()
 	switch {
 	case p.peek(1) == lexer.Ident:
@@ -124,13 +125,13 @@ func (p *parser) onlyOneRest() diag.Fix {
 	case p.after(lexer.Comma):
 		at.Start = p.toks[p.i-1].Start
 	}
-	return diag.Offer(diag.Remove(at), "Remove the `..`")
+	return diag.UnsafeFix(diag.Remove(at), "Remove the `..`")
 }
 
-// asCharacters returns the fix that escapes each `${` in the current string.
-func (p *parser) asCharacters() diag.Fix {
+// escapeHolesFix returns the fix that escapes each `${` in the current string.
+func (p *parser) escapeHolesFix() diag.Fix {
 	fix := diag.Fix{Title: "Write `\\${`"}
-	end := p.partner(p.i)
+	end := p.closingOrEnd(p.i)
 	for i := p.i; i < end; i++ {
 		if k := p.toks[i].Kind; k == lexer.StringHead || k == lexer.StringMid {
 			fix.Edits = append(fix.Edits, diag.Insert(p.toks[i].End-2, `\`))
@@ -139,16 +140,16 @@ func (p *parser) asCharacters() diag.Fix {
 	return fix
 }
 
-// withoutDecorator returns the fix that removes a decorator, which ends at the current token at the
-// latest.
-func (p *parser) withoutDecorator(d *ast.Decorator) diag.Fix {
+// removeDecoratorFix returns the fix that removes a decorator, which ends at the current token at
+// the latest.
+func (p *parser) removeDecoratorFix(d *ast.Decorator) diag.Fix {
 	end := d.Sp.End + source.Pos(blanks(p.src[d.Sp.End:]))
-	return diag.Offer(diag.Remove(source.Span{Start: d.Sp.Start, End: end}), "Remove `%s`", p.src[d.Sp.Start:d.Sp.End])
+	return diag.UnsafeFix(diag.Remove(source.Span{Start: d.Sp.Start, End: end}), "Remove `%s`", p.src[d.Sp.Start:d.Sp.End])
 }
 
-// closeBlock returns the fix that closes the `{` at token open where its block ends, according to
-// the indentation.
-func (p *parser) closeBlock(open int) diag.Fix {
+// closeBlockFix returns the fix that closes the `{` at token open where its block ends, according
+// to the indentation.
+func (p *parser) closeBlockFix(open int) diag.Fix {
 	i := open + 1
 	for i < len(p.toks)-1 && !(p.startsLine(i) && p.indent(i) <= p.indent(open)) {
 		i++
@@ -162,7 +163,7 @@ func (p *parser) closeBlock(open int) diag.Fix {
 	if n := strings.IndexByte(p.src[at:]+"\n", '\n'); text != " }" {
 		at += source.Pos(n)
 	}
-	return diag.Offer(diag.Insert(at, text), "Insert `}`")
+	return diag.UnsafeFix(diag.Insert(at, text), "Insert `}`")
 }
 
 // lineBegin returns the start of token i's line.
@@ -181,38 +182,38 @@ func (p *parser) closeLine(d *diag.Diagnostic, open int) *diag.Diagnostic {
 	for i < len(p.toks)-1 && !p.startsLine(i) && p.toks[i].Kind != lexer.Semi {
 		i++
 	}
-	d.Fixes = append(d.Fixes, diag.Offer(diag.Insert(p.toks[i-1].End, closing), "Insert `%s`", closing))
+	d.Fixes = append(d.Fixes, diag.UnsafeFix(diag.Insert(p.toks[i-1].End, closing), "Insert `%s`", closing))
 	return d
 }
 
-// moveOut returns the advice for a declaration in a block, which starts at the current token: the
-// fix moves it to the end of the file.
-func (p *parser) moveOut(start source.Pos) diag.Advice {
-	a := diag.Say("move the declaration to module level")
+// moveOutAdvice returns the advice for a declaration in a block, which starts at the current token:
+// the fix moves it to the end of the file.
+func (p *parser) moveOutAdvice(start source.Pos) diag.Advice {
+	a := diag.HintAdvice("move the declaration to module level")
 	open := p.i
 	for open < len(p.toks)-1 && p.toks[open].Kind != lexer.LBrace && p.toks[open].Kind != lexer.Semi {
 		open++
 	}
 	last := open
 	if p.toks[open].Kind == lexer.LBrace {
-		last = p.partner(open)
+		last = p.closingOrEnd(open)
 	}
 	outer := p.i
-	for outer > 0 && !(p.column0(outer) && startsDecl[p.toks[outer].Kind]) {
+	for outer > 0 && !(p.atColumn0(outer) && startsDecl[p.toks[outer].Kind]) {
 		outer--
 	}
 	if last >= len(p.toks)-1 || p.toks[outer].Kind == lexer.Mod {
 		return a
 	}
 	at := source.Span{Start: start, End: p.toks[last].End}
-	gone, end := wholeLines(p.src, at), p.toks[len(p.toks)-2].End
-	if gone.End > end { // it is the last declaration: nothing closes the block
+	removed, end := wholeLines(p.src, at), p.toks[len(p.toks)-2].End
+	if removed.End > end { // it is the last declaration: nothing closes the block
 		return a
 	}
 	indent := "\n" + p.src[p.lineBegin(p.i):][:p.indent(p.i)]
 	text := strings.ReplaceAll(p.src[at.Start:at.End], indent, "\n")
-	return a.By(diag.Fix{Title: "Move it to module level", Edits: []diag.Edit{
-		diag.Remove(gone), diag.Insert(end, "\n\n"+text),
+	return a.WithFix(diag.Fix{Title: "Move it to module level", Edits: []diag.Edit{
+		diag.Remove(removed), diag.Insert(end, "\n\n"+text),
 	}})
 }
 
@@ -223,12 +224,12 @@ func (p *parser) pathBefore(i int) int {
 	return i
 }
 
-// inParens returns the fix that puts the struct literal whose `{` is the current token, and those
-// after it in the same head, in parentheses.
-func (p *parser) inParens() diag.Fix {
+// parenthesesFix returns the fix that puts the struct literal whose `{` is the current token, and
+// those after it in the same head, in parentheses.
+func (p *parser) parenthesesFix() diag.Fix {
 	fix := diag.Fix{Title: "Put it in parentheses", Safe: true}
 	for i := p.i; p.kindAt(i) == lexer.LBrace; {
-		end := p.partner(i)
+		end := p.closingOrEnd(i)
 		fix.Edits = append(fix.Edits, diag.Insert(p.toks[p.pathBefore(i)].Start, "("), diag.Insert(p.toks[end].End, ")"))
 		for i = end + 1; i < len(p.toks) && p.toks[i].Kind != lexer.LBrace && p.toks[i].Kind != lexer.Semi; {
 			i++
@@ -240,9 +241,9 @@ func (p *parser) inParens() diag.Fix {
 	return fix
 }
 
-// row returns the row of a list that starts at start and ends before the current token, with its
-// comma, and with its line if it has its own.
-func (p *parser) row(start source.Pos) source.Span {
+// rowSpan returns the row of a list that starts at start and ends before the current token, with
+// its comma, and with its line if it has its own.
+func (p *parser) rowSpan(start source.Pos) source.Span {
 	s := p.from(start)
 	if p.k == lexer.Comma {
 		s.End = p.tok().End
@@ -259,13 +260,13 @@ func (p *parser) row(start source.Pos) source.Span {
 // else is on its lines; else with the white space after it.
 func wholeLines(src string, s source.Span) source.Span {
 	before := strings.TrimRight(src[:s.Start], " \t")
-	behind := src[s.End:]
-	n := blanks(behind)
-	if rest := behind[n:]; before != "" && !strings.HasSuffix(before, "\n") || rest != "" && rest[0] != '\n' && !strings.HasPrefix(rest, "\r\n") {
+	after := src[s.End:]
+	n := blanks(after)
+	if rest := after[n:]; before != "" && !strings.HasSuffix(before, "\n") || rest != "" && rest[0] != '\n' && !strings.HasPrefix(rest, "\r\n") {
 		return source.Span{Start: s.Start, End: s.End + source.Pos(n)}
 	}
 	end := len(src)
-	if i := strings.IndexByte(behind, '\n'); i >= 0 {
+	if i := strings.IndexByte(after, '\n'); i >= 0 {
 		end = int(s.End) + i + 1
 	}
 	return source.Span{Start: source.Pos(len(before)), End: source.Pos(end)}
@@ -274,33 +275,33 @@ func wholeLines(src string, s source.Span) source.Span {
 // blanks returns the number of spaces and tabs at the start of a text.
 func blanks(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
 
-// declarationInstead returns the advice for the current word, which starts a declaration in other
+// declarationAdvice returns the advice for the current word, which starts a declaration in other
 // languages, if the following text determines more than the word alone.
-func (p *parser) declarationInstead(word string) diag.Advice {
+func (p *parser) declarationAdvice(word string) diag.Advice {
 	line := p.src[p.here():]
 	line = strings.TrimRight(line[:strings.IndexByte(line+"\n", '\n')], " \t\r;")
 	words := strings.Fields(line)
 	switch word {
 	case "interface", "protocol", "abstract":
 		if p.peek(1) == lexer.Ident && p.peek(2) == lexer.LBrace && p.kindAt(p.i+3) == lexer.Ident && (p.kindAt(p.i+4) == lexer.Colon || p.kindAt(p.i+4) == lexer.Question) {
-			return diag.Say("use `struct` for data with fields; a `trait` contains methods").By(diag.Change(p.span(), "struct", "struct", false))
+			return diag.HintAdvice("use `struct` for data with fields; a `trait` contains methods").WithFix(diag.Change(p.span(), "struct", "struct", false))
 		}
 	case "import", "from":
 		const files = "every file is a module: `mod name;` loads name.conc, and `use name::x;` imports x from it"
 		if len(words) == 4 && word == "from" && words[2] == "import" {
 			path := strings.ReplaceAll(words[1], ".", "::") + "::" + words[3]
 			if words[3] == "*" || strings.ContainsAny(words[1]+words[3], "\"'{}(),") {
-				return diag.Say(files)
+				return diag.HintAdvice(files)
 			}
 			at := source.Span{Start: p.here(), End: p.here() + source.Pos(len(line))}
 			end := ""
 			if !strings.HasPrefix(p.src[at.End:], ";") {
 				end = ";"
 			}
-			return diag.Say("write `use " + path + ";`").By(diag.Offer(diag.Replace(at, "use "+path+end), "Write `use %s;`", path))
+			return diag.HintAdvice("write `use " + path + ";`").WithFix(diag.UnsafeFix(diag.Replace(at, "use "+path+end), "Write `use %s;`", path))
 		}
 		if p.peek(1) != lexer.Ident || strings.Contains(line, " from ") {
-			return diag.Say(files)
+			return diag.HintAdvice(files)
 		}
 	}
 	return diag.Advice{}
@@ -312,7 +313,7 @@ func (p *parser) stepFix(op string) []diag.Fix {
 		return nil
 	}
 	at := source.Span{Start: p.toks[p.i-2].End, End: p.tok().End}
-	return []diag.Fix{diag.Offer(diag.Replace(at, " "+op+" 1"), "Write `%s %s 1`", p.textAt(p.i-2), op)}
+	return []diag.Fix{diag.UnsafeFix(diag.Replace(at, " "+op+" 1"), "Write `%s %s 1`", p.textAt(p.i-2), op)}
 }
 
 // declareFix returns the fix for `x := value` and `a, b = value`. The current token is the `:` or
@@ -329,10 +330,10 @@ func (p *parser) declareFix() []diag.Fix {
 	return nil
 }
 
-// leaveOut returns the fix that removes the previous word.
-func (p *parser) leaveOut() []diag.Fix {
+// removeWordFix returns the fix that removes the previous word.
+func (p *parser) removeWordFix() []diag.Fix {
 	word := p.toks[p.i-1]
-	return []diag.Fix{diag.Offer(diag.Remove(source.Span{Start: word.Start, End: p.here()}), "Remove `%s`", p.prevText())}
+	return []diag.Fix{diag.UnsafeFix(diag.Remove(source.Span{Start: word.Start, End: p.here()}), "Remove `%s`", p.prevText())}
 }
 
 // pairFix returns the fix for `for i, x in xs` and `for i, x := range xs`. The current token is the
@@ -354,12 +355,12 @@ func (p *parser) pairFix() []diag.Fix {
 	return []diag.Fix{fix}
 }
 
-// withoutCollect returns the fix that removes `.collect::<T>()`. The current token is the `::`.
-func (p *parser) withoutCollect() []diag.Fix {
+// removeCollectFix returns the fix that removes `.collect::<T>()`. The current token is the `::`.
+func (p *parser) removeCollectFix() []diag.Fix {
 	for i := p.i + 1; i < len(p.toks)-1 && !p.startsLine(i); i++ {
-		if p.kindAt(i) == lexer.LParen && p.kindAt(i-1) == lexer.Greater && p.partner(i) == i+1 {
+		if p.kindAt(i) == lexer.LParen && p.kindAt(i-1) == lexer.Greater && p.closingOrEnd(i) == i+1 {
 			at := source.Span{Start: p.toks[p.i-2].Start, End: p.toks[i+1].End}
-			return []diag.Fix{diag.Offer(diag.Remove(at), "Remove `%s`", p.src[at.Start:at.End])}
+			return []diag.Fix{diag.UnsafeFix(diag.Remove(at), "Remove `%s`", p.src[at.Start:at.End])}
 		}
 	}
 	return nil

@@ -23,12 +23,12 @@ type misfit struct {
 	word bool
 }
 
-func says(hint string) func(*parser) string { return func(*parser) string { return hint } }
+func constantHint(hint string) func(*parser) string { return func(*parser) string { return hint } }
 
 // misfits are tried in order. The first that applies is reported.
 var misfits = []misfit{
 	{lexer.FatArrow, func(p *parser) bool { return p.after(lexer.Ident) || p.after(lexer.RParen) },
-		says("write a closure as `|x| …`"), func(p *parser) []diag.Fix {
+		constantHint("write a closure as `|x| …`"), func(p *parser) []diag.Fix {
 			if !p.after(lexer.Ident) {
 				return nil
 			}
@@ -38,15 +38,15 @@ var misfits = []misfit{
 	{lexer.PathSep, func(p *parser) bool {
 		return p.peek(1) == lexer.Less && p.after(lexer.Ident, lexer.Dot) && p.prevText() == "collect"
 	},
-		says("remove it: `map`, `filter` and similar methods already return an Array"), (*parser).withoutCollect, false},
+		constantHint("remove it: `map`, `filter` and similar methods already return an Array"), (*parser).removeCollectFix, false},
 	{lexer.PathSep, func(p *parser) bool { return p.peek(1) == lexer.Less },
-		says("write type arguments directly after the name: `f<T>(…)`"), func(p *parser) []diag.Fix {
-			return []diag.Fix{diag.Offer(diag.Remove(p.span()), "Remove the `::`")}
+		constantHint("write type arguments directly after the name: `f<T>(…)`"), func(p *parser) []diag.Fix {
+			return []diag.Fix{diag.UnsafeFix(diag.Remove(p.span()), "Remove the `::`")}
 		}, false},
 	{lexer.Bar, func(p *parser) bool { return p.after(lexer.Ident) && p.prevText() == "move" },
-		says("remove `move`: a closure captures variables without it"), (*parser).leaveOut, true},
+		constantHint("remove `move`: a closure captures variables without it"), (*parser).removeWordFix, true},
 	{lexer.Ident, func(p *parser) bool { return p.after(lexer.Ident) && p.prevText() == "go" },
-		func(p *parser) string { return foreign.Start.Hint("go") }, (*parser).leaveOut, true},
+		func(p *parser) string { return foreign.Start.Hint("go") }, (*parser).removeWordFix, true},
 	{lexer.Ident, func(p *parser) bool { return p.after(lexer.Ident) && p.prevText() == "new" },
 		(*parser).newHint, (*parser).newFix, true},
 	{lexer.Ident, func(p *parser) bool { return p.after(lexer.Ident) && p.prevText() == "not" },
@@ -54,68 +54,68 @@ var misfits = []misfit{
 			return []diag.Fix{diag.Change(source.Span{Start: p.toks[p.i-1].Start, End: p.here()}, "!", "!", false)}
 		}, true},
 	{lexer.String, func(p *parser) bool { return p.after(lexer.Less) && strings.HasPrefix(p.text(), "'") },
-		says("Concerto has no lifetimes and no references: remove `<'a>` and `&`, values are copied"), nil, false},
+		constantHint("Concerto has no lifetimes and no references: remove `<'a>` and `&`, values are copied"), nil, false},
 	{lexer.Assign, func(p *parser) bool {
-		return p.after(lexer.Ident) && (p.prev(2) == lexer.LBrace || p.prev(2) == lexer.Comma) && p.peek(1) != lexer.Assign && p.enumAround()
+		return p.after(lexer.Ident) && (p.prev(2) == lexer.LBrace || p.prev(2) == lexer.Comma) && p.peek(1) != lexer.Assign && p.inEnumBraces()
 	},
-		says("a variant has no numeric value: write only its name, and compute values in a function with `match`"), func(p *parser) []diag.Fix {
+		constantHint("a variant has no numeric value: write only its name, and compute values in a function with `match`"), func(p *parser) []diag.Fix {
 			end := p.toks[p.i+1].End
-			return []diag.Fix{diag.Offer(diag.Remove(source.Span{Start: p.toks[p.i-1].End, End: end}), "Remove the value")}
+			return []diag.Fix{diag.UnsafeFix(diag.Remove(source.Span{Start: p.toks[p.i-1].End, End: end}), "Remove the value")}
 		}, false},
 	{lexer.LBrace, func(p *parser) bool { return p.kindAt(max(p.i-2, 0)) == lexer.For },
-		says("write `while … { … }` for a loop with a condition, or `loop { … }` for an endless loop"), func(p *parser) []diag.Fix {
+		constantHint("write `while … { … }` for a loop with a condition, or `loop { … }` for an endless loop"), func(p *parser) []diag.Fix {
 			return []diag.Fix{diag.Change(p.toks[p.i-2].Span(), "while", "while", false)}
 		}, false},
 	{lexer.Colon, func(p *parser) bool { return p.after(lexer.Ident, lexer.For) && p.peek(1) == lexer.Assign },
-		says("`for` iterates over a collection: `for i in 0..n { … }`"), nil, false},
+		constantHint("`for` iterates over a collection: `for i in 0..n { … }`"), nil, false},
 	{lexer.LParen, func(p *parser) bool { return p.after(lexer.Ident, lexer.Struct) },
-		says("fields need names: `struct P { x: Int, y: Int }`"), (*parser).nameFields, false},
+		constantHint("fields need names: `struct P { x: Int, y: Int }`"), (*parser).nameFieldsFix, false},
 	{lexer.LParen, func(p *parser) bool { return p.after(lexer.Pub) },
-		says("write only `pub`; it makes the declaration visible in the whole program"), func(p *parser) []diag.Fix {
-			end := p.toks[p.partner(p.i)].End
-			return []diag.Fix{diag.Offer(diag.Remove(source.Span{Start: p.here(), End: end}), "Remove `%s`", p.src[p.here():end])}
+		constantHint("write only `pub`; it makes the declaration visible in the whole program"), func(p *parser) []diag.Fix {
+			end := p.toks[p.closingOrEnd(p.i)].End
+			return []diag.Fix{diag.UnsafeFix(diag.Remove(source.Span{Start: p.here(), End: end}), "Remove `%s`", p.src[p.here():end])}
 		}, false},
 	{lexer.LParen, func(p *parser) bool {
 		return p.after(lexer.Ident) && p.prev(2) == lexer.Colon && functionTypes[p.prevText()]
 	},
-		says("write a function type as `fn(Int) -> String`"), func(p *parser) []diag.Fix {
+		constantHint("write a function type as `fn(Int) -> String`"), func(p *parser) []diag.Fix {
 			return []diag.Fix{diag.Change(p.toks[p.i-1].Span(), "fn", "fn", false)}
 		}, false},
 	{lexer.Ident, func(p *parser) bool { return p.after(lexer.Ident) && (p.prevText() == "dyn" || p.prevText() == "Box") },
-		says("use a trait as the bound of a type parameter: `fn f<T: Trait>(x: T)`"), nil, false},
+		constantHint("use a trait as the bound of a type parameter: `fn f<T: Trait>(x: T)`"), nil, false},
 	{lexer.Ident, func(p *parser) bool {
 		return p.text() == "is" && p.peek(1) == lexer.Ident && p.textAt(p.i+1) == "not"
-	}, says("write `!=` to compare values, or `match` to check for a variant"), func(p *parser) []diag.Fix {
+	}, constantHint("write `!=` to compare values, or `match` to check for a variant"), func(p *parser) []diag.Fix {
 		return []diag.Fix{diag.Change(source.Span{Start: p.here(), End: p.toks[p.i+1].End}, "!=", "!=", false)}
 	}, false},
 	{lexer.For, func(p *parser) bool { return !p.newLine() },
-		says("create a new array with a method: `xs.map(|x| …)` or `xs.filter(|x| …)`"), nil, false},
+		constantHint("create a new array with a method: `xs.map(|x| …)` or `xs.filter(|x| …)`"), nil, false},
 	{lexer.In, func(p *parser) bool { return true },
-		says("`in` is only allowed in a `for`: write `xs.contains(x)`, or `m.has(key)` for a map"), (*parser).containsFix, false},
+		constantHint("`in` is only allowed in a `for`: write `xs.contains(x)`, or `m.has(key)` for a map"), (*parser).containsFix, false},
 	{lexer.Not, func(p *parser) bool { return p.after(lexer.Ident) && p.adjoins() }, (*parser).macroHint, func(p *parser) []diag.Fix {
 		if p.prevText() == "vec" {
-			return []diag.Fix{diag.Offer(diag.Remove(source.Span{Start: p.toks[p.i-1].Start, End: p.tok().End}), "Remove `vec!`")}
+			return []diag.Fix{diag.UnsafeFix(diag.Remove(source.Span{Start: p.toks[p.i-1].Start, End: p.tok().End}), "Remove `vec!`")}
 		}
-		return []diag.Fix{diag.Offer(diag.Remove(p.span()), "Remove the `!`")}
+		return []diag.Fix{diag.UnsafeFix(diag.Remove(p.span()), "Remove the `!`")}
 	}, false},
-	{lexer.String, (*parser).prefixed, (*parser).prefixHint, (*parser).prefixFix, false},
-	{lexer.StringHead, (*parser).prefixed, (*parser).prefixHint, nil, false},
+	{lexer.String, (*parser).hasStringPrefix, (*parser).prefixHint, (*parser).prefixFix, false},
+	{lexer.StringHead, (*parser).hasStringPrefix, (*parser).prefixHint, nil, false},
 	{lexer.String, func(p *parser) bool { return p.after(lexer.Use) },
-		says("every file is a module: `mod name;` loads name.conc, and `use name::x;` imports x from it"), nil, false},
+		constantHint("every file is a module: `mod name;` loads name.conc, and `use name::x;` imports x from it"), nil, false},
 	{lexer.String, func(p *parser) bool { return p.after(lexer.Emit) }, func(p *parser) string {
 		return "call `emit` like a function: `emit(" + p.text() + ", value)`"
 	}, nil, false},
 	{lexer.String, func(p *parser) bool {
 		return p.peek(1) == lexer.Colon && (p.after(lexer.LBrace) || p.after(lexer.Comma))
 	},
-		says("write the field name without quotes: `name: …`"), nil, false},
+		constantHint("write the field name without quotes: `name: …`"), nil, false},
 	{lexer.LBracket, func(p *parser) bool { return p.after(lexer.Ident) }, (*parser).bracketHint, (*parser).arrayFix, false},
 	{lexer.Arrow, func(p *parser) bool { return p.newLine() },
-		says("write the result type before the body: `-> Type {`"), nil, false},
+		constantHint("write the result type before the body: `-> Type {`"), nil, false},
 	{lexer.Arrow, func(p *parser) bool { return p.after(lexer.RParen) },
-		says("write a function type as `fn(A) -> B`"), nil, false},
+		constantHint("write a function type as `fn(A) -> B`"), nil, false},
 	{lexer.Arrow, func(p *parser) bool { return p.after(lexer.Ident) },
-		says("write `.` to read a field or call a method"), nil, false},
+		constantHint("write `.` to read a field or call a method"), nil, false},
 	{lexer.Colon, func(p *parser) bool { return p.after(lexer.String) && p.peek(1) == lexer.Bar }, func(p *parser) string {
 		return "write a handler as `" + p.prevText() + " => |message| …`"
 	}, func(p *parser) []diag.Fix {
@@ -158,22 +158,22 @@ var misfits = []misfit{
 		return "the type of several alternative strings is `" + p.prevText() + " | \"…\"`; write `||` and `&&` in conditions"
 	}, nil, false},
 	{lexer.Star, func(p *parser) bool { return p.after(lexer.LParen) || p.after(lexer.Comma) },
-		says("a function has a fixed number of parameters: use an Array parameter"), nil, false},
+		constantHint("a function has a fixed number of parameters: use an Array parameter"), nil, false},
 	{lexer.Ident, func(p *parser) bool { return p.after(lexer.RBracket) && p.adjoins() },
-		says("write types as `Array<Int>` or `Map<String, Int>`"), nil, false},
+		constantHint("write types as `Array<Int>` or `Map<String, Int>`"), nil, false},
 	{lexer.Ident, func(p *parser) bool { return p.after(lexer.Async) },
-		says("write `async fn`"), nil, false},
+		constantHint("write `async fn`"), nil, false},
 }
 
 // foreignHint returns the hint for the current token, which the grammar does not allow, if it or
 // the previous token comes from another language; else "".
 func (p *parser) foreignHint() string {
-	if p.k == lexer.Ident && !p.after(lexer.Async) && !p.after(lexer.String) && p.misfit() == nil {
+	if p.k == lexer.Ident && !p.after(lexer.Async) && !p.after(lexer.String) && p.findMisfit() == nil {
 		if hint := foreign.Between.Hint(p.text()); hint != "" {
 			return hint
 		}
 	}
-	if m := p.misfit(); m != nil {
+	if m := p.findMisfit(); m != nil {
 		return m.hint(p)
 	}
 	if p.i == 0 || p.newLine() || p.k == lexer.Dot {
@@ -184,7 +184,7 @@ func (p *parser) foreignHint() string {
 		if hint := foreign.Start.Hint(p.prevText()); hint != "" {
 			return hint
 		}
-		if near := p.misspeltWord(); near != "" {
+		if near := p.misspelledWord(); near != "" {
 			return "did you mean `" + near + "`?"
 		}
 	case lexer.RParen: // switch (x) {
@@ -214,7 +214,7 @@ func (p *parser) choiceFix() []diag.Fix {
 	for i := p.i; i < len(p.toks)-1 && !p.startsLine(i); i++ {
 		switch k := p.kindAt(i); {
 		case isOpening(k):
-			i = p.partner(i)
+			i = p.closingOrEnd(i)
 		case k == lexer.Question:
 			return nil
 		case k == lexer.Colon && colon < 0:
@@ -228,10 +228,10 @@ func (p *parser) choiceFix() []diag.Fix {
 	return nil
 }
 
-// foreignWord returns the token of the word that a hint of foreignHint is about if it is before the
-// current token, else -1.
-func (p *parser) foreignWord(hint string) int {
-	if m := p.misfit(); m != nil && m.hint(p) == hint {
+// foreignWordToken returns the token of the word that a hint of foreignHint is about if it is
+// before the current token, else -1.
+func (p *parser) foreignWordToken(hint string) int {
+	if m := p.findMisfit(); m != nil && m.hint(p) == hint {
 		if m.word {
 			return p.i - 1
 		}
@@ -239,7 +239,7 @@ func (p *parser) foreignWord(hint string) int {
 	}
 	switch p.prev(1) {
 	case lexer.Ident:
-		if foreign.Start.Hint(p.prevText()) == hint || hint == "did you mean `"+p.misspeltWord()+"`?" {
+		if foreign.Start.Hint(p.prevText()) == hint || hint == "did you mean `"+p.misspelledWord()+"`?" {
 			return p.i - 1
 		}
 	case lexer.RParen:
@@ -247,7 +247,7 @@ func (p *parser) foreignWord(hint string) int {
 			return -1
 		}
 		for i := p.i - 2; i > 0; i-- {
-			if p.kindAt(i) == lexer.LParen && p.partner(i) == p.i-1 {
+			if p.kindAt(i) == lexer.LParen && p.closingOrEnd(i) == p.i-1 {
 				return i - 1
 			}
 		}
@@ -255,8 +255,8 @@ func (p *parser) foreignWord(hint string) int {
 	return -1
 }
 
-// misfit returns the row for the current token, or nil.
-func (p *parser) misfit() *misfit {
+// findMisfit returns the row for the current token, or nil.
+func (p *parser) findMisfit() *misfit {
 	for i := range misfits {
 		if m := &misfits[i]; m.k == p.k && m.when(p) {
 			return m
@@ -265,8 +265,8 @@ func (p *parser) misfit() *misfit {
 	return nil
 }
 
-// enumAround reports whether the current token is directly in the braces of an enum.
-func (p *parser) enumAround() bool {
+// inEnumBraces reports whether the current token is directly in the braces of an enum.
+func (p *parser) inEnumBraces() bool {
 	for i := p.i - 1; i > 1; i-- {
 		if k := p.kindAt(i); k == lexer.RBrace || k == lexer.Semi {
 			return false
@@ -280,9 +280,10 @@ func (p *parser) enumAround() bool {
 // functionTypes are names of function types in other languages.
 var functionTypes = map[string]bool{"Fn": true, "FnMut": true, "FnOnce": true, "Function": true, "Callable": true, "func": true, "Func": true}
 
-// nameFields returns the fix that adds names to the fields of a struct that has only their types.
-func (p *parser) nameFields() []diag.Fix {
-	end := p.partner(p.i)
+// nameFieldsFix returns the fix that adds names to the fields of a struct that has only their
+// types.
+func (p *parser) nameFieldsFix() []diag.Fix {
+	end := p.closingOrEnd(p.i)
 	if end >= len(p.toks)-1 || end == p.i+1 || end-p.i > 2*26 {
 		return nil
 	}
@@ -318,9 +319,9 @@ var statementWords = func() (words []string) {
 	return words
 }()
 
-// misspeltWord returns the statement word that the previous name is probably a misspelling of, or
+// misspelledWord returns the statement word that the previous name is probably a misspelling of, or
 // "".
-func (p *parser) misspeltWord() string {
+func (p *parser) misspelledWord() string {
 	i := p.i - 1
 	if i > 0 && !p.startsLine(i) {
 		switch p.kindAt(i - 1) {
@@ -330,7 +331,7 @@ func (p *parser) misspeltWord() string {
 		}
 	}
 	near := suggest.Nearest(p.prevText(), statementWords)
-	if suggest.Slips(p.prevText(), near) > 1 && !suggest.Certain(p.prevText(), near, statementWords) {
+	if suggest.EditDistance(p.prevText(), near) > 1 && !suggest.Certain(p.prevText(), near, statementWords) {
 		return ""
 	}
 	return near
@@ -339,7 +340,7 @@ func (p *parser) misspeltWord() string {
 // wordBefore returns the word before the parentheses that end before the current token, or "".
 func (p *parser) wordBefore() string {
 	for i := p.i - 2; i > 0; i-- {
-		if p.kindAt(i) == lexer.LParen && p.partner(i) == p.i-1 {
+		if p.kindAt(i) == lexer.LParen && p.closingOrEnd(i) == p.i-1 {
 			if p.kindAt(i-1) == lexer.Ident {
 				return p.textAt(i - 1)
 			}
@@ -363,9 +364,9 @@ func (p *parser) macroHint() string {
 	return "Concerto has no macros: remove the `!`"
 }
 
-// prefixed reports whether a string directly follows one or two letters, such as f"…" and b"…" in
-// other languages.
-func (p *parser) prefixed() bool {
+// hasStringPrefix reports whether a string directly follows one or two letters, such as f"…" and
+// b"…" in other languages.
+func (p *parser) hasStringPrefix() bool {
 	return p.after(lexer.Ident) && p.adjoins() && len(p.prevText()) <= 2
 }
 

@@ -4,7 +4,7 @@ import "github.com/concerto-lang/concerto/lexer"
 
 // argScan is the result of the last failed search for type arguments: the last `>`, at token
 // greater, and where it gave up, at token until. A search that starts between the two fails as
-// well. This keeps `a < b, c < d, …` linear.
+// well. Therefore the time for `a < b, c < d, …` is linear.
 type argScan struct{ greater, until int }
 
 // typeArgsAhead reports whether the `<` here starts type arguments: its matching `>` is followed by

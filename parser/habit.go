@@ -28,15 +28,15 @@ func (p *parser) textOf(s source.Span, instead string) string {
 // previous token, and reports d with the fix.
 func (p *parser) arrayOf(elem ast.Type, start source.Pos, d *diag.Diagnostic) ast.Type {
 	at := p.from(start)
-	text := "Array<" + p.ourType(elem) + ">"
-	p.report(d.Repair(diag.Sure(diag.Replace(at, text), "Change to `%s`", text), "write an array type as `%s`", text))
+	text := "Array<" + p.concertoType(elem) + ">"
+	p.report(d.Repair(diag.SafeFix(diag.Replace(at, text), "Change to `%s`", text), "write an array type as `%s`", text))
 	name := p.newIdent()
 	name.Sp, name.Name = at, "Array"
 	return &ast.NamedType{IDBase: p.baseAt(at), Segments: []*ast.Ident{name}, Args: []ast.Type{elem}}
 }
 
-// ourType returns the text of a type, with its name in Concerto.
-func (p *parser) ourType(t ast.Type) string {
+// concertoType returns the text of a type, with its name in Concerto.
+func (p *parser) concertoType(t ast.Type) string {
 	text := p.src[t.Span().Start:t.Span().End]
 	if w := foreign.Type.Find(text); len(w.Ours) == 1 {
 		return w.Ours[0]
@@ -57,7 +57,7 @@ func (p *parser) bracketType() ast.Type {
 		p.seek(p.i + 2)
 	}
 	if !p.eat(lexer.RBracket) {
-		p.fail(d.Hint("write an array type as `Array<%s>`", p.ourType(elem)))
+		p.fail(d.Hint("write an array type as `Array<%s>`", p.concertoType(elem)))
 	}
 	return p.arrayOf(elem, start, d)
 }
@@ -68,7 +68,7 @@ func (p *parser) bracketTypeAhead() bool {
 	case lexer.RBracket:
 		return startsType[p.peek(2)]
 	case lexer.Ident, lexer.LParen, lexer.LBracket:
-		end := p.partner(p.i)
+		end := p.closingOrEnd(p.i)
 		return end < len(p.toks)-1 && end-p.i < 40
 	}
 	return false
@@ -86,8 +86,8 @@ func (p *parser) foreignResult() ast.Type {
 		return nil
 	}
 	switch at := p.span(); {
-	case (p.k == lexer.Colon || p.k == lexer.FatArrow) && p.typeText(p.i+1):
-		d := diag.Unexpected.At(at, "expected `->`, found %s", p.found())
+	case (p.k == lexer.Colon || p.k == lexer.FatArrow) && p.isTypeAt(p.i+1):
+		d := diag.Unexpected.At(at, "expected `->`, found %s", p.foundText())
 		p.next()
 		t := p.typ()
 		arrow := "->"
@@ -97,23 +97,23 @@ func (p *parser) foreignResult() ast.Type {
 		if at.End == t.Span().Start {
 			arrow += " "
 		}
-		p.report(d.Repair(diag.Sure(diag.Replace(at, arrow), "Change to `->`"), "write `->` before the result type: `-> %s`", p.textOf(t.Span(), "T")))
+		p.report(d.Repair(diag.SafeFix(diag.Replace(at, arrow), "Change to `->`"), "write `->` before the result type: `-> %s`", p.textOf(t.Span(), "T")))
 		return t
 	case p.k == lexer.FatArrow && p.peek(1) == lexer.LBrace:
 		p.report(diag.Unexpected.At(at, "expected `{`, found `=>`").
-			Repair(diag.Sure(diag.Remove(source.Span{Start: at.Start, End: p.toks[p.i+1].Start}), "Remove the `=>`"), "remove the `=>`: the body of a function follows its head directly"))
+			Repair(diag.SafeFix(diag.Remove(source.Span{Start: at.Start, End: p.toks[p.i+1].Start}), "Remove the `=>`"), "remove the `=>`: the body of a function follows its head directly"))
 		p.next()
-	case p.k == lexer.Ident && p.typeText(p.i) && (p.peek(1) == lexer.LBrace || p.peek(1) == lexer.Less):
-		d := diag.Unexpected.At(at, "expected `->` or `{`, found %s", p.found())
+	case p.k == lexer.Ident && p.isTypeAt(p.i) && (p.peek(1) == lexer.LBrace || p.peek(1) == lexer.Less):
+		d := diag.Unexpected.At(at, "expected `->` or `{`, found %s", p.foundText())
 		t := p.typ()
-		p.report(d.Repair(diag.Sure(diag.Insert(at.Start, "-> "), "Insert `->`"), "write `->` before the result type: `-> %s`", p.textOf(t.Span(), "T")))
+		p.report(d.Repair(diag.SafeFix(diag.Insert(at.Start, "-> "), "Insert `->`"), "write `->` before the result type: `-> %s`", p.textOf(t.Span(), "T")))
 		return t
 	}
 	return nil
 }
 
-// typeText reports whether token i looks like the start of a type.
-func (p *parser) typeText(i int) bool {
+// isTypeAt reports whether token i looks like the start of a type.
+func (p *parser) isTypeAt(i int) bool {
 	switch p.kindAt(i) {
 	case lexer.Ident:
 		name := p.textAt(i)
@@ -153,7 +153,7 @@ func (p *parser) arrowClosure(arrow int) ast.Expr {
 	start := p.here()
 	params := strings.TrimSuffix(strings.TrimPrefix(p.src[start:p.toks[arrow-1].End], "("), ")")
 	head := "|" + strings.TrimSpace(params) + "|"
-	d := diag.Unexpected.At(p.toks[arrow].Span(), "unexpected %s in a closure", p.foundAt(arrow))
+	d := diag.Unexpected.At(p.toks[arrow].Span(), "unexpected %s in a closure", p.foundTextAt(arrow))
 	n := &ast.Closure{}
 	paren := p.eat(lexer.LParen)
 	for p.i < arrow && p.k != lexer.RParen {
@@ -171,7 +171,7 @@ func (p *parser) arrowClosure(arrow int) ast.Expr {
 	n.IDBase = p.base(start)
 	written := head + " " + p.textOf(n.Body.Span(), "…")
 	at := source.Span{Start: start, End: p.toks[arrow].End}
-	p.report(d.Repair(diag.Sure(diag.Replace(at, head), "Change to `%s`", head), "write a closure as `%s`", written))
+	p.report(d.Repair(diag.SafeFix(diag.Replace(at, head), "Change to `%s`", head), "write a closure as `%s`", written))
 	return n
 }
 
@@ -188,7 +188,7 @@ func (p *parser) makesError(i int) bool {
 
 // argumentsAt returns the text of the arguments after the `(` at token i.
 func (p *parser) argumentsAt(i int) string {
-	end := p.partner(i)
+	end := p.closingOrEnd(i)
 	return p.textOf(source.Span{Start: p.toks[i].End, End: p.toks[end].Start}, "…")
 }
 
@@ -208,7 +208,7 @@ func (p *parser) newFix() []diag.Fix {
 		at := source.Span{Start: p.toks[p.i-1].Start, End: p.tok().End}
 		return []diag.Fix{diag.Change(at, "ToolError::new", "ToolError::new", true)}
 	}
-	return p.leaveOut()
+	return p.removeWordFix()
 }
 
 // errorNames are common names of the second result in languages whose functions return a value and
@@ -231,7 +231,7 @@ func (p *parser) errorPairFix() []diag.Fix {
 	fix := diag.Fix{Title: "Take the value out with `?`", Edits: []diag.Edit{
 		diag.Remove(source.Span{Start: p.here(), End: p.toks[p.i+1].End}), diag.Insert(p.toks[end].Start, "?")}}
 	if p.kindAt(end+1) == lexer.If && p.textAt(end+2) == name && p.kindAt(end+5) == lexer.LBrace {
-		last := p.partner(end + 5)
+		last := p.closingOrEnd(end + 5)
 		if p.kindAt(end+6) != lexer.Return || p.kindAt(last) != lexer.RBrace {
 			return nil
 		}
@@ -261,19 +261,19 @@ func (p *parser) methodInStruct(n *ast.StructDecl, h head) {
 	p.mixed = n
 	at := p.i + 1
 	m := p.fnDecl(h)
-	p.lostText(n, at, at+1)
+	p.recordLostText(n, at, at+1)
 	p.flaws = append(p.flaws, ast.Flaw{Node: m, Span: source.Span{Start: m.Name.Sp.End, End: m.Name.Sp.End}})
 	if first {
 		signature := p.textOf(m.Signature, "fn "+m.Name.Name+"(self)")
-		p.report(diag.Unexpected.At(m.Name.Sp, "a struct can contain only fields, not methods").By(p.toImpl(n, h.start)...).
+		p.report(diag.Unexpected.At(m.Name.Sp, "a struct can contain only fields, not methods").WithFixes(p.moveToImplFix(n, h.start)...).
 			Hint("declare the method in an `impl`: `impl %s { %s { … } }`", n.Name.Name, signature))
 	}
 	p.reports.lastAt = p.prevEnd() // a missing comma here follows from it
 }
 
-// toImpl returns the fix that moves a function in a struct, which has been read, and those after
-// it, to an impl.
-func (p *parser) toImpl(n *ast.StructDecl, start source.Pos) []diag.Fix {
+// moveToImplFix returns the fix that moves a function in a struct, which has been read, and those
+// after it, to an impl.
+func (p *parser) moveToImplFix(n *ast.StructDecl, start source.Pos) []diag.Fix {
 	end := p.prevEnd()
 	close := p.i
 	for depth := 0; close < len(p.toks)-1; close++ { // the struct's `}`
@@ -315,7 +315,7 @@ func (p *parser) renameReserved(i int) diag.Fix {
 		case k == lexer.RBrace || k == lexer.StringTail:
 			depth--
 		}
-		if startsDecl[p.kindAt(j)] && p.column0(j) {
+		if startsDecl[p.kindAt(j)] && p.atColumn0(j) {
 			break
 		}
 	}
@@ -337,8 +337,9 @@ func (p *parser) usedAsName(j int) bool {
 	return true
 }
 
-// readsOn reports whether the token after the current reserved word could follow a declared name.
-func (p *parser) readsOn() bool {
+// mayFollowName reports whether the token after the current reserved word could follow a declared
+// name.
+func (p *parser) mayFollowName() bool {
 	switch p.peek(1) {
 	case lexer.Colon, lexer.Assign, lexer.Comma, lexer.RParen, lexer.In, lexer.LParen, lexer.Semi, lexer.Arrow, lexer.Bar:
 		return !p.after(lexer.At)
@@ -363,15 +364,15 @@ func (p *parser) isReservedUse() bool {
 	return p.reserved != nil && p.reserved[p.k] && p.usedAsName(p.i)
 }
 
-// dottedPath reports whether a variant is accessed with `.` at the current token, as in other
+// isDottedPath reports whether a variant is accessed with `.` at the current token, as in other
 // languages.
-func (p *parser) dottedPath() bool {
+func (p *parser) isDottedPath() bool {
 	return p.k == lexer.Ident && p.peek(1) == lexer.Dot && p.peek(2) == lexer.Ident && p.text()[0] >= 'A' && p.text()[0] <= 'Z'
 }
 
-// suffixed reads the `[]` after a type, each of which makes an array type.
-func (p *parser) suffixed(t ast.Type, start source.Pos) ast.Type {
-	at, text := p.span(), p.ourType(t)
+// arraySuffixes reads the `[]` after a type, each of which makes an array type.
+func (p *parser) arraySuffixes(t ast.Type, start source.Pos) ast.Type {
+	at, text := p.span(), p.concertoType(t)
 	for p.k == lexer.LBracket && p.peek(1) == lexer.RBracket {
 		name := p.newIdent()
 		name.Sp, name.Name = source.Span{Start: start, End: start}, "Array"
@@ -380,7 +381,7 @@ func (p *parser) suffixed(t ast.Type, start source.Pos) ast.Type {
 		t = &ast.NamedType{IDBase: p.base(start), Segments: []*ast.Ident{name}, Args: []ast.Type{t}}
 	}
 	p.report(diag.NoType.At(at, "unexpected `[]` after a type").
-		Repair(diag.Sure(diag.Replace(p.from(start), text), "Change to `%s`", text), "write an array type as `%s`", text))
+		Repair(diag.SafeFix(diag.Replace(p.from(start), text), "Change to `%s`", text), "write an array type as `%s`", text))
 	return t
 }
 
@@ -390,11 +391,11 @@ func (p *parser) toolFix(i int) []diag.Fix {
 	if p.kindAt(i+1) != lexer.Fn || p.kindAt(i+2) != lexer.Ident || p.kindAt(i+3) != lexer.LParen {
 		return nil
 	}
-	end := p.partner(i + 3)
+	end := p.closingOrEnd(i + 3)
 	for end < len(p.toks)-1 && p.kindAt(end) != lexer.LBrace {
 		end++
 	}
-	if end = p.partner(min(end, len(p.toks)-1)); end <= i || p.kindAt(end) != lexer.RBrace {
+	if end = p.closingOrEnd(min(end, len(p.toks)-1)); end <= i || p.kindAt(end) != lexer.RBrace {
 		return nil
 	}
 	name, words := p.textAt(i+2), strings.ReplaceAll(p.textAt(i+2), "_", " ")
@@ -454,7 +455,7 @@ func (p *parser) handlerBlockAhead() bool {
 	if p.k != lexer.LParen {
 		return false
 	}
-	end := p.partner(p.i)
+	end := p.closingOrEnd(p.i)
 	if p.kindAt(end) != lexer.RParen || p.kindAt(end+1) != lexer.LBrace {
 		return false
 	}
@@ -463,7 +464,7 @@ func (p *parser) handlerBlockAhead() bool {
 
 // handlerBlock reads the parameters and the body of a handler whose parameters are in parentheses.
 func (p *parser) handlerBlock() ast.Expr {
-	start, open, end := p.here(), p.i, p.partner(p.i)
+	start, open, end := p.here(), p.i, p.closingOrEnd(p.i)
 	d := diag.Unexpected.At(source.Span{Start: start, End: p.toks[end].End}, "expected `=>`, found `(`")
 	params := p.textOf(source.Span{Start: p.toks[open].End, End: p.toks[end].Start}, "message")
 	n := &ast.Closure{}
@@ -489,7 +490,7 @@ func (p *parser) handlerBlock() ast.Expr {
 	if p.src[start-1] != ' ' {
 		written = " " + written
 	}
-	p.report(d.Repair(diag.Sure(diag.Replace(d.Span, written), "Change to `%s`", strings.TrimSpace(written)), "write a handler as `%s => |%s| …`", p.textAt(open-1), params))
+	p.report(d.Repair(diag.SafeFix(diag.Replace(d.Span, written), "Change to `%s`", strings.TrimSpace(written)), "write a handler as `%s => |%s| …`", p.textAt(open-1), params))
 	return n
 }
 
@@ -545,7 +546,7 @@ func (p *parser) fieldWithoutValue() *ast.FieldDecl {
 		if p.k != lexer.Comma && p.k != lexer.RBrace {
 			end = ","
 		}
-		d.Repair(diag.Offer(diag.Insert(at.End, " = "+first+end), "Insert `= %s`", first),
+		d.Repair(diag.UnsafeFix(diag.Insert(at.End, " = "+first+end), "Insert `= %s`", first),
 			"a field of a tool needs an initial value: `%s: %s = %s`", f.Name.Name, typ, first)
 	}
 	p.report(d)
@@ -553,15 +554,16 @@ func (p *parser) fieldWithoutValue() *ast.FieldDecl {
 	return f
 }
 
-// namedInParens reads the fields of a variant that are in parentheses, `Circle(radius: Float)`.
-func (p *parser) namedInParens() payload {
+// namedPayloadInParens reads the fields of a variant that are in parentheses, `Circle(radius:
+// Float)`.
+func (p *parser) namedPayloadInParens() payload {
 	open := p.i
-	end := p.partner(open)
+	end := p.closingOrEnd(open)
 	p.next()
 	fields := p.payloadFields(lexer.RParen)
 	closed := p.closeBracket(lexer.RParen, open, "`,` or `)`")
 	if p.kindAt(end) != lexer.RParen {
-		return payload{fields: kept(p, fields, closed), named: true}
+		return payload{fields: elementsBefore(p, fields, closed), named: true}
 	}
 	inside := strings.TrimSpace(p.src[p.toks[open].End:p.toks[end].Start])
 	if len(inside) > hintLength || strings.Contains(inside, "\n") {
@@ -579,7 +581,7 @@ func (p *parser) namedInParens() payload {
 		Repair(diag.Fix{Title: "Put the fields in braces", Safe: true, Edits: []diag.Edit{
 			diag.Replace(opening, text), diag.Replace(p.toks[end].Span(), brace)}},
 			"write named fields in braces: `%s { %s }`", p.textAt(open-1), inside))
-	return payload{fields: kept(p, fields, closed), named: true}
+	return payload{fields: elementsBefore(p, fields, closed), named: true}
 }
 
 // prefixFix returns the fix for `f"…{x}"`. The current token is the string.
@@ -635,7 +637,7 @@ func (p *parser) containsFix() []diag.Fix {
 	}
 	at := source.Span{Start: p.toks[x].Start, End: p.toks[last].End}
 	text := p.src[p.toks[p.i+1].Start:at.End] + method + p.textAt(x) + ")"
-	return []diag.Fix{diag.Offer(diag.Replace(at, text), "Change to `%s`", text)}
+	return []diag.Fix{diag.UnsafeFix(diag.Replace(at, text), "Change to `%s`", text)}
 }
 
 // isMapName reports whether a variable with that name is declared as a map before the current
@@ -664,7 +666,7 @@ func (p *parser) switchAhead() bool {
 	for i := p.i + 1; i < len(p.toks)-1 && !p.startsLine(i); i++ {
 		switch k := p.kindAt(i); {
 		case k == lexer.LParen || k == lexer.LBracket:
-			i = p.partner(i)
+			i = p.closingOrEnd(i)
 		case k == lexer.LBrace:
 			for j := i + 1; j < len(p.toks)-1 && (j == i+1 || !p.startsLine(j)); j++ {
 				if k := p.kindAt(j); k == lexer.FatArrow {

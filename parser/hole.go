@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// The parser keeps the tree of a text with syntax errors as far as possible. A hole replaces a
-// missing part: BadExpr, BadType, BadPat, or a name that is "". The parser skips text that fits
+// For a text with syntax errors the parser returns as much of the tree as possible. A hole replaces
+// a missing part: BadExpr, BadType, BadPat, or a name that is "". The parser skips text that fits
 // nowhere, and records its names in the flaw.
 
 // ends holds the tokens that end the text before them, so that a required part before them is
@@ -23,9 +23,9 @@ var ends = [lexer.NumKinds]bool{
 	lexer.Semi: true, lexer.Comma: true, lexer.EOF: true, lexer.FatArrow: true, lexer.Else: true, lexer.Catch: true,
 }
 
-// stops reports whether the required part here is missing: the current token ends the text before
-// it, starts a statement or declaration on a later line, or is one of follow.
-func (p *parser) stops(follow ...lexer.Kind) bool {
+// isPartMissing reports whether the required part here is missing: the current token ends the text
+// before it, starts a statement or declaration on a later line, or is one of follow.
+func (p *parser) isPartMissing(follow ...lexer.Kind) bool {
 	if ends[p.k] || p.k == lexer.LBrace && p.setting.inHead && !p.mapAhead() {
 		return true
 	}
@@ -37,15 +37,15 @@ func (p *parser) stops(follow ...lexer.Kind) bool {
 	return (startsStmt[p.k] || startsDecl[p.k]) && p.newLine() && !(p.k == lexer.Fn && p.peek(1) == lexer.LParen)
 }
 
-// behind returns the position directly after the preceding token.
-func (p *parser) behind() source.Span {
+// afterPrevious returns the position directly after the preceding token.
+func (p *parser) afterPrevious() source.Span {
 	e := p.prevEnd()
 	return source.Span{Start: e, End: e}
 }
 
-// incomplete reports whether a required part is missing at the end of a previous line: the previous
-// token needs one, and the current token is the first of its line.
-func (p *parser) incomplete() bool {
+// isIncomplete reports whether a required part is missing at the end of a previous line: the
+// previous token needs one, and the current token is the first of its line.
+func (p *parser) isIncomplete() bool {
 	switch p.prev(1) {
 	case lexer.LBrace, lexer.RBrace, lexer.Semi, lexer.Comma:
 		return false
@@ -56,26 +56,26 @@ func (p *parser) incomplete() bool {
 // endOfLine is the end of a line in messages.
 const endOfLine = "end of line"
 
-// wanted returns the position and the description of the token instead of a required part. A part
-// that is missing at the end of a line is reported there, and not on a following line, which may be
-// correct.
-func (p *parser) wanted() (at source.Span, found string) {
-	if p.k != lexer.EOF && p.i > 0 && p.newLine() && p.stops() && (!isOpening(p.prev(1)) || p.prev(1) != lexer.LBrace && (!ends[p.k] || p.k == lexer.RBrace)) && p.prev(1) != lexer.RBrace && p.prev(1) != lexer.Semi {
-		return p.behind(), endOfLine
+// unexpectedToken returns the position and the description of the token instead of a required part.
+// A part that is missing at the end of a line is reported there, and not on a following line, which
+// may be correct.
+func (p *parser) unexpectedToken() (at source.Span, found string) {
+	if p.k != lexer.EOF && p.i > 0 && p.newLine() && p.isPartMissing() && (!isOpening(p.prev(1)) || p.prev(1) != lexer.LBrace && (!ends[p.k] || p.k == lexer.RBrace)) && p.prev(1) != lexer.RBrace && p.prev(1) != lexer.Semi {
+		return p.afterPrevious(), endOfLine
 	}
-	return p.span(), p.found()
+	return p.span(), p.foundText()
 }
 
-// missing reports d about a missing part, and returns the id of its hole. If the current token
-// cannot follow the part, it aborts the construct.
-func (p *parser) missing(d *diag.Diagnostic, follow ...lexer.Kind) ast.IDBase {
-	p.tell(d)
-	if p.stops(follow...) {
-		return p.baseAt(p.behind())
+// reportMissing reports d about a missing part, and returns the id of its hole. If the current
+// token cannot follow the part, it aborts the construct.
+func (p *parser) reportMissing(d *diag.Diagnostic, follow ...lexer.Kind) ast.IDBase {
+	p.reportAndContinue(d)
+	if p.isPartMissing(follow...) {
+		return p.baseAt(p.afterPrevious())
 	}
 	start := p.i
-	if p.next(); p.stops(follow...) && p.k != lexer.EOF && !p.startsLine(start) && !isOpening(p.prev(1)) { // only that token is wrong
-		p.lostText(nil, start, p.i)
+	if p.next(); p.isPartMissing(follow...) && p.k != lexer.EOF && !p.startsLine(start) && !isOpening(p.prev(1)) { // only that token is wrong
+		p.recordLostText(nil, start, p.i)
 		return p.baseAt(p.toks[start].Span())
 	}
 	p.seek(start)
@@ -104,15 +104,15 @@ func (p *parser) badPat(at ast.IDBase) *ast.BadPat {
 // noIdent returns a hole for a missing name.
 func (p *parser) noIdent() *ast.Ident {
 	n := p.newIdent()
-	n.Sp, n.Name = p.behind(), ""
+	n.Sp, n.Name = p.afterPrevious(), ""
 	p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: n.Sp})
 	return n
 }
 
-// lostText records that the tree does not contain the tokens from start up to, but not including,
-// end: they are a hole of n. It returns the names in them.
-func (p *parser) lostText(n ast.Node, start, end int) []*ast.Ident {
-	at := p.behind()
+// recordLostText records that the tree does not contain the tokens from start up to, but not
+// including, end: they are a hole of n. It returns the names in them.
+func (p *parser) recordLostText(n ast.Node, start, end int) []*ast.Ident {
+	at := p.afterPrevious()
 	if start < end {
 		at = source.Span{Start: p.toks[start].Start, End: p.toks[end-1].End}
 	}
@@ -151,8 +151,8 @@ func (p *parser) wordsIn(s source.Span) (names []*ast.Ident) {
 	return names
 }
 
-// lexerFlaws records the text that the lexer could not read.
-func (p *parser) lexerFlaws() {
+// recordLexerFlaws records the text that the lexer could not read.
+func (p *parser) recordLexerFlaws() {
 	if len(p.reports.lexed) == 0 {
 		return
 	}
@@ -193,8 +193,8 @@ func (p *parser) mark(e listEnd, n ast.Node) {
 	}
 }
 
-// kept returns the elements of a list before its end.
-func kept[N ast.Node](p *parser, list []N, e listEnd) []N {
+// elementsBefore returns the elements of a list before its end.
+func elementsBefore[N ast.Node](p *parser, list []N, e listEnd) []N {
 	if e == 0 || p.flaws[e-1].Kind != ast.Open {
 		return list
 	}
@@ -204,9 +204,9 @@ func kept[N ast.Node](p *parser, list []N, e listEnd) []N {
 	return list
 }
 
-// comma reports whether another element follows in the list opened at token open: there is a comma,
-// or one is missing between two lines.
-func (p *parser) comma(k lexer.Kind, open int, what string) bool {
+// hasNextElement reports whether another element follows in the list opened at token open: there is
+// a comma, or one is missing between two lines.
+func (p *parser) hasNextElement(k lexer.Kind, open int, what string) bool {
 	if p.k == lexer.Comma {
 		p.next()
 		return p.closers == nil || !p.leavesList(open)
@@ -214,28 +214,28 @@ func (p *parser) comma(k lexer.Kind, open int, what string) bool {
 	if p.k == k || !p.newLine() || p.k == lexer.EOF || p.i == p.reports.lastTok {
 		return false
 	}
-	if k == lexer.RBrace && !(p.k.IsWord() && p.peek(1) == lexer.Colon) || k != lexer.RBrace && !startsExpr[p.k] || p.closer(open) < p.i || p.leavesList(open) {
+	if k == lexer.RBrace && !(p.k.IsWord() && p.peek(1) == lexer.Colon) || k != lexer.RBrace && !startsExpr[p.k] || p.closingBracket(open) < p.i || p.leavesList(open) {
 		return false
 	}
-	if startsStmt[p.k] && k != lexer.RBrace || p.commentedOut() {
+	if startsStmt[p.k] && k != lexer.RBrace || p.isCommentNext() {
 		return false
 	}
-	p.tell(p.unended(open, what))
+	p.reportAndContinue(p.unendedList(open, what))
 	return true
 }
 
 // leavesList reports whether the current token starts a line outside the list opened at token open:
 // the list is never closed, and the line is not indented more than the list's first line.
 func (p *parser) leavesList(open int) bool {
-	return p.closer(open) < 0 && p.newLine() && p.indent(p.i) <= p.indent(open)
+	return p.closingBracket(open) < 0 && p.newLine() && p.indent(p.i) <= p.indent(open)
 }
 
-// unended returns the diagnostic for a list, opened at token open, that does not continue here.
-func (p *parser) unended(open int, what string) *diag.Diagnostic {
+// unendedList returns the diagnostic for a list, opened at token open, that does not continue here.
+func (p *parser) unendedList(open int, what string) *diag.Diagnostic {
 	o := p.toks[open]
 	var d *diag.Diagnostic
 	if p.newLine() {
-		d = diag.Unexpected.At(p.behind(), "expected %s, found %s", what, endOfLine)
+		d = diag.Unexpected.At(p.afterPrevious(), "expected %s, found %s", what, endOfLine)
 	} else {
 		d = p.expected(what)
 	}
@@ -248,35 +248,35 @@ func (p *parser) endList(k lexer.Kind, open int, what string) listEnd {
 		p.backToLine(open)
 	}
 	if p.k == lexer.EOF {
-		p.tellUnclosed(open)
+		p.reportUnclosedBracket(open)
 		return p.listFlaw(ast.Open, p.i, p.i)
 	}
-	d := p.unended(open, what)
-	if len(d.Hints) == 0 && p.commentedOut() {
+	d := p.unendedList(open, what)
+	if len(d.Hints) == 0 && p.isCommentNext() {
 		d.Hint("`//` starts a comment; write `/` to divide Ints")
 	}
 	switch {
 	case len(d.Hints) > 0:
 	case isClosing(p.k) || p.newLine() || p.k == lexer.Semi || p.k == lexer.LBrace && k != lexer.RBrace:
-		d.Repair(diag.Offer(diag.Insert(p.prevEnd(), k.Info().Text), "Insert %s", k), "close it with %s", k)
+		d.Repair(diag.UnsafeFix(diag.Insert(p.prevEnd(), k.Info().Text), "Insert %s", k), "close it with %s", k)
 	case startsExpr[p.k] && strings.HasPrefix(what, "`,`") && k != lexer.Greater:
-		d.Repair(diag.Offer(diag.Insert(p.prevEnd(), ","), "Insert `,`"), "add `,` before %s", p.found())
+		d.Repair(diag.UnsafeFix(diag.Insert(p.prevEnd(), ","), "Insert `,`"), "add `,` before %s", p.foundText())
 	}
-	p.tell(d)
+	p.reportAndContinue(d)
 	start := p.i
-	if end := p.closer(open); end >= p.i {
+	if end := p.closingBracket(open); end >= p.i {
 		p.seek(end + 1)
 		return p.listFlaw(ast.Broken, start, end)
 	}
 	if k == lexer.Greater {
-		if end := p.angle(); end >= 0 {
+		if end := p.findAngle(); end >= 0 {
 			p.seek(end + 1)
 			return p.listFlaw(ast.Broken, start, end)
 		}
 		return p.listFlaw(ast.Open, start, start)
 	}
 	if k == lexer.RBrace && p.balance.excess < 0 {
-		p.settle(open)
+		p.markReported(open)
 	}
 	for !ends[p.k] && p.k != lexer.LBrace && p.k != lexer.Assign && !p.newLine() {
 		p.next()
@@ -284,9 +284,9 @@ func (p *parser) endList(k lexer.Kind, open int, what string) listEnd {
 	return p.listFlaw(ast.Open, start, p.i)
 }
 
-// angle returns the `>` that closes the unfinished type arguments, on this line and with only types
-// before it, or -1.
-func (p *parser) angle() int {
+// findAngle returns the `>` that closes the unfinished type arguments, on this line and with only
+// types before it, or -1.
+func (p *parser) findAngle() int {
 	depth := 1
 	for i := p.i; i < len(p.toks) && (i == p.i || !p.startsLine(i)); i++ {
 		switch p.toks[i].Kind {
@@ -305,7 +305,7 @@ func (p *parser) angle() int {
 }
 
 func (p *parser) listFlaw(kind ast.FlawKind, start, end int) listEnd {
-	p.lostText(nil, start, end)
+	p.recordLostText(nil, start, end)
 	p.flaws[len(p.flaws)-1].Kind = kind
 	return listEnd(len(p.flaws))
 }
@@ -313,7 +313,7 @@ func (p *parser) listFlaw(kind ast.FlawKind, start, end int) listEnd {
 // backToLine moves back to the first line after the start of an unclosed list that is not indented
 // more than the line of that start: it is not an element but the next statement.
 func (p *parser) backToLine(open int) {
-	if p.closer(open) >= 0 {
+	if p.closingBracket(open) >= 0 {
 		return
 	}
 	indent := p.indent(open)
@@ -330,10 +330,10 @@ func (p *parser) backToLine(open int) {
 	}
 }
 
-// closer returns the token that closes the bracket at token open, or -1. A round or square bracket
-// ends at a `;`, or at a line that starts with a statement keyword. All are found in one pass, at
-// the first call.
-func (p *parser) closer(open int) int {
+// closingBracket returns the token that closes the bracket at token open, or -1. A round or square
+// bracket ends at a `;`, or at a line that starts with a statement keyword. All are found in one
+// pass, at the first call.
+func (p *parser) closingBracket(open int) int {
 	if p.closers == nil {
 		p.findClosers()
 	}
@@ -416,18 +416,18 @@ func (p *parser) progress() progress {
 	return progress{p.i, len(p.flaws), p.reports.diags, p.reports.lastAt, p.reports.lastTok, p.reports.going, p.reports.headed}
 }
 
-// othersBrace reports whether the `}` here closes a block around the unclosed literal whose `{` is
+// isOuterBrace reports whether the `}` here closes a block around the unclosed literal whose `{` is
 // at token open.
-func (p *parser) othersBrace(open int) bool {
+func (p *parser) isOuterBrace(open int) bool {
 	return p.k == lexer.RBrace && p.balance.excess < 0 && p.newLine() && p.indent(p.i) < p.indent(open) && p.findCulprit() == open
 }
 
-// later moves back to since if the text that was read since as the rest of a construct is on its
-// own line, and is not indented more than the previous line: it is the next statement, and the
-// required part is missing. It also removes the diagnostics since then, and reports whether it
-// moved.
-func (p *parser) later(since progress) bool {
-	if !p.mayBeNext(since.at) {
+// rewindToNextStmt moves back to since if the text that was read since as the rest of a construct
+// is on its own line, and is not indented more than the previous line: it is the next statement,
+// and the required part is missing. It also removes the diagnostics since then, and reports whether
+// it moved.
+func (p *parser) rewindToNextStmt(since progress) bool {
+	if !p.mayBeNextStmt(since.at) {
 		return false
 	}
 	p.seek(since.at)
@@ -437,33 +437,33 @@ func (p *parser) later(since progress) bool {
 	return true
 }
 
-// mayBeNext reports whether token at may start the next statement: it is the first of a line that
-// is not indented more than the previous one.
-func (p *parser) mayBeNext(at int) bool {
+// mayBeNextStmt reports whether token at may start the next statement: it is the first of a line
+// that is not indented more than the previous one.
+func (p *parser) mayBeNextStmt(at int) bool {
 	return at > 0 && p.startsLine(at) && p.indent(at) <= p.indent(at-1) && strings.TrimSpace(p.src[:p.toks[at].Start]) != ""
 }
 
-// goesOn reports whether an operand precedes the current token.
-func (p *parser) goesOn() bool {
+// hasOperandBefore reports whether an operand precedes the current token.
+func (p *parser) hasOperandBefore() bool {
 	op, _ := p.binaryOp()
 	return op != ast.OpNone || p.k == lexer.DotDot || p.k == lexer.DotDotEq || p.k == lexer.As
 }
 
-// lateOperand returns the operand x that was read since since, or a hole if it is the next
+// operandOrMissing returns the operand x that was read since since, or a hole if it is the next
 // statement, because the token after it could not follow an operand.
-func (p *parser) lateOperand(since progress, x ast.Expr) ast.Expr {
+func (p *parser) operandOrMissing(since progress, x ast.Expr) ast.Expr {
 	word := startsStmt[p.toks[since.at].Kind]
-	next := p.newLine() && p.k != lexer.LBrace && !ends[p.k] && !p.goesOn()
-	if p.i <= since.at || !p.mayBeNext(since.at) || !next && !(p.setting.inHead && (p.k == lexer.Semi || p.k == lexer.RBrace || p.k == lexer.EOF)) || !p.setting.inHead && !word {
+	next := p.newLine() && p.k != lexer.LBrace && !ends[p.k] && !p.hasOperandBefore()
+	if p.i <= since.at || !p.mayBeNextStmt(since.at) || !next && !(p.setting.inHead && (p.k == lexer.Semi || p.k == lexer.RBrace || p.k == lexer.EOF)) || !p.setting.inHead && !word {
 		return x
 	}
-	p.later(since)
-	d := p.noValue()
+	p.rewindToNextStmt(since)
+	d := p.missingValue()
 	if binaryOps[p.prev(1)] != ast.OpNone {
 		d.Hint("add the right operand of `%s`", p.prevText())
 	}
-	p.tell(d)
-	return p.badExpr(p.baseAt(p.behind()))
+	p.reportAndContinue(d)
+	return p.badExpr(p.baseAt(p.afterPrevious()))
 }
 
 // endsList reports whether no element follows a comma in round or square brackets.

@@ -32,10 +32,10 @@ func (p *parser) interpolated() ast.Expr {
 		}
 		opening := source.Span{Start: p.tok().End - 2, End: p.tok().End}
 		p.next()
-		n.Exprs = append(n.Exprs, p.hole(opening))
+		n.Exprs = append(n.Exprs, p.interpolationHole(opening))
 		if p.k != lexer.StringMid && p.k != lexer.StringTail {
 			if p.k == lexer.EOF {
-				p.failUnclosed(open)
+				p.failUnclosedBrace(open)
 			}
 			p.fail(p.expected("`}`").Label(opening, "to close this `${`"))
 		}
@@ -46,12 +46,12 @@ func (p *parser) interpolated() ast.Expr {
 	return n
 }
 
-// hole reads the expression of one `${ }`.
-func (p *parser) hole(opening source.Span) ast.Expr {
+// interpolationHole reads the expression of one `${ }`.
+func (p *parser) interpolationHole(opening source.Span) ast.Expr {
 	if p.k == lexer.StringMid || p.k == lexer.StringTail {
 		at := source.Span{Start: opening.Start, End: p.here() + 1}
 		p.report(diag.EmptyInterpolation.At(at, "empty interpolation `${}`").
-			Repair(diag.Offer(diag.Insert(at.Start, `\`), "Write `\\${}`"), "write an expression between the braces, or `\\${}` to get the characters themselves"))
+			Repair(diag.UnsafeFix(diag.Insert(at.Start, `\`), "Write `\\${}`"), "write an expression between the braces, or `\\${}` to get the characters themselves"))
 		return &ast.BadExpr{IDBase: p.baseAt(at)}
 	}
 	return p.expr()

@@ -10,23 +10,23 @@ import (
 )
 
 // members reads `{ one, one, … }`. Each member is guarded by itself, so that an invalid one does
-// not hide the others. broken keeps the parts of a member with syntax errors, from token start.
+// not hide the others. broken stores the parts of a member with syntax errors, from token start.
 func (p *parser) members(n ast.Node, one func(), broken func(start int)) {
 	b, ok := p.openBraces(nil)
 	if !ok {
-		p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: p.behind()})
+		p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: p.afterPrevious()})
 		return
 	}
-	for p.within(b) {
+	for p.hasElement(b) {
 		start := p.i
 		p.reports.going = false
 		if !p.guard(func() { one(); p.separator(b) }) || p.i == start {
 			p.sync(start, inList)
 			broken(start)
-			p.lostText(n, start, p.i)
+			p.recordLostText(n, start, p.i)
 		}
 	}
-	p.guessed(n)
+	p.recordGuessedEnd(n)
 }
 
 // brokenField returns the field that starts at token start and has syntax errors, or nil if it has
@@ -46,8 +46,8 @@ func (p *parser) brokenField(start int, last *ast.FieldDecl) *ast.FieldDecl {
 	return f
 }
 
-// lastOf returns the last element of a list, or nil.
-func lastOf[N any](list []*N) *N {
+// last returns the last element of a list, or nil.
+func last[N any](list []*N) *N {
 	if len(list) == 0 {
 		return nil
 	}
@@ -60,24 +60,24 @@ func (p *parser) separator(b braces) {
 	if p.eat(lexer.Comma) || p.k == lexer.RBrace || p.k == lexer.EOF {
 		return
 	}
-	d := diag.Unexpected.At(p.span(), "expected `,` or `}`, found %s", p.found())
-	if p.left(b) {
+	d := diag.Unexpected.At(p.span(), "expected `,` or `}`, found %s", p.foundText())
+	if p.leftBraces(b) {
 		return
 	}
 	if p.newLine() && (p.k.IsWord() || p.k == lexer.At || p.k == lexer.String) {
 		e := p.prevEnd()
 		d.Span = source.Span{Start: e, End: e}
-		p.report(d.Repair(diag.Sure(diag.Insert(e, ","), "Insert `,`"), "add `,` here"))
+		p.report(d.Repair(diag.SafeFix(diag.Insert(e, ","), "Insert `,`"), "add `,` here"))
 		return
 	}
 	if p.k == lexer.Semi {
-		p.report(d.Repair(diag.Sure(diag.Replace(d.Span, ","), "Change to `,`"), "write `,` instead of `;`"))
+		p.report(d.Repair(diag.SafeFix(diag.Replace(d.Span, ","), "Change to `,`"), "write `,` instead of `;`"))
 		p.next()
 		return
 	}
 	d.Label(p.toks[b.open].Span(), "in the braces that open here")
 	if hint := p.foreignHint(); hint != "" {
-		d.By(p.foreignFix(hint)...).Hint("%s", hint)
+		d.WithFixes(p.foreignFix(hint)...).Hint("%s", hint)
 	}
 	p.fail(d)
 }
@@ -87,7 +87,7 @@ func (p *parser) structDecl(h head) *ast.StructDecl {
 	body := p.header(func() { read(p, &f) }, &f.Name)
 	n := f.node(p)
 	if !body {
-		p.finish(&n.DeclHead, h)
+		p.finishDecl(&n.DeclHead, h)
 		return n
 	}
 	p.members(n, func() {
@@ -106,11 +106,11 @@ func (p *parser) structDecl(h head) *ast.StructDecl {
 		p.finishField(field, start)
 		n.Fields = append(n.Fields, field)
 	}, func(start int) {
-		if field := p.brokenField(start, lastOf(n.Fields)); field != nil {
+		if field := p.brokenField(start, last(n.Fields)); field != nil {
 			n.Fields = append(n.Fields, field)
 		}
 	})
-	p.finish(&n.DeclHead, h)
+	p.finishDecl(&n.DeclHead, h)
 	return n
 }
 
@@ -124,7 +124,7 @@ func (p *parser) schemaDecl(h head) *ast.SchemaDecl {
 	body := p.header(func() { read(p, &f) }, &f.Name)
 	n := f.node(p)
 	if !body {
-		p.finish(&n.DeclHead, h)
+		p.finishDecl(&n.DeclHead, h)
 		return n
 	}
 	p.members(n, func() {
@@ -137,11 +137,11 @@ func (p *parser) schemaDecl(h head) *ast.SchemaDecl {
 		p.finishField(field, start)
 		n.Fields = append(n.Fields, field)
 	}, func(start int) {
-		if field := p.brokenField(start, lastOf(n.Fields)); field != nil {
+		if field := p.brokenField(start, last(n.Fields)); field != nil {
 			n.Fields = append(n.Fields, field)
 		}
 	})
-	p.finish(&n.DeclHead, h)
+	p.finishDecl(&n.DeclHead, h)
 	return n
 }
 
@@ -150,7 +150,7 @@ func (p *parser) enumDecl(h head) *ast.EnumDecl {
 	body := p.header(func() { read(p, &f) }, &f.Name)
 	n := f.node(p)
 	if !body {
-		p.finish(&n.DeclHead, h)
+		p.finishDecl(&n.DeclHead, h)
 		return n
 	}
 	p.members(n, func() {
@@ -165,7 +165,7 @@ func (p *parser) enumDecl(h head) *ast.EnumDecl {
 		v.Doc = p.docBefore(start)
 		n.Variants = append(n.Variants, v)
 	}, func(start int) {
-		last := lastOf(n.Variants)
+		last := last(n.Variants)
 		if t := p.toks[start]; t.Kind == lexer.Ident && start < p.i && (last == nil || last.Sp.End <= t.Start) {
 			v := &ast.Variant{Name: &ast.Ident{Base: ast.Base{Sp: t.Span()}, Name: p.textAt(start)}}
 			v.Sp = t.Span()
@@ -173,12 +173,12 @@ func (p *parser) enumDecl(h head) *ast.EnumDecl {
 			n.Variants = append(n.Variants, v)
 		}
 	})
-	p.finish(&n.DeclHead, h)
+	p.finishDecl(&n.DeclHead, h)
 	return n
 }
 
-// namesField reports whether token i is a word before `:` or `?:`.
-func (p *parser) namesField(i int) bool {
+// isFieldName reports whether token i is a word before `:` or `?:`.
+func (p *parser) isFieldName(i int) bool {
 	if !p.kindAt(i).IsWord() {
 		return false
 	}
@@ -194,7 +194,7 @@ func (p *parser) configFields(n ast.Node) (fields []*ast.ConfigField) {
 		fields = append(fields, f.node(p))
 	}, func(start int) {
 		t := p.toks[start]
-		if last := lastOf(fields); start >= p.i || !t.Kind.IsWord() || last != nil && last.Sp.End > t.Start {
+		if last := last(fields); start >= p.i || !t.Kind.IsWord() || last != nil && last.Sp.End > t.Start {
 			return
 		}
 		f := &ast.ConfigField{Name: &ast.Ident{Base: ast.Base{Sp: t.Span()}, Name: p.textAt(start)}}
@@ -210,14 +210,14 @@ func (p *parser) agentDecl(h head) *ast.AgentDecl {
 	body := p.header(func() { read(p, &f) }, &f.Name)
 	n := f.node(p)
 	if !body {
-		p.finish(&n.DeclHead, h)
+		p.finishDecl(&n.DeclHead, h)
 		return n
 	}
 	if p.k == lexer.Use && p.peek(1) == lexer.Ident {
 		p.fail(p.expected("`{`").Hint("name the connection of the agent after `uses`"))
 	}
 	n.Fields = p.configFields(n)
-	p.finish(&n.DeclHead, h)
+	p.finishDecl(&n.DeclHead, h)
 	return n
 }
 
@@ -226,7 +226,7 @@ func (p *parser) hostDecl(h head) *ast.HostDecl {
 	read(p, &f)
 	n := f.node(p)
 	n.Fields = p.configFields(n)
-	p.finish(&n.DeclHead, h)
+	p.finishDecl(&n.DeclHead, h)
 	return n
 }
 
@@ -235,10 +235,10 @@ func (p *parser) hostDecl(h head) *ast.HostDecl {
 func (p *parser) methods(n ast.Node, one func(h head), other func(start source.Pos) (is, comma bool), broken func(start int)) {
 	b, ok := p.openBraces(nil)
 	if !ok {
-		p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: p.behind()})
+		p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: p.afterPrevious()})
 		return
 	}
-	for p.within(b) {
+	for p.hasElement(b) {
 		start := p.i
 		p.reports.going = false
 		ok := p.guard(func() {
@@ -261,10 +261,10 @@ func (p *parser) methods(n ast.Node, one func(h head), other func(start source.P
 			if broken != nil {
 				broken(start)
 			}
-			p.lostText(n, start, p.i)
+			p.recordLostText(n, start, p.i)
 		}
 	}
-	p.guessed(n)
+	p.recordGuessedEnd(n)
 }
 
 func (p *parser) failMethod() {
@@ -286,7 +286,7 @@ func (p *parser) traitDecl(h head) *ast.TraitDecl {
 	body := p.header(func() { read(p, &f) }, &f.Name)
 	n := f.node(p)
 	if !body {
-		p.finish(&n.DeclHead, h)
+		p.finishDecl(&n.DeclHead, h)
 		return n
 	}
 	p.methods(n, func(h head) {
@@ -298,21 +298,21 @@ func (p *parser) traitDecl(h head) *ast.TraitDecl {
 		if p.k == lexer.LBrace {
 			m.Body = p.block()
 		} else if ok {
-			p.signatureSemi()
+			p.requireSignatureSemi()
 		}
-		p.finish(&m.DeclHead, h)
+		p.finishDecl(&m.DeclHead, h)
 		n.Methods = append(n.Methods, m)
 	}, nil, nil)
-	p.finish(&n.DeclHead, h)
+	p.finishDecl(&n.DeclHead, h)
 	return n
 }
 
-// signatureSemi requires the `;` after a signature.
-func (p *parser) signatureSemi() {
+// requireSignatureSemi requires the `;` after a signature.
+func (p *parser) requireSignatureSemi() {
 	if p.k == lexer.LBrace {
 		p.fail(p.expected("`;`").Hint("remove the body: this declares only the signature"))
 	}
-	p.declSemi()
+	p.requireDeclSemi()
 }
 
 func (p *parser) implDecl(h head) *ast.ImplDecl {
@@ -320,7 +320,7 @@ func (p *parser) implDecl(h head) *ast.ImplDecl {
 	read(p, &f)
 	n := f.node(p)
 	p.methods(n, func(h head) { n.Methods = append(n.Methods, p.fnDecl(h)) }, nil, nil)
-	p.finish(&n.DeclHead, h)
+	p.finishDecl(&n.DeclHead, h)
 	return n
 }
 
@@ -335,21 +335,21 @@ func (p *parser) mcpDecl(h head) *ast.McpDecl {
 		}
 		m, ok := p.fnHead(p.i)
 		if ok {
-			p.signatureSemi()
+			p.requireSignatureSemi()
 		}
-		p.finish(&m.DeclHead, h)
+		p.finishDecl(&m.DeclHead, h)
 		n.Methods = append(n.Methods, m)
 	}, func(source.Pos) (is, comma bool) {
-		if p.serverFields(n.Name) {
+		if p.reportServerFields(n.Name) {
 			return true, true
 		}
 		n.Rest = p.eat(lexer.DotDot)
 		if n.Rest && p.k != lexer.RBrace {
-			p.fail(p.expected("`}`").Hint("`..` must come last: it stands for all other functions of the server"))
+			p.fail(p.expected("`}`").Hint("`..` must come last: it includes all other functions of the server"))
 		}
 		return n.Rest, true
 	}, nil)
-	p.finish(&n.DeclHead, h)
+	p.finishDecl(&n.DeclHead, h)
 	return n
 }
 
@@ -386,12 +386,12 @@ func (p *parser) toolDecl(h head) *ast.ToolDecl {
 			if k := p.toks[start].Kind; k != lexer.Ident || p.textAt(start) == "description" {
 				return
 			}
-			if field := p.brokenField(start, lastOf(n.Fields)); field != nil {
+			if field := p.brokenField(start, last(n.Fields)); field != nil {
 				field.Default = &ast.BadExpr{IDBase: p.baseAt(source.Span{Start: field.Sp.End, End: field.Sp.End})}
 				n.Fields = append(n.Fields, field)
 			}
 		})
-	p.finish(&n.DeclHead, h)
+	p.finishDecl(&n.DeclHead, h)
 	return n
 }
 
@@ -403,7 +403,7 @@ func (p *parser) description(n *ast.ToolDecl) {
 	lit := p.plainString("a description")
 	if n.Description != nil {
 		d := diag.TwoDescriptions.At(at, "duplicate `description`").Label(n.Description.Sp, "the first description")
-		d.Fixes = append(d.Fixes, diag.Offer(diag.Remove(p.row(at.Start)), "Remove the second description"))
+		d.Fixes = append(d.Fixes, diag.UnsafeFix(diag.Remove(p.rowSpan(at.Start)), "Remove the second description"))
 		p.report(d)
 		return
 	}
@@ -416,11 +416,11 @@ func (p *parser) pipelineDecl(h head) *ast.PipelineDecl {
 	n := f.node(p)
 	b, ok := p.openBraces(nil)
 	if !ok {
-		p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: p.behind()})
-		p.finish(&n.DeclHead, h)
+		p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: p.afterPrevious()})
+		p.finishDecl(&n.DeclHead, h)
 		return n
 	}
-	for p.within(b) {
+	for p.hasElement(b) {
 		start := p.i
 		p.reports.going = false
 		if !p.guard(func() {
@@ -429,17 +429,17 @@ func (p *parser) pipelineDecl(h head) *ast.PipelineDecl {
 			}
 		}) || p.i == start {
 			p.sync(start, inStages)
-			p.lostText(n, start, p.i)
+			p.recordLostText(n, start, p.i)
 		}
 	}
-	p.guessed(n)
-	p.finish(&n.DeclHead, h)
+	p.recordGuessedEnd(n)
+	p.finishDecl(&n.DeclHead, h)
 	return n
 }
 
 func (p *parser) stage() *ast.Stage {
 	if p.k == lexer.Comma && p.after(lexer.RBrace) && (p.peek(1) == lexer.Stage || p.peek(1) == lexer.RBrace || p.peek(1) == lexer.At) {
-		p.report(p.expected("`stage` or `}`").Repair(diag.Sure(diag.Remove(p.span()), "Remove the `,`"), "remove the `,`: stages need no separator"))
+		p.report(p.expected("`stage` or `}`").Repair(diag.SafeFix(diag.Remove(p.span()), "Remove the `,`"), "remove the `,`: stages need no separator"))
 		if p.next(); p.k == lexer.RBrace {
 			return nil
 		}
@@ -472,7 +472,7 @@ func (p *parser) stage() *ast.Stage {
 	read(p, &f)
 	n := f.node(p)
 	if n.Value != nil {
-		p.declSemi()
+		p.requireDeclSemi()
 	} else {
 		n.Body = p.fnBody()
 	}

@@ -42,8 +42,8 @@ func (n *nodes) newPath() *ast.PathExpr {
 	return p
 }
 
-// one returns a slice with one element, cut from a larger slice: most paths are a single name.
-func (n *nodes) one(id *ast.Ident) []*ast.Ident {
+// sliceOf returns a slice with one element, cut from a larger slice: most paths are a single name.
+func (n *nodes) sliceOf(id *ast.Ident) []*ast.Ident {
 	if len(n.segments) == 0 {
 		n.segments = make([]*ast.Ident, chunk)
 	}

@@ -81,28 +81,28 @@ func (p *parser) keywordExpr() ast.Expr {
 	case lexer.Listen:
 		return p.listenExpr()
 	case lexer.Fn:
-		if p.peek(1) == lexer.Ident && p.newLine() && p.stops() { // the next declaration
-			return p.noExpression()
+		if p.peek(1) == lexer.Ident && p.newLine() && p.isPartMissing() { // the next declaration
+			return p.reportNoExpression()
 		}
 		return p.fnClosure()
 	case lexer.Return, lexer.Throw, lexer.Break, lexer.Continue:
 		return p.jump()
 	case lexer.At:
-		if p.mayBeNext(p.i) && !p.limitAhead() { // a decorator of the next declaration
-			p.tell(p.noValue())
-			return p.badExpr(p.baseAt(p.behind()))
+		if p.mayBeNextStmt(p.i) && !p.limitAhead() { // a decorator of the next declaration
+			p.reportAndContinue(p.missingValue())
+			return p.badExpr(p.baseAt(p.afterPrevious()))
 		}
 		return p.parallelFor()
 	case lexer.Await:
 		return p.await()
 	}
-	return p.noExpression()
+	return p.reportNoExpression()
 }
 
-// noExpression reports that no expression starts here, with a fix for common errors. A missing
-// expression becomes a hole.
-func (p *parser) noExpression() ast.Expr {
-	at, found := p.wanted()
+// reportNoExpression reports that no expression starts here, with a fix for common errors. A
+// missing expression becomes a hole.
+func (p *parser) reportNoExpression() ast.Expr {
+	at, found := p.unexpectedToken()
 	d := diag.NoExpression.At(at, "expected an expression, found %s", found)
 	prev := lexer.EOF
 	if p.i > 0 {
@@ -120,13 +120,13 @@ func (p *parser) noExpression() ast.Expr {
 	case p.k == lexer.LBrace && p.setting.inHead && p.mapAhead():
 		d.Hint("`{` starts the body here; put a map or struct in parentheses")
 	case p.k == lexer.Plus && prev == lexer.Plus:
-		d.By(p.stepFix("+=")...).Hint("Concerto has no `++`: write `x += 1`")
+		d.WithFixes(p.stepFix("+=")...).Hint("Concerto has no `++`: write `x += 1`")
 	case prev == lexer.Minus && p.i > 1 && p.toks[p.i-2].Kind == lexer.Minus:
 		d.Hint("Concerto has no `--`: write `x -= 1`")
 	case p.k == lexer.Assign && prev == lexer.EqEq:
-		d.Repair(diag.Sure(diag.Remove(p.span()), "Change to `==`"), "Concerto has no `===`: write `==` to compare values")
+		d.Repair(diag.SafeFix(diag.Remove(p.span()), "Change to `==`"), "Concerto has no `===`: write `==` to compare values")
 	case p.k == lexer.Assign && prev == lexer.NotEq:
-		d.Repair(diag.Sure(diag.Remove(p.span()), "Change to `!=`"), "Concerto has no `!==`: write `!=` to compare values")
+		d.Repair(diag.SafeFix(diag.Remove(p.span()), "Change to `!=`"), "Concerto has no `!==`: write `!=` to compare values")
 	case p.k == lexer.Star && prev == lexer.Star:
 		d.Hint("write `x.pow(n)` to compute a power")
 	case p.k == lexer.Star || p.k == lexer.AndAnd:
@@ -150,7 +150,7 @@ func (p *parser) noExpression() ast.Expr {
 	case prev == lexer.Assign:
 		d.Hint("add a value after `=`")
 	}
-	return p.badExpr(p.missing(d))
+	return p.badExpr(p.reportMissing(d))
 }
 
 // nameOrContext reads an operand that starts with a name: a path, a struct literal, or one of the
@@ -170,8 +170,8 @@ func (p *parser) nameOrContext() ast.Expr {
 		}
 	case lexer.Colon:
 		if p.newLine() && (p.after(lexer.Colon) || p.after(lexer.Assign)) { // the next row
-			p.tell(p.noValue())
-			return p.badExpr(p.baseAt(p.behind()))
+			p.reportAndContinue(p.missingValue())
+			return p.badExpr(p.baseAt(p.afterPrevious()))
 		}
 	}
 	path := p.path()
@@ -186,7 +186,7 @@ func (p *parser) path() *ast.PathExpr {
 	start := p.here()
 	n := p.newPath()
 	n.ArgsAt = -1
-	n.Segments = p.one(p.ident())
+	n.Segments = p.sliceOf(p.ident())
 	for {
 		switch {
 		case p.k == lexer.PathSep:
@@ -194,13 +194,13 @@ func (p *parser) path() *ast.PathExpr {
 			if p.k == lexer.Less {
 				p.fail(p.expected("a name").Hint("write type arguments directly after the name: `f<T>(…)`"))
 			}
-			n.Segments = append(n.Segments, p.nameHere())
+			n.Segments = append(n.Segments, p.pathSegment())
 		case p.k == lexer.Less && p.typeArgsAhead():
 			at := p.span()
 			args := p.typeArgs()
 			if n.ArgsAt >= 0 {
 				p.report(diag.TwiceTypeArguments.At(at, "duplicate type arguments").
-					Repair(diag.Offer(diag.Remove(p.from(at.Start)), "Remove `%s`", p.src[at.Start:p.prevEnd()]), "remove one of the two; type arguments can be inferred"))
+					Repair(diag.UnsafeFix(diag.Remove(p.from(at.Start)), "Remove `%s`", p.src[at.Start:p.prevEnd()]), "remove one of the two; type arguments can be inferred"))
 				continue
 			}
 			n.TypeArgs, n.ArgsAt = args, len(n.Segments)-1
@@ -211,14 +211,14 @@ func (p *parser) path() *ast.PathExpr {
 	}
 }
 
-// nameHere reads the name after a `::`. The name is missing if the next statement is on a later
+// pathSegment reads the name after a `::`. The name is missing if the next statement is on a later
 // line: a word that is not indented more, and that starts a statement. A comment between the two
 // means that the path continues.
-func (p *parser) nameHere() *ast.Ident {
-	if next := p.peek(1); p.k != lexer.Ident || ends[next] || !p.mayBeNext(p.i) || strings.TrimSpace(p.src[p.prevEnd():p.here()]) != "" {
+func (p *parser) pathSegment() *ast.Ident {
+	if next := p.peek(1); p.k != lexer.Ident || ends[next] || !p.mayBeNextStmt(p.i) || strings.TrimSpace(p.src[p.prevEnd():p.here()]) != "" {
 		return p.name()
 	}
-	p.tell(diag.Unexpected.At(p.behind(), "expected a name, found %s", endOfLine))
+	p.reportAndContinue(diag.Unexpected.At(p.afterPrevious(), "expected a name, found %s", endOfLine))
 	return p.noIdent()
 }
 
@@ -238,13 +238,13 @@ func (p *parser) structLit(path *ast.PathExpr) ast.Expr {
 			break
 		}
 		n.Fields = append(n.Fields, p.fieldInit())
-		if !p.comma(lexer.RBrace, open, "`,` or `}`") {
+		if !p.hasNextElement(lexer.RBrace, open, "`,` or `}`") {
 			break
 		}
 	}
 	p.setting = outer
 	end := p.closeBracket(lexer.RBrace, open, "`,` or `}`")
-	n.Fields = kept(p, n.Fields, end)
+	n.Fields = elementsBefore(p, n.Fields, end)
 	n.IDBase = p.base(path.Sp.Start)
 	p.mark(end, n)
 	return n
@@ -259,7 +259,7 @@ func (p *parser) fieldInit() *ast.FieldInit {
 		f.Sp = p.from(start)
 		return f
 	}
-	p.shortField("value")
+	p.reportShortField("value")
 	f := &ast.FieldInit{Name: p.name(), Short: true}
 	f.Sp = f.Name.Sp
 	f.Value = &ast.PathExpr{IDBase: p.baseAt(f.Sp), Segments: []*ast.Ident{f.Name}, ArgsAt: -1}
@@ -269,7 +269,7 @@ func (p *parser) fieldInit() *ast.FieldInit {
 		p.next()
 		f.Value, f.Short = p.rowValue(), false
 		f.Sp = p.from(start)
-		p.report(d.Repair(diag.Sure(diag.Replace(at, ":"), "Change to `:`"), "write `:` before the value of a field: `%s: %s`", f.Name.Name, p.textOf(f.Value.Span(), "…")))
+		p.report(d.Repair(diag.SafeFix(diag.Replace(at, ":"), "Change to `:`"), "write `:` before the value of a field: `%s: %s`", f.Name.Name, p.textOf(f.Value.Span(), "…")))
 	}
 	return f
 }
@@ -291,12 +291,12 @@ func (p *parser) parenList() (elems []ast.Expr, comma bool) {
 	p.next()
 	outer := p.nest(-1)
 	if p.k == lexer.RParen {
-		elems = append(elems, p.badExpr(p.missing(diag.NoExpression.At(p.span(), "expected an expression, found `)`").
+		elems = append(elems, p.badExpr(p.reportMissing(diag.NoExpression.At(p.span(), "expected an expression, found `)`").
 			Hint("write `nil` for no value"))))
 	}
 	for p.k != lexer.RParen {
 		elems = append(elems, p.expr())
-		if !p.comma(lexer.RParen, open, "`,` or `)`") {
+		if !p.hasNextElement(lexer.RParen, open, "`,` or `)`") {
 			comma = comma || p.prev(1) == lexer.Comma
 			break
 		}
@@ -307,8 +307,8 @@ func (p *parser) parenList() (elems []ast.Expr, comma bool) {
 	}
 	p.setting = outer
 	end := p.closeBracket(lexer.RParen, open, "`,` or `)`")
-	if elems = kept(p, elems, end); len(elems) == 0 {
-		elems = append(elems, p.badExpr(p.baseAt(p.behind())))
+	if elems = elementsBefore(p, elems, end); len(elems) == 0 {
+		elems = append(elems, p.badExpr(p.baseAt(p.afterPrevious())))
 	}
 	return elems, comma
 }
@@ -320,13 +320,13 @@ func (p *parser) array() ast.Expr {
 	n := &ast.ArrayLit{}
 	for p.k != lexer.RBracket {
 		n.Elems = append(n.Elems, p.expr())
-		if !p.comma(lexer.RBracket, open, "`,` or `]`") || p.endsList() {
+		if !p.hasNextElement(lexer.RBracket, open, "`,` or `]`") || p.endsList() {
 			break
 		}
 	}
 	p.setting = outer
 	end := p.closeBracket(lexer.RBracket, open, "`,` or `]`")
-	n.Elems = kept(p, n.Elems, end)
+	n.Elems = elementsBefore(p, n.Elems, end)
 	n.IDBase = p.base(start)
 	p.mark(end, n)
 	return n
@@ -335,7 +335,7 @@ func (p *parser) array() ast.Expr {
 // brace reads an operand that starts with `{`: a map or a block.
 func (p *parser) brace() ast.Expr {
 	if p.setting.inHead {
-		return p.noExpression()
+		return p.reportNoExpression()
 	}
 	if p.peek(1) == lexer.RBrace || p.mapAhead() {
 		return p.mapLit()
@@ -373,13 +373,13 @@ func (p *parser) mapLit() ast.Expr {
 	n := &ast.MapLit{}
 	for p.k != lexer.RBrace && !p.endsRows() {
 		n.Entries = append(n.Entries, p.mapEntry())
-		if !p.comma(lexer.RBrace, open, "`,` or `}`") {
+		if !p.hasNextElement(lexer.RBrace, open, "`,` or `}`") {
 			break
 		}
 	}
 	p.setting = outer
 	end := p.closeBracket(lexer.RBrace, open, "`,` or `}`")
-	n.Entries = kept(p, n.Entries, end)
+	n.Entries = elementsBefore(p, n.Entries, end)
 	n.IDBase = p.base(start)
 	p.mark(end, n)
 	return n
@@ -403,7 +403,7 @@ func (p *parser) mapEntry() *ast.MapEntry {
 		p.fail(p.expected("a key").Hint("a key must be a string, a name, an integer, true, false or `[expression]`"))
 	}
 	if p.k != lexer.Colon {
-		e.Value = p.badExpr(p.missing(p.expected("`:`")))
+		e.Value = p.badExpr(p.reportMissing(p.expected("`:`")))
 	} else {
 		p.next()
 		e.Value = p.rowValue()
@@ -417,14 +417,14 @@ func (p *parser) mapEntry() *ast.MapEntry {
 func (p *parser) rowValue() ast.Expr {
 	since := p.progress()
 	x := p.expr()
-	if p.k != lexer.Comma && p.k != lexer.RBrace && p.i > since.at && p.later(since) {
-		p.tell(p.noValue())
-		return p.badExpr(p.baseAt(p.behind()))
+	if p.k != lexer.Comma && p.k != lexer.RBrace && p.i > since.at && p.rewindToNextStmt(since) {
+		p.reportAndContinue(p.missingValue())
+		return p.badExpr(p.baseAt(p.afterPrevious()))
 	}
 	return x
 }
 
-// noValue returns the diagnostic for a missing expression at the end of the previous line.
-func (p *parser) noValue() *diag.Diagnostic {
-	return diag.NoExpression.At(p.behind(), "expected an expression, found %s", endOfLine)
+// missingValue returns the diagnostic for a missing expression at the end of the previous line.
+func (p *parser) missingValue() *diag.Diagnostic {
+	return diag.NoExpression.At(p.afterPrevious(), "expected an expression, found %s", endOfLine)
 }

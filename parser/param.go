@@ -14,14 +14,14 @@ import (
 // each but self.
 func (p *parser) params(typed bool) (list []*ast.Param) {
 	for p.k != lexer.RParen {
-		if len(list) > 0 && p.stops(lexer.LBrace) || len(list) == 0 && p.newLine() && p.stops() {
-			p.tell(p.unendedParams())
+		if len(list) > 0 && p.isPartMissing(lexer.LBrace) || len(list) == 0 && p.newLine() && p.isPartMissing() {
+			p.reportAndContinue(p.unendedParams())
 			return list
 		}
 		list = append(list, p.param(typed))
 		if !p.eat(lexer.Comma) {
 			if p.k != lexer.RParen {
-				p.tellParams()
+				p.reportParamSeparator()
 			}
 			break
 		}
@@ -32,22 +32,23 @@ func (p *parser) params(typed bool) (list []*ast.Param) {
 // unendedParams returns the diagnostic for parameters that do not continue here.
 func (p *parser) unendedParams() *diag.Diagnostic {
 	if p.newLine() && p.k != lexer.EOF {
-		return diag.Unexpected.At(p.behind(), "expected a parameter or `)`, found %s", endOfLine)
+		return diag.Unexpected.At(p.afterPrevious(), "expected a parameter or `)`, found %s", endOfLine)
 	}
 	return p.expected("a parameter or `)`")
 }
 
-// tellParams reports the token instead of `,` or `)`.
-func (p *parser) tellParams() {
+// reportParamSeparator reports the token instead of `,` or `)`.
+func (p *parser) reportParamSeparator() {
 	d := p.expected("`,` or `)`")
 	if prev := p.toks[p.i-1].Kind; prev == lexer.Ident && p.kindAt(p.i-2) != lexer.Colon && (p.k == lexer.Ident || p.k == lexer.LParen) {
-		d = p.typeFirst(p.expected("`:`"))
+		d = p.missingColonHint(p.expected("`:`"))
 	}
-	p.tell(d)
+	p.reportAndContinue(d)
 }
 
-// typeFirst adds the hint for a name and a type without a colon between them, in either order.
-func (p *parser) typeFirst(d *diag.Diagnostic) *diag.Diagnostic {
+// missingColonHint adds the hint for a name and a type without a colon between them, in either
+// order.
+func (p *parser) missingColonHint(d *diag.Diagnostic) *diag.Diagnostic {
 	first := p.prevText()
 	isType := first[0] >= 'A' && first[0] <= 'Z'
 	if w := foreign.Type.Find(first); len(w.Ours) > 0 {
@@ -57,18 +58,18 @@ func (p *parser) typeFirst(d *diag.Diagnostic) *diag.Diagnostic {
 		d.Hints, d.Fixes = nil, nil
 		both := source.Span{Start: p.toks[p.i-1].Start, End: p.tok().End}
 		text := p.text() + ": " + first
-		return d.Repair(diag.Offer(diag.Replace(both, text), "Write `%s`", text), "write the name before the type: `%s`", text)
+		return d.Repair(diag.UnsafeFix(diag.Replace(both, text), "Write `%s`", text), "write the name before the type: `%s`", text)
 	}
 	if first == "fn" {
 		d.Hints, d.Fixes = nil, nil
 		return d.Hint("declare methods in an `impl`: `impl Name { fn %s(self) { … } }`", p.text())
 	}
 	e := p.prevEnd()
-	colon := diag.Sure(diag.Insert(e, ":"), "Insert `:`")
+	colon := diag.SafeFix(diag.Insert(e, ":"), "Insert `:`")
 	if e == p.here() {
 		colon.Edits[0].Text = ": "
 	}
-	return d.Repair(colon, "add `:` before %s", p.found())
+	return d.Repair(colon, "add `:` before %s", p.foundText())
 }
 
 // likelyType returns a type for a parameter without one: that of its default.
@@ -105,7 +106,7 @@ func (p *parser) param(typed bool) *ast.Param {
 	case p.eat(lexer.Colon):
 		n.Type = p.typ()
 	case typed && !n.IsSelf && (p.k == lexer.Comma || p.k == lexer.RParen || p.k == lexer.Assign):
-		p.report(diag.UntypedParameter.At(n.Name.Sp, "parameter `%s` has no type", n.Name.Name).Advise(p.giveType(n.Name)))
+		p.report(diag.UntypedParameter.At(n.Name.Sp, "parameter `%s` has no type", n.Name.Name).Advise(p.paramTypeAdvice(n.Name)))
 	}
 	if p.eat(lexer.Assign) {
 		n.Default = p.expr()

@@ -30,7 +30,7 @@ func Parse(f *source.File) (*ast.File, diag.List) {
 	p := open(f)
 	defer p.close()
 	decls := p.module()
-	p.lexerFlaws()
+	p.recordLexerFlaws()
 	file := &ast.File{Source: f, Decls: decls, Comments: p.astComments(), IDs: int(p.ids), Flaws: p.flaws}
 	return file, p.reports.diags
 }
@@ -42,7 +42,7 @@ func ParseExpr(f *source.File) (x ast.Expr, ids int, list diag.List) {
 	defer p.close()
 	ok := p.guard(func() {
 		x = p.expr()
-		p.atEnd()
+		p.requireEnd()
 	})
 	if !ok || p.reports.diags.HasErrors() {
 		x = nil
@@ -59,7 +59,7 @@ func ParseSignature(f *source.File) (fn *ast.FnDecl, ids int, list diag.List) {
 	ok := p.guard(func() {
 		fn = p.fnSignature(p.prefix())
 		p.eat(lexer.Semi)
-		p.atEnd()
+		p.requireEnd()
 	})
 	if !ok || p.reports.diags.HasErrors() {
 		fn = nil
@@ -128,13 +128,13 @@ func (p *parser) ident() *ast.Ident {
 // name requires a name, and reports a reserved word. A missing name is "".
 func (p *parser) name() *ast.Ident {
 	if p.k != lexer.Ident {
-		d := p.noName(p.i)
-		if d.Info == diag.ReservedName && p.readsOn() {
+		d := p.missingName(p.i)
+		if d.Info == diag.ReservedName && p.mayFollowName() {
 			p.report(d)
 			return p.reservedName()
 		}
-		p.tell(d)
-		if !p.stops(lexer.Assign, lexer.Greater) {
+		p.reportAndContinue(d)
+		if !p.isPartMissing(lexer.Assign, lexer.Greater) {
 			panic(bailout{})
 		}
 		return p.noIdent()
@@ -158,9 +158,9 @@ type setting struct {
 	slice  int  // token of the `[` whose range may have no end, or -1
 }
 
-// apart starts a text that is not part of an enclosing head or slice, and returns the previous
+// isolate starts a text that is not part of an enclosing head or slice, and returns the previous
 // setting.
-func (s *setting) apart() setting {
+func (s *setting) isolate() setting {
 	outer := *s
 	s.inHead, s.slice = false, -1
 	return outer

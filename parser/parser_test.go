@@ -37,7 +37,7 @@ func TestParseExpr(t *testing.T) {
 	}
 	for _, text := range []string{"", "a b", "a +", "let a = 1", "{", "0x )"} {
 		if x, _, list := ParseExpr(source.NewFile("e", []byte(text))); x != nil || list.Len() != 1 {
-			t.Errorf("%q gives %T and\n%s", text, x, render(list.Sorted()))
+			t.Errorf("%q: got %T and\n%s", text, x, render(list.Sorted()))
 		}
 	}
 }
@@ -70,14 +70,14 @@ func TestParseSignature(t *testing.T) {
 	}
 	for _, text := range []string{"", "f()", "fn f() {}", "fn f(", "fn f() -> ", "fn f(); fn g();"} {
 		if fn, _, list := ParseSignature(source.NewFile("s", []byte(text))); fn != nil || list.Len() != 1 {
-			t.Errorf("%q gives %v and\n%s", text, fn, render(list.Sorted()))
+			t.Errorf("%q: got %v and\n%s", text, fn, render(list.Sorted()))
 		}
 	}
 }
 
 // Parsers are pooled, so concurrent parses must not interfere.
 func TestConcurrentParses(t *testing.T) {
-	texts := []string{mixed(300), "fn f() -> Int { |x: Int| { fn g(y: Int = 1) -> Int { y } g(x) } }", "struct S { a Int }"}
+	texts := []string{mixedText(300), "fn f() -> Int { |x: Int| { fn g(y: Int = 1) -> Int { y } g(x) } }", "struct S { a Int }"}
 	want := make([]int, len(texts))
 	for i, text := range texts {
 		_, list := Parse(source.NewFile("", []byte(text)))
@@ -89,7 +89,7 @@ func TestConcurrentParses(t *testing.T) {
 			i := n % len(texts)
 			for range 5 {
 				if _, list := Parse(source.NewFile("", []byte(texts[i]))); list.Len() != want[i] {
-					t.Errorf("text %d gives %d diagnostics, alone %d", i, list.Len(), want[i])
+					t.Errorf("text %d: got %d diagnostics, and %d if it is parsed alone", i, list.Len(), want[i])
 				}
 			}
 		})
@@ -132,11 +132,11 @@ func TestLongHeaders(t *testing.T) {
 		strings.Repeat("@a(1) ", room) + "fn f(" + strings.Repeat("a: Int, ", room) + ") {}",
 	} {
 		if ds, _ := parseText(text); len(ds) != 0 {
-			t.Errorf("%.20s… gives\n%.500s", text, render(ds))
+			t.Errorf("%.20s…: got\n%.500s", text, render(ds))
 		}
 	}
 	text := "use " + strings.Repeat("a::{", maxNesting+1) + "a" + strings.Repeat("}", maxNesting+1) + ";"
 	if ds, _ := parseText(text); len(ds) != 1 || ds[0].Info != diag.TooDeep {
-		t.Errorf("%.20s… gives\n%.500s", text, render(ds))
+		t.Errorf("%.20s…: got\n%.500s", text, render(ds))
 	}
 }

@@ -153,14 +153,14 @@ func (w *window) fill(lex *plex.PeekingLexer) {
 			}
 		}
 		typ := typeOf(t.Kind)
-		if w.form.fields && p.namesField(i) {
+		if w.form.fields && p.isFieldName(i) {
 			typ = typeWord
 		}
 		w.toks[at] = plex.Token{Type: typ, Value: p.textAt(i), Pos: plex.Position{Offset: int(t.Start), Line: i}}
 		if at++; t.Kind == lexer.EOF {
 			return
 		}
-		if w.form.ends(t.Kind, i-p.i+1) {
+		if w.form.endsAt(t.Kind, i-p.i+1) {
 			w.toks[at] = plex.Token{Type: plex.EOF, Pos: plex.Position{Offset: int(t.End), Line: i + 1}}
 			return
 		}
@@ -224,9 +224,9 @@ func (x *production) build() { x.once.Do(func() { x.make(x) }) }
 // most is the maximum number of tokens that a form without lists reads before its next leaf.
 const most = 8
 
-// ends reports whether the form reads nothing after a token of kind k, the nth of a window, unless
-// a leaf reads that token.
-func (x *production) ends(k lexer.Kind, n int) bool {
+// endsAt reports whether the form reads nothing after a token of kind k, the nth of a window,
+// unless a leaf reads that token.
+func (x *production) endsAt(k lexer.Kind, n int) bool {
 	if !x.lists {
 		return n == most
 	}
@@ -292,7 +292,7 @@ func leaf(lex *plex.PeekingLexer, read func(*parser)) error {
 	p := w.p
 	start := lex.Peek().Pos.Line
 	p.seek(start)
-	if !p.completes(func() { read(p) }) {
+	if !p.tryRead(func() { read(p) }) {
 		w.failed = true
 		return errLeaf
 	}
@@ -303,9 +303,9 @@ func leaf(lex *plex.PeekingLexer, read func(*parser)) error {
 	return nil
 }
 
-// completes runs read and reports whether it returned; if not, it has bailed out. An error about
+// tryRead runs read and reports whether it returned; if not, it has bailed out. An error about
 // depth continues to the outermost construct.
-func (p *parser) completes(read func()) (ok bool) {
+func (p *parser) tryRead(read func()) (ok bool) {
 	defer func() {
 		if !ok && !p.reports.tooDeep {
 			if e := recover(); e != (bailout{}) {
@@ -397,7 +397,7 @@ func (r *rule) alternatives() (empty bool) {
 			r.words = nil
 			none := t == "(" && r.alternatives()
 			if t != "(" {
-				r.words = []string{expected(t)}
+				r.words = []string{expectedText(t)}
 			}
 			if strings.HasPrefix(r.rest, "?") || strings.HasPrefix(r.rest, "*") {
 				none = true
@@ -415,8 +415,8 @@ func (r *rule) alternatives() (empty bool) {
 	}
 }
 
-// expected returns a literal or name of a rule in words.
-func expected(t string) string {
+// expectedText returns a literal or name of a rule in words.
+func expectedText(t string) string {
 	if text, err := strconv.Unquote(t); err == nil {
 		return "`" + text + "`"
 	}

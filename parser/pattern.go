@@ -60,22 +60,22 @@ func (p *parser) patternForm() ast.Pattern {
 		p.next()
 		return &ast.BadPat{IDBase: p.base(start)}
 	}
-	return p.noPattern()
+	return p.reportNoPattern()
 }
 
-// wantsPattern holds the tokens that are always followed by a pattern.
-var wantsPattern = [lexer.NumKinds]bool{
+// requiresPattern holds the tokens that are always followed by a pattern.
+var requiresPattern = [lexer.NumKinds]bool{
 	lexer.Let: true, lexer.Mut: true, lexer.For: true, lexer.Bar: true, lexer.Colon: true, lexer.At: true,
 }
 
-// noPattern reports that no pattern starts here. A missing pattern becomes a hole.
-func (p *parser) noPattern() ast.Pattern {
-	at, found := p.wanted()
-	if p.incomplete() && wantsPattern[p.prev(1)] {
-		at, found = p.behind(), endOfLine
+// reportNoPattern reports that no pattern starts here. A missing pattern becomes a hole.
+func (p *parser) reportNoPattern() ast.Pattern {
+	at, found := p.unexpectedToken()
+	if p.isIncomplete() && requiresPattern[p.prev(1)] {
+		at, found = p.afterPrevious(), endOfLine
 	}
 	if p.k.IsKeyword() && p.k != lexer.Mut && (p.k != lexer.In || p.peek(1) == lexer.In) && found != endOfLine {
-		if d := p.noName(p.i); d.Info == diag.ReservedName && p.readsOn() && p.peek(1) != lexer.LParen {
+		if d := p.missingName(p.i); d.Info == diag.ReservedName && p.mayFollowName() && p.peek(1) != lexer.LParen {
 			p.report(d)
 			start := p.here()
 			name := p.reservedName()
@@ -95,16 +95,16 @@ func (p *parser) noPattern() ast.Pattern {
 		}
 	}
 	if found == endOfLine {
-		p.tell(d)
-		return p.badPat(p.baseAt(p.behind()))
+		p.reportAndContinue(d)
+		return p.badPat(p.baseAt(p.afterPrevious()))
 	}
-	return p.badPat(p.missing(d, lexer.Assign, lexer.In, lexer.Colon, lexer.If, lexer.Bar))
+	return p.badPat(p.reportMissing(d, lexer.Assign, lexer.In, lexer.Colon, lexer.If, lexer.Bar))
 }
 
 // missingPattern returns a hole for a missing pattern at the end of the previous line.
 func (p *parser) missingPattern() ast.Pattern {
-	p.tell(diag.NoPattern.At(p.behind(), "expected a pattern, found %s", endOfLine))
-	return p.badPat(p.baseAt(p.behind()))
+	p.reportAndContinue(diag.NoPattern.At(p.afterPrevious(), "expected a pattern, found %s", endOfLine))
+	return p.badPat(p.baseAt(p.afterPrevious()))
 }
 
 // namedPattern reads a pattern that starts with a name: a binding, a path, a variant, a struct, a
@@ -118,7 +118,7 @@ func (p *parser) namedPattern() ast.Pattern {
 			p.next()
 			inner := p.patternAtom()
 			return &ast.BindPat{IDBase: p.base(start), Name: name, Pattern: inner}
-		case next != lexer.PathSep && next != lexer.LParen && next != lexer.LBrace && next != lexer.DotDot && next != lexer.DotDotEq && !p.dottedPath():
+		case next != lexer.PathSep && next != lexer.LParen && next != lexer.LBrace && next != lexer.DotDot && next != lexer.DotDotEq && !p.isDottedPath():
 			if p.text() == "_" {
 				p.next()
 				return &ast.WildPat{IDBase: p.base(start)}
@@ -144,11 +144,11 @@ func (p *parser) namedPattern() ast.Pattern {
 
 func (p *parser) patternPath() *ast.PathExpr {
 	start := p.here()
-	dotted := p.dottedPath()
+	dotted := p.isDottedPath()
 	n := &ast.PathExpr{Segments: []*ast.Ident{p.ident()}, ArgsAt: -1}
 	if dotted {
 		p.report(diag.Unexpected.At(p.span(), "expected `::`, found `.`").
-			Repair(diag.Sure(diag.Replace(p.span(), "::"), "Change to `::`"), "write `::` before a variant: `%s::%s`", p.prevText(), p.textAt(p.i+1)))
+			Repair(diag.SafeFix(diag.Replace(p.span(), "::"), "Change to `::`"), "write `::` before a variant: `%s::%s`", p.prevText(), p.textAt(p.i+1)))
 		p.next()
 		n.Segments = append(n.Segments, p.name())
 	}
@@ -206,18 +206,18 @@ func (p *parser) tuplePattern() ast.Pattern {
 			comma = false
 			break
 		}
-		if comma = true; p.stops() {
+		if comma = true; p.isPartMissing() {
 			break
 		}
 	}
-	elems = kept(p, elems, p.closeBracket(lexer.RParen, open, "`,` or `)`"))
+	elems = elementsBefore(p, elems, p.closeBracket(lexer.RParen, open, "`,` or `)`"))
 	if len(elems) == 1 && !comma {
 		return elems[0]
 	}
 	return &ast.TuplePat{IDBase: p.base(start), Elems: elems}
 }
 
-// arrayPattern reads `[a, ..rest, b]`. A `..` stands for the rest, except directly before a number,
+// arrayPattern reads `[a, ..rest, b]`. A `..` matches the rest, except directly before a number,
 // where it starts a range.
 func (p *parser) arrayPattern() ast.Pattern {
 	start, open := p.here(), p.i
@@ -229,17 +229,17 @@ func (p *parser) arrayPattern() ast.Pattern {
 		} else {
 			n.Elems = append(n.Elems, p.pattern())
 		}
-		if !p.eat(lexer.Comma) || p.stops() {
+		if !p.eat(lexer.Comma) || p.isPartMissing() {
 			break
 		}
 	}
-	n.Elems = kept(p, n.Elems, p.closeBracket(lexer.RBracket, open, "`,` or `]`"))
+	n.Elems = elementsBefore(p, n.Elems, p.closeBracket(lexer.RBracket, open, "`,` or `]`"))
 	n.IDBase = p.base(start)
 	return n
 }
 
 func (p *parser) restPattern(n *ast.ArrayPat) {
-	p.oneRest(n.Rest)
+	p.reportSecondRest(n.Rest)
 	p.next()
 	n.Rest = len(n.Elems)
 	if p.k == lexer.Ident {
@@ -251,11 +251,11 @@ func (p *parser) restPattern(n *ast.ArrayPat) {
 	}
 }
 
-// oneRest reports a second `..`; rest is the index of the first, or -1.
-func (p *parser) oneRest(rest int) {
+// reportSecondRest reports a second `..`; rest is the index of the first, or -1.
+func (p *parser) reportSecondRest(rest int) {
 	if rest >= 0 {
 		d := diag.TwoRests.At(p.span(), "duplicate `..` in this pattern")
-		d.Fixes = append(d.Fixes, p.onlyOneRest())
+		d.Fixes = append(d.Fixes, p.removeRestFix())
 		p.fail(d)
 	}
 }
@@ -267,17 +267,17 @@ func (p *parser) variantPattern(path *ast.PathExpr) ast.Pattern {
 	n := &ast.VariantPat{Path: path, Rest: -1}
 	for p.k != lexer.RParen {
 		if next := p.peek(1); p.k == lexer.DotDot && (next == lexer.RParen || next == lexer.Comma) {
-			p.oneRest(n.Rest)
+			p.reportSecondRest(n.Rest)
 			n.Rest = len(n.Elems)
 			p.next()
 		} else {
 			n.Elems = append(n.Elems, p.pattern())
 		}
-		if !p.eat(lexer.Comma) || p.stops() {
+		if !p.eat(lexer.Comma) || p.isPartMissing() {
 			break
 		}
 	}
-	n.Elems = kept(p, n.Elems, p.closeBracket(lexer.RParen, open, "`,` or `)`"))
+	n.Elems = elementsBefore(p, n.Elems, p.closeBracket(lexer.RParen, open, "`,` or `)`"))
 	n.IDBase = p.base(path.Sp.Start)
 	return n
 }
@@ -298,7 +298,7 @@ func (p *parser) structPattern(path *ast.PathExpr) ast.Pattern {
 			break
 		}
 	}
-	n.Fields = kept(p, n.Fields, p.closeBracket(lexer.RBrace, open, "`,` or `}`"))
+	n.Fields = elementsBefore(p, n.Fields, p.closeBracket(lexer.RBrace, open, "`,` or `}`"))
 	n.IDBase = p.base(path.Sp.Start)
 	return n
 }
@@ -312,7 +312,7 @@ func (p *parser) fieldPattern() *ast.FieldPat {
 		f.Sp = p.from(start)
 		return f
 	}
-	p.shortField("name")
+	p.reportShortField("name")
 	f := &ast.FieldPat{Name: p.name(), Short: true}
 	f.Sp = f.Name.Sp
 	f.Pattern = &ast.NamePat{IDBase: p.baseAt(f.Sp), Name: f.Name}

@@ -22,7 +22,7 @@ func (p *parser) payload() payload {
 
 func (p *parser) tuplePayload() payload {
 	if p.peek(1).IsWord() && p.peek(2) == lexer.Colon {
-		return p.namedInParens()
+		return p.namedPayloadInParens()
 	}
 	open := p.i
 	p.next()
@@ -30,14 +30,14 @@ func (p *parser) tuplePayload() payload {
 	for p.eat(lexer.Comma) && p.k != lexer.RParen {
 		types = append(types, p.typ())
 	}
-	return payload{types: kept(p, types, p.closeBracket(lexer.RParen, open, "`,` or `)`"))}
+	return payload{types: elementsBefore(p, types, p.closeBracket(lexer.RParen, open, "`,` or `)`"))}
 }
 
 func (p *parser) namedPayload() payload {
 	open := p.i
 	p.next()
 	fields := p.payloadFields(lexer.RBrace)
-	return payload{fields: kept(p, fields, p.closeBracket(lexer.RBrace, open, "`,` or `}`")), named: true}
+	return payload{fields: elementsBefore(p, fields, p.closeBracket(lexer.RBrace, open, "`,` or `}`")), named: true}
 }
 
 // payloadFields reads `a: A, b: B` up to the closing token.

@@ -70,7 +70,7 @@ func (p *parser) member(x ast.Expr) ast.Expr {
 		if n := p.i - 2; p.kindAt(n) == lexer.Int && p.toks[n].End == p.toks[n+1].Start {
 			d.Hint("a float needs digits after the point: `%s.0`", p.textAt(n))
 		}
-		p.tell(d)
+		p.reportAndContinue(d)
 		return &ast.FieldExpr{IDBase: p.base(start), X: x, Name: p.noIdent()}
 	}
 	name := p.ident()
@@ -108,12 +108,12 @@ func (p *parser) index() (ast.Expr, listEnd) {
 // args reads `(a, b, name: c)`.
 func (p *parser) args() ([]*ast.Arg, listEnd) {
 	open := p.i
-	p.want(lexer.LParen)
+	p.expect(lexer.LParen)
 	outer := p.nest(-1)
 	list := p.argsIn(open)
 	p.setting = outer
 	end := p.closeBracket(lexer.RParen, open, "`,` or `)`")
-	return kept(p, list, end), end
+	return elementsBefore(p, list, end), end
 }
 
 // argsUntilParen reads arguments up to the `)`, or to a token that is not one.
@@ -133,7 +133,7 @@ func (p *parser) argsIn(open int) (list []*ast.Arg) {
 		} else if named {
 			late = diag.PositionalAfterNamed.At(p.span(), "positional argument after a named argument").
 				Hint("add a name, or move it before the named arguments")
-			if !p.mayBeNext(p.i) { // otherwise it may be the next statement
+			if !p.mayBeNextStmt(p.i) { // otherwise it may be the next statement
 				p.report(late)
 			}
 		}
@@ -143,19 +143,19 @@ func (p *parser) argsIn(open int) (list []*ast.Arg) {
 		}
 		since := p.progress()
 		a.Value = p.expr()
-		if a.Name != nil && p.k != lexer.Comma && p.k != lexer.RParen && p.i > since.at && p.later(since) {
-			p.tell(p.noValue())
-			a.Value = p.badExpr(p.baseAt(p.behind()))
+		if a.Name != nil && p.k != lexer.Comma && p.k != lexer.RParen && p.i > since.at && p.rewindToNextStmt(since) {
+			p.reportAndContinue(p.missingValue())
+			a.Value = p.badExpr(p.baseAt(p.afterPrevious()))
 		}
 		a.Sp = p.from(start)
-		if late != nil && p.mayBeNext(at) && (p.k == lexer.Comma || p.k == lexer.RParen) {
+		if late != nil && p.mayBeNextStmt(at) && (p.k == lexer.Comma || p.k == lexer.RParen) {
 			p.report(late)
 		}
 		if late != nil {
-			late.Fixes = append(late.Fixes, p.moveForward(list, a))
+			late.Fixes = append(late.Fixes, p.moveForwardFix(list, a))
 		}
 		list = append(list, a)
-		if !p.comma(lexer.RParen, open, "`,` or `)`") || p.endsList() {
+		if !p.hasNextElement(lexer.RParen, open, "`,` or `)`") || p.endsList() {
 			break
 		}
 	}
@@ -178,7 +178,7 @@ func (p *parser) emit() *ast.EmitExpr {
 	for _, a := range args {
 		if a.Name != nil {
 			p.report(diag.EmitArguments.At(a.Name.Sp, "the arguments of `emit` are positional").
-				Repair(diag.Offer(diag.Remove(source.Span{Start: a.Name.Sp.Start, End: a.Value.Span().Start}), "Remove `%s:`", a.Name.Name), "write `emit(channel, payload)`"))
+				Repair(diag.UnsafeFix(diag.Remove(source.Span{Start: a.Name.Sp.Start, End: a.Value.Span().Start}), "Remove `%s:`", a.Name.Name), "write `emit(channel, payload)`"))
 		}
 	}
 	switch len(args) {
@@ -191,7 +191,7 @@ func (p *parser) emit() *ast.EmitExpr {
 		if end > 0 || p.reports.going {
 			break
 		}
-		p.report(diag.EmitArguments.At(at, "`emit` takes a channel and at most one payload").Advise(onePayload(args)))
+		p.report(diag.EmitArguments.At(at, "`emit` takes a channel and at most one payload").Advise(payloadAdvice(args)))
 	}
 	if n.Channel == nil {
 		n.Channel = p.badExpr(p.baseAt(at))

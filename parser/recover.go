@@ -31,16 +31,16 @@ func (p *parser) sync(start int, mode syncMode) {
 	stack := p.openBrackets(start)
 	angles := 0
 	for ; p.k != lexer.EOF; p.next() {
-		if p.i > start && p.column0(p.i) && startsDecl[p.k] {
+		if p.i > start && p.atColumn0(p.i) && startsDecl[p.k] {
 			return
 		}
 		switch k := p.k; {
 		case isOpening(k):
-			if !p.passCulprit(p.i) {
+			if !p.isCulprit(p.i) {
 				stack = append(stack, k)
 			}
 		case isClosing(k):
-			n := matching(stack, k)
+			n := openingBracket(stack, k)
 			if n < 0 && k == lexer.RBrace {
 				if p.i == start {
 					p.next()
@@ -105,11 +105,11 @@ func (p *parser) openBrackets(start int) (stack []lexer.Kind) {
 	for i := start; i < p.i; i++ {
 		k := p.toks[i].Kind
 		if isOpening(k) {
-			if !p.passCulprit(i) {
+			if !p.isCulprit(i) {
 				stack = append(stack, k)
 			}
 		} else if isClosing(k) {
-			if n := matching(stack, k); n >= 0 {
+			if n := openingBracket(stack, k); n >= 0 {
 				stack = stack[:n]
 			}
 		}
@@ -117,13 +117,13 @@ func (p *parser) openBrackets(start int) (stack []lexer.Kind) {
 	return stack
 }
 
-// passCulprit reports whether token i is the unclosed `{`, so that recovery must not search its
+// isCulprit reports whether token i is the unclosed `{`, so that recovery must not search its
 // `}`. The `{` then counts as reported by the current error.
-func (p *parser) passCulprit(i int) bool {
+func (p *parser) isCulprit(i int) bool {
 	if p.toks[i].Kind != lexer.LBrace || p.findCulprit() != i {
 		return false
 	}
-	p.settle(i)
+	p.markReported(i)
 	return true
 }
 
@@ -136,9 +136,9 @@ func mayFollowComma(k lexer.Kind) bool {
 	return true
 }
 
-// matching returns the index of the opening bracket that k closes, or -1. Round and square brackets
-// do not extend beyond braces.
-func matching(stack []lexer.Kind, k lexer.Kind) int {
+// openingBracket returns the index of the opening bracket that k closes, or -1. Round and square
+// brackets do not extend beyond braces.
+func openingBracket(stack []lexer.Kind, k lexer.Kind) int {
 	for i := len(stack) - 1; i >= 0; i-- {
 		if closes(stack[i], k) {
 			return i
@@ -170,7 +170,7 @@ func (p *parser) syncDecl(start int) {
 	}
 	for ; p.k != lexer.EOF; p.next() {
 		starts := startsDecl[p.k] || p.k == lexer.At
-		if p.i > start && starts && (p.column0(p.i) || depth == 0 && p.newLine()) {
+		if p.i > start && starts && (p.atColumn0(p.i) || depth == 0 && p.newLine()) {
 			return
 		}
 		switch p.k {
@@ -213,14 +213,14 @@ func (p *parser) bodyAfter(start int) int {
 	return 0
 }
 
-// semi requires the `;` of a statement. A missing one is reported at the end of the previous token,
-// and the statement counts as read.
-func (p *parser) semi() {
+// requireSemi requires the `;` of a statement. A missing one is reported at the end of the previous
+// token, and the statement counts as read.
+func (p *parser) requireSemi() {
 	if p.eat(lexer.Semi) {
 		return
 	}
 	if p.k == lexer.RBrace && p.balance.excess > 0 && p.peek(1) == lexer.Semi {
-		p.unopened()
+		p.reportUnopened()
 		return
 	}
 	if p.k == lexer.Else {
@@ -235,7 +235,7 @@ func (p *parser) semi() {
 	if p.k == lexer.EqEq {
 		d.Hint("write `=` to assign a value")
 	} else if p.k == lexer.Colon && p.peek(1) == lexer.Assign {
-		d.By(p.declareFix()...).Hint("declare a variable with `let`: `let %s = …;`", p.prevText())
+		d.WithFixes(p.declareFix()...).Hint("declare a variable with `let`: `let %s = …;`", p.prevText())
 	} else if p.k == lexer.Colon || p.k == lexer.Assign {
 		d.Hint("declare a variable with `let`")
 	}
@@ -245,20 +245,20 @@ func (p *parser) semi() {
 func (p *parser) missingSemi() {
 	e := p.prevEnd()
 	p.report(diag.MissingSemicolon.At(source.Span{Start: e, End: e}, "missing `;`").
-		Repair(diag.Sure(diag.Insert(e, ";"), "Insert `;`"), "end the statement with `;`"))
-	p.lost()
+		Repair(diag.SafeFix(diag.Insert(e, ";"), "Insert `;`"), "end the statement with `;`"))
+	p.markLost()
 }
 
-// declSemi requires the `;` of a declaration.
-func (p *parser) declSemi() {
+// requireDeclSemi requires the `;` of a declaration.
+func (p *parser) requireDeclSemi() {
 	if p.eat(lexer.Semi) {
 		return
 	}
 	if p.newLine() || p.k == lexer.EOF || p.k == lexer.RBrace {
 		e := p.prevEnd()
 		p.report(diag.MissingSemicolon.At(source.Span{Start: e, End: e}, "missing `;`").
-			Repair(diag.Sure(diag.Insert(e, ";"), "Insert `;`"), "end the declaration with `;`"))
-		p.lost()
+			Repair(diag.SafeFix(diag.Insert(e, ";"), "Insert `;`"), "end the declaration with `;`"))
+		p.markLost()
 		return
 	}
 	p.failExpected("`;`")

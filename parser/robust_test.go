@@ -104,7 +104,7 @@ func mutations(text string, each func(what string, tok lexer.Token, mutant strin
 // slips counts the diagnostics of a program's mutations.
 type slips struct {
 	texts, broken int
-	told          [6]int // mutations by their number of diagnostics; the last counts those with more
+	counts        [6]int // mutations by their number of diagnostics; the last counts those with more
 	at, near      int    // with the first diagnostic at the mutation, and on its line
 	hints, labels int
 	codes         map[string]int
@@ -118,7 +118,7 @@ func (s *slips) add(f *source.File, at source.Pos, ds []*diag.Diagnostic) {
 		return
 	}
 	s.broken++
-	s.told[min(len(ds), len(s.told)-1)]++
+	s.counts[min(len(ds), len(s.counts)-1)]++
 	if at == ds[0].Span.Start {
 		s.at++
 	}
@@ -137,7 +137,7 @@ func (s *slips) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d texts, %d broken, %d told of at the slip, %d on its line, %d bytes marked, %d hints, %d labels\n   ",
 		s.texts, s.broken, s.at, s.near, s.marked, s.hints, s.labels)
-	for n, texts := range s.told[1:] {
+	for n, texts := range s.counts[1:] {
 		fmt.Fprintf(&b, " %d×%d", texts, n+1)
 	}
 	b.WriteString("\n   ")
@@ -189,8 +189,8 @@ func TestMutations(t *testing.T) {
 		})
 		fmt.Fprintf(&rows, "%s: %s\n", path, &row)
 		total += row.broken
-		single += row.told[1]
-		many += row.told[5]
+		single += row.counts[1]
+		many += row.counts[5]
 	}
 	t.Logf("%d broken programs: %d with one diagnostic, %d with more than four", total, single, many)
 	if single*100 < total*92 || many*1000 > total*2 {
@@ -225,7 +225,7 @@ func checkDiagnostic(t *testing.T, f *source.File, d *diag.Diagnostic) {
 func TestBrokenUse(t *testing.T) {
 	for _, text := range []string{"use a::{self", "use a::{self b", "use a::{self, b c", "use a::{Self::", "use {self x}"} {
 		if found, _ := parseText(text + "\nfn main() {}\n"); len(found) == 0 {
-			t.Errorf("nothing is said of %q", text)
+			t.Errorf("no diagnostic for %q", text)
 		}
 	}
 }

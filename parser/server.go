@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// serverFields reports fields that describe the connection to an MCP server, which the manifest
-// configures: all consecutive ones together, with their keys in the manifest.
-func (p *parser) serverFields(server *ast.Ident) bool {
+// reportServerFields reports fields that describe the connection to an MCP server, which the
+// manifest configures: all consecutive ones together, with their keys in the manifest.
+func (p *parser) reportServerFields(server *ast.Ident) bool {
 	start, at, first := p.here(), p.span(), p.i
 	var keys []string
 	for p.k == lexer.Ident && p.peek(1) == lexer.Colon && foreign.Server.Hint(p.text()) != "" {
@@ -31,7 +31,7 @@ func (p *parser) serverFields(server *ast.Ident) bool {
 	if len(keys) == 0 {
 		return false
 	}
-	p.lostText(nil, first, p.i)
+	p.recordLostText(nil, first, p.i)
 	p.report(diag.Unexpected.At(at, "an `mcp` block contains only functions; the connection to the server is configured in Concerto.toml").
 		Hint("write this in section `[mcp.%s]`: `%s`", server.Name, strings.Join(keys, "`, `")))
 	return true

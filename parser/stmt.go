@@ -13,16 +13,16 @@ func (p *parser) block() *ast.Block { return p.blockOr(nil) }
 // blockOr is block with the diagnostic for a missing `{`.
 func (p *parser) blockOr(missing func() *diag.Diagnostic) *ast.Block {
 	start := p.here()
-	outer := p.setting.apart()
+	outer := p.setting.isolate()
 	b := &ast.Block{}
 	braces, ok := p.openBraces(missing)
 	if !ok {
 		p.setting = outer
-		b.Sp = p.behind()
+		b.Sp = p.afterPrevious()
 		p.flaws = append(p.flaws, ast.Flaw{Node: b, Span: b.Sp})
 		return b
 	}
-	for p.within(braces) {
+	for p.hasElement(braces) {
 		p.stmtOrSync(b)
 	}
 	if !p.balance.closed {
@@ -30,14 +30,14 @@ func (p *parser) blockOr(missing func() *diag.Diagnostic) *ast.Block {
 	}
 	p.setting = outer
 	b.Sp = p.from(start)
-	p.guessed(b)
+	p.recordGuessedEnd(b)
 	return b
 }
 
-// guessed records a block that does not end at a `}`.
-func (p *parser) guessed(n ast.Node) {
+// recordGuessedEnd records a block that does not end at a `}`.
+func (p *parser) recordGuessedEnd(n ast.Node) {
 	if !p.balance.closed {
-		p.flaws = append(p.flaws, ast.Flaw{Kind: ast.Guessed, Node: n, Span: p.behind()})
+		p.flaws = append(p.flaws, ast.Flaw{Kind: ast.Guessed, Node: n, Span: p.afterPrevious()})
 	}
 }
 
@@ -49,10 +49,10 @@ func (p *parser) stmtOrSync(b *ast.Block) {
 	read := len(b.Stmts)
 	done := false
 	defer func() {
-		if done || !p.reports.recovers(outer) {
+		if done || !p.reports.canRecover(outer) {
 			return
 		}
-		p.reports.caught(recover())
+		p.reports.handlePanic(recover())
 		p.setting = outer
 		p.brokenStmt(b, start, read)
 	}()
@@ -64,7 +64,7 @@ func (p *parser) stmtOrSync(b *ast.Block) {
 	}
 }
 
-// brokenStmt skips a statement with syntax errors, from token start, and keeps its parts. read is
+// brokenStmt skips a statement with syntax errors, from token start, and stores its parts. read is
 // the number of statements that b had before.
 func (p *parser) brokenStmt(b *ast.Block, start, read int) {
 	p.sync(start, inBlock)
@@ -76,7 +76,7 @@ func (p *parser) brokenStmt(b *ast.Block, start, read int) {
 	}
 	bad := &ast.BadStmt{}
 	bad.Sp = p.from(p.toks[start].Start)
-	bad.Names = p.lostText(bad, start, p.i)
+	bad.Names = p.recordLostText(bad, start, p.i)
 	b.Stmts = append(b.Stmts[:read], bad)
 }
 
@@ -95,10 +95,10 @@ func (p *parser) brokenLet(s *ast.LetStmt, start int) {
 	}
 	if s.Value == nil {
 		bad := &ast.BadExpr{IDBase: p.base(at)}
-		bad.Names = p.lostText(bad, start, p.i)
+		bad.Names = p.recordLostText(bad, start, p.i)
 		s.Value = bad
 	} else {
-		p.lostText(s, start, p.i)
+		p.recordLostText(s, start, p.i)
 	}
 	s.Sp = p.from(s.Sp.Start)
 }
@@ -122,7 +122,7 @@ func (p *parser) stmt(b *ast.Block) {
 		p.letStmt(b)
 	case k == lexer.Semi:
 		p.report(diag.Unexpected.At(p.span(), "expected a statement, found `;`").
-			Repair(diag.Sure(diag.Remove(p.span()), "Remove the `;`"), "remove this `;`"))
+			Repair(diag.SafeFix(diag.Remove(p.span()), "Remove the `;`"), "remove this `;`"))
 		p.next()
 	case k == lexer.Fn && p.peek(1) == lexer.LParen: // a closure
 		p.exprStmt(b)
@@ -131,13 +131,13 @@ func (p *parser) stmt(b *ast.Block) {
 	case k == lexer.At && !p.limitAhead():
 		h := p.prefix()
 		if !startsDecl[p.k] {
-			d := diag.StrayDecorator.At(h.decorators[0].Sp, "decorator `@%s` without a declaration", h.decorators[0].Name.Name)
+			d := diag.MisplacedDecorator.At(h.decorators[0].Sp, "decorator `@%s` without a declaration", h.decorators[0].Name.Name)
 			if h.decorators[0].Name.Name == "limit" {
 				d.Hint("write `@limit(n)` directly before `parallel for`")
 			}
-			d.Fixes = append(d.Fixes, p.withoutDecorator(h.decorators[0]))
-			p.tell(d)
-			if !p.stops() {
+			d.Fixes = append(d.Fixes, p.removeDecoratorFix(h.decorators[0]))
+			p.reportAndContinue(d)
+			if !p.isPartMissing() {
 				panic(bailout{})
 			}
 			bad := &ast.BadDecl{}
@@ -161,11 +161,11 @@ func (p *parser) stmt(b *ast.Block) {
 func (p *parser) declStmt(h head) *ast.DeclStmt {
 	if h.pub {
 		p.report(diag.MisplacedDecl.At(p.toks[p.i-1].Span(), "`pub` is not allowed in a block").
-			Repair(diag.Sure(diag.Remove(source.Span{Start: p.toks[p.i-1].Start, End: p.here()}), "Remove `pub`"), "remove `pub`, or move the declaration to module level"))
+			Repair(diag.SafeFix(diag.Remove(source.Span{Start: p.toks[p.i-1].Start, End: p.here()}), "Remove `pub`"), "remove `pub`, or move the declaration to module level"))
 	}
 	if !inBlocks[p.k] {
 		if startsDecl[p.k] {
-			p.report(diag.MisplacedDecl.At(p.span(), "%s cannot be declared in a block", p.k).Advise(p.moveOut(h.start)))
+			p.report(diag.MisplacedDecl.At(p.span(), "%s cannot be declared in a block", p.k).Advise(p.moveOutAdvice(h.start)))
 		}
 	}
 	s := &ast.DeclStmt{Decl: p.declAfter(h)}
@@ -183,22 +183,22 @@ func (p *parser) letStmt(b *ast.Block) {
 	s.Mut = p.eat(lexer.Mut)
 	since, flaws := p.progress(), len(p.flaws)
 	s.Pattern = p.pattern()
-	if _, name := s.Pattern.(*ast.NamePat); p.i > since.at && p.k != lexer.Assign && p.k != lexer.Colon && p.k != lexer.Else && !(name && p.k == lexer.Semi) && p.later(since) {
+	if _, name := s.Pattern.(*ast.NamePat); p.i > since.at && p.k != lexer.Assign && p.k != lexer.Colon && p.k != lexer.Else && !(name && p.k == lexer.Semi) && p.rewindToNextStmt(since) {
 		s.Pattern = p.missingPattern()
 	}
 	broken := len(p.flaws) > flaws
 	if p.eat(lexer.Colon) {
 		since = p.progress()
-		if s.Type = p.typ(); p.k != lexer.Assign && p.k != lexer.Semi && p.i > since.at && p.later(since) {
-			s.Type = p.noType()
+		if s.Type = p.typ(); p.k != lexer.Assign && p.k != lexer.Semi && p.i > since.at && p.rewindToNextStmt(since) {
+			s.Type = p.reportNoType()
 		}
 	}
 	if p.eat(lexer.Assign) {
 		since = p.progress()
 		s.Value = p.expr()
-		if p.k != lexer.Semi && p.k != lexer.Else && (startsStmt[p.toks[since.at].Kind] || p.k == lexer.RBrace || p.k == lexer.EOF) && p.i > since.at && p.later(since) {
-			p.tell(p.noValue().Hint("missing value after `=`"))
-			s.Value = p.badExpr(p.baseAt(p.behind()))
+		if p.k != lexer.Semi && p.k != lexer.Else && (startsStmt[p.toks[since.at].Kind] || p.k == lexer.RBrace || p.k == lexer.EOF) && p.i > since.at && p.rewindToNextStmt(since) {
+			p.reportAndContinue(p.missingValue().Hint("missing value after `=`"))
+			s.Value = p.badExpr(p.baseAt(p.afterPrevious()))
 		}
 	}
 	if p.k == lexer.Else {
@@ -207,7 +207,7 @@ func (p *parser) letStmt(b *ast.Block) {
 				Hint("write `let pattern = value else { … };`"))
 		}
 		if s.Value == nil {
-			s.Value = p.badExpr(p.baseAt(p.behind()))
+			s.Value = p.badExpr(p.baseAt(p.afterPrevious()))
 		}
 		p.next()
 		s.Else = p.block()
@@ -216,21 +216,21 @@ func (p *parser) letStmt(b *ast.Block) {
 		s.Value = p.badExpr(p.baseAt(s.Pattern.Span()))
 	}
 	if p.k != lexer.Semi {
-		p.unfinished(s.Value)
+		p.recordUnfinished(s.Value)
 	}
-	p.semi()
+	p.requireSemi()
 	s.Sp = p.from(start)
 }
 
-// unfinished records a value without a `;` that ends with a name or a call: it may be incomplete,
-// before `.` or `?`.
-func (p *parser) unfinished(x ast.Expr) {
+// recordUnfinished records a value without a `;` that ends with a name or a call: it may be
+// incomplete, before `.` or `?`.
+func (p *parser) recordUnfinished(x ast.Expr) {
 	if x == nil {
 		return
 	}
 	switch p.prev(1) {
 	case lexer.Ident, lexer.Dot, lexer.RParen, lexer.RBracket:
-		p.flaws = append(p.flaws, ast.Flaw{Node: x, Span: p.behind()})
+		p.flaws = append(p.flaws, ast.Flaw{Node: x, Span: p.afterPrevious()})
 	}
 }
 
@@ -287,9 +287,9 @@ func (p *parser) exprStmt(b *ast.Block) {
 		b.Tail = x
 	default:
 		if p.k != lexer.Semi {
-			p.unfinished(x)
+			p.recordUnfinished(x)
 		}
-		p.semi()
+		p.requireSemi()
 		p.addExpr(b, x, start, true)
 	}
 }

@@ -34,7 +34,7 @@ func (p *parser) plainType() ast.Type {
 				p.setting.shallower()
 				return t
 			}
-			t = p.suffixed(t, start)
+			t = p.arraySuffixes(t, start)
 		case lexer.Question:
 			p.next()
 			t = &ast.OptionType{IDBase: p.base(start), Elem: t}
@@ -83,14 +83,14 @@ func (p *parser) typeAtom() ast.Type {
 		p.next()
 		return &ast.BadType{IDBase: p.base(start)}
 	}
-	return p.noType()
+	return p.reportNoType()
 }
 
-// noType reports that no type starts here. A missing type becomes a hole.
-func (p *parser) noType() ast.Type {
-	at, found := p.wanted()
+// reportNoType reports that no type starts here. A missing type becomes a hole.
+func (p *parser) reportNoType() ast.Type {
+	at, found := p.unexpectedToken()
 	if p.newLine() && p.k != lexer.EOF && p.prev(1) != lexer.LBrace {
-		at, found = p.behind(), endOfLine
+		at, found = p.afterPrevious(), endOfLine
 	}
 	d := diag.NoType.At(at, "expected a type, found %s", found)
 	prev := p.kindAt(max(p.i-1, 0))
@@ -115,10 +115,10 @@ func (p *parser) noType() ast.Type {
 	}
 	if found == endOfLine {
 		d.Hints = nil
-		p.tell(d)
-		return p.badType(p.baseAt(p.behind()))
+		p.reportAndContinue(d)
+		return p.badType(p.baseAt(p.afterPrevious()))
 	}
-	return p.badType(p.missing(d, lexer.Assign, lexer.LBrace, lexer.Greater, lexer.Bar, lexer.Arrow))
+	return p.badType(p.reportMissing(d, lexer.Assign, lexer.LBrace, lexer.Greater, lexer.Bar, lexer.Arrow))
 }
 
 // namedType reads `a::Name<T>`. With args, a `<` always starts type arguments; without, only if the
@@ -140,7 +140,7 @@ func (p *parser) namedType(args bool) *ast.NamedType {
 // bound reads the trait of a type parameter's bound.
 func (p *parser) bound() *ast.NamedType {
 	if p.k != lexer.Ident {
-		p.fail(diag.Unexpected.At(p.span(), "expected the name of a trait, found %s", p.found()))
+		p.fail(diag.Unexpected.At(p.span(), "expected the name of a trait, found %s", p.foundText()))
 	}
 	return p.namedType(true)
 }
@@ -148,18 +148,18 @@ func (p *parser) bound() *ast.NamedType {
 // typeArgs reads `<A, B>`.
 func (p *parser) typeArgs() []ast.Type {
 	open := p.i
-	p.want(lexer.Less)
+	p.expect(lexer.Less)
 	var args []ast.Type
 	for p.k != lexer.Greater {
 		args = append(args, p.typ())
-		if !p.eat(lexer.Comma) || p.stops() {
+		if !p.eat(lexer.Comma) || p.isPartMissing() {
 			break
 		}
 	}
 	if len(args) == 0 {
-		args = append(args, p.noType())
+		args = append(args, p.reportNoType())
 	}
-	return kept(p, args, p.closeBracket(lexer.Greater, open, "`,` or `>`"))
+	return elementsBefore(p, args, p.closeBracket(lexer.Greater, open, "`,` or `>`"))
 }
 
 // parenType reads `(A, B)`, and `(T)`, which is T.
@@ -167,7 +167,7 @@ func (p *parser) parenType() ast.Type {
 	start, open := p.here(), p.i
 	p.next()
 	if p.k == lexer.RParen {
-		t := p.badType(p.missing(diag.NoType.At(p.span(), "expected a type, found `)`").Hint("write `Nil` for no value")))
+		t := p.badType(p.reportMissing(diag.NoType.At(p.span(), "expected a type, found `)`").Hint("write `Nil` for no value")))
 		p.next()
 		return t
 	}
@@ -181,8 +181,8 @@ func (p *parser) parenType() ast.Type {
 		elems = append(elems, p.typ())
 	}
 	end := p.closeBracket(lexer.RParen, open, "`,` or `)`")
-	if elems = kept(p, elems, end); len(elems) == 0 {
-		return p.badType(p.baseAt(p.behind()))
+	if elems = elementsBefore(p, elems, end); len(elems) == 0 {
+		return p.badType(p.baseAt(p.afterPrevious()))
 	}
 	if !comma {
 		return elems[0]
@@ -195,15 +195,15 @@ func (p *parser) fnType() ast.Type {
 	start := p.here()
 	p.next()
 	open := p.i
-	p.want(lexer.LParen)
+	p.expect(lexer.LParen)
 	var params []ast.Type
 	for p.k != lexer.RParen {
 		params = append(params, p.typ())
-		if !p.eat(lexer.Comma) || p.stops() {
+		if !p.eat(lexer.Comma) || p.isPartMissing() {
 			break
 		}
 	}
-	params = kept(p, params, p.closeBracket(lexer.RParen, open, "`,` or `)`"))
+	params = elementsBefore(p, params, p.closeBracket(lexer.RParen, open, "`,` or `)`"))
 	n := &ast.FnType{Params: params}
 	if p.eat(lexer.Arrow) {
 		n.Result = p.plainType()
@@ -221,9 +221,9 @@ func (p *parser) plainString(what string) *ast.StringLit {
 		p.next()
 		return &ast.StringLit{IDBase: p.base(start), Value: v}
 	case lexer.StringHead:
-		s := source.Span{Start: start, End: p.toks[p.partner(p.i)].End}
+		s := source.Span{Start: start, End: p.toks[p.closingOrEnd(p.i)].End}
 		p.fail(diag.PlainString.At(s, "%s cannot contain `${ }`", what).
-			Repair(p.asCharacters(), "write the text itself; `\\${` inserts the characters `${`"))
+			Repair(p.escapeHolesFix(), "write the text itself; `\\${` inserts the characters `${`"))
 	}
 	p.failExpected("a string")
 	return nil

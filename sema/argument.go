@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// shapes appends the run-time types that a Shape function takes.
-func (b *body) shapes(d *Call, fn *Function, at source.Span) {
+// appendShapes appends the run-time types that a Shape function takes.
+func (b *body) appendShapes(d *Call, fn *Function, at source.Span) {
 	if !fn.Shape {
 		return
 	}
@@ -30,7 +30,7 @@ func (b *body) shapes(d *Call, fn *Function, at source.Span) {
 		if b.info.Library && (types.HasParam(t) || isFilled(t)) {
 			continue
 		}
-		b.late = append(b.late, func() { b.decodable(t, at) })
+		b.late = append(b.late, func() { b.checkDecodable(t, at) })
 	}
 }
 
@@ -47,7 +47,7 @@ type receiver struct {
 	t        types.Type
 	at       source.Span
 	typeArgs []types.Type
-	known    map[*types.Param]types.Type // of the type parameters of the method's trait
+	bindings map[*types.Param]types.Type // of the type parameters of the method's trait
 }
 
 // bindArguments assigns the receiver, the piped value and the written arguments to a function's
@@ -65,10 +65,10 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 	if recv != nil {
 		take(Arg{Kind: ArgReceiver})
 	}
-	if fn.variadic() {
+	if fn.isVariadic() {
 		for _, a := range args {
 			b.checkAs(a.Value, types.Any, reason{})
-			b.shown(a.Value, "printed text")
+			b.warnShown(a.Value, "printed text")
 		}
 		take(Arg{Kind: ArgRest, Conv: types.Any})
 		return
@@ -81,13 +81,13 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 	}
 	if !b.countFits(e, d, fn, args, next) {
 		in.broken = true
-		if i, _ := b.typeAmong(args); i >= 0 {
+		if i, _ := b.findTypeArgument(args); i >= 0 {
 			args = slices.Delete(slices.Clone(args), i, i+1) // a type in the wrong place
 		}
-		b.unbound(args)
+		b.checkUnboundArguments(args)
 		return
 	}
-	misnamed, told := false, b.c.diags.Len()
+	misnamed, before := false, b.c.diags.Len()
 	for i, a := range args {
 		k := next
 		if a.Name != nil {
@@ -100,7 +100,7 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 		} else {
 			next++
 		}
-		if k >= len(fn.Params) || fn.implicit(fn.Params[k]) { // together with a misnamed argument
+		if k >= len(fn.Params) || fn.isImplicit(fn.Params[k]) { // together with a misnamed argument
 			b.expr(a.Value, nil)
 			continue
 		}
@@ -108,15 +108,16 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 		param := fn.Params[k]
 		in.argument(b, a.Value, param.Type, b.parameterReason(fn, param))
 	}
-	in.settle(b)
-	b.swapped(e, fn, d, args, told)
+	in.finishArguments(b)
+	b.reportSwapped(e, fn, d, args, before)
 	if !misnamed {
 		b.fillDefaults(d, fn, filled)
 	}
 }
 
-// unbound checks the arguments of a rejected call. Types that they leave open are not reported.
-func (b *body) unbound(args []*ast.Arg) {
+// checkUnboundArguments checks the arguments of a rejected call. Types that they leave open are not
+// reported.
+func (b *body) checkUnboundArguments(args []*ast.Arg) {
 	pending := len(b.vars)
 	b.arguments(args)
 	b.vars = b.vars[:pending]
@@ -136,7 +137,7 @@ func (b *body) pipedArgument(d *Call, in *instance, declared types.Type, p *pipe
 	want := types.Substitute(declared, in.solved)
 	ok, convert := types.Conversion(p.t, want)
 	if !ok {
-		b.mismatch(p.x, p.t, want, reason{})
+		b.reportMismatch(p.x, p.t, want, reason{})
 	}
 	if convert {
 		d.pipedConv = want
@@ -156,15 +157,15 @@ func (b *body) namedParameter(fn *Function, a *ast.Arg, args []*ast.Arg, filled 
 		return k
 	}
 	var names []string
-	given := map[string]bool{}
+	named := map[string]bool{}
 	for k, p := range fn.Params {
 		names = append(names, p.Name)
-		given[p.Name] = filled[k] || slices.ContainsFunc(args, func(a *ast.Arg) bool { return a.Name != nil && a.Name.Name == p.Name })
+		named[p.Name] = filled[k] || slices.ContainsFunc(args, func(a *ast.Arg) bool { return a.Name != nil && a.Name.Name == p.Name })
 	}
-	d := unknownName(diag.UnknownParameter, a.Name, "`"+fn.Name+"` has no parameter `%s`", names).Hint("its parameters are %s", listed(names))
-	doubtGiven(d, func(name string) bool { return given[name] })
-	if only := onlyFree(fn, filled); len(d.Fixes) == 0 && only != "" {
-		d.By(diag.Change(a.Name.Sp, only, only, false))
+	d := unknownName(diag.UnknownParameter, a.Name, "`"+fn.Name+"` has no parameter `%s`", names).Hint("its parameters are %s", quotedNames(names))
+	markUsedUnsafe(d, func(name string) bool { return named[name] })
+	if only := onlyParameter(fn, filled); len(d.Fixes) == 0 && only != "" {
+		d.WithFixes(diag.Change(a.Name.Sp, only, only, false))
 	}
 	b.report(d)
 	return -1
@@ -193,11 +194,11 @@ func (b *body) countFits(e ast.Expr, d *Call, fn *Function, args []*ast.Arg, fir
 		begin--
 	}
 	for k, p := range fn.Params {
-		if k < begin || fn.implicit(p) {
+		if k < begin || fn.isImplicit(p) {
 			continue
 		}
 		most++
-		if fn.optional(p) {
+		if fn.isOptional(p) {
 			continue
 		}
 		least++
@@ -205,42 +206,42 @@ func (b *body) countFits(e ast.Expr, d *Call, fn *Function, args []*ast.Arg, fir
 			missing = append(missing, p.Name+": "+types.Full(p.Type).String())
 		}
 	}
-	given := len(args) + first - begin
-	if given <= most && len(missing) == 0 {
+	count := len(args) + first - begin
+	if count <= most && len(missing) == 0 {
 		return true
 	}
 	if fn.Info.File.IsFlawed(fn.Decl) {
 		return false
 	}
-	dg := diag.ArgumentCount.At(e.Span(), "`%s` takes %s, but got %d", fn.Name, countBetween(least, most, "argument"), given)
+	dg := diag.ArgumentCount.At(e.Span(), "`%s` takes %s, but got %d", fn.Name, countBetween(least, most, "argument"), count)
 	if !fn.Info.Library {
-		b.because(dg, reason{fn.mod, fn.Decl.Signature, "declared here"})
+		b.explainType(dg, reason{fn.mod, fn.Decl.Signature, "declared here"})
 	}
 	if len(missing) > 0 {
-		dg.By(b.missingArguments(e, fn, args, first+positional, len(missing))...).Hint("add %s", listed(missing))
-	} else if i, name := b.typeAmong(args); len(fn.Decl.Generics) > 0 && given == most+1 && i >= 0 {
+		dg.WithFixes(b.addArgumentsFix(e, fn, args, first+positional, len(missing))...).Hint("add %s", quotedNames(missing))
+	} else if i, name := b.findTypeArgument(args); len(fn.Decl.Generics) > 0 && count == most+1 && i >= 0 {
 		others := slices.Delete(slices.Clone(args), i, i+1)
 		if call, ok := e.(*ast.MethodCall); ok {
 			dg.Span = args[i].Sp
-			dg.By(b.typeInPlace(call, args, i)...).Hint("write the type after the name: `%s.%s<%s>(%s)`", b.text(call.Recv), call.Name.Name, name, b.argumentText(others))
+			dg.WithFixes(b.moveTypeFix(call, args, i)...).Hint("write the type after the name: `%s.%s<%s>(%s)`", b.sourceText(call.Recv), call.Name.Name, name, b.argumentText(others))
 		} else {
 			dg.Hint("write the type in `<…>` after the name: `%s<%s>(%s)`", fn.Decl.Name.Name, name, b.argumentText(others))
 		}
 	} else {
-		if b.orDefault(e, fn, args, dg) {
+		if b.suggestDefaultMethod(e, fn, args, dg) {
 			b.report(dg)
 			return false
 		}
-		surplus := b.surplus(args, given-most)
-		dg.By(withoutLast(args, given-most, surplus)...).Hint("remove %s", surplus)
+		surplus := b.surplusText(args, count-most)
+		dg.WithFixes(removeArgumentsFix(args, count-most, surplus)...).Hint("remove %s", surplus)
 	}
 	b.report(dg)
 	return false
 }
 
-// missingArguments returns the fix that adds the last n arguments of a call as placeholders. The
+// addArgumentsFix returns the fix that adds the last n arguments of a call as placeholders. The
 // first of them is for parameter k.
-func (b *body) missingArguments(e ast.Expr, fn *Function, args []*ast.Arg, k, n int) []diag.Fix {
+func (b *body) addArgumentsFix(e ast.Expr, fn *Function, args []*ast.Arg, k, n int) []diag.Fix {
 	end := e.Span().End - 1
 	if b.info.File.Source.String()[end] != ')' || slices.ContainsFunc(args, func(a *ast.Arg) bool { return a.Name != nil }) || k+n != len(fn.Params) {
 		return nil
@@ -256,27 +257,27 @@ func (b *body) missingArguments(e ast.Expr, fn *Function, args []*ast.Arg, k, n 
 		}
 		text += value
 	}
-	return []diag.Fix{diag.Offer(diag.Insert(end, text), "Insert `%s`", strings.TrimPrefix(text, ", "))}
+	return []diag.Fix{diag.UnsafeFix(diag.Insert(end, text), "Insert `%s`", strings.TrimPrefix(text, ", "))}
 }
 
-// typeInPlace returns the fix that moves argument i, the name of a type, after the function's name.
-func (b *body) typeInPlace(call *ast.MethodCall, args []*ast.Arg, i int) []diag.Fix {
+// moveTypeFix returns the fix that moves argument i, the name of a type, after the function's name.
+func (b *body) moveTypeFix(call *ast.MethodCall, args []*ast.Arg, i int) []diag.Fix {
 	if len(args) < 2 {
 		return nil
 	}
-	gone := args[i].Sp
+	removed := args[i].Sp
 	if i > 0 {
-		gone.Start = args[i-1].Sp.End
+		removed.Start = args[i-1].Sp.End
 	} else {
-		gone.End = args[1].Sp.Start
+		removed.End = args[1].Sp.Start
 	}
 	return []diag.Fix{{Title: "Move the type after the name", Safe: true, Edits: []diag.Edit{
-		diag.Insert(call.Name.Sp.End, "<"+b.info.File.Source.Slice(args[i].Value.Span())+">"), diag.Remove(gone)}}}
+		diag.Insert(call.Name.Sp.End, "<"+b.info.File.Source.Slice(args[i].Value.Span())+">"), diag.Remove(removed)}}}
 }
 
-// orDefault suggests the method that takes a default if the last argument of a call is one:
-// `m.get_or(key, 0)` for `m.get(key, 0)`.
-func (b *body) orDefault(e ast.Expr, fn *Function, args []*ast.Arg, d *diag.Diagnostic) bool {
+// suggestDefaultMethod suggests the method that takes a default if the last argument of a call is
+// one: `m.get_or(key, 0)` for `m.get(key, 0)`.
+func (b *body) suggestDefaultMethod(e ast.Expr, fn *Function, args []*ast.Arg, d *diag.Diagnostic) bool {
 	call, ok := e.(*ast.MethodCall)
 	if !ok {
 		return false
@@ -286,14 +287,15 @@ func (b *body) orDefault(e ast.Expr, fn *Function, args []*ast.Arg, d *diag.Diag
 	if or == nil || len(or.Params)-1 != len(args) {
 		return false
 	}
-	d.Repair(diag.Offer(diag.Insert(call.Name.Sp.End, "_or"), "Change to `%s`", name), "pass the default to `.%s(…)`", name)
+	d.Repair(diag.UnsafeFix(diag.Insert(call.Name.Sp.End, "_or"), "Change to `%s`", name), "pass the default to `.%s(…)`", name)
 	return true
 }
 
-// typeAmong returns the index and text of the argument that reads as the name of a type, or -1.
-func (b *body) typeAmong(args []*ast.Arg) (int, string) {
+// findTypeArgument returns the index and text of the argument that reads as the name of a type, or
+// -1.
+func (b *body) findTypeArgument(args []*ast.Arg) (int, string) {
 	for i, a := range args {
-		name := b.text(a.Value)
+		name := b.sourceText(a.Value)
 		if b.namesType(a.Value) || isTypeName(name) && b.c.lookup(b.m, name) == nil {
 			return i, name
 		}
@@ -316,17 +318,17 @@ func (b *body) namesType(e ast.Expr) bool {
 	return en != nil && en.obj == nil && en.module == nil && !en.refused
 }
 
-// surplus returns the last n arguments in words.
-func (b *body) surplus(args []*ast.Arg, n int) string {
+// surplusText returns the last n arguments in words.
+func (b *body) surplusText(args []*ast.Arg, n int) string {
 	var texts []string
 	for _, a := range args[max(len(args)-n, 0):] {
-		t := b.text(a.Value)
+		t := b.sourceText(a.Value)
 		if t == "…" || n > 3 {
 			return "the last " + count(n, "argument")
 		}
 		texts = append(texts, t)
 	}
-	return listed(texts)
+	return quotedNames(texts)
 }
 
 // fillDefaults fills the parameters that have no written argument.
@@ -334,7 +336,7 @@ func (b *body) fillDefaults(d *Call, fn *Function, filled []bool) {
 	for k, p := range fn.Params {
 		switch {
 		case filled[k]:
-		case fn.implicit(p):
+		case fn.isImplicit(p):
 			d.Args[k] = Arg{Kind: ArgShape, Index: -1}
 		default:
 			d.Args[k] = Arg{Kind: ArgDefault}
@@ -342,15 +344,15 @@ func (b *body) fillDefaults(d *Call, fn *Function, filled []bool) {
 	}
 }
 
-// optional reports whether calls may omit p: it has a default, or it is an Option parameter of a
+// isOptional reports whether calls may omit p: it has a default, or it is an Option parameter of a
 // program's function, which defaults to None.
-func (fn *Function) optional(p *Param) bool {
+func (fn *Function) isOptional(p *Param) bool {
 	_, isOption := p.Type.(*types.Option)
 	return p.Default != nil || isOption && !fn.Info.Library
 }
 
-// implicit reports whether the compiler passes p, a run-time type.
-func (fn *Function) implicit(p *Param) bool { return fn.Shape && p.Type == types.Shape }
+// isImplicit reports whether the compiler passes p, a run-time type.
+func (fn *Function) isImplicit(p *Param) bool { return fn.Shape && p.Type == types.Shape }
 
 func (b *body) closureArguments(e *ast.Call, d *Call, f *types.Func, p *piped) {
 	n := len(e.Args)
@@ -359,7 +361,7 @@ func (b *body) closureArguments(e *ast.Call, d *Call, f *types.Func, p *piped) {
 		n++
 	}
 	if n != len(f.Params) {
-		b.unbound(e.Args)
+		b.checkUnboundArguments(e.Args)
 		b.report(diag.ArgumentCount.At(e.Sp, "this function takes %s, but got %d", count(len(f.Params), "argument"), n).
 			Hint("its type is `%s`", types.Full(f)))
 		return

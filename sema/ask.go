@@ -25,18 +25,18 @@ func (p *Program) DecoratorParams(i *Info, name string) []*Param {
 	if m == nil || wrapping[name] == "" {
 		return nil
 	}
-	defer p.checker.quietly()()
+	defer p.checker.muteDiagnostics()()
 	fn := p.checker.constBody(m).libraryHelper(wrapping[name])
 	if fn == nil {
 		return nil
 	}
-	return written(fn)
+	return writtenParams(fn)
 }
 
 // FieldText describes the value of a field of an "agent" or a "host" in terms of the language.
 func FieldText(of, name string) string {
-	known := map[string]map[string]fieldType{"agent": agentFields, "host": hostFields}[of]
-	if t := known[name].typ; t != nil && t != types.Type(types.Any) {
+	fields := map[string]map[string]fieldType{"agent": agentFields, "host": hostFields}[of]
+	if t := fields[name].typ; t != nil && t != types.Type(types.Any) {
 		return t.String()
 	}
 	switch name {
@@ -68,7 +68,7 @@ func MockFields() []string { return sortedNames(mockFields) }
 // order of their declaration, then methods.
 func (p *Program) Members(i *Info, t types.Type) []*Def {
 	c := p.checker
-	defer c.quietly()()
+	defer c.muteDiagnostics()()
 	t = types.Loose(t)
 	if t == types.Bad {
 		return nil
@@ -167,7 +167,7 @@ func nameOf(d ast.Decl) string {
 // around contains the nodes around the position, the outermost first.
 func (p *Program) Visible(i *Info, around []ast.Node) []Named {
 	c := p.checker
-	defer c.quietly()()
+	defer c.muteDiagnostics()()
 	var out []Named
 	distance := 0
 	for m := c.moduleAt(i, around); m != nil; m = m.around {
@@ -185,7 +185,7 @@ func (c *checker) namesOf(m *module, distance int, show func(*entity) bool) []Na
 		if !show(e) || len(name) > 1 && name[:2] == "__" {
 			continue
 		}
-		if d := c.entityDef(c.follow(e)); d != nil {
+		if d := c.entityDef(c.followImports(e)); d != nil {
 			out = append(out, Named{name, d, distance})
 		}
 	}
@@ -200,7 +200,7 @@ func (c *checker) namesOf(m *module, distance int, show func(*entity) bool) []Na
 // Prelude returns the names that every program sees.
 func (p *Program) Prelude(i *Info) []Named {
 	c := p.checker
-	defer c.quietly()()
+	defer c.muteDiagnostics()()
 	var out []Named
 	for _, name := range BuiltinTypes() {
 		out = append(out, Named{name, &Def{Kind: DefBuiltin, Name: name}, 9})
@@ -220,11 +220,11 @@ func (p *Program) Prelude(i *Info) []Named {
 	return out
 }
 
-// Within returns the names that may follow a path and `::`: those of a module, the variants of an
-// enum, or the functions of a type. using reports that the path is part of a `use`.
-func (p *Program) Within(i *Info, around []ast.Node, path []string, using bool) []Named {
+// NamesAfterPath returns the names that may follow a path and `::`: those of a module, the variants
+// of an enum, or the functions of a type. using reports that the path is part of a `use`.
+func (p *Program) NamesAfterPath(i *Info, around []ast.Node, path []string, using bool) []Named {
 	c := p.checker
-	defer c.quietly()()
+	defer c.muteDiagnostics()()
 	m := c.moduleAt(i, around)
 	if m == nil || len(path) == 0 {
 		return nil
@@ -238,7 +238,7 @@ func (p *Program) Within(i *Info, around []ast.Node, path []string, using bool) 
 	}
 	var e *entity
 	if using {
-		e = c.follow(c.importPath(m, segs))
+		e = c.followImports(c.importPath(m, segs))
 	} else {
 		r := &refs{c: c, info: i, m: m}
 		if t := (&body{c: c, m: m, ts: &typeScope{m: m}}).builtinOwner(append(segs[:len(segs):len(segs)], &ast.Ident{Name: "x"})); t != nil {
@@ -251,7 +251,7 @@ func (p *Program) Within(i *Info, around []ast.Node, path []string, using bool) 
 		return nil
 	case e.module != nil:
 		in := e.module
-		return c.namesOf(in, 0, func(x *entity) bool { return x.pub || in.std != "" || m.within(in) })
+		return c.namesOf(in, 0, func(x *entity) bool { return x.pub || in.std != "" || m.isWithin(in) })
 	}
 	t := (&body{c: c, m: m}).entityOwner(e)
 	if t == nil {
@@ -318,9 +318,9 @@ func (p *Program) SameMethod(d *Def) []*Def {
 	return nil
 }
 
-// Implementing returns the declarations of the types that implement a trait. For a type without a
-// declaration, such as Int, it returns its name in the impl.
-func (p *Program) Implementing(d *Def) []*Def {
+// Implementations returns the declarations of the types that implement a trait. For a type without
+// a declaration, such as Int, it returns its name in the impl.
+func (p *Program) Implementations(d *Def) []*Def {
 	var out []*Def
 	c := p.checker
 	for _, td := range c.conforms.traitOrder {

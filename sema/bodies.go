@@ -17,7 +17,7 @@ import (
 type Bodies struct {
 	around Config      // the parts of the configuration that checking depends on
 	own    []*ast.File // the program's own files, in order
-	files  map[*ast.File][]*inBody
+	files  map[*ast.File][]*bodyResult
 	// whole reports that the diagnostics of one body depend on another body, so that no results can
 	// be reused.
 	whole bool
@@ -26,10 +26,10 @@ type Bodies struct {
 	older *Bodies
 }
 
-// inBody holds the diagnostics and the side effects of checking a function, in order, except its
-// entries in the tables of its file.
-type inBody struct {
-	told    []*diag.Diagnostic
+// bodyResult holds the diagnostics and the side effects of checking a function, in order, except
+// its entries in the tables of its file.
+type bodyResult struct {
+	diags   []*diag.Diagnostic
 	unread  []*diag.Diagnostic // of variables, reported after all bodies are checked
 	imports []importUse
 	uses    []fileUse
@@ -52,12 +52,12 @@ type fileUse struct {
 
 // bodyWork is the checker's state for Bodies.
 type bodyWork struct {
-	taken  map[*Info]*taken // files whose bodies may be reused
+	reused map[*Info]*reusedBodies // files whose bodies may be reused
 	now    *Bodies
 	own    []*Info // the program's files, before bodies are checked
 	number map[*Info]int
 
-	noting    *inBody // the function that is being checked
+	noting    *bodyResult // the function that is being checked
 	notingIn  *Info
 	resolving int  // imports that are being resolved: resolution is repeated instead of recorded
 	quiet     bool // the name may not exist
@@ -67,9 +67,9 @@ type bodyWork struct {
 	left map[*Info][]*Function // functions to check, in files whose bodies were reused
 }
 
-// taken is how many of a file's functions have been reused.
-type taken struct {
-	found []*inBody
+// reusedBodies is how many of a file's functions have been reused.
+type reusedBodies struct {
+	found []*bodyResult
 	next  int
 }
 
@@ -79,15 +79,15 @@ func (p *Program) Bodies() *Bodies { return p.checker.bodies.now }
 // prepareBodies decides which results can be reused, after everything outside bodies is checked,
 // and creates the tables of the other files.
 func (c *checker) prepareBodies() {
-	c.findTaken()
+	c.findReused()
 	for _, i := range c.bodies.own {
-		if c.bodies.taken[i] == nil {
+		if c.bodies.reused[i] == nil {
 			i.fill()
 		}
 	}
 }
 
-func (c *checker) findTaken() {
+func (c *checker) findReused() {
 	w := &c.bodies
 	w.number = map[*Info]int{}
 	for _, i := range c.prog.Files {
@@ -97,81 +97,81 @@ func (c *checker) findTaken() {
 		}
 	}
 	before := c.cfg.Bodies
-	if before == nil { // a caller that wants the results passes an empty Bodies at first
+	if before == nil { // a caller that needs the results passes an empty Bodies at first
 		return
 	}
 	for _, i := range w.own {
 		w.now.own = append(w.now.own, i.File)
 	}
-	if !c.mayTakeOver() || c.ownLines() <= c.cfg.Most {
+	if !c.canReuse() || c.ownLines() <= c.cfg.Most {
 		return
 	}
-	w.now.older = before.alone()
+	w.now.older = before.withoutOlder()
 	for _, b := range []*Bodies{before, before.older} {
-		if b == nil || b.whole || !b.fits(w.now) {
+		if b == nil || b.whole || !b.matches(w.now) {
 			continue
 		}
 		if b == before {
 			w.now.older = before.older
 		}
-		w.takeOver(b, func(*ast.File, []*inBody) bool { return false })
+		w.findReusable(b, func(*ast.File, []*bodyResult) bool { return false })
 		return
 	}
 	if before.whole || !reflect.DeepEqual(before.around, w.now.around) {
 		return
 	}
 	if e := surface.Compare(before.own, w.now.own); e != nil {
-		w.takeOver(before, func(f *ast.File, found []*inBody) bool { return touched(e, f, found) })
+		w.findReusable(before, func(f *ast.File, found []*bodyResult) bool { return mayAffect(e, f, found) })
 	}
 }
 
-// alone returns a copy without older.
-func (b *Bodies) alone() *Bodies {
+// withoutOlder returns a copy without older.
+func (b *Bodies) withoutOlder() *Bodies {
 	out := *b
 	out.older = nil
 	return &out
 }
 
-// mayTakeOver reports whether there are results to reuse.
-func (c *checker) mayTakeOver() bool {
+// canReuse reports whether there are results to reuse.
+func (c *checker) canReuse() bool {
 	return c.cfg.Bodies != nil && len(c.cfg.Bodies.files) > 0 && c.cfg.Most > 0
 }
 
-// takeOver finds the files whose bodies need no check: the unchanged ones, except those that a
+// findReusable finds the files whose bodies need no check: the unchanged ones, except those that a
 // change affects.
-func (w *bodyWork) takeOver(before *Bodies, touched func(*ast.File, []*inBody) bool) {
+func (w *bodyWork) findReusable(before *Bodies, touched func(*ast.File, []*bodyResult) bool) {
 	current := map[*source.File]bool{}
 	for _, i := range w.own {
 		current[i.File.Source] = true
 	}
-	gone := map[*source.File]bool{}
+	removed := map[*source.File]bool{}
 	for _, f := range before.own {
-		gone[f.Source] = !current[f.Source]
+		removed[f.Source] = !current[f.Source]
 	}
-	w.taken, w.left = map[*Info]*taken{}, map[*Info][]*Function{}
+	w.reused, w.left = map[*Info]*reusedBodies{}, map[*Info][]*Function{}
 	for _, i := range w.own {
 		found, ok := before.files[i.File]
-		if ok && !slices.ContainsFunc(found, func(f *inBody) bool { return f.declares || f.names(gone) }) && !touched(i.File, found) {
-			w.taken[i] = &taken{found: found}
+		if ok && !slices.ContainsFunc(found, func(f *bodyResult) bool { return f.declares || f.mentions(removed) }) && !touched(i.File, found) {
+			w.reused[i] = &reusedBodies{found: found}
 		}
 	}
 }
 
-// checkedWith returns the parts of the configuration that affect the results.
-func (cfg *Config) checkedWith() Config {
+// bodyConfig returns the parts of the configuration that affect the results.
+func (cfg *Config) bodyConfig() Config {
 	return Config{Name: cfg.Name, Library: cfg.Library, Manifest: cfg.Manifest, Dir: cfg.Dir, Most: cfg.Most, Tests: cfg.Tests, AnyConnection: cfg.AnyConnection}
 }
 
-// fits reports whether two checks are of the same program with the same surfaces.
-func (b *Bodies) fits(o *Bodies) bool {
+// matches reports whether two checks are of the same program with the same surfaces.
+func (b *Bodies) matches(o *Bodies) bool {
 	return reflect.DeepEqual(b.around, o.around) && slices.EqualFunc(b.own, o.own, func(x, y *ast.File) bool {
 		return x == y || x.Source.Name == y.Source.Name && surface.Of(x) == surface.Of(y)
 	})
 }
 
-// names reports whether a diagnostic refers to one of the given texts.
-func (f *inBody) names(files map[*source.File]bool) bool {
-	for _, list := range [][]*diag.Diagnostic{f.told, f.unread} {
+// mentions reports whether a diagnostic refers to one of the given texts.
+func (f *bodyResult) mentions(files map[*source.File]bool) bool {
+	for _, list := range [][]*diag.Diagnostic{f.diags, f.unread} {
 		for _, d := range list {
 			if files[d.File] || slices.ContainsFunc(d.Labels, func(l diag.Label) bool { return files[l.File] }) {
 				return true
@@ -189,24 +189,24 @@ func (f *inBody) names(files map[*source.File]bool) bool {
 // functionBody checks a function, or reuses its results.
 func (c *checker) functionBody(fn *Function) {
 	w := &c.bodies
-	if t := w.taken[fn.Info]; t != nil && t.next < len(t.found) {
+	if t := w.reused[fn.Info]; t != nil && t.next < len(t.found) {
 		t.next++
 		w.left[fn.Info] = append(w.left[fn.Info], fn)
-		c.again(fn, t.found[t.next-1])
+		c.replayBody(fn, t.found[t.next-1])
 		return
 	}
 	if c.cfg.Bodies == nil {
 		c.checkFunction(fn)
 		return
 	}
-	w.noting, w.notingIn = &inBody{}, fn.Info
+	w.noting, w.notingIn = &bodyResult{}, fn.Info
 	c.checkFunction(fn)
 	w.now.files[fn.Info.File] = append(w.now.files[fn.Info.File], w.noting)
 	w.noting = nil
 }
 
-// again repeats the side effects of checking a function, without filling the tables.
-func (c *checker) again(fn *Function, f *inBody) {
+// replayBody repeats the side effects of checking a function, without filling the tables.
+func (c *checker) replayBody(fn *Function, f *bodyResult) {
 	fn.checked = true
 	for _, file := range f.library {
 		c.libraryModule(file)
@@ -219,23 +219,23 @@ func (c *checker) again(fn *Function, f *inBody) {
 	for _, u := range f.uses {
 		c.uses.note(fn.mod, c.bodies.own[u.file], u.at)
 	}
-	for _, d := range f.told {
+	for _, d := range f.diags {
 		c.diags.Add(d)
 	}
 	if len(f.unread) > 0 {
-		c.unread = append(c.unread, unread{found: f})
+		c.unread = append(c.unread, unreadVariable{found: f})
 	}
 	c.bodies.now.files[fn.Info.File] = append(c.bodies.now.files[fn.Info.File], f)
 }
 
-// noteTold records a diagnostic of a body.
-func (w *bodyWork) noteTold(m *module, d *diag.Diagnostic) {
+// noteDiagnostic records a diagnostic of a body.
+func (w *bodyWork) noteDiagnostic(m *module, d *diag.Diagnostic) {
 	switch {
 	case w.noting == nil || w.resolving > 0:
 	case m.info != w.notingIn:
 		w.now.whole = true // only the first body reports it
 	default:
-		w.noting.told = append(w.noting.told, d)
+		w.noting.diags = append(w.noting.diags, d)
 	}
 }
 
@@ -258,8 +258,8 @@ func (w *bodyWork) noteFileUse(m, in *module, at source.Span) {
 	if w.noting == nil || w.resolving > 0 {
 		return
 	}
-	n, known := w.number[in.info]
-	if m.info != w.notingIn || !known {
+	n, found := w.number[in.info]
+	if m.info != w.notingIn || !found {
 		w.now.whole = true
 		return
 	}
@@ -287,10 +287,10 @@ func (w *bodyWork) noteSite(s *site) {
 
 // Complete fills the tables of a file whose bodies were reused. It must not be called concurrently
 // for one program.
-func (p *Program) Complete(i *Info) { p.complete(i, func(*Function) bool { return true }) }
+func (p *Program) Complete(i *Info) { p.completeFunctions(i, func(*Function) bool { return true }) }
 
-// complete is Complete for some of the functions.
-func (p *Program) complete(i *Info, wanted func(*Function) bool) {
+// completeFunctions is Complete for some of the functions.
+func (p *Program) completeFunctions(i *Info, wanted func(*Function) bool) {
 	c := p.checker
 	i.fill()
 	var now, later []*Function
@@ -305,7 +305,7 @@ func (p *Program) complete(i *Info, wanted func(*Function) bool) {
 		return
 	}
 	c.bodies.left[i] = later
-	defer c.quietly()()
+	defer c.muteDiagnostics()()
 	c.cfg.Stopped = nil // the check is done
 	unread := c.unread
 	for _, fn := range now {
@@ -314,27 +314,27 @@ func (p *Program) complete(i *Info, wanted func(*Function) bool) {
 	c.unread = unread
 }
 
-// TakenOver returns the number of bodies that the check has reused.
-func (p *Program) TakenOver() (n int) {
-	for _, t := range p.checker.bodies.taken {
+// ReusedBodies returns the number of bodies that the check has reused.
+func (p *Program) ReusedBodies() (n int) {
+	for _, t := range p.checker.bodies.reused {
 		n += t.next
 	}
 	return n
 }
 
-// TookOver reports whether the results for the bodies of a file were reused.
-func (p *Program) TookOver(i *Info) bool { return p.checker.bodies.taken[i] != nil }
+// HasReusedBodies reports whether the results for the bodies of a file were reused.
+func (p *Program) HasReusedBodies(i *Info) bool { return p.checker.bodies.reused[i] != nil }
 
-// touched reports whether an edit can change the meaning of a file's bodies.
-func touched(e *surface.Edit, f *ast.File, found []*inBody) bool {
+// mayAffect reports whether an edit can change the meaning of a file's bodies.
+func mayAffect(e *surface.Edit, f *ast.File, found []*bodyResult) bool {
 	var imports []int
 	for _, b := range found {
-		if len(b.told) > 0 {
+		if len(b.diags) > 0 {
 			return true // a diagnostic may suggest any name
 		}
 		for _, u := range b.imports {
 			imports = append(imports, u.file)
 		}
 	}
-	return e.Touches(f, imports)
+	return e.MayAffect(f, imports)
 }

@@ -19,7 +19,7 @@ type body struct {
 	loops []*loop
 	pipes []pipedCall
 	purpose
-	unsettled
+	deferredChecks
 
 	here      source.Pos // where the current statement starts; 0 outside blocks
 	names     patternNames
@@ -39,8 +39,8 @@ type purpose struct {
 	line        *ast.Closure // for an expression that is executed by itself
 }
 
-// unsettled is what can be decided only at the end of the body.
-type unsettled struct {
+// deferredChecks is what can be decided only at the end of the body.
+type deferredChecks struct {
 	vars   []pendingVar
 	late   []func() // checks that wait until the types are fixed
 	unread []*Local // reported if the body has no errors
@@ -58,17 +58,17 @@ type frame struct {
 	raises  bool // a stage, a test or a line: errors are raised to its boundary
 	// concurrent is set in a concurrent body.
 	concurrent *Concurrent
-	// again is set in a decorated stage, which may run several times.
-	again   bool
-	result  types.Type // the type of returned values; nil while a closure's is inferred
-	because reason
-	returns []returned
-	leaves  []pendingLeave // of a closure whose result is inferred
-	try     *tryScope
+	// isRepeated is set in a decorated stage, which may run several times.
+	isRepeated bool
+	result     types.Type // the type of returned values; nil while a closure's is inferred
+	because    reason
+	returns    []returnedValue
+	leaves     []pendingLeave // of a closure whose result is inferred
+	try        *tryScope
 }
 
-// returned is a value that a closure with an inferred result type returns.
-type returned struct {
+// returnedValue is a value that a closure with an inferred result type returns.
+type returnedValue struct {
 	x  ast.Expr
 	ty types.Type
 	at source.Span
@@ -159,7 +159,7 @@ func (c *checker) checkFunction(fn *Function) {
 	}
 	if fn.Decl.Body != nil {
 		b.blockValue(fn.Decl.Body, fn.Result, f.because)
-		b.lostResult(fn)
+		b.warnLostResult(fn)
 	}
 	b.finish()
 	c.decorateFunction(fn)
@@ -185,9 +185,9 @@ func (b *body) finish() {
 			b.report(diag.CannotInfer.At(p.at, "cannot infer %s", p.what).Hint("%s", p.hint))
 		}
 	}
-	if !b.failed() && !b.m.info.Library {
+	if !b.hasErrors() && !b.m.info.Library {
 		for _, l := range b.unread {
-			b.c.unread = append(b.c.unread, unread{b.m, l, b.c.bodies.noting})
+			b.c.unread = append(b.c.unread, unreadVariable{b.m, l, b.c.bodies.noting})
 		}
 	}
 }
@@ -199,8 +199,8 @@ func (b *body) report(d *diag.Diagnostic) {
 	b.c.report(b.m, d)
 }
 
-// failed reports whether the body has errors.
-func (b *body) failed() bool { return b.errors > 0 }
+// hasErrors reports whether the body has errors.
+func (b *body) hasErrors() bool { return b.errors > 0 }
 
 // owner returns the enclosing function; nil for the body of a stage or constant.
 func (b *body) owner() *Function {
@@ -230,13 +230,13 @@ func (b *body) leaveScope() {
 	b.scope = b.scope.parent
 }
 
-// unread is a variable that is never read in its body.
-type unread struct {
+// unreadVariable is a variable that is never read in its body.
+type unreadVariable struct {
 	m *module
 	l *Local
 	// found is where the function's results are recorded. Without a variable, it holds the
 	// diagnostics to report.
-	found *inBody
+	found *bodyResult
 }
 
 // unreadVariables warns about unused variables after all bodies are checked. A nested function may
@@ -260,11 +260,11 @@ func (c *checker) unreadVariables() {
 		if u.l.Offered {
 			d.Hint("callers pass it by this name: use it or remove it")
 		} else {
-			d.Repair(diag.Offer(diag.Insert(u.l.At.Start, "_"), "Rename to `_%s`", u.l.Name), "name it `_%s` if this is intended", u.l.Name)
+			d.Repair(diag.UnsafeFix(diag.Insert(u.l.At.Start, "_"), "Rename to `_%s`", u.l.Name), "name it `_%s` if this is intended", u.l.Name)
 		}
-		told := c.diags.Len()
+		before := c.diags.Len()
 		c.report(u.m, d)
-		if u.found != nil && c.diags.Len() > told {
+		if u.found != nil && c.diags.Len() > before {
 			u.found.unread = append(u.found.unread, d)
 		}
 	}
@@ -272,7 +272,7 @@ func (c *checker) unreadVariables() {
 
 // bind makes a variable visible from here on. It may shadow another.
 func (b *body) bind(l *Local) {
-	l.frame, l.depth = b.frame.home, b.depth()
+	l.frame, l.depth = b.frame.home, b.scopeDepth()
 	b.scope.locals = append(b.scope.locals, l)
 }
 
@@ -296,7 +296,7 @@ func (b *body) capture(l *Local) {
 	for f := b.frame.home; f != nil && f != l.frame; {
 		if f.closure != nil && !contains(f.closure.Captures, l) {
 			f.closure.Captures = append(f.closure.Captures, l)
-			if (l.Mut || l.Late) && f.concurrent == nil && !f.again {
+			if (l.Mut || l.Late) && f.concurrent == nil && !f.isRepeated {
 				l.Cell = true
 			}
 		}
@@ -353,8 +353,8 @@ func (b *body) asReached() (end func()) {
 	}
 }
 
-// comes reports whether the current position is reachable.
-func (b *body) comes() bool { return !b.flow.dead && b.unreached == 0 }
+// isReachable reports whether the current position is reachable.
+func (b *body) isReachable() bool { return !b.flow.dead && b.unreached == 0 }
 
 // joinFlow merges the states of two paths.
 func joinFlow(a, b flow) flow {

@@ -10,9 +10,9 @@ import (
 // Bounds of type parameters: which impls of a trait a type has, and which type arguments follow
 // from them.
 
-// implFits reports whether an impl implements a bound's trait for type t with the bound's
+// isImplFor reports whether an impl implements a bound's trait for type t with the bound's
 // arguments. in then holds the values of the impl's type parameters.
-func (k *conformance) implFits(im *impl, t types.Type, bound *types.Bound) (in *instance, ok bool) {
+func (k *conformance) isImplFor(im *impl, t types.Type, bound *types.Bound) (in *instance, ok bool) {
 	if implKey(im.target) != implKey(t) || !matches(im, t) {
 		return nil, false
 	}
@@ -53,15 +53,15 @@ func (k *conformance) satisfies(t types.Type, bound *types.Bound) bool {
 		return true
 	}
 	for _, im := range k.traits[bound.Trait].impls {
-		if _, ok := k.implFits(im, t, bound); ok {
+		if _, ok := k.isImplFor(im, t, bound); ok {
 			return true
 		}
 	}
 	return false
 }
 
-// implemented returns the bounds of a trait that a type satisfies.
-func (k *conformance) implemented(t types.Type, trait *types.Trait) (out []*types.Bound) {
+// implementedBounds returns the bounds of a trait that a type satisfies.
+func (k *conformance) implementedBounds(t types.Type, trait *types.Trait) (out []*types.Bound) {
 	t = types.Resolve(t)
 	if p, ok := t.(*types.Param); ok {
 		for _, b := range p.Bounds {
@@ -95,8 +95,8 @@ func (b *body) inferFromBounds(in *instance) {
 			}
 			var fit *types.Bound
 			n := 0
-			for _, have := range b.c.conforms.implemented(t, bound.Trait) {
-				if mayMeet(&impl{args: bound.Substitute(in.solved).Args}, &impl{args: have.Args}) {
+			for _, have := range b.c.conforms.implementedBounds(t, bound.Trait) {
+				if mayOverlap(&impl{args: bound.Substitute(in.solved).Args}, &impl{args: have.Args}) {
 					fit, n = have, n+1
 				}
 			}
@@ -112,7 +112,7 @@ func (b *body) inferFromBounds(in *instance) {
 // openBound reports whether an argument of a bound is not inferred yet.
 func (in *instance) openBound(bound *types.Bound) bool {
 	for _, a := range bound.Args {
-		if t, _ := in.known(a, false); in.open(t) {
+		if t, _ := in.substituteKnown(a, false); in.open(t) {
 			return true
 		}
 	}
@@ -130,14 +130,14 @@ func (b *body) checkBounds(in *instance, at source.Span) {
 		for _, bound := range p.Bounds {
 			b.late = append(b.late, func() {
 				if bound := bound.Substitute(in.solved); !b.c.conforms.satisfies(t, bound) {
-					b.boundNotMet(types.Full(t), bound, at)
+					b.reportBoundNotMet(types.Full(t), bound, at)
 				}
 			})
 		}
 	}
 }
 
-func (b *body) boundNotMet(t types.Type, bound *types.Bound, at source.Span) {
+func (b *body) reportBoundNotMet(t types.Type, bound *types.Bound, at source.Span) {
 	td := b.c.conforms.traits[bound.Trait]
 	d := diag.BoundNotMet.At(at, "`%s` does not implement `%s`", t, bound).LabelIn(td.mod.info.File.Source, td.decl.Name.Sp, "the trait")
 	if _, ok := t.(*types.Param); ok {
@@ -145,24 +145,24 @@ func (b *body) boundNotMet(t types.Type, bound *types.Bound, at source.Span) {
 		return
 	}
 	var has []string
-	for _, h := range b.c.conforms.implemented(t, bound.Trait) {
+	for _, h := range b.c.conforms.implementedBounds(t, bound.Trait) {
 		if len(h.Args) > 0 && b.c.conforms.satisfies(t, h) {
 			has = append(has, h.String())
 		}
 	}
 	if len(has) > 0 {
-		d.Hint("it implements %s", listed(has))
+		d.Hint("it implements %s", quotedNames(has))
 	}
-	b.report(d.By(b.implementFor(t, bound, at)...).Hint("add `impl %s for %s { … }`", bound, t))
+	b.report(d.WithFixes(b.implementFix(t, bound, at)...).Hint("add `impl %s for %s { … }`", bound, t))
 }
 
 // candidate is a method that a call may refer to.
 type candidate struct {
 	fn *Function
-	// known holds the values of the trait's type parameters. shown also holds those of its impl, as
-	// far as the receiver determines them.
-	known, shown map[*types.Param]types.Type
-	bound        *types.Bound // the bound that provides it
+	// bindings holds the values of the trait's type parameters. shown also holds those of its impl,
+	// as far as the receiver determines them.
+	bindings, shown map[*types.Param]types.Type
+	bound           *types.Bound // the bound that provides it
 }
 
 // boundMethods returns the methods with a name that a type parameter has by its bounds: those of
@@ -174,8 +174,8 @@ func (k *conformance) boundMethods(p *types.Param, name string) (out []candidate
 		if fn == nil || len(out) > 0 && out[0].bound.Trait != bound.Trait {
 			continue
 		}
-		known := types.Bindings(td.params, bound.Args)
-		out = append(out, candidate{fn, known, known, bound})
+		bindings := types.Bindings(td.params, bound.Args)
+		out = append(out, candidate{fn, bindings, bindings, bound})
 	}
 	return out
 }
@@ -200,25 +200,26 @@ func (c *checker) implMethods(t types.Type, name string) (out []candidate) {
 		bound := im.bound().Substitute(in.solved)
 		m := candidate{fn: fn, shown: in.solved, bound: bound}
 		if fn.trait != nil { // a default method: its own parameters are the trait's
-			m.known = types.Bindings(fn.trait.params, bound.Args)
-			m.shown = m.known
+			m.bindings = types.Bindings(fn.trait.params, bound.Args)
+			m.shown = m.bindings
 		}
 		out = append(out, m)
 	}
 	return out
 }
 
-// choose selects one of several methods for a call, by its arguments, then by the expected type.
-func (b *body) choose(all []candidate, name *ast.Ident, args []*ast.Arg, hint types.Type) (candidate, bool) {
+// chooseMethod selects one of several methods for a call, by its arguments, then by the expected
+// type.
+func (b *body) chooseMethod(all []candidate, name *ast.Ident, args []*ast.Arg, hint types.Type) (candidate, bool) {
 	fits := all
 	for i, a := range args {
 		if len(fits) < 2 {
 			break
 		}
-		fits = b.byArgument(fits, i, a)
+		fits = b.filterByArgument(fits, i, a)
 	}
 	if len(fits) > 1 && hint != nil && !types.IsAny(hint) {
-		fits = narrowed(fits, hint, func(c *candidate) (have, want types.Type) { return types.Substitute(c.fn.Gives(), c.shown), hint })
+		fits = mostSpecific(fits, hint, func(c *candidate) (have, want types.Type) { return types.Substitute(c.fn.CallType(), c.shown), hint })
 	}
 	if len(fits) == 1 {
 		return fits[0], true
@@ -226,12 +227,12 @@ func (b *body) choose(all []candidate, name *ast.Ident, args []*ast.Arg, hint ty
 	if len(fits) == 0 {
 		return all[0], true // report errors for the first
 	}
-	b.ambiguous(fits, name)
+	b.reportAmbiguous(fits, name)
 	return fits[0], false
 }
 
-// byArgument removes the candidates that the i-th argument does not fit.
-func (b *body) byArgument(all []candidate, i int, a *ast.Arg) []candidate {
+// filterByArgument removes the candidates that the i-th argument does not fit.
+func (b *body) filterByArgument(all []candidate, i int, a *ast.Arg) []candidate {
 	param := func(c *candidate) types.Type {
 		if c.fn.Recv != nil {
 			i++
@@ -251,13 +252,13 @@ func (b *body) byArgument(all []candidate, i int, a *ast.Arg) []candidate {
 	if _, isClosure := unparen(a.Value).(*ast.Closure); !differ || isClosure {
 		return all
 	}
-	t := b.seen(a.Value)
-	return narrowed(all, t, func(c *candidate) (have, want types.Type) { return t, param(c) })
+	t := b.argumentType(a.Value)
+	return mostSpecific(all, t, func(c *candidate) (have, want types.Type) { return t, param(c) })
 }
 
-// narrowed returns the candidates that take exactly the type there, or, if none does, those that it
-// converts to.
-func narrowed(all []candidate, there types.Type, pair func(*candidate) (have, want types.Type)) []candidate {
+// mostSpecific returns the candidates that take exactly the type there, or, if none does, those
+// that it converts to.
+func mostSpecific(all []candidate, there types.Type, pair func(*candidate) (have, want types.Type)) []candidate {
 	var same, fit []candidate
 	for i := range all {
 		have, want := pair(&all[i])
@@ -282,9 +283,9 @@ func narrowed(all []candidate, there types.Type, pair func(*candidate) (have, wa
 	return all
 }
 
-// seen checks an argument before its callee is chosen, and therefore without an expected type, and
-// returns its type. It checks each argument once.
-func (b *body) seen(x ast.Expr) types.Type {
+// argumentType checks an argument before its callee is chosen, and therefore without an expected
+// type, and returns its type. It checks each argument once.
+func (b *body) argumentType(x ast.Expr) types.Type {
 	if b.typed == nil {
 		b.typed = map[ast.Expr]types.Type{}
 	}
@@ -296,20 +297,20 @@ func (b *body) seen(x ast.Expr) types.Type {
 	return t
 }
 
-func (b *body) ambiguous(fits []candidate, name *ast.Ident) {
+func (b *body) reportAmbiguous(fits []candidate, name *ast.Ident) {
 	names := make([]string, len(fits))
 	for i, f := range fits {
 		names[i] = f.bound.String()
 	}
 	fn := fits[0].fn
-	b.report(diag.AmbiguousMethod.At(name.Sp, "ambiguous method `%s`: declared in %s", name.Name, listed(names)).
+	b.report(diag.AmbiguousMethod.At(name.Sp, "ambiguous method `%s`: declared in %s", name.Name, quotedNames(names)).
 		LabelIn(fn.Info.File.Source, fn.Decl.Name.Sp, "one of them").
-		Hint("annotate the result, such as `let x: %s = …`, or call the method in a function with a bound on its parameter", types.Full(types.Substitute(fn.Gives(), fits[0].shown))))
+		Hint("annotate the result, such as `let x: %s = …`, or call the method in a function with a bound on its parameter", types.Full(types.Substitute(fn.CallType(), fits[0].shown))))
 }
 
-// ambiguousAnywhere reports an ambiguous method call on an Any: the method is from a generic trait
-// that some type implements several times.
-func (b *body) ambiguousAnywhere(name *ast.Ident) bool {
+// reportAmbiguousOnAny reports an ambiguous method call on an Any: the method is from a generic
+// trait that some type implements several times.
+func (b *body) reportAmbiguousOnAny(name *ast.Ident) bool {
 	for _, td := range b.c.conforms.traitOrder {
 		if len(td.params) == 0 || td.methods[name.Name] == nil {
 			continue
@@ -318,7 +319,7 @@ func (b *body) ambiguousAnywhere(name *ast.Ident) bool {
 			for _, other := range td.impls[:i] {
 				if implKey(im.target) == implKey(other.target) {
 					b.report(diag.AmbiguousMethod.At(name.Sp, "ambiguous method `%s`: `%s` has it from %s, and the type of this value is not known", name.Name, types.Full(im.target),
-						listed([]string{other.bound().String(), im.bound().String()})).
+						quotedNames([]string{other.bound().String(), im.bound().String()})).
 						Hint("convert the value with `as %s` first", types.Full(im.target)))
 					return true
 				}

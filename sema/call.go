@@ -18,7 +18,7 @@ func (b *body) call(e *ast.Call, hint types.Type, p *piped) types.Type {
 		if t, done := b.callPath(e, path, hint, p); done {
 			return t
 		}
-		if b.madeByCall(e) {
+		if b.reportConstructorCall(e) {
 			return types.Bad
 		}
 	}
@@ -41,7 +41,7 @@ func (b *body) callPath(e *ast.Call, path *ast.PathExpr, hint types.Type, p *pip
 	case *Function:
 		b.info.objects[path.Id] = o
 		b.testCalled(o, path.Sp)
-		if b.wantsReceiver(o, path, assoc, e.Args, p) {
+		if b.reportMissingReceiver(o, path, assoc, e.Args, p) {
 			b.arguments(e.Args)
 			b.info.details[path.Id] = unknown
 			return types.Bad, true
@@ -56,9 +56,9 @@ func (b *body) callPath(e *ast.Call, path *ast.PathExpr, hint types.Type, p *pip
 	return nil, false
 }
 
-// wantsReceiver reports a method of a declaration that is called like an associated function:
-// `Writer::execute("…")`.
-func (b *body) wantsReceiver(fn *Function, path *ast.PathExpr, assoc types.Type, args []*ast.Arg, p *piped) bool {
+// reportMissingReceiver reports a method of a declaration that is called like an associated
+// function: `Writer::execute("…")`.
+func (b *body) reportMissingReceiver(fn *Function, path *ast.PathExpr, assoc types.Type, args []*ast.Arg, p *piped) bool {
 	owner, ok := assoc.(*types.Declared)
 	if !ok || fn.Recv == nil || p != nil || len(args) >= len(fn.Params) {
 		return false
@@ -68,12 +68,12 @@ func (b *body) wantsReceiver(fn *Function, path *ast.PathExpr, assoc types.Type,
 			return false
 		}
 	}
-	b.calledOnValue(owner, path.Segments[len(path.Segments)-1])
+	b.reportNotOnValue(owner, path.Segments[len(path.Segments)-1])
 	return true
 }
 
-// calledOnValue reports that a method of a declaration must be called on a value.
-func (b *body) calledOnValue(owner *types.Declared, name *ast.Ident) {
+// reportNotOnValue reports that a method of a declaration must be called on a value.
+func (b *body) reportNotOnValue(owner *types.Declared, name *ast.Ident) {
 	kind := "pipeline"
 	if owner.Kind != nil {
 		kind = strings.ToLower(owner.Kind.String())
@@ -103,12 +103,12 @@ func (b *body) callFunction(e ast.Expr, fn *Function, path *ast.PathExpr, recv *
 		d.Kind = CallTool
 	}
 	if recv != nil {
-		how := lent
+		how := supertypeOnly
 		if fn.MutSelf || isReference(types.Resolve(recv.t)) {
 			how = exact
 		}
 		in.fix(fn.Recv, recv.t, how)
-		for p, t := range recv.known {
+		for p, t := range recv.bindings {
 			in.solved[p], in.fixed[p] = t, exact
 		}
 		if len(recv.typeArgs) > 0 {
@@ -118,36 +118,36 @@ func (b *body) callFunction(e ast.Expr, fn *Function, path *ast.PathExpr, recv *
 		in.fix(fn.assoc, n, exact)
 	}
 	if hint != nil && !types.IsAny(hint) && types.Resolve(hint) != types.Nil {
-		in.whole, _ = types.Resolve(fn.Gives()).(*types.Param)
-		in.matchHint(fn.Gives(), hint)
+		in.whole, _ = types.Resolve(fn.CallType()).(*types.Param)
+		in.matchHint(fn.CallType(), hint)
 	}
 	b.bindArguments(e, d, fn, in, recv, args, p)
 	b.regexArguments(d, fn, args)
-	b.allowed(fn, in, e.Span())
+	b.checkOnly(fn, in, e.Span())
 	b.inferFromBounds(in)
 	b.checkBounds(in, e.Span())
-	t := in.apply(b, fn.Gives(), e.Span())
-	if recv != nil && fn.givesSelf() {
+	t := in.apply(b, fn.CallType(), e.Span())
+	if recv != nil && fn.returnsSelf() {
 		t = recv.t
 	}
 	d.TypeArgs = in.arguments()
-	b.shapes(d, fn, e.Span())
+	b.appendShapes(d, fn, e.Span())
 	b.info.details[e.ID()] = d
 	if recv == nil || !isParam(recv.t) {
-		b.generic(e.ID(), fn, d.TypeArgs, e.Span())
+		b.recordGeneric(e.ID(), fn, d.TypeArgs, e.Span())
 	}
 	return t
 }
 
-// givesSelf reports whether a library method returns a value of its receiver's own type: the
+// returnsSelf reports whether a library method returns a value of its receiver's own type: the
 // context of a HostError is a HostError, the builder of an agent is that agent.
-func (fn *Function) givesSelf() bool {
+func (fn *Function) returnsSelf() bool {
 	n, ok := fn.Decl.Result.(*ast.NamedType)
 	return ok && fn.Info.Library && len(n.Segments) == 1 && n.Segments[0].Name == "Self"
 }
 
-// allowed checks the type arguments of a library function against its @only.
-func (b *body) allowed(fn *Function, in *instance, at source.Span) {
+// checkOnly checks the type arguments of a library function against its @only.
+func (b *body) checkOnly(fn *Function, in *instance, at source.Span) {
 	if !fn.Info.Library {
 		return
 	}
@@ -158,13 +158,13 @@ func (b *body) allowed(fn *Function, in *instance, at source.Span) {
 		}
 		for _, p := range in.params {
 			if p.Name == name && in.solved[p] != nil {
-				b.onlyType(fn, d, types.Resolve(in.solved[p]), at)
+				b.checkOnlyType(fn, d, types.Resolve(in.solved[p]), at)
 			}
 		}
 	}
 }
 
-func (b *body) onlyType(fn *Function, d *ast.Decorator, t types.Type, at source.Span) {
+func (b *body) checkOnlyType(fn *Function, d *ast.Decorator, t types.Type, at source.Span) {
 	var names []string
 	for i := 1; i < len(d.Args); i++ {
 		name, _ := decoratorText(d, i)
@@ -174,7 +174,7 @@ func (b *body) onlyType(fn *Function, d *ast.Decorator, t types.Type, at source.
 		}
 	}
 	if !types.IsAny(t) && t != types.Bad && t != types.Never {
-		b.report(diag.Mismatch.At(at, "`%s` takes %s, not `%s`", fn.Name, listed(names), types.Full(t)).Hint("convert the argument first"))
+		b.report(diag.Mismatch.At(at, "`%s` takes %s, not `%s`", fn.Name, quotedNames(names), types.Full(t)).Hint("convert the argument first"))
 	}
 }
 
@@ -206,13 +206,13 @@ func (b *body) typeArguments(in *instance, fn *Function, args []types.Type, at s
 
 // callInstead returns a hint for a call of a value that is not a function.
 func (b *body) callInstead(e *ast.Call, callee types.Type) string {
-	t, x := types.Resolve(callee), b.operand(e.Fn)
+	t, x := types.Resolve(callee), b.operandText(e.Fn)
 	if d, ok := t.(*types.Declared); ok && d.Kind != nil {
 		t = d.Kind
 	}
 	switch t {
 	case types.Agent, types.Host:
-		return "call one of its methods: `" + x + ".execute(" + b.prompt(e.Args) + ")`"
+		return "call one of its methods: `" + x + ".execute(" + b.promptText(e.Args) + ")`"
 	case types.Tool:
 		return "call one of its functions: `" + x + ".name(…)`"
 	}
@@ -221,7 +221,7 @@ func (b *body) callInstead(e *ast.Call, callee types.Type) string {
 	}
 	switch t.(type) {
 	case *types.Array, *types.Map:
-		return "write brackets to read an element: `" + x + "[" + b.prompt(e.Args) + "]`"
+		return "write brackets to read an element: `" + x + "[" + b.promptText(e.Args) + "]`"
 	}
 	return "only functions and closures can be called"
 }
@@ -237,7 +237,7 @@ func (b *body) callValue(e *ast.Call, callee types.Type, p *piped) types.Type {
 	case *types.Basic:
 		if f == types.Any {
 			d.Kind = CallAny
-			b.calledUntyped()
+			b.noteUntypedCalls()
 			if p != nil {
 				d.Args = append(d.Args, Arg{Kind: ArgPiped, Conv: types.Any})
 			}
@@ -250,7 +250,7 @@ func (b *body) callValue(e *ast.Call, callee types.Type, p *piped) types.Type {
 	}
 	b.arguments(e.Args)
 	if types.Resolve(callee) != types.Bad {
-		b.report(diag.NotCallable.At(e.Fn.Span(), "`%s` cannot be called", types.Full(callee)).By(b.callFixes(e, callee)...).Hint("%s", b.callInstead(e, callee)))
+		b.report(diag.NotCallable.At(e.Fn.Span(), "`%s` cannot be called", types.Full(callee)).WithFixes(b.callFixes(e, callee)...).Hint("%s", b.callInstead(e, callee)))
 	}
 	return types.Bad
 }
@@ -286,7 +286,7 @@ func (b *body) callee(path *ast.PathExpr, args []*ast.Arg, hint types.Type) (Obj
 			}
 			return nil, nil
 		}
-		b.unknownValue(path, use{called: true, args: args, hint: hint})
+		b.reportUnknownValue(path, use{called: true, args: args, hint: hint})
 		return nil, nil
 	}
 	return b.associated(path)
@@ -298,7 +298,7 @@ func (b *body) callee(path *ast.PathExpr, args []*ast.Arg, hint types.Type) (Obj
 func (b *body) associated(path *ast.PathExpr) (Object, types.Type) {
 	segs := path.Segments
 	if t := b.builtinOwner(segs); t != nil {
-		return b.ofType(path, t, segs[0], segs[1])
+		return b.typeMember(path, t, segs[0], segs[1])
 	}
 	if p := b.ts.param(segs[0].Name); p != nil && len(segs) == 2 {
 		b.info.details[path.Id] = unknown
@@ -316,16 +316,16 @@ func (b *body) associated(path *ast.PathExpr) (Object, types.Type) {
 		return e.obj, nil
 	case len(rest) == 1:
 		if t := b.entityOwner(e); t != nil {
-			return b.ofType(path, t, segs[i-1], rest[0])
+			return b.typeMember(path, t, segs[i-1], rest[0])
 		}
 	}
 	b.info.details[path.Id] = unknown
-	b.noValueAt(path, e, i)
+	b.reportNoValue(path, e, i)
 	return nil, nil
 }
 
-// noValueAt reports a path that does not refer to a value.
-func (b *body) noValueAt(path *ast.PathExpr, e *entity, i int) {
+// reportNoValue reports a path that does not refer to a value.
+func (b *body) reportNoValue(path *ast.PathExpr, e *entity, i int) {
 	last := path.Segments[i-1]
 	switch {
 	case i < len(path.Segments) && e.obj != nil:
@@ -333,7 +333,7 @@ func (b *body) noValueAt(path *ast.PathExpr, e *entity, i int) {
 			Hint("write `%s.%s(…)` to call one of its methods", last.Name, path.Segments[i].Name))
 	case i < len(path.Segments):
 		d := diag.UnknownPath.At(path.Segments[i].Sp, "`%s` has no item with this name", last.Name)
-		if t := b.c.declared(b.m, path.Segments[i].Name); t != nil && t.trait != nil {
+		if t := b.c.findDeclared(b.m, path.Segments[i].Name); t != nil && t.trait != nil {
 			d.Hint("write `%s::%s` without the name of the trait", last.Name, path.Segments[len(path.Segments)-1].Name)
 		} else {
 			d.Hint("only types and modules can be followed by `::`")
@@ -356,7 +356,7 @@ func (b *body) builtinOwner(segs []*ast.Ident) types.Type {
 	if name == "Self" {
 		return b.ts.selfType()
 	}
-	if b.c.declared(b.m, name) != nil {
+	if b.c.findDeclared(b.m, name) != nil {
 		return nil
 	}
 	k, ok := constructors[name]
@@ -367,11 +367,11 @@ func (b *body) builtinOwner(segs []*ast.Ident) types.Type {
 	for i := range args {
 		args[i] = types.Any
 	}
-	return construct(name, args)
+	return newContainer(name, args)
 }
 
-// ofType resolves `owner::name` of a type.
-func (b *body) ofType(path *ast.PathExpr, t types.Type, owner, name *ast.Ident) (Object, types.Type) {
+// typeMember resolves `owner::name` of a type.
+func (b *body) typeMember(path *ast.PathExpr, t types.Type, owner, name *ast.Ident) (Object, types.Type) {
 	if n, ok := t.(*types.Named); ok {
 		if v := n.Decl.Variant(name.Name); v != nil {
 			return &VariantRef{Type: generic(n.Decl), Name: v.Name, Index: v.Index, Variant: v}, t
@@ -381,29 +381,29 @@ func (b *body) ofType(path *ast.PathExpr, t types.Type, owner, name *ast.Ident) 
 		}
 	}
 	if fn := b.c.method(t, name.Name); fn != nil {
-		b.visible(fn, name)
+		b.checkVisible(fn, name)
 		return fn, t
 	}
 	b.info.details[path.Id] = unknown
 	if t != types.Bad {
-		b.noAssociated(t, owner, name)
+		b.reportNoAssociated(t, owner, name)
 	}
 	return nil, nil
 }
 
-// visible checks that a method or associated function may be used here.
-func (b *body) visible(fn *Function, name *ast.Ident) {
-	if fn.pub || fn.assoc == nil || fn.Info.Library || b.m.within(fn.mod) {
+// checkVisible checks that a method or associated function may be used here.
+func (b *body) checkVisible(fn *Function, name *ast.Ident) {
+	if fn.pub || fn.assoc == nil || fn.Info.Library || b.m.isWithin(fn.mod) {
 		return
 	}
-	b.report(diag.Private.At(name.Sp, "`%s` is private to module `%s`", fn.Name, fn.mod.shown()).
+	b.report(diag.Private.At(name.Sp, "`%s` is private to module `%s`", fn.Name, fn.mod.displayName()).
 		LabelIn(fn.mod.info.File.Source, fn.Decl.Name.Sp, "declared here without `pub`").
 		Repair(edits.MakePublic(fn.mod.info.File.Source, fn.Decl.Head(), fn.Name), "declare it with `pub`, or use a public item of the module"))
 }
 
-func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
+func (b *body) reportNoAssociated(t types.Type, owner, name *ast.Ident) {
 	if n, ok := t.(*types.Named); ok && n.Decl.Kind == types.Enum {
-		b.unknownVariant(n.Decl, name)
+		b.reportUnknownVariant(n.Decl, name)
 		return
 	}
 	if _, ok := types.Resolve(t).(*types.HashMap); ok && name.Name == "new" {
@@ -414,11 +414,11 @@ func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
 	if name.Name == "new" {
 		switch types.Resolve(t).(type) {
 		case *types.Array:
-			b.report(diag.UnknownMethod.At(name.Sp, "`Array` has no function `new`").By(b.insteadOfNew(t, owner, name, foreign.Word{})...).
+			b.report(diag.UnknownMethod.At(name.Sp, "`Array` has no function `new`").WithFixes(b.constructorFixes(t, owner, name, foreign.Word{})...).
 				Hint("write an empty array as `[]`"))
 			return
 		case *types.Map:
-			b.report(diag.UnknownMethod.At(name.Sp, "`Map` has no function `new`").By(b.insteadOfNew(t, owner, name, foreign.Word{})...).
+			b.report(diag.UnknownMethod.At(name.Sp, "`Map` has no function `new`").WithFixes(b.constructorFixes(t, owner, name, foreign.Word{})...).
 				Hint("write an empty map as `{}` with its type: `let m: Map<String, Int> = {};`"))
 			return
 		}
@@ -434,13 +434,13 @@ func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
 			at.End += 2
 		}
 		b.report(diag.UnknownMethod.At(name.Sp, "`%s` has no function `new`", owner.Name).
-			Repair(diag.Offer(diag.Remove(at), "Write `%s`", owner.Name), "`%s` is already a value: use its name", d.Name))
+			Repair(diag.UnsafeFix(diag.Remove(at), "Write `%s`", owner.Name), "`%s` is already a value: use its name", d.Name))
 		return
 	}
 	if d, ok := t.(*types.Declared); ok {
 		tool := toolOf(t)
 		if d.Kind == nil && name.Name == "run" || tool != nil && (tool.Rest || tool.method(name.Name) != nil) {
-			b.calledOnValue(d, name)
+			b.reportNotOnValue(d, name)
 			return
 		}
 	}
@@ -453,26 +453,26 @@ func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
 	switch {
 	case w.Hint != "":
 		d.Fixes = nil
-		d.By(b.insteadOfNew(t, owner, name, w)...)
+		d.WithFixes(b.constructorFixes(t, owner, name, w)...)
 		d.Hints = []string{w.Hint}
 	case len(d.Hints) == 0 && declaredIn(t) == nil:
-		d.Hint("its functions are %s", listed(b.c.methodNames(t)))
+		d.Hint("its functions are %s", quotedNames(b.c.methodNames(t)))
 	default:
 		d.Hint("declare it in `impl %s { … }`", of)
 	}
 	b.report(d)
 }
 
-// insteadOfNew returns the fixes for a constructor of another language: a function of Concerto, or
-// a value.
-func (b *body) insteadOfNew(t types.Type, owner, name *ast.Ident, w foreign.Word) []diag.Fix {
+// constructorFixes returns the fixes for a constructor of another language: a function of Concerto,
+// or a value.
+func (b *body) constructorFixes(t types.Type, owner, name *ast.Ident, w foreign.Word) []diag.Fix {
 	f := b.info.File.Source
 	at := source.Span{Start: owner.Sp.Start, End: name.Sp.End}
 	switch {
 	case len(w.Ours) == 1:
 		return []diag.Fix{diag.Change(at, w.Ours[0], w.Ours[0], false)}
 	case name.Name == "from" && types.IsString(t):
-		return []diag.Fix{diag.Offer(diag.Remove(at), "Remove `%s`", f.Slice(at))}
+		return []diag.Fix{diag.UnsafeFix(diag.Remove(at), "Remove `%s`", f.Slice(at))}
 	case name.Name == "new" && strings.HasPrefix(f.String()[at.End:], "()"):
 		at.End += source.Pos(len("()"))
 		if empty := edits.Placeholder(t); empty != edits.NotWritten {
@@ -534,9 +534,9 @@ func (b *body) takePiped(e ast.Expr) *piped {
 	return nil
 }
 
-// pipedInto checks `x |> f`, a call of f with only the piped value. Its detail is stored under the
-// id of f.
-func (b *body) pipedInto(e ast.Expr, hint types.Type, p *piped) types.Type {
+// callWithPiped checks `x |> f`, a call of f with only the piped value. Its detail is stored under
+// the id of f.
+func (b *body) callWithPiped(e ast.Expr, hint types.Type, p *piped) types.Type {
 	call := &ast.Call{Fn: e}
 	call.Sp, call.Id = e.Span(), e.ID()
 	return b.call(call, hint, p)

@@ -23,7 +23,7 @@ type checker struct {
 	decls   []*types.Decl       // declared by the program
 	places  map[storePlace]bool // of stores in files
 	special specialiser
-	unread  []unread
+	unread  []unreadVariable
 	vars    int    // the number of inference variables
 	flawed  bool   // a file has syntax errors
 	folding string // the field of a declaration whose value is computed, or ""
@@ -35,10 +35,10 @@ type checker struct {
 
 // libraryUse is the part of the library that the program uses.
 type libraryUse struct {
-	library  map[*ast.File]*module
-	pending  []*Function // functions whose bodies are not checked yet
-	known    knownNames
-	stdIndex map[stdName][]string // the modules of std by their items, computed on demand
+	library    map[*ast.File]*module
+	pending    []*Function // functions whose bodies are not checked yet
+	candidates candidateNames
+	stdIndex   map[stdName][]string // the modules of std by their items, computed on demand
 }
 
 // entity is what a name of a module refers to: a value (Object), or a type.
@@ -88,7 +88,7 @@ func newChecker(cfg Config) *checker {
 		lib:      libraryUse{library: map[*ast.File]*module{}},
 		uses:     fileUses{first: map[*Info]map[*Info]reference{}},
 	}
-	c.bodies.now = &Bodies{around: cfg.checkedWith(), files: map[*ast.File][]*inBody{}}
+	c.bodies.now = &Bodies{around: cfg.bodyConfig(), files: map[*ast.File][]*bodyResult{}}
 	c.bodies.allUses = map[*Info][]*importEntry{}
 	c.special.clear()
 	c.prog = &Program{Name: cfg.Name, checker: c}
@@ -114,7 +114,7 @@ func (c *checker) program(files []*ast.File) {
 	for _, p := range c.prog.Pipelines { // first, because their results may be inferred
 		c.checkPipeline(p)
 	}
-	c.lib.known.settled = true
+	c.lib.candidates.settled = true
 	c.prepareBodies()
 	for i := 0; i < len(c.prog.Functions); i++ { // blocks add the functions they declare
 		c.functionBody(c.prog.Functions[i])
@@ -123,10 +123,10 @@ func (c *checker) program(files []*ast.File) {
 	c.specialise()
 	c.checkTests()
 	c.unreadVariables()
-	c.endless()
+	c.reportEndless()
 	c.checkMain()
-	c.unusedImports(c.entry)
-	c.keepImportsOfUnknown()
+	c.warnUnusedImports(c.entry)
+	c.dropUncertainImports()
 	c.fileCycles()
 }
 
@@ -186,7 +186,7 @@ func (c *checker) report(m *module, d *diag.Diagnostic) {
 		return
 	}
 	c.diags.Add(d)
-	c.bodies.noteTold(m, d)
+	c.bodies.noteDiagnostic(m, d)
 }
 
 // libraryModule returns the module of a library file, and declares it at its first use.
@@ -207,7 +207,7 @@ func (c *checker) libraryModule(f *ast.File) *module {
 // lookup finds a name in a module, in the blocks around it, then in the prelude. The entity may be
 // refused.
 func (c *checker) lookup(m *module, name string) *entity {
-	if e := c.declared(m, name); e != nil {
+	if e := c.findDeclared(m, name); e != nil {
 		return e
 	}
 	return c.universe(m, name)
@@ -225,8 +225,8 @@ func (c *checker) lookupValue(m *module, name string) *entity {
 	return e
 }
 
-// declared finds a name that the user's program declares or imports.
-func (c *checker) declared(m *module, name string) *entity {
+// findDeclared finds a name that the user's program declares or imports.
+func (c *checker) findDeclared(m *module, name string) *entity {
 	for scope := m; scope != nil; scope = scope.around {
 		e := scope.names[name]
 		if e == nil {
@@ -235,7 +235,7 @@ func (c *checker) declared(m *module, name string) *entity {
 		if e == nil {
 			continue
 		}
-		if target := c.follow(e); target != nil {
+		if target := c.followImports(e); target != nil {
 			return target
 		}
 		return &entity{name: name, refused: true}
@@ -261,6 +261,6 @@ func (c *checker) checkMain() {
 	c.prog.Main = fn
 	if len(fn.Params) > 0 {
 		c.report(c.entry, diag.MainSignature.At(fn.Decl.Signature, "`main` takes no parameters").
-			By(edits.ReadArguments(fn.Decl)...).Hint("read the arguments with `std::env::args()`"))
+			WithFixes(edits.ReadArguments(fn.Decl)...).Hint("read the arguments with `std::env::args()`"))
 	}
 }

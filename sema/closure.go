@@ -12,7 +12,7 @@ import (
 // returns (spec/06-errors.md).
 func (b *body) closure(e *ast.Closure, hint types.Type) types.Type {
 	want, _ := hintedFunc(hint)
-	if want != nil && len(want.Params) != len(e.Params) && !b.arity(e, want) {
+	if want != nil && len(want.Params) != len(e.Params) && !b.reportArity(e, want) {
 		return types.Bad
 	}
 	if hint != nil && types.IsAny(hint) {
@@ -37,8 +37,8 @@ func (b *body) closure(e *ast.Closure, hint types.Type) types.Type {
 	return d.Type
 }
 
-// arity reports a closure with another number of parameters than it will receive.
-func (b *body) arity(e *ast.Closure, want *types.Func) bool {
+// reportArity reports a closure with another number of parameters than it will receive.
+func (b *body) reportArity(e *ast.Closure, want *types.Func) bool {
 	for _, p := range want.Params {
 		if types.Resolve(p) == types.Bad {
 			return true // the expected type is already an error
@@ -60,7 +60,7 @@ func hintedFunc(hint types.Type) (*types.Func, bool) {
 
 func (b *body) closureParams(e *ast.Closure, d *Closure, want *types.Func) {
 	b.c.parameterCount(b.m, e.Sp, len(e.Params))
-	annotated := b.annotated(e, want)
+	annotated := b.annotatedTypes(e, want)
 	for i, p := range e.Params {
 		var t types.Type
 		switch {
@@ -75,21 +75,21 @@ func (b *body) closureParams(e *ast.Closure, d *Closure, want *types.Func) {
 		}
 		d.Type.Params = append(d.Type.Params, t)
 		if p.Default != nil {
-			var behind source.Pos
+			var end source.Pos
 			switch {
 			case p.Type != nil:
-				behind = p.Type.Span().End
+				end = p.Type.Span().End
 			case p.Name != nil:
-				behind = p.Name.Sp.End
+				end = p.Name.Sp.End
 			default:
-				behind = p.Pattern.Span().End
+				end = p.Pattern.Span().End
 			}
 			b.report(diag.ClosureDefault.At(p.Default.Span(), "a parameter of a closure cannot have a default value").
-				Repair(diag.Offer(diag.Remove(source.Span{Start: behind, End: p.Default.Span().End}), "Remove the default"), "remove it"))
+				Repair(diag.UnsafeFix(diag.Remove(source.Span{Start: end, End: p.Default.Span().End}), "Remove the default"), "remove it"))
 		}
 		if p.Name == nil {
 			d.Params = append(d.Params, nil)
-			b.irrefutable(p.Pattern, t, p.Mut, "a parameter", diag.Say("use a name for the parameter and `match` on it"))
+			b.bindIrrefutable(p.Pattern, t, p.Mut, "a parameter", diag.HintAdvice("use a name for the parameter and `match` on it"))
 			continue
 		}
 		// The caller of a closure determines its parameters, so an unused one is not an error.
@@ -99,9 +99,9 @@ func (b *body) closureParams(e *ast.Closure, d *Closure, want *types.Func) {
 	}
 }
 
-// annotated returns the types of the parameters that have one, and unifies them with the open types
-// of the expected type.
-func (b *body) annotated(e *ast.Closure, want *types.Func) []types.Type {
+// annotatedTypes returns the types of the parameters that have one, and unifies them with the open
+// types of the expected type.
+func (b *body) annotatedTypes(e *ast.Closure, want *types.Func) []types.Type {
 	all := make([]types.Type, len(e.Params))
 	for i, p := range e.Params {
 		if p.Type == nil {
@@ -132,8 +132,8 @@ func (b *body) closureBody(e *ast.Closure, f *frame, want *types.Func) types.Typ
 		b.checkAs(e.Body, f.result, f.because)
 		return f.result
 	}
-	t := b.inferredResult(e, f, b.expr(e.Body, nil))
-	b.settleLeaves(f, t)
+	t := b.joinResult(e, f, b.expr(e.Body, nil))
+	b.resolveLeaves(f, t)
 	return t
 }
 
@@ -146,8 +146,8 @@ type pendingLeave struct {
 	at    source.Span
 }
 
-// settleLeaves decides where the errors of a closure go, when its result type is known.
-func (b *body) settleLeaves(f *frame, t types.Type) {
+// resolveLeaves decides where the errors of a closure go, when its result type is known.
+func (b *body) resolveLeaves(f *frame, t types.Type) {
 	f.result = t
 	for _, p := range f.leaves {
 		ofAny := p.leave.Failed != nil
@@ -165,8 +165,8 @@ func blockWithoutTail(x ast.Expr) bool {
 	return ok && blk.Block.Tail == nil
 }
 
-// inferredResult joins the tail with what the closure returns.
-func (b *body) inferredResult(e *ast.Closure, f *frame, tail types.Type) types.Type {
+// joinResult joins the tail with what the closure returns.
+func (b *body) joinResult(e *ast.Closure, f *frame, tail types.Type) types.Type {
 	values := []branchValue{{nil, e.Body, tail}}
 	for _, r := range f.returns {
 		if r.x != nil {
@@ -192,16 +192,16 @@ func (b *body) returnExpr(e *ast.ReturnExpr) types.Type {
 		b.report(diag.ConcurrentLeave.At(e.Sp, "`return` cannot leave a concurrent body").
 			Hint("end the body with its value, and return outside it"))
 	case e.X == nil && f.result == nil:
-		f.returns = append(f.returns, returned{nil, types.Nil, e.Sp})
+		f.returns = append(f.returns, returnedValue{nil, types.Nil, e.Sp})
 	case e.X == nil:
 		if ok, _ := types.Conversion(types.Nil, f.result); !ok && types.Resolve(f.result) != types.Nil {
 			d := diag.Mismatch.At(e.Sp, "expected `%s`, found `return` without a value", types.Full(f.result))
-			b.because(d, f.because)
+			b.explainType(d, f.because)
 			b.report(d.Hint("return a value"))
 		}
 	case f.result == nil:
 		t := b.expr(e.X, nil)
-		f.returns = append(f.returns, returned{e.X, t, e.X.Span()})
+		f.returns = append(f.returns, returnedValue{e.X, t, e.X.Span()})
 	default:
 		b.checkAs(e.X, f.result, f.because)
 		b.returnLost(e)

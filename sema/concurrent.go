@@ -40,14 +40,14 @@ func (b *body) await(e *ast.Await) types.Type {
 	if task, ok := t.(*types.Task); ok {
 		return task.Elem
 	}
-	b.awaitsTasks(e, t)
+	b.warnNestedTasks(e, t)
 	return t
 }
 
-// awaitsTasks warns if the operand is not a task but contains some.
-func (b *body) awaitsTasks(e *ast.Await, t types.Type) {
+// warnNestedTasks warns if the operand is not a task but contains some.
+func (b *body) warnNestedTasks(e *ast.Await, t types.Type) {
 	var elem types.Type
-	x, method := b.text(e.X), "map"
+	x, method := b.sourceText(e.X), "map"
 	switch c := t.(type) {
 	case *types.Array:
 		elem = c.Elem
@@ -71,8 +71,8 @@ func (b *body) awaitsTasks(e *ast.Await, t types.Type) {
 		Repair(around, "await each task: `%s%s`", x, call))
 }
 
-// awaited returns the type of awaiting a value of type t.
-func awaited(t types.Type) types.Type {
+// awaitedType returns the type of awaiting a value of type t.
+func awaitedType(t types.Type) types.Type {
 	if task, ok := types.Resolve(t).(*types.Task); ok {
 		return task.Elem
 	}
@@ -85,7 +85,7 @@ func (b *body) awaitAll(e *ast.AwaitAll) types.Type {
 	out := &types.Tuple{}
 	for _, x := range e.Elems {
 		body := b.concurrent(d, x, nil, nil, nil)
-		out.Elems = append(out.Elems, awaited(body.Result))
+		out.Elems = append(out.Elems, awaitedType(body.Result))
 	}
 	b.info.details[e.Id] = d
 	return out
@@ -97,9 +97,9 @@ func (b *body) race(e *ast.Race) types.Type {
 	var joined types.Type = types.Never
 	for i, x := range e.Elems {
 		body := b.concurrent(d, x, nil, nil, nil)
-		t, ok := types.Join(joined, awaited(body.Result))
+		t, ok := types.Join(joined, awaitedType(body.Result))
 		if !ok {
-			b.report(diag.NoJoin.At(x.Span(), "mismatched concurrent bodies: `%s` and `%s`", types.Full(awaited(body.Result)), types.Full(joined)).
+			b.report(diag.NoJoin.At(x.Span(), "mismatched concurrent bodies: `%s` and `%s`", types.Full(awaitedType(body.Result)), types.Full(joined)).
 				Label(e.Elems[i-1].Span(), "this body has the type `%s`", types.Full(joined)).Hint("make the types agree"))
 			t = types.Bad
 		}
@@ -127,7 +127,7 @@ func (b *body) parallelFor(e *ast.ParallelFor) types.Type {
 	if types.Resolve(body.Result) == types.Never {
 		return &types.Array{Elem: types.Nil}
 	}
-	return &types.Array{Elem: awaited(body.Result)}
+	return &types.Array{Elem: awaitedType(body.Result)}
 }
 
 // concurrent checks one body. The body sees the variables around it as they are when it starts. It
@@ -135,7 +135,7 @@ func (b *body) parallelFor(e *ast.ParallelFor) types.Type {
 func (b *body) concurrent(d *Concurrent, x ast.Expr, block *ast.Block, p ast.Pattern, elem types.Type) *Body {
 	out := &Body{X: x, Block: block}
 	d.Bodies = append(d.Bodies, out)
-	if x != nil && b.plainTask(x) {
+	if x != nil && b.isPlainTask(x) {
 		out.Plain = true
 		out.Result = b.expr(x, nil)
 		return out
@@ -147,8 +147,8 @@ func (b *body) concurrent(d *Concurrent, x ast.Expr, block *ast.Block, p ast.Pat
 	b.frame = f
 	b.enterScope()
 	if p != nil {
-		b.irrefutable(p, elem, false, "`parallel for`", diag.Say("use a name for the element and `match` on it in the body"))
-		b.given("for")
+		b.bindIrrefutable(p, elem, false, "`parallel for`", diag.HintAdvice("use a name for the element and `match` on it in the body"))
+		b.recordAssigned("for")
 	}
 	if block != nil {
 		out.Result = b.blockValue(block, nil, reason{})
@@ -162,9 +162,9 @@ func (b *body) concurrent(d *Concurrent, x ast.Expr, block *ast.Block, p ast.Pat
 	return out
 }
 
-// plainTask reports whether an element is just a variable or field, so that there is nothing to
+// isPlainTask reports whether an element is just a variable or field, so that there is nothing to
 // run.
-func (b *body) plainTask(x ast.Expr) bool {
+func (b *body) isPlainTask(x ast.Expr) bool {
 	switch x := unparen(x).(type) {
 	case *ast.PathExpr:
 		return len(x.Segments) == 1 && b.local(x.Segments[0].Name) != nil
@@ -178,7 +178,7 @@ func (b *body) plainTask(x ast.Expr) bool {
 // of a variable, which has only a copy of the variable's value. It returns nil if there is none.
 func (b *body) concurrentFrame(l *Local) *frame {
 	for f := b.frame.home; f != nil && f != l.frame; {
-		if f.concurrent != nil || f.again {
+		if f.concurrent != nil || f.isRepeated {
 			return f
 		}
 		if f.parent == nil {
@@ -189,14 +189,14 @@ func (b *body) concurrentFrame(l *Local) *frame {
 	return nil
 }
 
-// notConcurrent reports an assignment to a variable of which the body has only a copy. Its result
-// is true if there is an error.
-func (b *body) notConcurrent(l *Local, at source.Span) bool {
+// reportConcurrentAssignment reports an assignment to a variable of which the body has only a copy.
+// Its result is true if there is an error.
+func (b *body) reportConcurrentAssignment(l *Local, at source.Span) bool {
 	f := b.concurrentFrame(l)
 	if f == nil {
 		return false
 	}
-	if f.again {
+	if f.isRepeated {
 		b.report(diag.ConcurrentChange.At(at, "`%s` cannot be changed in a decorated stage, which may run several times", l.Name).
 			Label(l.At, "declared here").Hint("return the value as the output of the stage"))
 		return true

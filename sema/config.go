@@ -63,7 +63,7 @@ func (c *checker) defineConfigs(m *module, decls []ast.Decl) {
 	c.structDefaults(m)
 	for i, d := range decls {
 		if !m.info.Library {
-			c.plainDeclaration(m, d)
+			c.rejectDecorators(m, d)
 		}
 		e := m.entities[i]
 		if e == nil {
@@ -100,12 +100,12 @@ func (c *checker) structDefaults(m *module) {
 }
 
 // configFields checks the fields of a declaration and stores their values in out.
-func (c *checker) configFields(m *module, what string, fields []*ast.ConfigField, known map[string]fieldType, out map[string]any) map[string]*ast.ConfigField {
+func (c *checker) configFields(m *module, what string, fields []*ast.ConfigField, types map[string]fieldType, out map[string]any) map[string]*ast.ConfigField {
 	seen := map[string]*ast.ConfigField{}
 	for _, f := range fields {
-		ft, ok := known[f.Name.Name]
+		ft, ok := types[f.Name.Name]
 		if !ok {
-			c.unknownConfig(m, what, f.Name, known, fields)
+			c.unknownConfig(m, what, f.Name, types, fields)
 			continue
 		}
 		if first := seen[f.Name.Name]; first != nil {
@@ -114,7 +114,7 @@ func (c *checker) configFields(m *module, what string, fields []*ast.ConfigField
 			continue
 		}
 		seen[f.Name.Name] = f
-		if ft.typ == nil || f.Name.Name == "tools" && c.toolFunctions(m, f) {
+		if ft.typ == nil || f.Name.Name == "tools" && c.reportToolFunctions(m, f) {
 			continue
 		}
 		b := c.constBody(m)
@@ -136,13 +136,13 @@ func (c *checker) configFields(m *module, what string, fields []*ast.ConfigField
 // configPlaces are the tables of foreign names for the fields.
 var configPlaces = map[string]foreign.Place{"an agent": foreign.Agent, "a host": foreign.Host}
 
-func (c *checker) unknownConfig(m *module, what string, name *ast.Ident, known map[string]fieldType, fields []*ast.ConfigField) {
+func (c *checker) unknownConfig(m *module, what string, name *ast.Ident, fieldTypes map[string]fieldType, fields []*ast.ConfigField) {
 	var names []string
-	for n := range known {
+	for n := range fieldTypes {
 		names = append(names, n)
 	}
 	slices.Sort(names)
-	given := func(n string) bool {
+	isSet := func(n string) bool {
 		return slices.ContainsFunc(fields, func(f *ast.ConfigField) bool { return f.Name.Name == n })
 	}
 	d := diag.UnknownConfig.At(name.Sp, "%s has no field `%s`", what, name.Name)
@@ -152,21 +152,21 @@ func (c *checker) unknownConfig(m *module, what string, name *ast.Ident, known m
 	}
 	if hint != "" {
 		if w := place(what).Find(name.Name); len(w.Ours) == 1 {
-			d.By(diag.Change(name.Sp, w.Ours[0], w.Ours[0], false))
+			d.WithFixes(diag.Change(name.Sp, w.Ours[0], w.Ours[0], false))
 		}
 		d.Hint("%s", hint)
 	} else if !suggestName(d, name, names) {
-		d.Hint("its fields are %s", listed(names))
+		d.Hint("its fields are %s", quotedNames(names))
 	}
-	doubtGiven(d, given)
+	markUsedUnsafe(d, isSet)
 	c.report(m, d)
 }
 
 func place(what string) foreign.Place { return configPlaces[what] }
 
-// word returns a field's value that is a name or a string, such as the name of a connection or
+// wordValue returns a field's value that is a name or a string, such as the name of a connection or
 // connector.
-func (c *checker) word(m *module, f *ast.ConfigField) (string, source.Span, bool) {
+func (c *checker) wordValue(m *module, f *ast.ConfigField) (string, source.Span, bool) {
 	switch x := f.Value.(type) {
 	case *ast.PathExpr:
 		if len(x.Segments) == 1 {
@@ -180,13 +180,13 @@ func (c *checker) word(m *module, f *ast.ConfigField) (string, source.Span, bool
 }
 
 func (c *checker) defineAgent(m *module, a *Agent) {
-	c.otherDecorators(m, withoutPolicy(a.Decl.Decorators))
+	c.rejectOtherDecorators(m, withoutPolicy(a.Decl.Decorators))
 	a.OnUnknown = c.onUnknown(m, a.Decl.Decorators)
 	a.Decorations = c.decorations(m, a.Decl.Decorators)
 	if r := c.errorType("Response"); r != nil {
-		c.keep(m, a.Decorations, a.Decl.Decorators, &types.Result{Ok: r, Err: types.Any})
+		c.recordCachedType(m, a.Decorations, a.Decl.Decorators, &types.Result{Ok: r, Err: types.Any})
 	}
-	if c.meantHost(m, a) {
+	if c.isHostField(m, a) {
 		return
 	}
 	seen := c.configFields(m, "an agent", a.Decl.Fields, agentFields, a.Fields)
@@ -197,7 +197,7 @@ func (c *checker) defineAgent(m *module, a *Agent) {
 	a.Knowledge = ledgersOf(a.Fields["knowledge"])
 	ok := false
 	if f := seen["provider"]; f != nil {
-		a.Connection, at, ok = c.word(m, f)
+		a.Connection, at, ok = c.wordValue(m, f)
 		if a.Decl.Uses != nil {
 			c.report(m, diag.DuplicateField.At(f.Name.Sp, "the provider is set twice").Label(a.Decl.Uses.Sp, "first here").
 				Repair(edits.RemoveRow(m.info.File.Source, f.Sp, "Remove `provider`"), "remove one"))
@@ -205,16 +205,16 @@ func (c *checker) defineAgent(m *module, a *Agent) {
 	} else if a.Decl.Uses != nil {
 		a.Connection, at, ok = a.Decl.Uses.Name, a.Decl.Uses.Sp, true
 	} else {
-		c.report(m, diag.NoProvider.At(at, "agent `%s` has no connection", a.Name).By(c.usesOf(a)...).Hint("write `agent %s uses NAME { … }`, with [connections.NAME] in the manifest", a.Name))
+		c.report(m, diag.NoProvider.At(at, "agent `%s` has no connection", a.Name).WithFixes(c.connectionFixes(a)...).Hint("write `agent %s uses NAME { … }`, with [connections.NAME] in the manifest", a.Name))
 	}
 	if ok {
 		c.connection(m, a, at)
 	}
 }
 
-// meantHost reports whether an agent has the field `connector`. It then reports only that field,
+// isHostField reports whether an agent has the field `connector`. It then reports only that field,
 // because the declaration was probably meant as a host.
-func (c *checker) meantHost(m *module, a *Agent) bool {
+func (c *checker) isHostField(m *module, a *Agent) bool {
 	for _, f := range a.Decl.Fields {
 		if f.Name.Name == "connector" {
 			c.unknownConfig(m, "an agent", f.Name, agentFields, a.Decl.Fields)
@@ -239,7 +239,7 @@ func (c *checker) toolErrorHook(m *module, a *Agent, f *ast.ConfigField) {
 			return
 		}
 	}
-	if !b.failed() {
+	if !b.hasErrors() {
 		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`on_tool_error` must be the name of a function").Hint("write `fn recover(e: ToolError) -> String? { … }`, and `on_tool_error: recover`"))
 	}
 }
@@ -261,7 +261,7 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 	conn, ok := c.cfg.Manifest.Connections[a.Connection]
 	if !ok {
 		d := diag.UnknownConnection.At(at, "no connection `%s` in %s", a.Connection, c.cfg.Manifest.File)
-		if !suggestAs(d, at, a.Connection, keys(c.cfg.Manifest.Connections), asWritten(m, at), "did you mean `%s`?") {
+		if !suggestAs(d, at, a.Connection, sortedKeys(c.cfg.Manifest.Connections), asWritten(m, at), "did you mean `%s`?") {
 			c.addSection(d, "add a section [connections."+a.Connection+"]", "connections."+a.Connection, "provider = \"scripted\"\nreplies = []")
 		}
 		d.FollowsFrom = diag.KeyCause("the manifest", "connections")
@@ -269,7 +269,7 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 		return
 	}
 	if a.Fields["model"] == nil && conn.DefaultModel == "" && !conn.Scripted {
-		if slices.ContainsFunc(a.Decl.Fields, func(f *ast.ConfigField) bool { return meansField(f.Name.Name, "model", foreign.Agent, agentFields) }) {
+		if slices.ContainsFunc(a.Decl.Fields, func(f *ast.ConfigField) bool { return isMeantAs(f.Name.Name, "model", foreign.Agent, agentFields) }) {
 			return // already reported
 		}
 		d := diag.NoModel.At(a.Decl.Name.Sp, "agent `%s` has no model, and connection `%s` has no default_model", a.Name, a.Connection).
@@ -279,13 +279,13 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 	}
 }
 
-// meansField reports whether an unknown field was probably meant as another.
-func meansField(name, field string, place foreign.Place, known map[string]fieldType) bool {
-	if _, ok := known[name]; ok {
+// isMeantAs reports whether an unknown field was probably meant as another.
+func isMeantAs(name, field string, place foreign.Place, fieldTypes map[string]fieldType) bool {
+	if _, ok := fieldTypes[name]; ok {
 		return false
 	}
 	w := place.Find(name)
-	return len(w.Ours) == 1 && w.Ours[0] == field || suggest.Nearest(name, keys(known)) == field
+	return len(w.Ours) == 1 && w.Ours[0] == field || suggest.Nearest(name, sortedKeys(fieldTypes)) == field
 }
 
 // asWritten returns a format for a name that replaces the text at a span: in quotes if that text
@@ -300,7 +300,7 @@ func asWritten(m *module, at source.Span) string {
 // scripted is the built-in connection. It replays replies, so that a program can run without a key.
 const scripted = "scripted"
 
-func keys[V any](m map[string]V) []string {
+func sortedKeys[V any](m map[string]V) []string {
 	var out []string
 	for k := range m {
 		out = append(out, k)
@@ -310,12 +310,12 @@ func keys[V any](m map[string]V) []string {
 }
 
 func (c *checker) defineHost(m *module, h *Host) {
-	c.otherDecorators(m, withoutPolicy(h.Decl.Decorators))
+	c.rejectOtherDecorators(m, withoutPolicy(h.Decl.Decorators))
 	h.OnUnknown = c.onUnknown(m, h.Decl.Decorators)
 	h.Decorations = c.decorations(m, h.Decl.Decorators)
 	for _, d := range h.Decorations {
 		if d.persists() {
-			c.report(m, diag.DecoratorArgument.At(decorator(h.Decl.Decorators, d.Name).Sp, "answers of a host cannot be stored in a file").
+			c.report(m, diag.DecoratorArgument.At(findDecorator(h.Decl.Decorators, d.Name).Sp, "answers of a host cannot be stored in a file").
 				Hint("remove `persist`, or put `@cache` on a function that calls the host"))
 		}
 	}
@@ -325,15 +325,15 @@ func (c *checker) defineHost(m *module, h *Host) {
 	if f == nil && slices.ContainsFunc(h.Decl.Fields, isManifestKey) {
 		return // already reported
 	}
-	if f == nil && slices.ContainsFunc(h.Decl.Fields, func(f *ast.ConfigField) bool { return meansField(f.Name.Name, "connector", foreign.Host, hostFields) }) {
+	if f == nil && slices.ContainsFunc(h.Decl.Fields, func(f *ast.ConfigField) bool { return isMeantAs(f.Name.Name, "connector", foreign.Host, hostFields) }) {
 		return // already reported
 	}
 	if f == nil {
-		c.report(m, diag.NoConnector.At(h.Decl.Name.Sp, "host `%s` has no connector", h.Name).By(c.connectors(m, h)...).
+		c.report(m, diag.NoConnector.At(h.Decl.Name.Sp, "host `%s` has no connector", h.Name).WithFixes(c.connectorFixes(m, h)...).
 			Hint("add `connector: name`, with [hosts.name] in the manifest"))
 		return
 	}
-	name, at, ok := c.word(m, f)
+	name, at, ok := c.wordValue(m, f)
 	if !ok {
 		return
 	}
@@ -346,7 +346,7 @@ func (c *checker) defineHost(m *module, h *Host) {
 	}
 	if _, ok := c.cfg.Manifest.Hosts[name]; !ok && !c.cfg.Manifest.Unread {
 		d := diag.UnknownConnector.At(at, "no host `%s` in %s", name, c.cfg.Manifest.File)
-		if !suggestAs(d, at, name, keys(c.cfg.Manifest.Hosts), asWritten(m, at), "did you mean `%s`?") {
+		if !suggestAs(d, at, name, sortedKeys(c.cfg.Manifest.Hosts), asWritten(m, at), "did you mean `%s`?") {
 			c.addSection(d, "add a section [hosts."+name+"] with the command", "hosts."+name, "command = \""+name+"\"")
 		}
 		d.FollowsFrom = diag.KeyCause("the manifest", "hosts")
@@ -401,7 +401,7 @@ func (c *checker) withoutManifestKeys(m *module, h *Host) []*ast.ConfigField {
 	}
 	d := diag.UnknownConfig.At(wrong[0].Name.Sp, "a host has no field `%s`", wrong[0].Name.Name)
 	if len(names) > 1 {
-		d.Message = "a host has no fields " + listed(names)
+		d.Message = "a host has no fields " + quotedNames(names)
 		for _, x := range wrong[1:] {
 			d.Label(x.Name.Sp, "and not this field")
 		}
@@ -411,7 +411,7 @@ func (c *checker) withoutManifestKeys(m *module, h *Host) []*ast.ConfigField {
 		hint += ", and `connector: " + connector + "` here"
 	}
 	d.Hint("%s", hint)
-	d.By(c.toManifest(f, h, wrong, connector, rows)...)
+	d.WithFixes(c.toManifest(f, h, wrong, connector, rows)...)
 	c.report(m, d)
 	return own
 }
@@ -481,7 +481,7 @@ func toolList(c *checker, m *module, f *ast.ConfigField, v any) {
 			}
 			d := diag.ConfigValue.At(at, "not a tool")
 			if name, ok := x.(string); ok && slices.ContainsFunc(c.prog.Tools, func(t *Tool) bool { return t.Name == name }) {
-				d.Repair(diag.Sure(diag.Replace(at, name), "Write `%s`", name), "write the name without quotes: `%s`", name)
+				d.Repair(diag.SafeFix(diag.Replace(at, name), "Write `%s`", name), "write the name without quotes: `%s`", name)
 			} else {
 				d.Hint("`tools` is a list of names of `tool` declarations")
 			}

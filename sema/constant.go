@@ -48,11 +48,11 @@ func (c *checker) constant(m *module, k *Const, d *ast.ConstDecl) {
 	}
 	b.finish()
 	errors := c.diags.Errors()
-	if !b.failed() { // otherwise it follows from another error
+	if !b.hasErrors() { // otherwise it follows from another error
 		k.Value = c.evaluate(m, d.Value, k.Type)
 	}
 	k.state = constDone
-	if k.Value == nil && (k.Type == types.Bad || c.diags.Errors() > errors || b.failed() || k.Type != types.Nil) {
+	if k.Value == nil && (k.Type == types.Bad || c.diags.Errors() > errors || b.hasErrors() || k.Type != types.Nil) {
 		k.state = constFailed
 	}
 }
@@ -103,11 +103,11 @@ func (c *checker) fold(m *module, e ast.Expr) (any, bool) {
 	case *ast.MapLit:
 		return c.foldMap(m, e)
 	}
-	c.notConstant(m, e.Span())
+	c.reportNotConstant(m, e.Span())
 	return nil, false
 }
 
-func (c *checker) notConstant(m *module, at source.Span) {
+func (c *checker) reportNotConstant(m *module, at source.Span) {
 	c.report(m, diag.NotConstant.At(at, "not a constant expression").
 		Hint("use only literals, operators, constants and names of declarations"))
 }
@@ -133,12 +133,12 @@ func (c *checker) foldPath(m *module, e *ast.PathExpr) (any, bool) {
 		if c.folding == "tools" {
 			d = diag.ConfigValue.At(e.Sp, "`%s` is a function, not a tool", fn.Name)
 			d.FollowsFrom = "tool function " + fn.Name
-			d.By(c.toolOfFunction(fn, e)...)
+			d.WithFixes(c.toolOfFunction(fn, e)...)
 		}
 		c.report(m, d.Hint("put the function into a tool: `tool %s { description: \"…\", @describe(\"…\") fn %s(self, …) { … } }`", toolName(fn.Name), fn.Name))
 		return nil, false
 	}
-	c.notConstant(m, e.Sp)
+	c.reportNotConstant(m, e.Sp)
 	return nil, false
 }
 
@@ -157,7 +157,7 @@ func toolName(fn string) string {
 func (c *checker) toolOfFunction(fn *Function, e *ast.PathExpr) []diag.Fix {
 	f, d := fn.Info.File.Source, fn.Decl
 	name := toolName(fn.Name)
-	if fn.Info.Library || fn.mod != c.entry || c.declared(fn.mod, name) != nil || d.Sp.End <= d.Signature.End || len(d.Generics) > 0 {
+	if fn.Info.Library || fn.mod != c.entry || c.findDeclared(fn.mod, name) != nil || d.Sp.End <= d.Signature.End || len(d.Generics) > 0 {
 		return nil
 	}
 	var args []string
@@ -216,7 +216,7 @@ func (c *checker) foldMap(m *module, e *ast.MapLit) (any, bool) {
 		name, isString := k.(string)
 		if !ok || !also || !isString {
 			if ok && !isString {
-				c.notConstant(m, en.Key.Span())
+				c.reportNotConstant(m, en.Key.Span())
 			}
 			return nil, false
 		}
@@ -252,7 +252,7 @@ func (c *checker) foldBinary(m *module, e *ast.Binary) (any, bool) {
 			return foldBool(e.Op, a, b)
 		}
 	}
-	c.notConstant(m, e.Sp)
+	c.reportNotConstant(m, e.Sp)
 	return nil, false
 }
 

@@ -14,7 +14,7 @@ func (b *body) callVariant(e *ast.Call, v *VariantRef, path *ast.PathExpr, hint 
 	params, fields := variantParams(v)
 	in := newInstance(params)
 	if len(path.TypeArgs) > 0 {
-		in.given(b.c.resolveAll(b.ts, path.TypeArgs))
+		in.setAll(b.c.resolveAll(b.ts, path.TypeArgs))
 	}
 	if hint != nil {
 		if h := hintedVariant(v, hint); h != nil {
@@ -23,9 +23,9 @@ func (b *body) callVariant(e *ast.Call, v *VariantRef, path *ast.PathExpr, hint 
 	}
 	if v.Variant != nil && v.Variant.Named {
 		d := diag.NotAStruct.At(e.Sp, "variant `%s` has named fields", v.Name)
-		if literal, ok := b.literalOf(v.Variant.Fields, e.Args); ok && p == nil {
+		if literal, ok := b.structLiteralText(v.Variant.Fields, e.Args); ok && p == nil {
 			at := source.Span{Start: e.Fn.Span().End, End: e.Sp.End}
-			d.By(diag.Offer(diag.Replace(at, literal), "Name the fields"))
+			d.WithFixes(diag.UnsafeFix(diag.Replace(at, literal), "Name the fields"))
 		}
 		b.report(d.Hint("write `%s`", edits.VariantExample(v.Type.(*types.Named).Decl, v.Variant)))
 		return types.Bad
@@ -35,12 +35,12 @@ func (b *body) callVariant(e *ast.Call, v *VariantRef, path *ast.PathExpr, hint 
 		n++
 	}
 	if len(fields) == 0 && v.Variant != nil {
-		b.unbound(e.Args)
+		b.checkUnboundArguments(e.Args)
 		b.report(diag.ArgumentCount.At(e.Sp, "variant `%s` has no values", v.Name).Hint("write only `%s`", b.m.info.File.Source.Slice(path.Sp)))
 		return types.Bad
 	}
 	if n != len(fields) {
-		b.unbound(e.Args)
+		b.checkUnboundArguments(e.Args)
 		b.report(diag.ArgumentCount.At(e.Sp, "`%s` takes %s, but got %d", v.Name, count(len(fields), "argument"), n).
 			Hint("pass one value for each part of the variant"))
 		return types.Bad
@@ -57,7 +57,7 @@ func (b *body) callVariant(e *ast.Call, v *VariantRef, path *ast.PathExpr, hint 
 		d.Args = append(d.Args, Arg{Kind: ArgWritten, Index: i})
 		in.argument(b, a.Value, fields[i], reason{})
 	}
-	in.settle(b)
+	in.finishArguments(b)
 	t := b.variantType(v, in, e.Sp)
 	d.Variant = &VariantRef{Type: t, Name: v.Name, Index: v.Index, Variant: v.Variant}
 	b.info.details[e.Id] = d
@@ -134,16 +134,16 @@ func (b *body) variantType(v *VariantRef, in *instance, at source.Span) types.Ty
 // the function that creates the variant.
 func (b *body) constructor(e *ast.PathExpr, v *VariantRef, hint types.Type) types.Type {
 	if named := v.Variant != nil && v.Variant.Named; named || hint != nil && !mayBeFunc(hint) {
-		b.noValues(e, v)
+		b.reportMissingValues(e, v)
 		return types.Bad
 	}
 	params, fields := variantParams(v)
 	in := newInstance(params)
 	if len(e.TypeArgs) > 0 {
-		in.given(b.c.resolveAll(b.ts, e.TypeArgs))
+		in.setAll(b.c.resolveAll(b.ts, e.TypeArgs))
 	}
 	if f, ok := hinted(hint).(*types.Func); ok {
-		in.hint(fields, f.Params)
+		in.addHint(fields, f.Params)
 		in.matchHint(v.Type, f.Result)
 	}
 	result := b.variantType(v, in, e.Sp)
@@ -157,27 +157,27 @@ func (b *body) constructor(e *ast.PathExpr, v *VariantRef, hint types.Type) type
 // mayBeFunc reports whether a function fits the type t, other than as an Any.
 func mayBeFunc(t types.Type) bool { return isFunc(hinted(t)) || isVar(types.Resolve(t)) }
 
-// bareVariant reports the name of a variant that has values, if e is one and is not used as a
+// reportBareVariant reports the name of a variant that has values, if e is one and is not used as a
 // function.
-func (b *body) bareVariant(e ast.Expr, t types.Type) bool {
+func (b *body) reportBareVariant(e ast.Expr, t types.Type) bool {
 	path, ok := unparen(e).(*ast.PathExpr)
 	if !ok || !isFunc(t) {
 		return false
 	}
 	v, ok := b.info.objects[path.Id].(*VariantRef)
 	if ok {
-		b.noValues(path, v)
+		b.reportMissingValues(path, v)
 	}
 	return ok
 }
 
-// noValues reports a variant without its values.
-func (b *body) noValues(e *ast.PathExpr, v *VariantRef) {
+// reportMissingValues reports a variant without its values.
+func (b *body) reportMissingValues(e *ast.PathExpr, v *VariantRef) {
 	if v.Variant == nil {
 		b.report(diag.VariantValue.At(e.Sp, "`%s` needs a value", v.Name).Hint("write `%s(…)`", v.Name))
 		return
 	}
-	d := diag.VariantValue.At(e.Sp, "variant `%s` needs values", v.Name).By(giveValues(e, v.Variant))
+	d := diag.VariantValue.At(e.Sp, "variant `%s` needs values", v.Name).WithFixes(addValuesFix(e, v.Variant))
 	example := edits.VariantExample(v.Type.(*types.Named).Decl, v.Variant)
 	if v.Variant.Named {
 		d.Hint("write `%s`; a variant with named fields is not a function", example)
@@ -198,7 +198,7 @@ func (b *body) callErrorNew(e *ast.Call, o *ErrorNew, p *piped) types.Type {
 	}
 	b.info.details[e.Id] = d
 	if n != 1 {
-		b.unbound(e.Args)
+		b.checkUnboundArguments(e.Args)
 		b.report(diag.ArgumentCount.At(e.Sp, "`%s` takes 1 argument, but got %d", d.Name, n).Hint("pass the message: `%s(\"…\")`", d.Name))
 		return o.Type
 	}
@@ -224,7 +224,7 @@ func (b *body) name(e *ast.PathExpr, hint types.Type) types.Type {
 		return b.readLocal(e, l)
 	}
 	if name == "None" {
-		return b.none(e, hint)
+		return b.noneValue(e, hint)
 	}
 	if v := builtinVariant(name); v != nil {
 		b.info.objects[e.Id] = v
@@ -232,7 +232,7 @@ func (b *body) name(e *ast.PathExpr, hint types.Type) types.Type {
 	}
 	en := b.c.lookupValue(b.m, name)
 	if en == nil {
-		b.unknownValue(e, use{hint: hint})
+		b.reportUnknownValue(e, use{hint: hint})
 		return types.Bad
 	}
 	if en.refused {
@@ -244,7 +244,7 @@ func (b *body) name(e *ast.PathExpr, hint types.Type) types.Type {
 		return types.Bad
 	}
 	if en.obj == nil {
-		b.report(diag.NotAValue.At(e.Sp, "`%s` is a type, not a value", name).Advise(b.madeOf(e, en)))
+		b.report(diag.NotAValue.At(e.Sp, "`%s` is a type, not a value", name).Advise(b.typeAsValueAdvice(e, en)))
 		return types.Bad
 	}
 	return b.objectValue(e, en.obj, hint)
@@ -274,7 +274,7 @@ func (b *body) valueOfType(e *ast.PathExpr, en *entity) string {
 func (b *body) readLocal(e *ast.PathExpr, l *Local) types.Type {
 	b.info.objects[e.Id] = l
 	l.used = true
-	if s := b.flow.stateOf(l); s != nil && s.state&mayUnset != 0 && b.comes() {
+	if s := b.flow.stateOf(l); s != nil && s.state&mayUnset != 0 && b.isReachable() {
 		b.report(diag.Unassigned.At(e.Sp, "`%s` may be unassigned here", l.Name).
 			Label(l.At, "declared without a value").Hint("assign it on every path before this use"))
 		s.state = maySet
@@ -282,8 +282,8 @@ func (b *body) readLocal(e *ast.PathExpr, l *Local) types.Type {
 	return l.Type
 }
 
-// none checks None, an Option whose element type must be inferred.
-func (b *body) none(e *ast.PathExpr, hint types.Type) types.Type {
+// noneValue checks None, an Option whose element type must be inferred.
+func (b *body) noneValue(e *ast.PathExpr, hint types.Type) types.Type {
 	b.info.objects[e.Id] = noneRef
 	if hint != nil {
 		switch h := types.Resolve(hint).(type) {
@@ -341,7 +341,7 @@ func (b *body) objectValue(e *ast.PathExpr, obj Object, hint types.Type) types.T
 func (b *body) functionValue(e *ast.PathExpr, fn *Function, hint types.Type) types.Type {
 	b.c.lib.use(fn)
 	b.testCalled(fn, e.Sp)
-	if fn.Shape || fn.variadic() || fn.Effect != "" {
+	if fn.Shape || fn.isVariadic() || fn.Effect != "" {
 		b.report(diag.NotAValue.At(e.Sp, "`%s` cannot be passed as a value", fn.Name).Hint("wrap it in a closure"))
 		return types.Bad
 	}
@@ -356,14 +356,14 @@ func (b *body) functionValue(e *ast.PathExpr, fn *Function, hint types.Type) typ
 	b.inferFromBounds(in)
 	b.checkBounds(in, e.Sp)
 	t = in.apply(b, t, e.Sp)
-	b.generic(e.Id, fn, in.arguments(), e.Sp)
+	b.recordGeneric(e.Id, fn, in.arguments(), e.Sp)
 	return t
 }
 
 func (b *body) unitVariant(e *ast.PathExpr, v *VariantRef, hint types.Type) types.Type {
 	in := newInstance(v.Type.(*types.Named).Decl.Params)
 	if len(e.TypeArgs) > 0 {
-		in.given(b.c.resolveAll(b.ts, e.TypeArgs))
+		in.setAll(b.c.resolveAll(b.ts, e.TypeArgs))
 	}
 	if hint != nil {
 		in.matchHint(v.Type, hint)

@@ -17,7 +17,7 @@ func (b *body) ifExpr(e *ast.IfExpr, want types.Type, why reason) types.Type {
 	if e.Else == nil {
 		out := types.Type(types.Nil)
 		if want != nil && !acceptsNil(want) {
-			b.noElse(e, want, why)
+			b.reportMissingElse(e, want, why)
 			out = types.Bad
 		}
 		b.blockValue(e.Then, types.Nil, reason{})
@@ -61,13 +61,13 @@ func (b *body) branch(e ast.Expr, want types.Type, why reason) types.Type {
 
 func acceptsNil(t types.Type) bool {
 	t = types.Resolve(t)
-	return t == types.Nil || types.IsAny(t) || optional(t) || t == types.Bad
+	return t == types.Nil || types.IsAny(t) || isOption(t) || t == types.Bad
 }
 
-func (b *body) noElse(e *ast.IfExpr, want types.Type, why reason) {
+func (b *body) reportMissingElse(e *ast.IfExpr, want types.Type, why reason) {
 	d := diag.MissingElse.At(e.Sp, "expected `%s`, but an `if` without `else` returns Nil", types.Full(want))
-	b.because(d, why)
-	b.report(d.Repair(diag.Offer(diag.Insert(e.Sp.End, " else { "+edits.Placeholder(want)+" }"), "Add an `else`"), "add `else { … }` with a value"))
+	b.explainType(d, why)
+	b.report(d.Repair(diag.UnsafeFix(diag.Insert(e.Sp.End, " else { "+edits.Placeholder(want)+" }"), "Add an `else`"), "add `else { … }` with a value"))
 }
 
 // branchValue is one branch of an if or match whose type is the join of its branches: a block or an
@@ -113,8 +113,8 @@ func (b *body) joinValues(vs []branchValue, what, repair string) types.Type {
 			if first >= 0 {
 				d.Label(vs[first].span(), "this has type `%s`", types.Full(vs[first].t))
 			}
-			advice := diag.Say(repair)
-			if a := b.agree(v.value(), v.t, vs[max(first, 0)].value(), vs[max(first, 0)].t); a.Is() {
+			advice := diag.HintAdvice(repair)
+			if a := b.unifyAdvice(v.value(), v.t, vs[max(first, 0)].value(), vs[max(first, 0)].t); a.Is() {
 				advice = a
 			}
 			b.report(d.Advise(advice))
@@ -154,7 +154,7 @@ func (b *body) branchCondition(e ast.Expr) {
 	t := b.expr(let.X, nil)
 	b.info.types[let.Id] = types.Bool
 	b.pattern(let.Pattern, t, false)
-	b.given("the condition")
+	b.recordAssigned("the condition")
 }
 
 // match checks a match. want is the expected type, or nil to join the arms.
@@ -171,7 +171,7 @@ func (b *body) match(e *ast.MatchExpr, want types.Type, why reason) types.Type {
 		errors := b.errors
 		b.subject = e.Subject
 		b.pattern(arm.Pattern, subject, false)
-		b.given("the `match`")
+		b.recordAssigned("the `match`")
 		b.subject = nil
 		misfits = misfits || b.errors > errors
 		if arm.Guard != nil {
@@ -188,7 +188,7 @@ func (b *body) match(e *ast.MatchExpr, want types.Type, why reason) types.Type {
 		out = joinFlow(out, b.flow)
 	}
 	if !misfits { // otherwise it follows from another error
-		b.exhaustive(e, subject)
+		b.checkExhaustive(e, subject)
 	}
 	if len(e.Arms) == 0 {
 		out = entry
@@ -220,8 +220,8 @@ func (b *body) forExpr(e *ast.ForExpr) types.Type {
 	elem := b.iterated(e.Iter, true)
 	entry := b.flow.clone()
 	lp := b.enterLoop(e.Label, e.Sp.Start)
-	b.irrefutable(e.Pattern, elem, false, "`for`", diag.Say("use `let … else` inside the loop to skip the other values"))
-	b.given("for")
+	b.bindIrrefutable(e.Pattern, elem, false, "`for`", diag.HintAdvice("use `let … else` inside the loop to skip the other values"))
+	b.recordAssigned("for")
 	b.blockValue(e.Body, types.Nil, reason{})
 	b.leaveLoopBody(lp)
 	b.flow = joinFlow(entry, b.flow)
@@ -259,22 +259,22 @@ func (b *body) iterated(x ast.Expr, lazily bool) types.Type {
 			}
 		}
 	}
-	if elem := b.source(x, t); elem != nil && lazily {
+	if elem := b.elementSource(x, t); elem != nil && lazily {
 		return elem
 	}
 	d := diag.NotIterable.At(x.Span(), "`for` cannot iterate over `%s`", types.Full(t))
-	if a := b.takeOut(x, t, b.iterable); a.Is() {
+	if a := b.takeOutAdvice(x, t, b.isIterable); a.Is() {
 		b.report(d.Advise(a))
 		return types.Bad
 	}
 	switch {
 	case types.IsString(t):
-		d.Hint("iterate over its characters: `%s.chars()`", b.operand(x))
+		d.Hint("iterate over its characters: `%s.chars()`", b.operandText(x))
 	case t == types.Int:
-		d.Hint("iterate over a range: `0..%s`", b.text(x))
+		d.Hint("iterate over a range: `0..%s`", b.sourceText(x))
 	case t == types.Ledger:
 		d.Hint("iterate over its entries: `.entries()`")
-	case b.source(x, t) != nil:
+	case b.elementSource(x, t) != nil:
 		d.Hint("use a `for` without `parallel` to read its elements one by one")
 	default:
 		d.Hint("`for` iterates over arrays, maps, ranges, hashmaps and the types of std::collections")
@@ -283,8 +283,8 @@ func (b *body) iterated(x ast.Expr, lazily bool) types.Type {
 	return types.Bad
 }
 
-// iterable reports whether `for` can iterate over a t.
-func (b *body) iterable(t types.Type) bool {
+// isIterable reports whether `for` can iterate over a t.
+func (b *body) isIterable(t types.Type) bool {
 	switch x := types.Resolve(t).(type) {
 	case *types.Array, *types.Map, *types.HashMap:
 		return true
@@ -296,10 +296,10 @@ func (b *body) iterable(t types.Type) bool {
 	return false
 }
 
-// source returns the element type of a library value that returns elements one by one with the
-// methods `next` and `close`, and optionally `__close_on_error`, which is called if an error leaves
-// the loop. It returns nil for other values.
-func (b *body) source(x ast.Expr, t types.Type) types.Type {
+// elementSource returns the element type of a library value that returns elements one by one with
+// the methods `next` and `close`, and optionally `__close_on_error`, which is called if an error
+// leaves the loop. It returns nil for other values.
+func (b *body) elementSource(x ast.Expr, t types.Type) types.Type {
 	if n, ok := t.(*types.Named); !ok || !n.Decl.Library {
 		return nil
 	}
@@ -399,14 +399,14 @@ func (b *body) breakValue(e *ast.BreakExpr, v *loopValue) {
 	default:
 		if ok, _ := types.Conversion(types.Nil, v.want); !ok {
 			d := diag.Mismatch.At(e.Sp, "expected `%s`, found `break` without a value", types.Full(v.want))
-			b.because(d, v.why)
+			b.explainType(d, v.why)
 			b.report(d.Hint("add a value: `break …`"))
 		}
 	}
 }
 
 func (b *body) enterLoop(label *ast.Ident, at source.Pos) *loop {
-	lp := &loop{at: at, home: b.frame, depth: b.depth()}
+	lp := &loop{at: at, home: b.frame, depth: b.scopeDepth()}
 	if label != nil {
 		lp.label = label.Name
 	}
@@ -422,8 +422,8 @@ func (b *body) leaveLoopBody(lp *loop) {
 	}
 }
 
-// depth returns the number of scopes around the current position.
-func (b *body) depth() int {
+// scopeDepth returns the number of scopes around the current position.
+func (b *body) scopeDepth() int {
 	n := 0
 	for s := b.scope; s != nil; s = s.parent {
 		n++
@@ -444,10 +444,10 @@ func (b *body) leaveLoop(label *ast.Ident, at source.Span, word string) *loop {
 		b.report(diag.LoopOutside.At(at, "`%s` cannot leave the enclosing handler or closure", word).
 			Hint("`return` a value, and check it outside"))
 	case label != nil:
-		b.report(diag.UnknownLabel.At(label.Sp, "no loop has the label `'%s`", label.Name).By(b.labelLoop(label.Name)...).
+		b.report(diag.UnknownLabel.At(label.Sp, "no loop has the label `'%s`", label.Name).WithFixes(b.labelLoopFix(label.Name)...).
 			Hint("add the label to the loop: `'%s: for …`", label.Name))
 	default:
-		b.report(diag.LoopOutside.At(at, "`%s` outside a loop", word).Advise(b.noLoop(at, word)))
+		b.report(diag.LoopOutside.At(at, "`%s` outside a loop", word).Advise(b.noLoopAdvice(at, word)))
 	}
 	return lp
 }

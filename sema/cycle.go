@@ -96,21 +96,21 @@ func (c *checker) reportCycle(files []*Info, last reference) {
 		Hint("move the shared declarations into another file"))
 }
 
-// endless reports types that have no finite value, because each value contains another one: `struct
-// P { p: P }`. A type is finite if all its fields are, or those of one variant. The loop marks
-// types as finite until nothing changes. It visits the parts of a type first, so that a chain of
-// types takes one iteration.
-func (c *checker) endless() {
+// reportEndless reports types that have no finite value, because each value contains another one:
+// `struct P { p: P }`. A type is finite if all its fields are, or those of one variant. The loop
+// marks types as finite until nothing changes. It visits the parts of a type first, so that a chain
+// of types takes one iteration.
+func (c *checker) reportEndless() {
 	finite := map[*types.Decl]bool{}
-	for again := true; again; {
-		again = false
+	for changed := true; changed; {
+		changed = false
 		asked := map[*types.Decl]bool{}
 		var ask func(d *types.Decl) bool
 		ask = func(d *types.Decl) bool {
 			if !finite[d] && !asked[d] {
 				asked[d] = true
 				if finiteDecl(d, ask) {
-					finite[d], again = true, true
+					finite[d], changed = true, true
 				}
 			}
 			return finite[d]
@@ -127,7 +127,7 @@ func (c *checker) endless() {
 				structs[o.mod] = o.mod.structs()
 			}
 			c.report(o.mod, diag.EndlessType.At(o.head.Name.Sp, "recursive type `%s` has infinite size", d.Name).
-				By(c.optionalField(o.mod, structs[o.mod][o.head])...).Hint("end the recursion with `Option<%s>`, `Array<%s>` or a variant without a value of the type", d.Name, d.Name))
+				WithFixes(c.optionalFieldFix(o.mod, structs[o.mod][o.head])...).Hint("end the recursion with `Option<%s>`, `Array<%s>` or a variant without a value of the type", d.Name, d.Name))
 		}
 	}
 }

@@ -88,7 +88,7 @@ func (c *checker) declareName(m *module, d ast.Decl) *entity {
 	if !c.newName(m, e) {
 		return nil
 	}
-	c.hides(m, e.name, e.at)
+	c.warnHidden(m, e.name, e.at)
 	switch d := d.(type) {
 	case *ast.TraitDecl:
 		c.declareTrait(m, e, d)
@@ -139,11 +139,11 @@ func (c *checker) declareName(m *module, d ast.Decl) *entity {
 func (c *checker) newTypeDecl(m *module, h *ast.DeclHead, kind types.DeclKind, generics []*ast.TypeParam) *types.Decl {
 	d := &types.Decl{Name: h.Name.Name, Kind: kind, Doc: h.Doc, Params: c.newParams(generics), Library: m.info.Library,
 		Origin: &origin{mod: m, head: h, generics: generics}}
-	if m.info.Library && decorator(h.Decorators, "error") != nil {
+	if m.info.Library && findDecorator(h.Decorators, "error") != nil {
 		d.Kind = types.ErrorStruct
 	}
-	d.Elements = m.info.Library && decorator(h.Decorators, "elements") != nil
-	d.Members = m.info.Library && decorator(h.Decorators, "members") != nil
+	d.Elements = m.info.Library && findDecorator(h.Decorators, "elements") != nil
+	d.Members = m.info.Library && findDecorator(h.Decorators, "members") != nil
 	if !m.info.Library {
 		c.decls = append(c.decls, d)
 	}
@@ -219,7 +219,7 @@ func findDecl(decls []*ast.FieldDecl, f *ast.FieldDecl) *ast.FieldDecl {
 
 // fieldDoc returns a field's description: the text of @describe, else its doc comment.
 func fieldDoc(f *ast.FieldDecl) string {
-	if d := decorator(f.Decorators, "describe"); d != nil && len(d.Args) == 1 {
+	if d := findDecorator(f.Decorators, "describe"); d != nil && len(d.Args) == 1 {
 		if s, ok := d.Args[0].Value.(*ast.StringLit); ok {
 			return s.Value
 		}
@@ -308,7 +308,7 @@ func (c *checker) defineImpl(m *module, d *ast.ImplDecl) {
 			continue
 		}
 		c.signature(fn, ts, im.target)
-		c.besideVariant(m, fn)
+		c.reportSameNameAsVariant(m, fn)
 		im.methods[decl.Name.Name] = fn
 		im.order = append(im.order, fn)
 		c.enter(m, fn)
@@ -324,9 +324,9 @@ func (c *checker) defineImpl(m *module, d *ast.ImplDecl) {
 	}
 }
 
-// besideVariant reports a function of an enum that cannot be called because its path refers to a
-// variant.
-func (c *checker) besideVariant(m *module, fn *Function) {
+// reportSameNameAsVariant reports a function of an enum that cannot be called because its path
+// refers to a variant.
+func (c *checker) reportSameNameAsVariant(m *module, fn *Function) {
 	n, ok := fn.assoc.(*types.Named)
 	name := fn.Decl.Name
 	if !ok || fn.Recv != nil || n.Decl.Variant(name.Name) == nil {
@@ -351,7 +351,7 @@ func (im *impl) name() string {
 // tool declaration.
 func (c *checker) resolveTarget(ts *typeScope, t ast.Type) types.Type {
 	if n, ok := t.(*ast.NamedType); ok && len(n.Segments) == 1 && len(n.Args) == 0 {
-		if e := c.declared(ts.m, n.Segments[0].Name); e != nil && e.obj != nil {
+		if e := c.findDeclared(ts.m, n.Segments[0].Name); e != nil && e.obj != nil {
 			if d := declaredType(e.obj); d != nil {
 				return d
 			}
@@ -378,8 +378,8 @@ func declaredType(o Object) types.Type {
 	return nil
 }
 
-// decorator returns the decorator with a name, or nil.
-func decorator(ds []*ast.Decorator, name string) *ast.Decorator {
+// findDecorator returns the decorator with a name, or nil.
+func findDecorator(ds []*ast.Decorator, name string) *ast.Decorator {
 	for _, d := range ds {
 		if d.Name.Name == name {
 			return d
@@ -400,9 +400,9 @@ func decoratorText(d *ast.Decorator, i int) (string, bool) {
 	return s.Value, true
 }
 
-// hides warns about a declaration with the name of a library item: the library's item cannot be
-// used in its scope, and messages that contain the name are ambiguous.
-func (c *checker) hides(m *module, name string, at source.Span) {
+// warnHidden warns about a declaration with the name of a library item: the library's item cannot
+// be used in its scope, and messages that contain the name are ambiguous.
+func (c *checker) warnHidden(m *module, name string, at source.Span) {
 	if m.info.Library {
 		return
 	}
@@ -428,18 +428,18 @@ func (c *checker) hides(m *module, name string, at source.Span) {
 		Hint("use another name, such as `%s`", instead))
 }
 
-// hidesFunctions is hides for the variables of a `let`. It warns only if the library's item is a
-// function.
-func (b *body) hidesFunctions(bound []*Local) {
+// warnHiddenFunctions is warnHidden for the variables of a `let`. It warns only if the library's
+// item is a function.
+func (b *body) warnHiddenFunctions(bound []*Local) {
 	if b.info.Library {
 		return
 	}
 	for _, l := range bound {
-		if strings.HasPrefix(l.Name, "_") || b.c.declared(b.m, l.Name) != nil {
+		if strings.HasPrefix(l.Name, "_") || b.c.findDeclared(b.m, l.Name) != nil {
 			continue
 		}
 		if e := b.c.universe(b.m, l.Name); e != nil && e.obj != nil {
-			b.c.hides(b.m, l.Name, l.At)
+			b.c.warnHidden(b.m, l.Name, l.At)
 		}
 	}
 }

@@ -22,11 +22,11 @@ type Decoration struct {
 	// streams.
 	Stream *Function
 	Args   []any // constants, one for each parameter from OwnParam on
-	// Within is the path from the root module to the decorated function ("tools::"), so that a
+	// ModulePath is the path from the root module to the decorated function ("tools::"), so that a
 	// cache can distinguish functions with the same name.
-	Within string
-	// Kept is the type of the values that a `@cache` with `persist` stores, or nil.
-	Kept types.Type
+	ModulePath string
+	// CachedType is the type of the values that a `@cache` with `persist` stores, or nil.
+	CachedType types.Type
 }
 
 // OwnParam is the index of the first parameter of Fn that is the decorator's own.
@@ -71,7 +71,7 @@ func (c *checker) decorations(m *module, ds []*ast.Decorator) []*Decoration {
 			continue // a program without a library
 		}
 		if x := b.decoration(d, fn); x != nil {
-			x.Within = m.leading(d)
+			x.ModulePath = m.pathTo(d)
 			out = append(out, x)
 		}
 		b.finish()
@@ -79,9 +79,9 @@ func (c *checker) decorations(m *module, ds []*ast.Decorator) []*Decoration {
 	return out
 }
 
-// written returns the parameters that a decorator's written arguments fill: its own, without a
-// trailing run-time type.
-func written(fn *Function) []*Param {
+// writtenParams returns the parameters that a decorator's written arguments fill: its own, without
+// a trailing run-time type.
+func writtenParams(fn *Function) []*Param {
 	params := fn.Params[OwnParam:]
 	for n := len(params); n > 0 && params[n-1].Type == types.Shape; n-- {
 		params = params[:n-1]
@@ -94,19 +94,20 @@ func (d *Decoration) persists() bool {
 	return d.Name == "cache" && len(d.Args) > 1 && d.Args[1] != ""
 }
 
-// keep records the type t of the values that each `@cache` with `persist` stores (for a Result, of
-// its Ok values), and reports types that cannot be stored. decl are the decorators as written.
-func (c *checker) keep(m *module, ds []*Decoration, decl []*ast.Decorator, t types.Type) {
+// recordCachedType records the type t of the values that each `@cache` with `persist` stores (for a
+// Result, of its Ok values), and reports types that cannot be stored. decl are the decorators as
+// written.
+func (c *checker) recordCachedType(m *module, ds []*Decoration, decl []*ast.Decorator, t types.Type) {
 	for _, d := range ds {
 		if !d.persists() {
 			continue
 		}
-		d.Kept = t
+		d.CachedType = t
 		value := types.Resolve(t)
 		if r, ok := value.(*types.Result); ok {
 			value = r.Ok
 		}
-		part := unkept(value, map[*types.Decl]bool{})
+		part := unstorableType(value, map[*types.Decl]bool{})
 		types.Walk(value, func(t types.Type) bool {
 			if p, ok := types.Resolve(t).(*types.Param); ok && part == nil {
 				part = p
@@ -114,15 +115,15 @@ func (c *checker) keep(m *module, ds []*Decoration, decl []*ast.Decorator, t typ
 			return part == nil
 		})
 		if part != nil {
-			c.report(m, diag.StoreType.At(decorator(decl, d.Name).Sp, "`@cache` cannot store values of type `%s` in a file", types.Full(part)).
+			c.report(m, diag.StoreType.At(findDecorator(decl, d.Name).Sp, "`@cache` cannot store values of type `%s` in a file", types.Full(part)).
 				Hint("return data instead, or remove `persist`"))
 		}
 	}
 }
 
-// leading returns the path to a declaration with the decorator d: the names of modules, and the
+// pathTo returns the path to a declaration with the decorator d: the names of modules, and the
 // position inside a block.
-func (m *module) leading(d *ast.Decorator) string {
+func (m *module) pathTo(d *ast.Decorator) string {
 	path := ""
 	if m.around != nil {
 		path = fmt.Sprintf("%v::", d.Sp.Start)
@@ -135,28 +136,28 @@ func (m *module) leading(d *ast.Decorator) string {
 
 // decoration reads one decorator's arguments as the own parameters of fn.
 func (b *body) decoration(d *ast.Decorator, fn *Function) *Decoration {
-	params := written(fn)
+	params := writtenParams(fn)
 	out := &Decoration{Name: d.Name.Name, Fn: fn, Args: make([]any, len(params))}
-	given := make([]bool, len(params))
+	isSet := make([]bool, len(params))
 	ok, misnamed := true, false
 	for i, a := range d.Args {
 		k := i
 		if a.Name != nil {
 			k = slices.IndexFunc(params, func(p *Param) bool { return p.Name == a.Name.Name })
 		}
-		if k < 0 || k >= len(params) || given[k] {
+		if k < 0 || k >= len(params) || isSet[k] {
 			b.expr(a.Value, nil)
-			b.wrongArgument(d, a, params, k)
+			b.reportWrongArgument(d, a, params, k)
 			ok, misnamed = false, true
 			continue
 		}
-		given[k] = true
+		isSet[k] = true
 		p := params[k]
 		b.checkAs(a.Value, p.Type, reason{})
 		v := b.c.evaluate(b.m, a.Value, p.Type)
 		if out.Args[k] = v; v == nil {
 			ok = false
-		} else if problem := badArgument(p.Name, v); problem != "" {
+		} else if problem := argumentProblem(p.Name, v); problem != "" {
 			e := diag.DecoratorArgument.At(a.Value.Span(), "`%s` of `@%s` %s", p.Name, d.Name.Name, problem)
 			if p.Name == "persist" {
 				e.Hint("set a file name, such as `persist: \"answers.db\"`, or remove it")
@@ -167,14 +168,14 @@ func (b *body) decoration(d *ast.Decorator, fn *Function) *Decoration {
 		}
 	}
 	for k, p := range params {
-		if given[k] {
+		if isSet[k] {
 			continue
 		}
 		if p.Default == nil && misnamed {
 			return nil // a missing argument follows from this
 		}
 		if p.Default == nil {
-			b.report(diag.DecoratorArgument.At(d.Sp, "`@%s` requires `%s`", d.Name.Name, p.Name).Hint("write `@%s`", signatureOf(d.Name.Name, params)))
+			b.report(diag.DecoratorArgument.At(d.Sp, "`@%s` requires `%s`", d.Name.Name, p.Name).Hint("write `@%s`", decoratorSignature(d.Name.Name, params)))
 			return nil
 		}
 		out.Args[k] = b.c.evaluate(fn.mod, p.Default, p.Type)
@@ -185,8 +186,8 @@ func (b *body) decoration(d *ast.Decorator, fn *Function) *Decoration {
 	return out
 }
 
-// wrongArgument reports an unknown or duplicate argument.
-func (b *body) wrongArgument(d *ast.Decorator, a *ast.Arg, params []*Param, k int) {
+// reportWrongArgument reports an unknown or duplicate argument.
+func (b *body) reportWrongArgument(d *ast.Decorator, a *ast.Arg, params []*Param, k int) {
 	e := diag.DecoratorArgument.At(a.Sp, "`@%s` takes at most %s", d.Name.Name, count(len(params), "argument"))
 	switch {
 	case k < 0:
@@ -194,11 +195,11 @@ func (b *body) wrongArgument(d *ast.Decorator, a *ast.Arg, params []*Param, k in
 	case k < len(params):
 		e = diag.DecoratorArgument.At(a.Sp, "argument `%s` is passed twice", params[k].Name)
 	}
-	b.report(e.Hint("write `@%s`", signatureOf(d.Name.Name, params)))
+	b.report(e.Hint("write `@%s`", decoratorSignature(d.Name.Name, params)))
 }
 
-// signatureOf returns how a decorator is written.
-func signatureOf(name string, params []*Param) string {
+// decoratorSignature returns how a decorator is written.
+func decoratorSignature(name string, params []*Param) string {
 	s := name + "("
 	for i, p := range params {
 		if i > 0 {
@@ -209,8 +210,8 @@ func signatureOf(name string, params []*Param) string {
 	return s + ")"
 }
 
-// badArgument returns what is wrong with a decorator's argument, or "".
-func badArgument(name string, v any) string {
+// argumentProblem returns what is wrong with a decorator's argument, or "".
+func argumentProblem(name string, v any) string {
 	n, isNumber := number(v)
 	switch {
 	case name == "backoff" && !slices.Contains(backoffs, fmt.Sprint(v)):
@@ -229,14 +230,14 @@ func badArgument(name string, v any) string {
 
 var backoffs = []string{"none", "linear", "exponential"}
 
-// plainDeclaration reports all decorators of a declaration that cannot have any.
-func (c *checker) plainDeclaration(m *module, d ast.Decl) {
+// rejectDecorators reports all decorators of a declaration that cannot have any.
+func (c *checker) rejectDecorators(m *module, d ast.Decl) {
 	switch d.(type) {
 	case *ast.FnDecl, *ast.AgentDecl, *ast.HostDecl, *ast.ToolDecl, *ast.PipelineDecl, *ast.McpDecl, *ast.BadDecl:
 		return // these check their decorators themselves
 	}
 	for _, x := range d.Head().Decorators {
-		c.otherDecorator(m, x)
+		c.rejectOtherDecorator(m, x)
 	}
 }
 
@@ -248,9 +249,9 @@ func (c *checker) decorateFunction(fn *Function) {
 	}
 	m := fn.mod
 	fn.Decorations = c.decorations(m, fn.Decl.Decorators)
-	c.keep(m, fn.Decorations, fn.Decl.Decorators, fn.Result)
+	c.recordCachedType(m, fn.Decorations, fn.Decl.Decorators, fn.Result)
 	for _, d := range fn.Decorations {
-		at := decorator(fn.Decl.Decorators, d.Name).Sp
+		at := findDecorator(fn.Decl.Decorators, d.Name).Sp
 		switch {
 		case fn.Decl.Body == nil && !fn.Remote():
 			c.report(m, diag.DecoratorPlace.At(at, "`@%s` is only allowed on functions with a body", d.Name).Hint("put it on the function that does the work"))
@@ -258,7 +259,7 @@ func (c *checker) decorateFunction(fn *Function) {
 			c.report(m, diag.DecoratorPlace.At(at, "`@%s` is not allowed on a method with `mut self`", d.Name).
 				Hint("take `self` instead, and return the changed value"))
 		case d.Name == "cache":
-			c.cacheable(fn)
+			c.checkCacheable(fn)
 		}
 	}
 }
@@ -266,8 +267,8 @@ func (c *checker) decorateFunction(fn *Function) {
 // Remote reports whether an MCP server implements the function.
 func (fn *Function) Remote() bool { return fn.Tool != nil && fn.Tool.Server != "" }
 
-// cacheable reports parameters that cannot be part of a cache's key.
-func (c *checker) cacheable(fn *Function) {
+// checkCacheable reports parameters that cannot be part of a cache's key.
+func (c *checker) checkCacheable(fn *Function) {
 	for _, p := range fn.Params {
 		if fn.Tool != nil && p.Name == "self" {
 			continue
@@ -349,7 +350,7 @@ func (c *checker) onUnknown(m *module, ds []*ast.Decorator) string {
 		}
 	}
 	if first.Name.Name == "idempotent" {
-		c.noArguments(m, first)
+		c.rejectArguments(m, first)
 		return "retry"
 	}
 	policy, ok := decoratorText(first, 0)

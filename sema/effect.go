@@ -11,32 +11,32 @@ import (
 
 // Statements without effect: their value is not used.
 
-// idle warns about an expression without effect whose value is discarded.
-func (b *body) idle(e ast.Expr) {
-	if b.info.Library || !b.comes() || !b.harmless(e) {
+// warnIdle warns about an expression without effect whose value is discarded.
+func (b *body) warnIdle(e ast.Expr) {
+	if b.info.Library || !b.isReachable() || !b.isHarmless(e) {
 		return
 	}
 	e = unparen(e)
-	what, hint := "the value of this expression is not used", "remove it, or assign the value: `let … = "+b.text(e)+";`"
+	what, hint := "the value of this expression is not used", "remove it, or assign the value: `let … = "+b.sourceText(e)+";`"
 	var fixes []diag.Fix
 	switch x := e.(type) {
 	case *ast.Binary:
 		what, hint = b.idleOperator(x, what, hint)
 		if x.Op == ast.OpEq && rootName(x.X) != nil {
 			between := source.Span{Start: x.X.Span().End, End: x.Y.Span().Start}
-			fixes = []diag.Fix{diag.Offer(diag.Replace(between, " = "), "Assign the value")}
+			fixes = []diag.Fix{diag.UnsafeFix(diag.Replace(between, " = "), "Assign the value")}
 		}
 	case *ast.StringLit, *ast.InterpLit:
-		hint = "to print it, write `println(" + b.text(e) + ")`"
+		hint = "to print it, write `println(" + b.sourceText(e) + ")`"
 	case *ast.Closure:
 		what = "this closure is never called"
-		hint = "assign it to a variable: `let f = " + b.text(e) + ";`"
+		hint = "assign it to a variable: `let f = " + b.sourceText(e) + ";`"
 	case *ast.PathExpr:
 		if fn, ok := b.info.objects[x.Id].(*Function); ok {
-			what, hint = "`"+fn.Name+"` is not called", "add parentheses to call it: `"+b.text(e)+"(…)`"
+			what, hint = "`"+fn.Name+"` is not called", "add parentheses to call it: `"+b.sourceText(e)+"(…)`"
 			if len(fn.Params) == 0 {
-				hint = "add parentheses to call it: `" + b.text(e) + "()`"
-				fixes = []diag.Fix{diag.Offer(diag.Insert(e.Span().End, "()"), "Call it")}
+				hint = "add parentheses to call it: `" + b.sourceText(e) + "()`"
+				fixes = []diag.Fix{diag.UnsafeFix(diag.Insert(e.Span().End, "()"), "Call it")}
 			}
 		}
 	}
@@ -62,18 +62,18 @@ func (b *body) lostValue(x ast.Expr) *ast.ExprStmt {
 	return s
 }
 
-// idleTail warns about an expression at the end of a block whose value is not used, if it is
+// warnIdleTail warns about an expression at the end of a block whose value is not used, if it is
 // certainly an error: a comparison, or a function without a call. Other values may end an arm or
 // branch.
-func (b *body) idleTail(e ast.Expr) {
+func (b *body) warnIdleTail(e ast.Expr) {
 	switch x := unparen(e).(type) {
 	case *ast.Binary:
 		if x.Op == ast.OpEq {
-			b.idle(e)
+			b.warnIdle(e)
 		}
 	case *ast.PathExpr:
 		if _, ok := b.info.objects[x.Id].(*Function); ok {
-			b.idle(e)
+			b.warnIdle(e)
 		}
 	}
 }
@@ -82,47 +82,47 @@ func (b *body) idleTail(e ast.Expr) {
 func (b *body) idleOperator(e *ast.Binary, what, hint string) (string, string) {
 	switch {
 	case e.Op == ast.OpEq && rootName(e.X) != nil:
-		return "the result of `==` is not used", "to assign a value, write `" + b.text(e.X) + " = " + b.text(e.Y) + "`"
+		return "the result of `==` is not used", "to assign a value, write `" + b.sourceText(e.X) + " = " + b.sourceText(e.Y) + "`"
 	case e.Op == ast.OpEq || e.Op == ast.OpNe || e.Op.IsOrdering():
-		return "the result of `" + e.Op.String() + "` is not used", "use it as a condition: `if " + b.text(e) + " { … }`"
+		return "the result of `" + e.Op.String() + "` is not used", "use it as a condition: `if " + b.sourceText(e) + " { … }`"
 	case rootName(e.X) != nil && e.Op != ast.OpAnd && e.Op != ast.OpOr && e.Op != ast.OpCoalesce:
-		return what, "to change `" + b.text(e.X) + "`, write `" + b.text(e.X) + " " + e.Op.String() + "= " + b.text(e.Y) + "`"
+		return what, "to change `" + b.sourceText(e.X) + "`, write `" + b.sourceText(e.X) + " " + e.Op.String() + "= " + b.sourceText(e.Y) + "`"
 	}
 	return what, hint
 }
 
-// harmless reports whether evaluating an expression has no effect and cannot fail: it contains no
-// call, no assignment and no jump. A nil, which stands for no action, is harmless as well.
-func (b *body) harmless(e ast.Expr) bool {
+// isHarmless reports whether evaluating an expression has no effect and cannot fail: it contains no
+// call, no assignment and no jump. A nil, which means no action, is harmless as well.
+func (b *body) isHarmless(e ast.Expr) bool {
 	switch x := e.(type) {
 	case *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.StringLit, *ast.PathExpr, *ast.Closure:
 		return true
 	case *ast.ParenExpr:
-		return b.harmless(x.X)
+		return b.isHarmless(x.X)
 	case *ast.Unary:
-		return b.harmless(x.X)
+		return b.isHarmless(x.X)
 	case *ast.Binary:
 		if x.Op == ast.OpEq && rootName(x.X) != nil {
 			return true // `=` was meant, whatever follows
 		}
-		return b.harmless(x.X) && b.harmless(x.Y)
+		return b.isHarmless(x.X) && b.isHarmless(x.Y)
 	case *ast.FieldExpr:
-		return b.harmless(x.X)
+		return b.isHarmless(x.X)
 	case *ast.TupleIndex:
-		return b.harmless(x.X)
+		return b.isHarmless(x.X)
 	case *ast.InterpLit:
-		return b.allHarmless(x.Exprs)
+		return b.areHarmless(x.Exprs)
 	case *ast.ArrayLit:
-		return b.allHarmless(x.Elems)
+		return b.areHarmless(x.Elems)
 	case *ast.TupleLit:
-		return len(x.Elems) > 0 && b.allHarmless(x.Elems)
+		return len(x.Elems) > 0 && b.areHarmless(x.Elems)
 	}
 	return false
 }
 
-func (b *body) allHarmless(es []ast.Expr) bool {
+func (b *body) areHarmless(es []ast.Expr) bool {
 	for _, e := range es {
-		if !b.harmless(e) {
+		if !b.isHarmless(e) {
 			return false
 		}
 	}
@@ -144,7 +144,7 @@ func (b *body) returnLost(e *ast.ReturnExpr) {
 		d.Hint("remove it; to report an error, use `throw` or `panic(…)`")
 	} else {
 		d.Cause = resultCause(f.fn)
-		d.By(declareResult(f.fn, t)...).Hint("declare the result type: `-> %s`", t)
+		d.WithFixes(declareResult(f.fn, t)...).Hint("declare the result type: `-> %s`", t)
 	}
 	b.report(d)
 }
@@ -161,12 +161,12 @@ func declareResult(fn *Function, t types.Type) []diag.Fix {
 		return nil
 	}
 	e := diag.Insert(at, " -> "+t.String())
-	return []diag.Fix{diag.Offer(e, "Declare the result type `%s`", t)}
+	return []diag.Fix{diag.UnsafeFix(e, "Declare the result type `%s`", t)}
 }
 
-// wantsResult sets FollowsFrom of a diagnostic if e is a call of a function without a result type,
-// or a variable with the result of such a call.
-func (b *body) wantsResult(d *diag.Diagnostic, e ast.Expr, t types.Type) *diag.Diagnostic {
+// linkMissingResult sets FollowsFrom of a diagnostic if e is a call of a function without a result
+// type, or a variable with the result of such a call.
+func (b *body) linkMissingResult(d *diag.Diagnostic, e ast.Expr, t types.Type) *diag.Diagnostic {
 	if types.Resolve(t) != types.Nil {
 		return d
 	}
@@ -189,7 +189,7 @@ func (b *body) calledFunction(e ast.Expr) *Function {
 			return d.Fn
 		}
 	case *ast.PathExpr:
-		if let := b.letOf(x); let != nil {
+		if let := b.findLet(x); let != nil {
 			return b.calledFunction(let.Value)
 		}
 	}
@@ -201,10 +201,10 @@ func (b *body) isMain(fn *Function) bool {
 	return e != nil && e.obj == Object(fn)
 }
 
-// lostResult warns about a function without a result type that ends with a value.
-func (b *body) lostResult(fn *Function) {
+// warnLostResult warns about a function without a result type that ends with a value.
+func (b *body) warnLostResult(fn *Function) {
 	tail := fn.Decl.Body.Tail
-	if tail == nil || fn.Decl.Result != nil || b.info.Library || !b.harmless(tail) {
+	if tail == nil || fn.Decl.Result != nil || b.info.Library || !b.isHarmless(tail) {
 		return
 	}
 	t := types.Full(b.info.types[tail.ID()])
@@ -212,11 +212,11 @@ func (b *body) lostResult(fn *Function) {
 		return
 	}
 	if b.isMain(fn) || isTest(fn) {
-		b.idle(tail)
+		b.warnIdle(tail)
 		return
 	}
 	d := diag.NoEffect.At(tail.Span(), "`%s` has no result type, so its last value is discarded", fn.Name).
-		Label(fn.Decl.Signature, "declared here").By(declareResult(fn, t)...).Hint("declare the result type: `-> %s`", t)
+		Label(fn.Decl.Signature, "declared here").WithFixes(declareResult(fn, t)...).Hint("declare the result type: `-> %s`", t)
 	d.Cause = resultCause(fn)
 	b.report(d)
 }
@@ -226,12 +226,12 @@ func (b *body) emit(e *ast.EmitExpr) types.Type {
 	b.checkAs(e.Channel, types.String, reason{})
 	if e.Payload != nil {
 		b.checkAs(e.Payload, types.Any, reason{})
-		b.shown(e.Payload, "an emitted value")
+		b.warnShown(e.Payload, "an emitted value")
 	}
 	if !e.Await {
 		if e.Type != nil {
 			b.report(diag.EmitType.At(e.Type.Span(), "only an awaited `emit` can have a type argument").
-				Repair(diag.Offer(diag.Insert(e.Sp.Start, "await "), "Await it"), "write `await emit<…>(…)`"))
+				Repair(diag.UnsafeFix(diag.Insert(e.Sp.Start, "await "), "Await it"), "write `await emit<…>(…)`"))
 			b.c.resolve(b.ts, e.Type)
 		}
 		return types.Nil
@@ -239,7 +239,7 @@ func (b *body) emit(e *ast.EmitExpr) types.Type {
 	answer := types.Type(types.Any)
 	if e.Type != nil {
 		answer = b.c.resolve(b.ts, e.Type)
-		b.decodable(answer, e.Type.Span())
+		b.checkDecodable(answer, e.Type.Span())
 	}
 	err := b.c.errorType("EmitError")
 	if err == nil {

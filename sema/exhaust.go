@@ -11,15 +11,15 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// exhaustive reports the missing cases and the unreachable arms of a match.
-func (b *body) exhaustive(e *ast.MatchExpr, subject types.Type) {
+// checkExhaustive reports the missing cases and the unreachable arms of a match.
+func (b *body) checkExhaustive(e *ast.MatchExpr, subject types.Type) {
 	t := types.Resolve(subject)
-	if t == types.Bad || b.c.diags.HasErrors() && b.badPattern(e, t) {
+	if t == types.Bad || b.c.diags.HasErrors() && b.hasBadPattern(e, t) {
 		return
 	}
 	arms := coverage.NewArms(t)
 	for _, arm := range e.Arms {
-		p := b.cell(arm.Pattern)
+		p := b.coveragePattern(arm.Pattern)
 		if !arms.Reaches(p) {
 			b.report(diag.UnreachableArm.At(arm.Pattern.Span(), "unreachable arm").
 				Repair(edits.RemoveRow(b.info.File.Source, arm.Sp, "Remove the arm"), "the arms before it match all its values; remove or move it"))
@@ -29,22 +29,22 @@ func (b *body) exhaustive(e *ast.MatchExpr, subject types.Type) {
 		}
 	}
 	var missing []string
-	for len(missing) < 4 && arms.More(&missing) {
+	for len(missing) < 4 && arms.AddMissing(&missing) {
 	}
 	if len(missing) == 0 {
 		return
 	}
-	d := diag.MissingArm.At(e.Head, "missing arm for %s", listed(missing)).Label(e.Subject.Span(), "this is `%s`", types.Full(t))
-	advice := diag.Say("add `_ => …` for all other values")
+	d := diag.MissingArm.At(e.Head, "missing arm for %s", quotedNames(missing)).Label(e.Subject.Span(), "this is `%s`", types.Full(t))
+	advice := diag.HintAdvice("add `_ => …` for all other values")
 	if missing[0] != "_" {
-		advice = diag.Say("add `" + missing[0] + " => …`, or `_ => …` for all other values")
+		advice = diag.HintAdvice("add `" + missing[0] + " => …`, or `_ => …` for all other values")
 	}
 	b.report(d.Advise(b.addArms(advice, e, missing, arms)))
 }
 
-// badPattern reports whether a pattern of the match had an error, so that the covered values are
+// hasBadPattern reports whether a pattern of the match had an error, so that the covered values are
 // unknown.
-func (b *body) badPattern(e *ast.MatchExpr, t types.Type) bool {
+func (b *body) hasBadPattern(e *ast.MatchExpr, t types.Type) bool {
 	for _, arm := range e.Arms {
 		switch p := arm.Pattern.(type) {
 		case *ast.VariantPat, *ast.StructPat, *ast.PathPat:
@@ -66,15 +66,15 @@ func (b *body) badPattern(e *ast.MatchExpr, t types.Type) bool {
 	return false
 }
 
-// irrefutable binds a pattern that must match every value, and reports one that may not.
-func (b *body) irrefutable(p ast.Pattern, t types.Type, mut bool, where string, a diag.Advice) {
+// bindIrrefutable binds a pattern that must match every value, and reports one that may not.
+func (b *body) bindIrrefutable(p ast.Pattern, t types.Type, mut bool, where string, a diag.Advice) {
 	errors := b.errors
 	b.pattern(p, t, mut)
 	t = types.Resolve(t)
 	if t == types.Bad || b.errors > errors || b.bindsAll(p) {
 		return
 	}
-	if missing, ok := coverage.Unmatched(b.cell(p), t); ok {
+	if missing, ok := coverage.Unmatched(b.coveragePattern(p), t); ok {
 		b.report(diag.Refutable.At(p.Span(), "this pattern does not match %s, but %s must match every value", unmatched(missing), where).
 			Advise(a))
 	}
@@ -85,7 +85,7 @@ func unmatched(witness string) string {
 	if witness == "_" {
 		return "every value"
 	}
-	return listed([]string{witness})
+	return quotedNames([]string{witness})
 }
 
 // bindsAll reports whether a pattern is a name or `_`.
@@ -100,8 +100,8 @@ func (b *body) bindsAll(p ast.Pattern) bool {
 	return false
 }
 
-// cell converts a pattern for package coverage.
-func (b *body) cell(p ast.Pattern) coverage.Pattern {
+// coveragePattern converts a pattern for package coverage.
+func (b *body) coveragePattern(p ast.Pattern) coverage.Pattern {
 	switch p := p.(type) {
 	case *ast.NamePat:
 		if v := b.info.Variant(p); v != nil {
@@ -112,30 +112,30 @@ func (b *body) cell(p ast.Pattern) coverage.Pattern {
 		}
 		return coverage.Pattern{}
 	case *ast.BindPat:
-		return b.cell(p.Pattern)
+		return b.coveragePattern(p.Pattern)
 	case *ast.LitPat:
-		return coverage.Pattern{Constructor: b.literalCell(p.Value)}
+		return coverage.Pattern{Constructor: b.literalConstructor(p.Value)}
 	case *ast.RangePat:
 		return coverage.Pattern{Constructor: fmt.Sprintf("range at %d", p.Sp.Start)}
 	case *ast.OrPat:
-		return coverage.Pattern{Alternatives: b.cells(p.Alts)}
+		return coverage.Pattern{Alternatives: b.coveragePatterns(p.Alts)}
 	case *ast.TuplePat:
-		return coverage.Pattern{Constructor: coverage.Tuple(len(p.Elems)), Args: b.cells(p.Elems)}
+		return coverage.Pattern{Constructor: coverage.Tuple(len(p.Elems)), Args: b.coveragePatterns(p.Elems)}
 	case *ast.ArrayPat:
 		if p.Rest < 0 {
-			return coverage.Pattern{Constructor: "[]", Args: b.cells(p.Elems)}
+			return coverage.Pattern{Constructor: "[]", Args: b.coveragePatterns(p.Elems)}
 		}
-		return coverage.Pattern{Constructor: "[]", Rest: true, Args: b.cells(p.Elems[:p.Rest]), After: b.cells(p.Elems[p.Rest:])}
+		return coverage.Pattern{Constructor: "[]", Rest: true, Args: b.coveragePatterns(p.Elems[:p.Rest]), After: b.coveragePatterns(p.Elems[p.Rest:])}
 	case *ast.VariantPat:
 		if v := b.info.Variant(p); v != nil {
-			return coverage.Pattern{Constructor: variantCtor(v), Args: b.cells(p.Parts(v.parts()))}
+			return coverage.Pattern{Constructor: variantCtor(v), Args: b.coveragePatterns(p.Parts(v.valueCount()))}
 		}
 	case *ast.PathPat:
 		if v := b.info.Variant(p); v != nil {
 			return coverage.Pattern{Constructor: variantCtor(v)}
 		}
 	case *ast.StructPat:
-		return b.structCell(p)
+		return b.structCoverage(p)
 	}
 	return coverage.Pattern{}
 }
@@ -149,8 +149,8 @@ func variantCtor(v *VariantRef) string {
 	return v.Name
 }
 
-// parts returns the number of values of a variant.
-func (v *VariantRef) parts() int {
+// valueCount returns the number of values of a variant.
+func (v *VariantRef) valueCount() int {
 	switch {
 	case v.Variant != nil:
 		return len(v.Variant.Fields)
@@ -160,16 +160,16 @@ func (v *VariantRef) parts() int {
 	return 1
 }
 
-func (b *body) cells(ps []ast.Pattern) []coverage.Pattern {
+func (b *body) coveragePatterns(ps []ast.Pattern) []coverage.Pattern {
 	out := make([]coverage.Pattern, len(ps))
 	for i, p := range ps {
-		out[i] = b.cell(p)
+		out[i] = b.coveragePattern(p)
 	}
 	return out
 }
 
-// structCell converts a struct pattern, with its fields in the order of the declaration.
-func (b *body) structCell(p *ast.StructPat) coverage.Pattern {
+// structCoverage converts a struct pattern, with its fields in the order of the declaration.
+func (b *body) structCoverage(p *ast.StructPat) coverage.Pattern {
 	v := b.info.Variant(p)
 	if v == nil {
 		return coverage.Pattern{}
@@ -182,14 +182,14 @@ func (b *body) structCell(p *ast.StructPat) coverage.Pattern {
 	args := make([]coverage.Pattern, len(fields))
 	for _, f := range p.Fields {
 		if decl := findField(fields, f.Name.Name); decl != nil {
-			args[decl.Index] = b.cell(f.Pattern)
+			args[decl.Index] = b.coveragePattern(f.Pattern)
 		}
 	}
 	return coverage.Pattern{Constructor: ctor, Args: args}
 }
 
-// literalCell returns the name of the constructor that a literal represents.
-func (b *body) literalCell(x ast.Expr) string {
+// literalConstructor returns the name of the constructor that a literal represents.
+func (b *body) literalConstructor(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.BoolLit:
 		return strconv.FormatBool(x.Value)
@@ -202,7 +202,7 @@ func (b *body) literalCell(x ast.Expr) string {
 	case *ast.NilLit:
 		return "None"
 	case *ast.Unary:
-		return "-" + b.literalCell(x.X)
+		return "-" + b.literalConstructor(x.X)
 	}
 	return "?"
 }

@@ -20,9 +20,9 @@ func (b *body) expr(e ast.Expr, hint types.Type) types.Type {
 		t = b.methodCall(x, hint, p)
 	default:
 		if p != nil {
-			t = b.pipedInto(e, hint, p)
+			t = b.callWithPiped(e, hint, p)
 		} else {
-			t = b.form(e, hint)
+			t = b.exprByKind(e, hint)
 		}
 	}
 	if t == nil {
@@ -75,19 +75,19 @@ func (b *body) exprFor(e ast.Expr, want types.Type, why reason) types.Type {
 func (b *body) coerce(e ast.Expr, got, want types.Type, why reason) {
 	ok, convert := types.Conversion(got, want)
 	if !ok {
-		b.mismatch(e, got, want, why)
+		b.reportMismatch(e, got, want, why)
 		return
 	}
 	if convert {
 		b.info.conv[e.ID()] = want
 	}
 	if types.IsAny(want) && holdsFunc(got) || types.IsAny(got) && holdsFunc(want) {
-		b.calledUntyped()
+		b.noteUntypedCalls()
 	}
 }
 
-// calledUntyped records that the program may call functions whose types are unknown.
-func (b *body) calledUntyped() {
+// noteUntypedCalls records that the program may call functions whose types are unknown.
+func (b *body) noteUntypedCalls() {
 	if !b.m.info.Library {
 		b.c.prog.CallsUntyped = true
 	}
@@ -103,29 +103,29 @@ func holdsFunc(t types.Type) bool {
 	return found
 }
 
-// mismatch reports a value of the wrong type, with a fix if one is obvious.
-func (b *body) mismatch(e ast.Expr, got, want types.Type, why reason) {
+// reportMismatch reports a value of the wrong type, with a fix if one is obvious.
+func (b *body) reportMismatch(e ast.Expr, got, want types.Type, why reason) {
 	got, want = types.Full(got), types.Full(want)
-	if !isFunc(want) && b.bareVariant(e, got) {
+	if !isFunc(want) && b.reportBareVariant(e, got) {
 		return
 	}
 	if lit, ok := e.(*ast.StringLit); ok {
 		if u, isUnion := want.(*types.Union); isUnion {
 			d := diag.NotInUnion.At(e.Span(), "%q is not in the union `%s`", lit.Value, u)
-			b.because(d, why)
-			b.report(d.By(oneOf(e.Span(), u)...).Hint("use one of the listed strings"))
+			b.explainType(d, why)
+			b.report(d.WithFixes(unionFixes(e.Span(), u)...).Hint("use one of the listed strings"))
 			return
 		}
 	}
 	d := diag.Mismatch.At(e.Span(), "expected %s, found %s", b.shownType(want, got), b.shownType(got, want))
-	b.because(d, why)
-	b.report(b.wantsResult(d.Advise(b.repair(e, got, want, why)), e, got))
+	b.explainType(d, why)
+	b.report(b.linkMissingResult(d.Advise(b.repair(e, got, want, why)), e, got))
 }
 
 func isFunc(t types.Type) bool { _, ok := types.Resolve(t).(*types.Func); return ok }
 
-// form checks an expression by its kind.
-func (b *body) form(e ast.Expr, hint types.Type) types.Type {
+// exprByKind checks an expression by its kind.
+func (b *body) exprByKind(e ast.Expr, hint types.Type) types.Type {
 	switch e := e.(type) {
 	case *ast.IntLit:
 		return b.intLit(e, false)
@@ -136,7 +136,7 @@ func (b *body) form(e ast.Expr, hint types.Type) types.Type {
 	case *ast.NilLit:
 		return types.Nil
 	case *ast.StringLit:
-		b.plainBraces(e)
+		b.warnPlainBraces(e)
 		return stringType(e.Value, hint)
 	case *ast.InterpLit:
 		return b.interpolation(e)
@@ -173,20 +173,20 @@ func (b *body) form(e ast.Expr, hint types.Type) types.Type {
 	case *ast.Question:
 		return b.question(e, hint)
 	case *ast.IfExpr:
-		return b.ifExpr(e, statement(hint), reason{})
+		return b.ifExpr(e, statementHint(hint), reason{})
 	case *ast.MatchExpr:
-		return b.match(e, statement(hint), reason{})
+		return b.match(e, statementHint(hint), reason{})
 	case *ast.BlockExpr:
-		return b.blockValue(e.Block, statement(hint), reason{})
+		return b.blockValue(e.Block, statementHint(hint), reason{})
 	case *ast.TryExpr:
-		return b.try(e, statement(hint), reason{})
+		return b.try(e, statementHint(hint), reason{})
 	default:
 		return b.control(e, hint)
 	}
 }
 
-// statement returns a hint which says that the value is discarded, and nil for other hints.
-func statement(hint types.Type) types.Type {
+// statementHint returns a hint that the value is discarded, and nil for other hints.
+func statementHint(hint types.Type) types.Type {
 	if hint != nil && types.Resolve(hint) == types.Nil {
 		return types.Nil
 	}
@@ -201,7 +201,7 @@ func (b *body) control(e ast.Expr, hint types.Type) types.Type {
 	case *ast.WhileExpr:
 		return b.whileExpr(e)
 	case *ast.LoopExpr:
-		return b.loopExpr(e, statement(hint), reason{})
+		return b.loopExpr(e, statementHint(hint), reason{})
 	case *ast.Closure:
 		return b.closure(e, hint)
 	case *ast.EmitExpr:

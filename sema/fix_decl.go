@@ -20,19 +20,19 @@ func declareTrait(m *module, name *ast.Ident) diag.Fix {
 	if d := m.declarationAt(name.Sp); d != nil {
 		at = edits.CommentStart(m.info.File.Source, d.Span().Start)
 	}
-	return diag.Offer(diag.Insert(at, "trait "+name.Name+" {}\n\n"), "Declare trait `%s`", name.Name)
+	return diag.UnsafeFix(diag.Insert(at, "trait "+name.Name+" {}\n\n"), "Declare trait `%s`", name.Name)
 }
 
-// optionalField returns the fix that makes the first recursive field of a struct an option.
-func (c *checker) optionalField(m *module, s *ast.StructDecl) []diag.Fix {
+// optionalFieldFix returns the fix that makes the first recursive field of a struct an option.
+func (c *checker) optionalFieldFix(m *module, s *ast.StructDecl) []diag.Fix {
 	if s == nil {
 		return nil
 	}
 	for _, f := range s.Fields {
 		if n, ok := f.Type.(*ast.NamedType); ok && len(n.Args) == 0 {
-			if e := c.declared(m, n.Segments[0].Name); e != nil && e.typ != nil && !e.typ.Library {
+			if e := c.findDeclared(m, n.Segments[0].Name); e != nil && e.typ != nil && !e.typ.Library {
 				text := "Option<" + m.info.File.Source.Slice(n.Sp) + ">"
-				return []diag.Fix{diag.Offer(diag.Replace(n.Sp, text), "Write `%s`", text)}
+				return []diag.Fix{diag.UnsafeFix(diag.Replace(n.Sp, text), "Write `%s`", text)}
 			}
 		}
 	}
@@ -42,7 +42,7 @@ func (c *checker) optionalField(m *module, s *ast.StructDecl) []diag.Fix {
 // structs returns the structs of a module by their heads.
 func (m *module) structs() map[*ast.DeclHead]*ast.StructDecl {
 	all := map[*ast.DeclHead]*ast.StructDecl{}
-	for _, d := range m.declared() {
+	for _, d := range m.fileDecls() {
 		if s, ok := d.(*ast.StructDecl); ok {
 			all[d.Head()] = s
 		}
@@ -57,37 +57,37 @@ func renameToFrom(d *ast.ImplDecl, im *impl, from types.Type) []diag.Fix {
 		return nil
 	}
 	fn := im.methods[d.Methods[0].Name.Name]
-	if fn == nil || len(fn.Params) != 1 || !types.Identical(fn.Params[0].Type, from) || !types.Identical(fn.Gives(), im.target) {
+	if fn == nil || len(fn.Params) != 1 || !types.Identical(fn.Params[0].Type, from) || !types.Identical(fn.CallType(), im.target) {
 		return nil
 	}
-	return []diag.Fix{diag.Offer(diag.Replace(fn.Decl.Name.Sp, "from"), "Rename to `from`")}
+	return []diag.Fix{diag.UnsafeFix(diag.Replace(fn.Decl.Name.Sp, "from"), "Rename to `from`")}
 }
 
-// usesOf returns the fixes that set each of the manifest's connections for an agent.
-func (c *checker) usesOf(a *Agent) (fixes []diag.Fix) {
+// connectionFixes returns the fixes that set each of the manifest's connections for an agent.
+func (c *checker) connectionFixes(a *Agent) (fixes []diag.Fix) {
 	if c.cfg.Manifest == nil {
 		return nil
 	}
-	for _, name := range keys(c.cfg.Manifest.Connections) {
-		fixes = append(fixes, diag.Offer(diag.Insert(a.Decl.Name.Sp.End, " uses "+name), "Insert `uses %s`", name))
+	for _, name := range sortedKeys(c.cfg.Manifest.Connections) {
+		fixes = append(fixes, diag.UnsafeFix(diag.Insert(a.Decl.Name.Sp.End, " uses "+name), "Insert `uses %s`", name))
 	}
 	return fixes
 }
 
-// connectors returns the fixes that set each of the manifest's hosts as the connector.
-func (c *checker) connectors(m *module, h *Host) (fixes []diag.Fix) {
+// connectorFixes returns the fixes that set each of the manifest's hosts as the connector.
+func (c *checker) connectorFixes(m *module, h *Host) (fixes []diag.Fix) {
 	l, ok := edits.HostRows(m.info.File.Source, h.Decl)
 	if c.cfg.Manifest == nil || !ok {
 		return nil
 	}
-	for _, name := range keys(c.cfg.Manifest.Hosts) {
+	for _, name := range sortedKeys(c.cfg.Manifest.Hosts) {
 		fixes = append(fixes, diag.Fix{Title: "Add `connector: " + name + "`", Edits: l.Add("connector: " + name)})
 	}
 	return fixes
 }
 
-// jsonFormat returns the fixes that declare a host's output as JSON.
-func jsonFormat(h *Host) []diag.Fix {
+// jsonFormatFix returns the fixes that declare a host's output as JSON.
+func jsonFormatFix(h *Host) []diag.Fix {
 	f := h.mod.info.File.Source
 	fix := diag.Fix{Title: "Write `output_format: \"json\"`"}
 	for _, x := range h.Decl.Fields {
@@ -107,37 +107,37 @@ func jsonFormat(h *Host) []diag.Fix {
 	return []diag.Fix{fix}
 }
 
-// inMemory returns the fix that removes the file of a store.
-func inMemory(s *Store) []diag.Fix {
+// inMemoryFix returns the fix that removes the file of a store.
+func inMemoryFix(s *Store) []diag.Fix {
 	call, ok := unparen(s.Decl.Value).(*ast.MethodCall)
 	if !ok {
 		return nil
 	}
-	return []diag.Fix{diag.Offer(diag.Remove(source.Span{Start: call.Recv.Span().End, End: call.Sp.End}), "Remove `with_persistence`")}
+	return []diag.Fix{diag.UnsafeFix(diag.Remove(source.Span{Start: call.Recv.Span().End, End: call.Sp.End}), "Remove `with_persistence`")}
 }
 
-// withoutTrait returns the fix that removes an unneeded impl of a trait, or makes it an impl of the
-// type alone.
-func withoutTrait(m *module, name *ast.Ident) []diag.Fix {
+// removeTraitFix returns the fix that removes an unneeded impl of a trait, or makes it an impl of
+// the type alone.
+func removeTraitFix(m *module, name *ast.Ident) []diag.Fix {
 	d, ok := m.declarationAt(name.Sp).(*ast.ImplDecl)
 	if !ok || d.Trait == nil {
 		return nil
 	}
 	f := m.info.File.Source
 	if len(d.Methods) == 0 {
-		return []diag.Fix{diag.Offer(diag.Remove(edits.WithItsLines(f, d.Sp)), "Remove the `impl`")}
+		return []diag.Fix{diag.UnsafeFix(diag.Remove(edits.WithItsLines(f, d.Sp)), "Remove the `impl`")}
 	}
 	at := source.Span{Start: d.Trait.Span().Start, End: d.Target.Span().Start}
-	return []diag.Fix{diag.Offer(diag.Remove(at), "Write `impl %s`", f.Slice(d.Target.Span()))}
+	return []diag.Fix{diag.UnsafeFix(diag.Remove(at), "Write `impl %s`", f.Slice(d.Target.Span()))}
 }
 
 // Missing parts: fields, arms, handlers, methods.
 
 // addFields returns the advice for a literal with missing fields.
 func (b *body) addFields(e *ast.StructLit, missing, rows []string) diag.Advice {
-	a := diag.Say("add `" + strings.Join(missing, ": …`, `") + ": …`, or copy the other fields with `..base`")
+	a := diag.HintAdvice("add `" + strings.Join(missing, ": …`, `") + ": …`, or copy the other fields with `..base`")
 	if l, ok := edits.ListIn(b.info.File.Source, e.Path.Sp.End, edits.LastEnd(e.Fields), e.Sp); ok {
-		return a.By(diag.Fix{Title: "Add the missing fields", Edits: l.Add(rows...)})
+		return a.WithFix(diag.Fix{Title: "Add the missing fields", Edits: l.Add(rows...)})
 	}
 	return a
 }
@@ -147,7 +147,7 @@ func (b *body) addArms(a diag.Advice, e *ast.MatchExpr, missing []string, left *
 	if all := left.Patterns(); len(e.Arms) == 0 && len(all) > 0 {
 		missing = all
 	}
-	for len(missing) < coverage.MostMissing && left.More(&missing) {
+	for len(missing) < coverage.MostMissing && left.AddMissing(&missing) {
 	}
 	if len(missing) == coverage.MostMissing {
 		missing = append(missing, "_")
@@ -160,7 +160,7 @@ func (b *body) addArms(a diag.Advice, e *ast.MatchExpr, missing []string, left *
 	for _, m := range missing {
 		rows = append(rows, m+" => "+edits.NotWritten)
 	}
-	return a.By(diag.Fix{Title: "Add the missing arms", Edits: l.Add(rows...)})
+	return a.WithFix(diag.Fix{Title: "Add the missing arms", Edits: l.Add(rows...)})
 }
 
 // handlerRow returns the text of a handler for a type of message.

@@ -16,9 +16,9 @@ import (
 
 // Fixes of expressions and statements. Each belongs to a hint that describes it.
 
-// onlyFree returns the only parameter of a function without an argument. It returns "" if there are
-// several.
-func onlyFree(fn *Function, filled []bool) string {
+// onlyParameter returns the only parameter of a function without an argument. It returns "" if
+// there are several.
+func onlyParameter(fn *Function, filled []bool) string {
 	only := ""
 	for k, p := range fn.Params {
 		if k >= len(filled) || filled[k] || k == 0 && fn.Recv != nil {
@@ -32,9 +32,9 @@ func onlyFree(fn *Function, filled []bool) string {
 	return only
 }
 
-// withoutLast returns the fix that removes the last n arguments of a call. A piped argument cannot
-// be removed.
-func withoutLast(args []*ast.Arg, n int, what string) []diag.Fix {
+// removeArgumentsFix returns the fix that removes the last n arguments of a call. A piped argument
+// cannot be removed.
+func removeArgumentsFix(args []*ast.Arg, n int, what string) []diag.Fix {
 	first := len(args) - n
 	if first < 0 {
 		return nil
@@ -43,61 +43,61 @@ func withoutLast(args []*ast.Arg, n int, what string) []diag.Fix {
 	if first > 0 {
 		at.Start = args[first-1].Sp.End
 	}
-	return []diag.Fix{diag.Offer(diag.Remove(at), "Remove %s", what)}
+	return []diag.Fix{diag.UnsafeFix(diag.Remove(at), "Remove %s", what)}
 }
 
-// labelLoop returns the fix that adds an undeclared label to the outermost loop around its use.
-func (b *body) labelLoop(name string) []diag.Fix {
+// labelLoopFix returns the fix that adds an undeclared label to the outermost loop around its use.
+func (b *body) labelLoopFix(name string) []diag.Fix {
 	for _, lp := range b.loops {
 		if lp.home == b.frame && lp.label == "" {
-			return []diag.Fix{diag.Offer(diag.Insert(lp.at, "'"+name+": "), "Label the loop `'%s`", name)}
+			return []diag.Fix{diag.UnsafeFix(diag.Insert(lp.at, "'"+name+": "), "Label the loop `'%s`", name)}
 		}
 	}
 	return nil
 }
 
-// noLoop returns the advice for a break or continue outside a loop.
-func (b *body) noLoop(at source.Span, word string) diag.Advice {
+// noLoopAdvice returns the advice for a break or continue outside a loop.
+func (b *body) noLoopAdvice(at source.Span, word string) diag.Advice {
 	f, whole := b.info.File.Source, at
 	if int(at.End) < len(f.Text) && f.Text[at.End] == ';' {
 		whole.End++
 	}
-	return diag.Say("remove it, or use `return`").
-		By(diag.Offer(diag.Remove(edits.WithItsLines(f, whole)), "Remove the `%s`", word)).
-		By(diag.Change(source.Span{Start: at.Start, End: at.Start + source.Pos(len(word))}, "return", "return", false))
+	return diag.HintAdvice("remove it, or use `return`").
+		WithFix(diag.UnsafeFix(diag.Remove(edits.WithItsLines(f, whole)), "Remove the `%s`", word)).
+		WithFix(diag.Change(source.Span{Start: at.Start, End: at.Start + source.Pos(len(word))}, "return", "return", false))
 }
 
-// madeOf returns the advice for a type that is used as a value.
-func (b *body) madeOf(e *ast.PathExpr, en *entity) diag.Advice {
-	a := diag.Say(b.valueOfType(e, en))
+// typeAsValueAdvice returns the advice for a type that is used as a value.
+func (b *body) typeAsValueAdvice(e *ast.PathExpr, en *entity) diag.Advice {
+	a := diag.HintAdvice(b.valueOfType(e, en))
 	if en.typ == nil || b.receiver == ast.Expr(e) && b.method != "" {
 		return a
 	}
 	if text := edits.NamedPlaceholder(en.typ, 0); text != edits.NotWritten {
-		return a.By(diag.Offer(diag.Replace(e.Sp, text), "Write `%s`", text))
+		return a.WithFix(diag.UnsafeFix(diag.Replace(e.Sp, text), "Write `%s`", text))
 	}
 	return a
 }
 
-// oneOf returns a fix for each string of a union.
-func oneOf(at source.Span, u *types.Union) (fixes []diag.Fix) {
+// unionFixes returns a fix for each string of a union.
+func unionFixes(at source.Span, u *types.Union) (fixes []diag.Fix) {
 	for _, v := range u.Values {
 		fixes = append(fixes, diag.Change(at, v, strconv.Quote(v), false))
 	}
 	return fixes
 }
 
-// fewerTypes returns the fix that removes superfluous type arguments.
-func fewerTypes(t *ast.NamedType, most int) []diag.Fix {
+// removeTypesFix returns the fix that removes superfluous type arguments.
+func removeTypesFix(t *ast.NamedType, most int) []diag.Fix {
 	if len(t.Args) <= most || most == 0 {
 		return nil
 	}
 	at := source.Span{Start: t.Args[most-1].Span().End, End: t.Args[len(t.Args)-1].Span().End}
-	return []diag.Fix{diag.Offer(diag.Remove(at), "Remove the additional type arguments")}
+	return []diag.Fix{diag.UnsafeFix(diag.Remove(at), "Remove the additional type arguments")}
 }
 
-// giveValues returns the fix that adds placeholders for a variant's values.
-func giveValues(e *ast.PathExpr, v *types.Variant) diag.Fix {
+// addValuesFix returns the fix that adds placeholders for a variant's values.
+func addValuesFix(e *ast.PathExpr, v *types.Variant) diag.Fix {
 	text := " " + edits.FieldPlaceholders(v.Fields, 0)
 	if !v.Named {
 		var values []string
@@ -106,7 +106,7 @@ func giveValues(e *ast.PathExpr, v *types.Variant) diag.Fix {
 		}
 		text = "(" + strings.Join(values, ", ") + ")"
 	}
-	return diag.Offer(diag.Insert(e.Sp.End, text), "Add values")
+	return diag.UnsafeFix(diag.Insert(e.Sp.End, text), "Add values")
 }
 
 // mapError returns the fix that converts an error before `?` returns it.
@@ -119,16 +119,16 @@ func mapError(at source.Span, err, want types.Type) []diag.Fix {
 	if types.Full(err) == types.String {
 		text = "e"
 	}
-	return []diag.Fix{diag.Offer(diag.Insert(at.End-1, ".map_err(|e| "+n.Decl.Name+"::new("+text+"))"), "Add `.map_err`")}
+	return []diag.Fix{diag.UnsafeFix(diag.Insert(at.End-1, ".map_err(|e| "+n.Decl.Name+"::new("+text+"))"), "Add `.map_err`")}
 }
 
-// executing returns the fixes that make a call of a host a call of `execute`.
-func executing(e ast.Expr, host string) []diag.Fix {
+// executeFixes returns the fixes that make a call of a host a call of `execute`.
+func executeFixes(e ast.Expr, host string) []diag.Fix {
 	switch x := unparen(e).(type) {
 	case *ast.Call:
-		return []diag.Fix{diag.Offer(diag.Insert(x.Fn.Span().End, ".execute"), "Write `%s.execute`", host)}
+		return []diag.Fix{diag.UnsafeFix(diag.Insert(x.Fn.Span().End, ".execute"), "Write `%s.execute`", host)}
 	case *ast.MethodCall:
-		return []diag.Fix{diag.Offer(diag.Replace(x.Name.Sp, "execute"), "Write `%s.execute`", host)}
+		return []diag.Fix{diag.UnsafeFix(diag.Replace(x.Name.Sp, "execute"), "Write `%s.execute`", host)}
 	}
 	return nil
 }
@@ -139,24 +139,24 @@ func (b *body) callFixes(e *ast.Call, callee types.Type) []diag.Fix {
 	if d, ok := t.(*types.Declared); ok && d.Kind != nil {
 		t = d.Kind
 	}
-	behind := source.Span{Start: e.Fn.Span().End, End: e.Sp.End}
+	rest := source.Span{Start: e.Fn.Span().End, End: e.Sp.End}
 	switch {
 	case t == types.Agent || t == types.Host:
-		return executing(e, b.text(e.Fn))
+		return executeFixes(e, b.sourceText(e.Fn))
 	case t == types.Tool:
 	case len(e.Args) == 0:
-		return []diag.Fix{diag.Offer(diag.Remove(behind), "Remove the `()`")}
+		return []diag.Fix{diag.UnsafeFix(diag.Remove(rest), "Remove the `()`")}
 	case len(e.Args) == 1:
 		switch t.(type) {
 		case *types.Array, *types.Map:
-			return []diag.Fix{diag.Offer(diag.Replace(behind, "["+b.info.File.Source.Slice(e.Args[0].Value.Span())+"]"), "Read the element by `[…]`")}
+			return []diag.Fix{diag.UnsafeFix(diag.Replace(rest, "["+b.info.File.Source.Slice(e.Args[0].Value.Span())+"]"), "Read the element by `[…]`")}
 		}
 	}
 	return nil
 }
 
-// assigned returns the fix that assigns a method's result to the variable that it is called on.
-func (b *body) assigned(e *ast.MethodCall, t types.Type) []diag.Fix {
+// assignFix returns the fix that assigns a method's result to the variable that it is called on.
+func (b *body) assignFix(e *ast.MethodCall, t types.Type) []diag.Fix {
 	p, ok := e.Recv.(*ast.PathExpr)
 	if !ok {
 		return nil
@@ -165,15 +165,15 @@ func (b *body) assigned(e *ast.MethodCall, t types.Type) []diag.Fix {
 	if !ok || !l.Mut || !types.Identical(types.Full(l.Type), types.Full(t)) {
 		return nil
 	}
-	return []diag.Fix{diag.Offer(diag.Insert(e.Sp.Start, l.Name+" = "), "Assign the result to `%s`", l.Name)}
+	return []diag.Fix{diag.UnsafeFix(diag.Insert(e.Sp.Start, l.Name+" = "), "Assign the result to `%s`", l.Name)}
 }
 
-// handled returns the fix that adds `?` to a discarded Result.
-func (b *body) handled(e ast.Expr) []diag.Fix {
+// addQuestionFix returns the fix that adds `?` to a discarded Result.
+func (b *body) addQuestionFix(e ast.Expr) []diag.Fix {
 	if !edits.IsPostfix(e) {
 		return nil
 	}
-	return []diag.Fix{diag.Offer(diag.Insert(e.Span().End, "?"), "Add `?`")}
+	return []diag.Fix{diag.UnsafeFix(diag.Insert(e.Span().End, "?"), "Add `?`")}
 }
 
 // awaitSubject returns the fix that awaits a matched task, if the patterns are for its value.
@@ -184,9 +184,9 @@ func (b *body) awaitSubject(t types.Type) []diag.Fix {
 	return []diag.Fix{edits.Await(b.subject, "")}
 }
 
-// intoVariable returns the fix that assigns a temporary value to a variable, so that it can be
+// variableFix returns the fix that assigns a temporary value to a variable, so that it can be
 // changed.
-func (b *body) intoVariable(place ast.Expr) []diag.Fix {
+func (b *body) variableFix(place ast.Expr) []diag.Fix {
 	at := place.Span()
 	if b.here == 0 || b.here > at.Start {
 		return nil
@@ -218,32 +218,32 @@ func (b *body) separator() string {
 	return " "
 }
 
-// withoutHandler returns the fix that removes a handler of a listen.
-func (b *body) withoutHandler(h *ast.Handler) diag.Fix {
+// removeHandlerFix returns the fix that removes a handler of a listen.
+func (b *body) removeHandlerFix(h *ast.Handler) diag.Fix {
 	return edits.RemoveRow(b.info.File.Source, h.Sp, "Remove the handler")
 }
 
-// oneParameter returns the fix that removes all parameters of a handler but the first.
-func (b *body) oneParameter(cl *ast.Closure) []diag.Fix {
+// oneParameterFix returns the fix that removes all parameters of a handler but the first.
+func (b *body) oneParameterFix(cl *ast.Closure) []diag.Fix {
 	if len(cl.Params) < 2 {
 		return nil
 	}
 	at := source.Span{Start: cl.Params[0].Sp.End, End: cl.Params[len(cl.Params)-1].Sp.End}
-	return []diag.Fix{diag.Offer(diag.Remove(at), "Remove all but the first")}
+	return []diag.Fix{diag.UnsafeFix(diag.Remove(at), "Remove all but the first")}
 }
 
 // sendNothing returns the fix that ends a handler without a value.
 func (b *body) sendNothing(x ast.Expr) diag.Fix {
 	at := x.Span().End
 	if f := b.info.File.Source; strings.HasPrefix(strings.TrimLeft(f.Slice(source.Span{Start: at, End: source.Pos(len(f.Text))}), " \t\r\n"), "}") {
-		return diag.Offer(diag.Insert(at, ";"), "Insert `;`")
+		return diag.UnsafeFix(diag.Insert(at, ";"), "Insert `;`")
 	}
 	return edits.Surround(x, "{ ", "; }", "Send no answer")
 }
 
-// byPosition returns the fix that removes the names from a literal of a variant with positional
+// positionalFix returns the fix that removes the names from a literal of a variant with positional
 // values, if their number is correct.
-func (b *body) byPosition(e *ast.StructLit, v *types.Variant) []diag.Fix {
+func (b *body) positionalFix(e *ast.StructLit, v *types.Variant) []diag.Fix {
 	if e == nil || len(e.Fields) != len(v.Fields) || e.Rest != nil {
 		return nil
 	}
@@ -255,12 +255,12 @@ func (b *body) byPosition(e *ast.StructLit, v *types.Variant) []diag.Fix {
 	if len(values) == 0 {
 		text = ""
 	}
-	return []diag.Fix{diag.Offer(diag.Replace(source.Span{Start: e.Path.Sp.End, End: e.Sp.End}, text), "Write its values without names")}
+	return []diag.Fix{diag.UnsafeFix(diag.Replace(source.Span{Start: e.Path.Sp.End, End: e.Sp.End}, text), "Write its values without names")}
 }
 
-// implementFor returns the fix that implements a trait for a type, before the declaration that
+// implementFix returns the fix that implements a trait for a type, before the declaration that
 // requires it.
-func (b *body) implementFor(t types.Type, bound *types.Bound, at source.Span) []diag.Fix {
+func (b *body) implementFix(t types.Type, bound *types.Bound, at source.Span) []diag.Fix {
 	td := b.c.conforms.traits[bound.Trait]
 	args := map[*types.Param]types.Type{td.self: t}
 	for i, p := range td.params {
@@ -273,40 +273,41 @@ func (b *body) implementFor(t types.Type, bound *types.Bound, at source.Span) []
 		}
 	}
 	text := "impl " + bound.String() + " for " + t.String() + " {" + edits.Functions(heads, "\n") + "\n}"
-	return b.beforeDecl(at, text, "Implement `"+bound.String()+"` for `"+t.String()+"`")
+	return b.insertBeforeDecl(at, text, "Implement `"+bound.String()+"` for `"+t.String()+"`")
 }
 
-// truth returns what to write for an expression of type t if a Bool is required. It never suggests
-// checking whether an Option or a Result holds a value, because an answer of false is a value, too.
-func (b *body) truth(e ast.Expr, t types.Type) diag.Advice {
+// boolAdvice returns what to write for an expression of type t if a Bool is required. It never
+// suggests checking whether an Option or a Result holds a value, because an answer of false is a
+// value, too.
+func (b *body) boolAdvice(e ast.Expr, t types.Type) diag.Advice {
 	if assign, ok := unparen(e).(*ast.Assign); ok && assign.Op == ast.OpNone {
 		between := source.Span{Start: assign.Target.Span().End, End: assign.Value.Span().Start}
-		return diag.Say("`=` assigns; to compare, write `" + b.text(assign.Target) + " == " + b.text(assign.Value) + "`").
-			By(diag.Offer(diag.Replace(between, " == "), "Change to `==`"))
+		return diag.HintAdvice("`=` assigns; to compare, write `" + b.sourceText(assign.Target) + " == " + b.sourceText(assign.Value) + "`").
+			WithFix(diag.UnsafeFix(diag.Replace(between, " == "), "Change to `==`"))
 	}
-	if a := b.askForBool(e, t); a.Is() {
+	if a := b.emitBoolAdvice(e, t); a.Is() {
 		return a
 	}
-	x := b.operand(e)
+	x := b.operandText(e)
 	ask := func(text string) diag.Advice {
-		return diag.Say("write a condition: `" + x + text + "`").By(edits.Append(e, text))
+		return diag.HintAdvice("write a condition: `" + x + text + "`").WithFix(edits.Append(e, text))
 	}
 	switch t.(type) {
 	case *types.Option:
-		return b.heldTruth(e, held(t), "may be None")
+		return b.heldBoolAdvice(e, heldType(t), "may be None")
 	case *types.Result:
-		return b.heldTruth(e, held(t), "may be an Err")
+		return b.heldBoolAdvice(e, heldType(t), "may be an Err")
 	case *types.Task:
-		return b.takeOut(e, t, func(types.Type) bool { return true })
+		return b.takeOutAdvice(e, t, func(types.Type) bool { return true })
 	case *types.Array, *types.Map, *types.HashMap:
 		before, after := "!", ".is_empty()"
 		if edits.IsLoose(e) {
 			before, after = "!(", ").is_empty()"
 		}
-		return diag.Say("write a condition: `!" + x + ".is_empty()`").By(edits.Surround(e, before, after, "Add `!` and `.is_empty()`"))
+		return diag.HintAdvice("write a condition: `!" + x + ".is_empty()`").WithFix(edits.Surround(e, before, after, "Add `!` and `.is_empty()`"))
 	}
 	if _, ok := unparen(e).(*ast.IntLit); ok {
-		return diag.Say("write `true` or `false`; use `loop { … }` for an endless loop")
+		return diag.HintAdvice("write `true` or `false`; use `loop { … }` for an endless loop")
 	}
 	switch {
 	case t == types.Int:
@@ -316,21 +317,21 @@ func (b *body) truth(e ast.Expr, t types.Type) diag.Advice {
 	case types.IsString(t):
 		return ask(" != \"\"")
 	}
-	return diag.Say("a condition must be a Bool: compare the value with another")
+	return diag.HintAdvice("a condition must be a Bool: compare the value with another")
 }
 
-// heldTruth is truth for an Option or a Result that holds a value of type inner.
-func (b *body) heldTruth(e ast.Expr, inner types.Type, may string) diag.Advice {
+// heldBoolAdvice is truth for an Option or a Result that holds a value of type inner.
+func (b *body) heldBoolAdvice(e ast.Expr, inner types.Type, may string) diag.Advice {
 	if inner == types.Bool || types.IsAny(inner) {
-		return diag.Say(b.quoted(e) + " " + may + ": add `?` after it, or use `.unwrap_or(…)` or `match`").By(edits.Append(e, "?"))
+		return diag.HintAdvice(b.quotedText(e) + " " + may + ": add `?` after it, or use `.unwrap_or(…)` or `match`").WithFix(edits.Append(e, "?"))
 	}
-	return diag.Say(b.quoted(e) + " " + may + ", and its value is not a Bool: use `match` to handle each case")
+	return diag.HintAdvice(b.quotedText(e) + " " + may + ", and its value is not a Bool: use `match` to handle each case")
 }
 
-// askForBool is truth for the answer to an awaited emit that does not request a Bool.
-func (b *body) askForBool(e ast.Expr, t types.Type) diag.Advice {
+// emitBoolAdvice is truth for the answer to an awaited emit that does not request a Bool.
+func (b *body) emitBoolAdvice(e ast.Expr, t types.Type) diag.Advice {
 	emit := b.emitOf(e)
-	if emit == nil || held(t) == types.Bool {
+	if emit == nil || heldType(t) == types.Bool {
 		return diag.Advice{}
 	}
 	at, written := emit.Sp, source.Span{}
@@ -346,13 +347,13 @@ func (b *body) askForBool(e ast.Expr, t types.Type) diag.Advice {
 	if emit.Type == nil {
 		ask.Text = "<Bool>"
 	}
-	if held(t) == nil {
-		return diag.Say("request a Bool: `emit<Bool>(…)`").By(diag.Offer(ask, "Request a Bool"))
+	if heldType(t) == nil {
+		return diag.HintAdvice("request a Bool: `emit<Bool>(…)`").WithFix(diag.UnsafeFix(ask, "Request a Bool"))
 	}
 	all := append(edits.Append(e, "?").Edits, ask)
 	slices.SortFunc(all, func(a, b diag.Edit) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
-	return diag.Say("request a Bool with `emit<Bool>(…)`, and unwrap the answer with `" + b.operand(e) + "?`").
-		By(diag.Fix{Title: "Request a Bool", Edits: all})
+	return diag.HintAdvice("request a Bool with `emit<Bool>(…)`, and unwrap the answer with `" + b.operandText(e) + "?`").
+		WithFix(diag.Fix{Title: "Request a Bool", Edits: all})
 }
 
 // emitOf returns the awaited emit whose answer e is, directly or through a variable of this
@@ -366,15 +367,15 @@ func (b *body) emitOf(e ast.Expr) *ast.EmitExpr {
 	case *ast.Question:
 		return b.emitOf(x.X)
 	case *ast.PathExpr:
-		if let := b.letOf(x); let != nil {
+		if let := b.findLet(x); let != nil {
 			return b.emitOf(let.Value)
 		}
 	}
 	return nil
 }
 
-// letOf returns the `let` of this function that sets the variable that a path names, or nil.
-func (b *body) letOf(x *ast.PathExpr) *ast.LetStmt {
+// findLet returns the `let` of this function that sets the variable that a path names, or nil.
+func (b *body) findLet(x *ast.PathExpr) *ast.LetStmt {
 	l := b.visibleLocal(x.Segments[0].Name)
 	if l == nil || len(x.Segments) > 1 {
 		return nil

@@ -74,19 +74,19 @@ func (b *body) fromStd(id *ast.Ident, u use) diag.Advice {
 	if len(modules) == 0 || u.method != "" {
 		return diag.Advice{}
 	}
-	a := diag.Say("write `std::" + modules[0] + "::" + id.Name + "`, or add `use std::" + modules[0] + ";` and write `" + modules[0] + "::" + id.Name + "`")
+	a := diag.HintAdvice("write `std::" + modules[0] + "::" + id.Name + "`, or add `use std::" + modules[0] + ";` and write `" + modules[0] + "::" + id.Name + "`")
 	for _, m := range modules {
 		there := diag.Replace(id.Sp, m+"::"+id.Name)
 		if e := b.c.lookup(b.m, m); e != nil && e.module != nil && e.module.std == m {
-			a = a.By(diag.Fix{Title: "Change to `" + m + "::" + id.Name + "`", Edits: []diag.Edit{there}})
+			a = a.WithFix(diag.Fix{Title: "Change to `" + m + "::" + id.Name + "`", Edits: []diag.Edit{there}})
 			continue
 		}
-		a = a.By(diag.Fix{Title: "Import `std::" + m + "`", Edits: inOrder(importEdit(b.m, "std::"+m), there)})
+		a = a.WithFix(diag.Fix{Title: "Import `std::" + m + "`", Edits: editsInOrder(importEdit(b.m, "std::"+m), there)})
 	}
 	return a
 }
 
-func inOrder(a, b diag.Edit) []diag.Edit {
+func editsInOrder(a, b diag.Edit) []diag.Edit {
 	if b.Span.Start < a.Span.Start {
 		a, b = b, a
 	}
@@ -96,13 +96,13 @@ func inOrder(a, b diag.Edit) []diag.Edit {
 // importTypes returns the imports of a type of std.
 func (c *checker) importTypes(m *module, name string) (fixes []diag.Fix) {
 	for _, in := range c.stdModulesOf(name, stdType) {
-		fixes = append(fixes, importing(m, "std::"+in+"::"+name))
+		fixes = append(fixes, importFix(m, "std::"+in+"::"+name))
 	}
 	return fixes
 }
 
-// ourValue returns the fix that replaces a word of another language by Concerto's.
-func (b *body) ourValue(id *ast.Ident, u use) []diag.Fix {
+// foreignValueFix returns the fix that replaces a word of another language by Concerto's.
+func (b *body) foreignValueFix(id *ast.Ident, u use) []diag.Fix {
 	rest := b.info.File.Source.String()[id.Sp.End:]
 	empty := map[string]string{"dict": "{}", "Dict": "{}", "Map": "{}", "list": "[]", "List": "[]", "Array": "[]", "Vec": "[]"}[id.Name]
 	switch {
@@ -119,14 +119,14 @@ func (b *body) ourValue(id *ast.Ident, u use) []diag.Fix {
 	return []diag.Fix{diag.Change(id.Sp, w.Ours[0], w.Ours[0], false)}
 }
 
-// declaring returns the fixes that declare an undeclared name.
-func (b *body) declaring(id *ast.Ident, u use) []diag.Fix {
-	if declarations := b.declaration(id.Name, u); len(declarations) > 0 {
+// declareFixes returns the fixes that declare an undeclared name.
+func (b *body) declareFixes(id *ast.Ident, u use) []diag.Fix {
+	if declarations := b.declarationTexts(id.Name, u); len(declarations) > 0 {
 		var fixes []diag.Fix
 		for _, text := range declarations {
 			text = strings.Trim(text, "`")
 			if kind, _, _ := strings.Cut(text, " "); !strings.Contains(text, "{ … }") {
-				fixes = append(fixes, b.beforeDecl(id.Sp, text, "Declare "+kind+" `"+id.Name+"`")...)
+				fixes = append(fixes, b.insertBeforeDecl(id.Sp, text, "Declare "+kind+" `"+id.Name+"`")...)
 			}
 		}
 		return fixes
@@ -140,8 +140,9 @@ func (b *body) declaring(id *ast.Ident, u use) []diag.Fix {
 	return b.declareVariable(id, u)
 }
 
-// beforeDecl returns the fix that inserts a text before the module's declaration around a position.
-func (b *body) beforeDecl(at source.Span, text, title string) []diag.Fix {
+// insertBeforeDecl returns the fix that inserts a text before the module's declaration around a
+// position.
+func (b *body) insertBeforeDecl(at source.Span, text, title string) []diag.Fix {
 	f := b.info.File.Source
 	d := b.m.declarationAt(at)
 	if d == nil {
@@ -149,7 +150,7 @@ func (b *body) beforeDecl(at source.Span, text, title string) []diag.Fix {
 	}
 	before := edits.CommentStart(f, d.Span().Start)
 	own := edits.Indent(f, before)
-	return []diag.Fix{diag.Offer(diag.Insert(before, strings.ReplaceAll(text, "\n", "\n"+own)+"\n\n"+own), "%s", title)}
+	return []diag.Fix{diag.UnsafeFix(diag.Insert(before, strings.ReplaceAll(text, "\n", "\n"+own)+"\n\n"+own), "%s", title)}
 }
 
 // declareVariable returns the fix that declares a variable before the statement that reads it, or
@@ -161,14 +162,14 @@ func (b *body) declareVariable(id *ast.Ident, u use) []diag.Fix {
 	}
 	rest := strings.TrimLeft(f.Slice(source.Span{Start: id.Sp.End, End: source.Pos(len(f.Text))}), " \t")
 	if b.here == id.Sp.Start && strings.HasPrefix(rest, "=") && !strings.HasPrefix(rest, "==") {
-		return []diag.Fix{diag.Offer(diag.Insert(b.here, "let "), "Declare variable `%s`", id.Name)}
+		return []diag.Fix{diag.UnsafeFix(diag.Insert(b.here, "let "), "Declare variable `%s`", id.Name)}
 	}
 	if value := b.startValue(id); value != "" {
 		at := b.here
 		if loop := outermostLoop(b.info.File, id.Sp); loop != nil {
 			at = loop.Span().Start
 		}
-		return []diag.Fix{diag.Offer(diag.Insert(at, "let mut "+id.Name+" = "+value+";\n"+edits.Indent(f, at)), "Declare variable `%s`", id.Name)}
+		return []diag.Fix{diag.UnsafeFix(diag.Insert(at, "let mut "+id.Name+" = "+value+";\n"+edits.Indent(f, at)), "Declare variable `%s`", id.Name)}
 	}
 	value := "nil"
 	if u.hint != nil {
@@ -176,7 +177,7 @@ func (b *body) declareVariable(id *ast.Ident, u use) []diag.Fix {
 			return nil
 		}
 	}
-	return []diag.Fix{diag.Offer(diag.Insert(b.here, "let "+id.Name+" = "+value+";"+b.separator()), "Declare variable `%s`", id.Name)}
+	return []diag.Fix{diag.UnsafeFix(diag.Insert(b.here, "let "+id.Name+" = "+value+";"+b.separator()), "Declare variable `%s`", id.Name)}
 }
 
 // startValue returns the initial value of a variable that is changed with `+=` or similar, or "".
@@ -208,8 +209,8 @@ func outermostLoop(f *ast.File, at source.Span) (loop ast.Node) {
 	return loop
 }
 
-// stdCall returns the fix for a call of a std function such as `json.parse(…)`.
-func (b *body) stdCall(id *ast.Ident, u use) []diag.Fix {
+// stdCallFix returns the fix for a call of a std function such as `json.parse(…)`.
+func (b *body) stdCallFix(id *ast.Ident, u use) []diag.Fix {
 	name := strings.ToLower(id.Name)
 	at := source.Span{Start: id.Sp.Start, End: id.Sp.End + source.Pos(len(u.method)+1)}
 	f := b.info.File.Source
@@ -235,7 +236,7 @@ func (b *body) declareFunction(id *ast.Ident, u use) []diag.Fix {
 	}
 	own := "\n" + edits.Indent(f, d.Span().Start)
 	text := "\n" + own + "fn " + id.Name + "(" + b.parametersFor(u.args) + ")" + result + " {" + own + edits.Indentation + edits.NotWritten + own + "}"
-	return []diag.Fix{diag.Offer(diag.Insert(d.Span().End, text), "Declare function `%s`", id.Name)}
+	return []diag.Fix{diag.UnsafeFix(diag.Insert(d.Span().End, text), "Declare function `%s`", id.Name)}
 }
 
 // parametersFor returns parameters for the given arguments, with types as far as their syntax shows
@@ -271,8 +272,8 @@ func (b *body) parametersFor(args []*ast.Arg) string {
 	return strings.Join(out, ", ")
 }
 
-// joined returns the fix that converts `+` to a string with interpolation.
-func (b *body) joined(e *ast.Binary) []diag.Fix {
+// interpolationFix returns the fix that converts `+` to a string with interpolation.
+func (b *body) interpolationFix(e *ast.Binary) []diag.Fix {
 	var s strings.Builder
 	for _, x := range []ast.Expr{e.X, e.Y} {
 		text := b.info.File.Source.Slice(unparen(x).Span())
@@ -286,12 +287,12 @@ func (b *body) joined(e *ast.Binary) []diag.Fix {
 			s.WriteString("${" + text + "}")
 		}
 	}
-	return []diag.Fix{diag.Offer(diag.Replace(e.Sp, `"`+s.String()+`"`), "Change to interpolation")}
+	return []diag.Fix{diag.UnsafeFix(diag.Replace(e.Sp, `"`+s.String()+`"`), "Change to interpolation")}
 }
 
-// importing returns the fix that adds an import to a module: after its imports, else at the start.
-func importing(m *module, path string) diag.Fix {
-	return diag.Offer(importEdit(m, path), "Import `%s`", path)
+// importFix returns the fix that adds an import to a module: after its imports, else at the start.
+func importFix(m *module, path string) diag.Fix {
+	return diag.UnsafeFix(importEdit(m, path), "Import `%s`", path)
 }
 
 func importEdit(m *module, path string) diag.Edit { return topEdit(m, "use "+path+";") }
@@ -302,7 +303,7 @@ func modEdit(m *module, name string) diag.Edit { return topEdit(m, "mod "+name+"
 // topEdit returns the edit that adds a line after the imports and modules at the start of a module.
 func topEdit(m *module, line string) diag.Edit {
 	f := m.info.File.Source
-	decls := m.declared()
+	decls := m.fileDecls()
 	var last ast.Decl
 	for _, d := range decls {
 		use, isUse := d.(*ast.UseDecl)
@@ -331,18 +332,18 @@ func topEdit(m *module, line string) diag.Edit {
 	return diag.Insert(at, line+gap+edits.Indent(f, at))
 }
 
-// ourType returns the advice for a type name of another language.
-func ourType(hint string, name *ast.Ident) diag.Advice {
-	a := diag.Say(hint)
+// foreignTypeAdvice returns the advice for a type name of another language.
+func foreignTypeAdvice(hint string, name *ast.Ident) diag.Advice {
+	a := diag.HintAdvice(hint)
 	if w := foreign.Type.Find(name.Name); len(w.Ours) == 1 {
-		return a.By(diag.Change(name.Sp, w.Ours[0], w.Ours[0], false))
+		return a.WithFix(diag.Change(name.Sp, w.Ours[0], w.Ours[0], false))
 	}
 	return a
 }
 
 // declarationAt returns the declaration of a module around a position, or nil.
 func (m *module) declarationAt(at source.Span) ast.Decl {
-	decls := m.declared()
+	decls := m.fileDecls()
 	i, _ := slices.BinarySearchFunc(decls, at.Start, func(d ast.Decl, p source.Pos) int { return cmp.Compare(d.Span().End, p) })
 	if i == len(decls) || decls[i].Span().Start > at.Start || decls[i].Span().End < at.End {
 		return nil
@@ -350,13 +351,13 @@ func (m *module) declarationAt(at source.Span) ast.Decl {
 	return decls[i]
 }
 
-// declared returns the declarations of a module in its file.
-func (m *module) declared() []ast.Decl {
+// fileDecls returns the declarations of a module in its file.
+func (m *module) fileDecls() []ast.Decl {
 	m = m.home()
 	if m.parent == nil || m.parent.info != m.info {
 		return m.info.File.Decls
 	}
-	for _, d := range m.parent.declared() {
+	for _, d := range m.parent.fileDecls() {
 		if inline, ok := d.(*ast.ModDecl); ok && inline.Name.Name == m.name {
 			return inline.Decls
 		}
@@ -367,10 +368,10 @@ func (m *module) declared() []ast.Decl {
 // addSection adds the hint for a missing section of the manifest, and the fix that appends it. Only
 // the author knows its real values: body is a start.
 func (c *checker) addSection(d *diag.Diagnostic, hint, name, body string) {
-	a := diag.Say(hint)
+	a := diag.HintAdvice(hint)
 	if c.cfg.Manifest == nil {
 		e := diag.Edit{File: source.NewFile("Concerto.toml", nil), Text: "[" + name + "]\n" + body + "\n"}
-		d.Hint("%s", hint).By(diag.Offer(e, "Create Concerto.toml with `[%s]`", name))
+		d.Hint("%s", hint).WithFixes(diag.UnsafeFix(e, "Create Concerto.toml with `[%s]`", name))
 		return
 	}
 	if f := c.cfg.Manifest.Source; f != nil {
@@ -384,7 +385,7 @@ func (c *checker) addSection(d *diag.Diagnostic, hint, name, body string) {
 		}
 		e := diag.Insert(source.Pos(len(f.Text)), text)
 		e.File = f
-		a = a.By(diag.Offer(e, "Add `[%s]` to Concerto.toml", name))
+		a = a.WithFix(diag.UnsafeFix(e, "Add `[%s]` to Concerto.toml", name))
 	}
 	d.Advise(a)
 }

@@ -344,7 +344,7 @@ func TestPipedIntoTooMany(t *testing.T) {
 		}
 	}
 	if got := codes(list); !strings.Contains(got, "E0401 `f` takes no arguments, but got 1") {
-		t.Errorf("it gives %s", got)
+		t.Errorf("got %s", got)
 	}
 }
 
@@ -364,16 +364,16 @@ func TestNoPresenceForBool(t *testing.T) {
 					t.Errorf("%s of %s is no error", use, typ)
 				}
 				for _, d := range list.Sorted() {
-					said := strings.Join(d.Hints, " ")
+					hints := strings.Join(d.Hints, " ")
 					for _, f := range d.Fixes {
-						said += f.Title
+						hints += f.Title
 						for _, e := range f.Edits {
-							said += e.Text
+							hints += e.Text
 						}
 					}
 					for _, word := range []string{"is_ok", "is_some", "is_err", "is_none", "None =", "= None", "nil", "if let", "to_string"} {
-						if strings.Contains(said, word) {
-							t.Errorf("%s, a %s: %s", use, typ, said)
+						if strings.Contains(hints, word) {
+							t.Errorf("%s, a %s: %s", use, typ, hints)
 						}
 					}
 				}

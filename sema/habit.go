@@ -26,9 +26,9 @@ func (b *body) typeNamed(e ast.Expr) *entity {
 	return en
 }
 
-// dotted reports an item of a type that is accessed with `.`, with the arguments of its call, and
-// returns the type of the whole expression.
-func (b *body) dotted(recv ast.Expr, name *ast.Ident, whole source.Span, args ...*ast.Arg) (types.Type, bool) {
+// reportDotted reports an item of a type that is accessed with `.`, with the arguments of its call,
+// and returns the type of the whole expression.
+func (b *body) reportDotted(recv ast.Expr, name *ast.Ident, whole source.Span, args ...*ast.Arg) (types.Type, bool) {
 	en := b.typeNamed(recv)
 	if en == nil {
 		return nil, false
@@ -47,8 +47,8 @@ func (b *body) dotted(recv ast.Expr, name *ast.Ident, whole source.Span, args ..
 	case b.c.method(owner, name.Name) != nil:
 		if fn := b.c.method(owner, name.Name); fn.Recv != nil {
 			return nil, false
-		} else if len(fn.Generics) == 0 && !types.HasParam(fn.Gives()) {
-			result = fn.Gives()
+		} else if len(fn.Generics) == 0 && !types.HasParam(fn.CallType()) {
+			result = fn.CallType()
 		}
 	case en.typ != nil && en.typ.Kind == types.ErrorStruct && name.Name == "new":
 		result = owner
@@ -59,49 +59,49 @@ func (b *body) dotted(recv ast.Expr, name *ast.Ident, whole source.Span, args ..
 	dot := source.Span{Start: recv.Span().End, End: name.Sp.Start}
 	text := b.info.File.Source.Slice(whole)
 	if len(text) > shortText || strings.ContainsAny(text, "\n`") {
-		text = b.text(recv) + "." + name.Name
+		text = b.sourceText(recv) + "." + name.Name
 	}
 	text = strings.Replace(text, ".", "::", 1)
-	b.report(diag.NotAValue.At(dot, "a %s of type `%s` is accessed with `::`", what, b.text(recv)).
-		Repair(diag.Sure(diag.Replace(dot, "::"), "Change to `::`"), "write `%s`", text))
+	b.report(diag.NotAValue.At(dot, "a %s of type `%s` is accessed with `::`", what, b.sourceText(recv)).
+		Repair(diag.SafeFix(diag.Replace(dot, "::"), "Change to `::`"), "write `%s`", text))
 	return result, true
 }
 
-// madeByCall reports a call of a type, as in languages with constructors.
-func (b *body) madeByCall(e *ast.Call) bool {
+// reportConstructorCall reports a call of a type, as in languages with constructors.
+func (b *body) reportConstructorCall(e *ast.Call) bool {
 	en := b.typeNamed(e.Fn)
 	if en == nil {
 		return false
 	}
-	name := b.text(e.Fn)
+	name := b.sourceText(e.Fn)
 	d := diag.NotAValue.At(e.Fn.Span(), "type `%s` cannot be called", name)
 	args := b.argumentText(e.Args)
 	switch {
 	case en.builtin == types.Error || name == "Error":
-		d.Repair(diag.Sure(diag.Replace(e.Fn.Span(), "ToolError::new"), "Change to `ToolError::new`"), "create an error with `ToolError::new(%s)`", args)
+		d.Repair(diag.SafeFix(diag.Replace(e.Fn.Span(), "ToolError::new"), "Change to `ToolError::new`"), "create an error with `ToolError::new(%s)`", args)
 	case en.typ == nil:
 		return false
 	case en.typ.Kind == types.ErrorStruct:
-		d.Repair(diag.Sure(diag.Insert(e.Fn.Span().End, "::new"), "Insert `::new`"), "create an error with `%s::new(%s)`", name, args)
+		d.Repair(diag.SafeFix(diag.Insert(e.Fn.Span().End, "::new"), "Insert `::new`"), "create an error with `%s::new(%s)`", name, args)
 	case b.c.method(generic(en.typ), "new") != nil:
-		d.Repair(diag.Offer(diag.Insert(e.Fn.Span().End, "::new"), "Insert `::new`"), "write `%s::new(%s)`", name, args)
+		d.Repair(diag.UnsafeFix(diag.Insert(e.Fn.Span().End, "::new"), "Insert `::new`"), "write `%s::new(%s)`", name, args)
 	case en.typ.Kind == types.Enum:
 		return false
 	default:
-		literal, ok := b.literalOf(en.typ.Fields, e.Args)
+		literal, ok := b.structLiteralText(en.typ.Fields, e.Args)
 		if !ok {
 			return false
 		}
 		at := source.Span{Start: e.Fn.Span().End, End: e.Sp.End}
-		d.Repair(diag.Offer(diag.Replace(at, literal), "Name the fields"), "name the fields of the value: `%s%s`", name, literal)
+		d.Repair(diag.UnsafeFix(diag.Replace(at, literal), "Name the fields"), "name the fields of the value: `%s%s`", name, literal)
 	}
 	b.report(d)
 	b.arguments(e.Args)
 	return true
 }
 
-// literalOf returns the braces of a struct literal with a call's arguments as the fields.
-func (b *body) literalOf(fields []*types.Field, args []*ast.Arg) (string, bool) {
+// structLiteralText returns the braces of a struct literal with a call's arguments as the fields.
+func (b *body) structLiteralText(fields []*types.Field, args []*ast.Arg) (string, bool) {
 	var rows []string
 	for i, a := range args {
 		name := ""
@@ -126,9 +126,9 @@ func (b *body) literalOf(fields []*types.Field, args []*ast.Arg) (string, bool) 
 	return " { " + strings.Join(rows, ", ") + " }", true
 }
 
-// swapped replaces the diagnostics of two swapped arguments by one. before is the number of
+// reportSwapped replaces the diagnostics of two swapped arguments by one. before is the number of
 // diagnostics before the arguments were checked.
-func (b *body) swapped(e ast.Expr, fn *Function, d *Call, args []*ast.Arg, before int) {
+func (b *body) reportSwapped(e ast.Expr, fn *Function, d *Call, args []*ast.Arg, before int) {
 	found := b.c.diags.Since(before)
 	if len(found) != 2 || found[0].Info != diag.Mismatch || found[1].Info != diag.Mismatch {
 		return
@@ -158,16 +158,16 @@ func (b *body) swapped(e ast.Expr, fn *Function, d *Call, args []*ast.Arg, befor
 	f := b.info.File.Source
 	x, y := f.Slice(values[0].Span()), f.Slice(values[1].Span())
 	if b.c.bodies.noting != nil {
-		b.c.bodies.noting.told = slices.DeleteFunc(b.c.bodies.noting.told, func(d *diag.Diagnostic) bool { return d == found[0] || d == found[1] })
+		b.c.bodies.noting.diags = slices.DeleteFunc(b.c.bodies.noting.diags, func(d *diag.Diagnostic) bool { return d == found[0] || d == found[1] })
 	}
 	b.c.diags.Truncate(before)
 	b.errors--
-	safe := b.harmless(values[0]) && b.harmless(values[1])
+	safe := b.isHarmless(values[0]) && b.isHarmless(values[1])
 	dg := diag.Mismatch.At(source.Span{Start: values[0].Span().Start, End: values[1].Span().End}, "swapped arguments: `%s` takes `%s` before `%s`", fn.Name, params[0].Name, params[1].Name)
 	if !fn.Info.Library {
-		b.because(dg, reason{fn.mod, fn.Decl.Signature, "declared here"})
+		b.explainType(dg, reason{fn.mod, fn.Decl.Signature, "declared here"})
 	}
-	b.report(dg.By(diag.Fix{Title: "Swap the arguments", Safe: safe, Edits: []diag.Edit{
+	b.report(dg.WithFixes(diag.Fix{Title: "Swap the arguments", Safe: safe, Edits: []diag.Edit{
 		diag.Replace(values[0].Span(), y), diag.Replace(values[1].Span(), x)}}).
 		Hint("%s", b.swappedText(e, values[0].Span(), values[1].Span())))
 }
@@ -194,9 +194,9 @@ func (c *checker) shortSlice(f *source.File, at source.Span) string {
 	return "…"
 }
 
-// plainDollar warns about `$name` with the name of a variable, and about `${name}` in single
+// warnPlainDollar warns about `$name` with the name of a variable, and about `${name}` in single
 // quotes, which are not interpolated.
-func (b *body) plainDollar(e *ast.StringLit, text string) bool {
+func (b *body) warnPlainDollar(e *ast.StringLit, text string) bool {
 	single := strings.HasPrefix(text, "'")
 	for at := 0; ; {
 		n := strings.IndexByte(text[at:], '$')
@@ -230,11 +230,11 @@ func (b *body) plainDollar(e *ast.StringLit, text string) bool {
 			if !strings.HasPrefix(rest, "{") {
 				double = `"` + strings.ReplaceAll(inner, whole, "${"+name+"}") + `"`
 			}
-			d.Repair(diag.Offer(diag.Replace(e.Sp, double), "Use double quotes"), "use double quotes for interpolation: `%s`", shortened(double))
+			d.Repair(diag.UnsafeFix(diag.Replace(e.Sp, double), "Use double quotes"), "use double quotes for interpolation: `%s`", truncateText(double))
 		case single:
 			d.Hint("use double quotes for interpolation, and write `\\\"` for a quote inside")
 		default:
-			d.Repair(diag.Offer(diag.Replace(span, "${"+name+"}"), "Write `${%s}`", name), "write `${%s}` to insert the value", name)
+			d.Repair(diag.UnsafeFix(diag.Replace(span, "${"+name+"}"), "Write `${%s}`", name), "write `${%s}` to insert the value", name)
 		}
 		b.report(d)
 		return true
@@ -250,17 +250,17 @@ func leadingName(s string) string {
 	return s[:n]
 }
 
-// shortened returns a text for a hint, truncated if it is long.
-func shortened(s string) string {
+// truncateText returns a text for a hint, truncated if it is long.
+func truncateText(s string) string {
 	if len(s) > shortText {
 		return "\"…\""
 	}
 	return s
 }
 
-// meantSchema reports `execute<T>(…)`, where fn is the `execute` of an agent or a host, and returns
-// `execute_with_schema`. Otherwise it returns fn.
-func (b *body) meantSchema(e *ast.MethodCall, fn *Function, t types.Type) *Function {
+// reportMissingSchema reports `execute<T>(…)`, where fn is the `execute` of an agent or a host, and
+// returns `execute_with_schema`. Otherwise it returns fn.
+func (b *body) reportMissingSchema(e *ast.MethodCall, fn *Function, t types.Type) *Function {
 	if !fn.Info.Library || e.Name.Name != "execute" || len(e.TypeArgs) != 1 {
 		return fn
 	}
@@ -271,12 +271,13 @@ func (b *body) meantSchema(e *ast.MethodCall, fn *Function, t types.Type) *Funct
 	typ := b.c.shortSlice(b.info.File.Source, e.TypeArgs[0].Span())
 	b.report(diag.TypeArguments.At(e.Name.Sp, "`execute` has no type argument: it returns a Response").
 		Repair(diag.Change(e.Name.Sp, "execute_with_schema", "execute_with_schema", true),
-			"to receive a `%s`, write `%s.execute_with_schema<%s>(%s)`", typ, b.text(e.Recv), typ, b.argumentText(e.Args)))
+			"to receive a `%s`, write `%s.execute_with_schema<%s>(%s)`", typ, b.sourceText(e.Recv), typ, b.argumentText(e.Args)))
 	return with
 }
 
-// toolFunctions reports functions of tools in a list of tools. Its result is true if there are any.
-func (c *checker) toolFunctions(m *module, f *ast.ConfigField) bool {
+// reportToolFunctions reports functions of tools in a list of tools. Its result is true if there
+// are any.
+func (c *checker) reportToolFunctions(m *module, f *ast.ConfigField) bool {
 	list, ok := f.Value.(*ast.ArrayLit)
 	if !ok {
 		return false
@@ -306,7 +307,7 @@ func (c *checker) toolFunctions(m *module, f *ast.ConfigField) bool {
 		found = true
 		fix := diag.Change(x.Span(), name, name, true)
 		if listed[name] {
-			fix = diag.Sure(diag.Remove(source.Span{Start: list.Elems[i-1].Span().End, End: x.Span().End}), "Remove `%s.%s`", name, field.Name.Name)
+			fix = diag.SafeFix(diag.Remove(source.Span{Start: list.Elems[i-1].Span().End, End: x.Span().End}), "Remove `%s.%s`", name, field.Name.Name)
 		}
 		listed[name] = true
 		c.report(m, diag.ConfigValue.At(x.Span(), "`tools` must contain tools, not their functions").

@@ -87,8 +87,8 @@ func (c *checker) useTree(m *module, d *ast.UseDecl, t *ast.UseTree, prefix []*a
 	c.newName(m, &entity{name: last.Name, mod: m, at: last.Sp, decl: d, pub: d.Pub, imported: im})
 }
 
-// follow resolves imports to their target. It returns nil if an error was reported.
-func (c *checker) follow(e *entity) *entity {
+// followImports resolves imports to their target. It returns nil if an error was reported.
+func (c *checker) followImports(e *entity) *entity {
 	for e != nil && e.imported != nil {
 		e.imported.used = true
 		c.bodies.noteImport(e.imported, true)
@@ -138,24 +138,24 @@ func (c *checker) importPath(m *module, segs []*ast.Ident) *entity {
 	case first == "std":
 		return c.stdPath(m, segs, true)
 	case first == "super" || first == "self" && len(segs) > 1:
-		around, i := c.outward(m, segs)
+		around, i := c.relativeModule(m, segs)
 		return c.walk(m, around, segs, i)
-	case m.own(first, segs[0]) != nil:
-		e = m.own(first, segs[0])
-	case m.root() != m.home() && m.root().own(first, segs[0]) != nil:
-		e = m.root().own(first, segs[0])
+	case m.ownEntity(first, segs[0]) != nil:
+		e = m.ownEntity(first, segs[0])
+	case m.root() != m.home() && m.root().ownEntity(first, segs[0]) != nil:
+		e = m.root().ownEntity(first, segs[0])
 	case c.cfg.Library != nil && c.stdModule(first) != nil:
 		e = &entity{name: first, module: c.stdModule(first), pub: true}
 	default:
-		c.unknownModule(m, segs[0])
+		c.reportUnknownModule(m, segs[0])
 		return nil
 	}
-	return c.walk(m, c.follow(e), segs, 1)
+	return c.walk(m, c.followImports(e), segs, 1)
 }
 
-// outward returns the module that `self` or the `super`s at the start of a path refer to, with
-// their number of segments. It returns nil, and reports an error, beyond the root.
-func (c *checker) outward(m *module, segs []*ast.Ident) (*entity, int) {
+// relativeModule returns the module that `self` or the `super`s at the start of a path refer to,
+// with their number of segments. It returns nil, and reports an error, beyond the root.
+func (c *checker) relativeModule(m *module, segs []*ast.Ident) (*entity, int) {
 	in, i := m.home(), 0
 	if segs[0].Name == "self" {
 		i = 1
@@ -171,8 +171,8 @@ func (c *checker) outward(m *module, segs []*ast.Ident) (*entity, int) {
 	return &entity{name: in.name, mod: in, module: in, pub: true}, i
 }
 
-// own finds a name of the module, except the import that is being resolved.
-func (m *module) own(name string, at *ast.Ident) *entity {
+// ownEntity finds a name of the module, except the import that is being resolved.
+func (m *module) ownEntity(name string, at *ast.Ident) *entity {
 	e := m.home().moduleNamed(name)
 	if e == nil || e.imported != nil && slices.Contains(e.imported.path, at) {
 		return nil
@@ -210,7 +210,7 @@ func (c *checker) globbed(m, of *module, name string) *entity {
 	of.globbing = true
 	defer func() { of.globbing = false }()
 	for _, g := range of.globs {
-		if m != of && !g.pub && !m.within(of) {
+		if m != of && !g.pub && !m.isWithin(of) {
 			continue
 		}
 		c.bodies.noteImport(g, false)
@@ -229,24 +229,24 @@ func (c *checker) globbed(m, of *module, name string) *entity {
 		e := in.module.names[name]
 		if e == nil {
 			e = c.globbed(m, in.module, name)
-		} else if !e.pub && !m.within(in.module) && (in.module.std == "" || name[0] == '_') {
+		} else if !e.pub && !m.isWithin(in.module) && (in.module.std == "" || name[0] == '_') {
 			e = nil
 		}
 		if e != nil {
 			g.used = true
 			c.bodies.noteImport(g, true)
-			c.noteUse(m, c.follow(e), g.at)
+			c.noteUse(m, c.followImports(e), g.at)
 			return e
 		}
 	}
 	return nil
 }
 
-// unusedImports warns about unused imports.
-func (c *checker) unusedImports(m *module) {
+// warnUnusedImports warns about unused imports.
+func (c *checker) warnUnusedImports(m *module) {
 	for _, im := range m.imports {
 		target := c.resolveImport(im)
-		c.besideModule(m, im, target)
+		c.reportSameNameAsModule(m, im, target)
 		if target == nil || target.refused || im.used || im.pub {
 			continue
 		}
@@ -259,30 +259,31 @@ func (c *checker) unusedImports(m *module) {
 			what = "all items of `" + last + "`"
 		}
 		c.report(m, diag.UnusedImport.At(im.at, "unused import of %s", what).
-			Repair(diag.Sure(diag.Remove(im.without), "Remove the import"), "remove it"))
+			Repair(diag.SafeFix(diag.Remove(im.without), "Remove the import"), "remove it"))
 	}
 	for _, name := range sortedNames(m.names) {
 		if child := m.moduleNamed(name).module; child != nil && child.parent == m {
-			c.unusedImports(child)
+			c.warnUnusedImports(child)
 		}
 	}
 }
 
-// keepImportsOfUnknown drops the warnings about unused imports in files with unknown names, because
+// dropUncertainImports drops the warnings about unused imports in files with unknown names, because
 // an import may be intended for one of those.
-func (c *checker) keepImportsOfUnknown() {
+func (c *checker) dropUncertainImports() {
 	if !c.diags.HasErrors() {
 		return
 	}
 	unknown := map[*source.File]bool{}
 	for _, d := range c.diags.Sorted() {
-		unknown[d.File] = unknown[d.File] || slices.Contains(unknowns, d.Info)
+		unknown[d.File] = unknown[d.File] || slices.Contains(unknownNameCodes, d.Info)
 	}
 	c.diags.Remove(func(d *diag.Diagnostic) bool { return d.Info == diag.UnusedImport && unknown[d.File] })
 }
 
-// besideModule reports an import of an item that is not a value, if a module has the same name.
-func (c *checker) besideModule(m *module, im *importEntry, target *entity) {
+// reportSameNameAsModule reports an import of an item that is not a value, if a module has the same
+// name.
+func (c *checker) reportSameNameAsModule(m *module, im *importEntry, target *entity) {
 	for name, e := range m.mods {
 		if v := m.names[name]; v.imported == im && target != nil && target.obj == nil && !target.refused {
 			c.report(m, diag.DuplicateName.At(v.at, "`%s` is declared twice", name).

@@ -24,12 +24,12 @@ type Program struct {
 	Stores    []*Store
 	Pipelines []*Pipeline
 	Tests     []*Test
-	// Asked is called with host and prompt before each exchange if a test mocks a host with a
-	// closure; else nil.
-	Asked *Function
-	// Knowing is called with each host before its exchange, when its tools are known, in a program
-	// with an MCP block that contains `..`; else nil.
-	Knowing *Function
+	// OnMockPrompt is called with host and prompt before each exchange if a test mocks a host with
+	// a closure; else nil.
+	OnMockPrompt *Function
+	// OnToolsKnown is called with each host before its exchange, when its tools are known, in a
+	// program with an MCP block that contains `..`; else nil.
+	OnToolsKnown *Function
 	// Dynamic lists the methods that calls on Any may reach.
 	Dynamic []Dynamic
 	// Partial reports that no code can be generated, because the program is longer than
@@ -83,7 +83,7 @@ type writtenType struct {
 
 func (c *checker) newInfo(f *ast.File, library bool) *Info {
 	i := &Info{File: f, Library: library}
-	if library || !c.mayTakeOver() {
+	if library || !c.canReuse() {
 		i.fill()
 	}
 	return i

@@ -25,9 +25,9 @@ type instance struct {
 type fixing uint8
 
 const (
-	widened fixing = iota // to any join: the earlier arguments are coerced
-	lent                  // to a supertype: the earlier argument keeps its type
-	exact                 // not at all: it is written, or it is being changed
+	widened       fixing = iota // to any join: the earlier arguments are coerced
+	supertypeOnly               // to a supertype: the type of the earlier argument stays
+	exact                       // not at all: it is written, or it is being changed
 )
 
 type instanceArg struct {
@@ -57,8 +57,8 @@ func (in *instance) fix(d, a types.Type, how fixing) {
 	})
 }
 
-// given sets all parameters, as `f::<A, B>` does.
-func (in *instance) given(args []types.Type) {
+// setAll sets all parameters, as `f::<A, B>` does.
+func (in *instance) setAll(args []types.Type) {
 	for i, p := range in.params {
 		if i < len(args) {
 			in.solved[p], in.fixed[p] = args[i], exact
@@ -66,8 +66,8 @@ func (in *instance) given(args []types.Type) {
 	}
 }
 
-// hint records the expected type of the result, which is not required.
-func (in *instance) hint(declared, wanted []types.Type) {
+// addHint records the expected type of the result, which is not required.
+func (in *instance) addHint(declared, wanted []types.Type) {
 	for i, d := range declared {
 		if i < len(wanted) {
 			in.matchHint(d, wanted[i])
@@ -187,14 +187,14 @@ func (in *instance) add(p *types.Param, a types.Type) {
 		return
 	}
 	t, ok := types.Join(old, a) // even if it is exact: Join may bind a variable
-	if !ok || in.fixed[p] == exact || in.fixed[p] == lent && !types.Subtype(old, t) {
+	if !ok || in.fixed[p] == exact || in.fixed[p] == supertypeOnly && !types.Subtype(old, t) {
 		return
 	}
 	in.solved[p] = t
 }
 
-// known substitutes the known parameters in d. ok reports that no parameter is open.
-func (in *instance) known(d types.Type, withHints bool) (types.Type, bool) {
+// substituteKnown substitutes the known parameters in d. ok reports that no parameter is open.
+func (in *instance) substituteKnown(d types.Type, withHints bool) (types.Type, bool) {
 	t := types.Substitute(d, in.solved)
 	if withHints {
 		t = types.Substitute(t, in.hints)
@@ -213,7 +213,7 @@ func (in *instance) open(t types.Type) bool {
 	return open
 }
 
-// argument checks one argument against its declared type. Closures wait for settle.
+// argument checks one argument against its declared type. Closures wait for finishArguments.
 func (in *instance) argument(b *body, x ast.Expr, declared types.Type, why reason) {
 	if !in.open(declared) {
 		b.checkAs(x, declared, why)
@@ -223,24 +223,24 @@ func (in *instance) argument(b *body, x ast.Expr, declared types.Type, why reaso
 		in.closures = append(in.closures, instanceArg{x: x, param: declared, why: why})
 		return
 	}
-	want, closed := in.known(declared, true)
+	want, closed := in.substituteKnown(declared, true)
 	if !closed {
 		want = nil
 	}
 	errors := b.errors
 	t := b.expr(x, want)
 	in.broken = in.broken || b.errors > errors
-	in.typed(x, t, declared, why)
+	in.addTyped(x, t, declared, why)
 }
 
-// typed adds an argument whose type is known.
-func (in *instance) typed(x ast.Expr, t, declared types.Type, why reason) {
+// addTyped adds an argument whose type is known.
+func (in *instance) addTyped(x ast.Expr, t, declared types.Type, why reason) {
 	in.args = append(in.args, instanceArg{x, t, declared, why})
 	in.unwrapHint(declared, t)
-	want, closed := in.known(declared, true)
-	if closed && in.hinted(declared) {
+	want, closed := in.substituteKnown(declared, true)
+	if closed && in.isHinted(declared) {
 		if ok, _ := types.Conversion(t, want); ok {
-			in.takeHints(declared)
+			in.applyHints(declared)
 			return
 		}
 	}
@@ -256,7 +256,7 @@ func (in *instance) unwrapHint(declared, t types.Type) {
 		return
 	}
 	o, ok := types.Resolve(in.hints[p]).(*types.Option)
-	if !ok || optional(types.Resolve(t)) || types.Resolve(t) == types.Nil {
+	if !ok || isOption(types.Resolve(t)) || types.Resolve(t) == types.Nil {
 		return
 	}
 	if fits, _ := types.Conversion(t, o.Elem); fits {
@@ -264,8 +264,8 @@ func (in *instance) unwrapHint(declared, t types.Type) {
 	}
 }
 
-// hinted reports whether a parameter in d is determined only by a hint.
-func (in *instance) hinted(d types.Type) bool {
+// isHinted reports whether a parameter in d is determined only by a hint.
+func (in *instance) isHinted(d types.Type) bool {
 	found := false
 	types.Walk(d, func(t types.Type) bool {
 		if p, ok := t.(*types.Param); ok && in.solved[p] == nil && in.hints[p] != nil {
@@ -276,7 +276,7 @@ func (in *instance) hinted(d types.Type) bool {
 	return found
 }
 
-func (in *instance) takeHints(d types.Type) {
+func (in *instance) applyHints(d types.Type) {
 	types.Walk(d, func(t types.Type) bool {
 		if p, ok := t.(*types.Param); ok && in.solved[p] == nil && in.hints[p] != nil {
 			in.solved[p] = in.hints[p]
@@ -285,8 +285,8 @@ func (in *instance) takeHints(d types.Type) {
 	})
 }
 
-// settle coerces the arguments to the inferred parameters, then checks the closures.
-func (in *instance) settle(b *body) {
+// finishArguments coerces the arguments to the inferred parameters, then checks the closures.
+func (in *instance) finishArguments(b *body) {
 	errors := b.errors
 	defer func() { in.broken = in.broken || b.errors > errors }()
 	for _, a := range in.args {
@@ -299,7 +299,7 @@ func (in *instance) settle(b *body) {
 }
 
 func (in *instance) closure(b *body, a instanceArg) {
-	want, closed := in.known(a.param, false)
+	want, closed := in.substituteKnown(a.param, false)
 	if closed {
 		b.checkAs(a.x, want, a.why)
 		return
@@ -311,10 +311,10 @@ func (in *instance) closure(b *body, a instanceArg) {
 	}
 	hint := &types.Func{Result: f.Result}
 	for _, p := range f.Params {
-		hint.Params = append(hint.Params, in.vars(b, p))
+		hint.Params = append(hint.Params, in.replaceOpen(b, p))
 	}
 	if in.open(f.Result) {
-		hint.Result, _ = in.known(f.Result, true)
+		hint.Result, _ = in.substituteKnown(f.Result, true)
 		if in.open(hint.Result) {
 			hint.Result = in.openResult(b, hint.Result)
 		}
@@ -331,13 +331,14 @@ func (in *instance) closure(b *body, a instanceArg) {
 func (in *instance) openResult(b *body, t types.Type) types.Type {
 	switch types.Resolve(t).(type) {
 	case *types.Option, *types.Result:
-		return in.vars(b, t)
+		return in.replaceOpen(b, t)
 	}
 	return nil
 }
 
-// vars returns t with each open parameter replaced by its hint, or else by an inference variable.
-func (in *instance) vars(b *body, t types.Type) types.Type {
+// replaceOpen returns t with each open parameter replaced by its hint, or else by an inference
+// variable.
+func (in *instance) replaceOpen(b *body, t types.Type) types.Type {
 	types.Walk(t, func(u types.Type) bool {
 		p, ok := u.(*types.Param)
 		switch {

@@ -26,14 +26,14 @@ func (b *body) listen(e *ast.ListenExpr) types.Type {
 	for _, h := range e.Handlers {
 		if first := seen[h.Type.Value]; first != nil {
 			b.report(diag.DuplicateHandler.At(h.Type.Sp, "duplicate handler for %q", h.Type.Value).
-				Label(first.Type.Sp, "the first handler").By(b.withoutHandler(h)).Hint("merge the two handlers"))
+				Label(first.Type.Sp, "the first handler").WithFixes(b.removeHandlerFix(h)).Hint("merge the two handlers"))
 		}
 		seen[h.Type.Value] = h
 		b.handlerType(h, d)
 		d.Handlers = append(d.Handlers, b.handler(h, d.Host))
 	}
 	if ok && !b.info.Library {
-		b.unanswered(e, d, seen)
+		b.warnUnanswered(e, d, seen)
 	}
 	if !ok {
 		return types.Bad
@@ -90,21 +90,21 @@ func (b *body) handlerType(h *ast.Handler, d *Listen) {
 	msg := hostmsg.Of(typ)
 	if msg.Terminal() {
 		b.report(diag.TerminalHandler.At(h.Type.Sp, "a message %q ends the listen, so it cannot have a handler", typ).
-			By(b.withoutHandler(h)).Hint("match the Result of the listen instead"))
+			WithFixes(b.removeHandlerFix(h)).Hint("match the Result of the listen instead"))
 		return
 	}
 	if !msg.Handled() || typ == "" {
 		b.report(diag.TerminalHandler.At(h.Type.Sp, "messages %q are handled by the runtime, so they cannot have a handler", typ).
-			Repair(b.withoutHandler(h), "remove the handler"))
+			Repair(b.removeHandlerFix(h), "remove the handler"))
 		return
 	}
 	if d.Host == nil || b.c.cfg.Manifest == nil {
-		b.misspelt(h)
+		b.warnMisspelled(h)
 		return
 	}
 	mh, ok := b.c.cfg.Manifest.Hosts[d.Host.Connector]
 	if !ok || mh.MessageTypes == nil {
-		b.misspelt(h)
+		b.warnMisspelled(h)
 		return
 	}
 	if !slices.Contains(mh.MessageTypes, typ) {
@@ -116,8 +116,8 @@ func (b *body) handlerType(h *ast.Handler, d *Listen) {
 	}
 }
 
-// misspelt warns about a type that is similar to one of the protocol's.
-func (b *body) misspelt(h *ast.Handler) {
+// warnMisspelled warns about a type that is similar to one of the protocol's.
+func (b *body) warnMisspelled(h *ast.Handler) {
 	typ := h.Type.Value
 	if hostmsg.Of(typ).IsKnown() {
 		return
@@ -126,16 +126,16 @@ func (b *body) misspelt(h *ast.Handler) {
 	slices.Sort(names)
 	if near := suggest.Nearest(typ, names); near != "" {
 		b.report(diag.MisspeltType.At(h.Type.Sp, "%q is not a message type of the protocol", typ).
-			Repair(diag.Offer(diag.Replace(h.Type.Sp, strconv.Quote(near)), "Change to `%s`", near), "did you mean %q? If the host sends this type, add it to `message_types` in the manifest", near))
+			Repair(diag.UnsafeFix(diag.Replace(h.Type.Sp, strconv.Quote(near)), "Change to `%s`", near), "did you mean %q? If the host sends this type, add it to `message_types` in the manifest", near))
 	}
 }
 
-// unanswered warns about questions of the host that have no handler and no default.
-func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Handler) {
+// warnUnanswered warns about questions of the host that have no handler and no default.
+func (b *body) warnUnanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Handler) {
 	var open, rows, asking, defaults []string
 	for _, m := range hostmsg.Messages() {
 		typ := m.Type
-		if m.Waits() && m.Unhandled != hostmsg.ByTools && seen[typ] == nil && !misspeltIn(seen, typ) &&
+		if m.Waits() && m.Unhandled != hostmsg.ByTools && seen[typ] == nil && !isMisspelledIn(seen, typ) &&
 			d.Host != nil && !b.hasDefault(d.Host, m.Default) && b.maySend(d.Host, typ) {
 			rows = append(rows, handlerRow(m))
 			if m.ByPerson() && b.isAskFree() {
@@ -149,7 +149,7 @@ func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Han
 	if len(open) == 0 {
 		return
 	}
-	dg := diag.Unanswered.At(e.Head, "no handler for %s, and host `%s` has no default", listed(open), d.Host.Name)
+	dg := diag.Unanswered.At(e.Head, "no handler for %s, and host `%s` has no default", quotedNames(open), d.Host.Name)
 	for _, key := range defaults {
 		if key == "" {
 			dg.Hint("add a handler: there is no default for this message")
@@ -160,7 +160,7 @@ func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Han
 		}
 	}
 	if len(asking) > 0 {
-		dg.Hint("or add %s: the person at the terminal answers", listed(asking))
+		dg.Hint("or add %s: the person at the terminal answers", quotedNames(asking))
 	}
 	if l, ok := edits.ListIn(b.info.File.Source, e.Head.End, edits.LastEnd(e.Handlers), e.Sp); ok {
 		dg.Fixes = append(dg.Fixes, diag.Fix{Title: "Add the missing handlers", Edits: l.Add(rows...)})
@@ -171,8 +171,9 @@ func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Han
 	b.report(dg.Hint("or list the `message_types` that the host sends in [hosts.%s]", d.Host.Connector))
 }
 
-// misspeltIn reports whether a handler was probably intended for a type, which is reported there.
-func misspeltIn(seen map[string]*ast.Handler, typ string) bool {
+// isMisspelledIn reports whether a handler was probably intended for a type, which is reported
+// there.
+func isMisspelledIn(seen map[string]*ast.Handler, typ string) bool {
 	for t := range seen {
 		if !hostmsg.Of(t).IsKnown() && suggest.Nearest(t, []string{typ}) != "" {
 			return true
@@ -184,7 +185,7 @@ func misspeltIn(seen map[string]*ast.Handler, typ string) bool {
 // hasDefault reports whether a host's declaration or its section in the manifest sets a default
 // answer.
 func (b *body) hasDefault(h *Host, key string) bool {
-	return h.Fields[key] != nil || b.c.cfg.Manifest != nil && b.c.cfg.Manifest.Hosts[h.Connector].Given[key]
+	return h.Fields[key] != nil || b.c.cfg.Manifest != nil && b.c.cfg.Manifest.Hosts[h.Connector].Found[key]
 }
 
 // maySend reports whether the host may send typ, according to the manifest.
@@ -210,7 +211,7 @@ func (b *body) handler(h *ast.Handler, host *Host) *Handler {
 		b.namedHandler(h, out)
 		return out
 	}
-	f := &frame{parent: b.frame.parent, home: b.frame.home, handler: true, depth: b.depth(), result: types.Any, fn: b.frame.fn, closure: b.frame.closure}
+	f := &frame{parent: b.frame.parent, home: b.frame.home, handler: true, depth: b.scopeDepth(), result: types.Any, fn: b.frame.fn, closure: b.frame.closure}
 	outer := b.frame
 	b.frame = f
 	b.enterScope()
@@ -225,9 +226,9 @@ func (b *body) handler(h *ast.Handler, host *Host) *Handler {
 	if types.Resolve(t) != types.Never {
 		b.coerce(cl.Body, t, f.result, f.because)
 	}
-	b.serialisable(cl.Body)
+	b.checkSerialisable(cl.Body)
 	if types.Resolve(t) != types.Never {
-		b.answers(out.Type, b.lastType(cl.Body), h.Type.Sp, cl.Body)
+		b.warnNoAnswer(out.Type, b.lastType(cl.Body), h.Type.Sp, cl.Body)
 	}
 	b.leaveScope()
 	b.flow = before
@@ -241,18 +242,18 @@ func (b *body) handlerParam(cl *ast.Closure, out *Handler) {
 		if len(cl.Params) > 1 {
 			at = cl.Params[1].Sp
 		}
-		b.report(diag.HandlerParams.At(at, "a handler takes one parameter, the message, not %d", len(cl.Params)).By(b.oneParameter(cl)...).Hint("write `|message| …`"))
+		b.report(diag.HandlerParams.At(at, "a handler takes one parameter, the message, not %d", len(cl.Params)).WithFixes(b.oneParameterFix(cl)...).Hint("write `|message| …`"))
 	}
 	for i, p := range cl.Params {
 		t := types.Type(types.Any)
 		if p.Type != nil {
 			t = b.c.resolve(b.ts, p.Type)
 			if i == 0 {
-				b.decodable(t, p.Type.Span())
+				b.checkDecodable(t, p.Type.Span())
 				if !types.IsAny(t) && t != types.Bad {
 					out.Schema = t
 					b.messageType(out.Type, t, p.Type.Span())
-					b.objectType(t, p.Type.Span())
+					b.checkObjectType(t, p.Type.Span())
 				}
 			}
 		}
@@ -271,8 +272,8 @@ func (b *body) handlerParam(cl *ast.Closure, out *Handler) {
 	}
 }
 
-// objectType reports a type that no message has: messages are objects.
-func (b *body) objectType(t types.Type, at source.Span) {
+// checkObjectType reports a type that no message has: messages are objects.
+func (b *body) checkObjectType(t types.Type, at source.Span) {
 	switch x := types.Resolve(t).(type) {
 	case *types.Named:
 		if x.Decl.Kind != types.Enum {
@@ -301,8 +302,8 @@ func (b *body) messageType(typ string, t types.Type, at source.Span) {
 	}
 }
 
-// serialisable reports a handler whose value cannot be encoded as JSON.
-func (b *body) serialisable(x ast.Expr) {
+// checkSerialisable reports a handler whose value cannot be encoded as JSON.
+func (b *body) checkSerialisable(x ast.Expr) {
 	for {
 		blk, ok := x.(*ast.BlockExpr)
 		if !ok {
@@ -316,7 +317,7 @@ func (b *body) serialisable(x ast.Expr) {
 	switch t := types.Resolve(b.info.types[x.ID()]).(type) {
 	case *types.Func, *types.Task:
 		b.report(diag.NotSerialisable.At(x.Span(), "`%s` cannot be encoded as JSON, which a handler must send to the host", types.Full(t)).
-			By(b.sendNothing(x)).Hint("end the handler with data, or with `;` to send nothing"))
+			WithFixes(b.sendNothing(x)).Hint("end the handler with data, or with `;` to send nothing"))
 	}
 }
 
@@ -334,9 +335,9 @@ func (b *body) lastType(x ast.Expr) types.Type {
 	}
 }
 
-// answers warns about a handler of a question whose value, of type t, is not an answer. x is the
-// body of a closure.
-func (b *body) answers(typ string, t types.Type, at source.Span, x ast.Expr) {
+// warnNoAnswer warns about a handler of a question whose value, of type t, is not an answer. x is
+// the body of a closure.
+func (b *body) warnNoAnswer(typ string, t types.Type, at source.Span, x ast.Expr) {
 	m := hostmsg.Of(typ)
 	if !m.Waits() || m.Default == "" || types.Resolve(t) != types.Nil {
 		return
@@ -345,7 +346,7 @@ func (b *body) answers(typ string, t types.Type, at source.Span, x ast.Expr) {
 	if s := b.lostValue(x); s != nil {
 		d.Cause = valueCause(s.X)
 		semi := source.Span{Start: s.X.Span().End, End: s.Sp.End}
-		d.Repair(diag.Offer(diag.Remove(semi), "Remove the `;`"), "remove the `;` after `%s` to make it the answer", b.text(s.X))
+		d.Repair(diag.UnsafeFix(diag.Remove(semi), "Remove the `;`"), "remove the `;` after `%s` to make it the answer", b.sourceText(s.X))
 	} else {
 		d.Hint("end the handler with the answer, without `;`")
 	}
@@ -374,11 +375,11 @@ func (b *body) askHandler(h *ast.Handler, host *Host) {
 	switch {
 	case m.Terminal() || !m.Handled(): // reported by handlerType
 	case !m.ByPerson():
-		b.report(diag.AskNobody.At(h.Value.Span(), "`ask` is only allowed for questions and approvals, not for %q", h.Type.Value).
-			By(b.withoutHandler(h)).Hint("write `|message| …`"))
+		b.report(diag.InvalidAsk.At(h.Value.Span(), "`ask` is only allowed for questions and approvals, not for %q", h.Type.Value).
+			WithFixes(b.removeHandlerFix(h)).Hint("write `|message| …`"))
 	case host != nil && b.hasDefault(host, m.Default):
-		b.report(diag.AskNobody.At(h.Value.Span(), "`ask` has no effect: `%s` of host `%s` is the answer", m.Default, host.Name).
-			By(b.withoutHandler(h)).Hint("remove `%s` or this handler", m.Default))
+		b.report(diag.InvalidAsk.At(h.Value.Span(), "`ask` has no effect: `%s` of host `%s` is the answer", m.Default, host.Name).
+			WithFixes(b.removeHandlerFix(h)).Hint("remove `%s` or this handler", m.Default))
 	}
 }
 
@@ -390,22 +391,22 @@ func (b *body) namedHandler(h *ast.Handler, out *Handler) {
 	if !ok {
 		if t != types.Bad {
 			d := diag.HandlerParams.At(h.Value.Span(), "a handler must be a closure or a function, not `%s`", types.Full(t)).Hint("write `|message| …`")
-			if b.text(h.Value) == askWord {
+			if b.sourceText(h.Value) == askWord {
 				d.Hint("to ask a person, rename the `ask` in scope")
 			}
 			b.report(d)
 		}
 		return
 	}
-	b.answers(out.Type, f.Result, h.Type.Sp, nil)
+	b.warnNoAnswer(out.Type, f.Result, h.Type.Sp, nil)
 	if len(f.Params) != 1 {
 		b.report(diag.HandlerParams.At(h.Value.Span(), "a handler takes one parameter, the message, not %d", len(f.Params)).Hint("wrap it: `|message| …`"))
 		return
 	}
 	if p := types.Resolve(f.Params[0]); !types.IsAny(p) {
-		b.decodable(p, h.Value.Span())
+		b.checkDecodable(p, h.Value.Span())
 		b.messageType(out.Type, p, h.Value.Span())
-		b.objectType(p, h.Value.Span())
+		b.checkObjectType(p, h.Value.Span())
 		out.Schema = p
 	}
 	if path, ok := h.Value.(*ast.PathExpr); ok {
@@ -418,7 +419,7 @@ func (b *body) namedHandler(h *ast.Handler, out *Handler) {
 func (b *body) listenCall(e *ast.ListenExpr, d *Listen) bool {
 	call, ok := unparen(e.Call).(*ast.MethodCall)
 	if !ok || call.Name.Name != "execute" && call.Name.Name != "execute_with_schema" {
-		b.noListenCall(e, call)
+		b.reportNoListenCall(e, call)
 		return false
 	}
 	b.receiver, b.method = unparen(call.Recv), "listen"
@@ -438,7 +439,7 @@ func (b *body) listenCall(e *ast.ListenExpr, d *Listen) bool {
 		b.report(diag.ListenDecorated.At(call.Recv.Span(), "decorators of host `%s` apply to `execute`, not to a `listen`", d.Host.Name).
 			Hint("move the `listen` into a function, and decorate the function"))
 	}
-	b.speaks(call.Recv, d.Host)
+	b.checkSendsMessages(call.Recv, d.Host)
 	if len(call.Args) != 1 {
 		b.arguments(call.Args)
 		b.report(diag.ArgumentCount.At(call.Sp, "`%s` takes 1 argument, but got %d", call.Name.Name, len(call.Args)).Hint("pass the prompt"))
@@ -454,29 +455,29 @@ func (b *body) listenCall(e *ast.ListenExpr, d *Listen) bool {
 			return false
 		}
 		d.Schema = b.c.resolve(b.ts, call.TypeArgs[0])
-		b.decodable(d.Schema, call.TypeArgs[0].Span())
+		b.checkDecodable(d.Schema, call.TypeArgs[0].Span())
 		d.Typed = b.libraryHelper("__listen_typed")
 	}
 	return true
 }
 
-// streams checks the host of a stream.
-func (b *body) streams(e *ast.MethodCall) {
+// checkStreamHost checks the host of a stream.
+func (b *body) checkStreamHost(e *ast.MethodCall) {
 	h := hostOf(b.info, e.Recv)
-	b.speaks(e.Recv, h)
+	b.checkSendsMessages(e.Recv, h)
 	if h != nil && len(h.Decorations) > 0 {
 		b.report(diag.ListenDecorated.At(e.Recv.Span(), "decorators of host `%s` apply to `execute`, not to a stream", h.Name).
 			Hint("move the loop into a function, and decorate the function"))
 	}
 }
 
-// speaks reports a listen to a host with text output, which sends no messages.
-func (b *body) speaks(at ast.Expr, h *Host) {
+// checkSendsMessages reports a listen to a host with text output, which sends no messages.
+func (b *body) checkSendsMessages(at ast.Expr, h *Host) {
 	if h == nil || b.c.cfg.Manifest == nil || b.info.Library {
 		return
 	}
-	mh, known := b.c.cfg.Manifest.Hosts[h.Connector]
-	if !known {
+	mh, found := b.c.cfg.Manifest.Hosts[h.Connector]
+	if !found {
 		return // reported at its declaration
 	}
 	format, declared := h.Fields["output_format"].(string)
@@ -487,48 +488,48 @@ func (b *body) speaks(at ast.Expr, h *Host) {
 		return
 	}
 	d := diag.ListenText.At(at.Span(), "host `%s` sends text, not messages", h.Name)
-	b.because(d, reason{h.mod, h.Decl.Name.Sp, "declared here"})
+	b.explainType(d, reason{h.mod, h.Decl.Name.Sp, "declared here"})
 	if declared {
-		d.By(jsonFormat(h)...).Hint("if it sends one JSON object per line, write `output_format: \"json\"` in `host %s`", h.Name)
+		d.WithFixes(jsonFormatFix(h)...).Hint("if it sends one JSON object per line, write `output_format: \"json\"` in `host %s`", h.Name)
 	} else {
-		d.By(jsonFormat(h)...).Hint("if it sends one JSON object per line, add `output_format: \"json\"` to `host %s`, or `output_format = \"json\"` to [hosts.%s]", h.Name, h.Connector)
+		d.WithFixes(jsonFormatFix(h)...).Hint("if it sends one JSON object per line, add `output_format: \"json\"` to `host %s`, or `output_format = \"json\"` to [hosts.%s]", h.Name, h.Connector)
 	}
 	b.report(d.Hint("otherwise call `%s.execute(…)` without `listen`", h.Name))
 }
 
-// noListenCall reports a listen whose operand is not a call of execute.
-func (b *body) noListenCall(e *ast.ListenExpr, call *ast.MethodCall) {
+// reportNoListenCall reports a listen whose operand is not a call of execute.
+func (b *body) reportNoListenCall(e *ast.ListenExpr, call *ast.MethodCall) {
 	errors := b.errors
 	host, args := "Host", []*ast.Arg(nil)
 	switch x := unparen(e.Call).(type) {
 	case *ast.MethodCall:
 		b.receiver, b.method = unparen(call.Recv), "listen"
 		if isHost(types.Resolve(b.expr(call.Recv, nil))) {
-			host = b.text(call.Recv)
+			host = b.sourceText(call.Recv)
 		}
 		args = call.Args
 	case *ast.Call:
 		b.receiver, b.method = unparen(x.Fn), "listen"
 		if isHost(types.Resolve(b.expr(x.Fn, nil))) {
-			host = b.text(x.Fn)
+			host = b.sourceText(x.Fn)
 		}
 		args = x.Args
 	default:
 		if isHost(types.Resolve(b.expr(e.Call, nil))) {
-			host = b.text(e.Call)
+			host = b.sourceText(e.Call)
 		}
 	}
 	b.arguments(args)
 	if b.errors == errors {
 		b.report(diag.ListenTarget.At(e.Call.Span(), "`listen` needs a call of a host's `execute`").
-			By(executing(e.Call, host)...).Hint("write `listen %s.execute(%s) { … }`", host, b.prompt(args)))
+			WithFixes(executeFixes(e.Call, host)...).Hint("write `listen %s.execute(%s) { … }`", host, b.promptText(args)))
 	}
 }
 
-// prompt returns the text of a call's first argument for a hint.
-func (b *body) prompt(args []*ast.Arg) string {
+// promptText returns the text of a call's first argument for a hint.
+func (b *body) promptText(args []*ast.Arg) string {
 	if len(args) == 0 {
 		return "prompt"
 	}
-	return b.text(args[0].Value)
+	return b.sourceText(args[0].Value)
 }

@@ -17,7 +17,7 @@ import (
 func (b *body) intLit(e *ast.IntLit, negated bool) types.Type {
 	if e.Overflow || e.Value > math.MaxInt64 && !(negated && e.Value == 1<<63) {
 		b.report(diag.IntRange.At(e.Sp, "this number does not fit into a 64-bit Int").
-			Repair(diag.Offer(diag.Insert(e.Sp.End, ".0"), "Write it as a Float"), "the largest Int is 9223372036854775807; write a Float such as 1e19 for larger numbers"))
+			Repair(diag.UnsafeFix(diag.Insert(e.Sp.End, ".0"), "Write it as a Float"), "the largest Int is 9223372036854775807; write a Float such as 1e19 for larger numbers"))
 	}
 	return types.Int
 }
@@ -49,7 +49,7 @@ func (b *body) interpolation(e *ast.InterpLit) types.Type {
 		if r := types.Resolve(t); r != types.Never && r != types.Bad {
 			b.info.conv[x.ID()] = types.Any
 		}
-		b.shown(x, "text")
+		b.warnShown(x, "text")
 	}
 	return types.String
 }
@@ -72,7 +72,7 @@ func (b *body) join(parts []part, what string) types.Type {
 		if !ok {
 			d := diag.NoJoin.At(p.x.Span(), "this has type `%s`, but the %s before it have type `%s`", types.Full(p.t), what, types.Full(joined)).
 				Label(parts[0].x.Span(), "the first has type `%s`", types.Full(parts[0].t))
-			if a := b.agree(p.x, p.t, parts[0].x, parts[0].t); a.Is() {
+			if a := b.unifyAdvice(p.x, p.t, parts[0].x, parts[0].t); a.Is() {
 				d.Advise(a)
 			} else {
 				d.Hint("make the types agree, or annotate a common type, such as `let xs: Array<Any> = …`")
@@ -259,10 +259,10 @@ func (b *body) structLit(e *ast.StructLit, hint types.Type) types.Type {
 	lit := &StructLit{Variant: ref.variant}
 	in := newInstance(ref.named.Decl.Params)
 	if h, ok := hinted(hint).(*types.Named); ok && h.Decl == ref.named.Decl && len(e.Path.TypeArgs) == 0 {
-		in.hint(ref.named.Args, h.Args)
+		in.addHint(ref.named.Args, h.Args)
 	}
 	if len(e.Path.TypeArgs) > 0 {
-		in.given(b.c.resolveAll(b.ts, e.Path.TypeArgs))
+		in.setAll(b.c.resolveAll(b.ts, e.Path.TypeArgs))
 	}
 	b.structRest(e, ref, in)
 	b.structFields(e, ref, lit, in)
@@ -307,7 +307,7 @@ func (b *body) structEntity(p *ast.PathExpr) *entity {
 		return nil
 	}
 	name := p.Segments[0].Name
-	if e := b.c.declared(b.m, name); e != nil && e.refused {
+	if e := b.c.findDeclared(b.m, name); e != nil && e.refused {
 		return nil
 	}
 	if name == "Self" && b.ts.selfType() != nil {
@@ -367,12 +367,12 @@ func (b *body) variantStruct(p *ast.PathExpr, e *entity, lit *ast.StructLit) *st
 	last := p.Segments[len(p.Segments)-1]
 	v := e.typ.Variant(last.Name)
 	if v == nil {
-		b.unknownVariant(e.typ, last)
+		b.reportUnknownVariant(e.typ, last)
 		return nil
 	}
 	if !v.Named {
 		b.report(diag.NotAStruct.At(p.Sp, "variant `%s` has no named fields", v.Name).
-			By(b.byPosition(lit, v)...).Hint("write `%s`", edits.VariantExample(e.typ, v)))
+			WithFixes(b.positionalFix(lit, v)...).Hint("write `%s`", edits.VariantExample(e.typ, v)))
 		return nil
 	}
 	n := generic(e.typ)
@@ -380,25 +380,25 @@ func (b *body) variantStruct(p *ast.PathExpr, e *entity, lit *ast.StructLit) *st
 	return &structRef{named: n, variant: ref, fields: v.Fields, what: "variant `" + e.name + "::" + v.Name + "`"}
 }
 
-func (b *body) unknownVariant(d *types.Decl, name *ast.Ident) {
+func (b *body) reportUnknownVariant(d *types.Decl, name *ast.Ident) {
 	var names []string
 	for _, v := range d.Variants {
 		names = append(names, v.Name)
 	}
 	b.report(unknownName(diag.UnknownVariant, name, "enum `"+d.Name+"` has no variant `%s`", names).
-		Hint("its variants are %s", listed(names)))
+		Hint("its variants are %s", quotedNames(names)))
 }
 
-// plainBraces warns about a text that contains the name of a variable in braces without `$`. It
+// warnPlainBraces warns about a text that contains the name of a variable in braces without `$`. It
 // ignores a text that consists only of a name in braces, which may be an argument of `replace`, and
 // texts that contain such an argument.
-func (b *body) plainBraces(e *ast.StringLit) {
+func (b *body) warnPlainBraces(e *ast.StringLit) {
 	if b.info.Library || b.info.File == nil {
 		return
 	}
 	f := b.info.File.Source
 	text := f.Slice(e.Sp)
-	if !strings.HasPrefix(text, `"""`) && len(text) > 2 && (text[0] == '"' || text[0] == '\'') && b.plainDollar(e, text) {
+	if !strings.HasPrefix(text, `"""`) && len(text) > 2 && (text[0] == '"' || text[0] == '\'') && b.warnPlainDollar(e, text) {
 		return
 	}
 	if !strings.HasPrefix(text, `"`) || strings.HasPrefix(text, `"""`) {
@@ -423,11 +423,11 @@ func (b *body) plainBraces(e *ast.StringLit) {
 		start := e.Sp.Start + source.Pos(at) - 1
 		if start > e.Sp.Start && f.Text[start-1] == '#' { // as in Ruby
 			b.report(diag.PlainBraces.At(source.Span{Start: start - 1, End: start + source.Pos(end) + 2}, "`#{%s}` is plain text here, not the value of `%s`", name, name).
-				Repair(diag.Offer(diag.Replace(source.Span{Start: start - 1, End: start}, "$"), "Change `#` to `$`"), "write `${%s}` to insert the value", name))
+				Repair(diag.UnsafeFix(diag.Replace(source.Span{Start: start - 1, End: start}, "$"), "Change `#` to `$`"), "write `${%s}` to insert the value", name))
 			return
 		}
 		b.report(diag.PlainBraces.At(source.Span{Start: start, End: start + source.Pos(end) + 2}, "`{%s}` is plain text here, not the value of `%s`", name, name).
-			Repair(diag.Offer(diag.Insert(start, "$"), "Insert `$`"), "write `${%s}` to insert the value", name))
+			Repair(diag.UnsafeFix(diag.Insert(start, "$"), "Insert `$`"), "write `${%s}` to insert the value", name))
 		return
 	}
 }
@@ -460,7 +460,7 @@ func (b *body) structRest(e *ast.StructLit, ref *structRef, in *instance) {
 	}
 	t := b.expr(e.Rest, nil)
 	if n, ok := types.Resolve(t).(*types.Named); ok && n.Decl == ref.named.Decl && ref.variant == nil {
-		in.fix(ref.named, n, lent)
+		in.fix(ref.named, n, supertypeOnly)
 		return
 	}
 	if types.Resolve(t) != types.Bad {
@@ -478,7 +478,7 @@ func (b *body) structFields(e *ast.StructLit, ref *structRef, lit *StructLit, in
 	for i, f := range e.Fields {
 		decl := findField(ref.fields, f.Name.Name)
 		if decl == nil {
-			b.unknownField(f.Name, ref, f.Short, func(n string) bool {
+			b.reportUnknownField(f.Name, ref, f.Short, func(n string) bool {
 				return slices.ContainsFunc(e.Fields, func(f *ast.FieldInit) bool { return f.Name.Name == n })
 			})
 			b.expr(f.Value, nil)
@@ -490,10 +490,10 @@ func (b *body) structFields(e *ast.StructLit, ref *structRef, lit *StructLit, in
 				Repair(edits.RemoveRow(b.info.File.Source, f.Sp, "Remove the second `%s`", f.Name.Name), "remove one"))
 		}
 		lit.Fields[decl.Index] = FieldSource{Index: i}
-		b.visibleField(ref.named.Decl, decl, f.Name)
+		b.checkVisibleField(ref.named.Decl, decl, f.Name)
 		in.argument(b, f.Value, decl.Type, reason{})
 	}
-	in.settle(b)
+	in.finishArguments(b)
 	var missing, rows []string
 	for i, s := range lit.Fields {
 		if s.Index >= 0 || s.Rest {
@@ -508,7 +508,7 @@ func (b *body) structFields(e *ast.StructLit, ref *structRef, lit *StructLit, in
 		lit.Fields[i].Default, lit.Fields[i].Info = b.c.fieldDefault(ref.named.Decl, ref.variant, f)
 	}
 	if len(missing) > 0 && !unknown {
-		b.report(diag.MissingField.At(e.Path.Sp, "%s: %s missing: %s", ref.what, count(len(missing), "field"), listed(missing)).
+		b.report(diag.MissingField.At(e.Path.Sp, "%s: %s missing: %s", ref.what, count(len(missing), "field"), quotedNames(missing)).
 			Advise(b.addFields(e, missing, rows)))
 	}
 }
@@ -522,10 +522,10 @@ func findField(fs []*types.Field, name string) *types.Field {
 	return nil
 }
 
-// unknownField reports a field that a struct does not have. If short, the field is written without
-// a value: its name is also that of a variable, which the fix retains. given reports whether the
-// literal has another field of a name.
-func (b *body) unknownField(name *ast.Ident, ref *structRef, short bool, given func(string) bool) {
+// reportUnknownField reports a field that a struct does not have. If short, the field is written
+// without a value: its name is also that of a variable, which the fix retains. isSet reports
+// whether the literal has another field of a name.
+func (b *body) reportUnknownField(name *ast.Ident, ref *structRef, short bool, isSet func(string) bool) {
 	var names []string
 	for _, f := range ref.fields {
 		names = append(names, f.Name)
@@ -536,12 +536,12 @@ func (b *body) unknownField(name *ast.Ident, ref *structRef, short bool, given f
 		text += ": " + name.Name
 	}
 	suggestAs(d, name.Sp, name.Name, names, text, "did you mean `%s`?")
-	doubtGiven(d, given)
+	markUsedUnsafe(d, isSet)
 	switch {
 	case len(names) == 0:
 		d.Hint("it has no fields")
 	case len(d.Hints) == 0:
-		d.Hint("its fields are %s", listed(names))
+		d.Hint("its fields are %s", quotedNames(names))
 	}
 	b.report(d)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // All errors of a file with many errors are reported in one run, each once.
-func TestManyMistakes(t *testing.T) {
+func TestManyErrors(t *testing.T) {
 	var b strings.Builder
 	const n = 100
 	for i := range n {
@@ -50,7 +50,7 @@ func TestManyNearNames(t *testing.T) {
 	for i, d := range all {
 		near := slices.ContainsFunc(d.Hints, func(h string) bool { return h == fmt.Sprintf("did you mean `declared_%d_here`?", i) })
 		if near && suggested < i {
-			t.Fatalf("the name of line %d is meant, and that of an earlier one was not looked for", n+2+i)
+			t.Fatalf("line %d has a suggestion, and an earlier line has none", n+2+i)
 		}
 		if near {
 			suggested++
@@ -104,6 +104,6 @@ func TestLongChainOfTypes(t *testing.T) {
 		t.Errorf("%d diagnostics, first %s", list.Len(), list.Sorted()[0].Message)
 	}
 	if _, list := check("chain.conc", chain("back: S0")); list.Len() != n+1 || list.Sorted()[0].Info != diag.EndlessType {
-		t.Errorf("a circle of %d types gives %d diagnostics", n+1, list.Len())
+		t.Errorf("got %d diagnostics for a cycle of %d types", list.Len(), n+1)
 	}
 }

@@ -74,7 +74,7 @@ func matches(im *impl, t types.Type) bool {
 
 // methodCall checks `x.f(args)`.
 func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Type {
-	if t, ok := b.dotted(e.Recv, e.Name, e.Sp, e.Args...); ok {
+	if t, ok := b.reportDotted(e.Recv, e.Name, e.Sp, e.Args...); ok {
 		return t
 	}
 	b.receiver, b.method = unparen(e.Recv), e.Name.Name
@@ -95,7 +95,7 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 		}
 	case *types.Var:
 		b.arguments(e.Args)
-		b.known(e.Recv, x)
+		b.isTypeKnown(e.Recv, x)
 		return types.Bad
 	case *types.Declared:
 		if pl, ok := x.Origin.(*Pipeline); ok {
@@ -111,7 +111,7 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 		}
 	case *types.Param:
 		if all := b.c.conforms.boundMethods(x, e.Name.Name); len(all) > 0 && all[0].fn.Recv != nil {
-			m, ok := b.choose(all, e.Name, e.Args, hint)
+			m, ok := b.chooseMethod(all, e.Name, e.Args, hint)
 			if !ok {
 				b.arguments(e.Args)
 				return types.Bad
@@ -126,7 +126,7 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 			return types.Bad
 		}
 		b.report(unknownName(diag.UnknownMethod, e.Name, "no bound of type parameter `"+x.Name+"` has a method `%s`", b.c.conforms.boundNames(x)).
-			Hint("add the bound of a trait with this method: `%s: %s`", x.Name, b.c.conforms.traitWith(e.Name.Name)))
+			Hint("add the bound of a trait with this method: `%s: %s`", x.Name, b.c.conforms.traitOfMethod(e.Name.Name)))
 		return types.Bad
 	}
 	fn := b.c.method(t, e.Name.Name)
@@ -136,22 +136,22 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 	if fn == nil || fn.Recv == nil || strings.HasPrefix(e.Name.Name, "__") && !b.info.Library {
 		b.arguments(e.Args)
 		if !b.c.conforms.refused[e.Name.Name] {
-			b.unknownMethod(e, t, fn)
+			b.reportUnknownMethod(e, t, fn)
 		}
 		return types.Bad
 	}
 	if all := b.c.implMethods(t, e.Name.Name); len(all) > 0 {
-		m, ok := b.choose(all, e.Name, e.Args, hint)
+		m, ok := b.chooseMethod(all, e.Name, e.Args, hint)
 		if !ok {
 			b.arguments(e.Args)
 			return types.Bad
 		}
-		return b.invokeKnown(e, m.fn, m.known, t, hint, p)
+		return b.invokeKnown(e, m.fn, m.bindings, t, hint, p)
 	}
 	if fn.Info.Library && isHost(t) && e.Name.Name == "stream" {
-		b.streams(e)
+		b.checkStreamHost(e)
 	}
-	return b.invoke(e, b.meantSchema(e, fn, t), t, hint, p)
+	return b.invoke(e, b.reportMissingSchema(e, fn, t), t, hint, p)
 }
 
 // toolOf returns the tool whose declaration t is, or nil.
@@ -175,22 +175,23 @@ func (b *body) invoke(e *ast.MethodCall, fn *Function, t, hint types.Type, p *pi
 }
 
 // invokeKnown is invoke with known type parameters of the method's trait.
-func (b *body) invokeKnown(e *ast.MethodCall, fn *Function, known map[*types.Param]types.Type, t, hint types.Type, p *piped) types.Type {
-	recv := &receiver{x: e.Recv, t: t, at: e.Sp, known: known}
+func (b *body) invokeKnown(e *ast.MethodCall, fn *Function, bindings map[*types.Param]types.Type, t, hint types.Type, p *piped) types.Type {
+	recv := &receiver{x: e.Recv, t: t, at: e.Sp, bindings: bindings}
 	if len(e.TypeArgs) > 0 {
 		recv.typeArgs = b.c.resolveAll(b.ts, e.TypeArgs)
 	}
-	b.visible(fn, e.Name)
+	b.checkVisible(fn, e.Name)
 	if fn.MutSelf && !isReference(t) {
-		b.mutated(e.Recv, "`"+e.Name.Name+"` changes its receiver")
-		b.closuresOver(e)
+		b.checkMutable(e.Recv, "`"+e.Name.Name+"` changes its receiver")
+		b.reportCapturingClosures(e)
 	}
 	out := b.callFunction(e, fn, nil, recv, nil, hint, e.Args, p)
 	return out
 }
 
-// closuresOver reports a closure argument that captures the variable that the method changes.
-func (b *body) closuresOver(e *ast.MethodCall) {
+// reportCapturingClosures reports a closure argument that captures the variable that the method
+// changes.
+func (b *body) reportCapturingClosures(e *ast.MethodCall) {
 	root := rootName(e.Recv)
 	if root == nil {
 		return
@@ -244,13 +245,13 @@ func (b *body) anyMethod(e *ast.MethodCall, p *piped) types.Type {
 		d.Args = append(d.Args, Arg{Kind: ArgWritten, Index: i})
 	}
 	b.info.details[e.Id] = d
-	found, mutates := b.c.methodAnywhere(b.m, e.Name)
+	found, mutates := b.c.useAllMethods(b.m, e.Name)
 	switch {
-	case b.ambiguousAnywhere(e.Name):
+	case b.reportAmbiguousOnAny(e.Name):
 	case !found:
 		b.report(diag.UnknownMethod.At(e.Name.Sp, "no type has a method `%s`", e.Name.Name).Hint("check the spelling, or convert the value with `as`"))
 	case mutates:
-		b.mutated(e.Recv, "`"+e.Name.Name+"` changes its receiver")
+		b.checkMutable(e.Recv, "`"+e.Name.Name+"` changes its receiver")
 	}
 	return types.Any
 }
@@ -259,9 +260,9 @@ func (b *body) anyMethod(e *ast.MethodCall, p *piped) types.Type {
 // to any value that has no method of that name.
 var anyKinds = []string{"String", "Array", "Map", "Int", "Float", "Bool", "Range", "Error", "HashMap", "Ledger", "Memory", "Agent", "Host", "Task", "Result", "Option", "Any"}
 
-// methodAnywhere adds every method with that name to the program. It reports whether there is one,
+// useAllMethods adds every method with that name to the program. It reports whether there is one,
 // and whether all of them change their receiver.
-func (c *checker) methodAnywhere(m *module, at *ast.Ident) (found, mutates bool) {
+func (c *checker) useAllMethods(m *module, at *ast.Ident) (found, mutates bool) {
 	name := at.Name
 	if c.cfg.Library != nil {
 		for _, k := range anyKinds {
@@ -291,8 +292,8 @@ func (c *checker) methodAnywhere(m *module, at *ast.Ident) (found, mutates bool)
 func (c *checker) methodNames(t types.Type) []string {
 	t = types.Resolve(t)
 	key := implKey(t)
-	if known, ok := c.conforms.methods[key]; ok && known.impls == c.conforms.implCount(t) {
-		return known.names
+	if cached, ok := c.conforms.methods[key]; ok && cached.impls == c.conforms.implCount(t) {
+		return cached.names
 	}
 	names := c.gatherMethods(t)
 	if c.conforms.methods == nil {
@@ -353,7 +354,7 @@ func (c *checker) gatherMethods(t types.Type) []string {
 	return slices.Compact(names)
 }
 
-func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
+func (b *body) reportUnknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 	ft := types.Full(t)
 	if fn != nil && fn.Recv == nil {
 		d := diag.UnknownMethod.At(e.Name.Sp, "`%s` is a function of type `%s`, not a method", e.Name.Name, ft)
@@ -364,27 +365,27 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 		}
 		call := owner + "::" + e.Name.Name + "(" + b.argumentText(e.Args) + ")"
 		at := source.Span{Start: e.Span().Start, End: e.Name.Sp.End}
-		b.report(d.Repair(diag.Offer(diag.Replace(at, owner+"::"+e.Name.Name), "Call it as `%s`", call), "call it as `%s`", call))
+		b.report(d.Repair(diag.UnsafeFix(diag.Replace(at, owner+"::"+e.Name.Name), "Call it as `%s`", call), "call it as `%s`", call))
 		return
 	}
-	d := b.wantsResult(diag.UnknownMethod.At(e.Name.Sp, "`%s` has no method `%s`", ft, e.Name.Name), e.Recv, t)
+	d := b.linkMissingResult(diag.UnknownMethod.At(e.Name.Sp, "`%s` has no method `%s`", ft, e.Name.Name), e.Recv, t)
 	if tool := toolOf(t); tool != nil {
 		d = diag.UnknownMethod.At(e.Name.Sp, "`%s` has no function `%s`", tool.Name, e.Name.Name)
 	}
-	if hint := b.methodWithin(e, t); hint != "" {
+	if hint := b.innerMethodHint(e, t); hint != "" {
 		b.report(d.Hint("%s", hint))
 		return
 	}
 	if isHost(t) && slices.Contains([]string{"listen", "supervise", "subscribe", "on"}, e.Name.Name) {
 		if e.Name.Name == "on" {
-			d.Hint("handle messages in a `listen`: `listen %s.execute(…) { %s => |m| … }`", b.text(e.Recv), b.prompt(e.Args))
+			d.Hint("handle messages in a `listen`: `listen %s.execute(…) { %s => |m| … }`", b.sourceText(e.Recv), b.promptText(e.Args))
 		} else {
-			d.Hint("write `listen` before the call: `listen %s.execute(%s) { … }`", b.text(e.Recv), b.prompt(e.Args))
+			d.Hint("write `listen` before the call: `listen %s.execute(%s) { … }`", b.sourceText(e.Recv), b.promptText(e.Args))
 		}
 		b.report(d)
 		return
 	}
-	method, meant := b.meant(t, e.Name.Name)
+	method, meant := b.foreignMember(t, e.Name.Name)
 	if meant == "" {
 		suggestName(d, e.Name, b.c.methodNames(t))
 	}
@@ -395,16 +396,16 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 		}[isFunc(f.Type)])
 	}
 	if len(d.Hints) == 0 {
-		hint := b.methodInstead(t, e.Name.Name, meant)
+		hint := b.methodHint(t, e.Name.Name, meant)
 		if method != "" && hint == meant {
-			d.Repair(diag.Offer(diag.Replace(e.Name.Sp, method), "Change to `%s`", method), "%s", hint)
+			d.Repair(diag.UnsafeFix(diag.Replace(e.Name.Sp, method), "Change to `%s`", method), "%s", hint)
 		} else {
 			if rest, ok := strings.CutPrefix(hint, "remove it"); ok {
 				hint = "remove `." + e.Name.Name + "()`" + rest
 			}
 			if strings.HasPrefix(hint, "remove") && len(e.Args) == 0 {
 				at := source.Span{Start: e.Recv.Span().End, End: e.Sp.End}
-				d.By(diag.Offer(diag.Remove(at), "Remove `%s`", strings.TrimSpace(b.info.File.Source.Slice(at))))
+				d.WithFixes(diag.UnsafeFix(diag.Remove(at), "Remove `%s`", strings.TrimSpace(b.info.File.Source.Slice(at))))
 			}
 			d.Hint("%s", hint)
 		}
@@ -412,14 +413,14 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 	b.report(d)
 }
 
-// methodWithin returns the hint for a method that the value inside the receiver has.
-func (b *body) methodWithin(e *ast.MethodCall, t types.Type) string {
+// innerMethodHint returns the hint for a method that the value inside the receiver has.
+func (b *body) innerMethodHint(e *ast.MethodCall, t types.Type) string {
 	has := func(t types.Type) bool { return b.c.method(t, e.Name.Name) != nil }
-	inner := held(t)
+	inner := heldType(t)
 	if inner == nil {
 		return ""
 	}
-	x, rest := b.operand(e.Recv), "."+e.Name.Name+"(…)"
+	x, rest := b.operandText(e.Recv), "."+e.Name.Name+"(…)"
 	if len(e.Args) == 0 {
 		rest = "." + e.Name.Name + "()"
 	}
@@ -428,7 +429,7 @@ func (b *body) methodWithin(e *ast.MethodCall, t types.Type) string {
 		if has(inner) {
 			return "`await` it first: `" + x + ".await" + rest + "`"
 		}
-		if in := held(inner); in != nil && has(in) {
+		if in := heldType(inner); in != nil && has(in) {
 			return "`await` it first: `" + x + ".await?" + rest + "`"
 		}
 	case *types.Option:
@@ -443,9 +444,9 @@ func (b *body) methodWithin(e *ast.MethodCall, t types.Type) string {
 	return ""
 }
 
-// methodInstead returns a hint for a method that does not exist. meant is the hint for the name in
+// methodHint returns a hint for a method that does not exist. meant is the hint for the name in
 // other languages, or "".
-func (b *body) methodInstead(t types.Type, name, meant string) string {
+func (b *body) methodHint(t types.Type, name, meant string) string {
 	if isOwnTool(t) && b.c.method(t, name) != nil {
 		return "only an MCP server, declared with `mcp`, has `" + name + "`"
 	}
@@ -469,13 +470,13 @@ func (b *body) methodInstead(t types.Type, name, meant string) string {
 		return "declare it: `impl " + n.Decl.Name + " { fn " + name + "(self) { … } }`"
 	}
 	if names := b.c.methodNames(t); len(names) > 0 && len(names) <= 12 {
-		return "its methods are " + listed(names)
+		return "its methods are " + quotedNames(names)
 	}
 	return "`concerto doc " + strings.TrimSuffix(methodFile(t), "") + "` lists its methods"
 }
 
-// traitWith returns the name of a trait that has a method, for a hint.
-func (k *conformance) traitWith(method string) string {
+// traitOfMethod returns the name of a trait that has a method, for a hint.
+func (k *conformance) traitOfMethod(method string) string {
 	best := ""
 	for _, t := range k.traits {
 		if t.methods[method] != nil && (best == "" || t.trait.Name < best) {

@@ -48,9 +48,9 @@ func (m *module) root() *module {
 	return m
 }
 
-// within reports whether m is o or one of its descendants, and therefore can use o's private
+// isWithin reports whether m is o or one of its descendants, and therefore can use o's private
 // declarations.
-func (m *module) within(o *module) bool {
+func (m *module) isWithin(o *module) bool {
 	o = o.home()
 	for m = m.home(); m != nil; m = m.parent {
 		if m == o {
@@ -82,7 +82,7 @@ func (c *checker) declareMod(m *module, d *ast.ModDecl) {
 	child.info, child.names = c.newInfo(file, false), make(map[string]*entity, len(file.Decls))
 	c.prog.Files = append(c.prog.Files, child.info)
 	c.flawed = c.flawed || len(file.Flaws) > 0
-	c.allowsAll(m, d, child.info)
+	c.applyModuleAllow(m, d, child.info)
 	c.allowances(child)
 	e.module = child
 	c.declareNames(child, file.Decls)
@@ -101,7 +101,7 @@ func (c *checker) openModule(m *module, d *ast.ModDecl) *ast.File {
 			Repair(edits.InlineModule(m.info.File.Source, d), "write it inline: `mod %s { … }`", d.Name.Name))
 		return nil
 	}
-	c.goOn()
+	c.checkStop()
 	names := ModuleFiles(m.dir, d.Name.Name)
 	for _, name := range names {
 		file, list, found := c.cfg.Open(name)
@@ -209,11 +209,11 @@ func (c *checker) member(m, in *module, segs []*ast.Ident, i int) *entity {
 		e = c.globbed(m, in, id.Name)
 	}
 	if e == nil || in.std != "" && len(id.Name) > 2 && id.Name[:2] == "__" && !m.info.Library {
-		c.unknownMember(m, in, id)
+		c.reportUnknownMember(m, in, id)
 		return nil
 	}
-	if !e.pub && !m.within(in) && in.std == "" {
-		d := diag.Private.At(id.Sp, "`%s` is private to module `%s`", id.Name, in.shown()).
+	if !e.pub && !m.isWithin(in) && in.std == "" {
+		d := diag.Private.At(id.Sp, "`%s` is private to module `%s`", id.Name, in.displayName()).
 			LabelIn(e.mod.info.File.Source, e.at, "declared here without `pub`")
 		if e.decl != nil {
 			d.Repair(edits.MakePublic(e.mod.info.File.Source, e.decl.Head(), id.Name), "declare it with `pub`, or use a public item of the module")
@@ -222,13 +222,13 @@ func (c *checker) member(m, in *module, segs []*ast.Ident, i int) *entity {
 		}
 		c.report(m, d)
 	}
-	e = c.follow(e)
+	e = c.followImports(e)
 	c.noteUse(m, e, id.Sp)
 	return e
 }
 
-// shown returns the module's name as users write it.
-func (m *module) shown() string {
+// displayName returns the module's name as users write it.
+func (m *module) displayName() string {
 	if m.std != "" {
 		return "std::" + m.std
 	}
@@ -238,7 +238,7 @@ func (m *module) shown() string {
 	return m.name
 }
 
-func (c *checker) unknownMember(m, in *module, id *ast.Ident) {
+func (c *checker) reportUnknownMember(m, in *module, id *ast.Ident) {
 	var names []string
 	found := in.names
 	if in.std == "" && !c.maySuggest(len(found)) {
@@ -246,15 +246,15 @@ func (c *checker) unknownMember(m, in *module, id *ast.Ident) {
 	}
 	for n, e := range found {
 		internal := strings.HasPrefix(n, "__") && !m.info.Library
-		if !internal && (e.pub || in.std != "" || m.within(in)) {
+		if !internal && (e.pub || in.std != "" || m.isWithin(in)) {
 			names = append(names, n)
 		}
 	}
-	d := diag.UnknownPath.At(id.Sp, "no `%s` in %s", id.Name, in.shown())
+	d := diag.UnknownPath.At(id.Sp, "no `%s` in %s", id.Name, in.displayName())
 	if _, there := constructors[id.Name]; in.std != "" && (there || basics[id.Name] != nil) {
 		for _, u := range m.imports {
 			if slices.Contains(u.path, id) {
-				d.By(diag.Offer(diag.Remove(u.without), "Remove the import"))
+				d.WithFixes(diag.UnsafeFix(diag.Remove(u.without), "Remove the import"))
 			}
 		}
 		c.report(m, d.Hint("`%s` needs no import: remove it", id.Name))
@@ -263,7 +263,7 @@ func (c *checker) unknownMember(m, in *module, id *ast.Ident) {
 	otherwise := "check the spelling, or declare it there"
 	if in.std != "" {
 		slices.Sort(names)
-		otherwise = "it contains " + listed(names)
+		otherwise = "it contains " + quotedNames(names)
 	}
 	if !suggestName(d, id, names) {
 		d.Hint("%s", otherwise)
@@ -271,20 +271,20 @@ func (c *checker) unknownMember(m, in *module, id *ast.Ident) {
 	c.report(m, d)
 }
 
-func (c *checker) unknownModule(m *module, id *ast.Ident) {
-	known := []string{"std"}
+func (c *checker) reportUnknownModule(m *module, id *ast.Ident) {
+	names := []string{"std"}
 	for n, e := range m.root().names {
 		if e.module != nil {
-			known = append(known, n)
+			names = append(names, n)
 		}
 	}
 	for n, e := range m.home().names {
 		if e.module != nil || e.typ != nil {
-			known = append(known, n)
+			names = append(names, n)
 		}
 	}
 	if c.cfg.Library != nil {
-		known = append(known, c.cfg.Library.Modules()...)
+		names = append(names, c.cfg.Library.Modules()...)
 	}
 	what, otherwise := "unknown module `%s`", "declare it with `mod "+id.Name+";`, which loads "+id.Name+".conc, or import it with `use`"
 	if isUpper(id.Name) {
@@ -293,29 +293,29 @@ func (c *checker) unknownModule(m *module, id *ast.Ident) {
 	}
 	d := diag.UnknownPath.At(id.Sp, what, id.Name)
 	if c.cfg.Library != nil && slices.Contains(c.cfg.Library.Modules(), id.Name) {
-		c.report(m, d.Repair(importing(m, "std::"+id.Name), "add `use std::%s;`, or write `std::%s::…`", id.Name, id.Name))
+		c.report(m, d.Repair(importFix(m, "std::"+id.Name), "add `use std::%s;`, or write `std::%s::…`", id.Name, id.Name))
 		return
 	}
-	if file := c.fileBeside(m, id.Name); file != "" {
-		c.report(m, d.Repair(diag.Offer(modEdit(m, id.Name), "Declare `mod %s;`", id.Name), "declare it with `mod %s;`, which loads %s", id.Name, file))
+	if file := c.moduleFile(m, id.Name); file != "" {
+		c.report(m, d.Repair(diag.UnsafeFix(modEdit(m, id.Name), "Declare `mod %s;`", id.Name), "declare it with `mod %s;`, which loads %s", id.Name, file))
 		return
 	}
 	if hint := foreign.Path.Hint(id.Name); hint != "" {
 		const call = "::new()"
 		if rest := m.info.File.Source.String()[id.Sp.End:]; slices.Contains([]string{"Vec", "List"}, id.Name) && strings.HasPrefix(rest, call) {
-			d.By(diag.Change(source.Span{Start: id.Sp.Start, End: id.Sp.End + source.Pos(len(call))}, "[]", "[]", false))
+			d.WithFixes(diag.Change(source.Span{Start: id.Sp.Start, End: id.Sp.End + source.Pos(len(call))}, "[]", "[]", false))
 		}
-		c.report(m, d.By(c.importTypes(m, id.Name)...).Hint("%s", hint))
+		c.report(m, d.WithFixes(c.importTypes(m, id.Name)...).Hint("%s", hint))
 		return
 	}
-	if !suggestName(d, id, known) {
+	if !suggestName(d, id, names) {
 		d.Hint("%s", otherwise)
 	}
 	c.report(m, d)
 }
 
-// fileBeside returns the file that `mod name;` would load, or "".
-func (c *checker) fileBeside(m *module, name string) string {
+// moduleFile returns the file that `mod name;` would load, or "".
+func (c *checker) moduleFile(m *module, name string) string {
 	if c.cfg.Open == nil || isUpper(name) || m.info.Library {
 		return ""
 	}
@@ -351,7 +351,7 @@ func (c *checker) stdPath(m *module, segs []*ast.Ident, imported bool) *entity {
 	if mod == nil {
 		d := diag.UnknownPath.At(segs[1].Sp, "no module `%s` in std", segs[1].Name)
 		if !suggestAs(d, segs[1].Sp, segs[1].Name, c.cfg.Library.Modules(), "%s", "did you mean `std::%s`?") {
-			d.Hint("its modules are %s", listed(c.cfg.Library.Modules()))
+			d.Hint("its modules are %s", quotedNames(c.cfg.Library.Modules()))
 		}
 		c.report(m, d)
 		return nil

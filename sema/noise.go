@@ -16,25 +16,25 @@ import (
 // syntax error would remove are not reported, because they would hide the cause. An omitted error
 // still counts as an error, so that its consequences are not reported either.
 
-// unknowns report undeclared names. Unparsed text may declare names that are in scope where the
-// diagnostic is.
-var unknowns = []*diag.Info{
+// unknownNameCodes report undeclared names. Unparsed text may declare names that are in scope where
+// the diagnostic is.
+var unknownNameCodes = []*diag.Info{
 	diag.UnknownName, diag.UnknownType, diag.UnknownTrait, diag.UnknownPath, diag.UnknownField, diag.UnknownMethod, diag.UnknownParameter,
 	diag.UnknownConfig, diag.UnknownVariant, diag.UnknownLabel, diag.UnknownDecorator, diag.UpperCasePattern, diag.NotAValue, diag.NotAType,
 }
 
-// wholeBody depend on the whole body.
-var wholeBody = []*diag.Info{
+// wholeBodyCodes depend on the whole body.
+var wholeBodyCodes = []*diag.Info{
 	diag.MissingValue, diag.MissingElse, diag.Unreachable, diag.Unassigned, diag.AssignedTwice, diag.UnusedVariable, diag.UnusedResult,
 	diag.CannotInfer, diag.LetElseFalls, diag.NoEffect,
 }
 
-// called report how a function is called. They are not reported for a function with an invalid
+// callCodes report how a function is called. They are not reported for a function with an invalid
 // header.
-var called = []*diag.Info{diag.UnknownMethod, diag.ArgumentCount, diag.TypeArguments, diag.UnknownParameter, diag.NotCallable}
+var callCodes = []*diag.Info{diag.UnknownMethod, diag.ArgumentCount, diag.TypeArguments, diag.UnknownParameter, diag.NotCallable}
 
-// wholeNode report missing parts of a construct.
-var wholeNode = map[*diag.Info]func(ast.Node) bool{
+// wholeNodeCodes report missing parts of a construct.
+var wholeNodeCodes = map[*diag.Info]func(ast.Node) bool{
 	diag.MissingArm:      is[*ast.MatchExpr],
 	diag.UnreachableArm:  is[*ast.MatchExpr],
 	diag.Unanswered:      is[*ast.ListenExpr],
@@ -64,22 +64,22 @@ func (c *checker) isNoise(m *module, d *diag.Diagnostic) bool {
 	}
 	f := m.info.File
 	switch {
-	case slices.Contains(unknowns, d.Info):
+	case slices.Contains(unknownNameCodes, d.Info):
 		name := f.Source.Slice(d.Span)
 		if i := strings.LastIndex(name, "::"); i >= 0 {
 			name = name[i+2:]
 		}
-		return name == "" || c.mayDeclare(f, name, d) || slices.Contains(called, d.Info) && c.callsFlawed(name) || inFlaw(f, d.Span)
-	case slices.Contains(called, d.Info) && c.callsFlawed(f.Source.Slice(d.Span)):
+		return name == "" || c.mayDeclare(f, name, d) || slices.Contains(callCodes, d.Info) && c.callsFlawed(name) || inFlaw(f, d.Span)
+	case slices.Contains(callCodes, d.Info) && c.callsFlawed(f.Source.Slice(d.Span)):
 		return true
 	case len(f.Flaws) == 0:
 		return false
 	case inFlaw(f, d.Span) || isHole(f, d.Span):
 		return true
-	case slices.Contains(wholeBody, d.Info):
+	case slices.Contains(wholeBodyCodes, d.Info):
 		return slices.ContainsFunc(surface.Around(f, d.Span), func(n ast.Node) bool { return isBody(n) && f.Flawed(n.Span()) })
 	}
-	whole := wholeNode[d.Info]
+	whole := wholeNodeCodes[d.Info]
 	if whole == nil {
 		return false
 	}
@@ -136,8 +136,8 @@ func (c *checker) losses(info *Info) []surface.Loss {
 	if len(info.File.Flaws) == 0 {
 		return nil
 	}
-	if known, ok := c.lost[info]; ok {
-		return known
+	if cached, ok := c.lost[info]; ok {
+		return cached
 	}
 	list := []surface.Loss{}
 	for i := range info.File.Flaws {
@@ -206,14 +206,14 @@ func (v allowVisitor) Visit(n ast.Node) ast.Visitor {
 	}
 	for _, d := range ds {
 		if d.Name.Name == "allow" {
-			v.c.allow(v.m, d, source.Join(d.Sp, n.Span()))
+			v.c.recordAllow(v.m, d, source.Join(d.Sp, n.Span()))
 		}
 	}
 	return v
 }
 
-// allow records one `@allow`.
-func (c *checker) allow(m *module, d *ast.Decorator, at source.Span) {
+// recordAllow records one `@allow`.
+func (c *checker) recordAllow(m *module, d *ast.Decorator, at source.Span) {
 	info := m.info
 	if info.allows == nil {
 		info.allows = map[*ast.Decorator]bool{}
@@ -240,7 +240,7 @@ func (c *checker) allow(m *module, d *ast.Decorator, at source.Span) {
 		if problem, hint, near := diag.Allowable(code); problem != "" {
 			e := diag.DecoratorArgument.At(arg.Sp, "%s", problem)
 			if near != "" {
-				e.By(diag.Change(arg.Value.Span(), near, near, false))
+				e.WithFixes(diag.Change(arg.Value.Span(), near, near, false))
 			}
 			c.report(m, e.Hint("%s", hint))
 			continue
@@ -250,10 +250,10 @@ func (c *checker) allow(m *module, d *ast.Decorator, at source.Span) {
 	info.allowed = append(info.allowed, a)
 }
 
-// allowsAll applies the `@allow` of a `mod x;` to the file of the module.
-func (c *checker) allowsAll(m *module, d *ast.ModDecl, child *Info) {
+// applyModuleAllow applies the `@allow` of a `mod x;` to the file of the module.
+func (c *checker) applyModuleAllow(m *module, d *ast.ModDecl, child *Info) {
 	for _, a := range m.info.allowed {
-		if decorator(d.Decorators, "allow") != nil && a.at.Contains(d.Name.Sp) {
+		if findDecorator(d.Decorators, "allow") != nil && a.at.Contains(d.Name.Sp) {
 			child.allowed = append(child.allowed, allowance{source.Span{End: source.Pos(len(child.File.Source.Text)) + 1}, a.codes})
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// said checks a program, with other files next to it, and returns a line with position and code for
-// each diagnostic.
-func said(t *testing.T, m *sema.Manifest, src string, others map[string]string) string {
+// checkCodes checks a program, with other files next to it, and returns a line with position and
+// code for each diagnostic.
+func checkCodes(t *testing.T, m *sema.Manifest, src string, others map[string]string) string {
 	t.Helper()
 	file, list := parser.Parse(source.NewFile("main.conc", []byte(src)))
 	cfg := sema.Config{Name: "t", Library: stdlib.Library(), Manifest: m, Open: func(name string) (*ast.File, diag.List, bool) {
@@ -69,7 +69,7 @@ type slip struct{ name, src, want string }
 func slips(t *testing.T, list []slip) {
 	for _, s := range list {
 		t.Run(s.name, func(t *testing.T) {
-			if got := said(t, manifest, s.src, nil); got != s.want {
+			if got := checkCodes(t, manifest, s.src, nil); got != s.want {
 				t.Errorf("%s\nsays %s\nwant %s", s.src, got, s.want)
 			}
 		})
@@ -77,7 +77,7 @@ func slips(t *testing.T, list []slip) {
 }
 
 // Errors after a syntax error are reported, too.
-func TestBrokenTellsAll(t *testing.T) {
+func TestBrokenCodeReportsAllErrors(t *testing.T) {
 	slips(t, []slip{
 		{"a missing semicolon", "fn main() {\n    let a = 1\n    let b: Int = \"x\";\n    emit(\"a\", a + b + nowhere);\n}\n",
 			"2 E0102, 3 E0301, 4 E0201"},
@@ -154,7 +154,7 @@ func TestNoiseOneAConstruct(t *testing.T) {
 }
 
 // A missing part is reported where it is missing, and not in the following lines.
-func TestNoiseBehindTheLine(t *testing.T) {
+func TestNoiseAfterTheLine(t *testing.T) {
 	const head = "use std::math;\nstruct P { x: Int, y: Int }\nenum E { A, B }\nfn g(a: Int, b: Int) -> Int { a + b }\nfn f(p: P, e: E) -> Int {\n    let base = p.x;\n    "
 	nexts := map[string]string{
 		"let":   "let q = P { x: base, y: 2 };\n    emit(\"q\", q.x);",
@@ -182,7 +182,7 @@ func TestNoiseBehindTheLine(t *testing.T) {
 			if strings.Contains(c.not, next) {
 				continue
 			}
-			got := strings.Split(said(t, nil, head+half+"\n    "+text+tail, nil), ", ")
+			got := strings.Split(checkCodes(t, nil, head+half+"\n    "+text+tail, nil), ", ")
 			for _, d := range got {
 				if line, code, _ := strings.Cut(d, " "); line != "7" || !strings.Contains(c.code, code) || len(got) > 1 && !strings.Contains(c.code, "E0501") {
 					t.Errorf("%q before %q: %s, want %s", half, text, got, c.code)
@@ -196,27 +196,27 @@ func TestNoiseBehindTheLine(t *testing.T) {
 func TestNoiseUnread(t *testing.T) {
 	unread := &sema.Manifest{File: "Concerto.toml", Unread: true}
 	src := "agent A uses anything { model: \"m\" }\nhost W { connector: worker, question_default: \"\" }\nfn main() {\n    let _ = A.execute(\"x\");\n    let _ = W.execute(\"x\");\n}\n"
-	if got := said(t, unread, src, nil); got != "" {
+	if got := checkCodes(t, unread, src, nil); got != "" {
 		t.Errorf("an unread manifest: %s", got)
 	}
-	if got := said(t, &sema.Manifest{File: "Concerto.toml"}, src, nil); got == "" {
-		t.Error("a manifest that declares nothing is taken to declare all")
+	if got := checkCodes(t, &sema.Manifest{File: "Concerto.toml"}, src, nil); got == "" {
+		t.Error("no diagnostic for a manifest that declares nothing")
 	}
 	src = "mod gone;\nuse gone::{thing, Type};\nfn f(t: Type) -> gone::Other { thing(t).x }\nfn main() { emit(\"a\", gone::make(1).y); emit(\"b\", f(gone::A)); }\n"
-	if got := said(t, manifest, src, nil); got != "1 E0227" {
+	if got := checkCodes(t, manifest, src, nil); got != "1 E0227" {
 		t.Errorf("a module without a file: %s", got)
 	}
 	src = "mod half;\nuse half::{thing, Type};\nfn main() { let t: Type = thing(half::other(1)); emit(\"a\", t); }\n"
 	half := map[string]string{"half.conc": "pub fn thing(a: Int) -> Type { Type { x: a } }\npub strukt Type { x: Int }\npub func other(a: Int) -> Int { a }\n"}
-	if got := said(t, manifest, src, half); got != "2 E0111, 3 E0111" {
-		t.Errorf("a module with mistakes: %s", got)
+	if got := checkCodes(t, manifest, src, half); got != "2 E0111, 3 E0111" {
+		t.Errorf("a module with errors: %s", got)
 	}
 }
 
 // A search for suggestions in the library adds no errors in the library.
 func TestNoiseOfTheLibrary(t *testing.T) {
 	src := "agent A uses demo { model: \"m\" }\nfn main() {\n    let a = Unknown.execute(\"x\")?;\n    let b = A.execute(\"y\")?;\n    println(a.text, b.text);\n}\n"
-	if got := said(t, manifest, src, nil); got != "3 E0201" {
-		t.Errorf("says %s", got)
+	if got := checkCodes(t, manifest, src, nil); got != "3 E0201" {
+		t.Errorf("got %s", got)
 	}
 }

@@ -29,7 +29,7 @@ type Local struct {
 	At      source.Span
 
 	let            source.Pos // after the word `let`, if one declares it
-	given          string     // what assigns it repeatedly, if not a `let`: "for", "match"
+	assigner       string     // what assigns it repeatedly, if not a `let`: "for", "match"
 	used, assigned bool
 	frame          *frame // the function or closure that declares it
 	depth          int    // the number of scopes around its declaration
@@ -47,7 +47,7 @@ type Function struct {
 	// Recv is the receiver's type; nil for plain functions and associated ones (Box::new).
 	Recv    types.Type
 	MutSelf bool
-	Outside
+	External
 	// Shape reports that calls pass, after the declared arguments, the run-time type of each type
 	// argument (LoadType) as parameters of type Shape.
 	Shape bool
@@ -56,9 +56,9 @@ type Function struct {
 	// Tool is set for tool functions, whose self is the tool itself.
 	Tool *Tool
 	// Undeclared reports that no declaration names it: it is a server's function that `..` of the
-	// `mcp` block stands for, created for its calls.
+	// `mcp` block includes, created for its calls.
 	Undeclared bool
-	Around
+	CallDecorators
 
 	assoc   types.Type // the type whose impl declares it
 	mod     *module
@@ -69,8 +69,8 @@ type Function struct {
 	instance bool
 }
 
-// Around holds the decorators of calls.
-type Around struct {
+// CallDecorators holds the decorators of calls.
+type CallDecorators struct {
 	// Decorations wrap each call, the outermost first.
 	Decorations []*Decoration
 	// OnUnknown is the policy for effects inside whose outcome is unknown: "retry", "fail" or
@@ -78,8 +78,8 @@ type Around struct {
 	OnUnknown string
 }
 
-// Outside describes a function that is implemented outside the program. Its body is ignored.
-type Outside struct {
+// External describes a function that is implemented outside the program. Its body is ignored.
+type External struct {
 	Native string // the registered name of a Go function
 	Effect string // of an effect
 	// Wraps reports that the declared result is a Result that the call creates (the wrap operand of
@@ -140,7 +140,7 @@ type Agent struct {
 	Connection string
 	Fields     map[string]any // constants, by field name; tools are *Tool, memory is a *Store
 	Knowledge  []*Store       // ledgers
-	Around
+	CallDecorators
 	mod *module
 }
 
@@ -153,7 +153,7 @@ type Host struct {
 	Connector string
 	Fields    map[string]any
 	Tools     []*Tool
-	Around
+	CallDecorators
 	mod *module
 }
 
@@ -219,9 +219,9 @@ type Stage struct {
 	Output types.Type
 	// Unwraps reports that the stage's own value is a Result.
 	Unwraps bool
-	// TakesAll reports that a function stage receives the pipeline's parameters instead of the
-	// previous output.
-	TakesAll bool
+	// ReceivesParameters reports that a function stage receives the pipeline's parameters instead
+	// of the previous output.
+	ReceivesParameters bool
 	// InputConv converts the previous output to the parameter's type, or is nil.
 	InputConv types.Type
 	// Decorations wrap the stage, the outermost first. A decorated stage is a closure with the
@@ -274,7 +274,7 @@ var basics = map[string]types.Type{
 
 // BuiltinTypes returns the names of all built-in types, sorted.
 func BuiltinTypes() []string {
-	names := append(keys(basics), keys(constructors)...)
+	names := append(sortedKeys(basics), sortedKeys(constructors)...)
 	slices.Sort(names)
 	return names
 }
@@ -293,7 +293,7 @@ var constructors = map[string]struct{ min, max int }{
 	"Array": {1, 1}, "Map": {2, 2}, "Option": {1, 1}, "Result": {1, 2}, "Task": {1, 1}, "HashMap": {2, 2},
 }
 
-func construct(name string, args []types.Type) types.Type {
+func newContainer(name string, args []types.Type) types.Type {
 	switch name {
 	case "Array":
 		return &types.Array{Elem: args[0]}

@@ -18,7 +18,7 @@ func (b *body) unary(e *ast.Unary, hint types.Type) types.Type {
 		return t
 	}
 	t := types.Loose(b.expr(e.X, hint))
-	if !b.known(e.X, t) {
+	if !b.isTypeKnown(e.X, t) {
 		return types.Bad
 	}
 	if types.IsNumeric(t) || types.IsAny(t) || t == types.Bad || t == types.Never {
@@ -40,7 +40,7 @@ func (b *body) condition(e ast.Expr) {
 			types.Subtype(v, types.Bool)
 			return
 		}
-		b.report(diag.Mismatch.At(e.Span(), "expected `Bool`, found `%s`", types.Full(t)).Advise(b.truth(e, types.Full(t))))
+		b.report(diag.Mismatch.At(e.Span(), "expected `Bool`, found `%s`", types.Full(t)).Advise(b.boolAdvice(e, types.Full(t))))
 	}
 }
 
@@ -55,7 +55,7 @@ func (b *body) binary(e *ast.Binary, hint types.Type) types.Type {
 	case ast.OpCoalesce:
 		return b.coalesce(e, hint)
 	case ast.OpEq, ast.OpNe:
-		b.equality(e)
+		b.checkEquality(e)
 		return types.Bool
 	}
 	var operandHint types.Type
@@ -69,21 +69,21 @@ func (b *body) binary(e *ast.Binary, hint types.Type) types.Type {
 		operandHint = a
 	}
 	y := types.Resolve(b.expr(e.Y, operandHint))
-	if known := b.known(e.X, x); !b.known(e.Y, y) || !known || x == types.Bad || y == types.Bad {
+	if xKnown := b.isTypeKnown(e.X, x); !b.isTypeKnown(e.Y, y) || !xKnown || x == types.Bad || y == types.Bad {
 		if e.Op.IsOrdering() {
 			return types.Bool
 		}
 		return types.Bad
 	}
-	return b.operate(e, x, y)
+	return b.checkOperator(e, x, y)
 }
 
-// operate checks an arithmetic or ordering operator with two known operand types.
-func (b *body) operate(e *ast.Binary, x, y types.Type) types.Type {
+// checkOperator checks an arithmetic or ordering operator with two known operand types.
+func (b *body) checkOperator(e *ast.Binary, x, y types.Type) types.Type {
 	compare := e.Op.IsOrdering()
-	t := operated(e.Op, x, y)
+	t := operatorType(e.Op, x, y)
 	if t == nil {
-		b.badOperands(e, x, y)
+		b.reportBadOperands(e, x, y)
 		if compare {
 			return types.Bool
 		}
@@ -97,8 +97,8 @@ func (b *body) operate(e *ast.Binary, x, y types.Type) types.Type {
 	return t
 }
 
-// operated returns the type in which an operator works on x and y, or nil.
-func operated(op ast.Op, x, y types.Type) types.Type {
+// operatorType returns the type in which an operator works on x and y, or nil.
+func operatorType(op ast.Op, x, y types.Type) types.Type {
 	switch {
 	case x == types.Never || y == types.Never:
 		if x == types.Never {
@@ -141,7 +141,7 @@ func isOrdering(e ast.Expr) bool {
 	return ok && x.Op.IsOrdering()
 }
 
-func optional(t types.Type) bool { _, ok := t.(*types.Option); return ok }
+func isOption(t types.Type) bool { _, ok := t.(*types.Option); return ok }
 
 // coalesce checks `a ?? b`: the Option's element, or b if it is None.
 func (b *body) coalesce(e *ast.Binary, hint types.Type) types.Type {
@@ -158,7 +158,7 @@ func (b *body) coalesce(e *ast.Binary, hint types.Type) types.Type {
 		y := b.expr(e.Y, t.Elem)
 		j, ok := types.Join(t.Elem, y)
 		if !ok {
-			b.mismatch(e.Y, y, t.Elem, reason{b.m, e.X.Span(), "the left side is `" + types.Full(x).String() + "`"})
+			b.reportMismatch(e.Y, y, t.Elem, reason{b.m, e.X.Span(), "the left side is `" + types.Full(x).String() + "`"})
 			j = types.Bad
 		} else {
 			b.coerce(e.Y, y, j, reason{})
@@ -175,10 +175,10 @@ func (b *body) coalesce(e *ast.Binary, hint types.Type) types.Type {
 		case types.Nil:
 			out = b.expr(e.Y, hint)
 		default:
-			out = b.neverNone(e, x)
+			out = b.warnNeverNone(e, x)
 		}
 	default:
-		out = b.neverNone(e, x)
+		out = b.warnNeverNone(e, x)
 	}
 	b.flow = joinFlow(before, b.flow)
 	return out
@@ -190,7 +190,7 @@ type Coalesce struct{ From, To types.Type }
 // Coalesce returns the conversion of a `??`'s left element, or nil.
 func (i *Info) Coalesce(e *ast.Binary) *Coalesce { d, _ := i.details[e.Id].(*Coalesce); return d }
 
-func (b *body) neverNone(e *ast.Binary, x types.Type) types.Type {
+func (b *body) warnNeverNone(e *ast.Binary, x types.Type) types.Type {
 	pending := len(b.vars)
 	b.expr(e.Y, nil)
 	b.vars = b.vars[:pending] // types that the right side leaves open are not errors of their own
@@ -198,7 +198,7 @@ func (b *body) neverNone(e *ast.Binary, x types.Type) types.Type {
 		return types.Bad
 	}
 	if isVar(x) {
-		b.known(e.X, x)
+		b.isTypeKnown(e.X, x)
 		return types.Bad
 	}
 	d := diag.NotOptional.At(e.X.Span(), "`%s` is never None, so `??` has no effect", types.Full(x))
@@ -206,13 +206,13 @@ func (b *body) neverNone(e *ast.Binary, x types.Type) types.Type {
 		b.report(d.Hint("use `.unwrap_or(…)` for a Result"))
 		return types.Bad
 	}
-	b.report(d.Repair(diag.Sure(diag.Remove(source.Span{Start: e.X.Span().End, End: e.Y.Span().End}), "Remove `?? …`"), "remove `?? …`"))
+	b.report(d.Repair(diag.SafeFix(diag.Remove(source.Span{Start: e.X.Span().End, End: e.Y.Span().End}), "Remove `?? …`"), "remove `?? …`"))
 	return x
 }
 
-// known reports whether the type of an operand is known. If not, it reports an error and marks the
-// type as bad, so that the error is reported once.
-func (b *body) known(e ast.Expr, t types.Type) bool {
+// isTypeKnown reports whether the type of an operand is known. If not, it reports an error and
+// marks the type as bad, so that the error is reported once.
+func (b *body) isTypeKnown(e ast.Expr, t types.Type) bool {
 	v, ok := types.Resolve(t).(*types.Var)
 	if !ok {
 		return true
@@ -250,7 +250,7 @@ func (b *body) cast(e *ast.Cast) types.Type {
 	switch {
 	case types.IsNumeric(got) && types.IsNumeric(want):
 	case types.IsAny(got):
-		b.decodable(want, e.Type.Span())
+		b.checkDecodable(want, e.Type.Span())
 	case union && types.IsString(got):
 	case types.Subtype(got, want):
 	default:
@@ -258,21 +258,21 @@ func (b *body) cast(e *ast.Cast) types.Type {
 		castable := func(t types.Type) bool {
 			return t == types.Any || types.IsNumeric(t) && types.IsNumeric(want) || types.Subtype(t, want)
 		}
-		b.report(d.Advise(first(
-			func() diag.Advice { return b.takeOut(e.X, got, castable) },
-			func() diag.Advice { return b.textRepair(e.X, got, want) },
+		b.report(d.Advise(firstAdvice(
+			func() diag.Advice { return b.takeOutAdvice(e.X, got, castable) },
+			func() diag.Advice { return b.textAdvice(e.X, got, want) },
 			func() diag.Advice { return b.convertPlain(e.X, got, want) },
 			func() diag.Advice {
-				return diag.Say("`as` converts between Int and Float, checks an Any, and checks a String against a union")
+				return diag.HintAdvice("`as` converts between Int and Float, checks an Any, and checks a String against a union")
 			},
 		)))
 	}
 	return want
 }
 
-// decodable checks that values can be checked against a type at run time: it contains no functions,
-// references or type parameters.
-func (b *body) decodable(t types.Type, at source.Span) {
+// checkDecodable checks that values can be checked against a type at run time: it contains no
+// functions, references or type parameters.
+func (b *body) checkDecodable(t types.Type, at source.Span) {
 	bad := undecodable(t, map[*types.Decl]bool{})
 	if bad == nil {
 		return
@@ -341,53 +341,53 @@ func namedFields(d *types.Decl) [][]*types.Field {
 	return out
 }
 
-// equality checks `==` and `!=`: both sides must have a common type. An Option can be compared with
-// its element type and with nil.
-func (b *body) equality(e *ast.Binary) {
+// checkEquality checks `==` and `!=`: both sides must have a common type. An Option can be compared
+// with its element type and with nil.
+func (b *body) checkEquality(e *ast.Binary) {
 	x := types.Resolve(b.expr(e.X, nil))
 	y := types.Resolve(b.expr(e.Y, x))
 	if x == types.Bad || y == types.Bad {
 		return
 	}
-	if t, ok := comparable(x, y); ok {
+	if t, ok := comparedType(x, y); ok {
 		b.convertOperand(e.X, x, t)
 		b.convertOperand(e.Y, y, t)
 		return
 	}
-	if b.bareVariant(e.X, x) || b.bareVariant(e.Y, y) {
+	if b.reportBareVariant(e.X, x) || b.reportBareVariant(e.Y, y) {
 		return
 	}
 	d := diag.NeverEqual.At(e.OpSpan, "`%s` and `%s` are never equal", types.Full(x), types.Full(y)).
 		Label(e.X.Span(), "this has type `%s`", types.Full(x)).Label(e.Y.Span(), "this has type `%s`", types.Full(y))
 	fits := func(other types.Type) func(types.Type) bool {
-		return func(t types.Type) bool { _, ok := comparable(t, other); return ok }
+		return func(t types.Type) bool { _, ok := comparedType(t, other); return ok }
 	}
-	d.Advise(b.takeOut(e.X, x, fits(y)), b.takeOut(e.Y, y, fits(x)))
+	d.Advise(b.takeOutAdvice(e.X, x, fits(y)), b.takeOutAdvice(e.Y, y, fits(x)))
 	if len(d.Hints) == 0 {
-		d.Hint("%s", b.comparison(e, x, y))
+		d.Hint("%s", b.comparisonHint(e, x, y))
 	}
 	b.report(d)
 }
 
-// comparison returns a hint for comparing two values of different types.
-func (b *body) comparison(e *ast.Binary, x, y types.Type) string {
+// comparisonHint returns a hint for comparing two values of different types.
+func (b *body) comparisonHint(e *ast.Binary, x, y types.Type) string {
 	for _, side := range [2]struct {
 		e, other ast.Expr
 		t, want  types.Type
 	}{{e.X, e.Y, x, y}, {e.Y, e.X, y, x}} {
 		switch {
 		case side.t == types.Nil:
-			return "only an Option or an Any can be nil: `" + b.text(side.other) + "` always has a value"
+			return "only an Option or an Any can be nil: `" + b.sourceText(side.other) + "` always has a value"
 		case types.IsString(side.t) && types.IsNumeric(side.want):
 			if lit, ok := unparen(side.e).(*ast.StringLit); ok && side.want == numberType(lit.Value) {
 				return "remove the quotes of the number: `" + lit.Value + "`"
 			}
-			return "convert the number to text: `" + b.operand(side.other) + ".to_string()`"
+			return "convert the number to text: `" + b.operandText(side.other) + ".to_string()`"
 		}
 		if n, ok := side.t.(*types.Named); ok && n.Decl.Kind != types.Enum {
 			for _, f := range n.Decl.Fields {
-				if _, ok := comparable(types.Resolve(f.Type), side.want); ok {
-					return "compare its field: `" + b.operand(side.e) + "." + f.Name + "`"
+				if _, ok := comparedType(types.Resolve(f.Type), side.want); ok {
+					return "compare its field: `" + b.operandText(side.e) + "." + f.Name + "`"
 				}
 			}
 		}
@@ -395,8 +395,8 @@ func (b *body) comparison(e *ast.Binary, x, y types.Type) string {
 	return "convert one of them to the type of the other"
 }
 
-// comparable returns the type in which x and y are compared.
-func comparable(x, y types.Type) (types.Type, bool) {
+// comparedType returns the type in which x and y are compared.
+func comparedType(x, y types.Type) (types.Type, bool) {
 	if u, ok := x.(*types.Union); ok {
 		if v, ok := y.(*types.Union); ok {
 			for _, s := range u.Values {
@@ -412,7 +412,7 @@ func comparable(x, y types.Type) (types.Type, bool) {
 		if x == types.Nil {
 			other = y
 		}
-		return other, other == types.Nil || types.IsAny(other) || optional(other)
+		return other, other == types.Nil || types.IsAny(other) || isOption(other)
 	}
 	return types.Join(x, y)
 }

@@ -69,7 +69,7 @@ func (b *body) namePattern(p *ast.NamePat, t types.Type, mut bool) {
 		b.noneInPattern(p, t)
 		return
 	}
-	if en := b.c.declared(b.m, name); en != nil {
+	if en := b.c.findDeclared(b.m, name); en != nil {
 		if v, ok := en.obj.(*VariantRef); ok {
 			b.importedVariant(p, v, t)
 			return
@@ -84,7 +84,7 @@ func (b *body) namePattern(p *ast.NamePat, t types.Type, mut bool) {
 	if r, _ := utf8.DecodeRuneInString(name); unicode.IsUpper(r) {
 		d := diag.UpperCasePattern.At(p.Sp, "`%s` is not a constant or a variant", name)
 		if n, ok := t.(*types.Named); ok && n.Decl.Variant(name) != nil {
-			d.Repair(diag.Sure(diag.Insert(p.Sp.Start, n.Decl.Name+"::"), "Change to `%s::%s`", n.Decl.Name, name), "write `%s::%s`", n.Decl.Name, name)
+			d.Repair(diag.SafeFix(diag.Insert(p.Sp.Start, n.Decl.Name+"::"), "Change to `%s::%s`", n.Decl.Name, name), "write `%s::%s`", n.Decl.Name, name)
 		} else {
 			d.Hint("variables start with a lower-case letter; write variants as `Enum::%s`", name)
 		}
@@ -114,7 +114,7 @@ func (b *body) variantFor(v *VariantRef, p ast.Pattern, t types.Type) (*VariantR
 	n, ok := t.(*types.Named)
 	if !ok || n.Decl != d {
 		if !types.IsAny(t) && t != types.Error && t != types.Bad {
-			b.patternMismatch(p, d.Name+"::"+v.Name, t, declaredBy(d))
+			b.patternMismatch(p, d.Name+"::"+v.Name, t, isDeclaredBy(d))
 			return nil, nil
 		}
 		n = generic(d)
@@ -146,7 +146,7 @@ func (b *body) patternMismatch(p ast.Node, what string, t types.Type, fits func(
 	if t == types.Bad {
 		return
 	}
-	b.report(diag.PatternType.At(p.Span(), "`%s` never matches `%s`", what, types.Full(t)).By(b.awaitSubject(t)...).Advise(b.patternAround(p, t, fits), b.patternHelp(t)))
+	b.report(diag.PatternType.At(p.Span(), "`%s` never matches `%s`", what, types.Full(t)).WithFixes(b.awaitSubject(t)...).Advise(b.patternAround(p, t, fits), b.patternHelp(t)))
 }
 
 // patternAround suggests the constructor around a pattern for the value in an Option or a Result.
@@ -154,14 +154,14 @@ func (b *body) patternAround(p ast.Node, t types.Type, fits func(types.Type) boo
 	switch x := t.(type) {
 	case *types.Option:
 		if fits(types.Resolve(x.Elem)) {
-			return b.wrapped(p, "Some")
+			return b.wrapAdvice(p, "Some")
 		}
 	case *types.Result:
 		if fits(types.Resolve(x.Ok)) {
-			return b.wrapped(p, "Ok")
+			return b.wrapAdvice(p, "Ok")
 		}
 		if fits(types.Resolve(x.Err)) {
-			return b.wrapped(p, "Err")
+			return b.wrapAdvice(p, "Err")
 		}
 	}
 	return diag.Advice{}
@@ -170,17 +170,17 @@ func (b *body) patternAround(p ast.Node, t types.Type, fits func(types.Type) boo
 // isOf reports whether t is a T.
 func isOf[T types.Type](t types.Type) bool { _, ok := t.(T); return ok }
 
-// declaredBy returns a function that reports whether a type is that of the declaration.
-func declaredBy(d *types.Decl) func(types.Type) bool {
+// isDeclaredBy returns a function that reports whether a type is that of the declaration.
+func isDeclaredBy(d *types.Decl) func(types.Type) bool {
 	return func(t types.Type) bool { n, ok := t.(*types.Named); return ok && n.Decl == d }
 }
 
-// equals returns a function that reports whether values of a type can equal those of v.
-func equals(v types.Type) func(types.Type) bool {
-	return func(t types.Type) bool { _, ok := comparable(v, t); return ok }
+// mayEqual returns a function that reports whether values of a type can equal those of v.
+func mayEqual(v types.Type) func(types.Type) bool {
+	return func(t types.Type) bool { _, ok := comparedType(v, t); return ok }
 }
 
-func (b *body) patternHelp(t types.Type) diag.Advice { return diag.Say(b.patternHint(t)) }
+func (b *body) patternHelp(t types.Type) diag.Advice { return diag.HintAdvice(b.patternHint(t)) }
 
 func (b *body) patternHint(t types.Type) string {
 	switch x := t.(type) {
@@ -190,7 +190,7 @@ func (b *body) patternHint(t types.Type) string {
 		return "the patterns of a Result are `Ok(…)` and `Err(…)`"
 	case *types.Task:
 		if b.subject != nil {
-			return "`await` the task first: `match await " + b.text(b.subject) + " { … }`"
+			return "`await` the task first: `match await " + b.sourceText(b.subject) + " { … }`"
 		}
 		return "`await` the task first"
 	case *types.Named:
@@ -199,7 +199,7 @@ func (b *body) patternHint(t types.Type) string {
 			for _, v := range x.Decl.Variants {
 				names = append(names, edits.VariantExample(x.Decl, v))
 			}
-			return "its patterns are " + listed(names)
+			return "its patterns are " + quotedNames(names)
 		}
 	}
 	return "the patterns of `" + types.Full(t).String() + "` are values, names and `_`"
@@ -210,8 +210,8 @@ func (b *body) patternValue(p ast.Pattern, v, t types.Type) {
 	if t == types.Bad || v == types.Bad || t == types.Error || types.IsAny(t) {
 		return
 	}
-	if _, ok := comparable(types.Resolve(v), t); !ok {
-		b.patternMismatch(p, types.Full(v).String(), t, equals(types.Resolve(v)))
+	if _, ok := comparedType(types.Resolve(v), t); !ok {
+		b.patternMismatch(p, types.Full(v).String(), t, mayEqual(types.Resolve(v)))
 	}
 }
 
@@ -219,7 +219,7 @@ func (b *body) literalPattern(x ast.Expr, t types.Type) {
 	v := types.Resolve(b.expr(x, t))
 	if u, ok := t.(*types.Union); ok {
 		if s, isString := x.(*ast.StringLit); isString && !u.Has(s.Value) {
-			b.report(diag.NotInUnion.At(x.Span(), "%q is not in the union `%s`", s.Value, u).By(oneOf(x.Span(), u)...).Hint("use one of the listed strings"))
+			b.report(diag.NotInUnion.At(x.Span(), "%q is not in the union `%s`", s.Value, u).WithFixes(unionFixes(x.Span(), u)...).Hint("use one of the listed strings"))
 			return
 		}
 	}
@@ -230,8 +230,8 @@ func (b *body) literalPattern(x ast.Expr, t types.Type) {
 		b.report(diag.PatternType.At(x.Span(), "`Float` never matches `Int`").Hint("write an integer"))
 		return
 	}
-	if _, ok := comparable(v, t); !ok {
-		b.patternMismatch(x, types.Full(v).String(), t, equals(v))
+	if _, ok := comparedType(v, t); !ok {
+		b.patternMismatch(x, types.Full(v).String(), t, mayEqual(v))
 	}
 }
 
@@ -327,9 +327,9 @@ func (b *body) tuplePattern(p *ast.TuplePat, t types.Type, mut bool) {
 }
 
 // partType returns the type of a part: that of part if known, Any inside an Any, else Bad.
-func partType(known bool, t types.Type, part func() types.Type) types.Type {
+func partType(hasType bool, t types.Type, part func() types.Type) types.Type {
 	switch {
-	case known:
+	case hasType:
 		return part()
 	case types.IsAny(t) || t == types.Error:
 		return types.Any
@@ -371,11 +371,11 @@ func (b *body) structPattern(p *ast.StructPat, t types.Type, mut bool) {
 		return
 	}
 	n, ok := t.(*types.Named)
-	known := ok && n.Decl == ref.named.Decl
-	if !known && !types.IsAny(t) && t != types.Error && t != types.Bad {
-		b.patternMismatch(p, ref.named.Decl.Name, t, declaredBy(ref.named.Decl))
+	matches := ok && n.Decl == ref.named.Decl
+	if !matches && !types.IsAny(t) && t != types.Error && t != types.Bad {
+		b.patternMismatch(p, ref.named.Decl.Name, t, isDeclaredBy(ref.named.Decl))
 	}
-	if !known {
+	if !matches {
 		n = ref.named
 	}
 	subst := types.Bindings(n.Decl.Params, n.Args)
@@ -389,22 +389,22 @@ func (b *body) structPattern(p *ast.StructPat, t types.Type, mut bool) {
 		ft := types.Type(types.Bad)
 		if decl := findField(ref.fields, f.Name.Name); decl != nil {
 			ft = types.Substitute(decl.Type, subst)
-			b.visibleField(n.Decl, decl, f.Name)
+			b.checkVisibleField(n.Decl, decl, f.Name)
 		} else if et := errorField(f.Name.Name); et != nil && n.Decl.Kind == types.ErrorStruct {
 			ft = et
 		} else {
-			b.unknownField(f.Name, ref, f.Short, func(n string) bool {
+			b.reportUnknownField(f.Name, ref, f.Short, func(n string) bool {
 				return slices.ContainsFunc(p.Fields, func(f *ast.FieldPat) bool { return f.Name.Name == n })
 			})
 		}
 		seen[f.Name.Name] = true
 		b.pattern(f.Pattern, ft, mut)
 	}
-	b.allFields(p, ref, seen)
+	b.reportOmittedFields(p, ref, seen)
 }
 
-// allFields reports a struct pattern that omits fields without `..`.
-func (b *body) allFields(p *ast.StructPat, ref *structRef, seen map[string]bool) {
+// reportOmittedFields reports a struct pattern that omits fields without `..`.
+func (b *body) reportOmittedFields(p *ast.StructPat, ref *structRef, seen map[string]bool) {
 	if p.Rest {
 		return
 	}
@@ -415,7 +415,7 @@ func (b *body) allFields(p *ast.StructPat, ref *structRef, seen map[string]bool)
 		}
 	}
 	if len(missing) > 0 {
-		b.report(diag.MissingField.At(p.Sp, "the pattern does not mention %s", listed(missing)).Hint("add them, or end the pattern with `..`"))
+		b.report(diag.MissingField.At(p.Sp, "the pattern does not mention %s", quotedNames(missing)).Hint("add them, or end the pattern with `..`"))
 	}
 }
 
@@ -448,7 +448,7 @@ func (b *body) variantPattern(p *ast.VariantPat, t types.Type, mut bool) {
 // of type t.
 func (b *body) patternVariant(path *ast.PathExpr, p ast.Pattern, t types.Type) (*VariantRef, []types.Type) {
 	if len(path.Segments) == 1 {
-		if e := b.c.declared(b.m, path.Segments[0].Name); e != nil {
+		if e := b.c.findDeclared(b.m, path.Segments[0].Name); e != nil {
 			if v, ok := e.obj.(*VariantRef); ok {
 				return b.variantFor(v, p, t)
 			}
@@ -466,7 +466,7 @@ func (b *body) patternVariant(path *ast.PathExpr, p ast.Pattern, t types.Type) (
 	}
 	v := e.typ.Variant(last.Name)
 	if v == nil {
-		b.unknownVariant(e.typ, last)
+		b.reportUnknownVariant(e.typ, last)
 		return nil, nil
 	}
 	return b.variantFor(&VariantRef{Type: generic(e.typ), Name: v.Name, Index: v.Index, Variant: v}, p, t)

@@ -10,7 +10,7 @@ import (
 // (spec/13-pipelines.md).
 func (c *checker) definePipeline(m *module, p *Pipeline) {
 	for _, d := range p.Decl.Decorators {
-		c.otherDecorator(m, d)
+		c.rejectOtherDecorator(m, d)
 	}
 	ts := &typeScope{m: m}
 	if p.Decl.HasParams {
@@ -23,11 +23,11 @@ func (c *checker) definePipeline(m *module, p *Pipeline) {
 				Hint("rename one of them"))
 		}
 		names[d.Name.Name] = d
-		c.otherDecorators(m, d.Decorators)
+		c.rejectOtherDecorators(m, d.Decorators)
 		s := &Stage{Name: d.Name.Name, Decl: d}
 		if !d.IsBinding() {
 			s.Params = c.stageParams(ts, d.Params)
-			s.Output, s.Unwraps = payload(c.resolve(ts, d.Result))
+			s.Output, s.Unwraps = passedType(c.resolve(ts, d.Result))
 		}
 		p.Stages = append(p.Stages, s)
 	}
@@ -38,13 +38,13 @@ func (c *checker) definePipeline(m *module, p *Pipeline) {
 		p.Params = firstParams(p)
 	}
 	if p.Decl.Result != nil {
-		p.Result, _ = payload(c.resolve(ts, p.Decl.Result))
+		p.Result, _ = passedType(c.resolve(ts, p.Decl.Result))
 	}
 }
 
-// payload returns the type that a stage passes on: of a Result its Ok value. Its second result
+// passedType returns the type that a stage passes on: of a Result its Ok value. Its second result
 // reports whether t is a Result.
-func payload(t types.Type) (types.Type, bool) {
+func passedType(t types.Type) (types.Type, bool) {
 	if r, ok := types.Resolve(t).(*types.Result); ok {
 		return r.Ok, true
 	}
@@ -92,17 +92,17 @@ func (c *checker) checkPipeline(p *Pipeline) {
 			b.bindingStage(s)
 		} else {
 			if p.Decl.HasParams || before != nil {
-				b.noDefaults(s)
+				b.reportDefaults(s)
 			}
-			s.TakesAll = first && b.takesAll(p, s, before)
+			s.ReceivesParameters = first && b.receivesParameters(p, s, before)
 			first = false
 			b.functionStage(s, before)
 		}
-		kept := s.Output
+		output := s.Output
 		if s.Unwraps {
-			kept = &types.Result{Ok: s.Output, Err: types.Any}
+			output = &types.Result{Ok: s.Output, Err: types.Any}
 		}
-		c.keep(m, s.Decorations, s.Decl.Decorators, kept)
+		c.recordCachedType(m, s.Decorations, s.Decl.Decorators, output)
 		s.Local = &Local{Name: s.Name, Type: s.Output, At: s.Decl.Name.Sp, used: true}
 		b.bind(s.Local)
 		before = s
@@ -119,11 +119,11 @@ func (c *checker) checkPipeline(p *Pipeline) {
 func (b *body) bindingStage(s *Stage) {
 	outer, before := b.frame, b.flow.clone()
 	if s.Body != nil {
-		b.frame = &frame{parent: outer, closure: s.Body, again: true, raises: true, result: types.Nil}
+		b.frame = &frame{parent: outer, closure: s.Body, isRepeated: true, raises: true, result: types.Nil}
 		b.frame.home = b.frame
 	}
 	t := b.expr(s.Decl.Value, nil)
-	s.Output, s.Unwraps = payload(types.Resolve(t))
+	s.Output, s.Unwraps = passedType(types.Resolve(t))
 	if b.frame = outer; s.Body != nil {
 		b.flow = before
 	}
@@ -132,8 +132,8 @@ func (b *body) bindingStage(s *Stage) {
 
 // functionStage checks a stage's body, and its input.
 func (b *body) functionStage(s, before *Stage) {
-	if before != nil && !s.TakesAll {
-		b.takesPrevious(s, before)
+	if before != nil && !s.ReceivesParameters {
+		b.receivesPrevious(s, before)
 	}
 	outer := b.frame
 	result := types.Type(types.Nil)
@@ -142,7 +142,7 @@ func (b *body) functionStage(s, before *Stage) {
 	}
 	f := &frame{parent: outer.parent, home: outer.home, result: result, raises: false}
 	if s.Body != nil {
-		f.parent, f.closure, f.again = outer, s.Body, true
+		f.parent, f.closure, f.isRepeated = outer, s.Body, true
 		f.home = f
 	}
 	if s.Decl.Result != nil {
@@ -159,8 +159,8 @@ func (b *body) functionStage(s, before *Stage) {
 	b.frame = outer
 }
 
-// noDefaults reports defaults of parameters that always receive a value.
-func (b *body) noDefaults(s *Stage) {
+// reportDefaults reports defaults of parameters that always receive a value.
+func (b *body) reportDefaults(s *Stage) {
 	for _, q := range s.Params {
 		if q.Default != nil {
 			b.report(diag.StageInput.At(q.Default.Span(), "parameter `%s` of stage `%s` always receives a value, so its default is never used", q.Name, s.Name).
@@ -169,9 +169,10 @@ func (b *body) noDefaults(s *Stage) {
 	}
 }
 
-// takesAll reports whether the first function stage receives the pipeline's parameters, and checks
-// their types. After a binding stage this is the case only if the stage cannot take its value.
-func (b *body) takesAll(p *Pipeline, s, before *Stage) bool {
+// receivesParameters reports whether the first function stage receives the pipeline's parameters,
+// and checks their types. After a binding stage this is the case only if the stage cannot take its
+// value.
+func (b *body) receivesParameters(p *Pipeline, s, before *Stage) bool {
 	if !p.Decl.HasParams {
 		return false
 	}
@@ -198,7 +199,7 @@ func (b *body) takesAll(p *Pipeline, s, before *Stage) bool {
 	return true
 }
 
-func (b *body) takesPrevious(s, before *Stage) {
+func (b *body) receivesPrevious(s, before *Stage) {
 	if len(s.Params) != 1 {
 		b.report(diag.StageInput.At(s.Decl.Name.Sp, "stage `%s` takes %s, but receives one value, the output of `%s`", s.Name, count(len(s.Params), "parameter"), before.Name).
 			Hint("use one parameter; the body can also use the names of earlier stages"))

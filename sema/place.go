@@ -43,17 +43,17 @@ func (b *body) assign(e *ast.Assign) types.Type {
 	}
 	t := types.Resolve(b.expr(e.Target, nil))
 	if errors := b.errors; t != types.Bad {
-		b.notSlice(e.Target)
+		b.reportNotAssignable(e.Target)
 		if b.errors == errors {
-			b.mutated(e.Target, "the assignment changes it")
+			b.checkMutable(e.Target, "the assignment changes it")
 		}
 	}
 	b.assignValue(e, t, reason{})
 	return types.Nil
 }
 
-// notSlice reports targets that can be read but not written.
-func (b *body) notSlice(target ast.Expr) {
+// reportNotAssignable reports targets that can be read but not written.
+func (b *body) reportNotAssignable(target ast.Expr) {
 	x, ok := unparen(target).(*ast.IndexExpr)
 	if !ok {
 		return
@@ -78,11 +78,11 @@ func (b *body) assignLocal(e *ast.Assign, path *ast.PathExpr, l *Local) {
 	}
 	state := b.flow.stateOf(l)
 	switch {
-	case b.notConcurrent(l, path.Sp):
+	case b.reportConcurrentAssignment(l, path.Sp):
 	case l.Late && !l.Mut:
 		b.assignLate(path, l, state)
 	case !l.Mut:
-		b.immutable(path.Sp, l, "the assignment changes it")
+		b.reportImmutable(path.Sp, l, "the assignment changes it")
 	}
 	if state != nil {
 		state.state = maySet
@@ -106,42 +106,42 @@ func (b *body) assignNil(e *ast.Assign, l *Local) {
 
 // assignLate checks the only assignment of an immutable late variable.
 func (b *body) assignLate(path *ast.PathExpr, l *Local, state *lateState) {
-	again := false
+	repeated := false
 	for _, lp := range b.loops {
 		if lp.home.home == b.frame.home && lp.depth > l.depth {
-			again = true
+			repeated = true
 		}
 	}
 	// Code in a closure or a handler may run several times.
-	again = again || l.frame != b.frame.home || b.frame.handler && l.depth <= b.frame.depth
-	if state == nil || state.state&maySet != 0 && b.comes() || again {
+	repeated = repeated || l.frame != b.frame.home || b.frame.handler && l.depth <= b.frame.depth
+	if state == nil || state.state&maySet != 0 && b.isReachable() || repeated {
 		b.report(diag.AssignedTwice.At(path.Sp, "`%s` may already be assigned here", l.Name).
-			Label(l.At, "declared here").Repair(diag.Offer(diag.Insert(l.let, " mut"), "Declare `%s` with `let mut`", l.Name), "declare it with `let mut`, or assign it only once on every path"))
+			Label(l.At, "declared here").Repair(diag.UnsafeFix(diag.Insert(l.let, " mut"), "Declare `%s` with `let mut`", l.Name), "declare it with `let mut`, or assign it only once on every path"))
 	}
 }
 
-// given records what assigns the variables that a pattern has just bound, for messages.
-func (b *body) given(by string) {
+// recordAssigned records what assigns the variables that a pattern has just bound, for messages.
+func (b *body) recordAssigned(by string) {
 	for _, l := range b.scope.locals {
-		l.given = by
+		l.assigner = by
 	}
 }
 
-func (b *body) immutable(at source.Span, l *Local, what string) {
+func (b *body) reportImmutable(at source.Span, l *Local, what string) {
 	d := diag.Immutable.At(at, "`%s` is not mutable", l.Name).Label(l.At, "declared here")
 	switch {
 	case l.Name == "self":
-		d.Repair(diag.Offer(diag.Insert(l.At.Start, "mut "), "Declare `self` as `mut self`"), "declare the method with `mut self`")
+		d.Repair(diag.UnsafeFix(diag.Insert(l.At.Start, "mut "), "Declare `self` as `mut self`"), "declare the method with `mut self`")
 	case l.Param:
-		d.Repair(diag.Offer(diag.Insert(l.At.Start, "mut "), "Declare `%s` as `mut %[1]s`", l.Name), "declare the parameter as `mut %s`", l.Name)
-	case l.given == "for":
+		d.Repair(diag.UnsafeFix(diag.Insert(l.At.Start, "mut "), "Declare `%s` as `mut %[1]s`", l.Name), "declare the parameter as `mut %s`", l.Name)
+	case l.assigner == "for":
 		d.Hint("the loop assigns it in each iteration: change a copy, `let mut %s = %s;`, or use a `while` loop", l.Name, l.Name)
-	case l.given != "":
-		d.Hint("%s assigns it: change a copy, `let mut %s = %s;`", l.given, l.Name, l.Name)
+	case l.assigner != "":
+		d.Hint("%s assigns it: change a copy, `let mut %s = %s;`", l.assigner, l.Name, l.Name)
 	case l.let == 0:
 		d.Hint("declare it with `let mut %s`", l.Name)
 	default:
-		d.Repair(diag.Sure(diag.Insert(l.let, " mut"), "Declare `%s` with `let mut`", l.Name), "declare it with `let mut %s`", l.Name)
+		d.Repair(diag.SafeFix(diag.Insert(l.let, " mut"), "Declare `%s` with `let mut`", l.Name), "declare it with `let mut %s`", l.Name)
 	}
 	b.report(d)
 }
@@ -158,67 +158,67 @@ func (b *body) assignValue(e *ast.Assign, t types.Type, why reason) {
 	}
 	if opt, ok := target.(*types.Option); ok {
 		b.report(diag.Operand.At(e.OpSpan, "`%s=` cannot be applied to `%s`", e.Op, types.Full(opt)).
-			Hint("it may be None: use a default, such as `%s = (%s ?? 0) %s %s`", b.text(e.Target), b.text(e.Target), e.Op, b.text(e.Value)))
+			Hint("it may be None: use a default, such as `%s = (%s ?? 0) %s %s`", b.sourceText(e.Target), b.sourceText(e.Target), e.Op, b.sourceText(e.Value)))
 		return
 	}
-	out := operated(e.Op, target, v)
+	out := operatorType(e.Op, target, v)
 	if out == nil {
 		b.report(diag.Operand.At(e.OpSpan, "`%s=` cannot be applied to `%s` and `%s`", e.Op, types.Full(target), types.Full(v)).
 			Label(e.Target.Span(), "this has type `%s`", types.Full(target)).Label(e.Value.Span(), "this has type `%s`", types.Full(v)).
-			Advise(b.compound(e, target, v)))
+			Advise(b.compoundAdvice(e, target, v)))
 		return
 	}
 	if !types.IsAny(out) {
 		if ok, _ := types.Conversion(out, target); !ok || out == types.Float && target == types.Int {
-			b.mismatch(e.Value, v, target, why)
+			b.reportMismatch(e.Value, v, target, why)
 			return
 		}
 	}
 	b.convertOperand(e.Value, v, out)
 }
 
-// compound returns the advice for a compound assignment whose sides have incompatible types.
-func (b *body) compound(e *ast.Assign, target, v types.Type) diag.Advice {
+// compoundAdvice returns the advice for a compound assignment whose sides have incompatible types.
+func (b *body) compoundAdvice(e *ast.Assign, target, v types.Type) diag.Advice {
 	text := e.Op == ast.OpAdd && types.IsString(target)
-	if a := b.takeOut(e.Value, v, func(t types.Type) bool { return text || operated(e.Op, target, t) != nil }); a.Is() {
+	if a := b.takeOutAdvice(e.Value, v, func(t types.Type) bool { return text || operatorType(e.Op, target, t) != nil }); a.Is() {
 		return a
 	}
 	switch a, isArray := target.(*types.Array); {
 	case text:
-		return diag.Say("convert it to text: `" + b.text(e.Target) + " += \"${" + b.text(e.Value) + "}\"`").
-			By(edits.Surround(e.Value, "\"${", "}\"", "Convert it to text"))
+		return diag.HintAdvice("convert it to text: `" + b.sourceText(e.Target) + " += \"${" + b.sourceText(e.Value) + "}\"`").
+			WithFix(edits.Surround(e.Value, "\"${", "}\"", "Convert it to text"))
 	case isArray && e.Op == ast.OpAdd:
 		if ok, _ := types.Conversion(v, a.Elem); ok {
 			push := diag.Replace(source.Span{Start: e.Target.Span().End, End: e.Value.Span().Start}, ".push(")
-			return diag.Say("add an element with `" + b.text(e.Target) + ".push(" + b.text(e.Value) + ")`").
-				By(diag.Fix{Title: "Change to `push`", Edits: []diag.Edit{push, diag.Insert(e.Value.Span().End, ")")}})
+			return diag.HintAdvice("add an element with `" + b.sourceText(e.Target) + ".push(" + b.sourceText(e.Value) + ")`").
+				WithFix(diag.Fix{Title: "Change to `push`", Edits: []diag.Edit{push, diag.Insert(e.Value.Span().End, ")")}})
 		}
-		return diag.Say("`+=` needs two arrays with the same element type")
+		return diag.HintAdvice("`+=` needs two arrays with the same element type")
 	case e.Op == ast.OpAdd:
-		return diag.Say("`+=` needs two numbers, two Strings or two arrays")
+		return diag.HintAdvice("`+=` needs two numbers, two Strings or two arrays")
 	}
-	return diag.Say("`" + e.Op.String() + "=` needs two numbers")
+	return diag.HintAdvice("`" + e.Op.String() + "=` needs two numbers")
 }
 
-// mutated checks that an expression can be changed: a variable declared mut, or a field, element or
-// slot of one.
-func (b *body) mutated(place ast.Expr, what string) {
+// checkMutable checks that an expression can be changed: a variable declared mut, or a field,
+// element or slot of one.
+func (b *body) checkMutable(place ast.Expr, what string) {
 	switch x := unparen(place).(type) {
 	case *ast.PathExpr:
-		b.mutatedName(x, what)
+		b.checkMutableName(x, what)
 	case *ast.FieldExpr:
-		b.mutatedField(x, what)
+		b.checkMutableField(x, what)
 	case *ast.TupleIndex:
-		b.mutated(x.X, what)
+		b.checkMutable(x.X, what)
 	case *ast.IndexExpr:
-		b.mutated(x.X, what)
+		b.checkMutable(x.X, what)
 	default:
 		b.report(diag.NotAPlace.At(place.Span(), "this is a temporary value, but %s", what).
-			By(b.intoVariable(place)...).Hint("assign it to a `let mut` variable first"))
+			WithFixes(b.variableFix(place)...).Hint("assign it to a `let mut` variable first"))
 	}
 }
 
-func (b *body) mutatedField(x *ast.FieldExpr, what string) {
+func (b *body) checkMutableField(x *ast.FieldExpr, what string) {
 	s := b.info.Select(x)
 	if s == nil {
 		return
@@ -231,30 +231,30 @@ func (b *body) mutatedField(x *ast.FieldExpr, what string) {
 	case SelectTool:
 		if root := rootName(x); root != nil && root.Segments[0].Name == "self" {
 			if l, ok := b.info.objects[root.Id].(*Local); ok && !l.Mut {
-				b.immutable(root.Sp, l, what)
+				b.reportImmutable(root.Sp, l, what)
 			}
 			return
 		}
 		b.report(diag.NotAPlace.At(x.Sp, "only the functions of a tool can change its state").Hint("add a function to the tool"))
 	default:
-		b.mutated(x.X, what)
+		b.checkMutable(x.X, what)
 	}
 }
 
-func (b *body) mutatedName(x *ast.PathExpr, what string) {
+func (b *body) checkMutableName(x *ast.PathExpr, what string) {
 	l, ok := b.info.objects[x.Id].(*Local)
 	if !ok {
 		if b.info.types[x.Id] != types.Bad {
 			b.report(diag.NotAPlace.At(x.Sp, "`%s` cannot be changed", x.Segments[len(x.Segments)-1].Name).
-				Hint("change a copy: `let mut %s = %s;`", strings.ToLower(x.Segments[len(x.Segments)-1].Name), b.text(x)))
+				Hint("change a copy: `let mut %s = %s;`", strings.ToLower(x.Segments[len(x.Segments)-1].Name), b.sourceText(x)))
 		}
 		return
 	}
 	switch {
 	case isReference(l.Type):
-	case b.notConcurrent(l, x.Sp):
+	case b.reportConcurrentAssignment(l, x.Sp):
 	case !l.Mut:
-		b.immutable(x.Sp, l, what)
+		b.reportImmutable(x.Sp, l, what)
 	}
 	l.assigned = true
 }

@@ -17,8 +17,8 @@ func (p *Program) Refs(i *Info) []Ref {
 	return p.refsOf(i, i.File.Decls)
 }
 
-// RefsIn returns the names in those declarations of a file whose text is wanted, as Refs does. Of
-// the reused bodies (see Bodies), it checks only those declarations.
+// RefsIn returns the names in those declarations of a file that the caller selects by their text,
+// as Refs does. Of the reused bodies (see Bodies), it checks only those declarations.
 func (p *Program) RefsIn(i *Info, wanted func(text []byte) bool) []Ref {
 	var in []ast.Decl
 	for _, d := range i.File.Decls {
@@ -26,7 +26,7 @@ func (p *Program) RefsIn(i *Info, wanted func(text []byte) bool) []Ref {
 			in = append(in, d)
 		}
 	}
-	p.complete(i, func(fn *Function) bool {
+	p.completeFunctions(i, func(fn *Function) bool {
 		return slices.ContainsFunc(in, func(d ast.Decl) bool { return d.Span().Contains(fn.Decl.Sp) })
 	})
 	return p.refsOf(i, in)
@@ -38,7 +38,7 @@ func (p *Program) refsOf(i *Info, in []ast.Decl) []Ref {
 	if r.m == nil {
 		return nil
 	}
-	defer r.c.quietly()()
+	defer r.c.muteDiagnostics()()
 	for _, d := range in {
 		r.visit(d)
 	}
@@ -46,8 +46,8 @@ func (p *Program) refsOf(i *Info, in []ast.Decl) []Ref {
 	return r.out
 }
 
-// quietly disables the reporting of diagnostics until the returned function is called.
-func (c *checker) quietly() func() {
+// muteDiagnostics disables the reporting of diagnostics until the returned function is called.
+func (c *checker) muteDiagnostics() func() {
 	saved := c.diags
 	c.diags = diag.List{}
 	return func() { c.diags = saved }
@@ -132,9 +132,9 @@ func (r *refs) visit(n ast.Node) {
 		r.block(n)
 	case *ast.Decorator:
 		r.add(n.Name, &Def{Kind: DefDecorator, Name: n.Name.Name})
-		r.each(n.Args)
+		r.visitEach(n.Args)
 	case *ast.Arg:
-		r.one(n.Value)
+		r.visitOptional(n.Value)
 	case *ast.Param:
 		r.param(n, nil)
 	case *ast.TypeParam:
@@ -145,20 +145,20 @@ func (r *refs) visit(n ast.Node) {
 			r.namedType(b)
 		}
 	case *ast.ConfigField:
-		r.one(n.Value)
+		r.visitOptional(n.Value)
 	case *ast.Stage:
 		r.stage(n)
 	case *ast.Variant:
 		r.variant(n)
 	case *ast.FieldDecl:
 		r.declare(n.Name, fieldDeclDef(r.info, n, r.owner))
-		r.each(n.Decorators)
-		r.one(n.Type)
-		r.one(n.Default)
+		r.visitEach(n.Decorators)
+		r.visitOptional(n.Type)
+		r.visitOptional(n.Default)
 	case *ast.MockStmt:
 		r.add(n.Name, r.c.entityDef(r.lookup(n.Name.Name)))
 		for _, f := range n.Fields {
-			r.one(f.Value)
+			r.visitOptional(f.Value)
 		}
 	case *ast.Ident: // of unparsed text
 	default:
@@ -166,8 +166,8 @@ func (r *refs) visit(n ast.Node) {
 	}
 }
 
-// one visits a node that may be nil.
-func (r *refs) one(n ast.Node) {
+// visitOptional visits a node that may be nil.
+func (r *refs) visitOptional(n ast.Node) {
 	if n != nil && !isNilNode(n) {
 		r.visit(n)
 	}
@@ -185,7 +185,7 @@ func isNilNode(n ast.Node) bool {
 	return false
 }
 
-func (r *refs) each(ns any) {
+func (r *refs) visitEach(ns any) {
 	switch ns := ns.(type) {
 	case []*ast.Decorator:
 		for _, n := range ns {
@@ -248,7 +248,7 @@ func (r *refs) namedType(t *ast.NamedType) {
 		r.add(t.Segments[n-1], r.c.entityDef(r.prefixOf(t.Segments)))
 	}
 	for _, a := range t.Args {
-		r.one(a)
+		r.visitOptional(a)
 	}
 }
 
@@ -261,7 +261,7 @@ func (r *refs) typeNamed(name string) *Def {
 			return r.params[i]
 		}
 	}
-	if e := r.c.declared(r.m, name); e != nil {
+	if e := r.c.findDeclared(r.m, name); e != nil {
 		return r.c.entityDef(e)
 	}
 	if _, ok := constructors[name]; ok {
@@ -296,7 +296,7 @@ func (c *checker) ownerDef(t types.Type) *Def {
 
 // param adds a parameter of a function, or of a closure, whose variable is l.
 func (r *refs) param(n *ast.Param, l *Local) {
-	r.each(n.Decorators)
+	r.visitEach(n.Decorators)
 	if n.Name != nil {
 		def := &Def{Kind: DefParam, Name: n.Name.Name, Node: n}
 		if l != nil {
@@ -308,9 +308,9 @@ func (r *refs) param(n *ast.Param, l *Local) {
 		}
 		r.declare(n.Name, def)
 	}
-	r.one(n.Pattern)
-	r.one(n.Type)
-	r.one(n.Default)
+	r.visitOptional(n.Pattern)
+	r.visitOptional(n.Type)
+	r.visitOptional(n.Default)
 }
 
 // block visits a block. Its own declarations are visible in all of it.
@@ -326,8 +326,8 @@ func (r *refs) block(b *ast.Block) {
 	r.m = outer
 }
 
-// within visits code that has its own type parameters, labels and Self.
-func (r *refs) within(owner string, self types.Type, visit func()) {
+// withScope visits code that has its own type parameters, labels and Self.
+func (r *refs) withScope(owner string, self types.Type, visit func()) {
 	params, selves, was := len(r.params), len(r.self), r.owner
 	r.owner = owner
 	if self != nil {
@@ -340,7 +340,7 @@ func (r *refs) within(owner string, self types.Type, visit func()) {
 // decl adds the names of a declaration.
 func (r *refs) decl(d ast.Decl) {
 	h := d.Head()
-	r.each(h.Decorators)
+	r.visitEach(h.Decorators)
 	switch d := d.(type) {
 	case *ast.ModDecl:
 		r.mod(d)
@@ -359,13 +359,13 @@ func (r *refs) decl(d ast.Decl) {
 	if h.Name == nil {
 		return
 	}
-	def := r.own(d)
+	def := r.declaredDef(d)
 	r.declare(h.Name, def)
-	r.within(h.Name.Name, r.selfOf(d, def), func() { r.inside(d) })
+	r.withScope(h.Name.Name, r.selfOf(d, def), func() { r.visitParts(d) })
 }
 
-// own returns what a declaration declares. A declaration with errors is included.
-func (r *refs) own(d ast.Decl) *Def {
+// declaredDef returns what a declaration declares. A declaration with errors is included.
+func (r *refs) declaredDef(d ast.Decl) *Def {
 	if e := r.m.names[d.Head().Name.Name]; e != nil && e.decl == d {
 		if def := r.c.entityDef(e); def != nil {
 			return def
@@ -395,23 +395,23 @@ func (r *refs) selfOf(d ast.Decl, def *Def) types.Type {
 	return nil
 }
 
-// inside visits the parts of a declaration, without its name and decorators.
-func (r *refs) inside(d ast.Decl) {
+// visitParts visits the parts of a declaration, without its name and decorators.
+func (r *refs) visitParts(d ast.Decl) {
 	h := d.Head()
 	switch d := d.(type) {
 	case *ast.AgentDecl:
-		r.add(d.Uses, named(DefConnection, d.Uses))
+		r.add(d.Uses, namedDef(DefConnection, d.Uses))
 		for _, f := range d.Fields {
-			r.one(f.Value)
+			r.visitOptional(f.Value)
 		}
 		return
 	case *ast.HostDecl:
 		for _, f := range d.Fields {
 			if w, ok := f.Value.(*ast.PathExpr); ok && f.Name.Name == "connector" && len(w.Segments) == 1 {
-				r.add(w.Segments[0], named(DefConnector, w.Segments[0]))
+				r.add(w.Segments[0], namedDef(DefConnector, w.Segments[0]))
 				continue
 			}
-			r.one(f.Value)
+			r.visitOptional(f.Value)
 		}
 		return
 	case *ast.FnDecl:
@@ -429,7 +429,7 @@ func (r *refs) inside(d ast.Decl) {
 	})
 }
 
-func named(k DefKind, id *ast.Ident) *Def {
+func namedDef(k DefKind, id *ast.Ident) *Def {
 	if id == nil {
 		return nil
 	}
@@ -445,7 +445,7 @@ func (r *refs) function(d *ast.FnDecl) {
 	for _, p := range d.Params {
 		r.param(p, r.c.variableOf(d, p))
 	}
-	r.one(d.Result)
+	r.visitOptional(d.Result)
 	r.block(d.Body)
 	r.owner = owner
 }
@@ -512,10 +512,10 @@ func (r *refs) use(t *ast.UseTree, before []*ast.Ident) {
 		if full[i].Missing() || full[i].Name == "self" || full[i].Name == "super" || i == 0 && full[i].Name == "std" {
 			continue
 		}
-		r.add(full[i], r.c.entityDef(r.c.follow(r.c.importPath(r.m, full[:i+1]))))
+		r.add(full[i], r.c.entityDef(r.c.followImports(r.c.importPath(r.m, full[:i+1]))))
 	}
 	if t.Alias != nil && len(full) > 0 && !full[len(full)-1].Missing() {
-		r.add(t.Alias, r.c.entityDef(r.c.follow(r.c.importPath(r.m, full))))
+		r.add(t.Alias, r.c.entityDef(r.c.followImports(r.c.importPath(r.m, full))))
 	}
 	for _, sub := range t.List {
 		r.use(sub, full)
@@ -523,12 +523,12 @@ func (r *refs) use(t *ast.UseTree, before []*ast.Ident) {
 }
 
 func (r *refs) impl(d *ast.ImplDecl) {
-	r.within("", nil, func() {
+	r.withScope("", nil, func() {
 		for _, g := range d.Generics {
 			r.visit(g)
 		}
-		r.one(d.Trait)
-		r.one(d.Target)
+		r.visitOptional(d.Trait)
+		r.visitOptional(d.Target)
 		var self types.Type
 		if d.Target != nil {
 			self = r.info.Written(d.Target)
@@ -540,7 +540,7 @@ func (r *refs) impl(d *ast.ImplDecl) {
 				self = t
 			}
 		}
-		r.within(owner, self, func() {
+		r.withScope(owner, self, func() {
 			for _, fn := range d.Methods {
 				r.method(fn, owner)
 			}
@@ -553,7 +553,7 @@ func (r *refs) targetObject(n *ast.NamedType) (types.Type, bool) {
 	if len(n.Segments) != 1 {
 		return nil, false
 	}
-	e := r.c.declared(r.m, n.Segments[0].Name)
+	e := r.c.findDeclared(r.m, n.Segments[0].Name)
 	if e == nil || e.obj == nil {
 		return nil, false
 	}
@@ -565,18 +565,18 @@ func (r *refs) method(d *ast.FnDecl, owner string) {
 	if d.Name == nil {
 		return
 	}
-	r.each(d.Decorators)
+	r.visitEach(d.Decorators)
 	def := declDef(r.info, d, nil)
 	def.Kind, def.Owner = DefMethod, owner
 	if o := r.c.functionOf(d); o != nil {
 		def.Object = o
 	}
 	r.declare(d.Name, def)
-	r.within(owner, nil, func() { r.function(d) })
+	r.withScope(owner, nil, func() { r.function(d) })
 }
 
 func (r *refs) stage(n *ast.Stage) {
-	r.each(n.Decorators)
+	r.visitEach(n.Decorators)
 	def := &Def{Kind: DefStage, Name: n.Name.Name, Node: n, Owner: r.owner}
 	for _, p := range r.c.prog.Pipelines {
 		for _, s := range p.Stages {
@@ -591,9 +591,9 @@ func (r *refs) stage(n *ast.Stage) {
 	for _, p := range n.Params {
 		r.param(p, nil)
 	}
-	r.one(n.Result)
+	r.visitOptional(n.Result)
 	r.block(n.Body)
-	r.one(n.Value)
+	r.visitOptional(n.Value)
 	r.owner = owner
 }
 
@@ -607,7 +607,7 @@ func (r *refs) variant(n *ast.Variant) {
 	}
 	r.declare(n.Name, def)
 	for _, t := range n.Types {
-		r.one(t)
+		r.visitOptional(t)
 	}
 	for _, f := range n.Fields {
 		r.visit(f)

@@ -13,18 +13,18 @@ func (r *refs) expr(e ast.Expr) {
 	case *ast.Assign:
 		r.assign(e)
 	case *ast.Call:
-		r.one(e.Fn)
+		r.visitOptional(e.Fn)
 		r.arguments(e.Args, r.callOf(e))
 	case *ast.MethodCall:
-		r.one(e.Recv)
+		r.visitOptional(e.Recv)
 		d := r.callOf(e)
 		r.add(e.Name, r.methodOf(e, d))
 		for _, t := range e.TypeArgs {
-			r.one(t)
+			r.visitOptional(t)
 		}
 		r.arguments(e.Args, d)
 	case *ast.FieldExpr:
-		r.one(e.X)
+		r.visitOptional(e.X)
 		r.add(e.Name, r.c.fieldDef(r.info.TypeOf(e.X), nil, e.Name.Name))
 	case *ast.StructLit:
 		r.structLit(e)
@@ -42,7 +42,7 @@ func (r *refs) expr(e ast.Expr) {
 		r.loop(e.Label, e)
 	case *ast.BreakExpr:
 		r.label(e.Label)
-		r.one(e.X)
+		r.visitOptional(e.X)
 	case *ast.ContinueExpr:
 		r.label(e.Label)
 	default:
@@ -62,7 +62,7 @@ func (r *refs) arguments(args []*ast.Arg, d *Call) {
 				}
 			}
 		}
-		r.one(a.Value)
+		r.visitOptional(a.Value)
 	}
 }
 
@@ -106,7 +106,7 @@ func (r *refs) methodOf(e *ast.MethodCall, d *Call) *Def {
 func (r *refs) path(e *ast.PathExpr) {
 	r.segments(e, r.info.Object(e))
 	for _, t := range e.TypeArgs {
-		r.one(t)
+		r.visitOptional(t)
 	}
 }
 
@@ -178,7 +178,7 @@ func (r *refs) owners(segs []*ast.Ident) *Def {
 				return r.params[i]
 			}
 		}
-		if _, ok := constructors[name]; ok && r.c.declared(r.m, name) == nil {
+		if _, ok := constructors[name]; ok && r.c.findDeclared(r.m, name) == nil {
 			return &Def{Kind: DefBuiltin, Name: name}
 		}
 	}
@@ -219,7 +219,7 @@ func (r *refs) associated(segs []*ast.Ident) *Def {
 // assign adds the target of an assignment as written to.
 func (r *refs) assign(e *ast.Assign) {
 	from := len(r.out)
-	r.one(e.Target)
+	r.visitOptional(e.Target)
 	root := rootName(e.Target)
 	field, _ := unparen(e.Target).(*ast.FieldExpr)
 	for i := from; i < len(r.out); i++ {
@@ -227,7 +227,7 @@ func (r *refs) assign(e *ast.Assign) {
 			r.out[i].Write = true
 		}
 	}
-	r.one(e.Value)
+	r.visitOptional(e.Value)
 }
 
 func (r *refs) structLit(e *ast.StructLit) {
@@ -246,12 +246,12 @@ func (r *refs) structLit(e *ast.StructLit) {
 			r.add(f.Name, r.c.fieldDef(t, v, f.Name.Name)).Short = f.Short
 		}
 		from := len(r.out)
-		r.one(f.Value)
+		r.visitOptional(f.Value)
 		for i := from; f.Short && i < len(r.out); i++ {
 			r.out[i].Short = true
 		}
 	}
-	r.one(e.Rest)
+	r.visitOptional(e.Rest)
 }
 
 // typePath adds the path of a struct or variant in a literal or pattern.
@@ -282,7 +282,7 @@ func (r *refs) typePath(p *ast.PathExpr, t types.Type, v *types.Variant) {
 		}
 	}
 	for _, a := range p.TypeArgs {
-		r.one(a)
+		r.visitOptional(a)
 	}
 }
 
@@ -299,18 +299,18 @@ func (r *refs) closure(e *ast.Closure, l *Local) {
 			r.param(p, nil)
 		}
 	}
-	r.one(e.Result)
-	r.one(e.Body)
+	r.visitOptional(e.Result)
+	r.visitOptional(e.Body)
 }
 
 func (r *refs) listen(e *ast.ListenExpr) {
-	r.one(e.Call)
+	r.visitOptional(e.Call)
 	d := r.info.Listen(e)
 	for i, h := range e.Handlers {
 		cl, ok := h.Value.(*ast.Closure)
 		switch {
 		case !ok:
-			r.one(h.Value)
+			r.visitOptional(h.Value)
 		case d != nil && i < len(d.Handlers) && d.Handlers[i] != nil:
 			r.closure(cl, d.Handlers[i].Param)
 		default:
@@ -323,7 +323,7 @@ func (r *refs) try(e *ast.TryExpr) {
 	r.block(e.Body)
 	d := r.info.Try(e)
 	for i, c := range e.Catches {
-		r.one(c.Type)
+		r.visitOptional(c.Type)
 		if c.Name != nil {
 			def := &Def{Kind: DefVariable, Name: c.Name.Name}
 			if d != nil && i < len(d.Catches) && d.Catches[i] != nil {
@@ -370,11 +370,11 @@ func (r *refs) pattern(p ast.Pattern) {
 		r.bind(p.ID(), p.Name, p)
 	case *ast.BindPat:
 		r.bind(p.ID(), p.Name, nil)
-		r.one(p.Pattern)
+		r.visitOptional(p.Pattern)
 	case *ast.VariantPat:
 		r.variantPath(p.Path, r.info.Variant(p))
 		for _, q := range p.Elems {
-			r.one(q)
+			r.visitOptional(q)
 		}
 	case *ast.PathPat:
 		r.variantPath(p.Path, r.info.Variant(p))
@@ -434,7 +434,7 @@ func (r *refs) structPattern(p *ast.StructPat) {
 			r.add(f.Name, r.c.fieldDef(t, v, f.Name.Name)).Short = f.Short
 		}
 		from := len(r.out)
-		r.one(f.Pattern)
+		r.visitOptional(f.Pattern)
 		for i := from; f.Short && i < len(r.out); i++ {
 			r.out[i].Short = true
 		}

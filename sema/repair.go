@@ -15,84 +15,84 @@ import (
 
 // repair returns the advice for e, of type got, if a want is expected.
 func (b *body) repair(e ast.Expr, got, want types.Type, why reason) diag.Advice {
-	if clash(got, want) {
-		return diag.Say("the two types have the same name: rename the one in the program")
+	if haveSameName(got, want) {
+		return diag.HintAdvice("the two types have the same name: rename the one in the program")
 	}
 	fits := func(t types.Type) bool { ok, _ := types.Conversion(t, want); return ok }
 	if want == types.Bool && !isLiteral(e) {
-		return b.truth(e, got)
+		return b.boolAdvice(e, got)
 	}
-	a := first(
-		func() diag.Advice { return b.literalRepair(e, want) },
+	a := firstAdvice(
+		func() diag.Advice { return b.literalAdvice(e, want) },
 		func() diag.Advice { return b.replyRepair(e, got, want) },
-		func() diag.Advice { return b.takeOut(e, got, fits) },
-		func() diag.Advice { return b.textRepair(e, got, want) },
-		func() diag.Advice { return b.conversion(e, got, want) },
-		func() diag.Advice { return b.wrapped(e, wrapper(got, want)) },
+		func() diag.Advice { return b.takeOutAdvice(e, got, fits) },
+		func() diag.Advice { return b.textAdvice(e, got, want) },
+		func() diag.Advice { return b.conversionAdvice(e, got, want) },
+		func() diag.Advice { return b.wrapAdvice(e, resultConstructor(got, want)) },
 	)
 	if a.Is() {
 		return a
 	}
 	if _, ok := want.(*types.Param); ok {
-		return diag.Say("the caller chooses `" + want.String() + "`: return a value of this type, or use a concrete type")
+		return diag.HintAdvice("the caller chooses `" + want.String() + "`: return a value of this type, or use a concrete type")
 	}
 	hint := edits.Sample(want)
 	if why.text == functionResult && got != types.Nil {
 		hint += ", or change the result type to `" + got.String() + "`"
 	}
-	return diag.Say(hint)
+	return diag.HintAdvice(hint)
 }
 
 // functionResult is the reason for the type of a function's value.
 const functionResult = "the function's result type"
 
-// literalRepair handles literals that are similar to the expected value.
-func (b *body) literalRepair(e ast.Expr, want types.Type) diag.Advice {
+// literalAdvice handles literals that are similar to the expected value.
+func (b *body) literalAdvice(e ast.Expr, want types.Type) diag.Advice {
 	switch x := unparen(e).(type) {
 	case *ast.StringLit:
 		if t := numberType(x.Value); t != nil && (want == t || want == types.Float) {
-			return instead(e, "remove the quotes", x.Value)
+			return replaceAdvice(e, "remove the quotes", x.Value)
 		}
 		if s := foreign.Seconds(x.Value); s != "" && want == types.Float && strings.Contains(b.configField, "timeout") {
-			return instead(e, "write the time as a number of seconds", s)
+			return replaceAdvice(e, "write the time as a number of seconds", s)
 		}
 		if n := strings.TrimRight(x.Value, "smhd "); (want == types.Int || want == types.Float) && numberType(n) != nil {
-			return instead(e, "write only the number", n)
+			return replaceAdvice(e, "write only the number", n)
 		}
 		if want == types.Bool && (x.Value == "true" || x.Value == "false") {
-			return instead(e, "remove the quotes", x.Value)
+			return replaceAdvice(e, "remove the quotes", x.Value)
 		}
 	case *ast.IntLit, *ast.FloatLit, *ast.BoolLit:
 		if want == types.String {
-			return instead(e, "put it in quotes", `"`+b.text(e)+`"`)
+			return replaceAdvice(e, "put it in quotes", `"`+b.sourceText(e)+`"`)
 		}
 	case *ast.NilLit:
-		return diag.Say("only an Option can be nil: declare the type as `" + want.String() + "?`, or use a value")
+		return diag.HintAdvice("only an Option can be nil: declare the type as `" + want.String() + "?`, or use a value")
 	case *ast.PathExpr:
-		if b.text(e) == "None" && held(want) == nil {
-			return diag.Say("only an Option can be None: declare the type as `" + want.String() + "?`, or use a value")
+		if b.sourceText(e) == "None" && heldType(want) == nil {
+			return diag.HintAdvice("only an Option can be None: declare the type as `" + want.String() + "?`, or use a value")
 		}
 	case *ast.MapLit:
 		if n, ok := want.(*types.Named); ok && n.Decl.Kind != types.Enum && !n.Decl.Library {
-			return diag.Say("write the type before the braces: `" + n.Decl.Name + " { … }`").
-				By(diag.Offer(diag.Insert(x.Sp.Start, n.Decl.Name+" "), "Write `%s` before the braces", n.Decl.Name))
+			return diag.HintAdvice("write the type before the braces: `" + n.Decl.Name + " { … }`").
+				WithFix(diag.UnsafeFix(diag.Insert(x.Sp.Start, n.Decl.Name+" "), "Write `%s` before the braces", n.Decl.Name))
 		}
 	}
 	return diag.Advice{}
 }
 
-// instead returns the advice to replace an expression by a text.
-func instead(e ast.Expr, hint, text string) diag.Advice {
-	return diag.Say(hint + ": `" + text + "`").By(diag.Offer(diag.Replace(e.Span(), text), "Write `%s`", text))
+// replaceAdvice returns the advice to replace an expression by a text.
+func replaceAdvice(e ast.Expr, hint, text string) diag.Advice {
+	return diag.HintAdvice(hint + ": `" + text + "`").WithFix(diag.UnsafeFix(diag.Replace(e.Span(), text), "Write `%s`", text))
 }
 
 // replyRepair handles an agent's reply if the expected value is one that the agent should return.
 func (b *body) replyRepair(e ast.Expr, got, want types.Type) diag.Advice {
 	n, ok := want.(*types.Named)
-	if !ok || n.Decl.Library || n.Decl.Kind == types.Enum || !b.hasText(heldOr(got)) {
+	if !ok || n.Decl.Library || n.Decl.Kind == types.Enum || !b.hasText(heldTypeOr(got)) {
 		return diag.Advice{}
 	}
-	return diag.Say("request this type with `execute_with_schema<" + n.String() + ">(…)`")
+	return diag.HintAdvice("request this type with `execute_with_schema<" + n.String() + ">(…)`")
 }
 
 // numberType returns Int or Float if a text is such a number, else nil.
@@ -106,30 +106,30 @@ func numberType(s string) types.Type {
 	return nil
 }
 
-// textRepair handles values if a String is expected: a record with a text field is replaced by that
+// textAdvice handles values if a String is expected: a record with a text field is replaced by that
 // field, other values are converted to text.
-func (b *body) textRepair(e ast.Expr, got, want types.Type) diag.Advice {
+func (b *body) textAdvice(e ast.Expr, got, want types.Type) diag.Advice {
 	if want != types.String || got == types.Nil {
 		return diag.Advice{}
 	}
 	if b.hasText(got) {
-		return diag.Say("use its text: `" + b.operand(e) + ".text`").By(edits.Append(e, ".text"))
+		return diag.HintAdvice("use its text: `" + b.operandText(e) + ".text`").WithFix(edits.Append(e, ".text"))
 	}
-	inner := held(got)
+	inner := heldType(got)
 	switch got.(type) {
 	case *types.Task:
-		if inner = held(inner); inner != nil && b.hasText(inner) {
-			return diag.Say(b.quoted(e) + " is a task: write `" + b.operand(e) + ".await?.text`").By(edits.Append(e, ".await?.text"))
+		if inner = heldType(inner); inner != nil && b.hasText(inner) {
+			return diag.HintAdvice(b.quotedText(e) + " is a task: write `" + b.operandText(e) + ".await?.text`").WithFix(edits.Append(e, ".await?.text"))
 		}
 	case *types.Result:
 		if b.hasText(inner) {
-			return diag.Say(b.quoted(e) + " may be an Err: write `" + b.operand(e) + "?.text`").By(edits.Append(e, "?.text"))
+			return diag.HintAdvice(b.quotedText(e) + " may be an Err: write `" + b.operandText(e) + "?.text`").WithFix(edits.Append(e, "?.text"))
 		}
 	}
 	if inner != nil {
-		return b.takeOut(e, got, func(types.Type) bool { return true })
+		return b.takeOutAdvice(e, got, func(types.Type) bool { return true })
 	}
-	return diag.Say("convert it to text: `" + b.operand(e) + ".to_string()`, or insert it into a string with `\"${…}\"`").By(edits.Append(e, ".to_string()"))
+	return diag.HintAdvice("convert it to text: `" + b.operandText(e) + ".to_string()`, or insert it into a string with `\"${…}\"`").WithFix(edits.Append(e, ".to_string()"))
 }
 
 // hasText reports whether a type is a library record with a String field `text`: a Response, a
@@ -143,26 +143,26 @@ func (b *body) hasText(t types.Type) bool {
 	return f != nil && types.IsString(f.Type)
 }
 
-func (b *body) conversion(e ast.Expr, got, want types.Type) diag.Advice {
+func (b *body) conversionAdvice(e ast.Expr, got, want types.Type) diag.Advice {
 	if a := b.convertPlain(e, got, want); a.Is() && !isLiteral(e) {
 		return a
 	}
-	if a := b.eachConverted(e, got, want); a.Is() {
+	if a := b.convertElementsAdvice(e, got, want); a.Is() {
 		return a
 	}
 	if a, ok := want.(*types.Array); ok && a.Elem != types.Any {
 		if ok, _ := types.Conversion(got, a.Elem); ok {
-			return diag.Say("put it in brackets: `[" + b.text(e) + "]`").By(edits.Surround(e, "[", "]", "Put it in brackets"))
+			return diag.HintAdvice("put it in brackets: `[" + b.sourceText(e) + "]`").WithFix(edits.Surround(e, "[", "]", "Put it in brackets"))
 		}
 	}
 	if u, ok := want.(*types.Union); ok && got == types.String {
-		return diag.Say("check the String with `as` or `match`, because it must be one of " + u.String())
+		return diag.HintAdvice("check the String with `as` or `match`, because it must be one of " + u.String())
 	}
 	return diag.Advice{}
 }
 
-// eachConverted handles a container with elements of another type.
-func (b *body) eachConverted(e ast.Expr, got, want types.Type) diag.Advice {
+// convertElementsAdvice handles a container with elements of another type.
+func (b *body) convertElementsAdvice(e ast.Expr, got, want types.Type) diag.Advice {
 	if !sameForm(got, want) {
 		return diag.Advice{}
 	}
@@ -175,7 +175,7 @@ func (b *body) eachConverted(e ast.Expr, got, want types.Type) diag.Advice {
 	case *types.Result:
 		from, to = got.(*types.Result).Ok, w.Ok
 		if ok, _ := types.Conversion(from, to); ok {
-			return diag.Say("the error type is `" + types.Full(got.(*types.Result).Err).String() + "`: convert it with `" + b.operand(e) + ".map_err(|e| …)`")
+			return diag.HintAdvice("the error type is `" + types.Full(got.(*types.Result).Err).String() + "`: convert it with `" + b.operandText(e) + ".map_err(|e| …)`")
 		}
 	case *types.Map:
 		method, from, to = "map_values", got.(*types.Map).Value, w.Value
@@ -191,9 +191,9 @@ func (b *body) eachConverted(e ast.Expr, got, want types.Type) diag.Advice {
 		each = "x as " + to.String()
 	}
 	call := "." + method + "(|x| " + each + ")"
-	a := diag.Say("convert the values: `" + b.operand(e) + call + "`")
+	a := diag.HintAdvice("convert the values: `" + b.operandText(e) + call + "`")
 	if each != "…" {
-		return a.By(edits.Append(e, call))
+		return a.WithFix(edits.Append(e, call))
 	}
 	return a
 }
@@ -210,18 +210,18 @@ func isLiteral(e ast.Expr) bool {
 func (b *body) convertPlain(e ast.Expr, got, want types.Type) diag.Advice {
 	switch {
 	case got == types.Float && want == types.Int:
-		return diag.Say("write `as Int` to remove the fraction").By(edits.Append(e, " as Int"))
+		return diag.HintAdvice("write `as Int` to remove the fraction").WithFix(edits.Append(e, " as Int"))
 	case got == types.String && want == types.Int:
-		return diag.Say("write `.parse_int()?` to read a number").By(edits.Append(e, ".parse_int()?"))
+		return diag.HintAdvice("write `.parse_int()?` to read a number").WithFix(edits.Append(e, ".parse_int()?"))
 	case got == types.String && want == types.Float:
-		return diag.Say("write `.parse_float()?` to read a number").By(edits.Append(e, ".parse_float()?"))
+		return diag.HintAdvice("write `.parse_float()?` to read a number").WithFix(edits.Append(e, ".parse_float()?"))
 	}
 	return diag.Advice{}
 }
 
-// wrapper returns the constructor of the expected Result for a value: "Ok" or "Err", or "". An
-// Option needs none, because its element type converts to it.
-func wrapper(got, want types.Type) string {
+// resultConstructor returns the constructor of the expected Result for a value: "Ok" or "Err", or
+// "". An Option needs none, because its element type converts to it.
+func resultConstructor(got, want types.Type) string {
 	if w, ok := want.(*types.Result); ok {
 		if ok, _ := types.Conversion(got, w.Ok); ok {
 			return "Ok"
@@ -233,17 +233,17 @@ func wrapper(got, want types.Type) string {
 	return ""
 }
 
-// wrapped returns the advice to wrap a value or a pattern in a constructor.
-func (b *body) wrapped(e ast.Node, constructor string) diag.Advice {
+// wrapAdvice returns the advice to wrap a value or a pattern in a constructor.
+func (b *body) wrapAdvice(e ast.Node, constructor string) diag.Advice {
 	if constructor == "" {
 		return diag.Advice{}
 	}
-	return diag.Say("wrap it: `" + constructor + "(" + b.text(e) + ")`").By(edits.Wrap(e, constructor))
+	return diag.HintAdvice("wrap it: `" + constructor + "(" + b.sourceText(e) + ")`").WithFix(edits.Wrap(e, constructor))
 }
 
-// clash reports whether two different types have the same name, such as a program's `struct String`
-// and the library's String.
-func clash(a, b types.Type) bool {
+// haveSameName reports whether two different types have the same name, such as a program's `struct
+// String` and the library's String.
+func haveSameName(a, b types.Type) bool {
 	return a.String() == b.String() && (declaredIn(a) != nil || declaredIn(b) != nil)
 }
 
@@ -263,7 +263,7 @@ func declaredIn(t types.Type) *types.Decl {
 // of the type if both have the same name.
 func (b *body) shownType(t, other types.Type) string {
 	s := "`" + t.String() + "`"
-	if !clash(t, other) {
+	if !haveSameName(t, other) {
 		return s
 	}
 	d := declaredIn(t)
@@ -276,14 +276,14 @@ func (b *body) shownType(t, other types.Type) string {
 	case o.mod.home() == b.c.entry:
 		return s + " (declared in " + o.mod.info.File.Source.Name + ")"
 	default:
-		return s + " (of module `" + o.mod.shown() + "`)"
+		return s + " (of module `" + o.mod.displayName() + "`)"
 	}
 }
 
 // Advice for a Result, an Option or a Task that is used instead of the value inside.
 
-// held returns the type of the value in a Result, an Option or a Task, or nil for other types.
-func held(t types.Type) types.Type {
+// heldType returns the type of the value in a Result, an Option or a Task, or nil for other types.
+func heldType(t types.Type) types.Type {
 	switch x := types.Resolve(t).(type) {
 	case *types.Result:
 		return types.Resolve(x.Ok)
@@ -295,32 +295,32 @@ func held(t types.Type) types.Type {
 	return nil
 }
 
-// heldOr returns the type of the value in t, or t itself.
-func heldOr(t types.Type) types.Type {
-	if h := held(t); h != nil {
+// heldTypeOr returns the type of the value in t, or t itself.
+func heldTypeOr(t types.Type) types.Type {
+	if h := heldType(t); h != nil {
 		return h
 	}
 	return t
 }
 
-// takeOut returns the advice for using the value inside e, of type t; fits reports which types are
-// valid for e. It is empty if the value inside does not fit.
-func (b *body) takeOut(e ast.Expr, t types.Type, fits func(types.Type) bool) diag.Advice {
-	inner := held(t)
+// takeOutAdvice returns the advice for using the value inside e, of type t; fits reports which
+// types are valid for e. It is empty if the value inside does not fit.
+func (b *body) takeOutAdvice(e ast.Expr, t types.Type, fits func(types.Type) bool) diag.Advice {
+	inner := heldType(t)
 	if inner == nil || isVar(inner) {
 		return diag.Advice{}
 	}
-	x := b.quoted(e)
+	x := b.quotedText(e)
 	switch types.Resolve(t).(type) {
 	case *types.Task:
-		later := x + " is a task: write `await " + b.text(e)
+		later := x + " is a task: write `await " + b.sourceText(e)
 		if fits(inner) {
-			return diag.Say(later + "`").By(edits.Await(e, ""))
+			return diag.HintAdvice(later + "`").WithFix(edits.Await(e, ""))
 		}
 		switch inner.(type) {
 		case *types.Result, *types.Option:
-			if fits(held(inner)) {
-				return diag.Say(later + "?`").By(edits.Await(e, "?"))
+			if fits(heldType(inner)) {
+				return diag.HintAdvice(later + "?`").WithFix(edits.Await(e, "?"))
 			}
 		}
 	case *types.Option:
@@ -337,32 +337,32 @@ func (b *body) takeOut(e ast.Expr, t types.Type, fits func(types.Type) bool) dia
 
 // putQuestion returns the advice to add `?` to a value that may be missing.
 func putQuestion(e ast.Expr, why string) diag.Advice {
-	a := diag.Say(why + ": add `?` after it, or use `.unwrap_or(…)` or `match`")
+	a := diag.HintAdvice(why + ": add `?` after it, or use `.unwrap_or(…)` or `match`")
 	if edits.IsPostfix(e) {
-		return a.By(diag.Offer(diag.Insert(e.Span().End, "?"), "Add `?`"))
+		return a.WithFix(diag.UnsafeFix(diag.Insert(e.Span().End, "?"), "Add `?`"))
 	}
 	return a
 }
 
-// agree returns the advice for two values of different types, if one type is a Result, an Option or
-// a Task of the other.
-func (b *body) agree(x ast.Expr, t types.Type, y ast.Expr, u types.Type) diag.Advice {
+// unifyAdvice returns the advice for two values of different types, if one type is a Result, an
+// Option or a Task of the other.
+func (b *body) unifyAdvice(x ast.Expr, t types.Type, y ast.Expr, u types.Type) diag.Advice {
 	if x == nil || y == nil {
 		return diag.Advice{}
 	}
 	joins := func(other types.Type) func(types.Type) bool {
 		return func(t types.Type) bool { _, ok := types.Join(t, other); return ok }
 	}
-	return first(
+	return firstAdvice(
 		func() diag.Advice { return b.wrapLike(y, u, t) },
 		func() diag.Advice { return b.wrapLike(x, t, u) },
-		func() diag.Advice { return b.takeOut(x, t, joins(u)) },
-		func() diag.Advice { return b.takeOut(y, u, joins(t)) },
+		func() diag.Advice { return b.takeOutAdvice(x, t, joins(u)) },
+		func() diag.Advice { return b.takeOutAdvice(y, u, joins(t)) },
 	)
 }
 
-// first returns the first advice that is not empty.
-func first(all ...func() diag.Advice) diag.Advice {
+// firstAdvice returns the first advice that is not empty.
+func firstAdvice(all ...func() diag.Advice) diag.Advice {
 	for _, advice := range all {
 		if a := advice(); a.Is() {
 			return a
@@ -373,8 +373,8 @@ func first(all ...func() diag.Advice) diag.Advice {
 
 // wrapLike returns the advice to wrap e, of type t, if the other value is a Result.
 func (b *body) wrapLike(e ast.Expr, t, other types.Type) diag.Advice {
-	if around := wrapper(t, types.Resolve(other)); held(t) == nil && around != "Err" {
-		return b.wrapped(e, around)
+	if around := resultConstructor(t, types.Resolve(other)); heldType(t) == nil && around != "Err" {
+		return b.wrapAdvice(e, around)
 	}
 	return diag.Advice{}
 }
@@ -382,8 +382,8 @@ func (b *body) wrapLike(e ast.Expr, t, other types.Type) diag.Advice {
 // shortText is the maximum length of source text in a hint.
 const shortText = 40
 
-// text returns the source of an expression or a pattern if it is short, else `…`.
-func (b *body) text(e ast.Node) string {
+// sourceText returns the source of an expression or a pattern if it is short, else `…`.
+func (b *body) sourceText(e ast.Node) string {
 	at := e.Span()
 	if b.info.File == nil || b.info.File.Source == nil || at.End <= at.Start || int(at.End) > len(b.info.File.Source.Text) {
 		return "…"
@@ -395,57 +395,57 @@ func (b *body) text(e ast.Node) string {
 	return s
 }
 
-// operand returns text(e), with parentheses if a following `.` or `?` would apply only to a part of
-// it.
-func (b *body) operand(e ast.Expr) string {
-	s := b.text(e)
+// operandText returns text(e), with parentheses if a following `.` or `?` would apply only to a
+// part of it.
+func (b *body) operandText(e ast.Expr) string {
+	s := b.sourceText(e)
 	if edits.IsLoose(e) && s != "…" {
 		return "(" + s + ")"
 	}
 	return s
 }
 
-// quoted returns an expression as the subject of a sentence.
-func (b *body) quoted(e ast.Expr) string {
-	if s := b.text(e); s != "…" {
+// quotedText returns an expression as the subject of a sentence.
+func (b *body) quotedText(e ast.Expr) string {
+	if s := b.sourceText(e); s != "…" {
 		return "`" + s + "`"
 	}
 	return "it"
 }
 
-// interpolated returns a string that joins the expressions with interpolation.
-func (b *body) interpolated(xs ...ast.Expr) string {
+// interpolationText returns a string that joins the expressions with interpolation.
+func (b *body) interpolationText(xs ...ast.Expr) string {
 	var s strings.Builder
 	for _, x := range xs {
 		switch lit := unparen(x).(type) {
 		case *ast.StringLit:
-			s.WriteString(strings.Trim(b.text(x), "\"'"))
+			s.WriteString(strings.Trim(b.sourceText(x), "\"'"))
 		case *ast.IntLit, *ast.FloatLit, *ast.BoolLit:
-			s.WriteString(b.text(lit))
+			s.WriteString(b.sourceText(lit))
 		default:
-			s.WriteString("${" + b.text(x) + "}")
+			s.WriteString("${" + b.sourceText(x) + "}")
 		}
 	}
 	return "`\"" + s.String() + "\"`"
 }
 
-func (b *body) badOperands(e *ast.Binary, x, y types.Type) {
+func (b *body) reportBadOperands(e *ast.Binary, x, y types.Type) {
 	d := diag.Operand.At(e.OpSpan, "`%s` cannot be applied to `%s` and `%s`", e.Op, types.Full(x), types.Full(y)).
 		Label(e.X.Span(), "this has type `%s`", types.Full(x)).Label(e.Y.Span(), "this has type `%s`", types.Full(y))
 	text := e.Op == ast.OpAdd && (types.IsString(x) || types.IsString(y))
 	fits := func(other types.Type) func(types.Type) bool {
-		return func(t types.Type) bool { return text || operated(e.Op, t, heldOr(other)) != nil }
+		return func(t types.Type) bool { return text || operatorType(e.Op, t, heldTypeOr(other)) != nil }
 	}
-	forX, forY := b.takeOut(e.X, x, fits(y)), b.takeOut(e.Y, y, fits(x))
+	forX, forY := b.takeOutAdvice(e.X, x, fits(y)), b.takeOutAdvice(e.Y, y, fits(x))
 	switch {
 	case forX.Is() || forY.Is():
 		d.Advise(forX, forY)
 	case e.Op == ast.OpRem && types.IsString(x):
 		d.Hint("insert values into text with `\"${x}\"`")
 	case e.Op == ast.OpMul && types.IsString(x):
-		d.Hint("repeat text with `%s.repeat(%s)`", b.operand(e.X), b.text(e.Y))
+		d.Hint("repeat text with `%s.repeat(%s)`", b.operandText(e.X), b.sourceText(e.Y))
 	case text:
-		d.By(b.joined(e)...).Hint("use interpolation to join text: %s", b.interpolated(e.X, e.Y))
+		d.WithFixes(b.interpolationFix(e)...).Hint("use interpolation to join text: %s", b.interpolationText(e.X, e.Y))
 	case e.Op.IsOrdering() && types.Resolve(x) == types.Bool && isOrdering(e.X):
 		d.Hint("write two comparisons: `a < b && b < c`")
 	case e.Op.IsOrdering():
@@ -453,18 +453,18 @@ func (b *body) badOperands(e *ast.Binary, x, y types.Type) {
 	default:
 		d.Hint("both sides must be numbers%s", map[bool]string{true: ", both Strings or both arrays"}[e.Op == ast.OpAdd])
 	}
-	b.report(b.wantsResult(b.wantsResult(d, e.X, x), e.Y, y))
+	b.report(b.linkMissingResult(b.linkMissingResult(d, e.X, x), e.Y, y))
 }
 
-// shown warns about a Result, an Option or a Task that is converted to text or emitted. This is
+// warnShown warns about a Result, an Option or a Task that is converted to text or emitted. This is
 // rarely intended: the next model would read `{"ok":…}`. The check runs when the types are fixed.
-func (b *body) shown(e ast.Expr, where string) {
+func (b *body) warnShown(e ast.Expr, where string) {
 	if b.info.Library {
 		return
 	}
 	b.late = append(b.late, func() {
 		t := types.Resolve(b.info.types[e.ID()])
-		if b.failed() {
+		if b.hasErrors() {
 			return // the type may follow from another error
 		}
 		what := ""
@@ -472,7 +472,7 @@ func (b *body) shown(e ast.Expr, where string) {
 		case *types.Result:
 			what = "a Result: in %s it becomes `{\"ok\": …}` or `{\"err\": …}`"
 		case *types.Option:
-			if held(t) == types.Any {
+			if heldType(t) == types.Any {
 				return // a member of data, and nil is one of its values
 			}
 			what = "an Option: in %s it becomes nil if it is None"
@@ -481,25 +481,25 @@ func (b *body) shown(e ast.Expr, where string) {
 		default:
 			return
 		}
-		b.report(diag.ShownWrapped.At(e.Span(), "%s is "+what, b.quoted(e), where).Advise(b.showInstead(e, t)))
+		b.report(diag.ShownWrapped.At(e.Span(), "%s is "+what, b.quotedText(e), where).Advise(b.showInstead(e, t)))
 	})
 }
 
 // showInstead returns the advice for using the value inside e.
 func (b *body) showInstead(e ast.Expr, t types.Type) diag.Advice {
-	x, text := b.operand(e), ""
-	if _, isResult := t.(*types.Result); isResult && b.hasText(held(t)) {
+	x, text := b.operandText(e), ""
+	if _, isResult := t.(*types.Result); isResult && b.hasText(heldType(t)) {
 		text = ".text"
 	}
 	switch t.(type) {
 	case *types.Result:
-		a := diag.Say("take the value out: `" + x + "?" + text + "`, or use `.unwrap_or(…)` or `match`")
-		return a.By(edits.Append(e, "?"+text))
+		a := diag.HintAdvice("take the value out: `" + x + "?" + text + "`, or use `.unwrap_or(…)` or `match`")
+		return a.WithFix(edits.Append(e, "?"+text))
 	case *types.Option:
-		return diag.Say("add a default: `" + x + " ?? …`, or use `?` or `match`")
+		return diag.HintAdvice("add a default: `" + x + " ?? …`, or use `?` or `match`")
 	}
-	if held(held(t)) != nil {
-		return diag.Say("`await` the task: `await " + b.text(e) + "?`").By(edits.Await(e, "?"))
+	if heldType(heldType(t)) != nil {
+		return diag.HintAdvice("`await` the task: `await " + b.sourceText(e) + "?`").WithFix(edits.Await(e, "?"))
 	}
-	return diag.Say("`await` the task: `await " + b.text(e) + "`").By(edits.Await(e, ""))
+	return diag.HintAdvice("`await` the task: `await " + b.sourceText(e) + "`").WithFix(edits.Await(e, ""))
 }

@@ -75,14 +75,14 @@ func (c *checker) resolveAll(ts *typeScope, all []ast.Type) []types.Type {
 	return out
 }
 
-// nothings are names of the type of a missing value in other languages.
-var nothings = []string{"null", "None", "none", "nil", "Nil", "undefined", "Null", "Nothing"}
+// nilTypeNames are names of the type of a missing value in other languages.
+var nilTypeNames = []string{"null", "None", "none", "nil", "Nil", "undefined", "Null", "Nothing"}
 
-// optionMeant reports `T | null`.
-func (c *checker) optionMeant(ts *typeScope, t *ast.UnionType) bool {
+// reportUnionWithNull reports `T | null`.
+func (c *checker) reportUnionWithNull(ts *typeScope, t *ast.UnionType) bool {
 	var rest []ast.Type
 	for _, alt := range t.Alts {
-		if n, ok := alt.(*ast.NamedType); !ok || len(n.Segments) != 1 || !slices.Contains(nothings, n.Segments[0].Name) {
+		if n, ok := alt.(*ast.NamedType); !ok || len(n.Segments) != 1 || !slices.Contains(nilTypeNames, n.Segments[0].Name) {
 			rest = append(rest, alt)
 		}
 	}
@@ -99,7 +99,7 @@ func (c *checker) optionMeant(ts *typeScope, t *ast.UnionType) bool {
 }
 
 func (c *checker) resolveUnion(ts *typeScope, t *ast.UnionType) types.Type {
-	if c.optionMeant(ts, t) {
+	if c.reportUnionWithNull(ts, t) {
 		return types.Bad
 	}
 	u := &types.Union{}
@@ -140,10 +140,10 @@ func (c *checker) resolveNamed(ts *typeScope, t *ast.NamedType) types.Type {
 		return types.Bad
 	}
 	if p := ts.param(name); p != nil {
-		c.noTypeArgs(ts.m, t, name)
+		c.rejectTypeArguments(ts.m, t, name)
 		return p
 	}
-	if e := c.declared(ts.m, name); e != nil {
+	if e := c.findDeclared(ts.m, name); e != nil {
 		return c.entityType(ts, e, t)
 	}
 	if k, ok := constructors[name]; ok {
@@ -152,7 +152,7 @@ func (c *checker) resolveNamed(ts *typeScope, t *ast.NamedType) types.Type {
 	if e := c.universe(ts.m, name); e != nil {
 		return c.entityType(ts, e, t)
 	}
-	c.unknownType(ts, t.Segments[0])
+	c.reportUnknownType(ts, t.Segments[0])
 	c.resolveAll(ts, t.Args)
 	return types.Bad
 }
@@ -179,14 +179,14 @@ func (c *checker) resolveConstructor(ts *typeScope, t *ast.NamedType, name strin
 	args := c.resolveAll(ts, t.Args)
 	if len(args) < least || len(args) > most {
 		c.report(ts.m, diag.TypeArguments.At(t.Sp, "`%s` takes %s, but got %d", name, count(most, "type argument"), len(args)).
-			By(fewerTypes(t, most)...).Hint("write `%s`", exampleOf(name)))
+			WithFixes(removeTypesFix(t, most)...).Hint("write `%s`", exampleOf(name)))
 		return types.Bad
 	}
 	if (name == "Map" || name == "HashMap") && !types.IsHashable(args[0]) {
 		c.report(ts.m, diag.MapKey.At(t.Args[0].Span(), "`%s` cannot be the key of a map", args[0]).
 			Hint("a key must be a String, Int or Bool"))
 	}
-	return construct(name, args)
+	return newContainer(name, args)
 }
 
 func exampleOf(name string) string {
@@ -202,20 +202,20 @@ func (c *checker) entityType(ts *typeScope, e *entity, t *ast.NamedType) types.T
 	}
 	switch {
 	case e.builtin != nil:
-		c.noTypeArgs(ts.m, t, e.name)
+		c.rejectTypeArguments(ts.m, t, e.name)
 		return e.builtin
 	case e.typ != nil:
-		if !c.fits(ts.m, t, e.name, len(e.typ.Params)) {
+		if !c.checkTypeArgumentCount(ts.m, t, e.name, len(e.typ.Params)) {
 			return types.Bad
 		}
 		return &types.Named{Decl: e.typ, Args: args}
 	case e.alias != nil:
-		if !c.fits(ts.m, t, e.name, len(e.alias.params)) {
+		if !c.checkTypeArgumentCount(ts.m, t, e.name, len(e.alias.params)) {
 			return types.Bad
 		}
 		return types.Substitute(c.aliasType(e.mod, e.alias), types.Bindings(e.alias.params, args))
 	}
-	what, hint := describe(e.obj), typeInstead(e.obj)
+	what, hint := describe(e.obj), typeHint(e.obj)
 	switch {
 	case e.module != nil:
 		what, hint = "a module", "write the name of a type in the module"
@@ -230,7 +230,7 @@ func (c *checker) entityType(ts *typeScope, e *entity, t *ast.NamedType) types.T
 	return types.Bad
 }
 
-func typeInstead(o Object) string {
+func typeHint(o Object) string {
 	switch o.(type) {
 	case *Agent:
 		return "every agent has the type `Agent`"
@@ -242,14 +242,14 @@ func typeInstead(o Object) string {
 	return "declare a struct, schema, enum or type with this name"
 }
 
-func (c *checker) noTypeArgs(m *module, t *ast.NamedType, name string) {
+func (c *checker) rejectTypeArguments(m *module, t *ast.NamedType, name string) {
 	if len(t.Args) > 0 {
 		c.report(m, diag.TypeArguments.At(t.Sp, "`%s` takes no type arguments", name).
-			Repair(diag.Offer(diag.Replace(t.Sp, name), "Write `%s`", name), "write `%s`", name))
+			Repair(diag.UnsafeFix(diag.Replace(t.Sp, name), "Write `%s`", name), "write `%s`", name))
 	}
 }
 
-func (c *checker) fits(m *module, t *ast.NamedType, name string, want int) bool {
+func (c *checker) checkTypeArgumentCount(m *module, t *ast.NamedType, name string, want int) bool {
 	if len(t.Args) == want {
 		return true
 	}
@@ -277,18 +277,18 @@ func (c *checker) aliasType(m *module, a *aliasDecl) types.Type {
 	return a.typ
 }
 
-func (c *checker) unknownType(ts *typeScope, name *ast.Ident) {
+func (c *checker) reportUnknownType(ts *typeScope, name *ast.Ident) {
 	d := diag.UnknownType.At(name.Sp, "unknown type `%s`", name.Name)
-	known := c.typeNames(ts)
-	near := known.Nearest(name.Name)
+	names := c.typeNames(ts)
+	near := names.Nearest(name.Name)
 	imports := c.importTypes(ts.m, name.Name)
 	switch hint := foreign.Type.Hint(name.Name); {
-	case hint != "" && (near == "" || suggest.Slips(name.Name, near) > 1 || c.declared(ts.m, near) == nil):
-		d.Advise(ourType(hint, name)).By(imports...)
+	case hint != "" && (near == "" || suggest.EditDistance(name.Name, near) > 1 || c.findDeclared(ts.m, near) == nil):
+		d.Advise(foreignTypeAdvice(hint, name)).WithFixes(imports...)
 	case len(imports) > 0:
-		d.By(imports...).Hint("add `use std::%s::%s;`", c.stdModulesOf(name.Name, stdType)[0], name.Name)
+		d.WithFixes(imports...).Hint("add `use std::%s::%s;`", c.stdModulesOf(name.Name, stdType)[0], name.Name)
 	case near != "":
-		d.Meant(name.Sp, near, known.Certain(name.Name, near))
+		d.SuggestName(name.Sp, near, names.Certain(name.Name, near))
 	default:
 		d.Hint("declare it: `struct %s { … }`, or `schema`, `enum`, `type`", name.Name)
 	}
@@ -307,13 +307,13 @@ func (c *checker) prefix(m *module, segs []*ast.Ident, upto int) (*entity, int) 
 		}
 		e, i = c.stdPath(m, segs[:2], true), 2
 	case first.Name == "super":
-		e, i = c.outward(m, segs)
+		e, i = c.relativeModule(m, segs)
 	default:
 		if len(segs) > 1 {
 			e = c.hiddenModule(m, first.Name)
 		}
 		if e == nil {
-			e = c.declared(m, first.Name)
+			e = c.findDeclared(m, first.Name)
 		}
 		if e == nil {
 			e = c.rootModule(m, first)
@@ -322,7 +322,7 @@ func (c *checker) prefix(m *module, segs []*ast.Ident, upto int) (*entity, int) 
 			e = c.universe(m, first.Name)
 		}
 		if e == nil {
-			c.unknownModule(m, first)
+			c.reportUnknownModule(m, first)
 			return nil, 0
 		}
 	}
@@ -337,7 +337,7 @@ func (c *checker) prefix(m *module, segs []*ast.Ident, upto int) (*entity, int) 
 func (c *checker) hiddenModule(m *module, name string) *entity {
 	for ; m != nil; m = m.around {
 		if e := m.mods[name]; e != nil {
-			return c.follow(e)
+			return c.followImports(e)
 		}
 		if m.names[name] != nil {
 			return nil
@@ -350,7 +350,7 @@ func (c *checker) hiddenModule(m *module, name string) *entity {
 func (c *checker) rootModule(m *module, id *ast.Ident) *entity {
 	root := m.root()
 	if e := root.moduleNamed(id.Name); e != nil && root != m.home() && (e.module != nil || e.imported != nil) {
-		return c.follow(e)
+		return c.followImports(e)
 	}
 	return nil
 }
@@ -360,9 +360,9 @@ func (c *checker) rootModule(m *module, id *ast.Ident) *entity {
 // resolved only once.
 func (c *checker) quietPrefix(m *module, segs []*ast.Ident) *entity {
 	saved, quiet := c.diags, c.bodies.quiet
-	told := 0
+	reports := 0
 	if c.bodies.noting != nil {
-		told = len(c.bodies.noting.told)
+		reports = len(c.bodies.noting.diags)
 	}
 	c.bodies.quiet = true
 	e, i := c.prefix(m, segs, len(segs))
@@ -372,7 +372,7 @@ func (c *checker) quietPrefix(m *module, segs []*ast.Ident) *entity {
 		c.bodies.ofImports = diag.List{}
 	}
 	if c.bodies.noting != nil {
-		c.bodies.noting.told = c.bodies.noting.told[:told]
+		c.bodies.noting.diags = c.bodies.noting.diags[:reports]
 	}
 	if i < len(segs) || e == nil || e.refused {
 		return nil

@@ -38,11 +38,11 @@ func (b *body) question(e *ast.Question, hint types.Type) types.Type {
 		}
 	}
 	d := diag.QuestionOperand.At(e.Sp, "`?` needs a Result or an Option, not `%s`", types.Full(t))
-	switch held(t).(type) {
+	switch heldType(t).(type) {
 	case *types.Result, *types.Option:
-		d.Repair(diag.Offer(diag.Insert(e.X.Span().Start, "await "), "Write `await %s?`", b.text(e.X)), "`await` the task first: `await %s?`", b.text(e.X))
+		d.Repair(diag.UnsafeFix(diag.Insert(e.X.Span().Start, "await "), "Write `await %s?`", b.sourceText(e.X)), "`await` the task first: `await %s?`", b.sourceText(e.X))
 	default:
-		d.Repair(diag.Sure(diag.Remove(source.Span{Start: e.X.Span().End, End: e.Sp.End}), "Remove the `?`"), "remove the `?`: the value always exists")
+		d.Repair(diag.SafeFix(diag.Remove(source.Span{Start: e.X.Span().End, End: e.Sp.End}), "Remove the `?`"), "remove the `?`: the value always exists")
 	}
 	b.report(d)
 	return types.Bad
@@ -131,7 +131,7 @@ func (b *body) leaveFrame(err types.Type, none bool, at source.Span) *Leave {
 			return raise
 		}
 		b.report(diag.QuestionKind.At(at, "the function returns `%s`, so `?` cannot return an error", types.Full(r)).
-			Repair(diag.Offer(diag.Insert(at.End-1, ".ok()"), "Write `.ok()?`"), "discard the error with `.ok()?`, or return a Result"))
+			Repair(diag.UnsafeFix(diag.Insert(at.End-1, ".ok()"), "Write `.ok()?`"), "discard the error with `.ok()?`, or return a Result"))
 	}
 	return raise
 }
@@ -153,7 +153,7 @@ func (b *body) leaveResult(r *types.Result, err types.Type, none bool, at source
 		l.Convert = fn
 		return l
 	}
-	if fn := b.c.textOf(err, r.Err); fn != nil && !none {
+	if fn := b.c.messageFunction(err, r.Err); fn != nil && !none {
 		b.c.lib.use(fn)
 		l.Convert = fn
 		return l
@@ -164,12 +164,12 @@ func (b *body) leaveResult(r *types.Result, err types.Type, none bool, at source
 		return l
 	}
 	d := diag.ErrorConversion.At(at, "no conversion from `%s` to `%s`", types.Full(err), types.Full(r.Err))
-	b.because(d, b.frame.because)
+	b.explainType(d, b.frame.because)
 	to := edits.Example(r.Err)
 	if b.throwing {
 		d.Hint("throw the declared error type: `throw %s`, or add `impl From<%s> for %s`", to, types.Full(err), types.Full(r.Err))
 	} else {
-		d.By(mapError(at, err, r.Err)...).Hint("convert it with `.map_err(|e| %s)?`, or add `impl From<%s> for %s`", to, types.Full(err), types.Full(r.Err))
+		d.WithFixes(mapError(at, err, r.Err)...).Hint("convert it with `.map_err(|e| %s)?`, or add `impl From<%s> for %s`", to, types.Full(err), types.Full(r.Err))
 	}
 	b.report(d)
 	return l
@@ -200,9 +200,9 @@ type conversion struct {
 func (c *checker) defineFrom(m *module, d *ast.ImplDecl, im *impl, ts *typeScope) {
 	from := c.resolve(ts, d.Trait.(*ast.NamedType).Args[0])
 	fn := im.methods["from"]
-	if fn == nil || len(fn.Params) != 1 || !types.Identical(fn.Params[0].Type, from) || !types.Identical(fn.Gives(), im.target) {
+	if fn == nil || len(fn.Params) != 1 || !types.Identical(fn.Params[0].Type, from) || !types.Identical(fn.CallType(), im.target) {
 		c.report(m, diag.BadFrom.At(d.Trait.Span(), "`impl From<%s> for %s` must contain exactly the function `from`", from, im.target).
-			By(renameToFrom(d, im, from)...).Hint("declare `fn from(e: %s) -> %s`", from, im.target))
+			WithFixes(renameToFrom(d, im, from)...).Hint("declare `fn from(e: %s) -> %s`", from, im.target))
 		return
 	}
 	c.conforms.froms = append(c.conforms.froms, conversion{from, im.target, fn})
@@ -218,9 +218,9 @@ func (k *conformance) from(err, to types.Type) *Function {
 	return nil
 }
 
-// textOf returns the function that converts a library error to its message if a String is expected,
-// or nil.
-func (c *checker) textOf(err, to types.Type) *Function {
+// messageFunction returns the function that converts a library error to its message if a String is
+// expected, or nil.
+func (c *checker) messageFunction(err, to types.Type) *Function {
 	err = types.Resolve(err)
 	n, ok := err.(*types.Named)
 	if types.Resolve(to) != types.String || err != types.Error && (!ok || n.Decl.Kind != types.ErrorStruct) {
@@ -251,7 +251,7 @@ func (b *body) try(e *ast.TryExpr, want types.Type, why reason) types.Type {
 		values = append(values, branchValue{c.Body, nil, ct})
 	}
 	b.flow = out
-	b.unreachableCatches(e, d)
+	b.warnUnreachableCatches(e, d)
 	if b.flow.dead {
 		return types.Never
 	}
@@ -300,8 +300,8 @@ func (b *body) catch(c *ast.Catch, d *Try, want types.Type, why reason) types.Ty
 	return out
 }
 
-// unreachableCatches warns about clauses after one that matches their errors.
-func (b *body) unreachableCatches(e *ast.TryExpr, d *Try) {
+// warnUnreachableCatches warns about clauses after one that matches their errors.
+func (b *body) warnUnreachableCatches(e *ast.TryExpr, d *Try) {
 	for i, c := range e.Catches {
 		for j := range i {
 			if types.Resolve(d.Types[j]) == types.Error || types.Identical(d.Types[i], d.Types[j]) && d.Types[i] != types.Bad {

@@ -14,7 +14,7 @@ import (
 
 // field checks `x.name`.
 func (b *body) field(e *ast.FieldExpr) types.Type {
-	if t, ok := b.dotted(e.X, e.Name, e.Sp); ok {
+	if t, ok := b.reportDotted(e.X, e.Name, e.Sp); ok {
 		return t
 	}
 	t := types.Loose(b.expr(e.X, nil))
@@ -31,7 +31,7 @@ func (b *body) field(e *ast.FieldExpr) types.Type {
 		}
 		if f != nil && x.Decl.Kind != types.Enum {
 			set(SelectField, f)
-			b.visibleField(x.Decl, f, e.Name)
+			b.checkVisibleField(x.Decl, f, e.Name)
 			return types.Substitute(f.Type, types.Bindings(x.Decl.Params, x.Args))
 		}
 		if x.Decl.Kind == types.ErrorStruct {
@@ -43,7 +43,7 @@ func (b *body) field(e *ast.FieldExpr) types.Type {
 	case *types.Map:
 		if types.IsString(x.Key) {
 			set(SelectMap, nil)
-			b.methodAsKey(e, x)
+			b.warnMethodAsKey(e, x)
 			return types.NewOption(x.Value)
 		}
 	case *types.Declared:
@@ -67,37 +67,37 @@ func (b *body) field(e *ast.FieldExpr) types.Type {
 			return types.Bad
 		}
 	case *types.Var:
-		b.known(e.X, x)
+		b.isTypeKnown(e.X, x)
 		return types.Bad
 	}
-	b.noField(e, t)
+	b.reportNoField(e, t)
 	return types.Bad
 }
 
-// methodAsKey warns about a map's key with the name of a method that could be called.
-func (b *body) methodAsKey(e *ast.FieldExpr, t *types.Map) {
+// warnMethodAsKey warns about a map's key with the name of a method that could be called.
+func (b *body) warnMethodAsKey(e *ast.FieldExpr, t *types.Map) {
 	name := e.Name.Name
 	fn := b.c.method(t, name)
 	if fn == nil || b.info.Library || len(fn.Params) != 1 {
 		return // a method with parameters is rarely intended
 	}
 	d := diag.MethodAsKey.At(e.Name.Sp, "`.%s` reads the key %q of the map; it does not call the method", name, name)
-	key := diag.Offer(diag.Replace(source.Span{Start: e.X.Span().End, End: e.Name.Sp.End}, "["+strconv.Quote(name)+"]"), "Read the key with `[%q]`", name)
-	d.By(diag.Offer(diag.Insert(e.Name.Sp.End, "()"), "Call the method"))
-	b.report(d.By(key).Hint("write `%s.%s()` to call the method, or `[%q]` to read the key", b.operand(e.X), name, name))
+	key := diag.UnsafeFix(diag.Replace(source.Span{Start: e.X.Span().End, End: e.Name.Sp.End}, "["+strconv.Quote(name)+"]"), "Read the key with `[%q]`", name)
+	d.WithFixes(diag.UnsafeFix(diag.Insert(e.Name.Sp.End, "()"), "Call the method"))
+	b.report(d.WithFixes(key).Hint("write `%s.%s()` to call the method, or `[%q]` to read the key", b.operandText(e.X), name, name))
 }
 
-// visibleField checks that a struct's field may be used here: fields are private to their module
-// unless they are pub.
-func (b *body) visibleField(d *types.Decl, f *types.Field, at *ast.Ident) {
-	if f.Pub || d.Kind != types.Struct || d.Library && b.info.Library || b.m.within(originOf(d).mod) {
+// checkVisibleField checks that a struct's field may be used here: fields are private to their
+// module unless they are pub.
+func (b *body) checkVisibleField(d *types.Decl, f *types.Field, at *ast.Ident) {
+	if f.Pub || d.Kind != types.Struct || d.Library && b.info.Library || b.m.isWithin(originOf(d).mod) {
 		return
 	}
 	if d.Library {
 		b.report(diag.Private.At(at.Sp, "field `%s` of `%s` is internal to the standard library", f.Name, d.Name).Hint("use the methods of the type"))
 		return
 	}
-	b.report(diag.Private.At(at.Sp, "field `%s` of `%s` is private to module `%s`", f.Name, d.Name, originOf(d).mod.shown()).
+	b.report(diag.Private.At(at.Sp, "field `%s` of `%s` is private to module `%s`", f.Name, d.Name, originOf(d).mod.displayName()).
 		Hint("declare the field with `pub`, or use a method"))
 }
 
@@ -112,7 +112,7 @@ func errorField(name string) types.Type {
 	return nil
 }
 
-func (b *body) noField(e *ast.FieldExpr, t types.Type) {
+func (b *body) reportNoField(e *ast.FieldExpr, t types.Type) {
 	ft := types.Full(t)
 	var names []string
 	if n, ok := t.(*types.Named); ok && n.Decl.Kind != types.Enum {
@@ -131,16 +131,16 @@ func (b *body) noField(e *ast.FieldExpr, t types.Type) {
 		names = append(names, "message", "kind", "source")
 	}
 	d := unknownName(diag.UnknownField, e.Name, "`"+ft.String()+"` has no field `%s`", names)
-	b.wantsResult(d, e.X, t)
+	b.linkMissingResult(d, e.X, t)
 	switch {
 	case b.c.method(t, e.Name.Name) != nil:
 		if fn := b.c.method(t, e.Name.Name); len(fn.Params) == 1 {
-			d.By(diag.Offer(diag.Insert(e.Name.Sp.End, "()"), "Call the method"))
+			d.WithFixes(diag.UnsafeFix(diag.Insert(e.Name.Sp.End, "()"), "Call the method"))
 		}
 		d.Hint("it is a method: write `.%s(…)`", e.Name.Name)
 	case len(d.Hints) > 0:
 	default:
-		d.By(b.fieldFix(e, t)...).Hint("%s", b.fieldInstead(e, t, names))
+		d.WithFixes(b.fieldFix(e, t)...).Hint("%s", b.fieldHint(e, t, names))
 	}
 	b.report(d)
 }
@@ -150,40 +150,40 @@ func isErrorStruct(t types.Type) bool {
 	return ok && n.Decl.Kind == types.ErrorStruct
 }
 
-// fieldFix returns the fix that applies the hint of fieldInstead.
+// fieldFix returns the fix that applies the hint of fieldHint.
 func (b *body) fieldFix(e *ast.FieldExpr, t types.Type) []diag.Fix {
 	at, out := e.X.Span().End, ""
 	switch types.Resolve(t).(type) {
 	case *types.Option, *types.Result:
 		out = "?"
 	case *types.Task:
-		if out = ".await"; b.fieldOf(held(t), e.Name.Name) == nil && !hasMembers(held(t)) {
+		if out = ".await"; b.fieldOf(heldType(t), e.Name.Name) == nil && !hasMembers(heldType(t)) {
 			out = ".await?"
 		}
 	default:
 		if n, ok := types.Resolve(t).(*types.Named); ok && n.Decl.Library && n.Decl.Kind != types.Enum {
-			if near := meantText(e.Name.Name, fieldNames(n.Decl)); near != "" {
+			if near := textField(e.Name.Name, fieldNames(n.Decl)); near != "" {
 				return []diag.Fix{diag.Change(e.Name.Sp, near, near, false)}
 			}
 		}
 		if types.IsString(t) && textFields[e.Name.Name] {
-			return []diag.Fix{diag.Offer(diag.Remove(source.Span{Start: at, End: e.Name.Sp.End}), "Remove `.%s`", e.Name.Name)}
+			return []diag.Fix{diag.UnsafeFix(diag.Remove(source.Span{Start: at, End: e.Name.Sp.End}), "Remove `.%s`", e.Name.Name)}
 		}
-		method, _ := b.meant(t, e.Name.Name)
+		method, _ := b.foreignMember(t, e.Name.Name)
 		if fn := b.c.method(t, method); method != "" && fn != nil && len(fn.Params) == 1 {
 			return []diag.Fix{diag.Change(e.Name.Sp, method+"()", method+"()", false)}
 		}
 		return nil
 	}
-	if b.fieldWithin(e, t) == "" || edits.IsLoose(e.X) {
+	if b.innerFieldHint(e, t) == "" || edits.IsLoose(e.X) {
 		return nil
 	}
-	return []diag.Fix{diag.Offer(diag.Insert(at, out), "Add `%s`", out)}
+	return []diag.Fix{diag.UnsafeFix(diag.Insert(at, out), "Add `%s`", out)}
 }
 
-// meantText returns the field of a record that contains its text, if name is a common name for it,
+// textField returns the field of a record that contains its text, if name is a common name for it,
 // or "".
-func meantText(name string, fields []string) string {
+func textField(name string, fields []string) string {
 	if !textFields[name] {
 		return ""
 	}
@@ -198,10 +198,10 @@ func meantText(name string, fields []string) string {
 // textFields are common names for the text of a reply.
 var textFields = map[string]bool{"text": true, "content": true, "value": true, "message": true, "data": true, "body": true}
 
-// fieldWithin returns the hint for a field that the value inside e.X has.
-func (b *body) fieldWithin(e *ast.FieldExpr, t types.Type) string {
+// innerFieldHint returns the hint for a field that the value inside e.X has.
+func (b *body) innerFieldHint(e *ast.FieldExpr, t types.Type) string {
 	has := func(t types.Type) bool { return t != nil && (b.fieldOf(t, e.Name.Name) != nil || hasMembers(t)) }
-	inner, x, rest := held(t), b.operand(e.X), "."+e.Name.Name
+	inner, x, rest := heldType(t), b.operandText(e.X), "."+e.Name.Name
 	switch types.Resolve(t).(type) {
 	case *types.Option:
 		if has(inner) {
@@ -215,46 +215,46 @@ func (b *body) fieldWithin(e *ast.FieldExpr, t types.Type) string {
 		if has(inner) {
 			return "`await` it first: `" + x + ".await" + rest + "`"
 		}
-		if has(held(inner)) {
+		if has(heldType(inner)) {
 			return "`await` it first: `" + x + ".await?" + rest + "`"
 		}
 	}
 	return ""
 }
 
-func (b *body) fieldInstead(e *ast.FieldExpr, t types.Type, names []string) string {
+func (b *body) fieldHint(e *ast.FieldExpr, t types.Type, names []string) string {
 	name := e.Name.Name
-	if hint := b.fieldWithin(e, t); hint != "" {
+	if hint := b.innerFieldHint(e, t); hint != "" {
 		return hint
 	}
-	if method, hint := b.meant(t, name); method != "" {
+	if method, hint := b.foreignMember(t, name); method != "" {
 		return "write `." + method + "()`"
 	} else if hint != "" {
 		return hint
 	}
-	if near := meantText(name, names); near != "" {
+	if near := textField(name, names); near != "" {
 		return "did you mean `" + near + "`?"
 	}
 	if len(names) > 0 {
-		return "its fields are " + listed(names)
+		return "its fields are " + quotedNames(names)
 	}
 	if types.IsString(t) && textFields[name] {
-		return "remove `." + name + "`: " + b.quoted(e.X) + " is already the text"
+		return "remove `." + name + "`: " + b.quotedText(e.X) + " is already the text"
 	}
-	return b.noFields(e, t)
+	return b.noFieldsHint(e, t)
 }
 
-// noFields returns the hint for a value without fields.
-func (b *body) noFields(e *ast.FieldExpr, t types.Type) string {
+// noFieldsHint returns the hint for a value without fields.
+func (b *body) noFieldsHint(e *ast.FieldExpr, t types.Type) string {
 	switch x := t.(type) {
 	case *types.Result:
-		taken := "take the value out first: `" + b.operand(e.X) + "?`"
-		if n, ok := held(t).(*types.Named); ok && n.Decl.Kind != types.Enum && len(n.Decl.Fields) > 0 {
-			return taken + " has the fields " + listed(fieldNames(n.Decl))
+		hint := "take the value out first: `" + b.operandText(e.X) + "?`"
+		if n, ok := heldType(t).(*types.Named); ok && n.Decl.Kind != types.Enum && len(n.Decl.Fields) > 0 {
+			return hint + " has the fields " + quotedNames(fieldNames(n.Decl))
 		}
-		return taken
+		return hint
 	case *types.HashMap:
-		return "read an entry with `" + b.operand(e.X) + ".get(\"" + e.Name.Name + "\")`"
+		return "read an entry with `" + b.operandText(e.X) + ".get(\"" + e.Name.Name + "\")`"
 	case *types.Named:
 		if x.Decl.Kind == types.Enum {
 			return "read the values of a variant with `match`"
@@ -297,7 +297,7 @@ func (b *body) tupleIndex(e *ast.TupleIndex) types.Type {
 		if e.Index < len(t.Elems) {
 			return t.Elems[e.Index]
 		}
-		b.noElement(t, e.Index, e.At)
+		b.reportNoElement(t, e.Index, e.At)
 	case *types.Basic:
 		if t == types.Any {
 			return types.Any
@@ -306,14 +306,14 @@ func (b *body) tupleIndex(e *ast.TupleIndex) types.Type {
 			b.report(diag.UnknownField.At(e.At, "`%s` is not a tuple", t).Hint("only tuples have numbered elements"))
 		}
 	case *types.Var:
-		b.known(e.X, t)
+		b.isTypeKnown(e.X, t)
 	default:
 		b.report(diag.UnknownField.At(e.At, "`%s` is not a tuple", types.Full(t)).Hint("write `[%d]` to read an element of an array", e.Index))
 	}
 	return types.Bad
 }
 
-func (b *body) noElement(t *types.Tuple, i int, at source.Span) {
+func (b *body) reportNoElement(t *types.Tuple, i int, at source.Span) {
 	b.report(diag.UnknownField.At(at, "`%s` has no element %d", types.Full(t), i).Hint("the last element is `.%d`", len(t.Elems)-1))
 }
 
@@ -344,7 +344,7 @@ func (b *body) elementAt(e *ast.IndexExpr, t *types.Tuple) types.Type {
 	case negative && lit.Value > 0:
 		b.report(diag.UnknownField.At(e.Index.Span(), "a tuple index starts at 0").Hint("the last element is `.%d`", len(t.Elems)-1))
 	case lit.Value >= uint64(len(t.Elems)):
-		b.noElement(t, int(min(lit.Value, math.MaxInt)), e.Index.Span())
+		b.reportNoElement(t, int(min(lit.Value, math.MaxInt)), e.Index.Span())
 	default:
 		b.info.details[e.Id] = tupleElement(lit.Value)
 		return t.Elems[lit.Value]
@@ -355,7 +355,7 @@ func (b *body) elementAt(e *ast.IndexExpr, t *types.Tuple) types.Type {
 // index checks `x[i]` and slices.
 func (b *body) index(e *ast.IndexExpr) types.Type {
 	recv := types.Loose(b.expr(e.X, nil))
-	if !b.known(e.X, recv) {
+	if !b.isTypeKnown(e.X, recv) {
 		recv = types.Bad
 	}
 	if r, ok := e.Index.(*ast.RangeExpr); ok && !isMap(recv) {
@@ -366,7 +366,7 @@ func (b *body) index(e *ast.IndexExpr) types.Type {
 		return b.elementAt(e, t)
 	case *types.Array:
 		b.indexInt(e.Index)
-		b.negativeIndex(e)
+		b.warnNegativeIndex(e)
 		return t.Elem
 	case *types.Map:
 		b.checkAs(e.Index, t.Key, reason{})
@@ -378,7 +378,7 @@ func (b *body) index(e *ast.IndexExpr) types.Type {
 		switch t {
 		case types.String:
 			b.indexInt(e.Index)
-			b.negativeIndex(e)
+			b.warnNegativeIndex(e)
 			return types.String
 		case types.Any:
 			b.checkAs(e.Index, types.Any, reason{})
@@ -392,10 +392,10 @@ func (b *body) index(e *ast.IndexExpr) types.Type {
 	d := diag.NotIndexable.At(e.X.Span(), "`%s` cannot be indexed", types.Full(recv))
 	switch recv.(type) {
 	case *types.HashMap:
-		d.Hint("read it with `%s.get(%s)`, and write it with `.set(key, value)`", b.text(e.X), b.text(e.Index))
+		d.Hint("read it with `%s.get(%s)`, and write it with `.set(key, value)`", b.sourceText(e.X), b.sourceText(e.Index))
 	case *types.Named:
 		if lit, ok := e.Index.(*ast.StringLit); ok && b.fieldOf(recv, lit.Value) != nil {
-			d.Hint("read a field with `.`: `%s.%s`", b.operand(e.X), lit.Value)
+			d.Hint("read a field with `.`: `%s.%s`", b.operandText(e.X), lit.Value)
 		} else {
 			d.Hint("read its fields with `.`; only arrays, maps and strings can be indexed")
 		}
@@ -410,8 +410,8 @@ func isMap(t types.Type) bool { _, ok := t.(*types.Map); return ok }
 
 func (b *body) indexInt(x ast.Expr) { b.checkAs(x, types.Int, reason{}) }
 
-// negativeIndex warns about an index that is a negative literal.
-func (b *body) negativeIndex(e *ast.IndexExpr) {
+// warnNegativeIndex warns about an index that is a negative literal.
+func (b *body) warnNegativeIndex(e *ast.IndexExpr) {
 	minus, ok := unparen(e.Index).(*ast.Unary)
 	if !ok {
 		return
@@ -420,11 +420,11 @@ func (b *body) negativeIndex(e *ast.IndexExpr) {
 	if !ok || lit.Value == 0 {
 		return
 	}
-	x, at := b.operand(e.X), b.text(e.Index)
+	x, at := b.operandText(e.X), b.sourceText(e.Index)
 	d := diag.NegativeIndex.At(e.Index.Span(), "index `%s` does not exist, because indices start at 0", at)
 	if _, plain := unparen(e.X).(*ast.PathExpr); plain {
-		fromEnd := x + ".len() - " + b.text(lit)
-		d.Repair(diag.Offer(diag.Replace(e.Index.Span(), fromEnd), "Count from the end"), "count from the end: `%s[%s]`", x, fromEnd)
+		fromEnd := x + ".len() - " + b.sourceText(lit)
+		d.Repair(diag.UnsafeFix(diag.Replace(e.Index.Span(), fromEnd), "Count from the end"), "count from the end: `%s[%s]`", x, fromEnd)
 	} else {
 		d.Hint("`.last()` returns the last element as an Option; use `.len() - n` for others")
 	}

@@ -91,8 +91,8 @@ type ManifestHost struct {
 	OutputFormat string
 	// MessageTypes is nil if not declared.
 	MessageTypes []string
-	// Given contains the section's keys.
-	Given map[string]bool
+	// Found contains the section's keys.
+	Found map[string]bool
 }
 
 // Check checks the user's files, the entry file first, and the parts of the library that they use.
@@ -116,8 +116,8 @@ func Check(cfg Config, files ...*ast.File) (p *Program, l diag.List) {
 // stop is the panic value that ends a stopped check.
 var stop = new(struct{ _ int })
 
-// goOn panics with stop if the check must stop.
-func (c *checker) goOn() {
+// checkStop panics with stop if the check must stop.
+func (c *checker) checkStop() {
 	if c.cfg.Stopped != nil && c.cfg.Stopped() {
 		panic(stop)
 	}

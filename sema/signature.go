@@ -33,7 +33,7 @@ func (c *checker) signature(fn *Function, outer *typeScope, recv types.Type) {
 			Hint("take `self` instead, and return the changed value"))
 	}
 	if fn.Info.Library {
-		c.libraryMarks(fn)
+		c.readLibraryDecorators(fn)
 	} else {
 		c.functionDecorators(outer.m, fn)
 	}
@@ -76,37 +76,37 @@ func (c *checker) parameter(fn *Function, ts *typeScope, p *ast.Param, i int, re
 				Label(q.At, "first declared here").Hint("rename one of them"))
 		}
 	}
-	if n := len(fn.Params); p.Default == nil && n > 0 && fn.Params[n-1].Default != nil && t != types.Shape && !fn.optional(&Param{Type: t}) {
+	if n := len(fn.Params); p.Default == nil && n > 0 && fn.Params[n-1].Default != nil && t != types.Shape && !fn.isOptional(&Param{Type: t}) {
 		c.report(ts.m, diag.DefaultOrder.At(p.Sp, "required parameter `%s` after an optional parameter", p.Name.Name).
-			By(edits.MoveForward(ts.m.info.File.Source, fn.Decl, p)...).Hint("add a default value, or move it forward"))
+			WithFixes(edits.MoveForward(ts.m.info.File.Source, fn.Decl, p)...).Hint("add a default value, or move it forward"))
 	}
 	l := &Local{Name: p.Name.Name, Type: t, Mut: p.Mut, Param: true, At: p.Name.Sp, used: fn.Info.Library || t == types.Bad}
 	param := &Param{Name: p.Name.Name, Type: t, Local: l, Default: p.Default, At: p.Sp}
-	if doc, ok := decoratorText(decorator(p.Decorators, "param"), 0); ok {
+	if doc, ok := decoratorText(findDecorator(p.Decorators, "param"), 0); ok {
 		param.Doc = doc
 	}
-	param.regex = fn.Info.Library && decorator(p.Decorators, "regex") != nil
+	param.regex = fn.Info.Library && findDecorator(p.Decorators, "regex") != nil
 	fn.Params = append(fn.Params, param)
 }
 
-// libraryMarks reads the decorators that describe how a library function is implemented.
-func (c *checker) libraryMarks(fn *Function) {
+// readLibraryDecorators reads the decorators that describe how a library function is implemented.
+func (c *checker) readLibraryDecorators(fn *Function) {
 	ds := fn.Decl.Decorators
 	if name := libraryModuleName(fn.Info); name != "" && fn.Recv == nil {
 		fn.Name = name + "." + fn.Name
 	}
-	if d := decorator(ds, "native"); d != nil {
+	if d := findDecorator(ds, "native"); d != nil {
 		fn.Native = fn.Name
 		if name, ok := decoratorText(d, 0); ok {
 			fn.Native = name
 		}
 	}
-	if name, ok := decoratorText(decorator(ds, "effect"), 0); ok {
+	if name, ok := decoratorText(findDecorator(ds, "effect"), 0); ok {
 		fn.Effect = name
 	}
 	_, isResult := fn.Result.(*types.Result)
 	fn.Wraps = isResult && (fn.Native != "" || fn.Effect != "")
-	fn.Shape = decorator(ds, "shape") != nil
+	fn.Shape = findDecorator(ds, "shape") != nil
 	if fn.Native == "" && fn.Effect == "" && fn.Decl.Body == nil {
 		panic(fmt.Sprintf("library function %s has neither body nor native", fn.Name))
 	}
@@ -122,16 +122,16 @@ func libraryModuleName(i *Info) string {
 	return ""
 }
 
-// variadic reports whether calls may have any number of arguments.
-func (fn *Function) variadic() bool {
-	return fn.Info.Library && decorator(fn.Decl.Decorators, "variadic") != nil
+// isVariadic reports whether calls may have any number of arguments.
+func (fn *Function) isVariadic() bool {
+	return fn.Info.Library && findDecorator(fn.Decl.Decorators, "variadic") != nil
 }
 
 // IsVariadic reports whether a call packs all its arguments into one array.
-func (fn *Function) IsVariadic() bool { return fn.variadic() }
+func (fn *Function) IsVariadic() bool { return fn.isVariadic() }
 
-// Gives returns the type of a call of the function: a task for an async one.
-func (fn *Function) Gives() types.Type {
+// CallType returns the type of a call of the function: a task for an async one.
+func (fn *Function) CallType() types.Type {
 	if fn.Async {
 		return &types.Task{Elem: fn.Result}
 	}
@@ -140,7 +140,7 @@ func (fn *Function) Gives() types.Type {
 
 // Type returns the type of the function as a value.
 func (fn *Function) Type() *types.Func {
-	f := &types.Func{Result: fn.Gives()}
+	f := &types.Func{Result: fn.CallType()}
 	for _, p := range fn.Params {
 		f.Params = append(f.Params, p.Type)
 	}
@@ -166,7 +166,7 @@ var decoratorPlaces = map[string]string{
 }
 
 // Decorators returns the decorators of the language.
-func Decorators() []string { return keys(decoratorPlaces) }
+func Decorators() []string { return sortedKeys(decoratorPlaces) }
 
 // functionDecorators checks the decorators of a user's function.
 func (c *checker) functionDecorators(m *module, fn *Function) {
@@ -180,13 +180,13 @@ func (c *checker) functionDecorators(m *module, fn *Function) {
 					Hint("use a `///` comment instead"))
 			}
 		case fn.Tool != nil && (name == "sequential" || name == "approve"):
-			if decorator(fn.Decl.Decorators, "describe") == nil {
+			if findDecorator(fn.Decl.Decorators, "describe") == nil {
 				c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` is only allowed on functions that models can call", name).Hint("add `@describe(\"…\")`, or remove it"))
 			}
-			c.noArguments(m, d)
+			c.rejectArguments(m, d)
 		case wrapping[name] != "", policies[name]:
 		default:
-			c.otherDecorator(m, d)
+			c.rejectOtherDecorator(m, d)
 		}
 	}
 	if fn.OnUnknown = c.onUnknown(m, fn.Decl.Decorators); fn.OnUnknown != "" && fn.Decl.Body == nil && !fn.Remote() {
@@ -195,24 +195,25 @@ func (c *checker) functionDecorators(m *module, fn *Function) {
 	}
 }
 
-// noArguments reports arguments of a decorator that has no parameters.
-func (c *checker) noArguments(m *module, d *ast.Decorator) {
+// rejectArguments reports arguments of a decorator that has no parameters.
+func (c *checker) rejectArguments(m *module, d *ast.Decorator) {
 	if len(d.Args) > 0 {
 		c.report(m, diag.DecoratorArgument.At(d.Args[0].Sp, "`@%s` takes no arguments", d.Name.Name).Hint("write `@%s`", d.Name.Name))
 	}
 }
 
-// otherDecorators reports decorators that are not allowed here, except those that wrap a call.
-func (c *checker) otherDecorators(m *module, ds []*ast.Decorator) {
+// rejectOtherDecorators reports decorators that are not allowed here, except those that wrap a
+// call.
+func (c *checker) rejectOtherDecorators(m *module, ds []*ast.Decorator) {
 	for _, d := range ds {
 		if wrapping[d.Name.Name] == "" {
-			c.otherDecorator(m, d)
+			c.rejectOtherDecorator(m, d)
 		}
 	}
 }
 
-// otherDecorator reports a decorator that is not allowed here.
-func (c *checker) otherDecorator(m *module, d *ast.Decorator) {
+// rejectOtherDecorator reports a decorator that is not allowed here.
+func (c *checker) rejectOtherDecorator(m *module, d *ast.Decorator) {
 	if m.info.allows[d] {
 		return
 	}
@@ -220,8 +221,8 @@ func (c *checker) otherDecorator(m *module, d *ast.Decorator) {
 		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` is not allowed here", d.Name.Name).Hint("`@%s` is only allowed on %s", d.Name.Name, place))
 		return
 	}
-	known := keys(decoratorPlaces)
-	if w := foreign.Decorator.Find(d.Name.Name); w.Say() != "" {
+	names := sortedKeys(decoratorPlaces)
+	if w := foreign.Decorator.Find(d.Name.Name); w.HintText() != "" {
 		unknown := diag.UnknownDecorator.At(d.Name.Sp, "unknown decorator `@%s`", d.Name.Name)
 		switch {
 		case len(w.Ours) == 1 && w.Hint == "":
@@ -235,8 +236,8 @@ func (c *checker) otherDecorator(m *module, d *ast.Decorator) {
 		return
 	}
 	unknown := diag.UnknownDecorator.At(d.Name.Sp, "unknown decorator `@%s`", d.Name.Name)
-	if !suggestAs(unknown, d.Name.Sp, d.Name.Name, known, "%s", "did you mean `@%s`?") {
-		unknown.Hint("the decorators are %s", listed(known))
+	if !suggestAs(unknown, d.Name.Sp, d.Name.Name, names, "%s", "did you mean `@%s`?") {
+		unknown.Hint("the decorators are %s", quotedNames(names))
 	}
 	c.report(m, unknown)
 }

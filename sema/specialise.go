@@ -67,21 +67,21 @@ func (sp *specialiser) clear() {
 		names: map[string][]*types.Bound{}, traits: map[string][]*types.Trait{}}
 }
 
-// note records a site until all bodies are checked.
-func (b *body) note(s *site) {
+// recordSite records a site until all bodies are checked.
+func (b *body) recordSite(s *site) {
 	b.c.bodies.noteSite(s)
 	sp, owner := &b.c.special, b.owner()
-	if _, known := sp.sites[owner]; !known {
+	if _, found := sp.sites[owner]; !found {
 		sp.owners = append(sp.owners, owner)
 	}
 	s.mod = b.m
 	sp.sites[owner] = append(sp.sites[owner], s)
 }
 
-// generic records a call or a value of a generic function of the program.
-func (b *body) generic(id ast.ID, fn *Function, args []types.Type, at source.Span) {
+// recordGeneric records a call or a value of a generic function of the program.
+func (b *body) recordGeneric(id ast.ID, fn *Function, args []types.Type, at source.Span) {
 	if len(args) > 0 && !fn.Info.Library {
-		b.note(&site{at: at, id: id, fn: fn, args: args})
+		b.recordSite(&site{at: at, id: id, fn: fn, args: args})
 	}
 }
 
@@ -97,31 +97,31 @@ func (c *checker) specialise() {
 			continue
 		}
 		for _, s := range sp.sites[owner][sp.settled[owner]:] {
-			c.settle(s, nil, s.mod.info)
+			c.resolveSite(s, nil, s.mod.info)
 			sp.settled[owner]++
 		}
 	}
-	c.settleUntyped()
+	c.recordUntypedMethods()
 	c.prog.Functions = slices.DeleteFunc(c.prog.Functions, func(fn *Function) bool { return len(sp.relevant[fn]) > 0 && !fn.instance })
 }
 
 // findRelevant finds the type parameters that determine which methods are called.
 func (sp *specialiser) findRelevant() {
 	sp.relevant = map[*Function]map[*types.Param]bool{}
-	for again := true; again; {
-		again = false
+	for changed := true; changed; {
+		changed = false
 		for _, owner := range sp.owners {
 			if owner == nil {
 				continue
 			}
 			for _, s := range sp.sites[owner] {
-				for _, t := range sp.deciding(s) {
+				for _, t := range sp.decidingTypes(s) {
 					types.Walk(t, func(t types.Type) bool {
 						if p, ok := t.(*types.Param); ok && slices.Contains(owner.Generics, p) && !sp.relevant[owner][p] {
 							if sp.relevant[owner] == nil {
 								sp.relevant[owner] = map[*types.Param]bool{}
 							}
-							sp.relevant[owner][p], again = true, true
+							sp.relevant[owner][p], changed = true, true
 						}
 						return true
 					})
@@ -131,8 +131,8 @@ func (sp *specialiser) findRelevant() {
 	}
 }
 
-// deciding returns the types that a site depends on.
-func (sp *specialiser) deciding(s *site) []types.Type {
+// decidingTypes returns the types that a site depends on.
+func (sp *specialiser) decidingTypes(s *site) []types.Type {
 	if s.bound != nil {
 		return s.bound.Args
 	}
@@ -145,8 +145,9 @@ func (sp *specialiser) deciding(s *site) []types.Type {
 	return out
 }
 
-// settle resolves a site of a function for given type arguments, in the tables of that function.
-func (c *checker) settle(s *site, env map[*types.Param]types.Type, info *Info) {
+// resolveSite resolves a site of a function for given type arguments, in the tables of that
+// function.
+func (c *checker) resolveSite(s *site, env map[*types.Param]types.Type, info *Info) {
 	if s.bound != nil {
 		call := *info.details[s.id].(*Call)
 		call.Name = c.boundCall(s, s.bound.Substitute(env))
@@ -189,15 +190,15 @@ func (c *checker) instance(s *site, fn *Function, env map[*types.Param]types.Typ
 	}
 	sp.instances[fn] = append(sp.instances[fn], &specialised{env, &made})
 	c.prog.Functions = append(c.prog.Functions, &made)
-	made.Info = fn.Info.copied()
+	made.Info = fn.Info.copyForInstance()
 	for _, inner := range sp.sites[fn] {
-		c.settle(inner, env, made.Info)
+		c.resolveSite(inner, env, made.Info)
 	}
 	return &made
 }
 
-// copied returns a copy of the tables in which a function's calls and values can change.
-func (i *Info) copied() *Info {
+// copyForInstance returns a copy of the tables in which a function's calls and values can change.
+func (i *Info) copyForInstance() *Info {
 	out := *i
 	out.details, out.objects = slices.Clone(i.details), slices.Clone(i.objects)
 	return &out
@@ -219,7 +220,7 @@ func (c *checker) boundCall(s *site, bound *types.Bound) string {
 	td, method := c.conforms.traits[bound.Trait], s.fn.Decl.Name.Name
 	name := c.special.traitName(bound.Trait) + "." + method
 	if bound.Open() {
-		c.onlyOne(s, td)
+		c.reportSeveralImpls(s, td)
 	} else if len(bound.Args) > 0 {
 		name = c.special.boundName(bound) + "." + method
 	}
@@ -260,8 +261,8 @@ func (c *checker) implInstance(s *site, im *impl, fn *Function, in *instance) *F
 	return c.instance(s, fn, env)
 }
 
-// onlyOne reports a call to which several impls of a type apply.
-func (c *checker) onlyOne(s *site, td *traitDecl) {
+// reportSeveralImpls reports a call to which several impls of a type apply.
+func (c *checker) reportSeveralImpls(s *site, td *traitDecl) {
 	for i, im := range td.impls {
 		for _, other := range td.impls[:i] {
 			if implKey(im.target) != implKey(other.target) {
@@ -283,7 +284,7 @@ func (sp *specialiser) traitName(t *types.Trait) string {
 		n = len(sp.traits[t.Name])
 		sp.traits[t.Name] = append(sp.traits[t.Name], t)
 	}
-	return numbered(t.Name, n)
+	return numberedName(t.Name, n)
 }
 
 // boundName returns the name of a trait with its arguments.
@@ -294,18 +295,18 @@ func (sp *specialiser) boundName(b *types.Bound) string {
 		n = len(sp.names[text])
 		sp.names[text] = append(sp.names[text], b)
 	}
-	return numbered(text, n)
+	return numberedName(text, n)
 }
 
-func numbered(name string, n int) string {
+func numberedName(name string, n int) string {
 	if n == 0 {
 		return name
 	}
 	return fmt.Sprintf("%s#%d", name, n+1)
 }
 
-// settleUntyped records the methods of generic traits that calls on an Any may reach.
-func (c *checker) settleUntyped() {
+// recordUntypedMethods records the methods of generic traits that calls on an Any may reach.
+func (c *checker) recordUntypedMethods() {
 	for _, u := range c.special.untyped {
 		s := &site{mod: u.mod, at: u.at, fn: u.fn}
 		c.prog.noteDynamic(u.name, u.im.target, c.implInstance(s, u.im, u.fn, newInstance(u.im.generics)))

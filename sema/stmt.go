@@ -35,14 +35,14 @@ func (b *body) blockValue(blk *ast.Block, want types.Type, why reason) types.Typ
 // statements checks a block's statements. valued reports that the block must end with a value, so
 // that a last statement that could be the value is reported as such.
 func (b *body) statements(blk *ast.Block, valued bool) {
-	warned := !b.comes() // the block itself is unreachable, which is reported
+	warned := !b.isReachable() // the block itself is unreachable, which is reported
 	for i, s := range blk.Stmts {
 		warned = b.warnUnreachable(s.Span(), warned)
 		errors := b.errors
 		b.stmt(s)
 		x, isExpr := s.(*ast.ExprStmt)
 		if last := blk.Tail == nil && i == len(blk.Stmts)-1; isExpr && b.errors == errors && !(last && valued) {
-			b.idle(x.X)
+			b.warnIdle(x.X)
 		}
 	}
 	if blk.Tail != nil {
@@ -53,7 +53,7 @@ func (b *body) statements(blk *ast.Block, valued bool) {
 func (b *body) warnUnreachable(at source.Span, warned bool) bool {
 	if b.flow.dead && !warned {
 		b.report(diag.Unreachable.At(at, "unreachable code").
-			Repair(diag.Offer(diag.Remove(edits.WithItsLines(b.info.File.Source, at)), "Remove the unreachable code"), "remove it, or the statement before it that always leaves"))
+			Repair(diag.UnsafeFix(diag.Remove(edits.WithItsLines(b.info.File.Source, at)), "Remove the unreachable code"), "remove it, or the statement before it that always leaves"))
 		return true
 	}
 	return warned
@@ -66,7 +66,7 @@ func (b *body) tail(blk *ast.Block, want types.Type, why reason) types.Type {
 		if want == nil || b.flow.dead {
 			return types.Nil
 		}
-		b.emptyTail(blk, types.Resolve(want), why)
+		b.reportEmptyTail(blk, types.Resolve(want), why)
 		return want
 	case want == nil:
 		return b.expr(blk.Tail, nil)
@@ -74,7 +74,7 @@ func (b *body) tail(blk *ast.Block, want types.Type, why reason) types.Type {
 		errors := b.errors
 		b.discard(blk.Tail)
 		if fn := b.frame.fn; b.errors == errors && (fn == nil || fn.Decl.Body != blk) {
-			b.idleTail(blk.Tail)
+			b.warnIdleTail(blk.Tail)
 		}
 		return types.Nil
 	default:
@@ -82,8 +82,8 @@ func (b *body) tail(blk *ast.Block, want types.Type, why reason) types.Type {
 	}
 }
 
-// emptyTail reports a block without the expected value.
-func (b *body) emptyTail(blk *ast.Block, want types.Type, why reason) {
+// reportEmptyTail reports a block without the expected value.
+func (b *body) reportEmptyTail(blk *ast.Block, want types.Type, why reason) {
 	if ok, _ := types.Conversion(types.Nil, want); ok {
 		return
 	}
@@ -93,19 +93,19 @@ func (b *body) emptyTail(blk *ast.Block, want types.Type, why reason) {
 		if s, ok := blk.Stmts[n-1].(*ast.ExprStmt); ok {
 			if t := b.info.types[s.X.ID()]; t != nil && s.Semi {
 				if ok, _ := types.Conversion(t, want); ok && !types.IsAny(t) {
-					b.because(d, why)
-					b.report(d.Repair(diag.Sure(diag.Remove(source.Span{Start: s.X.Span().End, End: s.Sp.End}), "Remove the `;`"), "remove the `;` after the last expression"))
+					b.explainType(d, why)
+					b.report(d.Repair(diag.SafeFix(diag.Remove(source.Span{Start: s.X.Span().End, End: s.Sp.End}), "Remove the `;`"), "remove the `;` after the last expression"))
 					return
 				}
 			}
 		}
 	}
-	b.because(d, why)
+	b.explainType(d, why)
 	b.report(d.Hint("end the block with a value, or leave it with `return`, `throw` or `panic`"))
 }
 
-// because adds a label that explains the expected type.
-func (b *body) because(d *diag.Diagnostic, why reason) {
+// explainType adds a label that explains the expected type.
+func (b *body) explainType(d *diag.Diagnostic, why reason) {
 	if why.m == nil || why.at.IsZero() {
 		return
 	}
@@ -117,7 +117,7 @@ func (b *body) because(d *diag.Diagnostic, why reason) {
 }
 
 func (b *body) stmt(s ast.Stmt) {
-	b.c.goOn()
+	b.c.checkStop()
 	outer := b.here
 	b.here = s.Span().Start
 	switch s := s.(type) {
@@ -162,7 +162,7 @@ func (b *body) declareItems(blk *ast.Block) (leave func()) {
 		b.c.bodies.noting.declares = true
 	}
 	return func() {
-		b.c.unusedImports(inner)
+		b.c.warnUnusedImports(inner)
 		b.m, b.ts = outer, outerTypes
 	}
 }
@@ -173,14 +173,14 @@ func (b *body) let(s *ast.LetStmt) {
 		for _, l := range b.scope.locals[start:] {
 			l.let = s.Sp.Start + source.Pos(len("let"))
 		}
-		b.hidesFunctions(b.scope.locals[start:])
+		b.warnHiddenFunctions(b.scope.locals[start:])
 	}()
 	if s.Value == nil {
 		b.lateLet(s)
 		return
 	}
 	var t types.Type
-	if b.namedEmit(s) {
+	if b.reportNamedEmit(s) {
 		return
 	}
 	if s.Type != nil {
@@ -202,13 +202,13 @@ func (b *body) let(s *ast.LetStmt) {
 		b.letElse(s, t)
 		return
 	}
-	b.irrefutable(s.Pattern, t, s.Mut, "`let`", diag.Say("add `else { … }` that leaves the block, or use `match`").
-		By(diag.Offer(diag.Insert(s.Value.Span().End, " else { "+edits.NotWritten+" }"), "Add an `else`")))
+	b.bindIrrefutable(s.Pattern, t, s.Mut, "`let`", diag.HintAdvice("add `else { … }` that leaves the block, or use `match`").
+		WithFix(diag.UnsafeFix(diag.Insert(s.Value.Span().End, " else { "+edits.NotWritten+" }"), "Add an `else`")))
 }
 
-// namedEmit reports a variable for the value of an emit without await, which has no value. Its
-// result is true if there is an error.
-func (b *body) namedEmit(s *ast.LetStmt) bool {
+// reportNamedEmit reports a variable for the value of an emit without await, which has no value.
+// Its result is true if there is an error.
+func (b *body) reportNamedEmit(s *ast.LetStmt) bool {
 	e, isEmit := unparen(s.Value).(*ast.EmitExpr)
 	p, isName := s.Pattern.(*ast.NamePat)
 	if !isEmit || !isName || e.Await || p.Name.Name[0] == '_' {
@@ -216,7 +216,7 @@ func (b *body) namedEmit(s *ast.LetStmt) bool {
 	}
 	b.expr(e, nil)
 	b.report(diag.EmitType.At(e.Sp, "an `emit` without `await` has no answer").
-		Repair(diag.Offer(diag.Insert(e.Sp.Start, "await "), "Await it"), "write `let %s = await %s`, which returns a Result", p.Name.Name, b.text(e)))
+		Repair(diag.UnsafeFix(diag.Insert(e.Sp.Start, "await "), "Await it"), "write `let %s = await %s`, which returns a Result", p.Name.Name, b.sourceText(e)))
 	l := &Local{Name: p.Name.Name, Type: types.Bad, Mut: s.Mut, At: p.Name.Sp, used: true}
 	b.info.types[p.Id], b.info.objects[p.Id] = types.Bad, l
 	b.bind(l)
@@ -273,11 +273,11 @@ func (b *body) warnUnused(e ast.Expr, t types.Type) {
 		}
 	case *types.Result:
 		b.report(diag.UnusedResult.At(e.Span(), "this Result is discarded, together with any error in it").
-			By(b.handled(e)...).Hint("handle it with `?` or `match`, or write `let _ = …`"))
+			WithFixes(b.addQuestionFix(e)...).Hint("handle it with `?` or `match`, or write `let _ = …`"))
 		return
 	case *types.Task:
 		b.report(diag.UnusedResult.At(e.Span(), "this Task is discarded").
-			By(edits.Await(e, "")).Hint("`await` it, or write `let _ = …`"))
+			WithFixes(edits.Await(e, "")).Hint("`await` it, or write `let _ = …`"))
 		return
 	}
 	call, ok := e.(*ast.MethodCall)
@@ -285,15 +285,15 @@ func (b *body) warnUnused(e ast.Expr, t types.Type) {
 		return
 	}
 	d := b.info.Call(call)
-	if d != nil && d.Fn != nil && d.Fn.pure() {
+	if d != nil && d.Fn != nil && d.Fn.isPure() {
 		b.report(diag.UnusedResult.At(e.Span(), "the result of `%s` is discarded", call.Name.Name).
-			By(b.assigned(call, t)...).Hint("it does not change its receiver; assign the result"))
+			WithFixes(b.assignFix(call, t)...).Hint("it does not change its receiver; assign the result"))
 	}
 }
 
-// pure reports whether the only effect of a method is its value: a library method of a value type
+// isPure reports whether the only effect of a method is its value: a library method of a value type
 // that does not mutate, or a builder.
-func (fn *Function) pure() bool {
+func (fn *Function) isPure() bool {
 	if !fn.Info.Library || fn.Recv == nil || fn.MutSelf || fn.Effect != "" {
 		return false
 	}

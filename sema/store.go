@@ -14,13 +14,13 @@ type storeKind struct {
 	typ     string // the name of its type, which creates it: HashMap::new()
 	example string // the declaration after the name
 	forms   string // the calls that create it, for a diagnostic
-	takes   int    // the maximum number of arguments of new
+	maxArgs int    // the maximum number of arguments of new
 }
 
 var storeKinds = map[ast.StoreKind]storeKind{
 	ast.HashMapStore: {typ: "HashMap", example: "HashMap<String, Int> = HashMap::new();", forms: "`HashMap::new()`"},
 	ast.LedgerStore:  {typ: "Ledger", example: "Ledger = Ledger::new();", forms: "`Ledger::new()`"},
-	ast.MemoryStore:  {typ: "Memory", example: "Memory = Memory::new();", forms: "`Memory::new()` or `Memory::new(n)`", takes: 1},
+	ast.MemoryStore:  {typ: "Memory", example: "Memory = Memory::new();", forms: "`Memory::new()` or `Memory::new(n)`", maxArgs: 1},
 }
 
 // fits reports whether t is the type of stores of this kind.
@@ -47,9 +47,9 @@ func (c *checker) defineStore(m *module, s *Store) {
 		x = unparen(call.Recv)
 	}
 	call, ok := x.(*ast.Call)
-	if !ok || !isPath(call.Fn, k.typ, "new") || len(call.Args) > k.takes {
+	if !ok || !isPath(call.Fn, k.typ, "new") || len(call.Args) > k.maxArgs {
 		c.report(m, diag.StoreValue.At(s.Decl.Value.Span(), "a %s must be created with %s", s.Kind, k.forms).
-			By(diag.Offer(diag.Replace(s.Decl.Value.Span(), k.typ+"::new()"), "Write `%s::new()`", k.typ)).Hint("write `%s %s: %s`", s.Kind, s.Name, k.example))
+			WithFixes(diag.UnsafeFix(diag.Replace(s.Decl.Value.Span(), k.typ+"::new()"), "Write `%s::new()`", k.typ)).Hint("write `%s %s: %s`", s.Kind, s.Name, k.example))
 		return
 	}
 	if len(call.Args) == 1 {
@@ -97,8 +97,8 @@ func (c *checker) persistence(m *module, s *Store, call *ast.MethodCall) {
 		b := c.constBody(m)
 		b.checkAs(e, types.String, reason{})
 		b.finish()
-		file, known := c.evaluate(m, e, types.String).(string)
-		if !known {
+		file, ok := c.evaluate(m, e, types.String).(string)
+		if !ok {
 			s.File = ""
 			return
 		}
@@ -107,13 +107,13 @@ func (c *checker) persistence(m *module, s *Store, call *ast.MethodCall) {
 			return
 		}
 	}
-	c.onlyStore(m, s, call)
-	c.keptTypes(m, s)
+	c.reportDuplicateStore(m, s, call)
+	c.checkStoredTypes(m, s)
 }
 
-// onlyStore reports a second store of the same kind and name in one file, because they would share
-// their entries.
-func (c *checker) onlyStore(m *module, s *Store, call *ast.MethodCall) {
+// reportDuplicateStore reports a second store of the same kind and name in one file, because they
+// would share their entries.
+func (c *checker) reportDuplicateStore(m *module, s *Store, call *ast.MethodCall) {
 	place := storePlace{path.Clean(strings.ReplaceAll(s.File, "\\", "/")), s.Name, s.Kind}
 	if _, ok := c.places[place]; ok {
 		c.report(m, diag.StorePlace.At(call.Name.Sp, "file `%s` already contains another %s `%s`", s.File, s.Kind, s.Name).
@@ -126,24 +126,24 @@ func (c *checker) onlyStore(m *module, s *Store, call *ast.MethodCall) {
 	c.places[place] = true
 }
 
-// keptTypes reports a hashmap in a file whose values cannot be stored.
-func (c *checker) keptTypes(m *module, s *Store) {
+// checkStoredTypes reports a hashmap in a file whose values cannot be stored.
+func (c *checker) checkStoredTypes(m *module, s *Store) {
 	h, ok := s.Type.(*types.HashMap)
 	if !ok {
 		return
 	}
-	if part := unkept(h.Value, map[*types.Decl]bool{}); part != nil {
+	if part := unstorableType(h.Value, map[*types.Decl]bool{}); part != nil {
 		c.report(m, diag.StoreType.At(s.Decl.Type.Span(), "a hashmap with a file cannot store values of type `%s`", part).
-			By(inMemory(s)...).Hint("store data instead, or remove `with_persistence` to keep the hashmap in memory"))
+			WithFixes(inMemoryFix(s)...).Hint("store data instead, or remove `with_persistence` to keep the hashmap in memory"))
 	}
 }
 
-// unkept returns the part of a type whose values cannot be stored in a file, or nil. seen contains
-// the declarations that are being visited.
-func unkept(t types.Type, seen map[*types.Decl]bool) types.Type {
+// unstorableType returns the part of a type whose values cannot be stored in a file, or nil. seen
+// contains the declarations that are being visited.
+func unstorableType(t types.Type, seen map[*types.Decl]bool) types.Type {
 	all := func(ts ...types.Type) types.Type {
 		for _, t := range ts {
-			if part := unkept(t, seen); part != nil {
+			if part := unstorableType(t, seen); part != nil {
 				return part
 			}
 		}

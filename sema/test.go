@@ -12,7 +12,7 @@ import (
 // IsTest reports whether the function is marked `@test`.
 func (fn *Function) IsTest() bool { return isTest(fn) }
 
-func isTest(fn *Function) bool { return decorator(fn.Decl.Decorators, "test") != nil }
+func isTest(fn *Function) bool { return findDecorator(fn.Decl.Decorators, "test") != nil }
 
 // testDecorator checks an `@test` or `@expect_fail` of a function.
 func (c *checker) testDecorator(m *module, fn *Function, d *ast.Decorator) {
@@ -20,7 +20,7 @@ func (c *checker) testDecorator(m *module, fn *Function, d *ast.Decorator) {
 	switch {
 	case name == "expect_fail" && !isTest(fn):
 		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@expect_fail` is only allowed together with `@test`").
-			Repair(diag.Sure(diag.Insert(d.Sp.Start, "@test "), "Add `@test`"), "add `@test` before it"))
+			Repair(diag.SafeFix(diag.Insert(d.Sp.Start, "@test "), "Add `@test`"), "add `@test` before it"))
 		return
 	case name == "test" && (fn.assoc != nil || fn.Tool != nil || fn.Recv != nil || m.around != nil):
 		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@test` is only allowed on functions of a module").
@@ -35,13 +35,13 @@ func (c *checker) testDecorator(m *module, fn *Function, d *ast.Decorator) {
 	}
 	if _, ok := decoratorText(d, 0); !ok || len(d.Args) > 1 || d.Args[0].Name != nil {
 		c.report(m, diag.TestText.At(d.Sp, "`@%s` takes at most one string", name).
-			By(diag.Offer(diag.Replace(d.Sp, "@"+name), "Write `@%s` alone", name)).Hint("write `@%s(\"…\")`, or `@%s` alone", name, name))
+			WithFixes(diag.UnsafeFix(diag.Replace(d.Sp, "@"+name), "Write `@%s` alone", name)).Hint("write `@%s(\"…\")`, or `@%s` alone", name, name))
 	}
 }
 
 // collectTest adds an @test function to the tests. It returns false if fn is not a test.
 func (c *checker) collectTest(m *module, fn *Function) bool {
-	d := decorator(fn.Decl.Decorators, "test")
+	d := findDecorator(fn.Decl.Decorators, "test")
 	if d == nil || m == c.entry && fn.Name == "main" || m.around != nil || fn.assoc != nil || fn.Tool != nil {
 		return false
 	}
@@ -49,7 +49,7 @@ func (c *checker) collectTest(m *module, fn *Function) bool {
 	if text, ok := decoratorText(d, 0); ok && text != "" {
 		t.Name = text
 	}
-	if e := decorator(fn.Decl.Decorators, "expect_fail"); e != nil {
+	if e := findDecorator(fn.Decl.Decorators, "expect_fail"); e != nil {
 		t.ExpectFail = true
 		t.Expect, _ = decoratorText(e, 0)
 	}
@@ -108,8 +108,8 @@ var mockFields = map[string]fieldType{
 	"messages":  {typ: &types.Array{Elem: types.Any}},
 }
 
-// mockedBy is the type of a closure that computes a response from the prompt.
-var mockedBy = &types.Func{Params: []types.Type{types.String}, Result: types.Any}
+// promptClosure is the type of a closure that computes a response from the prompt.
+var promptClosure = &types.Func{Params: []types.Type{types.String}, Result: types.Any}
 
 // mock checks a mock statement.
 func (b *body) mock(s *ast.MockStmt) {
@@ -117,8 +117,8 @@ func (b *body) mock(s *ast.MockStmt) {
 		b.report(diag.MockPlace.At(s.Sp, "`mock` is only allowed in a test").Hint("move it into an `@test` function, before the calls that it answers"))
 	}
 	d := &Mock{}
-	known := b.mockTarget(s, d)
-	if known == nil {
+	fields := b.mockTarget(s, d)
+	if fields == nil {
 		for _, f := range s.Fields {
 			b.checkAs(f.Value, types.Any, reason{})
 		}
@@ -131,11 +131,11 @@ func (b *body) mock(s *ast.MockStmt) {
 	seen := map[string]*ast.ConfigField{}
 	var first *ast.ConfigField
 	for _, f := range s.Fields {
-		ft, ok := known[f.Name.Name]
+		ft, ok := fields[f.Name.Name]
 		switch {
 		case !ok:
 			b.errors++
-			b.c.unknownConfig(b.m, "a mock", f.Name, known, s.Fields)
+			b.c.unknownConfig(b.m, "a mock", f.Name, fields, s.Fields)
 			b.checkAs(f.Value, types.Any, reason{})
 			continue
 		case seen[f.Name.Name] != nil:
@@ -143,17 +143,17 @@ func (b *body) mock(s *ast.MockStmt) {
 				Repair(edits.RemoveRow(b.info.File.Source, f.Sp, "Remove the second `%s`", f.Name.Name), "remove one"))
 		case first != nil:
 			b.report(diag.MockAnswers.At(f.Name.Sp, "a mock can only have one kind of answer").Label(first.Name.Sp, "the first answer").
-				By(edits.RemoveRow(b.info.File.Source, f.Sp, "Remove `%s`", f.Name.Name)).Hint("keep one of them; `responses` can contain answers and errors: `responses: [\"yes\", { error: \"down\" }]`"))
+				WithFixes(edits.RemoveRow(b.info.File.Source, f.Sp, "Remove `%s`", f.Name.Name)).Hint("keep one of them; `responses` can contain answers and errors: `responses: [\"yes\", { error: \"down\" }]`"))
 		}
 		seen[f.Name.Name] = f
 		if first == nil {
 			first = f
 		}
 		want := ft.typ
-		if _, closure := unparen(f.Value).(*ast.Closure); closure && byPrompt(f.Name.Name) {
-			want = mockedBy
+		if _, closure := unparen(f.Value).(*ast.Closure); closure && mayUsePrompt(f.Name.Name) {
+			want = promptClosure
 			if d.Host != nil {
-				b.c.prog.Asked = b.libraryHelper("__mock_asked")
+				b.c.prog.OnMockPrompt = b.libraryHelper("__mock_asked")
 			}
 		}
 		b.checkAs(f.Value, want, reason{b.m, f.Name.Sp, "the field `" + f.Name.Name + "`"})
@@ -164,8 +164,8 @@ func (b *body) mock(s *ast.MockStmt) {
 	b.info.mocks[s] = d
 }
 
-// byPrompt reports whether a field of a mock may be a closure with the prompt as its parameter.
-func byPrompt(field string) bool { return field == "response" || field == "messages" }
+// mayUsePrompt reports whether a field of a mock may be a closure with the prompt as its parameter.
+func mayUsePrompt(field string) bool { return field == "response" || field == "messages" }
 
 // mockTarget finds the target of a mock and returns the fields that the mock may have. It returns
 // nil if the target cannot be mocked.
@@ -173,7 +173,7 @@ func (b *body) mockTarget(s *ast.MockStmt, d *Mock) map[string]fieldType {
 	e := b.c.lookup(b.m, s.Name.Name)
 	if e == nil {
 		d := diag.UnknownName.At(s.Name.Sp, "unknown name `%s`", s.Name.Name)
-		if !suggestName(d, s.Name, b.partyNames()) {
+		if !suggestName(d, s.Name, b.mockableNames()) {
 			d.Hint("a mock needs the name of an agent, a host or an MCP server; import it with `use` if another module declares it")
 		}
 		b.report(d)
@@ -195,13 +195,13 @@ func (b *body) mockTarget(s *ast.MockStmt, d *Mock) map[string]fieldType {
 	b.errors++
 	if !e.refused {
 		b.report(diag.MockTarget.At(s.Name.Sp, "`%s` is not an agent, host or MCP server", s.Name.Name).
-			By(diag.Offer(diag.Remove(edits.WithItsLines(b.info.File.Source, s.Sp)), "Remove the mock")).Hint("remove it: other code runs unchanged in tests"))
+			WithFixes(diag.UnsafeFix(diag.Remove(edits.WithItsLines(b.info.File.Source, s.Sp)), "Remove the mock")).Hint("remove it: other code runs unchanged in tests"))
 	}
 	return nil
 }
 
-// partyNames returns the names of everything that can be mocked.
-func (b *body) partyNames() []string {
+// mockableNames returns the names of everything that can be mocked.
+func (b *body) mockableNames() []string {
 	var names []string
 	for _, a := range b.c.prog.Agents {
 		names = append(names, a.Name)
@@ -257,7 +257,7 @@ func (b *body) mockServer(s *ast.MockStmt, d *Mock) {
 		case fn != nil:
 			result = fn.Result
 		case !d.Server.Rest:
-			b.unknownMocked(d.Server, f.Name)
+			b.reportUnknownMocked(d.Server, f.Name)
 		}
 		seen[name] = f
 		b.checkAs(f.Value, mockedAnswer(f.Value, result), reason{b.m, f.Name.Sp, "the answer of `" + d.Server.Name + "." + name + "`"})
@@ -276,7 +276,7 @@ func mockedAnswer(x ast.Expr, result types.Type) types.Type {
 	return result
 }
 
-func (b *body) unknownMocked(t *Tool, name *ast.Ident) {
+func (b *body) reportUnknownMocked(t *Tool, name *ast.Ident) {
 	names := b.c.methodNames(t.Type)
 	d := diag.UnknownConfig.At(name.Sp, "`%s` has no function `%s`", t.Name, name.Name)
 	if !suggestName(d, name, names) {

@@ -19,10 +19,10 @@ func (c *checker) defineTool(m *module, t *Tool) {
 	d := t.Decl
 	for _, x := range d.Decorators {
 		if text, ok := decoratorText(x, 0); ok && d.Description == nil && meansDescribe(x) {
-			c.describedAbove(m, t, x, text)
+			c.reportDescriptionAbove(m, t, x, text)
 			continue
 		}
-		c.otherDecorator(m, x)
+		c.rejectOtherDecorator(m, x)
 	}
 	if d.Description == nil && t.Description != "" {
 		// already reported
@@ -47,7 +47,7 @@ func (c *checker) defineTool(m *module, t *Tool) {
 		c.signature(fn, ts, t.Type)
 		if fn.Recv == nil {
 			c.report(m, diag.ToolSelf.At(decl.Name.Sp, "the first parameter of a tool function must be `self`").
-				By(edits.InsertSelf(m.info.File.Source, decl)...).Hint("write `fn %s(self, …)`", decl.Name.Name))
+				WithFixes(edits.InsertSelf(m.info.File.Source, decl)...).Hint("write `fn %s(self, …)`", decl.Name.Name))
 			fn.Recv = t.Type
 			fn.Params = append([]*Param{{Name: "self", Type: t.Type, Local: &Local{Name: "self", Type: t.Type, Param: true, used: true}}}, fn.Params...)
 		}
@@ -63,8 +63,9 @@ func meansDescribe(x *ast.Decorator) bool {
 	return x.Name.Name == "describe" || len(w.Ours) == 1 && w.Ours[0] == "describe"
 }
 
-// describedAbove reports a tool whose description is a decorator, and uses that description.
-func (c *checker) describedAbove(m *module, t *Tool, x *ast.Decorator, text string) {
+// reportDescriptionAbove reports a tool whose description is a decorator, and uses that
+// description.
+func (c *checker) reportDescriptionAbove(m *module, t *Tool, x *ast.Decorator, text string) {
 	t.Description = text
 	f, row := m.info.File.Source, "description: "+strconv.Quote(text)
 	info, what := diag.DecoratorPlace, "`@%s` is not allowed on a tool"
@@ -75,7 +76,7 @@ func (c *checker) describedAbove(m *module, t *Tool, x *ast.Decorator, text stri
 	name := t.Decl.Name.Sp.End
 	if open := strings.IndexByte(f.String()[name:], '{'); open >= 0 {
 		at := name + source.Pos(open) + 1
-		d.By(diag.Fix{Title: "Change to the field `description`", Safe: true, Edits: []diag.Edit{
+		d.WithFixes(diag.Fix{Title: "Change to the field `description`", Safe: true, Edits: []diag.Edit{
 			diag.Remove(edits.WithItsLines(f, x.Sp)), diag.Insert(at, "\n"+edits.Indent(f, x.Sp.Start)+edits.Indentation+row+",\n")}})
 	}
 	c.report(m, d)
@@ -105,16 +106,16 @@ func (t *Tool) method(name string) *Function {
 // toolMethod checks the decorators of a tool function and returns the text of @describe.
 func (c *checker) toolMethod(m *module, t *Tool, fn *Function) string {
 	d := fn.Decl
-	text, described := decoratorText(decorator(d.Decorators, "describe"), 0)
+	text, described := decoratorText(findDecorator(d.Decorators, "describe"), 0)
 	for _, x := range d.Decorators {
-		if given, ok := decoratorText(x, 0); ok && !described && meansDescribe(x) { // already reported
-			text, described = given, true
+		if s, ok := decoratorText(x, 0); ok && !described && meansDescribe(x) { // already reported
+			text, described = s, true
 		}
 	}
 	if !described {
 		if d.Pub {
 			c.report(m, diag.ToolUndescribed.At(d.Name.Sp, "public tool function `%s` has no description", fn.Name).
-				By(edits.RemovePub(m.info.File.Source, d)...).Hint("add `@describe(\"…\")`, or remove `pub`"))
+				WithFixes(edits.RemovePub(m.info.File.Source, d)...).Hint("add `@describe(\"…\")`, or remove `pub`"))
 		}
 		return ""
 	}
@@ -123,7 +124,7 @@ func (c *checker) toolMethod(m *module, t *Tool, fn *Function) string {
 	for _, p := range fn.Params[1:] {
 		p.Local.Offered = true
 		if p.Type != types.Bad && !types.IsAny(p.Type) {
-			b.decodable(p.Type, p.At)
+			b.checkDecodable(p.Type, p.At)
 		}
 		if p.Doc == "" && !isToolContext(p.Type) {
 			c.report(m, diag.ToolParamDoc.At(p.At, "parameter `%s` has no description", p.Name).
@@ -151,12 +152,12 @@ func (c *checker) describeParams(m *module, fn *Function) {
 			p.Doc = doc
 			continue
 		}
-		c.wrongParam(m, fn, x, name, ok)
+		c.reportWrongParam(m, fn, x, name, ok)
 	}
 }
 
-// wrongParam reports an @param that describes no parameter.
-func (c *checker) wrongParam(m *module, fn *Function, x *ast.Decorator, name string, described bool) {
+// reportWrongParam reports an @param that describes no parameter.
+func (c *checker) reportWrongParam(m *module, fn *Function, x *ast.Decorator, name string, described bool) {
 	if !described {
 		c.report(m, diag.ToolParam.At(x.Sp, "`@param` takes the name of a parameter and its description").
 			Hint("write `@param(\"name\", \"what it is\")`"))
@@ -171,10 +172,10 @@ func (c *checker) wrongParam(m *module, fn *Function, x *ast.Decorator, name str
 	case near != "":
 		d.Hint("did you mean `%s`?", near)
 		if lit, ok := x.Args[0].Value.(*ast.StringLit); ok {
-			d.By(diag.Change(lit.Sp, near, strconv.Quote(near), suggest.Certain(name, near, names)))
+			d.WithFixes(diag.Change(lit.Sp, near, strconv.Quote(near), suggest.Certain(name, near, names)))
 		}
 	case len(names) > 0:
-		d.By(edits.RemoveDecorator(m.info.File.Source, x)).Hint("its parameters are %s", listed(names))
+		d.WithFixes(edits.RemoveDecorator(m.info.File.Source, x)).Hint("its parameters are %s", quotedNames(names))
 	default:
 		d.Repair(edits.RemoveDecorator(m.info.File.Source, x), "remove it: the function has no parameters")
 	}
@@ -228,20 +229,20 @@ func (c *checker) declareMcp(m *module, e *entity, d *ast.McpDecl) {
 
 // defineMcp checks the functions of an mcp block.
 func (c *checker) defineMcp(m *module, t *Tool) {
-	c.otherDecorators(m, t.Decl.Decorators)
+	c.rejectOtherDecorators(m, t.Decl.Decorators)
 	for _, d := range t.Decl.Decorators {
 		if wrapping[d.Name.Name] != "" {
-			c.otherDecorator(m, d)
+			c.rejectOtherDecorator(m, d)
 		}
 	}
 	if c.cfg.Manifest == nil || !c.cfg.Manifest.Mcp[t.Name] {
-		file, known := "Concerto.toml", []string(nil)
+		file, names := "Concerto.toml", []string(nil)
 		if c.cfg.Manifest != nil {
-			file, known = c.cfg.Manifest.File, keys(c.cfg.Manifest.Mcp)
+			file, names = c.cfg.Manifest.File, sortedKeys(c.cfg.Manifest.Mcp)
 		}
 		d := diag.UnknownServer.At(t.Decl.Name.Sp, "no MCP server `%s` in %s", t.Name, file)
-		if near := suggest.Nearest(t.Name, known); near != "" {
-			d.Meant(t.Decl.Name.Sp, near, false)
+		if near := suggest.Nearest(t.Name, names); near != "" {
+			d.SuggestName(t.Decl.Name.Sp, near, false)
 		} else if hint := "add a section [mcp." + t.Name + "] with a command or url"; c.cfg.Manifest != nil {
 			c.addSection(d, hint, "mcp."+t.Name, "command = \""+strings.ToLower(t.Name)+"\"")
 		} else {
@@ -253,7 +254,7 @@ func (c *checker) defineMcp(m *module, t *Tool) {
 	t.Call, t.Try = b.libraryHelper("__mcp_call"), b.libraryHelper("__mcp_try")
 	if t.Rest {
 		t.List, t.CallRest = b.libraryHelper("__mcp_list"), b.libraryHelper("__mcp_call_rest")
-		c.prog.Knowing = b.libraryHelper("__with_listed_tools")
+		c.prog.OnToolsKnown = b.libraryHelper("__with_listed_tools")
 	}
 	ts := &typeScope{m: m, self: t.Type}
 	for _, decl := range t.Decl.Methods {
@@ -270,7 +271,7 @@ func (c *checker) defineMcp(m *module, t *Tool) {
 		}
 		c.mcpFunction(m, fn)
 		t.Methods = append(t.Methods, fn)
-		text, ok := decoratorText(decorator(decl.Decorators, "describe"), 0)
+		text, ok := decoratorText(findDecorator(decl.Decorators, "describe"), 0)
 		if !ok {
 			text = decl.Doc
 		}
@@ -285,7 +286,7 @@ func (c *checker) mcpFunction(m *module, fn *Function) {
 	for _, p := range fn.Params[1:] {
 		p.Local.used = true
 		if p.Type != types.Bad && !types.IsAny(p.Type) {
-			b.decodable(p.Type, p.At)
+			b.checkDecodable(p.Type, p.At)
 		}
 	}
 	result := fn.Result
@@ -293,15 +294,15 @@ func (c *checker) mcpFunction(m *module, fn *Function) {
 		result = r.Ok
 	}
 	if result != types.Bad && !types.IsAny(result) {
-		b.decodable(result, fn.Decl.Signature)
+		b.checkDecodable(result, fn.Decl.Signature)
 	}
 	c.describeParams(m, fn)
 }
 
-// undeclaredCall checks a call of a function that `..` of an mcp block stands for. Its arguments
-// must be named, because their order is unknown, and its result is Any.
+// undeclaredCall checks a call of a function that `..` of an mcp block includes. Its arguments must
+// be named, because their order is unknown, and its result is Any.
 func (b *body) undeclaredCall(e *ast.MethodCall, t *Tool, p *piped) types.Type {
-	given := map[string]bool{}
+	names := map[string]bool{}
 	for _, a := range e.Args {
 		if a.Name == nil || p != nil {
 			b.arguments(e.Args)
@@ -309,26 +310,26 @@ func (b *body) undeclaredCall(e *ast.MethodCall, t *Tool, p *piped) types.Type {
 				Hint("write `name: value`, or declare the function in `mcp %s`", t.Name))
 			return types.Bad
 		}
-		if given[a.Name.Name] {
+		if names[a.Name.Name] {
 			b.arguments(e.Args)
 			b.report(diag.ArgumentTwice.At(a.Name.Sp, "parameter `%s` is passed twice", a.Name.Name).Hint("remove one"))
 			return types.Bad
 		}
-		given[a.Name.Name] = true
+		names[a.Name.Name] = true
 	}
 	if p != nil {
 		b.report(diag.NamelessArgument.At(e.Name.Sp, "`%s.%s` is not declared, so the parameter for a piped value is unknown", t.Name, e.Name.Name).
 			Hint("write `name: value`, or declare the function in `mcp %s`", t.Name))
 		return types.Bad
 	}
-	return b.invoke(e, b.c.undeclared(t, e, given), t.Type, nil, nil)
+	return b.invoke(e, b.c.undeclaredFunction(t, e, names), t.Type, nil, nil)
 }
 
-// undeclared returns the function that is called with arguments of these names. All such calls
-// share it.
-func (c *checker) undeclared(t *Tool, e *ast.MethodCall, given map[string]bool) *Function {
+// undeclaredFunction returns the function that is called with arguments of these names. All such
+// calls share it.
+func (c *checker) undeclaredFunction(t *Tool, e *ast.MethodCall, names map[string]bool) *Function {
 	for _, fn := range t.Methods {
-		if fn.Undeclared && fn.Decl.Name.Name == e.Name.Name && fn.takes(given) {
+		if fn.Undeclared && fn.Decl.Name.Name == e.Name.Name && fn.hasParams(names) {
 			return fn
 		}
 	}
@@ -351,13 +352,13 @@ func (c *checker) undeclared(t *Tool, e *ast.MethodCall, given map[string]bool) 
 	return fn
 }
 
-// takes reports whether the parameters have the given names.
-func (fn *Function) takes(given map[string]bool) bool {
-	if len(fn.Params)-1 != len(given) {
+// hasParams reports whether the parameters have the given names.
+func (fn *Function) hasParams(names map[string]bool) bool {
+	if len(fn.Params)-1 != len(names) {
 		return false
 	}
 	for _, p := range fn.Params[1:] {
-		if !given[p.Name] {
+		if !names[p.Name] {
 			return false
 		}
 	}

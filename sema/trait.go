@@ -108,7 +108,7 @@ func (c *checker) traitArguments(m *module, n *ast.NamedType, td *traitDecl, bef
 		return
 	}
 	self := &types.Bound{Trait: td.trait, Args: asTypes(td.params)}
-	c.report(m, d.Hint("write `%s%s` with a type for %s", before, self, quotedList(td.params)))
+	c.report(m, d.Hint("write `%s%s` with a type for %s", before, self, quotedParams(td.params)))
 }
 
 // asTypes returns type parameters as arguments of their own declaration.
@@ -120,12 +120,12 @@ func asTypes(params []*types.Param) []types.Type {
 	return out
 }
 
-func quotedList(params []*types.Param) string {
+func quotedParams(params []*types.Param) string {
 	names := make([]string, len(params))
 	for i, p := range params {
 		names[i] = p.Name
 	}
-	return listed(names)
+	return quotedNames(names)
 }
 
 // traitNamed finds a trait by its path, and reports a path to something else.
@@ -138,7 +138,7 @@ func (c *checker) traitNamed(m *module, path []*ast.Ident) *traitDecl {
 			return nil
 		}
 	} else {
-		e = c.declared(m, last.Name)
+		e = c.findDeclared(m, last.Name)
 	}
 	switch {
 	case e == nil:
@@ -153,7 +153,7 @@ func (c *checker) traitNamed(m *module, path []*ast.Ident) *traitDecl {
 		d := unknownName(diag.UnknownTrait, last, "unknown trait `%s`", names)
 		if hint := foreign.Trait.Hint(last.Name); hint != "" && len(d.Fixes) == 0 {
 			d.Hint("%s", hint)
-			d.By(withoutTrait(m, last)...)
+			d.WithFixes(removeTraitFix(m, last)...)
 		} else if len(d.Hints) == 0 {
 			d.Repair(declareTrait(m, last), "declare it: `trait %s { … }`", last.Name)
 		}
@@ -199,7 +199,7 @@ func (c *checker) implement(m *module, d *ast.ImplDecl, im *impl, ts *typeScope)
 				names = append(names, w.Decl.Name.Name)
 			}
 			extra := unknownName(diag.ExtraMethod, fn.Decl.Name, "trait `"+td.trait.Name+"` has no method `%s`", names)
-			doubtGiven(extra, func(name string) bool { return im.methods[name] != nil })
+			markUsedUnsafe(extra, func(name string) bool { return im.methods[name] != nil })
 			if near := suggest.Nearest(fn.Decl.Name.Name, names); near != "" && im.methods[near] == nil {
 				im.methods[near] = fn // as intended: it is not reported as missing
 			} else {
@@ -208,10 +208,10 @@ func (c *checker) implement(m *module, d *ast.ImplDecl, im *impl, ts *typeScope)
 			c.report(m, extra)
 			continue
 		}
-		c.matchesTrait(m, fn, want, im)
+		c.checkMatchesTrait(m, fn, want, im)
 	}
-	c.missingMethods(m, d, im)
-	if c.overlapping(m, d, im) {
+	c.reportMissingMethods(m, d, im)
+	if c.reportOverlap(m, d, im) {
 		c.conforms.refuseMethods(d.Methods)
 		return
 	}
@@ -228,8 +228,8 @@ func (k *conformance) refuseMethods(ms []*ast.FnDecl) {
 	}
 }
 
-// matchesTrait checks that a method has the signature that its trait declares.
-func (c *checker) matchesTrait(m *module, fn, want *Function, im *impl) {
+// checkMatchesTrait checks that a method has the signature that its trait declares.
+func (c *checker) checkMatchesTrait(m *module, fn, want *Function, im *impl) {
 	subst := map[*types.Param]types.Type{}
 	for p, t := range im.traitArgs {
 		subst[p] = t
@@ -239,7 +239,7 @@ func (c *checker) matchesTrait(m *module, fn, want *Function, im *impl) {
 		subst[wanted[i]] = own[i]
 	}
 	same := len(own) == len(wanted) && len(fn.Params) == len(want.Params) && fn.MutSelf == want.MutSelf && (fn.Recv == nil) == (want.Recv == nil) &&
-		types.Identical(fn.Gives(), types.Substitute(want.Gives(), subst))
+		types.Identical(fn.CallType(), types.Substitute(want.CallType(), subst))
 	for i := range min(len(fn.Params), len(want.Params)) {
 		same = same && types.Identical(fn.Params[i].Type, types.Substitute(want.Params[i].Type, subst))
 	}
@@ -248,7 +248,7 @@ func (c *checker) matchesTrait(m *module, fn, want *Function, im *impl) {
 	}
 	c.report(m, diag.MethodSignature.At(fn.Decl.Name.Sp, "`%s` does not match its declaration in trait `%s`", fn.Decl.Name.Name, im.trait.trait.Name).
 		LabelIn(im.trait.mod.info.File.Source, want.Decl.Signature, "declared here").
-		Repair(diag.Offer(diag.Replace(fn.Decl.Signature, asDeclared(want, subst)), "Write `%s`", asDeclared(want, subst)), "its type must be `%s`", asDeclared(want, subst)))
+		Repair(diag.UnsafeFix(diag.Replace(fn.Decl.Signature, asDeclared(want, subst)), "Write `%s`", asDeclared(want, subst)), "its type must be `%s`", asDeclared(want, subst)))
 }
 
 // asDeclared returns a method's signature as declared, with type arguments substituted.
@@ -283,7 +283,7 @@ func asDeclared(fn *Function, args map[*types.Param]types.Type) string {
 	return b.String()
 }
 
-func (c *checker) missingMethods(m *module, d *ast.ImplDecl, im *impl) {
+func (c *checker) reportMissingMethods(m *module, d *ast.ImplDecl, im *impl) {
 	var missing, signatures, heads []string
 	for _, want := range im.trait.order {
 		name := want.Decl.Name.Name
@@ -294,22 +294,22 @@ func (c *checker) missingMethods(m *module, d *ast.ImplDecl, im *impl) {
 		}
 	}
 	if len(missing) > 0 {
-		c.report(m, diag.MissingMethod.At(d.Trait.Span(), "`%s` does not implement %s of trait `%s`", im.name(), listed(missing), im.trait.trait.Name).
+		c.report(m, diag.MissingMethod.At(d.Trait.Span(), "`%s` does not implement %s of trait `%s`", im.name(), quotedNames(missing), im.trait.trait.Name).
 			LabelIn(im.trait.mod.info.File.Source, im.trait.decl.Name.Sp, "the trait").
-			Advise(edits.AddMethods(diag.Say("add this method: "+strings.Join(signatures, ", ")), m.info.File.Source, d, heads)))
+			Advise(edits.AddMethods(diag.HintAdvice("add this method: "+strings.Join(signatures, ", ")), m.info.File.Source, d, heads)))
 	}
 }
 
-// overlapping reports a second impl of a trait for types that are the same at run time, where type
-// arguments do not exist, unless the traits' arguments differ.
-func (c *checker) overlapping(m *module, impl *ast.ImplDecl, im *impl) bool {
+// reportOverlap reports a second impl of a trait for types that are the same at run time, where
+// type arguments do not exist, unless the traits' arguments differ.
+func (c *checker) reportOverlap(m *module, impl *ast.ImplDecl, im *impl) bool {
 	for _, other := range im.trait.impls {
-		if implKey(other.target) != implKey(im.target) || !mayMeet(im, other) {
+		if implKey(other.target) != implKey(im.target) || !mayOverlap(im, other) {
 			continue
 		}
 		d := diag.DuplicateImpl.At(impl.Target.Span(), "trait `%s` is already implemented for `%s`", other.bound(), types.Full(other.target))
 		if types.Identical(other.target, im.target) {
-			d.Repair(diag.Offer(diag.Remove(edits.WithItsLines(m.info.File.Source, impl.Sp)), "Remove this impl"), "keep one of the two")
+			d.Repair(diag.UnsafeFix(diag.Remove(edits.WithItsLines(m.info.File.Source, impl.Sp)), "Remove this impl"), "keep one of the two")
 		} else {
 			d.Hint("one impl applies to all type arguments: `impl<T> %s for …`", im.bound())
 		}
@@ -322,8 +322,8 @@ func (c *checker) overlapping(m *module, impl *ast.ImplDecl, im *impl) bool {
 // bound returns the trait of an impl with its arguments.
 func (im *impl) bound() *types.Bound { return &types.Bound{Trait: im.trait.trait, Args: im.args} }
 
-// mayMeet reports whether two impls of a trait could have the same arguments.
-func mayMeet(a, b *impl) bool {
+// mayOverlap reports whether two impls of a trait could have the same arguments.
+func mayOverlap(a, b *impl) bool {
 	for i := range a.args {
 		if !mayBeSame(a.args[i], b.args[i]) {
 			return false
@@ -379,17 +379,17 @@ func (k *conformance) boundNames(p *types.Param) []string {
 // determined at run time.
 func (b *body) callBound(e *ast.MethodCall, m candidate, p *types.Param, hint types.Type, pp *piped) types.Type {
 	fn := m.fn
-	recv := &receiver{x: e.Recv, t: p, at: e.Sp, known: m.known}
+	recv := &receiver{x: e.Recv, t: p, at: e.Sp, bindings: m.bindings}
 	if len(e.TypeArgs) > 0 {
 		recv.typeArgs = b.c.resolveAll(b.ts, e.TypeArgs)
 	}
 	if fn.MutSelf {
-		b.mutated(e.Recv, "`"+e.Name.Name+"` changes its receiver")
-		b.closuresOver(e)
+		b.checkMutable(e.Recv, "`"+e.Name.Name+"` changes its receiver")
+		b.reportCapturingClosures(e)
 	}
 	t := b.callFunction(e, fn, nil, recv, nil, hint, e.Args, pp)
 	d := b.info.Call(e)
 	d.Kind = CallAnyMethod
-	b.note(&site{at: e.Name.Sp, id: e.Id, fn: fn, bound: m.bound})
+	b.recordSite(&site{at: e.Name.Sp, id: e.Id, fn: fn, bound: m.bound})
 	return t
 }

@@ -24,8 +24,8 @@ type use struct {
 	args   []*ast.Arg // of its call
 }
 
-// unknownValue reports an undeclared name.
-func (b *body) unknownValue(e *ast.PathExpr, u use) {
+// reportUnknownValue reports an undeclared name.
+func (b *body) reportUnknownValue(e *ast.PathExpr, u use) {
 	id := e.Segments[0]
 	b.info.details[e.Id] = unknown
 	if b.unknowns[id.Name] {
@@ -51,37 +51,37 @@ func (b *body) unknownValue(e *ast.PathExpr, u use) {
 	case id.Name == "self":
 		if fn := b.owner(); fn != nil && fn.assoc != nil && fn.Recv == nil {
 			d.Cause = selfCause(fn)
-			d.By(edits.InsertSelf(b.info.File.Source, fn.Decl)...)
+			d.WithFixes(edits.InsertSelf(b.info.File.Source, fn.Decl)...)
 		}
-		d.Hint("%s", b.selfInstead())
+		d.Hint("%s", b.selfHint())
 	default:
-		b.meantInstead(d, id, u)
+		b.suggestName(d, id, u)
 	}
 	b.report(d)
 }
 
-// meantInstead adds the advice for an undeclared name: a similar name, an item of std, or its
+// suggestName adds the advice for an undeclared name: a similar name, an item of std, or its
 // declaration.
-func (b *body) meantInstead(d *diag.Diagnostic, id *ast.Ident, u use) {
+func (b *body) suggestName(d *diag.Diagnostic, id *ast.Ident, u use) {
 	if owner := b.ownVariant(id.Name); owner != "" {
-		d.Repair(diag.Offer(diag.Insert(id.Sp.Start, owner+"::"), "Write `%s::%s`", owner, id.Name), "did you mean the variant `%s::%s`?", owner, id.Name)
+		d.Repair(diag.UnsafeFix(diag.Insert(id.Sp.Start, owner+"::"), "Write `%s::%s`", owner, id.Name), "did you mean the variant `%s::%s`?", owner, id.Name)
 		return
 	}
-	near, known := b.nearName(id.Name, u)
+	near, names := b.nearName(id.Name, u)
 	std, hint := b.fromStd(id, u), foreign.Value.Hint(id.Name)
 	switch {
-	case near != "" && (!std.Is() || b.own(near)):
-		d.Meant(id.Sp, near, !std.Is() && known.Certain(id.Name, near)).By(std.Fixes...)
+	case near != "" && (!std.Is() || b.isOwnName(near)):
+		d.SuggestName(id.Sp, near, !std.Is() && names.Certain(id.Name, near)).WithFixes(std.Fixes...)
 	case std.Is() && hint == "":
 		d.Advise(std)
 	case hint != "":
-		d.By(b.stdCall(id, u)...).By(b.ourValue(id, u)...).By(std.Fixes...).Hint("%s", b.nameInstead(id.Name, u))
+		d.WithFixes(b.stdCallFix(id, u)...).WithFixes(b.foreignValueFix(id, u)...).WithFixes(std.Fixes...).Hint("%s", b.nameHint(id.Name, u))
 	default:
-		hint := b.nameInstead(id.Name, u)
+		hint := b.nameHint(id.Name, u)
 		if value := b.startValue(id); value != "" {
 			hint = "declare it first: `let mut " + id.Name + " = " + value + ";`"
 		}
-		d.By(std.Fixes...).By(b.declaring(id, u)...).Hint("%s", hint)
+		d.WithFixes(std.Fixes...).WithFixes(b.declareFixes(id, u)...).Hint("%s", hint)
 	}
 }
 
@@ -102,8 +102,8 @@ func (b *body) ownVariant(name string) (owner string) {
 	return owner
 }
 
-// selfInstead returns the hint for `self` without a declaration.
-func (b *body) selfInstead() string {
+// selfHint returns the hint for `self` without a declaration.
+func (b *body) selfHint() string {
 	if fn := b.owner(); fn != nil && fn.assoc != nil && fn.Recv == nil {
 		f := b.info.File.Source
 		params := edits.SelfParameter(f, fn.Decl)
@@ -119,10 +119,10 @@ func (b *body) selfInstead() string {
 // from.
 func (b *body) nearName(name string, u use) (near string, known suggest.Set) {
 	known = b.ownNames()
-	if near = known.Nearest(name); near != "" && (isUpper(name) || suggest.Slips(name, near) <= 1) {
+	if near = known.Nearest(name); near != "" && (isUpper(name) || suggest.EditDistance(name, near) <= 1) {
 		return near, known
 	}
-	if len(b.declaration(name, u)) > 0 || foreign.Value.Hint(name) != "" {
+	if len(b.declarationTexts(name, u)) > 0 || foreign.Value.Hint(name) != "" {
 		return "", known
 	}
 	if library := b.c.libraryNames(); isUpper(name) {
@@ -130,7 +130,7 @@ func (b *body) nearName(name string, u use) (near string, known suggest.Set) {
 	} else {
 		known = known.And(library.values)
 	}
-	if near = known.Nearest(name); near != "" && 3*suggest.Slips(name, near) > len(name) && !strings.HasPrefix(strings.ToLower(near), strings.ToLower(name)) {
+	if near = known.Nearest(name); near != "" && 3*suggest.EditDistance(name, near) > len(name) && !strings.HasPrefix(strings.ToLower(near), strings.ToLower(name)) {
 		return "", known // more than a third of it differs, and it is not an abbreviation
 	}
 	return near, known
@@ -139,13 +139,13 @@ func (b *body) nearName(name string, u use) (near string, known suggest.Set) {
 // builtinVariants are the library's upper-case names that are values.
 var builtinVariants = []string{"None", "Some", "Ok", "Err"}
 
-// own reports whether the program declares a name that is in scope.
-func (b *body) own(name string) bool { return b.ownNames().Has(name) }
+// isOwnName reports whether the program declares a name that is in scope.
+func (b *body) isOwnName(name string) bool { return b.ownNames().Has(name) }
 
-// nameInstead returns the hint for an undeclared name that is not similar to another: the
+// nameHint returns the hint for an undeclared name that is not similar to another: the
 // replacement for a name of another language, else a declaration.
-func (b *body) nameInstead(name string, u use) string {
-	if declarations := b.declaration(name, u); len(declarations) > 0 {
+func (b *body) nameHint(name string, u use) string {
+	if declarations := b.declarationTexts(name, u); len(declarations) > 0 {
 		return "declare it outside functions: " + strings.Join(declarations, ", or ")
 	}
 	if hint := foreign.Value.Hint(name); hint != "" {
@@ -167,9 +167,9 @@ func isUpper(name string) bool {
 	return unicode.IsUpper(r)
 }
 
-// declaration returns texts that declare a name that is used like an agent, a host, a tool or a
-// store. It returns none if the name looks like a variable.
-func (b *body) declaration(name string, u use) []string {
+// declarationTexts returns texts that declare a name that is used like an agent, a host, a tool or
+// a store. It returns none if the name looks like a variable.
+func (b *body) declarationTexts(name string, u use) []string {
 	if u.method != "" {
 		return b.declarationOf(name, u.method)
 	}
@@ -225,7 +225,7 @@ func (b *body) declare(kind *types.Basic, name, method string) string {
 	case types.Agent:
 		connection := scripted
 		if m := b.c.cfg.Manifest; m != nil {
-			for _, c := range keys(m.Connections) {
+			for _, c := range sortedKeys(m.Connections) {
 				if c != scripted {
 					connection = c
 					break
@@ -266,8 +266,8 @@ func (b *body) ownNames() suggest.Set {
 
 // libraryNames returns the predeclared values and the words that start expressions. all includes
 // the types.
-func (c *checker) libraryNames() *namesOf {
-	if c.lib.known.library == nil {
+func (c *checker) libraryNames() *scopeNames {
+	if c.lib.candidates.library == nil {
 		names := append([]string{"true", "false", "nil", "self", "emit", "listen", "await", "match", "loop"}, builtinVariants...)
 		if c.cfg.Library != nil {
 			names = append(names, c.cfg.Library.Names()...)
@@ -278,9 +278,9 @@ func (c *checker) libraryNames() *namesOf {
 				values = append(values, n)
 			}
 		}
-		c.lib.known.library = &namesOf{all: suggest.Of(names), values: suggest.Of(values)}
+		c.lib.candidates.library = &scopeNames{all: suggest.Of(names), values: suggest.Of(values)}
 	}
-	return c.lib.known.library
+	return c.lib.candidates.library
 }
 
 // outerVariable returns a variable of the enclosing function, which a nested function cannot use.
@@ -295,9 +295,9 @@ func (b *body) outerVariable(name string) *Local {
 	return nil
 }
 
-// meant returns Concerto's counterpart of a member name in another language: the name of the
-// method, and the hint. Either may be empty.
-func (b *body) meant(t types.Type, name string) (method, hint string) {
+// foreignMember returns Concerto's counterpart of a member name in another language: the name of
+// the method, and the hint. Either may be empty.
+func (b *body) foreignMember(t types.Type, name string) (method, hint string) {
 	has := b.c.methodNames(t)
 	plain := foreign.Plain(name)
 	for _, m := range has {
@@ -320,13 +320,13 @@ func (b *body) meant(t types.Type, name string) (method, hint string) {
 	return "", ""
 }
 
-// knownNames are the names from which suggestions for undeclared names are selected. They are
+// candidateNames are the names from which suggestions for undeclared names are selected. They are
 // collected once, because a program with many errors needs them often.
-type knownNames struct {
+type candidateNames struct {
 	// settled reports that all declarations outside blocks are known.
 	settled bool
-	modules map[*module]*namesOf
-	library *namesOf
+	modules map[*module]*scopeNames
+	library *scopeNames
 	builtin *suggest.Set // types
 
 	compared int // names that were compared with undeclared ones
@@ -339,20 +339,20 @@ const mostCompared = 10_000_000
 
 // maySuggest reports whether a suggestion may be searched among so many names.
 func (c *checker) maySuggest(names int) bool {
-	if c.lib.known.compared += names; c.lib.known.compared <= mostCompared {
+	if c.lib.candidates.compared += names; c.lib.candidates.compared <= mostCompared {
 		return true
 	}
 	c.bodies.now.whole = true // bodies that are checked before affect it
 	return false
 }
 
-// namesOf are the names of one scope.
-type namesOf struct{ all, values, types suggest.Set }
+// scopeNames are the names of one scope.
+type scopeNames struct{ all, values, types suggest.Set }
 
 // namesIn returns the names that a module declares or imports, including those of its enclosing
 // modules.
-func (l *libraryUse) namesIn(m *module) *namesOf {
-	if n := l.known.modules[m]; n != nil {
+func (l *libraryUse) namesIn(m *module) *scopeNames {
+	if n := l.candidates.modules[m]; n != nil {
 		return n
 	}
 	var values, types []string
@@ -364,15 +364,15 @@ func (l *libraryUse) namesIn(m *module) *namesOf {
 			types = append(types, name)
 		}
 	}
-	n := &namesOf{values: suggest.Of(values), types: suggest.Of(types)}
+	n := &scopeNames{values: suggest.Of(values), types: suggest.Of(types)}
 	if m.around != nil {
 		around := l.namesIn(m.around)
 		n.values, n.types = n.values.And(around.values), n.types.And(around.types)
-	} else if l.known.settled {
-		if l.known.modules == nil {
-			l.known.modules = map[*module]*namesOf{}
+	} else if l.candidates.settled {
+		if l.candidates.modules == nil {
+			l.candidates.modules = map[*module]*scopeNames{}
 		}
-		l.known.modules[m] = n
+		l.candidates.modules[m] = n
 	}
 	return n
 }
@@ -388,13 +388,13 @@ func (c *checker) typeNames(ts *typeScope) suggest.Set {
 			params = append(params, p.Name)
 		}
 	}
-	if c.lib.known.builtin == nil {
+	if c.lib.candidates.builtin == nil {
 		names := slices.AppendSeq(slices.Collect(maps.Keys(basics)), maps.Keys(constructors))
 		if c.cfg.Library != nil {
 			names = append(names, c.cfg.Library.Names()...)
 		}
 		builtin := suggest.Of(names)
-		c.lib.known.builtin = &builtin
+		c.lib.candidates.builtin = &builtin
 	}
-	return suggest.Of(params).And(c.lib.namesIn(ts.m).types).And(*c.lib.known.builtin)
+	return suggest.Of(params).And(c.lib.namesIn(ts.m).types).And(*c.lib.candidates.builtin)
 }

@@ -32,8 +32,8 @@ func countBetween(least, most int, noun string) string {
 	return fmt.Sprintf("%d to %d %ss", least, most, noun)
 }
 
-// listed returns "`a`, `b` and `c`".
-func listed(names []string) string {
+// quotedNames returns "`a`, `b` and `c`".
+func quotedNames(names []string) string {
 	quoted := make([]string, len(names))
 	for i, n := range names {
 		quoted[i] = "`" + n + "`"
@@ -45,44 +45,44 @@ func listed(names []string) string {
 }
 
 // unknownName returns a diagnostic for an unknown name, with a similar known name as a suggestion.
-func unknownName(info *diag.Info, name *ast.Ident, format string, known []string) *diag.Diagnostic {
+func unknownName(info *diag.Info, name *ast.Ident, format string, names []string) *diag.Diagnostic {
 	d := info.At(name.Sp, format, name.Name)
-	suggestName(d, name, known)
+	suggestName(d, name, names)
 	return d
 }
 
 // suggestName adds a hint with a similar known name, and reports whether there is one.
-func suggestName(d *diag.Diagnostic, name *ast.Ident, known []string) bool {
-	return suggestAs(d, name.Sp, name.Name, known, "%s", "did you mean `%s`?")
+func suggestName(d *diag.Diagnostic, name *ast.Ident, names []string) bool {
+	return suggestAs(d, name.Sp, name.Name, names, "%s", "did you mean `%s`?")
 }
 
-// doubtGiven marks a suggestion as unsafe if the suggested name is also given.
-func doubtGiven(d *diag.Diagnostic, given func(name string) bool) {
+// markUsedUnsafe marks a suggestion as unsafe if the suggested name is used, too.
+func markUsedUnsafe(d *diag.Diagnostic, isUsed func(name string) bool) {
 	for i := range d.Fixes {
 		name, _, _ := strings.Cut(d.Fixes[i].Edits[0].Text, ":")
-		d.Fixes[i].Safe = d.Fixes[i].Safe && !given(name)
+		d.Fixes[i].Safe = d.Fixes[i].Safe && !isUsed(name)
 	}
 }
 
 // suggestOf is suggestName for names that are already collected.
-func suggestOf(d *diag.Diagnostic, name *ast.Ident, known suggest.Set) bool {
-	return suggestFrom(d, name.Sp, name.Name, known, "%s", "did you mean `%s`?")
+func suggestOf(d *diag.Diagnostic, name *ast.Ident, names suggest.Set) bool {
+	return suggestFrom(d, name.Sp, name.Name, names, "%s", "did you mean `%s`?")
 }
 
 // suggestAs is suggestName with formats for the replacement and the hint.
-func suggestAs(d *diag.Diagnostic, at source.Span, name string, known []string, text, hint string) bool {
-	return suggestFrom(d, at, name, suggest.Of(known), text, hint)
+func suggestAs(d *diag.Diagnostic, at source.Span, name string, names []string, text, hint string) bool {
+	return suggestFrom(d, at, name, suggest.Of(names), text, hint)
 }
 
-func suggestFrom(d *diag.Diagnostic, at source.Span, name string, known suggest.Set, text, hint string) bool {
-	near := known.Nearest(name)
+func suggestFrom(d *diag.Diagnostic, at source.Span, name string, names suggest.Set, text, hint string) bool {
+	near := names.Nearest(name)
 	switch {
 	case near == "":
 		return false
 	case text == "%s" && !isName(near): // it would have to be quoted
 		d.Hint(hint, near)
 	default:
-		d.Repair(diag.Change(at, near, fmt.Sprintf(text, near), known.Certain(name, near)), hint, near)
+		d.Repair(diag.Change(at, near, fmt.Sprintf(text, near), names.Certain(name, near)), hint, near)
 	}
 	return true
 }

@@ -12,7 +12,7 @@ func TestPagesAreRead(t *testing.T) {
 		"\n```concreto\n```\n":                             `p.md:2: unknown kind of block "concreto"`,
 		"```concerto eror=E0301\n```\n":                    `p.md:1: unknown mark "eror=E0301"`,
 		"```concerto error=\n```\n":                        `p.md:1: unknown mark "error="`,
-		"```output\n```\n":                                 "p.md:1: no program stands above this output",
+		"```output\n```\n":                                 "p.md:1: there is no program above this output",
 		"```concerto norun\n```\n```output\n```\n":         "p.md:3: the program above is not run",
 		"```concerto\n```\n```output\n```\n```output\n```": "p.md:5: the program has its output already",
 		"```concerto fragment\n```\n```diagnostics\n```\n": "p.md:3: a fragment's lines are counted otherwise: write the function around it",
@@ -22,7 +22,7 @@ func TestPagesAreRead(t *testing.T) {
 		"```json x\n```\n":                                 `p.md:1: unknown mark "x"`,
 	} {
 		if _, err := parsePage("p.md", text); err == nil || err.Error() != want {
-			t.Errorf("%q gives %v, want %s", text, err, want)
+			t.Errorf("%q: got %v, want %s", text, err, want)
 		}
 	}
 }

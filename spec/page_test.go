@@ -213,7 +213,7 @@ func (r *reader) manifest(b *block) error {
 		r.common = b.text
 	default:
 		p := &program{main: b, manifest: true}
-		if err := p.wanted(b.marks); err != nil {
+		if err := p.parseExpectedCodes(b.marks); err != nil {
 			return err
 		}
 		p.files = map[string]string{"Concerto.toml": b.text, "main.conc": "fn main() {}\n"}
@@ -222,8 +222,8 @@ func (r *reader) manifest(b *block) error {
 	return nil
 }
 
-// wanted parses the expected codes of a block.
-func (p *program) wanted(marks []string) error {
+// parseExpectedCodes parses the expected codes of a block.
+func (p *program) parseExpectedCodes(marks []string) error {
 	for _, m := range marks {
 		key, value, _ := strings.Cut(m, "=")
 		if key != "error" && key != "warn" || value == "" {
@@ -237,7 +237,7 @@ func (p *program) wanted(marks []string) error {
 
 func (r *reader) tools(b *block) error {
 	p := &program{main: b, manifest: true, tools: true, files: map[string]string{"tools.yaml": b.text}}
-	if err := p.wanted(b.marks); err != nil {
+	if err := p.parseExpectedCodes(b.marks); err != nil {
 		return err
 	}
 	r.add(p)
@@ -269,7 +269,7 @@ func (r *reader) attach(b *block) error {
 	}
 	p := r.previous
 	if p == nil {
-		return fmt.Errorf("no program stands above this %s", b.word)
+		return fmt.Errorf("there is no program above this %s", b.word)
 	}
 	if b.word == "console" {
 		p.consoles = append(p.consoles, b)

@@ -144,8 +144,8 @@ func (w *walk) walk(t *testing.T) {
 // A follower plays a walk's steps.
 type follower struct {
 	player
-	name string   // of the directory
-	kept []string // the files next to the page, by their paths below it
+	name  string   // of the directory
+	files []string // the files next to the page, by their paths below it
 
 	shell   shell
 	printed string // by all commands
@@ -173,8 +173,8 @@ func (f *follower) typed(b *block) string {
 	return out.String()
 }
 
-// typedUntil types a command, again and again where it waits for what runs in the background, until
-// it prints what is wanted.
+// typedUntil runs a command until its output is the expected one. It repeats commands that wait for
+// a background process.
 func (f *follower) typedUntil(cmd string, wanted *regexp.Regexp) string {
 	end := time.Now()
 	switch {
@@ -260,7 +260,7 @@ func (f *follower) start() {
 			return err
 		}
 		name, err := filepath.Rel(source, path)
-		f.kept = append(f.kept, filepath.ToSlash(name))
+		f.files = append(f.files, filepath.ToSlash(name))
 		return err
 	})
 	if err == nil {
@@ -272,7 +272,7 @@ func (f *follower) start() {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, name := range f.kept {
+	for _, name := range f.files {
 		if !strings.Contains(f.page.text, name) {
 			f.Errorf("%s does not mention the file %s next to it", f.page.name, name)
 		}
@@ -282,7 +282,7 @@ func (f *follower) start() {
 // writeFile writes a block's file. A file that is next to the page must have the block's text.
 func (f *follower) writeFile(b *block, name string) {
 	path := filepath.Join(f.dir, filepath.FromSlash(name))
-	if slices.Contains(f.kept, name) {
+	if slices.Contains(f.files, name) {
 		text, err := os.ReadFile(filepath.Join(filepath.Dir(f.page.name), name))
 		if err != nil {
 			f.Fatal(err)

@@ -73,7 +73,7 @@ var agentCallNatives = native.Table{
 	{"agent.stream.open", streamOpen},
 	{"agent.stream.next", streamNext},
 	{"agent.stream.close", func(a *vm.Args) (value.Slot, error) {
-		a.LetGo(effect.KindStreamClose, a.Int(0))
+		a.Release(effect.KindStreamClose, a.Int(0))
 		return a.Ask(&effect.StreamClose{ID: a.Int(0)}, vm.Nothing)
 	}},
 	{"agent.knowledge", agentKnowledge},

@@ -71,7 +71,7 @@ var appCallNatives = native.Table{
 	{"tool.ask", appAsked},
 	{"tool.decide", appDecide},
 	{"tool.leave", func(a *vm.Args) (value.Slot, error) {
-		a.LetGo(effect.KindAppLeave, a.Int(0))
+		a.Release(effect.KindAppLeave, a.Int(0))
 		return a.Ask(&effect.AppLeave{ID: a.Int(0)}, vm.Nothing)
 	}},
 	{"tool.mock", appMock},
@@ -183,11 +183,11 @@ func appDecide(a *vm.Args) (value.Slot, error) {
 
 // auditCall returns (number, why it could not be recorded) for a call.
 func auditCall(a *vm.Args) (value.Slot, error) {
-	give := func(result effect.Result) (value.Slot, error) {
+	convert := func(result effect.Result) (value.Slot, error) {
 		x := result.(*effect.AuditCalled)
 		return value.Tuple(value.Int(x.ID), value.String(x.Error)), nil
 	}
-	return a.AskToHold(&effect.AuditCall{AppAsk: appAsk(a)}, give, func(result effect.Result) (int64, effect.Request) {
+	return a.AskToHold(&effect.AuditCall{AppAsk: appAsk(a)}, convert, func(result effect.Result) (int64, effect.Request) {
 		id := result.(*effect.AuditCalled).ID
 		if id == 0 {
 			return 0, nil
@@ -202,7 +202,7 @@ func auditDone(a *vm.Args) (value.Slot, error) {
 	if r.Outcome == "ok" {
 		r.OutputBytes = int64(len(value.AppendJSONWithin(nil, a.Slot(3), a.TextBound())))
 	}
-	a.LetGo(effect.KindAuditDone, r.ID)
+	a.Release(effect.KindAuditDone, r.ID)
 	return a.Ask(r, vm.Nothing)
 }
 
@@ -214,7 +214,7 @@ const routeDispatch = "dispatch"
 func appCall(a *vm.Args) (value.Slot, error) {
 	ask, t := appAsk(a), a.Type(2)
 	if id := a.Int(1); id != 0 {
-		a.LetGo(effect.KindAppLeave, id)
+		a.Release(effect.KindAppLeave, id)
 	}
 	return a.Ask(&effect.AppCall{AppAsk: ask}, func(result effect.Result) (value.Slot, error) {
 		x := result.(*effect.AppResult)
@@ -240,7 +240,7 @@ type mockedApp map[string]value.Slot
 
 // appMock takes (tool, closure).
 func appMock(a *vm.Args) (value.Slot, error) {
-	all := vm.Own[mockedApp](a)
+	all := vm.StateOf[mockedApp](a)
 	if *all == nil {
 		*all = mockedApp{}
 	}
@@ -250,7 +250,7 @@ func appMock(a *vm.Args) (value.Slot, error) {
 
 // appMockOf returns the closure for (tool, version), or nil if there is none.
 func appMockOf(a *vm.Args) (value.Slot, error) {
-	all := *vm.Own[mockedApp](a)
+	all := *vm.StateOf[mockedApp](a)
 	if f, ok := all[fmt.Sprintf("%s@%d", a.String(0), a.Int(1))]; ok {
 		return native.MarkShared(f), nil
 	}
@@ -272,11 +272,11 @@ func parseAppJSON(what string, text json.RawMessage) (value.Slot, error) {
 	return v, nil
 }
 
-func (*mockedApp) KeptAs() string { return "mocked app" }
+func (*mockedApp) StateName() string { return "mocked app" }
 
-// Keep stores the closures that answer for the application's tools.
-func (m *mockedApp) Keep(k *vm.Keeper) {
-	native.KeepMap(k, (*map[string]value.Slot)(m), func(name *string, f *value.Slot) {
+// EncodeState stores the closures that answer for the application's tools.
+func (m *mockedApp) EncodeState(k *vm.StateCodec) {
+	native.EncodeMap(k, (*map[string]value.Slot)(m), func(name *string, f *value.Slot) {
 		k.Text(name)
 		k.Slot(f)
 	})

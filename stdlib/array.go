@@ -274,7 +274,7 @@ func arrayUnique(a *vm.Args) (value.Slot, error) {
 	return out.Slot(), nil
 }
 
-// uniqueFloats keeps every NaN, because none equals another.
+// uniqueFloats retains every NaN, because none equals another.
 func uniqueFloats(a *vm.Args, x *value.Array) value.Slot {
 	out, seen := value.NewArray(), map[float64]bool{}
 	for _, f := range x.Floats() {

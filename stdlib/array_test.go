@@ -93,9 +93,9 @@ func TestArray(t *testing.T) {
 	})
 }
 
-// TestLent: a value that stays in its container is marked, so changing the copy leaves the
-// container unchanged.
-func TestLent(t *testing.T) {
+// TestBorrowedElements: a value that stays in its container is marked, so changing the copy leaves
+// the container unchanged.
+func TestBorrowedElements(t *testing.T) {
 	for _, name := range []string{"Array.first", "Array.last", "Array.reverse", "Array.enumerate", "Array.unique"} {
 		inner := value.ArrayOf(value.Int(1))
 		outer := value.ArrayOf(inner)
@@ -103,7 +103,7 @@ func TestLent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !value.IsShared(inner) {
-			t.Errorf("%s does not mark what it gives", name)
+			t.Errorf("%s does not mark its result as shared", name)
 		}
 	}
 	m := value.NewMap(0)
@@ -114,7 +114,7 @@ func TestLent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !value.IsShared(inner) {
-			t.Errorf("%s does not mark what it gives", name)
+			t.Errorf("%s does not mark its result as shared", name)
 		}
 	}
 	inner := value.ArrayOf(value.Int(1))
@@ -122,6 +122,6 @@ func TestLent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !value.IsShared(inner) {
-		t.Error("Array.push does not mark what it keeps")
+		t.Error("Array.push does not mark the added element as shared")
 	}
 }

@@ -84,8 +84,8 @@ func oddCalls(p stdlib.Page, e stdlib.Entry) []string {
 		return nil
 	}
 	typ, method, isMethod := strings.Cut(e.Name, ".")
-	variable, known := oddReceivers[typ]
-	if isMethod && !known || !isMethod && (!strings.Contains(oddModules, "std::"+p.Name+";") || e.Name == "time::sleep") {
+	variable, found := oddReceivers[typ]
+	if isMethod && !found || !isMethod && (!strings.Contains(oddModules, "std::"+p.Name+";") || e.Name == "time::sleep") {
 		return nil
 	}
 	var types []string

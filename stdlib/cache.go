@@ -19,8 +19,8 @@ import (
 // has doubled, so its size is proportional to the number of live results.
 
 type cache struct {
-	kept  map[string]cached
-	sweep int // the number of entries at which expired ones are removed
+	entries map[string]cached
+	sweep   int // the number of entries at which expired ones are removed
 }
 
 type cached struct {
@@ -31,45 +31,45 @@ type cached struct {
 const firstSweep = 256
 
 func (c *cache) get(key string, now int64) (value.Slot, bool) {
-	x, ok := c.kept[key]
+	x, ok := c.entries[key]
 	if ok && now >= x.until {
-		delete(c.kept, key)
+		delete(c.entries, key)
 		ok = false
 	}
 	return x.value, ok
 }
 
 func (c *cache) put(key string, v value.Slot, now, ttl int64) {
-	if c.kept == nil {
-		c.kept, c.sweep = map[string]cached{}, firstSweep
+	if c.entries == nil {
+		c.entries, c.sweep = map[string]cached{}, firstSweep
 	}
-	if len(c.kept) >= c.sweep {
-		for k, x := range c.kept {
+	if len(c.entries) >= c.sweep {
+		for k, x := range c.entries {
 			if now >= x.until {
-				delete(c.kept, k)
+				delete(c.entries, k)
 			}
 		}
-		c.sweep = max(2*len(c.kept), firstSweep)
+		c.sweep = max(2*len(c.entries), firstSweep)
 	}
 	until := now + ttl
 	if until < now { // forever
 		until = 1<<63 - 1
 	}
-	c.kept[key] = cached{v, until}
+	c.entries[key] = cached{v, until}
 }
 
 // The arguments of cache.get are (key, now), those of cache.put (key, value, now, ttl_ms).
 var cacheNatives = native.Table{
 	{"cache.key", cacheKey},
 	{"cache.get", func(a *vm.Args) (value.Slot, error) {
-		v, ok := vm.Own[cache](a).get(a.String(0), a.Int(1))
+		v, ok := vm.StateOf[cache](a).get(a.String(0), a.Int(1))
 		if !ok {
 			return value.Nil, nil
 		}
 		return value.Tuple(native.MarkShared(v), value.Nil), nil
 	}},
 	{"cache.put", func(a *vm.Args) (value.Slot, error) {
-		vm.Own[cache](a).put(a.String(0), native.MarkShared(a.Slot(1)), a.Int(2), a.Int(3))
+		vm.StateOf[cache](a).put(a.String(0), native.MarkShared(a.Slot(1)), a.Int(2), a.Int(3))
 		return value.Nil, nil
 	}},
 	{"cache.read", cacheRead},
@@ -135,14 +135,14 @@ func (k *keyer) list(dst []byte, n int, at func(int) value.Slot) []byte {
 	return append(dst, ']')
 }
 
-func (*cache) KeptAs() string { return "cache" }
+func (*cache) StateName() string { return "cache" }
 
-// Keep stores the results of `@cache`.
-func (c *cache) Keep(k *vm.Keeper) {
+// EncodeState stores the results of `@cache`.
+func (c *cache) EncodeState(k *vm.StateCodec) {
 	sweep := int64(c.sweep)
 	k.Int(&sweep)
 	c.sweep = int(sweep)
-	native.KeepMap(k, &c.kept, func(key *string, x *cached) {
+	native.EncodeMap(k, &c.entries, func(key *string, x *cached) {
 		k.Text(key)
 		k.Slot(&x.value)
 		k.Int(&x.until)
@@ -186,7 +186,7 @@ func cacheRead(a *vm.Args) (value.Slot, error) {
 	t, isResult := okOf(a.Type(4))
 	q := &effect.StoreRead{Store: c.store(), Keys: []json.RawMessage{fileCacheKey(a.String(2), t)}}
 	return a.Ask(q, func(r effect.Result) (value.Slot, error) {
-		v, ok := unexpired(pace, r.(*effect.StoreEntries).Entries[0].Value, date, t)
+		v, ok := readUnexpired(pace, r.(*effect.StoreEntries).Entries[0].Value, date, t)
 		if !ok {
 			return value.Nil, nil
 		}
@@ -220,7 +220,7 @@ type sweptCaches map[fileCache]bool
 
 // cacheSweep takes (file, name, date) and removes expired entries once in a run.
 func cacheSweep(a *vm.Args) (value.Slot, error) {
-	c, done := fileCache{a.String(0), a.String(1)}, vm.Own[sweptCaches](a)
+	c, done := fileCache{a.String(0), a.String(1)}, vm.StateOf[sweptCaches](a)
 	if (*done)[c] {
 		return value.Nil, nil
 	}
@@ -231,9 +231,9 @@ func cacheSweep(a *vm.Args) (value.Slot, error) {
 	return a.Ask(&effect.StoreExpire{Store: c.store(), Date: a.Int(2)}, vm.Nothing)
 }
 
-// unexpired reads an entry. An entry that does not fit the type counts as missing, because the
+// readUnexpired reads an entry. An entry that does not fit the type counts as missing, because the
 // program has changed since it was stored.
-func unexpired(pace *value.Pace, entry json.RawMessage, date int64, t *value.Type) (value.Slot, bool) {
+func readUnexpired(pace *value.Pace, entry json.RawMessage, date int64, t *value.Type) (value.Slot, bool) {
 	var parts []json.RawMessage
 	var until int64
 	if entry == nil || json.Unmarshal(entry, &parts) != nil || len(parts) != 2 || json.Unmarshal(parts[0], &until) != nil {
@@ -246,10 +246,10 @@ func unexpired(pace *value.Pace, entry json.RawMessage, date int64, t *value.Typ
 	return v, len(errs) == 0
 }
 
-func (*sweptCaches) KeptAs() string { return "swept" }
+func (*sweptCaches) StateName() string { return "swept" }
 
-// Keep stores which caches in files have been swept.
-func (s *sweptCaches) Keep(k *vm.Keeper) {
+// EncodeState stores which caches in files have been swept.
+func (s *sweptCaches) EncodeState(k *vm.StateCodec) {
 	all := slices.SortedFunc(maps.Keys(*s), func(a, b fileCache) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.name, b.name))
 	})

@@ -115,7 +115,7 @@ func decoder(name string, prepare func(string) string, decode func(string) ([]by
 			out = append(out, b...)
 		}
 		if !utf8.Valid(out) {
-			return value.Nil, native.ParseError(s, "stands for bytes that are not UTF-8")
+			return value.Nil, native.ParseError(s, "encodes bytes that are not UTF-8")
 		}
 		return value.StringOwning(out), nil
 	}

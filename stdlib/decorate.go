@@ -27,7 +27,7 @@ var decorateNatives = native.Table{
 
 // isFinal reports whether a request is wrong or not allowed, so that repeating it fails in the same
 // way: by its reason, by an HTTP status of 400 to 499 other than those that mean "not now", or
-// because a host says so.
+// because a host reports it.
 func isFinal(e value.Slot) bool {
 	if reason, ok := value.FieldByName(e, "reason"); ok && reason.Kind() == value.KindString {
 		switch reason.AsString() {
@@ -43,6 +43,6 @@ func isFinal(e value.Slot) bool {
 			return n >= 400 && n < 500
 		}
 	}
-	again, ok := value.FieldByName(e, "recoverable")
-	return ok && again.Kind() == value.KindBool && !again.AsBool()
+	recoverable, ok := value.FieldByName(e, "recoverable")
+	return ok && recoverable.Kind() == value.KindBool && !recoverable.AsBool()
 }

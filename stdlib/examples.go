@@ -73,5 +73,5 @@ func exampleOf(samples []sample, name string) string {
 // callLine matches a line of a doc comment that shows a call: `f(x)`, or `f(x)` is y.
 var callLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?m)^ *`[^`]*[(\\[][^`]*`( is |$)") })
 
-// showsItself reports whether a doc comment shows a call.
-func showsItself(doc string) bool { return callLine().MatchString(doc) }
+// hasExample reports whether a doc comment shows a call.
+func hasExample(doc string) bool { return callLine().MatchString(doc) }

@@ -97,9 +97,9 @@ func fmtTruncate(a *vm.Args) (value.Slot, error) {
 		return a.Slot(0), err
 	}
 	ending := min(n, suffix.Len())
-	kept, _ := a.Cut(s, 0, int64(n-ending))
+	start, _ := a.Cut(s, 0, int64(n-ending))
 	end, _ := suffix.Slice(0, int64(ending))
-	return value.String(kept.AsString() + end.AsString()), nil
+	return value.String(start.AsString() + end.AsString()), nil
 }
 
 func fmtIndent(a *vm.Args) (value.Slot, error) {

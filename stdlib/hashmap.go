@@ -114,20 +114,20 @@ func hashMapPut(a *vm.Args) (value.Slot, error) {
 
 // hashMapPutMany returns (key, change) for each change to report.
 func hashMapPutMany(a *vm.Args) (value.Slot, error) {
-	h, told := hashMap(a), value.NewArray()
+	h, changes := hashMap(a), value.NewArray()
 	a.Step(8 * a.Map(1).Len())
 	a.Map(1).Each(func(k, v value.Slot) bool {
 		before, had := h.Set(k, v)
-		addChange(told, k, change(h, k, before, had, v, true))
+		addChange(changes, k, change(h, k, before, had, v, true))
 		return true
 	})
-	return told.Slot(), nil
+	return changes.Slot(), nil
 }
 
 // addChange adds a change to report.
-func addChange(told *value.Array, k, change value.Slot) {
+func addChange(changes *value.Array, k, change value.Slot) {
 	if !change.IsNil() {
-		told.Push(value.Tuple(k, value.Unwrap(change)))
+		changes.Push(value.Tuple(k, value.Unwrap(change)))
 	}
 }
 
@@ -229,14 +229,14 @@ type fileMap struct {
 	h *memstore.HashMap
 }
 
-// memoryOrFile returns a native that runs memory, or kept if argument 0 is a hashmap in a file.
-func memoryOrFile(memory vm.Native, kept func(m fileMap) (value.Slot, error)) vm.Native {
+// memoryOrFile returns a native that runs memory, or file if argument 0 is a hashmap in a file.
+func memoryOrFile(memory vm.Native, file func(m fileMap) (value.Slot, error)) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		h := hashMap(a)
 		if h.Place == nil {
 			return memory(a)
 		}
-		return kept(fileMap{a, h.StoredEntries(a.Pace()), h})
+		return file(fileMap{a, h.StoredEntries(a.Pace()), h})
 	}
 }
 
@@ -251,7 +251,7 @@ func (m fileMap) key() (k value.Slot, raw []byte, err error) {
 }
 
 // lookUp requests the value of argument 1; ok is false if there is none.
-func (m fileMap) lookUp(give func(k, v value.Slot, ok bool) (value.Slot, error)) (value.Slot, error) {
+func (m fileMap) lookUp(convert func(k, v value.Slot, ok bool) (value.Slot, error)) (value.Slot, error) {
 	k, raw, err := m.key()
 	if err != nil {
 		return value.Nil, err
@@ -262,7 +262,7 @@ func (m fileMap) lookUp(give func(k, v value.Slot, ok bool) (value.Slot, error))
 		if err != nil {
 			return value.Nil, err
 		}
-		return give(k, v, ok)
+		return convert(k, v, ok)
 	})
 }
 
@@ -407,18 +407,18 @@ func filePutMany(m fileMap) (value.Slot, error) {
 		return value.Nil, err
 	}
 	return m.Ask(q, func(r effect.Result) (value.Slot, error) {
-		told := value.NewArray()
+		changes := value.NewArray()
 		if r == nil {
-			return told.Slot(), nil
+			return changes.Slot(), nil
 		}
 		for i, e := range r.(*effect.StoreEntries).Entries {
 			before, had, err := kept.DecodeValue(keys[i], e.Value)
 			if err != nil {
 				return value.Nil, err
 			}
-			addChange(told, keys[i], change(h, keys[i], before, had, values[i], true))
+			addChange(changes, keys[i], change(h, keys[i], before, had, values[i], true))
 		}
-		return told.Slot(), nil
+		return changes.Slot(), nil
 	})
 }
 

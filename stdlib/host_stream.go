@@ -14,7 +14,7 @@ import (
 // host.stream.open. An argument named ask identifies a message that waits for an answer;
 // host.stream.next returns it with the message.
 var hostStreamNatives = native.Table{
-	{"host.stream.open", func(a *vm.Args) (value.Slot, error) { return a.Follow(a.String(1)) }},
+	{"host.stream.open", func(a *vm.Args) (value.Slot, error) { return a.OpenHostStream(a.String(1)) }},
 	{"host.stream.next", func(a *vm.Args) (value.Slot, error) {
 		t := a.Type(1)
 		return a.NextMessage(func(m *effect.HostMessage, ask value.Slot) value.Slot { return hostMessage(t, m, ask) })
@@ -103,7 +103,7 @@ func toolExists(a *vm.Args) (value.Slot, error) {
 	if name.Kind() != value.KindString {
 		return value.Bool(false), nil
 	}
-	if _, r := vm.Own[remotes](a).find(tools, name.AsString()); r != nil {
+	if _, r := vm.StateOf[remotes](a).find(tools, name.AsString()); r != nil {
 		return value.Bool(true), nil
 	}
 	f, _ := vm.FindFunction(tools, name.AsString())

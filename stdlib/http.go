@@ -50,12 +50,12 @@ func httpBody(a *vm.Args) (value.Slot, error) {
 	if body.Kind() != value.KindString {
 		kind, text = "application/json", value.StringOwning(value.AppendJSONWithin(nil, body, a.TextBound()))
 	}
-	given := false
+	isSet := false
 	headers.Map().Each(func(k, _ value.Slot) bool {
-		given = given || strings.EqualFold(value.Text(k), "Content-Type")
+		isSet = isSet || strings.EqualFold(value.Text(k), "Content-Type")
 		return true
 	})
-	if given {
+	if isSet {
 		return value.Tuple(text, native.MarkShared(headers)), nil
 	}
 	all := value.Copy(headers)

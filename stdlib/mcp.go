@@ -188,7 +188,7 @@ func (m *remotes) forTool(x *vm.Tool) *toolRemotes {
 // reset clears the functions before the server lists them.
 func (r *toolRemotes) reset(x *vm.Tool) {
 	*r = toolRemotes{listed: true}
-	x.Besides = nil
+	x.Added = nil
 }
 
 // add adds a function of tool x, unless the block declares it or [permissions] forbid it.
@@ -203,8 +203,8 @@ func (r *toolRemotes) add(a *vm.Args, x *vm.Tool, f remote) {
 			return
 		}
 	}
-	if a.Program().Permissions.LetsCall(x.Info().Name, f.name) {
-		r.functions, x.Besides = append(r.functions, f), append(x.Besides, effect.ToolSpec{Name: f.name, Description: f.description, Parameters: f.parameters})
+	if a.Program().Permissions.AllowsCall(x.Info().Name, f.name) {
+		r.functions, x.Added = append(r.functions, f), append(x.Added, effect.ToolSpec{Name: f.name, Description: f.description, Parameters: f.parameters})
 	}
 }
 
@@ -214,13 +214,13 @@ const anyObject = `{"type":"object"}`
 // toolUnlisted returns, for an Array of Tool, the servers that have not listed their functions,
 // each with the function that lists them. A mocked server has the functions that its mock names.
 func toolUnlisted(a *vm.Args) (value.Slot, error) {
-	all, known := value.NewArray(), vm.Own[remotes](a)
+	all, listed := value.NewArray(), vm.StateOf[remotes](a)
 	for _, x := range a.Tools(a.Slot(0)) {
 		if x.Info().List == nil {
 			continue
 		}
-		r := known.forTool(x)
-		if mock := (*vm.Own[mockedServers](a))[x.Info().Server]; mock != nil {
+		r := listed.forTool(x)
+		if mock := (*vm.StateOf[mockedServers](a))[x.Info().Server]; mock != nil {
 			r.reset(x)
 			mock.Each(func(key, _ value.Slot) bool {
 				if name := value.Text(key); !slices.Contains(effect.MCPMethods, name) {
@@ -238,26 +238,26 @@ func toolUnlisted(a *vm.Args) (value.Slot, error) {
 // toolListed stores the functions that a server, argument 0, has listed: an Array of maps.
 func toolListed(a *vm.Args) (value.Slot, error) {
 	x, found := tool(a), a.Array(1)
-	r := vm.Own[remotes](a).forTool(x)
+	r := vm.StateOf[remotes](a).forTool(x)
 	r.reset(x)
 	for i := range found.Len {
 		a.Step(8)
-		said := value.Flatten(found.At(i)).Map()
-		if said == nil {
+		fields := value.Flatten(found.At(i)).Map()
+		if fields == nil {
 			continue
 		}
-		if _, r.any = said.GetString("any"); r.any {
+		if _, r.any = fields.GetString("any"); r.any {
 			break
 		}
 		f := remote{parameters: []byte(anyObject)}
-		if v, ok := said.GetString("name"); ok {
+		if v, ok := fields.GetString("name"); ok {
 			f.own = value.Text(v)
 			f.name = remoteName(f.own)
 		}
-		if v, ok := said.GetString("description"); ok {
+		if v, ok := fields.GetString("description"); ok {
 			f.description = value.Text(v)
 		}
-		if v, ok := said.GetString("parameters"); ok && value.Flatten(v).Map() != nil {
+		if v, ok := fields.GetString("parameters"); ok && value.Flatten(v).Map() != nil {
 			f.parameters = value.AppendJSONWithin(nil, v, a.TextBound())
 		}
 		r.add(a, x, f)
@@ -301,10 +301,10 @@ func (m *remotes) find(tools []*vm.Tool, name string) (*vm.Tool, *remote) {
 	return of, found
 }
 
-func (*remotes) KeptAs() string { return "remotes" }
+func (*remotes) StateName() string { return "remotes" }
 
-// Keep stores the listed functions.
-func (m *remotes) Keep(k *vm.Keeper) {
+// EncodeState stores the listed functions.
+func (m *remotes) EncodeState(k *vm.StateCodec) {
 	all := slices.SortedFunc(maps.Keys(*m), func(a, b *vm.Tool) int { return cmp.Compare(a.Info().Name, b.Info().Name) })
 	for i := range k.Count(len(all)) {
 		var x *vm.Tool
@@ -312,12 +312,12 @@ func (m *remotes) Keep(k *vm.Keeper) {
 			x = all[i]
 		}
 		if k.Tool(&x); x != nil {
-			m.forTool(x).keep(k, x)
+			m.forTool(x).encodeState(k, x)
 		}
 	}
 }
 
-func (r *toolRemotes) keep(k *vm.Keeper, x *vm.Tool) {
+func (r *toolRemotes) encodeState(k *vm.StateCodec, x *vm.Tool) {
 	k.Bool(&r.listed)
 	k.Bool(&r.any)
 	n := k.Count(len(r.functions))
@@ -333,7 +333,7 @@ func (r *toolRemotes) keep(k *vm.Keeper, x *vm.Tool) {
 		if k.Reading() {
 			f.parameters = []byte(parameters)
 			r.functions = append(r.functions, f)
-			x.Besides = append(x.Besides, effect.ToolSpec{Name: f.name, Description: f.description, Parameters: f.parameters})
+			x.Added = append(x.Added, effect.ToolSpec{Name: f.name, Description: f.description, Parameters: f.parameters})
 		}
 	}
 }

@@ -30,7 +30,7 @@ func memoryAppend(a *vm.Args) (value.Slot, error) {
 		a.Step(4)
 		role, content := added.At(i).Fields()[0].Str(), added.At(i).Fields()[1].Str()
 		if role == nil || content == nil {
-			a.Wrong(1, "Strings")
+			a.WrongKind(1, "Strings")
 		}
 		all = append(all, effect.MemoryMessage{Role: role.S, Content: content.S})
 	}
@@ -87,8 +87,8 @@ func messages(r effect.Result) (value.Slot, error) {
 	return all.Slot(), nil
 }
 
-// mostKnown is the maximum number of entries of one ledger in a request.
-const mostKnown = 20
+// maxKnowledge is the maximum number of entries of one ledger in a request.
+const maxKnowledge = 20
 
 // agentKnowledge searches the ledger with number argument 1 of an agent's ledgers for the prompt in
 // argument 2. It returns a text with one paragraph per entry found, or "" if there are none.
@@ -103,27 +103,27 @@ func agentKnowledge(a *vm.Args) (value.Slot, error) {
 		panic(value.Faultf("the knowledge of an agent is not a ledger"))
 	}
 	if l.Place != nil {
-		return a.Ask(&effect.LedgerFind{Store: l.Place.Request(), By: "text", Texts: []string{a.String(2)}}, knownEntries)
+		return a.Ask(&effect.LedgerFind{Store: l.Place.Request(), By: "text", Texts: []string{a.String(2)}}, formatEntries)
 	}
 	a.Step(l.Len()>>3 + len(a.String(2))>>3)
 	var text strings.Builder
 	for i, e := range l.FromText(a.String(2)) {
-		addKnown(&text, i, e.Identifier, e.Value)
+		addEntry(&text, i, e.Identifier, e.Value)
 	}
 	return value.String(text.String()), nil
 }
 
-func knownEntries(r effect.Result) (value.Slot, error) {
+func formatEntries(r effect.Result) (value.Slot, error) {
 	var text strings.Builder
 	for i, e := range r.(*effect.LedgerEntries).Entries {
-		addKnown(&text, i, e.Identifier, e.Value)
+		addEntry(&text, i, e.Identifier, e.Value)
 	}
 	return value.String(text.String()), nil
 }
 
-// addKnown adds entry i, unless the maximum is reached.
-func addKnown(text *strings.Builder, i int, identifier, val string) {
-	if i >= mostKnown {
+// addEntry adds entry i, unless the maximum is reached.
+func addEntry(text *strings.Builder, i int, identifier, val string) {
+	if i >= maxKnowledge {
 		return
 	}
 	if i > 0 {

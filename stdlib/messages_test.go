@@ -28,8 +28,8 @@ func TestTablesOfMessages(t *testing.T) {
 	}
 }
 
-// TestExecuteHandles: the loop of execute has a handler for exactly those messages that the table
-// says it emits.
+// TestExecuteHandles: the loop of execute has a handler for exactly those messages that it emits
+// according to the table.
 func TestExecuteHandles(t *testing.T) {
 	want := map[string]string{}
 	for _, m := range hostmsg.Messages() {

@@ -14,7 +14,7 @@ import (
 // request and passes on its result. Everything else is an effect.
 var mockNatives = native.Table{
 	{"mock.by", mockBy},
-	{"mock.closure", func(a *vm.Args) (value.Slot, error) { return vm.Own[mocks](a).closures[mockKey(a)], nil }},
+	{"mock.closure", func(a *vm.Args) (value.Slot, error) { return vm.StateOf[mocks](a).closures[mockKey(a)], nil }},
 	{"mock.script", mockScript},
 	{"mock.next", mockNext},
 	{"mock.answer", func(a *vm.Args) (value.Slot, error) {
@@ -58,7 +58,7 @@ func mockKey(a *vm.Args) int {
 // mockBy stores argument 1 as the closure that answers, or removes it if argument 1 is not a
 // closure.
 func mockBy(a *vm.Args) (value.Slot, error) {
-	key, m := mockKey(a), vm.Own[mocks](a)
+	key, m := mockKey(a), vm.StateOf[mocks](a)
 	delete(m.closures, key)
 	if f := value.Flatten(a.Slot(1)); f.Kind() == value.KindClosure {
 		if m.closures == nil {
@@ -85,7 +85,7 @@ func partyName(a *vm.Args) (name string, isHost bool) {
 func mockScript(a *vm.Args) (value.Slot, error) {
 	fields := value.Flatten(a.Slot(1)).Map()
 	if fields == nil {
-		a.Wrong(1, "a Map")
+		a.WrongKind(1, "a Map")
 	}
 	r := &effect.MockScript{}
 	r.Name, r.Host = partyName(a)
@@ -140,11 +140,11 @@ func askRecord(a *vm.Args, what string) (value.Slot, error) {
 	})
 }
 
-func (*mocks) KeptAs() string { return "mocks" }
+func (*mocks) StateName() string { return "mocks" }
 
-// Keep stores the closures that answer for agents and hosts.
-func (m *mocks) Keep(k *vm.Keeper) {
-	native.KeepMap(k, &m.closures, func(key *int, f *value.Slot) {
+// EncodeState stores the closures that answer for agents and hosts.
+func (m *mocks) EncodeState(k *vm.StateCodec) {
+	native.EncodeMap(k, &m.closures, func(key *int, f *value.Slot) {
 		n := int64(*key)
 		k.Int(&n)
 		*key = int(n)
@@ -158,14 +158,14 @@ var mockMCPNatives = native.Table{
 	{"mock.tools", mockTools},
 	{"mock.tool", mockTool},
 	{"mock.function", mockFunction},
-	{"mock.given", mockGiven},
+	{"mock.given", mockResult},
 }
 
 // mockedServers contains the answers for the functions of servers, by the server's name.
 type mockedServers map[string]*value.Map
 
 func mockTools(a *vm.Args) (value.Slot, error) {
-	all := vm.Own[mockedServers](a)
+	all := vm.StateOf[mockedServers](a)
 	if *all == nil {
 		*all = mockedServers{}
 	}
@@ -194,7 +194,7 @@ func mockFunction(a *vm.Args) (value.Slot, error) {
 
 // mockedAnswer returns the answer for the function that the first two arguments name.
 func mockedAnswer(a *vm.Args) (value.Slot, bool) {
-	answers := (*vm.Own[mockedServers](a))[a.String(0)]
+	answers := (*vm.StateOf[mockedServers](a))[a.String(0)]
 	if answers == nil {
 		return value.Nil, false
 	}
@@ -202,8 +202,8 @@ func mockedAnswer(a *vm.Args) (value.Slot, bool) {
 	return native.MarkShared(v), ok
 }
 
-// mockGiven returns an answer as the result of a call: an Err is the call's failure.
-func mockGiven(a *vm.Args) (value.Slot, error) {
+// mockResult returns an answer as the result of a call: an Err is the call's failure.
+func mockResult(a *vm.Args) (value.Slot, error) {
 	v := a.Slot(2)
 	if r := value.Flatten(v); r.IsResult() {
 		v = r.Fields()[0]
@@ -218,11 +218,11 @@ func mockGiven(a *vm.Args) (value.Slot, error) {
 	return native.MarkShared(v), nil
 }
 
-func (*mockedServers) KeptAs() string { return "mocked servers" }
+func (*mockedServers) StateName() string { return "mocked servers" }
 
-// Keep stores the answers for the functions of servers.
-func (m *mockedServers) Keep(k *vm.Keeper) {
-	native.KeepMap(k, (*map[string]*value.Map)(m), func(name *string, answers **value.Map) {
+// EncodeState stores the answers for the functions of servers.
+func (m *mockedServers) EncodeState(k *vm.StateCodec) {
+	native.EncodeMap(k, (*map[string]*value.Map)(m), func(name *string, answers **value.Map) {
 		k.Text(name)
 		v := value.Nil
 		if *answers != nil {

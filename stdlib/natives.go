@@ -35,23 +35,23 @@ func Native(name string) vm.Native {
 // The state of natives that a snapshot of a run contains. Each type defines its content once, for
 // writing and for reading.
 
-// Kept returns an empty value of a type of stored state, by its name in snapshots, or nil if there
-// is none of that name. It is for vm.Config.
-func Kept(name string) vm.Kept {
-	for _, make := range keptKinds {
-		if x := make(); x.KeptAs() == name {
+// NewNativeState returns an empty value of a type of stored state, by its name in snapshots, or nil
+// if there is none of that name. It is for vm.Config.
+func NewNativeState(name string) vm.NativeState {
+	for _, make := range nativeStates {
+		if x := make(); x.StateName() == name {
 			return x
 		}
 	}
 	return nil
 }
 
-var keptKinds = []func() vm.Kept{
-	func() vm.Kept { return new(cache) },
-	func() vm.Kept { return new(sweptCaches) },
-	func() vm.Kept { return new(remotes) },
-	func() vm.Kept { return new(mocks) },
-	func() vm.Kept { return new(mockedApp) },
-	func() vm.Kept { return new(mockedServers) },
-	func() vm.Kept { return new(partial) },
+var nativeStates = []func() vm.NativeState{
+	func() vm.NativeState { return new(cache) },
+	func() vm.NativeState { return new(sweptCaches) },
+	func() vm.NativeState { return new(remotes) },
+	func() vm.NativeState { return new(mocks) },
+	func() vm.NativeState { return new(mockedApp) },
+	func() vm.NativeState { return new(mockedServers) },
+	func() vm.NativeState { return new(partial) },
 }

@@ -60,19 +60,19 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 	}
 	desc := func(file, name string) value.Slot { return value.NewTypeDesc(declaredStruct(t, file, name)) }
 	traits, hostTraits := desc("agent.conc", "__Traits"), desc("host.conc", "__HostTraits")
-	said, reply := declaredStruct(t, "agent.conc", "__Said"), desc("agent.conc", "__Reply")
+	message, reply := declaredStruct(t, "agent.conc", "__Said"), desc("agent.conc", "__Reply")
 	agent, host := parties()
 	tool := native.Member(call("agent.traits", agent, traits), "tools").Array().At(0)
 
 	words, pairs, messages, tools := value.NewArray(), value.NewArray(), value.NewArray(), value.NewArray()
 	entries, listed, offer := value.NewMap(0), value.NewArray(), value.NewArray()
 	appTool := declaredStruct(t, "app_calls.conc", "__AppTool")
-	known := memstore.NewMemory(longInts)
+	memory := memstore.NewMemory(longInts)
 	for range longInts / 4 {
 		words.Push(s("word"))
 		entries.SetString(string(rune('a'+entries.Len())), s("v"))
 		pairs.Push(value.Tuple(s("user"), s("hello")))
-		messages.Push(native.Record(said, native.Field{"role", s("user")}, native.Field{"content", s("hello")}, native.Field{"files", value.NewArray().Slot()}, native.Field{"calls", value.NewArray().Slot()},
+		messages.Push(native.Record(message, native.Field{"role", s("user")}, native.Field{"content", s("hello")}, native.Field{"files", value.NewArray().Slot()}, native.Field{"calls", value.NewArray().Slot()},
 			native.Field{"answers", s("")}, native.Field{"failed", f}))
 		tools.Push(tool)
 		offer.Push(native.Record(appTool, native.Field{"name", s("x")}, native.Field{"tool", s("x")}, native.Field{"version", n(1)}, native.Field{"description", s("d")},
@@ -80,7 +80,7 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 		function := value.NewMap(1)
 		function.SetString("name", s("f"))
 		listed.Push(function.Slot())
-		known.Append("user", "hello")
+		memory.Append("user", "hello")
 	}
 	all := words.Slot()
 	of := func(kind string, x value.Slot) value.Slot { // an agent or a host with many tools
@@ -113,9 +113,9 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 	add("tool.unlisted", tools.Slot())
 	add("tool.listed", tool, listed.Slot())
 	add("agent.knowledge", agent, n(0), s(strings.Repeat("word ", longText)))
-	memory := value.NewHandle("Memory", "m", known)
-	add("memory.append", memory, pairs.Slot())
-	add("memory.list", memory, n(-1))
+	handle := value.NewHandle("Memory", "m", memory)
+	add("memory.append", handle, pairs.Slot())
+	add("memory.list", handle, n(-1))
 	add("cache.key", s("f"), all)
 	array := &value.Type{Kind: value.TypeArray, Args: []*value.Type{{Kind: value.TypeString}}}
 	add("cache.write", s("file"), s("name"), s("key"), all, n(0), value.NewTypeDesc(array))
@@ -132,12 +132,12 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 	add("mock.next", agent, s("p"), all)
 	add("mock.script", agent, entries.Slot())
 
-	kept := memstore.NewHashMap("h")
-	kept.Place = &memstore.Place{File: "f", Kind: "hashmap", Name: "h", Key: array.Args[0], Value: array}
+	stored := memstore.NewHashMap("h")
+	stored.Place = &memstore.Place{File: "f", Kind: "hashmap", Name: "h", Key: array.Args[0], Value: array}
 	one := value.NewMap(1)
 	one.SetString("k", all)
-	add("HashMap.__put", kept.Value(), s("k"), all)
-	add("HashMap.__put_many", kept.Value(), one.Slot())
-	add("HashMap.get_many", kept.Value(), all)
+	add("HashMap.__put", stored.Value(), s("k"), all)
+	add("HashMap.__put_many", stored.Value(), one.Slot())
+	add("HashMap.get_many", stored.Value(), all)
 	return calls
 }

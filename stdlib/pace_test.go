@@ -280,12 +280,12 @@ func TestLongNatives(t *testing.T) {
 		tested[c.native] = true
 		n, _ := c.countChecks(-1)
 		if n == 0 {
-			t.Errorf("call %d: %s on %s does not look whether it is to end", i, c.native, value.TypeName(c.window()[0]))
+			t.Errorf("call %d: %s on %s does not check for cancellation", i, c.native, value.TypeName(c.window()[0]))
 			continue
 		}
 		for _, last := range []int{1, (n + 1) / 2, n} {
 			if got, ended := c.countChecks(last); !ended || got != last {
-				t.Errorf("call %d: %s is not ended by look %d of %d", i, c.native, last, n)
+				t.Errorf("call %d: %s is not cancelled by check %d of %d", i, c.native, last, n)
 			}
 		}
 	}

@@ -68,7 +68,7 @@ func (p *partial) feed(text string) (value.Slot, bool) {
 			cost += m.Len()
 		}
 	}
-	if cost > perPart*p.size && !p.reader.Over() {
+	if cost > perPart*p.size && !p.reader.Done() {
 		return value.Nil, false
 	}
 	p.news, p.size = false, 0
@@ -333,10 +333,10 @@ var partialNatives = native.Table{
 	}},
 }
 
-func (*partial) KeptAs() string { return "partial" }
+func (*partial) StateName() string { return "partial" }
 
-// Keep stores the texts from which the value was read.
-func (p *partial) Keep(k *vm.Keeper) {
+// EncodeState stores the texts from which the value was read.
+func (p *partial) EncodeState(k *vm.StateCodec) {
 	k.Type(&p.typ)
 	n := k.Count(len(p.fed))
 	if k.Reading() {

@@ -48,7 +48,7 @@ func TestParts(t *testing.T) {
 }
 
 // mayBeRows reports whether a value of the type may be written as consecutive elements, as in
-// NDJSON. Each element then looks at first like the array itself.
+// NDJSON. The start of each element is then also a possible start of the array.
 func mayBeRows(t *value.Type) bool {
 	if t.Kind != value.TypeArray {
 		return false
@@ -74,8 +74,8 @@ func isBeginningOf(part, v value.Slot, t *value.Type) bool {
 			return false
 		}
 		m.Each(func(k, x value.Slot) bool {
-			whole, known := v.Map().Get(k)
-			ok = ok && known && isBeginningOf(x, whole, t.Args[1])
+			whole, found := v.Map().Get(k)
+			ok = ok && found && isBeginningOf(x, whole, t.Args[1])
 			return ok
 		})
 		return ok

@@ -32,7 +32,7 @@ var partyNatives = native.Table{
 	}},
 	{"host.traits", hostTraits},
 	{"host.told_of", func(a *vm.Args) (value.Slot, error) {
-		if a.Host(0).Told {
+		if a.Host(0).ReceivesTools {
 			return a.ToolsOf(a.Slot(0)), nil
 		}
 		return value.NewArray().Slot(), nil
@@ -142,14 +142,14 @@ func agentTraits(a *vm.Args) (value.Slot, error) {
 func hostTraits(a *vm.Args) (value.Slot, error) {
 	d := a.Host(0)
 	question, approval := value.Nil, value.Nil
-	if v, given := d.Defaults["question_default"]; given {
+	if v, isSet := d.Defaults["question_default"]; isSet {
 		q, err := value.Parse(v)
 		if err != nil {
 			return value.Nil, fmt.Errorf("question_default of host %s: %w", d.Name, err)
 		}
 		question = q
 	}
-	if v, given := d.Defaults["approval_default"]; given {
+	if v, isSet := d.Defaults["approval_default"]; isSet {
 		var text string
 		if err := json.Unmarshal(v, &text); err != nil {
 			return value.Nil, fmt.Errorf("approval_default of host %s: %w", d.Name, err)

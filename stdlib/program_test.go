@@ -42,7 +42,7 @@ func TestProgramsFromSnapshots(t *testing.T) {
 	if err != nil || len(paths) == 0 {
 		t.Fatal(paths, err)
 	}
-	taken := 0
+	read := 0
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			c := compiletest.Config(compile(t, path), newWorld(t), false)
@@ -55,11 +55,11 @@ func TestProgramsFromSnapshots(t *testing.T) {
 			for why, n := range all.Refused {
 				t.Errorf("refused %d times: %s", n, why)
 			}
-			taken += all.Renewed
+			read += all.Renewed
 		})
 	}
-	if taken < 100 {
-		t.Errorf("only %d snapshots", taken)
+	if read < 100 {
+		t.Errorf("only %d snapshots", read)
 	}
 }
 
@@ -96,7 +96,7 @@ type world struct {
 	files   *files.Files
 	chance  *random.Source
 	clock   *clock.Clock
-	said    []string // prints, logs and emits
+	lines   []string // prints, logs and emits
 	replies []string // to hosts
 	asked   []*effect.AgentCall
 	opened  []*effect.ExchangeOpen
@@ -120,16 +120,16 @@ func (w *world) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 	}
 	switch r := r.(type) {
 	case *effect.Print:
-		w.said = append(w.said, "print "+r.Text)
+		w.lines = append(w.lines, "print "+r.Text)
 	case *effect.Step:
 		return nil, nil
 	case *effect.Log:
-		w.said = append(w.said, strings.TrimSpace(fmt.Sprintf("%s: %s %s", r.Level, r.Message, r.Fields)))
+		w.lines = append(w.lines, strings.TrimSpace(fmt.Sprintf("%s: %s %s", r.Level, r.Message, r.Fields)))
 	case *effect.Emit:
-		w.said = append(w.said, fmt.Sprintf("[%s] %s", r.Channel, r.Payload))
+		w.lines = append(w.lines, fmt.Sprintf("[%s] %s", r.Channel, r.Payload))
 	case *effect.AwaitEmit:
-		w.said = append(w.said, fmt.Sprintf("[%s] %s?", r.Channel, r.Payload))
-		return nil, effect.Errorf("EmitError", "nobody answers on %s", r.Channel).With("channel", r.Channel).With("reason", "no_listener")
+		w.lines = append(w.lines, fmt.Sprintf("[%s] %s?", r.Channel, r.Payload))
+		return nil, effect.Errorf("EmitError", "no handler answers on %s", r.Channel).With("channel", r.Channel).With("reason", "no_listener")
 	case *effect.Sleep:
 	case *effect.Clock:
 		return &effect.Time{Unix: 1_772_357_400_250, Monotonic: 5}, nil
@@ -291,10 +291,10 @@ func TestAgentConversation(t *testing.T) {
 	if n := len(w.asked[3:7]); w.asked[3].Messages[0].Content != "tools" || w.asked[6].Messages[2].Content != "endless" {
 		t.Errorf("the memory is sent before the prompt, and three rounds are four requests: %d", n)
 	}
-	again := w.asked[8] // the second attempt at a Verdict
-	last := again.Messages[len(again.Messages)-1]
-	if last.Role != "user" || !strings.Contains(last.Content, "label") || !strings.Contains(last.Content, "score") || again.SchemaName != "Verdict" {
-		t.Errorf("asked again with %s %q, schema %s", last.Role, last.Content, again.SchemaName)
+	second := w.asked[8] // the second attempt at a Verdict
+	last := second.Messages[len(second.Messages)-1]
+	if last.Role != "user" || !strings.Contains(last.Content, "label") || !strings.Contains(last.Content, "score") || second.SchemaName != "Verdict" {
+		t.Errorf("asked again with %s %q, schema %s", last.Role, last.Content, second.SchemaName)
 	}
 }
 
@@ -317,18 +317,18 @@ func TestHostConversation(t *testing.T) {
 			t.Errorf("reply %s", got)
 		}
 	}
-	said := strings.Join(w.said, "\n")
+	output := strings.Join(w.lines, "\n")
 	for _, want := range []string{
 		`[host:progress] {"message":"p"}`,
 		`[host:log] {"message":"l"}`,
 		`[host:question] {"id":"q","question":"why?"}?`,
 		`[host:approval] {"id":"a","description":"drop"}?`,
-		`warn: host 'Worker': the question "why?" was answered with "": nobody answers on host:question`,
-		`warn: host 'Worker': the approval of "drop" was answered with "yes": nobody answers on host:approval`,
-		`warn: host 'Careful': the question "why?" was answered with "skip": nobody answers on host:question`,
+		`warn: host 'Worker': the question "why?" was answered with "": no handler answers on host:question`,
+		`warn: host 'Worker': the approval of "drop" was answered with "yes": no handler answers on host:approval`,
+		`warn: host 'Careful': the question "why?" was answered with "skip": no handler answers on host:question`,
 	} {
-		if !strings.Contains(said, want) {
-			t.Errorf("nothing says %s in:\n%s", want, said)
+		if !strings.Contains(output, want) {
+			t.Errorf("%s is missing in:\n%s", want, output)
 		}
 	}
 	for _, o := range w.opened {

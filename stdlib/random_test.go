@@ -72,10 +72,10 @@ func TestShuffleIsFair(t *testing.T) {
 			t.Fatal(err)
 		}
 		counts[value.Text(got)]++
-		kept := slices.Clone(got.Array().Ints())
-		slices.Sort(kept)
-		if !slices.Equal(kept, []int64{1, 2, 3}) {
-			t.Fatal(kept)
+		before := slices.Clone(got.Array().Ints())
+		slices.Sort(before)
+		if !slices.Equal(before, []int64{1, 2, 3}) {
+			t.Fatal(before)
 		}
 	}
 	for order, n := range counts {

@@ -66,15 +66,15 @@ func TestRecords(t *testing.T) {
 		Model: "m", Provider: "p", LatencyMS: 3, StopReason: "end", RequestID: "r"}
 	show(agentReply(reply, declaredStruct(t, "agent.conc", "__Reply")),
 		`{"text":"hi","calls":[{"id":"1","name":"T_f","args":"{}"}],"tokens_in":1,"tokens_out":2,"model":"m","connection":"p","latency_ms":3,"stop_reason":"end","request_id":"r"}`)
-	said := declaredStruct(t, "agent.conc", "__Said")
+	message := declaredStruct(t, "agent.conc", "__Said")
 	for _, name := range []string{"role", "content", "files", "calls", "answers", "failed"} {
-		native.IndexOf(said, name)
+		native.IndexOf(message, name)
 	}
 	for _, name := range []string{"name", "type", "size", "sha256", "data"} {
-		native.IndexOf(native.ElementOf(said, "files"), name)
+		native.IndexOf(native.ElementOf(message, "files"), name)
 	}
 	for _, name := range []string{"id", "name", "args"} {
-		native.IndexOf(native.ElementOf(said, "calls"), name)
+		native.IndexOf(native.ElementOf(message, "calls"), name)
 	}
 }
 

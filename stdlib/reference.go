@@ -92,7 +92,7 @@ func sectionOf(f *file) Section {
 	samples := samplesOf(f)
 	add := func(name, signature, doc string) {
 		e := Entry{Name: name, Signature: signature, Doc: doc}
-		if !showsItself(doc) {
+		if !hasExample(doc) {
 			e.Example = exampleOf(samples, name)
 		}
 		s.Entries = append(s.Entries, e)
@@ -249,7 +249,7 @@ func fieldsOf(tree *ast.File, fields []*ast.FieldDecl, all bool) string {
 	return "\n" + out.String()
 }
 
-// unbreakable matches text that WrapItem keeps on one line: a word, with the code spans in it.
+// unbreakable matches text that WrapItem does not split: a word, with the code spans in it.
 var unbreakable = regexp.MustCompile("(?:`[^`]*`|[^\\s`])+")
 
 // WrapItem returns a Markdown list item as lines of at most 100 characters.

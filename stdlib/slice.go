@@ -110,17 +110,17 @@ func declaredName(line string) string {
 // slice returns the file's text reduced to the declarations or methods with this name, up to the
 // last of them; nil if there are none.
 func (t *text) slice(name string) []byte {
-	var kept []span
+	var spans []span
 	for _, p := range t.parts {
 		if p.name == name {
-			kept = append(kept, p.head, span{p.from, p.to}, p.foot)
+			spans = append(spans, p.head, span{p.from, p.to}, p.foot)
 		}
 	}
 	// Two methods of an impl share its head and foot.
-	slices.SortFunc(kept, func(a, b span) int { return a.from - b.from })
+	slices.SortFunc(spans, func(a, b span) int { return a.from - b.from })
 	var out []byte
 	at := 0
-	for _, s := range slices.Compact(kept) {
+	for _, s := range slices.Compact(spans) {
 		if s.to == 0 {
 			continue // a declaration that is not a method has no head
 		}

@@ -138,15 +138,15 @@ func TestSnapshotsOfAll(t *testing.T) {
 		if renew && (all.Renewed < 30 || len(all.Refused) > 0) {
 			t.Errorf("%d snapshots, refused: %v", all.Renewed, all.Refused)
 		}
-		return append(h.said, h.replies...), compiletest.Failure(failed) + compiletest.Trace(failed)
+		return append(h.lines, h.replies...), compiletest.Failure(failed) + compiletest.Trace(failed)
 	}
 	want, failure := play(false)
-	got, again := play(true)
+	got, resumed := play(true)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("straight (-), from snapshots (+):\n%s", diff)
 	}
-	if failure != again {
-		t.Errorf("it fails by\n%s\nand from snapshots by\n%s", failure, again)
+	if failure != resumed {
+		t.Errorf("it fails by\n%s\nand from snapshots by\n%s", failure, resumed)
 	}
 	if len(want) < 20 || !strings.Contains(failure, "three") {
 		t.Errorf("%q\n%s", want, failure)

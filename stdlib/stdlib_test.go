@@ -85,8 +85,8 @@ func TestGlobalsAreUnique(t *testing.T) {
 	}
 }
 
-// eachFunction calls f with every function and method of a file and the name
-// under which its native is registered unless @native says otherwise.
+// eachFunction calls f with every function and method of a file and the name under which its native
+// is registered unless @native names another.
 func eachFunction(file *file, tree *ast.File, f func(fn *ast.FnDecl, name string)) {
 	for _, d := range tree.Decls {
 		switch d := d.(type) {

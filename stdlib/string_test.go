@@ -91,7 +91,7 @@ func TestString(t *testing.T) {
 	})
 }
 
-func TestParseErrorKeepsTheInput(t *testing.T) {
+func TestParseErrorContainsTheInput(t *testing.T) {
 	long := strings.Repeat("é", 100)
 	_, err := natives["String.parse_int"].Invoke("String.parse_int", []value.Slot{value.String(long), value.Int(10)})
 	var e *value.Error
@@ -138,7 +138,7 @@ func TestShortTextsChangeAsLongOnes(t *testing.T) {
 			}
 			got, err := natives[c.name].Invoke(c.name, args)
 			if err != nil || got.Kind() != value.KindString || got.AsString() != c.want {
-				t.Fatalf("%s of %q and %q gives %s (%v), want %q", c.name, s, c.args, value.Text(got), err, c.want)
+				t.Fatalf("%s of %q and %q returned %s (%v), want %q", c.name, s, c.args, value.Text(got), err, c.want)
 			}
 		}
 	}

@@ -26,7 +26,7 @@ func toolFunction(a *vm.Args) (value.Slot, error) {
 	tools, name := a.Tools(a.Slot(0)), a.String(1)
 	var info ir.ToolMethod
 	call, server, own, shown, owner := value.Nil, "", "", name, ""
-	if of, r := vm.Own[remotes](a).find(tools, name); r != nil {
+	if of, r := vm.StateOf[remotes](a).find(tools, name); r != nil {
 		name, info.Description = of.Info().Name+"."+r.name, r.description
 		shown, owner = of.Info().Name+"_"+r.name, "mcp:"+of.Info().Server
 		call, server, own = a.Function(of.Info().Call), of.Info().Server, r.own
@@ -56,7 +56,7 @@ func tool(a *vm.Args) *vm.Tool {
 			return x
 		}
 	}
-	a.Wrong(0, "a Tool")
+	a.WrongKind(0, "a Tool")
 	return nil
 }
 

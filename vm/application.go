@@ -19,8 +19,8 @@ type Application struct {
 // Application returns the application around the run.
 func (a *Args) Application() Application { return a.run().config.Application }
 
-// In sets the application around the run. It must be called before the run begins.
-func (m *VM) In(x Application) { m.config.Application = x }
+// SetApplication sets the application around the run. It must be called before the run begins.
+func (m *VM) SetApplication(x Application) { m.config.Application = x }
 
 // Caller returns the name of the innermost function of the program that calls a native of the
 // library, or "" if there is none.

@@ -78,17 +78,17 @@ func opCallNative(t *task, in *ins) status {
 	t.m.pace.Left = t.budget - nativeCost
 	v, err := n.call(t.arguments(in, n.name))
 	t.budget = t.m.pace.Left
-	if t.samples.isDue() {
+	if t.samples.hasSamples() {
 		t.sample(n.name)
 	}
 	if t.m.memory.limit > 0 {
-		if st := t.nativeTook(in, before, v); st != running {
+		if st := t.chargeNative(in, before, v); st != running {
 			return st
 		}
 	}
 	if t.m.args.asked.request != nil {
 		if x := t.m.args.takeRequest(); err == nil {
-			return t.ask(x.request, &wait{kind: waitPerform, window: in.a, wrap: in.c != 0, give: x.give})
+			return t.ask(x.request, &wait{kind: waitPerform, window: in.a, wrap: in.c != 0, convert: x.convert})
 		}
 	}
 	if err != nil {
@@ -104,9 +104,9 @@ func opCallNative(t *task, in *ins) status {
 	return running
 }
 
-// nativeTook accounts for the memory that a native allocated: for its result, and by growing its
+// chargeNative accounts for the memory that a native allocated: for its result, and by growing its
 // receiver.
-func (t *task) nativeTook(in *ins, before int, result value.Slot) status {
+func (t *task) chargeNative(in *ins, before int, result value.Slot) status {
 	if in.b > 0 {
 		if grown := value.Size(*t.slot(in.a + 1)) - before; grown > 0 {
 			if st := t.countMemory(grown); st != running {
@@ -114,5 +114,5 @@ func (t *task) nativeTook(in *ins, before int, result value.Slot) status {
 			}
 		}
 	}
-	return t.weigh(result)
+	return t.chargeResult(result)
 }

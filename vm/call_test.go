@@ -136,13 +136,13 @@ func TestLongTrace(t *testing.T) {
 	a.fn("main() Full 6", "LoadInt r3 1000\nCall r2 f1\nLoadNil r1\nReturn r1")
 	a.fn("down(Int) Int 6", "JumpGtIntK r1 0 @go\nLoadConst r2 k0\nThrow r2\n@go: SubIntK r4 r1 1\nCall r3 f1\nReturnInt r3")
 	u := a.wantError(t, "boom")
-	if diff := cmp.Diff([]string{"down:3", "down:5 1000 times", "main:2"}, told(u.Trace)); diff != "" {
+	if diff := cmp.Diff([]string{"down:3", "down:5 1000 times", "main:2"}, formatTrace(u.Trace)); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// told formats a trace.
-func told(trace []Place) []string {
+// formatTrace formats a trace.
+func formatTrace(trace []Place) []string {
 	var got []string
 	for _, p := range trace {
 		switch line := fmt.Sprintf("%s:%d", p.Function, p.Line); {

@@ -112,15 +112,15 @@ type step struct {
 // calls returns the number of calls in the step.
 func (s *step) calls() int { return max(len(s.cycle)*s.times, 1) }
 
-// recursion is a long trace, in steps. When it exceeds twice keptSteps, the middle is dropped.
+// recursion is a long trace, in steps. When it exceeds twice maxSteps, the middle is dropped.
 type recursion struct {
 	steps []step
 	at    int // position within the next round, if the last step is a cycle
 	left  int // number of calls dropped after the first traceHead steps
 }
 
-// keptSteps must cover the calls in which fold searches for a cycle.
-const keptSteps = maxCycle * minRounds
+// maxSteps must cover the calls in which fold searches for a cycle.
+const maxSteps = maxCycle * minRounds
 
 func (r *recursion) addCall(c call) {
 	if n := len(r.steps); n > 0 && r.steps[n-1].cycle != nil {
@@ -136,8 +136,8 @@ func (r *recursion) addCall(c call) {
 	}
 	r.steps = append(r.steps, step{at: c})
 	r.fold()
-	if len(r.steps) > traceHead+2*keptSteps {
-		end := len(r.steps) - keptSteps
+	if len(r.steps) > traceHead+2*maxSteps {
+		end := len(r.steps) - maxSteps
 		for _, s := range r.steps[traceHead:end] {
 			r.left += s.calls()
 		}

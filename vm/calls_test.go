@@ -99,17 +99,17 @@ func TestShortenedCallsCount(t *testing.T) {
 			}
 		}
 		trace := cs.places(letter)
-		told := 0
+		counted := 0
 		for _, p := range trace {
-			told += p.Left
+			counted += p.Left
 			if p.Left == 0 {
-				told += max(p.Times, 1)
+				counted += max(p.Times, 1)
 			}
 		}
-		if told != n || len(trace) > maxTrace*maxCycle {
-			t.Fatalf("%d calls reported as %d, in %d lines: %v", n, told, len(trace), all)
+		if counted != n || len(trace) > maxTrace*maxCycle {
+			t.Fatalf("%d calls reported as %d, in %d lines: %v", n, counted, len(trace), all)
 		}
-		if steps := len(cs.many.steps); steps > traceHead+2*keptSteps {
+		if steps := len(cs.many.steps); steps > traceHead+2*maxSteps {
 			t.Fatalf("%d steps kept", steps)
 		}
 		if last := trace[len(trace)-1]; last.Function != string(rune(all[n-1])) || !slices.Contains(all, int(trace[0].Function[0])) {

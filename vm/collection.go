@@ -167,7 +167,7 @@ func opIterate(t *task, in *ins) status {
 		s = value.IntArray(ints)
 	default:
 		if h := hashMapOf(s); h != nil && h.Place != nil {
-			return t.iterateKept(h, in.a)
+			return t.iterateFileMap(h, in.a)
 		}
 		elements, ok := elementsOf(s)
 		if !ok {
@@ -176,7 +176,7 @@ func opIterate(t *task, in *ins) status {
 		s = elements
 	}
 	*t.slot(in.a) = s
-	return t.weigh(s)
+	return t.chargeResult(s)
 }
 
 // elementsOf returns the elements of a hashmap, or of a library collection in an Any, as an array.

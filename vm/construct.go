@@ -22,7 +22,7 @@ func opNewOk(t *task, in *ins) status {
 func opNewErr(t *task, in *ins) status {
 	e := value.Err(*t.slot(in.b))
 	*t.slot(in.a) = e
-	t.recordLeaving(e.Ref, nil, true)
+	t.recordErrStep(e.Ref, nil, true)
 	return running
 }
 
@@ -33,7 +33,7 @@ func opNewErrOf(t *task, in *ins) status {
 	}
 	e := value.Err(*t.slot(in.b))
 	*t.slot(in.a) = e
-	t.recordLeaving(e.Ref, of.Ref, true)
+	t.recordErrStep(e.Ref, of.Ref, true)
 	return running
 }
 
@@ -44,7 +44,7 @@ func opLeave(t *task, in *ins) status {
 	}
 	value.Share(e)
 	value.Share(e.Fields()[0])
-	t.recordLeaving(e.Ref, nil, false)
+	t.recordErrStep(e.Ref, nil, false)
 	t.notifyPropagated(e.Fields()[0])
 	return running
 }

@@ -203,7 +203,7 @@ func (t *task) decisionFailed(err error) status {
 	if errors.Is(err, ErrSuspended) {
 		t.m.fail(err)
 	}
-	return t.broken(err)
+	return t.failRun(err)
 }
 
 // addTiming adds the data of an open decision; without one the decision took no time.
@@ -270,11 +270,11 @@ func (m *VM) recordRuleDecisions(host *Host, x *effect.HostMessage, e int64) {
 	if !x.Decided {
 		return
 	}
-	asked, told := x.Payload.Map().Delete(value.String(effect.DecidedAsked))
+	asked, found := x.Payload.Map().Delete(value.String(effect.DecidedAsked))
 	if m.config.Decisions == nil {
 		return
 	}
-	if !told { // a tape from before these fields existed
+	if !found { // a tape from before these fields existed
 		asked = x.Payload
 	}
 	// Permission rules decide approvals alone: they read a kind, paths and arguments.

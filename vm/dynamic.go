@@ -91,7 +91,7 @@ func (t *task) anyArith(op ir.AnyOp, a, b value.Slot) (value.Slot, status) {
 	case op == ir.AnyAdd && ka == value.KindArray && kb == value.KindArray:
 		joined := a.Array().Slice(0, a.Array().Len)
 		joined.Extend(b.Array())
-		return joined.Slot(), t.weigh(joined.Slot())
+		return joined.Slot(), t.chargeResult(joined.Slot())
 	}
 	x, okx := a.Number()
 	y, oky := b.Number()

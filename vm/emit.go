@@ -47,7 +47,7 @@ func (t *task) emit(e *effect.Emit) status {
 		if t.cancelled() {
 			return raising
 		}
-		return t.broken(err)
+		return t.failRun(err)
 	}
 	return running
 }
@@ -92,9 +92,9 @@ func (t *task) consumeAnswer(w *wait) status {
 	v, misfit := readAnswer(a, w.payload.TypeDesc())
 	asked := w.request.(*effect.AwaitEmit)
 	if misfit != "" && a.Repeatable {
-		again := *asked
-		again.Misfit = misfit
-		return t.request(&again, &wait{kind: waitAnswer, window: w.window, payload: w.payload})
+		second := *asked
+		second.Misfit = misfit
+		return t.request(&second, &wait{kind: waitAnswer, window: w.window, payload: w.payload})
 	}
 	if err := t.recordAwaitedAnswer(w, v, misfit); err != nil {
 		return t.decisionFailed(err)

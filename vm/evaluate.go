@@ -218,7 +218,7 @@ func (m *VM) arrivalSince(e *evaluation) (c completion, ok bool) {
 	}
 	for {
 		m.debug.runPendingCalls()
-		if !e.task.state.stop && e.stops() {
+		if !e.task.state.stop && e.mustStop() {
 			return c, false
 		}
 		m.requests.arrived = m.requests.inbox.drain(m.requests.arrived)
@@ -252,8 +252,8 @@ func (r *requests) expectsSince(first int) bool {
 	return false
 }
 
-// stops reports whether the evaluation must end, and records why.
-func (e *evaluation) stops() bool {
+// mustStop reports whether the evaluation must end, and records why.
+func (e *evaluation) mustStop() bool {
 	if e.err == nil && e.stop != nil {
 		e.err = e.stop()
 	}
@@ -262,7 +262,7 @@ func (e *evaluation) stops() bool {
 
 // stopEvaluation ends the current evaluation if its Stop returns an error.
 func (a *debugState) stopEvaluation() {
-	if e := a.evaluating; !e.task.state.stop && e.stops() {
+	if e := a.evaluating; !e.task.state.stop && e.mustStop() {
 		cancelTask(e.task)
 	}
 }
@@ -280,8 +280,8 @@ func (a *debugState) isStopped(y *task) bool {
 	return false
 }
 
-// refuses reports whether a quiet evaluation may not make a request, and records the attempt.
-func (t *task) refuses(r effect.Request) bool {
+// isRefused reports whether a quiet evaluation may not make a request, and records the attempt.
+func (t *task) isRefused(r effect.Request) bool {
 	e := t.m.debug.evaluating
 	if !e.quiet || r.Kind() == effect.KindClock {
 		return false

@@ -15,7 +15,7 @@ type raised struct {
 	panicked  bool   // cannot be caught
 	cancelled bool   // not an error: the task, or the scope `until`, is cancelled
 	until     *scope // nil: the whole task
-	left      int    // the value of task.leavings when `?` raised it; 0 if it was raised otherwise
+	left      int    // the number of error steps when `?` raised it; 0 if it was raised otherwise
 	trace     calls
 	first     [2]call // room for the trace of most caught errors, which saves an allocation
 }
@@ -92,9 +92,9 @@ func opRethrow(t *task, in *ins) status {
 	return t.throw(v)
 }
 
-// keepCaught stores an error that a region caught, for Rethrow. Only a few are stored, because a
+// storeCaught stores an error that a region caught, for Rethrow. Only a few are stored, because a
 // clause that handles its error never rethrows it.
-func (t *task) keepCaught(r *raised) {
+func (t *task) storeCaught(r *raised) {
 	if len(t.caught) == 8 {
 		copy(t.caught, t.caught[1:])
 		t.caught = t.caught[:7]

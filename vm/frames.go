@@ -18,7 +18,7 @@ type SceneObserver interface {
 
 // reportScene shows the task's position to a journal that is a SceneObserver.
 func (m *VM) reportScene(e int64, t *task, r effect.Request) {
-	if o, looks := m.config.Journal.(SceneObserver); looks && t != nil {
+	if o, ok := m.config.Journal.(SceneObserver); ok && t != nil {
 		o.Makes(e, r, Scene{t})
 	}
 }
@@ -146,7 +146,7 @@ type reader struct {
 
 func (m *image) reader(fp unsafe.Pointer, x position) reader {
 	r := reader{fp: fp, at: int(x.at)}
-	if c, known := m.debug.classes[x]; known {
+	if c, found := m.debug.classes[x]; found {
 		r.classes = c
 		return r
 	}

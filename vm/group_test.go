@@ -202,11 +202,11 @@ func TestRunCancelledWithTasks(t *testing.T) {
 // starting reports each request before it is started.
 type starting struct {
 	*world
-	tell func(effect.Request)
+	onStart func(effect.Request)
 }
 
 func (s starting) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (func(), bool) {
-	s.tell(r)
+	s.onStart(r)
 	return s.world.Start(ctx, r, done)
 }
 

@@ -24,10 +24,10 @@ type handler struct {
 // handlerRun is one execution of a handler. It can be cancelled by itself: when the message is
 // withdrawn or the question's time limit expires.
 type handlerRun struct {
-	message effect.HostMessage
-	cause   error           // why it was cancelled; nil if it was not
-	timer   *pendingRequest // nil without a timer
-	hearing *openDecision
+	message  effect.HostMessage
+	cause    error           // why it was cancelled; nil if it was not
+	timer    *pendingRequest // nil without a timer
+	decision *openDecision
 }
 
 // The causes for which a handler run is cancelled.
@@ -67,7 +67,7 @@ func (t *task) beginRun(s *scope, m *effect.HostMessage) *effect.HostMessage {
 	*run = handlerRun{message: *m}
 	m = &run.message // dropping clears the queue's copy
 	s.drop()
-	run.hearing = t.beginDecision(m, false)
+	run.decision = t.beginDecision(m, false)
 	if ms := s.timeLimit(m.Type); ms > 0 {
 		f := &pendingRequest{t: t, run: run}
 		t.m.startRequest(&effect.Sleep{Milliseconds: ms}, f)
@@ -154,7 +154,7 @@ func (t *task) handleUnhandled(s *scope, m *effect.HostMessage) (st status, agai
 		return st, st == running
 	}
 	if row.ByPerson() && t.m.config.Asks {
-		if _, known := s.decl.defaultAnswer(row); !known || slices.Contains(s.decl.Assumed, row.Default) {
+		if _, isSet := s.decl.defaultAnswer(row); !isSet || slices.Contains(s.decl.Assumed, row.Default) {
 			return t.askPerson(s, m), false
 		}
 	}
@@ -225,7 +225,7 @@ func (t *task) replySent(s *scope, r *effect.ExchangeReply, err error) status {
 	if t.cancelled() {
 		return raising
 	}
-	return t.broken(err)
+	return t.failRun(err)
 }
 
 // sendReply waits until the host's queue has space for the unsent reply. The other tasks continue.
@@ -242,8 +242,8 @@ func (t *task) endRun() (*scope, *effect.HostMessage) {
 	s := t.innermost()
 	r := s.run
 	r.stopTimer()
-	s.run, s.decision = nil, r.hearing
-	t.endDecision(r.hearing)
+	s.run, s.decision = nil, r.decision
+	t.endDecision(r.decision)
 	t.leftSpan()
 	if r.timer == nil { // otherwise its timer still refers to it
 		s.spare = r
@@ -295,7 +295,7 @@ func (t *task) noAnswer(s *scope, m *effect.HostMessage) status {
 		if err != nil && t.cancelled() {
 			return raising
 		} else if err != nil {
-			return t.broken(err)
+			return t.failRun(err)
 		}
 	}
 	return t.processMessages(s)

@@ -17,20 +17,20 @@ type holding struct {
 // holdings are the open resources of a run, by the task that owns them.
 type holdings map[*task][]holding
 
-func (h *holdings) hold(t *task, x holding) {
+func (h *holdings) add(t *task, x holding) {
 	if *h == nil {
 		*h = holdings{}
 	}
 	(*h)[t] = append((*h)[t], x)
 }
 
-// LetGo records that the resource with this number, which AskToHold opened and requests of this
+// Release records that the resource with this number, which AskToHold opened and requests of this
 // kind close, is being closed, whichever task owns it.
-func (a *Args) LetGo(closing effect.Kind, id int64) {
-	a.vm.holdings.letGo(a.vm.sched.current, closing, id)
+func (a *Args) Release(closing effect.Kind, id int64) {
+	a.vm.holdings.release(a.vm.sched.current, closing, id)
 }
 
-func (h holdings) letGo(t *task, closing effect.Kind, id int64) {
+func (h holdings) release(t *task, closing effect.Kind, id int64) {
 	same := func(x holding) bool { return x.id == id && x.closing.Kind() == closing }
 	owners := []*task{t}
 	if !slices.ContainsFunc(h[t], same) { // another task has passed it on

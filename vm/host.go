@@ -17,7 +17,7 @@ type Host struct {
 	Instances       int
 	QuestionTimeout float64                    // in seconds; 0 is none
 	Assumed         []string                   // keys that the manifest does not set, so that their usual values apply
-	Told            bool                       // the host receives the list of tools, as all hosts do that do not speak our protocol
+	ReceivesTools   bool                       // the host receives the list of tools, as all hosts do that do not speak our protocol
 	MayAsk          bool                       // the host may announce that it requires the list of tools
 	Defaults        map[string]json.RawMessage // the default answers to unhandled messages, by hostmsg.Message.Default
 }
@@ -43,25 +43,25 @@ func (d *Host) read() error {
 		return err
 	}
 	for key, to := range map[string]any{"instances": &d.Instances, "question_timeout": &d.QuestionTimeout, "assumed": &d.Assumed} {
-		if v, given := keys[key]; given {
+		if v, isSet := keys[key]; isSet {
 			if err := json.Unmarshal(v, to); err != nil {
 				return fmt.Errorf("%s: %w", key, err)
 			}
 		}
 	}
 	var transport string
-	if v, given := keys["transport"]; given {
+	if v, isSet := keys["transport"]; isSet {
 		if err := json.Unmarshal(v, &transport); err != nil {
 			return fmt.Errorf("transport: %w", err)
 		}
 	}
 	_, init := keys["init"]
 	_, variables := keys["params_env"]
-	d.Told = transport != "" && transport != "stdio" || string(keys["send_tools"]) == "true"
+	d.ReceivesTools = transport != "" && transport != "stdio" || string(keys["send_tools"]) == "true"
 	d.MayAsk = init || variables || len(d.Params) > 0
 	d.Defaults = map[string]json.RawMessage{}
 	for _, m := range hostmsg.Messages() {
-		if v, given := keys[m.Default]; given && m.Default != "" {
+		if v, isSet := keys[m.Default]; isSet && m.Default != "" {
 			d.Defaults[m.Default] = v
 		}
 	}
@@ -98,7 +98,7 @@ func (m *VM) openingOf(d *Host, host value.Slot, prompt string) *effect.Exchange
 		r.Session = name.AsString()
 	}
 	r.Tools = m.toolsFor(d, host)
-	if (d.Told || d.MayAsk) && m.config.Application.Tools {
+	if (d.ReceivesTools || d.MayAsk) && m.config.Application.Tools {
 		r.Application = &effect.AppList{Only: d.AppTools}
 		for _, own := range r.Tools {
 			r.Application.Reserved = append(r.Application.Reserved, own.Name)
@@ -112,7 +112,7 @@ func (m *VM) openingOf(d *Host, host value.Slot, prompt string) *effect.Exchange
 
 // toolsFor returns the tools that are announced to a host.
 func (m *VM) toolsFor(d *Host, host value.Slot) []effect.ToolSpec {
-	if !d.Told && !d.MayAsk {
+	if !d.ReceivesTools && !d.MayAsk {
 		return nil
 	}
 	tools := m.toolsOf(host, &m.pace)

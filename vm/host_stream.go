@@ -47,7 +47,7 @@ type ask struct {
 	answered string          // why it can no longer be answered; "" while it can
 	timer    *pendingRequest // nil without a timer
 	work     work            // the race that computes the answer
-	hearing  *openDecision
+	decision *openDecision
 }
 
 // The reasons why a message cannot be answered, as the code of HostError.
@@ -79,13 +79,13 @@ func (a *Args) hostStreamIn(i int) *hostStream {
 			return x
 		}
 	}
-	a.Wrong(i, "a HostStream")
+	a.WrongKind(i, "a HostStream")
 	return nil
 }
 
-// Follow opens an exchange with the host in argument 0 for the program's own loop. It returns a
-// value that the functions below accept as argument 0.
-func (a *Args) Follow(prompt string) (value.Slot, error) {
+// OpenHostStream opens an exchange with the host in argument 0 for the program's own loop. It
+// returns a value that the functions below accept as argument 0.
+func (a *Args) OpenHostStream(prompt string) (value.Slot, error) {
 	m, d := a.run(), a.Host(0)
 	if d.isOccupiedBy(m.sched.current) {
 		return value.Nil, d.busy()
@@ -101,18 +101,18 @@ func (a *Args) Follow(prompt string) (value.Slot, error) {
 		})
 }
 
-// Given converts a message to a value; ask is nil if the message needs no answer.
-type Given func(m *effect.HostMessage, ask value.Slot) value.Slot
+// MessageFunc converts a message to a value; ask is nil if the message needs no answer.
+type MessageFunc func(m *effect.HostMessage, ask value.Slot) value.Slot
 
 // NextMessage returns (again, message). Without a message the caller calls it again, or the stream
 // has ended. If the exchange failed, it raises the error.
-func (a *Args) NextMessage(given Given) (value.Slot, error) {
+func (a *Args) NextMessage(convert MessageFunc) (value.Slot, error) {
 	m, x := a.run(), a.hostStreamIn(0)
-	give := func(effect.Result) (value.Slot, error) { return x.returnMessage(m.sched.current, given) }
-	if !a.again && (x.closed || x.hasMessage()) {
-		return give(nil)
+	next := func(effect.Result) (value.Slot, error) { return x.returnMessage(m.sched.current, convert) }
+	if !a.repeated && (x.closed || x.hasMessage()) {
+		return next(nil)
 	}
-	a.asked = nativeRequest{give: give, park: x.await}
+	a.asked = nativeRequest{convert: next, park: x.await}
 	return value.Nil, nil
 }
 
@@ -120,7 +120,7 @@ func (a *Args) NextMessage(given Given) (value.Slot, error) {
 func (x *hostStream) hasMessage() bool { return len(x.queue) > 0 || x.err != nil || x.over }
 
 // returnMessage returns the next message in the queue.
-func (x *hostStream) returnMessage(t *task, given Given) (value.Slot, error) {
+func (x *hostStream) returnMessage(t *task, convert MessageFunc) (value.Slot, error) {
 	for len(x.queue) > 0 {
 		m := x.queue[0]
 		x.drop()
@@ -141,7 +141,7 @@ func (x *hostStream) returnMessage(t *task, given Given) (value.Slot, error) {
 		if row.Role == hostmsg.Succeeds {
 			t.addHost(x.decl, x.effect)
 		}
-		v := value.Tuple(value.Bool(true), given(&m, x.ask(t, &m, row)))
+		v := value.Tuple(value.Bool(true), convert(&m, x.ask(t, &m, row)))
 		if x.over = row.Terminal(); x.over && x.asks.live == 0 {
 			x.close(t, "")
 		}
@@ -165,7 +165,7 @@ func (x *hostStream) ask(t *task, m *effect.HostMessage, row *hostmsg.Message) v
 		return value.Nil
 	}
 	k := &ask{of: x, typ: m.Type, id: m.ID, waits: row.Waits()}
-	k.hearing = t.beginDecision(m, true)
+	k.decision = t.beginDecision(m, true)
 	if k.waits {
 		x.asks.add(k)
 		t.m.hostStreams.asked = append(t.m.hostStreams.asked, x)
@@ -191,7 +191,7 @@ func (x *hostStream) await(t *task, w *wait) status {
 			c.result, c.err = t.performWaiting(&effect.ExchangeNext{ID: x.id})
 			x.enqueue(t, c)
 			if c.err != nil && x.err == nil {
-				return t.broken(c.err)
+				return t.failRun(c.err)
 			}
 			continue
 		}
@@ -275,7 +275,7 @@ func (x *hostStream) withdraw(id string) bool {
 	}
 	if k := x.asks.find(id); k != nil {
 		k.markSettled(askWithdrawn)
-		x.by.recordWithdrawal(x.decl, &effect.HostMessage{Type: k.typ, ID: k.id}, k.hearing, x.effect)
+		x.by.recordWithdrawal(x.decl, &effect.HostMessage{Type: k.typ, ID: k.id}, k.decision, x.effect)
 		return true
 	}
 	m, found := x.removeByID(id)
@@ -314,7 +314,7 @@ func (k *ask) response(by string, v json.RawMessage, problem string) *effect.Exc
 func (k *ask) reply(t *task, by string, v json.RawMessage, problem string) {
 	r := k.response(by, v, problem)
 	t.m.stats.Requests++
-	if err := t.recordReply(k.of.decl.Name, value.Nil, k.hearing, r, t.programPlace); err != nil {
+	if err := t.recordReply(k.of.decl.Name, value.Nil, k.decision, r, t.programPlace); err != nil {
 		t.m.fail(err)
 		return
 	}
@@ -344,7 +344,7 @@ func (a *Args) Refusal() string {
 func (a *Args) Until() value.Slot {
 	k := a.ask()
 	if k == nil {
-		a.Wrong(1, "a message to answer")
+		a.WrongKind(1, "a message to answer")
 		return value.Nil
 	}
 	return value.NewHandle("Task", "", bound{ask: k})
@@ -362,18 +362,18 @@ func (a *Args) ask() *ask {
 // must have returned "". by is who answers, as in effect.ExchangeReply.
 func (a *Args) Answer(by string, v json.RawMessage, problem string) (value.Slot, error) {
 	k := a.ask()
-	if a.again {
-		a.asked = nativeRequest{give: Nothing}
+	if a.repeated {
+		a.asked = nativeRequest{convert: Nothing}
 		return value.Nil, nil
 	}
 	if k.answered != "" {
 		return value.Nil, nil
 	}
 	k.markSettled(askAnswered)
-	a.asked = nativeRequest{give: Nothing, park: func(t *task, w *wait) status {
+	a.asked = nativeRequest{convert: Nothing, park: func(t *task, w *wait) status {
 		r := k.response(by, v, problem)
 		t.m.stats.Requests++ // counts the request of the reply, which ask uses
-		err := t.recordReply(k.of.decl.Name, value.Nil, k.hearing, r, t.programPlace)
+		err := t.recordReply(k.of.decl.Name, value.Nil, k.decision, r, t.programPlace)
 		t.m.stats.Requests--
 		if err != nil {
 			return t.decisionFailed(err)
@@ -400,10 +400,10 @@ func (x *hostStream) close(t *task, reason string) {
 	x.messages, x.err = messages{}, nil
 	m := t.m
 	m.hostStreams.open = slices.DeleteFunc(m.hostStreams.open, func(o *hostStream) bool { return o == x })
-	m.holdings.letGo(t, effect.KindExchangeClose, x.id)
+	m.holdings.release(t, effect.KindExchangeClose, x.id)
 	for _, k := range x.asks.open() {
 		k.markSettled(askClosed)
-		k.reply(t, effect.ByNone, nil, "nobody answered the "+k.typ)
+		k.reply(t, effect.ByNone, nil, "the program did not answer the "+k.typ)
 	}
 	if x.next != nil {
 		x.next.cancel()

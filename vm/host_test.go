@@ -30,7 +30,7 @@ type stage struct {
 	expire  bool                                         // sleeps end at once, after the event "ask"
 	answer  func(channel string) (string, *effect.Error) // awaited emits
 	answers []*effect.Answer                             // to them in their order, before answer is asked
-	gone    string                                       // as a step: how replies fail
+	exit    string                                       // as a step: how replies fail
 }
 
 func newStage(scripts ...string) *stage {
@@ -132,8 +132,8 @@ func (s *stage) exchange(ctx context.Context, r effect.Request) (effect.Result, 
 		}
 		s.note("reply %s", text)
 		s.replies[r.ID] <- text
-		if s.gone != "" {
-			return nil, broken(s.gone)
+		if s.exit != "" {
+			return nil, broken(s.exit)
 		}
 		return nil, nil
 	case *effect.ExchangeClose:

@@ -21,13 +21,13 @@ const (
 
 // The VM's own operations follow those of the IR.
 const (
-	opTrap       = uint8(len(ir.Table)) + iota // past the end of a function
-	opFrameEnd                                 // the bottom frame has returned
-	opEnter                                    // space for a frame of imm registers
-	opSkipGiven                                // jumps if argument a was passed (tool stubs)
-	opToolError                                // raises a as a ToolError (tool stubs)
-	opToolResult                               // a = the value of a tool's result (tool stubs)
-	opOwnAlways                                // Own with Config.AlwaysCopy, and its variants
+	opTrap        = uint8(len(ir.Table)) + iota // past the end of a function
+	opFrameEnd                                  // the bottom frame has returned
+	opEnter                                     // space for a frame of imm registers
+	opSkipPresent                               // jumps if argument a was passed (tool stubs)
+	opToolError                                 // raises a as a ToolError (tool stubs)
+	opToolResult                                // a = the value of a tool's result (tool stubs)
+	opOwnAlways                                 // Own with Config.AlwaysCopy, and its variants
 	opOwnFieldAlways
 	opOwnElemAlways
 	opMulAddInt        // fused: MulInt, AddInt

@@ -81,23 +81,23 @@ type Event struct {
 }
 
 // Moment is a point within the time slice of a task at which something may arrive that the program
-// does not wait for. Taken counts the results consumed before, Ticks the moments since.
-type Moment struct{ Taken, Ticks int64 }
+// does not wait for. Consumed counts the results consumed before, Ticks the moments since.
+type Moment struct{ Consumed, Ticks int64 }
 
 // journaled is the state of a run with its journal and its past.
 type journaled struct {
-	on    bool // the run has a journal or a past
-	past  Past // nil after its end
-	now   Moment
-	begun map[int64]int // request numbers of effects whose end the past contains
-	again map[int64]int // request numbers of effects that begin when the past has ended
-	over  bool          // the context has ended, and the journal was notified
-	stop  context.CancelCauseFunc
+	on         bool // the run has a journal or a past
+	past       Past // nil after its end
+	now        Moment
+	begun      map[int64]int // request numbers of effects whose end the past contains
+	unfinished map[int64]int // request numbers of effects that begin when the past has ended
+	over       bool          // the context has ended, and the journal was notified
+	stop       context.CancelCauseFunc
 }
 
 // init initializes the state of a run that has not begun.
 func (w *journaled) init(c *Config) {
-	*w = journaled{on: c.Journal != nil || c.Past != nil, past: c.Past, begun: map[int64]int{}, again: map[int64]int{}}
+	*w = journaled{on: c.Journal != nil || c.Past != nil, past: c.Past, begun: map[int64]int{}, unfinished: map[int64]int{}}
 }
 
 // begin returns the context of a run. If a recorded run was ended by its context, this context ends
@@ -117,7 +117,7 @@ func (w *journaled) moment() Moment {
 
 // countConsumed counts a consumed result.
 func (w *journaled) countConsumed() {
-	w.now.Taken++
+	w.now.Consumed++
 	w.now.Ticks = 0
 }
 
@@ -172,11 +172,11 @@ func (m *VM) performNow(ctx context.Context, e int64, r effect.Request) (effect.
 	if m.ending.fatal != nil {
 		return nil, m.ending.fatal
 	}
-	result, known, err := p.Result(e, r)
+	result, recorded, err := p.Result(e, r)
 	if over, ended := errors.AsType[*EndedBy](err); ended {
 		m.journaled.endPast(over.Cause)
 	}
-	if known || err != nil {
+	if recorded || err != nil {
 		return result, err
 	}
 	m.leavePast() // it was the last, and had not ended
@@ -223,17 +223,17 @@ func (m *VM) beginJournaled(f *pendingRequest) bool {
 		m.requests.inbox.put(completion{seq: m.requests.addPending(f), err: m.ending.fatal})
 		return true
 	}
-	standing, err := p.Find(f.effect, f.request)
-	if standing == Unrecorded && err == nil {
+	state, err := p.Find(f.effect, f.request)
+	if state == Unrecorded && err == nil {
 		m.leavePast()
 		return false
 	}
 	seq := m.requests.addPending(f)
 	switch {
-	case err == nil && standing == Recorded:
+	case err == nil && state == Recorded:
 		m.journaled.begun[f.effect] = seq // its result is recorded already
 	case err == nil:
-		m.journaled.again[f.effect] = seq
+		m.journaled.unfinished[f.effect] = seq
 		f.end = func() { m.dropPending(f.effect) }
 	default:
 		m.diverged(f.t.stopped(err))
@@ -244,8 +244,8 @@ func (m *VM) beginJournaled(f *pendingRequest) bool {
 
 // dropPending removes a request that must no longer begin when the past has ended.
 func (m *VM) dropPending(e int64) {
-	if seq, ok := m.journaled.again[e]; ok {
-		delete(m.journaled.again, e)
+	if seq, ok := m.journaled.unfinished[e]; ok {
+		delete(m.journaled.unfinished, e)
 		m.requests.inbox.put(completion{seq: seq, err: context.Canceled})
 	}
 }
@@ -262,7 +262,7 @@ func (m *VM) diverged(err error) {
 // abandonPast completes the requests whose results the past contains with the error that ended the
 // run: a failed run consumes nothing more from its past, and performs nothing.
 func (m *VM) abandonPast() {
-	for _, under := range []map[int64]int{m.journaled.begun, m.journaled.again} {
+	for _, under := range []map[int64]int{m.journaled.begun, m.journaled.unfinished} {
 		for _, e := range slices.Sorted(maps.Keys(under)) {
 			m.requests.inbox.put(completion{seq: under[e], err: m.ending.fatal})
 		}
@@ -280,12 +280,12 @@ func (m *VM) leavePast() {
 	p := w.past
 	w.past = nil
 	for _, e := range p.Pending() {
-		if seq, ok := w.again[e]; ok {
+		if seq, ok := w.unfinished[e]; ok {
 			f := m.requests.pending[seq]
 			m.launch(seq, f.request, f)
 		}
 	}
-	clear(w.again)
+	clear(w.unfinished)
 }
 
 // nextPast returns the next completion of a recorded run; ok is false if the past has ended, or if

@@ -6,12 +6,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// An Err is a value, and functions pass it on as one. If no code handles it, the report says where
-// it came from. For that the VM remembers the last places where an Err was created or left a
-// function by `?`; an Ok costs nothing.
+// An Err is a value, and functions pass it on as one. If no code handles it, the report contains
+// its origin. For that the VM remembers the last places where an Err was created or left a function
+// by `?`; an Ok costs nothing.
 
-// leaving is a place where an Err was created or left a function.
-type leaving struct {
+// errStep is a place where an Err was created or left a function.
+type errStep struct {
 	err  unsafe.Pointer // the Result
 	of   unsafe.Pointer // the Result from which a conversion created it; nil for none
 	held *raised        // the error that a try caught and that it contains
@@ -44,31 +44,31 @@ func (t *task) spot() (s spot) {
 	return s
 }
 
-// keptLeavings is the number of leavings that are remembered, of all tasks together. An error that
-// leaves a recursion produces as many as the recursion is deep.
-const keptLeavings = 64
+// maxErrSteps is the number of error steps that are remembered, of all tasks together. An error
+// that leaves a recursion produces as many as the recursion is deep.
+const maxErrSteps = 64
 
-type leavings struct {
-	ring []leaving // a ring buffer; nil until an Err is created
-	next int       // the number of all leavings so far
+type errSteps struct {
+	ring []errStep // a ring buffer; nil until an Err is created
+	next int       // the number of all error steps so far
 }
 
-// recordLeaving records that an Err is created, or leaves a function, at the running instruction.
+// recordErrStep records that an Err is created, or leaves a function, at the running instruction.
 // of is the Err from which it was created.
-func (t *task) recordLeaving(err, of unsafe.Pointer, made bool) {
+func (t *task) recordErrStep(err, of unsafe.Pointer, made bool) {
 	l := &t.m.left
 	if l.ring == nil {
-		l.ring = make([]leaving, keptLeavings)
+		l.ring = make([]errStep, maxErrSteps)
 	}
-	before := &l.ring[(l.next-1)&(keptLeavings-1)]
-	e := &l.ring[l.next&(keptLeavings-1)]
+	before := &l.ring[(l.next-1)&(maxErrSteps-1)]
+	e := &l.ring[l.next&(maxErrSteps-1)]
 	l.next++
 	steps, at := int32(0), t.spot()
 	first := at
 	if !made && before.err == err || of != nil && before.err == of {
 		steps, first = before.steps+1, before.first
 	}
-	*e = leaving{err: err, of: of, at: at, made: made, steps: steps, first: first}
+	*e = errStep{err: err, of: of, at: at, made: made, steps: steps, first: first}
 	if n := len(t.caught); made && n > 0 && t.caught[n-1].value == value.Slot(*payloadOf(err)) {
 		e.held = t.caught[n-1]
 	}
@@ -77,14 +77,14 @@ func (t *task) recordLeaving(err, of unsafe.Pointer, made bool) {
 // payloadOf returns the content of a Result.
 func payloadOf(result unsafe.Pointer) *value.Slot { return &value.Slot{Ref: result}.Fields()[0] }
 
-// justLeft returns the number of leavings so far if the Err that holds v left in the preceding
+// justLeft returns the number of error steps so far if the Err that holds v left in the preceding
 // instruction; otherwise 0.
 func (t *task) justLeft(v value.Slot) int {
 	l := &t.m.left
 	if l.next == 0 {
 		return 0
 	}
-	e := &l.ring[(l.next-1)&(keptLeavings-1)]
+	e := &l.ring[(l.next-1)&(maxErrSteps-1)]
 	if pc := int32(t.pc()); e.made || e.at.pc >= pc || e.at.pc+2 < pc || value.Flatten(*payloadOf(e.err)) != v {
 		return 0
 	}
@@ -92,19 +92,19 @@ func (t *task) justLeft(v value.Slot) int {
 }
 
 // pathOf returns the way of the Err that `?` raised.
-func (l *leavings) pathOf(r *raised) []leaving {
-	if r.left == 0 || r.left <= l.next-keptLeavings {
+func (l *errSteps) pathOf(r *raised) []errStep {
+	if r.left == 0 || r.left <= l.next-maxErrSteps {
 		return nil
 	}
-	way := l.path(r.left, l.ring[(r.left-1)&(keptLeavings-1)].err)
+	way := l.path(r.left, l.ring[(r.left-1)&(maxErrSteps-1)].err)
 	return way[:len(way)-1] // the trace of the raised error begins where it was raised
 }
 
-// path returns, from the first next leavings, the places where an Err was created and left
+// path returns, from the first next error steps, the places where an Err was created and left
 // functions, the first place first.
-func (l *leavings) path(next int, err unsafe.Pointer) (found []leaving) {
-	for n := next - 1; n >= 0 && n >= l.next-keptLeavings; n-- {
-		e := &l.ring[n&(keptLeavings-1)]
+func (l *errSteps) path(next int, err unsafe.Pointer) (found []errStep) {
+	for n := next - 1; n >= 0 && n >= l.next-maxErrSteps; n-- {
+		e := &l.ring[n&(maxErrSteps-1)]
 		if e.err != err {
 			continue
 		}
@@ -124,13 +124,13 @@ func (l *leavings) path(next int, err unsafe.Pointer) (found []leaving) {
 // wayPlaces returns the places on the way of an Err: each place where it left a function, and the
 // calls of the functions that passed it on without `?`. next is the function whose place follows
 // the last.
-func (m *VM) wayPlaces(way []leaving, next string) []Place {
+func (m *VM) wayPlaces(way []errStep, next string) []Place {
 	if len(way) == 0 {
 		return nil
 	}
 	var out []Place
 	if left := int(way[len(way)-1].steps) + 1 - len(way); left > 0 { // the beginning was overwritten
-		first := m.wayPlaces([]leaving{{at: way[len(way)-1].first}}, "")
+		first := m.wayPlaces([]errStep{{at: way[len(way)-1].first}}, "")
 		out = append(first[:1], Place{Left: left - 1})
 		if left == 1 {
 			out = out[:1]

@@ -6,10 +6,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLeavings: the report of an Err that main returns names the places where
+// TestErrSteps: the report of an Err that main returns names the places where
 // it was made and left each function. When a conversion made it from another
 // Err, the places of that one come first.
-func TestLeavings(t *testing.T) {
+func TestErrSteps(t *testing.T) {
 	for name, c := range map[string]struct {
 		main string
 		want []string
@@ -35,7 +35,7 @@ func TestLeavings(t *testing.T) {
 			if u == nil {
 				return
 			}
-			if diff := cmp.Diff(c.want, told(u.Trace)); diff != "" {
+			if diff := cmp.Diff(c.want, formatTrace(u.Trace)); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -23,7 +23,7 @@ func (a *Args) Program() *ir.Program { return a.run().image.program }
 func (a *Args) Party(i int) value.Party {
 	p := a.Slot(i).Party()
 	if p == nil {
-		a.Wrong(i, "an Agent or a Host")
+		a.WrongKind(i, "an Agent or a Host")
 	}
 	return p
 }
@@ -31,7 +31,7 @@ func (a *Args) Party(i int) value.Party {
 // Agent returns the declaration of argument i, an agent.
 func (a *Args) Agent(i int) *ir.Agent {
 	if a.Slot(i).Kind() != value.KindAgent {
-		a.Wrong(i, "an Agent")
+		a.WrongKind(i, "an Agent")
 	}
 	return &a.Program().Agents[a.Party(i).Index()]
 }
@@ -39,7 +39,7 @@ func (a *Args) Agent(i int) *ir.Agent {
 // Host returns the declaration of argument i, a host.
 func (a *Args) Host(i int) *Host {
 	if a.Slot(i).Kind() != value.KindHost {
-		a.Wrong(i, "a Host")
+		a.WrongKind(i, "a Host")
 	}
 	return &a.vm.image.hostDecls[a.Party(i).Index()]
 }
@@ -65,7 +65,7 @@ func (a *Args) ToolsOf(party value.Slot) value.Slot { return a.run().toolsOf(par
 func (a *Args) Task(i int) Task {
 	t := taskOf(a.Slot(i))
 	if t == nil {
-		a.Wrong(i, "a Task")
+		a.WrongKind(i, "a Task")
 	}
 	return Task{t}
 }
@@ -82,9 +82,9 @@ func (t Task) Cancel() {
 	cancelTask(t.t)
 }
 
-// Own returns the T that natives store between calls: one for each run, initially zero. Outside a
-// run nothing is stored.
-func Own[T any](a *Args) *T {
+// StateOf returns the T that natives store between calls: one for each run, initially zero. Outside
+// a run nothing is stored.
+func StateOf[T any](a *Args) *T {
 	if a.vm == nil {
 		return new(T)
 	}

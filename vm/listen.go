@@ -48,7 +48,7 @@ type scope struct {
 type exchangeEnd struct {
 	err     error // how it failed, after the messages in queue
 	over    bool  // a terminal message is in queue: nothing follows it
-	gone    bool  // the host has exited: its remaining messages are read, and its requests are dropped
+	exited  bool  // the host has exited: its remaining messages are read, and its requests are dropped
 	dropped int64 // requests of an exited host that received no answer
 }
 
@@ -65,7 +65,7 @@ func opListenBegin(t *task, in *ins) status {
 		host: host, decl: &t.m.image.hostDecls[f.Index()]}
 	started, err := t.now()
 	if err != nil {
-		return t.broken(err)
+		return t.failRun(err)
 	}
 	s.started = started
 	if t.m.config.Detail {
@@ -102,7 +102,7 @@ func (s *scope) event(channel string, fill func(*value.Map)) status {
 	if channel != "listen:start" {
 		now, err := s.t.now()
 		if err != nil {
-			return s.t.broken(err)
+			return s.t.failRun(err)
 		}
 		m.SetString("duration_ms", value.Int(now-s.started))
 	}
@@ -112,9 +112,9 @@ func (s *scope) event(channel string, fill func(*value.Map)) status {
 	return s.t.emit(s.output(channel, m))
 }
 
-// wasCancelled emits the end of a listen whose task, or surrounding handler, is cancelled. It emits
-// nothing once the run itself has ended.
-func (s *scope) wasCancelled() {
+// emitCancelled emits the end of a listen whose task, or surrounding handler, is cancelled. It
+// emits nothing once the run itself has ended.
+func (s *scope) emitCancelled() {
 	if s.t.m.ctxOver() || s.t.m.ending.fatal != nil {
 		return
 	}
@@ -217,7 +217,7 @@ func (s *scope) enqueueMessages(c completion) {
 	if c.err != nil {
 		s.err = c.err
 		if e, ok := errors.AsType[*effect.Error](c.err); ok {
-			s.hostLost(e)
+			s.dropRequests(e)
 		}
 		return
 	}
@@ -233,7 +233,7 @@ func (s *scope) enqueueMessages(c completion) {
 		}
 		s.over = s.over || row.Terminal()
 		s.t.m.recordRuleDecisions(s.decl, m, s.effect)
-		if !s.gone || !s.dropRequest(m.Type) {
+		if !s.exited || !s.dropRequest(m.Type) {
 			s.add(m)
 		}
 	}
@@ -248,17 +248,17 @@ func (s *scope) replyFailed(r *effect.ExchangeReply, e *effect.Error) {
 	if r != nil {
 		s.dropRequest(r.InReplyTo)
 	}
-	s.hostLost(e)
+	s.dropRequests(e)
 	if timedOut(e) {
 		s.next.cancel()
 		s.err = e
 	}
 }
 
-// hostLost drops the requests of an exited host: the one that is being handled, those in the queue,
-// and an unsent reply. After a timeout it drops all messages.
-func (s *scope) hostLost(e *effect.Error) {
-	s.gone = true
+// dropRequests drops the requests of an exited host: the one that is being handled, those in the
+// queue, and an unsent reply. After a timeout it drops all messages.
+func (s *scope) dropRequests(e *effect.Error) {
+	s.exited = true
 	if s.run != nil && s.run.cause == nil && (timedOut(e) || hostmsg.Of(s.run.message.Type).Waits()) {
 		s.run.cancel(errLost)
 		s.dropRequest(s.run.message.Type)
@@ -267,16 +267,16 @@ func (s *scope) hostLost(e *effect.Error) {
 		s.dropRequest(s.unsent.InReplyTo)
 		s.unsent = nil
 	}
-	kept := s.queue[:0:0]
+	rest := s.queue[:0:0]
 	for i := range s.queue {
 		m := &s.queue[i]
 		if !s.dropRequest(m.Type) && !timedOut(e) {
-			kept = append(kept, *m)
+			rest = append(rest, *m)
 			continue
 		}
 		s.queued -= len(m.Text)
 	}
-	s.queue = kept
+	s.queue = rest
 }
 
 // dropRequest counts a message of an exited host if the host waited for an answer to it.
@@ -303,7 +303,7 @@ func (s *scope) withdraw(id string) bool {
 	}
 	if s.run != nil && s.run.message.ID == id {
 		s.run.cancel(errWithdrawn)
-		s.t.recordWithdrawal(s.decl, &s.run.message, s.run.hearing, s.effect)
+		s.t.recordWithdrawal(s.decl, &s.run.message, s.run.decision, s.effect)
 		return true
 	}
 	m, found := s.removeByID(id)
@@ -406,7 +406,7 @@ func (t *task) exchangeLost(s *scope) status {
 		if t.cancelled() {
 			return raising
 		}
-		return t.broken(s.err)
+		return t.failRun(s.err)
 	}
 	return t.close(s, value.Err(programError(e)))
 }
@@ -437,7 +437,7 @@ func (t *task) unwindScope(s *scope, r *raised) (st status, on bool) {
 	}
 	if s.run != nil {
 		s.run.stopTimer()
-		t.endDecision(s.run.hearing)
+		t.endDecision(s.run.decision)
 		s.run = nil
 		t.leftSpan()
 	}
@@ -458,7 +458,7 @@ func (t *task) unwindScope(s *scope, r *raised) (st status, on bool) {
 	}
 	t.popScope(s)
 	if r.cancelled {
-		s.wasCancelled()
+		s.emitCancelled()
 	}
 	if r.cancelled || r.panicked {
 		return running, true
@@ -550,11 +550,11 @@ func (l *asks) countSettled() {
 	if l.live--; len(l.all) < fewAsks || l.live > len(l.all)/2 {
 		return
 	}
-	kept := asks{all: make([]*ask, 0, l.live)}
+	open := asks{all: make([]*ask, 0, l.live)}
 	for _, k := range l.open() {
-		kept.add(k)
+		open.add(k)
 	}
-	*l = kept
+	*l = open
 }
 
 // open returns the unsettled messages.

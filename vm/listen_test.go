@@ -312,9 +312,8 @@ func TestListenTimeout(t *testing.T) {
 		started, opened, "ask go ", "close ", failedDropping("host 'Worker' timed out after 1 second", 1))
 }
 
-// TestListenLost: a host that dies ends the handler that waits. What it had said is
-// handled, but for what only it could want an answer to; of a host whose heartbeat
-// stopped nothing is.
+// TestListenLost: when a host exits, the waiting handler ends. Messages that the host sent before
+// are handled, except those that need an answer. Without a heartbeat no further message is handled.
 func TestListenLost(t *testing.T) {
 	l := newListening("question", "LoadConst r11 k0\nAwaitEmit r10 1\nBlockEnd r10")
 	play := func(failure string) *stage {
@@ -350,7 +349,7 @@ func TestListenReplyLost(t *testing.T) {
 		< {"type":"approval"}
 		< {"type":"log"}
 		! HostError ` + dead)
-	s.gone = "! HostError " + dead
+	s.exit = "! HostError " + dead
 	l.play(t, s, `[{"err":{"message":"`+dead+`","kind":"HostError","host":"Worker"}},null]`,
 		started, opened, `reply question  "go"`,
 		`emit listen:unhandled {"host":"Worker","type":"progress","message":{"n":1}}`,
@@ -361,7 +360,7 @@ func TestListenReplyLost(t *testing.T) {
 		< {"type":"question"}
 		< {"type":"progress","n":1}
 		hang`)
-	s.gone = "! HostError/timeout " + late
+	s.exit = "! HostError/timeout " + late
 	l.play(t, s, `[{"err":{"message":"`+late+`","kind":"HostError","code":"timeout","host":"Worker"}},null]`,
 		started, opened, `reply question  "go"`, "close ", failedDropping(late, 1))
 }

@@ -282,7 +282,7 @@ func (m *loader) loadBlock(f *function, h *handler, b *ir.Block) error {
 // jumps reports whether an operation's imm is a target.
 func jumps(op uint8) bool {
 	if op >= opTrap {
-		return op == opSkipGiven || op == opCase
+		return op == opSkipPresent || op == opCase
 	}
 	return ir.Shapes[op].Target
 }

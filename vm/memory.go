@@ -15,12 +15,12 @@ import (
 //
 // The measured heap is that of the process: concurrent runs in one process count together.
 type memory struct {
-	limit int         // in bytes; 0 is none
-	begun int         // heap in use when the run began
-	known int         // growth after the last collection
-	asked int         // reserved since the last measurement
-	text  value.Bound // of a single text
-	heap  [1]metrics.Sample
+	limit    int         // in bytes; 0 is none
+	begun    int         // heap in use when the run began
+	measured int         // growth after the last collection
+	asked    int         // reserved since the last measurement
+	text     value.Bound // of a single text
+	heap     [1]metrics.Sample
 
 	dropCaches func() // releases the caches
 	// judge, if set, decides the outcome of a measurement.
@@ -30,10 +30,11 @@ type memory struct {
 // measureInterval is the memory that may be reserved between two measurements, in bytes.
 const measureInterval = 256 << 10
 
-// begin starts counting. pace receives the steps of writing long texts; kept releases the caches.
-func (m *memory) begin(megabytes int64, pace *value.Pace, kept func()) {
+// begin starts counting. pace receives the steps of writing long texts; releaseCaches releases the
+// caches.
+func (m *memory) begin(megabytes int64, pace *value.Pace, releaseCaches func()) {
 	*m = memory{limit: int(min(megabytes, 1<<40)) << 20, judge: m.judge}
-	m.text.Pace, m.dropCaches = pace, kept
+	m.text.Pace, m.dropCaches = pace, releaseCaches
 	if m.limit == 0 {
 		return
 	}
@@ -76,15 +77,15 @@ func (m *memory) measure(n int) bool {
 
 // measureHeap is look on the actual heap.
 func (m *memory) measureHeap(n int) bool {
-	if m.inUse()+n <= max(m.limit, m.known+m.limit/8) {
+	if m.inUse()+n <= max(m.limit, m.measured+m.limit/8) {
 		return true
 	}
 	if m.dropCaches != nil {
 		m.dropCaches()
 	}
 	runtime.GC()
-	m.known = m.inUse()
-	return m.known+n <= m.limit
+	m.measured = m.inUse()
+	return m.measured+n <= m.limit
 }
 
 // exceeded is the fault of a run that exceeds its limit.
@@ -102,10 +103,10 @@ func (t *task) reserveMemory(n int) status {
 	return t.outOfMemory()
 }
 
-// weigh counts the memory of a value that a native or an effect has returned: new containers, and
-// strings. A value that is returned again is counted again, which at worst causes an extra
-// measurement.
-func (t *task) weigh(s value.Slot) status {
+// chargeResult counts the memory of a value that a native or an effect has returned: new
+// containers, and strings. A value that is returned again is counted again, which at worst causes
+// an extra measurement.
+func (t *task) chargeResult(s value.Slot) status {
 	if t.m.memory.limit == 0 || value.IsShared(s) {
 		return running
 	}

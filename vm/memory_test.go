@@ -54,17 +54,17 @@ func TestMemoryCollects(t *testing.T) {
 			t.Fatal("garbage counts")
 		}
 	}
-	kept := make([][]byte, 0, 64)
-	for len(kept) < 100 && m.fits(1<<20) {
-		kept = append(kept, make([]byte, 1<<20))
+	blocks := make([][]byte, 0, 64)
+	for len(blocks) < 100 && m.fits(1<<20) {
+		blocks = append(blocks, make([]byte, 1<<20))
 	}
-	if n := len(kept); n < 50 || n > 75 {
+	if n := len(blocks); n < 50 || n > 75 {
 		t.Errorf("%d MiB fit into 64", n)
 	}
 	if m.fits(65 << 20) {
 		t.Error("more than all fits")
 	}
-	if kept = nil; !m.fits(1 << 20) {
+	if blocks = nil; !m.fits(1 << 20) {
 		t.Error("what was dropped counts")
 	}
 	var none memory

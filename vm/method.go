@@ -11,9 +11,9 @@ import (
 func opCallMethod(t *task, in *ins) status {
 	receiver := value.Flatten(*t.slot(in.a + 1))
 	*t.slot(in.a + 1) = receiver
-	key, known := methodKey(receiver)
+	key, found := methodKey(receiver)
 	last := t.m.methods.entry(key, in.imm)
-	if known && last.on == key && last.name == in.imm && last.params == in.b {
+	if found && last.on == key && last.name == in.imm && last.params == in.b {
 		return t.enter(in.a, int(last.entry), nil)
 	}
 	name := t.m.image.constants[in.imm].AsString()
@@ -23,7 +23,7 @@ func opCallMethod(t *task, in *ins) status {
 			continue
 		}
 		if x.fn.Params == int(in.b) {
-			if known {
+			if found {
 				*last = cachedMethod{on: key, name: in.imm, entry: int32(x.fn.entry), params: in.b}
 			}
 			return t.enter(in.a, x.fn.entry, nil)

@@ -23,8 +23,8 @@ type Args struct {
 	vm   *VM         // nil outside a run
 	pace *value.Pace // the VM's, or one of the caller outside a run
 
-	asked nativeRequest
-	again bool // the native has made its request before: only its Give is needed
+	asked    nativeRequest
+	repeated bool // the native has made its request before: only its ResultFunc is needed
 }
 
 // Pace returns the pace. A native that visits many elements or much text must report its steps to
@@ -79,8 +79,8 @@ func (a *Args) slot(i int) *value.Slot {
 	return (*value.Slot)(unsafe.Add(a.base, uintptr(i)*value.SlotSize))
 }
 
-// Wrong faults because argument i is not of the kind want.
-func (a *Args) Wrong(i int, want string) {
+// WrongKind faults because argument i is not of the kind want.
+func (a *Args) WrongKind(i int, want string) {
 	panic(value.Faultf("%s: expected %s, got %s", a.name, want, value.TypeName(*a.slot(i))))
 }
 
@@ -95,7 +95,7 @@ func (a *Args) Set(i int, s value.Slot) { *a.slot(i) = s }
 func (a *Args) Int(i int) int64 {
 	s := a.slot(i)
 	if s.Kind() != value.KindInt {
-		a.Wrong(i, "an Int")
+		a.WrongKind(i, "an Int")
 	}
 	return s.AsInt()
 }
@@ -104,7 +104,7 @@ func (a *Args) Int(i int) int64 {
 func (a *Args) Float(i int) float64 {
 	f, ok := a.slot(i).Number()
 	if !ok {
-		a.Wrong(i, "a Float")
+		a.WrongKind(i, "a Float")
 	}
 	return f
 }
@@ -113,7 +113,7 @@ func (a *Args) Float(i int) float64 {
 func (a *Args) Bool(i int) bool {
 	s := a.slot(i)
 	if s.Kind() != value.KindBool {
-		a.Wrong(i, "a Bool")
+		a.WrongKind(i, "a Bool")
 	}
 	return s.AsBool()
 }
@@ -125,7 +125,7 @@ func (a *Args) String(i int) string { return a.Str(i).S }
 func (a *Args) Str(i int) *value.Str {
 	x := a.slot(i).Str()
 	if x == nil {
-		a.Wrong(i, "a String")
+		a.WrongKind(i, "a String")
 	}
 	return x
 }
@@ -134,7 +134,7 @@ func (a *Args) Str(i int) *value.Str {
 func (a *Args) Array(i int) *value.Array {
 	x := a.slot(i).Array()
 	if x == nil {
-		a.Wrong(i, "an Array")
+		a.WrongKind(i, "an Array")
 	}
 	return x
 }
@@ -143,7 +143,7 @@ func (a *Args) Array(i int) *value.Array {
 func (a *Args) Map(i int) *value.Map {
 	x := a.slot(i).Map()
 	if x == nil {
-		a.Wrong(i, "a Map")
+		a.WrongKind(i, "a Map")
 	}
 	return x
 }
@@ -152,7 +152,7 @@ func (a *Args) Map(i int) *value.Map {
 func (a *Args) Type(i int) *value.Type {
 	t := a.slot(i).TypeDesc()
 	if t == nil {
-		a.Wrong(i, "a type")
+		a.WrongKind(i, "a type")
 	}
 	return t
 }

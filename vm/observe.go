@@ -59,17 +59,17 @@ func (all Observers) Left(task int64) {
 
 // Requested calls each observer, and passes the result to each.
 func (all Observers) Requested(task int64, r effect.Request) func(effect.Result, error) {
-	var hear []func(effect.Result, error)
+	var receivers []func(effect.Result, error)
 	for _, o := range all {
 		if f := o.Requested(task, r); f != nil {
-			hear = append(hear, f)
+			receivers = append(receivers, f)
 		}
 	}
-	if len(hear) == 0 {
+	if len(receivers) == 0 {
 		return nil
 	}
 	return func(result effect.Result, err error) {
-		for _, f := range hear {
+		for _, f := range receivers {
 			f(result, err)
 		}
 	}
@@ -210,7 +210,7 @@ func (t *task) reportPlace(r effect.Request) {
 
 // performEffect performs r on the run's goroutine.
 func (t *task) performEffect(ctx context.Context, r effect.Request) (effect.Result, error) {
-	if t.m.debug.evaluating != nil && t.refuses(r) {
+	if t.m.debug.evaluating != nil && t.isRefused(r) {
 		return nil, context.Canceled
 	}
 	came := t.requested(r)

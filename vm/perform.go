@@ -11,39 +11,39 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Give converts an effect's result to a native's value.
-type Give func(effect.Result) (value.Slot, error)
+// ResultFunc converts an effect's result to a native's value.
+type ResultFunc func(effect.Result) (value.Slot, error)
 
-// Nothing is the Give of an effect without result.
+// Nothing is the ResultFunc of an effect without result.
 func Nothing(effect.Result) (value.Slot, error) { return value.Nil, nil }
 
 // nativeRequest is the effect that a native has requested.
 type nativeRequest struct {
 	request effect.Request // nil for none
-	give    Give
+	convert ResultFunc
 	park    func(t *task, w *wait) status // waits in place of a request; nil without one
 }
 
 // Ask lets a native return the result of an effect: the VM performs r, and give converts its result
 // to the value for the program. A native returns what Ask returns; its arguments are no longer
 // valid when give is called.
-func (a *Args) Ask(r effect.Request, give Give) (value.Slot, error) {
-	a.asked = nativeRequest{request: r, give: give}
+func (a *Args) Ask(r effect.Request, convert ResultFunc) (value.Slot, error) {
+	a.asked = nativeRequest{request: r, convert: convert}
 	return value.Nil, nil
 }
 
 // AskToHold is Ask for an effect that opens an external resource. The task owns it from then on:
 // the VM closes it when the task ends by an error or is cancelled. held derives from the result the
 // number of the resource and the request that closes it; without such a request the task owns
-// nothing. LetGo ends the ownership.
-func (a *Args) AskToHold(r effect.Request, give Give, held func(effect.Result) (id int64, closing effect.Request)) (value.Slot, error) {
+// nothing. Release ends the ownership.
+func (a *Args) AskToHold(r effect.Request, convert ResultFunc, held func(effect.Result) (id int64, closing effect.Request)) (value.Slot, error) {
 	m := a.vm
 	return a.Ask(r, func(result effect.Result) (value.Slot, error) {
 		id, closing := held(result)
 		if closing != nil {
-			m.holdings.hold(m.sched.current, holding{id, closing})
+			m.holdings.add(m.sched.current, holding{id, closing})
 		}
-		return give(result)
+		return convert(result)
 	})
 }
 
@@ -64,7 +64,7 @@ func opPerform(t *task, in *ins) status {
 		return t.throwError(err)
 	}
 	x := args.takeRequest()
-	w.give = x.give
+	w.convert = x.convert
 	switch {
 	case x.park != nil:
 		return x.park(t, w)
@@ -111,12 +111,12 @@ func (t *task) acceptResult(w *wait) status {
 		}
 		return t.throw(programError(e))
 	}
-	give, err := t.giver(w)
+	convert, err := t.giver(w)
 	if err != nil {
 		return t.throwError(err)
 	}
 	t.addModel(w)
-	v, err := give(w.result)
+	v, err := convert(w.result)
 	if end, ok := err.(*endsRun); ok {
 		return t.decisionFailed(end.error)
 	}
@@ -128,29 +128,29 @@ func (t *task) acceptResult(w *wait) status {
 
 // giver returns the function that converts a result to the program's value. After a restore the
 // native is called again for it: its arguments are still in place.
-func (t *task) giver(w *wait) (Give, error) {
-	if w.give != nil {
-		return w.give, nil
+func (t *task) giver(w *wait) (ResultFunc, error) {
+	if w.convert != nil {
+		return w.convert, nil
 	}
 	m, in := t.m, (*ins)(unsafe.Add(t.ip, -int(insSize)))
 	left, limit := m.pace.Left, m.memory.limit
 	m.pace.Left, m.memory.limit = math.MaxInt, 0 // nothing is counted twice
 	n := &m.image.natives[in.imm]
 	args := t.arguments(in, n.name)
-	args.again = true
+	args.repeated = true
 	_, err := n.call(args)
-	args.again = false
+	args.repeated = false
 	m.pace.Left, m.memory.limit = left, limit
 	x := args.takeRequest()
-	if err == nil && x.give == nil {
+	if err == nil && x.convert == nil {
 		err = fmt.Errorf("%s does not ask again for what it waits for", n.name)
 	}
-	return x.give, err
+	return x.convert, err
 }
 
 // storeResult stores the result of an effect where it is needed.
 func (t *task) storeResult(w *wait, v value.Slot) status {
-	st := t.weigh(v)
+	st := t.chargeResult(v)
 	if st == running {
 		if w.wrap {
 			v = value.Ok(v)

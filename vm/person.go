@@ -28,8 +28,8 @@ func (t *task) askPerson(s *scope, m *effect.HostMessage) status {
 func (t *task) personAnswered(w *wait) status {
 	s, m := t.endRun()
 	var st status
-	var nobody *effect.Error
-	if errors.As(w.err, &nobody) {
+	var unanswered *effect.Error
+	if errors.As(w.err, &unanswered) {
 		st = t.answerUnhandled(s, m, hostmsg.Of(m.Type))
 	} else {
 		a := w.result.(*effect.Answer)

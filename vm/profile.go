@@ -16,8 +16,9 @@ import (
 // Profile samples where a run is. Its functions are called on the run's goroutine. Stacks begin
 // with the innermost call, and the callee may retain them.
 type Profile struct {
-	// Due is the number of pending samples. The profiler's clock adds to it, from any goroutine.
-	Due atomic.Int32
+	// Pending is the number of pending samples. The profiler's clock adds to it, from any
+	// goroutine.
+	Pending atomic.Int32
 	// Sample receives n samples of a stack.
 	Sample func(stack []Place, n int)
 	// Now returns a time in nanoseconds, Waited receives how long a task has waited.
@@ -52,7 +53,7 @@ func (m *loader) marks(b *ir.Block) map[int]bool {
 
 func doMark(t *task, in *ins) status {
 	if p := t.m.config.Profile; t.samples.mark.ip != 0 {
-		p.Sample(t.stackAtMark(), int(p.Due.Swap(0)))
+		p.Sample(t.stackAtMark(), int(p.Pending.Swap(0)))
 	}
 	t.samples.mark = mark{uintptr(t.ip), uintptr(t.fp)}
 	return running
@@ -60,12 +61,12 @@ func doMark(t *task, in *ins) status {
 
 // sampling is the state of sampling a task.
 type sampling struct {
-	due  *atomic.Int32 // the number of pending samples
-	mark mark          // the last mark
+	pending *atomic.Int32 // the number of pending samples
+	mark    mark          // the last mark
 }
 
-// isDue reports whether a sample is due; s is nil without Config.Profile.
-func (s *sampling) isDue() bool { return s != nil && s.due.Load() > 0 }
+// hasSamples reports whether the time for a sample has come; s is nil without Config.Profile.
+func (s *sampling) hasSamples() bool { return s != nil && s.pending.Load() > 0 }
 
 // mark is the position of the last mark. The frame is stored as a number: if the stack has moved
 // since, at most the innermost line of a sample is wrong.
@@ -98,11 +99,10 @@ func (t *task) frames(all []Place, pc int) []Place {
 	return all
 }
 
-// sample takes the samples that are due for time spent outside the program's code: in a native, or
-// an effect.
+// sample records the samples for time spent outside the program's code: in a native, or an effect.
 func (t *task) sample(what string) {
 	p := t.m.config.Profile
-	if n := p.Due.Swap(0); n > 0 {
+	if n := p.Pending.Swap(0); n > 0 {
 		p.Sample(t.frames([]Place{{Function: what}}, t.pc()), int(n))
 	}
 }
@@ -110,7 +110,7 @@ func (t *task) sample(what string) {
 // discardSamples discards the samples that are due: nothing was computed.
 func (m *VM) discardSamples() {
 	if p := m.config.Profile; p != nil {
-		p.Due.Store(0)
+		p.Pending.Store(0)
 	}
 }
 
@@ -120,8 +120,8 @@ func (t *task) recordWait(what string, since int64) {
 	p.Waited(t.frames([]Place{{Function: what}}, t.pc()), p.Now()-since)
 }
 
-// what names what a task waits for.
-func (w *wait) what() string {
+// describe names what a task waits for.
+func (w *wait) describe() string {
 	switch w.kind {
 	case waitTask, waitGroup:
 		return "wait for tasks"

@@ -40,11 +40,11 @@ func TestProfile(t *testing.T) {
 			}
 		}
 		got = append(got, fmt.Sprintf("%d %s", n, strings.Join(calls, " ")))
-		p.Due.Store(1)
+		p.Pending.Store(1)
 	}
-	p.Due.Store(3)
+	p.Pending.Store(3)
 	natives := map[string]Native{"lib.work": func(*Args) (value.Slot, error) {
-		p.Due.Store(7)
+		p.Pending.Store(7)
 		return value.Nil, nil
 	}}
 	out, err := a.run(t, Config{Profile: p, Natives: library(natives)})
@@ -78,7 +78,7 @@ func TestProfileWaits(t *testing.T) {
 	p := &Profile{Sample: func(stack []Place, n int) { t.Errorf("%d samples of %v", n, stack) }}
 	p.Now = func() int64 {
 		if now += 10; now == 10 {
-			p.Due.Store(5) // while it waits
+			p.Pending.Store(5) // while it waits
 		}
 		return now
 	}

@@ -672,7 +672,7 @@ func (t *task) run() status {
 
 		// A profile is being recorded.
 		case ir.Op(opMark):
-			if t.samples.due.Load() == 0 {
+			if t.samples.pending.Load() == 0 {
 				t.samples.mark = mark{uintptr(ip), uintptr(fp)}
 				continue
 			}

@@ -251,8 +251,8 @@ func (m *VM) arrival() (completion, bool) {
 // that fault; any other panic is a bug of ours and ends the run.
 func (m *VM) guarded(t *task) (st status) {
 	m.sched.current = t
-	for again := true; again; {
-		st, again = m.attempt(t)
+	for more := true; more; {
+		st, more = m.attempt(t)
 	}
 	m.sched.current = nil
 	return st
@@ -305,7 +305,7 @@ func (m *VM) attempt(t *task) (st status, again bool) {
 	if w := t.wait; w != nil {
 		t.wait = nil
 		if w.since != 0 {
-			t.recordWait(w.what(), w.since)
+			t.recordWait(w.describe(), w.since)
 		}
 		if st := t.resume(w); st != running {
 			return st, false
@@ -449,7 +449,7 @@ func (t *task) isAlone() bool {
 func (t *task) request(r effect.Request, w *wait) status {
 	w.request = r
 	inline := effect.Inline(r.Kind())
-	if (!inline || t.m.debug.evaluating != nil && t.refuses(r)) && t.cancelled() {
+	if (!inline || t.m.debug.evaluating != nil && t.isRefused(r)) && t.cancelled() {
 		return raising
 	}
 	if inline || t.isAlone() {
@@ -460,7 +460,7 @@ func (t *task) request(r effect.Request, w *wait) status {
 		}
 		if inline {
 			w.result, w.err = t.performEffect(t.m.requests.ctx, r)
-			if t.samples.isDue() {
+			if t.samples.hasSamples() {
 				t.sample(string(r.Kind()))
 			}
 			return t.complete(w)
@@ -486,7 +486,7 @@ func (t *task) park(w *wait) status {
 		w.since = p.Now()
 	}
 	t.fetchWithdrawals()
-	t.keepSlots()
+	t.parkSlots()
 	if t.raised == nil && (len(t.scopes) > 0 || t.m.requests.bounds.running > 0) {
 		// A completion polled since the task last checked may have cancelled it. The task is not
 		// unwinding, so it has not noticed.
@@ -523,11 +523,11 @@ func (t *task) returnResult(w *wait) status {
 		case w.kind == waitOpen && w.err == nil:
 			t.registerExchange(w) // opened nevertheless: it is closed while unwinding
 		case w.kind == waitOpen:
-			w.scope.wasCancelled()
+			w.scope.emitCancelled()
 		}
 		if _, opened := w.result.(*effect.ExchangeOpened); opened && w.kind == waitPerform {
-			if give, err := t.giver(w); err == nil {
-				_, _ = give(w.result) // so that the task owns the resource
+			if convert, err := t.giver(w); err == nil {
+				_, _ = convert(w.result) // so that the task owns the resource
 			}
 		}
 		return raising
@@ -542,7 +542,7 @@ func (t *task) complete(w *wait) status {
 			if t.cancelled() {
 				return raising
 			}
-			return t.broken(w.err)
+			return t.failRun(w.err)
 		}
 	}
 	if d := t.debugger(); d != nil && w.request != nil {
@@ -584,8 +584,8 @@ func (t *task) complete(w *wait) status {
 	return t.unwind()
 }
 
-// broken ends the run with an error that no program may catch.
-func (t *task) broken(err error) status {
+// failRun ends the run with an error that no program may catch.
+func (t *task) failRun(err error) status {
 	if t.m.ending.fatal == nil {
 		t.m.ending.fatal = t.stopped(err)
 		t.m.sched.cancelAll()

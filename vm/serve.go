@@ -68,9 +68,9 @@ func (m *VM) Offers() (offers []Offer, withheld []string) {
 // functions: "T::m" of a tool, or "f" of the main file. problem is the reason why it cannot be
 // called from outside, or "".
 func (m *VM) Function(name string) (o Offer, problem string) {
-	var known []string
+	var names []string
 	find := func(full string, method *ToolFunction) bool {
-		known = append(known, full)
+		names = append(names, full)
 		if full != name {
 			return false
 		}
@@ -90,10 +90,10 @@ func (m *VM) Function(name string) (o Offer, problem string) {
 			return o, o.method.uncallable()
 		}
 	}
-	if len(known) == 0 {
+	if len(names) == 0 {
 		return o, "it has no tools and no `pub fn`"
 	}
-	return o, "it has " + strings.Join(known, ", ")
+	return o, "it has " + strings.Join(names, ", ")
 }
 
 // uncallable returns the reason why arguments for the function cannot be created from data.
@@ -193,7 +193,7 @@ type served struct {
 	call  *Call
 	ctx   context.Context
 	stop  func()       // releases ctx
-	given []value.Slot // its arguments, until it begins
+	args  []value.Slot // its arguments, until it begins
 	root  *task
 	alive int     // tasks
 	lost  []*task // failed while no task waited for them
@@ -253,7 +253,7 @@ func (m *VM) Begin(c *Call) {
 func (r *requests) do(f func()) bool { return r.inbox.put(completion{do: f}) }
 
 func (m *VM) begin(c *Call) {
-	given, err := m.declared.callArguments(c)
+	args, err := m.declared.callArguments(c)
 	if !m.expectsCalls() {
 		err = m.endOfServing()
 	}
@@ -261,7 +261,7 @@ func (m *VM) begin(c *Call) {
 		c.Done(value.Nil, err)
 		return
 	}
-	s := &served{m: m, call: c, given: given}
+	s := &served{m: m, call: c, args: args}
 	if c.Offer.method.info.Sequential && m.serving.turn != nil {
 		m.serving.waiting = append(m.serving.waiting, s)
 		return
@@ -275,8 +275,8 @@ func (s *served) run() {
 		s.m.serving.turn = s
 	}
 	s.m.serving.running[s] = empty{}
-	s.root = s.m.newTask(s.call.Offer.method.stub, nil, s.given...)
-	s.root.served, s.alive, s.given = s, 1, nil
+	s.root = s.m.newTask(s.call.Offer.method.stub, nil, s.args...)
+	s.root.served, s.alive, s.args = s, 1, nil
 	ctx, cancel := s.call.Limit(s.call.Context)
 	stop := context.AfterFunc(ctx, func() {
 		s.m.requests.do(func() { cancelTask(s.root) })
@@ -359,12 +359,12 @@ func (d *declared) callArguments(c *Call) ([]value.Slot, error) {
 		}
 		object.SetString(about, v)
 	}
-	given, errs := o.method.arguments(object)
+	values, errs := o.method.arguments(object)
 	if len(errs) > 0 {
 		return nil, badArguments(o, "%s", schema.Join(errs))
 	}
 	if o.method.tool == nil {
-		return given, nil
+		return values, nil
 	}
-	return append([]value.Slot{d.tools[o.method.tool.index].self}, given...), nil
+	return append([]value.Slot{d.tools[o.method.tool.index].self}, values...), nil
 }

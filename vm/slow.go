@@ -156,7 +156,7 @@ var slow = [256]func(*task, *ins) status{
 	ir.OpStringLen:   opStringLen,
 	ir.OpSlice:       opSlice,
 	// tool.go
-	opSkipGiven:       doSkipGiven,
+	opSkipPresent:     doSkipPresent,
 	opToolResult:      doToolResult,
 	opToolError:       doToolError,
 	ir.OpDispatchTool: opDispatchTool,

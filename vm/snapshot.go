@@ -48,7 +48,7 @@ type SnapshotCounts struct {
 }
 
 // ReadSnapshot reads the first line of a snapshot and verifies its checksum. The error is a
-// *Damaged.
+// *DamagedError.
 func ReadSnapshot(data []byte) (*Snapshot, error) {
 	head, _, err := splitSnapshot(data)
 	return head, err
@@ -62,7 +62,7 @@ func Timed(data []byte, ms float64) ([]byte, error) {
 	own, runner, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("}")), runnerMember)
 	head := Snapshot{}
 	if err := json.Unmarshal(append(bytes.Clone(own), '}'), &head); !found || err != nil {
-		return nil, &Damaged{fmt.Sprintf("could not read its first line: %v", err)}
+		return nil, &DamagedError{fmt.Sprintf("could not read its first line: %v", err)}
 	}
 	head.MS, head.Runner = ms, runner
 	return head.join(body)
@@ -77,7 +77,7 @@ func (s *Snapshot) join(body []byte) ([]byte, error) {
 	line.Runner = nil
 	own, err := jsonwrite.Encode(line)
 	if err != nil {
-		return nil, &Unkept{err.Error()}
+		return nil, &NoSnapshotError{err.Error()}
 	}
 	out := append(make([]byte, 0, len(own)+len(s.Runner)+len(body)+64), own...)
 	if len(s.Runner) > 0 {
@@ -91,18 +91,18 @@ func (s *Snapshot) join(body []byte) ([]byte, error) {
 func splitSnapshot(data []byte) (head *Snapshot, body []byte, err error) {
 	end := len(data) - sha256.Size
 	if end < 0 {
-		return nil, nil, &Damaged{"it is too short"}
+		return nil, nil, &DamagedError{"it is too short"}
 	}
 	if sum := sha256.Sum256(data[:end]); !bytes.Equal(sum[:], data[end:]) {
-		return nil, nil, &Damaged{"its SHA-256 does not match"}
+		return nil, nil, &DamagedError{"its SHA-256 does not match"}
 	}
 	line, body, found := bytes.Cut(data[:end], []byte("\n"))
 	head = new(Snapshot)
 	if err := json.Unmarshal(line, head); !found || err != nil {
-		return nil, nil, &Damaged{fmt.Sprintf("could not read its first line: %v", err)}
+		return nil, nil, &DamagedError{fmt.Sprintf("could not read its first line: %v", err)}
 	}
 	if head.Format < oldestSnapshots || head.Format > SnapshotFormat {
-		return nil, nil, &Damaged{fmt.Sprintf("its format is %d, but only %d to %d are supported", head.Format, oldestSnapshots, SnapshotFormat)}
+		return nil, nil, &DamagedError{fmt.Sprintf("its format is %d, but only %d to %d are supported", head.Format, oldestSnapshots, SnapshotFormat)}
 	}
 	return head, body, nil
 }
@@ -113,17 +113,17 @@ func (m *VM) isAtBoundary() bool {
 }
 
 // Snapshot encodes the state of the run. Config.Boundary may call it. Snapshot fills in Format and
-// Counts of head. The error is an *Unkept.
+// Counts of head. The error is an *NoSnapshotError.
 func (m *VM) Snapshot(head Snapshot) ([]byte, error) {
 	if !m.isAtBoundary() {
-		return nil, &Unkept{"the run is beginning, ending, or not recorded"}
+		return nil, &NoSnapshotError{"the run is beginning, ending, or not recorded"}
 	}
 	for _, f := range m.requests.pending {
 		if row := effect.Of(f.request.Kind()); row == nil || row.By == effect.Stores {
-			return nil, &Unkept{"a store's file is being waited for"}
+			return nil, &NoSnapshotError{"a store's file is being waited for"}
 		}
 	}
-	k := &Keeper{m: m, format: SnapshotFormat, self: m, at: m.image.positionMap(), ids: map[unsafe.Pointer]uint64{}}
+	k := &StateCodec{m: m, format: SnapshotFormat, self: m, at: m.image.positionMap(), ids: map[unsafe.Pointer]uint64{}}
 	body, err := k.write()
 	if err != nil {
 		return nil, err
@@ -133,8 +133,8 @@ func (m *VM) Snapshot(head Snapshot) ([]byte, error) {
 	return head.join(body)
 }
 
-// Restore creates a run from a snapshot, which must have been taken of the same program. Resume
-// continues it. The error is a *Damaged, or the reason why the program cannot be loaded.
+// Restore creates a run from a snapshot of a run of the same program. Resume continues it. The
+// error is a *DamagedError, or the reason why the program cannot be loaded.
 func Restore(config Config, data []byte) (*VM, error) {
 	m, err := New(config)
 	if err != nil {
@@ -157,7 +157,7 @@ func (m *VM) readState(data []byte) (restored []*pendingRequest, err error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &Keeper{m: m, format: head.Format, self: m, at: m.image.positionMap()}
+	k := &StateCodec{m: m, format: head.Format, self: m, at: m.image.positionMap()}
 	if err := k.read(body); err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (m *VM) Resume(ctx context.Context) (*Outcome, error) {
 // Verified takes a snapshot, continues the run from it, and checks that the next snapshot is the
 // same: with every boundary verified, a run shows that snapshots are complete. Before that it
 // restores another run from the snapshot and compares that run's snapshot, too. The error is an
-// *Unkept, or a *Damaged or *Differs, which ends the run.
+// *NoSnapshotError, or a *DamagedError or *DiffersError, which ends the run.
 func (m *VM) Verified(head Snapshot) ([]byte, error) {
 	data, err := m.Snapshot(head)
 	if err != nil {
@@ -232,17 +232,18 @@ func (m *VM) verify(head Snapshot, data []byte) error {
 
 // same compares the snapshot of another run with data, the snapshot of m.
 func (m *VM) same(other *VM, head Snapshot, data []byte) error {
-	again, err := other.Snapshot(head)
-	if err == nil && !bytes.Equal(data, again) {
-		err = &Differs{len(data), len(again)}
+	second, err := other.Snapshot(head)
+	if err == nil && !bytes.Equal(data, second) {
+		err = &DiffersError{len(data), len(second)}
 	}
 	return err
 }
 
-// Differs is the error if the snapshot of a restored run is not the one from which it was restored.
-type Differs struct{ Before, After int } // bytes
+// DiffersError is the error if the snapshot of a restored run is not the one from which it was
+// restored.
+type DiffersError struct{ Before, After int } // bytes
 
-func (e *Differs) Error() string {
+func (e *DiffersError) Error() string {
 	return fmt.Sprintf("a run that was restored from a snapshot of %d bytes results in a different one, of %d", e.Before, e.After)
 }
 
@@ -267,9 +268,9 @@ func (m *VM) Renew(data []byte) error {
 		byEffect[f.effect] = seq
 	}
 	for _, f := range restored {
-		seq, known := byEffect[f.effect]
-		if !known {
-			m.ending.fatal = &Damaged{"a request under way is another"}
+		seq, found := byEffect[f.effect]
+		if !found {
+			m.ending.fatal = &DamagedError{"a request under way is another"}
 			return m.ending.fatal
 		}
 		f.end, f.release, f.request = before.pending[seq].end, before.pending[seq].release, before.pending[seq].request

@@ -10,14 +10,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Keeper encodes the state of a VM, or decodes it: each function that has one describes the parts
-// of something once, and does both. The target of a pointer is encoded once, as an entity with a
-// number in the order in which it is first reached. All entities are created before any is filled
-// in, so that they may form cycles.
+// StateCodec encodes the state of a VM, or decodes it: each function that has one describes the
+// parts of something once, and does both. The target of a pointer is encoded once, as an entity
+// with a number in the order in which it is first reached. All entities are created before any is
+// filled in, so that they may form cycles.
 //
 // The body consists of the entities' heads, from which they are created, then the roots and the
 // entities' contents.
-type Keeper struct {
+type StateCodec struct {
 	m    *VM // the VM whose state it is
 	at   *positionMap
 	self *VM // the VM to which tasks belong
@@ -61,37 +61,37 @@ const (
 	entityRun
 	entityStream
 	entityAsk
-	entityHearing
+	entityDecision
 	entityKinds
 )
 
-// Unkept is the error if a snapshot is not possible: the run contains a value that a snapshot
-// cannot contain, or it is not at a boundary.
-type Unkept struct{ What string }
+// NoSnapshotError is the error if a snapshot is not possible: the run contains a value that a
+// snapshot cannot contain, or it is not at a boundary.
+type NoSnapshotError struct{ What string }
 
-func (e *Unkept) Error() string { return "no snapshot is possible: " + e.What }
+func (e *NoSnapshotError) Error() string { return "no snapshot is possible: " + e.What }
 
-// Damaged is the error if a snapshot cannot be decoded.
-type Damaged struct{ What string }
+// DamagedError is the error if a snapshot cannot be decoded.
+type DamagedError struct{ What string }
 
-func (e *Damaged) Error() string { return "the snapshot is damaged: " + e.What }
+func (e *DamagedError) Error() string { return "the snapshot is damaged: " + e.What }
 
-func (k *Keeper) refuse(format string, args ...any) {
+func (k *StateCodec) refuse(format string, args ...any) {
 	if k.err == nil {
-		k.err = &Unkept{fmt.Sprintf(format, args...)}
+		k.err = &NoSnapshotError{fmt.Sprintf(format, args...)}
 	}
 }
 
 // damaged records why the input is invalid. All further reads return zero values.
-func (k *Keeper) damaged(format string, args ...any) {
+func (k *StateCodec) damaged(format string, args ...any) {
 	if k.err == nil {
-		k.err = &Damaged{fmt.Sprintf(format, args...)}
+		k.err = &DamagedError{fmt.Sprintf(format, args...)}
 	}
 	k.in = nil
 }
 
 // Fail records that the input is invalid.
-func (k *Keeper) Fail(what string) {
+func (k *StateCodec) Fail(what string) {
 	if k.reading {
 		k.damaged("%s", what)
 	} else {
@@ -100,7 +100,7 @@ func (k *Keeper) Fail(what string) {
 }
 
 // require records an error unless ok, a condition on the input, holds.
-func (k *Keeper) require(ok bool, what string) bool {
+func (k *StateCodec) require(ok bool, what string) bool {
 	if k.reading && !ok {
 		k.damaged("%s", what)
 	}
@@ -108,9 +108,9 @@ func (k *Keeper) require(ok bool, what string) bool {
 }
 
 // Reading reports whether a state is being decoded.
-func (k *Keeper) Reading() bool { return k.reading }
+func (k *StateCodec) Reading() bool { return k.reading }
 
-func (k *Keeper) byte() (b byte) {
+func (k *StateCodec) byte() (b byte) {
 	if len(k.in) == 0 {
 		k.damaged("it ends too early")
 		return 0
@@ -119,7 +119,7 @@ func (k *Keeper) byte() (b byte) {
 	return b
 }
 
-func (k *Keeper) readUint() uint64 {
+func (k *StateCodec) readUint() uint64 {
 	n, size := binary.Uvarint(k.in)
 	if size <= 0 {
 		k.damaged("a number is malformed")
@@ -129,10 +129,10 @@ func (k *Keeper) readUint() uint64 {
 	return n
 }
 
-func (k *Keeper) writeUint(n uint64) { k.out = binary.AppendUvarint(k.out, n) }
+func (k *StateCodec) writeUint(n uint64) { k.out = binary.AppendUvarint(k.out, n) }
 
 // uint64 encodes or decodes eight bytes.
-func (k *Keeper) uint64(p *uint64) {
+func (k *StateCodec) uint64(p *uint64) {
 	if !k.reading {
 		k.out = binary.LittleEndian.AppendUint64(k.out, *p)
 		return
@@ -145,7 +145,7 @@ func (k *Keeper) uint64(p *uint64) {
 }
 
 // Int encodes or decodes an integer.
-func (k *Keeper) Int(p *int64) {
+func (k *StateCodec) Int(p *int64) {
 	if !k.reading {
 		k.out = binary.AppendVarint(k.out, *p)
 		return
@@ -155,7 +155,7 @@ func (k *Keeper) Int(p *int64) {
 }
 
 // number encodes or decodes an integer of any type.
-func number[T ~int | ~int8 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32](k *Keeper, p *T) {
+func number[T ~int | ~int8 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32](k *StateCodec, p *T) {
 	n := int64(*p)
 	k.Int(&n)
 	if *p = T(n); int64(*p) != n {
@@ -165,7 +165,7 @@ func number[T ~int | ~int8 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32](k *Ke
 }
 
 // below encodes or decodes an integer from 0 to n-1.
-func below[T ~int | ~int32 | ~int64 | ~uint8 | ~uint16](k *Keeper, p *T, n int, what string) bool {
+func below[T ~int | ~int32 | ~int64 | ~uint8 | ~uint16](k *StateCodec, p *T, n int, what string) bool {
 	number(k, p)
 	if k.require(*p >= 0 && int(*p) < n, what) {
 		return true
@@ -175,7 +175,7 @@ func below[T ~int | ~int32 | ~int64 | ~uint8 | ~uint16](k *Keeper, p *T, n int, 
 }
 
 // Bool encodes or decodes a Bool.
-func (k *Keeper) Bool(p *bool) {
+func (k *StateCodec) Bool(p *bool) {
 	if !k.reading {
 		k.out = append(k.out, byte(bit(*p)))
 		return
@@ -186,7 +186,7 @@ func (k *Keeper) Bool(p *bool) {
 }
 
 // Count encodes or decodes the number of following elements, each of which takes one byte at least.
-func (k *Keeper) Count(n int) int {
+func (k *StateCodec) Count(n int) int {
 	if !k.reading {
 		k.writeUint(uint64(n))
 		return n
@@ -200,7 +200,7 @@ func (k *Keeper) Count(n int) int {
 }
 
 // list encodes or decodes a list; each handles one element.
-func list[T any](k *Keeper, p *[]T, each func(*T)) {
+func list[T any](k *StateCodec, p *[]T, each func(*T)) {
 	n := k.Count(len(*p))
 	if k.reading {
 		*p = nil
@@ -224,7 +224,7 @@ func list[T any](k *Keeper, p *[]T, each func(*T)) {
 }
 
 // Text encodes or decodes a text.
-func (k *Keeper) Text(p *string) {
+func (k *StateCodec) Text(p *string) {
 	if !k.reading {
 		text := k.hideSecrets(*p)
 		k.Count(len(text))
@@ -242,7 +242,7 @@ func (k *Keeper) Text(p *string) {
 }
 
 // hideSecrets returns a text in the form of the snapshot, without secrets.
-func (k *Keeper) hideSecrets(text string) string {
+func (k *StateCodec) hideSecrets(text string) string {
 	if t := k.m.config.Texts; t != nil {
 		return t.Hide(text)
 	}
@@ -250,7 +250,7 @@ func (k *Keeper) hideSecrets(text string) string {
 }
 
 // revealSecrets returns the original of a text from a snapshot.
-func (k *Keeper) revealSecrets(text string) string {
+func (k *StateCodec) revealSecrets(text string) string {
 	if t := k.m.config.Texts; t != nil {
 		return t.Reveal(text)
 	}
@@ -258,7 +258,7 @@ func (k *Keeper) revealSecrets(text string) string {
 }
 
 // bytes encodes or decodes bytes; empty and nil are the same.
-func (k *Keeper) bytes(p *[]byte) {
+func (k *StateCodec) bytes(p *[]byte) {
 	if !k.reading {
 		whole := *p
 		for n := 0; n < utf8.UTFMax && !utf8.Valid(whole); n++ { // it may end in the middle of a character
@@ -278,9 +278,9 @@ func (k *Keeper) bytes(p *[]byte) {
 }
 
 // id returns the number of an entity for encoding.
-func (k *Keeper) id(kind entityKind, p unsafe.Pointer) uint64 {
-	id, known := k.ids[p]
-	if !known {
+func (k *StateCodec) id(kind entityKind, p unsafe.Pointer) uint64 {
+	id, found := k.ids[p]
+	if !found {
 		id = uint64(len(k.entities))
 		k.ids[p] = id
 		k.entities = append(k.entities, entity{kind, p})
@@ -289,7 +289,7 @@ func (k *Keeper) id(kind entityKind, p unsafe.Pointer) uint64 {
 }
 
 // entity decodes the number of an entity of a kind, and returns the entity.
-func (k *Keeper) entity(kind entityKind, n uint64) unsafe.Pointer {
+func (k *StateCodec) entity(kind entityKind, n uint64) unsafe.Pointer {
 	if n >= uint64(len(k.entities)) || k.entities[n].kind != kind {
 		k.damaged("something refers to what is not there")
 		return nil
@@ -298,7 +298,7 @@ func (k *Keeper) entity(kind entityKind, n uint64) unsafe.Pointer {
 }
 
 // refer encodes or decodes a pointer to an entity, or nil.
-func refer[T any](k *Keeper, kind entityKind, p **T) {
+func refer[T any](k *StateCodec, kind entityKind, p **T) {
 	if !k.reading {
 		if *p == nil {
 			k.writeUint(0)
@@ -314,16 +314,16 @@ func refer[T any](k *Keeper, kind entityKind, p **T) {
 }
 
 // referRequired is refer for a pointer that must not be nil.
-func referRequired[T any](k *Keeper, kind entityKind, p **T, what string) {
+func referRequired[T any](k *StateCodec, kind entityKind, p **T, what string) {
 	refer(k, kind, p)
 	k.require(*p != nil, what)
 }
 
 // typ encodes or decodes a type: one of the program, a built-in one, or nil.
-func (k *Keeper) typ(p **value.Type) {
+func (k *StateCodec) typ(p **value.Type) {
 	if !k.reading {
-		n, known := k.typeNumbers()[*p]
-		if !known {
+		n, found := k.typeNumbers()[*p]
+		if !found {
 			k.refuse("a value has the type %s, which is none of the program's", *p)
 		}
 		k.writeUint(uint64(n))
@@ -344,7 +344,7 @@ func (k *Keeper) typ(p **value.Type) {
 	}
 }
 
-func (k *Keeper) typeNumbers() map[*value.Type]int {
+func (k *StateCodec) typeNumbers() map[*value.Type]int {
 	if k.types != nil {
 		return k.types
 	}

@@ -2,7 +2,7 @@ package vm
 
 // The state of decisions in a snapshot.
 
-func (k *Keeper) taskDecisions(t *task) {
+func (k *StateCodec) taskDecisions(t *task) {
 	x := t.m.taskDecisions[t]
 	there := x != nil
 	k.Bool(&there)
@@ -14,13 +14,13 @@ func (k *Keeper) taskDecisions(t *task) {
 			x = &taskDecisions{}
 		}
 	}
-	refer(k, entityHearing, &x.open)
+	refer(k, entityDecision, &x.open)
 	k.Int(&x.effect)
 	k.Int(&x.since)
 }
 
-func (k *Keeper) decisionBody(h *openDecision) {
-	refer(k, entityHearing, &h.outer)
+func (k *StateCodec) decisionBody(h *openDecision) {
+	refer(k, entityDecision, &h.outer)
 	k.bytes((*[]byte)(&h.asked))
 	k.Int(&h.since)
 	k.Bool(&h.stream)
@@ -32,11 +32,11 @@ func (k *Keeper) decisionBody(h *openDecision) {
 }
 
 // checkDecisions checks that no chain of decisions is a cycle.
-func (k *Keeper) checkDecisions() {
+func (k *StateCodec) checkDecisions() {
 	const onWay, ends = 1, 2
 	state := map[*openDecision]int{}
 	for _, e := range k.entities {
-		if e.kind != entityHearing {
+		if e.kind != entityDecision {
 			continue
 		}
 		var way []*openDecision

@@ -10,7 +10,7 @@ import (
 // The entities of a snapshot: each is created from its head, and filled in from its body.
 
 // head encodes or decodes the data from which an entity is created.
-func (k *Keeper) head(e *entity) {
+func (k *StateCodec) head(e *entity) {
 	number(k, &e.kind)
 	switch e.kind {
 	case entityString:
@@ -34,7 +34,7 @@ func (k *Keeper) head(e *entity) {
 }
 
 // emptyHead creates an entity whose data is all in its body.
-func (k *Keeper) emptyHead(e *entity) {
+func (k *StateCodec) emptyHead(e *entity) {
 	if !k.reading {
 		return
 	}
@@ -53,7 +53,7 @@ func (k *Keeper) emptyHead(e *entity) {
 		e.p = unsafe.Pointer(new(hostStream))
 	case entityAsk:
 		e.p = unsafe.Pointer(new(ask))
-	case entityHearing:
+	case entityDecision:
 		e.p = unsafe.Pointer(new(openDecision))
 	default:
 		k.damaged("something is of no kind")
@@ -61,7 +61,7 @@ func (k *Keeper) emptyHead(e *entity) {
 }
 
 // body encodes or decodes the content of an entity.
-func (k *Keeper) body(e entity) {
+func (k *StateCodec) body(e entity) {
 	switch e.kind {
 	case entityArray:
 		k.arrayBody(e.p)
@@ -87,13 +87,13 @@ func (k *Keeper) body(e entity) {
 		k.streamBody((*hostStream)(e.p))
 	case entityAsk:
 		k.askBody((*ask)(e.p))
-	case entityHearing:
+	case entityDecision:
 		k.decisionBody((*openDecision)(e.p))
 	}
 }
 
 // write encodes the whole state.
-func (k *Keeper) write() ([]byte, error) {
+func (k *StateCodec) write() ([]byte, error) {
 	k.findStores()
 	k.roots()
 	for i := 0; i < len(k.entities) && k.err == nil; i++ {
@@ -109,7 +109,7 @@ func (k *Keeper) write() ([]byte, error) {
 }
 
 // read decodes what write encodes.
-func (k *Keeper) read(body []byte) error {
+func (k *StateCodec) read(body []byte) error {
 	k.reading, k.in = true, body
 	list(k, &k.entities, k.head)
 	if k.err == nil {
@@ -131,7 +131,7 @@ func (k *Keeper) read(body []byte) error {
 }
 
 // check verifies that the decoded parts are consistent.
-func (k *Keeper) check() {
+func (k *StateCodec) check() {
 	alive := map[*task]bool{}
 	for t := k.m.sched.oldest; t != nil; t = t.birth.newer {
 		alive[t] = true
@@ -151,7 +151,7 @@ func (k *Keeper) check() {
 	}
 }
 
-func (k *Keeper) checkTask(t *task, alive map[*task]bool) {
+func (k *StateCodec) checkTask(t *task, alive map[*task]bool) {
 	k.require(alive[t] != t.state.ended, "a task neither lives nor has ended")
 	if t.state.ended || k.err != nil {
 		return
@@ -180,7 +180,7 @@ func (k *Keeper) checkTask(t *task, alive map[*task]bool) {
 }
 
 // framed reports whether a task has the frame of a listen.
-func (k *Keeper) framed(t *task, s *scope) bool {
+func (k *StateCodec) framed(t *task, s *scope) bool {
 	slots, depth := t.parkedSlots()
 	for pc := t.pc(); pc > 0; {
 		if depth == s.depth {
@@ -192,7 +192,7 @@ func (k *Keeper) framed(t *task, s *scope) bool {
 	return false
 }
 
-func (k *Keeper) checkGroup(g *group, alive map[*task]bool) {
+func (k *StateCodec) checkGroup(g *group, alive map[*task]bool) {
 	if g.open == 0 { // ended: only references to it are left
 		return
 	}

@@ -13,7 +13,7 @@ import (
 
 // Errors in a snapshot: propagating, caught, and where they came from.
 
-func (k *Keeper) raisedBody(r *raised) {
+func (k *StateCodec) raisedBody(r *raised) {
 	k.Slot(&r.value)
 	for _, flag := range []*bool{&r.fault, &r.panicked, &r.cancelled} {
 		k.Bool(flag)
@@ -23,7 +23,7 @@ func (k *Keeper) raisedBody(r *raised) {
 	k.trace(&r.trace)
 }
 
-func (k *Keeper) trace(c *calls) {
+func (k *StateCodec) trace(c *calls) {
 	list(k, &c.few, k.call)
 	many := c.many != nil
 	k.Bool(&many)
@@ -46,13 +46,13 @@ func (k *Keeper) trace(c *calls) {
 }
 
 // call encodes or decodes a place of a trace.
-func (k *Keeper) call(c *call) {
+func (k *StateCodec) call(c *call) {
 	number(k, &c.level)
 	k.pc(&c.pc, &c.part)
 }
 
 // pc encodes or decodes an instruction and the part of it, 0 for none.
-func (k *Keeper) pc(pc, part *int32) {
+func (k *StateCodec) pc(pc, part *int32) {
 	var x position
 	if !k.reading && *pc > 1 {
 		x = k.at.of(int(*pc), int(*part))
@@ -69,7 +69,7 @@ func (k *Keeper) pc(pc, part *int32) {
 	}
 }
 
-func (k *Keeper) spot(s *spot) {
+func (k *StateCodec) spot(s *spot) {
 	var part int32
 	k.pc(&s.pc, &part)
 	for i := range s.calls {
@@ -77,21 +77,21 @@ func (k *Keeper) spot(s *spot) {
 	}
 }
 
-// leavings encodes or decodes the last leavings of a run.
-func (k *Keeper) leavings(l *leavings) {
+// errSteps encodes or decodes the last error steps of a run.
+func (k *StateCodec) errSteps(l *errSteps) {
 	number(k, &l.next)
 	if !k.require(l.next >= 0, "a count is negative") || l.next == 0 {
 		return
 	}
 	if k.reading {
-		l.ring = make([]leaving, keptLeavings)
+		l.ring = make([]errStep, maxErrSteps)
 	}
-	for i := range l.ring[:min(l.next, keptLeavings)] {
-		k.leaving(&l.ring[i])
+	for i := range l.ring[:min(l.next, maxErrSteps)] {
+		k.errStep(&l.ring[i])
 	}
 }
 
-func (k *Keeper) leaving(e *leaving) {
+func (k *StateCodec) errStep(e *errStep) {
 	k.result(&e.err)
 	k.result(&e.of)
 	refer(k, entityRaised, &e.held)
@@ -102,7 +102,7 @@ func (k *Keeper) leaving(e *leaving) {
 }
 
 // result encodes or decodes a Result by its object, or nil.
-func (k *Keeper) result(p *unsafe.Pointer) {
+func (k *StateCodec) result(p *unsafe.Pointer) {
 	s := value.Slot{Ref: *p}
 	k.Slot(&s)
 	if k.reading {
@@ -112,16 +112,16 @@ func (k *Keeper) result(p *unsafe.Pointer) {
 }
 
 // path encodes or decodes the way of an unhandled Err with which a task ended.
-func (k *Keeper) path(t *task) {
-	known := t.way != nil
-	k.Bool(&known)
-	if !known {
+func (k *StateCodec) path(t *task) {
+	hasWay := t.way != nil
+	k.Bool(&hasWay)
+	if !hasWay {
 		return
 	}
 	if k.reading {
-		t.way = new([]leaving)
+		t.way = new([]errStep)
 	}
-	list(k, t.way, k.leaving)
+	list(k, t.way, k.errStep)
 }
 
 // The tags of failures.
@@ -132,7 +132,7 @@ const (
 )
 
 // failure encodes or decodes the error of a request, or nil.
-func (k *Keeper) failure(p *error) {
+func (k *StateCodec) failure(p *error) {
 	tag := failedNot
 	e, program := errors.AsType[*effect.Error](*p)
 	switch {
@@ -157,7 +157,7 @@ func (k *Keeper) failure(p *error) {
 	}
 }
 
-func (k *Keeper) programError(e *effect.Error) {
+func (k *StateCodec) programError(e *effect.Error) {
 	k.Text(&e.Kind)
 	k.Text(&e.Message)
 	number(k, &e.Status)
@@ -188,7 +188,7 @@ func (k *Keeper) programError(e *effect.Error) {
 }
 
 // plain encodes or decodes a scalar or a text inline.
-func (k *Keeper) plain(v *value.Slot) {
+func (k *StateCodec) plain(v *value.Slot) {
 	text := v.Kind() == value.KindString
 	k.Bool(&text)
 	if !text {

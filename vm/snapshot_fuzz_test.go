@@ -36,7 +36,7 @@ func TestSnapshotDamaged(t *testing.T) {
 		for i := 0; i < len(data)-sha256.Size; i++ {
 			other := bytes.Clone(data)
 			other[i] ^= byte(1 << ((i + n) % 8))
-			if _, err := Restore(fuzzConfig(a), other); !errors.As(err, new(*Damaged)) {
+			if _, err := Restore(fuzzConfig(a), other); !errors.As(err, new(*DamagedError)) {
 				t.Fatalf("byte %d of snapshot %d: %v", i, n, err)
 			}
 			if i < body || i%11 != n%11 {
@@ -49,7 +49,7 @@ func TestSnapshotDamaged(t *testing.T) {
 			}
 		}
 		for cut := range min(200, len(data)) {
-			if _, err := Restore(fuzzConfig(a), data[:cut]); !errors.As(err, new(*Damaged)) {
+			if _, err := Restore(fuzzConfig(a), data[:cut]); !errors.As(err, new(*DamagedError)) {
 				t.Fatalf("%d bytes of snapshot %d: %v", cut, n, err)
 			}
 		}
@@ -118,7 +118,7 @@ func sealed(data []byte) []byte {
 func goOn(a *asm, data []byte) (restored bool) {
 	m, err := Restore(fuzzConfig(a), data)
 	if err != nil {
-		if !errors.As(err, new(*Damaged)) {
+		if !errors.As(err, new(*DamagedError)) {
 			panic(err)
 		}
 		return false
@@ -127,8 +127,8 @@ func goOn(a *asm, data []byte) (restored bool) {
 		_ = recover() // an invalid index or a nil pointer ends the run
 		runtime.GC()  // visits every pointer that the run left
 	}()
-	if again, err := m.Snapshot(Snapshot{}); err == nil {
-		if _, err := ReadSnapshot(again); err != nil {
+	if second, err := m.Snapshot(Snapshot{}); err == nil {
+		if _, err := ReadSnapshot(second); err != nil {
 			panic(err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // Exchanges in a snapshot: listens with their handlers, and streams with their messages.
 
-func (k *Keeper) scopeBody(s *scope) {
+func (k *StateCodec) scopeBody(s *scope) {
 	referRequired(k, entityTask, &s.t, "no task listens")
 	number(k, &s.depth)
 	pc, part := int32(s.pc), int32(0)
@@ -29,18 +29,18 @@ func (k *Keeper) scopeBody(s *scope) {
 	k.failure(&s.err)
 	k.Bool(&s.over)
 	refer(k, entityRun, &s.run)
-	refer(k, entityHearing, &s.decision)
+	refer(k, entityDecision, &s.decision)
 	k.Int(&s.effect)
 	k.bytes(&s.partial)
 	k.unsent(&s.unsent)
 	if k.format >= 3 {
-		k.Bool(&s.gone)
+		k.Bool(&s.exited)
 		k.Int(&s.dropped)
 	}
 }
 
 // listens finds the listen of a decoded scope.
-func (k *Keeper) listens(s *scope) bool {
+func (k *StateCodec) listens(s *scope) bool {
 	if k.err != nil {
 		return false
 	}
@@ -57,12 +57,12 @@ func (k *Keeper) listens(s *scope) bool {
 	return ok
 }
 
-func (k *Keeper) messages(q *messages) {
+func (k *StateCodec) messages(q *messages) {
 	list(k, &q.queue, k.message)
 	number(k, &q.queued)
 }
 
-func (k *Keeper) message(m *effect.HostMessage) {
+func (k *StateCodec) message(m *effect.HostMessage) {
 	k.Text(&m.Type)
 	k.Text(&m.ID)
 	k.Slot(&m.Payload)
@@ -72,7 +72,7 @@ func (k *Keeper) message(m *effect.HostMessage) {
 }
 
 // unsent encodes or decodes a reply that could not be sent because the queue was full.
-func (k *Keeper) unsent(p **effect.ExchangeReply) {
+func (k *StateCodec) unsent(p **effect.ExchangeReply) {
 	there := *p != nil
 	k.Bool(&there)
 	if !there {
@@ -88,9 +88,9 @@ func (k *Keeper) unsent(p **effect.ExchangeReply) {
 // The causes of a handler run's end, by their numbers.
 var runCauses = []error{nil, errWithdrawn, errExpired, errLost}
 
-func (k *Keeper) runBody(r *handlerRun) {
+func (k *StateCodec) runBody(r *handlerRun) {
 	k.message(&r.message)
-	refer(k, entityHearing, &r.hearing)
+	refer(k, entityDecision, &r.decision)
 	cause := 0
 	for i, c := range runCauses {
 		if r.cause == c {
@@ -102,7 +102,7 @@ func (k *Keeper) runBody(r *handlerRun) {
 	}
 }
 
-func (k *Keeper) streamBody(x *hostStream) {
+func (k *StateCodec) streamBody(x *hostStream) {
 	refer(k, entityTask, &x.by)
 	n := 0
 	for i := range k.m.image.hostDecls {
@@ -127,7 +127,7 @@ func (k *Keeper) streamBody(x *hostStream) {
 
 // asks encodes or decodes the messages that may be answered, in their order, without the settled
 // ones.
-func (k *Keeper) asks(x *hostStream) {
+func (k *StateCodec) asks(x *hostStream) {
 	open := x.asks.open()
 	list(k, &open, func(p **ask) { referRequired(k, entityAsk, p, "a message to answer is missing") })
 	if !k.reading {
@@ -140,19 +140,19 @@ func (k *Keeper) asks(x *hostStream) {
 	})
 }
 
-func (k *Keeper) askBody(a *ask) {
+func (k *StateCodec) askBody(a *ask) {
 	referRequired(k, entityStream, &a.of, "a message is of no stream")
 	k.Text(&a.typ)
 	k.Text(&a.id)
 	k.Bool(&a.waits)
 	k.Text(&a.answered)
-	refer(k, entityHearing, &a.hearing)
+	refer(k, entityDecision, &a.decision)
 	refer(k, entityGroup, &a.work.group)
 	number(k, &a.work.place)
 }
 
 // request encodes or decodes a request as data.
-func (k *Keeper) request(p *effect.Request) {
+func (k *StateCodec) request(p *effect.Request) {
 	kind, text := "", ""
 	if !k.reading {
 		kind = string((*p).Kind())

@@ -9,7 +9,7 @@ import (
 
 // The heads of objects, and their contents.
 
-func (k *Keeper) stringHead(p unsafe.Pointer) unsafe.Pointer {
+func (k *StateCodec) stringHead(p unsafe.Pointer) unsafe.Pointer {
 	text := ""
 	if p != nil {
 		text = value.Slot{Ref: p}.AsString()
@@ -18,7 +18,7 @@ func (k *Keeper) stringHead(p unsafe.Pointer) unsafe.Pointer {
 	return value.String(text).Ref
 }
 
-func (k *Keeper) arrayHead(p unsafe.Pointer) unsafe.Pointer {
+func (k *StateCodec) arrayHead(p unsafe.Pointer) unsafe.Pointer {
 	var repr value.Repr
 	shared, n := false, 0
 	if p != nil {
@@ -38,13 +38,13 @@ func (k *Keeper) arrayHead(p unsafe.Pointer) unsafe.Pointer {
 }
 
 // mark sets the mark of a value that two places may share.
-func (k *Keeper) mark(s value.Slot, shared bool) {
+func (k *StateCodec) mark(s value.Slot, shared bool) {
 	if shared {
 		value.Share(s)
 	}
 }
 
-func (k *Keeper) arrayBody(p unsafe.Pointer) {
+func (k *StateCodec) arrayBody(p unsafe.Pointer) {
 	a := (*value.Array)(p)
 	switch a.Sub {
 	case value.ReprInts:
@@ -66,7 +66,7 @@ func (k *Keeper) arrayBody(p unsafe.Pointer) {
 	}
 }
 
-func (k *Keeper) mapHead(p unsafe.Pointer) unsafe.Pointer {
+func (k *StateCodec) mapHead(p unsafe.Pointer) unsafe.Pointer {
 	shared, n := false, 0
 	if p != nil {
 		shared, n = value.IsShared(value.Slot{Ref: p}), (*value.Map)(p).Len()
@@ -81,7 +81,7 @@ func (k *Keeper) mapHead(p unsafe.Pointer) unsafe.Pointer {
 	return s.Ref
 }
 
-func (k *Keeper) mapBody(p unsafe.Pointer) {
+func (k *StateCodec) mapBody(p unsafe.Pointer) {
 	m := (*value.Map)(p)
 	n := k.Count(m.Len())
 	if !k.reading {
@@ -102,7 +102,7 @@ func (k *Keeper) mapBody(p unsafe.Pointer) {
 }
 
 // blockHead creates an object that consists of slots.
-func (k *Keeper) blockHead(p unsafe.Pointer) unsafe.Pointer {
+func (k *StateCodec) blockHead(p unsafe.Pointer) unsafe.Pointer {
 	var kind value.Kind
 	var variant uint16
 	var t *value.Type
@@ -138,7 +138,7 @@ func (k *Keeper) blockHead(p unsafe.Pointer) unsafe.Pointer {
 }
 
 // partyHead creates an agent or a host that builders have modified.
-func (k *Keeper) partyHead(p unsafe.Pointer, kind value.Kind, n int) unsafe.Pointer {
+func (k *StateCodec) partyHead(p unsafe.Pointer, kind value.Kind, n int) unsafe.Pointer {
 	all, index := k.m.declared.agents, 0
 	if kind == value.KindHost {
 		all = k.m.declared.hosts
@@ -188,7 +188,7 @@ func fits(kind value.Kind, variant int, t *value.Type, n int) bool {
 	return false
 }
 
-func (k *Keeper) blockBody(p unsafe.Pointer) {
+func (k *StateCodec) blockBody(p unsafe.Pointer) {
 	s := value.Slot{Ref: p}
 	f := s.Fields()
 	first := 0
@@ -208,7 +208,7 @@ func (k *Keeper) blockBody(p unsafe.Pointer) {
 	}
 }
 
-func (k *Keeper) closureHead(p unsafe.Pointer) unsafe.Pointer {
+func (k *StateCodec) closureHead(p unsafe.Pointer) unsafe.Pointer {
 	n := 0
 	if p != nil {
 		n = functionOf(value.Slot{Ref: p}).number

@@ -11,15 +11,15 @@ import (
 
 // The beginning of a snapshot: the roots, from which everything else is reached.
 
-func (k *Keeper) roots() {
+func (k *StateCodec) roots() {
 	m := k.m
 	for _, n := range []*int64{&m.stats.Copied, &m.stats.CopiedText, &m.stats.Requests, &m.counts.task, &m.counts.exchanges,
-		&m.journaled.now.Taken, &m.journaled.now.Ticks} {
+		&m.journaled.now.Consumed, &m.journaled.now.Ticks} {
 		k.Int(n)
 	}
 	number(k, &m.pace.Left)
 	number(k, &m.memory.asked)
-	number(k, &m.memory.known)
+	number(k, &m.memory.measured)
 	number(k, &m.requests.bounds.running)
 	k.tasks()
 	k.requestsUnderWay()
@@ -29,14 +29,14 @@ func (k *Keeper) roots() {
 	k.storesHold()
 	k.toolStates()
 	k.owned()
-	k.leavings(&m.left)
+	k.errSteps(&m.left)
 }
 
-func (k *Keeper) stream(x **hostStream) { referRequired(k, entityStream, x, "a stream is missing") }
+func (k *StateCodec) stream(x **hostStream) { referRequired(k, entityStream, x, "a stream is missing") }
 
 // tasks encodes or decodes the live tasks in the order of their creation, then the ended ones that
 // are still referenced.
-func (k *Keeper) tasks() {
+func (k *StateCodec) tasks() {
 	m := k.m
 	var alive []*task
 	for t := m.sched.oldest; t != nil; t = t.birth.newer {
@@ -45,10 +45,10 @@ func (k *Keeper) tasks() {
 	one := func(t **task) { referRequired(k, entityTask, t, "a task is missing") }
 	list(k, &alive, one)
 	if k.reading {
-		known := map[*task]bool{}
+		found := map[*task]bool{}
 		for _, t := range alive {
-			if k.require(!known[t], "a task lives twice") {
-				known[t] = true
+			if k.require(!found[t], "a task lives twice") {
+				found[t] = true
 				m.sched.link(t)
 			}
 		}
@@ -97,7 +97,7 @@ func (f *pendingRequest) owner() byte {
 }
 
 // requestsUnderWay encodes or decodes the pending requests in the order in which they were made.
-func (k *Keeper) requestsUnderWay() {
+func (k *StateCodec) requestsUnderWay() {
 	var all []*pendingRequest
 	for _, seq := range k.m.requests.underWay() {
 		all = append(all, k.m.requests.pending[seq])
@@ -113,7 +113,7 @@ func (k *Keeper) requestsUnderWay() {
 	}
 }
 
-func (k *Keeper) pendingRequest(f *pendingRequest) {
+func (k *StateCodec) pendingRequest(f *pendingRequest) {
 	k.Int(&f.effect)
 	k.request(&f.request)
 	referRequired(k, entityTask, &f.t, "a request has no owner")
@@ -143,7 +143,7 @@ func (k *Keeper) pendingRequest(f *pendingRequest) {
 }
 
 // assignOwner assigns a request to its owner, after everything has been decoded.
-func (k *Keeper) assignOwner(f *pendingRequest, owner byte) {
+func (k *StateCodec) assignOwner(f *pendingRequest, owner byte) {
 	var free **pendingRequest
 	switch owner {
 	case ownerNone:
@@ -180,7 +180,7 @@ func (k *Keeper) assignOwner(f *pendingRequest, owner byte) {
 }
 
 // holdings encodes or decodes the external resources of tasks.
-func (k *Keeper) holdings() {
+func (k *StateCodec) holdings() {
 	type held struct {
 		t   *task
 		all []holding
@@ -201,7 +201,7 @@ func (k *Keeper) holdings() {
 		})
 		if k.require(len(h.all) > 0, "somebody holds nothing") && k.reading && k.err == nil {
 			for _, x := range h.all {
-				k.m.holdings.hold(h.t, x)
+				k.m.holdings.add(h.t, x)
 			}
 		}
 	})

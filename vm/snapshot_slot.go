@@ -34,7 +34,7 @@ const (
 )
 
 // Slot encodes or decodes a value.
-func (k *Keeper) Slot(p *value.Slot) {
+func (k *StateCodec) Slot(p *value.Slot) {
 	if k.reading {
 		*p = k.readSlot()
 	} else {
@@ -42,15 +42,15 @@ func (k *Keeper) Slot(p *value.Slot) {
 	}
 }
 
-func (k *Keeper) slots(all []value.Slot) {
+func (k *StateCodec) slots(all []value.Slot) {
 	for i := range all {
 		k.Slot(&all[i])
 	}
 }
 
-func (k *Keeper) tagged(tag byte, n uint64) { k.writeUint(uint64(tag) | n<<5) }
+func (k *StateCodec) tagged(tag byte, n uint64) { k.writeUint(uint64(tag) | n<<5) }
 
-func (k *Keeper) writeSlot(s value.Slot) {
+func (k *StateCodec) writeSlot(s value.Slot) {
 	switch s.Kind() {
 	case value.KindNil:
 		if s.Ref == absent.Ref {
@@ -96,7 +96,7 @@ func (k *Keeper) writeSlot(s value.Slot) {
 
 // writeString encodes by value the Strings that exist only once: the empty one and those of one
 // ASCII character.
-func (k *Keeper) writeString(s value.Slot) {
+func (k *StateCodec) writeString(s value.Slot) {
 	switch text := s.AsString(); {
 	case text == "":
 		k.tagged(tagShort, 0)
@@ -107,7 +107,7 @@ func (k *Keeper) writeString(s value.Slot) {
 	}
 }
 
-func (k *Keeper) writeEnum(s value.Slot) {
+func (k *StateCodec) writeEnum(s value.Slot) {
 	t, n := s.Type(), s.Variant()
 	if len(s.Fields()) == 0 && t != nil && n < len(t.Variants) && t.Variants[n].Unit == s {
 		k.tagged(tagUnit, uint64(n))
@@ -117,7 +117,7 @@ func (k *Keeper) writeEnum(s value.Slot) {
 	k.tagged(tagObject, k.id(entityBlock, s.Ref))
 }
 
-func (k *Keeper) writeClosure(s value.Slot) {
+func (k *StateCodec) writeClosure(s value.Slot) {
 	n := functionOf(s).number
 	if k.m.image.closures[n].Ref == s.Ref {
 		k.tagged(tagFunction, uint64(n))
@@ -127,7 +127,7 @@ func (k *Keeper) writeClosure(s value.Slot) {
 }
 
 // writeDeclared encodes an agent or a host: as declared, or as builders have modified it.
-func (k *Keeper) writeDeclared(tag byte, all []value.Slot, s value.Slot) {
+func (k *StateCodec) writeDeclared(tag byte, all []value.Slot, s value.Slot) {
 	if n := s.Party().Index(); all[n].Ref == s.Ref {
 		k.tagged(tag, uint64(n))
 		return
@@ -135,7 +135,7 @@ func (k *Keeper) writeDeclared(tag byte, all []value.Slot, s value.Slot) {
 	k.tagged(tagObject, k.id(entityBlock, s.Ref))
 }
 
-func (k *Keeper) writeTool(s value.Slot) {
+func (k *StateCodec) writeTool(s value.Slot) {
 	for i, x := range k.m.declared.tools {
 		if x.self.Ref == s.Ref {
 			k.tagged(tagTool, uint64(i))
@@ -145,7 +145,7 @@ func (k *Keeper) writeTool(s value.Slot) {
 	k.refuse("a value is a tool that the program does not declare")
 }
 
-func (k *Keeper) writeHandle(s value.Slot) {
+func (k *StateCodec) writeHandle(s value.Slot) {
 	switch x := s.Handle().Object.(type) {
 	case *task:
 		k.tagged(tagTask, k.id(entityTask, unsafe.Pointer(x)))
@@ -166,7 +166,7 @@ func (k *Keeper) writeHandle(s value.Slot) {
 	}
 }
 
-func (k *Keeper) readSlot() value.Slot {
+func (k *StateCodec) readSlot() value.Slot {
 	x := k.readUint()
 	n := x >> 5
 	switch tag := byte(x & 31); tag {
@@ -197,7 +197,7 @@ func (k *Keeper) readSlot() value.Slot {
 	}
 }
 
-func (k *Keeper) readShort(n uint64) value.Slot {
+func (k *StateCodec) readShort(n uint64) value.Slot {
 	if n > 0 && k.require(n-1 < utf8.RuneSelf, "a text is not UTF-8") {
 		return value.String(string(rune(n - 1)))
 	}
@@ -205,7 +205,7 @@ func (k *Keeper) readShort(n uint64) value.Slot {
 }
 
 // readDeclared returns a value that exists once in the program.
-func (k *Keeper) readDeclared(tag byte, n uint64) value.Slot {
+func (k *StateCodec) readDeclared(tag byte, n uint64) value.Slot {
 	switch tag {
 	case tagUnit:
 		return k.readUnit(n)
@@ -231,7 +231,7 @@ func (k *Keeper) readDeclared(tag byte, n uint64) value.Slot {
 	return value.Nil
 }
 
-func (k *Keeper) readUnit(n uint64) value.Slot {
+func (k *StateCodec) readUnit(n uint64) value.Slot {
 	var t *value.Type
 	k.typ(&t)
 	if t == nil || n >= uint64(len(t.Variants)) || t.Variants[n].Unit.IsNil() {
@@ -242,7 +242,7 @@ func (k *Keeper) readUnit(n uint64) value.Slot {
 }
 
 // readHandle returns the value of a task or a store.
-func (k *Keeper) readHandle(tag byte, n uint64) value.Slot {
+func (k *StateCodec) readHandle(tag byte, n uint64) value.Slot {
 	switch tag {
 	case tagTask:
 		if t := (*task)(k.entity(entityTask, n)); t != nil && k.require(t.valued(), "a task is no value") {
@@ -260,7 +260,7 @@ func (k *Keeper) readHandle(tag byte, n uint64) value.Slot {
 	return value.Nil
 }
 
-func (k *Keeper) declared(all []value.Slot, n uint64) value.Slot {
+func (k *StateCodec) declared(all []value.Slot, n uint64) value.Slot {
 	if n >= uint64(len(all)) {
 		k.damaged("a value is declared nowhere")
 		return value.Nil
@@ -269,7 +269,7 @@ func (k *Keeper) declared(all []value.Slot, n uint64) value.Slot {
 }
 
 // object returns an entity as a value.
-func (k *Keeper) object(n uint64) value.Slot {
+func (k *StateCodec) object(n uint64) value.Slot {
 	if n >= uint64(len(k.entities)) {
 		k.damaged("a value refers to what is not there")
 		return value.Nil
@@ -283,7 +283,7 @@ func (k *Keeper) object(n uint64) value.Slot {
 }
 
 // readType decodes a type as a value: for a type of the program, the one that all uses share.
-func (k *Keeper) readType() value.Slot {
+func (k *StateCodec) readType() value.Slot {
 	var t *value.Type
 	k.typ(&t)
 	if t == nil {
@@ -299,10 +299,10 @@ func (k *Keeper) readType() value.Slot {
 }
 
 // Type encodes or decodes a type of the program, or nil.
-func (k *Keeper) Type(p **value.Type) { k.typ(p) }
+func (k *StateCodec) Type(p **value.Type) { k.typ(p) }
 
 // Tool encodes or decodes a tool of the program.
-func (k *Keeper) Tool(p **Tool) {
+func (k *StateCodec) Tool(p **Tool) {
 	n := 0
 	if !k.reading {
 		n = (*p).decl.index

@@ -12,12 +12,12 @@ import (
 
 // The state of a run besides its tasks: stores, the state of tools, the state of natives.
 
-// Kept is state of a native, stored by Own or in a handle, that a snapshot can contain.
-type Kept interface {
-	// KeptAs returns the name by which Config.Kept creates an empty one.
-	KeptAs() string
-	// Keep encodes or decodes it.
-	Keep(*Keeper)
+// NativeState is state of a native, stored by StateOf or in a handle, that a snapshot can contain.
+type NativeState interface {
+	// StateName returns the name by which Config.NewNativeState creates an empty one.
+	StateName() string
+	// EncodeState encodes or decodes it.
+	EncodeState(*StateCodec)
 }
 
 // storePath is the declaration of a store and the path of scopes within it.
@@ -27,7 +27,7 @@ type storePath struct {
 }
 
 // findStores records the paths of all stores.
-func (k *Keeper) findStores() {
+func (k *StateCodec) findStores() {
 	k.stores = map[unsafe.Pointer]storePath{}
 	for i, s := range k.m.declared.stores {
 		switch x := s.Handle().Object.(type) {
@@ -39,14 +39,14 @@ func (k *Keeper) findStores() {
 	}
 }
 
-func (k *Keeper) findHashMap(h *memstore.HashMap, at storePath) {
+func (k *StateCodec) findHashMap(h *memstore.HashMap, at storePath) {
 	k.stores[unsafe.Pointer(h)] = at
 	for _, name := range h.Scopes() {
 		k.findHashMap(h.Scope(name), storePath{at.index, append(slices.Clip(at.names), name)})
 	}
 }
 
-func (k *Keeper) findLedger(l *memstore.Ledger, at storePath) {
+func (k *StateCodec) findLedger(l *memstore.Ledger, at storePath) {
 	k.stores[unsafe.Pointer(l)] = at
 	for _, name := range l.Scopes() {
 		k.findLedger(l.Scope(name), storePath{at.index, append(slices.Clip(at.names), name)})
@@ -54,9 +54,9 @@ func (k *Keeper) findLedger(l *memstore.Ledger, at storePath) {
 }
 
 // storeHead finds a store of the program, or creates the scope.
-func (k *Keeper) storeHead(kind entityKind, p unsafe.Pointer) unsafe.Pointer {
-	at, known := k.stores[p]
-	if !k.reading && !known {
+func (k *StateCodec) storeHead(kind entityKind, p unsafe.Pointer) unsafe.Pointer {
+	at, found := k.stores[p]
+	if !k.reading && !found {
 		k.refuse("a value is a store that the program does not declare")
 	}
 	below(k, &at.index, len(k.m.declared.stores), "a store is declared nowhere")
@@ -82,7 +82,7 @@ func (k *Keeper) storeHead(kind entityKind, p unsafe.Pointer) unsafe.Pointer {
 }
 
 // storesHold encodes or decodes the content of all stores.
-func (k *Keeper) storesHold() {
+func (k *StateCodec) storesHold() {
 	for _, s := range k.m.declared.stores {
 		switch x := s.Handle().Object.(type) {
 		case *memstore.HashMap:
@@ -104,7 +104,7 @@ func (k *Keeper) storesHold() {
 	}
 }
 
-func (k *Keeper) hashMap(h *memstore.HashMap) {
+func (k *StateCodec) hashMap(h *memstore.HashMap) {
 	p := h.Parts()
 	k.Slot(&p.Data)
 	k.Slot(&p.Watchers)
@@ -127,7 +127,7 @@ func (k *Keeper) hashMap(h *memstore.HashMap) {
 	}
 }
 
-func (k *Keeper) ledger(l *memstore.Ledger) {
+func (k *StateCodec) ledger(l *memstore.Ledger) {
 	all := l.Entries()
 	list(k, &all, func(p **memstore.Entry) {
 		if k.reading {
@@ -154,28 +154,28 @@ func (k *Keeper) ledger(l *memstore.Ledger) {
 }
 
 // toolStates encodes or decodes the states of tools.
-func (k *Keeper) toolStates() {
+func (k *StateCodec) toolStates() {
 	for _, x := range k.m.declared.tools {
 		k.slots(x.self.Fields())
 	}
 }
 
 // owned encodes or decodes the state of natives, in the order of the names.
-func (k *Keeper) owned() {
-	var all []Kept
+func (k *StateCodec) owned() {
+	var all []NativeState
 	if !k.reading {
 		for _, x := range k.m.own {
-			kept, ok := x.(Kept)
+			state, ok := x.(NativeState)
 			if !ok {
 				k.refuse("natives keep a %T", x)
 				return
 			}
-			all = append(all, kept)
+			all = append(all, state)
 		}
-		slices.SortFunc(all, func(a, b Kept) int { return cmp.Compare(a.KeptAs(), b.KeptAs()) })
+		slices.SortFunc(all, func(a, b NativeState) int { return cmp.Compare(a.StateName(), b.StateName()) })
 	}
-	list(k, &all, func(x *Kept) {
-		if k.kept(x); k.err == nil && k.reading {
+	list(k, &all, func(x *NativeState) {
+		if k.nativeState(x); k.err == nil && k.reading {
 			if k.m.own == nil {
 				k.m.own = map[any]any{}
 			}
@@ -184,23 +184,23 @@ func (k *Keeper) owned() {
 	})
 }
 
-// kept encodes or decodes the state of one native.
-func (k *Keeper) kept(x *Kept) {
+// nativeState encodes or decodes the state of one native.
+func (k *StateCodec) nativeState(x *NativeState) {
 	name := ""
 	if *x != nil {
-		name = (*x).KeptAs()
+		name = (*x).StateName()
 	}
 	k.Text(&name)
 	if k.reading {
 		*x = nil
-		if k.m.config.Kept != nil {
-			*x = k.m.config.Kept(name)
+		if k.m.config.NewNativeState != nil {
+			*x = k.m.config.NewNativeState(name)
 		}
 		if !k.require(*x != nil, "the state of the library has an unknown kind") {
 			return
 		}
 	}
-	(*x).Keep(k)
+	(*x).EncodeState(k)
 }
 
 // The objects of handles.
@@ -208,18 +208,18 @@ const (
 	handleStream byte = iota
 	handleAsk
 	handleBound
-	handleKept
+	handleNative
 	handleKinds
 )
 
-func (k *Keeper) handleBody(h *value.Handle) {
+func (k *StateCodec) handleBody(h *value.Handle) {
 	k.Text(&h.Type)
 	k.Text(&h.Name)
 	var kind byte
 	var stream *hostStream
 	var of *ask
 	var limit bound
-	var own Kept
+	var own NativeState
 	switch x := h.Object.(type) {
 	case nil:
 		if !k.reading {
@@ -231,8 +231,8 @@ func (k *Keeper) handleBody(h *value.Handle) {
 		kind, of = handleAsk, x
 	case bound:
 		kind, limit = handleBound, x
-	case Kept:
-		kind, own = handleKept, x
+	case NativeState:
+		kind, own = handleNative, x
 	default:
 		k.refuse("a value is a %s", h.Type)
 	}
@@ -248,8 +248,8 @@ func (k *Keeper) handleBody(h *value.Handle) {
 		k.Int(&limit.ms)
 		refer(k, entityAsk, &limit.ask)
 		h.Object = limit
-	case handleKept:
-		k.kept(&own)
+	case handleNative:
+		k.nativeState(&own)
 		h.Object = own
 	}
 }

@@ -10,7 +10,7 @@ import (
 // The tasks in a snapshot. Each is parked or has ended.
 
 // taskHead creates a task.
-func (k *Keeper) taskHead(p unsafe.Pointer) unsafe.Pointer {
+func (k *StateCodec) taskHead(p unsafe.Pointer) unsafe.Pointer {
 	t := (*task)(p)
 	valued, n := false, 0
 	if t != nil {
@@ -26,7 +26,7 @@ func (k *Keeper) taskHead(p unsafe.Pointer) unsafe.Pointer {
 	t = &task{m: k.self, fn: &k.m.image.functions[n]}
 	t.code, t.constants = unsafe.Pointer(unsafe.SliceData(k.m.image.code)), unsafe.Pointer(unsafe.SliceData(k.m.image.constants))
 	if p := k.m.config.Profile; p != nil {
-		t.samples = &sampling{due: &p.Due}
+		t.samples = &sampling{pending: &p.Pending}
 	}
 	if valued {
 		t.parts.handle.Init("Task", t.fn.Name, t)
@@ -34,7 +34,7 @@ func (k *Keeper) taskHead(p unsafe.Pointer) unsafe.Pointer {
 	return unsafe.Pointer(t)
 }
 
-func (k *Keeper) taskBody(t *task) {
+func (k *StateCodec) taskBody(t *task) {
 	for _, flag := range []*bool{&t.state.started, &t.state.stop, &t.state.ended, &t.state.seen, &t.state.left} {
 		k.Bool(flag)
 	}
@@ -60,7 +60,7 @@ func (k *Keeper) taskBody(t *task) {
 	k.taskDecisions(t)
 }
 
-func (k *Keeper) watch(w *watch) {
+func (k *StateCodec) watch(w *watch) {
 	refer(k, entityTask, &w.t)
 	refer(k, entityGroup, &w.g)
 	number(k, &w.i)
@@ -79,7 +79,7 @@ func (t *task) parkedSlots() (slots []value.Slot, depth int) {
 type frame struct{ depth, pc int }
 
 // frames encodes or decodes the frames of a task, the outermost first.
-func (k *Keeper) frames(t *task) {
+func (k *StateCodec) frames(t *task) {
 	if k.reading {
 		k.readFrames(t)
 		return
@@ -99,7 +99,7 @@ func (k *Keeper) frames(t *task) {
 
 // frame encodes a frame: its registers before its current instruction. If that is a pending call,
 // the registers from its window on belong to the callee.
-func (k *Keeper) frame(slots []value.Slot, pc int, top bool) {
+func (k *StateCodec) frame(slots []value.Slot, pc int, top bool) {
 	x := k.at.ofCall(pc)
 	b := &k.m.image.blocks[x.block]
 	number(k, &x.block)
@@ -118,7 +118,7 @@ func (k *Keeper) frame(slots []value.Slot, pc int, top bool) {
 }
 
 // registers returns how many of a frame's registers are its own.
-func (k *Keeper) registers(b *block, pc int, top bool) int {
+func (k *StateCodec) registers(b *block, pc int, top bool) int {
 	if top {
 		return b.fn.registers
 	}
@@ -126,7 +126,7 @@ func (k *Keeper) registers(b *block, pc int, top bool) int {
 }
 
 // classesOf returns the classes of a frame's registers. Those of a stub are all Full.
-func (k *Keeper) classesOf(x position, b *block) ir.Classes {
+func (k *StateCodec) classesOf(x position, b *block) ir.Classes {
 	if b.ir != nil {
 		return k.at.classesAt(x)
 	}
@@ -138,7 +138,7 @@ func (k *Keeper) classesOf(x position, b *block) ir.Classes {
 }
 
 // register encodes or decodes the readable part of a register.
-func (k *Keeper) register(s *value.Slot, c ir.Class) {
+func (k *StateCodec) register(s *value.Slot, c ir.Class) {
 	switch c {
 	case ir.Int:
 		n := int64(s.Bits)
@@ -158,7 +158,7 @@ func (k *Keeper) register(s *value.Slot, c ir.Class) {
 }
 
 // readFrames decodes the frames of a task onto its parked stack.
-func (k *Keeper) readFrames(t *task) {
+func (k *StateCodec) readFrames(t *task) {
 	depth, link := 0, uint64(insSize)
 	var by *ins // the call that created the frame
 	for left := k.Count(0); left > 0; left-- {
@@ -192,7 +192,7 @@ func (k *Keeper) readFrames(t *task) {
 }
 
 // frameSlots returns the slots of a frame at the end of a parked stack.
-func (k *Keeper) frameSlots(t *task, depth, registers int) []value.Slot {
+func (k *StateCodec) frameSlots(t *task, depth, registers int) []value.Slot {
 	size := depth + registers
 	if !k.require(size <= k.m.maxStack, "a stack is too large") {
 		return nil
@@ -205,7 +205,7 @@ func (k *Keeper) frameSlots(t *task, depth, registers int) []value.Slot {
 }
 
 // readFrame decodes the registers of a frame, n at most.
-func (k *Keeper) readFrame(slots []value.Slot, x position, b *block, n int) {
+func (k *StateCodec) readFrame(slots []value.Slot, x position, b *block, n int) {
 	classes := k.classesOf(x, b)
 	if !k.require(classes != nil, "a frame is at an unreachable instruction") {
 		return
@@ -228,7 +228,7 @@ func callsFrame(in *ins) bool {
 }
 
 // place returns the instruction and the block of a position.
-func (k *Keeper) place(x position) (pc int, b *block) {
+func (k *StateCodec) place(x position) (pc int, b *block) {
 	pc, part, ok := k.at.find(x)
 	if !ok || part != 0 && (part != 1 || k.m.image.code[pc].op != opSubIntKCall) {
 		k.damaged("there is no such place in the program")
@@ -251,7 +251,7 @@ func (m *image) calls(in *ins, f, first *function) bool {
 }
 
 // wait encodes or decodes what a task waits for. The pending request is encoded separately.
-func (k *Keeper) wait(t *task) {
+func (k *StateCodec) wait(t *task) {
 	if k.reading {
 		t.wait = new(wait)
 		if p := k.m.config.Profile; p != nil {
@@ -280,7 +280,7 @@ func (k *Keeper) wait(t *task) {
 }
 
 // waitFits checks that the task's instruction is one that waits in this way.
-func (k *Keeper) waitFits(t *task, w *wait) {
+func (k *StateCodec) waitFits(t *task, w *wait) {
 	in := &k.m.image.code[t.pc()]
 	ok := w.window == in.a
 	switch op := ir.Op(in.op); w.kind {
@@ -301,7 +301,7 @@ func (k *Keeper) waitFits(t *task, w *wait) {
 
 // The groups in a snapshot.
 
-func (k *Keeper) groupBody(g *group) {
+func (k *StateCodec) groupBody(g *group) {
 	referRequired(k, entityTask, &g.t, "no task waits for a group")
 	number(k, &g.kind)
 	number(k, &g.d)
@@ -336,7 +336,7 @@ func (k *Keeper) groupBody(g *group) {
 }
 
 // bounding encodes or decodes the bound of a race; its sleep is one of the pending requests.
-func (k *Keeper) bounding(g *group) {
+func (k *StateCodec) bounding(g *group) {
 	bound := g.bound != nil
 	k.Bool(&bound)
 	if !bound {

@@ -41,16 +41,16 @@ func (unwritten) ContextEnded(error, *Moment)                                   
 func (unwritten) ProgramWaits()                                                    {}
 
 // renewed resumes a run from its own snapshot at every boundary.
-func renewed(t testing.TB, c Config, taken *int) Config {
+func renewed(t testing.TB, c Config, snapshots *int) Config {
 	c.Journal = unwritten{}
 	c.Boundary = func(m *VM) {
 		_, err := m.Verified(Snapshot{})
-		if unkept, ok := errors.AsType[*Unkept](err); ok {
+		if unkept, ok := errors.AsType[*NoSnapshotError](err); ok {
 			t.Logf("%v", unkept)
 			return
 		}
-		if *taken++; err != nil {
-			t.Errorf("boundary %d: %v", *taken, err)
+		if *snapshots++; err != nil {
+			t.Errorf("boundary %d: %v", *snapshots, err)
 		}
 	}
 	return c
@@ -81,11 +81,11 @@ func TestSnapshotOfErrors(t *testing.T) {
 			return &effect.Answer{Value: []byte("1")}, nil
 		})
 		_, want := make().run(t, Config{Performer: answers})
-		taken := 0
-		_, got := make().run(t, renewed(t, Config{Performer: answers}, &taken))
+		snapshots := 0
+		_, got := make().run(t, renewed(t, Config{Performer: answers}, &snapshots))
 		var u, v *Uncaught
-		if !errors.As(want, &u) || !errors.As(got, &v) || taken == 0 {
-			t.Fatalf("%v, from %d snapshots %v\n%s", want, taken, got, code)
+		if !errors.As(want, &u) || !errors.As(got, &v) || snapshots == 0 {
+			t.Fatalf("%v, from %d snapshots %v\n%s", want, snapshots, got, code)
 		}
 		sameTrace(t, v.Trace, u.Trace)
 	}
@@ -113,7 +113,7 @@ func TestSnapshotRestored(t *testing.T) {
 		first := Config{Performer: newWorld(strings.Fields(order)...), Journal: &noted{}, Suspend: suspend}
 		waits := len(strings.Fields(order))
 		first.Boundary = func(m *VM) {
-			if m.journaled.now.Taken < int64(waits) {
+			if m.journaled.now.Consumed < int64(waits) {
 				return
 			}
 			select {
@@ -135,8 +135,8 @@ func TestSnapshotRestored(t *testing.T) {
 		}
 		a := program()
 		rest := strings.Fields(map[string]string{"": "c a b d", "b": "c a d", "b a": "c d"}[order])
-		heard, w := &noted{}, newWorld(rest...)
-		m, err := Restore(Config{Program: &a.Program, Natives: library(nil), Performer: w, Journal: heard}, data)
+		journal, w := &noted{}, newWorld(rest...)
+		m, err := Restore(Config{Program: &a.Program, Natives: library(nil), Performer: w, Journal: journal}, data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestSnapshotRestored(t *testing.T) {
 			t.Error(got)
 		}
 		want := map[string]string{"": "1 a, 2 b, 3 c, ", "b": "1 a, 3 c, ", "b a": "3 c, "}[order]
-		if got := strings.Join(heard.begun, ", "); !strings.HasPrefix(got, want) || !strings.Contains(got, " d") {
+		if got := strings.Join(journal.begun, ", "); !strings.HasPrefix(got, want) || !strings.Contains(got, " d") {
 			t.Errorf("order %q: begun %s", order, got)
 		}
 	}
@@ -187,7 +187,7 @@ func resumeOlder(t *testing.T, format int) {
 		if len(m.requests.pending) < 2 || data != nil { // the answer, and the next messages
 			return
 		}
-		k := &Keeper{m: m, format: format, self: m, at: m.image.positionMap(), ids: map[unsafe.Pointer]uint64{}}
+		k := &StateCodec{m: m, format: format, self: m, at: m.image.positionMap(), ids: map[unsafe.Pointer]uint64{}}
 		body, err := k.write()
 		if err != nil {
 			t.Error(err)

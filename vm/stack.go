@@ -11,15 +11,15 @@ type parkedStack struct {
 	depth int32 // position of its frame among them
 }
 
-// keptSlots bounds the slots that are reserved for the first wait of a task that has not run.
-const keptSlots = 16
+// reservedSlots bounds the slots that are reserved for the first wait of a task that has not run.
+const reservedSlots = 16
 
-// keptStacks is the number of free stacks that are retained.
-const keptStacks = 64
+// maxFreeStacks is the number of free stacks that are retained.
+const maxFreeStacks = 64
 
-// keepSlots moves the used slots off the stack and returns the stack. If most of the stack is in
+// parkSlots moves the used slots off the stack and returns the stack. If most of the stack is in
 // use, it only clears the slots above: those of returned calls would keep values alive.
-func (t *task) keepSlots() {
+func (t *task) parkSlots() {
 	depth := t.depth()
 	used := min(depth+t.m.image.blockAt(t.pc()).fn.registers, len(t.stack))
 	if used > firstStack && len(t.stack) <= 4*used {
@@ -35,11 +35,11 @@ func (t *task) keepSlots() {
 	t.freeStack()
 }
 
-// shrinkStack is keepSlots for a task that waits without being parked: it returns the stack that a
+// shrinkStack is parkSlots for a task that waits without being parked: it returns the stack that a
 // finished recursion needed.
 func (t *task) shrinkStack() {
 	if len(t.stack) > 16*firstStack {
-		t.keepSlots()
+		t.parkSlots()
 		t.unpark()
 	}
 }
@@ -47,7 +47,7 @@ func (t *task) shrinkStack() {
 // freeStack returns the stack without clearing it: the next task to run reuses it. Clearing took a
 // fifth of the time of tasks that pass control to one another.
 func (t *task) freeStack() {
-	t.m.sched.stacks.keep(t.stack)
+	t.m.sched.stacks.put(t.stack)
 	t.stack, t.fp = nil, nil
 }
 
@@ -57,9 +57,9 @@ type stacks struct {
 	cleared int // this many at the beginning contain no references
 }
 
-// keep adds a free stack, if it is of that size.
-func (k *stacks) keep(s []value.Slot) {
-	if len(s) == firstStack && len(k.free) < keptStacks {
+// put adds a free stack, if it is of that size.
+func (k *stacks) put(s []value.Slot) {
+	if len(s) == firstStack && len(k.free) < maxFreeStacks {
 		k.free = append(k.free, s)
 	}
 }

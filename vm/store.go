@@ -34,17 +34,17 @@ func (i *image) newStore(s ir.Store) value.Slot {
 	return value.NewHandle("Memory", s.Name, x)
 }
 
-// iterateKept copies the entries of a hashmap in a file into a register, as an array of tuples.
-func (t *task) iterateKept(h *memstore.HashMap, window uint8) status {
-	kept := h.StoredEntries(&t.m.pace)
-	give := func(r effect.Result) (value.Slot, error) {
-		all, err := kept.DecodeMap(r)
+// iterateFileMap copies the entries of a hashmap in a file into a register, as an array of tuples.
+func (t *task) iterateFileMap(h *memstore.HashMap, window uint8) status {
+	stored := h.StoredEntries(&t.m.pace)
+	convert := func(r effect.Result) (value.Slot, error) {
+		all, err := stored.DecodeMap(r)
 		if err != nil {
 			return value.Nil, err
 		}
 		return all.Pairs(), nil
 	}
-	return t.ask(&effect.StoreList{Store: kept.Request(), Keys: true, Values: true}, &wait{kind: waitPerform, window: window, give: give})
+	return t.ask(&effect.StoreList{Store: stored.Request(), Keys: true, Values: true}, &wait{kind: waitPerform, window: window, convert: convert})
 }
 
 // hashMapOf returns the hashmap in s, or nil if s is none.

@@ -72,7 +72,7 @@ func (m *loader) textTable(run []ir.Instr, at int) (n int) {
 			break
 		}
 		s := m.constants[k].AsString()
-		if _, again := to[s]; !again { // of equal tests the first decides
+		if _, exists := to[s]; !exists { // of equal tests the first decides
 			to[s] = n
 		}
 		n++

@@ -30,7 +30,7 @@ type task struct {
 	state   taskState
 
 	result value.Slot // of an ended task
-	way    *[]leaving // of an unhandled Err
+	way    *[]errStep // of an unhandled Err
 
 	served *served // the call from outside to which it belongs
 	member member
@@ -95,13 +95,13 @@ func (m *VM) newTask(f *function, closure unsafe.Pointer, args ...value.Slot) *t
 	t := &task{m: m, fn: f}
 	t.code, t.constants, t.budget = unsafe.Pointer(unsafe.SliceData(m.image.code)), unsafe.Pointer(unsafe.SliceData(m.image.constants)), budget
 	n := 1 + len(args)
-	t.parked.slots = make([]value.Slot, n, max(n, min(f.registers, keptSlots))) // with space for the first wait
+	t.parked.slots = make([]value.Slot, n, max(n, min(f.registers, reservedSlots))) // with space for the first wait
 	// The bottom frame was "called" by code[0] and returns to code[1], opFrameEnd.
 	t.parked.slots[0] = value.Slot{Bits: uint64(insSize), Ref: closure}
 	copy(t.parked.slots[1:], args)
 	t.ip = unsafe.Add(t.code, uintptr(f.entry)*insSize)
 	if p := m.config.Profile; p != nil {
-		t.samples = &sampling{due: &p.Due}
+		t.samples = &sampling{pending: &p.Pending}
 	}
 	m.sched.link(t)
 	return t
@@ -227,7 +227,7 @@ type wait struct {
 	wrap    bool            // the result becomes a Result
 	refused bool            // of waitOpen: it would wait for itself, and is being cancelled
 	off     bool            // the wait has ended: the task is ready
-	give    Give            // of waitPerform
+	convert ResultFunc      // of waitPerform
 	scope   *scope          // of a listen
 	payload value.Slot      // of waitClose: the value of the listen; of waitAnswer: the required type, nil for any
 	task    *task           // of waitTask

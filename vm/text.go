@@ -76,7 +76,7 @@ func opInterpolate(t *task, in *ins) status {
 		*t.slot(in.a) = v
 	}
 	if len(text) > measureInterval {
-		return t.weigh(*t.slot(in.a))
+		return t.chargeResult(*t.slot(in.a))
 	}
 	if cap(text) <= 1<<12 { // for the next one
 		t.m.texts.room = text
@@ -102,7 +102,7 @@ func opSlice(t *task, in *ins) status {
 	v, st := t.slice(value.Flatten(*t.slot(in.b)), *t.slot(in.c), *t.slot(in.c + 1), in.imm == 1)
 	if st == running {
 		*t.slot(in.a) = v
-		return t.weigh(v)
+		return t.chargeResult(v)
 	}
 	return st
 }

@@ -27,8 +27,8 @@ type toolDecl struct {
 type Tool struct {
 	decl *toolDecl
 	self value.Slot
-	// Besides are additional functions that it did not declare, by their own names.
-	Besides []effect.ToolSpec
+	// Added are additional functions that it did not declare, by their own names.
+	Added []effect.ToolSpec
 }
 
 // Info returns the tool's declaration.
@@ -164,7 +164,7 @@ func (m *loader) writeStub(x *ToolFunction) *function {
 	for i, p := range x.info.Params {
 		if p.Default >= 0 {
 			r := uint8(first + i)
-			m.emitIns(ins{op: opSkipGiven, a: r, imm: 2}, 0)
+			m.emitIns(ins{op: opSkipPresent, a: r, imm: 2}, 0)
 			m.emitIns(ins{op: uint8(ir.OpCall), a: w, imm: int32(p.Default)}, 0)
 			m.emitIns(ins{op: uint8(ir.OpMove), a: r, b: w}, 0)
 		}
@@ -184,7 +184,7 @@ func (m *loader) writeStub(x *ToolFunction) *function {
 	return f
 }
 
-func doSkipGiven(t *task, in *ins) status {
+func doSkipPresent(t *task, in *ins) status {
 	if t.slot(in.a).Ref != absent.Ref {
 		t.ip = jump(t.ip, in.imm)
 	}
@@ -260,18 +260,18 @@ func opDispatchTool(t *task, in *ins) status {
 	if !t.m.image.permits(x) {
 		return fail("denied", "tool function %s::%s is not permitted: add \"%[1]s\" to `tools` in [permissions]", x.tool.info.Name, x.info.Name)
 	}
-	given, errs := x.arguments(args)
+	values, errs := x.arguments(args)
 	if len(errs) > 0 {
 		return fail("arguments", "bad arguments for %s: %s", name.S, schema.Join(errs))
 	}
-	if !t.need(int(in.a), max(headroom, len(given)+2)) {
+	if !t.need(int(in.a), max(headroom, len(values)+2)) {
 		return t.tooDeep()
 	}
 	if d := t.debugger(); d != nil {
 		d.Calls(Scene{t}, x.tool.info.Name, x.info.Name)
 	}
 	*t.slot(in.a + 1) = t.m.declared.tools[x.tool.index].self
-	for i, v := range given {
+	for i, v := range values {
 		*t.slot(in.a + 2 + uint8(i)) = v
 	}
 	return t.enter(in.a, x.stub.entry, nil)
@@ -279,7 +279,7 @@ func opDispatchTool(t *task, in *ins) status {
 
 // permits reports whether [permissions] let models, hosts and dispatch_tool call a tool's function.
 func (m *image) permits(x *ToolFunction) bool {
-	return m.program.Permissions.LetsCall(x.tool.info.Name, x.info.Name)
+	return m.program.Permissions.AllowsCall(x.tool.info.Name, x.info.Name)
 }
 
 // toolsOf returns the tools that an agent or host may call, as an Array: its declared ones unless
@@ -325,7 +325,7 @@ func Specs(tools []*Tool) (out []effect.ToolSpec) {
 				out = append(out, effect.ToolSpec{Name: f.Tool() + "_" + f.info.Name, Description: f.info.Description, Parameters: f.Parameters()})
 			}
 		}
-		for _, f := range x.Besides {
+		for _, f := range x.Added {
 			f.Name = x.decl.info.Name + "_" + f.Name
 			out = append(out, f)
 		}
@@ -362,7 +362,7 @@ func (d *declared) offered(list value.Slot, pace *value.Pace) []*Tool {
 // FindFunction finds a function by "T::m", "T_m", or "m" if only one tool has it.
 func FindFunction(tools []*Tool, name string) (x *ToolFunction, problem string) {
 	var plain []*ToolFunction
-	var known []string
+	var names []string
 	for _, tool := range tools {
 		t := tool.decl.info.Name
 		for i := range tool.decl.methods {
@@ -376,10 +376,10 @@ func FindFunction(tools []*Tool, name string) (x *ToolFunction, problem string) 
 			if name == m.info.Name {
 				plain = append(plain, m)
 			}
-			known = append(known, t+"::"+m.info.Name)
+			names = append(names, t+"::"+m.info.Name)
 		}
-		for i := range tool.Besides {
-			known = append(known, t+"::"+tool.Besides[i].Name)
+		for i := range tool.Added {
+			names = append(names, t+"::"+tool.Added[i].Name)
 		}
 	}
 	if len(plain) == 1 {
@@ -392,11 +392,11 @@ func FindFunction(tools []*Tool, name string) (x *ToolFunction, problem string) 
 		}
 		return nil, fmt.Sprintf("tool %s is ambiguous: %s", name, strings.Join(names, ", "))
 	}
-	if len(known) == 0 {
+	if len(names) == 0 {
 		return nil, fmt.Sprintf("unknown tool %s: there are no tools", name)
 	}
-	sort.Strings(known)
-	return nil, fmt.Sprintf("unknown tool %s; the tools are %s", name, strings.Join(known, ", "))
+	sort.Strings(names)
+	return nil, fmt.Sprintf("unknown tool %s; the tools are %s", name, strings.Join(names, ", "))
 }
 
 // arguments checks a call's arguments and puts them into the order of the parameters. The value

@@ -27,7 +27,7 @@ func (t *task) unwind() status {
 		if s == nil || s.pc != pc { // at a listen itself, regions around it come after it
 			if reg := t.m.image.blockAt(pc).regionAt(pc); reg != nil && !r.panicked && !r.cancelled {
 				t.raised = nil
-				t.keepCaught(r)
+				t.storeCaught(r)
 				*t.slot(reg.register) = r.value
 				t.setPC(reg.target)
 				return running

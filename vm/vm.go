@@ -33,9 +33,9 @@ type Config struct {
 	// is about to wait for the next result: there Snapshot may be called. It is called once more
 	// when the run is suspended while it waits. It requires a journal or a past.
 	Boundary func(*VM)
-	// Kept creates the empty state of a native by its name, for reading a snapshot. It returns nil
-	// if there is none of that name.
-	Kept func(name string) Kept
+	// NewNativeState creates the empty state of a native by its name, for reading a snapshot. It
+	// returns nil if there is none of that name.
+	NewNativeState func(name string) NativeState
 	// Texts, if set, replaces secrets in the texts of a snapshot.
 	Texts Texts
 
@@ -124,13 +124,13 @@ type VM struct {
 	requests  requests
 	journaled journaled
 	ending    ending
-	left      leavings
+	left      errSteps
 	serving   *serving
 
 	stats  Stats
 	counts counts
 
-	own           map[any]any // the state of natives: see Own
+	own           map[any]any // the state of natives: see StateOf
 	holdings      holdings
 	taskDecisions map[*task]*taskDecisions // with Config.Decisions
 	debug         debugState

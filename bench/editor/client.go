@@ -86,10 +86,10 @@ func (c *client) notify(method string, params any) {
 	}
 }
 
-// next reads the server's messages until wanted accepts one.
-func (c *client) next(wanted func(*lsptest.Message) bool) {
+// next reads the server's messages until isMatch accepts one.
+func (c *client) next(isMatch func(*lsptest.Message) bool) {
 	if c.err == nil {
-		_, c.err = c.editor.Until(wanted)
+		_, c.err = c.editor.Until(isMatch)
 	}
 }
 

@@ -61,7 +61,7 @@ func run(rounds int, version string) error {
 		}
 		columns = append(columns, rows)
 	}
-	fmt.Printf("| | %s | %s | | wanted |\n| --- | --- | --- | --- | --- |\n", all[0].name, all[1].name)
+	fmt.Printf("| | %s | %s | | target |\n| --- | --- | --- | --- | --- |\n", all[0].name, all[1].name)
 	for i, r := range columns[0] {
 		peer, ratio := columns[1][i].value, ""
 		if peer > 0 {

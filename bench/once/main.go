@@ -2,7 +2,7 @@
 // microseconds, and peak resident memory in bytes.
 //
 // On Linux the peak memory of a process includes the resident memory of the process that started
-// it, because exec keeps it. This small process therefore starts the measured ones.
+// it, because exec does not reset it. This small process therefore starts the measured ones.
 package main
 
 import (

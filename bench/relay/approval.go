@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// This variable makes the program a tool that asks for approvals and prints when it received them.
+// This variable makes the program a tool that requests approvals and prints when it received them.
 const askVariable = "RELAY_BENCH_ASK"
 
 func ask() {

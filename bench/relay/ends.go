@@ -67,7 +67,7 @@ func (h *host) output(at time.Time) error {
 }
 
 // acks reads acks until the connection ends.
-func (h *host) acks(heard func(last int64)) {
+func (h *host) acks(onAck func(last int64)) {
 	for {
 		_, frame, err := h.c.Read(context.Background())
 		if err != nil {
@@ -80,7 +80,7 @@ func (h *host) acks(heard func(last int64)) {
 			}
 		}
 		if json.Unmarshal(frame, &e) == nil && e.Type == protocol.RunAck {
-			heard(e.Data.LastSeq)
+			onAck(e.Data.LastSeq)
 		}
 	}
 }

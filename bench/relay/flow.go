@@ -21,7 +21,7 @@ func paced(rate, idle int) func(*lab) (string, error) {
 			return "", err
 		}
 		before := memory(c)
-		again, err := l.pace(rate, 0)
+		unpaced, err := l.pace(rate, 0)
 		if err != nil {
 			return "", err
 		}
@@ -33,7 +33,7 @@ func paced(rate, idle int) func(*lab) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		ours.all = append(ours.all, again.all...)
+		ours.all = append(ours.all, unpaced.all...)
 		return fmt.Sprintf("p50 %.2f ms, p99 %.2f ms (bare: %.2f, %.2f: %.1f, %.1f times); memory %.0f, then %.0f MB", ours.quantile(0.5), ours.quantile(0.99),
 			bare.quantile(0.5), bare.quantile(0.99), ours.quantile(0.5)/bare.quantile(0.5), ours.quantile(0.99)/bare.quantile(0.99), float64(before)/1e6, float64(after)/1e6), nil
 	}

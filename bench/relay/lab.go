@@ -121,13 +121,13 @@ func login(url string) (token string, err error) {
 	}
 	defer r.Body.Close()
 	text, _ := io.ReadAll(r.Body)
-	var said struct {
+	var resp struct {
 		Token string `json:"access_token"`
 	}
-	if err := json.Unmarshal(text, &said); err != nil || said.Token == "" {
+	if err := json.Unmarshal(text, &resp); err != nil || resp.Token == "" {
 		return "", fmt.Errorf("login: %s %s", r.Status, text)
 	}
-	return said.Token, nil
+	return resp.Token, nil
 }
 
 // noToken is the token for the bare server.

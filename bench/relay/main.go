@@ -30,8 +30,8 @@ var rows = []row{
 	{"replay", "100,000 spooled events", "≥ 20,000/s", replay(100_000)},
 	{"history", "a page of 200 from 1,000,000 events; ready on their database", "≤ 10 ms, ≤ 100 ms", history(1_000_000)},
 	{"replicas", "200 events/s, three servers on PostgreSQL, with 9,000 idle sockets", "p99 ≤ 25 ms; one killed: none lost, none double, ≤ 5 s", several(200, 9_000)},
-	{"storm", "1,000 hosts come again, 10 events each", "≤ 10 s", storm(1_000, 10)},
-	{"run", "20,000 emits of a run, told to a relay", "≤ 1.03", told(25)},
+	{"storm", "1,000 hosts reconnect, 10 events each", "≤ 10 s", storm(1_000, 10)},
+	{"run", "20,000 emits of a run, reported to a relay", "≤ 1.03", reporting(25)},
 	{"page", "the page in a browser", "usable ≤ 1,000 ms; seen p99 ≤ 100 ms", page},
 	{"approval", "decision of an app to text in the terminal", "p99 ≤ 20 ms", approval(50)},
 }

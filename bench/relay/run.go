@@ -33,8 +33,9 @@ func quartile(all []spent) (m spent) {
 	return m
 }
 
-// told measures the cost of reporting a run to the relay against a run without a relay, in turns.
-func told(rounds int) func(*lab) (string, error) {
+// reporting measures the cost of reporting a run to the relay against a run without a relay, in
+// turns.
+func reporting(rounds int) func(*lab) (string, error) {
 	return func(l *lab) (string, error) {
 		if err := l.forRuns(); err != nil {
 			return "", err

@@ -39,6 +39,6 @@ after: 1 payment, shipped, asked what became of the payment: done:{"outcome":"ok
 waiting: 1 payment, shipped
 `
 	if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
-		t.Errorf("%v; wanted (-), printed (+):\n%s\n%s", err, diff, errs.String())
+		t.Errorf("%v; want (-), got (+):\n%s\n%s", err, diff, errs.String())
 	}
 }

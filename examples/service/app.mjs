@@ -1,6 +1,5 @@
-// Made by `make sdk` from app.mts, sha256 eb0813f42444a0a6d3f1d8c189d213fd21788dd7b6ddc93a0c59b697320a111a.
-// A shop whose customers are served by an agent. What there is, and what may be
-// ordered, the shop says.
+// Made by `make sdk` from app.mts, sha256 51892d80e49980a921389d93d16a10917c9a058a106bcbb25c5d7d48e4146e18.
+// A shop whose customers are served by an agent. The shop knows the stock and approves orders.
 import { Concerto } from "../../sdk/typescript/concerto.js";
 const shelves = { lamp: 3, chair: 0 };
 const addresses = { ada: "12 Byron Street" };

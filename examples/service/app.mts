@@ -1,5 +1,4 @@
-// A shop whose customers are served by an agent. What there is, and what may be
-// ordered, the shop says.
+// A shop whose customers are served by an agent. The shop knows the stock and approves orders.
 import { Concerto } from "../../sdk/typescript/concerto.js";
 
 const shelves: Record<string, number> = { lamp: 3, chair: 0 };

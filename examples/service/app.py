@@ -1,4 +1,4 @@
-"""A shop whose customers are served by an agent. What there is, and what may be ordered, the shop says."""
+"""A shop whose customers are served by an agent. The shop knows the stock and approves orders."""
 import asyncio
 
 from concerto import Concerto

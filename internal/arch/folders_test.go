@@ -32,7 +32,7 @@ var crowded = map[string]int{
 	"relay/store.Store()":                  106,
 	"sema":                                 53,
 	"vm":                                   71,
-	"vm.Keeper()":                          118,
+	"vm.StateCodec()":                      118,
 	"vm.VM()":                              100,
 	"vm.task()":                            159,
 }

@@ -260,7 +260,7 @@ func (d *durableRun) withJournal(ctx context.Context, c *vm.Config) context.Cont
 		return ctx
 	}
 	c.Journal, c.Past, c.Suspend = d.run.Journal(), d.run.Past(), d.run.Suspended()
-	c.Kept, c.Boundary, c.Texts = stdlib.Kept, d.run.Boundary, d.run
+	c.NewNativeState, c.Boundary, c.Texts = stdlib.NewNativeState, d.run.Boundary, d.run
 	c.Asks, c.Application.Tools, c.Application.Audited = d.begun.Asks, d.begun.Tools, d.begun.Audited
 	context.AfterFunc(ctx, func() { d.run.Suspend(context.Cause(ctx)) })
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))

@@ -256,7 +256,7 @@ func (p *Program) openSession(ctx context.Context, world *runtime.Runtime, all *
 		}
 	}
 	h := o.toolHooks()
-	h.Permits = func(name string) bool { return p.ir.Permissions.LetsCall(name, name) }
+	h.Permits = func(name string) bool { return p.ir.Permissions.AllowsCall(name, name) }
 	if p.ir.Permissions != nil {
 		h.MustApprove = p.ir.Permissions.Approve
 	}

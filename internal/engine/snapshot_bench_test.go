@@ -40,7 +40,7 @@ func idle(t testing.TB, n int, f func(m *vm.VM, c vm.Config)) {
 	p := compileText(t, fmt.Sprintf(idleTasks, n))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	c := vm.Config{Program: p.ir, Natives: stdlib.Native, Kept: stdlib.Kept, Performer: asleep{}}
+	c := vm.Config{Program: p.ir, Natives: stdlib.Native, NewNativeState: stdlib.NewNativeState, Performer: asleep{}}
 	compiletest.Renew(t, &c)
 	plain := c
 	plain.Boundary = nil

@@ -83,7 +83,7 @@ func resumed(t *testing.T, text string, seed uint64, tries int) {
 	c := newConductor(nil, rand.New(rand.NewPCG(seed, 1)))
 	recorder := tape.Record(&taped, tape.Header{}, nil)
 	c.config = func(config *vm.Config) {
-		config.Journal, config.Kept = recorder, stdlib.Kept
+		config.Journal, config.NewNativeState = recorder, stdlib.NewNativeState
 		config.Boundary = func(m *vm.VM) {
 			data, err := m.Snapshot(vm.Snapshot{})
 			if err != nil {
@@ -106,7 +106,7 @@ func resumed(t *testing.T, text string, seed uint64, tries int) {
 		}
 		next := newConductor([]int{}, c.random)
 		next.lines = slices.Clone(c.lines[:from.lines])
-		m, err := vm.Restore(vm.Config{Program: p.ir, Natives: stdlib.Native, Kept: stdlib.Kept, Performer: next, Past: tape.Play(recorded)}, from.data)
+		m, err := vm.Restore(vm.Config{Program: p.ir, Natives: stdlib.Native, NewNativeState: stdlib.NewNativeState, Performer: next, Past: tape.Play(recorded)}, from.data)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -62,7 +62,7 @@ func (p *Program) recordTape(world *runtime.Runtime, c *vm.Config, o *Options) (
 	}
 	h.Emit = o.Output.Mode.String()
 	r := tape.Record(o.Records.Tape, h, world.Recorded().JSON)
-	c.Journal, c.Kept = r, stdlib.Kept
+	c.Journal, c.NewNativeState = r, stdlib.NewNativeState
 	if at := o.Records.Boundary; at != nil {
 		c.Boundary = func(m *vm.VM) { at(func() (refused, err error) { return verified(m) }) }
 	}
@@ -72,7 +72,7 @@ func (p *Program) recordTape(world *runtime.Runtime, c *vm.Config, o *Options) (
 // verified implements the verify function of Records.Boundary.
 func verified(m *vm.VM) (refused, err error) {
 	_, err = m.Verified(vm.Snapshot{})
-	if unkept, ok := errors.AsType[*vm.Unkept](err); ok {
+	if unkept, ok := errors.AsType[*vm.NoSnapshotError](err); ok {
 		return unkept, nil
 	}
 	return nil, err

@@ -307,7 +307,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	if err != nil {
 		return nil, firstError(err, firstError(outside.Close(ctx), endTools()))
 	}
-	machine.In(vm.Application{Run: outside.ID(), Tools: outside.HasTools(), Audited: config.Audit != nil, Debugger: r.options.Debugger})
+	machine.SetApplication(vm.Application{Run: outside.ID(), Tools: outside.HasTools(), Audited: config.Audit != nil, Debugger: r.options.Debugger})
 	bounded, cancel := budget.Run(ctx, outside.Clock(), r.program.ir.Limits.MaxRunSeconds)
 	bounded, done := r.bound(bounded)
 	outcome, err := machine.Call(bounded, t.test.Function)

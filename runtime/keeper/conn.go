@@ -57,7 +57,7 @@ func (c *Conn) openData(data *net.UnixConn, w *welcome, longLine int) (err error
 	c.mu.Lock()
 	c.opened, c.lastNumber, c.beginOffset, c.data = *w.Process, w.Process.Accepted, -2, data
 	c.mu.Unlock()
-	c.lines = ndjson.NewReader(&outputReader{c}, longLine).Behind(w.LinesBefore, w.Offset)
+	c.lines = ndjson.NewReader(&outputReader{c}, longLine).StartAfter(w.LinesBefore, w.Offset)
 	if w.Process.Over {
 		c.markOutputEnded()
 	}

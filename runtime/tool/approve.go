@@ -175,7 +175,7 @@ func (c *Call) edit(input json.RawMessage) {
 		c.args, c.shown = input, nil
 		c.validate(nil)
 	case len(problems) > 0:
-		c.refuseCall(OutcomeArguments, "bad arguments for %s: %s", c.qualifiedName(), jsonschema.Say(problems, mostProblems))
+		c.refuseCall(OutcomeArguments, "bad arguments for %s: %s", c.qualifiedName(), jsonschema.FormatProblems(problems, mostProblems))
 	default:
 		c.args, c.shown = jsonwrite.MustEncode(v), nil
 		c.validate(nil)

@@ -50,7 +50,7 @@ func TestAnswers(t *testing.T) {
 		{`{"decision":"allow","input":{"limit":1}}`, OutcomeArguments, "bad arguments for x: sql: missing", `{"decision":"allow"`, false},
 		{`{"decision":"allow","input":{"sql":"a","sql":"b"}}`, OutcomeArguments, "bad arguments for x: sql: given twice", `{"decision":"allow"`, false},
 		{`{"decision":"allow","input":{"sql":"a","token":"[redacted:000000000000]"}}`, OutcomeArguments,
-			"bad arguments for x: token: [redacted:000000000000] stands for no value of the arguments that were asked about", `{"decision":"allow"`, false},
+			"bad arguments for x: token: [redacted:000000000000] matches no value of the original arguments", `{"decision":"allow"`, false},
 		{``, OutcomeDenied, "x was not called: it was not approved: nobody listens", `"actor":{"type":"default","name":""}`, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {

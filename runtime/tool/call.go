@@ -159,7 +159,7 @@ func (c *Call) validate(v any) {
 	}
 	c.value = v
 	if problems := c.e.params.Check(v); len(problems) > 0 {
-		c.refuseCall(OutcomeArguments, "bad arguments for %s: %s", c.qualifiedName(), jsonschema.Say(problems, mostProblems))
+		c.refuseCall(OutcomeArguments, "bad arguments for %s: %s", c.qualifiedName(), jsonschema.FormatProblems(problems, mostProblems))
 	}
 }
 

@@ -257,7 +257,7 @@ func (c *Call) badOutput(r Result) string {
 		return fmt.Sprintf("bad output of %s: %v", c.qualifiedName(), err)
 	}
 	if problems := c.e.output.Check(v); len(problems) > 0 {
-		return fmt.Sprintf("bad output of %s: %s", c.qualifiedName(), jsonschema.Say(problems, mostProblems))
+		return fmt.Sprintf("bad output of %s: %s", c.qualifiedName(), jsonschema.FormatProblems(problems, mostProblems))
 	}
 	return ""
 }

@@ -2,15 +2,15 @@ package coverage
 
 import "github.com/concerto-lang/concerto/internal/compile/types"
 
-// column is the first column of some rows, none of which has alternatives there,
-// sorted by constructor when there are many: a match of thousands of literals or
-// variants must not hold each arm against all before it.
+// column is the first column of some rows, without alternatives. If there are many rows, they are
+// grouped by constructor, so that a match of thousands of literals or variants does not compare
+// each arm with all earlier ones.
 type column struct {
 	rows [][]Pattern
-	by   map[string][][]Pattern // nil as long as there are few
+	by   map[string][][]Pattern // nil while there are few rows
 }
 
-// fewRows are looked through one by one.
+// fewRows is the number of rows up to which the rows are searched one by one.
 const fewRows = 12
 
 func columnOf(rows [][]Pattern) *column {
@@ -19,7 +19,7 @@ func columnOf(rows [][]Pattern) *column {
 	return c
 }
 
-// sort puts further rows with their like, if there are many.
+// sort groups the new rows by constructor if there are many.
 func (c *column) sort(rows [][]Pattern) {
 	if len(c.rows) <= fewRows {
 		return
@@ -34,13 +34,14 @@ func (c *column) sort(rows [][]Pattern) {
 
 // Add adds a row with only a pattern.
 func (c *column) Add(p Pattern) {
-	rows := spread([][]Pattern{{p}})
+	rows := expandAlternatives([][]Pattern{{p}})
 	c.rows = append(c.rows, rows...)
 	c.sort(rows)
 }
 
-// looks reports whether a row tests for a constructor, which is not that of an array.
-func (c *column) looks(ctor string) bool {
+// testsConstructor reports whether a row tests for a constructor, which must not be that of an
+// array.
+func (c *column) testsConstructor(ctor string) bool {
 	if c.by != nil {
 		return len(c.by[ctor]) > 0
 	}
@@ -52,9 +53,9 @@ func (c *column) looks(ctor string) bool {
 	return false
 }
 
-// taking returns the rows that match values of a constructor, alone or among others. An array's
-// constructors are not allowed here.
-func (c *column) taking(ctor string) [][]Pattern {
+// matchingRows returns the rows that match values of a constructor, alone or among others. An
+// array's constructors are not allowed here.
+func (c *column) matchingRows(ctor string) [][]Pattern {
 	if c.by == nil {
 		return c.rows
 	}
@@ -62,20 +63,20 @@ func (c *column) taking(ctor string) [][]Pattern {
 	return append(named[:len(named):len(named)], all...)
 }
 
-// Arms are those of a match so far that have no guard.
+// Arms are the arms of a match so far that have no guard.
 type Arms struct {
 	column
 	t     types.Type
-	ctors map[string]ctorInfo // of the type, once needed
+	ctors map[string]ctorInfo // of the type; nil until needed
 }
 
-// NewArms returns no arms yet, of a match of a type's values.
+// NewArms returns an empty list of arms of a match of values of a type.
 func NewArms(t types.Type) *Arms { return &Arms{t: t} }
 
-// Reaches reports whether a pattern takes a value that no arm so far does.
+// Reaches reports whether a pattern matches a value that no previous arm matches.
 func (a *Arms) Reaches(p Pattern) bool { return a.useful(p) != nil }
 
-// useful returns a value that a pattern takes and no arm so far; nil without one.
+// useful returns a value that a pattern matches and no previous arm, or nil.
 func (a *Arms) useful(p Pattern) []witness {
 	if p.Alternatives != nil {
 		for _, alt := range p.Alternatives {
@@ -89,10 +90,10 @@ func (a *Arms) useful(p Pattern) []witness {
 	if p.Constructor == "" || p.Constructor == "[]" {
 		return useful(a.rows, []Pattern{p}, ts)
 	}
-	return usefulCtor(a.taking(p.Constructor), []Pattern{p}, ts, a.ctor(p))
+	return usefulCtor(a.matchingRows(p.Constructor), []Pattern{p}, ts, a.ctor(p))
 }
 
-// ctor is ctorOf, by a table.
+// ctor is ctorOf with a cache.
 func (a *Arms) ctor(p Pattern) ctorInfo {
 	if a.ctors == nil {
 		a.ctors = map[string]ctorInfo{}
@@ -107,10 +108,11 @@ func (a *Arms) ctor(p Pattern) ctorInfo {
 	return ctorOf(types.Any, p)
 }
 
-// MostMissing bounds how many arms a fix adds; what is left then is `_`.
+// MostMissing is the maximum number of arms that a fix adds; `_` covers the rest.
 const MostMissing = 64
 
-// Patterns are patterns of all that the type's values are made by, nil when these are too many.
+// Patterns returns patterns that together match all values of the type, or nil if there are too
+// many.
 func (a *Arms) Patterns() (patterns []string) {
 	all, complete := constructorsOf(a.t, nil, Pattern{})
 	if !complete || len(all) > MostMissing {
@@ -126,8 +128,8 @@ func (a *Arms) Patterns() (patterns []string) {
 	return patterns
 }
 
-// More notes a case that no arm takes, and reports whether there is one.
-func (a *Arms) More(missing *[]string) bool {
+// AddMissing adds a case that no arm matches, and reports whether there is one.
+func (a *Arms) AddMissing(missing *[]string) bool {
 	w := a.useful(Pattern{})
 	if w == nil {
 		return false

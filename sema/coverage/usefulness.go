@@ -61,7 +61,7 @@ func useful(rows [][]Pattern, row []Pattern, ts []types.Type) []witness {
 		}
 		return nil
 	}
-	rows = spread(rows)
+	rows = expandAlternatives(rows)
 	t := types.Resolve(ts[0])
 	if head.Constructor != "" && head.Constructor != "[]" {
 		return usefulCtor(rows, row, ts, ctorOf(t, head))
@@ -82,11 +82,11 @@ func useful(rows [][]Pattern, row []Pattern, ts []types.Type) []witness {
 		return usefulDefault(rows, row, ts, absent)
 	}
 	for _, k := range ctors {
-		taking := column.taking(k.name)
+		matching := column.matchingRows(k.name)
 		if strings.HasPrefix(k.name, "[]") {
-			taking = rows
+			matching = rows
 		}
-		if w := usefulCtor(taking, row, ts, k); w != nil {
+		if w := usefulCtor(matching, row, ts, k); w != nil {
 			return w
 		}
 	}
@@ -97,15 +97,15 @@ func useful(rows [][]Pattern, row []Pattern, ts []types.Type) []witness {
 // tested. Only a column that names all is worth splitting: recursive types end there.
 func missingCtor(rows *column, ctors []ctorInfo) *ctorInfo {
 	for i, k := range ctors {
-		if array := strings.HasPrefix(k.name, "[]"); array && !looksAtLength(rows.rows, k) || !array && !rows.looks(k.name) {
+		if array := strings.HasPrefix(k.name, "[]"); array && !testsLength(rows.rows, k) || !array && !rows.testsConstructor(k.name) {
 			return &ctors[i]
 		}
 	}
 	return nil
 }
 
-// looksAtLength reports whether a row tests the length of the arrays that k represents.
-func looksAtLength(rows [][]Pattern, k ctorInfo) bool {
+// testsLength reports whether a row tests the length of the arrays that k represents.
+func testsLength(rows [][]Pattern, k ctorInfo) bool {
 	for _, r := range rows {
 		if r[0].Constructor == "[]" && r[0].fitsLength(len(k.args)) && (k.name != "[]+" || r[0].Rest) {
 			return true
@@ -119,19 +119,19 @@ func looksAtLength(rows [][]Pattern, k ctorInfo) bool {
 // constructor, for the witness.
 func usefulDefault(rows [][]Pattern, row []Pattern, ts []types.Type, absent *ctorInfo) []witness {
 	var rest [][]Pattern
-	looked := false
+	tested := false
 	for _, r := range rows {
 		if r[0].Constructor == "" {
 			rest = append(rest, r[1:])
 		} else {
-			looked = true
+			tested = true
 		}
 	}
 	w := useful(rest, row[1:], ts[1:])
 	if w == nil {
 		return nil
 	}
-	if !looked || absent == nil {
+	if !tested || absent == nil {
 		return append([]witness{{text: "_"}}, w...)
 	}
 	wild := make([]string, len(absent.args))
@@ -209,8 +209,8 @@ func (c Pattern) fitsLength(n int) bool {
 	return n == len(c.Args)
 }
 
-// spread turns rows with alternatives in the first column into several.
-func spread(rows [][]Pattern) [][]Pattern {
+// expandAlternatives turns rows with alternatives in the first column into several.
+func expandAlternatives(rows [][]Pattern) [][]Pattern {
 	if !slices.ContainsFunc(rows, func(r []Pattern) bool { return r[0].Alternatives != nil }) {
 		return rows
 	}
@@ -224,7 +224,7 @@ func spread(rows [][]Pattern) [][]Pattern {
 		for _, a := range r[0].Alternatives {
 			alts = append(alts, append([]Pattern{a}, r[1:]...))
 		}
-		out = append(out, spread(alts)...)
+		out = append(out, expandAlternatives(alts)...)
 	}
 	return out
 }
@@ -282,9 +282,8 @@ func optionCtors(elem types.Type) []ctorInfo {
 	return []ctorInfo{{"Some", []types.Type{elem}, call("Some")}, none}
 }
 
-// anyCtors are the constructors that patterns tell apart in an Any: the lengths
-// of an array, and Some and None, which together are all of it. An Option<Any>
-// has the latter in any case.
+// anyCtors are the constructors that patterns distinguish in an Any: the lengths of an array, and
+// Some and None, which together are all of it. An Option<Any> has the latter in any case.
 func anyCtors(t types.Type, rows [][]Pattern, head Pattern) (ctors []ctorInfo, complete bool) {
 	if head.Constructor == "[]" {
 		return arrayCtors(types.Any, rows, head), false
@@ -343,8 +342,7 @@ func namedWitness(fields []*types.Field, args []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// arrayCtors are the lengths that the patterns tell apart, and all longer
-// ones as one.
+// arrayCtors are the lengths that the patterns distinguish, and all longer ones as one.
 func arrayCtors(elem types.Type, rows [][]Pattern, head Pattern) []ctorInfo {
 	longest := 0
 	look := func(c Pattern) {
@@ -376,9 +374,9 @@ func arrayCtors(elem types.Type, rows [][]Pattern, head Pattern) []ctorInfo {
 	return out
 }
 
-// relaxed is a cell for a place where only a pattern that always fits may stand.
+// irrefutable is a cell for a place where only a pattern that always fits may stand.
 // One that takes an Any apart counts as such, since it is checked at run time.
-func relaxed(c Pattern, t types.Type) Pattern {
+func irrefutable(c Pattern, t types.Type) Pattern {
 	t = types.Resolve(t)
 	if types.IsAny(t) {
 		shape := strings.HasPrefix(c.Constructor, "()") || c.Constructor == "[]" || strings.HasPrefix(c.Constructor, "struct ")
@@ -386,7 +384,7 @@ func relaxed(c Pattern, t types.Type) Pattern {
 			return c
 		}
 		for _, a := range append(append([]Pattern(nil), c.Args...), c.After...) {
-			if r := relaxed(a, types.Any); r.Constructor != "" || r.Alternatives != nil {
+			if r := irrefutable(a, types.Any); r.Constructor != "" || r.Alternatives != nil {
 				return c
 			}
 		}
@@ -397,19 +395,19 @@ func relaxed(c Pattern, t types.Type) Pattern {
 	out.Args = append([]Pattern(nil), c.Args...)
 	for i := range out.Args {
 		if i < len(k.args) && c.Constructor == k.name {
-			out.Args[i] = relaxed(out.Args[i], k.args[i])
+			out.Args[i] = irrefutable(out.Args[i], k.args[i])
 		}
 	}
 	return out
 }
 
-// Tuple is told apart by length for the same reason.
+// Tuples are distinguished by length for the same reason.
 func Tuple(n int) string { return "()" + strconv.Itoa(n) }
 
 // Unmatched returns a value of a type that a pattern does not match, as a pattern; ok is false when
 // there is none.
 func Unmatched(p Pattern, t types.Type) (value string, ok bool) {
-	if w := useful([][]Pattern{{relaxed(p, t)}}, []Pattern{{}}, []types.Type{t}); w != nil {
+	if w := useful([][]Pattern{{irrefutable(p, t)}}, []Pattern{{}}, []types.Type{t}); w != nil {
 		return w[0].text, true
 	}
 	return "", false

@@ -19,9 +19,9 @@ func MoveMethod(f *source.File, d *ast.ImplDecl, method *ast.FnDecl, target stri
 	}}
 }
 
-// CreateFile makes the file of a module, which is empty.
+// CreateFile returns the fix that creates an empty file for a module.
 func CreateFile(name string) diag.Fix {
-	return diag.Offer(diag.Edit{File: source.NewFile(name, nil)}, "Create %s", path.Base(name))
+	return diag.UnsafeFix(diag.Edit{File: source.NewFile(name, nil)}, "Create %s", path.Base(name))
 }
 
 // InlineModule adds braces to a `mod x;`.
@@ -30,7 +30,7 @@ func InlineModule(f *source.File, d *ast.ModDecl) diag.Fix {
 	if d.Sp.End > at.End && f.Text[d.Sp.End-1] == ';' {
 		at.End = d.Sp.End
 	}
-	return diag.Offer(diag.Replace(at, " {}"), "Write `mod %s {}`", d.Name.Name)
+	return diag.UnsafeFix(diag.Replace(at, " {}"), "Write `mod %s {}`", d.Name.Name)
 }
 
 // MoveForward moves a parameter without a default before those that have one.
@@ -49,7 +49,8 @@ func MoveForward(f *source.File, d *ast.FnDecl, p *ast.Param) []diag.Fix {
 	return nil
 }
 
-// ReadArguments makes of main's one parameter a variable that holds the program's arguments.
+// ReadArguments returns the fix that replaces main's only parameter by a variable with the
+// program's arguments.
 func ReadArguments(d *ast.FnDecl) []diag.Fix {
 	if len(d.Params) != 1 || d.Body == nil || len(d.Body.Stmts) == 0 || d.Params[0].Name == nil {
 		return nil
@@ -63,7 +64,7 @@ func ReadArguments(d *ast.FnDecl) []diag.Fix {
 // gapBefore returns the white space before the first statement of a block, to separate an inserted
 // statement from it.
 func gapBefore(block source.Span, first source.Pos, _ source.Span) string {
-	if first-block.Start > 3 { // more than `{ `: a line of its own
+	if first-block.Start > 3 { // more than `{ `: it is on its own line
 		return "\n" + Indentation
 	}
 	return " "
@@ -80,10 +81,10 @@ func RemovePub(f *source.File, d *ast.FnDecl) []diag.Fix {
 		return nil
 	}
 	at := head.Start + source.Pos(n)
-	return []diag.Fix{diag.Offer(diag.Remove(source.Span{Start: at, End: at + source.Pos(len("pub "))}), "Remove `pub`")}
+	return []diag.Fix{diag.UnsafeFix(diag.Remove(source.Span{Start: at, End: at + source.Pos(len("pub "))}), "Remove `pub`")}
 }
 
-// InsertSelf adds `self` to a function, where the parentheses for it are whole.
+// InsertSelf adds `self` to a function whose parentheses are complete.
 func InsertSelf(f *source.File, d *ast.FnDecl) []diag.Fix {
 	head := f.Slice(source.Span{Start: d.Name.Sp.End, End: max(d.Name.Sp.End, d.Signature.End)})
 	n := strings.IndexByte(head, '(')
@@ -97,13 +98,14 @@ func InsertSelf(f *source.File, d *ast.FnDecl) []diag.Fix {
 	case len(d.Params) > 0 || !strings.HasPrefix(rest, ")"):
 		return nil
 	}
-	return []diag.Fix{diag.Sure(diag.Insert(d.Name.Sp.End+source.Pos(n+1), text), "Insert `%s`", strings.TrimSuffix(text, ", "))}
+	return []diag.Fix{diag.SafeFix(diag.Insert(d.Name.Sp.End+source.Pos(n+1), text), "Insert `%s`", strings.TrimSuffix(text, ", "))}
 }
 
-// assignsSelf is text that changes a field of self.
+// assignsSelf matches text that changes a field of self.
 var assignsSelf = regexp.MustCompile(`\bself(\.\w+|\[[^\]]*\])+\s*([-+*/%]?=[^=>]|\.(push|insert|remove|set|pop|extend|clear|merge)\()`)
 
-// SelfParameter is the `self` that a function needs, by what it does with it.
+// SelfParameter returns the `self` parameter that a function needs: `mut self` if it changes a
+// field.
 func SelfParameter(f *source.File, d *ast.FnDecl) string {
 	if d.Body != nil && assignsSelf.MatchString(f.Slice(d.Body.Sp)) {
 		return "mut self"
@@ -113,14 +115,14 @@ func SelfParameter(f *source.File, d *ast.FnDecl) string {
 
 // RemoveDecorator removes a decorator.
 func RemoveDecorator(f *source.File, d *ast.Decorator) diag.Fix {
-	return diag.Offer(diag.Remove(WithItsLines(f, d.Sp)), "Remove `%s`", f.Slice(d.Sp))
+	return diag.UnsafeFix(diag.Remove(WithItsLines(f, d.Sp)), "Remove `%s`", f.Slice(d.Sp))
 }
 
 func HostRows(f *source.File, d *ast.HostDecl) (RowList, bool) {
 	return ListIn(f, d.Name.Sp.End, LastEnd(d.Fields), d.Sp)
 }
 
-// LastEnd is where the last row of a list ends, 0 without any.
+// LastEnd returns the end of the last row of a list, or 0 if it is empty.
 func LastEnd[N ast.Node](rows []N) source.Pos {
 	if len(rows) == 0 {
 		return 0
@@ -131,12 +133,13 @@ func LastEnd[N ast.Node](rows []N) source.Pos {
 // AddMethods adds the methods that an impl lacks.
 func AddMethods(a diag.Advice, f *source.File, d *ast.ImplDecl, heads []string) diag.Advice {
 	if l, ok := ListIn(f, d.Target.Span().End, LastEnd(d.Methods), d.Sp); ok {
-		return a.By(diag.Fix{Title: "Add the missing methods", Edits: l.AddBlocks(heads)})
+		return a.WithFix(diag.Fix{Title: "Add the missing methods", Edits: l.AddBlocks(heads)})
 	}
 	return a
 }
 
-// CommentStart is where a declaration begins with the comments right before it.
+// CommentStart returns the start of the comments directly before a declaration, or the start of the
+// declaration.
 func CommentStart(f *source.File, at source.Pos) source.Pos {
 	for line := f.LineOf(at); line > 1; line-- {
 		before := strings.TrimSpace(f.Slice(source.Span{Start: f.LineStart(line - 1), End: f.LineStart(line)}))

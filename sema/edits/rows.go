@@ -10,40 +10,40 @@ import (
 // Fixes that add rows to a list in braces, in the formatter's layout: a list on lines of its own
 // receives lines, any other continues on its line.
 
-// Indentation is what one level of the formatter's is.
+// Indentation is one level of the formatter's indentation.
 const Indentation = "    "
 
 // NotWritten is a placeholder for a body, or a value, that the user must write: it compiles, and
 // panics when it runs.
 const NotWritten = `panic("not written yet")`
 
-// RowList is a list in braces: where its `{` and its `}` are, and where its last row ends.
+// RowList is a list in braces: the positions of its `{` and `}`, and the end of its last row.
 type RowList struct {
 	file              *source.File
 	open, close, last source.Pos
 }
 
-// ListIn returns the list whose `{` is the first after a position and which ends with a node; last
-// is the end of its last row, 0 if it has none.
-func ListIn(f *source.File, behind, last source.Pos, node source.Span) (l RowList, ok bool) {
-	if behind >= node.End || last >= node.End || f.Text[node.End-1] != '}' { // broken
+// ListIn returns the list whose `{` is the first after start and that ends with a node; last is the
+// end of its last row, or 0 if it has none.
+func ListIn(f *source.File, start, last source.Pos, node source.Span) (l RowList, ok bool) {
+	if start >= node.End || last >= node.End || f.Text[node.End-1] != '}' { // broken
 		return l, false
 	}
-	n := strings.IndexByte(f.Slice(source.Span{Start: behind, End: node.End}), '{')
-	return RowList{f, behind + source.Pos(n), node.End - 1, last}, n >= 0
+	n := strings.IndexByte(f.Slice(source.Span{Start: start, End: node.End}), '{')
+	return RowList{f, start + source.Pos(n), node.End - 1, last}, n >= 0
 }
 
 func (l RowList) text(from, to source.Pos) string {
 	return l.file.Slice(source.Span{Start: from, End: to})
 }
 
-// Indent is the white space that the line of a place starts with.
+// Indent returns the white space at the start of a position's line.
 func Indent(f *source.File, at source.Pos) string {
 	line := f.Slice(source.Span{Start: f.LineStart(f.LineOf(at)), End: at})
 	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 }
 
-// lineEnd is where the line of a place ends.
+// lineEnd returns the end of a position's line.
 func lineEnd(f *source.File, at source.Pos) source.Pos {
 	rest := f.Slice(source.Span{Start: at, End: source.Pos(len(f.Text))})
 	if n := strings.IndexByte(rest, '\n'); n >= 0 {
@@ -52,7 +52,7 @@ func lineEnd(f *source.File, at source.Pos) source.Pos {
 	return at + source.Pos(len(rest))
 }
 
-// Add are the edits that add rows, separated by commas.
+// Add returns the edits that add rows, separated by commas.
 func (l RowList) Add(rows ...string) []diag.Edit {
 	if !strings.Contains(l.text(l.open, l.close), "\n") {
 		if l.last == 0 {
@@ -68,19 +68,19 @@ func (l RowList) Add(rows ...string) []diag.Edit {
 		return []diag.Edit{diag.Insert(l.open+1, lines.String())}
 	}
 	at := lineEnd(l.file, l.last)
-	switch behind := strings.TrimSpace(l.text(l.last, min(at, l.close))); {
+	switch rest := strings.TrimSpace(l.text(l.last, min(at, l.close))); {
 	case at > l.close: // the last row shares its line with the `}`
 		at = l.last
 		return []diag.Edit{diag.Insert(at, ","+lines.String())}
-	case strings.HasPrefix(behind, ","):
+	case strings.HasPrefix(rest, ","):
 		return []diag.Edit{diag.Insert(at, lines.String())}
-	case behind == "":
+	case rest == "":
 		return []diag.Edit{diag.Insert(at, ","+lines.String())}
 	}
 	return []diag.Edit{diag.Insert(l.last, ","), diag.Insert(at, lines.String())}
 }
 
-// AddBlocks are the edits that add functions, each on lines of its own with a blank line between.
+// AddBlocks returns the edits that add functions on lines of their own, separated by blank lines.
 func (l RowList) AddBlocks(heads []string) []diag.Edit {
 	own := "\n" + Indent(l.file, l.open)
 	text := Functions(heads, own)
@@ -96,7 +96,8 @@ func (l RowList) AddBlocks(heads []string) []diag.Edit {
 	return []diag.Edit{diag.Insert(lineEnd(l.file, l.last), "\n"+text)}
 }
 
-// Functions are functions with heads, one level further in than own, a new line.
+// Functions returns the text of functions with these heads, indented one level more than own, a
+// line break with its indentation.
 func Functions(heads []string, own string) string {
 	var all []string
 	for _, h := range heads {
@@ -105,22 +106,22 @@ func Functions(heads []string, own string) string {
 	return strings.Join(all, "\n")
 }
 
-// RemoveRow is the fix that removes a row of a list, with the comma that parts it from others.
+// RemoveRow returns the fix that removes a row of a list with the comma next to it.
 func RemoveRow(f *source.File, row source.Span, title string, args ...any) diag.Fix {
-	behind := f.Slice(source.Span{Start: row.End, End: source.Pos(len(f.Text))})
-	if rest := strings.TrimLeft(behind, " \t"); strings.HasPrefix(rest, ",") {
-		row.End += source.Pos(len(behind) - len(rest) + 1)
-		return diag.Offer(diag.Remove(WithItsLines(f, row)), title, args...)
+	after := f.Slice(source.Span{Start: row.End, End: source.Pos(len(f.Text))})
+	if rest := strings.TrimLeft(after, " \t"); strings.HasPrefix(rest, ",") {
+		row.End += source.Pos(len(after) - len(rest) + 1)
+		return diag.UnsafeFix(diag.Remove(WithItsLines(f, row)), title, args...)
 	}
 	before := strings.TrimRight(f.Slice(source.Span{End: row.Start}), " \t\r\n")
 	if strings.HasSuffix(before, ",") {
 		row.Start = source.Pos(len(before) - 1)
 	}
-	return diag.Offer(diag.Remove(row), title, args...)
+	return diag.UnsafeFix(diag.Remove(row), title, args...)
 }
 
-// WithItsLines extends a range to its whole lines if they contain nothing else; otherwise to the
-// spaces after it.
+// WithItsLines extends a range to its whole lines if they contain nothing else, and otherwise to
+// the spaces after it.
 func WithItsLines(f *source.File, s source.Span) source.Span {
 	if lines := WholeLines(f, s); lines != s {
 		return lines
@@ -129,7 +130,7 @@ func WithItsLines(f *source.File, s source.Span) source.Span {
 	return source.Span{Start: s.Start, End: s.End + source.Pos(n)}
 }
 
-// blanks is how many blanks and tabs a text starts with.
+// blanks returns the number of spaces and tabs at the start of a text.
 func blanks(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
 
 // WholeLines extends a range to its whole lines if they contain nothing else.
@@ -144,7 +145,7 @@ func WholeLines(f *source.File, s source.Span) source.Span {
 	if start > 0 {
 		return source.Span{Start: start, End: end}
 	}
-	for end < source.Pos(len(f.Text)) && f.Text[end] == '\n' { // what is below becomes the beginning
+	for end < source.Pos(len(f.Text)) && f.Text[end] == '\n' { // the text below moves to the start
 		end++
 	}
 	return source.Span{Start: start, End: end}

@@ -7,10 +7,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
-// deepestPlaceholder is how many structs within each other a placeholder fills.
+// deepestPlaceholder is the maximum nesting of structs that a placeholder fills.
 const deepestPlaceholder = 3
 
-// Placeholder returns the smallest expression of a type, for a program in which the user still has
+// Placeholder returns the shortest expression of a type, for a program in which the user still has
 // to write the intended value.
 func Placeholder(t types.Type) string { return placeholderIn(t, 0) }
 
@@ -57,7 +57,7 @@ func NamedPlaceholder(d *types.Decl, depth int) string {
 	return NotWritten
 }
 
-// FieldPlaceholders are the fields, in braces, that have no default.
+// FieldPlaceholders returns the fields without a default, in braces.
 func FieldPlaceholders(fields []*types.Field, depth int) string {
 	var rows []string
 	for _, f := range fields {
@@ -118,7 +118,7 @@ var basicSamples = map[*types.Basic]string{
 	types.Error:  "create an error: `ToolError::new(\"…\")`",
 }
 
-// Example is a value of a type as a hint writes it.
+// Example returns a value of a type as hints show it.
 func Example(t types.Type) string {
 	switch x := types.Resolve(t).(type) {
 	case *types.Basic:
@@ -150,7 +150,7 @@ func Example(t types.Type) string {
 	return "…"
 }
 
-// StructExample is a struct's literal with what it must have.
+// StructExample returns a literal of a struct with its required fields.
 func StructExample(d *types.Decl) string {
 	var fields []string
 	for _, f := range d.Fields {

@@ -1,5 +1,5 @@
-// Package edits builds the edits of which the fixes of diagnostics consist, and the texts that they
-// insert; its API promises nothing.
+// Package edits builds the edits of the fixes of diagnostics, and the texts that they insert. Its
+// API is not covered by the compatibility promise.
 package edits
 
 import (
@@ -27,16 +27,16 @@ func Append(e ast.Expr, text string) diag.Fix {
 	if IsLoose(e) {
 		return Surround(e, "(", ")"+text, title)
 	}
-	return diag.Offer(diag.Insert(e.Span().End, text), "%s", title)
+	return diag.UnsafeFix(diag.Insert(e.Span().End, text), "%s", title)
 }
 
-// Await returns the fix that awaits a task whose value is required; behind is the text that then
+// Await returns the fix that awaits a task whose value is required; suffix is the text that then
 // extracts the value.
-func Await(e ast.Expr, behind string) diag.Fix {
+func Await(e ast.Expr, suffix string) diag.Fix {
 	if IsLoose(e) {
-		return Surround(e, "await (", ")"+behind, "Await it")
+		return Surround(e, "await (", ")"+suffix, "Await it")
 	}
-	return Surround(e, "await ", behind, "Await it")
+	return Surround(e, "await ", suffix, "Await it")
 }
 
 // IsLoose reports whether a `.` or `?` after an expression would apply to only a part of it.
@@ -57,7 +57,7 @@ func IsPostfix(e ast.Expr) bool {
 	return false
 }
 
-// MakePublic is the repair of a use of what is private elsewhere.
+// MakePublic returns the fix that makes a declaration public.
 func MakePublic(f *source.File, d *ast.DeclHead, name string) diag.Fix {
 	at := d.Sp.Start
 	for _, x := range d.Decorators {
@@ -68,5 +68,5 @@ func MakePublic(f *source.File, d *ast.DeclHead, name string) diag.Fix {
 	}
 	insert := diag.Insert(at, "pub ")
 	insert.File = f
-	return diag.Offer(insert, "Make `%s` `pub`", name)
+	return diag.UnsafeFix(insert, "Make `%s` `pub`", name)
 }

@@ -10,18 +10,18 @@ import (
 
 // Edit is the part of an edit that other files can observe through surfaces.
 type Edit struct {
-	files   map[*ast.File]bool // that are others, as they are now
-	imports map[int]bool       // files, by their numbers, with other imports
-	// names are those that may mean something else: names that were declared, changed or removed,
-	// and all declarations with one of these in their surface. An affected file contains one of
-	// them, because every part of an expression begins with a name, and so does each step from
-	// there on.
+	files   map[*ast.File]bool // the other files whose surface changed, in their new version
+	imports map[int]bool       // the numbers of the files whose imports changed
+	// names are the names whose meaning may have changed: names that were declared, changed or
+	// removed, and all declarations whose surface contains one of them. An affected file contains
+	// one of them, because every part of an expression, and each further step of it, begins with a
+	// name.
 	names map[string]bool
 }
 
 // Compare compares the files of two checks. It returns nil if names do not determine the affected
-// files: if files were added or removed or contain syntax errors, or if modules or the names behind
-// a glob have changed.
+// files: if files were added or removed or contain syntax errors, or if modules or the names that a
+// glob imports have changed.
 func Compare(before, now []*ast.File) *Edit {
 	if len(before) != len(now) {
 		return nil
@@ -37,17 +37,17 @@ func Compare(before, now []*ast.File) *Edit {
 			return nil
 		}
 	}
-	e.spread(now)
+	e.addUsers(now)
 	return e
 }
 
 // outer is a declaration outside of bodies.
 type outer struct {
 	decl ast.Decl
-	text string // its surface, after the modules of the file that contains it; of such a module only the head
+	text string // its surface, after the modules of the file that contains it; for such a module only its head
 }
 
-// outersOf are the declarations of a file and of the modules in it.
+// outersOf returns the declarations of a file and of the modules in it.
 func outersOf(f *ast.File) (all []outer) {
 	var list func(decls []ast.Decl, in string)
 	list = func(decls []ast.Decl, in string) {
@@ -113,17 +113,17 @@ func hasGlob(t *ast.UseTree) bool {
 	return t != nil && (t.Glob || slices.ContainsFunc(t.List, hasGlob))
 }
 
-// spread adds the names of the declarations that name any.
-func (e *Edit) spread(files []*ast.File) {
+// addUsers adds the names of the declarations that use any of the names.
+func (e *Edit) addUsers(files []*ast.File) {
 	for last := e.names; len(last) > 0; {
 		next := map[string]bool{}
 		for _, f := range files {
-			if !spells(f.Source.Text, last) {
+			if !mentionsName(f.Source.Text, last) {
 				continue
 			}
 			eachOuter(f.Decls, func(d ast.Decl) {
 				touched := false
-				eachPart(f, d, func(part []byte) { touched = touched || spells(part, last) })
+				eachPart(f, d, func(part []byte) { touched = touched || mentionsName(part, last) })
 				if !touched {
 					return
 				}
@@ -138,13 +138,13 @@ func (e *Edit) spread(files []*ast.File) {
 	}
 }
 
-// Touches reports whether bodies of a file, which looked through the imports of some files, may
-// mean something else.
-func (e *Edit) Touches(f *ast.File, imports []int) bool {
-	return e.files[f] || slices.ContainsFunc(imports, func(file int) bool { return e.imports[file] }) || spells(f.Source.Text, e.names)
+// MayAffect reports whether the meaning of a file's bodies may have changed. imports are the
+// numbers of the files whose imports they used.
+func (e *Edit) MayAffect(f *ast.File, imports []int) bool {
+	return e.files[f] || slices.ContainsFunc(imports, func(file int) bool { return e.imports[file] }) || mentionsName(f.Source.Text, e.names)
 }
 
-// eachOuter visits declarations and those of modules among them.
+// eachOuter visits declarations and the declarations in modules among them.
 func eachOuter(decls []ast.Decl, visit func(ast.Decl)) {
 	for _, d := range decls {
 		if m, ok := d.(*ast.ModDecl); ok {
@@ -155,8 +155,8 @@ func eachOuter(decls []ast.Decl, visit func(ast.Decl)) {
 	}
 }
 
-// eachName visits the names that a declaration declares, including its members. The declarations in
-// an impl also have those of its types.
+// eachName visits the names that a declaration declares, including its members. For an impl it also
+// visits the names of its types.
 func eachName(d ast.Decl, visit func(string)) {
 	name := func(id *ast.Ident) {
 		if id != nil {
@@ -202,9 +202,9 @@ func eachName(d ast.Decl, visit func(string)) {
 	})
 }
 
-// spells reports whether any of the names is a word of a text, or joined to others by `_` as in the
-// names by which models call tools.
-func spells(text []byte, names map[string]bool) bool {
+// mentionsName reports whether a text contains one of the names as a word, or as a part of a word
+// with `_`, as in the names of tools for models.
+func mentionsName(text []byte, names map[string]bool) bool {
 	for i := 0; i < len(text); i++ {
 		if !inWord[text[i]] {
 			continue
@@ -235,7 +235,7 @@ func spelled(word []byte, names map[string]bool) bool {
 	}
 }
 
-// inWord are the bytes of words, those of letters beyond ASCII among them.
+// inWord contains the bytes of words, including those of letters beyond ASCII.
 var inWord = func() (in [256]bool) {
 	for b := range in {
 		in[b] = b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80

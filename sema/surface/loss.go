@@ -13,7 +13,8 @@ type Loss struct {
 	Everywhere bool
 }
 
-// LossOf is what a flaw of a file has lost; any is false where that has no names.
+// LossOf returns the names in the text that a flaw left out of the tree; any is false if there are
+// none.
 func LossOf(f *ast.File, flaw *ast.Flaw) (l Loss, any bool) {
 	if len(flaw.Names) == 0 {
 		return l, false
@@ -30,7 +31,7 @@ func LossOf(f *ast.File, flaw *ast.Flaw) (l Loss, any bool) {
 	return l, true
 }
 
-// Around are the nodes of a file that hold a place, the outermost first.
+// Around returns the nodes of a file that contain a span, the outermost first.
 func Around(f *ast.File, at source.Span) (nodes []ast.Node) {
 	ast.InspectFile(f, func(n ast.Node) bool {
 		if !n.Span().Contains(at) {

@@ -1,5 +1,5 @@
-// Package surface knows what other files see of a file, and which files an edit of that touches;
-// its API promises nothing.
+// Package surface computes which part of a file other files can observe, and which files an edit
+// affects. Its API is not covered by the compatibility promise.
 package surface
 
 import (
@@ -15,18 +15,18 @@ import (
 // not.
 type Surface [sha256.Size]byte
 
-// Of is a file's surface.
+// Of returns the surface of a file.
 func Of(f *ast.File) Surface {
 	h := sha256.New()
 	for _, d := range f.Decls {
 		eachPart(f, d, func(part []byte) { _, _ = h.Write(part) })
 		_, _ = io.WriteString(h, "\x00")
 	}
-	lost(h, f)
+	hashLost(h, f)
 	return Surface(h.Sum(nil))
 }
 
-// eachPart visits the texts of which a declaration's surface is made.
+// eachPart visits the texts that form a declaration's surface.
 func eachPart(f *ast.File, d ast.Decl, visit func([]byte)) {
 	at := Start(d)
 	if d.Head().Pub {
@@ -45,7 +45,7 @@ func eachPart(f *ast.File, d ast.Decl, visit func([]byte)) {
 	}
 }
 
-// Start is where a declaration begins, its decorators included.
+// Start returns the start of a declaration, including its decorators.
 func Start(d ast.Decl) source.Pos {
 	at := d.Span().Start
 	for _, x := range d.Head().Decorators {
@@ -89,9 +89,8 @@ func declares(b *ast.Block) (found bool) {
 	return found
 }
 
-// lost adds the text of syntax errors that may declare something for other files, although it is in
-// a body.
-func lost(h io.Writer, f *ast.File) {
+// hashLost adds unparsed text in bodies that may contain declarations for other files.
+func hashLost(h io.Writer, f *ast.File) {
 	for i := range f.Flaws {
 		flaw := &f.Flaws[i]
 		if fn, ok := flaw.Node.(*ast.FnDecl); ok && fn.Name != nil {

@@ -98,8 +98,8 @@ func SchemaError(t *value.Type, message, text string) error {
 	return e
 }
 
-// KeepMap stores a map in the order of its keys; each stores one entry.
-func KeepMap[K cmp.Ordered, V any](k *vm.Keeper, m *map[K]V, each func(*K, *V)) {
+// EncodeMap stores a map in the order of its keys; each stores one entry.
+func EncodeMap[K cmp.Ordered, V any](k *vm.StateCodec, m *map[K]V, each func(*K, *V)) {
 	keys := slices.Sorted(maps.Keys(*m))
 	n := k.Count(len(keys))
 	for i := range n {

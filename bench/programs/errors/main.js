@@ -5,7 +5,7 @@ class Refused {
   }
 }
 
-// Where a Concerto function gives a Result, this one throws.
+// The Concerto function returns a Result; this one throws.
 function check(n) {
   if (n % 5 === 4) throw new Refused("refused", n);
   return n * 2;

@@ -3,7 +3,7 @@ class Refused(Exception):
         self.message = message
         self.at = at
 
-# Where a Concerto function gives a Result, this one raises.
+# The Concerto function returns a Result; this one raises.
 def check(n):
     if n % 5 == 4:
         raise Refused("refused", n)

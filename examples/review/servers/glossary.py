@@ -7,7 +7,7 @@ TERMS = {"host": "a program that works for the program", "agent": "a model behin
 TOOLS = [
     {
         "name": "define",
-        "description": "What a term means",
+        "description": "Defines a term",
         "inputSchema": {"type": "object", "properties": {"term": {"type": "string"}}, "required": ["term"]},
     },
     {"name": "terms", "description": "All terms", "inputSchema": {"type": "object", "properties": {}}},

@@ -33,7 +33,7 @@ func formOf(t reflect.Type) form {
 
 // badParams returns the error of parameters with problems.
 func badParams(problems ...jsonschema.Problem) *Error {
-	return failure(codeParams, "invalid parameters: %s", jsonschema.Say(problems, 20)).with("errors", problems)
+	return failure(codeParams, "invalid parameters: %s", jsonschema.FormatProblems(problems, 20)).with("errors", problems)
 }
 
 // badParam returns the error of one parameter.

@@ -13,7 +13,7 @@ var catalogue = []*Info{
 	ConcurrentChange, ConcurrentLeave, AsyncMutSelf,
 	// host.go
 	UnknownConnector, NoConnector, ListenTarget, ListenText, TerminalHandler, DuplicateHandler, HandlerParams, NotSerialisable, NeverSent,
-	Unanswered, MisspeltType, WrongMessage, ListenDecorated, NoAnswer, AskNobody,
+	Unanswered, MisspeltType, WrongMessage, ListenDecorated, NoAnswer, InvalidAsk,
 	// machine.go
 	TooManyRegisters, Unoptimised,
 	// manifest.go
@@ -28,10 +28,10 @@ var catalogue = []*Info{
 	// pipeline.go
 	StageInput, EmptyPipeline,
 	// syntax.go
-	Stray, OpenString, OpenComment, BadEscape, BadNumber, NotUTF8, BadName, OpenInterpolation, Apostrophe, Unexpected, MissingSemicolon,
+	UnexpectedCharacter, OpenString, OpenComment, BadEscape, BadNumber, NotUTF8, BadName, OpenInterpolation, Apostrophe, Unexpected, MissingSemicolon,
 	Unclosed, Unopened, LooseStatement, ReservedName, TooDeep, NoExpression, NoType, NoPattern, NoDeclaration, UntypedParameter,
 	ChainedRange, OpenRange, PositionalAfterNamed, MisplacedDecl, EmptyInterpolation, PlainString, BadLetElse, BadHandler,
-	StrayDecorator, EmitArguments, TwiceTypeArguments, StoreNeedsValue, TwoRests, TwoDescriptions, HeadStruct,
+	MisplacedDecorator, EmitArguments, TwiceTypeArguments, StoreNeedsValue, TwoRests, TwoDescriptions, HeadStruct,
 	// test.go
 	MockPlace, MockTarget, MockAnswers, TestText,
 	// tool.go

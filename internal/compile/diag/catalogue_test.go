@@ -52,7 +52,7 @@ func TestCatalogue(t *testing.T) {
 	}
 	for name := range defined {
 		if listed[name] != 1 {
-			t.Errorf("%s stands in the catalogue %d times: list it once", name, listed[name])
+			t.Errorf("%s is in the catalogue %d times: list it once", name, listed[name])
 		}
 	}
 	codes := map[string]bool{}

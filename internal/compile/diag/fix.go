@@ -39,19 +39,19 @@ func (d *Diagnostic) Repair(f Fix, hint string, args ...any) *Diagnostic {
 	return d.Hint(hint, args...)
 }
 
-// By adds fixes that a hint of the diagnostic describes.
-func (d *Diagnostic) By(fixes ...Fix) *Diagnostic {
+// WithFixes adds fixes that a hint of the diagnostic describes.
+func (d *Diagnostic) WithFixes(fixes ...Fix) *Diagnostic {
 	d.Fixes = append(d.Fixes, fixes...)
 	return d
 }
 
-// Sure returns a safe fix with one edit.
-func Sure(e Edit, title string, args ...any) Fix {
+// SafeFix returns a safe fix with one edit.
+func SafeFix(e Edit, title string, args ...any) Fix {
 	return Fix{Title: fmt.Sprintf(title, args...), Safe: true, Edits: []Edit{e}}
 }
 
-// Offer returns a fix with one edit that is not safe.
-func Offer(e Edit, title string, args ...any) Fix {
+// UnsafeFix returns a fix with one edit that is not safe.
+func UnsafeFix(e Edit, title string, args ...any) Fix {
 	return Fix{Title: fmt.Sprintf(title, args...), Edits: []Edit{e}}
 }
 
@@ -62,11 +62,11 @@ type Advice struct {
 	Fixes []Fix
 }
 
-// Say returns advice with only a hint.
-func Say(hint string) Advice { return Advice{Hint: hint} }
+// HintAdvice returns advice with only a hint.
+func HintAdvice(hint string) Advice { return Advice{Hint: hint} }
 
-// By returns the advice with a fix that applies it.
-func (a Advice) By(f Fix) Advice {
+// WithFix returns the advice with a fix that applies it.
+func (a Advice) WithFix(f Fix) Advice {
 	a.Fixes = append(a.Fixes, f)
 	return a
 }
@@ -90,7 +90,7 @@ func Change(at source.Span, near, text string, certain bool) Fix {
 	return Fix{Title: fmt.Sprintf("Change to `%s`", near), Safe: certain, Edits: []Edit{Replace(at, text)}}
 }
 
-// Meant suggests that the name at a span is a misspelling of near.
-func (d *Diagnostic) Meant(at source.Span, near string, certain bool) *Diagnostic {
+// SuggestName suggests that the name at a span is a misspelling of near.
+func (d *Diagnostic) SuggestName(at source.Span, near string, certain bool) *Diagnostic {
 	return d.Repair(Change(at, near, near, certain), "did you mean `%s`?", near)
 }

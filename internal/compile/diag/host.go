@@ -36,7 +36,7 @@ fn main() { let _r = listen W.execute("go") { "approval" => |a| { emit("asked", 
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| { emit("asked", a.description); "no" } }; }`,
 	}
-	AskNobody = &Info{
+	InvalidAsk = &Info{
 		Code: "E0715", Title: "invalid `ask` handler",
 		Explain: "`ask` as a handler forwards a question or an approval to the person at the terminal or on the relay. It is not allowed for other messages, or if the program or the manifest declares a default answer.",
 		Bad: `host W { connector: worker, question_default: "" }

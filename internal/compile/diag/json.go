@@ -25,11 +25,11 @@ func JSON(w io.Writer, ds []*Diagnostic) error {
 		if i > 0 {
 			b.WriteString(",")
 		}
-		told := struct {
+		record := struct {
 			diagnosticJSON
 			Fixes []fixJSON `json:"fixes"`
 		}{toJSON(d), fixes(d)}
-		if err := enc.Encode(told); err != nil {
+		if err := enc.Encode(record); err != nil {
 			return err
 		}
 	}

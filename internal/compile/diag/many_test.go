@@ -30,7 +30,7 @@ func TestManyOnOneLine(t *testing.T) {
 		return r.scanned
 	}
 	if one, two := work(2000), work(4000); two > one*5/2 || one < 2000 {
-		t.Errorf("2000 diagnostics look at %d characters, 4000 at %d", one, two)
+		t.Errorf("2000 diagnostics read %d characters, 4000 read %d", one, two)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestLongLineWindows(t *testing.T) {
 		for _, r := range out[2] {
 			if col == caret && runeWidth(r) > 0 {
 				if r != 'X' {
-					t.Fatalf("part %d: the caret stands below %q:\n%s\n%s", i, r, out[2], out[3])
+					t.Fatalf("part %d: the caret points to %q:\n%s\n%s", i, r, out[2], out[3])
 				}
 				break
 			}

@@ -273,7 +273,7 @@ fn main() { a::x(); }`,
 	}
 	HidesLibrary = &Info{
 		Code: "W0231", Title: `name shadows the standard library`,
-		NoFix:   "the fix is to rename the declaration and all its uses",
+		NoFix:   "the fix renames the declaration and all its uses",
 		Explain: "A declaration or `let` with the name of a library item hides that item. The item cannot be used in this scope, and messages with the name are ambiguous.",
 		Bad: `struct Response { code: Int }
 fn main() { emit("r", Response { code: 1 }); }`,

@@ -1,7 +1,7 @@
 package diag
 
-// Stray reports a character that begins no token.
-var Stray = &Info{
+// UnexpectedCharacter reports a character that begins no token.
+var UnexpectedCharacter = &Info{
 	Code: "E0001", Title: "unexpected character",
 	Explain: "Outside strings and comments, a program consists of names, numbers, operators and brackets.",
 	Bad:     "fn main() { let total = 1 # 2; emit(\"total\", total); }",
@@ -266,8 +266,8 @@ var BadHandler = &Info{
 	Good:    "host W { connector: worker, question_default: \"\" }\nfn main() { let _r = listen W.execute(\"go\") { \"approval\" => |a| \"yes\", }; }",
 }
 
-// StrayDecorator reports a decorator without a declaration.
-var StrayDecorator = &Info{
+// MisplacedDecorator reports a decorator without a declaration.
+var MisplacedDecorator = &Info{
 	Code: "E0121", Title: "decorator without a declaration",
 	Explain: "Decorators are allowed before declarations, members, stages and parameters. `@limit(n)` is allowed before `parallel for`.",
 	Bad:     "fn main() { @limit(2) emit(\"a\", 1); }",

@@ -176,16 +176,16 @@ func (r *renderer) line(f *source.File, n int, marks []mark) {
 	}
 }
 
-// steers reports whether a character can control a terminal: control characters, and those that
+// isControl reports whether a character can control a terminal: control characters, and those that
 // change the direction of writing.
-func steers(r rune) bool {
+func isControl(r rune) bool {
 	return unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
 // clean returns text that is safe to print. It retains line feeds, and replaces other characters
 // that can control a terminal by visible ones.
 func clean(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && steers(r) || r == utf8.RuneError }) {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && isControl(r) || r == utf8.RuneError }) {
 		return s
 	}
 	return strings.Map(func(r rune) rune {
@@ -196,7 +196,7 @@ func clean(s string) string {
 			return ' '
 		case r < 0x20:
 			return 0x2400 + r
-		case steers(r):
+		case isControl(r):
 			return utf8.RuneError
 		}
 		return r

@@ -113,7 +113,7 @@ func TestTextLongLine(t *testing.T) {
 		t.Errorf("the line is %d characters long", n)
 	}
 	if x, caret := []rune(lines[2]), strings.IndexByte(lines[3], '^'); x[caret] != 'X' {
-		t.Errorf("the caret stands below %q", x[caret])
+		t.Errorf("the caret points to %q", x[caret])
 	}
 }
 

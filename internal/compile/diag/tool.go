@@ -6,13 +6,13 @@ var (
 		Code: "E0731", Title: `public tool function without a description`,
 		Explain: "Models choose tool functions by their descriptions.",
 		Bad:     `tool T { description: "t", pub fn f(self) -> Int { 1 } }`,
-		Good:    `tool T { description: "t", @describe("Gives one") pub fn f(self) -> Int { 1 } }`,
+		Good:    `tool T { description: "t", @describe("Returns one") pub fn f(self) -> Int { 1 } }`,
 	}
 	ToolSelf = &Info{
 		Code: "E0732", Title: "tool function without `self`",
 		Explain: "The first parameter of a tool function must be `self`.",
-		Bad:     `tool T { description: "t", @describe("Gives one") fn f() -> Int { 1 } }`,
-		Good:    `tool T { description: "t", @describe("Gives one") fn f(self) -> Int { 1 } }`,
+		Bad:     `tool T { description: "t", @describe("Returns one") fn f() -> Int { 1 } }`,
+		Good:    `tool T { description: "t", @describe("Returns one") fn f(self) -> Int { 1 } }`,
 	}
 	ToolGeneric = &Info{
 		Code: "E0734", Title: `generic tool function`,
@@ -44,7 +44,7 @@ var (
 	NamelessArgument = &Info{
 		Code: "E0739", Title: `unnamed argument of an undeclared function`,
 		NoFix:   "only the server knows the names of the arguments",
-		Explain: "A function that `..` in an `mcp` block stands for has no declared parameters, so its arguments must be named.",
+		Explain: "A function that `..` in an `mcp` block includes has no declared parameters, so its arguments must be named.",
 		Bad: `mcp Files { .. }
 fn main() { emit("x", Files.read("a")); }`,
 		Good: `mcp Files { .. }

@@ -76,7 +76,7 @@ var ToolHandler = &Info{
 var ToolSchema = &Info{
 	Code: "E0919", Title: "invalid JSON Schema of a tool", Tools: true,
 	NoFix:   "the intended schema is unknown",
-	Explain: "`parameters` and `output` are JSON Schemas of draft 2020-12, or of draft-07 if `$schema` says so, without references to other documents. The arguments of a tool are an object.",
+	Explain: "`parameters` and `output` are JSON Schemas of draft 2020-12, or of draft-07 if `$schema` names it, without references to other documents. The arguments of a tool are an object.",
 	Bad:     "tools:\n  - name: query\n    description: Query the database\n    parameters: {type: object, properties: {sql: {type: text}}}\n    command: [python3, query.py]\n",
 	Good:    "tools:\n  - name: query\n    description: Query the database\n    parameters: {type: object, properties: {sql: {type: string}}}\n    command: [python3, query.py]\n",
 }

@@ -35,7 +35,7 @@ func (l *layouts) of(f *source.File, n int) *layout {
 	if v := l.long[f][n]; v != nil {
 		return v
 	}
-	v := l.lay(f.Line(n))
+	v := l.newLayout(f.Line(n))
 	if len(v.line) <= maxColumns {
 		return v
 	}
@@ -49,7 +49,7 @@ func (l *layouts) of(f *source.File, n int) *layout {
 	return v
 }
 
-func (l *layouts) lay(line []byte) *layout {
+func (l *layouts) newLayout(line []byte) *layout {
 	v := &layout{line: line, columns: make([]int32, len(line)+1)}
 	col, joined := 0, false
 	for i := 0; i < len(line); {
@@ -133,7 +133,7 @@ func showRune(r rune, n, col int) (string, int) {
 		return string(0x2400 + r), 1
 	case r == 0x7f:
 		return "\u2421", 1
-	case steers(r):
+	case isControl(r):
 		return "\ufffd", 1
 	}
 	return string(r), runeWidth(r)

@@ -49,7 +49,7 @@ func links(e ast.Expr) (root ast.Expr, list []ast.Expr) {
 func (p *printer) chain(e ast.Expr) {
 	root, list := links(e)
 	calls, first, last := 0, -1, -1 // first and last that may start a line
-	kept := false
+	broken := false
 	for i, l := range list {
 		m, ok := l.(*ast.MethodCall)
 		if !ok {
@@ -62,9 +62,9 @@ func (p *printer) chain(e ast.Expr) {
 			first = i
 		}
 		last = i
-		kept = kept || p.endsLine(m.Recv, m.Name)
+		broken = broken || p.endsLine(m.Recv, m.Name)
 	}
-	if !kept && (calls < 2 || first < 0) {
+	if !broken && (calls < 2 || first < 0) {
 		p.expr(root)
 		for _, l := range list {
 			p.link(l)
@@ -76,12 +76,12 @@ func (p *printer) chain(e ast.Expr) {
 	p.nest()
 	for i, l := range list {
 		if m, ok := l.(*ast.MethodCall); ok && i >= first {
-			if kept {
+			if broken {
 				p.hard(false)
 			} else {
 				p.soft()
 			}
-			if n := len(m.Args); i == last && n > 0 && (endsInBody(m.Args) || isLiteral(m.Args[n-1].Value)) && !p.commented() {
+			if n := len(m.Args); i == last && n > 0 && (endsInBody(m.Args) || isLiteral(m.Args[n-1].Value)) && !p.hasComment() {
 				p.hug()
 			}
 		}
@@ -118,7 +118,7 @@ func (p *printer) link(e ast.Expr) {
 		p.args(n.Args)
 	case *ast.MethodCall:
 		p.tok(lexer.Dot)
-		p.any()
+		p.anyToken()
 		if len(n.TypeArgs) > 0 {
 			p.typeArgs(n.TypeArgs)
 		}
@@ -128,10 +128,10 @@ func (p *printer) link(e ast.Expr) {
 			p.space() // `0.5` is a float
 		}
 		p.tok(lexer.Dot)
-		p.any()
+		p.anyToken()
 	case *ast.FieldExpr, *ast.Await:
 		p.tok(lexer.Dot)
-		p.any()
+		p.anyToken()
 	case *ast.IndexExpr:
 		p.exprs(lexer.LBracket, lexer.RBracket, []ast.Expr{n.Index}, style{bare: true})
 	case *ast.Question:

@@ -94,9 +94,9 @@ func (p *printer) comesBefore() bool {
 	return p.c < len(p.comments) && p.comments[p.c].start < int(p.toks[p.i].Start)
 }
 
-// commented reports whether there is a comment between the token before and the
+// hasComment reports whether there is a comment between the token before and the
 // current one, written already or not.
-func (p *printer) commented() bool { return p.tail >= 0 || p.comesBefore() }
+func (p *printer) hasComment() bool { return p.tail >= 0 || p.comesBefore() }
 
 // lineComment reports whether one of them makes the current token start a line.
 func (p *printer) lineComment() bool {

@@ -40,15 +40,15 @@ func (p *printer) decl(d ast.Decl) {
 		p.impl(d)
 		return
 	case *ast.UseDecl:
-		p.any()
+		p.anyToken()
 		p.space()
 		p.use(d.Tree)
 		p.tok(lexer.Semi)
 		return
 	}
-	p.any()
+	p.anyToken()
 	p.space()
-	p.any()
+	p.anyToken()
 	switch d := d.(type) {
 	case *ast.StructDecl:
 		p.generics(d.Generics)
@@ -68,10 +68,10 @@ func (p *printer) decl(d ast.Decl) {
 		p.fns(d.Methods)
 	case *ast.TypeDecl:
 		p.generics(d.Generics)
-		p.aliased(d.Type)
+		p.aliasTarget(d.Type)
 	case *ast.ConstDecl:
 		p.annotation(d.Type)
-		p.assigned(d.Value)
+		p.initializer(d.Value)
 		p.tok(lexer.Semi)
 	case *ast.ModDecl:
 		if !d.Inline {
@@ -81,20 +81,20 @@ func (p *printer) decl(d ast.Decl) {
 		p.space()
 		p.members(len(d.Decls), func(i int) { p.decl(d.Decls[i]) })
 	default:
-		p.orchestra(d)
+		p.component(d)
 	}
 }
 
-// orchestra writes what follows the name in declarations of agents, hosts,
+// component writes what follows the name in declarations of agents, hosts,
 // tools, pipelines and stores.
-func (p *printer) orchestra(d ast.Decl) {
+func (p *printer) component(d ast.Decl) {
 	switch d := d.(type) {
 	case *ast.AgentDecl:
 		if d.Uses != nil {
 			p.space()
-			p.any()
+			p.anyToken()
 			p.space()
-			p.any()
+			p.anyToken()
 		}
 		p.space()
 		p.fields(d.Fields)
@@ -116,10 +116,10 @@ func (p *printer) orchestra(d ast.Decl) {
 		p.members(len(d.Stages), func(i int) { p.stage(d.Stages[i]) })
 	case *ast.StoreDecl:
 		p.annotation(d.Type)
-		p.assigned(d.Value)
+		p.initializer(d.Value)
 		p.tok(lexer.Semi)
 	default:
-		panic("format: a declaration with mistakes")
+		panic("format: a declaration with syntax errors")
 	}
 }
 
@@ -159,7 +159,7 @@ func (p *printer) decorated(ds []*ast.Decorator, write func()) {
 
 func (p *printer) decorator(d *ast.Decorator) {
 	p.tok(lexer.At)
-	p.any()
+	p.anyToken()
 	if p.at(lexer.LParen) {
 		p.args(d.Args)
 	}
@@ -185,7 +185,7 @@ func (p *printer) fn(n *ast.FnDecl) {
 		}
 		p.tok(lexer.Fn)
 		p.space()
-		p.any()
+		p.anyToken()
 		p.generics(n.Generics)
 		params = p.signature(n.Params, n.Result)
 	})
@@ -248,11 +248,11 @@ func (p *printer) param(n *ast.Param) {
 		p.pattern(n.Pattern)
 	} else {
 		parens := p.wrapped(n.Name.Sp.Start)
-		p.any()
+		p.anyToken()
 		p.unwrap(parens)
 	}
 	p.annotation(n.Type)
-	p.assigned(n.Default)
+	p.initializer(n.Default)
 }
 
 func (p *printer) impl(n *ast.ImplDecl) {
@@ -270,8 +270,8 @@ func (p *printer) impl(n *ast.ImplDecl) {
 	p.fns(n.Methods)
 }
 
-// aliased writes `= T;`.
-func (p *printer) aliased(t ast.Type) {
+// aliasTarget writes `= T;`.
+func (p *printer) aliasTarget(t ast.Type) {
 	p.space()
 	p.tok(lexer.Assign)
 	p.space()
@@ -287,17 +287,17 @@ func (p *printer) fieldDecls(list []*ast.FieldDecl) {
 func (p *printer) fieldDecl(n *ast.FieldDecl) {
 	p.decorated(n.Decorators, func() {
 		p.pub(n.Pub)
-		p.any()
+		p.anyToken()
 		if n.Optional {
 			p.tok(lexer.Question)
 		}
 		p.annotation(n.Type)
 	})
-	p.assigned(n.Default)
+	p.initializer(n.Default)
 }
 
 func (p *printer) variant(n *ast.Variant) {
-	p.any()
+	p.anyToken()
 	switch {
 	case n.Named:
 		p.space()
@@ -310,7 +310,7 @@ func (p *printer) variant(n *ast.Variant) {
 // fields writes `{ word: value, … }`.
 func (p *printer) fields(list []*ast.ConfigField) {
 	p.list(lexer.LBrace, lexer.RBrace, len(list), braces, func(i int) {
-		p.any()
+		p.anyToken()
 		p.value(list[i].Value)
 	})
 }
@@ -336,7 +336,7 @@ func (p *printer) tool(n *ast.ToolDecl) {
 			p.fieldDecl(f)
 			p.comma(i == count-1, style{}, count)
 		default:
-			p.any()
+			p.anyToken()
 			p.value(n.Description)
 			p.comma(i == count-1, style{}, count)
 		}
@@ -347,9 +347,9 @@ func (p *printer) stage(n *ast.Stage) {
 	p.prefix(n.Decorators, false, p.space)
 	p.tok(lexer.Stage)
 	p.space()
-	p.any()
+	p.anyToken()
 	if n.IsBinding() {
-		p.assigned(n.Value)
+		p.initializer(n.Value)
 		p.tok(lexer.Semi)
 		return
 	}
@@ -366,7 +366,7 @@ func (p *printer) use(n *ast.UseTree) {
 	switch {
 	case n.Glob:
 		p.tok(lexer.PathSep)
-		p.any()
+		p.anyToken()
 	case n.List != nil:
 		p.tok(lexer.PathSep)
 		p.list(lexer.LBrace, lexer.RBrace, len(n.List), style{}, func(i int) { p.use(n.List[i]) })
@@ -375,6 +375,6 @@ func (p *printer) use(n *ast.UseTree) {
 		p.space()
 		p.tok(lexer.As)
 		p.space()
-		p.any()
+		p.anyToken()
 	}
 }

@@ -89,7 +89,7 @@ func (d *doc) next() int32 { return int32(len(d.ops)) }
 // line. A doc comment stays before it: after a comma it would document the next declaration.
 func (d *doc) text(a, b int, hop bool) {
 	s := d.src[a:b]
-	d.settle(hop && !d.tailDoc)
+	d.beginText(hop && !d.tailDoc)
 	d.lastText = d.next()
 	o := op{kind: opText, a: int32(a), b: int32(b), width: width(s)}
 	if hop {
@@ -108,9 +108,9 @@ func (d *doc) text(a, b int, hop bool) {
 	d.add(o)
 }
 
-// settle begins a text: a group that contains both the text and the comments before it has a line
-// end between them.
-func (d *doc) settle(hop bool) {
+// beginText begins a text: a group that contains both the text and the comments before it has a
+// line end between them.
+func (d *doc) beginText(hop bool) {
 	if d.tail >= 0 && !hop {
 		d.force(d.tail)
 		d.tail, d.tailDoc = -1, false
@@ -138,7 +138,7 @@ func (d *doc) forceAll() { d.force(math.MaxInt32) }
 // comma adds the comma after a list's last element. With fixed, comments that end the comma's line
 // stay after it.
 func (d *doc) comma(fixed bool) {
-	d.settle(!fixed)
+	d.beginText(!fixed)
 	o := op{kind: opComma, flags: hops}
 	if fixed {
 		o.flags = 0
@@ -215,7 +215,7 @@ func (d *doc) unnest() { d.add(op{kind: opUnnest}) }
 
 // lead adds a comment on lines of its own.
 func (d *doc) lead(a, b int, flags uint16) {
-	d.settle(false)
+	d.beginText(false)
 	d.force(d.lastText)
 	d.add(op{kind: opLead, a: int32(a), b: int32(b), flags: flags})
 }
@@ -223,7 +223,7 @@ func (d *doc) lead(a, b int, flags uint16) {
 // inline adds a comment amid a line. The last comment in brackets has no width,
 // as it ends a line when the brackets are broken.
 func (d *doc) inline(a, b int, last bool) {
-	d.settle(false)
+	d.beginText(false)
 	d.lastText = d.next()
 	o := op{kind: opInline, a: int32(a), b: int32(b)}
 	if !last {

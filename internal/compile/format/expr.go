@@ -9,7 +9,7 @@ import (
 func (p *printer) expr(e ast.Expr) {
 	switch e := e.(type) {
 	case *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.NilLit, *ast.StringLit:
-		p.any()
+		p.anyToken()
 	case *ast.InterpLit:
 		p.whole(e.Sp.End)
 	case *ast.PathExpr:
@@ -27,7 +27,7 @@ func (p *printer) expr(e ast.Expr) {
 	case *ast.StructLit:
 		p.structLit(e)
 	case *ast.Unary:
-		p.any()
+		p.anyToken()
 		p.expr(e.X)
 	case *ast.Binary:
 		p.group()
@@ -36,7 +36,7 @@ func (p *printer) expr(e ast.Expr) {
 	case *ast.Assign:
 		p.expr(e.Target)
 		p.space()
-		p.any()
+		p.anyToken()
 		p.rhs(e.Value)
 	case *ast.Pipe:
 		p.pipe(e)
@@ -57,7 +57,7 @@ func (p *printer) expr(e ast.Expr) {
 		p.space()
 		p.exprs(lexer.LParen, lexer.RParen, e.Elems, style{one: true})
 	case *ast.Race:
-		p.any()
+		p.anyToken()
 		p.space()
 		p.exprs(lexer.LParen, lexer.RParen, e.Elems, style{})
 	case *ast.BlockExpr:
@@ -87,7 +87,7 @@ func (p *printer) path(n *ast.PathExpr) {
 		if i > 0 {
 			p.tok(lexer.PathSep)
 		}
-		p.any()
+		p.anyToken()
 		if i == n.ArgsAt {
 			p.typeArgs(n.TypeArgs)
 		}
@@ -146,9 +146,9 @@ func (p *printer) structLit(n *ast.StructLit) {
 			return
 		}
 		if f := n.Fields[i]; f.Short {
-			p.any()
+			p.anyToken()
 		} else {
-			p.any()
+			p.anyToken()
 			p.value(f.Value)
 		}
 	})
@@ -196,12 +196,12 @@ func (p *printer) operands(n *ast.Binary) {
 	for i, e := range list[1:] {
 		p.line(false)
 		ge := p.at(lexer.Greater) // `>=` is two tokens
-		p.any()
+		p.anyToken()
 		if ge && p.at(lexer.Assign) && p.tokEnd == int(p.toks[p.i].Start) {
-			p.any()
+			p.anyToken()
 		}
 		p.space()
-		hug := i == len(list)-2 && (hasBody(e) || isLiteral(e)) && !p.commented()
+		hug := i == len(list)-2 && (hasBody(e) || isLiteral(e)) && !p.hasComment()
 		if hug {
 			p.hug()
 		}
@@ -253,17 +253,17 @@ func operandsOf(n *ast.Binary) []ast.Expr {
 func (p *printer) pipe(n *ast.Pipe) {
 	var stages []*ast.Pipe // last first
 	var x ast.Expr = n
-	kept := false // the source has a stage on a line of its own
+	broken := false // the source has a stage on a line of its own
 	for {
 		s, ok := x.(*ast.Pipe)
 		if !ok {
 			break
 		}
 		stages, x = append(stages, s), s.X
-		kept = kept || p.endsLine(s.X, s.Right)
+		broken = broken || p.endsLine(s.X, s.Right)
 	}
 	p.group()
-	if kept {
+	if broken {
 		p.forceAll()
 	}
 	p.expr(x)
@@ -306,7 +306,7 @@ func (p *printer) emit(n *ast.EmitExpr) {
 
 // jump writes return and throw.
 func (p *printer) jump(x ast.Expr) {
-	p.any()
+	p.anyToken()
 	if x != nil {
 		p.space()
 		p.expr(x)
@@ -315,10 +315,10 @@ func (p *printer) jump(x ast.Expr) {
 
 // leave writes break and continue.
 func (p *printer) leave(label *ast.Ident, x ast.Expr) {
-	p.any()
+	p.anyToken()
 	if label != nil {
 		p.space()
-		p.any()
+		p.anyToken()
 	}
 	if x != nil {
 		p.space()
@@ -335,7 +335,7 @@ func (p *printer) closure(n *ast.Closure) {
 		p.expr(n.Body)
 		return
 	case p.at(lexer.OrOr):
-		p.any()
+		p.anyToken()
 	default:
 		p.list(lexer.Bar, lexer.Bar, len(n.Params), style{bare: true}, func(i int) { p.param(n.Params[i]) })
 	}

@@ -240,15 +240,15 @@ func (e *engine) comment(o *op) {
 		if i > 0 {
 			e.out = append(e.out, '\n')
 			e.col = 0
-			line = shifted(line, shift)
+			line = shiftLine(line, shift)
 		}
 		e.out = append(e.out, line...)
 		e.col += width(line)
 	}
 }
 
-// shifted moves a line by n characters, to the left as far as it is blank.
-func shifted(line string, n int) string {
+// shiftLine moves a line by n characters, to the left as far as it is blank.
+func shiftLine(line string, n int) string {
 	switch {
 	case line == "":
 		return line

@@ -7,18 +7,18 @@ import (
 
 // style specifies the layout of a list in brackets.
 type style struct {
-	spaced bool // `{ a, b }` on one line
-	keep   bool // broken where the source ends the line after the opening bracket
-	fill   bool // broken, as many elements on a line as fit
-	bare   bool // no comma after the last element
-	one    bool // whether a comma after the only element is required, and so stays
-	rigid  bool // never broken
-	hugs   bool // the last element may be broken while the others stay on the first line
+	spaced    bool // `{ a, b }` on one line
+	asWritten bool // broken where the source ends the line after the opening bracket
+	fill      bool // broken, as many elements on a line as fit
+	bare      bool // no comma after the last element
+	one       bool // whether a comma after the only element is required, and so stays
+	rigid     bool // never broken
+	hugs      bool // the last element may be broken while the others stay on the first line
 }
 
 var (
-	braces   = style{spaced: true, keep: true}
-	brackets = style{keep: true}
+	braces   = style{spaced: true, asWritten: true}
+	brackets = style{asWritten: true}
 	parens   = style{}
 )
 
@@ -28,10 +28,10 @@ func (p *printer) list(open, shut lexer.Kind, n int, st style, item func(i int))
 	defer p.end()
 	p.tok(open)
 	if n == 0 {
-		p.shut(shut)
+		p.closeEmpty(shut)
 		return
 	}
-	if st.keep && p.newLine() {
+	if st.asWritten && p.newLine() {
 		p.forceAll()
 	}
 	p.nest()
@@ -40,7 +40,7 @@ func (p *printer) list(open, shut lexer.Kind, n int, st style, item func(i int))
 		if i > 0 {
 			p.between(st)
 		}
-		if i == n-1 && st.hugs && !p.commented() {
+		if i == n-1 && st.hugs && !p.hasComment() {
 			p.hug()
 			item(i)
 			p.endHug()
@@ -98,13 +98,13 @@ func (p *printer) comma(last bool, st style, n int) {
 		if !st.bare {
 			p.doc.comma(p.hasTrail())
 		}
-		p.past()
+		p.advance()
 	}
 }
 
-// shut closes brackets with nothing but comments between them.
-func (p *printer) shut(k lexer.Kind) {
-	if !p.commented() {
+// closeEmpty closes brackets with nothing but comments between them.
+func (p *printer) closeEmpty(k lexer.Kind) {
+	if !p.hasComment() {
 		p.tok(k)
 		return
 	}
@@ -134,7 +134,7 @@ func (p *printer) args(args []*ast.Arg) {
 	st.hugs = lastHugs(values)
 	p.list(lexer.LParen, lexer.RParen, len(args), st, func(i int) {
 		if args[i].Name != nil {
-			p.any()
+			p.anyToken()
 			p.tok(lexer.Colon)
 			p.space()
 		}
@@ -165,7 +165,7 @@ func lastHugs(list []ast.Expr) bool {
 			return false
 		}
 	}
-	return isLiteral(list[n]) || n == 0 && wraps(list[0])
+	return isLiteral(list[n]) || n == 0 && isBracketed(list[0])
 }
 
 // hasBody reports whether an expression ends in braces that hold code.
@@ -174,7 +174,7 @@ func hasBody(e ast.Expr) bool {
 	case *ast.BlockExpr, *ast.MatchExpr, *ast.ListenExpr, *ast.TryExpr, *ast.IfExpr:
 		return true
 	case *ast.Closure:
-		return hasBody(e.Body) || isLiteral(e.Body) || wraps(e.Body)
+		return hasBody(e.Body) || isLiteral(e.Body) || isBracketed(e.Body)
 	case *ast.Question:
 		return hasBody(e.X)
 	case *ast.Call:
@@ -205,9 +205,9 @@ func isLiteral(e ast.Expr) bool {
 	return false
 }
 
-// wraps reports whether an expression is something in brackets of its own, with
+// isBracketed reports whether an expression is something in brackets of its own, with
 // little else.
-func wraps(e ast.Expr) bool {
+func isBracketed(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.TupleLit, *ast.ParenExpr, *ast.AwaitAll, *ast.Race, *ast.EmitExpr:
 		return true
@@ -216,9 +216,9 @@ func wraps(e ast.Expr) bool {
 	case *ast.MethodCall:
 		return len(e.Args) > 0 && isPlain(e.Recv)
 	case *ast.Question:
-		return wraps(e.X)
+		return isBracketed(e.X)
 	case *ast.Await:
-		return wraps(e.X)
+		return isBracketed(e.X)
 	}
 	return false
 }

@@ -10,9 +10,9 @@ func (p *printer) pattern(n ast.Pattern) {
 	parens := p.wrapped(n.Span().Start)
 	switch n := n.(type) {
 	case *ast.WildPat, *ast.NamePat:
-		p.any()
+		p.anyToken()
 	case *ast.BindPat:
-		p.any()
+		p.anyToken()
 		p.space()
 		p.tok(lexer.At)
 		p.space()
@@ -23,7 +23,7 @@ func (p *printer) pattern(n ast.Pattern) {
 		p.bounds(n.Lo, n.Hi)
 	case *ast.OrPat:
 		for p.at(lexer.Bar) { // before the first
-			p.any()
+			p.anyToken()
 			p.space()
 		}
 		p.alternatives(len(n.Alts), func(i int) { p.pattern(n.Alts[i]) })
@@ -39,7 +39,7 @@ func (p *printer) pattern(n ast.Pattern) {
 	case *ast.StructPat:
 		p.structPattern(n)
 	default:
-		panic("format: a pattern with mistakes")
+		panic("format: a pattern with syntax errors")
 	}
 	p.unwrap(parens)
 }
@@ -53,7 +53,7 @@ func (p *printer) bounds(lo, hi ast.Expr) {
 	if lo != nil {
 		p.expr(lo)
 	}
-	p.any() // .. or ..=
+	p.anyToken() // .. or ..=
 	if hi != nil {
 		p.expr(hi)
 	}
@@ -73,7 +73,7 @@ func (p *printer) withRest(open, shut lexer.Kind, list []ast.Pattern, rest int) 
 		}
 		p.tok(lexer.DotDot)
 		if p.at(lexer.Ident) {
-			p.any()
+			p.anyToken()
 		}
 	})
 }
@@ -92,7 +92,7 @@ func (p *printer) structPattern(n *ast.StructPat) {
 		}
 		f := n.Fields[i]
 		if !f.Short {
-			p.any()
+			p.anyToken()
 			p.tok(lexer.Colon)
 			p.space()
 		}

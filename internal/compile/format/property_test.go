@@ -60,7 +60,7 @@ func hold(t *testing.T, text string) bool {
 		out, list := Source(source.NewFile("main.conc", []byte(text)), w)
 		if !ok {
 			if out != nil || !list.HasErrors() {
-				t.Fatalf("a text with mistakes was formatted:\n%s", text)
+				t.Fatalf("a text with syntax errors was formatted:\n%s", text)
 			}
 			return false
 		}

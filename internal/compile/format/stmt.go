@@ -38,7 +38,7 @@ func (p *printer) blockOpened(b *ast.Block, opened func()) {
 // either form.
 func (p *printer) body(n int, few bool, item func(i int, edge func(withBlank bool))) {
 	if n == 0 {
-		p.shut(lexer.RBrace)
+		p.closeEmpty(lexer.RBrace)
 		return
 	}
 	edge := p.hard
@@ -68,16 +68,16 @@ func (p *printer) stmt(s ast.Stmt) {
 	case *ast.DeclStmt:
 		p.decl(s.Decl)
 	case *ast.MockStmt:
-		p.any()
+		p.anyToken()
 		p.space()
-		p.any()
+		p.anyToken()
 		p.space()
 		p.fields(s.Fields)
 		if p.at(lexer.Semi) {
-			p.any()
+			p.anyToken()
 		}
 	default:
-		panic("format: a statement with mistakes")
+		panic("format: a statement with syntax errors")
 	}
 }
 
@@ -90,7 +90,7 @@ func (p *printer) let(s *ast.LetStmt) {
 	}
 	p.pattern(s.Pattern)
 	p.annotation(s.Type)
-	p.assigned(s.Value)
+	p.initializer(s.Value)
 	if s.Else != nil {
 		p.gap()
 		p.tok(lexer.Else)
@@ -111,8 +111,8 @@ func (p *printer) annotation(t ast.Type) {
 	}
 }
 
-// assigned writes `= value`, if there is a value.
-func (p *printer) assigned(e ast.Expr) {
+// initializer writes `= value`, if there is a value.
+func (p *printer) initializer(e ast.Expr) {
 	if e != nil {
 		p.space()
 		p.tok(lexer.Assign)
@@ -131,15 +131,15 @@ func (p *printer) control(e ast.Expr) {
 		p.tok(lexer.Let)
 		p.space()
 		p.pattern(e.Pattern)
-		p.assigned(e.X)
+		p.initializer(e.X)
 	case *ast.MatchExpr:
-		p.any()
+		p.anyToken()
 		p.space()
 		p.expr(e.Subject)
 		p.gap()
 		p.list(lexer.LBrace, lexer.RBrace, len(e.Arms), braces, func(i int) { p.arm(e.Arms[i]) })
 	case *ast.ListenExpr:
-		p.any()
+		p.anyToken()
 		p.space()
 		p.expr(e.Call)
 		p.gap()
@@ -151,16 +151,16 @@ func (p *printer) control(e ast.Expr) {
 		p.parallel(e)
 	case *ast.WhileExpr:
 		p.label(e.Label)
-		p.any()
+		p.anyToken()
 		p.space()
 		p.head(e.Cond, e.Body)
 	case *ast.LoopExpr:
 		p.label(e.Label)
-		p.any()
+		p.anyToken()
 		p.gap()
 		p.block(e.Body)
 	case *ast.TryExpr:
-		p.any()
+		p.anyToken()
 		p.gap()
 		p.block(e.Body)
 		for _, c := range e.Catches {
@@ -168,7 +168,7 @@ func (p *printer) control(e ast.Expr) {
 			p.catch(c)
 		}
 	default:
-		panic("format: an expression with mistakes")
+		panic("format: an expression with syntax errors")
 	}
 }
 
@@ -226,7 +226,7 @@ func (p *printer) arm(a *ast.Arm) {
 
 func (p *printer) handler(h *ast.Handler) {
 	if h.On {
-		p.any()
+		p.anyToken()
 		p.space()
 	}
 	p.tok(lexer.String)
@@ -259,11 +259,11 @@ func (p *printer) forEach(pat ast.Pattern, iter ast.Expr, body *ast.Block) {
 func (p *printer) parallel(n *ast.ParallelFor) {
 	if n.Limit != nil {
 		p.tok(lexer.At)
-		p.any()
+		p.anyToken()
 		p.exprs(lexer.LParen, lexer.RParen, []ast.Expr{n.Limit}, parens)
 		p.afterDecorator(p.space)
 	}
-	p.any()
+	p.anyToken()
 	p.space()
 	p.forEach(n.Pattern, n.Iter, n.Body)
 }
@@ -276,7 +276,7 @@ func (p *printer) catch(c *ast.Catch) {
 	}
 	if c.Name != nil {
 		p.tok(lexer.LParen)
-		p.any()
+		p.anyToken()
 		p.tok(lexer.RParen)
 	}
 	p.gap()

@@ -38,16 +38,16 @@ func (p *printer) tok(k lexer.Kind) {
 	if !p.at(k) {
 		panic(fmt.Sprintf("format: %s where %s was expected, at byte %d", p.kind(), k, p.toks[p.i].Start))
 	}
-	p.any()
+	p.anyToken()
 }
 
-// any writes the current token with its comments.
-func (p *printer) any() {
+// anyToken writes the current token with its comments.
+func (p *printer) anyToken() {
 	p.leads(false, false)
 	t := p.toks[p.i]
 	hop := t.Kind == lexer.Comma || t.Kind == lexer.Semi
 	p.text(int(t.Start), int(t.End), hop && !p.hasTrail())
-	p.past()
+	p.advance()
 }
 
 // hasTrail reports whether comments follow the current token on its line. Then the comments of the
@@ -62,8 +62,8 @@ func (p *printer) hasTrail() bool {
 	return false
 }
 
-// past advances to the next token and writes the comments on the line.
-func (p *printer) past() {
+// advance advances to the next token and writes the comments on the line.
+func (p *printer) advance() {
 	p.tokEnd = int(p.toks[p.i].End)
 	p.prevEnd = p.tokEnd
 	if p.i < len(p.toks)-1 {
@@ -82,7 +82,7 @@ func (p *printer) whole(end source.Pos) {
 	for p.c < len(p.comments) && p.comments[p.c].start < int(end) {
 		p.c++
 	}
-	p.past()
+	p.advance()
 }
 
 // afterNumber reports whether the token before is a number, and no index.
@@ -107,7 +107,7 @@ func (p *printer) question() {
 	case p.half:
 		p.half = false
 		p.text(int(t.Start)+1, int(t.End), false)
-		p.past()
+		p.advance()
 	default:
 		p.half = true
 		p.leads(false, false)

@@ -11,7 +11,7 @@ import (
 func (p *printer) wrapped(start source.Pos) (parens int) {
 	for p.toks[p.i].Start < start {
 		if p.at(lexer.Bar) {
-			p.any()
+			p.anyToken()
 			p.space()
 			continue
 		}
@@ -96,7 +96,7 @@ func (p *printer) segments(n int) {
 		if i > 0 {
 			p.tok(lexer.PathSep)
 		}
-		p.any()
+		p.anyToken()
 	}
 }
 
@@ -106,7 +106,7 @@ func (p *printer) generics(list []*ast.TypeParam) {
 		return
 	}
 	p.list(lexer.Less, lexer.Greater, len(list), style{bare: true}, func(i int) {
-		p.any()
+		p.anyToken()
 		for j := range list[i].Bounds {
 			if j == 0 {
 				p.tok(lexer.Colon)

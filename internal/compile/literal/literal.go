@@ -17,10 +17,10 @@ const Most = 2000
 
 // Text returns a value as it is written in the source. t is its type, nil where that is not known.
 // A text of more than Most bytes is cut.
-func Text(v value.Slot, t types.Type) string { return Upto(v, t, Most) }
+func Text(v value.Slot, t types.Type) string { return TextUpTo(v, t, Most) }
 
-// Upto is Text with another bound.
-func Upto(v value.Slot, t types.Type, most int) string {
+// TextUpTo is Text with another bound.
+func TextUpTo(v value.Slot, t types.Type, most int) string {
 	w := writer{most: most}
 	w.write(v, t, 0)
 	text := w.String()

@@ -14,17 +14,17 @@ import (
 
 // Fixes: replacements for parts of the manifest, or of a file of tools.
 
-// meantKey adds that a key was probably meant to be another.
-func (r *reader) meantKey(d *diag.Diagnostic, n *node, near string, known []string) {
+// suggestKey adds that a key was probably meant to be another.
+func (r *reader) suggestKey(d *diag.Diagnostic, n *node, near string, names []string) {
 	if r.file.Slice(n.key) != n.name { // in quotes, or a part of a longer one
 		d.Hint("did you mean `%s`?", near)
 		return
 	}
-	d.Meant(n.key, near, suggest.Certain(n.name, near, known) && !strings.Contains(r.file.String(), near)) // which may be present as well
+	d.SuggestName(n.key, near, suggest.Certain(n.name, near, names) && !strings.Contains(r.file.String(), near)) // which may be present as well
 }
 
-// meantWord adds that a text was probably meant to be another.
-func (r *reader) meantWord(d *diag.Diagnostic, n *node, text, near string, known []string) {
+// suggestWord adds that a text was probably meant to be another.
+func (r *reader) suggestWord(d *diag.Diagnostic, n *node, text, near string, words []string) {
 	written := near
 	if s := r.file.Slice(n.value); s == strconv.Quote(text) || s == "'"+text+"'" {
 		written = s[:1] + near + s[:1]
@@ -32,20 +32,20 @@ func (r *reader) meantWord(d *diag.Diagnostic, n *node, text, near string, known
 		d.Hint("did you mean %q?", near)
 		return
 	}
-	d.Repair(diag.Change(n.value, near, written, suggest.Certain(text, near, known)), "did you mean %q?", near)
+	d.Repair(diag.Change(n.value, near, written, suggest.Certain(text, near, words)), "did you mean %q?", near)
 }
 
-// plainly are the fixes of a value that is right but for its quotes.
-func (r *reader) plainly(k *Key, n *node, v any) []diag.Fix {
+// unquoteFixes are the fixes of a value that is right but for its quotes.
+func (r *reader) unquoteFixes(k *Key, n *node, v any) []diag.Fix {
 	text, isText := v.(string)
 	written := r.file.Slice(n.value)
 	switch {
 	case isText && k.Unit == "seconds" && foreign.Seconds(text) != "":
-		return []diag.Fix{diag.Offer(diag.Replace(n.value, foreign.Seconds(text)), "Write `%s`", foreign.Seconds(text))}
+		return []diag.Fix{diag.UnsafeFix(diag.Replace(n.value, foreign.Seconds(text)), "Write `%s`", foreign.Seconds(text))}
 	case isText && len(written) == len(text)+2 && bare(k.Type, text):
-		return []diag.Fix{diag.Offer(diag.Replace(n.value, text), "Write `%s`", text)}
+		return []diag.Fix{diag.UnsafeFix(diag.Replace(n.value, text), "Write `%s`", text)}
 	case !isText && (k.Type == String || k.Type == Enum) && n.kind == scalar && !strings.ContainsAny(written, "\"'\n\\"):
-		return []diag.Fix{diag.Offer(diag.Replace(n.value, `"`+written+`"`), "Write `\"%s\"`", written)}
+		return []diag.Fix{diag.UnsafeFix(diag.Replace(n.value, `"`+written+`"`), "Write `\"%s\"`", written)}
 	}
 	return nil
 }
@@ -74,11 +74,11 @@ func (r *reader) addLine(n *node, line string) []diag.Fix {
 	if r.form != inTOML || !strings.HasPrefix(header, "[") || strings.HasPrefix(header, "[[") {
 		return nil
 	}
-	return []diag.Fix{diag.Offer(diag.Insert(start+source.Pos(len(header)), "\n"+line), "Add `%s`", line)}
+	return []diag.Fix{diag.UnsafeFix(diag.Insert(start+source.Pos(len(header)), "\n"+line), "Add `%s`", line)}
 }
 
-// withoutLines removes a key with its value, when they have their lines for themselves.
-func withoutLines(f *source.File, n *node) []diag.Fix {
+// removeLinesFix removes a key with its value, when they have their lines for themselves.
+func removeLinesFix(f *source.File, n *node) []diag.Fix {
 	at := source.Span{Start: f.LineStart(f.LineOf(n.key.Start)), End: n.value.End}
 	rest := f.Slice(source.Span{Start: n.value.End, End: source.Pos(len(f.Text))})
 	line, _, more := strings.Cut(rest, "\n")
@@ -88,23 +88,23 @@ func withoutLines(f *source.File, n *node) []diag.Fix {
 	if at.End += source.Pos(len(line)); more {
 		at.End++
 	}
-	return []diag.Fix{diag.Offer(diag.Remove(at), "Remove the second `%s`", n.name)}
+	return []diag.Fix{diag.UnsafeFix(diag.Remove(at), "Remove the second `%s`", n.name)}
 }
 
-// withoutName reports once the keys of a section that needs a name, such as [connections], which
+// reportUnnamed reports once the keys of a section that needs a name, such as [connections], which
 // are in it directly, and returns them. A name among them is that of the section, which is read
 // then.
-func (r *reader) withoutName(n *node, values map[string]any, read func(n *node, v any)) (loose []*node) {
-	known := namesIn(n.name + ".*")
+func (r *reader) reportUnnamed(n *node, values map[string]any, read func(n *node, v any)) (loose []*node) {
+	names := namesIn(n.name + ".*")
 	var key, name *node
 	for _, c := range n.children {
 		if _, isTable := values[c.name].(map[string]any); isTable {
 			continue
 		}
 		loose = append(loose, c)
-		if c.name == "name" && !slices.Contains(known, "name") {
+		if c.name == "name" && !slices.Contains(names, "name") {
 			name = c
-		} else if key == nil && slices.Contains(known, c.name) {
+		} else if key == nil && slices.Contains(names, c.name) {
 			key = c
 		}
 	}
@@ -125,10 +125,10 @@ func (r *reader) withoutName(n *node, values map[string]any, read func(n *node, 
 		return loose
 	}
 	header := source.Span{Start: r.file.LineStart(r.file.LineOf(loose[0].key.Start) - 1), End: loose[0].key.Start}
-	if gone := withoutLines(r.file, name); len(loose) == len(n.children) && len(gone) == 1 &&
+	if edits := removeLinesFix(r.file, name); len(loose) == len(n.children) && len(edits) == 1 &&
 		strings.TrimSpace(r.file.Slice(header)) == "["+n.name+"]" {
 		at := n.key
-		d.By(diag.Fix{Title: "Change to `[" + section + "]`", Edits: append([]diag.Edit{diag.Replace(at, section)}, gone[0].Edits...)})
+		d.WithFixes(diag.Fix{Title: "Change to `[" + section + "]`", Edits: append([]diag.Edit{diag.Replace(at, section)}, edits[0].Edits...)})
 	}
 	named := &node{name: text, key: n.key, value: n.value, kind: table, index: map[string]*node{}}
 	inside := map[string]any{}

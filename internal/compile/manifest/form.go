@@ -80,12 +80,12 @@ func (r *reader) schema(n *node, v any, shown string) (json.RawMessage, bool) {
 		return nil, true
 	}
 	before := r.list.Errors()
-	_, mistakes := jsonschema.Compile(text)
-	for _, m := range mistakes {
+	_, errs := jsonschema.Compile(text)
+	for _, m := range errs {
 		r.add(diag.ToolSchema.At(n.find(m.Pointer), "`%s` is not a valid JSON Schema: /%s%s: %s", shown, n.name, m.Pointer, m.Why).
 			Hint("%s", r.inForm("write a schema such as `{ type = \"object\", properties = { sql = { type = \"string\" } } }`")))
 	}
-	if n.name == "parameters" && len(mistakes) == 0 && values["type"] != "object" {
+	if n.name == "parameters" && len(errs) == 0 && values["type"] != "object" {
 		at := n.value
 		if c := n.child("type"); c != nil {
 			at = c.value

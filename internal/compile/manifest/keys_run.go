@@ -24,7 +24,7 @@ var runKeys = []Key{
 		Doc: "When the journal is synced to the disk, in case the power fails: before an effect that must not be performed twice, before the program gets any result, or never."},
 	{Path: "run.history", Type: Enum, Values: []string{"all", "snapshot"}, Default: `"all"`, Example: `"snapshot"`, Doc: "Whether the whole journal is stored, or only the part after the older of the two snapshots."},
 	{Path: "run.max_journal_mb", Type: Integer, Min: 1, Unit: "MiB", Default: "4096", Example: "512", Doc: "The maximum size of the journal. Reaching it counts as a full disk: the run is suspended."},
-	{Path: "run.snapshot_every", Type: Integer, Min: 1, Unit: "records", Default: "256", Example: "1000", Doc: "The number of journal records after which a snapshot may be taken."},
+	{Path: "run.snapshot_every", Type: Integer, Min: 1, Unit: "records", Default: "256", Example: "1000", Doc: "The number of journal records after which the run may store a snapshot."},
 	{Path: "run.orphan_timeout", Type: Number, Unit: "seconds", Default: "3600", Example: "600", Doc: "How long hosts keep running after the process of their run has exited."},
 	{Path: "run.secrets", Type: Strings, holds: variables, Default: "[]", Example: `["CUSTOMER_DB"]`, check: checkSecret,
 		Doc: "Environment variables whose values are secret, in addition to those that the manifest uses as secrets and those whose names imply it. No record, message or log contains them."},
@@ -67,12 +67,12 @@ func checkRedact(text string) error {
 // does: in TOML a name with dots must be quoted.
 func (r *reader) networkHost(n *node, v any, section string) bool {
 	if _, dotted := v.(map[string]any); dotted {
-		r.wrong(n, v, section+"."+n.name, "a string").Hint("put the name of the network host in quotes: `\"api.example.com\" = \"retry\"`")
+		r.reportWrongType(n, v, section+"."+n.name, "a string").Hint("put the name of the network host in quotes: `\"api.example.com\" = \"retry\"`")
 		return false
 	}
 	if near := suggest.Nearest(n.name, unknownKinds); near != "" && !strings.Contains(n.name, ".") {
 		d := diag.ManifestUnknown.At(n.key, "unknown key `%s` in [%s]", n.name, section)
-		r.meantKey(d, n, near, unknownKinds)
+		r.suggestKey(d, n, near, unknownKinds)
 		r.add(d)
 		return false
 	}

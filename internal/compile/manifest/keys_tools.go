@@ -48,7 +48,7 @@ var toolKeys = []Key{
 	{Path: "tools.*.command.env", Type: Table, holds: named, instead: "pass_env", Default: "{}", Example: `{ MODE = "fast" }`, Doc: "Variables added to its environment."},
 	{Path: "tools.*.command.cwd", Type: String, Example: `"tools"`, Doc: "Its working directory, relative to the file; by default the session's."},
 	{Path: "tools.*.command.answer", Type: Enum, Values: []string{"json", "text", "lines"}, Default: `"json"`, Example: `"text"`,
-		Doc: "The form of its output: a JSON value or a result, a text, or, for a process that keeps running, messages of `concerto serve`, one per line."},
+		Doc: "The form of its output: a JSON value or a result, a text, or, for a process that continues to run, messages of `concerto serve`, one per line."},
 	{Path: "tools.*.command.max_output", Type: Integer, Min: 1, Unit: "bytes", Default: "1048576", Example: "65536", Doc: "The maximum output to stdout in a call; a command that writes more is killed."},
 	{Path: "tools.*.command.sandbox.net", Type: Bool, Example: "false", Doc: "`false`: it has no network."},
 	{Path: "tools.*.command.sandbox.read", Type: Strings, Example: `["data"]`, Doc: "Files and directories that it may read, in addition to those that a program needs to run; with this key or `write`, no others."},

@@ -152,10 +152,10 @@ run = ["git"]
 		t.Error(d)
 	}
 	if got := m.Line(m.Connection("main").At, "api_key_env"); got != 9 {
-		t.Errorf("api_key_env stands on line %d, want 9", got)
+		t.Errorf("api_key_env is on line %d, want 9", got)
 	}
 	if got := m.Line(m.Host("worker").At, "instances_"); got != 43 {
-		t.Errorf("[hosts.worker] stands on line %d, want 43", got)
+		t.Errorf("[hosts.worker] is on line %d, want 43", got)
 	}
 	if m.Connection("none") != nil || m.Host("none") != nil {
 		t.Error("found a section that is not there")
@@ -165,7 +165,7 @@ run = ["git"]
 // The table's example and default of every key must be accepted by the key.
 func TestExamplesAreAccepted(t *testing.T) {
 	for _, k := range Keys() {
-		if k.inFiles { // TestMistakesInTools
+		if k.inFiles { // TestToolErrors
 			continue
 		}
 		for _, example := range []string{k.Example, k.Default} {
@@ -250,10 +250,10 @@ func TestCatalogue(t *testing.T) {
 			_, bad := parse(p.Bad)
 			fixes += checkFixes(t, parse, i, bad, p.Bad)
 			if codes := fmt.Sprint(codes(bad)); codes != "["+i.Code+"]" {
-				t.Errorf("%s: the bad example gives %s:\n%s", i.Code, codes, lines(bad))
+				t.Errorf("%s: the bad example reports %s:\n%s", i.Code, codes, lines(bad))
 			}
 			if _, good := parse(p.Good); good.Len() != 0 {
-				t.Errorf("%s: the good example gives:\n%s", i.Code, lines(good))
+				t.Errorf("%s: the good example reports:\n%s", i.Code, lines(good))
 			}
 		}
 		if (fixes > 0) == (i.NoFix != "") && len(i.Pairs()) > 0 {
@@ -262,8 +262,8 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// checkFixes applies each fix of the diagnostics, and counts them: the diagnostic must then be
-// gone, and after a safe fix there must be none.
+// checkFixes applies each fix of the diagnostics, and counts them: the fixed text must not have the
+// diagnostic, and after a safe fix there must be none.
 func checkFixes(t *testing.T, parse func(string) (*Manifest, diag.List), i *diag.Info, found diag.List, text string) (n int) {
 	t.Helper()
 	for _, d := range found.Sorted() {
@@ -587,7 +587,7 @@ func samePlaces(t *testing.T, text string) {
 	}
 	var got any
 	if err := json.Unmarshal(out, &got); err != nil {
-		t.Fatalf("%q gives %s: %v", text, out, err)
+		t.Fatalf("%q: got %s, %v", text, out, err)
 	}
 	if d := cmp.Diff(plain(values), got); d != "" {
 		t.Errorf("%q: %s", text, d)

@@ -50,7 +50,7 @@ func ParseScript(file *source.File) (json.RawMessage, diag.List) {
 	if m, isTable := v.(map[string]any); isTable {
 		for _, c := range n.children {
 			if c.name != "replies" {
-				r.unknown(c, "the script", []string{"replies"})
+				r.warnUnknown(c, "the script", []string{"replies"})
 			}
 		}
 		if n = n.child("replies"); n == nil {
@@ -138,7 +138,7 @@ func (r *reader) manifest(root *node, values map[string]any) {
 			r.section("lints", n, v, &target{lints: &r.m.Lints}, n.name)
 		case "connections":
 			r.each(n, v, r.connection)
-			r.fallbacks()
+			r.checkFallbacks()
 		case "hosts":
 			r.each(n, v, r.host)
 		case "mcp":
@@ -148,7 +148,7 @@ func (r *reader) manifest(root *node, values map[string]any) {
 			r.each(n, v, r.toolSection)
 			r.kinds = &manifestKinds
 		default:
-			r.unknown(n, "the manifest", namesIn(""))
+			r.warnUnknown(n, "the manifest", namesIn(""))
 		}
 	}
 }
@@ -157,16 +157,16 @@ func (r *reader) manifest(root *node, values map[string]any) {
 func (r *reader) each(n *node, v any, read func(n *node, v any)) {
 	values, ok := v.(map[string]any)
 	if !ok {
-		r.wrong(n, v, n.name, "a table")
+		r.reportWrongType(n, v, n.name, "a table")
 		return
 	}
-	loose := r.withoutName(n, values, read)
+	loose := r.reportUnnamed(n, values, read)
 	for _, c := range n.children {
 		if slices.Contains(loose, c) {
 			continue
 		}
 		if _, ok := values[c.name].(map[string]any); !ok {
-			r.wrong(c, values[c.name], n.name+"."+c.name, "a table")
+			r.reportWrongType(c, values[c.name], n.name+"."+c.name, "a table")
 			continue
 		}
 		read(c, values[c.name])
@@ -180,7 +180,7 @@ func (r *reader) connection(n *node, v any) {
 	c.At = r.section("connections.*", n, v, &target{connection: c}, shown)
 	if n.child("provider") == nil {
 		r.add(diag.ManifestMissing.At(n.key, "[%s] has no `provider`", shown).
-			By(r.addLine(n, `provider = "openai"`)...).Hint("add `provider = \"openai\"` or another of %s", list(providers)))
+			WithFixes(r.addLine(n, `provider = "openai"`)...).Hint("add `provider = \"openai\"` or another of %s", list(providers)))
 	}
 	if c.Script != "" && n.child("replies") != nil {
 		r.add(diag.ManifestConflict.At(c.At["script"].Key, "[%s] has both `script` and `replies`", shown).
@@ -193,7 +193,7 @@ func (r *reader) connection(n *node, v any) {
 func (r *reader) prices(n *node, v any, shown string) map[string]Price {
 	values, ok := v.(map[string]any)
 	if !ok {
-		r.wrong(n, v, shown, "a table of models").Hint("write `prices = { \"gpt-4o\" = { input = 2.5, output = 10.0 } }`")
+		r.reportWrongType(n, v, shown, "a table of models").Hint("write `prices = { \"gpt-4o\" = { input = 2.5, output = 10.0 } }`")
 		return nil
 	}
 	out := map[string]Price{}
@@ -211,11 +211,11 @@ func (r *reader) prices(n *node, v any, shown string) map[string]Price {
 	return out
 }
 
-// fallbacks compares the fallback connections with the existing ones.
-func (r *reader) fallbacks() {
-	known := []string{Builtin}
+// checkFallbacks compares the fallback connections with the existing ones.
+func (r *reader) checkFallbacks() {
+	names := []string{Builtin}
 	for _, c := range r.m.Connections {
-		known = append(known, c.Name)
+		names = append(names, c.Name)
 	}
 	for _, c := range r.m.Connections {
 		for _, name := range c.Fallback {
@@ -223,9 +223,9 @@ func (r *reader) fallbacks() {
 			switch {
 			case name == c.Name:
 				r.add(diag.ManifestValue.At(at, "[connections.%s] is its own fallback", c.Name).Hint("use another connection, or remove it"))
-			case !slices.Contains(known, name):
+			case !slices.Contains(names, name):
 				d := diag.ManifestValue.At(at, "unknown connection `%s` in Concerto.toml", name)
-				if near := suggest.Nearest(name, known); near != "" {
+				if near := suggest.Nearest(name, names); near != "" {
 					d.Hint("did you mean `%s`?", near)
 				} else {
 					d.Hint("add [connections.%s] with a provider", name)
@@ -248,10 +248,10 @@ func (r *reader) host(n *node, v any) {
 	r.m.Hosts = append(r.m.Hosts, h)
 	shown := "hosts." + n.name
 	h.At = r.section("hosts.*", n, v, &target{host: h, config: &h.Config}, shown)
-	transport := r.vendor(h, n, v, shown)
+	transport := r.checkVendor(h, n, v, shown)
 	if (transport == "stdio" || transport == acp) && n.child("command") == nil && !slices.ContainsFunc(n.children, meansCommand) {
 		r.add(diag.ManifestMissing.At(n.key, "[%s] has no `command`", shown).
-			By(r.addLine(n, "command = "+strconv.Quote(n.name))...).Hint("add `command = \"…\"`, the program to start for this host"))
+			WithFixes(r.addLine(n, "command = "+strconv.Quote(n.name))...).Hint("add `command = \"…\"`, the program to start for this host"))
 	}
 	params, env := n.child("params"), n.child("params_env")
 	if params == nil || env == nil {
@@ -272,13 +272,13 @@ func (r *reader) mcp(n *node, v any) {
 	shown := "mcp." + n.name
 	s.At = r.section("mcp.*", n, v, &target{config: &s.Config}, shown)
 	transport := "stdio"
-	if given := n.child("transport"); given != nil {
+	if set := n.child("transport"); set != nil {
 		transport, _ = v.(map[string]any)["transport"].(string)
 	} else if n.child("url") != nil {
 		transport = "http"
 	}
 	switch need := map[string]string{"stdio": "command", "http": "url"}[transport]; {
-	case need != "" && n.child(need) == nil && (r.form == inTOML || !r.misspelt(n, need, namesIn("mcp.*"))):
+	case need != "" && n.child(need) == nil && (r.form == inTOML || !r.isMisspelled(n, need, namesIn("mcp.*"))):
 		r.add(r.kinds.missing.At(n.key, "%s has no `%s`", r.place(shown), need).
 			Hint("%s", r.inForm("add `command = \"…\"` to start a server, or `url = \"…\"` to use a running one")))
 	}
@@ -290,7 +290,7 @@ func (r *reader) section(path string, n *node, v any, t *target, shown string) P
 	at := Places{"": {Key: n.key, Value: n.value}}
 	values, ok := v.(map[string]any)
 	if !ok {
-		r.wrong(n, v, shown, "a table")
+		r.reportWrongType(n, v, shown, "a table")
 		return at
 	}
 	for _, c := range n.children {
@@ -303,7 +303,7 @@ func (r *reader) section(path string, n *node, v any, t *target, shown string) P
 // key reads one key of a section.
 func (r *reader) key(path string, n *node, v any, t *target, section string) {
 	shown := section + "." + n.name
-	if _, told := v.(broken); told {
+	if _, reported := v.(broken); reported {
 		return
 	}
 	k := row(path)
@@ -334,11 +334,11 @@ func (r *reader) key(path string, n *node, v any, t *target, section string) {
 		t.connection.Prices = r.prices(n, v, shown)
 	default:
 		up := path[:len(path)-len(n.name)-1]
-		known := namesIn(up)
+		names := namesIn(up)
 		if r.form == inTOML {
-			known = slices.DeleteFunc(slices.Clone(known), func(name string) bool { k := row(up + "." + name); return k != nil && k.inFiles })
+			names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { k := row(up + "." + name); return k != nil && k.inFiles })
 		}
-		r.unknown(n, r.place(section), known)
+		r.warnUnknown(n, r.place(section), names)
 	}
 }
 
@@ -382,40 +382,40 @@ func (r *reader) within(object *json.RawMessage, path string, n *node, v any, sh
 	*object = e.buf.Bytes()
 }
 
-// unknown warns of an unknown key.
-func (r *reader) unknown(n *node, where string, known []string) {
+// warnUnknown warns of an unknown key.
+func (r *reader) warnUnknown(n *node, where string, names []string) {
 	d := r.kinds.unknown.At(n.key, "unknown key `%s` in %s", n.name, where)
 	if text := strings.Trim(r.file.Slice(n.value), `"'`); secret.IsSecretName(n.name) && mayBeSecret(text) {
-		r.hide(n, text)
+		r.hideValue(n, text)
 	}
-	switch near := suggest.Nearest(n.name, known); {
-	case slices.Contains([]string{"api_key", "key", "token", "secret"}, n.name) && slices.Contains(known, "api_key_env"):
+	switch near := suggest.Nearest(n.name, names); {
+	case slices.Contains([]string{"api_key", "key", "token", "secret"}, n.name) && slices.Contains(names, "api_key_env"):
 		d.Hint("set the name of the environment variable with the key: `api_key_env = \"…\"`")
-	case r.elsewhere(d, n.name, known):
+	case r.otherToolHint(d, n.name, names):
 	case near != "":
 		d.Cause = diag.KeyCause(where, near)
-		r.meantKey(d, n, near, known)
+		r.suggestKey(d, n, near, names)
 	default:
-		d.Hint("the keys of this section are %s", strings.Join(known, ", "))
+		d.Hint("the keys of this section are %s", strings.Join(names, ", "))
 	}
 	r.add(d)
 }
 
-// elsewhere adds a hint for a key that other tools use, when it is known what
+// otherToolHint adds a hint for a key that other tools use, when it is known what
 // the key is called here.
-func (r *reader) elsewhere(d *diag.Diagnostic, name string, known []string) bool {
+func (r *reader) otherToolHint(d *diag.Diagnostic, name string, names []string) bool {
 	w := foreign.Manifest.Find(name)
-	if w.Say() == "" || len(w.Ours) > 0 && !slices.Contains(known, w.Ours[0]) {
+	if w.HintText() == "" || len(w.Ours) > 0 && !slices.Contains(names, w.Ours[0]) {
 		return false
 	}
-	d.Hint("%s", w.Say())
+	d.Hint("%s", w.HintText())
 	return true
 }
 
-// wrong reports a value of the wrong type.
-func (r *reader) wrong(n *node, v any, shown, want string) *diag.Diagnostic {
+// reportWrongType reports a value of the wrong type.
+func (r *reader) reportWrongType(n *node, v any, shown, want string) *diag.Diagnostic {
 	d := r.kinds.typ.At(n.value, "`%s` must be %s, not %s", shown, r.inForm(want), r.typeOf(v))
-	if _, told := v.(broken); !told {
+	if _, reported := v.(broken); !reported {
 		r.add(d)
 	}
 	return d

@@ -34,7 +34,7 @@ var sectionDocs = []struct{ section, doc string }{
 	{"permissions", "The access rights of a program. Without the section, files, environment and network are allowed; `default` decides what the section does not name."},
 	{"audit", "Where calls of tools are recorded."},
 	{"run", "How runs are stored so that they can be resumed after a crash, and what their records never contain."},
-	{"run.unknown", "What happens to an effect whose outcome is unknown because the run was interrupted while it was in progress."},
+	{"run.unknown", "The handling of an effect whose outcome is unknown because the run was interrupted while it was in progress."},
 	{"relay", "Whether people may follow runs from other devices (chapter 24)."},
 }
 

@@ -96,7 +96,7 @@ func (s *scanner) table(n *node, path []part) *node {
 			c = c.children[len(c.children)-1]
 		}
 		if c.kind != table {
-			c = s.again(&node{name: p.name, key: p.span, value: p.span, kind: table})
+			c = s.noteDuplicate(&node{name: p.name, key: p.span, value: p.span, kind: table})
 		}
 		n = c
 	}
@@ -113,7 +113,7 @@ func (s *scanner) element(path []part) *node {
 	}
 	e := &node{key: last.span, value: last.span, kind: table}
 	if a.kind != array {
-		return s.again(e)
+		return s.noteDuplicate(e)
 	}
 	return a.add(e)
 }
@@ -128,14 +128,14 @@ func (s *scanner) pair(n *node) {
 	v.name, v.key = last.name, last.span
 	n = s.table(n, path[:len(path)-1])
 	if n.child(v.name) != nil {
-		s.again(v)
+		s.noteDuplicate(v)
 		return
 	}
 	n.add(v)
 }
 
-// again notes a second key of one name.
-func (s *scanner) again(n *node) *node {
+// noteDuplicate notes a second key of one name.
+func (s *scanner) noteDuplicate(n *node) *node {
 	if s.twice == nil {
 		s.twice = n
 	}

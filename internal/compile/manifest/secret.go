@@ -29,12 +29,12 @@ const (
 
 // hidden are the secrets of a manifest.
 type hidden struct {
-	spans []source.Span
-	known secret.Set
+	spans  []source.Span
+	values secret.Set
 }
 
-// hide has a part of the value of n shown nowhere.
-func (r *reader) hide(n *node, part string) {
+// hideValue has a part of the value of n shown nowhere.
+func (r *reader) hideValue(n *node, part string) {
 	span, text := n.value, r.file.Slice(n.value)
 	if i := strings.Index(text, part); i >= 0 && part != "" {
 		span.Start += source.Pos(i)
@@ -43,7 +43,7 @@ func (r *reader) hide(n *node, part string) {
 		span.Start, span.End = span.Start+1, span.End-1
 	}
 	r.hidden.spans = append(r.hidden.spans, span)
-	r.hidden.known.Add(n.name, part)
+	r.hidden.values.Add(n.name, part)
 }
 
 // secrets reports secrets in the value of a key, and reports whether there are any.
@@ -51,21 +51,21 @@ func (r *reader) secrets(k *Key, n *node, v any, shown string) bool {
 	before := r.list.Errors()
 	texts(n, v, shown, func(n *node, text, shown string) {
 		switch {
-		case k.holds == variables && looksLikeKey(text):
-			r.pasted(n, text, "`%s` must be the name of an environment variable, but this looks like a secret", shown).
+		case k.holds == variables && isProbableKey(text):
+			r.reportSecret(n, text, "`%s` must be the name of an environment variable, but this looks like a secret", shown).
 				Hint("put the secret into an environment variable, and use its name: `%s = %s`", k.Name(), k.Example)
 		case k.holds == address && credentials(text) != "":
-			r.pasted(n, credentials(text), "the URL `%s` contains a secret", shown).Hint("%s", k.nameInstead("Authorization"))
-		case k.holds != anything && secret.IsToken(text), k.holds == named && saysSecret(n.name) && isValue(text):
-			r.pasted(n, text, "`%s` contains a secret", shown).Hint("%s", k.nameInstead(n.name))
+			r.reportSecret(n, credentials(text), "the URL `%s` contains a secret", shown).Hint("%s", k.secretAdvice("Authorization"))
+		case k.holds != anything && secret.IsToken(text), k.holds == named && isSecretName(n.name) && isValue(text):
+			r.reportSecret(n, text, "`%s` contains a secret", shown).Hint("%s", k.secretAdvice(n.name))
 		}
 	})
 	return r.list.Errors() > before
 }
 
-// pasted reports a secret, which is a part of the value of n, and hides it.
-func (r *reader) pasted(n *node, part, format string, args ...any) *diag.Diagnostic {
-	r.hide(n, part)
+// reportSecret reports a secret, which is a part of the value of n, and hides it.
+func (r *reader) reportSecret(n *node, part, format string, args ...any) *diag.Diagnostic {
+	r.hideValue(n, part)
 	d := diag.ManifestSecret.At(n.value, "%s", fmt.Sprintf(format, args...))
 	r.add(d)
 	return d
@@ -87,8 +87,8 @@ func texts(n *node, v any, shown string, do func(n *node, text, shown string)) {
 	}
 }
 
-// nameInstead is what to write in place of a secret called name.
-func (k *Key) nameInstead(name string) string {
+// secretAdvice is what to write in place of a secret called name.
+func (k *Key) secretAdvice(name string) string {
 	section, instead := k.Section(), k.instead
 	if instead == "" {
 		instead = map[string]string{"connections.*": "api_key_env", "hosts.*": "pass_env", "mcp.*": "pass_env"}[section]
@@ -110,9 +110,9 @@ func (k *Key) nameInstead(name string) string {
 	return put + " and use its name: `" + instead + " = " + row.Example + "`"
 }
 
-// looksLikeKey reports whether a text that should be the name of a variable looks
+// isProbableKey reports whether a text that should be the name of a variable looks
 // like the value of one.
-func looksLikeKey(text string) bool {
+func isProbableKey(text string) bool {
 	has := func(is func(rune) bool) bool { return strings.ContainsFunc(text, is) }
 	random := len(text) >= 20 && has(unicode.IsDigit) && has(unicode.IsLower) && !has(unicode.IsSpace) && !strings.Contains(text, "_")
 	return random || secret.IsToken(text)
@@ -130,7 +130,7 @@ func credentials(address string) string {
 	_, query, _ := strings.Cut(rest, "?")
 	query, _, _ = strings.Cut(query, "#")
 	for pair := range strings.SplitSeq(query, "&") {
-		if name, value, _ := strings.Cut(pair, "="); isValue(value) && (saysSecret(name) || slices.Contains([]string{"key", "sig", "auth"}, name)) {
+		if name, value, _ := strings.Cut(pair, "="); isValue(value) && (isSecretName(name) || slices.Contains([]string{"key", "sig", "auth"}, name)) {
 			return value
 		}
 	}
@@ -144,9 +144,9 @@ func credentials(address string) string {
 var secretWords = []string{"password", "passwd", "passphrase", "secret", "token", "apikey", "credential", "credentials", "authorization", "cookie",
 	"api key", "access key", "private key", "secret key"}
 
-// saysSecret reports whether a name is that of a secret, by its last words: API_KEY,
+// isSecretName reports whether a name is that of a secret, by its last words: API_KEY,
 // accessToken, X-Api-Key, but not max_tokens.
-func saysSecret(name string) bool {
+func isSecretName(name string) bool {
 	var b strings.Builder
 	lower := false
 	for _, c := range name {
@@ -159,8 +159,8 @@ func saysSecret(name string) bool {
 		lower = unicode.IsLower(c)
 		b.WriteRune(unicode.ToLower(c))
 	}
-	said := " " + strings.TrimSpace(b.String())
-	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.HasSuffix(said, " "+w) })
+	words := " " + strings.TrimSpace(b.String())
+	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.HasSuffix(words, " "+w) })
 }
 
 // isValue reports whether a text can be a secret's value: it is long enough, and no
@@ -196,12 +196,12 @@ func (r *reader) finish() diag.List {
 	r.m.File = file
 	var out diag.List
 	for _, d := range r.list.Sorted() {
-		d.Message = r.hidden.known.Text(d.Message)
+		d.Message = r.hidden.values.Text(d.Message)
 		for i := range d.Hints {
-			d.Hints[i] = r.hidden.known.Text(d.Hints[i])
+			d.Hints[i] = r.hidden.values.Text(d.Hints[i])
 		}
 		for i := range d.Labels {
-			d.Labels[i].Text = r.hidden.known.Text(d.Labels[i].Text)
+			d.Labels[i].Text = r.hidden.values.Text(d.Labels[i].Text)
 		}
 		out.Add(d.In(file))
 	}
@@ -210,5 +210,5 @@ func (r *reader) finish() diag.List {
 
 func (r *reader) hideText(from, to int) {
 	r.hidden.spans = append(r.hidden.spans, source.Span{Start: source.Pos(from), End: source.Pos(to)})
-	r.hidden.known.Add("secret", r.file.String()[from:to])
+	r.hidden.values.Add("secret", r.file.String()[from:to])
 }

@@ -54,7 +54,7 @@ func ParseTools(file *source.File) (*ToolFile, diag.List) {
 	for _, t := range f.Tools {
 		t.File = f.File
 	}
-	found.Append(clashes(f.Tools, func(a, b *Tool) bool { return true }))
+	found.Append(reportClashes(f.Tools, func(a, b *Tool) bool { return true }))
 	return f, found
 }
 
@@ -79,10 +79,10 @@ func (r *reader) toolFile(root *node, values map[string]any) {
 		case "mcp":
 			r.each(n, values[n.name], r.mcp)
 		default:
-			r.unknown(n, "a file of tools", []string{"tools", "mcp"})
+			r.warnUnknown(n, "a file of tools", []string{"tools", "mcp"})
 		}
 	}
-	if root.child("tools") == nil && !r.misspelt(root, "tools", []string{"tools", "mcp"}) {
+	if root.child("tools") == nil && !r.isMisspelled(root, "tools", []string{"tools", "mcp"}) {
 		r.add(diag.ToolMissing.At(source.Span{Start: root.value.Start, End: root.value.Start}, "the file has no `tools`").Hint("start with `tools:`, and write a list below it"))
 	}
 }
@@ -90,14 +90,14 @@ func (r *reader) toolFile(root *node, values map[string]any) {
 func (r *reader) toolList(n *node, v any) {
 	list, ok := v.([]any)
 	if !ok {
-		r.wrong(n, v, "tools", "an array of tables").Hint("start each tool with `- `")
+		r.reportWrongType(n, v, "tools", "an array of tables").Hint("start each tool with `- `")
 		return
 	}
 	for i, x := range list {
 		c := n.children[i]
 		values, ok := x.(map[string]any)
 		if !ok {
-			r.wrong(c, x, fmt.Sprintf("tools[%d]", i), "a table").Hint("write `- name: …`, and its other keys below `name`")
+			r.reportWrongType(c, x, fmt.Sprintf("tools[%d]", i), "a table").Hint("write `- name: …`, and its other keys below `name`")
 			continue
 		}
 		at := firstLine(r.file, c.value)
@@ -105,7 +105,7 @@ func (r *reader) toolList(n *node, v any) {
 		shown := name
 		if c.child("name") == nil {
 			shown = fmt.Sprintf("tools[%d]", i)
-			if !r.misspelt(c, "name", namesIn("tools.*")) {
+			if !r.isMisspelled(c, "name", namesIn("tools.*")) {
 				r.add(diag.ToolMissing.At(at, "this tool has no `name`").Hint("add `name: query`, or another name for models to call"))
 			}
 		} else if !isText || name == "" {
@@ -146,9 +146,9 @@ func (r *reader) tool(t *Tool, n *node, values map[string]any, shown string) {
 		r.member(&t.Config, row("tools.*.name"), named, t.Name, nil)
 	}
 	python := r.pythonHandler(n, values)
-	kept := slices.DeleteFunc(slices.Clone(n.children), func(c *node) bool { return python && pythonKey(c.name) })
+	others := slices.DeleteFunc(slices.Clone(n.children), func(c *node) bool { return python && pythonKey(c.name) })
 	section := *n
-	section.children = kept
+	section.children = others
 	t.At = r.section("tools.*", &section, values, &target{config: &t.Config}, shown)
 	for _, c := range n.children {
 		for _, inner := range c.children {
@@ -164,7 +164,7 @@ func (r *reader) tool(t *Tool, n *node, values map[string]any, shown string) {
 	if !python {
 		r.handler(t, n, values, shown)
 	}
-	described := func(key string) bool { return n.child(key) != nil || r.misspelt(n, key, namesIn("tools.*")) }
+	described := func(key string) bool { return n.child(key) != nil || r.isMisspelled(n, key, namesIn("tools.*")) }
 	if !described("description") && !slices.ContainsFunc(selfDescribed, described) {
 		r.add(diag.ToolMissing.At(t.Place, "tool `%s` has no `description`", shown).Hint("%s", r.inForm("add `description = \"…\"`: models use it to decide when to call the tool")))
 	}
@@ -172,25 +172,25 @@ func (r *reader) tool(t *Tool, n *node, values map[string]any, shown string) {
 
 // handler finds the one key that defines what answers the tool's calls.
 func (r *reader) handler(t *Tool, n *node, values map[string]any, shown string) {
-	var given []*node
+	var found []*node
 	for _, c := range n.children {
 		if slices.Contains(handlers, c.name) {
-			given = append(given, c)
+			found = append(found, c)
 		}
 	}
 	switch {
-	case len(given) == 0:
-		if !slices.ContainsFunc(handlers, func(h string) bool { return r.misspelt(n, h, namesIn("tools.*")) }) {
+	case len(found) == 0:
+		if !slices.ContainsFunc(handlers, func(h string) bool { return r.isMisspelled(n, h, namesIn("tools.*")) }) {
 			r.add(diag.ToolHandler.At(t.Place, "tool `%s` has no handler", shown).Hint("%s", r.inForm("add `command = [\"python3\", \"query.py\"]`, or one of `http`, `mcp` and `concerto`")))
 		}
 		return
-	case len(given) > 1:
-		r.add(diag.ToolHandler.At(given[1].key, "tool `%s` has both `%s` and `%s`, but only one can handle its calls", shown, given[0].name, given[1].name).
-			Label(given[0].key, "the other one").Hint("keep one of them, or declare two tools"))
+	case len(found) > 1:
+		r.add(diag.ToolHandler.At(found[1].key, "tool `%s` has both `%s` and `%s`, but only one can handle its calls", shown, found[0].name, found[1].name).
+			Label(found[0].key, "the other one").Hint("keep one of them, or declare two tools"))
 		return
 	}
-	t.Handler = given[0].name
-	r.needs(given[0], values[t.Handler], shown)
+	t.Handler = found[0].name
+	r.needs(found[0], values[t.Handler], shown)
 	if !slices.Contains(selfDescribed, t.Handler) {
 		return
 	}
@@ -207,16 +207,16 @@ func (r *reader) needs(n *node, v any, shown string) {
 	}
 	path := "tools.*." + n.name
 	for _, need := range map[string][]string{handledByCommand: {"run"}, handledByHTTP: {"url"}, handledByMCP: {"server", "tool"}, handledByConcerto: {"file", "function"}}[n.name] {
-		if n.child(need) == nil && !r.misspelt(n, need, namesIn(path)) {
+		if n.child(need) == nil && !r.isMisspelled(n, need, namesIn(path)) {
 			r.add(diag.ToolMissing.At(n.key, "`%s.%s` has no `%s`", shown, n.name, need).Hint("%s", r.inForm(fmt.Sprintf("add `%s = %s`", need, row(path+"."+need).Example))))
 		}
 	}
 }
 
-// misspelt reports whether an unknown key is the required one: then its own message contains the
-// correction.
-func (r *reader) misspelt(n *node, want string, known []string) bool {
-	return slices.ContainsFunc(n.children, func(c *node) bool { return !slices.Contains(known, c.name) && suggest.Nearest(c.name, known) == want })
+// isMisspelled reports whether an unknown key is the required one: then its own message contains
+// the correction.
+func (r *reader) isMisspelled(n *node, want string, names []string) bool {
+	return slices.ContainsFunc(n.children, func(c *node) bool { return !slices.Contains(names, c.name) && suggest.Nearest(c.name, names) == want })
 }
 
 func pythonKey(name string) bool { return name == "module" || name == "function" }
@@ -247,11 +247,11 @@ func (r *reader) pythonHandler(n *node, values map[string]any) bool {
 // Clashes reports tools of several files that are the same name and version; those of a
 // session may be once in each file.
 func Clashes(files ...[]*Tool) diag.List {
-	return clashes(slices.Concat(files...), func(a, b *Tool) bool { return a.File != b.File && !a.Session })
+	return reportClashes(slices.Concat(files...), func(a, b *Tool) bool { return a.File != b.File && !a.Session })
 }
 
-// clashes reports each tool that is what one before it is, among those that may not be.
-func clashes(tools []*Tool, may func(a, b *Tool) bool) diag.List {
+// reportClashes reports each tool that is what one before it is, among those that may not be.
+func reportClashes(tools []*Tool, may func(a, b *Tool) bool) diag.List {
 	type key struct {
 		name    string
 		version int64

@@ -15,7 +15,7 @@ func parseTools(text string) (*ToolFile, diag.List) {
 	return ParseTools(source.NewFile("tools.yaml", []byte(text)))
 }
 
-func TestMistakesInTools(t *testing.T) {
+func TestToolErrors(t *testing.T) {
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, a *golden.Archive) {
 		_, l := ParseTools(source.NewFile("tools.yaml", []byte(a.Input("tools.yaml"))))
 		var b strings.Builder
@@ -95,11 +95,11 @@ y = 3
 		"16:5: E0915: `tools.y` must be a table, not an integer",
 	} {
 		if !strings.Contains(got, part) {
-			t.Errorf("not said: %s\n%s", part, got)
+			t.Errorf("missing: %s\n%s", part, got)
 		}
 	}
 	if n := strings.Count(got, "\n"); n != 12 {
-		t.Errorf("%d mistakes are told:\n%s", n, got)
+		t.Errorf("got %d diagnostics:\n%s", n, got)
 	}
 	if strings.Contains(got, "s3cret") || strings.Contains(got, "abcdefgh") {
 		t.Errorf("a secret is shown:\n%s", got)
@@ -186,7 +186,7 @@ func TestLongLines(t *testing.T) {
 	b.WriteString("]}")
 	_, l := parseTools(b.String())
 	if all := l.Sorted(); len(all) != 9000 || all[8999].File.Slice(all[8999].Span) != "é8999" {
-		t.Errorf("%d mistakes", len(all))
+		t.Errorf("got %d diagnostics", len(all))
 	}
 }
 

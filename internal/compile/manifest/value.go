@@ -27,7 +27,7 @@ func (r *reader) value(k *Key, n *node, v any, shown string) (*setting, bool) {
 		s.texts, fits = r.strings(n, v, shown)
 	case Warnings:
 		if s.texts, fits = r.strings(n, v, shown); fits {
-			return s, r.allowable(n, s.texts)
+			return s, r.checkAllowable(n, s.texts)
 		}
 	case Table:
 		s.table, fits = r.table(n, v, shown)
@@ -61,21 +61,21 @@ func (r *reader) value(k *Key, n *node, v any, shown string) (*setting, bool) {
 		return nil, true
 	}
 	if !fits {
-		d := r.wrong(n, v, shown, wanted(k))
+		d := r.reportWrongType(n, v, shown, typeText(k))
 		hint := r.writing(k)
-		if fixes := r.plainly(k, n, v); len(fixes) > 0 && fixes[0].Edits[0].Span == n.value {
-			d.By(fixes...)
+		if fixes := r.unquoteFixes(k, n, v); len(fixes) > 0 && fixes[0].Edits[0].Span == n.value {
+			d.WithFixes(fixes...)
 			hint = r.inForm("write `" + k.Name() + " = " + fixes[0].Edits[0].Text + "`")
 		}
 		d.Hint("%s", hint)
 		return nil, false
 	}
-	checked := r.checked(k, n, s, shown)
-	return s, r.usable(k, n, s, shown) && checked
+	checked := r.checkTexts(k, n, s, shown)
+	return s, r.checkBounds(k, n, s, shown) && checked
 }
 
-// checked reports texts of a list that the key's check finds fault with.
-func (r *reader) checked(k *Key, n *node, s *setting, shown string) bool {
+// checkTexts reports texts of a list that the key's check finds fault with.
+func (r *reader) checkTexts(k *Key, n *node, s *setting, shown string) bool {
 	ok := true
 	for i, text := range s.texts {
 		if k.check == nil || i >= len(n.children) {
@@ -89,14 +89,14 @@ func (r *reader) checked(k *Key, n *node, s *setting, shown string) bool {
 	return ok
 }
 
-// allowable checks that codes are those of warnings.
-func (r *reader) allowable(n *node, codes []string) bool {
+// checkAllowable checks that codes are those of warnings.
+func (r *reader) checkAllowable(n *node, codes []string) bool {
 	ok := true
 	for i, code := range codes {
 		if problem, hint, near := diag.Allowable(code); problem != "" && i < len(n.children) {
 			d := diag.ManifestValue.At(n.children[i].value, "%s", problem).Hint("%s", hint)
 			if near != "" {
-				d.By(diag.Change(n.children[i].value, near, strconv.Quote(near), false))
+				d.WithFixes(diag.Change(n.children[i].value, near, strconv.Quote(near), false))
 			}
 			r.add(d)
 			ok = false
@@ -108,8 +108,8 @@ func (r *reader) allowable(n *node, codes []string) bool {
 // variable is the form of an environment variable's name, in which * matches any characters.
 var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_*][A-Za-z0-9_*]*$`) })
 
-// passable checks that texts are names of variables.
-func (r *reader) passable(n *node, names []string) bool {
+// checkVariableNames checks that texts are names of variables.
+func (r *reader) checkVariableNames(n *node, names []string) bool {
 	ok := true
 	for i, text := range names {
 		if variable().MatchString(text) || i >= len(n.children) {
@@ -118,7 +118,7 @@ func (r *reader) passable(n *node, names []string) bool {
 		c := n.children[i]
 		if name, value, set := strings.Cut(text, "="); set {
 			if isValue(value) { // perhaps a secret
-				r.hide(c, value)
+				r.hideValue(c, value)
 			}
 			r.add(r.kinds.value.At(c.value, "`pass_env` contains names of variables, not a value for `%s`", name).
 				Hint("%s", r.inForm(fmt.Sprintf("write `pass_env = [%q]` to pass the variable unchanged, or set its value in `env`", name))))
@@ -131,21 +131,21 @@ func (r *reader) passable(n *node, names []string) bool {
 	return ok
 }
 
-// wanted returns a key's type in words, with its unit.
-func wanted(k *Key) string {
+// typeText returns a key's type in words, with its unit.
+func typeText(k *Key) string {
 	if k.Unit == "" {
 		return k.Type.String()
 	}
 	return k.Type.String() + " (" + k.Unit + ")"
 }
 
-// usable checks a value of the right type against the key's bounds.
-func (r *reader) usable(k *Key, n *node, s *setting, shown string) bool {
+// checkBounds checks a value of the right type against the key's bounds.
+func (r *reader) checkBounds(k *Key, n *node, s *setting, shown string) bool {
 	switch {
 	case k.Type == Enum && !slices.Contains(k.Values, s.text):
 		d := r.kinds.value.At(n.value, "unknown %s %q", k.Name(), s.text)
 		if near := suggest.Nearest(s.text, k.Values); near != "" {
-			r.meantWord(d, n, s.text, near, k.Values)
+			r.suggestWord(d, n, s.text, near, k.Values)
 		} else {
 			d.Hint("`%s` must be %s", k.Name(), list(k.Values))
 		}
@@ -175,7 +175,7 @@ func (r *reader) usable(k *Key, n *node, s *setting, shown string) bool {
 	case k.nonempty && k.Type == Strings && (len(s.texts) == 0 || s.texts[0] == ""):
 		r.add(r.kinds.value.At(n.value, "`%s` contains no command", shown).Hint("%s", r.writing(k)))
 	case k.Name() == "pass_env":
-		return r.passable(n, s.texts)
+		return r.checkVariableNames(n, s.texts)
 	case s.text == "" && (k.nonempty && k.Type == String || k.Name() == "command" || k.Name() == "api_key_env"):
 		r.add(r.kinds.value.At(n.value, "`%s` is empty", shown).Hint("%s", r.writing(k)))
 	default:
@@ -194,7 +194,7 @@ func (r *reader) strings(n *node, v any, shown string) ([]string, bool) {
 	for i, e := range elements {
 		s, ok := e.(string)
 		if !ok {
-			r.wrong(n.children[i], e, shown, "strings").Hint("put the element in quotes")
+			r.reportWrongType(n.children[i], e, shown, "strings").Hint("put the element in quotes")
 			continue
 		}
 		out = append(out, s)
@@ -212,7 +212,7 @@ func (r *reader) table(n *node, v any, shown string) ([]Variable, bool) {
 	for _, c := range n.children {
 		s, ok := values[c.name].(string)
 		if !ok {
-			r.wrong(c, values[c.name], shown+"."+c.name, "a string").Hint("put the value in quotes")
+			r.reportWrongType(c, values[c.name], shown+"."+c.name, "a string").Hint("put the value in quotes")
 			continue
 		}
 		out = append(out, Variable{Name: c.name, Value: s})
@@ -253,7 +253,7 @@ func (r *reader) replies(n *node, v any, shown string) []byte {
 func (r *reader) elements(n *node, v any, shown, path string, need []string) bool {
 	elements, ok := tables(v)
 	if !ok {
-		r.wrong(n, v, shown, "an array of tables")
+		r.reportWrongType(n, v, shown, "an array of tables")
 		return false
 	}
 	for i, e := range elements {

@@ -33,9 +33,9 @@ var vendorDefaults = [...]keyDefault{{"output_format", "json"}, {"approval_defau
 
 type keyDefault struct{ name, value string }
 
-// vendor checks the keys of a host that depend on its transport, completes them, and returns the
-// transport.
-func (r *reader) vendor(h *Host, n *node, v any, shown string) (transport string) {
+// checkVendor checks the keys of a host that depend on its transport, completes them, and returns
+// the transport.
+func (r *reader) checkVendor(h *Host, n *node, v any, shown string) (transport string) {
 	var keys struct {
 		Transport string   `json:"transport"`
 		Mode      string   `json:"mode"`
@@ -56,7 +56,7 @@ func (r *reader) vendor(h *Host, n *node, v any, shown string) (transport string
 	}
 	if !slices.Contains(vendors, transport) {
 		if n.child("permissions") != nil {
-			r.complete(h, n, vendorDefaults[1:])
+			r.addDefaults(h, n, vendorDefaults[1:])
 		}
 		return transport
 	}
@@ -73,12 +73,12 @@ func (r *reader) vendor(h *Host, n *node, v any, shown string) (transport string
 			r.add(diag.ManifestValue.At(n.child("settings").value, "unknown settings \"%s\"", s).Hint("the settings are %s", strings.Join(claudeSettings, ", ")))
 		}
 	}
-	r.complete(h, n, vendorDefaults[:])
+	r.addDefaults(h, n, vendorDefaults[:])
 	return transport
 }
 
-// complete adds keys that are not given.
-func (r *reader) complete(h *Host, n *node, keys []keyDefault) {
+// addDefaults adds keys that are not given.
+func (r *reader) addDefaults(h *Host, n *node, keys []keyDefault) {
 	var assumed []string
 	add := func(member string) { h.Config = append(bytes.TrimSuffix(h.Config, []byte("}")), ","+member+"}"...) }
 	for _, key := range keys {

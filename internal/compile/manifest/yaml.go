@@ -37,7 +37,7 @@ func (r *reader) yaml() (*node, map[string]any, bool) {
 	}
 	n, v := y.value(doc)
 	values, ok := v.(map[string]any)
-	if _, told := v.(broken); !ok && !told {
+	if _, reported := v.(broken); !ok && !reported {
 		r.add(diag.ToolSyntax.At(n.value, "expected a mapping, found %s", r.typeOf(v)).Hint("start with `tools:`, and write a list below it"))
 	}
 	return n, values, ok
@@ -139,7 +139,7 @@ func (y *yamlReader) value(n *yaml.Node) (*node, any) {
 	start := y.offset(n.Line, n.Column)
 	out := &node{value: source.Span{Start: source.Pos(start), End: source.Pos(y.end(n, start))}}
 	out.key = out.value
-	if y.hidden(n, out) {
+	if y.reportHidden(n, out) {
 		return out, broken{}
 	}
 	var v any
@@ -164,8 +164,8 @@ func (y *yamlReader) value(n *yaml.Node) (*node, any) {
 	return out, v
 }
 
-// hidden reports what makes a file mean more than it shows.
-func (y *yamlReader) hidden(n *yaml.Node, at *node) bool {
+// reportHidden reports what makes a file mean more than it shows.
+func (y *yamlReader) reportHidden(n *yaml.Node, at *node) bool {
 	what := ""
 	switch {
 	case n.Kind == yaml.AliasNode:
@@ -199,16 +199,16 @@ func (y *yamlReader) mapping(n *yaml.Node, out *node) any {
 		if k.Kind == yaml.ScalarNode {
 			c.name = k.Value
 		}
-		_, told := name.(broken)
+		_, reported := name.(broken)
 		switch first := out.child(c.name); {
-		case told:
+		case reported:
 		case k.Kind != yaml.ScalarNode:
 			y.r.add(diag.ToolType.At(c.key, "expected a string as a key, found %s", y.r.typeOf(name)).Hint("write `key: value`"))
 		case k.Value == "<<" && k.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0:
 			y.r.add(diag.ToolHidden.At(c.key, "a merge key (`<<`) is not allowed in a tool file").Hint("write its keys here"))
 		case first != nil:
 			y.r.add(diag.ToolKeyTwice.At(c.key, "duplicate key `%s`", c.name).Label(first.key, "the first one").
-				By(withoutLines(y.r.file, c)...).Hint("keep one of them"))
+				WithFixes(removeLinesFix(y.r.file, c)...).Hint("keep one of them"))
 		default:
 			out.add(c)
 			values[c.name] = v

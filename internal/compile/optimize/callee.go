@@ -9,9 +9,9 @@ import (
 // callee is what inlining needs to know of a called function. A call stays a
 // call when its callee is not small and no bit of applies fits.
 type callee struct {
-	known bool // the rest has been filled in
-	small bool // it is inlined wherever it is called
-	loops bool
+	analyzed bool // the rest has been filled in
+	small    bool // it is inlined wherever it is called
+	loops    bool
 	// applies has a bit for each parameter that the function calls, from
 	// parameter 1 on. The function is inlined where one of these arguments is a
 	// known closure. Parameters after the 63rd are left out.
@@ -21,10 +21,10 @@ type callee struct {
 // callee analyses a function that no longer changes.
 func (o *optimizer) callee(n int) *callee {
 	c := &o.callees[n]
-	if c.known || !o.ready[n] {
+	if c.analyzed || !o.ready[n] {
 		return c
 	}
-	c.known = true
+	c.analyzed = true
 	f := &o.p.Functions[n]
 	if len(f.Listens) > 0 || f.OnUnknown != "" || f.Body || f.Captures > 0 || len(f.Code) > closureCode || callsItself(f, n) {
 		return c

@@ -18,15 +18,15 @@ type calls struct {
 	order  []int32
 	cyclic []bool
 
-	often []bool // runs again and again, as far as one can see
-	loops []bool // has a loop
-	gives []bool // makes a function value and calls something
+	often         []bool // runs again and again, as far as one can see
+	loops         []bool // has a loop
+	makesClosures []bool // makes a function value and calls something
 }
 
 // callsOf reads the code of all functions.
 func callsOf(p *ir.Program) *calls {
 	n := len(p.Functions)
-	c := &calls{p: p, of: make([]int32, 0, n+1), cyclic: make([]bool, n), often: make([]bool, n), loops: make([]bool, n), gives: make([]bool, n)}
+	c := &calls{p: p, of: make([]int32, 0, n+1), cyclic: make([]bool, n), often: make([]bool, n), loops: make([]bool, n), makesClosures: make([]bool, n)}
 	names := map[string]bool{} // of methods that are looked up at run time
 	for f := range n {
 		c.of = append(c.of, int32(len(c.to)))
@@ -39,7 +39,7 @@ func callsOf(p *ir.Program) *calls {
 		}
 	}
 	c.sort()
-	c.repeat()
+	c.markRepeated()
 	return c
 }
 
@@ -67,7 +67,7 @@ func (c *calls) function(n int, names map[string]bool) {
 		}
 	}
 	slices.Reverse(c.to[first:]) // of two that call each other, the first called comes first
-	c.gives[n] = value && call
+	c.makesClosures[n] = value && call
 	for l := range f.Listens { // a handler runs for each message
 		for h := range f.Listens[l].Handlers {
 			code := f.Listens[l].Handlers[h].Code
@@ -149,9 +149,9 @@ func (c *calls) close(component []int32, n int32, open []bool) []int32 {
 	}
 }
 
-// repeat finds the functions that run often: those already marked, those that
+// markRepeated finds the functions that run often: those already marked, those that
 // can call themselves, and all that these call.
-func (c *calls) repeat() {
+func (c *calls) markRepeated() {
 	var work []int32
 	for f := range c.often {
 		if c.often[f] = c.often[f] || c.cyclic[f]; c.often[f] {
@@ -170,13 +170,13 @@ func (c *calls) repeat() {
 	}
 }
 
-// hot reports whether a function is worth the passes: it runs often, it has a loop, or it passes a
-// function value to a callee that has one, which may be inlined.
-func (c *calls) hot(n int) bool {
+// isHot reports whether a function is worth the passes: it runs often, it has a loop, or it passes
+// a function value to a callee that has one, which may be inlined.
+func (c *calls) isHot(n int) bool {
 	if c.often[n] || c.loops[n] {
 		return true
 	}
-	if !c.gives[n] {
+	if !c.makesClosures[n] {
 		return false
 	}
 	for _, to := range c.callees(int32(n)) {

@@ -5,10 +5,10 @@ import "github.com/concerto-lang/concerto/ir"
 // classFlow finds the class of each register, as the verifier does. Registers that the handlers of
 // a listen may have set count as unreadable after the listen, without an analysis of the handlers.
 type classFlow struct {
-	u     *unit
-	known ir.Forward[ir.Class]
-	at    ir.Classes // for each visit
-	lost  ir.Classes // what the error of a call leaves
+	u      *unit
+	states ir.Forward[ir.Class]
+	at     ir.Classes // for each visit
+	lost   ir.Classes // what the error of a call leaves
 }
 
 // classFlow finds the classes before pc end.
@@ -17,10 +17,10 @@ func (u *unit) classFlow(end int) *classFlow {
 	f.u = u
 	room((*[]ir.Class)(&f.at), u.f.Registers)
 	room((*[]ir.Class)(&f.lost), u.f.Registers)
-	entry := f.known.Start(g.Until(end), u.f.Registers)
+	entry := f.states.Start(g.Until(end), u.f.Registers)
 	clear(entry)
 	copy(entry[1:], u.f.Params)
-	f.known.Solve(g, f)
+	f.states.Solve(g, f)
 	return f
 }
 
@@ -39,7 +39,7 @@ func (f *classFlow) raise(in ir.Instr, s, raised ir.Classes) {
 		copy(f.lost, s)
 		s = f.lost
 		f.u.o.calls.Raised(in, s)
-		f.u.heard(in, s)
+		f.u.dropHandlerRegisters(in, s)
 	}
 	raised.Meet(s)
 }
@@ -54,12 +54,12 @@ func (f *classFlow) Meet(s, t []ir.Class) bool { return ir.Classes(s).Meet(t) }
 // instruction does nothing, being a jump.
 func (u *unit) stepClasses(in ir.Instr, c ir.Classes) {
 	u.o.calls.Step(in, c)
-	u.heard(in, c)
+	u.dropHandlerRegisters(in, c)
 }
 
-// heard removes the registers that the handlers of a listen may have set.
-func (u *unit) heard(in ir.Instr, c ir.Classes) {
+// dropHandlerRegisters removes the registers that the handlers of a listen may have set.
+func (u *unit) dropHandlerRegisters(in ir.Instr, c ir.Classes) {
 	if in.Op == ir.OpListenBegin {
-		u.kept.each(func(r int) { c[r] = ir.Unset })
+		u.fixed.each(func(r int) { c[r] = ir.Unset })
 	}
 }

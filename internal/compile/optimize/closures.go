@@ -11,10 +11,10 @@ import (
 // the closure is not known.
 type closureFinder func(r int) (g, base int, ok bool)
 
-// known means that a register contains a certain closure throughout the instructions [from, to),
-// which are the code of an inlined function. The registers from base on, from which the closure's
-// values were captured, contain these values as long.
-type known struct {
+// knownClosure means that a register contains a certain closure throughout the instructions [from,
+// to), which are the code of an inlined function. The registers from base on, from which the
+// closure's values were captured, contain these values as long.
+type knownClosure struct {
 	from, to       int
 	register       int
 	function, base int
@@ -90,17 +90,17 @@ func (u *unit) nearClosure(pc, r int) (g, base int, ok bool) {
 		if set >= 0 {
 			written.add(set)
 		}
-		if k := u.knownAt(at, r); k != nil {
+		if k := u.closureAt(at, r); k != nil {
 			return k.function, k.base, true
 		}
 	}
 	return 0, 0, false
 }
 
-// knownAt finds what is known of a register at an instruction.
-func (u *unit) knownAt(pc, r int) *known {
-	for i := range u.known {
-		if k := &u.known[i]; k.register == r && k.from <= pc && pc < k.to {
+// closureAt finds what is known of a register at an instruction.
+func (u *unit) closureAt(pc, r int) *knownClosure {
+	for i := range u.closures {
+		if k := &u.closures[i]; k.register == r && k.from <= pc && pc < k.to {
 			return k
 		}
 	}
@@ -121,7 +121,7 @@ func (u *unit) eachWithClosures(visit func(pc int, closure closureFinder)) {
 // closure is a closureFinder that goes by the facts.
 func (k *facts) closure(r int, holds bitset) (g, base int, ok bool) {
 	for range 8 {
-		in, ok := k.known(r, holds, func(in ir.Instr) bool {
+		in, ok := k.findFact(r, holds, func(in ir.Instr) bool {
 			return in.Op == ir.OpNewClosure || in.Op == ir.OpLoadFunction || in.Op == ir.OpMove
 		})
 		switch {

@@ -33,7 +33,7 @@ func (k *facts) propagateCopies(pc int, holds bitset) {
 // source returns the register from which r was copied, if an operand of the given class can read
 // it.
 func (k *facts) source(r int, class ir.Class, holds bitset) (int, bool) {
-	in, ok := k.known(r, holds, func(in ir.Instr) bool {
+	in, ok := k.findFact(r, holds, func(in ir.Instr) bool {
 		switch in.Op {
 		case ir.OpMove, ir.OpMoveInt, ir.OpMoveFloat, ir.OpMoveBool:
 			return true
@@ -49,8 +49,8 @@ func (k *facts) source(r int, class ir.Class, holds bitset) (int, bool) {
 	return int(in.B), ok
 }
 
-// known returns a fact about register r among those in holds that satisfies want.
-func (k *facts) known(r int, holds bitset, want func(ir.Instr) bool) (ir.Instr, bool) {
+// findFact returns a fact about register r among those in holds that satisfies want.
+func (k *facts) findFact(r int, holds bitset, want func(ir.Instr) bool) (ir.Instr, bool) {
 	for w, bits := range k.registers.dest(r) {
 		for bits &= holds[w]; bits != 0; bits &= bits - 1 {
 			if in := k.list[w<<6|trailing(bits)]; want(in) {

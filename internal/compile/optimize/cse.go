@@ -62,8 +62,8 @@ func (t *twins) pair(list []ir.Instr) {
 	next, last := room(&t.next, len(list)), room(&t.last, len(list))
 	for n, in := range list {
 		in.A, next[n] = 0, -1
-		first, known := t.first.find(in)
-		if known {
+		first, found := t.first.find(in)
+		if found {
 			next[last[*first]] = int32(n)
 		} else {
 			*first = int32(n)

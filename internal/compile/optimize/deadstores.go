@@ -15,8 +15,8 @@ func deadStores(u *unit) {
 		around := l.around(b)
 		l.lead(b, i)
 		l.in[i] = l.backwards(b, i, func(pc int, after *regs) {
-			if u.dead(pc, after) {
-				u.lose(pc)
+			if u.isDead(pc, after) {
+				u.dropSetter(pc)
 				u.remove(pc)
 			} else {
 				u.forward(b.From, pc, after, &around)
@@ -25,17 +25,15 @@ func deadStores(u *unit) {
 	}
 }
 
-// removable are the operations whose only effect is to set their register: they
-// never raise.
+// removable are the operations that only set their register and never raise an error.
 var removable = rows(func(t ir.Traits, s *ir.Shape) bool {
 	return s.Writes != ir.Unset && !s.Modify && t.Changes() == 0 && t&(ir.Raises|ir.Acts|ir.Noted) == 0
 })
 
-// dead reports whether the only effect of an instruction is to set a register that is not read
-// afterwards.
-func (u *unit) dead(pc int, after *regs) bool {
+// isDead reports whether an instruction only sets a register that no later instruction reads.
+func (u *unit) isDead(pc int, after *regs) bool {
 	in := u.code[pc]
-	return removable[in.Op] && (!after.has(int(in.A)) && !u.wanted(pc) || in.Op == ir.OpMove && in.A == in.B)
+	return removable[in.Op] && (!after.has(int(in.A)) && !u.isReadable(pc) || in.Op == ir.OpMove && in.A == in.B)
 }
 
 // forward removes the move at pc by letting the instruction that computes its
@@ -53,23 +51,23 @@ func (u *unit) forward(first, pc int, after, around *regs) {
 		if in == nop {
 			continue
 		}
-		r, keeps, lost := u.sets(in)
+		r, preserved, lost := u.sets(in)
 		if r == from {
 			s := ir.ShapeOf(in)
 			if s.Writes != ir.ShapeOf(move).Writes || s.Modify {
 				return
 			}
-			if u.kept.has(to) || u.kept.has(from) || u.wanted(at) {
+			if u.fixed.has(to) || u.fixed.has(from) || u.isReadable(at) {
 				return
 			}
-			u.pass(pc, at)
+			u.transferLocals(pc, at)
 			in.A = uint8(to)
 			u.set(at, in)
 			u.renameReads(at+1, pc, from, to)
 			u.remove(pc)
 			return
 		}
-		if r == to || keeps == to || keeps == from || lost <= max(to, from) || u.reads(in, to) || u.pinned(in, from) {
+		if r == to || preserved == to || preserved == from || lost <= max(to, from) || u.reads(in, to) || u.isPinned(in, from) {
 			return
 		}
 	}
@@ -87,9 +85,9 @@ func (u *unit) reads(in ir.Instr, r int) bool {
 	return r >= from && r < from+n
 }
 
-// pinned reports whether an instruction changes the register, or reads it as part
+// isPinned reports whether an instruction changes the register, or reads it as part
 // of a window.
-func (u *unit) pinned(in ir.Instr, r int) bool {
+func (u *unit) isPinned(in ir.Instr, r int) bool {
 	s := ir.ShapeOf(in)
 	if s.Modify && int(in.A) == r {
 		return true

@@ -92,11 +92,11 @@ func (s findings) with(f finding) findings {
 
 // without drops what is known of registers that change.
 func (s findings) without(changes func(r int) bool) findings {
-	gone := func(f finding) bool { return changes(int(f.reg)) }
-	if !slices.ContainsFunc(s, gone) {
+	isChanged := func(f finding) bool { return changes(int(f.reg)) }
+	if !slices.ContainsFunc(s, isChanged) {
 		return s
 	}
-	return slices.DeleteFunc(slices.Clone(s), gone)
+	return slices.DeleteFunc(slices.Clone(s), isChanged)
 }
 
 // meet is what is known where two ways come together.
@@ -122,23 +122,23 @@ type decider struct {
 	blind []bool     // by instruction: loops and errors lead to it, so nothing is known
 }
 
-// decided reports whether a test jumps, where f is what its jump would show; ok is
+// outcome reports whether a test jumps, where f is what its jump would show; ok is
 // false when the outcome is not known.
-func (d *decider) decided(f finding, known findings) (jumps, ok bool) {
-	for _, k := range known {
+func (d *decider) outcome(f finding, fs findings) (jumps, ok bool) {
+	for _, k := range fs {
 		switch {
 		case k.reg != f.reg || k.op != f.op:
 		case k.n == f.n:
 			return k.is == f.is, true
-		case k.is && d.apart(k.op, k.n, f.n):
+		case k.is && d.areDisjoint(k.op, k.n, f.n):
 			return !f.is, true
 		}
 	}
 	return false, false
 }
 
-// apart reports whether what is one is not the other.
-func (d *decider) apart(op ir.Op, a, b int32) bool {
+// areDisjoint reports whether what is one is not the other.
+func (d *decider) areDisjoint(op ir.Op, a, b int32) bool {
 	if op != ir.OpJumpEqualK {
 		return true
 	}
@@ -175,7 +175,7 @@ func (d *decider) instruction(pc int, now findings) findings {
 
 func (d *decider) test(pc int, f finding, now findings) findings {
 	u, in := d.u, d.u.code[pc]
-	if jumps, ok := d.decided(f, now); ok {
+	if jumps, ok := d.outcome(f, now); ok {
 		if !jumps {
 			u.remove(pc)
 			return now
@@ -193,19 +193,19 @@ func (d *decider) test(pc int, f finding, now findings) findings {
 	return now.with(f)
 }
 
-func (d *decider) leads(to int, known findings) { d.ways[to] = d.ways[to].meet(known) }
+func (d *decider) leads(to int, fs findings) { d.ways[to] = d.ways[to].meet(fs) }
 
 // follow returns the instruction at which control ends up from pc, past the tests
 // that the known findings decide.
-func (d *decider) follow(pc int, known findings) int {
+func (d *decider) follow(pc int, fs findings) int {
 	for {
-		pc = d.u.final(pc)
+		pc = d.u.finalTarget(pc)
 		in := d.u.code[pc]
 		f, ok := testOf(in)
 		if !ok {
 			return pc
 		}
-		jumps, ok := d.decided(f, known)
+		jumps, ok := d.outcome(f, fs)
 		switch {
 		case !ok:
 			return pc
@@ -222,11 +222,11 @@ func (d *decider) after(in ir.Instr, now findings) findings {
 	if len(now) == 0 {
 		return now
 	}
-	r, keeps, lost := d.u.sets(in)
+	r, preserved, lost := d.u.sets(in)
 	if r < 0 {
 		return now
 	}
 	return now.without(func(x int) bool {
-		return x == r || x == keeps || x >= lost || in.Op == ir.OpListenBegin && d.u.kept.has(x)
+		return x == r || x == preserved || x >= lost || in.Op == ir.OpListenBegin && d.u.fixed.has(x)
 	})
 }

@@ -99,8 +99,8 @@ func readsOwn(in ir.Instr) bool {
 }
 
 func (k *facts) number(in ir.Instr) int {
-	at, known := k.index.find(in)
-	if !known {
+	at, found := k.index.find(in)
+	if !found {
 		*at = int32(len(k.list))
 		k.list = append(k.list, in)
 	}
@@ -154,7 +154,7 @@ func (k *facts) step(pc int, s bitset) {
 	if shape := &ir.Shapes[in.Op]; shape.Frame {
 		s.without(k.registers.from(int(in.A)))
 		if in.Op == ir.OpListenBegin {
-			k.u.kept.each(func(r int) { s.without(k.registers.about(r)) })
+			k.u.fixed.each(func(r int) { s.without(k.registers.about(r)) })
 		}
 	} else if shape.Writes != ir.Unset {
 		if in.Op == ir.OpOwn && n >= 0 && s.has(int(n)) {
@@ -215,7 +215,7 @@ func (k *facts) each(visit func(pc int, holds bitset)) {
 			continue
 		}
 		copy(k.now, k.flow.In(i))
-		copy(k.classes, classes.known.In(i))
+		copy(k.classes, classes.states.In(i))
 		for pc := g.Runs[i].From; pc < g.Runs[i].To; pc++ {
 			visit(pc, k.now)
 			k.u.stepClasses(k.u.code[pc], k.classes)

@@ -20,10 +20,10 @@ func (k *facts) fold(pc int, holds bitset) {
 		k.u.set(pc, out)
 		return
 	}
-	if to, taken, ok := f.jump(in); ok {
+	if to, jumps, ok := f.jump(in); ok {
 		switch {
 		case to:
-			k.u.set(pc, taken)
+			k.u.set(pc, jumps)
 		default:
 			k.u.remove(pc)
 		}
@@ -37,7 +37,7 @@ type folder struct {
 
 // int returns the Int that a register is known to hold.
 func (f folder) int(r int) (n int64, ok bool) {
-	f.k.known(r, f.holds, func(in ir.Instr) bool {
+	f.k.findFact(r, f.holds, func(in ir.Instr) bool {
 		switch in.Op {
 		case ir.OpLoadInt:
 			n, ok = int64(in.Imm), true
@@ -52,7 +52,7 @@ func (f folder) int(r int) (n int64, ok bool) {
 }
 
 func (f folder) float(r int) (x float64, ok bool) {
-	f.k.known(r, f.holds, func(in ir.Instr) bool {
+	f.k.findFact(r, f.holds, func(in ir.Instr) bool {
 		switch in.Op {
 		case ir.OpLoadFloatConst, ir.OpLoadConst:
 			if c := f.k.u.p.Constants[in.Imm].Float; c != nil {
@@ -68,7 +68,7 @@ func (f folder) float(r int) (x float64, ok bool) {
 // to hold.
 func (f folder) result(r int) (s, variant int, ok bool) {
 	for range 4 {
-		in, found := f.k.known(r, f.holds, func(in ir.Instr) bool {
+		in, found := f.k.findFact(r, f.holds, func(in ir.Instr) bool {
 			return isResult(in.Op) || in.Op == ir.OpMove
 		})
 		switch {
@@ -86,7 +86,7 @@ func (f folder) result(r int) (s, variant int, ok bool) {
 }
 
 func (f folder) bool(r int) (b, ok bool) {
-	in, ok := f.k.known(r, f.holds, func(in ir.Instr) bool { return in.Op == ir.OpLoadBool })
+	in, ok := f.k.findFact(r, f.holds, func(in ir.Instr) bool { return in.Op == ir.OpLoadBool })
 	return in.Imm != 0, ok
 }
 
@@ -307,7 +307,7 @@ func (f folder) jump(in ir.Instr) (to bool, taken ir.Instr, ok bool) {
 		}
 	case ir.OpJump:
 		// To a test of what is known on this way only.
-		test := f.k.u.code[f.k.u.final(int(in.Imm))]
+		test := f.k.u.code[f.k.u.finalTarget(int(in.Imm))]
 		if test == nop || test.Op != ir.OpJumpVariant && test.Op != ir.OpJumpNotVariant {
 			break
 		}
@@ -315,7 +315,7 @@ func (f folder) jump(in ir.Instr) (to bool, taken ir.Instr, ok bool) {
 			if (v == int(test.B)) == (test.Op == ir.OpJumpVariant) {
 				return true, ir.Instr{Op: ir.OpJump, Imm: test.Imm}, true
 			}
-			return true, ir.Instr{Op: ir.OpJump, Imm: int32(f.k.u.after(f.k.u.final(int(in.Imm))))}, true
+			return true, ir.Instr{Op: ir.OpJump, Imm: int32(f.k.u.after(f.k.u.finalTarget(int(in.Imm))))}, true
 		}
 	case ir.OpJumpIf, ir.OpJumpIfNot:
 		if b, ok := f.bool(int(in.A)); ok {
@@ -347,7 +347,7 @@ func (f folder) jump(in ir.Instr) (to bool, taken ir.Instr, ok bool) {
 
 // test makes one instruction of a comparison and the jump by its result.
 func (f folder) test(in ir.Instr) (to bool, taken ir.Instr, ok bool) {
-	x, ok := f.k.known(int(in.A), f.holds, func(x ir.Instr) bool {
+	x, ok := f.k.findFact(int(in.A), f.holds, func(x ir.Instr) bool {
 		switch x.Op {
 		case ir.OpEqInt, ir.OpLtInt, ir.OpLeInt, ir.OpLtFloat, ir.OpLeFloat, ir.OpNot, ir.OpIsNil:
 			return true

@@ -10,14 +10,14 @@ func (u *unit) graph() *ir.Graph {
 	}
 	g.Build(u.code, u.regions)
 	g.Reach(0)
-	u.keepListens(g)
+	u.preserveListens(g)
 	u.flowing = true
 	return g
 }
 
-// keepListens preserves the code of listens that control does not reach, since a function must
+// preserveListens preserves the code of listens that control does not reach, since a function must
 // begin each of its listens.
-func (u *unit) keepListens(g *ir.Graph) {
+func (u *unit) preserveListens(g *ir.Graph) {
 	if len(u.f.Listens) == 0 {
 		return
 	}

@@ -27,11 +27,11 @@ func (o *optimizer) acts() []bool {
 		return o.acting
 	}
 	o.acting = make([]bool, len(o.p.Functions))
-	for again := true; again; {
-		again = false
+	for changed := true; changed; {
+		changed = false
 		for n := range o.p.Functions {
 			if !o.acting[n] && o.functionActs(&o.p.Functions[n]) {
-				o.acting[n], again = true, true
+				o.acting[n], changed = true, true
 			}
 		}
 	}

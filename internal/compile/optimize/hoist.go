@@ -19,7 +19,7 @@ func hoist(u *unit) {
 	}
 	h.findWrites()
 	for pc, in := range u.code {
-		if in == nop || !steady[in.Op] || h.writes[in.A] != 1 || u.kept.has(int(in.A)) {
+		if in == nop || !repeatable[in.Op] || h.writes[in.A] != 1 || u.fixed.has(int(in.A)) {
 			continue
 		}
 		if l := h.out(pc, in); l != nil {
@@ -32,10 +32,10 @@ func hoist(u *unit) {
 	}
 }
 
-// steady are the operations that give the same result for the same registers
+// repeatable are the operations that give the same result for the same registers
 // and never fault. Operations that read or return an object are not among them:
 // a copy of an object is another object.
-var steady = rows(func(t ir.Traits, s *ir.Shape) bool {
+var repeatable = rows(func(t ir.Traits, s *ir.Shape) bool {
 	object := func(r ir.Read) bool { return r.Class == ir.Full }
 	return t.Has(ir.Fact) && t&(ir.Raises|ir.Noted|ir.New) == 0 && t.Reads() == 0 && t.Changes() == 0 && !slices.ContainsFunc(s.Reads, object)
 })
@@ -104,15 +104,15 @@ func (h *hoister) findWrites() {
 		if in == nop {
 			continue
 		}
-		r, keeps, lost := u.sets(in)
+		r, preserved, lost := u.sets(in)
 		if r >= 0 {
 			h.count(pc, r)
 		}
-		if keeps >= 0 {
-			h.count(pc, keeps)
+		if preserved >= 0 {
+			h.count(pc, preserved)
 		}
 		if in.Op == ir.OpListenBegin {
-			u.kept.each(func(r int) { h.count(pc, r) })
+			u.fixed.each(func(r int) { h.count(pc, r) })
 		}
 		if lost < ir.Nowhere {
 			for _, l := range h.loops {
@@ -157,10 +157,10 @@ func (h *hoister) same(l *loop, in ir.Instr) bool {
 // move puts the hoisted instructions before the heads, and redirects the jumps after them.
 func (h *hoister) move() {
 	u := h.u
-	gone := make([]bool, len(u.code))
+	moved := make([]bool, len(u.code))
 	for _, list := range h.before {
 		for _, pc := range list {
-			gone[pc] = true
+			moved[pc] = true
 		}
 	}
 	code := u.code
@@ -169,7 +169,7 @@ func (h *hoister) move() {
 			b.add(code[at], u.places[at])
 		}
 		b.ahead()
-		if !gone[pc] {
+		if !moved[pc] {
 			b.add(in, u.places[pc])
 		}
 	})

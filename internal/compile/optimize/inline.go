@@ -41,7 +41,7 @@ type site struct {
 	shift int
 	// captured is the first register of a closure's captured values.
 	captured int
-	closures []known // that it is given
+	closures []knownClosure // that it is given
 }
 
 // inlineDirect replaces calls of functions. In a function that runs once, a call is worth it if it
@@ -107,17 +107,17 @@ func (u *unit) directSite(in ir.Instr, closure closureFinder) (site, bool) {
 			continue
 		}
 		worth = true
-		s.keep(base, u.p.Functions[g].Captures, locals)
+		s.moveRegisters(base, u.p.Functions[g].Captures, locals)
 		if n := u.p.Functions[g].Captures; n == 0 || base >= locals || base+n <= int(in.A) { // else the callee could set them
-			s.closures = append(s.closures, known{register: int(in.A) + trailing(rest), function: g, base: base})
+			s.closures = append(s.closures, knownClosure{register: int(in.A) + trailing(rest), function: g, base: base})
 		}
 	}
 	return s, worth
 }
 
-// keep moves the callee's registers, which would begin at locals, after the n captured values from
-// base on.
-func (s *site) keep(base, n, locals int) {
+// moveRegisters moves the callee's registers, which would begin at locals, after the n captured
+// values from base on.
+func (s *site) moveRegisters(base, n, locals int) {
 	if n > 0 && base+n > locals {
 		s.shift = max(s.shift, base+n-locals)
 	}
@@ -153,7 +153,7 @@ func (u *unit) inlineClosures() bool {
 			return
 		}
 		s := site{callee: &u.p.Functions[g], number: g, captured: base}
-		s.keep(base, s.callee.Captures, int(in.A)+1+len(s.callee.Params))
+		s.moveRegisters(base, s.callee.Captures, int(in.A)+1+len(s.callee.Params))
 		if size+len(s.callee.Code) <= mostCode && u.room(in, s) {
 			size += len(s.callee.Code)
 			sites[pc] = s
@@ -166,7 +166,7 @@ func (u *unit) inlineClosures() bool {
 	} else {
 		u.eachWithClosures(visit)
 	}
-	u.known = u.known[:0] // their places change
+	u.closures = u.closures[:0] // their places change
 	if len(sites) > 0 {
 		u.splice(sites)
 	}
@@ -196,7 +196,7 @@ func (u *unit) splice(sites map[int]site) {
 		}
 		for _, k := range s.closures {
 			k.from, k.to = from, len(b.code)
-			u.known = append(u.known, k)
+			u.closures = append(u.closures, k)
 		}
 		inlined = append(inlined, ir.Inlined{From: from, To: len(b.code), Function: s.number, Line: int(u.places[pc].line), Column: int(u.places[pc].column)})
 		calls = append(calls, a.calls[0])
@@ -229,16 +229,16 @@ func (u *unit) body(call ir.Instr, s site, called place, b *buffer) *adopted {
 	places, callee := u.named(f, s.number)
 	a := u.adopt(callee)
 	u.takeArguments(w, a, b)
-	u.settle(f, w, b, places[0].here())
+	u.moveScalarArguments(f, w, b, places[0].here())
 	var ends, jumps []int
 	for pc, in := range f.Code {
 		b.start = append(b.start, int32(len(b.code)-from))
 		at := a.place(u, places[pc])
 		switch in.Op {
 		case ir.OpReturn, ir.OpReturnInt, ir.OpReturnFloat, ir.OpReturnBool, ir.OpReturnNil:
-			given := at
-			given.defs = u.names.both(at.defs, called.defs)
-			b.addLocal(result(in, w, moved), given)
+			argsAt := at
+			argsAt.defs = u.names.both(at.defs, called.defs)
+			b.addLocal(result(in, w, moved), argsAt)
 			if pc < len(f.Code)-1 {
 				ends = append(ends, len(b.code))
 				b.addLocal(ir.Instr{Op: ir.OpJump}, at.here())
@@ -271,10 +271,10 @@ func (u *unit) body(call ir.Instr, s site, called place, b *buffer) *adopted {
 	return a
 }
 
-// settle moves to scalar class the arguments of those scalar parameters that
+// moveScalarArguments moves to scalar class the arguments of those scalar parameters that
 // the callee sets again. The argument may have come in a Full register, and
 // where paths meet a register must have one class.
-func (u *unit) settle(f *ir.Function, w int, b *buffer, at place) {
+func (u *unit) moveScalarArguments(f *ir.Function, w int, b *buffer, at place) {
 	for p, c := range f.Params {
 		if c != ir.Full && slices.ContainsFunc(f.Code, func(in ir.Instr) bool { return ir.ShapeOf(in).Writes != ir.Unset && int(in.A) == 1+p }) {
 			r := uint8(w + 1 + p)

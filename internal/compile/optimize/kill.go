@@ -32,23 +32,23 @@ func (b bitset) meet(c bitset) (changed bool) {
 // byRegister holds sets of facts by register.
 type byRegister struct {
 	words int // of a set
-	// For a register, given holds the facts whose result it holds, read these
+	// For a register, defs holds the facts whose result it holds, read these
 	// and the facts that read it, and above the sets of read for it and all
 	// later registers together.
-	given, read, above []uint64
-	summed             bool // above has been filled in
+	defs, read, above []uint64
+	summed            bool // above has been filled in
 }
 
 func (b *byRegister) reset(words, registers int) {
 	b.words, b.summed = words, false
-	zeroed(&b.given, registers*words)
+	zeroed(&b.defs, registers*words)
 	zeroed(&b.read, registers*words)
 }
 
 func (b *byRegister) part(sets []uint64, r int) bitset { return sets[r*b.words : (r+1)*b.words] }
 
 // dest are the facts whose register is r.
-func (b *byRegister) dest(r int) bitset { return b.part(b.given, r) }
+func (b *byRegister) dest(r int) bitset { return b.part(b.defs, r) }
 
 // about are the facts whose register is r, or that read it.
 func (b *byRegister) about(r int) bitset { return b.part(b.read, r) }

@@ -17,8 +17,8 @@ func (u *unit) liveness() *liveness {
 	l.u = u
 	zeroed(&l.out, len(g.Runs))
 	zeroed(&l.in, len(g.Runs))
-	for again := true; again; {
-		again = false
+	for changed := true; changed; {
+		changed = false
 		for i := len(g.Runs) - 1; i >= 0; i-- {
 			b := &g.Runs[i]
 			out := &l.out[i]
@@ -35,7 +35,7 @@ func (u *unit) liveness() *liveness {
 				}
 			}
 			// Later code has been processed already, if it leads here.
-			again = again || b.Head && in != l.in[i]
+			changed = changed || b.Head && in != l.in[i]
 			l.in[i] = in
 		}
 	}
@@ -50,7 +50,7 @@ func (l *liveness) around(b *ir.Run) regs {
 		t.drop(c.Register)
 		s.join(&t)
 	}
-	s.join(&l.u.kept)
+	s.join(&l.u.fixed)
 	return s
 }
 

@@ -84,7 +84,7 @@ func (u *unit) name() {
 // named are the places and the variables of a function that is inlined: after its own passes, as
 // they have left them.
 func (u *unit) named(f *ir.Function, n int) ([]place, *naming) {
-	if k := u.o.kept[n]; k != nil {
+	if k := u.o.savedNames[n]; k != nil {
 		return k.places, &k.names
 	}
 	places := unfold(&u.s.callee, &f.Block)
@@ -96,17 +96,17 @@ func (u *unit) named(f *ir.Function, n int) ([]place, *naming) {
 	return places, &callee.names
 }
 
-// keptNaming is retained for a function that may be inlined later.
-type keptNaming struct {
+// savedNaming is retained for a function that may be inlined later.
+type savedNaming struct {
 	places []place
 	names  naming
 }
 
-// keepNames retains a small function's information about variables for the functions into which it
+// saveNames retains a small function's information about variables for the functions into which it
 // is inlined.
-func (u *unit) keepNames() {
+func (u *unit) saveNames() {
 	if len(u.names.vars) > 0 && len(u.code) <= closureCode {
-		u.o.kept[u.n] = &keptNaming{slices.Clone(u.places), u.names}
+		u.o.savedNames[u.n] = &savedNaming{slices.Clone(u.places), u.names}
 	}
 }
 
@@ -160,7 +160,7 @@ func (a *adopted) set(u *unit, n int32) int32 {
 	if n == 0 {
 		return 0
 	}
-	if _, known := a.sets[n]; !known {
+	if _, found := a.sets[n]; !found {
 		all := slices.Clone(a.callee.of(n))
 		for i := range all {
 			all[i] += int32(a.vars)
@@ -208,9 +208,9 @@ func (n *naming) moveScopes(count int, moved []int32) {
 	}
 }
 
-// wanted reports whether a debugger may read a variable that an instruction sets: within its scope
-// something happens.
-func (u *unit) wanted(pc int) bool {
+// isReadable reports whether a debugger may read a variable that an instruction sets: within its
+// scope something happens.
+func (u *unit) isReadable(pc int) bool {
 	if u.places[pc].defs == 0 || makesFunction(u.code[pc].Op) {
 		return false
 	}
@@ -227,8 +227,8 @@ func (u *unit) wanted(pc int) bool {
 
 func makesFunction(op ir.Op) bool { return op == ir.OpNewClosure || op == ir.OpLoadFunction }
 
-// lose notes that an instruction that is removed would have set a variable.
-func (u *unit) lose(pc int) {
+// dropSetter notes that an instruction that is removed would have set a variable.
+func (u *unit) dropSetter(pc int) {
 	p := &u.places[pc]
 	if in := u.code[pc]; in.A == in.B && isMove(in.Op) {
 		return // it holds it already
@@ -236,8 +236,8 @@ func (u *unit) lose(pc int) {
 	p.lost, p.defs = u.names.both(p.lost, p.defs), 0
 }
 
-// pass transfers a removed instruction's information about variables to its replacement.
-func (u *unit) pass(from, to int) {
+// transferLocals transfers a removed instruction's information about variables to its replacement.
+func (u *unit) transferLocals(from, to int) {
 	u.places[to].defs = u.names.both(u.places[to].defs, u.places[from].defs)
 	u.places[from].defs = 0
 }
@@ -250,7 +250,7 @@ func (u *unit) storeNames() {
 	}
 	all := u.located()
 	for n := range all {
-		all[n] = u.hidden(n, all[n])
+		all[n] = u.removeShadowed(n, all[n])
 	}
 	calls := map[int]int{}
 	for i, number := range u.names.calls {
@@ -274,8 +274,9 @@ func (u *unit) storeNames() {
 	}
 }
 
-// hidden takes out of where a variable is what lies in the scopes of later ones of the same name.
-func (u *unit) hidden(n int, all []ir.Local) []ir.Local {
+// removeShadowed takes out of where a variable is what lies in the scopes of later ones of the same
+// name.
+func (u *unit) removeShadowed(n int, all []ir.Local) []ir.Local {
 	v := &u.names.vars[n]
 	for _, o := range u.names.vars[n+1:] {
 		if o.name != v.name || o.within != v.within || o.from >= v.to || o.to <= v.from {
@@ -283,9 +284,9 @@ func (u *unit) hidden(n int, all []ir.Local) []ir.Local {
 		}
 		var left []ir.Local
 		for _, l := range all {
-			before, behind := l, l
-			before.To, behind.From = min(l.To, o.from), max(l.From, o.to)
-			for _, part := range []ir.Local{before, behind} {
+			before, after := l, l
+			before.To, after.From = min(l.To, o.from), max(l.From, o.to)
+			for _, part := range []ir.Local{before, after} {
 				if part.From < part.To {
 					left = append(left, part)
 				}

@@ -42,14 +42,14 @@ func (u *unit) located() [][]ir.Local {
 			in[0][n] = int16(v.param)
 		}
 	}
-	for again := true; again; {
-		again = false
+	for changed := true; changed; {
+		changed = false
 		for i := range g.Runs {
 			b := &g.Runs[i]
 			now := slices.Clone(in[i])
 			lead := func(to int32) {
 				if in[to].meet(now) && int(to) <= i {
-					again = true
+					changed = true
 				}
 			}
 			for pc := b.From; pc < b.To; pc++ {
@@ -72,7 +72,7 @@ func (u *unit) located() [][]ir.Local {
 		now := slices.Clone(in[i])
 		for pc := b.From; pc < b.To; pc++ {
 			for n, r := range now {
-				u.tell(&out[n], n, pc, r)
+				u.addLocal(&out[n], n, pc, r)
 			}
 			u.follow(pc, now)
 		}
@@ -89,13 +89,13 @@ func (u *unit) follow(pc int, now whereabouts) {
 	if in == nop {
 		return
 	}
-	r, keeps, lost := u.sets(in)
+	r, preserved, lost := u.sets(in)
 	if r < 0 {
 		return
 	}
 	same := ir.ShapeOf(in).Modify || isMove(in.Op) && in.A == in.B
 	for n, at := range now {
-		if at >= 0 && (int(at) == r && !same || int(at) >= lost && int(at) != keeps) {
+		if at >= 0 && (int(at) == r && !same || int(at) >= lost && int(at) != preserved) {
 			now[n] = unknown
 		}
 	}
@@ -104,8 +104,8 @@ func (u *unit) follow(pc int, now whereabouts) {
 	}
 }
 
-// tell adds an instruction to those at which a variable is in a register.
-func (u *unit) tell(out *[]ir.Local, n, pc int, r int16) {
+// addLocal adds an instruction to those at which a variable is in a register.
+func (u *unit) addLocal(out *[]ir.Local, n, pc int, r int16) {
 	v := &u.names.vars[n]
 	if r <= 0 || pc < v.from || pc >= v.to {
 		return

@@ -86,7 +86,7 @@ func (u *unit) arms(pc int) (run []int) {
 			return run
 		}
 		run = append(run, pc)
-		pc = u.final(next)
+		pc = u.finalTarget(next)
 	}
 }
 

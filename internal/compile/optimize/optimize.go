@@ -42,9 +42,9 @@ var Passes = [...]Pass{
 	cse:       {"cse", "common subexpressions: what has been read, checked or computed already is not again"},
 	owning:    {"own", "what is owned already is not walked to again; no mark for what holds no container"},
 	threading: {"thread", "a jump to a jump goes where that goes"},
-	killing:   {"dead", "dead stores: what nobody reads is not computed; what is computed only to be moved is computed where it goes"},
+	killing:   {"dead", "dead stores: removes instructions whose results are not read; computes a value that is only moved directly in its target register"},
 	hoisting:  {"hoist", "what is the same in each round of a loop is computed before it"},
-	matching:  {"match", "the tests of a match of an Int, an enum or a String stand at its head, where the machine goes through them by a table"},
+	matching:  {"match", "moves the tests of a match of an Int, an enum or a String to its start, where the VM uses a table for them"},
 	choosing:  {"hot", "the others work only on functions that may run often: with a loop, or called in one, by themselves or as a value"},
 }
 
@@ -132,9 +132,9 @@ type optimizer struct {
 	floats map[uint64]int32
 	ready  []bool // functions whose code does not change any more
 
-	callees []callee
-	kept    map[int]*keptNaming // by function
-	acting  []bool              // by function; nil before it is asked (happens.go)
+	callees    []callee
+	savedNames map[int]*savedNaming // by function
+	acting     []bool               // by function; nil before it is asked (happens.go)
 
 	scratch scratch
 }
@@ -144,11 +144,11 @@ func Program(p *ir.Program, on Set) {
 	if on&^Only(choosing) == None {
 		return
 	}
-	o := &optimizer{p: p, calls: ir.NewCalls(p), on: on, ready: make([]bool, len(p.Functions)), callees: make([]callee, len(p.Functions)), kept: map[int]*keptNaming{}}
+	o := &optimizer{p: p, calls: ir.NewCalls(p), on: on, ready: make([]bool, len(p.Functions)), callees: make([]callee, len(p.Functions)), savedNames: map[int]*savedNaming{}}
 	c := callsOf(p)
 	hot := make([]bool, len(p.Functions))
 	for n := range hot {
-		hot[n] = !on.has(choosing) || c.hot(n)
+		hot[n] = !on.has(choosing) || c.isHot(n)
 		o.ready[n] = !hot[n]
 	}
 	for _, n := range c.order {
@@ -285,7 +285,7 @@ func (u *unit) sweep() {
 			k.cse(pc, holds)
 		}
 		if on.has(owning) {
-			k.owned(pc, holds)
+			k.removeOwnSteps(pc, holds)
 		}
 	})
 }

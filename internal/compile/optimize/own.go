@@ -2,14 +2,14 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// owned removes copy-on-write steps that would copy nothing. Before a container
+// removeOwnSteps removes copy-on-write steps that would copy nothing. Before a container
 // is changed in place, Own makes sure that no other variable holds it, by a
 // copy when it is marked as shared; OwnElem and OwnField do that for a part of
 // it. They are not needed where the container is known to be unshared: an
 // earlier step has ensured that, or the container was made here, and since then
 // nothing has been marked and nothing else has been put in its place. Marking a
 // value that is no container is not needed either.
-func (k *facts) owned(pc int, holds bitset) {
+func (k *facts) removeOwnSteps(pc int, holds bitset) {
 	in := k.u.code[pc]
 	switch in.Op {
 	case ir.OpOwn:
@@ -23,22 +23,22 @@ func (k *facts) owned(pc int, holds bitset) {
 			k.u.set(pc, ir.Instr{Op: ir.OpMove, A: in.A, B: d})
 		}
 	case ir.OpShare:
-		if k.scalar(int(in.A), holds) {
+		if k.isScalar(int(in.A), holds) {
 			k.u.remove(pc)
 		}
 	}
 }
 
-// scalar reports whether a register is known to hold no container.
-func (k *facts) scalar(r int, holds bitset) bool {
-	_, ok := k.known(r, holds, func(in ir.Instr) bool {
-		return has(in.Op, ir.Flat) || in.Op == ir.OpMove && int(in.B) != r && k.flat(int(in.B), holds)
+// isScalar reports whether a register is known to hold no container.
+func (k *facts) isScalar(r int, holds bitset) bool {
+	_, ok := k.findFact(r, holds, func(in ir.Instr) bool {
+		return has(in.Op, ir.Flat) || in.Op == ir.OpMove && int(in.B) != r && k.isFlat(int(in.B), holds)
 	})
 	return ok
 }
 
-// flat is scalar for a register that was not set by a move.
-func (k *facts) flat(r int, holds bitset) bool {
-	_, ok := k.known(r, holds, func(in ir.Instr) bool { return has(in.Op, ir.Flat) })
+// isFlat is scalar for a register that was not set by a move.
+func (k *facts) isFlat(r int, holds bitset) bool {
+	_, ok := k.findFact(r, holds, func(in ir.Instr) bool { return has(in.Op, ir.Flat) })
 	return ok
 }

@@ -26,8 +26,8 @@ func (s *regs) dropFrom(r int) {
 	}
 }
 
-// below counts the registers before r.
-func (s *regs) below(r int) (n int32) {
+// countBefore counts the registers before r.
+func (s *regs) countBefore(r int) (n int32) {
 	w := r >> 6 & 3
 	for _, x := range s[:w] {
 		n += int32(bits.OnesCount64(x))
@@ -35,11 +35,11 @@ func (s *regs) below(r int) (n int32) {
 	return n + int32(bits.OnesCount64(s[w]&(1<<(r&63)-1)))
 }
 
-// sets returns the register that an instruction sets, -1 for none. A call sets its link and makes
-// the registers from lost on unreadable, except keeps, which is -1 if there is none.
+// sets returns the register that an instruction sets, or -1. A call sets its link and makes the
+// registers from lost on unreadable, except preserved, which is -1 if there is none.
 func (u *unit) sets(i ir.Instr) (r, keeps, lost int) {
 	x := u.o.calls.Sets(i)
-	return x.Register, x.Kept, x.Lost
+	return x.Register, x.Preserved, x.Lost
 }
 
 // eachRead visits the registers that an instruction reads, windows included.

@@ -11,14 +11,14 @@ const frameRoom = 64
 // of loops come first. A value that lives across a call stays where it is,
 // below the call's window; so does a variable at which somebody may look across one.
 func split(u *unit, w *webs) {
-	taken := [256]bool{}
+	used := [256]bool{}
 	deepest := int32(-1)
 	for n := range w.all {
 		x := &w.all[n]
-		x.crosses = x.crosses || slices.ContainsFunc(x.defs, func(pc int32) bool { return u.wanted(int(pc)) })
+		x.crosses = x.crosses || slices.ContainsFunc(x.defs, func(pc int32) bool { return u.isReadable(int(pc)) })
 		switch {
 		case x.fixed || x.crosses:
-			taken[x.reg] = true
+			used[x.reg] = true
 		case len(x.defs) > 0:
 			deepest = max(deepest, x.depth)
 		}
@@ -29,8 +29,8 @@ func split(u *unit, w *webs) {
 			if x.depth != depth || x.fixed || x.crosses || len(x.defs) == 0 {
 				continue
 			}
-			if !taken[x.reg] {
-				taken[x.reg] = true
+			if !used[x.reg] {
+				used[x.reg] = true
 				continue
 			}
 			if u.f.Registers >= frameRoom {

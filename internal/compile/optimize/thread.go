@@ -11,7 +11,7 @@ func thread(u *unit) {
 		if in == nop || !ir.ShapeOf(in).Target || loops(in) {
 			continue
 		}
-		in.Imm = int32(u.final(int(in.Imm)))
+		in.Imm = int32(u.finalTarget(int(in.Imm)))
 		next := u.after(pc)
 		switch {
 		case int(in.Imm) == next && (in.Op == ir.OpJump || !has(in.Op, ir.Raises)):
@@ -23,7 +23,7 @@ func thread(u *unit) {
 			}
 		case next < len(u.code) && u.code[next].Op == ir.OpJump && u.after(next) == int(in.Imm):
 			if out, ok := opposite(in); ok && u.onlyFrom(pc, next) {
-				out.Imm = int32(u.final(int(u.code[next].Imm)))
+				out.Imm = int32(u.finalTarget(int(u.code[next].Imm)))
 				u.redirect(next, nop)
 				in = out
 			}
@@ -65,8 +65,8 @@ func (u *unit) redirect(pc int, in ir.Instr) {
 	u.set(pc, in)
 }
 
-// final follows the jumps that begin at an instruction.
-func (u *unit) final(pc int) int {
+// finalTarget follows the jumps that begin at an instruction.
+func (u *unit) finalTarget(pc int) int {
 	for {
 		for pc < len(u.code)-1 && u.code[pc] == nop {
 			pc++

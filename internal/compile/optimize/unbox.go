@@ -17,16 +17,16 @@ func unbox(u *unit, w *webs) {
 	for _, c := range [...]ir.Class{ir.Int, ir.Float, ir.Bool} {
 		b := &u.s.unbox
 		b.u, b.w, b.class = u, w, c
-		if b.met() && b.candidates() {
-			b.settle()
+		if b.hasClass() && b.candidates() {
+			b.dropUnfit()
 			b.rewrite()
 		}
 	}
 }
 
-// met reports whether the class occurs in the function at all. Most classes do
+// hasClass reports whether the class occurs in the function at all. Most classes do
 // not.
-func (b *unboxer) met() bool {
+func (b *unboxer) hasClass() bool {
 	for _, in := range b.u.code[:len(b.w.def)] {
 		if in == nop {
 			continue
@@ -97,9 +97,9 @@ type unboxer struct {
 	class ir.Class
 	// in has for each web whether it may become plain, known whether all its values are of the
 	// class.
-	in, known []bool
-	some      []int32 // the webs that may
-	holders   []int32 // of the value that readSoon follows
+	in, ofClassOnly []bool
+	some            []int32 // the webs that may
+	holders         []int32 // of the value that readSoon follows
 }
 
 // byClass is an operation for each class.
@@ -118,7 +118,7 @@ var (
 // candidates marks the webs all of whose settings and readers have a plain form.
 func (b *unboxer) candidates() bool {
 	zeroed(&b.in, len(b.w.all))
-	zeroed(&b.known, len(b.w.all))
+	zeroed(&b.ofClassOnly, len(b.w.all))
 	b.some = b.some[:0]
 	for n := range b.w.all {
 		if x := &b.w.all[n]; !x.fixed && len(x.defs) > 0 && b.plain(x) {
@@ -182,13 +182,13 @@ func isElement(in ir.Instr, s use) bool {
 	return in.Op == ir.OpArrayPush && s.field == ir.B || in.Op == ir.OpArraySet && s.field == ir.C
 }
 
-// settle drops candidates until what is left fits together.
-func (b *unboxer) settle() {
+// dropUnfit drops candidates until what is left fits together.
+func (b *unboxer) dropUnfit() {
 	for changed := true; changed; {
 		changed = false
 		b.learn()
 		for _, n := range b.some {
-			if b.in[n] && !b.fits(&b.w.all[n], b.known[n]) {
+			if b.in[n] && !b.fits(&b.w.all[n], b.ofClassOnly[n]) {
 				b.in[n], changed = false, true
 			}
 		}
@@ -198,17 +198,17 @@ func (b *unboxer) settle() {
 // learn finds the webs whose values are all known to be of the class.
 func (b *unboxer) learn() {
 	for _, n := range b.some {
-		b.known[n] = b.in[n]
+		b.ofClassOnly[n] = b.in[n]
 	}
 	for changed := true; changed; {
 		changed = false
 		for _, n := range b.some {
-			if !b.known[n] {
+			if !b.ofClassOnly[n] {
 				continue
 			}
 			for _, pc := range b.w.all[n].defs {
 				if !b.ofClass(int(pc), n) {
-					b.known[n], changed = false, true
+					b.ofClassOnly[n], changed = false, true
 					break
 				}
 			}
@@ -225,7 +225,7 @@ func (b *unboxer) ofClass(pc int, n int32) bool {
 	case boxOf[b.class]:
 		return true
 	case ir.OpMove:
-		if from := b.source(pc, ir.B); from >= 0 && b.known[from] {
+		if from := b.source(pc, ir.B); from >= 0 && b.ofClassOnly[from] {
 			return true
 		}
 	}
@@ -271,20 +271,20 @@ func (b *unboxer) readSoon(pc int, n int32) bool {
 
 // fits reports whether a web can become plain together with the others that do. A
 // web not known to be of the class may only be read as that class.
-func (b *unboxer) fits(x *web, known bool) bool {
+func (b *unboxer) fits(x *web, proven bool) bool {
 	gains := false
 	for _, pc := range x.defs {
 		op := b.u.code[pc].Op
-		gains = gains || op != ir.OpMove && op != ir.OpLoadConst && !(op == ir.OpField && !known)
+		gains = gains || op != ir.OpMove && op != ir.OpLoadConst && !(op == ir.OpField && !proven)
 	}
 	for _, s := range x.uses {
 		in := b.u.code[s.pc]
 		switch {
 		case in.Op == ir.OpMove: // into a Full register it becomes a box
-			if !known && !b.in[b.w.def[s.pc]] {
+			if !proven && !b.in[b.w.def[s.pc]] {
 				return false
 			}
-		case isElement(in, s) && !known:
+		case isElement(in, s) && !proven:
 			return false
 		default:
 			gains = true

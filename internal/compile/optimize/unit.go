@@ -13,18 +13,18 @@ type unit struct {
 	f *ir.Function
 	s *scratch
 
-	code    []ir.Instr
-	places  []place // of each instruction
-	regions []ir.Region
-	inlined []ir.Inlined
-	known   []known
-	names   naming
-	kept    regs  // registers that stay as they are (listen.go)
-	start   place // of the first instruction, before anything was changed
-	often   bool  // it runs again and again
-	changed bool  // in this round
-	touched bool  // at all
-	flowing bool  // the graph is up to date
+	code     []ir.Instr
+	places   []place // of each instruction
+	regions  []ir.Region
+	inlined  []ir.Inlined
+	closures []knownClosure
+	names    naming
+	fixed    regs  // registers that stay as they are (listen.go)
+	start    place // of the first instruction, before anything was changed
+	often    bool  // it runs again and again
+	changed  bool  // in this round
+	touched  bool  // at all
+	flowing  bool  // the graph is up to date
 }
 
 // place is the line and column of an instruction, and its information about variables (locals.go):
@@ -41,20 +41,22 @@ func (u *unit) remove(pc int) { u.set(pc, nop) }
 
 func (u *unit) set(pc int, in ir.Instr) {
 	if was := &u.code[pc]; *was != in {
-		u.flowing = u.flowing && !steers(*was) && !steers(in)
+		u.flowing = u.flowing && !mayJump(*was) && !mayJump(in)
 		*was = in
 		u.changed, u.touched = true, true
 	}
 }
 
-// steers reports whether control may go elsewhere than to the next instruction.
-func steers(in ir.Instr) bool { return in != nop && (ir.Shapes[in.Op].Target || ir.Shapes[in.Op].Ends) }
+// mayJump reports whether control may go elsewhere than to the next instruction.
+func mayJump(in ir.Instr) bool {
+	return in != nop && (ir.Shapes[in.Op].Target || ir.Shapes[in.Op].Ends)
+}
 
 func newUnit(o *optimizer, n int) *unit {
 	f := &o.p.Functions[n]
 	u := &unit{o: o, p: o.p, n: n, f: f, s: &o.scratch, code: f.Code, regions: f.Regions, inlined: f.Inlined}
 	u.places = unfold(&u.s.rewrite.places, &f.Block)
-	u.start, u.kept = u.places[0], u.shared()
+	u.start, u.fixed = u.places[0], u.shared()
 	u.name()
 	return u
 }
@@ -82,7 +84,7 @@ func (u *unit) store() {
 	if !u.touched {
 		return
 	}
-	u.keepNames()
+	u.saveNames()
 	u.storeNames()
 	u.f.Regions, u.f.Inlined = u.regions, u.inlined
 	if len(u.code) <= cap(u.f.Code) {
@@ -172,7 +174,7 @@ func (u *unit) rewrite(emit func(pc int, in ir.Instr, b *buffer)) (moved, begins
 
 // moveRanges adapts regions and inlined calls to new code and drops those that have become empty.
 // Code that is ahead of a region's first instruction stays outside the region. The region's end may
-// be within the loop that the code was taken out of, and then the region's target does not know
+// be within the loop from which the code was moved, and then the region's target does not know
 // registers set in the region. Of the variables the first vars are adapted.
 func (u *unit) moveRanges(vars int, moved, begins []int32) {
 	to := func(pc int) int { return int(moved[pc]) }
@@ -197,26 +199,26 @@ func (u *unit) moveRanges(vars int, moved, begins []int32) {
 func (u *unit) pack() {
 	g := u.graph()
 	moved := room(&u.s.rewrite.moved, len(u.code)+1)
-	kept, lost := 0, int32(0)
+	n, lost := 0, int32(0)
 	for i := range g.Runs {
 		b := &g.Runs[i]
 		for pc := b.From; pc < b.To; pc++ {
-			moved[pc] = int32(kept)
+			moved[pc] = int32(n)
 			if !b.Reached {
 				continue
 			}
 			if lost = u.names.both(lost, u.places[pc].lost); u.code[pc] != nop {
 				u.places[pc].lost = lost
-				u.code[kept], u.places[kept] = u.code[pc], u.places[pc]
-				kept, lost = kept+1, 0
+				u.code[n], u.places[n] = u.code[pc], u.places[pc]
+				n, lost = n+1, 0
 			}
 		}
 	}
-	if kept == len(u.code) {
+	if n == len(u.code) {
 		return
 	}
-	moved[len(u.code)] = int32(kept)
-	u.code, u.places = u.code[:kept], u.places[:kept]
+	moved[len(u.code)] = int32(n)
+	u.code, u.places = u.code[:n], u.places[:n]
 	for pc := range u.code {
 		if in := &u.code[pc]; ir.Shapes[in.Op].Target {
 			in.Imm = moved[in.Imm]

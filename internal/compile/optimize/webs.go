@@ -118,7 +118,7 @@ func (w *webs) lives(block int32, r int) bool { return w.l.in[block].has(r) }
 
 // arrival is the node of a register that lives at the beginning of a block.
 func (w *webs) arrival(block int32, r int) int32 {
-	return w.entry[block] + w.l.in[block].below(r)
+	return w.entry[block] + w.l.in[block].countBefore(r)
 }
 
 func (w *webs) node(n node) int32 {
@@ -162,7 +162,7 @@ func (w *webs) block(i int) {
 			continue
 		}
 		w.read(pc, in)
-		r, keeps, lost := u.sets(in)
+		r, preserved, lost := u.sets(in)
 		if r < 0 {
 			continue
 		}
@@ -178,9 +178,9 @@ func (w *webs) block(i int) {
 			continue
 		}
 		w.set(b, pc, r, w.node(node{pc: int32(pc), reg: uint8(r), fixed: lost < ir.Nowhere}))
-		if keeps >= 0 {
-			cur[keeps] = w.node(node{pc: -1, reg: uint8(keeps), fixed: true})
-			w.caught(b, keeps, cur[keeps])
+		if preserved >= 0 {
+			cur[preserved] = w.node(node{pc: -1, reg: uint8(preserved), fixed: true})
+			w.caught(b, preserved, cur[preserved])
 		}
 	}
 	for _, s := range b.Succs() {
@@ -219,7 +219,7 @@ func (w *webs) caught(b *ir.Run, r int, n int32) {
 			w.nodes[n].fixed = true
 		}
 	}
-	if w.u.kept.has(r) {
+	if w.u.fixed.has(r) {
 		w.nodes[n].fixed = true
 	}
 }

@@ -14,10 +14,10 @@ func Compose(first, second []diag.Edit) (out []diag.Edit) {
 	between := pieces{}
 	at := source.Pos(0)
 	for _, e := range first {
-		between = append(between, piece{kept: source.Span{Start: at, End: e.Span.Start}}, piece{text: e.Text})
+		between = append(between, piece{span: source.Span{Start: at, End: e.Span.Start}}, piece{text: e.Text})
 		at = e.Span.End
 	}
-	between = append(between, piece{kept: source.Span{Start: at, End: math.MaxInt32}})
+	between = append(between, piece{span: source.Span{Start: at, End: math.MaxInt32}})
 	var result pieces
 	at = 0
 	for _, e := range second {
@@ -31,11 +31,11 @@ func Compose(first, second []diag.Edit) (out []diag.Edit) {
 
 // piece is a stretch of the original text, or a text that was put in.
 type piece struct {
-	kept source.Span
+	span source.Span
 	text string
 }
 
-func (p piece) len() int { return int(p.kept.End-p.kept.Start) + len(p.text) }
+func (p piece) len() int { return int(p.span.End-p.span.Start) + len(p.text) }
 
 type pieces []piece
 
@@ -51,8 +51,8 @@ func (p *pieces) take(n int) (out pieces) {
 		if first.text != "" {
 			part.text, first.text = first.text[:n], first.text[n:]
 		} else {
-			cut := first.kept.Start + source.Pos(n)
-			part.kept, first.kept.Start = source.Span{Start: first.kept.Start, End: cut}, cut
+			cut := first.span.Start + source.Pos(n)
+			part.span, first.span.Start = source.Span{Start: first.span.Start, End: cut}, cut
 		}
 		return append(out, part)
 	}
@@ -63,14 +63,14 @@ func (p *pieces) take(n int) (out pieces) {
 func (p pieces) edits() (out []diag.Edit) {
 	at, text := source.Pos(0), ""
 	for _, x := range p {
-		if x.kept.Start == x.kept.End {
+		if x.span.Start == x.span.End {
 			text += x.text
 			continue
 		}
-		if x.kept.Start != at || text != "" {
-			out = append(out, diag.Replace(source.Span{Start: at, End: x.kept.Start}, text))
+		if x.span.Start != at || text != "" {
+			out = append(out, diag.Replace(source.Span{Start: at, End: x.span.Start}, text))
 		}
-		at, text = x.kept.End, ""
+		at, text = x.span.End, ""
 	}
 	return out
 }

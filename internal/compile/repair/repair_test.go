@@ -40,7 +40,7 @@ func TestSafe(t *testing.T) {
 		got, fixes, last := map[string]string{}, 0, ""
 		for _, x := range Safe(c.found) {
 			if x.File.Name < last {
-				t.Errorf("%s: %s behind %s", name, x.File.Name, last)
+				t.Errorf("%s: got %s after %s", name, x.File.Name, last)
 			}
 			last = x.File.Name
 			got[last] = string(Apply(x.File, x.Edits))

@@ -120,7 +120,7 @@ func TestVariablesAreBoundByUse(t *testing.T) {
 		t.Error("a variable was bound to a type that contains it")
 	}
 	if HasVar(arr(v)) || !HasVar(arr(w)) {
-		t.Error("HasVar looks at bound variables, or not at free ones")
+		t.Error("HasVar reports bound variables, or does not report free ones")
 	}
 }
 
@@ -148,7 +148,7 @@ func TestSubstitute(t *testing.T) {
 func TestOptionOfAny(t *testing.T) {
 	for _, c := range [][2]Type{{Any, AnyOption}, {AnyOption, Any}, {arr(Any), arr(AnyOption)}, {arr(AnyOption), arr(Any)}, {arr(Int), arr(AnyOption)}} {
 		if !Subtype(c[0], c[1]) {
-			t.Errorf("%s does not stand for %s", c[0], c[1])
+			t.Errorf("%s is not accepted for %s", c[0], c[1])
 		}
 	}
 	if Identical(Any, AnyOption) {

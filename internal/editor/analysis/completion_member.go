@@ -63,7 +63,7 @@ func (c *completer) addPathMembers() {
 		i -= 2
 	}
 	c.withProgram(func(p *sema.Program) {
-		for _, n := range p.Within(c.info, c.nodes, segs, using) {
+		for _, n := range p.NamesAfterPath(c.info, c.nodes, segs, using) {
 			c.addDef(n.Name, n.Def, 0)
 			if using {
 				c.useBareName()

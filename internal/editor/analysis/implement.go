@@ -18,7 +18,7 @@ func (s *Snapshot) Implementations(ctx context.Context, path string, pos source.
 	}
 	for _, r := range f.refsAt(pos) {
 		f.res.mu.Lock()
-		defs := f.res.prog.Implementing(r.Def)
+		defs := f.res.prog.Implementations(r.Def)
 		for _, d := range f.res.prog.SameMethod(r.Def) {
 			if d.Node != r.Def.Node {
 				defs = append(defs, d)

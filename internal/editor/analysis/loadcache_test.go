@@ -88,7 +88,7 @@ func countNewTrees(p, of *sema.Program) (n int) {
 // countChecked returns the number of modules whose bodies were checked.
 func countChecked(p *sema.Program) (n int) {
 	for _, i := range p.Files {
-		if !i.Library && !p.TookOver(i) {
+		if !i.Library && !p.HasReusedBodies(i) {
 			n++
 		}
 	}
@@ -119,7 +119,7 @@ func TestLoadCacheMatchesFirstCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, got := driver.Analyse(loadNext(t, &checked, dir), nil)
-		if p.TakenOver() > 0 {
+		if p.ReusedBodies() > 0 {
 			reused++
 		}
 		if d := cmp.Diff(renderList(driver.Check(fresh)), renderList(got)); d != "" {

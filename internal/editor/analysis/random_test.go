@@ -376,7 +376,7 @@ func TestRandomEdits(t *testing.T) {
 					t.Fatalf("after edit %d, of %s:\n%s", n, path, e.texts[path])
 				}
 				for _, s := range ws.results.slots {
-					if s.last.prog != nil && s.last.prog.TakenOver() > 0 {
+					if s.last.prog != nil && s.last.prog.ReusedBodies() > 0 {
 						partial++
 					}
 				}
@@ -417,7 +417,7 @@ func TestBodyEditsRecheckOnlyBodies(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range ws.results.slots {
-			if n := s.last.prog.TakenOver(); (n > 0) != c.taken {
+			if n := s.last.prog.ReusedBodies(); (n > 0) != c.taken {
 				t.Errorf("%s: %d bodies were reused", c.what, n)
 			}
 		}
@@ -458,7 +458,7 @@ func TestSignatureEditsRecheckUsers(t *testing.T) {
 			t.Errorf("%s for %s: no diagnostics in %s", c.new, c.old, c.tells)
 		}
 		for _, s := range ws.results.slots {
-			if s.last.prog.TakenOver() == 0 {
+			if s.last.prog.ReusedBodies() == 0 {
 				t.Errorf("%s for %s: all bodies were checked", c.new, c.old)
 			}
 		}

@@ -110,7 +110,7 @@ func TestSpelledReferences(t *testing.T) {
 					if f == nil || len(f.refs()) == 0 {
 						break
 					}
-					if compared > 0 && f.res.prog.TakenOver() == 0 {
+					if compared > 0 && f.res.prog.ReusedBodies() == 0 {
 						t.Fatal("no results were reused")
 					}
 					ref := f.refs()[len(f.refs())*k/12]

@@ -376,7 +376,7 @@ func (s *Session) recordBindings(a *attempt, bound value.Slot, r *Result) {
 				continue
 			}
 			valued = true
-			r.Shown, r.Type = literal.Upto(literal.Flat(x), k.Type, most), typeText(k.Type)
+			r.Shown, r.Type = literal.TextUpTo(literal.Flat(x), k.Type, most), typeText(k.Type)
 		}
 		b.vars[k.Name] = &variable{x, k.Type, typeText(k.Type)}
 	}

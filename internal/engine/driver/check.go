@@ -82,7 +82,7 @@ func (in *Input) needsMain(p *sema.Program, l *diag.List) {
 	} else {
 		end := decls[len(decls)-1].Span().End
 		d.Span = source.Span{Start: end, End: end}
-		d.Repair(diag.Offer(diag.Insert(end, "\n\nfn main() {\n}"), "Add `main`"), "a run begins with `fn main() { … }`")
+		d.Repair(diag.UnsafeFix(diag.Insert(end, "\n\nfn main() {\n}"), "Add `main`"), "a run begins with `fn main() { … }`")
 	}
 	l.Add(d)
 }
@@ -253,9 +253,9 @@ func hostSection(h *manifest.Host) sema.ManifestHost {
 	if err := errors.Join(json.Unmarshal(h.Config, &params), json.Unmarshal(h.Config, &decl)); err != nil {
 		panic("driver: the section of host " + h.Name + ": " + err.Error())
 	}
-	out := sema.ManifestHost{OutputFormat: decl.OutputFormat, MessageTypes: decl.MessageTypes, Given: map[string]bool{}}
+	out := sema.ManifestHost{OutputFormat: decl.OutputFormat, MessageTypes: decl.MessageTypes, Found: map[string]bool{}}
 	for key := range params {
-		out.Given[key] = true
+		out.Found[key] = true
 	}
 	return out
 }

@@ -108,7 +108,7 @@ func (p *past) addRecord(x *journal.Record) {
 		p.counts[x.Of] = max(p.counts[x.Of], x.L+int64(len(x.M))-1)
 	}
 	if x.W != nil {
-		m := vm.Moment{Taken: x.W[0], Ticks: x.W[1]}
+		m := vm.Moment{Consumed: x.W[0], Ticks: x.W[1]}
 		p.moments[m] = append(p.moments[m], at)
 	}
 }

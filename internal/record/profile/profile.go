@@ -83,7 +83,7 @@ func (r *Recorder) Start() {
 				passed, worked = p, w
 				n := owed / Period
 				owed -= n * Period
-				r.VM.Due.Add(int32(n))
+				r.VM.Pending.Add(int32(n))
 			}
 		}
 	})

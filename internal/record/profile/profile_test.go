@@ -69,11 +69,11 @@ func TestWrite(t *testing.T) {
 func TestClock(t *testing.T) {
 	r := New("demo")
 	r.Start()
-	for r.VM.Due.Load() == 0 {
+	for r.VM.Pending.Load() == 0 {
 		runtime.Gosched()
 	}
 	r.Stop()
-	r.VM.Due.Store(0)
+	r.VM.Pending.Store(0)
 	if r.VM.Now() <= 0 {
 		t.Error("the time does not advance")
 	}

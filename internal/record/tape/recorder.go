@@ -140,5 +140,5 @@ func Written(at *vm.Moment) *[2]int64 {
 	if at == nil {
 		return nil
 	}
-	return &[2]int64{at.Taken, at.Ticks}
+	return &[2]int64{at.Consumed, at.Ticks}
 }

@@ -91,7 +91,7 @@ func (e *Entry) at() (vm.Moment, bool) {
 	if e.W == nil {
 		return vm.Moment{}, false
 	}
-	return vm.Moment{Taken: e.W[0], Ticks: e.W[1]}, true
+	return vm.Moment{Consumed: e.W[0], Ticks: e.W[1]}, true
 }
 
 // Tape is a parsed tape.

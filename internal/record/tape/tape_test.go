@@ -41,7 +41,7 @@ func TestKinds(t *testing.T) {
 		var b bytes.Buffer
 		r := Record(&b, Header{}, nil)
 		r.EffectEnded(7, row.Request(), result, nil, nil)
-		r.EffectEnded(8, row.Request(), nil, sometimes, &vm.Moment{Taken: 3, Ticks: 4})
+		r.EffectEnded(8, row.Request(), nil, sometimes, &vm.Moment{Consumed: 3, Ticks: 4})
 		r.EffectEnded(9, row.Request(), nil, context.Canceled, nil)
 		if err := r.Close(0); err != nil {
 			t.Fatal(err)
@@ -112,10 +112,10 @@ func TestOrder(t *testing.T) {
 		}
 	}
 	next(2)
-	if _, ok := p.EventAt(vm.Moment{Taken: 1, Ticks: 4}); ok {
+	if _, ok := p.EventAt(vm.Moment{Consumed: 1, Ticks: 4}); ok {
 		t.Error("something came too early")
 	}
-	x, ok := p.EventAt(vm.Moment{Taken: 1, Ticks: 5})
+	x, ok := p.EventAt(vm.Moment{Consumed: 1, Ticks: 5})
 	if !ok || x.E != 3 {
 		t.Errorf("%+v, %v", x, ok)
 	}
@@ -224,7 +224,7 @@ func FuzzRead(f *testing.F) {
 				t.Errorf("%s is on the tape, and is not known", e.Q)
 			}
 		}
-		p.EventAt(vm.Moment{Taken: 0, Ticks: 1})
+		p.EventAt(vm.Moment{Consumed: 0, Ticks: 1})
 		p.NextEvent()
 		p.Unused()
 	})

@@ -46,7 +46,7 @@ func (r *Renewals) renew(m *vm.VM, c vm.Config) error {
 		return nil
 	}
 	data, err := m.Verified(vm.Snapshot{})
-	if unkept, ok := errors.AsType[*vm.Unkept](err); ok {
+	if unkept, ok := errors.AsType[*vm.NoSnapshotError](err); ok {
 		r.Refused[unkept.What]++
 		return nil
 	}

@@ -50,8 +50,8 @@ type Word struct {
 	Hint string
 }
 
-// Say returns the hint: the Word's own, or one with the replacement.
-func (w Word) Say() string {
+// HintText returns the hint: the Word's own, or one with the replacement.
+func (w Word) HintText() string {
 	if w.Hint != "" || len(w.Ours) == 0 {
 		return w.Hint
 	}
@@ -60,7 +60,7 @@ func (w Word) Say() string {
 
 // Hint returns the hint for a name at a place other than Member, or "" if the table does not
 // contain the name.
-func (p Place) Hint(name string) string { return index()[key{p, "", name}].Say() }
+func (p Place) Hint(name string) string { return index()[key{p, "", name}].HintText() }
 
 // Find returns the Word of a name at a place other than Member, or the zero Word if the table does
 // not contain it.

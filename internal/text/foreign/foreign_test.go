@@ -5,17 +5,17 @@ import (
 	"testing"
 )
 
-// No name stands in the table twice for one place, and each has something to say.
+// TestTable checks that the table has each name at most once for a place, and a hint for each.
 func TestTable(t *testing.T) {
 	seen := map[key]bool{}
 	for _, r := range table {
-		if r.word().Say() == "" {
-			t.Errorf("nothing is said of %q", r.names)
+		if r.word().HintText() == "" {
+			t.Errorf("%q has no hint", r.names)
 		}
 		for name := range strings.FieldsSeq(r.names) {
 			k := key{r.place, r.on, name}
 			if seen[k] {
-				t.Errorf("%q stands twice for one place", name)
+				t.Errorf("%q is in the table twice for one place", name)
 			}
 			seen[k] = true
 			if r.place == Member && name != Plain(name) {
@@ -30,7 +30,7 @@ func TestFind(t *testing.T) {
 		{Value.Hint("null"), "did you mean `nil`?"},
 		{Value.Hint("nil"), ""},
 		{Start.Hint("var"), "write `let`, or `let mut` to change it later"},
-		{FindMember("Result", "mapLeft").Say(), "did you mean `map_err`?"},
+		{FindMember("Result", "mapLeft").HintText(), "did you mean `map_err`?"},
 		{FindMember("String", "push").Hint, "join text with `+`, `+=` or `\"${a}${b}\"`"},
 		{FindMember("Array", "PUSH_BACK").Ours[0], "push"},
 		{Type.Hint("i32"), "did you mean `Int`?"},

@@ -20,14 +20,14 @@ import (
 // contains a number that no double can represent. A text that is already canonical is returned
 // unchanged, without a copy.
 func Canonical(text []byte) ([]byte, error) {
-	if already(text) {
+	if isCanonical(text) {
 		return text, nil
 	}
-	return written(text)
+	return encodeCanonical(text)
 }
 
-// written decodes a text and encodes it again.
-func written(text []byte) ([]byte, error) {
+// encodeCanonical decodes a text and encodes it again.
+func encodeCanonical(text []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	var v any

@@ -36,8 +36,8 @@ func TestNoCanonicalForm(t *testing.T) {
 	}
 }
 
-// What is taken for canonical is.
-func TestAlready(t *testing.T) {
+// TestIsCanonical: isCanonical never reports that a text is canonical when it is not.
+func TestIsCanonical(t *testing.T) {
 	for text, want := range map[string]bool{
 		`{"a":1,"b":[null,true,false,-7,0,"x"],"c":{}}`: true, `""`: true, `[]`: true, `"\u0000\u001f\n\"\\ü😀\u000b"`: true, `123456789012345678901234567890`: true,
 		`{"":1,"a":2}`: true, `{"a":1,"ä":2}`: true, `"` + "\u007f\u2028" + `"`: true,
@@ -45,28 +45,28 @@ func TestAlready(t *testing.T) {
 		`-0`: false, `01`: false, `-`: false, `1.5`: false, `1e2`: false, `nul`: false, `[1`: false, `{"a"`: false, `{"a":}`: false, `[,]`: false, `"a`: false, "\"\n\"": false, "\"\xff\"": false,
 		`{"\n":1}`: false, `{"` + "\ufb33" + `":1,"😀":2}`: false, `1 2`: false, `"\`: false, `"\u00`: false,
 	} {
-		if already([]byte(text)) != want {
+		if isCanonical([]byte(text)) != want {
 			t.Errorf("%s: canonical is %v", text, !want)
 		}
 	}
-	if already([]byte(strings.Repeat("[", 1000) + strings.Repeat("]", 1000))) {
-		t.Error("it is looked through too deep")
+	if isCanonical([]byte(strings.Repeat("[", 1000) + strings.Repeat("]", 1000))) {
+		t.Error("a deeply nested text was accepted")
 	}
 }
 
-func FuzzAlready(f *testing.F) {
+func FuzzIsCanonical(f *testing.F) {
 	for _, text := range []string{`{"a":1,"b":["\u0001",-3]}`, `{"😀":1,"` + "\ufb33" + `":2}`, `[1.5,1e3]`, `"\ud83d\ude00"`} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		out, err := written(text)
-		if already(text) && (err != nil || !bytes.Equal(out, text)) {
-			t.Errorf("%q is taken for canonical, and is %q (%v)", text, out, err)
+		out, err := encodeCanonical(text)
+		if isCanonical(text) && (err != nil || !bytes.Equal(out, text)) {
+			t.Errorf("isCanonical(%q) is true, and the canonical form is %q (%v)", text, out, err)
 		}
 		if err == nil && !bytes.Equal(out, text) {
-			again, err := Canonical(out)
-			if err != nil || !bytes.Equal(again, out) {
-				t.Errorf("%q becomes %q, and that %q (%v)", text, out, again, err)
+			second, err := Canonical(out)
+			if err != nil || !bytes.Equal(second, out) {
+				t.Errorf("%q becomes %q, and that %q (%v)", text, out, second, err)
 			}
 		}
 	})

@@ -204,7 +204,7 @@ func (f *finder) bracket(start int) (c Candidate, next int, ok bool) {
 		r = &reader{text: f.text[:limit], pos: start, pace: f.pace}
 		whole = r.value(0)
 	}
-	if whole && !r.refuses() {
+	if whole && !r.isAmbiguous() {
 		if c, ok = r.candidate(start); ok {
 			return c, max(end, c.end), true
 		}
@@ -289,8 +289,8 @@ func begins(text string) bool {
 	case c == '}', c == ']', r.quote() != "":
 		return true
 	case text[0] == '[':
-		_, known := words[r.rest()[:wordLength(r.rest())]]
-		return known || strings.IndexByte("{[`-+.0123456789", c) >= 0
+		_, isWord := words[r.rest()[:wordLength(r.rest())]]
+		return isWord || strings.IndexByte("{[`-+.0123456789", c) >= 0
 	}
 	word := wordLength(r.rest())
 	r.pos += word
@@ -336,10 +336,10 @@ func InRow(text string, values []Candidate) bool {
 		}
 	}
 	before := strings.TrimSpace(text[:values[0].start])
-	behind := strings.TrimSpace(text[values[len(values)-1].end:])
+	after := strings.TrimSpace(text[values[len(values)-1].end:])
 	line := before[strings.LastIndexByte(before, '\n')+1:]
 	ends := strings.TrimRight(line, "\"'”’»,0123456789") != line // in what could be a value
-	return !ends && !scalar(line) && !scalar(behind)
+	return !ends && !scalar(line) && !scalar(after)
 }
 
 // scalar reports whether a line begins like a string, a number or a literal.
@@ -349,6 +349,6 @@ func scalar(line string) bool {
 	if c == 0 || strings.HasPrefix(r.rest(), "```") {
 		return false
 	}
-	_, known := words[r.rest()[:wordLength(r.rest())]]
-	return known || r.quote() != "" || strings.IndexByte("+-.0123456789", c) >= 0
+	_, isWord := words[r.rest()[:wordLength(r.rest())]]
+	return isWord || r.quote() != "" || strings.IndexByte("+-.0123456789", c) >= 0
 }

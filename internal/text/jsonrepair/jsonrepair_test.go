@@ -87,11 +87,11 @@ func FuzzExtract(f *testing.F) {
 		case err != nil && got != nil:
 			t.Errorf("both %s and %v", got, err)
 		case err == nil && !json.Valid(got):
-			t.Errorf("%q gives %q", text, got)
+			t.Errorf("%q: got %q", text, got)
 		case err == nil:
-			again, err := Extract(string(got))
-			if err != nil || strings.TrimSpace(string(again)) != strings.TrimSpace(string(got)) {
-				t.Errorf("%q gives %q and that %q, %v", text, got, again, err)
+			second, err := Extract(string(got))
+			if err != nil || strings.TrimSpace(string(second)) != strings.TrimSpace(string(got)) {
+				t.Errorf("%q is repaired to %q, and that to %q, %v", text, got, second, err)
 			}
 		}
 	})

@@ -69,8 +69,8 @@ const maxToken = 4096
 // NewPartial returns a Partial at the beginning of a text.
 func NewPartial(to Builder) *Partial { return &Partial{to: to} }
 
-// Over reports that nothing more is read: the value is complete, or cannot be read further.
-func (p *Partial) Over() bool { return p.over }
+// Done reports that nothing more is read: the value is complete, or cannot be read further.
+func (p *Partial) Done() bool { return p.over }
 
 // Write adds the next piece of the text.
 func (p *Partial) Write(text string) {
@@ -112,11 +112,11 @@ func (p *Partial) step() bool {
 	case expectKeyEnd:
 		return p.keyText()
 	}
-	n, known := blanks(p.rest)
+	n, complete := blanks(p.rest)
 	if n > 0 && len(p.open) > 0 {
 		p.open[len(p.open)-1].gap = true
 	}
-	if p.take(n); !known || p.rest == "" {
+	if p.take(n); !complete || p.rest == "" {
 		return false
 	}
 	switch p.in {
@@ -176,7 +176,7 @@ func (p *Partial) start() bool {
 		p.in, p.remark, p.inRemark = expectRemarkClose, 0, false
 		return true
 	}
-	return p.opened()
+	return p.openContainer()
 }
 
 // leads reports whether enough of a text has arrived to decide what its bracket begins.
@@ -186,8 +186,8 @@ func leads(text string) bool {
 	}
 	at := 1
 	for range 2 { // the first token and, if it is a word, the one after it
-		n, known := blanks(text[at:])
-		if at += n; !known || at == len(text) {
+		n, complete := blanks(text[at:])
+		if at += n; !complete || at == len(text) {
 			return false
 		}
 		if n = wordLength(text[at:]); n == 0 {
@@ -220,8 +220,8 @@ func (p *Partial) skipRemark() bool {
 	return false
 }
 
-// opened begins the object or array at the current position.
-func (p *Partial) opened() bool {
+// openContainer begins the object or array at the current position.
+func (p *Partial) openContainer() bool {
 	array := p.rest[0] == '['
 	if len(p.open) > maxDepth || !p.to.Open(array) {
 		return p.end()
@@ -249,7 +249,7 @@ func (p *Partial) element() bool {
 		if len(p.open) == 0 {
 			return p.end()
 		}
-		if p.valued(); c == l.closer {
+		if p.endValue(); c == l.closer {
 			p.take(1)
 		}
 		return true
@@ -265,8 +265,8 @@ func (p *Partial) element() bool {
 	return true
 }
 
-// valued records that a value has ended.
-func (p *Partial) valued() {
+// endValue records that a value has ended.
+func (p *Partial) endValue() {
 	p.in = expectElement
 	p.open[len(p.open)-1].gap = false
 }
@@ -280,8 +280,8 @@ func quote(s string) (q string, known bool) {
 }
 
 func (p *Partial) beginKey() bool {
-	q, known := quote(p.rest)
-	if !known {
+	q, complete := quote(p.rest)
+	if !complete {
 		return false
 	}
 	if q != "" {
@@ -339,11 +339,11 @@ func (p *Partial) colon() bool {
 func (p *Partial) value() bool {
 	c := p.rest[0]
 	if c == '{' || c == '[' {
-		return p.opened()
+		return p.openContainer()
 	}
-	q, known := quote(p.rest)
+	q, complete := quote(p.rest)
 	switch {
-	case !known:
+	case !complete:
 		return false
 	case q != "":
 		p.closer, p.in = closers[q], expectText
@@ -372,7 +372,7 @@ func (p *Partial) number() bool {
 		return p.end()
 	}
 	p.to.Scalar(string(r.out))
-	p.valued()
+	p.endValue()
 	return p.take(n)
 }
 
@@ -385,7 +385,7 @@ func (p *Partial) word() bool {
 	}
 	if lit, ok := words[p.rest[:n]]; ok {
 		p.to.Scalar(lit)
-		p.valued()
+		p.endValue()
 		return p.take(n)
 	}
 	end := strings.IndexAny(p.rest, ",}]\n\"'`“”‘’{[:")
@@ -398,7 +398,7 @@ func (p *Partial) word() bool {
 		return p.end()
 	}
 	p.to.Text(text, true)
-	p.valued()
+	p.endValue()
 	return p.take(end)
 }
 
@@ -410,7 +410,7 @@ func (p *Partial) text() bool {
 		p.to.Text(more, done)
 	}
 	if done {
-		p.valued()
+		p.endValue()
 	}
 	return done || n > 0
 }

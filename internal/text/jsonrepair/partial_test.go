@@ -16,8 +16,8 @@ import (
 type writer struct {
 	out     strings.Builder
 	closers []string
-	first   bool // nothing stands before in what is open
-	keyed   bool // a key stands before
+	first   bool // the open array or object is empty
+	keyed   bool // a key was written
 	inText  bool
 	text    strings.Builder
 }
@@ -117,14 +117,14 @@ func TestPartial(t *testing.T) {
 		for _, n := range []int{1, 2, 3, 5, len(text)} {
 			p, w := inPieces(text, n)
 			var got any
-			if err := json.Unmarshal([]byte(w.out.String()), &got); err != nil || !p.Over() || !reflect.DeepEqual(got, want) {
-				t.Errorf("%q in pieces of %d: got %s, %v, over %v, want %s", text, n, w.out.String(), err, p.Over(), wanted)
+			if err := json.Unmarshal([]byte(w.out.String()), &got); err != nil || !p.Done() || !reflect.DeepEqual(got, want) {
+				t.Errorf("%q in pieces of %d: got %s, %v, over %v, want %s", text, n, w.out.String(), err, p.Done(), wanted)
 			}
 		}
 	}
 }
 
-// What has come is known at once, but for what may still become something else.
+// TestPartialSoFar: a part of a text is reported as soon as no continuation can change its meaning.
 func TestPartialSoFar(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	for _, c := range []struct{ text, want string }{
@@ -182,7 +182,7 @@ func FuzzPartial(f *testing.F) {
 			t.Errorf("%q: %s, and in pieces of %d %s", text, a, int(n)+1, b)
 		}
 		if a != "" && !json.Valid([]byte(a)) {
-			t.Errorf("%q gives %s", text, a)
+			t.Errorf("%q: got %s", text, a)
 		}
 	})
 }

@@ -19,9 +19,9 @@ type reader struct {
 	pace pace
 }
 
-// refuses reports whether the text could also mean something else. Words without quotes, and values
-// without commas between them, may be prose after a value that lacks its closing brackets.
-func (r *reader) refuses() bool {
+// isAmbiguous reports whether the text could also mean something else. Words without quotes, and
+// values without commas between them, may be prose after a value that lacks its closing brackets.
+func (r *reader) isAmbiguous() bool {
 	n := &r.repairs.count
 	return n[missingCloser] > 0 && n[bareWord]+n[missingComma] > 0
 }

@@ -6,8 +6,8 @@ const query = `{"type":"object","properties":{"sql":{"type":"string","writeOnly"
 
 func BenchmarkCompile(b *testing.B) {
 	for b.Loop() {
-		if _, mistakes := Compile([]byte(query)); mistakes != nil {
-			b.Fatal(mistakes)
+		if _, errs := Compile([]byte(query)); errs != nil {
+			b.Fatal(errs)
 		}
 	}
 }

@@ -249,16 +249,16 @@ func (x *checking) text(n *node, v, path string) {
 
 // size reports a count below least or above most.
 func (x *checking) size(path string, got int, least, most *int, what string) {
-	say := func(than string, n int) {
+	expected := func(than string, n int) {
 		if n != 1 {
 			what += "s"
 		}
 		x.wrong(path, "expected %s %d %s, got %d", than, n, what, got)
 	}
 	if least != nil && got < *least {
-		say("at least", *least)
+		expected("at least", *least)
 	} else if most != nil && got > *most {
-		say("at most", *most)
+		expected("at most", *most)
 	}
 }
 
@@ -358,26 +358,26 @@ func (x *checking) member(r *objectRules, name string, v any, path string, sc *s
 			x.wrong(at, "not allowed as a name: %s", p)
 		}
 	}
-	known := false
+	matched := false
 	if n := r.properties[name]; n != nil {
-		known = true
+		matched = true
 		x.check(n, v, at, sc, nil)
 	}
 	for _, p := range r.patterns {
 		if p.pattern.MatchString(name) {
-			known = true
+			matched = true
 			x.check(p.node, v, at, sc, nil)
 		}
 	}
-	if !known && r.additional != nil {
-		known = true
+	if !matched && r.additional != nil {
+		matched = true
 		if r.additional.always != nil && !*r.additional.always {
 			x.wrong(at, "unknown%s", nearest(name, r.names))
 		} else {
 			x.check(r.additional, v, at, sc, nil)
 		}
 	}
-	if known {
+	if matched {
 		own.member(name)
 	}
 }

@@ -9,23 +9,23 @@ import (
 
 func compiled(t *testing.T, text string) *Schema {
 	t.Helper()
-	s, mistakes := Compile([]byte(text))
-	if len(mistakes) > 0 {
-		t.Fatalf("%s: %v", text, mistakes)
+	s, errs := Compile([]byte(text))
+	if len(errs) > 0 {
+		t.Fatalf("%s: %v", text, errs)
 	}
 	return s
 }
 
-func said(t *testing.T, schema, value string) string {
+func problemText(t *testing.T, schema, value string) string {
 	t.Helper()
 	v, err := Decode([]byte(value))
 	if err != nil {
 		t.Fatalf("%s: %v", value, err)
 	}
-	return Say(compiled(t, schema).Check(v), 20)
+	return FormatProblems(compiled(t, schema).Check(v), 20)
 }
 
-// What does not fit is said of each place, by path.
+// TestProblems: each problem is reported with its path.
 func TestProblems(t *testing.T) {
 	for _, c := range []struct{ schema, value, want string }{
 		{`{"properties":{"sql":{"type":"string"},"limit":{"type":"integer"}},"required":["sql"]}`, `{"limit":"six"}`, `limit: expected integer, got "six"; sql: missing`},
@@ -61,24 +61,24 @@ func TestProblems(t *testing.T) {
 		{`{"minimum":1e400}`, `1e401`, ``},
 		{`false`, `1`, `not allowed`},
 	} {
-		if got := said(t, c.schema, c.value); got != c.want {
+		if got := problemText(t, c.schema, c.value); got != c.want {
 			t.Errorf("%s of %s:\n got %s\nwant %s", c.value, c.schema, got, c.want)
 		}
 	}
 }
 
-// There may be more problems than anybody reads, and long values.
+// TestLongProblems: the number of problems in a message and the length of values are limited.
 func TestLongProblems(t *testing.T) {
-	got := said(t, `{"items":{"type":"integer"}}`, `[`+strings.Repeat(`"x",`, 24)+`"`+strings.Repeat("ä", 100)+`"]`)
+	got := problemText(t, `{"items":{"type":"integer"}}`, `[`+strings.Repeat(`"x",`, 24)+`"`+strings.Repeat("ä", 100)+`"]`)
 	if n := strings.Count(got, "expected"); n != 20 || !strings.HasSuffix(got, "; and 5 more") {
 		t.Errorf("%d problems: %s", n, got)
 	}
-	if got := said(t, `{"type":"integer"}`, `"`+strings.Repeat("ä", 100)+`"`); len(got) > 100 || !strings.HasSuffix(got, `ä…"`) {
+	if got := problemText(t, `{"type":"integer"}`, `"`+strings.Repeat("ä", 100)+`"`); len(got) > 100 || !strings.HasSuffix(got, `ä…"`) {
 		t.Error(got)
 	}
 }
 
-// What others could read otherwise is not read at all.
+// TestDecodeRefuses: a text that other parsers could read differently is an error.
 func TestDecodeRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"a":{"b":1,"b":2}}`: "a.b: given twice", `[1e1001]`: "[0]: the number 1e1001 is out of range", "\"\xff\"": "not UTF-8", `1 2`: "more than one JSON value",
@@ -91,8 +91,8 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// A schema that is none says where, and everywhere.
-func TestMistakes(t *testing.T) {
+// TestSchemaErrors: all errors of a schema are reported with their positions.
+func TestSchemaErrors(t *testing.T) {
 	for _, c := range []struct{ schema, want string }{
 		{`{"type":"strin","properties":{"a":{"minimum":"1"},"b/c":[]},"required":"a"}`,
 			`/properties/a/minimum: must be a number, not "1"|/properties/b~1c: a schema must be an object, true or false, not an array|/required: must be a list of names, not "a"|/type: "strin" is no type; did you mean "string"?`},
@@ -108,9 +108,9 @@ func TestMistakes(t *testing.T) {
 		{`{"multipleOf":0,"minLength":-1}`, `/minLength: must be an integer of 0 or more, not -1|/multipleOf: must be more than 0, not 0`},
 		{`{"allOf":[]}`, `/allOf: must be a list of schemas, not an array`},
 	} {
-		_, mistakes := Compile([]byte(c.schema))
+		_, errs := Compile([]byte(c.schema))
 		var got []string
-		for _, m := range mistakes {
+		for _, m := range errs {
 			got = append(got, m.Error())
 		}
 		if text := strings.Join(got, "|"); text != c.want && !(strings.HasPrefix(c.want, ": ") && strings.HasSuffix(text, c.want[2:])) {
@@ -144,17 +144,17 @@ func TestRedact(t *testing.T) {
 		}
 		back, problems := s.Restore(shown, v, tag)
 		if !equal(back, v) || problems != nil {
-			t.Errorf("%s comes back as %s, %v", c.value, jsonwrite.MustEncode(back), problems)
+			t.Errorf("%s is returned as %s, %v", c.value, jsonwrite.MustEncode(back), problems)
 		}
 	}
 	s := compiled(t, `{"properties":{"a":{"writeOnly":true,"type":"integer","properties":{}},"b":{"writeOnly":true,"properties":{"c":{"type":"null"}}}}}`)
 	v, _ := Decode([]byte(`{"a":"hush","b":{"c":"hush"}}`))
-	if got := Say(s.Check(v), 20); got != "a: expected integer, got a secret; b.c: expected null, got a secret" {
+	if got := FormatProblems(s.Check(v), 20); got != "a: expected integer, got a secret; b.c: expected null, got a secret" {
 		t.Error(got)
 	}
 	edited, _ := Decode([]byte(`{"a":"[redacted:zz]","x":"[redacted:sh]"}`))
 	back, problems := s.Restore(edited, v, tag)
-	if Say(problems, 20) != "a: [redacted:zz] stands for no value of the arguments that were asked about" || string(jsonwrite.MustEncode(back)) != `{"a":null,"x":"[redacted:sh]"}` {
+	if FormatProblems(problems, 20) != "a: [redacted:zz] matches no value of the original arguments" || string(jsonwrite.MustEncode(back)) != `{"a":null,"x":"[redacted:sh]"}` {
 		t.Error(problems, string(jsonwrite.MustEncode(back)))
 	}
 }

@@ -14,29 +14,29 @@ import (
 )
 
 // Compile compiles a schema. Without `$schema` it is of draft 2020-12.
-func Compile(text []byte) (*Schema, []Mistake) {
+func Compile(text []byte) (*Schema, []SchemaError) {
 	doc, err := Decode(text)
 	if err != nil {
-		return nil, []Mistake{{"", "not a JSON value: " + err.Error()}}
+		return nil, []SchemaError{{"", "not a JSON value: " + err.Error()}}
 	}
 	c := &compiler{nodes: map[string]*node{}, resources: map[string]*place{}, anchors: map[string]*place{}, dialect: draft2020}
 	if o, ok := doc.(map[string]any); ok {
 		c.choose(o)
 	}
 	c.index(doc, "", "", nil)
-	if len(c.mistakes) > 0 {
-		return nil, c.mistakes
+	if len(c.errs) > 0 {
+		return nil, c.errs
 	}
 	root := c.compile("")
 	for at := 0; at < len(c.queue); at++ {
 		c.fill(c.queue[at])
 	}
-	if len(c.mistakes) == 0 {
+	if len(c.errs) == 0 {
 		c.findCycle()
 	}
-	if len(c.mistakes) > 0 {
-		slices.SortFunc(c.mistakes, func(a, b Mistake) int { return strings.Compare(a.Pointer, b.Pointer) })
-		return nil, c.mistakes
+	if len(c.errs) > 0 {
+		slices.SortFunc(c.errs, func(a, b SchemaError) int { return strings.Compare(a.Pointer, b.Pointer) })
+		return nil, c.errs
 	}
 	return &Schema{root: root, tracks: c.tracks, secretive: c.secretive}, nil
 }
@@ -48,14 +48,14 @@ type compiler struct {
 	anchors   map[string]*place // by "BASE#NAME"
 	nodes     map[string]*node
 	queue     []*node
-	mistakes  []Mistake
+	errs      []SchemaError
 	tracks    bool
 	secretive bool
 }
 
 func (c *compiler) choose(o map[string]any) {
-	name, given := o["$schema"]
-	if !given {
+	name, isSet := o["$schema"]
+	if !isSet {
 		return
 	}
 	text, _ := name.(string)
@@ -65,7 +65,7 @@ func (c *compiler) choose(o map[string]any) {
 }
 
 func (c *compiler) wrong(at, format string, args ...any) {
-	c.mistakes = append(c.mistakes, Mistake{at, fmt.Sprintf(format, args...)})
+	c.errs = append(c.errs, SchemaError{at, fmt.Sprintf(format, args...)})
 }
 
 // compile returns the node of the schema at a pointer; its content is filled in later.
@@ -109,7 +109,7 @@ func (c *compiler) fill(n *node) {
 	r.arrays()
 	r.objects()
 	r.logic()
-	r.named("$defs") // also what nobody refers to must be right
+	r.named("$defs") // definitions without references must be valid, too
 	r.named("definitions")
 	if c.dialect == draft2020 {
 		if ref, ok := o["$dynamicRef"]; ok {
@@ -418,7 +418,7 @@ func (c *compiler) findCycle() {
 		state[n] = closed
 	}
 	for _, n := range c.queue {
-		if len(c.mistakes) == 0 {
+		if len(c.errs) == 0 {
 			visit(n)
 		}
 	}

@@ -23,14 +23,14 @@ func Decode(text []byte) (any, error) {
 	if !utf8.Valid(text) {
 		return nil, fmt.Errorf("not UTF-8")
 	}
-	if v, ok := quickly(text); ok {
+	if v, ok := decodeFast(text); ok {
 		return v, nil
 	}
-	return slowly(text)
+	return decodeSlow(text)
 }
 
-// slowly is Decode for valid UTF-8, with its error messages.
-func slowly(text []byte) (any, error) {
+// decodeSlow is Decode for valid UTF-8, with its error messages.
+func decodeSlow(text []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	v, err := decodeValue(d, "")

@@ -131,9 +131,9 @@ func TestAgreesWithPeer(t *testing.T) {
 		g, doc := schema(seed)
 		doc["$defs"] = map[string]any{"d": map[string]any{"type": g.pick("string", "object", "integer"), "properties": map[string]any{"a": map[string]any{"$ref": "#/$defs/d"}}}}
 		text := jsonwrite.MustEncode(doc)
-		ours, mistakes := Compile(text)
-		if mistakes != nil {
-			t.Fatalf("%s: %v", text, mistakes)
+		ours, errs := Compile(text)
+		if errs != nil {
+			t.Fatalf("%s: %v", text, errs)
 		}
 		theirs := compilePeer(t, text)
 		for range 30 {
@@ -144,7 +144,7 @@ func TestAgreesWithPeer(t *testing.T) {
 			}
 			problems, want := ours.Check(decoded), theirs.Validate(decoded)
 			if (len(problems) == 0) != (want == nil) {
-				t.Fatalf("%s of %s: %v, the peer says %v", v, text, problems, want)
+				t.Fatalf("%s of %s: got %v, the peer reports %v", v, text, problems, want)
 			}
 			if want == nil {
 				fit.Add(1)

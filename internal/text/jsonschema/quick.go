@@ -12,8 +12,8 @@ type quick struct {
 	at   int
 }
 
-// quickly returns the result of Decode, or false if there is an error.
-func quickly(text []byte) (any, bool) {
+// decodeFast returns the result of Decode, or false if there is an error.
+func decodeFast(text []byte) (any, bool) {
 	if !json.Valid(text) {
 		return nil, false
 	}

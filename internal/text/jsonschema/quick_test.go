@@ -20,8 +20,8 @@ func FuzzQuickly(f *testing.F) {
 		if !utf8.Valid(text) {
 			t.Skip()
 		}
-		got, ok := quickly(text)
-		want, err := slowly(text)
+		got, ok := decodeFast(text)
+		want, err := decodeSlow(text)
 		if ok != (err == nil) {
 			t.Fatalf("%q: read quickly: %v, slowly: %v", text, ok, err)
 		}

@@ -28,9 +28,9 @@ func (s *Schema) Restore(edited, original any, tag func(text []byte) string) (an
 	if !s.secretive {
 		return edited, nil
 	}
-	known := map[string]any{}
+	secrets := map[string]any{}
 	mapped(original, "", s.secrets(original), func(path string, x any) any {
-		known[mark(x, tag)] = x
+		secrets[mark(x, tag)] = x
 		return nil
 	})
 	var problems []Problem
@@ -39,9 +39,9 @@ func (s *Schema) Restore(edited, original any, tag func(text []byte) string) (an
 		if !ok || !strings.HasPrefix(text, "[redacted:") {
 			return x
 		}
-		value, ok := known[text]
+		value, ok := secrets[text]
 		if !ok {
-			problems = append(problems, Problem{path, fmt.Sprintf("%s stands for no value of the arguments that were asked about", text)})
+			problems = append(problems, Problem{path, fmt.Sprintf("%s matches no value of the original arguments", text)})
 		}
 		return value
 	})
@@ -125,15 +125,15 @@ func (m *marking) mark(n *node, v any, path string) {
 }
 
 func (m *marking) member(r *objectRules, name string, v any, path string) {
-	n, known := r.properties[name]
+	n, declared := r.properties[name]
 	m.mark(n, v, path)
 	for _, p := range r.patterns {
 		if p.pattern.MatchString(name) {
-			known = true
+			declared = true
 			m.mark(p.node, v, path)
 		}
 	}
-	if !known {
+	if !declared {
 		m.mark(r.additional, v, path)
 		m.mark(r.unevaluated, v, path)
 	}

@@ -15,8 +15,8 @@ import (
 // mostQuoted bounds the part of a value in a message, in bytes.
 const mostQuoted = 60
 
-// Say joins the first most problems into one line.
-func Say(problems []Problem, most int) string {
+// FormatProblems joins the first most problems into one line.
+func FormatProblems(problems []Problem, most int) string {
 	var b strings.Builder
 	for i, p := range problems {
 		if i > 0 {
@@ -74,8 +74,8 @@ func either(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
-func nearest(name string, known []string) string {
-	if near := suggest.Nearest(name, known); near != "" {
+func nearest(name string, names []string) string {
+	if near := suggest.Nearest(name, names); near != "" {
 		return " (did you mean " + near + "?)"
 	}
 	return ""

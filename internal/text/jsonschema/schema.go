@@ -21,13 +21,13 @@ type Schema struct {
 	secretive bool // some part is writeOnly or x-redact
 }
 
-// Mistake is an error in a schema.
-type Mistake struct {
+// SchemaError is an error in a schema.
+type SchemaError struct {
 	Pointer string // a JSON pointer into the schema
 	Why     string
 }
 
-func (m Mistake) Error() string {
+func (m SchemaError) Error() string {
 	if m.Pointer == "" {
 		return m.Why
 	}
@@ -130,8 +130,8 @@ type logicRules struct {
 	cond, then, els *node
 }
 
-// Secretive reports whether the schema marks any part as secret.
-func (s *Schema) Secretive() bool { return s.secretive }
+// HasSecrets reports whether the schema marks any part as secret.
+func (s *Schema) HasSecrets() bool { return s.secretive }
 
 // inPlace calls f for each schema that the node applies to the same value.
 func (n *node) inPlace(f func(*node)) {

@@ -83,9 +83,9 @@ func NewReader(src io.Reader, limit int) *Reader {
 	return &Reader{src: src, limit: limit}
 }
 
-// Behind returns a reader of the rest of an input of which this many lines, with this many bytes,
-// were read already. It must be called before the first line is read.
-func (r *Reader) Behind(lines, bytes int64) *Reader {
+// StartAfter returns a reader of the rest of an input of which this many lines, with this many
+// bytes, were read already. It must be called before the first line is read.
+func (r *Reader) StartAfter(lines, bytes int64) *Reader {
 	r.number, r.offset, r.begun = lines, bytes, lines > 0
 	return r
 }

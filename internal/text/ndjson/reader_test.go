@@ -85,18 +85,18 @@ func TestLimitCutsEndlessLine(t *testing.T) {
 	if !errors.As(err, &e) {
 		t.Fatalf("error %v, want a TooLongError", err)
 	}
-	if src.given > 4<<20 {
-		t.Errorf("%d bytes read for a limit of 1 MiB", src.given)
+	if src.n > 4<<20 {
+		t.Errorf("%d bytes read for a limit of 1 MiB", src.n)
 	}
 }
 
-type endless struct{ given int }
+type endless struct{ n int }
 
 func (e *endless) Read(b []byte) (int, error) {
 	for i := range b {
 		b[i] = 'x'
 	}
-	e.given += len(b)
+	e.n += len(b)
 	return len(b), nil
 }
 
@@ -132,29 +132,29 @@ func TestSourceFailure(t *testing.T) {
 	}
 }
 
-// TestLinesAreKept: earlier lines stay as they were while later ones come.
-func TestLinesAreKept(t *testing.T) {
+// TestLinesStayValid: earlier lines stay as they were while later ones come.
+func TestLinesStayValid(t *testing.T) {
 	var in strings.Builder
 	for i := range 20000 {
 		in.WriteString(strings.Repeat("l", 1+i%200))
 		in.WriteByte('\n')
 	}
 	r := NewReader(strings.NewReader(in.String()), 0)
-	var kept [][]byte
+	var lines [][]byte
 	for {
 		l, err := r.NextLine()
 		if err != nil {
 			break
 		}
-		kept = append(kept, l.Text)
+		lines = append(lines, l.Text)
 	}
-	for i, l := range kept {
+	for i, l := range lines {
 		if len(l) != 1+i%200 || len(bytes.Trim(l, "l")) != 0 {
 			t.Fatalf("line %d is %q", i, l)
 		}
 	}
-	if len(kept) != 20000 {
-		t.Errorf("%d lines", len(kept))
+	if len(lines) != 20000 {
+		t.Errorf("%d lines", len(lines))
 	}
 }
 
@@ -200,8 +200,8 @@ func (p *pausing) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestSourceTimesOut: reading goes on where the source's time was over, in the
-// midst of a line too.
+// TestSourceTimesOut: after a deadline of the source, reading continues at the same byte, also in
+// the middle of a line.
 func TestSourceTimesOut(t *testing.T) {
 	r := NewReader(&pausing{pieces: []string{"one\ntw", "o", "\n\nthr", "ee"}}, 0)
 	var got []string

@@ -2,7 +2,8 @@ package source
 
 import "testing"
 
-// A cursor gives what the file gives, wherever it was before.
+// TestCursor: a cursor returns the same positions as the file, independent of its previous
+// position.
 func TestCursor(t *testing.T) {
 	f := NewFile("a.conc", []byte("one\n\ntwo é three\nfour\n"))
 	n := len(f.Text)

@@ -13,7 +13,7 @@ func TestPositions(t *testing.T) {
 	}{
 		{0, Position{1, 1}}, {2, Position{1, 3}}, {3, Position{2, 1}},
 		{5, Position{2, 2}},  // é begins at byte 5, the second code point
-		{11, Position{2, 4}}, // x, behind a character of four bytes
+		{11, Position{2, 4}}, // x, after a character of four bytes
 		{14, Position{3, 1}}, {15, Position{4, 1}}, {19, Position{4, 5}},
 		{500, Position{4, 5}}, // beyond the text: its end
 	} {
@@ -71,14 +71,14 @@ func TestPos(t *testing.T) {
 	}
 }
 
-// TestMasked: what is hidden keeps the places of all characters, and the text that was read.
+// TestMasked: masking changes no position, and Original returns the text as it was read.
 func TestMasked(t *testing.T) {
 	f := NewFile("x", []byte("a = sä€😀\r\nb"))
 	m := f.Masked([]Span{{Start: 4, End: Pos(len(f.Text)) - 1}})
 	if got, want := m.String(), "a = *·•🔒\r\nb"; got != want || m.Name != "x" {
 		t.Errorf("it shows %q, want %q", got, want)
 	}
-	if again := m.Masked([]Span{{Start: 0, End: 1}}); string(again.Original()) != f.String() || string(m.Original()) != f.String() {
-		t.Errorf("what was read is %q", again.Original())
+	if second := m.Masked([]Span{{Start: 0, End: 1}}); string(second.Original()) != f.String() || string(m.Original()) != f.String() {
+		t.Errorf("what was read is %q", second.Original())
 	}
 }

@@ -118,9 +118,9 @@ func (s Set) Certain(name, near string) bool {
 	return true
 }
 
-// Slips returns the edit distance of two names: the number of letters that are wrong, missing,
-// extra or swapped with their neighbour, regardless of case.
-func Slips(a, b string) int {
+// EditDistance returns the edit distance of two names: the number of letters that are wrong,
+// missing, extra or swapped with their neighbour, regardless of case.
+func EditDistance(a, b string) int {
 	var m matcher
 	return m.distance([]rune(strings.ToLower(a)), []rune(strings.ToLower(b)))
 }

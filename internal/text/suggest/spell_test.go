@@ -65,9 +65,9 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// TestNearestTakesShortCuts: what is passed over at a glance would not have been chosen by the
+// TestNearestUsesShortcuts: what is passed over at a glance would not have been chosen by the
 // whole rule.
-func TestNearestTakesShortCuts(t *testing.T) {
+func TestNearestUsesShortcuts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	word := func() string {
 		b := make([]rune, 1+r.IntN(9))
@@ -120,8 +120,7 @@ func wholeCost(name, other []rune) (int, bool) {
 	return 0, false
 }
 
-// TestCertain: only a slip of typing is certain. What may be another name is not, however near it
-// is.
+// TestCertain: only a typing error is certain. A name that may mean another declaration is not.
 func TestCertain(t *testing.T) {
 	for _, c := range []struct {
 		name, near string

@@ -9,7 +9,8 @@ import (
 // mixed has characters of one to four bytes.
 const mixed = "aé€😀z😀€éa"
 
-// TestCuts: every cut of a valid text gives two valid texts, and loses less than a character.
+// TestCuts: every cut of a valid text produces two valid texts, less than a character before the
+// limit.
 func TestCuts(t *testing.T) {
 	for most := -1; most <= len(mixed)+1; most++ {
 		at := Before(mixed, most)

@@ -110,7 +110,7 @@ func checkSchema(q protocol.Question, v json.RawMessage) error {
 		return fmt.Errorf("%s: %w", q.ID, err)
 	}
 	if problems := schema.Check(value); len(problems) > 0 {
-		return fmt.Errorf("%s: %s", q.ID, jsonschema.Say(problems, maxProblems))
+		return fmt.Errorf("%s: %s", q.ID, jsonschema.FormatProblems(problems, maxProblems))
 	}
 	return nil
 }

@@ -1,6 +1,5 @@
-// A host that counts words and shows them as it goes. console.log writes whole
-// lines at once, which is what the protocol wants; console.error goes to the
-// run's log.
+// A host that counts words and shows them as it goes. console.log writes whole lines at once, as
+// the protocol requires; console.error goes to the run's log.
 const readline = require("readline");
 
 const send = (message) => console.log(JSON.stringify(message));

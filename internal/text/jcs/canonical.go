@@ -5,28 +5,28 @@ import (
 	"unicode/utf8"
 )
 
-// mostDepth bounds the nesting that already checks; a deeper text is decoded.
+// mostDepth bounds the nesting that isCanonical checks; a deeper text is decoded.
 const mostDepth = 100
 
-// already reports whether a text is in canonical form. It may return false for a canonical text,
-// such as one with an escape in a name, but never true for another one. It does not allocate.
-func already(text []byte) bool {
-	rest, ok := look(text, mostDepth)
+// isCanonical reports whether a text is in canonical form. It may return false for a canonical
+// text, such as one with an escape in a name, but never true for another one. It does not allocate.
+func isCanonical(text []byte) bool {
+	rest, ok := skipValue(text, mostDepth)
 	return ok && len(rest) == 0 && utf8.Valid(text)
 }
 
-// look skips a value.
-func look(b []byte, depth int) (rest []byte, ok bool) {
+// skipValue skips a value.
+func skipValue(b []byte, depth int) (rest []byte, ok bool) {
 	if len(b) == 0 || depth == 0 {
 		return nil, false
 	}
 	switch b[0] {
 	case '{':
-		return lookObject(b[1:], depth-1)
+		return skipObject(b[1:], depth-1)
 	case '[':
-		return lookArray(b[1:], depth-1)
+		return skipArray(b[1:], depth-1)
 	case '"':
-		_, rest, ok = lookText(b)
+		_, rest, ok = skipText(b)
 		return rest, ok
 	case 'n':
 		return bytes.CutPrefix(b, []byte("null"))
@@ -35,15 +35,15 @@ func look(b []byte, depth int) (rest []byte, ok bool) {
 	case 'f':
 		return bytes.CutPrefix(b, []byte("false"))
 	}
-	return lookInteger(b)
+	return skipInteger(b)
 }
 
-func lookArray(b []byte, depth int) (rest []byte, ok bool) {
+func skipArray(b []byte, depth int) (rest []byte, ok bool) {
 	if len(b) > 0 && b[0] == ']' {
 		return b[1:], true
 	}
 	for {
-		if b, ok = look(b, depth); !ok || len(b) == 0 {
+		if b, ok = skipValue(b, depth); !ok || len(b) == 0 {
 			return nil, false
 		}
 		if b[0] == ']' {
@@ -56,21 +56,21 @@ func lookArray(b []byte, depth int) (rest []byte, ok bool) {
 	}
 }
 
-func lookObject(b []byte, depth int) (rest []byte, ok bool) {
+func skipObject(b []byte, depth int) (rest []byte, ok bool) {
 	if len(b) > 0 && b[0] == '}' {
 		return b[1:], true
 	}
 	var before []byte
 	for first := true; ; first = false {
 		var name []byte
-		if name, b, ok = lookText(b); !ok || len(b) == 0 || b[0] != ':' {
+		if name, b, ok = skipText(b); !ok || len(b) == 0 || b[0] != ':' {
 			return nil, false
 		}
 		if !first && bytes.Compare(before, name) >= 0 || bytes.IndexFunc(name, notPlain) >= 0 {
 			return nil, false
 		}
 		before = name
-		if b, ok = look(b[1:], depth); !ok || len(b) == 0 {
+		if b, ok = skipValue(b[1:], depth); !ok || len(b) == 0 {
 			return nil, false
 		}
 		if b[0] == '}' {
@@ -87,8 +87,8 @@ func lookObject(b []byte, depth int) (rest []byte, ok bool) {
 // begins an escape, or UTF-16 orders it differently from UTF-8.
 func notPlain(r rune) bool { return r == '\\' || r >= 0xe000 }
 
-// lookText skips a text, and returns the part between its quotes.
-func lookText(b []byte) (inner, rest []byte, ok bool) {
+// skipText skips a text, and returns the part between its quotes.
+func skipText(b []byte) (inner, rest []byte, ok bool) {
 	if len(b) == 0 || b[0] != '"' {
 		return nil, nil, false
 	}
@@ -128,8 +128,8 @@ func escape(b []byte) int {
 	return 5
 }
 
-// lookInteger skips an integer. It does not recognize other canonical numbers.
-func lookInteger(b []byte) (rest []byte, ok bool) {
+// skipInteger skips an integer. It does not recognize other canonical numbers.
+func skipInteger(b []byte) (rest []byte, ok bool) {
 	n := 0
 	if b[0] == '-' {
 		n = 1
