@@ -16,6 +16,8 @@ func (r *Runtime) auditor() tool.Auditor {
 // recorder writes to the run's log and passes each record to the application.
 type recorder struct{ r *Runtime }
 
+var _ tool.CallFinder = recorder{}
+
 // Contains reports whether the log contains a record of a call.
 func (x recorder) Contains(run, kind, call string) bool {
 	return audit.HasRecord(x.r.audit, run, kind, call)

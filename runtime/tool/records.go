@@ -118,10 +118,8 @@ func (c *Call) Ended(e Ended) audit.Record {
 
 // isRecorded reports whether the audit contains a record of the call.
 func (c *Call) isRecorded(kind string) bool {
-	a, can := c.s.hooks.Audit.(interface {
-		Stands(run, kind, call string) bool
-	})
-	return can && a.Stands(c.s.base.SessionID, kind, c.ask.CallID)
+	a, ok := c.s.hooks.Audit.(CallFinder)
+	return ok && a.Contains(c.s.base.SessionID, kind, c.ask.CallID)
 }
 
 // writeRecord writes a record if there is an audit.

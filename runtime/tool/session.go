@@ -53,6 +53,13 @@ type Auditor interface {
 	Append(audit.Record) (audit.Line, error)
 }
 
+// CallFinder is an Auditor that can find the records of a call, which may be those of an earlier
+// process of the run.
+type CallFinder interface {
+	// Contains reports whether the audit contains a record of that kind for the call.
+	Contains(run, kind, call string) bool
+}
+
 // Session is the set of a registry's tools for one run. It is safe for concurrent use.
 type Session struct {
 	r     *Registry
