@@ -131,8 +131,8 @@ func bit(b bool) uint64 {
 // short returns operand BC of an instruction.
 func short(in *ins) int64 { return int64(int16(uint16(in.b) | uint16(in.c)<<8)) }
 
-// Parts of operations. They are functions because Go inlines less into a function of more nodes than
-// run has now (README.md).
+// Parts of operations. They are functions because Go inlines less into a function of more nodes
+// than run has now (README.md).
 
 func ints(fp unsafe.Pointer, in *ins) (x, y int64)    { return *intAt(fp, in.b), *intAt(fp, in.c) }
 func intAndK(fp unsafe.Pointer, in *ins) (x, k int64) { return *intAt(fp, in.b), int64(in.imm) }
