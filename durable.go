@@ -21,8 +21,8 @@ type Durable struct {
 	SuspendOnQuestion bool
 	// WaitForAnswer makes the run wait in that case. Without both, such a question is an EmitError.
 	WaitForAnswer bool
-	// Sync selects when records are synced to disk: "output" (before each output), "every" (record) or
-	// "never"; "" uses the manifest's value.
+	// Sync selects when records are synced to disk: "output" (before each output), "every" (record)
+	// or "never"; "" uses the manifest's value.
 	Sync string
 	// SnapshotEvery is the number of records between snapshots, from which the run resumes;
 	// 0 uses the manifest's value.

@@ -76,8 +76,8 @@ func (t Tool) definition() tool.Definition {
 // zero value is empty.
 type Tools struct{ registry tool.Registry }
 
-// Add adds tools, all of them or none. The error reports which definition is wrong, or which name is
-// used already.
+// Add adds tools, all of them or none. The error reports which definition is wrong, or which name
+// is used already.
 func (t *Tools) Add(tools ...Tool) error { return convert(t.registry.Register(definitions(tools)...)) }
 
 // Replace is Add, but replaces tools of the same name and version. Calls of replaced tools

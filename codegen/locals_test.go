@@ -116,7 +116,7 @@ func tasks(of map[int64][]scene) []int64 { return slices.Sorted(maps.Keys(of)) }
 
 // compare compares a scene with the one without passes. It returns how many variables are known,
 // and how many there are.
-func (s scene) compare(t *testing.T, where string, plain scene) (told, all int) {
+func (s scene) compare(t *testing.T, where string, plain scene) (compared, all int) {
 	t.Helper()
 	if d := cmp.Diff(plain.frames, s.frames); d != "" {
 		t.Errorf("%s, %s: frames\n%s", where, s.kind, d)
@@ -124,7 +124,7 @@ func (s scene) compare(t *testing.T, where string, plain scene) (told, all int) 
 	}
 	for k, locals := range s.locals {
 		was := plain.locals[k]
-		told, all = told+len(locals), all+len(was)
+		compared, all = compared+len(locals), all+len(was)
 		for _, v := range slices.Sorted(maps.Keys(locals)) {
 			if locals[v] != was[v] {
 				t.Errorf("%s, %s, at %s: %s is %s, want %s", where, s.kind, s.frames[k], v, locals[v], was[v])
@@ -136,7 +136,7 @@ func (s scene) compare(t *testing.T, where string, plain scene) (told, all int) 
 			}
 		}
 	}
-	return told, all
+	return compared, all
 }
 
 func mustParse(t *testing.T, name string) optimize.Set {

@@ -35,8 +35,8 @@ func TestDurable(t *testing.T) {
 	}
 	commands := strings.Split(strings.TrimSpace(block[1]), "\n")
 	wants := []struct {
-		code int
-		says string
+		code    int
+		failure string
 	}{
 		{75, "[progress] looked at old-idea\n[approve] delete the branch old-idea\n"},
 		{0, "concerto runs answer job q"},
@@ -61,7 +61,7 @@ func TestDurable(t *testing.T) {
 		if c.ProcessState == nil {
 			t.Fatal(err)
 		}
-		if code := c.ProcessState.ExitCode(); code != wants[i].code || !strings.Contains(string(out), wants[i].says) {
+		if code := c.ProcessState.ExitCode(); code != wants[i].code || !strings.Contains(string(out), wants[i].failure) {
 			t.Fatalf("%s: exit code %d\n%s\n%s", line, code, out, errs.String())
 		}
 		if asked := waitsFor.FindStringSubmatch(string(out)); i == 1 && asked != nil {

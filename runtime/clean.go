@@ -25,8 +25,8 @@ func (x *clean) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 	if x.secrets.Empty() { // true for most programs; reading a secret adds it
 		return x.next.Perform(ctx, r)
 	}
-	r, isKept := x.cleanRequest(r)
-	if !isKept {
+	r, isReplaced := x.cleanRequest(r)
+	if !isReplaced {
 		return nil, nil
 	}
 	result, err := x.next.Perform(ctx, r)

@@ -256,8 +256,8 @@ func TestReconnects(t *testing.T) {
 	})
 }
 
-// TestServerReplaced replaces the server and checks that the tools are registered with the new one and
-// that lost sessions are reported.
+// TestServerReplaced replaces the server and checks that the tools are registered with the new one
+// and that lost sessions are reported.
 func TestServerReplaced(t *testing.T) {
 	kitsOn(t, network, func(t *testing.T, k kit, x transport) {
 		s := x.start(t)

@@ -127,7 +127,7 @@ func TestCommandStays(t *testing.T) {
 	call := func(id, n string) string {
 		return `{"jsonrpc":"2.0","id":` + id + `,"method":"tool/call","params":{"call_id":"s-` + id + `","session_id":"s","name":"q","version":1,"args":{"n":` + n + `},"context":{},"by":"a","route":"agent","chain":["q"],"timeout_s":60}}`
 	}
-	talk := []struct{ say, hear string }{
+	talk := []struct{ send, expect string }{
 		{call("1", "3"), `{"jsonrpc":"2.0","method":"tool/progress","params":{"call_id":"s-1","progress":1,"total":2,"message":"half"}}`},
 		{"", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"other","args":{"n":3},"parent":"s-1"}}`},
 		{`{"jsonrpc":"2.0","id":1,"result":{"success":true,"output":9}}`, `{"jsonrpc":"2.0","id":1,"result":{"success":true,"output":{"inner":9}}}`},
@@ -142,13 +142,13 @@ func TestCommandStays(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":4,"method":"prompt","params":{}}`, `{"jsonrpc":"2.0","id":4,"error":{"code":-32601,"message":"unknown method 'prompt'"}}`},
 	}
 	for _, x := range talk {
-		if x.say != "" {
-			if _, err := in.Write([]byte(x.say + "\n")); err != nil {
+		if x.send != "" {
+			if _, err := in.Write([]byte(x.send + "\n")); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if !lines.Scan() || lines.Text() != x.hear {
-			t.Fatalf("the answer to %s is\n%s\nwant\n%s", x.say, lines.Text(), x.hear)
+		if !lines.Scan() || lines.Text() != x.expect {
+			t.Fatalf("the answer to %s is\n%s\nwant\n%s", x.send, lines.Text(), x.expect)
 		}
 	}
 	in.Close()

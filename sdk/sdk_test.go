@@ -386,7 +386,8 @@ func talkRaw(t *testing.T, c host.Config, lines ...string) string {
 	return rest.String()
 }
 
-// TestJavaScriptIsGenerated checks that the JavaScript files are what `make sdk` generates from the TypeScript.
+// TestJavaScriptIsGenerated checks that the JavaScript files are what `make sdk` generates from the
+// TypeScript.
 func TestJavaScriptIsGenerated(t *testing.T) {
 	for _, name := range []string{"typescript/concerto-host.ts", "typescript/concerto.ts", "../examples/hosts/typescript/hosts/publisher.mts", "../examples/service/app.mts"} {
 		source, err := os.ReadFile(name)

@@ -126,7 +126,7 @@ func position(text string, at int) map[string]any {
 }
 
 // await waits for the diagnostics of a version of the open file and returns their number.
-func (c *client) await(version int) (mistakes int) {
+func (c *client) await(version int) (errors int) {
 	c.next(func(m *lsptest.Message) bool {
 		var p struct {
 			URI         string            `json:"uri"`
@@ -136,10 +136,10 @@ func (c *client) await(version int) (mistakes int) {
 		if m.Method != "textDocument/publishDiagnostics" || json.Unmarshal(m.Params, &p) != nil || p.URI != c.uri || p.Version < version {
 			return false
 		}
-		mistakes = len(p.Diagnostics)
+		errors = len(p.Diagnostics)
 		return true
 	})
-	return mistakes
+	return errors
 }
 
 func (c *client) complete(text string, at int) (items int, err error) {

@@ -17,8 +17,9 @@ import (
 
 var took = regexp.MustCompile(`"duration_ms":\d+`)
 
-// TestInterruptedCommandsGetFinalStates checks that commands that hostd was executing when it was killed get a final state:
-// unapproved ones were not executed, and the outcome of approved ones is unknown.
+// TestInterruptedCommandsGetFinalStates checks that commands that hostd was executing when it was
+// killed get a final state: unapproved ones were not executed, and the outcome of approved ones is
+// unknown.
 func TestInterruptedCommandsGetFinalStates(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

@@ -92,7 +92,7 @@ func (a *app) databaseFile(path string, make bool) error {
 
 // lockDatabase locks a SQLite file against other servers until unlock is called; several servers
 // may share PostgreSQL.
-func (a *app) lockDatabase(name string) (giveBack func(), err error) {
+func (a *app) lockDatabase(name string) (release func(), err error) {
 	scheme, rest, _ := strings.Cut(name, ":")
 	path := strings.TrimPrefix(rest, "//")
 	if scheme != "sqlite" || path == "" {

@@ -126,7 +126,7 @@ func (x *remoteDecision) handleState(e *protocol.Envelope, s *protocol.State) er
 	return nil
 }
 
-// reportOffline tells the user that the server has stored the decision for a host that is not
+// reportOffline prints that the server has stored the decision for a host that is not
 // connected.
 func (x *remoteDecision) reportOffline() {
 	x.mu.Lock()

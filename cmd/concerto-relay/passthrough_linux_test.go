@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestRelayLinksRunTools checks that within a run, a link to the relay with the name of a tool leads to the
-// tool, also if the shell searches for it, and if there are two relays on the machine; if the tool
-// does not exist, the error has that reason.
+// TestRelayLinksRunTools checks that within a run, a link to the relay with the name of a tool
+// leads to the tool, also if the shell searches for it, and if there are two relays on the machine;
+// if the tool does not exist, the error has that reason.
 func TestRelayLinksRunTools(t *testing.T) {
 	h := newHost(t)
 	exe, err := os.Executable()

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/push/pushtest"
 )
 
-// TestPromptReachesBrowser checks that a terminal's prompt reaches a browser through a push service, and is
-// withdrawn there once it is decided; the key stays the same.
+// TestPromptReachesBrowser checks that a terminal's prompt reaches a browser through a push
+// service, and is withdrawn there once it is decided; the key stays the same.
 func TestPromptReachesBrowser(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -152,9 +152,9 @@ func ownAddress(t *testing.T) string {
 	return ""
 }
 
-// TestServeWithPairedHost checks that a machine that was once paired with a server keeps its host
-// id and its key when that server later runs hostd in its own process, also at another address; and
-// that a server without the pairing accepts it as another host, by a token.
+// TestServeWithPairedHost checks that a machine that was once paired with a server uses the same
+// host id and key when that server later runs hostd in its own process, also at another address;
+// and that a server without the pairing accepts it as another host, by a token.
 func TestServeWithPairedHost(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

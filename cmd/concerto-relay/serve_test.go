@@ -278,7 +278,8 @@ func TestSetupLink(t *testing.T) {
 	d.stop()
 }
 
-// TestSecondServerIsRefused checks that a second server on a SQLite file is refused until the first has ended.
+// TestSecondServerIsRefused checks that a second server on a SQLite file is refused until the first
+// has ended.
 func TestSecondServerIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestShowRunWithoutTerminal checks that a run without a terminal is shown by its events, one line each, without any
-// effect on the terminal; a run on a terminal shows itself.
+// TestShowRunWithoutTerminal checks that a run without a terminal is shown by its events, one line
+// each, without any effect on the terminal; a run on a terminal shows itself.
 func TestShowRunWithoutTerminal(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ typ, data, out, err string }{

@@ -15,20 +15,23 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// bannedWords may not be words of a declared name. A function is a verb and a noun, and a past
-// participle is not a function name.
+// bannedWords may not be words of a name. A function is a verb and a noun, and a past participle is
+// not a function name.
 var bannedWords = map[string]string{
 	"told": "notified, reported", "tell": "notify, report, send", "tells": "notifies, reports", "telling": "notifying",
 	"heard": "received", "hear": "receive", "hears": "receives", "hearing": "receiving",
 	"said": "message, text, output", "say": "print, report, send", "says": "prints, reports", "saying": "printing",
-	"kept": "stored, retained", "gone": "exited, closed, removed, absent", "looked": "checked, read", "looks": "checks, reads",
-	"anew": "again", "besides": "a named part", "leavings": "abandoned", "whom": "the role", "nobody": "no handler, no client",
+	"looked": "checked, read", "anew": "again", "besides": "a named part", "leavings": "abandoned",
+	"whom": "the role", "nobody": "no handler, no client", "behind": "after, rest", "meanwhile": "concurrently",
 	"stray": "out-of-exchange message", "strays": "out-of-exchange messages", "strayed": "diverged",
 	"errand": "request", "errands": "requests", "fate": "outcome", "fates": "outcomes", "deed": "action", "deeds": "actions",
-	"tray": "queue", "trays": "queues", "behind": "after, rest", "meanwhile": "concurrently", "given": "value, argument, answer",
-	"taken": "claimed, used", "takes": "accepts, reads", "gives": "returns", "give": "return, pass", "lay": "enqueue",
-	"stands": "is", "standing": "paused, current", "mistake": "error", "mistakes": "errors",
-	"again": "retry, repeat, recover",
+	"tray": "queue", "trays": "queues", "gives": "returns", "stands": "is", "mistake": "error", "mistakes": "errors",
+}
+
+// bannedFunctionWords may not be words of the name of a function or type.
+var bannedFunctionWords = map[string]string{
+	"kept": "stored, retained", "gone": "exited, closed, removed, absent", "given": "value, argument, answer",
+	"taken": "claimed, used", "takes": "accepts, reads", "looks": "checks, reads", "again": "retry, repeat, recover",
 }
 
 // nameExceptions are declared names with a banned word that are right, by file and name.
@@ -53,6 +56,9 @@ func TestNames(t *testing.T) {
 		for _, name := range declaredNames(f) {
 			for _, word := range nameWords.FindAllString(name.Name, -1) {
 				instead := bannedWords[strings.ToLower(word)]
+				if instead == "" && name.isFunction {
+					instead = bannedFunctionWords[strings.ToLower(word)]
+				}
 				if e := file + ": " + name.Name; instead != "" && nameExceptions[e] != "" {
 					used[e] = true
 				} else if instead != "" {
@@ -68,26 +74,36 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// declaredNames returns the names that a file declares: of types, functions, variables, parameters and
-// fields.
-func declaredNames(f *ast.File) (names []*ast.Ident) {
+// A declaredName is a name at its declaration.
+type declaredName struct {
+	*ast.Ident
+	isFunction bool // or a type
+}
+
+// declaredNames returns the names that a file declares: of types, functions, variables, parameters
+// and fields.
+func declaredNames(f *ast.File) (names []declaredName) {
 	add := func(exprs ...ast.Expr) {
 		for _, e := range exprs {
 			if name, ok := e.(*ast.Ident); ok {
-				names = append(names, name)
+				names = append(names, declaredName{name, false})
 			}
 		}
 	}
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
-			names = append(names, n.Name)
+			names = append(names, declaredName{n.Name, true})
 		case *ast.TypeSpec:
-			names = append(names, n.Name)
+			names = append(names, declaredName{n.Name, true})
 		case *ast.ValueSpec:
-			names = append(names, n.Names...)
+			for _, name := range n.Names {
+				add(name)
+			}
 		case *ast.Field:
-			names = append(names, n.Names...)
+			for _, name := range n.Names {
+				add(name)
+			}
 		case *ast.AssignStmt:
 			if n.Tok == token.DEFINE {
 				add(n.Lhs...)
@@ -106,7 +122,7 @@ func declaredNames(f *ast.File) (names []*ast.Ident) {
 const maxColumns = 100
 
 // TestLineLength reports comments in Go files and prose in Markdown with longer lines. Tables,
-// code, and lines with an address are exempt.
+// code, HTML, and lines with an address are exempt.
 func TestLineLength(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	for _, file := range textFiles(t) {
@@ -144,7 +160,8 @@ func longLines(file, data string) (long []int) {
 	for line := range strings.Lines(data) {
 		n++
 		columns := utf8.RuneCountInString(strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "    "))
-		if prose(line) && columns > maxColumns && !strings.Contains(line, "://") && !strings.Contains(line, "](") {
+		exempt := strings.HasPrefix(line, "<") || strings.HasPrefix(line, "`") || strings.Contains(line, "://") || strings.Contains(line, "](")
+		if prose(line) && columns > maxColumns && !exempt {
 			long = append(long, n)
 		}
 	}

@@ -5,16 +5,13 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/testkit/golden"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
@@ -95,20 +92,16 @@ func regexpOf(pattern, name string) *regexp.Regexp {
 // voiceExceptions are the uses of a banned phrase that are right, by the file and the phrase's
 // name.
 var voiceExceptions = map[string]string{
-	"internal/arch/voice_test.go: *": "the table itself",
-	"docs/voice.md: *":               "its examples show the sentences as they were",
+	"internal/arch/voice_test.go: *":                     "the table itself",
+	"docs/voice.md: *":                                   "its examples show the sentences as they were",
+	"internal/testkit/agentwire/conversations.go: wants": "the text of a recorded conversation",
 }
-
-// voiceLeft has, by folder, how many banned phrases are not replaced yet. The numbers only get
-// smaller.
-var voiceLeft = filepath.Join("testdata", "voice.txt")
 
 // TestVoice reports texts that use a banned phrase: Go comments and messages, comments of programs
 // and pages, and the project's Markdown. CHANGELOG.md is history and is not read.
 func TestVoice(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	used := map[string]bool{}
-	found := map[string][]string{} // by folder
 	check := func(file string, line int, text string) {
 		for _, p := range phrases {
 			for _, at := range p.find(text) {
@@ -121,9 +114,8 @@ func TestVoice(t *testing.T) {
 					continue
 				}
 				start, end := max(0, at[0]-30), min(len(text), at[1]+30)
-				found[path.Dir(file)] = append(found[path.Dir(file)], fmt.Sprintf("%s:%d: %q in %q: write %s", file,
-					line+strings.Count(text[:at[0]], "\n"), p.name,
-					strings.Join(strings.Fields(strings.ToValidUTF8(text[start:end], "")), " "), p.instead))
+				t.Errorf("%s:%d: %q in %q: write %s", file, line+strings.Count(text[:at[0]], "\n"), p.name,
+					strings.Join(strings.Fields(strings.ToValidUTF8(text[start:end], "")), " "), p.instead)
 			}
 		}
 	}
@@ -144,44 +136,6 @@ func TestVoice(t *testing.T) {
 			t.Errorf("voiceExceptions: %q is no longer needed", e)
 		}
 	}
-	allowed := readVoiceLeft(t)
-	var left strings.Builder
-	for _, folder := range slices.Sorted(maps.Keys(found)) {
-		uses := found[folder]
-		fmt.Fprintf(&left, "%s %d\n", folder, len(uses))
-		if len(uses) > allowed[folder] && !golden.Updating() {
-			t.Errorf("%s has %d banned phrases, %d were left; one of these is new:\n\t%s", folder, len(uses), allowed[folder], strings.Join(uses, "\n\t"))
-		}
-	}
-	if golden.Updating() {
-		if err := os.WriteFile(voiceLeft, []byte(left.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	for folder, n := range allowed {
-		if n > len(found[folder]) {
-			t.Errorf("%s has %d banned phrases, and %s allows %d: lower it (-update)", folder, len(found[folder]), voiceLeft, n)
-		}
-	}
-}
-
-// readVoiceLeft reads how many banned phrases are left in each folder.
-func readVoiceLeft(t *testing.T) map[string]int {
-	data, err := os.ReadFile(voiceLeft)
-	if err != nil {
-		t.Fatal(err)
-	}
-	left := map[string]int{}
-	for line := range strings.Lines(string(data)) {
-		var folder string
-		var n int
-		if _, err := fmt.Sscanf(line, "%s %d", &folder, &n); err != nil {
-			t.Fatalf("%s: %q: %v", voiceLeft, line, err)
-		}
-		left[folder] = n
-	}
-	return left
 }
 
 // A passage is a piece of text and the line on which it begins. Its line breaks are those of the

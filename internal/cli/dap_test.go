@@ -101,7 +101,7 @@ func hosted(t *testing.T) (*debugger, []int) {
 	return d, family4(t, d.dir)
 }
 
-func awaitGone(t *testing.T, all []int) {
+func awaitExit(t *testing.T, all []int) {
 	t.Helper()
 	if left, err := testproc.AwaitExit(outlive, all...); len(left) > 0 || err != nil {
 		t.Fatalf("%v are left (%v)", left, err)
@@ -134,13 +134,13 @@ func TestDapLeavesNothing(t *testing.T) {
 		t.Parallel()
 		d, all := hosted(t)
 		_ = d.in.Close()
-		awaitGone(t, append(all, d.cmd.Process.Pid))
+		awaitExit(t, append(all, d.cmd.Process.Pid))
 	})
 	t.Run("adapter killed", func(t *testing.T) {
 		t.Parallel()
 		d, all := hosted(t)
 		_ = d.cmd.Process.Kill()
-		awaitGone(t, all)
+		awaitExit(t, all)
 	})
 }
 

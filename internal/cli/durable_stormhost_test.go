@@ -140,7 +140,7 @@ func newCoder() func(*stormMessage) {
 	}
 }
 
-var stormErrand = regexp.MustCompile(`errand (\d+)\.`)
+var stormRequest = regexp.MustCompile(`errand (\d+)\.`)
 
 // newAgent returns a message handler that starts a command in a terminal, calls a tool while the
 // command runs, and then requests the command's output. It fails unless each of its requests gets
@@ -188,7 +188,7 @@ func newAgent() func(*stormMessage) {
 			return
 		case "session/prompt":
 			prompt = m.ID
-			_, _ = fmt.Sscan(stormErrand.FindStringSubmatch(m.Params.Prompt[0].Text)[1], &id)
+			_, _ = fmt.Sscan(stormRequest.FindStringSubmatch(m.Params.Prompt[0].Text)[1], &id)
 			ask("create", fmt.Sprintf(`"command":"echo errand %d; exit %d"`, id, id%5))
 			return
 		}

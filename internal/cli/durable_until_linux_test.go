@@ -33,16 +33,16 @@ func TestNotBeforeItsTime(t *testing.T) {
 		// On a busy machine the time may expire before the run is resumed. Then the time is
 		// doubled.
 		within := time.Second
-		for !resumeAgain(t, dir, name, boot, h, within) {
+		for !resumeIfWaiting(t, dir, name, boot, h, within) {
 			within *= 2
 		}
 	}
 }
 
-// resumeAgain resumes a run whose owner had another boot of the machine, or the same one, and whose
-// effect may still be running within that time. It reports whether the run was resumed before the
-// time expired.
-func resumeAgain(t *testing.T, dir, name, boot string, h *journal.History, within time.Duration) bool {
+// resumeIfWaiting resumes a run whose owner had another boot of the machine, or the same one, and
+// whose effect may still be running within that time. It reports whether the run was resumed before
+// the time expired.
+func resumeIfWaiting(t *testing.T, dir, name, boot string, h *journal.History, within time.Duration) bool {
 	t.Helper()
 	program, err := os.ReadFile(filepath.Join(dir, "job", journal.ProgramFile))
 	if err != nil {

@@ -103,7 +103,7 @@ func TestWhoApproves(t *testing.T) {
 		o       engine.Options
 		timeout string // on_timeout; "" means that waiting does not end
 		want    string
-		said    string
+		printed string
 	}{
 		{"the command line", engine.Options{Answers: engine.Answers{Fixed: []emit.Fixed{{Channel: "tool:approval", Value: "okay!"}}}}, "", "allow by flag --answer", `"ordered a"`},
 		{"the command line, in full", engine.Options{Answers: engine.Answers{Fixed: []emit.Fixed{{Channel: "tool:approval", Value: ` {"decision":"allow","input":{"sku":"b"}}`}}}}, "",
@@ -140,7 +140,7 @@ func TestWhoApproves(t *testing.T) {
 			if !strings.HasPrefix(output, `"`) {
 				outcome = "order denied"
 			}
-			if diff := cmp.Diff([]string{"program main calls order: " + c.want, outcome}, calls); diff != "" || err != nil || output != c.said {
+			if diff := cmp.Diff([]string{"program main calls order: " + c.want, outcome}, calls); diff != "" || err != nil || output != c.printed {
 				t.Errorf("%v\n%s\n%s", err, output, diff)
 			}
 		})

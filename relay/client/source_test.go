@@ -56,8 +56,8 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestQueueLimit checks that events for an absent hostd are limited, that the loss is reported, and that
-// the end is always sent.
+// TestQueueLimit checks that events for an absent hostd are limited, that the loss is reported, and
+// that the end is always sent.
 func TestQueueLimit(t *testing.T) {
 	var q queue
 	line := encodeEvent(protocol.RunEmit, protocol.Emit{Channel: "c", Payload: json.RawMessage(`"` + strings.Repeat("x", 60<<10) + `"`)})
@@ -106,8 +106,8 @@ func TestResend(t *testing.T) {
 	}
 }
 
-// TestQuestionWithoutHostd checks that without a hostd a question gets no answer if there is no local handler;
-// with one, its answer is awaited.
+// TestQuestionWithoutHostd checks that without a hostd a question gets no answer if there is no
+// local handler; with one, its answer is awaited.
 func TestQuestionWithoutHostd(t *testing.T) {
 	s := New(Options{Socket: filepath.Join(t.TempDir(), "none")})
 	if s.Absent() == nil {
@@ -128,8 +128,8 @@ func TestQuestionWithoutHostd(t *testing.T) {
 	none.End(0)
 }
 
-// TestAwaitHostd checks that a run waits for a hostd whose socket exists, also if it does not answer at
-// first, but not without limit.
+// TestAwaitHostd checks that a run waits for a hostd whose socket exists, also if it does not
+// answer at first, but not without limit.
 func TestAwaitHostd(t *testing.T) {
 	dir, err := os.MkdirTemp("", "await") // a socket's path must be short
 	if err != nil {

@@ -122,7 +122,8 @@ func TestSwappedLast(t *testing.T) {
 	}
 }
 
-// TestCutFrame checks that both connections close within a frame, and that the next connection works.
+// TestCutFrame checks that both connections close within a frame, and that the next connection
+// works.
 func TestCutFrame(t *testing.T) {
 	p := start(t, on(ToClient, "b", Cut))
 	conn, ctx := dial(t, p)

@@ -44,8 +44,8 @@ type Client struct {
 	changed chan struct{} // closed and replaced when total grows
 }
 
-// Attach connects to the PTY holder of a run. stored is the length of the log that the caller has stored.
-// If the holder has exited, Attach succeeds, and Read reports the end.
+// Attach connects to the PTY holder of a run. stored is the length of the log that the caller has
+// stored. If the holder has exited, Attach succeeds, and Read reports the end.
 func Attach(dir string, stored int64) (*Client, error) {
 	c := &Client{dir: dir, changed: make(chan struct{})}
 	lost := func() error { return ErrLost }

@@ -353,8 +353,8 @@ func TestCannotStart(t *testing.T) {
 	}
 }
 
-// TestRunCannotUseSocket checks that a run's process cannot use the socket of the run's holder, even from a
-// session of its own: it could answer itself, and hostd would consider the run lost.
+// TestRunCannotUseSocket checks that a run's process cannot use the socket of the run's holder,
+// even from a session of its own: it could answer itself, and hostd would consider the run lost.
 func TestRunCannotUseSocket(t *testing.T) {
 	r := start(t, `read dir; cd "$dir"; setsid --wait `+os.Args[0]+` knock; `+os.Args[0]+` knock; echo all; read x; echo "x=$x"`)
 	r.input("dir", r.dir+"\n")

@@ -139,7 +139,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestUnstoredEvent checks that an event without a number is shown to the run's followers and not stored.
+// TestUnstoredEvent checks that an event without a number is shown to the run's followers and not
+// stored.
 func TestUnstoredEvent(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)

@@ -374,7 +374,7 @@ func TestDecidedElsewhere(t *testing.T) {
 	h, _ := r.Hello("host_a", protocol.HelloData{})
 	h.Begin("run_a")
 	seq := int64(1)
-	for id, c := range map[string]struct{ resolved, says string }{
+	for id, c := range map[string]struct{ resolved, message string }{
 		"q1": {`{"request_id":"q1","decision":"deny","actor":"cli","by":"bob"}`, "bob has decided before: deny"},
 		"q2": {`{"request_id":"q2","decision":"approve","actor":"local"}`, "local has decided before: approve"},
 		"q3": {`{"request_id":"q3","decision":"expired"}`, "the request is already closed: expired"},
@@ -384,7 +384,7 @@ func TestDecidedElsewhere(t *testing.T) {
 		seq += 2
 		h.Acked("run_a", seq)
 		status, body := r.Do(servertest.Operator, "POST", "/runs/run_a/permissions/"+id, map[string]string{"decision": "approve"})
-		if status != 409 || !strings.Contains(string(body), `"code":"already_decided","message":"`+c.says+`"`) {
+		if status != 409 || !strings.Contains(string(body), `"code":"already_decided","message":"`+c.message+`"`) {
 			t.Errorf("%s: %d %s", id, status, body)
 		}
 	}

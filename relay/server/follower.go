@@ -78,8 +78,8 @@ func (f *follower) follows(run string) bool {
 	return f.rest != restNone && f.sees(run)
 }
 
-// announce announces events of a run after sequence number before, and reports whether it follows the
-// run.
+// announce announces events of a run after sequence number before, and reports whether it follows
+// the run.
 func (f *follower) announce(run string, before int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,8 +121,8 @@ func (f *follower) queueLive(run, typ string, frame []byte) {
 	f.kick()
 }
 
-// errSlowReader reports that events without a sequence number arrived faster than they were sent. They
-// cannot be read again.
+// errSlowReader reports that events without a sequence number arrived faster than they were sent.
+// They cannot be read again.
 var errSlowReader = errors.New("events without a seq arrived faster than they were read")
 
 // next returns the next events to send, if any.
@@ -337,8 +337,8 @@ type progress struct {
 
 const progressInterval = time.Second
 
-// count counts an output event. It returns run.progress at once for a run's first output, later once
-// a second.
+// count counts an output event. It returns run.progress at once for a run's first output, later
+// once a second.
 func (q *outputCounter) count(e entry, clock Clock, kick func()) []entry {
 	if !q.enabled {
 		return nil

@@ -140,8 +140,8 @@ type gate struct {
 // maxDeferred limits the number of functions waiting at a gate.
 const maxDeferred = 256
 
-// whenReady calls do when the connection is ready or closed, and reports whether it is neither yet. It
-// returns a Failure if too many calls wait.
+// whenReady calls do when the connection is ready or closed, and reports whether it is neither yet.
+// It returns a Failure if too many calls wait.
 func (h *host) whenReady(do func()) (bool, *Failure) {
 	g := &h.ready
 	g.mu.Lock()

@@ -41,8 +41,8 @@ const (
 	checkAll checkSet = 1<<iota - 1
 )
 
-// subjects maps checks to the subjects of their notifications. The subject for runs is run.ID.PREFIX,
-// for mail mail.SERVER.
+// subjects maps checks to the subjects of their notifications. The subject for runs is
+// run.ID.PREFIX, for mail mail.SERVER.
 var subjects = map[checkSet]string{checkHosts: "look.hosts", checkCommands: "look.commands", checkCalls: "look.calls", checkMail: "look.mail"}
 
 // peers represents the other servers on the same database. Their changes are found by polling the

@@ -451,7 +451,8 @@ func (w *trio) oneConnection() {
 	}
 }
 
-// hostCopies checks that a copy of a host's state is refused while the host is connected to any server.
+// hostCopies checks that a copy of a host's state is refused while the host is connected to any
+// server.
 func (w *trio) hostCopies() {
 	first, _ := w.one.Hello("host_a", hello("one", 100))
 	first.Begin("run_a")

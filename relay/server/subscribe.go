@@ -55,8 +55,8 @@ func (f *follower) subscribe(ctx context.Context, w subscription, refused func(r
 	f.kick()
 }
 
-// setPositions sets the positions with the hub locked, so that each concurrent publish is either before
-// or after it.
+// setPositions sets the positions with the hub locked, so that each concurrent publish is either
+// before or after it.
 func (f *follower) setPositions(w subscription, runs map[string]*store.Run) {
 	h := f.srv.hub
 	h.mu.Lock()

@@ -171,8 +171,8 @@ func TestSmallFile(t *testing.T) {
 	refused(t, name)
 }
 
-// TestUnchangedFile checks that a large unchanged file is not checked again, and a damaged changed one is
-// refused.
+// TestUnchangedFile checks that a large unchanged file is not checked again, and a damaged changed
+// one is refused.
 func TestUnchangedFile(t *testing.T) {
 	name := filled(t, 8000)
 	mustOpen(t, name).close()
@@ -199,8 +199,8 @@ func TestUnrecordedFile(t *testing.T) {
 	}
 }
 
-// TestFileOfKilledProgram checks that a large file of a killed program can be used at once; damage is found
-// in the background and prevents the next opening.
+// TestFileOfKilledProgram checks that a large file of a killed program can be used at once; damage
+// is found in the background and prevents the next opening.
 func TestFileOfKilledProgram(t *testing.T) {
 	name := killed(t, filled(t, 8000))
 	o := mustOpen(t, name)
@@ -224,7 +224,8 @@ func TestFileOfKilledProgram(t *testing.T) {
 	refused(t, name)
 }
 
-// TestClosedBeforeCheckEnds checks that a file closed before its check finished is checked in use the next time.
+// TestClosedBeforeCheckEnds checks that a file closed before its check finished is checked in use
+// the next time.
 func TestClosedBeforeCheckEnds(t *testing.T) {
 	name := killed(t, filled(t, 8000))
 	damage(t, name, false)

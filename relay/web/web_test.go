@@ -30,8 +30,8 @@ func get(t *testing.T, method, url string) (*http.Response, string) {
 	return a, string(text)
 }
 
-// TestPageIsServed checks that everybody gets the page under the server's security policy, that every
-// file it names exists, and that a missing file is an error of the API.
+// TestPageIsServed checks that everybody gets the page under the server's security policy, that
+// every file it names exists, and that a missing file is an error of the API.
 func TestPageIsServed(t *testing.T) {
 	r := webtest.Empty(t)
 	for path, kind := range map[string]string{"/": "text/html", "/setup": "text/html", "/manifest.webmanifest": "application/manifest+json",

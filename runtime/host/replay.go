@@ -32,8 +32,8 @@ func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 	}
 	read := p.reader
 	read.current = t
-	var errands []adapter.Request
-	at := r.replaySent(0, 0, &errands) // index into the script
+	var requests []adapter.Request
+	at := r.replaySent(0, 0, &requests) // index into the script
 	for p.translation.lastLine < last {
 		l, err := p.conn.ReadLine()
 		if err != nil {
@@ -49,8 +49,8 @@ func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 				p.out.enqueueLine(line{short: adapter.JoinLines(s.Lines), frame: lineFrame{kind: keeper.KindReply, lastLine: l.Number, sides: p.keeper.bridgeSides(s.Bridge)}}, true)
 			}
 		}
-		errands = append(errands, p.translation.stampLastLine(s.Requests)...)
-		at = r.replaySent(at, l.Number, &errands)
+		requests = append(requests, p.translation.stampLastLine(s.Requests)...)
+		at = r.replaySent(at, l.Number, &requests)
 		r.replayAcks(s.Messages)
 		if t.handover != nil && l.Number < from && l.Number > begun {
 			for _, text := range s.Messages {
@@ -78,7 +78,7 @@ func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 	now := p.translation.adapter.Conversation()
 	p.session.Store(&now)
 	read.flushBatch(false)
-	p.service.PerformRequests(r.unansweredRequests(errands))
+	p.service.PerformRequests(r.unansweredRequests(requests))
 }
 
 // unansweredRequests returns the requests that were not answered.
@@ -92,11 +92,11 @@ func (r *restoredProcess) unansweredRequests(all []adapter.Request) []adapter.Re
 
 // replaySent passes to the adapter the lines that were sent after the given line was received. It
 // returns the next index into the script, and appends the adapter's requests.
-func (r *restoredProcess) replaySent(at int, lastLine int64, errands *[]adapter.Request) int {
+func (r *restoredProcess) replaySent(at int, lastLine int64, requests *[]adapter.Request) int {
 	for at < len(r.script) && r.script[at].LastLine <= lastLine && r.script[at].Kind != keeper.KindReply {
 		if n := &r.notes[at]; n.Ours != "" {
 			s := r.process.translation.adapter.ToAgent([]byte(n.Ours))
-			*errands = append(*errands, r.process.translation.stampLastLine(s.Requests)...)
+			*requests = append(*requests, r.process.translation.stampLastLine(s.Requests)...)
 		}
 		at++
 	}

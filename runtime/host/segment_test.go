@@ -9,7 +9,7 @@ import (
 // that the next exchange receives all its messages, however the output is split.
 func TestMessagesOfAnExchange(t *testing.T) {
 	const result = `{"type":"result","text":"done"}` + "\n"
-	for _, c := range []struct{ name, behind, next string }{
+	for _, c := range []struct{ name, rest, next string }{
 		{"nothing", "", ""},
 		{"a blank line", "\n", ""},
 		{"blank lines and half of one", "\n \r\n\n  ", ""},
@@ -22,7 +22,7 @@ func TestMessagesOfAnExchange(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBubble(t, Config{}, func(h *memHost) {
 					h.readLine()
-					h.out.write(result + c.behind)
+					h.out.write(result + c.rest)
 					h.readLine()
 					h.out.write(c.next)
 					h.writeLine(`{"type":"progress","message":"first"}`)

@@ -178,15 +178,15 @@ func inMemory(t *testing.T, talk *conversation.Conversation, wrap func(Transport
 func asItIs(t Transport) Transport { return t }
 
 // playProcess plays a process's steps, and returns what it received.
-func playProcess(h *memHost, steps []conversation.Step, signal func(string) chan struct{}) (heard []string) {
+func playProcess(h *memHost, steps []conversation.Step, signal func(string) chan struct{}) (received []string) {
 	for _, s := range steps {
 		switch s.Op {
 		case conversation.Read:
 			l := h.readLine()
 			if l == "" {
-				return append(heard, "nothing")
+				return append(received, "nothing")
 			}
-			heard = append(heard, conversation.Canonical(l))
+			received = append(received, conversation.Canonical(l))
 		case conversation.Write:
 			h.out.write(s.Text)
 		case conversation.Await:
@@ -196,18 +196,18 @@ func playProcess(h *memHost, steps []conversation.Step, signal func(string) chan
 			}
 		case conversation.Exit:
 			h.die(Exit{Code: s.N})
-			return heard
+			return received
 		case conversation.Hang:
 			h.untilTerm()
-			return heard
+			return received
 		}
 	}
 	for {
 		l := h.readLine()
 		if l == "" {
-			return heard
+			return received
 		}
-		heard = append(heard, "and "+l)
+		received = append(received, "and "+l)
 	}
 }
 

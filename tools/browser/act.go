@@ -51,8 +51,8 @@ func (b *Tab) Click(place string) {
 	b.t.Fatalf("no click reaches %s\nThe page shows:\n%s", place, b.Text("body"))
 }
 
-// wasHit reports whether the event hit the place that point returned. It is true if the page has been
-// replaced since.
+// wasHit reports whether the event hit the place that point returned. It is true if the page has
+// been replaced since.
 func (b *Tab) wasHit(what string) bool {
 	v, err := b.eval("__see." + what + " ?? true")
 	return err != nil || v == true

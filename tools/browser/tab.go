@@ -185,8 +185,8 @@ func (b *Tab) See(text string) {
 	b.Wait("__see.text('body').includes(" + quote(text) + ")")
 }
 
-// WaitGone waits until the page no longer shows a text.
-func (b *Tab) WaitGone(text string) {
+// WaitAbsent waits until the page no longer shows a text.
+func (b *Tab) WaitAbsent(text string) {
 	b.t.Helper()
 	b.Wait("!__see.text('body').includes(" + quote(text) + ")")
 }

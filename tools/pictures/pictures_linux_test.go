@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// The picture is taken while the run waits for an answer to its question: the screen is then the
+// The picture shows the run while it waits for an answer to its question: the screen is then the
 // same in every run, except for the durations.
 const (
 	columns  = 80

@@ -47,8 +47,8 @@ func (a *Console) reportUncaught(e *vm.Uncaught) {
 }
 
 // WriteFailure writes an error's message with its place, source line and trace. It always escapes
-// control characters, because a log may be read on a terminal later. It ignores errors of w, because
-// there is no other place to report them to.
+// control characters, because a log may be read on a terminal later. It ignores errors of w,
+// because there is no other place to report them to.
 func WriteFailure(w io.Writer, what string, place vm.Place, trace []vm.Place, color bool) {
 	writef := func(format string, args ...any) {
 		_, _ = io.WriteString(w, terminal.Escape(fmt.Sprintf(format, args...)))

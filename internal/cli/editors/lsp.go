@@ -108,8 +108,8 @@ func accept(ctx context.Context, a *console.Console, addr string) (net.Conn, err
 	return l.Accept()
 }
 
-// childExitTimeout is the time that a command of the server has to exit after its request was cancelled,
-// because a run must first stop its hosts.
+// childExitTimeout is the time that a command of the server has to exit after its request was
+// cancelled, because a run must first stop its hosts.
 const childExitTimeout = 5 * time.Second
 
 // runChild runs this program for the server, and interrupts it when its result is no longer needed.

@@ -441,7 +441,7 @@ func TestDiagnostics(t *testing.T) {
 				"6:8: E0803: unknown mode \"fast\" (the modes are default, acceptEdits, plan)\n" +
 				"7:12: E0803: unknown settings \"mine\" (the settings are user, project, local)\n"},
 		{"what a host may do", "[hosts.a]\ncommand = \"c\"\n[hosts.a.permissions]\nread = [\"~bob\"]\nwrite = [\"\"]\ndeny = [\"a[\", \"../x\"]\ncommands = { allow = [\" \"], dney = [] }\ndefault = \"no\"\n",
-			"4:9: E0803: \"~bob\" in `hosts.a.permissions.read`: `~bob` is nobody's home here (write `read = [\".\"]`)\n" +
+			"4:9: E0803: \"~bob\" in `hosts.a.permissions.read`: `~bob` is not a home directory: only `~` is supported (write `read = [\".\"]`)\n" +
 				"5:10: E0803: \"\" in `hosts.a.permissions.write`: it names nothing: `.` is the manifest's directory (write `write = [\"src\"]`)\n" +
 				"6:9: E0803: \"a[\" in `hosts.a.permissions.deny`: `a[` is no glob (write `deny = [\".env\", \"secrets/**\"]`)\n" +
 				"6:15: E0803: \"../x\" in `hosts.a.permissions.deny`: `..` in a glob matches nothing (write `deny = [\".env\", \"secrets/**\"]`)\n" +

@@ -115,9 +115,9 @@ func TestNewTypes(t *testing.T) {
 	if d := cmp.Diff(asked, typist.asked); d != "" {
 		t.Errorf("the prompts (-want +got):\n%s", d)
 	}
-	told := []string{"host 'W' starts", "host 'W' requests approval: rm -r build", "host 'W' receives an answer from the terminal: allowed (session)",
+	described := []string{"host 'W' starts", "host 'W' requests approval: rm -r build", "host 'W' receives an answer from the terminal: allowed (session)",
 		"host 'W' asks: Tabs or spaces?", "host 'W' receives an answer from the terminal: spaces"}
-	if d := cmp.Diff(told, lines[:len(lines)-1]); d != "" {
+	if d := cmp.Diff(described, lines[:len(lines)-1]); d != "" {
 		t.Errorf("the progress (-want +got):\n%s", d)
 	}
 	if tally.Approvals != 1 || tally.Questions != 1 {

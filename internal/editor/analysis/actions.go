@@ -221,8 +221,8 @@ func (s *Snapshot) compilesWith(ctx context.Context, f *checkedFile, edits []Edi
 	return findNewError(before, after) == nil, nil
 }
 
-// IncludesKind reports whether a kind of actions is requested. A requested kind includes its subkinds; an
-// empty list includes all.
+// IncludesKind reports whether a kind of actions is requested. A requested kind includes its
+// subkinds; an empty list includes all.
 func IncludesKind(only []string, kind string) bool {
 	for _, k := range only {
 		if k == "" || kind == k || strings.HasPrefix(kind, k+".") {

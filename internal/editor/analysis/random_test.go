@@ -426,7 +426,7 @@ func TestBodyEditsRecheckOnlyBodies(t *testing.T) {
 
 // An edit of a signature checks its users, also those that do not name what was changed.
 func TestSignatureEditsRecheckUsers(t *testing.T) {
-	for _, c := range []struct{ file, old, new, tells string }{
+	for _, c := range []struct{ file, old, new, message string }{
 		{"shop", "pub fn item(name: String) -> Item", "pub fn item(name: String, many: Int) -> Item", "report"},
 		{"units", "pub const ZERO: Int = 0", "pub const ZERO: String = \"\"", "early"},
 		{"units", "Food, Tool(Int)", "Food, Drink, Tool(Int)", "report"},
@@ -454,8 +454,8 @@ func TestSignatureEditsRecheckUsers(t *testing.T) {
 		e.texts[file(c.file)] = text
 		ws.Change(file(c.file), text)
 		e.compare(t, ws, dir)
-		if found := e.diagnosticsByFile(t, ws.Snapshot()); c.tells != "" && len(found[file(c.tells)]) == 0 {
-			t.Errorf("%s for %s: no diagnostics in %s", c.new, c.old, c.tells)
+		if found := e.diagnosticsByFile(t, ws.Snapshot()); c.message != "" && len(found[file(c.message)]) == 0 {
+			t.Errorf("%s for %s: no diagnostics in %s", c.new, c.old, c.message)
 		}
 		for _, s := range ws.results.slots {
 			if s.last.prog.ReusedBodies() == 0 {

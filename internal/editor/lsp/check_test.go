@@ -16,9 +16,9 @@ import (
 // The progress of a long first check is shown, that of a short one and later ones is not.
 func TestProgress(t *testing.T) {
 	for _, c := range []struct {
-		takes time.Duration
-		can   bool
-		told  int
+		takes    time.Duration
+		can      bool
+		reported int
 	}{{299 * time.Millisecond, true, 0}, {time.Second, true, 2}, {time.Second, false, 0}} {
 		runInBubble(t, Options{diagnose: func(context.Context, *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) {
 			time.Sleep(c.takes)
@@ -28,10 +28,10 @@ func TestProgress(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			e.open("untitled:a", good)
 			time.Sleep(2 * time.Second)
-			if n := e.countReceived(protocol.MethodProgress); n != c.told {
+			if n := e.countReceived(protocol.MethodProgress); n != c.reported {
 				t.Errorf("a check of %v published diagnostics %d times", c.takes, n)
 			}
-			if n := e.countReceived(protocol.MethodWindowWorkDoneProgressCreate); n != c.told/2 {
+			if n := e.countReceived(protocol.MethodWindowWorkDoneProgressCreate); n != c.reported/2 {
 				t.Errorf("of a check of %v it makes %d tokens", c.takes, n)
 			}
 		})

@@ -42,8 +42,8 @@ func TestLifecycle(t *testing.T) {
 // If a client disconnects without exit, the server exits with 1; it reports an invalid frame.
 func TestServerExitCodes(t *testing.T) {
 	for name, c := range map[string]struct {
-		play func(e *editor)
-		says string
+		play    func(e *editor)
+		message string
 	}{
 		"exit without shutdown": {func(e *editor) { e.notify(protocol.MethodExit, nil) }, ""},
 		"end of input":          {func(e *editor) { e.in.Close() }, ""},
@@ -58,8 +58,8 @@ func TestServerExitCodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			runInBubble(t, Options{}, func(e *editor) {
 				c.play(e)
-				if code := <-e.code; code != 1 || e.stderr.String() != c.says {
-					t.Errorf("exit code %d, stderr %q, want %q", code, e.stderr.String(), c.says)
+				if code := <-e.code; code != 1 || e.stderr.String() != c.message {
+					t.Errorf("exit code %d, stderr %q, want %q", code, e.stderr.String(), c.message)
 				}
 			})
 		})

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// A check starts nextKey after the last edit, so that it does not run between two keystrokes, but at
-// most maxWait after the first edit that no check has seen.
+// A check starts nextKey after the last edit, so that it does not run between two keystrokes, but
+// at most maxWait after the first edit that no check has seen.
 const (
 	nextKey = 20 * time.Millisecond
 	maxWait = 200 * time.Millisecond

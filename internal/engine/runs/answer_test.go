@@ -38,9 +38,9 @@ func TestLateAnswer(t *testing.T) {
 		return &journal.Record{K: journal.KEnd, E: 2, Gave: journal.Gave{X: "done", V: json.RawMessage(`{"value":"x"}`)}, Owner: journal.Owner{By: by}}
 	}
 	for name, x := range map[string]struct {
-		meanwhile []*journal.Record
-		want      string // of the error; "" for none
-		left      bool   // the answer is
+		concurrent []*journal.Record
+		want       string // of the error; "" for none
+		left       bool   // the answer is
 	}{
 		"it waits":                 {nil, "", true},
 		"another one ends":         {[]*journal.Record{{K: journal.KEnd, E: 3, Gave: journal.Gave{X: "unknown"}}}, "", true},
@@ -58,7 +58,7 @@ func TestLateAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range x.meanwhile {
+		for _, r := range x.concurrent {
 			w.Append(r)
 		}
 		if err := w.Flush(journal.Written); err != nil {

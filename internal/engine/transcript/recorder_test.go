@@ -20,11 +20,11 @@ import (
 
 // play observes f with a clock that advances by a second at each reading. It returns the records,
 // the lines, and the usage.
-func play(t *testing.T, bodies bool, f func(r *Recorder)) (records, said []string, used Usage) {
+func play(t *testing.T, bodies bool, f func(r *Recorder)) (records, printed []string, used Usage) {
 	t.Helper()
 	var out bytes.Buffer
 	now := time.Unix(0, 0)
-	r := New(Options{Out: &out, Log: func(line string) { said = append(said, line) }, Bodies: bodies, Program: "p",
+	r := New(Options{Out: &out, Log: func(line string) { printed = append(printed, line) }, Bodies: bodies, Program: "p",
 		Now: func() time.Time { now = now.Add(time.Second); return now }})
 	f(r)
 	if err := r.Close(); err != nil {
@@ -37,7 +37,7 @@ func play(t *testing.T, bodies bool, f func(r *Recorder)) (records, said []strin
 		}
 		records = append(records, strings.TrimSuffix(line, "\n"))
 	}
-	return records, said, r.Usage()
+	return records, printed, r.Usage()
 }
 
 func event1(what llm.EventKind, q *effect.AgentCall) llm.Event {

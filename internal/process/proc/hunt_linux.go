@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// KillNewProcesses kills short-lived processes. A process that forks and exits immediately no longer
-// exists when a scan of /proc reaches it. But Linux assigns process numbers in order, so the next
-// number is known, and KillNewProcesses reads it in /proc until it exists. It checks the newest and
-// the next numbers rounds times, kills the processes for whose environment ours returns true, and
-// returns how many it killed.
+// KillNewProcesses kills short-lived processes. A process that forks and exits immediately no
+// longer exists when a scan of /proc reaches it. But Linux assigns process numbers in order, so the
+// next number is known, and KillNewProcesses reads it in /proc until it exists. It checks the
+// newest and the next numbers rounds times, kills the processes for whose environment ours returns
+// true, and returns how many it killed.
 func KillNewProcesses(rounds int, ours func(env []byte) bool) (killed int) {
 	load, err := os.Open("/proc/loadavg") // the last field is the number of the newest process
 	if err != nil {

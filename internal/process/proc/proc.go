@@ -6,9 +6,9 @@ package proc
 // value is the run's id, a colon and the host's name.
 const Mark = "CONCERTO_HOST"
 
-// KeeperMark is an additional variable of processes of a durable run. Several processes continue such
-// a run one after the other, and its keeper outlives them. The value is the run's id, a dot, the
-// keeper's name, a colon and the name as in Mark.
+// KeeperMark is an additional variable of processes of a durable run. Several processes continue
+// such a run one after the other, and its keeper outlives them. The value is the run's id, a dot,
+// the keeper's name, a colon and the name as in Mark.
 const KeeperMark = "CONCERTO_KEPT"
 
 // KeeperPrefix is a prefix for Marked: before a run's id, a dot and a keeper's name it selects the

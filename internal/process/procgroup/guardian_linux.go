@@ -46,8 +46,8 @@ func (g *guardian) watchRun(r *Run) error {
 	return g.startGuardian(r.Executable)
 }
 
-// addGroup adds a new group to the list of the guardian. If the guardian has died, another is started; if
-// that fails, the next start tries again.
+// addGroup adds a new group to the list of the guardian. If the guardian has died, another is
+// started; if that fails, the next start tries again.
 func (g *guardian) addGroup(r *Run, group int) {
 	s := proc.Read(group)
 	g.mu.Lock()

@@ -174,7 +174,8 @@ func (p *Process) ResumeRead() { p.out.setInterrupted(false) }
 // read. Its group may still be ending.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// GroupDone returns a channel that is closed when the whole group has exited, or cannot be signalled.
+// GroupDone returns a channel that is closed when the whole group has exited, or cannot be
+// signalled.
 func (p *Process) GroupDone() <-chan struct{} { return p.groupDone }
 
 // Exit returns how the process exited. It is valid after Done.

@@ -79,7 +79,8 @@ func (r *Run) Unguarded() string {
 	return ""
 }
 
-// End ends the adopted children with the run's mark. They exist only in a process that called Adopt.
+// End ends the adopted children with the run's mark. They exist only in a process that called
+// Adopt.
 func (r *Run) End() {
 	if r != nil && family.sweepOrphans(r.processMark()) { // otherwise the guardian must end them
 		guards.forgetRun(r.processMark())

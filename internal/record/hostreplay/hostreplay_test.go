@@ -32,11 +32,11 @@ func play(o Options, in string) (code int, out, errs string) {
 // at the end of its input if Concerto had ended it.
 func TestExitAsRecorded(t *testing.T) {
 	for _, c := range []struct {
-		name, fate string
-		after      float64
-		in         string
-		code       int
-		says       string
+		name, outcome string
+		after         float64
+		in            string
+		code          int
+		message       string
 	}{
 		{"by itself", "exit 3", 9, "unread\n", 3, ""},
 		{"by a signal of another's", "exit 143", 0.1, "unread\n", 143, ""},
@@ -45,8 +45,8 @@ func TestExitAsRecorded(t *testing.T) {
 		{"not yet", "exit 143", 0.2, "more\n", Differs, "replay: a.wire:3: expected the end of its input, got more\n"},
 		{"in a way that is not known", "vanished", 0, "", Differs, ""},
 	} {
-		code, _, errs := play(Options{Recording: lines(hosttrace.Line{Dir: hosttrace.From, Text: "x"}, hosttrace.Line{T: c.after, Dir: hosttrace.Lifecycle, Text: c.fate})}, c.in)
-		if code != c.code || errs != c.says {
+		code, _, errs := play(Options{Recording: lines(hosttrace.Line{Dir: hosttrace.From, Text: "x"}, hosttrace.Line{T: c.after, Dir: hosttrace.Lifecycle, Text: c.outcome})}, c.in)
+		if code != c.code || errs != c.message {
 			t.Errorf("%s: exit code %d, %q", c.name, code, errs)
 		}
 	}

@@ -77,7 +77,7 @@ func TestSteps(t *testing.T) {
 }
 
 func TestMismatches(t *testing.T) {
-	for _, c := range []struct{ name, script, in, says string }{
+	for _, c := range []struct{ name, script, in, message string }{
 		{"another value", "read\n> {\"a\":1}\n", "x\n{\"a\":2}\n", `line 2: >: want {"a":1}, got {"a":2}`},
 		{"one member more", "> {\"a\":1}\n", "{\"a\":1,\"b\":2}\n", `got {"a":1,"b":2}`},
 		{"true is not 1", "> 1\n", "true\n", "got true"},
@@ -97,10 +97,10 @@ func TestMismatches(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			file := write(t, c.script)
 			_, stderr, code := runFile(t, file, c.in)
-			if code != ExitMismatch || !strings.Contains(stderr, c.says) {
-				t.Errorf("exit %d, stderr %q, want %q in it", code, stderr, c.says)
+			if code != ExitMismatch || !strings.Contains(stderr, c.message) {
+				t.Errorf("exit %d, stderr %q, want %q in it", code, stderr, c.message)
 			}
-			if b, err := os.ReadFile(file + ".fail"); err != nil || !strings.Contains(string(b), c.says) {
+			if b, err := os.ReadFile(file + ".fail"); err != nil || !strings.Contains(string(b), c.message) {
 				t.Errorf("%s.fail: %q, %v", filepath.Base(file), b, err)
 			}
 		})

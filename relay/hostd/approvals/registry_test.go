@@ -150,8 +150,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestRequestsClose checks that a request is closed by its expiry, by being withdrawn, and by its run's end;
-// later decisions return the reason.
+// TestRequestsClose checks that a request is closed by its expiry, by being withdrawn, and by its
+// run's end; later decisions return the reason.
 func TestRequestsClose(t *testing.T) {
 	w := newWorld(&spool{rows: map[string]approvals.Row{}})
 	ctx := context.Background()

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// TestProgramExitsAtOnce checks that all events of a program, with its end, are recorded even if it exits
-// before hostd has committed them and without reading acknowledgements.
+// TestProgramExitsAtOnce checks that all events of a program, with its end, are recorded even if it
+// exits before hostd has committed them and without reading acknowledgements.
 func TestProgramExitsAtOnce(t *testing.T) {
 	h := start(t, t.TempDir())
 	defer h.close()

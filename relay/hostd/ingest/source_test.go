@@ -215,8 +215,8 @@ func TestRun(t *testing.T) {
 // hash is the hash of {"a":1}.
 const hash = "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862"
 
-// TestReconnect checks that a run reconnects to a new hostd as the same run, with each event once, and
-// that its requests remain open.
+// TestReconnect checks that a run reconnects to a new hostd as the same run, with each event once,
+// and that its requests remain open.
 func TestReconnect(t *testing.T) {
 	dir := t.TempDir()
 	h := start(t, dir)
@@ -257,8 +257,8 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
-// TestLostProcess checks that a process that exits without an end event is lost, and so is one that does
-// not reconnect; a client with another protocol is refused or disconnected.
+// TestLostProcess checks that a process that exits without an end event is lost, and so is one that
+// does not reconnect; a client with another protocol is refused or disconnected.
 func TestLostProcess(t *testing.T) {
 	dir := t.TempDir()
 	h := start(t, dir)
@@ -314,8 +314,8 @@ func TestLostProcess(t *testing.T) {
 	}
 }
 
-// TestFollowEndedRun checks that a run that has ended can be followed for a limited time, and that the
-// number of such runs is limited.
+// TestFollowEndedRun checks that a run that has ended can be followed for a limited time, and that
+// the number of such runs is limited.
 func TestFollowEndedRun(t *testing.T) {
 	h := start(t, t.TempDir())
 	defer h.close()
@@ -357,8 +357,8 @@ func TestFollowEndedRun(t *testing.T) {
 	follows(second, false)
 }
 
-// TestDecisionsWhileDisconnected checks that requests decided when hostd was killed, or answered elsewhere
-// before, are closed when the run reconnects; the others are open.
+// TestDecisionsWhileDisconnected checks that requests decided when hostd was killed, or answered
+// elsewhere before, are closed when the run reconnects; the others are open.
 func TestDecisionsWhileDisconnected(t *testing.T) {
 	dir := t.TempDir()
 	h := start(t, dir)

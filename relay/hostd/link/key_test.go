@@ -180,7 +180,8 @@ func TestServerKey(t *testing.T) {
 	}
 }
 
-// TestServerKeyIsPinned checks that without a server key in the pairing the first proven key is pinned.
+// TestServerKeyIsPinned checks that without a server key in the pairing the first proven key is
+// pinned.
 func TestServerKeyIsPinned(t *testing.T) {
 	s := serve(t, func(r *http.Request) bool { return r.URL.Query().Get("auth") == "key" })
 	mine, server := seeded(1), seeded(2)

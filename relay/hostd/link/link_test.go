@@ -463,8 +463,8 @@ func TestAnswers(t *testing.T) {
 	p.drop()
 }
 
-// TestRetryDelays checks that after a failure the link retries at once, then after up to half a second,
-// twice as long each time, and half a minute at most; without limit.
+// TestRetryDelays checks that after a failure the link retries at once, then after up to half a
+// second, twice as long each time, and half a minute at most; without limit.
 func TestRetryDelays(t *testing.T) {
 	c := newClock(func(d time.Duration) bool { return d > 0 })
 	b := broken{make(chan struct{}, 1000)}

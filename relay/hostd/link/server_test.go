@@ -12,9 +12,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// TestServerOverFaultyNetwork checks with the relay's own server, over a network that duplicates frames and cuts
-// connections, that each event of a run is stored once, in order, and that the spool is empty in
-// the end.
+// TestServerOverFaultyNetwork checks with the relay's own server, over a network that duplicates
+// frames and cuts connections, that each event of a run is stored once, in order, and that the
+// spool is empty in the end.
 func TestServerOverFaultyNetwork(t *testing.T) {
 	const events = 400
 	r := servertest.StartNow(t)

@@ -377,13 +377,13 @@ func mustJSON(v any) json.RawMessage {
 	return b
 }
 
-// TestUnapprovedOperations checks that a denied, expired, withdrawn or changed operation is not performed, and
-// that the response has the code for it.
+// TestUnapprovedOperations checks that a denied, expired, withdrawn or changed operation is not
+// performed, and that the response has the code for it.
 func TestUnapprovedOperations(t *testing.T) {
 	for _, row := range []struct {
-		name, code string
-		data       string
-		meanwhile  func(w *world, end context.CancelFunc)
+		name, code   string
+		data         string
+		concurrently func(w *world, end context.CancelFunc)
 	}{
 		{"denied", "denied", "", func(w *world, _ context.CancelFunc) { w.decide("n1", approvals.Deny) }},
 		{"the request expires", "expired", "", func(w *world, _ context.CancelFunc) { w.after[0]() }},
@@ -421,7 +421,7 @@ func TestUnapprovedOperations(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			answer, _ := w.startRequest(ctx, "n1", "rpc.fs.write", `{"path":"a.txt","content":"bad"`+row.data+`}`)
-			row.meanwhile(w, cancel)
+			row.concurrently(w, cancel)
 			r := <-answer
 			if r.OK || string(r.ErrorCode) != row.code || w.text("a.txt") == "bad" || len(w.desk.Open("run_a")) != 0 {
 				t.Errorf("%+v, and there is %q", r, w.text("a.txt"))
@@ -436,8 +436,9 @@ func TestUnapprovedOperations(t *testing.T) {
 	}
 }
 
-// TestRepeatedRequest checks that a repeated request, waiting or finished, is performed once with one
-// response; that its id is refused for another request; and that it is forgotten after ten minutes.
+// TestRepeatedRequest checks that a repeated request, waiting or finished, is performed once with
+// one response; that its id is refused for another request; and that it is forgotten after ten
+// minutes.
 func TestRepeatedRequest(t *testing.T) {
 	now := time.Unix(1000, 0)
 	w := newWorld(t, func(o *rpc.Options) { o.Now = func() time.Time { return now } })

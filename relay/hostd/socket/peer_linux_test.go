@@ -10,8 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/ancestry"
 )
 
-// TestCallerIsIdentified checks that a caller is identified by all its parents, even if they exit during the
-// search; a caller that cannot be identified, because it has exited or hides, has no rights.
+// TestCallerIsIdentified checks that a caller is identified by all its parents, even if they exit
+// during the search; a caller that cannot be identified, because it has exited or hides, has no
+// rights.
 func TestCallerIsIdentified(t *testing.T) {
 	of := func(parent, session int) *proc.Stat {
 		return &proc.Stat{State: 'S', Parent: parent, Session: session, StartTime: 7}

@@ -155,9 +155,9 @@ func testResults(t *testing.T, s *spool.Spool) {
 	}
 }
 
-// TestSpoolFull checks that from 80 % on output is merged with events that were not read; at 100 % it
-// waits for a minute, then the oldest output is replaced by a gap; requests and exits always find
-// room; an ack lets everything continue.
+// TestSpoolFull checks that from 80 % on output is merged with events that were not read; at 100 %
+// it waits for a minute, then the oldest output is replaced by a gap; requests and exits always
+// find room; an ack lets everything continue.
 func TestSpoolFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, filepath.Join(t.TempDir(), "spool.db"), spool.Options{Max: 16000})
@@ -275,8 +275,8 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
-// TestLostSpool checks that the loss of a spool, on either side, leaves a gap, and that no number is
-// used twice.
+// TestLostSpool checks that the loss of a spool, on either side, leaves a gap, and that no number
+// is used twice.
 func TestLostSpool(t *testing.T) {
 	resume := func(s *spool.Spool, run string, has int64) (after int64, first string) {
 		after, gap, err := s.Resume(ctx, run, has)

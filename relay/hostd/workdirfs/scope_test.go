@@ -253,8 +253,8 @@ func TestWrite(t *testing.T) {
 	is("long", long, 0)
 }
 
-// TestReplacedLink checks that a link that repeatedly replaces a directory never leads outside, nor into
-// .git.
+// TestReplacedLink checks that a link that repeatedly replaces a directory never leads outside, nor
+// into .git.
 func TestReplacedLink(t *testing.T) {
 	s, dir := place(t)
 	spot := filepath.Join(dir, "spot")

@@ -164,8 +164,8 @@ func TestSessions(t *testing.T) {
 	f.ask("POST", "/auth/login", "", `{"username":"`+strings.Repeat("x", 70_000)+`"}`).refused(f, 413, "too_large", "")
 }
 
-// TestOwnerManagesUsers checks that an owner creates and removes tokens and users, and that the audit log
-// contains all of it, is valid, and has no secrets.
+// TestOwnerManagesUsers checks that an owner creates and removes tokens and users, and that the
+// audit log contains all of it, is valid, and has no secrets.
 func TestOwnerManagesUsers(t *testing.T) {
 	f := begin(t)
 	var made struct{ ID, Token string }

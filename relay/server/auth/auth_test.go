@@ -275,8 +275,8 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// TestWatchersAreNotified checks that watchers are notified when credentials end: revoked here or by another
-// server, expired, by a change of role or password, or with the user.
+// TestWatchersAreNotified checks that watchers are notified when credentials end: revoked here or
+// by another server, expired, by a change of role or password, or with the user.
 func TestWatchersAreNotified(t *testing.T) {
 	f := begin(t, auth.TOFUOff, httpguard.Config{Loopback: true})
 	f.user("ann", auth.Owner)

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// limiter limits equal audit records to one a minute, so that repeated refusals do not fill the log.
+// limiter limits equal audit records to one a minute, so that repeated refusals do not fill the
+// log.
 type limiter struct {
 	mu   sync.Mutex
 	last map[string]time.Time

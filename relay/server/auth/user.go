@@ -61,10 +61,10 @@ func lastOwnerError(err error) error {
 	return err
 }
 
-// EnsureOwner ensures that an owner with this name and password exists. If nothing changes, sessions
-// remain. Verifying the password of an existing owner takes as long as a login, so KeepOwner
-// returns a function for it, which must be called; logins wait for it. later is nil if nothing
-// remains to do.
+// EnsureOwner ensures that an owner with this name and password exists. If nothing changes,
+// sessions remain. Verifying the password of an existing owner takes as long as a login, so
+// KeepOwner returns a function for it, which must be called; logins wait for it. later is nil if
+// nothing remains to do.
 func (a *Auth) EnsureOwner(ctx context.Context, by audit.Actor, name, password string) (later func(context.Context) error, err error) {
 	put := func(ctx context.Context) error {
 		hash, err := a.Hash(ctx, password)

@@ -380,8 +380,8 @@ func TestProof(t *testing.T) {
 	p.Acked("run_a", 1)
 }
 
-// TestConcurrentPairings checks that only one of two owners confirms, that two machines never share a code, and
-// that a flood of starts is limited but does not exclude other addresses.
+// TestConcurrentPairings checks that only one of two owners confirms, that two machines never share
+// a code, and that a flood of starts is limited but does not exclude other addresses.
 func TestConcurrentPairings(t *testing.T) {
 	f := begin(t)
 	began := f.start(newKey(1), nil)

@@ -73,7 +73,7 @@ func New(ctx context.Context, c Config) (*Push, error) {
 		return nil, err
 	}
 	p := &Push{c: c, id: id, hints: map[string]struct{}{}, starts: map[string]string{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
-	p.send = &sender{id: id, client: newClient(c.Insecure), now: c.Now, wall: c.Wall, after: c.After, onGone: p.removeSubscription, log: c.Log}
+	p.send = &sender{id: id, client: newClient(c.Insecure), now: c.Now, wall: c.Wall, after: c.After, onUnsubscribed: p.removeSubscription, log: c.Log}
 	p.send.start()
 	go p.run()
 	return p, nil

@@ -45,8 +45,8 @@ type sender struct {
 	wall   func() time.Time // unlike the server's clock, it advances while the machine sleeps
 	after  func(time.Duration, func()) (stop func() bool)
 	// called for an endpoint that no longer exists
-	onGone func(ctx context.Context, endpoint string)
-	log    *slog.Logger
+	onUnsubscribed func(ctx context.Context, endpoint string)
+	log            *slog.Logger
 
 	ctx   context.Context
 	end   context.CancelFunc
@@ -205,7 +205,7 @@ func (s *sender) try(m *message) (again bool, wait time.Duration) {
 	case code >= 200 && code < 300:
 		return false, 0
 	case code == http.StatusNotFound || code == http.StatusGone:
-		s.onGone(s.ctx, m.to.Endpoint)
+		s.onUnsubscribed(s.ctx, m.to.Endpoint)
 		return false, 0
 	case code == http.StatusTooManyRequests || code >= 500:
 		seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After")) // 0 if the header is missing

@@ -50,8 +50,8 @@ func (c *Clock) After(d time.Duration, do func()) (stop func() bool) {
 	}
 }
 
-// Advance advances the clock. It calls each due timer at the timer's time, and returns after the last
-// call.
+// Advance advances the clock. It calls each due timer at the timer's time, and returns after the
+// last call.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	end := c.now.Add(d)

@@ -45,12 +45,12 @@ type codexItem struct {
 // calls of our tools.
 var reportedElsewhere = map[string]bool{"userMessage": true, "agentMessage": true, "reasoning": true, "plan": true, "dynamicToolCall": true}
 
-func (c *codex) item(s *Output, e *codexEvent) (item codexItem, told bool) {
-	told = json.Unmarshal(e.Item, &item) == nil && !reportedElsewhere[item.Type]
-	if !told {
+func (c *codex) item(s *Output, e *codexEvent) (item codexItem, complete bool) {
+	complete = json.Unmarshal(e.Item, &item) == nil && !reportedElsewhere[item.Type]
+	if !complete {
 		s.Quiet = typeName(e.method, item.Type)
 	}
-	return item, told
+	return item, complete
 }
 
 // toolName returns the name of an item's tool, as in approvals.

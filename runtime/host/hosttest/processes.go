@@ -85,7 +85,7 @@ func spawnFailures(w *world) {
 		}
 		return w.file(name)
 	}
-	cases := []struct{ name, command, dir, says string }{
+	cases := []struct{ name, command, dir, message string }{
 		{"none", "", "", "has no command"},
 		{"lost", "no-such-program-here", "", "command 'no-such-program-here' not found"},
 		{"gone", w.file("gone"), "", "not found"},
@@ -104,7 +104,7 @@ func spawnFailures(w *world) {
 		for range 2 { // a failure leaves the host usable, so it can fail again
 			_, err := w.tryOpen(effect.ExchangeOpen{Host: c.name, Prompt: "go"})
 			e := w.hostError(err)
-			for _, part := range []string{"host '" + c.name + "'", c.says, c.command, "[hosts." + c.name + "] of Concerto.toml"} {
+			for _, part := range []string{"host '" + c.name + "'", c.message, c.command, "[hosts." + c.name + "] of Concerto.toml"} {
 				if !strings.Contains(e.Message, part) {
 					w.Errorf("%s: %q lacks %q", c.name, e.Message, part)
 				}

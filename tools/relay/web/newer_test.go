@@ -62,7 +62,7 @@ func TestNewerPage(t *testing.T) {
 	other.Click("=Reload")
 	for _, tab := range []*browser.Tab{b, other} {
 		tab.Wait(builtAs + " !== '" + older.(string) + "'")
-		tab.WaitGone("A new version of this page is available.")
+		tab.WaitAbsent("A new version of this page is available.")
 	}
 	b.Wait("__see.text('@approval-card').includes('aiting to send') && document.querySelector('[data-testid=composer]').value === 'half a thou'")
 	r.Restart()

@@ -69,8 +69,8 @@ func TestApprovalOfWriteIsVisible(t *testing.T) {
 	b.Wait("(() => { const e = document.querySelector('[data-testid=approve]'); return e && reachable(e); })()")
 }
 
-// TestKeyRowOnPhone checks that the terminal on a phone shows a row of keys that its keyboard lacks,
-// and that a desktop has none.
+// TestKeyRowOnPhone checks that the terminal on a phone shows a row of keys that its keyboard
+// lacks, and that a desktop has none.
 func TestKeyRowOnPhone(t *testing.T) {
 	browser.Need(t)
 	t.Parallel()

@@ -134,7 +134,7 @@ func TestRoles(t *testing.T) {
 	}
 	b.Eval("location.hash = '#/settings'")
 	b.See("Log out")
-	b.WaitGone("Devices and tokens")
+	b.WaitAbsent("Devices and tokens")
 	b.Click("@logout")
 	b.See("Log in")
 }

@@ -45,8 +45,8 @@ var screens = []struct {
 	{"keys", "#/runs", "", func(b *browser.Tab) { b.Press("?"); b.See("switch the view of a run") }},
 }
 
-// screenCheck is a page whose screens are checked one after another; dir is the directory for pictures,
-// or "".
+// screenCheck is a page whose screens are checked one after another; dir is the directory for
+// pictures, or "".
 type screenCheck struct {
 	*browser.Tab
 	t      *testing.T
@@ -106,8 +106,8 @@ func TestScreens(t *testing.T) {
 const small = `[...document.querySelectorAll("button, a[href], input:not([type=checkbox], [type=radio]), select, textarea, summary, [role=tab]")].filter((e) => e.checkVisibility() && getComputedStyle(e).display !== "inline" && !e.closest(".approval-who"))
 	.filter((e) => { const r = e.getBoundingClientRect(); return r.width > 0 && r.height < 24; }).map((e) => e.outerHTML.slice(0, 120)).join("\n")`
 
-// expectNoOverflow reports accessibility errors of the current screen: on a desktop what axe finds, on a
-// phone targets that are too small.
+// expectNoOverflow reports accessibility errors of the current screen: on a desktop what axe finds,
+// on a phone targets that are too small.
 func (l *screenCheck) expectNoOverflow(name string) {
 	switch {
 	case l.theme != browser.Light || name == "run-hostile": // TestHostile has that one

@@ -30,8 +30,8 @@ func busy(run *webtest.Run, from, to int) {
 // smooth bounds a task of the page; users notice longer ones.
 const smooth = 50 * time.Millisecond
 
-// TestLongAbsence checks that the page stays responsive for a user who was away for 10,000 events, shows
-// the new events, and scrolls to the beginning without gaps, also after a reload.
+// TestLongAbsence checks that the page stays responsive for a user who was away for 10,000 events,
+// shows the new events, and scrolls to the beginning without gaps, also after a reload.
 func TestLongAbsence(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)

@@ -85,7 +85,7 @@ func TestOneModuleChangesOneFile(t *testing.T) {
 }
 
 func TestBuildErrorsHavePositions(t *testing.T) {
-	for _, c := range []struct{ src, says string }{
+	for _, c := range []struct{ src, message string }{
 		{"\nimport 'react';", "a.js: line 2: no vendored package is called \"react\" (known: preact)"},
 		{"import './gone.js'", "open gone.js: file does not exist"},
 		{"import { x } frm 'y';", "a.js: line 1: "},
@@ -107,8 +107,8 @@ func TestBuildErrorsHavePositions(t *testing.T) {
 		{"let b = html`<${P}>x</${Q}>`;", "</Q> closes <P>"},
 	} {
 		_, err := Build(Input{Tree: map[string]fs.FS{"": tree("a.js", c.src, "vendor/preact/source.json", source)}, Entries: []string{"a.js"}})
-		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "build ") {
-			t.Errorf("%q: %v; it does not say %q", c.src, err, c.says)
+		if err == nil || !strings.Contains(err.Error(), c.message) || !strings.HasPrefix(err.Error(), "build ") {
+			t.Errorf("%q: %v; it does not say %q", c.src, err, c.message)
 		}
 	}
 }

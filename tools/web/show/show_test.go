@@ -221,7 +221,7 @@ func TestAQuestionIsAnsweredOnTheCard(t *testing.T) {
 		t.Errorf("it went out without an answer: %v", v)
 	}
 	b.Press("Space", "ArrowDown")
-	b.WaitGone("Enter an answer.")
+	b.WaitAbsent("Enter an answer.")
 	b.Click(card + " [data-testid=approve]")
 	b.Wait("window.decided.value?.answers.branch === 'next'")
 	command := sample("approval a command")
@@ -458,7 +458,7 @@ func TestKeysAlone(t *testing.T) {
 		t.Errorf("the dialog begins at %q", got)
 	}
 	b.Press("Escape")
-	b.WaitGone("It cannot be undone.")
+	b.WaitAbsent("It cannot be undone.")
 	if got := b.Spoken(":focus"); got != "button Ask something" {
 		t.Errorf("after the dialog the focus is on %q", got)
 	}
@@ -468,7 +468,7 @@ func TestKeysAlone(t *testing.T) {
 		t.Errorf("the help begins at %q", got)
 	}
 	b.Press("Escape")
-	b.WaitGone("the next one")
+	b.WaitAbsent("the next one")
 }
 
 // TestGraphIsComplete checks that boxes do not overlap, names are not cut, and a screen reader
@@ -520,7 +520,7 @@ func TestNoticesAreAnnounced(t *testing.T) {
 		t.Errorf("an error is announced as %q", got)
 	}
 	b.Click("=Close this notification")
-	b.WaitGone("It failed")
+	b.WaitAbsent("It failed")
 	b.Click("=Announce")
 	b.Wait("document.querySelector('[aria-live=polite]').textContent === 'New request of claude'")
 	b.Click("=Announce at once")

@@ -21,7 +21,7 @@ type View struct {
 	Color bool
 	// Fork forks the run at an effect with another result (nil: the recorded one), and returns a
 	// message. nil means that the run is on a tape.
-	Fork func(effect int64, result json.RawMessage) (said string)
+	Fork func(effect int64, result json.RawMessage) (message string)
 
 	r       *timetravel.Recording
 	s       *timetravel.Session

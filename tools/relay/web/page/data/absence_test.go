@@ -28,8 +28,8 @@ func lines(from, to int64) string {
 	return b.String()
 }
 
-// TestConnectionLosses checks that events during connection losses arrive once and in order, on an open page and
-// on a reloaded one, and that events of another run do not interfere.
+// TestConnectionLosses checks that events during connection losses arrive once and in order, on an
+// open page and on a reloaded one, and that events of another run do not interfere.
 func TestConnectionLosses(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
@@ -57,8 +57,8 @@ func TestConnectionLosses(t *testing.T) {
 	same(t, b, "watch('run_a').earlier.value.more", false)
 }
 
-// TestLongAbsence checks that 10,000 events after an absence never block the page, and that a newly opened
-// run starts at its end and loads the rest in pages.
+// TestLongAbsence checks that 10,000 events after an absence never block the page, and that a newly
+// opened run starts at its end and loads the rest in pages.
 func TestLongAbsence(t *testing.T) {
 	browser.Full(t)
 	r := start(t)

@@ -25,8 +25,8 @@ const sockets = `(() => {
 	globalThis.release = () => { const all = held; held = null; for (const fn of all) fn(); };
 })()`
 
-// TestClosingConnection checks that between the end of a connection and its close event nothing is sent into
-// it and nothing is lost: decisions, requests and views use the next connection, once.
+// TestClosingConnection checks that between the end of a connection and its close event nothing is
+// sent into it and nothing is lost: decisions, requests and views use the next connection, once.
 func TestClosingConnection(t *testing.T) {
 	browser.Full(t)
 	r := start(t)

@@ -162,7 +162,8 @@ func TestRefusedAnswer(t *testing.T) {
 	b.Wait("globalThis.ready && data.outbox.value.some((x) => x.state === 'lost')")
 }
 
-// TestUnansweredDecision checks that a decision without an answer on an open connection is sent again.
+// TestUnansweredDecision checks that a decision without an answer on an open connection is sent
+// again.
 func TestUnansweredDecision(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
