@@ -47,7 +47,7 @@ func TestRelay(t *testing.T) {
 			t.Errorf("command %d is %q, not %q", i, c[i], want)
 		}
 	}
-	w.setUp(w.daemon(c[1], `this link makes the first owner, once: (\S+)`))
+	w.setUp(w.daemon(c[1], `create the first owner \(it works once\): (\S+)`))
 	ran := w.daemon(c[2], `(\[release\] .*)`)
 	if want := "[release] Release 0.2? Runs can be followed and answered from anywhere."; ran != want {
 		t.Errorf("it prints %q, not %q", ran, want)

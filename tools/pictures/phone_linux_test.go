@@ -39,7 +39,7 @@ func photograph(t *testing.T) []byte {
 	server := exec.Command("unshare", "--uts", "--map-root-user", "sh", "-c", "hostname desk && exec "+relay+
 		" serve --listen 127.0.0.1:0 --db sqlite:relay.db --with-hostd")
 	server.Dir, server.Env = home, env
-	setup := start(t, server, "once: ")
+	setup := start(t, server, "(it works once): ")
 	b := browser.Open(t)
 	b.Expect("401") // the page asks who the user is
 	phone := browser.Phone

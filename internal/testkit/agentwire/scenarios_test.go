@@ -184,7 +184,7 @@ func (a *agent) tableCell(scenario string) string {
 	case scenario == "edited" && !a.edits:
 		return "no, denied"
 	case scenario == "rule allows files" && a.timid:
-		return "it gives up if the file does not exist"
+		return "it fails if the file does not exist"
 	case scenario == "question" && a.asks.Args == nil:
 		return "not over ACP"
 	}
