@@ -17,7 +17,7 @@ func Reference() string {
 	}{
 		{"Events of a run", "The host sends these events; the server stores them and sends them to apps. An event with a `seq` is\nstored before it is acknowledged or shown.", Event},
 		{"Commands of apps", "The server stores a command before it confirms it.", Command},
-		{"RPC", "The response is an `rpc.response` to the sender. A failed response has an `error` and an `error_code`.", RPC},
+		{"RPC", "The response is an `rpc.response` to the sender; if it failed, it has `error` and `error_code`.", RPC},
 		{"Connection", "These messages are not stored.", Exchange},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", part.title, part.about)
@@ -76,8 +76,8 @@ WebSocket text frame. For example, a host reports output of a run:
 Unknown fields and unknown types of events are stored and passed on; a field with ` + "`null`" + ` counts as
 omitted. A frame has at most 4 MiB, and nests at most 64 arrays and objects. A frame that is not an
 envelope, or has a field of the wrong type or a duplicate field, is answered with an ` + "`error`" + `, and
-the connection stays open. Concerto's own host does not exceed the maximum sizes of fields in events;
-the server also accepts longer fields.
+the connection stays open. Concerto's own host does not exceed the maximum sizes of fields in
+events; the server also accepts longer fields.
 `
 
 // describe writes the section of a message type.

@@ -107,7 +107,7 @@ func (r *relay) serve(env []string, args ...string) {
 			r.url = url
 			return
 		}
-		if _, link, ok := strings.Cut(line, "once: "); ok {
+		if _, link, ok := strings.Cut(line, "(it works once): "); ok {
 			r.setup = link
 		}
 	}
