@@ -401,7 +401,7 @@ func irrefutable(c Pattern, t types.Type) Pattern {
 	return out
 }
 
-// Tuples are distinguished by length for the same reason.
+// Tuple returns the constructor of tuples of n elements: tuples of other lengths have another one.
 func Tuple(n int) string { return "()" + strconv.Itoa(n) }
 
 // Unmatched returns a value of a type that a pattern does not match, as a pattern; ok is false when

@@ -24,7 +24,7 @@ func newHostReplay(a *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "replay FILE [--host NAME] [--proc N] [--timing] [--strict]",
 		Short: "Play a recorded host",
-		Long: `Runs as a host: plays the messages of a host's process from a recording by --wire, and compares the
+		Long: `Runs as a host: plays the messages of a host's process from a file of --wire, and compares the
 messages that it receives with the recorded ones as JSON. A difference ends it with exit code 65. A
 mark such as ***API_KEY*** matches any text. Unknown flags after FILE are ignored, because vendors'
 hosts are started with flags.

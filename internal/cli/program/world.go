@@ -35,7 +35,7 @@ func (f *WorldFlags) Add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.passEnv, "pass-env", nil, "pass the variables `NAMES` to the emit handler; * matches any text")
 	c.Flags().StringArrayVar(&f.envFiles, "env", nil, "set the environment variables of `FILE`, lines NAME=VALUE; repeatable")
 	c.Flags().BoolVar(&f.Mock, "mock", false, "replace all models by scripted replies: no key, no network")
-	c.Flags().BoolVar(&f.trust, "trust", false, "run a compiled program of another origin without asking")
+	c.Flags().BoolVar(&f.trust, "trust", false, "run a compiled program from elsewhere without asking")
 	f.Permissions.Add(c)
 	f.Audit.Add(c)
 	f.Tools.Add(c)

@@ -44,7 +44,7 @@ func NewFmt(a *console.Console) *cobra.Command {
 it; without PATH, fmt formats the project in this directory or above. A file with syntax errors is
 not changed.
 
-Exit codes: 0 success, 1 --check found a file, 2 a file has errors.`,
+Exit codes: 0 success, 1 --check found a file to format, 2 a file has errors.`,
 		Example: `  concerto fmt                  format the project
   concerto fmt triage.conc      format one file
   concerto fmt --check          list the files that would change

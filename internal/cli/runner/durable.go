@@ -36,7 +36,7 @@ func (f *durableFlags) add(c *cobra.Command) {
 
 // addWaitFlags adds the flags that run and resume share.
 func (f *durableFlags) addWaitFlags(c *cobra.Command) {
-	c.Flags().BoolVar(&f.park, "park", false, "exit with code 75 while the run waits only for answers and times")
+	c.Flags().BoolVar(&f.park, "park", false, "exit with code 75 while the run waits only for answers and timers")
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait for answers by 'concerto runs answer'")
 	c.Flags().StringVar(&f.sync, "sync", "", "sync the journal `WHEN`: output, every or never (default output)")
 	c.Flags().IntVar(&f.every, "snapshot-every", 0, "take a snapshot after `N` records (default: adaptive)")

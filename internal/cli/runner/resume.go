@@ -64,7 +64,7 @@ only returns its exit code. RUN is the run's directory, or its id with [run] jou
 		Example: `  concerto run --journal job --park review.conc   wait for an answer: exit code 75
   concerto runs answer job q7 yes
   concerto runs resume job
-  concerto runs resume --due runs                 resume every run below runs that can continue`,
+  concerto runs resume --due runs                 resume each run in runs that can continue`,
 		Args: console.Arguments(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			cmd.durable.command = c
