@@ -150,6 +150,21 @@ func divFloat(fp unsafe.Pointer, in *ins) {
 	*floatAt(fp, in.a) = *floatAt(fp, in.b) / *floatAt(fp, in.c)
 }
 
+// mulAddFloat executes opMulAddFloat. The product is rounded: it is not one operation with the sum.
+func mulAddFloat(fp unsafe.Pointer, in *ins) {
+	p := float64(*floatAt(fp, in.b) * *floatAt(fp, in.c))
+	*floatAt(fp, uint8(in.imm)) = p
+	*floatAt(fp, in.a) = *floatAt(fp, uint8(in.imm>>8)) + p
+}
+
+// subFields executes opSubFieldsFloat with the addresses of its fields.
+func subFields(fp unsafe.Pointer, in *ins, p, q unsafe.Pointer) {
+	x, y := *(*float64)(p), *(*float64)(q)
+	*floatAt(fp, uint8(in.imm)) = x
+	*floatAt(fp, uint8(in.imm>>8)) = y
+	*floatAt(fp, in.a) = x - y
+}
+
 func eqInt(fp unsafe.Pointer, in *ins) { *bitsAt(fp, in.a) = bit(*intAt(fp, in.b) == *intAt(fp, in.c)) }
 func ltInt(fp unsafe.Pointer, in *ins) { *bitsAt(fp, in.a) = bit(*intAt(fp, in.b) < *intAt(fp, in.c)) }
 func leInt(fp unsafe.Pointer, in *ins) { *bitsAt(fp, in.a) = bit(*intAt(fp, in.b) <= *intAt(fp, in.c)) }
@@ -163,19 +178,25 @@ func leFloat(fp unsafe.Pointer, in *ins) {
 	*bitsAt(fp, in.a) = bit(*floatAt(fp, in.b) <= *floatAt(fp, in.c))
 }
 
-func andInt(fp unsafe.Pointer, in *ins)  { *intAt(fp, in.a) = *intAt(fp, in.b) & *intAt(fp, in.c) }
-func orInt(fp unsafe.Pointer, in *ins)   { *intAt(fp, in.a) = *intAt(fp, in.b) | *intAt(fp, in.c) }
 func xorInt(fp unsafe.Pointer, in *ins)  { *intAt(fp, in.a) = *intAt(fp, in.b) ^ *intAt(fp, in.c) }
 func andIntK(fp unsafe.Pointer, in *ins) { *intAt(fp, in.a) = *intAt(fp, in.b) & int64(in.imm) }
-func shlIntK(fp unsafe.Pointer, in *ins) { *intAt(fp, in.a) = *intAt(fp, in.b) << (in.imm & 63) }
-func shrIntK(fp unsafe.Pointer, in *ins) { *intAt(fp, in.a) = *intAt(fp, in.b) >> (in.imm & 63) }
 
-// shlInt and shrInt shift by the distance in register c, which is 0 to 63.
-func shlInt(fp unsafe.Pointer, in *ins) {
-	*intAt(fp, in.a) = *intAt(fp, in.b) << (*bitsAt(fp, in.c) & 63)
+func andOrInt(fp unsafe.Pointer, in *ins) {
+	x, y := ints(fp, in)
+	if ir.Op(in.op) == ir.OpAndInt {
+		*intAt(fp, in.a) = x & y
+	} else {
+		*intAt(fp, in.a) = x | y
+	}
 }
-func shrInt(fp unsafe.Pointer, in *ins) {
-	*intAt(fp, in.a) = *intAt(fp, in.b) >> (*bitsAt(fp, in.c) & 63)
+
+// shiftInt shifts by n, which is 0 to 63.
+func shiftInt(fp unsafe.Pointer, in *ins, n uint32) {
+	if op := ir.Op(in.op); op == ir.OpShlInt || op == ir.OpShlIntK {
+		*intAt(fp, in.a) = *intAt(fp, in.b) << (n & 63)
+	} else {
+		*intAt(fp, in.a) = *intAt(fp, in.b) >> (n & 63)
+	}
 }
 
 // shiftAndXor executes opShrXorInt: imm holds the register of the shifted Int and the distance.

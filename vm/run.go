@@ -181,42 +181,28 @@ func (t *task) run() status {
 		case ir.Op(opXorAndInt):
 			xorAndMask(fp, in)
 			continue
-		case ir.OpAndInt:
-			andInt(fp, in)
-			continue
-		case ir.OpOrInt:
-			orInt(fp, in)
+		case ir.OpAndInt, ir.OpOrInt:
+			andOrInt(fp, in)
 			continue
 		case ir.OpXorInt:
 			xorInt(fp, in)
 			continue
-		case ir.OpShlInt:
+		case ir.OpShlInt, ir.OpShrInt:
 			if *bitsAt(fp, in.c) > 63 {
 				break
 			}
-			shlInt(fp, in)
-			continue
-		case ir.OpShrInt:
-			if *bitsAt(fp, in.c) > 63 {
-				break
-			}
-			shrInt(fp, in)
+			shiftInt(fp, in, uint32(*bitsAt(fp, in.c)))
 			continue
 		case ir.OpAndIntK:
 			andIntK(fp, in)
 			continue
-		case ir.OpShlIntK:
-			shlIntK(fp, in)
-			continue
-		case ir.OpShrIntK:
-			shrIntK(fp, in)
+		case ir.OpShlIntK, ir.OpShrIntK:
+			shiftInt(fp, in, uint32(in.imm))
 			continue
 
 		// Float.
 		case ir.Op(opMulAddFloat):
-			p := float64(*floatAt(fp, in.b) * *floatAt(fp, in.c)) // rounded: not one operation with the sum
-			*floatAt(fp, uint8(in.imm)) = p
-			*floatAt(fp, in.a) = *floatAt(fp, uint8(in.imm>>8)) + p
+			mulAddFloat(fp, in)
 			continue
 		case ir.OpAddFloat:
 			addFloat(fp, in)
@@ -268,7 +254,6 @@ func (t *task) run() status {
 		case ir.OpIsNil:
 			*bitsAt(fp, in.a) = bit(*refAt(fp, in.b) == nil)
 			continue
-
 		// Jumps.
 		case ir.OpJump:
 			ip = jump(ip, in.imm)
@@ -599,11 +584,7 @@ func (t *task) run() status {
 			o, q := *refAt(fp, in.b), *refAt(fp, in.c)
 			k, l := uint32(uint8(in.imm>>16)), uint32(in.imm)>>24
 			if k < (*value.Head)(o).N && l < (*value.Head)(q).N {
-				x := *(*float64)(unsafe.Add(o, uintptr(k)*slotSize+slotSize))
-				y := *(*float64)(unsafe.Add(q, uintptr(l)*slotSize+slotSize))
-				*floatAt(fp, uint8(in.imm)) = x
-				*floatAt(fp, uint8(in.imm>>8)) = y
-				*floatAt(fp, in.a) = x - y
+				subFields(fp, in, unsafe.Add(o, uintptr(k)*slotSize+slotSize), unsafe.Add(q, uintptr(l)*slotSize+slotSize))
 				continue
 			}
 		case ir.Op(opFieldAddMul), ir.Op(opFieldSubMul):
@@ -676,7 +657,6 @@ func (t *task) run() status {
 				t.samples.mark = mark{uintptr(ip), uintptr(fp)}
 				continue
 			}
-
 		// Calls.
 		case ir.OpCall:
 			if uintptr(fp)+uintptr(in.a)*slotSize > t.limit {
@@ -811,16 +791,9 @@ func (t *task) run() status {
 				continue
 			}
 
-		case ir.OpJumpEqual:
+		case ir.OpJumpEqual, ir.OpJumpNotEqual:
 			if e := compareTexts(*refAt(fp, in.a), *refAt(fp, in.b)); e != unknownTexts {
-				if e == equalTexts {
-					ip = jump(ip, in.imm)
-				}
-				continue
-			}
-		case ir.OpJumpNotEqual:
-			if e := compareTexts(*refAt(fp, in.a), *refAt(fp, in.b)); e != unknownTexts {
-				if e == differentTexts {
+				if (e == equalTexts) == (ir.Op(in.op) == ir.OpJumpEqual) {
 					ip = jump(ip, in.imm)
 				}
 				continue
@@ -869,7 +842,6 @@ func (t *task) run() status {
 			*intAt(fp, in.a) = n % int64(r.k)
 			continue
 		}
-
 	tick:
 		t.ip, t.fp = ip, fp
 		if st := t.tick(); st != running {
@@ -877,22 +849,4 @@ func (t *task) run() status {
 		}
 		ip, fp = t.ip, t.fp
 	}
-}
-
-// step does what the loop leaves over: an operation outside it, or the fault of
-// one inside. It unwinds an error to where it is caught.
-//
-//go:noinline
-func (t *task) step(in *ins) status {
-	t.budget -= slowCost
-	st := raising
-	if op := slow[in.op]; op != nil {
-		st = op(t, in)
-	} else {
-		t.badOperand(in)
-	}
-	if st == raising {
-		st = t.unwind()
-	}
-	return st
 }

@@ -161,3 +161,21 @@ var slow = [256]func(*task, *ins) status{
 	opToolError:       doToolError,
 	ir.OpDispatchTool: opDispatchTool,
 }
+
+// step does what the loop leaves over: an operation outside it, or the fault of one
+// inside. It unwinds an error to where it is caught.
+//
+//go:noinline
+func (t *task) step(in *ins) status {
+	t.budget -= slowCost
+	st := raising
+	if op := slow[in.op]; op != nil {
+		st = op(t, in)
+	} else {
+		t.badOperand(in)
+	}
+	if st == raising {
+		st = t.unwind()
+	}
+	return st
+}
