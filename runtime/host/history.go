@@ -40,6 +40,19 @@ type hostRequest struct {
 	text json.RawMessage
 }
 
+// clone returns a copy that records independently of c.
+func (c *History) clone() *History {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &History{
+		opened: c.opened, process: c.process, session: c.session, pending: slices.Clone(c.pending),
+		answered: c.answered, replies: c.replies, last: c.last,
+	}
+}
+
 // RecordOpened records how the exchange was opened.
 func (c *History) RecordOpened(o *effect.ExchangeOpened) {
 	if c == nil {

@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -366,6 +367,7 @@ func TestAgentsRevived(t *testing.T) {
 			h.Suspend()
 			killKeeper(t, dir)
 			second := hostsUnderKeeper(t, dir, 2, c)
+			recorded, _ := json.Marshal(open.History)
 			if err := second.Resume(t.Context(), []host.Open{open}); err != nil {
 				t.Fatal(err)
 			}
@@ -381,6 +383,9 @@ func TestAgentsRevived(t *testing.T) {
 				if args := `"--resume","S"`; last == "result" && transport == "claude-code" && !strings.Contains(string(x.Text), args) {
 					t.Errorf("%s is not in %s", args, x.Text)
 				}
+			}
+			if after, _ := json.Marshal(open.History); !bytes.Equal(after, recorded) {
+				t.Errorf("the hosts changed the caller's history, which records what its journal holds:\n%s\n%s", recorded, after)
 			}
 			if in, _ := os.ReadFile(file + ".in"); strings.Count(string(in), "You were interrupted") != 1 {
 				t.Errorf("the host received\n%s", in)

@@ -27,7 +27,8 @@ type Open struct {
 	// Since is the wall-clock time of the opening, used if the keeper does not know it.
 	Since time.Time
 	// History is the exchange's history; nil means that the exchange is lost together with its
-	// process.
+	// process. The hosts continue a copy: they record a message when they hand it out, the caller
+	// when it is in the journal.
 	History *History
 }
 
@@ -43,6 +44,10 @@ func (h *Hosts) Resume(ctx context.Context, open []Open) error {
 		return err
 	}
 	remaining := slices.Clone(all)
+	open = slices.Clone(open)
+	for i := range open {
+		open[i].History = open[i].History.clone()
+	}
 	h.mu.Lock()
 	for name := range h.pools {
 		h.processCounts[name] = int(k.Last(name))
