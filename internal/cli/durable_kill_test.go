@@ -110,7 +110,7 @@ func (s *stormed) run() {
 			s.end()
 			return
 		case !errors.As(err, &exit) || exit.ExitCode() != -1:
-			s.Fatalf("seed %d, after %d kills: %v\n%s", s.seed, s.kills, err, journalOf(s.dir))
+			s.Fatalf("the journal:\n%s\nseed %d, after %d kills: %v", journalOf(s.dir), s.seed, s.kills, err) // a truncated log still ends with the reason
 		}
 		s.kills++
 		if s.written() > before && begun(journalOf(s.dir)) && !bytes.Contains(journalOf(s.dir), []byte(`"k":"finish"`)) {
