@@ -75,7 +75,7 @@ func arguments(line []string) []string {
 func (a *app) main(line []string) (code int) {
 	defer func() {
 		if p := recover(); p != nil {
-			fmt.Fprintf(a.stderr, "concerto-relay: this is our bug, not yours: %v\n\n%s", p, debug.Stack())
+			fmt.Fprintf(a.stderr, "concerto-relay: internal error: %v\n\nThis is a bug in concerto-relay. Please report it with these lines:\n%s", p, debug.Stack())
 			code = exitFailed
 		}
 	}()

@@ -36,7 +36,7 @@ func TestPanic(t *testing.T) {
 		}
 	}()
 	reader := bufio.NewReader(output)
-	for i, want := range []string{"panic: broken\n\ngoroutine ", `"success":false,"command":"next","message":"this is our bug, not yours: broken"`} {
+	for i, want := range []string{"panic: broken\n\ngoroutine ", `"success":false,"command":"next","message":"internal error, which is a bug in Concerto: broken"`} {
 		text, err := dap.ReadBaseMessage(reader)
 		if err != nil {
 			t.Fatal(err)

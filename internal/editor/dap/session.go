@@ -93,7 +93,7 @@ func (s *session) handleSafely(r dap.RequestMessage) (more bool) {
 				p, stack = x.value, x.stack
 			}
 			s.sendOutput("stderr", fmt.Sprintf("concerto dap: panic: %v\n\n%s", p, stack))
-			s.replyError(r, "this is our bug, not yours: %v", p)
+			s.replyError(r, "internal error, which is a bug in Concerto: %v", p)
 			more = true
 		}
 	}()

@@ -53,7 +53,7 @@ func (c *call) run(f request, params json.RawMessage) (result json.RawMessage, e
 	defer func() {
 		if p := recover(); p != nil {
 			stack := debug.Stack()
-			result, err = nil, newError(codeInternal, "this is our bug, not yours: %v", p)
+			result, err = nil, newError(codeInternal, "%s", bugText(p))
 			c.loop.enqueue(func() { c.loop.reportCrash(c.view, c.method, p, stack) })
 		}
 	}()

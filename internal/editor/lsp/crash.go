@@ -13,7 +13,7 @@ import (
 )
 
 // bugText returns the message for an internal error.
-func bugText(p any) string { return fmt.Sprintf("this is our bug, not yours: %v", p) }
+func bugText(p any) string { return fmt.Sprintf("internal error, which is a bug in Concerto: %v", p) }
 
 // runSafely runs a function of the loop. It reports a panic and continues.
 func (s *server) runSafely(f func()) {
