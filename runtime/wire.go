@@ -11,7 +11,7 @@ func (c *Config) wire(lookup func(string) (string, bool)) func(hosttrace.Line) {
 		return nil
 	}
 	secrets := c.secrets(lookup)
-	secrets.AddNamed(c.Environ)
+	secrets.AddFromEnviron(c.Environ)
 	return func(l hosttrace.Line) {
 		l.Text = string(secrets.JSON([]byte(l.Text)))
 		c.Listeners.Wire(l)

@@ -144,7 +144,7 @@ func (cs *calls) observe(s *Server, all []store.Incoming) {
 					step(c, "gated")
 				case approved:
 					step(c, "approved")
-					c.Ends = ends + c.LongerMS
+					c.Ends = ends + c.ExtendMS
 				default:
 					c.Ends = ends // the host enforces the expiry
 				}

@@ -229,7 +229,7 @@ func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.En
 		if d, err := protocol.Decode[protocol.Bash](e); err == nil && d.TimeoutS != nil {
 			longer = time.Duration(*d.TimeoutS) * time.Second
 		}
-		c.LongerMS = longer.Milliseconds()
+		c.ExtendMS = longer.Milliseconds()
 	}
 	if !c.Gated {
 		c.Ends = c.At + protocol.RPCTimeout.Milliseconds()

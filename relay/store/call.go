@@ -29,7 +29,7 @@ type Call struct {
 	Session  string `json:"session"`
 	By       string `json:"by"`
 	Gated    bool   `json:"gated,omitempty"`
-	LongerMS int64  `json:"longer_ms,omitempty"` // added to the deadline after approval
+	ExtendMS int64  `json:"longer_ms,omitempty"` // added to the deadline after approval
 	// frame to send to the host; removed after the answer
 	Frame json.RawMessage `json:"frame,omitempty"`
 }

@@ -27,7 +27,7 @@ func openLines(a *console.Console) (c lineSource, end func()) {
 	}
 	end = a.BeginDrawing()
 	h := &history{path: a.StateFile("repl_history"), secrets: &secret.Set{}}
-	h.secrets.AddNamed(a.Environ)
+	h.secrets.AddFromEnviron(a.Environ)
 	h.load()
 	return &drawn{screen: a.Bottom(), history: h, color: a.TTY.Color}, end
 }
@@ -142,17 +142,17 @@ func (d *drawn) complete(text string, at int) repl.Completion {
 }
 
 // sgr maps hues to colour codes.
-var sgr = map[repl.Hue]string{repl.Keyword: "35", repl.Text: "32", repl.Number: "33", repl.Comment: "90", repl.TypeHue: "36", repl.Function: "34"}
+var sgr = map[repl.TokenClass]string{repl.Keyword: "35", repl.Text: "32", repl.Number: "33", repl.Comment: "90", repl.TypeName: "36", repl.Function: "34"}
 
 // Paint returns the colours of the typed text.
 func (d *drawn) Paint(text string) (all []screen.Paint) {
 	if !d.color || d.session == nil || strings.HasPrefix(text, ":") {
 		return nil
 	}
-	for _, c := range d.session.Colours(context.Background(), d.before+text) {
+	for _, c := range d.session.Highlight(context.Background(), d.before+text) {
 		from, to := max(c.From-len(d.before), 0), c.To-len(d.before)
 		if to > from && to <= len(text) {
-			all = append(all, screen.Paint{From: utf8.RuneCountInString(text[:from]), To: utf8.RuneCountInString(text[:to]), Code: sgr[c.Hue]})
+			all = append(all, screen.Paint{From: utf8.RuneCountInString(text[:from]), To: utf8.RuneCountInString(text[:to]), Code: sgr[c.Class]})
 		}
 	}
 	return all

@@ -98,7 +98,7 @@ func hostSecrets(a *console.Console, c *host.Config) *secret.Set {
 	for name := range c.Keys {
 		add(name)
 	}
-	secrets.AddNamed(a.Environ)
+	secrets.AddFromEnviron(a.Environ)
 	return secrets
 }
 

@@ -83,9 +83,9 @@ func (s *Set) Each(f func(name, value string)) {
 	}
 }
 
-// AddNamed adds the values of the variables of an environment ("NAME=value") whose
+// AddFromEnviron adds the values of the variables of an environment ("NAME=value") whose
 // names suggest that they are secret.
-func (s *Set) AddNamed(environ []string) {
+func (s *Set) AddFromEnviron(environ []string) {
 	for _, v := range environ {
 		if name, value, ok := strings.Cut(v, "="); ok && IsSecretName(name) {
 			s.Add(name, value)

@@ -140,7 +140,7 @@ func (c *call) items(uri protocol.DocumentURI) (items protocol.List[protocol.Dia
 	defer func() {
 		if p := recover(); p != nil {
 			stack := debug.Stack()
-			items, err = protocol.List[protocol.Diagnostic]{bugRow(p)}, nil
+			items, err = protocol.List[protocol.Diagnostic]{internalErrorDiagnostic(p)}, nil
 			c.loop.enqueue(func() { c.loop.reportCrash(c.view, c.method, p, stack) })
 		}
 	}()

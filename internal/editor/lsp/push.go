@@ -12,21 +12,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// A check starts nextKey after the last edit, so that it does not run between two keystrokes, but
+// A check starts checkDelay after the last edit, so that it does not run between two keystrokes, but
 // at most maxWait after the first edit that no check has seen.
 const (
-	nextKey = 20 * time.Millisecond
-	maxWait = 200 * time.Millisecond
+	checkDelay = 20 * time.Millisecond
+	maxWait    = 200 * time.Millisecond
 )
 
-// pushing is the state of the checks and of publishing their diagnostics.
-type pushing struct {
-	timer   *time.Timer
-	since   time.Time // time of the first edit that is not checked
-	waiting bool
-	owed    time.Time // time of the first edit without published diagnostics; zero if there is none
-	check   *check    // the running check; nil if there is none
-	sent    map[protocol.DocumentURI]sent
+// pushState is the state of the checks and of publishing their diagnostics.
+type pushState struct {
+	timer                *time.Timer
+	since                time.Time // time of the first edit that is not checked
+	waiting              bool
+	firstUnpublishedEdit time.Time // time of the first edit without published diagnostics; zero if there is none
+	check                *check    // the running check; nil if there is none
+	sent                 map[protocol.DocumentURI]sent
 }
 
 // sent identifies the diagnostics of a file that the client received last.
@@ -41,7 +41,7 @@ type check struct {
 	cancel func()
 }
 
-func (p *pushing) stop() {
+func (p *pushState) stop() {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
@@ -56,8 +56,8 @@ func (s *server) checkSoon() {
 		return
 	}
 	p, now := &s.push, time.Now()
-	if p.owed.IsZero() {
-		p.owed = now
+	if p.firstUnpublishedEdit.IsZero() {
+		p.firstUnpublishedEdit = now
 	}
 	if !p.waiting {
 		p.waiting, p.since = true, now
@@ -65,7 +65,7 @@ func (s *server) checkSoon() {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-	p.timer = s.after(max(0, min(nextKey, p.since.Add(maxWait).Sub(now))), s.checkNow)
+	p.timer = s.after(max(0, min(checkDelay, p.since.Add(maxWait).Sub(now))), s.checkNow)
 }
 
 // checkNow starts a check. If a check of an older view is running, it cancels that and starts the
@@ -78,7 +78,7 @@ func (s *server) checkNow() {
 	}
 	if p.check != nil {
 		p.waiting = true // the running check starts another one when it ends
-		if time.Since(p.owed) < maxWait {
+		if time.Since(p.firstUnpublishedEdit) < maxWait {
 			p.check.cancel()
 		}
 		return
@@ -96,8 +96,8 @@ func (s *server) checkNow() {
 			s.progress.end(s)
 			if err == nil {
 				s.publishDiagnostics(c.view, found)
-				if p.owed = (time.Time{}); p.waiting {
-					p.owed = time.Now()
+				if p.firstUnpublishedEdit = (time.Time{}); p.waiting {
+					p.firstUnpublishedEdit = time.Now()
 				}
 			}
 			if p.waiting {
@@ -141,13 +141,13 @@ func (v *view) findings(all map[string][]*diag.Diagnostic) findings {
 func (v *view) failedFindings(p any) findings {
 	out := findings{}
 	for uri := range v.docs {
-		out[uri] = protocol.List[protocol.Diagnostic]{bugRow(p)}
+		out[uri] = protocol.List[protocol.Diagnostic]{internalErrorDiagnostic(p)}
 	}
 	return out
 }
 
-// bugRow returns a diagnostic on the first line which reports that a check has failed.
-func bugRow(p any) protocol.Diagnostic {
+// internalErrorDiagnostic returns a diagnostic on the first line which reports that a check has failed.
+func internalErrorDiagnostic(p any) protocol.Diagnostic {
 	return protocol.Diagnostic{Severity: protocol.DiagnosticSeverityInformation, Source: product, Message: bugText(p)}
 }
 

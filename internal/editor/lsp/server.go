@@ -73,7 +73,7 @@ type server struct {
 	calls       sync.WaitGroup // goroutines of requests
 	asked       map[string]func(json.RawMessage, *Error)
 	questions   int
-	push        pushing
+	push        pushState
 	folders     []string
 	polled      map[string]stamp // nil where the client watches
 	progress    progress

@@ -55,7 +55,7 @@ func TestDiagnosticsAfterPauses(t *testing.T) {
 		if got := e.published(uri); len(got) > 0 {
 			t.Errorf("diagnostics came after %v: %v", time.Since(began), got)
 		}
-		time.Sleep(nextKey)
+		time.Sleep(checkDelay)
 		if got := e.published(uri); len(got) != 1 || *got[0].Version != 1 || len(got[0].Diagnostics) != 1 {
 			t.Errorf("diagnostics: %v", got)
 		}

@@ -105,61 +105,61 @@ func (s *Session) Complete(ctx context.Context, text string, at int) Completion 
 	return c
 }
 
-// Hue is the syntactic class of a part of an input, for highlighting.
-type Hue uint8
+// TokenClass is the syntactic class of a span of an input, for highlighting.
+type TokenClass uint8
 
 // The syntactic classes.
 const (
-	Keyword Hue = iota
+	Keyword TokenClass = iota
 	Text
 	Number
 	Comment
-	TypeHue  // a type, and whatever else is declared with a capital letter
+	TypeName // a type, and whatever else is declared with a capital letter
 	Function // a function or method
 )
 
-// Colour is a part of an input with its class. From and To are byte offsets.
-type Colour struct {
+// ColoredSpan is a span of an input with its class. From and To are byte offsets.
+type ColoredSpan struct {
 	From, To int
-	Hue      Hue
+	Class    TokenClass
 }
 
-// hues maps the analysis's token types to hues.
-var hues = map[string]Hue{"type": TypeHue, "struct": TypeHue, "enum": TypeHue, "interface": TypeHue, "typeParameter": TypeHue, "schema": TypeHue, "agent": TypeHue, "host": TypeHue, "tool": TypeHue,
-	"pipeline": TypeHue, "enumMember": TypeHue, "function": Function, "method": Function, "keyword": Keyword, "decorator": Keyword}
+// tokenClasses maps the analysis's token types to classes.
+var tokenClasses = map[string]TokenClass{"type": TypeName, "struct": TypeName, "enum": TypeName, "interface": TypeName, "typeParameter": TypeName, "schema": TypeName, "agent": TypeName, "host": TypeName, "tool": TypeName,
+	"pipeline": TypeName, "enumMember": TypeName, "function": Function, "method": Function, "keyword": Keyword, "decorator": Keyword}
 
-// Colours returns the parts of an input that have a class, in source order.
-func (s *Session) Colours(ctx context.Context, text string) (all []Colour) {
+// Highlight returns the parts of an input that have a class, in source order.
+func (s *Session) Highlight(ctx context.Context, text string) (all []ColoredSpan) {
 	l, begin := s.layoutUnfinished(text)
 	snapshot, path := s.open(l)
-	names := map[int]Colour{}
+	names := map[int]ColoredSpan{}
 	for _, t := range snapshot.Tokens(ctx, path) {
 		from, to := int(t.Span.Start-begin), int(t.Span.End-begin)
-		if hue, ok := hues[analysis.TokenTypes[t.Type]]; ok && from >= 0 && to <= len(text) {
-			names[from] = Colour{from, to, hue}
+		if hue, ok := tokenClasses[analysis.TokenTypes[t.Type]]; ok && from >= 0 && to <= len(text) {
+			names[from] = ColoredSpan{from, to, hue}
 		}
 	}
 	toks, comments, _ := lexer.Lex(source.NewFile(Name, []byte(text)))
 	next := 0
 	for _, t := range toks {
 		for ; next < len(comments) && comments[next].Start < t.Start; next++ {
-			all = append(all, Colour{int(comments[next].Start), int(comments[next].End), Comment})
+			all = append(all, ColoredSpan{int(comments[next].Start), int(comments[next].End), Comment})
 		}
-		c := Colour{int(t.Start), int(t.End), 0}
+		c := ColoredSpan{int(t.Start), int(t.End), 0}
 		if name, is := names[c.From]; is {
 			all = append(all, name)
 			continue
 		}
 		switch t.Kind {
 		case lexer.String, lexer.StringHead, lexer.StringMid, lexer.StringTail:
-			c.Hue = Text
+			c.Class = Text
 		case lexer.Int, lexer.Float:
-			c.Hue = Number
+			c.Class = Number
 		default:
 			if _, ok := lexer.Lookup(text[c.From:c.To]); !ok || !isLetter(text[c.From]) {
 				continue
 			}
-			c.Hue = Keyword
+			c.Class = Keyword
 		}
 		all = append(all, c)
 	}

@@ -24,11 +24,11 @@ type View struct {
 
 // row is a line of the view.
 type row struct {
-	began   activity.Event
-	text    string // the host's activity
-	percent float64
-	used    activity.Usage
-	asks    []question // open questions, the oldest first
+	began         activity.Event
+	text          string // the host's activity
+	percent       float64
+	used          activity.Usage
+	openQuestions []question // open questions, the oldest first
 }
 
 // question is an open question of a host.
@@ -67,10 +67,10 @@ func (v *View) HandleEvent(e activity.Event) {
 			r.percent = e.Percent
 		}
 	case activity.Asked:
-		r.asks = append(r.asks, question{e.ID, questionText(&e)})
+		r.openQuestions = append(r.openQuestions, question{e.ID, questionText(&e)})
 	case activity.Answered, activity.Withdrawn:
-		if i := slices.IndexFunc(r.asks, func(a question) bool { return a.id == e.ID }); i >= 0 {
-			r.asks = slices.Delete(r.asks, i, i+1)
+		if i := slices.IndexFunc(r.openQuestions, func(a question) bool { return a.id == e.ID }); i >= 0 {
+			r.openQuestions = slices.Delete(r.openQuestions, i, i+1)
 		}
 	case activity.Ended, activity.ListenEnded, activity.StageEnded, activity.ProgressEnded:
 		at := slices.Index(v.rows, r)
@@ -122,8 +122,8 @@ func (v *View) line(r *row, now time.Duration, width int) screen.Line {
 	case activity.Progressed:
 		l.Mark, l.Color, head = "▸", screen.Cyan, terminal.Escape(e.Name)+bar(r.percent, width)
 	case activity.Began:
-		if len(r.asks) > 0 {
-			l.Mark, l.Color, text = "?", screen.Yellow, r.asks[0].text
+		if len(r.openQuestions) > 0 {
+			l.Mark, l.Color, text = "?", screen.Yellow, r.openQuestions[0].text
 		}
 		head += bar(r.percent, width)
 		if c := r.used.Cost + v.past[e.Host].Cost; c > 0 {

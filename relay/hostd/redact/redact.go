@@ -85,7 +85,7 @@ func New(extra string, environ []string) (*Redactor, error) {
 	for _, v := range environ {
 		// A path is not a secret, even if its name suggests one, as SSH_AUTH_SOCK does.
 		if _, value, _ := strings.Cut(v, "="); !strings.HasPrefix(value, "/") {
-			r.secrets.AddNamed([]string{v})
+			r.secrets.AddFromEnviron([]string{v})
 		}
 	}
 	if extra == "" {
