@@ -70,8 +70,8 @@ type readings struct {
 	in   *inspector
 }
 
-// is returns the parameter that e refers to, or nil.
-func (r *readings) is(e ast.Expr) *reading {
+// readingOf returns the parameter that e refers to, or nil.
+func (r *readings) readingOf(e ast.Expr) *reading {
 	for {
 		switch x := e.(type) {
 		case *ast.ParenExpr:
@@ -93,7 +93,7 @@ func (r *readings) is(e ast.Expr) *reading {
 // visitOperands skips a use that only reads, and walks other expressions.
 func (r *readings) visitOperands(es ...ast.Expr) {
 	for _, e := range es {
-		if e != nil && r.is(e) == nil {
+		if e != nil && r.readingOf(e) == nil {
 			r.walk(e)
 		}
 	}
@@ -119,7 +119,7 @@ func (r *readings) walk(n ast.Node) { r.in.inspect(n) }
 func (r *readings) visit(n ast.Node) bool {
 	switch x := n.(type) {
 	case *ast.PathExpr:
-		if p := r.is(x); p != nil {
+		if p := r.readingOf(x); p != nil {
 			p.retains = true
 		}
 	case *ast.FieldExpr:
@@ -196,7 +196,7 @@ func (r *readings) call(e ast.Expr, recv ast.Expr, args []*ast.Arg) bool {
 		default:
 			continue
 		}
-		if p := r.is(x); p == nil {
+		if p := r.readingOf(x); p == nil {
 			r.walk(x)
 		} else if !leaf {
 			p.passedTo = append(p.passedTo, c.Fn.Params[k])

@@ -163,9 +163,9 @@ func (d *Host) exchangesOf(t *task, seen map[*task]bool) int {
 	return n
 }
 
-func (s *scope) busy() value.Slot { return value.Err(programError(s.decl.busy())) }
+func (s *scope) busyError() value.Slot { return value.Err(programError(s.decl.busyError())) }
 
-func (d *Host) busy() *effect.Error {
+func (d *Host) busyError() *effect.Error {
 	return effect.Errorf("HostError",
 		"host '%s' is busy with the exchange whose handler calls it; use another host, or allow more processes: instances = %d in [hosts.%s]",
 		d.Name, max(d.Instances, 1)+1, d.Connector).With("host", d.Name)

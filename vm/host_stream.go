@@ -88,7 +88,7 @@ func (a *Args) hostStreamIn(i int) *hostStream {
 func (a *Args) OpenHostStream(prompt string) (value.Slot, error) {
 	m, d := a.run(), a.Host(0)
 	if d.isOccupiedBy(m.sched.current) {
-		return value.Nil, d.busy()
+		return value.Nil, d.busyError()
 	}
 	r := m.openingOf(d, a.Slot(0), prompt)
 	x := &hostStream{decl: d, session: r.Session}

@@ -79,7 +79,7 @@ func opListenBegin(t *task, in *ins) status {
 		return t.finishListen(s, value.Err(why))
 	}
 	if s.waitsForItself() {
-		return t.finishListen(s, s.busy())
+		return t.finishListen(s, s.busyError())
 	}
 	r := t.m.openingOf(s.decl, host, prompt.S)
 	switch x := *t.slot(in.a + 3); x.Kind() {
@@ -139,7 +139,7 @@ func (s *scope) output(channel string, payload *value.Map) *effect.Emit {
 func (t *task) exchangeOpened(w *wait) status {
 	s := w.scope
 	if w.refused && w.err != nil {
-		return t.finishListen(s, s.busy())
+		return t.finishListen(s, s.busyError())
 	}
 	var e *effect.Error
 	if errors.As(w.err, &e) {

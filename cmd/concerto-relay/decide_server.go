@@ -15,10 +15,10 @@ import (
 type remoteDecision struct {
 	*app
 	*decision
-	end  *endpoint
-	link *serverLink
-	host string
-	over *time.Timer // the timer of --wait
+	endpoint  *endpoint
+	link      *serverLink
+	host      string
+	waitTimer *time.Timer // the timer of --wait
 
 	mu    sync.Mutex
 	state protocol.State // last reported state; State is "" until the server has the decision
@@ -28,7 +28,7 @@ type remoteDecision struct {
 const decideID = "decide"
 
 const (
-	awayAfter      = time.Second      // until the user learns that the host is not connected
+	offlineNotice  = time.Second      // until the user learns that the host is not connected
 	outcomeTimeout = 30 * time.Second // for the server to confirm the decision, in addition to --wait
 )
 
@@ -40,7 +40,7 @@ var (
 // decideRemote sends the decision to a server over a WebSocket, on which the server also reports
 // the outcome.
 func (a *app) decideRemote(ctx context.Context, e *endpoint, d *decision) error {
-	x := &remoteDecision{app: a, decision: d, end: e}
+	x := &remoteDecision{app: a, decision: d, endpoint: e}
 	var run serverRun
 	if err := e.call(ctx, http.MethodGet, runPath(d.run), nil, &run); err != nil {
 		return err
@@ -60,9 +60,9 @@ func (a *app) decideRemote(ctx context.Context, e *endpoint, d *decision) error 
 	x.link = e.socket(x.begin, nil)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	x.over = time.AfterFunc(outcomeTimeout+d.wait, func() { cancel(errWaitExpired) })
-	defer x.over.Stop()
-	away := time.AfterFunc(awayAfter, x.reportOffline)
+	x.waitTimer = time.AfterFunc(outcomeTimeout+d.wait, func() { cancel(errWaitExpired) })
+	defer x.waitTimer.Stop()
+	away := time.AfterFunc(offlineNotice, x.reportOffline)
 	defer away.Stop()
 	err := x.link.Run(ctx, x.handle)
 	x.mu.Lock()
@@ -112,7 +112,7 @@ func (x *remoteDecision) handleState(e *protocol.Envelope, s *protocol.State) er
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.state.State == "" {
-		x.over.Reset(x.wait)
+		x.waitTimer.Reset(x.wait)
 	}
 	if x.state.State != s.State { // the state is repeated on a new connection
 		if err := x.print(e); err != nil {
@@ -164,8 +164,8 @@ func (x *remoteDecision) reportTimeout() error {
 	case "accepted":
 		return fmt.Errorf("host %s is not connected: the server stores the decision, which takes effect if the host reconnects within %d h and before the request expires; deciding again is not needed", displayText(x.host, 64), protocol.DecisionTTL/time.Hour)
 	case "sent":
-		return fmt.Errorf("host %s received the decision and did not report the outcome within %v; `concerto-relay runs%s` shows whether the request is still open", displayText(x.host, 64), wait, x.end.flags)
+		return fmt.Errorf("host %s received the decision and did not report the outcome within %v; `concerto-relay runs%s` shows whether the request is still open", displayText(x.host, 64), wait, x.endpoint.flags)
 	default:
-		return fmt.Errorf("%s did not confirm the decision: repeating the same command is safe", x.end.name)
+		return fmt.Errorf("%s did not confirm the decision: repeating the same command is safe", x.endpoint.name)
 	}
 }

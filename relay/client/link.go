@@ -21,7 +21,7 @@ const (
 	connectTimeout = 5 * time.Second        // for later attempts, and for hostd's answer to the upgrade
 	gather         = 2 * time.Millisecond   // collects events that are not urgent into one write
 	retryFirst     = 100 * time.Millisecond
-	retryAtMost    = time.Second
+	maxRetryDelay  = time.Second
 )
 
 // run sends to hostd until everything is sent and the run has ended, or ctx is done. conn and err
@@ -49,7 +49,7 @@ func (s *Source) run(conn net.Conn, err error) {
 			if !s.wait(pause) {
 				return
 			}
-			pause = min(2*pause, retryAtMost)
+			pause = min(2*pause, maxRetryDelay)
 		}
 		conn, err = s.connect(connectTimeout)
 	}
@@ -90,13 +90,13 @@ func (s *Source) wait(pause time.Duration) bool {
 // link is a connection to hostd.
 type link struct {
 	net.Conn
-	in      *bufio.Reader
-	out     encoder
-	run     string   // the relay's id of the run
-	hasAcks bool     // hostd acknowledges events
-	acked   int64    // number of acknowledged events when the connection began
-	asks    [][]byte // encoded requests to people that were open when the connection began
-	broken  chan struct{}
+	in           *bufio.Reader
+	out          encoder
+	run          string   // the relay's id of the run
+	hasAcks      bool     // hostd acknowledges events
+	acked        int64    // number of acknowledged events when the connection began
+	openRequests [][]byte // encoded requests to people that were open when the connection began
+	broken       chan struct{}
 }
 
 // connect connects to hostd's socket.
@@ -126,7 +126,7 @@ func (s *Source) open(conn net.Conn, run string) (*link, error) {
 		conn.Close()
 		return nil, err
 	}
-	l.asks = lines
+	l.openRequests = lines
 	return l, nil
 }
 
@@ -189,7 +189,7 @@ func (s *Source) serve(l *link) (done bool) {
 		s.readAll(l)
 	}()
 	if done = s.writeAll(l); !done {
-		_ = l.SetReadDeadline(time.Now().Add(retryAtMost)) // read what hostd sent before it closed
+		_ = l.SetReadDeadline(time.Now().Add(maxRetryDelay)) // read what hostd sent before it closed
 		<-received
 	}
 	l.Close()
@@ -205,7 +205,7 @@ func (s *Source) writeAll(l *link) (done bool) {
 		s.queue.resend(l.acked)
 	}
 	s.mu.Unlock()
-	pending := l.asks
+	pending := l.openRequests
 	if !s.sendStart(l) {
 		return s.ctx.Err() != nil
 	}

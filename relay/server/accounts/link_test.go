@@ -11,12 +11,12 @@ import (
 func TestLink(t *testing.T) {
 	f := begin(t)
 	var made struct{ ID, Token, Link string }
-	f.ask("POST", "/tokens", f.owner, `{"name":"guest","role":"viewer","runs":["run_7"],"ttl_s":3600}`).is(f, 200, &made)
+	f.ask("POST", "/tokens", f.owner, `{"name":"guest","role":"viewer","runs":["run_7"],"ttl_s":3600}`).expect(f, 200, &made)
 	if made.Link != f.url+"/#/t/"+made.Token+"/run_7" || made.Token == "" {
 		t.Errorf("%+v", made)
 	}
 	var whole map[string]string
-	f.ask("POST", "/tokens", f.owner, `{"name":"phone","role":"operator"}`).is(f, 200, &whole)
+	f.ask("POST", "/tokens", f.owner, `{"name":"phone","role":"operator"}`).expect(f, 200, &whole)
 	if len(whole) != 2 {
 		t.Errorf("%v", whole)
 	}
@@ -27,7 +27,7 @@ func TestLink(t *testing.T) {
 			Role        string
 		}
 		got = f.ask("POST", "/auth/exchange", "", fmt.Sprintf(`{"token":%q}`, made.Token), "Origin", f.url)
-		got.is(f, 200, &in)
+		got.expect(f, 200, &in)
 		if in.ExpiresIn < 3590 || in.ExpiresIn > 3600 || in.Role != "viewer" || in.AccessToken == made.Token {
 			t.Errorf("%+v", in)
 		}
@@ -42,7 +42,7 @@ func TestLink(t *testing.T) {
 		User, Role, Kind, Name string
 		Runs                   []string
 	}
-	f.ask("GET", "/auth/me", "", "", "Cookie", cookies[0].Name+"="+first, "Sec-Fetch-Site", "same-origin").is(f, 200, &me)
+	f.ask("GET", "/auth/me", "", "", "Cookie", cookies[0].Name+"="+first, "Sec-Fetch-Site", "same-origin").expect(f, 200, &me)
 	if me.User != "ann" || me.Role != "viewer" || me.Kind != "session" || me.Name != "guest" || fmt.Sprint(me.Runs) != "[run_7]" {
 		t.Errorf("%+v", me)
 	}
@@ -53,16 +53,16 @@ func TestLink(t *testing.T) {
 	}
 	// a logout ends only its own session; the end of the token ends all
 	second, _ := enter()
-	f.ask("POST", "/auth/logout", first, "").is(f, 204, nil)
-	f.ask("GET", "/auth/me", first, "").is(f, 401, nil)
-	f.ask("GET", "/auth/me", second, "").is(f, 200, nil)
+	f.ask("POST", "/auth/logout", first, "").expect(f, 204, nil)
+	f.ask("GET", "/auth/me", first, "").expect(f, 401, nil)
+	f.ask("GET", "/auth/me", second, "").expect(f, 200, nil)
 	for range 100 {
 		enter()
 	}
-	f.ask("GET", "/auth/me", second, "").is(f, 401, nil) // of a hundred more
+	f.ask("GET", "/auth/me", second, "").expect(f, 401, nil) // of a hundred more
 	last, _ := enter()
-	f.ask("DELETE", "/tokens/"+made.ID, f.owner, "").is(f, 204, nil)
-	f.ask("GET", "/auth/me", last, "").is(f, 401, nil)
+	f.ask("DELETE", "/tokens/"+made.ID, f.owner, "").expect(f, 204, nil)
+	f.ask("GET", "/auth/me", last, "").expect(f, 401, nil)
 	if got := f.ask("GET", "/audit", f.owner, ""); strings.Contains(got.text, made.Token) || !strings.Contains(got.text, `"kind":"login"`) {
 		t.Error(got.text)
 	}

@@ -94,8 +94,8 @@ func (f *fixture) ask(method, path, token, body string, set ...string) answer {
 	return answer{got, string(text)}
 }
 
-// is demands a status and reads the answer into a value; nil when it does not matter.
-func (a answer) is(f *fixture, status int, into any) {
+// expect demands a status and reads the answer into a value; nil when it does not matter.
+func (a answer) expect(f *fixture, status int, into any) {
 	f.Helper()
 	if a.StatusCode != status {
 		f.Fatalf("%s %s: %s %s, want %d", a.Request.Method, a.Request.URL.Path, a.Status, a.text, status)
@@ -112,7 +112,7 @@ func (a answer) refused(f *fixture, status int, code, text string) {
 	var body struct {
 		Error struct{ Code, Message string }
 	}
-	a.is(f, status, &body)
+	a.expect(f, status, &body)
 	if body.Error.Code != code || !strings.Contains(body.Error.Message, text) {
 		f.Errorf("%s %s: %s, want %s …%s…", a.Request.Method, a.Request.URL.Path, a.text, code, text)
 	}
@@ -127,7 +127,7 @@ func TestSessions(t *testing.T) {
 		ExpiresIn   int64  `json:"expires_in"`
 		Role        string
 	}
-	got.is(f, 200, &in)
+	got.expect(f, 200, &in)
 	if in.ExpiresIn != 30*24*3600 || in.Role != "owner" || in.AccessToken == "" {
 		t.Errorf("%+v", in)
 	}
@@ -137,7 +137,7 @@ func TestSessions(t *testing.T) {
 	}
 	cookie := cookies[0].Name + "=" + cookies[0].Value
 	var me map[string]any
-	f.ask("GET", "/auth/me", "", "", "Cookie", cookie).is(f, 200, &me)
+	f.ask("GET", "/auth/me", "", "", "Cookie", cookie).expect(f, 200, &me)
 	if me["user"] != "ann" || me["role"] != "owner" || me["kind"] != "session" {
 		t.Errorf("%v", me)
 	}
@@ -148,13 +148,13 @@ func TestSessions(t *testing.T) {
 		Ticket    string
 		ExpiresIn int `json:"expires_in"`
 	}
-	f.ask("POST", "/auth/ticket", "", "", "Cookie", cookie, "Origin", f.url, "X-Concerto", "1").is(f, 200, &ticket)
+	f.ask("POST", "/auth/ticket", "", "", "Cookie", cookie, "Origin", f.url, "X-Concerto", "1").expect(f, 200, &ticket)
 	if ticket.ExpiresIn != 30 {
 		t.Errorf("%+v", ticket)
 	}
-	f.ask("GET", "/auth/me?ticket="+ticket.Ticket, "", "").is(f, 200, nil)
+	f.ask("GET", "/auth/me?ticket="+ticket.Ticket, "", "").expect(f, 200, nil)
 	f.ask("GET", "/auth/me?ticket="+ticket.Ticket, "", "").refused(f, 401, "unauthorized", "ticket")
-	f.ask("POST", "/auth/logout", in.AccessToken, "").is(f, 204, nil)
+	f.ask("POST", "/auth/logout", in.AccessToken, "").expect(f, 204, nil)
 	f.ask("GET", "/auth/me", in.AccessToken, "").refused(f, 401, "unauthorized", "")
 	f.ask("GET", "/auth/me", "", "", "Cookie", cookie).refused(f, 401, "unauthorized", "")
 	f.ask("GET", "/auth/me", "", "").refused(f, 401, "unauthorized", "missing credentials")
@@ -169,15 +169,15 @@ func TestSessions(t *testing.T) {
 func TestOwnerManagesUsers(t *testing.T) {
 	f := begin(t)
 	var made struct{ ID, Token string }
-	f.ask("POST", "/tokens", f.owner, `{"name":"guest","role":"viewer","runs":["run_7"],"ttl_s":3600}`).is(f, 200, &made)
+	f.ask("POST", "/tokens", f.owner, `{"name":"guest","role":"viewer","runs":["run_7"],"ttl_s":3600}`).expect(f, 200, &made)
 	var me map[string]any
-	f.ask("GET", "/auth/me", made.Token, "").is(f, 200, &me)
+	f.ask("GET", "/auth/me", made.Token, "").expect(f, 200, &me)
 	if me["role"] != "viewer" || fmt.Sprint(me["runs"]) != "[run_7]" || me["name"] != "guest" {
 		t.Errorf("%v", me)
 	}
 	list := f.ask("GET", "/tokens", f.owner, "")
 	var all []map[string]any
-	list.is(f, 200, &all)
+	list.expect(f, 200, &all)
 	if len(all) != 2 || all[1]["id"] != made.ID || strings.Contains(list.text, made.Token) {
 		t.Errorf("%s", list.text)
 	}
@@ -187,40 +187,40 @@ func TestOwnerManagesUsers(t *testing.T) {
 	} {
 		f.ask("POST", "/tokens", f.owner, body).refused(f, 400, "bad_message", text)
 	}
-	f.ask("DELETE", "/tokens/"+made.ID, f.owner, "").is(f, 204, nil)
+	f.ask("DELETE", "/tokens/"+made.ID, f.owner, "").expect(f, 204, nil)
 	f.ask("DELETE", "/tokens/"+made.ID, f.owner, "").refused(f, 404, "unknown_token", made.ID)
 	f.ask("GET", "/auth/me", made.Token, "").refused(f, 401, "unauthorized", "")
 
-	f.ask("POST", "/users", f.owner, `{"name":"bob","password":"0123456789","role":"operator"}`).is(f, 200, nil)
+	f.ask("POST", "/users", f.owner, `{"name":"bob","password":"0123456789","role":"operator"}`).expect(f, 200, nil)
 	f.ask("POST", "/users", f.owner, `{"name":"bob","password":"012345678","role":"operator"}`).refused(f, 400, "bad_message", "at least 10")
 	f.ask("POST", "/users", f.owner, `{"name":"a b","password":"0123456789","role":"operator"}`).refused(f, 400, "bad_message", "name")
-	f.ask("POST", "/auth/login", "", `{"username":"bob","password":"0123456789"}`).is(f, 200, nil)
+	f.ask("POST", "/auth/login", "", `{"username":"bob","password":"0123456789"}`).expect(f, 200, nil)
 	var users []map[string]string
-	f.ask("GET", "/users", f.owner, "").is(f, 200, &users)
+	f.ask("GET", "/users", f.owner, "").expect(f, 200, &users)
 	if fmt.Sprint(users) != "[map[name:ann role:owner] map[name:bob role:operator]]" {
 		t.Errorf("%v", users)
 	}
-	f.ask("DELETE", "/users/bob", f.owner, "").is(f, 204, nil)
+	f.ask("DELETE", "/users/bob", f.owner, "").expect(f, 204, nil)
 	f.ask("DELETE", "/users/bob", f.owner, "").refused(f, 404, "unknown_user", "bob")
 	f.ask("DELETE", "/users/ann", f.owner, "").refused(f, 409, "last_owner", "another")
 
 	if err := f.auth.Host(ctx, "host_a", "t", &http.Request{RemoteAddr: "127.0.0.1:1", Header: http.Header{}}); err != nil {
 		t.Fatal(err)
 	}
-	f.ask("POST", "/hosts/host_a", f.owner, `{"name":"Ann's desk"}`).is(f, 204, nil)
+	f.ask("POST", "/hosts/host_a", f.owner, `{"name":"Ann's desk"}`).expect(f, 204, nil)
 	if h, err := f.store.Host(t.Context(), "host_a"); err != nil || h.Name != "Ann's desk" {
 		t.Errorf("%+v, %v", h, err)
 	}
 	f.ask("POST", "/hosts/host_a", f.owner, `{"name":"\u0000"}`).refused(f, 400, "bad_message", "control characters")
 	f.ask("POST", "/hosts/host_z", f.owner, `{"name":"z"}`).refused(f, 404, "unknown_host", "host_z")
-	f.ask("DELETE", "/hosts/host_a", f.owner, "").is(f, 204, nil)
+	f.ask("DELETE", "/hosts/host_a", f.owner, "").expect(f, 204, nil)
 	f.ask("DELETE", "/hosts/host_a", f.owner, "").refused(f, 404, "unknown_host", "host_a")
 	if !slices.Equal(f.removed, []string{"host_a"}) {
 		t.Errorf("the connections of %v were closed", f.removed)
 	}
 
 	log := f.ask("GET", "/audit", f.owner, "")
-	log.is(f, 200, nil)
+	log.expect(f, 200, nil)
 	var kinds []string
 	for line, err := range audit.Lines(strings.NewReader(log.text), "audit") {
 		if err != nil {
@@ -365,7 +365,7 @@ func TestSetup(t *testing.T) {
 		return `{"code":"` + code + `","username":"ann","password":"` + password + `"}`
 	}
 	f.ask("POST", "/auth/setup", "", body("no")).refused(f, 401, "unauthorized", "link")
-	f.ask("POST", "/auth/setup", "", body(code)).is(f, 200, nil)
+	f.ask("POST", "/auth/setup", "", body(code)).expect(f, 200, nil)
 	f.ask("POST", "/auth/setup", "", body(code)).refused(f, 401, "unauthorized", "link")
-	f.ask("POST", "/auth/login", "", `{"username":"ann","password":"`+password+`"}`).is(f, 200, nil)
+	f.ask("POST", "/auth/login", "", `{"username":"ann","password":"`+password+`"}`).expect(f, 200, nil)
 }

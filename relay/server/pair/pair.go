@@ -67,7 +67,7 @@ func (p *API) Routes() []auth.Route {
 	return []auth.Route{
 		{Method: "POST", Path: "/pair/start", Right: auth.Open, Handle: p.start},
 		{Method: "GET", Path: "/pair/{id}", Right: auth.Open, Handle: p.poll},
-		{Method: "POST", Path: "/pair/look", Right: auth.ManageHosts, Handle: p.look},
+		{Method: "POST", Path: "/pair/look", Right: auth.ManageHosts, Handle: p.describePairing},
 		{Method: "POST", Path: "/pair/confirm", Right: auth.ManageHosts, Handle: p.confirm},
 	}
 }
@@ -222,8 +222,8 @@ func (p *API) code(w http.ResponseWriter, r *http.Request, id *auth.Identity) (h
 	return hash, func() { p.tries.refund(id.Name, at) }, nil
 }
 
-// look shows an owner the machine of a code before confirmation.
-func (p *API) look(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+// describePairing shows an owner the machine of a code before confirmation.
+func (p *API) describePairing(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
 	hash, right, err := p.code(w, r, id)
 	var one *store.Pairing
 	if err == nil {
