@@ -2,22 +2,22 @@ package ast
 
 import "github.com/concerto-lang/concerto/internal/text/source"
 
-// Decl is a declaration of a module, or of a block if the grammar allows it.
+// Decl is a declaration in a module, or in a block where the grammar allows declarations.
 type Decl interface {
 	Node
 	Head() *DeclHead
 }
 
-// DeclHead contains the common fields of declarations. Name is nil for impl and use.
+// DeclHead contains the fields that all declarations have. Name is nil for impl and use.
 type DeclHead struct {
 	Base
 	Name       *Ident
-	Doc        string // text of the /// lines before it, without the slashes
+	Doc        string // text of the /// comments before the declaration, without the slashes
 	Decorators []*Decorator
 	Pub        bool
 }
 
-// Head returns the common fields.
+// Head returns the fields that all declarations have.
 func (h *DeclHead) Head() *DeclHead { return h }
 
 // TypeParam is `T: A + B` in a generics list.
@@ -48,9 +48,9 @@ type FnDecl struct {
 	Async    bool
 	Generics []*TypeParam
 	Params   []*Param
-	Result   Type // nil means Nil
+	Result   Type // result type; nil if the function returns Nil
 	Body     *Block
-	// Signature spans `fn … -> T` without the body.
+	// Signature is the span of `fn … -> T` without the body.
 	Signature source.Span
 }
 
@@ -61,7 +61,7 @@ type FieldDecl struct {
 	Decorators []*Decorator
 	Pub        bool
 	Name       *Ident
-	Optional   bool // `name?: T` in a schema
+	Optional   bool // the field is declared as `name?: T` in a schema
 	Type       Type
 	Default    Expr
 }
@@ -87,7 +87,7 @@ type Variant struct {
 	Name   *Ident
 	Types  []Type
 	Fields []*FieldDecl
-	Named  bool // written with braces
+	Named  bool // the payload has braces: `Name { a: A }`
 }
 
 // EnumDecl is `enum Name<T> { … }`.
@@ -123,7 +123,7 @@ type TypeDecl struct {
 // ConstDecl is `const NAME: T = e;`.
 type ConstDecl struct {
 	DeclHead
-	Type  Type // nil if inferred
+	Type  Type // declared type; nil if it is inferred
 	Value Expr
 }
 
@@ -140,7 +140,7 @@ type UseTree struct {
 	Base
 	Path  []*Ident
 	Glob  bool
-	List  []*UseTree // not nil for `{ … }`
+	List  []*UseTree // branches in `{ … }`; nil if the tree has no list
 	Alias *Ident
 }
 
@@ -160,7 +160,7 @@ type ConfigField struct {
 // AgentDecl is `agent Name uses provider { … }`.
 type AgentDecl struct {
 	DeclHead
-	Uses   *Ident // nil without `uses`
+	Uses   *Ident // name after `uses`; nil if the agent has no `uses`
 	Fields []*ConfigField
 }
 
@@ -178,8 +178,8 @@ type ToolDecl struct {
 	Methods     []*FnDecl
 }
 
-// McpDecl is `mcp Name { fn …; }`. Rest reports that it ends with `..`, which includes the server's
-// other functions.
+// McpDecl is `mcp Name { fn …; }`. Rest reports that the declaration ends with `..`, which makes
+// the server's undeclared functions available, too.
 type McpDecl struct {
 	DeclHead
 	Methods []*FnDecl
@@ -191,11 +191,12 @@ type PipelineDecl struct {
 	DeclHead
 	HasParams bool
 	Params    []*Param
-	Result    Type // nil if not written
+	Result    Type // declared result type; nil if the pipeline declares none
 	Stages    []*Stage
 }
 
-// Stage is one stage: a function stage has Params, Result and Body, a binding stage only Value.
+// Stage is one stage of a pipeline. A function stage has Params, Result and Body; a binding stage
+// has only Value.
 type Stage struct {
 	Base
 	Doc        string
@@ -222,7 +223,7 @@ const (
 
 func (k StoreKind) String() string { return [...]string{"hashmap", "ledger", "memory"}[k] }
 
-// StoreDecl is `memory name: Type = expr;`, and similarly hashmap and ledger.
+// StoreDecl is `memory name: Type = expr;`. The words hashmap and ledger declare the other kinds.
 type StoreDecl struct {
 	DeclHead
 	Kind  StoreKind
@@ -230,7 +231,8 @@ type StoreDecl struct {
 	Value Expr
 }
 
-// BadDecl replaces a declaration with syntax errors. Names are the names in its text.
+// BadDecl replaces a declaration with syntax errors. Names are the names that occur in the
+// declaration's text.
 type BadDecl struct {
 	DeclHead
 	Names []*Ident

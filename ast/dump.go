@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Dump writes a file's tree as text: one node per line, with its children indented below it. It is
-// the output of `build --emit ast`. A line contains the field that holds the node, its kind, its
-// own data, and its span as lines and columns. The text depends only on the tree.
+// Dump writes a file's tree as text: one node per line, with its children indented below it. A line
+// contains the name of the field that holds the node, the node's kind, its data, and its span as
+// lines and columns. The text depends only on the tree. `build --emit ast` prints it.
 func Dump(w io.Writer, file *File) error {
 	d := dumper{w: bufio.NewWriter(w), file: file.Source}
 	for _, decl := range file.Decls {
@@ -24,7 +24,7 @@ func Dump(w io.Writer, file *File) error {
 	return d.w.Flush()
 }
 
-// flaw writes a line for a flaw of the file.
+// flaw writes the line of one flaw.
 func (d *dumper) flaw(f *Flaw) {
 	fmt.Fprintf(d.w, "Flaw %s", f.Kind)
 	if f.Node != nil {
@@ -36,7 +36,7 @@ func (d *dumper) flaw(f *Flaw) {
 	fmt.Fprintf(d.w, " @%s-%s\n", d.file.Position(f.Span.Start), d.file.Position(f.Span.End))
 }
 
-// DumpNode is Dump for one node of f.
+// DumpNode writes the tree below one node of f in the format of Dump.
 func DumpNode(w io.Writer, f *source.File, n Node) error {
 	d := dumper{w: bufio.NewWriter(w), file: f}
 	d.node("", reflect.ValueOf(n), 0)
@@ -55,8 +55,8 @@ var (
 	stringer  = reflect.TypeFor[fmt.Stringer]()
 )
 
-// node writes the node that v points to: a line with its data, then its children. The types of the
-// fields distinguish the two.
+// node writes the node that v points to: a line with the node's data, then its children. The type
+// of a field decides whether the field is data or a child.
 func (d *dumper) node(label string, v reflect.Value, depth int) {
 	for v.Kind() == reflect.Interface {
 		v = v.Elem()
@@ -74,8 +74,8 @@ func (d *dumper) node(label string, v reflect.Value, depth int) {
 	d.below(s, n, depth+1)
 }
 
-// data writes the fields that are not nodes and not zero: flags by their name, others as
-// name=value. Names (Ident) count as data here.
+// data writes the fields that are neither nodes nor zero. A flag is written as its name, any other
+// field as name=value. Names (Ident) count as data.
 func (d *dumper) data(s reflect.Value, n Node) {
 	for i := range s.NumField() {
 		f, v := s.Type().Field(i), s.Field(i)
@@ -106,8 +106,8 @@ func (d *dumper) data(s reflect.Value, n Node) {
 	}
 }
 
-// isDefault reports whether a field is omitted because it is zero, or -1 if that means none.
-// Literals always show their value.
+// isDefault reports whether Dump omits a field because it has its default value: zero, or -1 for an
+// index that is absent. The values of literals are never omitted.
 func isDefault(n Node, name string, v reflect.Value) bool {
 	switch n := n.(type) {
 	case *IntLit, *FloatLit, *StringLit, *LitType, *TupleIndex:
@@ -150,7 +150,7 @@ func (d *dumper) below(s reflect.Value, n Node, depth int) {
 	}
 }
 
-// isSecond reports whether a field refers to a node that another field already shows.
+// isSecond reports whether another field of n already shows the node in this field.
 func isSecond(n Node, field string) bool {
 	_, pipe := n.(*Pipe)
 	return pipe && field == "Call"

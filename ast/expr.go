@@ -9,8 +9,9 @@ type Expr interface {
 	expr()
 }
 
-// IntLit is an integer literal. Value is its magnitude. A literal beyond 64 bits has Overflow set.
-// -9223372036854775808 is Unary{-, IntLit{1<<63}}.
+// IntLit is an integer literal. Value is the number without a sign: the literal in
+// -9223372036854775808 is Unary{-, IntLit{1<<63}}. Overflow is set if the number does not fit into
+// 64 bits.
 type IntLit struct {
 	IDBase
 	Value    uint64
@@ -32,27 +33,27 @@ type BoolLit struct {
 // NilLit is `nil`.
 type NilLit struct{ IDBase }
 
-// StringLit is a string of any form without interpolation, decoded.
+// StringLit is a string of any form without interpolation. Value is the decoded text.
 type StringLit struct {
 	IDBase
 	Value string
 }
 
-// InterpLit is a string with `${ }` parts. Texts has one element more than Exprs and surrounds
-// them.
+// InterpLit is a string with `${ }` parts. Texts has one element more than Exprs: Texts[i] precedes
+// Exprs[i].
 type InterpLit struct {
 	IDBase
 	Texts []string
 	Exprs []Expr
 }
 
-// PathExpr is a name or `a::b::c`, with type arguments on its last segment or, for `Name<T>::f`, on
-// the previous one. `self` and `Self` are names here.
+// PathExpr is a name or `a::b::c`. Type arguments follow the last segment, or the segment before it
+// in `Name<T>::f`. `self` and `Self` are names here.
 type PathExpr struct {
 	IDBase
 	Segments []*Ident
 	TypeArgs []Type
-	// ArgsAt is the index of the segment that TypeArgs follow, or -1.
+	// ArgsAt is the index of the segment before the type arguments, or -1 without type arguments.
 	ArgsAt int
 }
 
@@ -102,7 +103,7 @@ type StructLit struct {
 	IDBase
 	Path   *PathExpr
 	Fields []*FieldInit
-	Rest   Expr // after `..`, or nil
+	Rest   Expr // expression after `..`; nil without `..`
 }
 
 // Unary is `!x` or `-x`.
@@ -129,8 +130,8 @@ type Assign struct {
 	Value  Expr
 }
 
-// Pipe is `x |> f(a)`. Right is the right side as written. Call is the call in it that receives X
-// as the first argument (a *Call, *MethodCall, or, for `x |> f`, the callee itself).
+// Pipe is `x |> f(a)`. Right is the right side as written. Call is the part of Right that receives
+// X as its first argument: a *Call or a *MethodCall, or, for `x |> f`, the callee.
 type Pipe struct {
 	IDBase
 	X     Expr
@@ -138,7 +139,7 @@ type Pipe struct {
 	Call  Expr
 }
 
-// RangeExpr is `lo..hi` or `lo..=hi`; open ends are nil.
+// RangeExpr is `lo..hi` or `lo..=hi`. An end that is not written is nil.
 type RangeExpr struct {
 	IDBase
 	Lo, Hi    Expr
@@ -152,15 +153,15 @@ type Cast struct {
 	Type Type
 }
 
-// Arg is an argument, named when Name is set.
+// Arg is an argument of a call. Name is nil for a positional argument.
 type Arg struct {
 	Base
 	Name  *Ident
 	Value Expr
 }
 
-// Call is `f(args)`, including enum constructors and `(x.f)(args)`. Type arguments of `f<T>(…)` are
-// in the PathExpr.
+// Call is `f(args)`, also of an enum constructor, or `(x.f)(args)`. The PathExpr contains the type
+// arguments of `f<T>(…)`.
 type Call struct {
 	IDBase
 	Fn   Expr
@@ -188,7 +189,7 @@ type TupleIndex struct {
 	IDBase
 	X     Expr
 	Index int
-	At    source.Span // of the digits
+	At    source.Span // span of the digits
 }
 
 // IndexExpr is `x[i]`. A slice has a RangeExpr as its index.
@@ -203,7 +204,7 @@ type Question struct {
 	X Expr
 }
 
-// Await is `await x` or `x.await` (Postfix).
+// Await is `await x`, or `x.await` if Postfix is set.
 type Await struct {
 	IDBase
 	X       Expr
@@ -239,7 +240,7 @@ type IfExpr struct {
 	Else Expr
 }
 
-// LetCond is `let p = e` as the condition of if or while.
+// LetCond is `let p = e` as the condition of an if or a while.
 type LetCond struct {
 	IDBase
 	Pattern Pattern
@@ -271,7 +272,7 @@ type ForExpr struct {
 	Body    *Block
 }
 
-// WhileExpr is `while c { }`; `while let` has a LetCond.
+// WhileExpr is `while c { }`. The condition of `while let` is a LetCond.
 type WhileExpr struct {
 	IDBase
 	Label *Ident
@@ -292,7 +293,8 @@ type BlockExpr struct {
 	Block *Block
 }
 
-// Catch is `catch T(e) { }`. Type is nil in a bare catch, Name if the error is not bound.
+// Catch is `catch T(e) { }`. Type is nil if the clause catches every error. Name is nil if the
+// clause does not bind the error.
 type Catch struct {
 	Base
 	Type Type
@@ -307,7 +309,7 @@ type TryExpr struct {
 	Catches []*Catch
 }
 
-// Closure is `|p| e` or `fn(p) { }` (Fn). Body is a *BlockExpr if it is in braces.
+// Closure is `|p| e`, or `fn(p) { }` if Fn is set. Body is a *BlockExpr if it has braces.
 type Closure struct {
 	IDBase
 	Fn     bool
@@ -316,13 +318,13 @@ type Closure struct {
 	Body   Expr
 }
 
-// EmitExpr is `emit(c, p)`, `emit<T>(c, p)` and, with Await, `await emit(…)`.
+// EmitExpr is `emit(c, p)` or `emit<T>(c, p)`. Await is set for `await emit(…)`.
 type EmitExpr struct {
 	IDBase
 	Await   bool
-	Type    Type // T, or nil
+	Type    Type // type argument T; nil if it is omitted
 	Channel Expr
-	Payload Expr // nil if omitted
+	Payload Expr // second argument; nil if it is omitted
 }
 
 // Handler is `"type" => closure` or `on "type" => path` in a listen.
@@ -347,7 +349,7 @@ type ReturnExpr struct {
 	X Expr
 }
 
-// BreakExpr is `break ['label] [x]`. x is the value of the loop.
+// BreakExpr is `break ['label] [x]`. The value of the loop is x.
 type BreakExpr struct {
 	IDBase
 	Label *Ident
@@ -366,8 +368,8 @@ type ThrowExpr struct {
 	X Expr
 }
 
-// BadExpr replaces an expression that is missing or has syntax errors. Names are the names in its
-// text.
+// BadExpr replaces an expression that is missing or has syntax errors. Names are the names that
+// occur in the expression's text.
 type BadExpr struct {
 	IDBase
 	Names []*Ident

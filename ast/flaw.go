@@ -2,13 +2,14 @@ package ast
 
 import "github.com/concerto-lang/concerto/internal/text/source"
 
-// Flaw is a syntax error that makes a part of the tree incomplete. An error with a single fix, such
-// as a missing `;`, is not a Flaw.
+// Flaw is a syntax error that makes a part of the tree incomplete. The parser records no Flaw for
+// an error that has a single fix, such as a missing `;`.
 type Flaw struct {
 	Kind FlawKind
-	Node Node        // that is broken, open, or has a guessed end; nil if there is none
-	Span source.Span // of the text that is not in the tree, or of the position where it is missing
-	// Names are the names in that text: they may be declared there, and count as used.
+	Node Node        // node that is incomplete; nil if no node contains the error
+	Span source.Span // text that the tree does not contain, or the position where a part is missing
+	// Names are the names in the text of Span. The checker assumes that this text declares or uses
+	// them.
 	Names []*Ident
 }
 
@@ -17,18 +18,18 @@ type FlawKind uint8
 
 // The kinds of flaws.
 const (
-	Broken  FlawKind = iota // a part has syntax errors
-	Open                    // a list without its closing bracket
-	Guessed                 // a block without its `}`: the indentation determines its end
+	Broken  FlawKind = iota // a part of the node has syntax errors
+	Open                    // a list has no closing bracket
+	Guessed                 // a block has no `}`; the indentation determines its end
 )
 
 func (k FlawKind) String() string { return [...]string{"Broken", "Open", "Guessed"}[k] }
 
-// Missing reports whether the name is missing in the text. It is then "", at the position of the
-// missing name.
+// Missing reports whether the source text lacks a required name. Name is then "", and the span is
+// the position of the missing name.
 func (n *Ident) Missing() bool { return n.Name == "" }
 
-// IsFlawed reports whether a part of node n, or its end, has syntax errors.
+// IsFlawed reports whether n, or the text at the end of n, has syntax errors.
 func (f *File) IsFlawed(n Node) bool {
 	for i := range f.Flaws {
 		if f.Flaws[i].Node == n {

@@ -4,7 +4,7 @@ package ast
 // Inspect skips the node's children.
 func Inspect(n Node, f func(Node) bool) { Walk(inspector(f), n) }
 
-// InspectFile is Inspect for all declarations of a file.
+// InspectFile calls Inspect for all declarations of a file.
 func InspectFile(file *File, f func(Node) bool) {
 	for _, d := range file.Decls {
 		Inspect(d, f)

@@ -1,36 +1,36 @@
-// Package ast defines Concerto's syntax tree, which the parser creates and the checker and the
-// formatter read. Its API is not covered by the compatibility promise. It does not depend on the
-// parser. Nodes are immutable after parsing. The results of later stages are in separate tables,
-// indexed by the dense ids of expressions, patterns and types.
+// Package ast defines Concerto's syntax tree. The parser creates the tree; the checker and the
+// formatter read it. Its API is not covered by the compatibility promise. The package does not
+// depend on the parser. Nodes are immutable after parsing. Later stages store their results in
+// separate tables, indexed by the dense ids of expressions, patterns and types.
 package ast
 
 import "github.com/concerto-lang/concerto/internal/text/source"
 
-// Node is anything with a position in the text: the span from its first token to its last.
+// Node is a part of the syntax tree. Its span extends from its first token to its last.
 type Node interface {
 	Span() source.Span
 }
 
-// ID numbers the expressions, patterns and types of one File densely from 0, so that tables over
-// them are slices of length File.IDs.
+// ID numbers the expressions, patterns and types of one File without gaps from 0. A table over them
+// is a slice of length File.IDs.
 type ID int32
 
-// Base holds a node's span. Embed it.
+// Base holds a node's span. Node types embed it.
 type Base struct{ Sp source.Span }
 
 // Span returns the node's span.
 func (b *Base) Span() source.Span { return b.Sp }
 
-// IDBase is Base with a dense id.
+// IDBase is a Base with an id. Expressions, patterns and types embed it.
 type IDBase struct {
 	Base
 	Id ID
 }
 
-// ID returns the node's dense id.
+// ID returns the node's id.
 func (b *IDBase) ID() ID { return b.Id }
 
-// Ident is a name as written.
+// Ident is a name in the source text.
 type Ident struct {
 	Base
 	Name string
@@ -40,15 +40,15 @@ type Ident struct {
 type File struct {
 	Source   *source.File
 	Decls    []Decl
-	Comments []Comment // in order of appearance, including doc comments
-	IDs      int       // the number of ids that the file's nodes use
-	Flaws    []Flaw    // of a text with syntax errors, in order of discovery
+	Comments []Comment // all comments in the order of the text, including doc comments
+	IDs      int       // number of ids in the file
+	Flaws    []Flaw    // syntax errors that make the tree incomplete, in the order of their discovery
 }
 
-// Comment is one comment with its delimiters.
+// Comment is one comment, including its delimiters.
 type Comment struct {
 	Base
-	Doc bool // starts with ///
+	Doc bool // the comment starts with ///
 }
 
 // Decorator is `@name(args)`.

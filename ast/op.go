@@ -3,7 +3,7 @@ package ast
 // Op is an operator.
 type Op uint8
 
-// The operators. Prefix ones come last.
+// The operators. Prefix operators come last.
 const (
 	OpNone Op = iota
 	OpMul
@@ -38,16 +38,16 @@ const (
 	None
 )
 
-// OpInfo is one row of the operator table: text, precedence (a larger one binds tighter) and
-// associativity (spec/04-expressions.md).
+// OpInfo is one row of the operator table (spec/04-expressions.md): text, precedence and
+// associativity. An operator with a larger precedence binds tighter.
 type OpInfo struct {
 	Text       string
 	Precedence int
 	Assoc      Assoc
 }
 
-// Precedences of forms that are not a Binary but compete with binary operators: `as`, ranges and
-// assignment.
+// Precedences of `as`, ranges and assignment, which are not Binary nodes but have a precedence
+// relative to the binary operators.
 const (
 	PrecAssign = 1
 	PrecPipe   = 2

@@ -10,8 +10,8 @@ type Pattern interface {
 // WildPat is `_`.
 type WildPat struct{ IDBase }
 
-// NamePat is a single name: a binding, or a const or imported unit variant
-// that the checker resolves.
+// NamePat is a single name. The checker decides whether it is a binding, a const or an imported
+// unit variant.
 type NamePat struct {
 	IDBase
 	Name *Ident
@@ -24,14 +24,15 @@ type BindPat struct {
 	Pattern Pattern
 }
 
-// LitPat is a literal: IntLit, FloatLit, StringLit, BoolLit, NilLit or a
-// Unary minus on a number.
+// LitPat is a literal: IntLit, FloatLit, StringLit, BoolLit, NilLit, or a Unary minus before a
+// number.
 type LitPat struct {
 	IDBase
 	Value Expr
 }
 
-// RangePat is `lo..hi` or `lo..=hi` over literals or consts. An open end is nil.
+// RangePat is `lo..hi` or `lo..=hi`, whose ends are literals or consts. An end that is not written
+// is nil.
 type RangePat struct {
 	IDBase
 	Lo, Hi    Expr
@@ -50,8 +51,8 @@ type TuplePat struct {
 	Elems []Pattern
 }
 
-// ArrayPat is `[a, b, ..rest, c]`. Rest is the index in Elems before which the rest is, or -1.
-// RestName is nil for a bare `..`.
+// ArrayPat is `[a, b, ..rest, c]`. Rest is the number of elements before the `..`, or -1 without a
+// `..`. RestName is nil if the `..` has no name.
 type ArrayPat struct {
 	IDBase
 	Elems    []Pattern
@@ -59,7 +60,7 @@ type ArrayPat struct {
 	RestName *NamePat
 }
 
-// FieldPat is `name: pattern` or the short form `name`, a NamePat.
+// FieldPat is `name: pattern`. In the short form `name`, the pattern is a NamePat.
 type FieldPat struct {
 	Base
 	Name    *Ident
@@ -75,8 +76,8 @@ type StructPat struct {
 	Rest   bool
 }
 
-// VariantPat is `Path(a, .., b)`; Ok, Err and Some are such paths, too. Rest is the index of `..`
-// among the elements, or -1.
+// VariantPat is `Path(a, .., b)`. The path may also be Ok, Err or Some. Rest is the number of
+// elements before the `..`, or -1 without a `..`.
 type VariantPat struct {
 	IDBase
 	Path  *PathExpr
@@ -84,8 +85,9 @@ type VariantPat struct {
 	Rest  int
 }
 
-// Parts returns a pattern for each of the count values of a variant's payload: Skipped for those
-// that a `..` covers. Without a `..` it returns the elements, whatever count is.
+// Parts returns the pattern of each of the count values in the variant's payload. The values that a
+// `..` covers have the pattern Skipped. Without a `..`, Parts returns the written elements and
+// ignores count.
 func (n *VariantPat) Parts(count int) []Pattern {
 	if n.Rest < 0 || len(n.Elems) > count {
 		return n.Elems
@@ -98,10 +100,10 @@ func (n *VariantPat) Parts(count int) []Pattern {
 	return append(parts, n.Elems[n.Rest:]...)
 }
 
-// Skipped is the pattern in Parts for a value that a `..` skips.
+// Skipped is the pattern that Parts returns for a value that a `..` covers.
 var Skipped = new(WildPat)
 
-// PathPat is a path with two or more segments: a unit variant or a const.
+// PathPat is a path with two or more segments, which refers to a unit variant or a const.
 type PathPat struct {
 	IDBase
 	Path *PathExpr

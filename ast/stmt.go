@@ -1,13 +1,13 @@
 package ast
 
-// Stmt is a statement in a block.
+// Stmt is a statement of a block.
 type Stmt interface {
 	Node
 	stmt()
 }
 
-// Block is `{ stmts tail }`. Tail is the expression at the end without a `;`, which may also be an
-// if, match, try, loop or block, or nil.
+// Block is `{ stmts tail }`. Tail is the last expression if no `;` follows it, or nil. It may also
+// be an if, match, try, loop or block.
 type Block struct {
 	Base
 	Stmts []Stmt
@@ -25,7 +25,8 @@ type LetStmt struct {
 	Else    *Block
 }
 
-// ExprStmt is an expression whose value is discarded. Semi reports whether it was written with `;`.
+// ExprStmt is an expression whose value is discarded. Semi reports whether a `;` follows the
+// expression.
 type ExprStmt struct {
 	Base
 	X    Expr
@@ -45,7 +46,8 @@ type MockStmt struct {
 	Fields []*ConfigField
 }
 
-// BadStmt replaces a statement with syntax errors. Names are the names in its text.
+// BadStmt replaces a statement with syntax errors. Names are the names that occur in the
+// statement's text.
 type BadStmt struct {
 	Base
 	Names []*Ident

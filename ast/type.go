@@ -1,6 +1,6 @@
 package ast
 
-// Type is a type as written.
+// Type is a type in the source text.
 type Type interface {
 	Node
 	ID() ID
@@ -26,14 +26,14 @@ type TupleType struct {
 	Elems []Type
 }
 
-// FnType is `fn(A) -> B`. Result is nil for Nil.
+// FnType is `fn(A) -> B`. Result is nil if the function returns Nil.
 type FnType struct {
 	IDBase
 	Params []Type
 	Result Type
 }
 
-// LitType is a string literal as a type.
+// LitType is a string literal that is used as a type.
 type LitType struct {
 	IDBase
 	Value string

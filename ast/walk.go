@@ -2,21 +2,21 @@ package ast
 
 import "slices"
 
-// Visitor visits the nodes of a tree. Visit returns the visitor for n's children, or nil to skip
-// them.
+// Visitor visits the nodes of a tree. Visit returns the visitor for the children of n, or nil to
+// skip the children.
 type Visitor interface {
 	Visit(n Node) (w Visitor)
 }
 
-// Walk calls v with the node n, and the returned visitors with all nodes below it: parents before
-// children, children in the order of the text.
+// Walk visits n with v, and the nodes below n with the visitors that Visit returns. It visits
+// parents before their children, and children in the order of the text.
 func Walk(v Visitor, n Node) {
 	if v = v.Visit(n); v != nil {
 		Children(n, func(c Node) { Walk(v, c) })
 	}
 }
 
-// Children calls visit with the nodes directly below n, in the order of the text, without nil ones.
+// Children calls visit for each direct child of n, in the order of the text. It skips nil children.
 // Names (Ident) count as nodes.
 func Children(n Node, visit func(Node)) {
 	if p, ok := n.(interface{ children(func(Node)) }); ok {
@@ -24,7 +24,7 @@ func Children(n Node, visit func(Node)) {
 	}
 }
 
-// one visits a node that may be nil.
+// one calls visit for a node, unless the node is nil.
 func one[N interface {
 	Node
 	comparable
@@ -158,7 +158,7 @@ func (n *ArrayPat) children(v func(Node)) {
 	each(v, n.Elems[n.Rest:])
 }
 func (n *FieldPat) children(v func(Node)) {
-	if !n.Short { // the short form's pattern is the name
+	if !n.Short { // the name is the pattern of the short form
 		one(v, n.Name)
 	}
 	one(v, n.Pattern)
@@ -185,7 +185,7 @@ func (n *MapEntry) children(v func(Node))  { one(v, n.Key); one(v, n.Value) }
 func (n *MapLit) children(v func(Node))    { each(v, n.Entries) }
 func (n *TupleLit) children(v func(Node))  { each(v, n.Elems) }
 func (n *FieldInit) children(v func(Node)) {
-	if !n.Short { // the short form's value is the name
+	if !n.Short { // the name is the value of the short form
 		one(v, n.Name)
 	}
 	one(v, n.Value)

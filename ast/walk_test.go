@@ -12,7 +12,8 @@ func name(s string) *Ident    { return &Ident{Name: s} }
 func path(s string) *PathExpr { return &PathExpr{Segments: []*Ident{name(s)}, ArgsAt: -1} }
 func span(a, b int) Base      { return Base{Sp: source.Span{Start: source.Pos(a), End: source.Pos(b)}} }
 
-// order returns the nodes that Inspect visits; names are shown as text.
+// order returns the visited nodes in the order in which Inspect visits them. Names are shown as
+// text.
 func order(n Node, deeper func(Node) bool) string {
 	var seen []string
 	Inspect(n, func(n Node) bool {
@@ -32,16 +33,16 @@ func TestInspect(t *testing.T) {
 		Then: &Block{Stmts: []Stmt{&ExprStmt{X: path("c")}}, Tail: path("d")},
 	}
 	if got, want := order(n, nil), "IfExpr Binary PathExpr a PathExpr b Block ExprStmt PathExpr c PathExpr d"; got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
+		t.Errorf("nodes visited:\ngot  %s\nwant %s", got, want)
 	}
 	skip := func(n Node) bool { _, ok := n.(*Binary); return !ok }
 	if got, want := order(n, skip), "IfExpr Binary Block ExprStmt PathExpr c PathExpr d"; got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
+		t.Errorf("nodes visited:\ngot  %s\nwant %s", got, want)
 	}
 }
 
-// TestChildrenInTextOrder checks nodes whose fields are not in the order of the text, or two of
-// whose fields refer to the same node.
+// TestChildrenInTextOrder tests two kinds of nodes: those whose fields are not declared in the
+// order of the text, and those with two fields that refer to the same node.
 func TestChildrenInTextOrder(t *testing.T) {
 	short, call := path("x"), &Call{Fn: path("f")}
 	for want, n := range map[string]Node{
@@ -54,13 +55,13 @@ func TestChildrenInTextOrder(t *testing.T) {
 		"Pipe PathExpr x Call PathExpr f": &Pipe{X: short, Right: call, Call: call},
 	} {
 		if got := order(n, nil); got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
+			t.Errorf("nodes visited:\ngot  %s\nwant %s", got, want)
 		}
 	}
 }
 
-// TestChildrenAreComplete checks that Children visits every field that holds nodes, of every kind
-// of node. It sets each field alone.
+// TestChildrenAreComplete sets each field of each kind of node alone, and checks that Children
+// visits it.
 func TestChildrenAreComplete(t *testing.T) {
 	fill := map[reflect.Type]Node{
 		reflect.TypeFor[Expr](): path("e"), reflect.TypeFor[Type](): &LitType{}, reflect.TypeFor[Pattern](): &WildPat{},
@@ -95,7 +96,7 @@ func TestChildrenAreComplete(t *testing.T) {
 				seen := false
 				Children(n, func(c Node) { seen = seen || c == child })
 				if !seen {
-					t.Errorf("Children of %s leaves out %s", typ.Name(), f.Name)
+					t.Errorf("Children(%s) does not visit the field %s", typ.Name(), f.Name)
 				}
 				v.Field(i).SetZero()
 			}
@@ -104,12 +105,13 @@ func TestChildrenAreComplete(t *testing.T) {
 	}
 }
 
-// elsewhere are the fields that refer to a node of another field, or that are visited only together
-// with others. TestChildrenInTextOrder tests them.
+// elsewhere lists the fields that TestChildrenAreComplete cannot test, because they refer to the
+// node of another field or are visited only together with other fields. TestChildrenInTextOrder
+// tests these fields.
 var elsewhere = map[string]bool{"Pipe.Call": true, "PathExpr.TypeArgs": true}
 
-// every contains one node of each kind, with the values that are necessary for all fields to be
-// visited.
+// every contains one node of each kind. Some nodes have values that Children needs to visit all
+// fields.
 var every = []Node{
 	&Decorator{}, &TypeParam{}, &Param{}, &FnDecl{}, &FieldDecl{}, &StructDecl{}, &SchemaDecl{}, &Variant{}, &EnumDecl{},
 	&TraitDecl{}, &ImplDecl{}, &TypeDecl{}, &ConstDecl{}, &ModDecl{}, &UseTree{}, &UseDecl{}, &ConfigField{}, &AgentDecl{},
@@ -134,11 +136,11 @@ func TestDump(t *testing.T) {
 	}
 	want := "FnDecl Name=f Doc=\"Does.\" Pub @1:1-3:2\n  Body: Block @1:8-3:2\n    Tail: PathExpr Segments=x @2:3-2:4\n"
 	if b.String() != want {
-		t.Errorf("got\n%s", b.String())
+		t.Errorf("Dump of the nodes:\n%s", b.String())
 	}
 }
 
-// Each kind of node can be dumped with its own data.
+// TestDumpEveryNode checks that Dump shows the data of each kind of node.
 func TestDumpEveryNode(t *testing.T) {
 	f := source.NewFile("m", []byte("text"))
 	for _, n := range every {
@@ -147,7 +149,7 @@ func TestDumpEveryNode(t *testing.T) {
 			t.Fatal(err)
 		}
 		if typ := reflect.TypeOf(n).Elem().Name(); !strings.HasPrefix(b.String(), typ) {
-			t.Errorf("%s is shown as %q", typ, b.String())
+			t.Errorf("Dump of a %s = %q", typ, b.String())
 		}
 	}
 	for want, n := range map[string]Node{
@@ -157,7 +159,7 @@ func TestDumpEveryNode(t *testing.T) {
 	} {
 		var b strings.Builder
 		if err := DumpNode(&b, f, n); err != nil || b.String() != want {
-			t.Errorf("got %q, want %q (%v)", b.String(), want, err)
+			t.Errorf("Dump = %q, want %q (error %v)", b.String(), want, err)
 		}
 	}
 }
@@ -167,14 +169,14 @@ func TestOperatorTable(t *testing.T) {
 	for op := OpMul; op <= OpNeg; op++ {
 		i := Ops[op]
 		if i.Text == "" || i.Precedence == 0 || op.String() != i.Text {
-			t.Errorf("operator %d is %+v", op, i)
+			t.Errorf("Ops[%d] = %+v", op, i)
 		}
 		if other, twice := seen[i.Text]; twice && op <= OpPipe {
-			t.Errorf("%s is both %d and %d", i.Text, other, op)
+			t.Errorf("operators %[2]d and %[3]d both have the text %[1]s", i.Text, other, op)
 		}
 		seen[i.Text] = op
 	}
 	if OpCoalesce.String() != "??" || Ops[OpCoalesce].Assoc != Right {
-		t.Error("`??` does not group to the right")
+		t.Error("`??` is not right-associative")
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// lineComment reads `// …` up to the end of its line. Three slashes start a doc comment, four do
-// not.
+// lineComment reads a comment that starts with `//` and ends at the end of the line. A doc comment
+// starts with exactly three slashes.
 func (l *lexer) lineComment() {
 	start := l.pos
 	if n := strings.IndexByte(l.src[start:], '\n'); n >= 0 {
@@ -24,7 +24,8 @@ func (l *lexer) lineComment() {
 	l.comments = append(l.comments, Comment{source.Pos(start), source.Pos(l.pos), doc})
 }
 
-// blockComment reads `/* … */`, which nests. An unterminated one extends to the end of the file.
+// blockComment reads `/* … */`. Block comments nest. A comment without its closing `*/` extends to
+// the end of the file.
 func (l *lexer) blockComment() {
 	start, depth := l.pos, 1
 	l.pos += 2

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Dump writes tokens and comments in the order of the text, one per line: position, kind, and text
-// as a Go string. It is the output of `build --emit tokens`.
+// Dump writes tokens and comments in the order of the text. Each line contains the position, the
+// kind, and the text as a Go string. `build --emit tokens` prints it.
 func Dump(w io.Writer, f *source.File, toks []Token, comments []Comment) error {
 	b := bufio.NewWriter(w)
 	line := func(kind string, start, end source.Pos) {

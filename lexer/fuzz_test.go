@@ -2,7 +2,8 @@ package lexer
 
 import "testing"
 
-// FuzzLex checks that the tokens of any text tile it, and that any string token can be decoded.
+// FuzzLex lexes any text and decodes its literals without a panic. It checks that an integer that
+// overflows has the value 0, and that each diagnostic has a file, a message and a valid span.
 func FuzzLex(f *testing.F) {
 	for _, text := range []string{
 		"", "fn main() { emit(\"a\", \"b ${c}\"); }", `"${"${"`, "\"\"\"\n a ${b}\n \"\"\"", "'a: for", "r#\"", "/* /*",
@@ -27,7 +28,7 @@ func FuzzLex(f *testing.F) {
 				}
 			case Int:
 				if v, over := IntValue(text[tok.Start:tok.End]); over && v != 0 {
-					t.Errorf("%s is %d and overflows", text[tok.Start:tok.End], v)
+					t.Errorf("IntValue(%s) = %d with overflow, want 0", text[tok.Start:tok.End], v)
 				}
 			case Float:
 				FloatValue(text[tok.Start:tok.End])
@@ -35,7 +36,7 @@ func FuzzLex(f *testing.F) {
 		}
 		for _, d := range list.Sorted() {
 			if d.File == nil || d.Message == "" || d.Span.Start > d.Span.End || int(d.Span.End) > len(text) {
-				t.Errorf("bad diagnostic %+v", d)
+				t.Errorf("diagnostic without a file, a message or a valid span: %+v", d)
 			}
 		}
 	})

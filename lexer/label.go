@@ -2,9 +2,10 @@ package lexer
 
 import "strings"
 
-// labelAhead returns the length of the label at the current `'`, or 0 if a string starts there. A
-// label is directly after break and continue; at the start of a statement before `:` and a loop
-// keyword; and anywhere before `: loop {`, because a `loop` is a value.
+// labelAhead returns the length of the label at the current `'`, or 0 if the `'` starts a string. A
+// label is allowed in three positions: directly after break or continue, at the start of a
+// statement before `:` and a loop keyword, and before `: loop {` in any position, because `loop` is
+// an expression with a value.
 func (l *lexer) labelAhead() int {
 	n := 1
 	for classes[l.at(n)]&(isStart|isDigit) != 0 {
@@ -28,8 +29,8 @@ func (l *lexer) labelAhead() int {
 	return 0
 }
 
-// loopAhead checks for `:` and a loop keyword (for, while, loop) at the start of text. It returns
-// the keyword and the text after it, or "".
+// loopAhead checks whether text starts with `:` and a loop keyword (for, while, loop). It returns
+// the keyword and the text after the keyword, or "" for both.
 func loopAhead(text string) (word, rest string) {
 	text = strings.TrimLeft(text, blanks)
 	if !strings.HasPrefix(text, ":") || strings.HasPrefix(text, "::") {

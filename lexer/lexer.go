@@ -17,12 +17,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// space is the byte in long runs of white space: in a library file, spaces replace unused
-// declarations.
+// space is the byte that fills the unused parts of a library file: spaces replace the declarations
+// that a program does not use.
 var space = []byte{' '}
 
-// Lex splits a file into tokens and comments. It never fails. Invalid text is reported, and becomes
-// a Bad token or a token of the probable kind.
+// Lex splits a file into tokens and comments. It never fails. It reports invalid text, and
+// represents the text as a Bad token or as a token of the most likely kind.
 func Lex(f *source.File) ([]Token, []Comment, diag.List) {
 	l := &lexer{
 		file: f, src: f.String(), plainAt: -1,
@@ -37,7 +37,7 @@ func Lex(f *source.File) ([]Token, []Comment, diag.List) {
 	return l.toks, l.comments, list
 }
 
-// lexer is the state of one run.
+// lexer is the state of lexing one file.
 type lexer struct {
 	file     *source.File
 	src      string
@@ -45,22 +45,22 @@ type lexer struct {
 	toks     []Token
 	comments []Comment
 	errs     []*diag.Diagnostic
-	mode     *mode           // the innermost open interpolation, or nil
-	braces   int             // open braces in its code
-	badNames map[string]bool // reported names: each is reported once
+	mode     *mode           // innermost open interpolation, or nil
+	braces   int             // number of open braces in the code of the interpolation mode
+	badNames map[string]bool // invalid names that have been reported, so that each is reported once
 
-	// For the recovery from unterminated strings (recover.go).
+	// The recovery from unterminated strings (recover.go) uses the following fields.
 	suspect  *snapshot // the first string that appears to have ended too late
-	plainAt  int       // the string here is read without interpolation
+	plainAt  int       // offset of a string that is read without interpolation, or -1
 	restarts int
 }
 
-// mode is an open interpolation: the lexer is in the code between `${` and its `}`. It is
-// immutable, so that a snapshot can share it.
+// mode is an open interpolation: the lexer reads the code between `${` and its `}`. A mode is
+// immutable, so that snapshots can share it.
 type mode struct {
-	multi bool        // the string is a """ one
-	from  snapshot    // at the string's first quote: contains the outer mode
-	open  source.Span // of the `${`
+	multi bool        // the string has triple quotes
+	from  snapshot    // state at the string's first quote; it contains the outer mode
+	open  source.Span // span of the `${`
 }
 
 func (l *lexer) run() {
@@ -77,12 +77,12 @@ func (l *lexer) run() {
 	l.add(EOF, l.pos)
 }
 
-// add appends the token from start to the current position.
+// add appends a token that extends from start to the current position.
 func (l *lexer) add(k Kind, start int) {
 	l.toks = append(l.toks, Token{k, source.Pos(start), source.Pos(l.pos)})
 }
 
-// last returns the kind of the previous token, or EOF at the start.
+// last returns the kind of the previous token, or EOF if there is no previous token.
 func (l *lexer) last() Kind {
 	if len(l.toks) == 0 {
 		return EOF
@@ -100,7 +100,7 @@ func span(start, end int) source.Span {
 	return source.Span{Start: source.Pos(start), End: source.Pos(end)}
 }
 
-// at returns the byte at the current position plus n, or 0 after the end.
+// at returns the byte n bytes after the current position, or 0 after the end of the text.
 func (l *lexer) at(n int) byte {
 	if l.pos+n < len(l.src) {
 		return l.src[l.pos+n]
@@ -111,7 +111,7 @@ func (l *lexer) at(n int) byte {
 // Classes of bytes.
 const (
 	isSpace = 1 << iota
-	isStart // may start a name
+	isStart // the byte may start a name
 	isDigit
 )
 
@@ -129,7 +129,7 @@ var classes = func() (t [256]uint8) {
 	return t
 }()
 
-// skipSpace skips white space and, at the very start, a byte order mark.
+// skipSpace skips white space and, at the start of the file, a byte order mark.
 func (l *lexer) skipSpace() {
 	if l.pos == 0 && len(l.src) >= 3 && l.src[:3] == "\ufeff" {
 		l.pos = 3
@@ -191,12 +191,12 @@ func (l *lexer) op(k Kind, n int) {
 	l.add(k, start)
 }
 
-// singles are single-byte operators that do not start a longer one.
+// singles are the single-byte operators that are not the start of a longer operator.
 var singles = [256]Kind{
 	'(': LParen, ')': RParen, '[': LBracket, ']': RBracket, ',': Comma, ';': Semi, '@': At, '>': Greater,
 }
 
-// pairs are the operators by first byte, longest first.
+// pairs contains the other operators by their first byte. Longer operators come first.
 var pairs = [256][]Kind{
 	':': {PathSep, Colon}, '.': {DotDotEq, DotDot, Dot}, '?': {Coalesce, Question},
 	'-': {Arrow, MinusEq, Minus}, '=': {FatArrow, EqEq, Assign}, '|': {OrOr, Pipe, Bar},
@@ -218,8 +218,8 @@ func (l *lexer) operator(c byte) {
 	l.unknownChars()
 }
 
-// word reads a name or reserved word. It includes and reports letters that names cannot contain, so
-// that an invalid name is one token and one error.
+// word reads a name or a reserved word. It also reads and reports letters that names cannot
+// contain, so that an invalid name becomes one token and one error.
 func (l *lexer) word() {
 	start := l.pos
 	for l.pos < len(l.src) && classes[l.src[l.pos]]&(isStart|isDigit) != 0 {
@@ -232,8 +232,8 @@ func (l *lexer) word() {
 	l.add(wordKind(l.src[start:l.pos]), start)
 }
 
-// letters reads the rest of a word with letters beyond ASCII and reports it. It returns false if no
-// such letter follows.
+// letters reads the rest of a word that contains letters beyond ASCII, and reports the word. It
+// returns false if no such letter follows.
 func (l *lexer) letters(start int) bool {
 	from := l.pos
 	for l.pos < len(l.src) {
@@ -257,14 +257,14 @@ func (l *lexer) letters(start int) bool {
 	return true
 }
 
-// lookalikes maps characters that people type or paste to the intended ones.
+// lookalikes maps characters that people type or paste by accident to the characters they intend.
 var lookalikes = map[rune]string{
 	'“': `"`, '”': `"`, '„': `"`, '‘': `'`, '’': `'`, '`': `"`, '；': ";", '：': ":", '，': ",", '（': "(", '）': ")",
 	'｛': "{", '｝': "}", '–': "-", '—': "-", '−': "-", '×': "*", '÷': "/", '≠': "!=", '≤': "<=", '≥': ">=",
 	'\u037e': ";", '→': "->", '⇒': "=>", '…': "..", '\u00a0': "a space",
 }
 
-// unknownChars reads a run of characters that start no token.
+// unknownChars reads a run of characters that cannot start a token.
 func (l *lexer) unknownChars() {
 	start := l.pos
 	first, _ := utf8.DecodeRuneInString(l.src[l.pos:])
@@ -285,7 +285,7 @@ func (l *lexer) unknownChars() {
 	}
 	l.add(Bad, start)
 	if !utf8.ValidString(l.src[start:l.pos]) {
-		return // reported for the whole file
+		return // checkUTF8 has reported the error
 	}
 	text := l.src[start:l.pos]
 	d := l.report(diag.UnexpectedCharacter, start, l.pos, "unexpected character `%s`", text)
@@ -312,8 +312,8 @@ func (l *lexer) unknownChars() {
 	}
 }
 
-// hashAdvice returns the advice for a run of `#`. At the start of a line it is a comment in other
-// languages.
+// hashAdvice returns the advice for a run of `#`. A `#` at the start of a line starts a comment in
+// other languages.
 func (l *lexer) hashAdvice(start int, text string) diag.Advice {
 	a := diag.HintAdvice("comments start with `//`, and decorators with `@`")
 	if before := l.src[:start]; strings.TrimRight(before[strings.LastIndexByte(before, '\n')+1:], " \t") == "" {
@@ -322,11 +322,11 @@ func (l *lexer) hashAdvice(start int, text string) diag.Advice {
 	return a
 }
 
-// lookalikeAdvice returns the advice for a character that looks like another.
+// lookalikeAdvice returns the advice for a character that resembles a character of Concerto.
 func lookalikeAdvice(at source.Span, text string, r rune) diag.Advice {
 	meant := lookalikes[r]
 	a := diag.HintAdvice("did you mean " + quoteLookalike(meant) + "?")
-	if r == '\u037e' { // the difference is invisible
+	if r == '\u037e' { // the Greek question mark looks exactly like `;`
 		a = diag.HintAdvice("this is the character U+037E, which looks like `;`: replace it with `;`")
 	}
 	switch {
@@ -338,8 +338,8 @@ func lookalikeAdvice(at source.Span, text string, r rune) diag.Advice {
 	return a.WithFix(diag.Change(at, meant, meant, meant != `"` && meant != "'"))
 }
 
-// otherQuotes reads a string in quotes that Concerto does not support, such as “…”, up to the
-// closing quote on the line, and reports it as one error.
+// otherQuotes reads a string in quotes that Concerto does not support, such as “…”. It reads up to
+// the closing quote on the same line, and reports one error.
 func (l *lexer) otherQuotes(first rune) bool {
 	closing := closingQuotes[first]
 	line := l.src[l.pos:]
@@ -371,13 +371,13 @@ func (l *lexer) otherQuotes(first rune) bool {
 // closingQuotes maps opening quotes to their closing quotes.
 var closingQuotes = map[rune]string{'“': "”“", '„': "“”", '‘': "’‘", '’': "’", '`': "`"}
 
-// isReference reports whether the `&` here would create a reference in another language: it is
-// directly before an operand.
+// isReference reports whether the current `&` would create a reference in another language. It
+// would if no operand precedes the `&`.
 func (l *lexer) isReference() bool {
 	if len(l.toks) < 2 {
 		return true
 	}
-	switch l.toks[len(l.toks)-2].Kind { // the last is the `&`
+	switch l.toks[len(l.toks)-2].Kind { // the last token is the `&`
 	case Ident, Int, Float, String, StringTail, RParen, RBracket, RBrace, Self, True, False, Nil:
 		return false
 	}
@@ -405,7 +405,7 @@ func (l *lexer) startsToken(c byte) bool {
 	return len(pairs[c]) > 0
 }
 
-// checkUTF8 reports the first byte that is not part of a character.
+// checkUTF8 reports the first byte that is not valid UTF-8.
 func (l *lexer) checkUTF8() {
 	if utf8.ValidString(l.src) {
 		return

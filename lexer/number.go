@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 )
 
-// number reads an integer or a float. Directly after `.` it reads only digits: `t.0.1` is two
-// indices, not a float.
+// number reads an integer or a float. Directly after a `.` it reads only digits, because `t.0.1`
+// contains two indices and no float.
 func (l *lexer) number() {
 	start := l.pos
 	if l.last() == Dot {
@@ -38,7 +38,7 @@ func (l *lexer) number() {
 	l.finishNumber(kind, start)
 }
 
-// baseOf returns the base for the letter after a leading 0.
+// baseOf returns the base that the letter after a leading 0 selects.
 func baseOf(c byte) int {
 	switch c {
 	case 'x', 'X':
@@ -69,7 +69,7 @@ func digitOf(c byte) int {
 	return 99
 }
 
-// exponent reads `e10`, `E-3`. It returns false if there is no exponent.
+// exponent reads an exponent such as `e10` or `E-3`. It returns false if no exponent follows.
 func (l *lexer) exponent() bool {
 	if c := l.at(0); c != 'e' && c != 'E' {
 		return false
@@ -86,8 +86,8 @@ func (l *lexer) exponent() bool {
 	return true
 }
 
-// finishNumber adds the token and reports errors in the number. Letters and digits that follow
-// belong to the same error.
+// finishNumber adds the token of a number and reports errors in the number. Letters and digits
+// directly after the number are part of the same error.
 func (l *lexer) finishNumber(k Kind, start int) {
 	body := l.src[start:l.pos]
 	rest := l.pos
@@ -113,7 +113,8 @@ func (l *lexer) finishNumber(k Kind, start int) {
 	}
 }
 
-// cleanUnderscores reports whether each `_` is between two digits (or after the base's letter).
+// cleanUnderscores reports whether each `_` is between two digits or between the base's letter and
+// a digit.
 func cleanUnderscores(text string) bool {
 	for i := range len(text) {
 		if text[i] == '_' && (i+1 == len(text) || text[i+1] != '_' && digitOf(text[i+1]) > 15) {
@@ -126,8 +127,8 @@ func cleanUnderscores(text string) bool {
 	return true
 }
 
-// IntValue returns the value of an Int token's text. overflow reports that it does not fit into 64
-// bits. The value is then 0, as for an invalid text.
+// IntValue returns the value of an Int token's text. overflow reports that the number does not fit
+// into 64 bits. The value of an overflow or an invalid text is 0.
 func IntValue(text string) (v uint64, overflow bool) {
 	base := 10
 	if len(text) > 2 && text[0] == '0' {
@@ -152,8 +153,8 @@ func IntValue(text string) (v uint64, overflow bool) {
 	return v, false
 }
 
-// FloatValue returns the value of a Float token's text: +Inf if it is out of range, 0 if the text
-// is invalid.
+// FloatValue returns the value of a Float token's text. The value is +Inf if the number is out of
+// range, and 0 if the text is invalid.
 func FloatValue(text string) float64 {
 	if strings.Contains(text, "_") {
 		text = strings.ReplaceAll(text, "_", "")

@@ -7,20 +7,22 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// A string without its closing quote extends to the next quote. From there on, code and strings are
-// exchanged. The lexer notices this when a word directly follows a closing quote, or at the end of
-// the file. It then returns to the string that is most likely unterminated, ends it on its own line
-// and continues from there. Therefore one error causes one diagnostic, and the rest of the file is
-// read correctly.
+// A string without its closing quote extends to the next quote. After that quote the lexer would
+// read code as strings and strings as code. The lexer notices the error when a word directly
+// follows a closing quote, or when the file ends within a string. It then goes back to the string
+// that is most likely unterminated, ends this string on its first line and continues from there.
+// Therefore one error causes one diagnostic, and the rest of the file is read correctly.
 
-// snapshot is a state to return to.
+// snapshot is a state of the lexer that restore can return to: the position, the lengths of its
+// lists, and the open interpolation.
 type snapshot struct {
 	pos, toks, comments, errs int
 	mode                      *mode
 	braces                    int
 }
 
-// maxRestarts is the maximum number of restarts in a file, which limits the time.
+// maxRestarts is the maximum number of times that the lexer goes back in one file. It limits the
+// lexing time.
 const maxRestarts = 64
 
 func (l *lexer) snapshot() snapshot {
@@ -34,10 +36,11 @@ func (l *lexer) restore(s snapshot) {
 	l.restarts++
 }
 
-// endsOnLaterLine checks the text after the closing quote of a string with several lines. A word
-// cannot follow a string. If one does, the quote should have started the next string, and this one
-// is unterminated: endsOnLaterLine calls openString and returns true. After some other characters
-// the string becomes a suspect, in case a quote is missing at the end of the file.
+// endsOnLaterLine checks the text after the closing quote of a string that spans several lines. A
+// word cannot follow a string. If a word follows, the closing quote is really the opening quote of
+// the next string, and the current string is unterminated. endsOnLaterLine then calls openString
+// and returns true. After some other characters the string becomes a suspect: the lexer blames it
+// if the file later ends within a string.
 func (l *lexer) endsOnLaterLine(from snapshot, start int, whole Kind) bool {
 	c := l.at(0)
 	if (classes[c]&(isStart|isDigit) != 0 || c == '"') && l.restarts < maxRestarts {
@@ -50,8 +53,8 @@ func (l *lexer) endsOnLaterLine(from snapshot, start int, whole Kind) bool {
 	return false
 }
 
-// openString handles an unterminated string. It returns to the string with the error: this one or
-// an earlier suspect.
+// openString handles an unterminated string. It goes back to the string that contains the error,
+// which is the current string or an earlier suspect.
 func (l *lexer) openString(from snapshot, start int, whole Kind) {
 	if l.restarts >= maxRestarts {
 		l.add(whole, start)
@@ -88,15 +91,16 @@ func isLabelText(text string) bool {
 	return n > 0 && strings.HasPrefix(text[n:], ":")
 }
 
-// blameInterpolation returns to an interpolation that was opened before the unterminated string on
-// the same line and is still open: in `"${a"` the second quote starts no string.
+// blameInterpolation handles an unterminated string in an interpolation that was opened on the same
+// line and is still open. It goes back to the interpolation, because in `"${a"` the second quote
+// starts no string. It returns false if there is no such interpolation.
 func (l *lexer) blameInterpolation(from snapshot) bool {
 	m := l.mode
 	for m != nil && m != from.mode {
 		m = m.from.mode
 	}
 	if m == nil {
-		return false // the string is in none, or in one that is closed by now
+		return false // no interpolation contains the string, or the interpolation has been closed
 	}
 	if strings.IndexByte(l.src[m.open.Start:from.pos], '\n') >= 0 {
 		return false
@@ -105,8 +109,8 @@ func (l *lexer) blameInterpolation(from snapshot) bool {
 	return true
 }
 
-// reopen handles interpolations that are open at the end of the file: it reads the string of the
-// outermost one again, with `${` as text. It returns false if none is open.
+// reopen handles interpolations that are open at the end of the file. It reads the string of the
+// outermost interpolation again, with `${` as text. It returns false if no interpolation is open.
 func (l *lexer) reopen() bool {
 	if l.mode == nil {
 		return false
@@ -133,8 +137,8 @@ func (l *lexer) reopenPlain(m *mode) {
 			WithFix(diag.UnsafeFix(diag.Insert(m.open.Start, `\`), "Write `\\${`")))
 }
 
-// holeEnd returns the assumed end of an unterminated interpolation: before the string's next quote,
-// else at the end of its line.
+// holeEnd returns the assumed end of an unterminated interpolation: the position before the next
+// quote of the same kind on the line, or else the end of the line.
 func (l *lexer) holeEnd(m *mode) int {
 	end := l.firstLineEnd(int(m.open.End))
 	quote := `"`
@@ -147,8 +151,8 @@ func (l *lexer) holeEnd(m *mode) int {
 	return end
 }
 
-// firstLineEnd returns the assumed end of an unterminated string: on its first line, before
-// brackets and separators at the end of the line.
+// firstLineEnd returns the assumed end of an unterminated string: the end of the string's first
+// line, without closing brackets and separators at the end of the line.
 func (l *lexer) firstLineEnd(from int) int {
 	end := len(l.src)
 	if n := strings.IndexByte(l.src[from:], '\n'); n >= 0 {

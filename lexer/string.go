@@ -10,8 +10,8 @@ import (
 
 const tripleQuote = `"""`
 
-// doubleQuoted reads a string in double quotes, `"…"` or `"""…"""`, up to its end or its first
-// `${`.
+// doubleQuoted reads a string in double quotes, `"…"` or `"""…"""`. It stops at the end of the
+// string or after the first `${`.
 func (l *lexer) doubleQuoted() {
 	from := l.snapshot()
 	multi := strings.HasPrefix(l.src[l.pos:], tripleQuote)
@@ -38,7 +38,7 @@ func (l *lexer) stringText(from snapshot, multi bool, whole, part Kind) {
 
 // stringTextFrom reads string text from the current position. It adds a token of kind whole if the
 // string ends, or of kind part if an interpolation opens. from is the state at the string's first
-// quote, start the token's first byte.
+// quote. start is the offset of the token's first byte.
 func (l *lexer) stringTextFrom(from snapshot, start int, multi bool, whole, part Kind) {
 	lines := false
 	for l.pos < len(l.src) {
@@ -77,8 +77,8 @@ func (l *lexer) stringTextFrom(from snapshot, start int, multi bool, whole, part
 	l.openString(from, start, whole)
 }
 
-// singleQuoted reads a token that starts with `'`: a label if one is allowed here, else a string
-// without interpolation.
+// singleQuoted reads a token that starts with `'`. The token is a label if a label is allowed here,
+// and otherwise a string without interpolation.
 func (l *lexer) singleQuoted() {
 	if n := l.labelAhead(); n > 0 {
 		start := l.pos
@@ -118,9 +118,9 @@ func (l *lexer) singleQuoted() {
 	l.openString(from, from.pos, String)
 }
 
-// isApostrophe reports whether the `'` here is a character of the string, as in `'it's'`, and does
-// not end it: a word continues after it, which cannot follow a string, and another `'` is on the
-// same line.
+// isApostrophe reports whether the current `'` is a character of the string, as in `'it's'`, and
+// not its closing quote. This is the case if the `'` is between two letters and another `'` follows
+// on the same line, because a word cannot directly follow a string.
 func (l *lexer) isApostrophe() bool {
 	rest := l.src[l.pos+1:]
 	letter := func(c byte) bool { return classes[c]&isStart != 0 || c >= utf8.RuneSelf }
@@ -133,7 +133,7 @@ func (l *lexer) isApostrophe() bool {
 	return strings.IndexByte(rest, '\'') >= 0
 }
 
-// reportApostrophe reports the first of a string's apostrophes.
+// reportApostrophe reports the first of the apostrophes at the offsets at.
 func (l *lexer) reportApostrophe(start int, at []int) {
 	d := l.report(diag.Apostrophe, at[0], at[0]+1, "this `'` ends the string in the middle of a word")
 	if text := l.src[start+1 : l.pos-1]; len(text) <= 40 && !strings.ContainsAny(text, "\"\\$") {
@@ -148,7 +148,7 @@ func (l *lexer) reportApostrophe(start int, at []int) {
 	}
 }
 
-// rawAhead reports whether a raw string, `r"` or `r#"`, follows.
+// rawAhead reports whether a raw string starts here, with `r"` or `r#"`.
 func (l *lexer) rawAhead() bool {
 	n := 1
 	for l.at(n) == '#' {
@@ -175,7 +175,7 @@ func (l *lexer) rawString() {
 	l.add(String, start)
 }
 
-// checkEscape skips one escape sequence and reports an unknown one.
+// checkEscape skips one escape sequence. It reports an unknown escape sequence.
 func (l *lexer) checkEscape() {
 	_, n, ok := unescape(l.src[l.pos:])
 	if !ok {
@@ -189,8 +189,8 @@ func (l *lexer) checkEscape() {
 	l.pos += n
 }
 
-// unescape decodes the escape sequence at the start of s: its character and its length, at least 1.
-// ok is false for an unknown one.
+// unescape decodes the escape sequence at the start of s. It returns the character and the length
+// of the sequence, which is at least 1. ok is false for an unknown escape sequence.
 func unescape(s string) (r rune, n int, ok bool) {
 	if len(s) < 2 {
 		return '\\', 1, false
@@ -237,9 +237,10 @@ func unescapeUnicode(s string) (r rune, n int, ok bool) {
 	return r, n, true
 }
 
-// Strings decodes a string literal from its tokens: one String, or StringHead, StringMid…,
-// StringTail. It returns the text of each token. Invalid escapes, which Lex has reported, are not
-// changed. A line end in a string is a line feed, also in a file with CRLF.
+// Strings decodes a string literal from its tokens: one String, or a StringHead, any number of
+// StringMid and a StringTail. It returns the text of each token. Invalid escape sequences, which
+// Lex has reported, stay unchanged. A line end in a string becomes a line feed, also in a file with
+// CRLF.
 func Strings(src string, toks ...Token) []string {
 	texts := make([]string, len(toks))
 	first := src[toks[0].Start:]
@@ -284,22 +285,22 @@ func body(text string, k Kind, multi bool) string {
 	case String, StringHead:
 		text = strings.TrimPrefix(text, quote)
 	default:
-		text = text[1:] // }
+		text = text[1:] // closing brace of an interpolation
 	}
 	if k == StringHead || k == StringMid {
-		return text[:len(text)-2] // ${
+		return text[:len(text)-2] // opening `${` of an interpolation
 	}
 	return strings.TrimSuffix(text, quote)
 }
 
 // dedent removes the layout from the parts of a """ string. It removes the line end after the
-// opening quotes. If the closing quotes are alone on their line, it also removes the line end
-// before them, and their indentation from every line.
+// opening quotes. If the closing quotes are on a line without other text, dedent also removes the
+// line end before this line, and the line's indentation from every line.
 func dedent(parts []string) {
 	parts[0] = strings.TrimPrefix(strings.TrimPrefix(parts[0], "\r"), "\n")
 	last := &parts[len(parts)-1]
 	cut := strings.LastIndexByte(*last, '\n')
-	alone := cut >= 0 || len(parts) == 1 // an opener's own line end is already removed
+	alone := cut >= 0 || len(parts) == 1 // the line end after the opening quotes is already removed
 	indent := (*last)[cut+1:]
 	if !alone || strings.Trim(indent, " \t") != "" {
 		return
@@ -313,8 +314,8 @@ func dedent(parts []string) {
 	}
 }
 
-// stripLines removes indent from the lines that start in text, and from the first one if atStart. A
-// line with less indentation loses only that.
+// stripLines removes indent from each line that starts in text. text itself starts a line if
+// atStart is set. From a line with less indentation, stripLines removes only the common prefix.
 func stripLines(text, indent string, atStart bool) string {
 	if !atStart && !strings.Contains(text, "\n") {
 		return text
@@ -333,7 +334,7 @@ func stripLines(text, indent string, atStart bool) string {
 	return strings.Join(lines, "")
 }
 
-// decode replaces escapes and CRLF.
+// decode replaces escape sequences with their characters, and CRLF with a line feed.
 func decode(text string) string {
 	i := strings.IndexAny(text, "\\\r")
 	if i < 0 {

@@ -5,10 +5,10 @@ import "github.com/concerto-lang/concerto/internal/text/source"
 // Kind is the kind of a token.
 type Kind uint8
 
-// The kinds: first the literals, then operators, then reserved words.
+// The kinds: literals first, then operators, then reserved words.
 const (
 	EOF Kind = iota
-	Bad      // invalid characters, which have been reported
+	Bad      // invalid characters, which the lexer has reported
 	Ident
 	Int
 	Float
@@ -50,7 +50,7 @@ const (
 	Coalesce
 	Less
 	LessEq
-	Greater // always single: `>=` is Greater followed by Assign
+	Greater // `>` as a separate token: `>=` is Greater followed by Assign
 	EqEq
 	NotEq
 	AndAnd
@@ -104,7 +104,7 @@ const (
 	Self
 	SelfType
 
-	// NumKinds is one more than the last kind.
+	// NumKinds is the number of kinds.
 	NumKinds
 )
 
@@ -113,23 +113,23 @@ type Class uint8
 
 // The classes.
 const (
-	Special  Class = iota // end of file, invalid characters
-	Name                  // identifiers and labels
+	Special  Class = iota // end of the file and invalid characters
+	Name                  // names and labels
 	Literal               // numbers and strings
 	Operator              // operators and brackets with a fixed text
 	Keyword               // reserved words with a fixed text
 )
 
-// Info is a row of the table of kinds. Text is the token's text if it is fixed, else a word for the
-// kind.
+// Info is a row of the table of kinds. Text is the token's fixed text. For a kind without a fixed
+// text, Text describes the kind.
 type Info struct {
 	Name  string
 	Text  string
 	Class Class
 }
 
-// kinds is the table of kinds. The lexer's keywords, the parser's messages and the names in
-// generated code use it.
+// kinds is the table of kinds. The lexer reads the keywords from the table, the parser the texts of
+// its messages, and the generated code the names.
 var kinds = [NumKinds]Info{
 	EOF:        {"EOF", "end of file", Special},
 	Bad:        {"Bad", "an unexpected character", Special},
@@ -177,17 +177,17 @@ var kinds = [NumKinds]Info{
 	SelfType: {"SelfType", "Self", Keyword},
 }
 
-// Info returns the kind's row.
+// Info returns the kind's row in the table of kinds.
 func (k Kind) Info() *Info { return &kinds[k] }
 
 // IsKeyword reports whether k is a reserved word.
 func (k Kind) IsKeyword() bool { return k >= Let && k < NumKinds }
 
-// IsWord reports whether k is a name or a reserved word. Either may follow `.`, and precede `:` in
-// fields, keys and named arguments.
+// IsWord reports whether k is a name or a reserved word. Both may follow a `.`, and both may
+// precede a `:` in fields, keys and named arguments.
 func (k Kind) IsWord() bool { return k == Ident || k.IsKeyword() }
 
-// String returns the kind's name in messages: fixed texts in backquotes.
+// String returns the kind's name in messages. A fixed text is in backquotes.
 func (k Kind) String() string {
 	i := &kinds[k]
 	if i.Class == Operator || i.Class == Keyword {
@@ -196,8 +196,8 @@ func (k Kind) String() string {
 	return i.Text
 }
 
-// Token is one token: its kind, and its span as byte offsets. Tokens do not overlap. Between them
-// there are only white space and comments.
+// Token is one token: its kind and its span in byte offsets. Tokens do not overlap. Only white
+// space and comments are between two tokens.
 type Token struct {
 	Kind       Kind
 	Start, End source.Pos
@@ -206,14 +206,14 @@ type Token struct {
 // Span returns the token's span.
 func (t Token) Span() source.Span { return source.Span{Start: t.Start, End: t.End} }
 
-// Comment is one comment with its delimiters. Doc comments start with `///`.
+// Comment is one comment, including its delimiters. Doc comments start with `///`.
 type Comment struct {
 	Start, End source.Pos
 	Doc        bool
 }
 
-// keywordSlots is a hash table of the reserved words with open addressing and wordHash, filled once
-// from the table of kinds.
+// keywordSlots is a hash table of the reserved words, with open addressing and the hash function
+// wordHash. It is filled once from the table of kinds.
 var keywordSlots = func() (slots [256]Kind) {
 	for k := Let; k < NumKinds; k++ {
 		h := wordHash(kinds[k].Text)
@@ -229,7 +229,7 @@ func wordHash(s string) uint8 {
 	return uint8(len(s))*7 + s[0]*31 + s[len(s)-1]*13 + s[len(s)/2]*3
 }
 
-// wordKind returns the kind of a reserved word, or Ident.
+// wordKind returns the kind of the reserved word s, or Ident if s is no reserved word.
 func wordKind(s string) Kind {
 	if len(s) < 2 || len(s) > len("pipeline") {
 		return Ident
@@ -245,7 +245,7 @@ func wordKind(s string) Kind {
 	}
 }
 
-// Lookup returns the kind with a fixed text, such as "fn" or "=>".
+// Lookup returns the kind that has the given fixed text, such as "fn" or "=>".
 func Lookup(text string) (Kind, bool) {
 	for k := range kinds {
 		if c := kinds[k].Class; (c == Operator || c == Keyword) && kinds[k].Text == text {

@@ -13,17 +13,17 @@ func TestIntValue(t *testing.T) {
 		"9223372036854775808": 1 << 63, "18446744073709551615": math.MaxUint64, "0xffffffffffffffff": math.MaxUint64,
 	} {
 		if got, over := IntValue(text); got != want || over {
-			t.Errorf("IntValue(%s) is %d, %v", text, got, over)
+			t.Errorf("IntValue(%s) = %d, overflow %v", text, got, over)
 		}
 	}
 	for _, text := range []string{"18446744073709551616", "0x10000000000000000", "99999999999999999999999"} {
 		if got, over := IntValue(text); got != 0 || !over {
-			t.Errorf("IntValue(%s) is %d, %v", text, got, over)
+			t.Errorf("IntValue(%s) = %d, overflow %v", text, got, over)
 		}
 	}
 	for _, text := range []string{"12abc", "0x", "0b2"} {
 		if got, over := IntValue(text); got != 0 || over {
-			t.Errorf("IntValue(%s) is %d, %v", text, got, over)
+			t.Errorf("IntValue(%s) = %d, overflow %v", text, got, over)
 		}
 	}
 }
@@ -33,7 +33,7 @@ func TestFloatValue(t *testing.T) {
 		"1.5": 1.5, "2e10": 2e10, "1_000.5": 1000.5, "2E-3": 0.002, "1e999": math.Inf(1), "1.5x": 0,
 	} {
 		if got := FloatValue(text); got != want {
-			t.Errorf("FloatValue(%s) is %v", text, got)
+			t.Errorf("FloatValue(%s) = %v", text, got)
 		}
 	}
 }
@@ -85,7 +85,7 @@ func TestStrings(t *testing.T) {
 				got = []string{StringValue(c.text)}
 			}
 			if d := cmp.Diff(c.want, got); d != "" {
-				t.Errorf("(-want +got)\n%s", d)
+				t.Errorf("decoded strings differ (-want +got):\n%s", d)
 			}
 		})
 	}

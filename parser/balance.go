@@ -7,29 +7,29 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// If a file has more `{` than `}`, or fewer, the parser usually notices that far away from the
-// error. It uses the indentation to find the error: a `{` has no `}` if its line is indented more
-// than the first `}` that would close it, and a `}` is superfluous if it is not below the start of
-// the line of its `{`. This code is not used for files whose braces balance.
+// If a file has more `{` than `}`, or fewer, the parser usually notices the imbalance far away from
+// the error. This code uses the indentation to find the error. A `{` lacks its `}` if its line is
+// indented more than the first `}` that would close it. A `}` is superfluous if it is not below the
+// start of the line of its `{`. The code is not used for files whose braces balance.
 
 // balance describes how the brackets of a file match.
 type balance struct {
-	matches []int32 // the matching bracket of each bracket token; nil until needed
+	matches []int32 // index of the matching bracket for each bracket token; nil until needed
 	excess  int     // number of `}` minus number of `{`
-	culprit int     // token of the unclosed `{`; -1 none, -2 not searched
-	blamed  []int   // the `{` that have been reported
-	closed  bool    // the last braces that were read end at their `}`
+	culprit int     // index of the unclosed `{`; -1 for none, -2 before the search
+	blamed  []int   // indices of the `{` that have been reported
+	closed  bool    // the last pair of braces that was read ends at its `}`
 }
 
-// braces is a pair of braces that is being read as a list or a block.
+// braces is a pair of braces that the parser reads as a list or a block.
 type braces struct {
-	open int // token of the `{`; of the token before a missing one
-	errs int // number of diagnostics at the start
+	open int // index of the `{`, or of the token before a missing `{`
+	errs int // number of diagnostics when the parser reads the `{`
 }
 
-// openBraces consumes a `{`. It reports a missing one with missing and, in a file with a
-// superfluous `}`, continues as if it were there. In other files ok is then false. If braces open
-// later on the line, it uses these.
+// openBraces consumes a `{`. If the `{` is missing, openBraces reports the diagnostic that missing
+// returns, and recovers in one of two ways. In a file with a superfluous `}` it continues as if the
+// `{` were present. If a `{` ends the line, it skips to this `{`. Otherwise ok is false.
 func (p *parser) openBraces(missing func() *diag.Diagnostic) (b braces, ok bool) {
 	b = braces{p.i, p.reports.diags.Len()}
 	if p.k == lexer.LBrace {
@@ -60,8 +60,8 @@ func (p *parser) openBraces(missing func() *diag.Diagnostic) (b braces, ok bool)
 	return b, true
 }
 
-// braceOnLine returns the next `{` of the line if it ends the line and no statement starts before
-// it, else -1.
+// braceOnLine returns the index of the next `{` on the line, or -1. The `{` must be the last token
+// of the line, and no statement may start before it.
 func (p *parser) braceOnLine() int {
 	for i := p.i; i < len(p.toks) && !p.startsLine(i); i++ {
 		switch k := p.toks[i].Kind; {
@@ -77,8 +77,8 @@ func (p *parser) braceOnLine() int {
 	return -1
 }
 
-// hasElement reports whether the braces contain another element. At their end it consumes the `}`.
-// If the `}` is missing, it reports that and consumes nothing.
+// hasElement reports whether the braces contain another element. At the end of the braces it
+// consumes the `}`. If the `}` is missing, hasElement reports the error and consumes nothing.
 func (p *parser) hasElement(b braces) bool {
 	for {
 		switch {
@@ -99,9 +99,10 @@ func (p *parser) hasElement(b braces) bool {
 	}
 }
 
-// leftBraces reports whether braces without `}` end before the current token: at the end of the
-// file, and in a file with unbalanced braces also at a line that is not indented more than that of
-// the unclosed `{`, or at a declaration in column 0.
+// leftBraces reports whether the current token is outside the braces b although b has no `}`. At
+// the end of the file this is always the case. In a file with unbalanced braces it is also the case
+// at a declaration in column 0, and at a line that is not indented more than the line of the
+// unclosed `{`.
 func (p *parser) leftBraces(b braces) bool {
 	if p.k == lexer.EOF {
 		return true
@@ -116,8 +117,9 @@ func (p *parser) leftBraces(b braces) bool {
 	return b.open == p.balance.culprit && (here < open || here == open && p.k != lexer.RBrace)
 }
 
-// isSuperfluousBrace reports whether the `}` here is the superfluous one: it is neither on the line
-// of its `{` nor, as the first token of its line, below the start of that line.
+// isSuperfluousBrace reports whether the current `}` is superfluous. The `}` of the braces b is
+// either on the line of its `{`, or it is the first token of a line with the same indentation as
+// the line of the `{`.
 func (p *parser) isSuperfluousBrace(b braces) bool {
 	open := max(b.open, 0)
 	sameLine := true
@@ -127,14 +129,14 @@ func (p *parser) isSuperfluousBrace(b braces) bool {
 	return !sameLine && !(p.newLine() && p.indent(p.i) == p.indent(open))
 }
 
-// reportUnclosedBrace reports the unclosed `{`, which the indentation determines, once for the
-// file. It reports nothing if an error inside these braces has reported it.
+// reportUnclosedBrace reports the unclosed `{`, which it finds by the indentation. It reports each
+// `{` once, and nothing if an error within the braces has already been reported.
 func (p *parser) reportUnclosedBrace(b braces) {
 	at := p.findCulprit()
 	if at < 0 {
 		return
 	}
-	if at > p.i { // a later one: these braces are closed by another
+	if at > p.i { // the unclosed brace is further down, so another brace closes the braces b
 		at = b.open
 	}
 	p.markReported(at)
@@ -150,13 +152,14 @@ func (p *parser) reportUnclosedBrace(b braces) {
 	p.reports.diags.Add(d.In(p.file).Repair(p.closeBlockFix(at), "add the missing `}`"))
 }
 
-// failUnclosedBrace is reportUnclosedBracket, and aborts the construct.
+// failUnclosedBrace calls reportUnclosedBracket and aborts the construct.
 func (p *parser) failUnclosedBrace(open int) {
 	p.reportUnclosedBracket(open)
 	panic(bailout{})
 }
 
-// reportUnclosedBracket reports a bracket in an expression that is open at the end of the file.
+// reportUnclosedBracket reports a bracket in an expression that is still open at the end of the
+// file.
 func (p *parser) reportUnclosedBracket(open int) {
 	o := p.toks[open]
 	if at := p.findCulprit(); at >= 0 && at != open {
@@ -168,12 +171,12 @@ func (p *parser) reportUnclosedBracket(open int) {
 	p.markLost()
 }
 
-// maxCulprits is the maximum number of reported braces in a file. It limits the time, because the
-// search for each one reads the whole file.
+// maxCulprits is the maximum number of unclosed braces that are reported in a file. It limits the
+// time, because each search reads the whole file.
 const maxCulprits = 20
 
-// markReported records that the `{` at token at has been reported. At the end of the file no
-// further errors are reported.
+// markReported records that the `{` at token at has been reported. At the end of the file, the
+// parser reports no further unclosed braces.
 func (p *parser) markReported(at int) {
 	p.balance.blamed = append(p.balance.blamed, at)
 	p.balance.culprit = -2
@@ -183,7 +186,7 @@ func (p *parser) markReported(at int) {
 	}
 }
 
-// reportUnopened reports a superfluous closing brace and consumes it, with the closing brackets and
+// reportUnopened reports a superfluous `}`. It consumes the `}` and the closing brackets and
 // separators after it.
 func (p *parser) reportUnopened() {
 	p.report(diag.Unopened.At(p.span(), "unmatched `}`").
@@ -195,7 +198,7 @@ func (p *parser) reportUnopened() {
 	}
 }
 
-// balanceOf counts the braces.
+// balanceOf counts the braces of a file.
 func balanceOf(toks []lexer.Token) balance {
 	b := balance{culprit: -2}
 	for _, t := range toks {
@@ -209,9 +212,9 @@ func balanceOf(toks []lexer.Token) balance {
 	return b
 }
 
-// findCulprit returns the unclosed `{`: the innermost one that is open at the first `}` with less
-// indentation than the line of the `{` it would close, else the last open one. It returns -1 if
-// there is none.
+// findCulprit returns the index of the unclosed `{`, or -1 if there is none. It searches the first
+// `}` that is indented less than the line of the `{` it would close, and returns the innermost `{`
+// that is open there. If there is no such `}`, it returns the last `{` that is still open.
 func (p *parser) findCulprit() int {
 	if p.balance.excess >= 0 {
 		return -1

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// mixedText returns a program with at least n lines of mixed code: functions, structs, schemas,
-// enums, agents, hosts, listens, pipelines, tools, strings with interpolation.
+// mixedText returns a program with at least n lines. It repeats declarations of every kind:
+// functions, structs, schemas, enums, agents, hosts, listens, pipelines and tools.
 func mixedText(n int) string {
 	var b strings.Builder
 	for i, lines := 0, 0; lines < n; i++ {
@@ -20,7 +20,7 @@ func mixedText(n int) string {
 	return b.String()
 }
 
-// mixedUnit is the code that mixedText repeats. %[1]d is the number of the copy.
+// mixedUnit is the code that mixedText repeats. %[1]d is the index of the copy.
 const mixedUnit = `/// Point %[1]d of the plan.
 struct Point%[1]d { x: Int, y: Int }
 

@@ -4,7 +4,7 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// The tokens of an interpolated string are brackets, too, because the code between them nests.
+// The tokens of an interpolated string count as brackets, because the code between them nests.
 
 func isOpening(k lexer.Kind) bool {
 	return k == lexer.LParen || k == lexer.LBracket || k == lexer.LBrace || k == lexer.StringHead
@@ -27,8 +27,8 @@ func closes(opening, closing lexer.Kind) bool {
 	return closing == lexer.StringTail
 }
 
-// closingOrEnd returns the token that closes the bracket at token open, or the end of the file. All
-// partners are found in one pass, at the first call.
+// closingOrEnd returns the index of the token that closes the bracket at token open, or the index
+// of the last token, EOF. The first call finds the closing tokens of all brackets in one pass.
 func (p *parser) closingOrEnd(open int) int {
 	if p.balance.matches == nil {
 		p.matchBrackets()
@@ -49,7 +49,8 @@ func (p *parser) matchBrackets() {
 		if !isClosing(t.Kind) {
 			continue
 		}
-		// A closing bracket closes unclosed ones of other kinds inside it, but never a `{`.
+		// A closing bracket also closes the unclosed brackets of other kinds inside it, except a
+		// `{`.
 		for n := len(stack) - 1; n >= 0; n-- {
 			open := p.toks[stack[n]].Kind
 			if closes(open, t.Kind) {
@@ -64,8 +65,8 @@ func (p *parser) matchBrackets() {
 	}
 }
 
-// mapAhead reports whether the `{` here starts a map: a key and `:` follow. The caller decides
-// about `{}`.
+// mapAhead reports whether the current `{` starts a map: a key and a `:` follow. The caller decides
+// whether `{}` is a map.
 func (p *parser) mapAhead() bool {
 	switch k := p.peek(1); {
 	case k == lexer.String, k == lexer.Int, k.IsWord():

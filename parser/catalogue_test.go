@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// parseText parses a text as a file.
+// parseText parses a text as a file and returns its diagnostics.
 func parseText(text string) ([]*diag.Diagnostic, *source.File) {
 	f := source.NewFile("main.conc", []byte(text))
 	_, list := Parse(f)
@@ -23,7 +23,8 @@ func render(ds []*diag.Diagnostic) string {
 	return b.String()
 }
 
-// The bad example of each syntax diagnostic causes only this diagnostic, and the good one none.
+// TestCatalogueExamples checks the examples of each syntax diagnostic in the catalogue. The bad
+// example must cause only this diagnostic, and the good example none.
 func TestCatalogueExamples(t *testing.T) {
 	n := 0
 	for _, info := range diag.Catalogue() {
@@ -34,15 +35,15 @@ func TestCatalogueExamples(t *testing.T) {
 		t.Run(info.Code, func(t *testing.T) {
 			for _, p := range info.Pairs() {
 				if ds, _ := parseText(p.Bad); len(ds) != 1 || ds[0].Info != info {
-					t.Errorf("bad example %q: got\n%s", p.Bad, render(ds))
+					t.Errorf("diagnostics of the bad example %q:\n%s", p.Bad, render(ds))
 				}
 				if ds, _ := parseText(p.Good); len(ds) != 0 {
-					t.Errorf("good example %q: got\n%s", p.Good, render(ds))
+					t.Errorf("diagnostics of the good example %q, want none:\n%s", p.Good, render(ds))
 				}
 			}
 		})
 	}
 	if n < 30 {
-		t.Errorf("only %d syntax diagnostics were tested", n)
+		t.Errorf("the catalogue contains only %d syntax diagnostics", n)
 	}
 }

@@ -48,14 +48,14 @@ func (p *parser) closureBlock() ast.Expr {
 	})
 }
 
-// leavesBars reports whether the current token starts a line that contains no parameter of the
-// closure whose bar is token open: the line is not indented more than the bar's line, and no other
-// bar follows in the statement.
+// leavesBars reports whether the current token is outside the parameters of the closure whose
+// opening bar is token open. The token must start a line that is not indented more than the bar's
+// line, and no other bar may follow in the statement.
 func (p *parser) leavesBars(open int) bool {
 	if !p.newLine() || p.indent(p.i) > p.indent(open) {
 		return false
 	}
-	fields := 0 // open braces of struct patterns
+	fields := 0 // number of open braces of struct patterns
 	for i := p.i; i < len(p.toks); i++ {
 		switch p.toks[i].Kind {
 		case lexer.Bar:
@@ -76,7 +76,8 @@ func (p *parser) leavesBars(open int) bool {
 	return true
 }
 
-// isBarClosed consumes the bar after a closure's parameters, and reports whether it is there.
+// isBarClosed consumes the bar after a closure's parameters, and reports whether the bar is
+// present.
 func (p *parser) isBarClosed(open int) bool {
 	switch {
 	case p.k == lexer.Bar:
@@ -97,7 +98,7 @@ func (p *parser) isBarClosed(open int) bool {
 	return false
 }
 
-// closureParam reads `pattern [: type]`. A union type needs parentheses here, because a bar ends
+// closureParam reads `pattern [: type]`. A union type needs parentheses here, because a bar closes
 // the parameters.
 func (p *parser) closureParam() *ast.Param {
 	start := p.here()
@@ -155,7 +156,7 @@ func (p *parser) listenExpr() ast.Expr {
 	return p.listenRest(n, start)
 }
 
-// listenRest reads the handlers of n, which starts at start.
+// listenRest reads the handlers of the listen n, whose text starts at start.
 func (p *parser) listenRest(n *ast.ListenExpr, start source.Pos) ast.Expr {
 	var h *ast.Handler
 	whole := p.rows(func(b braces) {
@@ -174,8 +175,9 @@ func (p *parser) listenRest(n *ast.ListenExpr, start source.Pos) ast.Expr {
 	return n
 }
 
-// brokenHandler completes a handler with syntax errors, from token start. It reports whether the
-// handler has a type; otherwise it is dropped.
+// brokenHandler completes a handler that has syntax errors. The handler starts at token start.
+// brokenHandler returns false if the handler has no message type; the caller then drops the
+// handler.
 func (p *parser) brokenHandler(h *ast.Handler, start int) bool {
 	h.Sp = p.from(p.toks[start].Start)
 	if h.Type == nil {
@@ -193,7 +195,7 @@ func (p *parser) brokenHandler(h *ast.Handler, start int) bool {
 	return true
 }
 
-// handler reads `[on] "type" => closure or function`, with its comma.
+// handler reads `[on] "type" => closure or function` and the comma after the handler.
 func (p *parser) handler(b braces, h *ast.Handler) {
 	start := p.here()
 	if p.isWord("on") && p.peek(1) != lexer.FatArrow {
@@ -241,7 +243,7 @@ func (p *parser) handler(b braces, h *ast.Handler) {
 			Repair(diag.UnsafeFix(diag.Insert(h.Value.Span().Start, "|_message| "), "Insert `|_message|`"), "write `|message| …`")
 		if p.k == lexer.FatArrow {
 			h.Value = nil
-			p.fail(d) // an arrow of another language
+			p.fail(d) // another language's arrow is in the place of `=>`
 		}
 		p.report(d)
 		p.flaws = append(p.flaws, ast.Flaw{Node: h.Value, Span: h.Value.Span()})

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// inHeadOf reads an expression in the head of a match, a listen or similar, where a bare `{` starts
-// the body.
+// inHeadOf calls read for the head of a match, a listen or a similar construct. In a head, a `{`
+// that is not in parentheses starts the body.
 func (p *parser) inHeadOf(read func() ast.Expr) ast.Expr {
 	head := p.setting.inHead
 	p.setting.inHead = true
@@ -29,8 +29,8 @@ func (p *parser) headExpr() ast.Expr {
 	return x
 }
 
-// headOrMissing returns the head x, which was read since since, unless it is the next statement and
-// the head is missing.
+// headOrMissing returns the head x, which the parser has read from the position since. If x is
+// really the next statement, headOrMissing reports that the head is missing, and returns a hole.
 func (p *parser) headOrMissing(since progress, x ast.Expr) ast.Expr {
 	if p.k != lexer.LBrace && p.i > since.at && p.rewindToNextStmt(since) {
 		p.reportAndContinue(p.missingValue())
@@ -39,8 +39,8 @@ func (p *parser) headOrMissing(since progress, x ast.Expr) ast.Expr {
 	return x
 }
 
-// headStruct returns the diagnostic for a struct literal in a head if the path before the `{` here
-// starts one, else nil.
+// headStruct returns the diagnostic for a struct literal in a head if the current `{` belongs to
+// one, else nil.
 func (p *parser) headStruct() *diag.Diagnostic {
 	if p.k != lexer.LBrace || p.prev(1) != lexer.Ident || p.peek(1) != lexer.Ident || p.peek(2) != lexer.Colon {
 		return nil
@@ -54,7 +54,7 @@ func (p *parser) headStruct() *diag.Diagnostic {
 		Repair(p.parenthesesFix(), "put it in parentheses: `(%s { … })`", p.src[start:p.prevEnd()])
 }
 
-// body reads the block after a head.
+// body reads the block after the head of a construct.
 func (p *parser) body() *ast.Block {
 	if d := p.headStruct(); d != nil {
 		p.fail(d)
@@ -68,7 +68,7 @@ func (p *parser) body() *ast.Block {
 	})
 }
 
-// condition reads the condition of if and while: an expression or `let p = e`.
+// condition reads the condition of an if or a while: an expression or `let p = e`.
 func (p *parser) condition() ast.Expr {
 	since := p.progress()
 	switch {
@@ -99,7 +99,7 @@ func (p *parser) condition() ast.Expr {
 	return n
 }
 
-// rejectSecondCondition reports a condition with `&&` after the value of `if let`.
+// rejectSecondCondition reports a `&&` with a second condition after the value of `if let`.
 func (p *parser) rejectSecondCondition(n *ast.LetCond) {
 	and, ok := n.X.(*ast.Binary)
 	if !ok || and.Op != ast.OpAnd {
@@ -167,9 +167,9 @@ func (p *parser) matchExpr() ast.Expr {
 	return n
 }
 
-// rows reads the braces of match and listen. Each row is guarded by itself, as members are, and is
-// not part of an enclosing head or slice. broken completes a row with syntax errors, from token
-// start. whole reports that the rows ended at their `}`.
+// rows reads the braces of a match or a listen. An error in one row does not affect the other rows.
+// A row is not part of the enclosing head or slice. broken completes a row that has syntax errors
+// and starts at token start. whole reports whether the rows end at their `}`.
 func (p *parser) rows(one func(b braces), broken func(start int)) (whole bool) {
 	outer := p.setting.isolate()
 	b, ok := p.openBraces(nil)
@@ -189,7 +189,7 @@ func (p *parser) rows(one func(b braces), broken func(start int)) (whole bool) {
 	return p.balance.closed
 }
 
-// brokenArm completes an arm with syntax errors, from token start.
+// brokenArm completes an arm that has syntax errors and starts at token start.
 func (p *parser) brokenArm(a *ast.Arm, start int) {
 	a.Sp = p.from(p.toks[start].Start)
 	if a.Pattern == nil {
@@ -209,7 +209,7 @@ func (p *parser) brokenArm(a *ast.Arm, start int) {
 	}
 }
 
-// arm reads `pattern if guard => body` with its comma.
+// arm reads `pattern if guard => body` and the comma after the arm.
 func (p *parser) arm(b braces, a *ast.Arm) {
 	start := p.here()
 	a.Pattern = p.pattern()
@@ -254,8 +254,8 @@ func (p *parser) arm(b braces, a *ast.Arm) {
 	p.armEnd(b)
 }
 
-// armEnd requires a comma after an arm or handler. If it is missing at the end of a line, it is
-// reported there, and the list continues.
+// armEnd requires a comma after an arm or a handler. If the comma is missing at the end of a line,
+// armEnd reports it there, and the list continues on the next line.
 func (p *parser) armEnd(b braces) {
 	if p.eat(lexer.Comma) || p.k == lexer.RBrace {
 		return
@@ -277,7 +277,7 @@ func (p *parser) armEnd(b braces) {
 	p.fail(d)
 }
 
-// loopExpr reads for, while and loop with an optional label.
+// loopExpr reads a for, while or loop with an optional label.
 func (p *parser) loopExpr() ast.Expr {
 	start := p.here()
 	var label *ast.Ident
@@ -313,8 +313,8 @@ func (p *parser) loopExpr() ast.Expr {
 	return nil
 }
 
-// foreignHeader reports and consumes the header of a `for` in other languages: `(let i = 0; …)`,
-// `(const x of xs)`.
+// foreignHeader consumes and reports the header of a `for` in another language, such as `(let i =
+// 0; …)` or `(const x of xs)`. It returns false if there is no such header.
 func (p *parser) foreignHeader() bool {
 	if p.k != lexer.LParen {
 		return false
@@ -342,7 +342,7 @@ func (p *parser) foreignHeader() bool {
 	return true
 }
 
-// iterated reads `in xs` of a for.
+// iterated reads the `in xs` of a for.
 func (p *parser) iterated() ast.Expr {
 	if p.k != lexer.In {
 		d := p.expected("`in`")
@@ -384,7 +384,7 @@ func (p *parser) label() *ast.Ident {
 	return n
 }
 
-// limitAhead reports whether `@limit(n) parallel for` starts here.
+// limitAhead reports whether `@limit(n) parallel for` starts at the current token.
 func (p *parser) limitAhead() bool {
 	if p.peek(1) != lexer.Ident || p.textAt(p.i+1) != "limit" || p.peek(2) != lexer.LParen {
 		return false
@@ -467,7 +467,7 @@ func (p *parser) catchClause() *ast.Catch {
 	return c
 }
 
-// jump reads return, throw, break and continue.
+// jump reads a return, throw, break or continue.
 func (p *parser) jump() ast.Expr {
 	start, k := p.here(), p.k
 	p.next()
@@ -500,27 +500,28 @@ func (p *parser) jump() ast.Expr {
 	return n
 }
 
-// stmtMissesEnd reports whether the current token starts the next statement, and the `;` before it
-// is missing.
+// stmtMissesEnd reports whether the current token starts the next statement although no `;` ends
+// the statement before it.
 func (p *parser) stmtMissesEnd() bool {
 	return !ends[p.k] && p.mayBeNextStmt(p.i)
 }
 
-// recordUnendedJump records a jump without its `;`, which may be incomplete.
+// recordUnendedJump records a flaw for a return, throw, break or continue without its `;`, because
+// its value may be incomplete.
 func (p *parser) recordUnendedJump(n ast.Expr) {
 	if p.stmtMissesEnd() {
 		p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: p.afterPrevious()})
 	}
 }
 
-// valueOfJump reads the optional value of a return or break.
+// valueOfJump reads the optional value of a return or a break.
 func (p *parser) valueOfJump() ast.Expr {
 	if !startsExpr[p.k] || p.setting.inHead && p.k == lexer.LBrace {
 		return nil
 	}
 	since := p.progress()
 	x := p.operandOfJump()
-	if startsStmt[p.toks[since.at].Kind] && p.stmtMissesEnd() && p.rewindToNextStmt(since) { // the next statement
+	if startsStmt[p.toks[since.at].Kind] && p.stmtMissesEnd() && p.rewindToNextStmt(since) { // the text is the next statement, not the value
 		return nil
 	}
 	return x

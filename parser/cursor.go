@@ -9,19 +9,19 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// cursor is a position among the tokens of a file.
+// cursor is a position in the list of tokens of a file.
 type cursor struct {
 	file     *source.File
 	src      string
 	toks     []lexer.Token
 	comments []lexer.Comment
-	i        int        // the current token
-	k        lexer.Kind // its kind
+	i        int        // index of the current token
+	k        lexer.Kind // kind of the current token
 }
 
 func (c *cursor) tok() lexer.Token { return c.toks[c.i] }
 
-// next consumes the current token, except the end of the file.
+// next moves to the next token. At the end of the file it does nothing.
 func (c *cursor) next() {
 	if c.k != lexer.EOF {
 		c.i++
@@ -35,7 +35,7 @@ func (c *cursor) seek(i int) {
 	c.k = c.toks[c.i].Kind
 }
 
-// peek returns the kind of the n-th token after the current one.
+// peek returns the kind of the token n tokens after the current one.
 func (c *cursor) peek(n int) lexer.Kind {
 	if c.i+n < len(c.toks) {
 		return c.toks[c.i+n].Kind
@@ -43,7 +43,7 @@ func (c *cursor) peek(n int) lexer.Kind {
 	return lexer.EOF
 }
 
-// eat consumes a token of kind k, if it is the current one.
+// eat consumes the current token if its kind is k, and reports whether it did.
 func (c *cursor) eat(k lexer.Kind) bool {
 	if c.k != k {
 		return false
@@ -63,10 +63,10 @@ func (c *cursor) textAt(i int) string {
 // isWord reports whether the current token is the contextual word w.
 func (c *cursor) isWord(w string) bool { return c.k == lexer.Ident && c.text() == w }
 
-// here returns the current token's start.
+// here returns the start of the current token.
 func (c *cursor) here() source.Pos { return c.toks[c.i].Start }
 
-// prevEnd returns the end of the token before the current one.
+// prevEnd returns the end of the previous token.
 func (c *cursor) prevEnd() source.Pos {
 	if c.i == 0 {
 		return 0
@@ -94,7 +94,7 @@ func (c *cursor) startsLine(i int) bool {
 	return false
 }
 
-// atColumn0 reports whether token i is at the very start of a line.
+// atColumn0 reports whether token i is at the start of a line, without indentation.
 func (c *cursor) atColumn0(i int) bool {
 	s := c.toks[i].Start
 	return s == 0 || c.src[s-1] == '\n'
@@ -107,13 +107,13 @@ func (c *cursor) kindAt(i int) lexer.Kind {
 	return lexer.EOF
 }
 
-// prev returns the kind of the n-th token before the current one.
+// prev returns the kind of the token n tokens before the current one.
 func (c *cursor) prev(n int) lexer.Kind { return c.kindAt(max(c.i-n, 0)) }
 
 // prevText returns the text of the previous token.
 func (c *cursor) prevText() string { return c.textAt(max(c.i-1, 0)) }
 
-// adjoins reports whether nothing is between the current token and the previous one.
+// adjoins reports whether the current token directly follows the previous token.
 func (c *cursor) adjoins() bool { return c.i > 0 && c.prevEnd() == c.here() }
 
 func (c *cursor) after(kinds ...lexer.Kind) bool {
@@ -125,7 +125,7 @@ func (c *cursor) after(kinds ...lexer.Kind) bool {
 	return true
 }
 
-// lineStart returns the first token of the current line.
+// lineStart returns the index of the first token of the current line.
 func (c *cursor) lineStart() int {
 	i := c.i
 	for i > 0 && !c.startsLine(i) {
@@ -134,7 +134,7 @@ func (c *cursor) lineStart() int {
 	return i
 }
 
-// indent returns the width of the white space at the start of token i's line.
+// indent returns the width of the white space at the start of the line of token i.
 func (c *cursor) indent(i int) int {
 	start := int(c.toks[max(i, 0)].Start)
 	for start > 0 && c.src[start-1] != '\n' {
@@ -158,8 +158,8 @@ func (c *cursor) astComments() []ast.Comment {
 	return out
 }
 
-// docBefore returns the text of the doc comments before the token at pos: their lines without the
-// slashes and the following space.
+// docBefore returns the text of the doc comments before the token at pos. The text of each line
+// excludes the slashes and the space after them.
 func (c *cursor) docBefore(pos source.Pos) string {
 	n := sort.Search(len(c.comments), func(i int) bool { return c.comments[i].Start >= pos })
 	first := n

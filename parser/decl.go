@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// startsDecl holds the words that start a declaration.
+// startsDecl contains the words that start a declaration.
 var startsDecl = [lexer.NumKinds]bool{
 	lexer.Const: true, lexer.Fn: true, lexer.Agent: true, lexer.Host: true, lexer.Tool: true, lexer.Mcp: true,
 	lexer.Schema: true, lexer.Struct: true, lexer.Enum: true, lexer.Trait: true, lexer.Impl: true, lexer.Type: true,
@@ -18,13 +18,14 @@ var startsDecl = [lexer.NumKinds]bool{
 	lexer.Ledger: true, lexer.Memory: true,
 }
 
-// inBlocks holds the words of declarations that are allowed in blocks.
+// inBlocks contains the words that start a declaration which is allowed in a block.
 var inBlocks = [lexer.NumKinds]bool{
 	lexer.Fn: true, lexer.Async: true, lexer.Const: true, lexer.Struct: true, lexer.Enum: true, lexer.Schema: true,
 	lexer.Type: true, lexer.Use: true,
 }
 
-// head is the part before a declaration or member: its start, its decorators and `pub`.
+// head is the part of a declaration or a member before its keyword: its start, its decorators and
+// `pub`.
 type head struct {
 	start      source.Pos
 	decorators []*ast.Decorator
@@ -75,8 +76,8 @@ func (p *parser) module() (decls []ast.Decl) {
 	return decls
 }
 
-// moduleItem reads one declaration of a module. wrong reports that the previous item was not one: a
-// run of statements and unexpected tokens is reported once.
+// moduleItem reads one declaration of a module. wrong reports that the previous item was no
+// declaration: moduleItem reports a run of statements and unexpected tokens only once.
 func (p *parser) moduleItem(decls []ast.Decl, wrong bool) ([]ast.Decl, bool) {
 	start := p.i
 	p.reports.going = false
@@ -95,7 +96,7 @@ func (p *parser) moduleItem(decls []ast.Decl, wrong bool) ([]ast.Decl, bool) {
 	}
 	var d ast.Decl
 	var h head
-	read := start // the tree contains the text up to there
+	read := start // index of the first token that the tree does not contain
 	if !p.guard(func() {
 		h = p.prefix()
 		read = p.i
@@ -110,8 +111,8 @@ func (p *parser) moduleItem(decls []ast.Decl, wrong bool) ([]ast.Decl, bool) {
 	return append(decls, d), false
 }
 
-// badDecl returns a placeholder for a declaration of which only the head was read, up to token
-// start.
+// badDecl returns a placeholder for a declaration of which the parser understood only the part
+// before token start.
 func (p *parser) badDecl(h head, start int) *ast.BadDecl {
 	n := &ast.BadDecl{}
 	n.Sp = p.from(h.start)
@@ -120,9 +121,9 @@ func (p *parser) badDecl(h head, start int) *ast.BadDecl {
 	return n
 }
 
-// header reads the form of a declaration's header, and reports whether its body follows. In a
-// header with syntax errors, the parts before the error stay in the tree if there is a name. The
-// body after it is read, too, if it can be found.
+// header reads the form of a declaration's header, and reports whether the declaration's body
+// follows. If the header has syntax errors and a name, the tree contains the parts before the
+// error. The parser then also reads the body, if it finds one.
 func (p *parser) header(read func(), n **captured) (body bool) {
 	start := p.i
 	if p.inHeader(read) {
@@ -140,8 +141,8 @@ func (p *parser) header(read func(), n **captured) (body bool) {
 	return false
 }
 
-// setName makes the token at i the name of a declaration with syntax errors. A declaration without
-// a name is dropped.
+// setName sets the name of a declaration with syntax errors to token i. If token i is no name,
+// setName aborts the declaration.
 func (p *parser) setName(i int, n **captured) {
 	if p.kindAt(i) != lexer.Ident || i >= p.i {
 		panic(bailout{})
@@ -151,8 +152,9 @@ func (p *parser) setName(i int, n **captured) {
 	}
 }
 
-// wholeForm reads the form of a declaration up to its `;`. If it has syntax errors, the parts
-// before the error stay in the tree if there is a name, or n is nil because it needs none.
+// wholeForm reads the form of a declaration that ends at a `;`, and reports whether the declaration
+// has no syntax errors. If it has errors, the tree contains the parts before the error. n is the
+// declaration's name; setName sets it. n is nil for declarations that need no name.
 func (p *parser) wholeForm(read func(), n **captured) (ok bool) {
 	start := p.i
 	if p.guard(read) {
@@ -167,7 +169,7 @@ func (p *parser) wholeForm(read func(), n **captured) (ok bool) {
 	return false
 }
 
-// isLooseStatement reports whether a statement is here instead of a declaration.
+// isLooseStatement reports whether the current token starts a statement instead of a declaration.
 func (p *parser) isLooseStatement() bool {
 	switch {
 	case p.k == lexer.Let, p.k == lexer.Label:
@@ -179,7 +181,7 @@ func (p *parser) isLooseStatement() bool {
 		case next == lexer.Ident && p.isWord("mock"), next == lexer.For && p.isWord("parallel"):
 			return true
 		case next.IsWord() && next != lexer.As, next == lexer.LBrace, next == lexer.String:
-			return false // a declaration with a misspelled word
+			return false // the word is a misspelled keyword of a declaration
 		}
 	}
 	return startsExpr[p.k]
@@ -201,7 +203,7 @@ func (p *parser) looseStatement() *diag.Diagnostic {
 	return d.Hint("put it into a function: `fn main() { … }`")
 }
 
-// statementSpan returns the first line of a statement, for a message.
+// statementSpan returns the span of the statement's first line, for a diagnostic.
 func (p *parser) statementSpan() source.Span {
 	s := p.span()
 	for i := p.i; i < len(p.toks)-1 && (i == p.i || !p.startsLine(i)); i++ {
@@ -210,7 +212,7 @@ func (p *parser) statementSpan() source.Span {
 	return s
 }
 
-// declAfter reads one declaration after its decorators and `pub`.
+// declAfter reads one declaration whose decorators and `pub` have been read.
 func (p *parser) declAfter(h head) ast.Decl {
 	switch p.k {
 	case lexer.Fn, lexer.Async:
@@ -259,7 +261,8 @@ func (p *parser) declAfter(h head) ast.Decl {
 	return nil
 }
 
-// finishDecl sets the common fields of declarations, after the last token is read.
+// finishDecl sets the fields that all declarations have. The parser calls it after the
+// declaration's last token.
 func (p *parser) finishDecl(d *ast.DeclHead, h head) {
 	d.Sp = p.from(h.start)
 	d.Doc = p.docBefore(h.start)
@@ -287,7 +290,8 @@ func (p *parser) fnDecl(h head) *ast.FnDecl {
 	return n
 }
 
-// isNative reports whether a function's body is outside the program, as for the library's natives.
+// isNative reports whether a function is implemented outside the program, as the native functions
+// of the library are.
 func isNative(ds []*ast.Decorator) bool {
 	for _, d := range ds {
 		if d.Name.Name == "native" {
@@ -297,7 +301,7 @@ func isNative(ds []*ast.Decorator) bool {
 	return false
 }
 
-// fnBody reads the block after a header, and reports a missing one.
+// fnBody reads the block after a function's header. It reports a missing block.
 func (p *parser) fnBody() *ast.Block {
 	return p.blockOr(func() *diag.Diagnostic {
 		d := p.expected("`{`")
@@ -308,9 +312,10 @@ func (p *parser) fnBody() *ast.Block {
 	})
 }
 
-// fnHead reads a signature, and reports whether a valid token follows. If the signature has syntax
-// errors, its parts stay in the tree, and the unparsed text is recorded for the result. If there is
-// no name, the body is still read to report its errors, and the declaration is dropped.
+// fnHead reads a function's signature, and reports whether a valid token follows. If the signature
+// has syntax errors, the tree contains its parts, and the flaw of the result type records the rest
+// of the text. If the function has no name, fnHead reads the body to report its errors, and aborts
+// the declaration.
 func (p *parser) fnHead(start int) (*ast.FnDecl, bool) {
 	var f fnHeader
 	if p.inHeader(func() { read(p, &f) }) {
@@ -345,7 +350,7 @@ func (p *parser) fnHead(start int) (*ast.FnDecl, bool) {
 		p.recordLostText(n, wrong, body)
 		p.seek(body)
 	} else {
-		if p.setting.depth == 0 || !startsStmt[p.k] || !p.newLine() { // in a block, the next statement follows
+		if p.setting.depth == 0 || !startsStmt[p.k] || !p.newLine() { // in a block, the token starts the next statement
 			p.syncDecl(start)
 		}
 		p.recordLostText(n, min(wrong, p.i), p.i)
@@ -405,8 +410,8 @@ func (p *parser) useDecl(h head) *ast.UseDecl {
 	return n
 }
 
-// brokenUse converts the tokens of a `use` from token i to the path so far, or to the list that is
-// open in it.
+// brokenUse converts the tokens of a `use` with syntax errors, from token i to the current token,
+// to a tree. The tree contains the path up to the error, or the list that is open there.
 func (p *parser) brokenUse(i int) *ast.UseTree {
 	n := &ast.UseTree{}
 	start := p.toks[i-1].End
@@ -459,7 +464,7 @@ var storeKinds = map[lexer.Kind]ast.StoreKind{
 	lexer.HashMap: ast.HashMapStore, lexer.Ledger: ast.LedgerStore, lexer.Memory: ast.MemoryStore,
 }
 
-// storeDecl reads hashmap, ledger and memory.
+// storeDecl reads a hashmap, ledger or memory declaration.
 func (p *parser) storeDecl(h head) *ast.StoreDecl {
 	if k := p.peek(2); p.peek(1) == lexer.Ident && (k == lexer.Assign || k == lexer.Semi) {
 		w, name := p.text(), p.textAt(p.i+1)

@@ -13,18 +13,19 @@ import (
 // reports is the state of error reporting.
 type reports struct {
 	diags   diag.List
-	lastAt  source.Pos          // where the last error was reported, -1 at first
-	lastTok int                 // the current token at that time
-	lexed   map[source.Pos]bool // positions of the lexer's errors
-	open    []source.Pos        // unterminated strings: nothing else is reported for their lines
-	mute    bool                // the lexer could not read the end of the file: report nothing about it
-	going   bool                // the construct of the last error continues
-	heading bool                // the header of a declaration is being read
-	headed  bool                // an error in it has been reported
-	tooDeep bool                // a bailout about depth is on its way to the outermost construct
+	lastAt  source.Pos          // position of the last reported error, or -1 before the first
+	lastTok int                 // index of the current token when the last error was reported, or -1
+	lexed   map[source.Pos]bool // positions of the errors that the lexer has reported
+	open    []source.Pos        // positions of unterminated strings: no other error is reported on their lines
+	mute    bool                // the lexer could not read the end of the file, so no error is reported there
+	going   bool                // the parser continues the construct that contains the last error
+	heading bool                // the parser reads the header of a declaration
+	headed  bool                // an error in this header has been reported
+	tooDeep bool                // a bailout because of excessive nesting is aborting all constructs
 }
 
-// lexerReports returns the initial state, with the lexer's diagnostics.
+// lexerReports returns the initial state of error reporting, which contains the lexer's
+// diagnostics.
 func lexerReports(list diag.List) reports {
 	r := reports{diags: list, lastAt: -1, lastTok: -1}
 	for _, d := range list.Sorted() {
@@ -44,7 +45,7 @@ func lexerReports(list diag.List) reports {
 // stmtOrSync recover it.
 type bailout struct{}
 
-// report adds a diagnostic unless it is a consequence of an earlier one.
+// report adds a diagnostic, unless the error is a consequence of an earlier error.
 func (p *parser) report(d *diag.Diagnostic) {
 	at := d.Span.Start
 	if p.isConsequence(at) {
@@ -54,19 +55,20 @@ func (p *parser) report(d *diag.Diagnostic) {
 	p.reports.diags.Add(d.In(p.file))
 }
 
-// markLost records that the parser does not understand the text here.
+// markLost records that the parser does not understand the current token.
 func (p *parser) markLost() {
 	p.reports.lastTok = p.i
 	p.reports.headed = p.reports.heading
 }
 
-// settled is the number of tokens that must have been read after an error before another error on
-// the same line is reported.
+// settled is the number of tokens that the parser must read after an error before it reports
+// another error on the same line.
 const settled = 3
 
-// isConsequence reports whether an error at a position follows from an earlier one: it is at the
-// same position or directly after it, at characters that the lexer has reported, or at the end of a
-// file that the lexer could not read.
+// isConsequence reports whether an error at a position follows from an earlier error. This is the
+// case for an error at the position of the earlier error or shortly after it on the same line, for
+// an error at characters that the lexer has reported, and for an error at the end of a file that
+// the lexer could not read.
 func (p *parser) isConsequence(at source.Pos) bool {
 	if at == p.reports.lastAt || p.reports.lexed[at] || p.reports.mute && p.k == lexer.EOF {
 		return true
@@ -92,8 +94,8 @@ func (p *parser) isConsequence(at source.Pos) bool {
 	}
 }
 
-// reportAndContinue reports d and continues the construct. Other errors on the line would not exist
-// without d.
+// reportAndContinue reports d without aborting the construct. It suppresses further errors on the
+// same line, because they are consequences of d.
 func (p *parser) reportAndContinue(d *diag.Diagnostic) {
 	p.report(d)
 	p.markLost()
@@ -105,12 +107,13 @@ func (p *parser) fail(d *diag.Diagnostic) {
 	p.report(d)
 	p.markLost()
 	if !startsDecl[p.k] && !startsStmt[p.k] {
-		p.reports.lastAt = max(p.reports.lastAt, p.here()) // reported at the end of a line, but detected here
+		p.reports.lastAt = max(p.reports.lastAt, p.here()) // the error was detected after the position of d, for example on the next line
 	}
 	panic(bailout{})
 }
 
-// inHeader is guard for the header of a declaration, in which only one error is reported.
+// inHeader runs f like guard does, for the header of a declaration. Only one error in a header is
+// reported.
 func (p *parser) inHeader(f func()) (ok bool) {
 	outer := p.reports.heading
 	p.reports.heading, p.reports.headed = true, false
@@ -119,7 +122,7 @@ func (p *parser) inHeader(f func()) (ok bool) {
 	return ok
 }
 
-// guard runs f and reports whether it returned. An error in f ends it.
+// guard runs f and reports whether f completed. An error that aborts f does not abort the caller.
 func (p *parser) guard(f func()) (ok bool) {
 	outer := p.setting
 	defer func() {
@@ -132,12 +135,13 @@ func (p *parser) guard(f func()) (ok bool) {
 	return true
 }
 
-// canRecover reports whether a construct in a setting may recover from an error. An error about
-// depth aborts everything up to the outermost construct. Without this check every level would
+// canRecover reports whether a construct in the setting s may recover from an error. An error about
+// excessive nesting aborts everything up to the outermost construct. Otherwise every level would
 // recover and panic again, which takes quadratic time.
 func (r *reports) canRecover(s setting) bool { return !r.tooDeep || s.depth == 0 }
 
-// handlePanic handles a recovered panic. Anything but a bailout is a bug in the parser.
+// handlePanic handles a recovered panic value. A value other than a bailout is a bug in the parser,
+// and handlePanic panics with it again.
 func (r *reports) handlePanic(e any) {
 	if _, ok := e.(bailout); !ok {
 		panic(e)
@@ -145,14 +149,15 @@ func (r *reports) handlePanic(e any) {
 	r.tooDeep, r.going = false, false
 }
 
-// requireEnd requires the end of the file.
+// requireEnd reports an error unless the current token is the end of the file.
 func (p *parser) requireEnd() {
 	if p.k != lexer.EOF {
 		p.failExpected("end of file")
 	}
 }
 
-// span returns the current token's span. At the end of the file it is the end of the last token.
+// span returns the span of the current token. At the end of the file it is the end of the last
+// token.
 func (p *parser) span() source.Span {
 	if p.k == lexer.EOF && p.i > 0 {
 		e := p.prevEnd()
@@ -161,7 +166,7 @@ func (p *parser) span() source.Span {
 	return p.tok().Span()
 }
 
-// foundText returns the current token in words, for a message.
+// foundText returns a description of the current token for a message.
 func (p *parser) foundText() string { return p.foundTextAt(p.i) }
 
 func (p *parser) foundTextAt(i int) string {
@@ -210,9 +215,9 @@ func (p *parser) expect(k lexer.Kind) {
 	p.next()
 }
 
-// closeBracket consumes the bracket that closes the one at token open. what describes the
-// alternatives, such as "`,` or `)`". If the bracket is missing, it reports that, and moves to a
-// token that may follow the list.
+// closeBracket consumes the bracket that closes the bracket at token open. what describes the
+// allowed tokens for a message, such as "`,` or `)`". If the closing bracket is missing,
+// closeBracket reports the error and moves to a token that may follow the list.
 func (p *parser) closeBracket(k lexer.Kind, open int, what string) listEnd {
 	if p.k == k && !p.isOuterBrace(open) {
 		p.next()
@@ -221,7 +226,7 @@ func (p *parser) closeBracket(k lexer.Kind, open int, what string) listEnd {
 	return p.endList(k, open, what)
 }
 
-// isCommentNext reports whether a comment follows the previous token on its line.
+// isCommentNext reports whether a comment follows the previous token on the same line.
 func (p *parser) isCommentNext() bool {
 	rest := p.src[p.prevEnd():]
 	if n := strings.IndexByte(rest, '\n'); n >= 0 {
@@ -230,12 +235,12 @@ func (p *parser) isCommentNext() bool {
 	return p.newLine() && strings.HasPrefix(strings.TrimSpace(rest), "//")
 }
 
-// failName reports a missing name.
+// failName reports a missing name and aborts the construct.
 func (p *parser) failName() { p.fail(p.missingName(p.i)) }
 
-// reportShortField reports `{ name }`, which is short for `{ name: name }`, if the name is a
-// reserved word: a field may have that name, but not a variable. what is the text after `:` in the
-// hint.
+// reportShortField reports `{ name }`, the short form of `{ name: name }`, if the name is a
+// reserved word. A field may have such a name, but a variable may not. what is the text after the
+// `:` in the hint.
 func (p *parser) reportShortField(what string) {
 	if p.k.IsKeyword() {
 		word := p.textAt(p.i)
@@ -290,7 +295,8 @@ var declWords = func() (words []string) {
 	return words
 }()
 
-// failDeclaration reports a word that does not start a declaration.
+// failDeclaration reports that the current word does not start a declaration, and aborts the
+// construct.
 func (p *parser) failDeclaration() {
 	w := p.text()
 	d := diag.NoDeclaration.At(p.span(), "expected a declaration, found `%s`", shorten(w))

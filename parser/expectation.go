@@ -8,10 +8,11 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// unexpectedInForm returns the diagnostic for the current token if a form requires one of words.
+// unexpectedInForm returns the diagnostic for the current token in a form that expects one of
+// words.
 func (p *parser) unexpectedInForm(words []string) *diag.Diagnostic {
 	if words[0] == "<word>" && p.k.IsWord() {
-		p.next() // a word that names a field if `:` follows
+		p.next() // the word names a field if a `:` follows
 		return p.colonExpected()
 	}
 	for i, w := range words {
@@ -53,7 +54,7 @@ func (p *parser) unexpectedInForm(words []string) *diag.Diagnostic {
 	return p.expected(words[0])
 }
 
-// colonExpected returns the diagnostic for the current token if a `:` after a name is required.
+// colonExpected returns the diagnostic for a token in the place of a required `:` after a name.
 func (p *parser) colonExpected() *diag.Diagnostic {
 	d := p.expected("`:`")
 	switch {
@@ -73,7 +74,7 @@ func (p *parser) colonExpected() *diag.Diagnostic {
 	return d
 }
 
-// orList returns "a, b or c".
+// orList joins words to a text like "a, b or c".
 func orList(words []string) string {
 	switch n := len(words); n {
 	case 1:

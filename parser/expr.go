@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// binaryOps maps token kinds to the operators of ast's table. `>=` is missing because it is two
-// tokens: see binaryOp.
+// binaryOps maps token kinds to the operators in ast's table. It does not contain `>=`, which
+// consists of two tokens: binaryOp recognizes it.
 var binaryOps = func() (t [lexer.NumKinds]ast.Op) {
 	for op := ast.OpMul; op <= ast.OpPipe; op++ {
 		if k, ok := lexer.Lookup(op.String()); ok {
@@ -18,13 +18,13 @@ var binaryOps = func() (t [lexer.NumKinds]ast.Op) {
 	return t
 }()
 
-// assignOps maps each assignment to its operator, OpNone for plain `=`.
+// assignOps maps each assignment token to its operator. The operator of a plain `=` is OpNone.
 var assignOps = map[lexer.Kind]ast.Op{
 	lexer.Assign: ast.OpNone, lexer.PlusEq: ast.OpAdd, lexer.MinusEq: ast.OpSub,
 	lexer.StarEq: ast.OpMul, lexer.SlashEq: ast.OpDiv, lexer.PercentEq: ast.OpRem,
 }
 
-// startsExpr holds the kinds of tokens with which an expression can begin.
+// startsExpr contains the kinds of tokens that can start an expression.
 var startsExpr = func() (t [lexer.NumKinds]bool) {
 	for _, k := range []lexer.Kind{
 		lexer.Ident, lexer.Int, lexer.Float, lexer.String, lexer.StringHead, lexer.LParen, lexer.LBracket, lexer.LBrace,
@@ -37,12 +37,13 @@ var startsExpr = func() (t [lexer.NumKinds]bool) {
 	return t
 }()
 
-// expr reads any expression, including assignments.
+// expr reads an expression of any kind, including an assignment.
 func (p *parser) expr() ast.Expr {
 	return p.assignRest(p.binary(ast.PrecPipe))
 }
 
-// assignRest reads `= value` and similar after x. Assignment is right-associative.
+// assignRest reads the `= value`, or a compound assignment such as `+= value`, after the target x.
+// Assignments are right-associative.
 func (p *parser) assignRest(x ast.Expr) ast.Expr {
 	if p.k < lexer.Assign || p.k > lexer.PercentEq {
 		return x
@@ -57,13 +58,13 @@ func (p *parser) assignRest(x ast.Expr) ast.Expr {
 	return n
 }
 
-// binary reads an expression with operators of precedence min or higher.
+// binary reads an expression whose operators have the precedence min or higher.
 func (p *parser) binary(min int) ast.Expr {
 	return p.binaryRest(p.unary(), min)
 }
 
-// binaryOp returns the operator at the current token and its number of tokens: `>=` is two adjacent
-// tokens.
+// binaryOp returns the operator at the current token and the operator's number of tokens. `>=`
+// consists of two adjacent tokens.
 func (p *parser) binaryOp() (op ast.Op, width int) {
 	if p.k == lexer.Greater && p.peek(1) == lexer.Assign && p.toks[p.i].End == p.toks[p.i+1].Start {
 		return ast.OpGe, 2
@@ -71,8 +72,8 @@ func (p *parser) binaryOp() (op ast.Op, width int) {
 	return binaryOps[p.k], 1
 }
 
-// binaryRest reads the operators of precedence min or higher after x, with their right sides, casts
-// and ranges.
+// binaryRest reads what follows the operand x: operators of precedence min or higher with their
+// right operands, casts and ranges.
 func (p *parser) binaryRest(x ast.Expr, min int) ast.Expr {
 	for chain := 0; ; chain++ {
 		switch p.k {
@@ -99,7 +100,7 @@ func (p *parser) binaryRest(x ast.Expr, min int) ast.Expr {
 	}
 }
 
-// operator reads the operator at the current token and its right side.
+// operator reads the operator op, which has width tokens, and its right operand.
 func (p *parser) operator(x ast.Expr, op ast.Op, width int) ast.Expr {
 	at := source.Span{Start: p.here(), End: p.toks[p.i+width-1].End}
 	for range width {
@@ -131,7 +132,8 @@ func (p *parser) cast(x ast.Expr) ast.Expr {
 	return &ast.Cast{IDBase: p.base(x.Span().Start), X: x, Type: t}
 }
 
-// castType reads a named type after `as`. A `<` after the name may be a comparison.
+// castType reads a named type after `as`. A `<` after the name may be a comparison instead of the
+// start of type arguments.
 func (p *parser) castType() ast.Type {
 	start := p.here()
 	var t ast.Type = p.namedType(false)
@@ -141,7 +143,7 @@ func (p *parser) castType() ast.Type {
 	return t
 }
 
-// rangeRest reads `..hi` after lo, which is nil if a slice omits it.
+// rangeRest reads the `..hi` after lo. lo is nil in a slice without a lower bound.
 func (p *parser) rangeRest(lo ast.Expr) ast.Expr {
 	start := p.here()
 	if lo != nil {
@@ -165,8 +167,8 @@ func (p *parser) rangeRest(lo ast.Expr) ast.Expr {
 	return n
 }
 
-// pipe reads the right side of `|>`: one postfix expression, whose last call receives x. The rest
-// applies to the result.
+// pipe reads the right side of `|>`: one postfix expression. Its last call receives x as the first
+// argument. The operators after this call apply to the call's result.
 func (p *parser) pipe(x ast.Expr) ast.Expr {
 	p.deeper()
 	right := p.postfix(p.primary(), false)
@@ -174,11 +176,11 @@ func (p *parser) pipe(x ast.Expr) ast.Expr {
 	return &ast.Pipe{IDBase: p.base(x.Span().Start), X: x, Right: right, Call: lastCall(right)}
 }
 
-// lastCall returns the last call of a postfix chain, or, if there is none, the callee: the chain
-// without its `?` and `.await`.
+// lastCall returns the last call of a postfix chain. Without a call, it returns the callee: the
+// chain without its `?` and `.await`.
 func lastCall(right ast.Expr) ast.Expr {
 	callee := right
-	bare := true // only `?` and `.await` so far
+	bare := true // the chain has contained only `?` and `.await` so far
 	for x := right; ; {
 		switch n := x.(type) {
 		case *ast.Call, *ast.MethodCall:
@@ -227,8 +229,8 @@ func (p *parser) unary() ast.Expr {
 	return &ast.Unary{IDBase: p.base(start), Op: op, X: x}
 }
 
-// await reads `await x`. It applies to the postfix chain of x up to its first `?`; the rest applies
-// to the result.
+// await reads `await x`. The await applies to the postfix chain of x up to the first `?`. The rest
+// of the chain applies to the await's result.
 func (p *parser) await() ast.Expr {
 	start := p.here()
 	p.next()

@@ -12,10 +12,10 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// Fixes of syntax errors, as far as the tokens determine them.
+// This file creates the fixes of syntax errors that the tokens determine.
 
-// wordAdvice returns a hint about the current token, a word of another language, with the fix that
-// replaces it.
+// wordAdvice returns a hint about the current token, which is a word of another language. If
+// exactly one word of Concerto replaces the word, the advice contains a fix that does so.
 func (p *parser) wordAdvice(hint string, w foreign.Word) diag.Advice {
 	a := diag.HintAdvice(hint)
 	if len(w.Ours) == 1 {
@@ -24,8 +24,8 @@ func (p *parser) wordAdvice(hint string, w foreign.Word) diag.Advice {
 	return a
 }
 
-// foreignFix returns the fix that replaces the word that a hint of foreignHint is about, if
-// Concerto's word can replace it directly.
+// foreignFix returns the fixes for a hint that foreignHint has returned. It returns nil unless
+// Concerto's syntax can directly replace the text that the hint describes.
 func (p *parser) foreignFix(hint string) []diag.Fix {
 	if m := p.findMisfit(); m != nil && m.hint(p) == hint {
 		if m.fix == nil {
@@ -59,14 +59,14 @@ func (p *parser) foreignFix(hint string) []diag.Fix {
 	return nil
 }
 
-// inPlace are words of Concerto that can replace a word of another language directly.
+// inPlace contains the words of Concerto that can directly replace a word of another language.
 var inPlace = map[string]bool{
 	"let": true, "fn": true, "throw": true, "struct": true, "use": true, "for": true, "catch": true,
 	"&&": true, "||": true, "==": true, "/": true, "%": true, "in": true,
 }
 
-// paramTypeAdvice returns the advice for a parameter without a type. A simple default determines
-// the type.
+// paramTypeAdvice returns the advice for a parameter without a type. It takes the type from the
+// parameter's default if the default is simple.
 func (p *parser) paramTypeAdvice(name *ast.Ident) diag.Advice {
 	typed := name.Name + ": " + p.likelyType()
 	a := diag.HintAdvice("add a type: `" + typed + "`")
@@ -76,7 +76,7 @@ func (p *parser) paramTypeAdvice(name *ast.Ident) diag.Advice {
 	return a
 }
 
-// moveForwardFix returns the fix that moves an argument before the named ones.
+// moveForwardFix returns the fix that moves the positional argument a before the named arguments.
 func (p *parser) moveForwardFix(before []*ast.Arg, a *ast.Arg) diag.Fix {
 	i := slices.IndexFunc(before, func(x *ast.Arg) bool { return x.Name != nil })
 	return diag.Fix{Title: "Move it before the named arguments", Edits: []diag.Edit{
@@ -85,7 +85,7 @@ func (p *parser) moveForwardFix(before []*ast.Arg, a *ast.Arg) diag.Fix {
 	}}
 }
 
-// payloadAdvice returns the advice for an emit with no or several values.
+// payloadAdvice returns the advice for an emit that has no value or several values.
 func payloadAdvice(args []*ast.Arg) diag.Advice {
 	a := diag.HintAdvice("put several values into an array: `emit(channel, [a, b])`")
 	if len(args) < 3 {
@@ -96,8 +96,8 @@ func payloadAdvice(args []*ast.Arg) diag.Advice {
 	}})
 }
 
-// storeAdvice returns the advice for a store without a type, and maybe without a value. The
-// current token is its keyword.
+// storeAdvice returns the advice for a store that has no type, and possibly no value. The current
+// token is the store's keyword.
 func (p *parser) storeAdvice(word, name string) diag.Advice {
 	typ, constructor := "HashMap<String, Any>", "HashMap::new()"
 	switch p.k {
@@ -114,8 +114,8 @@ func (p *parser) storeAdvice(word, name string) diag.Advice {
 		WithFix(diag.Fix{Title: "Insert `" + missing + "`", Safe: p.k != lexer.HashMap, Edits: []diag.Edit{diag.Insert(p.toks[p.i+1].End, missing)}})
 }
 
-// removeRestFix returns the fix that removes the current `..`. A name after it then binds one
-// element.
+// removeRestFix returns the fix that removes the current `..`. A name that follows the `..` then
+// binds one element.
 func (p *parser) removeRestFix() diag.Fix {
 	at := p.span()
 	switch {
@@ -140,15 +140,15 @@ func (p *parser) escapeHolesFix() diag.Fix {
 	return fix
 }
 
-// removeDecoratorFix returns the fix that removes a decorator, which ends at the current token at
-// the latest.
+// removeDecoratorFix returns the fix that removes the decorator d. The decorator ends at or before
+// the current token.
 func (p *parser) removeDecoratorFix(d *ast.Decorator) diag.Fix {
 	end := d.Sp.End + source.Pos(blanks(p.src[d.Sp.End:]))
 	return diag.UnsafeFix(diag.Remove(source.Span{Start: d.Sp.Start, End: end}), "Remove `%s`", p.src[d.Sp.Start:d.Sp.End])
 }
 
-// closeBlockFix returns the fix that closes the `{` at token open where its block ends, according
-// to the indentation.
+// closeBlockFix returns the fix that closes the `{` at token open. It inserts the `}` where the
+// block ends according to the indentation.
 func (p *parser) closeBlockFix(open int) diag.Fix {
 	i := open + 1
 	for i < len(p.toks)-1 && !(p.startsLine(i) && p.indent(i) <= p.indent(open)) {
@@ -166,13 +166,13 @@ func (p *parser) closeBlockFix(open int) diag.Fix {
 	return diag.UnsafeFix(diag.Insert(at, text), "Insert `}`")
 }
 
-// lineBegin returns the start of token i's line.
+// lineBegin returns the offset of the start of token i's line.
 func (p *parser) lineBegin(i int) int {
 	return strings.LastIndexByte(p.src[:p.toks[i].Start], '\n') + 1
 }
 
-// closeLine adds the fix that closes the bracket at token open, which is unclosed, at the end of
-// its line.
+// closeLine adds a fix to d that closes the unclosed bracket at token open at the end of the
+// bracket's line.
 func (p *parser) closeLine(d *diag.Diagnostic, open int) *diag.Diagnostic {
 	closing := map[lexer.Kind]string{lexer.LParen: ")", lexer.LBracket: "]", lexer.LBrace: "}"}[p.toks[open].Kind]
 	if closing == "" {
@@ -186,8 +186,8 @@ func (p *parser) closeLine(d *diag.Diagnostic, open int) *diag.Diagnostic {
 	return d
 }
 
-// moveOutAdvice returns the advice for a declaration in a block, which starts at the current token:
-// the fix moves it to the end of the file.
+// moveOutAdvice returns the advice for a declaration in a block. The declaration starts at the
+// current token. The fix moves it to the end of the file.
 func (p *parser) moveOutAdvice(start source.Pos) diag.Advice {
 	a := diag.HintAdvice("move the declaration to module level")
 	open := p.i
@@ -207,7 +207,7 @@ func (p *parser) moveOutAdvice(start source.Pos) diag.Advice {
 	}
 	at := source.Span{Start: start, End: p.toks[last].End}
 	removed, end := wholeLines(p.src, at), p.toks[len(p.toks)-2].End
-	if removed.End > end { // it is the last declaration: nothing closes the block
+	if removed.End > end { // the block has no `}` after the declaration
 		return a
 	}
 	indent := "\n" + p.src[p.lineBegin(p.i):][:p.indent(p.i)]
@@ -217,15 +217,15 @@ func (p *parser) moveOutAdvice(start source.Pos) diag.Advice {
 	}})
 }
 
-// pathBefore returns the first token of the path that ends before token i.
+// pathBefore returns the index of the first token of the path that ends before token i.
 func (p *parser) pathBefore(i int) int {
 	for i--; i >= 2 && p.toks[i-1].Kind == lexer.PathSep && p.toks[i-2].Kind == lexer.Ident; i -= 2 {
 	}
 	return i
 }
 
-// parenthesesFix returns the fix that puts the struct literal whose `{` is the current token, and
-// those after it in the same head, in parentheses.
+// parenthesesFix returns the fix that puts struct literals in parentheses: the literal whose `{` is
+// the current token, and the literals after it in the same head.
 func (p *parser) parenthesesFix() diag.Fix {
 	fix := diag.Fix{Title: "Put it in parentheses", Safe: true}
 	for i := p.i; p.kindAt(i) == lexer.LBrace; {
@@ -241,8 +241,8 @@ func (p *parser) parenthesesFix() diag.Fix {
 	return fix
 }
 
-// rowSpan returns the row of a list that starts at start and ends before the current token, with
-// its comma, and with its line if it has its own.
+// rowSpan returns the span of a row that starts at start and ends before the current token. The
+// span includes the row's comma, and the whole line if nothing else is on the line.
 func (p *parser) rowSpan(start source.Pos) source.Span {
 	s := p.from(start)
 	if p.k == lexer.Comma {
@@ -256,8 +256,9 @@ func (p *parser) rowSpan(start source.Pos) source.Span {
 	return s
 }
 
-// wholeLines returns a span with the white space before it and the line end after it, if nothing
-// else is on its lines; else with the white space after it.
+// wholeLines extends a span. If nothing else is on the span's lines, the result includes the white
+// space before the span and the line end after it. Otherwise it includes the white space after the
+// span.
 func wholeLines(src string, s source.Span) source.Span {
 	before := strings.TrimRight(src[:s.Start], " \t")
 	after := src[s.End:]
@@ -276,7 +277,8 @@ func wholeLines(src string, s source.Span) source.Span {
 func blanks(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
 
 // declarationAdvice returns the advice for the current word, which starts a declaration in other
-// languages, if the following text determines more than the word alone.
+// languages. It uses the text after the word. It returns no advice if this text does not say more
+// than the word.
 func (p *parser) declarationAdvice(word string) diag.Advice {
 	line := p.src[p.here():]
 	line = strings.TrimRight(line[:strings.IndexByte(line+"\n", '\n')], " \t\r;")

@@ -10,22 +10,22 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// misfit is a syntax error that people make out of habit from another language, with the hint that
-// shows Concerto's syntax. Words are in the tables of package foreign; the rows here depend on the
-// surrounding tokens.
+// misfit is a syntax error that people make because they are used to another language, with a hint
+// that shows Concerto's syntax. Errors that a single word causes are in the tables of package
+// foreign. The rows here depend on the surrounding tokens.
 type misfit struct {
 	k    lexer.Kind
 	when func(p *parser) bool
 	hint func(p *parser) string
-	// fix returns the fixes that apply the hint; nil for none.
+	// fix returns the fixes that apply the hint. It is nil for a misfit without fixes.
 	fix func(p *parser) []diag.Fix
-	// word reports that the error is the word before the token.
+	// word reports that the error is in the word before the current token.
 	word bool
 }
 
 func constantHint(hint string) func(*parser) string { return func(*parser) string { return hint } }
 
-// misfits are tried in order. The first that applies is reported.
+// misfits lists the errors in the order in which findMisfit tries them.
 var misfits = []misfit{
 	{lexer.FatArrow, func(p *parser) bool { return p.after(lexer.Ident) || p.after(lexer.RParen) },
 		constantHint("write a closure as `|x| …`"), func(p *parser) []diag.Fix {
@@ -165,8 +165,8 @@ var misfits = []misfit{
 		constantHint("write `async fn`"), nil, false},
 }
 
-// foreignHint returns the hint for the current token, which the grammar does not allow, if it or
-// the previous token comes from another language; else "".
+// foreignHint returns the hint for the current token, which the grammar does not allow here. It
+// returns "" unless the current token or the previous token comes from another language.
 func (p *parser) foreignHint() string {
 	if p.k == lexer.Ident && !p.after(lexer.Async) && !p.after(lexer.String) && p.findMisfit() == nil {
 		if hint := foreign.Between.Hint(p.text()); hint != "" {
@@ -187,7 +187,7 @@ func (p *parser) foreignHint() string {
 		if near := p.misspelledWord(); near != "" {
 			return "did you mean `" + near + "`?"
 		}
-	case lexer.RParen: // switch (x) {
+	case lexer.RParen: // for example `switch (x) {`
 		if word := p.wordBefore(); p.k == lexer.LBrace && word != "" {
 			return foreign.Start.Hint(word)
 		}
@@ -199,7 +199,8 @@ func (p *parser) foreignHint() string {
 	return ""
 }
 
-// choiceFix returns the fix that converts `c ? a : b` to an `if`. The current token is a.
+// choiceFix returns the fix that converts `c ? a : b` to an `if`. The current token is the start of
+// a.
 func (p *parser) choiceFix() []diag.Fix {
 	start := p.i - 2
 	for start > 0 && !p.startsLine(start) {
@@ -228,8 +229,8 @@ func (p *parser) choiceFix() []diag.Fix {
 	return nil
 }
 
-// foreignWordToken returns the token of the word that a hint of foreignHint is about if it is
-// before the current token, else -1.
+// foreignWordToken returns the index of the word that a hint of foreignHint describes. It returns
+// -1 if this word is not before the current token.
 func (p *parser) foreignWordToken(hint string) int {
 	if m := p.findMisfit(); m != nil && m.hint(p) == hint {
 		if m.word {
@@ -255,7 +256,7 @@ func (p *parser) foreignWordToken(hint string) int {
 	return -1
 }
 
-// findMisfit returns the row for the current token, or nil.
+// findMisfit returns the first row of misfits that applies to the current token, or nil.
 func (p *parser) findMisfit() *misfit {
 	for i := range misfits {
 		if m := &misfits[i]; m.k == p.k && m.when(p) {
@@ -265,7 +266,7 @@ func (p *parser) findMisfit() *misfit {
 	return nil
 }
 
-// inEnumBraces reports whether the current token is directly in the braces of an enum.
+// inEnumBraces reports whether the innermost open braces at the current token are those of an enum.
 func (p *parser) inEnumBraces() bool {
 	for i := p.i - 1; i > 1; i-- {
 		if k := p.kindAt(i); k == lexer.RBrace || k == lexer.Semi {
@@ -277,10 +278,10 @@ func (p *parser) inEnumBraces() bool {
 	return false
 }
 
-// functionTypes are names of function types in other languages.
+// functionTypes contains the names of function types in other languages.
 var functionTypes = map[string]bool{"Fn": true, "FnMut": true, "FnOnce": true, "Function": true, "Callable": true, "func": true, "Func": true}
 
-// nameFieldsFix returns the fix that adds names to the fields of a struct that has only their
+// nameFieldsFix returns the fix that adds names to the fields of a struct whose fields are only
 // types.
 func (p *parser) nameFieldsFix() []diag.Fix {
 	end := p.closingOrEnd(p.i)
@@ -319,8 +320,7 @@ var statementWords = func() (words []string) {
 	return words
 }()
 
-// misspelledWord returns the statement word that the previous name is probably a misspelling of, or
-// "".
+// misspelledWord returns the statement keyword that the previous name probably misspells, or "".
 func (p *parser) misspelledWord() string {
 	i := p.i - 1
 	if i > 0 && !p.startsLine(i) {
@@ -337,7 +337,8 @@ func (p *parser) misspelledWord() string {
 	return near
 }
 
-// wordBefore returns the word before the parentheses that end before the current token, or "".
+// wordBefore returns the word before a pair of parentheses, if the pair ends before the current
+// token, else "".
 func (p *parser) wordBefore() string {
 	for i := p.i - 2; i > 0; i-- {
 		if p.kindAt(i) == lexer.LParen && p.closingOrEnd(i) == p.i-1 {
@@ -364,7 +365,7 @@ func (p *parser) macroHint() string {
 	return "Concerto has no macros: remove the `!`"
 }
 
-// hasStringPrefix reports whether a string directly follows one or two letters, such as f"…" and
+// hasStringPrefix reports whether one or two letters are directly before a string, such as f"…" and
 // b"…" in other languages.
 func (p *parser) hasStringPrefix() bool {
 	return p.after(lexer.Ident) && p.adjoins() && len(p.prevText()) <= 2
@@ -382,7 +383,7 @@ func (p *parser) bracketHint() string {
 	return "write type parameters and type arguments in `<…>`: `" + p.prevText() + "<…>`"
 }
 
-// arrayType returns the type of an array of the type that the previous name refers to.
+// arrayType returns the text of the array type whose element type is the previous name.
 func (p *parser) arrayType() string {
 	elem := p.prevText()
 	if w := foreign.Type.Find(elem); len(w.Ours) == 1 {
@@ -391,7 +392,7 @@ func (p *parser) arrayType() string {
 	return "Array<" + elem + ">"
 }
 
-// arrayFix returns the fix for `T[]`.
+// arrayFix returns the fix that replaces `T[]` with an Array type.
 func (p *parser) arrayFix() []diag.Fix {
 	if p.peek(1) != lexer.RBracket {
 		return nil

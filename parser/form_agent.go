@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// agentHeader is an agent up to its fields. `uses` is a word only here.
+// agentHeader is the part of an agent before its fields. `uses` is a keyword only here.
 type agentHeader struct {
 	Name *captured `parser:"'agent' @Name"`
 	Uses *captured `parser:"( 'uses' @Name )?"`
@@ -17,7 +17,7 @@ func (f *agentHeader) node(p *parser) *ast.AgentDecl {
 	return n
 }
 
-// hostHeader is a host up to its fields.
+// hostHeader is the part of a host before its fields.
 type hostHeader struct {
 	Name *captured `parser:"'host' @Name"`
 }
@@ -28,7 +28,7 @@ func (f *hostHeader) node(p *parser) *ast.HostDecl {
 	return n
 }
 
-// configField is `word: value` of an agent, host or mock.
+// configField is a field `word: value` of an agent, host or mock.
 type configField struct {
 	Name  *captured `parser:"@Word ':'"`
 	Value ast.Expr  `parser:"@@"`
@@ -40,7 +40,7 @@ func (f *configField) node(p *parser) *ast.ConfigField {
 	return n
 }
 
-// toolHeader is a tool up to its members.
+// toolHeader is the part of a tool before its members.
 type toolHeader struct {
 	Name *captured `parser:"'tool' @Name"`
 }
@@ -51,7 +51,7 @@ func (f *toolHeader) node(p *parser) *ast.ToolDecl {
 	return n
 }
 
-// toolField is `name: T = value`, a state field.
+// toolField is a state field `name: T = value` of a tool.
 type toolField struct {
 	Name    *captured `parser:"@Word ':'"`
 	Type    ast.Type  `parser:"@@"`
@@ -62,7 +62,7 @@ func (f *toolField) node(p *parser) *ast.FieldDecl {
 	return &ast.FieldDecl{Name: p.captured(f.Name), Type: f.Type, Default: f.Default}
 }
 
-// mcpHeader is an MCP server up to its signatures.
+// mcpHeader is the part of an MCP server before its signatures.
 type mcpHeader struct {
 	Name *captured `parser:"'mcp' @Name"`
 }
@@ -73,7 +73,7 @@ func (f *mcpHeader) node(p *parser) *ast.McpDecl {
 	return n
 }
 
-// pipelineHeader is a pipeline up to its stages.
+// pipelineHeader is the part of a pipeline before its stages.
 type pipelineHeader struct {
 	Name      *captured `parser:"'pipeline' @Name"`
 	HasParams bool      `parser:"( @'('"`
@@ -87,7 +87,7 @@ func (f *pipelineHeader) node(p *parser) *ast.PipelineDecl {
 	return n
 }
 
-// stageHeader is a function stage up to its body, or a binding stage.
+// stageHeader is a binding stage, or the part of a function stage before its body.
 type stageHeader struct {
 	Name   *captured `parser:"'stage' @Name"`
 	Params paramList `parser:"( '(' @@ ')'"`
@@ -99,7 +99,7 @@ func (f *stageHeader) node(p *parser) *ast.Stage {
 	return &ast.Stage{Name: p.captured(f.Name), Params: f.Params.list, Result: f.Result, Value: f.Value}
 }
 
-// store is `memory name: T = value`, and similarly hashmap and ledger.
+// store is `memory name: T = value`. The words hashmap and ledger declare the other kinds.
 type store struct {
 	Name  *captured `parser:"( 'hashmap' | 'ledger' | 'memory' ) @Name"`
 	Type  ast.Type  `parser:"':' @@"`

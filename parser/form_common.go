@@ -10,14 +10,14 @@ import (
 // what the field's type is: a form, or a leaf, which is parsed by hand. Lists are right-recursive,
 // so that one token of lookahead can distinguish a trailing comma from a further element.
 
-// The leaves except ast.Type and ast.Expr.
+// The leaves, except ast.Type and ast.Expr.
 type (
 	paramList struct{ list []*ast.Param }
 	arguments struct{ list []*ast.Arg }
 	bound     ast.NamedType
 )
 
-// prefix is before declarations and members.
+// prefix is the part of a declaration or member before its keyword: decorators and `pub`.
 type prefix struct {
 	Decorators []decorator `parser:"@@*"`
 	Pub        bool        `parser:"@'pub'?"`
@@ -57,7 +57,7 @@ type typeParam struct {
 
 func (f *generics) nodes(p *parser) (out []*ast.TypeParam) {
 	if f.List.Param.Name == nil {
-		return nil // there are none
+		return nil // the declaration has no type parameters
 	}
 	for l := &f.List; l != nil; l = l.Rest {
 		t := &ast.TypeParam{Name: p.captured(l.Param.Name)}

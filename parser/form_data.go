@@ -2,7 +2,7 @@ package parser
 
 import "github.com/concerto-lang/concerto/ast"
 
-// structHeader is a struct up to its fields.
+// structHeader is the part of a struct before its fields.
 type structHeader struct {
 	Name     *captured `parser:"'struct' @Name"`
 	Generics generics  `parser:"@@?"`
@@ -14,8 +14,8 @@ func (f *structHeader) node(p *parser) *ast.StructDecl {
 	return n
 }
 
-// structField is `name: T = default`. Its `pub` is read separately, because any word may name a
-// field, including `pub`.
+// structField is `name: T = default`. The parser reads a `pub` before it separately, because any
+// word may name a field, including `pub`.
 type structField struct {
 	Name    *captured `parser:"@Word ':'"`
 	Type    ast.Type  `parser:"@@"`
@@ -26,7 +26,7 @@ func (f *structField) node(p *parser) *ast.FieldDecl {
 	return &ast.FieldDecl{Name: p.captured(f.Name), Type: f.Type, Default: f.Default}
 }
 
-// enumHeader is an enum up to its variants.
+// enumHeader is the part of an enum before its variants.
 type enumHeader struct {
 	Name     *captured `parser:"'enum' @Name"`
 	Generics generics  `parser:"@@?"`
@@ -48,7 +48,7 @@ func (f *variant) node(p *parser) *ast.Variant {
 	return &ast.Variant{Name: p.captured(f.Name), Types: f.Payload.types, Fields: f.Payload.fields, Named: f.Payload.named}
 }
 
-// schemaHeader is a schema up to its fields.
+// schemaHeader is the part of a schema before its fields.
 type schemaHeader struct {
 	Name     *captured `parser:"'schema' @Name"`
 	Generics generics  `parser:"@@?"`

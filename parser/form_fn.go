@@ -2,7 +2,8 @@ package parser
 
 import "github.com/concerto-lang/concerto/ast"
 
-// fnHeader is a function up to its body: also a method, or a signature of a trait or MCP server.
+// fnHeader is the part of a function before its body. Methods, and the signatures of traits and MCP
+// servers, have the same form.
 type fnHeader struct {
 	Async    bool      `parser:"@'async'?"`
 	Name     *captured `parser:"'fn' @Name"`
@@ -17,7 +18,7 @@ func (f *fnHeader) node(p *parser) *ast.FnDecl {
 	return n
 }
 
-// mockHeader is a mock up to its fields. The word itself is contextual.
+// mockHeader is the part of a mock before its fields. `mock` is a keyword only here.
 type mockHeader struct {
 	Name *captured `parser:"'mock' @Name"`
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// traitHeader is a trait up to its methods.
+// traitHeader is the part of a trait before its methods.
 type traitHeader struct {
 	Name     *captured `parser:"'trait' @Name"`
 	Generics generics  `parser:"@@?"`
@@ -32,7 +32,7 @@ func (f *implHeader) node(p *parser) *ast.ImplDecl {
 	return n
 }
 
-// modHeader is `mod name`, before `;` or `{`.
+// modHeader is `mod name`, which a `;` or a `{` follows.
 type modHeader struct {
 	Name *captured `parser:"'mod' @Name"`
 }
@@ -48,14 +48,14 @@ type useItem struct {
 	Tree useTree `parser:"'use' @@"`
 }
 
-// useTree is one branch: a name, then further ones, a glob, a list, or an alias.
+// useTree is one branch of a `use`: a name, followed by `::` and further branches, or by an alias.
 type useTree struct {
 	Name  *captured `parser:"@( Name | 'self' | 'Self' )"`
 	Next  *useNext  `parser:"( '::' @@"`
 	Alias *captured `parser:"| 'as' @Name )?"`
 }
 
-// useNext is what follows a `::`.
+// useNext is the text after a `::`: another name, a glob or a list.
 type useNext struct {
 	Glob  *captured `parser:"  @'*'"`
 	List  *useList  `parser:"| '{' @@?"`

@@ -9,13 +9,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// FuzzParse checks that any text parses, without a panic, to a tree whose nodes nest, with
-// diagnostics that can be printed. A text without diagnostics uses all ids.
+// FuzzParse parses any text without a panic. It checks that the nodes of the tree nest, and that
+// the diagnostics can be printed. If a text has no diagnostics, its tree must use all ids.
 func FuzzParse(f *testing.F) {
 	for _, pattern := range []string{"testdata/ok/*.txtar", "testdata/errors/*.txtar"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
-			f.Fatalf("%s: %d files, %v", pattern, len(paths), err)
+			f.Fatalf("%s matches %d files (error %v)", pattern, len(paths), err)
 		}
 		for _, path := range paths {
 			a := golden.Open(f, path)
@@ -40,10 +40,10 @@ func FuzzParse(f *testing.F) {
 			checkDiagnostic(t, src, d)
 		}
 		if x, _, list := ParseExpr(src); (x == nil) && list.Len() == 0 {
-			t.Error("no expression and no diagnostic")
+			t.Error("ParseExpr returns neither an expression nor a diagnostic")
 		}
 		if fn, _, list := ParseSignature(src); fn == nil && list.Len() == 0 {
-			t.Error("no signature and no diagnostic")
+			t.Error("ParseSignature returns neither a signature nor a diagnostic")
 		}
 	})
 }

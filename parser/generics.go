@@ -2,13 +2,14 @@ package parser
 
 import "github.com/concerto-lang/concerto/lexer"
 
-// argScan is the result of the last failed search for type arguments: the last `>`, at token
-// greater, and where it gave up, at token until. A search that starts between the two fails as
-// well. Therefore the time for `a < b, c < d, …` is linear.
+// argScan is the result of the last failed search for type arguments. greater is the index of the
+// last `>` that the search found, and until is the index at which it stopped. A search that starts
+// between the two would fail as well and is skipped. Therefore the time for `a < b, c < d, …` is
+// linear.
 type argScan struct{ greater, until int }
 
-// typeArgsAhead reports whether the `<` here starts type arguments: its matching `>` is followed by
-// `(`, `::` or, if that cannot start a body, `{`.
+// typeArgsAhead reports whether the current `<` starts type arguments. The token after the matching
+// `>` must be a `(`, a `::`, or a `{` that cannot start a body.
 func (p *parser) typeArgsAhead() bool {
 	end := p.matchingGreater()
 	if end < 0 {
@@ -23,12 +24,12 @@ func (p *parser) typeArgsAhead() bool {
 	return false
 }
 
-// closedTypeArgs reports whether the `<` here, after `as T`, starts type arguments: there is a
-// matching `>` with only types between. `x as Int < 3` is a comparison.
+// closedTypeArgs reports whether the current `<`, which follows `as T`, starts type arguments. It
+// must have a matching `>` with only types between the two. `x as Int < 3` is a comparison.
 func (p *parser) closedTypeArgs() bool { return p.matchingGreater() >= 0 }
 
-// matchingGreater returns the `>` that closes the `<` here if only tokens of types are between
-// them, else -1.
+// matchingGreater returns the index of the `>` that closes the current `<`. It returns -1 if a
+// token between the two cannot be part of a type.
 func (p *parser) matchingGreater() int {
 	if p.i > p.noArgs.greater && p.i < p.noArgs.until {
 		return -1

@@ -9,13 +9,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Archives of valid programs contain the tree, those of wrong ones the rendered diagnostics.
+// TestTrees compares the tree of each valid program, and the rendered diagnostics of each invalid
+// program, with the golden archives.
 func TestTrees(t *testing.T) {
 	golden.Run(t, "testdata/ok/*.txtar", func(t *testing.T, a *golden.Archive) {
 		f := source.NewFile("main.conc", []byte(a.Input("main.conc")))
 		file, list := Parse(f)
 		if list.Len() > 0 {
-			t.Fatalf("diagnostics:\n%s", render(list.Sorted()))
+			t.Fatalf("a valid program has diagnostics:\n%s", render(list.Sorted()))
 		}
 		checkTree(t, file)
 		checkIDs(t, file)
@@ -36,20 +37,21 @@ func TestErrors(t *testing.T) {
 			checkDiagnostic(t, f, d)
 		}
 		if list.Len() == 0 {
-			t.Error("no diagnostics")
+			t.Error("a program with syntax errors has no diagnostics")
 		}
 		a.Check("diagnostics", render(list.Sorted()))
 	})
 }
 
-// Archives of incomplete programs contain the resulting tree and the diagnostics.
+// TestBroken compares the tree and the diagnostics of each incomplete program with the golden
+// archives.
 func TestBroken(t *testing.T) {
 	golden.Run(t, "testdata/broken/*.txtar", func(t *testing.T, a *golden.Archive) {
 		f := source.NewFile("main.conc", []byte(a.Input("main.conc")))
 		file, list := Parse(f)
 		checkTree(t, file)
 		if len(file.Flaws) == 0 {
-			t.Error("no flaws")
+			t.Error("the tree of an incomplete program has no flaws")
 		}
 		var b strings.Builder
 		if err := ast.Dump(&b, file); err != nil {

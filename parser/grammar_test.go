@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// formGrammar returns the productions of all forms by name, as participle prints them, except for
-// the names of leaves.
+// formGrammar returns the productions of all forms by name. The productions are written as
+// participle prints them, except that leaves have the names of the manual.
 func formGrammar() map[string]string {
 	all := map[string]string{}
 	for _, p := range productions {
@@ -31,7 +31,7 @@ func formGrammar() map[string]string {
 
 var ebnfName = regexp.MustCompile(`"[^"]+"|<[a-z]+>|\w+`)
 
-// specGrammar returns the productions and the tokens of spec/grammar.md.
+// specGrammar returns the productions and the tokens in spec/grammar.md.
 func specGrammar(t *testing.T) (productions map[string]string, tokens []string) {
 	t.Helper()
 	text, err := os.ReadFile("../spec/grammar.md")
@@ -48,7 +48,7 @@ func specGrammar(t *testing.T) (productions map[string]string, tokens []string) 
 			case ok && !strings.HasPrefix(line, " "):
 				name = strings.TrimSpace(head)
 				if _, twice := productions[name]; twice {
-					t.Errorf("%s is defined twice", name)
+					t.Errorf("spec/grammar.md defines %s twice", name)
 				}
 				productions[name] = body
 			default:
@@ -62,22 +62,23 @@ func specGrammar(t *testing.T) (productions map[string]string, tokens []string) 
 	return productions, append(tokens, "<text>")
 }
 
-// The manual's grammar of headers and members is the same as that of the forms.
+// TestGrammarOfForms checks that the manual's grammar of headers and members is the grammar of the
+// forms.
 func TestGrammarOfForms(t *testing.T) {
 	spec, _ := specGrammar(t)
 	for name, body := range formGrammar() {
 		if got, ok := spec[name]; !ok {
-			t.Errorf("spec/grammar.md lacks\n%s = %s", name, body)
+			t.Errorf("spec/grammar.md does not contain\n%s = %s", name, body)
 		} else if got != body {
-			t.Errorf("%s is\n%s\nin spec/grammar.md, but\n%s\nin the parser", name, got, body)
+			t.Errorf("%s differs: spec/grammar.md has\n%s\nand the parser has\n%s", name, got, body)
 		}
 	}
 }
 
 var ebnfSymbol = regexp.MustCompile(`"[^"]+"|<[a-z]+>|[A-Z]\w*`)
 
-// The manual's grammar is complete: names are defined and used, texts are tokens, and all tokens
-// occur.
+// TestGrammarIsWhole checks that the manual's grammar is complete: each used name is defined, each
+// defined name is used, each literal text is a token, and each token occurs in a production.
 func TestGrammarIsWhole(t *testing.T) {
 	spec, tokens := specGrammar(t)
 	used := map[string]bool{"Program": true}
@@ -89,30 +90,31 @@ func TestGrammarIsWhole(t *testing.T) {
 				texts[strings.Trim(s, `"`)] = true
 			case '<':
 				if !slices.Contains(tokens, s) {
-					t.Errorf("%s: the token %s is not defined", name, s)
+					t.Errorf("the production of %s uses the token %s, which is not defined", name, s)
 				}
 			default:
 				if used[s] = true; spec[s] == "" {
-					t.Errorf("%s: %s is not defined", name, s)
+					t.Errorf("the production of %s uses %s, which is not defined", name, s)
 				}
 			}
 		}
 	}
 	for name := range spec {
 		if !used[name] {
-			t.Errorf("%s is never used", name)
+			t.Errorf("no production uses %s", name)
 		}
 	}
-	// `>=` is two adjacent tokens; the others are words and texts of forms.
+	// The other texts are words that are keywords only in some forms. `>=` consists of two adjacent
+	// tokens.
 	contextual := []string{"on", "uses", "mock", "parallel", "race", "limit", "description", "_", "${"}
 	for text := range texts {
 		if _, ok := lexer.Lookup(text); !ok && text != ">=" && !slices.Contains(contextual, text) {
-			t.Errorf("%q is no token", text)
+			t.Errorf("the grammar uses %q, which the lexer does not know", text)
 		}
 	}
 	for k := range lexer.NumKinds {
 		if i := k.Info(); (i.Class == lexer.Operator || i.Class == lexer.Keyword) && !texts[i.Text] {
-			t.Errorf("the grammar never uses %q", i.Text)
+			t.Errorf("no production uses the token %q", i.Text)
 		}
 	}
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// Constructs of other languages whose meaning is certain are reported once and parsed with that
-// meaning, so that they cause no further errors.
+// The parser reports a construct of another language once if its meaning is certain, and parses it
+// with this meaning. Therefore the construct causes no further errors.
 
-// hintLength is the maximum length of source text in a hint.
+// hintLength is the maximum length in bytes of source text in a hint.
 const hintLength = 60
 
-// textOf returns the source of a span for a hint, or instead if it is long or has several lines.
+// textOf returns the source text of a span for a hint. It returns instead if the text is too long
+// or has several lines.
 func (p *parser) textOf(s source.Span, instead string) string {
 	if t := p.src[s.Start:s.End]; len(t) <= hintLength && !strings.ContainsAny(t, "\n`") {
 		return t
@@ -24,8 +25,9 @@ func (p *parser) textOf(s source.Span, instead string) string {
 	return instead
 }
 
-// arrayOf returns the type of an array of elem, which was written with brackets from start to the
-// previous token, and reports d with the fix.
+// arrayOf returns an array type with the element type elem. The type was written with brackets and
+// extends from start to the previous token. arrayOf reports d with a fix that writes the array
+// type.
 func (p *parser) arrayOf(elem ast.Type, start source.Pos, d *diag.Diagnostic) ast.Type {
 	at := p.from(start)
 	text := "Array<" + p.concertoType(elem) + ">"
@@ -35,7 +37,8 @@ func (p *parser) arrayOf(elem ast.Type, start source.Pos, d *diag.Diagnostic) as
 	return &ast.NamedType{IDBase: p.baseAt(at), Segments: []*ast.Ident{name}, Args: []ast.Type{elem}}
 }
 
-// concertoType returns the text of a type, with its name in Concerto.
+// concertoType returns the text of a type. If the type has another language's name, the text
+// contains Concerto's name.
 func (p *parser) concertoType(t ast.Type) string {
 	text := p.src[t.Span().Start:t.Span().End]
 	if w := foreign.Type.Find(text); len(w.Ours) == 1 {
@@ -62,7 +65,7 @@ func (p *parser) bracketType() ast.Type {
 	return p.arrayOf(elem, start, d)
 }
 
-// bracketTypeAhead reports whether the current `[` starts a type of other languages.
+// bracketTypeAhead reports whether the current `[` starts a type in the syntax of another language.
 func (p *parser) bracketTypeAhead() bool {
 	switch p.peek(1) {
 	case lexer.RBracket:
@@ -74,13 +77,13 @@ func (p *parser) bracketTypeAhead() bool {
 	return false
 }
 
-// startsType are the tokens that start a type.
+// startsType contains the tokens that start a type.
 var startsType = [lexer.NumKinds]bool{
 	lexer.Ident: true, lexer.SelfType: true, lexer.String: true, lexer.LParen: true, lexer.Fn: true, lexer.LBracket: true,
 }
 
-// foreignResult reads the result type of a function after another sign than `->`, or after none:
-// `fn f(): T`, `fn f() => T`, `fn f() T {`.
+// foreignResult reads the result type of a function that is not written after a `->`: `fn f(): T`,
+// `fn f() => T` or `fn f() T {`.
 func (p *parser) foreignResult() ast.Type {
 	if p.newLine() || !p.after(lexer.RParen) {
 		return nil
@@ -124,8 +127,8 @@ func (p *parser) isTypeAt(i int) bool {
 	return false
 }
 
-// arrowAhead returns the arrow of a closure of other languages that starts at the current token, `x
-// => …`, `(x, y) => …` or `x -> …`, or -1.
+// arrowAhead returns the index of the arrow if a closure in the syntax of another language starts
+// at the current token, such as `x => …`, `(x, y) => …` or `x -> …`. Otherwise it returns -1.
 func (p *parser) arrowAhead() int {
 	switch p.prev(1) {
 	case lexer.LParen, lexer.Comma, lexer.Assign, lexer.Return, lexer.Colon:
@@ -148,7 +151,7 @@ func (p *parser) arrowAhead() int {
 	return arrow
 }
 
-// arrowClosure reads a closure of other languages with the given arrow.
+// arrowClosure reads a closure in the syntax of another language whose arrow is at token arrow.
 func (p *parser) arrowClosure(arrow int) ast.Expr {
 	start := p.here()
 	params := strings.TrimSuffix(strings.TrimPrefix(p.src[start:p.toks[arrow-1].End], "("), ")")
@@ -175,24 +178,25 @@ func (p *parser) arrowClosure(arrow int) ast.Expr {
 	return n
 }
 
-// errorTypes are names of error types in other languages.
+// errorTypes contains names of error types in other languages.
 var errorTypes = map[string]bool{
 	"Error": true, "Exception": true, "ValueError": true, "TypeError": true, "RuntimeError": true, "RuntimeException": true,
 	"KeyError": true, "IndexError": true, "IllegalArgumentException": true, "IllegalStateException": true,
 }
 
-// makesError reports whether token i creates an error as in other languages: `Error("…")`.
+// makesError reports whether token i starts the creation of an error in the syntax of other
+// languages: `Error("…")`.
 func (p *parser) makesError(i int) bool {
 	return p.kindAt(i) == lexer.Ident && errorTypes[p.textAt(i)] && p.kindAt(i+1) == lexer.LParen
 }
 
-// argumentsAt returns the text of the arguments after the `(` at token i.
+// argumentsAt returns the source text of the arguments in the parentheses that open at token i.
 func (p *parser) argumentsAt(i int) string {
 	end := p.closingOrEnd(i)
 	return p.textOf(source.Span{Start: p.toks[i].End, End: p.toks[end].Start}, "…")
 }
 
-// newHint returns the hint for `new P(…)`. The current token is the name.
+// newHint returns the hint for `new P(…)`. The current token is P.
 func (p *parser) newHint() string {
 	switch {
 	case p.makesError(p.i):
@@ -211,8 +215,8 @@ func (p *parser) newFix() []diag.Fix {
 	return p.removeWordFix()
 }
 
-// errorNames are common names of the second result in languages whose functions return a value and
-// an error.
+// errorNames contains common names of the second result in languages whose functions return a value
+// and an error.
 var errorNames = map[string]bool{"err": true, "error": true, "e": true, "ok": true, "_": true}
 
 // errorPairHint returns the hint for `let n, err = f();`. The current token is the comma.
@@ -221,7 +225,8 @@ func (p *parser) errorPairHint() string {
 	return "a function returns one value: `let " + p.prevText() + " = " + value + "?;` takes the value out of a Result and returns the error to the caller; `match " + value + " { Ok(" + p.prevText() + ") => …, Err(e) => … }` handles it"
 }
 
-// errorPairFix returns the fix that adds `?`, if the error is returned or ignored.
+// errorPairFix returns the fix that removes the error's name and adds a `?` after the value. It
+// returns nil unless the name is `_`, or an `if` on the next line returns when the error is set.
 func (p *parser) errorPairFix() []diag.Fix {
 	_, end := p.valueAfter(p.i + 2)
 	if end >= len(p.toks)-1 {
@@ -242,7 +247,7 @@ func (p *parser) errorPairFix() []diag.Fix {
 	return []diag.Fix{fix}
 }
 
-// valueAfter returns the text after the `=` at token i, and the token of the `;` after it.
+// valueAfter returns the text after the `=` at token i, and the index of the `;` after this text.
 func (p *parser) valueAfter(i int) (string, int) {
 	end := i + 1
 	for end < len(p.toks)-1 && p.kindAt(end) != lexer.Semi && !p.startsLine(end) {
@@ -254,8 +259,8 @@ func (p *parser) valueAfter(i int) (string, int) {
 	return p.textOf(source.Span{Start: p.toks[i+1].Start, End: p.toks[end-1].End}, "…"), end
 }
 
-// methodInStruct reads a function between the fields of a struct. It is reported with a fix that
-// moves it, and those after it, to an `impl`.
+// methodInStruct reads a function between the fields of a struct, and reports the first one in each
+// struct. The fix moves the function, and the functions after it, to an `impl`.
 func (p *parser) methodInStruct(n *ast.StructDecl, h head) {
 	first := p.mixed != n
 	p.mixed = n
@@ -268,15 +273,15 @@ func (p *parser) methodInStruct(n *ast.StructDecl, h head) {
 		p.report(diag.Unexpected.At(m.Name.Sp, "a struct can contain only fields, not methods").WithFixes(p.moveToImplFix(n, h.start)...).
 			Hint("declare the method in an `impl`: `impl %s { %s { … } }`", n.Name.Name, signature))
 	}
-	p.reports.lastAt = p.prevEnd() // a missing comma here follows from it
+	p.reports.lastAt = p.prevEnd() // suppresses an error about a missing comma after the function
 }
 
-// moveToImplFix returns the fix that moves a function in a struct, which has been read, and those
-// after it, to an impl.
+// moveToImplFix returns the fix that moves functions from the struct n to an impl. The first
+// function starts at start and has been read; the other functions follow it.
 func (p *parser) moveToImplFix(n *ast.StructDecl, start source.Pos) []diag.Fix {
 	end := p.prevEnd()
 	close := p.i
-	for depth := 0; close < len(p.toks)-1; close++ { // the struct's `}`
+	for depth := 0; close < len(p.toks)-1; close++ { // search the struct's `}`
 		if k := p.kindAt(close); isOpening(k) {
 			depth++
 		} else if isClosing(k) {
@@ -287,7 +292,7 @@ func (p *parser) moveToImplFix(n *ast.StructDecl, start source.Pos) []diag.Fix {
 				end = p.toks[close].End
 			}
 		} else if depth == 0 && k.IsWord() && p.kindAt(close+1) == lexer.Colon && k != lexer.Self {
-			return nil // fields follow
+			return nil // fields follow the function
 		}
 	}
 	if p.kindAt(close) != lexer.RBrace || len(n.Generics) > 0 {
@@ -301,8 +306,8 @@ func (p *parser) moveToImplFix(n *ast.StructDecl, start source.Pos) []diag.Fix {
 	}}}
 }
 
-// renameReserved returns the fix that appends `_` to the reserved word at token i, which is
-// declared as a name, and to all its uses. Errors at the uses follow from it.
+// renameReserved returns the fix that appends `_` to a reserved word that the program uses as a
+// name. Token i declares the name. The fix also renames the uses of the name.
 func (p *parser) renameReserved(i int) diag.Fix {
 	word := p.textAt(i)
 	fix := diag.Fix{Title: "Rename to `" + word + "_`", Edits: []diag.Edit{diag.Insert(p.toks[i].End, "_")}}
@@ -322,8 +327,8 @@ func (p *parser) renameReserved(i int) diag.Fix {
 	return fix
 }
 
-// usedAsName reports whether the reserved word at token j is at a position where the name of a
-// variable is allowed.
+// usedAsName reports whether a variable's name could be in the position of the reserved word at
+// token j.
 func (p *parser) usedAsName(j int) bool {
 	if p.kindAt(j-1) == lexer.Dot || p.kindAt(j-1) == lexer.PathSep {
 		return false
@@ -337,8 +342,8 @@ func (p *parser) usedAsName(j int) bool {
 	return true
 }
 
-// mayFollowName reports whether the token after the current reserved word could follow a declared
-// name.
+// mayFollowName reports whether the token after the current reserved word can follow a name in a
+// declaration.
 func (p *parser) mayFollowName() bool {
 	switch p.peek(1) {
 	case lexer.Colon, lexer.Assign, lexer.Comma, lexer.RParen, lexer.In, lexer.LParen, lexer.Semi, lexer.Arrow, lexer.Bar:
@@ -347,7 +352,7 @@ func (p *parser) mayFollowName() bool {
 	return false
 }
 
-// reservedName reads the current reserved word, which has been reported, as a name.
+// reservedName reads the current reserved word as a name. The error has been reported.
 func (p *parser) reservedName() *ast.Ident {
 	if p.reserved == nil {
 		p.reserved = map[lexer.Kind]bool{}
@@ -358,19 +363,20 @@ func (p *parser) reservedName() *ast.Ident {
 	return id
 }
 
-// isReservedUse reports whether a name was declared with the current reserved word, which is used
-// as a name here.
+// isReservedUse reports whether the current reserved word is used as a name, and the program has
+// declared a name with this word.
 func (p *parser) isReservedUse() bool {
 	return p.reserved != nil && p.reserved[p.k] && p.usedAsName(p.i)
 }
 
-// isDottedPath reports whether a variant is accessed with `.` at the current token, as in other
+// isDottedPath reports whether the `.` at the current token accesses an enum variant, as in other
 // languages.
 func (p *parser) isDottedPath() bool {
 	return p.k == lexer.Ident && p.peek(1) == lexer.Dot && p.peek(2) == lexer.Ident && p.text()[0] >= 'A' && p.text()[0] <= 'Z'
 }
 
-// arraySuffixes reads the `[]` after a type, each of which makes an array type.
+// arraySuffixes reads the `[]` suffixes after the type t. Each suffix makes an array type of the
+// type before it.
 func (p *parser) arraySuffixes(t ast.Type, start source.Pos) ast.Type {
 	at, text := p.span(), p.concertoType(t)
 	for p.k == lexer.LBracket && p.peek(1) == lexer.RBracket {
@@ -385,8 +391,8 @@ func (p *parser) arraySuffixes(t ast.Type, start source.Pos) ast.Type {
 	return t
 }
 
-// toolFix returns the fix that converts `@tool fn name(…) { … }`, whose word is token i, to a tool
-// with the function.
+// toolFix returns the fix that converts `@tool fn name(…) { … }` to a tool that contains the
+// function. The word `tool` is token i.
 func (p *parser) toolFix(i int) []diag.Fix {
 	if p.kindAt(i+1) != lexer.Fn || p.kindAt(i+2) != lexer.Ident || p.kindAt(i+3) != lexer.LParen {
 		return nil
@@ -423,7 +429,7 @@ func (p *parser) toolFix(i int) []diag.Fix {
 	return []diag.Fix{fix}
 }
 
-// handlersAhead reports whether the current `{` starts the handlers of a `listen`.
+// handlersAhead reports whether the current `{` contains the handlers of a `listen`.
 func (p *parser) handlersAhead() bool {
 	if p.k != lexer.LBrace {
 		return false
@@ -435,7 +441,8 @@ func (p *parser) handlersAhead() bool {
 	return (p.kindAt(i) == lexer.String || p.kindAt(i) == lexer.Ident) && p.kindAt(i+1) == lexer.FatArrow
 }
 
-// listenMethod reads the handlers after `Coder.listen(…)`, which means `listen Coder.execute(…)`.
+// listenMethod reads the handlers after `Coder.listen(…)`. The expression has the meaning of
+// `listen Coder.execute(…)`.
 func (p *parser) listenMethod(call *ast.MethodCall) ast.Expr {
 	name := call.Name.Sp
 	host := p.textOf(call.Recv.Span(), "HOST")
@@ -449,8 +456,8 @@ func (p *parser) listenMethod(call *ast.MethodCall) ast.Expr {
 	return p.listenRest(n, call.Sp.Start)
 }
 
-// handlerBlockAhead reports whether a handler in the syntax of other languages follows its message
-// type: `(q) { … }`.
+// handlerBlockAhead reports whether the text after a message type is a handler in the syntax of
+// other languages: `(q) { … }`.
 func (p *parser) handlerBlockAhead() bool {
 	if p.k != lexer.LParen {
 		return false
@@ -462,7 +469,7 @@ func (p *parser) handlerBlockAhead() bool {
 	return end == p.i+1 || p.peek(1) == lexer.Ident && (end == p.i+2 || p.peek(2) == lexer.Colon || p.peek(2) == lexer.Comma)
 }
 
-// handlerBlock reads the parameters and the body of a handler whose parameters are in parentheses.
+// handlerBlock reads a handler with parameters in parentheses and a block as its body.
 func (p *parser) handlerBlock() ast.Expr {
 	start, open, end := p.here(), p.i, p.closingOrEnd(p.i)
 	d := diag.Unexpected.At(source.Span{Start: start, End: p.toks[end].End}, "expected `=>`, found `(`")
@@ -494,12 +501,12 @@ func (p *parser) handlerBlock() ast.Expr {
 	return n
 }
 
-// firstValues are initial values of a tool's fields, by the name of their type.
+// firstValues maps the name of a type to the initial value that the fix for a tool's field inserts.
 var firstValues = map[string]string{
 	"Int": "0", "Float": "0.0", "String": `""`, "Bool": "false", "Array": "[]", "Map": "{}",
 }
 
-// isValueMissing reports whether the current field of a tool, `name: T`, ends after its type.
+// isValueMissing reports whether the current field of a tool, `name: T`, has no initial value.
 func (p *parser) isValueMissing() bool {
 	depth := 0
 	for i := p.i + 2; i < len(p.toks)-1; i++ {
@@ -525,7 +532,8 @@ func (p *parser) isValueMissing() bool {
 	return false
 }
 
-// fieldWithoutValue reads `name: T` in a tool. Its fix also adds a missing `,`.
+// fieldWithoutValue reads a tool's field `name: T` that has no initial value. Its fix inserts a
+// value and, if necessary, a `,`.
 func (p *parser) fieldWithoutValue() *ast.FieldDecl {
 	f := &ast.FieldDecl{Name: p.word()}
 	p.next()
@@ -554,8 +562,8 @@ func (p *parser) fieldWithoutValue() *ast.FieldDecl {
 	return f
 }
 
-// namedPayloadInParens reads the fields of a variant that are in parentheses, `Circle(radius:
-// Float)`.
+// namedPayloadInParens reads the payload of a variant whose named fields are in parentheses instead
+// of braces, such as `Circle(radius: Float)`.
 func (p *parser) namedPayloadInParens() payload {
 	open := p.i
 	end := p.closingOrEnd(open)
@@ -584,7 +592,8 @@ func (p *parser) namedPayloadInParens() payload {
 	return payload{fields: elementsBefore(p, fields, closed), named: true}
 }
 
-// prefixFix returns the fix for `f"…{x}"`. The current token is the string.
+// prefixFix returns the fix that converts `f"…{x}"` to an interpolated string. The current token is
+// the string.
 func (p *parser) prefixFix() []diag.Fix {
 	prefix, text := p.toks[p.i-1], p.text()
 	if p.prevText() != "f" || !strings.HasPrefix(text, `"`) || strings.Contains(text, "{{") || strings.Contains(text, "}}") {
@@ -596,7 +605,7 @@ func (p *parser) prefixFix() []diag.Fix {
 			continue
 		}
 		end := strings.IndexByte(text[i:], '}')
-		if end < 0 || strings.ContainsAny(text[i:i+end], `:!=\'`) { // a format, which Concerto does not have
+		if end < 0 || strings.ContainsAny(text[i:i+end], `:!=\'`) { // the braces contain a format, which Concerto does not support
 			return nil
 		}
 		fix.Edits = append(fix.Edits, diag.Insert(p.here()+source.Pos(i), "$"))
@@ -607,8 +616,8 @@ func (p *parser) prefixFix() []diag.Fix {
 	return []diag.Fix{fix}
 }
 
-// containsFix returns the fix for `x in xs`. The current token is `in`. It returns none if an
-// operand is long.
+// containsFix returns the fix that converts `x in xs` to a method call. The current token is `in`.
+// containsFix returns nil if an operand is too long.
 func (p *parser) containsFix() []diag.Fix {
 	x := p.i - 1
 	if k := p.prev(1); k != lexer.Ident && k != lexer.Int && k != lexer.String {
@@ -640,7 +649,7 @@ func (p *parser) containsFix() []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(diag.Replace(at, text), "Change to `%s`", text)}
 }
 
-// isMapName reports whether a variable with that name is declared as a map before the current
+// isMapName reports whether a map with the given variable name is declared before the current
 // token.
 func (p *parser) isMapName(name string) bool {
 	for i := p.i - 1; i > 0; i-- {
@@ -657,7 +666,8 @@ func (p *parser) isMapName(name string) bool {
 	return false
 }
 
-// switchAhead reports whether `switch x {` with the arms of a `match` starts here.
+// switchAhead reports whether the current token starts `switch x {` with arms like those of a
+// `match`.
 func (p *parser) switchAhead() bool {
 	w := foreign.Start.Find(p.text())
 	if p.k != lexer.Ident || len(w.Ours) != 1 || w.Ours[0] != "match" || !startsExpr[p.peek(1)] || p.peek(1) == lexer.LBrace {
@@ -683,7 +693,7 @@ func (p *parser) switchAhead() bool {
 	return false
 }
 
-// switchExpr reads a `match` that starts with the word of another language.
+// switchExpr reads a `match` whose first word is the keyword of another language.
 func (p *parser) switchExpr() ast.Expr {
 	p.report(diag.Unexpected.At(p.span(), "unexpected `%s`", p.text()).
 		Repair(diag.Change(p.span(), "match", "match", true), "write `match x { pattern => value, … }`"))

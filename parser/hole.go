@@ -12,19 +12,20 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// For a text with syntax errors the parser returns as much of the tree as possible. A hole replaces
-// a missing part: BadExpr, BadType, BadPat, or a name that is "". The parser skips text that fits
-// nowhere, and records its names in the flaw.
+// The parser returns as much of the tree as possible for a text with syntax errors. A hole replaces
+// a missing part: a BadExpr, BadType or BadPat, or a name that is "". If text fits nowhere, the
+// parser skips it and records the names in it as part of a flaw.
 
-// ends holds the tokens that end the text before them, so that a required part before them is
-// missing.
+// ends contains the tokens that cannot start an operand, type or pattern. If a required part
+// precedes such a token, the part is missing.
 var ends = [lexer.NumKinds]bool{
 	lexer.RParen: true, lexer.RBracket: true, lexer.RBrace: true, lexer.StringMid: true, lexer.StringTail: true,
 	lexer.Semi: true, lexer.Comma: true, lexer.EOF: true, lexer.FatArrow: true, lexer.Else: true, lexer.Catch: true,
 }
 
-// isPartMissing reports whether the required part here is missing: the current token ends the text
-// before it, starts a statement or declaration on a later line, or is one of follow.
+// isPartMissing reports whether the required part at the current position is missing. This is the
+// case if the current token is in ends or in follow, or if it starts a statement or declaration on
+// a later line.
 func (p *parser) isPartMissing(follow ...lexer.Kind) bool {
 	if ends[p.k] || p.k == lexer.LBrace && p.setting.inHead && !p.mapAhead() {
 		return true
@@ -37,14 +38,14 @@ func (p *parser) isPartMissing(follow ...lexer.Kind) bool {
 	return (startsStmt[p.k] || startsDecl[p.k]) && p.newLine() && !(p.k == lexer.Fn && p.peek(1) == lexer.LParen)
 }
 
-// afterPrevious returns the position directly after the preceding token.
+// afterPrevious returns the empty span directly after the previous token.
 func (p *parser) afterPrevious() source.Span {
 	e := p.prevEnd()
 	return source.Span{Start: e, End: e}
 }
 
-// isIncomplete reports whether a required part is missing at the end of a previous line: the
-// previous token needs one, and the current token is the first of its line.
+// isIncomplete reports whether a required part is missing at the end of the previous line: the
+// previous token requires another part, and the current token is the first of its line.
 func (p *parser) isIncomplete() bool {
 	switch p.prev(1) {
 	case lexer.LBrace, lexer.RBrace, lexer.Semi, lexer.Comma:
@@ -53,12 +54,12 @@ func (p *parser) isIncomplete() bool {
 	return p.i > 0 && p.k != lexer.EOF && p.newLine()
 }
 
-// endOfLine is the end of a line in messages.
+// endOfLine describes the end of a line in messages.
 const endOfLine = "end of line"
 
-// unexpectedToken returns the position and the description of the token instead of a required part.
-// A part that is missing at the end of a line is reported there, and not on a following line, which
-// may be correct.
+// unexpectedToken returns the position and the description of the token that is found instead of a
+// required part. If the part is missing at the end of a line, the position is there and not on the
+// next line, which may be correct.
 func (p *parser) unexpectedToken() (at source.Span, found string) {
 	if p.k != lexer.EOF && p.i > 0 && p.newLine() && p.isPartMissing() && (!isOpening(p.prev(1)) || p.prev(1) != lexer.LBrace && (!ends[p.k] || p.k == lexer.RBrace)) && p.prev(1) != lexer.RBrace && p.prev(1) != lexer.Semi {
 		return p.afterPrevious(), endOfLine
@@ -66,15 +67,15 @@ func (p *parser) unexpectedToken() (at source.Span, found string) {
 	return p.span(), p.foundText()
 }
 
-// reportMissing reports d about a missing part, and returns the id of its hole. If the current
-// token cannot follow the part, it aborts the construct.
+// reportMissing reports d about a missing part, and returns the id of the hole that replaces the
+// part. If the current token cannot follow the part, reportMissing aborts the construct.
 func (p *parser) reportMissing(d *diag.Diagnostic, follow ...lexer.Kind) ast.IDBase {
 	p.reportAndContinue(d)
 	if p.isPartMissing(follow...) {
 		return p.baseAt(p.afterPrevious())
 	}
 	start := p.i
-	if p.next(); p.isPartMissing(follow...) && p.k != lexer.EOF && !p.startsLine(start) && !isOpening(p.prev(1)) { // only that token is wrong
+	if p.next(); p.isPartMissing(follow...) && p.k != lexer.EOF && !p.startsLine(start) && !isOpening(p.prev(1)) { // only the skipped token is wrong
 		p.recordLostText(nil, start, p.i)
 		return p.baseAt(p.toks[start].Span())
 	}
@@ -101,7 +102,7 @@ func (p *parser) badPat(at ast.IDBase) *ast.BadPat {
 	return n
 }
 
-// noIdent returns a hole for a missing name.
+// noIdent returns a hole for a missing name: an Ident whose Name is "".
 func (p *parser) noIdent() *ast.Ident {
 	n := p.newIdent()
 	n.Sp, n.Name = p.afterPrevious(), ""
@@ -109,8 +110,8 @@ func (p *parser) noIdent() *ast.Ident {
 	return n
 }
 
-// recordLostText records that the tree does not contain the tokens from start up to, but not
-// including, end: they are a hole of n. It returns the names in them.
+// recordLostText records a flaw of n: the tree does not contain the tokens from start up to, but
+// not including, end. It returns the names in these tokens.
 func (p *parser) recordLostText(n ast.Node, start, end int) []*ast.Ident {
 	at := p.afterPrevious()
 	if start < end {
@@ -121,7 +122,7 @@ func (p *parser) recordLostText(n ast.Node, start, end int) []*ast.Ident {
 	return names
 }
 
-// namesIn returns the names in the tokens from start up to end.
+// namesIn returns the names in the tokens from start up to, but not including, end.
 func (p *parser) namesIn(start, end int) (names []*ast.Ident) {
 	for i := start; i < end; i++ {
 		switch t := p.toks[i]; {
@@ -134,7 +135,7 @@ func (p *parser) namesIn(start, end int) (names []*ast.Ident) {
 	return names
 }
 
-// wordsIn returns the names in a text of unknown content, such as an unterminated string.
+// wordsIn returns the names in a text that was not parsed, such as an unterminated string.
 func (p *parser) wordsIn(s source.Span) (names []*ast.Ident) {
 	letter := func(c byte) bool {
 		return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
@@ -170,7 +171,7 @@ func (p *parser) recordLexerFlaws() {
 	if inTokens == len(p.reports.lexed) {
 		return
 	}
-	for _, at := range slices.Sorted(maps.Keys(p.reports.lexed)) { // in a string, or an unterminated comment
+	for _, at := range slices.Sorted(maps.Keys(p.reports.lexed)) { // errors in a string, or an unterminated comment
 		i := sort.Search(len(p.toks), func(i int) bool { return p.toks[i].Start > at }) - 1
 		s := source.Span{Start: at, End: source.Pos(len(p.src))}
 		if i >= 0 && p.toks[i].Start == at && p.toks[i].Kind != lexer.EOF {
@@ -183,17 +184,19 @@ func (p *parser) recordLexerFlaws() {
 	}
 }
 
-// listEnd describes how a list ended: 0 at its bracket, else one more than the index of its flaw.
+// listEnd describes how a list ends. It is 0 if the closing bracket is present, else one more than
+// the index of the list's flaw.
 type listEnd int
 
-// mark sets the node of a list's flaw.
+// mark sets the node of the flaw to which e refers.
 func (p *parser) mark(e listEnd, n ast.Node) {
 	if e > 0 {
 		p.flaws[e-1].Node = n
 	}
 }
 
-// elementsBefore returns the elements of a list before its end.
+// elementsBefore returns the elements of a list without those after the list's end. If the list's
+// bracket is missing, the parser may have read statements as elements.
 func elementsBefore[N ast.Node](p *parser, list []N, e listEnd) []N {
 	if e == 0 || p.flaws[e-1].Kind != ast.Open {
 		return list
@@ -204,8 +207,9 @@ func elementsBefore[N ast.Node](p *parser, list []N, e listEnd) []N {
 	return list
 }
 
-// hasNextElement reports whether another element follows in the list opened at token open: there is
-// a comma, or one is missing between two lines.
+// hasNextElement reports whether another element follows in the list that opens at token open. It
+// consumes the comma before the element. If the comma is missing at the end of a line,
+// hasNextElement reports it and returns true.
 func (p *parser) hasNextElement(k lexer.Kind, open int, what string) bool {
 	if p.k == lexer.Comma {
 		p.next()
@@ -224,13 +228,14 @@ func (p *parser) hasNextElement(k lexer.Kind, open int, what string) bool {
 	return true
 }
 
-// leavesList reports whether the current token starts a line outside the list opened at token open:
-// the list is never closed, and the line is not indented more than the list's first line.
+// leavesList reports whether the current token is outside the list that opens at token open. This
+// is the case if the list has no closing bracket, and the token starts a line that is not indented
+// more than the list's first line.
 func (p *parser) leavesList(open int) bool {
 	return p.closingBracket(open) < 0 && p.newLine() && p.indent(p.i) <= p.indent(open)
 }
 
-// unendedList returns the diagnostic for a list, opened at token open, that does not continue here.
+// unendedList returns the diagnostic for an unexpected token in the list that opens at token open.
 func (p *parser) unendedList(open int, what string) *diag.Diagnostic {
 	o := p.toks[open]
 	var d *diag.Diagnostic
@@ -242,7 +247,7 @@ func (p *parser) unendedList(open int, what string) *diag.Diagnostic {
 	return d.Label(o.Span(), "to close this `%s`", p.src[o.Start:o.End])
 }
 
-// endList is closeBracket for a list whose bracket is missing.
+// endList ends a list whose closing bracket is missing. closeBracket calls it.
 func (p *parser) endList(k lexer.Kind, open int, what string) listEnd {
 	if p.k != lexer.EOF {
 		p.backToLine(open)
@@ -284,8 +289,8 @@ func (p *parser) endList(k lexer.Kind, open int, what string) listEnd {
 	return p.listFlaw(ast.Open, start, p.i)
 }
 
-// findAngle returns the `>` that closes the unfinished type arguments, on this line and with only
-// types before it, or -1.
+// findAngle returns the index of the `>` that closes incomplete type arguments. It searches only
+// the current line, and returns -1 if a token that cannot be part of a type precedes the `>`.
 func (p *parser) findAngle() int {
 	depth := 1
 	for i := p.i; i < len(p.toks) && (i == p.i || !p.startsLine(i)); i++ {
@@ -310,8 +315,8 @@ func (p *parser) listFlaw(kind ast.FlawKind, start, end int) listEnd {
 	return listEnd(len(p.flaws))
 }
 
-// backToLine moves back to the first line after the start of an unclosed list that is not indented
-// more than the line of that start: it is not an element but the next statement.
+// backToLine moves back to the first line of an unclosed list that is not indented more than the
+// line of the list's opening bracket. This line is not an element but the next statement.
 func (p *parser) backToLine(open int) {
 	if p.closingBracket(open) >= 0 {
 		return
@@ -330,9 +335,9 @@ func (p *parser) backToLine(open int) {
 	}
 }
 
-// closingBracket returns the token that closes the bracket at token open, or -1. A round or square
-// bracket ends at a `;`, or at a line that starts with a statement keyword. All are found in one
-// pass, at the first call.
+// closingBracket returns the index of the token that closes the bracket at token open, or -1. An
+// unclosed round or square bracket ends at a `;`, or at a line that starts with `let` or `const`.
+// The first call finds the closing tokens of all brackets in one pass.
 func (p *parser) closingBracket(open int) int {
 	if p.closers == nil {
 		p.findClosers()
@@ -343,8 +348,8 @@ func (p *parser) closingBracket(open int) int {
 	return int(p.closers[open])
 }
 
-// closeLiteral checks whether the `{` of a struct literal or a map, at token open, is closed before
-// the `;` of a statement, and records if it is not.
+// closeLiteral checks that no `;` of a statement is between the `{` of a struct literal or map, at
+// token open, and its `}`. If there is one, closeLiteral records that the `{` has no `}`.
 func (p *parser) closeLiteral(open int) {
 	if p.literals == nil {
 		p.literals = map[int]bool{}
@@ -403,7 +408,8 @@ func (p *parser) findClosers() {
 	}
 }
 
-// progress is the position of the parser and the number of diagnostics.
+// progress is a state of the parser that rewindToNextStmt can restore: its position, diagnostics
+// and flaws.
 type progress struct {
 	at, flaws     int
 	diags         diag.List
@@ -416,16 +422,15 @@ func (p *parser) progress() progress {
 	return progress{p.i, len(p.flaws), p.reports.diags, p.reports.lastAt, p.reports.lastTok, p.reports.going, p.reports.headed}
 }
 
-// isOuterBrace reports whether the `}` here closes a block around the unclosed literal whose `{` is
-// at token open.
+// isOuterBrace reports whether the current `}` closes a block around an unclosed literal. The `{`
+// of the literal is at token open.
 func (p *parser) isOuterBrace(open int) bool {
 	return p.k == lexer.RBrace && p.balance.excess < 0 && p.newLine() && p.indent(p.i) < p.indent(open) && p.findCulprit() == open
 }
 
-// rewindToNextStmt moves back to since if the text that was read since as the rest of a construct
-// is on its own line, and is not indented more than the previous line: it is the next statement,
-// and the required part is missing. It also removes the diagnostics since then, and reports whether
-// it moved.
+// rewindToNextStmt restores the state since if the text after it is the next statement instead of a
+// required part. This is the case if the text starts a line that is not indented more than the
+// previous line. rewindToNextStmt reports whether it restored the state.
 func (p *parser) rewindToNextStmt(since progress) bool {
 	if !p.mayBeNextStmt(since.at) {
 		return false
@@ -437,20 +442,22 @@ func (p *parser) rewindToNextStmt(since progress) bool {
 	return true
 }
 
-// mayBeNextStmt reports whether token at may start the next statement: it is the first of a line
-// that is not indented more than the previous one.
+// mayBeNextStmt reports whether token at may start the next statement. The token must be the first
+// of a line that is not indented more than the previous line.
 func (p *parser) mayBeNextStmt(at int) bool {
 	return at > 0 && p.startsLine(at) && p.indent(at) <= p.indent(at-1) && strings.TrimSpace(p.src[:p.toks[at].Start]) != ""
 }
 
-// hasOperandBefore reports whether an operand precedes the current token.
+// hasOperandBefore reports whether the current token is an operator that requires an operand before
+// it.
 func (p *parser) hasOperandBefore() bool {
 	op, _ := p.binaryOp()
 	return op != ast.OpNone || p.k == lexer.DotDot || p.k == lexer.DotDotEq || p.k == lexer.As
 }
 
-// operandOrMissing returns the operand x that was read since since, or a hole if it is the next
-// statement, because the token after it could not follow an operand.
+// operandOrMissing returns the operand x, which the parser has read from the state since. If x is
+// really the next statement, because the token after x cannot follow an operand, operandOrMissing
+// reports a missing operand and returns a hole.
 func (p *parser) operandOrMissing(since progress, x ast.Expr) ast.Expr {
 	word := startsStmt[p.toks[since.at].Kind]
 	next := p.newLine() && p.k != lexer.LBrace && !ends[p.k] && !p.hasOperandBefore()
@@ -466,7 +473,8 @@ func (p *parser) operandOrMissing(since progress, x ast.Expr) ast.Expr {
 	return p.badExpr(p.baseAt(p.afterPrevious()))
 }
 
-// endsList reports whether no element follows a comma in round or square brackets.
+// endsList reports whether the current token, which follows a comma in round or square brackets,
+// ends the list.
 func (p *parser) endsList() bool {
 	switch p.k {
 	case lexer.RParen, lexer.RBracket:
@@ -477,8 +485,8 @@ func (p *parser) endsList() bool {
 	return false
 }
 
-// endsRows reports whether a statement or declaration is on a later line instead of a row `word:
-// …`.
+// endsRows reports whether the current token starts a statement or declaration on a later line,
+// instead of a row `word: …`.
 func (p *parser) endsRows() bool {
 	return (startsStmt[p.k] || startsDecl[p.k]) && p.peek(1) != lexer.Colon && p.newLine()
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// members reads `{ one, one, … }`. Each member is guarded by itself, so that an invalid one does
-// not hide the others. broken stores the parts of a member with syntax errors, from token start.
+// members reads `{ one, one, … }`. An error in one member does not affect the other members. broken
+// stores the parts of a member that has syntax errors and starts at token start.
 func (p *parser) members(n ast.Node, one func(), broken func(start int)) {
 	b, ok := p.openBraces(nil)
 	if !ok {
@@ -30,7 +30,8 @@ func (p *parser) members(n ast.Node, one func(), broken func(start int)) {
 }
 
 // brokenField returns the field that starts at token start and has syntax errors, or nil if it has
-// no name. last is the previous field: the error may be after it.
+// no name. last is the previous field. If last extends beyond token start, the error is after last,
+// and brokenField returns nil.
 func (p *parser) brokenField(start int, last *ast.FieldDecl) *ast.FieldDecl {
 	for p.kindAt(start) == lexer.Pub && p.kindAt(start+1).IsWord() {
 		start++
@@ -54,8 +55,8 @@ func last[N any](list []*N) *N {
 	return list[len(list)-1]
 }
 
-// separator requires `,` or the end of the list. If a comma is missing at the end of a line, it is
-// reported there, and the list continues.
+// separator requires a `,` or the end of the list. If a comma is missing at the end of a line,
+// separator reports it there, and the list continues on the next line.
 func (p *parser) separator(b braces) {
 	if p.eat(lexer.Comma) || p.k == lexer.RBrace || p.k == lexer.EOF {
 		return
@@ -177,7 +178,7 @@ func (p *parser) enumDecl(h head) *ast.EnumDecl {
 	return n
 }
 
-// isFieldName reports whether token i is a word before `:` or `?:`.
+// isFieldName reports whether token i is a word that a `:` or `?:` follows.
 func (p *parser) isFieldName(i int) bool {
 	if !p.kindAt(i).IsWord() {
 		return false
@@ -230,8 +231,8 @@ func (p *parser) hostDecl(h head) *ast.HostDecl {
 	return n
 }
 
-// methods reads `{ fn … fn … }`. other, if given, handles members that do not start with `fn`. It
-// reports whether it did, and whether the `,` after it must still be read.
+// methods reads `{ fn … fn … }`. If other is not nil, methods calls it first for each member. other
+// returns is if it has read the member, and comma if a `,` must follow the member.
 func (p *parser) methods(n ast.Node, one func(h head), other func(start source.Pos) (is, comma bool), broken func(start int)) {
 	b, ok := p.openBraces(nil)
 	if !ok {
@@ -280,7 +281,7 @@ func (p *parser) failMethod() {
 	p.fail(d)
 }
 
-// traitDecl reads a trait. Its methods have a `;` or a default body.
+// traitDecl reads a trait. Each of its methods ends with a `;` or has a default body.
 func (p *parser) traitDecl(h head) *ast.TraitDecl {
 	var f traitHeader
 	body := p.header(func() { read(p, &f) }, &f.Name)

@@ -2,18 +2,18 @@ package parser
 
 import "github.com/concerto-lang/concerto/ast"
 
-// nodes allocates nodes: their ids, and small and frequent nodes, many at a time.
+// nodes allocates ids, and blocks of nodes of small and frequent types.
 type nodes struct {
 	ids      ast.ID
-	idents   []ast.Ident // for later nodes of this file or the next
+	idents   []ast.Ident // unused nodes for this file and the next
 	paths    []ast.PathExpr
 	segments []*ast.Ident
 }
 
-// chunk is the number of small nodes that are allocated at a time.
+// chunk is the number of small nodes in one allocation.
 const chunk = 64
 
-// remaining returns the unused nodes, for the next file.
+// remaining returns the unused nodes, which the parser uses for the next file.
 func (n *nodes) remaining() nodes {
 	return nodes{idents: n.idents, paths: n.paths, segments: n.segments}
 }
@@ -42,7 +42,8 @@ func (n *nodes) newPath() *ast.PathExpr {
 	return p
 }
 
-// sliceOf returns a slice with one element, cut from a larger slice: most paths are a single name.
+// sliceOf returns a slice that contains only id. It takes the slice from a larger allocation,
+// because most paths are a single name.
 func (n *nodes) sliceOf(id *ast.Ident) []*ast.Ident {
 	if len(n.segments) == 0 {
 		n.segments = make([]*ast.Ident, chunk)

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// primary reads an operand without the operators after it.
+// primary reads an operand without the postfix operators after it.
 func (p *parser) primary() ast.Expr {
 	if p.isReservedUse() {
 		return p.nameOrContext()
@@ -67,7 +67,7 @@ func (p *parser) primary() ast.Expr {
 	return p.keywordExpr()
 }
 
-// keywordExpr reads the operands that start with a reserved word, a label or a decorator.
+// keywordExpr reads an operand that starts with a reserved word, a label or a decorator.
 func (p *parser) keywordExpr() ast.Expr {
 	switch p.k {
 	case lexer.If:
@@ -81,14 +81,14 @@ func (p *parser) keywordExpr() ast.Expr {
 	case lexer.Listen:
 		return p.listenExpr()
 	case lexer.Fn:
-		if p.peek(1) == lexer.Ident && p.newLine() && p.isPartMissing() { // the next declaration
+		if p.peek(1) == lexer.Ident && p.newLine() && p.isPartMissing() { // the words start the next declaration
 			return p.reportNoExpression()
 		}
 		return p.fnClosure()
 	case lexer.Return, lexer.Throw, lexer.Break, lexer.Continue:
 		return p.jump()
 	case lexer.At:
-		if p.mayBeNextStmt(p.i) && !p.limitAhead() { // a decorator of the next declaration
+		if p.mayBeNextStmt(p.i) && !p.limitAhead() { // the decorator belongs to the next declaration
 			p.reportAndContinue(p.missingValue())
 			return p.badExpr(p.baseAt(p.afterPrevious()))
 		}
@@ -99,8 +99,8 @@ func (p *parser) keywordExpr() ast.Expr {
 	return p.reportNoExpression()
 }
 
-// reportNoExpression reports that no expression starts here, with a fix for common errors. A
-// missing expression becomes a hole.
+// reportNoExpression reports that the current token does not start an expression. For common errors
+// it adds a fix. If the expression is missing, it returns a hole.
 func (p *parser) reportNoExpression() ast.Expr {
 	at, found := p.unexpectedToken()
 	d := diag.NoExpression.At(at, "expected an expression, found %s", found)
@@ -153,8 +153,8 @@ func (p *parser) reportNoExpression() ast.Expr {
 	return p.badExpr(p.reportMissing(d))
 }
 
-// nameOrContext reads an operand that starts with a name: a path, a struct literal, or one of the
-// contextual words' forms.
+// nameOrContext reads an operand that starts with a name: a path, a struct literal, or an
+// expression that starts with a contextual keyword.
 func (p *parser) nameOrContext() ast.Expr {
 	switch p.peek(1) {
 	case lexer.LParen:
@@ -169,7 +169,7 @@ func (p *parser) nameOrContext() ast.Expr {
 			return p.parallelFor()
 		}
 	case lexer.Colon:
-		if p.newLine() && (p.after(lexer.Colon) || p.after(lexer.Assign)) { // the next row
+		if p.newLine() && (p.after(lexer.Colon) || p.after(lexer.Assign)) { // the name starts the next row
 			p.reportAndContinue(p.missingValue())
 			return p.badExpr(p.baseAt(p.afterPrevious()))
 		}
@@ -211,9 +211,9 @@ func (p *parser) path() *ast.PathExpr {
 	}
 }
 
-// pathSegment reads the name after a `::`. The name is missing if the next statement is on a later
-// line: a word that is not indented more, and that starts a statement. A comment between the two
-// means that the path continues.
+// pathSegment reads the name after a `::`. The name is missing if the next token starts a statement
+// on a later line that is not indented more. If a comment is between the `::` and the next line,
+// the path continues on that line.
 func (p *parser) pathSegment() *ast.Ident {
 	if next := p.peek(1); p.k != lexer.Ident || ends[next] || !p.mayBeNextStmt(p.i) || strings.TrimSpace(p.src[p.prevEnd():p.here()]) != "" {
 		return p.name()
@@ -274,7 +274,7 @@ func (p *parser) fieldInit() *ast.FieldInit {
 	return f
 }
 
-// paren reads `(x)` and tuples.
+// paren reads `(x)` or a tuple.
 func (p *parser) paren() ast.Expr {
 	start := p.here()
 	elems, comma := p.parenList()
@@ -284,8 +284,8 @@ func (p *parser) paren() ast.Expr {
 	return &ast.ParenExpr{IDBase: p.base(start), X: elems[0]}
 }
 
-// parenList reads `(a, b)`: at least one element. comma reports whether there is one, which makes
-// `(a,)` a tuple.
+// parenList reads `(a, b)` with at least one element. comma reports whether a comma follows an
+// element: `(a,)` is a tuple.
 func (p *parser) parenList() (elems []ast.Expr, comma bool) {
 	open := p.i
 	p.next()
@@ -332,7 +332,7 @@ func (p *parser) array() ast.Expr {
 	return n
 }
 
-// brace reads an operand that starts with `{`: a map or a block.
+// brace reads an operand that starts with a `{`, which is a map or a block.
 func (p *parser) brace() ast.Expr {
 	if p.setting.inHead {
 		return p.reportNoExpression()
@@ -343,7 +343,7 @@ func (p *parser) brace() ast.Expr {
 	return p.blockExpr()
 }
 
-// bodyExpr reads the body of a closure, where `{}` is a block.
+// bodyExpr reads the body of a closure. In a body, `{}` is a block and not a map.
 func (p *parser) bodyExpr() ast.Expr {
 	if p.k == lexer.Let || p.k == lexer.LBrace && p.peek(1) == lexer.RBrace {
 		return p.bodyBlock()
@@ -351,7 +351,7 @@ func (p *parser) bodyExpr() ast.Expr {
 	return p.expr()
 }
 
-// bodyBlock reads a block that is a body.
+// bodyBlock reads a block that is the body of a construct.
 func (p *parser) bodyBlock() *ast.BlockExpr {
 	return p.blockExprOr(func() *diag.Diagnostic {
 		return p.expected("`{`").Hint("put several statements into a block: `{ … }`")
@@ -360,7 +360,7 @@ func (p *parser) bodyBlock() *ast.BlockExpr {
 
 func (p *parser) blockExpr() *ast.BlockExpr { return p.blockExprOr(nil) }
 
-// blockExprOr is blockExpr with the diagnostic for a missing `{`.
+// blockExprOr reads a block expression. missing returns the diagnostic for a missing `{`.
 func (p *parser) blockExprOr(missing func() *diag.Diagnostic) *ast.BlockExpr {
 	b := p.blockOr(missing)
 	return &ast.BlockExpr{IDBase: p.baseAt(b.Sp), Block: b}
@@ -412,8 +412,8 @@ func (p *parser) mapEntry() *ast.MapEntry {
 	return e
 }
 
-// rowValue reads the value of a field or key. It is missing if the next statement is on a later
-// line.
+// rowValue reads the value of a field or a map entry. It reports a missing value if the next
+// statement is on a later line.
 func (p *parser) rowValue() ast.Expr {
 	since := p.progress()
 	x := p.expr()
@@ -424,7 +424,8 @@ func (p *parser) rowValue() ast.Expr {
 	return x
 }
 
-// missingValue returns the diagnostic for a missing expression at the end of the previous line.
+// missingValue returns the diagnostic for an expression that is missing at the end of the previous
+// line.
 func (p *parser) missingValue() *diag.Diagnostic {
 	return diag.NoExpression.At(p.afterPrevious(), "expected an expression, found %s", endOfLine)
 }

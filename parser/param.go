@@ -10,8 +10,8 @@ import (
 
 // Parameters are a leaf of the forms, because declarations and `fn` closures share them.
 
-// params reads parameters up to the `)`, or to a token that is not one. typed requires a type for
-// each but self.
+// params reads parameters up to the `)`, or up to a token that does not start a parameter. If typed
+// is set, each parameter except self requires a type.
 func (p *parser) params(typed bool) (list []*ast.Param) {
 	for p.k != lexer.RParen {
 		if len(list) > 0 && p.isPartMissing(lexer.LBrace) || len(list) == 0 && p.newLine() && p.isPartMissing() {
@@ -29,7 +29,7 @@ func (p *parser) params(typed bool) (list []*ast.Param) {
 	return list
 }
 
-// unendedParams returns the diagnostic for parameters that do not continue here.
+// unendedParams returns the diagnostic for an unexpected token after a parameter.
 func (p *parser) unendedParams() *diag.Diagnostic {
 	if p.newLine() && p.k != lexer.EOF {
 		return diag.Unexpected.At(p.afterPrevious(), "expected a parameter or `)`, found %s", endOfLine)
@@ -37,7 +37,7 @@ func (p *parser) unendedParams() *diag.Diagnostic {
 	return p.expected("a parameter or `)`")
 }
 
-// reportParamSeparator reports the token instead of `,` or `)`.
+// reportParamSeparator reports a token that is found instead of a `,` or `)`.
 func (p *parser) reportParamSeparator() {
 	d := p.expected("`,` or `)`")
 	if prev := p.toks[p.i-1].Kind; prev == lexer.Ident && p.kindAt(p.i-2) != lexer.Colon && (p.k == lexer.Ident || p.k == lexer.LParen) {
@@ -46,8 +46,8 @@ func (p *parser) reportParamSeparator() {
 	p.reportAndContinue(d)
 }
 
-// missingColonHint adds the hint for a name and a type without a colon between them, in either
-// order.
+// missingColonHint adds a hint to d if a name and a type are not separated by a colon. The name and
+// the type may be in either order.
 func (p *parser) missingColonHint(d *diag.Diagnostic) *diag.Diagnostic {
 	first := p.prevText()
 	isType := first[0] >= 'A' && first[0] <= 'Z'
@@ -72,7 +72,8 @@ func (p *parser) missingColonHint(d *diag.Diagnostic) *diag.Diagnostic {
 	return d.Repair(colon, "add `:` before %s", p.foundText())
 }
 
-// likelyType returns a type for a parameter without one: that of its default.
+// likelyType returns the type of the parameter's default as the likely type of a parameter without
+// a type.
 func (p *parser) likelyType() string {
 	if p.k != lexer.Assign {
 		return "String"

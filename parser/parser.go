@@ -35,8 +35,8 @@ func Parse(f *source.File) (*ast.File, diag.List) {
 	return file, p.reports.diags
 }
 
-// ParseExpr parses a text that is one expression. It returns nil, and the errors, if the text is
-// not an expression. ids is the number of ids that its nodes use.
+// ParseExpr parses a text that consists of one expression. If the text is no expression, it returns
+// a nil Expr and the errors. ids is the number of ids in the expression's nodes.
 func ParseExpr(f *source.File) (x ast.Expr, ids int, list diag.List) {
 	p := open(f)
 	defer p.close()
@@ -50,9 +50,9 @@ func ParseExpr(f *source.File) (x ast.Expr, ids int, list diag.List) {
 	return x, int(p.ids), p.reports.diags
 }
 
-// ParseSignature parses a text that is one function signature, with decorators and doc comment,
-// without a body and with or without a closing `;`: `async fn f<T>(a: Int) -> T`. It returns nil if
-// the text is not a signature.
+// ParseSignature parses a text that consists of one function signature without a body: `async fn
+// f<T>(a: Int) -> T`. Decorators and a doc comment before the signature, and a `;` after it, are
+// optional. If the text is no signature, it returns a nil FnDecl and the errors.
 func ParseSignature(f *source.File) (fn *ast.FnDecl, ids int, list diag.List) {
 	p := open(f)
 	defer p.close()
@@ -67,7 +67,7 @@ func ParseSignature(f *source.File) (fn *ast.FnDecl, ids int, list diag.List) {
 	return fn, int(p.ids), p.reports.diags
 }
 
-// parser is the state of one parse. Parsers are pooled.
+// parser is the state of parsing one file. Parsers are pooled.
 type parser struct {
 	cursor
 	nodes
@@ -75,17 +75,17 @@ type parser struct {
 	balance  balance
 	setting  setting
 	flaws    []ast.Flaw
-	closers  []int32             // by opening bracket, see closer; nil until needed
-	literals map[int]bool        // those of them that closeLiteral has checked
-	mixed    *ast.StructDecl     // the last struct that was reported for methods between its fields
-	reserved map[lexer.Kind]bool // reserved words that a name was declared with; nil for none
-	noArgs   argScan             // the result of the last search for type arguments
-	windows  *window             // the unused ones, linked by below
+	closers  []int32             // index of the closing token for each opening bracket, or -1 (closingBracket); nil until needed
+	literals map[int]bool        // indices of the `{` that closeLiteral has checked
+	mixed    *ast.StructDecl     // last struct that was reported because it contains methods
+	reserved map[lexer.Kind]bool // reserved words that the file declares as names; nil for none
+	noArgs   argScan             // result of the last failed search for type arguments
+	windows  *window             // first unused window; the field below links to the next one
 }
 
 var pool = sync.Pool{New: func() any { return new(parser) }}
 
-// open lexes f and takes a parser from the pool for it.
+// open lexes f and returns a parser for its tokens from the pool.
 func open(f *source.File) *parser {
 	p := pool.Get().(*parser)
 	toks, comments, list := lexer.Lex(f)
@@ -106,12 +106,13 @@ func (p *parser) close() {
 	pool.Put(p)
 }
 
-// base returns an IDBase with the next id that spans from start to the previous token.
+// base returns an IDBase with the next id. Its span extends from start to the end of the previous
+// token.
 func (p *parser) base(start source.Pos) ast.IDBase {
 	return ast.IDBase{Base: ast.Base{Sp: p.from(start)}, Id: p.id()}
 }
 
-// baseAt returns an IDBase with the next id.
+// baseAt returns an IDBase with the next id and the span s.
 func (p *parser) baseAt(s source.Span) ast.IDBase {
 	return ast.IDBase{Base: ast.Base{Sp: s}, Id: p.id()}
 }
@@ -125,7 +126,8 @@ func (p *parser) ident() *ast.Ident {
 	return n
 }
 
-// name requires a name, and reports a reserved word. A missing name is "".
+// name requires a name. It reports a reserved word as an error. A missing name is an Ident whose
+// Name is "".
 func (p *parser) name() *ast.Ident {
 	if p.k != lexer.Ident {
 		d := p.missingName(p.i)
@@ -150,24 +152,24 @@ func (p *parser) word() *ast.Ident {
 	return p.ident()
 }
 
-// setting is the context of the current token, as far as parsing depends on it. A function that
-// changes it restores it, also when it recovers from an error.
+// setting is the part of the parser's state that depends on the enclosing constructs. A function
+// that changes the setting restores it, also when it recovers from an error.
 type setting struct {
-	depth  int  // nesting of brackets, blocks, operators
-	inHead bool // a bare `{` starts the body
-	slice  int  // token of the `[` whose range may have no end, or -1
+	depth  int  // current nesting of brackets, blocks and operators
+	inHead bool // a `{` that is not in parentheses starts a body
+	slice  int  // index of the `[` of a slice, in which a range may have no end, or -1
 }
 
-// isolate starts a text that is not part of an enclosing head or slice, and returns the previous
-// setting.
+// isolate changes the setting for a text that is not part of the enclosing head or slice. It
+// returns the previous setting.
 func (s *setting) isolate() setting {
 	outer := *s
 	s.inHead, s.slice = false, -1
 	return outer
 }
 
-// nest starts the inside of brackets, one level deeper, and returns the previous setting. slice is
-// their `[`, if its range may have no end, else -1.
+// nest changes the setting for the inside of brackets, one level deeper. It returns the previous
+// setting. slice is the index of the `[` if the brackets may contain a slice, else -1.
 func (p *parser) nest(slice int) setting {
 	outer := p.setting
 	p.setting.inHead, p.setting.slice = false, slice
@@ -175,7 +177,7 @@ func (p *parser) nest(slice int) setting {
 	return outer
 }
 
-// deeper increases the nesting by one; shallower decreases it.
+// deeper increases the nesting by one. It aborts the construct if the nesting exceeds maxNesting.
 func (p *parser) deeper() {
 	p.setting.depth++
 	if p.setting.depth > maxNesting {
@@ -185,6 +187,6 @@ func (p *parser) deeper() {
 
 func (s *setting) shallower() { s.depth-- }
 
-// maxNesting is the maximum nesting of brackets, blocks, types, patterns and chains of operators.
-// No program written by hand exceeds it, and it does not overflow the stack.
+// maxNesting is the maximum nesting of brackets, blocks, types, patterns and operators. No program
+// that a person writes reaches it, and the parser does not overflow the stack at this depth.
 const maxNesting = 10_000

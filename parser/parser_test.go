@@ -23,7 +23,7 @@ func TestParseExpr(t *testing.T) {
 	f := source.NewFile("e", []byte("a + f(1)"))
 	x, ids, list := ParseExpr(f)
 	if list.Len() > 0 || ids != 5 {
-		t.Fatalf("%d ids, %s", ids, render(list.Sorted()))
+		t.Fatalf("ParseExpr returns %d ids and the diagnostics:\n%s", ids, render(list.Sorted()))
 	}
 	want := `Binary Op=+ @1:1-1:9
   X: PathExpr Segments=a @1:1-1:2
@@ -33,11 +33,11 @@ func TestParseExpr(t *testing.T) {
       Value: IntLit Value=1 @1:7-1:8
 `
 	if got := dumpOf(t, f, x); got != want {
-		t.Errorf("got\n%s", got)
+		t.Errorf("tree of the expression:\n%s", got)
 	}
 	for _, text := range []string{"", "a b", "a +", "let a = 1", "{", "0x )"} {
 		if x, _, list := ParseExpr(source.NewFile("e", []byte(text))); x != nil || list.Len() != 1 {
-			t.Errorf("%q: got %T and\n%s", text, x, render(list.Sorted()))
+			t.Errorf("ParseExpr(%q) = %T, want nil and a diagnostic; diagnostics:\n%s", text, x, render(list.Sorted()))
 		}
 	}
 }
@@ -63,19 +63,20 @@ func TestParseSignature(t *testing.T) {
     Args: NamedType Segments=T @2:62-2:63
 `
 	if got := dumpOf(t, f, fn); got != want {
-		t.Errorf("got\n%s", got)
+		t.Errorf("tree of the signature:\n%s", got)
 	}
 	if s := f.Slice(fn.Signature); s != "async fn f<T: A + B>(mut self, x: T = 1) -> Result<T>" {
-		t.Errorf("the signature is %q", s)
+		t.Errorf("text of the Signature span = %q", s)
 	}
 	for _, text := range []string{"", "f()", "fn f() {}", "fn f(", "fn f() -> ", "fn f(); fn g();"} {
 		if fn, _, list := ParseSignature(source.NewFile("s", []byte(text))); fn != nil || list.Len() != 1 {
-			t.Errorf("%q: got %v and\n%s", text, fn, render(list.Sorted()))
+			t.Errorf("ParseSignature(%q) = %v, want nil and a diagnostic; diagnostics:\n%s", text, fn, render(list.Sorted()))
 		}
 	}
 }
 
-// Parsers are pooled, so concurrent parses must not interfere.
+// TestConcurrentParses checks that concurrent parses do not affect each other, although they take
+// their parsers from one pool.
 func TestConcurrentParses(t *testing.T) {
 	texts := []string{mixedText(300), "fn f() -> Int { |x: Int| { fn g(y: Int = 1) -> Int { y } g(x) } }", "struct S { a Int }"}
 	want := make([]int, len(texts))
@@ -89,7 +90,7 @@ func TestConcurrentParses(t *testing.T) {
 			i := n % len(texts)
 			for range 5 {
 				if _, list := Parse(source.NewFile("", []byte(texts[i]))); list.Len() != want[i] {
-					t.Errorf("text %d: got %d diagnostics, and %d if it is parsed alone", i, list.Len(), want[i])
+					t.Errorf("text %d: %d diagnostics in a concurrent parse, want %d", i, list.Len(), want[i])
 				}
 			}
 		})
@@ -97,7 +98,7 @@ func TestConcurrentParses(t *testing.T) {
 	wg.Wait()
 }
 
-// Forms nest: values may contain closures with declarations.
+// TestNestedForms parses values that contain closures with declarations, so that forms nest.
 func TestNestedForms(t *testing.T) {
 	text := `const f = |x: Int| { struct P { a: Int = 1 } fn g(y: Int = { fn h() {} 2 }) -> Int { y } g(x) };
 agent A { model: { @log("x") fn k() {} "m" }, tools: [|| { const C: Int = 1; C }] }
@@ -117,11 +118,12 @@ fn after(@a({ fn z() {} 1 }) p: Int) {}`
 		return true
 	})
 	if got := strings.Join(names, " "); got != "f P g h A k C after z" {
-		t.Errorf("declared are %s", got)
+		t.Errorf("declared names = %s", got)
 	}
 }
 
-// Lists in headers may have any length; only nesting is limited.
+// TestLongHeaders checks that lists in headers may have any length, and that excessive nesting is
+// reported.
 func TestLongHeaders(t *testing.T) {
 	for _, text := range []string{
 		"use a::{" + strings.Repeat("b, ", maxNesting+1) + "};",
@@ -132,11 +134,11 @@ func TestLongHeaders(t *testing.T) {
 		strings.Repeat("@a(1) ", room) + "fn f(" + strings.Repeat("a: Int, ", room) + ") {}",
 	} {
 		if ds, _ := parseText(text); len(ds) != 0 {
-			t.Errorf("%.20s…: got\n%.500s", text, render(ds))
+			t.Errorf("diagnostics of %.20s…:\n%.500s", text, render(ds))
 		}
 	}
 	text := "use " + strings.Repeat("a::{", maxNesting+1) + "a" + strings.Repeat("}", maxNesting+1) + ";"
 	if ds, _ := parseText(text); len(ds) != 1 || ds[0].Info != diag.TooDeep {
-		t.Errorf("%.20s…: got\n%.500s", text, render(ds))
+		t.Errorf("diagnostics of %.20s…:\n%.500s", text, render(ds))
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// read parses a form with participle, starting at the current token. A leaf in the form may contain
-// further forms, so reads nest. If a token does not fit, read reports it and bails out; to then
-// contains the parts that were read before that token.
+// read parses a form with participle, starting at the current token. A leaf of the form may contain
+// further forms, so calls of read nest. If a token does not fit, read reports the error and aborts
+// the construct. to then contains the parts before that token.
 func read[F any](p *parser, to *F) {
 	production := productions[reflect.TypeFor[F]()]
 	production.build()
@@ -29,7 +29,7 @@ func read[F any](p *parser, to *F) {
 	v, err := production.parser.(*participle.Parser[F]).ParseFromLexer(w.lex, participle.AllowTrailing(true))
 	*to = *v
 	if w.failed {
-		panic(bailout{}) // a leaf has reported the error, which participle treats as an omitted part
+		panic(bailout{}) // a leaf has reported the error; participle treats the leaf as an omitted part
 	}
 	if err == nil {
 		p.seek(w.lex.Peek().Pos.Line)
@@ -41,14 +41,14 @@ func read[F any](p *parser, to *F) {
 	}
 	p.seek(unexpected.Unexpected.Pos.Line)
 	words := expectation(unexpected.Message())
-	if len(words) == 0 && production.fields { // not even its first token
+	if len(words) == 0 && production.fields { // the form does not allow the first token
 		words = []string{"<word>"}
 	}
 	p.fail(p.unexpectedInForm(words))
 }
 
-// captured is a token that a form captures. Its Pos holds the byte offset, and as Line the index
-// among the file's tokens.
+// captured is a token that a form captures. Pos.Offset is its byte offset, and Pos.Line is its
+// index among the file's tokens.
 type captured = plex.Token
 
 // span returns the span of a captured token, or an empty span if t is nil.
@@ -70,23 +70,24 @@ func (p *parser) captured(t *captured) *ast.Ident {
 	return n
 }
 
-// window is the part of the file's tokens that participle sees. Participle copies a lexer and reads
-// tokens only by index, so a leaf counts as one token, however long it is. The tokens after it are
-// written into the window when it has been read.
+// window is the part of the file's tokens that participle reads. Participle copies a lexer and
+// reads tokens only by index. A leaf counts as one token for participle, however many tokens the
+// leaf reads. After a leaf, fill overwrites the window with the tokens that follow the leaf.
 type window struct {
 	p      *parser
 	form   *production
 	lex    *plex.PeekingLexer
-	toks   []plex.Token // the tokens of lex
+	toks   []plex.Token // tokens that lex reads
 	failed bool         // a leaf has reported an error
-	below  *window      // the next unused window of the parser
+	below  *window      // next unused window of the parser
 }
 
-// windows maps the first token of each open window to the window. A leaf finds its parser this way,
-// because participle passes it only a copy of the lexer, which shares the tokens.
+// windows maps the first token of each open window to the window. Participle passes a leaf only a
+// copy of the lexer. The copy shares the tokens, so a leaf finds its window and parser by the
+// address of the first token.
 var windows sync.Map // *plex.Token → *window
 
-// blankTokens is a plex.Lexer that returns n-1 meaningless tokens, then the end of the file.
+// blankTokens is a plex.Lexer that returns n-1 placeholder tokens and then EOF.
 type blankTokens int
 
 func (n *blankTokens) Next() (plex.Token, error) {
@@ -96,10 +97,10 @@ func (n *blankTokens) Next() (plex.Token, error) {
 	return plex.Token{Type: typeOther}, nil
 }
 
-// room is the initial number of tokens in a window, more than nearly all forms need.
+// room is the initial number of tokens in a window. Nearly all forms need fewer tokens.
 const room = 48
 
-// openWindow returns an empty window for a form; fill writes its tokens.
+// openWindow returns an empty window for a form. The caller fills it with fill.
 func (p *parser) openWindow(form *production) *window {
 	w := p.windows
 	if w == nil {
@@ -120,25 +121,25 @@ func (w *window) close() {
 	w.below, w.p.windows = w.p.windows, w
 }
 
-// resize makes room for n tokens.
+// resize changes the number of tokens in the window to n.
 func (w *window) resize(n int) {
 	left := blankTokens(n)
 	lex, err := plex.Upgrade(&left)
 	if err != nil {
-		panic(err) // blankTokens returns none
+		panic(err) // blankTokens returns no error
 	}
 	toks := lex.Range(0, plex.RawCursor(n))
 	copy(toks, w.toks)
 	if w.lex == nil {
 		w.lex = lex
 	} else {
-		*w.lex = *lex // participle stores its position in this one at the end
+		*w.lex = *lex // participle stores its final position in the object that w.lex points to
 	}
 	w.toks = toks
 }
 
-// fill writes the tokens from the parser's current one to the position of lex: as many as the form
-// can read before its next leaf.
+// fill copies tokens from the parser's current token to the window, starting at the position of
+// lex. It copies as many tokens as the form can read before its next leaf.
 func (w *window) fill(lex *plex.PeekingLexer) {
 	p, at, depth := w.p, int(lex.RawCursor()), 0
 	for i := p.i; ; i++ {
@@ -147,7 +148,7 @@ func (w *window) fill(lex *plex.PeekingLexer) {
 		}
 		t := p.toks[i]
 		if w.form.braces && t.Kind == lexer.PathSep {
-			if depth++; depth > maxNesting { // participle would recurse as deep
+			if depth++; depth > maxNesting { // participle would recurse to the same depth
 				p.seek(i)
 				p.failDeep()
 			}
@@ -167,7 +168,8 @@ func (w *window) fill(lex *plex.PeekingLexer) {
 	}
 }
 
-// grow doubles the window that participle reads through lex, which stays at its token.
+// grow doubles the number of tokens in the window that participle reads through lex. The position
+// of lex does not change.
 func (w *window) grow(lex *plex.PeekingLexer) {
 	at := lex.MakeCheckpoint()
 	windows.Delete(&w.toks[0])
@@ -177,7 +179,7 @@ func (w *window) grow(lex *plex.PeekingLexer) {
 	lex.LoadCheckpoint(at)
 }
 
-// The types of tokens that forms refer to. Fixed texts are matched directly.
+// The token types that forms refer to. Participle compares fixed texts directly.
 const (
 	typeName plex.TokenType = iota + 1
 	typeWord
@@ -209,14 +211,15 @@ func (definition) Lex(string, io.Reader) (plex.Lexer, error) {
 type production struct {
 	once   sync.Once
 	make   func(*production)
-	parser any // a *participle.Parser of the form
+	parser any // a *participle.Parser[F] for the form F
 	ebnf   string
-	fields bool // it names a field: a word before `:` is one token in it
-	lists  bool // it may have any number of tokens before its next leaf
-	braces bool // it has braces of its own
+	fields bool // the form names a field: it reads a word before a `:` as one token
+	lists  bool // the form may read any number of tokens before its next leaf
+	braces bool // the form contains braces
 }
 
-// productions contains the forms that are not parts of others.
+// productions maps the type of each form to its production. It contains only forms that are not
+// parts of other forms.
 var productions = map[reflect.Type]*production{}
 
 func (x *production) build() { x.once.Do(func() { x.make(x) }) }
@@ -224,8 +227,8 @@ func (x *production) build() { x.once.Do(func() { x.make(x) }) }
 // most is the maximum number of tokens that a form without lists reads before its next leaf.
 const most = 8
 
-// endsAt reports whether the form reads nothing after a token of kind k, the nth of a window,
-// unless a leaf reads that token.
+// endsAt reports whether the form reads no token after the current one, which has kind k and is the
+// nth that fill copies. A leaf may still read further tokens.
 func (x *production) endsAt(k lexer.Kind, n int) bool {
 	if !x.lists {
 		return n == most
@@ -237,7 +240,7 @@ func add[F any]() {
 	productions[reflect.TypeFor[F]()] = &production{make: func(x *production) {
 		parser := participle.MustBuild[F](
 			participle.Lexer(definition{}),
-			participle.UseLookahead(0), // the first token decides, so errors keep their position
+			participle.UseLookahead(0), // one token decides between alternatives, so errors are reported at the right token
 			participle.ParseTypeWith(func(lex *plex.PeekingLexer) (t ast.Type, err error) {
 				err = leaf(lex, func(p *parser) { t = p.typ() })
 				return t, err
@@ -281,11 +284,12 @@ func init() {
 	add[store]()
 }
 
-// errLeaf is the error of a leaf that has reported an error.
+// errLeaf is the error that a leaf returns to participle after the leaf has reported a syntax
+// error.
 var errLeaf = errors.New("reported by a leaf")
 
-// leaf runs a hand-written parsing function in a form: it starts at participle's token, and
-// participle continues after the tokens that it has read.
+// leaf runs read, a hand-written parsing function, as a part of a form. read starts at participle's
+// current token, and participle continues after the tokens that read consumes.
 func leaf(lex *plex.PeekingLexer, read func(*parser)) error {
 	found, _ := windows.Load(&lex.Range(0, 1)[0])
 	w := found.(*window)
@@ -303,8 +307,8 @@ func leaf(lex *plex.PeekingLexer, read func(*parser)) error {
 	return nil
 }
 
-// tryRead runs read and reports whether it returned; if not, it has bailed out. An error about
-// depth continues to the outermost construct.
+// tryRead runs read and reports whether read completed without a bailout. A bailout because of
+// excessive nesting continues to the outermost construct.
 func (p *parser) tryRead(read func()) (ok bool) {
 	defer func() {
 		if !ok && !p.reports.tooDeep {
@@ -336,15 +340,15 @@ func (c *payload) Parse(lex *plex.PeekingLexer) error {
 	return leaf(lex, func(p *parser) { *c = p.payload() })
 }
 
-// leafNames are the manual's names of the leaves' types.
+// leafNames maps the types of leaves to their names in the manual.
 var leafNames = map[string]string{
 	"Type": "TypeExpr", "Expr": "Expression", "paramList": "ParamList", "arguments": "Arguments", "payload": "Payload", "bound": "Bound",
 }
 
-// leafWords are the leaves' names in messages.
+// leafWords maps the names of leaves to their descriptions in messages.
 var leafWords = map[string]string{"Type": "a type", "Expr": "an expression", "paramList": "a parameter", "arguments": "an argument"}
 
-// expectation returns the missing parts from participle's message. The message ends with the EBNF
+// expectation extracts the expected parts from participle's message. The message ends with the EBNF
 // of the rest of a sequence: `unexpected token "x" (expected (":" Type)? ")")`.
 func expectation(message string) []string {
 	const mark = " (expected "
@@ -357,15 +361,15 @@ func expectation(message string) []string {
 	return r.words
 }
 
-// rule parses a rule in participle's EBNF and collects its possible first tokens. Package ebnf
-// would do the same, but it creates its own parser whenever a program that contains it starts,
+// rule parses a rule in participle's EBNF and collects the tokens that can start it. Package ebnf
+// could parse the rule as well. But every program that imports it builds its parser at startup,
 // which takes longer than checking a small program.
 type rule struct {
 	rest  string
 	words []string
 }
 
-// token returns the next literal, name or sign.
+// token returns the next token of the rule: a literal, a name or a sign.
 func (r *rule) token() string {
 	r.rest = strings.TrimLeft(r.rest, " ")
 	end := min(1, len(r.rest))
@@ -383,9 +387,10 @@ func (r *rule) token() string {
 	return t
 }
 
-// alternatives reads `a b | c` up to its end or a `)`, and reports whether it may be empty.
+// alternatives reads `a b | c` up to its end or a `)`, and reports whether one of the alternatives
+// may be empty.
 func (r *rule) alternatives() (empty bool) {
-	collected, start := r.words, true // whether this alternative may be empty so far
+	collected, start := r.words, true // start: the alternative is empty so far, or may be
 	for {
 		switch t := r.token(); t {
 		case "", ")":
@@ -415,7 +420,7 @@ func (r *rule) alternatives() (empty bool) {
 	}
 }
 
-// expectedText returns a literal or name of a rule in words.
+// expectedText returns the description of a rule's literal or name for a message.
 func expectedText(t string) string {
 	if text, err := strconv.Unquote(t); err == nil {
 		return "`" + text + "`"

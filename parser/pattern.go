@@ -10,7 +10,7 @@ import (
 // pattern reads a pattern, including alternatives.
 func (p *parser) pattern() ast.Pattern {
 	start := p.here()
-	p.eat(lexer.Bar) // a bar before the first alternative
+	p.eat(lexer.Bar) // optional bar before the first alternative
 	first := p.patternAtom()
 	if p.k != lexer.Bar {
 		return first
@@ -22,7 +22,7 @@ func (p *parser) pattern() ast.Pattern {
 	return &ast.OrPat{IDBase: p.base(start), Alts: alts}
 }
 
-// patternAtom reads a pattern without alternatives, such as a closure parameter.
+// patternAtom reads a pattern without alternatives, such as the pattern of a closure's parameter.
 func (p *parser) patternAtom() ast.Pattern {
 	p.deeper()
 	pat := p.patternForm()
@@ -63,12 +63,13 @@ func (p *parser) patternForm() ast.Pattern {
 	return p.reportNoPattern()
 }
 
-// requiresPattern holds the tokens that are always followed by a pattern.
+// requiresPattern contains the tokens after which a pattern is required.
 var requiresPattern = [lexer.NumKinds]bool{
 	lexer.Let: true, lexer.Mut: true, lexer.For: true, lexer.Bar: true, lexer.Colon: true, lexer.At: true,
 }
 
-// reportNoPattern reports that no pattern starts here. A missing pattern becomes a hole.
+// reportNoPattern reports that the current token does not start a pattern. If the pattern is
+// missing, it returns a hole.
 func (p *parser) reportNoPattern() ast.Pattern {
 	at, found := p.unexpectedToken()
 	if p.isIncomplete() && requiresPattern[p.prev(1)] {
@@ -101,14 +102,14 @@ func (p *parser) reportNoPattern() ast.Pattern {
 	return p.badPat(p.reportMissing(d, lexer.Assign, lexer.In, lexer.Colon, lexer.If, lexer.Bar))
 }
 
-// missingPattern returns a hole for a missing pattern at the end of the previous line.
+// missingPattern returns a hole for a pattern that is missing at the end of the previous line.
 func (p *parser) missingPattern() ast.Pattern {
 	p.reportAndContinue(diag.NoPattern.At(p.afterPrevious(), "expected a pattern, found %s", endOfLine))
 	return p.badPat(p.baseAt(p.afterPrevious()))
 }
 
-// namedPattern reads a pattern that starts with a name: a binding, a path, a variant, a struct, a
-// range between consts.
+// namedPattern reads a pattern that starts with a name: a binding, a path, a variant, a struct, or
+// a range between consts.
 func (p *parser) namedPattern() ast.Pattern {
 	start := p.here()
 	if p.k == lexer.Ident {
@@ -159,7 +160,7 @@ func (p *parser) patternPath() *ast.PathExpr {
 	return n
 }
 
-// patternNumber reads a number with its sign.
+// patternNumber reads a number with an optional minus sign.
 func (p *parser) patternNumber() ast.Expr {
 	start := p.here()
 	if p.eat(lexer.Minus) {
@@ -172,8 +173,8 @@ func (p *parser) patternNumber() ast.Expr {
 	return p.number()
 }
 
-// rangeFrom reads the rest of a range pattern whose lower end is lo, or nil if it has none. Without
-// `..` it returns lo itself.
+// rangeFrom reads the rest of a range pattern. lo is the lower end, or nil without a lower end.
+// Without a `..`, rangeFrom returns the pattern of the literal lo.
 func (p *parser) rangeFrom(start source.Pos, lo ast.Expr) ast.Pattern {
 	if p.k != lexer.DotDot && p.k != lexer.DotDotEq {
 		return &ast.LitPat{IDBase: p.base(start), Value: lo}
@@ -194,7 +195,7 @@ func (p *parser) rangeFrom(start source.Pos, lo ast.Expr) ast.Pattern {
 	return n
 }
 
-// tuplePattern reads `(a, b)`, and `(p)`, which is p.
+// tuplePattern reads `(a, b)`. It returns the pattern p for `(p)`.
 func (p *parser) tuplePattern() ast.Pattern {
 	start, open := p.here(), p.i
 	p.next()
@@ -217,8 +218,8 @@ func (p *parser) tuplePattern() ast.Pattern {
 	return &ast.TuplePat{IDBase: p.base(start), Elems: elems}
 }
 
-// arrayPattern reads `[a, ..rest, b]`. A `..` matches the rest, except directly before a number,
-// where it starts a range.
+// arrayPattern reads `[a, ..rest, b]`. A `..` directly before a number starts a range pattern; any
+// other `..` matches the rest of the array.
 func (p *parser) arrayPattern() ast.Pattern {
 	start, open := p.here(), p.i
 	p.next()
@@ -251,7 +252,8 @@ func (p *parser) restPattern(n *ast.ArrayPat) {
 	}
 }
 
-// reportSecondRest reports a second `..`; rest is the index of the first, or -1.
+// reportSecondRest reports a second `..` in a pattern. rest is the index of the first `..`, or -1
+// if this is the first.
 func (p *parser) reportSecondRest(rest int) {
 	if rest >= 0 {
 		d := diag.TwoRests.At(p.span(), "duplicate `..` in this pattern")
@@ -260,7 +262,7 @@ func (p *parser) reportSecondRest(rest int) {
 	}
 }
 
-// variantPattern reads the payload of `Path(a, b)`.
+// variantPattern reads the payload of a variant pattern `Path(a, b)`.
 func (p *parser) variantPattern(path *ast.PathExpr) ast.Pattern {
 	open := p.i
 	p.next()

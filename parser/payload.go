@@ -5,8 +5,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// payload is the payload of a variant: `(A, B)` or `{ a: A, b: B }`. It consists of types and is
-// parsed by hand, as they are.
+// payload is the payload of a variant: `(A, B)` or `{ a: A, b: B }`. It is a leaf, because it
+// consists of types, which are parsed by hand.
 type payload struct {
 	types  []ast.Type
 	fields []*ast.FieldDecl

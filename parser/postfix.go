@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// postfix reads the operators after an operand: fields, calls, indices, `?` and `.await`. With
-// untilQuestion it stops before the first `?`.
+// postfix reads the operators after the operand x: fields, calls, indices, `?` and `.await`. If
+// untilQuestion is set, it stops before the first `?`.
 func (p *parser) postfix(x ast.Expr, untilQuestion bool) ast.Expr {
 	start := x.Span().Start
 	for chain := 0; ; chain++ {
@@ -35,7 +35,7 @@ func (p *parser) postfix(x ast.Expr, untilQuestion bool) ast.Expr {
 			if untilQuestion || startsExpr[p.peek(1)] {
 				return x
 			}
-			p.next() // `x??` with nothing after it is two `?`
+			p.next() // without a right operand, `x??` means two `?`
 			inner := p.from(start)
 			inner.End--
 			x = &ast.Question{IDBase: p.baseAt(inner), X: x}
@@ -49,7 +49,7 @@ func (p *parser) postfix(x ast.Expr, untilQuestion bool) ast.Expr {
 	}
 }
 
-// member reads `.f`, `.0`, `.m(args)`, `.m<T>(args)` and `.await`.
+// member reads the part after a `.`: `f`, `0`, `m(args)`, `m<T>(args)` or `await`.
 func (p *parser) member(x ast.Expr) ast.Expr {
 	start := x.Span().Start
 	p.next()
@@ -90,7 +90,7 @@ func (p *parser) member(x ast.Expr) ast.Expr {
 	return call
 }
 
-// index reads `[i]`, where the ends of a range are optional.
+// index reads `[i]`. If the index is a range, both of its ends are optional.
 func (p *parser) index() (ast.Expr, listEnd) {
 	open := p.i
 	p.next()
@@ -116,7 +116,7 @@ func (p *parser) args() ([]*ast.Arg, listEnd) {
 	return elementsBefore(p, list, end), end
 }
 
-// argsUntilParen reads arguments up to the `)`, or to a token that is not one.
+// argsUntilParen reads arguments up to the `)`, or up to a token that does not start an argument.
 func (p *parser) argsUntilParen() []*ast.Arg { return p.argsIn(p.i - 1) }
 
 // argsIn reads the arguments after the `(` at token open.
@@ -133,7 +133,7 @@ func (p *parser) argsIn(open int) (list []*ast.Arg) {
 		} else if named {
 			late = diag.PositionalAfterNamed.At(p.span(), "positional argument after a named argument").
 				Hint("add a name, or move it before the named arguments")
-			if !p.mayBeNextStmt(p.i) { // otherwise it may be the next statement
+			if !p.mayBeNextStmt(p.i) { // a token that starts a line may start the next statement
 				p.report(late)
 			}
 		}

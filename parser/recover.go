@@ -6,18 +6,18 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// syncMode is the kind of list that contains a construct with syntax errors.
+// syncMode is the kind of list in which the parser recovers from a syntax error.
 type syncMode uint8
 
 const (
-	inBlock   syncMode = iota // statements
-	inList                    // members, arms, handlers separated by commas
-	inMethods                 // functions
+	inBlock   syncMode = iota // list of statements
+	inList                    // list of members, arms or handlers, which commas separate
+	inMethods                 // list of functions
 	inStages
 )
 
-// startsStmt holds the words that, as the first word of a line, always start a statement or
-// declaration.
+// startsStmt contains the words that always start a statement or declaration if they are the first
+// word of a line.
 var startsStmt = [lexer.NumKinds]bool{
 	lexer.Let: true, lexer.For: true, lexer.While: true, lexer.Loop: true, lexer.Return: true, lexer.Break: true,
 	lexer.Continue: true, lexer.Throw: true, lexer.If: true, lexer.Match: true, lexer.Emit: true, lexer.Try: true,
@@ -25,8 +25,9 @@ var startsStmt = [lexer.NumKinds]bool{
 	lexer.Use: true, lexer.Listen: true, lexer.Await: true,
 }
 
-// sync moves from the position of an error to the possible start of the next construct. start is
-// the first token of the broken one. It consumes at least one token.
+// sync moves from the position of an error to the next token that may start the next construct of
+// the list. start is the first token of the construct with the error. sync consumes at least one
+// token.
 func (p *parser) sync(start int, mode syncMode) {
 	stack := p.openBrackets(start)
 	angles := 0
@@ -70,8 +71,9 @@ func (p *parser) sync(start int, mode syncMode) {
 	}
 }
 
-// endsConstruct reports whether the `}` here, at the nesting level of the broken construct, ends
-// it: the next token starts a line and is not an operator.
+// endsConstruct reports whether the current `}` ends the construct with the error. The `}` is at
+// the construct's nesting level. The construct ends if the next token starts a line and is no
+// operator.
 func (p *parser) endsConstruct(mode syncMode) bool {
 	if p.i+1 >= len(p.toks) || !p.startsLine(p.i+1) && p.peek(1) != lexer.RBrace {
 		return false
@@ -84,7 +86,8 @@ func (p *parser) endsConstruct(mode syncMode) bool {
 	}
 }
 
-// mayStart reports whether the current token, the first of its line, starts the next construct.
+// mayStart reports whether the current token, which is the first of its line, can start the next
+// construct.
 func (p *parser) mayStart(mode syncMode) bool {
 	switch mode {
 	case inBlock:
@@ -99,8 +102,8 @@ func (p *parser) mayStart(mode syncMode) bool {
 	}
 }
 
-// openBrackets returns the brackets that are opened and not closed between token start and the
-// current one.
+// openBrackets returns the brackets that open between token start and the current token and are not
+// closed there.
 func (p *parser) openBrackets(start int) (stack []lexer.Kind) {
 	for i := start; i < p.i; i++ {
 		k := p.toks[i].Kind
@@ -117,8 +120,9 @@ func (p *parser) openBrackets(start int) (stack []lexer.Kind) {
 	return stack
 }
 
-// isCulprit reports whether token i is the unclosed `{`, so that recovery must not search its
-// `}`. The `{` then counts as reported by the current error.
+// isCulprit reports whether token i is the unclosed `{` that the indentation determines. Recovery
+// must not search a `}` for it. isCulprit marks the `{` as reported, because the current error
+// describes it.
 func (p *parser) isCulprit(i int) bool {
 	if p.toks[i].Kind != lexer.LBrace || p.findCulprit() != i {
 		return false
@@ -127,7 +131,7 @@ func (p *parser) isCulprit(i int) bool {
 	return true
 }
 
-// mayFollowComma reports whether the next row of a list may start with k.
+// mayFollowComma reports whether a token of kind k may start the next row of a list.
 func mayFollowComma(k lexer.Kind) bool {
 	switch k {
 	case lexer.Colon, lexer.FatArrow, lexer.Assign, lexer.RParen, lexer.RBracket, lexer.Greater, lexer.Comma, lexer.Question:
@@ -136,8 +140,8 @@ func mayFollowComma(k lexer.Kind) bool {
 	return true
 }
 
-// openingBracket returns the index of the opening bracket that k closes, or -1. Round and square
-// brackets do not extend beyond braces.
+// openingBracket returns the index of the bracket in stack that k closes, or -1. A round or square
+// bracket does not match beyond an open brace.
 func openingBracket(stack []lexer.Kind, k lexer.Kind) int {
 	for i := len(stack) - 1; i >= 0; i-- {
 		if closes(stack[i], k) {
@@ -159,8 +163,9 @@ func holdsBrace(stack []lexer.Kind) bool {
 	return false
 }
 
-// syncDecl moves to the next declaration of a module: one in column 0, one that starts a line
-// outside all braces, or the `}` of an inline module.
+// syncDecl moves to the next declaration of a module: a declaration in column 0, a declaration that
+// starts a line outside all braces, or the `}` of an inline module. start is the first token of the
+// declaration with the error.
 func (p *parser) syncDecl(start int) {
 	depth := 0
 	for _, k := range p.openBrackets(start) {
@@ -194,8 +199,8 @@ func (p *parser) syncDecl(start int) {
 	}
 }
 
-// bodyAfter returns the token that starts the body of a function with an invalid header, from token
-// start: the `{` before the next construct, or 0.
+// bodyAfter returns the index of the `{` that starts the body of the declaration at token start,
+// whose header has syntax errors. It returns 0 if the next construct starts before a `{`.
 func (p *parser) bodyAfter(start int) int {
 	depth := 0
 	for i := start + 1; i < len(p.toks)-1; i++ {
@@ -213,8 +218,8 @@ func (p *parser) bodyAfter(start int) int {
 	return 0
 }
 
-// requireSemi requires the `;` of a statement. A missing one is reported at the end of the previous
-// token, and the statement counts as read.
+// requireSemi requires the `;` of a statement. If the `;` is missing, requireSemi reports it at the
+// end of the previous token and does not abort the statement.
 func (p *parser) requireSemi() {
 	if p.eat(lexer.Semi) {
 		return

@@ -16,8 +16,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// TestEndlessTexts parses texts that nest or repeat without end. The time must be linear in their
-// length, without a stack overflow, and nesting beyond the limit must be reported.
+// TestEndlessTexts parses texts that nest or repeat very often. The time must be linear in the
+// length of the text, and the stack must not overflow. Nesting beyond the limit must be reported.
 func TestEndlessTexts(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	const n = 100_000
@@ -86,8 +86,8 @@ func TestEndlessTexts(t *testing.T) {
 	}
 }
 
-// mutations calls each for the texts that differ from text by one token: removed, doubled, or
-// swapped with the next.
+// mutations calls each for every text that differs from text in one token: the token is removed,
+// doubled, or swapped with the next token. what names the change.
 func mutations(text string, each func(what string, tok lexer.Token, mutant string)) {
 	toks, _, _ := lexer.Lex(source.NewFile("", []byte(text)))
 	for i, t := range toks[:len(toks)-1] {
@@ -101,17 +101,17 @@ func mutations(text string, each func(what string, tok lexer.Token, mutant strin
 	}
 }
 
-// slips counts the diagnostics of a program's mutations.
+// slips counts the diagnostics of the mutations of one program.
 type slips struct {
 	texts, broken int
-	counts        [6]int // mutations by their number of diagnostics; the last counts those with more
-	at, near      int    // with the first diagnostic at the mutation, and on its line
+	counts        [6]int // number of mutations by their number of diagnostics; the last element also counts larger numbers
+	at, near      int    // number of mutations whose first diagnostic is at the mutation, and on its line
 	hints, labels int
 	codes         map[string]int
-	marked        int // bytes of the spans
+	marked        int // total length in bytes of the diagnostics' spans
 }
 
-// add counts one text. at is the position of the mutation.
+// add counts the diagnostics ds of one mutation. at is the position of the mutation.
 func (s *slips) add(f *source.File, at source.Pos, ds []*diag.Diagnostic) {
 	s.texts++
 	if len(ds) == 0 {
@@ -135,7 +135,7 @@ func (s *slips) add(f *source.File, at source.Pos, ds []*diag.Diagnostic) {
 
 func (s *slips) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d texts, %d broken, %d told of at the slip, %d on its line, %d bytes marked, %d hints, %d labels\n   ",
+	fmt.Fprintf(&b, "%d texts, %d broken, %d with the first diagnostic at the mutation, %d on its line, %d bytes marked, %d hints, %d labels\n   ",
 		s.texts, s.broken, s.at, s.near, s.marked, s.hints, s.labels)
 	for n, texts := range s.counts[1:] {
 		fmt.Fprintf(&b, " %d×%d", texts, n+1)
@@ -147,9 +147,10 @@ func (s *slips) String() string {
 	return b.String()
 }
 
-// TestMutations checks that one error causes few, well placed and complete diagnostics, and never a
-// panic or an endless loop. testdata/slips.txtar contains the numbers for each program, so that
-// changes are visible.
+// TestMutations changes one token of each program at a time. It checks that the change causes few
+// diagnostics, which are complete and close to the change, and never a panic or an endless loop.
+// testdata/slips.txtar contains the counts for each program, so that a change of the parser shows
+// its effect on them.
 func TestMutations(t *testing.T) {
 	programs := map[string]string{}
 	seeds, err := filepath.Glob("testdata/seeds/*.conc")
@@ -180,7 +181,7 @@ func TestMutations(t *testing.T) {
 				checkDiagnostic(t, f, d)
 			}
 			if t.Failed() {
-				t.Fatalf("%s %s at byte %d:\n%s", path, what, tok.Start, mutant)
+				t.Fatalf("program %s with the token %s at byte %d causes an invalid diagnostic:\n%s", path, what, tok.Start, mutant)
 			}
 			if len(ds) == 0 {
 				checkTree(t, file)
@@ -192,9 +193,9 @@ func TestMutations(t *testing.T) {
 		single += row.counts[1]
 		many += row.counts[5]
 	}
-	t.Logf("%d broken programs: %d with one diagnostic, %d with more than four", total, single, many)
+	t.Logf("%d mutations with diagnostics: %d with one diagnostic, %d with more than four", total, single, many)
 	if single*100 < total*92 || many*1000 > total*2 {
-		t.Errorf("of %d broken programs %d give one diagnostic, %d more than four", total, single, many)
+		t.Errorf("of %d mutations with diagnostics, %d cause one diagnostic (want 92%%) and %d more than four (want at most 0.2%%)", total, single, many)
 	}
 	table := golden.Open(t, "testdata/slips.txtar")
 	table.Check("slips", rows.String())
@@ -208,11 +209,11 @@ func checkDiagnostic(t *testing.T, f *source.File, d *diag.Diagnostic) {
 	case d.File != f:
 		t.Errorf("%s has no file", d.Info.Code)
 	case s.Start < 0 || s.Start > s.End || int(s.End) > len(f.Text):
-		t.Errorf("%s has the span %v of %d bytes", d.Info.Code, s, len(f.Text))
+		t.Errorf("%s has the span %v, but the file has %d bytes", d.Info.Code, s, len(f.Text))
 	case d.Message == "" || strings.Contains(d.Message, "%!"):
 		t.Errorf("%s has the message %q", d.Info.Code, d.Message)
 	case strings.ContainsAny(d.Message, "<>") && strings.Contains(d.Message, "<name>"):
-		t.Errorf("%s speaks in grammar: %q", d.Info.Code, d.Message)
+		t.Errorf("the message of %s contains the name of a grammar symbol: %q", d.Info.Code, d.Message)
 	}
 	for _, h := range d.Hints {
 		if h == "" || strings.Contains(h, "%!") {
@@ -221,7 +222,8 @@ func checkDiagnostic(t *testing.T, f *source.File, d *diag.Diagnostic) {
 	}
 }
 
-// A list of imports that starts with a word and has an error after it must not stop the parser.
+// TestBrokenUse checks that the parser terminates for a list of imports that starts with a keyword
+// and contains an error after it.
 func TestBrokenUse(t *testing.T) {
 	for _, text := range []string{"use a::{self", "use a::{self b", "use a::{self, b c", "use a::{Self::", "use {self x}"} {
 		if found, _ := parseText(text + "\nfn main() {}\n"); len(found) == 0 {

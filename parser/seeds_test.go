@@ -13,9 +13,9 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// The language's founding documents contain programs and fragments of programs. Each is in
-// testdata/seeds as printed there, named after its document and position. All of them parse except
-// these.
+// refusedDesigns lists the programs that need not parse, with the reasons. The language's founding
+// documents contain programs and fragments of programs. testdata/seeds contains an exact copy of
+// each, named after the document and the position in it.
 var refusedDesigns = map[string]string{
 	"004_00.conc": "option A, handlers in a block after the call: refused in favour of option D, `listen`",
 	"004_01.conc": "option B, handlers as a map of functions: refused in favour of option D",
@@ -28,7 +28,7 @@ func TestSeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(paths) < 20 {
-		t.Fatalf("found %d programs only", len(paths))
+		t.Fatalf("found only %d programs in testdata/seeds", len(paths))
 	}
 	for _, path := range paths {
 		name := filepath.Base(path)
@@ -43,7 +43,7 @@ func TestSeeds(t *testing.T) {
 			f := source.NewFile(name, []byte(asProgram(string(text))))
 			file, list := Parse(f)
 			if list.Len() > 0 {
-				t.Errorf("%s\n%s", f.Text, render(list.Sorted()))
+				t.Errorf("the program\n%s\nhas diagnostics:\n%s", f.Text, render(list.Sorted()))
 			}
 			checkTree(t, file)
 			checkIDs(t, file)
@@ -51,14 +51,14 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// The copies are the same as in the documents, if those are available.
+// TestSeedCopies compares the copies with the founding documents, if the documents are available.
 func TestSeedCopies(t *testing.T) {
 	docs, err := filepath.Glob("../../shared/seeds/*.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(docs) == 0 {
-		t.Skip("the documents are not here")
+		t.Skip("the founding documents are not available")
 	}
 	fence := regexp.MustCompile("(?s)```concerto\n(.*?)```")
 	n := 0
@@ -72,17 +72,17 @@ func TestSeedCopies(t *testing.T) {
 			name := fmt.Sprintf("%s_%02d.conc", filepath.Base(doc)[:3], i)
 			copied, err := os.ReadFile(filepath.Join("testdata/seeds", name))
 			if err != nil || string(copied) != string(m[1]) {
-				t.Errorf("testdata/seeds/%s is not program %d of %s: %v", name, i, filepath.Base(doc), err)
+				t.Errorf("testdata/seeds/%s differs from program %d of %s (error %v)", name, i, filepath.Base(doc), err)
 			}
 		}
 	}
 	if copies, _ := filepath.Glob("testdata/seeds/*.conc"); len(copies) != n {
-		t.Errorf("%d copies of %d programs", len(copies), n)
+		t.Errorf("testdata/seeds contains %d programs, want %d", len(copies), n)
 	}
 }
 
-// asProgram converts a fragment to a program: paragraphs with declarations stay as they are,
-// handlers are put into a listen, and everything else into a function.
+// asProgram converts a fragment to a program. Paragraphs with declarations stay unchanged, handlers
+// become part of a listen, and all other text becomes the body of a function.
 func asProgram(text string) string {
 	var decls, stmts, handlers []string
 	for _, part := range paragraphs(text) {
@@ -124,8 +124,8 @@ func paragraphs(text string) (parts []string) {
 	return append(parts, strings.TrimSpace(text[start:]))
 }
 
-// checkTree checks every tree: nodes are within their parents and in the order of the text, and ids
-// are unique.
+// checkTree checks that each node of the tree is within its parent, that nodes are in the order of
+// the text, and that ids are unique.
 func checkTree(t *testing.T, file *ast.File) {
 	t.Helper()
 	text := len(file.Source.Text)
@@ -134,11 +134,11 @@ func checkTree(t *testing.T, file *ast.File) {
 		ast.Inspect(d, func(n ast.Node) bool {
 			s := n.Span()
 			if s.Start > s.End || int(s.End) > text {
-				t.Errorf("%T has the span %v of %d bytes", n, s, text)
+				t.Errorf("%T has the span %v, but the text has %d bytes", n, s, text)
 			}
 			if x, ok := n.(interface{ ID() ast.ID }); ok {
 				if id := int(x.ID()); id >= len(seen) || seen[id] {
-					t.Errorf("%T has the id %d, beyond %d or used before", n, id, file.IDs)
+					t.Errorf("%T has the id %d, which is not less than %d or belongs to two nodes", n, id, file.IDs)
 				} else {
 					seen[id] = true
 				}
@@ -146,10 +146,10 @@ func checkTree(t *testing.T, file *ast.File) {
 			at := s.Start
 			ast.Children(n, func(c ast.Node) {
 				if !s.Contains(c.Span()) {
-					t.Errorf("%T %v holds %T %v", n, s, c, c.Span())
+					t.Errorf("the node %T at %v does not contain its child %T at %v", n, s, c, c.Span())
 				}
 				if c.Span().Start < at {
-					t.Errorf("%T %v: %T %v comes too late", n, s, c, c.Span())
+					t.Errorf("children of %T at %v are not in the order of the text: %T at %v", n, s, c, c.Span())
 				}
 				at = c.Span().Start
 			})
@@ -158,7 +158,7 @@ func checkTree(t *testing.T, file *ast.File) {
 	}
 }
 
-// checkIDs checks that a tree without holes uses all its ids.
+// checkIDs checks that the nodes of a tree without holes use all ids.
 func checkIDs(t *testing.T, file *ast.File) {
 	t.Helper()
 	n := 0
@@ -169,6 +169,6 @@ func checkIDs(t *testing.T, file *ast.File) {
 		return true
 	})
 	if n != file.IDs {
-		t.Errorf("%d nodes have ids, the file counts %d", n, file.IDs)
+		t.Errorf("%d nodes have ids, want %d", n, file.IDs)
 	}
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// reportServerFields reports fields that describe the connection to an MCP server, which the
-// manifest configures: all consecutive ones together, with their keys in the manifest.
+// reportServerFields reports consecutive fields that describe the connection to an MCP server,
+// which the manifest configures. The diagnostic contains the corresponding keys of the manifest.
+// reportServerFields returns false if the current token starts no such field.
 func (p *parser) reportServerFields(server *ast.Ident) bool {
 	start, at, first := p.here(), p.span(), p.i
 	var keys []string
@@ -37,8 +38,8 @@ func (p *parser) reportServerFields(server *ast.Ident) bool {
 	return true
 }
 
-// manifestKeys returns the lines of a manifest for a field in the program. A command with spaces is
-// a program and its arguments.
+// manifestKeys returns the lines of the manifest that correspond to the field key with the value x.
+// A command with spaces becomes a program and its arguments.
 func manifestKeys(key string, x ast.Expr) []string {
 	text := "…"
 	if s, ok := x.(*ast.StringLit); ok {

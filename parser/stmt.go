@@ -10,7 +10,8 @@ import (
 // block reads `{ statements }`.
 func (p *parser) block() *ast.Block { return p.blockOr(nil) }
 
-// blockOr is block with the diagnostic for a missing `{`.
+// blockOr reads `{ statements }`. missing returns the diagnostic for a missing `{`; if missing is
+// nil, a default is used.
 func (p *parser) blockOr(missing func() *diag.Diagnostic) *ast.Block {
 	start := p.here()
 	outer := p.setting.isolate()
@@ -26,7 +27,7 @@ func (p *parser) blockOr(missing func() *diag.Diagnostic) *ast.Block {
 		p.stmtOrSync(b)
 	}
 	if !p.balance.closed {
-		p.flushTail(b) // more may follow: it is not a value yet
+		p.flushTail(b) // further statements may follow, so the expression is not yet the block's value
 	}
 	p.setting = outer
 	b.Sp = p.from(start)
@@ -34,14 +35,14 @@ func (p *parser) blockOr(missing func() *diag.Diagnostic) *ast.Block {
 	return b
 }
 
-// recordGuessedEnd records a block that does not end at a `}`.
+// recordGuessedEnd records a flaw if the block n does not end at a `}`.
 func (p *parser) recordGuessedEnd(n ast.Node) {
 	if !p.balance.closed {
 		p.flaws = append(p.flaws, ast.Flaw{Kind: ast.Guessed, Node: n, Span: p.afterPrevious()})
 	}
 }
 
-// stmtOrSync reads one statement into b. A broken one is skipped.
+// stmtOrSync reads one statement into b. After a syntax error it skips the rest of the statement.
 func (p *parser) stmtOrSync(b *ast.Block) {
 	start, outer := p.i, p.setting
 	p.reports.going = false
@@ -58,14 +59,14 @@ func (p *parser) stmtOrSync(b *ast.Block) {
 	}()
 	p.stmt(b)
 	done = true
-	if p.i == start { // only the missing part
+	if p.i == start { // the parser consumed no token, so only the missing part was reported
 		b.Tail = nil
 		p.brokenStmt(b, start, read)
 	}
 }
 
-// brokenStmt skips a statement with syntax errors, from token start, and stores its parts. read is
-// the number of statements that b had before.
+// brokenStmt skips a statement that has syntax errors and starts at token start, and stores the
+// parts that were read. read is the number of statements in b before this statement.
 func (p *parser) brokenStmt(b *ast.Block, start, read int) {
 	p.sync(start, inBlock)
 	if len(b.Stmts) > read {
@@ -80,7 +81,7 @@ func (p *parser) brokenStmt(b *ast.Block, start, read int) {
 	b.Stmts = append(b.Stmts[:read], bad)
 }
 
-// brokenLet completes a `let` with syntax errors.
+// brokenLet completes a `let` that has syntax errors and starts at token start.
 func (p *parser) brokenLet(s *ast.LetStmt, start int) {
 	at := p.toks[start].End
 	if s.Pattern == nil {
@@ -103,7 +104,7 @@ func (p *parser) brokenLet(s *ast.LetStmt, start int) {
 	s.Sp = p.from(s.Sp.Start)
 }
 
-// flushTail converts the tail to a statement if another statement follows it.
+// flushTail converts the tail of the block to a statement, because another statement follows it.
 func (p *parser) flushTail(b *ast.Block) {
 	if b.Tail == nil {
 		return
@@ -124,7 +125,7 @@ func (p *parser) stmt(b *ast.Block) {
 		p.report(diag.Unexpected.At(p.span(), "expected a statement, found `;`").
 			Repair(diag.SafeFix(diag.Remove(p.span()), "Remove the `;`"), "remove this `;`"))
 		p.next()
-	case k == lexer.Fn && p.peek(1) == lexer.LParen: // a closure
+	case k == lexer.Fn && p.peek(1) == lexer.LParen: // a closure in the form `fn(…) { … }`
 		p.exprStmt(b)
 	case startsDecl[k]:
 		b.Stmts = append(b.Stmts, p.declStmt(p.prefix()))
@@ -173,7 +174,8 @@ func (p *parser) declStmt(h head) *ast.DeclStmt {
 	return s
 }
 
-// letStmt reads a `let` into b. If it has syntax errors, its parts stay in the tree.
+// letStmt reads a `let` into b. If it has syntax errors, the tree contains the parts before the
+// error.
 func (p *parser) letStmt(b *ast.Block) {
 	start := p.here()
 	s := &ast.LetStmt{}
@@ -212,7 +214,7 @@ func (p *parser) letStmt(b *ast.Block) {
 		p.next()
 		s.Else = p.block()
 	}
-	if s.Value == nil && broken { // the unparsed text may have contained one
+	if s.Value == nil && broken { // the skipped text may have contained the value
 		s.Value = p.badExpr(p.baseAt(s.Pattern.Span()))
 	}
 	if p.k != lexer.Semi {
@@ -222,8 +224,8 @@ func (p *parser) letStmt(b *ast.Block) {
 	s.Sp = p.from(start)
 }
 
-// recordUnfinished records a value without a `;` that ends with a name or a call: it may be
-// incomplete, before `.` or `?`.
+// recordUnfinished records a flaw for an expression that has no `;` and ends with a name or a call.
+// The user may still be typing a `.` or `?` after it.
 func (p *parser) recordUnfinished(x ast.Expr) {
 	if x == nil {
 		return
@@ -245,8 +247,8 @@ func (p *parser) mockStmt() *ast.MockStmt {
 	return s
 }
 
-// endsInBlock reports whether the statement here starts with an expression that ends at its `}` and
-// needs no `;`.
+// endsInBlock reports whether the current statement starts with an expression that ends at its `}`
+// and therefore needs no `;`.
 func (p *parser) endsInBlock() bool {
 	switch p.k {
 	case lexer.If, lexer.Match, lexer.Loop, lexer.For, lexer.While, lexer.Try, lexer.Listen, lexer.Label, lexer.At:
@@ -259,7 +261,7 @@ func (p *parser) endsInBlock() bool {
 	return false
 }
 
-// exprStmt reads an expression statement, or the block's tail.
+// exprStmt reads an expression as a statement, or as the tail of the block.
 func (p *parser) exprStmt(b *ast.Block) {
 	var x ast.Expr
 	start := p.here()
@@ -269,7 +271,7 @@ func (p *parser) exprStmt(b *ast.Block) {
 		} else {
 			x = p.primary()
 		}
-		// A statement cannot start with `.` or `?`: they continue this one.
+		// A `.` or `?` on the next line continues the statement, because neither can start one.
 		if p.k != lexer.Dot && p.k != lexer.Question {
 			if p.eat(lexer.Semi) {
 				p.addExpr(b, x, start, true)

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// typ reads a type, including unions.
+// typ reads a type, which may be a union.
 func (p *parser) typ() ast.Type {
 	start := p.here()
 	first := p.plainType()
@@ -22,14 +22,14 @@ func (p *parser) typ() ast.Type {
 	return &ast.UnionType{IDBase: p.base(start), Alts: alts}
 }
 
-// plainType reads a type that is not a union: `T?` and its parts.
+// plainType reads a type that is no union, including its `?` suffixes.
 func (p *parser) plainType() ast.Type {
 	p.deeper()
 	start := p.here()
 	t := p.typeAtom()
 	for n := 0; ; n++ {
 		switch p.k {
-		case lexer.LBracket: // T[]
+		case lexer.LBracket: // for example `T[]`
 			if p.peek(1) != lexer.RBracket || p.newLine() {
 				p.setting.shallower()
 				return t
@@ -38,7 +38,7 @@ func (p *parser) plainType() ast.Type {
 		case lexer.Question:
 			p.next()
 			t = &ast.OptionType{IDBase: p.base(start), Elem: t}
-		case lexer.Coalesce: // T??
+		case lexer.Coalesce: // for example `T??`
 			p.next()
 			inner := p.from(start)
 			inner.End--
@@ -58,7 +58,7 @@ func (p *parser) typeAtom() ast.Type {
 	start := p.here()
 	switch p.k {
 	case lexer.Ident, lexer.SelfType:
-		if p.peek(1) == lexer.Colon && p.newLine() { // the next row
+		if p.peek(1) == lexer.Colon && p.newLine() { // the token starts the next row
 			break
 		}
 		return p.namedType(true)
@@ -71,7 +71,7 @@ func (p *parser) typeAtom() ast.Type {
 	case lexer.LParen:
 		return p.parenType()
 	case lexer.Fn:
-		if p.peek(1) != lexer.LParen && p.newLine() { // a function's declaration
+		if p.peek(1) != lexer.LParen && p.newLine() { // the token starts a function's declaration
 			break
 		}
 		return p.fnType()
@@ -86,7 +86,8 @@ func (p *parser) typeAtom() ast.Type {
 	return p.reportNoType()
 }
 
-// reportNoType reports that no type starts here. A missing type becomes a hole.
+// reportNoType reports that the current token does not start a type. If the type is missing, it
+// returns a hole.
 func (p *parser) reportNoType() ast.Type {
 	at, found := p.unexpectedToken()
 	if p.newLine() && p.k != lexer.EOF && p.prev(1) != lexer.LBrace {
@@ -121,8 +122,8 @@ func (p *parser) reportNoType() ast.Type {
 	return p.badType(p.reportMissing(d, lexer.Assign, lexer.LBrace, lexer.Greater, lexer.Bar, lexer.Arrow))
 }
 
-// namedType reads `a::Name<T>`. With args, a `<` always starts type arguments; without, only if the
-// following tokens are type arguments.
+// namedType reads `a::Name<T>`. If args is set, a `<` always starts type arguments. Otherwise it
+// does so only if closedTypeArgs reports true.
 func (p *parser) namedType(args bool) *ast.NamedType {
 	start := p.here()
 	n := &ast.NamedType{Segments: []*ast.Ident{p.ident()}}
@@ -137,7 +138,7 @@ func (p *parser) namedType(args bool) *ast.NamedType {
 	return n
 }
 
-// bound reads the trait of a type parameter's bound.
+// bound reads one trait in the bounds of a type parameter.
 func (p *parser) bound() *ast.NamedType {
 	if p.k != lexer.Ident {
 		p.fail(diag.Unexpected.At(p.span(), "expected the name of a trait, found %s", p.foundText()))
@@ -162,7 +163,7 @@ func (p *parser) typeArgs() []ast.Type {
 	return elementsBefore(p, args, p.closeBracket(lexer.Greater, open, "`,` or `>`"))
 }
 
-// parenType reads `(A, B)`, and `(T)`, which is T.
+// parenType reads `(A, B)`. It returns the type T for `(T)`.
 func (p *parser) parenType() ast.Type {
 	start, open := p.here(), p.i
 	p.next()
@@ -212,7 +213,7 @@ func (p *parser) fnType() ast.Type {
 	return n
 }
 
-// plainString reads a string without interpolation. what describes it in messages.
+// plainString reads a string without interpolation. what describes the string in messages.
 func (p *parser) plainString(what string) *ast.StringLit {
 	start := p.here()
 	switch p.k {
