@@ -12,11 +12,11 @@ import (
 
 var waitsFor = regexp.MustCompile(`concerto runs answer job (q\d+) <value>\n`)
 
-// TestDurable runs the commands of durable's README: a host requests an approval, the run parks, a
-// person answers, and the run resumes with the host that has waited.
+// TestDurable runs the commands of durable's README. A host requests an approval, and the run
+// parks. A person answers, and the run resumes with the host process that waited for the answer.
 func TestDurable(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("hosts outlive their run on Unix alone")
+		t.Skip("hosts continue after their run only on Unix")
 	}
 	t.Parallel()
 	needs(t, "durable")
@@ -45,13 +45,13 @@ func TestDurable(t *testing.T) {
 		{0, ", unchanged"},
 	}
 	if len(commands) != len(wants) {
-		t.Fatalf("the README has %d commands, and this test knows %d", len(commands), len(wants))
+		t.Fatalf("the README has %d commands, want %d", len(commands), len(wants))
 	}
 	id := "q7" // unless the host's messages arrived in another order
 	for i, line := range commands {
 		words := strings.Fields(strings.Replace(line, " q7 ", " "+id+" ", 1))
 		if words[0] != "concerto" {
-			t.Fatalf("command %d is %q", i, line)
+			t.Fatalf("command %d of the README is %q, want a concerto command", i, line)
 		}
 		c := exec.Command(concerto, words[1:]...)
 		c.Dir = dir
@@ -68,10 +68,10 @@ func TestDurable(t *testing.T) {
 			id = asked[1]
 		}
 		if i == 3 && strings.Contains(string(out), "looked at") {
-			t.Errorf("what was printed is printed again:\n%s", out)
+			t.Errorf("the resumed run prints earlier output again:\n%s", out)
 		}
 	}
 	if found, err := filepath.Glob(filepath.Join(dir, "job", "keeper.json")); err != nil || len(found) > 0 {
-		t.Errorf("the run has ended, and its keeper has not: %v, %v", found, err)
+		t.Errorf("keeper files after the end of the run: %v, error %v; want none", found, err)
 	}
 }

@@ -72,7 +72,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestApplications runs the applications of service in each language and compares their outputs.
+// TestApplications runs the applications of service in each language. It checks that they all print
+// the same output.
 func TestApplications(t *testing.T) {
 	for app, interpreter := range map[string]string{"app.py": "python3", "app.mjs": "node"} {
 		t.Run(app, func(t *testing.T) {
@@ -93,7 +94,7 @@ func TestApplications(t *testing.T) {
 			c.Stderr = &stderr
 			got, err := c.Output()
 			if err != nil || stderr.Len() > 0 {
-				t.Errorf("%v\n%s", err, stderr.String())
+				t.Errorf("the application failed: %v\n%s", err, stderr.String())
 			}
 			if diff := cmp.Diff(read(t, "service", "want.txt"), string(got)); diff != "" {
 				t.Errorf("want.txt (-), printed (+):\n%s", diff)
@@ -102,8 +103,9 @@ func TestApplications(t *testing.T) {
 	}
 }
 
-// TestImmutableContext checks that the program of seeds/004_typed, as its document prints it, which
-// assigns to an immutable variable, produces only that error, with the hint how to fix it.
+// TestImmutableContext checks the program of seeds/004_typed in the variant without `mut` that its
+// document prints. The program assigns to an immutable variable. The compiler must report only that
+// error, with a hint that suggests `let mut`.
 func TestImmutableContext(t *testing.T) {
 	path, err := command()
 	if err != nil {
@@ -125,10 +127,10 @@ func TestImmutableContext(t *testing.T) {
 	out, err := c.CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 2 {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("concerto check: error %v, want exit code 2; output:\n%s", err, out)
 	}
 	if n := strings.Count(string(out), ": error["); n != 1 || !strings.Contains(string(out), "let mut context") {
-		t.Errorf("%d errors:\n%s", n, out)
+		t.Errorf("concerto check reports %d errors, want 1 that suggests `let mut context`:\n%s", n, out)
 	}
 }
 
@@ -141,8 +143,8 @@ func needs(t *testing.T, dir string) {
 	}
 }
 
-// duration occurs in every listen and pipeline event, whereabouts in every question about a tool.
-// Both differ between runs.
+// Output that differs between runs: duration matches a field of every listen and pipeline event,
+// and whereabouts matches fields of every question about a tool.
 var (
 	duration    = regexp.MustCompile(`"duration_ms":\d+`)
 	whereabouts = regexp.MustCompile(`"(call_id|session_id|cwd)":"[^"]*"`)

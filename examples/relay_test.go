@@ -19,14 +19,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// walk is a reader of the README who types its commands.
+// walk executes the commands of the README in order, as a reader would.
 type walk struct {
 	*testing.T
 	dir    string
 	env    []string
 	server string // the server's address, which replaces the README's
 	token  string
-	cursor string // of the last event received
+	cursor string // cursor of the last received event
 }
 
 const documented = "https://desk.tail1234.ts.net"
@@ -40,7 +40,7 @@ func TestRelay(t *testing.T) {
 	w := newWalk(t)
 	c := w.commands()
 	if len(c) != 10 {
-		t.Fatalf("the README has %d commands of the relay, and this test knows 10:\n%s", len(c), strings.Join(c, "\n"))
+		t.Fatalf("the README has %d commands of the relay, want 10:\n%s", len(c), strings.Join(c, "\n"))
 	}
 	for i, want := range map[int]string{0: "go install ", 3: "concerto-relay run -- claude", 4: "concerto-relay serve --with-hostd --public-url " + documented} {
 		if !strings.HasPrefix(c[i], want) { // a command that this test does not run
@@ -50,7 +50,7 @@ func TestRelay(t *testing.T) {
 	w.setUp(w.daemon(c[1], `create the first owner \(it works once\): (\S+)`))
 	ran := w.daemon(c[2], `(\[release\] .*)`)
 	if want := "[release] Release 0.2? Runs can be followed and answered from anywhere."; ran != want {
-		t.Errorf("it prints %q, not %q", ran, want)
+		t.Errorf("the run printed %q, want %q", ran, want)
 	}
 	w.token = strings.TrimSpace(w.do(strings.TrimSuffix(c[7], " > token"), ""))
 	if err := os.WriteFile(filepath.Join(w.dir, "token"), []byte(w.token+"\n"), 0o600); err != nil {
@@ -71,7 +71,7 @@ func (w *walk) setUp(link string) {
 	w.Helper()
 	server, code, ok := strings.Cut(link, "/setup#")
 	if !ok {
-		w.Fatalf("the link is %s", link)
+		w.Fatalf("setup link = %s, want one that contains /setup#", link)
 	}
 	w.server = server
 	body := fmt.Sprintf(`{"code":%q,"username":"ann","password":"a password of ann's"}`, code)
@@ -82,7 +82,7 @@ func (w *walk) setUp(link string) {
 	q.Header.Set("X-Concerto", "1")
 	a, err := http.DefaultClient.Do(q)
 	if err != nil || a.StatusCode != http.StatusOK {
-		w.Fatalf("%v, %v", a, err)
+		w.Fatalf("POST /auth/setup: response %v, error %v", a, err)
 	}
 	a.Body.Close()
 }
@@ -125,7 +125,7 @@ func (w *walk) commands() (all []string) {
 	return all
 }
 
-// of returns a command about a run.
+// of replaces RUN in a command line by the id of a run.
 func of(run, line string) string { return strings.Replace(line, "RUN", run, 1) }
 
 func (w *walk) cmd(line string) *exec.Cmd {
@@ -172,11 +172,12 @@ func (w *walk) daemon(line, pattern string) string {
 			return m[len(m)-1]
 		}
 	}
-	w.Fatalf("%s exits without printing %q:\n%s", line, pattern, seen)
+	w.Fatalf("command %s exited before a line of its output matched %q:\n%s", line, pattern, seen)
 	return ""
 }
 
-// asked waits until the server has received a run's request, and returns the run.
+// asked waits for the server's event about a permission request. It checks the request's id and
+// returns the id of the run.
 func (w *walk) asked(request string) string {
 	w.Helper()
 	var e struct {
@@ -186,7 +187,7 @@ func (w *walk) asked(request string) string {
 		} `json:"data"`
 	}
 	if err := json.Unmarshal([]byte(w.until("run.permission_requested")), &e); err != nil || e.Data.RequestID != request {
-		w.Fatalf("%+v is asked (%v), not %s", e, err, request)
+		w.Fatalf("request = %+v (error %v), want %s", e, err, request)
 	}
 	return e.RunID
 }
@@ -210,13 +211,13 @@ func (w *walk) until(typ string) string {
 			a.Body.Close()
 		}
 		if err != nil || a.StatusCode != http.StatusOK {
-			w.Fatalf("%v, %v", a, err)
+			w.Fatalf("GET /events: response %v, error %v", a, err)
 		}
 		for run, seq := range page.Cursor {
 			w.cursor = fmt.Sprintf("%s:%d", run, seq)
 		}
 		if len(page.Events) == 0 {
-			w.Fatalf("no %s comes", typ)
+			w.Fatalf("no %s event arrived", typ)
 		}
 		if text := string(page.Events[0]); strings.Contains(text, `"type":"`+typ+`"`) {
 			return text

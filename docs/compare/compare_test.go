@@ -20,7 +20,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestConcerto checks that the payment is made once, wherever the run is killed.
+// TestConcerto runs the script concerto/run.sh, which kills a run at three points. It checks that
+// the payment is made exactly once in each case.
 func TestConcerto(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the script needs a Unix shell")
@@ -39,6 +40,6 @@ after: 1 payment, shipped, asked what became of the payment: done:{"outcome":"ok
 waiting: 1 payment, shipped
 `
 	if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
-		t.Errorf("%v; want (-), got (+):\n%s\n%s", err, diff, errs.String())
+		t.Errorf("concerto/run.sh: error %v; output: want (-), got (+):\n%s\nstderr:\n%s", err, diff, errs.String())
 	}
 }

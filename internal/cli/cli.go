@@ -34,7 +34,7 @@ func Main(release string) int {
 	colours := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	stderr, flush := console.NewStderr(os.Stderr)
 	procgroup.Adopt()
-	executable, _ := os.Executable() // if it is unknown, run -v reports it
+	executable, _ := os.Executable() // on error the path stays empty, and run -v reports that
 	code := run(os.Args[1:], &console.Console{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: stderr, Environ: os.Environ(), Dir: dir, Binary: console.Binary{Release: release, Executable: executable, OwnProcess: !processors, OwnHeap: !growth && !memory},
 		TTY: console.TTY{In: term.IsTerminal(int(os.Stdin.Fd())), Out: term.IsTerminal(int(os.Stdout.Fd())), Err: term.IsTerminal(int(os.Stderr.Fd())),
@@ -55,7 +55,7 @@ func Main(release string) int {
 				if err != nil {
 					return nil, err
 				}
-				return func() { _ = term.Restore(int(os.Stdin.Fd()), state) }, nil // there is no place to report an error to
+				return func() { _ = term.Restore(int(os.Stdin.Fd()), state) }, nil // no output is left for reporting an error
 			}},
 	})
 	flush()

@@ -11,7 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// start runs the command in a directory with a main.conc. stdin is a terminal with the typed input.
+// start runs the command in a directory that contains program as main.conc. input is the text typed
+// at the terminal that is its stdin.
 func start(t *testing.T, program, input string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -38,16 +39,16 @@ fn ask(c: String) {
 fn main() { ask("a"); ask("b"); ask("c"); }`
 	code, out, err := start(t, program, "one\ntwo\n", "run", "--answer", "b=given", "main.conc")
 	if want := "[a] ok?\n[yes] one\n[b] ok?\n[yes] given\n[c] ok?\n[yes] two\n"; code != 0 || out != want || err != "a> c> " {
-		t.Errorf("exit %d\n%s%q", code, out, err)
+		t.Errorf("exit code %d, stdout:\n%s\nstderr %q", code, out, err)
 	}
 	code, out, err = start(t, program, "one\n", "run", "main.conc")
 	if want := "[a] ok?\n[yes] one\n[b] ok?\n[no] EmitError\n[c] ok?\n[no] EmitError\n"; code != 0 || out != want {
-		t.Errorf("exit %d\n%s%q", code, out, err)
+		t.Errorf("exit code %d, stdout:\n%s\nstderr %q", code, out, err)
 	}
 }
 
-// TestPromptTyped checks that a prompt for a typed answer names the type, and repeats the question
-// until the answer fits.
+// TestPromptTyped checks that a prompt for a typed answer names the type. After an invalid answer,
+// the prompt is repeated.
 func TestPromptTyped(t *testing.T) {
 	const program = `
 schema Decision { allow: Bool, why?: String }
@@ -58,7 +59,7 @@ fn main() {
 }`
 	code, out, err := start(t, program, "maybe\nyes\n true\nno\n{\"allow\": 1}\n{\"allow\": true}\nnull\n", "run", "main.conc")
 	if want := "[sure] delete?\n[is] false\n[plan]\n[is] true\n[n]\n[is] -1\n"; code != 0 || out != want {
-		t.Errorf("exit %d\n%s", code, out)
+		t.Errorf("exit code %d, stdout:\n%s", code, out)
 	}
 	want := `sure (true or false)> expected Bool, got "maybe"
 sure (true or false)> expected Bool, got "yes"
@@ -66,15 +67,15 @@ sure (true or false)> plan (JSON: {"allow": Bool, "why"?: String})> expected Dec
 plan (JSON: {"allow": Bool, "why"?: String})> allow: expected Bool, got 1
 plan (JSON: {"allow": Bool, "why"?: String})> n (a whole number, or null)> `
 	if err != want {
-		t.Errorf("prompts\n%s", err)
+		t.Errorf("stderr:\n%s\nwant:\n%s", err, want)
 	}
 	const both = `fn main() { let (a, b) = await (await emit<Int>("a"), await emit<Int>("b")); emit("sum", a? + b?); }`
 	if code, out, _ := start(t, both, "x\n1\ny\n2\n", "run", "main.conc"); code != 0 || out != "[a]\n[b]\n[sum] 3\n" {
-		t.Errorf("exit %d\n%s", code, out)
+		t.Errorf("exit code %d, stdout:\n%s", code, out)
 	}
 	code, out, _ = start(t, program, "x\n", "run", "main.conc")
 	if want := "[sure] delete?\n[no] no_listener\n[plan]\n[no] no_listener\n[n]\n[no] no answer to the emit on channel 'n': the input of the terminal was closed (EOF)\n"; code != 0 || out != want {
-		t.Errorf("exit %d\n%s", code, out)
+		t.Errorf("exit code %d, stdout:\n%s", code, out)
 	}
 }
 
@@ -85,10 +86,10 @@ func TestBug(t *testing.T) {
 	code := run([]string{"version"}, &console.Console{Stdout: broken{}, Stderr: &err})
 	text := err.String()
 	if code != console.ExitFailed || !strings.HasPrefix(text, "concerto: internal error: broken\n\nThis is a bug in Concerto.") || strings.Contains(text, "[running]") {
-		t.Errorf("exit %d\n%s", code, text)
+		t.Errorf("exit code %d, stderr:\n%s", code, text)
 	}
 	if n := strings.Count(text, "\n"); n > 45 {
-		t.Errorf("%d lines", n)
+		t.Errorf("the bug report has %d lines, want at most 45", n)
 	}
 }
 
@@ -103,6 +104,6 @@ func TestColor(t *testing.T) {
 		t.Fatal(e)
 	}
 	if code := run([]string{"check", "main.conc"}, &console.Console{Stdout: &out, Stderr: &err, Dir: dir, TTY: console.TTY{Color: true}}); code != console.ExitRefused || !strings.Contains(err.String(), "\x1b[1;31merror[") {
-		t.Errorf("exit %d\n%q", code, err.String())
+		t.Errorf("exit code %d, stderr %q", code, err.String())
 	}
 }

@@ -13,14 +13,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/serve/servetest"
 )
 
-// converse plays a conversation with a server: `converse FILE COMMAND ARGS…` over its stdin and
-// stdout, or, with `-over http` or `-over ws`, at the address in its stderr. Where the file ends
-// the input, it closes the input, or sends SIGTERM. The server must then send no more than the file
-// contains, and exit successfully.
+// converse plays a recorded conversation with a server: `converse FILE COMMAND ARGS…`. The
+// conversation runs over the server's stdin and stdout or, with `-over http` or `-over ws`, at the
+// address that the server prints to stderr. At the end of the file converse closes the input or
+// sends SIGTERM. It fails if the server sends messages that are not in the file, or exits with an
+// error.
 func converse(args []string) int {
 	f := flag.NewFlagSet("converse", flag.ExitOnError)
 	over := f.String("over", "stdio", "")
-	_ = f.Parse(args) // it exits
+	_ = f.Parse(args) // ExitOnError exits the process on an error
 	c := exec.Command(f.Arg(1), f.Args()[2:]...)
 	text, err := os.ReadFile(f.Arg(0))
 	if err == nil && *over == "stdio" {
@@ -36,7 +37,8 @@ func converse(args []string) int {
 	return 0
 }
 
-// ends waits for the command's exit and returns err or its error.
+// ends waits for the command to exit. It returns err if that is not nil, and otherwise the
+// command's error.
 func ends(err error, c *exec.Cmd) error {
 	if werr := c.Wait(); err == nil && werr != nil {
 		return fmt.Errorf("wait for the server: %w", werr)

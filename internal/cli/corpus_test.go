@@ -20,19 +20,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// corpusRun matches a line of a script that runs a source file to its end.
+// corpusRun matches a line of a script that runs a source file until it exits.
 var corpusRun = regexp.MustCompile(`^exec (?:exits \d )?concerto run ((?:--?[a-z-]+[ =][^ ']+ )*)([a-z_]+)\.conc((?: -- .*)?)$`)
 
-// TestCorpusBothWays runs every program of the scripts twice, each time in a new directory: from
-// its source, and compiled with other optimisations. Both runs must have the same output, exit code
-// and standard error. The compiler prints its diagnostics when the program is built.
+// TestCorpusBothWays runs every program of the scripts from source, and again as a compiled program
+// with a different choice of optimisations. Each run has a new directory. Both runs must have the
+// same output, exit code and standard error. The compiler's diagnostics appear in the second case
+// when the program is built.
 func TestCorpusBothWays(t *testing.T) {
 	eachOfCorpus(t, func(a *txtar.Archive) bool { return !timed(a) }, (*corpusCase).test)
 }
 
-// TestCorpusRecorded records every program of the scripts, and replays the tape after the hosts and
-// the files that it read were removed; and it runs each from a snapshot of itself at every
-// boundary. The output and the exit code are the same.
+// TestCorpusRecorded records every program of the scripts. It removes the hosts and the files that
+// the program read, and replays the tape. It also runs each program in a mode that takes a snapshot
+// at every boundary and continues from that snapshot. The output and the exit code must be the same
+// in all runs.
 func TestCorpusRecorded(t *testing.T) {
 	eachOfCorpus(t, func(*txtar.Archive) bool { return true }, (*corpusCase).testReplay)
 }
@@ -40,7 +42,7 @@ func TestCorpusRecorded(t *testing.T) {
 // eachOfCorpus tests the programs of the selected scripts.
 func eachOfCorpus(t *testing.T, selected func(*txtar.Archive) bool, test func(*corpusCase, *testing.T)) {
 	if randtest.Raced {
-		t.Skip("the scripts run the same programs")
+		t.Skip("the test of the scripts runs the same programs with the race detector")
 	}
 	scripts, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
 	if err != nil || len(scripts) == 0 {
@@ -54,7 +56,7 @@ func eachOfCorpus(t *testing.T, selected func(*txtar.Archive) bool, test func(*c
 		}
 		script := string(a.Comment)
 		if strings.Contains(script, "\nllm ") || strings.Contains(script, "\nrecorded ") || !selected(a) {
-			continue // its replies are for one run, its recording is not there, its order or end is the clock's
+			continue // skip scripts with mocked model replies, with a recording, or whose order or end depends on the clock
 		}
 		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
 		var environ []string
@@ -77,7 +79,7 @@ func eachOfCorpus(t *testing.T, selected func(*txtar.Archive) bool, test func(*c
 		}
 	}
 	if ran < len(scripts)/3 {
-		t.Errorf("only %d programs in %d scripts", ran, len(scripts))
+		t.Errorf("ran %d programs of %d scripts, want at least one third", ran, len(scripts))
 	}
 }
 
@@ -116,7 +118,7 @@ func (c *corpusCase) test(t *testing.T) {
 	}
 }
 
-// testReplay records a run and replays it.
+// testReplay records a run and replays the recording.
 func (c *corpusCase) testReplay(t *testing.T) {
 	dir := c.unpack(t)
 	args := slices.Concat([]string{"run"}, c.flags, []string{"--record", "run.tape", c.program + ".conc"}, c.args)
@@ -125,7 +127,7 @@ func (c *corpusCase) testReplay(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(dir, "run.tape"))
 	if err != nil || len(text) == 0 {
 		if live.code != console.ExitRefused {
-			t.Errorf("no tape of a run with exit code %d: %v", live.code, err)
+			t.Errorf("the run with exit code %d recorded no tape: %v", live.code, err)
 		}
 		return
 	}
@@ -144,9 +146,9 @@ func (c *corpusCase) testReplay(t *testing.T) {
 	}
 }
 
-// passes selects the optimisations of the compiled program by its source's hash: none, all, only
-// one, or all but one in all functions (not only hot ones). Over the whole corpus this shows that
-// no optimisation changes a program's behaviour.
+// passes selects the optimisations of the compiled program by the hash of its source: none, all,
+// only one, or all except one. The last three choices apply to all functions, not only to hot ones.
+// Together the programs show that no optimisation changes a program's behaviour.
 func (c *corpusCase) passes() string {
 	h := fnv.New32a()
 	for _, f := range c.files.Files {
@@ -175,8 +177,8 @@ func (c *corpusCase) unpack(t *testing.T) string {
 	return dir
 }
 
-// outcome is the result of a run, normalized for the differences between two runs of one program:
-// durations, the run's directory and id, the received part of a line that is too long, and the
+// outcome is the result of a run. Parts that differ between two runs of one program are normalized:
+// durations, the run's directory and id, the part of an overlong line that was received, and the
 // order in which hosts exit that are stopped together.
 type outcome struct {
 	stdout, stderr string

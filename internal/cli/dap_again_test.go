@@ -37,7 +37,7 @@ func TestDapRestart(t *testing.T) {
 	same(t, d.output["stdout"], "a 0\na 0\nb 0\nb 1\nb 2\n")
 	d.ask("disconnect", nil)
 	if len(d.extra) > 0 {
-		t.Errorf("it also sent %v", d.extra)
+		t.Errorf("unexpected events: %v", d.extra)
 	}
 }
 
@@ -46,7 +46,7 @@ func TestDapRestartRefused(t *testing.T) {
 	t.Parallel()
 	d := startDebugger(t, map[string]string{"main.conc": "fn main() {}"})
 	if body := d.ask("initialize", map[string]any{"adapterID": "x"}); body["supportsRestartRequest"] != true || body["supportsRestartFrame"] != nil {
-		t.Errorf("capabilities %v", body)
+		t.Errorf("capabilities = %v, want restart of programs but not of frames", body)
 	}
 	same(t, d.refused("restart", nil), "only a launched program can be restarted: start this one again and attach to it")
 	d.ask("disconnect", nil)
@@ -86,8 +86,9 @@ fn main() {
 	d.ask("disconnect", nil)
 }
 
-// TestDapLoopHead checks the variables at the head of a loop that repeats: they are as elsewhere,
-// although the loop's variable has no value.
+// TestDapLoopHead stops at the head of a loop in its first and second pass. Both times it checks
+// that the variables declared before the loop are visible, although the loop's variable has no
+// value.
 func TestDapLoopHead(t *testing.T) {
 	t.Parallel()
 	const program = `fn main() {
@@ -108,7 +109,7 @@ func TestDapLoopHead(t *testing.T) {
 	same(t, d.scope("Locals"), want)
 	d.resume()
 	if got := d.scope("Locals"); len(got) < 2 || fmt.Sprint(got[:2]) != want {
-		t.Errorf("the second time got %v", got)
+		t.Errorf("variables in the second pass = %v", got)
 	}
 	d.ask("disconnect", nil)
 }

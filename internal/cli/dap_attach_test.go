@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDapAttach checks that a program that was started by hand waits for an editor, and continues
-// after it detaches.
+// TestDapAttach checks that a program started on the command line waits for an editor to attach.
+// After the editor detaches, the program continues.
 func TestDapAttach(t *testing.T) {
 	t.Parallel()
 	dir := programs(t, map[string]string{"main.conc": debugged})
@@ -45,6 +45,6 @@ func TestDapAttach(t *testing.T) {
 	d.ask("evaluate", map[string]any{"expression": "sum = 50", "context": "repl"})
 	d.ask("disconnect", nil)
 	if err := c.Wait(); err != nil || out.String() != "50 6 a\"b 50 3\n" {
-		t.Errorf("%v: %q", err, out.String())
+		t.Errorf("exit error %v, output %q", err, out.String())
 	}
 }

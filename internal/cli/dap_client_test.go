@@ -23,13 +23,14 @@ type debugger struct {
 	in     io.WriteCloser
 	seq    int
 	came   chan map[string]any
-	extra  []map[string]any // events that came before an answer that was waited for
+	extra  []map[string]any // received messages that no call has consumed yet
 	output map[string]string
-	thread int // that has stopped
-	held   int // the reference of the requested scope
+	thread int // id of the thread that stopped last
+	held   int // variables reference of the requested scope
 }
 
-// debugWait is the maximum time to wait for a message, which takes milliseconds on an idle machine.
+// debugWait is the maximum time to wait for a message. On an idle machine messages arrive within
+// milliseconds.
 const debugWait = 2 * time.Minute
 
 // startDebugger starts the command and an editor that is connected to it.
@@ -99,13 +100,13 @@ func (d *debugger) send(command string, arguments any) int {
 	return d.seq
 }
 
-// next returns the next message. It stores the text of output events.
+// next returns the next message. It appends the text of output events to d.output.
 func (d *debugger) next() map[string]any {
 	d.t.Helper()
 	select {
 	case m, ok := <-d.came:
 		if !ok {
-			d.t.Fatalf("the adapter has ended; output: %v", d.output)
+			d.t.Fatalf("the adapter exited; output: %v", d.output)
 		}
 		if m["event"] == "output" {
 			body := m["body"].(map[string]any)
@@ -113,7 +114,7 @@ func (d *debugger) next() map[string]any {
 		}
 		return m
 	case <-time.After(debugWait):
-		d.t.Fatalf("no message; output: %v", d.output)
+		d.t.Fatalf("no message arrived in time; output: %v", d.output)
 		return nil
 	}
 }
@@ -122,7 +123,7 @@ func (d *debugger) next() map[string]any {
 func (d *debugger) awaitResponse(n int) map[string]any {
 	d.t.Helper()
 	is := func(m map[string]any) bool { return m["type"] == "response" && m["request_seq"] == float64(n) }
-	if i := slices.IndexFunc(d.extra, is); i >= 0 { // it came before another one that was waited for
+	if i := slices.IndexFunc(d.extra, is); i >= 0 { // the response arrived while another message was awaited
 		m := d.extra[i]
 		d.extra = slices.Delete(d.extra, i, i+1)
 		return m
@@ -172,12 +173,13 @@ func (d *debugger) event(name string) map[string]any {
 			return body
 		}
 		if m["event"] == "terminated" {
-			d.t.Fatalf("it has terminated; %s was awaited; output: %v", name, d.output)
+			d.t.Fatalf("the program terminated before the event %s; output: %v", name, d.output)
 		}
 	}
 }
 
-// launch starts main.conc, which stops before its first line. set contains further arguments.
+// launch launches main.conc, which stops before its first line. set contains additional launch
+// arguments.
 func (d *debugger) launch(set map[string]any) {
 	d.t.Helper()
 	d.ask("initialize", map[string]any{"adapterID": "concerto", "linesStartAt1": true, "columnsStartAt1": true, "pathFormat": "path"})
@@ -200,12 +202,13 @@ func (d *debugger) awaitExit() int {
 	return int(code)
 }
 
-// place returns the line of a program that contains a mark, such as `// <here>`.
+// place returns the number of the line that contains a mark, such as `// <here>`, in a program's
+// text.
 func place(t *testing.T, text, mark string) int {
 	t.Helper()
 	before, _, ok := strings.Cut(text, "<"+mark+">")
 	if !ok {
-		t.Fatalf("no <%s>", mark)
+		t.Fatalf("the program has no mark <%s>", mark)
 	}
 	return strings.Count(before, "\n") + 1
 }

@@ -14,10 +14,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/dap"
 )
 
-// endlessTexts are evaluations that do not end: one computes, one waits.
+// endlessTexts are expressions whose evaluation does not finish. The first one computes, the second
+// one waits.
 var endlessTexts = []string{"{ loop { } }", "std::time::sleep(100000000)"}
 
-// atFirst starts a program that stops at its first line, and returns the frame's number.
+// atFirst launches a program that stops at its first line. It returns the id of the innermost
+// frame.
 func atFirst(d *debugger) (frame any) {
 	d.t.Helper()
 	d.launch(map[string]any{"stopOnEntry": true})
@@ -26,8 +28,8 @@ func atFirst(d *debugger) (frame any) {
 	return d.frames()[0]["id"]
 }
 
-// TestDapEndless checks that the editor can cancel an endless evaluation, pause it, terminate,
-// disconnect, restart and exit.
+// TestDapEndless evaluates expressions that never finish. It checks that the editor can cancel the
+// evaluation, pause it, terminate, disconnect, restart, and exit.
 func TestDapEndless(t *testing.T) {
 	t.Parallel()
 	for _, text := range endlessTexts {
@@ -56,7 +58,7 @@ func TestDapEndless(t *testing.T) {
 					same(t, d.awaitExit(), console.ExitInterrupted)
 				case "disconnect":
 					same(t, d.awaitResponse(d.send(end, nil))["success"], true)
-					for range d.came { // until the adapter has left
+					for range d.came { // until the adapter exits
 					}
 				case "restart":
 					same(t, d.awaitResponse(d.send(end, nil))["success"], true)
@@ -71,8 +73,8 @@ func TestDapEndless(t *testing.T) {
 	}
 }
 
-// TestDapCancelsWaiting checks that a request that waits for an evaluation can be cancelled, and
-// that questions of the evaluation are answered.
+// TestDapCancelsWaiting cancels a request that is queued while an evaluation runs. It also checks
+// that the user can answer questions that the evaluation asks.
 func TestDapCancelsWaiting(t *testing.T) {
 	t.Parallel()
 	d := startDebugger(t, map[string]string{"main.conc": debugged})
@@ -92,8 +94,8 @@ func TestDapCancelsWaiting(t *testing.T) {
 	d.ask("disconnect", nil)
 }
 
-// TestDapEndlessCondition checks that an endless condition or log message stops at its limit, and
-// that the editor can end the run before.
+// TestDapEndlessCondition checks that the evaluation of a breakpoint's condition or log message
+// stops at its time limit. The editor can terminate the run before the limit.
 func TestDapEndlessCondition(t *testing.T) {
 	t.Parallel()
 	const program = `fn spin(n: Int) -> Bool {
@@ -154,8 +156,8 @@ fn main() {
 	}
 }
 
-// debugsHere serves an editor in the test's process. The clock of its adapter advances by step, in
-// nanoseconds, at every reading.
+// debugsHere serves an editor in the test's own process. Each reading of the adapter's clock
+// advances the clock by step, in nanoseconds.
 func debugsHere(t *testing.T, texts map[string]string) (d *debugger, step *atomic.Int64) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(programs(t, texts))
@@ -185,7 +187,8 @@ func debugsHere(t *testing.T, texts map[string]string) (d *debugger, step *atomi
 	return d, step
 }
 
-// TestDapWatchLimit checks that a watch stops at its time limit, and can be cancelled before.
+// TestDapWatchLimit checks that the evaluation of a watch expression stops at its time limit, and
+// that the editor can cancel it earlier.
 func TestDapWatchLimit(t *testing.T) {
 	t.Parallel()
 	d, clock := debugsHere(t, map[string]string{"main.conc": debugged})
@@ -199,8 +202,8 @@ func TestDapWatchLimit(t *testing.T) {
 	d.ask("disconnect", nil)
 }
 
-// TestDapAwaitsStopped checks that an evaluation does not wait for the program's tasks, which are
-// stopped.
+// TestDapAwaitsStopped checks that an evaluation that awaits a task of the program fails instead of
+// waiting, because the debugger has stopped all tasks.
 func TestDapAwaitsStopped(t *testing.T) {
 	t.Parallel()
 	const program = `async fn job(n: Int) -> Int {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestDapTargets checks that one of several calls in a line can be selected to step into.
+// TestDapTargets checks that the editor can choose which of several calls on a line to step into.
 func TestDapTargets(t *testing.T) {
 	t.Parallel()
 	const program = `struct P { x: Int }
@@ -53,8 +53,8 @@ fn main() {
 	same(t, d.awaitExit(), 0)
 }
 
-// TestDapAgents checks that the debugger can stop at requests to agents, their replies and their
-// calls.
+// TestDapAgents checks that the debugger can stop at each request to an agent, at each reply, and
+// at each tool call by an agent.
 func TestDapAgents(t *testing.T) {
 	t.Parallel()
 	const program = `tool Db {
@@ -96,8 +96,8 @@ replies = [{ tool_calls = [{ name = "Db_count", args = { what = "abc" } }] }, { 
 	same(t, d.output["stdout"], "scripted reply to: hello\n")
 }
 
-// TestDapPages checks that many children are returned in pages, and that positions for breakpoints
-// are reported.
+// TestDapPages checks that the adapter returns many child variables in pages, and that it lists the
+// positions where a breakpoint can be set.
 func TestDapPages(t *testing.T) {
 	t.Parallel()
 	const program = `fn main() {
@@ -169,7 +169,7 @@ func TestDapStd(t *testing.T) {
 	}
 }
 
-// TestDapOverTCP checks that editors that connect are served one after the other.
+// TestDapOverTCP checks that the adapter serves several editors one after the other.
 func TestDapOverTCP(t *testing.T) {
 	t.Parallel()
 	dir := programs(t, map[string]string{"main.conc": "fn main() { println(\"up\"); }"})
@@ -188,7 +188,7 @@ func TestDapOverTCP(t *testing.T) {
 	for range 2 {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
-			t.Fatalf("%v: got %q", err, lines.Text())
+			t.Fatalf("read the adapter's address: error %v, line %q", err, lines.Text())
 		}
 		d := &debugger{t: t, dir: dir, in: conn}
 		d.readMessages(conn)
@@ -201,8 +201,8 @@ func TestDapOverTCP(t *testing.T) {
 	}
 }
 
-// TestDapConsole checks that a `let` in the console binds a name for the following inputs, in every
-// frame.
+// TestDapConsole checks that a `let` in the console binds a name that later console inputs can use,
+// in every frame.
 func TestDapConsole(t *testing.T) {
 	t.Parallel()
 	const program = `struct P { x: Int }
@@ -243,8 +243,8 @@ fn main() {
 	d.ask("disconnect", nil)
 }
 
-// TestDapCapturedChange checks that a change by the console is visible in every frame that has the
-// variable.
+// TestDapCapturedChange checks that a change made in the console is visible in every frame that
+// captured the variable.
 func TestDapCapturedChange(t *testing.T) {
 	t.Parallel()
 	const program = `fn main() {

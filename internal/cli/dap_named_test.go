@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDapMissingPoints: a function breakpoint for an unknown function is not verified, with a
-// message.
+// TestDapMissingPoints checks that a function breakpoint for an unknown function is reported as
+// unverified, with a message.
 func TestDapMissingPoints(t *testing.T) {
 	t.Parallel()
 	const program = `tool Db {

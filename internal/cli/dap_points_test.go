@@ -50,7 +50,7 @@ func (d *debugger) functions(names ...string) {
 	}
 	for i, b := range d.ask("setFunctionBreakpoints", map[string]any{"breakpoints": all})["breakpoints"].([]any) {
 		if b := b.(map[string]any); b["verified"] != true {
-			d.t.Errorf("%s: %v", names[i], b["message"])
+			d.t.Errorf("function breakpoint %s is not verified: %v", names[i], b["message"])
 		}
 	}
 }
@@ -96,7 +96,7 @@ func TestDapPoints(t *testing.T) {
 	same(t, d.awaitExit(), 1)
 }
 
-// within is a program whose errors do not leave the function that raises them.
+// within is a program that catches each error in the function that raises the error.
 const within = `fn fails(n: Int) -> Result<Int, String> {
     if n > 1 { Err("refused") } else { Ok(n) }
 }
@@ -119,8 +119,9 @@ fn main() {
 }
 `
 
-// TestDapThrownWithin checks that an error stops the run where it is raised, even if a try of the
-// same function catches it. An Err that ? propagates to a try counts as propagated.
+// TestDapThrownWithin checks that an error stops the run where it is raised, even if a try block of
+// the same function catches the error. An Err that `?` propagates to a try block counts as an
+// error, too.
 func TestDapThrownWithin(t *testing.T) {
 	t.Parallel()
 	at := func(mark string) string { return fmt.Sprintf("exception main:%d", place(t, within, mark)) }
@@ -169,8 +170,8 @@ fn main() {
 }
 `
 
-// TestDapGoto checks that goto skips lines with calls, forwards and backwards, but does not go to a
-// line that uses a variable or a loop's position that has no value.
+// TestDapGoto checks that goto can skip lines with calls, forwards and backwards. It refuses a
+// target line that uses a variable or a loop position without a value.
 func TestDapGoto(t *testing.T) {
 	t.Parallel()
 	d := startDebugger(t, map[string]string{"main.conc": jumps})
@@ -207,7 +208,8 @@ func TestDapGoto(t *testing.T) {
 	same(t, d.awaitExit(), 0)
 }
 
-// TestDapAwait: a step over an await ends after it, and a step in enters the awaited task.
+// TestDapAwait checks that a step over an await stops after the await, and that a step in enters
+// the awaited task.
 func TestDapAwait(t *testing.T) {
 	t.Parallel()
 	d := startDebugger(t, map[string]string{"main.conc": tasks})
@@ -218,7 +220,7 @@ func TestDapAwait(t *testing.T) {
 	same(t, d.stops(), at("breakpoint", "main", "await"))
 	same(t, d.step("next"), at("step", "main", "emit"))
 	same(t, d.step("next"), at("step", "main", "through"))
-	// Back to the await: it already has its value.
+	// Go back to the await: the awaited value is already available.
 	path := filepath.Join(d.dir, "main.conc")
 	targets := d.ask("gotoTargets", map[string]any{"source": map[string]any{"path": path}, "line": place(t, tasks, "emit")})["targets"].([]any)
 	if len(targets) != 1 {
@@ -319,7 +321,8 @@ fn main() {
 	same(t, d.awaitExit(), 0)
 }
 
-// TestDapAtTheEnd checks that an input at the end of a function can use its variables.
+// TestDapAtTheEnd checks that a console input can use the variables of a function that has stopped
+// at its end.
 func TestDapAtTheEnd(t *testing.T) {
 	t.Parallel()
 	const program = `fn sum(n: Int) -> Int {
@@ -340,8 +343,8 @@ fn main() {
 	d.ask("disconnect", nil)
 }
 
-// TestDapLastName checks that a run stops at a last expression that is a name, in every kind of
-// body.
+// TestDapLastName checks that the debugger stops at a last expression that consists only of a name.
+// It covers every kind of body.
 func TestDapLastName(t *testing.T) {
 	t.Parallel()
 	const program = `fn sum(n: Int) -> Int {
@@ -379,7 +382,7 @@ fn main() {
 	for i, mark := range marks {
 		where := d.stops()
 		if !strings.HasSuffix(where, fmt.Sprintf(":%d", place(t, program, mark))) {
-			t.Errorf("%s: %s", mark, where)
+			t.Errorf("stop after mark <%s>: got %s", mark, where)
 		}
 		if i == 0 {
 			same(t, d.value("watch", "more + n"), "3: Int")

@@ -15,7 +15,7 @@ var dapRequests = []string{
 	"stepOut", "terminateThreads", "threads", "variables", "writeMemory", "noSuchRequest",
 }
 
-// dapArguments fit every request that reads some of them.
+// dapArguments returns arguments that are valid for every request that uses any of them.
 func (d *debugger) dapArguments() map[string]any {
 	return map[string]any{"threadId": 1, "frameId": 1, "targetId": 1, "variablesReference": 1, "expression": "1", "value": "1", "name": "n", "text": "n",
 		"column": 1, "line": 1, "adapterID": "x", "source": map[string]any{"path": d.dir + "/main.conc"}, "breakpoints": []any{}, "filters": []string{}}

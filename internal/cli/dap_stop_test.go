@@ -31,7 +31,8 @@ fn main() {
 }
 `
 
-// stops waits until the program stops, and returns the reason, the function and the line.
+// stops waits until the program stops. It returns the reason, the function and the line as one
+// string.
 func (d *debugger) stops() string {
 	d.t.Helper()
 	body := d.event("stopped")
@@ -49,7 +50,7 @@ func (d *debugger) frames() (all []map[string]any) {
 	return all
 }
 
-// at sets breakpoints on lines of main.conc and returns the response.
+// at sets the breakpoints all in main.conc and returns the breakpoints of the response.
 func (d *debugger) at(all ...map[string]any) (out []map[string]any) {
 	d.t.Helper()
 	if all == nil {
@@ -64,7 +65,7 @@ func (d *debugger) at(all ...map[string]any) (out []map[string]any) {
 
 func line(n int) map[string]any { return map[string]any{"line": n} }
 
-// step steps and returns the new position.
+// step sends the step request command and returns the position of the next stop.
 func (d *debugger) step(command string) string {
 	d.t.Helper()
 	d.ask(command, map[string]any{"threadId": d.thread})
@@ -153,7 +154,7 @@ func TestDapEvaluates(t *testing.T) {
 	refused := func(context, expression, want string) {
 		t.Helper()
 		if m := d.refused("evaluate", map[string]any{"expression": expression, "context": context, "frameId": frame}); !strings.Contains(m, want) {
-			t.Errorf("%s: %s", expression, m)
+			t.Errorf("setting %s: unexpected message %s", expression, m)
 		}
 	}
 	refused("watch", "sum = 1", "would assign")

@@ -9,7 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// TestDapRuns checks that a launched program runs as with `concerto run`.
+// TestDapRuns checks that a launched program has the same output and exit code as with `concerto
+// run`.
 func TestDapRuns(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -36,14 +37,15 @@ func TestDapRuns(t *testing.T) {
 			d.begin()
 			code := d.awaitExit()
 			if code != c.code || !strings.Contains(d.output["stdout"], c.stdout) || !strings.Contains(d.output["stderr"], c.other) {
-				t.Errorf("code %d, output %q", code, d.output)
+				t.Errorf("exit code %d, output %q", code, d.output)
 			}
 			d.ask("disconnect", nil)
 		})
 	}
 }
 
-// TestDapAnswers checks that an unanswered emit is reported, and answered in the console.
+// TestDapAnswers checks that the adapter reports an emit that waits for an answer, and that the
+// user can answer it in the console.
 func TestDapAnswers(t *testing.T) {
 	t.Parallel()
 	d := startDebugger(t, map[string]string{"main.conc": `fn main() { let v: String = await emit("approve", "it")?; println("got ${v}"); Ok(nil) }`})
@@ -54,14 +56,14 @@ func TestDapAnswers(t *testing.T) {
 	}
 	d.ask("evaluate", map[string]any{"expression": ":answer yes", "context": "repl"})
 	if code := d.awaitExit(); code != 0 || !strings.HasSuffix(d.output["stdout"], "got yes\n") {
-		t.Errorf("code %d, output %q", code, d.output)
+		t.Errorf("exit code %d, output %q", code, d.output)
 	}
 	if m := d.refused("evaluate", map[string]any{"expression": ":answer yes", "context": "repl"}); m != "no question is waiting for an answer" {
 		t.Error(m)
 	}
 }
 
-// TestDapOrder checks that requests in the wrong order are refused with a message.
+// TestDapOrder checks that the adapter refuses requests in the wrong order with a message.
 func TestDapOrder(t *testing.T) {
 	t.Parallel()
 	d := startDebugger(t, map[string]string{"main.conc": "fn main() {}"})
@@ -82,14 +84,15 @@ func TestDapOrder(t *testing.T) {
 	d.ask("disconnect", nil)
 }
 
-// waiting is a program with a host that has started and does not exit.
+// waiting is a program whose host starts and does not exit.
 var waiting = map[string]string{
 	"Concerto.toml": "[hosts.w]\ncommand = \"testhost\"\nargs = [\"w.host\"]\noutput_format = \"json\"\n",
 	"w.host":        "ignore-sigterm\n" + family + "close-stdin\n< {\"type\":\"progress\",\"message\":\"up\"}\nhang\n",
 	"main.conc":     "host W { connector: w }\nfn main() { println(W.execute(\"a\").is_ok()); }",
 }
 
-// hosted launches waiting, and returns the processes of its host once they exist.
+// hosted launches the program waiting. It waits for the processes of its host and returns their
+// ids.
 func hosted(t *testing.T) (*debugger, []int) {
 	t.Helper()
 	d := startDebugger(t, waiting)
@@ -104,11 +107,12 @@ func hosted(t *testing.T) (*debugger, []int) {
 func awaitExit(t *testing.T, all []int) {
 	t.Helper()
 	if left, err := testproc.AwaitExit(outlive, all...); len(left) > 0 || err != nil {
-		t.Fatalf("%v are left (%v)", left, err)
+		t.Fatalf("processes %v did not exit (error %v)", left, err)
 	}
 }
 
-// TestDapLeavesNothing checks that no process of the run remains, however a session ends.
+// TestDapLeavesNothing checks that no process of the run remains after the session, however the
+// session ends.
 func TestDapLeavesNothing(t *testing.T) {
 	t.Parallel()
 	t.Run("terminate", func(t *testing.T) {
@@ -116,10 +120,10 @@ func TestDapLeavesNothing(t *testing.T) {
 		d, all := hosted(t)
 		d.ask("terminate", nil)
 		if code := d.awaitExit(); code != console.ExitInterrupted {
-			t.Errorf("code %d", code)
+			t.Errorf("exit code %d, want console.ExitInterrupted", code)
 		}
 		if left := alive(all); len(left) > 0 {
-			t.Errorf("%v are left", left)
+			t.Errorf("processes %v still run", left)
 		}
 	})
 	t.Run("disconnect", func(t *testing.T) {
@@ -127,7 +131,7 @@ func TestDapLeavesNothing(t *testing.T) {
 		d, all := hosted(t)
 		d.ask("disconnect", nil)
 		if left := alive(all); len(left) > 0 {
-			t.Errorf("%v are left", left)
+			t.Errorf("processes %v still run", left)
 		}
 	})
 	t.Run("editor killed", func(t *testing.T) {
@@ -144,11 +148,12 @@ func TestDapLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestDapOnATerminal checks that the command explains on a terminal that editors start it.
+// TestDapOnATerminal checks that the command prints on a terminal that it must be started by an
+// editor.
 func TestDapOnATerminal(t *testing.T) {
 	began := time.Now()
 	code, out, errors := start(t, "fn main() {}", "", "dap")
 	if code != console.ExitRefused || out != "" || !strings.Contains(errors, "an editor must start `concerto dap`") || time.Since(began) > outlive {
-		t.Errorf("code %d, %q %q", code, out, errors)
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, out, errors)
 	}
 }

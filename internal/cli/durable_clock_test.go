@@ -12,9 +12,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// TestClockSetBack sets the machine's clock back by an hour between two processes of a run. An
-// expired timer stays expired, another one waits as long as before, and the program never reads a
-// time before one that it has read, even after a snapshot.
+// TestClockSetBack sets the machine's clock back by an hour between two processes of a run. A timer
+// that has expired stays expired. The remaining time of the other timer does not change. The
+// program never reads an earlier time than it has read before, even after it resumes from a
+// snapshot.
 func TestClockSetBack(t *testing.T) {
 	const by = time.Hour
 	dir := programs(t, map[string]string{"main.conc": `use std::time;
@@ -35,12 +36,12 @@ fn main() {
 		c := command(dir, "runs", "resume", "--snapshot-every", "1", "job")
 		out, err := c.Output()
 		if c.ProcessState.ExitCode() != code || string(out) != want {
-			t.Fatalf("exit code %d (%v), want %d; output\n%s\nwant\n%s", c.ProcessState.ExitCode(), err, code, out, want)
+			t.Fatalf("resume: exit code %d (error %v), want %d; output\n%s\nwant\n%s", c.ProcessState.ExitCode(), err, code, out, want)
 		}
 	}
 	first := command(dir, "run", "--journal", "before", "--park", "main.conc")
 	if out, _ := first.CombinedOutput(); first.ProcessState.ExitCode() != console.ExitWaiting {
-		t.Fatalf("it does not wait: %s", out)
+		t.Fatalf("the run did not park; output: %s", out)
 	}
 	stored := journal.At(filepath.Join(dir, "before"))
 	h, err := stored.Read()
@@ -57,7 +58,7 @@ fn main() {
 		t.Fatal(err)
 	}
 	var deadlines []int64
-	for _, r := range h.Records[1:] { // the first has no time of its own
+	for _, r := range h.Records[1:] { // the start record contains no time that must be shifted
 		at = r.T + by.Milliseconds()
 		if r.Due > 0 {
 			r.Due += by.Milliseconds()
@@ -78,9 +79,9 @@ fn main() {
 		}
 	}
 	if len(deadlines) != 2 || deadlines[1] <= deadlines[0] {
-		t.Fatalf("the timers are due at %v", deadlines)
+		t.Fatalf("timer deadlines = %v, want 2 in increasing order", deadlines)
 	}
-	at = deadlines[0] // a second process was there when it was
+	at = deadlines[0] // the run's second process started when the first timer expired
 	w.Append(&journal.Record{K: journal.KResume, Owner: journal.Owner{N: 2}})
 	w.Out([]byte(`{"n":1,"channel":"first"}`))
 	if err := w.Flush(journal.Synced); err != nil {
@@ -95,16 +96,16 @@ fn main() {
 		_, rest, _ := strings.Cut(string(out), "\nwaits    ")
 		id, rest, found := strings.Cut(rest, " ")
 		if !found || !strings.HasPrefix(rest, channel+" ") {
-			t.Fatalf("%s, %v", out, err)
+			t.Fatalf("concerto runs show prints %s (error %v), want a pending question", out, err)
 		}
 		return id
 	}
 	if out, err := command(dir, "runs", "answer", "job", pending("first"), "x").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("answer the first question: %v: %s", err, out)
 	}
 	resume("[early] 60000\n[forward] true\n[second]\n", console.ExitWaiting)
 	if out, err := command(dir, "runs", "answer", "job", pending("second"), "x").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("answer the second question: %v: %s", err, out)
 	}
 	resume("[still] true\n", console.ExitWaiting)
 	if h, err = journal.At(filepath.Join(dir, "job")).Read(); err != nil {
@@ -112,10 +113,10 @@ fn main() {
 	}
 	for i, r := range h.Records[1:] {
 		if r.T < h.Records[i].T {
-			t.Errorf("record %d was written at %d, and the one before at %d", r.S, r.T, h.Records[i].T)
+			t.Errorf("record %d has time %d, which is before the previous record's time %d", r.S, r.T, h.Records[i].T)
 		}
 	}
 	if waits := h.Last().Waits; len(waits) != 1 || waits[0].Due != deadlines[1] {
-		t.Errorf("it waits for %+v", waits)
+		t.Errorf("the last record's waits = %+v, want only the later timer", waits)
 	}
 }

@@ -19,9 +19,11 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestDurableKill kills a durable run by SIGKILL at random moments and resumes it, until it ends.
-// Nothing may be lost, and nothing may be done twice except requests that may be repeated, each
-// with the same key. CONCERTO_DURABLE_KILLS is the number of kills; CI does 200.
+// TestDurableKill runs the storm program as a durable run. It kills the run with SIGKILL at random
+// moments and resumes it, until the program finishes. No effect may be lost, and none may be
+// repeated except requests that are marked as repeatable; each repetition must have the same
+// idempotency key. The environment variable CONCERTO_DURABLE_KILLS sets the number of kills; CI
+// uses 200.
 func TestDurableKill(t *testing.T) {
 	t.Parallel()
 	kills := 25
@@ -43,11 +45,12 @@ func TestDurableKill(t *testing.T) {
 			return
 		}
 	}
-	t.Logf("%d kills, %d of them amid the program, and of %d keepers; %d processes resumed from a snapshot; %d storms dropped the beginning of the journal", done, amid, keepers, restored, dropped)
-	if dropped == 0 && kills > 20 { // there was more than one storm
-		t.Error("no storm has dropped the beginning of its journal")
+	t.Logf("%d kills of runs, %d of them while the program was performing effects; %d kills of keepers; %d processes resumed from a snapshot; %d runs dropped the beginning of their journal", done, amid, keepers, restored, dropped)
+	if dropped == 0 && kills > 20 { // more than 20 kills need at least two runs, and every second run drops files
+		t.Error("no run dropped the beginning of its journal")
 	}
-	// Of few kills chance decides how many come when they should: there is one then.
+	// The number of kills that hit the program between its effects is random. Few kills guarantee
+	// only one.
 	wantAmid, wantRestored := 1, 0
 	switch {
 	case done >= 100:
@@ -56,26 +59,26 @@ func TestDurableKill(t *testing.T) {
 		wantRestored = 1
 	}
 	if amid < wantAmid || restored < wantRestored {
-		t.Errorf("of %d kills %d hit the program while it did something, and %d processes resumed from a snapshot", done, amid, restored)
+		t.Errorf("of %d kills %d hit a program that was performing effects, and %d processes resumed from a snapshot; too few for this number of kills", done, amid, restored)
 	}
 }
 
-// stormed is a storm that is killed and resumed.
+// stormed is one execution of the storm program, which is killed and resumed until it finishes.
 type stormed struct {
 	*testing.T
 	seed   uint64
 	random *rand.Rand
 	world  *stormWorld
 	dir    string
-	most   int // kills
+	most   int // maximum number of kills
 	kills  int
-	amid   int // of them, those that came when the program had done something and not all
+	amid   int // number of kills after the program's first effect and before its end
 	stdout []byte
-	// Keepers are killed so often, too: the hosts exit with them.
+	// lossy is true if keepers are killed, too. A keeper's hosts exit with the keeper.
 	lossy    bool
 	keepers  int
-	drops    bool // the beginning of its journal is not kept
-	restored int  // processes that resumed from a snapshot
+	drops    bool // the run drops the beginning of its journal
+	restored int  // number of processes that resumed from a snapshot
 }
 
 func newStormed(t *testing.T, seed uint64, most int, drops bool) *stormed {
@@ -97,7 +100,7 @@ func newStormed(t *testing.T, seed uint64, most int, drops bool) *stormed {
 	return s
 }
 
-// run runs a storm to its end.
+// run executes the storm program until it finishes.
 func (s *stormed) run() {
 	s.Helper()
 	args := []string{"run", "--journal", "job", "--emit", "ndjson"}
@@ -122,8 +125,8 @@ func (s *stormed) run() {
 	}
 }
 
-// snapshots returns how often the next process takes snapshots, and sometimes damages or removes
-// existing ones: they only save time.
+// snapshots returns the flags that set how often the next process takes snapshots. It sometimes
+// damages or removes existing snapshots, because a run must not depend on them.
 func (s *stormed) snapshots() (flags []string) {
 	all, _ := filepath.Glob(filepath.Join(s.dir, "job", "snapshot-*.bin")) // a valid pattern
 	switch n := s.random.IntN(10); {
@@ -156,7 +159,7 @@ func (s *stormed) snapshots() (flags []string) {
 	return nil
 }
 
-// spares reports whether there is a second intact snapshot. Then the run survives damage to the
+// spares reports whether at least two snapshots are intact, so that the run survives damage to the
 // first one.
 func (s *stormed) spares(all []string) bool {
 	whole := 0
@@ -172,8 +175,8 @@ func (s *stormed) spares(all []string) bool {
 	return whole > 1
 }
 
-// once runs concerto and, as long as kills are left, kills it at a random moment, or more often
-// after it has written a number of bytes into its journal.
+// once runs concerto one time. While kills are left, it kills the process: at a random moment, or,
+// three times as often, after the process has written a random number of bytes into its journal.
 func (s *stormed) once(args []string) error {
 	c := command(s.dir, args...)
 	if s.drops {
@@ -199,11 +202,11 @@ func (s *stormed) once(args []string) error {
 	s.stdout = append(s.stdout, out.Bytes()...)
 	for _, l := range storedLines(out.Bytes()) {
 		if l.N <= printed {
-			s.Errorf("seed %d: line %d is printed again, and the journal recorded that %d lines were printed", s.seed, l.N, printed)
+			s.Errorf("seed %d: line %d was printed again, although the journal had recorded %d printed lines", s.seed, l.N, printed)
 		}
 	}
 	if bytes.Contains(errs.Bytes(), []byte("the snapshot cannot be gone on from")) {
-		s.Errorf("seed %d: %s", s.seed, errs.Bytes())
+		s.Errorf("seed %d: a snapshot could not be used: %s", s.seed, errs.Bytes())
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() != -1 {
@@ -226,14 +229,14 @@ func (s *stormed) printed() (n int) {
 	return n
 }
 
-// kill kills the run's process; in a lossy storm sometimes after its keeper; or first only its
-// keeper.
+// kill kills the run's process. In a lossy storm it sometimes kills the keeper before, or kills
+// only the keeper first and lets the run continue for a while.
 func (s *stormed) kill(run *os.Process, ended <-chan struct{}) {
 	var keeper struct{ PID int }
 	if text, err := os.ReadFile(filepath.Join(s.dir, "job", "keeper.json")); s.lossy && s.random.IntN(3) == 0 && err == nil && json.Unmarshal(text, &keeper) == nil && s.isKeeper(keeper.PID) {
 		_ = syscall.Kill(keeper.PID, syscall.SIGKILL)
 		s.keepers++
-		if s.random.IntN(2) == 0 { // the run continues for a while without
+		if s.random.IntN(2) == 0 { // the run continues for a while without its keeper
 			s.waitToKill(ended)
 		}
 	}
@@ -246,8 +249,9 @@ func (s *stormed) isKeeper(pid int) bool {
 	return err == nil && pid > 1 && bytes.Contains(args, []byte("keeper"))
 }
 
-// waitToKill waits until the process must be killed: each fourth at a random moment, the others by
-// their output. It returns false if the process has exited.
+// waitToKill waits until the process must be killed: for every fourth kill a random time, otherwise
+// until the process has written a random number of bytes. It returns false if the process has
+// exited.
 func (s *stormed) waitToKill(ended <-chan struct{}) bool {
 	if s.kills%4 == 3 {
 		select {
@@ -270,7 +274,7 @@ func (s *stormed) waitToKill(ended <-chan struct{}) bool {
 // stormSegment is the size of the journal's files in a storm that drops some of them.
 const stormSegment = 4 << 10
 
-// written returns about how much was written into the journal.
+// written returns the approximate number of bytes that were written into the journal.
 func (s *stormed) written() int64 {
 	all := journals(s.dir)
 	if len(all) == 0 {
@@ -283,19 +287,19 @@ func (s *stormed) written() int64 {
 	}
 	info, err := os.Stat(last)
 	if err != nil {
-		return 0 // it was dropped just now
+		return 0 // the run has just dropped the file
 	}
 	return (n-1)*stormSegment + info.Size()
 }
 
-// journals returns the files of a journal, in order.
+// journals returns the paths of a journal's files, in order.
 func journals(dir string) []string {
 	all, _ := filepath.Glob(filepath.Join(dir, "job", "journal-*.ndjson")) // a valid pattern
 	return all
 }
 
-// begun reports whether a journal, or the rest of one, is that of a program that has performed an
-// effect.
+// begun reports whether the program has performed an effect. text is its journal, possibly without
+// the beginning, which is dropped only after effects.
 func begun(text []byte) bool {
 	return bytes.Contains(text, []byte(`"k":"begin"`)) || !bytes.HasPrefix(text, []byte(`{"s":1,`))
 }

@@ -17,8 +17,8 @@ import (
 	"testing"
 )
 
-// storm is a program with everything that a durable run stores: files with ids, a store in a file,
-// requests that may and may not be repeated, timers, concurrent tasks, and time.
+// storm is a program that uses everything that a durable run stores: files with ids, a store in a
+// file, repeatable and unrepeatable requests, timers, concurrent tasks, and the time.
 const storm = `
 use std::{fs, http, time};
 hashmap seen: HashMap<String, Int> = HashMap::new().with_persistence("storm.db");
@@ -125,7 +125,8 @@ fn main() {
 }
 `
 
-// stormWorld counts the requests at the servers of a storm, by subject, with their keys.
+// stormWorld is the HTTP server that a storm's program uses. It records the idempotency keys of the
+// requests, by method and path, or by the question in a request to a model.
 type stormWorld struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -152,8 +153,8 @@ func newStormWorld(t *testing.T) *stormWorld {
 	return w
 }
 
-// stormFiles returns the storm's program, its manifest and its hosts. history is the setting for
-// its journal.
+// stormFiles returns the storm's program, its manifest and its hosts. history is the manifest's
+// setting of which part of the journal is stored.
 func stormFiles(url, history string) map[string]string {
 	return map[string]string{
 		"main.conc": strings.NewReplacer("URL", url, "ROUNDS", strconv.Itoa(stormRounds)).Replace(storm),
@@ -171,7 +172,7 @@ const (
 	stormInstances = 2
 )
 
-// end checks the results of a storm.
+// end checks the results of a finished storm.
 func (s *stormed) end() {
 	s.Helper()
 	lines, err := os.ReadFile(filepath.Join(s.dir, "lines"))
@@ -212,17 +213,17 @@ func (s *stormed) end() {
 
 func (s *stormed) bad(format string, args ...any) {
 	s.Helper()
-	s.Errorf("seed %d: %s", s.seed, fmt.Sprintf(format, args...))
+	s.Errorf("storm with seed %d: %s", s.seed, fmt.Sprintf(format, args...))
 }
 
-// hosts compares the messages that the hosts received with the expected ones: each prompt and each
-// answer once. The agent checks its answers itself; the effect of its call must have happened for
-// one call each.
+// hosts compares the messages that the hosts received with the expected ones: each host must have
+// received each prompt and each answer exactly once. The agent checks its answers itself. All
+// requests that the agent's tool sent for one id must have the same key.
 func (s *stormed) hosts() {
 	s.Helper()
 	for _, h := range []struct {
 		name, prompt string
-		answers      []string // in each exchange
+		answers      []string // expected answers for each id
 	}{
 		{"clerk", `"text":"job %d."`, []string{`"in_reply_to":"question","answer_to":"job %d.","value":"yes to job %[1]d."`, `"in_reply_to":"approval","answer_to":"job %d.","value":"yes"`}},
 		{"coder", `"text":"task %d."`, nil},
@@ -249,14 +250,15 @@ func (s *stormed) hosts() {
 	}
 }
 
-// storedLine is a line of the output.
+// storedLine is one emit in the stored output.
 type storedLine struct {
 	N       int             `json:"n"`
 	Channel string          `json:"channel"`
 	Payload json.RawMessage `json:"payload"`
 }
 
-// storedLines returns the complete lines of a text, because a kill may truncate a line of stdout.
+// storedLines returns the complete lines of text. A kill may have truncated the last line of
+// stdout.
 func storedLines(text []byte) (all []storedLine) {
 	for one := range bytes.Lines(text) {
 		var l storedLine
@@ -267,8 +269,8 @@ func storedLines(text []byte) (all []storedLine) {
 	return all
 }
 
-// output compares the output with the printed lines: each line once in the file, and at least once
-// on stdout, in order.
+// output checks the stored output and stdout. Each line must be in the file exactly once, and on
+// stdout at least once, in order.
 func (s *stormed) output() {
 	s.Helper()
 	text, err := os.ReadFile(filepath.Join(s.dir, "job", "out.ndjson"))

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// stormMessage is a message from a run to a host of the storm program, in any of its protocols.
+// stormMessage is a message from a run to a host of the storm program, in any of the hosts'
+// protocols.
 type stormMessage struct {
 	Type      string `json:"type"`
 	Text      string `json:"text"`
@@ -39,9 +40,9 @@ type stormMessage struct {
 	} `json:"result"`
 }
 
-// stormHost runs the host of the storm program that args names: clerk, coder, which speaks Codex's
-// protocol, or agent, which speaks ACP. It stores the received messages in a file. It can continue
-// an exchange that began in another process of the same host.
+// stormHost runs the host of the storm program that args names: clerk, coder (Codex's protocol), or
+// agent (ACP). It stores the received messages in a file, so that it can continue an exchange that
+// an earlier process of the same host began.
 func stormHost(args []string) int {
 	log, err := os.OpenFile(args[0]+".in", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -143,8 +144,8 @@ func newCoder() func(*stormMessage) {
 var stormRequest = regexp.MustCompile(`errand (\d+)\.`)
 
 // newAgent returns a message handler that starts a command in a terminal, calls a tool while the
-// command runs, and then requests the command's output. It fails unless each of its requests gets
-// exactly one response.
+// command runs, and then requests the command's output. The agent fails unless each of its requests
+// gets exactly one response.
 func newAgent() func(*stormMessage) {
 	var tools net.Conn
 	var in *bufio.Reader
@@ -166,7 +167,7 @@ func newAgent() func(*stormMessage) {
 		fmt.Fprintf(tools, `{"id":%d,"method":"tools/call","params":{"name":"Notes_note","arguments":{"id":%d}}}`+"\n", lastID, id)
 		line, err := in.ReadBytes('\n')
 		if err != nil {
-			os.Exit(0) // the keeper, which has the other end of the connection, was killed; a resumed run has no response to this call
+			os.Exit(0) // the keeper at the other end of the connection was killed, so a resumed run has no response to this call
 		}
 		err = json.Unmarshal(line, &got)
 		if err != nil || string(got.ID) != fmt.Sprint(lastID) || got.Result.Value.Result != 2*id {

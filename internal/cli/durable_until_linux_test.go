@@ -11,14 +11,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// TestNotBeforeItsTime checks that an effect of a process that may still be running is repeated
-// only after its own time limit. If the process is known to have exited, there is no wait.
+// TestNotBeforeItsTime kills a run during an effect. If the process that performs the effect may
+// still be running, the resumed run repeats the effect only after the effect's time limit. If that
+// process is known to have exited, the run does not wait.
 func TestNotBeforeItsTime(t *testing.T) {
 	t.Parallel()
 	dir := programs(t, map[string]string{"Concerto.toml": "[permissions]\nrun = [\"sh\"]\n[run.unknown]\ncommand = \"retry\"\n",
 		"main.conc": "use std::tools::RunCommand;\nfn main() { println(RunCommand.run(\"sh\", [\"-c\", \"if [ ! -e once ]; then touch once; kill -9 $PPID; sleep 5; fi; date +%s%3N\"])?.stdout.trim()); }\n"})
 	if out, err := command(dir, "run", "--journal", "job", "main.conc").CombinedOutput(); err == nil {
-		t.Fatalf("it was not killed: %s", out)
+		t.Fatalf("the command did not kill the run: %s", out)
 	}
 	stored := journal.At(filepath.Join(dir, "job"))
 	h, err := stored.Read()
@@ -27,11 +28,11 @@ func TestNotBeforeItsTime(t *testing.T) {
 	}
 	last := h.Last()
 	if last.K != journal.KBegin || last.Until < last.T+1000 || h.Owner().Boot == "" || !h.Owner().HasExited() {
-		t.Fatalf("the record of the effect is %+v, that of the owner %+v", last, h.Owner())
+		t.Fatalf("record of the effect = %+v, owner = %+v; want a started effect with a time limit, and an owner that has exited", last, h.Owner())
 	}
 	for name, boot := range map[string]string{"known": h.Owner().Boot, "unknown": "another"} {
-		// On a busy machine the time may expire before the run is resumed. Then the time is
-		// doubled.
+		// On a busy machine the time limit may expire before the run is resumed. Then the attempt
+		// is repeated with twice the limit.
 		within := time.Second
 		for !resumeIfWaiting(t, dir, name, boot, h, within) {
 			within *= 2
@@ -39,9 +40,9 @@ func TestNotBeforeItsTime(t *testing.T) {
 	}
 }
 
-// resumeIfWaiting resumes a run whose owner had another boot of the machine, or the same one, and
-// whose effect may still be running within that time. It reports whether the run was resumed before
-// the time expired.
+// resumeIfWaiting resumes a run whose effect has the time limit within. boot is the boot id of the
+// run's owner: with the machine's own id it is known that the owner has exited, with another id it
+// is not. It returns false if the time limit expired before the run was resumed.
 func resumeIfWaiting(t *testing.T, dir, name, boot string, h *journal.History, within time.Duration) bool {
 	t.Helper()
 	program, err := os.ReadFile(filepath.Join(dir, "job", journal.ProgramFile))
@@ -66,20 +67,20 @@ func resumeIfWaiting(t *testing.T, dir, name, boot string, h *journal.History, w
 	}
 	out, err := command(dir, "runs", "resume", job).CombinedOutput()
 	if err != nil {
-		t.Fatalf("%s: %v: %s", name, err, out)
+		t.Fatalf("resume with %s boot id: %v: %s", name, err, out)
 	}
 	waits := strings.Contains(string(out), "concerto: effect 1 (command) is repeated in ") && strings.Contains(string(out), " s, because the process that started it may still be running\n")
 	var made int64
 	lines := strings.Fields(string(out))
 	if _, err := fmt.Sscan(lines[len(lines)-1], &made); err != nil {
-		t.Fatalf("%s: %s", name, out)
+		t.Fatalf("resume with %s boot id prints no time: %s", name, out)
 	}
 	unknown := name == "unknown"
 	if !waits && made >= repeated.Until {
 		return false
 	}
 	if waits != unknown || unknown && made < repeated.Until {
-		t.Errorf("%s: made at %d, until %d: %s", name, made, repeated.Until, out)
+		t.Errorf("resume with %s boot id: repeated at %d, time limit %d; output: %s", name, made, repeated.Until, out)
 	}
 	return true
 }

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// risen is the advice for a recorded run whose result has changed.
+// risen is the advice that is printed when the result of an earlier version's recording has
+// changed.
 const risen = "what older versions have recorded means something else now: raise tape.Engine (what runs do) or journal.Format (how they are kept), and record a new directory of testdata/kept (record.sh)"
 
 // TestEarlierVersions checks that runs and a tape of an earlier version are read, replayed and
@@ -23,8 +24,7 @@ func TestEarlierVersions(t *testing.T) {
 	}
 }
 
-// testRecordedRun reads, replays and resumes the run that one version of the engine recorded in a
-// directory.
+// testRecordedRun reads, replays and resumes the recording of one version of the engine in dir.
 func testRecordedRun(t *testing.T, dir string) {
 	content := func(name string) string {
 		text, err := os.ReadFile(filepath.Join(dir, name))
@@ -35,7 +35,7 @@ func testRecordedRun(t *testing.T, dir string) {
 	}
 	for _, x := range []struct {
 		args string
-		want string // a part of what is put out; "=" and a file: all of it
+		want string // text that the output contains; "=" and a file's name require the whole output to equal the file
 	}{
 		{"runs verify finished", " records, unchanged\n"},
 		{"audit verify finished", "records, 0 calls, 0 unfinished, head "},

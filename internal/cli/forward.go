@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// relayProgram is the program of the relay. It is separate because concerto must not link what only
-// the relay needs.
+// relayProgram is the program of the relay. It is a separate program so that concerto does not link
+// the relay's dependencies.
 const relayProgram = "concerto-relay"
 
 func newRelay(a *console.Console) *cobra.Command {
@@ -36,7 +36,8 @@ func newHostd(a *console.Console) *cobra.Command {
   concerto relay hostd --help`, "hostd")
 }
 
-// forwarding returns a command that runs concerto-relay with before and its own arguments.
+// forwarding returns a command that runs concerto-relay. The arguments before precede the command's
+// own arguments.
 func forwarding(a *console.Console, name, short, long, example string, before ...string) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " [ARGS…]", Short: short, Long: long, Example: example,
@@ -57,7 +58,7 @@ func forward(a *console.Console, args []string) error {
 	return console.Usage("reinstall it: `"+installRelay+"`", "start %s: %v", program, err)
 }
 
-// installRelay is the command that installs concerto-relay in a checkout.
+// installRelay is the shell command that installs concerto-relay from a checkout of the project.
 const installRelay = "go install ./cmd/concerto-relay"
 
 // relayFile finds concerto-relay next to this program, or else on PATH.

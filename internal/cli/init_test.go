@@ -16,7 +16,7 @@ import (
 func TestInitAsks(t *testing.T) {
 	for _, c := range []struct {
 		args, input string
-		made, grep  string // a file, and what is in it
+		made, grep  string // path of a created file, and a part of its content
 		asked       string
 	}{
 		{"init", "\nmy project\nshop\nfour\n4\n", "shop/main.conc", "tool Stock", "did you mean my_project?"},
@@ -29,10 +29,10 @@ func TestInitAsks(t *testing.T) {
 		code := run(strings.Fields(c.args), &console.Console{Stdin: strings.NewReader(c.input), Stdout: &out, Stderr: &errs, Dir: dir, TTY: console.TTY{In: true}})
 		text, _ := os.ReadFile(filepath.Join(dir, filepath.FromSlash(c.made)))
 		if code != 0 || !strings.Contains(string(text), c.grep) || !strings.Contains(errs.String(), c.asked) {
-			t.Errorf("%s with %q: exit %d\n%s%s%s", c.args, c.input, code, out.String(), errs.String(), text)
+			t.Errorf("%s with input %q: exit code %d, stdout, stderr and created file:\n%s%s%s", c.args, c.input, code, out.String(), errs.String(), text)
 		}
 		if !strings.Contains(out.String(), "cd shop\n") {
-			t.Errorf("%s with %q: no next steps in %q", c.args, c.input, out.String())
+			t.Errorf("%s with input %q: stdout %q contains no next steps", c.args, c.input, out.String())
 		}
 	}
 }
@@ -45,13 +45,14 @@ func TestInitCancelled(t *testing.T) {
 		code := run(strings.Fields(args), &console.Console{Stdin: strings.NewReader(""), Stdout: &errs, Stderr: &errs, Dir: dir, TTY: console.TTY{In: true}})
 		left, err := os.ReadDir(dir)
 		if code != console.ExitRefused || !strings.Contains(errs.String(), "cancelled; no files were created") || err != nil || len(left) > 0 {
-			t.Errorf("%s: exit %d, %v left\n%s", args, code, left, errs.String())
+			t.Errorf("%s: exit code %d, files %v were not removed, output:\n%s", args, code, left, errs.String())
 		}
 	}
 }
 
-// TestInitProviders creates every template for every provider: the project has no errors, and its
-// documents name the variables that its manifest names.
+// TestInitProviders creates a project from every template for every provider. It checks that the
+// project has no errors, and that the README names the environment variables that the manifest
+// names.
 func TestInitProviders(t *testing.T) {
 	for _, p := range provider.Names() {
 		names := p != provider.Scripted
@@ -59,12 +60,12 @@ func TestInitProviders(t *testing.T) {
 			dir := t.TempDir()
 			var out strings.Builder
 			if code := run([]string{"init", "shop", "--template", k, "--provider", p}, &console.Console{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Dir: dir}); code != 0 {
-				t.Fatalf("%s for %s: exit %d\n%s", k, p, code, out.String())
+				t.Fatalf("init %s for %s: exit code %d, output:\n%s", k, p, code, out.String())
 			}
 			out.Reset()
 			code := run([]string{"check", "shop"}, &console.Console{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Dir: dir})
 			if code != 0 || out.String() != "" {
-				t.Errorf("check %s for %s: exit %d\n%s", k, p, code, out.String())
+				t.Errorf("check %s for %s: exit code %d, output:\n%s", k, p, code, out.String())
 			}
 			toml, _ := os.ReadFile(filepath.Join(dir, "shop", "Concerto.toml"))
 			readme, _ := os.ReadFile(filepath.Join(dir, "shop", "README.md"))

@@ -37,7 +37,7 @@ func startInspect(t *testing.T, width, height int, change func(*exec.Cmd), args 
 		run := exec.Command(c.Path, "run", "--journal", "job", "main.conc")
 		run.Dir, run.Env = c.Dir, c.Env
 		if out, err := run.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
+			t.Fatalf("record the run: %v\n%s", err, out)
 		}
 		if change != nil {
 			change(c)
@@ -51,7 +51,7 @@ func checkRestored(t *testing.T, r *testterm.Running, before syscall.Termios, co
 	t.Helper()
 	got, s := r.AwaitExit()
 	if got != code || r.Modes() != before || s.Hidden || s.Style != "" || len(s.Odd) > 0 {
-		t.Errorf("exit %d, not %d; hidden %v, style %q, odd %v\n%s", got, code, s.Hidden, s.Style, s.Odd, s.Text())
+		t.Errorf("exit code %d, want %d; cursor hidden: %v, style %q, unexpected sequences %v; screen:\n%s", got, code, s.Hidden, s.Style, s.Odd, s.Text())
 	}
 	if strings.Contains(s.Text(), "▸") {
 		t.Errorf("the view was not removed:\n%s", s.Text())
@@ -62,14 +62,14 @@ const (
 	right, left, down, up = "\x1b[C", "\x1b[D", "\x1b[B", "\x1b[A"
 )
 
-// TestInspectView checks that keys step through a run, forwards and backwards, by effects and by
-// lines, that the variables are shown, and that the terminal is restored at the end.
+// TestInspectView checks that keys step through a run by effects and by lines, forwards and
+// backwards. The view must show the variables, and the terminal must be restored at the end.
 func TestInspectView(t *testing.T) {
 	temp := t.TempDir()
 	r, dir, before := startInspect(t, 110, 24, func(c *exec.Cmd) { c.Env = append(c.Env, "TMPDIR="+temp) })
 	s := r.AwaitText("effect 1 of 6", "▸ 1 ✓ emit", "▸  3   emit(\"square\", result);", "square  main.conc:3:3", "n = 1", "result = 1", "main  main.conc:10:21", "→ ← effect")
 	if strings.Contains(s.Text(), "[result]") || !strings.Contains(s.Rows[len(s.Rows)-1], "→ ← effect") {
-		t.Errorf("%s", s.Text())
+		t.Errorf("unexpected first view:\n%s", s.Text())
 	}
 	r.Type(right)
 	r.AwaitText("effect 2 of 6", "n = 2", "result = 4")
@@ -116,30 +116,30 @@ func TestInspectView(t *testing.T) {
 	r.Type("q")
 	checkRestored(t, r, before, 0)
 	if all, _ := filepath.Glob(filepath.Join(dir, "r_*", "journal-000001.ndjson")); len(all) != 1 {
-		t.Errorf("%v:\n%s", all, s.Text())
+		t.Errorf("forks = %v, want one; screen:\n%s", all, s.Text())
 	}
 	if _, err := os.Stat(filepath.Join(dir, "job", "journal-000001.ndjson")); err != nil {
 		t.Error(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(temp, "*")); len(left) > 0 {
-		t.Errorf("%v is left", left)
+		t.Errorf("temporary files %v were not removed", left)
 	}
 }
 
-// TestInspectViewSizes checks that the view is redrawn for another size, including a very small
-// one.
+// TestInspectViewSizes checks that the view is redrawn when the terminal's size changes, even to a
+// single cell.
 func TestInspectViewSizes(t *testing.T) {
 	r, _, before := startInspect(t, 100, 20, nil, "--at", "3")
 	r.AwaitText("effect 3 of 6", "n = 3")
 	for _, size := range [][2]int{{50, 20}, {20, 8}, {4, 3}, {1, 1}, {120, 40}} {
 		r.Resize(size[0], size[1])
 		s := r.AwaitState("the new size", func(s testterm.State) bool {
-			// In one cell there is only the margin.
+			// A terminal of one cell shows only the margin.
 			return (len(s.Rows) > 0 || size[0] == 1) && len(s.Rows) <= size[1] && (size[0] < 20 || strings.Contains(s.Text(), "▸"))
 		})
 		for _, row := range s.Rows {
 			if len([]rune(row)) > size[0] {
-				t.Fatalf("in %d cells: %q", size[0], row)
+				t.Fatalf("a row is wider than %d cells: %q", size[0], row)
 			}
 		}
 	}
@@ -148,8 +148,8 @@ func TestInspectViewSizes(t *testing.T) {
 	checkRestored(t, r, before, 130)
 }
 
-// TestInspectViewEnds checks that the terminal is restored after a signal. Without a terminal, the
-// command prints a hint.
+// TestInspectViewEnds checks that the terminal is restored after a signal. On a terminal that
+// cannot be redrawn, the command prints a hint.
 func TestInspectViewEnds(t *testing.T) {
 	r, _, before := startInspect(t, 80, 20, nil)
 	r.AwaitText("effect 1 of 6")
@@ -164,7 +164,7 @@ func TestInspectViewEnds(t *testing.T) {
 	r, _, before = startInspect(t, 80, 20, func(c *exec.Cmd) { c.Env = append(c.Env, "TERM=dumb") })
 	code, s := r.AwaitExit()
 	if code != 2 || !strings.Contains(s.Text(), "concerto runs inspect job --format ndjson") {
-		t.Errorf("exit %d\n%s", code, s.Text())
+		t.Errorf("exit code %d, screen:\n%s", code, s.Text())
 	}
 	_ = before
 }

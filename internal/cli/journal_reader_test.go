@@ -17,14 +17,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// otherReader reads a run's directory according to spec/journal.md, and shares nothing with the
-// reader of package journal.
+// otherReader is an independent reader of a run's directory. It follows spec/journal.md and shares
+// no code with package journal.
 type otherReader struct {
 	records []map[string]json.RawMessage
-	torn    int    // bytes that are cut off
-	damage  string // where: "FILE:LINE", or a file
-	none    bool   // it holds no run
-	last    int    // the last record's number
+	torn    int    // number of incomplete bytes at the end that are ignored
+	damage  string // position of the damage: "FILE:LINE", or a file; "" if there is none
+	none    bool   // the directory contains no run
+	last    int    // number of the last record
 }
 
 const startHash = "00000000000000000000000000000000"
@@ -72,8 +72,8 @@ func readOther(t *testing.T, dir string) *otherReader {
 	return r
 }
 
-// head reads the record of dropped files, and returns the number of the first remaining one and the
-// hash that its first record follows.
+// head reads head.json, which describes the dropped files. It returns the number of the first
+// remaining file and the hash that precedes its first record.
 func (r *otherReader) head(t *testing.T, dir string) (first int, before string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "head.json"))
@@ -99,7 +99,8 @@ func (r *otherReader) head(t *testing.T, dir string) (first int, before string) 
 	return head.Segment, head.H
 }
 
-// file reads a file of the journal and returns the hash of its last record.
+// file reads a file of the journal. before is the hash of the preceding record. It returns the hash
+// of the file's last record.
 func (r *otherReader) file(name string, text []byte, before string, last bool) string {
 	for n := 1; len(text) > 0; n++ {
 		line, rest, whole := bytes.Cut(text, []byte("\n"))
@@ -119,7 +120,8 @@ func (r *otherReader) file(name string, text []byte, before string, last bool) s
 	return before
 }
 
-// readLine reads a record that follows one with a hash; it returns nil if it does not.
+// readLine decodes a record. It returns nil if the record's hash is not the hash of before and the
+// record.
 func readLine(line []byte, before string) (x map[string]json.RawMessage, hash string) {
 	open, stated := statedOf(line)
 	sum := sha256.Sum256(append([]byte(before), open...))
@@ -129,7 +131,7 @@ func readLine(line []byte, before string) (x map[string]json.RawMessage, hash st
 	return x, hash
 }
 
-// statedOf returns a line's bytes up to its hash, and the hash.
+// statedOf returns the bytes of a line up to its hash, and the hash.
 func statedOf(line []byte) (open []byte, hash string) {
 	at := bytes.LastIndex(line, []byte(`,"h":"`))
 	if at < 0 {
@@ -139,8 +141,8 @@ func statedOf(line []byte) (open []byte, hash string) {
 	return line[:at], hash
 }
 
-// tornAt reports whether the data from a bad record on was incomplete: no later record verifies
-// against its predecessor, or none of those has y.
+// tornAt reports whether the data from the record bad on may be ignored as an incomplete write: no
+// later record has the right hash, or none of those is marked as synced (field y).
 func tornAt(bad, rest []byte) bool {
 	_, before := statedOf(bad)
 	follows, synced := false, false
@@ -153,7 +155,7 @@ func tornAt(bad, rest []byte) bool {
 	return !follows || !synced
 }
 
-// member returns a member of a record; a string without its quotes.
+// member returns a field of a record as text. A string has no quotes.
 func member(x map[string]json.RawMessage, name string) string {
 	var s string
 	if json.Unmarshal(x[name], &s) == nil {
@@ -162,22 +164,22 @@ func member(x map[string]json.RawMessage, name string) string {
 	return string(x[name])
 }
 
-// TestJournalIsAsWritten checks that a reader built from spec/journal.md alone decodes recorded
-// runs, and a run with many files.
+// TestJournalIsAsWritten checks that otherReader, which follows only spec/journal.md, decodes
+// recorded runs and a run with many files.
 func TestJournalIsAsWritten(t *testing.T) {
 	for _, dir := range []string{filepath.Join("testdata", "kept", "engine1", "finished"), filepath.Join("testdata", "kept", "engine2", "parked"), manySegments(t, 0), manySegments(t, 20)} {
 		r := readOther(t, dir)
 		if r.torn > 0 || r.damage != "" || r.none {
-			t.Fatalf("%s: torn %d, damaged %q", dir, r.torn, r.damage)
+			t.Fatalf("%s: %d truncated bytes, damage at %q; want an intact journal", dir, r.torn, r.damage)
 		}
 		h, err := journal.At(dir).Read()
 		if err != nil || len(h.Records) != len(r.records) || h.N != uint64(r.last) {
-			t.Fatalf("%s: %d records, and %d: %v", dir, len(r.records), len(h.Records), err)
+			t.Fatalf("%s: this reader finds %d records, package journal %d (error %v)", dir, len(r.records), len(h.Records), err)
 		}
 		begun, secrets, at := map[string]bool{}, map[string]bool{}, "0"
 		for i, x := range r.records {
 			if len(member(x, "t")) < len(at) || len(member(x, "t")) == len(at) && member(x, "t") < at {
-				t.Errorf("%s: record %d goes back in time", dir, i+1)
+				t.Errorf("%s: record %d has an earlier time than its predecessor", dir, i+1)
 			}
 			at = member(x, "t")
 			switch member(x, "k") {
@@ -186,32 +188,32 @@ func TestJournalIsAsWritten(t *testing.T) {
 			case "begin":
 				begun[member(x, "e")] = true
 				if d := member(x, "d"); x["r"] != nil && len(d) != 32 || x["r"] == nil && d != "" {
-					t.Errorf("%s: record %d: d is %q", dir, i+1, d)
+					t.Errorf("%s: record %d: field d = %q, want 32 digits exactly if there is a field r", dir, i+1, d)
 				}
 			case "end":
 				if !begun[member(x, "e")] || !slices.Contains([]string{"done", "none", "unknown"}, member(x, "x")) {
-					t.Errorf("%s: record %d ends an effect that has not begun, or has x %q", dir, i+1, member(x, "x"))
+					t.Errorf("%s: record %d ends an effect without a begin record, or has the invalid x %q", dir, i+1, member(x, "x"))
 				}
 			}
 			for _, part := range strings.Split(string(x["v"])+string(x["r"]), "«secret:")[1:] {
 				name, _, _ := strings.Cut(part, "»")
 				if name, _, _ = strings.Cut(name, ":"); !secrets[name] {
-					t.Errorf("%s: record %d has the mark of %s, which no record has named", dir, i+1, name)
+					t.Errorf("%s: record %d contains the placeholder of secret %s, which no earlier record declares", dir, i+1, name)
 				}
 			}
 		}
 	}
 }
 
-// counting counts the dropped records.
+// counting is a digest of dropped records that contains only their number.
 type counting struct{ n int }
 
 func (h *counting) Restore([]byte) error    { return nil }
 func (h *counting) Add(*journal.Record)     { h.n++ }
 func (h *counting) Encode() ([]byte, error) { return fmt.Appendf(nil, "%d", h.n), nil }
 
-// manySegments creates a journal of several files and drops those that end before the record drop;
-// 0 drops none.
+// manySegments creates a journal of several files. It drops the files that end before the record
+// numbered drop, or no file if drop is 0.
 func manySegments(t *testing.T, drop uint64) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "many")
@@ -234,14 +236,14 @@ func manySegments(t *testing.T, drop uint64) string {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "head.json")); (err == nil) != (drop > 0) {
-		t.Fatalf("head.json: %v", err)
+		t.Fatalf("stat head.json: %v, want the file exactly if records were dropped", err)
 	}
 	return dir
 }
 
-// TestDamagedAtEachByte checks that a journal with one changed byte, or truncated at any byte, is
-// truncated where the format permits it, or is reported as damaged there. It is never read as a
-// different one.
+// TestDamagedAtEachByte changes each byte of a journal, and truncates the journal at each byte.
+// Both readers must ignore the incomplete end where the format permits it, and otherwise report the
+// damage. They must never read different records.
 func TestDamagedAtEachByte(t *testing.T) {
 	t.Parallel()
 	for _, drop := range []uint64{0, 20} {
@@ -253,7 +255,7 @@ func damagedAtEachByte(t *testing.T, dir string, dropped bool) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "journal-*.ndjson"))
 	if err != nil || len(names) < 3 {
-		t.Fatalf("%v: %v", names, err)
+		t.Fatalf("journal files = %v (error %v), want at least 3", names, err)
 	}
 	whole, err := journal.At(dir).Read()
 	if err != nil {
@@ -265,7 +267,7 @@ func damagedAtEachByte(t *testing.T, dir string, dropped bool) {
 	}
 	every := 1
 	if randtest.Raced {
-		every = 7 // a reader is one goroutine
+		every = 7 // the readers use one goroutine, so the race detector finds nothing
 	}
 	for _, name := range names {
 		text, err := os.ReadFile(name)
@@ -299,20 +301,20 @@ func damagedAt(t *testing.T, dir, name string, text []byte, whole *journal.Histo
 	switch {
 	case errors.As(err, &damaged):
 		if other.damage != damaged.Where {
-			t.Errorf("%s, byte %d: %v, by the specification %q", filepath.Base(name), at, err, other.damage)
+			t.Errorf("%s, byte %d: package journal returns %v, the specification's reader finds damage at %q", filepath.Base(name), at, err, other.damage)
 		}
 	case errors.Is(err, journal.ErrNoRun):
 		if !other.none {
-			t.Errorf("%s, byte %d: %v, by the specification %d records", filepath.Base(name), at, err, len(other.records))
+			t.Errorf("%s, byte %d: package journal returns %v, the specification's reader finds %d records", filepath.Base(name), at, err, len(other.records))
 		}
 	case err != nil:
-		t.Errorf("%s, byte %d: %v", filepath.Base(name), at, err)
+		t.Errorf("%s, byte %d: package journal returns %v", filepath.Base(name), at, err)
 	case len(h.Records) != len(other.records) || h.Torn != other.torn || other.damage != "":
-		t.Errorf("%s, byte %d: %d records and %d bytes truncated, by the specification %d and %d (%s)", filepath.Base(name), at, len(h.Records), h.Torn, len(other.records), other.torn, other.damage)
+		t.Errorf("%s, byte %d: package journal finds %d records and truncates %d bytes, the specification's reader finds %d and truncates %d (damage %q)", filepath.Base(name), at, len(h.Records), h.Torn, len(other.records), other.torn, other.damage)
 	default:
 		for i, r := range h.Records {
 			if r.H != whole.Records[i].H {
-				t.Fatalf("%s, byte %d: record %d is read as another one", filepath.Base(name), at, i+1)
+				t.Fatalf("%s, byte %d: record %d differs from the original", filepath.Base(name), at, i+1)
 			}
 		}
 	}

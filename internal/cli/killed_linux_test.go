@@ -14,7 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// outlive is the maximum wait for processes to exit, which takes milliseconds on an idle machine.
+// outlive is the maximum time to wait for processes to exit. On an idle machine they exit within
+// milliseconds.
 const outlive = 2 * time.Minute
 
 // family starts a host that starts four others (family4).
@@ -25,8 +26,8 @@ spawn-grandchild session own-session ignore-sigterm
 spawn-grandchild orphaned own-session
 `
 
-// TestKilled checks that no process of a run remains after concerto is killed: neither hosts nor
-// their descendants, in whatever group or session, nor the guardian.
+// TestKilled kills concerto during a run. It checks that no process of the run remains: no host, no
+// descendant of a host in any process group or session, and no guardian.
 func TestKilled(t *testing.T) {
 	for _, c := range []struct{ name, host, program string }{
 		{"idle", family + "serve\nread\n< {\"type\":\"result\",\"text\":\"up\"}\nend\n",
@@ -54,7 +55,7 @@ func TestKilled(t *testing.T) {
 			defer func() { _ = p.Process.Kill() }()
 			for lines := bufio.NewScanner(out); ; {
 				if !lines.Scan() {
-					t.Fatal("it has ended")
+					t.Fatal("the run exited before its host printed a message")
 				}
 				if strings.Contains(lines.Text(), "up") {
 					break
@@ -64,23 +65,23 @@ func TestKilled(t *testing.T) {
 			run := markOf(t, all[0])
 			guardian := childCalled(p.Process.Pid, "guard")
 			if guardian == 0 {
-				t.Fatal("there is no guardian")
+				t.Fatal("the run has no guardian process")
 			}
 			all = append(all, guardian)
 			_ = p.Process.Kill()
 			killed := time.Now()
 			for ; len(all) > 0; all = marked(run) {
 				if left, err := testproc.AwaitExit(outlive-time.Since(killed), all...); len(left) > 0 || err != nil {
-					t.Fatalf("%v are left (%v)", left, err)
+					t.Fatalf("processes %v still run (error %v)", left, err)
 				}
 			}
-			t.Logf("nothing is left after %v", time.Since(killed).Round(time.Millisecond))
+			t.Logf("all processes had exited after %v", time.Since(killed).Round(time.Millisecond))
 		})
 	}
 }
 
-// TestNothingIsLeft checks that no process that the hosts started remains after the end of a run,
-// in whatever group or session.
+// TestNothingIsLeft checks that no process that the hosts started remains after a run, whatever its
+// process group or session is.
 func TestNothingIsLeft(t *testing.T) {
 	dir := programs(t, map[string]string{
 		"Concerto.toml": "[hosts.w]\ncommand = \"testhost\"\nargs = [\"w.host\"]\noutput_format = \"json\"\n",
@@ -89,14 +90,15 @@ func TestNothingIsLeft(t *testing.T) {
 	})
 	out, err := command(dir, "run", "main.conc").Output()
 	if err != nil || string(out) != "up\n" {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("concerto run: error %v, output: %s", err, out)
 	}
 	if left := alive(family4(t, dir)); len(left) != 0 {
-		t.Errorf("%v are left", left)
+		t.Errorf("processes %v still run", left)
 	}
 }
 
-// TestNothingIsLeftOfHostList checks the same for a command that only inspects a host.
+// TestNothingIsLeftOfHostList checks that `host list`, which only starts the hosts for their
+// acknowledgement, leaves no process running.
 func TestNothingIsLeftOfHostList(t *testing.T) {
 	dir := programs(t, map[string]string{
 		"Concerto.toml": "[hosts.w]\ncommand = \"testhost\"\nargs = [\"w.host\"]\nparams = { a = 1 }\n",
@@ -104,14 +106,14 @@ func TestNothingIsLeftOfHostList(t *testing.T) {
 		"main.conc":     "host W { connector: w }\nfn main() {}",
 	})
 	if out, err := command(dir, "host", "list").Output(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("concerto host list: %v: %s", err, out)
 	}
 	if left := alive(family4(t, dir)); len(left) != 0 {
-		t.Errorf("%v are left", left)
+		t.Errorf("processes %v still run", left)
 	}
 }
 
-// family4 returns the processes of a host that has started four others.
+// family4 returns the ids of a host's process and of the four processes that the host has started.
 func family4(t *testing.T, dir string) []int {
 	t.Helper()
 	var all []int
@@ -129,7 +131,7 @@ func family4(t *testing.T, dir string) []int {
 	return all
 }
 
-// alive returns the processes that can still run.
+// alive returns the processes that have not exited.
 func alive(pids []int) (out []int) {
 	for _, pid := range pids {
 		if s := proc.Read(pid); s != nil && s.CanRun() {
@@ -139,7 +141,7 @@ func alive(pids []int) (out []int) {
 	return out
 }
 
-// markOf returns the run that a process belongs to.
+// markOf returns the id of the run that a process belongs to.
 func markOf(t *testing.T, pid int) string {
 	t.Helper()
 	for v := range strings.SplitSeq(string(proc.Environ(pid)), "\x00") {
@@ -148,11 +150,11 @@ func markOf(t *testing.T, pid int) string {
 			return run
 		}
 	}
-	t.Fatalf("process %d has no mark", pid)
+	t.Fatalf("the environment of process %d contains no run id", pid)
 	return ""
 }
 
-// marked returns the processes of a run.
+// marked returns the processes that belong to a run.
 func marked(run string) (out []int) {
 	for pid := range proc.All {
 		if proc.Marked(proc.Environ(pid), run) {
@@ -162,7 +164,8 @@ func marked(run string) (out []int) {
 	return out
 }
 
-// childCalled returns the child of a process with a word among its arguments; 0 if there is none.
+// childCalled returns the id of parent's child process that has word among its arguments, or 0 if
+// there is none.
 func childCalled(parent int, word string) int {
 	for pid := range proc.All {
 		s := proc.Read(pid)

@@ -16,12 +16,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/lsptest"
 )
 
-// languageClient plays an editor with the command.
+// languageClient plays an editor that uses the language server.
 type languageClient struct {
 	*lsptest.Client
 	t      *testing.T
-	pushed map[string]json.RawMessage // the last diagnostics by URI
-	tests  []string                   // the events of tests
+	pushed map[string]json.RawMessage // latest diagnostics by URI
+	tests  []string                   // received events of tests
 	logged []string
 }
 
@@ -99,8 +99,8 @@ func exitCode(err error) int {
 	return 0
 }
 
-// TestLanguageServer checks that the server reports for an open file the diagnostics of `concerto
-// check`, and fixes it.
+// TestLanguageServer opens a file with errors. The server must report the same diagnostics as
+// `concerto check`, and must format the file.
 func TestLanguageServer(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"main.conc": "fn main() {\n    let n: Int = \"three\"\n    println(n);\n}\n"})
@@ -117,38 +117,38 @@ func TestLanguageServer(t *testing.T) {
 	}
 	check := exec.CommandContext(t.Context(), "concerto", "check", "--format", "json", "main.conc")
 	check.Dir = dir
-	out, _ := check.Output() // it has errors
+	out, _ := check.Output() // the command fails, because the file has errors
 	var rows []struct {
 		Code, Message string
 		Hints         []string
 	}
 	if err := json.Unmarshal(out, &rows); err != nil {
-		t.Fatalf("%s: %v", out, err)
+		t.Fatalf("decode the output %s of check: %v", out, err)
 	}
 	if len(rows) != len(diagnostics.Diagnostics) || len(rows) < 2 {
-		t.Fatalf("check reports %v, the server %v", rows, diagnostics)
+		t.Fatalf("check reports %v, the server reports %v", rows, diagnostics)
 	}
 	for i, r := range rows {
 		if d := diagnostics.Diagnostics[i]; d.Code != r.Code || d.Source != "concerto" || d.Message != strings.Join(append([]string{r.Message}, r.Hints...), "\nhint: ") {
-			t.Errorf("check reports %+v, the server %+v", r, d)
+			t.Errorf("check reports %+v, the server reports %+v", r, d)
 		}
 	}
 	c.notify("textDocument/didOpen", map[string]any{"textDocument": map[string]any{"uri": uri, "languageId": "concerto", "version": 1, "text": "fn main( ) {}\n"}})
 	if got, want := c.ask("textDocument/formatting", map[string]any{"textDocument": map[string]any{"uri": uri}, "options": map[string]any{"tabSize": 4, "insertSpaces": true}}),
 		`[{"range":{"start":{"line":0,"character":8},"end":{"line":0,"character":9}},"newText":""}]`; got != want {
-		t.Errorf("formatting: %s", got)
+		t.Errorf("formatting returns %s", got)
 	}
 	if got := c.ask("shutdown", nil); got != "null" {
-		t.Errorf("shutdown: %s", got)
+		t.Errorf("shutdown returns %s, want null", got)
 	}
 	c.notify("exit", nil)
 	if code := exitCode(p.Wait()); code != 0 {
-		t.Errorf("exit code %d", code)
+		t.Errorf("exit code %d, want 0", code)
 	}
 }
 
-// TestLanguageServerCommands checks that the server runs tests for the editor and reports their
-// results immediately, runs and builds the program, and explains codes.
+// TestLanguageServerCommands checks the commands of the server: it runs tests and reports their
+// results, runs and builds the program, and explains codes.
 func TestLanguageServerCommands(t *testing.T) {
 	dir := t.TempDir()
 	const text = "@test\nfn good() { assert(true); }\n\n@test\nfn bad() { assert_eq([1], [2]); }\n\n@test\nfn other() { }\n\nfn main() { println(env::args()[0]); }\n"
@@ -162,35 +162,36 @@ func TestLanguageServerCommands(t *testing.T) {
 	execute("concerto.test", map[string]any{"uri": uri, "names": []string{"good", "bad"}, "debug": false})
 	slices.Sort(c.tests)
 	if got, want := strings.Join(c.tests, ", "), "bad failed assertion failed: [1] does not equal [2]\n  at [0]: 1 does not equal 2 - [1]\n+ [2]\n  at [0]: 1 does not equal 2, bad started, good passed, good started"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+		t.Errorf("test events = %q, want %q", got, want)
 	}
 	if got := execute("concerto.run", map[string]any{"uri": uri, "args": []string{"hello"}}); got != `{"code":0}` || !slices.Contains(c.logged, "hello") {
-		t.Errorf("run: %s, logged %q", got, c.logged)
+		t.Errorf("concerto.run returns %s and logs %q", got, c.logged)
 	}
 	var built struct{ Path string }
 	if err := json.Unmarshal([]byte(execute("concerto.build", map[string]any{"uri": uri})), &built); err != nil || built.Path != filepath.Join(dir, "a.conc-ir") {
-		t.Errorf("build: %+v %v", built, err)
+		t.Errorf("concerto.build returns %+v, error %v", built, err)
 	}
 	if _, err := os.Stat(built.Path); err != nil {
 		t.Error(err)
 	}
 	if got := execute("concerto.explain", map[string]any{"code": "E0301"}); !strings.Contains(got, "E0301") {
-		t.Errorf("explain: %s", got)
+		t.Errorf("concerto.explain returns %s", got)
 	}
 	c.ask("shutdown", nil)
 	c.notify("exit", nil)
 	if code := exitCode(p.Wait()); code != 0 {
-		t.Errorf("exit code %d", code)
+		t.Errorf("exit code %d, want 0", code)
 	}
 }
 
-// TestLanguageServerEnds checks that the server exits when its editor does, in every way.
+// TestLanguageServerEnds checks that the server exits when the editor closes the connection or is
+// killed.
 func TestLanguageServerEnds(t *testing.T) {
 	t.Run("input", func(t *testing.T) {
 		p, _, in := startLanguageServer(t, t.TempDir(), nil)
 		in.Close()
 		if code := exitCode(p.Wait()); code != 1 {
-			t.Errorf("exit code %d", code)
+			t.Errorf("exit code %d, want 1", code)
 		}
 	})
 	t.Run("killed", func(t *testing.T) {
@@ -203,11 +204,11 @@ func TestLanguageServerEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, _, in := startLanguageServer(t, t.TempDir(), editor.Process.Pid)
-		defer in.Close() // somebody else holds it open
+		defer in.Close() // the input stays open, although the editor has exited
 		held.Close()
 		_ = editor.Wait()
 		if code := exitCode(p.Wait()); code != 1 {
-			t.Errorf("exit code %d", code)
+			t.Errorf("exit code %d, want 1", code)
 		}
 	})
 }
@@ -225,7 +226,7 @@ func TestLanguageServerTCP(t *testing.T) {
 	line, err := bufio.NewReader(stderr).ReadString('\n')
 	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "waiting for an editor at ")
 	if err != nil || !ok {
-		t.Fatalf("got %q: %v", line, err)
+		t.Fatalf("first line of stderr = %q (error %v), want the server's address", line, err)
 	}
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -237,6 +238,6 @@ func TestLanguageServerTCP(t *testing.T) {
 	c.ask("shutdown", nil)
 	c.notify("exit", nil)
 	if code := exitCode(p.Wait()); code != 0 {
-		t.Errorf("exit code %d", code)
+		t.Errorf("exit code %d, want 0", code)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// TestManualNamesAllCommands checks that the manual's chapters on the commands name each visible
+// TestManualNamesAllCommands checks that the manual's chapters on the commands mention each visible
 // command and flag.
 func TestManualNamesAllCommands(t *testing.T) {
 	manual := manual(t)
@@ -58,7 +58,7 @@ func manual(t *testing.T) string {
 func TestCommandsHaveScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil || len(files) < 100 {
-		t.Fatalf("%d scripts: %v", len(files), err)
+		t.Fatalf("found %d scripts (error %v), want at least 100", len(files), err)
 	}
 	var all strings.Builder
 	for _, f := range files {
@@ -72,7 +72,7 @@ func TestCommandsHaveScripts(t *testing.T) {
 	visit = func(c *cobra.Command) {
 		for _, sub := range c.Commands() {
 			if !strings.Contains(all.String(), sub.CommandPath()+" ") && !strings.Contains(all.String(), sub.CommandPath()+"\n") {
-				t.Errorf("no script in testdata/script has `%s`", sub.CommandPath())
+				t.Errorf("no script in testdata/script runs `%s`", sub.CommandPath())
 			}
 			visit(sub)
 		}

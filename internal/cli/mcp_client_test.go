@@ -51,8 +51,8 @@ pub pipeline Write {
 
 fn main() { println(Shape::Dot); }`
 
-// TestServeReference checks `concerto mcp serve` with the protocol's reference
-// client, which is installed with the reference server.
+// TestServeReference connects the protocol's reference client to `concerto mcp serve`. `make
+// mcp-reference` installs the client together with the reference server.
 func TestServeReference(t *testing.T) {
 	sdk, err := filepath.Abs(filepath.Join("..", "..", "bin", "npm", "node_modules", "@modelcontextprotocol", "sdk"))
 	if err != nil {
@@ -60,7 +60,7 @@ func TestServeReference(t *testing.T) {
 	}
 	node, err := exec.LookPath("node")
 	if _, missing := os.Stat(sdk); err != nil || missing != nil {
-		t.Skip("the reference client is not installed: `make mcp-reference` does it")
+		t.Skip("the reference client is not installed: run `make mcp-reference`")
 	}
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"tools.conc": servedToAll})
@@ -68,7 +68,7 @@ func TestServeReference(t *testing.T) {
 	c.Env = append(os.Environ(), "HOME="+dir)
 	got, err := c.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, got)
+		t.Fatalf("run the reference client: %v\n%s", err, got)
 	}
 	const want = `T_hold(no) T_maybe(yes) typed T_point() typed T_shape() typed T_text() T_trees() typed Write(topic) typed
 T_point gives {"x":1,"label":null} {"x":1,"label":null}

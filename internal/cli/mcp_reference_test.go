@@ -10,15 +10,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// TestMCPReference checks the client with the protocol's reference server: `mcp add` declares its
-// tools, a program calls them, and reads its resources and prompts.
+// TestMCPReference checks the MCP client with the protocol's reference server. `mcp add` declares
+// the server's tools. A program then calls the tools and reads the server's resources and prompts.
 func TestMCPReference(t *testing.T) {
 	server, err := filepath.Abs(filepath.Join("..", "..", "bin", "npm", "node_modules", ".bin", "mcp-server-everything"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(server); err != nil {
-		t.Skip("the reference server is not installed: `make mcp-reference` does it")
+		t.Skip("the reference server is not installed: run `make mcp-reference`")
 	}
 	dir := t.TempDir()
 	const program = `
@@ -48,7 +48,7 @@ fn main() {
 	command := func(args ...string) string {
 		var out, errs bytes.Buffer
 		if code := run(args, &console.Console{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Dir: dir}); code != 0 {
-			t.Fatalf("concerto %s: exit %d\n%s%s", strings.Join(args, " "), code, out.String(), errs.String())
+			t.Fatalf("concerto %s: exit code %d\n%s%s", strings.Join(args, " "), code, out.String(), errs.String())
 		}
 		return out.String()
 	}
@@ -59,7 +59,7 @@ fn main() {
 		`["demo://resource/dynamic/blob/{resourceId}","demo://resource/dynamic/text/{resourceId}"]` + "\ntrue\n", `[["city",true],["state",false]]`,
 		`[{"role":"user","content":"What's weather in Paris?"}]`} {
 		if !strings.Contains(got, want) {
-			t.Errorf("no %q in\n%s", want, got)
+			t.Errorf("the output does not contain %q:\n%s", want, got)
 		}
 	}
 }

@@ -31,7 +31,8 @@ pub tool Greeter {
 
 fn main() {}`
 
-// serveIn runs `mcp serve` in dir and returns its stderr and a channel with its result.
+// serveIn runs `mcp serve` in dir. It returns a reader of the command's stderr and a channel that
+// receives its error.
 func serveIn(ctx context.Context, t *testing.T, dir string, stdin io.Reader, flags ...string) (*bufio.Reader, <-chan error) {
 	t.Helper()
 	errs, log := io.Pipe()
@@ -54,8 +55,8 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// TestServeHTTP checks that another program can call a program that is served over HTTP, and that
-// an interrupt stops the server.
+// TestServeHTTP serves a program over HTTP and calls its tools from another program. An interrupt
+// then stops the server.
 func TestServeHTTP(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"tools.conc": servedTool})
@@ -65,7 +66,7 @@ func TestServeHTTP(t *testing.T) {
 	line, err := log.ReadString('\n')
 	url, ok := strings.CutPrefix(strings.TrimSpace(line), "serving ")
 	if err != nil || !ok {
-		t.Fatalf("%q, %v", line, err)
+		t.Fatalf("first line of the log = %q (error %v), want the server's address", line, err)
 	}
 	logged := make(chan string, 1)
 	go func() {
@@ -78,25 +79,25 @@ func TestServeHTTP(t *testing.T) {
 	})
 	var out, errs bytes.Buffer
 	if code := run([]string{"run", "client.conc"}, &console.Console{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Dir: dir}); code != 0 {
-		t.Fatalf("exit %d: %s", code, errs.String())
+		t.Fatalf("the client program exited with code %d: %s", code, errs.String())
 	}
 	want := `[mcp:progress] {"message":"[greeting] Ada","progress":1,"server":"G","tool":"Greeter_greet"}
 [mcp:progress] {"message":"[greeting] Bo","progress":1,"server":"G","tool":"Greeter_greet"}
 hello Ada, the 1. hello Bo, the 2.
 `
 	if got := out.String(); got != want {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("the client program printed %q, want %q", got, want)
 	}
 	cancel(console.ErrInterrupted)
 	if err := <-done; !errors.Is(err, console.ErrInterrupted) {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("the server returned %v, want console.ErrInterrupted", err)
 	}
 	if got, want := <-logged, "greeting Ada\n[greeting] Ada\ngreeting Bo\n[greeting] Bo\n"; got != want {
-		t.Errorf("logged %q, want %q", got, want)
+		t.Errorf("the server logged %q, want %q", got, want)
 	}
 }
 
-// TestServeInterrupted checks that an interrupt stops a server whose client is silent.
+// TestServeInterrupted checks that an interrupt stops a server whose client sends nothing.
 func TestServeInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"tools.conc": servedTool})
@@ -110,7 +111,7 @@ func TestServeInterrupted(t *testing.T) {
 	}
 	cancel(console.ErrInterrupted)
 	if err := <-done; !errors.Is(err, console.ErrInterrupted) {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("the server returned %v, want console.ErrInterrupted", err)
 	}
 }
 
@@ -133,7 +134,7 @@ pub tool Work {
 
 fn main() {}`
 
-// TestServeEndsCalls checks that running and waiting calls end with the server: when it is
+// TestServeEndsCalls checks that the server cancels its running and waiting calls when it is
 // interrupted, when its client disconnects, and when a call panics.
 func TestServeEndsCalls(t *testing.T) {
 	for name, end := range map[string]func(cancel context.CancelCauseFunc, client *io.PipeWriter){
@@ -162,7 +163,7 @@ func TestServeEndsCalls(t *testing.T) {
 				}
 			}
 			if line, err := log.ReadString('\n'); line != "begun\n" {
-				t.Fatalf("%q, %v", line, err)
+				t.Fatalf("log line = %q (error %v), want begun", line, err)
 			}
 			rest := make(chan string, 1)
 			go func() {
@@ -176,10 +177,10 @@ func TestServeEndsCalls(t *testing.T) {
 			case name == "interrupted" && errors.Is(err, console.ErrInterrupted), name == "left" && err == nil,
 				name == "panicked" && errors.As(err, &failed) && failed.Panic:
 			default:
-				t.Errorf("it ended with %v", err)
+				t.Errorf("unexpected result of the server: %v", err)
 			}
 			if text := <-rest; text != "" {
-				t.Errorf("the second call began: %q", text)
+				t.Errorf("the waiting call also began; log: %q", text)
 			}
 		})
 	}

@@ -21,49 +21,49 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// misdeed is a kind of misbehaviour of a host, with the expected outcome: a row of
-// TestMisbehaviour.
+// misdeed is a row of TestMisbehaviour: a host that misbehaves in one way, and the expected
+// outcome.
 type misdeed struct {
 	n    int
 	name string
-	host string // what the host plays (internal/testkit/testhost); a program when it begins with "#!"
-	keys string // of the host's section in the manifest
+	host string // script for internal/testkit/testhost, or an executable script if it begins with "#!"
+	keys string // further keys of the host's section in the manifest
 	prep func(dir string) error
-	decl string // of the host declaration, beside connector and output_format
-	body string // of main; "" is one execute
+	decl string // further members of the host declaration, after connector and output_format
+	body string // body of main; "" for a single call of execute
 	how
 
-	// The expected output. The message is of the last [err] line; "~" begins a regular expression.
-	// Fields that are not set must be absent.
+	// Expected output. err is the message of the last [err] line; it is a regular expression if it
+	// begins with "~". The error must lack the members whose fields here are empty.
 	err, code, stderr, session string
-	exit                       int // of the host; none when it is 0, noExit is 0
+	exit                       int // exit code of the host; 0 if the error has none, noExit for the code 0
 	out                        []string
-	log                        []string // regular expressions
-	made                       []string // files that the host has left, or "!name": that it has not
-	starts                     int      // of the host
-	status                     int      // of concerto
+	log                        []string // regular expressions that the log must match
+	made                       []string // files that must exist afterwards; "!name" must not exist
+	starts                     int      // number of the host's processes
+	status                     int      // exit code of concerto
 	bounds
 }
 
-// how describes how concerto is run.
+// how describes the conditions under which concerto runs.
 type how struct {
-	user   bool                     // by an ordinary user, who may not do everything
-	stdout func() (*os.File, error) // it prints there; nil is a pipe that is read
-	heavy  bool                     // with the machine to itself
+	user   bool                     // the process belongs to an unprivileged user
+	stdout func() (*os.File, error) // opens stdout; if it is nil, the test reads stdout through a pipe
+	heavy  bool                     // no other row runs at the same time
 }
 
-// bounds are limits of time and memory.
+// bounds are limits on time and memory.
 type bounds struct {
-	expected float64       // the error is expected this many seconds after the misbehaviour, which the host records in "when", else after the beginning
-	within   time.Duration // and comes so long after that at most, on a machine that has nothing else to do
-	lasts    float64       // the whole run takes so many seconds at least, since the host has to be killed
-	rss      int           // MiB of Concerto at most; 0 means 150
+	expected float64       // seconds from the misbehaviour to the error; the host writes the time of the misbehaviour into the file when, otherwise the program's start counts
+	within   time.Duration // maximum delay of the error after its expected time, on an idle machine; 0 for no check
+	lasts    float64       // minimum duration of the run in seconds, for hosts that must be killed
+	rss      int           // maximum memory of concerto in MiB; 0 for 150
 }
 
-// noExit is a known exit code of 0.
+// noExit represents an exit code of 0, because 0 means that there is no exit code.
 const noExit = -1
 
-// strict enables the checks of the rows' times.
+// strict enables the checks of times.
 var strict = os.Getenv("CONCERTO_ROWS_STRICT") != ""
 
 // came is the outcome of a run.
@@ -72,15 +72,15 @@ type came struct {
 	out     []string
 	log     string
 	status  int
-	began   time.Time // when the program did
-	at      time.Time // when the error was printed
+	began   time.Time // time of the program's first line of output
+	at      time.Time // time at which the error was printed
 	took    time.Duration
 	rss     int
 	dir     string
-	exactly time.Duration // from the expected time of the error to the actual one
+	exactly time.Duration // delay of the error after its expected time
 }
 
-// errLine is an [err] line.
+// errLine is the payload of an [err] line.
 type errLine struct {
 	Message, Host         string
 	Code, Stderr, Session *string
@@ -89,7 +89,7 @@ type errLine struct {
 
 const defaultBody = `    tell(W.execute("go"));`
 
-// program returns the row's program. Its only other output is that of an error.
+// program returns the source text of the row's program. It prints the errors that it catches.
 func (m *misdeed) program() string {
 	body := m.body
 	if body == "" {
@@ -121,7 +121,7 @@ fn main() {
 `
 }
 
-// play runs the row's program in a new directory.
+// play runs the row's program in dir and returns the outcome.
 func (m *misdeed) play(dir string) (*came, error) {
 	o := &came{dir: dir}
 	write := func(name, text string, mode os.FileMode) error {
@@ -153,7 +153,7 @@ func (m *misdeed) play(dir string) (*came, error) {
 	return o, m.run(o)
 }
 
-// run runs concerto and reads its output while it runs.
+// run runs concerto and reads its output, until the process exits.
 func (m *misdeed) run(o *came) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -194,12 +194,12 @@ func (m *misdeed) run(o *came) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("the run did not end\n%s", o.log)
+		return fmt.Errorf("the run did not exit in time; log:\n%s", o.log)
 	}
 	return o.measure(m.expected)
 }
 
-// output returns the reader of the run's output.
+// output returns a reader of the run's output. It is empty if the row sets another stdout.
 func (m *misdeed) output(c *exec.Cmd) (io.Reader, error) {
 	if m.stdout == nil {
 		return c.StdoutPipe()
@@ -209,10 +209,10 @@ func (m *misdeed) output(c *exec.Cmd) (io.Reader, error) {
 	return strings.NewReader(""), err
 }
 
-// full opens a device without free space.
+// full opens a device on which every write fails because no space is left.
 func full() (*os.File, error) { return os.OpenFile("/dev/full", os.O_WRONLY, 0) }
 
-// closed returns a pipe without a reader.
+// closed returns a pipe that no process reads.
 func closed() (*os.File, error) {
 	r, w, err := os.Pipe()
 	if err == nil {
@@ -221,8 +221,8 @@ func closed() (*os.File, error) {
 	return w, err
 }
 
-// built returns the command itself. It needs less memory than this binary, which contains all the
-// tests.
+// built builds the command concerto and returns its path. The row's memory limit applies to this
+// program, because the test binary needs more memory.
 var built = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "concerto")
 	if err != nil {
@@ -264,7 +264,7 @@ func (o *came) addLine(line string) error {
 	return nil
 }
 
-// measure records the delay of the error after the expected time.
+// measure computes the delay of the error after its expected time.
 func (o *came) measure(expected float64) error {
 	if o.err == nil {
 		return nil
@@ -282,8 +282,8 @@ func (o *came) measure(expected float64) error {
 	return nil
 }
 
-// asUnprivileged makes the command run as a user without rights. The binary must be accessible for
-// such a user.
+// asUnprivileged makes the command run as a user without privileges. It copies the test binary to a
+// place where that user can execute it.
 func asUnprivileged(c *exec.Cmd, dir string) error {
 	if os.Getuid() != 0 {
 		return nil
@@ -293,8 +293,8 @@ func asUnprivileged(c *exec.Cmd, dir string) error {
 	}
 	c.Path = filepath.Join(dir, "bin", "concerto")
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	// Another process writes it, because a process that is started during the write would inherit
-	// the open file, and the file could not be executed.
+	// Copy with another process. If this process wrote the file, a child process that is started
+	// during the write could inherit the open file, and the file could not be executed.
 	return exec.Command("cp", os.Args[0], c.Path).Run()
 }
 
@@ -302,26 +302,26 @@ func asUnprivileged(c *exec.Cmd, dir string) error {
 func (m *misdeed) check(t *testing.T, o *came) {
 	defer func() {
 		if t.Failed() {
-			t.Logf("out %q\nlog:\n%.2000s", o.out, o.log)
+			t.Logf("output lines: %q\nlog:\n%.2000s", o.out, o.log)
 		}
 	}()
 	m.checkError(t, o)
 	if got, want := strings.Join(o.out, "\n"), strings.Join(m.out, "\n"); got != want {
-		t.Errorf("printed\n%s\nwant\n%s", got, want)
+		t.Errorf("the program printed\n%s\nwant\n%s", got, want)
 	}
 	for _, want := range m.log {
 		if !regexp.MustCompile("(?m)" + want).MatchString(o.log) {
-			t.Errorf("the log lacks %s", want)
+			t.Errorf("the log does not match %s", want)
 		}
 	}
 	for _, name := range m.made {
 		name, not := strings.CutPrefix(name, "!")
 		if _, err := os.Stat(filepath.Join(o.dir, name)); (err == nil) == not {
-			t.Errorf("the file %s: %v", name, err)
+			t.Errorf("stat file %s: %v, want the opposite", name, err)
 		}
 	}
 	if o.status != m.status {
-		t.Errorf("exit %d", o.status)
+		t.Errorf("exit code of concerto = %d", o.status)
 	}
 	m.checkBounds(t, o)
 	m.checkProcesses(t, o)
@@ -330,14 +330,14 @@ func (m *misdeed) check(t *testing.T, o *came) {
 func (m *misdeed) checkError(t *testing.T, o *came) {
 	if o.err == nil {
 		if m.err != "" {
-			t.Errorf("no error; want %s", m.err)
+			t.Errorf("the program reported no error, want %s", m.err)
 		}
 		return
 	}
 	e := o.err
 	re, pattern := strings.CutPrefix(m.err, "~")
 	if pattern && !regexp.MustCompile("^"+re+"$").MatchString(e.Message) || !pattern && e.Message != m.err {
-		t.Errorf("message %s\nwant    %s", e.Message, m.err)
+		t.Errorf("error message %s\nwant          %s", e.Message, m.err)
 	}
 	exit := 0
 	if e.ExitCode != nil {
@@ -352,11 +352,12 @@ func (m *misdeed) checkError(t *testing.T, o *came) {
 		return *s
 	}
 	if e.Host != "W" || text(e.Code) != m.code || text(e.Stderr) != m.stderr || text(e.Session) != m.session || exit != m.exit {
-		t.Errorf("host %s, code %q, exit code %d, stderr %q, session %q", e.Host, text(e.Code), exit, text(e.Stderr), text(e.Session))
+		t.Errorf("unexpected fields of the error: host %s, code %q, exit code %d, stderr %q, session %q", e.Host, text(e.Code), exit, text(e.Stderr), text(e.Session))
 	}
 }
 
-// checkBounds compares the times with the row's limits, on an idle machine, and the memory.
+// checkBounds compares the memory with the row's limit. If strict is set, it also compares the
+// times with their limits.
 func (m *misdeed) checkBounds(t *testing.T, o *came) {
 	if m.within > 0 && o.exactly == 0 {
 		t.Error("the time of the misbehaviour is unknown")
@@ -366,7 +367,7 @@ func (m *misdeed) checkBounds(t *testing.T, o *came) {
 			t.Errorf("the error was %v late, want at most %v", o.exactly, m.within)
 		}
 		if took := o.took.Seconds(); took < m.lasts || m.lasts == 0 && !m.heavy && m.within > 0 && took > m.expected+5 {
-			t.Errorf("the run took %.1f s", took)
+			t.Errorf("the run took %.1f s, which is outside its limits", took)
 		}
 	}
 	most := m.rss
@@ -374,16 +375,16 @@ func (m *misdeed) checkBounds(t *testing.T, o *came) {
 		most = 150
 	}
 	if !randtest.Raced && o.rss > most {
-		t.Errorf("%d MiB of memory, %d at most", o.rss, most)
+		t.Errorf("peak memory = %d MiB, want at most %d", o.rss, most)
 	}
-	t.Logf("T %v, run %v, %d MiB", o.exactly.Round(time.Millisecond), o.took.Round(10*time.Millisecond), o.rss)
+	t.Logf("delay of the error %v, duration of the run %v, peak memory %d MiB", o.exactly.Round(time.Millisecond), o.took.Round(10*time.Millisecond), o.rss)
 }
 
-// checkProcesses searches for processes of the host that remain.
+// checkProcesses checks the number of the host's processes, and that none of them is still running.
 func (m *misdeed) checkProcesses(t *testing.T, o *came) {
 	text, err := os.ReadFile(filepath.Join(o.dir, "w.host.spawns"))
 	if n := bytes.Count(text, []byte("\n")); n != m.starts {
-		t.Errorf("%d starts (%v)", n, err)
+		t.Errorf("the host was started %d times (error %v)", n, err)
 	}
 	if err := leftovers(o.dir); err != nil {
 		t.Error(err)
@@ -402,13 +403,13 @@ func (m *misdeed) checkProcesses(t *testing.T, o *came) {
 	}
 }
 
-// TestMisbehaviour lets hosts misbehave in every way of the table, each with the command itself.
-// The logged times are those of this machine; CONCERTO_ROWS_STRICT=1 compares them with their
-// limits, and CONCERTO_ROWS_FULL=1 makes floods full size.
+// TestMisbehaviour runs each row of misdeeds with the command concerto and checks the outcome. It
+// logs the measured times. CONCERTO_ROWS_STRICT=1 compares the times with their limits, and
+// CONCERTO_ROWS_FULL=1 makes the floods full size.
 func TestMisbehaviour(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("it starts some sixty processes")
+		t.Skip("the test starts about sixty processes")
 	}
 	var all []misdeed
 	for i, m := range misdeeds() {
@@ -430,7 +431,7 @@ func TestMisbehaviour(t *testing.T) {
 		o, err := all[i].play(dir)
 		results[i] = result{o, err}
 	}
-	// Most waits need no processor.
+	// Most rows mainly wait, so ten run at the same time.
 	var light sync.WaitGroup
 	room := make(chan struct{}, 10)
 	for i := range all {

@@ -10,12 +10,12 @@ import (
 
 const ms = time.Millisecond
 
-// result is a host's last message.
+// result makes the host send its last message.
 const result = "\n< {\"type\":\"result\",\"text\":\"done\"}\n"
 
 var done = []string{"[ok] done"}
 
-// unreadable returns messages that end the exchange, and the process.
+// unreadable returns rows whose messages end the exchange and the host's process.
 func unreadable() []misdeed {
 	rows := []misdeed{
 		{n: 35, name: "a line of a gigabyte", host: "read\nnow when\nbig 1000000000 {\"type\":\"result\",\"text\":\"${fill}\"}\nwrite finished x", made: []string{"!finished"},
@@ -37,14 +37,14 @@ func unreadable() []misdeed {
 	return rows
 }
 
-// asks is a program that answers all requests and prints them.
+// asks is the body of a program that answers all requests of the host and prints them.
 const asks = `
     listened(listen W.execute("go") {
         "question" => |q| { emit("asked", q); "to ${q.question}" },
         "approval" => |a| { emit("asked", a); "yes" },
     });`
 
-// harmless returns messages that an exchange survives.
+// harmless returns rows whose messages do not end the exchange.
 func harmless() []misdeed {
 	rows := []misdeed{
 		{n: 39, name: "NUL in a text", host: "read\n< {\"type\":\"result\",\"text\":\"a\\u0000b\"}", out: []string{"[ok] a\x00b"}},
@@ -93,7 +93,8 @@ const twice = `
     tell(W.execute("go"));
     tell(W.execute("again"));`
 
-// acpBegins and acpEnds are an ACP agent's messages before and after those of a row.
+// acpBegins and acpEnds are the messages that an ACP agent sends before and after the messages of a
+// row.
 const (
 	acpBegins = ">~ {\"method\":\"initialize\"}\n< {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":1,\"agentCapabilities\":{}}}\n" +
 		">~ {\"method\":\"session/new\"}\n< {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"sessionId\":\"s1\"}}\n" +
@@ -102,7 +103,8 @@ const (
 		"< {\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"stopReason\":\"end_turn\"}}\n"
 )
 
-// nowhere returns rows whose run can no longer print: it ends, and its host with it.
+// nowhere returns rows in which concerto cannot write its output. The run and its host must then
+// exit.
 func nowhere() []misdeed {
 	talks := "read\nrepeat 1000000\nflood 10 {\"type\":\"progress\"}\nend\nhang"
 	return []misdeed{
@@ -111,8 +113,9 @@ func nowhere() []misdeed {
 	}
 }
 
-// floods returns floods that an exchange survives, but that need time. CONCERTO_ROWS_FULL makes
-// them as large as possible; the limit of memory is the same.
+// floods returns rows in which the host sends very many or very long messages without ending the
+// exchange. CONCERTO_ROWS_FULL makes the floods as large as possible; the limit on memory does not
+// change.
 func floods() []misdeed {
 	messages, lines := "1000000", "2000000"
 	switch {

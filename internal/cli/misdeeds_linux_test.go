@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// misdeeds returns the rows: a host's misbehaviour, and the expected outcome.
+// misdeeds returns all rows of the table.
 func misdeeds() []misdeed {
 	return slices.Concat(cannotStart, noAcknowledgement, exitsEarly, neverDone, unreadable(), harmless(), nowhere(), floods(), limitRows)
 }
@@ -23,15 +23,15 @@ func put(name, text string, mode os.FileMode) func(dir string) error {
 
 func makeDir(name string, mode os.FileMode) func(dir string) error {
 	return func(dir string) error {
-		if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // an ordinary user must be able to reach it
+		if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // an unprivileged user must be able to enter the directory
 			return err
 		}
 		return os.Mkdir(filepath.Join(dir, name), mode)
 	}
 }
 
-// elapsed is a program that prints whether a call takes no longer than the limit of a call that
-// starts no process.
+// elapsed is the body of a program. It prints whether a call that must not start a process was fast
+// enough.
 var elapsed = fmt.Sprintf(`
     let t = std::time::monotonic_ms();
     let r = W.execute("go");
@@ -61,8 +61,8 @@ var cannotStart = []misdeed{
 
 const noAck = "host 'W' did not acknowledge initialization: "
 
-// withParams requires an acknowledgement within a time that suffices for the race detector's
-// process on a busy machine.
+// withParams makes concerto wait for the host's acknowledgement. The time limit is long enough for
+// the race detector on a busy machine.
 const withParams = "params = { a = 1 }\ninit_timeout = 4"
 
 var noAcknowledgement = []misdeed{
@@ -74,8 +74,8 @@ var noAcknowledgement = []misdeed{
 		err: noAck + "it answered Welcome to Agent 3.2", bounds: bounds{within: 100 * ms}},
 	{n: 12, name: "exits", keys: withParams, host: "read\nstderr no licence\nnow when\nexit 4", starts: 1,
 		err: noAck + "it exited with code 4", exit: 4, stderr: "no licence", bounds: bounds{within: 100 * ms}},
-	// It acknowledges when it is asked to exit. The next process must not be treated as ready
-	// because of that.
+	// The host acknowledges only when it is asked to exit. The next process must not count as
+	// acknowledged because of that.
 	{n: 13, name: "acknowledges too late", keys: "params = { a = 1 }\ninit_timeout = 5", starts: 2,
 		host: "on-sigterm told\nread\nawait told\n< {\"type\":\"init_ack\"}\nexit 0\n--- spawn\nread\n< {\"type\":\"init_ack\"}\nread\n< {\"type\":\"result\",\"text\":\"second\"}",
 		body: "    tell(W.execute(\"go\"));\n    tell(W.execute(\"again\"));", out: []string{"[ok] second"}, made: []string{"told"},
@@ -103,7 +103,8 @@ done`, starts: 1, made: []string{"!prompted"},
 
 const exitedEarly = "host exited without result"
 
-// waits is a program whose handlers wait for a very long time.
+// waits returns the body of a program that handles the host's messages. Its handler of questions
+// waits for a very long time.
 func waits(handlers string) string {
 	return `
     listened(listen W.execute("go") {
@@ -133,11 +134,12 @@ var exitsEarly = []misdeed{
 
 const tooLong = "host 'W' timed out after 3 seconds"
 
-// threeSeconds suffice for a host to start on a busy machine.
+// threeSeconds sets a timeout that is long enough for a host to start on a busy machine.
 const threeSeconds = ", timeout: 3"
 
 var neverDone = []misdeed{
-	// If it is killed five seconds after the timeout, the run waits, but not the program.
+	// The host is killed five seconds after the timeout. Only the end of the run waits for that,
+	// not the program.
 	{n: 26, name: "stops itself", host: "read\nstop", starts: 1, decl: threeSeconds, err: tooLong, code: "timeout", bounds: bounds{expected: 3, within: 100 * ms, lasts: 8}},
 	{n: 27, name: "never answers", host: "on-sigterm told\nread\nstderr pondering\nawait told\nexit 0", starts: 1, decl: threeSeconds, made: []string{"told"},
 		err: tooLong, code: "timeout", stderr: "pondering", bounds: bounds{expected: 3, within: 100 * ms}},
@@ -169,7 +171,7 @@ var neverDone = []misdeed{
 		err:  "host 'W' timed out after 4 seconds", code: "timeout", bounds: bounds{expected: 4, within: 100 * ms}},
 }
 
-// The error is expected at the last time at which the host was within its limit.
+// limitRows expect the error at the moment at which the host exceeds a limit.
 var limitRows = []misdeed{
 	{n: 56, name: "eats memory", keys: "limits = { memory_mb = 100 }", host: "read\nstderr hungry\nuse-memory 100 1000 when\nhang", starts: 1,
 		err: "host 'W' used more than 100 MB of memory and was stopped", code: "limit_memory", exit: 137, stderr: "hungry", bounds: bounds{within: 500 * ms}},

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// runWithFile runs the command with FILE in its arguments replaced, in a directory that has a
-// program, and returns its exit code and output.
+// runWithFile runs a command line in which the word FILE represents file. The working directory
+// contains a program. It returns the exit code and the output.
 func runWithFile(t *testing.T, command, file string) (code int, stdout, stderr string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -27,8 +27,8 @@ func runWithFile(t *testing.T, command, file string) (code int, stdout, stderr s
 	return code, out.String(), err.String()
 }
 
-// oddFiles creates one file of each kind that is not a regular file of usual size, and returns
-// their paths, which end in ext.
+// oddFiles creates one file of each kind that is not a regular file of usual size. It returns the
+// paths by kind. Each path ends in ext.
 func oddFiles(t *testing.T, ext string) map[string]string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "odd") // a socket's path must be short
@@ -59,8 +59,8 @@ func oddFiles(t *testing.T, ext string) map[string]string {
 	return all
 }
 
-// TestFilesThatAreRead checks that an option that names an input file refuses devices, FIFOs and
-// sockets, and files beyond its limit, before the program runs and without waiting.
+// TestFilesThatAreRead passes devices, FIFOs, sockets and too large files to each option that names
+// an input file. The command must refuse them before the program runs, and without waiting.
 func TestFilesThatAreRead(t *testing.T) {
 	const notRegular = "not a regular file"
 	wants := map[string]string{"fifo": notRegular, "zero": notRegular, "full": notRegular, "socket": notRegular,
@@ -91,7 +91,7 @@ func TestFilesThatAreRead(t *testing.T) {
 			case want == "": // a directory has many names
 				continue
 			case kind == "gone" && written:
-				continue // it is created
+				continue // the command creates the missing file
 			case command == "inspect FILE" && (kind == "gone" || kind == "loop"):
 				want = "no such directory" // it could have been a run's
 			case kind == "large" && (written || strings.HasPrefix(command, "audit")):
@@ -101,20 +101,20 @@ func TestFilesThatAreRead(t *testing.T) {
 			}
 			code, stdout, stderr := runWithFile(t, command, path)
 			if wantCode := map[bool]int{false: 2, true: 76}[strings.Contains(want, "256 MiB")]; code != wantCode {
-				t.Errorf("%s, %s: exit %d, want %d\n%s", command, kind, code, wantCode, stderr)
+				t.Errorf("%s with FILE = %s: exit code %d, want %d\n%s", command, kind, code, wantCode, stderr)
 			}
 			if !strings.Contains(stderr, want) {
-				t.Errorf("%s, %s: the message does not contain %q:\n%s", command, kind, want, stderr)
+				t.Errorf("%s with FILE = %s: the message does not contain %q:\n%s", command, kind, want, stderr)
 			}
 			if strings.Contains(stdout, "ran") {
-				t.Errorf("%s, %s: the program ran", command, kind)
+				t.Errorf("%s with FILE = %s: the program was run", command, kind)
 			}
 		}
 	}
 }
 
-// TestFilesThatAreWritten checks that an option that names an output file accepts a device, reports
-// a failing write once, and refuses a FIFO without a reader.
+// TestFilesThatAreWritten passes special files to each option that names an output file. A device
+// is accepted, a failing write is reported once, and a FIFO without a reader is refused.
 func TestFilesThatAreWritten(t *testing.T) {
 	odd := oddFiles(t, "")
 	for command, ran := range map[string]string{
@@ -126,25 +126,26 @@ func TestFilesThatAreWritten(t *testing.T) {
 		"build -o FILE main.conc":         "",
 	} {
 		if code, stdout, stderr := runWithFile(t, command, "/dev/null"); code != 0 || stdout != ran {
-			t.Errorf("%s, /dev/null: exit %d\n%s%s", command, code, stdout, stderr)
+			t.Errorf("%s with FILE = /dev/null: exit code %d\n%s%s", command, code, stdout, stderr)
 		}
 		code, stdout, stderr := runWithFile(t, command, odd["full"])
 		if n := strings.Count(stderr, "no space left on device"); code == 0 || n != 1 || stdout != ran {
-			t.Errorf("%s, /dev/full: exit %d, reported %d times\n%s%s", command, code, n, stdout, stderr)
+			t.Errorf("%s with FILE = /dev/full: exit code %d, error reported %d times, want once\n%s%s", command, code, n, stdout, stderr)
 		}
 		code, stdout, stderr = runWithFile(t, command, odd["fifo"])
 		if code != 2 || !strings.Contains(stderr, "a FIFO that no process reads") || stdout != "" {
-			t.Errorf("%s, FIFO: exit %d\n%s%s", command, code, stdout, stderr)
+			t.Errorf("%s with FILE = a FIFO: exit code %d\n%s%s", command, code, stdout, stderr)
 		}
 		for _, kind := range []string{"loop", "directory", "socket"} {
 			if code, stdout, stderr := runWithFile(t, command, odd[kind]); code != 2 || stdout != "" {
-				t.Errorf("%s, %s: exit %d\n%s%s", command, kind, code, stdout, stderr)
+				t.Errorf("%s with FILE = %s: exit code %d, want 2\n%s%s", command, kind, code, stdout, stderr)
 			}
 		}
 	}
 }
 
-// TestManifestAndModuleAreRegular checks that the files of a program must be regular, too.
+// TestManifestAndModuleAreRegular checks that a manifest or module that is not a regular file is
+// refused.
 func TestManifestAndModuleAreRegular(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"Concerto.toml": {"main.conc": "fn main() { println(\"ran\"); }"},
@@ -152,7 +153,7 @@ func TestManifestAndModuleAreRegular(t *testing.T) {
 	} {
 		for kind, path := range oddFiles(t, "") {
 			if kind == "directory" || kind == "loop" || kind == "gone" {
-				continue // there is no such file
+				continue // these kinds are handled like a missing file
 			}
 			dir := t.TempDir()
 			for file, text := range files {
@@ -170,7 +171,7 @@ func TestManifestAndModuleAreRegular(t *testing.T) {
 				want = "10240 MiB, and the limit is 64 MiB"
 			}
 			if code != 2 || !strings.Contains(err.String(), want) || out.Len() > 0 {
-				t.Errorf("%s, %s: exit %d\n%s%s", name, kind, code, out.String(), err.String())
+				t.Errorf("%s is replaced by %s: exit code %d\n%s%s", name, kind, code, out.String(), err.String())
 			}
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// TestOutputsAreNotReplaced checks that the output is written into its path if it is not a regular
-// file, and that links are followed.
+// TestOutputsAreNotReplaced checks that output is written into a FIFO or a device instead of
+// replacing it by a regular file. Links are followed.
 func TestOutputsAreNotReplaced(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -30,7 +30,7 @@ func TestOutputsAreNotReplaced(t *testing.T) {
 		var out, errs output
 		code := run(args, &console.Console{Stdout: &out, Stderr: &errs, Dir: dir, Environ: os.Environ()})
 		if code != 0 {
-			t.Fatalf("%v: %d, %s", args, code, errs)
+			t.Fatalf("concerto %v: exit code %d, stderr %s", args, code, errs)
 		}
 		return string(out)
 	}
@@ -38,11 +38,11 @@ func TestOutputsAreNotReplaced(t *testing.T) {
 
 	must(os.Symlink("other", at("to-other")))
 	must(os.Symlink("/dev/null", at("null")))
-	// Each has its own pipe: a process that starts inherits the open files for a moment, and would
-	// be the reader that the next writer finds.
+	// Each path has its own pipe. A process that is being started inherits open files for a moment,
+	// and could count as the reader of a shared pipe.
 	for name, pipe := range map[string]string{"pipe": "pipe", "to-other": "other"} {
 		must(syscall.Mkfifo(at(pipe), 0o600))
-		reader, err := os.OpenFile(at(pipe), os.O_RDWR, 0) // a FIFO is written only when it has a reader
+		reader, err := os.OpenFile(at(pipe), os.O_RDWR, 0) // a FIFO can be opened for writing only while a reader has it open
 		must(err)
 		got := make(chan string, 1)
 		go func() {
@@ -56,7 +56,7 @@ func TestOutputsAreNotReplaced(t *testing.T) {
 		}()
 		run("build", "main.conc", "-o", name)
 		if text := <-got; text != want {
-			t.Errorf("%s got %.100q", name, text)
+			t.Errorf("the reader of %s received %.100q", name, text)
 		}
 	}
 	run("build", "main.conc", "-o", "null")
@@ -66,13 +66,14 @@ func TestOutputsAreNotReplaced(t *testing.T) {
 			name = at(name)
 		}
 		if info, err := os.Lstat(name); err != nil || info.Mode().Type() != mode {
-			t.Errorf("%s is %v, %v", name, info, err)
+			t.Errorf("Lstat(%s) = %v, %v; want an unchanged file type", name, info, err)
 		}
 	}
 }
 
-// TestOutputsFollowLinks checks that a link remains a link, even one to a file that does not exist.
-// A file retains its mode and is never visible half written.
+// TestOutputsFollowLinks checks that writing through a link does not replace the link, even if the
+// link's target does not exist. The written file retains its mode, and readers never see a part of
+// the new content.
 func TestOutputsFollowLinks(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -99,7 +100,7 @@ func TestOutputsFollowLinks(t *testing.T) {
 	for name, want := range map[string]string{"loop": "its links lead in a circle", "fixed": "it is read-only", "deep": "it is a directory",
 		"no/where": "no such file or directory"} {
 		if err := console.WriteFile(at(name), nil); err == nil || err.Error() != want {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("WriteFile(%s) returns %v", name, err)
 		}
 	}
 	if left, _ := filepath.Glob(at(".concerto-*")); left != nil {
@@ -107,7 +108,7 @@ func TestOutputsFollowLinks(t *testing.T) {
 	}
 }
 
-// TestConversationsArePrivate checks that only the user can read the records of a run.
+// TestConversationsArePrivate checks that only the user can read the files that a run records.
 func TestConversationsArePrivate(t *testing.T) {
 	dir := t.TempDir()
 	old := syscall.Umask(0o022)
@@ -129,7 +130,7 @@ fn main() { seen.set("a", f()); }`
 	}
 }
 
-// output stores the written bytes.
+// output is a writer that appends the written bytes to itself.
 type output []byte
 
 func (o *output) Write(b []byte) (int, error) {

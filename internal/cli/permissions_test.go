@@ -19,7 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// touching has a program for each effect that requires a permission. The program performs the
+// touching contains programs for each effect that requires a permission. A program performs the
 // effect and prints ok. Effects of MCP servers have two programs, one for each transport.
 var touching = map[effect.Kind][]string{
 	effect.KindReadFile:   {`use std::fs; fn main() { fs::read_file("data/in")?; println("ok"); }`},
@@ -65,7 +65,7 @@ var touching = map[effect.Kind][]string{
 		`mcp Far { fn echo(text: String) -> String; } fn main() { println(Far.echo("ok")); }`},
 }
 
-// storing returns a program with one operation on a store in a file.
+// storing returns a program that performs the operation what on a store in a file.
 func storing(what string) string {
 	return `
 hashmap h: HashMap<String, Int> = HashMap::new().with_persistence("s.db");
@@ -116,20 +116,20 @@ headers_env = { X-Team = "TEAM" }
 
 var advice = regexp.MustCompile(`not permitted: allow it with (--[^\n]*)\n`)
 
-// TestPermissionsOfEffects checks that under --sandbox each effect that requires a permission is
-// refused with an error that names the flags to add. With those flags, one after the other, the run
-// succeeds, and they grant only permissions that the effect requires.
+// TestPermissionsOfEffects runs each program of touching under --sandbox. The run is refused with
+// an error that suggests flags. The test adds the suggested flags until the run succeeds. It checks
+// that each suggested flag grants only a permission that the effect requires.
 func TestPermissionsOfEffects(t *testing.T) {
 	for _, k := range permit.Effects() {
 		if len(touching[k]) == 0 {
-			t.Errorf("no program has the effect %s: write one into touching", k)
+			t.Errorf("no program has the effect %s: add one to touching", k)
 		}
 		for _, program := range touching[k] {
 			t.Run(string(k), func(t *testing.T) {
 				t.Parallel()
 				env := append(os.Environ(), "NO_COLOR=1")
 				dir := playground(t, &env)
-				if k == effect.KindCommand { // only what the manifest lists, whatever is allowed
+				if k == effect.KindCommand { // commands must be listed in the manifest, whatever the flags allow
 					appendFile(t, filepath.Join(dir, "Concerto.toml"), "[permissions]\nrun = [\"testhost\"]\n")
 				}
 				if err := os.WriteFile(filepath.Join(dir, "main.conc"), []byte(program), 0o666); err != nil {
@@ -141,25 +141,25 @@ func TestPermissionsOfEffects(t *testing.T) {
 					m := advice.FindStringSubmatch(errs)
 					if m == nil {
 						if code != 0 || !strings.HasSuffix(out, "ok\n") {
-							t.Errorf("%s: exit code %d, %s%s", flags, code, out, errs)
+							t.Errorf("run with %s: exit code %d, output %s%s", flags, code, out, errs)
 						}
 						break
 					}
 					for _, f := range strings.Fields(m[1]) {
 						if slices.Contains(flags, f) {
-							t.Fatalf("%s is set and required again: %s", f, errs)
+							t.Fatalf("flag %s is set, but the error requires it again: %s", f, errs)
 						}
 						flags = append(flags, f)
 					}
 				}
 				if len(flags) == 1 {
-					t.Error("nothing was refused")
+					t.Error("the program ran without any permission")
 				}
 				for _, f := range flags[1:] {
 					name, _, _ := strings.Cut(strings.TrimPrefix(f, "--"), "=")
 					if f != "--allow-env=PAGE" && !slices.ContainsFunc(permit.Needs(k), func(k permit.Kind) bool { return permit.Kinds[k].Flag == name }) &&
 						!(k == effect.KindTempDir || k == effect.KindCommand) {
-						t.Errorf("%s required %s", k, f)
+						t.Errorf("the error for effect %s suggests the unnecessary flag %s", k, f)
 					}
 				}
 			})

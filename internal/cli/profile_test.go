@@ -37,12 +37,13 @@ fn main() {
 }
 `
 
-// TestProfile checks that `go tool pprof` reads the profile of a run, including one that fails, and
-// finds functions, lines, natives and waits in it. A busy machine may take no sample while the
-// program works; then the run is repeated.
+// TestProfile records profiles of a run that succeeds and of one that fails. It checks that `go
+// tool pprof` reads each profile and shows functions, lines, native functions and waits. On a busy
+// machine the profiler may take no sample while the program works, so the test repeats the run up
+// to five times.
 func TestProfile(t *testing.T) {
 	if randtest.Raced {
-		t.Skip("the race detector's own work is what it would show")
+		t.Skip("with the race detector the profile shows mostly the detector's own work")
 	}
 	t.Parallel()
 	for _, args := range [][]string{nil, {"--", "fail"}} {
@@ -51,7 +52,7 @@ func TestProfile(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "cpu.pprof")
 			code, _, stderr := start(t, profiled, "", append([]string{"run", "--profile", file, "main.conc"}, args...)...)
 			if want := min(len(args), 1); code != want {
-				t.Fatalf("exit %d\n%s", code, stderr)
+				t.Fatalf("exit code %d, stderr:\n%s", code, stderr)
 			}
 			if missing = missingRows(t, file); missing == "" {
 				break
@@ -63,12 +64,13 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// missingRows returns the rows that pprof does not show of the profile of profiled.
+// missingRows returns a message about the first expected row that pprof does not show for the
+// profile in file, or "".
 func missingRows(t *testing.T, file string) string {
 	t.Helper()
 	for _, c := range []struct {
 		flags string
-		rows  []string // each the end of a line with a share above zero
+		rows  []string // ends of lines that must have a share above zero
 	}{
 		{"-top", []string{"fib", "ordered", "Array.sort"}},
 		{"-top -lines", []string{"fib main.conc:3", "ordered main.conc:11"}},
@@ -99,14 +101,14 @@ func hasRow(out, end string) bool {
 	return false
 }
 
-// TestProfileRefused checks that a file that cannot be written is reported before the program runs.
+// TestProfileRefused checks that an unwritable profile is reported before the program runs.
 func TestProfileRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "no", "cpu.pprof")
 	code, out, stderr := start(t, profiled, "", "run", "--profile", file, "main.conc")
 	if code != console.ExitRefused || out != "" || !strings.Contains(stderr, "--profile: write "+file+": no such file or directory") {
-		t.Errorf("exit %d\n%s%s", code, out, stderr)
+		t.Errorf("exit code %d\n%s%s", code, out, stderr)
 	}
 	if _, err := os.Stat(file); err == nil {
-		t.Error("the file exists")
+		t.Error("the file of the profile was created")
 	}
 }

@@ -19,12 +19,13 @@ import (
 
 // fakeHostd plays a hostd in scripts:
 //
-//	hostd start NAME [ANSWERS]   listens at $WORK/NAME, which becomes $SOCK
-//	hostd events FILE            waits until a run has exited, and writes the received lines to FILE
-//	hostd stop                   kills it
+//	hostd start NAME [ANSWERS]   listen at $WORK/NAME and set $SOCK to that path
+//	hostd asked                  wait until a run has sent a request
+//	hostd events FILE            wait until a run has exited, and write the received lines to FILE
+//	hostd stop                   stop hostd
 //
-// ANSWERS are lines of a request's id and the line that answers it, or `hold`: then the run
-// sends the request again to the next hostd.
+// Each line of the file ANSWERS contains the id of a request and the answer to send. The answer
+// `hold` leaves the request open, so that the run sends it again to the next hostd.
 type fakeHostd struct {
 	listen  net.Listener
 	answers map[string]string
@@ -32,13 +33,13 @@ type fakeHostd struct {
 	mu     sync.Mutex
 	conns  []net.Conn
 	lines  []string
-	exited chan struct{} // closed by run.exited
-	asked  chan struct{} // closed by the first request
+	exited chan struct{} // closed when the event run.exited arrives
+	asked  chan struct{} // closed when the first request arrives
 	once   sync.Once
 	first  sync.Once
 }
 
-var hostds sync.Map // of running scripts
+var hostds sync.Map // *fakeHostd of each running script, by *testscript.TestScript
 
 func hostdCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
@@ -64,7 +65,7 @@ func hostdCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	v, ok := hostds.Load(ts)
 	if !ok {
-		ts.Fatalf("hostd start comes first")
+		ts.Fatalf("the script must run `hostd start` first")
 	}
 	f := v.(*fakeHostd)
 	switch args[0] {
@@ -80,7 +81,7 @@ func hostdCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// await waits for c, with a time limit.
+// await waits until c is closed. After two minutes it fails with the message what.
 func (f *fakeHostd) await(ts *testscript.TestScript, c chan struct{}, what string) {
 	select {
 	case <-c:

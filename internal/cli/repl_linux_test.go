@@ -22,9 +22,9 @@ stderr begun
 hang
 `
 
-// TestReplOnTerminal checks prompts, continued lines, Tab and earlier entries. Ctrl-C cancels the
-// running line, in a loop and while it waits for a host, and discards a typed one; Ctrl-D ends the
-// session.
+// TestReplOnTerminal checks the REPL's prompts, entries of several lines, Tab, and the recall of
+// earlier entries. Ctrl-C discards an unfinished input and cancels a running one, in a loop or
+// while waiting for a host. Ctrl-D ends the session.
 func TestReplOnTerminal(t *testing.T) {
 	r, dir := onTerminal(t, talking, 70, 40, func(c *exec.Cmd) {
 		c.Env = append(c.Env, "XDG_STATE_HOME="+filepath.Join(c.Dir, "state"), "SOME_KEY=abcdefgh")
@@ -91,7 +91,7 @@ func TestReplOnTerminal(t *testing.T) {
 	r.Type("\x04")
 	code, s := r.AwaitExit()
 	if code != 0 {
-		t.Errorf("exit code %d:\n%s", code, s.Text())
+		t.Errorf("exit code %d, screen:\n%s", code, s.Text())
 	}
 	if r.Modes() != before {
 		t.Error("the terminal's settings were not restored")
@@ -101,6 +101,6 @@ func TestReplOnTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := string(stored); !strings.Contains(text, "five()\n") || !strings.Contains(text, "fn five() -> Int {\n\t5\n\t}\n") || strings.Contains(text, "hidden") || strings.Contains(text, "abcdefgh") {
-		t.Errorf("the stored history:\n%s", text)
+		t.Errorf("unexpected stored history:\n%s", text)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/logs"
 )
 
-// first lists the commands that a newcomer needs, in this order.
+// first lists the commands that a newcomer needs, in the order in which help shows them.
 var first = []string{"init", "run", "check", "test", "fmt", "build", "repl", "doc", "explain", "runs", "host", "tools", "mcp", "serve", "relay"}
 
 // commands lists all commands of the program. The help, the completion and the manual pages use it.
@@ -86,9 +86,9 @@ func root(a *console.Console) *cobra.Command {
 	return root
 }
 
-// about prints the version if asked is true, and otherwise the usage. The flag is not cobra's: a
-// template of cobra's would use package text/template, which prevents the linker from removing
-// unused exported methods.
+// about prints the version if asked is true, and otherwise the usage. It replaces cobra's own
+// version flag. Cobra formats the version with package text/template, which prevents the linker
+// from removing unused exported methods.
 func about(a *console.Console, c *cobra.Command, asked bool) error {
 	if !asked {
 		return c.Help()

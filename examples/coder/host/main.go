@@ -12,7 +12,8 @@ import (
 // message is a line of the protocol.
 type message map[string]any
 
-// steps are the messages of one task. The agent waits for the answer to each that has an id.
+// steps are the messages that the agent sends for one task. After a message with an id, the agent
+// waits for its answer.
 var steps = []message{
 	{"type": "progress", "message": "Reading invoice.go and its test", "percent": 10},
 	{"type": "approval", "id": "a1", "description": "Bash: go test ./invoice", "kind": "execute", "args": message{"command": "go test ./invoice"}},

@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// migrate does the work of one prompt, up to its result.
+// migrate does the work of one prompt and sends its result.
 func migrate(p *peer, task string) error {
 	log.Printf("task: %s", task)
 	p.progress(10, "Reading the schema")

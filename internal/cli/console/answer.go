@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
-// PipedInput returns standard input if it is not a terminal and can contain lines, or nil for a
-// device such as /dev/null.
+// PipedInput returns standard input if it is a pipe or a file. It returns nil for a terminal and
+// for a device such as /dev/null.
 func (a *Console) PipedInput() io.Reader {
 	if f, ok := a.Stdin.(*os.File); ok {
 		if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice != 0 {
@@ -34,8 +34,8 @@ type interaction struct {
 	Interrupt func()
 }
 
-// Prompter returns the prompter of the terminal, or nil without a terminal. It asks questions of
-// hosts only if stderr is also a terminal.
+// Prompter returns the prompter of the terminal, or nil if stdin is no terminal. Hosts' questions
+// are shown only if stderr is a terminal, too.
 func (a *Console) Prompter() emit.Prompter {
 	switch {
 	case a.Debugging.Debugger != nil && a.Debugging.Debugger.Launched():
@@ -61,7 +61,7 @@ func (a *Console) MarkEditable(p *engine.Program) {
 		return
 	}
 	fixed := map[string]bool{}
-	configs, _ := p.HostConfigs() // the run reports errors in them
+	configs, _ := p.HostConfigs() // the run reports errors of the hosts' configuration
 	for _, c := range configs {
 		fixed[c.Name] = c.Transport == "codex" || c.Transport == "acp"
 	}
@@ -86,8 +86,8 @@ func (a *Console) Bottom() *screen.Screen {
 // redrawEvery is the interval between redraws.
 const redrawEvery = time.Second / 8
 
-// BeginDrawing prints all output above the bottom of the terminal, if stderr is one, until end is
-// called.
+// BeginDrawing starts to redraw the bottom of the terminal if stderr is a terminal. Until end is
+// called, all output appears above the bottom.
 func (a *Console) BeginDrawing() (end func()) {
 	if !a.TTY.ErrScreen {
 		return func() {}

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// NewStderr returns a writer for the process's standard error. A pipe without a reader fills up and
-// blocks, so a separate goroutine writes to pipes, and a full pipe does not block the program.
-// flush waits for the remaining output.
+// NewStderr returns a writer for the process's standard error. A pipe fills up and blocks its
+// writers when nothing reads from it. Therefore a separate goroutine writes to a pipe, and the
+// program does not block. flush waits for the remaining output.
 func NewStderr(f *os.File) (w io.Writer, flush func()) {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) == 0 {
@@ -23,8 +23,8 @@ func NewStderr(f *os.File) (w io.Writer, flush func()) {
 }
 
 const (
-	writeTimeout = 200 * time.Millisecond // how long a write waits before the pipe counts as stuck
-	flushTimeout = time.Second            // how long flush waits for a stuck pipe
+	writeTimeout = 200 * time.Millisecond // time that a write waits before the pipe counts as stuck
+	flushTimeout = time.Second            // time that flush waits for a stuck pipe
 	maxQueued    = 4 << 20                // maximum bytes queued for a stuck pipe
 )
 
@@ -38,7 +38,7 @@ type asyncWriter struct {
 	mu      sync.Mutex
 	queue   bytes.Buffer
 	dropped int           // number of dropped writes
-	stuck   bool          // writes return without waiting
+	stuck   bool          // the pipe is stuck, so Write does not wait
 	drained chan struct{} // closed when the queue is empty; nil if it is empty
 	err     error
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// gatedWriter writes only when the test allows it.
+// gatedWriter blocks each write until the test opens the gate.
 type gatedWriter struct {
 	gate chan struct{}
 	got  strings.Builder
@@ -20,8 +20,8 @@ func (s *gatedWriter) Write(b []byte) (int, error) {
 	return s.got.Write(b)
 }
 
-// TestAsyncWriter checks that a stuck pipe delays only one write. Writes beyond the limit are
-// counted; all others are written in order.
+// TestAsyncWriter checks that a stuck pipe delays only the first write. Writes beyond the limit are
+// dropped and counted. All others are written in order.
 func TestAsyncWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &gatedWriter{gate: make(chan struct{})}
@@ -33,16 +33,16 @@ func TestAsyncWriter(t *testing.T) {
 			}
 		}
 		if took := time.Since(begun); took != writeTimeout {
-			t.Errorf("it held up for %s", took)
+			t.Errorf("the writes took %s, want writeTimeout", took)
 		}
 		a.flush(flushTimeout)
 		if took := time.Since(begun); took != writeTimeout+flushTimeout {
-			t.Errorf("the end held up for %s", took)
+			t.Errorf("the writes and flush took %s, want writeTimeout+flushTimeout", took)
 		}
 		close(s.gate)
 		a.flush(flushTimeout)
 		if want := "one two three concerto: dropped 2 writes because the reader of this output is too slow\n"; s.got.String() != want {
-			t.Errorf("%q, want %q", s.got.String(), want)
+			t.Errorf("the pipe received %q, want %q", s.got.String(), want)
 		}
 		begun = time.Now()
 		_, _ = io.WriteString(a, "again")

@@ -25,8 +25,8 @@ func (a *Console) Compile(s driver.Request) (*engine.Program, error) {
 	return p, a.ShowDiagnostics(found)
 }
 
-// SourceError turns an error of reading sources into a usage error, because a file that cannot be
-// read is not a program that failed.
+// SourceError turns an error of reading sources into a usage error. The exit code thus
+// distinguishes an unreadable file from a failed program.
 func SourceError(err error) error {
 	if _, ok := err.(*driver.PathError); ok {
 		return err
@@ -48,7 +48,7 @@ func (a *Console) ShowDiagnostics(found diag.List) error {
 		}
 	}
 	if a.WritesRecords() {
-		_ = diag.Records(a.Stderr, shown) // stderr is the only place to report to: errors of writing it are ignored
+		_ = diag.Records(a.Stderr, shown) // stderr is the last output for reports, so errors of writing to it are ignored
 		if !found.HasErrors() {
 			return nil
 		}

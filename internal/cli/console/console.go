@@ -39,7 +39,8 @@ type Console struct {
 	Dir     string // working directory; -C changes it
 	TTY     TTY
 	interaction
-	// Pause waits between two checks of the files for --watch; nil uses package rerun's interval.
+	// Pause waits between two checks of the files for --watch. If it is nil, package rerun's
+	// interval applies.
 	Pause func(context.Context) error
 
 	Began    time.Time // start of the run with --emit-detail; otherwise zero
@@ -47,7 +48,7 @@ type Console struct {
 	Verbose  int // number of --verbose flags
 	LogLevel string
 	ExitCode int            // exit code of a command that returns no error
-	Relay    *client.Source // sends the run to the relay; nil without one
+	Relay    *client.Source // connection that sends the run's events to the relay; nil without a relay
 	subject
 	Debugging Debugging
 }
@@ -55,8 +56,8 @@ type Console struct {
 // Binary describes the running program.
 type Binary struct {
 	Release    string // version of the command and of the language
-	Executable string // path of the executable; the guardian runs it, too
-	// OwnProcess is true if the process runs only this command: a run may then set the number of
+	Executable string // path of the executable, which is also started as the guardian
+	// OwnProcess is true if the process runs only this command, so that a run may set the number of
 	// processors. OwnHeap is true if a run may set how Go's heap grows.
 	OwnProcess, OwnHeap bool
 	// Execute runs a command line of this program and returns the exit code.
@@ -65,7 +66,7 @@ type Binary struct {
 
 // Debugging is the state of a program that a debugger runs.
 type Debugging struct {
-	Debugger *dap.Run     // nil without one
+	Debugger *dap.Run     // nil if no debugger is attached
 	Answers  []emit.Fixed // answers to awaited emits
 }
 

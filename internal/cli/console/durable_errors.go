@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
-// reportSuspended reports why a run was suspended and how to resume it, and returns the exit code.
+// reportSuspended prints why a run was suspended and how to resume it. It returns the exit code.
 func (a *Console) reportSuspended(e *engine.Suspended) int {
 	name := a.RunName
 	if name == "" {
@@ -57,7 +57,7 @@ func (a *Console) reportSuspended(e *engine.Suspended) int {
 	return ExitFailed
 }
 
-// reportRunError reports why a run's directory cannot be used, and returns the exit code.
+// reportRunError prints why a run's directory cannot be used. It returns the exit code.
 func (a *Console) reportRunError(err error) int {
 	name := a.RunName
 	var damaged *journal.DamagedError
@@ -99,7 +99,8 @@ func (a *Console) reportRunError(err error) int {
 	return ExitRefused
 }
 
-// reportMissingEffect reports that a run has no such effect, and returns the exit code.
+// reportMissingEffect prints that a run has no effect with the requested number. It returns the
+// exit code.
 func (a *Console) reportMissingEffect(err error) int {
 	a.Complain(fmt.Sprintf("%s: %v", a.RunName, err), "")
 	return ExitRefused

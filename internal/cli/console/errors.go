@@ -116,14 +116,14 @@ func (a *Console) Fail(err error) int {
 		a.reportBugAt(broken, broken.Stack)
 		return ExitFailed
 	case errors.Is(err, emit.ErrNoReader):
-		// The reader of the output has closed it on purpose: print nothing.
+		// The reader of the output has closed the pipe on purpose, as head does: print nothing.
 		return ExitFailed
 	}
 	a.Complain(err.Error(), "")
 	return ExitFailed
 }
 
-// Complain prints an error and the next step.
+// Complain prints the error what and, unless hint is empty, the next step.
 func (a *Console) Complain(what, hint string) {
 	if a.WritesRecords() {
 		a.writeRecord(message{a.elapsed(), "error", what, hint})
@@ -135,7 +135,7 @@ func (a *Console) Complain(what, hint string) {
 	}
 }
 
-// ReloadHint returns the next step after a compiled program that cannot be loaded.
+// ReloadHint returns the next step to suggest when a compiled program cannot be loaded.
 func ReloadHint(err error) string {
 	switch {
 	case errors.Is(err, ir.ErrVersion):

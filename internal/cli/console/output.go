@@ -33,7 +33,7 @@ func WriteFile(path string, data []byte) error {
 	}
 	f, err := createBeside(path)
 	if errors.Is(err, fs.ErrPermission) && mode != 0 {
-		return overwrite(path, data) // the directory allows no other file
+		return overwrite(path, data) // no new file can be created in the directory
 	}
 	if err != nil {
 		return Cause(err)
@@ -57,7 +57,7 @@ func resolveLinks(path string) (string, error) {
 	for range maxLinks {
 		to, err := os.Readlink(path)
 		if err != nil {
-			return path, nil // no link
+			return path, nil // path is not a link
 		}
 		if !filepath.IsAbs(to) {
 			to = filepath.Join(filepath.Dir(path), to)
@@ -67,7 +67,8 @@ func resolveLinks(path string) (string, error) {
 	return "", errors.New("its links lead in a circle")
 }
 
-// createBeside creates a file with an unused name in path's directory, with the mode of a new file.
+// createBeside creates a temporary file in path's directory. Its mode is the mode of newly created
+// files.
 func createBeside(path string) (*os.File, error) {
 	for n := 0; ; n++ {
 		f, err := os.OpenFile(filepath.Join(filepath.Dir(path), fmt.Sprintf(".concerto-%d-%d", os.Getpid(), n)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
@@ -105,7 +106,7 @@ func PrivateFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Cause returns the error without the path, which the message already contains.
+// Cause returns the error inside a path error, for messages that already contain the path.
 func Cause(err error) error {
 	var path *os.PathError
 	var link *os.LinkError
@@ -123,7 +124,7 @@ func IsFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// CreateRecord creates a record's file. flag is the flag that names it.
+// CreateRecord creates the file of a recording. flag is the command line flag with the file's path.
 func (a *Console) CreateRecord(flag, path string) (*os.File, error) {
 	file, err := PrivateFile(a.Abs(path))
 	if err != nil {
@@ -132,7 +133,8 @@ func (a *Console) CreateRecord(flag, path string) (*os.File, error) {
 	return file, nil
 }
 
-// CloseRecord closes a record's file. It returns err, or else the error of the close.
+// CloseRecord closes the file of a recording. It returns err if that is not nil, and otherwise the
+// error of closing the file.
 func CloseRecord(err error, file *os.File, path string) error {
 	if cerr := file.Close(); err == nil && cerr != nil {
 		return fmt.Errorf("write %s: %w", path, Cause(cerr))

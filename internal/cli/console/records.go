@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// With --emit-detail a run writes only JSON objects to stderr, one a line, with the levels of the
-// log.
+// With --emit-detail a run writes only JSON objects to stderr, one per line. The records of this
+// file use the levels of the log.
 
 // message is a record of a message of the command.
 type message struct {
@@ -36,9 +36,9 @@ type failure struct {
 	Task      int64   `json:"task,omitempty"`
 }
 
-// call is a call of a trace. Left is the number of omitted calls; the other fields are then empty.
-// If the call begins a cycle, Cycle is the number of calls in the cycle, and Times the number of
-// repetitions.
+// call is one entry of a stack trace. An entry with Left > 0 represents that many omitted calls,
+// and its other fields are empty. If a repeated cycle of calls begins with this entry, Cycle is the
+// number of calls in the cycle, and Times the number of repetitions.
 type call struct {
 	Function string `json:"function,omitempty"`
 	File     string `json:"file,omitempty"`
@@ -88,8 +88,8 @@ func (a *Console) noteNext(text, step string) {
 	fmt.Fprintf(a.Stderr, "%s\n  %s\n", text, step)
 }
 
-// writeRecord writes a record to stderr. It ignores errors, because there is no other place to
-// report them to.
+// writeRecord writes a record to stderr. It ignores errors, because stderr is the last output for
+// reports.
 func (a *Console) writeRecord(r any) {
 	e := json.NewEncoder(a.Stderr)
 	e.SetEscapeHTML(false)

@@ -48,7 +48,7 @@ func (a *Console) reportUncaught(e *vm.Uncaught) {
 
 // WriteFailure writes an error's message with its place, source line and trace. It always escapes
 // control characters, because a log may be read on a terminal later. It ignores errors of w,
-// because there is no other place to report them to.
+// because w is the last output for reports.
 func WriteFailure(w io.Writer, what string, place vm.Place, trace []vm.Place, color bool) {
 	writef := func(format string, args ...any) {
 		_, _ = io.WriteString(w, terminal.Escape(fmt.Sprintf(format, args...)))
@@ -98,7 +98,7 @@ func position(p vm.Place) string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// offset returns the byte offset of a line and a column, which counts characters.
+// offset returns the byte offset of a line and column. The column is counted in characters.
 func offset(f *source.File, line, column int) source.Pos {
 	if line > f.Lines() {
 		return source.Pos(len(f.Text))

@@ -26,8 +26,9 @@ func (a *Console) LogWriter() io.Writer {
 	return a.Stderr
 }
 
-// PayloadText returns the text of an emit. On a terminal the runtime's events have a readable form,
-// which is "" for events without information.
+// PayloadText returns the payload of an emit as text for output. On a terminal, an event of the
+// runtime is returned in a readable form; it is "" for an event that contains no information for
+// users.
 func PayloadText(channel string, payload []byte, onTerminal bool) string {
 	if onTerminal {
 		if e, ok := eventtext.Read(channel, payload); ok {
@@ -65,7 +66,7 @@ func Count(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// Indent adds a prefix to each line of a text that is not empty.
+// Indent adds a prefix to each line of text. It returns "" for an empty text.
 func Indent(text, prefix string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

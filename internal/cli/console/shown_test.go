@@ -4,6 +4,6 @@ import "testing"
 
 func TestFill(t *testing.T) {
 	if got := Wrap("aa  bb\ncc dddd é", 5); got != "aa bb\ncc\ndddd\né" {
-		t.Errorf("%q", got)
+		t.Errorf("Printable returns %q", got)
 	}
 }

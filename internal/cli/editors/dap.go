@@ -56,7 +56,7 @@ func (cmd *dapCommand) debug() error {
 	return adapter.Serve(cmd.console.Stdin, cmd.console.Stdout)
 }
 
-// listen serves the editors that connect, one after the other, until the process ends.
+// listen serves the editors that connect, one after the other, until the process exits.
 func (cmd *dapCommand) listen(adapter *dap.Adapter) error {
 	l, err := net.Listen("tcp", cmd.tcp)
 	if err != nil {
@@ -76,7 +76,7 @@ func (cmd *dapCommand) listen(adapter *dap.Adapter) error {
 	}
 }
 
-// RunLaunched runs the program that an editor launches, as the command line would.
+// RunLaunched runs the program that an editor launches in the same way as the command line does.
 func RunLaunched(a *console.Console, l *dap.Launch, r *dap.Run) int {
 	child := &console.Console{Stdin: strings.NewReader(""), Stdout: r.Stdout, Stderr: r.Stderr, Environ: environWith(a.Environ, l.Env), Binary: a.Binary,
 		Dir: a.Abs(l.Cwd), Debugging: console.Debugging{Debugger: r, Answers: launchAnswers(l)}}
@@ -115,7 +115,8 @@ func launchAnswers(l *dap.Launch) (all []emit.Fixed) {
 	return all
 }
 
-// environWith returns an environment with the variables of set; null removes a variable.
+// environWith returns environ with the variables of set added or replaced. A null value removes a
+// variable.
 func environWith(environ []string, set map[string]any) []string {
 	out := slices.DeleteFunc(slices.Clone(environ), func(x string) bool {
 		name, _, _ := strings.Cut(x, "=")

@@ -35,7 +35,7 @@ type lspCommand struct {
 	checkSync bool
 }
 
-// editorsStart describes how to make editors start the language server.
+// editorsStart is printed if a user starts lsp on a terminal. It explains how to configure an editor.
 const editorsStart = "configure `concerto lsp` as your editor's language server for *.conc files: " +
 	"in Neovim `vim.lsp.start({name = 'concerto', cmd = {'concerto', 'lsp'}})`, in Helix `command = \"concerto\"` and `args = [\"lsp\"]`"
 
@@ -108,11 +108,12 @@ func accept(ctx context.Context, a *console.Console, addr string) (net.Conn, err
 	return l.Accept()
 }
 
-// childExitTimeout is the time that a command of the server has to exit after its request was
-// cancelled, because a run must first stop its hosts.
+// childExitTimeout is the time that a child process of the language server has to exit after its
+// request was cancelled. A run needs this time to stop its hosts.
 const childExitTimeout = 5 * time.Second
 
-// runChild runs this program for the server, and interrupts it when its result is no longer needed.
+// runChild runs this program as a child process for the language server. It interrupts the process
+// when ctx is cancelled.
 func runChild(ctx context.Context, a *console.Console, child *lsp.Child) (code int, err error) {
 	args := child.Args
 	if len(child.Texts) > 0 {
@@ -133,7 +134,7 @@ func runChild(ctx context.Context, a *console.Console, child *lsp.Child) (code i
 	return 0, err
 }
 
-// overlayFile writes texts into a file for --overlay.
+// overlayFile writes texts into a temporary file in the format of --overlay.
 func overlayFile(texts map[string]string) (path string, err error) {
 	data, err := json.Marshal(texts)
 	if err != nil {
@@ -152,7 +153,7 @@ func explanation(code string) string {
 	var b strings.Builder
 	if i := diag.Lookup(code); i != nil {
 		if err := help.WriteDiagnostic(&b, i); err != nil {
-			panic(err) // a builder returns no error
+			panic(err) // writing to a strings.Builder never fails
 		}
 	}
 	return b.String()

@@ -122,7 +122,7 @@ func (cmd *replCommand) startSession(parent context.Context, path string, args [
 	}
 }
 
-// replSource returns the program on which a session is based.
+// replSource returns the program whose declarations a session can use.
 func replSource(a *console.Console, path string) driver.Request {
 	s := driver.Request{Path: path, Dir: a.Dir, Plain: true}
 	if path == "" {
@@ -172,7 +172,7 @@ type replLoop struct {
 	out     *lineEnds
 }
 
-// loop executes inputs until the session ends.
+// loop reads and executes inputs until the session ends.
 func (t *replLoop) loop(ctx context.Context) error {
 	<-t.signals.Ready
 	for {
@@ -215,7 +215,7 @@ func (t *replLoop) printError(err error) int {
 		for _, d := range wrong.Found {
 			l.Add(d)
 		}
-		_ = t.console.ShowDiagnostics(l) // its error is an exit code for other commands
+		_ = t.console.ShowDiagnostics(l) // the returned exit code is only for other commands
 		return console.ExitFailed
 	}
 	return t.console.Fail(err)
@@ -234,7 +234,7 @@ func (t *replLoop) input(ctx context.Context) (string, error) {
 	for repl.IsIncomplete(text) {
 		line, err := t.lines.next(ctx, furtherPrompt)
 		if errors.Is(err, io.EOF) {
-			break // the parser reports what is missing
+			break // the parser reports the missing part
 		}
 		if err != nil {
 			return "", err
@@ -245,8 +245,8 @@ func (t *replLoop) input(ctx context.Context) (string, error) {
 	return text, nil
 }
 
-// sessionCommand splits a line into a command of the session and its argument, and reports whether
-// it is one.
+// sessionCommand splits a line into a command of the session and its argument. is is false if the
+// line is not such a command.
 func sessionCommand(text string) (name, rest string, is bool) {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, ":") {
@@ -284,8 +284,8 @@ func (t *replLoop) execute(ctx context.Context, text string) error {
 	return console.Usage(hint, "unknown command `:%s`", name)
 }
 
-// isExit reports whether an input ends the session, as in other languages: `exit` or `quit`, unless
-// the program declares that name.
+// isExit reports whether an input is `exit` or `quit`, which end the session, as in other
+// languages. A name that the program declares is not an exit.
 func (t *replLoop) isExit(text string) bool {
 	name := strings.TrimSuffix(strings.TrimRight(strings.TrimSpace(text), ";"), "()")
 	if name != "exit" && name != "quit" {
@@ -344,7 +344,7 @@ func init() {
 	}
 }
 
-// printLine prints text on a new line of stdout, unless err is not nil.
+// printLine prints text as a line of stdout. If err is not nil, it only returns err.
 func (t *replLoop) printLine(text string, err error) error {
 	if err != nil {
 		return err
@@ -371,7 +371,7 @@ func (t *replLoop) run(ctx context.Context, name, text string) error {
 		for _, d := range r.Found {
 			l.Add(d)
 		}
-		_ = t.console.ShowDiagnostics(l) // only warnings: no error
+		_ = t.console.ShowDiagnostics(l) // the diagnostics are only warnings, so there is no error
 	}
 	if len(r.Dropped) > 0 {
 		t.out.endLine()
@@ -383,7 +383,7 @@ func (t *replLoop) run(ctx context.Context, name, text string) error {
 	return t.printLine(r.Shown, nil)
 }
 
-// lineEnds is an output that records whether its last line is complete.
+// lineEnds is a writer that records whether the last written line is complete.
 type lineEnds struct {
 	w    io.Writer
 	open bool

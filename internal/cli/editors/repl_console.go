@@ -32,7 +32,7 @@ func openLines(a *console.Console) (c lineSource, end func()) {
 	return &drawn{screen: a.Bottom(), history: h, color: a.TTY.Color}, end
 }
 
-// dumb is a terminal that cannot redraw lines.
+// dumb reads lines from a terminal that cannot redraw lines.
 type dumb struct {
 	piped
 	app *console.Console
@@ -45,16 +45,16 @@ func (d *dumb) next(ctx context.Context, prompt string) (string, error) {
 
 func (d *dumb) interactive() bool { return true }
 
-// drawn is a terminal with line editing: Tab completes, the arrow keys recall entries, and the
-// input is coloured.
+// drawn reads lines from a terminal with line editing: Tab completes, the arrow keys recall
+// entries, and the input is coloured.
 type drawn struct {
 	screen  *screen.Screen
 	history *history
 	session *repl.Session
 	color   bool
 	before  string // the earlier lines of the input
-	at      int    // index in the history
-	typed   string // the unfinished line, while an earlier entry is shown
+	at      int    // index of the shown entry in the history
+	typed   string // the unfinished input, while an earlier entry is shown
 }
 
 func (d *drawn) interactive() bool          { return true }
@@ -113,7 +113,8 @@ func (d *drawn) Complete(text string, at int) (completed string, to int, choices
 // mostChoices is the maximum number of candidates that are shown.
 const mostChoices = 40
 
-// complete returns the candidates of the session, or of its commands.
+// complete returns the candidates for the word before the cursor: names of the session, or the
+// session's commands.
 func (d *drawn) complete(text string, at int) repl.Completion {
 	if strings.HasPrefix(text, ":") && d.before == "" && !strings.Contains(text[:at], " ") {
 		c := repl.Completion{From: 0, To: at}
@@ -141,10 +142,10 @@ func (d *drawn) complete(text string, at int) repl.Completion {
 	return c
 }
 
-// sgr maps hues to colour codes.
+// sgr maps token classes to the parameters of ANSI colour sequences.
 var sgr = map[repl.TokenClass]string{repl.Keyword: "35", repl.Text: "32", repl.Number: "33", repl.Comment: "90", repl.TypeName: "36", repl.Function: "34"}
 
-// Paint returns the colours of the typed text.
+// Paint returns the colours of the input.
 func (d *drawn) Paint(text string) (all []screen.Paint) {
 	if !d.color || d.session == nil || strings.HasPrefix(text, ":") {
 		return nil
@@ -170,7 +171,7 @@ func (d *drawn) Earlier(text string) (string, bool) {
 	return d.history.entries[d.at], true
 }
 
-// Later returns the next entry, or after the last one the unfinished line.
+// Later returns the next entry. After the last entry it returns the unfinished input.
 func (d *drawn) Later(string) (string, bool) {
 	if d.at >= len(d.history.entries) {
 		return "", false
@@ -183,12 +184,12 @@ func (d *drawn) Later(string) (string, bool) {
 
 // history contains the entries of this session and of earlier ones.
 type history struct {
-	path    string // "" disables storing
+	path    string // "" if entries are not stored
 	entries []string
 	secrets *secret.Set
 }
 
-// continued is the prefix of the further lines of an entry in the file.
+// continued marks the second and later lines of an entry in the file.
 const continued = "\t"
 
 // mostHistory is the maximum number of stored entries.
@@ -218,7 +219,7 @@ func (h *history) load() {
 	}
 }
 
-// encodeEntry returns an entry in the form of the file.
+// encodeEntry returns an entry in the format of the history file.
 func encodeEntry(entry string) string { return strings.ReplaceAll(entry, "\n", "\n"+continued) + "\n" }
 
 // add adds an entry, unless it begins with a space or contains a secret.
@@ -235,6 +236,6 @@ func (h *history) add(entry string) {
 	if err != nil {
 		return
 	}
-	_, _ = f.WriteString(encodeEntry(entry)) // an entry that is not stored is not an error
+	_, _ = f.WriteString(encodeEntry(entry)) // a failed write is ignored: only the history is lost
 	_ = f.Close()
 }

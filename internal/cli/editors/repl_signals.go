@@ -9,12 +9,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 )
 
-// lineInterrupts cancels the running line at Ctrl-C, and ends the session at SIGTERM and SIGHUP.
+// lineInterrupts handles signals during a session: Ctrl-C cancels the running input, SIGTERM and
+// SIGHUP end the session.
 type lineInterrupts struct {
 	*interrupt.Handler
 	mu          sync.Mutex
-	running     context.CancelCauseFunc // nil while no line runs
-	endsSession bool                    // input is not a terminal: Ctrl-C ends the session
+	running     context.CancelCauseFunc // cancels the running input; nil while no input runs
+	endsSession bool                    // the session's input is not a terminal, so Ctrl-C ends the session
 }
 
 // catchLines catches signals until Stop is called.
@@ -25,7 +26,7 @@ func catchLines(parent context.Context) (context.Context, *lineInterrupts) {
 	return ctx, l
 }
 
-// handleSignal cancels the running line at Ctrl-C. It reports whether the session continues.
+// handleSignal cancels the running input at Ctrl-C. It reports whether the session continues.
 func (l *lineInterrupts) handleSignal(s os.Signal) bool {
 	if s != os.Interrupt {
 		return false
@@ -38,7 +39,7 @@ func (l *lineInterrupts) handleSignal(s os.Signal) bool {
 	return !l.endsSession
 }
 
-// line returns the context of a line that runs until done is called.
+// line returns the context of an input that runs until done is called.
 func (l *lineInterrupts) line(ctx context.Context) (_ context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/screen"
 )
 
-// painted is a line as a session's terminal shows it.
+// painted returns line with the colour sequences that a session's terminal shows.
 func painted(t *testing.T, line string) string {
 	t.Helper()
 	a := &console.Console{Dir: t.TempDir()}
@@ -31,10 +31,10 @@ func painted(t *testing.T, line string) string {
 	return text
 }
 
-// TestReplColours: what is typed has the colours of what it is.
+// TestReplColours checks that keywords, strings and function names of the input are coloured.
 func TestReplColours(t *testing.T) {
 	c := painted(t, `let s = "a"; s.len()`)
 	if want := "\x1b[35mlet\x1b[0m s = \x1b[32m\"a\"\x1b[0m; s.\x1b[34mlen\x1b[0m()"; c != want {
-		t.Errorf("%q, want %q", c, want)
+		t.Errorf("painted line = %q, want %q", c, want)
 	}
 }

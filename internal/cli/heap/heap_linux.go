@@ -32,8 +32,8 @@ func leaveLargePages(n int) bool {
 	return syscall.Madvise(untouched(n), syscall.MADV_HUGEPAGE) == nil
 }
 
-// untouched returns memory of the heap that is not cleared. If other goroutines allocate at the
-// same time, make would clear all of it and thus touch every page.
+// untouched returns uncleared memory of the heap. The function make would clear the memory, and so
+// touch every page, if other goroutines allocated at the same time.
 func untouched(n int) []byte {
 	var b strings.Builder
 	b.Grow(n)

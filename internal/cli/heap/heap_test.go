@@ -11,8 +11,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// TestGrowingHeap checks that a heap that fills may grow faster, once, and that it receives large
-// pages on systems where these must be requested.
+// TestGrowingHeap checks that the growth limit of a heap that is filling is raised for one
+// collection. It also checks that the heap contains room for large pages on systems where large
+// pages must be requested.
 func TestGrowingHeap(t *testing.T) {
 	usual := debug.SetGCPercent(UsualGrowth)
 	defer debug.SetGCPercent(usual)
@@ -23,7 +24,7 @@ func TestGrowingHeap(t *testing.T) {
 	Grow()
 	for _, want := range []uint64{fillingGrowth, UsualGrowth} {
 		runtime.GC()
-		for growth() != want { // a goroutine handles each collection
+		for growth() != want { // each collection is handled on another goroutine
 			runtime.Gosched()
 		}
 	}
@@ -39,8 +40,7 @@ func TestGrowingHeap(t *testing.T) {
 	}
 }
 
-// TestBusyHeap checks that allocations during the marking of a collection do not count as a heap
-// that fills.
+// TestBusyHeap checks that bytes allocated during marking do not make a heap count as filling.
 func TestBusyHeap(t *testing.T) {
 	for _, c := range []struct {
 		live, marking, since uint64
@@ -50,27 +50,27 @@ func TestBusyHeap(t *testing.T) {
 		before := heapSize{live: c.live, allocated: 1 << 30}
 		after := heapSize{live: c.live, objects: c.live + c.since, allocated: 1<<30 + c.marking + c.since}
 		if got := fills(before, after); got != c.want {
-			t.Errorf("%d MiB in use, %d of them new: fills is %v", c.live>>20, c.marking>>20, got)
+			t.Errorf("fills = %v for a heap of %d MiB of which %d MiB were allocated during marking", got, c.live>>20, c.marking>>20)
 		}
 	}
 }
 
-// TestRoomIsBounded checks that memory is bounded while room is made, and that the old limit
-// applies afterwards.
+// TestRoomIsBounded checks that makeRoom maps a bounded amount of memory and restores the memory
+// limit.
 func TestRoomIsBounded(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(UsualGrowth))
 	limit := debug.SetMemoryLimit(-1)
 	mapped := heapBytes().mapped
 	makeRoom(limit)
 	if now := debug.SetMemoryLimit(-1); now != limit {
-		t.Errorf("the limit is %d, was %d", now, limit)
+		t.Errorf("memory limit after makeRoom = %d, want %d", now, limit)
 	}
 	if grown := heapBytes().mapped - mapped; int64(grown) > pagedRoom+pagedSlack {
-		t.Errorf("the heap grew by %d MiB", grown>>20)
+		t.Errorf("makeRoom mapped %d MiB, more than pagedRoom+pagedSlack", grown>>20)
 	}
 }
 
-// growth returns how much the heap may grow, in percent.
+// growth returns the current growth limit of Go's heap, in percent.
 func growth() uint64 {
 	s := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 	metrics.Read(s)

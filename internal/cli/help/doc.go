@@ -98,7 +98,6 @@ func docTopic(b io.Writer, t *doc.Topic) {
 	}
 }
 
-// docList writes a line a topic.
 // docList writes a line for each topic.
 func docList(b io.Writer, topics []doc.Topic) {
 	width := 0
@@ -110,7 +109,7 @@ func docList(b io.Writer, topics []doc.Topic) {
 	}
 }
 
-// docContents lists all names.
+// docContents lists the names of all topics.
 func docContents(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	for _, g := range doc.Groups() {
@@ -125,8 +124,8 @@ func docContents(w io.Writer) error {
 	return b.Flush()
 }
 
-// prose fills the paragraphs of a comment to the width of the output. A line that contains a call
-// or an element of a list remains a line.
+// prose fills the paragraphs of a comment to the width of the output. It does not join lines that
+// contain a call or a list element.
 func prose(text string) string {
 	var out, paragraph []string
 	end := func() {

@@ -40,7 +40,8 @@ Without an argument, explain lists all diagnostics.`,
 	}
 }
 
-// explain writes the page of the diagnostic that text names, or a list if there are several.
+// explain writes the page of the diagnostic that text names. If text names several diagnostics, it
+// writes a list.
 func explain(w io.Writer, text string) error {
 	if text == "" {
 		return list(w, diag.Catalogue())
@@ -55,7 +56,8 @@ func explain(w io.Writer, text string) error {
 	return list(w, found)
 }
 
-// unknown returns the error for a text that names no diagnostic.
+// unknown returns the error for a text that names no diagnostic. code is the text as a full code,
+// or "".
 func unknown(text, code string) error {
 	var codes []string
 	for _, i := range diag.Catalogue() {
@@ -72,7 +74,8 @@ func unknown(text, code string) error {
 }
 
 // find returns the diagnostics that text names: by a code, whose letter and leading zeros may be
-// omitted, or by a part of a title. code is the text as a full code, or "" if it is not a code.
+// omitted, or by a part of a title. code is the text as a full code, or "" if the text is not a
+// code.
 func find(text string) (found []*diag.Info, code string) {
 	letters := strings.ToUpper(strings.TrimRight(text, "0123456789"))
 	if digits := text[len(letters):]; digits != "" && (letters == "" || letters == "E" || letters == "W") {

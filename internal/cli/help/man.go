@@ -55,7 +55,7 @@ func (cmd *manCommand) write(root *cobra.Command, dir string) error {
 	return nil
 }
 
-// available returns a command and its subcommands that help shows.
+// available returns the command c and its visible subcommands.
 func available(c *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{c}
 	for _, sub := range c.Commands() {
@@ -103,7 +103,7 @@ func topicPage(t cmdline.Topic, release string) string {
 	return b.String()
 }
 
-// manText writes help text: indented lines verbatim, other lines as paragraphs.
+// manText writes help text in troff format: indented lines verbatim, other lines as paragraphs.
 func manText(b *strings.Builder, text string) {
 	verbatim := false
 	for line := range strings.SplitSeq(strings.Trim(text, "\n"), "\n") {

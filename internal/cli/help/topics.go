@@ -9,8 +9,8 @@ import (
 //go:embed topics/*.txt
 var topicTexts embed.FS
 
-// topics are the pages of help that do not describe a single command. The text of each is in
-// topics/NAME.txt.
+// topics are the help pages that describe something other than a command. The text of each page is
+// in topics/NAME.txt.
 var topics = []struct{ name, short string }{
 	{"paths", "PATH and RUN arguments, and where projects are found"},
 	{"permissions", "The permissions of a run, and how to limit them"},
@@ -28,7 +28,7 @@ func Topics() []cmdline.Topic {
 	for _, t := range topics {
 		text, err := topicTexts.ReadFile("topics/" + t.name + ".txt")
 		if err != nil {
-			panic(err) // the file is missing from the source
+			panic(err) // the text is missing from the embedded files
 		}
 		all = append(all, cmdline.Topic{Name: t.name, Short: t.short, Text: string(text)})
 	}

@@ -177,7 +177,7 @@ type testCommand struct {
 	only      []string
 	format    *cmdline.Format
 	wire      string
-	program   string // file of the program that declares the host; "" for a command
+	program   string // file of the program that declares the host; "" if the arguments are the host's command
 }
 
 func newHostTest(a *console.Console) *cobra.Command {
@@ -211,7 +211,7 @@ without a reply is skipped. The host receives no permissions. Exit code 1 report
 	return c
 }
 
-// wrapped returns words as lines of help.
+// wrapped returns words, separated by spaces, as indented lines of help text.
 func wrapped(words []string) string {
 	return "  " + strings.ReplaceAll(console.Wrap(strings.Join(words, " "), 76), "\n", "\n  ")
 }
@@ -258,8 +258,8 @@ func logStderr(a *console.Console, name, line string) {
 	a.Verbosef("%s: %s", name, console.Printable(line, a.TTY.Err))
 }
 
-// findHost returns the host with a name, or otherwise the first host whose section of the manifest
-// has that name.
+// findHost returns the host named name. If no host has that name, it returns the first host whose
+// section of the manifest has it.
 func findHost(a *console.Console, name string) (host.Config, *engine.Program, error) {
 	p, configs, err := hostConfigs(a, "")
 	if err != nil {

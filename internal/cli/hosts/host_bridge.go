@@ -23,7 +23,8 @@ func newHostBridge(a *console.Console) *cobra.Command {
 	}
 }
 
-// bridge copies between the socket at path and in and out, until the socket closes.
+// bridge copies data in both directions between in and out and the socket at path, until the socket
+// closes.
 func bridge(path string, in io.Reader, out io.Writer) error {
 	at, err := net.Dial("unix", path)
 	if err != nil {
@@ -31,7 +32,7 @@ func bridge(path string, in io.Reader, out io.Writer) error {
 	}
 	defer at.Close()
 	go func() {
-		_, _ = io.Copy(at, in) // the agent closed its input
+		_, _ = io.Copy(at, in) // ends when the agent closes its output
 		at.(*net.UnixConn).CloseWrite()
 	}()
 	_, err = io.Copy(out, at)

@@ -42,7 +42,7 @@ Flags:
       --version     print the recorded version`,
 		Example: `  concerto host replay talk.wire
   concerto host replay talk.wire --host Coder --timing`,
-		DisableFlagParsing: true, // flags of other programs may be among them
+		DisableFlagParsing: true, // the arguments may contain flags of other programs
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			if cmd.flags, err = program.ParseReplayArgs(args); err != nil {
 				return err
@@ -92,7 +92,7 @@ func (cmd *replayCommand) read() (*hosttrace.Recording, error) {
 	return r, nil
 }
 
-// writeVersion writes what the recorded program printed for --version.
+// writeVersion writes the recorded output of the host's --version.
 func (cmd *replayCommand) writeVersion(r *hosttrace.Recording) error {
 	host, err := hostreplay.ChooseHost(r, cmd.flags.Host, cmd.console.Getenv)
 	if err != nil {

@@ -85,20 +85,20 @@ func (cmd *talkCommand) logRemark(level, line string) {
 	}
 }
 
-// talk is a manual conversation with a host. A line that is typed early is queued: it is the next
-// answer, or the next prompt. So the lines may also come from a file.
+// talk is a conversation that a user types with a host. Lines that are typed early are queued, and
+// used as the next answer or the next prompt. Therefore the lines may also come from a file.
 type talk struct {
 	console    *console.Console
 	hosts      *host.Hosts
 	name       string
-	typed      chan string // lines of stdin; closed at its end
+	typed      chan string // lines of stdin; closed at the end of stdin
 	queued     *string
 	inputEnded bool // stdin has ended
 
-	open []effect.HostMessage // questions that wait for an answer, the oldest first
+	open []effect.HostMessage // questions without an answer, oldest first
 }
 
-// The commands.
+// The commands that the user can type.
 const (
 	cancelCommand = ":cancel"
 	quitCommand   = ":quit"
@@ -121,7 +121,7 @@ func (t *talk) read() {
 	}
 }
 
-// printPrompt prints on a terminal what to type.
+// printPrompt prints on a terminal what the user can type next.
 func (t *talk) printPrompt(what string) {
 	if t.console.TTY.In {
 		fmt.Fprint(t.console.Stderr, what+"> ")
@@ -143,7 +143,7 @@ func (t *talk) run(ctx context.Context) error {
 	}
 }
 
-// readPrompt returns the next line that is not a command.
+// readPrompt returns the next typed line that is not a command.
 func (t *talk) readPrompt(ctx context.Context) (string, error) {
 	for {
 		line, ok := "", !t.inputEnded
@@ -168,7 +168,7 @@ func (t *talk) readPrompt(ctx context.Context) (string, error) {
 	}
 }
 
-// talkEvent is an event of an exchange: its id, messages, or an error.
+// talkEvent is an event of an exchange: the exchange's id, messages, or an error.
 type talkEvent struct {
 	id       int64
 	messages []effect.HostMessage
@@ -185,7 +185,7 @@ func (t *talk) exchange(parent context.Context, prompt string) error {
 	id := int64(0)
 	leave := func(reason string) error {
 		stop()
-		for h := range all { // the exchange may have been opened in between
+		for h := range all { // remaining events: the exchange may have been opened concurrently
 			id = max(id, h.id)
 		}
 		return t.sendRequest(parent, &effect.ExchangeClose{ID: id, Reason: reason})
@@ -202,7 +202,7 @@ func (t *talk) exchange(parent context.Context, prompt string) error {
 		case line, ok := <-typed:
 			switch {
 			case !ok, line == quitCommand && !t.console.TTY.In:
-				t.inputEnded = true // the current exchange continues to its end
+				t.inputEnded = true // no further answers, but the current exchange continues until it ends
 			case line == cancelCommand || line == quitCommand:
 				command = line
 			default:
@@ -232,8 +232,8 @@ func (t *talk) exchange(parent context.Context, prompt string) error {
 	}
 }
 
-// pollExchange opens an exchange and sends its events, until its last message, an error, or the end
-// of ctx.
+// pollExchange opens an exchange and sends its events to all. It returns after the last message,
+// after an error, or when ctx is cancelled.
 func (t *talk) pollExchange(ctx context.Context, prompt string, all chan<- talkEvent) {
 	defer close(all)
 	send := func(h talkEvent) bool {
@@ -289,7 +289,7 @@ func (t *talk) showMessages(messages []effect.HostMessage) (last bool) {
 	return false
 }
 
-// answer answers the questions with the queued line.
+// answer answers the oldest question of the exchange with the next queued line.
 func (t *talk) answer(ctx context.Context, id int64) error {
 	for len(t.open) > 0 && (t.queued != nil || t.inputEnded) {
 		m := t.open[0]
@@ -313,12 +313,13 @@ func (t *talk) sendRequest(ctx context.Context, r effect.Request) error {
 	return err
 }
 
-// show prints a text of the host.
+// show prints a text from the host.
 func (t *talk) show(text string) {
 	fmt.Fprintln(t.console.Stdout, console.Printable(text, t.console.TTY.Out))
 }
 
-// typedValue returns a typed line as JSON: an object or an array as it is, other text as a string.
+// typedValue returns a typed line as JSON. A JSON object or array is unchanged; other text becomes
+// a string.
 func typedValue(line string) json.RawMessage {
 	text := strings.TrimSpace(line)
 	if (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text)) {
@@ -326,12 +327,12 @@ func typedValue(line string) json.RawMessage {
 	}
 	quoted, err := json.Marshal(line)
 	if err != nil {
-		panic(err) // a text is JSON
+		panic(err) // a string can always be encoded
 	}
 	return quoted
 }
 
-// messageText returns a message as a readable line: its type, its text, and the possible answers.
+// messageText returns a message as a readable line: the type, the text, and the possible answers.
 func messageText(m *effect.HostMessage) string {
 	var all struct {
 		Message, Text, Chunk, Level, Stage, Question, Description, Tool, Code, Risk string
@@ -340,7 +341,7 @@ func messageText(m *effect.HostMessage) string {
 		Options                                                                     []any
 		Args                                                                        json.RawMessage
 	}
-	// A member of an unexpected type: show the message as it is.
+	// A field has an unexpected type: show the message as JSON.
 	err := json.Unmarshal(m.Text, &all)
 	format := func(texts ...string) string {
 		texts = slices.DeleteFunc(texts, func(s string) bool { return s == "" })

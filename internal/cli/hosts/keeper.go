@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// NewKeeper returns the command that a durable run starts to own its hosts.
+// NewKeeper returns the command that a durable run starts as the parent process of its hosts.
 func NewKeeper(a *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:    "keeper",

@@ -21,31 +21,32 @@ const lastChance = time.Second
 type Handler struct {
 	signals chan os.Signal
 	pipe    chan os.Signal
-	Ready   chan struct{} // closed when signals are caught
-	done    chan struct{} // closed when the run has ended
+	Ready   chan struct{} // closed when the handler receives signals
+	done    chan struct{} // closed by Stop
 	Kill    chan struct{} // closed at the second signal
 	cancel  context.CancelCauseFunc
-	leaving atomic.Pointer[func()] // called before the process exits
-	lost    atomic.Pointer[func()] // called after that
-	handled func(os.Signal) bool   // reports whether another part handles the signal, so that it does not end the run; nil: none does
+	leaving atomic.Pointer[func()] // function that is called before a forced exit of the process; nil for none
+	lost    atomic.Pointer[func()] // called after leaving; informs the debugger's editor; nil for none
+	handled func(os.Signal) bool   // reports whether another part handles the signal, so that it does not cancel the run; nil if no other part does
 }
 
 // Catch returns a context that is cancelled with console.ErrInterrupted at the first Ctrl-C,
-// SIGTERM or SIGHUP. The second one closes Kill: from then on the run waits for nothing.
+// SIGTERM or SIGHUP. The second signal closes Kill, after which the run waits for nothing.
 //
-// It catches and ignores SIGPIPE, which would kill the process: a closed output then is a failed
-// write, which ends the run and its hosts in order.
+// Catch also ignores SIGPIPE, which would kill the process. A write to a closed output then fails
+// with an error, and the run stops its hosts in order.
 //
-// The Go runtime needs two thread switches to catch a signal, so it happens while the program is
-// compiled. Wait for Ready before starting anything that a signal must end.
+// The Go runtime needs two thread switches until a signal is caught. Catch does not wait for them,
+// so that the program can be compiled in the meantime. Wait for Ready before starting anything that
+// a signal must stop.
 func Catch(parent context.Context) (context.Context, *Handler) { return CatchExcept(parent, nil) }
 
 // ignoresHangup reports whether the command was started to outlive its terminal, as nohup does.
 var ignoresHangup = signal.Ignored(syscall.SIGHUP)
 
-// CatchExcept is Catch for the signals for which handled returns false.
+// CatchExcept is Catch, but ignores the signals for which handled returns true.
 func CatchExcept(parent context.Context, handled func(os.Signal) bool) (context.Context, *Handler) {
-	if parent == nil { // a command that was executed without a context
+	if parent == nil { // a caller may run a command without a context
 		parent = context.Background()
 	}
 	ctx, cancel := context.WithCancelCause(parent)
@@ -96,18 +97,19 @@ func (i *Handler) watch() {
 	}
 }
 
-// Interrupt does what Ctrl-C does.
+// Interrupt has the effect of Ctrl-C.
 func (i *Handler) Interrupt() {
 	select {
 	case i.signals <- os.Interrupt:
-	default: // enough signals are queued
+	default: // the queue already contains enough signals
 	}
 }
 
-// OnForcedExit sets the function to call before the process exits although the run has not ended.
+// OnForcedExit sets the function that is called before the process exits although the run has not
+// finished.
 func (i *Handler) OnForcedExit(f func()) { i.leaving.Store(&f) }
 
-// Stop stops catching signals, without waiting for it.
+// Stop makes the handler stop catching signals. It does not wait until this has happened.
 func (i *Handler) Stop() {
 	close(i.done)
 	i.cancel(nil)

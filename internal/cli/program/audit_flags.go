@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
-// AuditFlags are the flags of a run's audit log.
+// AuditFlags are the flags for the audit log of a run.
 type AuditFlags struct {
 	File string
 	each bool
@@ -21,8 +21,9 @@ func (f *AuditFlags) Add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.each, "audit-sync", false, "sync each audit record to disk before the call continues")
 }
 
-// OpenAudit opens the audit log that the flags name, or otherwise that of the program's manifest,
-// and sets it in o. end closes it after all runs and prints the hash of its last record.
+// OpenAudit opens the audit log and sets it in o. The flags name the log; without them, the
+// manifest of the program does. Call end after all runs: it closes the log and prints the hash of
+// the last record.
 func OpenAudit(a *console.Console, p *engine.Program, o *engine.Options, f *AuditFlags) (end func(error) error, err error) {
 	how := audit.Options{Version: a.Binary.Release, SyncEach: f.each}
 	var log *audit.Log
@@ -63,8 +64,8 @@ func AuditError(err error) error {
 	return console.Usage("", "%v", err)
 }
 
-// CheckAudit returns an error if a run could not write into the audit log of the flags: if another
-// process writes it, or its chain of hashes is broken.
+// CheckAudit returns an error if a run could not write into the audit log of the flags because
+// another process writes to the log, or because the log's chain of hashes is broken.
 func CheckAudit(a *console.Console, f *AuditFlags) error {
 	if f.File == "" {
 		if f.each {

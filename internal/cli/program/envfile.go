@@ -12,11 +12,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// maxEnvFile is the maximum size of a file of variables, in bytes.
+// maxEnvFile is the maximum size of a file with environment variables, in bytes.
 const maxEnvFile = 1 << 20
 
-// environment returns the command's environment with the variables of files. A variable of the
-// command's environment has priority over a file, and a later file over an earlier one.
+// environment returns the command's environment extended by the variables in files. A variable of
+// the command's environment has priority over the files. A later file has priority over an earlier
+// file.
 func environment(a *console.Console, files []string) ([]string, error) {
 	if len(files) == 0 {
 		return a.Environ, nil
@@ -33,7 +34,7 @@ func environment(a *console.Console, files []string) ([]string, error) {
 		}
 		all = append(all, set...)
 	}
-	return append(all, a.Environ...), nil // of several variables with the same name the last one counts
+	return append(all, a.Environ...), nil // if a name occurs several times, its last value is used
 }
 
 func readEnvFile(a *console.Console, name string) (string, error) {
@@ -61,10 +62,11 @@ func readEnvFile(a *console.Console, name string) (string, error) {
 	return strings.TrimPrefix(string(text), "\ufeff"), nil
 }
 
-// parseEnv reads lines `NAME=VALUE`, with or without `export ` in front. A value in double quotes
-// may contain escapes, a value in single quotes is literal, and both may span lines. After an
-// unquoted value, a `#` that follows a space begins a comment. On an error, line is its line. The
-// messages contain no values, because these may be secrets.
+// parseEnv parses lines of the form `NAME=VALUE`. A line may begin with `export `. A value in
+// double quotes may contain escapes, a value in single quotes is literal, and both may span lines.
+// After an unquoted value, a `#` that follows a space begins a comment. If err is not nil, line is
+// the number of the line with the error. The messages contain no values, because values may be
+// secrets.
 func parseEnv(text string) (set []string, line int, err error) {
 	line = 1
 	for text != "" {
@@ -106,8 +108,8 @@ func parseEnv(text string) (set []string, line int, err error) {
 	return set, 0, nil
 }
 
-// quotedValue reads a quoted value at the start of text. length is the length of the value with its
-// quotes.
+// quotedValue parses a quoted value at the start of text. length is the length of the quoted text
+// in bytes, including the quotes.
 func quotedValue(text string) (value string, length int, ok bool) {
 	var b strings.Builder
 	for i := 1; i < len(text); i++ {

@@ -11,13 +11,13 @@ import (
 
 const InputUsage = "set the values of std::app::inputs: a `JSON` object, or @FILE"
 
-// ReadInputs reads the value of --input.
+// ReadInputs returns the JSON object that --input specifies.
 func ReadInputs(a *console.Console, value string) (json.RawMessage, error) {
 	return ReadObject(a, "--input", value)
 }
 
-// ReadObject reads the value of a flag that is a JSON object, or @ and the file that holds one;
-// nil for "".
+// ReadObject returns the JSON object that value, the value of a flag, specifies: the object itself,
+// or @ and the name of a file that contains the object. It returns nil if value is "".
 func ReadObject(a *console.Console, flag, value string) (json.RawMessage, error) {
 	if value == "" {
 		return nil, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// PermissionFlags are the flags of the program's permissions: --sandbox, and a flag for each of
-// permit.Kinds.
+// PermissionFlags are the flags that restrict or grant permissions of the program: --sandbox, and
+// one flag for each of permit.Kinds.
 type PermissionFlags struct {
 	sandbox bool
 	lists   [len(permit.Kinds)]listFlag
@@ -36,7 +36,7 @@ func (f *PermissionFlags) Add(c *cobra.Command) {
 	}
 }
 
-// Grants returns the permissions of the flags.
+// Grants returns the permissions that the flags grant.
 func (f *PermissionFlags) Grants() (permit.Grants, error) {
 	g := permit.Grants{Sandbox: f.sandbox, Allow: map[permit.Kind]permit.List{}}
 	for i, l := range f.lists {
@@ -50,13 +50,13 @@ func (f *PermissionFlags) Grants() (permit.Grants, error) {
 	return g, nil
 }
 
-// listFlag is a flag that lists what a kind of permission allows.
+// listFlag is a flag whose value lists what one kind of permission allows.
 type listFlag struct {
 	permit.List
 	isSet bool
 }
 
-// Set adds the elements of a line of CSV.
+// Set adds the elements of text, which is a line of CSV.
 func (l *listFlag) Set(text string) error {
 	l.isSet = true
 	switch text {
@@ -88,7 +88,7 @@ func (l *listFlag) String() string {
 // Type returns the name of the value's type, for help.
 func (l *listFlag) Type() string { return "list" }
 
-// Complete adds completions to the flags: names of variables. The shell completes paths itself.
+// Complete adds completions of variable names to the flags. The shell completes paths.
 func (f *PermissionFlags) Complete(a *console.Console, c *cobra.Command) {
 	for _, k := range permit.Kinds {
 		if k.Kind == permit.Read || k.Kind == permit.Write {

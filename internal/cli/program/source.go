@@ -19,7 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// Names that appear instead of a file's name for programs that are not in a file.
+// Displayed names of programs that have no file.
 const (
 	stdinName = "<stdin>"
 	codeName  = "<code>"
@@ -31,7 +31,7 @@ type CodeFlag struct {
 	IsSet bool
 }
 
-// Set appends code as further lines.
+// Set appends text as further lines of the code.
 func (c *CodeFlag) Set(text string) error {
 	if c.IsSet {
 		text = c.Text + "\n" + text
@@ -45,11 +45,11 @@ func (c *CodeFlag) String() string { return c.Text }
 // Type returns the name of the value's type, for help.
 func (c *CodeFlag) Type() string { return "string" }
 
-// stdinPath is the PATH that selects standard input.
+// stdinPath is the PATH argument that selects standard input.
 const stdinPath = "-"
 
-// Source returns the program to run: code if it is not nil, otherwise the program at path, which
-// may be standard input. It reads standard input at most once.
+// Source returns the program to run. It is code if that is not nil, and otherwise the program at
+// path, which may be standard input. Source reads standard input at most once.
 func Source(a *console.Console, path string, code *string) (driver.Request, error) {
 	s := driver.Request{Path: path, Dir: a.Dir, Overlay: a.Overlay}
 	switch {
@@ -70,8 +70,8 @@ func Source(a *console.Console, path string, code *string) (driver.Request, erro
 // isCompiled reports whether text is a compiled program. No source begins with `{`.
 func isCompiled(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) }
 
-// Open compiles or loads the program of a source. dir is the directory at which the manifest's
-// relative paths start.
+// Open compiles or loads the program s. Relative paths in the manifest are relative to the returned
+// dir.
 func Open(ctx context.Context, a *console.Console, s driver.Request, f *WorldFlags, g *permit.Grants) (p *engine.Program, dir string, err error) {
 	if s.Inline != nil && isCompiled(s.Inline.Text) {
 		return load(ctx, a, s.Inline.Name, a.Dir, s.Inline.Text, f, g)

@@ -11,11 +11,11 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// ToolFlags are the flags that add tools: files of tools, and programs.
+// ToolFlags are the flags that add tools from tool files and from other programs.
 type ToolFlags struct {
 	Files   []string
 	Modules []string
-	seen    func(path string) // for --watch: receives the paths of programs that provide tools
+	seen    func(path string) // for --watch: called with the path of each program that provides tools
 }
 
 func (f *ToolFlags) Add(c *cobra.Command) {
@@ -28,8 +28,8 @@ func (f *ToolFlags) Add(c *cobra.Command) {
 	}
 }
 
-// Watch reports the files of the flags to seen, for --watch, and later also the files that these
-// import.
+// Watch prepares the flags for --watch. It calls seen with the files that the flags name, and later
+// with the files that these files import.
 func (f *ToolFlags) Watch(a *console.Console, seen func(path string)) {
 	f.seen = seen
 	for _, file := range slices.Concat(f.Files, f.Modules) {
@@ -48,9 +48,10 @@ func ToolSources(a *console.Console, f *ToolFlags, o *engine.Options) engine.Too
 	return engine.ToolSources{Files: f.Files, Modules: f.Modules, Dir: a.Dir, Around: around, Seen: f.seen}
 }
 
-// RegisterTools registers the tools of the flags in o before the program p runs; p is nil for
-// several programs. It shows errors in the tools, and in the program's [tools], and then returns a
-// console.ExitError. end closes the resources that the tools share, after the runs.
+// RegisterTools registers the tools of the flags in o before the program p runs. p is nil if
+// several programs will run. If the tools or the program's [tools] contain errors, it prints them
+// and returns a console.ExitError. Call end after the runs; it closes the resources that the tools
+// share.
 func RegisterTools(ctx context.Context, a *console.Console, f *ToolFlags, p *engine.Program, o *engine.Options) (end func(error) error, err error) {
 	return RegisterTestTools(ctx, a, f, p, o, false)
 }
@@ -74,7 +75,7 @@ func RegisterTestTools(ctx context.Context, a *console.Console, f *ToolFlags, p 
 	}
 	end = func(err error) error {
 		if mine {
-			o.Tools.Close() // waits for the running handlers
+			o.Tools.Close() // Close waits for the running handlers
 		}
 		if closing := set.Close(); err == nil {
 			err = closing
@@ -87,7 +88,7 @@ func RegisterTestTools(ctx context.Context, a *console.Console, f *ToolFlags, p 
 	return end, nil
 }
 
-// LoadTools reads tools and shows their errors.
+// LoadTools reads the tools of s and prints their errors.
 func LoadTools(ctx context.Context, a *console.Console, s engine.ToolSources) (*engine.ToolSet, error) {
 	set, found, err := engine.LoadTools(ctx, s)
 	if shown := a.ShowDiagnostics(found); shown != nil {

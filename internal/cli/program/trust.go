@@ -19,16 +19,16 @@ import (
 )
 
 // Compiled programs may come from another machine. A program that requires commands, hosts, files
-// or network hosts runs if one of these holds: this user built it; the flags decide every kind of
-// permission that it requires; --trust is set; the user was shown the requirements and agreed.
-// Builds and agreements are stored as files named by the program's hash, in concerto/trusted below
-// XDG_STATE_HOME.
+// or network hosts runs only if one of these conditions is met: this user built the program; the
+// flags decide every kind of permission that the program requires; --trust is set; the user agreed
+// after seeing the requirements. Trust is stored as one file per program in concerto/trusted below
+// XDG_STATE_HOME. The file's name is the program's hash.
 
-// maxTrusted is the maximum number of stored programs; the oldest are removed.
+// maxTrusted is the maximum number of stored trust files. The oldest files are removed.
 const maxTrusted = 1000
 
-// requireConsent returns an error unless a compiled program may run. root is the directory at which
-// the program's relative paths start.
+// requireConsent returns an error unless a compiled program may run. Relative paths in the program
+// are relative to root.
 func requireConsent(ctx context.Context, a *console.Console, path, root string, data []byte, p *engine.Program, f *WorldFlags, g *permit.Grants) error {
 	asks := p.Asks()
 	if f.trust || !slices.ContainsFunc(asks, func(x engine.Ask) bool { return !g.Decides(x.Kind) }) || isTrusted(a, data) {
@@ -54,7 +54,7 @@ func requireConsent(ctx context.Context, a *console.Console, path, root string, 
 	return nil
 }
 
-// listRequirements returns a program's requirements, a line each.
+// listRequirements returns the requirements of a program, one per line.
 func listRequirements(asks []engine.Ask) string {
 	width := 0
 	var lines [][2]string
@@ -73,14 +73,14 @@ func listRequirements(asks []engine.Ask) string {
 	return b.String()
 }
 
-// singleLine returns a text of the program for output: on one line, with control characters
-// escaped.
+// singleLine returns a text from a program in a form that is safe to print: on one line, with
+// control characters escaped.
 func singleLine(s string) string { return terminal.Escape(escapeLines.Replace(s)) }
 
 var escapeLines = strings.NewReplacer("\n", `\n`, "\t", `\t`)
 
-// allowFlags returns the flags that permit a program's requirements, one for each kind. root is the
-// directory at which the program's relative paths start.
+// allowFlags returns the flags that permit the requirements asks, one flag for each kind. Relative
+// paths in the program are relative to root.
 func allowFlags(a *console.Console, asks []engine.Ask, root string) []string {
 	var out []string
 	for _, k := range permit.Kinds {
@@ -103,7 +103,7 @@ func allowFlags(a *console.Console, asks []engine.Ask, root string) []string {
 	return out
 }
 
-// flagValue returns a requirement as the value of a flag. It makes a path relative to the working
+// flagValue returns a requirement as the value of a flag. A path becomes relative to the working
 // directory.
 func flagValue(a *console.Console, x engine.Ask, root string) string {
 	if x.Kind != permit.Read && x.Kind != permit.Write || filepath.IsAbs(x.Name) {
@@ -112,11 +112,11 @@ func flagValue(a *console.Console, x engine.Ask, root string) string {
 	return a.Relative(filepath.Join(root, x.Name))
 }
 
-// trustedDir returns the directory of trusted programs; "" if neither XDG_STATE_HOME nor HOME is
+// trustedDir returns the directory of the trust files, or "" if neither XDG_STATE_HOME nor HOME is
 // set.
 func trustedDir(a *console.Console) string { return a.StateFile("trusted") }
 
-// isTrusted reports whether a program is stored as trusted.
+// isTrusted reports whether a trust file exists for the program data.
 func isTrusted(a *console.Console, data []byte) bool {
 	dir := trustedDir(a)
 	if dir == "" {
@@ -126,7 +126,7 @@ func isTrusted(a *console.Console, data []byte) bool {
 	return err == nil
 }
 
-// storeTrust stores a program as trusted.
+// storeTrust creates a trust file for the program data.
 func storeTrust(a *console.Console, data []byte) error {
 	dir := trustedDir(a)
 	if dir == "" {
@@ -141,8 +141,8 @@ func storeTrust(a *console.Console, data []byte) error {
 	return removeOldest(dir)
 }
 
-// TrustBuilt stores a program as trusted that was compiled here and requires permissions. If that
-// fails, running the program requires consent.
+// TrustBuilt creates a trust file for a program that was just compiled and requires permissions.
+// Errors are ignored: running the program then requires the user's consent.
 func TrustBuilt(a *console.Console, data []byte) {
 	p, err := engine.Load(data)
 	if err != nil || len(p.Asks()) == 0 {
@@ -153,7 +153,7 @@ func TrustBuilt(a *console.Console, data []byte) {
 	}
 }
 
-// removeOldest removes the oldest programs beyond maxTrusted.
+// removeOldest removes the oldest trust files beyond maxTrusted.
 func removeOldest(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) <= maxTrusted {

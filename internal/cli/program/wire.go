@@ -15,18 +15,18 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// WireUsage is the help of --wire.
+// WireUsage is the help text of --wire.
 const WireUsage = "record each line to and from hosts in `FILE`"
 
-// checkNotPlayed returns an error if one of the hosts plays the recording at path, because
-// recording would truncate it first.
+// checkNotPlayed returns an error if one of the hosts replays the recording at path. Recording to
+// path would truncate that file first.
 func checkNotPlayed(a *console.Console, path string, hosts []host.Config) error {
 	if path == "" {
 		return nil
 	}
 	file, err := os.Stat(a.Abs(path))
 	if err != nil {
-		return nil // a new file
+		return nil // the file does not exist yet
 	}
 	for i := range hosts {
 		c := &hosts[i]
@@ -35,7 +35,7 @@ func checkNotPlayed(a *console.Console, path string, hosts []host.Config) error 
 		}
 		f, err := ParseReplayArgs(c.Args[2:])
 		if err != nil {
-			continue // the host reports it
+			continue // starting the host reports the error
 		}
 		played := filepath.FromSlash(f.File)
 		if !filepath.IsAbs(played) {
@@ -48,7 +48,7 @@ func checkNotPlayed(a *console.Console, path string, hosts []host.Config) error 
 	return nil
 }
 
-// CheckWireFile returns an error if a host of the program plays the recording at path.
+// CheckWireFile returns an error if a host of the program replays the recording at path.
 func CheckWireFile(a *console.Console, p *engine.Program, path string) error {
 	hosts, err := p.HostConfigs()
 	if err != nil {
@@ -57,8 +57,9 @@ func CheckWireFile(a *console.Console, p *engine.Program, path string) error {
 	return checkNotPlayed(a, path, hosts)
 }
 
-// RecordHost starts the recording of a host that no run uses. add is nil if path is "". end closes
-// the recording and returns err, or else the error of the recording.
+// RecordHost starts a recording of a host that is used outside a run. add is nil if path is "". end
+// closes the recording; it returns err if that is not nil, and otherwise the error of the
+// recording.
 func RecordHost(a *console.Console, path, program string, c *host.Config) (add func(hosttrace.Line), end func(error) error, err error) {
 	if path == "" {
 		return nil, func(err error) error { return err }, nil
@@ -87,8 +88,8 @@ func RecordHost(a *console.Console, path, program string, c *host.Config) (add f
 	return add, end, nil
 }
 
-// hostSecrets returns the values of the variables that contain keys: those of the host, those of
-// other hosts in its manifest, and all whose names suggest it.
+// hostSecrets returns the values of environment variables that contain secrets: variables that the
+// host's or another host's configuration names, and variables whose names suggest a secret.
 func hostSecrets(a *console.Console, c *host.Config) *secret.Set {
 	secrets := &secret.Set{}
 	add := func(name string) { secrets.Add(name, a.Getenv(name)) }
@@ -110,7 +111,8 @@ type ReplayFlags struct {
 	Version, Help   bool
 }
 
-// ParseReplayArgs reads the file and the flags of host replay. It ignores other arguments.
+// ParseReplayArgs parses the recording's file and the flags of host replay. It ignores all other
+// arguments.
 func ParseReplayArgs(args []string) (f ReplayFlags, err error) {
 	for i := 0; i < len(args); i++ {
 		name, value, hasValue := strings.Cut(args[i], "=")

@@ -15,8 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// WorldFlags are the flags that replace parts of the program's environment, and those of its
-// permissions.
+// WorldFlags are the flags that change the program's environment and its permissions.
 type WorldFlags struct {
 	answers     []string
 	handler     string
@@ -41,14 +40,14 @@ func (f *WorldFlags) Add(c *cobra.Command) {
 	f.Tools.Add(c)
 }
 
-// Prepare compiles or loads the program of a source, and creates the options that all commands
-// share that run it. When it returns, signals are caught.
+// Prepare compiles or loads a program, and creates the options that are common to all commands that
+// run programs. When Prepare returns, signals are being caught.
 func Prepare(ctx context.Context, a *console.Console, s driver.Request, f *WorldFlags, signals *interrupt.Handler) (*engine.Program, engine.Options, error) {
 	s.Mock = f.Mock
 	return PrepareWith(a, f, signals, func(grants *permit.Grants) (*engine.Program, string, error) { return Open(ctx, a, s, f, grants) })
 }
 
-// PrepareWith is Prepare for a program that open returns.
+// PrepareWith is Prepare for a program that the function open returns.
 func PrepareWith(a *console.Console, f *WorldFlags, signals *interrupt.Handler, open func(*permit.Grants) (p *engine.Program, dir string, err error)) (*engine.Program, engine.Options, error) {
 	fixed, err := ParseAnswers(f.answers)
 	fixed = append(fixed, a.Debugging.Answers...)
@@ -79,7 +78,7 @@ func PrepareWith(a *console.Console, f *WorldFlags, signals *interrupt.Handler, 
 	}, nil
 }
 
-// checkNames returns an error for a value that cannot be the name of an environment variable.
+// checkNames returns an error if one of the values cannot be the name of an environment variable.
 func checkNames(flag string, all []string) error {
 	for _, name := range all {
 		if name == "" || strings.ContainsAny(name, "=$ ") {
@@ -89,7 +88,7 @@ func checkNames(flag string, all []string) error {
 	return nil
 }
 
-// ParseAnswers reads the values of --answer, CHANNEL=VALUE each.
+// ParseAnswers parses the values of --answer. Each has the form CHANNEL=VALUE.
 func ParseAnswers(values []string) ([]emit.Fixed, error) {
 	var out []emit.Fixed
 	for _, g := range values {
@@ -104,7 +103,8 @@ func ParseAnswers(values []string) ([]emit.Fixed, error) {
 
 var ModeNames = []string{"text", "ndjson", "none"}
 
-// UnusedEntries returns the warning that n entries of a tape, of these kinds, were not used.
+// UnusedEntries returns the warning that n entries of a tape were not used. kinds are the kinds of
+// these entries.
 func UnusedEntries(kinds []string, n int) string {
 	what := fmt.Sprintf("%d entries of the tape were", n)
 	if n == 1 {

@@ -66,8 +66,8 @@ sources produce equal bytes.`,
 	return c
 }
 
-// build writes a stage of the compilation to out; without out to stdout if emit names a stage,
-// otherwise to a file named after the entry.
+// build writes the output of a stage of the compilation to the file out. Without out, it writes to
+// stdout if emit names a stage, and otherwise to a file named after the entry.
 func (cmd *buildCommand) build(path string, on optimize.Set) error {
 	out := cmd.out
 	in, err := driver.Load(driver.Request{Path: path, Dir: cmd.console.Dir, Overlay: cmd.console.Overlay})

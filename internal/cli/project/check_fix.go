@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// applyFixes applies safe fixes until none are left, writes the files, and returns the remaining
-// diagnostics. With --diff it prints the changes instead of writing.
+// applyFixes applies safe fixes repeatedly until no more are left. It writes the files and returns
+// the remaining diagnostics. With --diff it prints the changes instead of writing them.
 func (cmd *checkCommand) applyFixes(ctx context.Context, s driver.Request) (found diag.List, err error) {
 	s.Overlay = map[string][]byte{}
 	rounds := repair.Rounds{Program: isSource}

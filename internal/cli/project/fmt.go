@@ -31,8 +31,8 @@ type fmtCommand struct {
 	width int
 }
 
-// The line widths that fmt accepts: a narrower line would separate words from their commas, a wider
-// one is probably an error.
+// The line widths that fmt accepts. A narrower width would separate words from their commas. A
+// wider width is probably a typing error.
 const minWidth, maxWidth = 40, 400
 
 func NewFmt(a *console.Console) *cobra.Command {
@@ -127,7 +127,7 @@ func formatText(a *console.Console, name string, text []byte, width int) ([]byte
 	return nil, errSyntax
 }
 
-// fmtFile formats one file and reports whether the format changes it.
+// fmtFile formats one file. It reports whether the formatted text differs from the file.
 func (cmd *fmtCommand) fmtFile(name string) (differs bool, err error) {
 	path := cmd.console.Abs(name)
 	text, err := userfile.Read(path, userfile.MaxText)
@@ -149,8 +149,8 @@ func (cmd *fmtCommand) fmtFile(name string) (differs bool, err error) {
 	return true, nil
 }
 
-// sources returns the source files that paths name or contain, each once, with the names that the
-// user would write.
+// sources returns the source files that paths name or contain. Each file occurs once, with a path
+// relative to the working directory as the user would write it.
 func sources(a *console.Console, paths []string) ([]string, error) {
 	if len(paths) == 0 {
 		root, err := projectDir(a)
@@ -188,8 +188,8 @@ func sources(a *console.Console, paths []string) ([]string, error) {
 	}), nil
 }
 
-// projectDir returns the nearest directory with a manifest, from the working directory upwards,
-// relative to the working directory.
+// projectDir searches the working directory and its parents for a manifest. It returns the nearest
+// directory that contains one, relative to the working directory.
 func projectDir(a *console.Console) (string, error) {
 	found, ok := manifest.Locate(a.Dir, func(p string) bool { _, err := os.Stat(p); return err == nil })
 	if !ok {

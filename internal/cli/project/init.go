@@ -23,22 +23,22 @@ import (
 	"github.com/concerto-lang/concerto/sdk"
 )
 
-// templateFiles are the projects that init makes, in a directory each, and the
-// files that all of them get. They are text templates: {{name}} is the project's
-// name, {{connection}} the keys of its connection, {{vendor}} whose models it asks
-// and {{model}} what to do before; these three are empty for scripted replies.
+// templateFiles contains one directory for each kind of project, and directories of files that
+// several kinds share. The files are text templates: {{name}} is the project's name, {{connection}}
+// the keys of its connection, {{vendor}} the vendor of the models, and {{model}} the README's
+// section on setting up the model. The last three are empty for the scripted provider.
 //
 //go:embed templates
 var templateFiles embed.FS
 
 // template is a kind of project. with is the name of a folder of files that several templates
-// share, and next is a command for the new project besides the common ones.
+// share. next is an additional command to suggest for the new project.
 type template struct {
 	name, about, with, next string
 	sdk                     bool // the project includes concerto.py
 }
 
-// templates are in the order in which init offers them; the first is the default.
+// templates are listed in the order in which init offers them. The first one is the default.
 var templates = []template{
 	{name: "hello", about: "an agent that answers"},
 	{name: "supervise", about: "a host, with an agent that answers its questions"},
@@ -142,8 +142,7 @@ func (cmd *initCommand) create(dir string) (err error) {
 	return nil
 }
 
-// projectName matches the names that a project may have: names that are valid in the name of a
-// directory on every system.
+// projectName matches valid project names. They are valid names of directories on every system.
 var projectName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`) })
 
 func checkName(name string) error {
@@ -232,7 +231,8 @@ func promptLine(a *console.Console, in *bufio.Reader, prompt string) (string, er
 	return "", console.Usage("", "read the answer: %v", err)
 }
 
-// writeProject writes a template's files into dir. If that fails, it removes what it has created.
+// writeProject writes a template's files into dir. On an error it removes the files and directories
+// that it has created.
 func (cmd *initCommand) writeProject(dir, name string) error {
 	s := scaffold{root: cmd.console.Abs(dir), funcs: projectFuncs(name, cmd.provider)}
 	t := templateOf(cmd.template)
@@ -251,7 +251,7 @@ func (cmd *initCommand) writeProject(dir, name string) error {
 	return console.Cause(err)
 }
 
-// templateOf returns the template with a name, which must exist.
+// templateOf returns the template with the name kind, which must exist.
 func templateOf(kind string) template {
 	return templates[slices.IndexFunc(templates, func(t template) bool { return t.name == kind })]
 }
@@ -260,7 +260,7 @@ func templateOf(kind string) template {
 type scaffold struct {
 	root    string
 	funcs   texttemplate.FuncMap
-	created []string // created files and directories, outer ones first
+	created []string // created files and directories; a directory precedes its content
 }
 
 // copy writes the files of one folder of templateFiles.
@@ -325,7 +325,7 @@ func (s *scaffold) undo() {
 	}
 }
 
-// writeNextSteps prints commands for the new project.
+// writeNextSteps prints the commands to run next in the new project.
 func (cmd *initCommand) writeNextSteps(dir, name string) {
 	if cmd.console.Quiet {
 		return

@@ -13,17 +13,17 @@ import (
 
 // modelSetup describes how to connect a new project to the models of a provider.
 type modelSetup struct {
-	// keys of the connection, after its provider
+	// vendor is the name of the company that the models come from.
 	vendor   string
-	manifest string // the keys of the connection, after its provider
+	manifest string // keys of the connection's section, after the key provider
 	steps    []step // commands to run before the first run
 }
 
 // step is a shell command and its reason.
 type step struct{ command, why string }
 
-// modelSetups are by the provider's name. The scripted provider has none: the templates contain its
-// replies.
+// modelSetups contains the setups by the provider's name. The scripted provider has none, because
+// the templates contain its replies.
 var modelSetups = map[string]modelSetup{
 	"openai": {"OpenAI", `default_model = "gpt-4o"
 api_key_env = "OPENAI_API_KEY"`, []step{{"export OPENAI_API_KEY=…", "your key, from https://platform.openai.com/api-keys"}}},
@@ -50,7 +50,7 @@ func (m *modelSetup) section(name string) string {
 	return fmt.Sprintf("provider = %q\n%s", name, m.manifest)
 }
 
-// readme returns the README's section on setting up the model.
+// readme returns the section of the README about setting up the model.
 func (m *modelSetup) readme() string {
 	var b strings.Builder
 	b.WriteString("```\n")
@@ -62,7 +62,7 @@ func (m *modelSetup) readme() string {
 	return b.String()
 }
 
-// checkProvider returns an error that lists the providers unless name is one.
+// checkProvider returns an error unless name is a provider. The error lists the providers.
 func checkProvider(name string) error {
 	names := provider.Names()
 	if slices.Contains(names, name) {
@@ -75,10 +75,10 @@ func checkProvider(name string) error {
 	return console.Usage(hint, "unknown provider %q; the providers are %s", name, strings.Join(names, ", "))
 }
 
-// providerList names the providers, for a flag's help.
+// providerList returns the names of the providers for a flag's help.
 func providerList() string { return strings.Join(provider.Names(), ", ") }
 
-// projectFuncs are the functions of the templates of a project.
+// projectFuncs returns the functions that the templates of a project can call.
 func projectFuncs(name, provider string) texttemplate.FuncMap {
 	setup, real := modelSetups[provider]
 	connection, model := "", ""

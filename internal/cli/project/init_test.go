@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/provider"
 )
 
-// After a failed write nothing half written remains.
+// TestInitUndone checks that a failed init removes the files that it has created.
 func TestInitUndone(t *testing.T) {
 	dir := t.TempDir()
 	a := &console.Console{Dir: dir, Quiet: true}
@@ -21,19 +21,20 @@ func TestInitUndone(t *testing.T) {
 	}
 	cmd := initCommand{console: a, template: "supervise", provider: "scripted"}
 	if err := cmd.writeProject("shop", "shop"); err == nil {
-		t.Fatal("main.conc is a directory, and yet it was written")
+		t.Fatal("writeProject succeeded although main.conc is a directory")
 	}
 	left, err := os.ReadDir(filepath.Join(dir, "shop"))
 	if err != nil || len(left) != 1 || left[0].Name() != "main.conc" {
-		t.Errorf("not removed: %v, %v", left, err)
+		t.Errorf("files after the failed init = %v (error %v), want only main.conc", left, err)
 	}
 }
 
-// Every provider but the scripted one has what a new project's manifest and README say of it.
+// TestModelSetups checks that every provider except the scripted one has a setup for a new
+// project's manifest and README.
 func TestModelSetups(t *testing.T) {
 	for _, p := range provider.Names() {
 		if _, names := modelSetups[p]; names != (p != provider.Scripted) {
-			t.Errorf("modelSetups has no row for %s", p)
+			t.Errorf("provider %s: modelSetups must have a row for every provider except the scripted one", p)
 		}
 	}
 }

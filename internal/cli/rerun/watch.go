@@ -1,4 +1,5 @@
-// Package rerun implements --watch: it runs something again when one of its files changes.
+// Package rerun implements --watch: it repeats a command when one of the files that the command has
+// read changes.
 package rerun
 
 import (
@@ -17,19 +18,19 @@ import (
 )
 
 // pollInterval is the interval at which --watch checks the files. Polling works on every file
-// system and for every way of saving; checking a hundred files takes half a millisecond.
+// system and with every editor. Checking a hundred files takes half a millisecond.
 const pollInterval = 200 * time.Millisecond
 
 // ClearScreen clears a terminal's screen and its scrollback.
 const ClearScreen = "\x1b[2J\x1b[3J\x1b[H"
 
-// errChanged is the cause of the cancellation of a run when a file changes.
+// errChanged is the cause for cancelling a run when a file changes.
 var errChanged = errors.New("a file has changed")
 
-// OnChange calls run, and calls it again when a file changes that the run has read, until ctx is
-// cancelled. With restart, a change cancels a run that is still executing. An error of the program
-// is printed, and OnChange waits for a change. OnChange returns an error only for a path that does
-// not name a program at the first call.
+// OnChange calls run, and calls it again whenever a file changes that the run has read, until ctx
+// is cancelled. run reports the files by calling seen. If restart is true, a change cancels a run
+// that is still executing. OnChange prints an error of the program and waits for a change. It
+// returns an error only if the first call shows that the path names no program.
 func OnChange(ctx context.Context, a *console.Console, restart bool, run func(ctx context.Context, seen func(path string)) error) error {
 	for first := true; ; first = false {
 		if a.TTY.Screen {
@@ -43,8 +44,8 @@ func OnChange(ctx context.Context, a *console.Console, restart bool, run func(ct
 	}
 }
 
-// runUntilChange calls run once and returns the first file that changed afterwards; with restart
-// also a file that changed during the run.
+// runUntilChange calls run once and then waits for a change. It returns the first file that
+// changed. If restart is true, a change during the run cancels the run.
 func runUntilChange(ctx context.Context, a *console.Console, restart, first bool, run func(context.Context, func(string)) error) (string, error) {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
@@ -70,7 +71,7 @@ func runUntilChange(ctx context.Context, a *console.Console, restart, first bool
 		case first && errors.As(err, &path):
 			return "", err
 		case err != nil:
-			a.Fail(err) // Fail prints it
+			a.Fail(err) // print the error without its exit code
 		}
 	}
 	a.Notef("\nwatching %s; press Ctrl-C to stop\n", console.Count(files.countFiles(), "file"))
@@ -81,7 +82,7 @@ func runUntilChange(ctx context.Context, a *console.Console, restart, first bool
 	return changed.path, changed.err
 }
 
-// change is a changed file, or the reason why the wait ended.
+// change is the result of waiting for a change: a changed file, or the reason why the wait ended.
 type change struct {
 	path string
 	err  error
@@ -113,8 +114,8 @@ func waitInterval(ctx context.Context) error {
 	}
 }
 
-// stamps are the stamps of files and directories when a run first read them. It is safe for
-// concurrent use.
+// stamps are the stamps of the files and directories at the time when a run first read them. It is
+// safe for concurrent use.
 type stamps struct {
 	mu   sync.Mutex
 	seen map[string]stamp
@@ -135,7 +136,7 @@ func statFile(path string) stamp {
 	return stamp{info.Size(), info.ModTime(), info.Mode()}
 }
 
-// add records a file's stamp, unless it has one.
+// add records the current stamp of a file, unless the file already has one.
 func (s *stamps) add(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,8 +163,8 @@ func (s *stamps) countFiles() int {
 	return n
 }
 
-// await waits until files have changed and then stay the same for an interval, because an editor
-// may save in several steps. It returns the first changed file.
+// await waits until a file has changed and all files are then unchanged for an interval, because an
+// editor may save in several steps. It returns the first changed file.
 func (s *stamps) await(ctx context.Context, pause func(context.Context) error) (string, error) {
 	before := s.snapshot()
 	for {
@@ -182,7 +183,7 @@ func (s *stamps) await(ctx context.Context, pause func(context.Context) error) (
 	}
 }
 
-// changedFiles returns the files whose stamps differ, sorted.
+// changedFiles returns the sorted paths of the files whose stamps differ.
 func changedFiles(now, before map[string]stamp) []string {
 	var out []string
 	for path, x := range now {

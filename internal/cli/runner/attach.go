@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// runDebugged runs a program that waits for a debugger before its first line. Several debuggers may
-// attach to it.
+// runDebugged runs a program under a debugger. The program waits before its first line until a
+// debugger attaches. Further debuggers may attach later.
 func (cmd *runCommand) runDebugged(s driver.Request, signals *interrupt.Handler, run func() error) error {
 	switch {
 	case cmd.watch:
@@ -33,7 +33,7 @@ func (cmd *runCommand) runDebugged(s driver.Request, signals *interrupt.Handler,
 		for {
 			c, err := l.Accept()
 			if err != nil {
-				return // the run has ended
+				return // the run has finished
 			}
 			if err := (&dap.Adapter{Dir: cmd.console.Dir, Attach: cmd.console.Debugging.Debugger}).Serve(c, c); err != nil {
 				cmd.console.Complain(err.Error(), "")

@@ -22,9 +22,9 @@ type durableFlags struct {
 	park, wait bool
 	sync       string
 	verify     bool           // resume from snapshots
-	every      int            // records between snapshots; 0: as in the manifest
-	dir        string         // the directory, as the user named it
-	command    *cobra.Command // its flags are stored with the run
+	every      int            // number of records between two snapshots; 0 for the manifest's value
+	dir        string         // directory of the run, as the user named it
+	command    *cobra.Command // command whose flags are stored with the run
 }
 
 var syncForms = []string{"output", "every", "never"}
@@ -45,11 +45,11 @@ func (f *durableFlags) addWaitFlags(c *cobra.Command) {
 	c.MarkFlagsMutuallyExclusive("park", "wait")
 }
 
-// notStored are the flags that are not stored with a run, because they do not change how it
-// continues.
+// notStored lists the flags that are not stored with a run because they do not affect its
+// resumption.
 var notStored = []string{"journal", "park", "wait", "sync", "verify-snapshots", "snapshot-every", "watch", "eval", "input", "record", "trace", "profile", "transcript", "wire", "as-started", "accept-changes", "trust"}
 
-// useJournal sets in o where the run is stored, if it is.
+// useJournal sets in o where the run is stored, if the flags or the manifest require storing.
 func (cmd *runCommand) useJournal(p *engine.Program, o *engine.Options) error {
 	d := &cmd.durable
 	if err := d.validate(); err != nil {
@@ -102,7 +102,7 @@ func (f *durableFlags) validate() error {
 	return nil
 }
 
-// options returns the options of a durable run in dir.
+// options returns the options of a durable run that is stored in dir.
 func (f *durableFlags) options(a *console.Console, dir string) *engine.Durable {
 	return &engine.Durable{Dir: dir, Park: f.park, Wait: f.wait, Sync: f.sync, VerifySnapshots: f.verify, SnapshotEvery: f.every, Remark: func(text string) { a.Notef("concerto: %s\n", text) }}
 }

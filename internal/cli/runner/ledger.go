@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/ledger"
 )
 
-// openLedger opens the ledger of a run, if it has one. end closes it after the run and prints the
-// hash of its last record.
+// openLedger opens the ledger of a run, if the run has one. Call end after the run: it closes the
+// ledger and prints the hash of the last record.
 func openLedger(a *console.Console, o *engine.Options, file string) (end func(error) error, err error) {
 	if file == "" {
 		return func(err error) error { return err }, nil
@@ -43,7 +43,7 @@ func sameLogError(file string) error {
 	return console.Usage("give --ledger another file", "%s cannot be both the audit log and the ledger of decisions", file)
 }
 
-// sameFile reports whether two paths name the same file. The files need not exist.
+// sameFile reports whether the paths p and q name the same file. The files need not exist.
 func sameFile(p, q string) bool {
 	x, errX := os.Stat(p)
 	y, errY := os.Stat(q)
@@ -53,7 +53,8 @@ func sameFile(p, q string) bool {
 	return errors.Is(errX, os.ErrNotExist) == errors.Is(errY, os.ErrNotExist) && resolveDir(p) == resolveDir(q)
 }
 
-// resolveDir returns p with the links of its directory resolved, if the directory exists.
+// resolveDir resolves the links in the directory of the path p. It returns p unchanged if the
+// directory does not exist.
 func resolveDir(p string) string {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(p))
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 // progressForms are the values of --progress.
 var progressForms = []string{"auto", "plain", "none"}
 
-// progressVariable is the environment variable that replaces --progress.
+// progressVariable is the environment variable with the default value of --progress.
 const progressVariable = "CONCERTO_PROGRESS"
 
-// progressForm returns the form of the progress: the value of the flag, otherwise of the variable,
-// otherwise auto. With --quiet and without the flag it returns none.
+// progressForm returns the form in which progress is shown. The flag has priority over the
+// environment variable; without either it is auto. With --quiet it is none, unless the flag is set.
 func progressForm(a *console.Console, flag string) (string, error) {
 	name := "--progress"
 	if flag == "" && a.Quiet {
@@ -35,18 +35,19 @@ func progressForm(a *console.Console, flag string) (string, error) {
 	return flag, console.OneOf(name, flag, progressForms)
 }
 
-// progressReporter shows on stderr what a run's hosts do.
+// progressReporter shows on stderr what the hosts of a run are doing.
 type progressReporter struct {
 	a     *console.Console
 	began time.Time
 	tally progress.Tally
-	plain *progress.Plain // nil if the view is live
-	view  *progress.View  // nil if the view is not live
+	plain *progress.Plain // set if progress is printed as permanent lines
+	view  *progress.View  // set if progress is redrawn at the bottom of the terminal
 }
 
-// showProgress shows the progress of the run: on a terminal by lines at its bottom that are
-// redrawn, otherwise by permanent lines. It shows nothing for a program without hosts and visible
-// stages. It returns nil if it shows nothing; otherwise the caller must call end after the run.
+// showProgress shows the progress of a run. On a terminal, lines at the bottom are redrawn;
+// otherwise permanent lines are printed. It returns nil if nothing is shown, which is the case for
+// a program without hosts and without visible stages. Otherwise the caller must call end after the
+// run.
 func (cmd *runCommand) showProgress(p *engine.Program, o *engine.Options) *progressReporter {
 	live := cmd.shown == "auto" && cmd.console.TTY.ErrScreen && !cmd.console.WritesRecords() && !(cmd.console.TTY.Out && cmd.emit == "ndjson")
 	if cmd.shown == "none" || len(p.Hosts()) == 0 && !(live && (p.HasPipelines() || p.HasProgress())) {
@@ -81,7 +82,7 @@ func (s *progressReporter) handleEvent(e activity.Event) {
 	}
 }
 
-// end prints a summary of the run if it used a host.
+// end stops showing progress. It prints a summary if the run used a host.
 func (s *progressReporter) end(err error) {
 	if s == nil {
 		return

@@ -26,7 +26,7 @@ const (
 	relayParent = "RELAY_RUN_ID"        // id of the run that has started this process
 )
 
-// anySocket is the value of --share without a socket.
+// anySocket is the value of --share when the flag names no socket.
 const anySocket = "auto"
 
 const relayUsage = "share the run through the relay's daemon on this machine, at `SOCKET`"
@@ -37,12 +37,13 @@ func addRelayFlag(c *cobra.Command, socket *string) {
 	c.Flags().Lookup("share").NoOptDefVal = anySocket
 }
 
-// hostdWait is how long a run with --share waits for a hostd whose socket exists.
+// hostdWait is the maximum time that a run with --share waits for hostd, if hostd's socket exists.
 const hostdWait = 10 * time.Second
 
-// connectRelay reports this process to the relay if the flag, the manifest or the environment
-// requires it. A process is reported once, however many programs run in it. With the flag it waits
-// for hostd, and returns an error with the reason if hostd was not reached.
+// connectRelay connects this process to the relay if the flag, the manifest or the environment
+// requires it. A process connects only once, even if several programs run in it. If the flag is
+// set, connectRelay waits for hostd, and returns an error with the reason if hostd cannot be
+// reached.
 func connectRelay(ctx context.Context, a *console.Console, p *engine.Program, flag string, o *engine.Options) error {
 	share, title := p.Sharing()
 	if a.Relay == nil && (flag != "" || share || a.Getenv(relaySocket) != "") {
@@ -93,7 +94,7 @@ func connectHostd(ctx context.Context, a *console.Console, flag, title string) (
 	return source, nil
 }
 
-// relayWriter is an output stream whose text is also sent to the relay.
+// relayWriter is an output stream that also sends its text to the relay.
 type relayWriter struct {
 	io.Writer
 	to     *client.Source
@@ -105,8 +106,8 @@ func (t relayWriter) Write(b []byte) (int, error) {
 	return t.Writer.Write(b)
 }
 
-// beginDrawing calls Console.BeginDrawing. If the run is shared, stderr is also sent to the relay,
-// during the drawing and after it.
+// beginDrawing calls Console.BeginDrawing. If the run is shared, it makes stderr also send its text
+// to the relay, during the drawing and afterwards.
 func beginDrawing(a *console.Console) func() {
 	if a.Relay == nil {
 		return a.BeginDrawing()

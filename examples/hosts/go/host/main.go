@@ -1,6 +1,6 @@
-// A host that publishes the next version of a package, or would. It asks how large
-// the change is, looks up the last version with the program's tool, and publishes
-// only what it is allowed to.
+// A host that pretends to publish the next version of a package. It asks how large the change is,
+// looks up the last version with the program's tool, and publishes only what it is allowed to
+// publish.
 package main
 
 import (
@@ -49,7 +49,8 @@ func publish(t *host.Task) (any, error) {
 	return map[string]any{"text": t.Text + " " + next.Version + " is out", "version": next.Version}, nil
 }
 
-// after returns version with the component at place incremented and all later ones reset to 0.
+// after returns version with component number place incremented and all later components reset to
+// 0. The components are numbered from 0.
 func after(version string, place int) (release, error) {
 	var n [3]int
 	if _, err := fmt.Sscanf(version, "%d.%d.%d", &n[0], &n[1], &n[2]); err != nil || place < 0 {
