@@ -24,34 +24,34 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Durable configures how a run is stored so that it can be resumed after its process has exited
-// (spec/26-durable.md). When the context of such a run ends, the run is suspended: Run returns a
-// *Suspended, and the program does not notice.
+// Durable configures how a run is stored, so that another process can resume it
+// (spec/26-durable.md). If the context of such a run ends, the run is suspended: Run returns a
+// *Suspended, and the program receives no error.
 type Durable struct {
-	Dir string // directory of the run: new, or empty
-	// Park makes unanswered questions wait, and suspends the run when it waits for nothing else.
-	// Wait makes them wait while the run stays in memory.
+	Dir string // directory of the run, which must be empty or not exist
+	// Park suspends the run when all that it waits for are unanswered questions and distant timers.
+	// Wait makes the run wait for the answers instead, without suspending it.
 	Park, Wait bool
-	// Sync selects when records are synced: "output", "every" or "never"; "" uses the program's
-	// [run].
+	// Sync selects when records are synced to disk: "output", "every" or "never". "" means the
+	// setting in the program's [run] section.
 	Sync string
-	// VerifySnapshots replaces the run's state by a snapshot of it wherever it waits, and fails if
-	// the next snapshot differs. It is for tests.
+	// VerifySnapshots is for tests. Wherever the run waits, its state is replaced by a snapshot of
+	// that state. The run fails if a snapshot of the restored state differs.
 	VerifySnapshots bool
-	// SnapshotEvery is the number of records after which the run writes a snapshot, from which it
-	// can be resumed; 0 uses the program's [run].
+	// SnapshotEvery is the number of records between snapshots, from which the run can be resumed.
+	// 0 means the setting in the program's [run] section.
 	SnapshotEvery int
-	// Given is stored with the run for the process that resumes it: any JSON.
+	// Given is arbitrary JSON that is stored with the run, for the process that resumes it.
 	Given json.RawMessage
-	// Remark receives messages for people; nil drops them.
+	// Remark receives messages for people. nil ignores them.
 	Remark func(text string)
 }
 
 // Suspended is the error of a durable run that was suspended.
 type Suspended struct {
 	Run, Dir string
-	Why      error              // an *Unwritable, or the cause of the context's end; nil if the run waits
-	Waiting  []durable.Question // what it waits for
+	Why      error              // *Unwritable, or the cause of the context's end; nil if the run waits for answers or timers
+	Waiting  []durable.Question // unanswered questions
 }
 
 func (e *Suspended) Error() string {
@@ -61,10 +61,10 @@ func (e *Suspended) Error() string {
 	return "the run is suspended: " + e.Why.Error()
 }
 
-// Unwrap returns the cause.
+// Unwrap returns Why.
 func (e *Suspended) Unwrap() error { return e.Why }
 
-// JournalRoot returns the directory below which the program's [run] stores runs, or "".
+// JournalRoot returns the directory in which the program's [run] section stores runs, or "".
 func (p *Program) JournalRoot(o *Options) (string, error) {
 	conf, err := runconf.Read(p.ir.Run)
 	if err != nil || conf.Journal == "" {
@@ -77,7 +77,7 @@ func (p *Program) JournalRoot(o *Options) (string, error) {
 	return conf.JournalRoot(root), nil
 }
 
-// durableRun is a running durable run.
+// durableRun is a durable run in this process.
 type durableRun struct {
 	run    *durable.Run
 	writer *journal.Writer
@@ -85,18 +85,19 @@ type durableRun struct {
 	id     string
 	begun  durable.Flags
 	cancel context.CancelCauseFunc
-	// the snapshot that the run continues from; nil means that it is replayed from its beginning
+	// snapshot from which the run continues; nil if it is replayed from its start
 	snapshot []byte
-	since    map[string]int64 // the last records of its ledgers at that point
-	owner    int64            // number of this process among those of the run
-	ran      time.Duration    // by earlier processes
-	keeper   *keeper.Client   // of its hosts; nil means that they end with the run's process
+	since    map[string]int64 // number of the last record in each ledger when the snapshot was written, by path
+	owner    int64            // number of this process in the sequence of the run's processes
+	ran      time.Duration    // duration for which earlier processes ran the run
+	keeper   *keeper.Client   // client of the keeper of the run's hosts; nil if the hosts exit with this process
 	world    *runtime.Runtime
 	ledger   *ledger.Ledger
 }
 
-// makeDurable creates or opens the run's directory, and inserts the run between the program and the
-// runtime.
+// makeDurable creates or opens the run's directory, and adds the layer that records the run's
+// effects to the runtime's configuration. It returns nil if the options do not select a durable
+// run.
 func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error) {
 	if o.Records.Durable == nil {
 		return nil, nil
@@ -147,14 +148,14 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 	return d, nil
 }
 
-// secret returns the value of a variable.
+// secret returns the value of an environment variable.
 func (o *Options) secret(name string) (string, bool) {
 	v, _ := environVariable(o.Environ, name)
 	v = strings.TrimSpace(v)
 	return v, len(v) >= secret.MinLength
 }
 
-// beginFlags returns the stored beginning of a run.
+// beginFlags returns the settings that the start record of a new run contains.
 func (p *Program) beginFlags(o *Options, c *runtime.Config, sync string) durable.Flags {
 	d := o.Records.Durable
 	b := durable.Flags{Audited: o.Records.Audit != nil, Mock: o.Models.Mock, Root: c.Root, Park: d.Park, Wait: d.Wait, Sync: sync,
@@ -186,7 +187,7 @@ func (p *Program) create(d *durableRun, o *Options, c *runtime.Config, config *d
 	return err
 }
 
-// reopen opens the directory of a run to resume it.
+// reopen opens the directory of an existing run to resume it.
 func (d *durableRun) reopen(s *durable.Stored, config *durable.Config, options journal.Options) (err error) {
 	if d.writer, config.History, err = config.Dir.Reopen(s.History, options); err != nil {
 		return err
@@ -211,7 +212,8 @@ func (d *durableRun) reopen(s *durable.Stored, config *durable.Config, options j
 	return nil
 }
 
-// addSecrets adds the run's secrets to the runtime.
+// addSecrets registers the run's secrets in the runtime, and connects the run to the runtime's
+// hosts and servers.
 func (d *durableRun) addSecrets(world *runtime.Runtime) error {
 	if d == nil {
 		return nil
@@ -228,7 +230,7 @@ func (d *durableRun) addSecrets(world *runtime.Runtime) error {
 	return err
 }
 
-// before returns how long earlier processes have run the run.
+// before returns the duration for which earlier processes ran the run.
 func (d *durableRun) before() time.Duration {
 	if d == nil {
 		return 0
@@ -236,7 +238,8 @@ func (d *durableRun) before() time.Duration {
 	return d.ran
 }
 
-// failBegin closes a run that could not begin.
+// failBegin closes the ledger and the journal of a run that could not start, and returns err joined
+// with the errors of closing.
 func (d *durableRun) failBegin(err error) error {
 	if d == nil {
 		return err
@@ -244,7 +247,7 @@ func (d *durableRun) failBegin(err error) error {
 	return errors.Join(err, d.closeLedger(), d.writer.Close())
 }
 
-// closeLedger closes the ledger.
+// closeLedger closes the ledger, if it is open.
 func (d *durableRun) closeLedger() error {
 	if d.ledger == nil {
 		return nil
@@ -254,7 +257,8 @@ func (d *durableRun) closeLedger() error {
 	return l.Close()
 }
 
-// withJournal sets the run's journal: when ctx ends, the run is suspended.
+// withJournal configures the VM to record and replay the run. The end of ctx suspends the run. The
+// returned context ends only when the run ends or must stop.
 func (d *durableRun) withJournal(ctx context.Context, c *vm.Config) context.Context {
 	if d == nil {
 		return ctx
@@ -269,13 +273,13 @@ func (d *durableRun) withJournal(ctx context.Context, c *vm.Config) context.Cont
 	return own
 }
 
-// ErrStopped is the cause of the end of a run that another process has stopped.
+// ErrStopped is the cause of the cancellation of a run that another process has stopped.
 var ErrStopped = errors.New("the run was stopped by concerto runs stop")
 
-// stopLook is the interval of checks whether the run must stop.
+// stopLook is the interval between checks for a request to stop the run.
 const stopLook = 200 * time.Millisecond
 
-// watchStop stops the run when another process requests it.
+// watchStop cancels the run when another process requests it to stop.
 func (d *durableRun) watchStop(ctx context.Context) {
 	tick := time.NewTicker(stopLook)
 	defer tick.Stop()
@@ -291,7 +295,8 @@ func (d *durableRun) watchStop(ctx context.Context) {
 	}
 }
 
-// endRun records how the run has ended, and returns its error.
+// endRun records the end or the suspension of the run. It returns err, the error of recording, or a
+// *Suspended.
 func (d *durableRun) endRun(err error) error {
 	if d == nil {
 		return err
@@ -315,7 +320,8 @@ func (d *durableRun) endRun(err error) error {
 	return out
 }
 
-// machine creates the VM of a run. start runs it, or continues from its snapshot.
+// machine creates the VM of a run. start runs the program from its start, or continues from the
+// snapshot.
 func (d *durableRun) machine(c vm.Config) (start func(context.Context) (*vm.Outcome, error), err error) {
 	if d == nil || d.snapshot == nil {
 		m, err := vm.New(c)

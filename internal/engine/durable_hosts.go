@@ -8,7 +8,9 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// keeperClient returns the client of the keeper of the run's hosts, or nil on systems without one.
+// keeperClient returns the client of the keeper, the process in which the run's hosts continue when
+// this process exits. It returns nil on systems without a keeper. orphan is the time in seconds
+// after which the keeper stops hosts whose run is not resumed.
 func (d *durableRun) keeperClient(c *runtime.Config, orphan float64) (*keeper.Client, error) {
 	if !keeper.Supported || c.Executable == "" || len(c.Hosts) == 0 {
 		return nil, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// example is a program of the corpus, in its own folder.
+// example is an example program in its own directory.
 type example struct {
 	dir, text string
 	toks      []lexer.Token
@@ -27,13 +27,13 @@ func exampleOf(dir, text string) example {
 	return example{dir, text, toks[:len(toks)-1]}
 }
 
-// corpus returns the examples, and the programs of the manual's chapters, which are in no folder of
-// their own.
+// corpus returns the example programs, and the programs in the chapters of the manual, which have
+// no directory.
 func corpus(t *testing.T) (examples, manual []example) {
 	t.Helper()
 	paths, err := filepath.Glob("../../../examples/*/main.conc")
 	if err != nil || len(paths) < 8 {
-		t.Fatalf("%d examples, %v", len(paths), err)
+		t.Fatalf("found %d examples, want at least 8; error: %v", len(paths), err)
 	}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
@@ -65,13 +65,13 @@ func corpus(t *testing.T) (examples, manual []example) {
 		}
 	}
 	if len(manual) < 100 {
-		t.Fatalf("only %d programs of the manual", len(manual))
+		t.Fatalf("found %d programs in the manual, want at least 100", len(manual))
 	}
 	return examples, manual
 }
 
-// cut returns a program as it is while a line is being typed: the rest of the line after a token is
-// missing.
+// cut returns the program without the rest of one line after a random token, as it is while a user
+// types that line.
 func (e example) cut(r *rand.Rand) string {
 	t := e.toks[r.IntN(len(e.toks))]
 	end := len(e.text)
@@ -81,7 +81,7 @@ func (e example) cut(r *rand.Rand) string {
 	return e.text[:t.End] + e.text[end:]
 }
 
-// spliced returns a program in which tokens of another one replace some of its own.
+// spliced returns the program with some of its tokens replaced by tokens of another program.
 func (e example) spliced(r *rand.Rand, other example) string {
 	part := func(e example) (start, end source.Pos) {
 		i := r.IntN(len(e.toks))
@@ -93,7 +93,7 @@ func (e example) spliced(r *rand.Rand, other example) string {
 	return e.text[:a] + other.text[c:d] + " " + e.text[b:]
 }
 
-// checkText checks a text in place of a program in dir.
+// checkText checks a text as the program in dir, and the properties of its diagnostics.
 func checkText(t *testing.T, dir, text string) []*diag.Diagnostic {
 	t.Helper()
 	in, err := Load(Request{Dir: dir, Inline: &Inline{Name: "main.conc", Text: []byte(text)}})
@@ -104,9 +104,9 @@ func checkText(t *testing.T, dir, text string) []*diag.Diagnostic {
 	for _, d := range l.Sorted() {
 		switch {
 		case d.File == nil || d.Span.Start < 0 || d.Span.Start > d.Span.End || int(d.Span.End) > len(d.File.Text):
-			t.Errorf("%s %q has no valid position", d.Info.Code, d.Message)
+			t.Errorf("the position of %s %q is outside its file", d.Info.Code, d.Message)
 		case d.Message == "" || strings.Contains(d.Message, "%!"):
-			t.Errorf("%s has the message %q", d.Info.Code, d.Message)
+			t.Errorf("the message of %s is %q, want a text without formatting errors", d.Info.Code, d.Message)
 		case d.Info.NoFix != "" && len(d.Fixes) > 0:
 			t.Errorf("%s has the fix %q, but its Info has NoFix: %s", d.Info.Code, d.Fixes[0].Title, d.Info.NoFix)
 		}
@@ -115,8 +115,8 @@ func checkText(t *testing.T, dir, text string) []*diag.Diagnostic {
 	return l.Sorted()
 }
 
-// checkFixes checks the properties that applying fixes relies on: edits are in their file, in the
-// order of the text, and two fixes that do not overlap can be applied in either order.
+// checkFixes checks properties of fixes. The edits of a fix are inside their file and in the order
+// of the text. Two fixes that do not overlap can be applied in either order.
 func checkFixes(t *testing.T, found []*diag.Diagnostic) {
 	t.Helper()
 	var before *diag.Diagnostic
@@ -126,12 +126,12 @@ func checkFixes(t *testing.T, found []*diag.Diagnostic) {
 			at := source.Pos(0)
 			for _, e := range f.Edits {
 				if file := cmp.Or(e.File, d.File); e.Span.Start < at || e.Span.End < e.Span.Start || int(e.Span.End) > len(file.Text) {
-					t.Fatalf("%s: %q edits %v of %s", d.Info.Code, f.Title, e.Span, file.Name)
+					t.Fatalf("%s: fix %q: the edit %v of %s is not in order or outside the file", d.Info.Code, f.Title, e.Span, file.Name)
 				}
 				at = e.Span.End
 			}
 			if f.Title == "" || len(f.Edits) == 0 || strings.Contains(f.Title, "%!") {
-				t.Errorf("%s brings the fix %q of %d edits", d.Info.Code, f.Title, len(f.Edits))
+				t.Errorf("%s: fix %q has %d edits, want a title and at least one edit", d.Info.Code, f.Title, len(f.Edits))
 			}
 			if f.Edits[0].File != nil && f.Edits[0].File != d.File {
 				continue
@@ -144,7 +144,8 @@ func checkFixes(t *testing.T, found []*diag.Diagnostic) {
 	}
 }
 
-// The fixes of any two wrong programs of the catalogue, each in a module of one file.
+// TestFixesOfCatalogue checks the fixes of each two consecutive wrong programs of the catalogue,
+// each in an inline module of one file.
 func TestFixesOfCatalogue(t *testing.T) {
 	dir, before := t.TempDir(), ""
 	for _, info := range diag.Catalogue() {
@@ -156,7 +157,7 @@ func TestFixesOfCatalogue(t *testing.T) {
 	}
 }
 
-// commute applies two fixes one after the other, both ways, and together.
+// commute applies two fixes in both orders and at once. The three results must be equal.
 func commute(t *testing.T, file *source.File, a, b diag.Fix) {
 	t.Helper()
 	both, apart := repair.Merge(a.Edits, b.Edits)
@@ -167,12 +168,12 @@ func commute(t *testing.T, file *source.File, a, b diag.Fix) {
 	for _, x := range [][2]diag.Fix{{a, b}, {b, a}} {
 		after := source.NewFile(file.Name, repair.Apply(file, x[0].Edits))
 		if got := string(repair.Apply(after, moved(x[1].Edits, x[0].Edits))); got != together {
-			t.Errorf("%q, then %q:\n%s\ntogether:\n%s", x[0].Title, x[1].Title, got, together)
+			t.Errorf("fix %q, then fix %q produce:\n%s\nboth at once produce:\n%s", x[0].Title, x[1].Title, got, together)
 		}
 	}
 }
 
-// moved returns edits at their positions after others were applied.
+// moved returns edits with the positions that they have after the edits made were applied.
 func moved(edits, made []diag.Edit) (out []diag.Edit) {
 	for _, e := range edits {
 		by := source.Pos(0)
@@ -186,11 +187,11 @@ func moved(edits, made []diag.Edit) (out []diag.Edit) {
 	return out
 }
 
-// maxDiagnostics limits the number of diagnostics for an example in which the rest of one line is
-// missing.
+// maxDiagnostics is the maximum number of diagnostics for an example without the rest of one line.
 const maxDiagnostics = 6
 
-// Incomplete and meaningless texts are checked without a panic; a cut example has few diagnostics.
+// TestBrokenTexts checks incomplete and meaningless programs. The checker must not panic, and must
+// report few diagnostics for an incomplete program.
 func TestBrokenTexts(t *testing.T) {
 	examples, manual := corpus(t)
 	all := append(append([]example{}, examples...), manual...)
@@ -213,7 +214,7 @@ func TestBrokenTexts(t *testing.T) {
 			for _, d := range found {
 				fmt.Fprintf(&b, "%s: %s %s\n", d.File.Position(d.Span.Start), d.Info.Code, d.Message)
 			}
-			t.Errorf("%d diagnostics:\n%s", len(found), &b)
+			t.Errorf("%d diagnostics, want at most %d:\n%s", len(found), maxDiagnostics, &b)
 		}
 		checkText(t, spliced.dir, spliced.text)
 	})

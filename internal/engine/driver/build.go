@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Build checks a program and generates its IR, including the parts of the manifest that it needs.
+// Build checks a program and generates its IR, which contains the required parts of the manifest.
 // The program is nil if there are errors. The result depends only on the sources, not on the
 // working directory or the location of the project.
 func Build(in *Input) (*ir.Program, diag.List) {
@@ -38,7 +38,8 @@ func Build(in *Input) (*ir.Program, diag.List) {
 	return p, l
 }
 
-// unrestrictedKinds returns the kinds of permissions that [permissions] does not restrict.
+// unrestrictedKinds returns the kinds of permissions for which [permissions] has no entry, so that
+// they are not restricted.
 func unrestrictedKinds(granted *manifest.Permissions) (kinds []string) {
 	if granted.Default == "deny" {
 		return nil
@@ -52,7 +53,7 @@ func unrestrictedKinds(granted *manifest.Permissions) (kinds []string) {
 	return kinds
 }
 
-// embedded returns the parts of the manifest for the IR.
+// embedded returns the parts of the manifest that the IR contains.
 func (in *Input) embedded() codegen.ManifestData {
 	m, d := in.Manifest, in.chosen
 	if m == nil {

@@ -72,7 +72,8 @@ func build(t *testing.T, path, dir string) *ir.Program {
 	return p
 }
 
-// The manifest's settings are in the IR; those of the source take precedence.
+// TestBuildEmbedsTheManifest checks that the IR contains the manifest's settings, and that settings
+// in the source take precedence.
 func TestBuildEmbedsTheManifest(t *testing.T) {
 	p := build(t, "", tree(t, hosts))
 	want := ir.Host{
@@ -81,7 +82,7 @@ func TestBuildEmbedsTheManifest(t *testing.T) {
 			`"question_default":"no \"idea\"","approval_default":"no","output_format":"json","instances":2,"max_line":1000,"params_env":{"token":"TOKEN"}}`),
 	}
 	if len(p.Hosts) != 1 {
-		t.Fatalf("%d hosts", len(p.Hosts))
+		t.Fatalf("the IR has %d hosts, want 1", len(p.Hosts))
 	}
 	if d := cmp.Diff(want, p.Hosts[0]); d != "" {
 		t.Error(d)
@@ -90,15 +91,15 @@ func TestBuildEmbedsTheManifest(t *testing.T) {
 		t.Error(got)
 	}
 	if p.Name != "demo" || p.Limits != (ir.Limits{MaxRunSeconds: 60, MaxTokens: 1000}) || p.Permissions == nil || len(p.Permissions.Env) != 1 {
-		t.Errorf("%s %+v %+v", p.Name, p.Limits, p.Permissions)
+		t.Errorf("name %q, limits %+v, permissions %+v differ from the manifest", p.Name, p.Limits, p.Permissions)
 	}
 	if p.Files[0].Name != "src/main.conc" {
 		t.Error(p.Files[0].Name)
 	}
 }
 
-// TestBuildIsTheSameAnywhere checks that the same sources produce the same bytes, wherever they are
-// and whatever the working directory is.
+// TestBuildIsTheSameAnywhere builds the same sources in two locations and from several working
+// directories. The IR must always have the same bytes.
 func TestBuildIsTheSameAnywhere(t *testing.T) {
 	a, b := tree(t, hosts), tree(t, hosts)
 	first := ir.Encode(build(t, "", a))
@@ -107,12 +108,13 @@ func TestBuildIsTheSameAnywhere(t *testing.T) {
 		{filepath.Join(b, "src", "main.conc"), a}, {b, a},
 	} {
 		if got := ir.Encode(build(t, c[0], c[1])); !bytes.Equal(got, first) {
-			t.Errorf("%q in %s: %s", c[0], c[1], cmp.Diff(string(first), string(got)))
+			t.Errorf("the IR of %q in %s differs (-first +got): %s", c[0], c[1], cmp.Diff(string(first), string(got)))
 		}
 	}
 }
 
-// Errors in the manifest and in the program are reported together.
+// TestCheckReportsAllErrors checks that errors in the manifest and in the program are reported
+// together.
 func TestCheckReportsAllErrors(t *testing.T) {
 	in, err := Load(Request{Dir: tree(t, "-- Concerto.toml --\n[hosts.w]\ntimeout = \"x\"\n-- main.conc --\nfn main() { let a: Int = true; emit(\"a\", a); }\n")})
 	if err != nil {
@@ -127,7 +129,7 @@ func TestCheckReportsAllErrors(t *testing.T) {
 		t.Error(d)
 	}
 	if built, _ := Build(in); built != nil {
-		t.Error("a program with errors was built")
+		t.Error("Build returned a program with errors, want nil")
 	}
 }
 
@@ -145,11 +147,11 @@ func TestStages(t *testing.T) {
 	for _, s := range Stages {
 		var b bytes.Buffer
 		if l, err := s.Write(&b, in); l.HasErrors() || err != nil || want[s.Name] == "" || !strings.HasPrefix(b.String(), want[s.Name]) {
-			t.Errorf("%s: %q %v %v", s.Name, b.String(), l, err)
+			t.Errorf("stage %s: output %q, diagnostics %v, error %v", s.Name, b.String(), l, err)
 		}
 	}
 	if len(Stages) != len(want) {
-		t.Errorf("%d stages", len(Stages))
+		t.Errorf("there are %d stages, want %d", len(Stages), len(want))
 	}
 }
 
@@ -169,7 +171,8 @@ pub fn add(a: Int, b: Int) -> Int { a + b }
 pub fn two() -> Int { 2 }
 `
 
-// Files of modules are known by their path relative to the root too.
+// TestBuildModules checks that the IR names the files of modules by their path relative to the
+// root.
 func TestBuildModules(t *testing.T) {
 	dir := tree(t, modules)
 	p := build(t, "", dir)
@@ -183,11 +186,12 @@ func TestBuildModules(t *testing.T) {
 		t.Error(d)
 	}
 	if rebuilt := build(t, "../src/main.conc", filepath.Join(dir, "src")); !bytes.Equal(ir.Encode(rebuilt), ir.Encode(p)) {
-		t.Error("the program depends on the working directory")
+		t.Error("the IR depends on the working directory")
 	}
 }
 
-// An error in a module's file is reported there, with the path that the user sees.
+// TestCheckModules checks that an error in a module's file is reported in that file, with the path
+// that the user sees.
 func TestCheckModules(t *testing.T) {
 	in, err := Load(Request{Path: "p/main.conc", Dir: tree(t, "-- p/main.conc --\nmod a;\nmod gone;\nfn main() { a::f(); }\n-- p/a.conc --\npub fn f() { let x: Int = true; emit(\"x\", x); }\n")})
 	if err != nil {

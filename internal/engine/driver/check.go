@@ -28,27 +28,29 @@ func (in *Input) parseFile(f *source.File) (*ast.File, diag.List) {
 	return parser.Parse(f)
 }
 
-// mostVerified is the number of lines up to which Check also generates and verifies a program, so
-// that code that the VM cannot run is reported before it runs. Generating and verifying takes seven
-// tenths of the time of checking; a longer program is verified when it is built or run.
+// mostVerified is the maximum number of lines of a program that Check also generates and verifies.
+// This reports code that the VM cannot run before the program starts. Generating and verifying
+// takes 70% of the time of checking, so a longer program is verified only when it is built or run.
 const mostVerified = 2000
 
-// Check parses and checks a program, and verifies the code that would be generated. The list
-// contains all findings, the manifest's first, including those after a syntax error, except those
-// that its repair would remove.
+// Check parses and checks a program, and verifies its generated code if the program is not too
+// long. The list contains all findings, the manifest's first. After a syntax error it omits the
+// findings that the repair of that error would remove.
 func Check(in *Input) diag.List {
 	_, l := Analyse(in, nil)
 	return l
 }
 
-// CheckEntry is like Check for a file that is about to be run: it also warns if main is missing.
+// CheckEntry is like Check, and also warns if main is missing. Use it for a file that is about to
+// be run.
 func CheckEntry(in *Input) diag.List {
 	p, l := Analyse(in, nil)
 	in.needsMain(p, &l)
 	return in.withoutAllowed(l)
 }
 
-// needsMain warns about an entry file that has no main, and nothing else that could be used.
+// needsMain adds a warning if the entry file has neither main nor any other declaration that could
+// be used.
 func (in *Input) needsMain(p *sema.Program, l *diag.List) {
 	if p == nil || p.Main != nil || l.HasErrors() || len(p.Files) == 0 || len(p.Tools) > 0 {
 		return
@@ -87,9 +89,9 @@ func (in *Input) needsMain(p *sema.Program, l *diag.List) {
 	l.Add(d)
 }
 
-// Analyse is like Check, and returns the checked program even if it has errors. It returns nil
-// without an entry, or if stopped, which is called between declarations and statements unless it is
-// nil, has returned true; the list is then incomplete.
+// Analyse is like Check, and also returns the checked program, even if it has errors. The program
+// is nil if there is no entry, or if checking was stopped. The checker calls stopped, if not nil,
+// between declarations and statements, and stops when it returns true; the list is then incomplete.
 func Analyse(in *Input, stopped func() bool) (*sema.Program, diag.List) {
 	checked, l := in.checkEntry(mostVerified, stopped)
 	in.storeResults(checked)
@@ -106,9 +108,10 @@ func Analyse(in *Input, stopped func() bool) (*sema.Program, diag.List) {
 	return checked, l
 }
 
-// sound returns a program that can be generated, or nil if it has errors. With the results of an
-// earlier check, only changed parts are checked for errors first: code generation needs the tables
-// of all bodies, which are computed only for a program without errors.
+// sound returns the checked program for code generation, or nil if it has errors. If the results of
+// an earlier check are available, sound first checks only the changed parts for errors. Code
+// generation needs the tables of all function bodies, so sound checks the whole program again if
+// there were no errors.
 func (in *Input) sound() (*sema.Program, diag.List) {
 	most := 0
 	if in.previous != nil {
@@ -125,7 +128,8 @@ func (in *Input) sound() (*sema.Program, diag.List) {
 	return p, in.withoutAllowed(l)
 }
 
-// earlier returns the results for bodies of an earlier check, or nil.
+// earlier returns the results for function bodies of the previous check, or nil if the request has
+// no Previous.
 func (in *Input) earlier() *sema.Bodies {
 	switch {
 	case in.previous == nil:
@@ -136,7 +140,7 @@ func (in *Input) earlier() *sema.Bodies {
 	return in.previous.Bodies
 }
 
-// storeResults stores the results for the next check.
+// storeResults stores the results for function bodies in the request's Previous.
 func (in *Input) storeResults(p *sema.Program) {
 	if p != nil && in.previous != nil {
 		in.previous.Bodies = p.Bodies()
@@ -151,7 +155,8 @@ func (in *Input) withoutAllowed(l diag.List) diag.List {
 	return l.Without(in.Manifest.Lints.Allow)
 }
 
-// checkEntry returns the program and its findings.
+// checkEntry checks the program and returns its findings. most limits the number of lines for which
+// the results of an earlier check are reused; see sema.Config.
 func (in *Input) checkEntry(most int, stopped func() bool) (*sema.Program, diag.List) {
 	var l diag.List
 	l.Append(in.Diagnostics)
@@ -175,7 +180,8 @@ func (in *Input) checkEntry(most int, stopped func() bool) (*sema.Program, diag.
 	return p, l
 }
 
-// reportMissingKeys reports the connections of agents that cannot work because they name no key.
+// reportMissingKeys reports connections that agents use and that cannot work, because they specify
+// no API key.
 func (in *Input) reportMissingKeys(p *sema.Program, l *diag.List) {
 	if in.Manifest == nil {
 		return
@@ -192,7 +198,7 @@ func (in *Input) reportMissingKeys(p *sema.Program, l *diag.List) {
 	}
 }
 
-// programName returns the program's name: the project's, or the entry file's.
+// programName returns the project's name, or the name of the entry file if there is no project.
 func (in *Input) programName() string {
 	if in.Manifest != nil && in.Manifest.Project.Name != "" {
 		return in.Manifest.Project.Name
@@ -200,7 +206,8 @@ func (in *Input) programName() string {
 	return strings.TrimSuffix(path.Base(in.EntryName), SourceExt)
 }
 
-// unread reports whether a manifest has a syntax error, so that missing keys are unknown.
+// unread reports whether a manifest has a syntax error. Keys that seem to be missing may then
+// exist.
 func unread(found diag.List) bool {
 	for _, d := range found.Sorted() {
 		if d.Info == diag.ManifestSyntax {
@@ -210,7 +217,7 @@ func unread(found diag.List) bool {
 	return false
 }
 
-// universe returns what the checker needs of the manifest, or nil without one.
+// universe returns the parts of the manifest that the checker uses, or nil without a manifest.
 func (in *Input) universe() *sema.Manifest {
 	m := in.Manifest
 	if m == nil {
@@ -243,7 +250,7 @@ func (in *Input) universe() *sema.Manifest {
 	return u
 }
 
-// hostSection returns what the checker needs of a host's section.
+// hostSection returns the parts of a host's section that the checker uses.
 func hostSection(h *manifest.Host) sema.ManifestHost {
 	var params map[string]json.RawMessage
 	var decl struct {
@@ -260,7 +267,7 @@ func hostSection(h *manifest.Host) sema.ManifestHost {
 	return out
 }
 
-// MessageTypes returns the types of messages that a host sends, according to its section of the
+// MessageTypes returns the message types that a host sends according to its section of the
 // manifest.
 func (in *Input) MessageTypes(section string) []string {
 	if in.Manifest == nil {

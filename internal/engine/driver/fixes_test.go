@@ -41,9 +41,9 @@ command = "files"
 )
 
 // TestFixesChangeOnlyTheirEdits applies the fixes of each wrong program and manifest of the
-// catalogue, alone and with those of the previous one: in the text as it is, with comments and
-// secrets in all places, and with two-character line ends. Only the text that a fix edits changes,
-// no secret is lost, and safe fixes cause no new errors.
+// catalogue. Each text is checked unchanged, with comments and secrets in all gaps, with CRLF line
+// ends, and in one program with the previous text. Only the edited text may change, no secret may
+// be replaced by its mark, and safe fixes may cause no new errors.
 func TestFixesChangeOnlyTheirEdits(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "Concerto.toml"), []byte(besideManifest), 0o600); err != nil {
@@ -84,12 +84,12 @@ func TestFixesChangeOnlyTheirEdits(t *testing.T) {
 		}
 	}
 	if made < 700 {
-		t.Errorf("only %d fixes were made", made)
+		t.Errorf("applied %d fixes, want at least 700", made)
 	}
 }
 
-// programForms returns the forms of a program: unchanged, with a comment in each gap between its
-// words, and with one at the end of each line.
+// programForms returns three forms of a program: unchanged, with a comment in each gap between
+// tokens, and with a comment at the end of each line.
 func programForms(text string) []string {
 	toks, comments, found := lexer.Lex(source.NewFile("", []byte(text)))
 	if found.Len() > 0 || len(comments) > 0 {
@@ -109,14 +109,14 @@ func programForms(text string) []string {
 	return []string{text, gaps, ends + " // " + besideKey + "\r\n"}
 }
 
-// configForms returns the forms of a TOML or YAML text.
+// configForms returns the same kinds of forms for a TOML or YAML text.
 func configForms(text string) []string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	return []string{text, strings.Join(lines, " # "+besideKey+"\r\n") + " # " + besideKey + "\r\n"}
 }
 
-// tryFixes applies the fixes of a text's diagnostics, each alone and each two that can be combined,
-// and returns how many it has applied.
+// tryFixes applies the fixes of a text's diagnostics, first each alone and then each pair that can
+// be combined. It returns the number of results.
 func tryFixes(t *testing.T, info *diag.Info, check func(string) []*diag.Diagnostic, text string) (made int) {
 	t.Helper()
 	found := check(text)
@@ -137,7 +137,7 @@ func tryFixes(t *testing.T, info *diag.Info, check func(string) []*diag.Diagnost
 		file := of[0].of.File
 		got := string(repair.Apply(file, edits))
 		why := func(problem string) {
-			t.Errorf("%s: %q of %q %s:\n%s", info.Code, of[0].Title, text, problem, got)
+			t.Errorf("%s: fix %q of the text %q %s; result:\n%s", info.Code, of[0].Title, text, problem, got)
 		}
 		if string(file.Original()) != text || !changesOnly(text, got, edits) {
 			why("changes what it does not edit")
@@ -178,7 +178,7 @@ func count(found []*diag.Diagnostic, is func(*diag.Diagnostic) bool) (n int) {
 	return n
 }
 
-// changesOnly reports whether got is text with the edits and no other change.
+// changesOnly reports whether got differs from text only by the edits.
 func changesOnly(text, got string, edits []diag.Edit) bool {
 	at := 0
 	for _, e := range edits {

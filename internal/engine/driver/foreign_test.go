@@ -13,7 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// The names that the table of foreign names suggests exist.
+// TestSuggestedNamesExist checks that each name exists that the table of names from other languages
+// suggests.
 func TestSuggestedNamesExist(t *testing.T) {
 	var keys []string
 	for _, k := range manifest.Keys() {
@@ -30,7 +31,7 @@ func TestSuggestedNamesExist(t *testing.T) {
 		for _, w := range place.Words() {
 			for _, ours := range w.Ours {
 				if !slices.Contains(names, ours) {
-					t.Errorf("place %d: there is no `%s`", place, ours)
+					t.Errorf("the suggested name `%s` for place %d does not exist", ours, place)
 				}
 			}
 		}
@@ -39,14 +40,14 @@ func TestSuggestedNamesExist(t *testing.T) {
 		for _, w := range place.Words() {
 			for _, ours := range w.Ours {
 				if token.IsIdentifier(ours) && !reserved(ours) && !slices.Contains(want[foreign.Value], ours) {
-					t.Errorf("`%s` is no word of the language", ours)
+					t.Errorf("the suggested name `%s` is neither reserved nor a declared value", ours)
 				}
 			}
 		}
 	}
 }
 
-// methods returns the names of all methods of the library.
+// methods returns the names of the library's methods.
 func methods(t *testing.T) (names []string) {
 	t.Helper()
 	for _, typ := range []string{"Int", "Float", "Bool", "String", "Array", "Map", "Option", "Result", "Range", "Error", "Task", "Memory",
@@ -55,7 +56,7 @@ func methods(t *testing.T) (names []string) {
 	}
 	names = append(names, declared(stdlib.Library().Module("collections"))...)
 	if len(names) < 150 {
-		t.Fatalf("only %d methods were found", len(names))
+		t.Fatalf("found %d methods, want at least 150", len(names))
 	}
 	return names
 }
@@ -71,7 +72,7 @@ func declared(f *ast.File) (names []string) {
 	return names
 }
 
-// reserved reports whether a word of the language cannot be used as a name.
+// reserved reports whether a program cannot use a word as a name.
 func reserved(word string) bool {
 	in := &Input{Entry: source.NewFile("word.conc", []byte("fn "+word+"() { }"))}
 	_, found := Parse(in)

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// FromFS returns the files of a file system as sources. A file's path in it is relative to dir,
-// which is absolute.
+// FromFS returns sources that read the files of a file system. dir is the absolute path of its
+// root.
 func FromFS(files fs.FS, dir string) Sources { return &fsSources{files, dir} }
 
 type fsSources struct {
@@ -19,14 +19,15 @@ type fsSources struct {
 	dir   string
 }
 
-// relativeName returns a path's name in the file system; false if it is outside.
+// relativeName converts an absolute path to a name in the file system. ok is false if the path is
+// outside the root.
 func (s *fsSources) relativeName(path string) (string, bool) {
 	rel, err := filepath.Rel(s.dir, path)
 	name := filepath.ToSlash(rel)
 	return name, err == nil && fs.ValidPath(name)
 }
 
-// Read reads a file.
+// Read reads the file at an absolute path. The file's name in messages is name.
 func (s *fsSources) Read(path, name string) (*source.File, error) {
 	in, ok := s.relativeName(path)
 	if !ok {
@@ -39,7 +40,7 @@ func (s *fsSources) Read(path, name string) (*source.File, error) {
 	return source.NewFile(name, text), nil
 }
 
-// IsFile reports whether there is a file.
+// IsFile reports whether a file exists at an absolute path.
 func (s *fsSources) IsFile(path string) bool {
 	name, ok := s.relativeName(path)
 	if !ok {
@@ -49,5 +50,5 @@ func (s *fsSources) IsFile(path string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// Parse parses a file.
+// Parse parses a file that Read has returned.
 func (s *fsSources) Parse(f *source.File) (*ast.File, diag.List) { return parser.Parse(f) }

@@ -10,20 +10,20 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// Inline is a program that is in no file. Messages show Name instead of a file's name. With Body, a
-// text without a main is the body of main; declarations before its first statement remain outside
-// of main.
+// Inline is a program whose text is passed in memory. Messages show Name as the name of its file.
+// If Body is set and the text has no main, the text is the body of main, except that declarations
+// before its first statement remain outside main.
 type Inline struct {
 	Name string
 	Text []byte
 	Body bool
-	// Alone ignores every manifest.
+	// Alone means that no manifest is used.
 	Alone bool
-	// File, if not nil, is the program, instead of Name and Text.
+	// File, if not nil, is the program; Name and Text are then ignored.
 	File *source.File
 }
 
-// loadInline loads a program that is in no file, with the nearest manifest.
+// loadInline loads a program from memory, with the nearest manifest.
 func (in *Input) loadInline(g *Inline) error {
 	in.Root = in.dir
 	if m, ok := manifest.Locate(in.dir, in.isFile); ok && !g.Alone {
@@ -45,8 +45,8 @@ func (in *Input) loadInline(g *Inline) error {
 	return nil
 }
 
-// withMain wraps the statements of a text without a main in one. Messages show the text with this
-// main.
+// withMain wraps the statements of a text without main in a main function. Messages show the
+// wrapped text.
 func withMain(g *Inline) []byte {
 	file, found := parser.Parse(source.NewFile(g.Name, g.Text))
 	for _, d := range file.Decls {

@@ -12,28 +12,30 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Line is a program of which one closure is run, as a typed line: the value of a variable in one of
-// its functions. Errors that leave the closure are raised, as in main.
+// Line is a program for one typed line of an interactive session. The typed text is in a closure,
+// which is the value of a variable in one of the program's functions. Only that closure is run.
+// Errors that leave the closure are raised, as in main.
 type Line struct {
 	Request
-	// Text replaces the text of the entry.
+	// Text replaces the text of the entry file.
 	Text string
-	// Unit is the name of the entry in the program's traces.
+	// Unit is the name of the entry file in the program's traces.
 	Unit string
-	// Variable is the variable whose value is the closure. Retained is a variable in that closure
-	// whose own closure captures the values to keep.
+	// Variable is the name of the variable whose value is the closure. Retained is the name of a
+	// variable in that closure; the value of Retained is a closure that captures the values to keep
+	// for the following lines.
 	Variable, Retained string
 }
 
 // CompiledLine is a compiled Line.
 type CompiledLine struct {
 	Program  *ir.Program
-	Number   int        // of the closure's function; -1 if there is none
-	Captures []Captured // the outer variables that it uses
+	Number   int        // number of the closure's function; -1 if the program has no such closure
+	Captures []Captured // outer variables that the closure uses
 	Retained []Captured
 }
 
-// Compile checks and generates the program. The line is nil if there are errors.
+// Compile checks the program and generates its code. The line is nil if there are errors.
 func (l *Line) Compile() (*CompiledLine, diag.List) {
 	in, err := l.loadEntry()
 	if err != nil {
@@ -85,7 +87,7 @@ func (l *Line) Compile() (*CompiledLine, diag.List) {
 	return c, found
 }
 
-// loadEntry finds the entry, and replaces its text.
+// loadEntry loads the program with Text as the text of its entry file.
 func (l *Line) loadEntry() (*Input, error) {
 	q := l.Request
 	q.Plain = true
@@ -103,8 +105,8 @@ func (l *Line) loadEntry() (*Input, error) {
 	return Load(q)
 }
 
-// closureOf returns the closure of the program that is the value of a variable: the last one whose
-// name is accepted.
+// closureOf returns the last closure in the program's own files that is the value of a let
+// statement and for which the filter returns true.
 func closureOf(p *sema.Program, wanted func(name string, x *ast.Closure) bool) (info *sema.Info, found *ast.Closure) {
 	for _, f := range p.Files {
 		if f.Library {

@@ -1,9 +1,9 @@
-// Package driver loads, checks and generates programs for the command line, tests and embedding: it
-// finds the entry file and its manifest (load.go), then parses, checks and generates.
+// Package driver loads, checks and compiles programs for the command line, tests and embedding.
+// load.go finds the entry file and its manifest; the other files parse, check and generate code.
 //
-// It reads files and uses nothing else outside the process. Users see a file by the path that they
-// gave. The program knows it by the path relative to the project's root, and so does not depend on
-// the location of the project.
+// The package reads files and uses nothing else outside the process. Messages show a file with the
+// path that the user wrote. The IR contains the path relative to the project's root, so it does not
+// depend on the location of the project.
 package driver
 
 import (
@@ -28,93 +28,95 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Request specifies the program to load. Path is a .conc file, or a directory with a manifest; ""
-// is the nearest manifest from Dir upwards. A relative path starts at Dir.
+// Request specifies the program to load. Path is a .conc file, or a directory with a manifest. If
+// Path is empty, the nearest manifest is used, in Dir or a directory above it. A relative path is
+// relative to Dir.
 type Request struct {
 	Path string
 	Dir  string
-	// Inline, if not nil, is the program itself, as if it were in a file in Dir. Path is then
+	// Inline, if not nil, is the program's text, loaded as if it were a file in Dir. Path is then
 	// ignored.
 	Inline *Inline
 	// Tests includes the @test functions in the program.
 	Tests bool
-	// Called means that functions of the program become tools.
+	// Called means that functions of the program are provided as tools.
 	Called bool
-	// Overlay maps absolute paths to texts that replace the files on the disk.
+	// Overlay maps absolute paths to texts that replace the files on disk.
 	Overlay map[string][]byte
-	// Sources, if not nil, replaces the disk and Overlay.
+	// Sources, if not nil, replaces the files on disk and Overlay.
 	Sources Sources
-	// Seen, if not nil, is called with the absolute path of each file before it is accessed, even
-	// if it does not exist; one call at a time.
+	// Seen, if not nil, is called with the absolute path of each file before the file is accessed,
+	// even if it does not exist. Calls are never concurrent.
 	Seen func(path string)
-	// Loaded, if not nil, is called with the entry and the manifest in the user's form; the latter
-	// is "" if there is none.
+	// Loaded, if not nil, is called with the paths of the entry and of the manifest as users see
+	// them. manifest is "" if there is none.
 	Loaded func(entry, manifest string)
-	// Plain disables all optimisations, so that the program corresponds to its lines.
+	// Plain disables all optimisations, so that each instruction belongs to one source line.
 	Plain bool
-	// Previous, if not nil, contains the results of an earlier check of the program, and receives
-	// those of this one.
+	// Previous, if not nil, contains the results of an earlier check of the program. Checking
+	// replaces them with its own results.
 	Previous *Previous
-	// Mock means that the program is run with every connection mocked: connections may be missing,
-	// and need no key.
+	// Mock means that all connections are mocked in the run. Connections may then be missing, and
+	// need no API key.
 	Mock bool
 }
 
-// Previous contains results of a check for the next one. The zero value is for the first.
+// Previous contains results that one check passes to the next. The zero value is valid.
 type Previous struct {
-	// Bodies contains the results for the bodies of functions, which are reused while they are
-	// valid; see sema.Config.
+	// Bodies contains the results for function bodies, which are reused while they are valid; see
+	// sema.Config.
 	Bodies *sema.Bodies
 }
 
-// Sources provides files and their syntax trees. It is safe for concurrent use. Paths are absolute.
+// Sources provides source files and their syntax trees. It is safe for concurrent use. Paths are
+// absolute.
 type Sources interface {
-	// Read returns a file under the name that users see. The error wraps fs.ErrNotExist if there is
-	// none.
+	// Read reads the file at path. The file's name in messages is name. The error wraps
+	// fs.ErrNotExist if the file does not exist.
 	Read(path, name string) (*source.File, error)
 	// IsFile reports whether a file exists.
 	IsFile(path string) bool
-	// Parse returns the tree of a file that Read has returned.
+	// Parse returns the syntax tree of a file that Read has returned.
 	Parse(f *source.File) (*ast.File, diag.List)
 }
 
-// Input contains the sources of a program.
+// Input is a loaded program.
 type Input struct {
-	// the file with main, named as the user sees it; nil if it could not be loaded
+	// entry file, with the path that the user sees; nil if it could not be loaded
 	Entry     *source.File
-	EntryName string             // its path relative to Root, with slashes
-	Root      string             // absolute: the manifest's directory, or the entry's without one
-	Manifest  *manifest.Manifest // nil without one
-	// Scripts contains, by connection, the replies that scripted connections load from files, as
-	// JSON arrays.
+	EntryName string             // path of the entry relative to Root, with slashes
+	Root      string             // absolute path of the manifest's directory, or of the entry's directory without a manifest
+	Manifest  *manifest.Manifest // nil if there is no manifest
+	// Scripts maps the names of scripted connections to the replies that were loaded from their
+	// files, as JSON arrays.
 	Scripts map[string]json.RawMessage
-	// Passes selects the optimisations that Build applies. Load selects all of them, or none for
-	// tests, whose coverage counts the lines as they are written.
+	// Passes selects the optimisations that Build applies. Load selects all of them. For tests,
+	// Load selects none, because coverage counts the lines as they are written.
 	Passes optimize.Set
-	// Diagnostics contains the findings in the manifest and the scripts.
+	// Diagnostics contains the findings in the manifest and in the scripts.
 	Diagnostics diag.List
 
-	// nil means optimize.Program; a test replaces it to break the program
+	// optimisation passes; nil means optimize.Program, and tests insert faulty passes
 	passes    func(*ir.Program, optimize.Set)
-	generated func(*ir.Program) // a test sets it to break the generated program
+	generated func(*ir.Program) // called with the generated program; tests use it to insert invalid code
 	tests     bool
-	chosen    codegen.ManifestData // Called and Debugged of the request
+	chosen    codegen.ManifestData // the request's Called and Debugged
 	seen      func(path string)
 	overlay   map[string][]byte
 	sources   Sources
 	previous  *Previous
 	mock      bool
-	line      string            // see sema.Config
-	names     map[string]string // of source files: names relative to Root by the names that users see
+	line      string            // sema.Config.Line
+	names     map[string]string // path that users see, mapped to the path relative to Root
 	dir       string            // Request.Dir, absolute
-	absolute  bool              // the user gave an absolute path
+	absolute  bool              // the user wrote an absolute path
 }
 
-// PathError means that a path leads to no program.
+// PathError means that a path does not lead to a program.
 type PathError struct {
-	Path    string // as the user gave it
+	Path    string // path that the user wrote
 	Message string
-	Hint    string // the next step
+	Hint    string // what the user can do next
 }
 
 func (e *PathError) Error() string {
@@ -130,8 +132,8 @@ const (
 	IRExt     = ".conc-ir"
 )
 
-// Load finds and reads what a request names. The error is a *PathError if the path is wrong,
-// otherwise an error of reading. Errors in the files are in the Input's Diagnostics.
+// Load finds and reads the program of a request. The error is a *PathError if the path is wrong,
+// otherwise an error of reading a file. Errors in the files are in the Input's Diagnostics.
 func Load(r Request) (*Input, error) {
 	in, err := load(r)
 	if err != nil {
@@ -187,7 +189,7 @@ func load(r Request) (*Input, error) {
 	return nil, unnamed(r.Path, path)
 }
 
-// unnamed returns the error for a directory without a manifest.
+// unnamed returns the error for a directory without a manifest, when the user gave no path.
 func unnamed(shown, path string) error {
 	hint := "pass a file in it, or create a " + manifest.FileName + " with [project]"
 	if isFile(filepath.Join(path, "main"+SourceExt)) {
@@ -196,7 +198,7 @@ func unnamed(shown, path string) error {
 	return &PathError{Path: shown, Message: "the directory has no " + manifest.FileName, Hint: hint}
 }
 
-// loadFile loads one source file with the nearest manifest, if there is one.
+// loadFile loads a source file and the nearest manifest, if there is one.
 func (in *Input) loadFile(shown, path string) error {
 	if filepath.Ext(path) != SourceExt {
 		return &PathError{Path: shown, Message: "not a Concerto program", Hint: "the name of a program ends with " + SourceExt}
@@ -210,7 +212,7 @@ func (in *Input) loadFile(shown, path string) error {
 	return in.loadEntry(path)
 }
 
-// project loads a manifest and the entry that it names.
+// project loads a manifest and its entry file.
 func (in *Input) project(path string) error {
 	if err := in.manifest(path); err != nil {
 		return err
@@ -224,7 +226,7 @@ func (in *Input) project(path string) error {
 		return in.loadEntry(entry)
 	}
 	if in.Diagnostics.HasErrors() {
-		return nil // an unreadable manifest names no entry
+		return nil // the entry is not known because the manifest could not be parsed
 	}
 	p, written := in.Manifest.Project.At["entry"]
 	d := diag.ManifestValue.At(p.Value, "the entry file `%s` does not exist", name).In(in.Manifest.File)
@@ -237,8 +239,7 @@ func (in *Input) project(path string) error {
 	return nil
 }
 
-// manifest reads the manifest and the scripts that it names. The manifest's directory becomes the
-// root.
+// manifest reads the manifest and its script files. The manifest's directory becomes the root.
 func (in *Input) manifest(path string) error {
 	f, err := in.readFile(path)
 	if err != nil {
@@ -254,7 +255,7 @@ func (in *Input) manifest(path string) error {
 	return nil
 }
 
-// script reads the replies of a scripted connection.
+// script reads the file with the replies of a scripted connection.
 func (in *Input) script(c *manifest.Connection) {
 	path := filepath.FromSlash(c.Script)
 	if !filepath.IsAbs(path) {
@@ -281,8 +282,8 @@ func (in *Input) loadEntry(path string) error {
 	return nil
 }
 
-// Name returns a file's path relative to the root, with slashes, by which the program knows it. For
-// a file outside the root, which only an unusual manifest can name, it begins with "..".
+// Name returns a file's path relative to the root, with slashes. The IR contains this path. It
+// begins with ".." for a file outside the root, which only an unusual manifest can name.
 func (in *Input) Name(path string) string {
 	rel, err := filepath.Rel(in.Root, path)
 	if err != nil {
@@ -291,8 +292,7 @@ func (in *Input) Name(path string) string {
 	return filepath.ToSlash(rel)
 }
 
-// Read reads another source file of the program, by its name relative to the
-// root.
+// Read reads a source file by its path relative to the root.
 func (in *Input) Read(name string) (*source.File, error) {
 	f, err := in.readFile(filepath.Join(in.Root, filepath.FromSlash(name)))
 	if err == nil {
@@ -301,8 +301,8 @@ func (in *Input) Read(name string) (*source.File, error) {
 	return f, err
 }
 
-// readFile reads a file. Its name is the one that the user sees: relative to the working directory,
-// or absolute if the user wrote it so.
+// readFile reads a file by its absolute path. The file's name in messages is relative to the
+// working directory, or absolute if the user wrote an absolute path.
 func (in *Input) readFile(path string) (*source.File, error) {
 	shown := path
 	if rel, err := filepath.Rel(in.dir, path); err == nil && !in.absolute {
@@ -327,7 +327,7 @@ func (in *Input) readFile(path string) (*source.File, error) {
 	return source.NewFile(shown, text), nil
 }
 
-// oneAtATime makes a function safe for concurrent use.
+// oneAtATime returns a function that calls f under a mutex.
 func oneAtATime(f func(string)) func(string) {
 	var mu sync.Mutex
 	return func(s string) {
@@ -353,7 +353,8 @@ func (in *Input) abs(path string) string {
 	return filepath.Join(in.dir, path)
 }
 
-// missingPathError returns the error for a path that does not exist, with the most similar one.
+// missingPathError returns the error for a path that does not exist. Its hint names the most
+// similar existing path.
 func missingPathError(shown, path string) error {
 	e := &PathError{Path: shown, Message: "no such file or directory", Hint: "check the path, which is relative to the working directory"}
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -377,8 +378,7 @@ func isFile(path string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// cause returns an error of package os without the operation and the path, which the message
-// already contains.
+// cause unwraps an error of package os, whose operation and path the message already contains.
 func cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

@@ -10,7 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// tree writes an archive's files into a new directory.
+// tree writes the files of an archive into a new directory and returns its path.
 func tree(t *testing.T, archive string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,8 +42,8 @@ x
 func TestLoad(t *testing.T) {
 	dir := tree(t, project)
 	for _, c := range []struct {
-		path, dir              string // dir below the tree
-		entry, name, root, man string // "" for no manifest
+		path, dir              string // dir is relative to the tree's root
+		entry, name, root, man string // man is the manifest's path, or "" for no manifest
 	}{
 		{"", "proj/src/deep", "../main.conc", "src/main.conc", "proj", "../../Concerto.toml"},
 		{"", "proj", "src/main.conc", "src/main.conc", "proj", "Concerto.toml"},
@@ -57,7 +57,7 @@ func TestLoad(t *testing.T) {
 		abs := func(s string) string { return strings.Replace(s, "ABS", filepath.ToSlash(dir), 1) }
 		in, err := Load(Request{Path: abs(c.path), Dir: filepath.Join(dir, c.dir)})
 		if err != nil {
-			t.Errorf("%s in %s: %v", c.path, c.dir, err)
+			t.Errorf("Load(%q) in %s: %v", c.path, c.dir, err)
 			continue
 		}
 		man := ""
@@ -67,7 +67,7 @@ func TestLoad(t *testing.T) {
 		got := []string{in.Entry.Name, in.EntryName, in.Root, man}
 		want := []string{abs(c.entry), c.name, filepath.Join(dir, c.root), c.man}
 		if strings.Join(got, "|") != strings.Join(want, "|") || in.Diagnostics.Len() != 0 {
-			t.Errorf("%s in %s: got %q, want %q", c.path, c.dir, got, want)
+			t.Errorf("Load(%q) in %s: got %q, want %q", c.path, c.dir, got, want)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func TestLoadRefuses(t *testing.T) {
 		_, err := Load(Request{Path: c.path, Dir: filepath.Join(dir, c.dir)})
 		var pe *PathError
 		if !errors.As(err, &pe) || err.Error() != c.message || pe.Hint != c.hint {
-			t.Errorf("%s: got %v, %+v", c.path, err, pe)
+			t.Errorf("Load(%q): error = %v with the PathError %+v, want the message %q and the hint %q", c.path, err, pe, c.message, c.hint)
 		}
 	}
 }
@@ -104,7 +104,7 @@ func TestLoadReportsErrors(t *testing.T) {
 		dir := tree(t, archive)
 		in, err := Load(Request{Dir: dir})
 		if err != nil {
-			t.Errorf("%s: %v", archive, err)
+			t.Errorf("Load of the archive %s: %v", archive, err)
 			continue
 		}
 		var got []string
@@ -112,7 +112,7 @@ func TestLoadReportsErrors(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s:%s: %s %s", d.File.Name, d.File.Position(d.Span.Start), d.Info.Code, d.Message))
 		}
 		if len(got) != 1 || got[0] != want {
-			t.Errorf("got %q, want %q", got, want)
+			t.Errorf("diagnostics = %q, want %q", got, want)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err, in.Diagnostics.Sorted())
 	}
 	if got := string(in.Scripts["c"]); got != `[{"text":"x"}]` || len(in.Scripts) != 1 {
-		t.Errorf("%s in %v", got, in.Scripts)
+		t.Errorf("scripts = %s, want only c with one reply", in.Scripts)
 	}
 	f, err := in.Read("replies/a.toml")
 	if err != nil || f.Name != "replies/a.toml" {

@@ -14,32 +14,32 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// A moduleLoader reads and parses the files of modules in advance, on all processors. After parsing
-// a file it begins with the files of its modules. The checker requests them in its own order, so
-// its findings do not depend on timing.
+// moduleLoader reads and parses the files of modules in parallel, before the checker requests them.
+// After it has parsed a file, it starts loading the modules that the file declares. The checker
+// requests files in a fixed order, so its findings do not depend on timing.
 type moduleLoader struct {
 	in    *Input
-	slots chan struct{} // one element for each file being read
+	slots chan struct{} // semaphore that limits the number of files being read
 	mu    sync.Mutex
-	files map[string]*moduleFile // by name relative to the root
+	files map[string]*moduleFile // keys are file names relative to the root
 }
 
-// moduleFile is a file that is being parsed, or was parsed if done is closed.
+// moduleFile is a file that is being loaded. Its result is valid after done is closed.
 type moduleFile struct {
 	done   chan struct{}
 	source *source.File
 	err    error
 	tree   *ast.File
 	list   diag.List
-	bug    any // the parser's panic
+	bug    any // value of a panic in the parser, or nil
 }
 
 func newModuleLoader(in *Input) *moduleLoader {
 	return &moduleLoader{in: in, slots: make(chan struct{}, runtime.GOMAXPROCS(0)), files: map[string]*moduleFile{}}
 }
 
-// ahead begins to load the files of the modules that decls declare; dir is their folder. A module's
-// file may have one of two names: the second is tried if no file has the first.
+// ahead starts to load the files of the modules that decls declare in the directory dir. The file
+// of a module has one of two names; the second is used if no file has the first.
 func (m *moduleLoader) ahead(dir string, decls []ast.Decl) {
 	for _, d := range decls {
 		d, ok := d.(*ast.ModDecl)
@@ -64,7 +64,7 @@ func (m *moduleLoader) ahead(dir string, decls []ast.Decl) {
 	}
 }
 
-// loadedFile returns the file with a name, which the first caller loads.
+// loadedFile returns the file with a name. The first caller loads it, later callers wait.
 func (m *moduleLoader) loadedFile(name string) *moduleFile {
 	m.mu.Lock()
 	f, begun := m.files[name]
@@ -88,7 +88,7 @@ func (m *moduleLoader) loadedFile(name string) *moduleFile {
 	return f
 }
 
-// openModule returns the file of a module for the checker.
+// openModule returns the syntax tree of a module's file for the checker, with its findings.
 func (m *moduleLoader) openModule(name string) (*ast.File, diag.List, bool) {
 	f := m.loadedFile(name)
 	switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// manyModules returns a project of nested modules, in both kinds of files and inline, with enough
-// functions to be verified in parts. The text broken is inserted into some of them.
+// manyModules returns a project of nested modules, in both kinds of files and inline. It has enough
+// functions that verification splits them into parts. Some modules also contain the text broken.
 func manyModules(broken string) string {
 	var b strings.Builder
 	b.WriteString("-- Concerto.toml --\n[project]\nentry = \"src/main.conc\"\n")
@@ -45,8 +45,8 @@ func manyModules(broken string) string {
 	return strings.Replace(b.String(), "-- src/main.conc --\n", "-- src/main.conc --\nfn main() { emit(\"n\", value() + left::value() + within::n()); }\n", 1)
 }
 
-// TestAnyNumberOfProcessors checks that a program of many files produces the same bytes and the
-// same diagnostics on any number of processors.
+// TestAnyNumberOfProcessors compiles a program of many files with several numbers of processors.
+// The IR and the diagnostics must always be the same.
 func TestAnyNumberOfProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for name, broken := range map[string]string{
@@ -64,7 +64,7 @@ func TestAnyNumberOfProcessors(t *testing.T) {
 			}
 			p, found := Build(in)
 			if (p == nil) != (broken != "") {
-				t.Fatalf("%s: %v", name, found.Sorted())
+				t.Fatalf("diagnostics of %s = %v", name, found.Sorted())
 			}
 			var b strings.Builder
 			if err := diag.Text(&b, found.Sorted(), diag.TextOptions{}); err != nil {
@@ -77,11 +77,11 @@ func TestAnyNumberOfProcessors(t *testing.T) {
 				first = b.String()
 			}
 			if d := cmp.Diff(first, b.String()); d != "" {
-				t.Fatalf("%s, %d processors:\n%s", name, processors, d)
+				t.Fatalf("the result of %s differs with %d processors:\n%s", name, processors, d)
 			}
 		}
 		if n := strings.Count(first, "W0220"); broken == "" && n < 10 {
-			t.Errorf("%d warnings in\n%s", n, first)
+			t.Errorf("found %d warnings W0220, want at least 10, in\n%s", n, first)
 		}
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/golden"
 )
 
-// TestNewcomers checks the diagnostics for programs by people who know other languages, or have
-// never seen this one. Each directory of an archive is a project; the section NAME.diag is the
-// output for its author, which should name the next keystroke.
+// TestNewcomers checks the diagnostics for programs by people who are new to the language. Each
+// directory of the archive is a project. The section NAME.diag contains the expected output, which
+// should name the author's next keystroke.
 func TestNewcomers(t *testing.T) {
 	programs := 0
 	golden.Run(t, "testdata/newcomer/*.txtar", func(t *testing.T, a *golden.Archive) {
@@ -41,12 +41,12 @@ func TestNewcomers(t *testing.T) {
 			a.Check(name+".diag", out.String())
 			for _, d := range found.Sorted() {
 				if len(d.Hints) == 0 {
-					t.Errorf("%s: no hint for %s %s", name, d.Info.Code, d.Message)
+					t.Errorf("%s: the diagnostic %s %q has no hint", name, d.Info.Code, d.Message)
 				}
 			}
 		}
 	})
 	if programs < 30 {
-		t.Errorf("only %d programs", programs)
+		t.Errorf("found %d programs, want at least 30", programs)
 	}
 }

@@ -11,19 +11,19 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Strict makes Concerto panic on code that an optimisation has broken. Tests set it; otherwise the
-// program runs without the optimisations.
+// Strict makes the compiler panic if an optimisation produces invalid code. Tests set it. Otherwise
+// the program runs without the optimisations.
 var Strict bool
 
-// generateCode returns the verified code of a program without errors. If the optimisations have
-// produced invalid code, which is a bug in Concerto, it returns the code before the optimisations,
-// with a warning.
+// generateCode returns the verified code of a program without errors. If the optimisations produce
+// invalid code, which is a bug in Concerto, generateCode returns the unoptimised code with a
+// warning.
 func (in *Input) generateCode(checked *sema.Program) (*ir.Program, diag.List) {
 	p, l := codegen.Generate(checked, in.embedded())
 	if l.HasErrors() {
 		return nil, l
 	}
-	// Verifying takes a twelfth of compiling, and prevents invalid code from running.
+	// Verifying takes a twelfth of the compile time, and prevents invalid code from running.
 	broken := in.optimise(p)
 	if broken == nil {
 		return p, l
@@ -38,7 +38,7 @@ func (in *Input) generateCode(checked *sema.Program) (*ir.Program, diag.List) {
 	return p, l
 }
 
-// mustVerify panics if the VM cannot run a program as it was generated, before any optimisation.
+// mustVerify panics if the generated code is invalid before any optimisation.
 func (in *Input) mustVerify(p *ir.Program) {
 	if in.generated != nil {
 		in.generated(p)
@@ -48,8 +48,8 @@ func (in *Input) mustVerify(p *ir.Program) {
 	}
 }
 
-// optimise applies the optimisations and verifies the result. The error names the fault of the
-// result, or how an optimisation failed.
+// optimise applies the optimisations and verifies the result. The error describes the invalid code,
+// or the panic of an optimisation.
 func (in *Input) optimise(p *ir.Program) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -11,7 +11,8 @@ import (
 
 const looped = "-- main.conc --\nfn main() { let mut n = 0; for i in 0..9 { n += i; } println(n); }\n"
 
-// Code that an optimisation has broken is replaced by the code before, with a warning.
+// TestFailedOptimisationIsUndone checks that Build returns the unoptimised code with a warning if
+// an optimisation produces invalid code or panics.
 func TestFailedOptimisationIsUndone(t *testing.T) {
 	for name, c := range map[string]struct {
 		pass func(p *ir.Program, on optimize.Set)
@@ -34,19 +35,19 @@ func TestFailedOptimisationIsUndone(t *testing.T) {
 			in.passes = c.pass
 			p, found := Build(in)
 			if p == nil || string(ir.Encode(p)) != string(ir.Encode(want)) {
-				t.Error("it is not the program as it was before the passes")
+				t.Error("Build returned optimised code, want the code before the passes")
 			}
 			if found.Len() != 1 {
-				t.Fatalf("%d diagnostics", found.Len())
+				t.Fatalf("Build returned %d diagnostics, want 1", found.Len())
 			}
 			if d := found.Sorted()[0]; d.Info != diag.Unoptimised || !strings.Contains(d.Message, c.want) || !strings.Contains(d.Hints[0], "please report it") {
-				t.Errorf("%s: %s %s", d.Info.Code, d.Message, d.Hints)
+				t.Errorf("diagnostic = %s: %s %s, want the warning of a failed optimisation", d.Info.Code, d.Message, d.Hints)
 			}
 			Strict = true
 			defer func() {
 				Strict = false
 				if recover() == nil {
-					t.Error("no panic in strict mode")
+					t.Error("Build did not panic in strict mode")
 				}
 			}()
 			Build(in)
@@ -54,7 +55,7 @@ func TestFailedOptimisationIsUndone(t *testing.T) {
 	}
 }
 
-// Check generates and verifies a program that is not too long.
+// TestCheckVerifies checks that Check generates and verifies a short program, but not a long one.
 func TestCheckVerifies(t *testing.T) {
 	for text, verified := range map[string]bool{
 		looped: true,
@@ -71,7 +72,7 @@ func TestCheckVerifies(t *testing.T) {
 			return false
 		}()
 		if stopped != verified {
-			t.Errorf("%d lines: stopped %v, want %v", strings.Count(text, "\n"), stopped, verified)
+			t.Errorf("check of %d lines with invalid code: panicked = %v, want %v", strings.Count(text, "\n"), stopped, verified)
 		}
 	}
 }

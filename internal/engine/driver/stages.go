@@ -11,14 +11,15 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// A Stage writes a program after one of the compiler's stages. Write returns the findings so far;
-// if they prevent the stage, it writes nothing. The error is one of writing to w.
+// Stage is a stage of the compiler whose output can be written. Write writes the program after the
+// stage and returns the findings so far; if they prevent the stage, it writes nothing. The error is
+// an error of writing to w.
 type Stage struct {
 	Name  string
 	Write func(w io.Writer, in *Input) (diag.List, error)
 }
 
-// IR is the name of the stage that writes a compiled program.
+// IR is the name of the stage whose output is a compiled program.
 const IR = "ir"
 
 // Stages lists the stages of `concerto build --emit`.
@@ -29,7 +30,7 @@ var Stages = []Stage{
 	{"asm", built(func(p *ir.Program) []byte { return []byte(ir.Disassemble(p)) })},
 }
 
-// built returns a stage that needs the whole program.
+// built returns the Write function of a stage that uses the compiled program.
 func built(form func(*ir.Program) []byte) func(io.Writer, *Input) (diag.List, error) {
 	return func(w io.Writer, in *Input) (diag.List, error) {
 		p, found := Build(in)
@@ -41,7 +42,7 @@ func built(form func(*ir.Program) []byte) func(io.Writer, *Input) (diag.List, er
 	}
 }
 
-// writeTokens writes the entry file's tokens, one on each line: position, kind, text.
+// writeTokens writes each token of the entry file on a line: position, kind and text.
 func writeTokens(w io.Writer, in *Input) (diag.List, error) {
 	all, _, found := lexer.Lex(in.Entry)
 	b := bufio.NewWriter(w)
@@ -51,7 +52,7 @@ func writeTokens(w io.Writer, in *Input) (diag.List, error) {
 	return found, b.Flush()
 }
 
-// syntax writes the entry file's syntax tree.
+// syntax writes the syntax tree of the entry file.
 func syntax(w io.Writer, in *Input) (diag.List, error) {
 	file, found := Parse(in)
 	return found, ast.Dump(w, file)

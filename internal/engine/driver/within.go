@@ -15,29 +15,29 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Within is a text that is run as if it were at a position of a program, for a debugger: it becomes
-// a closure there, which captures the variables that it uses.
+// Within is a text that a debugger evaluates at a position of a program. Compile inserts the text
+// there as a closure, which captures the variables that the text uses.
 type Within struct {
 	Request
-	Root         string            // of the program, as Input.Root
-	Texts        map[string]string // the running program's files, by their names in the IR
-	File         string            // of the position, by its name in the IR
+	Root         string            // Input.Root of the running program
+	Texts        map[string]string // source texts of the running program by file name in the IR
+	File         string            // file of the position, by its name in the IR
 	Line, Column int
-	Lets         string // statements before the text, which are checked with it and not run
+	Lets         string // statements that are checked before the text, but not run
 	Text         string
 }
 
 // Closure is the compiled text.
 type Closure struct {
 	Program  *ir.Program
-	Number   int // of its function in the program
+	Number   int // number of the closure's function in the program
 	Captures []Captured
 	Result   types.Type
 	Body     *ast.Closure
-	Added    func(*ir.Function) bool // which functions the text has added
+	Added    func(*ir.Function) bool // reports whether a function is part of the inserted text
 }
 
-// Captured is a variable that a text uses.
+// Captured is a variable that the closure uses from outside.
 type Captured struct {
 	Name string
 	Type types.Type
@@ -45,11 +45,11 @@ type Captured struct {
 	Cell bool
 }
 
-// within is the name of the variable that contains the closure.
+// within is the name of the inserted variable whose value is the closure.
 const within = "debugged_text"
 
-// Compile checks the text and generates the program with it. The closure is nil if there are errors
-// in the text.
+// Compile checks the text and generates the program with it. The closure is nil if the text has
+// errors.
 func (w *Within) Compile() (*Closure, diag.List) {
 	p, ok := w.Placed()
 	if !ok {
@@ -72,16 +72,16 @@ func (w *Within) Compile() (*Closure, diag.List) {
 	return w.generateClosure(in, checked, p.let, source.Pos(p.At+p.len+2))
 }
 
-// Placed is the file of the position with the text inserted.
+// Placed is a file's text with the evaluated text inserted.
 type Placed struct {
 	File string
-	At   int // offset of the text
+	At   int // offset of the evaluated text in bytes
 
 	let source.Pos
 	len int
 }
 
-// Placed inserts the text at its position; ok is false if that is not possible.
+// Placed inserts the text at its position. ok is false if no statement can be inserted there.
 func (w *Within) Placed() (p Placed, ok bool) {
 	text := w.Texts[w.File]
 	file := source.NewFile(w.File, []byte(text))
@@ -98,7 +98,7 @@ func (w *Within) Placed() (p Placed, ok bool) {
 	return Placed{text[:at] + head + body + " }; " + rest, int(at) + len(head), at + source.Pos(len(before)), len(body)}, true
 }
 
-// Absolute returns the path of one of the program's files.
+// Absolute returns the absolute path of a file of the program by its name in the IR.
 func (w *Within) Absolute(name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -106,7 +106,7 @@ func (w *Within) Absolute(name string) string {
 	return filepath.Join(w.Root, filepath.FromSlash(name))
 }
 
-// generateClosure finds the closure in the checked program, and generates it.
+// generateClosure finds the closure in the checked program and generates its code.
 func (w *Within) generateClosure(in *Input, checked *sema.Program, from, to source.Pos) (*Closure, diag.List) {
 	info, body := closureOf(checked, func(name string, x *ast.Closure) bool {
 		return name == within && x.Span().Start > from && x.Span().End <= to
@@ -147,14 +147,15 @@ func (w *Within) generateClosure(in *Input, checked *sema.Program, from, to sour
 	return c, found
 }
 
-// insertion is a text and the position where it is inserted.
+// insertion is a text and the offset at which it is inserted.
 type insertion struct {
 	at   source.Pos
 	text string
 }
 
-// insertionPoint returns where a statement can be inserted that sees the variables of the position:
-// before the innermost statement around it, or in a block around the expression there.
+// insertionPoint returns where to insert a statement from which the variables of the position are
+// visible. This is before the innermost statement that contains the position, or at the start of a
+// block that is added around the expression.
 func insertionPoint(f *source.File, at source.Pos) (before string, after insertion, start source.Pos) {
 	tree, _ := parser.Parse(f)
 	start = at
@@ -179,7 +180,8 @@ func insertionPoint(f *source.File, at source.Pos) (before string, after inserti
 					start = x.Span().Start
 				}
 			}
-			// also at the end of the block: nothing may follow its value
+			// A position at the end of the block counts too, because nothing may follow the block's
+			// value.
 			if n.Tail != nil && at >= n.Tail.Span().Start {
 				start = n.Tail.Span().Start
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/secret"
 )
 
-// recover decides about an effect that had begun and not ended before the run was resumed. If known
-// is false, the effect must be performed again.
+// recover handles an effect that began in an earlier process and did not end there. If known is
+// true, result and err are its outcome. If known is false, the effect must be performed again.
 func (w *world) recover(ctx context.Context, f *inFlight, q effect.Request) (known bool, result effect.Result, err error) {
 	switch effect.ClassOf(q) {
 	case effect.ClassSettled:
@@ -23,7 +23,7 @@ func (w *world) recover(ctx context.Context, f *inFlight, q effect.Request) (kno
 		return w.applyDecision(ctx, f, q)
 	case effect.ClassOnce:
 		if _, opens := q.(*effect.MCPOpen); opens {
-			// the request for its events returns the result; see recalled
+			// reopenObject decides about the call when the program requests its first event
 			return true, &effect.MCPOpened{ID: f.e}, nil
 		}
 		return w.applyDecision(ctx, f, q)
@@ -31,7 +31,7 @@ func (w *world) recover(ctx context.Context, f *inFlight, q effect.Request) (kno
 	return false, nil, nil
 }
 
-// probe checks whether the intended change of an effect has happened.
+// probe inspects the file system to find out whether an interrupted effect has happened.
 func (w *world) probe(ctx context.Context, f *inFlight, q effect.Request) effect.Status {
 	switch q := q.(type) {
 	case *effect.WriteFile:
@@ -42,7 +42,7 @@ func (w *world) probe(ctx context.Context, f *inFlight, q effect.Request) effect
 		case size >= 0 && text == q.Text:
 			return effect.Done
 		case size == f.mark || size >= 0 && strings.HasPrefix(q.Text, text):
-			return effect.None // it had not begun, or was interrupted
+			return effect.None // the effect did not begin, or was interrupted; performing it again is harmless
 		}
 		return effect.Unknown
 	case *effect.CopyFile:
@@ -64,10 +64,10 @@ func (w *world) probe(ctx context.Context, f *inFlight, q effect.Request) effect
 	case *effect.MoveFile:
 		return w.probeAbsent(ctx, q.From)
 	}
-	return effect.None // a store's file records what was done
+	return effect.None // performing it again is harmless, because the file of a store records which changes were made
 }
 
-// probeAbsent reports whether something was removed.
+// probeAbsent returns effect.Done if the file at path no longer exists, otherwise effect.None.
 func (w *world) probeAbsent(ctx context.Context, path string) effect.Status {
 	if info := w.fileInfo(ctx, path); info != nil && !info.Exists {
 		return effect.Done
@@ -75,7 +75,8 @@ func (w *world) probeAbsent(ctx context.Context, path string) effect.Status {
 	return effect.None
 }
 
-// completeAppend completes an effect that appends to a file: it writes the missing text.
+// completeAppend completes an interrupted effect that appends to a file, by writing the missing
+// part of the text.
 func (w *world) completeAppend(ctx context.Context, f *inFlight, q *effect.WriteFile, text string, size int64) effect.Status {
 	before := max(f.mark, 0)
 	switch {
@@ -95,7 +96,8 @@ func (w *world) completeAppend(ctx context.Context, f *inFlight, q *effect.Write
 	return effect.Unknown
 }
 
-// readText returns a file's text and size; -1 if it does not exist.
+// readText returns a file's text and its size in bytes, or -1 as the size if the file could not be
+// read.
 func (w *world) readText(ctx context.Context, path string) (string, int64) {
 	result, err := w.next.Perform(ctx, &effect.ReadFile{Path: path})
 	if t, ok := result.(*effect.FileText); ok && err == nil {
@@ -112,8 +114,8 @@ func (w *world) fileInfo(ctx context.Context, path string) *effect.FileStatus {
 	return nil
 }
 
-// markOf returns the size of the file that an effect is about to write; nil for an effect that
-// writes none.
+// markOf returns the current size of the file that an effect will overwrite or append to, or -1 if
+// the file does not exist. It returns nil for other effects.
 func (w *world) markOf(q effect.Request) *int64 {
 	path := ""
 	switch q := q.(type) {
@@ -131,8 +133,8 @@ func (w *world) markOf(q effect.Request) *int64 {
 	return &size
 }
 
-// opener returns the request that opened the object of another request in an earlier process; nil
-// if the journal has none.
+// opener returns the request that opened the object which q uses, and its effect. It returns nil if
+// the journal contains no such request.
 func (r *Run) opener(q effect.Request) (effect.Request, *inFlight) {
 	n, ok := q.(effect.Numbered)
 	if !ok {

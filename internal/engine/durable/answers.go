@@ -14,24 +14,24 @@ import (
 // Question is a request that waits for an answer.
 type Question struct {
 	E       int64
-	ID      string // q<e>, u<e>
+	ID      string // "q" and the effect's number; for the outcome of an effect, "u" and its number
 	Channel string
-	Payload []byte // JSON; nil without one
+	Payload []byte // JSON; nil if there is no payload
 }
 
-// QuestionID returns the id of an awaited emit.
+// QuestionID returns the id of the question that effect e asks.
 func QuestionID(e int64) string { return fmt.Sprintf("q%d", e) }
 
-// openQuestion is an open question.
+// openQuestion is a question of this process that has no answer so far.
 type openQuestion struct {
 	Question
 	answer func(*journal.Answer) // completes the question; only the first call has an effect
-	show   func() error          // prints the question if it is answered before it is asked; nil if it was printed
-	waits  bool                  // no handler in this process answers it; only another process can
+	show   func() error          // prints the question if another process answers it first; nil if the question is already printed
+	waits  bool                  // no handler in this process answers the question, so only another process can
 }
 
-// askQuestion starts an awaited emit, or a request of a host, as a question. It can be answered in
-// this process or by another process.
+// askQuestion starts an awaited emit or a request of a host as a question. This process or another
+// one can answer it. stop withdraws the question.
 func (w *world) askQuestion(ctx context.Context, s effect.Starter, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	f := w.run.flightOf(q)
 	if w.run.flushJournal(journal.Synced) != nil { // the run is being suspended
@@ -72,8 +72,8 @@ func (w *world) askQuestion(ctx context.Context, s effect.Starter, q effect.Requ
 	return stop, true
 }
 
-// startQuestion registers a question and asks it in this process by calling start, unless another
-// process has answered it already.
+// startQuestion registers a question. It calls start to ask the question in this process, unless
+// another process has already answered it.
 func (w *world) startQuestion(ctx context.Context, x *openQuestion, done func(effect.Result, error), start func(func(effect.Result, error)) (func(), bool)) (stop func()) {
 	var once sync.Once
 	i := &w.run.idle
@@ -85,7 +85,7 @@ func (w *world) startQuestion(ctx context.Context, x *openQuestion, done func(ef
 			done(result, err)
 		})
 	}
-	if a, err := w.run.c.Dir.Answer(x.ID); err == nil && a != nil { // before asking in this process
+	if a, err := w.run.c.Dir.Answer(x.ID); err == nil && a != nil { // another process has already answered the question
 		if x.show != nil {
 			if err := x.show(); err != nil {
 				w.run.Suspend(err)
@@ -137,7 +137,7 @@ func (w *world) startQuestion(ctx context.Context, x *openQuestion, done func(ef
 	}
 }
 
-// answerResult returns the result for an answer of another process.
+// answerResult returns the result of an awaited emit for an answer of another process.
 func answerResult(channel string, a *journal.Answer) (effect.Result, error) {
 	if a.Refuse != nil {
 		return nil, effect.Errorf("EmitError", "%s", *a.Refuse).With("channel", channel).With("reason", "refused").Decided(effect.ByAnswer, a.By)
@@ -145,8 +145,8 @@ func answerResult(channel string, a *journal.Answer) (effect.Result, error) {
 	return &effect.Answer{Value: a.Value, By: effect.ByAnswer, Name: a.By}, nil
 }
 
-// pollAnswers starts polling for answers of other processes. It stops when there are no questions.
-// The caller must hold mu.
+// pollAnswers starts a goroutine that polls for answers of other processes until there are no open
+// questions. The caller must hold mu.
 func (i *idleness) pollAnswers() {
 	if i.polling {
 		return
@@ -167,7 +167,7 @@ func (i *idleness) pollAnswers() {
 }
 
 // applyAnswers applies the answers that other processes have written. It returns false if there are
-// no questions.
+// no open questions.
 func (i *idleness) applyAnswers() bool {
 	i.mu.Lock()
 	all := make([]*openQuestion, 0, len(i.questions))
@@ -191,7 +191,8 @@ func (i *idleness) applyAnswers() bool {
 	return len(all) > 0
 }
 
-// markJournaled is called when the result of effect e was appended to the journal.
+// markJournaled must be called after the result of effect e was appended to the journal. If another
+// process answered the question of that effect, its answer file is no longer needed.
 func (i *idleness) markJournaled(e int64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -201,8 +202,8 @@ func (i *idleness) markJournaled(e int64) {
 	}
 }
 
-// takeAnswered returns, and then forgets, the ids of the questions whose answers were appended to
-// the journal.
+// takeAnswered returns the ids of the questions whose answers were appended to the journal since
+// the last call.
 func (i *idleness) takeAnswered() []string {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -10,27 +10,27 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// Servers are the run's MCP servers, which end with the process that runs it.
+// Servers are the run's MCP servers. They exit together with the process that runs the run.
 type Servers interface {
-	// Repeatable reports whether repeating a call is harmless; see mcp.Servers.
+	// Repeatable reports whether it is harmless to repeat a call; see mcp.Servers.
 	Repeatable(ctx context.Context, r *effect.MCPOpen, connect bool) bool
-	// Within returns the time limit of a server's calls.
+	// Within returns the time limit for calls of a server.
 	Within(server string) time.Duration
 }
 
-// calling is the state of tool calls.
+// calling is the state of the run's tool calls.
 type calling struct {
 	servers   Servers
 	preparing sync.Mutex
 	tools     toolCalls
 }
 
-// Call sets the MCP servers, which provide the hints of their tools. It must be called before the
-// run begins.
+// Call sets the MCP servers, which report whether their tools may be called again. It must be
+// called before the run begins.
 func (r *Run) Call(s Servers) { r.servers = s }
 
-// class returns the class of an effect as far as it is known before it is performed: whether a
-// server's call may be repeated is known once the server is connected.
+// class returns the class of an effect before it is performed. Whether a server's call may be
+// repeated is known only after the server is connected.
 func (r *Run) class(q effect.Request) effect.Class {
 	c := effect.ClassOf(q)
 	if open, ok := q.(*effect.MCPOpen); ok && c == effect.ClassOnce && r.live && r.servers != nil && r.servers.Repeatable(context.Background(), open, false) {
@@ -39,9 +39,10 @@ func (r *Run) class(q effect.Request) effect.Class {
 	return c
 }
 
-// reopenObject opens the object of a request again, where that is harmless: preparing a call
-// changes nothing, the audit log is checked, and whether a server's call is repeated depends on its
-// tool or its policy.
+// reopenObject opens an object of an earlier process again, so that request q can use it. again is
+// false if that is not allowed; result and err are then the outcome of q. Preparing a tool call
+// again has no effect outside the runtime. The audit log detects a repeated record. For a server's
+// call, its tool or its policy decides.
 func (w *world) reopenObject(ctx context.Context, q effect.Request) (again bool, result effect.Result, err error) {
 	open, f := w.run.opener(q)
 	switch open := open.(type) {
@@ -70,8 +71,8 @@ func (w *world) reopenObject(ctx context.Context, q effect.Request) (again bool,
 	return err == nil, nil, err
 }
 
-// recoverCall decides whether an interrupted call of a server is repeated. Otherwise it returns the
-// result of q, which refers to the call.
+// recoverCall decides whether an interrupted call of a server is repeated. If again is false,
+// result and err are the outcome of q, which uses the call.
 func (w *world) recoverCall(ctx context.Context, f *inFlight, open *effect.MCPOpen, q effect.Request) (again bool, result effect.Result, err error) {
 	if effect.ClassOf(open) != effect.ClassOnce {
 		return true, nil, nil
@@ -97,7 +98,8 @@ func (w *world) recoverCall(ctx context.Context, f *inFlight, open *effect.MCPOp
 	return false, nil, err
 }
 
-// eventOf returns the result of a call that was decided as done: the event itself, or its value.
+// eventOf returns the result of a call for the decision that it was done. The decision contains the
+// whole event, or only its value.
 func eventOf(answer string) *effect.MCPEvent {
 	text := strings.TrimPrefix(strings.TrimPrefix(answer, "done"), ":")
 	e := &effect.MCPEvent{}

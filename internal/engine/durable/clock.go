@@ -8,16 +8,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// clock makes time continuous across processes: between two processes it follows the wall clock,
-// and it never goes back.
+// clock makes the run's time continuous across its processes. Between two processes, the run's time
+// follows the system clock, but it never decreases.
 type clock struct {
 	once   sync.Once
-	ahead  int64        // of this process's clock, in ms
-	last   effect.Time  // the last reading before this process; zero without one
-	newest *effect.Time // the last reading; nil for none
+	ahead  int64        // difference between the run's monotonic time and this process's, in milliseconds
+	last   effect.Time  // last reading of an earlier process; zero if there was none
+	newest *effect.Time // last reading; nil if there was none
 }
 
-// runTime converts a reading of this process's clock to the run's time.
+// runTime converts a reading of this process's clocks to the run's time.
 func (c *clock) runTime(r *Run, now *effect.Time) *effect.Time {
 	c.once.Do(func() {
 		if r.c.History == nil {

@@ -8,38 +8,39 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Ledger records the run's decisions. It compares existing records.
+// Ledger records the decisions of the run. During the replay it compares repeated decisions with
+// its existing records.
 type Ledger interface {
 	vm.Decisions
-	// Live ends the replay, and returns how many records were cut off that the past does not
-	// contain.
+	// Live ends the replay. It removes the existing records that the replay has not repeated, and
+	// returns their number.
 	Live() (cut int, err error)
 	Path() string
-	Sync() error // writes everything to the disk
-	// Head returns the hash of the last record, and Seq its number.
+	Sync() error // syncs all records to the disk
+	// Head returns the hash of the last record. Seq returns the number of the last record.
 	Head() string
 	Seq() int64
 }
 
-// decisions contains the ledgers.
+// decisions contains the run's ledgers.
 type decisions struct {
 	deciding sync.Mutex
-	ledgers  []Ledger // the directory's ledger is the first
+	ledgers  []Ledger // the first is the ledger in the run's directory
 }
 
-// Decisions makes the run record its decisions in its directory's ledger and others. An error of a
-// ledger suspends the run.
+// Decisions sets the ledgers in which the run records its decisions. The first is the ledger in the
+// run's directory. An error of a ledger suspends the run.
 func (r *Run) Decisions(all ...Ledger) vm.Decisions {
 	r.ledgers = all
 	return decider{r}
 }
 
-// Written writes the journal to its file, so that dependent records may follow.
+// Written writes the journal to its file. Records in other files may then refer to it.
 func (r *Run) Written() error { return r.flushJournal(journal.Written) }
 
 type decider struct{ *Run }
 
-// Now returns the run's time; during the replay, the last recorded one.
+// Now returns the run's time. During the replay this is the time of the last returned record.
 func (r decider) Now() int64 {
 	switch n := r.past.cursor; {
 	case r.live:
@@ -51,7 +52,7 @@ func (r decider) Now() int64 {
 	return r.c.Writer.Time()
 }
 
-// Decided records a decision. A trial records nothing.
+// Decided appends a decision to all ledgers. In a trial it does nothing.
 func (r decider) Decided(d *vm.Decision) error {
 	if r.c.Trial {
 		return nil
@@ -67,7 +68,7 @@ func (r decider) Decided(d *vm.Decision) error {
 	return nil
 }
 
-// ledgersLive ends the replay of the ledgers.
+// ledgersLive ends the replay in all ledgers.
 func (r *Run) ledgersLive() error {
 	for _, l := range r.ledgers {
 		cut, err := l.Live()
@@ -81,7 +82,8 @@ func (r *Run) ledgersLive() error {
 	return nil
 }
 
-// ledgerHead returns the hash of the last record in the directory's ledger, or "" without one.
+// ledgerHead returns the hash of the last record of the ledger in the run's directory, or "" if
+// there is no ledger.
 func (r *Run) ledgerHead() string {
 	if len(r.ledgers) == 0 {
 		return ""

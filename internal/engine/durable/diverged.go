@@ -16,8 +16,8 @@ func digestOf(text []byte) string {
 	return hexsum.SHA256(text)[:32]
 }
 
-// diverged returns the error for a request that differs from the recorded effect e. x is its
-// record, or nil if the journal has no such effect.
+// diverged returns the error for a request of effect e that differs from the recorded one. x is the
+// record of the effect, or nil if the journal does not contain it. text is the new request.
 func (p *past) diverged(e int64, q effect.Request, x *journal.Record, text []byte) error {
 	out := &tape.DivergedError{Journal: true, Effect: e, Kind: q.Kind(), Reason: ", but the program continues differently"}
 	if x == nil {
@@ -34,7 +34,8 @@ func (p *past) diverged(e int64, q effect.Request, x *journal.Record, text []byt
 	return out
 }
 
-// divergedOutput returns the error for a line of output that differs or is missing.
+// divergedOutput returns the error for an output line that is missing or differs from the recorded
+// line.
 func divergedOutput(line int64) error {
 	return &tape.DivergedError{Journal: true, Reason: fmt.Sprintf("line %d of the output differs from the recorded output", line)}
 }

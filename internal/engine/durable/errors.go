@@ -14,7 +14,7 @@ func programError(err error) *effect.Error {
 
 func isProgram(err error) bool { return programError(err) != nil }
 
-// marks returns the names of the secrets whose marks are in a record's JSON, or in a line.
+// marks returns the names of the secrets whose placeholders a record or a line contains.
 func marks(text []byte) (names []string) {
 	secret.RestoreJSON(text, func(name string) (string, bool) {
 		names = append(names, name)

@@ -10,18 +10,19 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Change is the result of an effect in a fork.
+// Change replaces the result of an effect in a fork. At most one of Answer, Result and Error is
+// set.
 type Change struct {
 	Effect int64
-	Answer *string         // the answer to an awaited emit, as a person writes it
-	Result json.RawMessage // the result as JSON; nil for none
-	Error  *string         // the message of an error
+	Answer *string         // answer to an awaited emit, in the form that a person types
+	Result json.RawMessage // JSON; nil if it is not set
+	Error  *string         // message of an error
 }
 
-// NoEffect means that a run has no such effect.
+// NoEffect means that the journal contains no effect with this number.
 type NoEffect struct {
 	Effect, Last int64
-	Damage       error // after the last record; nil if the journal is complete
+	Damage       error // damage after the last readable record; nil if the journal is complete
 }
 
 func (e *NoEffect) Error() string {
@@ -32,8 +33,8 @@ func (e *NoEffect) Error() string {
 	return text
 }
 
-// Forked returns the records of a fork: those of a run up to an effect, whose result is changed.
-// Other records are unchanged. by names who changed it.
+// Forked returns the records of a fork: the records of the history up to the changed effect, with
+// the result of that effect replaced. by is recorded as the author of the change.
 func Forked(h *journal.History, c Change, by string) ([]*journal.Record, error) {
 	var out []*journal.Record
 	var begin *journal.Record
@@ -67,14 +68,14 @@ func Forked(h *journal.History, c Change, by string) ([]*journal.Record, error) 
 	}
 	end := &journal.Record{K: journal.KEnd, E: c.Effect}
 	if !c.isSet() {
-		return out, nil // without a change
+		return out, nil // the change contains no result, so the effect is performed again
 	}
 	err := c.applyTo(end, begin)
 	end.By = by
 	return append(out, end), err
 }
 
-// Fork returns the description of the fork for its start record.
+// Fork returns the description of the change for the start record of the fork.
 func (c *Change) Fork(run string) *journal.Fork {
 	f := &journal.Fork{Run: run, At: c.Effect, Flag: "--at"}
 	switch {
@@ -89,13 +90,14 @@ func (c *Change) Fork(run string) *journal.Fork {
 }
 
 func quoteText(s string) json.RawMessage {
-	b, _ := jsonwrite.Encode(s) // a text
+	b, _ := jsonwrite.Encode(s) // encoding a string does not fail
 	return b
 }
 
 func (c *Change) isSet() bool { return c.Answer != nil || c.Result != nil || c.Error != nil }
 
-// applyTo sets the effect's result in a record.
+// applyTo replaces the result in r, the record with the end of the effect. begin is the begin
+// record of the effect; nil if there is none.
 func (c *Change) applyTo(r, begin *journal.Record) error {
 	if !c.isSet() {
 		return nil
@@ -145,7 +147,7 @@ func (c *Change) applyTo(r, begin *journal.Record) error {
 	return nil
 }
 
-// errorKind returns the type of the error of a kind of effect.
+// errorKind returns the type of the errors that effects of a kind return.
 func errorKind(k effect.Kind) string {
 	switch row := effect.Of(k); row.By {
 	case effect.Output:

@@ -10,7 +10,7 @@ import (
 
 // DroppedError means that the requested part of a run's history was dropped.
 type DroppedError struct {
-	From int64 // the first remaining effect
+	From int64 // number of the first effect that is still stored
 }
 
 func (e *DroppedError) Error() string {
@@ -36,7 +36,7 @@ func (s *Stored) FirstStored() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	from := s.History.Last().E + 1 // without a snapshot nothing can be replayed
+	from := s.History.Last().E + 1 // without a snapshot, no effect can be replayed
 	for _, at := range all {
 		data, err := s.Dir.Snapshot(at)
 		if err != nil || at < s.History.Head.S {
@@ -49,8 +49,8 @@ func (s *Stored) FirstStored() (int64, error) {
 	return from, nil
 }
 
-// unplayable returns why a run can neither be resumed from a snapshot nor be replayed from its
-// beginning.
+// unplayable returns the error for a run that can neither be resumed from a snapshot nor be
+// replayed from its start.
 func unplayable(bad []badSnapshot) error {
 	why := "the run has no snapshot"
 	for i, x := range bad {
@@ -75,7 +75,8 @@ type badSnapshot struct {
 	why error
 }
 
-// OtherEngine means that a run can only be resumed from snapshots of another version.
+// OtherEngine means that all snapshots of a run were written by another version of the engine, and
+// that the run cannot be replayed from its start.
 type OtherEngine struct{ Engine int }
 
 func (e *OtherEngine) Error() string {

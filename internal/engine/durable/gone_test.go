@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestDroppedHistoryCannotBeResumed checks why a run whose history has lost its beginning cannot be
-// resumed, by what is wrong with its snapshots.
+// TestDroppedHistoryCannotBeResumed opens a run whose first records were dropped. Without a valid
+// snapshot the run cannot be resumed, and the error must state what is wrong with each snapshot.
 func TestDroppedHistoryCannotBeResumed(t *testing.T) {
 	program := []byte("program")
 	dir := filepath.Join(t.TempDir(), "job")
@@ -54,7 +54,7 @@ func TestDroppedHistoryCannotBeResumed(t *testing.T) {
 		t.Helper()
 		_, err := Latest(dir)
 		if damaged, ok := errors.AsType[*journal.DamagedError](err); !ok || damaged.Next != journal.RestoreAdvice || !strings.HasPrefix(err.Error(), "damaged: "+text+", and the history before them is not stored") {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("Latest with %s: error = %v", what, err)
 		}
 	}
 	wants("no snapshot", "snapshots: the run has no snapshot")
@@ -65,27 +65,27 @@ func TestDroppedHistoryCannotBeResumed(t *testing.T) {
 	put(last.S, last.H, start.IR, tape.Engine+1)
 	var other *OtherEngine
 	if _, err := Latest(dir); !errors.As(err, &other) || other.Engine != tape.Engine+1 {
-		t.Errorf("another engine: %v", err)
+		t.Errorf("Latest with the snapshot of another engine: error = %v, want an OtherEngine", err)
 	}
 	put(last.S, last.H, start.IR, tape.Engine)
 	s, err := Latest(dir)
 	if err != nil || s.After != last.S || len(s.bad) != 0 {
-		t.Fatalf("a good one: %+v, %v", s, err)
+		t.Fatalf("Latest with a valid snapshot = %+v, %v, want a run after record %d", s, err, last.S)
 	}
 	if from, err := s.FirstStored(); from != 30 || err != nil {
-		t.Errorf("the first stored effect is %d: %v", from, err)
+		t.Errorf("FirstStored() = %d, %v, want 30, nil", from, err)
 	}
 	var dropped *DroppedError
 	if err := s.Whole(); !errors.As(err, &dropped) || dropped.From != 30 {
-		t.Errorf("the history is whole: %v", err)
+		t.Errorf("Whole() = %v, want a DroppedError from effect 30", err)
 	}
 	if _, err := s.Earlier(&BadSnapshot{errors.New("the VM cannot read it")}); err == nil || !strings.HasPrefix(err.Error(), "damaged: "+journal.SnapshotName(last.S)+": the VM cannot read it; ") {
-		t.Errorf("none is earlier: %v", err)
+		t.Errorf("Earlier without another valid snapshot: error = %v, want a DamagedError with the reason", err)
 	}
 }
 
-// TestSummaryAfterDrop checks that the summary of a run is the same wherever the beginning of its
-// journal was dropped.
+// TestSummaryAfterDrop drops the first records of a journal, up to each possible record. The
+// summary of the run must always be the same.
 func TestSummaryAfterDrop(t *testing.T) {
 	reply := json.RawMessage(`{"provider":"p","model":"m","tokens_in":3,"tokens_out":2}`)
 	all := []*journal.Record{
@@ -129,7 +129,7 @@ func TestSummaryAfterDrop(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			other := newTally() // nothing more is dropped
+			other := newTally() // a second drop that drops no further records
 			err = other.Restore(rest)
 			if err == nil {
 				rest, err = other.Encode()
@@ -138,7 +138,7 @@ func TestSummaryAfterDrop(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := countsOf(&journal.Head{Rest: rest}, append(all[:1:1], all[cut:n]...)); got != want {
-				t.Fatalf("%d records, of which %d are dropped:\n%s\nand not\n%s", n, cut, got, want)
+				t.Fatalf("summary of %d records after %d were dropped:\n%s\nwant:\n%s", n, cut, got, want)
 			}
 		}
 	}

@@ -11,30 +11,31 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// Hosts are the run's hosts, whose processes outlive the process that runs it.
+// Hosts are the run's hosts, whose processes continue after the run's process has exited.
 type Hosts interface {
-	// Resume restores open exchanges.
+	// Resume restores the open exchanges of an earlier process.
 	Resume(ctx context.Context, open []host.Open) error
-	// AckJournaled reports that an exchange's lines up to one are in the journal.
+	// AckJournaled reports that the lines of an exchange up to the given number are in the journal.
 	AckJournaled(exchange, line int64)
 }
 
 // openExchanges contains the run's open exchanges.
 type openExchanges struct {
-	hosts Hosts // nil means that they end with this process
+	hosts Hosts // nil if the hosts exit together with this process
 
 	mu  sync.Mutex
-	all map[int64]*host.Open // by the effects that opened them
-	// written contains the lines in the journal's next group.
+	all map[int64]*host.Open // by number of the effect that opened the exchange
+	// written maps each exchange to the number of its last line that the journal's next flush
+	// writes.
 	written map[int64]int64
 }
 
 func (t *openExchanges) init() { t.all, t.written = map[int64]*host.Open{}, map[int64]int64{} }
 
-// SetHosts sets the run's hosts. It must be called before the run begins.
+// SetHosts sets the hosts. It must be called before the run begins.
 func (r *Run) SetHosts(h Hosts) { r.talks.hosts = h }
 
-// recordOpening records an exchange that is about to be opened.
+// recordOpening adds the exchange that an effect is about to open.
 func (t *openExchanges) recordOpening(f *inFlight, q effect.Request) {
 	if open, ok := q.(*effect.ExchangeOpen); ok && f.begin != nil {
 		t.mu.Lock()
@@ -43,7 +44,7 @@ func (t *openExchanges) recordOpening(f *inFlight, q effect.Request) {
 	}
 }
 
-// recordEnd records the results of and replies to an exchange.
+// recordEnd updates the exchange that an effect has opened, used or closed.
 func (t *openExchanges) recordEnd(e int64, q effect.Request, result effect.Result, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +71,7 @@ func (t *openExchanges) recordEnd(e int64, q effect.Request, result effect.Resul
 	}
 }
 
-// recordMessages records the messages of a host.
+// recordMessages adds messages of a host to the exchange that effect e has opened.
 func (t *openExchanges) recordMessages(e int64, m *effect.ExchangeMessages) {
 	open := t.all[e]
 	if open == nil {
@@ -86,7 +87,7 @@ func (t *openExchanges) recordMessages(e int64, m *effect.ExchangeMessages) {
 	}
 }
 
-// resumeHosts lets the hosts continue their open exchanges when the replay has ended.
+// resumeHosts passes the open exchanges to the hosts at the end of the replay.
 func (r *Run) resumeHosts() error {
 	t := &r.talks
 	if t.hosts == nil {
@@ -109,7 +110,7 @@ func (r *Run) resumeHosts() error {
 	return nil
 }
 
-// flushed notifies the hosts which of their lines are in the journal.
+// flushed reports to the hosts which of their lines were written to the journal.
 func (r *Run) flushed(lines map[int64]int64) {
 	for e, line := range lines {
 		if real, ok := r.numbers.realNumber(effect.KindExchangeNext, e); ok {
@@ -118,7 +119,7 @@ func (r *Run) flushed(lines map[int64]int64) {
 	}
 }
 
-// takeWritten returns the lines of the group that is written next.
+// takeWritten returns the numbers for the next flush and resets them; see written.
 func (t *openExchanges) takeWritten() map[int64]int64 {
 	if t.hosts == nil {
 		return nil

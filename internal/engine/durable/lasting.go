@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// spent is the usage of calls of a model.
+// spent is the usage of a model by calls through one connection.
 type spent struct {
 	Connection string `json:"connection"`
 	Model      string `json:"model"`
@@ -20,7 +20,7 @@ type spent struct {
 }
 
 // spending is the run's usage of models in all its processes.
-type spending map[spent]*spent // by connection, model and whether it was lost
+type spending map[spent]*spent // keys contain only the connection, the model and Lost
 
 func (s *spending) addCall(x spent) {
 	if *s == nil {
@@ -46,14 +46,15 @@ func (s spending) allCalls() []spent {
 	return all
 }
 
-// lasting contains what the run needs of effects that have ended.
+// lasting contains the results of ended effects that the run still needs.
 type lasting struct {
 	spent    spending
-	openers  map[number]begunEffect // of objects that the program may still use
-	approved []*journal.Record      // of tool calls, for the session
+	openers  map[number]begunEffect // begin records of the objects that the program may still use
+	approved []*journal.Record      // records of tool calls that were approved for the whole session
 }
 
-// spend counts the usage of a model; the runtime counts calls that it makes itself.
+// spend counts the usage of the model in an effect's result. In a replay it also reports the usage
+// to the runtime, which otherwise counts its calls itself.
 func (r *Run) spend(q effect.Request, f *inFlight, result effect.Result) {
 	reply, _ := result.(*effect.AgentReply)
 	if piece, ok := result.(*effect.StreamPiece); ok {
@@ -67,13 +68,13 @@ func (r *Run) spend(q effect.Request, f *inFlight, result effect.Result) {
 		}
 	}
 	if call, ok := q.(*effect.AgentCall); ok && !r.live && f != nil {
-		for range f.tries - 1 - f.counted { // each was begun again because its result was unknown
+		for range f.tries - 1 - f.counted { // the result of each earlier attempt is unknown
 			r.lostCall(call)
 		}
 	}
 }
 
-// lostCall counts a call of a model with unknown usage.
+// lostCall counts a call of a model whose usage is unknown. It counts the maximum of tokens.
 func (r *Run) lostCall(q *effect.AgentCall) {
 	if r.c.World == nil {
 		return
@@ -83,7 +84,7 @@ func (r *Run) lostCall(q *effect.AgentCall) {
 	r.c.World.Used(q.Connection, q.Model, 1, in, out, false)
 }
 
-// dropOpener removes the opener of an object that the program no longer uses.
+// dropOpener removes the opener of an object that the program no longer uses, after the effect q.
 func (r *Run) dropOpener(q effect.Request, result effect.Result, err error) {
 	event, _ := result.(*effect.MCPEvent)
 	switch q := q.(type) {
@@ -98,8 +99,8 @@ func (r *Run) dropOpener(q effect.Request, result effect.Result, err error) {
 	}
 }
 
-// storeOpener stores the record of an opener whose object the program will use. Hosts store
-// exchanges themselves.
+// storeOpener stores the begin record of an effect that has opened an object. It does not store
+// exchanges, because openExchanges contains them.
 func (r *Run) storeOpener(q effect.Request, x *journal.Record, tries int, result effect.Result, err error) {
 	if n, ok := result.(effect.Numbered); !ok || *n.Number() == 0 {
 		return

@@ -15,25 +15,25 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// output numbers the run's output, and stores it in the run's directory.
+// output numbers the lines of the run's output and stores them in the run's directory.
 type output struct {
-	have    []string // the existing lines
-	n       int64    // number of lines put out, including repeated ones
+	have    []string // existing lines of the output file
+	n       int64    // number of lines that the program has output, including those that the replay repeats
 	started bool
-	sum     [sha256.Size]byte // a hash chain of the lines put out
+	sum     [sha256.Size]byte // hash chain of these lines
 
 	mu      sync.Mutex
-	printed int64      // number of lines known to be printed
-	noted   int64      // the same according to the journal
-	queue   []printing // lines not known to be printed
-	noting  bool       // a goroutine waits for them
-	left    bool       // no more notes: the run has ended or was suspended
+	printed int64      // number of lines that were printed
+	noted   int64      // value of printed in the journal's last record about it
+	queue   []printing // lines that were passed to the printer and may not be printed yet
+	noting  bool       // a goroutine waits until they are printed
+	left    bool       // the run has ended or was suspended, so no further record is appended
 }
 
-// printing is a line that was put out: it is printed when at bytes are written.
+// printing is line n, which is printed after the printer has written at bytes.
 type printing struct{ n, at int64 }
 
-// printChannel is the channel under which printed text is stored.
+// printChannel is the name of the channel for printed text in the output file.
 const printChannel = "print"
 
 type outLine struct {
@@ -42,15 +42,16 @@ type outLine struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// VerifyOut checks the run's output: its lines are numbered without a gap, match the snapshots, and
-// none is missing that cannot be written again. It returns how many bytes at the end are an
-// incomplete line. The error is a *journal.DamagedError, or one of the file.
+// VerifyOut checks the output file. Its lines must be numbered without gaps and must match the
+// snapshots. A line may be missing only if the resumed run writes it again. torn is the number of
+// bytes of an incomplete line at the end. The error is a *journal.DamagedError, or an error of
+// reading the files.
 func (s *Stored) VerifyOut() (torn int, err error) {
 	states, err := s.states()
 	if err != nil {
 		return 0, err
 	}
-	lines, torn, err := s.Dir.Out() // after the snapshots, which cannot contain more lines
+	lines, torn, err := s.Dir.Out() // read after the snapshots, so that no snapshot can contain more lines
 	if err != nil {
 		return 0, err
 	}
@@ -82,7 +83,7 @@ func (s *Stored) VerifyOut() (torn int, err error) {
 		least = last.N
 	case s.Code() != nil:
 		least = o.printed
-	case s.History.Head != nil && len(states) > 0: // it resumes from one of them
+	case s.History.Head != nil && len(states) > 0: // the run is resumed from one of the snapshots
 		least = slices.MinFunc(states, func(a, b *State) int { return cmp.Compare(a.Out, b.Out) }).Out
 	}
 	if o.n < least {
@@ -91,8 +92,8 @@ func (s *Stored) VerifyOut() (torn int, err error) {
 	return torn, nil
 }
 
-// putOut puts out a line. It stores the line before print prints it with its number, unless it is
-// known to be printed; print may be nil.
+// putOut stores the program's next line of output. Then it calls print with the line's number,
+// unless the line was already printed. print may be nil.
 func (o *output) putOut(r *Run, channel string, payload json.RawMessage, print func(n int64) error) error {
 	o.readPrinted(r.c.History)
 	o.n++
@@ -126,7 +127,7 @@ func (o *output) isPrinted(n int64) bool {
 	return n <= o.printed
 }
 
-// enqueue adds the last line to those that are being printed.
+// enqueue adds the last line to the queue of lines that may not be printed yet.
 func (o *output) enqueue(r *Run) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -137,10 +138,10 @@ func (o *output) enqueue(r *Run) {
 	o.queue = append(o.queue, p)
 }
 
-// addToSum adds a line to the sum.
+// addToSum adds a line to the hash chain.
 func (o *output) addToSum(line []byte) { o.sum = sha256.Sum256(append(o.sum[:], line...)) }
 
-// digest returns the beginning of the sum, in hex, or "" without output.
+// digest returns the first 16 bytes of the hash chain in hex, or "" without output.
 func (o *output) digest() string {
 	if o.n == 0 {
 		return ""
@@ -148,12 +149,12 @@ func (o *output) digest() string {
 	return hex.EncodeToString(o.sum[:16])
 }
 
-// readPrinted reads from the journal what was printed.
+// readPrinted sets the number of printed lines from the journal.
 func (o *output) readPrinted(h *journal.History) {
 	if o.started || h == nil {
 		return
 	}
-	o.started = true // set by a snapshot
+	o.started = true // also set when the state was restored from a snapshot
 	for _, x := range h.Records {
 		if x.K == journal.KOut {
 			o.printed = x.N
@@ -162,14 +163,16 @@ func (o *output) readPrinted(h *journal.History) {
 	o.noted = o.printed
 }
 
-// recordPrinted appends the record of how much is printed, if the journal does not contain it.
+// recordPrinted appends a record with the number of printed lines, unless the journal contains that
+// number.
 func (o *output) recordPrinted(r *Run) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.noteLocked(r)
 }
 
-// lastNote is like note, at the end or suspension of the run: no such record follows.
+// lastNote is like recordPrinted, at the end or the suspension of the run. It prevents further
+// records.
 func (o *output) lastNote(r *Run) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -194,7 +197,8 @@ func (o *output) noteLocked(r *Run) {
 	}
 }
 
-// noteLater notes what is being printed when it is, while the run waits.
+// noteLater starts a goroutine that waits until the queued lines are printed, and then appends a
+// record about it. It is called when the run waits.
 func (o *output) noteLater(r *Run) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -213,7 +217,7 @@ func (o *output) noteLater(r *Run) {
 	}()
 }
 
-// storeLine writes the line that the run puts out to the file, unless it is there.
+// storeLine writes the current line to the output file, unless the file already contains it.
 func (o *output) storeLine(r *Run, line string) error {
 	at := int(o.n) - 1
 	held := at < len(o.have)
@@ -227,7 +231,8 @@ func (o *output) storeLine(r *Run, line string) error {
 	case r.c.Trial:
 		return nil
 	}
-	// An earlier process has put out other lines, of which the journal lacks the cause.
+	// An earlier process has output different lines, and the journal does not contain the effects
+	// that caused them.
 	if err := o.truncate(r, at); err != nil {
 		return err
 	}
@@ -235,7 +240,7 @@ func (o *output) storeLine(r *Run, line string) error {
 	return nil
 }
 
-// truncate truncates the file to at most keep lines.
+// truncate shortens the output file to at most the given number of lines.
 func (o *output) truncate(r *Run, lines int) error {
 	more := len(o.have) - lines
 	if more <= 0 {
@@ -256,5 +261,5 @@ func (o *output) truncate(r *Run, lines int) error {
 	return nil
 }
 
-// printed returns printed text as an emit's payload, without the newline that println adds.
+// printed returns printed text as JSON, without the newline that println adds.
 func printed(p *effect.Print) (json.RawMessage, error) { return jsonwrite.Encode(p.Text) }

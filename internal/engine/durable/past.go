@@ -13,44 +13,45 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// past is the recorded part of a run: the results in the order in which the program received them.
+// past contains the recorded results of a run, in the order in which the program received them.
 type past struct {
 	run    *Run
 	all    []event
-	cursor int // index among all; earlier ones were returned
-	left   int // number not yet returned
-	// effects contains what is known of each effect, by number.
+	cursor int // index in all; all records before it were returned
+	left   int // number of records that were not returned so far
+	// effects contains the records of each effect by its number.
 	effects map[int64]*pastEffect
 	moments map[vm.Moment][]int
-	begun   map[int64]bool // the program waits for it
-	under   []under        // begun and not ended
-	// resolved contains the records of decisions about effects with an unknown outcome.
+	begun   map[int64]bool // the program waits for the recorded result of the effect
+	under   []under        // effects that began and did not end
+	// resolved contains the records with decisions about effects whose outcome was unknown.
 	resolved []*journal.Record
 
-	counts map[int64]int64 // lines of exchanges in the journal
+	counts map[int64]int64 // number of lines in the journal by exchange
 }
 
-// event is a record that affects the program.
+// event is a record of an event that the program observed.
 type event struct {
 	record   *journal.Record
 	returned bool
 }
 
-// pastEffect is what the journal contains of an effect: indexes of records, -1 for none.
+// pastEffect contains the records of an effect. waits and end are indexes in past.all; -1 means
+// none.
 type pastEffect struct {
 	begin    *journal.Record
 	tries    int
-	counted  int   // of those, counted as lost
-	restored bool  // from a snapshot: its output was put out
-	until    int64 // of all attempts
+	counted  int   // number of tries that were already counted as lost calls
+	restored bool  // the effect comes from a snapshot, which also contains its output
+	until    int64 // latest deadline of all attempts
 	waits    int
 	end      int
 }
 
-// under is an effect that had begun and not ended.
+// under is an effect that began and did not end.
 type under struct {
 	flight *inFlight
-	begin  *journal.Record // nil for an effect that only reads
+	begin  *journal.Record // nil if no record was written before the effect
 	q      effect.Request
 }
 
@@ -68,7 +69,7 @@ func (p *past) init(r *Run) {
 			k := p.effectOf(x.Record.E)
 			k.tries, k.until, k.counted, k.restored = x.Tries, max(x.Until, x.Record.Until), x.Tries-1, true
 		}
-		p.resolved = nil // the ledgers contain them
+		p.resolved = nil // the ledgers already contain these decisions
 	}
 	for _, x := range r.c.History.Records {
 		p.addRecord(x)
@@ -76,7 +77,7 @@ func (p *past) init(r *Run) {
 	p.left = len(p.all)
 }
 
-// addRecord adds a record of the journal.
+// addRecord adds the next record of the journal.
 func (p *past) addRecord(x *journal.Record) {
 	if x.Resolved != nil {
 		p.resolved = append(p.resolved, x)
@@ -100,7 +101,7 @@ func (p *past) addRecord(x *journal.Record) {
 	switch {
 	case x.K == journal.KPlace && x.Place == tape.PlaceWaits:
 		p.effectOf(x.E).waits = at
-		return // it is found by its effect
+		return // the record is found by its effect, not by its moment
 	case x.K != journal.KPlace:
 		p.effectOf(x.E).end = at
 	}
@@ -122,7 +123,7 @@ func (p *past) effectOf(e int64) *pastEffect {
 	return k
 }
 
-// requestRecord returns the record with the request, or nil.
+// requestRecord returns the record that contains the request, or nil.
 func (k *pastEffect) requestRecord(p *past) *journal.Record {
 	if k.begin != nil {
 		return k.begin
@@ -130,14 +131,14 @@ func (k *pastEffect) requestRecord(p *past) *journal.Record {
 	return p.recordAt(k.end)
 }
 
-// countLines returns the number of the first of n lines of an exchange, and counts them.
+// countLines adds n lines to an exchange, and returns the number of the first of them.
 func (p *past) countLines(of int64, n int) int64 {
 	first := p.counts[of] + 1
 	p.counts[of] += int64(n)
 	return first
 }
 
-// restoreInFlight sets what the journal contains of an effect that the program performs.
+// restoreInFlight sets the fields of an effect from its begin record.
 func (p *past) restoreInFlight(f *inFlight) {
 	k := p.effects[f.e]
 	if k == nil {
@@ -153,7 +154,7 @@ func (p *past) restoreInFlight(f *inFlight) {
 	f.repeated = k.end < 0 && k.begin != nil
 }
 
-// markReturned marks a record as returned.
+// markReturned marks the record with index i as returned.
 func (p *past) markReturned(i int) {
 	if !p.all[i].returned {
 		p.all[i].returned = true
@@ -161,14 +162,15 @@ func (p *past) markReturned(i int) {
 	}
 }
 
-// findEffect returns what the journal contains of an effect, after comparing the request.
+// findEffect returns the records of effect e. The error is a *tape.DivergedError if q differs from
+// the recorded request.
 func (p *past) findEffect(e int64, q effect.Request) (*pastEffect, error) {
 	k := p.effects[e]
 	if k == nil {
 		if begins(q) || effect.Inline(q.Kind()) {
 			return nil, p.diverged(e, q, nil, nil)
 		}
-		return &pastEffect{waits: -1, end: -1}, nil // it only reads, and had not ended
+		return &pastEffect{waits: -1, end: -1}, nil // no record is written before such an effect, and it did not end
 	}
 	text, err := p.run.recordedRequest(q)
 	if err != nil {
@@ -183,7 +185,7 @@ func (p *past) findEffect(e int64, q effect.Request) (*pastEffect, error) {
 			continue
 		}
 		if x.K == journal.KEnd {
-			continue // its begin record contains the request
+			continue // the begin record contains the request
 		}
 		kind := effect.Kind(x.Q)
 		if x.K == journal.KLines {
@@ -199,7 +201,7 @@ func (p *past) findEffect(e int64, q effect.Request) (*pastEffect, error) {
 	return k, nil
 }
 
-// beginIndex returns the index of a begin record.
+// beginIndex returns the index of a begin record in all.
 func (p *past) beginIndex(x *journal.Record) int {
 	i, _ := slices.BinarySearchFunc(p.all, x.S, func(e event, s uint64) int { return cmp.Compare(e.record.S, s) })
 	return i
@@ -212,7 +214,7 @@ func (p *past) recordAt(i int) *journal.Record {
 	return p.all[i].record
 }
 
-// endEvent returns the end of an effect for which the program waits.
+// endEvent returns the event with the result of an effect, from the record with index i.
 func (p *past) endEvent(i int) vm.Event {
 	e := p.all[i].record.E
 	p.markReturned(i)
@@ -224,14 +226,15 @@ func (p *past) endEvent(i int) vm.Event {
 	return vm.Event{E: e, Result: result, Err: failed}
 }
 
-// recordedResult returns the recorded result of an effect.
+// recordedResult returns the result or the failure of effect e from the record with index i. The
+// last result is an error of reading the record.
 func (p *past) recordedResult(i int, e int64) (effect.Result, error, error) {
 	x := p.all[i].record
 	recorded, err := entryOf(p.run.c.Dir, x, p.effects[e].begin)
 	if err != nil {
 		return nil, nil, err
 	}
-	recorded.R = nil // the request is not needed
+	recorded.R = nil // only the outcome is used
 	entry := recorded.Restore(p.run.c.Secret)
 	result, failed, err := entry.Outcome(e)
 	if m, ok := result.(*effect.ExchangeMessages); ok && x.L > 0 {
@@ -240,7 +243,8 @@ func (p *past) recordedResult(i int, e int64) (effect.Result, error, error) {
 	return result, failed, err
 }
 
-// translatedLines returns the translated lines of a host's messages.
+// translatedLines returns a host's lines in the form of the protocol, which differs from the
+// original lines if an adapter has translated them.
 func translatedLines(x *journal.Record) []string {
 	if x.Lines != nil {
 		return x.Lines
@@ -259,7 +263,8 @@ func recordedFailure(x *journal.Record) (*tape.Failure, error) {
 	return f, nil
 }
 
-// endBefore returns the end of the run's context, if it precedes a record.
+// overBefore returns the cause of the end of the run's context, if that is recorded before the
+// record with index i and was not returned so far.
 func (p *past) overBefore(i int) (cause error, ok bool) {
 	for at := p.cursor; at < i; at++ {
 		if x := &p.all[at]; x.record.Place == tape.PlaceOver && !x.returned {

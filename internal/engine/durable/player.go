@@ -11,10 +11,10 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// player is a Run as the vm.Past.
+// player implements vm.Past for a Run.
 type player struct{ *Run }
 
-// Past returns the recorded past, or nil for a new run.
+// Past returns the recorded part of the run, or nil for a new run.
 func (r *Run) Past() vm.Past {
 	if r.c.History == nil {
 		return nil
@@ -22,7 +22,8 @@ func (r *Run) Past() vm.Past {
 	return player{r}
 }
 
-// Result returns the result of an effect that does not wait.
+// Result returns the recorded result of an effect that does not wait. isKnown is false if the
+// journal contains no result.
 func (r player) Result(e int64, q effect.Request) (result effect.Result, isKnown bool, err error) {
 	if !tape.Recorded(q.Kind()) {
 		return nil, false, nil
@@ -35,7 +36,7 @@ func (r player) Result(e int64, q effect.Request) (result effect.Result, isKnown
 	case k.waits >= 0 && !p.all[k.waits].returned:
 		p.markReturned(k.waits)
 		return nil, true, effect.ErrWaits
-	case k.end < 0: // it is the last one, and had not ended
+	case k.end < 0: // the earlier process stopped during this effect
 		p.under = append(p.under, under{r.flightOf(q), k.begin, q})
 		return nil, false, nil
 	}
@@ -52,7 +53,7 @@ func (r player) Result(e int64, q effect.Request) (result effect.Result, isKnown
 	return result, true, failed
 }
 
-// Find finds the result of an effect for which the program waits.
+// Find returns whether the journal contains the result of an effect for which the program waits.
 func (r player) Find(e int64, q effect.Request) (vm.PastResult, error) {
 	if !tape.Recorded(q.Kind()) {
 		return vm.Unrecorded, nil
@@ -78,7 +79,7 @@ func (r player) Find(e int64, q effect.Request) (vm.PastResult, error) {
 	return vm.UnderWay, nil
 }
 
-// NextEvent returns the next event when no task can continue.
+// NextEvent returns the next recorded event. The VM calls it when no task can continue.
 func (r player) NextEvent() (x vm.Event, ok bool) {
 	p := &r.past
 	for ; p.cursor < len(p.all); p.cursor++ {
@@ -97,7 +98,7 @@ func (r player) NextEvent() (x vm.Event, ok bool) {
 	return vm.Event{}, false
 }
 
-// EventAt returns the event at a moment of a turn.
+// EventAt returns the event that was recorded at a moment in the middle of a turn.
 func (r player) EventAt(at vm.Moment) (x vm.Event, ok bool) {
 	p := &r.past
 	for _, i := range p.moments[at] {
@@ -115,7 +116,7 @@ func (r player) EventAt(at vm.Moment) (x vm.Event, ok bool) {
 	return vm.Event{}, false
 }
 
-// ExceededMemory reports whether a check of the memory in use exceeded the limit.
+// ExceededMemory reports whether the recorded run exceeded its memory limit at this moment.
 func (r player) ExceededMemory(at vm.Moment) bool {
 	p := &r.past
 	for _, i := range p.moments[at] {
@@ -127,11 +128,11 @@ func (r player) ExceededMemory(at vm.Moment) bool {
 	return false
 }
 
-// IsComplete reports whether the whole journal was returned.
+// IsComplete reports whether all records were returned.
 func (r player) IsComplete() bool { return r.past.left == 0 }
 
-// Pending ends the replay, and returns the effects to begin again: expired timers in the order of
-// their times, then all others in the order in which they were made.
+// Pending ends the replay. It returns the effects that must be started again: first the expired
+// timers by their expiry, then all other effects by their number.
 func (r player) Pending() []int64 {
 	if r.c.Trial {
 		if int(r.out.n) < len(r.c.Out) {
@@ -184,7 +185,7 @@ func (r player) Pending() []int64 {
 	return order
 }
 
-// unspent counts the attempts of a call of a model with unknown usage.
+// unspent counts the earlier attempts of a model call, whose usage is unknown.
 func (r player) unspent(u under) {
 	if q, ok := u.q.(*effect.AgentCall); ok {
 		for range u.flight.tries - u.flight.counted {
@@ -193,7 +194,7 @@ func (r player) unspent(u under) {
 	}
 }
 
-// retried reports whether a further attempt of an effect is recorded.
+// retried reports whether another attempt of an effect is recorded in the journal.
 func retried(q effect.Request) bool {
 	return effect.ClassOf(q) == effect.ClassRetry
 }

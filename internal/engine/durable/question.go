@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Question returns the pending question with an id, or nil.
+// Question returns the open question with this id, or nil.
 func (s *Shown) Question(id string) *ShownQuestion {
 	for i := range s.Pending {
 		if s.Pending[i].ID == id {
@@ -28,8 +28,9 @@ func (s *Shown) Question(id string) *ShownQuestion {
 	return nil
 }
 
-// Read parses a person's answer: as a text if a text or any value is expected, otherwise as JSON.
-// The error is the reason why it is invalid.
+// Read parses an answer that a person typed. The answer is a text if the question expects a text or
+// any value, and isJSON is not set. Otherwise it is JSON. The error is the reason why the answer is
+// invalid.
 func (q *ShownQuestion) Read(text string, isJSON bool) (json.RawMessage, error) {
 	asText, err := jsonwrite.Encode(text)
 	if err != nil {
@@ -50,10 +51,10 @@ func (q *ShownQuestion) Read(text string, isJSON bool) (json.RawMessage, error) 
 	if isJSON || strings.ContainsAny(text[:min(1, len(text))], `{["`) {
 		return nil, errors.New("the value is not valid JSON")
 	}
-	return asText, q.checkType(asText) // a word, such as the name of a variant
+	return asText, q.checkType(asText) // the unquoted text is a valid value, such as the name of a variant
 }
 
-// acceptsText reports whether a schema's values are texts.
+// acceptsText reports whether values of a schema are texts.
 func acceptsText(schema []byte) bool {
 	var s struct {
 		Type any
@@ -70,7 +71,7 @@ func acceptsText(schema []byte) bool {
 	return s.Type == "string" || s.Type == nil && len(s.Enum) > 0
 }
 
-// checkType returns why a value does not have the expected type, or nil.
+// checkType returns an error if a value does not have the type that the question expects.
 func (q *ShownQuestion) checkType(text []byte) error {
 	if q.schema == nil {
 		return nil
@@ -89,7 +90,8 @@ func (q *ShownQuestion) checkType(text []byte) error {
 	return nil
 }
 
-// WasAnswered returns who answered a question whose answer is in the journal, and when.
+// WasAnswered returns who answered a question and when. ok is false if the journal contains no
+// answer.
 func WasAnswered(h *journal.History, id string) (by string, at int64, ok bool) {
 	for _, r := range h.Records {
 		e := r.E
@@ -116,8 +118,8 @@ func WasAsked(h *journal.History, id string) bool {
 	return false
 }
 
-// Over reports whether the run's records close a question, and returns who answered it and when; by
-// is "" without an answerer.
+// Over reports whether the records of a run close a question. by is the name of the person or the
+// way that answered it, or "" if it was closed without an answer. at is in Unix milliseconds.
 func Over(h *journal.History, id string) (by string, at int64, over bool) {
 	for _, r := range h.Records {
 		e := r.E
@@ -136,7 +138,7 @@ func Over(h *journal.History, id string) (by string, at int64, over bool) {
 	return "", 0, false
 }
 
-// The values of [run.unknown] and @on_unknown.
+// The policies of [run.unknown] and @on_unknown.
 const (
 	policyRetry = "retry"
 	policyFail  = "fail"
@@ -149,7 +151,7 @@ const resolutions = "retry, fail, done or done:JSON"
 // unknownChannel is the channel of questions about the outcome of an effect.
 const unknownChannel = "run:unknown"
 
-// isResolution reports whether a text is such a decision.
+// isResolution reports whether a text is one of the resolutions.
 func isResolution(text string) bool {
 	rest, done := strings.CutPrefix(text, "done:")
 	return text == policyRetry || text == policyFail || text == "done" || done && json.Valid([]byte(rest))

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// begins reports whether a record is written before an effect of the kind, so that an effect
-// interrupted by a crash is known to have begun.
+// begins reports whether a record is written before the effect. After a crash, that record shows
+// that the effect had begun.
 func begins(r effect.Request) bool {
 	switch r.Kind() {
 	case effect.KindExchangeOpen, effect.KindStreamOpen:
@@ -27,16 +27,17 @@ func begins(r effect.Request) bool {
 	return false
 }
 
-// recorder is a Run as the vm.Journal.
+// recorder implements vm.Journal for a Run.
 type recorder struct{ *Run }
 
-// Journal returns the run as the VM's journal.
+// Journal returns the VM's journal, which records in the run.
 func (r *Run) Journal() vm.Journal { return recorder{r} }
 
-// Policy records the program's policy for the effect that is about to begin.
+// Policy stores the program's @on_unknown policy for effect e, which is about to begin. function is
+// the function with the annotation.
 func (r recorder) Policy(e int64, policy, function string) { r.policy = policyOf{e, policy, function} }
 
-// EffectBegan records that an effect is about to be performed.
+// EffectBegan handles an effect that is about to be performed.
 func (r recorder) EffectBegan(e, task int64, q effect.Request) {
 	if !tape.Recorded(q.Kind()) {
 		return
@@ -65,7 +66,7 @@ func (r recorder) EffectBegan(e, task int64, q effect.Request) {
 	}
 }
 
-// recordBegin appends the record of an effect that is about to be performed.
+// recordBegin appends the begin record of an effect.
 func (r *Run) recordBegin(f *inFlight, task int64, q effect.Request) {
 	x := &journal.Record{K: journal.KBegin, E: f.e, P: task, Q: string(q.Kind()), C: r.class(q).String(), Asked: journal.Asked{Due: f.expires, Try: f.tries, Until: r.until(q), Policy: f.policy, Rule: f.rule}, Rest: journal.Rest{Resolved: f.resolved}}
 	if f.tries == 0 {
@@ -84,10 +85,11 @@ func (r *Run) recordBegin(f *inFlight, task int64, q effect.Request) {
 	r.appendRecord(x)
 }
 
-// effectKey returns the key of an effect, by which its receiver recognises a second attempt.
+// effectKey returns the key of an effect. All attempts of the effect have the same key, so the
+// receiver can detect a repetition.
 func (r *Run) effectKey(e int64) string { return fmt.Sprintf("%s-%d", r.c.ID, e) }
 
-// opens reports whether a request's result contains a number.
+// opens reports whether the result of a request refers to an opened object by a number.
 func opens(q effect.Request) bool {
 	row := effect.Of(q.Kind())
 	if row.Result == nil {
@@ -97,7 +99,7 @@ func opens(q effect.Request) bool {
 	return numbered
 }
 
-// recordRequest records a request.
+// recordRequest sets the request in a record.
 func (r *Run) recordRequest(x *journal.Record, q effect.Request) {
 	if n, ok := q.(effect.Numbered); ok {
 		x.Of = *n.Number()
@@ -112,7 +114,7 @@ func (r *Run) recordRequest(x *journal.Record, q effect.Request) {
 	}
 }
 
-// recordedRequest returns the recorded form of a request.
+// recordedRequest returns a request as JSON, with secrets replaced by placeholders.
 func (r *Run) recordedRequest(q effect.Request) (json.RawMessage, error) {
 	text, err := tape.Request(q)
 	if err != nil {
@@ -121,7 +123,8 @@ func (r *Run) recordedRequest(q effect.Request) (json.RawMessage, error) {
 	return r.clean(text), nil
 }
 
-// appendRecord appends a record, preceded by records of the secrets that it is the first to name.
+// appendRecord appends a record. Before it, a record is appended for each secret that the journal
+// has not named before.
 func (r *Run) appendRecord(x *journal.Record) {
 	r.appendMu.Lock()
 	defer r.appendMu.Unlock()
@@ -138,14 +141,14 @@ func (r *Run) appendRecord(x *journal.Record) {
 	r.c.Writer.Append(x)
 }
 
-// recordSecrets appends a record for each secret that a text is the first to name.
+// recordSecrets appends a record for each secret in a text that the journal has not named before.
 func (r *Run) recordSecrets(text []byte) {
 	for _, name := range marks(text) {
 		if r.named[name] {
 			continue
 		}
 		r.named[name] = true
-		value, _ := r.c.Secret(name) // the mark shows that it exists
+		value, _ := r.c.Secret(name) // the placeholder proves that the secret exists
 		r.c.Writer.Append(&journal.Record{K: journal.KSecret, Rest: journal.Rest{Name: name, Check: secretCheck(r.c.Seed, value)}})
 	}
 }
@@ -191,13 +194,14 @@ func (r recorder) EffectEnded(e int64, q effect.Request, result effect.Result, e
 	}
 	r.appendEnd(x, f, q)
 	if r.c.Every {
-		_ = r.flushJournal(journal.Synced) // an error suspends the run
+		_ = r.flushJournal(journal.Synced) // ignored because an error suspends the run
 	} else if x.K == journal.KEnd && effect.ClassOf(q) == effect.ClassOnce {
 		r.c.Writer.SyncLater()
 	}
 }
 
-// appendEnd appends the record of an effect's end, and passes its decision to the ledgers.
+// appendEnd appends the record with an effect's result. If a decision about an unknown outcome
+// determined the result, the ledgers receive that decision.
 func (r recorder) appendEnd(x *journal.Record, f *inFlight, q effect.Request) {
 	if f == nil || f.resolved == nil {
 		r.appendRecord(x)
@@ -222,12 +226,12 @@ func (r recorder) appendEnd(x *journal.Record, f *inFlight, q effect.Request) {
 	}
 }
 
-// endedBySuspension reports whether an effect ended only because the run was suspended.
+// endedBySuspension reports whether err was caused by the suspension of the run.
 func (r *Run) endedBySuspension(err error) bool {
 	return err != nil && r.Err() != nil && !isProgram(err)
 }
 
-// endRecord returns the record of an effect's result.
+// endRecord returns the record with the result of an effect.
 func (r *Run) endRecord(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) (*journal.Record, error) {
 	entry, rerr := tape.EntryOf(e, q.Kind(), result, err, at)
 	if rerr != nil {
@@ -261,7 +265,7 @@ func (r *Run) endRecord(e int64, q effect.Request, result effect.Result, err err
 	return x, nil
 }
 
-// status returns the status of an effect that has ended.
+// status returns the status of an ended effect in the form of the journal.
 func status(err error) string {
 	if err == nil {
 		return "done"
@@ -272,7 +276,7 @@ func status(err error) string {
 	return "unknown"
 }
 
-// recordLines records the lines of a host.
+// recordLines sets the lines of a host in a record.
 func (r *Run) recordLines(x *journal.Record, entry *tape.Entry, m *effect.ExchangeMessages) {
 	lines := make([]string, len(entry.Lines))
 	for i, line := range entry.Lines {
@@ -293,21 +297,21 @@ func (r *Run) recordLines(x *journal.Record, entry *tape.Entry, m *effect.Exchan
 	}
 }
 
-// EffectDeferred records that an effect could not be performed at once.
+// EffectDeferred records that an effect could not be performed at once, so the program waits.
 func (r recorder) EffectDeferred(e int64, q effect.Request, at vm.Moment) {
 	if r.live {
 		r.appendRecord(&journal.Record{K: journal.KPlace, Place: tape.PlaceWaits, E: e, Q: string(q.Kind()), W: tape.Written(&at)})
 	}
 }
 
-// MemoryExceeded records a check of the memory in use that exceeded the limit.
+// MemoryExceeded records that the run exceeded its memory limit at a moment.
 func (r recorder) MemoryExceeded(at vm.Moment) {
 	if r.live {
 		r.appendRecord(&journal.Record{K: journal.KPlace, Place: tape.PlaceMemory, W: tape.Written(&at)})
 	}
 }
 
-// ContextEnded records that the run's context has ended it.
+// ContextEnded records that the run's context has ended.
 func (r recorder) ContextEnded(cause error, at *vm.Moment) {
 	if !r.live {
 		return

@@ -1,9 +1,9 @@
-// Package durable writes a run's journal while it runs, and replays it when the run is resumed
-// (spec/26-durable.md); its API promises nothing.
+// Package durable writes the journal of a run, and replays the journal when the run is resumed
+// (spec/26-durable.md). The API has no compatibility promise.
 //
-// A Run has three roles: it is the vm.Journal that records the results of effects, the vm.Past that
-// replays them, and the effect.Layer between the VM and the runtime: an effect is performed only
-// when everything that it may depend on is in the journal.
+// A Run has three roles. As the vm.Journal it records the results of effects. As the vm.Past it
+// returns recorded results. As an effect.Layer between the VM and the runtime, it performs an
+// effect only after the journal contains everything on which the effect may depend.
 package durable
 
 import (
@@ -24,55 +24,57 @@ type Config struct {
 	ID     string
 	Writer *journal.Writer
 	Dir    *journal.Directory
-	// History contains the existing records; nil for a new run. Out contains the existing output.
+	// History contains the existing records; nil for a new run. Out contains the existing lines of
+	// output.
 	History *journal.History
 	Out     []string
 	Seed    string
-	Every   bool // sync each result before the program receives it
-	// Secret returns the value of a variable of the environment.
+	Every   bool // sync the record of each result before the program receives the result
+	// Secret returns the value of an environment variable.
 	Secret func(name string) (value string, ok bool)
-	// Remark receives messages for the person who runs the run.
+	// Remark receives messages for the user.
 	Remark func(text string)
 	Asking Asking
-	// Policy returns the policy of [run.unknown] for effects; see runconf.Config.
+	// Policy returns the [run.unknown] policy for a kind of effect and an address; see
+	// runconf.Config.
 	Policy func(kind, address string) string
-	// World, if not nil, receives state from the run's past.
+	// World, if not nil, is the part of the runtime whose state is restored.
 	World World
-	// Restored is the run's state in a snapshot, and History is the history after it; nil if the
-	// run begins, or is replayed from its beginning.
+	// Restored is the run's state from a snapshot; History then contains only the records after the
+	// snapshot. nil means that the run is new or is replayed from its start.
 	Restored  *State
 	Snapshots Snapshots
-	// CaughtUp, if not nil, is called when the replay has ended.
+	// CaughtUp, if not nil, is called at the end of the replay.
 	CaughtUp func() error
-	// Alone means that the earlier process of the run is known to have exited.
+	// Alone means that the previous process of the run has certainly exited.
 	Alone bool
-	// Trial suspends the run with ErrTried when the replay has ended: nothing is written and no
-	// effect performed.
+	// Trial replays the run without writing anything or performing effects. At the end of the
+	// replay the run is suspended with ErrTried.
 	Trial bool
 }
 
-// World is the part of the runtime whose state continues in a resumed run.
+// World is the part of the runtime whose state a resumed run continues.
 type World interface {
-	// Used counts calls of a model before the run was resumed, with their tokens; answered is false
-	// if their usage is unknown: then the tokens are those of Most.
+	// Used counts calls of a model by earlier processes, with their tokens. answered is false if
+	// the usage is unknown; the tokens are then the maximum that Most returns.
 	Used(connection, model string, calls, in, out int64, answered bool)
 	Most(*effect.AgentCall) (in, out int64)
 	RandomState() []byte
 	SetRandomState([]byte) error
-	// FlushOutput waits until all output is written, or the context ends. OutputProgress returns
-	// how many bytes were put out so far, and how many of them are written.
+	// FlushOutput waits until all output is written or the context ends. OutputProgress returns the
+	// number of bytes that were added to the output so far, and how many of them are written.
 	FlushOutput(context.Context) error
 	OutputProgress() (added, written int64)
 }
 
-// ErrTried is the reason for the suspension of a trial that has replayed the whole run.
+// ErrTried is the reason for the suspension of a trial that has replayed the whole journal.
 var ErrTried = errors.New("the program must do the same as the recorded run")
 
 // Run is a durable run in this process.
 type Run struct {
 	c Config
 	redactor
-	named   map[string]bool // secrets that the journal names; used by recordSecrets
+	named   map[string]bool // secrets that the journal names; used only by recordSecrets
 	numbers numbers
 	past    past
 	out     output
@@ -94,52 +96,52 @@ type Run struct {
 	suspension
 }
 
-// redactor replaces secrets by marks, in JSON and in texts.
+// redactor replaces secrets by placeholders: clean in JSON, hide in plain text.
 type redactor struct {
 	clean func([]byte) []byte
 	hide  func(string) string
 }
 
-// suspension is the state of a run's suspension.
+// suspension contains the reason why the run is suspended.
 type suspension struct {
 	suspend chan struct{}
 	once    sync.Once
 	why     error // set before suspend is closed
 }
 
-// effectState is the state of the run's effects.
+// effectState contains functions and state that performing effects requires.
 type effectState struct {
 	print func(q *effect.Emit, n int64) error
 	mark  func(q effect.Request) *int64
 	clock clock
 }
 
-// policyOf is the program's policy for the effect that is about to begin.
+// policyOf is the program's policy for effect e, which is about to begin.
 type policyOf struct {
 	e        int64
 	policy   string
 	function string
 }
 
-// inFlight is a running effect.
+// inFlight is an effect that has begun and not ended.
 type inFlight struct {
 	e        int64
-	expires  int64 // of a timer, in Unix milliseconds; 0 for none
-	repeated bool  // it had begun before the run was resumed
-	mark     int64 // the earlier size of the file that it writes; -1 if it did not exist
+	expires  int64 // expiry of a timer in Unix milliseconds; 0 for other effects
+	repeated bool  // the effect began before the run was resumed
+	mark     int64 // size of the file before the effect writes it; -1 if the file did not exist
 	task     int64
-	policy   string // of @on_unknown
-	rule     string // the function with that annotation
-	class    string // as in its begin record
+	policy   string // policy of @on_unknown; "" for none
+	rule     string // function with the @on_unknown annotation; "" for none
+	class    string // class of the effect in its begin record
 	tries    int
-	until    int64           // its own deadline in Unix milliseconds; 0 for none
-	counted  int             // of its tries, counted as lost
-	begin    *journal.Record // the first of its begin records; nil for an effect without one
-	// resolved is the decision about its unknown outcome; nil before.
+	until    int64           // latest deadline of its attempts in Unix milliseconds; 0 for none
+	counted  int             // number of tries that were already counted as lost calls
+	begin    *journal.Record // first begin record; nil if no record is written before the effect
+	// resolved is the decision about the effect's unknown outcome; nil without a decision.
 	resolved *journal.Resolved
 }
 
-// New returns a Run.
+// New returns a run with a configuration.
 func New(c Config) *Run {
 	r := &Run{c: c, named: map[string]bool{}, numbers: numbers{real: map[number]int64{}}, flights: map[effect.Request]*inFlight{}, lasting: lasting{openers: map[number]begunEffect{}}, suspension: suspension{suspend: make(chan struct{})}}
 	if c.Remark == nil {
@@ -154,8 +156,8 @@ func New(c Config) *Run {
 	return r
 }
 
-// SetSecrets adds the run's secrets, before it begins. The error names a secret of the journal that
-// is missing or differs.
+// SetSecrets sets the run's secrets and restores the state of world. It must be called before the
+// run begins. The error names a secret that the journal uses and that is missing or different.
 func (r *Run) SetSecrets(secrets *secret.Set, world World) error {
 	r.c.World = world
 	stored := secrets.ForJournal()
@@ -180,17 +182,20 @@ func (r *Run) SetSecrets(secrets *secret.Set, world World) error {
 	return r.restore()
 }
 
-// SecretError means that a run cannot be resumed in this environment.
+// SecretError means that a run cannot be resumed because the environment variable Name is missing
+// or has a different value.
 type SecretError struct{ Name, What string }
 
 func (e *SecretError) Error() string { return fmt.Sprintf("the secret %s %s", e.Name, e.What) }
 
-// secretCheck returns enough of a hash to notice a different secret, and too little to find one.
+// secretCheck returns a short part of a hash. It is long enough to detect a different secret, and
+// too short to find the secret by trying values.
 func secretCheck(seed, value string) string {
 	return hexsum.SHA256(seed + value)[:4]
 }
 
-// Suspend suspends the run as soon as possible; why is the result of Err.
+// Suspend suspends the run as soon as possible. Only the first call has an effect. why becomes the
+// result of Err.
 func (r *Run) Suspend(why error) {
 	r.once.Do(func() {
 		r.why = why
@@ -198,10 +203,10 @@ func (r *Run) Suspend(why error) {
 	})
 }
 
-// Suspended returns a channel that is closed when the run must be suspended.
+// Suspended returns a channel that is closed when the run must suspend.
 func (r *Run) Suspended() <-chan struct{} { return r.suspend }
 
-// Err returns why the run is suspended, or nil.
+// Err returns the reason for the suspension of the run, or nil.
 func (r *Run) Err() error {
 	select {
 	case <-r.suspend:
@@ -216,11 +221,11 @@ type Unwritable struct{ Err error }
 
 func (e *Unwritable) Error() string { return e.Err.Error() }
 
-// Unwrap returns the cause.
+// Unwrap returns the error of writing.
 func (e *Unwritable) Unwrap() error { return e.Err }
 
-// flushJournal writes everything that was appended, and how much of the output is printed. On
-// failure the run is suspended.
+// flushJournal writes all appended records, and a record with the number of printed lines. An error
+// suspends the run.
 func (r *Run) flushJournal(level journal.Level) error {
 	if r.live {
 		r.out.recordPrinted(r)
@@ -228,7 +233,7 @@ func (r *Run) flushJournal(level journal.Level) error {
 	return r.writeAppended(level)
 }
 
-// writeAppended writes everything that was appended. On failure the run is suspended.
+// writeAppended writes all appended records. An error suspends the run.
 func (r *Run) writeAppended(level journal.Level) error {
 	if r.c.Trial {
 		return nil
@@ -242,7 +247,7 @@ func (r *Run) writeAppended(level journal.Level) error {
 	lines := r.talks.takeWritten()
 	err := r.c.Writer.Flush(level)
 	for _, id := range answered {
-		if err == nil { // the journal contains them
+		if err == nil { // the journal contains the answers, so their files are removed
 			err = r.c.Dir.DropAnswer(id)
 		}
 	}
@@ -255,7 +260,7 @@ func (r *Run) writeAppended(level journal.Level) error {
 	return nil
 }
 
-// Finish records how the run has ended: by an exit code. Printed must be called before.
+// Finish records the exit code of the run. Printed must be called before.
 func (r *Run) Finish(code int) error {
 	if err := r.out.truncate(r, int(r.out.n)); err != nil {
 		return err
@@ -265,11 +270,11 @@ func (r *Run) Finish(code int) error {
 	return r.writeAppended(journal.Synced)
 }
 
-// printWithin limits how long a suspended run waits for the reader of its output.
+// printWithin limits how long a suspended run waits until its output is printed.
 const printWithin = time.Second
 
-// Printed waits until the run's output is printed. If that fails, the run is suspended: it prints
-// the rest when it is resumed.
+// Printed waits until the run's output is printed. If that fails, the run is suspended. The resumed
+// run prints the rest.
 func (r *Run) Printed() error {
 	if err := r.flushOutput(); err != nil {
 		r.Suspend(err)
@@ -278,7 +283,7 @@ func (r *Run) Printed() error {
 	return nil
 }
 
-// flushOutput waits until the run's output is printed, or the run is suspended.
+// flushOutput waits until the run's output is printed or the run is suspended.
 func (r *Run) flushOutput() error {
 	if r.c.World == nil {
 		return nil
@@ -295,12 +300,12 @@ func (r *Run) flushOutput() error {
 	return r.c.World.FlushOutput(ctx)
 }
 
-// Leave records that the run is suspended.
+// Leave records the suspension of the run.
 func (r *Run) Leave() error {
 	within, cancel := context.WithTimeout(context.Background(), printWithin)
 	defer cancel()
 	if r.c.World != nil {
-		// what is not printed by then is printed when the run is resumed
+		// the resumed run prints the remaining lines
 		_ = r.c.World.FlushOutput(within)
 	}
 	r.out.lastNote(r)
@@ -310,14 +315,14 @@ func (r *Run) Leave() error {
 	return r.writeAppended(journal.Synced)
 }
 
-// number is a number of a family (effect.Kind.Family) by which the program refers to an object: the
-// number of the effect that opened it.
+// number identifies an object of the program: the family of its kind (effect.Kind.Family) and the
+// number of the effect that opened the object.
 type number struct {
 	family string
 	e      int64
 }
 
-// numbers maps these to the numbers assigned by performers.
+// numbers maps the numbers of objects to the numbers that the performers assigned to them.
 type numbers struct {
 	mu   sync.Mutex
 	real map[number]int64
@@ -352,7 +357,8 @@ func (r *Run) setFlight(q effect.Request, f *inFlight) {
 	}
 }
 
-// blocked waits until the VM releases an effect that must not be performed.
+// blocked waits for the end of the context. The VM ends it to release an effect that must not be
+// performed.
 func blocked(ctx context.Context) error {
 	<-ctx.Done()
 	return context.Cause(ctx)

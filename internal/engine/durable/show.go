@@ -19,8 +19,8 @@ const (
 	IsDamaged = "damaged"
 )
 
-// Shown is the state of a run: `concerto runs show --format json`. Times are RFC 3339 in UTC with
-// milliseconds.
+// Shown is the state of a run, as `concerto runs show --format json` prints it. Times are RFC 3339
+// in UTC with milliseconds.
 type Shown struct {
 	Run      string          `json:"run"`
 	Dir      string          `json:"dir"`
@@ -37,12 +37,12 @@ type Shown struct {
 	Usage    Usage           `json:"usage"`
 	Journal  Size            `json:"journal"`
 	Snapshot *ShownSnapshot  `json:"snapshot"`
-	// the first effect in the history; 0 means all
+	// number of the first stored effect; 0 if the history is complete
 	FirstStored int64  `json:"kept_from,omitempty"`
 	Damage      string `json:"damage,omitempty"`
 }
 
-// Effects counts a run's effects by status.
+// Effects contains the number of a run's effects by status.
 type Effects struct {
 	Done    int `json:"done"`
 	None    int `json:"none"`
@@ -58,11 +58,11 @@ type ShownQuestion struct {
 	Type    string          `json:"type"`
 	Since   string          `json:"since"`
 	schema  json.RawMessage
-	unknown bool // it asks about the outcome of an effect
+	unknown bool // the question is about the outcome of an effect
 }
 
-// ShownAnswer is a question that was answered, or refused with an error. By is who answered, or
-// how: a person's name, relay, handler, terminal and so on.
+// ShownAnswer is a question with an answer, or with an error if it was refused. By is the name of
+// the person who answered, or the way, such as relay, handler or terminal.
 type ShownAnswer struct {
 	ID      string          `json:"id"`
 	Channel string          `json:"channel"`
@@ -83,20 +83,20 @@ type ShownUnknown struct {
 	Began   string          `json:"began"`
 }
 
-// ShownTimer is a time that the run waits for.
+// ShownTimer is a running timer of the run.
 type ShownTimer struct {
 	Effect int64  `json:"effect"`
 	Due    string `json:"due"`
 }
 
-// ShownHost is a process of a host: attached, kept, ended or lost.
+// ShownHost is a process of a host. Its state is attached, kept, ended or lost.
 type ShownHost struct {
 	Host  string `json:"host"`
 	PID   int    `json:"pid"`
 	State string `json:"state"`
 }
 
-// Usage is the usage of models.
+// Usage is the usage of models in a run.
 type Usage struct {
 	Calls        int     `json:"calls"`
 	UnknownCalls int     `json:"unknown_calls"`
@@ -111,7 +111,7 @@ type Size struct {
 	Bytes   int64 `json:"bytes"`
 }
 
-// ShownSnapshot is the newest snapshot.
+// ShownSnapshot describes the newest snapshot of a run.
 type ShownSnapshot struct {
 	Effect int64   `json:"effect"`
 	Bytes  int64   `json:"bytes"`
@@ -119,14 +119,15 @@ type ShownSnapshot struct {
 	Tasks  int     `json:"tasks"`
 }
 
-// Broken returns the state of a run whose directory cannot be read.
+// Broken returns the state of a run whose directory cannot be read, with the reason.
 func Broken(dir string, why error) *Shown {
 	return &Shown{Dir: dir, State: IsDamaged, Damage: why.Error(), Pending: []ShownQuestion{}, Answered: []ShownAnswer{}, Unknown: []ShownUnknown{}, Timers: []ShownTimer{}, Hosts: []ShownHost{}}
 }
 
 func when(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// Show returns the state of a run from its journal. cost returns the cost of a call of a model in
+// Show returns the state of a run from its journal. running means that a process is running it.
+// policy returns the [run.unknown] policy of an effect. cost returns the price of a model call in
 // US dollars.
 func Show(h *journal.History, running bool, policy func(kind, address string) string, cost func(provider, model string, in, out int64) float64) (*Shown, error) {
 	start := h.Records[0]
@@ -169,7 +170,8 @@ func (e *Effects) countEffect(x string) {
 	}
 }
 
-// pending classifies the effects that have begun and not ended.
+// pending adds the effects that have begun and not ended: questions, timers, and effects with an
+// unknown outcome.
 func (s *Shown) pending(open map[int64]*journal.Record, opened map[int64]bool, policy func(kind, address string) string) {
 	s.Effects.Pending += len(opened)
 	all := make([]*journal.Record, 0, len(open))
@@ -194,7 +196,7 @@ func (s *Shown) pending(open map[int64]*journal.Record, opened map[int64]bool, p
 	}
 }
 
-// listAnswered lists the questions whose answers are in the journal.
+// listAnswered adds the questions whose answers are in the journal.
 func (s *Shown) listAnswered(h *journal.History) {
 	asked := map[int64]*journal.Record{}
 	for _, r := range h.Records {
@@ -207,7 +209,7 @@ func (s *Shown) listAnswered(h *journal.History) {
 			continue
 		}
 		var a effect.Answer
-		_ = json.Unmarshal(r.V, &a) // a large value is in a file of its own, and not shown
+		_ = json.Unmarshal(r.V, &a) // a large value is in a separate file and is not shown
 		q := questionOf(begin)
 		s.Answered = append(s.Answered, ShownAnswer{ID: q.ID, Channel: q.Channel, Payload: q.Payload, Value: a.Value, Error: r.Err, By: r.By, At: when(r.T)})
 	}
@@ -220,7 +222,7 @@ func questionOf(r *journal.Record) ShownQuestion {
 		Type    string          `json:"type"`
 		Message json.RawMessage `json:"message"`
 	}
-	_ = json.Unmarshal(r.R, &q) // missing members are not shown
+	_ = json.Unmarshal(r.R, &q) // members that are missing or invalid are not shown
 	x := ShownQuestion{ID: QuestionID(r.E), Channel: q.Channel, Payload: q.Payload, Type: r.Type, Since: when(r.T), schema: r.Schema}
 	if r.Q == string(effect.KindAskHost) {
 		x.Channel, x.Payload = "host:"+q.Type, q.Message
@@ -234,15 +236,15 @@ func questionOf(r *journal.Record) ShownQuestion {
 	return x
 }
 
-// PolicyKind returns the name that [run.unknown] uses for a kind of effect, and the address of a
-// request, or "".
+// PolicyKind returns the name of an effect's kind in [run.unknown], which is "" for a kind without
+// a policy, and the address in the request.
 func PolicyKind(kind string, request []byte) (name, address string) {
 	switch effect.Kind(kind) {
 	case effect.KindHTTP:
 		var q struct {
 			URL string `json:"url"`
 		}
-		_ = json.Unmarshal(request, &q) // written by this package
+		_ = json.Unmarshal(request, &q) // this package has written the request
 		return "http", q.URL
 	case effect.KindCommand:
 		return "command", ""

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// calls contains server calls by the effects that opened them: an opening ends at once, and the
-// call with its result.
+// calls contains the calls of servers that have no result so far, by the number of the effect that
+// opened the call. Opening a call returns at once; the result of the call is a later event.
 type calls map[int64]*call
 
 type call struct {
@@ -16,7 +16,7 @@ type call struct {
 	Opened bool            `json:"opened,omitempty"`
 }
 
-// addRecord handles a record.
+// addRecord updates the calls with the next record.
 func (c calls) addRecord(r *journal.Record) {
 	switch {
 	case r.K == journal.KBegin && r.Q == string(effect.KindMCPOpen) && c[r.E] == nil:
@@ -32,7 +32,7 @@ func (c calls) addRecord(r *journal.Record) {
 	}
 }
 
-// isRetry reports whether a record belongs to a further attempt of a call.
+// isRetry reports whether a record begins another attempt of an open call.
 func (c calls) isRetry(r *journal.Record) bool { return c[r.E] != nil && c[r.E].Opened }
 
 func endsCall(r *journal.Record) bool {
@@ -40,7 +40,7 @@ func endsCall(r *journal.Record) bool {
 	return r.Err != nil || json.Unmarshal(r.V, &e) == nil && e.Kind == "result" || r.Blob != ""
 }
 
-// countRunningCalls counts running calls as begun and not ended.
+// countRunningCalls counts each open call as an effect that has begun and not ended.
 func (s *Shown) countRunningCalls(all calls, open map[int64]*journal.Record) {
 	for e, c := range all {
 		if c.Opened && s.Exit == nil {

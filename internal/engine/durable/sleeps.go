@@ -13,11 +13,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
-// sleep is a running timer: s, t, e, p, ms and due of a begin record that contains nothing else.
+// sleep is a running timer. Its numbers are the members s, t, e, p, ms and due of a begin record
+// that has no other content.
 type sleep [6]int64
 
-// packSleeps encodes timers, of which a run may have tens of thousands, in the order of their begin
-// records: each number as a varint, relative to that of the previous timer.
+// packSleeps encodes timers compactly, because a run may have tens of thousands. The timers are in
+// the order of their begin records. Each number is a varint with the difference from the previous
+// timer.
 func packSleeps(all []sleep) []byte {
 	b := make([]byte, 0, 12*len(all))
 	var last sleep
@@ -30,7 +32,7 @@ func packSleeps(all []sleep) []byte {
 	return b
 }
 
-// unpackSleeps decodes the output of packSleeps.
+// unpackSleeps decodes the result of packSleeps.
 func unpackSleeps(b []byte) (all []sleep, err error) {
 	var last sleep
 	for len(b) > 0 {
@@ -47,7 +49,8 @@ func unpackSleeps(b []byte) (all []sleep, err error) {
 	return all, nil
 }
 
-// sleepOf returns the begin record of a timer as numbers, if those contain all of it.
+// sleepOf returns the numbers of a timer's begin record. ok is false if q is not a timer, or the
+// record has other content.
 func sleepOf(q effect.Request, f *inFlight) (s sleep, ok bool) {
 	timer, ok := q.(*effect.Sleep)
 	if !ok || f.tries > 1 || f.until != 0 || f.policy != "" || f.rule != "" {
@@ -58,12 +61,12 @@ func sleepOf(q effect.Request, f *inFlight) (s sleep, ok bool) {
 	return s, bytes.Equal(r.R, s.requestText())
 }
 
-// requestText returns the request.
+// requestText returns the request of the timer as JSON.
 func (s *sleep) requestText() []byte {
 	return append(strconv.AppendInt([]byte(`{"ms":`), s[4], 10), '}')
 }
 
-// begun returns the effect in the form of a begin record.
+// begun returns the timer as a begin record.
 func (s *sleep) begun() begunEffect {
 	r := &journal.Record{S: uint64(s[0]), T: s[1], K: journal.KBegin, E: s[2], P: s[3], Q: string(effect.KindSleep), C: effect.ClassWaits.String()}
 	r.R, r.Due = s.requestText(), s[5]

@@ -11,33 +11,34 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Snapshots configures when a run takes a snapshot of itself.
+// Snapshots configures when a run writes snapshots.
 type Snapshots struct {
 	Every  uint64 // number of records between snapshots
-	Exact  bool   // regardless of the cost
-	Verify bool   // replace the run by its snapshot, wherever it waits
-	IR     string // the program's SHA-256
-	Drop   bool   // drop the records before the older of the two stored snapshots
+	Exact  bool   // write snapshots regardless of the time that they take
+	Verify bool   // wherever the run waits, replace its state by a restored snapshot
+	IR     string // SHA-256 of the program in hex
+	Drop   bool   // drop the records that are older than both stored snapshots
 }
 
-// A snapshot is also due after this many bytes of the journal. Unless they are Exact, snapshots
-// take at most this part of the run's time.
+// A run also writes a snapshot after snapshotBytes bytes of the journal. Unless Exact is set,
+// snapshots use at most the fraction snapshotPart of the run's time.
 const (
 	snapshotBytes = 1 << 20
 	snapshotPart  = 0.02
 )
 
-// snapshots is the state of the run's snapshots.
+// snapshots contains the state from which the run decides when to write a snapshot.
 type snapshots struct {
 	began time.Time // start of this process
 	took  time.Duration
-	last  journal.From // position of the last snapshot
-	bytes int64        // size of the journal at that time
-	tried uint64       // the last record after which one was scheduled
-	soon  bool         // write one in any case: the program has changed
+	last  journal.From // position in the journal of the last snapshot
+	bytes int64        // size of the journal at the last snapshot, in bytes
+	tried uint64       // number of the last record at the last attempt to write a snapshot
+	soon  bool         // write a snapshot at the next opportunity, because the program was changed
 }
 
-// init begins to count. A run whose program was changed since its suspension has no valid snapshot.
+// init sets the start time. If the run's program was changed since its suspension, the existing
+// snapshots are invalid, so a new one is written soon.
 func (s *snapshots) init(h *journal.History) {
 	s.began = time.Now()
 	if h == nil {
@@ -54,7 +55,7 @@ func (s *snapshots) init(h *journal.History) {
 	}
 }
 
-// Boundary is the run's vm.Config.Boundary.
+// Boundary writes a snapshot if one is needed. It is the run's vm.Config.Boundary.
 func (r *Run) Boundary(m *vm.VM) {
 	at, bytes := r.c.Writer.At()
 	needed := r.needsSnapshot(at, bytes)
@@ -64,7 +65,7 @@ func (r *Run) Boundary(m *vm.VM) {
 	began := time.Now()
 	if needed {
 		r.snaps.tried, r.snaps.bytes = at.S, bytes
-		if !r.printedAll() { // unprinted output would be known only to the snapshot
+		if !r.printedAll() { // after a restore, nothing would print this output
 			r.snaps.took += time.Since(began)
 			return
 		}
@@ -78,15 +79,15 @@ func (r *Run) Boundary(m *vm.VM) {
 	}
 	take := m.Snapshot
 	if r.c.Snapshots.Verify {
-		take = m.Verified // a difference ends the run
+		take = m.Verified // fails if the restored state differs
 	}
 	data, err := take(head)
 	if err != nil || !needed {
-		return // no snapshot is possible here
+		return // the VM cannot write a snapshot at this point
 	}
 	took := time.Since(began)
 	if data, err = vm.Timed(data, float64(took.Microseconds())/1000); err == nil {
-		err = r.c.Writer.Flush(journal.Written) // records precede the snapshot that depends on them
+		err = r.c.Writer.Flush(journal.Written) // the snapshot depends on the records
 	}
 	if err == nil {
 		err = r.c.Dir.PutSnapshot(at.S, data)
@@ -102,8 +103,8 @@ func (r *Run) Boundary(m *vm.VM) {
 	}
 }
 
-// dropRecords drops the records that resuming from the older snapshot does not need. Afterwards the
-// run cannot be replayed from its beginning, so what a snapshot depends on must be on the disk.
+// dropRecords drops the records that are older than both snapshots. The run can then no longer be
+// replayed from its start, so the journal and the ledgers are synced first.
 func (r *Run) dropRecords() error {
 	all, err := r.c.Dir.Snapshots()
 	if err != nil || len(all) < 2 || !r.c.Writer.CanDrop(all[1]) {
@@ -114,7 +115,7 @@ func (r *Run) dropRecords() error {
 		return err
 	}
 	if head, err := vm.ReadSnapshot(data); err != nil || head.Engine != tape.Engine || head.IR != r.c.Snapshots.IR {
-		return nil // the run cannot be resumed from it
+		return nil // the older snapshot cannot be used to resume the run
 	}
 	if err := r.flushJournal(journal.Synced); err != nil {
 		return err
@@ -128,10 +129,10 @@ func (r *Run) dropRecords() error {
 	return nil
 }
 
-// printsAtOnce is how long a snapshot waits for the reader of the run's output.
+// printsAtOnce limits how long a snapshot waits until the run's output is printed.
 const printsAtOnce = 20 * time.Millisecond
 
-// printedAll reports whether all output is printed, after a short wait.
+// printedAll waits for a short time and reports whether all output is printed.
 func (r *Run) printedAll() bool {
 	if r.c.World == nil {
 		return true
@@ -145,21 +146,22 @@ func (r *Run) printedAll() bool {
 	return r.c.World.FlushOutput(ctx) == nil
 }
 
-// needsSnapshot reports whether the run must write a snapshot after the journal's last record.
+// needsSnapshot reports whether the run must write a snapshot now. at is the last record of the
+// journal, and bytes is the journal's size.
 func (r *Run) needsSnapshot(at journal.From, bytes int64) bool {
 	s := &r.snaps
 	switch {
 	case !r.live || at == s.last:
 		return false
 	case r.Err() != nil || s.soon:
-		return true // it is being suspended
+		return true // the run is being suspended, or its program was changed
 	case at.S-s.tried < r.c.Snapshots.Every && bytes-s.bytes < snapshotBytes:
 		return false
 	}
 	return r.c.Snapshots.Exact || s.took.Seconds() <= time.Since(s.began).Seconds()*snapshotPart
 }
 
-// head returns the head of a snapshot after a record.
+// head returns the header of a snapshot after record at.
 func (r *Run) head(at journal.From) (head vm.Snapshot, err error) {
 	state, err := r.snapshotState()
 	if err != nil {
@@ -169,8 +171,8 @@ func (r *Run) head(at journal.From) (head vm.Snapshot, err error) {
 	return vm.Snapshot{S: int64(at.S), H: at.H, Engine: tape.Engine, IR: r.c.Snapshots.IR, Runner: text}, err
 }
 
-// Hide returns a text in the form of a snapshot; Reveal reverses it.
+// Hide replaces secrets in a text of a snapshot by placeholders. Reveal restores them.
 func (r *Run) Hide(text string) string { return r.hide(text) }
 
-// Reveal returns the original of a text in a snapshot.
+// Reveal replaces placeholders in a text of a snapshot by the secrets.
 func (r *Run) Reveal(text string) string { return secret.Restore(text, r.c.Secret) }

@@ -23,11 +23,11 @@ type State struct {
 	Begun   []begunEffect `json:"begun,omitempty"`   // running effects in order
 	Sleeps  []byte        `json:"sleeps,omitempty"`  // of these, timers: see packSleeps
 	Openers []begunEffect `json:"openers,omitempty"` // of objects that the program may still use
-	// tool calls that were approved for the session
+	// records of tool calls that were approved for the whole session
 	Approved []*journal.Record `json:"approved,omitempty"`
 	Lines    map[int64]int64   `json:"lines,omitempty"` // of exchanges: number of lines in the journal
 	Hosts    []openHost        `json:"hosts,omitempty"` // open exchanges
-	// number of unanswered requests of hosts, by exchange
+	// number of unanswered requests of hosts by exchange
 	Asked  map[int64]int `json:"asked,omitempty"`
 	Synced uint64        `json:"synced,omitempty"` // the last record on the disk
 	Out    int64         `json:"out"`              // number of output lines; all are printed
@@ -35,7 +35,7 @@ type State struct {
 	Random []byte        `json:"random,omitempty"`
 	Clock  *effect.Time  `json:"clock,omitempty"` // the last reading
 	Spent  []spent       `json:"spent,omitempty"`
-	// Ledgers contains the numbers of the last records in the run's ledgers, by path.
+	// Ledgers contains the number of the last record in each ledger of the run, by path.
 	Ledgers map[string]int64 `json:"ledgers,omitempty"`
 }
 
@@ -43,11 +43,11 @@ type State struct {
 type begunEffect struct {
 	Record *journal.Record `json:"record"`
 	Tries  int             `json:"tries"`
-	// the deadline of all attempts, in Unix milliseconds
+	// latest deadline of all attempts in Unix milliseconds; 0 for none
 	Until int64 `json:"until,omitempty"`
 }
 
-// openHost is an open exchange.
+// openHost is an open exchange with a host.
 type openHost struct {
 	ID      int64             `json:"id"`
 	Request json.RawMessage   `json:"request"`
@@ -59,7 +59,7 @@ type openHost struct {
 	Replies []json.RawMessage `json:"replies,omitempty"`
 }
 
-// snapshotState returns the run's part of a snapshot taken now.
+// snapshotState returns the current state of the run for a snapshot.
 func (r *Run) snapshotState() (*State, error) {
 	s := &State{Synced: r.c.Writer.Synced(), Lines: r.past.counts, Out: r.out.n, Spent: r.spent.allCalls(), Approved: r.approved, Clock: r.clock.newest, OutSum: r.out.sum[:], Ledgers: map[string]int64{}, Asked: r.idle.openRequests()}
 	if r.c.World != nil {
@@ -78,7 +78,8 @@ func (r *Run) snapshotState() (*State, error) {
 	return s, err
 }
 
-// underWay adds the effects that have a begin record and have not ended, in order.
+// underWay adds the effects that have a begin record and have not ended, in the order of their
+// records.
 func (r *Run) underWay(s *State) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,7 +99,7 @@ func (r *Run) underWay(s *State) {
 	s.Sleeps = packSleeps(timers)
 }
 
-// openHosts returns the open exchanges, without secrets.
+// openHosts returns the open exchanges with secrets replaced by placeholders.
 func (r *Run) openHosts() (all []openHost, err error) {
 	text := func(v any) json.RawMessage {
 		b, merr := jsonwrite.Encode(v)
@@ -124,7 +125,7 @@ func (r *Run) openHosts() (all []openHost, err error) {
 	return all, err
 }
 
-// restore restores the run from its snapshot.
+// restore sets the state of the run from its snapshot.
 func (r *Run) restore() error {
 	s := r.c.Restored
 	if s == nil {
@@ -171,7 +172,8 @@ func (r *Run) restore() error {
 	return nil
 }
 
-// openExchange returns the exchange in the form for resuming the hosts.
+// openExchange returns the exchange in the form that Hosts.Resume expects. value returns the value
+// of a secret.
 func (h *openHost) openExchange(value func(name string) (string, bool)) (*host.Open, error) {
 	o := &host.Open{ID: h.ID, Request: &effect.ExchangeOpen{}, Line: h.Line, Over: h.Over, Since: time.UnixMilli(h.Since), History: &host.History{}}
 	if err := json.Unmarshal(secret.RestoreJSON(h.Course, value), o.History); err != nil {
@@ -196,13 +198,13 @@ func (h *openHost) openExchange(value func(name string) (string, bool)) (*host.O
 	return o, nil
 }
 
-// BadSnapshot is why the run cannot be resumed from a snapshot. It can be resumed from an older
-// one, or from its beginning.
+// BadSnapshot is the reason why the run cannot be resumed from a snapshot. An older snapshot, or a
+// replay from the start, may still be possible.
 type BadSnapshot struct{ Err error }
 
 func (e *BadSnapshot) Error() string {
 	return "the run cannot resume from the snapshot: " + e.Err.Error()
 }
 
-// Unwrap returns the cause.
+// Unwrap returns the reason.
 func (e *BadSnapshot) Unwrap() error { return e.Err }

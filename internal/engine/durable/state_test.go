@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// asleep is a run with n running timers.
+// asleep returns a run with n running timers.
 func asleep(n int) *Run {
 	r := &Run{flights: map[effect.Request]*inFlight{}}
 	for e := range int64(n) {
@@ -27,9 +27,9 @@ func asleep(n int) *Run {
 	return r
 }
 
-// TestBeginRecordsAreRestored checks that the begin records of running effects are restored from a
-// snapshot in order: timers from numbers, and complete ones of other effects and of timers with
-// more content.
+// TestBeginRecordsAreRestored restores the begin records of running effects from a snapshot. Simple
+// timers are stored as numbers. Timers with additional content, and other effects, are stored as
+// complete records. The restored records must be in the original order.
 func TestBeginRecordsAreRestored(t *testing.T) {
 	r := asleep(9)
 	for q, f := range r.flights {
@@ -52,7 +52,7 @@ func TestBeginRecordsAreRestored(t *testing.T) {
 	s := &State{}
 	r.underWay(s)
 	if timers, err := unpackSleeps(s.Sleeps); len(timers) != 4 || len(s.Begun) != 5 || err != nil {
-		t.Fatalf("%d are numbers, and %d are not: %v", len(timers), len(s.Begun), err)
+		t.Fatalf("packed timers = %d, want 4; other effects = %d, want 5; error: %v", len(timers), len(s.Begun), err)
 	}
 	text, err := jsonwrite.Encode(s)
 	if err != nil {
@@ -63,14 +63,14 @@ func TestBeginRecordsAreRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	if twice, err := jsonwrite.Encode(decoded); err != nil || !bytes.Equal(twice, text) {
-		t.Errorf("%s, and then %s: %v", text, twice, err)
+		t.Errorf("encoded state = %s, after decoding and encoding = %s; error: %v", text, twice, err)
 	}
 	cut := *decoded
 	if cut.Sleeps = cut.Sleeps[:len(cut.Sleeps)-1]; cut.unpack() == nil {
-		t.Error("timers that are cut off are read")
+		t.Error("unpack accepted incomplete timers, want an error")
 	}
 	if err := decoded.unpack(); err != nil || len(decoded.Begun) != 9 {
-		t.Fatalf("%d effects: %v", len(decoded.Begun), err)
+		t.Fatalf("unpack restored %d effects, want 9; error: %v", len(decoded.Begun), err)
 	}
 	all := decoded.Begun
 	for e := range int64(9) {
@@ -81,7 +81,7 @@ func TestBeginRecordsAreRestored(t *testing.T) {
 			}
 		}
 		if x := all[e]; !reflect.DeepEqual(x.Record, was.begin) || x.Tries != was.tries || x.Until != was.until {
-			t.Errorf("%+v, and it was %+v", x, was.begin)
+			t.Errorf("restored effect %d = %+v, want the begin record %+v", e+1, x, was.begin)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Flags contains the settings in the start record that a journal does not need.
+// Flags contains settings from the start record that are not needed to read the journal.
 type Flags struct {
 	Asks    bool   `json:"asks,omitempty"`
 	Tools   bool   `json:"tools,omitempty"`
@@ -22,33 +22,34 @@ type Flags struct {
 	Park    bool   `json:"park,omitempty"`
 	Wait    bool   `json:"wait,omitempty"`
 	Sync    string `json:"sync,omitempty"`
-	// SnapshotEvery and VerifySnapshots are as in concerto.Durable.
+	// SnapshotEvery and VerifySnapshots are the fields of concerto.Durable.
 	SnapshotEvery   int             `json:"snapshot_every,omitempty"`
 	VerifySnapshots bool            `json:"verify_snapshots,omitempty"`
 	Emit            string          `json:"emit,omitempty"`
 	Given           json.RawMessage `json:"given,omitempty"`
 }
 
-// Stored is a run in its directory at the time of reading.
+// Stored is a run as it was read from its directory.
 type Stored struct {
 	Dir     *journal.Directory
 	History *journal.History
 	Start   *journal.Start
 	Session tape.Session
 	Flags   Flags
-	Program []byte // the compiled program: the last one adopted
-	Sum     string // of Program
-	// Snapshot is the snapshot that the run resumes from, after the record After, and State the
-	// run's part of it; nil if it is replayed from its beginning.
+	Program []byte // compiled program that was adopted last
+	Sum     string // SHA-256 of Program in hex
+	// Snapshot is the snapshot from which the run is resumed, State is the run's part of it, and
+	// After is the number of the last record before it. Without a snapshot they are zero, and the
+	// run is replayed from its start.
 	Snapshot []byte
 	State    *State
 	After    uint64
-	adopted  int // how often the program was changed
+	adopted  int // number of changes of the program
 	bad      []badSnapshot
 }
 
-// Open reads how a run was begun and what it has done. The error is journal.ErrNoRun, a
-// *journal.DamagedError, a *journal.NewerFormatError, or one of the files.
+// Open reads the run in a directory with its whole journal. The error is journal.ErrNoRun, a
+// *journal.DamagedError, a *journal.NewerFormatError, or an error of reading the files.
 func Open(dir string) (*Stored, error) {
 	d := journal.At(dir)
 	h, err := readComplete(d, d.Read)
@@ -58,9 +59,9 @@ func Open(dir string) (*Stored, error) {
 	return readStored(d, h)
 }
 
-// readComplete reads a journal, and checks that it has all records that were on the disk when the
-// snapshots and answers were written. A missing record is damage, for example if the journal is an
-// older copy than the rest of the directory.
+// readComplete reads a journal. It checks that no record is missing that was on the disk when a
+// snapshot or an answer was written. A record may be missing if the journal is an older copy than
+// the other files in the directory.
 func readComplete(d *journal.Directory, read func() (*journal.History, error)) (*journal.History, error) {
 	for before := uint64(0); ; {
 		h, err := read()
@@ -71,15 +72,16 @@ func readComplete(d *journal.Directory, read func() (*journal.History, error)) (
 		if err != nil || synced <= h.N {
 			return h, err
 		}
-		if h.N == before { // no process has written it since the first read
+		if h.N == before { // no process has appended records since the previous read
 			return nil, &journal.DamagedError{Where: journal.SegmentName(h.Segment), Why: fmt.Sprintf("it ends with record %d, but according to %s record %d was on the disk", h.N, name, synced)}
 		}
 		before = h.N
 	}
 }
 
-// lastSynced returns the last record that a file of the directory lists as synced, and that file.
-// Snapshots of the journal's first n records add nothing.
+// lastSynced returns the highest number of a record that a snapshot or an answer lists as synced,
+// and the name of that file. It skips snapshots up to record n, because they cannot list a missing
+// record.
 func lastSynced(d *journal.Directory, n uint64) (name string, synced uint64, err error) {
 	snapshots, err := d.Snapshots()
 	if err != nil {
@@ -89,13 +91,13 @@ func lastSynced(d *journal.Directory, n uint64) (name string, synced uint64, err
 		if at <= n {
 			break
 		}
-		// a damaged one is ignored
+		// damaged snapshots are ignored
 		if state, err := stateAt(d, at); err == nil && state.Synced > synced {
 			name, synced = journal.SnapshotName(at), state.Synced
 		}
 	}
 	answers, err := d.Answers()
-	// the process that takes the answer reports it
+	// damaged answers are ignored here; the process that accepts the answer reports the damage
 	if _, damaged := errors.AsType[*journal.DamagedError](err); err != nil && !damaged {
 		return "", 0, err
 	}
@@ -107,7 +109,7 @@ func lastSynced(d *journal.Directory, n uint64) (name string, synced uint64, err
 	return name, synced, nil
 }
 
-// stateAt returns the run's part of a snapshot.
+// stateAt returns the run's part of the snapshot after a record.
 func stateAt(d *journal.Directory, at uint64) (*State, error) {
 	data, err := d.Snapshot(at)
 	if err != nil {
@@ -121,7 +123,7 @@ func stateAt(d *journal.Directory, at uint64) (*State, error) {
 	return state, json.Unmarshal(head.Runner, state)
 }
 
-// Good is like Open, but returns the records before the damage of a damaged journal.
+// Good is like Open. If the journal is damaged, it returns the records before the damage.
 func Good(dir string) (*Stored, error) {
 	d := journal.At(dir)
 	h, err := d.ReadUndamaged()
@@ -131,13 +133,13 @@ func Good(dir string) (*Stored, error) {
 	return readStored(d, h)
 }
 
-// Latest is like Open, for resuming the run from the newest valid snapshot. It reads only the
-// history after that. The error may also be an *OtherEngine, or a *journal.DamagedError if there is
-// no valid snapshot and the history is not complete.
+// Latest is like Open, but prepares the run for resuming. It reads the newest valid snapshot and
+// only the records after it. The error may also be an *OtherEngine, or a *journal.DamagedError if
+// there is no valid snapshot and the history is not complete.
 func Latest(dir string) (*Stored, error) { return latest(journal.At(dir), nil) }
 
-// Earlier returns an earlier point from which the run can be resumed; why is the reason why s
-// cannot be used.
+// Earlier returns the run for resuming from an earlier point than s. why is the reason why the
+// snapshot of s cannot be used.
 func (s *Stored) Earlier(why *BadSnapshot) (*Stored, error) {
 	return latest(s.Dir, append(s.bad, badSnapshot{s.After, why.Err}))
 }
@@ -178,7 +180,8 @@ func latest(d *journal.Directory, bad []badSnapshot) (*Stored, error) {
 	return nil, unplayable(bad)
 }
 
-// from reads a run from a snapshot on. The error is a *BadSnapshot if that is not possible.
+// from reads the snapshot after a record, and the records after it. The error is a *BadSnapshot if
+// the run cannot be resumed from this snapshot.
 func from(d *journal.Directory, at uint64) (*Stored, error) {
 	data, err := d.Snapshot(at)
 	if err != nil {
@@ -217,7 +220,7 @@ func from(d *journal.Directory, at uint64) (*Stored, error) {
 	return s, err
 }
 
-// NewestSnapshot returns the newest complete snapshot, or nil.
+// NewestSnapshot returns a description of the newest complete snapshot, or nil if there is none.
 func (s *Stored) NewestSnapshot() (*ShownSnapshot, error) {
 	all, err := s.Dir.Snapshots()
 	if err != nil {
@@ -226,7 +229,7 @@ func (s *Stored) NewestSnapshot() (*ShownSnapshot, error) {
 	for _, at := range all {
 		data, err := s.Dir.Snapshot(at)
 		if err != nil {
-			continue // an older one, or none: a running run removes it
+			continue // another process has removed it, or it is not complete
 		}
 		if head, err := vm.ReadSnapshot(data); err == nil {
 			return &ShownSnapshot{Effect: head.Counts.Effects, Bytes: int64(len(data)), MS: head.MS, Tasks: head.Counts.Tasks}, nil
@@ -235,7 +238,7 @@ func (s *Stored) NewestSnapshot() (*ShownSnapshot, error) {
 	return nil, nil
 }
 
-// states returns the run's parts of the complete snapshots whose records are in the journal.
+// states returns the run's parts of all complete snapshots whose records the journal contains.
 func (s *Stored) states() (all []*State, err error) {
 	snapshots, err := s.Dir.Snapshots()
 	if err != nil {
@@ -244,7 +247,7 @@ func (s *Stored) states() (all []*State, err error) {
 	for _, at := range snapshots {
 		data, err := s.Dir.Snapshot(at)
 		if err != nil {
-			continue // a running run has removed it
+			continue // the process of the run has removed it
 		}
 		head, err := vm.ReadSnapshot(data)
 		if err != nil || !slices.ContainsFunc(s.History.Records, func(r *journal.Record) bool { return int64(r.S) == head.S && r.H == head.H }) {
@@ -292,7 +295,7 @@ func badStart(member string, err error) error {
 	return &journal.DamagedError{Where: "journal-000001.ndjson:1", Why: member + ": " + err.Error()}
 }
 
-// Code returns the exit code of a run that has ended, or nil.
+// Code returns the exit code of the run, or nil if the run has not ended.
 func (s *Stored) Code() *int {
 	if last := s.History.Last(); last.K == journal.KFinish {
 		return last.Code
@@ -300,12 +303,12 @@ func (s *Stored) Code() *int {
 	return nil
 }
 
-// TapeFlags returns the flags of the run's tape.
+// TapeFlags returns the flags for a tape of the run.
 func (s *Stored) TapeFlags() tape.Flags {
 	return tape.Flags{Asks: s.Flags.Asks, Tools: s.Flags.Tools, Audited: s.Flags.Audited, Numbered: true}
 }
 
-// Adopt makes another program the run's program from here on.
+// Adopt replaces the run's program for the rest of the run.
 func (s *Stored) Adopt(program []byte) error {
 	w, _, err := s.Dir.Open(journal.Options{})
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// tally summarises records independently of later ones. A journal whose beginning was dropped
-// stores the tally of the dropped part in its head (journal.Head.Rest).
+// tally summarises records. It can be computed in two steps: after the first records of a journal
+// were dropped, the head of the journal (journal.Head.Rest) contains the tally of these records.
 type tally struct {
 	Effects Effects                   `json:"effects"` // without open ones
 	Calls   int                       `json:"calls"`   // of models
@@ -27,7 +27,7 @@ func newTally() *tally {
 	return &tally{Open: map[int64]*journal.Record{}, Opened: map[int64]bool{}, Servers: calls{}}
 }
 
-// tallied returns the tally of a history.
+// tallied returns the tally of a history, including dropped records.
 func tallied(h *journal.History) (*tally, error) {
 	t := newTally()
 	if h.Head != nil {
@@ -41,7 +41,7 @@ func tallied(h *journal.History) (*tally, error) {
 	return t, nil
 }
 
-// Restore restores the counts of earlier records; see journal.DropSummary.
+// Restore adds the tally of dropped records; see journal.DropSummary.
 func (t *tally) Restore(rest []byte) error {
 	if err := json.Unmarshal(rest, t); err != nil {
 		return err
@@ -52,19 +52,19 @@ func (t *tally) Restore(rest []byte) error {
 	return nil
 }
 
-// Encode returns what to keep of the records; see journal.DropSummary.
+// Encode returns the tally as JSON; see journal.DropSummary.
 func (t *tally) Encode() ([]byte, error) {
 	t.Used = t.used.allCalls()
 	return jsonwrite.Encode(t)
 }
 
-// Add adds the next record.
+// Add adds the next record to the tally.
 func (t *tally) Add(r *journal.Record) {
 	t.Servers.addRecord(r)
 	switch r.K {
 	case journal.KBegin:
 		if t.Servers.isRetry(r) {
-			return // of a call whose opening has ended
+			return // a further attempt of an open call is not a new effect
 		}
 		if r.Try > 0 && r.Q == string(effect.KindAgentCall) {
 			t.Lost++
@@ -86,7 +86,7 @@ func (t *tally) Add(r *journal.Record) {
 	}
 }
 
-// ends handles the end of an effect.
+// ends adds the record with an effect's result.
 func (t *tally) ends(r *journal.Record) {
 	t.Effects.countEffect(r.X)
 	b := t.Open[r.E]
@@ -101,7 +101,7 @@ func (t *tally) ends(r *journal.Record) {
 		}
 	case effect.KindAgentCall:
 		if r.X == "none" {
-			t.Calls-- // it was refused before it was made
+			t.Calls-- // the call was refused, so no request was sent
 		}
 		var reply effect.AgentReply
 		if r.V != nil && json.Unmarshal(r.V, &reply) == nil {
@@ -110,7 +110,7 @@ func (t *tally) ends(r *journal.Record) {
 	}
 }
 
-// piece counts the usage of a stream at its last piece.
+// piece counts the usage of a stream, which its last piece contains.
 func (t *tally) piece(r *journal.Record) {
 	if r.Q != string(effect.KindStreamNext) {
 		return
@@ -121,12 +121,12 @@ func (t *tally) piece(r *journal.Record) {
 	}
 }
 
-// countReply counts the usage of a call of a model.
+// countReply counts the usage of a model call.
 func (t *tally) countReply(r *effect.AgentReply) {
 	t.used.addCall(spent{Connection: r.Provider, Model: r.Model, Calls: 1, In: r.TokensIn, Out: r.TokensOut})
 }
 
-// usage returns the usage of models, with their cost.
+// usage returns the usage of all models. cost returns the price of calls.
 func (t *tally) usage(cost func(provider, model string, in, out int64) float64) Usage {
 	u := Usage{Calls: t.Calls, UnknownCalls: t.Lost}
 	for _, x := range t.used.allCalls() {

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/tape"
 )
 
-// Tape writes the results of a run so far as a tape.
+// Tape writes the results in the journal of a run as a tape.
 func Tape(d *journal.Directory, h *journal.History, flags tape.Flags, emit string, to io.Writer) error {
 	start := h.Start()
 	header := tape.Header{Run: start.Run, Program: start.Program, IR: start.IR, Args: start.Args, Inputs: start.Inputs, Seed: start.Seed, Emit: emit, Flags: flags}
@@ -42,7 +42,8 @@ func Tape(d *journal.Directory, h *journal.History, flags tape.Flags, emit strin
 	return w.Flush()
 }
 
-// entryOf returns a record as an entry of a tape.
+// entryOf returns the entry of a tape for a record r with an effect's result. begin is the effect's
+// begin record, or nil.
 func entryOf(d *journal.Directory, r, begin *journal.Record) (*tape.Entry, error) {
 	x := &tape.Entry{E: r.E, Place: r.Place, Q: effect.Kind(r.Q), Of: r.Of, R: r.R, V: r.V, Lines: translatedLines(r), Decided: r.Decided, Sizes: r.Sizes, W: r.W}
 	switch {

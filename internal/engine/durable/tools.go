@@ -10,26 +10,26 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// toolCalls contains what earlier processes knew about the run's tool calls, which the performer
-// stores only in memory.
+// toolCalls contains the run's tool calls in earlier processes. A resumed run restores them in the
+// performer, which stores them only in memory.
 type toolCalls struct {
-	byKey    map[string]*toolCall // by the call's key
-	sessions []string             // calls whose approval is valid for the session
-	allowed  bool                 // the approvals were restored
+	byKey    map[string]*toolCall // by the key of the call
+	sessions []string             // keys of the calls that were approved for the whole session
+	allowed  bool                 // the approvals were restored in the performer
 }
 
-// scopeSession is the scope of an approval that is valid for the session.
+// scopeSession is the scope of an approval for the whole session.
 const scopeSession = "session"
 
 // toolCall is a prepared call.
 type toolCall struct {
-	e       int64 // the effect that prepared it
+	e       int64 // number of the effect that prepared the call
 	prepare *effect.AppPrepare
-	decide  *effect.AppDecide // nil before a decision
-	here    bool              // the performer knows it
+	decide  *effect.AppDecide // nil if there was no decision
+	here    bool              // the call was restored in the performer
 }
 
-// readJournal reads them from the journal.
+// readJournal sets the calls from the records of earlier processes.
 func (t *toolCalls) readJournal(r *Run) {
 	t.byKey = map[string]*toolCall{}
 	if r.c.History == nil {
@@ -70,8 +70,8 @@ func (t *toolCalls) recordDecision(q *effect.AppDecide, x *journal.Record) {
 	}
 }
 
-// restorePrepared restores in the performer the call that a request refers to, and the approvals
-// for the session.
+// restorePrepared restores the call that q refers to in the performer. The first time, it also
+// restores the approvals for the whole session.
 func (w *world) restorePrepared(ctx context.Context, q effect.Request) error {
 	t := &w.run.tools
 	if w.run.c.History == nil {
@@ -110,7 +110,8 @@ func (w *world) restorePrepared(ctx context.Context, q effect.Request) error {
 	return nil
 }
 
-// prepare prepares a call again, and applies the earlier decision.
+// prepare prepares a call in the performer again. If decide is set, it also repeats the earlier
+// decision about the call.
 func (w *world) prepare(ctx context.Context, c *toolCall, decide bool) error {
 	if c.here {
 		return nil
@@ -126,7 +127,7 @@ func (w *world) prepare(ctx context.Context, c *toolCall, decide bool) error {
 	return err
 }
 
-// approves stores the records of an approval that is valid for the session.
+// approves stores the records of a call if its approval applies to the whole session.
 func (r *Run) approves(q effect.Request, result effect.Result, x *journal.Record) {
 	decide, ok := q.(*effect.AppDecide)
 	if v, gave := result.(*effect.AppVerdict); !ok || !gave || x == nil || v.Decided == nil || v.Decided.Scope != scopeSession {
@@ -139,7 +140,7 @@ func (r *Run) approves(q effect.Request, result effect.Result, x *journal.Record
 	}
 }
 
-// preparedAs returns the key of the call that a record prepared, or "".
+// preparedAs returns the key of the call that a record prepared, or "" for other records.
 func preparedAs(x *journal.Record) string {
 	var prepare effect.AppPrepare
 	if x.Q != string(effect.KindAppPrepare) || json.Unmarshal(x.R, &prepare) != nil {
@@ -148,7 +149,8 @@ func preparedAs(x *journal.Record) string {
 	return prepare.CallID
 }
 
-// isCallingTool reports whether a tool call is running: no snapshot contains the performer's state.
+// isCallingTool reports whether the performer stores a tool call or an audited call. A snapshot
+// cannot contain the state of the performer.
 func (r *Run) isCallingTool() bool {
 	for of := range r.openers {
 		if of.family != effect.KindMCPOpen.Family() {

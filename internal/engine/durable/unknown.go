@@ -16,8 +16,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// applyDecision applies the decision about an effect with an unknown outcome. If known is false,
-// the effect is performed again.
+// applyDecision handles an effect whose outcome is unknown. If known is true, result and err are
+// its outcome. If known is false, the effect is performed again.
 func (w *world) applyDecision(ctx context.Context, f *inFlight, q effect.Request) (known bool, result effect.Result, err error) {
 	x, result, err := w.decideUnknown(ctx, f, q)
 	if x == nil || !x.isRetry() {
@@ -28,9 +28,9 @@ func (w *world) applyDecision(ctx context.Context, f *inFlight, q effect.Request
 	return err != nil, nil, err
 }
 
-// announceRetry announces a further attempt of an effect.
+// announceRetry records that an effect is performed again, because of the decision x.
 func (w *world) announceRetry(ctx context.Context, f *inFlight, q effect.Request, x *resolution) error {
-	if err := w.awaitDeadline(ctx, f, q); err != nil { // the program no longer waits for it
+	if err := w.awaitDeadline(ctx, f, q); err != nil { // the run's context ended during the wait
 		return err
 	}
 	f.tries++
@@ -48,8 +48,9 @@ func (w *world) announceRetry(ctx context.Context, f *inFlight, q effect.Request
 	return err
 }
 
-// awaitDeadline waits for the deadline of the earlier attempts of an effect, which an earlier
-// process may still send, unless that process is known to have exited.
+// awaitDeadline waits until the latest deadline of the effect's earlier attempts. Until then, the
+// previous process could still send the request. There is no wait if that process has certainly
+// exited.
 func (w *world) awaitDeadline(ctx context.Context, f *inFlight, q effect.Request) error {
 	left := f.until - w.run.c.Writer.Time()
 	if w.run.c.Alone || left <= 0 {
@@ -68,7 +69,8 @@ func (w *world) awaitDeadline(ctx context.Context, f *inFlight, q effect.Request
 	}
 }
 
-// until returns the deadline of an effect of class once that begins now, or 0.
+// until returns the deadline in Unix milliseconds of an effect of effect.ClassOnce that begins now,
+// or 0 for other effects and without a time limit.
 func (r *Run) until(q effect.Request) int64 {
 	if effect.ClassOf(q) != effect.ClassOnce {
 		return 0
@@ -90,18 +92,18 @@ func (r *Run) until(q effect.Request) int64 {
 	return r.c.Writer.Time() + ms
 }
 
-// resolution is the decision about such an effect, and who made it.
+// resolution is the decision about an effect with an unknown outcome, and its author.
 type resolution struct {
-	answer string // "" for none
-	why    string // why there is none, or why it is not accepted
-	by     string // effect.ByRules, …
+	answer string // retry, fail, done or done:JSON; "" without a decision
+	why    string // reason why there is no decision, or why it is invalid; "" if it is valid
+	by     string // effect.ByRules or another of these constants
 	name   string
 	ms     int64
 }
 
 func (x *resolution) isRetry() bool { return x.answer == policyRetry }
 
-// done reports whether the decision is that the effect was done.
+// done reports whether the decision is that the effect has happened.
 func (x *resolution) done() bool {
 	return x != nil && x.why == "" && isResolution(x.answer) && strings.HasPrefix(x.answer, "done")
 }
@@ -115,24 +117,24 @@ func (x *resolution) journalForm(r *Run) *journal.Resolved {
 		if s == "" {
 			return nil
 		}
-		b, _ := jsonwrite.Encode(s) // a text
+		b, _ := jsonwrite.Encode(s) // encoding a string does not fail
 		return r.clean(b)
 	}
 	return &journal.Resolved{Answer: text(x.answer), Error: text(x.why), By: x.by, Name: x.name, MS: x.ms}
 }
 
-// resolutionOf parses the output of record.
+// resolutionOf converts the result of journalForm back to a resolution.
 func (r *Run) resolutionOf(x *journal.Resolved) *resolution {
 	text := func(b json.RawMessage) (s string) {
 		if b != nil {
-			_ = json.Unmarshal(secret.RestoreJSON(b, r.c.Secret), &s) // written by record
+			_ = json.Unmarshal(secret.RestoreJSON(b, r.c.Secret), &s) // journalForm has encoded the text
 		}
 		return s
 	}
 	return &resolution{text(x.Answer), text(x.Error), x.By, x.Name, x.MS}
 }
 
-// recordResolution passes the decision about an effect to the ledgers.
+// recordResolution appends the decision about effect e to the ledgers.
 func (r *Run) recordResolution(e int64, kind effect.Kind, request json.RawMessage, x *resolution) error {
 	asked, err := r.inquiry(e, kind, request)
 	if err != nil {
@@ -147,21 +149,22 @@ func (r *Run) recordResolution(e int64, kind effect.Kind, request json.RawMessag
 	return decider{r}.Decided(d)
 }
 
-// inquiry returns the question about such an effect.
+// inquiry returns the question about the outcome of effect e, as JSON.
 func (r *Run) inquiry(e int64, kind effect.Kind, request json.RawMessage) (json.RawMessage, error) {
 	return jsonwrite.Encode(map[string]any{"effect": e, "kind": kind, "request": request, "key": r.effectKey(e)})
 }
 
-// resolvedBefore passes the decisions of earlier processes to the ledgers again.
+// resolvedBefore passes the decisions that earlier processes recorded in the journal to the
+// ledgers.
 func (r *Run) resolvedBefore() error {
 	for _, x := range r.past.resolved {
 		e := x.E
 		if x.K == journal.KDid {
-			e = x.Of // the call that was opened
+			e = x.Of // number of the effect that opened the call
 		}
 		k := r.past.effects[e]
 		if k == nil || k.begin == nil {
-			continue // it began before the available history
+			continue // the begin record of the effect is not in the stored history
 		}
 		request := json.RawMessage("{}")
 		if k.begin.R != nil {
@@ -174,11 +177,13 @@ func (r *Run) resolvedBefore() error {
 	return nil
 }
 
-// unknownSection is the section of the manifest with the policies for such effects.
+// unknownSection is the section of the manifest with the policies for effects whose outcome is
+// unknown.
 const unknownSection = "[run.unknown]"
 
-// decideUnknown decides about an effect with an unknown outcome, by its policy or by asking. It
-// returns nil without a decision, if the run is being suspended.
+// decideUnknown decides about an effect with an unknown outcome. The decision comes from the
+// program, the manifest or an answer. x is nil if the run is being suspended. result and err are
+// the effect's outcome unless the decision is a retry.
 func (w *world) decideUnknown(ctx context.Context, f *inFlight, q effect.Request) (x *resolution, result effect.Result, err error) {
 	x = &resolution{answer: f.policy, by: effect.ByRules, name: f.rule}
 	if x.answer == "" {
@@ -203,7 +208,7 @@ func (w *world) decideUnknown(ctx context.Context, f *inFlight, q effect.Request
 	return w.inquire(ctx, f, q)
 }
 
-// inquire asks about the outcome of an effect.
+// inquire asks a question about the outcome of an effect and applies the answer.
 func (w *world) inquire(ctx context.Context, f *inFlight, q effect.Request) (*resolution, effect.Result, error) {
 	s, can := w.next.(effect.Starter)
 	if !can {
@@ -250,7 +255,7 @@ func (w *world) inquire(ctx context.Context, f *inFlight, q effect.Request) (*re
 	}
 }
 
-// setRefused records that no decision was made: the effect counts as failed.
+// setRefused sets the reason why there is no decision. The effect then counts as failed.
 func (x *resolution) setRefused(err error) {
 	x.why, x.by = err.Error(), effect.ByNone
 	if e := programError(err); e != nil {
@@ -263,7 +268,7 @@ func (x *resolution) setRefused(err error) {
 	}
 }
 
-// answeredUnknown applies an answer.
+// answeredUnknown applies an answer to the question about an effect's outcome.
 func (w *world) answeredUnknown(f *inFlight, q effect.Request, a *effect.Answer, x *resolution) (*resolution, effect.Result, error) {
 	x.by, x.name = a.By, a.Name
 	var text string
@@ -276,7 +281,7 @@ func (w *world) answeredUnknown(f *inFlight, q effect.Request, a *effect.Answer,
 	case !isResolution(text):
 		x.why = "it must be one of " + resolutions
 	case done && q.Kind() == effect.KindMCPOpen:
-		return x, nil, nil // see recalled
+		return x, nil, nil // recoverCall creates the result of the call
 	case done:
 		entry := tape.Entry{Q: q.Kind(), V: json.RawMessage(strings.TrimPrefix(v, ":"))}
 		result, failed, err := entry.Outcome(f.e)
@@ -290,7 +295,7 @@ func (w *world) answeredUnknown(f *inFlight, q effect.Request, a *effect.Answer,
 	return x, nil, unknownError(f, q)
 }
 
-// unknownError returns the program's error for an effect with an unknown outcome.
+// unknownError returns the error that the program receives for an effect whose outcome is unknown.
 func unknownError(f *inFlight, q effect.Request) error {
 	kind, what, reason := "FsError", "the change of a file", ""
 	switch q := q.(type) {
@@ -315,5 +320,5 @@ func unknownError(f *inFlight, q effect.Request) error {
 	return e
 }
 
-// canWait reports whether an absent person can be asked.
+// canWait reports whether the run can wait for an answer.
 func (a Asking) canWait() bool { return a.Park || a.Wait || a.Here }

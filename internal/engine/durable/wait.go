@@ -11,20 +11,20 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// Asking specifies what happens to a question without an answer.
+// Asking configures what the run does about an unanswered question.
 type Asking struct {
-	Park bool // it waits; if the run waits for nothing else, the run is parked
-	Wait bool // it waits, and the run stays in memory
-	Here bool // it can be asked in this process
+	Park bool // suspend the run when it waits only for answers and distant timers
+	Wait bool // wait for the answer, without suspending the run
+	Here bool // this process can ask the question, for example on its terminal
 }
 
 const (
-	pollInterval = 100 * time.Millisecond // polling interval for answers of other processes
-	parkAfter    = time.Second            // time without any other work before the run is parked
-	parkNotNear  = 10_000                 // ms: a timer that expires sooner is waited for
+	pollInterval = 100 * time.Millisecond // interval between polls for answers of other processes
+	parkAfter    = time.Second            // time without progress before the run is parked
+	parkNotNear  = 10_000                 // in milliseconds; the run is not parked if a timer expires earlier
 )
 
-// Parked is the reason for the suspension of a run that only waits for answers and times.
+// Parked is the reason for the suspension of a run that waits only for answers and distant timers.
 type Parked struct {
 	Questions []Question
 	Timers    []journal.Wait
@@ -43,20 +43,20 @@ func (e *Parked) waits() []journal.Wait {
 	return all
 }
 
-// idleness tracks what the run waits for.
+// idleness tracks whether the run waits only for answers and distant timers.
 type idleness struct {
 	run *Run
 
 	mu        sync.Mutex
-	under     map[int64]effect.Request // running effects
-	timers    map[int64]int64          // of timers
+	under     map[int64]effect.Request // running effects by number
+	timers    map[int64]int64          // expiry of timers by effect, in Unix milliseconds
 	questions map[int64]*openQuestion
-	open      map[int64]int // number of unanswered requests of hosts, by exchange
-	still     bool          // no task can continue
+	open      map[int64]int // number of unanswered requests of hosts by exchange
+	still     bool          // no task of the program can continue
 	moves     int64
-	resumed   int64            // moves at the end of the replay; if unchanged, nothing is new
-	answered  map[int64]string // questions answered elsewhere
-	accepted  []string         // questions whose answers are among the records
+	resumed   int64            // value of moves at the end of the replay; if equal, the program has made no progress since
+	answered  map[int64]string // ids of the questions that another process answered, by effect
+	accepted  []string         // ids of the questions whose answers were appended to the journal
 	polling   bool
 }
 
@@ -64,7 +64,7 @@ func (i *idleness) init(r *Run) {
 	*i = idleness{run: r, under: map[int64]effect.Request{}, timers: map[int64]int64{}, questions: map[int64]*openQuestion{}, open: map[int64]int{}, answered: map[int64]string{}}
 }
 
-// addEffect and ended track the running effects.
+// addEffect adds a running effect. removeEffect removes it.
 func (i *idleness) addEffect(f *inFlight, q effect.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -79,14 +79,15 @@ func (i *idleness) addEffect(f *inFlight, q effect.Request) {
 	}
 }
 
-// caughtUp is called at the end of the replay.
+// caughtUp marks the end of the replay.
 func (i *idleness) caughtUp() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.resumed = i.moves
 }
 
-// waitInstead makes a running effect wait for the outcome of another one, f, until back is called.
+// waitInstead replaces the running effect about by the effect f, whose outcome is in question,
+// until back is called.
 func (i *idleness) waitInstead(about, f *inFlight, open effect.Request) (back func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -105,7 +106,7 @@ func (i *idleness) waitInstead(about, f *inFlight, open effect.Request) (back fu
 	}
 }
 
-// waitForOutcome records that the run itself waits for the outcome of an effect.
+// waitForOutcome marks the run as waiting for a decision about the outcome of effect f.
 func (i *idleness) waitForOutcome(f *inFlight, q effect.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -133,9 +134,9 @@ func (i *idleness) removeEffect(e int64, q effect.Request, result effect.Result,
 	}
 }
 
-// ProgramWaits is called when no task can continue.
+// ProgramWaits handles that no task of the program can continue.
 func (r recorder) ProgramWaits() {
-	_ = r.flushJournal(journal.Written) // an error suspends the run
+	_ = r.flushJournal(journal.Written) // ignored because an error suspends the run
 	r.out.noteLater(r.Run)
 	i := &r.idle
 	i.mu.Lock()
@@ -144,13 +145,13 @@ func (r recorder) ProgramWaits() {
 	i.consider()
 }
 
-// consider parks the run if it waits for nothing else. The caller must hold mu.
+// consider parks the run if it waits only for answers and distant timers. The caller must hold mu.
 func (i *idleness) consider() {
 	if !i.still || !i.run.c.Asking.Park || !i.parkable() {
 		return
 	}
 	if i.moves == i.resumed && i.run.c.History != nil {
-		i.run.Suspend(i.parked()) // nothing is new
+		i.run.Suspend(i.parked()) // nothing has happened since the replay, so there is no need to wait
 		return
 	}
 	moves := i.moves
@@ -163,7 +164,7 @@ func (i *idleness) consider() {
 	})
 }
 
-// openRequests returns the number of unanswered requests of hosts, by exchange.
+// openRequests returns the number of unanswered requests of hosts by exchange.
 func (i *idleness) openRequests() map[int64]int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -176,15 +177,15 @@ func (i *idleness) openRequests() map[int64]int {
 	return all
 }
 
-// parkable reports whether every running effect waits for an answer that this process cannot get,
-// or for a distant time.
+// parkable reports whether every running effect waits for an answer that another process must
+// write, or for a distant time.
 func (i *idleness) parkable() bool {
 	if len(i.under) == 0 {
 		return false
 	}
 	for _, x := range i.questions {
 		if a, err := i.run.c.Dir.Answer(x.ID); err != nil || a != nil {
-			return false // the run is about to accept it
+			return false // the answer exists, so the run will continue
 		}
 	}
 	now := i.run.c.Writer.Time()

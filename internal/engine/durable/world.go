@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Layer returns the layer through which the run performs effects.
+// Layer returns the layer that performs the run's effects with next.
 func (r *Run) Layer(next effect.Performer) effect.Performer {
 	r.print = func(q *effect.Emit, n int64) error {
 		_, err := next.Perform(effect.WithOutput(context.Background(), n), q)
@@ -27,7 +27,7 @@ type world struct {
 	next effect.Performer
 }
 
-// Perform performs an effect after everything that it may depend on is in the journal.
+// Perform performs an effect after the journal contains everything on which the effect may depend.
 func (w *world) Perform(ctx context.Context, q effect.Request) (effect.Result, error) {
 	if effect.IsSideOutput(ctx) {
 		return w.next.Perform(ctx, q)
@@ -43,7 +43,7 @@ func (w *world) Perform(ctx context.Context, q effect.Request) (effect.Result, e
 		return nil, w.showLine(ctx, printChannel, payload, q)
 	case *effect.Log:
 		if !w.run.live {
-			return nil, nil // it was logged
+			return nil, nil // an earlier process has logged the message
 		}
 	}
 	if !tape.Recorded(q.Kind()) {
@@ -76,7 +76,7 @@ func (w *world) Perform(ctx context.Context, q effect.Request) (effect.Result, e
 	return w.mapResult(q, f, result, err)
 }
 
-// Start begins an effect that waits; see effect.Starter.
+// Start starts an effect that waits; see effect.Starter.
 func (w *world) Start(ctx context.Context, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	s, can := w.next.(effect.Starter)
 	if !can {
@@ -98,20 +98,20 @@ func (w *world) Start(ctx context.Context, q effect.Request, done func(effect.Re
 	return s.Start(ctx, real, done)
 }
 
-// showLine puts out a line.
+// showLine outputs a line of the program.
 func (w *world) showLine(ctx context.Context, channel string, payload []byte, q effect.Request) error {
 	err := w.run.out.putOut(w.run, channel, payload, func(n int64) error {
 		_, err := w.next.Perform(effect.WithOutput(ctx, n), q)
 		return err
 	})
-	if err != nil { // the program cannot handle it: the run is suspended
+	if err != nil { // the program could not handle this error, so the run is suspended
 		w.run.Suspend(err)
 		return vm.ErrSuspended
 	}
 	return nil
 }
 
-// flushBefore writes everything that an effect may depend on, if the effect leaves the machine.
+// flushBefore writes the journal before an effect that is visible outside the process.
 func (w *world) flushBefore(ctx context.Context, q effect.Request) error {
 	level := journal.Written
 	switch effect.ClassOf(q) {
@@ -141,7 +141,7 @@ func (w *world) flushBefore(ctx context.Context, q effect.Request) error {
 	return blocked(ctx)
 }
 
-// withKey passes an effect's key to its performer.
+// withKey adds the effect's key to the context of its performer.
 func (w *world) withKey(ctx context.Context, f *inFlight, q effect.Request) context.Context {
 	row := effect.Of(q.Kind())
 	if f == nil || !row.Keyed && !(row.By == effect.Stores && effect.ClassOf(q) == effect.ClassSettled) {
@@ -150,9 +150,10 @@ func (w *world) withKey(ctx context.Context, f *inFlight, q effect.Request) cont
 	return effect.WithKey(ctx, w.run.effectKey(f.e))
 }
 
-// mapRequest returns a request in its performer's form: with the number that the performer has
-// assigned, and the rest of a duration. It returns nil if the object has ended with an earlier
-// process, together with the program's result.
+// mapRequest converts a request to the form of its performer. The performer's number replaces the
+// number of an object. The remaining duration replaces the duration of a resumed timer. If the
+// object was lost with an earlier process and cannot be reopened, mapRequest returns a nil request
+// and the outcome for the program.
 func (w *world) mapRequest(ctx context.Context, q effect.Request, f *inFlight) (effect.Request, effect.Result, error) {
 	if s, ok := q.(*effect.Sleep); ok && f != nil && f.repeated {
 		return &effect.Sleep{Milliseconds: max(f.expires-w.run.c.Writer.Time(), 0)}, nil, nil
@@ -178,7 +179,8 @@ func (w *world) mapRequest(ctx context.Context, q effect.Request, f *inFlight) (
 	return real, nil, nil
 }
 
-// mapResult replaces the number and the time in a result by those of the run.
+// mapResult converts a performer's result to the form of the program: its number and its time
+// become those of the run.
 func (w *world) mapResult(q effect.Request, f *inFlight, result effect.Result, err error) (effect.Result, error) {
 	if now, ok := result.(*effect.Time); ok && err == nil {
 		return w.run.clock.runTime(w.run, now), nil
@@ -191,8 +193,7 @@ func (w *world) mapResult(q effect.Request, f *inFlight, result effect.Result, e
 	return result, err
 }
 
-// endedObjectResult returns the program's result for an object that has ended with an earlier
-// process.
+// endedObjectResult returns the outcome of a request whose object was lost with an earlier process.
 func endedObjectResult(q effect.Request) (effect.Result, error) {
 	const was = "the run was interrupted while it was under way"
 	switch q.Kind() {
@@ -206,7 +207,7 @@ func endedObjectResult(q effect.Request) (effect.Result, error) {
 	return nil, nil
 }
 
-// isApproval reports whether a reply may allow a host an action.
+// isApproval reports whether a reply answers a host's request for approval.
 func isApproval(q *effect.ExchangeReply) bool {
 	return hostmsg.Of(q.InReplyTo).Form == hostmsg.YesNo
 }

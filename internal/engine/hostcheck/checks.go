@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
-// verdict returns wrong if it is not nil, otherwise ok.
+// verdict returns *wrong, or the passed verdict if wrong is nil.
 func verdict(wrong *Verdict) Verdict {
 	if wrong != nil {
 		return *wrong
@@ -17,7 +17,7 @@ func verdict(wrong *Verdict) Verdict {
 	return passed
 }
 
-// prompt makes two exchanges on one process, with nothing between them.
+// prompt makes two exchanges on one process. The process must write nothing between them.
 func prompt(s *session) Verdict {
 	for range 2 {
 		t := &talk{s: s}
@@ -34,7 +34,7 @@ func prompt(s *session) Verdict {
 	return passed
 }
 
-// checkQuiet checks that the process waits and writes nothing, until something.
+// checkQuiet checks that the process waits for its input and writes nothing before the event until.
 func (s *session) checkQuiet(until string) *Verdict {
 	e, came := s.unasked(settle, settle)
 	if !came {
@@ -48,8 +48,8 @@ func (s *session) checkQuiet(until string) *Verdict {
 	return &v
 }
 
-// expectMessage makes an exchange in which a message of the type must come. A host that does not
-// know the check may omit it.
+// expectMessage makes an exchange in which a message of type typ must arrive. A host that is not
+// testable may omit the message; the check is then skipped.
 func (t *talk) expectMessage(typ, why string, members ...string) Verdict {
 	if v := t.runExchange(); v != nil {
 		return *v
@@ -71,7 +71,7 @@ func checkQuestion(s *session) Verdict {
 	return (&talk{s: s}).expectMessage("question", "it asked nothing", "text", `"two"`)
 }
 
-// checkApproval allows an action once, only for a testable host.
+// checkApproval allows the approval request of a testable host once.
 func checkApproval(s *session) Verdict {
 	t := &talk{s: s, answer: func(m *effect.HostMessage, n int) *effect.ExchangeReply {
 		if m.Type != "approval" || !s.ack.can(testable) {
@@ -82,7 +82,7 @@ func checkApproval(s *session) Verdict {
 	return t.expectMessage("approval", "it did not request an approval", "allowed", "[true,false]", "reason", `"not now"`)
 }
 
-// toolCall answers a testable host's first call and refuses the second.
+// toolCall answers the first tool call of a testable host and refuses the second one.
 func toolCall(s *session) Verdict {
 	t := &talk{s: s, answer: func(m *effect.HostMessage, n int) *effect.ExchangeReply {
 		if m.Type != "tool_call" || n > 0 || !s.ack.can(testable) {
@@ -93,7 +93,7 @@ func toolCall(s *session) Verdict {
 	return t.expectMessage("tool_call", "it called no tool", "value", `{"n":2}`, "refused", `"concerto test: no handler for tool_call"`)
 }
 
-// fault expects an error, after which the process continues.
+// fault expects an error message, after which the process must still accept a prompt.
 func fault(s *session) Verdict {
 	t := &talk{s: s}
 	if v := t.runExchange(); v != nil {
@@ -108,7 +108,7 @@ func fault(s *session) Verdict {
 	return verdict(s.checkQuiet("the next prompt"))
 }
 
-// checkCancel ends an exchange early.
+// checkCancel cancels an exchange before its end.
 func checkCancel(s *session) Verdict {
 	if v := s.ready(); v != nil {
 		return *v
@@ -126,8 +126,8 @@ func checkCancel(s *session) Verdict {
 	return verdict(s.checkQuiet("the next prompt"))
 }
 
-// checkText checks everything that the host has written so far: a process that sends messages must
-// write nothing else.
+// checkText checks all output of the host so far. A host that sends JSON messages must write
+// nothing else.
 func checkText(s *session) Verdict {
 	t := &talk{s: s}
 	if v := t.runExchange(); v != nil {
@@ -139,27 +139,27 @@ func checkText(s *session) Verdict {
 	return verdict(t.isNot("text", `"text"`))
 }
 
-// bigSize is the length of the text of a long line: more than a pipe can contain, and more than
-// line readers accept by default.
+// bigSize is the length of the text in a long line, in bytes. It is longer than the buffer of a
+// pipe and than the default limit of common line readers.
 const bigSize = 1 << 20
 
 func bigLine(s *session) Verdict {
 	return s.echoes(strings.Repeat("0123456789abcdef", bigSize/16))
 }
 
-// utf8 tests characters that readers and writers of lines often handle wrongly: those of two, three
-// and four bytes, combining ones, and those that other rules treat as line ends.
+// utf8 tests characters that programs often read or write incorrectly: characters of two, three and
+// four bytes, combining characters, and characters that some programs treat as line ends.
 func utf8(s *session) Verdict {
 	return s.echoes("é e\u0301 ß 你好 \U0001F600 \u200f\u2028\u2029\u0085 \" \\ \t end")
 }
 
-// echoes sends a text as the context, which a testable host returns.
+// echoes sends a text as the context of a prompt. A testable host must return the same text.
 func (s *session) echoes(text string) Verdict {
 	quoted, err := json.Marshal(text)
 	if err != nil {
 		panic(err)
 	}
-	// Unescaped: Marshal escapes two of the characters.
+	// json.Marshal escapes two of the characters, which the host must also accept unescaped.
 	line := strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029").Replace(string(quoted))
 	t := &talk{s: s, context: []byte(`{"text":` + line + `}`)}
 	if v := t.runExchange(); v != nil {
@@ -168,7 +168,7 @@ func (s *session) echoes(text string) Verdict {
 	return verdict(t.isNot("text", line))
 }
 
-// checkExit closes the host's input and waits for its exit.
+// checkExit closes the host's input and waits until the host exits.
 func checkExit(s *session) Verdict {
 	if v := s.ready(); v != nil {
 		return *v

@@ -1,10 +1,9 @@
-// Package hostcheck implements `concerto host test` and `concerto host list` (spec/34-host.md): it
-// tests a host by fourteen checks, each a small conversation over the host's own transport, and
-// reports what a start of the host shows.
+// Package hostcheck implements `concerto host test` and `concerto host list` (spec/34-host.md). It
+// runs fourteen checks on a host. Each check is a short conversation over the host's transport.
 //
-// A check's prompt is "concerto test: CHECK". A testable host, one made with an SDK, must answer it
-// in a known way; any other host may do whatever spec/host-protocol.md allows. Lines from and to
-// the host are read and written as in a run.
+// The prompt of a check is "concerto test: CHECK". A testable host, which is one that uses an SDK,
+// must answer each prompt in a specified way. Any other host may do everything that
+// spec/host-protocol.md allows. Lines from and to the host are read and written as in a run.
 package hostcheck
 
 import (
@@ -22,16 +21,15 @@ import (
 // Outcome is the outcome of a check.
 type Outcome string
 
-// The outcomes. A check is skipped if the host did not do what the check tests and is not required
-// to.
+// The outcomes. A check is skipped if the host does not use the tested feature and need not use it.
 const (
 	OK      Outcome = "ok"
 	Fail    Outcome = "FAIL"
 	Skipped Outcome = "skip"
 )
 
-// Verdict is the result of a check. A failed check states what was expected, what came instead and
-// what to do; a skipped one states why.
+// Verdict is the result of a check. For a failed check, it states what was expected, what happened
+// instead and what the author of the host can do. For a skipped check, Why is the reason.
 type Verdict struct {
 	Check    string  `json:"check"`
 	Outcome  Outcome `json:"outcome"`
@@ -41,7 +39,7 @@ type Verdict struct {
 	Why      string  `json:"why,omitempty"`
 }
 
-// Text returns the verdict as a line, and for a failure a second one with the hint.
+// Text returns the verdict as a line. A failure has a second line with the hint.
 func (v Verdict) Text() string {
 	if v.Outcome != Fail {
 		return fmt.Sprintf("%s %s\n", v.Check, v.Outcome)
@@ -49,14 +47,14 @@ func (v Verdict) Text() string {
 	return fmt.Sprintf("%s %s expected %s, got %s\n  hint: %s\n", v.Check, v.Outcome, v.Expected, v.Got, v.Hint)
 }
 
-// check is a row of the table: a name, a hint for its failure, and the test.
+// check is a check in the table: its name, the hint for a failure, and the function that runs it.
 type check struct {
 	name string
 	hint string
 	play func(s *session) Verdict
 }
 
-// firstPrompt is the check that all later ones depend on.
+// firstPrompt is the name of the check on which all later checks depend.
 const firstPrompt = "prompt"
 
 // checks returns all checks in order.
@@ -91,35 +89,38 @@ func Names() []string {
 // Options configures the checks.
 type Options struct {
 	Config  host.Config
-	Environ []string       // the environment that the host inherits
-	Run     *procgroup.Run // run that the host's processes belong to; may be nil
-	// Only lists the checks to report; nil means all.
+	Environ []string       // environment that the host inherits
+	Run     *procgroup.Run // run to which the host's processes belong; may be nil
+	// Only contains the names of the checks to report; nil means all checks.
 	Only []string
-	// Wire receives each line from and to the host, from several goroutines; nil drops them.
+	// Wire receives each line from and to the host, also in concurrent calls; nil ignores the
+	// lines.
 	Wire func(hosttrace.Line)
-	// Stderr receives the lines of standard error; nil drops them.
+	// Stderr receives each line of the host's standard error; nil ignores the lines.
 	Stderr func(line string)
 }
 
-// Time limits, unless the host's own timeout applies.
+// Time limits. The host's configured timeout replaces patience.
 const (
-	patience = 30 * time.Second // for a check, if the host has no timeout
-	// to wait for unrequested output of a new process, if the system does not report whether it
-	// waits for input
+	patience = 30 * time.Second // limit of a check
+	// wait for unrequested output of a new process, if the system does not report whether the
+	// process waits for input
 	early    = 500 * time.Millisecond
-	starting = 5 * time.Second // the same if the system reports it, and it does not wait
-	// to wait for later unrequested output, unless the process is known to wait
+	starting = 5 * time.Second // wait for unrequested output of a new process, if the system reports that it does not wait for input
+	// wait for unrequested output after an answer, unless the system reports that the process waits
+	// for input
 	settle   = 200 * time.Millisecond
-	glance   = 5 * time.Millisecond // between polls
-	hesitate = time.Second          // before a silent host is cancelled
-	leaving  = 5 * time.Second      // after its input was closed
+	glance   = 5 * time.Millisecond // interval between polls
+	hesitate = time.Second          // wait for output before an exchange is cancelled
+	leaving  = 5 * time.Second      // wait for the exit after the host's input was closed
 )
 
-// Run makes the checks and reports each verdict as soon as it is known. The error is ctx's.
+// Run runs the checks and passes each verdict to report at once. It returns an error only if ctx
+// ends.
 func Run(ctx context.Context, o Options, report func(Verdict)) error {
 	s := &session{ctx: ctx, o: o, dialer: host.NewDialer(o.Config, host.Options{Environ: o.Environ, Run: o.Run, Trace: o.Wire}), remarked: map[string]bool{}, wrong: map[string]bool{}}
 	defer s.endProcess()
-	unanswered := false // every further check would wait as long as a prompt may take
+	unanswered := false // the check of prompts failed, so that every further check would run into its time limit
 	for _, c := range checks() {
 		if o.Only != nil && !slices.Contains(o.Only, c.name) {
 			continue
@@ -140,7 +141,7 @@ func Run(ctx context.Context, o Options, report func(Verdict)) error {
 	return nil
 }
 
-// Sum counts verdicts by outcome.
+// Sum contains the number of verdicts by outcome.
 type Sum struct {
 	OK      int `json:"ok"`
 	Failed  int `json:"failed"`
@@ -159,12 +160,12 @@ func (s *Sum) Add(v Verdict) {
 	}
 }
 
-// Text returns the summary line.
+// Text returns the summary as a line.
 func (s Sum) Text() string {
 	return fmt.Sprintf("%d ok, %d failed, %d skipped\n", s.OK, s.Failed, s.Skipped)
 }
 
-// useHintOf makes failures use the hint of another check, until restore is called.
+// useHintOf replaces the hint of failures by the hint of another check until restore is called.
 func (s *session) useHintOf(name string) (restore func()) {
 	before := s.hint
 	for _, c := range checks() {
@@ -175,7 +176,8 @@ func (s *session) useHintOf(name string) (restore func()) {
 	return func() { s.hint = before }
 }
 
-// failed returns the failure of the current check.
+// failed returns the verdict for a failure of the current check. The format describes what happened
+// instead of the expected behaviour.
 func (s *session) failed(expected, format string, args ...any) Verdict {
 	return Verdict{Outcome: Fail, Expected: expected, Got: fmt.Sprintf(format, args...), Hint: s.hint}
 }
@@ -184,14 +186,14 @@ func skipped(why string) Verdict { return Verdict{Outcome: Skipped, Why: why} }
 
 var passed = Verdict{Outcome: OK}
 
-// quoteLimit limits how much of a line a verdict repeats.
+// quoteLimit limits the part of a line that a verdict quotes, in bytes.
 const quoteLimit = 200
 
 func quoteLine(line []byte) string {
 	return utf8cut.Short(string(line), quoteLimit)
 }
 
-// formatSeconds formats a duration as people write it: 30 seconds, 0.5 seconds.
+// formatSeconds formats a duration in seconds, such as "30 seconds" or "0.5 seconds".
 func formatSeconds(d time.Duration) string {
 	if d == time.Second {
 		return "1 second"

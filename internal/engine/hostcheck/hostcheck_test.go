@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
-// TestManual checks that the manual's table names every check in order.
+// TestManual checks that the manual's table contains the names of all checks in order.
 func TestManual(t *testing.T) {
 	chapter, err := os.ReadFile("../../../spec/34-host.md")
 	if err != nil {
@@ -19,7 +19,7 @@ func TestManual(t *testing.T) {
 	}
 	table := regexp.MustCompile(`(?s)\| check \| passes when \|\n(.*?)\n\n`).FindSubmatch(chapter)
 	if table == nil {
-		t.Fatal("the chapter has no table of checks")
+		t.Fatal("spec/34-host.md has no table of checks")
 	}
 	var named []string
 	for _, row := range regexp.MustCompile("(?m)^\\| (`.*?) \\|").FindAllSubmatch(table[1], -1) {
@@ -28,16 +28,17 @@ func TestManual(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(Names(), named); diff != "" {
-		t.Errorf("the checks (-), the manual (+):\n%s", diff)
+		t.Errorf("the names of the checks differ from the manual's table (-checks +manual):\n%s", diff)
 	}
 	for _, c := range checks() {
 		if c.hint == "" {
-			t.Errorf("%s has no hint", c.name)
+			t.Errorf("the check %s has no hint", c.name)
 		}
 	}
 }
 
-// TestShapes checks that the library's schema determines what a message lacks.
+// TestShapes checks the reports of missing or wrong members of messages, which depend on the
+// schemas in the library.
 func TestShapes(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"type":"progress","message":"half","percent":50}`:          "",
@@ -65,7 +66,7 @@ func TestShapes(t *testing.T) {
 	} {
 		typ := regexp.MustCompile(`"type":"(.*?)"`).FindStringSubmatch(line)[1]
 		if got := misshapen(hostmsg.Of(typ), []byte(line)); got != want {
-			t.Errorf("%s: %q, want %q", line, got, want)
+			t.Errorf("misshapen(%s) = %q, want %q", line, got, want)
 		}
 	}
 	if !slices.Contains(fieldsOf(hostmsg.Of("progress")), field{"percent", "Int", true}) {

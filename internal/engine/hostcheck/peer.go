@@ -13,23 +13,23 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// peer is a running host, read line by line.
+// peer is a running host whose output is read line by line.
 type peer struct {
 	conn      host.Conn
 	events    chan event
 	stop      chan struct{}
-	read      chan struct{} // closed when reading has ended
-	bytesRead atomic.Int64  // bytes of the output that were read, up to the last line in the channel
-	spoken    bool          // it has sent a message
+	read      chan struct{} // closed when the reading goroutine has ended
+	bytesRead atomic.Int64  // number of output bytes up to the end of the last line that was put into events
+	spoken    bool          // the host has sent a protocol message
 }
 
-// event is a line of the host, or why there are no more.
+// event is a line of the host, or the error that ended its output.
 type event struct {
 	line ndjson.Line
 	err  error
 }
 
-// ahead is how many lines of a host may be buffered.
+// ahead is the number of unprocessed lines of a host that are buffered.
 const ahead = 1024
 
 func newPeer(conn host.Conn) *peer {
@@ -52,7 +52,7 @@ func newPeer(conn host.Conn) *peer {
 	return p
 }
 
-// receiveEvent waits for the next event; ok is false if none came in time.
+// receiveEvent waits at most d for the next event. ok is false if there was none.
 func (p *peer) receiveEvent(ctx context.Context, d time.Duration) (e event, ok bool) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -65,16 +65,16 @@ func (p *peer) receiveEvent(ctx context.Context, d time.Duration) (e event, ok b
 	return e, false
 }
 
-// waits reports whether the host waits for its input, and all its earlier output was received.
-// known is false if the system does not report it.
+// waits reports whether the host waits for its input and all its output so far was processed. known
+// is false if the system does not report whether a process waits.
 func (p *peer) waits() (waits, known bool) {
 	waits, known = host.AwaitsInput(p.conn)
-	// The order matters: a line is put into the channel before it is counted.
+	// The order matters: a line is put into the channel before its bytes are counted.
 	return waits && p.conn.BytesSent() <= p.bytesRead.Load() && len(p.events) == 0, known
 }
 
-// sendLine writes a line. It returns false if the host does not read the line in time. The next
-// event reports the end of the host.
+// sendLine writes a line. It returns false if the host does not read the line within d. A write
+// error is ignored, because the next event then reports the end of the host.
 func (p *peer) sendLine(ctx context.Context, line []byte, d time.Duration) bool {
 	done := make(chan struct{})
 	go func() {
@@ -92,7 +92,7 @@ func (p *peer) sendLine(ctx context.Context, line []byte, d time.Duration) bool 
 	return false
 }
 
-// endReason returns why nothing more came, for a verdict.
+// endReason describes the end of the host's output for a verdict. err is the error of reading.
 func (p *peer) endReason(ctx context.Context, err error) string {
 	if !errors.Is(err, io.EOF) {
 		return err.Error()
@@ -114,7 +114,7 @@ func (p *peer) endReason(ctx context.Context, err error) string {
 	return what
 }
 
-// endHost ends the host and its children.
+// endHost stops the host and its child processes.
 func (p *peer) endHost() {
 	close(p.stop)
 	p.conn.CloseWrite()

@@ -13,23 +13,23 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// session makes the checks of one host. They share a process until a check fails; the next check
-// starts another.
+// session runs the checks of one host. The checks share a process. If a check fails, the process is
+// stopped and the next check starts another one.
 type session struct {
 	ctx      context.Context
 	o        Options
 	dialer   *host.Dialer
-	check    string // the current check
-	hint     string // its own hint
+	check    string // name of the current check
+	hint     string // hint of the current check
 	remarked map[string]bool
 
 	p     *peer
-	began *Verdict // of the start
-	inits *Verdict // of the initialisation
+	began *Verdict // verdict of the start check; nil before the check
+	inits *Verdict // verdict of the init check; nil before the check
 	ack   ack
 
-	plain string          // a line of its output that is not a message
-	wrong map[string]bool // faults of messages that were reported
+	plain string          // last output line that was not a message; "" if there was none
+	wrong map[string]bool // faults of messages that were already reported
 }
 
 // ack contains the members of init_ack.
@@ -41,10 +41,10 @@ type ack struct {
 
 func (a *ack) can(capability string) bool { return slices.Contains(a.Capabilities, capability) }
 
-// emptyInit is sent to a host without parameters, which may not support init.
+// emptyInit is the message for a host without parameters. Such a host need not support init.
 const emptyInit = `{"type":"init","params":{}}` + "\n"
 
-// endProcess ends the process, if there is one.
+// endProcess stops the process, if there is one.
 func (s *session) endProcess() {
 	if s.p != nil {
 		s.p.endHost()
@@ -67,8 +67,8 @@ func (s *session) startProcess() Verdict {
 	return passed
 }
 
-// plainError returns the text of an error about a host without the host's name, and without the
-// manifest's name if none is used.
+// plainError returns the text of an error about a host. It omits the host's name, and omits the
+// manifest's name if there is no manifest.
 func (s *session) plainError(err error) string {
 	text := strings.TrimPrefix(err.Error(), "host '"+s.o.Config.Name+"' ")
 	if s.o.Config.Connector == "" {
@@ -77,7 +77,7 @@ func (s *session) plainError(err error) string {
 	return text
 }
 
-// checkStart is the check of that name; it is made once.
+// checkStart returns the verdict of the start check. The first call runs the check.
 func (s *session) checkStart() Verdict {
 	if s.began == nil {
 		defer s.useHintOf("start")()
@@ -93,9 +93,9 @@ func (s *session) checkStart() Verdict {
 	return *s.began
 }
 
-// unasked returns unrequested output of a process before it waits for its input. If the system
-// reports that, it waits until most, otherwise within. A vendor's agent may send unrequested
-// messages that end no exchange.
+// unasked returns unrequested output that a process writes before it waits for its input. The wait
+// is at most most if the system reports whether a process waits for input, and at most within
+// otherwise. The agent of a vendor may send unrequested messages, except a result or an error.
 func (s *session) unasked(within, most time.Duration) (event, bool) {
 	vendor := host.UsesAdapter(&s.o.Config)
 	for began := time.Now(); ; {
@@ -123,7 +123,7 @@ func (s *session) unasked(within, most time.Duration) (event, bool) {
 	}
 }
 
-// early returns the verdict on output of a new process before anything was sent.
+// early returns the verdict for an event of a new process that has received nothing.
 func (s *session) early(e event) Verdict {
 	if e.err != nil {
 		return s.failed("a process that waits for its input", "%s", s.p.endReason(s.ctx, e.err))
@@ -131,7 +131,8 @@ func (s *session) early(e event) Verdict {
 	return s.failed("no output before the first message", "the line %s", quoteLine(e.line.Text))
 }
 
-// initialise is the check of init. A host without parameters need not support it.
+// initialise returns the verdict of the init check. The first call runs the check. A host without
+// parameters need not support init.
 func (s *session) initialise() Verdict {
 	if v := s.checkDependency("start", s.checkStart()); v != nil {
 		return *v
@@ -147,9 +148,9 @@ func (s *session) initialise() Verdict {
 	return *s.inits
 }
 
-// checkDependency returns the verdict on a check that depends on the check name, whose verdict is
-// v. If v is a failure, the dependent check reports it, or is skipped if it was reported before.
-// nil means that the check can be made.
+// checkDependency returns the verdict of the current check if the check name, on which it depends,
+// failed with the verdict v. The current check reports the failure, or is skipped if the failure
+// was already reported. nil means that the current check can run.
 func (s *session) checkDependency(name string, v Verdict) *Verdict {
 	if v.Outcome != Fail {
 		return nil
@@ -161,13 +162,14 @@ func (s *session) checkDependency(name string, v Verdict) *Verdict {
 	return &v
 }
 
-// handshake sends init to a new process and receives the acknowledgement.
+// handshake sends init to a new process and receives init_ack.
 func (s *session) handshake() Verdict {
 	line, err := host.InitLine(&s.o.Config, s.o.Environ)
 	if err != nil {
 		return s.failed("its parameters", "that it %s", s.plainError(err))
 	}
-	// A host without parameters may handle init in any way.
+	// returns the verdict for a host that does not acknowledge init; a host without parameters need
+	// not
 	not := func(format string, args ...any) Verdict {
 		if line == nil {
 			return skipped("it has no parameters and does not handle init: " + fmt.Sprintf(format, args...))
@@ -198,18 +200,20 @@ func (s *session) handshake() Verdict {
 	}
 	s.p.spoken = true
 	s.ack = ack{line: e.line.Text}
-	// Members with the wrong type are reported by the check of ack.
+	// Unmarshal's error is ignored, because the ack check reports members with a wrong type.
 	_ = json.Unmarshal(e.line.Text, &s.ack)
 	return passed
 }
 
-// ends reports whether a line ends a handshake.
+// ends reports whether a line ends the handshake: it acknowledges init, ends an exchange or is
+// invalid.
 func ends(line []byte) bool {
 	m, is, err := host.Decode(line)
 	return err != nil || is && (hostmsg.Of(m.Type).Terminal() || hostmsg.Of(m.Type).Role == hostmsg.Acknowledges)
 }
 
-// acknowledge is the check of ack: the content of init_ack, and that nothing follows.
+// acknowledge runs the ack check. It checks the members of init_ack, and that the host writes
+// nothing after it.
 func (s *session) acknowledge() Verdict {
 	v := s.initialise()
 	if n := s.checkDependency("init", v); n != nil {
@@ -242,7 +246,8 @@ func (s *session) acknowledge() Verdict {
 	return passed
 }
 
-// ready ensures that a process waits for a prompt, or returns why it does not.
+// ready returns nil when an initialised process waits for a prompt. Otherwise it returns the
+// verdict of the current check.
 func (s *session) ready() *Verdict {
 	if v := s.checkDependency("start", s.checkStart()); v != nil {
 		return v

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// field is a member of a message according to the library's schema.
+// field is a member of a message in the library's schema.
 type field struct {
 	name, typ string
 	optional  bool
@@ -24,7 +24,7 @@ func fieldsOf(row *hostmsg.Message) []field {
 	return out
 }
 
-// shape returns the members of a type of message, for a hint.
+// shape describes the members of a message type for a hint.
 func shape(row *hostmsg.Message) string {
 	if row.Schema == "" {
 		return strings.Join(row.Members, ", ")
@@ -32,8 +32,8 @@ func shape(row *hostmsg.Message) string {
 	return strings.Join(stdlib.MessageFields(row.Schema), ", ")
 }
 
-// misshapen returns which member a message lacks, with its form, or "". A program whose handler has
-// the schema would not receive such a message.
+// misshapen describes the first member that is missing in a message or has a wrong type, or returns
+// "". A handler with this schema would not receive the message.
 func misshapen(row *hostmsg.Message, line []byte) string {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(line, &members); err != nil {
@@ -60,7 +60,7 @@ func misshapen(row *hostmsg.Message, line []byte) string {
 	return ""
 }
 
-// hasType reports whether a value has a field's type. An id may also be a number.
+// hasType reports whether a value has a field's type. For an id, a number is valid too.
 func hasType(f field, v json.RawMessage) bool {
 	if f.name == "id" {
 		return fitsType("String", v) || fitsType("Int", v)
@@ -94,7 +94,7 @@ func fitsType(typ string, v json.RawMessage) bool {
 	case strings.HasPrefix(typ, "Map<"):
 		into = new(map[string]json.RawMessage)
 	default:
-		return true // Any, or a schema of its own
+		return true // any value is valid for Any or for another schema
 	}
 	return json.Unmarshal(v, into) == nil
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// hasty is a host that reads nothing: after some time it writes a line, if it has one, and exits.
+// hasty is a fake host that does not read its input. After a delay it writes a line, if output is
+// set, and exits.
 type hasty struct {
 	after  time.Duration
 	output string
 	exit   host.Exit
-	seen   bool          // whether the system reports that it waits
-	waits  time.Duration // after this time it waits, if the system reports it; 0 means never
+	seen   bool          // the system reports whether the process waits for input
+	waits  time.Duration // delay until the process waits for input; 0 means never
 	began  time.Time
 
 	spoke  bool
@@ -69,15 +70,15 @@ func (h *hasty) Exit() host.Exit                    { return h.exit }
 func (h *hasty) Stderr() string                     { return h.exit.Stderr }
 func (h *hasty) End(time.Duration, <-chan struct{}) { h.leave() }
 
-// TestStart checks that early output of a host before anything was sent fails the check of the
-// start. Later checks detect slower hosts; the test uses its own clock to be independent of the
-// machine.
+// TestStart checks that the start check fails if a host writes output or exits before it has
+// received anything. Slower hosts are detected by later checks. The test uses a fake clock, so it
+// does not depend on the speed of the machine.
 func TestStart(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		host *hasty
 		want Verdict
-		most time.Duration // that it takes
+		most time.Duration // maximum duration of the check
 	}{
 		{"waits", &hasty{after: time.Hour}, Verdict{Outcome: OK}, early},
 		{"speaks later", &hasty{after: early + 1, output: "Welcome"}, Verdict{Outcome: OK}, early},
@@ -102,17 +103,17 @@ func TestStart(t *testing.T) {
 			began := time.Now()
 			got := s.checkStart()
 			if took := time.Since(began); took > c.most {
-				t.Errorf("%s: it took %v, want at most %v", c.name, took, c.most)
+				t.Errorf("%s: the check took %v, want at most %v", c.name, took, c.most)
 			}
 			if got.Outcome != c.want.Outcome || got.Expected != c.want.Expected || got.Got != c.want.Got {
-				t.Errorf("%s: %+v, and should be %+v", c.name, got, c.want)
+				t.Errorf("%s: verdict = %+v, want %+v", c.name, got, c.want)
 			}
 		})
 	}
 }
 
-// readDuringProbe is a host that waits for input, and whose line is read while the check probes
-// whether it has written more.
+// readDuringProbe is a fake host that waits for input. Its output line is read while the check reads
+// the number of sent bytes.
 type readDuringProbe struct {
 	hasty
 	p *peer
@@ -127,16 +128,16 @@ func (h *readDuringProbe) BytesSent() int64 {
 	return 1
 }
 
-// TestLineReadDuringProbe checks that a host does not count as waiting before its output was
-// handled, whenever that is read.
+// TestLineReadDuringProbe checks that a host does not count as waiting while one of its lines is
+// unprocessed, even if the line is read during the call of waits.
 func TestLineReadDuringProbe(t *testing.T) {
 	h := &readDuringProbe{hasty: hasty{seen: true, waits: 1, began: time.Now().Add(-time.Hour)}}
 	h.p = &peer{conn: h, events: make(chan event, 1)}
 	if waits, ok := h.p.waits(); waits || !ok {
-		t.Errorf("it waits: %t, which is known: %t", waits, ok)
+		t.Errorf("waits() before the line is handled = %t, known %t, want false, true", waits, ok)
 	}
 	<-h.p.events
 	if waits, _ := h.p.waits(); !waits {
-		t.Error("it does not wait")
+		t.Error("waits() after the line was handled = false, want true")
 	}
 }

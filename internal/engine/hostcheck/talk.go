@@ -11,27 +11,28 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// talk is one exchange with a host, from its prompt to its end.
+// talk is one exchange with a host, from the prompt to a result or an error.
 type talk struct {
 	s       *session
 	context json.RawMessage
-	// answer, if not nil, returns the answer to the nth request of its type, from 0; nil means
-	// harmless.
+	// answer, if not nil, returns the reply to the nth request of a type, where n starts at 0. If
+	// answer or its result is nil, harmless returns the reply.
 	answer func(m *effect.HostMessage, n int) *effect.ExchangeReply
-	cancel bool // cancel the exchange at its first message, or after hesitate
+	cancel bool // cancel the exchange after its first message, or after hesitate without a message
 
-	received   map[string]int // messages by type
+	received   map[string]int // number of received messages by type
 	cancelSent bool           // a cancel message was sent
 	until      time.Time
-	since      int64  // offset of its first line in the host's output
-	result     []byte // the message that ended it; nil for a plain line
-	typ        string // and its type
+	since      int64  // number of bytes that the host had sent before the prompt
+	result     []byte // message that ended the exchange; nil for a plain line
+	typ        string // type of the message that ended the exchange; "" before
 }
 
-// terminal describes what every exchange must end with.
+// terminal names the messages that end an exchange, for verdicts.
 const terminal = "a result or an error"
 
-// runExchange runs the exchange. It returns what went wrong, after which the process is unusable.
+// runExchange runs the exchange. It returns nil or the verdict of a failure; after a failure the
+// process is stopped.
 func (t *talk) runExchange() *Verdict {
 	s := t.s
 	if v := s.ready(); v != nil {
@@ -61,7 +62,7 @@ func (t *talk) talk() *Verdict {
 	return nil
 }
 
-// handleNext receives one line and handles it.
+// handleNext receives one line from the host and processes it.
 func (t *talk) handleNext() *Verdict {
 	s := t.s
 	wait := time.Until(t.until)
@@ -88,13 +89,13 @@ func (t *talk) handleNext() *Verdict {
 		s.plain = quoteLine(e.line.Text)
 	}
 	switch {
-	case before: // of the previous exchange, which has ended
+	case before: // the line belongs to the previous exchange, which has ended
 		return nil
 	case err != nil:
 		return t.fails("a JSON object on each line", "%s", quoteLine(e.line.Text))
 	case is:
 		return t.handleLine(&m)
-	case !s.p.spoken: // it counts as the result
+	case !s.p.spoken: // a plain line of a host that sends no messages is the result
 		t.typ = hostmsg.Result
 	}
 	return nil
@@ -103,7 +104,7 @@ func (t *talk) handleNext() *Verdict {
 func (t *talk) handleLine(m *effect.HostMessage) *Verdict {
 	row := hostmsg.Of(m.Type)
 	if wrong := misshapen(row, m.Text); wrong != "" && !t.s.wrong[wrong] {
-		t.s.wrong[wrong] = true // report it once
+		t.s.wrong[wrong] = true // each fault is reported only once
 		v := t.fails(wrong, "%s", quoteLine(m.Text))
 		v.Hint = fmt.Sprintf("%s has %s (spec/host-protocol.md)", m.Type, shape(row))
 		return v
@@ -147,7 +148,7 @@ func (t *talk) fails(expected, format string, args ...any) *Verdict {
 	return &v
 }
 
-// harmless answers the questions of an unknown host: it allows nothing, and provides no tools.
+// harmless returns a reply to any request of a host. It denies approvals and tool calls.
 func harmless(m *effect.HostMessage) *effect.ExchangeReply {
 	switch hostmsg.Of(m.Type).Form {
 	case hostmsg.Inquiry:
@@ -158,7 +159,7 @@ func harmless(m *effect.HostMessage) *effect.ExchangeReply {
 	return &effect.ExchangeReply{Error: "concerto test: no handler for " + m.Type}
 }
 
-// offeredAnswer returns the last answer that a question offers, or a text.
+// offeredAnswer returns the last answer that a question offers, or a text if it offers none.
 func offeredAnswer(m *effect.HostMessage) json.RawMessage {
 	var q struct{ Options []json.RawMessage }
 	if json.Unmarshal(m.Text, &q) == nil && len(q.Options) > 0 {
@@ -167,14 +168,15 @@ func offeredAnswer(m *effect.HostMessage) json.RawMessage {
 	return []byte(`"concerto test"`)
 }
 
-// isNot compares the members of a testable host's result, as JSON.
+// isNot compares members of the result of a testable host with the expected values, given as JSON.
+// It returns nil if they are equal.
 func (t *talk) isNot(members ...string) *Verdict {
 	if !t.s.ack.can(testable) {
 		return nil
 	}
 	var got map[string]json.RawMessage
 	if t.typ == hostmsg.Result {
-		// A plain line has no members.
+		// Unmarshal's error is ignored, because a plain line has no members.
 		_ = json.Unmarshal(t.result, &got)
 	}
 	for i := 0; i < len(members); i += 2 {
@@ -185,7 +187,8 @@ func (t *talk) isNot(members ...string) *Verdict {
 	return nil
 }
 
-// testable is the capability of an SDK's host that can answer the checks.
+// testable is the capability that a host made with an SDK reports. Such a host answers the prompts
+// of the checks.
 const testable = "testable"
 
 func equalJSON(got json.RawMessage, want string) bool {

@@ -14,13 +14,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// Problem is why a question cannot be answered, or a run cannot be stopped or removed.
+// Problem is the error for a question that cannot be answered, or a run that cannot be stopped or
+// removed.
 type Problem struct{ Message, Hint string }
 
 func (e *Problem) Error() string { return e.Message }
 
-// Response is the answer to a pending question: a text, which is parsed as the expected type
-// unless JSON is set; or a refusal.
+// Response is the answer to a pending question. It is either a refusal, or a text. The text is JSON
+// if JSON is set, and otherwise in the form of the expected type.
 type Response struct {
 	Text   string
 	JSON   bool
@@ -28,7 +29,8 @@ type Response struct {
 	By     string
 }
 
-// Answer answers a pending question of a run. The error is a *Problem, or one of durable.Open.
+// Answer answers a pending question of the run in dir. The error is a *Problem or an error of
+// durable.Open.
 func Answer(dir, id string, a Response) error {
 	s, err := durable.Open(dir)
 	if err != nil {
@@ -37,7 +39,7 @@ func Answer(dir, id string, a Response) error {
 	return answerStored(s, id, a)
 }
 
-// answerStored answers a question of a run that was just read.
+// answerStored answers a question of a run that was read before.
 func answerStored(s *durable.Stored, id string, a Response) error {
 	shown, err := showStored(s, false)
 	if err != nil {
@@ -72,8 +74,8 @@ func answerStored(s *durable.Stored, id string, a Response) error {
 	return withdrawLate(s, id, &written)
 }
 
-// withdrawLate removes an answer to a question that has just ended otherwise, because the run will
-// not take it.
+// withdrawLate removes the answer that was just written if the question had already ended in
+// another way, because the run then ignores the answer.
 func withdrawLate(s *durable.Stored, id string, written *journal.Answer) error {
 	h, err := s.Dir.ReadFrom(s.History.At())
 	if errors.Is(err, journal.ErrOtherRecord) {
@@ -84,7 +86,7 @@ func withdrawLate(s *durable.Stored, id string, written *journal.Answer) error {
 	}
 	by, at, over := durable.Over(h, id)
 	if !over && h.Last().K != journal.KFinish || over && by == cmp.Or(written.By, effect.ByAnswer) {
-		return nil // the run takes it, or has taken it
+		return nil // the run will accept the answer, or has accepted it
 	}
 	if err := s.Dir.DropAnswer(id); err != nil {
 		return err
@@ -95,7 +97,7 @@ func withdrawLate(s *durable.Stored, id string, written *journal.Answer) error {
 	return withdrawn(s, id)
 }
 
-// withdrawn returns the error for a question that is no longer open.
+// withdrawn returns the error for a question that has ended without an answer.
 func withdrawn(s *durable.Stored, id string) error {
 	p := &Problem{Message: id + " no longer waits for an answer: the run has continued without one, or has ended"}
 	if e, ok := strings.CutPrefix(id, "q"); ok {
@@ -108,7 +110,7 @@ func answeredBy(id, by string, at int64) error {
 	return &Problem{Message: fmt.Sprintf("%s was answered by %s at %s", id, by, time.UnixMilli(at).UTC().Format(time.RFC3339))}
 }
 
-// notWaiting returns the error that lists the open questions.
+// notWaiting returns the error for an unknown question id. It lists the open questions.
 func notWaiting(s *durable.Shown, id string) error {
 	if s.Exit != nil {
 		return &Problem{Message: fmt.Sprintf("there is no question %s: the run has ended", id)}
@@ -126,7 +128,8 @@ func notWaiting(s *durable.Shown, id string) error {
 	return &Problem{Message: fmt.Sprintf("there is no question %s; these wait: %s", id, strings.Join(ids, ", "))}
 }
 
-// IsReady reports whether a waiting run can take an answer, or a timer has expired.
+// IsReady reports whether a waiting run could continue, because an answer has arrived or a timer
+// has expired.
 func IsReady(s *durable.Shown, now time.Time) bool {
 	dir := journal.At(s.Dir)
 	return s.State == durable.Waiting && (slices.ContainsFunc(s.Pending, func(q durable.ShownQuestion) bool { return dir.IsAnswered(q.ID) }) ||

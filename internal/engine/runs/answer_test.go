@@ -13,7 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// asking is a run that waits for the answers q2 and q3. It is on its way.
+// asking returns the writer and the directory of a running run that waits for the answers q2 and
+// q3.
 func asking(t *testing.T) (*journal.Writer, string) {
 	t.Helper()
 	program := ir.Encode(&ir.Program{Version: ir.Version})
@@ -29,8 +30,8 @@ func asking(t *testing.T) (*journal.Writer, string) {
 	return w, dir
 }
 
-// TestLateAnswer checks that an answer that arrives while the question or the run ends is reported
-// as late and removed, unless the run has accepted it.
+// TestLateAnswer answers a question that ends at the same time, or whose run does. The answer must
+// be removed and reported as late, unless the run has accepted it.
 func TestLateAnswer(t *testing.T) {
 	code := 0
 	finish := &journal.Record{K: journal.KFinish, Rest: journal.Rest{Code: &code}}
@@ -39,8 +40,8 @@ func TestLateAnswer(t *testing.T) {
 	}
 	for name, x := range map[string]struct {
 		concurrent []*journal.Record
-		want       string // of the error; "" for none
-		left       bool   // the answer is
+		want       string // start of the error message; "" for no error
+		left       bool   // the answer must still be stored
 	}{
 		"it waits":                 {nil, "", true},
 		"another one ends":         {[]*journal.Record{{K: journal.KEnd, E: 3, Gave: journal.Gave{X: "unknown"}}}, "", true},
@@ -68,12 +69,12 @@ func TestLateAnswer(t *testing.T) {
 		problem, _ := errors.AsType[*Problem](err)
 		switch {
 		case x.want == "" && err != nil, x.want != "" && (problem == nil || !strings.HasPrefix(problem.Message, x.want)):
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error = %v, want %q", name, err, x.want)
 		case strings.HasPrefix(x.want, "q2 waits") && problem.Hint != "concerto runs fork "+dir+" --at 2 --answer VALUE continues from there with an answer":
-			t.Errorf("%s: %s", name, problem.Hint)
+			t.Errorf("%s: hint = %q, want the command that forks the run", name, problem.Hint)
 		}
 		if a, err := before.Dir.Answer("q2"); (a != nil) != x.left || err != nil {
-			t.Errorf("%s: %+v, %v", name, a, err)
+			t.Errorf("%s: stored answer = %+v, error %v; want an answer: %v", name, a, err, x.left)
 		}
 	}
 }

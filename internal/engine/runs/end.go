@@ -12,11 +12,12 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// stopWithin limits the wait for a run to stop.
+// stopWithin limits how long Stop waits for the run's process.
 const stopWithin = 30 * time.Second
 
-// Stop stops a run: if a process is running it, that process cancels it, and Stop waits. The error
-// is a *journal.HeldError if it does not stop, a *Problem if it has ended, or one of durable.Open.
+// Stop stops a run. If a process is running it, that process cancels it, and Stop waits for the
+// process. The error is a *journal.HeldError if the process does not stop the run in time, a
+// *Problem if the run has ended, or an error of durable.Open.
 func Stop(ctx context.Context, dir string) error {
 	d := journal.At(dir)
 	w, h, err := d.Open(journal.Options{})
@@ -47,7 +48,8 @@ func Stop(ctx context.Context, dir string) error {
 	return errors.Join(w.Flush(journal.Synced), w.Close())
 }
 
-// Remove removes a run's directory. The error is a *journal.HeldError if a process is running it.
+// Remove removes the directory of a run. The error is a *journal.HeldError if a process is running
+// the run.
 func Remove(dir string) error {
 	d := journal.At(dir)
 	running, err := d.Running()
@@ -68,15 +70,16 @@ func Remove(dir string) error {
 
 // Verified is the result of verifying a run.
 type Verified struct {
-	Records uint64 // existing records
-	Before  uint64 // dropped records
-	Torn    int    // incomplete bytes at the end
-	OutTorn int    // incomplete bytes at the end of the output
+	Records uint64 // number of stored records
+	Before  uint64 // number of dropped records
+	Torn    int    // number of bytes of an incomplete record at the end of the journal
+	OutTorn int    // number of bytes of an incomplete line at the end of the output
 }
 
-// Verify reads a run's whole chain, its blobs and programs, its output, its pending answers, and,
-// if the beginning of its history was dropped, the snapshots that it resumes from. The error is a
-// *journal.DamagedError, journal.ErrNoRun, or one of the files.
+// Verify checks the hash chain of a run's journal, its blobs and programs, its output and its
+// pending answers. If the beginning of the history was dropped, it also checks the snapshots from
+// which the run can be resumed. The error is a *journal.DamagedError, journal.ErrNoRun, or an error
+// of reading the files.
 func Verify(dir string) (v Verified, err error) {
 	for {
 		s, err := durable.Open(dir)
@@ -86,7 +89,7 @@ func Verify(dir string) (v Verified, err error) {
 		torn, err := tornOutput(s)
 		head := s.History.Head
 		if now, rerr := durable.Open(dir); err != nil && rerr == nil && now.History.Head.After(head) {
-			continue // another process has removed it
+			continue // the process of the run dropped records concurrently, so the error may be wrong
 		}
 		v = Verified{Records: s.History.N, Torn: s.History.Torn, OutTorn: torn}
 		if head != nil {
@@ -97,7 +100,8 @@ func Verify(dir string) (v Verified, err error) {
 	}
 }
 
-// tornOutput returns how many bytes at the end of the output are an incomplete line.
+// tornOutput checks the blobs, answers, output and snapshots of a run. It returns the number of
+// bytes of an incomplete line at the end of the output.
 func tornOutput(s *durable.Stored) (outTorn int, err error) {
 	for _, r := range s.History.Records {
 		if r.Blob == "" {
@@ -117,7 +121,7 @@ func tornOutput(s *durable.Stored) (outTorn int, err error) {
 	return outTorn, err
 }
 
-// Tape writes a tape of a run, which Replay plays.
+// Tape writes the run's tape to a writer. A tape can be replayed without the run's directory.
 func Tape(dir string, to io.Writer) error {
 	s, err := durable.Open(dir)
 	if err == nil {

@@ -10,11 +10,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// Fork creates a new run in the directory to, new or empty, with the history of another up to an
-// effect whose result is changed. The new run is not resumed yet. written lists the files that the
-// history has written, which are not restored. If the journal is damaged, the history ends before
-// the damage. The error is a *durable.NoEffect, a *Problem if the change is invalid, or one of
-// durable.Open and of directories.
+// Fork creates a new run in the directory to, which must not exist or be empty. The new run has the
+// history of the run in dir up to the effect of the change, and the changed result of that effect.
+// The new run is not started. written lists the files that the effects in the history have written;
+// Fork does not restore them. If the journal is damaged, the history ends before the damage. The
+// error is a *durable.NoEffect, a *Problem if the change is invalid, or an error of durable.Open or
+// of creating the directory.
 func Fork(dir, to, id string, c durable.Change) (written []string, err error) {
 	s, err := durable.Good(dir)
 	if err == nil {
@@ -32,7 +33,7 @@ func Fork(dir, to, id string, c durable.Change) (written []string, err error) {
 	}
 	start := *s.Start
 	start.Run, start.IR, start.Fork = id, s.Sum, c.Fork(s.Start.Run)
-	machine, _ := os.Hostname() // only for messages
+	machine, _ := os.Hostname() // used only in messages
 	w, err := journal.At(to).Create(start, s.Program, journal.Options{Owner: journal.Owner{By: "fork of " + s.Start.Run, Machine: machine}})
 	if err != nil {
 		return nil, err
@@ -53,7 +54,7 @@ func Fork(dir, to, id string, c durable.Change) (written []string, err error) {
 	return written, errors.Join(w.Flush(journal.Synced), w.Close())
 }
 
-// writtenBy returns the file that an effect writes, or "".
+// writtenBy returns the path of the file that an effect writes, or "" for other effects.
 func writtenBy(r *journal.Record) string {
 	if r.K != journal.KBegin {
 		return ""

@@ -1,5 +1,6 @@
 // Package runs manages runs that are stored in directories: it lists and shows them, answers their
-// questions, stops, verifies, forks and removes them. It does not resume them (spec/26-durable.md).
+// questions, and stops, verifies, forks and removes them. Resuming a run is not part of the package
+// (spec/26-durable.md).
 package runs
 
 import (
@@ -21,7 +22,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/llm"
 )
 
-// Root returns the directory below which the nearest manifest stores runs, or "".
+// Root returns the directory in which the nearest manifest stores runs, or "".
 func Root(dir string) (string, error) {
 	in, err := driver.Load(driver.Request{Dir: dir})
 	if err != nil || in.Manifest == nil {
@@ -34,8 +35,8 @@ func Root(dir string) (string, error) {
 	return conf.JournalRoot(in.Root), nil
 }
 
-// Show returns the state of the run in a directory, including a damaged one. The error is
-// journal.ErrNoRun, a *journal.NewerFormatError, or one of the files.
+// Show returns the state of the run in a directory, even if the journal is damaged. The error is
+// journal.ErrNoRun, a *journal.NewerFormatError, or an error of reading the files.
 func Show(dir string) (*durable.Shown, error) {
 	s, err := durable.Open(dir)
 	if damaged, ok := errors.AsType[*journal.DamagedError](err); ok {
@@ -51,7 +52,8 @@ func Show(dir string) (*durable.Shown, error) {
 	return showStored(s, running)
 }
 
-// showStored returns the state of the run.
+// showStored returns the state of a run that was read before. running means that a process is
+// running it.
 func showStored(s *durable.Stored, running bool) (*durable.Shown, error) {
 	p, err := ir.Decode(s.Program)
 	if err != nil {
@@ -83,7 +85,7 @@ func showStored(s *durable.Stored, running bool) (*durable.Shown, error) {
 	return shown, nil
 }
 
-// connections returns the connections of a program, with the prices of their models.
+// connections returns the connections of a program with the prices of their models.
 func connections(p *ir.Program) (all runtime.Parties, err error) {
 	for _, x := range p.Connections {
 		c, err := llm.ParseConnection(x.Name, x.Config)
@@ -95,7 +97,7 @@ func connections(p *ir.Program) (all runtime.Parties, err error) {
 	return all, nil
 }
 
-// List returns the states of the runs in the subdirectories, oldest first.
+// List returns the states of the runs in the subdirectories of root, oldest first.
 func List(root string) ([]*durable.Shown, error) {
 	all, err := os.ReadDir(root)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -125,13 +127,12 @@ func List(root string) ([]*durable.Shown, error) {
 	return runs, nil
 }
 
-// hosts returns the processes of a run's hosts. running reports whether a process is running the
-// run.
+// hosts returns the processes of a run's hosts. running means that a process is running the run.
 func hosts(dir string, running bool) []durable.ShownHost {
 	all := []durable.ShownHost{}
 	processes, err := keeper.Processes(dir)
 	if err != nil {
-		return all // the state is unknown
+		return all // the processes are unknown, so none are listed
 	}
 	shown := map[string]bool{}
 	for _, p := range processes {

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// BenchmarkBack moves back by an effect, and by a line, at the end of a run of 50,000 effects: of
-// one that waits in between and so has snapshots, and of one that never waits.
+// BenchmarkBack measures moving back by one effect, and by one line, at the end of a run of 50,000
+// effects. One of the two programs waits between its effects, so its run has snapshots. The
+// other program never waits, and its run has no snapshots.
 func BenchmarkBack(b *testing.B) {
 	waits := strings.ReplaceAll(program, "0..40", "0..12500")
 	computes := strings.NewReplacer("std::time::sleep(0)", `emit("n", n)`, "await ", "", "async ", "").Replace(waits)
@@ -20,7 +21,7 @@ func BenchmarkBack(b *testing.B) {
 			defer s.Close()
 			n := int64(len(r.Effects))
 			if n < 50_000 {
-				b.Fatalf("only %d effects", n)
+				b.Fatalf("the recording has %d effects, which are too few for the benchmark", n)
 			}
 			if err := s.ToEffect(n); err != nil {
 				b.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
-// TestEndless checks that a recording that was interrupted during an endless computation is played
-// up to the interruption, and no further.
+// TestEndless plays a recording that was interrupted during an endless computation. Playing must
+// reach the interruption and stop there.
 func TestEndless(t *testing.T) {
 	const program = `fn main() {
     let n = 1;
@@ -28,10 +28,10 @@ func TestEndless(t *testing.T) {
 	var tape bytes.Buffer
 	o := engine.Options{Records: engine.Records{Tape: &tape}, Output: engine.Output{To: cancelling{cancel}, Mode: emit.Modes["ndjson"]}}
 	if err := p.Run(ctx, o); err == nil {
-		t.Fatal("it has ended by itself")
+		t.Fatal("the run returned no error, want the error of its cancelled context")
 	}
 	lines := bytes.SplitAfter(tape.Bytes(), []byte("\n"))
-	for i, line := range lines { // what was written after the emit is lost
+	for i, line := range lines { // remove the lines after the emit, as if the process had crashed
 		if i > 0 && bytes.Contains(line, []byte(`"emit"`)) {
 			lines = lines[:i+1]
 			break
@@ -58,7 +58,7 @@ func TestEndless(t *testing.T) {
 	}
 }
 
-// cancelling is an output that ends the run's context at the first write.
+// cancelling is an output writer that cancels the run's context at the first write.
 type cancelling struct{ cancel func() }
 
 func (c cancelling) Write(p []byte) (int, error) {

@@ -1,8 +1,9 @@
-// Package timetravel inspects recorded runs: which effects a run performed, from where, and the
-// values of its variables at that time (spec/26-durable.md); its API promises nothing.
+// Package timetravel inspects recorded runs: which effects a run performed, at which source
+// position, and which values its variables had at that time (spec/26-durable.md). The API has no
+// compatibility promise.
 //
-// A recording is played once from its tape, without performing effects, and each effect is noted.
-// After that the run can be stopped at any effect or line, also at an earlier one.
+// Play plays a recording once from its tape without performing effects, and records each effect in
+// a list. After that, a Session can stop the run at any effect or line, in any order.
 package timetravel
 
 import (
@@ -18,7 +19,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// The status of an effect. Effects that the run waits for are pending.
+// The statuses of an effect. An effect is Pending while the run waits for its result. None means
+// that the effect did not happen.
 const (
 	Done    = "done"
 	None    = "none"
@@ -29,18 +31,18 @@ const (
 // Effect is an effect of a run.
 type Effect struct {
 	N       int64           `json:"effect"`
-	Task    int64           `json:"task"` // from 1, which is main
+	Task    int64           `json:"task"` // task number, where 1 is main
 	Kind    string          `json:"kind"`
 	Status  string          `json:"status"`
-	At      string          `json:"at"`           // FILE:LINE:COLUMN, the innermost in the program's own files
-	Of      int64           `json:"of,omitempty"` // the effect that opened its object
+	At      string          `json:"at"`           // FILE:LINE:COLUMN of the innermost call in the program's own files
+	Of      int64           `json:"of,omitempty"` // number of the effect that opened the object which this effect uses
 	Request json.RawMessage `json:"request"`
-	Result  json.RawMessage `json:"result"`          // null without a result
-	Error   *tape.Failure   `json:"error,omitempty"` // its error
-	Frames  []Frame         `json:"frames,omitzero"` // of an effect that was requested by number
+	Result  json.RawMessage `json:"result"`          // null if the effect has no result
+	Error   *tape.Failure   `json:"error,omitempty"` // nil unless the effect failed
+	Frames  []Frame         `json:"frames,omitzero"` // set only for the effect that Play received as at
 }
 
-// Frame is a running call. The innermost comes first.
+// Frame is a running call. Lists of frames start with the innermost call.
 type Frame struct {
 	Function string `json:"function"`
 	At       string `json:"at"`
@@ -78,13 +80,14 @@ func (all Locals) MarshalJSON() ([]byte, error) {
 type Source struct {
 	program *ir.Program
 	tape    *tape.Tape
-	under   map[int64]string // status of the effects that began and did not end
+	under   map[int64]string // status by number of each effect that began and did not end
 	environ []string
 }
 
-// Run returns the run in a directory, which may be running. Environ ("NAME=value") contains the
-// secrets that its record omits; a missing one is shown as its mark. The error is journal.ErrNoRun,
-// a *journal.DamagedError, a *journal.NewerFormatError, or one of the files.
+// Run opens the run in a directory. The run may still be in progress. environ ("NAME=value")
+// contains the secrets that the journal omits; a missing secret is shown as its placeholder. The
+// error is journal.ErrNoRun, a *journal.DamagedError, a *journal.NewerFormatError, or an error of
+// reading the files.
 func Run(dir string, environ []string) (*Source, error) {
 	stored, err := durable.Open(dir)
 	if err == nil {
@@ -112,7 +115,7 @@ func Run(dir string, environ []string) (*Source, error) {
 	return s, nil
 }
 
-// underWay returns the status of an effect of a class that began.
+// underWay returns the status of an effect that began and did not end, by the name of its class.
 func underWay(class string) string {
 	switch class {
 	case effect.ClassWaits.String(), effect.ClassHeld.String():
@@ -121,8 +124,8 @@ func underWay(class string) string {
 	return Unknown
 }
 
-// Tape returns the run on a tape, of a compiled program. The error is a *tape.SyntaxError for an
-// invalid tape, or states what is wrong with the program.
+// Tape opens the run that a tape recorded. program is the compiled program of the run. The error is
+// a *tape.SyntaxError for an invalid tape, or states why the program is invalid.
 func Tape(text io.Reader, program []byte, environ []string) (*Source, error) {
 	p, err := ir.Decode(program)
 	if err == nil {
@@ -138,7 +141,8 @@ func Tape(text io.Reader, program []byte, environ []string) (*Source, error) {
 	return &Source{program: p, tape: t, under: map[int64]string{}, environ: environ}, nil
 }
 
-// Text returns a source file of the program by name; ok is false if there is none.
+// Text returns the text of the program's source file with this name. ok is false if the program
+// contains no such file.
 func (s *Source) Text(file string) (text string, ok bool) {
 	for _, f := range s.program.Files {
 		if f.Name == file {
@@ -156,7 +160,8 @@ func (s *Source) Name() string {
 	return s.program.Files[s.program.Functions[s.program.Entry].File].Name
 }
 
-// LastStored returns the last effect up to n that journals contain, or n if there is none.
+// LastStored returns the number of the last effect up to n whose kind is recorded in journals, or n
+// if there is none.
 func (r *Recording) LastStored(n int64) int64 {
 	for i := len(r.Effects) - 1; i >= 0; i-- {
 		if x := &r.Effects[i]; x.N <= n && tape.Recorded(effect.Kind(x.Kind)) {

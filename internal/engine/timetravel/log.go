@@ -5,31 +5,31 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// log contains the results of a run in order: enough to replay it.
+// log contains the results and events of a run, which are enough to replay it.
 type log struct {
-	effects  []noted // by their numbers less 1
+	effects  []noted // the effect with number n is at index n-1
 	exceeded map[vm.Moment]bool
 	arrivals []arrival
 }
 
-// noted is what is known of an effect.
+// noted is the recorded outcome of an effect.
 type noted struct {
-	entry   *tape.Entry // its result; nil if it is not recorded
-	parked  bool        // the program waited for it
-	waited  bool        // it could not be performed at once
-	endedBy error       // the end of the run's context has ended it
+	entry   *tape.Entry // result; nil if the tape has no result
+	parked  bool        // the result arrived as an event, while the program waited for it
+	waited  bool        // the first attempt returned effect.ErrWaits
+	endedBy error       // cause of the end of the run's context, if that ended the effect
 }
 
-// arrival is an event that the run waited for.
+// arrival is an event that arrived while the run waited or computed.
 type arrival struct {
-	e   int64 // 0 for the end of the run's context
+	e   int64 // number of the effect that ended; 0 if the run's context ended
 	err error
-	at  *vm.Moment // in the middle of a turn; nil if no task could continue
+	at  *vm.Moment // moment of the event in a running task; nil if it arrived when no task could continue
 }
 
 func newLog() log { return log{exceeded: map[vm.Moment]bool{}} }
 
-// notedEffect returns what is known of an effect.
+// notedEffect returns the entry of effect e, and adds an empty one if it is missing.
 func (l *log) notedEffect(e int64) *noted {
 	for int64(len(l.effects)) < e {
 		l.effects = append(l.effects, noted{})
@@ -39,7 +39,8 @@ func (l *log) notedEffect(e int64) *noted {
 
 func (l *log) addArrival(x arrival) { l.arrivals = append(l.arrivals, x) }
 
-// addEnd notes the result of an effect.
+// addEnd stores the result of an effect. If the program waited for it, the result also becomes an
+// arrival.
 func (l *log) addEnd(x tape.Entry, at *vm.Moment) {
 	n := l.notedEffect(x.E)
 	n.entry = &x

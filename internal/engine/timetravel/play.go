@@ -19,19 +19,20 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Recording is a run that was played once.
+// Recording is the list of effects of a run, and the log from which a Session replays the run.
 type Recording struct {
 	*Source
-	Effects []Effect // the first is number 1
+	Effects []Effect // in order of their numbers, which start at 1
 	log     log
 	clean   func([]byte) []byte
-	config  vm.Config // for replaying it
-	cutOff  bool      // the recording has no end
-	seen    int64     // the effect whose frames are requested; 0 for none
+	config  vm.Config // configuration of the VM for replaying
+	cutOff  bool      // the tape does not contain the end of the run
+	seen    int64     // number of the effect whose frames the caller requested; 0 for none
 }
 
-// Play plays the run. With at, it is played only up to the end of effect at, whose frames are
-// noted. After a *tape.DivergedError the recording contains what came before.
+// Play plays the run from its tape. If at is not 0, playing stops after effect at, and the
+// recording contains the frames of that effect. After a *tape.DivergedError the recording contains
+// the effects before the divergence.
 func (s *Source) Play(ctx context.Context, at int64) (*Recording, error) {
 	r := &Recording{Source: s, seen: at, log: newLog()}
 	world, t, err := s.world(r)
@@ -61,7 +62,8 @@ func (s *Source) Play(ctx context.Context, at int64) (*Recording, error) {
 	return r, first.diverged(err)
 }
 
-// world returns a runtime for what depends only on the run, and stores the secrets.
+// world returns a runtime with the run's arguments, session and seed, and the tape with its secrets
+// restored. It also sets r.clean, which removes secrets.
 func (s *Source) world(r *Recording) (*runtime.Runtime, *tape.Tape, error) {
 	secrets := tape.NewSecrets(s.environ)
 	restored, err := s.tape.Restore(secrets.Value)
@@ -93,19 +95,21 @@ func (s *Source) world(r *Recording) (*runtime.Runtime, *tape.Tape, error) {
 	return world, restored, nil
 }
 
-// first is the first playing of the run: its Past, which is the tape's up to its end.
+// first plays the run for the first time. It is the VM's Past, and returns the results of the tape
+// until the tape ends.
 type first struct {
 	ctx  context.Context
 	r    *Recording
 	past *tape.Player
 	tape *tape.Tape
-	at   map[int64]int // index in the recording by effect number
-	over bool          // no more is noted
-	lost string        // position of an effect that is not on the tape
-	end  error         // why playing has ended, if the program has not
+	at   map[int64]int // index in r.Effects by effect number
+	over bool          // playing has ended, and no further effect is recorded
+	lost string        // source position of an effect that the tape does not contain
+	end  error         // error that ended playing; nil if the program ended or the tape was cut off
 }
 
-// diverged returns why the run could not be played to its end.
+// diverged returns the reason why the run could not be played to its end, or nil. err is the error
+// that the VM returned.
 func (f *first) diverged(err error) error {
 	if f.end != nil {
 		err = f.end
@@ -117,7 +121,7 @@ func (f *first) diverged(err error) error {
 		return err
 	}
 	if err == nil || errors.As(err, &failed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return nil // the run ended this way
+		return nil // the recorded run ended with this error too
 	}
 	d, ok := err.(*tape.DivergedError)
 	if !ok {
@@ -130,13 +134,13 @@ func (f *first) diverged(err error) error {
 	return d
 }
 
-// stopNoting ends the noting.
+// stopNoting ends the recording with a reason, or with nil if nothing went wrong.
 func (f *first) stopNoting(why error) { f.over, f.end = true, why }
 
-// errStopped ends a run whose rest is not needed.
+// errStopped is the error that makes the VM stop after the recording has ended.
 var errStopped = vm.ErrSuspended
 
-// Result returns the result of an effect that does not wait.
+// Result returns the recorded result of an effect that does not wait.
 func (f *first) Result(e int64, q effect.Request) (result effect.Result, known bool, err error) {
 	if f.over {
 		return nil, true, errStopped
@@ -151,8 +155,8 @@ func (f *first) Result(e int64, q effect.Request) (result effect.Result, known b
 	return result, known, err
 }
 
-// missing reports whether an effect is not on the tape: then the recording has ended, or the
-// program behaves differently.
+// missing handles err if it means that the tape does not contain effect e, and reports whether it
+// did. In this case, either the recording was cut off or the program behaves differently.
 func (f *first) missing(e int64, err error) bool {
 	missing, ok := errors.AsType[*tape.DivergedError](err)
 	if !ok {
@@ -171,7 +175,7 @@ func (f *first) missing(e int64, err error) bool {
 	return true
 }
 
-// dropEffect removes an effect that the recorded run has not performed.
+// dropEffect removes effect e from the recording, because the recorded run did not perform it.
 func (f *first) dropEffect(e int64) {
 	if n := len(f.r.Effects); n > 0 && f.r.Effects[n-1].N == e {
 		f.lost = f.r.Effects[n-1].At
@@ -179,7 +183,7 @@ func (f *first) dropEffect(e int64) {
 	}
 }
 
-// Find finds the result of an effect for which the program waits.
+// Find returns whether the tape contains the result of an effect for which the program waits.
 func (f *first) Find(e int64, q effect.Request) (vm.PastResult, error) {
 	if f.over {
 		return vm.Unrecorded, errStopped
@@ -197,7 +201,7 @@ func (f *first) Find(e int64, q effect.Request) (vm.PastResult, error) {
 	return found, err
 }
 
-// NextEvent returns the next event.
+// NextEvent returns the next event of the tape. The VM calls it when no task can continue.
 func (f *first) NextEvent() (x vm.Event, ok bool) {
 	if f.over {
 		return vm.Event{}, false
@@ -212,8 +216,9 @@ func (f *first) NextEvent() (x vm.Event, ok bool) {
 	return x, ok
 }
 
-// EventAt returns the event at a moment. A run that was interrupted while it computed is stopped
-// when nothing more is recorded, because it may compute endlessly.
+// EventAt returns the event that the tape contains at a moment of the computation. If the recorded
+// run was interrupted, EventAt stops the run when all recorded results are used, because the
+// program may compute endlessly.
 func (f *first) EventAt(at vm.Moment) (x vm.Event, ok bool) {
 	if f.over {
 		return vm.Event{}, false
@@ -228,7 +233,7 @@ func (f *first) EventAt(at vm.Moment) (x vm.Event, ok bool) {
 	return x, ok
 }
 
-// unused returns an error if the tape contains more than the run has performed.
+// unused returns an error if the tape contains effects that the run has not performed again.
 func (f *first) unused() error {
 	kinds, n := f.past.Unused()
 	if n == 0 {
@@ -237,7 +242,7 @@ func (f *first) unused() error {
 	return fmt.Errorf("the run is waiting, and did not repeat %d of its recorded effects: %s", n, strings.Join(kinds, ", "))
 }
 
-// ExceededMemory reports whether a check of the memory in use exceeded the limit.
+// ExceededMemory reports whether the recorded run exceeded its memory limit at this moment.
 func (f *first) ExceededMemory(at vm.Moment) bool {
 	found := !f.over && f.past.ExceededMemory(at)
 	if found {
@@ -246,16 +251,17 @@ func (f *first) ExceededMemory(at vm.Moment) bool {
 	return found
 }
 
-// IsComplete returns false: an effect that is not recorded is never performed.
+// IsComplete returns false, so that the VM never performs an effect without a recorded result.
 func (f *first) IsComplete() bool { return false }
 
-// Pending returns nil: nothing is begun again.
+// Pending returns nil, because no effect is started again.
 func (f *first) Pending() []int64 { return nil }
 
-// noting is the first playing's Journal, which notes the recorded results.
+// noting is the VM's Journal while the run is played for the first time. It adds effects and their
+// results to the recording.
 type noting struct{ *first }
 
-// Makes notes an effect and its position.
+// Makes adds an effect with its source position.
 func (f noting) Makes(e int64, q effect.Request, at vm.Scene) {
 	if f.over {
 		return
@@ -265,7 +271,7 @@ func (f noting) Makes(e int64, q effect.Request, at vm.Scene) {
 		x.Status = status
 	}
 	if n, ok := q.(effect.Numbered); ok {
-		x.Of = *n.Number() // the effect's number: replaying returns it
+		x.Of = *n.Number() // number of the effect that opened the object; replaying restores it
 	}
 	if text, err := tape.Request(q); err == nil {
 		x.Request = f.r.clean(text)
@@ -284,10 +290,10 @@ func jsonText(s string) json.RawMessage {
 	return text
 }
 
-// EffectBegan does nothing: Makes has noted the effect.
+// EffectBegan does nothing, because Makes has added the effect.
 func (f noting) EffectBegan(int64, int64, effect.Request) {}
 
-// EffectEnded notes the result of an effect.
+// EffectEnded adds the result of an effect.
 func (f noting) EffectEnded(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) {
 	i, ok := f.at[e]
 	if f.over || !ok || i >= len(f.r.Effects) || f.r.Effects[i].N != e {
@@ -314,7 +320,7 @@ func (f noting) EffectEnded(e int64, q effect.Request, result effect.Result, err
 	}
 }
 
-// cleaned returns a failure without secrets.
+// cleaned returns a copy of a failure without secrets.
 func (f *first) cleaned(x *tape.Failure) *tape.Failure {
 	out := &tape.Failure{}
 	text, err := json.Marshal(x)
@@ -324,7 +330,8 @@ func (f *first) cleaned(x *tape.Failure) *tape.Failure {
 	return &tape.Failure{Kind: x.Kind}
 }
 
-// linesOf returns the lines of a host as an array of messages.
+// linesOf returns the output lines of a host as a JSON array. A line that is not JSON becomes a
+// string.
 func linesOf(lines []string) json.RawMessage {
 	out := []byte{'['}
 	for i, line := range lines {
@@ -340,7 +347,7 @@ func linesOf(lines []string) json.RawMessage {
 	return append(out, ']')
 }
 
-// statusOf returns the status of an effect that has ended.
+// statusOf returns the status of an effect that ended with err.
 func statusOf(err error) string {
 	if err == nil {
 		return Done
@@ -351,17 +358,17 @@ func statusOf(err error) string {
 	return Unknown
 }
 
-// EffectDeferred notes that an effect could not be performed at once.
+// EffectDeferred records that the first attempt of an effect returned effect.ErrWaits.
 func (f noting) EffectDeferred(e int64, _ effect.Request, _ vm.Moment) {
 	if !f.over {
 		f.r.log.notedEffect(e).waited = true
 	}
 }
 
-// MemoryExceeded does nothing: the past contains it.
+// MemoryExceeded does nothing, because ExceededMemory has recorded the moment.
 func (f noting) MemoryExceeded(vm.Moment) {}
 
-// ContextEnded does nothing.
+// ContextEnded does nothing, because NextEvent and EventAt record the end of the context.
 func (f noting) ContextEnded(error, *vm.Moment) {}
 
 // ProgramWaits does nothing.

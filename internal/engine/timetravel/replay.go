@@ -7,20 +7,21 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// replayed is a run that is replayed from a log: its Past and, as seeing, its Journal.
+// replayed replays a run from a log. It is the VM's Past. Its VM's Journal is seeing.
 type replayed struct {
 	log      *log
-	cursor   int // number of the log's arrivals so far
+	cursor   int // number of arrivals of the log that were returned so far
 	effects  int64
 	lines    int64
-	leaving  bool  // the run must end
-	recorded int64 // number of recorded effects of an interrupted run, otherwise 0
-	idle     int   // number of polls after the last one
-	// sees receives each effect and line, and returns whether the run continues.
+	leaving  bool  // the VM must stop
+	recorded int64 // number of recorded effects if the recorded run was interrupted, otherwise 0
+	idle     int   // number of polls since the last recorded event was returned
+	// sees is called before each effect, and at each line with e = 0. It returns whether the run
+	// continues.
 	sees func(e int64, at vm.Scene) bool
 }
 
-// outcome returns the result of an effect.
+// outcome returns the recorded result of effect e. ok is false if there is none.
 func (a *replayed) outcome(e int64) (effect.Result, error, bool) {
 	n := a.log.notedEffect(e)
 	switch {
@@ -36,7 +37,7 @@ func (a *replayed) outcome(e int64) (effect.Result, error, bool) {
 	return result, err, true
 }
 
-// Result returns the result of an effect that does not wait.
+// Result returns the recorded result of an effect that does not wait.
 func (a *replayed) Result(e int64, _ effect.Request) (effect.Result, bool, error) {
 	switch {
 	case a.leaving:
@@ -45,13 +46,13 @@ func (a *replayed) Result(e int64, _ effect.Request) (effect.Result, bool, error
 		return nil, true, effect.ErrWaits
 	}
 	result, err, ok := a.outcome(e)
-	if !ok { // the recording ends here
+	if !ok { // the log ends before this effect
 		return nil, true, errStopped
 	}
 	return result, true, err
 }
 
-// Find reports whether the result of an effect will arrive.
+// Find reports whether the log contains an event with the result of an effect.
 func (a *replayed) Find(e int64, _ effect.Request) (vm.PastResult, error) {
 	switch {
 	case a.leaving:
@@ -62,7 +63,7 @@ func (a *replayed) Find(e int64, _ effect.Request) (vm.PastResult, error) {
 	return vm.UnderWay, nil
 }
 
-// NextEvent returns the next event when no task can continue.
+// NextEvent returns the next event of the log. The VM calls it when no task can continue.
 func (a *replayed) NextEvent() (vm.Event, bool) {
 	if a.leaving || a.cursor == len(a.log.arrivals) || a.log.arrivals[a.cursor].at != nil {
 		a.leaving = true
@@ -71,7 +72,7 @@ func (a *replayed) NextEvent() (vm.Event, bool) {
 	return a.takeArrival(), true
 }
 
-// EventAt returns the event at a moment.
+// EventAt returns the event that the log contains at a moment of the computation.
 func (a *replayed) EventAt(at vm.Moment) (vm.Event, bool) {
 	if a.leaving {
 		return vm.Event{}, false
@@ -92,8 +93,8 @@ func (a *replayed) EventAt(at vm.Moment) (vm.Event, bool) {
 	return a.takeArrival(), true
 }
 
-// mostIdle is how often an interrupted run is polled after its last recorded effect before it
-// counts as an endless computation. It is polled after some 50,000 loops or calls.
+// mostIdle limits the number of polls after the last recorded event of an interrupted run. At the
+// limit, the run counts as an endless computation. The VM polls after about 50,000 loops or calls.
 const mostIdle = 200
 
 func (a *replayed) takeArrival() vm.Event {
@@ -106,19 +107,20 @@ func (a *replayed) takeArrival() vm.Event {
 	return vm.Event{E: x.e, Result: result, Err: err}
 }
 
-// ExceededMemory reports whether a check of the memory in use exceeded the limit.
+// ExceededMemory reports whether the recorded run exceeded its memory limit at this moment.
 func (a *replayed) ExceededMemory(at vm.Moment) bool { return a.log.exceeded[at] }
 
-// IsComplete returns false: an effect beyond the recording is never performed.
+// IsComplete returns false, so that the VM never performs an effect without a recorded result.
 func (a *replayed) IsComplete() bool { return false }
 
-// Pending returns nil: nothing is begun again.
+// Pending returns nil, because no effect is started again.
 func (a *replayed) Pending() []int64 { return nil }
 
-// seeing is the run's Journal.
+// seeing is the VM's Journal of a replayed run. It counts effects and lines, and passes them to
+// sees.
 type seeing struct{ *replayed }
 
-// Makes shows an effect. Running effects of a snapshot were shown before.
+// Makes passes an effect to sees. It skips effects that a restored snapshot reports again.
 func (a seeing) Makes(e int64, _ effect.Request, at vm.Scene) {
 	if a.leaving || e <= a.effects {
 		return
@@ -127,7 +129,7 @@ func (a seeing) Makes(e int64, _ effect.Request, at vm.Scene) {
 	a.replayed.leaving = !a.sees(e, at)
 }
 
-// Step shows a line.
+// Step passes a line to sees.
 func (a seeing) Step(at vm.Scene) bool {
 	if a.leaving {
 		return false
@@ -137,28 +139,28 @@ func (a seeing) Step(at vm.Scene) bool {
 	return !a.leaving
 }
 
-// EffectBegan does nothing: the log contains it.
+// EffectBegan does nothing, because the log contains the effect.
 func (a seeing) EffectBegan(int64, int64, effect.Request) {}
 
-// EffectEnded does nothing.
+// EffectEnded does nothing, because the log contains the result.
 func (a seeing) EffectEnded(int64, effect.Request, effect.Result, error, *vm.Moment) {}
 
-// EffectDeferred does nothing.
+// EffectDeferred does nothing, because the log contains the deferral.
 func (a seeing) EffectDeferred(int64, effect.Request, vm.Moment) {}
 
-// MemoryExceeded does nothing.
+// MemoryExceeded does nothing, because the log contains the moment.
 func (a seeing) MemoryExceeded(vm.Moment) {}
 
-// ContextEnded does nothing.
+// ContextEnded does nothing, because the log contains the event.
 func (a seeing) ContextEnded(error, *vm.Moment) {}
 
 // ProgramWaits does nothing.
 func (a seeing) ProgramWaits() {}
 
-// noPerformer performs no effect: a replayed run receives every result from its log.
+// noPerformer fails every effect, because a replayed run receives all results from its log.
 type noPerformer struct{}
 
-// Perform fails.
+// Perform returns an error.
 func (noPerformer) Perform(context.Context, effect.Request) (effect.Result, error) {
 	return nil, errStopped
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Session inspects a recorded run: it is at a position, and can move to any effect and any line,
-// forwards and backwards. It is not safe for concurrent use.
+// Session inspects a recorded run. It has a current position, and can move it forwards and
+// backwards to any effect and any line. A Session is not safe for concurrent use.
 type Session struct {
 	r     *Recording
-	dir   string // its directory of snapshots
-	snaps []snap // in order
+	dir   string // directory of the snapshot files
+	snaps []snap // in order of their positions
 	View
-	run  *replayed // nil before the first, and after the end
+	run  *replayed // nil before the first move and at the end of the recording
 	next func() (View, bool)
 	stop func()
 	want func(e, line int64) bool
@@ -25,15 +25,15 @@ type Session struct {
 
 // View is a position in a run.
 type View struct {
-	Effect  int64 // the effect that it is about to perform; 0 at a line, and at the end
-	Effects int64 // number of effects so far, including that one
-	Lines   int64 // number of lines of the program's own files so far
+	Effect  int64 // number of the effect that is performed next; 0 at a line and at the end
+	Effects int64 // number of effects up to the position, including Effect
+	Lines   int64 // number of executed lines in the program's own files
 	Task    int64
 	Frames  []Frame
-	Ended   bool // it is at the end of the recording
+	Ended   bool // the position is the end of the recording
 }
 
-// snap is a snapshot in a file.
+// snap is a snapshot in a file, with its position.
 type snap struct {
 	effects, lines int64
 	cursor         int
@@ -43,7 +43,7 @@ type snap struct {
 // every is the number of effects between snapshots.
 const every = 1000
 
-// Look begins to inspect the run, before its first line.
+// Look starts a session before the first line of the run.
 func (r *Recording) Look() (*Session, error) {
 	dir, err := os.MkdirTemp("", "concerto-inspect-")
 	if err != nil {
@@ -52,23 +52,26 @@ func (r *Recording) Look() (*Session, error) {
 	return &Session{r: r, dir: dir}, nil
 }
 
-// Close ends the session, and removes its snapshots.
+// Close ends the session and removes its snapshots.
 func (s *Session) Close() error {
 	s.endPlaying()
 	return os.RemoveAll(s.dir)
 }
 
-// ToEffect moves to the position before an effect, or to the end if there is none with that number.
+// ToEffect moves to the position before effect n, or to the end if there is no effect n.
 func (s *Session) ToEffect(n int64) error {
 	return s.to(n > s.Effects && !s.Ended, func(x snap) bool { return x.effects < n }, func(e, _ int64) bool { return e == n })
 }
 
-// ToLine moves to a line by its number in the order of execution, from 1, or to the end.
+// ToLine moves to the nth executed line, counted from 1, or to the end if fewer lines were
+// executed.
 func (s *Session) ToLine(n int64) error {
 	return s.to(n > s.Lines && !s.Ended, func(x snap) bool { return x.lines < n }, func(e, line int64) bool { return e == 0 && line == n })
 }
 
-// to moves to a position: from here if it is ahead, otherwise from the last snapshot before it.
+// to moves to the next position that want accepts. If ahead is set, that position is after the
+// current one, and the run continues from here if no snapshot is nearer. Otherwise the run starts
+// at the last snapshot that before accepts.
 func (s *Session) to(ahead bool, before func(snap) bool, want func(e, line int64) bool) error {
 	s.want = want
 	from := -1
@@ -94,7 +97,7 @@ func (s *Session) to(ahead bool, before func(snap) bool, want func(e, line int64
 	return nil
 }
 
-// endPlaying ends the run that is being played.
+// endPlaying stops the replayed run, if there is one.
 func (s *Session) endPlaying() {
 	if s.run != nil {
 		s.run.leaving = true
@@ -103,7 +106,8 @@ func (s *Session) endPlaying() {
 	}
 }
 
-// playFrom plays the run from a snapshot, or from its beginning.
+// playFrom starts replaying from a snapshot by its index, or from the start of the run if from is
+// negative.
 func (s *Session) playFrom(from int) error {
 	a := &replayed{log: &s.r.log}
 	if s.r.cutOff {
@@ -125,7 +129,7 @@ func (s *Session) playFrom(from int) error {
 			return yield(View{Effect: e, Effects: a.effects, Lines: a.lines, Task: at.Task(), Frames: framesOf(at, s.r.clean)})
 		}
 		if from < 0 {
-			_, _ = m.Run(context.Background()) // its end was noted when it was played first
+			_, _ = m.Run(context.Background()) // Play has reported how the run ends
 		} else {
 			_, _ = m.Resume(context.Background())
 		}
@@ -133,7 +137,8 @@ func (s *Session) playFrom(from int) error {
 	return nil
 }
 
-// machine returns a VM at the beginning of the run, or restored from a snapshot.
+// machine returns a VM at the start of the run if from is negative, otherwise restored from a
+// snapshot.
 func (s *Session) machine(c vm.Config, a *replayed, from int) (*vm.VM, error) {
 	if from < 0 {
 		return vm.New(c)
@@ -147,14 +152,14 @@ func (s *Session) machine(c vm.Config, a *replayed, from int) (*vm.VM, error) {
 	return vm.Restore(c, data)
 }
 
-// takeSnapshot takes a snapshot if one is scheduled and possible.
+// takeSnapshot takes a snapshot if at least every effects were performed since the last one.
 func (s *Session) takeSnapshot(a *replayed, m *vm.VM) {
 	if a.leaving || len(s.snaps) > 0 && a.effects < s.snaps[len(s.snaps)-1].effects+every || a.effects < every {
 		return
 	}
 	data, err := m.Snapshot(vm.Snapshot{})
 	if err != nil {
-		return // try again at the next one; without snapshots moving takes longer
+		return // the next call tries again; moving back takes longer without the snapshot
 	}
 	x := snap{a.effects, a.lines, a.cursor, filepath.Join(s.dir, fmt.Sprintf("%d.bin", a.effects))}
 	if os.WriteFile(x.file, data, 0o600) == nil {
@@ -162,5 +167,5 @@ func (s *Session) takeSnapshot(a *replayed, m *vm.VM) {
 	}
 }
 
-// Snapshots returns the number of snapshots.
+// Snapshots returns the number of existing snapshots.
 func (s *Session) Snapshots() int { return len(s.snaps) }

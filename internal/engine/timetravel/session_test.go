@@ -67,7 +67,7 @@ func recording(t testing.TB, text string) *timetravel.Recording {
 	return r
 }
 
-// position returns the position of a session as text.
+// position returns the current view of a session as JSON.
 func position(t *testing.T, s *timetravel.Session) string {
 	t.Helper()
 	frames, err := json.Marshal(s.Frames)
@@ -77,8 +77,8 @@ func position(t *testing.T, s *timetravel.Session) string {
 	return fmt.Sprintf("effect %d of %d, line %d, task %d, ended %v: %s", s.Effect, s.Effects, s.Lines, s.Task, s.Ended, frames)
 }
 
-// TestSession moves through a run by effects and lines, and checks that moving back shows the same
-// positions.
+// TestSession moves forwards through a run by effects and by lines, and notes each position. Moving
+// back must show the same positions.
 func TestSession(t *testing.T) {
 	r := recording(t, program)
 	s, err := r.Look()
@@ -94,11 +94,11 @@ func TestSession(t *testing.T) {
 		}
 		effects[e] = position(t, s)
 		if s.Effect != e || len(s.Frames) == 0 || s.Frames[0].At != r.Effects[e-1].At || s.Task != r.Effects[e-1].Task {
-			t.Fatalf("at effect %d, which was made at %s: %s", e, r.Effects[e-1].At, effects[e])
+			t.Fatalf("position of effect %d = %s, want the effect at %s", e, effects[e], r.Effects[e-1].At)
 		}
 	}
 	if last := effects[n]; !strings.Contains(last, `"total":`) || !strings.Contains(last, `"log":["begun","x","y","z"]`) {
-		t.Errorf("at the end: %s", last)
+		t.Errorf("position of the last effect = %s, want the total and all log entries", last)
 	}
 	if err := s.ToEffect(n + 1); err != nil || !s.Ended {
 		t.Fatal(position(t, s), err)
@@ -109,7 +109,7 @@ func TestSession(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(effects[e], position(t, s)); d != "" {
-			t.Fatalf("back at effect %d:\n%s", e, d)
+			t.Fatalf("position of effect %d after moving back differs (-first +back):\n%s", e, d)
 		}
 	}
 	seen := make([]string, 60)
@@ -119,15 +119,15 @@ func TestSession(t *testing.T) {
 		}
 		seen[l] = position(t, s)
 		if s.Lines != l || s.Effect != 0 {
-			t.Fatalf("at line %d: %s", l, seen[l])
+			t.Fatalf("position of line %d = %s, want this line and no effect", l, seen[l])
 		}
 	}
 	if !strings.HasSuffix(seen[1], `[{"function":"main","at":"main.conc:18:13","locals":{}}]`) {
-		t.Errorf("the run begins at %s", seen[1])
+		t.Errorf("position of the first line = %s, want main.conc:18:13 without variables", seen[1])
 	}
 	for l := int64(59); l >= 1; l -= 11 {
 		if err := s.ToLine(l); err != nil || position(t, s) != seen[l] {
-			t.Fatalf("back at line %d: %s, not %s: %v", l, position(t, s), seen[l], err)
+			t.Fatalf("position of line %d after moving back = %s, want %s; error: %v", l, position(t, s), seen[l], err)
 		}
 	}
 	if err := s.ToLine(lines + 1); err != nil || !s.Ended || s.Lines != lines {
@@ -135,7 +135,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestBack checks that moving back far in a long run uses a snapshot.
+// TestBack moves back far in a long run, which uses snapshots.
 func TestBack(t *testing.T) {
 	r := recording(t, strings.ReplaceAll(program, "0..40", "0..1500"))
 	s, err := r.Look()
@@ -145,30 +145,30 @@ func TestBack(t *testing.T) {
 	defer s.Close()
 	n := int64(len(r.Effects))
 	if n < 5000 {
-		t.Fatalf("only %d effects", n)
+		t.Fatalf("the recording has %d effects, want at least 5000", n)
 	}
 	if err := s.ToEffect(n); err != nil {
 		t.Fatal(err)
 	}
 	if want := int(n/1000) - 1; s.Snapshots() < want {
-		t.Fatalf("%d snapshots of %d effects", s.Snapshots(), n)
+		t.Fatalf("snapshots = %d, want at least %d for %d effects", s.Snapshots(), want, n)
 	}
 	for _, e := range []int64{n - 1, n - 1500, 3333, 1001, 1000, 999, 2, n} {
 		if err := s.ToEffect(e); err != nil {
 			t.Fatal(err)
 		}
 		if s.Effect != e || s.Frames[0].At != r.Effects[e-1].At {
-			t.Fatalf("at effect %d: %s", e, position(t, s))
+			t.Fatalf("position of effect %d = %s, want the effect at %s", e, position(t, s), r.Effects[e-1].At)
 		}
 		line := s.Lines
 		if err := s.ToLine(line); err != nil || s.Lines != line || s.Effects != e-1 {
-			t.Fatalf("at the line of effect %d: %s: %v", e, position(t, s), err)
+			t.Fatalf("position of line %d, which performs effect %d, = %s; error: %v", line, e, position(t, s), err)
 		}
 	}
 }
 
-// TestSessionsOf moves through programs whose tasks race, fail and are cancelled, and that use
-// random numbers and clocks.
+// TestSessionsOf moves through programs that use races, errors, random numbers, clocks, long
+// computations and stores. Moving back must show the same positions.
 func TestSessionsOf(t *testing.T) {
 	for name, text := range map[string]string{
 		"race": `async fn slow(n: Int) -> Int { for i in 0..5 { std::time::sleep(n); emit("slow", i * n); } n }
@@ -190,7 +190,7 @@ fn main() { for w in ["a", "b", "a"] { counts.set(w, counts.get(w).unwrap_or(0) 
 			defer s.Close()
 			n := int64(len(r.Effects))
 			if n < 3 {
-				t.Fatalf("%d effects", n)
+				t.Fatalf("the recording has %d effects, want at least 3", n)
 			}
 			at := make([]string, n+1)
 			for e := int64(1); e <= n; e++ {
@@ -199,7 +199,7 @@ fn main() { for w in ["a", "b", "a"] { counts.set(w, counts.get(w).unwrap_or(0) 
 				}
 				at[e] = position(t, s)
 				if s.Effect != e || len(s.Frames) > 0 && s.Frames[0].At != r.Effects[e-1].At {
-					t.Fatalf("effect %d was made at %s: %s", e, r.Effects[e-1].At, at[e])
+					t.Fatalf("position of effect %d = %s, want the effect at %s", e, at[e], r.Effects[e-1].At)
 				}
 			}
 			if err := s.ToEffect(n + 1); err != nil || !s.Ended || s.Effects != n {
@@ -207,7 +207,7 @@ fn main() { for w in ["a", "b", "a"] { counts.set(w, counts.get(w).unwrap_or(0) 
 			}
 			for e := n; e >= 1; e-- {
 				if err := s.ToEffect(e); err != nil || position(t, s) != at[e] {
-					t.Fatalf("back at effect %d: %s, not %s: %v", e, position(t, s), at[e], err)
+					t.Fatalf("position of effect %d after moving back = %s, want %s; error: %v", e, position(t, s), at[e], err)
 				}
 			}
 		})

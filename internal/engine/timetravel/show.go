@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// formatPlace returns FILE:LINE:COLUMN.
+// formatPlace formats a position as FILE:LINE:COLUMN.
 func formatPlace(p vm.Place) string {
 	if p.File == "" {
 		return ""
@@ -30,10 +30,10 @@ func framesOf(s vm.Scene, clean func([]byte) []byte) []Frame {
 	return out
 }
 
-// mostText limits the text of a variable, in bytes.
+// mostText limits the text of a variable's value, in bytes.
 const mostText = 64 << 20
 
-// jsonOf returns a value as JSON, or the reason why it cannot be encoded.
+// jsonOf returns a value as JSON, or the encoding error as a JSON string.
 func jsonOf(v value.Slot) (out json.RawMessage) {
 	defer func() {
 		if p := recover(); p != nil {

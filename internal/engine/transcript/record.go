@@ -10,18 +10,19 @@ import (
 	"github.com/concerto-lang/concerto/runtime/llm"
 )
 
-// Version is the version of the format, in the first record.
+// Version is the version of the transcript format. The first record contains it.
 const Version = 1
 
-// header is the first record.
+// header is the first record of a transcript.
 type header struct {
 	Version int    `json:"concerto_transcript"`
 	Started string `json:"started"`
 	Program string `json:"program,omitempty"`
 }
 
-// event is a record of a request to a model, or of the end of the run. Times are in seconds, either
-// since the run began or as a duration. Members that a kind does not use are omitted.
+// event is a record about a request to a model, or about the end of the run. A time is in seconds:
+// the time since the start of the run, or a duration. Members that a kind of record does not use
+// are omitted.
 type event struct {
 	head
 	Attempt int64 `json:"attempt,omitempty"`
@@ -32,7 +33,7 @@ type event struct {
 	failure
 }
 
-// head contains the first members of a record.
+// head contains the members that all records begin with.
 type head struct {
 	Time  float64 `json:"t"`
 	Kind  string  `json:"kind"`
@@ -41,7 +42,7 @@ type head struct {
 	Agent string  `json:"agent,omitempty"` // or a host whose tool is called, or a decorator's callee
 }
 
-// step is a record of what the library does between requests to a model.
+// step is a record about an action of the library between requests to a model.
 type step struct {
 	head
 	Tool      string   `json:"tool,omitempty"`
@@ -55,7 +56,7 @@ type step struct {
 	Message   string   `json:"message,omitempty"`
 }
 
-// requestRecord is the content of a request.
+// requestRecord contains the members of a record that describe a request.
 type requestRecord struct {
 	Connection string               `json:"connection,omitempty"`
 	Model      string               `json:"model,omitempty"`
@@ -65,7 +66,7 @@ type requestRecord struct {
 	Schema     json.RawMessage      `json:"schema,omitempty"`
 }
 
-// usageRecord is the usage of calls.
+// usageRecord contains the members of a record that describe the usage of calls.
 type usageRecord struct {
 	Calls       *int64          `json:"calls,omitempty"`
 	FailedCalls *int64          `json:"failed_calls,omitempty"`
@@ -75,7 +76,7 @@ type usageRecord struct {
 	Cost        json.RawMessage `json:"cost_usd,omitempty"` // null if a price is unknown
 }
 
-// replyRecord is the content of a reply.
+// replyRecord contains the members of a record that describe a reply.
 type replyRecord struct {
 	StopReason string            `json:"stop_reason,omitempty"`
 	RequestID  string            `json:"request_id,omitempty"`
@@ -83,7 +84,7 @@ type replyRecord struct {
 	ToolCalls  []effect.ToolCall `json:"tool_calls,omitempty"`
 }
 
-// failure is why an attempt failed, and what follows.
+// failure contains the reason of a failed attempt and what the client does next.
 type failure struct {
 	Reason  string   `json:"reason,omitempty"`
 	Status  int64    `json:"status,omitempty"`
@@ -91,7 +92,7 @@ type failure struct {
 	Wait    *float64 `json:"wait,omitempty"`
 }
 
-// head returns the first members of a record.
+// head returns the members that a record of this kind begins with.
 func (r *Recorder) head(kind string, task int64, stage, agent string) head {
 	return head{Time: seconds(r.options.Now().Sub(r.begun)), Kind: kind, Task: task, Stage: stage, Agent: agent}
 }
@@ -101,12 +102,12 @@ func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1e6) / 1e6
 
 func pointer[T any](v T) *T { return &v }
 
-// use adds tokens and cost.
+// use sets the tokens and the cost of a record.
 func (e *event) use(u budget.Usage) {
 	e.TokensIn, e.TokensOut, e.Cost = &u.TokensIn, &u.TokensOut, cost(u)
 }
 
-// cost returns the cost in JSON: null unless every price is known.
+// cost returns the cost as JSON, which is null unless all prices are known.
 func cost(u budget.Usage) json.RawMessage {
 	if !u.Priced {
 		return json.RawMessage("null")
@@ -114,7 +115,7 @@ func cost(u budget.Usage) json.RawMessage {
 	return json.RawMessage(u.Cost.String())
 }
 
-// attempt begins a record of an attempt.
+// attempt returns the start of a record about an attempt of a request.
 func (r *Recorder) attempt(kind string, e llm.Event, c *call) *event {
 	return &event{head: r.head(kind, c.task, c.stage, e.Call.Agent), Attempt: e.Attempt, Of: e.Of, requestRecord: requestRecord{Connection: e.Connection, Model: e.Model}}
 }
@@ -149,7 +150,7 @@ func (r *Recorder) replied(e llm.Event, c *call) {
 
 func (r *Recorder) recordFailure(e llm.Event, c *call) {
 	reason, status := reasonOf(e.Err)
-	if e.Attempt > 0 && reason != string(llm.ClassLimit) { // otherwise no request was made
+	if e.Attempt > 0 && reason != string(llm.ClassLimit) { // in other cases, no request was sent
 		r.used.countAttempt(e.Call.Agent, c, r.tasks[c.task], budget.Usage{Calls: 1, Failed: 1, Priced: true})
 	}
 	x := r.attempt("failure", e, c)
@@ -174,7 +175,7 @@ func (r *Recorder) turned(e llm.Event, c *call) {
 	r.logLine(c.task, c.stage, "agent %s turns to connection %s", e.Call.Agent, e.Connection)
 }
 
-// recordStep records what the library does between requests.
+// recordStep records an action of the library between requests.
 func (r *Recorder) recordStep(id int64, q *effect.Step) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,9 +1,9 @@
-// Package transcript observes a run's use of models: each request and its reply, failure or retry,
-// the tool calls between them, and the handling of invalid replies. A Recorder writes this as
-// records (spec/20-transcript.md), logs it in short lines, and counts usage by agent, stage and
-// task.
+// Package transcript records how a run uses models: each request with its reply, failure or retry,
+// the tool calls between requests, and the handling of invalid replies. A Recorder writes records
+// (spec/20-transcript.md), logs short lines, and counts the usage by agent, stage and task.
 //
-// The VM reports tasks and steps, the client of models reports attempts. Both name the request.
+// The VM reports tasks and steps. The model client reports attempts. Both identify a request by its
+// *effect.AgentCall.
 package transcript
 
 import (
@@ -22,35 +22,36 @@ import (
 
 // Options configures a Recorder. Each field may be nil.
 type Options struct {
-	// Out receives the records, one JSON object on each line, each in one write.
+	// Out receives the records. Each record is a JSON object on a line, written in one call of
+	// Write.
 	Out io.Writer
-	// Log receives lines for people; with Bodies also the texts.
+	// Log receives lines for people. If Bodies is set, the lines include the texts of messages.
 	Log    func(line string)
 	Bodies bool
-	// Program is the program's name, for the first record.
+	// Program is the name of the program in the first record.
 	Program string
-	// Now is the clock; nil means time.Now.
+	// Now returns the current time; nil means time.Now.
 	Now func() time.Time
 }
 
-// Recorder observes one run. It is a vm.Observer and safe for concurrent use.
+// Recorder records one run. It is a vm.Observer, and is safe for concurrent use.
 type Recorder struct {
 	options Options
 	begun   time.Time
 
 	mu    sync.Mutex
-	err   error // of writing
+	err   error // first error of writing a record
 	tasks map[int64]*task
 	calls map[*effect.AgentCall]*call
-	tools map[toolCall]time.Time // start times of the running calls
+	tools map[toolCall]time.Time // start times of the running tool calls
 	used  shares
 }
 
-// task is a running task.
+// task is a running task of the program.
 type task struct {
 	name   string
-	root   bool     // it has no parent: main, or a call from outside
-	stages []string // of its pipelines, innermost last
+	root   bool     // the task has no parent, because it runs main or a call from outside
+	stages []string // names of the pipeline stages that the task is in, innermost last
 }
 
 func (t *task) stage() string {
@@ -60,20 +61,21 @@ func (t *task) stage() string {
 	return t.stages[len(t.stages)-1]
 }
 
-// call is a running request of the program.
+// call is a running request to a model.
 type call struct {
 	task     int64
 	stage    string
-	reported bool // an attempt was reported
+	reported bool // the model client has reported an attempt
 }
 
-// toolCall is a running tool call. The id is the model's, or "" for a host's.
+// toolCall identifies a running tool call. id is the id that the model assigned, or "" for the tool
+// call of a host.
 type toolCall struct {
 	task     int64
 	tool, id string
 }
 
-// New begins a transcript.
+// New starts a transcript and writes its first record.
 func New(o Options) *Recorder {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -83,7 +85,8 @@ func New(o Options) *Recorder {
 	return r
 }
 
-// Close ends the transcript with the usage. The error is that of writing.
+// Close writes the last record, which contains the usage. It returns the first error of writing a
+// record.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,7 +108,7 @@ func (r *Recorder) Usage() Usage {
 	return r.used.usage()
 }
 
-// writeRecord writes a record, or nothing after an error.
+// writeRecord writes a record. After an error it writes nothing.
 func (r *Recorder) writeRecord(record any) {
 	if r.options.Out == nil || r.err != nil {
 		return
@@ -113,7 +116,7 @@ func (r *Recorder) writeRecord(record any) {
 	_, r.err = r.options.Out.Write(append(jsonwrite.MustEncode(record), '\n'))
 }
 
-// TaskBegan adds a task, in its parent's stage.
+// TaskBegan adds a task. The task is in the stage of its parent.
 func (r *Recorder) TaskBegan(id, parent int64, at vm.Place) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,7 +145,7 @@ func (r *Recorder) Entered(int64, vm.SpanKind, string) {}
 // Left does nothing.
 func (r *Recorder) Left(int64) {}
 
-// Requested handles an effect: a request to a model, a step, or a stage.
+// Requested handles an effect that is a request to a model, a step, or the start or end of a stage.
 func (r *Recorder) Requested(id int64, q effect.Request) func(effect.Result, error) {
 	switch q := q.(type) {
 	case *effect.AgentCall:
@@ -157,8 +160,8 @@ func (r *Recorder) Requested(id int64, q effect.Request) func(effect.Result, err
 	return nil
 }
 
-// recordRequest records which task makes a request. A request that is refused before any attempt is
-// recorded as a failure.
+// recordRequest stores which task made a request. A request that is refused before its first
+// attempt is recorded as a failure. whole means that the call's end is also the end of the reply.
 func (r *Recorder) recordRequest(id int64, q *effect.AgentCall, whole bool) func(effect.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,7 +179,7 @@ func (r *Recorder) recordRequest(id int64, q *effect.AgentCall, whole bool) func
 	}
 }
 
-// emitted records the stage of a pipeline that a task is in.
+// emitted updates the stage of a task from the events that pipelines emit.
 func (r *Recorder) emitted(id int64, q *effect.Emit) {
 	begins := q.Channel == "pipeline:stage_start"
 	if !begins && q.Channel != "pipeline:stage_complete" && q.Channel != "pipeline:error" {
@@ -184,7 +187,7 @@ func (r *Recorder) emitted(id int64, q *effect.Emit) {
 	}
 	var at struct{ Name, Stage string }
 	if json.Unmarshal(q.Payload, &at) != nil {
-		return // the program itself has emitted it
+		return // the program itself uses the channel, with another payload
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,7 +201,7 @@ func (r *Recorder) emitted(id int64, q *effect.Emit) {
 	}
 }
 
-// ModelEvent handles an event of the models' client.
+// ModelEvent handles an event of the model client.
 func (r *Recorder) ModelEvent(e llm.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -223,7 +226,7 @@ func (r *Recorder) ModelEvent(e llm.Event) {
 	}
 }
 
-// reasonOf returns the class of an error, and the status of the response.
+// reasonOf returns the class of an error and the HTTP status of the response.
 func reasonOf(err error) (reason string, status int64) {
 	var f *llm.Failure
 	var e *effect.Error

@@ -18,8 +18,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// play observes f with a clock that advances by a second at each reading. It returns the records,
-// the lines, and the usage.
+// play calls f with a recorder whose clock advances by a second at each reading. It returns the
+// records, the logged lines, and the usage.
 func play(t *testing.T, bodies bool, f func(r *Recorder)) (records, printed []string, used Usage) {
 	t.Helper()
 	var out bytes.Buffer
@@ -33,7 +33,7 @@ func play(t *testing.T, bodies bool, f func(r *Recorder)) (records, printed []st
 	for line := range strings.Lines(out.String()) {
 		var any map[string]any
 		if err := json.Unmarshal([]byte(line), &any); err != nil {
-			t.Errorf("%s: %v", line, err)
+			t.Errorf("invalid record %s: %v", line, err)
 		}
 		records = append(records, strings.TrimSuffix(line, "\n"))
 	}
@@ -51,7 +51,7 @@ func TestStream(t *testing.T) {
 		r.Requested(1, &effect.Emit{Channel: "pipeline:stage_start", Payload: []byte(`{"name":"P","stage":"one"}`)})
 		r.TaskBegan(2, 1, vm.Place{Function: "f"})
 		opened := r.Requested(2, q)
-		opened(&effect.StreamOpened{ID: 1}, nil) // the reply comes after that
+		opened(&effect.StreamOpened{ID: 1}, nil) // the stream is open; its request and reply follow
 		r.Requested(1, &effect.Emit{Channel: "pipeline:stage_complete", Payload: []byte(`{"name":"P","stage":"one"}`)})
 		r.ModelEvent(event1(llm.EventRequest, &q.AgentCall))
 		e := event1(llm.EventReply, &q.AgentCall)
@@ -59,7 +59,7 @@ func TestStream(t *testing.T) {
 		r.ModelEvent(e)
 		r.ModelEvent(event1(llm.EventEnd, &q.AgentCall))
 		if len(r.calls) != 0 {
-			t.Error("a call that has ended is still stored")
+			t.Errorf("the recorder still contains %d calls, want none", len(r.calls))
 		}
 		r.TaskEnded(2, "")
 		r.Requested(1, &effect.Step{What: effect.StepMended, By: "A", Text: "x"})
@@ -86,7 +86,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestRefused checks that a call without an attempt is a failure and does not count as a call.
+// TestRefused checks that a refused request without an attempt is recorded as a failure, and does
+// not count as a call.
 func TestRefused(t *testing.T) {
 	q := &effect.AgentCall{Agent: "A", Connection: "c", Model: "m"}
 	records, log, used := play(t, false, func(r *Recorder) {
@@ -102,7 +103,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestConcurrentAttempts checks that attempts may be reported from many goroutines.
+// TestConcurrentAttempts checks that several goroutines may report attempts.
 func TestConcurrentAttempts(t *testing.T) {
 	records, _, used := play(t, true, func(r *Recorder) {
 		r.TaskBegan(1, 0, vm.Place{})

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/llm"
 )
 
-// logLine logs a line, with the task unless it is a root task, and the stage.
+// logLine logs a line. It begins with the task, unless that is a root task, and with the stage.
 func (r *Recorder) logLine(task int64, stage, format string, args ...any) {
 	if r.options.Log == nil {
 		return
@@ -24,7 +24,7 @@ func (r *Recorder) logLine(task int64, stage, format string, args ...any) {
 	r.options.Log(where + fmt.Sprintf(format, args...))
 }
 
-// body logs a text by lines, if bodies are enabled.
+// body logs the lines of a text, if bodies are enabled.
 func (r *Recorder) body(who, text string) {
 	if r.options.Log == nil || !r.options.Bodies || text == "" {
 		return
@@ -48,7 +48,7 @@ func (r *Recorder) logRequest(e llm.Event, c *call) {
 		repeated = fmt.Sprintf(", attempt %d of %d", e.Attempt, e.Of)
 	}
 	r.logLine(c.task, c.stage, "agent %s asks %s of connection %s%s: %s", q.Agent, e.Model, e.Connection, repeated, what)
-	// The messages that were not in the previous request or reply.
+	// Only the messages after the model's last reply are new.
 	news := q.Messages
 	for i := len(news) - 1; i >= 0; i-- {
 		if news[i].Role == "assistant" {
@@ -95,7 +95,7 @@ func (r *Recorder) logRetry(e llm.Event, c *call) {
 	r.logLine(c.task, c.stage, "agent %s asks again in %.3f s, attempt %d of %d", e.Call.Agent, e.Wait.Seconds(), e.Attempt, e.Of)
 }
 
-// logStep logs a step, unless the library logs it itself.
+// logStep logs a step, unless the library already logs it.
 func (r *Recorder) logStep(x *step) {
 	switch x.Kind {
 	case effect.StepToolCall:

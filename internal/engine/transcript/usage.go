@@ -8,22 +8,23 @@ import (
 	"github.com/concerto-lang/concerto/runtime/budget"
 )
 
-// Usage is a run's usage of models, by user. Requests outside every stage are not in Stages.
+// Usage is a run's usage of models by agent, stage and task. Stages does not include requests that
+// were made outside every stage.
 type Usage struct {
 	Agents, Stages, Tasks []Share
 }
 
-// Share is the usage of an agent, a stage or a task. Only the names that identify it are set. Its
-// usage names no model, and is Priced if the prices of all its models are known.
+// Share is the usage of an agent, a stage or a task. Only the fields that identify it are set.
+// Priced is set if the prices of all used models are known. Model is not set.
 type Share struct {
 	Agent           string
 	Pipeline, Stage string
 	Task            int64
-	Function        string // of the task
+	Function        string // name of the task's function
 	budget.Usage
 }
 
-// shares counts usage by name.
+// shares contains the usage by agent, stage and task.
 type shares struct {
 	all    *Share
 	agents map[string]*Share
@@ -35,7 +36,7 @@ func newShares() shares {
 	return shares{all: &Share{Usage: budget.Usage{Priced: true}}, agents: map[string]*Share{}, stages: map[string]*Share{}, tasks: map[int64]*Share{}}
 }
 
-// countAttempt counts an attempt.
+// countAttempt adds the usage of an attempt to the agent, the stage and the task.
 func (s *shares) countAttempt(agent string, c *call, t *task, u budget.Usage) {
 	s.all.countUsage(u)
 	share(s.agents, agent, Share{Agent: agent}).countUsage(u)
@@ -69,7 +70,7 @@ func (s *Share) countUsage(u budget.Usage) {
 	s.Priced = s.Priced && u.Priced
 }
 
-// usage returns the shares sorted by name and number.
+// usage returns the shares sorted by name or task number.
 func (s *shares) usage() Usage {
 	return Usage{Agents: sorted(s.agents), Stages: sorted(s.stages), Tasks: sorted(s.tasks)}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// Styles of a terminal with colours.
+// Escape sequences of the styles on a terminal with colours.
 const (
 	plain   = ""
 	strong  = "1"
@@ -20,15 +20,15 @@ const (
 	current = "1;36"
 )
 
-// piece is a text in a style.
+// piece is a text with its style.
 type piece struct{ style, text string }
 
-// row is a line of the screen.
+// row is a row of the screen.
 type row []piece
 
 func textRow(style, text string) row { return row{{style, text}} }
 
-// Draw returns the screen as height lines of at most width cells.
+// Draw returns the screen as height rows, each at most width cells wide.
 func (b *View) Draw(width, height int) []string {
 	width, height = max(width, 1), max(height, 1)
 	var rows []row
@@ -44,7 +44,7 @@ func (b *View) Draw(width, height int) []string {
 	return out
 }
 
-// title returns the line with the position.
+// title returns the first row, which shows the position.
 func (b *View) title() string {
 	at := fmt.Sprintf("effect %d of %d", b.s.Effects, len(b.r.Effects))
 	switch {
@@ -59,7 +59,7 @@ func (b *View) title() string {
 	return fmt.Sprintf(" %s  %s  %s", b.Name, b.r.Name(), at)
 }
 
-// bottom returns the line with the question, the message, or the keys.
+// bottom returns the last row, which shows the prompt, the message, or the list of keys.
 func (b *View) bottom(width int) row {
 	switch {
 	case b.asking != nil:
@@ -70,7 +70,7 @@ func (b *View) bottom(width int) row {
 	return textRow(faint, "→ ← effect  ↓ ↑ line  g go to  / search  f fork  ? help  q quit")
 }
 
-// tail returns the end of a text, as much as fits.
+// tail returns the last most cells of a text.
 func tail(text string, most int) string {
 	r := []rune(text)
 	for len(r) > 0 && terminal.Width(string(r)) > most {
@@ -84,7 +84,8 @@ func firstLine(text string) string {
 	return first
 }
 
-// leastBeside is the width from which the effects are next to the source instead of above it.
+// leastBeside is the minimum screen width, in cells, for drawing the effects to the left of the
+// source. On a narrower screen, the effects are above the source.
 const leastBeside = 72
 
 func (b *View) body(width, height int) []row {
@@ -111,7 +112,7 @@ func (b *View) helping() (out []row) {
 	return append(out, nil, textRow(faint, "  done ✓   did not happen ✗   unknown ?   pending …   any key goes back"))
 }
 
-// padRows adds empty rows up to n.
+// padRows appends empty rows until there are n.
 func padRows(rows []row, n int) []row {
 	for len(rows) < n {
 		rows = append(rows, nil)
@@ -124,7 +125,7 @@ var marks = map[string]piece{
 	timetravel.Done: {green, "✓"}, timetravel.None: {red, "✗"}, timetravel.Unknown: {yellow, "?"}, timetravel.Pending: {yellow, "…"},
 }
 
-// effects returns the effects around the position.
+// effects returns rows for the effects around the position.
 func (b *View) effects(width, height int) (out []row) {
 	all := b.r.Effects
 	if len(all) == 0 {
@@ -158,7 +159,7 @@ func (b *View) effects(width, height int) (out []row) {
 	return out
 }
 
-// brief returns a short text for an effect.
+// brief returns a short description of an effect.
 func brief(x *timetravel.Effect) string {
 	if x.Of > 0 {
 		return fmt.Sprintf("of %d", x.Of)
@@ -169,7 +170,8 @@ func brief(x *timetravel.Effect) string {
 	return ""
 }
 
-// locationRows shows the position: the source, the calls and their variables, and the effect.
+// locationRows returns rows for the position: the source, the calls with their variables, and the
+// effect.
 func (b *View) locationRows(width, height int) (out []row) {
 	if len(b.s.Frames) == 0 {
 		if b.s.Ended {
@@ -185,7 +187,7 @@ func (b *View) locationRows(width, height int) (out []row) {
 	return append(out, info...)
 }
 
-// source shows the text around a line.
+// source returns rows for the source text around the line of a frame.
 func (b *View) source(f *timetravel.Frame, width, height int) (out []row) {
 	text, ok := b.r.Text(f.File)
 	if !ok {
@@ -204,7 +206,7 @@ func (b *View) source(f *timetravel.Frame, width, height int) (out []row) {
 	return out
 }
 
-// variables shows the running calls, and the variables of one.
+// variables returns rows for the running calls, and for the variables of the call at.
 func (b *View) variables(at *timetravel.Frame, width int) (out []row) {
 	for i := range b.s.Frames {
 		f := &b.s.Frames[i]
@@ -224,7 +226,7 @@ func (b *View) variables(at *timetravel.Frame, width int) (out []row) {
 	return out
 }
 
-// asked shows the request and the result of the current effect.
+// asked returns rows for the request and the result of the current effect.
 func (b *View) asked(width int) []row {
 	if b.s.Effect == 0 || b.s.Effect > int64(len(b.r.Effects)) {
 		return nil

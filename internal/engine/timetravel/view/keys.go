@@ -13,11 +13,11 @@ var sequences = map[string]string{
 	"[5~": "page-up", "[6~": "page-down", "[Z": "shift-tab",
 }
 
-// controls maps single control bytes to names.
+// controls maps control bytes to names of keys.
 var controls = map[byte]string{3: "ctrl-c", 8: "backspace", 127: "backspace", 9: "tab", 10: "enter", 13: "enter", 21: "ctrl-u"}
 
-// parseKey returns the first key of the input and its length in bytes, which is 0 if it is
-// incomplete. An unknown key is "".
+// parseKey parses the first key of the input. It returns the key's name, which is "" for an unknown
+// key, and its length in bytes, which is 0 if the input is incomplete.
 func parseKey(b []byte) (k string, n int) {
 	if name, ok := controls[b[0]]; ok {
 		return name, 1
@@ -35,7 +35,8 @@ func parseKey(b []byte) (k string, n int) {
 	return string(r), n
 }
 
-// sequence parses a key that begins with Escape. The Escape key itself comes alone.
+// sequence parses a key that begins with Escape. An Escape byte at the end of the input is the
+// Escape key.
 func sequence(b []byte) (k string, n int) {
 	if len(b) == 1 || b[1] != '[' && b[1] != 'O' {
 		return "escape", 1

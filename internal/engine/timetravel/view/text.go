@@ -7,17 +7,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// clean returns the beginning of a text for the given number of cells, without control characters.
+// clean returns at most most cells from the start of a text, without control characters.
 func clean(text string, most int) string {
 	if most <= 0 {
 		return ""
 	}
-	text = utf8cut.Short(text, 8*most+64) // a value may be very long
+	text = utf8cut.Short(text, 8*most+64) // avoids processing a very long value
 	text = strings.NewReplacer("\t", "    ", "\n", "⏎").Replace(terminal.Escape(text))
 	return terminal.Cut(text, most)
 }
 
-// padded returns a row filled up to a width.
+// padded returns a row with spaces up to a width.
 func padded(r row, width int) row {
 	n := 0
 	for _, p := range r {
@@ -29,7 +29,8 @@ func padded(r row, width int) row {
 	return r
 }
 
-// render returns a row as text of at most width cells, filled to that width if whole is set.
+// render formats a row as text of at most width cells. If whole is set, spaces fill the text up to
+// that width.
 func (b *View) render(r row, width int, whole bool) string {
 	var out strings.Builder
 	left := width

@@ -1,6 +1,6 @@
 // Package view shows a recorded run on a terminal: its effects on the left, and the position with
-// the values of its variables on the right. It draws lines and handles keys; the caller owns the
-// terminal. Its API promises nothing.
+// the values of its variables on the right. The package draws rows and handles keys; the caller
+// controls the terminal. The API has no compatibility promise.
 package view
 
 import (
@@ -13,38 +13,38 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
 )
 
-// View is an inspected run. It is not safe for concurrent use.
+// View is the state of the screen for one inspected run. It is not safe for concurrent use.
 type View struct {
 	// Name is the name of the run.
 	Name string
 	// Color means that the terminal supports colours.
 	Color bool
-	// Fork forks the run at an effect with another result (nil: the recorded one), and returns a
-	// message. nil means that the run is on a tape.
+	// Fork forks the run at an effect and returns a message. result replaces the effect's result;
+	// nil means the recorded one. Fork is nil if the run is on a tape, which cannot be forked.
 	Fork func(effect int64, result json.RawMessage) (message string)
 
 	r       *timetravel.Recording
 	s       *timetravel.Session
-	frame   int    // the call that is shown; 0 is the innermost
-	message string // shown until the next key
+	frame   int    // index of the displayed call in Frames, where 0 is the innermost
+	message string // message for the user, shown until the next key
 	asking  *question
 	help    bool
 	sought  string
-	rest    []byte // of an incomplete key
+	rest    []byte // first bytes of an incomplete key
 }
 
-// question is a question that is being answered.
+// question is an open prompt that the user is typing into.
 type question struct {
 	prompt string
 	text   []rune
 	done   func(text string) (bool, error)
 }
 
-// ErrInterrupted is returned after Ctrl-C.
+// ErrInterrupted is the error of Type after Ctrl-C.
 var ErrInterrupted = errors.New("interrupted")
 
-// New begins to inspect a run at effect at; 0 is the first. problem is why the run could not be
-// played further, or nil.
+// New returns a view at effect at, where 0 means the first effect. problem is the reason why the
+// recording is incomplete, or nil.
 func New(r *timetravel.Recording, s *timetravel.Session, at int64, problem error) (*View, error) {
 	b := &View{r: r, s: s}
 	if problem != nil {
@@ -56,7 +56,7 @@ func New(r *timetravel.Recording, s *timetravel.Session, at int64, problem error
 	return b, s.ToEffect(max(at, 1))
 }
 
-// Type handles typed keys, and reports whether the user leaves.
+// Type handles typed keys. leave is true after a key that closes the view.
 func (b *View) Type(keys []byte) (leave bool, err error) {
 	all := append(b.rest, keys...)
 	b.rest = nil
@@ -92,7 +92,7 @@ func (b *View) press(k string) (leave bool, err error) {
 	return false, nil
 }
 
-// handlePromptKey handles a key in a question.
+// handlePromptKey handles a key while a prompt is open.
 func (b *View) handlePromptKey(k string) (leave bool, err error) {
 	q := b.asking
 	switch k {
@@ -118,17 +118,17 @@ func (b *View) openPrompt(prompt string, done func(string) (bool, error)) (leave
 	return false, nil
 }
 
-// command is what a key does.
+// command is the action of one or more keys.
 type command struct {
 	keys []string
-	what string // "" if another row describes it
+	what string // help text; "" if another command's text describes the keys
 	do   func(*View) (bool, error)
 }
 
 // commands lists all commands in the order of the help.
 var commands []command
 
-func init() { // set here to avoid an initialisation cycle
+func init() { // assigned here because the initial value would be an initialisation cycle
 	commands = []command{
 		{[]string{"right", "l"}, "→ l     the next effect", func(b *View) (bool, error) { return b.effect(b.s.Effects + 1) }},
 		{[]string{"left", "h"}, "← h     the effect before", (*View).before},
@@ -167,7 +167,7 @@ func (b *View) last() int64 {
 	return 0
 }
 
-// effect moves to an effect.
+// effect moves to effect n.
 func (b *View) effect(n int64) (leave bool, err error) {
 	b.frame = 0
 	if n > b.last() {
@@ -179,7 +179,7 @@ func (b *View) effect(n int64) (leave bool, err error) {
 	return false, b.s.ToEffect(n)
 }
 
-// before moves back by an effect: from a line after one to that one.
+// before moves back to the previous effect. At a line, this is the last effect before the line.
 func (b *View) before() (leave bool, err error) {
 	n := b.s.Effects
 	if b.s.Effect > 0 {
@@ -192,7 +192,7 @@ func (b *View) before() (leave bool, err error) {
 	return b.effect(min(n, b.last()))
 }
 
-// goToLine moves to a line.
+// goToLine moves to the nth executed line.
 func (b *View) goToLine(n int64) (leave bool, err error) {
 	b.frame = 0
 	if b.s.Ended && n > b.s.Lines {
@@ -206,7 +206,8 @@ func (b *View) goToLine(n int64) (leave bool, err error) {
 	return false, err
 }
 
-// lineBefore moves back by a line: from an effect to the line that performs it.
+// lineBefore moves back to the previous line. At an effect, this is the line that performs the
+// effect.
 func (b *View) lineBefore() (leave bool, err error) {
 	n := b.s.Lines
 	if b.s.Effect == 0 && !b.s.Ended {
@@ -243,7 +244,8 @@ func (b *View) search() (leave bool, err error) {
 	})
 }
 
-// goToText moves to the next effect that contains a text, continuing from the first after the last.
+// goToText moves to the next effect that contains a text. After the last effect, the search
+// continues at the first.
 func (b *View) goToText(text string) (leave bool, err error) {
 	if text == "" {
 		b.message = "no previous search: press /"
@@ -277,7 +279,7 @@ func has(x *timetravel.Effect, text string) bool {
 	return x.Error != nil && strings.Contains(strings.ToLower(x.Error.Message), strings.ToLower(text))
 }
 
-// outer shows the enclosing call, and after the outermost the innermost.
+// outer shows the calling function's frame. After the outermost call it shows the innermost again.
 func (b *View) outer() (leave bool, err error) {
 	if n := len(b.s.Frames); n > 0 {
 		b.frame = (b.frame + 1) % n
