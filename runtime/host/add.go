@@ -1,6 +1,6 @@
 package host
 
-// Add registers a host. If a host of that name exists, Add replaces it and stops its idle
+// Add registers a host. If a host with the same name exists, Add replaces it and stops its idle
 // processes. No request may be running when Add is called.
 func (h *Hosts) Add(c Config) {
 	h.mu.Lock()

@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// Limits on how fast a host is started again after failed starts.
+// Limits on how soon a host is started again after failed starts.
 const (
-	firstBackoff   = 100 * time.Millisecond // after the first failure; doubles with each further one
+	firstBackoff   = 100 * time.Millisecond // delay after the first failure; each further failure doubles it
 	maxBackoff     = 5 * time.Second
 	crashLoopLimit = 5 // consecutive failures after which starts are refused
 	crashPause     = 30 * time.Second
@@ -22,8 +22,8 @@ const (
 type startBackoff struct {
 	clock *clock.PausableClock
 	mu    sync.Mutex
-	// consecutive starts that failed, did not become ready, or ended before the first terminal
-	// message
+	// number of consecutive starts that failed, did not become ready, or ended before the first
+	// terminal message
 	failed  int
 	next    time.Time
 	lastErr *effect.Error // error of the last failed start
@@ -46,8 +46,8 @@ func (s *startBackoff) reset() {
 	s.mu.Unlock()
 }
 
-// nextDelay returns how long the next start must wait. It fails with the code "crash_loop" while
-// starts are refused.
+// nextDelay returns how long the next start must wait. After crashLoopLimit failures it returns an
+// error with the code "crash_loop".
 func (s *startBackoff) nextDelay(c *Config) (time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (pl *pool) awaitStart(ctx context.Context) error {
 	}
 }
 
-// countStartFailure counts a start for which no process exists.
+// countStartFailure counts a failed start that created no process.
 func (pl *pool) countStartFailure(err error) {
 	if e, ok := errors.AsType[*effect.Error](err); ok {
 		pl.backoff.recordFailure(e)
@@ -91,7 +91,7 @@ func (pl *pool) countStartFailure(err error) {
 }
 
 // countFailedStart counts the start of the process as failed, at most once. It ignores errors that
-// the host did not cause, such as the end of the run.
+// the host did not cause, such as Close.
 func (p *process) countFailedStart(err error) {
 	e, ok := errors.AsType[*effect.Error](err)
 	if ok && p.lifecycle.countFailure() {

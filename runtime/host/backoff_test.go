@@ -11,14 +11,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// dies reads its prompt and exits.
+// dies is a host that reads its prompt and exits.
 func dies(h *memHost) {
 	h.readLine()
 	h.die(Exit{Code: 3})
 }
 
-// failingExchange makes one exchange that must fail. It returns the message, and the bubble's time
-// at its beginning and end.
+// failingExchange runs one exchange that must fail. message is the error's message. at holds the
+// times in the bubble, in seconds since start, at which the exchange began and failed.
 func (b *bubble) failingExchange(start time.Time) (message, at string) {
 	b.Helper()
 	id, err := b.tryOpen()
@@ -31,7 +31,7 @@ func (b *bubble) failingExchange(start time.Time) (message, at string) {
 	}
 	var e *effect.Error
 	if !errors.As(err, &e) {
-		b.Fatalf("error %v", err)
+		b.Fatalf("error = %v, want an *effect.Error", err)
 	}
 	code, _ := e.Fields["code"].(string)
 	return strings.TrimSpace(e.Message + " " + code), at
@@ -46,7 +46,7 @@ func TestBackoff(t *testing.T) {
 		want := func(message, at string) {
 			t.Helper()
 			if m, when := b.failingExchange(start); m != message || when != at {
-				t.Errorf("%s at %s, want %s at %s", m, when, message, at)
+				t.Errorf("the exchange failed with %q at %s, want %q at %s", m, when, message, at)
 			}
 		}
 		want(died, "0")
@@ -61,8 +61,8 @@ func TestBackoff(t *testing.T) {
 		want(died, "31.5")
 		want(strings.Replace(loop, "5", "6", 1), "31.5")
 		time.Sleep(time.Minute)
-		// A completed exchange resets the count: a process that had one may exit without delaying
-		// the next start.
+		// A completed exchange resets the count of failures. The process of such an exchange may
+		// exit without delaying the next start.
 		id := b.openExchange()
 		b.expectMessage(id, `result {"text":"fine"}`)
 		b.closeExchange(id, "")
@@ -71,14 +71,14 @@ func TestBackoff(t *testing.T) {
 		want(died, "91.5")
 		id = b.openExchange()
 		if since(start) != "91.6" {
-			t.Errorf("the next start was at %s", since(start))
+			t.Errorf("the next start was at %s, want 91.6", since(start))
 		}
 		b.closeExchange(id, "")
 	})
 }
 
-// TestBackoffOfInit checks that a failed initialisation counts as one failed start, and that its
-// error is the reason of the crash loop.
+// TestBackoffOfInit checks that a failed initialisation counts as one failed start, and that the
+// error of a crash loop quotes it.
 func TestBackoffOfInit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Params: someParams}, func(h *memHost) {
@@ -88,20 +88,20 @@ func TestBackoffOfInit(t *testing.T) {
 		start := time.Now()
 		for _, at := range []string{"0", "0.1", "0.3", "0.7", "1.5"} {
 			if m, when := b.failingExchange(start); m != "not logged in" || when != at {
-				t.Errorf("%s at %s, want %s", m, when, at)
+				t.Errorf("the exchange failed with %q at %s, want \"not logged in\" at %s", m, when, at)
 			}
 		}
 		if m, when := b.failingExchange(start); m != "host 'w' failed to start 5 times in a row: not logged in crash_loop" || when != "1.5" {
-			t.Errorf("%s at %s", m, when)
+			t.Errorf("the exchange failed with %q at %s, want a crash loop at 1.5", m, when)
 		}
 		if n := len(b.mem.all); n != 5 {
-			t.Errorf("%d starts", n)
+			t.Errorf("the host was started %d times, want 5", n)
 		}
 	})
 }
 
-// TestNoBackoff checks that a host that is ended for a violation, or by the program, does not count
-// as a failed start.
+// TestNoBackoff ends a host because of a violation of the protocol, or because the program closes
+// the exchange. Neither may count as a failed start.
 func TestNoBackoff(t *testing.T) {
 	for name, play := range map[string]func(h *memHost){
 		"timeout":   (*memHost).hang,
@@ -115,9 +115,9 @@ func TestNoBackoff(t *testing.T) {
 				for n := range 10 {
 					id := b.openExchange()
 					if n > 0 {
-						// The start waited only for the end of the previous process.
+						// No delay is added to the wait for the end of the previous process.
 						if wait := b.mem.all[n].began.Sub(b.mem.all[n-1].lastEvent()); wait > 0 {
-							t.Errorf("start %d waited for %v", n, wait)
+							t.Errorf("start %d was delayed by %v, want no delay", n, wait)
 						}
 					}
 					b.nextOutcome(id)
@@ -129,7 +129,7 @@ func TestNoBackoff(t *testing.T) {
 	}
 }
 
-// lastEvent returns when the last event of the host happened.
+// lastEvent returns the time of the host's last event.
 func (h *memHost) lastEvent() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -139,7 +139,7 @@ func (h *memHost) lastEvent() time.Time {
 	return h.began.Add(h.events[len(h.events)-1].at)
 }
 
-// TestBackoffEnds checks that the wait for a start can be cancelled, and ends with the run.
+// TestBackoffEnds checks that a cancelled context and Close end the wait for a start.
 func TestBackoffEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, dies)
@@ -150,11 +150,11 @@ func TestBackoffEnds(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(10*time.Millisecond, func() { cancel(errors.New("no more")) })
 		if _, err := b.Perform(ctx, &effect.ExchangeOpen{Host: "w"}); err == nil || err.Error() != "no more" || since(start) != "0.71" {
-			t.Errorf("%v at %s", err, since(start))
+			t.Errorf("ExchangeOpen: error %v at %s, want \"no more\" at 0.71", err, since(start))
 		}
 		time.AfterFunc(10*time.Millisecond, func() { b.Close(context.Background()) })
 		if _, err := b.tryOpen(); err != ErrClosed || since(start) != "0.72" {
-			t.Errorf("%v at %s", err, since(start))
+			t.Errorf("open: error %v at %s, want ErrClosed at 0.72", err, since(start))
 		}
 	})
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/concerto-lang/concerto/runtime/mcpbridge"
 )
 
-// localBridge is a process's bridge to the program's tools, in the Concerto process. The bridge of
-// a kept process runs in the keeper instead.
+// localBridge is the bridge through which a process's clients call the program's tools. It runs in
+// the Concerto process. If a keeper runs the process, the bridge runs in the keeper instead.
 type localBridge struct {
 	process *process
 	bridge  *mcpbridge.Bridge
 }
 
-// openBridge opens the process's bridge to the program's tools and sets the bridge entry that the
-// agent receives. path is the path of a kept process's existing bridge, or "" to choose one.
+// openBridge opens the bridge to the program's tools and sets the bridge entry that the agent
+// receives. path is the path of an existing bridge in the keeper, or "" to choose a new path.
 func (p *process) openBridge(path string) error {
 	h := p.hosts
 	switch {
@@ -49,7 +49,7 @@ func (p *process) openBridge(path string) error {
 	return nil
 }
 
-// executable returns the path of the concerto program, or "" if it is not known.
+// executable returns the path of the concerto program, or "" if the path is unknown.
 func (h *Hosts) executable() string {
 	if h.opts.Run == nil {
 		return ""
@@ -62,8 +62,8 @@ func (h *Hosts) executable() string {
 func (d *localBridge) translateAndInject(translate func(a *adapter.ACP) adapter.Output) {
 	s := d.translateLocked(translate)
 	for _, line := range s.Messages {
-		// No lock of the adapter is held here: a goroutine that begins an exchange holds the
-		// process's lock and waits for the adapter's.
+		// The adapter's lock is not held here, because a goroutine that begins an exchange holds
+		// the process's lock while it waits for the adapter's lock.
 		if problem := d.process.injectMessage(line); problem != "" {
 			d.translateLocked(func(a *adapter.ACP) adapter.Output { return a.RefuseCall(idOf(line), problem) })
 		}
@@ -89,8 +89,8 @@ func (d *localBridge) sendLines(all []adapter.BridgeLine) {
 	}
 }
 
-// logUnreadAnswers logs that the bridge closed a client's connection because the client did not
-// read its answers.
+// logUnreadAnswers logs that the bridge closed the connection of a client that did not read its
+// answers.
 func (p *process) logUnreadAnswers() {
 	p.hosts.logf("warn", p.cfg, "does not read the answers of its tools; their connection was closed")
 }
@@ -105,8 +105,8 @@ func (d *localBridge) closeBridge() {
 // noExchange is the error text for a tool call that arrives between exchanges.
 const noExchange = "no exchange is running"
 
-// injectMessage adds one of our messages to the running exchange, as if the host had sent it. It
-// returns the reason if it cannot.
+// injectMessage adds a message to the running exchange as if the host had sent it. If that is
+// impossible, problem is the reason; otherwise it is "".
 func (p *process) injectMessage(line []byte) (problem string) {
 	in, t := p.lifecycle.currentExchange()
 	if in == nil || t == nil || t.isInit || in.refusesMessages() {
@@ -123,8 +123,8 @@ func (p *process) injectMessage(line []byte) (problem string) {
 	return ""
 }
 
-// parseBridgeLine parses a line that a kept process's bridge received. ok is false for a line of
-// the process itself.
+// parseBridgeLine parses a line from the keeper. ok reports whether the line came from a client of
+// the bridge, and not from the process. left means that the client has disconnected.
 func (p *process) parseBridgeLine(text []byte) (client int, line []byte, left, ok bool) {
 	if p.keeper.conn == nil || p.bridgeEntry == nil {
 		return 0, nil, false, false
@@ -132,8 +132,8 @@ func (p *process) parseBridgeLine(text []byte) (client int, line []byte, left, o
 	return keeper.ParseBridgeLine(text)
 }
 
-// translateFromHost passes a line of the process to the adapter. The caller must hold the adapter's
-// lock.
+// translateFromHost passes a line of the process or of a bridge client to the adapter. The caller
+// must hold the adapter's lock.
 func (p *process) translateFromHost(text []byte) adapter.Output {
 	client, line, left, ok := p.parseBridgeLine(text)
 	switch {
@@ -145,8 +145,8 @@ func (p *process) translateFromHost(text []byte) adapter.Output {
 	return p.translation.adapter.(*adapter.ACP).FromBridge(client, line)
 }
 
-// bridgeSides converts lines for the bridge's clients to the keeper's form. It returns nil for a
-// process that is not kept.
+// bridgeSides converts lines for clients of the bridge to the keeper's form. It returns nil if no
+// keeper runs the process.
 func (c *keeperState) bridgeSides(all []adapter.BridgeLine) (out []keeper.Side) {
 	for _, x := range all {
 		if c.conn != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
-// bridgedHost opens a bridge to the tools of a host, and passes on its log lines.
+// bridgedHost opens the tool bridge of a host. remarks receives the lines that are logged.
 func bridgedHost(t *testing.T) (p *process, remarks chan string) {
 	t.Helper()
 	remarks = make(chan string, 16)
@@ -39,13 +39,13 @@ func dialBridge(t *testing.T, e *adapter.BridgeEntry) net.Conn {
 	return conn
 }
 
-// ping returns a request whose answer has the given size.
+// ping returns a request with the given ID whose answer has about size bytes.
 func ping(id, size int) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"%s"}`+"\n", id, strings.Repeat("x", size))
 }
 
 // TestBridgeDeafClient checks that a client that does not read its answers is disconnected, that
-// this is logged, and that other clients are not affected.
+// the disconnection is logged, and that other clients are not affected.
 func TestBridgeDeafClient(t *testing.T) {
 	p, remarks := bridgedHost(t)
 	deaf, other := dialBridge(t, p.bridgeEntry), dialBridge(t, p.bridgeEntry)
@@ -56,21 +56,21 @@ func TestBridgeDeafClient(t *testing.T) {
 			break
 		}
 		if sent<<15 > 8*unreadLimit {
-			t.Fatalf("the bridge accepted %d requests of a client that reads no answer", sent)
+			t.Fatalf("the bridge accepted %d requests of a client that reads no answer, want a closed connection", sent)
 		}
 	}
 	if sent<<15 < unreadLimit {
-		t.Errorf("closed after %d requests", sent)
+		t.Errorf("the bridge closed the connection after only %d requests", sent)
 	}
 	if got := <-remarks; got != "warn: host 'Coder' does not read the answers of its tools; their connection was closed" {
-		t.Error(got)
+		t.Errorf("log line = %q, want the warning about the closed connection", got)
 	}
 	io.WriteString(other, ping(7, 1))
 	if got, err := bufio.NewReader(other).ReadString('\n'); err != nil || !strings.Contains(got, `"id":7,`) {
-		t.Error(got, err)
+		t.Errorf("answer to the other client = %q (error %v), want id 7", got, err)
 	}
 	p.bridge.closeBridge()
 	if _, err := os.Stat(filepath.Dir(p.bridgeEntry.Path())); !os.IsNotExist(err) {
-		t.Errorf("the bridge's directory is left: %v", err)
+		t.Errorf("the bridge's directory exists after closing: %v", err)
 	}
 }

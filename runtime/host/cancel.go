@@ -8,10 +8,10 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// How long a cancelled host may take to send its terminal message.
+// Maximum times for a cancelled host to send its terminal message.
 const (
-	defaultCancelGrace  = 5 * time.Second        // if cancel_grace is not set
-	closingCancelGrace  = 500 * time.Millisecond // while the run is ending
+	defaultCancelGrace  = 5 * time.Second        // default of cancel_grace
+	closingCancelGrace  = 500 * time.Millisecond // while Close is running
 	defaultCancelReason = "cancelled"
 )
 
@@ -24,9 +24,9 @@ func cancelLine(reason string) []byte {
 	return ndjson.Append(nil, o.End())
 }
 
-// cancelHost cancels an exchange before its terminal message and then releases its slot. A host
-// that supports cancellation receives a cancel message, and its process stays in the pool if it
-// sends its terminal message in time. Any other process is stopped.
+// cancelHost cancels an exchange that has no terminal message, and then releases its slot. A host
+// that supports cancellation receives a cancel message. If it sends its terminal message in time,
+// its process stays in the pool. Any other process is stopped.
 func (ex *exchange) cancelHost(p *process, reason string) {
 	defer ex.releaseSlot()
 	if !p.announced.cancels {
@@ -41,8 +41,8 @@ func (ex *exchange) cancelHost(p *process, reason string) {
 	p.retire(0)
 }
 
-// awaitTerminal waits until no further message can come, and reports whether the terminal message
-// has come.
+// awaitTerminal waits until no further message can arrive, and reports whether the terminal message
+// has arrived.
 func (ex *exchange) awaitTerminal() bool {
 	t := time.NewTimer(ex.pool.cfg.cancelGrace())
 	defer t.Stop()

@@ -41,12 +41,12 @@ func TestDrain(t *testing.T) {
 				id, start := b.openExchange(), time.Now()
 				b.closeExchange(id, "enough")
 				if since(start) != "0" {
-					t.Errorf("the program waited %s seconds", since(start))
+					t.Errorf("closing the exchange took %s seconds, want 0", since(start))
 				}
 				id = b.openExchange()
 				b.expectMessage(id, `result {"text":"fine"}`)
 				if remains := len(b.mem.all) == 1; remains != c.kept {
-					t.Errorf("kept %v", remains)
+					t.Errorf("process was kept: %v, want %v", remains, c.kept)
 				}
 				b.expectEvents(0, c.events)
 			})
@@ -60,19 +60,19 @@ func TestCancelWithoutCapability(t *testing.T) {
 		id, start := b.openExchange(), time.Now()
 		b.closeExchange(id, "race lost")
 		if since(start) != "0" {
-			t.Errorf("the program waited %s seconds", since(start))
+			t.Errorf("closing the exchange took %s seconds, want 0", since(start))
 		}
 		id = b.openExchange()
 		if since(start) != "1" {
-			t.Errorf("the next exchange began after %s seconds", since(start))
+			t.Errorf("the next exchange began after %s seconds, want 1", since(start))
 		}
 		b.expectMessage(id, `result {"text":"fine"}`)
 		b.expectEvents(0, "term@0 exit@1")
 	})
 }
 
-// TestCancelledNextLosesNothing checks that a message that arrives without a waiting call is
-// returned by the next call.
+// TestCancelledNextLosesNothing lets a message arrive while no ExchangeNext call waits for it. The
+// next call must return the message.
 func TestCancelledNextLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, func(h *memHost) {
@@ -88,19 +88,19 @@ func TestCancelledNextLosesNothing(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		time.AfterFunc(500*time.Millisecond, func() { cancel(gaveUp) })
 		if _, err := b.Perform(ctx, &effect.ExchangeNext{ID: id}); err != gaveUp {
-			t.Errorf("error %v", err)
+			t.Errorf("ExchangeNext: error %v, want the context's cause", err)
 		}
 		time.Sleep(time.Second)
 		b.expectMessage(id, `progress {"i":1}; progress {"i":2}`)
 		if _, err := b.Perform(ctx, &effect.ExchangeNext{ID: id}); err != gaveUp {
-			t.Errorf("error %v", err)
+			t.Errorf("ExchangeNext with an ended context: error %v, want the context's cause", err)
 		}
 		b.expectMessage(id, `result {}`)
 	})
 }
 
-// TestCancelledOpen checks that cancelling an open in the queue, or during initialisation, leaves
-// the host usable.
+// TestCancelledOpen cancels the opening of an exchange, once in the queue and once during the
+// initialisation. The host must remain usable.
 func TestCancelledOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Params: someParams}, func(h *memHost) { h.readLine(); h.untilTerm() }, func(h *memHost) {
@@ -116,11 +116,11 @@ func TestCancelledOpen(t *testing.T) {
 			return err
 		}
 		if err := open(time.Second); err != gaveUp {
-			t.Errorf("during the initialisation: %v", err)
+			t.Errorf("open during the initialisation: error %v, want %v", err, gaveUp)
 		}
 		id := b.openExchange()
 		if err := open(time.Second); err != gaveUp {
-			t.Errorf("in the queue: %v", err)
+			t.Errorf("open in the queue: error %v, want %v", err, gaveUp)
 		}
 		b.expectMessage(id, `result {"text":"fine"}`)
 		b.closeExchange(id, "")
@@ -150,14 +150,15 @@ func TestCloseIdle(t *testing.T) {
 				}
 				b.expectEvents(0, c.events)
 				if _, err := b.tryOpen(); !errors.Is(err, ErrClosed) {
-					t.Errorf("open after close: %v", err)
+					t.Errorf("open after Close: error %v, want ErrClosed", err)
 				}
 			})
 		})
 	}
 }
 
-// TestSecondCloseDoesNotWait checks that a second Close shortens the wait of the first.
+// TestSecondCloseDoesNotWait checks that a second Close with a cancelled context shortens the wait
+// of the first Close.
 func TestSecondCloseDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, (*memHost).hang)
@@ -168,10 +169,10 @@ func TestSecondCloseDoesNotWait(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		if err := b.Close(ctx); err != context.Canceled {
-			t.Errorf("the second call: %v", err)
+			t.Errorf("second Close: error %v, want context.Canceled", err)
 		}
 		if err := <-first; err != nil {
-			t.Errorf("the first call: %v", err)
+			t.Errorf("first Close: %v", err)
 		}
 		b.expectEvents(0, "term@0 kill@1 exit@1")
 	})
@@ -210,10 +211,10 @@ func TestCloseDuringExchange(t *testing.T) {
 				defer cancel()
 				err := b.Close(ctx)
 				if stubborn := c.name == "stubborn"; stubborn != errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("close: %v", err)
+					t.Errorf("Close: error %v, want a deadline error: %v", err, stubborn)
 				}
 				if got := <-next; got != "exchange 1 has ended" {
-					t.Errorf("the waiting request got %s", got)
+					t.Errorf("the waiting request returned %q, want \"exchange 1 has ended\"", got)
 				}
 				synctest.Wait()
 				b.expectEvents(0, c.events)
@@ -222,27 +223,28 @@ func TestCloseDuringExchange(t *testing.T) {
 	}
 }
 
-// TestCloseDuringInit checks that a host that is being initialised is ended too.
+// TestCloseDuringInit checks that Close ends a host that is being initialised.
 func TestCloseDuringInit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Params: someParams}, func(h *memHost) { h.readLine(); h.untilTerm() })
 		opened := make(chan error)
 		go func() { _, err := b.tryOpen(); opened <- err }()
-		go func() { _, err := b.tryOpen(); opened <- err }() // waits in the queue
+		go func() { _, err := b.tryOpen(); opened <- err }() // the second opening waits in the queue
 		synctest.Wait()
 		if err := b.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 		for range 2 {
 			if err := <-opened; !errors.Is(err, ErrClosed) {
-				t.Errorf("open: %v", err)
+				t.Errorf("open: error %v, want ErrClosed", err)
 			}
 		}
 		b.expectEvents(0, "term@0 exit@0")
 	})
 }
 
-// TestMisuse checks that requests that no program makes return Go errors, not the program's.
+// TestMisuse sends requests that no program can send. They must return plain Go errors, not the
+// *effect.Error that programs catch.
 func TestMisuse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, echoes)
@@ -250,7 +252,7 @@ func TestMisuse(t *testing.T) {
 			_, err := b.Perform(context.Background(), r)
 			var e *effect.Error
 			if err == nil || errors.As(err, &e) {
-				t.Errorf("%s: %v", r.Kind(), err)
+				t.Errorf("%s: error %v, want an error that is no *effect.Error", r.Kind(), err)
 			}
 		}
 		b.closeExchange(7, "")

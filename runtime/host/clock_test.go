@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// TestPausedClockStopsTimers checks that while the run's time is paused, no timeout or heartbeat
-// expires, and the host's messages are delivered.
+// TestPausedClockStopsTimers pauses the run's clock. Meanwhile no timeout or heartbeat may expire,
+// and messages of the host must still be delivered.
 func TestPausedClockStopsTimers(t *testing.T) {
 	for limit, ends := range map[string]string{
 		"timeout":   "HostError: host 'w' timed out after 10 seconds",
@@ -37,7 +37,7 @@ func TestPausedClockStopsTimers(t *testing.T) {
 			b.expectMessage(id, `progress {"message":"late"}`)
 			b.expectMessage(id, ends)
 			if after := time.Since(went); after < 2*time.Second || after > 10*time.Second {
-				t.Errorf("%s: it ended after %v", limit, after)
+				t.Errorf("limit %s: the exchange ended %v after the clock resumed, want between 2s and 10s", limit, after)
 			}
 			b.closeExchange(id, "")
 		})

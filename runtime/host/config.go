@@ -12,10 +12,10 @@ import (
 )
 
 // Config describes one host declaration, merged from the source and the manifest. The JSON names of
-// its fields, and of the fields of Vendor, are keys of [hosts.X] or of the declaration.
+// its fields and of the embedded structs' fields are keys of [hosts.X] or of the declaration.
 type Config struct {
 	Name string `json:"-"` // name of the declaration, used in messages
-	// name of its section in the manifest, [hosts.<Connector>]
+	// name of the host's section in the manifest, [hosts.<Connector>]
 	Connector string `json:"-"`
 	Transport string `json:"transport"` // a key of the transports table; "" means "stdio"
 	// relative to Dir if it contains a slash, otherwise looked up in PATH
@@ -23,7 +23,8 @@ type Config struct {
 	Args    []string          `json:"args"`
 	Env     map[string]string `json:"env"`         // added to the inherited environment
 	Dir     string            `json:"working_dir"` // working directory
-	// seconds for a whole exchange, and for init unless InitTimeout is set; 0 means the defaults
+	// seconds for a whole exchange, and for the initialisation unless InitTimeout is set; 0 means
+	// the default
 	Timeout      float64         `json:"timeout"`
 	InputFormat  string          `json:"input_format"`  // "json" or "text"; for "" see inputJSON
 	OutputFormat string          `json:"output_format"` // "json", "text" or ""
@@ -37,9 +38,9 @@ type Config struct {
 	Initialisation
 	Upkeep
 	Vendor adapter.Vendor `json:"-"` // additional keys of a vendor's agent
-	// approvals that are decided without asking; nil decides none
+	// rules that decide approvals without asking; nil decides no approval
 	Permissions *hostpolicy.Rules `json:"permissions"`
-	Inherited                     // variables passed on from the run's environment
+	Inherited                     // variables that are passed on from the run's environment
 	Isolation
 }
 
@@ -69,14 +70,15 @@ func (p *ParamsEnv) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Recorded reports whether the host is a replayed recording: whether its command is `concerto host
-// replay`.
+// Recorded reports whether the host replays a recording, that is, whether its command is `concerto
+// host replay`.
 func (c *Config) Recorded() bool {
 	return filepath.Base(c.Command) == "concerto" && len(c.Args) > 1 && c.Args[0] == "host" && c.Args[1] == "replay"
 }
 
-// ParseConfig parses a host from the IR: the declaration's name, its section of the manifest, and
-// the keys of both as a JSON object. Relative paths are joined to root unless root is "".
+// ParseConfig parses a host from the IR. name is the declaration's name, connector the name of its
+// manifest section, and config the keys of both as a JSON object. Relative paths are joined to root
+// unless root is "".
 func ParseConfig(name, connector string, params, config json.RawMessage, root string) (Config, error) {
 	c := Config{Name: name, Connector: connector, Params: params}
 	if len(config) > 0 {

@@ -26,7 +26,7 @@ func TestParseConfig(t *testing.T) {
 	} {
 		got, err := ParseConfig("W", "w", nil, []byte(c.keys), c.root)
 		if err != nil || got.Command != c.command || got.Dir != c.dir {
-			t.Errorf("%s from %q: %q in %q, %v", c.keys, c.root, got.Command, got.Dir, err)
+			t.Errorf("keys %s with root %q: command %q in directory %q (error %v), want %q in %q", c.keys, c.root, got.Command, got.Dir, err, c.command, c.dir)
 		}
 	}
 	for keys, want := range map[string]string{
@@ -34,7 +34,7 @@ func TestParseConfig(t *testing.T) {
 		`{"timeout":-1}`: "could not read the configuration of host W: timeout is negative", `{"instances":-1}`: "instances is negative", `{"max_line":-1}`: "max_line is negative",
 	} {
 		if _, err := ParseConfig("W", "w", nil, []byte(keys), ""); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", keys, err)
+			t.Errorf("keys %s: error %v, want %q", keys, err, want)
 		}
 	}
 }

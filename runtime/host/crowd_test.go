@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// asking is a host that asks twenty questions, each after the previous answer, and reports at the
-// end how many answers it has read.
+// asking is the script of a host that asks twenty questions one after another. Its result is the
+// number of answers that it read.
 const asking = `
 while read -r prompt; do
 	i=0
@@ -25,8 +25,9 @@ while read -r prompt; do
 	echo '{"type":"result","text":"'$i'"}'
 done`
 
-// TestCrowd runs a hundred exchanges at once, each with its own process: every question is
-// answered, a process needs three descriptors, and nothing is left.
+// TestCrowd runs a hundred exchanges concurrently, each with its own process. Every question must
+// be answered, a process may use three file descriptors, and after Close no descriptor or goroutine
+// may be left.
 func TestCrowd(t *testing.T) {
 	const many = 100
 	files, routines := descriptors(t), runtime.NumGoroutine()
@@ -54,7 +55,7 @@ func TestCrowd(t *testing.T) {
 				for _, m := range perform(&effect.ExchangeNext{ID: id}).(*effect.ExchangeMessages).Messages {
 					if m.Type == "result" {
 						if text, _ := m.Payload.Map().GetString("text"); text.AsString() != "20" {
-							t.Errorf("%s answers were read", text.AsString())
+							t.Errorf("the host read %s answers, want 20", text.AsString())
 						}
 						return
 					}
@@ -66,8 +67,8 @@ func TestCrowd(t *testing.T) {
 	for range many {
 		<-opened
 	}
-	if got := descriptors(t) - files; got > 3*many+8 { // the poller has some, too
-		t.Errorf("%d hosts have %d descriptors", many, got)
+	if got := descriptors(t) - files; got > 3*many+8 { // the network poller also uses some
+		t.Errorf("%d hosts use %d file descriptors, want at most three each", many, got)
 	}
 	close(measured)
 	group.Wait()
@@ -78,10 +79,10 @@ func TestCrowd(t *testing.T) {
 		runtime.Gosched()
 	}
 	if got := descriptors(t) - files; got > 8 {
-		t.Errorf("%d descriptors are left", got)
+		t.Errorf("%d file descriptors are left after Close, want at most 8", got)
 	}
-	if got := runtime.NumGoroutine(); got > routines+1 { // package os/signal retains one
-		t.Errorf("%d goroutines are left, of %d before", got, routines)
+	if got := runtime.NumGoroutine(); got > routines+1 { // package os/signal keeps one running
+		t.Errorf("%d goroutines after Close, want at most one more than the %d before", got, routines)
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// quietTerminal answers nothing, and stores what is shown.
+// quietTerminal is a terminal that stores the text shown and returns no input.
 type quietTerminal struct{ shown string }
 
 func (q *quietTerminal) Join(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
@@ -36,8 +36,9 @@ func (q *quietTerminal) Ask(_ context.Context, p screen.Prompt) (string, error) 
 	return "a", nil
 }
 
-// TestDescribed checks that every place shows the description of an approval completely or names
-// the omitted part, and hides nothing.
+// TestDescribed sends approvals of hostile commands through every place that shows a description.
+// Each place must show the whole description, or mark the omitted part, and must not hide
+// characters.
 func TestDescribed(t *testing.T) {
 	commands := testcommand.Hostile()
 	if len(commands) < 200 {
@@ -79,14 +80,14 @@ func TestDescribed(t *testing.T) {
 				Args        struct{ Command string }
 			}
 			if err := json.Unmarshal(message, &asked); err != nil {
-				t.Fatalf("%s: %v: %s", transport.name, err, message)
+				t.Fatalf("%s: could not decode approval: %v: %s", transport.name, err, message)
 			}
 			if asked.Args.Command != command {
-				t.Errorf("%s: the arguments are %.80q, want %.80q", transport.name, asked.Args.Command, command)
+				t.Errorf("%s: args.command = %.80q, want %.80q", transport.name, asked.Args.Command, command)
 			}
 			described, ok := strings.CutPrefix(asked.Description, transport.of+": ")
 			if !ok {
-				t.Fatalf("%s: %q", transport.name, asked.Description)
+				t.Fatalf("%s: description = %q, want the prefix %q", transport.name, asked.Description, transport.of+": ")
 			}
 			testcommand.RequireWhole(t, transport.name, described, command, 500)
 			q := &quietTerminal{}
@@ -104,12 +105,12 @@ func TestDescribed(t *testing.T) {
 			view.HandleEvent(e)
 			row := view.Lines(0, 80, 1)[0].Text
 			if all := transport.of + ": " + strings.Join(testcommand.Display(strings.Trim(command, " \t\r\n")), ""); !strings.Contains(row, all) && !strings.Contains(row, "…") {
-				t.Errorf("the view shows %q", row)
+				t.Errorf("the agent view shows %q, want the whole command", row)
 			}
 			for _, shown := range []string{q.shown, plain, row} {
 				for _, r := range shown {
 					if !testcommand.Visible(r) {
-						t.Errorf("%U is in what is shown of %.80q", r, command)
+						t.Errorf("invisible character %U is shown for command %.80q", r, command)
 					}
 				}
 			}
@@ -138,17 +139,17 @@ func TestDescribed(t *testing.T) {
 		}
 		command := commands[n%len(commands)]
 		if err := json.Unmarshal(line.Data, &data); err != nil || data.Asked.Args.Command != command {
-			t.Fatalf("the ledger has %.100q (%v), want %.100q", data.Asked.Args.Command, err, command)
+			t.Fatalf("command in the ledger = %.100q (error %v), want %.100q", data.Asked.Args.Command, err, command)
 		}
 		_, described, _ := strings.Cut(data.Asked.Description, ": ")
 		testcommand.RequireWhole(t, "the ledger", described, command, 500)
 		if shown := line.String(); len(command) > 200 && !strings.Contains(shown, "…") {
-			t.Errorf("the ledger's line shows %q", shown)
+			t.Errorf("ledger line %q does not mark the omitted part with …", shown)
 		}
 		n++
 	}
 	if n != 5*len(commands) {
-		t.Errorf("the ledger has %d records", n)
+		t.Errorf("number of ledger records = %d, want five for each command", n)
 	}
 }
 
@@ -171,11 +172,11 @@ func TestArgumentsOfATerminal(t *testing.T) {
 		}
 		out := adapter.Protocols["acp"].New(v).FromAgent([]byte(`{"method":"terminal/create","id":8,"params":{"sessionId":"S",` + c.params + `}}`))
 		if len(out.Messages) != 1 {
-			t.Fatalf("%s: %q", c.params, out.Messages)
+			t.Fatalf("%s: messages = %q, want one", c.params, out.Messages)
 		}
 		var asked struct{ Description string }
 		if err := json.Unmarshal(out.Messages[0], &asked); err != nil || asked.Description != "terminal: "+c.want {
-			t.Errorf("%s is asked as\n%s, want\n%s (%v)", c.params, asked.Description, c.want, err)
+			t.Errorf("description for %s:\n%s, want\n%s (error %v)", c.params, asked.Description, c.want, err)
 		}
 	}
 }

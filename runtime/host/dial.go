@@ -11,22 +11,22 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
-// Dialer starts processes of a host outside a pool. The caller must end them.
+// Dialer starts processes of one host that belong to no pool. The caller must end the processes.
 type Dialer struct {
 	hosts *Hosts
 	cfg   *Config
 }
 
-// NewDialer returns a Dialer for one host. It uses the environment, run and trace of o.
+// NewDialer returns a Dialer for one host. It uses the environment, the run and the trace of o.
 func NewDialer(c Config, o Options) *Dialer {
 	o.Configs = []Config{c}
 	h := New(o)
 	return &Dialer{h, h.configOf(c.Name)}
 }
 
-// Dial starts a process. The lines of the connection use our protocol, also for a vendor's agent.
-// stderr receives the lines of the host's standard error. The error is the one that a program would
-// receive. ctx limits the wait for a vendor's version.
+// Dial starts a process. The lines of the connection use Concerto's protocol, also for a vendor's
+// agent. stderr receives the lines of the host's standard error. Dial returns the same errors that
+// a program would receive. ctx limits the wait for the version of a vendor's program.
 func (x *Dialer) Dial(ctx context.Context, stderr func(line string)) (Conn, error) {
 	h, c := x.hosts, x.cfg
 	p := newProcess(h, c)
@@ -36,13 +36,13 @@ func (x *Dialer) Dial(ctx context.Context, stderr func(line string)) (Conn, erro
 		if err != nil {
 			return nil, err
 		}
-		v.Serves = false // a dialled process is not served requests
+		v.Serves = false // requests of a dialled process are not served
 		p.translation = &translation{adapter: proto.New(v)}
 	}
 	run := c.startConfig("")
 	env := h.processEnviron(c, p.number)
 	p.version = h.startVersionCheck(run, env)
-	started := make(chan struct{}) // standard error is traced after the start
+	started := make(chan struct{}) // standard error is traced only after the connection exists
 	defer close(started)
 	conn, err := run.connectVia(h.opts.Transports, Surroundings{Env: env, Run: h.opts.Run, Stderr: func(line string) {
 		<-started
@@ -65,17 +65,17 @@ func (x *Dialer) Dial(ctx context.Context, stderr func(line string)) (Conn, erro
 	return &dialedConn{Conn: conn, process: p}, nil
 }
 
-// dialedConn is a connection to a process whose lines use our protocol. For a vendor's agent it
-// translates through the adapter.
+// dialedConn is a connection to a process. Its lines use Concerto's protocol. For a vendor's agent
+// it translates them through the adapter.
 type dialedConn struct {
 	Conn
 	process *process
 
-	writeMu sync.Mutex    // the adapter's answers and other writes exclude each other
-	pending []ndjson.Line // translated lines that Read has not returned
+	writeMu sync.Mutex    // serialises the adapter's answers and other writes
+	pending []ndjson.Line // translated lines that ReadLine has not returned
 
 	endMu              sync.Mutex
-	outputEnded, ended bool // the output has ended; the process has ended
+	outputEnded, ended bool // outputEnded: the output has ended; ended: the process has exited
 }
 
 func (d *dialedConn) ReadLine() (ndjson.Line, error) {
@@ -128,7 +128,7 @@ func (d *dialedConn) Write(ours []byte) (int, error) {
 	return len(ours), nil
 }
 
-// TryWrite writes nothing; Write does it all.
+// TryWrite writes nothing, so the caller uses Write for all bytes.
 func (d *dialedConn) TryWrite([]byte) int { return 0 }
 
 func (d *dialedConn) writeLines(lines []byte) (int, error) {
@@ -145,7 +145,8 @@ func (d *dialedConn) End(grace time.Duration, stop <-chan struct{}) {
 	d.markEnded(&d.ended)
 }
 
-// markEnded traces the end of the process once its output and the process have ended.
+// markEnded sets *part, one of outputEnded and ended. It traces the process's exit once both are
+// set.
 func (d *dialedConn) markEnded(part *bool) {
 	d.endMu.Lock()
 	defer d.endMu.Unlock()

@@ -9,21 +9,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// Inherited selects the variables of the run's environment that a host receives in addition to
-// those that every process receives.
+// Inherited selects the variables of the run's environment that a host receives in addition to the
+// variables that every process receives.
 type Inherited struct {
 	PassEnv []string `json:"pass_env"` // names, in which * matches any characters
-	// Keys holds the variables that contain keys of models, servers and other hosts. They are
-	// passed on only if PassEnv contains the full name.
+	// Keys holds the names of variables that contain API keys of models, servers and other hosts.
+	// Such a variable is passed on only if PassEnv contains its full name.
 	Keys map[string]bool `json:"-"`
 }
 
 // procNumberEnv is the variable that contains the process's number among the host's processes.
 const procNumberEnv = "CONCERTO_PROC"
 
-// buildEnviron returns the environment of the host's process number n: variables inherited from
-// base, the host's own, and the process number. kept lists the variables of base that are not
-// passed on.
+// buildEnviron returns the environment of the host's process number n. It consists of variables
+// inherited from base, the host's configured variables, and the process number. kept lists the
+// names of variables in base that are not passed on.
 func (c *Config) buildEnviron(base []string, n int) (env, kept []string) {
 	env, kept = procgroup.Inherit{Pass: c.PassEnv, Keys: c.Keys}.Of(base)
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
@@ -45,8 +45,8 @@ func (h *Hosts) processEnviron(c *Config, n int) []string {
 	return env
 }
 
-// warnUnguarded logs, once in a run, if no guard ends the hosts' child processes when this process
-// is killed.
+// warnUnguarded logs, once in a run, that no guard process ends the hosts' child processes if this
+// process is killed.
 func (h *Hosts) warnUnguarded() {
 	h.unguardedOnce.Do(func() {
 		if why := h.opts.Run.Unguarded(); why != "" {

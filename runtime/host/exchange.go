@@ -11,15 +11,16 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// exchange is one prompt and the messages that follow it, until it is closed.
+// exchange is one prompt and the messages that follow the prompt, until the program closes the
+// exchange.
 type exchange struct {
 	id      int64
 	pool    *pool
 	slot    *slot
 	inbox   *inbox
 	request *effect.ExchangeOpen
-	prompt  line // see promptFor
-	// key of the prompt, by which a host recognises a repeated prompt; "" if the host is not kept
+	prompt  line // line that begins the exchange; promptFor returns the line for a certain process
+	// key by which a host recognises a repeated prompt; "" if no keeper runs the host
 	key string
 	acquireSpec
 	timeoutTimer   clock.Timer
@@ -30,21 +31,21 @@ type exchange struct {
 
 	mu            sync.Mutex
 	proc          *process
-	moving        bool            // moveToNewProcess uses the slot
-	released      bool            // the slot is released, or will be when moving ends
-	interruptCtx  context.Context // context whose end interrupts reading
-	stopInterrupt func() bool     // cancels the interruption by interruptCtx
-	replyBuffer   []byte          // reused for replies; nil while one is encoded
+	moving        bool            // moveToNewProcess is running and uses the slot
+	released      bool            // the slot is released, or moveToNewProcess releases it when it returns
+	interruptCtx  context.Context // when this context ends, reading is interrupted
+	stopInterrupt func() bool     // detaches interruptCtx
+	replyBuffer   []byte          // buffer reused for replies; nil while a reply uses it
 
 	keeperExchange
 }
 
 // acquireSpec describes the process that an exchange needs.
 type acquireSpec struct {
-	session     string        // session to continue; "" for a new one
-	tools       adapter.Tools // tools that the process was started with
-	predecessor *predecessor  // exchange that the process continues; nil for none
-	bridgePath  string        // path of a kept process's bridge to the tools; "" for a new process
+	session     string        // session that the process must continue; "" for a new session
+	tools       adapter.Tools // tools that the process must be started with
+	predecessor *predecessor  // exchange of a lost process that the new process continues; nil for none
+	bridgePath  string        // path of the tool bridge of a process under a keeper; "" for a new process
 }
 
 func specOf(r *effect.ExchangeOpen) acquireSpec {
@@ -60,8 +61,8 @@ func (h *Hosts) openExchange(ctx context.Context, r *effect.ExchangeOpen) (*effe
 	return h.openQueued(ctx, r, pool.enqueueWaiter(specOf(r)))
 }
 
-// Start begins to open an exchange in the background. The exchange is queued for its host before
-// Start returns. ok is false for other requests, which the caller passes to Perform.
+// Start begins to open an exchange in the background. When Start returns, the exchange is in the
+// host's queue. ok is false for requests of other kinds, which the caller passes to Perform.
 func (h *Hosts) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	open, ok := r.(*effect.ExchangeOpen)
 	if !ok || h.pools[open.Host] == nil || !h.trackRunning() {
@@ -77,7 +78,7 @@ func (h *Hosts) Start(ctx context.Context, r effect.Request, done func(effect.Re
 	return stop, true
 }
 
-// openQueued opens an exchange for a queued waiter.
+// openQueued opens the exchange of a waiter that is already in the queue.
 func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *waiter) (*effect.ExchangeOpened, error) {
 	pool := h.pools[r.Host]
 	if ex := h.claimResumed(r); ex != nil {
@@ -96,7 +97,8 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 	if h.opts.Keeper != nil {
 		key = effect.KeyOf(ctx)
 	}
-	// encoded before the process is acquired, so that no process waits for it
+	// The prompt is encoded before the process is acquired, so that no process waits for the
+	// encoding.
 	prompt := pool.cfg.promptWith(r, pool.cfg.SendTools, key, nil)
 	p, err := slot.acquire(ctx, specOf(r))
 	if err != nil {
@@ -119,7 +121,7 @@ func (h *Hosts) openQueued(ctx context.Context, r *effect.ExchangeOpen, at *wait
 	return ex.openedResult(), nil
 }
 
-// openedResult returns the result of the opening. With a keeper, it includes the process.
+// openedResult returns the result of the opening. With a keeper, the result names the process.
 func (ex *exchange) openedResult() *effect.ExchangeOpened {
 	o := &effect.ExchangeOpened{ID: ex.id}
 	if p := ex.currentProcess(); p != nil && p.keeper.conn != nil {
@@ -129,8 +131,8 @@ func (ex *exchange) openedResult() *effect.ExchangeOpened {
 	return o
 }
 
-// registerExchange assigns the exchange's number and starts its timers. It returns false if the run
-// is ending.
+// registerExchange assigns the exchange's number and starts its timers. It returns false if Close
+// has been called.
 func (h *Hosts) registerExchange(ex *exchange) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -166,8 +168,7 @@ func (h *Hosts) lookupExchange(id int64) (*exchange, error) {
 	return nil, fmt.Errorf("no exchange %d is open", id)
 }
 
-// nextMessages waits for messages. Messages that arrive after ctx ends are returned by the next
-// call.
+// nextMessages waits for messages. If ctx ends first, a later call returns the messages.
 func (h *Hosts) nextMessages(ctx context.Context, r *effect.ExchangeNext) (*effect.ExchangeMessages, error) {
 	ex, err := h.lookupExchange(r.ID)
 	if err != nil {
@@ -214,9 +215,9 @@ func (h *Hosts) nextMessages(ctx context.Context, r *effect.ExchangeNext) (*effe
 	}
 }
 
-// readDirectly reads the host's output on the calling goroutine, if it can acquire the reader's
-// lease, until a message has come or the reading is interrupted. It returns false if it did not
-// read.
+// readDirectly reads the host's output on the calling goroutine, if that goroutine can acquire the
+// read lease. It returns after a message has arrived or the reading was interrupted. It returns
+// false if the lease is not available.
 func (ex *exchange) readDirectly(ctx context.Context) bool {
 	p := ex.currentProcess()
 	if !p.reader.lease.tryAcquire() {
@@ -235,7 +236,7 @@ func (ex *exchange) readDirectly(ctx context.Context) bool {
 	return true
 }
 
-// interruptOn makes the end of ctx interrupt the reading.
+// interruptOn interrupts the reading when ctx ends.
 func (ex *exchange) interruptOn(ctx context.Context) {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
@@ -246,7 +247,7 @@ func (ex *exchange) interruptOn(ctx context.Context) {
 	ex.interruptCtx, ex.stopInterrupt = ctx, context.AfterFunc(ctx, func() { ex.currentProcess().reader.lease.interruptReading() })
 }
 
-// stopInterrupting cancels the effect of interruptOn and returns the exchange's process.
+// stopInterrupting detaches the context passed to interruptOn and returns the exchange's process.
 func (ex *exchange) stopInterrupting() *process {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
@@ -267,8 +268,9 @@ func (ex *exchange) endedError() error {
 	return fmt.Errorf("exchange %d has ended", ex.id)
 }
 
-// reassign moves the exchange to a new process after its process exited before it read the prompt,
-// or was lost. The error is ctx's; any other failure fails the exchange.
+// reassign moves the exchange to a new process after the old process was lost, or exited before it
+// read the prompt. It returns ctx's error if ctx ends. Any other failure becomes the failure of the
+// exchange.
 func (ex *exchange) reassign(ctx context.Context) error {
 	if lost := ex.inbox.lostError(); lost != nil {
 		return ex.handOver(ctx, lost)
@@ -314,8 +316,8 @@ func (ex *exchange) moveToNewProcess(ctx context.Context, w acquireSpec, begin f
 }
 
 // closeExchange releases the process if the exchange is complete, and cancels the exchange
-// otherwise. It never waits: cancelling continues in the background, and the slot becomes free
-// after it. Closing an exchange twice has no effect.
+// otherwise. It does not wait: cancelling continues in the background, and then releases the slot.
+// Closing an exchange twice has no effect.
 func (h *Hosts) closeExchange(r *effect.ExchangeClose) error {
 	h.mu.Lock()
 	ex := h.exchanges[r.ID]
@@ -346,8 +348,8 @@ func (h *Hosts) closeExchange(r *effect.ExchangeClose) error {
 	return nil
 }
 
-// releaseUnlessExpired releases the slot, unless the exchange has timed out: then abort releases it
-// after it has ended the process.
+// releaseUnlessExpired releases the slot, unless the exchange has timed out. After a timeout, abort
+// ends the process and then releases the slot.
 func (ex *exchange) releaseUnlessExpired() {
 	if !ex.inbox.hasTimedOut() {
 		ex.releaseSlot()
@@ -360,7 +362,7 @@ func (ex *exchange) currentProcess() *process {
 	return ex.proc
 }
 
-// cancelWaits ends every wait of the exchange, and its reading.
+// cancelWaits ends all waits and reads of the exchange.
 func (ex *exchange) cancelWaits() {
 	ex.doneOnce.Do(func() { close(ex.done) })
 	if p := ex.currentProcess(); p != nil {
@@ -368,7 +370,8 @@ func (ex *exchange) cancelWaits() {
 	}
 }
 
-// releaseSlot returns the slot to the pool, immediately or when moveToNewProcess has finished.
+// releaseSlot returns the slot to the pool. While moveToNewProcess runs, the release is postponed
+// until it returns.
 func (ex *exchange) releaseSlot() {
 	ex.mu.Lock()
 	now := !ex.released && !ex.moving
@@ -379,8 +382,8 @@ func (ex *exchange) releaseSlot() {
 	}
 }
 
-// holdSlot prevents the release of the slot until unholdSlot. It returns false if the slot is
-// released already.
+// holdSlot prevents the release of the slot until unholdSlot is called. It returns false if the
+// slot is already released.
 func (ex *exchange) holdSlot() bool {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()

@@ -11,13 +11,13 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// errorf returns the HostError "host '<name>' …" for an effect that did not happen.
+// errorf returns the HostError "host '<name>' …" for an exchange that did not begin.
 func (c *Config) errorf(format string, args ...any) *effect.Error {
 	return effect.Errorf("HostError", "host '"+c.Name+"' "+format, args...).With("host", c.Name)
 }
 
-// unknownErrorf returns an error in the middle of an exchange: it is unknown what part of its work
-// the host did.
+// unknownErrorf returns the error for a failure during an exchange. Its status is unknown, because
+// the host may have done a part of the work.
 func (c *Config) unknownErrorf(format string, args ...any) *effect.Error {
 	e := c.errorf(format, args...)
 	e.Status = effect.Unknown
@@ -33,7 +33,7 @@ func (c *Config) timeoutError() *effect.Error {
 // limitCode is the prefix of the error code of a host that exceeded a resource limit.
 const limitCode = "limit_"
 
-// exitError is the error of a host that exited before its exchange was complete.
+// exitError returns the error for a host that exited before its exchange was complete.
 func (c *Config) exitError(e Exit) *effect.Error {
 	if e.Limit != "" {
 		return withExit(c.unknownErrorf("used more than %s and was stopped", c.Limits.Describe(e.Limit)), e).With("code", limitCode+string(e.Limit))
@@ -43,7 +43,7 @@ func (c *Config) exitError(e Exit) *effect.Error {
 	return withExit(f, e)
 }
 
-// withSession adds the session to an error, if it is known.
+// withSession adds the session to an error unless the session is "".
 func withSession(f *effect.Error, session string) {
 	if session != "" {
 		f.With("session", session)
@@ -68,7 +68,7 @@ func copyContext(f, other *effect.Error) *effect.Error {
 	return f
 }
 
-// addContext adds the session and standard error of the process to an error.
+// addContext adds the process's session and its last lines of standard error to an error.
 func (p *process) addContext(e *effect.Error) *effect.Error {
 	withSession(e, p.sessionName())
 	if _, ok := e.Fields["stderr"]; !ok {
@@ -79,7 +79,7 @@ func (p *process) addContext(e *effect.Error) *effect.Error {
 	return e
 }
 
-// lineError returns the error for a line, or for the output, that cannot be read.
+// lineError returns the error for a line, or for the rest of the output, that cannot be read.
 func (p *process) lineError(err error, line []byte) *effect.Error {
 	c := p.cfg
 	var long *ndjson.TooLongError
@@ -106,12 +106,13 @@ func (p *process) lineError(err error, line []byte) *effect.Error {
 	return f
 }
 
-// lostError is the error of an exchange whose process was lost together with its keeper or machine.
+// lostError returns the error for an exchange whose process was lost together with its keeper or
+// machine.
 func (c *Config) lostError() *effect.Error {
 	return c.unknownErrorf("is lost: %v", keeper.ErrLost).With("code", "lost").With("recoverable", true)
 }
 
 func isLostError(e *effect.Error) bool { return e.Fields["code"] == "lost" }
 
-// formatSeconds formats a number of seconds as people write it: 120, 0.5.
+// formatSeconds formats a number of seconds without an exponent or trailing zeros: 120, 0.5.
 func formatSeconds(s float64) string { return strconv.FormatFloat(s, 'f', -1, 64) }

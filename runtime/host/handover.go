@@ -11,10 +11,10 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// handover is an exchange that a new process continues after its process was lost. The program may
-// still be handling requests of the lost process. If the new process repeats such a request, the
-// program does not receive it again, and its answer goes to the repeated request. A handover is
-// safe for concurrent use.
+// handover describes an exchange that a new process continues because its old process was lost. The
+// program may still be handling requests of the old process. If the new process repeats such a
+// request, the program does not receive the request again, and its reply answers the repeated
+// request. A handover is safe for concurrent use.
 type handover struct {
 	note       handoverNote
 	resumption adapter.Resumption
@@ -29,7 +29,8 @@ type predecessor struct {
 	Turn    int64 `json:"turn"`
 }
 
-// handoverNote is the part that the keeper stores for a process that resumes the run.
+// handoverNote is the part of a handover that the keeper stores for a Concerto process that resumes
+// the run.
 type handoverNote struct {
 	predecessor
 	Replies int           `json:"replies"`        // number of replies before the handover
@@ -40,12 +41,12 @@ type handoverNote struct {
 type pendingRequest struct {
 	hostRequest
 	repeated     bool                  // the new process has repeated the request
-	newID        string                // with this id
-	waitingReply *effect.ExchangeReply // reply that waits for the repetition; nil if none
-	done         bool                  // answered or withdrawn
+	newID        string                // ID of the repeated request
+	waitingReply *effect.ExchangeReply // reply to send when the new process repeats the request; nil if none
+	done         bool                  // the request was answered or withdrawn
 }
 
-// newHandover begins a handover.
+// newHandover returns a handover of the exchange with the given history.
 func (c *History) newHandover() *handover {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,9 +64,10 @@ func restoreHandover(n handoverNote) *handover {
 	return v
 }
 
-// matchMessage matches a message of the new process with the pending requests. known means that the
-// program has received it before. reply is the answer that waited for it. withdrawn lists the ids
-// of the lost process's requests that the new one will not repeat.
+// matchMessage compares a message of the new process with the pending requests of the lost process.
+// known means that the program has already received the request. reply is the answer that waited
+// for the repeated request, or nil. gone lists the IDs of pending requests that the new process
+// will not repeat.
 func (v *handover) matchMessage(m *effect.HostMessage) (known bool, reply *effect.ExchangeReply, gone []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -94,8 +96,8 @@ func (v *handover) matchMessage(m *effect.HostMessage) (known bool, reply *effec
 	return false, nil, nil
 }
 
-// withdrawPending marks the pending requests that fit as done, and returns the ids of those without
-// a reply.
+// withdrawPending marks the pending requests that satisfy fits as done. It returns the IDs of those
+// that have no reply.
 func (v *handover) withdrawPending(fits func(*pendingRequest) bool) (gone []string) {
 	for _, a := range v.pending {
 		if !a.done && fits(a) {
@@ -107,8 +109,8 @@ func (v *handover) withdrawPending(fits func(*pendingRequest) bool) (gone []stri
 	return gone
 }
 
-// routeReply returns the id that the new process expects in a reply. held means that the reply
-// waits for the repeated request.
+// routeReply returns the request ID that the new process expects in the reply. held means that the
+// reply waits until the new process repeats the request.
 func (v *handover) routeReply(r *effect.ExchangeReply) (to string, held bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -138,9 +140,9 @@ func (v *handover) markSent(r *effect.ExchangeReply) {
 	}
 }
 
-// filterRepeated passes a message of a process that continues an exchange to the handover. known
-// means that the program does not receive it. It adds withdrawals of the requests that no longer
-// exist before the message.
+// filterRepeated passes a message of a process that continues an exchange to the handover. It
+// inserts a withdraw message before m for each request that the new process will not repeat. known
+// means that the program must not receive m, because it already has the request.
 func (r *reader) filterRepeated(t *segment, m **effect.HostMessage) (known bool, err error) {
 	known, reply, withdrawn := t.handover.matchMessage(*m)
 	if reply != nil {
@@ -154,7 +156,7 @@ func (r *reader) filterRepeated(t *segment, m **effect.HostMessage) (known bool,
 	held := **m
 	for _, id := range withdrawn {
 		if id == "" {
-			continue // cannot be withdrawn
+			continue // a request without an ID cannot be withdrawn
 		}
 		o := jsonobject.New("withdraw")
 		o.Raw("id", []byte(id))
@@ -168,7 +170,7 @@ func (r *reader) filterRepeated(t *segment, m **effect.HostMessage) (known bool,
 	return known, nil
 }
 
-// forwardReply sends the program's reply with the id of the repeated request.
+// forwardReply sends the program's reply with to as the ID of the request.
 func (p *process) forwardReply(r *effect.ExchangeReply, to string) (ok bool) {
 	was := line{short: appendReply(nil, r)}
 	if p.keeper.alreadySent(&was) {
@@ -180,7 +182,8 @@ func (p *process) forwardReply(r *effect.ExchangeReply, to string) (ok bool) {
 	return ok
 }
 
-// matchJournaled passes a journaled message to the handover. The program has received it.
+// matchJournaled passes a journaled message, which the program has already received, to the
+// handover.
 func (t *segment) matchJournaled(text []byte) {
 	var m effect.HostMessage
 	if t.handover != nil && decodeMessage(&m, text, nil) == nil {

@@ -9,16 +9,17 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
-// silenceTimer measures how long a process has been silent while a goroutine waited for its next
-// line. It exists only for hosts with a heartbeat; the methods of a nil silenceTimer do nothing.
+// silenceTimer measures how long a process has been silent. It counts only the time in which a
+// goroutine waits for the process's next line. It exists only for hosts with a heartbeat; the
+// methods of a nil silenceTimer do nothing.
 type silenceTimer struct {
 	clock     *clock.PausableClock
 	mu        sync.Mutex
-	silent    time.Duration // total wait since the last line, excluding the current one
+	silent    time.Duration // total waiting time since the last line, without the current wait
 	since     time.Time     // start of the current wait
 	waiting   bool          // false while a line is being handled
 	open      map[requestKey]int
-	openCount int // number of open requests
+	openCount int // number of requests of the host without a reply
 }
 
 // requestKey identifies a request of the host that waits for a reply.
@@ -45,7 +46,7 @@ func (p *silenceTimer) resetForExchange() {
 
 func (p *silenceTimer) restartSilence() { p.silent, p.since = 0, p.clock.Now() }
 
-// beginWait starts measuring: a goroutine waits for a line.
+// beginWait starts measuring. It is called when a goroutine begins to wait for a line.
 func (p *silenceTimer) beginWait() {
 	if p == nil {
 		return
@@ -90,7 +91,7 @@ func (p *silenceTimer) countRequest(m *effect.HostMessage) {
 	}
 }
 
-// countReply counts a reply. The last open reply restarts the silence.
+// countReply counts a reply. The reply to the last open request resets the silence to zero.
 func (p *silenceTimer) countReply(typ, id string) {
 	if p == nil {
 		return
@@ -109,12 +110,12 @@ func (p *silenceTimer) countReply(typ, id string) {
 	}
 }
 
-// recheckInterval is the delay after which checkHeartbeat runs again while no goroutine waits for a
-// line.
+// recheckInterval is the delay after which checkHeartbeat runs again if no goroutine is waiting for
+// a line.
 const recheckInterval = 50 * time.Millisecond
 
-// remaining returns how much longer the host may be silent, or when to check again if that is not
-// known.
+// remaining returns how much longer the host may be silent. If that is unknown, it returns the
+// delay until the next check.
 func (p *silenceTimer) remaining(heartbeat time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,8 +128,8 @@ func (p *silenceTimer) remaining(heartbeat time.Duration) time.Duration {
 	return heartbeat - p.silent - p.clock.Now().Sub(p.since)
 }
 
-// checkHeartbeat fails the exchange if its host has been silent for the heartbeat, and otherwise
-// schedules the next check.
+// checkHeartbeat fails the exchange if its host has been silent for the heartbeat period. Otherwise
+// it schedules the next check.
 func (ex *exchange) checkHeartbeat() {
 	select {
 	case <-ex.done:
@@ -148,7 +149,8 @@ func (ex *exchange) checkHeartbeat() {
 	ex.abort(ex.pool.cfg.silenceError(), "heartbeat")
 }
 
-// silenceError is the error of an exchange whose host was silent for the heartbeat.
+// silenceError returns the error for an exchange whose host has been silent for the heartbeat
+// period.
 func (c *Config) silenceError() *effect.Error {
 	return c.unknownErrorf("sent nothing for %s seconds", formatSeconds(c.heartbeat().Seconds())).With("code", "heartbeat")
 }

@@ -16,19 +16,19 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// History records an exchange of a run whose hosts a keeper runs: the data that a new process needs
-// to continue the exchange if its process is lost together with the keeper. It depends only on what
-// the program received and sent, so a journal can rebuild it. It is safe for concurrent use.
-// Methods of a nil History do nothing.
+// History records an exchange of a host that a keeper runs. It holds the data that a new process
+// needs to continue the exchange if the current process is lost together with the keeper. The data
+// depends only on the messages that the program received and sent, so a journal can rebuild it. A
+// History is safe for concurrent use. The methods of a nil History do nothing.
 type History struct {
 	mu       sync.Mutex
-	opened   effect.ExchangeOpened // the first opening
+	opened   effect.ExchangeOpened // result of the first opening
 	process  int64                 // number of the host's process that runs the exchange
-	session  string                // session name that the host reported last
-	pending  []hostRequest         // requests of the host that are not answered
-	answered adapter.Resumption    // the newest answer
+	session  string                // session name that the host reported last; "" before the first report
+	pending  []hostRequest         // requests of the host that have no reply
+	answered adapter.Resumption    // the newest reply, in the form that a new process receives
 	replies  int                   // number of the program's replies
-	last     string                // digest of the newest reply's line
+	last     string                // digest of the line of the newest reply
 }
 
 // hostRequest is a message of the host that waits for a reply.
@@ -40,7 +40,7 @@ type hostRequest struct {
 	text json.RawMessage
 }
 
-// clone returns a copy that records independently of c.
+// clone returns a copy. Recording in the copy does not change the original.
 func (c *History) clone() *History {
 	if c == nil {
 		return nil
@@ -53,7 +53,7 @@ func (c *History) clone() *History {
 	}
 }
 
-// RecordOpened records how the exchange was opened.
+// RecordOpened records the result of the opening.
 func (c *History) RecordOpened(o *effect.ExchangeOpened) {
 	if c == nil {
 		return
@@ -131,7 +131,7 @@ func messageLine(typ string, payload []byte) []byte {
 	return append(b, '}')
 }
 
-// sessionName returns the session that another process can continue, or "".
+// sessionName returns the session that another process can continue, or "" if there is none.
 func (c *History) sessionName() string {
 	if c == nil {
 		return ""
@@ -141,13 +141,13 @@ func (c *History) sessionName() string {
 	return c.session
 }
 
-// matches reports whether the exchange was opened as the given process and turn.
+// matches reports whether the exchange was opened as exchange number Turn of the given process.
 func (c *History) matches(of *predecessor) bool {
 	return c != nil && of != nil && of.Process == c.opened.Process && of.Turn == c.opened.Turn
 }
 
 // lastLineOf returns last if the journal's last line of the exchange came from the given process,
-// otherwise 0.
+// and 0 otherwise.
 func (c *History) lastLineOf(last, process int64) int64 {
 	if c != nil && c.process != 0 && c.process != process {
 		return 0
@@ -155,7 +155,8 @@ func (c *History) lastLineOf(last, process int64) int64 {
 	return last
 }
 
-// annotateLines stores in l the session and process if they have changed since the last lines.
+// annotateLines stores the session and the process in l if they have changed since the previous
+// lines.
 func (c *History) annotateLines(l *effect.HostLines, p *process) {
 	if c == nil || l == nil {
 		return
@@ -186,7 +187,7 @@ type hostRequestJSON struct {
 	Line json.RawMessage `json:"line"`
 }
 
-// MarshalJSON returns the form that UnmarshalJSON reads.
+// MarshalJSON returns the JSON form that UnmarshalJSON reads.
 func (c *History) MarshalJSON() ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -194,10 +195,10 @@ func (c *History) MarshalJSON() ([]byte, error) {
 	for _, w := range c.pending {
 		text.Asked = append(text.Asked, hostRequestJSON{w, w.text})
 	}
-	return jsonwrite.Encode(text) // the digests are of encoded lines
+	return jsonwrite.Encode(text) // the digests were computed from lines in this encoding
 }
 
-// UnmarshalJSON restores the History that MarshalJSON has written.
+// UnmarshalJSON restores a History from the output of MarshalJSON.
 func (c *History) UnmarshalJSON(b []byte) error {
 	var text historyJSON
 	if err := json.Unmarshal(b, &text); err != nil {

@@ -36,44 +36,46 @@ const (
 	DefaultInitTimeout = 10 * time.Second  // for the wait for init_ack
 )
 
-// ErrClosed is the error of requests after Close.
+// ErrClosed is the error of requests after Close or Suspend.
 var ErrClosed = errors.New("hosts are closed: the run has ended")
 
 // Options configures New.
 type Options struct {
 	Configs []Config
-	// Environ is the environment, as "NAME=value", from which hosts inherit and params_env is read.
+	// Environ is the run's environment, as "NAME=value". Hosts inherit variables from it, and
+	// params_env reads it.
 	Environ []string
-	// Run is the run that the processes belong to; nil means none.
+	// Run is the run that the processes belong to, or nil.
 	Run *procgroup.Run
-	// Log receives the lines of the hosts' standard error, and Logf the messages about hosts, with
-	// the level "debug" or "warn". Both receive one line a call, from many goroutines; nil discards
-	// them.
+	// Log receives each line of the hosts' standard error. Logf receives messages about hosts, with
+	// the level "debug" or "warn". Many goroutines call them, with one line a call. nil discards
+	// the lines.
 	Log  func(host, line string)
 	Logf func(level, line string)
 	// MaxMemory limits the memory of one decoded message, in bytes; 0 means no limit.
 	MaxMemory int
-	// Trace receives each line in both directions, from many goroutines; nil discards them.
+	// Trace receives each line that a host sends or receives. Many goroutines call it. nil discards
+	// the lines.
 	Trace func(hosttrace.Line)
-	// Keeper, if not nil, holds the processes so that they outlive this process. New and Resume
-	// take ownership of it, and Close ends it.
+	// Keeper, if not nil, runs the processes so that they survive the end of the Concerto process.
+	// New and Resume take ownership of Keeper, and Close closes it.
 	Keeper *keeper.Client
 	// Clock measures the time limits of exchanges; nil means the system's clock.
 	Clock *clock.PausableClock
-	// Transports replaces the table of transports in tests; nil means the default table.
+	// Transports replaces the table of transports; nil means the default table. Only tests set it.
 	Transports map[string]Transport
 }
 
-// Hosts performs exchange requests. It is safe for concurrent use, except that next and close of
-// one exchange must not be called at the same time.
+// Hosts performs exchange requests. It is safe for concurrent use, with one exception: the requests
+// next and close of one exchange must not run at the same time.
 type Hosts struct {
 	opts  Options
 	pools map[string]*pool
 
-	closing       chan struct{} // closed by Close: waits become short
-	kill          chan struct{} // closed when Close's context ends: no wait is left
+	closing       chan struct{} // closed when Close begins: waiting times become short
+	kill          chan struct{} // closed when the context of Close ends: waiting times become zero
 	killOnce      sync.Once
-	suspended     atomic.Bool // Suspend was called: the keeper has the processes
+	suspended     atomic.Bool // Suspend was called: the processes continue to run under the keeper
 	unguardedOnce sync.Once   // limits warnUnguarded to one message
 	running       sync.WaitGroup
 
@@ -84,8 +86,8 @@ type Hosts struct {
 	versions      map[string]*versionCheck // versions of vendors' programs, by command line
 	exchanges     map[int64]*exchange
 	processes     map[*process]struct{}
-	fenced        []string    // digests of exchanges to open whose prompts a lost process may have received
-	resumed       []*exchange // exchanges that an earlier process began and that this one has not opened
+	fenced        []string    // digests of opening requests whose prompts a lost process may have received
+	resumed       []*exchange // exchanges that an earlier Concerto process began and the program has not yet opened again
 }
 
 // New returns a Hosts. It starts no process: processes start when a host is first used.
@@ -116,8 +118,9 @@ func New(o Options) *Hosts {
 	return h
 }
 
-// Perform performs an exchange request. Errors that the program can catch are *effect.Error of kind
-// HostError with the field host and, where known, code, recoverable, exit_code and stderr.
+// Perform performs an exchange request. An error that the program can catch is an *effect.Error of
+// kind HostError with the field host and, where known, the fields code, recoverable, exit_code and
+// stderr.
 func (h *Hosts) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	if h.suspended.Load() {
 		return nil, ErrClosed
@@ -148,11 +151,11 @@ func asResult[T any](v *T, err error) (effect.Result, error) {
 	return v, nil
 }
 
-// Close cancels running exchanges, ends every process with its group, and waits for them. Hosts
-// that support cancellation receive a cancel message, and the input of idle ones is closed.
-// Processes that have not exited after a short time receive SIGTERM, and SIGKILL five seconds later
-// or when ctx ends, whichever is first. Close returns ctx's error if ctx shortened the wait. It may
-// be called again, also during a call, to shorten the wait.
+// Close cancels running exchanges, ends every process with its process group, and waits for their
+// exit. A host that supports cancellation receives a cancel message. The input of idle hosts is
+// closed. Processes that have not exited after a short time receive SIGTERM, and SIGKILL five
+// seconds later or when ctx ends, whichever is first. Close returns ctx's error if ctx shortened
+// the wait. A second call, also a concurrent one, can shorten the wait.
 func (h *Hosts) Close(ctx context.Context) error {
 	h.beginClose()
 	done := make(chan struct{})
@@ -173,8 +176,8 @@ func (h *Hosts) Close(ctx context.Context) error {
 	}
 }
 
-// beginClose starts closing, once: no process is started any more, exchanges are closed and idle
-// processes retired.
+// beginClose starts closing. After its first call no process is started any more, exchanges are
+// closed and idle processes are retired.
 func (h *Hosts) beginClose() {
 	h.mu.Lock()
 	if h.closed {
@@ -208,7 +211,8 @@ func (h *Hosts) Waiting(host string) int {
 	return len(pl.waiters)
 }
 
-// trackRunning makes Close wait for one more process. It returns false if the run is ending.
+// trackRunning adds one process to those that Close waits for. It returns false if Close has been
+// called.
 func (h *Hosts) trackRunning() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	// the keeper starts this program as its guardian
+	// the keeper starts the test binary as its guard
 	_ "github.com/concerto-lang/concerto/internal/process/guard"
 	"github.com/concerto-lang/concerto/internal/record/hostreplay"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
@@ -18,7 +18,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// TestMain makes the test binary a host that plays scripts when it is started as one.
+// TestMain makes the test binary act as a host that plays a script if an environment variable says
+// so.
 func TestMain(m *testing.M) {
 	if os.Getenv("TESTHOST") != "" {
 		os.Exit(testhost.Main(os.Args[1:]))
@@ -49,7 +50,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// scripted returns a host that plays a script.
+// scripted returns the configuration of a host that plays the script.
 func scripted(_ *testing.T, script string) host.Config {
 	return host.Config{Command: os.Args[0], Args: []string{script}, Env: map[string]string{
 		"TESTHOST": "1",
@@ -57,7 +58,7 @@ func scripted(_ *testing.T, script string) host.Config {
 	}}
 }
 
-// replay plays the first process of a recording, or prints its version for --version.
+// replay acts as the first process of a recording. For --version it prints the recorded version.
 func replay(file string) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -75,7 +76,7 @@ func replay(file string) {
 	os.Exit(hostreplay.Play(hostreplay.Options{Recording: r, File: file, Host: "Coder", Proc: 1, In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
 
-// TestPlaces checks every transport with every value of isolate and several instances.
+// TestPlaces tests every transport with every value of isolate and with several instances.
 func TestPlaces(t *testing.T) {
 	peers := map[string]hosttest.Peer{"stdio": scripted}
 	for name, c := range map[string]host.Config{
@@ -90,7 +91,7 @@ func TestPlaces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := c // it is called concurrently for several processes
+			c := c // a copy, because the function is called concurrently for several processes
 			c.Command, c.Env = os.Args[0], map[string]string{"REPLAY": file, "GORACE": "atexit_sleep_ms=0"}
 			return c
 		}
@@ -100,12 +101,13 @@ func TestPlaces(t *testing.T) {
 
 func TestStdio(t *testing.T) { hosttest.Run(t, scripted) }
 
-// TestHostsUnderKeeper checks that processes in the keeper behave as those without one.
+// TestHostsUnderKeeper runs the tests of TestPlaces with a keeper. Processes under a keeper must
+// behave like processes without one.
 func TestHostsUnderKeeper(t *testing.T) {
 	hosttest.Run(t, scripted, func(t *testing.T, o *host.Options) { o.Keeper = newKeeperClient(t.TempDir(), 1) })
 }
 
-// newKeeperClient returns a run's keeper client; the keeper is this program.
+// newKeeperClient returns a client of the run's keeper. The test binary acts as the keeper.
 func newKeeperClient(dir string, owner int64) *keeper.Client {
 	return keeper.New(keeper.Options{Dir: dir, Run: "r_test", Owner: owner, Executable: os.Args[0], Env: []string{"KEEPER=1"}, Orphan: patience})
 }

@@ -8,30 +8,30 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
-// Limits of one batch. A line longer than batchBytes is a batch of its own.
+// Limits of one batch. A line longer than batchBytes forms a batch with no other line.
 const (
 	batchMessages = 256
 	batchBytes    = 1 << 20
 )
 
 // inbox passes the messages of one exchange from the reader to the requests for messages. It holds
-// one batch. While that is unread, the reader goroutine waits with the next one, and the pipe
-// blocks the host.
+// one unread batch. Until that batch is read, the reader goroutine waits with the next batch, and
+// then the full pipe blocks the host.
 type inbox struct {
 	mu          sync.Mutex
-	space       sync.Cond     // for the reader: the batch was read, or no more is needed
-	ready       chan struct{} // for nextMessages: takeBatch returns something
+	space       sync.Cond     // signals the reader that the batch was read, or that no further batch is needed
+	ready       chan struct{} // signals nextMessages that takeBatch has a result
 	ended       chan struct{} // closed when no message will come any more
-	pending     batch         // not read
-	received    bool          // a message has come
+	pending     batch         // messages that no request has read
+	received    bool          // at least one message has arrived
 	hasTerminal bool
 	discard     bool          // the exchange is cancelled: messages are dropped
-	failure     *effect.Error // why no terminal message will come; returned after pending
+	failure     *effect.Error // reason why no terminal message will come; returned after pending
 	timedOut    bool          // failure is a timeout
-	// another process is needed: the host exited before it read the prompt, or is lost
+	// another process is needed, because the host exited before it read the prompt, or is lost
 	needsProcess bool
-	lostErr      *effect.Error // set if the host is lost and another process may continue
-	canContinue  bool          // another process may continue after a loss
+	lostErr      *effect.Error // set if the process is lost and another process may continue the exchange
+	canContinue  bool          // another process may continue the exchange after a loss
 }
 
 func newInbox() *inbox {
@@ -40,8 +40,8 @@ func newInbox() *inbox {
 	return in
 }
 
-// addBatch adds a batch and takes ownership of it. With wait it blocks until the batch fits. After
-// the terminal message or a failure it drops the batch.
+// addBatch adds a batch and takes ownership of it. If wait is true, addBatch blocks until the batch
+// fits. It drops the batch if the terminal message or a failure came before.
 func (in *inbox) addBatch(b batch, wait bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -67,8 +67,8 @@ func (in *inbox) hasRoomFor(b *batch) bool {
 	return len(h.msgs) == 0 || len(h.msgs)+len(b.msgs) <= batchMessages && h.size+b.size <= batchBytes
 }
 
-// isClosed reports whether further messages are dropped because the exchange is complete, failed,
-// or needs a process.
+// isClosed reports whether the inbox drops further messages because the exchange is complete, has
+// failed, or needs another process.
 func (in *inbox) isClosed() bool { return in.hasTerminal || in.failure != nil || in.needsProcess }
 
 // mergeBatch appends b to the pending batch and removes requests that b withdraws.
@@ -93,8 +93,8 @@ func (in *inbox) mergeBatch(b batch) {
 	}
 }
 
-// removeWithdrawn removes each withdraw message at or after from, together with its request, if the
-// request is in the batch.
+// removeWithdrawn removes each withdraw message at index from or later, together with the request
+// that it withdraws, if the batch contains that request.
 func (b *batch) removeWithdrawn(from int) {
 	for i := from; i < len(b.msgs); i++ {
 		m := &b.msgs[i]
@@ -118,9 +118,9 @@ type inboxState uint8
 
 const (
 	inboxOpen         inboxState = iota // more messages may come
-	inboxComplete                       // the terminal message was read, or the exchange closed
-	inboxFailed                         // no more will come; see failureError
-	inboxNeedsProcess                   // the prompt was not read: another process is needed
+	inboxComplete                       // the terminal message was read, or the exchange was closed
+	inboxFailed                         // no more messages will come; failureError returns the reason
+	inboxNeedsProcess                   // the host has not read the prompt, and another process is needed
 )
 
 // takeBatch returns the pending batch, or the state if there is none.
@@ -145,15 +145,15 @@ func (in *inbox) takeBatch() (batch, inboxState) {
 	return batch{}, inboxOpen
 }
 
-// isEmpty reports whether takeBatch has nothing new to return.
+// isEmpty reports whether takeBatch would return neither messages nor a final state.
 func (in *inbox) isEmpty() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return len(in.pending.msgs) == 0 && !in.isClosed() && !in.discard
 }
 
-// setFailure records why no terminal message will come. It does nothing if the exchange is complete
-// or has failed.
+// setFailure records the reason why no terminal message will come. It does nothing if the exchange
+// is complete or has already failed.
 func (in *inbox) setFailure(e *effect.Error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -164,7 +164,7 @@ func (in *inbox) setFailure(e *effect.Error) {
 }
 
 // failOnTimeout is like setFailure, but also drops the pending batch. It returns false if the
-// exchange had ended before.
+// exchange had already ended.
 func (in *inbox) failOnTimeout(e *effect.Error) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -190,8 +190,8 @@ func (in *inbox) requestProcess() bool {
 	return true
 }
 
-// markLost records that the process was lost in the middle of the exchange. It returns false if no
-// other process can continue.
+// markLost records that the process was lost during the exchange. It returns false if no other
+// process can continue the exchange.
 func (in *inbox) markLost(e *effect.Error) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -203,14 +203,14 @@ func (in *inbox) markLost(e *effect.Error) bool {
 	return true
 }
 
-// lostError returns the error of the lost process that another one must replace, or nil.
+// lostError returns the error of the lost process if another process must replace it, or nil.
 func (in *inbox) lostError() *effect.Error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.lostErr
 }
 
-// markTerminal records that the terminal message has come and was returned before.
+// markTerminal records that an earlier Concerto process has received the terminal message.
 func (in *inbox) markTerminal() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -218,15 +218,15 @@ func (in *inbox) markTerminal() {
 	close(in.ended)
 }
 
-// clearRequest records that a new process has the exchange.
+// clearRequest records that a new process has taken over the exchange.
 func (in *inbox) clearRequest() {
 	in.mu.Lock()
 	in.needsProcess, in.lostErr = false, nil
 	in.mu.Unlock()
 }
 
-// discardAll drops pending and future messages. It reports whether the terminal message has not
-// come.
+// discardAll drops the pending and all future messages. It reports whether the terminal message is
+// still missing.
 func (in *inbox) discardAll() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -256,7 +256,7 @@ func (in *inbox) failureError() *effect.Error {
 	return in.failure
 }
 
-// hasTimedOut reports whether the exchange failed by its timeout; then abort ends its process.
+// hasTimedOut reports whether the exchange has timed out. In that case abort ends the process.
 func (in *inbox) hasTimedOut() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
-// batchOf returns a batch of lines.
+// batchOf returns a batch with the messages of the lines.
 func batchOf(t *testing.T, lines ...string) (b batch) {
 	t.Helper()
 	for _, l := range lines {
@@ -24,7 +24,7 @@ func batchOf(t *testing.T, lines ...string) (b batch) {
 	return b
 }
 
-// readAll returns the messages of an inbox, or its state.
+// readAll returns the messages of an inbox, followed by its state.
 func readAll(in *inbox) string {
 	b, now := in.takeBatch()
 	if len(b.msgs) > 0 {
@@ -33,15 +33,15 @@ func readAll(in *inbox) string {
 	return [...]string{"waiting", "complete", "failed", "untaken"}[now]
 }
 
-// TestInbox checks that pending messages are returned before the end, except after a timeout; that
-// nothing follows the end; and that the end wakes waiting goroutines.
+// TestInbox checks three properties. Pending messages are returned before the end of the exchange,
+// except after a timeout. No message follows the end. The end wakes waiting goroutines.
 func TestInbox(t *testing.T) {
 	const progress, result = `{"type":"progress"}`, `{"type":"result"}`
 	broke := effect.Errorf("HostError", "broke")
 	for _, c := range []struct {
 		name string
 		do   func(in *inbox)
-		want string // the batches read until the inbox is closed
+		want string // the batches that are read until the inbox is closed
 		ends bool
 	}{
 		{"nothing", func(*inbox) {}, "waiting", false},
@@ -76,20 +76,20 @@ func TestInbox(t *testing.T) {
 		default:
 		}
 		if got != c.want || ended != c.ends {
-			t.Errorf("%s: %s, ended %v; want %s, %v", c.name, got, ended, c.want, c.ends)
+			t.Errorf("%s: batches %s, ended %v; want %s, %v", c.name, got, ended, c.want, c.ends)
 		}
 	}
 	in := newInbox()
 	if !in.failOnTimeout(broke) || in.failOnTimeout(broke) || !in.hasTimedOut() || in.failureError() != broke || in.requestProcess() || in.discardAll() {
-		t.Error("a second timeout, discard or request after a timeout has an effect")
+		t.Error("after a timeout, another timeout, discard or request for a process had an effect")
 	}
 	if in = newInbox(); in.hasTimedOut() || in.failureError() != nil || !in.requestProcess() || in.requestProcess() {
-		t.Error("a process that has not read the prompt is replaced once")
+		t.Error("requestProcess did not return true exactly once")
 	}
 }
 
 // TestBatchBounds checks that lines that arrive together are delivered in batches of limited size,
-// and a longer line alone.
+// and that a longer line forms a batch by itself.
 func TestBatchBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		line := func(n int) string {
@@ -97,7 +97,7 @@ func TestBatchBounds(t *testing.T) {
 		}
 		b := newBubble(t, Config{}, func(h *memHost) {
 			h.readLine()
-			h.out.room = 1 << 30 // one write, so that reads are cut deterministically
+			h.out.room = 1 << 30 // all lines fit into one write, so the batches are deterministic
 			h.out.write(line(batchBytes*2/5) + line(batchBytes*2/5) + line(batchBytes*2/5) + line(batchBytes) + strings.Repeat(line(1), batchMessages+1))
 			h.writeLine(`{"type":"result"}`)
 			h.readLine()
@@ -113,7 +113,8 @@ func TestBatchBounds(t *testing.T) {
 	})
 }
 
-// TestFailureHasCause checks that an application can determine what was wrong with a line.
+// TestFailureHasCause checks that the failure of an exchange wraps the error of the unreadable
+// line, so that callers can use errors.As.
 func TestFailureHasCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, func(h *memHost) {
@@ -125,7 +126,7 @@ func TestFailureHasCause(t *testing.T) {
 		_, err := b.Perform(t.Context(), &effect.ExchangeNext{ID: id})
 		var broken *value.SyntaxError
 		if !errors.As(err, &broken) {
-			t.Errorf("%v", err)
+			t.Errorf("error = %v, want one that wraps a *value.SyntaxError", err)
 		}
 		b.closeExchange(id, "")
 	})
@@ -137,7 +138,7 @@ func TestFailureHasCause(t *testing.T) {
 		errors.New("a leg"): "has unreadable output: a leg",
 	} {
 		if f := p.lineError(err, nil); !strings.HasSuffix(f.Message, want) || !errors.Is(f, err) {
-			t.Errorf("%s, want %s", f.Message, want)
+			t.Errorf("message = %q, want the suffix %q and the cause", f.Message, want)
 		}
 	}
 }

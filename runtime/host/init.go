@@ -18,21 +18,21 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// Initialisation holds the manifest's keys for the start of a process.
+// Initialisation holds the manifest's keys for the initialisation of a process.
 type Initialisation struct {
 	InitTimeout float64 `json:"init_timeout"` // seconds; 0 means Timeout, or 60 for a vendor's agent
 	Init        bool    `json:"init"`         // send init also without parameters
-	// list the host's tools in prompts even if the host has not announced that it uses them
+	// prompts list the program's tools even if the host has not announced that it uses them
 	SendTools bool `json:"send_tools"`
 }
 
-// hasParams reports whether the host has parameters, and is therefore initialised.
+// hasParams reports whether the host has parameters. A host with parameters is initialised.
 func (c *Config) hasParams() bool {
 	return len(c.ParamsEnv) > 0 || len(bytes.Trim(c.Params, " \t\r\n{}")) > 0 && string(c.Params) != "null"
 }
 
-// initLine returns the first line for a new process, or nil if it needs none. It fails if a
-// variable in ParamsEnv is not set.
+// initLine returns the first line for a new process, or nil if the host has no parameters. It fails
+// if a variable in ParamsEnv is not set.
 func (c *Config) initLine(environ []string) ([]byte, error) {
 	if c.protocol().New != nil || c.Init && !c.hasParams() {
 		return ndjson.Append(nil, jsonobject.New(hostmsg.Init).End()), nil
@@ -82,7 +82,7 @@ func (c *Config) params() ([]jsonobject.Member, error) {
 	return all, nil
 }
 
-// initialise sends the init line and waits for the acknowledgement.
+// initialise sends the init line and waits until the host acknowledges it.
 func (p *process) initialise(ctx context.Context, text []byte) error {
 	in := newInbox()
 	p.beginSegment(&segment{inbox: in, isInit: true}, line{short: text})
@@ -114,7 +114,7 @@ func (p *process) initialise(ctx context.Context, text []byte) error {
 	}
 }
 
-// handleInitReply handles the first message of a new process.
+// handleInitReply handles a message that a new process sends before it is ready.
 func (p *process) handleInitReply(m *effect.HostMessage) error {
 	switch hostmsg.Of(m.Type).Role {
 	case hostmsg.Acknowledges:
@@ -128,15 +128,15 @@ func (p *process) handleInitReply(m *effect.HostMessage) error {
 	return p.addContext(p.cfg.errorf("did not acknowledge initialization: it answered %s", stderrlog.Quote(m.Text)))
 }
 
-// announcement holds what a process reported about itself in its acknowledgement.
+// announcement holds the capabilities and version that a process reported in its acknowledgement.
 type announcement struct {
 	cancels, resumes bool
-	wantsTools       bool        // its prompts must list the tools
-	result           ProbeResult // version and capabilities
+	wantsTools       bool        // the host's prompts must list the tools
+	result           ProbeResult // version and capabilities for `concerto host list`
 }
 
-// parseAck reads an acknowledgement. A vendor's agent learns its tools in another way. Unknown
-// capabilities are ignored.
+// parseAck reads an acknowledgement. vendor means that a vendor's agent sent it, whose prompts
+// never list the tools. parseAck ignores unknown capabilities.
 func (a *announcement) parseAck(line []byte, vendor bool) {
 	var ack struct {
 		Version      any   `json:"version"`

@@ -15,13 +15,14 @@ import (
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
-// A host with isolate starts a process in a new directory for each exchange. The directory is
-// removed afterwards unless a file in it has changed. An exchange that continues a session uses the
-// session's directory.
+// A host with isolate starts a new process in a new directory for each exchange. The directory is
+// removed afterwards unless a file in it has changed. An exchange that continues a session works in
+// the directory of that session.
 
 // Isolation configures the directories of exchanges.
 type Isolation struct {
-	// "copy" or "worktree": each exchange has a directory below Root; "" and "none": none
+	// "copy" or "worktree": each exchange has a directory below Root; "" and "none": all exchanges
+	// share the working directory
 	Isolate string `json:"isolate"`
 	Root    string `json:"-"` // the manifest's directory
 
@@ -39,7 +40,7 @@ type workDirs struct {
 	live      map[*process]struct{}
 }
 
-// workDir is the directory of a session: an existing one, or the name for a new one.
+// workDir is the directory of a session: either an existing directory, or the name for a new one.
 type workDir struct {
 	Host    string `json:"host"`
 	Session string `json:"session"`
@@ -116,7 +117,7 @@ func (h *Hosts) taskName(c *Config) string {
 	return fmt.Sprintf("%s-%s-%d", run, c.Name, p.made)
 }
 
-// withClosing returns a context that also ends when Close is called.
+// withClosing returns a copy of ctx that is also cancelled when Close is called.
 func (h *Hosts) withClosing(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -138,8 +139,8 @@ func (p *process) addWorkDir(m *effect.HostMessage) {
 	}
 }
 
-// endWorkDir ends the use of the directory of a process that has exited: it is removed if it is
-// unchanged.
+// endWorkDir runs after a process has exited. It removes the process's directory if no file in it
+// has changed.
 func (p *process) endWorkDir() {
 	h, c := p.hosts, p.cfg
 	defer h.pools[c.Name].workDirs.removeLive(p)
@@ -169,7 +170,7 @@ func (p *process) endWorkDir() {
 	}
 }
 
-// awaitEnding waits for processes of the session that are ending, since only then it is known
+// awaitEnding waits until no process of the session is ending, because only then it is decided
 // whether the directory remains.
 func (p *workDirs) awaitEnding(ctx context.Context, session string) error {
 	if session == "" {
@@ -210,7 +211,7 @@ func (p *workDirs) removeLive(o *process) {
 	delete(p.live, o)
 }
 
-// findDir returns the directory of a session, of this run or an earlier one.
+// findDir returns the directory that a session used in this run or in an earlier one.
 func (p *workDirs) findDir(session string, c *Config, at *workspace.Place) (workDir, bool) {
 	if session == "" {
 		return workDir{}, false
@@ -240,10 +241,11 @@ func (p *workDirs) findDir(session string, c *Config, at *workspace.Place) (work
 	return workDir{}, false
 }
 
-// noteSuffix is the suffix of the file that records which session used a kept directory.
+// noteSuffix is the suffix of the file that records which session used a directory that remains.
 const noteSuffix = ".json"
 
-// saveDir records the directory of a session, also in a file if the directory remains.
+// saveDir records the directory of a session. If the directory remains, saveDir also writes the
+// record to a file.
 func (p *workDirs) saveDir(was workDir, d *workspace.Dir) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,17 +16,18 @@ import (
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
-// keeperSpec is the configuration with which the keeper runs a new process.
+// keeperSpec is the configuration with which the keeper starts a new process.
 type keeperSpec struct {
 	client *keeper.Client
-	number int64 // number of the process among its host's
-	whole  bool  // the keeper must store the whole output, because the adapter's state depends on all of it
-	// bridge is the path of the process's bridge to the tools; "" if it has none.
+	number int64 // number of the process among the processes of its host
+	whole  bool  // the keeper must store all output lines, because the adapter's state depends on them
+	// path of the process's bridge to the tools; "" without a bridge
 	bridge string
 	note   []byte
 }
 
-// newKeeperSpec returns the keeperSpec for the process of an exchange, or nil without a keeper.
+// newKeeperSpec returns the keeperSpec for the process of an exchange. It returns nil if the run
+// has no keeper.
 func (p *process) newKeeperSpec(w acquireSpec) *keeperSpec {
 	if p.hosts.opts.Keeper == nil {
 		return nil
@@ -44,7 +45,7 @@ type spawnNote struct {
 	Tools   adapter.Tools `json:"tools,omitempty"`
 	Work    *workNote     `json:"work,omitempty"`
 	Bridge  string        `json:"bridge,omitempty"`
-	// Of is the exchange that the process continues; nil if it begins one.
+	// Of is the exchange of a lost process that the new process continues, or nil.
 	Of *predecessor `json:"of,omitempty"`
 }
 
@@ -54,7 +55,7 @@ type workNote struct {
 	Branch string `json:"branch,omitempty"`
 }
 
-// workspaceDir returns the directory that the process works in.
+// workspaceDir returns the process's working directory.
 func (w *workNote) workspaceDir(at workspace.Place) *workspace.Dir {
 	return workspace.Reopen(w.Name, w.Path, w.Branch, at)
 }
@@ -72,7 +73,7 @@ func (k *keeperSpec) start(c *Config, s *Surroundings, path string) (Conn, error
 	return keeperConn{conn}, nil
 }
 
-// keeperConn is the connection to a kept process.
+// keeperConn is the connection to a process that a keeper runs.
 type keeperConn struct{ *keeper.Conn }
 
 func (c keeperConn) Exit() Exit {
@@ -80,39 +81,40 @@ func (c keeperConn) Exit() Exit {
 	return Exit{Code: e.Code, Stderr: e.Stderr, Limit: e.Limit}
 }
 
-// lineFrame is the header of a line that is sent to a kept process.
+// lineFrame is the header of a line that is sent to a process through the keeper.
 type lineFrame struct {
 	kind     keeper.Kind // 0 means KindSay
-	lastLine int64       // the last line that the adapter had received
+	lastLine int64       // number of the last host line that the adapter had received
 	note     *lineNote
 	sides    []keeper.Side
 }
 
-// lineNote is stored by the keeper with a line, for a process that resumes the run.
+// lineNote is the note that the keeper stores with a line. A Concerto process that resumes the run
+// reads it.
 type lineNote struct {
 	Ours  string     `json:"ours,omitempty"` // the line in our protocol, if it was translated
 	Sum   string     `json:"sum,omitempty"`  // digest of the line in our protocol
 	Begun *beginNote `json:"begun,omitempty"`
-	// Ack, Session and Rest are notes without a line. Ack is the line with which the process
-	// acknowledged its initialisation, Session the session that it reported, and Rest is set if its
-	// exchange ended.
+	// Ack, Session and Rest are stored without a line. Ack is the line with which the process
+	// acknowledged its initialisation. Session is the session that the process reported. Rest is
+	// set when the process's exchange has ended.
 	Ack     string    `json:"ack,omitempty"`
 	Session string    `json:"session,omitempty"`
 	Rest    *restNote `json:"rest,omitempty"`
 	Request int64     `json:"errand,omitempty"` // number of the agent's request that the line answers
 }
 
-// beginNote is stored with the prompt of an exchange.
+// beginNote is the note that is stored with the prompt of an exchange.
 type beginNote struct {
 	Turn  int64     `json:"turn"`  // number of the process's exchanges, including this one
 	Open  string    `json:"open"`  // digest of the opening request
 	At    time.Time `json:"at"`    // wall-clock time
 	Since int64     `json:"since"` // see segment.offset
-	// Revived describes the lost process's exchange that this one continues.
+	// Revived describes the exchange of a lost process that this exchange continues; nil for none.
 	Revived *handoverNote `json:"revived,omitempty"`
 }
 
-// predecessor returns the exchange that this one continues, or nil.
+// predecessor returns the exchange of a lost process that this exchange continues, or nil.
 func (n *beginNote) predecessor() *predecessor {
 	if n.Revived == nil {
 		return nil
@@ -125,20 +127,20 @@ type restNote struct {
 	Spoken bool `json:"spoken"` // the process has sent a message
 }
 
-// keeperExchange is the part of an exchange that is used when a keeper runs the process.
+// keeperExchange holds the fields of an exchange that are used when a keeper runs its process.
 type keeperExchange struct {
 	deliveredLine atomic.Int64 // number of the last line that the program has received
-	resumedFrom   *Open        // set if an earlier process began the exchange and this one has not opened it
+	resumedFrom   *Open        // set if an earlier Concerto process began the exchange and the program has not opened it again in this one
 	openedAt      time.Time
 	history       *History // nil if no other process can continue the exchange
-	// nil while the exchange is with its first process; guarded by the exchange's lock
+	// nil while the exchange is with its first process; guarded by exchange.mu
 	handover *handover
 }
 
-// keeperState is the part of a process that is used when a keeper runs it.
+// keeperState holds the fields of a process that are used when a keeper runs it.
 type keeperState struct {
-	conn      *keeper.Conn // nil if the process is not kept
-	exchanges atomic.Int64 // number of exchanges begun
+	conn      *keeper.Conn // nil if no keeper runs the process
+	exchanges atomic.Int64 // number of exchanges that the process has begun
 	sent      sentLines
 }
 
@@ -166,11 +168,11 @@ func (p *process) frameLine(l line) line {
 // digest returns a hash of the line.
 func (l *line) digest() string {
 	h := sha256.New()
-	_ = l.eachPiece(func(piece []byte) error { h.Write(piece); return nil }) // never fails
+	_ = l.eachPiece(func(piece []byte) error { h.Write(piece); return nil }) // the yield function never fails
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// requestDigest returns the digest of an opening request, or "" if the process is not kept.
+// requestDigest returns the digest of an opening request, or "" if no keeper runs the process.
 func (c *keeperState) requestDigest(r *effect.ExchangeOpen) string {
 	if c.conn == nil {
 		return ""
@@ -188,8 +190,8 @@ func digestRequest(r *effect.ExchangeOpen) string {
 	return l.digest()
 }
 
-// frameTranslated returns the header of the adapter's translation of our line. The caller must hold
-// the adapter's lock.
+// frameTranslated returns f with the notes for ours, the untranslated form of a line that the
+// adapter translated. The caller must hold the adapter's lock.
 func (p *process) frameTranslated(f lineFrame, ours []byte) lineFrame {
 	if p.keeper.conn == nil {
 		return f
@@ -205,7 +207,7 @@ func (p *process) frameTranslated(f lineFrame, ours []byte) lineFrame {
 	return f
 }
 
-// frameBegin returns the header of the first line of a segment.
+// frameBegin returns the header of the line that begins a segment.
 func (c *keeperState) frameBegin(t *segment) lineFrame {
 	if t.isInit {
 		return lineFrame{kind: keeper.KindPinned}
@@ -217,7 +219,7 @@ func (c *keeperState) frameBegin(t *segment) lineFrame {
 	return lineFrame{kind: keeper.KindBegin, note: &lineNote{Begun: n}}
 }
 
-// writeNote stores a note about the process in the keeper.
+// writeNote sends a note about the process to the keeper, which stores it.
 func (p *process) writeNote(kind keeper.Kind, n lineNote) {
 	if p.keeper.conn == nil {
 		return
@@ -231,45 +233,46 @@ func (p *process) writeNote(kind keeper.Kind, n lineNote) {
 	p.out.enqueueLine(line{frame: f}, true)
 }
 
-// noteAck stores the acknowledgement in the keeper, because no journal contains it.
+// noteAck stores the process's acknowledgement in the keeper. The journal does not contain it.
 func (p *process) noteAck(line []byte) {
 	if p.translation == nil {
 		p.writeNote(keeper.KindPinned, lineNote{Ack: string(line)})
 	}
 }
 
-// noteSession stores the session that the process reported.
+// noteSession stores the name of the session that the process reported.
 func (p *process) noteSession(name string) {
 	if p.translation == nil {
 		p.writeNote(keeper.KindPinned, lineNote{Session: name})
 	}
 }
 
-// noteRest stores that the process's exchange ended.
+// noteRest stores that the process's exchange has ended. served reports whether the exchange was
+// complete.
 func (p *process) noteRest(served bool) {
 	p.writeNote(keeper.KindNote, lineNote{Rest: &restNote{served, p.reader.hasSpoken.Load()}})
 }
 
-// ackJournaled notifies the keeper, with some delay, that the lines up to the given one are in the
-// run's journal.
+// ackJournaled tells the keeper, after a short delay, that the journal of the run contains the
+// lines up to the given number.
 func (ex *exchange) ackJournaled(line int64) {
 	if p := ex.currentProcess(); p != nil && p.keeper.conn != nil && line > 0 {
 		p.keeper.conn.AckSoon(line)
 	}
 }
 
-// AckJournaled notifies the keeper that the exchange's lines up to the given one are in the run's
-// journal. The keeper limits the lines that are not, so durable runs call it after each group that
-// they write. A reply to an exchange, and its close, acknowledge all lines that the program has
-// received.
+// AckJournaled tells the keeper that the journal of the run contains the lines of an exchange up to
+// the given number. The keeper limits the number of lines that are not yet journaled, so a durable
+// run calls AckJournaled after each group of journal records. A reply to an exchange, and its
+// close, also acknowledge all lines that the program has received.
 func (h *Hosts) AckJournaled(exchange, line int64) {
 	if ex, err := h.lookupExchange(exchange); err == nil {
 		ex.ackJournaled(line)
 	}
 }
 
-// Suspend leaves the processes to the keeper: further requests fail with ErrClosed, and Close ends
-// no process. Without a keeper it does nothing.
+// Suspend leaves the processes running under the keeper. Later requests fail with ErrClosed, and
+// Close does not end the processes. Without a keeper Suspend does nothing.
 func (h *Hosts) Suspend() {
 	if h.opts.Keeper == nil {
 		return
@@ -278,19 +281,19 @@ func (h *Hosts) Suspend() {
 	h.opts.Keeper.Leave()
 }
 
-// dropUnread discards the unread output of a process that was ended, which may be large, unless a
-// trace needs it.
+// dropUnread discards the unread output of a process that was ended. The output may be large. If a
+// trace is configured, the output is kept for the trace.
 func (p *process) dropUnread() {
 	if p.keeper.conn != nil && p.hosts.opts.Trace == nil {
 		p.keeper.conn.Drop()
 	}
 }
 
-// sentLines counts the lines that a kept process received before a restart. If the run produces
-// such a line again, it is not sent again.
+// sentLines counts the lines that a process received before the run was resumed. If the resumed run
+// produces such a line again, the line is not sent again.
 type sentLines struct {
 	mu     sync.Mutex
-	counts map[string]int // by digest
+	counts map[string]int // number of unclaimed lines, by digest
 }
 
 func (r *sentLines) addDigest(sum string) {
@@ -302,8 +305,8 @@ func (r *sentLines) addDigest(sum string) {
 	r.counts[sum]++
 }
 
-// takeDigest reports whether a line was sent, and removes it from the counts. For a line that was
-// sent twice it returns true twice.
+// takeDigest reports whether a line with the digest was sent, and decrements its count. For a line
+// that was sent twice it returns true twice.
 func (r *sentLines) takeDigest(sum string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -316,7 +319,7 @@ func (r *sentLines) takeDigest(sum string) bool {
 	return true
 }
 
-// hasDigest reports whether a line was sent.
+// hasDigest reports whether a line with the digest was sent and not yet claimed.
 func (r *sentLines) hasDigest(sum string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -329,7 +332,7 @@ func (r *sentLines) isEmpty() bool {
 	return len(r.counts) == 0
 }
 
-// alreadySent reports whether the process received the line before the restart.
+// alreadySent reports whether the process received the line before the run was resumed.
 func (c *keeperState) alreadySent(l *line) bool {
 	return c.conn != nil && l.frame.kind == 0 && !c.sent.isEmpty() && c.sent.takeDigest(l.digest())
 }

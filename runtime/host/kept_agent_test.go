@@ -17,13 +17,14 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// peer is an end of a JSON-RPC connection that sends requests, each of which must be answered once.
+// peer is one end of a JSON-RPC connection. It sends requests and checks that each is answered
+// exactly once.
 type peer struct {
 	in   *bufio.Reader
 	out  io.Writer
 	n    int
 	open map[string]bool
-	came map[string]json.RawMessage // answers that are not yet needed
+	came map[string]json.RawMessage // answers that arrived before the test waits for them, by request ID
 }
 
 type rpcLine struct {
@@ -41,7 +42,7 @@ func newPeer(in io.Reader, out io.Writer) *peer {
 	return &peer{in: bufio.NewReader(in), out: out, open: map[string]bool{}, came: map[string]json.RawMessage{}}
 }
 
-// agentFail reports an error of the agent's test.
+// agentFail reports a failure of the agent to the test.
 func agentFail(format string, args ...any) {
 	_ = os.WriteFile(os.Getenv("AGENT")+".fail", []byte(fmt.Sprintf(format, args...)), 0o600)
 	os.Exit(9)
@@ -65,7 +66,7 @@ func (p *peer) ask(method string, params any) (id string) {
 	return fmt.Sprint(p.n)
 }
 
-// read reads a line; false at the end.
+// read returns the next line. ok is false at the end of the input.
 func (p *peer) read() (l rpcLine, ok bool) {
 	text, err := p.in.ReadBytes('\n')
 	if err != nil {
@@ -89,7 +90,8 @@ func (p *peer) read() (l rpcLine, ok bool) {
 	return l, true
 }
 
-// await waits for the answer to a request.
+// await waits for the answer to the request with the given ID, and decodes its result into the
+// given variable.
 func (p *peer) await(id string, into any) {
 	for p.came[id] == nil {
 		if l, ok := p.read(); !ok || l.Method != "" {
@@ -104,8 +106,8 @@ func (p *peer) await(id string, into any) {
 
 func (p *peer) get(method string, params any, into any) { p.await(p.ask(method, params), into) }
 
-// beAgent is an ACP agent that runs commands, one of them from the first exchange to the last,
-// accesses files, and calls a tool over two connections.
+// beAgent is the main function of an ACP agent. The agent runs commands, accesses files, and calls
+// a tool over two connections. One command runs from the first exchange to the last.
 func beAgent() {
 	file := os.Getenv("AGENT")
 	spawns, err := os.OpenFile(file+".spawns", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -188,7 +190,7 @@ func written(client *peer, id, want string) {
 	}
 }
 
-// work is the agent's work in an exchange.
+// work performs the agent's work in the exchange with the given number.
 func work(client *peer, tools [2]*peer, turn int) {
 	double := func(i, n int) string {
 		return tools[i].ask("tools/call", map[string]any{"name": "Calc_double", "arguments": map[string]any{"n": n}})
@@ -229,8 +231,8 @@ func work(client *peer, tools [2]*peer, turn int) {
 	}
 }
 
-// TestKilledWithTerminals checks that an ACP agent's terminals, and its connections to the
-// program's tools, outlive the process that runs the run, and that each request is answered once.
+// TestKilledWithTerminals kills the run of an ACP agent repeatedly. The agent's terminals and its
+// connections to the program's tools must survive, and each request must be answered exactly once.
 func TestKilledWithTerminals(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "worker")
@@ -238,20 +240,20 @@ func TestKilledWithTerminals(t *testing.T) {
 		Permissions: &hostpolicy.Rules{Read: []string{"."}, Write: []string{"."}, Commands: hostpolicy.Commands{Allow: []string{"sh *"}}}}
 	received := kill(t, dir, c, 25)
 	if fail, err := os.ReadFile(file + ".fail"); err == nil {
-		t.Errorf("the agent: %s", fail)
+		t.Errorf("the agent reported: %s", fail)
 	}
 	if spawns, _ := os.ReadFile(file + ".spawns"); strings.Count(string(spawns), "\n") != 1 {
-		t.Errorf("the agent was started so often: %s", spawns)
+		t.Errorf("agent starts = %q, want one line", spawns)
 	}
 	calls := map[string]int{}
 	for x, got := range received {
 		all := strings.Join(got, "\n")
 		want := x % 2
 		if x == 0 {
-			want = 1 // the one that continues to run
+			want = 1 // only for the command that continues to run
 		}
 		if n := strings.Count(all, `"type":"approval"`); n != want {
-			t.Errorf("exchange %d: %d approvals:\n%s", x, n, all)
+			t.Errorf("exchange %d: %d approvals, want %d:\n%s", x, n, want, all)
 		}
 		for _, one := range got {
 			var m struct {
@@ -266,17 +268,18 @@ func TestKilledWithTerminals(t *testing.T) {
 	for x := range exchanges {
 		for i := range 3 {
 			if n := calls[fmt.Sprint(10*x+i)]; n != 1 {
-				t.Errorf("the tool was called %d times with %d", n, 10*x+i)
+				t.Errorf("the tool was called %d times with argument %d, want once", n, 10*x+i)
 			}
 		}
 	}
 }
 
-// calc is the program's tool for an ACP agent.
+// calc is a tool of the program that the ACP agent calls.
 var calc = []effect.ToolSpec{{Name: "Calc_double", Description: "Doubles.", Parameters: json.RawMessage(`{"type":"object"}`)}}
 
-// TestCallsBetweenExchanges checks that a tool call between exchanges is refused, even if it waited
-// for a process of the run, and that requests that need no program are answered.
+// TestCallsBetweenExchanges sends requests to the tool bridge while no exchange is running. Tool
+// calls must be refused, even those that arrived while no Concerto process was connected. Requests
+// that need no program must be answered.
 func TestCallsBetweenExchanges(t *testing.T) {
 	dir := t.TempDir()
 	c, file := scriptedHost(t, dir, `
@@ -298,7 +301,7 @@ end
 		}
 		id := got.(*effect.ExchangeOpened).ID
 		if m := next(t, h, id); m.Messages[len(m.Messages)-1].Type != "result" {
-			t.Errorf("the exchange's messages are %+v", m.Messages)
+			t.Errorf("messages = %+v, want the last one to be a result", m.Messages)
 		}
 		if _, err := h.Perform(t.Context(), &effect.ExchangeClose{ID: id}); err != nil {
 			t.Fatal(err)
@@ -328,7 +331,7 @@ end
 		t.Helper()
 		got, err := in.ReadString('\n')
 		if err != nil || !strings.Contains(got, fmt.Sprintf(`"id":%d,`, id)) || !strings.Contains(got, want) {
-			t.Errorf("the answer to %d is %s (%v), want %s", id, got, err, want)
+			t.Errorf("answer to request %d = %s (error %v), want it to contain %s", id, got, err, want)
 		}
 	}
 	call(1)

@@ -19,9 +19,9 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// logRecord is a record of the run that these tests kill: a minimal journal.
+// logRecord is a record in the minimal journal of a run that these tests kill.
 type logRecord struct {
-	// start, opening, open, lines, replying, replied, closing, closed
+	// kind of the record: start, opening, open, lines, replying, replied, closing or closed
 	K      string                 `json:"k"`
 	X      int                    `json:"x"` // number of the exchange, from 0
 	At     int64                  `json:"at,omitempty"`
@@ -31,7 +31,7 @@ type logRecord struct {
 	Reply  *effect.ExchangeReply  `json:"reply,omitempty"`
 }
 
-// killableRun is a run that has exchanges with one host, and can be killed at any time.
+// killableRun is a run that has exchanges with one host. The test may kill its process at any time.
 type killableRun struct {
 	dir     string
 	journal *os.File
@@ -41,13 +41,13 @@ type killableRun struct {
 	tools   []effect.ToolSpec
 }
 
-// patience is longer than any step takes.
+// patience limits each wait. It is longer than any step takes.
 const patience = 2 * time.Minute
 
-// exchanges is the number of a killable run's exchanges.
+// exchanges is the number of exchanges in a killable run.
 const exchanges = 12
 
-// runKillable is the process that is killed.
+// runKillable is the main function of the process that the tests kill.
 func runKillable() {
 	t := &killableRun{dir: os.Getenv("TALKER"), ids: map[int]int64{}}
 	must(t.run())
@@ -100,7 +100,7 @@ func (t *killableRun) run() (err error) {
 	return t.hosts.Close(context.Background())
 }
 
-// readRecords reads a journal without an incomplete last record.
+// readRecords reads a journal. It ignores an incomplete last record.
 func readRecords(name string) (all []logRecord) {
 	text, _ := os.ReadFile(name)
 	for line := range strings.Lines(string(text)) {
@@ -122,7 +122,7 @@ func (t *killableRun) writeRecord(n logRecord) {
 	fmt.Println(n.K)
 }
 
-// recordsOf returns the records of an exchange with a kind.
+// recordsOf returns the records of exchange x whose kind is k.
 func (t *killableRun) recordsOf(x int, k string) (all []logRecord) {
 	for _, n := range t.past {
 		if n.X == x && n.K == k {
@@ -136,7 +136,7 @@ func request(x int, tools ...effect.ToolSpec) *effect.ExchangeOpen {
 	return &effect.ExchangeOpen{Host: "worker", Prompt: fmt.Sprint("job ", x), Tools: tools}
 }
 
-// open returns the exchanges that were open.
+// open returns the exchanges that were open when the previous process was killed.
 func (t *killableRun) open() (all []host.Open) {
 	for x := range exchanges {
 		if t.recordsOf(x, "opening") == nil || t.recordsOf(x, "closed") != nil {
@@ -161,7 +161,7 @@ func (t *killableRun) open() (all []host.Open) {
 	return all
 }
 
-// exchange runs an exchange, or continues it.
+// exchange runs exchange x, or continues it if it was begun.
 func (t *killableRun) exchange(x int) error {
 	if t.recordsOf(x, "closed") != nil {
 		return nil
@@ -214,7 +214,8 @@ func (t *killableRun) exchange(x int) error {
 	return nil
 }
 
-// handle answers the unanswered questions, and reports whether the exchange has ended.
+// handle answers the questions in texts that are unanswered, and reports whether the exchange has
+// ended. replied is the number of replies so far.
 func (t *killableRun) handle(x int, texts []string, replied *int) (over bool, err error) {
 	asked := 0
 	for _, text := range texts {
@@ -247,8 +248,8 @@ func (t *killableRun) handle(x int, texts []string, replied *int) (over bool, er
 	return over, nil
 }
 
-// kill runs a killable run repeatedly, and kills it at one of its steps the given number of times.
-// It returns what the program received, by exchange.
+// kill runs a killable run repeatedly. It kills the run at a random step the given number of times,
+// and then lets it finish. It returns the messages that the program received in each exchange.
 func kill(t *testing.T, dir string, c host.Config, times int) [][]string {
 	t.Helper()
 	text, err := json.Marshal(configOf(c))
@@ -281,8 +282,8 @@ func configOf(c host.Config) map[string]any {
 	return map[string]any{"transport": c.Transport, "command": c.Command, "args": c.Args, "env": c.Env, "timeout": c.Timeout, "output_format": c.OutputFormat, "init": c.Init, "working_dir": c.Dir, "permissions": c.Permissions}
 }
 
-// runAndKill runs a killable run and kills it after the given number of steps; -1 means never. It
-// reports whether it has exited by itself.
+// runAndKill starts the process of a killable run and kills it after the given number of steps; -1
+// means never. done reports whether the process exited by itself.
 func runAndKill(t *testing.T, dir string, steps int) (done bool) {
 	t.Helper()
 	c := exec.Command(os.Args[0])
@@ -296,7 +297,7 @@ func runAndKill(t *testing.T, dir string, steps int) (done bool) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// it prints where it hangs
+	// On SIGQUIT, the process prints the stacks of its goroutines.
 	stuck := time.AfterFunc(patience, func() { _ = syscall.Kill(c.Process.Pid, syscall.SIGQUIT) })
 	defer stuck.Stop()
 	lines := bufio.NewScanner(out)
@@ -314,7 +315,8 @@ func runAndKill(t *testing.T, dir string, steps int) (done bool) {
 	return done
 }
 
-// scriptedHost writes a script, and returns a host that plays it, and its file.
+// scriptedHost writes the script to a file. It returns a host that plays the script, and the file's
+// name.
 func scriptedHost(t *testing.T, dir, script string) (host.Config, string) {
 	t.Helper()
 	file := filepath.Join(dir, "worker.host")
@@ -326,24 +328,24 @@ func scriptedHost(t *testing.T, dir, script string) (host.Config, string) {
 	return c, file
 }
 
-// checkHostLog checks that the host was started once, received that many lines, and reported no
-// error.
+// checkHostLog checks that the host was started once, received the given number of lines, and
+// reported no error.
 func checkHostLog(t *testing.T, file string, lines int) {
 	t.Helper()
 	if fail, err := os.ReadFile(file + ".fail"); err == nil {
-		t.Errorf("the host: %s", fail)
+		t.Errorf("the host reported: %s", fail)
 	}
 	in, _ := os.ReadFile(file + ".in")
 	if n := strings.Count(string(in), "\n"); n != lines {
 		t.Errorf("the host received %d lines, want %d:\n%s", n, lines, in)
 	}
 	if spawns, _ := os.ReadFile(file + ".spawns"); strings.Count(string(spawns), "\n") != 1 {
-		t.Errorf("the host was started so often: %s", spawns)
+		t.Errorf("host starts = %q, want one line", spawns)
 	}
 }
 
-// TestKilled checks that however often the run's process is killed, the host receives each line
-// once, and the program receives each line once.
+// TestKilled kills the run's process at random steps. The host must receive each line exactly once,
+// and so must the program.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	c, file := scriptedHost(t, dir, `
@@ -362,14 +364,14 @@ end
 `)
 	for x, got := range kill(t, dir, c, 25) {
 		if len(got) != 30+1+1+1+3+1 {
-			t.Errorf("exchange %d: the program received %d messages: %q", x, len(got), got)
+			t.Errorf("exchange %d: the program received %d messages, want 37: %q", x, len(got), got)
 		}
 	}
 	checkHostLog(t, file, exchanges*3)
 }
 
-// TestKilledAgent is the same for an agent of another protocol, whose adapter is restored from the
-// lines.
+// TestKilledAgent repeats TestKilled for a vendor's agent. A resumed run restores the agent's
+// adapter from the stored lines.
 func TestKilledAgent(t *testing.T) {
 	dir := t.TempDir()
 	c, file := scriptedHost(t, dir, `
@@ -395,11 +397,11 @@ end
 	received := kill(t, dir, c, 25)
 	for x, got := range received {
 		if strings.Join(got, "\n") != strings.Join(received[0], "\n") {
-			t.Errorf("exchange %d: the program received\n%s\nand in the first exchange\n%s", x, strings.Join(got, "\n"), strings.Join(received[0], "\n"))
+			t.Errorf("exchange %d: the program received\n%s\nwant the same messages as in the first exchange\n%s", x, strings.Join(got, "\n"), strings.Join(received[0], "\n"))
 		}
 	}
 	if all := strings.Join(received[0], "\n"); !strings.Contains(all, `"text":"All done."`) || strings.Count(all, `"type":"approval"`) != 2 {
-		t.Errorf("the program received\n%s", all)
+		t.Errorf("messages of the first exchange lack \"All done.\" or two approvals:\n%s", all)
 	}
 	checkHostLog(t, file, 3+exchanges*3)
 }

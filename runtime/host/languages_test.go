@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// TestRealHosts checks hosts in other languages, written as their authors would.
+// TestRealHosts tests hosts that are written in Python and JavaScript without a Concerto library.
 func TestRealHosts(t *testing.T) {
 	for _, c := range []struct{ name, command, script string }{
 		{"python", "python3", "testdata/asking.py"},
@@ -23,7 +23,7 @@ func TestRealHosts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := exec.LookPath(c.command); err != nil {
-				t.Skipf("%s is not installed: its host is not tried", c.command)
+				t.Skipf("%s is not installed", c.command)
 			}
 			var mu sync.Mutex
 			var log []string
@@ -46,13 +46,13 @@ func TestRealHosts(t *testing.T) {
 				t.Error(err)
 			}
 			if got := strings.Join(log, "\n"); !strings.Contains(got, "Asking: working on two") {
-				t.Errorf("log %q", got)
+				t.Errorf("log = %q, want it to contain the host's standard error", got)
 			}
 		})
 	}
 }
 
-// talk runs three exchanges; the host exits in the third.
+// talk runs three exchanges with the host, which exits in the third one.
 func talk(ctx context.Context, t *testing.T, h *host.Hosts) {
 	t.Helper()
 	perform := func(r effect.Request) effect.Result {
@@ -75,7 +75,7 @@ func talk(ctx context.Context, t *testing.T, h *host.Hosts) {
 			var e *effect.Error
 			if x.result == "" && errors.As(err, &e) {
 				if e.Message != "host exited without result" || e.Fields["exit_code"] != int64(3) {
-					t.Errorf("message %q, fields %v", e.Message, e.Fields)
+					t.Errorf("message = %q, fields = %v, want exit code 3 without a result", e.Message, e.Fields)
 				}
 				break
 			}
@@ -98,7 +98,7 @@ func talk(ctx context.Context, t *testing.T, h *host.Hosts) {
 			want = append(want, x.result)
 		}
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {
-			t.Errorf("%s: got\n%s\nwant\n%s", x.prompt, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			t.Errorf("messages after prompt %q:\n%s\nwant\n%s", x.prompt, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
 }

@@ -5,27 +5,28 @@ import (
 	"time"
 )
 
-// readLease decides which goroutine reads a process's output: by default its reader goroutine. A
-// goroutine that waits for messages (exchange.nextMessages) can acquire the lease and read itself,
-// because waking another goroutine takes longer than handling a short message. During a flood of
-// messages the reader goroutine retains the lease, so that reading and handling run in parallel.
+// readLease decides which goroutine reads the output of a process. By default that is the process's
+// reader goroutine. A goroutine that waits for messages (exchange.nextMessages) can acquire the
+// lease and read itself, because waking another goroutine takes longer than handling a short
+// message. During a flood of messages the reader goroutine keeps the lease, so that reading and
+// handling run in parallel.
 type readLease struct {
 	conn Conn
 
 	mu            sync.Mutex
 	state         leaseState
-	requested     bool // a goroutine waits for the lease, and the reader was interrupted
-	interrupted   bool // the holder's read was interrupted
-	recalled      bool // the holder must return the lease
-	readerWatches bool // the reader waits until the holder stops reading
-	uses          int  // number of acquisitions
-	flood         int  // number of small batches until the flood has ended
+	requested     bool // a goroutine waits for the lease, and the reader's wait was interrupted
+	interrupted   bool // the current read was interrupted
+	recalled      bool // the goroutine that holds the lease must return it
+	readerWatches bool // the reader goroutine waits until the holder stops reading
+	uses          int  // number of times the lease was acquired
+	flood         int  // number of small batches still missing until the flood counts as ended
 
-	granted  chan bool     // the reader's answer to the requester
-	returned chan struct{} // for the reader: the lease was returned, or readerWatches
+	granted  chan bool     // the reader's answer to the goroutine that requested the lease
+	returned chan struct{} // signals the reader that the lease was returned or that readerWatches changed
 }
 
-// leaseState is the goroutine that has the lease, and whether it reads.
+// leaseState says which goroutine has the lease and whether that goroutine is reading.
 type leaseState uint8
 
 const (
@@ -36,11 +37,12 @@ const (
 )
 
 const (
-	// maxIdleLease is how long another goroutine may hold the lease without reading. Then the
-	// reader takes it back, so that agents' requests are answered and the end of the output is
-	// noticed.
+	// maxIdleLease limits the time for which another goroutine may hold the lease without reading.
+	// Afterwards the reader takes the lease back, so that requests of agents are answered and the
+	// end of the output is noticed.
 	maxIdleLease = 250 * time.Millisecond
-	// A batch of this size belongs to a flood, which ends after so many small batches.
+	// A batch of at least floodMessages messages starts a flood. The flood ends after floodCooldown
+	// smaller batches.
 	floodMessages = 16
 	floodBytes    = 32 << 10
 	floodCooldown = 3
@@ -51,8 +53,8 @@ func (r *readLease) bindConn(c Conn) {
 	r.conn, r.granted, r.returned = c, make(chan bool), make(chan struct{}, 1)
 }
 
-// tryAcquire acquires the lease. It returns false if the reader goroutine is handling a line, or
-// during a flood.
+// tryAcquire acquires the lease. It returns false during a flood and while the reader goroutine is
+// handling a line.
 func (r *readLease) tryAcquire() bool {
 	r.mu.Lock()
 	switch {
@@ -75,8 +77,8 @@ func (r *readLease) startReading() {
 	r.uses++
 }
 
-// stopReading ends the holder's reading. The holder retains the lease if retain is true and it was
-// not recalled.
+// stopReading ends the holder's reading. The holder keeps the lease only if retain is true and the
+// lease was not recalled.
 func (r *readLease) stopReading(retain bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,8 +112,8 @@ func (r *readLease) interruptReading() {
 	}
 }
 
-// recall makes the lease return to the reader goroutine: immediately, or when the holder's read,
-// which is interrupted, has ended.
+// recall returns the lease to the reader goroutine. If the holder is reading, recall interrupts the
+// read, and the lease is returned when the read has ended.
 func (r *readLease) recall() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,15 +126,15 @@ func (r *readLease) recall() {
 	}
 }
 
-// beginWait is called by the reader goroutine before it waits for a line with no batch in progress.
+// beginWait is called by the reader goroutine before it waits for a line while its batch is empty.
 func (r *readLease) beginWait() {
 	r.mu.Lock()
 	r.state = readerWaiting
 	r.mu.Unlock()
 }
 
-// endWait is called by the reader goroutine after its wait. It returns true if the lease went to
-// the requester.
+// endWait is called by the reader goroutine after its wait. gone reports whether another goroutine
+// received the lease.
 func (r *readLease) endWait(interrupted bool) (gone bool) {
 	r.mu.Lock()
 	asked := r.requested

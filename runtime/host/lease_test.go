@@ -13,7 +13,7 @@ import (
 
 const progressLine = `{"type":"progress","message":"more"}`
 
-// leaseOf returns the lease of the first process's reader.
+// leaseOf returns the read lease of the exchange's process.
 func (b *bubble) leaseOf(id int64) *readLease {
 	b.Helper()
 	ex, err := b.lookupExchange(id)
@@ -29,16 +29,16 @@ func (r *readLease) currentState() leaseState {
 	return r.state
 }
 
-// expectState compares the state of the lease when all goroutines are blocked.
+// expectState waits until all goroutines are blocked and compares the state of the lease with want.
 func (b *bubble) expectState(r *readLease, want leaseState) {
 	b.Helper()
 	synctest.Wait()
 	if got := r.currentState(); got != want {
-		b.Errorf("the role is with %v, want %v", got, want)
+		b.Errorf("lease state = %v, want %v", got, want)
 	}
 }
 
-// pause waits while the host runs.
+// pause waits for d or until the host is killed.
 func (h *memHost) pause(d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -46,8 +46,9 @@ func (h *memHost) pause(d time.Duration) {
 	}
 }
 
-// TestLease checks that a goroutine that waits for messages reads them, and retains the lease while
-// it continues to; otherwise the reader takes it back.
+// TestLease checks who reads the output. A goroutine that waits for messages reads them itself, and
+// retains the lease as long as it requests messages again. Otherwise the reader goroutine takes the
+// lease back.
 func TestLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 60}, func(h *memHost) {
@@ -71,7 +72,7 @@ func TestLease(t *testing.T) {
 			}
 		}
 		soon := func() { time.AfterFunc(time.Millisecond, answer) }
-		b.expectState(r, readerWaiting) // the first message came before anyone requested one
+		b.expectState(r, readerWaiting) // the first message came before the program requested messages
 		b.expectMessage(id, `progress {"message":"more"}`)
 		b.expectState(r, readerWaiting)
 		for range 2 {
@@ -79,7 +80,7 @@ func TestLease(t *testing.T) {
 			b.expectMessage(id, `progress {"message":"more"}`)
 			b.expectState(r, leaseHeld)
 		}
-		// No one requests more; the output is read nevertheless.
+		// The program requests no more messages, but the output is still read.
 		answer()
 		time.Sleep(2 * time.Second)
 		b.expectState(r, readerWaiting)
@@ -92,8 +93,8 @@ func TestLease(t *testing.T) {
 	})
 }
 
-// TestLeaseIsRecalled checks that a read is interrupted by the end of its caller's context, of the
-// exchange's time, and of the run, without losing half a line.
+// TestLeaseIsRecalled interrupts a read by the end of the caller's context, by the exchange's
+// timeout, and by Close. The half line that was already read must not be lost.
 func TestLeaseIsRecalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 60}, func(h *memHost) {
@@ -115,14 +116,14 @@ func TestLeaseIsRecalled(t *testing.T) {
 				cancel(enough)
 			})
 			if _, err := b.Perform(ctx, &effect.ExchangeNext{ID: id}); err != enough {
-				t.Fatalf("%d: %v", i, err)
+				t.Fatalf("call %d: error %v, want the context's cause", i, err)
 			}
 			b.expectState(r, readerWaiting)
 		}
 		began := time.Now()
 		b.expectMessage(id, `progress {"message":"more"}`)
 		if got := since(began); got != "7" {
-			t.Errorf("it came after %s seconds", got)
+			t.Errorf("the message came after %s seconds, want 7", got)
 		}
 		b.expectState(r, leaseHeld)
 		b.expectMessage(id, `HostError: host 'w' timed out after 60 seconds`)
@@ -136,13 +137,13 @@ func TestLeaseIsRecalled(t *testing.T) {
 			_ = b.Close(context.Background())
 		})
 		if got := b.nextOutcome(id); !strings.Contains(got, "has ended") {
-			t.Errorf("at the end of the run: %s", got)
+			t.Errorf("outcome after Close = %s, want the error that the exchange has ended", got)
 		}
 	})
 }
 
-// TestLeaseWithMessages checks that messages delivered before the lease was granted are returned
-// without waiting.
+// TestLeaseWithMessages checks that messages that were delivered before the lease was granted are
+// returned without waiting.
 func TestLeaseWithMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 60}, func(h *memHost) {
@@ -158,14 +159,14 @@ func TestLeaseWithMessages(t *testing.T) {
 		}
 		began := time.Now()
 		if !ex.readDirectly(t.Context()) || time.Since(began) > 0 {
-			t.Error("it waits for more")
+			t.Error("readDirectly waited although a message was available")
 		}
 		b.expectMessage(id, `progress {"message":"more"}`)
 	})
 }
 
-// TestLeaseInFlood checks that the reader retains the lease during a flood, and grants it
-// afterwards.
+// TestLeaseInFlood checks that the reader goroutine keeps the lease during a flood of messages, and
+// grants the lease afterwards.
 func TestLeaseInFlood(t *testing.T) {
 	for name, flood := range map[string]string{
 		"many messages": strings.Repeat(progressLine+"\n", floodMessages),
@@ -192,7 +193,7 @@ func TestLeaseInFlood(t *testing.T) {
 				for i := range floodCooldown {
 					time.AfterFunc(time.Second/2, func() { b.expectState(r, readerWaiting) })
 					if got := b.nextOutcome(id); strings.Contains(got, ";") {
-						t.Errorf("%d: %s", i, got)
+						t.Errorf("outcome %d = %s, want a single message", i, got)
 					}
 				}
 				synctest.Wait() // the reader is waiting for a line
@@ -203,7 +204,8 @@ func TestLeaseInFlood(t *testing.T) {
 	}
 }
 
-// TestLeaseAtEnd checks that the end of a host is reported while another goroutine reads.
+// TestLeaseAtEnd checks that the end of a host is reported while a goroutine other than the reader
+// reads.
 func TestLeaseAtEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 60}, func(h *memHost) {

@@ -7,14 +7,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// lifecycle records which exchange has a process, and the state of the process from start to end.
+// lifecycle records which exchange uses a process, and the state of the process from its start to
+// its exit.
 type lifecycle struct {
-	segment        atomic.Pointer[segment] // of the newest exchange; nil before the first
+	segment        atomic.Pointer[segment] // segment of the newest exchange; nil before the first
 	mu             sync.Mutex
-	inbox          *inbox // of the exchange that has the process
-	promptOffset   int64  // offset of its prompt in the bytes sent
+	inbox          *inbox // inbox of the exchange that uses the process; nil for an idle process
+	promptOffset   int64  // offset of the exchange's prompt in the bytes sent
 	served         bool   // the process has completed an exchange
-	failureCounted bool   // the start counts as failed
+	failureCounted bool   // the start of the process was counted as failed
 	retiring       bool
 	outputEnded    bool
 	hasFailure     bool // failure is set
@@ -32,7 +33,7 @@ func (l *lifecycle) assign(in *inbox, sendPrompt func() int64) (ended bool) {
 	return l.hasFailure
 }
 
-// release takes the process from its exchange.
+// release removes the process from its exchange. served reports whether the exchange was complete.
 func (l *lifecycle) release(served bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,14 +41,14 @@ func (l *lifecycle) release(served bool) {
 	l.served = l.served || served
 }
 
-// isIdle reports whether no exchange has the process.
+// isIdle reports whether no exchange uses the process.
 func (l *lifecycle) isIdle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.inbox == nil
 }
 
-// currentExchange returns the inbox of the exchange that has the process, or nil, and the segment
+// currentExchange returns the inbox of the exchange that uses the process, or nil, and the segment
 // of the newest exchange.
 func (l *lifecycle) currentExchange() (*inbox, *segment) {
 	l.mu.Lock()
@@ -75,7 +76,8 @@ func (l *lifecycle) isRetiring() bool {
 	return l.retiring
 }
 
-// markRetiring records that the process is being ended, and reports whether this is the first call.
+// markRetiring records that the process is being ended. first reports whether this is the first
+// call.
 func (l *lifecycle) markRetiring() (first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,7 +86,8 @@ func (l *lifecycle) markRetiring() (first bool) {
 	return first
 }
 
-// markOutputEnded records that the output has ended, and reports whether the process was retiring.
+// markOutputEnded records that the output has ended. retiring reports whether the process was being
+// ended.
 func (l *lifecycle) markOutputEnded() (retiring bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,8 +95,8 @@ func (l *lifecycle) markOutputEnded() (retiring bool) {
 	return l.retiring
 }
 
-// recordEnd records why the output has ended. It returns the inbox of the exchange that has the
-// process.
+// recordEnd records the reason why the output has ended. It returns the inbox of the exchange that
+// uses the process.
 func (l *lifecycle) recordEnd(failure *effect.Error, exited bool) (in *inbox, retiring bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,15 +104,16 @@ func (l *lifecycle) recordEnd(failure *effect.Error, exited bool) (in *inbox, re
 	return l.inbox, l.retiring
 }
 
-// endState returns why the output has ended, and reports whether the exchange's work cannot have
-// begun: the process had completed an exchange before, and exited before it read the prompt.
+// endState returns the reason why the output has ended. untouched reports whether the work of the
+// exchange cannot have begun, because the process had completed an earlier exchange and exited
+// before it read the prompt.
 func (l *lifecycle) endState(consumed int64) (failure *effect.Error, untouched bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failure, l.exited && l.served && consumed <= l.promptOffset
 }
 
-// countFailure counts the start as failed, and reports whether this is the first call.
+// countFailure counts the start as failed. first reports whether this is the first call.
 func (l *lifecycle) countFailure() (first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,36 +7,37 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// longText is the length from which a text is encoded while it is written.
+// longText is the minimum length, in bytes, of a text that is encoded while it is written.
 const longText = 1 << 20
 
-// pieceSize is the amount of a long text that is encoded at once.
+// pieceSize is the number of bytes of a long text that are encoded at once.
 const pieceSize = 64 << 10
 
-// A line is sent to a host, including its line end. Long texts in it are encoded while they are
-// written, so until the host reads the line they use no memory besides the program's own.
+// line is a line for a host, including its line end. Long texts in the line are encoded while they
+// are written. A line that waits for the host therefore needs no memory besides the program's text.
 type line struct {
-	short []byte // all but the long parts
+	short []byte // the line without its long parts
 	long  []longPart
-	frame lineFrame // the keeper's header, for a kept process
+	frame lineFrame // the keeper's header, if a keeper runs the process
 }
 
 // longPart is a long text within a line.
 type longPart struct {
-	offset int // position in line.short before which it is written
+	offset int // index into line.short before which the part is written
 	text   string
-	encode func(dst []byte, part string) []byte // parts are cut between characters and line ends
+	encode func(dst []byte, part string) []byte // encodes a piece of the text; pieces end at character boundaries and never between "\r" and "\n"
 	size   int                                  // encoded size in bytes
 }
 
 func newLongPart(at int, text string, encode func([]byte, string) []byte) longPart {
 	s := longPart{offset: at, text: text, encode: encode}
-	// The encoder cannot fail, and encoding twice is cheaper than storing the result.
+	// The encoder cannot fail, and encoding the text twice is cheaper than storing the result.
 	_ = s.eachPiece(func(b []byte) error { s.size += len(b); return nil })
 	return s
 }
 
-// eachPiece calls yield with pieces of the encoded text. A piece is valid until yield returns.
+// eachPiece calls yield with consecutive pieces of the encoded text. A piece is valid until yield
+// returns.
 func (s *longPart) eachPiece(yield func([]byte) error) error {
 	var b []byte
 	for rest := s.text; rest != ""; {
@@ -75,7 +76,7 @@ func sizeOf(long []longPart) (n int) {
 	return n
 }
 
-// eachPiece calls yield with pieces of the line. A piece is valid until yield returns.
+// eachPiece calls yield with consecutive pieces of the line. A piece is valid until yield returns.
 func (l *line) eachPiece(yield func([]byte) error) error {
 	from := 0
 	for i := range l.long {
@@ -97,7 +98,7 @@ func (l *line) concat() []byte {
 		return l.short
 	}
 	b := make([]byte, 0, l.size())
-	_ = l.eachPiece(func(piece []byte) error { b = append(b, piece...); return nil }) // never fails
+	_ = l.eachPiece(func(piece []byte) error { b = append(b, piece...); return nil }) // the yield function never fails
 	return b
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// tricky contains texts that must be encoded in pieces as they are encoded whole.
+// tricky contains texts whose encoding in pieces could differ from the encoding of the whole text.
 var tricky = map[string]string{
 	"characters of each length": "aé…😀",
 	"line ends":                 "a\r\nb\n\rc\r\r\n",
@@ -25,8 +25,8 @@ var tricky = map[string]string{
 	"parts of characters alone": "\x80\x81\x82\x83\x84",
 }
 
-// TestLongPrompts checks that a long prompt becomes the same line as if it were copied, wherever
-// its pieces end.
+// TestLongPrompts checks that the encoding of a long prompt in pieces equals the encoding of the
+// whole prompt, wherever the pieces end.
 func TestLongPrompts(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	for name, part := range tricky {
@@ -38,18 +38,18 @@ func TestLongPrompts(t *testing.T) {
 			for format, want := range map[string][]byte{"json": want, "text": []byte(plain)} {
 				l := (&Config{InputFormat: format}).promptLine(r, false)
 				if len(l.long) != 1 || len(l.short) > 100 {
-					t.Fatalf("%s: %d long texts beside %d bytes", name, len(l.long), len(l.short))
+					t.Fatalf("%s: the line has %d long parts and %d short bytes, want 1 and at most 100", name, len(l.long), len(l.short))
 				}
 				if got := l.concat(); !bytes.Equal(got, want) || len(got) != l.size() {
-					t.Fatalf("%s, moved by %d, as %s: %d bytes, size() = %d, want %d", name, shift, format, len(got), l.size(), len(want))
+					t.Fatalf("%s, shifted by %d, as %s: the line differs: %d bytes, size() = %d, want %d bytes", name, shift, format, len(got), l.size(), len(want))
 				}
 			}
 		}
 	}
 }
 
-// TestLongAmongOthers checks the order and the offsets of lines, whichever of them is long, and
-// whether the writer has begun or not.
+// TestLongAmongOthers queues long and short lines, before and after the writer has begun. The order
+// and the offsets of the lines must be correct.
 func TestLongAmongOthers(t *testing.T) {
 	long := func(c string) line {
 		o := longObject{Object: *jsonobject.New("x")}
@@ -68,7 +68,7 @@ func TestLongAmongOthers(t *testing.T) {
 					synctest.Wait()
 				}
 				if at, ok := o.enqueueLine(l, true); !ok || at != int64(want.Len()) {
-					t.Errorf("line %d is at %d, %v; want %d", i, at, ok, want.Len())
+					t.Errorf("offset of line %d = %d (accepted %v), want %d", i, at, ok, want.Len())
 				}
 				want.Write(l.concat())
 			}
@@ -83,7 +83,7 @@ func TestLongAmongOthers(t *testing.T) {
 			}
 			synctest.Wait()
 			if wanted := strings.ReplaceAll(want.String(), "\n", ""); got.String() != wanted {
-				t.Errorf("%d bytes came, want %d", got.Len(), len(wanted))
+				t.Errorf("the host received other lines: %d bytes, want %d", got.Len(), len(wanted))
 			}
 			if n := o.bytesConsumed(); n != int64(want.Len()) {
 				t.Errorf("%d bytes were written, want %d", n, want.Len())
@@ -92,16 +92,17 @@ func TestLongAmongOthers(t *testing.T) {
 	}
 }
 
-// TestLongIsFull checks that long texts count as queued bytes.
+// TestLongIsFull checks that the bytes of a long text count towards the limit of the outbox.
 func TestLongIsFull(t *testing.T) {
 	o := newOutbox(&memConn{})
 	o.enqueueLine(line{long: []longPart{newLongPart(0, strings.Repeat("x", outboxLimit), value.AppendEscaped)}}, false)
 	if _, ok := o.enqueueLine(line{short: []byte("x\n")}, false); ok || !o.isFull() {
-		t.Error("there is room after a text as large as the box")
+		t.Error("the outbox has room after a text of outboxLimit bytes")
 	}
 }
 
-// TestLongPromptNeedsNoCopy checks that, also if the host does not read it.
+// TestLongPromptNeedsNoCopy checks that writing a long prompt does not allocate memory for a copy,
+// even while the host does not read.
 func TestLongPromptNeedsNoCopy(t *testing.T) {
 	randtest.Measures(t)
 	text := strings.Repeat("x\"", 20<<20)
@@ -120,14 +121,14 @@ func TestLongPromptNeedsNoCopy(t *testing.T) {
 	n, err := io.Copy(io.Discard, r)
 	runtime.ReadMemStats(&after)
 	if err != nil || n != int64(len(text)*3/2+len(`{"type":"prompt","text":""}`)+1) {
-		t.Errorf("%d bytes came: %v", n, err)
+		t.Errorf("the pipe received %d bytes (error %v), want the whole prompt", n, err)
 	}
 	if used := after.TotalAlloc - before.TotalAlloc; used > 1<<20 {
-		t.Errorf("%d bytes were allocated for a prompt of %d", used, len(text))
+		t.Errorf("%d bytes were allocated for a prompt of %d bytes, want at most 1 MiB", used, len(text))
 	}
 }
 
-// fileConn is the part of a connection that an outbox needs.
+// fileConn is a connection with only the methods that an outbox needs. It writes to a file.
 type fileConn struct {
 	Conn
 	w *os.File
@@ -138,12 +139,12 @@ func (c *fileConn) TryWrite([]byte) int         { return 0 }
 func (c *fileConn) CloseWrite()                 { _ = c.w.Close() }
 func (c *fileConn) Unread() int                 { return 0 }
 
-// TestVendorGetsLongPrompts checks that an adapter receives them whole.
+// TestVendorGetsLongPrompts checks that an adapter receives a long prompt as one line.
 func TestVendorGetsLongPrompts(t *testing.T) {
 	text := strings.Repeat("é", longText)
 	l := (&Config{Transport: "acp"}).promptLine(&effect.ExchangeOpen{Prompt: text}, false)
 	var o struct{ Type, Text string }
 	if err := json.Unmarshal(l.concat(), &o); err != nil || o.Type != "prompt" || o.Text != text {
-		t.Errorf("%s with %d bytes, %v", o.Type, len(o.Text), err)
+		t.Errorf("got type %q and a text of %d bytes (error %v), want the whole prompt", o.Type, len(o.Text), err)
 	}
 }

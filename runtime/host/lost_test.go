@@ -20,7 +20,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// hostsUnderKeeper returns hosts whose processes a keeper runs; owner counts the run's processes.
+// hostsUnderKeeper returns Hosts whose processes a keeper runs. owner is the number of the Concerto
+// process among those that have owned the run.
 func hostsUnderKeeper(t *testing.T, dir string, owner int64, c host.Config) *host.Hosts {
 	t.Helper()
 	c.Name, c.Connector = "worker", "worker"
@@ -49,13 +50,13 @@ func next(t *testing.T, h *host.Hosts, id int64) *effect.ExchangeMessages {
 	return got.(*effect.ExchangeMessages)
 }
 
-// failure returns why there is no next message.
+// failure requests the next message and returns the HostError with which the request fails.
 func failure(t *testing.T, h *host.Hosts, id int64) *effect.Error {
 	t.Helper()
 	got, err := h.Perform(t.Context(), &effect.ExchangeNext{ID: id})
 	var e *effect.Error
 	if !errors.As(err, &e) || e.Kind != "HostError" {
-		t.Fatalf("next returned %v (%v), want a HostError", got, err)
+		t.Fatalf("ExchangeNext returned %v (error %v), want a HostError", got, err)
 	}
 	return e
 }
@@ -69,14 +70,14 @@ func killKeeper(t *testing.T, dir string) {
 		err = json.Unmarshal(text, &at)
 	}
 	if err != nil || at.PID <= 1 {
-		t.Fatalf("keeper.json: %s (%v)", text, err)
+		t.Fatalf("keeper.json has no usable pid: %s (error %v)", text, err)
 	}
 	if err := syscall.Kill(at.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// waits1 is a host that sends a message, asks, and waits.
+// waits1 is the script of a host that sends a message, asks a question, and waits.
 const waits1 = `
 serve
 >~ {"type":"prompt"}
@@ -91,21 +92,22 @@ serve
 end
 `
 
-// TestKeeperLost checks that an exchange fails when its keeper is killed, that the program can
-// catch this, that the next exchange has a new process, and that a resumed run receives the same.
+// TestKeeperLost kills the keeper of a run with an open exchange. The exchange must fail with an
+// error that the program can catch, and the next exchange must have a new process. If the run is
+// resumed, its exchange must fail with the same error.
 func TestKeeperLost(t *testing.T) {
 	dir := t.TempDir()
 	c, _ := scriptedHost(t, dir, waits1)
 	h := hostsUnderKeeper(t, dir, 1, c)
 	opened, opening := openExchange(t, h)
 	if opened.Process != 1 || opened.Turn != 1 || opening.Lines == nil || opening.Lines.First != 1 || strings.Join(opening.Lines.Text, "\n") != `{"type":"progress","message":"on it"}` {
-		t.Errorf("opened %+v, lines %+v", opened, opening.Lines)
+		t.Errorf("opened = %+v, lines = %+v, want exchange 1 of process 1 whose first line is the question", opened, opening.Lines)
 	}
 	killKeeper(t, dir)
 	lost := func(e *effect.Error) {
 		t.Helper()
 		if e.Fields["code"] != "lost" || e.Fields["recoverable"] != true || !strings.HasPrefix(e.Message, "host 'worker' is lost") {
-			t.Errorf("the failure is %+v", e)
+			t.Errorf("failure = %+v, want a recoverable HostError with code lost", e)
 		}
 	}
 	lost(failure(t, h, opened.ID))
@@ -114,7 +116,7 @@ func TestKeeperLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := second.Perform(t.Context(), &effect.ExchangeReply{ID: 7, InReplyTo: "question", Value: []byte("1")}); err == nil {
-		t.Error("a lost host can be answered")
+		t.Error("a reply to a lost host succeeded")
 	}
 	lost(failure(t, second, 7))
 	if _, err := second.Perform(t.Context(), &effect.ExchangeClose{ID: 7}); err != nil {
@@ -122,12 +124,12 @@ func TestKeeperLost(t *testing.T) {
 	}
 	next, opening := openExchange(t, second)
 	if next.ID <= 7 || next.Process != 2 || string(opening.Messages[0].Text) != `{"type":"result","text":"another"}` {
-		t.Errorf("the next exchange is %+v, its message %s", next, opening.Messages[0].Text)
+		t.Errorf("next exchange = %+v with message %s, want process 2 with the result \"another\"", next, opening.Messages[0].Text)
 	}
 }
 
-// TestExchangeEndedWhileLost checks that output and exit of a host without an attached client are
-// reported unchanged, also if its keeper has exited afterwards.
+// TestExchangeEndedWhileLost lets a host write output and exit while no Concerto process is
+// connected to its keeper. A resumed run must receive the output and the exit unchanged.
 func TestExchangeEndedWhileLost(t *testing.T) {
 	dir := t.TempDir()
 	c, file := scriptedHost(t, dir, `
@@ -142,13 +144,13 @@ exit 3
 	opened, _ := openExchange(t, h)
 	h.Suspend()
 	if _, err := h.Perform(t.Context(), &effect.ExchangeNext{ID: opened.ID}); !errors.Is(err, host.ErrClosed) {
-		t.Errorf("next of what is left: %v", err)
+		t.Errorf("ExchangeNext after Suspend: error %v, want ErrClosed", err)
 	}
 	if err := h.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(file + ".fail"); err == nil {
-		t.Error("the host has failed")
+		t.Error("the host reported a failure")
 	}
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -161,16 +163,16 @@ exit 3
 		t.Fatal(err)
 	}
 	if m := next(t, second, 5); string(m.Messages[0].Text) != `{"type":"progress","message":"after"}` || m.Lines.First != 2 {
-		t.Errorf("message %s, lines %+v", m.Messages[0].Text, m.Lines)
+		t.Errorf("message = %s, lines = %+v, want the progress message \"after\" at line 2", m.Messages[0].Text, m.Lines)
 	}
 	e := failure(t, second, 5)
 	if e.Message != "host exited without result" || e.Fields["exit_code"] != int64(3) || e.Fields["stderr"] != "out of paper" {
-		t.Errorf("the failure is %+v", e)
+		t.Errorf("failure = %+v, want exit code 3 with stderr \"out of paper\"", e)
 	}
 }
 
-// TestTimeoutIncludesLostTime checks that an exchange's timeout continues without an attached
-// client.
+// TestTimeoutIncludesLostTime checks that the timeout of an exchange also runs while no Concerto
+// process is connected to the keeper.
 func TestTimeoutIncludesLostTime(t *testing.T) {
 	dir := t.TempDir()
 	c, _ := scriptedHost(t, dir, waits1)
@@ -182,22 +184,22 @@ func TestTimeoutIncludesLostTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	c.Timeout = 0.001 // it has passed in any case
+	c.Timeout = 0.001 // always exceeded when the run is resumed
 	second := hostsUnderKeeper(t, dir, 2, c)
 	if err := second.Resume(t.Context(), []host.Open{{ID: 5, Request: request(0), Opened: opened, Line: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	if e := failure(t, second, 5); e.Fields["code"] != "timeout" || time.Since(began) > patience {
-		t.Errorf("the failure is %+v", e)
+		t.Errorf("failure = %+v, want code timeout", e)
 	}
 	third := hostsUnderKeeper(t, dir, 1, c)
 	if err := third.Resume(t.Context(), nil); !errors.Is(err, keeper.ErrFenced) {
-		t.Errorf("a process that has lost the run continues it: %v", err)
+		t.Errorf("Resume by an older owner: error %v, want ErrFenced", err)
 	}
 }
 
-// revives is a host that names its session, asks twice, and continues in another process, which
-// asks the second question again.
+// revives is the script of a host that names its session and asks two questions. A second process
+// that continues the session asks the second question again.
 const revives = `
 >~ {"type":"init"}
 < {"type":"init_ack","capabilities":["resume"]}
@@ -220,7 +222,8 @@ read
 < {"type":"result","text":"another"}
 `
 
-// awaitQuestion waits for a question and answers it, or leaves it to the caller if value is "".
+// awaitQuestion waits for a question that contains want. It replies with value, or returns the
+// reply unsent if value is "".
 func awaitQuestion(t *testing.T, h *host.Hosts, id int64, want, value string) *effect.ExchangeReply {
 	t.Helper()
 	for {
@@ -230,7 +233,7 @@ func awaitQuestion(t *testing.T, h *host.Hosts, id int64, want, value string) *e
 			continue
 		}
 		if !strings.Contains(string(x.Text), want) {
-			t.Fatalf("message %s, want %s", x.Text, want)
+			t.Fatalf("message = %s, want it to contain %s", x.Text, want)
 		}
 		r := &effect.ExchangeReply{ID: id, InReplyTo: x.Type, AnswerTo: x.ID, Value: json.RawMessage(`"` + value + `"`)}
 		if value != "" {
@@ -242,8 +245,9 @@ func awaitQuestion(t *testing.T, h *host.Hosts, id int64, want, value string) *e
 	}
 }
 
-// TestRevived checks that an exchange whose keeper is killed is continued by a new process with the
-// session and the last answer, and that a repeated question is not passed to the program again.
+// TestRevived kills the keeper of an exchange whose second question is open. A new process must
+// continue the exchange with the session and the newest answer. The question that it repeats must
+// not reach the program again.
 func TestRevived(t *testing.T) {
 	dir := t.TempDir()
 	c, file := scriptedHost(t, dir, revives)
@@ -255,20 +259,20 @@ func TestRevived(t *testing.T) {
 		t.Fatal(err)
 	}
 	if opened.Session+opening.Lines.Session != "s" { // it may have been received by then
-		t.Errorf("opened %+v, lines %+v", opened, opening.Lines)
+		t.Errorf("session of opened %+v and lines %+v together is not s", opened, opening.Lines)
 	}
 	second := awaitQuestion(t, h, opened.ID, "second?", "")
 	second.Value = json.RawMessage(`"two"`)
 	killKeeper(t, dir)
 	if m := next(t, h, opened.ID); string(m.Messages[0].Text) != `{"type":"progress","message":"again"}` || m.Lines.Process != 2 {
-		t.Errorf("message %s, lines %+v", m.Messages[0].Text, m.Lines)
+		t.Errorf("message = %s, lines = %+v, want the progress message \"again\" from process 2", m.Messages[0].Text, m.Lines)
 	}
 	if _, err := h.Perform(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
 	awaitQuestion(t, h, opened.ID, "third?", "three")
 	if m := next(t, h, opened.ID); !strings.Contains(string(m.Messages[0].Text), "done") {
-		t.Errorf("message %s", m.Messages[0].Text)
+		t.Errorf("message = %s, want the result \"done\"", m.Messages[0].Text)
 	}
 	if _, err := h.Perform(t.Context(), &effect.ExchangeClose{ID: opened.ID}); err != nil {
 		t.Fatal(err)
@@ -278,14 +282,15 @@ func TestRevived(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := next(t, h, got.(*effect.ExchangeOpened).ID); !strings.Contains(string(m.Messages[0].Text), "another") {
-		t.Errorf("message %s", m.Messages[0].Text)
+		t.Errorf("message = %s, want the result \"another\"", m.Messages[0].Text)
 	}
 	if fail, err := os.ReadFile(file + ".fail"); err == nil {
-		t.Errorf("the host: %s", fail)
+		t.Errorf("the host reported: %s", fail)
 	}
 }
 
-// agents are hosts of other protocols that ask once, and again when their session is continued.
+// agents maps each vendor's transport to the script of an agent that asks for an approval, and asks
+// again when its session is continued.
 var agents = map[string]string{
 	"acp": `
 read
@@ -335,9 +340,9 @@ func versionCommand(t *testing.T, dir, command string) string {
 	return file
 }
 
-// TestAgentsRevived checks that an agent whose run and keeper were killed while it waited for an
-// answer receives it: its new process continues the session and asks again, and the program is not
-// asked again.
+// TestAgentsRevived kills the run and its keeper while an agent waits for an answer. The agent's
+// new process must continue the session and ask again. The recorded answer must be sent to it
+// without asking the program again.
 func TestAgentsRevived(t *testing.T) {
 	for transport, script := range agents {
 		t.Run(transport, func(t *testing.T) {
@@ -371,34 +376,35 @@ func TestAgentsRevived(t *testing.T) {
 			if err := second.Resume(t.Context(), []host.Open{open}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := second.Perform(t.Context(), r); err != nil { // before a process exists
+			if _, err := second.Perform(t.Context(), r); err != nil { // sent before the new process exists
 				t.Fatal(err)
 			}
 			for last := ""; last != "result"; {
 				m := next(t, second, 7)
 				x := m.Messages[len(m.Messages)-1]
 				if last = x.Type; last == "approval" || last == "error" || last == "partial" || m.Lines.Process != 2 {
-					t.Fatalf("message %s, lines %+v", x.Text, m.Lines)
+					t.Fatalf("message = %s, lines = %+v, want a message of process 2 that is no approval, error or partial", x.Text, m.Lines)
 				}
 				if args := `"--resume","S"`; last == "result" && transport == "claude-code" && !strings.Contains(string(x.Text), args) {
-					t.Errorf("%s is not in %s", args, x.Text)
+					t.Errorf("arguments %s are missing in %s", args, x.Text)
 				}
 			}
 			if after, _ := json.Marshal(open.History); !bytes.Equal(after, recorded) {
 				t.Errorf("the hosts changed the caller's history, which records what its journal holds:\n%s\n%s", recorded, after)
 			}
 			if in, _ := os.ReadFile(file + ".in"); strings.Count(string(in), "You were interrupted") != 1 {
-				t.Errorf("the host received\n%s", in)
+				t.Errorf("the host did not receive exactly one \"You were interrupted\"; its input:\n%s", in)
 			}
 			if fail, err := os.ReadFile(file + ".fail"); err == nil {
-				t.Errorf("the host: %s", fail)
+				t.Errorf("the host reported: %s", fail)
 			}
 		})
 	}
 }
 
-// TestDecidedBefore checks that a decision of the rules that was sent to a host remains valid if
-// the run's process is killed before it has recorded it, even if the rules have changed.
+// TestDecidedBefore kills the run's process after the host's permission rules decided an approval
+// and before the decision was journaled. The decision must remain valid in the resumed run,
+// although its rules differ.
 func TestDecidedBefore(t *testing.T) {
 	dir := t.TempDir()
 	c, file := scriptedHost(t, dir, `
@@ -436,9 +442,9 @@ await `+filepath.Join(dir, "go")+`
 		}
 	}
 	if len(got) != 2 || got[0] != "allow" {
-		t.Errorf("it was decided %q", got)
+		t.Errorf("decisions = %q, want 2 with the first one allow", got)
 	}
 	if fail, err := os.ReadFile(file + ".fail"); err == nil {
-		t.Errorf("the host: %s", fail)
+		t.Errorf("the host reported: %s", fail)
 	}
 }

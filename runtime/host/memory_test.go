@@ -16,21 +16,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
-// memory is a transport to hosts that are functions, for tests in synctest bubbles: they use the
-// bubble's time.
+// memory is a transport whose hosts are Go functions. Such hosts use the time of the test's
+// synctest bubble.
 type memory struct {
-	play []func(h *memHost) // for each start; the last one for further ones
+	play []func(h *memHost) // play[n] is the function of the n-th started host; the last one also serves all further starts
 	all  []*memHost
 }
 
-// memHost is the host's side of a host that is a function.
+// memHost is the host's side of a connection over the memory transport.
 type memHost struct {
 	toHost   chan string
 	out      *memPipe
 	inClosed chan struct{}
 	closing  sync.Once
 	dying    sync.Once
-	term     chan struct{} // signals SIGTERM
+	term     chan struct{} // closed when the host receives SIGTERM
 	dead     chan struct{}
 	exit     Exit
 	began    time.Time
@@ -39,13 +39,13 @@ type memHost struct {
 	events []event
 }
 
-// event is an event of a host, with the time since its start.
+// event is an event in a host's life, with the time since the host's start.
 type event struct {
 	what string
 	at   time.Duration
 }
 
-// rank orders events of the same time.
+// rank orders events that happen at the same time.
 var rank = map[string]int{"eof": 1, "term": 2, "kill": 3, "exit": 4}
 
 func (m *memory) Connect(*Config, Surroundings) (Conn, error) {
@@ -68,7 +68,8 @@ func (h *memHost) note(what string) {
 	h.events = append(h.events, event{what, time.Since(h.began)})
 }
 
-// readLine returns the next line, or "" at the end of the input or of the host.
+// readLine returns the next line. It returns "" at the end of the input and after the host was
+// killed.
 func (h *memHost) readLine() string {
 	select {
 	case l := <-h.toHost:
@@ -83,7 +84,7 @@ func (h *memHost) writeLine(line string) { h.out.write(line + "\n") }
 
 func (h *memHost) closeOutput() { h.out.close() }
 
-// hang waits for the end and ignores signals.
+// hang ignores signals and returns when the host is killed.
 func (h *memHost) hang() { <-h.dead }
 
 // untilTerm waits for SIGTERM.
@@ -103,7 +104,7 @@ func (h *memHost) die(e Exit) {
 	})
 }
 
-// memConn is Concerto's side.
+// memConn is Concerto's side of a connection over the memory transport.
 type memConn struct {
 	h     *memHost
 	lines *ndjson.Reader
@@ -181,7 +182,7 @@ func (c *memConn) End(grace time.Duration, stop <-chan struct{}) {
 	c.h.die(Exit{Code: 137})
 }
 
-// bubble contains hosts with one declaration, w, over the memory transport.
+// bubble holds Hosts with one host declaration, w, over the memory transport.
 type bubble struct {
 	*testing.T
 	*Hosts
@@ -217,7 +218,7 @@ func (b *bubble) tryOpen() (int64, error) {
 	return r.(*effect.ExchangeOpened).ID, nil
 }
 
-// expectMessage expects one message.
+// expectMessage compares the next message or failure of the exchange with want.
 func (b *bubble) expectMessage(id int64, want string) {
 	b.Helper()
 	if got := b.nextOutcome(id); got != want {
@@ -225,7 +226,8 @@ func (b *bubble) expectMessage(id int64, want string) {
 	}
 }
 
-// nextOutcome returns the next message as "type payload", or the failure's text.
+// nextOutcome returns the next messages as "type payload", joined by "; ", or the text of the
+// failure.
 func (b *bubble) nextOutcome(id int64) string {
 	r, err := b.Perform(context.Background(), &effect.ExchangeNext{ID: id})
 	var e *effect.Error
@@ -249,7 +251,7 @@ func (b *bubble) closeExchange(id int64, reason string) {
 	}
 }
 
-// expectEvents compares the events of the n-th process.
+// expectEvents compares the events of the n-th process with want.
 func (b *bubble) expectEvents(n int, want string) {
 	b.Helper()
 	h := b.mem.all[n]
@@ -260,7 +262,7 @@ func (b *bubble) expectEvents(n int, want string) {
 	})
 	var all []string
 	for _, e := range h.events {
-		// After the signal the input is closed too, if the host still runs.
+		// If the host still runs after the signal, its input is closed as well.
 		if e.what == "eof" && slices.Contains(h.events, event{"term", e.at}) {
 			continue
 		}
@@ -271,5 +273,5 @@ func (b *bubble) expectEvents(n int, want string) {
 	}
 }
 
-// since returns the seconds of the bubble's time since t.
+// since returns the seconds that have passed in the bubble since t.
 func since(t time.Time) string { return formatSeconds(time.Since(t).Seconds()) }

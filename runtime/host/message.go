@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// errNotMessage means that a line is not a message: it is text, or JSON of another shape.
+// errNotMessage means that a line is text, or JSON of another shape, and not a message.
 var errNotMessage = errors.New("not a message")
 
 // decodeBudget limits the memory of one decoded message.
@@ -29,8 +29,8 @@ func (r *decodeBudget) charge(n int) {
 	}
 }
 
-// decodeMessage is like the function decodeMessage, but returns errTooLarge if the message exceeds
-// the budget.
+// decodeMessage is like the function decodeMessage, but returns errTooLarge if the decoded message
+// exceeds the limit.
 func (r *decodeBudget) decodeMessage(m *effect.HostMessage, text []byte) (err error) {
 	if r.limit == 0 {
 		return decodeMessage(m, text, nil)
@@ -65,10 +65,10 @@ func decodeMessage(m *effect.HostMessage, text []byte, in *decodeBudget) error {
 	return nil
 }
 
-// classifyParseError returns the error for a line that could not be parsed.
+// classifyParseError returns the error for a line that is not valid JSON.
 func classifyParseError(text []byte, err error) error {
 	var broken *value.SyntaxError
-	// A value that is nested so deeply was not written as text for people.
+	// A line with such deep nesting is data and not text for people.
 	if errors.As(err, &broken) && (broken.Deep || jsonobject.Begins(text)) {
 		return err
 	}
@@ -86,17 +86,18 @@ func setPlainResult(m *effect.HostMessage, text []byte) {
 	m.Type, m.ID, m.Payload, m.Text = typ, "", payload, text
 }
 
-// batch is a group of messages that the reader delivers at once. A terminal message is its last.
+// batch is a group of messages that the reader delivers together. A terminal message is the last of
+// its batch.
 type batch struct {
 	msgs          []effect.HostMessage
-	size          int  // of the lines, in bytes
+	size          int  // total size of the lines in bytes
 	requests      int  // number of messages that are requests
 	hasWithdrawal bool // it contains a withdraw message
 	hasTerminal   bool
-	lines         *effect.HostLines // the lines that it was read from; nil if the process is not kept
+	lines         *effect.HostLines // lines from which the batch was read; nil if no keeper runs the process
 }
 
-// addLine adds a line, and empty entries for the lines before it that contained no message.
+// addLine adds a line. It also adds empty entries for preceding lines that contained no message.
 func (b *batch) addLine(l ndjson.Line) {
 	if b.lines == nil {
 		b.lines = &effect.HostLines{First: l.Number}
@@ -107,7 +108,7 @@ func (b *batch) addLine(l ndjson.Line) {
 	b.lines.Text = append(b.lines.Text, string(l.Text))
 }
 
-// appendLines appends the lines of the next batch.
+// appendLines appends the lines of another batch.
 func (b *batch) appendLines(next *batch) {
 	switch {
 	case b.lines == nil:
@@ -120,8 +121,8 @@ func (b *batch) appendLines(next *batch) {
 	}
 }
 
-// nextMessage returns the message that the next line is decoded into, in place to avoid copying.
-// commitMessage adds it to the batch.
+// nextMessage returns a pointer to the message after the last one in the batch. The caller decodes
+// a line into it, which avoids a copy, and adds it with commitMessage.
 func (b *batch) nextMessage() *effect.HostMessage {
 	n := len(b.msgs)
 	if n == cap(b.msgs) {
@@ -144,7 +145,7 @@ func (b *batch) commitMessage() {
 	b.size += len(m.Text)
 }
 
-// isFull reports whether nothing more may be added.
+// isFull reports whether the batch has reached one of its limits.
 func (b *batch) isFull() bool {
 	return b.hasTerminal || len(b.msgs) == batchMessages || b.size >= batchBytes
 }

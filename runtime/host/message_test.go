@@ -27,7 +27,7 @@ func TestDecode(t *testing.T) {
 			got = err.Error()
 		}
 		if got != c.want {
-			t.Errorf("%q: %q, want %q", c.text, got, c.want)
+			t.Errorf("decoding %q: error %q, want %q", c.text, got, c.want)
 		}
 	}
 }
@@ -79,8 +79,8 @@ func TestWithdrawInBatches(t *testing.T) {
 	}
 }
 
-// FuzzDecode checks that a line is classified as a message, as text, or as unreadable, in agreement
-// with package json.
+// FuzzDecode checks that each line is classified as a message, as text, or as unreadable, and that
+// package json agrees.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{
 		`{"type":"progress","percent":10}`, `{"type":5}`, `plain`, `{"type":"a","id":"x","b":{"type":"c"}}`, `{"type":"a"`, `"type"`, "\u2028{}",
@@ -100,18 +100,18 @@ func FuzzDecode(f *testing.F) {
 		switch {
 		case err == nil:
 			if json.Unmarshal([]byte(line), &o) != nil || o.Type != m.Type {
-				t.Fatalf("%q is %s", line, m.Type)
+				t.Fatalf("%q was decoded as a message of type %s", line, m.Type)
 			}
 		case errors.Is(err, errNotMessage):
 			if jsonobject.Begins([]byte(line)) && !json.Valid([]byte(line)) {
-				t.Fatalf("%q counts as text", line)
+				t.Fatalf("%q is an invalid object and counts as text", line)
 			}
 			setPlainResult(&m, []byte(line))
 			if got := value.AppendJSON(nil, m.Payload); m.Type != "result" || string(got) != `{"text":`+string(value.AppendString(nil, line))+`}` {
-				t.Fatalf("%q is %s %s", line, m.Type, got)
+				t.Fatalf("%q was decoded as %s %s, want a result with the text", line, m.Type, got)
 			}
 		case !jsonobject.Begins([]byte(line)):
-			t.Fatalf("%q cannot be read: %v", line, err)
+			t.Fatalf("%q does not begin as an object, but decoding fails: %v", line, err)
 		}
 	})
 }

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// TestMonotonic checks that a jump of the wall clock moves no timeout, heartbeat or backoff,
-// because compared times have Go's monotonic reading. Converting a time to a number or a text,
-// rounding it, or changing its zone loses the reading, so the files that wait for hosts must not do
-// that.
+// TestMonotonic checks that a jump of the wall clock affects no timeout, heartbeat or backoff. Go
+// compares times by their monotonic reading, but converting a time to a number or a text, rounding
+// it, or changing its zone drops that reading. The files that wait for hosts must therefore not
+// call such methods.
 func TestMonotonic(t *testing.T) {
 	loses := map[string]bool{"Round": true, "UTC": true, "Local": true, "In": true, "AddDate": true, "Date": true,
 		"Unix": true, "UnixMilli": true, "UnixMicro": true, "UnixNano": true, "Parse": true}
@@ -41,7 +41,7 @@ func TestMonotonic(t *testing.T) {
 				if !ok || !loses[s.Sel.Name] {
 					return true
 				}
-				// time.Unix(1, 0) is a deadline that has passed on any clock.
+				// time.Unix(1, 0) is a deadline that is in the past on any clock.
 				if len(call.Args) == 2 && literal(call.Args[0], "1") && literal(call.Args[1], "0") {
 					return true
 				}
@@ -51,7 +51,7 @@ func TestMonotonic(t *testing.T) {
 		}
 	}
 	if files < 40 {
-		t.Errorf("%d files were read", files)
+		t.Errorf("%d files were read, want at least 40", files)
 	}
 }
 

@@ -2,8 +2,8 @@ package host
 
 import "sync"
 
-// outboxLimit is the number of queued bytes from which senders wait. One line may exceed it,
-// otherwise a longer line could never be sent.
+// outboxLimit is the number of queued bytes at which senders must wait. A single line may exceed
+// the limit; otherwise a longer line could never be sent.
 const outboxLimit = 4 << 20
 
 // outbox queues lines until the writer goroutine has written them. If the queue is empty and the
@@ -15,25 +15,25 @@ type outbox struct {
 	writing      bool // the writer goroutine is writing
 	lines        []byte
 	long         []longPart    // long parts of lines
-	total        int64         // bytes ever queued
+	total        int64         // bytes queued since the process started
 	written      int64         // bytes written to the connection
-	unread       int64         // bytes of these that the host had not read when writing ended
-	closed       bool          // nothing more is accepted
-	wake         chan struct{} // for the writer: there are lines, or closed changed
-	senderSpace  chan struct{} // for a waiting sender: the queue has room
-	requestSpace chan struct{} // the same for the service of the agent's requests
+	unread       int64         // bytes of written that the host had not read when writing ended
+	closed       bool          // the outbox accepts no more lines
+	wake         chan struct{} // signals the writer that lines are queued or that closed changed
+	senderSpace  chan struct{} // signals a waiting sender that the queue has room
+	requestSpace chan struct{} // signals the service of the agent's requests that the queue has room
 
-	onEnqueue func(lines []byte) // if not nil, receives the lines before they are written
-	addFrame  func(l line) line  // if not nil, returns the line as it is written
+	onEnqueue func(lines []byte) // receives the lines before they are written; may be nil
+	addFrame  func(l line) line  // returns the line as the connection expects it; may be nil
 }
 
 func newOutbox(c Conn) *outbox {
 	return &outbox{conn: c, wake: make(chan struct{}, 1), senderSpace: make(chan struct{}, 1), requestSpace: make(chan struct{}, 1)}
 }
 
-// enqueueLine adds a line, or several without long parts. force ignores the limit. It returns the
-// offset of the first byte in all bytes queued, and whether the line was accepted. After closeQueue
-// it drops the line.
+// enqueueLine adds a line, or several lines without long parts. force ignores the limit. offset is
+// the number of bytes queued before the line. ok reports whether the line was accepted. After
+// closeQueue the line is dropped, but ok is true.
 func (o *outbox) enqueueLine(l line, force bool) (offset int64, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -68,7 +68,7 @@ func (o *outbox) enqueueLine(l line, force bool) (offset int64, ok bool) {
 	return offset, true
 }
 
-// isFull reports whether a line would have to wait.
+// isFull reports whether senders must wait.
 func (o *outbox) isFull() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -77,7 +77,7 @@ func (o *outbox) isFull() bool {
 
 func (o *outbox) isFullLocked() bool { return !o.closed && len(o.lines)+sizeOf(o.long) >= outboxLimit }
 
-// closeQueue makes the writer write the queued lines and then close the host's input.
+// closeQueue tells the writer to write the queued lines and then to close the host's input.
 func (o *outbox) closeQueue() {
 	o.mu.Lock()
 	o.closed = true
@@ -87,16 +87,16 @@ func (o *outbox) closeQueue() {
 	wakeOne(o.requestSpace)
 }
 
-// bytesConsumed returns how many bytes the host may have read. It is exact once the writer has
-// finished, if the connection reports unread bytes.
+// bytesConsumed returns the number of bytes that the host may have read. The number is exact once
+// the writer has finished, if the connection reports unread bytes.
 func (o *outbox) bytesConsumed() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.written - o.unread
 }
 
-// writeLoop writes until the queue is closed or the connection fails, and then closes the host's
-// input. It reports no error: the host's output, or its exit, shows what happened.
+// writeLoop writes lines until the queue is closed or the connection fails, and then closes the
+// host's input. It returns no error, because the host's output or its exit shows what happened.
 func (o *outbox) writeLoop() {
 	defer o.conn.CloseWrite()
 	defer func() {
@@ -142,7 +142,8 @@ func (o *outbox) writeLoop() {
 	}
 }
 
-// wakeOne wakes the goroutine that waits on c, now or when it next waits.
+// wakeOne wakes the goroutine that waits on c. If no goroutine waits, the next one that does
+// continues immediately.
 func wakeOne(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

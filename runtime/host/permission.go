@@ -20,9 +20,9 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// newPolicy returns the policy of [hosts.X.permissions], or nil without the section. Its relative
-// paths are relative to the manifest; those in an agent's requests are relative to the process's
-// directory.
+// newPolicy returns the policy of the section [hosts.X.permissions], or nil without that section.
+// Relative paths in the section are relative to the manifest. Relative paths in an agent's requests
+// are relative to the process's directory.
 func (c *Config) newPolicy(environ []string) (*hostpolicy.Policy, error) {
 	if c.Permissions == nil {
 		return nil, nil
@@ -48,8 +48,8 @@ func (c *Config) rootPath(name string) string {
 	return joinRoot(cmp.Or(c.Root, c.Dir), name)
 }
 
-// rootPaths returns the paths of roots. For an isolated exchange its own directory replaces the
-// working directory.
+// rootPaths returns the absolute paths of roots. For an isolated exchange, the path of its own
+// directory replaces the path of the working directory.
 func (c *Config) rootPaths(names []string) []string {
 	var out []string
 	for _, name := range names {
@@ -67,10 +67,10 @@ func (c *Config) rootPaths(names []string) []string {
 	return out
 }
 
-// denyGlobs returns the globs, and for each relative glob with a slash also the path relative to
-// the manifest, with the directory of an isolated exchange in place of the working directory. The
-// original globs remain and match relative to the process's directory, because denying too much is
-// safer than too little.
+// denyGlobs returns the globs, and for each relative glob with a slash also an absolute one below
+// the manifest's directory. For an isolated exchange, its own directory replaces the working
+// directory in the absolute glob. The relative globs remain and match relative to the process's
+// directory, because denying too much is safer than denying too little.
 func (c *Config) denyGlobs(globs []string) []string {
 	out := slices.Clone(globs)
 	for _, glob := range globs {
@@ -118,13 +118,13 @@ func (h *Hosts) warnOfRoots(c *Config) {
 	}
 }
 
-// denialReason returns the answer to a denied approval.
+// denialReason returns the text with which a denied approval is answered.
 func (c *Config) denialReason() string { return "denied by [hosts." + c.Connector + ".permissions]" }
 
-// applyRules answers an approval that the rules decide, and replaces the message by the decision
-// that the program receives. This happens when the approval is read, so a running handler does not
-// delay it. The rules decide only approvals, not other yes/no questions, because they inspect the
-// kind, paths and arguments of an action.
+// applyRules answers an approval that the rules decide, and replaces the message by the decision,
+// which the program receives. It runs when the approval is read, so that a running handler of the
+// program does not delay the answer. The rules inspect the kind, paths and arguments of an action,
+// so they decide only approvals, and no other yes/no questions.
 func (r *reader) applyRules(x *incomingLine) error {
 	t, m, line := x.segment, x.msg, x.line.Text
 	if r.process.rules == nil || m.Type != hostmsg.Approval {
@@ -134,7 +134,7 @@ func (r *reader) applyRules(x *incomingLine) error {
 	case vendor && t.isInit:
 		return r.decideOutside(m, line, "no exchange is running that could decide it")
 	case t.isInit:
-		return nil // not an acknowledgement
+		return nil // x is no acknowledgement
 	case t.inbox.isDiscarding():
 		if vendor {
 			return r.answerMessage(m, "the exchange is cancelled")
@@ -155,8 +155,9 @@ func (r *reader) applyRules(x *incomingLine) error {
 	return nil
 }
 
-// earlierDecision returns the decision that an earlier Concerto process sent for an approval that
-// is not in its journal: the rules may have changed since. It returns Ask if none was sent.
+// earlierDecision returns the decision that an earlier Concerto process sent for an approval
+// without journaling it. The rules may have changed since then. It returns Ask if no decision was
+// sent.
 func (r *reader) earlierDecision(m *effect.HostMessage) hostpolicy.Verdict {
 	if r.process.keeper.conn == nil || r.process.keeper.sent.isEmpty() {
 		return hostpolicy.Ask
@@ -178,13 +179,13 @@ func (r *reader) verdictAnswer(v hostpolicy.Verdict) string {
 	return r.process.cfg.denialReason()
 }
 
-// textReply returns a reply to a message with a text.
+// textReply returns a reply to m whose value is the text.
 func textReply(m *effect.HostMessage, text string) *effect.ExchangeReply {
 	return &effect.ExchangeReply{InReplyTo: m.Type, AnswerTo: m.ID, Value: value.AppendString(nil, text)}
 }
 
-// decideOutside answers an approval that a vendor's agent requests when no exchange could decide
-// it. It denies an action that the rules do not allow, so that the agent does not wait.
+// decideOutside answers an approval that a vendor's agent requests while no exchange can decide it.
+// It denies every action that the rules do not allow, so that the agent does not wait.
 func (r *reader) decideOutside(m *effect.HostMessage, line []byte, reason string) error {
 	switch r.process.rules.Decide(hostpolicy.ParseRequest(line)) {
 	case hostpolicy.Allow:
@@ -211,12 +212,12 @@ func (r *reader) allowAnswer() string {
 	return decision.Once
 }
 
-// decisionMessage returns the message that informs the program of a decided approval.
+// decisionMessage returns the message that tells the program which decision the rules made.
 func (r *reader) decisionMessage(verdict hostpolicy.Verdict, m *effect.HostMessage, line []byte) effect.HostMessage {
 	var a struct {
 		Description json.RawMessage `json:"description"`
 	}
-	_ = json.Unmarshal(line, &a) // it was decoded before
+	_ = json.Unmarshal(line, &a) // line has already been decoded successfully
 	o := jsonobject.New(effect.Decided)
 	o.Text("host", r.process.cfg.Name)
 	for _, m := range []jsonobject.Member{

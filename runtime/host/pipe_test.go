@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// memPipe is a pipe in memory with the system's capacity. Unlike with io.Pipe, its writer can
-// continue before anyone reads.
+// memPipe is an in-memory pipe with a limited capacity like that of a system's pipe. Unlike with
+// io.Pipe, a write can return before the bytes are read.
 type memPipe struct {
 	mu       sync.Mutex
-	moved    sync.Cond // bytes were written or read, or it was closed
+	moved    sync.Cond // signals that bytes were written or read, or that the pipe was closed
 	bytes    []byte
 	all      []byte // everything ever written
 	consumed int64
 	room     int // capacity in bytes
 	closed   bool
 
-	interrupted bool // a Read does not wait
+	interrupted bool // Read fails instead of waiting
 }
 
 // memPipeRoom is the default capacity of a memPipe.
@@ -29,7 +29,7 @@ func newMemPipe() *memPipe {
 	return p
 }
 
-// write waits for room. Writes to a closed pipe are dropped.
+// write waits until s fits. Writes to a closed pipe are dropped.
 func (p *memPipe) write(s string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +68,7 @@ func (p *memPipe) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// interrupt makes a Read fail instead of waiting, or lets it wait again.
+// interrupt makes Read fail instead of waiting if on is true, and lets Read wait again otherwise.
 func (p *memPipe) interrupt(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,7 +76,7 @@ func (p *memPipe) interrupt(on bool) {
 	p.moved.Broadcast()
 }
 
-// written returns how many bytes were written, read or not.
+// written returns the number of bytes written, whether or not they were read.
 func (p *memPipe) written() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

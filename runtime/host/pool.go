@@ -15,13 +15,13 @@ import (
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
-// pool manages the processes of one host declaration. Exchanges beyond their number wait in order
-// of arrival.
+// pool manages the processes of one host declaration. If all slots are in use, further exchanges
+// wait in the order of their arrival.
 type pool struct {
 	hosts *Hosts
 	cfg   *Config
 
-	workDirs  workDirs  // of isolated exchanges
+	workDirs  workDirs  // working directories of exchanges, if the host is isolated
 	plainOnce sync.Once // limits logPlainResult to one message
 	rootsOnce sync.Once // limits warnOfRoots to one call
 	backoff   startBackoff
@@ -31,11 +31,12 @@ type pool struct {
 	waiters []*waiter // in order of arrival; empty while a slot is free
 }
 
-// slot holds at most one process. The exchange that holds the slot uses the process alone.
+// slot holds at most one process. At most one exchange holds the slot, and only that exchange uses
+// the process.
 type slot struct {
 	pool      *pool
-	proc      *process    // nil before the first use; may have exited
-	idleTimer *time.Timer // retires the process when the slot is unused; nil while it is used
+	proc      *process    // nil before the first use; the process may have exited
+	idleTimer *time.Timer // ends the process of an unused slot; nil while the slot is in use
 }
 
 // waiter is an exchange that waits for a slot.
@@ -65,8 +66,8 @@ func (pl *pool) enqueueWaiter(w acquireSpec) *waiter {
 	return p
 }
 
-// chooseSlot returns the index of a free slot: preferably one with the session, then one whose
-// process can serve the exchange, then one without a process.
+// chooseSlot returns the index of a free slot. It prefers a slot whose process has the session,
+// then one whose process can serve the exchange, then one without a process.
 func (pl *pool) chooseSlot(w acquireSpec) int {
 	first := func(ok func(s *slot) bool) int { return slices.IndexFunc(pl.free, ok) }
 	runs := func(s *slot) bool { return s.proc != nil && s.proc.isUsable() }
@@ -129,9 +130,9 @@ func (pl *pool) releaseSlot(s *slot) {
 	pl.waiters = slices.Delete(pl.waiters, 0, 1)
 }
 
-// acquire returns the slot's process if it can serve the exchange, or a new one. The old process
-// and its group have exited before the new one starts. A process that is lost together with its
-// keeper before it received a prompt is started once more.
+// acquire returns the slot's process if it can serve the exchange, and a new process otherwise. The
+// old process and its group have exited before the new process starts. If the new process is lost
+// together with its keeper before it receives a prompt, acquire starts one more.
 func (s *slot) acquire(ctx context.Context, w acquireSpec) (*process, error) {
 	p, err := s.acquireOnce(ctx, w)
 	if lost, ok := errors.AsType[*effect.Error](err); ok && isLostError(lost) {
@@ -169,8 +170,8 @@ func (s *slot) acquireOnce(ctx context.Context, w acquireSpec) (*process, error)
 	return p, err
 }
 
-// canResume returns false if the host is known to be unable to continue a session: it is not
-// initialised, its prompts are text, or its process has not announced it.
+// canResume returns false if the host cannot continue a session: the host is not initialised, its
+// prompts are text, or its process has not announced the capability.
 func (s *slot) canResume() bool {
 	c := s.pool.cfg
 	if c.protocol().New != nil {
@@ -187,14 +188,14 @@ func (c *Config) resumeError() error {
 // canServe reports whether the process can serve an exchange.
 func (p *process) canServe(w acquireSpec) bool { return p.mismatch(w) == "" }
 
-// mismatch returns why the process cannot serve an exchange, or "" if it can.
+// mismatch returns the reason why the process cannot serve an exchange, or "" if it can.
 func (p *process) mismatch(w acquireSpec) string {
 	switch proto := p.cfg.protocol(); {
 	case p.translation != nil && !p.tools.Equal(w.tools):
 		return "its tools have changed" // an agent receives them when it starts
 	case w.session == "" && proto.OneConversation && p.cfg.Vendor.Session == "fresh" && p.lifecycle.hasServed():
 		return "the exchange needs a new session"
-	// A host of our protocol receives the session in its prompt.
+	// A host that uses Concerto's protocol receives the session in its prompt.
 	case w.session != "" && p.sessionName() != w.session && (p.translation != nil || !p.announced.resumes):
 		return "the exchange continues another session"
 	}
@@ -252,7 +253,7 @@ func (s *slot) spawnProcess(ctx context.Context, w acquireSpec) (*process, error
 	return p, nil
 }
 
-// connectVia connects to a host by its transport.
+// connectVia connects to the host with the transport of its configuration.
 func (c *Config) connectVia(table map[string]Transport, s Surroundings) (Conn, error) {
 	kind := c.Transport
 	if kind == "" {
@@ -276,7 +277,7 @@ func (h *Hosts) startProcess(c *Config, w acquireSpec) (*process, error) {
 	run := c.startConfig(w.session)
 	env := h.processEnviron(c, p.number)
 	p.version = h.startVersionCheck(run, env)
-	attached := make(chan struct{}) // standard error is traced after the start
+	attached := make(chan struct{}) // standard error is traced only after the connection is set
 	defer close(attached)
 	conn, err := run.connectVia(h.opts.Transports, Surroundings{Env: env, Run: h.opts.Run, Keeper: p.newKeeperSpec(w), Stderr: p.stderrSink(attached)})
 	if err != nil {
@@ -291,8 +292,8 @@ func (h *Hosts) startProcess(c *Config, w acquireSpec) (*process, error) {
 	return p, nil
 }
 
-// stderrSink returns the function that receives lines of standard error. attached is closed when
-// the process has a connection.
+// stderrSink returns a function that handles each line of the host's standard error. attached is
+// closed when the process has a connection.
 func (p *process) stderrSink(attached <-chan struct{}) func(line string) {
 	return func(line string) {
 		p.stderrLines.LogLine(line)
@@ -303,7 +304,8 @@ func (p *process) stderrSink(attached <-chan struct{}) func(line string) {
 	}
 }
 
-// prepareAdapter creates the process's rules, adapter, service and bridge.
+// prepareAdapter creates the permission policy, adapter, request service and tool bridge of the
+// process.
 func (p *process) prepareAdapter(w acquireSpec) (err error) {
 	c := p.cfg
 	pool := p.hosts.pools[c.Name]
@@ -334,7 +336,7 @@ func (p *process) prepareAdapter(w acquireSpec) (err error) {
 	return nil
 }
 
-// nextNumber returns the next process number of a host.
+// nextNumber returns the number for the next process of a host.
 func (h *Hosts) nextNumber(name string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
-// Access to a host outside a run: `concerto host list` probes it once, and `concerto host test`
-// exchanges single lines with it. Runs use Perform.
+// The functions below access a host outside a run. `concerto host list` probes a host, and
+// `concerto host test` exchanges single lines with it. Runs use Perform.
 
 // ProbeResult holds what a host reported about itself.
 type ProbeResult struct {
@@ -41,7 +41,7 @@ func (h *Hosts) Probe(ctx context.Context, name string) (ProbeResult, error) {
 	return p.announced.result, nil
 }
 
-// Transports returns the names of the transports, those of our protocol first.
+// Transports returns the names of the transports. Those that use Concerto's protocol come first.
 func Transports() []string {
 	all := slices.Sorted(maps.Keys(transports))
 	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(transportRank(a), transportRank(b)) })
@@ -55,12 +55,12 @@ func transportRank(transport string) int {
 	return 0
 }
 
-// Program returns the command that starts a host: the one in its section, or the default of its
-// transport.
+// Program returns the command that starts a host: the command in the host's section, or the default
+// of its transport.
 func Program(c *Config) string { return cmp.Or(c.Command, c.protocol().Command) }
 
-// UsesAdapter reports whether a host speaks a vendor's protocol. Such a host may send unrequested
-// lines at any time, and its exit code has no defined meaning.
+// UsesAdapter reports whether a host uses a vendor's protocol. Such a host may send lines at any
+// time without being asked, and its exit code has no defined meaning.
 func UsesAdapter(c *Config) bool { return c.protocol().New != nil }
 
 // InitLine returns the first line for a new process, or nil if the host has no parameters. It fails
@@ -76,18 +76,18 @@ func PromptLine(c *Config, r *effect.ExchangeOpen) []byte {
 // ResponseLine returns the line that answers a message.
 func ResponseLine(r *effect.ExchangeReply) []byte { return appendReply(nil, r) }
 
-// CancelLine returns the line that cancels an exchange. The host has CancelWait to send its
-// terminal message.
+// CancelLine returns the line that cancels an exchange. The host must send its terminal message
+// within CancelWait.
 func CancelLine(reason string) []byte { return cancelLine(reason) }
 
-// CancelWait returns how long a cancelled host may take.
+// CancelWait returns how long a cancelled host may take to send its terminal message.
 func CancelWait(c *Config) time.Duration { return c.cancelGrace() }
 
-// InitWait returns how long a new process may take to acknowledge.
+// InitWait returns how long a new process may take to acknowledge its initialisation.
 func InitWait(c *Config) time.Duration { return c.initTimeout() }
 
-// AwaitsInput reports whether a dialled process, with the processes that it started, only waits for
-// its input. known is false if the system does not report it.
+// AwaitsInput reports whether a dialled process and all its children only wait for input. known is
+// false if the system does not report this.
 func AwaitsInput(c Conn) (waits, known bool) {
 	if d, ok := c.(*dialedConn); ok {
 		c = d.Conn
@@ -98,8 +98,8 @@ func AwaitsInput(c Conn) (waits, known bool) {
 	return false, false
 }
 
-// Decode decodes a host's line. is reports whether it is a message. It fails for a line that begins
-// as a message and cannot be parsed.
+// Decode decodes a line of a host. is reports whether the line is a message. Decode fails for a
+// line that begins as a message and is not valid JSON.
 func Decode(line []byte) (m effect.HostMessage, is bool, err error) {
 	err = decodeMessage(&m, line, nil)
 	if errors.Is(err, errNotMessage) {

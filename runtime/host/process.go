@@ -16,23 +16,24 @@ import (
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
-// Waiting times at the end of a process.
+// Maximum waiting times while a process is being ended.
 const (
 	killDelay = 5 * time.Second // between SIGTERM and SIGKILL
-	// for an idle host after its input is closed, before SIGTERM
+	// after the input of an idle host is closed, before SIGTERM
 	idlePatience   = 200 * time.Millisecond
-	cancelPatience = time.Second // for a host that received a cancel message, before SIGTERM
-	exitWait       = time.Second // between the end of its output and its exit
+	cancelPatience = time.Second // after a cancel message, before SIGTERM
+	exitWait       = time.Second // between the end of the output and the exit of the process
 )
 
-// errNotReading means that a host sends requests and does not read the answers.
+// errNotReading means that an agent sends requests and does not read the answers. The text
+// completes a sentence about the host.
 var errNotReading = errors.New("it does not read the answers to its requests")
 
 // errCutOff means that the output ended within a message.
 var errCutOff = errors.New("output ended within a message")
 
-// process is one running host with its connection and its reader and writer. It serves one exchange
-// at a time. Between exchanges it continues to run, and its output is dropped.
+// process is one running host with its connection, its reader and its writer. It serves at most one
+// exchange at a time. Between exchanges it continues to run, and its output is dropped.
 type process struct {
 	hosts       *Hosts
 	cfg         *Config
@@ -42,28 +43,29 @@ type process struct {
 	reader      *reader
 	stderrLines stderrlog.Lines
 	silence     *silenceTimer  // nil without a heartbeat
-	workDir     *workspace.Dir // its own directory; nil without isolate
+	workDir     *workspace.Dir // directory of an isolated process; nil without isolate
 
-	translation *translation         // nil for a host of our protocol
-	bridgeEntry *adapter.BridgeEntry // how the agent reaches the program's tools; nil without tools
-	bridge      *localBridge         // nil without tools, or if the keeper has the bridge
-	tools       adapter.Tools        // that the process was started with
-	rules       *hostpolicy.Policy   // nil without rules
-	service     *service.Service     // nil if the agent's requests are not served
+	translation *translation         // nil for a host that uses Concerto's protocol
+	bridgeEntry *adapter.BridgeEntry // address at which the agent reaches the program's tools; nil without tools
+	bridge      *localBridge         // nil without tools, or if the keeper runs the bridge
+	tools       adapter.Tools        // tools that the process was started with
+	rules       *hostpolicy.Policy   // nil without permission rules
+	service     *service.Service     // nil if the host's requests are not served
 
 	announced announcement
 	version   *versionCheck // nil if the protocol has no oldest version
 
-	session atomic.Pointer[string] // session name that the host reported; nil before
+	session atomic.Pointer[string] // name of the session that the host reported last; nil before the first report
 
 	lifecycle lifecycle
 	stages    stages
 	keeper    keeperState
 }
 
-// stages holds channels that are closed when a process reaches a stage.
+// stages holds one channel for each stage of a process. A channel is closed when the process
+// reaches its stage.
 type stages struct {
-	readWanted chan struct{} // reading begins: at the first prompt or the end
+	readWanted chan struct{} // reading may begin: the first prompt is being sent, or the process is being ended
 	readOnce   sync.Once
 	readDone   chan struct{}
 	writeDone  chan struct{}
@@ -92,7 +94,7 @@ func (p *process) setConn(conn Conn) {
 	}
 }
 
-// startIO starts the writer, and the reader, which waits for requestReading.
+// startIO starts the writer and the reader. The reader waits for requestReading.
 func (p *process) startIO() {
 	go func() {
 		defer close(p.stages.writeDone)
@@ -105,21 +107,21 @@ func (p *process) startIO() {
 	}()
 }
 
-// beginExchange assigns the process to an exchange and sends its first line. If the process has
-// ended, the inbox receives the reason. requestDigest is the digest of the opening request.
+// beginExchange assigns the process to an exchange and sends the first line l. If the process has
+// already ended, the inbox receives the reason. opens is the digest of the opening request.
 func (p *process) beginExchange(in *inbox, opens string, l line) {
 	p.beginSegment(&segment{inbox: in, requestDigest: opens}, l)
 }
 
-// continueExchange begins an exchange that another process had.
+// continueExchange assigns the process to an exchange that a lost process had begun.
 func (p *process) continueExchange(in *inbox, opens string, handover *handover, l line) {
 	p.beginSegment(&segment{inbox: in, requestDigest: opens, handover: handover}, l)
 }
 
 func (p *process) beginSegment(next *segment, l line) {
 	ended := p.lifecycle.assign(next.inbox, func() (promptAt int64) {
-		// Output that a new process has written before its first exchange belongs to that exchange.
-		// Before any later exchange, earlier output cannot belong to it.
+		// Output that a new process writes before its first exchange belongs to that exchange.
+		// Output before any later exchange does not belong to the later exchange.
 		if p.lifecycle.segment.Load() != nil {
 			next.offset = p.conn.BytesSent()
 		}
@@ -139,7 +141,7 @@ func (p *process) beginSegment(next *segment, l line) {
 
 func (s *stages) requestReading() { s.readOnce.Do(func() { close(s.readWanted) }) }
 
-// release takes the process from its exchange.
+// release removes the process from its exchange. served reports whether the exchange was complete.
 func (p *process) release(served bool) {
 	p.lifecycle.release(served)
 	p.noteRest(served)
@@ -147,7 +149,7 @@ func (p *process) release(served bool) {
 		p.hosts.pools[p.cfg.Name].backoff.reset()
 	}
 	if p.workDir != nil && served {
-		p.retire(idlePatience) // the next exchange has another directory
+		p.retire(idlePatience) // the next exchange needs a process in another directory
 		return
 	}
 	select {
@@ -157,7 +159,7 @@ func (p *process) release(served bool) {
 	}
 }
 
-// isUsable reports whether the process can serve an exchange.
+// isUsable reports whether the process can serve another exchange.
 func (p *process) isUsable() bool {
 	select {
 	case <-p.conn.Done():
@@ -167,8 +169,8 @@ func (p *process) isUsable() bool {
 	return p.lifecycle.canServe()
 }
 
-// handleOutputEnd runs when the reader has finished. It determines why, notifies the exchange and
-// retires the process.
+// handleOutputEnd runs when the reader has finished. It determines the reason, notifies the
+// exchange and retires the process.
 func (p *process) handleOutputEnd(err error, last ndjson.Line) {
 	ours := p.lifecycle.markOutputEnded()
 	failure, exited := p.endReason(err, last)
@@ -189,8 +191,8 @@ func (p *process) handleOutputEnd(err error, last ndjson.Line) {
 	p.retire(0)
 }
 
-// isUnreadable reports whether the host sent something that cannot be read; otherwise its output
-// ended.
+// isUnreadable reports whether err means that the host sent data that cannot be read. Otherwise the
+// output has ended.
 func isUnreadable(err error) bool { return !errors.Is(err, errCutOff) && !errors.Is(err, io.EOF) }
 
 // endReason returns the error of an exchange whose host's output has ended.
@@ -215,8 +217,8 @@ func (p *process) endReason(err error, last ndjson.Line) (failure *effect.Error,
 	return failure, exited && !cut
 }
 
-// notifyInbox notifies an exchange that the process has ended. If the process had served an
-// exchange before and did not read the prompt, it cannot have begun the work, and another process
+// notifyInbox notifies an exchange that the process has ended. If the process had completed an
+// earlier exchange and did not read this prompt, it has not begun the work, and another process
 // takes over.
 func (p *process) notifyInbox(in *inbox) {
 	failure, untouched := p.lifecycle.endState(p.out.bytesConsumed())
@@ -226,8 +228,9 @@ func (p *process) notifyInbox(in *inbox) {
 	in.setFailure(failure)
 }
 
-// retire closes the process's input, and ends it and its children if it has not exited after
-// patience. It returns immediately; terminated is closed when the processes have exited.
+// retire closes the process's input. If the process has not exited after patience, retire ends it
+// together with its children. retire returns immediately; stages.terminated is closed when the
+// processes have exited.
 func (p *process) retire(patience time.Duration) {
 	if !p.lifecycle.markRetiring() {
 		return
@@ -262,7 +265,7 @@ func (p *process) retire(patience time.Duration) {
 	}()
 }
 
-// waitFor waits at most d for c to be closed, and reports whether it was.
+// waitFor waits until c is closed, for at most d, and reports whether c was closed.
 func waitFor(d time.Duration, c <-chan struct{}) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

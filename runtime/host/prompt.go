@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// inputJSON reports whether the host receives JSON: as configured, or if it answers in JSON or is
-// initialised.
+// inputJSON reports whether the host receives JSON. That is the case if it is configured, if the
+// host answers in JSON, or if the host is initialised.
 func (c *Config) inputJSON() bool {
 	if c.InputFormat != "" {
 		return c.InputFormat == "json"
@@ -25,8 +25,8 @@ func (c *Config) promptLine(r *effect.ExchangeOpen, withTools bool) line {
 	return c.promptWith(r, withTools, "", nil)
 }
 
-// promptWith is like promptLine, with the exchange's key unless it is "", and with the resumption
-// if the process continues an exchange.
+// promptWith is like promptLine, but adds the exchange's key unless it is "", and the resumption if
+// the process continues a lost process's exchange.
 func (c *Config) promptWith(r *effect.ExchangeOpen, withTools bool, key string, resumed *adapter.Resumption) line {
 	if !c.inputJSON() {
 		return textPrompt(r)
@@ -59,11 +59,11 @@ func toolList(all []effect.ToolSpec) []byte {
 	if len(all) == 0 {
 		return []byte("[]")
 	}
-	return jsonwrite.MustEncode(all) // the schemas were checked when the tools were created
+	return jsonwrite.MustEncode(all) // the tools' schemas were checked when the tools were created
 }
 
-// promptFor returns the prompt for a process, which may have announced that its prompts must list
-// the tools.
+// promptFor returns the prompt for the process p, which may have announced that its prompts must
+// list the tools.
 func (ex *exchange) promptFor(p *process) line {
 	if p.announced.wantsTools && !ex.pool.cfg.SendTools {
 		return ex.pool.cfg.promptWith(ex.request, true, ex.key, nil)
@@ -71,8 +71,8 @@ func (ex *exchange) promptFor(p *process) line {
 	return ex.prompt
 }
 
-// lineBreaks replaces the line breaks of a text prompt, which must be one line. Backslashes are not
-// escaped.
+// lineBreaks replaces the line breaks of a text prompt, because such a prompt must be a single
+// line. Backslashes are not escaped.
 var lineBreaks = strings.NewReplacer("\r\n", `\n`, "\n", `\n`)
 
 func appendUnbroken(dst []byte, s string) []byte { return append(dst, lineBreaks.Replace(s)...) }

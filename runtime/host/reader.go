@@ -14,36 +14,36 @@ import (
 )
 
 // segment is the part of a process's output that belongs to one exchange. A line belongs to the
-// exchange in which it was written, whenever it is read.
+// exchange that was running when the host wrote the line, whenever the line is read.
 type segment struct {
 	inbox         *inbox
-	offset        int64     // offset of its first byte in the output
-	isInit        bool      // the segment of the initialisation: its first message is its last
-	requestDigest string    // digest of the opening request; "" if the process is not kept
-	handover      *handover // nil if no other process had the exchange
+	offset        int64     // offset of the segment's first byte in the output
+	isInit        bool      // segment of the initialisation: its first message is also its last
+	requestDigest string    // digest of the opening request; "" if no keeper runs the process
+	handover      *handover // handover from a lost process; nil if the exchange had no earlier process
 
-	// Used only by the reader.
-	ended           bool // the terminal message was read
-	outsideReported bool // logStray has reported a line after it
+	// Only the reader uses these fields.
+	ended           bool // the terminal message has been read
+	outsideReported bool // logOutside has reported a line after the terminal message
 }
 
-// reader reads the output of a process. The goroutine that holds the lease uses it.
+// reader reads the output of a process. Only the goroutine that holds the read lease uses it.
 type reader struct {
 	process     *process
 	lease       readLease
 	current     *segment    // segment of the line that was read last
 	previous    *segment    // segment before current
-	hasSpoken   atomic.Bool // the process has sent a message
-	sawTerminal bool        // a terminal message was read
+	hasSpoken   atomic.Bool // the process has sent at least one message
+	sawTerminal bool        // a terminal message has been read
 	budget      decodeBudget
-	batch       batch // messages of current that are not yet delivered
+	batch       batch // messages of the current segment that are not yet delivered to its inbox
 
-	closed   bool // no more output will come
+	closed   bool // the output has ended
 	err      error
 	lastLine ndjson.Line
 }
 
-// readLoop is the reader goroutine.
+// readLoop is the body of the reader goroutine.
 func (r *reader) readLoop() {
 	for !r.closed {
 		if r.readBatch(true) {
@@ -53,10 +53,10 @@ func (r *reader) readLoop() {
 	r.process.handleOutputEnd(r.err, r.lastLine)
 }
 
-// readBatch reads and decodes lines, waits for the first one, and delivers them as a batch: all
-// available lines of one exchange, up to the limits of a batch. It returns true if it was
-// interrupted. own is true for the reader goroutine, which also waits until the batch fits into the
-// inbox; another goroutine takes it from the inbox next.
+// readBatch waits for a line and then reads all available lines of the same exchange, up to the
+// limits of a batch. It decodes the lines and delivers them to the inbox as one batch. own is true
+// for the reader goroutine, which also waits until the batch fits into the inbox; any other
+// goroutine takes the batch from the inbox itself. readBatch returns true if it was interrupted.
 func (r *reader) readBatch(own bool) (interrupted bool) {
 	for {
 		ready := r.process.conn.Ready()
@@ -76,7 +76,7 @@ func (r *reader) readBatch(own bool) (interrupted bool) {
 		large := false
 		if err == nil {
 			if large = r.batch.size > 0 && r.batch.size+len(l.Text) > batchBytes; large {
-				r.flushBatch(own) // the line begins the next batch
+				r.flushBatch(own) // the line that follows belongs to the next batch
 			}
 			err = r.handleLine(l, own)
 		}
@@ -91,12 +91,12 @@ func (r *reader) readBatch(own bool) (interrupted bool) {
 	}
 }
 
-// errInterrupted means that reading was interrupted: another goroutine has acquired the lease, or
-// its reading must end.
+// errInterrupted means that a read was interrupted because another goroutine has acquired the
+// lease, or because the reading must end.
 var errInterrupted = errors.New("the reader is interrupted")
 
-// readHostLine reads a line. If lend is true, another goroutine may acquire the lease during the
-// wait.
+// readHostLine reads a line. If lend is true, another goroutine may acquire the lease while
+// readHostLine waits.
 func (r *reader) readHostLine(lend bool) (ndjson.Line, error) {
 	for {
 		if lend {
@@ -122,15 +122,16 @@ func (r *reader) flushBatch(own bool) {
 		return
 	}
 	r.lease.noteBatch(&r.batch)
-	r.current.inbox.addBatch(r.batch, own) // an inbox that has failed drops it
-	// During a flood the next batch will be full as well.
+	r.current.inbox.addBatch(r.batch, own) // a failed inbox drops the batch
+	// During a flood the next batch will have about the same size.
 	if n > batchMessages/16 {
 		n = batchMessages
 	}
 	r.batch = batch{msgs: make([]effect.HostMessage, 0, n)}
 }
 
-// handleLine handles a line of the host, or the lines that its adapter translates it to.
+// handleLine handles a line of the host. For a vendor's agent, it handles the lines to which the
+// adapter translates the line.
 func (r *reader) handleLine(l ndjson.Line, own bool) error {
 	if r.process.keeper.conn != nil && (r.current == nil || l.Offset >= r.current.offset) {
 		r.batch.addLine(l)
@@ -151,17 +152,17 @@ func (r *reader) handleLine(l ndjson.Line, own bool) error {
 	return err
 }
 
-// incomingLine is a line of the host. decodeLine, routeLine, acceptMessage and deliverMessage
-// handle it in this order.
+// incomingLine is a line of the host that is being handled. decodeLine, routeLine, acceptMessage
+// and deliverMessage process it in this order.
 type incomingLine struct {
 	line      ndjson.Line
-	msg       *effect.HostMessage // the decoded message, in the batch
-	decodeErr error               // why the line is not a message
-	segment   *segment            // exchange in which the line was written; nil if there was none
+	msg       *effect.HostMessage // the decoded message; points into the batch
+	decodeErr error               // reason why the line is not a message; nil for a message
+	segment   *segment            // segment of the exchange in which the line was written; nil if no exchange was running
 }
 
-// handleMessage adds a line to the batch if it is a message or counts as one. It fails if the line
-// makes the host's output unreadable.
+// handleMessage adds a line to the batch if the line is a message or counts as one. It returns an
+// error if the rest of the host's output cannot be read because of this line.
 func (r *reader) handleMessage(l ndjson.Line) error {
 	x := incomingLine{line: l}
 	r.decodeLine(&x)
@@ -184,13 +185,14 @@ func (r *reader) decodeLine(x *incomingLine) {
 	}
 }
 
-// routeLine finds the exchange of the line, and reports whether it is the running one.
+// routeLine finds the exchange in which the line was written, and reports whether that exchange is
+// still running.
 func (r *reader) routeLine(x *incomingLine) bool {
 	x.segment = r.segmentOf(x.line)
 	return x.segment != nil && x.segment == r.current && !x.segment.ended
 }
 
-// handleOutside handles a line outside the running exchange.
+// handleOutside handles a line that belongs to no running exchange.
 func (r *reader) handleOutside(x *incomingLine) error {
 	if x.decodeErr == nil && r.process.rules != nil && r.process.translation != nil && x.msg.Type == hostmsg.Approval {
 		return r.decideOutside(x.msg, x.line.Text, "no exchange is running that could decide it")
@@ -199,8 +201,8 @@ func (r *reader) handleOutside(x *incomingLine) error {
 	return nil
 }
 
-// acceptMessage reports whether the line is a message for the exchange. A line that is not a
-// message may count as the result, and the host's permissions may answer an approval.
+// acceptMessage reports whether the exchange must receive the line as a message. Text that is not a
+// message may count as the result. An approval that the host's permissions decide is answered here.
 func (r *reader) acceptMessage(x *incomingLine) (wanted bool, err error) {
 	switch {
 	case x.decodeErr == nil:
@@ -227,7 +229,8 @@ func (r *reader) acceptMessage(x *incomingLine) (wanted bool, err error) {
 	return true, nil
 }
 
-// deliverMessage adds the message to the batch, and updates the process and the exchange.
+// deliverMessage adds the message to the batch, and updates the states of the process and the
+// exchange.
 func (r *reader) deliverMessage(x *incomingLine) {
 	r.batch.commitMessage()
 	r.process.silence.countRequest(x.msg)
@@ -253,13 +256,13 @@ func (r *reader) trackSession(m *effect.HostMessage, last bool) {
 	}
 }
 
-// endsInit reports whether a message ends the initialisation. A vendor's agent may send other
-// messages before.
+// endsInit reports whether the message ends the initialisation. A vendor's agent may send other
+// messages first.
 func (r *reader) endsInit(m *effect.HostMessage) bool {
 	return r.process.translation == nil || hostmsg.Of(m.Type).Role == hostmsg.Acknowledges
 }
 
-// segmentOf returns the segment in which a line was written, the current or the previous one, or
+// segmentOf returns the segment in which a line was written: the current one, the previous one, or
 // nil.
 func (r *reader) segmentOf(l ndjson.Line) *segment {
 	if r.current == nil {
@@ -272,9 +275,9 @@ func (r *reader) segmentOf(l ndjson.Line) *segment {
 	return r.current
 }
 
-// logPlainResult logs, once for each host, that a line of text counts as the result. It is a
-// warning if the output format is JSON. For a host with parameters, handleInitReply handles the
-// line.
+// logPlainResult logs, once for each host, that a line of text counts as the result. If the output
+// format is JSON, the log line is a warning. handleInitReply handles plain lines of a host with
+// parameters instead.
 func (r *reader) logPlainResult(line []byte) {
 	if r.process.cfg.hasParams() {
 		return
@@ -288,7 +291,7 @@ func (r *reader) logPlainResult(line []byte) {
 	})
 }
 
-// logOutside logs a line after the end of an exchange, once for each exchange.
+// logOutside logs the first line after the end of an exchange.
 func (r *reader) logOutside(x *incomingLine) {
 	t := x.segment
 	if t == nil || t.outsideReported || r.process.lifecycle.isRetiring() {

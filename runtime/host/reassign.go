@@ -10,7 +10,7 @@ import (
 )
 
 // canContinueElsewhere reports whether another process of the host can continue an exchange by its
-// session. With isolate it cannot, because the directory is lost.
+// session. An isolated host cannot, because the session's directory is lost.
 func (c *Config) canContinueElsewhere() bool {
 	if c.isolated() {
 		return false
@@ -18,15 +18,16 @@ func (c *Config) canContinueElsewhere() bool {
 	return c.protocol().New != nil || (c.Init || c.hasParams()) && c.inputJSON()
 }
 
-// trackHistory sets the exchange's history if another process may have to continue it.
+// trackHistory sets the exchange's history if another process may have to continue the exchange.
 func (ex *exchange) trackHistory(c *History) {
 	if ex.pool.hosts.opts.Keeper != nil && ex.pool.cfg.canContinueElsewhere() {
 		ex.history, ex.inbox.canContinue = c, c != nil
 	}
 }
 
-// handOver moves an exchange whose process was lost to a new process, which continues the session.
-// If that is not possible, the exchange fails with the loss. The error is ctx's.
+// handOver moves an exchange whose process was lost to a new process that continues the session. If
+// that is impossible, the exchange fails with the error lost. handOver returns ctx's error if ctx
+// ends.
 func (ex *exchange) handOver(ctx context.Context, lost *effect.Error) error {
 	handover := ex.ensureHandover()
 	if handover == nil {
@@ -46,7 +47,8 @@ func (ex *exchange) handOver(ctx context.Context, lost *effect.Error) error {
 	return nil
 }
 
-// ensureHandover returns the handover of a lost exchange, or nil if it cannot continue.
+// ensureHandover returns the handover of a lost exchange, or nil if no other process can continue
+// the exchange.
 func (ex *exchange) ensureHandover() *handover {
 	if ex.history.sessionName() == "" {
 		return nil
@@ -59,7 +61,7 @@ func (ex *exchange) ensureHandover() *handover {
 	return ex.handover
 }
 
-// continuationPrompt returns the prompt for a process that continues the exchange.
+// continuationPrompt returns the prompt for the process that continues the exchange.
 func (ex *exchange) continuationPrompt(p *process, session string, handover *handover) line {
 	asked := *ex.request
 	asked.Session = session
@@ -70,7 +72,7 @@ func (ex *exchange) continuationPrompt(p *process, session string, handover *han
 func (h *Hosts) restoreLost(ex *exchange, o *Open) {
 	ex.trackHistory(o.History)
 	if !o.Over && ex.history.sessionName() != "" {
-		ex.handover = ex.history.newHandover() // for replies before the new process exists
+		ex.handover = ex.history.newHandover() // serves replies that the program sends before the new process exists
 		ex.inbox.markLost(ex.pool.cfg.lostError())
 		return
 	}
@@ -78,7 +80,7 @@ func (h *Hosts) restoreLost(ex *exchange, o *Open) {
 	ex.cancelWaits()
 }
 
-// findSuccessor returns the index of the newest process that was started to continue an exchange,
+// findSuccessor returns the index of the newest process that was started to continue the exchange,
 // or -1.
 func findSuccessor(all []keeper.Process, o *Open) int {
 	at := -1
@@ -90,8 +92,9 @@ func findSuccessor(all []keeper.Process, o *Open) int {
 	return at
 }
 
-// skipJournaled reads the journaled lines of a process of our protocol that continues an exchange;
-// the keeper stores all its lines.
+// skipJournaled reads the journaled lines of a process that continues an exchange, so that they are
+// not delivered again. It applies only to processes that use Concerto's protocol. The keeper stores
+// all lines of such a process.
 func (r *restoredProcess) skipJournaled(t *segment, journaled int64) {
 	p := r.process
 	if p.translation != nil || r.predecessor == nil {
@@ -121,13 +124,13 @@ func (r *restoredProcess) noteMessage(text []byte) {
 	}
 }
 
-// undeliveredReplies returns the replies that the process has not received, and updates sums for
-// those that it has.
+// undeliveredReplies returns the replies that the process has not received. For each reply that the
+// process has received, it decrements the count in sums.
 func (r *restoredProcess) undeliveredReplies(o *Open, sums map[string]int) []*effect.ExchangeReply {
 	replies := o.Replies
 	if v := r.lastBegin.Revived; v != nil {
 		if len(replies) < v.Replies && v.Last != "" {
-			sums[v.Last]++ // it is sent again, and the lost process received it
+			sums[v.Last]++ // the lost process received this reply, and the new one receives it again
 		}
 		replies = replies[min(v.Replies, len(replies)):]
 	}
@@ -143,7 +146,7 @@ func (r *restoredProcess) undeliveredReplies(o *Open, sums map[string]int) []*ef
 	return missing
 }
 
-// markAnswered marks the repeated requests that were answered.
+// markAnswered marks the repeated requests whose replies are not in missing as answered.
 func (v *handover) markAnswered(replies, missing []*effect.ExchangeReply) {
 	for _, r := range replies {
 		if !slices.Contains(missing, r) {
@@ -152,8 +155,8 @@ func (v *handover) markAnswered(replies, missing []*effect.ExchangeReply) {
 	}
 }
 
-// mayHaveBeenPrompted reports whether a lost process of the host may have received the exchange's
-// prompt.
+// mayHaveBeenPrompted reports whether a lost process of the host may have received the prompt of
+// the exchange.
 func (h *Hosts) mayHaveBeenPrompted(o *Open, processes []keeper.Process) bool {
 	last := h.opts.Keeper.Last(o.Request.Host)
 	for k := int64(1); k <= last; k++ {
@@ -164,8 +167,8 @@ func (h *Hosts) mayHaveBeenPrompted(o *Open, processes []keeper.Process) bool {
 	return false
 }
 
-// isFenced reports, once for each, whether an exchange to open is one whose prompt a lost process
-// may have received.
+// isFenced reports whether a lost process may have received the prompt for this request. It returns
+// true only once for each entry of Hosts.fenced.
 func (h *Hosts) isFenced(r *effect.ExchangeOpen) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// replayAdapter restores the state of an adapter by replaying, in order, the lines that were
-// received and sent. Answers of the adapter are not sent again. Messages of lines after the
-// journaled one go to the exchange. It is called before the reader starts. A process of our
-// protocol has no adapter.
+// replayAdapter restores the state of an adapter by replaying the received and sent lines in order.
+// Answers of the adapter are not sent again. Messages from lines after the last journaled one go to
+// the exchange. It is called before the reader starts. A process that uses Concerto's protocol has
+// no adapter.
 func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 	p := r.process
 	if p.translation == nil {
@@ -33,7 +33,7 @@ func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 	read := p.reader
 	read.current = t
 	var requests []adapter.Request
-	at := r.replaySent(0, 0, &requests) // index into the script
+	at := r.replaySent(0, 0, &requests) // index of the next entry of the script
 	for p.translation.lastLine < last {
 		l, err := p.conn.ReadLine()
 		if err != nil {
@@ -81,7 +81,7 @@ func (r *restoredProcess) replayAdapter(t *segment, journaled int64) {
 	p.service.PerformRequests(r.unansweredRequests(requests))
 }
 
-// unansweredRequests returns the requests that were not answered.
+// unansweredRequests returns the requests in all that the script does not answer.
 func (r *restoredProcess) unansweredRequests(all []adapter.Request) []adapter.Request {
 	done := map[int64]bool{}
 	for _, n := range r.notes {
@@ -90,8 +90,9 @@ func (r *restoredProcess) unansweredRequests(all []adapter.Request) []adapter.Re
 	return slices.DeleteFunc(all, func(e adapter.Request) bool { return done[e.Number] })
 }
 
-// replaySent passes to the adapter the lines that were sent after the given line was received. It
-// returns the next index into the script, and appends the adapter's requests.
+// replaySent passes the script's lines from index at to the adapter: those that were sent after the
+// host's line lastLine was received and before the next one. It returns the index of the next
+// entry, and appends the adapter's requests to requests.
 func (r *restoredProcess) replaySent(at int, lastLine int64, requests *[]adapter.Request) int {
 	for at < len(r.script) && r.script[at].LastLine <= lastLine && r.script[at].Kind != keeper.KindReply {
 		if n := &r.notes[at]; n.Ours != "" {
@@ -103,7 +104,7 @@ func (r *restoredProcess) replaySent(at int, lastLine int64, requests *[]adapter
 	return at
 }
 
-// replayAcks reads acknowledgements in the adapter's lines.
+// replayAcks reads the acknowledgements in lines that the adapter has translated.
 func (r *restoredProcess) replayAcks(ours [][]byte) {
 	for _, text := range ours {
 		var m effect.HostMessage

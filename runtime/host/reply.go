@@ -34,9 +34,9 @@ func appendReply(dst []byte, r *effect.ExchangeReply) []byte {
 const responsePrefix = `{"type":"` + hostmsg.Response + `"`
 
 // replyToHost puts a response into the process's queue. If the queue is full, it waits until the
-// host reads, until the exchange's timeout at most, and then returns that error. With
-// effect.WithNoWait it returns ErrWaits instead of waiting. A response that the process can no
-// longer receive is dropped; the next request for messages returns the reason.
+// host reads, or fails when the exchange times out. With effect.WithNoWait it returns ErrWaits
+// instead of waiting. A response that the process can no longer receive is dropped; the next
+// request for messages returns the reason.
 func (h *Hosts) replyToHost(ctx context.Context, r *effect.ExchangeReply) error {
 	ex, err := h.lookupExchange(r.ID)
 	if err != nil {
@@ -65,7 +65,7 @@ func (h *Hosts) replyToHost(ctx context.Context, r *effect.ExchangeReply) error 
 			return effect.ErrWaits
 		}
 		select {
-		// nil never happens here: without a process tryReply holds the reply
+		// the process is not nil here, because tryReply holds the reply while there is no process
 		case <-ex.currentProcess().out.senderSpace:
 		case <-ex.done:
 		case <-ctx.Done():
@@ -74,9 +74,9 @@ func (h *Hosts) replyToHost(ctx context.Context, r *effect.ExchangeReply) error 
 	}
 }
 
-// tryReply sends a reply to the exchange's process, and reports whether the queue had room. If the
-// process was replaced, the new one may not have asked the question yet; then the reply is held for
-// it.
+// tryReply sends a reply to the exchange's process. ok is false if the queue is full. A new process
+// that continues the exchange may not have asked the question yet; in that case tryReply holds the
+// reply until it does.
 func (ex *exchange) tryReply(r *effect.ExchangeReply, text []byte) (ok bool) {
 	ex.mu.Lock()
 	p, handover := ex.proc, ex.handover
@@ -101,9 +101,9 @@ func (ex *exchange) tryReply(r *effect.ExchangeReply, text []byte) (ok bool) {
 	return ok
 }
 
-// sendMessage sends one of our lines, translated for a vendor's agent. force ignores the outbox's
-// limit. It returns the offset of the first byte in the bytes sent, and whether the line was
-// accepted.
+// sendMessage sends a line of Concerto's protocol, translated if the process is a vendor's agent.
+// force ignores the limit of the outbox. offset is the number of bytes sent before the line. ok
+// reports whether the line was accepted.
 func (p *process) sendMessage(text []byte, force bool) (offset int64, ok bool) {
 	return p.sendLine(line{short: text}, force)
 }
@@ -131,10 +131,10 @@ func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
 	return offset, ok
 }
 
-// maxReplyBuffer is the capacity up to which a reply buffer is reused.
+// maxReplyBuffer is the maximum capacity, in bytes, of a reply buffer that is reused.
 const maxReplyBuffer = 64 << 10
 
-// acquireBuffer returns the exchange's reply buffer, or nil while another reply uses it.
+// acquireBuffer returns the exchange's reply buffer, or nil while another reply uses the buffer.
 func (ex *exchange) acquireBuffer() []byte {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()

@@ -13,22 +13,23 @@ import (
 
 // Open describes an exchange that was open when the run's process ended, according to the journal.
 type Open struct {
-	ID      int64                // the program's number of the exchange
-	Request *effect.ExchangeOpen // request that opened it
-	Key     string               // key of its prompt
-	// Opened is the journaled result of the opening. nil means that the opening is performed again
-	// and then finds the prompt that was sent.
+	ID      int64                // number of the exchange in the program
+	Request *effect.ExchangeOpen // request that opened the exchange
+	Key     string               // key of the exchange's prompt
+	// Opened is the journaled result of the opening. nil means that the opening is performed again;
+	// the host may already have the prompt.
 	Opened *effect.ExchangeOpened
-	Line   int64 // the last journaled line of the exchange (effect.HostLines.Last); 0 means none
+	Line   int64 // number of the last journaled line of the exchange (effect.HostLines.Last); 0 means none
 	Over   bool  // the terminal message is journaled
-	// Replies are the journaled replies in order. Other replies are performed again, and sent
-	// unless the host has received them.
+	// Replies are the journaled replies in order. The program performs later replies again; they
+	// are sent only if the host has not received them.
 	Replies []*effect.ExchangeReply
-	// Since is the wall-clock time of the opening, used if the keeper does not know it.
+	// Since is the wall-clock time of the opening. It is used if the keeper does not know that
+	// time.
 	Since time.Time
-	// History is the exchange's history; nil means that the exchange is lost together with its
-	// process. The hosts continue a copy: they record a message when they hand it out, the caller
-	// when it is in the journal.
+	// History is the exchange's history; nil means that the exchange fails if its process is lost.
+	// Hosts works on a copy: it records a message when it delivers the message, whereas the caller
+	// records a message when the journal contains it.
 	History *History
 }
 
@@ -73,8 +74,8 @@ func (h *Hosts) Resume(ctx context.Context, open []Open) error {
 	return nil
 }
 
-// hasLaterExchange reports whether the exchange's process has begun another exchange since. Then
-// the exchange was closed, and the journal does not contain it.
+// hasLaterExchange reports whether the exchange's process has begun a later exchange. In that case
+// the exchange o was closed, and the run was killed before it journaled the close.
 func hasLaterExchange(o *Open, all []keeper.Process) bool {
 	return slices.ContainsFunc(all, func(p keeper.Process) bool {
 		return p.ID == keeper.ID{Host: o.Request.Host, K: o.Opened.Process} && exchangeCount(&p) > o.Opened.Turn
@@ -92,11 +93,12 @@ func exchangeCount(p *keeper.Process) (turn int64) {
 	return turn
 }
 
-// restoreExchange restores an open exchange, and returns the processes without its own.
+// restoreExchange restores an open exchange, and returns the processes in all that do not belong to
+// it.
 func (h *Hosts) restoreExchange(o *Open, all []keeper.Process) []keeper.Process {
 	pool := h.pools[o.Request.Host]
 	if pool == nil {
-		return all // the program has changed; a request for the exchange fails
+		return all // the program has changed: its next request for this exchange fails
 	}
 	ex := pool.newRestoredExchange(o.Request, o.Key)
 	at := slices.IndexFunc(all, func(p keeper.Process) bool {
@@ -116,13 +118,13 @@ func (h *Hosts) restoreExchange(o *Open, all []keeper.Process) []keeper.Process 
 	case r == nil:
 		h.restoreLost(ex, o)
 	case next >= 0 && (r.lastBegin == nil || !o.History.matches(r.lastBegin.predecessor())):
-		r.process.retire(0) // it was about to continue the exchange
+		r.process.retire(0) // the process was about to continue the exchange
 		r.markIdle()
 		r.process.startIO()
 		h.restoreLost(ex, o)
 	case next < 0 && (r.lastBegin == nil || r.lastBegin.Turn != o.Opened.Turn):
 		ex.trackHistory(o.History)
-		// The prompt had not been sent.
+		// The keeper has not received the prompt.
 		ex.slot.proc, ex.proc = r.process, r.process
 		r.markIdle()
 		r.process.keeper.exchanges.Store(o.Opened.Turn - 1)
@@ -136,10 +138,11 @@ func (h *Hosts) restoreExchange(o *Open, all []keeper.Process) []keeper.Process 
 	return all
 }
 
-// newRestoredExchange returns an exchange that was opened before, with a slot.
+// newRestoredExchange returns an exchange that an earlier Concerto process opened. The exchange has
+// a slot.
 func (pl *pool) newRestoredExchange(r *effect.ExchangeOpen, key string) *exchange {
 	pl.mu.Lock()
-	s := &slot{pool: pl} // fewer instances are configured than before
+	s := &slot{pool: pl} // the pool has too few slots because fewer instances are configured than before
 	if at := slices.IndexFunc(pl.free, func(s *slot) bool { return s.proc == nil }); at >= 0 {
 		s = pl.free[at]
 		pl.free = slices.Delete(pl.free, at, at+1)
@@ -148,7 +151,8 @@ func (pl *pool) newRestoredExchange(r *effect.ExchangeOpen, key string) *exchang
 	return &exchange{pool: pl, slot: s, inbox: newInbox(), request: r, prompt: pl.cfg.promptWith(r, pl.cfg.SendTools, key, nil), key: key, acquireSpec: specOf(r), done: make(chan struct{}), stopInterrupt: func() bool { return false }}
 }
 
-// registerRestored registers an exchange under its number, with the rest of its timeout.
+// registerRestored registers an exchange under its number, with the time that remains until its
+// timeout.
 func (h *Hosts) registerRestored(ex *exchange, id int64, began time.Time) {
 	left := ex.pool.cfg.timeout()
 	if !began.IsZero() {
@@ -161,8 +165,8 @@ func (h *Hosts) registerRestored(ex *exchange, id int64, began time.Time) {
 	ex.startTimers(left)
 }
 
-// adoptProcess adopts a process without an open exchange: it is idle, or its exchange was abandoned
-// or is about to be opened again.
+// adoptProcess adopts a process that has no open exchange: the process is idle, or its exchange was
+// abandoned, or the program will open its exchange again.
 func (h *Hosts) adoptProcess(remaining *keeper.Process, open []Open) {
 	pool := h.pools[remaining.Host]
 	if pool == nil {
@@ -195,12 +199,12 @@ func (h *Hosts) adoptProcess(remaining *keeper.Process, open []Open) {
 	}
 }
 
-// isClaimed reports whether an exchange that is about to be opened again has its process.
+// isClaimed reports whether a process was found for an exchange that the program will open again.
 func (h *Hosts) isClaimed(o *Open) bool {
 	return slices.ContainsFunc(h.resumed, func(ex *exchange) bool { return ex.resumedFrom == o })
 }
 
-// addRestored puts an idle process into a free slot, and returns false if there is none.
+// addRestored puts an idle process into a free slot. It returns false if no slot is free.
 func (pl *pool) addRestored(p *process) bool {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
@@ -220,7 +224,8 @@ func (h *Hosts) endRemovedHost(remaining *keeper.Process) {
 	}
 }
 
-// claimResumed returns the exchange that an earlier process began by the same request, or nil.
+// claimResumed returns the exchange that an earlier Concerto process began for the same request, or
+// nil.
 func (h *Hosts) claimResumed(r *effect.ExchangeOpen) *exchange {
 	h.mu.Lock()
 	var ex *exchange
@@ -237,22 +242,22 @@ func (h *Hosts) claimResumed(r *effect.ExchangeOpen) *exchange {
 	return ex
 }
 
-// restoredProcess is a kept process whose state is being restored.
+// restoredProcess is a process under a keeper whose state is being restored.
 type restoredProcess struct {
 	process        *process
 	script         []keeper.Entry
 	notes          []lineNote
-	lastBegin      *beginNote   // the last exchange begun; nil if none
+	lastBegin      *beginNote   // the exchange that the process began last; nil if none
 	lastBeginIndex int          // index of lastBegin in the script
 	lineCount      int64        // number of lines in the output
-	predecessor    *predecessor // the lost process's exchange that it continues
+	predecessor    *predecessor // exchange of a lost process that this process continues; nil if none
 	exchangeDone   bool         // lastBegin's exchange has ended
-	ready          bool         // it is initialised, or needs no initialisation
+	ready          bool         // the process is initialised, or needs no initialisation
 	ended          bool
 }
 
-// restoreProcess connects to a kept process and returns nil if it cannot. line is the last
-// journaled line.
+// restoreProcess connects to a process under a keeper. It returns nil if the connection fails. line
+// is the number of the last journaled line.
 func (pl *pool) restoreProcess(remaining *keeper.Process, line int64) *restoredProcess {
 	id, note := remaining.ID, parseSpawnNote(remaining.Note)
 	h := pl.hosts
@@ -277,7 +282,7 @@ func (pl *pool) restoreProcess(remaining *keeper.Process, line int64) *restoredP
 	return r
 }
 
-// prepareFromNote prepares the process as it was when it started.
+// prepareFromNote restores the configuration and state with which the process was started.
 func (r *restoredProcess) prepareFromNote(c *Config, text []byte) error {
 	var note spawnNote
 	if err := json.Unmarshal(text, &note); err != nil {
@@ -297,7 +302,7 @@ func (r *restoredProcess) prepareFromNote(c *Config, text []byte) error {
 
 // parseSpawnNote parses the note that was stored when a process started.
 func parseSpawnNote(text []byte) (note spawnNote) {
-	_ = json.Unmarshal(text, &note) // written by this package; prepareFromNote checks it
+	_ = json.Unmarshal(text, &note) // this package has written the note; prepareFromNote checks it
 	return note
 }
 
@@ -319,7 +324,7 @@ func (r *restoredProcess) readScript(c *Config) {
 	r.notes = make([]lineNote, len(r.script))
 	for i, e := range r.script {
 		n := &r.notes[i]
-		_ = json.Unmarshal(e.Note, n) // written by this package
+		_ = json.Unmarshal(e.Note, n) // this package has written the note
 		switch {
 		case n.Begun != nil:
 			r.lastBegin, r.lastBeginIndex, r.exchangeDone, r.ready = n.Begun, i, false, true
@@ -351,7 +356,7 @@ func (r *restoredProcess) continueExchange(ex *exchange, o *Open) {
 			sums[n.Sum]++
 		}
 	}
-	missing := r.undeliveredReplies(o, sums) // replies that were not sent
+	missing := r.undeliveredReplies(o, sums) // replies that the process has not received
 	for sum, n := range sums {
 		for range n {
 			p.keeper.sent.addDigest(sum)
@@ -400,6 +405,6 @@ func (r *restoredProcess) markIdle() {
 	r.replayAdapter(t, 0)
 	r.skipJournaled(t, r.lineCount)
 	if r.process.bridgeEntry != nil {
-		r.process.stages.requestReading() // clients of the bridge are answered
+		r.process.stages.requestReading() // reading must run so that the clients of the tool bridge are answered
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 )
 
-// TestMessagesOfAnExchange checks that output after a terminal message belongs to no exchange, and
-// that the next exchange receives all its messages, however the output is split.
+// TestMessagesOfAnExchange checks that output after a terminal message belongs to no exchange. The
+// next exchange must receive all its messages, however the output is split into reads.
 func TestMessagesOfAnExchange(t *testing.T) {
 	const result = `{"type":"result","text":"done"}` + "\n"
 	for _, c := range []struct{ name, rest, next string }{
@@ -38,15 +38,15 @@ func TestMessagesOfAnExchange(t *testing.T) {
 				b.expectMessage(id, `progress {"message":"first"}; result {"text":"fine"}`)
 				b.closeExchange(id, "")
 				if n := len(b.mem.all); n != 1 {
-					t.Errorf("%d processes", n)
+					t.Errorf("%d processes were started, want 1", n)
 				}
 			})
 		})
 	}
 }
 
-// TestOutputBeforePromptIsDropped checks that a host may answer before its first prompt, as
-// commands do that do not read their input.
+// TestOutputBeforePromptIsDropped checks that a process may write before its first prompt, as a
+// command does that does not read its input.
 func TestOutputBeforePromptIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, func(h *memHost) {

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
-// TestStartPreservesOrder checks that started exchanges acquire the host in order, and that a
-// stopped one leaves the queue.
+// TestStartPreservesOrder checks that started exchanges acquire the host in the order of their
+// starts, and that a stopped exchange leaves the queue.
 func TestStartPreservesOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, func(h *memHost) { echoes(h) })
@@ -32,7 +32,7 @@ func TestStartPreservesOrder(t *testing.T) {
 				done <- o
 			})
 			if !ok {
-				t.Fatal("not started")
+				t.Fatal("Start did not accept an ExchangeOpen")
 			}
 			stops = append(stops, stop)
 		}
@@ -41,7 +41,7 @@ func TestStartPreservesOrder(t *testing.T) {
 		synctest.Wait()
 		first := <-done
 		if o := <-done; o.n != 2 || o.err != context.Canceled {
-			t.Error(o)
+			t.Errorf("first completed start = %+v, want the cancelled start 2", o)
 		}
 		if b.Waiting("w") != 3 {
 			t.Error(b.Waiting("w"))
@@ -59,10 +59,10 @@ func TestStartPreservesOrder(t *testing.T) {
 			}
 		}
 		if _, ok := b.Start(context.Background(), &effect.ExchangeOpen{Host: "none"}, nil); ok {
-			t.Error("started on a host that is not there")
+			t.Error("Start accepted an exchange with an unknown host")
 		}
 		if _, ok := b.Start(context.Background(), &effect.ExchangeNext{}, nil); ok {
-			t.Error("started to wait for messages")
+			t.Error("Start accepted an ExchangeNext")
 		}
 	})
 }
@@ -83,7 +83,7 @@ func TestCommandLines(t *testing.T) {
 	} {
 		run := c.c.startConfig(c.resume)
 		if got := strings.Join(append([]string{run.Command}, run.Args...), " "); got != c.want {
-			t.Errorf("got  %s\nwant %s", got, c.want)
+			t.Errorf("command line:\ngot  %s\nwant %s", got, c.want)
 		}
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
-// stdio is the transport of hosts that run as subprocesses and use standard input and output.
+// stdio is the transport for hosts that run as subprocesses and communicate over standard input and
+// output.
 type stdio struct{}
 
 // Connect starts the command in its own process group.
@@ -36,7 +37,7 @@ func (stdio) Connect(c *Config, s Surroundings) (Conn, error) {
 	return &subprocess{Process: p, lines: ndjson.NewReader(p.Stdout, c.MaxLine)}, nil
 }
 
-// checkDir fails if a process cannot be started in the working directory.
+// checkDir returns an error if the working directory does not exist or is not a directory.
 func (c *Config) checkDir() error {
 	if c.Dir == "" {
 		return nil
@@ -54,7 +55,8 @@ func (c *Config) checkDir() error {
 	return e
 }
 
-// spawnError returns the error for a command that could not be started, with what to check.
+// spawnError returns the error for a command that could not be started. The text says what the user
+// should check.
 func (c *Config) spawnError(err error) error {
 	section := fmt.Sprintf("command in [hosts.%s] of Concerto.toml", c.Connector)
 	var why string
@@ -83,7 +85,7 @@ func (c *Config) spawnError(err error) error {
 	return e
 }
 
-// subprocess is a Conn to a process group.
+// subprocess is a connection to a process group.
 type subprocess struct {
 	*procgroup.Process
 	lines *ndjson.Reader
@@ -103,7 +105,7 @@ func (s *subprocess) Write(b []byte) (int, error) { return s.Stdin.Write(b) }
 
 func (s *subprocess) TryWrite(b []byte) int { return s.WriteNow(b) }
 
-// CloseWrite ignores the error: it only means that the input is closed already.
+// CloseWrite ignores the error, which only means that the input is already closed.
 func (s *subprocess) CloseWrite() { _ = s.Stdin.Close() }
 
 func (s *subprocess) Exit() Exit {

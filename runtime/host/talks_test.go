@@ -24,25 +24,27 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
-// program plays the program's side of a generated conversation: it follows the instructions in the
-// messages.
+// program plays the program's side of a generated conversation. It follows the instructions in the
+// host's messages.
 type program struct {
 	hosts       *Hosts
 	signal      func(name string)
-	awaitOutput func(exchange int) // waits until the host has written everything after an exchange
+	awaitOutput func(exchange int) // waits until the host has written all output that follows an exchange
 
 	mu      sync.Mutex
 	remarks []string
 }
 
-// newProgram returns the hosts of a conversation.
+// newProgram returns the program of a conversation whose host uses the given configuration and
+// transport.
 func newProgram(t *conversation.Conversation, c Config, transport Transport) *program {
 	c.Name, c.Connector, c.OutputFormat, c.Timeout = conversation.Host, "w", "json", 30
 	if t.Params {
 		c.Params = []byte(`{"a":1}`)
 	}
 	p := &program{}
-	// variables that are not passed on would be logged
+	// The hosts would log variables that they do not pass on, so only variables that are passed on
+	// remain.
 	inherited, _ := procgroup.Inherit{}.Of(os.Environ())
 	o := Options{Configs: []Config{c}, Environ: inherited, Logf: func(level, line string) {
 		p.mu.Lock()
@@ -57,7 +59,7 @@ func newProgram(t *conversation.Conversation, c Config, transport Transport) *pr
 	return p
 }
 
-// play returns what the program receives.
+// play plays the conversation, and returns the texts that the program receives in each exchange.
 func (p *program) play(t *conversation.Conversation) [][]string {
 	var seen [][]string
 	for i := range t.Exchanges {
@@ -93,7 +95,8 @@ func (p *program) exchange(e *conversation.Exchange) (seen []string) {
 	}
 }
 
-// act follows a message; it returns why the exchange must end.
+// act follows the instruction in a message. It returns the reason for which the exchange must be
+// closed, or "".
 func (p *program) act(ctx context.Context, id int64, m *effect.HostMessage) (reason string) {
 	member := func(name string) value.Slot {
 		v, _ := m.Payload.Map().GetString(name)
@@ -116,7 +119,7 @@ func (p *program) act(ctx context.Context, id int64, m *effect.HostMessage) (rea
 	return ""
 }
 
-// failureText formats a failure as the model does.
+// failureText formats an error in the same way as the conversation's model.
 func failureText(err error) string {
 	text := conversation.Failed(err.Error())
 	var e *effect.Error
@@ -126,8 +129,8 @@ func failureText(err error) string {
 	return text
 }
 
-// differences compares the results of a conversation with the expected ones; allRemarks means that
-// log lines about output outside an exchange are deterministic.
+// differences compares the results of a conversation with the expected ones. allRemarks means that
+// log lines about output outside an exchange are deterministic and are compared too.
 func differences(t *conversation.Conversation, seen, received [][]string, remarks []string, allRemarks bool) string {
 	want := t.Expect()
 	if len(want.Problems) > 0 {
@@ -143,7 +146,8 @@ func differences(t *conversation.Conversation, seen, received [][]string, remark
 	return diff
 }
 
-// inMemory plays a conversation in a bubble, over pipes in memory; wrap may change the transport.
+// inMemory plays a conversation in a synctest bubble, over pipes in memory. wrap may change the
+// transport. diff is "" if the results are as expected.
 func inMemory(t *testing.T, talk *conversation.Conversation, wrap func(Transport) Transport) (diff string) {
 	synctest.Test(t, func(t *testing.T) {
 		signals := map[string]chan struct{}{}
@@ -177,7 +181,7 @@ func inMemory(t *testing.T, talk *conversation.Conversation, wrap func(Transport
 
 func asItIs(t Transport) Transport { return t }
 
-// playProcess plays a process's steps, and returns what it received.
+// playProcess plays the steps of one host process, and returns the lines that the process received.
 func playProcess(h *memHost, steps []conversation.Step, signal func(string) chan struct{}) (received []string) {
 	for _, s := range steps {
 		switch s.Op {
@@ -222,12 +226,12 @@ func patient(seed uint64) *conversation.Conversation {
 func TestTalks(t *testing.T) {
 	randtest.Run(t, "runtime/host", talkSeeds, func(seed uint64) string { return patient(seed).String() }, func(t *testing.T, seed uint64) {
 		if diff := inMemory(t, patient(seed), asItIs); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
+			t.Errorf("conversation differs (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// buggyTransport is a transport in memory with a bug.
+// buggyTransport is an in-memory transport that contains one of the bugs below.
 type buggyTransport struct {
 	Transport
 	make func(*memConn) Conn
@@ -241,14 +245,14 @@ func (w buggyTransport) Connect(c *Config, s Surroundings) (Conn, error) {
 	return w.make(conn.(*memConn)), nil
 }
 
-// The bugs.
+// Each type is a connection with one bug.
 type (
-	wrongOffsetAfterBlank  struct{ *memConn } // the offset after a blank line is wrong
-	blankIsReady           struct{ *memConn } // blank lines count as lines
+	wrongOffsetAfterBlank  struct{ *memConn } // the offset of the line after a blank line is wrong
+	blankIsReady           struct{ *memConn } // Ready counts blank lines as available lines
 	sendsNoBytes           struct{ *memConn } // BytesSent returns 0
-	retainsCarriageReturns struct{ *memConn } // the '\r' of "\r\n" belongs to the line
+	retainsCarriageReturns struct{ *memConn } // a line keeps the '\r' of its "\r\n"
 	losesHalves            struct{ *memConn } // an incomplete last line is dropped
-	losesWrites            struct{ *memConn } // the last of several lines written together is dropped
+	losesWrites            struct{ *memConn } // the last of several lines written together is lost
 )
 
 func (c wrongOffsetAfterBlank) BytesSent() int64 {
@@ -290,7 +294,7 @@ func (c losesWrites) Write(b []byte) (int, error) {
 	return c.memConn.Write(b)
 }
 
-// TestTalksDetectFaults checks that the conversations of TestTalks reveal each bug.
+// TestTalksDetectFaults checks that at least one conversation of TestTalks fails for each bug.
 func TestTalksDetectFaults(t *testing.T) {
 	for _, m := range []struct {
 		name string
@@ -307,11 +311,11 @@ func TestTalksDetectFaults(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(talkSeeds) {
 				if inMemory(t, patient(seed), func(tr Transport) Transport { return buggyTransport{tr, m.make} }) != "" {
-					t.Logf("seed %d shows it", seed)
+					t.Logf("the conversation with seed %d reveals the bug", seed)
 					return
 				}
 			}
-			t.Error("no conversation shows it")
+			t.Error("no conversation reveals the bug")
 		})
 	}
 }
@@ -323,7 +327,7 @@ func TestTalksOfProcesses(t *testing.T) {
 	}
 	randtest.Run(t, "runtime/host", 40, func(seed uint64) string { return talk(seed).String() }, func(t *testing.T, seed uint64) {
 		if diff := withProcesses(t, talk(seed)); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
+			t.Errorf("conversation differs (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -360,7 +364,7 @@ func withProcesses(t *testing.T, talk *conversation.Conversation) string {
 		t.Error(err)
 	}
 	if problem, err := os.ReadFile(file("w.host.fail")); err == nil {
-		t.Errorf("the host: %s", problem)
+		t.Errorf("the host reported: %s", problem)
 	}
 	received, err := os.ReadFile(file("w.host.in"))
 	if err != nil {

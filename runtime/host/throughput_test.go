@@ -18,8 +18,8 @@ import (
 
 const floodLines = 200000
 
-// flooding writes a file of one-way messages and returns a shell command that sends it for each
-// prompt, as fast as the pipe allows.
+// flooding writes a file of one-way messages. It returns a shell command that sends the file after
+// each prompt, as fast as the pipe allows, and the file's size in bytes.
 func flooding(b *testing.B) (command string, args []string, size int64) {
 	b.Helper()
 	var all bytes.Buffer
@@ -67,7 +67,7 @@ func BenchmarkOneWay(b *testing.B) {
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "messages/s")
 }
 
-// BenchmarkOneWayBare measures the same with only a pipe, a line reader and the decoder.
+// BenchmarkOneWayBare measures the same messages with only a pipe, a line reader and the decoder.
 func BenchmarkOneWayBare(b *testing.B) {
 	command, args, size := flooding(b)
 	cmd := exec.Command(command, args...)
@@ -131,7 +131,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// BenchmarkRoundTripBare measures the same with only the pipes and the decoder.
+// BenchmarkRoundTripBare measures a question and its answer with only the pipes and the decoder.
 func BenchmarkRoundTripBare(b *testing.B) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "ASKS=1")
@@ -165,7 +165,7 @@ func BenchmarkRoundTripBare(b *testing.B) {
 	cmd.Wait()
 }
 
-// asks sends a question for each line it reads.
+// asks is the host of the round-trip benchmarks. It sends a question for each line that it reads.
 func asks() {
 	r := bufio.NewReader(os.Stdin)
 	for {

@@ -9,8 +9,8 @@ import (
 // timeout returns how long a whole exchange may take.
 func (c *Config) timeout() time.Duration { return orSeconds(c.protocol().Timeout, c.Timeout) }
 
-// initTimeout returns how long a new process may take to acknowledge. A vendor's timeout limits its
-// work and does not apply here.
+// initTimeout returns how long a new process may take to acknowledge its initialisation. The
+// timeout of a vendor's agent limits its work and does not apply to the initialisation.
 func (c *Config) initTimeout() time.Duration {
 	p := c.protocol()
 	if p.New == nil && c.InitTimeout == 0 {
@@ -30,12 +30,13 @@ func orSeconds(d time.Duration, s float64) time.Duration {
 	return d
 }
 
-// onTimeout fails the exchange at its timeout. The program receives the error immediately. The host
-// receives a cancel message, if it supports cancellation, and its process is ended. If the terminal
-// message has come, the exchange does not fail.
+// onTimeout fails the exchange because its timeout has passed. The program receives the error
+// immediately. A host that supports cancellation receives a cancel message, and its process is
+// ended. If the terminal message has already arrived, the exchange does not fail.
 func (ex *exchange) onTimeout() { ex.abort(ex.pool.cfg.timeoutError(), "timeout") }
 
-// abort fails the exchange with the given error. reason is sent in the cancel message.
+// abort fails the exchange with the given error and ends its process. reason is sent in the cancel
+// message.
 func (ex *exchange) abort(failure *effect.Error, reason string) {
 	p := ex.currentProcess()
 	if p != nil {
@@ -52,8 +53,8 @@ func (ex *exchange) abort(failure *effect.Error, reason string) {
 	ex.releaseSlot()
 }
 
-// cancelAndRetire ends the process in the middle of an exchange. A host that supports cancellation
-// receives a cancel message and has a moment to react.
+// cancelAndRetire ends the process during an exchange. A host that supports cancellation receives a
+// cancel message and has cancelPatience to react.
 func (p *process) cancelAndRetire(reason string) {
 	if !p.announced.cancels {
 		p.retire(0)

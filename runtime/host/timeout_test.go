@@ -14,7 +14,7 @@ import (
 
 var someParams = json.RawMessage(`{"a":1}`)
 
-// withCancel acknowledges with the capability cancel, then reads the prompt.
+// withCancel is a host that acknowledges with the capability cancel and then reads the prompt.
 func withCancel(h *memHost) {
 	h.readLine()
 	h.writeLine(`{"type":"init_ack","capabilities":["cancel"]}`)
@@ -40,10 +40,10 @@ func TestTimeoutDefaults(t *testing.T) {
 			id, start := b.openExchange(), time.Now()
 			b.expectMessage(id, "HostError: host 'w' "+c.message)
 			if got := since(start); !strings.Contains(c.message, "after "+got+" ") {
-				t.Errorf("it failed after %s seconds", got)
+				t.Errorf("the exchange failed after %s seconds, want the time in %q", got, c.message)
 			}
 			b.closeExchange(id, "")
-			id = b.openExchange() // waits for the old process
+			id = b.openExchange() // the opening waits until the old process has exited
 			b.expectMessage(id, `result {"text":"fine"}`)
 			b.expectEvents(0, c.ended)
 		})
@@ -65,7 +65,8 @@ func TestTimeoutSendsCancel(t *testing.T) {
 	})
 }
 
-// TestTimeoutBeginsWithPrompt checks that neither the queue nor the initialisation counts.
+// TestTimeoutBeginsWithPrompt checks that the timeout includes neither the wait in the queue nor
+// the initialisation.
 func TestTimeoutBeginsWithPrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 10, Params: someParams}, func(h *memHost) {
@@ -90,7 +91,7 @@ func TestTimeoutBeginsWithPrompt(t *testing.T) {
 		b.closeExchange(first, "")
 		<-done
 		if got := since(start); got != "27" {
-			t.Errorf("it took %s seconds", got)
+			t.Errorf("the exchanges took %s seconds, want 27", got)
 		}
 	})
 }
@@ -105,17 +106,17 @@ func TestInitTimeout(t *testing.T) {
 			start := time.Now()
 			_, err := b.tryOpen()
 			if err == nil || err.Error() != "host 'w' did not acknowledge initialization: it sent nothing within "+c.want+" seconds" {
-				t.Errorf("error %v", err)
+				t.Errorf("error = %v, want the error of a missing acknowledgement", err)
 			}
 			if since(start) != c.want {
-				t.Errorf("it took %s seconds", since(start))
+				t.Errorf("the opening failed after %s seconds, want %s", since(start), c.want)
 			}
 		})
 	}
 }
 
-// TestSlowProgramIsNotTimeout checks that the program may take any time to handle the messages of a
-// host that was in time.
+// TestSlowProgramIsNotTimeout lets a host send its result before the timeout. The program may take
+// any time to handle the messages.
 func TestSlowProgramIsNotTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 10}, func(h *memHost) {
@@ -158,8 +159,8 @@ func TestOutputClosed(t *testing.T) {
 	})
 }
 
-// TestOutputClosedAfterResult checks that the exit of a host after its result is not waited for,
-// and that the next exchange has a new process.
+// TestOutputClosedAfterResult lets a host close its output after its result and continue to run.
+// The exchange must not wait for the host's exit, and the next exchange must have a new process.
 func TestOutputClosedAfterResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{}, func(h *memHost) {
@@ -178,8 +179,8 @@ func TestOutputClosedAfterResult(t *testing.T) {
 	})
 }
 
-// TestReplyWaitsForTimeoutAtMost checks that a reply to a host that does not read fails with the
-// exchange's timeout.
+// TestReplyWaitsForTimeoutAtMost replies to a host that does not read its input. The reply must
+// fail when the exchange times out.
 func TestReplyWaitsForTimeoutAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Timeout: 7}, (*memHost).hang)
@@ -191,10 +192,10 @@ func TestReplyWaitsForTimeoutAtMost(t *testing.T) {
 			_, err = b.Perform(context.Background(), &effect.ExchangeReply{ID: id, InReplyTo: "question", Value: big})
 		}
 		if err == nil || err.Error() != "host 'w' timed out after 7 seconds" || since(start) != "7" {
-			t.Errorf("reply %d: %v after %s seconds", n, err, since(start))
+			t.Errorf("reply %d: error %v after %s seconds, want the timeout after 7", n, err, since(start))
 		}
 		if n > 5 {
-			t.Errorf("%d large replies were accepted", n)
+			t.Errorf("%d large replies were accepted, want at most 5", n)
 		}
 		ctx, cancel := context.WithCancelCause(context.Background())
 		id = b.openExchange()
@@ -203,7 +204,7 @@ func TestReplyWaitsForTimeoutAtMost(t *testing.T) {
 			_, err = b.Perform(ctx, &effect.ExchangeReply{ID: id, InReplyTo: "question", Value: big})
 		}
 		if err.Error() != "stopped" {
-			t.Errorf("error %v", err)
+			t.Errorf("error = %v, want stopped", err)
 		}
 	})
 }

@@ -28,14 +28,14 @@ func (p *process) traceReceived(line []byte) {
 	}
 }
 
-// traceSent records lines before they are sent, so that they precede their answers.
+// traceSent records lines before they are sent, so that they precede their answers in the trace.
 func (p *process) traceSent(lines []byte) {
 	for line := range strings.Lines(string(lines)) {
 		p.trace(hosttrace.To, strings.TrimSuffix(line, "\n"))
 	}
 }
 
-// traceUnreadable records the line at which reading failed.
+// traceUnreadable records the line that could not be read.
 func (p *process) traceUnreadable(err error) {
 	var bad *ndjson.EncodingError
 	if p.hosts.opts.Trace != nil && errors.As(err, &bad) {

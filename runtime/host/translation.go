@@ -42,8 +42,8 @@ func (c *Config) adapterConfig(w acquireSpec) (adapter.Config, error) {
 	return v, nil
 }
 
-// translation holds a process's adapter. Its lock is held by the reader or a sender while it uses
-// the adapter. A process of our protocol has none.
+// translation holds a process's adapter. The reader or a sender holds its lock while it uses the
+// adapter. A process that uses Concerto's protocol has no translation.
 type translation struct {
 	mu       sync.Mutex
 	adapter  adapter.Adapter
@@ -66,15 +66,17 @@ func (p *process) sessionName() string {
 	return ""
 }
 
-// setSession sets the session that an exchange continues. An adapter sets it itself.
+// setSession sets the session that an exchange continues. It does nothing for a vendor's agent,
+// whose adapter sets the session.
 func (p *process) setSession(session string) {
 	if session != "" && p.translation == nil {
 		p.session.Store(&session)
 	}
 }
 
-// translateLine translates a host's line to our lines, and sends the answers that the adapter
-// produces itself. It fails if the host leaves so much unread that an answer does not fit.
+// translateLine translates a line of a vendor's agent to lines of Concerto's protocol, and sends
+// the answers that the adapter produces itself. It fails if the agent leaves so much unread that an
+// answer does not fit into the outbox.
 func (r *reader) translateLine(l ndjson.Line) ([][]byte, error) {
 	_, _, _, beside := r.process.parseBridgeLine(l.Text)
 	if !beside {
@@ -110,20 +112,20 @@ func (r *reader) translateLine(l ndjson.Line) ([][]byte, error) {
 	return s.Messages, nil
 }
 
-// isRunning reports whether the exchange in which a line was written is running.
+// isRunning reports whether the exchange in which the line was written is still running.
 func (r *reader) isRunning(l ndjson.Line) bool {
 	t := r.segmentOf(l)
 	return t != nil && t == r.current && !t.isInit && !t.ended && !t.inbox.refusesMessages()
 }
 
-// refuseCalls answers tool calls, given by their ids, that no exchange can handle. The caller must
-// hold the adapter's lock.
+// refuseCalls refuses the tool calls with the given IDs, because no exchange can handle them. The
+// caller must hold the adapter's lock.
 func (r *reader) refuseCalls(calls ...string) {
 	for _, id := range calls {
 		ours := adapter.Refusal(id, noExchange)
 		s := r.process.translation.adapter.ToAgent(ours)
 		if len(s.Bridge) == 0 {
-			continue // answered before
+			continue // the call was already answered
 		}
 		f := r.process.frameTranslated(lineFrame{}, ours)
 		f.sides = r.process.keeper.bridgeSides(s.Bridge)
@@ -131,7 +133,7 @@ func (r *reader) refuseCalls(calls ...string) {
 	}
 }
 
-// idsOf returns the ids of our messages.
+// idsOf returns the IDs of the messages in the lines.
 func idsOf(all [][]byte) (ids []string) {
 	for _, line := range all {
 		ids = append(ids, idOf(line))
@@ -139,11 +141,11 @@ func idsOf(all [][]byte) (ids []string) {
 	return ids
 }
 
-// idOf returns the id of one of our messages.
+// idOf returns the ID of the message in the line, or "" if it has none.
 func idOf(line []byte) string {
 	var m struct {
 		ID string `json:"id"`
 	}
-	_ = json.Unmarshal(line, &m) // "" if there is none
+	_ = json.Unmarshal(line, &m) // m.ID remains "" if the line has no ID
 	return m.ID
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
-// transports is the table of transports. To add one, add a file and a line here.
+// transports maps the name of each transport to its implementation. A new transport needs a file
+// and an entry here.
 var transports = map[string]Transport{
 	"stdio":       stdio{},
 	"claude-code": stdio{},
@@ -17,52 +18,53 @@ var transports = map[string]Transport{
 
 // A Transport connects to hosts.
 type Transport interface {
-	// Connect starts or reaches a host. An error is an *effect.Error that states what to check.
+	// Connect starts a host or connects to it. An error is an *effect.Error whose text says what
+	// the user should check.
 	Connect(c *Config, s Surroundings) (Conn, error)
 }
 
-// Surroundings holds what a transport needs to start a process.
+// Surroundings holds the values that a transport needs to start a process.
 type Surroundings struct {
 	Env    []string          // environment
 	Stderr func(line string) // receives the lines of standard error
-	Run    *procgroup.Run    // run that the process belongs to; may be nil
-	Keeper *keeperSpec       // nil if the process ends with this one
+	Run    *procgroup.Run    // run that the process belongs to, or nil
+	Keeper *keeperSpec       // nil if the process ends together with the Concerto process
 }
 
-// A Conn is a line-based connection to a running host. Read and Ready are called from one goroutine
-// at a time, as are Write and TryWrite. The other methods may be called from any goroutine, also
-// repeatedly.
+// A Conn is a line-based connection to a running host. Only one goroutine at a time may call
+// ReadLine and Ready, and only one at a time may call Write and TryWrite. Any goroutine may call
+// the other methods, and may call them repeatedly.
 type Conn interface {
 	// ReadLine waits for the host's next line. It returns io.EOF when the host has closed its
 	// output, and the errors of ndjson.Reader.Next.
 	ReadLine() (ndjson.Line, error)
-	// Interrupt makes a current or later Read that waits fail with os.ErrDeadlineExceeded, without
-	// losing data. Resume ends the effect.
+	// Interrupt makes the current or next ReadLine that waits fail with os.ErrDeadlineExceeded. No
+	// data is lost. Resume cancels the interruption.
 	Interrupt()
 	Resume()
-	// Ready reports whether Read can return without waiting.
+	// Ready reports whether ReadLine can return without waiting.
 	Ready() bool
-	// BytesSent returns how many bytes the host has written so far, read or not. A Line's Offset
-	// counts the same bytes. It may be called from any goroutine.
+	// BytesSent returns the number of bytes that the host has written so far, whether or not they
+	// were read. A Line's Offset counts the same bytes.
 	BytesSent() int64
-	// Write writes whole lines. It may wait for the host to read them.
+	// Write writes whole lines. It may wait until the host reads them.
 	Write(lines []byte) (int, error)
-	// TryWrite writes as much of whole lines as possible without waiting, and returns the number of
-	// bytes. An implementation may always return 0.
+	// TryWrite writes as many bytes of the lines as possible without waiting, and returns their
+	// number. An implementation may always return 0.
 	TryWrite(lines []byte) int
-	// CloseWrite closes the host's input. A waiting Write fails.
+	// CloseWrite closes the host's input. A Write that waits fails.
 	CloseWrite()
-	// Unread returns how many written bytes the host has not read, or -1 if unknown. It is also
-	// valid after Done.
+	// Unread returns the number of written bytes that the host has not read, or -1 if unknown. It
+	// remains valid after Done is closed.
 	Unread() int
 	// Done returns a channel that is closed when the host has exited.
 	Done() <-chan struct{}
-	// Exit returns how the host exited. It is valid after Done.
+	// Exit returns how the host exited. It is valid after Done is closed.
 	Exit() Exit
 	// Stderr returns the last lines of the host's standard error so far.
 	Stderr() string
-	// End asks the host to exit, forces it when grace has passed or stop is closed, and returns
-	// when all its processes have exited.
+	// End asks the host to exit, kills it when grace has passed or stop is closed, and returns when
+	// all its processes have exited.
 	End(grace time.Duration, stop <-chan struct{})
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// Upkeep holds the manifest's keys for silence, idle time and resource limits of a host's
+// Upkeep holds the manifest's keys that limit silence, idle time and resources of a host's
 // processes.
 type Upkeep struct {
 	// seconds in which a working host must send something; 0 means no limit
@@ -25,8 +25,8 @@ func (u *Upkeep) idleTime() time.Duration { return orSeconds(0, u.IdleSeconds) }
 
 func (u *Upkeep) cancelGrace() time.Duration { return orSeconds(defaultCancelGrace, u.CancelGrace) }
 
-// startIdleTimer schedules the end of a process that becomes idle. The caller must hold the pool's
-// lock.
+// startIdleTimer schedules the end of the slot's process, which is now idle. The caller must hold
+// the pool's lock.
 func (s *slot) startIdleTimer() {
 	wait := s.pool.cfg.idleTime()
 	if wait == 0 || s.proc == nil || !s.proc.isUsable() {
@@ -36,7 +36,7 @@ func (s *slot) startIdleTimer() {
 	s.idleTimer = time.AfterFunc(wait, func() { s.pool.retireIdle(s, p) })
 }
 
-// stopIdleTimer cancels startIdleTimer. The caller must hold the pool's lock.
+// stopIdleTimer cancels the timer of startIdleTimer. The caller must hold the pool's lock.
 func (s *slot) stopIdleTimer() {
 	if s.idleTimer != nil {
 		s.idleTimer.Stop()
@@ -44,7 +44,7 @@ func (s *slot) stopIdleTimer() {
 	}
 }
 
-// retireIdle retires the process of a slot that is still free.
+// retireIdle retires the process p if its slot is still free.
 func (pl *pool) retireIdle(s *slot, p *process) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()

@@ -14,8 +14,8 @@ func TestHeartbeat(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		play func(h *memHost)
-		want string // the failure, or the message that comes instead
-		at   string // seconds after the prompt
+		want string // text of the failure, or of the message that arrives instead of a failure
+		at   string // seconds between the prompt and the outcome
 		ends string
 	}{
 		{"silent from the start", (*memHost).hang, "HostError: host 'w' sent nothing for 3 seconds", "3", "term@3 kill@8 exit@8"},
@@ -53,7 +53,7 @@ func TestHeartbeat(t *testing.T) {
 					got = b.nextOutcome(id)
 				}
 				if strings.TrimPrefix(got, "progress {}; ") != c.want || since(start) != c.at {
-					t.Errorf("%s after %s seconds", got, since(start))
+					t.Errorf("got %s after %s seconds, want %s after %s", got, since(start), c.want, c.at)
 				}
 				b.closeExchange(id, "")
 				b.Close(context.Background())
@@ -63,10 +63,10 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-// exitedWithin waits at most d for the end, and reports whether it has come.
+// exitedWithin waits at most d for the host to be ended, and reports whether it was.
 func (h *memHost) exitedWithin(d time.Duration) bool { return waitFor(d, h.dead) }
 
-// TestHeartbeatCode checks the error's code, and that a host that supports cancellation receives a
+// TestHeartbeatCode checks the code of the error. A host that supports cancellation must receive a
 // cancel message.
 func TestHeartbeatCode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestHeartbeatCode(t *testing.T) {
 		id := b.openExchange()
 		_, err := b.Perform(t.Context(), &effect.ExchangeNext{ID: id})
 		if e, ok := err.(*effect.Error); !ok || e.Fields["code"] != "heartbeat" || e.Fields["host"] != "w" || e.Status != effect.Unknown {
-			t.Errorf("%#v", err)
+			t.Errorf("error = %#v, want a HostError of host w with code heartbeat and unknown status", err)
 		}
 		b.closeExchange(id, "")
 		b.Close(context.Background())
@@ -86,7 +86,8 @@ func TestHeartbeatCode(t *testing.T) {
 	})
 }
 
-// TestHeartbeatWaits checks that a host that waits for an answer may be silent until it has it.
+// TestHeartbeatWaits checks that a host that waits for an answer may be silent until the answer
+// arrives.
 func TestHeartbeatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Upkeep: Upkeep{Heartbeat: 3}}, func(h *memHost) {
@@ -104,7 +105,7 @@ func TestHeartbeatWaits(t *testing.T) {
 		for _, typ := range []string{"question", "approval"} {
 			time.Sleep(10 * time.Second)
 			r := &effect.ExchangeReply{ID: id, InReplyTo: typ, AnswerTo: "1"}
-			for range 2 { // a second answer has no effect
+			for range 2 { // the second answer has no effect
 				if _, err := b.Perform(t.Context(), r); err != nil {
 					t.Fatal(err)
 				}
@@ -112,13 +113,13 @@ func TestHeartbeatWaits(t *testing.T) {
 		}
 		b.expectMessage(id, "HostError: host 'w' sent nothing for 3 seconds")
 		if got := since(start); got != "23" {
-			t.Errorf("after %s seconds", got)
+			t.Errorf("the exchange failed after %s seconds, want 23", got)
 		}
 		b.closeExchange(id, "")
 	})
 }
 
-// TestHeartbeatOfSlowProgram checks that the host does not count as silent while lines wait for the
+// TestHeartbeatOfSlowProgram checks that a host is not silent as long as its lines wait for the
 // program.
 func TestHeartbeatOfSlowProgram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -146,7 +147,7 @@ func TestHeartbeatOfSlowProgram(t *testing.T) {
 				return
 			}
 		}
-		t.Error("the result has not come")
+		t.Error("no result after 20 requests")
 	})
 }
 
@@ -161,16 +162,16 @@ func TestIdle(t *testing.T) {
 		}
 		ask()
 		time.Sleep(59 * time.Second)
-		ask() // it restarts the silence
+		ask() // an exchange restarts the idle time
 		time.Sleep(59 * time.Second)
 		ask()
 		if n := len(b.mem.all); n != 1 {
-			t.Errorf("%d processes", n)
+			t.Errorf("%d processes were started, want 1", n)
 		}
 		time.Sleep(time.Hour)
 		ask()
 		if n := len(b.mem.all); n != 2 {
-			t.Errorf("%d processes", n)
+			t.Errorf("%d processes were started, want 2", n)
 		}
 		b.expectEvents(0, "eof@178 exit@178")
 		b.Close(context.Background())
@@ -178,7 +179,7 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// TestIdleIsNotBusy checks that an exchange may take longer than the idle time.
+// TestIdleIsNotBusy checks that an exchange may take longer than idle_seconds.
 func TestIdleIsNotBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, Config{Upkeep: Upkeep{IdleSeconds: 1}}, func(h *memHost) {
@@ -194,7 +195,7 @@ func TestIdleIsNotBusy(t *testing.T) {
 			time.Sleep(900 * time.Millisecond)
 		}
 		if n := len(b.mem.all); n != 1 {
-			t.Errorf("%d processes", n)
+			t.Errorf("%d processes were started, want 1", n)
 		}
 	})
 }
@@ -221,7 +222,8 @@ func TestCancelGrace(t *testing.T) {
 	}
 }
 
-// TestSilenceIsNotReset checks that the silence continues when another goroutine reads.
+// TestSilenceIsNotReset checks that a change of the reading goroutine does not restart the measured
+// silence.
 func TestSilenceIsNotReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newSilenceTimer(&Config{Upkeep: Upkeep{Heartbeat: 3}}, nil)
@@ -230,19 +232,19 @@ func TestSilenceIsNotReset(t *testing.T) {
 			p.beginWait()
 			time.Sleep(time.Second)
 			p.endWait(false)
-			time.Sleep(time.Hour) // no one waits for messages
+			time.Sleep(time.Hour) // no goroutine waits for messages
 		}
 		if left := p.remaining(3 * time.Second); left != time.Second {
-			t.Errorf("%v", left)
+			t.Errorf("remaining time without a wait = %v, want 1s", left)
 		}
 		p.beginWait()
 		time.Sleep(time.Second)
 		if left := p.remaining(3 * time.Second); left != 0 {
-			t.Errorf("%v", left)
+			t.Errorf("remaining time after 3 seconds of waiting = %v, want 0", left)
 		}
 		p.endWait(true)
 		if left := p.remaining(3 * time.Second); left != 3*time.Second {
-			t.Errorf("%v", left)
+			t.Errorf("remaining time after a line = %v, want 3s", left)
 		}
 	})
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
-// versionCheck is the query of a vendor's program for its version, once in a run.
+// versionCheck runs a vendor's program with --version, at most once in a run.
 type versionCheck struct {
 	done   chan struct{}
-	output string // its output; valid after done is closed
+	output string // output of the program; valid after done is closed
 }
 
 func (c *Config) commandLine() string {
 	return c.Dir + "\x00" + c.Command + "\x00" + strings.Join(c.Args, "\x00")
 }
 
-// startVersionCheck starts the query for a vendor's version in the background, unless one with the
-// same command line exists. It returns nil if the protocol has no oldest version, or if the hosts
-// are closed.
+// startVersionCheck starts the version check of a vendor's program in the background, unless one
+// with the same command line exists. It returns nil if the protocol has no oldest version, or if
+// Close has been called.
 func (h *Hosts) startVersionCheck(run *Config, env []string) *versionCheck {
 	proto := run.protocol()
 	if proto.Oldest == "" {
@@ -53,7 +53,7 @@ func (h *Hosts) startVersionCheck(run *Config, env []string) *versionCheck {
 func (h *Hosts) configOf(name string) *Config { return h.pools[name].cfg }
 
 // runVersionCommand returns the first line that the program prints for --version, or "" if it
-// prints none in time.
+// prints no line in time.
 func (h *Hosts) runVersionCommand(command string, c *Config, env []string) string {
 	path, err := procgroup.Find(command, c.Dir, env)
 	if err != nil {
@@ -63,7 +63,7 @@ func (h *Hosts) runVersionCommand(command string, c *Config, env []string) strin
 	if err != nil {
 		return ""
 	}
-	_ = p.Stdin.Close() // it reads no input
+	_ = p.Stdin.Close() // the program needs no input
 	output := make(chan string, 1)
 	go func() {
 		line, err := ndjson.NewReader(p.Stdout, 1<<16).NextLine()
