@@ -10,32 +10,32 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 )
 
-// ACP implements the Agent Client Protocol, version 1: JSON-RPC, in which the agent's response to
-// session/prompt ends an exchange. Its state is in exported fields, so that it can be encoded as
-// JSON.
+// ACP implements version 1 of the Agent Client Protocol, which is based on JSON-RPC. The agent's
+// response to session/prompt ends an exchange. The state is in exported fields so that it can be
+// encoded as JSON.
 type ACP struct {
 	cfg     Config
 	RPC     rpc
-	Asked   int64  // number of the agent's requests so far
-	Version string // of the agent
+	Asked   int64  // number of requests received from the agent
+	Version string // version that the agent reported
 	Session string
 	Ready   bool                  // the handshake is complete
-	Loading bool                  // a session's history is being replayed
-	Prompt  string                // a prompt that waits until a new session is ready
+	Loading bool                  // the agent is replaying the history of a session
+	Prompt  string                // prompt that waits until a new session is ready; "" for none
 	Prompts int                   // number of prompts so far
-	Text    []string              // the agent's text in the exchange
-	Calls   map[string]acpCall    // the agent's tool calls, by id
-	Bridged map[string]acpBridged // the agent's open calls of the program's tools, by our ids
-	Calling int                   // number of calls of the program's tools so far
-	Cost    float64               // of the session so far, in USD
-	Before  float64               // of the session before the exchange
-	Costs   bool                  // the exchange has reported its cost
+	Text    []string              // text blocks that the agent has sent in the current exchange
+	Calls   map[string]acpCall    // the agent's tool calls, by the agent's IDs
+	Bridged map[string]acpBridged // open calls of the program's tools over the bridge, by the adapter's IDs
+	Calling int                   // number of calls of the program's tools over the bridge
+	Cost    float64               // cost of the session so far, in USD
+	Before  float64               // cost of the session before the current exchange, in USD
+	Costs   bool                  // the agent has reported the cost of the current exchange
 }
 
-// acpVersion is the protocol's version.
+// acpVersion is the version of the Agent Client Protocol.
 const acpVersion = 1
 
-// acpRow is the handler of a kind of session update.
+// acpRow maps one kind of session update to its handler.
 type acpRow struct {
 	update string
 	handle func(a *ACP, s *Output, u *acpUpdate) // nil ignores the update
@@ -55,7 +55,8 @@ var acpRows = []acpRow{
 	{"user_message_chunk", nil},
 }
 
-// acpUpdate contains the fields of all kinds of session updates, and the line that it came in.
+// acpUpdate contains the fields of all kinds of session updates. line is the agent's whole line,
+// raw the update in it.
 type acpUpdate struct {
 	Kind    string          `json:"sessionUpdate"`
 	Content json.RawMessage `json:"content"`
@@ -71,7 +72,7 @@ type acpUpdate struct {
 	raw, line []byte
 }
 
-// acpCall is the known state of a tool call.
+// acpCall contains the members of a tool call that the agent has reported so far.
 type acpCall struct {
 	ID        string          `json:"toolCallId"`
 	Title     string          `json:"title"`
@@ -128,7 +129,7 @@ func (a *ACP) handleNotification(s *Output, m *rpcMessage, line []byte) {
 	}
 }
 
-// handleUpdate handles an update. It ignores replayed ones, and those of other sessions.
+// handleUpdate handles a session update. It ignores replayed updates and updates of other sessions.
 func (a *ACP) handleUpdate(s *Output, u *acpUpdate, elsewhere bool) {
 	at := slices.IndexFunc(acpRows, func(r acpRow) bool { return r.update == u.Kind })
 	switch {
@@ -180,7 +181,7 @@ func (a *ACP) ToAgent(line []byte) (s Output) {
 	return s
 }
 
-// capabilities returns the client capabilities: the requests that the agent may send.
+// capabilities returns the client capabilities, which tell the agent which requests it may send.
 func (a *ACP) capabilities() obj {
 	all := obj{"elicitation": obj{"form": obj{}}}
 	if a.cfg.Serves {
@@ -190,14 +191,14 @@ func (a *ACP) capabilities() obj {
 	return all
 }
 
-// sessionParams returns the parameters of a session: its directory and its MCP servers.
+// sessionParams returns the parameters that create a session: its directory and its MCP servers.
 func (a *ACP) sessionParams() obj { return obj{"cwd": a.cfg.Dir, "mcpServers": a.servers()} }
 
 func (a *ACP) promptRequest(prompt string) []byte {
 	return a.RPC.request("session/prompt", obj{"sessionId": a.Session, "prompt": []any{obj{"type": "text", "text": prompt}}})
 }
 
-// cancel cancels the exchange, and responds to the agent's open requests.
+// cancel cancels the exchange and answers the agent's open requests.
 func (a *ACP) cancel(s *Output) {
 	s.addLines(notification("session/cancel", obj{"sessionId": a.Session}))
 	a.endBridged(s, "the exchange is cancelled")
@@ -211,7 +212,7 @@ func (a *ACP) cancel(s *Output) {
 	}
 }
 
-// acpAnswer contains the fields of responses to our requests.
+// acpAnswer contains the fields of the agent's responses.
 type acpAnswer struct {
 	Version      json.Number `json:"protocolVersion"`
 	Capabilities struct {
@@ -255,8 +256,8 @@ type acpUsage struct {
 	Made   int64 `json:"cachedWriteTokens"`
 }
 
-// handleResponse handles the responses to our requests: it continues the handshake, or ends an
-// exchange.
+// handleResponse handles a response of the agent. Depending on the request, it continues the
+// handshake or ends the exchange.
 func (a *ACP) handleResponse(s *Output, m *rpcMessage, line []byte) {
 	method, ok := a.RPC.matchResponse(m)
 	if !ok {
@@ -284,12 +285,12 @@ func (a *ACP) handleResponse(s *Output, m *rpcMessage, line []byte) {
 		}
 		a.Cost, a.Before = 0, 0
 		a.applySettings(s, &r)
-	default: // the response to a session's settings
+	default: // the response to a request that sets an option of the session
 		a.continueWhenSet(s)
 	}
 }
 
-// handleInitialized checks the version and begins or resumes the session.
+// handleInitialized checks the agent's protocol version and begins or resumes the session.
 func (a *ACP) handleInitialized(s *Output, r *acpAnswer) {
 	a.Version = r.Agent.Version
 	place := a.sessionParams()
@@ -313,7 +314,7 @@ func (a *ACP) handleInitialized(s *Output, r *acpAnswer) {
 	}
 }
 
-// handleFailure handles an error response: it ends the exchange or the handshake with an error.
+// handleFailure handles an error response. It ends the exchange or the handshake with an error.
 func (a *ACP) handleFailure(s *Output, method string, m *rpcMessage, line []byte) {
 	code := string(m.Error.Code)
 	if method == "session/prompt" {
@@ -324,9 +325,9 @@ func (a *ACP) handleFailure(s *Output, method string, m *rpcMessage, line []byte
 	s.failed(fmt.Sprintf("host '%s': %s: %s", a.cfg.Host, method, m.Error.Message), code, a.Session, nil)
 }
 
-// endExchange ends an exchange.
+// endExchange ends the exchange with the result of session/prompt.
 func (a *ACP) endExchange(s *Output, r *acpAnswer, line []byte) {
-	// The agent may report later, over the bridge, that these calls are cancelled.
+	// The agent may report the cancellation of these calls later, over the bridge.
 	for _, id := range sortedKeys(a.Bridged) {
 		s.withdraw(id)
 	}

@@ -24,7 +24,8 @@ func (a *ACP) translateText(s *Output, u *acpUpdate) {
 
 func (a *ACP) translateThought(s *Output, u *acpUpdate) { s.thought(u.blockText()) }
 
-// translateToolCall reports a tool call. An update contains only what has changed.
+// translateToolCall reports a tool call. An update of a call contains only the members that have
+// changed.
 func (a *ACP) translateToolCall(s *Output, u *acpUpdate) {
 	var head struct {
 		ID string `json:"toolCallId"`
@@ -48,7 +49,8 @@ func (a *ACP) translateToolCall(s *Output, u *acpUpdate) {
 	}
 }
 
-// with returns the call with an update applied; false if the update cannot be parsed.
+// with returns the call with the members of an update applied. It returns false if the update
+// cannot be parsed.
 func (c acpCall) with(update []byte) (acpCall, bool) {
 	var u acpCall
 	if json.Unmarshal(update, &u) != nil {

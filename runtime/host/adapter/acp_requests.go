@@ -11,13 +11,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// acpRequest describes a request and its response.
+// acpRequest describes a method of the agent's requests and how its requests are answered.
 type acpRequest struct {
 	method    string
-	served    bool // we perform it, so it is available only if the host has permissions
+	served    bool // the client performs the request, which requires that the host has permissions
 	ask       func(a *ACP, s *Output, q *rpcRequest, line []byte)
-	answer    func(s *Output, q *rpcRequest, o *ours) // nil: the program is not asked
-	cancelled obj                                     // response if the exchange is cancelled before; nil means an error
+	answer    func(s *Output, q *rpcRequest, o *ours) // writes the response from the program's answer; nil if the program is not asked
+	cancelled obj                                     // response if the exchange is cancelled before the answer; nil means an error
 }
 
 var acpRequests = []acpRequest{
@@ -40,7 +40,7 @@ func acpRequestOf(method string) *acpRequest {
 	return &acpRequests[at]
 }
 
-// ClientMethods returns the methods of the requests that the client performs, for an agent that has
+// ClientMethods returns the methods that the client performs for an agent whose host has
 // permissions.
 func ClientMethods() (methods []string) {
 	for _, row := range acpRequests {
@@ -53,7 +53,7 @@ func ClientMethods() (methods []string) {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// handleRequest passes on a request, or refuses it.
+// handleRequest handles a request of the agent. It refuses unknown methods.
 func (a *ACP) handleRequest(s *Output, m *rpcMessage, line []byte) {
 	a.Asked++
 	row := acpRequestOf(m.Method)
@@ -64,7 +64,7 @@ func (a *ACP) handleRequest(s *Output, m *rpcMessage, line []byte) {
 	row.ask(a, s, &rpcRequest{ID: m.ID, Number: a.Asked, Method: m.Method, Params: m.Params}, line)
 }
 
-// respond answers a request, if it is still open.
+// respond sends the response to a request of the agent, if the request is still open.
 func (a *ACP) respond(s *Output, o *ours) {
 	if a.answerBridged(s, o) {
 		return
@@ -74,14 +74,14 @@ func (a *ACP) respond(s *Output, o *ours) {
 	}
 }
 
-// acpChoice is an option of a permission request.
+// acpChoice is one option of a permission request.
 type acpChoice struct {
 	ID   string `json:"optionId"`
 	Name string `json:"name"`
 	Kind string `json:"kind"`
 }
 
-// acpScopes maps the kinds of options to scopes.
+// acpScopes maps ACP's kinds of options to the scopes of the host protocol.
 var acpScopes = []struct{ theirs, ours string }{
 	{"allow_once", decision.Once},
 	{"allow_always", decision.Always},
@@ -93,7 +93,7 @@ func (q *rpcRequest) choices() []acpChoice {
 	var p struct {
 		Options []acpChoice `json:"options"`
 	}
-	_ = json.Unmarshal(q.Params, &p) // an unreadable option is not offered
+	_ = json.Unmarshal(q.Params, &p) // an option that cannot be parsed is not offered
 	return p.Options
 }
 
@@ -104,18 +104,18 @@ func (a *ACP) asksPermission(s *Output, q *rpcRequest, line []byte) {
 	var head struct {
 		ID string `json:"toolCallId"`
 	}
-	// Members of another type are not shown.
+	// Members with the wrong type are not shown.
 	_ = json.Unmarshal(q.Params, &p)
 	_ = json.Unmarshal(p.Call, &head)
 	call, _ := a.Calls[head.ID].with(p.Call)
 	kind := call.kind()
 	if once := q.first("allow_once"); once != "" && kind == "other" && a.cfg.Tools.matchesTitle(call.Title) {
-		s.addLines(rpcResult(q.ID, selected(once))) // tools that the program provides are allowed
+		s.addLines(rpcResult(q.ID, selected(once))) // calls of the program's own tools need no approval
 		return
 	}
 	what := call.Title
 	if command := texts(call.Input, "command"); len(command) > 0 && !strings.Contains(what, command[0]) {
-		what = command[0] // a title need not show what is executed
+		what = command[0] // the command is shown instead of the title, which may differ from the command that is executed
 	}
 	w := approval{tool: kind, kind: kind, description: described(kind, what), Args: call.Input, payload: line}
 	if bare := len(call.Input) == 0 || string(call.Input) == "null"; bare && kind == "execute" {
@@ -139,7 +139,7 @@ func (a *ACP) asksPermission(s *Output, q *rpcRequest, line []byte) {
 	s.approval(w)
 }
 
-// first returns the first option of a kind, or "".
+// first returns the ID of the first option of a kind, or "".
 func (q *rpcRequest) first(kind string) string {
 	for _, c := range q.choices() {
 		if c.Kind == kind {
@@ -153,8 +153,9 @@ func selected(option string) obj {
 	return obj{"outcome": obj{"outcome": "selected", "optionId": option}}
 }
 
-// decidedPermission returns the option of the kind that the decision requires, or the one that it
-// names, unless that allows what the decision denies. Without one, the answer is "cancelled".
+// decidedPermission answers a permission request. It selects an option of the kind that the
+// decision requires, or the option that the decision names, unless that option allows an action
+// that the decision denies. If there is no such option, the answer is "cancelled".
 func decidedPermission(s *Output, q *rpcRequest, o *ours) {
 	s.addLines(rpcResult(q.ID, q.outcome(o)))
 }
@@ -182,7 +183,8 @@ func (q *rpcRequest) outcome(o *ours) obj {
 	return selected(chosen)
 }
 
-// handleElicitation asks the questions of a form; other kinds of elicitation are unknown.
+// handleElicitation asks the program the questions of a form. It refuses other kinds of
+// elicitation.
 func (a *ACP) handleElicitation(s *Output, q *rpcRequest, line []byte) {
 	e := q.elicitation()
 	if e.Schema == nil {
@@ -197,7 +199,7 @@ func answeredForm(s *Output, q *rpcRequest, o *ours) {
 	s.addLines(rpcResult(q.ID, elicited(q.elicitation().Schema, o)))
 }
 
-// acpOption is an option of a session.
+// acpOption is a configuration option of a session.
 type acpOption struct {
 	ID       string          `json:"id"`
 	Category string          `json:"category"`
@@ -224,7 +226,7 @@ func (o *acpOption) values() []string {
 	return out
 }
 
-// applySettings sets the model and the mode of a new session.
+// applySettings sets the configured model and mode in a new session.
 func (a *ACP) applySettings(s *Output, r *acpAnswer) {
 	if a.cfg.Model != "" && !a.setModel(s, r) || a.cfg.Mode != "" && a.cfg.Mode != "default" && !a.setMode(s, r) {
 		return
@@ -277,8 +279,8 @@ func (a *ACP) notOffered(s *Output, what, name string, offered []string) {
 	s.failed(fmt.Sprintf("host '%s' does not offer the %s '%s': it offers %s", a.cfg.Host, what, name, all), what, a.Session, nil)
 }
 
-// continueWhenSet continues when no setting is open: it ends the handshake, or sends the prompt
-// that waited for a new session.
+// continueWhenSet continues after all settings are applied. It ends the handshake, or sends the
+// prompt that waited for the new session.
 func (a *ACP) continueWhenSet(s *Output) {
 	for _, method := range a.RPC.Waiting {
 		if strings.HasPrefix(method, "session/set_") {

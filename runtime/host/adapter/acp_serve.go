@@ -9,21 +9,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Request is an agent's request for a file operation or a terminal. The adapter passes it on after
-// it was allowed, and receives the result.
+// Request is an agent's request for a file operation or a terminal. The adapter passes it to the
+// service after it was allowed.
 type Request struct {
 	ID     json.RawMessage
 	Method string
 	Params json.RawMessage
 
-	Number   int64 // number of the request in the process
-	LastLine int64 // the last line that the adapter had received when it came
+	Number   int64 // number of the request among the process's requests, from 1
+	LastLine int64 // number of the last line that the adapter had received when the request arrived
 }
 
-// Result returns the answer with a result.
+// Result returns the line that answers the request with a result.
 func (e *Request) Result(result any) []byte { return rpcResult(e.ID, result) }
 
-// Failure returns the answer with an error.
+// Failure returns the line that answers the request with an error.
 func (e *Request) Failure(code int, message string) []byte { return rpcFailure(e.ID, code, message) }
 
 // File contains the fields of file requests.
@@ -34,7 +34,7 @@ type File struct {
 	Limit   *int   `json:"limit"` // number of lines; nil means all
 }
 
-// Command contains the fields of a request for a terminal.
+// Command contains the fields of a request that runs a command in a terminal.
 type Command struct {
 	Command string     `json:"command"`
 	Args    []string   `json:"args"`
@@ -48,8 +48,8 @@ type Variable struct {
 	Value string `json:"value"`
 }
 
-// Line returns the command as it would be typed in a shell, with quotes around arguments if
-// necessary. For a call of a shell with a command line, it returns that command line.
+// Line returns the command as a user would type it in a shell, with quotes around arguments where
+// necessary. If the command is a shell that runs a command line, Line returns that command line.
 func (c *Command) Line() string {
 	if len(c.Args) == 2 && strings.HasSuffix(c.Command, "sh") && (c.Args[0] == "-c" || c.Args[0] == "-lc") {
 		return c.Args[1]
@@ -64,7 +64,7 @@ func (c *Command) Line() string {
 	return strings.Join(words, " ")
 }
 
-// word returns an argument as a word of a shell command.
+// word returns an argument as one word of a shell command.
 func word(arg string) string {
 	if arg != "" && !strings.ContainsFunc(arg, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("%+,-./:=@_^", r)
@@ -122,7 +122,7 @@ func (a *ACP) requestApproval(s *Output, q *rpcRequest, w approval, args obj, wh
 	s.approval(w)
 }
 
-// passApproved passes on a request that was allowed.
+// passApproved passes an allowed request to the service, and refuses a denied one.
 func passApproved(s *Output, q *rpcRequest, o *ours) {
 	d := o.decide(q.Options, q.Args, false)
 	if !d.Allow {
@@ -136,7 +136,7 @@ func (q *rpcRequest) clientRequest() Request {
 	return Request{ID: q.ID, Method: q.Method, Params: q.Params, Number: q.Number}
 }
 
-// passTerminalRequest handles a request about an existing terminal.
+// passTerminalRequest passes on a request about an existing terminal, which needs no approval.
 func (a *ACP) passTerminalRequest(s *Output, q *rpcRequest, _ []byte) {
 	s.Requests = append(s.Requests, q.clientRequest())
 }

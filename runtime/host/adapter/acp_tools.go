@@ -11,26 +11,26 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// BridgeEntry describes how an agent reaches the server of the program's tools: it starts a program
-// that passes lines to us.
+// BridgeEntry tells an agent how to reach the MCP server of the program's tools: the agent starts a
+// program that passes lines to this process.
 type BridgeEntry struct {
 	Command string
 	Args    []string
 }
 
-// BridgeLine is a line for a client of the bridge.
+// BridgeLine is a line to send to a client of the bridge.
 type BridgeLine struct {
 	Client int
 	Line   []byte
 }
 
-// acpBridged is a tool call that came over the bridge.
+// acpBridged is an open tool call that a client sent over the bridge.
 type acpBridged struct {
 	Client int
 	ID     json.RawMessage
 }
 
-// servers returns the MCP servers of a session.
+// servers returns the MCP servers that a new session uses.
 func (a *ACP) servers() []any {
 	if a.cfg.Bridge == nil {
 		return []any{}
@@ -38,9 +38,9 @@ func (a *ACP) servers() []any {
 	return []any{obj{"name": toolServer, "command": a.cfg.Bridge.Command, "args": a.cfg.Bridge.Args, "env": []any{}}}
 }
 
-// matchesTitle reports whether an agent's call with that title calls one of the tools. Claude uses
-// the first form, Gemini the others, OpenCode the third. A title that is a command or a path, which
-// a model can choose, belongs to another kind of call.
+// matchesTitle reports whether the title of an agent's call refers to one of the tools. Claude uses
+// the first form below, Gemini the others, and OpenCode the third. A call of another kind may have
+// a title that the model can choose, such as a command or a path; such a title must not match.
 func (t Tools) matchesTitle(title string) bool {
 	return slices.ContainsFunc(t, func(f effect.ToolSpec) bool {
 		switch title {
@@ -51,7 +51,7 @@ func (t Tools) matchesTitle(title string) bool {
 	})
 }
 
-// FromBridge handles a line of a client of the bridge.
+// FromBridge handles a line that a client of the bridge has sent.
 func (a *ACP) FromBridge(client int, line []byte) (s Output) {
 	m, kind := parseRPC(line)
 	switch {
@@ -79,7 +79,7 @@ func (a *ACP) FromBridge(client int, line []byte) (s Output) {
 	return s
 }
 
-// cancelBridgeCall handles the cancellation of a call.
+// cancelBridgeCall handles a client's cancellation of a tool call.
 func (a *ACP) cancelBridgeCall(s *Output, client int, m *rpcMessage) {
 	var p struct {
 		ID json.RawMessage `json:"requestId"`
@@ -95,7 +95,7 @@ func (a *ACP) cancelBridgeCall(s *Output, client int, m *rpcMessage) {
 	}
 }
 
-// LeftBridge handles the disconnection of a client: its calls need no answer.
+// LeftBridge handles the disconnection of a client, whose open calls need no answer any more.
 func (a *ACP) LeftBridge(client int) (s Output) {
 	for _, id := range sortedKeys(a.Bridged) {
 		if a.Bridged[id].Client == client {
@@ -106,7 +106,8 @@ func (a *ACP) LeftBridge(client int) (s Output) {
 	return s
 }
 
-// answerBridged answers a call that came over the bridge; false if o is not about one.
+// answerBridged answers a tool call that came over the bridge. It returns false if o does not
+// answer such a call.
 func (a *ACP) answerBridged(s *Output, o *ours) bool {
 	call, ok := a.Bridged[o.AnswerTo]
 	if ok {
@@ -116,10 +117,10 @@ func (a *ACP) answerBridged(s *Output, o *ours) bool {
 	return ok
 }
 
-// OpenCalls returns the ids of the open calls that came over the bridge.
+// OpenCalls returns the IDs of the open tool calls that came over the bridge.
 func (a *ACP) OpenCalls() []string { return sortedKeys(a.Bridged) }
 
-// endBridged answers all open calls with an error.
+// endBridged answers all open tool calls with the error why.
 func (a *ACP) endBridged(s *Output, why string) {
 	for _, id := range sortedKeys(a.Bridged) {
 		call := a.Bridged[id]
@@ -128,7 +129,7 @@ func (a *ACP) endBridged(s *Output, why string) {
 	clear(a.Bridged)
 }
 
-// RefuseCall answers a call that cannot be passed to the program.
+// RefuseCall answers a tool call that cannot be passed to the program with the error why.
 func (a *ACP) RefuseCall(id, why string) (s Output) {
 	if call, ok := a.Bridged[id]; ok {
 		delete(a.Bridged, id)
@@ -137,7 +138,8 @@ func (a *ACP) RefuseCall(id, why string) (s Output) {
 	return s
 }
 
-// refused is the type of an internal line for adapters: a call cannot be passed on.
+// refused is the type of an internal message to an adapter: a tool call cannot be passed to the
+// program.
 const refused = "refused"
 
 func Refusal(id, why string) []byte {
@@ -147,8 +149,8 @@ func Refusal(id, why string) []byte {
 	return o.End()
 }
 
-// structured adds a JSON value to a result. Otherwise an agent's MCP client may parse the text
-// itself, and fail because a number is not an object.
+// structured adds the tool's JSON value to an MCP result. Without it, an agent's MCP client may
+// parse the text as JSON, and fail because the value is not an object.
 func structured(result obj, o *ours) obj {
 	text, failed := o.toolText()
 	switch {
@@ -161,7 +163,7 @@ func structured(result obj, o *ours) obj {
 	return result
 }
 
-// Path returns the path of the bridge, or "".
+// Path returns the path of the bridge's socket, or "" if e is nil.
 func (e *BridgeEntry) Path() string {
 	if e == nil {
 		return ""
@@ -169,7 +171,7 @@ func (e *BridgeEntry) Path() string {
 	return e.Args[len(e.Args)-1]
 }
 
-// Mask replaces the bridge's path in a traced line, because it differs in each run.
+// Mask replaces the bridge's path in a traced line, because the path differs in each run.
 func (e *BridgeEntry) Mask(line string) string {
 	if e == nil {
 		return line

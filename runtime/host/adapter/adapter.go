@@ -1,5 +1,5 @@
-// Package adapter translates between the lines of vendors' agents (Claude Code, Codex, agents of
-// the Agent Client Protocol) and the messages of the host protocol; its API promises nothing.
+// Package adapter translates between the messages of the host protocol and the lines of vendors'
+// agents: Claude Code, Codex, and agents of the Agent Client Protocol. Its API promises nothing.
 // Protocols is the table of the vendors. runtime/host starts their processes and passes each line
 // through the Adapter of its process.
 package adapter
@@ -19,34 +19,35 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// Adapter translates between a vendor's lines and those of the host protocol. It has no goroutine,
-// no clock and no connection, and its state is plain data: the same lines in the same order always
-// produce the same lines. A host of our protocol needs none.
+// Adapter translates between the lines of a vendor's agent and the messages of the host protocol.
+// It has no goroutine, no clock and no connection, and its state is plain data: the same lines in
+// the same order always produce the same lines. A host that uses the host protocol itself needs no
+// Adapter.
 //
-// The messages are those of spec/host-protocol.md: init begins the vendor's handshake, which ends
-// with init_ack or error; prompt, response and cancel are translated.
+// The messages are those of spec/host-protocol.md. The message init begins the vendor's handshake,
+// which ends with init_ack or error. The messages prompt, response and cancel are translated.
 type Adapter interface {
-	// FromAgent translates a line of the vendor's agent.
+	// FromAgent translates a line that the vendor's agent has sent.
 	FromAgent(line []byte) Output
-	// ToAgent translates a message to the host.
+	// ToAgent translates a message for the agent.
 	ToAgent(line []byte) Output
-	// Conversation returns the vendor's name of the session, as last received, or "".
+	// Conversation returns the vendor's name of the session that the agent reported last, or "".
 	Conversation() string
 }
 
-// Output contains the results of a line. Lines have no line ends.
+// Output contains the results of translating one line. Its lines have no line ends.
 type Output struct {
-	Messages [][]byte     // messages of the host, in our protocol
-	Lines    [][]byte     // lines to the vendor's agent
-	Requests []Request    // requests to perform, whose results the agent expects
-	Bridge   []BridgeLine // lines over the bridge to the tools
-	Quiet    string       // name of a message that is not passed to the program, or ""
+	Messages [][]byte     // messages of the host protocol, as if the host had sent them
+	Lines    [][]byte     // lines to send to the vendor's agent
+	Requests []Request    // requests to perform for the agent, which expects their results
+	Bridge   []BridgeLine // lines to send to clients of the tool bridge
+	Quiet    string       // name of the agent's message if the program does not receive it; otherwise ""
 }
 
 func (s *Output) addMessage(o *jsonobject.Object) { s.Messages = append(s.Messages, o.End()) }
 func (s *Output) addLines(lines ...[]byte)        { s.Lines = append(s.Lines, lines...) }
 
-// then returns s followed by more.
+// then returns s with the results of more appended.
 func (s Output) then(more Output) Output {
 	s.Messages, s.Lines = append(s.Messages, more.Messages...), append(s.Lines, more.Lines...)
 	s.Requests, s.Bridge = append(s.Requests, more.Requests...), append(s.Bridge, more.Bridge...)
@@ -55,20 +56,20 @@ func (s Output) then(more Output) Output {
 
 // Config configures an adapter.
 type Config struct {
-	Host    string       // name of the declaration, used in messages
+	Host    string       // name of the host declaration, used in messages
 	Dir     string       // absolute path of the working directory
 	Model   string       // "" selects the vendor's default
 	Mode    string       // "" selects the vendor's default
-	Policy  string       // codex: when it asks
-	Sandbox string       // codex: what it may access
-	Bridge  *BridgeEntry // acp: how the agent reaches the tools as an MCP server; nil if it does not
-	Serves  bool         // acp: we perform requests for files and terminals
+	Policy  string       // for Codex: when the agent asks for approval
+	Sandbox string       // for Codex: what the agent may access
+	Bridge  *BridgeEntry // for ACP: how the agent reaches the program's tools as an MCP server; nil if it cannot
+	Serves  bool         // for ACP: the client performs requests for files and terminals
 	Fresh   bool         // each exchange begins a new session
-	Resume  string       // the session to continue; "" begins a new one
-	Tools   Tools        // of the program, that the agent may call
+	Resume  string       // session to continue; "" begins a new one
+	Tools   Tools        // tools of the program that the agent may call
 }
 
-// Tools are the program's tools for an agent.
+// Tools lists the program's tools that an agent may call.
 type Tools []effect.ToolSpec
 
 // Equal reports whether two lists are equal.
@@ -87,10 +88,10 @@ func (t Tools) mcpList() []any {
 	return out
 }
 
-// obj is a JSON object of a vendor's protocol; its members are written in order of name.
+// obj is a JSON object of a vendor's protocol. Its members are written in the order of their names.
 type obj = map[string]any
 
-// ours is a line of our protocol.
+// ours contains the fields of the messages of the host protocol that an adapter receives.
 type ours struct {
 	Type     string          `json:"type"`
 	Text     string          `json:"text"`
@@ -103,8 +104,8 @@ type ours struct {
 	Reason   string          `json:"reason"`
 }
 
-// parseOurs parses a line that this package or its caller wrote. An adapter's message ids are
-// texts, so answer_to is one.
+// parseOurs parses a message that this package or its caller wrote. The IDs of an adapter's
+// messages are strings, so answer_to is a string as well.
 func parseOurs(line []byte) ours {
 	var o ours
 	if err := json.Unmarshal(line, &o); err != nil {
@@ -113,7 +114,8 @@ func parseOurs(line []byte) ours {
 	return o
 }
 
-// prompt returns the complete text of a prompt.
+// prompt returns the text of the prompt, with the context and the instructions for a continued
+// exchange.
 func (o *ours) prompt() string {
 	s := o.Text
 	if len(o.Context) > 0 {
@@ -128,7 +130,7 @@ func (o *ours) prompt() string {
 	return s
 }
 
-// instructions returns the text that describes to an agent the exchange that it continues.
+// instructions returns a text that tells an agent about the interrupted exchange that it continues.
 func (r *Resumption) instructions() string {
 	s := "You were interrupted while you worked on this. Continue from the point of the interruption, and do not repeat work that is done."
 	if r.Answered != nil {
@@ -138,8 +140,8 @@ func (r *Resumption) instructions() string {
 }
 
 // foreign handles a line that does not belong to the vendor's protocol. A line that begins as an
-// object but is not valid is passed on unchanged, so that the reader fails as for any host. Any
-// other line is logged as a warning.
+// object but is not valid JSON is passed on unchanged, so that the reader fails as it does for any
+// host. Any other line is logged as a warning.
 func foreign(line []byte) (s Output) {
 	if jsonobject.Begins(line) && !json.Valid(line) {
 		s.Messages = append(s.Messages, line)
@@ -183,7 +185,7 @@ func (s *Output) progress(stage, message string, payload []byte) {
 	s.addMessage(o)
 }
 
-// other reports a message that the adapter has no row for.
+// other reports a message for which the adapter has no handler.
 func (s *Output) other(name string, payload []byte) { s.progress("other", name, payload) }
 
 func (s *Output) withdraw(id string) {
@@ -192,7 +194,7 @@ func (s *Output) withdraw(id string) {
 	s.addMessage(o)
 }
 
-// toolCall reports a call of one of the program's tools.
+// toolCall reports that the agent calls one of the program's tools.
 func (s *Output) toolCall(id, tool string, args json.RawMessage) {
 	if len(args) == 0 || string(args) == "null" {
 		args = json.RawMessage("{}")
@@ -204,7 +206,8 @@ func (s *Output) toolCall(id, tool string, args json.RawMessage) {
 	s.addMessage(o)
 }
 
-// toolText returns a tool's result as text for a model, and whether it is an error.
+// toolText returns a tool's result as text for a model. failed reports whether the result is an
+// error.
 func (o *ours) toolText() (text string, failed bool) {
 	switch {
 	case o.Error != "":
@@ -215,7 +218,7 @@ func (o *ours) toolText() (text string, failed bool) {
 	return string(o.Value), false
 }
 
-// ready ends the handshake.
+// ready ends the handshake successfully.
 func (s *Output) ready(version string) {
 	o := jsonobject.New("init_ack")
 	if version != "" {
@@ -241,11 +244,10 @@ func (s *Output) failed(message, code, session string, payload []byte) {
 	s.addMessage(o)
 }
 
-// summaryLimit limits what a displayed message repeats of a call, in characters.
+// summaryLimit is the maximum length, in characters, of a call's summary in a displayed message.
 const summaryLimit = 200
 
-// short returns the first line of a text, within summaryLimit. It ends in "…" if the text is
-// shortened.
+// short returns the first line of a text, cut to summaryLimit characters. A cut text ends in "…".
 func short(text string) string {
 	text, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	runes := []rune(text)
@@ -255,10 +257,12 @@ func short(text string) string {
 	return text
 }
 
-// summaryOf lists the arguments of calls that say what the call is about.
+// summaryOf lists names of arguments, in order of preference, whose value serves as the summary of
+// a call.
 var summaryOf = []string{"command", "file_path", "filePath", "path", "url", "pattern", "query"}
 
-// subject returns what a call is about: the first of summaryOf that is a text, or the first text.
+// subject returns the summary of a call with the given arguments: the first text argument that is
+// listed in summaryOf, or the first text argument.
 func subject(args []byte) string {
 	var texts struct{ first, named string }
 	at := len(summaryOf)
@@ -279,7 +283,7 @@ func subject(args []byte) string {
 	return cmp.Or(texts.named, texts.first)
 }
 
-// about returns "TOOL: SUMMARY", or the tool alone.
+// about returns "TOOL: SUMMARY", or only the tool's name if the summary is empty.
 func about(tool, summary string) string {
 	if summary == "" {
 		return tool
@@ -287,15 +291,15 @@ func about(tool, summary string) string {
 	return tool + ": " + summary
 }
 
-// commandLimit limits the characters of an approval's description.
+// commandLimit is the maximum length, in characters, of an approval's description.
 const commandLimit = 500
 
-// described returns the description of an approval: the tool and what it will do.
+// described returns the description of an approval: the tool's name and the action.
 func described(tool, what string) string {
 	return about(terminal.OneLine(tool), terminal.Brief(strings.Trim(what, " \t\r\n"), commandLimit))
 }
 
-// JoinLines joins lines and ends each with a newline.
+// JoinLines concatenates the lines and ends each with a newline.
 func JoinLines(all [][]byte) []byte {
 	var b []byte
 	for _, l := range all {
@@ -304,7 +308,8 @@ func JoinLines(all [][]byte) []byte {
 	return b
 }
 
-// Resumption is what a new process of a host receives about the exchange that it continues.
+// Resumption describes an interrupted exchange for a new process of the host, which continues the
+// exchange.
 type Resumption struct {
 	Answered json.RawMessage `json:"answered,omitempty"` // the message that was answered last,
 	Response json.RawMessage `json:"response,omitempty"` // and the response to it

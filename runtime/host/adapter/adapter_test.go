@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// begun returns an adapter whose handshake is complete and whose exchange has begun.
+// begun returns an adapter whose handshake is complete and which has begun an exchange.
 func begun(t testing.TB, transport string) Adapter {
 	t.Helper()
 	a := newAdapter(t, transport, Vendor{}, "")
@@ -27,8 +27,9 @@ func begun(t testing.TB, transport string) Adapter {
 	return a
 }
 
-// translateFromAgent returns the results of a line: our messages, lines to the vendor after "> ",
-// and "quiet NAME".
+// translateFromAgent passes a line of the agent to the adapter and returns the results as text:
+// messages as they are, lines to the agent after "> ", and the name of a quiet message as "quiet
+// NAME".
 func translateFromAgent(t *testing.T, a Adapter, line string) string {
 	t.Helper()
 	s := a.FromAgent([]byte(line))
@@ -49,12 +50,13 @@ func translateFromAgent(t *testing.T, a Adapter, line string) string {
 	return strings.Join(out, "\n")
 }
 
-// update returns an update of an ACP session.
+// update returns an ACP notification with an update of the session.
 func update(members string) string {
 	return `{"method":"session/update","params":{"sessionId":"S","update":{"sessionUpdate":` + members + `}}}`
 }
 
-// fromAgentTable is the definition's table, with at least one line for each of its cells.
+// fromAgentTable lists lines of vendors' agents and their translations. It contains at least one
+// line for each row of the adapters' tables.
 var fromAgentTable = []struct{ transport, line, want string }{
 	{"claude-code", `{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"a"}}}`, `{"type":"partial","text":"a"}`},
 	{"claude-code", `{"type":"assistant","message":{"id":"1","content":[{"type":"text","text":"whole"}]}}`, `{"type":"partial","text":"whole"}`},
@@ -183,11 +185,11 @@ func TestFromAgent(t *testing.T) {
 	played := map[string]bool{}
 	for _, c := range fromAgentTable {
 		if got := translateFromAgent(t, begun(t, c.transport), c.line); got != c.want {
-			t.Errorf("%s: %s\ngot  %s\nwant %s", c.transport, c.line, got, c.want)
+			t.Errorf("%s: translation of %s:\ngot  %s\nwant %s", c.transport, c.line, got, c.want)
 		}
 		played[c.transport+" "+c.line] = true
 	}
-	// Each row of the tables is played.
+	// Each row of the adapters' tables must be covered by a line.
 	for _, row := range claudeRows {
 		needs(t, played, "claude-code", `"type":"`+row.typ+`"`, `"subtype":"`+row.subtype)
 	}
@@ -199,8 +201,8 @@ func TestFromAgent(t *testing.T) {
 	}
 }
 
-// needs expects a line that contains all of parts; if the last is only its name, it is always
-// there.
+// needs checks that a line of the transport in played contains all parts. A part that ends in `:"`
+// has no value and matches every line.
 func needs(t *testing.T, played map[string]bool, transport string, parts ...string) {
 	t.Helper()
 lines:
@@ -212,13 +214,13 @@ lines:
 		}
 		return
 	}
-	t.Errorf("%s: no line is played with %s", transport, parts)
+	t.Errorf("%s: no row of fromAgentTable has a line with %s", transport, parts)
 }
 
-// An approval as each vendor requests it, our message for it, and the responses.
+// approvals lists an approval request of each vendor, its translation, and the answers to it.
 var approvals = []struct {
 	transport, line, want string
-	answers               [][2]string // a value of ours, and a part of the line to the vendor
+	answers               [][2]string // pairs of the program's value and a part of the expected line to the agent
 }{
 	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"Edit","input":{"file_path":"a.go","new":"x"},"decision_reason":"why","permission_suggestions":[{"type":"addRules","rules":[1],"destination":"localSettings"},{"type":"setMode"}]}}`,
 		`{"type":"approval","id":"r","description":"Edit: a.go","risk_level":"medium","tool":"Edit","kind":"edit","args":{"file_path":"a.go","new":"x"},"paths":["a.go"],"reason":"why","options":["once","session","always","deny"]`,
@@ -283,7 +285,7 @@ var approvals = []struct {
 		[][2]string{{`"yes"`, `{"outcome":"cancelled"}`}, {`"always"`, `"optionId":"b"`}, {`"no"`, `{"outcome":"cancelled"}`}}},
 }
 
-// response returns a response to the message with that id.
+// response returns a response to the message with the given id.
 func response(id, member, value string) []byte {
 	return []byte(fmt.Sprintf(`{"type":"response","in_reply_to":"x","answer_to":%q,%q:%s}`, id, member, value))
 }
@@ -294,7 +296,7 @@ func TestApprovals(t *testing.T) {
 			a := begun(t, c.transport)
 			a.FromAgent([]byte(`{"method":"item/started","params":{"item":{"type":"fileChange","id":"i","changes":[{"path":"a","kind":{"type":"delete"}},{"path":"b","kind":{"type":"delete"}}]}}}`))
 			if got := translateFromAgent(t, a, c.line); got != c.want {
-				t.Fatalf("%s: %s\ngot  %s\nwant %s", c.transport, c.line, got, c.want)
+				t.Fatalf("%s: translation of %s:\ngot  %s\nwant %s", c.transport, c.line, got, c.want)
 			}
 			return a
 		}
@@ -303,21 +305,21 @@ func TestApprovals(t *testing.T) {
 			a := ask()
 			s := a.ToAgent(response(id, "value", answer[0]))
 			if len(s.Lines) != 1 || !strings.Contains(string(s.Lines[0]), answer[1]) {
-				t.Errorf("%s: %s\nanswered with %s: %s\nwant %s", c.transport, c.line, answer[0], s.Lines, answer[1])
+				t.Errorf("%s: request %s\nanswered with %s: lines to the agent %s, want %s", c.transport, c.line, answer[0], s.Lines, answer[1])
 			}
 			if s := a.ToAgent(response(id, "value", answer[0])); len(s.Lines) != 0 {
-				t.Errorf("%s: it is answered twice: %s", c.transport, s.Lines)
+				t.Errorf("%s: a second answer was sent to the agent: %s", c.transport, s.Lines)
 			}
 		}
 		s := ask().ToAgent(response(id, "error", `"nobody is there"`))
 		if len(s.Lines) != 1 || allows(s.Lines[0]) {
-			t.Errorf("%s: an error allows: %s", c.transport, s.Lines)
+			t.Errorf("%s: a response with an error did not deny the request: %s", c.transport, s.Lines)
 		}
 	}
 }
 
-// An ACP agent that asks whether it may call a tool of the program receives an approval at once. A
-// call with another name or kind needs approval.
+// TestOwnToolsAreAllowed checks that an ACP agent may call the program's tools without an approval.
+// A request whose name or kind does not belong to such a call needs an approval.
 func TestOwnToolsAreAllowed(t *testing.T) {
 	ask := func(title, kind, option string) []byte {
 		return []byte(fmt.Sprintf(`{"method":"session/request_permission","id":5,"params":{"sessionId":"S","toolCall":{"toolCallId":"1","title":%q,"kind":%q},"options":[{"optionId":"x","kind":"allow_always"},{"optionId":"y","kind":%q},{"optionId":"n","kind":"reject_once"}]}}`, title, kind, option))
@@ -347,16 +349,16 @@ func TestOwnToolsAreAllowed(t *testing.T) {
 			s := a.FromAgent(ask(c.title, c.kind, c.option))
 			if c.allowed && known {
 				if len(s.Messages) != 0 || len(s.Lines) != 1 || !bytes.Contains(s.Lines[0], []byte(`"optionId":"y"`)) {
-					t.Errorf("%+v: %s, answered with %s", c, s.Messages, s.Lines)
+					t.Errorf("%+v: messages %s, lines to the agent %s, want no message and a line that allows the call", c, s.Messages, s.Lines)
 				}
 			} else if len(s.Lines) != 0 || len(s.Messages) != 1 || !bytes.Contains(s.Messages[0], []byte(`"type":"approval"`)) {
-				t.Errorf("%+v, program's tools known to the agent: %v: messages %s, lines %s", c, known, s.Messages, s.Lines)
+				t.Errorf("%+v, agent knows the program's tools: %v: messages %s, lines to the agent %s, want one approval", c, known, s.Messages, s.Lines)
 			}
 		}
 	}
 }
 
-// allows reports whether a line to a vendor allows its request.
+// allows reports whether the line, an answer to a vendor's agent, allows the agent's request.
 func allows(line []byte) bool {
 	for _, word := range []string{`"behavior":"allow"`, `"decision":"accept`, `"decision":"approved`, `"optionId":"a"`, `"optionId":"b"`, `"enabled":true`} {
 		if bytes.Contains(line, []byte(word)) {
@@ -366,7 +368,8 @@ func allows(line []byte) bool {
 	return false
 }
 
-// Every answer that is not clearly yes is no, for each vendor.
+// TestUnclearAnswerDenies checks that every answer other than a clear yes denies the request, for
+// each vendor.
 func TestUnclearAnswerDenies(t *testing.T) {
 	for _, c := range approvals {
 		for _, value := range []string{`null`, `1`, `[]`, `["yes"]`, `{}`, `{"decision":"yes"}`, `{"approved":true}`, `"yes and no"`, `"nope"`, `""`, `{"decision":"allow","scope":"all"}`, `"allow everything"`} {
@@ -374,7 +377,7 @@ func TestUnclearAnswerDenies(t *testing.T) {
 			a.FromAgent([]byte(c.line))
 			s := a.ToAgent(response(map[string]string{"claude-code": "r", "codex": "0", "acp": "5"}[c.transport], "value", value))
 			if len(s.Lines) != 1 || allows(s.Lines[0]) || !json.Valid(s.Lines[0]) {
-				t.Errorf("%s: %s\nanswered with %s: %s", c.transport, c.line, value, s.Lines)
+				t.Errorf("%s: request %s\nanswered with %s: lines to the agent %s, want a denial", c.transport, c.line, value, s.Lines)
 			}
 		}
 	}

@@ -9,22 +9,22 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// risks maps kinds of calls to risk levels; the default is high.
+// risks maps the kinds of calls to risk levels. The risk of any other kind is high.
 var risks = map[string]string{"read": "low", "search": "low", "think": "low", "edit": "medium"}
 
 // kinds lists the kinds of calls that an approval may name.
 var kinds = []string{"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other"}
 
-// approval is a vendor's request to do something.
+// approval is a vendor's request for permission to perform an action.
 type approval struct {
 	ID          string
 	tool        string
 	kind        string
 	description string
-	Args        json.RawMessage // a JSON value; nil for none
+	Args        json.RawMessage // arguments as a JSON value; nil for none
 	paths       []string
 	reason      string
-	Options     []string // possible scopes, and decision.Deny
+	Options     []string // scopes that the user can choose, and decision.Deny
 	payload     []byte
 }
 
@@ -53,9 +53,9 @@ func (s *Output) approval(a approval) {
 	s.addMessage(o)
 }
 
-// decide returns the meaning of a response to an approval, within the offered options and the shown
-// arguments. An error is a denial with its text. If the vendor cannot execute edited arguments, an
-// edit is a denial.
+// decide returns the decision that a response to an approval contains, restricted to the offered
+// options and the shown arguments. A response with an error is a denial with the error's text. If
+// editable is false, the vendor cannot execute edited arguments, and an edit is a denial.
 func (o *ours) decide(offered []string, args []byte, editable bool) decision.Decision {
 	if o.Error != "" {
 		return decision.Decision{Reason: o.Error}
@@ -73,7 +73,7 @@ func (o *ours) decide(offered []string, args []byte, editable bool) decision.Dec
 	return d
 }
 
-// texts returns the texts among the named members of args, each once.
+// texts returns the strings among the named members of args, without duplicates.
 func texts(args []byte, names ...string) []string {
 	var out []string
 	all := jsonobject.MembersOf(args)

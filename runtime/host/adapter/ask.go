@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// ask is one question of a vendor's agent: a HostAsk.
+// ask is one question of a vendor's agent. It becomes a HostAsk of the program.
 type ask struct {
 	ID       string      `json:"id"`
 	Question string      `json:"question"`
@@ -24,8 +24,8 @@ type askOption struct {
 	Description string `json:"description,omitempty"`
 }
 
-// question asks all of asks at once. Its text is for programs that ignore asks: message, or the
-// questions.
+// question sends all questions in one message. The message's text serves programs that ignore the
+// list of questions: it is message, or the questions' text if message is empty.
 func (s *Output) question(id, message string, asks []ask, schema, payload []byte) {
 	if message == "" {
 		var all []string
@@ -57,9 +57,9 @@ func (s *Output) question(id, message string, asks []ask, schema, payload []byte
 	s.addMessage(o)
 }
 
-// answersTo returns the answers to each of asks, or nil for those without one. A single question is
-// answered by the value itself; several by a map by id, question or header, by a list in order, or
-// by one text for each.
+// answersTo returns the answer to each question, or nil for a question without an answer. The value
+// itself answers a single question. Several questions are answered by a map (by ID, question or
+// header), by a list in order, or by one text for all.
 func answersTo(asks []ask, answer json.RawMessage) []json.RawMessage {
 	out := make([]json.RawMessage, len(asks))
 	if byName := jsonobject.MembersOf(answer); byName != nil {
@@ -89,7 +89,7 @@ func answersTo(asks []ask, answer json.RawMessage) []json.RawMessage {
 	return out
 }
 
-// nonEmpty returns nil for an empty answer: nothing, null, an empty text.
+// nonEmpty returns v, or nil if v is missing, null or an empty string.
 func nonEmpty(v json.RawMessage) json.RawMessage {
 	if len(v) == 0 || string(v) == "null" || string(v) == `""` {
 		return nil
@@ -99,8 +99,8 @@ func nonEmpty(v json.RawMessage) json.RawMessage {
 
 func isText(v json.RawMessage) bool { return len(v) > 0 && v[0] == '"' }
 
-// chosen returns the answer to a as texts, with labels as the vendor wrote them; none if it is
-// neither a text nor, for several choices, a list of texts.
+// chosen returns the answer to a as texts, with labels in the vendor's spelling. It returns nil if
+// the answer is neither a text nor, for a question with several choices, a list of texts.
 func (a *ask) chosen(v json.RawMessage) []string {
 	var one string
 	if v == nil {
@@ -119,7 +119,8 @@ func (a *ask) chosen(v json.RawMessage) []string {
 	return many
 }
 
-// label returns the label that a text means, ignoring case and blanks, or the text.
+// label returns the label that equals the text, ignoring case and surrounding blanks, or the text
+// itself.
 func (a *ask) label(text string) string {
 	for _, o := range a.Options {
 		if bare(o.Label) == bare(text) {

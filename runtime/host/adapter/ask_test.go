@@ -8,7 +8,7 @@ import (
 const twoQuestions = `[{"question":"Tabs or spaces?","header":"Indent","multiSelect":false,"options":[{"label":"Tabs"},{"label":"Two Spaces"}]},` +
 	`{"question":"Which?","header":"Parts","multiSelect":true,"options":[{"label":"A"},{"label":"B"}]}]`
 
-// Questions as each vendor asks them, our messages for them, and the answers.
+// questions lists questions of each vendor, their translations, and the answers to them.
 var questions = []struct {
 	transport, line, want string
 	answers               [][2]string
@@ -61,14 +61,14 @@ func TestQuestions(t *testing.T) {
 		ask := func() Adapter {
 			a := begun(t, c.transport)
 			if got := translateFromAgent(t, a, c.line); got != c.want {
-				t.Fatalf("%s: %s\ngot  %s\nwant %s", c.transport, c.line, got, c.want)
+				t.Fatalf("%s: translation of %s:\ngot  %s\nwant %s", c.transport, c.line, got, c.want)
 			}
 			return a
 		}
 		for _, answer := range c.answers {
 			s := ask().ToAgent(response(id, "value", answer[0]))
 			if len(s.Lines) != 1 || !strings.Contains(string(s.Lines[0]), answer[1]) {
-				t.Errorf("%s: %s\nanswered with %s: %s\nwant %s", c.transport, c.line, answer[0], s.Lines, answer[1])
+				t.Errorf("%s: question %s\nanswered with %s: lines to the agent %s, want %s", c.transport, c.line, answer[0], s.Lines, answer[1])
 			}
 		}
 		s := ask().ToAgent(response(id, "error", `"nobody"`))
@@ -78,12 +78,13 @@ func TestQuestions(t *testing.T) {
 			}
 		}
 		if s.Lines != nil {
-			t.Errorf("%s: an error is no refusal: %s", c.transport, s.Lines)
+			t.Errorf("%s: a response with an error produced %s, want a refusal", c.transport, s.Lines)
 		}
 	}
 }
 
-// A call of one of the program's tools is answered with its value or its error.
+// TestToolCalls checks that a call of one of the program's tools is answered with the tool's value
+// or its error.
 func TestToolCalls(t *testing.T) {
 	for _, c := range []struct{ transport, line, id, value, err string }{
 		{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"mcp_message","server_name":"concerto","message":{"id":7,"method":"tools/call","params":{"name":"look"}}}}`, "r",
@@ -95,7 +96,7 @@ func TestToolCalls(t *testing.T) {
 			a := begun(t, c.transport)
 			a.FromAgent([]byte(c.line))
 			if s := a.ToAgent(response(c.id, member, want[0])); len(s.Lines) != 1 || !strings.Contains(string(s.Lines[0]), want[1]) {
-				t.Errorf("%s: %s\nwant %s", c.transport, s.Lines, want[1])
+				t.Errorf("%s: lines to the agent %s, want %s", c.transport, s.Lines, want[1])
 			}
 		}
 	}

@@ -9,28 +9,29 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// claude implements the protocol of `claude -p --input-format stream-json`: one message on each
-// line, including control requests in both directions. Its exported fields are its state.
+// claude implements the protocol of `claude -p --input-format stream-json`: each line is one
+// message, and both sides send control requests. The exported fields are its state.
 type claude struct {
 	cfg       Config
 	Session   string
 	Interrupt int64                    // number of interrupts sent
-	Open      map[string]claudeRequest // the agent's open requests, by id
-	Message   string                   // the message that is being streamed
-	Streamed  bool                     // a text of it has arrived
-	Cost      float64                  // of the session so far, in USD
+	Open      map[string]claudeRequest // open requests of the agent, by ID
+	Message   string                   // ID of the message that is being streamed; "" for none
+	Streamed  bool                     // a part of that message's text has arrived
+	Cost      float64                  // cost of the session so far, in USD
 }
 
 // claudeRequest is a control request that the program must answer.
 type claudeRequest struct {
-	Tool        string            // the tool that it requests; "" for a call of one of ours
+	Tool        string            // tool for which the agent requests approval; "" for a call of one of the program's tools
 	Input       json.RawMessage   `json:",omitempty"`
-	Suggestions []json.RawMessage // rules that Claude Code would store if allowed
+	Suggestions []json.RawMessage // rules that Claude Code would store if the user allowed the tool permanently
 	Options     []string
 	Call        json.RawMessage `json:",omitempty"` // JSON-RPC id of a call of one of our tools
 }
 
-// Names that Claude Code uses for our server, and the tool that asks questions.
+// Names that Claude Code uses: for the server of the program's tools, and for the tool that asks
+// questions.
 const (
 	claudeOurs  = "mcp__" + toolServer + "__"
 	claudeAsks  = "AskUserQuestion"
@@ -38,7 +39,8 @@ const (
 	claudeFirst = "i1" // the id of the handshake
 )
 
-// claudeKinds maps Claude Code's tools to kinds; the default is other.
+// claudeKinds maps Claude Code's tools to kinds of calls. A tool that is not listed has the kind
+// other.
 var claudeKinds = map[string]string{
 	"Read": "read", "NotebookRead": "read", "LS": "read", "BashOutput": "read", "TaskOutput": "read", "ReadMcpResourceTool": "read", "ListMcpResourcesTool": "read",
 	"Glob": "search", "Grep": "search", "ToolSearch": "search", "LSP": "search",
@@ -48,10 +50,10 @@ var claudeKinds = map[string]string{
 	"Task": "think", "Agent": "think", "TodoWrite": "think",
 }
 
-// claudeRow describes a type of line; a row with a subtype precedes the one for its type.
+// claudeRow describes a type of line. A row with a subtype precedes the row for its type alone.
 type claudeRow struct {
 	typ, subtype string
-	handle       func(c *claude, s *Output, m *claudeLine) // nil: not passed to the program
+	handle       func(c *claude, s *Output, m *claudeLine) // nil: the program does not receive the line
 }
 
 var claudeRows = []claudeRow{
@@ -71,7 +73,7 @@ var claudeRows = []claudeRow{
 	{"control_cancel_request", "", (*claude).cancelRequest},
 }
 
-// claudeLine contains the fields of a line, and the line.
+// claudeLine contains the fields of all types of lines, and the line itself.
 type claudeLine struct {
 	Type      string `json:"type"`
 	Subtype   string `json:"subtype"`
@@ -127,7 +129,7 @@ func (c *claude) FromAgent(line []byte) (s Output) {
 	return s
 }
 
-// typeName returns the name of a type of message.
+// typeName returns the name of a message's type and subtype.
 func typeName(typ, subtype string) string {
 	if subtype == "" {
 		return typ
@@ -165,7 +167,7 @@ func (c *claude) cancelRequest(s *Output, m *claudeLine) {
 	s.withdraw(m.RequestID)
 }
 
-// claudeAllow returns the answer that allows a tool.
+// claudeAllow returns the answer that allows a tool call with the given input.
 func claudeAllow(input json.RawMessage) obj {
 	return obj{"behavior": "allow", "updatedInput": input}
 }
@@ -174,7 +176,7 @@ func claudeDeny(reason string, stop bool) obj {
 	return obj{"behavior": decision.Deny, "message": reason, "interrupt": stop}
 }
 
-// controlled returns the answer to a control request.
+// controlled returns the line that answers a control request.
 func controlled(id string, response any) []byte {
 	return jsonwrite.MustEncode(obj{"type": "control_response", "response": obj{"subtype": "success", "request_id": id, "response": response}})
 }

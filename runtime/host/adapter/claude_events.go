@@ -30,7 +30,7 @@ func (c *claude) stream(s *Output, m *claudeLine) {
 	s.Quiet = typeName(m.Type, e.Type)
 }
 
-// claudeBlock is a block of a message.
+// claudeBlock is a content block of a message.
 type claudeBlock struct {
 	Type    string          `json:"type"`
 	Text    string          `json:"text"`
@@ -39,7 +39,7 @@ type claudeBlock struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// blocks returns the blocks of a line's message, and its id.
+// blocks returns the ID and the content blocks of the message in the line.
 func (m *claudeLine) blocks() (id string, all []claudeBlock) {
 	var message struct {
 		ID      string          `json:"id"`
@@ -83,7 +83,7 @@ func claudePlan(input []byte) string {
 	return p.String()
 }
 
-// user handles the results of tools, and ignores other messages of the user.
+// user reports the results of tools. It ignores other messages of the user.
 func (c *claude) user(s *Output, m *claudeLine) {
 	_, all := m.blocks()
 	for _, b := range all {
@@ -96,7 +96,8 @@ func (c *claude) user(s *Output, m *claudeLine) {
 	}
 }
 
-// contentText returns the text of a content: a text, or the first of its blocks.
+// contentText returns the text of a message's content, which is either a string or a list of
+// blocks; of a list, it returns the first text.
 func contentText(content []byte) string {
 	var text string
 	if json.Unmarshal(content, &text) == nil {
@@ -118,7 +119,7 @@ func (c *claude) started(s *Output, m *claudeLine) {
 		Model   string `json:"model"`
 		Version string `json:"claude_code_version"`
 	}
-	_ = json.Unmarshal(m.line, &init) // members of another type are ignored
+	_ = json.Unmarshal(m.line, &init) // members with the wrong type are ignored
 	s.progress("start", strings.TrimSpace(init.Model+", Claude Code "+init.Version), m.line)
 }
 
@@ -150,7 +151,7 @@ func (c *claude) retries(s *Output, m *claudeLine) {
 	s.progress("retry", fmt.Sprintf("model call failed (%s), attempt %d of %d", idText(why), r.Attempt, r.Of), m.line)
 }
 
-// handleResponse handles the end of the handshake; other responses are ignored.
+// handleResponse handles the response that ends the handshake. It ignores other responses.
 func (c *claude) handleResponse(s *Output, m *claudeLine) {
 	var r struct {
 		Subtype   string `json:"subtype"`

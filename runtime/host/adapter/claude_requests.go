@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// asksForTool reports a question, or an approval unless it is for one of the program's tools, which
-// are allowed.
+// asksForTool handles a request to use a tool. It reports a question to the program, allows calls
+// of the program's tools, and otherwise requests an approval.
 func (c *claude) asksForTool(s *Output, m *claudeLine) {
 	r := &m.Request
 	if len(r.Input) == 0 {
@@ -54,7 +54,7 @@ func claudePaths(input []byte, blocked string) []string {
 	return all
 }
 
-// claudeQuestion is a question of AskUserQuestion; it has no id.
+// claudeQuestion is a question of the tool AskUserQuestion. It has no ID.
 type claudeQuestion struct {
 	Question string `json:"question"`
 	Header   string `json:"header"`
@@ -66,7 +66,7 @@ func claudeQuestions(input []byte) []ask {
 	var in struct {
 		Questions []claudeQuestion `json:"questions"`
 	}
-	_ = json.Unmarshal(input, &in) // an unreadable question is not asked
+	_ = json.Unmarshal(input, &in) // a question that cannot be parsed is not asked
 	var out []ask
 	for _, q := range in.Questions {
 		out = append(out, ask{ID: q.Question, Question: q.Question, Header: q.Header, Options: q.Options, Multi: q.Multi})
@@ -74,14 +74,14 @@ func claudeQuestions(input []byte) []ask {
 	return out
 }
 
-// asksForOther refuses unknown requests.
+// asksForOther refuses control requests of unknown types.
 func (c *claude) asksForOther(s *Output, m *claudeLine) {
 	name := m.Request.Subtype
 	s.other(name, m.line)
 	s.addLines(jsonwrite.MustEncode(obj{"type": "control_response", "response": obj{"subtype": "error", "request_id": m.RequestID, "error": "concerto does not know " + name}}))
 }
 
-// mcp acts as the server of the program's tools.
+// mcp handles an MCP message to the server of the program's tools.
 func (c *claude) mcp(s *Output, m *claudeLine) {
 	q := &m.Request.Message
 	answer := func(member string, v any) {
@@ -107,7 +107,7 @@ func (c *claude) mcp(s *Output, m *claudeLine) {
 	}
 }
 
-// respond answers a request, if it is still open.
+// respond answers a control request, if it is still open.
 func (c *claude) respond(s *Output, o *ours) {
 	q, ok := c.Open[o.AnswerTo]
 	if !ok {
@@ -150,7 +150,7 @@ func (q *claudeRequest) decided(o *ours) obj {
 	return answer
 }
 
-// answered returns the questions together with the answers by question.
+// answered returns the input of AskUserQuestion with the answers added, by question.
 func (q *claudeRequest) answered(o *ours) obj {
 	if o.Error != "" {
 		return claudeDeny(o.Error, false)

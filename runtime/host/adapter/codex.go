@@ -12,35 +12,36 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 )
 
-// codex implements the protocol of `codex app-server`, which is JSON-RPC without the version
-// member. Its exported fields are its state.
+// codex implements the protocol of `codex app-server`, which is JSON-RPC without the member
+// "jsonrpc". The exported fields are its state.
 type codex struct {
 	cfg      Config
 	RPC      rpc
 	Version  string
 	Model    string
-	Session  string                     // the thread
-	Turn     string                     // the running turn, or ""
-	Cancel   bool                       // interrupt the turn as soon as its name is known
-	Prompt   string                     // waits for a new thread
+	Session  string                     // ID of the thread
+	Turn     string                     // ID of the running turn, or ""
+	Cancel   bool                       // interrupt the turn as soon as its ID is known
+	Prompt   string                     // prompt that waits for a new thread; "" for none
 	Prompts  int                        // number of prompts so far
-	Streamed map[string]bool            // messages of which a text has arrived, by item
-	Items    map[string]json.RawMessage // the changes of file changes, by item
-	Text     string                     // the newest message
-	Used     usage                      // of the thread before the exchange
-	Total    usage                      // of the thread so far
-	Counted  bool                       // the exchange has reported its usage
+	Streamed map[string]bool            // messages of which a part of the text has arrived, by item ID
+	Items    map[string]json.RawMessage // changes of the file-change items, by item ID
+	Text     string                     // text of the newest message
+	Used     usage                      // usage of the thread before the current exchange
+	Total    usage                      // usage of the thread so far
+	Counted  bool                       // the agent has reported the usage of the current exchange
 	Busy     bool                       // an exchange is running
 }
 
-// codexOldest is the first version that passes on its questions.
+// codexOldest is the oldest supported version: the first one that sends its questions to the
+// client.
 const codexOldest = "0.107.0"
 
 // codexRow describes a notification. A method that ends in "*" matches every method with that
-// prefix that no earlier row matches.
+// prefix for which no earlier row exists.
 type codexRow struct {
 	method string
-	handle func(c *codex, s *Output, m *codexEvent) // nil: not passed to the program
+	handle func(c *codex, s *Output, m *codexEvent) // nil: the program does not receive the notification
 }
 
 var codexRows = []codexRow{
@@ -76,7 +77,7 @@ var codexRows = []codexRow{
 	{"remoteControl/*", nil},
 }
 
-// codexEvent contains the fields of notifications, and the line.
+// codexEvent contains the fields of all notifications, and the agent's line.
 type codexEvent struct {
 	ThreadID  string          `json:"threadId"`
 	TurnID    string          `json:"turnId"`
@@ -153,7 +154,8 @@ func (c *codex) handleNotification(s *Output, m *rpcMessage, line []byte) {
 	s.other(m.Method, line)
 }
 
-// elsewhere reports whether an event belongs to another thread, which the agent has started.
+// elsewhere reports whether an event belongs to another thread, for example one that the agent
+// itself has started.
 func (c *codex) elsewhere(e *codexEvent) bool {
 	return e.ThreadID != "" && c.Session != "" && e.ThreadID != c.Session
 }
@@ -185,7 +187,7 @@ func (c *codex) ToAgent(line []byte) (s Output) {
 	return s
 }
 
-// thread returns the settings of a thread.
+// thread returns the parameters that start a thread.
 func (c *codex) thread() obj {
 	t := obj{"cwd": c.cfg.Dir, "approvalPolicy": c.cfg.Policy, "sandbox": c.cfg.Sandbox}
 	if c.cfg.Model != "" {
@@ -206,7 +208,7 @@ func (c *codex) startTurn(prompt string) []byte {
 		"input": []any{obj{"type": "text", "text": prompt, "text_elements": []any{}}}})
 }
 
-// interrupt ends the turn if its name is known.
+// interrupt asks the agent to end the turn, if the turn's ID is known.
 func (c *codex) interrupt(s *Output) {
 	if c.Cancel && c.Turn != "" {
 		c.Cancel = false
@@ -216,7 +218,7 @@ func (c *codex) interrupt(s *Output) {
 
 var codexVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/(\d+\.\d+\.\d+)`) })
 
-// handleResponse handles the responses to our requests: it continues the handshake, or fails an
+// handleResponse handles a response of the agent. It continues the handshake, or fails the
 // exchange.
 func (c *codex) handleResponse(s *Output, m *rpcMessage, line []byte) {
 	method, ok := c.RPC.matchResponse(m)
@@ -260,7 +262,7 @@ func (c *codex) handleResponse(s *Output, m *rpcMessage, line []byte) {
 	}
 }
 
-// handleInitialized checks the version and begins the thread.
+// handleInitialized checks the agent's version and begins the thread.
 func (c *codex) handleInitialized(s *Output, agent string) {
 	if found := codexVersion().FindStringSubmatch(agent); found != nil {
 		c.Version = found[1]
@@ -283,7 +285,8 @@ func (c *codex) handleInitialized(s *Output, agent string) {
 	s.addLines(c.RPC.request("thread/resume", t))
 }
 
-// handleFailure ends what cannot continue without the response.
+// handleFailure handles an error response. It ends the handshake or the exchange that needed the
+// response.
 func (c *codex) handleFailure(s *Output, method string, m *rpcMessage) {
 	if method == "turn/interrupt" {
 		s.Quiet = method
@@ -292,7 +295,7 @@ func (c *codex) handleFailure(s *Output, method string, m *rpcMessage) {
 	s.failed(fmt.Sprintf("host '%s': %s: %s", c.cfg.Host, method, m.Error.Message), string(m.Error.Code), c.Session, nil)
 }
 
-// Older reports whether version a precedes b; both are numbers separated by points.
+// Older reports whether version a precedes version b. Both consist of numbers separated by dots.
 func Older(a, b string) bool {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range min(len(as), len(bs)) {

@@ -11,7 +11,7 @@ func decidedCommand(q *rpcRequest, o *ours) obj {
 	switch {
 	case !d.Allow && d.Stop:
 		return obj{"decision": "cancel"}
-	case !d.Allow: // always accepted, while "cancel" would end the turn
+	case !d.Allow: // "decline" is always accepted, whereas "cancel" would end the turn
 		return obj{"decision": "decline"}
 	case d.Scope == decision.Always:
 		return obj{"decision": obj{"acceptWithExecpolicyAmendment": obj{"execpolicy_amendment": p.Amendment}}}
@@ -37,7 +37,8 @@ func decidedChange(q *rpcRequest, o *ours) obj {
 	return obj{"decision": "decline"}
 }
 
-// decidedPermissions grants everything that was requested, or nothing.
+// decidedPermissions grants all requested permissions if the decision allows them, and none
+// otherwise.
 func decidedPermissions(q *rpcRequest, o *ours) obj {
 	d := o.decide(q.Options, q.Args, false)
 	if !d.Allow {

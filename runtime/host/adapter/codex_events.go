@@ -29,7 +29,7 @@ func (c *codex) started(s *Output, e *codexEvent) {
 	c.interrupt(s)
 }
 
-// codexItem is an action or a message of the agent.
+// codexItem contains the fields of an item, which is an action or a message of the agent.
 type codexItem struct {
 	Type    string          `json:"type"`
 	ID      string          `json:"id"`
@@ -41,8 +41,8 @@ type codexItem struct {
 	Changes json.RawMessage `json:"changes"`
 }
 
-// reportedElsewhere contains the items that are reported in other ways: the agent's messages, and
-// calls of our tools.
+// reportedElsewhere contains the types of items that handlers of other notifications report: the
+// agent's messages, and calls of the program's tools.
 var reportedElsewhere = map[string]bool{"userMessage": true, "agentMessage": true, "reasoning": true, "plan": true, "dynamicToolCall": true}
 
 func (c *codex) item(s *Output, e *codexEvent) (item codexItem, complete bool) {
@@ -53,7 +53,7 @@ func (c *codex) item(s *Output, e *codexEvent) (item codexItem, complete bool) {
 	return item, complete
 }
 
-// toolName returns the name of an item's tool, as in approvals.
+// toolName returns the name of an item's tool, as approvals show it.
 func (i *codexItem) toolName() string {
 	switch i.Type {
 	case "commandExecution":
@@ -64,7 +64,7 @@ func (i *codexItem) toolName() string {
 	return i.Type
 }
 
-// summary returns what an item is about.
+// summary returns a short description of an item.
 func (i *codexItem) summary(raw []byte) string {
 	if i.Command != "" {
 		return short(bareCommand(i.Command))
@@ -120,7 +120,7 @@ func (c *codex) plans(s *Output, e *codexEvent) {
 func (c *codex) uses(s *Output, e *codexEvent) {
 	t := e.Usage.Total
 	c.Total = usage(t)
-	if !c.Busy { // of the resumed thread
+	if !c.Busy { // the usage is that of the resumed thread
 		s.Quiet = e.method
 		return
 	}
@@ -128,7 +128,8 @@ func (c *codex) uses(s *Output, e *codexEvent) {
 	s.progress("usage", fmt.Sprintf("%d tokens", t.In+t.Out), e.line)
 }
 
-// retries reports an error that the agent retries; after any other error the turn ends with it.
+// retries reports an error after which the agent retries. After any other error, the agent ends the
+// turn, and the turn's handler reports the error.
 func (c *codex) retries(s *Output, e *codexEvent) {
 	if e.WillRetry {
 		s.progress("retry", short(e.Error.Message), e.line)
@@ -164,7 +165,7 @@ func (c *codex) completed(s *Output, e *codexEvent) {
 	}
 }
 
-// withdrawResolved withdraws a request that was answered elsewhere.
+// withdrawResolved withdraws a request that was answered by another client or is obsolete.
 func (c *codex) withdrawResolved(s *Output, e *codexEvent) {
 	id := idText(e.RequestID)
 	if _, open := c.RPC.removeRequest(id); open {
@@ -174,10 +175,10 @@ func (c *codex) withdrawResolved(s *Output, e *codexEvent) {
 	s.Quiet = e.method
 }
 
-// shellCall matches a command line that starts a shell.
+// shellCall matches a command line that runs a shell with a command.
 var shellCall = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^(?:/usr)?(?:/bin/)?(?:bash|zsh|sh) -l?c (.*)$`) })
 
-// bareCommand returns a command without the shell that runs it.
+// bareCommand returns the command that a shell runs, or the command itself if it runs no shell.
 func bareCommand(command string) string {
 	found := shellCall().FindStringSubmatch(command)
 	if found == nil {
@@ -186,7 +187,7 @@ func bareCommand(command string) string {
 	return unquote(found[1])
 }
 
-// unquote removes the shell quotes around a text.
+// unquote removes the shell quotes around a text, if there are any.
 func unquote(s string) string {
 	if len(s) < 2 || s[0] != s[len(s)-1] {
 		return s

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// codexRequest describes a request and its response.
+// codexRequest describes a method of the agent's requests and how its requests are answered.
 type codexRequest struct {
 	method string
 	ask    func(c *codex, s *Output, q *rpcRequest, line []byte)
@@ -36,7 +36,7 @@ func codexRequestOf(method string) *codexRequest {
 	return &codexRequests[at]
 }
 
-// handleRequest passes on a request, or refuses it.
+// handleRequest handles a request of the agent. It refuses unknown methods.
 func (c *codex) handleRequest(s *Output, m *rpcMessage, line []byte) {
 	row := codexRequestOf(m.Method)
 	if row == nil {
@@ -46,17 +46,17 @@ func (c *codex) handleRequest(s *Output, m *rpcMessage, line []byte) {
 	row.ask(c, s, &rpcRequest{ID: m.ID, Method: m.Method, Params: m.Params}, line)
 }
 
-// respond answers a request, if it is still open.
+// respond sends the response to a request of the agent, if the request is still open.
 func (c *codex) respond(s *Output, o *ours) {
 	if q, ok := c.RPC.removeRequest(o.AnswerTo); ok {
 		s.addLines(rpcResult(q.ID, codexRequestOf(q.Method).answer(&q, o)))
 	}
 }
 
-// codexApproval contains the fields of requests for approval.
+// codexApproval contains the fields of all requests for approval.
 type codexApproval struct {
 	ItemID string `json:"itemId"`
-	// a text or, in old versions, a list of words
+	// a string or, in old versions, a list of words
 	Command     json.RawMessage            `json:"command"`
 	Cwd         string                     `json:"cwd"`
 	Reason      string                     `json:"reason"`
@@ -75,11 +75,11 @@ type codexAction struct {
 }
 
 func (q *rpcRequest) approval() (p codexApproval) {
-	_ = json.Unmarshal(q.Params, &p) // members of another type are not shown
+	_ = json.Unmarshal(q.Params, &p) // members with the wrong type are not shown
 	return p
 }
 
-// codexScopes maps Codex's decisions to scopes.
+// codexScopes maps Codex's decisions to the scopes of the host protocol.
 var codexScopes = []struct{ theirs, ours string }{
 	{"accept", decision.Once},
 	{"acceptForSession", decision.Session},
@@ -88,7 +88,8 @@ var codexScopes = []struct{ theirs, ours string }{
 	{"cancel", decision.Deny},
 }
 
-// offers returns the possible scopes: those of the decisions in the request, or the default ones.
+// offers returns the scopes that the user can choose: those of the decisions in the request, or the
+// default scopes.
 func (p *codexApproval) offers() []string {
 	var out []string
 	for _, scope := range codexScopes {
@@ -99,7 +100,7 @@ func (p *codexApproval) offers() []string {
 	return out
 }
 
-// has reports whether a decision is possible.
+// has reports whether the request offers a decision.
 func (p *codexApproval) has(name string) bool {
 	amends := name == "acceptWithExecpolicyAmendment"
 	if amends && (len(p.Amendment) == 0 || string(p.Amendment) == "null") {
@@ -113,7 +114,7 @@ func (p *codexApproval) has(name string) bool {
 	})
 }
 
-// command returns the command, with its words joined if it is a list.
+// command returns the command as text. The words of a list are joined.
 func (p *codexApproval) command() string {
 	var list []string
 	if json.Unmarshal(p.Command, &list) == nil {
@@ -128,7 +129,7 @@ func (p *codexApproval) command() string {
 	return bareCommand(idText(p.Command))
 }
 
-// codexReads lists the actions that only read.
+// codexReads lists the kinds of command actions that only read.
 var codexReads = []string{"read", "listFiles", "list_files", "search"}
 
 func (c *codex) asksCommand(s *Output, q *rpcRequest, line []byte) {
@@ -151,14 +152,14 @@ func (c *codex) asksCommand(s *Output, q *rpcRequest, line []byte) {
 	c.approve(s, q, a)
 }
 
-// approve stores what an approval showed, and requests it.
+// approve sends an approval to the program and stores what the approval showed.
 func (c *codex) approve(s *Output, q *rpcRequest, a approval) {
 	q.Options, q.Args = a.Options, a.Args
 	a.ID = c.RPC.storeRequest(*q)
 	s.approval(a)
 }
 
-// changedPaths returns the files of changes.
+// changedPaths returns the paths of the changed files.
 func changedPaths(changes []byte) []string {
 	var list []struct{ Path string }
 	if json.Unmarshal(changes, &list) != nil {
@@ -171,7 +172,7 @@ func changedPaths(changes []byte) []string {
 	return out
 }
 
-// deletes reports whether changes only delete files.
+// deletes reports whether all changes delete files.
 func deletes(changes []byte) bool {
 	var list []struct{ Kind struct{ Type string } }
 	if json.Unmarshal(changes, &list) != nil || len(list) == 0 {
@@ -221,12 +222,12 @@ func (c *codex) asksPermissions(s *Output, q *rpcRequest, line []byte) {
 	c.approve(s, q, a)
 }
 
-// questions returns the questions of a request for user input.
+// questions returns the questions in a request for user input.
 func (q *rpcRequest) questions() []ask {
 	var p struct {
 		Questions []ask `json:"questions"`
 	}
-	_ = json.Unmarshal(q.Params, &p) // an unreadable question is not asked
+	_ = json.Unmarshal(q.Params, &p) // a question that cannot be parsed is not asked
 	return p.Questions
 }
 
@@ -247,7 +248,7 @@ func answeredUser(q *rpcRequest, o *ours) obj {
 	return obj{"answers": answers}
 }
 
-// elicitation contains the form of an MCP server or an agent.
+// elicitation contains the fields of a form that an MCP server or an agent sends.
 type elicitation struct {
 	Mode    string          `json:"mode"`
 	Message string          `json:"message"`
@@ -255,11 +256,12 @@ type elicitation struct {
 }
 
 func (q *rpcRequest) elicitation() (e elicitation) {
-	_ = json.Unmarshal(q.Params, &e) // an unreadable form is not asked
+	_ = json.Unmarshal(q.Params, &e) // a form that cannot be parsed is not asked
 	return e
 }
 
-// handleElicitation asks the questions of a form; other kinds of elicitation are unknown.
+// handleElicitation asks the program the questions of a form. It refuses other kinds of
+// elicitation.
 func (c *codex) handleElicitation(s *Output, q *rpcRequest, line []byte) {
 	e := q.elicitation()
 	if e.Schema == nil {

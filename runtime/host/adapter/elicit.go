@@ -9,10 +9,11 @@ import (
 	"strings"
 )
 
-// custom is the suffix of a property that accepts values which another property's enum lacks.
+// custom is the suffix of the name of a property that accepts values which the enum of another
+// property lacks.
 const custom = "_custom"
 
-// property is a property of an elicitation's schema.
+// property is a property in the schema of an elicitation.
 type property struct {
 	Type        string    `json:"type"`
 	Title       string    `json:"title"`
@@ -30,14 +31,15 @@ type titled struct {
 	Description string `json:"description"`
 }
 
-// titleSeparator separates the label and the description in the titles of agents that use one text
-// for both: "Red — take Red".
+// titleSeparator separates the label from the description in titles like "Red — take Red". Some
+// agents use one text for both.
 const titleSeparator = " — "
 
-// choice is a possible value of a property.
+// choice is a value that the user can choose for a property.
 type choice struct{ value, label, description string }
 
-// choices returns the possible values of a property; none means any of its type.
+// choices returns the values that the user can choose for a property. An empty list means that
+// every value of the property's type is possible.
 func (p *property) choices() []choice {
 	if p.Type == "array" && p.Items != nil {
 		return p.Items.choices()
@@ -60,14 +62,15 @@ func (p *property) choices() []choice {
 	return out
 }
 
-// form is the schema of an elicitation: an object whose members are plain values.
+// form is the schema of an elicitation: an object whose members are not objects or lists of
+// objects.
 type form struct {
-	names    []string // of the properties, in order
+	names    []string // names of the properties, in the schema's order
 	of       map[string]property
 	required []string
 }
 
-// readForm parses an elicitation's schema and skips what it cannot parse.
+// readForm parses the schema of an elicitation. It skips properties that it cannot parse.
 func readForm(schema json.RawMessage) form {
 	var s struct {
 		Properties json.RawMessage `json:"properties"`
@@ -87,8 +90,8 @@ func readForm(schema json.RawMessage) form {
 	return f
 }
 
-// asks returns the form's questions: one for each property, except those for values that another's
-// enum lacks.
+// asks returns the questions of the form: one for each property, except the properties whose name
+// has the suffix custom.
 func (f *form) asks() []ask {
 	var out []ask
 	for _, name := range f.names {
@@ -111,8 +114,8 @@ func (f *form) asks() []ask {
 	return out
 }
 
-// fillIn returns the form filled in with an answer; false if the answer does not fit. Members of
-// the answer beyond the questions are included.
+// fillIn returns the form filled in with an answer, including members of the answer for which there
+// was no question. It returns false if the answer does not fit the form.
 func (f *form) fillIn(answer json.RawMessage) (obj, bool) {
 	asks := f.asks()
 	content := obj{}
@@ -151,7 +154,7 @@ func (f *form) fillIn(answer json.RawMessage) (obj, bool) {
 	return content, len(content) > 0
 }
 
-// value converts an answer to the property's type; false if it does not fit.
+// value converts an answer to the property's type. It returns false if the answer does not fit.
 func (p *property) value(v json.RawMessage) (any, bool) {
 	var text string
 	isText := json.Unmarshal(v, &text) == nil
@@ -181,7 +184,8 @@ func (p *property) value(v json.RawMessage) (any, bool) {
 	return p.choose(text)
 }
 
-// choose returns the value that a text means.
+// choose returns the choice that the user's text refers to, or false if the property does not allow
+// the text.
 func (p *property) choose(text string) (string, bool) {
 	all := p.choices()
 	for _, c := range all {
@@ -210,7 +214,7 @@ func (p *property) parseList(v json.RawMessage) (any, bool) {
 	return all, true
 }
 
-// elicited returns the result of an elicitation: the answer, or a refusal.
+// elicited returns the result of an elicitation: the filled-in form, or a refusal.
 func elicited(schema json.RawMessage, o *ours) obj {
 	f := readForm(schema)
 	if o.Error == "" {

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// An agent that supports MCP servers receives the program's tools as one. This file answers its
-// requests to that server, except calls.
+// An agent that supports MCP servers receives the program's tools as an MCP server. This file
+// answers the agent's requests to that server. The program handles the calls.
 
-// toolServer is the server's name.
+// toolServer is the name of the MCP server of the program's tools.
 const toolServer = "concerto"
 
 // mcpCall contains the fields of a tool call.
@@ -17,14 +17,15 @@ type mcpCall struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// serveMCP answers a message to the server: with a result, with a failure, or, for a call, by the
-// program. A notification needs no answer; its result is empty.
+// serveMCP handles an MCP message to the server. Exactly one result is set for a request: result,
+// failure or, if the program must answer, call. For a notification, which needs no answer, result
+// is empty.
 func (t Tools) serveMCP(q *rpcMessage) (result obj, failure *RPCError, call *mcpCall) {
 	var params struct {
 		mcpCall
 		Protocol string `json:"protocolVersion"`
 	}
-	_ = json.Unmarshal(q.Params, &params) // missing members are empty
+	_ = json.Unmarshal(q.Params, &params) // missing members remain empty
 	switch {
 	case q.Method == "initialize":
 		return obj{"protocolVersion": params.Protocol, "capabilities": obj{"tools": obj{}}, "serverInfo": obj{"name": toolServer, "version": "1"}}, nil, nil

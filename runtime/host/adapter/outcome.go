@@ -16,12 +16,12 @@ type usage struct {
 
 func (u usage) minus(v usage) usage { return usage{u.In - v.In, u.Out - v.Out, u.Cached - v.Cached} }
 
-// outcome is the end of a successful exchange.
+// outcome is the result of a successful exchange.
 type outcome struct {
 	text    string
 	session string
 	usage   *usage
-	cost    *float64 // in USD
+	cost    *float64 // cost of the exchange in USD; nil if unknown
 	turns   int64
 	stop    string
 	payload []byte

@@ -2,10 +2,10 @@ package adapter
 
 import "fmt"
 
-// plan counts the steps of a vendor's plan.
+// plan counts the steps of an agent's plan.
 type plan struct {
 	done, all int
-	now, next string // the current step, and the first future one
+	now, next string // text of the current step, and of the first step after it
 }
 
 func (p *plan) addStep(text string, done, now bool) {
@@ -20,7 +20,7 @@ func (p *plan) addStep(text string, done, now bool) {
 	}
 }
 
-// String returns "2 of 5: STEP".
+// String returns a text like "2 of 5: STEP".
 func (p *plan) String() string {
 	at := p.now
 	if at == "" {

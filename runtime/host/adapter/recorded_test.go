@@ -14,12 +14,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/golden"
 )
 
-// recorded lists the recordings of vendors' agents, which internal/testkit/agentwire makes, and
-// their instructions.
+// recorded maps the names of the recordings of vendors' agents to their configurations.
+// internal/testkit/agentwire makes the recordings.
 var recorded = map[string]struct {
 	transport string
 	vendor    Vendor
-	tool      bool // it receives a tool, and calls it
+	tool      bool // the agent receives recordedTool and calls it
 }{
 	"claude":     {transport: "claude-code"},
 	"codex":      {transport: "codex", vendor: Vendor{Model: "gpt-5.2"}},
@@ -38,7 +38,7 @@ var recorded = map[string]struct {
 var recordedTool = Tools{{Name: "Calc_add", Description: "Adds two numbers.",
 	Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"],"additionalProperties":false}`)}}
 
-// recording reads the lines of a recording's first process.
+// recording returns the lines of the first process in a recording.
 func recording(t *testing.T, name string) []hosttrace.Recorded {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata/wire", name+".wire"))
@@ -53,15 +53,15 @@ func recording(t *testing.T, name string) []hosttrace.Recorded {
 	return all.Process("Coder", 1)
 }
 
-// newAdapter returns the adapter of a host, which resumes a session.
+// newAdapter returns the adapter of a host. It resumes the session resume unless that is "".
 func newAdapter(_ testing.TB, transport string, v Vendor, resume string) Adapter {
 	cfg := v.AdapterConfig("Coder", "/work")
 	cfg.Resume = resume
 	return Protocols[transport].New(cfg)
 }
 
-// newConfiguredAdapter returns the adapter of a host with recordedTool, over a bridge with the
-// recordings' path if the vendor uses one.
+// newConfiguredAdapter returns the adapter of a host that has recordedTool. If the vendor uses a
+// bridge, the bridge has the same path as in the recordings.
 func newConfiguredAdapter(_ testing.TB, transport string, v Vendor) Adapter {
 	cfg := v.AdapterConfig("Coder", "/work")
 	cfg.Tools = recordedTool
@@ -71,7 +71,8 @@ func newConfiguredAdapter(_ testing.TB, transport string, v Vendor) Adapter {
 	return Protocols[transport].New(cfg)
 }
 
-// The responses of a program that allows everything and answers with tabs.
+// answerOf returns the response of a program that allows every action and answers every question
+// with tabs.
 func answerOf(m map[string]any) string {
 	id, _ := json.Marshal(m["id"])
 	switch m["type"] {
@@ -87,8 +88,9 @@ func answerOf(m map[string]any) string {
 	return ""
 }
 
-// Each recording produces the messages of its golden file, and the adapter's lines to the agent are
-// those that the agent received.
+// TestRecorded plays the agent's lines of each recording. The messages must equal those in the
+// golden file, and the adapter must write exactly the lines that the agent received in the
+// recording.
 func TestRecorded(t *testing.T) {
 	for name, of := range recorded {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +112,7 @@ func TestRecorded(t *testing.T) {
 				switch l.Dir {
 				case hosttrace.To:
 					if len(written) == 0 || written[0] != l.Text {
-						t.Fatalf("the recorded line to the agent is\n%s\nthe adapter wrote\n%s", l.Text, strings.Join(written, "\n"))
+						t.Fatalf("recorded line to the agent:\n%s\nlines of the adapter:\n%s", l.Text, strings.Join(written, "\n"))
 					}
 					written = written[1:]
 				case hosttrace.From:
@@ -127,7 +129,7 @@ func TestRecorded(t *testing.T) {
 						}
 					}
 					if reread := reread(t, a); !reflect.DeepEqual(reread, a) {
-						t.Fatalf("the state is not plain data:\n%s", cmp.Diff(a, reread, cmp.Exporter(func(reflect.Type) bool { return true })))
+						t.Fatalf("the state changed when encoded and decoded (-want +got):\n%s", cmp.Diff(a, reread, cmp.Exporter(func(reflect.Type) bool { return true })))
 					}
 				}
 			}
@@ -139,24 +141,24 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// shown returns a message without its payload, which is the vendor's line.
+// shown returns a message without its payload, after checking that the payload is the agent's line.
 func shown(t *testing.T, ours []byte, line string) string {
 	t.Helper()
 	var m struct{ Payload json.RawMessage }
 	if err := json.Unmarshal(ours, &m); err != nil {
-		t.Fatalf("%s: %v", ours, err)
+		t.Fatalf("could not decode message %s: %v", ours, err)
 	}
 	if m.Payload == nil {
 		return string(ours)
 	}
 	if string(m.Payload) != line {
-		t.Errorf("the payload of %s is not the line", ours)
+		t.Errorf("the payload of message %s is not the agent's line", ours)
 	}
 	return strings.Replace(string(ours), `,"payload":`+line, ` + payload`, 1)
 }
 
-// reread returns an adapter whose state was encoded and decoded. Its configuration is not part of
-// the state.
+// reread encodes the adapter's state, and returns a new adapter with the decoded state but without
+// a configuration.
 func reread(t *testing.T, a Adapter) Adapter {
 	t.Helper()
 	text, err := json.Marshal(a)

@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// rpcMessage is a message of JSON-RPC: a request, a notification or a response.
+// rpcMessage is a JSON-RPC message: a request, a notification or a response.
 type rpcMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -22,7 +22,7 @@ type RPCError struct {
 	Data    json.RawMessage `json:"data"`
 }
 
-// Error codes.
+// Error codes of JSON-RPC and of the agents' protocols.
 const (
 	CodeInvalid   = -32602 // invalid parameters
 	CodeUnknown   = -32601 // unknown method
@@ -32,14 +32,15 @@ const (
 	CodeDenied    = -32003 // not allowed
 )
 
-// rpc is our end of a JSON-RPC connection: the open requests of both sides.
+// rpc is the client's end of a JSON-RPC connection. It holds the open requests of both sides.
 type rpc struct {
-	Sent    int64                 // number of our requests; their ids count from 1
-	Waiting map[string]string     // the methods of our open requests, by id
-	Open    map[string]rpcRequest // the agent's open requests, by id as a text
+	Sent    int64                 // number of requests sent; their IDs count from 1
+	Waiting map[string]string     // methods of the sent requests that have no response, by ID
+	Open    map[string]rpcRequest // requests of the agent that have no response, by ID as a string
 }
 
-// rpcRequest is a request of the agent. Options and Args are what an approval showed.
+// rpcRequest is a request of the agent. Options and Args are the scopes and arguments that an
+// approval for the request showed.
 type rpcRequest struct {
 	ID      json.RawMessage
 	Number  int64 `json:",omitempty"` // among all requests of the process, from 1, if counted
@@ -51,7 +52,7 @@ type rpcRequest struct {
 
 func newRPC() rpc { return rpc{Waiting: map[string]string{}, Open: map[string]rpcRequest{}} }
 
-// request returns the line of a new request.
+// request returns the line of a new request to the agent.
 func (r *rpc) request(method string, params any) []byte {
 	r.Sent++
 	r.Waiting[strconv.FormatInt(r.Sent, 10)] = method
@@ -66,8 +67,8 @@ func notification(method string, params any) []byte {
 	return jsonwrite.MustEncode(m)
 }
 
-// matchResponse returns the method of the request that a response belongs to; false if there is
-// none.
+// matchResponse returns the method of the request that a response answers. ok is false if there is
+// no such request.
 func (r *rpc) matchResponse(m *rpcMessage) (method string, ok bool) {
 	id := idText(m.ID)
 	method, ok = r.Waiting[id]
@@ -75,7 +76,7 @@ func (r *rpc) matchResponse(m *rpcMessage) (method string, ok bool) {
 	return method, ok
 }
 
-// idText returns an id as a text, which is our id.
+// idText returns a JSON-RPC ID as the string that serves as ID in the host protocol.
 func idText(id json.RawMessage) string {
 	var text string
 	if json.Unmarshal(id, &text) == nil {
@@ -84,14 +85,14 @@ func idText(id json.RawMessage) string {
 	return string(id)
 }
 
-// storeRequest stores an open request, and returns its id as a text.
+// storeRequest stores an open request of the agent, and returns its ID as a string.
 func (r *rpc) storeRequest(q rpcRequest) string {
 	id := idText(q.ID)
 	r.Open[id] = q
 	return id
 }
 
-// removeRequest removes a request; false if it was not open.
+// removeRequest removes a request of the agent. It returns false if the request was not open.
 func (r *rpc) removeRequest(id string) (rpcRequest, bool) {
 	q, ok := r.Open[id]
 	delete(r.Open, id)
@@ -106,13 +107,13 @@ func rpcFailure(id json.RawMessage, code int, message string) []byte {
 	return jsonwrite.MustEncode(obj{"jsonrpc": "2.0", "id": id, "error": obj{"code": code, "message": message}})
 }
 
-// unknown answers a request that has no row.
+// unknown answers a request whose method has no row.
 func (s *Output) unknown(m *rpcMessage, name string, line []byte) {
 	s.other(name, line)
 	s.addLines(rpcFailure(m.ID, CodeUnknown, "concerto does not know "+name))
 }
 
-// rpcKind is the kind of a message.
+// rpcKind is the kind of a JSON-RPC message.
 type rpcKind uint8
 
 const (

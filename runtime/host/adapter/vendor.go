@@ -16,28 +16,31 @@ type Vendor struct {
 	Session  string   `json:"session"`         // "fresh": each exchange begins a new session; "" means "keep"
 }
 
-// AdapterConfig returns the configuration of a host's adapter. dir is an absolute path.
+// AdapterConfig returns the configuration of a host's adapter. host is the name of the declaration.
+// dir is an absolute path.
 func (v *Vendor) AdapterConfig(host, dir string) Config {
 	return Config{Host: host, Dir: dir, Model: v.Model, Mode: v.Mode, Policy: cmp.Or(v.Approval, "untrusted"),
 		Sandbox: cmp.Or(v.Sandbox, "workspace-write"), Fresh: v.Session == "fresh"}
 }
 
-// Protocol describes a protocol that a host may use, a row of the table of protocols.
+// Protocol describes one of the protocols that a host may use.
 type Protocol struct {
 	Command string // default command
-	Install string // the npm package that contains it
+	Install string // name of the npm package that contains the command
 	Flags   func(v *Vendor, resume string) []string
-	New     func(v Config) Adapter // nil for our protocol
-	// OneConversation means that a new session needs a new process.
+	New     func(v Config) Adapter // creates the adapter; nil for the host protocol, which needs none
+	// OneConversation means that a process serves only one session: a new session needs a new
+	// process.
 	OneConversation bool
-	// Product is the product's name and Oldest its first supported version, which is queried with
-	// --version; "" if the handshake contains the version, or none is needed.
+	// Product is the product's name. Oldest is its first supported version, compared with the
+	// output of --version. Both are "" if the handshake contains the version or every version is
+	// supported.
 	Product, Oldest string
 
-	Timeout, InitTimeout time.Duration // defaults
+	Timeout, InitTimeout time.Duration // default values
 }
 
-// Time limits of vendors' agents: the cold start of a program in npm takes up to ten seconds.
+// Time limits of vendors' agents. The cold start of an npm program takes up to ten seconds.
 const (
 	vendorTimeout     = 1800 * time.Second
 	vendorInitTimeout = 60 * time.Second
@@ -45,7 +48,8 @@ const (
 
 const TransportACP = "acp"
 
-// Protocols is the table of the vendors' protocols, by transport; every other transport uses ours.
+// Protocols contains the vendors' protocols, by transport. Every other transport uses the host
+// protocol.
 var Protocols = map[string]*Protocol{
 	"claude-code": {Command: "claude", Install: "@anthropic-ai/claude-code", Flags: claudeFlags, New: func(v Config) Adapter { return newClaude(v) }, OneConversation: true,
 		Product: "Claude Code", Oldest: "2.1.0", Timeout: vendorTimeout, InitTimeout: vendorInitTimeout},
@@ -71,8 +75,8 @@ func claudeFlags(v *Vendor, resume string) []string {
 	return flags
 }
 
-// codexFlags allows Codex to ask questions outside its plan mode; a version that does not know the
-// feature ignores it.
+// codexFlags returns flags that allow Codex to ask questions outside its plan mode. A version of
+// Codex without this feature ignores the flags.
 func codexFlags(*Vendor, string) []string {
 	return []string{"-c", "features.default_mode_request_user_input=true", "app-server"}
 }

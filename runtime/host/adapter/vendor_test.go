@@ -10,7 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// talked plays lines, ours before "> " and the vendor's, and returns the results of each.
+// talked passes the lines to the adapter and returns the result of each. A line with the prefix ">
+// " is one of Concerto's messages; any other line comes from the agent.
 func talked(t *testing.T, a Adapter, lines ...string) (out []string) {
 	t.Helper()
 	for _, l := range lines {
@@ -25,7 +26,8 @@ func talked(t *testing.T, a Adapter, lines ...string) (out []string) {
 	return out
 }
 
-// Sessions that continue, are cancelled, are resumed, begin again or do not begin.
+// TestConversations plays sessions that continue, are cancelled, are resumed, are restarted, or
+// fail to start.
 func TestConversations(t *testing.T) {
 	start, prompt, cancel := `> {"type":"init"}`, `> {"type":"prompt","text":"go"}`, `> {"type":"cancel","reason":"r"}`
 	for _, c := range []struct {
@@ -33,7 +35,7 @@ func TestConversations(t *testing.T) {
 		v               Vendor
 		resume          string
 		lines           []string
-		want            []string // the last result
+		want            []string // the results of the last lines
 	}{
 		{"cost and usage are the exchange's", "claude-code", Vendor{}, "", []string{
 			`{"type":"result","subtype":"success","result":"a","total_cost_usd":0.5,"usage":{"input_tokens":1,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,"output_tokens":4}}`,
@@ -126,7 +128,7 @@ func TestConversations(t *testing.T) {
 	} {
 		got := talked(t, newAdapter(t, c.transport, c.v, c.resume), c.lines...)
 		if n := len(got) - len(c.want); n < 0 || !slices.Equal(got[n:], c.want) {
-			t.Errorf("%s, %s:\ngot\n%s\nwant\n%s", c.transport, c.name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+			t.Errorf("%s, %s: results:\n%s\nwant\n%s", c.transport, c.name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 		}
 	}
 }
@@ -137,13 +139,13 @@ func TestOlder(t *testing.T) {
 		want bool
 	}{{"2.0.9", "2.1.0", true}, {"2.1.0", "2.1.0", false}, {"2.10.0", "2.9.0", false}, {"0.99.0", "0.107.0", true}, {"1.0", "1.0.1", true}, {"x.1.1", "2.1.1", false}} {
 		if got := Older(c.a, c.b); got != c.want {
-			t.Errorf("%s before %s: %t", c.a, c.b, got)
+			t.Errorf("Older(%q, %q) = %t, want %t", c.a, c.b, got, c.want)
 		}
 	}
 }
 
-// Lines that the vendor does not send, complete or cut, produce only valid messages of ours and
-// JSON.
+// TestAnyLine changes recorded lines at random, and cuts them. The adapter must produce only valid
+// messages and valid JSON from them.
 func TestAnyLine(t *testing.T) {
 	var all []string
 	for _, c := range fromAgentTable {
@@ -167,7 +169,7 @@ func TestAnyLine(t *testing.T) {
 					ID   json.RawMessage `json:"id"`
 				}
 				if string(o) != line && (json.Unmarshal(o, &m) != nil || m.Type == "") {
-					t.Fatalf("%s\nleads to %s", line, o)
+					t.Fatalf("line %s\nproduces the invalid message %s", line, o)
 				}
 				if len(m.ID) > 0 && r.IntN(2) == 0 {
 					value := []string{`"yes"`, `["a"]`, `{"q":1}`, `null`, `7`}[r.IntN(5)]
@@ -176,7 +178,7 @@ func TestAnyLine(t *testing.T) {
 			}
 			for _, o := range s.Lines {
 				if !json.Valid(o) {
-					t.Fatalf("%s\nleads to %s", line, o)
+					t.Fatalf("line %s\nproduces the invalid JSON %s", line, o)
 				}
 			}
 			reread(t, a)
@@ -184,7 +186,7 @@ func TestAnyLine(t *testing.T) {
 	})
 }
 
-// mangled returns a line in which a value is replaced or a piece is missing.
+// mangled returns the line with a value replaced, a piece removed or the end cut off, or unchanged.
 func mangled(r *rand.Rand, line string) string {
 	switch r.IntN(4) {
 	case 0:

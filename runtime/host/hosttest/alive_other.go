@@ -2,5 +2,5 @@
 
 package hosttest
 
-// groupAlive returns false: this system has no process groups, and no stdio hosts.
+// groupAlive returns false, because the system has no process groups.
 func groupAlive(int) bool { return false }

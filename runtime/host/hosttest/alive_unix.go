@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// groupAlive reports whether a process of the group still runs; zombies do not count if the system
-// shows them.
+// groupAlive reports whether a process of the group still runs. Zombies do not count on systems
+// that report their state.
 func groupAlive(pgid int) bool {
 	if syscall.Kill(-pgid, 0) == syscall.ESRCH {
 		return false

@@ -46,7 +46,7 @@ write answered yes
 		`{"host":"worker","id":null,"decision":"deny","description":"remove","asked":{"description":"remove","kind":"execute","args":{"command":"rm x"}}}`,
 	} {
 		if m := x.want(effect.Decided, want); !m.Decided {
-			w.Errorf("%s does not say that it is decided", want)
+			w.Errorf("message %s is not marked as decided", want)
 		}
 	}
 	x.reply(x.want("approval", `{"id":"a","description":"else","kind":"execute","args":{"command":"make"}}`), `"no"`)
@@ -67,11 +67,11 @@ kill KILL
 	e := w.open("go").fails()
 	if e.Message != "host exited without result" || e.Fields["exit_code"] != int64(7) || e.Fields["host"] != "worker" ||
 		e.Fields["stderr"] != "first line\ncannot find the blueprint" {
-		w.Errorf("message %q, fields %v", e.Message, e.Fields)
+		w.Errorf("message = %q, fields = %v, want exit code 7 and the two lines of stderr", e.Message, e.Fields)
 	}
 	e = w.open("go").fails()
 	if _, ok := e.Fields["stderr"]; e.Fields["exit_code"] != int64(137) || ok {
-		w.Errorf("fields %v", e.Fields)
+		w.Errorf("fields = %v, want exit code 137 without stderr", e.Fields)
 	}
 }
 
@@ -100,7 +100,7 @@ hang
 	x := w.open("go")
 	x.want("progress", `{}`)
 	if e := x.fails(); !strings.HasPrefix(e.Message, "host exited without result") || !strings.Contains(e.Message, "closed its output") {
-		w.Errorf("message %q", e.Message)
+		w.Errorf("message = %q, want that the host closed its output", e.Message)
 	}
 }
 
@@ -119,7 +119,7 @@ end
 		_, err := x.next()
 		if err != nil {
 			if e := w.hostError(err); e.Message != "host 'worker' timed out after 1.5 seconds" || e.Fields["host"] != "worker" {
-				w.Errorf("message %q, fields %v", e.Message, e.Fields)
+				w.Errorf("message = %q, fields = %v, want the timeout after 1.5 seconds", e.Message, e.Fields)
 			}
 			break
 		}
@@ -139,7 +139,7 @@ read
 write cancelled x
 hang
 `)
-	c.Timeout = 3 // the initialisation must fit on a busy machine
+	c.Timeout = 3 // the initialisation must complete in time on a busy machine
 	w.start(c)
 	x := w.open("go")
 	x.fails()
@@ -170,7 +170,7 @@ exit 0
 	x.cancel("")
 	w.ask("three", "three")
 	if n := len(w.spawns("worker")); n != 2 {
-		w.Errorf("%d starts", n)
+		w.Errorf("the host was started %d times, want twice", n)
 	}
 }
 
@@ -200,11 +200,11 @@ exit 0
 ` + echo))
 	x := w.open("go")
 	x.want("progress", `{}`)
-	x.close() // it returns although the host does not exit
+	x.close() // close returns although the host does not exit
 	w.await("signalled")
 	first := w.spawns("worker")[0]
 	if !groupAlive(first) {
-		w.Error("the host has left: nothing is shown")
+		w.Error("the host exited early, so the test proves nothing")
 	}
 	next := make(chan struct{})
 	go func() {
@@ -218,7 +218,7 @@ exit 0
 			w.Error("the next exchange did not wait for the old process")
 		}
 		if m, err := y.next(); err != nil || payload(m) != `{"text":"next"}` {
-			w.Errorf("got %s, %v", m.Text, err)
+			w.Errorf("message of the next exchange = %s (error %v), want text next", m.Text, err)
 		}
 	}()
 	w.make("leave")
@@ -237,6 +237,6 @@ exit 0
 	x.want("progress", `{}`)
 	w.end()
 	if w.lines("cancelled") == nil || w.lines("signalled") != nil {
-		w.Errorf("cancel messages %v, signals %v", w.lines("cancelled"), w.lines("signalled"))
+		w.Errorf("cancel messages = %v, signals = %v, want a cancel message and no signal", w.lines("cancelled"), w.lines("signalled"))
 	}
 }

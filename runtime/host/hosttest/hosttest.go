@@ -1,6 +1,6 @@
-// Package hosttest is the conformance suite of host transports: it plays each H rule of
-// spec/host-protocol.md with a scripted host on the other side of the transport; its API promises
-// nothing. A transport that passes it supports the whole protocol.
+// Package hosttest is the conformance suite for host transports. It tests each H rule of
+// spec/host-protocol.md with a scripted host at the other end of the transport; its API promises
+// nothing. A transport that passes the suite supports the whole protocol.
 //
 // The rules are quoted in full, and a test compares the quotations with the chapter.
 package hosttest
@@ -16,20 +16,20 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// rule is one rule of the chapter and the test that plays it.
+// rule is one rule of the chapter and its test.
 type rule struct {
 	id   string
 	text string
 	play func(w *world)
 }
 
-// rules lists all rules in the chapter's order.
+// rules lists all rules in the order of the chapter.
 var rules = slices.Concat(processRules, lineRules, initRules, promptRules, messageRules, endRules, sessionRules, decidedRules, upkeepRules)
 
-// Run plays every rule. Afterwards no goroutine of the hosts and no process may be left. Each of
-// with changes the options of the hosts.
+// Run tests every rule. Afterwards it checks that no goroutine of the hosts and no process is left.
+// Each function in with changes the options of the hosts.
 func Run(t *testing.T, peer Peer, with ...func(*testing.T, *host.Options)) {
-	t.Cleanup(func() { checkGoroutines(t) }) // after all rows
+	t.Cleanup(func() { checkGoroutines(t) }) // runs after the tests of all rules
 	for _, r := range rules {
 		t.Run(r.id, func(t *testing.T) {
 			t.Parallel()
@@ -37,7 +37,7 @@ func Run(t *testing.T, peer Peer, with ...func(*testing.T, *host.Options)) {
 			w.with = with
 			defer func() {
 				if t.Failed() {
-					t.Logf("%s: %s", r.id, r.text)
+					t.Logf("failed rule %s: %s", r.id, r.text)
 				}
 			}()
 			r.play(w)
@@ -51,7 +51,7 @@ func Run(t *testing.T, peer Peer, with ...func(*testing.T, *host.Options)) {
 			for _, f := range files {
 				for _, p := range w.spawns(strings.TrimSuffix(filepath.Base(f), ".host.spawns")) {
 					if groupAlive(p) {
-						t.Errorf("group %d is left", p)
+						t.Errorf("process group %d is still running", p)
 					}
 				}
 			}
@@ -59,8 +59,8 @@ func Run(t *testing.T, peer Peer, with ...func(*testing.T, *host.Options)) {
 	}
 }
 
-// checkGoroutines fails if a goroutine runs our code after everything is closed. It waits for the
-// last ones to exit.
+// checkGoroutines fails if a goroutine runs Concerto's code after all hosts are closed. It waits
+// for the last goroutines to exit.
 func checkGoroutines(t *testing.T) {
 	t.Helper()
 	var left []string
@@ -69,12 +69,12 @@ func checkGoroutines(t *testing.T) {
 		all := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
 		left = slices.DeleteFunc(all[1:], func(s string) bool {
 			ours := strings.Contains(s, "/runtime/host.") || strings.Contains(s, "/runtime/keeper.") || strings.Contains(s, "/internal/process/procgroup.")
-			// it has the starter thread
+			// package procgroup keeps its starter thread
 			return !ours || strings.Contains(s, "/internal/process/procgroup.runStarter")
 		})
 		if len(left) == 0 {
 			return
 		}
 	}
-	t.Errorf("goroutines are left:\n%s", strings.Join(left, "\n\n"))
+	t.Errorf("goroutines are still running:\n%s", strings.Join(left, "\n\n"))
 }

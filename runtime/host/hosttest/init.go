@@ -53,11 +53,11 @@ func paramsEnvUnset(w *world) {
 	e := w.openFails("go")
 	for _, part := range []string{"host 'worker'", "WORKER_TOKEN", "not set", "[hosts.worker.params_env]", "'token'"} {
 		if !strings.Contains(e.Message, part) {
-			w.Errorf("message %q lacks %q", e.Message, part)
+			w.Errorf("message %q does not contain %q", e.Message, part)
 		}
 	}
 	if got := w.spawns("worker"); len(got) != 0 {
-		w.Errorf("%d starts", len(got))
+		w.Errorf("the host was started %d times, want never", len(got))
 	}
 }
 
@@ -73,7 +73,8 @@ func noInit(w *world) {
 	x.close()
 }
 
-// withParams makes worker a host that is initialised.
+// withParams returns the configuration of a host worker with a parameter, which is therefore
+// initialised.
 func withParams(w *world, script string) host.Config {
 	c := w.worker(script)
 	c.Params = []byte(`{"a":1}`)
@@ -89,11 +90,11 @@ func initSilence(w *world) {
 	for name, after := range map[string]string{"worker": "0.2 seconds", "own": "0.1 seconds"} {
 		_, err := w.tryOpen(effect.ExchangeOpen{Host: name, Prompt: "go"})
 		if err == nil {
-			w.Fatalf("%s is opened", name)
+			w.Fatalf("an exchange with host %s was opened, want an error", name)
 		}
 		e := w.hostError(err)
 		if !strings.HasPrefix(e.Message, "host '"+name+"' did not acknowledge initialization") || !strings.Contains(e.Message, after) {
-			w.Errorf("message %q", e.Message)
+			w.Errorf("message = %q, want a missing acknowledgement after %s", e.Message, after)
 		}
 	}
 }
@@ -110,10 +111,10 @@ hang
 `))
 	e := w.openFails("go")
 	if e.Message != "license expired in May" || e.Fields["code"] != "E7" || e.Fields["recoverable"] != false || e.Fields["host"] != "worker" {
-		w.Errorf("message %q, fields %v", e.Message, e.Fields)
+		w.Errorf("message = %q, fields = %v, want the host's error with code E7", e.Message, e.Fields)
 	}
 	if e := w.openFails("go"); e.Message != `{"type":"error","code":7}` || e.Fields["code"] != "7" {
-		w.Errorf("message %q, fields %v", e.Message, e.Fields)
+		w.Errorf("message = %q, fields = %v, want the host's line and code 7", e.Message, e.Fields)
 	}
 }
 
@@ -133,12 +134,12 @@ exit 3
 `))
 	for _, line := range []string{"Welcome to Worker 3.1", `{"type":"result","text":"too early"}`} {
 		if e := w.openFails("go"); e.Message != "host 'worker' did not acknowledge initialization: it answered "+line {
-			w.Errorf("message %q", e.Message)
+			w.Errorf("message = %q, want that the host answered with its line", e.Message)
 		}
 	}
 	e := w.openFails("go")
 	if e.Message != "host 'worker' did not acknowledge initialization: it exited with code 3" || e.Fields["exit_code"] != int64(3) || e.Fields["stderr"] != "no such model" {
-		w.Errorf("message %q, fields %v", e.Message, e.Fields)
+		w.Errorf("message = %q, fields = %v, want exit code 3", e.Message, e.Fields)
 	}
 }
 
@@ -154,7 +155,7 @@ read
 	w.openFails("go")
 	w.ask("go", "go")
 	if p := w.spawns("worker"); len(p) != 2 || groupAlive(p[0]) {
-		w.Errorf("starts %v: the first one is left", p)
+		w.Errorf("starts = %v, want two with the first process exited", p)
 	}
 }
 
@@ -185,7 +186,7 @@ read
 	w.openAt("wants", "what may I?").want("result", `{}`)
 }
 
-// openFails opens an exchange that cannot be opened.
+// openFails checks that an exchange with worker cannot be opened, and returns the error.
 func (w *world) openFails(prompt string) *effect.Error {
 	w.Helper()
 	_, err := w.tryOpen(effect.ExchangeOpen{Host: "worker", Prompt: prompt})

@@ -86,7 +86,7 @@ read
 		x := w.open("go")
 		m, err := x.next()
 		if err != nil {
-			w.Fatalf("%s: %v", l, err)
+			w.Fatalf("line %s: next message: %v", l, err)
 		}
 		if got, want := payload(m), fmt.Sprintf(`{"text":%s}`, quoted(l)); m.Type != "result" || got != want || string(m.Text) != l {
 			w.Errorf("got %s %s, want result %s", m.Type, got, want)
@@ -124,19 +124,19 @@ hang
 	w.start(c, small)
 	x := w.open("go")
 	if m, err := x.next(); err != nil || len(m.Text) != 16<<20 {
-		w.Fatalf("a line of 16 MiB: %d bytes, %v", len(m.Text), err)
+		w.Fatalf("message of 16 MiB: got %d bytes (error %v)", len(m.Text), err)
 	}
 	e := x.fails()
 	for _, part := range []string{"host 'worker'", "16777216", "offset 16777217"} {
 		if !strings.Contains(e.Message, part) {
-			w.Errorf("message %q lacks %q", e.Message, part)
+			w.Errorf("message %q does not contain %q", e.Message, part)
 		}
 	}
 	x = w.openAt("small", "go")
 	x.want("result", `{"text":"1234567890"}`)
 	x.close()
 	if e := w.openAt("small", "go").fails(); !strings.Contains(e.Message, "longer than 10 bytes") {
-		w.Errorf("message %q", e.Message)
+		w.Errorf("message = %q, want that the line is longer than 10 bytes", e.Message)
 	}
 }
 
@@ -161,7 +161,7 @@ func unreadable(w *world) {
 	e := x.fails()
 	for _, part := range []string{"host 'worker'", "line of 5 bytes", "not valid UTF-8", "offset 20"} {
 		if !strings.Contains(e.Message, part) {
-			w.Errorf("message %q lacks %q", e.Message, part)
+			w.Errorf("message %q does not contain %q", e.Message, part)
 		}
 	}
 	x.close()
@@ -177,7 +177,7 @@ func unreadable(w *world) {
 		x.close()
 	}
 	if got := len(w.spawns("worker")); got != 1+len(broken) {
-		w.Errorf("%d starts", got)
+		w.Errorf("the host was started %d times, want %d", got, 1+len(broken))
 	}
 }
 
@@ -207,10 +207,10 @@ exit 2
 	x.want("progress", `{}`)
 	e := x.fails()
 	if !strings.Contains(e.Message, "host 'worker' ended in the middle of a message") || !strings.HasSuffix(e.Message, `{"type":"result","text":"cu`) {
-		w.Errorf("message %q", e.Message)
+		w.Errorf("message = %q, want that the host ended in the middle of a message", e.Message)
 	}
 	if e.Fields["exit_code"] != int64(2) {
-		w.Errorf("fields %v", e.Fields)
+		w.Errorf("fields = %v, want exit code 2", e.Fields)
 	}
 }
 
@@ -228,10 +228,10 @@ flood %d {"type":"progress","message":"working on it, please wait","i":${i}}
 			w.Fatal(err)
 		}
 		if want := fmt.Sprintf(`{"message":"working on it, please wait","i":%d}`, i); payload(m) != want {
-			w.Fatalf("message %d is %s", i, payload(m))
+			w.Fatalf("message %d = %s, want %s", i, payload(m), want)
 		}
 		if len(x.unchecked) >= 256 {
-			w.Fatalf("a batch of more than %d messages", len(x.unchecked))
+			w.Fatalf("a batch has more than %d messages, want at most 256", len(x.unchecked))
 		}
 	}
 	x.want("result", `{"text":"end"}`)
@@ -281,7 +281,7 @@ hang
 		}
 		if err != nil {
 			if e := w.hostError(err); e.Message != "host 'worker' timed out after 1 seconds" {
-				w.Errorf("message %q", e.Message)
+				w.Errorf("message = %q, want the timeout after 1 second", e.Message)
 			}
 			break
 		}

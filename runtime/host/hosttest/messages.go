@@ -25,14 +25,15 @@ read
 	x := w.open("go")
 	m := x.want("anything at all", `{"z":1,"a":{"type":"inner"},"list":[1,2.5,null,true],"id":5}`)
 	if m.ID != "5" || string(m.Text) != `{"z":1,"type":"anything at all","a":{"type":"inner"},"list":[1,2.5,null,true],"id":5}` {
-		w.Errorf("id %q, text %s", m.ID, m.Text)
+		w.Errorf("id = %q, text = %s, want id 5 and the line as sent", m.ID, m.Text)
 	}
 	if m = x.want("result", `{"text":"é\n","n":9007199254740993}`); m.ID != "" {
-		w.Errorf("id %q", m.ID)
+		w.Errorf("id = %q, want none", m.ID)
 	}
 }
 
-// terminalMessages plays each terminal message in an exchange of its own, after each other message.
+// terminalMessages sends each terminal message after each other message, each in a separate
+// exchange.
 func terminalMessages(w *world) {
 	ends := hostmsg.Types((*hostmsg.Message).Terminal)
 	others := hostmsg.Types(func(m *hostmsg.Message) bool { return m.Sender == hostmsg.Host && !m.Terminal() })
@@ -52,7 +53,7 @@ func terminalMessages(w *world) {
 		}
 		x.want(end, `{"message":"no disk","code":"E1"}`)
 		if _, err := x.next(); err == nil {
-			w.Errorf("there was something after the %s", end)
+			w.Errorf("a message arrived after %s", end)
 		}
 		x.close()
 	}
@@ -85,8 +86,8 @@ read
 	w.ask("go", "three")
 }
 
-// withdrawn withdraws each type of message with each type of withdrawal; requests that the host
-// does not wait for stay.
+// withdrawn withdraws each type of message with each type of withdrawal. Messages that need no
+// reply must not be removed.
 func withdrawn(w *world) {
 	backs := hostmsg.Types(func(m *hostmsg.Message) bool { return m.Role == hostmsg.Withdraws })
 	types := hostmsg.Types((*hostmsg.Message).Handled)

@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// placesScript is the script of a host of our protocol in Places.
+// placesScript is the script of Places for a host that uses the host protocol.
 const placesScript = `
 >= {"type":"prompt","text":"please work"}
 < {"type":"approval","id":"a","tool":"Bash","description":"Bash: ls"}
@@ -23,8 +23,8 @@ const placesScript = `
 `
 
 // Places runs exchanges with each peer, with every value of isolate and with one and two instances.
-// A peer receives the prompt "please work"; it may request approval, which it gets, and ask a
-// question, which "tabs" answers. Every transport must have a peer.
+// A peer receives the prompt "please work". It may request an approval, which is granted, and ask a
+// question, which is answered with "tabs". Every transport must have a peer.
 func Places(t *testing.T, peers map[string]Peer) {
 	t.Cleanup(func() { checkGoroutines(t) })
 	missing := host.Transports()
@@ -41,12 +41,12 @@ func Places(t *testing.T, peers map[string]Peer) {
 		}
 	}
 	if len(missing) > 0 {
-		t.Errorf("no peer speaks over %v", missing)
+		t.Errorf("no peer uses the transports %v", missing)
 	}
 }
 
-// place opens as many exchanges as there are instances and plays each to its end. An isolated host
-// then gets one more, since each exchange has a process of its own.
+// place opens as many exchanges as there are instances and plays each to its end. If the host is
+// isolated, place then opens one more exchange, because each exchange needs a new process.
 func (w *world) place(isolate string, instances int) {
 	c := w.worker(placesScript)
 	c.Dir, c.Root, c.Isolate, c.Instances = w.repository(), w.dir, isolate, instances
@@ -69,28 +69,28 @@ func (w *world) place(isolate string, instances int) {
 	w.end()
 	switch {
 	case !isolated && (len(seen) != 1 || !seen[""]):
-		w.Errorf("results name the directories %v, want none", seen)
+		w.Errorf("work_dir of results = %v, want none", seen)
 	case isolated && len(seen) != instances+1:
-		w.Errorf("results name the directories %v, want %d", seen, instances+1)
+		w.Errorf("work_dir of results = %v, want %d directories", seen, instances+1)
 	}
 	for dir := range seen {
 		if dir != "" && filepath.Dir(dir) != filepath.Join(w.dir, ".concerto", "tasks") {
-			w.Errorf("an exchange worked in %s", dir)
+			w.Errorf("an exchange worked in %s, which is no separate directory", dir)
 		}
 	}
 	left, err := filepath.Glob(w.file(".concerto/tasks/[^.]*"))
 	if err != nil || len(left) > 0 {
-		w.Errorf("directories are left although nothing changed in them: %v (%v)", left, err)
+		w.Errorf("unchanged directories were not removed: %v (error %v)", left, err)
 	}
 }
 
-// workDir plays an exchange to its end and returns the work_dir of its result.
+// workDir plays an exchange to its end and returns the member work_dir of its result.
 func (x *talk) workDir() string {
 	x.w.Helper()
 	for {
 		m, err := x.next()
 		if err != nil {
-			x.w.Fatalf("the exchange fails: %v", err)
+			x.w.Fatalf("the exchange failed: %v", err)
 		}
 		switch {
 		case m.Type == hostmsg.Result:

@@ -36,11 +36,11 @@ end
 func startsOnUse(w *world) {
 	w.start(w.worker(echo))
 	if got := w.spawns("worker"); len(got) != 0 {
-		w.Errorf("started before it was used: %v", got)
+		w.Errorf("processes before the first exchange: %v, want none", got)
 	}
 	w.ask("a", "a")
 	if got := w.spawns("worker"); len(got) != 1 {
-		w.Errorf("%d starts", len(got))
+		w.Errorf("the host was started %d times, want once", len(got))
 	}
 }
 
@@ -101,22 +101,22 @@ func spawnFailures(w *world) {
 	}
 	w.start(configs...)
 	for _, c := range cases {
-		for range 2 { // a failure leaves the host usable, so it can fail again
+		for range 2 { // the host remains usable after a failure, so the second exchange fails in the same way
 			_, err := w.tryOpen(effect.ExchangeOpen{Host: c.name, Prompt: "go"})
 			e := w.hostError(err)
 			for _, part := range []string{"host '" + c.name + "'", c.message, c.command, "[hosts." + c.name + "] of Concerto.toml"} {
 				if !strings.Contains(e.Message, part) {
-					w.Errorf("%s: %q lacks %q", c.name, e.Message, part)
+					w.Errorf("%s: message %q does not contain %q", c.name, e.Message, part)
 				}
 			}
 			if e.Status != effect.None || e.Fields["host"] != c.name {
-				w.Errorf("%s: status %v, fields %v", c.name, e.Status, e.Fields)
+				w.Errorf("%s: status = %v, fields = %v, want status none and the host's name", c.name, e.Status, e.Fields)
 			}
 		}
 	}
 	_, err := w.tryOpen(effect.ExchangeOpen{Host: "unknown", Prompt: "go"})
 	if e := w.hostError(err); !strings.Contains(e.Message, "'unknown' is not configured") {
-		w.Errorf("message %q", e.Message)
+		w.Errorf("message = %q, want that host 'unknown' is not configured", e.Message)
 	}
 }
 
@@ -139,7 +139,7 @@ end
 		x.close()
 	}
 	if got := w.spawns("worker"); len(got) != 1 {
-		w.Errorf("%d starts", len(got))
+		w.Errorf("the host was started %d times, want once", len(got))
 	}
 }
 
@@ -153,7 +153,7 @@ func turns(w *world) {
 	order := make(chan string, n)
 	var waiting sync.WaitGroup
 	for i := range n {
-		// each is queued before the next one
+		// each exchange is queued before the next one is opened
 		before := w.hosts.Waiting("worker")
 		waiting.Go(func() {
 			x, err := w.tryOpen(effect.ExchangeOpen{Host: "worker", Prompt: string(rune('a' + i))})
@@ -172,7 +172,7 @@ func turns(w *world) {
 	waiting.Wait()
 	for i := range n {
 		if got, want := <-order, `{"type":"result","text":"`+string(rune('a'+i))+`"}<nil>`; got != want {
-			w.Errorf("turn %d: %s", i, got)
+			w.Errorf("exchange %d: got %s, want %s", i, got, want)
 		}
 	}
 
@@ -182,7 +182,7 @@ func turns(w *world) {
 		x.close()
 	}
 	if got := w.spawns("pair"); len(got) != 1 {
-		w.Errorf("%d starts for exchanges one after the other", len(got))
+		w.Errorf("%d starts for consecutive exchanges, want one", len(got))
 	}
 	a, b := w.openAt("pair", "a"), w.openAt("pair", "b")
 	b.want("result", `{"text":"b"}`)
@@ -190,7 +190,7 @@ func turns(w *world) {
 	a.close()
 	b.close()
 	if got := w.spawns("pair"); len(got) != 2 {
-		w.Errorf("%d starts for two exchanges at a time", len(got))
+		w.Errorf("%d starts for two concurrent exchanges, want two", len(got))
 	}
 }
 
@@ -226,7 +226,7 @@ exit 1
 < {"type":"result","text":"works"}
 `)
 	c.Params = []byte(`{"a":1}`)
-	c.Timeout = 3 // initialisations must fit on a busy machine
+	c.Timeout = 3 // the initialisations must complete in time on a busy machine
 	w.start(c)
 	for _, prompt := range []string{"crash", "silence", "garbage"} {
 		x := w.open(prompt)
@@ -238,11 +238,11 @@ exit 1
 	w.ask("work", "works")
 	pids := w.spawns("worker")
 	if len(pids) != 5 {
-		w.Fatalf("%d starts", len(pids))
+		w.Fatalf("the host was started %d times, want 5", len(pids))
 	}
 	for _, p := range pids[:4] {
 		if groupAlive(p) {
-			w.Errorf("group %d is left after its successor started", p)
+			w.Errorf("process group %d is running after the next process was started", p)
 		}
 	}
 }
@@ -257,7 +257,7 @@ exit 0
 		w.ask("go", "and goodbye")
 	}
 	if got := w.spawns("worker"); len(got) != 20 {
-		w.Errorf("%d starts", len(got))
+		w.Errorf("the host was started %d times, want 20", len(got))
 	}
 }
 
@@ -271,7 +271,7 @@ stderr at work` + "\x1b" + `[31m
 	w.ask("go", "done")
 	w.end()
 	if !w.logged("worker: starting up") || !w.logged(`worker: at work\x1b[31m`) {
-		w.Errorf("log %q", w.log)
+		w.Errorf("log = %q, want both lines of standard error", w.log)
 	}
 }
 
@@ -292,7 +292,7 @@ hang
 	w.await("terminated")
 	stop()
 	if w.lines("left") == nil {
-		w.Error("the polite host was not left to end by itself")
+		w.Error("the host that exits at the end of its input was not given the time to exit")
 	}
 }
 
@@ -320,6 +320,6 @@ exit 4
 	x := w.open("go")
 	x.want("progress", `{}`)
 	if e := x.fails(); e.Fields["exit_code"] != int64(4) {
-		w.Errorf("fields %v", e.Fields)
+		w.Errorf("fields = %v, want exit code 4", e.Fields)
 	}
 }

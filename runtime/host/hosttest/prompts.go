@@ -44,7 +44,7 @@ func jsonPrompts(w *world) {
 	}
 }
 
-// exchange runs an exchange with worker whose only message is an empty result.
+// exchange runs an exchange with worker and checks that its only message is an empty result.
 func (w *world) exchange(r effect.ExchangeOpen) {
 	w.Helper()
 	if r.Host == "" {

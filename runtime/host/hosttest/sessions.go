@@ -55,13 +55,13 @@ hang
 			x.want("log", end.log)
 		}
 		if got, _ := x.fails().Fields["session"].(string); got != end.session {
-			w.Errorf("%s: the error's session is %q, and should be %q", end.prompt, got, end.session)
+			w.Errorf("prompt %s: session of the error = %q, want %q", end.prompt, got, end.session)
 		}
 		x.close()
 	}
 }
 
-// resumes plays a host that can resume, one that cannot, and one that is not initialised.
+// resumes tests a host that can resume sessions, one that cannot, and one that is not initialised.
 func resumes(w *world) {
 	can := w.named("can", `
 >= {"type":"init"}
@@ -113,7 +113,7 @@ read
 	w.resume("can", "continue", "a", `{"session":"a"}`)
 	x = w.openOn("can", "of another run", "z")
 	if e := x.fails(); e.Fields["session"] != "z" {
-		w.Errorf("the error's session is %v", e.Fields["session"])
+		w.Errorf("session of the error = %v, want z", e.Fields["session"])
 	}
 	x.close()
 	w.resume("can", "after its death", "z", `{"session":"z"}`)
@@ -133,7 +133,7 @@ read
 			w.Fatalf("host %s, which cannot resume, continues a session", name)
 		}
 		if e := w.hostError(err); e.Fields["code"] != "resume" || e.Message != "host '"+name+"' cannot resume a session" {
-			w.Errorf("%s: %v, code %v", name, e, e.Fields["code"])
+			w.Errorf("host %s: error %v with code %v, want that it cannot resume a session", name, e, e.Fields["code"])
 		}
 		x = w.openAt(name, "still there")
 		x.want("result", `{"text":"yes","session":"a"}`)
@@ -141,7 +141,7 @@ read
 	}
 }
 
-// openOn begins an exchange that continues a session.
+// openOn begins an exchange of a host that continues a session.
 func (w *world) openOn(name, prompt, session string) *talk {
 	w.Helper()
 	x, err := w.tryOpen(effect.ExchangeOpen{Host: name, Prompt: prompt, Session: session})
@@ -151,7 +151,7 @@ func (w *world) openOn(name, prompt, session string) *talk {
 	return x
 }
 
-// resume runs a whole such exchange, with that result.
+// resume runs a whole exchange that continues a session, and checks its result.
 func (w *world) resume(name, prompt, session, result string) {
 	w.Helper()
 	x := w.openOn(name, prompt, session)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRulesAreTheChapters compares the rules of the suite with the H rules of the chapter: they
-// have the same order and the same text.
+// TestRulesAreTheChapters checks that the suite has the same rules as the chapter, with the same
+// order and text.
 func TestRulesAreTheChapters(t *testing.T) {
 	chapter, err := os.ReadFile("../../../spec/host-protocol.md")
 	if err != nil {
@@ -18,17 +18,17 @@ func TestRulesAreTheChapters(t *testing.T) {
 	written := regexp.MustCompile(`(?m)^- \*\*(H\d+)\*\* (.*)$`).FindAllStringSubmatch(unwrapped, -1)
 	for i, m := range written {
 		if i >= len(rules) {
-			t.Errorf("%s has no test: %s", m[1], m[2])
+			t.Errorf("rule %s of the chapter has no test: %s", m[1], m[2])
 			continue
 		}
 		if r := rules[i]; r.id != m[1] || r.text != m[2] {
-			t.Errorf("rule in the chapter: %s %s\nrule in the suite:   %s %s", m[1], m[2], r.id, r.text)
+			t.Errorf("rule of the chapter: %s %s\nrule of the suite:   %s %s", m[1], m[2], r.id, r.text)
 		}
 	}
 	for _, r := range rules[min(len(written), len(rules)):] {
-		t.Errorf("%s is not in the chapter: %s", r.id, r.text)
+		t.Errorf("rule %s of the suite is not in the chapter: %s", r.id, r.text)
 	}
 	if n := strings.Count(string(chapter), "**H"); n != len(written) {
-		t.Errorf("%d rules look like rules, %d are", n, len(written))
+		t.Errorf("the chapter contains \"**H\" %d times, but %d rules were recognised", n, len(written))
 	}
 }

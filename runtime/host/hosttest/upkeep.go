@@ -21,22 +21,22 @@ exit 3
 	began := time.Now()
 	for range 5 {
 		if e := w.open("go").fails(); e.Message != "host exited without result" {
-			w.Errorf("message %q", e.Message)
+			w.Errorf("message = %q, want \"host exited without result\"", e.Message)
 		}
 	}
 	if took := time.Since(began); took < 1500*time.Millisecond {
-		w.Errorf("five starts within %v", took)
+		w.Errorf("five starts took %v, want at least 1.5s", took)
 	}
 	for range 3 {
 		_, err := w.tryOpen(effect.ExchangeOpen{Host: "worker", Prompt: "go"})
 		e := w.hostError(err)
 		if e.Message != "host 'worker' failed to start 5 times in a row: host exited without result" || e.Fields["code"] != "crash_loop" ||
 			e.Fields["exit_code"] != int64(3) || e.Fields["stderr"] != "out of paper" || e.Status != effect.None {
-			w.Errorf("message %q, fields %v", e.Message, e.Fields)
+			w.Errorf("message = %q, fields = %v, want a crash loop after 5 failures", e.Message, e.Fields)
 		}
 	}
 	if n := len(w.spawns("worker")); n != 5 {
-		w.Errorf("%d starts", n)
+		w.Errorf("the host was started %d times, want 5", n)
 	}
 }
 
@@ -58,10 +58,10 @@ hang
 	x.reply(m, `1`)
 	e := x.fails()
 	if e.Message != "host 'worker' sent nothing for 2 seconds" || e.Fields["code"] != "heartbeat" || e.Fields["stderr"] != "thinking" {
-		w.Errorf("message %q, fields %v", e.Message, e.Fields)
+		w.Errorf("message = %q, fields = %v, want the heartbeat error", e.Message, e.Fields)
 	}
 	if took := time.Since(began); took < 2*time.Second {
-		w.Errorf("after %v", took)
+		w.Errorf("the exchange failed after %v, want at least 2s", took)
 	}
 	x.close()
 	w.await("signalled")
@@ -83,6 +83,6 @@ write left x
 	w.await("left") // on a busy machine the signal must not come before the end of the input
 	w.ask("two", "two")
 	if n := len(w.spawns("worker")); n != 2 {
-		w.Errorf("%d starts", n)
+		w.Errorf("the host was started %d times, want twice", n)
 	}
 }

@@ -18,14 +18,14 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// patience limits every wait of the suite; only a bug reaches it.
+// patience limits every wait of the suite. A wait takes that long only if there is a bug.
 const patience = 2 * time.Minute
 
-// A Peer returns the configuration of a host that plays the script file over the transport under
-// test. The suite sets name, formats, parameters and limits.
+// A Peer returns the configuration of a host that uses the transport under test and plays the
+// script file. The suite sets the host's name, formats, parameters and limits.
 type Peer func(t *testing.T, script string) host.Config
 
-// world contains one test's hosts.
+// world contains the hosts of one test.
 type world struct {
 	*testing.T
 	peer  Peer
@@ -45,7 +45,8 @@ func newWorld(t *testing.T, peer Peer) *world {
 	return &world{T: t, peer: peer, dir: t.TempDir(), ctx: ctx}
 }
 
-// worker configures a host named worker that plays the script and answers in JSON.
+// worker returns the configuration of a host named worker that plays the script and answers in
+// JSON.
 func (w *world) worker(script string) host.Config {
 	w.Helper()
 	return w.named("worker", script)
@@ -62,9 +63,10 @@ func (w *world) named(name, script string) host.Config {
 	return c
 }
 
-// start starts the hosts. They are closed when the test ends, and their scripts must have matched.
+// start starts the hosts. When the test ends, the hosts are closed, and the test fails if a host
+// did not receive the lines in its script.
 func (w *world) start(configs ...host.Config) {
-	// variables that are not passed on would be logged
+	// The hosts would log variables that they do not pass on.
 	inherited, _ := procgroup.Inherit{}.Of(os.Environ())
 	w.startIn(inherited, configs...)
 }
@@ -86,23 +88,23 @@ func (w *world) startIn(environ []string, configs ...host.Config) {
 		w.end()
 		for _, c := range configs {
 			if b, err := os.ReadFile(w.file(c.Name + ".host.fail")); err == nil {
-				w.Errorf("host %s: %s", c.Name, b)
+				w.Errorf("host %s reported: %s", c.Name, b)
 			}
 		}
 	})
 }
 
-// end ends the run.
+// end closes the hosts.
 func (w *world) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := w.hosts.Close(ctx); err != nil {
-		w.Errorf("close: %v", err)
+		w.Errorf("Close: %v", err)
 	}
 }
 
-// endAsync begins to end the run; the returned function shortens the wait and returns when
-// everything has ended.
+// endAsync begins to close the hosts. The returned function cancels the close's context and returns
+// when the close has ended.
 func (w *world) endAsync() (stop func()) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	done := make(chan struct{})
@@ -113,14 +115,15 @@ func (w *world) endAsync() (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// spawns returns the process numbers of all starts of a host, which are also those of their groups.
+// spawns returns the process IDs of all starts of a host. Each process leads the process group with
+// its ID.
 func (w *world) spawns(name string) []int {
 	w.Helper()
 	var pids []int
 	for _, l := range w.lines(name + ".host.spawns") {
 		var pid, pgid int
 		if _, err := fmt.Sscan(l, &pid, &pgid); err != nil || pid != pgid {
-			w.Fatalf("start %q: want a process that leads its group (%v)", l, err)
+			w.Fatalf("start record %q: the process does not lead its process group (error %v)", l, err)
 		}
 		pids = append(pids, pid)
 	}
@@ -129,7 +132,7 @@ func (w *world) spawns(name string) []int {
 
 func (w *world) file(name string) string { return filepath.Join(w.dir, name) }
 
-// lines returns the lines of a file, or none if it does not exist.
+// lines returns the lines of a file, or nil if the file does not exist.
 func (w *world) lines(name string) []string {
 	b, err := os.ReadFile(w.file(name))
 	if err != nil || len(b) == 0 {
@@ -144,13 +147,13 @@ func (w *world) await(name string) {
 	w.until("the file "+name, func() bool { _, err := os.Stat(w.file(name)); return err == nil })
 }
 
-// until polls for an event in another process.
+// until waits until ok returns true, by polling.
 func (w *world) until(what string, ok func() bool) {
 	w.Helper()
 	for !ok() {
 		select {
 		case <-w.ctx.Done():
-			w.Fatalf("waited too long for %s", what)
+			w.Fatalf("timed out waiting for %s", what)
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
@@ -172,15 +175,15 @@ func (w *world) has(lines *[]string, part string) bool {
 	return slices.ContainsFunc(*lines, func(l string) bool { return strings.Contains(l, part) })
 }
 
-// wantRemarks compares the log lines, except the one about a missing guardian, which these tests
-// cannot start.
+// wantRemarks compares the log lines with want. It ignores the line about a missing guard process,
+// which these tests cannot start.
 func (w *world) wantRemarks(want ...string) {
 	w.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	got := slices.DeleteFunc(slices.Clone(w.remarks), func(line string) bool { return strings.HasPrefix(line, "debug: if this process is killed") })
 	if !slices.Equal(got, want) {
-		w.Errorf("remarks:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		w.Errorf("log lines:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
@@ -190,11 +193,11 @@ func payload(m effect.HostMessage) string { return string(value.AppendJSON(nil, 
 // quoted returns s as JSON.
 func quoted(s string) string { return string(value.AppendString(nil, s)) }
 
-// talk is one exchange.
+// talk is one exchange of a test.
 type talk struct {
 	w         *world
 	id        int64
-	unchecked []effect.HostMessage // received and not yet checked
+	unchecked []effect.HostMessage // received messages that the test has not yet checked
 }
 
 func (w *world) tryOpen(r effect.ExchangeOpen) (*talk, error) {
@@ -205,7 +208,7 @@ func (w *world) tryOpen(r effect.ExchangeOpen) (*talk, error) {
 	return &talk{w: w, id: res.(*effect.ExchangeOpened).ID}, nil
 }
 
-// open begins an exchange with worker.
+// open begins an exchange with the host worker.
 func (w *world) open(prompt string) *talk {
 	w.Helper()
 	return w.openAt("worker", prompt)
@@ -220,7 +223,7 @@ func (w *world) openAt(name, prompt string) *talk {
 	return x
 }
 
-// next returns the next message, or why there is none.
+// next returns the next message, or the failure of the exchange.
 func (x *talk) next() (effect.HostMessage, error) {
 	if len(x.unchecked) == 0 {
 		res, err := x.w.hosts.Perform(x.w.ctx, &effect.ExchangeNext{ID: x.id})
@@ -247,7 +250,7 @@ func (x *talk) want(typ, body string) effect.HostMessage {
 	return m
 }
 
-// fails expects a failure instead of a message, and returns it.
+// fails checks that the exchange fails instead of sending a message, and returns the failure.
 func (x *talk) fails() *effect.Error {
 	x.w.Helper()
 	m, err := x.next()
@@ -266,7 +269,7 @@ func (w *world) hostError(err error) *effect.Error {
 	return e
 }
 
-// reply answers m.
+// reply answers the message m with a value, given as JSON.
 func (x *talk) reply(m effect.HostMessage, value string) {
 	x.w.Helper()
 	r := &effect.ExchangeReply{ID: x.id, InReplyTo: m.Type, AnswerTo: m.ID, Value: []byte(value)}
@@ -275,7 +278,7 @@ func (x *talk) reply(m effect.HostMessage, value string) {
 	}
 }
 
-// close ends the exchange.
+// close closes the exchange.
 func (x *talk) close() {
 	x.w.Helper()
 	x.cancel("")
@@ -288,7 +291,7 @@ func (x *talk) cancel(reason string) {
 	}
 }
 
-// ask runs a whole exchange whose only message is the result with that text.
+// ask runs a whole exchange and checks that its only message is a result with the given text.
 func (w *world) ask(prompt, text string) {
 	w.Helper()
 	x := w.open(prompt)

@@ -10,12 +10,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Object builds one JSON object with its members in the given order.
+// Object builds a JSON object whose members have the order in which they are added.
 type Object struct {
-	Bytes []byte // the text so far
+	Bytes []byte // encoded object so far, without the closing brace
 }
 
-// New begins an object with its type.
+// New begins an object whose first member is the type.
 func New(typ string) *Object {
 	return &Object{value.AppendString([]byte(`{"type":`), typ)}
 }
@@ -26,19 +26,19 @@ func (o *Object) Text(name, s string) {
 	o.Bytes = value.AppendString(o.Bytes, s)
 }
 
-// Raw adds a member whose value is JSON.
+// Raw adds a member whose value v is JSON.
 func (o *Object) Raw(name string, v []byte) {
 	o.Key(name)
 	o.Bytes = append(o.Bytes, v...)
 }
 
-// Key begins a member; the name must need no escaping.
+// Key begins a member with the given name, which must need no escaping.
 func (o *Object) Key(name string) {
 	o.Bytes = append(o.Bytes, ',', '"')
 	o.Bytes = append(append(o.Bytes, name...), '"', ':')
 }
 
-// End returns the whole object.
+// End returns the complete object.
 func (o *Object) End() []byte { return append(o.Bytes, '}') }
 
 // Member is a member of an object.
@@ -70,7 +70,7 @@ func Members(object []byte) ([]Member, error) {
 	return all, nil
 }
 
-// MembersOf returns the members of an object in order, or none for another value.
+// MembersOf returns the members of a JSON object in order, or nil if text is not an object.
 func MembersOf(text []byte) []Member {
 	all, err := Members(text)
 	if err != nil {
@@ -79,11 +79,11 @@ func MembersOf(text []byte) []Member {
 	return all
 }
 
-// Begins reports whether a text begins as an object.
+// Begins reports whether a text begins with "{" after blanks.
 func Begins(text []byte) bool {
 	rest := bytes.TrimLeft(text, Blanks)
 	return len(rest) > 0 && rest[0] == '{'
 }
 
-// Blanks are the bytes that may precede a line's content.
+// Blanks are the bytes that may precede the content of a line.
 const Blanks = " \t\r\v\f"

@@ -1,6 +1,6 @@
 // Package service performs the requests that an agent of the Agent Client Protocol sends to its
-// client: reading and writing files, and commands in terminals; its API promises nothing.
-// runtime/host passes it requests after they were allowed, and sends its answers.
+// client: reading and writing files, and running commands in terminals. Its API promises nothing.
+// runtime/host passes it the requests that were allowed, and sends its answers to the agent.
 package service
 
 import (
@@ -12,34 +12,35 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
-// requestLimit is the number of requests that may wait; further ones are answered with an error.
+// requestLimit is the maximum number of requests that may wait. Further requests are answered with
+// an error.
 const requestLimit = 256
 
-// Service performs the requests of an agent in order, except waits. It ends with the process,
-// together with all terminals.
+// Service performs the requests of an agent in order, except those that wait for the exit of a
+// command. It ends with the agent's process, and then ends all terminals.
 type Service struct {
 	opts Options
-	wake chan struct{} // a request was added, or over is closed
+	wake chan struct{} // signals that a request was added or over was closed
 	over chan struct{} // closed by End
 
 	mu      sync.Mutex
-	running sync.WaitGroup // what was started here
+	running sync.WaitGroup // counts the goroutines and terminals that this service started
 	started bool           // the worker goroutine is running
 	ended   bool
 	waiting []adapter.Request
-	waits   int // number of waits for exits of terminals
+	waits   int // number of requests that wait for the exit of a terminal's command
 }
 
 // Options configures a Service.
 type Options struct {
-	Answer    func(e *adapter.Request, answer []byte) // sends an answer
-	IsFull    func() bool                             // reports whether answers must wait
-	Room      func() <-chan struct{}                  // signals that there is room for answers
-	Resolve   func(path string) (string, bool)        // resolves a path by the rules
+	Answer    func(e *adapter.Request, answer []byte) // sends the answer to the agent
+	IsFull    func() bool                             // reports whether the outbox is full, so that answers must wait
+	Room      func() <-chan struct{}                  // returns a channel that signals room for answers
+	Resolve   func(path string) (string, bool)        // returns the real path if the rules allow the path
 	Terminals func() Terminals
 	Dir       string            // the working directory
-	Environ   func() []string   // of commands
-	Limits    *procgroup.Limits // of commands
+	Environ   func() []string   // returns the environment of commands
+	Limits    *procgroup.Limits // resource limits of commands
 }
 
 func New(o Options) *Service {
@@ -73,7 +74,8 @@ func (s *Service) PerformRequests(all []adapter.Request) {
 	}
 }
 
-// work performs the queued requests, each when there is room for its answer.
+// work performs the queued requests. Before each request it waits until there is room for the
+// answer.
 func (s *Service) work() {
 	for {
 		for s.opts.IsFull() {
@@ -108,8 +110,8 @@ func (s *Service) nextRequest() (e adapter.Request, ok bool) {
 	return e, true
 }
 
-// A requestRow specifies how requests of a method are performed: the function returns a result or a
-// failure. A nil result means that the answer follows later.
+// A requestRow specifies how the requests of a method are performed. Its function returns a result
+// or a failure. A nil result means that the answer follows later.
 type requestRow struct {
 	method string
 	do     func(s *Service, e *adapter.Request) (any, *adapter.RPCError)
@@ -125,7 +127,7 @@ var requestRows = []requestRow{
 	{"terminal/release", (*Service).releaseTerminal},
 }
 
-// do returns the answer to a request, or nil if it follows later.
+// do performs a request and returns the answer, or nil if the answer follows later.
 func (s *Service) do(e *adapter.Request) []byte {
 	for _, row := range requestRows {
 		if row.method != e.Method {
@@ -145,12 +147,12 @@ func (s *Service) do(e *adapter.Request) []byte {
 	return e.Failure(adapter.CodeUnknown, "concerto does not know "+e.Method)
 }
 
-// fileFailed returns the error for a file that could not be read or written.
+// fileFailed returns the JSON-RPC error for a file that could not be read or written.
 func fileFailed(path string, err error) *adapter.RPCError {
 	var of *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		// This is the text of ACP's own libraries, which agents recognise.
+		// The text equals that of ACP's own libraries, which agents recognise.
 		return adapter.NewRPCError(adapter.CodeMissing, "Resource not found: "+path)
 	case errors.As(err, &of):
 		return adapter.NewRPCError(adapter.CodeInternal, path+": "+of.Err.Error())
@@ -158,7 +160,7 @@ func fileFailed(path string, err error) *adapter.RPCError {
 	return adapter.NewRPCError(adapter.CodeInternal, path+": "+err.Error())
 }
 
-// End ends all terminals. Further requests are dropped.
+// End ends all terminals. Later requests are dropped.
 func (s *Service) End() {
 	if s == nil {
 		return
@@ -173,7 +175,7 @@ func (s *Service) End() {
 	s.running.Go(s.opts.Terminals().End)
 }
 
-// Wait waits until everything that End ended has exited.
+// Wait waits until the goroutines and terminals that End stopped have exited.
 func (s *Service) Wait() {
 	if s != nil {
 		s.running.Wait()

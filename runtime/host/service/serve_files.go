@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
-// fileLimit limits how much of a file is returned or written at once.
+// fileLimit is the maximum number of bytes of a file that are read or written at once.
 const fileLimit = 16 << 20
 
 // Reasons why a file is not returned.
@@ -46,7 +46,8 @@ func (s *Service) readFile(e *adapter.Request) (any, *adapter.RPCError) {
 	return map[string]any{"content": text}, nil
 }
 
-// partOf reads limit lines from line on, each with its end.
+// partOf reads limit lines, starting at the given line, with their line ends. A nil
+// line means the first line, and a nil limit means no limit.
 func partOf(r io.Reader, line, limit *int) (string, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	for n := 1; line != nil && n < *line; n++ {
@@ -87,8 +88,8 @@ func skipLine(in *bufio.Reader) error {
 	}
 }
 
-// openFile opens a file. Its real path was checked before; it is resolved again after opening, so
-// that a link cannot replace it.
+// openFile opens a file whose real path was checked before. After opening, it checks the path
+// again, so that a link cannot have replaced the file in the meantime.
 func (s *Service) openFile(path string, flags int) (*os.File, error) {
 	at, ok := s.opts.Resolve(path)
 	if !ok {
@@ -118,7 +119,7 @@ func (s *Service) openFile(path string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// still reports whether a path still resolves to the open file.
+// still returns an error unless path still resolves to at and at is still the open file f.
 func (s *Service) still(path, at string, f *os.File) error {
 	opened, err := f.Stat()
 	if err != nil {

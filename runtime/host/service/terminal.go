@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
 
-// Terminals are the commands that run for an agent: in this process, or in the keeper.
+// Terminals runs commands for an agent, either in this process or in the keeper.
 type Terminals interface {
 	Open(number int64, spec *terminalhost.Spec) (id string, err error)
 	Output(id string) (terminalhost.Output, error)
@@ -22,7 +22,7 @@ type Terminals interface {
 	End()
 }
 
-// openTerminal starts a command.
+// openTerminal starts a command in a new terminal.
 func (s *Service) openTerminal(e *adapter.Request) (any, *adapter.RPCError) {
 	var q adapter.Command
 	if err := json.Unmarshal(e.Params, &q); err != nil {
@@ -42,7 +42,7 @@ func (s *Service) openTerminal(e *adapter.Request) (any, *adapter.RPCError) {
 	return map[string]any{"terminalId": id}, nil
 }
 
-// command returns how a terminal's command is started.
+// command returns the specification with which a terminal's command is started.
 func (s *Service) command(q *adapter.Command) (*terminalhost.Spec, error) {
 	dir, err := filepath.Abs(s.opts.Dir)
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *Service) command(q *adapter.Command) (*terminalhost.Spec, error) {
 	return &terminalhost.Spec{Path: shell, Args: args, Env: env, Dir: dir, Limits: s.opts.Limits, Retain: limit}, nil
 }
 
-// terminalID returns the id of the terminal in a request.
+// terminalID returns the terminal's ID in a request.
 func terminalID(e *adapter.Request) (string, *adapter.RPCError) {
 	var q struct {
 		ID string `json:"terminalId"`
@@ -84,11 +84,11 @@ func terminalID(e *adapter.Request) (string, *adapter.RPCError) {
 	return q.ID, nil
 }
 
-// errElsewhere means that this process must not answer: the processes were left to their keeper, or
-// lost.
+// errElsewhere means that this process must not answer the request, because the processes were left
+// to their keeper or were lost.
 var errElsewhere = &adapter.RPCError{}
 
-// terminalFailed returns the error of an operation on a terminal.
+// terminalFailed returns the JSON-RPC error for a failed operation on a terminal.
 func terminalFailed(id string, err error) *adapter.RPCError {
 	switch {
 	case errors.Is(err, keeper.ErrLeft), errors.Is(err, keeper.ErrLost):
@@ -122,7 +122,7 @@ func (s *Service) terminalOutput(e *adapter.Request) (any, *adapter.RPCError) {
 	return out, nil
 }
 
-// awaitTerminal answers when the command has exited.
+// awaitTerminal answers when the terminal's command has exited.
 func (s *Service) awaitTerminal(e *adapter.Request) (any, *adapter.RPCError) {
 	id, failure := terminalID(e)
 	if failure != nil {
@@ -149,17 +149,17 @@ func (s *Service) awaitTerminal(e *adapter.Request) (any, *adapter.RPCError) {
 	return nil, nil
 }
 
-// killTerminal ends the command; its output remains.
+// killTerminal ends the terminal's command. Its output remains available.
 func (s *Service) killTerminal(e *adapter.Request) (any, *adapter.RPCError) {
 	return withTerminal(e, func(id string) error { return s.opts.Terminals().Kill(id) })
 }
 
-// releaseTerminal ends the command and removes it.
+// releaseTerminal ends the terminal's command and removes the terminal.
 func (s *Service) releaseTerminal(e *adapter.Request) (any, *adapter.RPCError) {
 	return withTerminal(e, func(id string) error { return s.opts.Terminals().Release(e.Number, id) })
 }
 
-// withTerminal calls do with the terminal's id in a request.
+// withTerminal calls do with the terminal's ID in the request.
 func withTerminal(e *adapter.Request, do func(id string) error) (any, *adapter.RPCError) {
 	id, failure := terminalID(e)
 	if failure != nil {
