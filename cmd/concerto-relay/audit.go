@@ -26,8 +26,9 @@ func (a *app) auditVerifyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify FILE",
 		Short: "Verify that an audit log is unchanged",
-		Long: `Recomputes the hashes of an audit log, as 'concerto audit verify' does. To detect a truncated log,
-pass the hash that an earlier verify printed as --head.
+		Long: `Recomputes the hashes of an audit log, as 'concerto audit verify' does. If the last records of a log
+were removed, its hashes are still correct. To detect this, note the hash that verify prints, and
+require it with --head in a later call.
 
 Exit codes: 0 unchanged, 76 changed, 2 the command was misused.`,
 		Example: `  concerto-relay audit verify audit.ndjson
@@ -35,7 +36,7 @@ Exit codes: 0 unchanged, 76 changed, 2 the command was misused.`,
 		Args: argsBetween(1, 1, "concerto-relay audit verify audit.ndjson"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.auditVerify(args[0], head) },
 	}
-	c.Flags().StringVar(&head, "head", "", "require a record with `HASH`")
+	c.Flags().StringVar(&head, "head", "", "fail if no record has `HASH`")
 	return c
 }
 

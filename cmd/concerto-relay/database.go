@@ -19,7 +19,7 @@ import (
 
 // databaseFlag adds --db.
 func (a *app) databaseFlag(f *pflag.FlagSet, into *string) {
-	f.StringVar(into, "db", "sqlite:"+a.defaultDatabase(), "use sqlite:PATH or postgres://USER@HOST/NAME: `URL`")
+	f.StringVar(into, "db", "sqlite:"+a.defaultDatabase(), "open `URL`: sqlite:PATH or postgres://USER@HOST/NAME")
 	fromEnv(f, "db", "DATABASE_URL")
 }
 

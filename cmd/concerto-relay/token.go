@@ -41,8 +41,8 @@ func (a *app) tokenCreateCommand(w *managerFlags) *cobra.Command {
 		Short: "Create an access token",
 		Long: `Prints the token on its own line; its id and a link go to stderr. Viewers read. Operators also
 answer, decide, stop runs and call hosts. Owners also manage users, tokens and hosts. A token with
---runs sees only those runs, starts none, and its link opens the page. Without --ttl a token
-expires 30 days after its last use.` + whereHelp,
+--runs shows only the runs that match and cannot start any; the printed link opens the relay's page
+with it. Without --ttl a token expires 30 days after its last use.` + whereHelp,
 		Example: `  concerto-relay token create --name phone --role operator
   concerto-relay token create --name guest --role viewer --runs run_7 --ttl 1h`,
 		Args: argsBetween(0, 0, "concerto-relay token create --name phone"),
@@ -79,7 +79,7 @@ expires 30 days after its last use.` + whereHelp,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&n.Name, "name", "token", "list the token as `NAME` (default token)")
+	f.StringVar(&n.Name, "name", "token", "call the token `NAME` in token list (default token)")
 	f.StringVar(&role, "role", "viewer", "grant `ROLE`: viewer, operator or owner (default viewer)")
 	f.StringSliceVar(&n.Runs, "runs", nil, "grant only runs whose ids match `GLOBS` with * and ?")
 	f.DurationVar(&ttl, "ttl", 0, "let the token expire after `DURATION`, such as 1h or 90m")

@@ -58,7 +58,7 @@ sources produce equal bytes.`,
 		},
 	}
 	c.Flags().StringVarP(&cmd.out, "output", "o", "", "write to `FILE`; - is stdout")
-	c.Flags().StringVar(&cmd.emit, "emit", "", "print a `STAGE`: ir, tokens, ast or asm")
+	c.Flags().StringVar(&cmd.emit, "emit", "", "print the result of `STAGE`: ir, tokens, ast or asm")
 	c.Flags().StringVar(&cmd.passes, "passes", "all", "apply these optimization `PASSES`: all, none, or names separated by commas")
 	cmdline.Hide(c, "passes")
 	c.ValidArgsFunction = console.CompleteFiles("conc")

@@ -52,8 +52,10 @@ func newAuditVerify(a *console.Console) *cobra.Command {
 		Use:   "verify FILE|RUN",
 		Short: "Verify that an audit log is unchanged",
 		Long: `Recomputes the hashes of an audit log, or of the ledger of a stored run. Prints the number of
-records and calls, the calls without an end, and the hash of the last record. To detect a truncated
-log, pass the hash that the run or an earlier verify printed as --head.
+records and calls, the calls without an end, and the hash of the last record.
+
+If the last records of a log were removed, its hashes are still correct. To detect this, note the
+hash that the run or verify prints, and require it with --head in a later call.
 
 Exit codes: 0 unchanged, 76 changed, 2 the command was misused.`,
 		Example: `  concerto audit verify audit.ndjson
@@ -62,7 +64,7 @@ Exit codes: 0 unchanged, 76 changed, 2 the command was misused.`,
 		Args: oneFile,
 		RunE: func(_ *cobra.Command, args []string) error { return cmd.verify(args[0]) },
 	}
-	c.Flags().StringVar(&cmd.head, "head", "", "require a record with `HASH`")
+	c.Flags().StringVar(&cmd.head, "head", "", "fail if no record has `HASH`")
 	return c
 }
 
@@ -154,7 +156,7 @@ if a record was changed. --since accepts a time (2026-01-05T10:00:00Z, 2026-01-0
 		RunE: func(_ *cobra.Command, args []string) error { return cmd.show(args[0]) },
 	}
 	c.Flags().StringVar(&cmd.filter.Tool, "tool", "", "show only calls of the tool `NAME`")
-	c.Flags().StringVar(&cmd.filter.Session, "session", "", "show only records of the run `ID`")
+	c.Flags().StringVar(&cmd.filter.Session, "session", "", "show only records whose session is `ID`, the id of a run")
 	c.Flags().StringVar(&cmd.filter.Outcome, "outcome", "", "show only calls with `OUTCOME`: ok, denied, …")
 	c.Flags().StringVar(&cmd.since, "since", "", "show only records after `TIME`")
 	cmd.format = cmdline.AddFormatUsage(c, "print as `FORMAT`: text or ndjson (default text)", "text", "ndjson")
