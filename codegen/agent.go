@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// declarations fills the tables of all declarations except functions. Their fields are already
-// constants.
+// declarations fills the tables of all declarations except functions. Sema has already computed the
+// values of their fields.
 func (g *generator) declarations() {
 	for i, s := range g.p.Stores {
 		g.numbers.stores[s] = i
@@ -88,7 +88,7 @@ func (g *generator) agent(a *sema.Agent) ir.Agent {
 	return out
 }
 
-// retryPolicy returns a retry_policy, with defaults for missing keys.
+// retryPolicy returns the retry policy in m. A key that m does not contain has its default.
 func retryPolicy(m *sema.ConstMap) *ir.Retry {
 	r := &ir.Retry{MaxAttempts: 3, Backoff: "exponential", InitialDelay: 1000, MaxDelay: 30000}
 	for i, k := range m.Keys {
@@ -106,8 +106,9 @@ func retryPolicy(m *sema.ConstMap) *ir.Retry {
 	return r
 }
 
-// decoratorsOf returns the function that wraps calls of an agent or host in its decorators, or nil.
-// onUnknown is the policy for effects with an unknown outcome.
+// decoratorsOf returns the index of the function that runs the calls of an agent or host inside its
+// decorators, or nil without decorators. onUnknown is the policy for effects with an unknown
+// outcome.
 func (g *generator) decoratorsOf(info *sema.Info, name string, at source.Pos, ds []*sema.Decoration, onUnknown string) *int {
 	if len(ds) == 0 && onUnknown == "" {
 		return nil
@@ -116,8 +117,8 @@ func (g *generator) decoratorsOf(info *sema.Info, name string, at source.Pos, ds
 	return &n
 }
 
-// streamDecorations returns the decorations that apply to streams. A program without streams has
-// none.
+// streamDecorations returns the decorations that also apply to streams. It returns none if the
+// program does not use streams.
 func streamDecorations(ds []*sema.Decoration) []*sema.Decoration {
 	var out []*sema.Decoration
 	for _, d := range ds {
@@ -138,7 +139,7 @@ func (g *generator) toolList(v any) []int {
 	return out
 }
 
-// appTools returns the filters of `app_tools`, or nil for all tools.
+// appTools returns the filters in the field `app_tools`, or nil if all tools are allowed.
 func appTools(v any) *[]string {
 	if v == nil || v == true {
 		return nil
@@ -150,7 +151,7 @@ func appTools(v any) *[]string {
 	return &out
 }
 
-// Constant fields, each with its zero value if it is missing.
+// These functions return the value of a constant field, or the zero value if the field is missing.
 
 func list(v any) []any {
 	xs, _ := v.([]any)

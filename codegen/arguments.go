@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// arguments is the source of a call's parameters.
+// arguments describes the arguments of a call before their code is generated.
 type arguments struct {
 	call    *sema.Call
 	written []*ast.Arg
@@ -15,7 +15,8 @@ type arguments struct {
 	piped   *piped
 }
 
-// arguments generates a call's arguments into the window w in evaluation order.
+// arguments generates a call's arguments in evaluation order. It puts them into the call's window,
+// whose first register is w. how returns how the callee uses each argument.
 func (f *builder) arguments(in arguments, w int, params []ir.Class, how func(param int) passing) {
 	for range params {
 		f.alloc()
@@ -29,9 +30,9 @@ func (f *builder) arguments(in arguments, w int, params []ir.Class, how func(par
 	for _, s := range list {
 		exprs = append(exprs, s.expr)
 	}
-	// If the arguments are out of order, a call in a later one could overwrite an argument's
-	// register, because only the registers below a call are safe. Therefore all registers are
-	// allocated first.
+	// If the evaluation order differs from the order of the parameters, the registers of all
+	// arguments are allocated first. Otherwise a call in a later argument could overwrite the
+	// register of an earlier one, because a call preserves only the registers below its window.
 	for i, s := range list {
 		dst := w + 1 + s.param
 		if ordered {
@@ -45,15 +46,16 @@ func (f *builder) arguments(in arguments, w int, params []ir.Class, how func(par
 	f.top = w + 1 + len(params)
 }
 
-// argSource is one parameter's value: an expression, or a value generated for it.
+// argSource is the source of one parameter's value: an expression, or a value that is generated for
+// the parameter.
 type argSource struct {
 	param int
 	expr  ast.Expr
 	arg   sema.Arg
 }
 
-// sources returns the values to evaluate, in order: the receiver and the written arguments, then
-// the defaults.
+// sources returns the values to evaluate, in evaluation order: first the receiver, a piped value
+// and the written arguments, then the defaults.
 func (in arguments) sources() []argSource {
 	var first, rest []argSource
 	written := make([]argSource, len(in.written))
@@ -80,16 +82,16 @@ func (in arguments) sources() []argSource {
 	return append(first, rest...)
 }
 
-// passing is how a callee uses an argument.
+// passing describes how a callee uses an argument.
 type passing uint8
 
 const (
-	argOwned    passing = iota // the callee owns it: marked, or moved
-	argBorrowed                // only read, by code that runs other code
-	argRead                    // only read, by a leaf
+	argOwned    passing = iota // the callee owns the value, so the caller marks or moves it
+	argBorrowed                // the callee only reads the value, but may run other code
+	argRead                    // the callee only reads the value and runs no other code
 )
 
-// passing returns how a function uses each of its arguments.
+// passing returns a function that describes how fn uses each of its arguments.
 func (g *generator) passing(fn *sema.Function) func(param int) passing {
 	leaf := fn.Native != "" || fn.Effect != ""
 	return func(param int) passing {
@@ -105,7 +107,8 @@ func (g *generator) passing(fn *sema.Function) func(param int) passing {
 
 func allOwned(int) passing { return argOwned }
 
-// argument generates one argument into its register.
+// argument generates one argument into the register dst. later are the expressions that are
+// evaluated after it.
 func (f *builder) argument(in arguments, s argSource, dst int, c ir.Class, how passing, later []ast.Expr) {
 	switch s.arg.Kind {
 	case sema.ArgReceiver, sema.ArgWritten:
@@ -139,7 +142,8 @@ func (f *builder) argument(in arguments, s argSource, dst int, c ir.Class, how p
 	}
 }
 
-// restArguments collects the arguments of a variadic function, a piped value first.
+// restArguments collects the arguments of a variadic function in an array. A piped value is the
+// array's first element.
 func (f *builder) restArguments(in arguments, args []*ast.Arg, dst int) {
 	top := f.top
 	defer f.free(top)
@@ -168,10 +172,10 @@ func (f *builder) restArguments(in arguments, args []*ast.Arg, dst int) {
 	}
 }
 
-// defaultArgument evaluates a parameter's default in the callee's file: inline if the default
-// consists of literals and names, else by a hidden function.
+// defaultArgument evaluates a parameter's default in the callee's file. A default that consists of
+// literals and names is evaluated inline, any other default by a hidden function.
 func (f *builder) defaultArgument(p *sema.Param, info *sema.Info, owner string, dst int, c ir.Class) {
-	if p.Default == nil { // of an Option
+	if p.Default == nil { // the parameter is an Option, whose default is None
 		f.emit(ir.OpLoadNil, dst, 0, 0, 0)
 		return
 	}
@@ -201,7 +205,7 @@ func plain(e ast.Expr) bool {
 	return ok
 }
 
-// defaultFunction returns the function that evaluates a parameter's default.
+// defaultFunction returns the index of the function that evaluates a parameter's default.
 func (g *generator) defaultFunction(p *sema.Param, info *sema.Info, owner string) int {
 	if n, ok := g.adapters[p]; ok {
 		return n

@@ -9,16 +9,16 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// A call of an async function is a Spawn of its code, which receives and returns Full registers.
-// `await (…)`, `race (…)` and `parallel for` run body functions. These are closures over copies of
-// the surrounding variables, made when the body starts.
+// A call of an async function spawns a task that runs the function's code. The code receives and
+// returns Full registers. `await (…)`, `race (…)` and `parallel for` run body functions. A body is
+// a closure that captures copies of the surrounding variables when the body starts.
 
-// await generates `await x`. A value that cannot be a task is unchanged.
+// await generates `await x`. If x cannot be a task, the result is x.
 func (f *builder) await(e *ast.Await, hint int) val {
 	return f.awaited(f.value(e.X, hint), f.resultType(e.X), hint)
 }
 
-// awaited returns the result of awaiting a value of type t.
+// awaited generates code that awaits v, a value of type t, and returns the result.
 func (f *builder) awaited(v val, t types.Type, hint int) val {
 	switch x := types.Loose(t).(type) {
 	case *types.Task:
@@ -36,8 +36,9 @@ func (f *builder) awaited(v val, t types.Type, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// joined unwraps the result in d of an operation that runs bodies. It is an Ok, or the error of a
-// body together with the site where it left. That error is then raised as if it occurred here.
+// joined unwraps the result of an operation that runs bodies. The result is in register d. It is an
+// Ok, or an error that left a body, together with the number of the site where it left. joined
+// generates code that raises such an error again at the current position.
 func (f *builder) joined(d int, c *sema.Concurrent) {
 	if len(c.Leaves) == 0 {
 		f.emit(ir.OpField, d, d, 0, 0)
@@ -71,8 +72,8 @@ func (f *builder) joined(d int, c *sema.Concurrent) {
 	f.emit(ir.OpField, d, d, 0, 0)
 }
 
-// bodyClosure creates the closure of a body over its captured values and cells. gen generates the
-// body's code.
+// bodyClosure creates the closure of a body in register d. The closure captures the values and
+// cells of captures. gen generates the body's code.
 func (f *builder) bodyClosure(d int, captures []*sema.Local, params int, gen func(*builder)) {
 	base := f.capture(captures)
 	g, n, info, name, pos := f.g, f.g.reserve(), f.info, f.taskName(), f.pos
@@ -94,14 +95,14 @@ func (f *builder) bodyClosure(d int, captures []*sema.Local, params int, gen fun
 	f.free(base)
 }
 
-// taskName returns a numbered name for a body, for traces.
+// taskName returns a numbered name for a body. The name appears in traces.
 func (f *builder) taskName() string {
 	f.inner.bodies++
 	return fmt.Sprintf("%s task %d", f.out.Name, f.inner.bodies)
 }
 
-// takeCapture adds to a body its own copy of a surrounding variable, with the value at the body's
-// start. Closures inside the body share that copy.
+// takeCapture adds a copy of captured variable i to a body. The copy has the variable's value at
+// the start of the body. Closures inside the body share this copy.
 func (f *builder) takeCapture(l *sema.Local, i int) {
 	r := f.alloc()
 	f.isVar[r] = true
@@ -116,8 +117,8 @@ func (f *builder) takeCapture(l *sema.Local, i int) {
 	f.hasValue(v)
 }
 
-// element generates an element of `await (…)` or `race (…)`: a value to await, or the closure of
-// its body. to is the type of its result.
+// element generates an element of `await (…)` or `race (…)` into register d: a value to await, or
+// the closure of a body. to is the type of the element's result.
 func (f *builder) element(b *sema.Body, d int, to types.Type) {
 	if b.Plain && sameValue(awaitedType(b.Result), to) {
 		f.into(b.X, d, ir.Full, true)
@@ -132,7 +133,8 @@ func (f *builder) element(b *sema.Body, d int, to types.Type) {
 	})
 }
 
-// convertedTask generates a body that awaits the task in a variable and converts its value.
+// convertedTask generates a body that awaits the task in register d and converts its value to the
+// type to.
 func (f *builder) convertedTask(b *sema.Body, d int, to types.Type) {
 	f.into(b.X, d, ir.Full, true)
 	g, n, info, name, pos := f.g, f.g.reserve(), f.info, f.taskName(), f.pos
@@ -151,14 +153,14 @@ func (f *builder) convertedTask(b *sema.Body, d int, to types.Type) {
 	f.emit(ir.OpNewClosure, d, d, 1, int32(n))
 }
 
-// returnAwaited ends a body with the awaited value.
+// returnAwaited ends a body: it awaits v and returns the result, converted from type t to type to.
 func (f *builder) returnAwaited(v val, t, to types.Type) {
 	v = f.awaited(v, t, -1)
 	v = f.boxed(f.convert(v, awaitedType(t), to, -1), -1)
 	f.emit(ir.OpReturn, v.reg, 0, 0, 0)
 }
 
-// awaitedType returns the type of awaiting a value of type t.
+// awaitedType returns the type of the result of awaiting a value of type t.
 func awaitedType(t types.Type) types.Type {
 	if task, ok := types.Resolve(t).(*types.Task); ok {
 		return types.Resolve(task.Elem)

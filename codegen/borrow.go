@@ -5,22 +5,23 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Borrowed parameters. A parameter that a function only reads is borrowed: the caller neither marks
-// nor moves the argument, so that `more(xs)` in a loop that pushes to xs costs no copy. The
-// function owns any other parameter: the caller marks the argument as shared, or moves it if it is
-// the only holder.
+// This file finds borrowed parameters. A parameter is borrowed if its function only reads it. The
+// caller neither marks nor moves the argument of a borrowed parameter, so that `more(xs)` in a loop
+// that pushes to xs does not cause a copy. A function owns its other parameters: the caller marks
+// such an argument as shared, or moves it if no other variable or container holds the value.
 //
-// This analysis only affects the cost. A function marks the parts of a borrowed parameter that it
-// stores, as it does for any variable that is not its own.
+// The analysis affects only the cost of a program, not its results. If a function stores a part of
+// a borrowed parameter, it marks the part, as it does with the parts of any value that it does not
+// own.
 
-// borrow finds the parameters that are only read, both by the function itself and by the functions
-// that it passes them to.
+// borrow finds the parameters that are only read. A function may pass such a parameter only to
+// parameters that are also only read.
 func (g *generator) borrow() {
 	var all []*reading
 	r := &readings{}
 	r.in = newInspector(r.visit)
 	for _, fn := range g.p.Functions {
-		if _, ok := g.numbers.functions[fn]; !ok || fn.Async || len(fn.Decorations) > 0 || fn.Remote() { // a task retains its arguments, and so do decorators
+		if _, ok := g.numbers.functions[fn]; !ok || fn.Async || len(fn.Decorations) > 0 || fn.Remote() { // tasks and decorators retain their arguments
 			continue
 		}
 		r.info, r.of = fn.Info, r.of[:0]
@@ -60,17 +61,17 @@ func (g *generator) borrow() {
 type reading struct {
 	param    *sema.Param
 	retains  bool
-	passedTo []*sema.Param // parameters of other functions that receive it
+	passedTo []*sema.Param // parameters that receive the value in calls of other functions
 }
 
-// readings searches a function for uses of its parameters that retain their values.
+// readings searches a function for uses of its parameters that retain the parameters' values.
 type readings struct {
 	info *sema.Info
 	of   []*reading
 	in   *inspector
 }
 
-// readingOf returns the parameter that e refers to, or nil.
+// readingOf returns the reading of the parameter that e refers to, or nil.
 func (r *readings) readingOf(e ast.Expr) *reading {
 	for {
 		switch x := e.(type) {
@@ -90,7 +91,8 @@ func (r *readings) readingOf(e ast.Expr) *reading {
 	}
 }
 
-// visitOperands skips a use that only reads, and walks other expressions.
+// visitOperands walks the operands of an expression that only reads them. It skips an operand that
+// is just a parameter, because reading does not retain the parameter's value.
 func (r *readings) visitOperands(es ...ast.Expr) {
 	for _, e := range es {
 		if e != nil && r.readingOf(e) == nil {
@@ -112,8 +114,8 @@ func (r *readings) block(b *ast.Block) {
 	}
 }
 
-// walk visits a node and its children. A use of a parameter retains the value except in the cases
-// below.
+// walk visits a node and its children. A use of a parameter retains the value, except in the cases
+// that visit handles.
 func (r *readings) walk(n ast.Node) { r.in.inspect(n) }
 
 func (r *readings) visit(n ast.Node) bool {
@@ -173,8 +175,8 @@ func (r *readings) match(x *ast.MatchExpr) {
 	}
 }
 
-// call handles the arguments of a call. It reports whether they must still be walked like any
-// expression.
+// call handles the arguments of a call. It returns false if its caller must not walk the arguments
+// again.
 func (r *readings) call(e ast.Expr, recv ast.Expr, args []*ast.Arg) bool {
 	c := r.info.Call(e)
 	if c == nil || c.Fn == nil || c.Kind != sema.CallFunction && c.Kind != sema.CallTool || c.Fn.MutSelf {

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// call generates a Call or MethodCall as resolved by sema. recv is the receiver's expression and p
-// the value piped into the call. Each may be nil.
+// call generates a Call or MethodCall that sema has resolved. recv is the expression of the
+// receiver, or nil. p is the value that is piped into the call, or nil.
 func (f *builder) call(e ast.Expr, args []*ast.Arg, recv ast.Expr, p *piped, hint int) val {
 	c := f.info.Call(e)
 	if c == nil {
@@ -19,7 +19,7 @@ func (f *builder) call(e ast.Expr, args []*ast.Arg, recv ast.Expr, p *piped, hin
 	case sema.CallFunction, sema.CallTool:
 		return f.callFunction(in, f.info.TypeOf(e), hint)
 	case sema.CallValue, sema.CallAny:
-		callee := e // the right side of `x |> f`
+		callee := e // a call without parentheses: the right side of `x |> f`
 		if call, ok := e.(*ast.Call); ok {
 			callee = call.Fn
 		}
@@ -46,7 +46,8 @@ func (f *builder) methodCall(e *ast.MethodCall, hint int) val {
 	return f.call(e, e.Args, e.Recv, f.takePiped(e), hint)
 }
 
-// window returns the first register of a call's window: hint, if it is the top of the stack.
+// window returns the first register of a new call window. It reuses hint if hint is the topmost
+// allocated register.
 func (f *builder) window(hint int) int {
 	if hint >= 0 && hint == f.top-1 && !f.isVar[hint] {
 		return hint
@@ -54,14 +55,14 @@ func (f *builder) window(hint int) int {
 	return f.alloc()
 }
 
-// result frees a window except its result.
+// result frees all registers of a call window except the first, which contains the result.
 func (f *builder) result(w int, c ir.Class) val {
 	f.free(w + 1)
 	return val{reg: w, class: c, owned: true}
 }
 
-// callFunction calls a declared function, native or effect. A mutating method works on the
-// receiver's place (place.go).
+// callFunction calls a declared function, a native function or an effect. A mutating method changes
+// the receiver's place (place.go).
 func (f *builder) callFunction(in arguments, t types.Type, hint int) val {
 	fn := in.call.Fn
 	if fn.MutSelf && in.recv != nil && !isReference(f.resultType(in.recv)) {
@@ -80,8 +81,8 @@ func (f *builder) callFunction(in arguments, t types.Type, hint int) val {
 	return v
 }
 
-// mayReturnOption reports whether the callee may return an Option that it created without knowing
-// the type of its value.
+// mayReturnOption reports whether the callee may return an Option. Generic code may have created
+// the Option without the type of its value.
 func (f *builder) mayReturnOption(in arguments) bool {
 	if in.call.Kind == sema.CallAnyMethod {
 		return f.g.dynamic.optional[in.call.Name]
@@ -91,7 +92,7 @@ func (f *builder) mayReturnOption(in arguments) bool {
 
 func isOption(t types.Type) bool { _, ok := types.Resolve(t).(*types.Option); return ok }
 
-// windowClasses returns the classes of a function's arguments.
+// windowClasses returns the register classes of a function's arguments.
 func (g *generator) windowClasses(fn *sema.Function) []ir.Class {
 	if fn.Native == "" && fn.Effect == "" {
 		return g.signatureOf(fn).params
@@ -99,7 +100,7 @@ func (g *generator) windowClasses(fn *sema.Function) []ir.Class {
 	return allFull(len(fn.Params))
 }
 
-// invoke emits the call of fn with its arguments in the window.
+// invoke emits the call of fn, whose arguments are in the window w.
 func (f *builder) invoke(fn *sema.Function, w int) val {
 	wrap := 0
 	if fn.Wraps {
@@ -146,7 +147,8 @@ func (f *builder) invoke(fn *sema.Function, w int) val {
 	return f.result(w, f.g.signatureOf(fn).result)
 }
 
-// allFull returns the classes of a call whose callee is found at run time.
+// allFull returns n Full classes: the argument classes of a call whose callee is known only at run
+// time.
 func allFull(n int) []ir.Class {
 	cs := make([]ir.Class, n)
 	for i := range cs {
@@ -155,7 +157,7 @@ func allFull(n int) []ir.Class {
 	return cs
 }
 
-// callValue calls a closure, or an Any.
+// callValue calls a closure, or a value of type Any.
 func (f *builder) callValue(callee ast.Expr, in arguments, hint int) val {
 	w := f.window(hint)
 	later := make([]ast.Expr, 0, len(in.written))
@@ -169,8 +171,8 @@ func (f *builder) callValue(callee ast.Expr, in arguments, hint int) val {
 	return f.result(w, ir.Full)
 }
 
-// callAnyMethod calls a method that is found at run time. A method that may change its receiver
-// works on the receiver's place, if it has one.
+// callAnyMethod calls a method that is looked up at run time. If the method may change its receiver
+// and the receiver is a place, the call changes that place.
 func (f *builder) callAnyMethod(in arguments, hint int) val {
 	if f.g.dynamic.mutating[in.call.Name] && f.isPlace(in.recv) {
 		return f.callMutating(in, types.Any, hint)
@@ -184,7 +186,7 @@ func (f *builder) callAnyMethod(in arguments, hint int) val {
 	return v
 }
 
-// invokeNamed emits the call of a method that is found at run time.
+// invokeNamed emits the call of a method that is looked up at run time by name.
 func (f *builder) invokeNamed(in arguments, w int) val {
 	f.emit(ir.OpCallMethod, w, len(in.call.Args), 0, f.g.stringConst(in.call.Name))
 	return f.result(w, ir.Full)

@@ -9,10 +9,10 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// closure creates a closure value: a function over copies of the immutable variables and over the
-// cells of the mutable variables that it uses.
+// closure creates a closure value. The closure captures copies of the immutable variables that it
+// uses, and the cells of the mutable variables.
 func (f *builder) closure(e *ast.Closure, hint int) val {
-	if f.dead { // unreachable
+	if f.dead { // the closure is unreachable
 		return val{reg: f.target(hint), class: ir.Full, owned: true}
 	}
 	c := f.info.Closure(e)
@@ -25,8 +25,8 @@ func (f *builder) closure(e *ast.Closure, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// capture puts the captures of a closure into the next registers, copies of the immutable variables
-// and the cells of the mutable ones, and returns the first register.
+// capture copies the captures of a closure to the next registers, and returns the first of these
+// registers. An immutable variable is captured as its value, a mutable variable as its cell.
 func (f *builder) capture(captures []*sema.Local) (base int) {
 	base = f.top
 	for _, l := range captures {
@@ -43,7 +43,8 @@ func (f *builder) capture(captures []*sema.Local) (base int) {
 	return base
 }
 
-// closureOver creates the closure of function n over count registers from base.
+// closureOver creates a closure of function n in register d. The captured values are in count
+// registers from base on.
 func (f *builder) closureOver(d, base, count, n int) {
 	if count == 0 {
 		f.emit(ir.OpLoadFunction, d, 0, 0, int32(n))
@@ -52,13 +53,13 @@ func (f *builder) closureOver(d, base, count, n int) {
 	f.emit(ir.OpNewClosure, d, base, count, int32(n))
 }
 
-// closureName returns a numbered name for a closure, for traces.
+// closureName returns a numbered name for a closure. The name appears in traces.
 func (f *builder) closureName() string {
 	f.inner.closures++
 	return fmt.Sprintf("%s closure %d", f.out.Name, f.inner.closures)
 }
 
-// closureCode generates a closure's function.
+// closureCode generates the code of a closure as function n.
 func (g *generator) closureCode(n int, info *sema.Info, name string, e *ast.Closure, c *sema.Closure) {
 	s := signature{params: allFull(len(e.Params)), result: ir.Full, abi: ir.FullABI}
 	g.build(n, func(spilled bool) *builder {
@@ -100,21 +101,22 @@ func (g *generator) closureCode(n int, info *sema.Info, name string, e *ast.Clos
 	})
 }
 
-// checkParam checks that the value in a parameter's register, which may have any type, is a t.
+// checkParam checks at run time that the value in register r has type t.
 func (f *builder) checkParam(r int, t types.Type) {
 	if t = types.Resolve(t); reliesOnTypes(t) {
 		f.move(r, ir.Full, f.boxed(f.fromAny(val{reg: r, class: ir.Full}, t, r), r))
 	}
 }
 
-// reliesOnTypes reports whether code uses values of a type without checking them.
+// reliesOnTypes reports whether code uses values of type t without checking their types.
 func reliesOnTypes(t types.Type) bool {
 	_, erased := t.(*types.Param)
 	return !erased && !types.IsAny(t)
 }
 
-// adapter returns a function with the ABI full that does the same as fn, for use as a value. It is
-// fn itself if its ABI is full.
+// adapter returns the index of a function with the full ABI that has the behaviour of fn. Code that
+// uses fn as a value refers to this function. It is fn itself if fn has the full ABI and needs no
+// checks.
 func (g *generator) adapter(fn *sema.Function) int {
 	if g.p.CallsUntyped && !fn.Info.Library && g.reliesOnArguments(fn) {
 		return g.partAdapter(part{fn: fn, params: len(fn.Params), mutself: fn.MutSelf, checked: true})
@@ -132,9 +134,9 @@ func (g *generator) adapter(fn *sema.Function) int {
 	return n
 }
 
-// part identifies an adapter that accepts only the first parameters, and may return its receiver as
-// a mutating method does. A checked adapter accepts values of any type, and checks those after the
-// receiver.
+// part identifies an adapter that accepts only the first params parameters of fn. If mutself is
+// set, the adapter returns its receiver as a mutating method does. If checked is set, the adapter
+// accepts arguments of any type, and checks their types except that of the receiver.
 type part struct {
 	fn      *sema.Function
 	params  int
@@ -142,8 +144,8 @@ type part struct {
 	checked bool
 }
 
-// partAdapter returns an adapter that accepts the first arguments and fills in the defaults of the
-// others.
+// partAdapter returns the index of the adapter that key identifies. The adapter uses the defaults
+// of the parameters that it does not accept.
 func (g *generator) partAdapter(key part) int {
 	if i, ok := g.adapters[key]; ok {
 		return i
@@ -154,8 +156,9 @@ func (g *generator) partAdapter(key part) int {
 	return i
 }
 
-// adapt generates function i: it calls p's function with its own arguments and the defaults of the
-// rest. A receiver that the call may change is returned, also after an error.
+// adapt generates the adapter p as function i. The adapter calls p.fn with its own arguments and
+// the defaults of the other parameters. If fn is a mutating method, the adapter returns the
+// receiver, also after an error.
 func (g *generator) adapt(i int, p part) {
 	fn, count := p.fn, p.params
 	s := signature{result: ir.Full, abi: ir.FullABI}

@@ -1,12 +1,12 @@
 // Package codegen generates IR from a checked program. Its API is not covered by the compatibility
-// promise. It runs after sema and before the VM (or the file that stores the IR), performs no IO,
-// and generates the same bytes for the same program.
+// promise. The VM runs the IR, or the compiler stores it in a file. The package performs no IO, and
+// generates the same bytes for the same program.
 //
 // Invariants: Every variable has one register, one cell, or one slot in the function's spill block,
-// with one class for its whole life. Temporaries are a stack above the variables. If a use of a
-// variable copies its value, the value is marked as shared; every mutation walks from the variable
-// through Own. Sema has rejected everything that cannot be generated: such code here is a bug, and
-// panics.
+// with one class for its whole life. Temporaries form a stack above the variables. If a use of a
+// variable copies its value, the value is marked as shared. A mutation starts at the variable and
+// executes an Own instruction for each container on the way to the changed part. Sema rejects all
+// code that cannot be generated, so the generator panics if it finds such code.
 package codegen
 
 import (
@@ -20,28 +20,28 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// ManifestData is the part of the manifest that a program contains, as plain data. Hosts and
-// connections are found by the name of their section.
+// ManifestData is the part of the manifest that the compiled program contains, as plain data. The
+// program refers to hosts and connections by the names of their sections.
 type ManifestData struct {
 	Connections []ir.Connection
 	Hosts       []ManifestHost
 	Servers     []ir.Server
 	AppTools    []ir.AppTool
-	Called      bool // the program's functions are used as tools: see ir.Application
-	Debugged    bool // for a debugger, which reports errors that do not leave their function
+	Called      bool // the program's functions are used as tools (ir.Application)
+	Debugged    bool // the program runs in a debugger, which also stops at errors that the program catches
 	Limits      ir.Limits
 }
 
-// ManifestHost is a [hosts.X] section in the form of an ir.Host. Values in the host's declaration
-// override it.
+// ManifestHost is a [hosts.X] section in the form of an ir.Host. The values in the declaration of a
+// host override it.
 type ManifestHost struct {
 	Section        string
 	Params, Config json.RawMessage
 }
 
 // Generate generates the IR of a program that sema has checked without errors. The IR passes
-// ir.Verify. The only diagnostics are about limits of the machine: a function that needs too many
-// registers at a time.
+// ir.Verify. The only possible diagnostics are about functions that need more registers than the
+// machine has.
 func Generate(p *sema.Program, m ManifestData) (*ir.Program, diag.List) {
 	out := &ir.Program{Version: ir.Version, Name: p.Name, Connections: m.Connections, Servers: m.Servers, Application: ir.Application{AppTools: m.AppTools}, Limits: m.Limits, Entry: -1}
 	g := &generator{
@@ -55,8 +55,8 @@ func Generate(p *sema.Program, m ManifestData) (*ir.Program, diag.List) {
 	return g.out, g.diags
 }
 
-// generator is the state of the whole program: the tables under construction, and the index of each
-// element in them.
+// generator is the state of generating a program: the tables under construction, and the index of
+// each element in them.
 type generator struct {
 	p        *sema.Program
 	manifest ManifestData
@@ -66,25 +66,26 @@ type generator struct {
 	pool
 	types   typeTable
 	numbers numbers
-	files   map[string]int // by name: a library file can have several parts
+	files   map[string]int // file index by file name; the parts of a library file have the same name
 
 	dynamic dynamic
-	// readOnly reports which parameters are only read (borrow.go).
+	// readOnly contains the parameters that are only read (borrow.go).
 	readOnly map[*sema.Param]bool
 	adapters map[any]int
 
-	// code and positions are memory for the next function. They are copied when its size is known.
+	// code and positions are buffers that the next function reuses. build copies the function's
+	// final code out of them.
 	code      []ir.Instr
 	positions []ir.Position
 
-	// queue holds functions that generate the code of reserved indices.
+	// queue contains the functions that will generate the code of reserved indices.
 	queue []func()
 }
 
-// numbers holds the index of each declaration in its table.
+// numbers contains the index of each declaration in its table.
 type numbers struct {
 	functions map[*sema.Function]int
-	pipelines map[*sema.Pipeline]int // among the functions
+	pipelines map[*sema.Pipeline]int // index of the pipeline's function
 	agents    map[*sema.Agent]int
 	hosts     map[*sema.Host]int
 	tools     map[*sema.Tool]int
@@ -96,18 +97,18 @@ func newNumbers() numbers {
 		map[*sema.Tool]int{}, map[*sema.Store]int{}}
 }
 
-// dynamic holds properties that at least one method with a name has, for names that calls look up
-// at run time.
+// dynamic describes methods that calls look up by name at run time. A name is in a map if at least
+// one method with this name has the property.
 type dynamic struct {
-	mutating map[string]bool // it changes its receiver
-	optional map[string]bool // it returns an Option
+	mutating map[string]bool // the method changes its receiver
+	optional map[string]bool // the method returns an Option
 }
 
 func (g *generator) program() {
 	for _, info := range g.p.Files {
 		g.file(info)
 	}
-	g.out.Functions = make([]ir.Function, 0, 2*len(g.p.Functions)) // with their closures
+	g.out.Functions = make([]ir.Function, 0, 2*len(g.p.Functions)) // the second half is room for closures
 	for _, fn := range g.p.Functions {
 		if fn.Native == "" && fn.Effect == "" && (fn.Decl.Body != nil || fn.Remote()) {
 			g.numbers.functions[fn] = g.reserve()
@@ -126,7 +127,7 @@ func (g *generator) program() {
 		}
 	}
 	g.tests()
-	for n := -1; n != len(g.out.Types); { // a call of a method may need further types
+	for n := -1; n != len(g.out.Types); { // generating a method may add types, which have methods themselves
 		n = len(g.out.Types)
 		g.methods()
 		g.drain()
@@ -136,13 +137,13 @@ func (g *generator) program() {
 	}
 }
 
-// reserve reserves an index for a function whose code is generated later.
+// reserve returns the index of a function whose code is generated later.
 func (g *generator) reserve() int {
 	g.out.Functions = append(g.out.Functions, ir.Function{})
 	return len(g.out.Functions) - 1
 }
 
-// enqueue queues the code of a reserved function.
+// enqueue adds a function that generates the code of a reserved index to the queue.
 func (g *generator) enqueue(f func()) { g.queue = append(g.queue, f) }
 
 // drain runs the queue until it is empty.
@@ -169,7 +170,7 @@ func (g *generator) file(info *sema.Info) int {
 	return n
 }
 
-// bug panics because of a tree that sema should have rejected.
+// bug panics because the tree contains code that sema should have rejected.
 func bug(info *sema.Info, at source.Span, format string, args ...any) {
 	place := ""
 	if info != nil {
@@ -178,7 +179,7 @@ func bug(info *sema.Info, at source.Span, format string, args ...any) {
 	panic("codegen: " + place + fmt.Sprintf(format, args...))
 }
 
-// unparen removes parentheses without a conversion.
+// unparen removes the parentheses around e, unless a parenthesized expression has a conversion.
 func unparen(info *sema.Info, e ast.Expr) ast.Expr {
 	for {
 		p, ok := e.(*ast.ParenExpr)

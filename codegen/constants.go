@@ -6,8 +6,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// pool adds constants and the names of natives to the program, each once. Floats are compared by
-// their bits.
+// pool adds constants and the names of native functions to the program. It adds equal constants
+// only once. Floats are equal if their bits are equal.
 type pool struct {
 	out     *ir.Program
 	ints    map[int64]int
@@ -23,7 +23,7 @@ func newPool(out *ir.Program) pool {
 func (p *pool) intConst(n int64) int32 {
 	i, ok := p.ints[n]
 	if !ok {
-		own := n // n itself stays off the heap if it is known
+		own := n // a copy, because the address of n would move n to the heap in every call
 		i = p.addConst(ir.Const{Int: &own})
 		p.ints[n] = i
 	}

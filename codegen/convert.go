@@ -5,7 +5,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// convert generates the conversion steps from one type to another, as listed at Info.Conv.
+// convert generates the steps of a conversion from one type to another. Info.Conv describes the
+// conversions.
 func (f *builder) convert(v val, from, to types.Type, hint int) val {
 	from, to = types.Resolve(from), types.Resolve(to)
 	switch {
@@ -37,7 +38,8 @@ func optionDepth(t types.Type) int {
 	}
 }
 
-// some returns Some(v) of a v of type t: v itself if it cannot be nil.
+// some returns Some(v), where v has type t. If a value of type t cannot be nil, Some(v) is v
+// itself.
 func (f *builder) some(v val, t types.Type, hint int) val {
 	v = f.boxed(v, hint)
 	if !boxable(t) {
@@ -49,7 +51,7 @@ func (f *builder) some(v val, t types.Type, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// toAny removes the boxes of nested Options, because an Any never contains one.
+// toAny unwraps nested Options, because an Any never contains the box of a Some.
 func (f *builder) toAny(v val, from types.Type) val {
 	o, ok := from.(*types.Option)
 	if !ok {
@@ -72,7 +74,7 @@ func (f *builder) toAny(v val, from types.Type) val {
 	return v
 }
 
-// fromAny checks a value at run time.
+// fromAny checks at run time that v, whose static type is Any, has the type to.
 func (f *builder) fromAny(v val, to types.Type, hint int) val {
 	switch to.(type) {
 	case *types.Param:
@@ -87,8 +89,8 @@ func (f *builder) fromAny(v val, to types.Type, hint int) val {
 	return v.inRegister(d)
 }
 
-// flat removes the box of a Some from a value that the caller uses as an Any or an Option<Any>,
-// while the callee created it as an Option of a specific type.
+// flat unwraps a Some that the callee created as an Option of a specific type. The caller uses the
+// value as an Any or an Option<Any>.
 func (f *builder) flat(v val, t types.Type) val {
 	if !types.IsAny(t) || v.class != ir.Full {
 		return v

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 )
 
-// TestCopies checks how often a program copies a container: one that is only read, moved or built
-// up in place is never copied, however long the loop.
+// TestCopies checks how often programs copy a container. A container that a program only reads,
+// moves or builds up in place is never copied, no matter how many iterations the loop has.
 func TestCopies(t *testing.T) {
 	for _, c := range []struct {
 		name, code string
@@ -46,7 +46,7 @@ fn main() { `+c.code+" }\n")
 				t.Fatal(err, failed)
 			}
 			if out.Stats.Copied > c.most {
-				t.Errorf("%d containers are copied, want at most %d", out.Stats.Copied, c.most)
+				t.Errorf("the program copies %d containers, want at most %d", out.Stats.Copied, c.most)
 			}
 		})
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestDamagedPrograms changes instructions of the archives' programs, as generated and as
-// optimised. A changed program that the verifier accepts may run, fail like other programs, or be
-// detected as broken at run time; it must not damage the machine.
+// TestDamagedPrograms changes instructions of the archives' programs, with and without
+// optimisation. If the verifier accepts a changed program, the program may run, fail, or be
+// detected as broken at run time. It must not crash the machine.
 func TestDamagedPrograms(t *testing.T) {
 	ran := 0
 	for n, encoded := range encodedPrograms(t) {
@@ -29,11 +29,11 @@ func TestDamagedPrograms(t *testing.T) {
 		}
 	}
 	if ran < 200 {
-		t.Errorf("only %d damaged programs ran", ran)
+		t.Errorf("the verifier accepted only %d damaged programs", ran)
 	}
 }
 
-// FuzzDamagedPrograms is TestDamagedPrograms with new seeds.
+// FuzzDamagedPrograms damages programs as TestDamagedPrograms does, with other seeds.
 func FuzzDamagedPrograms(f *testing.F) {
 	all := encodedPrograms(f)
 	f.Add(uint64(1))
@@ -42,7 +42,8 @@ func FuzzDamagedPrograms(f *testing.F) {
 	})
 }
 
-// encodedPrograms returns the archives' programs with a main, each as generated and as optimised.
+// encodedPrograms returns the archives' programs that have a main function. Each program is
+// returned with and without optimisation.
 func encodedPrograms(t testing.TB) (all [][]byte) {
 	paths, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil || len(paths) == 0 {
@@ -67,7 +68,7 @@ func encodedPrograms(t testing.TB) (all [][]byte) {
 	return all
 }
 
-// damaged damages a program and runs it. It returns 1 if the verifier accepted it.
+// damaged damages a program and runs it. It returns 1 if the verifier accepts the program, else 0.
 func damaged(t *testing.T, encoded []byte, r *rand.Rand) (ran int) {
 	t.Helper()
 	p, err := ir.Decode(encoded)
@@ -79,12 +80,12 @@ func damaged(t *testing.T, encoded []byte, r *rand.Rand) (ran int) {
 		return 0
 	}
 	if err := runDamaged(p); err != nil {
-		t.Errorf("%s: %s\n%v", p.Functions[p.Entry].Name, what, err)
+		t.Errorf("%s with the changes: %s\nfails with %v", p.Functions[p.Entry].Name, what, err)
 	}
 	return 1
 }
 
-// damage changes some instructions and returns which.
+// damage changes some instructions of p and returns a description of the changes.
 func damage(p *ir.Program, r *rand.Rand) (what string) {
 	for range 1 + r.IntN(2) {
 		f := &p.Functions[r.IntN(len(p.Functions))]
@@ -113,7 +114,8 @@ func damage(p *ir.Program, r *rand.Rand) (what string) {
 	return what
 }
 
-// runDamaged returns how the machine broke, or nil.
+// runDamaged runs p. It returns an error if the machine panics or reports an internal error, else
+// nil.
 func runDamaged(p *ir.Program) (broken error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -124,7 +126,7 @@ func runDamaged(p *ir.Program) (broken error) {
 	c.MaxStack = 1 << 14
 	m, err := vm.New(c)
 	if err != nil {
-		return nil // the verifier rejected it
+		return nil // the verifier rejects the program
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
 	defer cancel()
@@ -134,7 +136,7 @@ func runDamaged(p *ir.Program) (broken error) {
 	switch {
 	case err == nil, errors.As(err, &uncaught), errors.As(err, &missing), ctx.Err() != nil:
 		return nil
-	case errors.Is(err, errTestRefused): // an effect that no program of the archives uses
+	case errors.Is(err, errTestRefused): // the damaged program performs an effect that the archives' programs do not use
 		return nil
 	}
 	return err

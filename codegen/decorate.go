@@ -7,14 +7,15 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Decorators. The code of a decorated function is a separate function, inner. Callers call an outer
-// function: it passes a closure that calls inner to the decorators, each of which is a library
-// function around the next (stdlib/decorate.conc). Agents and hosts refer to a function that wraps
-// a call in their decorators, which the library calls.
+// A decorated function consists of two functions. The inner function contains the function's code.
+// Callers call the outer function. It creates a closure that calls the inner function, and passes
+// the closure to the decorators. A decorator is a library function (stdlib/decorate.conc) that
+// calls the next decorator or the closure. For the calls of agents and hosts, the program contains
+// a function that runs a call inside their decorators; the library calls this function.
 
-// decorators returns a function with the ABI full that runs its first parameter, call, inside the
-// decorators; shown and key describe the call to them. If onUnknown is set, the call is in a
-// function with that policy.
+// decorators returns the index of a function with the full ABI. The function runs the closure in
+// its first parameter, call, inside the decorators ds. Its parameters shown and key describe the
+// call to the decorators. If onUnknown is set, the call runs in a function with this policy.
 func (g *generator) decorators(info *sema.Info, name string, at source.Pos, ds []*sema.Decoration, onUnknown string) int {
 	n := g.reserve()
 	g.enqueue(func() {
@@ -33,10 +34,11 @@ func (g *generator) decorators(info *sema.Info, name string, at source.Pos, ds [
 	return n
 }
 
-// decoratorRegs are the registers of the decorators' arguments.
+// decoratorRegs contains the registers of the arguments that every decorator receives.
 type decoratorRegs struct{ call, shown, key int }
 
-// policyClosure creates a closure that makes the call in a function with the policy onUnknown.
+// policyClosure creates a closure that calls the closure in the register call. The created
+// closure's function has the policy onUnknown.
 func (f *builder) policyClosure(name, onUnknown string, call int) int {
 	g, n, info, pos := f.g, f.g.reserve(), f.info, f.pos
 	g.enqueue(func() {
@@ -55,7 +57,8 @@ func (f *builder) policyClosure(name, onUnknown string, call int) int {
 	return c
 }
 
-// callClosure calls the closure in a register, and returns the register of its result.
+// callClosure calls the closure in a register without arguments, and returns the register of the
+// result.
 func (f *builder) callClosure(closure int) int {
 	w := f.alloc()
 	f.emit(ir.OpMove, w, closure, 0, 0)
@@ -63,7 +66,7 @@ func (f *builder) callClosure(closure int) int {
 	return w
 }
 
-// callDecorated makes the call inside all decorators, and returns their result.
+// callDecorated generates the call inside all decorators, and returns the call's result.
 func (f *builder) callDecorated(name string, ds []*sema.Decoration, x decoratorRegs) {
 	if len(ds) == 0 {
 		f.emit(ir.OpReturn, f.callClosure(x.call), 0, 0, 0)
@@ -75,7 +78,7 @@ func (f *builder) callDecorated(name string, ds []*sema.Decoration, x decoratorR
 	f.emit(ir.OpReturn, f.decorate(name, ds[0], x), 0, 0, 0)
 }
 
-// wrapCall creates a closure that makes the call inside one decorator.
+// wrapCall creates a closure that runs the call inside the decorator d.
 func (f *builder) wrapCall(name string, d *sema.Decoration, x decoratorRegs) int {
 	g, n, info, pos := f.g, f.g.reserve(), f.info, f.pos
 	g.enqueue(func() {
@@ -97,14 +100,14 @@ func (f *builder) wrapCall(name string, d *sema.Decoration, x decoratorRegs) int
 	return c
 }
 
-// loadCaptured loads captured value i into a register.
+// loadCaptured loads captured value i into a new register.
 func (f *builder) loadCaptured(i int) int {
 	r := f.alloc()
 	f.emit(ir.OpCaptured, r, i, 0, 0)
 	return r
 }
 
-// decorate calls one decorator's function and returns the register of its result.
+// decorate calls the function of the decorator d, and returns the register of the result.
 func (f *builder) decorate(name string, d *sema.Decoration, x decoratorRegs) int {
 	w := f.alloc()
 	classes := f.g.windowClasses(d.Fn)
@@ -120,13 +123,13 @@ func (f *builder) decorate(name string, d *sema.Decoration, x decoratorRegs) int
 		f.move(r, classes[sema.OwnParam+i], f.constant(v, d.Fn.Params[sema.OwnParam+i].Type, -1))
 		f.free(r + 1)
 	}
-	if own := d.Fn.Params[sema.OwnParam:]; len(own) > len(d.Args) { // the type of the stored values
+	if own := d.Fn.Params[sema.OwnParam:]; len(own) > len(d.Args) { // the last parameter is the type of the cached values
 		f.loadTypeOrNil(d.CachedType, f.alloc())
 	}
 	return f.boxed(f.invoke(d.Fn, w), -1).reg
 }
 
-// loadTypeOrNil loads a type into register r, or nil.
+// loadTypeOrNil loads the type t into register r, or nil if t is nil.
 func (f *builder) loadTypeOrNil(t types.Type, r int) {
 	if t == nil {
 		f.emit(ir.OpLoadNil, r, 0, 0, 0)
@@ -135,8 +138,8 @@ func (f *builder) loadTypeOrNil(t types.Type, r int) {
 	f.emit(ir.OpLoadType, r, 0, 0, int32(f.g.typeIndex(t)))
 }
 
-// decoratedFunction generates the function that callers of a decorated function call. The decorated
-// function's own code is function inner.
+// decoratedFunction generates the outer function of fn as function n. Function inner contains the
+// code of fn.
 func (g *generator) decoratedFunction(n, inner int, fn *sema.Function) {
 	s := g.signatureOf(fn)
 	ds := fn.Decorations
@@ -160,8 +163,8 @@ func (g *generator) decoratedFunction(n, inner int, fn *sema.Function) {
 	})
 }
 
-// innerCall returns the function of a closure that calls function n, with signature s, with the
-// captured values.
+// innerCall returns the index of a closure's function. The function calls function n, which has the
+// signature s, with the captured values as arguments.
 func (g *generator) innerCall(info *sema.Info, name string, at source.Pos, n int, s signature) int {
 	i := g.reserve()
 	g.enqueue(func() {
@@ -182,8 +185,9 @@ func (g *generator) innerCall(info *sema.Info, name string, at source.Pos, n int
 	return i
 }
 
-// argumentMap creates a map of a function's arguments by name, for the decorators that use them.
-// The arguments are in the registers from base on. The receiver of a tool's function is omitted.
+// argumentMap creates a map from parameter names to arguments, for decorators that show the
+// arguments. The arguments are in the registers from base on. The map does not contain the receiver
+// of a tool's function. If no decorator needs the map, the result is nil.
 func (f *builder) argumentMap(ds []*sema.Decoration, fn *sema.Function, base int) int {
 	needed := false
 	for _, d := range ds {
@@ -209,8 +213,8 @@ func (f *builder) argumentMap(ds []*sema.Decoration, fn *sema.Function, base int
 	return m
 }
 
-// decoratedStage returns the value of a decorated stage. The stage's body is a closure that has the
-// stage's parameters.
+// decoratedStage generates the call of a decorated stage, and returns the stage's value. The
+// stage's body becomes a closure whose parameters are those of the stage.
 func (f *builder) decoratedStage(x *pipe, s, before *sema.Stage) val {
 	in := f.top
 	for i, q := range s.Params {
@@ -241,8 +245,8 @@ func (f *builder) decoratedStage(x *pipe, s, before *sema.Stage) val {
 	return val{reg: f.decorate(name, s.Decorations[0], a), class: ir.Full, owned: true}
 }
 
-// stageKey creates the key that distinguishes runs of a stage: its inputs, from register in on, and
-// the surrounding variables that it uses.
+// stageKey creates the key that identifies a run of a stage. It is a tuple of the stage's inputs,
+// which are in the registers from in on, and of the surrounding variables that the stage uses.
 func (f *builder) stageKey(s *sema.Stage, in int) int {
 	d := f.alloc()
 	base := f.top
@@ -262,8 +266,8 @@ func (f *builder) stageKey(s *sema.Stage, in int) int {
 	return d
 }
 
-// stageCall returns the function of a closure that calls the last captured value with the n
-// captured before it.
+// stageCall returns the index of a closure's function with n+1 captured values. The function calls
+// the last captured value, which is a closure, with the other n values as arguments.
 func (g *generator) stageCall(info *sema.Info, name string, at source.Pos, n int) int {
 	i := g.reserve()
 	g.enqueue(func() {
@@ -282,8 +286,8 @@ func (g *generator) stageCall(info *sema.Info, name string, at source.Pos, n int
 	return i
 }
 
-// stageClosure creates the closure of a stage's body. It captures the values that the surrounding
-// variables have when the stage starts.
+// stageClosure creates the closure of a stage's body in register d. The closure captures the values
+// that the surrounding variables have when the stage starts.
 func (f *builder) stageClosure(d int, s *sema.Stage) {
 	base := f.capture(s.Body.Captures)
 	g, n, info, name, pos := f.g, f.g.reserve(), f.info, f.out.Name, f.pos
@@ -292,7 +296,8 @@ func (f *builder) stageClosure(d int, s *sema.Stage) {
 	f.free(base)
 }
 
-// stageCode generates a decorated stage's body as a function of its parameters.
+// stageCode generates the body of a decorated stage as function n, whose parameters are those of
+// the stage.
 func (g *generator) stageCode(n int, info *sema.Info, name string, at source.Pos, s *sema.Stage) {
 	g.build(n, func(spilled bool) *builder {
 		f := g.newFn(info, name, at, signature{params: allFull(len(s.Params)), result: ir.Full, abi: ir.FullABI})

@@ -5,37 +5,38 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// emitter appends instructions to a function's own block, or to a handler's.
+// emitter appends instructions to a block: the function's own block or the block of a handler.
 type emitter struct {
 	blk *ir.Block
-	// dead reports that the next instruction is unreachable. Nothing is emitted until a label
-	// lands.
+	// dead reports that the next instruction is unreachable. emit does nothing until bindLabel
+	// makes the next instruction reachable.
 	dead bool
-	// landed is the index of the last label.
+	// landed is the index of the instruction to which the last label is bound.
 	landed int
 
-	// pos is the source position of the code being generated. placed is the position of the last
-	// instruction, in the block placedIn.
+	// pos is the source position of the code that is being generated. placed is the position of the
+	// last instruction, which is in the block placedIn.
 	pos, placed source.Pos
 	placedIn    *ir.Block
 	places      source.Cursor
-	// foreign counts the enclosing expressions that belong to other files. While it is not 0, the
-	// position is that of the expression that needs them.
+	// foreign counts the enclosing expressions that are in other files, such as defaults. While it
+	// is not 0, instructions have the position of the expression in the function's own file that
+	// uses them.
 	foreign int
 }
 
-// redirect directs instructions to another block, and returns a function that restores the previous
-// one.
+// redirect makes the emitter append to another block. It returns a function that restores the
+// previous block.
 func (f *emitter) redirect(b *ir.Block) (back func()) {
 	blk, dead, landed := f.blk, f.dead, f.landed
 	f.blk, f.dead, f.landed = b, false, -1
 	return func() { f.blk, f.dead, f.landed = blk, dead, landed }
 }
 
-// label is the target of forward jumps.
+// label is the target of forward jumps. from contains the indices of the jumps.
 type label struct{ from []int }
 
-// jump emits a jump op to l.
+// jump emits a jump instruction op whose target is l.
 func (f *emitter) jump(op ir.Op, a, b int, l *label) {
 	if f.dead {
 		return
@@ -52,8 +53,8 @@ func (f *emitter) jumpK(op ir.Op, a int, n int16, l *label) {
 	f.emitBC(op, a, n, 0)
 }
 
-// bindLabel sets l to the next instruction, which is reachable if anything jumps to l. A jump that
-// would only lead to the next instruction is removed.
+// bindLabel sets the target of l to the next instruction. The instruction is reachable if a jump
+// refers to l. bindLabel removes a jump that is directly before its target.
 func (f *emitter) bindLabel(l *label) {
 	if n := len(l.from) - 1; n >= 0 && l.from[n] == f.next()-1 && f.blk.Code[l.from[n]].Op == ir.OpJump && f.landed != f.next() {
 		l.from = l.from[:n]
@@ -68,7 +69,7 @@ func (f *emitter) bindLabel(l *label) {
 	}
 }
 
-// emit appends an instruction unless it is unreachable.
+// emit appends an instruction, unless the instruction is unreachable.
 func (f *emitter) emit(op ir.Op, a, b, c int, imm int32) {
 	if f.dead {
 		return
@@ -78,7 +79,7 @@ func (f *emitter) emit(op ir.Op, a, b, c int, imm int32) {
 	f.dead = ir.Shapes[op].Ends
 }
 
-// emitBC is emit for the ops whose B and C are one number.
+// emitBC emits an instruction whose fields B and C contain one 16-bit number.
 func (f *emitter) emitBC(op ir.Op, a int, bc int16, imm int32) {
 	if f.dead {
 		return
@@ -89,7 +90,8 @@ func (f *emitter) emitBC(op ir.Op, a int, bc int16, imm int32) {
 	f.blk.Code = append(f.blk.Code, i)
 }
 
-// recordPosition records the source position of the next instruction if it changes.
+// recordPosition records the source position of the next instruction if it differs from the
+// previous one.
 func (f *emitter) recordPosition() {
 	if f.pos == f.placed && f.blk == f.placedIn {
 		return
@@ -103,7 +105,8 @@ func (f *emitter) recordPosition() {
 	f.blk.Positions = append(ps, ir.Position{PC: len(f.blk.Code), Line: p.Line, Column: p.Column})
 }
 
-// at sets the position of the next instructions and returns a function that restores it.
+// at sets the source position of the next instructions. It returns a function that restores the
+// previous position.
 func (f *emitter) at(p source.Pos) func() {
 	old := f.pos
 	if f.foreign == 0 {
@@ -115,7 +118,7 @@ func (f *emitter) at(p source.Pos) func() {
 // next returns the index of the next instruction.
 func (f *emitter) next() int { return len(f.blk.Code) }
 
-// updatePosition updates the position in the current expression.
+// updatePosition sets the position within the current expression.
 func (f *emitter) updatePosition(p source.Pos) {
 	if f.foreign == 0 {
 		f.pos = p
@@ -131,8 +134,9 @@ func (f *emitter) removeLast() {
 	}
 }
 
-// catchRegion makes the instructions from `from` to `to` a region whose errors are handled here, in
-// register r. It reports whether the region has any instructions.
+// catchRegion makes the instructions from `from` to `to` a region. If an instruction of the region
+// fails, the machine puts the error into register r and continues at the next instruction that is
+// emitted. catchRegion returns false if the region is empty.
 func (f *emitter) catchRegion(from, to, r int) bool {
 	if from == to {
 		return false

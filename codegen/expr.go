@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// expr generates e without its conversion. The result is in hint if that was convenient. Control
-// forms without a value return nil.
+// expr generates e without its conversion. It puts the result into the register hint only if this
+// needs no extra instruction. A control form without a value has the result nil.
 func (f *builder) expr(e ast.Expr, hint int) val {
 	defer f.at(e.Span().Start)()
 	switch e := e.(type) {
@@ -66,7 +66,7 @@ func (f *builder) expr(e ast.Expr, hint int) val {
 	return f.control(e, hint)
 }
 
-// control generates expressions with control flow or effects.
+// control generates an expression that affects the control flow or performs an effect.
 func (f *builder) control(e ast.Expr, hint int) val {
 	switch e := e.(type) {
 	case *ast.IfExpr:
@@ -96,13 +96,13 @@ func (f *builder) control(e ast.Expr, hint int) val {
 		return f.nilValue(hint)
 	case *ast.ReturnExpr, *ast.BreakExpr, *ast.ContinueExpr, *ast.ThrowExpr:
 		f.discard(e)
-		return val{reg: f.target(hint), class: ir.Full, owned: true} // unreachable
+		return val{reg: f.target(hint), class: ir.Full, owned: true} // the code after the expression is unreachable
 	}
 	bug(f.info, e.Span(), "%T cannot be generated", e)
 	return val{}
 }
 
-// discard generates e for its effects.
+// discard generates e for its effects. The value is not used.
 func (f *builder) discard(e ast.Expr) {
 	defer f.at(e.Span().Start)()
 	defer f.free(f.top)
@@ -138,8 +138,8 @@ func (f *builder) discard(e ast.Expr) {
 	}
 }
 
-// dropNil removes the nil that was just generated as a value, if nothing uses it and nothing jumps
-// to the next instruction.
+// dropNil removes the instruction that loads the unused value v, if v is nil. It does not remove
+// the instruction if a jump leads to the next instruction.
 func (f *builder) dropNil(v val) {
 	last := f.next() - 1
 	if f.dead || last < 0 || f.landed == f.next() || f.isVar[v.reg] {
@@ -171,7 +171,7 @@ func (f *builder) path(e *ast.PathExpr, hint int) val {
 	return val{}
 }
 
-// loadDeclaration loads the reference to a declaration.
+// loadDeclaration loads a reference to an agent, host, tool or store.
 func (f *builder) loadDeclaration(o sema.Object, hint int) val {
 	d := f.target(hint)
 	switch o := o.(type) {
@@ -243,7 +243,7 @@ func (f *builder) cast(e *ast.Cast, hint int) val {
 
 var fieldOps = map[ir.Class]ir.Op{ir.Full: ir.OpField, ir.Int: ir.OpFieldInt, ir.Float: ir.OpFieldFloat, ir.Bool: ir.OpFieldBool}
 
-// readField reads slot n of a block in class c. The block still holds the value.
+// readField reads slot n of the block o in class c. The block still holds the value.
 func (f *builder) readField(o val, n int, c ir.Class, hint int) val {
 	d := f.target(hint)
 	f.emit(fieldOps[c], d, o.reg, n, 0)

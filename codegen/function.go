@@ -11,24 +11,25 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// builder is one function under construction.
+// builder is the state of generating one function.
 type builder struct {
 	g *generator
-	// info describes the current expressions, home is the function's own file.
+	// info is the file of the current expression, home the file of the function.
 	info, home *sema.Info
 	out        ir.Function
 	emitter
 
-	top   int // the first free register
+	top   int // first free register
 	vars  map[*sema.Local]*variable
-	isVar [256]bool // registers that hold a variable
+	isVar [256]bool // true for registers that hold a variable
 	spill spill
 	names names
 
 	leave leave
 	// depth is the number of enclosing regions and handlers.
 	depth int
-	// moving is the use of a variable that an assignment of it consumes.
+	// moving is the use of a variable whose value is moved in the current assignment to this
+	// variable.
 	moving *ast.PathExpr
 	// scope is the code that runs while the variables of the next pattern live.
 	scope scope
@@ -37,17 +38,17 @@ type builder struct {
 	tries map[*ast.TryExpr]*try
 	seen  analyses
 	inner inner
-	// returnsSelf reports that the frame's first register is returned.
+	// returnsSelf reports that the function returns the value of its first parameter, the receiver.
 	returnsSelf bool
 }
 
-// analyses caches results of analyses of the tree.
+// analyses caches the results of analyses of the tree.
 type analyses struct {
-	touched map[ast.Node]*touch  // what nodes change (touch.go)
-	uses    map[*ast.Block]*uses // lastuse.go
+	touched map[ast.Node]*touch  // what each node can change (touch.go)
+	uses    map[*ast.Block]*uses // uses of variables in each block (lastuse.go)
 }
 
-// inner counts the functions that are named after the enclosing one.
+// inner counts the closures and bodies in the function, which get numbered names.
 type inner struct{ closures, bodies int }
 
 // signature is the calling convention of a function.
@@ -57,8 +58,8 @@ type signature struct {
 	abi    ir.ABI
 }
 
-// signatureOf returns a function's calling convention. A function that the VM itself calls, or that
-// has only Full registers anyway, is full.
+// signatureOf returns the calling convention of fn. fn has the full ABI if the VM calls it, or if
+// all its registers are Full.
 func (g *generator) signatureOf(fn *sema.Function) signature {
 	s := signature{result: class(fn.Result), abi: ir.Typed}
 	full := fn.Tool != nil || fn == g.p.Main || fn.Async || fn.IsTest()
@@ -87,7 +88,7 @@ func (s signature) isFull() bool {
 	return s.result == ir.Full
 }
 
-// newFn starts a function. Its parameters are in the registers from 1 on.
+// newFn starts generating a function. The function's parameters are in the registers from 1 on.
 func (g *generator) newFn(info *sema.Info, name string, at source.Pos, s signature) *builder {
 	f := &builder{g: g, info: info, home: info, top: 1 + len(s.params), vars: map[*sema.Local]*variable{},
 		emitter: emitter{pos: at, places: source.Cursor{File: info.File.Source}}}
@@ -99,8 +100,8 @@ func (g *generator) newFn(info *sema.Info, name string, at source.Pos, s signatu
 	return f
 }
 
-// build generates a function into its reserved index. If its variables and temporaries need more
-// registers than there are, it is generated again with its later variables in a spill block.
+// build generates function n. If the function needs more registers than the machine has, build
+// generates it again, and puts its later variables into a spill block.
 func (g *generator) build(n int, body func(spilled bool) *builder) {
 	mark := g.mark()
 	f := body(false)
@@ -117,13 +118,14 @@ func (g *generator) build(n int, body func(spilled bool) *builder) {
 	g.out.Functions[n] = f.out
 }
 
-// mark holds the sizes of functions and queue, to generate a function again.
+// mark contains the lengths of functions and queue. reset uses them before a function is generated
+// again.
 type mark struct{ functions, queue int }
 
 func (g *generator) mark() mark { return mark{len(g.out.Functions), len(g.queue)} }
 
-// reset drops the functions reserved since m. Constants and types may stay: each is in its table
-// only once.
+// reset removes the functions that were reserved after m. It does not remove constants and types,
+// because generating them again does not duplicate them.
 func (g *generator) reset(m mark) {
 	g.out.Functions = g.out.Functions[:m.functions]
 	g.queue = g.queue[:m.queue]
@@ -134,8 +136,8 @@ func (g *generator) reset(m mark) {
 	}
 }
 
-// function generates a declared function. A function with decorators becomes two: the one that
-// callers call, and its own code.
+// function generates a declared function. A decorated function becomes two functions: the outer
+// one, which callers call, and the inner one, which contains the function's code.
 func (g *generator) function(n int, fn *sema.Function) {
 	s := g.signatureOf(fn)
 	if len(fn.Decorations) > 0 {
@@ -164,7 +166,7 @@ func (g *generator) function(n int, fn *sema.Function) {
 	})
 }
 
-// body generates a function's block and returns its value.
+// body generates the block of a function and returns the block's value.
 func (f *builder) body(b *ast.Block, result types.Type) {
 	if types.Resolve(result) == types.Nil {
 		f.block(b)
@@ -177,8 +179,8 @@ func (f *builder) body(b *ast.Block, result types.Type) {
 	f.returnValue(v, result)
 }
 
-// end returns the position where a body returns its value: its closing brace or, if the value is a
-// variable, which needs no computation, that variable.
+// end returns the source position of the instruction that returns a body's value. The position is
+// the closing brace. If the value is just a variable, the position is that of the variable.
 func (f *builder) end(b *ast.Block) source.Pos {
 	if f.endsInVariable(b) {
 		return b.Tail.Span().Start
@@ -198,14 +200,14 @@ func (f *builder) endsInVariable(b *ast.Block) bool {
 	return ok
 }
 
-// finishFunction ends the function.
+// finishFunction completes the function after its last instruction.
 func (f *builder) finishFunction() *builder {
 	f.finishSpill()
 	f.finishLocals()
 	return f
 }
 
-// param binds a parameter's register to its variable. A nil Local means an unused parameter.
+// param binds the register reg of a parameter to the variable l. l is nil for an unused parameter.
 func (f *builder) param(l *sema.Local, reg int, c ir.Class) {
 	f.isVar[reg] = true
 	if l == nil {

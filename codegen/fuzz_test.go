@@ -12,9 +12,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// FuzzGenerate compiles every text that the checker accepts. Generation never panics, and its
-// output passes the verifier and is the same after encoding and decoding, before and after the
-// passes.
+// FuzzGenerate compiles every text that the checker accepts. Generation must not panic. The program
+// must pass the verifier and must not change when it is encoded and decoded, both before and after
+// optimisation.
 func FuzzGenerate(f *testing.F) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil {

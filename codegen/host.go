@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// host merges a host declaration with its manifest section. Values of the declaration override
-// those of the section.
+// host combines the declaration of a host with its manifest section. The values in the declaration
+// override those in the section.
 func (g *generator) host(h *sema.Host) ir.Host {
 	out := ir.Host{Name: h.Name, Connector: h.Connector, AppTools: appTools(h.Fields["app_tools"])}
 	for _, m := range g.manifest.Hosts {

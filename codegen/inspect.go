@@ -2,15 +2,16 @@ package codegen
 
 import "github.com/concerto-lang/concerto/ast"
 
-// inspect calls visit for n and, if visit returns true, for the statements and expressions that run
-// when n does, in source order. It skips names, types, patterns and functions declared in n. For a
-// handler it visits the body of the closure, which runs in the listen, instead of the closure.
+// inspect calls visit for n. If visit returns true, inspect does the same for the statements and
+// expressions that run when n runs, in source order. It skips names, types, patterns and functions
+// that n declares. The closure of a handler runs as a part of the listen, so inspect visits the
+// closure's body instead of the closure.
 func inspect(n ast.Node, visit func(ast.Node) bool) { newInspector(visit).inspect(n) }
 
-// inspector calls visit as inspect does. It can be reused.
+// inspector visits nodes as inspect does. It can be reused.
 type inspector struct {
 	visit func(ast.Node) bool
-	next  func(ast.Node) // below, created once
+	next  func(ast.Node) // method value i.below, created once
 }
 
 func newInspector(visit func(ast.Node) bool) *inspector {
@@ -28,7 +29,7 @@ func (i *inspector) inspect(n ast.Node) {
 		ast.Children(n, i.next)
 		return
 	}
-	for _, f := range s.Fields { // without its path: a type's name
+	for _, f := range s.Fields { // skip the path, which names a type
 		i.below(f)
 	}
 	if s.Rest != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// TestInspect checks that running code is visited in order, including handlers' bodies, and names
-// of types, patterns and nested functions are not.
+// TestInspect checks that inspect visits the code that runs in source order, including the bodies
+// of handlers. It must not visit the names of types, patterns and nested functions.
 func TestInspect(t *testing.T) {
 	const text = `fn main() {
     fn nested() { hidden; }
@@ -38,6 +38,6 @@ func TestInspect(t *testing.T) {
 	})
 	want := "a b | d n e g h i j k l H o q msg answer v w x z err bb cc dd ee ff"
 	if got := strings.Join(names, " "); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
+		t.Errorf("inspect visits\n%s\nwant\n%s", got, want)
 	}
 }

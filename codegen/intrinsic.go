@@ -7,10 +7,10 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Library functions for which the machine has an instruction. Each also exists as a native with the
-// same behaviour, so that it can be used as a value.
+// Intrinsics are library functions for which the machine has an instruction. Each intrinsic also
+// exists as a native function with the same behaviour, so that programs can use it as a value.
 
-// reader is a native that reads its one argument into a register.
+// reader describes a native function that reads its single argument.
 type reader struct {
 	op     ir.Op
 	result ir.Class
@@ -27,7 +27,7 @@ var readers = map[string]reader{
 	"math.sqrt":      {ir.OpSqrtFloat, ir.Float},
 }
 
-// bitOps are the methods of an Int that combine its bits with those of one argument.
+// bitOps maps the names of Int methods that combine bits to their instructions.
 var bitOps = map[string]ir.Op{
 	"Int.bit_and": ir.OpAndInt,
 	"Int.bit_or":  ir.OpOrInt,
@@ -36,8 +36,8 @@ var bitOps = map[string]ir.Op{
 	"Int.shr":     ir.OpShrInt,
 }
 
-// intrinsic generates the call of a function that has an instruction. ok is false for other
-// functions.
+// intrinsic generates the call of a function for which the machine has an instruction. ok is false
+// for any other function.
 func (f *builder) intrinsic(in arguments, t types.Type, hint int) (v val, ok bool) {
 	fn := in.call.Fn
 	if fn.Native == "" || in.piped != nil {
@@ -86,7 +86,8 @@ func (f *builder) intrinsic(in arguments, t types.Type, hint int) (v val, ok boo
 	return val{}, false
 }
 
-// bitOp returns the instruction for the call of a method with operands that are known as Ints.
+// bitOp returns the instruction for a call of an Int's bit method. ok is false if an operand may be
+// no Int.
 func (f *builder) bitOp(call *sema.Call, recv ast.Expr, args []*ast.Arg) (op ir.Op, ok bool) {
 	if call == nil || call.Fn == nil || recv == nil || len(args) != 1 || args[0].Name != nil {
 		return 0, false
@@ -95,8 +96,9 @@ func (f *builder) bitOp(call *sema.Call, recv ast.Expr, args []*ast.Arg) (op ir.
 	return op, ok && types.Resolve(f.resultType(recv)) == types.Int && types.Resolve(f.resultType(args[0].Value)) == types.Int
 }
 
-// getOr generates `m.get_or(k, d)` as `m.get(k) ?? d`, which needs no call, if d is a literal and
-// no entry can be nil or a container. Counting words with it takes 20 % less time.
+// getOr generates `m.get_or(k, d)` as `m.get(k) ?? d`, which needs no call. It requires that d is a
+// literal and that no entry can be nil or a container. Otherwise ok is false. The change makes
+// counting words 20 % faster.
 func (f *builder) getOr(in arguments, t types.Type, hint int) (v val, ok bool) {
 	c := class(t)
 	if c == ir.Full && types.Resolve(t) != types.String || len(in.written) != 2 || in.written[0].Name != nil || in.written[1].Name != nil {
@@ -133,7 +135,9 @@ func isLiteral(e ast.Expr) bool {
 
 var pushes = map[ir.Class]ir.Op{ir.Full: ir.OpArrayPush, ir.Int: ir.OpArrayPushInt, ir.Float: ir.OpArrayPushFloat, ir.Bool: ir.OpArrayPushBool}
 
-// mutatingIntrinsic is intrinsic for a mutating method on the place p.
+// mutatingIntrinsic generates the call of a mutating method on the place p if the machine has an
+// instruction for the method. ok is false for any other method. The result is in the register
+// result.
 func (f *builder) mutatingIntrinsic(in arguments, p place, result int) (v val, ok bool) {
 	if in.piped != nil || len(in.written) == 0 || in.written[0].Name != nil {
 		return val{}, false

@@ -8,10 +8,10 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// cond jumps to l if e equals when, and otherwise continues with the next instruction.
+// cond jumps to l if the value of the condition e equals when. Otherwise the next instruction runs.
 func (f *builder) cond(e ast.Expr, l *label, when bool) {
 	if let, ok := unparen(f.info, e).(*ast.LetCond); ok {
-		f.condLet(let, l, when) // the registers are not freed: the variables live on in the enclosing scope
+		f.condLet(let, l, when) // the registers stay allocated, because the variables are used in the enclosing scope
 		return
 	}
 	defer f.free(f.top)
@@ -44,12 +44,12 @@ func (f *builder) cond(e ast.Expr, l *label, when bool) {
 	}
 }
 
-// condBinary generates cond's jump if e has an operator with jump instructions of its own, and
-// reports whether it has.
+// condBinary generates the jump of cond if the operator of e has its own jump instructions. It
+// reports whether it generated the jump.
 func (f *builder) condBinary(e *ast.Binary, l *label, when bool) bool {
 	switch e.Op {
 	case ast.OpAnd, ast.OpOr:
-		if (e.Op == ast.OpAnd) != when { // one side decides
+		if (e.Op == ast.OpAnd) != when { // one operand can decide the result alone
 			f.cond(e.X, l, when)
 			f.cond(e.Y, l, when)
 			return true
@@ -65,8 +65,8 @@ func (f *builder) condBinary(e *ast.Binary, l *label, when bool) bool {
 	return false
 }
 
-// condCompare jumps to l if the comparison e equals when. It returns false, and generates nothing,
-// if no jump instruction compares operands of these types.
+// condCompare jumps to l if the comparison e equals when. If no jump instruction compares operands
+// of these types, it generates nothing and returns false.
 func (f *builder) condCompare(e *ast.Binary, l *label, when bool) bool {
 	x, y := types.Resolve(f.resultType(e.X)), types.Resolve(f.resultType(e.Y))
 	op := e.Op
@@ -99,7 +99,7 @@ var mirrored = map[ast.Op]ast.Op{ast.OpEq: ast.OpEq, ast.OpNe: ast.OpNe, ast.OpL
 var jumpIntK = map[ast.Op]ir.Op{ast.OpEq: ir.OpJumpEqIntK, ast.OpNe: ir.OpJumpNeIntK, ast.OpLt: ir.OpJumpLtIntK,
 	ast.OpLe: ir.OpJumpLeIntK, ast.OpGt: ir.OpJumpGtIntK, ast.OpGe: ir.OpJumpGeIntK}
 
-// jumpInts jumps if `x op y` holds for two Ints.
+// jumpInts jumps to l if `x op y` is true for two Ints.
 func (f *builder) jumpInts(op ast.Op, e *ast.Binary, l *label) {
 	if n, ok := f.smallInt(e.Y, math.MinInt16, math.MaxInt16); ok {
 		f.jumpK(jumpIntK[op], f.operand(e.X).reg, int16(n), l)
@@ -127,7 +127,7 @@ func (f *builder) jumpInts(op ast.Op, e *ast.Binary, l *label) {
 	}
 }
 
-// jumpFloats jumps if `x op y` equals when, for two Floats. A comparison with a NaN is false.
+// jumpFloats jumps to l if `x op y` equals when, for two Floats. A comparison with a NaN is false.
 func (f *builder) jumpFloats(op ast.Op, e *ast.Binary, l *label, when bool) {
 	x := f.operand(e.X, e.Y)
 	y := f.operand(e.Y)
@@ -142,7 +142,8 @@ func (f *builder) jumpFloats(op ast.Op, e *ast.Binary, l *label, when bool) {
 	}
 }
 
-// jumpEqual jumps to l if the operands of e are equal, or, if equal is false, if they differ.
+// jumpEqual compares the operands of e. It jumps to l if they are equal and equal is true, or if
+// they differ and equal is false.
 func (f *builder) jumpEqual(e *ast.Binary, l *label, equal bool) {
 	if f.isNil(e.Y) {
 		f.jumpNil(f.full(e.X).reg, l, equal)
@@ -178,7 +179,7 @@ func (f *builder) jumpNil(reg int, l *label, isNil bool) {
 	}
 }
 
-// isNil reports whether e is the literal nil or None.
+// isNil reports whether e is the literal nil or the variant None.
 func (f *builder) isNil(e ast.Expr) bool {
 	switch x := unparen(f.info, e).(type) {
 	case *ast.NilLit:
@@ -195,8 +196,8 @@ func (f *builder) smallInt(e ast.Expr, lo, hi int64) (int64, bool) {
 	return n, ok && n >= lo && n <= hi
 }
 
-// condLet generates the match of `let p = x`, and jumps to l if it fails. Its variables are
-// declared in the enclosing scope.
+// condLet generates the condition `let p = x`, and jumps to l if p does not match. It declares the
+// variables of p in the enclosing scope. when must be false.
 func (f *builder) condLet(e *ast.LetCond, l *label, when bool) {
 	if when {
 		bug(f.info, e.Sp, "let condition with a jump for the case that it holds")

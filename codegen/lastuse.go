@@ -5,18 +5,19 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// scope is the code that runs while the variables of a pattern live: some nodes, or the rest of a
-// block after a let. That rest is computed only if a value could be borrowed, which is rare.
+// scope is the code that runs while the variables of a pattern live: either nodes, or the
+// statements after a let in its block. runs computes the statements only if a value could be
+// borrowed, which is rare.
 type scope struct {
 	nodes []ast.Node
 	let   *ast.LetStmt
 	block *ast.Block
-	index int // of let in the block
+	index int // index of let in the block
 }
 
-// runs returns the nodes of a scope. After a let these are the nodes up to the last one that names
-// the let's variable, or a variable bound to a part of it. Later nodes may change the variable that
-// the value was borrowed from.
+// runs returns the nodes of a scope. After a let, these are the nodes up to the last one that names
+// the let's variable, or a variable that holds a part of its value. A node after them may change
+// the variable from which the value was borrowed.
 func (f *builder) runs(s scope) []ast.Node {
 	if s.let == nil {
 		return s.nodes
@@ -54,13 +55,13 @@ func (f *builder) runs(s scope) []ast.Node {
 	return later[:last-s.index]
 }
 
-// uses records which nodes of a block name each variable, in order.
+// uses contains the indices of the nodes of a block that name each variable, in order.
 type uses struct {
-	nodes []ast.Node // its statements, and its tail
+	nodes []ast.Node // statements of the block, and its tail
 	at    map[*sema.Local][]int
 }
 
-// usesIn analyses a block once.
+// usesIn analyses a block and caches the result.
 func (f *builder) usesIn(b *ast.Block) *uses {
 	if u := f.seen.uses[b]; u != nil {
 		return u

@@ -6,14 +6,15 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// A value with two holders must be marked as shared, so that a change through one of them copies it
-// first. There are two cases without the mark. Borrowing: the first holder cannot change the value
-// as long as the second one holds it. Moving: the first holder is overwritten before it is read
-// again. When in doubt a value is marked.
+// If two holders (variables or containers) hold the same value, the value must be marked as shared,
+// so that a change through one holder copies the value first. There are two exceptions. Borrowing:
+// the first holder cannot change the value as long as the second one holds it. Moving: the first
+// holder is overwritten before it is read again. If the analysis cannot decide, the value is
+// marked.
 
-// markBorrowed marks v, the value of e, as borrowed if the variables that are being bound to it may
-// hold it without a mark: nothing in scope, in which these variables live, changes the variable
-// that e reads.
+// markBorrowed marks v, the value of e, as borrowed if no code in scope changes the variable that e
+// reads. The variables that are bound to v live in scope, and may hold a borrowed value without a
+// mark.
 func (f *builder) markBorrowed(e ast.Expr, v val, scope scope) val {
 	if v.borrowed || v.owned || v.volatile || v.class != ir.Full || !mayShare(f.resultType(e)) {
 		return v
@@ -31,16 +32,17 @@ func (f *builder) markBorrowed(e ast.Expr, v val, scope scope) val {
 	return v
 }
 
-// borrows reports whether variable x may hold v without a mark: v is borrowed, and x is never
-// changed and is in a register.
+// borrows reports whether the variable l at location x may hold v without a mark. This is the case
+// if v is borrowed, and l is in a register and never changes.
 func (x *variable) borrows(l *sema.Local, v val) bool {
 	return v.borrowed && !v.owned && !l.Mut && !l.Late && !x.cell && !x.spill
 }
 
-// movedUse finds, in an assignment to a variable such as `x = f(x)`, the use of that variable from
-// which its value can be moved. It must be the only use, and an argument or a part of a literal.
-// Nothing may leave the assignment while the variable can still be read afterwards: no error that
-// is caught where the variable lives, and no jump.
+// movedUse finds the use of a variable from which an assignment such as `x = f(x)` can move the
+// variable's value. The use must be the only one in the assigned expression, and must be an
+// argument or a part of a literal. The assignment must not be left by a jump, or by an error that
+// is caught where the variable is still alive, because the program could then read the variable
+// after its value was moved. movedUse returns nil if there is no such use.
 func (f *builder) movedUse(e *ast.Assign, x *variable) *ast.PathExpr {
 	l, ok := f.info.Object(rootPath(e.Target)).(*sema.Local)
 	if !ok || x.cell || x.spill || x.captured || x.depth != f.depth || f.returnsSelf && x.reg == 1 {
@@ -64,7 +66,7 @@ func (f *builder) movedUse(e *ast.Assign, x *variable) *ast.PathExpr {
 	return f.movedUseIn(e.Value, l)
 }
 
-// rootPath returns the name at the start of a place.
+// rootPath returns the variable's name at the start of a place expression, or nil.
 func rootPath(e ast.Expr) *ast.PathExpr {
 	for {
 		switch x := e.(type) {
@@ -78,7 +80,7 @@ func rootPath(e ast.Expr) *ast.PathExpr {
 	}
 }
 
-// movedUseIn walks down through calls and literals, which run their parts once.
+// movedUseIn searches the use of l in calls and literals, which evaluate each part exactly once.
 func (f *builder) movedUseIn(e ast.Expr, l *sema.Local) *ast.PathExpr {
 	var parts []ast.Expr
 	switch x := e.(type) {

@@ -9,8 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// TestManyVariables runs a function with more variables than registers. The later variables are in
-// the spill block, or in cells if closures share them, and are mutated in place.
+// TestManyVariables runs a function that has more variables than there are registers. The later
+// variables are in the spill block, or in cells if closures share them. The function changes them
+// in place.
 func TestManyVariables(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("struct P { x: Int, xs: Array<Int> }\nfn many(seed: Int) -> Int {\n    let mut sum = seed;\n")
@@ -52,13 +53,13 @@ func TestManyVariables(t *testing.T) {
 	p := compiletest.Compile(t, b.String())
 	for _, copies := range []bool{false, true} {
 		if got := run(t, p, "", copies); got != fmt.Sprintf("[sum] %d\n", want) {
-			t.Errorf("got %s, want %d", got, want)
+			t.Errorf("sum of the variables = %s, want %d", got, want)
 		}
 	}
 }
 
-// TestLongLiterals creates arrays, maps, interpolations and argument lists longer than the number
-// of registers.
+// TestLongLiterals creates arrays, maps, interpolations and argument lists that have more elements
+// than there are registers.
 func TestLongLiterals(t *testing.T) {
 	const n = 1000
 	part := func(format, sep string) string {
@@ -76,23 +77,23 @@ func TestLongLiterals(t *testing.T) {
 	got := run(t, compiletest.Compile(t, text), "", false)
 	want := strings.TrimSuffix(strings.Repeat("1 ", n), " ") + "\n[all] [1000,1,1000,1000,4889]\n"
 	if got != want {
-		t.Errorf("got %.200s…", got)
+		t.Errorf("program output = %.200s…", got)
 	}
 }
 
-// TestTooDeep nests an expression deeper than the number of registers, which is a diagnostic with a
-// position.
+// TestTooDeep nests an expression deeper than the number of registers. The result must be a
+// diagnostic with a position.
 func TestTooDeep(t *testing.T) {
 	text := "fn f(n: Int) -> Array<Any> {\n    [n, " + strings.Repeat("[n + 1, ", 300) + "1" + strings.Repeat("]", 300) + "]\n}\nfn main() { emit(\"x\", f(1)); }\n"
 	_, diags := compiletest.Source(text)
 	found := diags.Sorted()
 	if len(found) != 1 || found[0].Info.Code != "E0901" || found[0].File.Position(found[0].Span.Start).Line != 2 {
-		t.Fatalf("got %v", found)
+		t.Fatalf("diagnostics = %v, want one about too many registers", found)
 	}
 }
 
-// TestLongChain adds more variables than registers, which works because only two operands live at a
-// time.
+// TestLongChain adds more variables than there are registers. It needs few registers, because only
+// two operands live at a time.
 func TestLongChain(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("fn main() {\n")
@@ -108,11 +109,11 @@ func TestLongChain(t *testing.T) {
 		want += fmt.Sprint(i)
 	}
 	if got := run(t, compiletest.Compile(t, b.String()), "", false); got != want+"\"\n" {
-		t.Errorf("got %.300s…", got)
+		t.Errorf("program output = %.300s…", got)
 	}
 }
 
-// TestSize checks the size of small functions' code.
+// TestSize checks the number of instructions in a small function.
 func TestSize(t *testing.T) {
 	p := compiletest.Compile(t, "fn fib(n: Int) -> Int { if n < 2 { return n; } fib(n - 1) + fib(n - 2) }\nfn main() { emit(\"x\", fib(5)); }\n")
 	var code []string
@@ -121,9 +122,9 @@ func TestSize(t *testing.T) {
 	}
 	want := "JumpGeIntK r1 2 @2|ReturnInt r1|SubIntK r3 r1 1|Call r2 f0|SubIntK r4 r1 2|Call r3 f0|AddInt r2 r2 r3|ReturnInt r2"
 	if got := strings.Join(code, "|"); got != want {
-		t.Errorf("fib is\n%s", got)
+		t.Errorf("code of fib =\n%s\nwant\n%s", got, want)
 	}
 	if p.Functions[0].ABI != ir.Typed {
-		t.Errorf("fib is %s", p.Functions[0].ABI)
+		t.Errorf("ABI of fib = %s", p.Functions[0].ABI)
 	}
 }

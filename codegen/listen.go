@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// listen generates a listen: the window with host, prompt and schema, and for each handler a block
-// of instructions that uses the registers of this function. The window's first register is reserved
-// for the result.
+// listen generates a listen. Its window contains the host, the prompt and the schema; the first
+// register of the window is reserved for the result. Each handler becomes a block of instructions
+// that uses the registers of the surrounding function.
 func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	if f.dead { // an unreachable listen has no handlers
 		return val{reg: f.target(hint), class: ir.Full, owned: true}
@@ -20,7 +20,7 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	l := f.info.Listen(e)
 	byTools := answeredByTools(l)
 	needsHost := len(byTools) > 0
-	hostReg := -1 // the host with all its builders, for tool calls
+	hostReg := -1 // register of the host with its builder settings, for calls of its tools, or -1
 	if needsHost {
 		hostReg = f.alloc()
 		f.isVar[hostReg] = true
@@ -70,8 +70,8 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	return val{reg: w, class: ir.Full, owned: true}
 }
 
-// passMockPrompt passes the prompt of a host to the library, in programs with a test that mocks a
-// host with a closure.
+// passMockPrompt calls the library's function that passes the prompt to a mock. Only programs in
+// which a test mocks a host with a closure contain the call.
 func (f *builder) passMockPrompt(host, prompt int) {
 	if f.g.p.OnMockPrompt == nil {
 		return
@@ -83,7 +83,8 @@ func (f *builder) passMockPrompt(host, prompt int) {
 	f.invoke(f.g.p.OnMockPrompt, w)
 }
 
-// requestTools lets the library request the tools that are not known yet.
+// requestTools calls the library's function that requests the lists of tools that the program has
+// not requested before.
 func (f *builder) requestTools(host int) {
 	if f.g.p.OnToolsKnown == nil {
 		return
@@ -94,8 +95,8 @@ func (f *builder) requestTools(host int) {
 	f.emit(ir.OpMove, host, f.invoke(f.g.p.OnToolsKnown, w).reg, 0, 0)
 }
 
-// answeredByTools returns the types of messages that the host's tools answer: those for which the
-// listen has no handler.
+// answeredByTools returns the message types that the host's tools answer, because the listen has no
+// handler for them.
 func answeredByTools(l *sema.Listen) []string {
 	if l.Dispatch == nil {
 		return nil
@@ -109,8 +110,8 @@ func answeredByTools(l *sema.Listen) []string {
 	return out
 }
 
-// inHandler generates a handler's block. gen generates the block's code, with the register of the
-// message.
+// inHandler generates a handler's block. gen generates the code of the block; param is the register
+// of the message.
 func (f *builder) inHandler(typ string, gen func(param int)) ir.Handler {
 	defer f.free(f.top)
 	h := ir.Handler{Type: typ, Param: f.alloc(), Schema: -1}
@@ -152,8 +153,8 @@ func (f *builder) handler(h *sema.Handler) ir.Handler {
 	return out
 }
 
-// handlerBody generates a closure's body as a block. Its parameter is a variable of the function's
-// frame.
+// handlerBody generates the body of a handler's closure as a block. The closure's parameter is a
+// variable of the surrounding function.
 func (f *builder) handlerBody(h *sema.Handler, param int) {
 	f.param(h.Param, param, ir.Full)
 	f.updatePosition(h.Body.Span().Start)
@@ -168,8 +169,8 @@ func (f *builder) handlerBody(h *sema.Handler, param int) {
 	f.returnValue(v, types.Any)
 }
 
-// toolHandler creates the handler that answers messages from the host's tools: it runs if the host
-// has tools and the program does not handle the message.
+// toolHandler creates a handler that calls the host's tools. It runs if the host has tools and the
+// program does not handle the message.
 func (f *builder) toolHandler(typ string, l *sema.Listen, hostReg int) ir.Handler {
 	h := f.inHandler(typ, func(param int) {
 		w := f.alloc()
@@ -183,7 +184,8 @@ func (f *builder) toolHandler(typ string, l *sema.Listen, hostReg int) ir.Handle
 	return h
 }
 
-// typedResult lets the library convert the raw result to a Result<T, Error>.
+// typedResult calls the library's function that converts the raw result in register w to a
+// Result<T, Error>.
 func (f *builder) typedResult(l *sema.Listen, w int) {
 	defer f.free(w + 1)
 	x := f.alloc()

@@ -11,7 +11,7 @@ import (
 // interpolations are created in pieces, so that their length is not limited.
 const chunk = 24
 
-// interpolation joins the texts of its parts, which are only read.
+// interpolation generates a string that joins the parts of e. The parts are only read.
 func (f *builder) interpolation(e *ast.InterpLit, hint int) val {
 	d := f.scratch(hint)
 	base, n := f.top, 0
@@ -38,9 +38,9 @@ func (f *builder) interpolation(e *ast.InterpLit, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// borrowInto generates e into register r, as a Full value that is only read. It is copied if an
-// expression of later could change it, or if it is read from a cell and its reader may run code
-// that changes the cell.
+// borrowInto generates e into register r, as a Full value that the receiver only reads. It copies
+// the value if an expression in later could change it. It also copies a value from a cell if the
+// receiver may run code that changes the cell.
 func (f *builder) borrowInto(e ast.Expr, r int, how passing, later ...ast.Expr) {
 	if f.boxedLiteral(e, r) {
 		return
@@ -105,8 +105,8 @@ func (f *builder) tupleLit(e *ast.TupleLit, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true, fresh: true}
 }
 
-// structLit creates a struct, schema value or named variant: first the written fields in written
-// order, then the spread rest and the defaults.
+// structLit creates a struct, a schema value or a variant with named fields. It evaluates the
+// written fields in their written order, then the expression after `..`, then the defaults.
 func (f *builder) structLit(e *ast.StructLit, hint int) val {
 	s := f.info.Struct(e)
 	base := f.top
@@ -144,7 +144,7 @@ func (f *builder) structLit(e *ast.StructLit, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true, fresh: true}
 }
 
-// inFile generates an expression of another file.
+// inFile calls gen to generate an expression that is in another file.
 func (f *builder) inFile(info *sema.Info, gen func()) {
 	if info == nil || info == f.info {
 		gen()
@@ -158,7 +158,7 @@ func (f *builder) inFile(info *sema.Info, gen func()) {
 	f.info = old
 }
 
-// constant generates a compile-time constant in the representation of type t.
+// constant generates the compile-time constant v in the representation of type t.
 func (f *builder) constant(v any, t types.Type, hint int) val {
 	t = types.Resolve(t)
 	if o, ok := t.(*types.Option); ok && v != nil {

@@ -7,25 +7,26 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// The names of variables, for debuggers (ir.Local). The library's own code has none.
+// This file records the names of variables for debuggers (ir.Local). It records no names for the
+// library's own code.
 
-// names are the variables in scope.
+// names contains the variables that are in scope.
 type names struct {
 	scoped []named
-	since  [256]int // by register: the instruction before which it was allocated
+	since  [256]int // index of the instruction before which each register was allocated
 }
 
-// named is a variable whose scope has not ended: its index among the locals of a block.
+// named is a variable that is in scope. n is its index among the locals of blk.
 type named struct {
 	blk *ir.Block
 	n   int
-	top int // it ends when the registers from here on, or from a lower one, are free
+	top int // the variable's scope ends when register top is freed
 }
 
-// notAssigned is From of a variable that has no value yet.
+// notAssigned is the value of ir.Local.From for a variable that has no value yet.
 const notAssigned = -1
 
-// putVariable records the location of a local.
+// putVariable records the location of the variable l.
 func (f *builder) putVariable(l *sema.Local, v *variable) {
 	f.vars[l] = v
 	if f.home.Library || l.Name == "" {
@@ -42,7 +43,7 @@ func (f *builder) putVariable(l *sema.Local, v *variable) {
 	f.blk.Locals = append(f.blk.Locals, x)
 }
 
-// hasValue records that the variable has its first value from the next instruction on.
+// hasValue records that the variable has a value from the next instruction on.
 func (f *builder) hasValue(v *variable) {
 	if v.named == 0 || v.named > len(f.names.scoped) {
 		return
@@ -53,7 +54,7 @@ func (f *builder) hasValue(v *variable) {
 	}
 }
 
-// endLocals ends the scope of the variables in the registers from r on.
+// endLocals ends the scopes of the variables in the registers from r on.
 func (f *builder) endLocals(r int) {
 	for n := len(f.names.scoped) - 1; n >= 0 && f.names.scoped[n].top >= r; n-- {
 		x := f.names.scoped[n]
@@ -62,12 +63,12 @@ func (f *builder) endLocals(r int) {
 	}
 }
 
-// finishLocals drops the variables that no instruction has.
+// finishLocals removes the variables that have a value at no instruction.
 func (f *builder) finishLocals() {
 	f.endLocals(0)
 	seen := func(b *ir.Block) {
 		for i := range b.Locals {
-			b.Locals[i].To = min(b.Locals[i].To, len(b.Code)) // the last instruction may have been removed
+			b.Locals[i].To = min(b.Locals[i].To, len(b.Code)) // removeLast may have removed the last instruction
 		}
 		b.Locals = slices.DeleteFunc(b.Locals, func(l ir.Local) bool { return l.From == notAssigned || l.From >= l.To })
 		if len(b.Locals) == 0 {

@@ -22,10 +22,10 @@ import (
 
 // onlooker records the state of a run at each effect.
 type onlooker struct {
-	seen map[int64][]scene // by task: the performer decides the order of tasks
+	seen map[int64][]scene // effects of each task; the order of effects in different tasks is not deterministic
 }
 
-// scene is an effect with its frames, each as text.
+// scene is the state of the frames at an effect. Frames and values are texts.
 type scene struct {
 	kind   string
 	frames []string
@@ -34,7 +34,7 @@ type scene struct {
 
 func (o *onlooker) Makes(_ int64, r effect.Request, at vm.Scene) {
 	if r.Kind() == effect.KindExchangeNext {
-		return // requested when the previous message has arrived, wherever the task is by then
+		return // requested when the previous message has arrived; the position of the task at that time is not deterministic
 	}
 	s := scene{kind: string(r.Kind())}
 	for _, f := range at.Frames(false) {
@@ -55,7 +55,8 @@ func (o *onlooker) MemoryExceeded(vm.Moment)                                    
 func (o *onlooker) ContextEnded(error, *vm.Moment)                                      {}
 func (o *onlooker) ProgramWaits()                                                       {}
 
-// recordScenes runs a program with a choice of passes, and returns its scenes.
+// recordScenes runs a program that is optimised with the given passes, and returns its scenes by
+// task.
 func recordScenes(t *testing.T, text, script string, on optimize.Set) map[int64][]scene {
 	t.Helper()
 	p := compiletest.Compile(t, text)
@@ -79,8 +80,8 @@ func recordScenes(t *testing.T, text, script string, on optimize.Set) map[int64]
 	return o.seen
 }
 
-// TestLocalsAreTrue checks that the variables after the passes are the same as without, and that
-// most of them are known.
+// TestLocalsAreTrue checks that a debugger reads the same values of variables with and without the
+// optimisation passes, and that it can read most variables.
 func TestLocalsAreTrue(t *testing.T) {
 	readable, all := 0, 0
 	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {
@@ -92,12 +93,12 @@ func TestLocalsAreTrue(t *testing.T) {
 		for name, on := range map[string]optimize.Set{"all": optimize.All, "everywhere": optimize.All &^ mustParse(t, "hot")} {
 			seen := recordScenes(t, text, script, on)
 			if got, want := tasks(seen), tasks(plain); !slices.Equal(got, want) {
-				t.Fatalf("with %s there are these tasks with effects: %v, not %v", name, got, want)
+				t.Fatalf("with the passes %s, the tasks with effects are %v, want %v", name, got, want)
 			}
 			for _, task := range tasks(plain) {
 				in := fmt.Sprintf("%s: task %d", name, task)
 				if len(seen[task]) != len(plain[task]) {
-					t.Fatalf("%s: there are %d effects, not %d", in, len(seen[task]), len(plain[task]))
+					t.Fatalf("%s: %d effects, want %d", in, len(seen[task]), len(plain[task]))
 				}
 				for i := range seen[task] {
 					got, want := seen[task][i].compare(t, fmt.Sprintf("%s: effect %d", in, i+1), plain[task][i])
@@ -107,19 +108,19 @@ func TestLocalsAreTrue(t *testing.T) {
 		}
 	})
 	if all == 0 || readable*20 < all*19 {
-		t.Errorf("the debugger can read %d of %d variables", readable, all)
+		t.Errorf("the debugger can read %d of %d variables, want at least 95%%", readable, all)
 	}
 	t.Logf("the debugger can read %d of %d variables", readable, all)
 }
 
 func tasks(of map[int64][]scene) []int64 { return slices.Sorted(maps.Keys(of)) }
 
-// compare compares a scene with the one without passes. It returns how many variables are known,
-// and how many there are.
+// compare compares a scene with the same scene without passes. compared is the number of variables
+// that the debugger can read, and all is the number of variables without passes.
 func (s scene) compare(t *testing.T, where string, plain scene) (compared, all int) {
 	t.Helper()
 	if d := cmp.Diff(plain.frames, s.frames); d != "" {
-		t.Errorf("%s, %s: frames\n%s", where, s.kind, d)
+		t.Errorf("%s, %s: frames differ (-want +got):\n%s", where, s.kind, d)
 		return 0, 0
 	}
 	for k, locals := range s.locals {
@@ -127,12 +128,12 @@ func (s scene) compare(t *testing.T, where string, plain scene) (compared, all i
 		compared, all = compared+len(locals), all+len(was)
 		for _, v := range slices.Sorted(maps.Keys(locals)) {
 			if locals[v] != was[v] {
-				t.Errorf("%s, %s, at %s: %s is %s, want %s", where, s.kind, s.frames[k], v, locals[v], was[v])
+				t.Errorf("%s, %s, at %s: variable %s = %s, want %s", where, s.kind, s.frames[k], v, locals[v], was[v])
 			}
 		}
 		for v := range was {
 			if _, ok := locals[v]; !ok {
-				t.Logf("%s, %s, at %s: %s has no value", where, s.kind, s.frames[k], v)
+				t.Logf("%s, %s, at %s: variable %s is not readable", where, s.kind, s.frames[k], v)
 			}
 		}
 	}
@@ -148,8 +149,9 @@ func mustParse(t *testing.T, name string) optimize.Set {
 	return s
 }
 
-// TestLocals checks the names and values of all kinds of variables at an effect: parameters,
-// bindings of patterns and loops, captures of closures, messages in handlers, inlined calls.
+// TestLocals checks the names and values that a debugger reads at an effect. It covers all kinds of
+// variables: parameters, bindings of patterns and loops, captures of closures, messages in
+// handlers, and variables of inlined calls.
 func TestLocals(t *testing.T) {
 	const text = `host Worker { connector: "worker", output_format: "json" }
 struct Point { x: Int, y: Int }
@@ -196,7 +198,7 @@ fn main() {
 				var vars []string
 				for _, v := range slices.Sorted(maps.Keys(s.locals[k])) {
 					if len(got) > 7 && v == "add" {
-						continue // a closure that was called for the last time may have been removed
+						continue // the optimisation may have removed a closure after its last call
 					}
 					vars = append(vars, v+"="+s.locals[k][v])
 				}
@@ -204,7 +206,7 @@ fn main() {
 			}
 		}
 		if d := cmp.Diff(strings.Split(want, "\n"), got); d != "" {
-			t.Errorf("with passes %s (-want +got):\n%s", name, d)
+			t.Errorf("variables with the passes %s differ (-want +got):\n%s", name, d)
 		}
 	}
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// loop is a loop around the current code.
+// loop is an enclosing loop of the code that is being generated.
 type loop struct {
 	label   string
-	out, on *label // the targets of break and continue
+	out, on *label // targets of break and continue
 
-	dst        int        // register of a `loop`'s value, or -1 if it is unused
-	resultType types.Type // its type
+	dst        int        // register of the loop's value, or -1 if the value is not used
+	resultType types.Type // type of the loop's value
 
-	source *sema.Source // the source that returns elements one by one, or nil
-	from   int          // its register
+	source *sema.Source // source that produces the elements one by one, or nil
+	from   int          // register of the source
 }
 
 func (f *builder) enterLoop(name *ast.Ident) *loop {
@@ -54,8 +54,8 @@ func (f *builder) continueExpr(e *ast.ContinueExpr) {
 	f.jump(ir.OpJump, 0, 0, f.loops[i].on)
 }
 
-// loopNamed returns the index of the enclosing loop with this label, or of the innermost loop
-// without a label.
+// loopNamed returns the index of the enclosing loop that has the label name. If name is nil, it
+// returns the index of the innermost loop.
 func (f *builder) loopNamed(name *ast.Ident) int {
 	for i := len(f.loops) - 1; i >= 0; i-- {
 		if name == nil || f.loops[i].label == name.Name {
@@ -65,7 +65,7 @@ func (f *builder) loopNamed(name *ast.Ident) int {
 	panic("codegen: break or continue outside a loop")
 }
 
-// jumpBack jumps back to an instruction.
+// jumpBack emits a jump back to instruction pc.
 func (f *builder) jumpBack(pc int) { f.emit(ir.OpLoop, 0, 0, 0, int32(pc)) }
 
 func (f *builder) whileLoop(e *ast.WhileExpr) {
@@ -82,7 +82,7 @@ func (f *builder) whileLoop(e *ast.WhileExpr) {
 	f.bindLabel(l.out)
 }
 
-// loopValue generates a loop with the value of its breaks.
+// loopValue generates a loop whose value is the value of its break.
 func (f *builder) loopValue(e *ast.LoopExpr, hint int) val {
 	t := f.info.TypeOf(e)
 	if r := types.Resolve(t); r == types.Nil || r == types.Never {
@@ -96,8 +96,8 @@ func (f *builder) loopValue(e *ast.LoopExpr, hint int) val {
 	return val{reg: d, class: class(t), owned: true}
 }
 
-// endlessLoop generates a loop. dst is the register of its value, of type t, or -1 if nothing uses
-// the value.
+// endlessLoop generates a `loop`. dst is the register of the loop's value, which has type t, or -1
+// if the value is not used.
 func (f *builder) endlessLoop(e *ast.LoopExpr, dst int, t types.Type) {
 	l := f.enterLoop(e.Label)
 	l.dst, l.resultType = dst, t
@@ -134,8 +134,9 @@ func (f *builder) forLoop(e *ast.ForExpr) {
 	}
 }
 
-// rangeEnds puts the first Int and the one after the last into two registers. If last is true, the
-// second register holds the last Int itself, because the greatest Int has no successor.
+// rangeEnds puts the first Int of the range into register lo, and the Int after the last one into
+// register hi. If last is true, hi contains the last Int itself, because the greatest Int has no
+// successor.
 func (f *builder) rangeEnds(r *ast.RangeExpr) (lo, hi int, last bool) {
 	lo, hi = f.alloc(), f.alloc()
 	f.into(r.Lo, lo, ir.Int, true)
@@ -150,8 +151,8 @@ func (f *builder) rangeEnds(r *ast.RangeExpr) (lo, hi int, last bool) {
 	return lo, hi, r.Inclusive
 }
 
-// forInts counts over a range. The counter is the loop's variable itself if nothing can change that
-// variable or hold it as a cell.
+// forInts generates a loop over a range. The counter is the loop's variable itself, unless the body
+// may change the variable or hold it as a cell.
 func (f *builder) forInts(e *ast.ForExpr, ends func() (lo, hi int, last bool)) {
 	defer f.free(f.top)
 	i, hi, last := ends()
@@ -162,7 +163,8 @@ func (f *builder) forInts(e *ast.ForExpr, ends func() (lo, hi int, last bool)) {
 	f.countRounds(e, i, hi, skip, step, func() { f.bindCounter(e.Pattern, i) })
 }
 
-// countRounds runs the body with counter i up to hi. bind binds the pattern.
+// countRounds runs the loop's body with the counter in register i, up to the end in register hi.
+// bind binds the loop's pattern to the counter.
 func (f *builder) countRounds(e *ast.ForExpr, i, hi int, skip, step ir.Op, bind func()) {
 	f.isVar[i], f.isVar[hi] = true, true
 	l := f.enterLoop(e.Label)
@@ -178,20 +180,22 @@ func (f *builder) countRounds(e *ast.ForExpr, i, hi int, skip, step ir.Op, bind 
 	f.bindLabel(l.out)
 }
 
-// rows counts the n rows that a loop iterates over.
+// rows runs the loop's body for each of the rows 0 to n-1, where register n contains the number of
+// rows. bind binds the loop's pattern to row i.
 func (f *builder) rows(e *ast.ForExpr, n int, bind func(i int)) {
 	i := f.alloc()
 	f.emit(ir.OpLoadInt, i, 0, 0, 0)
 	f.countRounds(e, i, n, ir.OpJumpLeInt, ir.OpForInt, func() { bind(i) })
 }
 
-// bindLoop binds the loop's pattern for one iteration.
+// bindLoop binds the pattern of a loop to the value of one iteration.
 func (f *builder) bindLoop(p ast.Pattern, v val, t types.Type) {
 	f.declarePattern(p)
 	f.bindPattern(p, v, t)
 }
 
-// forElements iterates over the elements of an array, or over a snapshot of any other collection.
+// forElements generates a loop over the elements of an array, or over a snapshot of another
+// collection.
 func (f *builder) forElements(e *ast.ForExpr, t types.Type) {
 	defer f.free(f.top)
 	elem := types.Type(types.Any)
@@ -216,14 +220,15 @@ func (f *builder) forElements(e *ast.ForExpr, t types.Type) {
 	f.rows(e, f.arrayLength(xs), func(i int) { f.eachElement(e.Pattern, xs, i, elem) })
 }
 
-// arrayLength returns a register with the length of an array.
+// arrayLength returns a register that contains the length of the array in register xs.
 func (f *builder) arrayLength(xs int) (n int) {
 	n = f.alloc()
 	f.emit(ir.OpArrayLen, n, xs, 0, 0)
 	return n
 }
 
-// collectionArray puts the array that a collection's method returns into xs.
+// collectionArray calls a method of the collection x that returns an array, and puts the array into
+// register xs.
 func (f *builder) collectionArray(x ast.Expr, method *sema.Function, xs int) {
 	params := f.g.windowClasses(method)
 	w := f.alloc()
@@ -233,8 +238,8 @@ func (f *builder) collectionArray(x ast.Expr, method *sema.Function, xs int) {
 	f.free(xs + 1)
 }
 
-// eachElement binds the loop's pattern to element i. The element is borrowed: nothing changes the
-// array of the loop in place.
+// eachElement binds the pattern of a loop to element i of the array in register xs. The element is
+// borrowed, because nothing changes this array in place during the loop.
 func (f *builder) eachElement(p ast.Pattern, xs, i int, elem types.Type) {
 	c := class(elem)
 	f.declarePattern(p)
@@ -256,8 +261,8 @@ func (f *builder) eachElement(p ast.Pattern, xs, i int, elem types.Type) {
 	f.free(top)
 }
 
-// iteratedArray returns a register with the array that a loop iterates over. A variable that the
-// body does not change is only borrowed by the loop.
+// iteratedArray returns a register that contains the array over which a loop iterates. If the array
+// is in a variable that the body does not change, the loop borrows it.
 func (f *builder) iteratedArray(x ast.Expr, body *ast.Block, xs int) int {
 	v := f.value(x, xs)
 	if !v.owned {

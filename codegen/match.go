@@ -27,7 +27,8 @@ func (f *builder) matchValue(e *ast.MatchExpr, hint int) val {
 	return val{reg: d, class: c, owned: true}
 }
 
-// arms tries each arm in turn. The checker guarantees that one always matches.
+// arms generates code that tries the arms in order. body generates the body of an arm. The checker
+// guarantees that one arm matches.
 func (f *builder) arms(e *ast.MatchExpr, body func(ast.Expr)) {
 	defer f.free(f.top)
 	var guards []ast.Expr
@@ -62,7 +63,8 @@ func (f *builder) arms(e *ast.MatchExpr, body func(ast.Expr)) {
 	f.bindLabel(end)
 }
 
-// subject generates the matched value, and returns a function that matches a pattern against it.
+// subject generates the matched value, and returns a function that generates the match of a pattern
+// against this value.
 func (f *builder) subject(e *ast.MatchExpr, guards []ast.Expr, scope scope) func(ast.Pattern, *label) {
 	var patterns []ast.Pattern
 	for _, a := range e.Arms {
@@ -75,17 +77,18 @@ func (f *builder) subject(e *ast.MatchExpr, guards []ast.Expr, scope scope) func
 	return func(p ast.Pattern, fail *label) { f.match(p, v, t, fail) }
 }
 
-// heldValue returns the value of x for patterns, after which later runs.
+// heldValue generates the value of x, which is matched against patterns. The expressions in later
+// run while the value is in use.
 func (f *builder) heldValue(x ast.Expr, later []ast.Expr, scope scope) val {
 	v := f.markBorrowed(x, f.operand(x, later...), scope)
 	if len(later) > 0 {
-		v.fresh = false // a guard may have stored a variable of an arm
+		v.fresh = false // an arm may have stored a part of the value before its guard failed
 	}
 	return v
 }
 
-// tupleFor returns the tuple literal x if no pattern needs it as a whole, so that the tuple need
-// not be created.
+// tupleFor returns the tuple literal x if the patterns match only its elements, so that the tuple
+// itself need not be created. Otherwise it returns nil.
 func (f *builder) tupleFor(x ast.Expr, patterns ...ast.Pattern) *ast.TupleLit {
 	tuple, ok := unparen(f.info, x).(*ast.TupleLit)
 	if !ok || f.info.Conv(tuple) != nil || slices.ContainsFunc(patterns, needsTuple) {
@@ -94,8 +97,8 @@ func (f *builder) tupleFor(x ast.Expr, patterns ...ast.Pattern) *ast.TupleLit {
 	return tuple
 }
 
-// parts generates the elements of a tuple, and returns a function that matches a tuple pattern
-// against them.
+// parts generates the elements of a tuple without the tuple. It returns a function that generates
+// the match of a tuple pattern against the elements.
 func (f *builder) parts(tuple *ast.TupleLit, guards []ast.Expr, scope scope) func(ast.Pattern, *label) {
 	var parts []val
 	for i, x := range tuple.Elems {
@@ -104,7 +107,7 @@ func (f *builder) parts(tuple *ast.TupleLit, guards []ast.Expr, scope scope) fun
 	return func(p ast.Pattern, fail *label) { f.matchParts(p, tuple.Elems, parts, fail) }
 }
 
-// needsTuple reports whether a pattern needs a tuple as a whole.
+// needsTuple reports whether a pattern needs the tuple itself, not only its elements.
 func needsTuple(p ast.Pattern) bool {
 	switch p := p.(type) {
 	case *ast.WildPat, *ast.TuplePat:
@@ -115,7 +118,7 @@ func needsTuple(p ast.Pattern) bool {
 	return true
 }
 
-// matchParts is match for a tuple whose elements are separate.
+// matchParts generates the match of a pattern against the elements of a tuple that is not created.
 func (f *builder) matchParts(p ast.Pattern, elems []ast.Expr, parts []val, fail *label) {
 	defer f.at(p.Span().Start)()
 	switch p := p.(type) {

@@ -8,15 +8,16 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// remoteFunction generates a function of an MCP server: it calls the library's function with the
-// arguments by name and the type of the result.
+// remoteFunction generates a function of an MCP server. The function calls the library with a map
+// of its arguments by name, and with the type of its result.
 func (g *generator) remoteFunction(n int, fn *sema.Function) {
 	call, result := fn.Tool.Call, fn.Result
 	if r, ok := types.Resolve(result).(*types.Result); ok {
 		call, result = fn.Tool.Try, r.Ok
 	}
 	g.build(n, func(bool) *builder {
-		// It belongs to the library, so that an error's position is the call.
+		// The function belongs to the library, so that an error has the position of the program's
+		// call.
 		f := g.newFn(call.Info, fn.Name, call.Decl.Span().Start, g.signatureOf(fn))
 		f.out.OnUnknown = fn.OnUnknown
 		w := f.alloc()
@@ -38,7 +39,7 @@ func (g *generator) remoteFunction(n int, fn *sema.Function) {
 	})
 }
 
-// signatureText returns a server's function as declared.
+// signatureText returns the declaration of a server's function as text.
 func signatureText(fn *sema.Function) string {
 	var params []string
 	for _, p := range fn.Params[1:] {

@@ -8,8 +8,8 @@ import (
 )
 
 // callMutating calls a `mut self` method. It evaluates the indices of the receiver's place, then
-// the arguments, and then reads the place. The receiver is written back when the method ends, also
-// after an error.
+// the arguments, and then reads the place. When the method ends, also with an error, the changed
+// receiver is written back to the place.
 func (f *builder) callMutating(in arguments, t types.Type, hint int) val {
 	fn := in.call.Fn
 	static := in.call.Kind != sema.CallAnyMethod
@@ -17,7 +17,7 @@ func (f *builder) callMutating(in arguments, t types.Type, hint int) val {
 	if hint >= 0 && (hint != f.top-1 || f.isVar[hint]) {
 		hint = -1
 	}
-	result := f.target(hint) // below everything that is freed at the end
+	result := f.target(hint) // the result's register is below all registers that are freed at the end
 	var later []ast.Expr
 	for _, a := range in.written {
 		later = append(later, a.Value)
@@ -31,7 +31,7 @@ func (f *builder) callMutating(in arguments, t types.Type, hint int) val {
 	}
 	e, w := -1, result
 	if !native {
-		e = f.alloc() // holds an error temporarily
+		e = f.alloc() // register of an error that leaves the method
 	}
 	if f.top != result+1 {
 		w = f.alloc()
@@ -73,7 +73,7 @@ func (f *builder) callMutating(in arguments, t types.Type, hint int) val {
 	return val{reg: result, class: v.class, owned: true}
 }
 
-// classIn returns the class of the register that a place's value is read into.
+// classIn returns the class of the register into which a place's value is read.
 func (f *builder) classIn(p place) ir.Class {
 	if len(p.steps) == 0 && !p.v.cell && !p.v.spill {
 		return p.v.class
@@ -81,8 +81,8 @@ func (f *builder) classIn(p place) ir.Class {
 	return ir.Full
 }
 
-// fillAfterReceiver fills the parameters of a method except its receiver, which is put into the
-// window separately.
+// fillAfterReceiver generates the arguments of a method into the window w, except the receiver,
+// which the caller puts there.
 func (f *builder) fillAfterReceiver(in arguments, w int, params []ir.Class) {
 	c := *in.call
 	c.Args = c.Args[1:]
@@ -95,8 +95,8 @@ func (f *builder) fillAfterReceiver(in arguments, w int, params []ir.Class) {
 	f.arguments(in, w+1, params[1:], allOwned)
 }
 
-// isReference reports whether values of t are references: a mutating method changes the referenced
-// object, so nothing is written back.
+// isReference reports whether values of type t are references. A mutating method then changes the
+// referenced object, and the receiver need not be written back.
 func isReference(t types.Type) bool {
 	switch t := types.Resolve(t).(type) {
 	case *types.Declared, *types.HashMap, *types.Task, *types.Func:

@@ -9,7 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// constantInt returns an Int that is known at compile time: a literal, its negation, or a constant.
+// constantInt returns the value of e if it is an Int constant: a literal, a negated literal or a
+// const.
 func (f *builder) constantInt(e ast.Expr) (int64, bool) {
 	if f.info.Conv(e) != nil {
 		return 0, false
@@ -17,7 +18,7 @@ func (f *builder) constantInt(e ast.Expr) (int64, bool) {
 	return f.constantIntBefore(e)
 }
 
-// constantIntBefore is constantInt of e before its conversion.
+// constantIntBefore returns the value of e before its conversion if this value is an Int constant.
 func (f *builder) constantIntBefore(e ast.Expr) (int64, bool) {
 	switch x := e.(type) {
 	case *ast.ParenExpr:
@@ -88,8 +89,9 @@ func (f *builder) binary(e *ast.Binary, hint int) val {
 	return f.arith(e.Op, t, x, y, top, hint)
 }
 
-// resultRegister returns the register for an operator's result: hint, or else the first of its
-// operands' temporaries, which start at top, so that a long chain needs few registers.
+// resultRegister returns the register for the result of an operator. Without a hint it is the first
+// register of the operands' temporaries, which start at top, so that a long chain of operators
+// needs few registers.
 func (f *builder) resultRegister(top, hint int) int {
 	if hint >= 0 {
 		return hint
@@ -108,7 +110,7 @@ var arithmetic = map[ast.Op]arithOps{
 	ast.OpRem: {ir.OpRemInt, ir.OpRemIntK, ir.OpRemFloat},
 }
 
-// arithK uses the instruction with an immediate operand, if one operand is a small known number. ok
+// arithK generates an instruction with an immediate operand if one operand is a small constant. ok
 // is false if there is no such instruction.
 func (f *builder) arithK(e *ast.Binary, hint int) (v val, ok bool) {
 	ops := arithmetic[e.Op]
@@ -131,7 +133,8 @@ func (f *builder) arithK(e *ast.Binary, hint int) (v val, ok bool) {
 var anyOps = map[ast.Op]ir.AnyOp{ast.OpAdd: ir.AnyAdd, ast.OpSub: ir.AnySub, ast.OpMul: ir.AnyMul, ast.OpDiv: ir.AnyDiv,
 	ast.OpRem: ir.AnyRem, ast.OpLt: ir.AnyLt, ast.OpLe: ir.AnyLe, ast.OpGt: ir.AnyGt, ast.OpGe: ir.AnyGe}
 
-// arith applies an arithmetic operator to two values of type t, whose temporaries start at top.
+// arith generates an arithmetic operator for two values of type t. The operands' temporaries start
+// at register top.
 func (f *builder) arith(op ast.Op, t types.Type, x, y val, top, hint int) val {
 	if t != types.Int && t != types.Float && !types.IsString(t) {
 		x, y = f.boxed(x, -1), f.boxed(y, -1)
@@ -152,7 +155,7 @@ func (f *builder) arith(op ast.Op, t types.Type, x, y val, top, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// compare returns the result of an ordering as a value.
+// compare generates an ordering comparison whose result is a value.
 func (f *builder) compare(e *ast.Binary, hint int) val {
 	t := types.Resolve(f.resultType(e.X))
 	top := f.top
@@ -194,8 +197,8 @@ func (f *builder) equality(e *ast.Binary, hint int) val {
 	return val{reg: d, class: ir.Bool, owned: true}
 }
 
-// equal puts `x == y` into a register. The result is written last, so that its register may be that
-// of a variable in an operand.
+// equal generates `x == y` and returns the register of the result. The register may be that of a
+// variable in an operand, because the result is written last.
 func (f *builder) equal(e *ast.Binary, hint int) int {
 	t := types.Resolve(f.resultType(e.X))
 	switch {
@@ -223,7 +226,9 @@ func (f *builder) equal(e *ast.Binary, hint int) int {
 	return d
 }
 
-// logic returns `&&` or `||` as a value.
+// logic generates `&&` or `
+//
+// ` as a value.
 func (f *builder) logic(e *ast.Binary, hint int) val {
 	d := f.scratch(hint)
 	no, end := &label{}, &label{}
@@ -236,7 +241,7 @@ func (f *builder) logic(e *ast.Binary, hint int) val {
 	return val{reg: d, class: ir.Bool, owned: true}
 }
 
-// coalesce returns `x ?? y`. y runs only if x is None.
+// coalesce generates `x ?? y`. The code of y runs only if x is None.
 func (f *builder) coalesce(e *ast.Binary, hint int) val {
 	t := f.info.TypeOf(e)
 	c := class(t)
@@ -260,7 +265,7 @@ func (f *builder) coalesce(e *ast.Binary, hint int) val {
 	return val{reg: d, class: c, owned: true}
 }
 
-// unwrapped returns the value in an Option that is not None.
+// unwrapped generates the value in an Option that is known not to be None.
 func (f *builder) unwrapped(v val, t types.Type) val {
 	o, ok := types.Resolve(t).(*types.Option)
 	if !ok || !boxable(o.Elem) {

@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// choices are the sets of passes to test: all passes; all without the restriction to hot functions;
-// each pass alone; and all but each, again without the restriction.
+// choices returns the sets of passes to test, by name: all passes, each pass alone, and all passes
+// but one. The last sets also omit the pass "hot", which restricts other passes to hot functions.
 func choices() map[string]optimize.Set {
 	out := map[string]optimize.Set{"all": optimize.All}
 	for n, p := range optimize.Passes {
@@ -28,8 +28,9 @@ func choices() map[string]optimize.Set {
 	return out
 }
 
-// TestOptimized runs the archives' programs with every choice of passes, also with each
-// copy-on-write turned into a copy. The results must be the same.
+// TestOptimized runs the archives' programs with each set of passes. It also runs them with
+// AlwaysCopy, which makes the machine copy a container at each change. The results must be the
+// same.
 func TestOptimized(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil || len(paths) == 0 {
@@ -55,7 +56,8 @@ func TestOptimized(t *testing.T) {
 	}
 }
 
-// sameOptimized compares the results of a program with some choices of passes and without passes.
+// sameOptimized checks that a program has the same results with each set of passes as without
+// passes.
 func sameOptimized(t *testing.T, p *ir.Program, script string, choices map[string]optimize.Set) {
 	t.Helper()
 	want := ""
@@ -70,7 +72,7 @@ func sameOptimized(t *testing.T, p *ir.Program, script string, choices map[strin
 		}
 		optimize.Program(q, choices[name])
 		if err := ir.Verify(q); err != nil {
-			t.Errorf("with %s: %v", name, err)
+			t.Errorf("with the passes %s: %v", name, err)
 			continue
 		}
 		if q.Entry < 0 {
@@ -78,7 +80,7 @@ func sameOptimized(t *testing.T, p *ir.Program, script string, choices map[strin
 		}
 		for _, copies := range []bool{false, true} {
 			if got := run(t, q, script, copies); got != want {
-				t.Errorf("with %s (copies %v) the program prints\n%swant\n%s", name, copies, got, want)
+				t.Errorf("with the passes %s (AlwaysCopy %v) the program prints\n%swant\n%s", name, copies, got, want)
 			}
 		}
 	}

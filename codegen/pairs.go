@@ -7,19 +7,21 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Loops over pairs that their pattern destructures: `for (i, x) in xs.enumerate()`, `for (x, y) in
-// xs.zip(ys)`, `for (k, v) in m`. The pairs are never created, so that a loop of a million
-// iterations takes a sixth of the time.
+// This file generates loops over pairs whose pattern destructures the pairs: `for (i, x) in
+// xs.enumerate()`, `for (x, y) in xs.zip(ys)` and `for (k, v) in m`. The pairs are not created, so
+// that a loop of a million iterations takes a sixth of the time.
 
-// column is one part of the pairs: the elements of an array, or the loop's counter.
+// column contains the values of one part of the pairs: the elements of an array, or the values of
+// the loop's counter.
 type column struct {
-	array int // -1 for the counter
+	array int // register of the array; -1 for the counter
 	elem  types.Type
 }
 
 var counted = column{-1, types.Int}
 
-// forPairs generates such a loop. It returns false if e is not one.
+// forPairs generates a loop over pairs. It returns false, and generates nothing, if e is no such
+// loop.
 func (f *builder) forPairs(e *ast.ForExpr) bool {
 	p, ok := e.Pattern.(*ast.TuplePat)
 	if !ok || len(p.Elems) != 2 {
@@ -56,8 +58,8 @@ func (f *builder) fromColumn(p ast.Pattern, c column, i int) {
 	f.bindCounter(p, i)
 }
 
-// pairsOf returns the columns of a call that returns pairs, and the register that holds the number
-// of rows.
+// pairsOf returns the columns of a call that returns pairs, and the register that contains the
+// number of rows.
 func (f *builder) pairsOf(e *ast.ForExpr, iter ast.Expr, p *ast.TuplePat) (columns [2]column, n int, ok bool) {
 	call, ok := iter.(*ast.MethodCall)
 	if !ok {
@@ -76,7 +78,7 @@ func (f *builder) pairsOf(e *ast.ForExpr, iter ast.Expr, p *ast.TuplePat) (colum
 		return [2]column{counted, xs}, f.arrayLength(xs.array), true
 	case "Array.zip":
 		other := call.Args[0].Value
-		if _, simple := other.(*ast.PathExpr); !simple { // it could change the receiver
+		if _, simple := other.(*ast.PathExpr); !simple { // evaluating the argument could change the receiver
 			return columns, 0, false
 		}
 		xs, ys := f.column(call.Recv, e.Body), f.column(other, e.Body)
@@ -90,14 +92,15 @@ func (f *builder) pairsOf(e *ast.ForExpr, iter ast.Expr, p *ast.TuplePat) (colum
 	return columns, 0, false
 }
 
-// column returns the array of x, which the body cannot change.
+// column returns the column for the array x, which the loop's body cannot change.
 func (f *builder) column(x ast.Expr, body *ast.Block) column {
 	xs := f.iteratedArray(x, body, f.alloc())
 	f.isVar[xs] = true
 	return column{xs, types.Resolve(f.resultType(x)).(*types.Array).Elem}
 }
 
-// entries returns the keys and the values of a map, as far as p uses them.
+// entries returns the columns for the keys and values of a map. It does not read a column whose
+// part of the pattern p is `_`.
 func (f *builder) entries(x ast.Expr, p *ast.TuplePat) (columns [2]column, n int) {
 	n = f.alloc()
 	arrays := [2]int{f.alloc(), f.alloc()}
@@ -113,7 +116,7 @@ func (f *builder) entries(x ast.Expr, p *ast.TuplePat) (columns [2]column, n int
 	return columns, n
 }
 
-// readWhole puts the result of a native for v into a register.
+// readWhole calls a native function with the argument v, and puts the result into register d.
 func (f *builder) readWhole(native string, v val, d int) {
 	w := f.alloc()
 	f.emit(ir.OpMove, f.alloc(), v.reg, 0, 0)
@@ -123,8 +126,8 @@ func (f *builder) readWhole(native string, v val, d int) {
 	f.free(w)
 }
 
-// bindCounter binds a pattern to the loop's counter. The counter is the variable itself if nothing
-// can change that variable or hold it as a cell.
+// bindCounter binds a pattern to the loop's counter. The counter is the variable itself, unless the
+// body may change the variable or hold it as a cell.
 func (f *builder) bindCounter(p ast.Pattern, i int) {
 	if name, ok := p.(*ast.NamePat); ok {
 		if v, ok := f.info.Object(name).(*sema.Local); ok && !v.Cell && !v.Mut {

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// parallelFor generates `parallel for p in xs { }`: the window with the elements, the body and the
-// limit.
+// parallelFor generates `parallel for p in xs { }`. Its window contains the elements, the body and
+// the limit.
 func (f *builder) parallelFor(e *ast.ParallelFor, hint int) val {
 	c := f.info.Concurrent(e)
 	d := f.scratch(hint)
@@ -29,8 +29,8 @@ func (f *builder) parallelFor(e *ast.ParallelFor, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// elements puts an array of the elements that the loop iterates over into register r and returns
-// their type.
+// elements puts an array of the loop's elements into register r, and returns the type of an
+// element.
 func (f *builder) elements(e *ast.ParallelFor, r int) types.Type {
 	defer f.free(f.top)
 	switch t := types.Resolve(f.resultType(e.Iter)).(type) {
@@ -45,7 +45,7 @@ func (f *builder) elements(e *ast.ParallelFor, r int) types.Type {
 	return f.info.PatternType(e.Pattern)
 }
 
-// round generates the body for one element, which is its parameter.
+// round generates the body as a function of one element.
 func (f *builder) round(e *ast.ParallelFor, b *sema.Body, elem types.Type) {
 	f.bindLoop(e.Pattern, val{reg: 1, class: ir.Full}, elem)
 	t := types.Resolve(b.Result)
@@ -70,8 +70,8 @@ func (f *builder) race(e *ast.Race, hint int) val {
 	return f.group(ir.OpRace, f.info.Concurrent(e), hint, func(int) types.Type { return t })
 }
 
-// group generates the elements of an expression, whose types to returns, and the operation that
-// runs them.
+// group generates the elements of `await (…)` or `race (…)`, and the instruction op that runs them.
+// to returns the result type of element i.
 func (f *builder) group(op ir.Op, c *sema.Concurrent, hint int, to func(i int) types.Type) val {
 	d := f.scratch(hint)
 	top := f.top

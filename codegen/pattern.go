@@ -41,8 +41,8 @@ func (f *builder) declarePatterns(ps []ast.Pattern) {
 	}
 }
 
-// bindPattern binds the variables of an irrefutable pattern. Only a value of type Any may fail to
-// match; then it faults.
+// bindPattern binds the variables of an irrefutable pattern. Only a value of type Any may not
+// match; the program then faults.
 func (f *builder) bindPattern(p ast.Pattern, v val, t types.Type) {
 	f.bindWith(p, func(p ast.Pattern, fail *label) { f.match(p, v, t, fail) })
 }
@@ -61,8 +61,8 @@ func (f *builder) bindWith(p ast.Pattern, match func(ast.Pattern, *label)) {
 	f.bindLabel(end)
 }
 
-// match matches p against v, of type t, and binds its variables. If p does not match, it jumps to
-// fail.
+// match matches the pattern p against v, which has type t, and binds the pattern's variables. It
+// jumps to fail if p does not match.
 func (f *builder) match(p ast.Pattern, v val, t types.Type, fail *label) {
 	defer f.at(p.Span().Start)()
 	defer f.free(f.top)
@@ -97,8 +97,8 @@ func (f *builder) match(p ast.Pattern, v val, t types.Type, fail *label) {
 	}
 }
 
-// bind assigns a value to a variable of a pattern. If nothing can change the value while the
-// variable lives, it is only borrowed.
+// bind assigns a value to a variable of a pattern. The variable only borrows the value if nothing
+// can change the value while the variable lives.
 func (f *builder) bind(l *sema.Local, v val, t types.Type) {
 	x := f.variable(l)
 	if x.borrows(l, v) {
@@ -132,7 +132,8 @@ func (f *builder) matchPath(p *ast.PathPat, v val, t types.Type, fail *label) {
 	f.matchConst(c.Value, c.Type, v, t, fail)
 }
 
-// alternatives tries each alternative with match.
+// alternatives generates the alternatives of p in order. match generates the match of one
+// alternative.
 func (f *builder) alternatives(p *ast.OrPat, fail *label, match func(ast.Pattern, *label)) {
 	done := &label{}
 	last := len(p.Alts) - 1
@@ -146,7 +147,8 @@ func (f *builder) alternatives(p *ast.OrPat, fail *label, match func(ast.Pattern
 	f.bindLabel(done)
 }
 
-// checkType jumps to fail for values that are not of type t, if the static type from allows them.
+// checkType jumps to fail if v does not have type t. It generates nothing if every value of the
+// static type from has type t.
 func (f *builder) checkType(t, from types.Type, v val, fail *label) {
 	if !types.IsAny(from) && from != types.Error {
 		return
@@ -170,7 +172,7 @@ func (f *builder) matchTuple(p *ast.TuplePat, v val, t types.Type, fail *label) 
 	}
 }
 
-// matchField matches a pattern against slot n of a block.
+// matchField matches the pattern q against slot n of the block v.
 func (f *builder) matchField(q ast.Pattern, v val, n int, t types.Type, fail *label) {
 	if _, wild := q.(*ast.WildPat); wild {
 		return
@@ -214,7 +216,7 @@ func (f *builder) matchArray(p *ast.ArrayPat, v val, t types.Type, fail *label) 
 	}
 }
 
-// bindRest binds `..rest` to the elements that no other pattern matches.
+// bindRest binds the name in `..rest` to the elements that no other pattern matches.
 func (f *builder) bindRest(p *ast.ArrayPat, v val, n int, t types.Type) {
 	l, ok := f.info.Object(p.RestName).(*sema.Local)
 	if !ok {
@@ -246,7 +248,7 @@ func (f *builder) matchStruct(p *ast.StructPat, v val, t types.Type, fail *label
 	}
 	for _, fp := range p.Fields {
 		field := fieldNamed(fields, fp.Name.Name)
-		if field == nil { // of every error: kind, source
+		if field == nil { // a field that all errors have, such as kind and source
 			top := f.top
 			d := f.alloc()
 			f.emit(ir.OpErrorField, d, v.reg, 0, f.g.stringConst(fp.Name.Name))
@@ -267,15 +269,16 @@ func fieldNamed(fields []*types.Field, name string) *types.Field {
 	return nil
 }
 
-// jumpVariant jumps to fail for other variants.
+// jumpVariant jumps to fail if v is not variant n.
 func (f *builder) jumpVariant(v val, n int, fail *label) {
 	f.jump(ir.OpJumpNotVariant, v.reg, n, fail)
 }
 
-// noParts is the pattern of a variant without values.
+// noParts is the pattern of a variant without payload.
 var noParts = &ast.VariantPat{Rest: -1}
 
-// matchVariant tests a variant and matches its payload against patterns.
+// matchVariant checks the variant of v, and matches the variant's payload against the patterns in
+// p.
 func (f *builder) matchVariant(ref *sema.VariantRef, p *ast.VariantPat, v val, t types.Type, fail *label) {
 	switch {
 	case ref.Variant == nil && ref.Name == "None":

@@ -14,7 +14,7 @@ func (f *builder) matchLiteral(e ast.Expr, v val, t types.Type, fail *label) {
 	f.matchConst(x, lt, v, t, fail)
 }
 
-// literalValue returns the value and type of a literal in a pattern.
+// literalValue returns the value and the type of a literal in a pattern.
 func literalValue(e ast.Expr) (any, types.Type) {
 	switch e := e.(type) {
 	case *ast.IntLit:
@@ -38,7 +38,7 @@ func literalValue(e ast.Expr) (any, types.Type) {
 	return nil, types.Nil
 }
 
-// patternConst returns the value of a literal or constant in a pattern.
+// patternConst returns the value and the type of a literal or a const in a pattern.
 func (f *builder) patternConst(e ast.Expr) (any, types.Type) {
 	if p, ok := e.(*ast.PathExpr); ok {
 		if c, ok := f.info.Object(p).(*sema.Const); ok {
@@ -48,7 +48,7 @@ func (f *builder) patternConst(e ast.Expr) (any, types.Type) {
 	return literalValue(e)
 }
 
-// matchConst compares with a compile-time constant.
+// matchConst jumps to fail unless v equals the compile-time constant x.
 func (f *builder) matchConst(x any, xt types.Type, v val, t types.Type, fail *label) {
 	if n, ok := x.(int64); ok && holdsFloat(t) {
 		x, xt = float64(n), types.Float
@@ -74,8 +74,8 @@ func (f *builder) matchConst(x any, xt types.Type, v val, t types.Type, fail *la
 	}
 }
 
-// holdsFloat reports whether t is Float or an optional Float, so that an Int literal represents a
-// Float.
+// holdsFloat reports whether t is Float or an optional Float. An Int literal in a pattern for t
+// then represents a Float.
 func holdsFloat(t types.Type) bool {
 	t = types.Resolve(t)
 	if o, ok := t.(*types.Option); ok {
@@ -84,8 +84,8 @@ func holdsFloat(t types.Type) bool {
 	return t == types.Float
 }
 
-// jumpText compares with a constant String. ok is false if the index of the constant is too large
-// for the instruction.
+// jumpText generates the jump op, which compares v with a constant String. ok is false if the index
+// of the constant is too large for the instruction.
 func (f *builder) jumpText(op ir.Op, v val, s string, l *label) (ok bool) {
 	k := f.g.stringConst(s)
 	if k > math.MaxInt16 {
@@ -103,7 +103,7 @@ func (f *builder) jumpIntConst(small, large ir.Op, v val, n int64, fail *label) 
 	f.jump(large, v.reg, f.intValue(n, -1).reg, fail)
 }
 
-// matchRange tests the ends of a range.
+// matchRange jumps to fail if v is not between the ends of the range.
 func (f *builder) matchRange(p *ast.RangePat, v val, t types.Type, fail *label) {
 	if types.IsAny(t) {
 		f.checkComparable(p, v, fail)
@@ -136,7 +136,8 @@ func (f *builder) matchRange(p *ast.RangePat, v val, t types.Type, fail *label) 
 	}
 }
 
-// rangeEnd tests an end of a range of Strings, or of an Any.
+// rangeEnd jumps to fail if v is beyond one end of the range. It handles ranges of Strings, and
+// values of type Any.
 func (f *builder) rangeEnd(lo, inclusive bool, t types.Type, v, k val, fail *label) {
 	d := f.alloc()
 	k = f.boxed(k, -1)
@@ -157,7 +158,8 @@ func (f *builder) rangeEnd(lo, inclusive bool, t types.Type, v, k val, fail *lab
 	f.jump(ir.OpJumpIfNot, d, 0, fail)
 }
 
-// checkComparable jumps to fail for an Any that cannot be compared with the ends of the range.
+// checkComparable jumps to fail if v, which has type Any, cannot be compared with the ends of the
+// range.
 func (f *builder) checkComparable(p *ast.RangePat, v val, fail *label) {
 	end := p.Lo
 	if end == nil {
@@ -166,7 +168,7 @@ func (f *builder) checkComparable(p *ast.RangePat, v val, fail *label) {
 	ok := &label{}
 	_, t := f.patternConst(end)
 	kinds := []types.Type{t}
-	if t == types.Float { // accepts an Int as well
+	if t == types.Float { // the range also contains Ints
 		kinds = append(kinds, types.Int)
 	}
 	for _, k := range kinds {

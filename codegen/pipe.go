@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
-// piped is the left side of |>, already in a register.
+// piped is the value of the left side of a |>, which is in a register.
 type piped struct {
 	v val
 	t types.Type
@@ -33,13 +33,13 @@ func (f *builder) pipe(e *ast.Pipe, hint int) val {
 	return f.value(e.Right, hint)
 }
 
-// pipedInto identifies the call in a pipe's right side that receives the left side.
+// pipedInto identifies the call in the right side of a pipe that receives the left side.
 type pipedInto struct {
 	call ast.Expr
 	p    *piped
 }
 
-// takePiped returns the value piped into e, or nil.
+// takePiped returns the value that is piped into e, or nil.
 func (f *builder) takePiped(e ast.Expr) *piped {
 	if n := len(f.pipes); n > 0 && f.pipes[n-1].call == e {
 		return f.pipes[n-1].p

@@ -7,8 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// A pipeline is one function: its stages in sequence, each in a region, with the lifecycle events
-// emitted around them (spec/13-pipelines.md). Its result is a Result<Out, Error>.
+// A pipeline becomes one function. It contains the stages in sequence. Each stage is in a region,
+// and the function emits lifecycle events before and after the stage (spec/13-pipelines.md). The
+// function's result is a Result<Out, Error>.
 
 func (g *generator) pipelineSignature(p *sema.Pipeline) signature {
 	s := signature{result: ir.Full, abi: ir.Typed}
@@ -21,14 +22,14 @@ func (g *generator) pipelineSignature(p *sema.Pipeline) signature {
 	return s
 }
 
-// pipe is the state of a pipeline's function.
+// pipe is the state of generating a pipeline's function. Its numbers are registers.
 type pipe struct {
 	p       *sema.Pipeline
-	result  int // of the whole pipeline
-	started int // when the pipeline started, in milliseconds
-	stage   int // when the stage started
-	error   int // the current error
-	value   int // a stage's own value, of a Result its Ok value
+	result  int // result of the pipeline
+	started int // start time of the pipeline, in milliseconds
+	stage   int // start time of the current stage, in milliseconds
+	error   int // current error
+	value   int // value of the current stage; if the stage's result is a Result, its Ok value
 }
 
 func (g *generator) pipeline(n int, p *sema.Pipeline) {
@@ -54,7 +55,7 @@ func (g *generator) pipeline(n int, p *sema.Pipeline) {
 	})
 }
 
-// stages generates all stages and their exits.
+// stages generates all stages of a pipeline and the code that ends the pipeline.
 func (f *builder) stages(x *pipe) {
 	failed, end := &label{}, &label{}
 	f.now(x.started)
@@ -79,8 +80,8 @@ func (f *builder) stages(x *pipe) {
 	f.bindLabel(end)
 }
 
-// oneStage generates a stage. Its unwrapped value is then in x.value and in the variable with the
-// stage's name. An error jumps to failed.
+// oneStage generates a stage. It puts the stage's unwrapped value into the register x.value and
+// into the variable with the stage's name. An error jumps to failed.
 func (f *builder) oneStage(x *pipe, s, before *sema.Stage, failed *label) {
 	v := f.declare(s.Local)
 	top := f.top
@@ -126,7 +127,8 @@ func (f *builder) bindingStage(s *sema.Stage) val {
 	return v
 }
 
-// functionStage generates a stage's body in the pipeline's frame. `return` ends the stage.
+// functionStage generates a stage's body in the pipeline's frame. A `return` in the body ends the
+// stage.
 func (f *builder) functionStage(x *pipe, s, before *sema.Stage) {
 	for i, q := range s.Params {
 		v := f.declare(q.Local)
@@ -146,8 +148,8 @@ func (f *builder) functionStage(x *pipe, s, before *sema.Stage) {
 	f.leave = leave{}
 }
 
-// stageInput returns parameter i of a function stage before its conversion, and its type: it is a
-// parameter of the pipeline, or the value of the previous stage.
+// stageInput returns parameter i of a function stage before its conversion, and the type of this
+// value. The value is a parameter of the pipeline, or the value of the previous stage.
 func (f *builder) stageInput(x *pipe, before, s *sema.Stage, i int) (val, types.Type) {
 	if before != nil && !s.ReceivesParameters {
 		return val{reg: x.value, class: ir.Full}, before.Output
@@ -166,7 +168,7 @@ func (f *builder) stageBody(b *ast.Block) {
 	}
 }
 
-// stageResult returns the written result type of a function stage.
+// stageResult returns the declared result type of a function stage.
 func stageResult(f *builder, s *sema.Stage) types.Type {
 	if s.Decl.Result == nil {
 		return types.Nil
@@ -174,7 +176,7 @@ func stageResult(f *builder, s *sema.Stage) types.Type {
 	return f.info.Written(s.Decl.Result)
 }
 
-// now puts the monotonic clock, in milliseconds, into register r, boxed.
+// now puts the time of the monotonic clock, in milliseconds, into register r as a boxed value.
 func (f *builder) now(r int) {
 	w := f.alloc()
 	f.emit(ir.OpPerform, w, 0, 0, f.g.stringConst("clock"))
@@ -182,8 +184,8 @@ func (f *builder) now(r int) {
 	f.free(w)
 }
 
-// lifecycle emits one of the pipeline's events. For an end event, since is the register with the
-// start time; for a start event it is -1.
+// lifecycle emits a lifecycle event of the pipeline. since is the register with the start time for
+// an event that reports an end, or -1 for an event that reports a start.
 func (f *builder) lifecycle(channel string, x *pipe, s *sema.Stage, since int) {
 	if f.dead {
 		return
@@ -227,7 +229,7 @@ func (g *generator) publicPipeline(p *sema.Pipeline) ir.Pipeline {
 	return out
 }
 
-// pipelineAdapter returns the pipeline's function in the form for external calls.
+// pipelineAdapter returns the index of a function that calls the pipeline for external callers.
 func (g *generator) pipelineAdapter(p *sema.Pipeline) int {
 	own := g.pipelineSignature(p)
 	if own.abi == ir.FullABI {

@@ -7,34 +7,34 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// place is an expression that can be assigned or mutated: a variable and the path from it. The
-// indices in the path have been evaluated. The path itself is followed again for each use, so that
-// no code runs between that and the change.
+// place is an expression that can be assigned or mutated: a variable and a path of steps to a part
+// of its value. The indices in the path are evaluated once. The path itself is followed again for
+// each read and each write, immediately before the access, so that no other code runs in between.
 type place struct {
 	v     *variable
 	root  types.Type
 	steps []step
 }
 
-// step is one step of the path.
+// step is one step of a place's path.
 type step struct {
 	kind stepKind
-	n    int        // slot, or the register of an index
-	name int32      // constant, of a field of an Any
-	elem types.Type // type of the value after the step
+	n    int        // index of the slot, or register of the index
+	name int32      // constant with the name of a field of an Any
+	elem types.Type // type of the value after this step
 }
 
 type stepKind uint8
 
 const (
 	stepField stepKind = iota // slot n of a block
-	stepElem                  // element of an array; n holds an Int
-	stepKey                   // value of a map's key in n
+	stepElem                  // element of an array; register n contains the index
+	stepKey                   // value of a map; register n contains the key
 	stepAnyField
-	stepAnyIndex // n holds the index, boxed
+	stepAnyIndex // index of an Any; register n contains the boxed index
 )
 
-// placeOf evaluates the indices of e, such that the expressions in later cannot change them.
+// placeOf evaluates the indices of e. It copies them if the expressions in later could change them.
 func (f *builder) placeOf(e ast.Expr, later ...ast.Expr) place {
 	switch x := e.(type) {
 	case *ast.ParenExpr:
@@ -80,8 +80,8 @@ func (p place) to(s step) place {
 	return p
 }
 
-// ownPlace follows the path to a place's value, makes the place the owner of every container on the
-// path, and returns the register with the value.
+// ownPlace follows the first steps steps of a place's path, and makes the place the only owner of
+// each container on the way. It returns the register that contains the value after these steps.
 func (f *builder) ownPlace(p place, steps int) int {
 	var r int
 	switch {
@@ -121,8 +121,8 @@ func (f *builder) ownPlace(p place, steps int) int {
 var setFields = map[ir.Class]ir.Op{ir.Full: ir.OpSetField, ir.Int: ir.OpSetFieldInt, ir.Float: ir.OpSetFieldFloat, ir.Bool: ir.OpSetFieldBool}
 var arraySets = map[ir.Class]ir.Op{ir.Full: ir.OpArraySet, ir.Int: ir.OpArraySetInt, ir.Float: ir.OpArraySetFloat, ir.Bool: ir.OpArraySetBool}
 
-// protectValue protects v from changes of the variable at the start of p. If the variable is stored
-// into itself, following the path may put a copy into its register.
+// protectValue returns v in a register that setting the place p does not change. If a variable is
+// stored into a part of itself, following the path may replace the variable's register with a copy.
 func (f *builder) protectValue(p place, v val) val {
 	if v.class != ir.Full || p.v.cell || p.v.spill || v.reg != p.v.reg {
 		return v
@@ -132,7 +132,7 @@ func (f *builder) protectValue(p place, v val) val {
 	return v.inRegister(d)
 }
 
-// set follows the path to the last container of a place and writes v into it.
+// set writes v to the place p.
 func (f *builder) set(p place, v val) {
 	if len(p.steps) == 0 {
 		f.store(p.v, v)
@@ -149,7 +149,8 @@ func (f *builder) set(p place, v val) {
 	f.put(last, f.ownPlace(p, len(p.steps)-1), v, c)
 }
 
-// put writes v, in class c, into the owned container r.
+// put writes v, in class c, into the container in register r, which the place owns. last is the
+// last step of the path.
 func (f *builder) put(last step, r int, v val, c ir.Class) {
 	switch last.kind {
 	case stepField:
@@ -165,7 +166,7 @@ func (f *builder) put(last step, r int, v val, c ir.Class) {
 	}
 }
 
-// read returns a place's value, borrowed.
+// read returns the value of a place. The value is borrowed.
 func (f *builder) read(p place) val {
 	v := f.load(p.v, p.root, -1)
 	for _, s := range p.steps {
@@ -174,7 +175,7 @@ func (f *builder) read(p place) val {
 	return v
 }
 
-// readStep reads the value after a step.
+// readStep reads the part of v to which step s leads.
 func (f *builder) readStep(s step, v val) val {
 	d, c := f.alloc(), class(s.elem)
 	switch s.kind {
@@ -201,7 +202,7 @@ func (p place) typ() types.Type {
 	return p.root
 }
 
-// assign generates `target = v` and `target op= v`.
+// assign generates `target = v` or `target op= v`.
 func (f *builder) assign(e *ast.Assign) {
 	defer f.free(f.top)
 	f.updatePosition(e.OpSpan.Start)
@@ -223,7 +224,8 @@ func (f *builder) assign(e *ast.Assign) {
 	f.set(p, v)
 }
 
-// assignOp reads the old value, then the operand, and writes the result back.
+// assignOp generates a compound assignment: it reads the old value, evaluates the operand and
+// writes the result.
 func (f *builder) assignOp(e *ast.Assign) {
 	p := f.placeOf(e.Target, e.Value)
 	t := types.Resolve(p.typ())
@@ -254,8 +256,8 @@ func (f *builder) assignOp(e *ast.Assign) {
 	f.set(p, f.arith(e.Op, t, x, y, top, hint))
 }
 
-// isQuiet reports whether computing e runs no code and shares nothing. Then the path of a compound
-// assignment can be followed once, before e is computed.
+// isQuiet reports whether evaluating e runs no code of the program and shares no value. The path of
+// a compound assignment can then be followed once, before e is evaluated.
 func (f *builder) isQuiet(e ast.Expr) bool {
 	quiet := true
 	inspect(e, func(n ast.Node) bool {

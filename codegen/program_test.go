@@ -15,11 +15,12 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// TestPrograms compiles and runs the archives of testdata. Section main.conc is the program; asm,
-// if present, the code of its own functions; out its events, output and messages, and how it ends.
-// Section host contains the messages of a host, one per line; a line `---` ends an exchange. Each
-// program runs as generated, after encoding and decoding, and with each copy-on-write turned into a
-// copy. The results must be the same.
+// TestPrograms compiles and runs the archives in testdata. Section main.conc is the program. The
+// optional section asm is the code of the program's functions. Section out contains the program's
+// events, output and messages, and its error, if any. Section host contains the messages of a host,
+// one per line; a line `---` separates exchanges. Each program runs directly after generation,
+// after encoding and decoding, and with AlwaysCopy, which makes the machine copy a container at
+// each change. The results must be the same.
 func TestPrograms(t *testing.T) {
 	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {
 		p := compiletest.Compile(t, a.Input("main.conc"))
@@ -36,7 +37,7 @@ func TestPrograms(t *testing.T) {
 		out := run(t, p, script, false)
 		a.Check("out", out)
 		if copied := run(t, p, script, true); copied != out {
-			t.Errorf("with AlwaysCopy the program prints\n%s", copied)
+			t.Errorf("with AlwaysCopy the program prints different output:\n%s", copied)
 		}
 		decoded, err := ir.Decode(ir.Encode(p))
 		if err != nil {
@@ -46,12 +47,13 @@ func TestPrograms(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := run(t, decoded, script, false); got != out {
-			t.Errorf("decoded from its JSON the program prints\n%s", got)
+			t.Errorf("after encoding and decoding the program prints different output:\n%s", got)
 		}
 	})
 }
 
-// run returns what a program does, one line for each action.
+// run runs a program and returns its effects and its error, one per line. The script contains the
+// messages of the host.
 func run(t *testing.T, p *ir.Program, script string, copies bool) string {
 	t.Helper()
 	w := &world{}
@@ -66,10 +68,10 @@ func run(t *testing.T, p *ir.Program, script string, copies bool) string {
 	return w.out.String()
 }
 
-// world records what a program does and plays one host.
+// world performs the effects of a program and plays one host.
 type world struct {
 	out    strings.Builder
-	script [][]string // by exchange
+	script [][]string // messages of each exchange
 	opened int
 }
 
@@ -110,8 +112,8 @@ func (w *world) Perform(_ context.Context, r effect.Request) (effect.Result, err
 // errTestRefused is the error for an effect that the tests do not support.
 var errTestRefused = errors.New("the test performs no")
 
-// answer answers an awaited emit with the emit's own payload. It reports that the channel in the
-// test program has no handler.
+// answer returns the payload of an awaited emit as its answer. One channel of the test programs has
+// no handler, and answer returns the corresponding error for it.
 func answer(r *effect.AwaitEmit) (effect.Result, error) {
 	if r.Channel == "nobody" {
 		return nil, effect.Errorf("EmitError", "nobody answers").With("channel", r.Channel).With("reason", "no_listener")
@@ -123,7 +125,7 @@ func answer(r *effect.AwaitEmit) (effect.Result, error) {
 	return &effect.Answer{Value: payload}, nil
 }
 
-// next returns the next message of an exchange.
+// next returns the next message of the exchange id.
 func (w *world) next(id int) (effect.Result, error) {
 	if id >= len(w.script) || len(w.script[id]) == 0 || w.script[id][0] == "" {
 		return nil, effect.Errorf("HostError", "host exited without result").With("host", "Worker")
@@ -137,12 +139,12 @@ func (w *world) next(id int) (effect.Result, error) {
 	return &effect.ExchangeMessages{Messages: []effect.HostMessage{{Type: typ, ID: string(mid), Payload: payload, Text: []byte(line)}}}, nil
 }
 
-// TestDeterminism generates a program twice: the bytes must be equal.
+// TestDeterminism checks that generating a program twice produces the same bytes.
 func TestDeterminism(t *testing.T) {
 	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {
 		text := a.Input("main.conc")
 		if x, y := ir.Encode(compiletest.Compile(t, text)), ir.Encode(compiletest.Compile(t, text)); string(x) != string(y) {
-			t.Error("two generations differ")
+			t.Error("two generations of the same program differ")
 		}
 	})
 }

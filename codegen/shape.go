@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// The types table: run-time information about types, each type once. Type parameters are erased to
-// any.
+// The types table contains run-time information about types, each type once. A type parameter is
+// represented as any.
 
 var basicKinds = map[*types.Basic]string{
 	types.Int: "int", types.Float: "float", types.String: "string", types.Bool: "bool", types.Nil: "nil",
@@ -18,12 +18,12 @@ var basicKinds = map[*types.Basic]string{
 	types.Host: "host", types.Tool: "tool", types.Memory: "memory", types.Ledger: "ledger", types.Shape: "any",
 }
 
-// typeTable holds the indices of types.
+// typeTable contains the indices of types in the types table.
 type typeTable struct {
 	byKey map[string]int
-	decls map[*types.Decl]int   // numbered in order of use, to distinguish equal names
-	forms map[*types.Decl][]int // a declaration's types, with all the arguments that the program uses
-	fault *types.Named          // RuntimeError, when needed
+	decls map[*types.Decl]int   // numbers of declarations, which distinguish declarations with the same name
+	forms map[*types.Decl][]int // types of each declaration, with all combinations of type arguments that the program uses
+	fault *types.Named          // type RuntimeError; nil until needed
 }
 
 func newTypeTable() typeTable {
@@ -48,7 +48,7 @@ func (g *generator) typeIndex(t types.Type) int {
 	return n
 }
 
-// typeKey returns a text that only identical types share.
+// typeKey returns a text that identifies the type t: only identical types have the same text.
 func (g *generator) typeKey(t types.Type) string {
 	switch t := types.Resolve(t).(type) {
 	case *types.Basic:
@@ -99,8 +99,8 @@ func (g *generator) typeKeys(ts []types.Type) string {
 	return "<" + strings.Join(parts, ",") + ">"
 }
 
-// declaredKind returns the general type of an agent's, host's or tool's own type; for a pipeline
-// that is any.
+// declaredKind returns the general type of the type that an agent, host or tool declares. For a
+// pipeline it returns any.
 func declaredKind(d *types.Declared) types.Type {
 	if d.Kind == nil {
 		return types.Any
@@ -176,7 +176,7 @@ func (g *generator) fieldInfos(d *types.Decl, v *types.Variant, fields []*types.
 	return out
 }
 
-// fieldDefault returns a field's constant default as JSON, or nil.
+// fieldDefault returns the constant default of a field as JSON, or nil without a default.
 func (g *generator) fieldDefault(d *types.Decl, v *types.Variant, f *types.Field) json.RawMessage {
 	c := g.p.FieldDefault(d, v, f)
 	if c == nil {
@@ -185,7 +185,7 @@ func (g *generator) fieldDefault(d *types.Decl, v *types.Variant, f *types.Field
 	return constJSON(c.Value)
 }
 
-// class returns the class of a register with a value of type t.
+// class returns the class of a register that contains a value of type t.
 func class(t types.Type) ir.Class {
 	switch types.Resolve(t) {
 	case types.Int:
@@ -198,8 +198,8 @@ func class(t types.Type) ir.Class {
 	return ir.Full
 }
 
-// mayShare reports whether a value of type t can be a container, which must be marked when it is
-// copied.
+// mayShare reports whether a value of type t can be a container. Two holders can share a container
+// only if it is marked.
 func mayShare(t types.Type) bool {
 	switch t := types.Resolve(t).(type) {
 	case *types.Basic:
@@ -212,8 +212,8 @@ func mayShare(t types.Type) bool {
 	return false
 }
 
-// boxable reports whether Some of a value of type t can need its own box, because the value may be
-// nil or such a box.
+// boxable reports whether Some(v), where v has type t, may need a box. It needs one if v may be nil
+// or a boxed Some.
 func boxable(t types.Type) bool {
 	switch t := types.Resolve(t).(type) {
 	case *types.Option, *types.Param:

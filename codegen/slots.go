@@ -7,36 +7,38 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Registers are a stack: a block's variables, and above them the temporaries of the current
-// expression. Variables beyond register spillFrom are in the spill block, an array in one register.
+// Registers form a stack: the variables of a block, and above them the temporaries of the current
+// expression. The spill block contains the variables beyond register spillFrom. It is an array in
+// one register.
 
 const spillFrom = 150
 
-// variable is the location of a local: a register, a cell in the register, or the spill block.
+// variable is the location of a local variable: a register, a cell in a register, or a slot of the
+// spill block.
 type variable struct {
 	reg   int
 	class ir.Class
 	cell  bool
-	slot  int // in the spill block, if spilled
+	slot  int // slot in the spill block, if spill is set
 	spill bool
-	// captured reports that the closure holds the value, too.
+	// captured reports that a closure or body also holds the value.
 	captured bool
-	// borrowed reports that another variable holds the value, too, and does not change it while
-	// this one lives.
+	// borrowed reports that another variable also holds the value. The other variable does not
+	// change the value while this variable lives.
 	borrowed bool
-	// depth is the number of regions and handlers around the variable's scope.
+	// depth is the number of regions and handlers that enclose the variable's scope.
 	depth int
-	named int // its index in names.scoped, from 1; 0 if it has none
+	named int // index in names.scoped plus one; 0 if the variable has no name
 }
 
-// spill is the state of a function's spill block.
+// spill is the state of the spill block of a function.
 type spill struct {
 	on       bool
-	reg      int // holds the block
+	reg      int // register of the block
 	slots    int
-	at       source.Pos // where the registers ran out
+	at       source.Pos // source position at which no register was left
 	overflow bool
-	count    int // pc of the instruction with the number of slots
+	count    int // index of the instruction that contains the number of slots
 }
 
 // alloc allocates the next register.
@@ -54,7 +56,7 @@ func (f *builder) alloc() int {
 	return r
 }
 
-// free frees all registers from r on, and the variables in them.
+// free frees all registers from r on, and ends the scopes of the variables in them.
 func (f *builder) free(r int) {
 	if f.spill.overflow {
 		return
@@ -66,7 +68,8 @@ func (f *builder) free(r int) {
 	f.top = r
 }
 
-// startSpill creates the spill block, whose size is set at the end.
+// startSpill creates the spill block if on is set. The number of its slots is filled in when the
+// function is complete.
 func (f *builder) startSpill(on bool) {
 	f.spill.on = on
 	if !on {
@@ -92,8 +95,8 @@ func (f *builder) finishSpill() {
 	}
 }
 
-// declare allocates a variable: a register, or a slot of the spill block. init creates the cell of
-// a variable in a cell.
+// declare allocates a register or a slot of the spill block for a variable. If the variable is in a
+// cell, init creates the cell.
 func (f *builder) declare(l *sema.Local) *variable {
 	v := &variable{class: class(l.Type), cell: l.Cell, depth: f.depth}
 	if v.cell {
@@ -110,8 +113,7 @@ func (f *builder) declare(l *sema.Local) *variable {
 	return v
 }
 
-// init assigns its first value to a declared variable. own reports that only the variable holds x,
-// or that x has been marked.
+// init assigns the first value to a declared variable. x is owned, borrowed or marked.
 func (f *builder) init(v *variable, x val) {
 	switch {
 	case v.cell && !v.spill:
@@ -130,14 +132,14 @@ func (f *builder) init(v *variable, x val) {
 	f.hasValue(v)
 }
 
-// setSlot writes a Full register into a spilled variable's slot.
+// setSlot writes the Full register reg to the slot of a spilled variable.
 func (f *builder) setSlot(v *variable, reg int) {
 	i := f.alloc()
 	f.emit(ir.OpLoadInt, i, 0, 0, int32(v.slot))
 	f.emit(ir.OpArraySet, f.spill.reg, i, reg, 0)
 }
 
-// slot reads a spilled variable's slot.
+// slot returns a register that contains the value of a spilled variable's slot.
 func (f *builder) slot(v *variable) int {
 	d := f.alloc()
 	f.emit(ir.OpLoadInt, d, 0, 0, int32(v.slot))
@@ -145,7 +147,7 @@ func (f *builder) slot(v *variable) int {
 	return d
 }
 
-// cellOf returns a register that holds the cell of a variable.
+// cellOf returns a register that contains the cell of a variable.
 func (f *builder) cellOf(v *variable) int {
 	if v.spill {
 		return f.slot(v)
@@ -153,8 +155,8 @@ func (f *builder) cellOf(v *variable) int {
 	return v.reg
 }
 
-// load reads a variable. A plain variable is borrowed: the result is its own register, so that
-// nothing is copied.
+// load reads a variable. If the variable is in a register, the result is this register, and the
+// value is borrowed and not copied.
 func (f *builder) load(v *variable, t types.Type, hint int) val {
 	switch {
 	case v.cell:
@@ -167,7 +169,7 @@ func (f *builder) load(v *variable, t types.Type, hint int) val {
 	return val{reg: v.reg, class: v.class}
 }
 
-// store assigns to a variable. x is owned or marked.
+// store assigns x to a variable. x is owned or marked.
 func (f *builder) store(v *variable, x val) {
 	switch {
 	case v.cell:
@@ -180,7 +182,7 @@ func (f *builder) store(v *variable, x val) {
 	f.hasValue(v)
 }
 
-// variable returns the location of a local.
+// variable returns the location of a local variable.
 func (f *builder) variable(l *sema.Local) *variable {
 	v := f.vars[l]
 	if v == nil {

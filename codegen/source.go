@@ -8,9 +8,9 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// forSource reads elements from a source one by one. It closes the source however the loop ends: at
-// the end of the source, by break, by a jump to an outer loop or out of the function, or by an
-// error.
+// forSource generates a loop that reads elements from a source one by one. The code closes the
+// source whenever the loop ends: after the last element, or when a break, a jump out of the loop or
+// an error leaves the loop.
 func (f *builder) forSource(e *ast.ForExpr, s *sema.Source) {
 	defer f.free(f.top)
 	xs, failure := f.alloc(), f.alloc()
@@ -41,7 +41,7 @@ func (f *builder) forSource(e *ast.ForExpr, s *sema.Source) {
 	f.onSource(s.Close, xs)
 }
 
-// onSource calls a method of the source in a register.
+// onSource calls a method of the source in register xs.
 func (f *builder) onSource(method *sema.Function, xs int, args ...val) val {
 	w := f.alloc()
 	classes := f.g.windowClasses(method)
@@ -53,8 +53,8 @@ func (f *builder) onSource(method *sema.Function, xs int, args ...val) val {
 	return v
 }
 
-// closeSources closes the sources of the loops that are about to be left: the loop with this index
-// and those inside it. failure is the error that leaves them, or nil.
+// closeSources generates code that closes the sources of the enclosing loops with the index from or
+// higher, because the program leaves these loops. failure is the error that leaves them, or nil.
 func (f *builder) closeSources(from int, failure *val) {
 	for i := len(f.loops) - 1; i >= from; i-- {
 		if l := f.loops[i]; l.source != nil {
@@ -65,7 +65,8 @@ func (f *builder) closeSources(from int, failure *val) {
 	}
 }
 
-// hasLeaveMethod reports whether the source of a loop has a method for errors that leave the loop.
+// hasLeaveMethod reports whether an enclosing loop has a source with a method that receives the
+// error that leaves the loop.
 func (f *builder) hasLeaveMethod() bool {
 	return slices.ContainsFunc(f.loops, func(l *loop) bool { return l.source != nil && l.source.Leave != nil })
 }

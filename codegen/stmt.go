@@ -16,8 +16,8 @@ func (f *builder) block(b *ast.Block) {
 	}
 }
 
-// blockValue generates a block's value of type t. leaving reports that the function returns it, so
-// that a variable's value can be passed on without a mark.
+// blockValue generates a block whose value has type t. leaving reports that the function returns
+// the value: a variable's value is then returned without a mark.
 func (f *builder) blockValue(b *ast.Block, t types.Type, hint int, leaving bool) val {
 	if b.Tail == nil || types.Resolve(t) == types.Nil {
 		f.block(b)
@@ -60,7 +60,7 @@ func (f *builder) stmt(s ast.Stmt) {
 		f.discard(s.X)
 	case *ast.MockStmt:
 		f.mock(s)
-	case *ast.DeclStmt: // constants are inlined, functions are generated separately
+	case *ast.DeclStmt: // constants are inlined, and functions are generated separately
 	default:
 		bug(f.info, s.Span(), "%T cannot be generated", s)
 	}
@@ -97,7 +97,7 @@ func (f *builder) let(s *ast.LetStmt) {
 	f.bindLabel(end)
 }
 
-// letName declares one variable. An immutable one has the class of its value.
+// letName declares the variable of a let. The class of an immutable variable is that of its value.
 func (f *builder) letName(s *ast.LetStmt, l *sema.Local) {
 	if s.Value == nil {
 		v := f.declare(l)
@@ -117,7 +117,7 @@ func (f *builder) letName(s *ast.LetStmt, l *sema.Local) {
 		f.free(top)
 		return
 	}
-	f.isVar[v.reg] = false // its value may be created in place
+	f.isVar[v.reg] = false // allows the code of the value to use the variable's register
 	top := f.top
 	scope := f.scope
 	x := f.markBorrowed(s.Value, f.value(s.Value, v.reg), scope)

@@ -5,15 +5,15 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// tests lists the test functions.
+// tests adds the test functions to the program's list of tests.
 func (g *generator) tests() {
 	for _, t := range g.p.Tests {
 		g.out.Tests = append(g.out.Tests, ir.Test{Name: t.Name, Function: g.numbers.functions[t.Fn], ExpectFail: t.ExpectFail, Expect: t.Expect})
 	}
 }
 
-// mock installs a mock: it calls the library's function with the agent, the host or the server's
-// name, and with a map of the fields.
+// mock generates a mock statement. It calls a function of the library with a map of the fields, and
+// with the agent, the host or the name of the server.
 func (f *builder) mock(s *ast.MockStmt) {
 	defer f.free(f.top)
 	d := f.info.Mock(s)

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// tool lists a tool's functions with their descriptions for models and hosts.
+// tool returns the description of a tool and its functions for models and hosts.
 func (g *generator) tool(t *sema.Tool) ir.Tool {
 	out := ir.Tool{Name: t.Name, Server: t.Server, Public: t.Decl.Pub && t.Server == "", Description: t.Description, State: g.toolState(t), Init: g.toolInit(t)}
 	if t.Rest {
@@ -17,7 +17,7 @@ func (g *generator) tool(t *sema.Tool) ir.Tool {
 	}
 	for i, fn := range t.Methods {
 		if _, called := g.numbers.functions[fn]; fn.Undeclared && !called {
-			continue // only a test calls it
+			continue // only the library's tests call the function
 		}
 		m := ir.ToolMethod{Name: fn.Decl.Name.Name, Description: t.Described[i], Function: g.numbers.functions[fn], Result: g.typeIndex(fn.Result)}
 		if fn.Remote() {
@@ -37,7 +37,8 @@ func (g *generator) tool(t *sema.Tool) ir.Tool {
 	return out
 }
 
-// callableFunctions lists the public functions of the main file that can be tools.
+// callableFunctions adds the public functions of the main file that external callers can call as
+// tools.
 func (g *generator) callableFunctions() {
 	if !g.manifest.Called || len(g.p.Files) == 0 {
 		return
@@ -60,7 +61,7 @@ func hasContext(params []*sema.Param) bool {
 	return ok && named.Decl.Library && named.Decl.Name == "ToolContext"
 }
 
-// toolParams lists parameters with their descriptions for external callers.
+// toolParams returns the descriptions of parameters for external callers.
 func (g *generator) toolParams(params []*sema.Param, info *sema.Info, owner string) []ir.ToolParam {
 	var all []ir.ToolParam
 	for _, p := range params {
@@ -73,7 +74,7 @@ func (g *generator) toolParams(params []*sema.Param, info *sema.Info, owner stri
 	return all
 }
 
-// toolState returns the type of a tool's fields.
+// toolState returns the index of the type of a tool's fields.
 func (g *generator) toolState(t *sema.Tool) int {
 	info := ir.TypeInfo{Kind: "tool", Name: t.Name}
 	for _, f := range t.State {
@@ -83,7 +84,7 @@ func (g *generator) toolState(t *sema.Tool) int {
 	return len(g.out.Types) - 1
 }
 
-// toolInit returns the function that computes the initial values of a tool's fields.
+// toolInit returns the index of the function that computes the initial values of a tool's fields.
 func (g *generator) toolInit(t *sema.Tool) int {
 	n := g.reserve()
 	g.enqueue(func() {
@@ -105,9 +106,10 @@ func (g *generator) toolInit(t *sema.Tool) int {
 	return n
 }
 
-// methods lists the methods that calls on Any may reach. A method with defaults is listed once for
-// each possible number of arguments, the largest number first. A generic type is listed with each
-// of its type arguments in use, because its methods do not depend on them.
+// methods lists the methods that the program may call on a value of type Any. A method with
+// defaults is listed once for each possible number of arguments; the largest number comes first. A
+// method of a generic type is listed for each combination of type arguments in use, always with the
+// same function.
 func (g *generator) methods() {
 	g.out.Methods = g.out.Methods[:0]
 	for _, d := range g.p.Dynamic {
@@ -132,8 +134,9 @@ func (g *generator) methods() {
 	}
 }
 
-// reliesOnArguments reports whether a method relies on its arguments' types, which a caller through
-// an Any does not know. Natives check their arguments themselves.
+// reliesOnArguments reports whether a method relies on the types of its arguments. A caller that
+// calls the method on an Any does not know these types. Native functions check their arguments
+// themselves.
 func (g *generator) reliesOnArguments(fn *sema.Function) bool {
 	if fn.Native != "" || fn.Effect != "" {
 		return false
@@ -146,12 +149,12 @@ func (g *generator) reliesOnArguments(fn *sema.Function) bool {
 	return false
 }
 
-// runtimeError returns the built-in error type of faults.
+// runtimeError returns the built-in error type that faults have.
 func (g *generator) runtimeError() *types.Named {
 	if g.types.fault == nil {
 		g.types.fault = g.p.ErrorType("RuntimeError")
 	}
-	if g.types.fault == nil { // a program without a library
+	if g.types.fault == nil { // the program is compiled without the library
 		g.types.fault = &types.Named{Decl: &types.Decl{Name: "RuntimeError", Kind: types.ErrorStruct, Library: true,
 			Fields: []*types.Field{{Name: "message", Type: types.String}}}}
 	}

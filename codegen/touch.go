@@ -7,18 +7,18 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// touch describes how running an expression can affect values that are borrowed during it.
+// touch describes how evaluating an expression can affect values that are borrowed while it runs.
 type touch struct {
-	locals []*sema.Local // variables that it assigns or mutates
-	calls  bool          // it runs unknown code
+	locals []*sema.Local // variables that the expression assigns or mutates
+	calls  bool          // the expression calls code that the analysis does not know
 }
 
-// nothing is the touch of expressions without parts.
+// nothing is the touch of an expression without effects.
 var nothing = &touch{}
 
 func (t *touch) changes(l *sema.Local) bool { return slices.Contains(t.locals, l) }
 
-// touches returns what a node and its children can change.
+// touches returns what evaluating e, including its parts, can change.
 func (f *builder) touches(e ast.Node) *touch {
 	switch e.(type) {
 	case *ast.PathExpr, *ast.IntLit, *ast.FloatLit, *ast.StringLit, *ast.BoolLit, *ast.NilLit:
@@ -36,7 +36,7 @@ func (f *builder) touches(e ast.Node) *touch {
 	return t
 }
 
-// touchInto adds the effects of the code in n.
+// touchInto adds the effects of n to t.
 func (f *builder) touchInto(t *touch, n ast.Node) {
 	inspect(n, func(n ast.Node) bool {
 		switch e := n.(type) {
@@ -52,7 +52,7 @@ func (f *builder) touchInto(t *touch, n ast.Node) {
 		case *ast.EmitExpr:
 			t.calls = t.calls || e.Await
 		case *ast.Closure:
-			return false // its body runs when it is called; what it changes is in cells
+			return false // the body runs when the closure is called; the variables that it changes are in cells
 		}
 		return true
 	})
@@ -64,7 +64,7 @@ func (f *builder) touchRoot(t *touch, e ast.Expr) {
 	}
 }
 
-// rootOf returns the variable whose value, or a part of it, e is, or nil.
+// rootOf returns the variable whose value contains the value of e, or nil.
 func (f *builder) rootOf(e ast.Expr) *sema.Local {
 	for {
 		switch x := e.(type) {

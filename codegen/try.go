@@ -7,11 +7,12 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// leave is the target of `return`: a function or closure, a handler's block, or a pipeline's stage.
+// leave describes what a `return` leaves: a function or closure, the block of a handler, or a stage
+// of a pipeline.
 type leave struct {
 	kind   leaveKind
 	result types.Type
-	out    *label // of a stage: where its value, in dst, is used
+	out    *label // target of the jump that leaves a stage; the stage's value is in dst
 	dst    int
 }
 
@@ -23,12 +24,12 @@ const (
 	leaveStage
 )
 
-// try is a try whose body or clauses are being generated.
+// try is an enclosing try of the code that is being generated.
 type try struct {
-	loops   int      // the number of loops around it
+	loops   int      // number of loops that enclose the try
 	error   int      // register of the error
-	clauses []*label // the start of each clause
-	bare    *label   // of a try without clauses: where an error becomes Err
+	clauses []*label // start of each catch clause
+	bare    *label   // start of the code that converts an error to an Err; only in a try without clauses
 }
 
 func (f *builder) returnExpr(e *ast.ReturnExpr) {
@@ -43,8 +44,8 @@ func (f *builder) returnExpr(e *ast.ReturnExpr) {
 	}
 }
 
-// lastUse generates a value that leaves the function. A variable of the function passes its value
-// on without a mark, because nothing can use the variable afterwards.
+// lastUse generates a value that leaves the function. The value of a variable is passed on without
+// a mark, because no code uses the variable afterwards.
 func (f *builder) lastUse(e ast.Expr, hint int) val {
 	v := f.value(e, hint)
 	if p, ok := unparen(f.info, e).(*ast.PathExpr); ok && f.leave.kind == leaveFunction && f.info.Conv(e) == nil {
@@ -58,7 +59,7 @@ func (f *builder) lastUse(e ast.Expr, hint int) val {
 	return v
 }
 
-// returnNil returns nil.
+// returnNil generates a return of nil.
 func (f *builder) returnNil() {
 	if f.leave.kind == leaveFunction && f.out.Result == ir.Full {
 		f.closeSources(0, nil)
@@ -70,13 +71,13 @@ func (f *builder) returnNil() {
 
 var returns = map[ir.Class]ir.Op{ir.Full: ir.OpReturn, ir.Int: ir.OpReturnInt, ir.Float: ir.OpReturnFloat, ir.Bool: ir.OpReturnBool}
 
-// returnValue returns a value.
+// returnValue generates a return of v. It first closes the sources of all enclosing loops.
 func (f *builder) returnValue(v val, t types.Type) {
 	f.closeSources(0, nil)
 	f.emitReturn(v)
 }
 
-// emitReturn is returnValue after all sources are closed.
+// emitReturn emits the return of v. All sources are closed.
 func (f *builder) emitReturn(v val) {
 	switch f.leave.kind {
 	case leaveFunction:
@@ -122,8 +123,8 @@ func (f *builder) question(e *ast.Question, hint int) val {
 	return f.readField(v, 0, class(r.Ok), hint)
 }
 
-// leaveWith leaves with the Err that `?` has found. The Err itself is passed on if it needs no
-// conversion and the function returns it.
+// leaveWith generates the code that leaves because of the Err that a `?` has found. If the function
+// returns the error unconverted, the code returns the Err value itself.
 func (f *builder) leaveWith(l *sema.Leave, v val, t types.Type) {
 	if l.Kind == sema.LeaveReturn && l.Convert == nil {
 		f.emit(ir.OpLeave, v.reg, 0, 0, 0)
@@ -142,7 +143,8 @@ func (f *builder) leaveWith(l *sema.Leave, v val, t types.Type) {
 	f.leaveBy(l, err, v.reg)
 }
 
-// unwrapAny returns the value in an Any: for a Result its Ok value, while an Err leaves by l.
+// unwrapAny returns the value in an Any. If the Any contains a Result, this is the Ok value; an Err
+// leaves as l describes.
 func (f *builder) unwrapAny(l *sema.Leave, v val, hint int) val {
 	d := f.scratch(hint)
 	top := f.top
@@ -166,8 +168,8 @@ func (f *builder) throw(e *ast.ThrowExpr) {
 	f.leaveBy(f.info.Throw(e), v, noErr)
 }
 
-// leaveNone leaves because of a None: with None if the function returns an Option, else with an
-// error.
+// leaveNone generates the code that leaves because of a None. It returns None if the function
+// returns an Option, and otherwise leaves with an error.
 func (f *builder) leaveNone(l *sema.Leave) {
 	switch {
 	case l.Kind == sema.LeaveReturn && !l.NoneError:
@@ -182,11 +184,11 @@ func (f *builder) leaveNone(l *sema.Leave) {
 	f.leaveBy(l, f.newError(f.g.runtimeError(), base, -1), noErr)
 }
 
-// noErr means that there is no register with an Err.
+// noErr as a register means that no register contains an Err.
 const noErr = -1
 
-// leaveBy leaves with an error, to the target that sema has determined. from is the register of the
-// Err that held it.
+// leaveBy generates the code that leaves with an error, to the target that sema has determined.
+// from is the register of the Err that contained the error, or noErr.
 func (f *builder) leaveBy(l *sema.Leave, err val, from int) {
 	switch l.Kind {
 	case sema.LeaveRaise:
@@ -226,8 +228,9 @@ func (f *builder) leaveBy(l *sema.Leave, err val, from int) {
 	}
 }
 
-// reportCaught reports an error that a try of the function catches to a debugger. from is as in
-// leaveBy.
+// reportCaught generates an instruction that reports an error to a debugger, because a try of the
+// same function catches the error. from is the register of the Err that contained the error, or
+// noErr.
 func (f *builder) reportCaught(err, from int) {
 	if !f.g.manifest.Debugged {
 		return
@@ -239,8 +242,8 @@ func (f *builder) reportCaught(err, from int) {
 	f.emit(ir.OpCaught, err, 0, 0, inErr)
 }
 
-// dispatch jumps to the clause that matches an error of the try. If none does, the error leaves the
-// try.
+// dispatch jumps to the catch clause that matches an error of the try. If no clause matches, the
+// next instruction runs.
 func (f *builder) dispatch(t *try, d *sema.Try) {
 	if d.Bare {
 		f.jump(ir.OpJump, 0, 0, t.bare)
@@ -288,7 +291,7 @@ func (f *builder) tryValue(e *ast.TryExpr, hint int) val {
 	return val{reg: d, class: c, owned: true}
 }
 
-// tryWith generates a try with clauses. gen generates its body and each clause's.
+// tryWith generates a try with clauses. gen generates the body and the block of each clause.
 func (f *builder) tryWith(e *ast.TryExpr, gen func(*ast.Block)) {
 	defer f.free(f.top)
 	d := f.info.Try(e)
@@ -323,7 +326,7 @@ func (f *builder) tryWith(e *ast.TryExpr, gen func(*ast.Block)) {
 	f.bindLabel(end)
 }
 
-// recordTry records the state of a try for jumps out of its body.
+// recordTry records the state of a try, so that code in its body can jump to it.
 func (f *builder) recordTry(e *ast.TryExpr, t *try) {
 	if f.tries == nil {
 		f.tries = map[*ast.TryExpr]*try{}
@@ -331,7 +334,7 @@ func (f *builder) recordTry(e *ast.TryExpr, t *try) {
 	f.tries[e] = t
 }
 
-// bareTry generates a try without clauses: a Result<T, Error>.
+// bareTry generates a try without clauses. Its value is a Result<T, Error>.
 func (f *builder) bareTry(e *ast.TryExpr, rt types.Type, hint int) val {
 	d := f.scratch(hint)
 	top := f.top
@@ -341,7 +344,7 @@ func (f *builder) bareTry(e *ast.TryExpr, rt types.Type, hint int) val {
 	ok := types.Type(types.Nil)
 	if r, isResult := types.Resolve(rt).(*types.Result); isResult {
 		ok = r.Ok
-	} else if e.Body.Tail != nil { // expected as an Any
+	} else if e.Body.Tail != nil { // the expected type is Any
 		ok = f.resultType(e.Body.Tail)
 	}
 	from := f.next()

@@ -10,38 +10,39 @@ import (
 type val struct {
 	reg   int
 	class ir.Class
-	// owned reports that no variable or container holds the value as well, or that the value is
-	// marked, so that it may be passed on unchanged.
+	// owned reports that the value may be passed on unchanged: either no variable or container
+	// holds it, or it is marked as shared.
 	owned bool
-	// fresh reports that the value is new and not marked, so that its parts count as owned, too.
-	// The parts of a marked value do not: its other holders hold the parts without a mark.
+	// fresh reports that the value is new and not marked, so that its parts are owned, too. The
+	// parts of a marked value are not owned, because other holders of the value hold the parts
+	// without a mark.
 	fresh bool
-	// volatile reports that any call could change the holder of the value, which was read from a
-	// cell or from a tool's state.
+	// volatile reports that the value was read from a cell or from a tool's state, so that any call
+	// could change it there.
 	volatile bool
-	// borrowed reports that the holder of the value does not change it while the variables live
-	// that are now being bound to it or to its parts.
+	// borrowed reports that the holder of the value does not change it while the variables that are
+	// bound to it or to its parts live.
 	borrowed bool
 }
 
-// part returns a value read from v into register r as class c. If v is only a temporary, nothing
-// changes it, so its parts can be borrowed.
+// part returns the val for a part of v, which was read into register r as class c. The part of a
+// temporary can be borrowed, because nothing changes a temporary.
 func (v val) part(r int, c ir.Class) val {
 	return val{reg: r, class: c, owned: v.fresh || c != ir.Full, volatile: v.volatile, borrowed: v.borrowed || v.owned}
 }
 
-// forPatterns returns v for several patterns that may bind it.
+// forPatterns returns v for several patterns, each of which may bind it.
 func (v val) forPatterns() val {
 	v.owned, v.fresh, v.borrowed = false, false, v.borrowed || v.owned
 	return v
 }
 
-// inRegister returns v, perhaps in another representation, in register r.
+// inRegister returns the val for a copy of v in register r as class Full.
 func (v val) inRegister(r int) val {
 	return val{reg: r, class: ir.Full, owned: v.owned, volatile: v.volatile, borrowed: v.borrowed}
 }
 
-// target returns hint, or a new register if there is none.
+// target returns hint, or a new register if hint is -1.
 func (f *builder) target(hint int) int {
 	if hint >= 0 {
 		return hint
@@ -49,8 +50,8 @@ func (f *builder) target(hint int) int {
 	return f.alloc()
 }
 
-// scratch is target for code that writes its result before it has read all its operands, so it
-// never returns a variable's register.
+// scratch returns a register for code that writes its result before it has read all its operands.
+// It returns hint unless hint is -1 or the register of a variable.
 func (f *builder) scratch(hint int) int {
 	if hint >= 0 && !f.isVar[hint] {
 		return hint
@@ -58,8 +59,7 @@ func (f *builder) scratch(hint int) int {
 	return f.alloc()
 }
 
-// value generates e, with its conversion, into any register. hint, if not -1, is the preferred
-// register.
+// value generates e, with its conversion. hint is the preferred register of the result, or -1.
 func (f *builder) value(e ast.Expr, hint int) val {
 	from, to := f.info.TypeOf(e), f.info.Conv(e)
 	if to == nil {
@@ -73,12 +73,12 @@ func (f *builder) value(e ast.Expr, hint int) val {
 		return f.floatValue(float64(n), hint)
 	}
 	v := f.expr(e, hint)
-	defer f.at(e.Span().Start)() // where a check of an Any fails
+	defer f.at(e.Span().Start)() // the check of an Any fails at this position
 	return f.convert(v, from, to, hint)
 }
 
-// into generates e into register dst of class c. own reports that the receiver stores the value: a
-// value that is also held elsewhere is marked.
+// into generates e into register dst of class c. own reports that the receiver stores the value.
+// into then marks a value that a variable or container also holds.
 func (f *builder) into(e ast.Expr, dst int, c ir.Class, own bool) {
 	if c == ir.Full && f.boxedLiteral(e, dst) {
 		return
@@ -96,12 +96,12 @@ func (f *builder) into(e ast.Expr, dst int, c ir.Class, own bool) {
 	f.free(top)
 }
 
-// ownClass reports whether e's value is generated in class c, including the parts that use the
-// result's register. Values read from a map or a cell are boxed, a length is not: in a variable's
-// register either could temporarily have another class, while the target of a region must find one
-// class there.
+// ownClass reports whether the value of e is generated in class c, and its parts do not use the
+// result's register in another class. Values that are read from a map or a cell are boxed, but a
+// length is not. The register of a variable must have one class at the target of a region, so it
+// may not temporarily contain a value of another class.
 func (f *builder) ownClass(e ast.Expr, c ir.Class) bool {
-	e = unparen(f.info, e) // a conversion may be inside
+	e = unparen(f.info, e) // the expression in the parentheses may have a conversion
 	if class(f.info.TypeOf(e)) != c {
 		return false
 	}
@@ -126,8 +126,8 @@ func (f *builder) ownClass(e ast.Expr, c ir.Class) bool {
 	return false
 }
 
-// boxedLiteral loads the boxed form of a number literal from the constants. It reports whether e is
-// a number literal.
+// boxedLiteral loads a number literal in its boxed form from the constants. It returns false if e
+// is no number literal.
 func (f *builder) boxedLiteral(e ast.Expr, dst int) bool {
 	to := f.info.Conv(e)
 	if to == types.Nil {
@@ -150,7 +150,7 @@ func (f *builder) boxedLiteral(e ast.Expr, dst int) bool {
 	return k >= 0
 }
 
-// resultType returns the type of e's value after its conversion.
+// resultType returns the type of the value of e after its conversion.
 func (f *builder) resultType(e ast.Expr) types.Type {
 	if to := f.info.Conv(e); to != nil {
 		return to
@@ -158,7 +158,8 @@ func (f *builder) resultType(e ast.Expr) types.Type {
 	return f.info.TypeOf(e)
 }
 
-// markShared marks a value that is about to have two holders.
+// markShared marks a value as shared, because a second holder is about to hold it. It does nothing
+// for an owned value.
 func (f *builder) markShared(v val, t types.Type) {
 	if !v.owned && v.class == ir.Full && mayShare(t) {
 		f.emit(ir.OpShare, v.reg, 0, 0, 0)
@@ -167,7 +168,7 @@ func (f *builder) markShared(v val, t types.Type) {
 
 var moves = map[ir.Class]ir.Op{ir.Int: ir.OpMoveInt, ir.Float: ir.OpMoveFloat, ir.Bool: ir.OpMoveBool, ir.Full: ir.OpMove}
 
-// move puts v into register dst as class c.
+// move moves v into register dst, in class c.
 func (f *builder) move(dst int, c ir.Class, v val) {
 	switch {
 	case v.class == c && v.reg == dst:
@@ -182,7 +183,7 @@ var boxes = map[ir.Class]ir.Op{ir.Int: ir.OpBoxInt, ir.Float: ir.OpBoxFloat, ir.
 
 func (f *builder) box(dst, src int, c ir.Class) { f.emit(boxes[c], dst, src, 0, 0) }
 
-// boxed returns v as a Full register.
+// boxed returns v in a Full register.
 func (f *builder) boxed(v val, hint int) val {
 	if v.class == ir.Full {
 		return v
@@ -192,18 +193,20 @@ func (f *builder) boxed(v val, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// operand generates e for an instruction that reads it after the expressions of later have run. It
-// is copied first if one of them could change it.
+// operand generates e for an instruction that runs after the expressions in later. It copies the
+// value if one of these expressions could change it.
 func (f *builder) operand(e ast.Expr, later ...ast.Expr) val {
 	return f.protectBorrowed(e, f.value(e, -1), later)
 }
 
-// full is operand in a Full register.
+// full generates an operand in a Full register.
 func (f *builder) full(e ast.Expr, later ...ast.Expr) val {
 	return f.boxed(f.operand(e, later...), -1)
 }
 
-// protectBorrowed protects a value that is only borrowed from code that runs before it is read.
+// protectBorrowed returns v, the value of e, for code that reads the value after the expressions in
+// later have run. If one of them could change a borrowed value, protectBorrowed marks the value as
+// shared and copies it to another register.
 func (f *builder) protectBorrowed(e ast.Expr, v val, later []ast.Expr) val {
 	if v.owned || len(later) == 0 || !f.isDisturbed(e, v, later) {
 		return v
@@ -218,8 +221,8 @@ func (f *builder) protectBorrowed(e ast.Expr, v val, later []ast.Expr) val {
 	return v
 }
 
-// isDisturbed reports whether running later could change the variable that e's value is borrowed
-// from.
+// isDisturbed reports whether running later could change the variable from which the value of e is
+// borrowed.
 func (f *builder) isDisturbed(e ast.Expr, v val, later []ast.Expr) bool {
 	root := f.rootOf(e)
 	for _, l := range later {
@@ -241,7 +244,7 @@ func (f *builder) nilValue(hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// intValue loads a known Int into a register.
+// intValue loads the Int n into a register.
 func (f *builder) intValue(n int64, hint int) val {
 	d := f.target(hint)
 	if n == int64(int32(n)) {

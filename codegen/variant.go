@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// callVariant creates an enum value from its payload.
+// callVariant creates an enum value from the arguments of a call.
 func (f *builder) callVariant(in arguments, t types.Type, hint int) val {
 	v := in.call.Variant
 	base := f.top
@@ -17,7 +17,7 @@ func (f *builder) callVariant(in arguments, t types.Type, hint int) val {
 	return f.makeVariant(v, t, base, hint)
 }
 
-// makeVariant creates a variant of t from the registers from base on.
+// makeVariant creates a variant of the enum t. The payload is in the registers from base on.
 func (f *builder) makeVariant(v *sema.VariantRef, t types.Type, base, hint int) val {
 	d := f.target(hint)
 	switch {
@@ -27,7 +27,7 @@ func (f *builder) makeVariant(v *sema.VariantRef, t types.Type, base, hint int) 
 		f.emit(ir.OpNewOk, d, base, 0, 0)
 	case v.Name == "Err":
 		f.emit(ir.OpNewErr, d, base, 0, 0)
-	default: // Some: perhaps its payload itself, for an Any always
+	default: // Some: the payload itself if it needs no box, as in an Any
 		op := ir.OpWrapSome
 		if types.IsAny(t) {
 			op = ir.OpMove
@@ -38,19 +38,19 @@ func (f *builder) makeVariant(v *sema.VariantRef, t types.Type, base, hint int) 
 	return val{reg: d, class: ir.Full, owned: true, fresh: true}
 }
 
-// variantValue generates a variant's name as a value: a unit variant, or the function that creates
-// a value of the variant.
+// variantValue generates the name of a variant as a value: a unit variant, or a function that
+// creates a value of the variant.
 func (f *builder) variantValue(v *sema.VariantRef, t types.Type, hint int) val {
 	if fn, ok := types.Resolve(t).(*types.Func); ok {
 		return f.loadFunction(f.g.variantAdapter(v, fn, f.home, f.pos), hint)
 	}
 	if v.Variant == nil {
-		return f.nilValue(hint) // None
+		return f.nilValue(hint) // the variant None
 	}
 	return f.makeVariant(v, t, f.top, hint)
 }
 
-// callErrorNew creates a built-in error from its message.
+// callErrorNew creates a built-in error from the message in a call of `T::new`.
 func (f *builder) callErrorNew(in arguments, hint int) val {
 	t := types.Resolve(in.call.Error).(*types.Named)
 	base := f.top
@@ -65,8 +65,8 @@ func (f *builder) callErrorNew(in arguments, hint int) val {
 	return f.newError(t, base, hint)
 }
 
-// newError creates a built-in error. Its message is in base, followed by registers for its other
-// fields.
+// newError creates a built-in error. The message is in register base, and the other fields are in
+// the registers after it.
 func (f *builder) newError(t *types.Named, base, hint int) val {
 	for i, fd := range t.Decl.Fields {
 		if i == 0 {
@@ -90,14 +90,14 @@ func (f *builder) newError(t *types.Named, base, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// variantAdapter returns a function of type t that creates a value of an enum's variant, or an Ok,
-// Err or Some.
+// variantAdapter returns the index of a function of type t that creates a value of an enum variant,
+// or an Ok, Err or Some.
 func (g *generator) variantAdapter(v *sema.VariantRef, t *types.Func, info *sema.Info, at source.Pos) int {
 	key := fmt.Sprintf("%s %s", g.typeKey(t.Result), v.Name)
 	return g.constructor(key, v.Name, t.Params, info, at, func(f *builder) val { return f.makeVariant(v, t.Result, 1, -1) })
 }
 
-// errorAdapter returns the function `T::new` of a built-in error type.
+// errorAdapter returns the index of the function `T::new` of a built-in error type.
 func (g *generator) errorAdapter(t *types.Named, info *sema.Info, at source.Pos) int {
 	return g.constructor(g.typeKey(t)+" new", t.Decl.Name+"::new", []types.Type{types.String}, info, at, func(f *builder) val {
 		base := f.top
@@ -109,8 +109,9 @@ func (g *generator) errorAdapter(t *types.Named, info *sema.Info, at source.Pos)
 	})
 }
 
-// constructor returns a function with the ABI full that creates a value from the registers from 1
-// on. An untyped caller's arguments are checked against params.
+// constructor returns the index of a function with the full ABI that creates a value from its
+// parameters, which are in the registers from 1 on. If callers may be untyped, the function checks
+// its arguments against params.
 func (g *generator) constructor(key, name string, params []types.Type, info *sema.Info, at source.Pos, make func(*builder) val) int {
 	if n, ok := g.adapters[key]; ok {
 		return n
