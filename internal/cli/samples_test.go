@@ -18,10 +18,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// TestSamples checks that each command line in help, the manual or a hint names an existing
-// command, with flags and arguments that it accepts.
+// TestSamples collects the command lines in help, the manual and hints. Each must name an existing
+// command, and flags and arguments that the command accepts.
 func TestSamples(t *testing.T) {
-	samples := map[string]string{} // where each was found
+	samples := map[string]string{} // place of each sample
 	var look func(c *cobra.Command)
 	look = func(c *cobra.Command) {
 		for _, text := range []string{c.Long, c.Example} {
@@ -59,7 +59,7 @@ func TestSamples(t *testing.T) {
 	}
 	for s, where := range samples {
 		if err := accepted(s); err != nil && !noSamples[s] {
-			t.Errorf("%s: `%s`: %v", where, s, err)
+			t.Errorf("sample in %s: `%s`: %v", where, s, err)
 		}
 	}
 }
@@ -71,7 +71,7 @@ var (
 	placeholder  = regexp.MustCompile(`invalid argument "(N|%d)"`)
 )
 
-// noSamples are texts that look like samples.
+// noSamples are texts that look like samples but are intentionally wrong.
 var noSamples = map[string]bool{
 	"concerto chekc": true,
 }
@@ -86,7 +86,7 @@ func samplesOf(text string) (all []string) {
 	return all
 }
 
-// accepted returns the error with which the command would refuse a command line, or nil.
+// accepted returns the error that the command would return for the sample, or nil.
 func accepted(sample string) error {
 	words := shellWords(sample)[1:]
 	root := root(&console.Console{})
@@ -100,12 +100,12 @@ func accepted(sample string) error {
 	}
 	err = c.ParseFlags(rest)
 	if needs := (*pflag.ValueRequiredError)(nil); errors.As(err, &needs) || errors.Is(err, pflag.ErrHelp) || err != nil && placeholder.MatchString(err.Error()) {
-		return nil // a flag is spoken of without its value
+		return nil // the text mentions the flag without a value
 	}
 	return err
 }
 
-// shellWords splits a command line at spaces that are not quoted, up to a comment, a redirection or
+// shellWords splits a command line at unquoted spaces. It stops at a comment, a redirection or
 // another command.
 func shellWords(line string) (words []string) {
 	var word strings.Builder
@@ -134,7 +134,7 @@ func shellWords(line string) (words []string) {
 	return words
 }
 
-// texts returns the string literals of the Go files in a directory, without tests.
+// texts returns the string literals of the Go files in dir, except test files.
 func texts(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -163,8 +163,8 @@ func texts(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// TestReplSamples checks that the session in the repl's help, and that in the manual, have the
-// shown results.
+// TestReplSamples runs the REPL sessions that help and the manual show. The results must be the
+// same as in the text.
 func TestReplSamples(t *testing.T) {
 	_, section, _ := strings.Cut(manual(t), "\n## repl\n")
 	_, session, _ := strings.Cut(section, "```text\n")
@@ -194,7 +194,7 @@ func TestReplSamples(t *testing.T) {
 			}
 		}
 		if typed.Len() == 0 {
-			t.Errorf("%s: no session is found", name)
+			t.Errorf("%s contains no session", name)
 		}
 		var out, errs strings.Builder
 		code := run([]string{"repl", "--mock"}, &console.Console{Stdin: strings.NewReader(typed.String()), Stdout: &out, Stderr: &errs, Dir: t.TempDir()})

@@ -21,8 +21,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testterm"
 )
 
-// onTerminal runs a command line on a new terminal, in a directory with these files. Files that end
-// in .host are scripts of hosts, as for TestScripts.
+// onTerminal runs a command line on a new terminal. files is an archive with the files of the
+// working directory. A file that ends in .host is a script for testhost, as in TestScripts.
 func onTerminal(t *testing.T, files string, width, height int, change func(*exec.Cmd), args ...string) (*testterm.Running, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,7 +55,7 @@ func onTerminal(t *testing.T, files string, width, height int, change func(*exec
 	return r, dir
 }
 
-// releaseHost lets a host's script continue that waits for a file.
+// releaseHost creates the file that a host's script waits for.
 func releaseHost(t *testing.T, dir, name string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), nil, 0o666); err != nil {
@@ -63,20 +63,21 @@ func releaseHost(t *testing.T, dir, name string) {
 	}
 }
 
-// checkTerminal checks that a run has restored the terminal and left only its text.
+// checkTerminal checks that a finished run has restored the terminal, and has removed everything
+// from the screen except its text.
 func checkTerminal(t *testing.T, r *testterm.Running, before syscall.Termios, s testterm.State) {
 	t.Helper()
 	if r.Modes() != before {
 		t.Error("the terminal's settings were not restored")
 	}
 	if s.Hidden || s.Style != "" || len(s.Odd) > 0 || s.X != 0 {
-		t.Errorf("the terminal is left with hidden %v, style %q, odd %v, cursor in column %d", s.Hidden, s.Style, s.Odd, s.X)
+		t.Errorf("the terminal was not restored: cursor hidden %v, style %q, unexpected sequences %v, cursor in column %d", s.Hidden, s.Style, s.Odd, s.X)
 	}
 	if s.Y != len(s.Rows) {
-		t.Errorf("the cursor is in row %d, and the text has %d", s.Y, len(s.Rows))
+		t.Errorf("the cursor is in row %d, want the row after the %d rows of text", s.Y, len(s.Rows))
 	}
 	if strings.ContainsAny(s.Text(), "●▸") {
-		t.Errorf("a line of the view is left:\n%s", s.Text())
+		t.Errorf("a line of the view was not removed:\n%s", s.Text())
 	}
 }
 
@@ -108,14 +109,14 @@ await three
 < {"type":"result","text":"kept","usage":{"tokens_in":10000,"tokens_out":2000},"cost_usd":0.04}
 `
 
-// TestLive checks that the activity of hosts is drawn at the bottom, that output appears above it,
-// and that one line remains at the end.
+// TestLive checks the view of a run on a terminal. The activity of hosts is drawn at the bottom,
+// and output appears above it. At the end one summary line remains.
 func TestLive(t *testing.T) {
 	r, dir := onTerminal(t, working, 60, 12, nil, "run", "main.conc")
 	before := r.Before
 	s := r.AwaitText("● Coder  ██████░░░░ 62%  Bash: go test ./…  ", "▸ main  listens to Coder  ", "begins") // that is written beside what is drawn
 	if s.Rows[0] != "begins" {
-		t.Errorf("%q", s.Rows)
+		t.Errorf("rows of the screen = %q, want the first row begins", s.Rows)
 	}
 	releaseHost(t, dir, "one")
 	r.AwaitState("the log above, and the cursor where the view begins", func(s testterm.State) bool {
@@ -128,14 +129,14 @@ func TestLive(t *testing.T) {
 	checkTerminal(t, r, before, s)
 	last := s.Rows[len(s.Rows)-1]
 	if code != 0 || !strings.HasPrefix(last, "done in ") || !strings.HasSuffix(last, " · 1 exchange · 1 question · 12k tokens · $0.04") {
-		t.Errorf("exit %d\n%s", code, s.Text())
+		t.Errorf("exit code %d, screen:\n%s", code, s.Text())
 	}
 	if rest := s.Rows[:len(s.Rows)-1]; rest[len(rest)-1] != "[result] kept" {
-		t.Errorf("%q", rest)
+		t.Errorf("rows above the summary = %q, want the last row [result] kept", rest)
 	}
 }
 
-// TestLiveEnds checks that the terminal is restored, however a run ends.
+// TestLiveEnds checks that the terminal is restored in each way in which a run can end.
 func TestLiveEnds(t *testing.T) {
 	const end = `
 -- Concerto.toml --
@@ -181,17 +182,17 @@ await never
 			code, s := r.AwaitExit()
 			checkTerminal(t, r, before, s)
 			if code != c.code || s.Rows[len(s.Rows)-1] != c.last {
-				t.Errorf("exit %d\n%s", code, s.Text())
+				t.Errorf("exit code %d, screen:\n%s", code, s.Text())
 			}
 			if n := strings.Count(s.Text(), " · 1 exchange"); n != 1 {
-				t.Errorf("%d last lines:\n%s", n, s.Text())
+				t.Errorf("the screen contains %d summaries, want 1:\n%s", n, s.Text())
 			}
 		})
 	}
 }
 
-// TestTemplateFails checks that a template whose agent is not installed, or not logged in, reports
-// the reason once on a terminal, with live and with plain progress.
+// TestTemplateFails runs a template whose agent is not installed or not logged in. The command must
+// print the reason exactly once, with live and with plain progress.
 func TestTemplateFails(t *testing.T) {
 	const loggedOut = `
 -- agent --
@@ -211,7 +212,7 @@ echo '{"type":"result","subtype":"success","is_error":true,"result":"Please run 
 					made := exec.Command(run.Path, "init", "p", "--template", "claude-code")
 					made.Dir, made.Env = run.Dir, run.Env
 					if out, err := made.CombinedOutput(); err != nil {
-						t.Fatalf("%v\n%s", err, out)
+						t.Fatalf("concerto init: %v\n%s", err, out)
 					}
 					manifest := filepath.Join(run.Dir, "p", "Concerto.toml")
 					all, err := os.ReadFile(manifest)
@@ -226,15 +227,15 @@ echo '{"type":"result","subtype":"success","is_error":true,"result":"Please run 
 				}, "run", "--progress", form, "-C", "p")
 				code, s := r.AwaitExit()
 				if code != 1 || strings.Count(s.Text(), c.reason) != 1 || !strings.Contains(s.Text(), "error: HostError: ") {
-					t.Errorf("exit %d\n%s", code, s.Text())
+					t.Errorf("exit code %d, screen:\n%s", code, s.Text())
 				}
 			})
 		}
 	}
 }
 
-// TestLiveSizes checks that as many lines are drawn as fit, with the terminal's width, and that a
-// resized terminal retains the output above.
+// TestLiveSizes checks that the view has the terminal's width and at most as many lines as fit.
+// After resizing, the output above the view must still be visible.
 func TestLiveSizes(t *testing.T) {
 	const many = `
 -- Concerto.toml --
@@ -257,7 +258,7 @@ await go
 `
 	r, dir := onTerminal(t, many, 40, 8, nil, "run", "--emit", "none", "main.conc")
 	before := r.Before
-	// Six lines for eight hosts: two less than the terminal has.
+	// There are eight hosts, and the view may use six lines: two fewer than the terminal has.
 	fits := func(width, lines int, more string) func(testterm.State) bool {
 		return func(s testterm.State) bool {
 			n := 0
@@ -286,10 +287,10 @@ await go
 			return fits(size[0], lines, more)(s)
 		})
 		if !strings.HasPrefix(s.Text(), "info: first line, which stays") || strings.Count(s.Text(), "●") != lines {
-			t.Errorf("%v:\n%s", size, s.Text())
+			t.Errorf("screen after resizing to %v:\n%s", size, s.Text())
 		}
 	}
-	r.Resize(40, 2) // no room for any
+	r.Resize(40, 2) // no room for a line of the view
 	r.AwaitState("no line", func(s testterm.State) bool { return !strings.Contains(s.Text(), "●") })
 	r.Resize(70, 10)
 	r.AwaitText("● Coder")
@@ -297,11 +298,11 @@ await go
 	code, s := r.AwaitExit()
 	checkTerminal(t, r, before, s)
 	if code != 0 || !strings.Contains(s.Text(), "8 exchanges") {
-		t.Errorf("exit %d\n%s", code, s.Text())
+		t.Errorf("exit code %d, screen:\n%s", code, s.Text())
 	}
 }
 
-// TestLiveBug checks that a panic of concerto restores the terminal, too.
+// TestLiveBug checks that concerto also restores the terminal after a panic of its own code.
 func TestLiveBug(t *testing.T) {
 	dir := t.TempDir()
 	program := `host H { connector: "h" } fn main() { let x = await emit("c", 1); println(to_string(x)); H; }`
@@ -318,18 +319,18 @@ func TestLiveBug(t *testing.T) {
 		a.Bottom().Show(func(int, int) []screen.Line { return []screen.Line{{Mark: "●", Text: "drawn"}} })
 		a.Bottom().Refresh()
 		if !strings.Contains(term.State().Text(), "● drawn") {
-			t.Error("nothing is drawn")
+			t.Error("the view was not drawn before the panic")
 		}
 	}}
 	if code := run([]string{"run"}, a); code != console.ExitFailed {
-		t.Errorf("exit %d", code)
+		t.Errorf("exit code = %d, want console.ExitFailed", code)
 	}
 	if s := term.State(); strings.Contains(s.Text(), "●") || !strings.Contains(s.Text(), "on purpose") || s.X != 0 {
-		t.Errorf("%s", s.Text())
+		t.Errorf("the screen was not restored:\n%s", s.Text())
 	}
 }
 
-// crlf is a terminal that returns the carriage at the end of a line.
+// crlf is a terminal that adds a carriage return to each newline.
 type crlf struct{ w io.Writer }
 
 func (x crlf) Write(b []byte) (int, error) {
@@ -423,7 +424,8 @@ await taken
 < {"type":"result","text":"withdrawn"}
 `
 
-// TestAsksAtTerminal checks that messages without a handler prompt on the terminal.
+// TestAsksAtTerminal checks that a host's request prompts the user on the terminal if the program
+// has no handler for it.
 func TestAsksAtTerminal(t *testing.T) {
 	r, _ := onTerminal(t, unhandled, 60, 40, nil, "run", "-q", "main.conc")
 	before := r.Before
@@ -464,12 +466,12 @@ func TestAsksAtTerminal(t *testing.T) {
 	code, s := r.AwaitExit()
 	checkTerminal(t, r, before, s)
 	if code != 0 || !strings.HasSuffix(s.Text(), "kept") || !strings.Contains(s.Text(), "Coder requests approval: four > deny: too much") {
-		t.Errorf("exit %d\n%s", code, s.Text())
+		t.Errorf("exit code %d, screen:\n%s", code, s.Text())
 	}
 }
 
-// TestAskHandlersAtTerminal checks that a handler `ask` prompts the user as without a handler. A
-// replay does not prompt.
+// TestAskHandlersAtTerminal checks that a handler `ask` prompts the user as if there were no
+// handler. A replay must not prompt.
 func TestAskHandlersAtTerminal(t *testing.T) {
 	r, dir := onTerminal(t, askHandlers, 60, 20, nil, "run", "-q", "--record", "run.tape", "main.conc")
 	before := r.Before
@@ -480,13 +482,13 @@ func TestAskHandlersAtTerminal(t *testing.T) {
 	code, s := r.AwaitExit()
 	checkTerminal(t, r, before, s)
 	if code != 0 || !strings.HasSuffix(s.Text(), "asked") {
-		t.Errorf("exit %d\n%s", code, s.Text())
+		t.Errorf("exit code %d, screen:\n%s", code, s.Text())
 	}
 	c := exec.Command(os.Args[0])
 	c.Args, c.Dir = []string{"concerto", "runs", "replay", "run.tape"}, dir // TestMain is the command by its name
 	out, err := c.CombinedOutput()
 	if err != nil || !strings.HasSuffix(string(out), "asked\n") {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("replay the run: %v\n%s", err, out)
 	}
 }
 
@@ -510,7 +512,8 @@ read
 < {"type":"result","text":"asked"}
 `
 
-// TestQuestionTimesOut checks that the time limit of a question counts down and expires.
+// TestQuestionTimesOut checks that the prompt shows the remaining time of a question, and that the
+// question expires.
 func TestQuestionTimesOut(t *testing.T) {
 	t.Parallel()
 	r, _ := onTerminal(t, unhandled, 60, 20, nil, "run", "-q", "timed.conc")
@@ -521,12 +524,13 @@ func TestQuestionTimesOut(t *testing.T) {
 	code, s := r.AwaitExit()
 	checkTerminal(t, r, before, s)
 	if code != 0 || !strings.HasSuffix(s.Text(), "on time") {
-		t.Errorf("exit %d\n%s", code, s.Text())
+		t.Errorf("exit code %d, screen:\n%s", code, s.Text())
 	}
 }
 
-// TestAsksInOrder checks that one question is shown at a time, that a withdrawn one disappears with
-// its input, and that under execute the prompt precedes the default.
+// TestAsksInOrder checks several questions at the same time. Only one question is shown. When a
+// host withdraws its question, the prompt disappears together with the typed input. With execute,
+// the user is prompted before the default answer applies.
 func TestAsksInOrder(t *testing.T) {
 	r, dir := onTerminal(t, unhandled, 60, 20, nil, "run", "--emit", "none", "both.conc")
 	before := r.Before
@@ -540,7 +544,7 @@ func TestAsksInOrder(t *testing.T) {
 			return strings.Contains(s.Text(), other) && !strings.Contains(s.Text(), first+"\n")
 		})
 		r.Type("now\r")
-	} else { // it was quicker to ask
+	} else { // the other host asked first
 		r.Type("now\r")
 		r.AwaitText(first)
 		releaseHost(t, dir, "taken")
@@ -550,12 +554,12 @@ func TestAsksInOrder(t *testing.T) {
 	code, s := r.AwaitExit()
 	checkTerminal(t, r, before, s)
 	if code != 0 || !strings.Contains(s.Text(), "2 exchanges · 2 questions, 1 approval") {
-		t.Errorf("exit %d\n%s", code, s.Text())
+		t.Errorf("exit code %d, screen:\n%s", code, s.Text())
 	}
 }
 
-// TestNoPrompt checks that --no-input, or a stream that is not a terminal, leaves a question
-// without an answer.
+// TestNoPrompt checks that a question remains unanswered with --no-input, or if stdin is not a
+// terminal.
 func TestNoPrompt(t *testing.T) {
 	for name, c := range map[string]struct {
 		args   string
@@ -568,9 +572,9 @@ func TestNoPrompt(t *testing.T) {
 			r, dir := onTerminal(t, unhandled, 60, 20, c.change, strings.Fields(c.args)...)
 			code, s := r.AwaitExit()
 			if code != 0 || strings.Contains(s.Text(), "asks") {
-				t.Errorf("exit %d\n%s", code, s.Text())
+				t.Errorf("exit code %d, screen:\n%s", code, s.Text())
 			}
-			// The host has noticed that it received an unexpected answer.
+			// The host's script fails because it received an unexpected answer.
 			if err := os.Remove(filepath.Join(dir, "slow.host.fail")); err != nil {
 				t.Error(err)
 			}
@@ -585,18 +589,18 @@ func TestAskingInterrupted(t *testing.T) {
 	r.AwaitText("? Coder  Tabs", "2) spaces")
 	r.Type("half an answer\x03")
 	code, s := r.AwaitExit()
-	// The host may have noticed that it received no answer.
+	// The host's script may have failed because it received no answer.
 	if err := os.Remove(filepath.Join(dir, "coder.host.fail")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 	checkTerminal(t, r, before, s)
 	if code != console.ExitInterrupted || strings.Contains(s.Text(), "half an answer") || !strings.HasSuffix(s.Text(), "concerto: interrupted") {
-		t.Errorf("exit %d\n%s", code, s.Text())
+		t.Errorf("exit code %d, screen:\n%s", code, s.Text())
 	}
 }
 
-// TestAsksOnDumbTerminal checks that on a terminal that cannot move its cursor questions are asked
-// line by line, and that the activity of hosts is printed as permanent lines.
+// TestAsksOnDumbTerminal uses a terminal without cursor movement. Questions must be asked line by
+// line, and the activity of hosts must be printed as permanent lines.
 func TestAsksOnDumbTerminal(t *testing.T) {
 	r, _ := onTerminal(t, unhandled, 70, 40, func(c *exec.Cmd) { c.Env = append(c.Env, "TERM=dumb") }, "run", "--emit", "none", "third.conc")
 	r.AwaitText("Third asks: Quick?\n>")
@@ -604,12 +608,12 @@ func TestAsksOnDumbTerminal(t *testing.T) {
 	r.AwaitText("host 'Third' receives an answer from the terminal: now")
 	code, s := r.AwaitExit()
 	if code != 0 || len(s.Odd) > 0 || strings.Contains(s.Text(), "●") || !strings.Contains(s.Text(), "host 'Third' starts\nhost 'Third' asks: Quick?") {
-		t.Errorf("exit %d, %v\n%s", code, s.Odd, s.Text())
+		t.Errorf("exit code %d, unexpected sequences %v, screen:\n%s", code, s.Odd, s.Text())
 	}
 }
 
-// TestAsksForVendor checks that a recorded conversation with a vendor's agent continues as recorded
-// if the user enters the recorded answers.
+// TestAsksForVendor replays a recorded conversation with a vendor's agent. If the user enters the
+// recorded answers, the conversation must continue as recorded.
 func TestAsksForVendor(t *testing.T) {
 	recorded, err := os.ReadFile(filepath.Join("..", "..", "runtime", "host", "adapter", "testdata", "wire", "claude.wire"))
 	if err != nil {
@@ -638,12 +642,12 @@ fn main() {
 	code, s := r.AwaitExit()
 	checkTerminal(t, r, before, s)
 	if code != 0 || !strings.Contains(s.Text(), "it said: ") {
-		t.Errorf("exit %d\n%s", code, s.Text())
+		t.Errorf("exit code %d, screen:\n%s", code, s.Text())
 	}
 }
 
-// TestLiveStdout checks that a redirected stdout receives only the output of the program, while the
-// view is drawn on stderr.
+// TestLiveStdout redirects stdout while the view is drawn on stderr. The file must contain only the
+// output of the program.
 func TestLiveStdout(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
@@ -662,15 +666,16 @@ func TestLiveStdout(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	if code != 0 || len(lines) != 5 || lines[4] != `{"channel":"result","payload":"kept"}` || strings.Contains(string(out), "\x1b") {
-		t.Errorf("exit %d, %q", code, lines)
+		t.Errorf("exit code %d, lines of stdout %q", code, lines)
 	}
 	if len(s.Rows) != 2 || s.Rows[0] != "Coder: a line of the host's" || !strings.HasPrefix(s.Rows[1], "done in ") {
-		t.Errorf("%q", s.Rows)
+		t.Errorf("rows of the screen = %q, want the host's line and the summary", s.Rows)
 	}
 }
 
-// TestLiveEvents checks that on a terminal the command prints the runtime's events in readable
-// form, or not at all if the view shows them. The program's own emits are unchanged.
+// TestLiveEvents checks how the runtime's events appear on a terminal. They are printed in a
+// readable form, or not at all if the view shows the same information. The program's own emits must
+// not change.
 func TestLiveEvents(t *testing.T) {
 	const files = `
 -- Concerto.toml --
@@ -714,7 +719,7 @@ await one
 			}
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%v: %q\nwant %q\n%s", args, got, want, s.Text())
+			t.Errorf("concerto %v shows the events %q\nwant %q\nscreen:\n%s", args, got, want, s.Text())
 		}
 	}
 	check(t, own, "run")

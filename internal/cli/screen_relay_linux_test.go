@@ -30,10 +30,10 @@ type relaying struct {
 	conn   net.Conn
 	lines  []string
 
-	before syscall.Termios // how the terminal was
+	before syscall.Termios // settings of the terminal before the run
 }
 
-// onRelay starts a run on a terminal that reports to a hostd of the test.
+// onRelay starts a run on a terminal. The run is connected to a hostd that the test plays.
 func onRelay(t *testing.T, files string) (*testterm.Running, *relaying) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "relay") // a socket's path is short
@@ -69,7 +69,7 @@ func onRelay(t *testing.T, files string) (*testterm.Running, *relaying) {
 	return r, h
 }
 
-// awaitLine waits until the run sends a line with that beginning.
+// awaitLine reads the run's lines until a line begins with begin, and returns that line.
 func (h *relaying) awaitLine(begin string) string {
 	h.Helper()
 	for {
@@ -78,13 +78,14 @@ func (h *relaying) awaitLine(begin string) string {
 			return line
 		}
 		if err != nil {
-			h.Fatalf("%v, and no line begins with %s:\n%s", err, begin, strings.Join(h.lines, ""))
+			h.Fatalf("read the run's lines: %v; no line begins with %s:\n%s", err, begin, strings.Join(h.lines, ""))
 		}
 	}
 }
 
-// TestAsksTwoPlaces checks that a question is shown on the terminal and sent to the relay. The
-// first answer counts: then the terminal's prompt disappears, or the relay's request is withdrawn.
+// TestAsksTwoPlaces checks that a question is shown on the terminal and also sent to the relay. The
+// first answer is used. After an answer from the relay the prompt disappears; after an answer on
+// the terminal the request to the relay is withdrawn.
 func TestAsksTwoPlaces(t *testing.T) {
 	r, h := onRelay(t, askedTwice)
 	h.awaitLine(`{"ask":"q1",`)
@@ -106,10 +107,10 @@ func TestAsksTwoPlaces(t *testing.T) {
 	h.conn.Close()
 	code, s := r.AwaitExit()
 	if code != 0 || !strings.Contains(s.Text(), "[got] v2") {
-		t.Errorf("exit %d\n%s", code, s.Text())
+		t.Errorf("exit code %d, screen:\n%s", code, s.Text())
 	}
 	checkTerminal(t, r, h.before, s)
 	if all := strings.Join(h.lines, ""); strings.Contains(all, `{"withdraw":"q1"}`) || strings.Count(all, `{"ask":`) != 2 {
-		t.Errorf("the answered request was not withdrawn:\n%s", all)
+		t.Errorf("want two requests, of which only q2 is withdrawn; received lines:\n%s", all)
 	}
 }

@@ -30,8 +30,8 @@ agent Clerk uses main { tools: [Bank] }
 fn main() { println(Clerk.execute("pay")?.text); println("paid ", Bank.pay(0)); }
 `
 
-// TestApprovesAtTerminal checks that calls of tools are approved on the terminal like requests of
-// hosts, but not permanently, and that the audit log names the user.
+// TestApprovesAtTerminal checks that the user approves tool calls on the terminal in the same way
+// as requests of hosts. Permanent approvals are not offered. The audit log must name the user.
 func TestApprovesAtTerminal(t *testing.T) {
 	r, dir := onTerminal(t, guarded, 70, 40, nil, "run", "-q", "--emit", "none", "--audit", "a.ndjson", "main.conc")
 	before := r.Before
@@ -52,7 +52,7 @@ func TestApprovesAtTerminal(t *testing.T) {
 	code, s := r.AwaitExit()
 	checkTerminal(t, r, before, s)
 	if code != 0 || !strings.Contains(s.Text(), "Clerk requests approval: Bank.pay: Pays > deny: too much") {
-		t.Errorf("exit %d\n%s", code, s.Text())
+		t.Errorf("exit code %d, screen:\n%s", code, s.Text())
 	}
 	log, err := os.ReadFile(filepath.Join(dir, "a.ndjson"))
 	if err != nil {
@@ -75,6 +75,6 @@ func TestApprovesAtTerminal(t *testing.T) {
 "name":"","type":"human" allow {}
 "name":"","type":"session" allow {}`
 	if got := strings.Join(found, "\n"); got != want {
-		t.Errorf("the audit has\n%s\nnot\n%s", got, want)
+		t.Errorf("approvals in the audit log:\n%s\nwant:\n%s", got, want)
 	}
 }

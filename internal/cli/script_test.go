@@ -27,8 +27,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/hosttest"
 )
 
-// segmentBytes is the variable for the size of a journal's files, for tests of runs whose beginning
-// is not stored.
+// segmentBytes is the environment variable that sets the maximum size of a journal's files. Tests
+// set a small size so that the beginning of a journal is dropped.
 const segmentBytes = "CONCERTO_TEST_SEGMENT_BYTES"
 
 // The scripts run this test binary under several names: concerto itself;
@@ -37,8 +37,9 @@ const segmentBytes = "CONCERTO_TEST_SEGMENT_BYTES"
 // apply; peak, which bounds memory; spans, which reads traces; and converse,
 // which holds a conversation with a server.
 func TestMain(m *testing.M) {
-	driver.Strict = true // in the processes of scripts too
-	// Tests mostly wait for processes and their timers.
+	driver.Strict = true // also for the processes that scripts start
+	// Tests mostly wait for processes and timers, so more of them can run in parallel than there
+	// are processors.
 	if err := flag.Set("test.parallel", strconv.Itoa(4*goruntime.NumCPU())); err != nil {
 		panic(err)
 	}
@@ -122,8 +123,8 @@ func setup(env *testscript.Env) error {
 	return nil
 }
 
-// writeManifest writes a manifest with a section for each *.host file, if there are such files in
-// the directory and no manifest.
+// writeManifest writes a manifest with a section for each *.host file in dir. It does nothing if
+// there are no such files, or if dir already contains a manifest.
 func writeManifest(dir string) error {
 	hosts, err := filepath.Glob(filepath.Join(dir, "*.host"))
 	if err != nil || len(hosts) == 0 {
@@ -141,7 +142,8 @@ func writeManifest(dir string) error {
 	return os.WriteFile(manifest, []byte(b.String()), 0o666)
 }
 
-// leftovers returns an error if a host of the script received an unexpected message, or still runs.
+// leftovers returns an error if a host of the script received an unexpected message, or is still
+// running.
 func leftovers(dir string) error {
 	return filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		if err != nil {
@@ -158,7 +160,8 @@ func leftovers(dir string) error {
 	})
 }
 
-// stillRunning reads a host's list of starts, "pid pgid" each.
+// stillRunning returns an error if a process that a host has started is still running. The file at
+// path lists the processes, one "pid pgid" per line.
 func stillRunning(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -167,20 +170,20 @@ func stillRunning(path string) error {
 	for line := range strings.Lines(string(text)) {
 		f := strings.Fields(line)
 		if len(f) != 2 {
-			return fmt.Errorf("%s: odd line %q", path, line)
+			return fmt.Errorf("%s: line %q is not a process id and a group id", path, line)
 		}
 		group, err := strconv.Atoi(f[1])
 		if err != nil {
 			return err
 		}
 		if hosttest.GroupAlive(group) {
-			return fmt.Errorf("the process group %d of %s still runs", group, filepath.Base(path))
+			return fmt.Errorf("process group %d of %s still runs", group, filepath.Base(path))
 		}
 	}
 	return nil
 }
 
-// servers are the model servers of running scripts.
+// servers contains the model servers of running scripts, by *testscript.TestScript.
 var servers sync.Map
 
 func startLLM(ts *testscript.TestScript, neg bool, args []string) {
@@ -205,7 +208,7 @@ func recorded(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".wire"), text, 0o666))
 }
 
-// startMCP starts an MCP server and puts its address into LLM_URL.
+// startMCP starts an MCP server and sets LLM_URL to its address.
 func startMCP(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: mcp")
@@ -227,7 +230,7 @@ func requests(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	got := v.(*testllm.Server).Requests()
 	if n, err := strconv.Atoi(args[0]); err != nil || n != len(got) {
-		ts.Fatalf("%d requests, want %s", len(got), args[0])
+		ts.Fatalf("the model server received %d requests, want %s", len(got), args[0])
 	}
 	var all strings.Builder
 	for _, r := range got {
@@ -235,7 +238,7 @@ func requests(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	for _, re := range args[1:] {
 		if !regexp.MustCompile(re).MatchString(all.String()) {
-			ts.Fatalf("no %s in the requests:\n%s", re, all.String())
+			ts.Fatalf("the requests do not match %s:\n%s", re, all.String())
 		}
 	}
 }

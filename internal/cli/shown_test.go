@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// TestTerminalIsNotSteered checks that control sequences in texts from outside the program are
-// escaped on a terminal, on stdout and stderr, while a program's own colours are retained. Without
-// a terminal, texts are unchanged.
+// TestTerminalIsNotSteered checks that texts from outside the program cannot send control sequences
+// to a terminal. The sequences are escaped on stdout and stderr, but the program's own colours are
+// retained. Without a terminal, texts are not changed.
 func TestTerminalIsNotSteered(t *testing.T) {
 	dir := t.TempDir()
 	program := `use std::log;
@@ -41,7 +41,7 @@ fn main() {
 		out, errs := run(true, args...)
 		for _, bad := range []string{"\x1b]", "\x1b[2J", "\x1bc", "\x07", "\u202e", "\u009b"} {
 			if strings.Contains(out+errs, bad) {
-				t.Errorf("%v shows %q: %s%s", args, bad, out, errs)
+				t.Errorf("concerto %v prints the control sequence %q: %s%s", args, bad, out, errs)
 			}
 		}
 	}
@@ -50,14 +50,14 @@ fn main() {
   [result] forged
 [object] {"a":"\u{9b}31m"}
 ` + "\x1b[32mgreen\x1b[0m \\u{1b}[2J\n"; out != want {
-		t.Errorf("stdout is %s, want %s", out, want)
+		t.Errorf("stdout = %s, want %s", out, want)
 	}
 	for _, want := range []string{`warn: \u{1b}]0;owned\u{7}\u{202e}x`, `error: RuntimeError: \u{1b}]0;owned\u{7}`} {
 		if !strings.Contains(errs, want) {
-			t.Errorf("stderr lacks %s: %s", want, errs)
+			t.Errorf("stderr does not contain %s: %s", want, errs)
 		}
 	}
 	if out, errs = run(false, "run", "main.conc"); !strings.HasPrefix(out, "[said] \x1b]0;owned\x07\u202ex\n  [result] forged\n") || !strings.Contains(errs, "warn: \x1b]0;owned\x07") {
-		t.Errorf("%q %q", out, errs)
+		t.Errorf("without a terminal: stdout %q, stderr %q", out, errs)
 	}
 }

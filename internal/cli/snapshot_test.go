@@ -13,11 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// snapshotsFile names the file in which a command under test records the boundaries of its run.
-// Without it there are no snapshots.
+// snapshotsFile is an environment variable with the name of a file. A tested command that has the
+// variable takes snapshots and records in the file what happened at the boundaries of its run.
 const snapshotsFile = "CONCERTO_TEST_SNAPSHOTS"
 
-// verifySnapshots makes the command's runs continue from a snapshot at every boundary.
+// verifySnapshots makes the runs of this process take a snapshot at every boundary and continue
+// from the snapshot. It writes the outcomes to file, each different one once.
 func verifySnapshots(file string) {
 	report := map[string]bool{}
 	note := func(text string) {
@@ -46,8 +47,8 @@ func verifySnapshots(file string) {
 	}
 }
 
-// snapshots runs the program from a snapshot of itself at every boundary. The output and the exit
-// code must be those of the straight run.
+// snapshots runs the program so that it continues from a snapshot of itself at every boundary. The
+// outcome must equal straight, the outcome without snapshots.
 func (c *corpusCase) snapshots(t *testing.T, straight outcome, args []string) {
 	dir := c.unpack(t)
 	notes := filepath.Join(t.TempDir(), "notes")
@@ -57,7 +58,7 @@ func (c *corpusCase) snapshots(t *testing.T, straight outcome, args []string) {
 		renewed, straight = renewed.inAnyOrder(), straight.inAnyOrder()
 	}
 	if renewed != straight && !c.byChance() {
-		t.Errorf("straight (-), from snapshots (+):\n%s", cmp.Diff(straight, renewed, cmp.AllowUnexported(outcome{})))
+		t.Errorf("without snapshots (-), with snapshots (+):\n%s", cmp.Diff(straight, renewed, cmp.AllowUnexported(outcome{})))
 	}
 	text, err := os.ReadFile(notes)
 	if err != nil && !os.IsNotExist(err) {
@@ -70,8 +71,8 @@ func (c *corpusCase) snapshots(t *testing.T, straight outcome, args []string) {
 	}
 }
 
-// inAnyOrder sorts the lines: on a busy machine a task that sleeps for a millisecond may end after
-// one that sleeps for five.
+// inAnyOrder sorts the lines of the output. On a busy machine, a task that sleeps for one
+// millisecond may end after a task that sleeps for five.
 func (o outcome) inAnyOrder() outcome {
 	sorted := func(text string) string {
 		return strings.Join(slices.Sorted(strings.Lines(text)), "")
@@ -80,8 +81,8 @@ func (o outcome) inAnyOrder() outcome {
 	return o
 }
 
-// byChance reports whether two runs of the program differ, since it asks what the time is or plays
-// dice.
+// byChance reports whether two runs of the program may differ because it reads the time or uses
+// random numbers.
 func (c *corpusCase) byChance() bool {
 	for _, f := range c.files.Files {
 		if f.Name == c.program+".conc" && (bytes.Contains(f.Data, []byte("random::")) || bytes.Contains(f.Data, []byte("time::now"))) {

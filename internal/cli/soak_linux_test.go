@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// soaking prompts a host that dies once a second, and repeats the prompt at which it died, until
-// the time has expired. Each answer must be that of its prompt.
+// soaking is a program that sends prompts to a host, which crashes once a second, for a given time.
+// After a crash it repeats the prompt. Each answer must belong to its prompt.
 const soaking = `
 host W { connector: w, output_format: "json", timeout: 60 }
 
@@ -42,7 +42,7 @@ fn main() {
 }
 `
 
-// soak is that host. It records its answers in a file, a line each.
+// soak is the host of the program soaking. It appends each answered prompt to a file, one per line.
 func soak() {
 	file, err := os.OpenFile(os.Args[1], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -63,12 +63,12 @@ func soak() {
 		die := time.Since(began) > time.Second && n > 0
 		where, _ := strconv.Atoi(prompt)
 		if die && where%2 == 0 {
-			os.Exit(3) // with the prompt
+			os.Exit(3) // crash after reading the prompt
 		}
 		fmt.Printf(`{"type":"question","id":1,"question":%q}`+"\n", prompt)
 		value := next().Value
 		if die {
-			os.Exit(4) // with the answer
+			os.Exit(4) // crash after reading the answer
 		}
 		fmt.Fprintln(file, prompt)
 		fmt.Printf(`{"type":"result","text":%q}`+"\n", value)
@@ -76,9 +76,9 @@ func soak() {
 	}
 }
 
-// TestSoak runs the command for CONCERTO_SOAK (`make soak`: 30 minutes) with a host that
-// dies each second: no answer may be lost or doubled, no zombie left, and memory may not
-// grow by more than 5 MiB after the first tenth.
+// TestSoak runs the program soaking for the duration CONCERTO_SOAK (`make soak`: 30 minutes). No
+// answer may be lost or doubled, and no zombie process may remain. After the first tenth, memory
+// may grow by at most 5 MiB.
 func TestSoak(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv("CONCERTO_SOAK"))
 	if err != nil {
@@ -115,7 +115,7 @@ func TestSoak(t *testing.T) {
 		}
 		if name == "died" { // the program has finished, and the run still exists
 			if n := zombies(c.Process.Pid); n > 0 {
-				t.Errorf("%d zombies", n)
+				t.Errorf("concerto has %d zombie processes", n)
 			}
 			if err := os.WriteFile(filepath.Join(dir, "over"), nil, 0o644); err != nil {
 				t.Fatal(err)
@@ -130,21 +130,21 @@ func TestSoak(t *testing.T) {
 	answered := strings.Fields(string(text))
 	for n, a := range answered {
 		if a != strconv.Itoa(n) {
-			t.Fatalf("the answer %d is to %s", n, a)
+			t.Fatalf("answer number %d was sent for prompt %s", n, a)
 		}
 	}
 	grown := <-last - <-first
 	t.Logf("%v: %d answers, %d crashes, %d KiB more memory", length, counts["asked"], counts["died"], grown)
 	if len(answered) != counts["asked"] || counts["died"] < int(length.Seconds()/4) {
-		t.Errorf("%d answers sent, %d received; %d crashes\n%s", len(answered), counts["asked"], counts["died"], stderr.String())
+		t.Errorf("the host sent %d answers, the program received %d; %d crashes; stderr:\n%s", len(answered), counts["asked"], counts["died"], stderr.String())
 	}
 	if grown > 5<<10 {
 		t.Errorf("memory has grown by %d KiB", grown)
 	}
 }
 
-// watchMemory returns the most that a process takes, in KiB, in the second tenth of a time
-// and in its last tenth.
+// watchMemory sends the maximum resident memory of a process, in KiB, during the second and during
+// the last tenth of length.
 func watchMemory(pid int, length time.Duration) (first, last <-chan int) {
 	a, b := make(chan int, 1), make(chan int, 1)
 	go func() {
@@ -165,7 +165,7 @@ func watchMemory(pid int, length time.Duration) (first, last <-chan int) {
 	return a, b
 }
 
-// status is a number of /proc/PID/status; 0 when there is none.
+// status returns a numeric field of /proc/PID/status, or 0 if the field is missing.
 func status(pid int, name string) int {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	for line := range strings.Lines(string(text)) {
@@ -177,7 +177,7 @@ func status(pid int, name string) int {
 	return 0
 }
 
-// zombies counts the children of a process that have ended and are not collected.
+// zombies returns the number of a process's children that have exited but were not waited for.
 func zombies(pid int) (n int) {
 	all, _ := filepath.Glob("/proc/[0-9]*/status")
 	for _, name := range all {

@@ -17,9 +17,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// writing is a program that writes to every kind of store, in every way, in
-// rounds. When all writes of a round have returned, it acknowledges the round on
-// stdout.
+// writing is a program that writes to every kind of store with every operation, in rounds. When all
+// writes of a round have returned, the program prints the number of the round.
 const writing = `
 struct Order { item: String, amount: Float }
 hashmap counts: HashMap<String, Int> = HashMap::new().with_persistence("kill.db");
@@ -40,8 +39,8 @@ fn main() {
 }
 `
 
-// checking is a program that compares the stores with the acknowledged rounds:
-// each of these must be there in full, and no other may be there in part.
+// checking is a program that compares the stores with the acknowledged rounds. The writes of an
+// acknowledged round must all be stored. Of any other round, either all or none may be stored.
 const checking = `
 use std::{fs, collections::Set};
 struct Order { item: String, amount: Float }
@@ -70,7 +69,7 @@ fn main() {
 }
 `
 
-// command runs concerto, which is this binary, in a directory.
+// command returns a command that runs concerto in dir. The executable is this test binary.
 func command(dir string, args ...string) *exec.Cmd {
 	c := exec.Command(os.Args[0], args...)
 	c.Args[0] = "concerto"
@@ -89,9 +88,9 @@ func programs(t *testing.T, texts map[string]string) string {
 	return dir
 }
 
-// TestKill kills a writing program by SIGKILL at random moments, in rounds on
-// the same file. All that the program acknowledged must then be in the file.
-// CONCERTO_KILL_ROUNDS is the number of rounds; `make kill` does 200.
+// TestKill repeatedly starts a program that writes to one file, and kills it with SIGKILL at a
+// random moment. Everything that the program acknowledged must then be in the file.
+// CONCERTO_KILL_ROUNDS is the number of repetitions; `make kill` uses 200.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	rounds := 20
@@ -114,21 +113,21 @@ func TestKill(t *testing.T) {
 			t.Fatalf("round %d: %v", round, err)
 		}
 		if len(lines) == 0 {
-			early++ // before it could acknowledge anything
+			early++ // killed before the first acknowledgement
 		}
 		for _, line := range lines {
 			fmt.Fprintln(acknowledged, line)
 		}
 		all += len(lines)
 		if out, err := command(dir, "run", "check.conc").CombinedOutput(); err != nil {
-			t.Fatalf("round %d, after %d acknowledged: %v\n%s", round, all, err, out)
+			t.Fatalf("round %d, after %d acknowledged writes: %v\n%s", round, all, err, out)
 		}
 	}
-	t.Logf("%d rounds, %d of them killed before a write was acknowledged; all of %d acknowledged are there", rounds, early, all)
+	t.Logf("%d rounds, %d of them killed before the first acknowledgement; all %d acknowledged rounds of writes are in the file", rounds, early, all)
 }
 
-// killed runs the writing program and kills it a while after it has acknowledged some rounds. It
-// returns everything that the program acknowledged.
+// killed runs the program writing. It waits for some acknowledgements, then kills the program after
+// the time after. It returns all lines that the program printed.
 func killed(dir string, some int, after time.Duration) (lines []string, err error) {
 	c := command(dir, "run", "write.conc")
 	var problem bytes.Buffer
@@ -141,24 +140,25 @@ func killed(dir string, some int, after time.Duration) (lines []string, err erro
 		return nil, err
 	}
 	from := bufio.NewReader(out)
-	_, err = from.ReadString('\n') // it is ready
+	_, err = from.ReadString('\n') // the program is ready
 	for err == nil {
 		if len(lines) == some {
 			defer time.AfterFunc(after, func() { _ = c.Process.Kill() }).Stop()
 		}
 		var line string
 		line, err = from.ReadString('\n')
-		if err == nil { // a line that was cut off acknowledges nothing
+		if err == nil { // ignore an incomplete line
 			lines = append(lines, strings.TrimSpace(line))
 		}
 	}
 	if err := c.Wait(); problem.Len() > 0 || err == nil {
-		return nil, fmt.Errorf("it ended by itself: %v\n%s", err, problem.String())
+		return nil, fmt.Errorf("the program exited before it was killed: %v\n%s", err, problem.String())
 	}
 	return lines, nil
 }
 
-// TestTwoProcesses: processes that count in one file at a time lose no count.
+// TestTwoProcesses checks that no update is lost when several processes write to the same file at
+// the same time.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
 	const each, processes = 60, 3
@@ -177,13 +177,13 @@ fn main() { println(counts.get_or("n", 0), sums.get_or("x", 0.0), talk.len()); }
 	for range processes {
 		running.Go(func() {
 			if out, err := command(dir, "run", "count.conc").CombinedOutput(); err != nil {
-				t.Errorf("%v\n%s", err, out)
+				t.Errorf("concerto run count.conc: %v\n%s", err, out)
 			}
 		})
 	}
 	running.Wait()
 	out, err := command(dir, "run", "read.conc").CombinedOutput()
 	if want := fmt.Sprintf("%d %d.0 %d\n", each*processes, each*processes/2, each*processes); err != nil || string(out) != want {
-		t.Errorf("%s, %v, want %s", out, err, want)
+		t.Errorf("read.conc prints %s (error %v), want %s", out, err, want)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// TestTalks plays generated conversations of a program and a host: compiled, in
-// the VM, with real processes.
+// TestTalks plays generated conversations between a program and a host. It compiles each program,
+// and runs it with a real host process.
 func TestTalks(t *testing.T) {
 	talk := func(seed uint64) *conversation.Conversation {
 		return conversation.Generate(seed, conversation.Options{Level: conversation.Listen})
@@ -28,8 +28,8 @@ func TestTalks(t *testing.T) {
 	randtest.Run(t, "internal/cli", 40, show, func(t *testing.T, seed uint64) { listened(t, talk(seed), engine.Records{}) })
 }
 
-// TestTalksFromSnapshots plays them with programs that continue from a snapshot of themselves at
-// every boundary.
+// TestTalksFromSnapshots plays generated conversations with programs that continue from a snapshot
+// of themselves at every boundary.
 func TestTalksFromSnapshots(t *testing.T) {
 	talk := func(seed uint64) *conversation.Conversation {
 		return conversation.Generate(seed, conversation.Options{Level: conversation.Listen})
@@ -39,24 +39,25 @@ func TestTalksFromSnapshots(t *testing.T) {
 		snapshots := 0
 		listened(t, talk(seed), engine.Records{Tape: io.Discard, Boundary: func(verify func() (refused, err error)) {
 			if refused, err := verify(); refused != nil || err != nil {
-				t.Errorf("boundary %d: %v %v", snapshots, refused, err)
+				t.Errorf("boundary %d: snapshot refused: %v, error: %v", snapshots, refused, err)
 			}
 			snapshots++
 		}})
 		if snapshots == 0 {
-			t.Error("no snapshots")
+			t.Error("the run has taken no snapshots")
 		}
 	})
 }
 
-// listened runs the program of a conversation and compares what comes of it.
+// listened runs the program of a conversation and compares the emits, the host's messages and the
+// log with the expected ones.
 func listened(t *testing.T, talk *conversation.Conversation, records engine.Records) {
 	dir := programs(t, map[string]string{
 		"main.conc": talk.Source(), "w.host": talk.Script(), "Concerto.toml": talk.Manifest("testhost", "w.host"),
 	})
 	p, found, err := engine.Compile("", dir)
 	if err != nil || p == nil {
-		t.Fatalf("%v, %d diagnostics\n%s", err, found.Len(), talk.Source())
+		t.Fatalf("compile: error %v, %d diagnostics\n%s", err, found.Len(), talk.Source())
 	}
 	var emitted []string
 	var log lines
@@ -66,15 +67,15 @@ func listened(t *testing.T, talk *conversation.Conversation, records engine.Reco
 			emitted = append(emitted, conversation.Emitted(channel, string(payload)))
 		},
 		OnAwait: func(_ context.Context, channel string, _ json.RawMessage) (json.RawMessage, error) {
-			t.Errorf("%s is awaited", channel)
+			t.Errorf("unexpected awaited emit on channel %s", channel)
 			return json.RawMessage("null"), nil
 		},
 	})
 	if err != nil {
-		t.Errorf("the run: %v", err)
+		t.Errorf("run the program: %v", err)
 	}
 	if problem, err := os.ReadFile(filepath.Join(dir, "w.host.fail")); err == nil {
-		t.Errorf("the host: %s", problem)
+		t.Errorf("the host reports: %s", problem)
 	}
 	lines, err := os.ReadFile(filepath.Join(dir, "w.host.in"))
 	if err != nil {
@@ -82,25 +83,25 @@ func listened(t *testing.T, talk *conversation.Conversation, records engine.Reco
 	}
 	want := talk.Expect()
 	if len(want.Problems) > 0 {
-		t.Fatalf("the conversation is none: %q", want.Problems)
+		t.Fatalf("the generated conversation is invalid: %q", want.Problems)
 	}
 	if diff := cmp.Diff(slices.Concat(want.ProgramReceived...), emitted); diff != "" {
 		t.Errorf("emits (-want +got)\n%s", diff)
 	}
 	if diff := cmp.Diff(slices.Concat(want.HostReceived...), conversation.Lines(string(lines))); diff != "" {
-		t.Errorf("what the host got (-want +got)\n%s", diff)
+		t.Errorf("messages to the host (-want +got)\n%s", diff)
 	}
 	remarks := slices.DeleteFunc(log.all, func(line string) bool {
-		// The conversations are those of hosts; what handlers return is not their matter.
+		// The expected conversation does not include log lines about values that handlers return.
 		return conversation.Outside(line) || strings.HasSuffix(line, "returned nil, which is no answer: the host waits for one")
 	})
 	want.Remarks = slices.DeleteFunc(want.Remarks, conversation.Outside)
 	if !slices.Equal(want.Remarks, remarks) {
-		t.Errorf("remarks (-want +got)\n%s", cmp.Diff(want.Remarks, remarks))
+		t.Errorf("log lines (-want +got)\n%s", cmp.Diff(want.Remarks, remarks))
 	}
 }
 
-// lines are those written to it.
+// lines is a writer that collects the lines written to it.
 type lines struct {
 	mu  sync.Mutex
 	all []string

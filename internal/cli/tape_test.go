@@ -22,8 +22,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// TestTalksReplayed records generated conversations of a program and a host, with what the host
-// takes back and what comes too late, and replays each without the host.
+// TestTalksReplayed records generated conversations between a program and a host, including
+// withdrawn and late messages. It replays each recording without the host.
 func TestTalksReplayed(t *testing.T) {
 	talk := func(seed uint64) *conversation.Conversation {
 		return conversation.Generate(seed, conversation.Options{Level: conversation.Listen})
@@ -34,7 +34,7 @@ func TestTalksReplayed(t *testing.T) {
 		dir := programs(t, map[string]string{"main.conc": k.Source(), "w.host": k.Script(), "Concerto.toml": k.Manifest("testhost", "w.host")})
 		p, found, err := engine.Compile("", dir)
 		if err != nil || p == nil {
-			t.Fatalf("%v, %d diagnostics\n%s", err, found.Len(), k.Source())
+			t.Fatalf("compile: error %v, %d diagnostics\n%s", err, found.Len(), k.Source())
 		}
 		var live, replayed []string
 		emits := func(to *[]string) func(string, json.RawMessage) {
@@ -43,18 +43,18 @@ func TestTalksReplayed(t *testing.T) {
 		var tape bytes.Buffer
 		err = p.Run(t.Context(), engine.Options{WorkDir: dir, Environ: os.Environ(), OnEmit: emits(&live), Records: engine.Records{Tape: &tape}})
 		if err != nil {
-			t.Fatalf("the run: %v", err)
+			t.Fatalf("run the program: %v", err)
 		}
 		if err := os.Remove(filepath.Join(dir, "w.host")); err != nil {
 			t.Fatal(err)
 		}
 		recorded, err := engine.ReadTape(bytes.NewReader(tape.Bytes()))
 		if err != nil {
-			t.Fatalf("%v\n%s", err, &tape)
+			t.Fatalf("read the tape: %v\n%s", err, &tape)
 		}
 		unused, n, err := p.Replay(t.Context(), recorded, engine.Options{WorkDir: dir, OnEmit: emits(&replayed)})
 		if err != nil || n > 0 {
-			t.Errorf("the replay: %v; unused: %d, %v\n%s", err, n, unused, &tape)
+			t.Errorf("replay: error %v, %d unused entries of kinds %v\n%s", err, n, unused, &tape)
 		}
 		if diff := cmp.Diff(live, replayed); diff != "" {
 			t.Errorf("emits (-live +replayed)\n%s\n%s", diff, &tape)
@@ -62,9 +62,9 @@ func TestTalksReplayed(t *testing.T) {
 	})
 }
 
-// TestReplaysOfChangedTapesEnd removes and changes each entry of tapes of generated conversations,
-// of tasks beside each other and of timers. Each replay ends, with the recorded result or because
-// the program has left the tape.
+// TestReplaysOfChangedTapesEnd records tapes of generated conversations and of a program with
+// concurrent tasks and timers. It removes and changes each entry of the tapes. Each replay must
+// end, with the recorded result or with the error that the program diverged from the tape.
 func TestReplaysOfChangedTapesEnd(t *testing.T) {
 	talk := func(seed uint64) *conversation.Conversation {
 		return conversation.Generate(seed, conversation.Options{Level: conversation.Listen})
@@ -78,12 +78,12 @@ func TestReplaysOfChangedTapesEnd(t *testing.T) {
 	changedTapes(t, map[string]string{"main.conc": besideEachOther, "data.txt": "some text", "Concerto.toml": ""}, diverged)
 	for _, kind := range []string{"emit.await", "exchange.open", "exchange.reply", "exchange.close", "sleep", "fs.read", "clock"} {
 		if diverged.n[kind] == 0 {
-			t.Errorf("no replay has left its tape at an effect of kind %s", kind)
+			t.Errorf("no replay diverged from its tape at an effect of kind %s", kind)
 		}
 	}
 }
 
-// counts counts names. It is safe for concurrent use.
+// counts counts how often each name was added. It is safe for concurrent use.
 type counts struct {
 	mu sync.Mutex
 	n  map[string]int
@@ -110,29 +110,29 @@ fn main() {
 }
 `
 
-// changedTapes records a program, changes each entry of the tape, and counts by their kinds the
-// effects at which the replays have left it.
+// changedTapes records the program in files, and replays the tape once for each changed entry. It
+// counts the kinds of the effects at which the replays diverged.
 func changedTapes(t *testing.T, files map[string]string, diverged *counts) {
 	t.Helper()
 	dir := programs(t, files)
 	p, found, err := engine.Compile("", dir)
 	if err != nil || p == nil {
-		t.Fatalf("%v, %d diagnostics\n%v", err, found.Len(), files)
+		t.Fatalf("compile: error %v, %d diagnostics\n%v", err, found.Len(), files)
 	}
 	answer := func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage(`"yes"`), nil
 	}
 	var tape bytes.Buffer
 	if err := p.Run(t.Context(), engine.Options{WorkDir: dir, Environ: os.Environ(), OnAwait: answer, Records: engine.Records{Tape: &tape}}); err != nil {
-		t.Fatalf("the run: %v", err)
+		t.Fatalf("run the program: %v", err)
 	}
 	lines := strings.SplitAfter(tape.String(), "\n")
-	for i := 1; i+2 < len(lines); i++ { // all but the header and the end
+	for i := 1; i+2 < len(lines); i++ { // skip the header and the end of the tape
 		for _, line := range []string{"", otherEntry(t, lines[i], "r"), otherEntry(t, lines[i], "v"), otherEntry(t, lines[i], "lines")} {
 			text := strings.Join(lines[:i], "") + line + strings.Join(lines[i+1:], "")
 			changed, err := engine.ReadTape(strings.NewReader(text))
 			if err != nil {
-				continue // refused before it is replayed
+				continue // the tape is rejected before the replay
 			}
 			_, _, err = p.Replay(t.Context(), changed, engine.Options{WorkDir: dir})
 			if d, ok := errors.AsType[*tape0.DivergedError](err); ok {
@@ -142,8 +142,8 @@ func changedTapes(t *testing.T, files map[string]string, diverged *counts) {
 	}
 }
 
-// TestAdoptIsInterrupted: a program that is tried out on what a run has done, and does not end,
-// ends with the context.
+// TestAdoptIsInterrupted checks that Adopt stops when its context is cancelled, even if the new
+// program, which Adopt replays against the run's history, does not terminate.
 func TestAdoptIsInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := programs(t, map[string]string{
@@ -158,7 +158,7 @@ func TestAdoptIsInterrupted(t *testing.T) {
 	cancel()
 	var suspended *engine.Suspended
 	if err := p.Run(ctx, engine.Options{WorkDir: dir, Records: engine.Records{Durable: &engine.Durable{Dir: filepath.Join(dir, "job")}}}); !errors.As(err, &suspended) {
-		t.Fatalf("the run: %v", err)
+		t.Fatalf("Run returns %v, want *engine.Suspended", err)
 	}
 	stored, err := engine.OpenRun(filepath.Join(dir, "job"))
 	if err != nil {
@@ -169,12 +169,12 @@ func TestAdoptIsInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := stored.Adopt(ctx, loops, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("Adopt: %v", err)
+		t.Errorf("Adopt returns %v, want context.Canceled", err)
 	}
 }
 
-// otherEntry is an entry of a tape in which a member has another value; "" when it has no such
-// member.
+// otherEntry returns the entry of a tape with another value of a member. It returns "" if the entry
+// has no such member.
 func otherEntry(t *testing.T, line, member string) string {
 	t.Helper()
 	var entry map[string]any
@@ -201,12 +201,13 @@ func otherEntry(t *testing.T, line, member string) string {
 	return string(text) + "\n"
 }
 
-// TestMemoryReplayed: whether values fit depends on when Go collects garbage. A replay does not
-// look; it does what the recorded run did, however Go collects.
+// TestMemoryReplayed checks a program whose memory limit is exceeded at a point that depends on
+// when Go collects garbage. A replay must do what the recorded run did, independently of the
+// garbage collector.
 func TestMemoryReplayed(t *testing.T) {
 	t.Parallel()
 	if randtest.Raced {
-		t.Skip("the race detector's own memory counts")
+		t.Skip("the memory of the race detector would count")
 	}
 	dir := programs(t, map[string]string{
 		"Concerto.toml": "[limits]\nmax_memory_mb = 4\n",
@@ -237,7 +238,7 @@ func TestMemoryReplayed(t *testing.T) {
 		c.Stderr = &stderr
 		out, err := c.Output()
 		if err != nil {
-			t.Fatalf("%v\n%s", err, &stderr)
+			t.Fatalf("concerto failed: %v\n%s", err, &stderr)
 		}
 		return string(out)
 	}
@@ -246,7 +247,7 @@ func TestMemoryReplayed(t *testing.T) {
 	for i, live := range settings {
 		want := run(live, "run", "--record", live+".tape", "main.conc")
 		if strings.Count(want, "[caught]") != 2 {
-			t.Fatalf("GOGC=%s: %s", live, want)
+			t.Fatalf("with GOGC=%s the program prints %s, want 2 caught errors", live, want)
 		}
 		different[want] = true
 		for _, setting := range []string{live, settings[(i+1)%len(settings)]} {

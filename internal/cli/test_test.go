@@ -12,7 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// writeThousandTests writes a program with 1,000 small tests, each with a mock, into a directory.
+// writeThousandTests writes a program with 1,000 small tests into a new directory. Each test has a
+// mock.
 func writeThousandTests(tb testing.TB) (dir string) {
 	tb.Helper()
 	var b strings.Builder
@@ -40,21 +41,21 @@ func TestThousandTests(t *testing.T) {
 	dir := writeThousandTests(t)
 	var out, errs bytes.Buffer
 	if code := run([]string{"test", "--parallel", "4", "main.conc"}, &console.Console{Stdout: &out, Stderr: &errs, Dir: dir}); code != 0 || errs.Len() > 0 {
-		t.Fatalf("exit %d\n%s\n%s", code, errs.String(), out.String())
+		t.Fatalf("exit code %d\n%s\n%s", code, errs.String(), out.String())
 	}
 	lines := strings.Split(out.String(), "\n")
 	if len(lines) != 1003 || !strings.HasPrefix(lines[1001], "1000 passed in ") {
-		t.Fatalf("%d lines, the last but one %q", len(lines), lines[len(lines)-2])
+		t.Fatalf("the report has %d lines, and the second to last is %q", len(lines), lines[len(lines)-2])
 	}
 	for i := range 1000 {
 		if want := fmt.Sprintf("ok    group %d :: case %d (t%d)", i%10, i, i); lines[i] != want {
-			t.Fatalf("line %d is %q, want %q", i, lines[i], want)
+			t.Fatalf("line %d = %q, want %q", i, lines[i], want)
 		}
 	}
 }
 
-// BenchmarkThousandTests measures compiling and running 1,000 small tests, without the start of a
-// process.
+// BenchmarkThousandTests measures compiling and running 1,000 small tests, without the time to
+// start a process.
 func BenchmarkThousandTests(b *testing.B) {
 	dir := writeThousandTests(b)
 	for b.Loop() {

@@ -91,7 +91,8 @@ func (cmd *replayCommand) replay(parent context.Context, name, path string) erro
 	return err
 }
 
-// openTape reads the tape in a file, or creates one from a stored run and also returns the run.
+// openTape reads the tape in the file name. If name is a stored run, it creates a tape from the run
+// and also returns the run.
 func (cmd *replayCommand) openTape(name string) (*engine.Tape, *engine.StoredRun, error) {
 	if console.IsFile(cmd.console.Abs(name)) {
 		t, err := ReadTape(cmd.console, name)
@@ -99,7 +100,7 @@ func (cmd *replayCommand) openTape(name string) (*engine.Tape, *engine.StoredRun
 	}
 	dir, err := FindRun(cmd.console, name)
 	if err != nil {
-		t, err := ReadTape(cmd.console, name) // the error explains how to create one
+		t, err := ReadTape(cmd.console, name) // the error explains how to create a tape
 		return t, nil, err
 	}
 	stored, err := engine.OpenRun(dir)
@@ -131,8 +132,9 @@ func ReadTape(a *console.Console, file string) (*engine.Tape, error) {
 	return t, nil
 }
 
-// TapeSource returns the program for a tape: the program at path, otherwise the recorded program if
-// it exists here, otherwise the project's.
+// TapeSource returns the program to replay a tape with: the program at path if path is not empty,
+// otherwise the recorded program if its file exists on this machine, otherwise the current
+// project's program.
 func TapeSource(a *console.Console, t *engine.Tape, path string) (driver.Request, error) {
 	if path == "" && t.Program() != "" && console.IsFile(a.Abs(t.Program())) {
 		path = t.Program()

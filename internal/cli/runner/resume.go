@@ -22,8 +22,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// restoreFlags sets the flags of the first run that the user did not set again. The answers of both
-// are combined.
+// restoreFlags sets the flags that the run was started with, except the flags that the user has set
+// for this command. Answers from both command lines are combined.
 func restoreFlags(all *pflag.FlagSet, stored json.RawMessage) error {
 	var flags map[string][]string
 	if stored == nil {
@@ -97,10 +97,10 @@ only returns its exit code. RUN is the run's directory, or its id with [run] jou
 	return c
 }
 
-// resumeCommand is the command resume. It runs a program from the history of a stored run.
+// resumeCommand is the command resume with its options.
 type resumeCommand struct {
 	runCommand
-	asStarted, accept bool // which version of a changed program to run
+	asStarted, accept bool // select the recorded or the current version of a changed program
 	resumeAll         bool // resume all runs that can continue
 }
 
@@ -159,8 +159,8 @@ func (cmd *resumeCommand) resumeOnce(ctx context.Context, stored *engine.StoredR
 	return cmd.runProgram(ctx, p, &o, nil, signals, func() error { return stored.Resume(ctx, o) })
 }
 
-// checkProgram returns an error if the program's sources changed since the run began and no flag
-// selects a version.
+// checkProgram returns an error if the program's sources have changed since the run began and
+// neither --as-started nor --accept is set.
 func (cmd *resumeCommand) checkProgram(ctx context.Context, stored *engine.StoredRun) error {
 	if cmd.asStarted || stored.Name == "" {
 		return nil
@@ -190,7 +190,7 @@ func (cmd *resumeCommand) checkProgram(ctx context.Context, stored *engine.Store
 	return err
 }
 
-// resumeReady resumes each run below a directory that can continue.
+// resumeReady resumes each run below the directory root that can continue.
 func resumeReady(ctx context.Context, a *console.Console, root string) error {
 	dir, err := ResolveRoot(a, []string{root})
 	if err != nil {

@@ -37,13 +37,14 @@ type runCommand struct {
 	inputs  json.RawMessage // the value of --input
 	shown   string          // value of --progress, one of progressForms
 
-	relay   string // hostd's socket, anySocket for the default one, "" if not set
+	relay   string // hostd's socket; anySocket for the default socket, "" if --share is not set
 	durable durableFlags
 	debug   string
 	files   recordFiles
 }
 
-// recordFiles are the paths of the files that are written during the run, "" for none.
+// recordFiles contains the paths of files that are written during the run. A path is "" if the file
+// is not requested.
 type recordFiles struct {
 	profile, trace, transcript, wire, tape, ledger string
 }
@@ -159,7 +160,7 @@ func (cmd *runCommand) codeText() *string {
 
 func (cmd *runCommand) runOnce(ctx context.Context, s driver.Request, args []string, signals *interrupt.Handler) error {
 	if cmd.detail {
-		cmd.console.Began = time.Now() // under --watch each run has its own start
+		cmd.console.Began = time.Now() // under --watch each repetition has its own start time
 	}
 	p, o, err := program.Prepare(ctx, cmd.console, s, &cmd.WorldFlags, signals)
 	if err != nil {
@@ -175,7 +176,7 @@ func (cmd *runCommand) runOnce(ctx context.Context, s driver.Request, args []str
 	return cmd.runProgram(ctx, p, &o, s.Seen, signals, func() error { return p.Run(ctx, o) })
 }
 
-// runProgram runs a program with its tools, recordings, progress and statistics.
+// runProgram runs a program once and sets up its tools, recordings, progress and statistics.
 func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *engine.Options, seen func(string), signals *interrupt.Handler, run func() error) error {
 	if cmd.files.wire != "" {
 		if err := program.CheckWireFile(cmd.console, p, cmd.files.wire); err != nil {
@@ -188,13 +189,13 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 		return err
 	}
 	if cmd.console.Binary.OwnProcess && len(p.Hosts()) > 0 && !cmd.watch {
-		// A listen passes each message from one goroutine to another, and only the host runs at the
-		// same time. Waking a second processor for each message costs a quarter of the rate: the
-		// benchmark questions reaches 0.61 of bare Go's rate with two processors, and 0.81 with
-		// one. One-way messages have the same rate with either.
+		// A listen passes each message from one goroutine to another, and only the host works at
+		// the same time. With two processors, waking the second one for each message is expensive:
+		// the benchmark questions reaches 0.61 of the rate of plain Go code, compared to 0.81 with
+		// one processor. The rate of one-way messages is the same in both cases.
 		runtime.GOMAXPROCS(1)
 	}
-	if cmd.console.Binary.OwnHeap && p.MaxMemory() == 0 { // otherwise the heap is measured as it grows
+	if cmd.console.Binary.OwnHeap && p.MaxMemory() == 0 { // with a memory limit, the run measures the heap itself
 		heap.Grow()
 	}
 	if o.Answers.Prompter = cmd.console.Prompter(); o.Answers.Prompter == nil && !cmd.console.NoInput {
@@ -236,10 +237,11 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 	return err
 }
 
-// AtBoundary is a hook of tests. If set, it is called at the boundaries of runs with a tape.
+// AtBoundary is a hook for tests. If it is not nil, a run that records a tape calls it at each
+// boundary.
 var AtBoundary func(verify func() (refused, err error))
 
-// runRecorded calls run with the files of its recordings open.
+// runRecorded opens the files of the recordings, calls run, and closes the files.
 func (cmd *runCommand) runRecorded(o *engine.Options, run func() error) (err error) {
 	for _, r := range []struct {
 		flag, path string

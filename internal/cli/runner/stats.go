@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/budget"
 )
 
-// stats is the use of models by a run.
+// stats is a run's usage of models.
 type stats struct {
 	each []budget.Usage
 	all  budget.Usage
@@ -24,7 +24,7 @@ func (s *stats) setModels(each []budget.Usage, all budget.Usage) {
 
 func (s *stats) setShares(by transcript.Usage) { s.by = by }
 
-// writeStats writes the use of models to stderr.
+// writeStats writes a run's usage of models to stderr.
 func writeStats(a *console.Console, s *stats, asJSON bool) {
 	switch {
 	case asJSON:
@@ -36,8 +36,8 @@ func writeStats(a *console.Console, s *stats, asJSON bool) {
 	}
 }
 
-// writeStatsTable writes a line for each model, and for agents, stages and tasks if there are
-// several of them.
+// writeStatsTable writes one line for each model. It also writes one line for each agent, stage and
+// task if there are several of them.
 func writeStatsTable(a *console.Console, s *stats) {
 	w := tabwriter.NewWriter(a.Stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(a.Stderr, "stats:")
@@ -73,7 +73,7 @@ func writeStatsTable(a *console.Console, s *stats) {
 	}
 }
 
-// maxShares is the maximum number of agents, stages and tasks in the table, each.
+// maxShares is the maximum number of agents in the table. It also applies to stages and to tasks.
 const maxShares = 20
 
 func shareName(x transcript.Share) string {
@@ -86,7 +86,7 @@ func shareName(x transcript.Share) string {
 	return strings.TrimSpace(fmt.Sprintf("task %d %s", x.Task, x.Function))
 }
 
-// usedJSON is an entry of the JSON form of the statistics.
+// usedJSON is an entry of the statistics in JSON.
 type usedJSON struct {
 	Connection string          `json:"connection,omitempty"`
 	Model      string          `json:"model,omitempty"`

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
 
-// FindRun returns the directory of a run, which is given as a directory or an id below [run]
-// journal. Errors about the run contain the given name.
+// FindRun returns the directory of a stored run. run is a directory, or the id of a run below the
+// manifest's [run] journal. Errors contain run as given.
 func FindRun(a *console.Console, run string) (string, error) {
 	dir := a.Abs(run)
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
@@ -27,10 +27,12 @@ func FindRun(a *console.Console, run string) (string, error) {
 	return "", console.Usage("name the directory that was given to --journal", "no such directory: %s", run)
 }
 
-// runsRoot returns the directory of stored runs in the manifest here or above, or "".
+// runsRoot returns the directory of stored runs that the nearest manifest names. It searches the
+// working directory and its parents, and returns "" if there is none.
 func runsRoot(a *console.Console) (string, error) { return runs.Root(a.Dir) }
 
-// ResolveRoot returns the directory of runs: the first argument, or else that of the manifest.
+// ResolveRoot returns the directory of stored runs: the first argument, or the directory in the
+// manifest if there is no argument.
 func ResolveRoot(a *console.Console, args []string) (string, error) {
 	if len(args) > 0 {
 		dir := a.Abs(args[0])

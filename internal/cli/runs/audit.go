@@ -68,7 +68,7 @@ Exit codes: 0 unchanged, 76 changed, 2 the command was misused.`,
 	return c
 }
 
-// oneFile accepts one argument, the file of a log.
+// oneFile accepts exactly one argument, the path of a log.
 func oneFile(c *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return console.Usage("for example: "+c.CommandPath()+" audit.ndjson", "%s requires one file", c.CommandPath())
@@ -76,8 +76,8 @@ func oneFile(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// auditLog opens a log for reading: a file, or the ledger of a run. It returns the log's name and,
-// for the ledger of a run that has ended, the hash of its last record.
+// auditLog opens a log for reading: a file, or the ledger of a stored run. It returns the name of
+// the log. For the ledger of a finished run it also returns the hash of the last record.
 func auditLog(a *console.Console, path string) (f *os.File, name, head string, err error) {
 	if info, err := os.Stat(a.Abs(path)); err != nil || info.IsDir() {
 		if dir, err := runner.FindRun(a, path); err == nil {
@@ -113,8 +113,8 @@ func (cmd *verifyCommand) verify(path string) error {
 	return err
 }
 
-// auditReadError returns the error of reading a log. If the log was modified, it prints the place
-// and returns an ExitError.
+// auditReadError returns the error for a log that could not be read. If the log was modified, it
+// prints the position and returns an ExitError.
 func auditReadError(a *console.Console, err error) error {
 	var broken *audit.BrokenError
 	if !errors.As(err, &broken) {
@@ -124,7 +124,7 @@ func auditReadError(a *console.Console, err error) error {
 	return console.ExitError(console.ExitBroken)
 }
 
-// outcomes returns the values of --outcome.
+// outcomes returns the valid values of --outcome.
 func outcomes() []string {
 	var all []string
 	for _, o := range tool.Outcomes {

@@ -21,7 +21,7 @@ import (
 type forkCommand struct {
 	console              *console.Console
 	at                   int64
-	answer, result, fail string // replacements of the effect's result: one of them is set
+	answer, result, fail string // replacements of the effect's result; at most one is set
 	to                   string
 	noRun                bool
 }
@@ -67,7 +67,8 @@ is in progress at the effect, it fails in the fork.`,
 	return c
 }
 
-// change returns the change of the run's history that the flags request.
+// change returns the change to the run's history that the flags request. isSet reports whether the
+// user has set a flag.
 func (cmd *forkCommand) change(run string, isSet func(flag string) bool) (durable.Change, error) {
 	change := durable.Change{Effect: cmd.at}
 	switch {
@@ -86,7 +87,8 @@ func (cmd *forkCommand) change(run string, isSet func(flag string) bool) (durabl
 	return change, nil
 }
 
-// fork creates the directory of the new run and returns its path as the user would write it.
+// fork creates the directory of the new run. It returns the path relative to the working directory
+// if possible.
 func (cmd *forkCommand) fork(run string, change durable.Change) (string, error) {
 	dir, err := runner.FindRun(cmd.console, run)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 type inspectCommand struct {
 	console *console.Console
 	format  *cmdline.Format
-	at      int64  // 0 without --at
+	at      int64  // number of the effect to show; 0 without --at
 	name    string // the run or tape, as the user gave it
 }
 
@@ -73,7 +73,7 @@ func (cmd *inspectCommand) inspect(parent context.Context, path string) error {
 	return cmd.view(ctx, s, tape, signals)
 }
 
-// open opens a stored run, or a tape with its program. tape is true for a tape.
+// open opens a stored run or a tape for inspection. tape is true for a tape.
 func (cmd *inspectCommand) open(ctx context.Context, path string, signals *interrupt.Handler) (s *timetravel.Source, tape bool, err error) {
 	if info, err := os.Stat(cmd.console.Abs(cmd.name)); err != nil || info.IsDir() {
 		dir, err := runner.FindRun(cmd.console, cmd.name)
@@ -107,7 +107,8 @@ func (cmd *inspectCommand) open(ctx context.Context, path string, signals *inter
 	return s, true, err
 }
 
-// writeEffects writes a run's effects as lines of JSON, or with --at one effect with its frames.
+// writeEffects writes the effects of a run as one JSON object per line. With --at it writes only
+// one effect, with its stack frames.
 func (cmd *inspectCommand) writeEffects(ctx context.Context, s *timetravel.Source) error {
 	r, err := s.Play(ctx, cmd.at)
 	if r == nil {
@@ -146,7 +147,7 @@ func (cmd *inspectCommand) noSuchEffect(r *timetravel.Recording) error {
 	return console.Usage(fmt.Sprintf("`concerto runs inspect %s --format ndjson` lists its effects", cmd.name), "%s has no effect %d, only %d effects", cmd.name, cmd.at, len(r.Effects))
 }
 
-// divergedError turns the error of a program that diverges from its recording into a message for
+// divergedError replaces the error of a program that diverged from its recording by a message for
 // the user.
 func (cmd *inspectCommand) divergedError(err error) error {
 	if d, ok := errors.AsType[*tape.DivergedError](err); ok {

@@ -48,7 +48,7 @@ func (cmd *inspectCommand) view(ctx context.Context, s *timetravel.Source, tape 
 	return interact(ctx, cmd.console, b, signals)
 }
 
-// Control sequences of the terminal's alternate screen. Leaving it restores the normal screen.
+// Control sequences that switch to the terminal's alternate screen and back.
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l"
 	leaveScreen = "\x1b[?25h\x1b[?1049l"
@@ -57,19 +57,20 @@ const (
 // resizeInterval is the interval at which the terminal's size is checked.
 const resizeInterval = 100 * time.Millisecond
 
-// interact draws the view and reads keys until the user quits. It then restores the terminal.
+// interact draws the view and handles keys until the user quits. It restores the terminal before it
+// returns.
 func interact(ctx context.Context, a *console.Console, b *view.View, signals *interrupt.Handler) error {
 	restore, err := a.TTY.Raw()
 	if err != nil {
 		return fmt.Errorf("read keys from the terminal: %w", err)
 	}
 	restoreView := func() {
-		_, _ = io.WriteString(a.Stdout, leaveScreen) // there is nowhere to report it
+		_, _ = io.WriteString(a.Stdout, leaveScreen) // an error of the terminal cannot be reported on the terminal
 		restore()
 	}
 	signals.OnForcedExit(restoreView)
 	defer restoreView()
-	<-signals.Ready // a signal must find a handler that restores the terminal
+	<-signals.Ready // do not change the terminal before signals are caught, because the handler restores the terminal
 	if _, err := io.WriteString(a.Stdout, enterScreen); err != nil {
 		return err
 	}
@@ -102,8 +103,8 @@ func interact(ctx context.Context, a *console.Console, b *view.View, signals *in
 	}
 }
 
-// readKeys returns a channel with the typed input. Reading a terminal cannot be cancelled, so its
-// goroutine exits with the input or the process.
+// readKeys returns a channel that receives the typed input. Reading from a terminal cannot be
+// cancelled: the goroutine exits when the input ends or the process exits.
 func readKeys(ctx context.Context, in io.Reader) <-chan []byte {
 	keys := make(chan []byte)
 	go func() {
@@ -126,14 +127,14 @@ func readKeys(ctx context.Context, in io.Reader) <-chan []byte {
 	return keys
 }
 
-// canvas is the content of the terminal.
+// canvas stores the rows that the terminal currently shows.
 type canvas struct {
 	rows          []string
 	width, height int
 	stale         bool
 }
 
-// show draws the rows that have changed.
+// show draws the rows that differ from what the terminal shows.
 func (c *canvas) show(to io.Writer, b *view.View, width, height int) error {
 	whole := width != c.width || height != c.height
 	if !whole && !c.stale {
@@ -154,8 +155,9 @@ func (c *canvas) show(to io.Writer, b *view.View, width, height int) error {
 	return err
 }
 
-// fork forks the run and returns a line with the fork's directory. The journal does not contain
-// output; so without a new result the run is forked at the effect before.
+// fork forks the run and returns a message that contains the fork's directory. Without a new
+// result, the run is forked at the preceding effect, because the journal does not contain what the
+// program printed.
 func (cmd *inspectCommand) fork(r *timetravel.Recording, effect int64, result json.RawMessage) string {
 	dir, err := runner.FindRun(cmd.console, cmd.name)
 	if err != nil {

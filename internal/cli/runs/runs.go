@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 )
 
-// runsCommand is a command of runs with its options.
+// runsCommand is one of the runs commands with its options.
 type runsCommand struct {
 	console *console.Console
 	format  *cmdline.Format
@@ -113,7 +113,7 @@ func (cmd *runsCommand) show(_ context.Context, args []string) error {
 	return err
 }
 
-// runText describes a run, one fact per line.
+// runText describes a run, one property per line.
 func runText(run string, s *durable.Shown, terminal bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "run      %s\nstate    %s", s.Run, s.State)

@@ -18,10 +18,10 @@ type querying struct {
 	Limit     int    `json:"limit,omitempty" min:"1" max:"10000"`
 }
 
-// defaultLines is the number of lines in a page without a limit.
+// defaultLines is the number of lines in a page if the client sets no limit.
 const defaultLines = 100
 
-// queryAudit returns the lines of the audit log after a number.
+// queryAudit returns the lines of the audit log that follow the record with a given number.
 func queryAudit(r *request, p *querying) (any, error) {
 	log := r.srv.config.Audit
 	if log == nil {
@@ -37,7 +37,7 @@ func queryAudit(r *request, p *querying) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the audit log: %w", err)
 	}
-	defer func() { _ = f.Close() }() // the file was only read
+	defer func() { _ = f.Close() }() // the file was opened only for reading
 	limit := p.Limit
 	if limit == 0 {
 		limit = defaultLines
@@ -52,7 +52,7 @@ func queryAudit(r *request, p *querying) (any, error) {
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("the audit log: %w", err)
-		case l.Seq > head.Seq || r.ctx.Err() != nil: // the log grows concurrently
+		case l.Seq > head.Seq || r.ctx.Err() != nil: // another record was written in the meantime
 			return out, nil
 		case l.Seq <= p.After || !only.Match(l):
 		case len(out.Lines) == limit:
@@ -70,18 +70,20 @@ func queryAudit(r *request, p *querying) (any, error) {
 	return out, nil
 }
 
-// mostMarks is the maximum number of stored positions.
+// mostMarks is the maximum number of positions in marks.
 const mostMarks = 64
 
-// marks are the positions in the audit log at which pages have ended, by the number of the last
-// record before them. The next page is read from there instead of from the start of the log.
+// marks stores the positions in the audit log at which pages have ended. The key is the number of
+// the last record of the page. The next page is read from this position instead of from the start
+// of the log.
 type marks struct {
 	mu        sync.Mutex
 	positions map[int64]audit.Position
-	order     []int64 // in the order in which they were set
+	order     []int64 // numbers of the records in the order in which their positions were set
 }
 
-// at returns the position of the records after a number, or the start of the log if it is unknown.
+// at returns the position after the record number. If that position is not stored, it returns the
+// start of the log.
 func (m *marks) at(number int64) audit.Position {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -104,7 +106,8 @@ func (m *marks) set(number int64, at audit.Position) {
 	}
 }
 
-// auditor records calls of clients without a session. It is nil without a log.
+// auditor records the tool calls that clients make without a session. It returns nil if there is no
+// audit log.
 func (s *Server) auditor() tool.Auditor {
 	if s.config.Audit == nil {
 		return nil

@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
-// A page of the audit log begins where the previous one has ended: earlier records are not read
-// again, so that a modification of them is not detected; a query from the start detects it. A
-// filter counts only the records that it accepts.
+// TestPagesOfTheAudit checks that a page of the audit log begins where the previous page has ended.
+// The server does not read earlier records again, so it does not detect that they were modified; a
+// query from the start detects it. A filter counts only the records that match.
 func TestPagesOfTheAudit(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit.log")
 	log, err := audit.Open(file, audit.Options{})

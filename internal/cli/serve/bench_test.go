@@ -14,9 +14,9 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// BenchmarkCall is a client's call of its own tool over pipes; BenchmarkEcho is the same
-// four messages, member for member, with a server that knows nothing but how to read and
-// write them (bench/README.md has the figures).
+// BenchmarkCall measures a client's call of its own tool over pipes. BenchmarkEcho exchanges the
+// same four messages with a server that only reads and writes messages. bench/README.md contains
+// the results.
 func BenchmarkCall(b *testing.B) {
 	in, w := pipe(b)
 	r, out := pipe(b)
@@ -45,7 +45,7 @@ func pipe(b *testing.B) (*os.File, *os.File) {
 	return r, w
 }
 
-// notify sends a request and returns its result.
+// exchange sends a message and returns the next message of the server.
 func exchange(b *testing.B, w servetest.Wire, text string) []byte {
 	b.Helper()
 	if err := w.Send([]byte(text)); err != nil {
@@ -58,14 +58,14 @@ func exchange(b *testing.B, w servetest.Wire, text string) []byte {
 	return got
 }
 
-// calls makes calls, one after the other, and answers them.
+// calls makes tool calls, one after the other, and answers each call as the owner of the tool.
 func calls(b *testing.B, w servetest.Wire) {
 	b.Helper()
 	for i := 0; b.Loop(); i++ {
 		got := exchange(b, w, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t","args":{"sku":"a1","count":7}}}`, i+10))
 		var m struct{ ID, Method string }
 		if err := json.Unmarshal(got, &m); err != nil || m.Method != "tool/call" {
-			b.Fatalf("%s", got)
+			b.Fatalf("got message %s, want tool/call", got)
 		}
 		exchange(b, w, `{"jsonrpc":"2.0","id":"`+m.ID+`","result":{"success":true,"output":{"left":7}}}`)
 	}
@@ -80,7 +80,7 @@ type bareMessage struct {
 	Result  any             `json:"result,omitempty"`
 }
 
-// asking is the parameters of tool/call.
+// asking contains the parameters of tool/call.
 type asking struct {
 	CallID    string          `json:"call_id"`
 	SessionID string          `json:"session_id"`
@@ -108,7 +108,7 @@ type outcome struct {
 	Metadata map[string]any  `json:"metadata"`
 }
 
-// echo calls the client back for each request, and answers with the client's answer.
+// echo sends a tool/call for each request, and answers the request with the response to that call.
 func echo(in io.Reader, out io.Writer) {
 	r := bufio.NewReaderSize(in, 64<<10)
 	var asked json.RawMessage

@@ -12,24 +12,23 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// errDisconnected is the error of a request to a client that has disconnected and has not
-// reconnected in time.
+// errDisconnected is the error of a request to a client that has disconnected and did not reconnect
+// in time.
 var errDisconnected = errors.New("its client has disconnected")
 
-// client is one that has initialized. It outlives its connections.
-// client is an initialized client. It outlives its connections.
+// client is an initialized client. It remains when its connections close.
 type client struct {
 	srv    *Server
 	id     string
 	awaits bool
 	render []string
 	out    *outbox
-	tools  *tool.Session // for calls without a session
-	// closing is closed when the server stops: then no further messages are added to the outbox.
+	tools  *tool.Session // tools for calls outside a session
+	// closing is closed when the server stops. Afterwards no messages are added to the outbox.
 	closing    chan struct{}
-	busy       sync.WaitGroup // requests with the attribute waits
-	making     sync.WaitGroup // those of them that create sessions
-	hasBacklog atomic.Bool    // not all events of its sessions fit into the outbox
+	busy       sync.WaitGroup // running requests whose method has the attribute waits
+	making     sync.WaitGroup // running requests that create sessions
+	hasBacklog atomic.Bool    // some events of the client's sessions have not been added to the outbox yet
 
 	mu        sync.Mutex
 	questions map[string]*question               // open requests to the client, by id
@@ -37,14 +36,14 @@ type client struct {
 	working   map[string]context.CancelCauseFunc // running requests of the client, by id
 	serving   map[string]*tool.Context           // running calls of its tools, by call_id
 	subs      map[*session]*subscription
-	begins    int64 // the number after which its first stream begins
+	begins    int64 // number of the message before the first one of the next stream
 	presence
-	hangUp func() // closes the connection when a new one replaces it
+	hangUp func() // closes the current connection when another one replaces it
 }
 
-// question is a request to a client.
+// question is an open request to a client.
 type question struct {
-	number int64 // in the outbox
+	number int64 // number of the request in the outbox
 	text   []byte
 	answer chan answer
 }
@@ -58,8 +57,8 @@ type answer struct {
 // owner returns the name under which the client registers and calls tools.
 func (c *client) owner() string { return "client:" + c.id }
 
-// ask sends the client a request and waits for its response. The error is errDisconnected, ctx's
-// cause, or an *Error of the client.
+// ask sends the client a request and waits for its response. The returned error is errDisconnected,
+// the cause of ctx, or an *Error from the client.
 func (c *client) ask(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	c.mu.Lock()
 	if c.expired {
@@ -99,7 +98,7 @@ func (c *client) withdraw(id string, why error) {
 	c.out.Add(outgoing{text: notification("$/cancelRequest", params)})
 }
 
-// handleResponse handles a response. It ignores one to a request that is not open.
+// handleResponse handles a response. It ignores the response if the request is not open.
 func (c *client) handleResponse(m *message) {
 	var id string
 	if json.Unmarshal(m.ID, &id) != nil {
@@ -119,7 +118,7 @@ func (c *client) handleResponse(m *message) {
 	q.answer <- a
 }
 
-// handleNotification handles a notification. It ignores an unknown one.
+// handleNotification handles a notification. It ignores unknown methods.
 func (c *client) handleNotification(m *message) {
 	switch *m.Method {
 	case "$/cancelRequest":
@@ -153,7 +152,7 @@ func (c *client) handleNotification(m *message) {
 	}
 }
 
-// call returns a running call of one of the client's tools, or nil.
+// call returns the running call of a client's tool with the given id, or nil.
 func (c *client) call(id string) *tool.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -195,8 +194,8 @@ func (c *client) cancelRequest(id, reason string) {
 // mostWorking is the maximum number of a client's running requests.
 const mostWorking = 1000
 
-// begin registers a request of the client. It returns an error if one with that id is running, or
-// too many are.
+// begin registers a request of the client. It returns an error if a request with the same id is
+// running, or if too many requests are running.
 func (c *client) begin(id string, cancel context.CancelCauseFunc) *Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,7 +209,7 @@ func (c *client) begin(id string, cancel context.CancelCauseFunc) *Error {
 	return nil
 }
 
-// start returns the number after which a stream begins that specifies none.
+// start returns the number of the message after which a stream begins if the client specifies none.
 func (c *client) start() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -223,9 +222,9 @@ func (c *client) end(id string) {
 	delete(c.working, id)
 }
 
-// deliver writes the messages of the outbox until the server has stopped and none is left, or until
-// ctx is cancelled or write fails, and returns that error. write receives the number of the first
-// message of a batch.
+// deliver writes the messages of the outbox. It returns nil when the server has stopped and the
+// outbox is empty. It returns an error when ctx is cancelled or write fails. The argument number of
+// write is the number of the first message in the batch.
 func (c *client) deliver(ctx context.Context, write func(number int64, batch []outgoing) error) error {
 	for last := false; ; {
 		c.catchUp()

@@ -88,7 +88,7 @@ func (cmd *serveCommand) serveApplications(parent context.Context) error {
 	return endTools(endAudit(err))
 }
 
-// config returns the server's configuration.
+// config returns the server's configuration from the flags.
 func (cmd *serveCommand) config() (Config, error) {
 	c := Config{Version: cmd.console.Binary.Release, Tools: &tool.Registry{}, Environ: cmd.console.Environ, PassEnv: cmd.web.passEnv, Source: cmd.web.source, Executable: cmd.console.Binary.Executable,
 		Sessions: cmd.sessions, Message: cmd.message, Drain: time.Duration(cmd.drain * float64(time.Second)), LogLevel: cmd.console.LogLevel, Log: func(level, message string) { serverLog(cmd.console, level, message) }}
@@ -114,7 +114,7 @@ func (cmd *serveCommand) config() (Config, error) {
 	return c, nil
 }
 
-// serverLog writes a line of the server's log.
+// serverLog prints a message of the server's log.
 func serverLog(a *console.Console, level, message string) {
 	if level == "debug" && a.Verbose == 0 || a.Quiet && level != "error" {
 		return

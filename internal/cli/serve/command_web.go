@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// webFlags are the flags of serve for HTTP.
+// webFlags are the flags of serve that apply to HTTP.
 type webFlags struct {
 	address, tokenEnv, cert, key string
 	noToken                      bool
@@ -36,12 +36,13 @@ func (f *webFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.key, "tls-key", "", "use the private key in `FILE`, PEM")
 }
 
-// isSet reports whether a flag besides --http is set.
+// isSet reports whether any of the flags except --http is set.
 func (f *webFlags) isSet() bool {
 	return f.tokenEnv != "" || f.noToken || len(f.origins) > 0 || f.cert != "" || f.key != "" || f.source || len(f.passEnv) > 0
 }
 
-// listen opens the listener that the flags name, or returns nil for stdin and stdout.
+// listen opens the listener that the flags name. It returns nil if the server uses stdin and
+// stdout.
 func (cmd *serveCommand) listen() (net.Listener, Web, error) {
 	w := &cmd.web
 	web := Web{Origins: w.origins}
@@ -87,7 +88,7 @@ func setToken(a *console.Console, f *webFlags, web *Web) error {
 		return nil
 	case f.tokenEnv == "":
 		b := make([]byte, 24)
-		_, _ = rand.Read(b) // never fails: the process would have ended before
+		_, _ = rand.Read(b) // rand.Read never returns an error
 		web.Token, web.Made = hex.EncodeToString(b), true
 		return nil
 	}
@@ -117,7 +118,7 @@ func certificates(a *console.Console, f *webFlags) (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
 }
 
-// serveHTTP prints the server's address and serves it.
+// serveHTTP prints the server's address and serves clients.
 func serveHTTP(ctx context.Context, a *console.Console, s *Server, l net.Listener, web Web) error {
 	f := "serving http://" + l.Addr().String()
 	if _, plain := l.(*net.TCPListener); !plain {

@@ -50,7 +50,8 @@ type created struct {
 	Cursor    int64  `json:"cursor"`
 }
 
-// defaultLinger is how long a session continues without its client by default.
+// defaultLinger is the default time for which a session continues after its client has
+// disconnected.
 const defaultLinger = 60 * time.Second
 
 // createSession compiles a program and starts it.
@@ -111,7 +112,8 @@ func cmpErr(errs ...*Error) *Error {
 	return nil
 }
 
-// linger returns how long the session continues without its client; nil for ever.
+// linger returns the time for which the session continues after its client has disconnected. It
+// returns nil if the session continues without a limit.
 func (p *creating) linger() (*time.Duration, *Error) {
 	const most = 365 * 24 * 3600
 	seconds := defaultLinger.Seconds()
@@ -128,8 +130,8 @@ func (p *creating) linger() (*time.Duration, *Error) {
 	return &d, nil
 }
 
-// toolFilter returns a function that reports whether the session has a tool of the application; nil
-// for all.
+// toolFilter returns a function that reports whether the session may use a tool of the application.
+// It returns nil if all tools may be used.
 func (p *creating) toolFilter() (func(*tool.Definition) bool, *Error) {
 	var all bool
 	var words []string
@@ -170,8 +172,8 @@ func (r *request) options(p *creating) (engine.Options, *Error) {
 	return o, err
 }
 
-// environ returns the environment of the program: the permitted part of the server's, and the
-// client's variables.
+// environ returns the environment of the program. It consists of the permitted variables of the
+// server and of the client's variables.
 func (r *request) environ(p *creating) ([]string, *Error) {
 	c := &r.srv.config
 	environ := c.Environ
@@ -198,7 +200,7 @@ func (r *request) environ(p *creating) ([]string, *Error) {
 	return environ, nil
 }
 
-// named returns the program as descriptions of the session name it.
+// named returns the program in the form that descriptions of the session contain.
 func (p *creating) named() json.RawMessage {
 	switch {
 	case p.Program.Path != nil:
@@ -209,7 +211,7 @@ func (p *creating) named() json.RawMessage {
 	return json.RawMessage(`{"ir":"` + irName + `"}`)
 }
 
-// Names of programs that are not in a file.
+// Names for programs that have no file.
 const (
 	sourceName = "main.conc"
 	irName     = "main.conc-ir"
@@ -263,7 +265,8 @@ func unwrap(err error) error {
 	return err
 }
 
-// compile compiles a program. Its diagnostics are in the error's data.
+// compile compiles a program. If there are errors, the returned error's data contains the
+// diagnostics.
 func compile(s driver.Request) (*engine.Program, *Error) {
 	program, found, err := engine.CompileSource(s)
 	var path *driver.PathError
@@ -291,7 +294,8 @@ func load(path string, text []byte) (*engine.Program, *Error) {
 	return program, nil
 }
 
-// below resolves the links of a path, which must be inside a root.
+// below resolves the links of the path that the parameter param contains. It returns an error
+// unless the path is inside one of the roots.
 func (c *Config) below(param, path string) (string, *Error) {
 	if path == "" || strings.ContainsRune(path, 0) {
 		return "", badParam(param, "expected a path, got %q", path)
@@ -303,8 +307,8 @@ func (c *Config) below(param, path string) (string, *Error) {
 	real, err := filepath.EvalSymlinks(full)
 	outside := failure(codePath, "%s: %s is not in a --root of the server", param, path)
 	if err != nil {
-		// For a file that does not exist, the error inside of the roots is only that. Outside of
-		// the roots the error does not reveal whether a file exists.
+		// A missing file inside the roots is reported as missing. Outside the roots, the error does
+		// not reveal whether the file exists.
 		if !c.within(filepath.Clean(full)) {
 			return "", outside
 		}

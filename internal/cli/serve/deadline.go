@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// deadline detects that a repeated operation takes longer than patience. It has one timer for all
-// operations, which it resets only after it has expired: to set and stop a timer for each write
-// would cost a large part of a short one.
+// deadline detects that one of many operations takes longer than patience. The operations run one
+// after the other and share one timer. The timer is reset only after it has expired, because
+// setting and stopping a timer for each write would take a large part of the time of a short write.
 type deadline struct {
 	late func() // called when an operation takes too long
 
 	timing sync.Mutex
-	began  time.Time // zero while no operation is running
+	began  time.Time // start of the running operation; zero while no operation is running
 	timer  *time.Timer
 	set    bool // the timer is running
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/serve/servetest"
 )
 
-// Of two clients that register one name, the second receives the owner's name, and can neither
-// replace nor remove the tool; it may call it. A late answer is dropped.
+// TestTwoClients lets two clients register a tool with the same name. The second client gets an
+// error that names the owner. It can neither replace nor remove the tool, but it may call the tool.
+// The server drops an answer that arrives too late.
 func TestTwoClients(t *testing.T) {
 	x := listen(t, config(t, nil), serve.Web{Token: token})
 	a, _ := dial(t, x)

@@ -9,20 +9,21 @@ import (
 	"strings"
 )
 
-// Web configures which clients may call over HTTP.
+// Web configures which HTTP clients the server accepts.
 type Web struct {
-	Token    string   // bearer token of clients; "" accepts clients without one
-	Made     bool     // the token was generated: it is printed
-	Origins  []string // web pages that may call, besides those of the server itself
-	Loopback bool     // it listens on the loopback interface: only hosts of this name are accepted
+	Token    string   // token that clients must send as a bearer token; "" accepts clients without a token
+	Made     bool     // the token was generated, so the server prints it
+	Origins  []string // origins of web pages that may send requests, in addition to the server's own origin
+	Loopback bool     // the server listens on the loopback interface and accepts only requests to a loopback host name
 }
 
 // bearerProtocol precedes the token in a WebSocket's subprotocol, because a browser cannot set
 // headers of a WebSocket.
 const bearerProtocol = "bearer."
 
-// guard rejects requests that may not call. It checks the Origin of other pages, and the Host
-// against pages that reach this server under a host name of their own.
+// guard rejects requests without permission. It checks the header Origin against requests from
+// other web pages. It checks the header Host against pages that reach this server through a host
+// name that their owner controls.
 func (w Web) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		origin := r.Header.Get("Origin")
@@ -60,7 +61,7 @@ func Address(text string) (address string, loopback bool) {
 	return net.JoinHostPort(host, port), isLoopback(host)
 }
 
-// isLoopback reports whether a host, with or without a port, is the loopback interface.
+// isLoopback reports whether host, with or without a port, names the loopback interface.
 func isLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -69,7 +70,7 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// allows reports whether pages of an origin may call.
+// allows reports whether web pages of an origin may send requests.
 func (w Web) allows(origin string, r *http.Request) bool {
 	scheme := "http://"
 	if r.TLS != nil {
@@ -78,7 +79,7 @@ func (w Web) allows(origin string, r *http.Request) bool {
 	return origin == scheme+r.Host || slices.Contains(w.Origins, origin)
 }
 
-// allowRead lets pages of an origin read responses.
+// allowRead sets headers that let web pages of an origin read the response.
 func (w Web) allowRead(h http.Header, origin string) {
 	h.Set("Access-Control-Allow-Origin", origin)
 	h.Add("Vary", "Origin")
@@ -105,7 +106,7 @@ func same(a, b string) bool {
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// subprotocols returns the subprotocols that a WebSocket's client offers.
+// subprotocols returns the subprotocols that the WebSocket client offers.
 func subprotocols(r *http.Request) (all []string) {
 	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
 		for p := range strings.SplitSeq(line, ",") {

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// clientHeader names the client that sends a request.
+// clientHeader is the header with the id of the client that sends the request.
 const clientHeader = "Concerto-Client"
 
-// Time limits of requests, and of connections without a request.
+// Time limits for requests and for idle connections.
 const (
 	headerTime = 10 * time.Second
 	bodyTime   = time.Minute
 	idleTime   = 2 * time.Minute
 )
 
-// Handler serves over HTTP and WebSocket.
+// Handler returns the handler for HTTP and WebSocket.
 func (s *Server) Handler(w Web) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /rpc", s.rpc)
@@ -38,8 +38,8 @@ func (s *Server) Handler(w Web) http.Handler {
 	return w.guard(mux)
 }
 
-// ServeHTTP serves any number of clients over HTTP, until ctx ends or a client requests the end. It
-// closes the listener.
+// ServeHTTP serves clients over HTTP until ctx is cancelled or a client requests the stop of the
+// server. It closes the listener.
 func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, w Web) error {
 	h := &http.Server{Handler: s.Handler(w), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
 	failed := make(chan error, 1)
@@ -56,7 +56,7 @@ func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, w Web) error {
 	s.Stop(reason)
 	ending, cancel := context.WithTimeout(context.Background(), s.config.slow())
 	defer cancel()
-	stop := context.AfterFunc(ending, func() { _ = h.Close() }) // a client that does not read is not waited for
+	stop := context.AfterFunc(ending, func() { _ = h.Close() }) // do not wait for a client that does not read
 	defer stop()
 	go func() {
 		select {
@@ -73,7 +73,7 @@ func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, w Web) error {
 	return why
 }
 
-// rpc handles a message.
+// rpc handles one JSON-RPC message.
 func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		http.Error(w, "the content type must be application/json", http.StatusUnsupportedMediaType)
@@ -103,7 +103,7 @@ func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// body reads a message.
+// body reads the message in a request.
 func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // the connection supports deadlines
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.config.Message)))
@@ -130,8 +130,8 @@ func unknownClient(r *http.Request) *Error {
 	return failure(codeNotInitialized, "unknown client '%s': call `initialize` first", id)
 }
 
-// initializeHTTP handles initialize. The client exists as long as a disconnected one, so that it
-// can request its events.
+// initializeHTTP handles initialize over HTTP. The new client counts as disconnected until it
+// requests its events.
 func (s *Server) initializeHTTP(w http.ResponseWriter, m *message) {
 	c, hello, err := s.initialize(m, true)
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *Server) initializeHTTP(w http.ResponseWriter, m *message) {
 	respond(w, http.StatusOK, response(m.ID, hello, nil))
 }
 
-// receiveHTTP handles a message of the client over HTTP.
+// receiveHTTP handles a message from the client over HTTP.
 func (c *client) receiveHTTP(w http.ResponseWriter, r *http.Request, m *message) {
 	c.arrive()
 	defer c.leave(c.srv.config.grace())
@@ -162,5 +162,5 @@ func respond(w http.ResponseWriter, status int, text []byte) {
 	w.Header().Set("Cache-Control", "no-store")
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // the client does not read the response
+	_, _ = w.Write(text) // an error means that the client has disconnected
 }

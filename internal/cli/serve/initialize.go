@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// protocol is the version of the protocol.
+// protocol is the version of the protocol that the server implements.
 const protocol = 1
 
 // hello contains the parameters of initialize.
@@ -42,8 +42,8 @@ type welcome struct {
 	} `json:"limits"`
 }
 
-// initialize creates a client for the sender of the message, or returns the one that it resumes.
-// resumes is true if the transport permits resuming.
+// initialize creates a client, or returns the client that the message resumes. resumes is true if
+// the transport supports resuming.
 func (s *Server) initialize(m *message, resumes bool) (c *client, w *welcome, err *Error) {
 	if m.kind() != isRequest || *m.Method != "initialize" {
 		return nil, nil, failure(codeNotInitialized, "the first request must be `initialize`")
@@ -76,7 +76,8 @@ func (s *Server) initialize(m *message, resumes bool) (c *client, w *welcome, er
 	return c, w, nil
 }
 
-// resumed sets the number after which the client's next stream begins.
+// resumed sets the number of the message after which the client's next stream begins. It returns
+// that number.
 func (c *client) resumed(after int64) int64 {
 	at := max(0, min(after, c.out.Last()))
 	c.mu.Lock()
@@ -85,7 +86,7 @@ func (c *client) resumed(after int64) int64 {
 	return at
 }
 
-// capabilities returns the known capabilities. It ignores those of other versions.
+// capabilities returns the capabilities that this version knows. It ignores all others.
 func (h *hello) capabilities() (awaits bool, render []string, err *Error) {
 	for _, x := range []struct {
 		name string
@@ -114,13 +115,13 @@ func (s *Server) newClient(awaits bool, render []string, resumes bool) (*client,
 		return nil, failure(codeInternal, "%v", err)
 	}
 	if err := s.enter(c); err != nil {
-		_ = c.tools.Close() // it has no running calls
+		_ = c.tools.Close() // the client's tools have no running calls
 		return nil, err
 	}
 	return c, nil
 }
 
-// approve asks the client about its own call without a session.
+// approve asks the client to approve a call that the client made outside a session.
 func (c *client) approve(ctx context.Context, q *tool.Question) (json.RawMessage, audit.Actor, error) {
 	if !c.awaits {
 		return nil, audit.Actor{}, tool.ErrNoApprover
@@ -133,7 +134,8 @@ func (c *client) approve(ctx context.Context, q *tool.Question) (json.RawMessage
 	return value, audit.Actor{Type: "application", Name: c.owner()}, err
 }
 
-// dropEvent drops the event of a tool in a call without a session, which has no subscribers.
+// dropEvent drops an event of a tool that was called outside a session, because such a call has no
+// subscribers.
 func (c *client) dropEvent(channel string, payload json.RawMessage) {
 	c.srv.log("debug", fmt.Sprintf("%s: [%s] %s", c.owner(), channel, payload))
 }

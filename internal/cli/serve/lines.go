@@ -6,21 +6,21 @@ import (
 	"io"
 )
 
-// lines reads messages, one a line.
+// lines reads messages, one per line.
 type lines struct {
 	r    *bufio.Reader
 	most int
 }
 
-// errLong is the error of a line that is too long. The line was skipped.
+// errLong is returned for a line that is too long. The line has been skipped.
 var errLong = errors.New("the line is too long")
 
 func newLines(r io.Reader, most int) *lines {
 	return &lines{bufio.NewReaderSize(r, 64<<10), most}
 }
 
-// next returns the next line that is not blank, without its end. The error is errLong, after which
-// next can be called again, or the reader's error.
+// next returns the next line that is not blank, without the newline. It returns errLong for a line
+// that is too long, after which it can be called again, and otherwise the reader's error.
 func (l *lines) next() ([]byte, error) {
 	for {
 		text, err := l.line()

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// The limits of a session's stored events.
+// Limits on the stored events of a session.
 const (
 	maxStoredEvents     = 10_000
 	maxStoredEventBytes = 16 << 20
 )
 
-// eventLog holds the last events of a session. Events are numbered from 1.
+// eventLog stores the last events of a session. Events are numbered from 1.
 type eventLog struct {
-	first  int64 // the number of stored[0]
+	first  int64 // number of the event stored[0]
 	stored []json.RawMessage
 	bytes  int
 }
@@ -36,9 +36,10 @@ func (l *eventLog) add(event json.RawMessage) {
 	}
 }
 
-// after returns the stored events after number, at most limit of them, and the number of the last
-// one. If events after number are no longer stored, from and to are the numbers of the first and
-// the last of these, and events begins after to.
+// after returns the stored events that follow event number, at most limit of them. last is the
+// number of the last returned event. If some of the following events are no longer stored, from and
+// to are the first and the last number of the missing events, and the returned events begin after
+// to.
 func (l *eventLog) after(number int64, limit int) (from, to int64, events []json.RawMessage, last int64) {
 	if number = max(0, number); number >= l.last() {
 		return 0, 0, nil, number
@@ -55,7 +56,7 @@ func (l *eventLog) after(number int64, limit int) (from, to int64, events []json
 // timeForm is the format of the times in events.
 const timeForm = "2006-01-02T15:04:05.000Z"
 
-// eventHead holds the members with which all events begin.
+// eventHead contains the members with which every event begins.
 type eventHead struct {
 	SessionID string `json:"session_id,omitempty"`
 	Seq       int64  `json:"seq,omitempty"`
@@ -63,7 +64,7 @@ type eventHead struct {
 	Type      string `json:"type"`
 }
 
-// event encodes an event. body is a struct with the members that follow the head.
+// event encodes an event. body is a struct with the members that follow eventHead.
 func event(session string, seq int64, kind string, body any) json.RawMessage {
 	head := encode(eventHead{session, seq, time.Now().UTC().Format(timeForm), kind})
 	rest := encode(body)

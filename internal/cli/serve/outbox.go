@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// The limits of a client's stored messages: sent ones, so that it may resume, and unsent ones.
+// Limits on the stored messages of a client. Sent messages are stored so that the client can
+// resume; unsent messages are stored until they can be sent.
 const (
 	maxStoredMessages = 1024
 	maxStoredBytes    = 8 << 20
@@ -14,30 +15,29 @@ const (
 // outbox contains the messages to a client, numbered from 1.
 type outbox struct {
 	mu       sync.Mutex
-	first    int64 // the number of stored[0]
+	first    int64 // number of the message stored[0]
 	stored   []outgoing
-	bytes    int           // of stored
-	unsent   int           // bytes that were not sent
-	sent     int64         // the number of the last sent message
-	attached bool          // a transport is attached: see attach
-	resume   bool          // sent messages are stored
-	sending  int64         // the number of the last message being sent
-	wake     chan struct{} // contains an element if there may be messages to send
+	bytes    int           // total size of stored, in bytes
+	unsent   int           // size of the unsent messages, in bytes
+	sent     int64         // number of the last sent message
+	attached bool          // a transport is attached; see attach
+	resume   bool          // sent messages are stored until the limits are reached
+	sending  int64         // number of the last message that the transport has begun to send
+	wake     chan struct{} // contains an element if new messages may have to be sent
 	room     chan struct{} // contains an element after messages were sent
 }
 
 // outgoing is a message to a client.
-// it is `tools/changed`, of which only the last one is sent
 type outgoing struct {
 	text    []byte
-	changed bool // it is `tools/changed`, of which only the last one matters
+	changed bool // the message is `tools/changed`; of several unsent ones, only the last is sent
 }
 
 func newOutbox(resume bool) *outbox {
 	return &outbox{first: 1, resume: resume, wake: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
-// last returns the number of the last message. The caller holds the lock.
+// last returns the number of the last message. The caller holds mu.
 func (o *outbox) last() int64 { return o.first + int64(len(o.stored)) - 1 }
 
 // Last returns the number of the last message.
@@ -47,20 +47,20 @@ func (o *outbox) Last() int64 {
 	return o.last()
 }
 
-// full reports whether messages that can wait must do so. Other messages are added in any case. The
-// caller holds the lock.
+// full reports whether the outbox is full. Messages that can wait must then not be added; all
+// others are added nevertheless. The caller holds mu.
 func (o *outbox) full() bool {
 	return o.last()-o.sent >= maxStoredMessages || o.unsent >= maxStoredBytes
 }
 
-// Full is full for a caller without the lock.
+// Full is full for callers that do not hold mu.
 func (o *outbox) Full() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.full()
 }
 
-// add adds a message. The caller holds the lock.
+// add adds a message and returns its number. The caller holds mu.
 func (o *outbox) add(m outgoing) (number int64) {
 	if n := len(o.stored); m.changed && n > 0 && o.stored[n-1].changed && o.last() > max(o.sent, o.sending) {
 		o.stored[n-1] = m
@@ -74,7 +74,7 @@ func (o *outbox) add(m outgoing) (number int64) {
 	return o.last()
 }
 
-// signal adds an element to a channel unless it is full.
+// signal adds an element to c if c is empty.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -82,7 +82,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// Add adds a message.
+// Add is add for callers that do not hold mu.
 func (o *outbox) Add(m outgoing) (number int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -114,8 +114,9 @@ func (o *outbox) trim() {
 	}
 }
 
-// attach registers a transport that sends the messages after a number. lost is the last of those
-// messages that is no longer stored, or 0.
+// attach registers a transport that sends the messages after number after. If some of these
+// messages are no longer stored, from and lost are the first and the last of their numbers;
+// otherwise both are 0.
 func (o *outbox) attach(after int64) (from, lost int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -140,7 +141,7 @@ func (o *outbox) detach() {
 	o.trim()
 }
 
-// next returns the messages to send, and the number of the first.
+// next returns the messages to send and the number of the first of them.
 func (o *outbox) next() (number int64, batch []outgoing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -148,12 +149,12 @@ func (o *outbox) next() (number int64, batch []outgoing) {
 	return o.sent + 1, slices.Clone(o.stored[o.sent+1-o.first:])
 }
 
-// markSent records that messages were sent; number is the number of the first.
+// markSent records that a batch was sent. number is the number of its first message.
 func (o *outbox) markSent(number int64, batch []outgoing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if number != o.sent+1 {
-		return // another transport has replaced this one
+		return // another transport has been attached in the meantime
 	}
 	o.sent += int64(len(batch))
 	for _, m := range batch {
@@ -163,7 +164,7 @@ func (o *outbox) markSent(number int64, batch []outgoing) {
 	signal(o.room)
 }
 
-// holds reports whether a message is still stored.
+// holds reports whether the message with the given number is still stored.
 func (o *outbox) holds(number int64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

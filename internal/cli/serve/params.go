@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// form describes the parameters of a method: a Go type with its schema.
+// form describes the parameters of a method by a Go type and the type's schema.
 type form struct {
 	of     reflect.Type
 	schema func() *jsonschema.Schema
@@ -31,24 +31,24 @@ func formOf(t reflect.Type) form {
 	})}
 }
 
-// badParams returns the error of parameters with problems.
+// badParams returns the error for invalid parameters.
 func badParams(problems ...jsonschema.Problem) *Error {
 	return failure(codeParams, "invalid parameters: %s", jsonschema.FormatProblems(problems, 20)).with("errors", problems)
 }
 
-// badParam returns the error of one parameter.
+// badParam returns the error for one invalid parameter.
 func badParam(path, format string, args ...any) *Error {
 	return badParams(jsonschema.Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// fastReader is implemented by parameters that are so frequent that they have their own parser.
+// fastReader is implemented by parameters of frequent methods, which have their own decoder.
 type fastReader interface {
-	// readFast parses the text, which fits the form and is decoded. If it returns false,
-	// encoding/json parses it.
+	// readFast decodes text, which matches the schema. decoded is the value of text as generic
+	// JSON. If readFast returns false, encoding/json decodes the text.
 	readFast(text []byte, decoded any) bool
 }
 
-// read checks parameters against the form and decodes them into to, a pointer.
+// read validates parameters against the form and decodes them into to, which is a pointer.
 func (f form) read(text json.RawMessage, to any) *Error {
 	if len(text) == 0 {
 		text = json.RawMessage("{}")
@@ -69,7 +69,7 @@ func (f form) read(text json.RawMessage, to any) *Error {
 	return nil
 }
 
-// dotted returns a JSON pointer in the form of paths in problems.
+// dotted converts a JSON pointer to the dotted form of paths in error messages.
 func dotted(pointer string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {

@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// presence records whether a client is connected.
+// presence tracks whether a client is connected.
 type presence struct {
-	present int           // number of connections and requests
-	expired bool          // absent for longer than the grace period
-	leaving []*time.Timer // actions for a client that does not reconnect
-	// ending is locked during expire: a client that reconnects in the meantime is present
-	// afterwards, and none of its later actions are undone.
+	present int           // number of open connections and running requests
+	expired bool          // the client was disconnected for longer than the grace period
+	leaving []*time.Timer // timers of actions that run if the client does not reconnect
+	// ending is locked while such an action runs. A client that reconnects at the same time is
+	// registered only after the action, so that the action cannot affect the new connection.
 	ending sync.Mutex
 }
 
-// arrive records that a client is present: it has a connection, or a running request.
+// arrive records a new connection or running request of the client, and stops the timers of
+// leaving.
 func (c *client) arrive() {
 	c.ending.Lock()
 	defer c.ending.Unlock()
@@ -29,8 +30,9 @@ func (c *client) arrive() {
 	c.leaving, c.expired = nil, false
 }
 
-// leave reverts arrive. While a client is not present, requests to it remain open for a while, and
-// its sessions continue as configured.
+// leave reverts arrive. If the client has no other connection or request, leave starts timers.
+// After the time after, requests to the client fail. Sessions are cancelled after their own time
+// limit.
 func (c *client) leave(after time.Duration) {
 	sessions := c.srv.sessionsOf(c)
 	c.mu.Lock()
@@ -46,7 +48,7 @@ func (c *client) leave(after time.Duration) {
 	}
 }
 
-// away calls do after the client was absent for a time. The caller holds the lock.
+// away calls do if the client is still disconnected after the time after. The caller holds mu.
 func (c *client) away(after time.Duration, do func()) {
 	t := time.AfterFunc(after, func() {
 		c.ending.Lock()
@@ -61,14 +63,15 @@ func (c *client) away(after time.Duration, do func()) {
 	c.leaving = append(c.leaving, t)
 }
 
-// forgettable reports whether the client has no sessions, requests or tools.
+// forgettable reports whether the client has expired, so that it has no sessions, requests or
+// tools.
 func (c *client) forgettable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.expired
 }
 
-// expire ends everything of a client that does not reconnect.
+// expire ends the requests to and from a client that has not reconnected, and removes its tools.
 func (c *client) expire() {
 	c.dropUnresponsive()
 	c.cancelAll(errDisconnected)
@@ -87,7 +90,8 @@ func (c *client) cancelAll(why error) {
 	}
 }
 
-// dropUnresponsive ends the requests to a client that no longer answers, and removes its tools.
+// dropUnresponsive ends the requests to a client that no longer responds, and removes the client's
+// tools.
 func (c *client) dropUnresponsive() {
 	c.mu.Lock()
 	c.expired = true
@@ -102,8 +106,8 @@ func (c *client) dropUnresponsive() {
 	c.srv.changed(c)
 }
 
-// resendQuestions adds the open questions that are no longer in the outbox, for a client that has
-// reconnected.
+// resendQuestions adds the open requests to a reconnected client to the outbox again, if the outbox
+// no longer stores them.
 func (c *client) resendQuestions() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// A client that reconnects after its absence has begun to be handled is present afterwards:
-// otherwise it would receive nothing on its new connection, and lose the tools that it registers on
-// it.
+// TestReconnectWhileExpiring checks that arrive waits for a running action that handles the
+// client's absence. Otherwise the client would receive nothing on its new connection, and would
+// lose the tools that it registers there.
 func TestReconnectWhileExpiring(t *testing.T) {
 	c := &client{}
 	began := make(chan struct{})
@@ -25,6 +25,6 @@ func TestReconnectWhileExpiring(t *testing.T) {
 	<-began
 	c.arrive()
 	if !over.Load() {
-		t.Error("the client is there while what ends with it still ends")
+		t.Error("arrive returned while an action for the disconnected client was still running")
 	}
 }

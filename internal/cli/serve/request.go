@@ -14,19 +14,19 @@ type request struct {
 	ctx    context.Context
 	srv    *Server
 	client *client
-	http   bool     // it arrived over HTTP or WebSocket
-	after  []func() // called after the response
+	http   bool     // the request arrived over HTTP or WebSocket
+	after  []func() // functions to call after the response was sent
 }
 
 // method is a method that a client may call.
 type method struct {
 	form  form
-	waits bool // it may wait: it is answered on its own goroutine
-	makes bool // it creates a session
+	waits bool // the method may wait, so each request runs on its own goroutine
+	makes bool // the method creates a session
 	do    func(r *request, params json.RawMessage) (any, error)
 }
 
-// methodOf returns a method for a function of its parameters.
+// methodOf returns a method that decodes the parameters and calls do.
 func methodOf[P any](do func(*request, *P) (any, error)) method {
 	f := formOf(reflect.TypeFor[P]())
 	return method{form: f, do: func(r *request, params json.RawMessage) (any, error) {
@@ -52,7 +52,7 @@ func (m method) making() method {
 
 type nothing struct{}
 
-// methods are the methods for an initialized client.
+// methods are the methods that an initialized client may call.
 var methods map[string]method
 
 func init() {
@@ -77,9 +77,10 @@ func init() {
 	}
 }
 
-// receive handles a message of the client. A request is answered by reply, once, maybe later; a
-// notification and a response are not. receive does not wait. ctx is cancelled with the connection
-// only if the response would be lost.
+// receive handles a message of the client without waiting. For a request it calls reply exactly
+// once, possibly later; for a notification or a response it does not call reply. http is true for
+// HTTP and WebSocket. ctx is cancelled with the connection only if the response could not be
+// delivered later.
 func (c *client) receive(ctx context.Context, m *message, http bool, reply func([]byte)) {
 	switch m.kind() {
 	case isResponse:
@@ -132,7 +133,7 @@ func (c *client) receive(ctx context.Context, m *message, http bool, reply func(
 	}()
 }
 
-// do performs a request. It turns a panic into an error of this request.
+// do performs a request. It returns a panic of the method as an error of this request.
 func (r *request) do(x method, params json.RawMessage) (result any, failed *Error) {
 	defer func() {
 		if p := recover(); p != nil {

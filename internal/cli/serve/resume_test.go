@@ -31,8 +31,8 @@ func dial(t *testing.T, x *site) (servetest.Wire, *websocket.Conn) {
 	return w, conn
 }
 
-// A client that reconnects receives what it has missed: events, answers, and questions, with the
-// same ids.
+// TestResume checks that a client that reconnects receives the messages that it has missed: events,
+// responses and requests, with their original numbers and ids.
 func TestResume(t *testing.T) {
 	x := listen(t, config(t, map[string]string{"main.conc": `fn main() {
 	emit("a", dispatch_tool("t", {}));
@@ -51,8 +51,8 @@ func TestResume(t *testing.T) {
 → {"jsonrpc":"2.0","id":4,"method":"sessions/events","params":{"session_id":"$session","after":2,"wait_s":60}}
 → {"jsonrpc":"2.0","id":5,"method":"ping"}
 ← {"jsonrpc":"2.0","id":5,"result":{}}
-`) // so that the server has read both
-	_ = conn.CloseNow() // as when the line is cut
+`) // the response to the ping shows that the server has read both requests
+	_ = conn.CloseNow() // simulates a broken connection
 	w, conn = dial(t, x)
 	play(t, talk, w, `
 → {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1,"client":{"name":"x","version":"1"},"resume":{"client_id":"$client","after":4}}}
@@ -62,15 +62,16 @@ func TestResume(t *testing.T) {
 → {"jsonrpc":"2.0","id":"r1","result":{"success":true,"output":5}}
 `)
 	h := servetest.NewHTTP(t.Context(), x.url, token)
-	// The answer has been accepted when the call has ended: data that the server has not read from
-	// a connection is lost when the next connection comes.
+	// This request returns when the tool call has ended, so the server has read the tool's answer.
+	// Data that the server has not yet read from a connection would be lost when the next
+	// connection replaces it.
 	response, err := h.Request("POST", "/rpc", `{"jsonrpc":"2.0","id":9,"method":"sessions/events","params":{"session_id":"`+talk.Value("$session")+`","after":2,"limit":1,"wait_s":60}}`,
 		"Concerto-Client", talk.Value("$client"))
 	if err != nil || response.StatusCode != http.StatusOK {
 		t.Fatal(response, err)
 	}
 	if text, err := io.ReadAll(response.Body); err != nil || !strings.Contains(string(text), `"phase":"end"`) {
-		t.Fatalf("%s, %v", text, err)
+		t.Fatalf("sessions/events returned %s (error %v), want the end of the tool call", text, err)
 	}
 	w2, _ := dial(t, x)
 	play(t, talk, w2, `
@@ -78,7 +79,7 @@ func TestResume(t *testing.T) {
 ← {"jsonrpc":"2.0","id":1,"result":{"protocol":1,"server":"…","client_id":"$client","cursor":6,"limits":"…"}}
 ← {"jsonrpc":"2.0","method":"session/event","params":{"session_id":"$session","seq":3,"ts":"…","type":"tool","phase":"end","call_id":"$call","tool":"t","by":"main","route":"dispatch","outcome":"ok","duration_ms":"…"}}
 `)
-	for err := error(nil); err == nil; { // the connection before was ended
+	for err := error(nil); err == nil; { // the server has closed the previous connection
 		_, _, err = conn.Read(t.Context())
 	}
 	events := []string{}
@@ -99,16 +100,16 @@ func TestResume(t *testing.T) {
 	text := strings.Join(events, "\n")
 	for i, want := range []string{`"type":"emit","channel":"a","payload":5`, `"id":4,"result":{"events":[`, `"id":"r2","method":"emit/await"`, `"type":"print","text":"on\n"`, `"state":"done"`, `"reason":"enough"`} {
 		if !strings.Contains(text, want) {
-			t.Errorf("%d: there is no %s in\n%s", i, want, text)
+			t.Errorf("event %d: %s is missing in\n%s", i, want, text)
 		}
 	}
 	if !strings.HasPrefix(events[0], "8 ") {
-		t.Errorf("%s is first", events[0])
+		t.Errorf("first event = %s, want number 8", events[0])
 	}
 }
 
-// Requests to a client that does not reconnect end, its tools are removed, and its sessions are
-// cancelled, unless they are configured to continue.
+// TestClientDisconnects checks what happens if a client does not reconnect. Requests to the client
+// fail and its tools are removed. Its sessions are cancelled, unless they were created to continue.
 func TestClientDisconnects(t *testing.T) {
 	c := config(t, map[string]string{
 		"main.conc": `fn main() {
@@ -139,7 +140,7 @@ func TestClientDisconnects(t *testing.T) {
 	session, short := talk.Value("$session"), talk.Value("$short")
 	play(t, other, o, `
 ← {"jsonrpc":"2.0","method":"tools/changed","params":{"revision":1}}
-`) // before the next change, because the last one represents all unsent ones
+`) // read this notification first, because of several unsent ones only the last is sent
 	_ = conn.CloseNow()
 	play(t, other, o, `
 ← {"jsonrpc":"2.0","method":"tools/changed","params":{"revision":2}}
@@ -147,12 +148,12 @@ func TestClientDisconnects(t *testing.T) {
 	events := sessionEvents(t, x, session, "")
 	for _, want := range []string{`"outcome":"unavailable"`, `"channel":"unavailable","payload":"tool 't'`, `"channel":"no_listener"`, `"state":"done"`} {
 		if !strings.Contains(events, want) {
-			t.Errorf("there is no %s in\n%s", want, events)
+			t.Errorf("%s is missing in the events\n%s", want, events)
 		}
 	}
-	// Whether it has printed by then is the machine's.
+	// Whether the session has printed before it was cancelled depends on timing.
 	if got := sessionEvents(t, x, short, ""); !strings.Contains(got, `"state":"cancelled","error":{"kind":"cancelled","message":"its client has disconnected"`) {
-		t.Errorf("the other session: %s", got)
+		t.Errorf("events of the other session = %s, want that it is cancelled", got)
 	}
 	play(t, other, o, `
 → {"jsonrpc":"2.0","id":10,"method":"tools/list"}
@@ -160,7 +161,7 @@ func TestClientDisconnects(t *testing.T) {
 `)
 }
 
-// sessionEvents is the stream of a session's events, to its end.
+// sessionEvents returns the complete event stream of a session.
 func sessionEvents(t *testing.T, x *site, id, after string) string {
 	t.Helper()
 	r, err := servetest.NewHTTP(t.Context(), x.url, token).Request("GET", "/sessions/"+id+"/events?after="+after, "")
@@ -175,8 +176,8 @@ func sessionEvents(t *testing.T, x *site, id, after string) string {
 	return b.String()
 }
 
-// A client that does not read is disconnected; the program does not wait for it, and events that
-// are no longer stored are reported as a gap.
+// TestSlowReader checks that the server disconnects a client that does not read. The program does
+// not wait for the client. Events that are no longer stored are replaced by a gap event.
 func TestSlowReader(t *testing.T) {
 	c := config(t, map[string]string{"main.conc": `fn main() {
 	let text = "x".repeat(20000);
@@ -196,15 +197,15 @@ func TestSlowReader(t *testing.T) {
 	o, _ := dial(t, x)
 	other := servetest.New()
 	play(t, other, o, hello)
-	// The program ends while no client reads.
+	// The program finishes although no client reads.
 	events := sessionEvents(t, x, talk.Value("$session"), "1501")
 	if !strings.Contains(events, `"channel":"last"`) || !strings.HasSuffix(strings.TrimSpace(events), "}}") {
-		t.Errorf("the session's end: %.300s", events)
+		t.Errorf("last events of the session = %.300s", events)
 	}
 	all := sessionEvents(t, x, talk.Value("$session"), "0")
 	first, _, _ := strings.Cut(all, "\n")
 	if !strings.Contains(first, `"type":"gap","from":1,"to":`) {
-		t.Errorf("%.300s is first", first)
+		t.Errorf("first event = %.300s, want a gap", first)
 	}
 	if why := <-cut; !strings.Contains(why, "does not read") {
 		t.Error(why)
@@ -214,14 +215,14 @@ func TestSlowReader(t *testing.T) {
 	for ; err == nil; n++ {
 		_, _, err = conn.Read(t.Context())
 	}
-	// The server sends the reason if the client begins to read within five seconds, its limit for
-	// sending it.
+	// The server sends the reason for closing only if the client begins to read within five
+	// seconds.
 	if status := websocket.CloseStatus(err); status != websocket.StatusTryAgainLater && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		t.Errorf("the connection was ended after %d messages with %v: %v", n, status, err)
+		t.Errorf("the connection was closed after %d messages with status %v: %v", n, status, err)
 	}
 }
 
-// It floods: what it asks is bounded.
+// TestFlood checks that the number of a client's running requests is limited.
 func TestFlood(t *testing.T) {
 	c := config(t, nil)
 	x := listen(t, c, serve.Web{Token: token})
@@ -247,5 +248,5 @@ func TestFlood(t *testing.T) {
 			return
 		}
 	}
-	t.Error("all ids are in use")
+	t.Error("the server did not reject the request beyond the limit")
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool/tooltest"
 )
 
-// A client's own tools play the script over each transport, called by the client through
-// a session: it gets what a Go caller gets, byte for byte.
+// TestRoutes lets a client call its own tools through a session, over each transport. The results
+// must be byte for byte those of a Go caller.
 func TestRoutes(t *testing.T) {
 	for name, connects := range map[string]func(*testing.T, serve.Config) []reads{"stdio": overLines, "ws": overWebSocket, "http": overHTTP} {
 		tooltest.Run(t, tooltest.Route{Name: "serve " + name, Open: func(t *testing.T, app *tooltest.App) tooltest.Session {
 			c := config(t, nil)
-			c.Source, c.Message, c.Drain = true, 16<<20, time.Millisecond // the session would never end
+			c.Source, c.Message, c.Drain = true, 16<<20, time.Millisecond // Drain is short because the session does not end by itself
 			return newRoute(t, app, connects(t, c))
 		}, Lacks: map[string]string{
 			"approval edit":   "a client gets the result, not the text for a model",
@@ -29,7 +29,8 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// reads is one of a connection's streams of messages; the first one sends, too.
+// reads is a stream of messages from the server. The first stream of a connection also sends
+// messages.
 type reads struct {
 	servetest.Wire
 	receive func() ([]byte, error)
@@ -55,14 +56,14 @@ func overHTTP(t *testing.T, c serve.Config) []reads {
 	return []reads{{w, w.Receive}, {w, w.ReceiveAnswer}}
 }
 
-// route is a client that has a session, and the tools that the session calls.
+// route is a client with a session. The client owns the tools and calls them through the session.
 type route struct {
 	t       *testing.T
 	app     *tooltest.App
 	peer    *tooltest.Peer
 	session string
-	cursor  int64 // of the session's events
-	ready   bool  // the program runs
+	cursor  int64 // number of the session's last read event
+	ready   bool  // the program has started to run
 }
 
 func newRoute(t *testing.T, app *tooltest.App, from []reads) *route {
@@ -102,7 +103,7 @@ func newRoute(t *testing.T, app *tooltest.App, from []reads) *route {
 	return r
 }
 
-// ask makes a request that must not be refused.
+// ask makes a request that must succeed.
 func (r *route) ask(method string, params, result any) {
 	r.t.Helper()
 	text, err := r.peer.Ask(context.Background(), method, params)
@@ -114,7 +115,7 @@ func (r *route) ask(method string, params, result any) {
 	}
 }
 
-// cancelledError is the response to a call that the client has cancelled.
+// cancelledError is the error response to a call that the client has cancelled.
 const cancelledError = `{"code":-32005,"message":"the client has cancelled the request"}`
 
 func (r *route) Call(ctx context.Context, name string, args json.RawMessage) tooltest.Got {
@@ -122,7 +123,7 @@ func (r *route) Call(ctx context.Context, name string, args json.RawMessage) too
 	last := r.events()
 	var refused *tooltest.RefusedError
 	if errors.As(err, &refused) && string(refused.Text) == cancelledError {
-		// the canceller receives a protocol error: the session reports how the call ended
+		// The caller receives a protocol error, so the outcome is read from the session's event.
 		return tooltest.Got{Text: "tool '" + name + "' was " + last, Failed: true, Outcome: tool.Outcome(last)}
 	}
 	var result struct {
@@ -134,13 +135,13 @@ func (r *route) Call(ctx context.Context, name string, args json.RawMessage) too
 	}
 	got, failed := whole.Text()
 	if outcome := string(result.Metadata.Concerto.Outcome); last != outcome {
-		r.t.Errorf("the session reports that the call is %q, its result %q", last, outcome)
+		r.t.Errorf("outcome of the call = %q in the session's event, %q in the result", last, outcome)
 	}
 	return tooltest.Got{Text: got, Failed: failed, Outcome: result.Metadata.Concerto.Outcome}
 }
 
-// events waits until the session has sent at least one event, passes the events to the application,
-// and returns the outcome of the last call.
+// events waits until the session has sent at least one event. It passes the events to the
+// application and returns the outcome of the last call.
 func (r *route) events() (outcome string) {
 	var got struct {
 		Events []struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Code is the code of a request's error.
+// Code is the code of an error response.
 type Code int
 
 // The codes of JSON-RPC and of Concerto (spec/22-serve.md).
@@ -34,7 +34,7 @@ const (
 	codeNoAudit        Code = -32030
 )
 
-// Error is the error of a request, in the form of the protocol.
+// Error is the error of a request, as the protocol encodes it.
 type Error struct {
 	Code    Code            `json:"code"`
 	Message string          `json:"message"`
@@ -48,13 +48,13 @@ func failure(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// with adds a member of data.
+// with adds a member to the error's data.
 func (e *Error) with(name string, v any) *Error {
 	e.Data = encode(map[string]any{name: v})
 	return e
 }
 
-// message is a message in either direction.
+// message is a JSON-RPC message in either direction.
 type message struct {
 	Version *string         `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -83,7 +83,8 @@ func (m *message) kind() kind {
 	return isRequest
 }
 
-// parse parses a message. With an error, the message contains the id for the response.
+// parse parses a message. If it returns an error, the returned message contains the id for the
+// error response.
 func parse(text []byte) (*message, *Error) {
 	m := &message{}
 	text = bytes.Trim(text, " \t\r\n")
@@ -119,8 +120,8 @@ func parse(text []byte) (*message, *Error) {
 	return m, nil
 }
 
-// parseFast parses a message of the usual form, many times faster than encoding/json, which parses
-// all others. The message retains parts of the text.
+// parseFast decodes a message in the usual form, many times faster than encoding/json. It returns
+// false for other messages. The decoded message refers to text.
 func (m *message) parseFast(text []byte) bool {
 	return jsonread.Members(text, func(name, value []byte) bool {
 		switch string(name) {
@@ -150,14 +151,14 @@ func (m *message) parseFast(text []byte) bool {
 
 var usualVersion = version
 
-// once sets a member, unless it is set.
+// once stores a member's value. It returns false if the member occurred before.
 func once(to *json.RawMessage, value []byte) bool {
 	first := *to == nil
 	*to = value
 	return first
 }
 
-// answerable removes the id unless it may be that of a request.
+// answerable removes the id unless the message may be a request.
 func (m *message) answerable() *message {
 	if !m.isID() || m.Method == nil && (m.Result != nil || m.Error != nil) {
 		m.ID = nil
@@ -171,13 +172,14 @@ func (m *message) isID() bool {
 
 const version = "2.0"
 
-// head is the beginning of a message; room is the capacity that suffices for most messages.
+// head is the beginning of every message. room is the initial capacity, in bytes, which is enough
+// for most messages.
 const (
 	head = `{"jsonrpc":"` + version + `"`
 	room = 256
 )
 
-// response returns a response to a client's request; without an id its id is null.
+// response returns the response to a client's request. The response's id is null if id is empty.
 func response(id json.RawMessage, result any, err *Error) []byte {
 	b := append(make([]byte, 0, room), head+`,"id":`...)
 	if len(id) == 0 {
@@ -203,13 +205,13 @@ func notification(method string, params any) []byte {
 	return appendCall(append(make([]byte, 0, room), head...), method, params)
 }
 
-// appendCall appends method and parameters and the end of a message.
+// appendCall appends the method, the parameters and the end of a message.
 func appendCall(b []byte, method string, params any) []byte {
 	b = jsonwrite.Text(append(b, `,"method":`...), method)
 	return append(appendJSON(append(b, `,"params":`...), params), '}')
 }
 
-// encode returns v as JSON. v must be a value of this package or JSON.
+// encode returns v as JSON. v must be JSON or a value of a type of this package.
 func encode(v any) json.RawMessage { return appendJSON(nil, v) }
 
 func appendJSON(b []byte, v any) []byte {

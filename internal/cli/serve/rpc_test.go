@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestUsual: usual reads the same as encoding/json; and the most frequent messages are read by it.
+// TestUsual checks that parseFast accepts messages of the usual form and decodes them like
+// encoding/json. It must not accept other messages.
 func TestUsual(t *testing.T) {
 	usual := []string{
 		`{"jsonrpc":"2.0","id":1,"method":"ping"}`, ` {"params": {"a":[1]}, "method":"x","id":"r1","jsonrpc":"2.0"} `,
@@ -20,15 +21,15 @@ func TestUsual(t *testing.T) {
 	for _, text := range usual {
 		var got, want message
 		if !got.parseFast([]byte(text)) {
-			t.Errorf("%s is left to encoding/json", text)
+			t.Errorf("parseFast does not accept %s", text)
 		}
 		if err := json.Unmarshal([]byte(text), &want); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s is %+v; want %+v, %v", text, got, want, err)
+			t.Errorf("parseFast(%s) = %+v, want %+v (error %v)", text, got, want, err)
 		}
 	}
 	for _, text := range unusual {
 		if m := (&message{}); m.parseFast([]byte(text)) {
-			t.Errorf("%s is read as usual", text)
+			t.Errorf("parseFast accepts the unusual message %s", text)
 		}
 	}
 }

@@ -33,41 +33,41 @@ import (
 type Config struct {
 	Version    string
 	Tools      *tool.Registry // tools of all sessions; clients add their own
-	Roots      []string       // absolute, without links; programs and working directories must be inside one
+	Roots      []string       // absolute paths without links; programs and working directories must be inside one of them
 	Environ    []string
-	PassEnv    []string   // variables of Environ for programs without a file over HTTP
-	Source     bool       // programs without a file are accepted over HTTP
+	PassEnv    []string   // variables of Environ that are passed over HTTP to programs without a file
+	Source     bool       // the server accepts programs without a file over HTTP
 	Executable string     // path of the command concerto
-	Audit      *audit.Log // records calls of tools; nil: none
+	Audit      *audit.Log // log for calls of tools; nil if calls are not recorded
 	Sessions   int        // maximum number of running sessions
 	Message    int        // maximum length of a message, in bytes
 	Drain      time.Duration
 	LogLevel   string
 	Log        func(level, message string)
-	Kill       <-chan struct{} // closed: the server waits for nothing
-	Grace      time.Duration   // how long requests to a disconnected client stay open; 0: 10 s
-	Slow       time.Duration   // how long a client with a full outbox may read nothing; 0: 5 s
+	Kill       <-chan struct{} // after it is closed, the server waits for nothing
+	Grace      time.Duration   // time for which requests to a disconnected client stay open; 0 for 10 s
+	Slow       time.Duration   // time after which a client that does not read is disconnected if its outbox is full; 0 for 5 s
 }
 
 // Server is the state that all clients share. It is safe for concurrent use.
 type Server struct {
 	config       Config
-	ctx          context.Context // cancelled when all sessions have ended
+	ctx          context.Context // cancelled after all sessions have ended
 	end          context.CancelCauseFunc
-	run          *procgroup.Run // owns the tools that clients call without a session
-	stopRequests chan string    // the reason of a requested stop
-	// sockets are the WebSockets, which the HTTP server does not track.
+	run          *procgroup.Run // owner of the processes of tools that clients call outside a session
+	stopRequests chan string    // receives the reason when a stop is requested
+	// sockets counts the WebSocket connections, which the HTTP server does not track.
 	sockets sync.WaitGroup
 
 	mu       sync.Mutex
 	clients  map[string]*client
 	sessions map[string]*session
-	order    []*session // in the order of creation
+	order    []*session // sessions in the order of their creation
 	running  int
-	quiet    chan struct{} // closed when the server is stopping and no session runs
+	quiet    chan struct{} // closed when the server is stopping and no session is running
 	stopping bool
 
-	marks marks // positions in the audit log
+	marks marks // positions in the audit log where pages have ended
 }
 
 // New returns a server.
@@ -83,7 +83,7 @@ func (s *Server) log(level, message string) {
 	}
 }
 
-// Stopping reports whether new sessions are refused.
+// Stopping reports whether the server refuses new sessions because it is stopping.
 func (s *Server) Stopping() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,22 +94,22 @@ func (s *Server) Stopping() bool {
 func (s *Server) requestStop(reason string) {
 	select {
 	case s.stopRequests <- reason:
-	default: // already requested
+	default: // a stop has already been requested
 	}
 }
 
 // maxClients is the maximum number of clients.
 const maxClients = 1000
 
-// newID returns an id that cannot be guessed.
+// newID returns a random id that other clients cannot guess.
 func newID() string {
 	b := make([]byte, 12)
-	_, _ = rand.Read(b) // never fails: the process would have ended before
+	_, _ = rand.Read(b) // rand.Read never returns an error
 	return hex.EncodeToString(b)
 }
 
-// enter registers a client. If there are too many, it removes the one that has been disconnected
-// for the longest time.
+// enter registers a client. If there are too many clients, it removes the client that has been
+// disconnected for the longest time.
 func (s *Server) enter(c *client) *Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +144,7 @@ func (s *Server) allClients() []*client {
 	return all
 }
 
-// changed notifies all other clients that the tools have changed.
+// changed notifies all clients except by that the tools have changed.
 func (s *Server) changed(by *client) {
 	revision := s.config.Tools.Revision()
 	for _, c := range s.allClients() {
@@ -156,7 +156,7 @@ func (s *Server) changed(by *client) {
 	}
 }
 
-// session returns a session, or an error if it does not exist.
+// session returns the session with the given id, or an error if there is none.
 func (s *Server) session(id string) (*session, *Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +179,7 @@ func (s *Server) sessionsOf(c *client) []*session {
 	return out
 }
 
-// add registers a session, unless there are too many.
+// add registers a session. It returns an error if too many sessions are running.
 func (s *Server) add(x *session) *Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +197,8 @@ func (s *Server) add(x *session) *Error {
 
 func errStopping() *Error { return failure(codeStopping, "the server is shutting down") }
 
-// finished records the end of a session. The server stores as many ended sessions as may run.
+// finished records that a session has ended. The server stores at most as many ended sessions as
+// may run at the same time.
 func (s *Server) finished(x *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,8 +213,8 @@ func (s *Server) finished(x *session) {
 	}
 }
 
-// Stop stops the server: running sessions have the drain time to end, the rest is cancelled, and
-// clients are notified. Transports end after it.
+// Stop stops the server. Running sessions have the drain time to finish; then they are cancelled.
+// Clients are notified. Transports close their connections afterwards.
 func (s *Server) Stop(reason string) {
 	s.mu.Lock()
 	if s.stopping {
@@ -245,7 +246,7 @@ func (s *Server) Stop(reason string) {
 			Reason string `json:"reason"`
 		}{reason})
 		close(c.closing)
-		_ = c.tools.Close() // results of its handlers are no longer needed
+		_ = c.tools.Close() // the results of the tool's handlers are no longer needed
 	}
 	s.run.End()
 	s.end(errStopping())

@@ -17,10 +17,10 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// newTools is a registry without tools.
+// newTools returns an empty registry of tools.
 func newTools() *tool.Registry { return &tool.Registry{} }
 
-// config is that of a server whose programs are the files.
+// config returns the configuration of a server. files are the programs in its root directory.
 func config(t *testing.T, files map[string]string) serve.Config {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -40,7 +40,7 @@ func config(t *testing.T, files map[string]string) serve.Config {
 		Log: func(level, message string) { t.Logf("%s: %s", level, message) }}
 }
 
-// peer is a client over streams.
+// peer is a client that is connected over pipes.
 type peer struct {
 	servetest.Wire
 	*servetest.Conversation
@@ -75,25 +75,26 @@ func (p *peer) play(conversation string) {
 	}
 }
 
-// close closes the input, plays what still comes, and expects the server's end.
+// close closes the server's input and plays the rest of the conversation. The server must then
+// exit.
 func (p *peer) close(conversation string) {
 	p.t.Helper()
 	_ = p.in.Close()
 	p.play(conversation)
 	if text, err := p.Receive(); err != io.EOF {
-		p.t.Errorf("there is more: %s %v", text, err)
+		p.t.Errorf("unexpected message after the conversation: %s (error %v), want io.EOF", text, err)
 	}
 	if err := <-p.ended; err != nil {
 		p.t.Error(err)
 	}
 }
 
-// The conversations of testdata are played exactly. The part before the first file is the client's,
-// and the files are its programs.
+// TestConversations plays the conversations in testdata. Each archive contains a conversation
+// before its first file; the files are the programs.
 func TestConversations(t *testing.T) {
 	all, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(all) == 0 {
-		t.Fatal("there are no conversations", err)
+		t.Fatal("testdata contains no conversations", err)
 	}
 	for _, path := range all {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {

@@ -23,32 +23,32 @@ const (
 	stateCancelled = "cancelled"
 )
 
-// session is a run for a client. The settings with which it was created do not change.
+// session is a run of a program for a client. The fields before mu do not change after creation.
 type session struct {
 	srv      *Server
 	id       string
 	creator  *client
-	program  json.RawMessage // the program as the client named it
+	program  json.RawMessage // description of the program, in the client's words
 	does     work
 	metadata map[string]any
-	linger   *time.Duration // nil: it continues without its client
+	linger   *time.Duration // time for which the session continues without its client; nil for no limit
 	created  time.Time
 	ctx      context.Context
 	stop     context.CancelCauseFunc
-	ended    chan struct{} // closed when everything of it has ended
+	ended    chan struct{} // closed when the run and everything that belongs to it have ended
 
 	mu      sync.Mutex
 	log     eventLog
-	changed chan struct{} // closed when there is another event
+	changed chan struct{} // closed and replaced whenever an event is added
 	subs    map[*client]*subscription
-	askers  []*client      // clients that answer, the latest first
-	running engine.Running // set once it has started
-	calls   int64          // number of calls of clients through it
+	askers  []*client      // clients that answer emits; the client that registered last is first
+	running engine.Running // running program; set once the program has started
+	calls   int64          // number of calls that clients made through the session
 	state   stateBody
 	end     time.Time
 }
 
-// work is the program of a session, with its options.
+// work is the compiled program of a session and the options of its run.
 type work struct {
 	program *engine.Program
 	options engine.Options
@@ -69,7 +69,7 @@ type place struct {
 	Column   int    `json:"column"`
 }
 
-// usage is the use of models by a session.
+// usage is a session's usage of models.
 type usage struct {
 	Calls     int64           `json:"calls"`
 	Failed    int64           `json:"failed"`
@@ -86,14 +86,14 @@ func usedBy(u budget.Usage) *usage {
 	return x
 }
 
-// add adds an event and sends it to the subscribers.
+// add adds an event, sends it to the subscribers and returns its number.
 func (s *session) add(kind string, body any) (number int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.addLocked(kind, body)
 }
 
-// addLocked is add for a caller that holds the lock.
+// addLocked is add for callers that hold mu.
 func (s *session) addLocked(kind string, body any) (number int64) {
 	number = s.log.last() + 1
 	text := event(s.id, number, kind, body)
@@ -109,7 +109,7 @@ func (s *session) addLocked(kind string, body any) (number int64) {
 	return number
 }
 
-// handleEvent handles the run's events.
+// handleEvent adds an event of the run to the session's log.
 func (s *session) handleEvent(e engine.RunEvent) int64 {
 	switch e := e.(type) {
 	case engine.EmitEvent:
@@ -133,8 +133,8 @@ func (s *session) handleEvent(e engine.RunEvent) int64 {
 	panic(fmt.Sprintf("serve: an event of type %T", e))
 }
 
-// answer asks a client about an awaited emit: the last one that registered to answer, or else the
-// creator of the session.
+// answer asks a client for the answer to an awaited emit: the client that registered last, or the
+// creator of the session if none has registered.
 func (s *session) answer(ctx context.Context, number int64, channel string, payload json.RawMessage) (json.RawMessage, error) {
 	s.mu.Lock()
 	c := s.creator
@@ -150,7 +150,7 @@ func (s *session) answer(ctx context.Context, number int64, channel string, payl
 	return c.askAwaited(ctx, s.id, number, channel, payload)
 }
 
-// askAwaited sends an awaited emit to the client.
+// askAwaited sends an awaited emit to the client and returns the client's answer.
 func (c *client) askAwaited(ctx context.Context, session string, number int64, channel string, payload json.RawMessage) (json.RawMessage, error) {
 	if payload == nil {
 		payload = json.RawMessage("null")
@@ -176,7 +176,7 @@ func (c *client) askAwaited(ctx context.Context, session string, number int64, c
 	return r.Value, nil
 }
 
-// play runs the program to its end.
+// play runs the program until it exits, and records the result.
 func (s *session) play() {
 	defer close(s.ended)
 	s.add("state", stateBody{State: stateRunning})
@@ -191,14 +191,14 @@ func (s *session) play() {
 	}
 	s.mu.Lock()
 	s.state, s.end, s.running.Tools = end, time.Now(), nil
-	s.does = work{} // only its description is retained
+	s.does = work{} // release the program; only its description is still needed
 	s.addLocked("state", end)
 	s.mu.Unlock()
 	s.stop(nil)
 	s.srv.finished(s)
 }
 
-// contained calls f and turns a panic into an error of this session.
+// contained calls f. It returns a panic of f as an error of this session.
 func (s *session) contained(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -235,7 +235,7 @@ func (s *session) finalState(err error) (string, *runError) {
 	return stateFailed, &runError{Kind: "run", Message: err.Error(), Trace: []place{}}
 }
 
-// cancel ends the run as Ctrl-C does.
+// cancel interrupts the run in the same way as Ctrl-C.
 func (s *session) cancel(reason string) {
 	if reason == "" {
 		reason = "cancelled"

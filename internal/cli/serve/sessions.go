@@ -22,7 +22,7 @@ type ofState struct {
 	State *string `json:"state,omitempty" enum:"running,done,failed,cancelled"`
 }
 
-// listSessions lists sessions in the order of creation.
+// listSessions lists sessions in the order of their creation.
 func listSessions(r *request, p *ofState) (any, error) {
 	r.srv.mu.Lock()
 	all := slices.Clone(r.srv.order)
@@ -43,7 +43,7 @@ type cancelling struct {
 	Reason    string `json:"reason,omitempty"`
 }
 
-// cancelSession cancels a session and waits until it has ended.
+// cancelSession cancels a session and waits until the session has ended.
 func cancelSession(r *request, p *cancelling) (any, error) {
 	s, err := r.srv.session(p.SessionID)
 	if err != nil {
@@ -63,13 +63,14 @@ type subscribing struct {
 	Answers   bool   `json:"answers,omitempty"`
 }
 
-// position is a client's position in a session's events.
+// position is the number of the last event that a client has received from a session.
 type position struct {
 	Cursor int64  `json:"cursor"`
 	State  string `json:"state"`
 }
 
-// subscribeSession sends the client a session's events: those after the cursor, and then new ones.
+// subscribeSession subscribes the client to a session. The client receives the events after the
+// cursor, and later each new event.
 func subscribeSession(r *request, p *subscribing) (any, error) {
 	s, err := r.srv.session(p.SessionID)
 	if err != nil {
@@ -100,13 +101,13 @@ type pulling struct {
 	WaitS     float64 `json:"wait_s,omitempty" min:"0" max:"86400"`
 }
 
-// pulled is a part of a session's events.
+// pulled is a page of a session's events.
 type pulled struct {
 	Events []json.RawMessage `json:"events"`
 	position
 }
 
-// sessionEvents returns events after a number, and waits for one if there is none.
+// sessionEvents returns the events after a number. If there are none, it waits for the next event.
 func sessionEvents(r *request, p *pulling) (any, error) {
 	s, err := r.srv.session(p.SessionID)
 	if err != nil {
@@ -133,7 +134,7 @@ func sessionEvents(r *request, p *pulling) (any, error) {
 	}
 }
 
-// pull returns events after a number, and a channel that is closed when there is another one.
+// pull returns the events after a number, and a channel that is closed when another event is added.
 func (s *session) pull(after int64, limit int) (out pulled, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// beat is the interval of keep-alive comments in a stream without events.
+// beat is the interval at which keep-alive comments are sent in an idle stream.
 const beat = 15 * time.Second
 
-// events streams all messages of the server to a client.
+// events streams all of the server's messages to a client.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	c := s.client(r.Header.Get(clientHeader))
 	if c == nil {
@@ -32,7 +32,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// cursor returns the number after which a stream begins.
+// cursor returns the number of the event after which a stream begins. It is usual if the request
+// contains none.
 func cursor(w http.ResponseWriter, r *http.Request, usual int64) (int64, bool) {
 	text := r.Header.Get("Last-Event-ID")
 	if text == "" {
@@ -49,7 +50,7 @@ func cursor(w http.ResponseWriter, r *http.Request, usual int64) (int64, bool) {
 	return n, true
 }
 
-// sessionStream streams a session's events. It ends with the session.
+// sessionStream streams the events of a session until the session ends.
 func (s *Server) sessionStream(w http.ResponseWriter, r *http.Request) {
 	x, err := s.session(r.PathValue("id"))
 	if err != nil {
@@ -71,7 +72,7 @@ func (s *Server) sessionStream(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		if p.State != stateRunning {
-			return // the last event reports the end of the session
+			return // the last event has reported the end of the session
 		}
 		select {
 		case <-changed:
@@ -81,7 +82,8 @@ func (s *Server) sessionStream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pulled writes a part of a session's events. Only the last one has a number, the cursor's.
+// pulled writes a page of a session's events. The events have consecutive numbers up to the page's
+// cursor.
 func (o *sse) pulled(ctx context.Context, p *pulled) error {
 	number := p.Cursor - int64(len(p.Events))
 	for _, e := range p.Events {
@@ -93,7 +95,7 @@ func (o *sse) pulled(ctx context.Context, p *pulled) error {
 	return nil
 }
 
-// sse is a stream of events.
+// sse is a stream of server-sent events.
 type sse struct {
 	w     http.ResponseWriter
 	flush *http.ResponseController
@@ -116,7 +118,7 @@ func newSSE(w http.ResponseWriter) *sse {
 	return o
 }
 
-// beat writes a keep-alive comment.
+// beat writes a keep-alive comment and schedules the next one.
 func (o *sse) beat() {
 	_ = o.put(":\n\n")
 	o.mu.Lock()
@@ -134,7 +136,7 @@ func (o *sse) end() {
 	o.alive.Stop()
 }
 
-// event writes a message, which is one line, until ctx is cancelled.
+// event writes m, which must be a single line. It stops when ctx is cancelled.
 func (o *sse) event(ctx context.Context, number int64, m []byte) error {
 	stop := context.AfterFunc(ctx, func() { _ = o.flush.SetWriteDeadline(time.Now()) })
 	defer stop()

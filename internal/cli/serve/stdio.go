@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// patience is how long a write to a client may wait.
+// patience is the maximum duration of a write to a client.
 const patience = 30 * time.Second
 
-// errDeaf is the error of a client that does not read.
+// errDeaf is the error of a client that does not read its messages.
 var errDeaf = fmt.Errorf("the client has read nothing for %v", patience)
 
-// ServeLines serves one client over a pair of streams, a message a line. When the input ends, ctx
-// is cancelled, or the client requests it, the server stops. It returns the error of reading or
-// writing. A pending read then continues.
+// ServeLines serves one client over a pair of streams with one message per line. The server stops
+// when the input ends, ctx is cancelled, or the client requests the stop. ServeLines returns the
+// error of reading or writing. It does not wait for a pending read.
 func (s *Server) ServeLines(ctx context.Context, in io.Reader, out io.Writer) error {
 	l := &lineConn{srv: s, out: out, failed: make(chan error, 1), done: make(chan struct{})}
 	l.late = func() { l.fail(errDeaf) }
@@ -36,7 +36,7 @@ func (s *Server) ServeLines(ctx context.Context, in io.Reader, out io.Writer) er
 	}
 	c := l.client()
 	if c != nil && reason != "" && ctx.Err() == nil {
-		c.making.Wait() // received requests have started
+		c.making.Wait() // wait until the sessions of received requests have started
 	}
 	if c != nil && why != nil {
 		c.dropUnresponsive()
@@ -56,12 +56,12 @@ func (s *Server) ServeLines(ctx context.Context, in io.Reader, out io.Writer) er
 	return why
 }
 
-// lineConn is the connection over streams.
+// lineConn is a connection over two streams.
 type lineConn struct {
 	srv    *Server
 	out    io.Writer
-	failed chan error    // receives the first error of writing
-	done   chan struct{} // closed when everything is written
+	failed chan error    // receives the first error of a write
+	done   chan struct{} // closed when everything has been written
 
 	deadline
 	mu sync.Mutex
@@ -99,7 +99,7 @@ func (l *lineConn) read(in *lines) error {
 	}
 }
 
-// room waits until the client has read enough of its messages.
+// room waits until the client's outbox is not full.
 func (l *lineConn) room(c *client) {
 	for c.out.Full() {
 		select {
@@ -110,7 +110,7 @@ func (l *lineConn) room(c *client) {
 	}
 }
 
-// refuse responds to a message that is not a request.
+// refuse sends an error response to an invalid message.
 func (l *lineConn) refuse(c *client, id []byte, err *Error) {
 	text := response(id, nil, err)
 	if c != nil {
@@ -120,7 +120,7 @@ func (l *lineConn) refuse(c *client, id []byte, err *Error) {
 	l.write(text)
 }
 
-// first handles the message that must be initialize.
+// first handles the client's first message, which must be initialize.
 func (l *lineConn) first(m *message) {
 	if m.kind() != isRequest {
 		return
@@ -138,19 +138,19 @@ func (l *lineConn) first(m *message) {
 	l.mu.Unlock()
 	go func() {
 		defer close(l.done)
-		_ = c.deliver(context.Background(), l.batch) // l.write has reported the error
+		_ = c.deliver(context.Background(), l.batch) // l.write has already reported the error
 	}()
 }
 
-// mostWritten is the maximum size of a write, in bytes.
+// mostWritten is the maximum number of bytes in one write.
 const mostWritten = 256 << 10
 
-// batch writes messages.
+// batch writes messages, joining short ones into one write.
 func (l *lineConn) batch(_ int64, all []outgoing) error {
 	var b []byte
 	for i, m := range all {
 		if b == nil {
-			b = m.text // a single message is not copied
+			b = m.text // write a single message without copying it
 		} else {
 			b = append(b, m.text...)
 		}
@@ -165,9 +165,9 @@ func (l *lineConn) batch(_ int64, all []outgoing) error {
 	return nil
 }
 
-func (l *lineConn) write(text []byte) { _ = l.put(append(text, '\n')) } // failed receives the error
+func (l *lineConn) write(text []byte) { _ = l.put(append(text, '\n')) } // an error is sent to failed
 
-// put writes bytes, for one caller at a time, and sends an error to failed.
+// put writes b and sends an error to failed. It may be called concurrently.
 func (l *lineConn) put(b []byte) error {
 	l.begin()
 	_, err := l.out.Write(b)

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// The reasons for closing a stream to a client.
+// Reasons for closing a client's stream.
 var (
 	errReplaced = errors.New("the client has another connection")
 	errSlow     = errors.New("the client does not read its messages")
 )
 
-// stream sends the client the messages after a number by calling write, until the server has
-// stopped, ctx is cancelled or write fails. It returns nil if the server has stopped. The client's
-// previous stream ends first.
+// stream sends the client the messages after number after by calling write. It returns nil when the
+// server has stopped, and an error when ctx is cancelled or write fails. It first ends the client's
+// previous stream.
 func (c *client) stream(ctx context.Context, after int64, write func(ctx context.Context, number int64, m []byte) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -58,8 +58,8 @@ func (c *client) stream(ctx context.Context, after int64, write func(ctx context
 	})
 }
 
-// slowness detects that a client does not read: a message was not sent for a while, and no more can
-// be stored.
+// slowness detects that a client does not read: a single write takes too long, and the client's
+// outbox is full.
 type slowness struct {
 	c      *client
 	writes atomic.Int64 // odd during a write
@@ -70,7 +70,7 @@ type slowness struct {
 	seen  int64 // value of writes at the last check
 }
 
-// watch checks periodically until stop is called.
+// watch starts periodic checks, which continue until stop is called.
 func (x *slowness) watch() (stop func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -98,7 +98,7 @@ func (x *slowness) check() {
 	}
 }
 
-// during calls write for one message.
+// during calls write, which writes one message. It returns errSlow if a check has failed.
 func (x *slowness) during(write func() error) error {
 	x.writes.Add(1)
 	err := write()
@@ -109,7 +109,7 @@ func (x *slowness) during(write func() error) error {
 	return err
 }
 
-// The defaults of Grace and Slow.
+// Default values of Config.Grace and Config.Slow.
 const (
 	usualGrace = 10 * time.Second
 	usualSlow  = 5 * time.Second

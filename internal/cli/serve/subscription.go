@@ -4,14 +4,15 @@ package serve
 type subscription struct {
 	s    *session
 	c    *client
-	next int64 // the number of its next event
+	next int64 // number of the next event to send
 }
 
-// catchBatch is the number of events that are read at once.
+// catchBatch is the maximum number of events that are read from the log at once.
 const catchBatch = 256
 
-// offer sends the client an event if it is the next one and there is room. Otherwise the client
-// receives it from the session's log when there is room. The caller holds the session's lock.
+// offer adds an event to the client's outbox if it is the next event and the outbox is not full.
+// Otherwise the client receives the event later from the session's log. The caller holds the
+// session's lock.
 func (x *subscription) offer(number int64, text []byte) {
 	x.c.out.mu.Lock()
 	defer x.c.out.mu.Unlock()
@@ -23,7 +24,8 @@ func (x *subscription) offer(number int64, text []byte) {
 	x.c.hasBacklog.Store(true)
 }
 
-// catchUp sends the client the events that it has not received, while there is room.
+// catchUp adds the missing events from the session's log to the client's outbox, until the outbox
+// is full.
 func (x *subscription) catchUp() {
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
@@ -43,13 +45,13 @@ func (x *subscription) catchUp() {
 		}
 		x.c.out.mu.Unlock()
 		if x.next <= last {
-			x.c.hasBacklog.Store(true) // there is no room
+			x.c.hasBacklog.Store(true) // the outbox is full
 			return
 		}
 	}
 }
 
-// catchUp sends the client the events of all sessions that it has not received.
+// catchUp adds the missing events of all sessions to the client's outbox.
 func (c *client) catchUp() {
 	if !c.hasBacklog.Swap(false) {
 		return
@@ -65,7 +67,8 @@ func (c *client) catchUp() {
 	}
 }
 
-// subscribe sends the client the events of a session after a number, and then new ones.
+// subscribe subscribes c to the events after number after. If answers is true, c also answers the
+// session's emits.
 func (s *session) subscribe(c *client, after int64, answers bool) {
 	s.mu.Lock()
 	x := &subscription{s, c, max(0, after) + 1}
@@ -80,7 +83,8 @@ func (s *session) subscribe(c *client, after int64, answers bool) {
 	x.catchUp()
 }
 
-// unsubscribe returns the number of the last event that was sent to the client.
+// unsubscribe ends the subscription. It returns the number of the last event that was sent to the
+// client.
 func (s *session) unsubscribe(c *client) (cursor int64) {
 	s.mu.Lock()
 	if x := s.subs[c]; x != nil {
@@ -95,7 +99,7 @@ func (s *session) unsubscribe(c *client) (cursor int64) {
 	return cursor
 }
 
-// without returns list without c.
+// without returns a copy of list without c.
 func without(list []*client, c *client) []*client {
 	var out []*client
 	for _, x := range list {

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// toolCall contains the parameters of `tool/call`, for the client that owns the tool.
+// toolCall contains the parameters of `tool/call`, which is sent to the client that owns the tool.
 type toolCall struct {
 	call    *tool.Context
 	name    string
@@ -17,7 +17,8 @@ type toolCall struct {
 	args    json.RawMessage
 }
 
-// AppendJSON writes all members; an empty map or list is empty, not null.
+// AppendJSON appends the JSON object with all members. An empty map or list is encoded as empty,
+// not as null.
 func (t toolCall) AppendJSON(b []byte) ([]byte, error) {
 	c := t.call
 	b = jsonwrite.Text(append(b, `{"call_id":`...), c.CallID)
@@ -42,7 +43,7 @@ func (t toolCall) AppendJSON(b []byte) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// object appends a map.
+// object appends a map as a JSON object.
 func object[V any](b []byte, m map[string]V) ([]byte, error) {
 	if len(m) == 0 {
 		return append(b, "{}"...), nil

@@ -17,7 +17,8 @@ type registering struct {
 	SessionID *string     `json:"session_id,omitempty"`
 }
 
-// registerTools registers tools that the client answers, all or none.
+// registerTools registers tools whose calls the client handles. It registers either all of them or
+// none.
 func registerTools(r *request, p *registering) (any, error) {
 	owner := r.srv.config.Tools.As(r.client.owner())
 	if p.SessionID != nil {
@@ -53,7 +54,7 @@ func registerTools(r *request, p *registering) (any, error) {
 	}{names}, nil
 }
 
-// refusedTools returns the error of tools that the registry does not accept.
+// refusedTools returns the error for tools that the registry has rejected.
 func refusedTools(p *registering, err error) *Error {
 	var problems []jsonschema.Problem
 	var duplicate *tool.DuplicateError
@@ -97,8 +98,8 @@ type unregistering struct {
 	Names []string `json:"names"`
 }
 
-// unregisterTools removes tools of the client. If one of them belongs to another owner, it returns
-// an error and removes none.
+// unregisterTools removes tools of the client. If one of the tools belongs to another owner, it
+// returns an error and removes none.
 func unregisterTools(r *request, p *unregistering) (any, error) {
 	out := struct {
 		Unregistered []string `json:"unregistered"`
@@ -135,7 +136,7 @@ type listing struct {
 	Limit     int     `json:"limit,omitempty" min:"1"`
 }
 
-// listTools lists the tools of a session, or of the client without one.
+// listTools lists the tools of a session, or the client's tools if no session is given.
 func listTools(r *request, p *listing) (any, error) {
 	s, err := r.toolSession(p.SessionID)
 	if err != nil {
@@ -170,7 +171,7 @@ func listTools(r *request, p *listing) (any, error) {
 	return out, nil
 }
 
-// toolSession returns the tools of a session, or those of the client.
+// toolSession returns the tools of the session id, or those of the client if id is nil.
 func (r *request) toolSession(id *string) (*tool.Session, *Error) {
 	if id == nil {
 		return r.client.tools, nil
@@ -191,10 +192,10 @@ type calling struct {
 	SessionID *string         `json:"session_id,omitempty"`
 	Parent    *string         `json:"parent,omitempty"`
 
-	value any // Args, decoded
+	value any // value of Args as generic JSON
 }
 
-// readFast parses a call that contains only the tool and the arguments.
+// readFast decodes a call that has no other members than the tool and the arguments.
 func (p *calling) readFast(text []byte, decoded any) bool {
 	o, _ := decoded.(map[string]any)
 	name, named := o["name"].(string)
@@ -215,7 +216,7 @@ func (p *calling) readFast(text []byte, decoded any) bool {
 	return ok
 }
 
-// callTool calls a tool, for a call of the client's tools or for the client itself.
+// callTool calls a tool through a session, or directly for the client.
 func callTool(r *request, p *calling) (any, error) {
 	if p.Args == nil {
 		p.Args = json.RawMessage("{}")
@@ -242,8 +243,8 @@ func callTool(r *request, p *calling) (any, error) {
 	return s.Do(r.ctx, ask).Result, nil
 }
 
-// callID returns the id of the next call that a client makes through the session. Ids of the run's
-// own calls are only numbers.
+// callID returns the id of the next call that a client makes through the session. The id differs
+// from the ids of the run's own calls, which are plain numbers.
 func (s *session) callID() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -251,7 +252,7 @@ func (s *session) callID() string {
 	return fmt.Sprintf("%s-c%d", s.id, s.calls)
 }
 
-// handler returns a handler that asks the client to perform calls of a tool.
+// handler returns a handler that sends the calls of a tool to the client.
 func (c *client) handler(spec tool.Spec) tool.Handler {
 	version, timeout := max(spec.Version, 1), spec.Timeout
 	if timeout == 0 {
@@ -274,7 +275,7 @@ func (c *client) handler(spec tool.Spec) tool.Handler {
 			return tool.Result{}, err
 		}
 		var result tool.Result
-		if err := result.UnmarshalJSON(text); err != nil { // it is already validated as JSON
+		if err := result.UnmarshalJSON(text); err != nil { // result has no other invalid forms: text is valid JSON
 			return tool.Result{}, fmt.Errorf("tool '%s': %w", spec.Name, err)
 		}
 		return result, nil

@@ -18,7 +18,7 @@ import (
 
 const token = "a-long-secret"
 
-// site is a server over HTTP.
+// site is a server that listens for HTTP.
 type site struct {
 	url   string
 	end   context.CancelCauseFunc
@@ -45,8 +45,9 @@ func listen(t *testing.T, c serve.Config, w serve.Web) *site {
 	return x
 }
 
-// The conversations are the same over WebSocket and HTTP; those about what is no message
-// or comes before `initialize` over WebSocket alone.
+// TestConversationsOverHTTP plays conversations of testdata over WebSocket and HTTP. The
+// conversation errors contains invalid messages and messages before `initialize`, so it is played
+// only over WebSocket.
 func TestConversationsOverHTTP(t *testing.T) {
 	for _, name := range []string{"example", "tools", "sessions", "errors"} {
 		for _, over := range []string{"ws", "http"} {
@@ -93,14 +94,14 @@ func converse(t *testing.T, x *site, over, before, after string) {
 		t.Fatal(err)
 	}
 	if text, err := wire.Receive(); err != io.EOF {
-		t.Errorf("there is more: %s %v", text, err)
+		t.Errorf("unexpected message after the conversation: %s (error %v), want io.EOF", text, err)
 	}
 	if err := <-x.ended; err != nil {
 		t.Error(err)
 	}
 }
 
-// A caller without permission is refused before anything is read.
+// TestGuard checks that the server rejects a caller without permission before it reads the message.
 func TestGuard(t *testing.T) {
 	c := config(t, nil)
 	c.Message = 2000
@@ -147,16 +148,17 @@ func TestGuard(t *testing.T) {
 			defer func() { _ = r.Body.Close() }()
 			body, err := io.ReadAll(r.Body)
 			if err != nil || r.StatusCode != test.status || !strings.Contains(string(body), test.want) {
-				t.Errorf("%d %s %v", r.StatusCode, body, err)
+				t.Errorf("status %d, body %s, error %v", r.StatusCode, body, err)
 			}
 			if o := r.Header.Get("Access-Control-Allow-Origin"); (o != "") != (test.header != nil && test.header[0] == "Origin" && test.status < 300) {
-				t.Errorf("pages of %q may read it", o)
+				t.Errorf("header Access-Control-Allow-Origin = %q", o)
 			}
 		})
 	}
 }
 
-// While the server drains it is not ready, and makes no sessions.
+// TestReady checks that a server that is stopping reports that it is not ready, and creates no
+// sessions.
 func TestReady(t *testing.T) {
 	x := listen(t, config(t, map[string]string{"main.conc": `fn main() { println(await emit<String>("go", 1)?); }`}), serve.Web{Token: token})
 	h := servetest.NewHTTP(t.Context(), x.url, token)

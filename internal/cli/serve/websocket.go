@@ -10,19 +10,19 @@ import (
 	"github.com/coder/websocket"
 )
 
-// subprotocol is the subprotocol over WebSocket: a message is a text frame.
+// subprotocol is the WebSocket subprotocol. Each message is one text frame.
 const subprotocol = "concerto.v1"
 
-// webSocket serves a client over a WebSocket.
+// webSocket accepts a WebSocket connection and serves the client on it.
 func (s *Server) webSocket(w http.ResponseWriter, r *http.Request) {
 	if !slices.Contains(subprotocols(r), subprotocol) {
 		http.Error(w, "the subprotocol must be "+subprotocol, http.StatusBadRequest)
 		return
 	}
-	// The caller's permission was checked before.
+	// The middleware guard has already checked the caller's permission.
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol}, InsecureSkipVerify: true})
 	if err != nil {
-		return // the client was notified
+		return // Accept has already sent an error response
 	}
 	s.sockets.Add(1)
 	defer s.sockets.Done()
@@ -33,7 +33,7 @@ func (s *Server) webSocket(w http.ResponseWriter, r *http.Request) {
 	x.close(x.serve())
 }
 
-// socket is a WebSocket.
+// socket is a WebSocket connection of a client.
 type socket struct {
 	srv  *Server
 	conn *websocket.Conn
@@ -43,8 +43,8 @@ type socket struct {
 
 var errBinary = errors.New("a message must be a text frame")
 
-// serve reads messages and sends the client its messages. It returns the reason why the connection
-// ends, or nil if the server stops.
+// serve reads the client's messages and sends the server's messages. It returns the reason why the
+// connection ends, or nil if the server stops.
 func (x *socket) serve() error {
 	c, err := x.enter()
 	if c != nil {
@@ -58,7 +58,7 @@ func (x *socket) serve() error {
 	return c.stream(x.ctx, c.start(), x.write)
 }
 
-// beats closes the connection if the client no longer responds.
+// beats sends pings and closes the connection if the client does not respond.
 func (x *socket) beats() {
 	t := time.NewTicker(beat)
 	defer t.Stop()
@@ -78,7 +78,7 @@ func (x *socket) beats() {
 	}
 }
 
-// enter waits for initialize. It registers the client before it responds.
+// enter waits for initialize. It registers the client before it sends the response.
 func (x *socket) enter() (*client, error) {
 	stop := context.AfterFunc(x.srv.ctx, func() { x.end(errStopping()) })
 	defer stop()
@@ -103,7 +103,8 @@ func (x *socket) enter() (*client, error) {
 	}
 }
 
-// next returns the next message; bad is the error of an invalid one.
+// next returns the next message. bad is the error of an invalid message, and err the error of the
+// connection.
 func (x *socket) next() (m *message, bad *Error, err error) {
 	kind, text, err := x.conn.Read(x.ctx)
 	if err != nil {
@@ -116,7 +117,8 @@ func (x *socket) next() (m *message, bad *Error, err error) {
 	return m, bad, nil
 }
 
-// read handles the client's messages. Messages to the client, including responses, are numbered.
+// read handles the client's messages. Messages to the client, including responses, have consecutive
+// numbers.
 func (x *socket) read(c *client) error {
 	reply := func(text []byte) { c.out.Add(outgoing{text: text}) }
 	for {
@@ -139,7 +141,7 @@ func (x *socket) read(c *client) error {
 	}
 }
 
-// write writes a message.
+// write writes one message as a text frame.
 func (x *socket) write(ctx context.Context, _ int64, m []byte) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errDeaf)
 	defer cancel()
@@ -149,7 +151,7 @@ func (x *socket) write(ctx context.Context, _ int64, m []byte) error {
 	return nil
 }
 
-// close sends the reason why the connection ends.
+// close closes the connection and sends the reason to the client.
 func (x *socket) close(why error) {
 	defer x.end(why)
 	switch {
@@ -162,5 +164,5 @@ func (x *socket) close(why error) {
 	case errors.Is(why, errBinary):
 		_ = x.conn.Close(websocket.StatusUnsupportedData, errBinary.Error())
 	}
-	_ = x.conn.CloseNow() // it is already closed, or the client has disconnected
+	_ = x.conn.CloseNow() // fails only if the connection is already closed
 }

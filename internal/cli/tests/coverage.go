@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// coverage is what the tests executed: lines with code of each file, and handlers of listens. The
-// lines of the tests themselves do not count.
+// coverage contains the lines and listen handlers that the tests executed. The lines of the tests
+// themselves do not count.
 type coverage struct {
 	Lines    int            `json:"lines"`
 	Covered  int            `json:"covered"`
@@ -31,7 +31,7 @@ type fileCover struct {
 	hit  map[int]bool
 }
 
-// handlerCover is a listen handler. Line is its first line.
+// handlerCover is a listen handler. Line is the number of the handler's first line.
 type handlerCover struct {
 	Function string `json:"function"`
 	Type     string `json:"type"`
@@ -40,8 +40,8 @@ type handlerCover struct {
 	Covered  bool   `json:"covered"`
 }
 
-// summarize returns the coverage of a program from its points, which record whether the tests
-// reached them.
+// summarize returns the coverage of a program. Each of the points records whether the tests reached
+// it.
 func summarize(p *engine.Program, points []vm.Point) *coverage {
 	c := &coverage{Handlers: []handlerCover{}, Files: []*fileCover{}}
 	skip := testLines(p, points)
@@ -80,8 +80,7 @@ func summarize(p *engine.Program, points []vm.Point) *coverage {
 	return c
 }
 
-// testLines returns a function that reports whether a point is within a test: from the line where
-// the test's function begins to its last line.
+// testLines returns a function that reports whether a point is inside a test function.
 func testLines(p *engine.Program, points []vm.Point) func(vm.Point) bool {
 	type span struct{ from, to int }
 	spans := map[string][]span{}
@@ -124,7 +123,7 @@ func percent(part, whole int) string {
 	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(whole))
 }
 
-// writeText writes the coverage as text.
+// writeText writes the coverage report as text.
 func (c *coverage) writeText(w io.Writer) {
 	ran := 0
 	for _, h := range c.Handlers {
@@ -155,7 +154,7 @@ func (c *coverage) writeText(w io.Writer) {
 	}
 }
 
-// ranges formats ascending numbers, with neighbours joined: "7, 9-10".
+// ranges formats ascending numbers and joins consecutive ones: "7, 9-10".
 func ranges(ns []int) string {
 	var parts []string
 	for i := 0; i < len(ns); {

@@ -44,7 +44,7 @@ type testCommand struct {
 	tools       program.ToolFlags
 }
 
-// recordings are the values of --record; the first one is the default.
+// recordings are the valid values of --record. The first one is used if the flag has no value.
 var recordings = []string{"missing", "all"}
 
 func NewTest(a *console.Console) *cobra.Command {
@@ -137,7 +137,8 @@ func (cmd *testCommand) runTests(parent context.Context, path string) error {
 	})
 }
 
-// testOnce compiles and runs the tests. It calls s.Seen with each file that they depend on.
+// testOnce compiles the program and runs the tests once. It calls s.Seen with each file that the
+// tests depend on.
 func (cmd *testCommand) testOnce(ctx context.Context, s driver.Request, allow permit.Grants, selected func(engine.Test) bool, kill <-chan struct{}) (failed error) {
 	p, found, err := engine.CompileSource(s)
 	if err != nil {
@@ -183,7 +184,7 @@ func (cmd *testCommand) testOnce(ctx context.Context, s driver.Request, allow pe
 	return cmd.finishTests(r)
 }
 
-// options returns the options of the tests' run that the flags set, without tools and records.
+// options returns the options that the flags set for running tests, except tools and records.
 func (cmd *testCommand) options(allow permit.Grants, selected func(engine.Test) bool, kill <-chan struct{}) engine.TestOptions {
 	o := engine.TestOptions{Select: selected, Parallel: cmd.parallel, Seed: cmd.seed, Live: cmd.live, Record: cmd.record, Limit: time.Duration(cmd.timeout * float64(time.Second)), Environ: cmd.console.Environ, Executable: cmd.console.Binary.Executable, WorkDir: cmd.console.Dir, Allow: allow,
 		Cover: cmd.cover || cmd.html != "", Kill: kill, Log: cmd.console.LogWriter(), LogLevel: cmd.console.LogLevel}
@@ -199,8 +200,8 @@ func (cmd *testCommand) options(allow permit.Grants, selected func(engine.Test) 
 	return o
 }
 
-// runWithTools runs the tests with the tools and the audit log of the flags. The report is nil if
-// no test was started.
+// runWithTools runs the tests with the tools and the audit log that the flags specify. The report
+// is nil if no test was started.
 func (cmd *testCommand) runWithTools(ctx context.Context, p *engine.Program, o engine.TestOptions, seen func(path string)) (*testReport, error) {
 	var of engine.Options
 	of.WorkDir, of.Dir, of.Allow = cmd.console.Dir, cmd.console.Dir, o.Allow
@@ -224,8 +225,8 @@ func (cmd *testCommand) runWithTools(ctx context.Context, p *engine.Program, o e
 	return r, err
 }
 
-// selection returns a function that reports whether --filter selects a test. It validates the other
-// flags.
+// selection validates the flags and returns a function that reports whether --filter selects a
+// test.
 func (cmd *testCommand) selection() (func(engine.Test) bool, error) {
 	if ran := cmd.format.String() == "junit" || cmd.format.String() == "ndjson"; cmd.list && (ran || cmd.watch) {
 		report := "--watch"
@@ -264,7 +265,7 @@ func matchesAny(tests []engine.Test, selected func(engine.Test) bool) bool {
 	return false
 }
 
-// finishTests writes the rest of the report.
+// finishTests writes the part of the report that follows the results.
 func (cmd *testCommand) finishTests(r *testReport) error {
 	var err error
 	switch cmd.format.String() {
@@ -290,7 +291,7 @@ func (cmd *testCommand) finishTests(r *testReport) error {
 	return nil
 }
 
-// testPlace returns the place of a failure that has no place of its own.
+// testPlace returns the test's place, for a failure that has no place.
 func testPlace(t engine.Test) vm.Place {
 	return vm.Place{Function: t.Function, File: t.File, Line: t.Line}
 }

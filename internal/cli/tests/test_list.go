@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
-// listedTest is a test in the form of `concerto test --list --format json`.
+// listedTest is a test as `concerto test --list --format json` prints it.
 type listedTest struct {
 	Name     string `json:"name"`
 	File     string `json:"file"`
@@ -15,7 +15,7 @@ type listedTest struct {
 	Function string `json:"function"`
 }
 
-// listTests lists the selected tests and their places: a line each, or as a JSON array.
+// listTests lists the selected tests and their places, one per line or as a JSON array.
 func listTests(a *console.Console, all []engine.Test, selected func(engine.Test) bool, asJSON bool) error {
 	list := []listedTest{}
 	for _, t := range all {

@@ -78,7 +78,7 @@ func writeJSONReport(w io.Writer, r *testReport) error {
 	return e.Encode(out)
 }
 
-// resultJSON returns a test's result in the form of --format json.
+// resultJSON returns a test's result as --format json prints it.
 func resultJSON(x engine.TestResult) jsonResult {
 	t := jsonResult{Name: x.Name, Group: x.Group, Function: x.Function, File: x.File, Line: x.Line, Status: "passed",
 		DurationMS: milliseconds(x.Took), Seed: x.Seed, Emits: []jsonEmit{}, Output: x.Record.Output, Log: x.Record.Log}
@@ -101,17 +101,17 @@ func resultJSON(x engine.TestResult) jsonResult {
 	return t
 }
 
-// writeEvent writes a line of --format ndjson when a test starts or ends.
+// writeEvent writes a line of --format ndjson. r is nil when a test starts.
 func writeEvent(a *console.Console, t engine.Test, r *engine.TestResult) {
 	line := jsonResult{Name: t.Name, Group: t.Group, Function: t.Function, File: t.File, Line: t.Line, Status: "started", Emits: []jsonEmit{}}
 	if r != nil {
 		line = resultJSON(*r)
 	}
-	_ = a.WriteJSON(line) // a closed reader is noticed at the end of the run
+	_ = a.WriteJSON(line) // if the reader has closed the output, the end of the run reports it
 }
 
-// The report of --format junit, as build servers read it. A suite is a group of tests, or the tests
-// of a file that belong to no group.
+// The report of --format junit, in the form that build servers read. A suite is a group of tests.
+// The tests of a file that belong to no group also form a suite.
 type junitSuites struct {
 	XMLName  xml.Name     `xml:"testsuites"`
 	Tests    int          `xml:"tests,attr"`
@@ -197,7 +197,7 @@ func junitFailed(x engine.TestResult) *junitFailure {
 	return &junitFailure{Type: kind, Message: clean(f.Message), Text: clean(text.String())}
 }
 
-// seconds formats a duration for JUnit.
+// seconds formats a duration in seconds, for JUnit.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
 // clean removes the characters that XML does not allow.

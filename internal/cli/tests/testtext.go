@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
-// maxRecord is the maximum number of emits that a failing test shows.
+// maxRecord is the maximum number of emits that are shown for a failing test.
 const maxRecord = 20
 
 // writeResult writes a test's result as text: a line if it passed, unless --quiet; otherwise the
@@ -54,12 +54,11 @@ func writeResult(a *console.Console, r engine.TestResult) {
 		writeRecord(a, &failure, r, limit)
 		b.WriteString(console.Indent(failure.String(), "      "))
 	}
-	// A closed reader is noticed when the summary is written.
+	// If the reader has closed the output, writing the summary reports the error.
 	_, _ = a.Stdout.Write(b.Bytes())
 }
 
-// failureTitle is what went wrong in a line, or in several.
-// failureTitle returns the failure's message, which may have several lines.
+// failureTitle returns the message of a failure, which may have several lines.
 func failureTitle(f *engine.TestFailure) string {
 	if f.Kind == "" {
 		return f.Message
@@ -67,7 +66,7 @@ func failureTitle(f *engine.TestFailure) string {
 	return f.Kind + ": " + f.Message
 }
 
-// writeRecord writes the output of a test, with the last emits.
+// writeRecord writes what a test printed, and its last emits.
 func writeRecord(a *console.Console, b *bytes.Buffer, r engine.TestResult, emits int) {
 	if n := len(r.Record.Emits); n > 0 {
 		b.WriteString("emitted:\n")

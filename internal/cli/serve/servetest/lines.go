@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Lines returns a connection over two streams, a message a line.
+// Lines returns a connection over two streams with one message per line.
 func Lines(r io.Reader, w io.Writer) Wire {
 	return lines{bufio.NewReaderSize(r, 1<<20), w}
 }

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// Process plays a conversation with a server over its stdin and stdout. It closes the input at the
-// line End. The server must then send no more than the text contains, and exit successfully.
+// Process starts a server and plays a conversation over the server's stdin and stdout. At the line
+// End it closes stdin. It returns an error if the server then sends messages that are not in the
+// text, or does not exit successfully.
 func Process(c *exec.Cmd, text string) error {
 	in, err := c.StdinPipe()
 	if err != nil {
@@ -22,15 +23,16 @@ func Process(c *exec.Cmd, text string) error {
 	if err := c.Start(); err != nil {
 		return err
 	}
-	err = Whole(Lines(out, in), text, func() { _ = in.Close() }) // the output shows an error of the input
-	_, _ = io.Copy(io.Discard, out)                              // so that the server can exit
+	err = Whole(Lines(out, in), text, func() { _ = in.Close() }) // an error of closing shows up as a missing message
+	_, _ = io.Copy(io.Discard, out)                              // read the rest so that the server can exit
 	if werr := c.Wait(); err == nil && werr != nil {
 		return fmt.Errorf("wait for the server: %w", werr)
 	}
 	return err
 }
 
-// Whole plays a whole conversation, after which the server must send nothing. end closes the input.
+// Whole plays a complete conversation. The server must send nothing afterwards. Whole calls end at
+// the line End, to close the input.
 func Whole(wire Wire, text string, end func()) error {
 	play := New()
 	before, after, _ := strings.Cut(text, End)

@@ -24,19 +24,20 @@ type Wire interface {
 	Receive() ([]byte, error)
 }
 
-// End is the line at which the input ends.
+// End is the line of a conversation at which the client closes the input.
 const End = "# The input ends.\n"
 
-// Conversation is a conversation that is played in parts.
+// Conversation is a conversation with a server. It may be played in several parts.
 type Conversation struct {
-	values map[string]any // values of the texts that begin with $
+	values map[string]any // values of the placeholders, which begin with $
 	line   int
 }
 
-// New returns an empty conversation.
+// New returns a conversation of which nothing has been played.
 func New() *Conversation { return &Conversation{values: map[string]any{}} }
 
-// Play plays a part. The error describes the first difference, with its line.
+// Play plays one part of a conversation. The error describes the first difference and names its
+// line.
 func (c *Conversation) Play(w Wire, part string) error {
 	values, n := c.values, c.line
 	defer func() { c.line = n }()
@@ -61,7 +62,7 @@ func (c *Conversation) Play(w Wire, part string) error {
 	return nil
 }
 
-// fillIn replaces each "$name" in a text by its value.
+// fillIn replaces each placeholder "$name" in text by its value.
 func fillIn(text string, values map[string]any) string {
 	for name, v := range values {
 		value, err := json.Marshal(v)
@@ -76,10 +77,10 @@ func fillIn(text string, values map[string]any) string {
 	return text
 }
 
-// sorted is a connection that receives responses separately.
+// sorted is implemented by connections that receive responses separately from events.
 type sorted interface{ ReceiveAnswer() ([]byte, error) }
 
-// receive returns the next message of the kind that text expects.
+// receive returns the next message, or the next response if text is a response and w is sorted.
 func receive(w Wire, text string) ([]byte, error) {
 	var m struct{ Method string }
 	if s, ok := w.(sorted); ok && json.Unmarshal([]byte(text), &m) == nil && m.Method == "" {
@@ -107,13 +108,14 @@ func expect(w Wire, text string, values map[string]any) error {
 	return nil
 }
 
-// Member is a member of an object, in the order of the text.
+// Member is a member of a JSON object.
 type Member struct {
 	Name  string
 	Value any
 }
 
-// Tokens parses JSON and preserves the order of members: objects are []Member, arrays []any.
+// Tokens parses JSON and preserves the order of members. Objects become []Member, and arrays become
+// []any.
 func Tokens(text []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -162,7 +164,7 @@ func value(d *json.Decoder) (any, error) {
 	return t, nil
 }
 
-// differ describes the difference of two values; "" if they are equal.
+// differ describes the first difference between two values. It returns "" if they match.
 func differ(want, got any, values map[string]any) string {
 	switch w := want.(type) {
 	case string:
@@ -228,7 +230,7 @@ func differText(w string, got any, values map[string]any) string {
 	return ""
 }
 
-// covers reports whether s consists of the parts with any text between them.
+// covers reports whether s consists of the parts in order, with any text between them.
 func covers(parts []string, s string) bool {
 	rest, ok := strings.CutPrefix(s, parts[0])
 	if !ok || len(parts) == 1 {
@@ -245,7 +247,7 @@ func covers(parts []string, s string) bool {
 	return strings.HasSuffix(rest, last)
 }
 
-// Value returns the value of a text such as "$session".
+// Value returns the value of a placeholder such as "$session".
 func (c *Conversation) Value(name string) string {
 	s, _ := c.values[name].(string)
 	return s

@@ -14,7 +14,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// WebSocket connects to a server's /ws.
+// WebSocket connects to the path /ws of a server.
 func WebSocket(ctx context.Context, url, token string) (Wire, *websocket.Conn, error) {
 	c, _, err := websocket.Dial(ctx, url+"/ws", &websocket.DialOptions{Subprotocols: []string{"concerto.v1", "bearer." + token}})
 	if err != nil {
@@ -39,8 +39,8 @@ func (s socket) Receive() ([]byte, error) {
 	return text, err
 }
 
-// HTTP is a client of a server's /rpc and /events. It returns responses and events in the order in
-// which they arrive; see ReceiveAnswer.
+// HTTP is a client that uses the paths /rpc and /events of a server. It queues responses and events
+// separately, in order of arrival; see ReceiveAnswer.
 type HTTP struct {
 	ctx        context.Context
 	url, token string
@@ -50,7 +50,7 @@ type HTTP struct {
 	answers chan []byte
 	events  chan []byte
 	failed  chan error
-	Last    string // the id of the last event
+	Last    string // id of the last received event
 }
 
 // NewHTTP returns a client that has not initialized.
@@ -58,7 +58,7 @@ func NewHTTP(ctx context.Context, url, token string) *HTTP {
 	return &HTTP{ctx: ctx, url: url, token: token, answers: make(chan []byte, 1000), events: make(chan []byte, 10000), failed: make(chan error, 1000)}
 }
 
-// Request makes a request of the server.
+// Request sends an HTTP request to the server.
 func (h *HTTP) Request(method, path, body string, header ...string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(h.ctx, method, h.url+path, strings.NewReader(body))
 	if err != nil {
@@ -84,14 +84,14 @@ func (h *HTTP) Request(method, path, body string, header ...string) (*http.Respo
 	return http.DefaultClient.Do(r)
 }
 
-// Send posts a message. Another goroutine waits for a request's answer, except for that to
-// initialize, after which the client's events are requested.
+// Send posts a message. For a request, another goroutine waits for the response. For initialize,
+// Send waits for the response itself, and then requests the client's events.
 func (h *HTTP) Send(text []byte) error {
 	var m struct {
 		ID     json.RawMessage
 		Method string
 	}
-	_ = json.Unmarshal(text, &m) // it may be none
+	_ = json.Unmarshal(text, &m) // text may be an invalid message
 	if m.Method == "initialize" {
 		return h.initialize(text)
 	}
@@ -110,7 +110,7 @@ func (h *HTTP) Send(text []byte) error {
 	return nil
 }
 
-// post returns the answer to a message, nil where it has none.
+// post posts a message and returns the response, or nil if there is none.
 func (h *HTTP) post(text []byte) ([]byte, error) {
 	r, err := h.Request(http.MethodPost, "/rpc", string(text))
 	if err != nil {
@@ -134,7 +134,7 @@ func (h *HTTP) initialize(text []byte) error {
 	if err != nil {
 		return err
 	}
-	defer func() { h.answers <- body }() // once its events are listened to
+	defer func() { h.answers <- body }() // queue the response after the event stream is open
 	var m struct {
 		Result *struct {
 			ClientID string `json:"client_id"`
@@ -172,7 +172,7 @@ func (h *HTTP) Listen() error {
 	return nil
 }
 
-// Events reads a stream of events.
+// Events reads a stream of server-sent events and calls each for every event.
 func Events(r io.Reader, each func(id string, data []byte)) error {
 	in := bufio.NewReaderSize(r, 1<<20)
 	id := ""
@@ -194,7 +194,7 @@ func Events(r io.Reader, each func(id string, data []byte)) error {
 // Receive returns the next event.
 func (h *HTTP) Receive() ([]byte, error) { return h.next(h.events) }
 
-// ReceiveAnswer returns the next answer.
+// ReceiveAnswer returns the next response.
 func (h *HTTP) ReceiveAnswer() ([]byte, error) { return h.next(h.answers) }
 
 func (h *HTTP) next(from chan []byte) ([]byte, error) {
