@@ -15,7 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// person answers questions, and withdraws from a question when its context ends.
+// person is a HostPrompter that answers the requests of hosts. If fails is set, it returns an error
+// instead.
 type person struct {
 	mu    sync.Mutex
 	asked []string
@@ -48,7 +49,7 @@ fn main() {
     println(to_string(d?.text));
 }`
 
-// A host in sh that reports its answers.
+// asks is the manifest of a host that asks a question and an approval, and reports both answers.
 const asks = `
 [hosts.w]
 command = "sh"
@@ -61,8 +62,8 @@ done''']
 message_types = ["question", "approval", "progress"]
 `
 
-// A host's request that the program does not answer goes to a HostPrompter, and an embedding
-// application receives the result.
+// TestUnhandledIsAsked checks that a host's request without a handler in the program goes to the
+// prompter, and that the application receives the outcome as an activity event.
 func TestUnhandledIsAsked(t *testing.T) {
 	p := compile(t, map[string]string{"main.conc": unhandled, "Concerto.toml": asks})
 	for _, fails := range []bool{false, true} {
@@ -85,7 +86,8 @@ func TestUnhandledIsAsked(t *testing.T) {
 				emitted = append(emitted, line)
 			}
 		}
-		// With a declared default no one is asked; under execute a person is asked first.
+		// The prompter is not called if the host's section has a default. Under execute, it is
+		// called before other answers are tried.
 		asked := []string{`W question 60000 {"id":1,"question":"Which?"}`, `W approval 60000 {"id":2,"description":"rm"}`,
 			`W question 60000 {"id":1,"question":"Which?"}`, `W approval 60000 {"id":2,"description":"rm"}`}
 		if d := cmp.Diff(asked, who.asked); d != "" {
@@ -98,12 +100,13 @@ func TestUnhandledIsAsked(t *testing.T) {
 			unhandled = 3
 		}
 		if d := cmp.Diff(want, received); d != "" || len(emitted) != unhandled {
-			t.Errorf("fails %v: %s\n%s", fails, d, out.String())
+			t.Errorf("received activity differs if the prompter fails = %v (-want +got):\n%s\noutput:\n%s", fails, d, out.String())
 		}
 	}
 }
 
-// Every kind of activity is reported, and what begins ends.
+// TestActivity checks that every kind of activity is reported, and that everything that begins also
+// ends.
 func TestActivity(t *testing.T) {
 	p := compile(t, map[string]string{"main.conc": `
 host W { connector: w, output_format: "json" }
@@ -124,7 +127,7 @@ fn main() {
 				open[a.Number] = a.Name
 			case activity.Ended, activity.ListenEnded, activity.StageEnded:
 				if open[a.Number] != a.Name {
-					t.Errorf("%d %s ends, and %q began", a.Number, a.Name, open[a.Number])
+					t.Errorf("activity %d ends with the name %s, but began with %q", a.Number, a.Name, open[a.Number])
 				}
 				delete(open, a.Number)
 			}

@@ -20,7 +20,7 @@ func (o *Options) application(next effect.Performer) effect.Performer {
 type application struct {
 	effect.Performer
 	o    *Options
-	turn sync.Mutex // serialises awaited emits, which come from several goroutines
+	turn sync.Mutex // lets one awaited emit at a time call the application, because the calls come from several goroutines
 }
 
 func (a *application) receiveEmit(channel string, payload json.RawMessage) {
@@ -32,7 +32,7 @@ func (a *application) receiveEmit(channel string, payload json.RawMessage) {
 	a.o.OnEmit(channel, payload)
 }
 
-// Perform performs r, and passes emits to the application.
+// Perform passes an emit to the application, and any other request to the next layer.
 func (a *application) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.Emit:
@@ -51,8 +51,9 @@ func (a *application) Perform(ctx context.Context, r effect.Request) (effect.Res
 	return a.Performer.Perform(ctx, r)
 }
 
-// Start passes an awaited emit to the application immediately, so that emits arrive in the
-// program's order. It, and requests of hosts, are answered while the program continues.
+// Start passes an awaited emit to the application at once, so that the application receives emits
+// in the program's order. Awaited emits and requests of hosts are answered while the program
+// continues.
 func (a *application) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	var answer func(context.Context) (effect.Result, error)
 	switch r := r.(type) {
@@ -88,20 +89,20 @@ func (o *Options) awaitAnswer(ctx context.Context, r *effect.AwaitEmit, next eff
 	return resultOfAnswer(ctx, r.Channel, v, err)
 }
 
-// askHost lets the application answer a host's request.
+// askHost passes a host's request to the application, and returns its answer.
 func (o *Options) askHost(ctx context.Context, r *effect.AskHost) (effect.Result, error) {
 	v, err := o.Answers.OnAskHost(ctx, r.Asking, r.Message)
 	return resultOfAnswer(ctx, hostmsg.Of(r.Type).Channel, v, err)
 }
 
-// asksHosts reports whether requests of hosts that the program leaves unanswered have another
-// answerer.
+// asksHosts reports whether the application or a prompter answers the requests of hosts that the
+// program does not handle.
 func (o *Options) asksHosts() bool {
 	_, prompts := o.Answers.Prompter.(emit.HostPrompter)
 	return prompts || o.Answers.OnAskHost != nil
 }
 
-// resultOfAnswer converts the application's answer to an awaited emit to the emit's result.
+// resultOfAnswer converts the application's answer to the result of an awaited emit.
 func resultOfAnswer(ctx context.Context, channel string, v json.RawMessage, err error) (effect.Result, error) {
 	switch {
 	case ctx.Err() != nil:

@@ -19,8 +19,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
-// audited runs a program with an audit log, and returns its records of calls in short form: who
-// called, and who decided what.
+// audited runs a program with an audit log. It returns the log's records of calls in a short form,
+// with the caller and the decision, and the text of the log.
 func audited(t *testing.T, p *engine.Program, o engine.Options) (calls []string, log string, err error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "audit.ndjson")
@@ -56,7 +56,7 @@ func shortened(t *testing.T, log string) (calls []string) {
 			}
 		}
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			t.Fatalf("%v: %s", err, line)
+			t.Fatalf("invalid audit record %s: %v", line, err)
 		}
 		switch approval := "-"; r.Kind {
 		case "call":
@@ -92,7 +92,8 @@ func orders(change func(*tool.Definition)) *tool.Registry {
 	return &tools
 }
 
-// The record of a decision names who answered, or why there was no answer.
+// TestWhoApproves checks that the record of a decision names who made it, or why there was no
+// answer.
 func TestWhoApproves(t *testing.T) {
 	waits := func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
 		<-ctx.Done()
@@ -101,7 +102,7 @@ func TestWhoApproves(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		o       engine.Options
-		timeout string // on_timeout; "" means that waiting does not end
+		timeout string // on_timeout of the tool; "" means no time limit
 		want    string
 		printed string
 	}{
@@ -141,15 +142,15 @@ func TestWhoApproves(t *testing.T) {
 				outcome = "order denied"
 			}
 			if diff := cmp.Diff([]string{"program main calls order: " + c.want, outcome}, calls); diff != "" || err != nil || output != c.printed {
-				t.Errorf("%v\n%s\n%s", err, output, diff)
+				t.Errorf("error = %v, output = %s, records differ (-want +got):\n%s", err, output, diff)
 			}
 		})
 	}
 }
 
-// [permissions] approve requires approval on every route. A grant for the session is not requested
-// again, and its record names who granted it. A tool whose approval times out with `halt` ends the
-// agent's call.
+// TestMustApprove checks `approve` in [permissions]. Every route then requires an approval. A
+// session grant is valid for later calls, and their records name who granted it. If the approval of
+// a tool with on_timeout `halt` times out, the agent's call fails.
 func TestMustApprove(t *testing.T) {
 	const program = `
 		agent Clerk uses main {}
@@ -222,12 +223,12 @@ replies = [
 		t.Error(diff)
 	}
 	if want := `"agent 'Clerk': halting was not called: there was no answer within 0.01 s"`; halted != want {
-		t.Errorf("it ended with %s", halted)
+		t.Errorf("error of the agent's call = %s, want %s", halted, want)
 	}
 }
 
-// A prepared call whose approval is cancelled is not made and leaves no data; the audit contains
-// it.
+// TestApprovalCancelled cancels calls while they wait for approval. The tool must not be called,
+// and the audit log must contain the cancelled calls.
 func TestApprovalCancelled(t *testing.T) {
 	p := compileTests(t, map[string]string{"Concerto.toml": "", "main.conc": `
 		fn late() -> Any { await emit("go", 1)?; 2 }
@@ -250,11 +251,12 @@ func TestApprovalCancelled(t *testing.T) {
 			return nil, context.Cause(ctx)
 		}})
 	if one := "program main calls order: - order cancelled "; err != nil || strings.Join(calls, " ")+" " != strings.Repeat(one, 3) || strings.Join(got, " ") != "2 2 2" {
-		t.Errorf("%v %q %q", err, calls, got)
+		t.Errorf("error = %v, records = %q, emits = %q, want three cancelled calls", err, calls, got)
 	}
 }
 
-// A call that cannot be recorded is not made, however the tool is implemented.
+// TestUnrecordedCalls checks that a call is not made if the audit log cannot be written, for tools
+// of the application and of the program.
 func TestUnrecordedCalls(t *testing.T) {
 	p := compileTests(t, map[string]string{"Concerto.toml": "", "main.conc": `
 		tool Own { description: "Own", @describe("Counts") pub fn count(self) -> Int { emit("counted", 1); 1 } }
@@ -285,7 +287,7 @@ func TestUnrecordedCalls(t *testing.T) {
 	}
 }
 
-// filling is a file on a disk that becomes full.
+// filling is a file whose writes fail while full is set.
 type filling struct {
 	audit.File
 	full *bool

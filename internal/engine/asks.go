@@ -15,17 +15,18 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// Ask is a resource outside the run that a program may use. Name is the value for the flag of its
-// Kind; "" means every resource of that kind. Detail describes its use, or the meaning of the name.
+// Ask is a resource outside the run that a program may use. Name is the resource's name in the
+// permission flag of its Kind; "" means every resource of that kind. Detail describes how the
+// program uses the resource.
 type Ask struct {
 	Kind   permit.Kind
 	Name   string
 	Detail string
 }
 
-// Asks returns the commands, hosts, files and network hosts that the program may use, each once, by
-// kind. It derives them from the program's code and declarations: a program cannot use what neither
-// of them mentions.
+// Asks returns the commands, hosts, files and network hosts that the program may use, sorted by
+// kind and without duplicates. The list comes from the program's code and declarations, which
+// mention everything that a program can use.
 func (p *Program) Asks() []Ask {
 	a := &asking{ir: p.ir, performs: performed(p.ir)}
 	a.hosts()
@@ -38,7 +39,7 @@ func (p *Program) Asks() []Ask {
 	return a.list
 }
 
-// performed returns the effects in a program's code.
+// performed returns the kinds of effects that a program's code contains.
 func performed(p *ir.Program) map[effect.Kind]bool {
 	out := map[effect.Kind]bool{}
 	look := func(code []ir.Instr) {
@@ -80,13 +81,13 @@ func (a *asking) hosts() {
 		x := &a.ir.Hosts[i]
 		h, err := host.ParseConfig(x.Name, x.Connector, x.Params, x.Config, "")
 		if err != nil {
-			continue // it cannot be used either
+			continue // the program cannot use the host either
 		}
 		a.addRequirement(Ask{permit.Host, h.Name, commandText(h.Command, h.Args)})
 	}
 }
 
-// commandText returns a command as it would be typed, without quotes.
+// commandText returns a command line for display, without quoting.
 func commandText(command string, args []string) string {
 	return strings.Join(append([]string{command}, args...), " ")
 }
@@ -99,7 +100,7 @@ func (a *asking) servers() {
 	}
 }
 
-// server adds what a used server needs.
+// server adds the command or the network host of the MCP server with a name.
 func (a *asking) server(name string) {
 	for i := range a.ir.Servers {
 		x := &a.ir.Servers[i]
@@ -115,12 +116,12 @@ func (a *asking) server(name string) {
 	}
 }
 
-// addTools adds what the manifest's tools use.
+// addTools adds the resources of the tools in the manifest.
 func (a *asking) addTools() {
 	for _, x := range a.ir.AppTools {
 		var form toolForm
 		if json.Unmarshal(x.Config, &form) != nil {
-			continue // it cannot be used either
+			continue // the program cannot use the tool either
 		}
 		what := "the tool " + x.Name
 		switch {
@@ -143,7 +144,7 @@ func hostname(address string) string {
 	return address
 }
 
-// models adds the addresses of the connections that agents use, directly or as fallbacks.
+// models adds the network hosts of the connections that agents use, directly or as fallbacks.
 func (a *asking) models() {
 	var next []string
 	for i := range a.ir.Agents {
@@ -157,7 +158,7 @@ func (a *asking) models() {
 		seen[next[0]] = true
 		c, err := llm.ParseConnection(next[0], json.RawMessage(a.ir.Connections[i].Config))
 		if err != nil {
-			continue // it cannot be used either
+			continue // the program cannot use the connection either
 		}
 		next = append(next, c.Fallback...)
 		if at := c.Address(); at != "" {
@@ -186,14 +187,14 @@ func (a *asking) stores() {
 	}
 }
 
-// sources maps the permissions whose targets are known only at run time to the part of the library
-// that uses them.
+// sources maps each permission whose targets are known only at run time to the part of the library
+// that requires it.
 var sources = map[permit.Kind]string{permit.Read: "std::fs", permit.Write: "std::fs", permit.Net: "std::http", permit.Run: "std::tools::RunCommand"}
 
-// declared lists the effects whose targets are known from declarations.
+// declared lists the kinds of effects whose targets are known from the program's declarations.
 var declared = []effect.Kind{effect.KindAgentCall, effect.KindStreamOpen, effect.KindMCPOpen}
 
-// effects adds what the code may do, as far as [permissions] grants it.
+// effects adds the resources that the program's code may use within [permissions].
 func (a *asking) effects() {
 	for _, k := range slices.Sorted(maps.Keys(a.performs)) {
 		if slices.Contains(declared, k) {
@@ -207,12 +208,12 @@ func (a *asking) effects() {
 	}
 }
 
-// addAll adds everything that [permissions] grants of a kind; without that section, everything of
-// the kind.
+// addAll adds all resources of a kind that [permissions] grants. If [permissions] does not restrict
+// the kind, it adds every resource of the kind.
 func (a *asking) addAll(k permit.Kind, why string) {
 	granted := a.ir.Permissions
 	if granted == nil || slices.Contains(granted.Open, permit.Kinds[k].Key) {
-		if k != permit.Run { // not granted in that case
+		if k != permit.Run { // running commands is then not granted
 			a.addRequirement(Ask{k, "", why})
 		}
 		return

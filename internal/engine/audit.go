@@ -11,9 +11,9 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// OpenAudit opens the audit log that the program's manifest names, or returns nil. It uses the
-// options for the run's directory and its permission to write. A run whose Records.Audit is nil
-// does the same; concurrent runs in this process then share the log.
+// OpenAudit opens the audit log that the program's manifest names, or returns nil if it names none.
+// Of the run's options it uses the directory and the permission to write the file. A run whose
+// Records.Audit is nil opens that log too; concurrent runs of this process share one log.
 func (p *Program) OpenAudit(run *Options, o audit.Options) (*audit.Log, error) {
 	file, err := p.auditFile(run)
 	if file == "" || err != nil {
@@ -22,7 +22,8 @@ func (p *Program) OpenAudit(run *Options, o audit.Options) (*audit.Log, error) {
 	return audit.Open(file, o)
 }
 
-// auditFile returns the log that the manifest names, or "". It fails if the run may not write it.
+// auditFile returns the path of the audit log that the manifest names, or "". The error means that
+// the run may not write the file.
 func (p *Program) auditFile(run *Options) (string, error) {
 	file := p.ir.Audit
 	if file == "" {
@@ -42,7 +43,8 @@ func (p *Program) auditFile(run *Options) (string, error) {
 	return file, nil
 }
 
-// audited opens the log that the manifest names, unless the application has set one.
+// audited opens the audit log that the manifest names, unless the options contain one. end closes
+// that log after the run.
 func (p *Program) audited(o *Options) (end func(error) error, err error) {
 	unchanged := func(err error) error { return err }
 	if o.Records.Audit != nil {
@@ -60,14 +62,14 @@ func (p *Program) audited(o *Options) (end func(error) error, err error) {
 	return func(err error) error { return firstError(err, release()) }, nil
 }
 
-// SharedAudit opens an audit log for one run of this process, or returns the log that other runs
-// have opened, because a log has only one writer. release must be called when the run has ended;
-// the last call closes the log.
+// SharedAudit opens an audit log for one run of this process. Because a log has only one writer,
+// runs with the same file receive the same log. The caller must call release after the run; the
+// last release closes the log.
 func SharedAudit(file string) (log *audit.Log, release func() error, err error) {
 	return audits.acquire(file, func() (*audit.Log, error) { return audit.Open(file, audit.Options{}) })
 }
 
-// SharedLedger is like SharedAudit, for a ledger.
+// SharedLedger is like SharedAudit for a ledger.
 func SharedLedger(file string) (l *ledger.Ledger, release func() error, err error) {
 	return ledgers.acquire(file, func() (*ledger.Ledger, error) { return ledger.Open(file, ledger.Options{}) })
 }
@@ -77,10 +79,10 @@ var (
 	ledgers = sharedLogs[*ledger.Ledger]{open: map[string]*sharedLog[*ledger.Ledger]{}}
 )
 
-// sharedLogs contains the logs that several runs of this process write.
+// sharedLogs contains the open logs that runs of this process share.
 type sharedLogs[L io.Closer] struct {
 	mu   sync.Mutex
-	open map[string]*sharedLog[L] // by file
+	open map[string]*sharedLog[L] // by file path
 }
 
 type sharedLog[L io.Closer] struct {
@@ -88,7 +90,8 @@ type sharedLog[L io.Closer] struct {
 	runs int
 }
 
-// acquire returns the log of a file for one more run. The last release closes it.
+// acquire returns the log of a file for one run, and opens it for the first run. The last release
+// closes the log.
 func (s *sharedLogs[L]) acquire(file string, open func() (L, error)) (log L, release func() error, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// Runs of one process whose manifests name the same log share it. The last one closes it, and then
-// another process may open it.
+// TestRunsShareAuditLog runs a program several times at once. The runs must share one audit log,
+// and the last run must close it, so that the log can be opened again.
 func TestRunsShareAuditLog(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "audit.log")
@@ -46,7 +46,7 @@ func TestRunsShareAuditLog(t *testing.T) {
 		}()
 	}
 	for range runs {
-		<-met // all of them are running
+		<-met // every run waits in its call
 	}
 	close(all)
 	for range runs {
@@ -72,6 +72,6 @@ func TestRunsShareAuditLog(t *testing.T) {
 	if err := p.Run(context.Background(), engine.Options{Tools: &tools, OnAwait: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage("null"), nil
 	}}); err != nil {
-		t.Errorf("a run after them: %v", err)
+		t.Errorf("run after the log was closed: %v", err)
 	}
 }

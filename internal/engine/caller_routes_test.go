@@ -17,10 +17,11 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool/tooltest"
 )
 
-// The same script is played by an agent, a host, dispatch_tool and an MCP client: each receives the
-// same bytes as a Go caller.
+// The tests of this file call the same tools in the same order from an agent, a host, dispatch_tool
+// and an MCP client. Each must receive the same bytes as a caller in Go.
 
-// toolHost is a host whose prompts are calls that it makes; its results are the answers.
+// toolHost is a host that sends the text of each prompt as a tool call, and returns the answer as
+// its result.
 func toolHost(in io.Reader, out io.Writer) {
 	lines := bufio.NewReader(in)
 	for {
@@ -42,25 +43,25 @@ func toolHost(in io.Reader, out io.Writer) {
 	}
 }
 
-// step is a call that a program must make, and a channel for its result.
+// step is a call that the program must make, and a channel that receives the result.
 type step struct {
 	name string
 	args json.RawMessage
 	got  chan tooltest.Got
 }
 
-// playing is a run of a program that makes one call after the other. The route defines how a call
-// is requested and what it returns.
+// playing is a run of a program that makes one tool call after another.
 type playing struct {
 	tools  *tool.Registry
 	steps  chan *step
 	now    *step
-	failed string // the outcome reported to on_tool_error
+	failed string // outcome that the program received in on_tool_error; "" if there was no error
 	ended  chan error
 }
 
-// play runs a program that receives each call as the answer to an awaited emit on `next` and emits
-// the result on `done`: an array of the outcome and the value, or the message.
+// play runs a program. The program receives each call as the answer to an awaited emit on `next`.
+// It emits the result on `done`, as an array of the outcome and either the value or the error
+// message.
 func play(t *testing.T, app *tooltest.App, program, manifest string, environ ...string) *playing {
 	p := compileTests(t, map[string]string{"main.conc": program, "Concerto.toml": manifest})
 	x := &playing{tools: tooltest.Registry(t), steps: make(chan *step), ended: make(chan error, 1)}
@@ -135,7 +136,7 @@ func (x *playing) Unregister(name string) error {
 	return nil
 }
 
-// whoeverCancels: a program that cancels a call receives nothing more about it.
+// whoeverCancels is the reason why routes from a program do not test cancelling.
 const whoeverCancels = "what is cancelled in a program gives nothing"
 
 func TestDispatchRoute(t *testing.T) {
@@ -172,10 +173,10 @@ func TestHostRoute(t *testing.T) {
 	}})
 }
 
-// model is a model that makes the next call, and returns its result.
+// model is an HTTP server for a model that calls the current step's tool and then ends its reply.
 type model struct {
 	x    *playing
-	text string // result of the last call
+	text string // tool result in the last request
 }
 
 func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -198,7 +199,8 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		"usage": map[string]any{"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}})
 }
 
-// agentPlaying takes the text from the model, and the outcome from the agent's events.
+// agentPlaying reads the result's text from the requests to the model, and the outcome from the
+// agent's on_tool_error.
 type agentPlaying struct {
 	*playing
 	m *model
@@ -239,11 +241,11 @@ func TestAgentRoute(t *testing.T) {
 	}})
 }
 
-// mcpPlaying is a client of a served program.
+// mcpPlaying calls the tools of a served program as an MCP client.
 type mcpPlaying struct{ c *mcpClient }
 
 func (m mcpPlaying) Call(_ context.Context, name string, args json.RawMessage) tooltest.Got {
-	switch name { // as offered if both exist
+	switch name { // the server offers both versions under these names
 	case "versioned@1":
 		name = "versioned__1"
 	case "versioned@2", "versioned":

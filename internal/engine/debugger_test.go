@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// still is a debugger whose clock is always paused.
+// still is a debugger whose clock is paused during the whole run.
 type still struct{ clock *clock.PausableClock }
 
 func (s still) Clock() *clock.PausableClock                       { return s.clock }
@@ -25,7 +25,7 @@ func (still) Handles(vm.Scene, string, *effect.HostMessage)       {}
 func (still) Calls(at vm.Scene, tool, function string)            {}
 func (still) Raised(vm.Scene, vm.Raise)                           {}
 
-// TestDebuggersClock checks that the clocks of a run follow its debugger's clock.
+// TestDebuggersClock checks that the clocks of a run stop while the debugger's clock is paused.
 func TestDebuggersClock(t *testing.T) {
 	s := still{clock.NewPausableClock()}
 	s.clock.Pause()
@@ -49,6 +49,6 @@ fn main() {
 		t.Fatal(err)
 	}
 	if out.String() != "true 0 0\n" {
-		t.Errorf("output %q", out.String())
+		t.Errorf("output = %q, want no time between the readings", out.String())
 	}
 }

@@ -2,5 +2,5 @@ package engine
 
 import "reflect"
 
-// ToolForm is the type into which a tool's keys are decoded.
+// ToolForm is the type into which the keys of a tool are decoded.
 var ToolForm = reflect.TypeFor[toolForm]()

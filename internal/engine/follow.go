@@ -12,26 +12,26 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Steps is the detail in which a run logs its use of models.
+// Steps is the level of detail at which a run logs its use of models.
 type Steps uint8
 
-// The levels.
+// The levels of detail.
 const (
 	NoSteps    Steps = iota
-	ShortSteps       // a line for each request, reply, tool call, repair and retry, at level debug
-	WholeSteps       // the same with the texts
+	ShortSteps       // at level debug, a line for each request, reply, tool call, repair and retry
+	WholeSteps       // the same lines, with the texts of messages
 )
 
-// following contains the observers of a run for its records, or is nil.
+// following contains the observers that record and report a run. It is nil if nothing is observed.
 type following struct {
-	models   bool                 // calls of models are observed
-	recorder *transcript.Recorder // nil if they are not
-	out      io.WriteCloser       // nil without a transcript
-	activity *activity.Follower   // nil if no listener is set
+	models   bool                 // the run's use of models is observed
+	recorder *transcript.Recorder // nil unless models is set
+	out      io.WriteCloser       // writer of the transcript; nil without a transcript
+	activity *activity.Follower   // nil if Records.OnActivity is nil
 }
 
-// newFollowing returns the observers of the run, and sets the runtime's listener for calls of
-// models. with creates the recorder and must be called before the first request.
+// newFollowing returns the observers of a run, and registers a listener for model calls in c.
+// createRecorder must be called before the first model call.
 func (o *Options) newFollowing(c *runtime.Config) *following {
 	models := o.Records.Transcript != nil || o.Records.Steps != NoSteps || o.Records.OnShares != nil
 	if !models && o.Records.OnActivity == nil {
@@ -46,7 +46,7 @@ func (o *Options) newFollowing(c *runtime.Config) *following {
 	return f
 }
 
-// createRecorder creates the recorder, before the first request.
+// createRecorder creates the observers that depend on the runtime.
 func (f *following) createRecorder(world *runtime.Runtime, o *Options, name string) {
 	if f == nil {
 		return
@@ -69,7 +69,7 @@ func (f *following) createRecorder(world *runtime.Runtime, o *Options, name stri
 	f.recorder = transcript.New(t)
 }
 
-// observers adds these observers to those of the VM.
+// observers appends the run's observers to others.
 func (f *following) observers(others vm.Observers) vm.Observers {
 	if f != nil && f.activity != nil {
 		others = append(others, f.activity)
@@ -80,13 +80,13 @@ func (f *following) observers(others vm.Observers) vm.Observers {
 	return others
 }
 
-// endTranscript ends the transcript and reports the usage. err is the run's error; end returns that
-// of writing.
+// endTranscript closes the observers and passes the usage to Records.OnShares. err is the error of
+// the run. The result is an error of writing the transcript.
 func (f *following) endTranscript(o *Options, err error) error {
 	if f == nil {
 		return nil
 	}
-	// the exchanges of a suspended run continue
+	// if the run is suspended, its exchanges continue
 	if _, left := errors.AsType[*Suspended](err); f.activity != nil && !left {
 		f.activity.Close()
 	}
@@ -103,7 +103,7 @@ func (f *following) endTranscript(o *Options, err error) error {
 	return err
 }
 
-// observer combines observers, or returns nil for none.
+// observer returns an observer that calls all of the given ones, or nil if there are none.
 func observer(all vm.Observers) vm.Observer {
 	switch len(all) {
 	case 0:

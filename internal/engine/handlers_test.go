@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// runTools runs a program with tools that are not Go functions, and returns its emits and log.
+// runTools runs a program with tools that are not Go functions. It returns the emits and the log.
 func runTools(t *testing.T, program, manifest string, o engine.Options, tools ...tool.Definition) (emits []string, log string) {
 	t.Helper()
 	p := compileTests(t, map[string]string{"main.conc": program, "Concerto.toml": manifest})
@@ -30,7 +30,7 @@ func runTools(t *testing.T, program, manifest string, o engine.Options, tools ..
 	o.Log, o.Environ = &out, append(os.Environ(), "AUTH=Bearer k-123456")
 	o.OnEmit = func(channel string, payload json.RawMessage) { emits = append(emits, channel+" "+string(payload)) }
 	if err := p.Run(t.Context(), o); err != nil {
-		t.Fatalf("%v\n%s", err, &out)
+		t.Fatalf("Run: %v\nlog:\n%s", err, &out)
 	}
 	return emits, out.String()
 }
@@ -41,8 +41,8 @@ fn try_tool(name: String) {
 }
 fn main() { try_tool("c"); try_tool("h"); }`
 
-// TestCommandAndHTTPTools checks that tools that are commands or addresses use the run's log,
-// secrets, environment and permissions.
+// TestCommandAndHTTPTools checks that tools implemented by a command or an HTTP address use the
+// log, the secrets, the environment and the permissions of the run.
 func TestCommandAndHTTPTools(t *testing.T) {
 	var auth string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,31 +62,31 @@ func TestCommandAndHTTPTools(t *testing.T) {
 	for _, c := range []struct {
 		manifest string
 		o        engine.Options
-		want     string // of the call of the address
+		want     string // result of the HTTP tool
 	}{
 		{"", engine.Options{}, `err "answered with status 401 Unauthorized: no such key: ***AUTH***"`},
 		{"[permissions]\nnet = [\"127.0.0.1\"]\ntools = [\"c\", \"h\"]", engine.Options{}, `err "answered with status 401 Unauthorized: no such key: ***AUTH***"`},
 		{"[permissions]\nnet = []\ntools = [\"c\", \"h\"]", engine.Options{}, refused + "add it to `net` in [permissions]\""},
 		{"", engine.Options{Allow: permit.Grants{Allow: map[permit.Kind]permit.List{permit.Net: {}}}}, refused + `allow it with --allow-net=127.0.0.1"`},
-		// The application's own tools need no --allow-run.
+		// The application has chosen the command, so --allow-run does not apply to it.
 		{"", engine.Options{Allow: permit.Grants{Sandbox: true}}, refused + `allow it with --allow-net=127.0.0.1"`},
 	} {
 		auth = ""
 		emits, log := runTools(t, callsBoth, c.manifest, c.o, command, address)
 		if d := cmp.Diff([]string{`ok "{\"input\":{\"a\":1}\n"`, c.want}, emits); d != "" {
-			t.Errorf("%s %+v: %s", c.manifest, c.o.Allow, d)
+			t.Errorf("emits with the manifest %q and Allow %+v differ (-want +got):\n%s", c.manifest, c.o.Allow, d)
 		}
 		if log != "c: on the side\n" {
-			t.Errorf("%q", log)
+			t.Errorf("log = %q, want only the command's line", log)
 		}
 		if called := !strings.Contains(c.want, "not permitted"); called != (auth == "Bearer k-123456") {
-			t.Errorf("called: %v, with the header %s", called, auth)
+			t.Errorf("server was called: want %v, received header %q", called, auth)
 		}
 	}
 }
 
-// TestGlobalToolProcess checks that the process of a global tool stays alive between runs, until
-// the registry is closed.
+// TestGlobalToolProcess checks that the process of a global tool continues between runs, until the
+// registry is closed.
 func TestGlobalToolProcess(t *testing.T) {
 	script := `n=0; while read line; do n=$((n+1)); echo "{\"jsonrpc\":\"2.0\",\"id\":$n,\"result\":{\"success\":true,\"output\":[$n,$$]}}"; done`
 	stays, err := tool.Command{Run: []string{"sh", "-c", script}, Answer: "lines"}.Definition(tool.Spec{Name: "c", Description: "c"}, "")
@@ -107,7 +107,7 @@ func TestGlobalToolProcess(t *testing.T) {
 				t.Error(err)
 			}
 			if seen = append(seen, n[0]); pid != 0 && pid != n[1] {
-				t.Error("the tool has a new process")
+				t.Error("the process id of the tool changed")
 			}
 			pid = n[1]
 		}}
@@ -116,6 +116,6 @@ func TestGlobalToolProcess(t *testing.T) {
 		}
 	}
 	if fmt.Sprint(seen) != "[1 2 3 4]" {
-		t.Errorf("%v", seen)
+		t.Errorf("counters = %v, want [1 2 3 4]", seen)
 	}
 }

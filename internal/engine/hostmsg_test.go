@@ -9,9 +9,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
-// TestHostMessages plays each row of the table of messages in a program: with a handler, with one
-// that is too slow, withdrawn, without a handler (with and without a default), and under execute.
-// In each case, what a host waits for must be answered or withdrawn.
+// TestHostMessages tests each type of host message in a program. A message that can be handled is
+// tested with a handler, with a handler that is too slow, withdrawn by the host, without a handler
+// (with and without a default), and under execute. Whenever the host waits, the message must be
+// answered or withdrawn.
 func TestHostMessages(t *testing.T) {
 	var program, manifest strings.Builder
 	program.WriteString("use std::time;\nhost W { connector: w, output_format: \"json\" }\nhost D { connector: d, output_format: \"json\" }\nfn main() {}\n" +
@@ -31,7 +32,7 @@ func TestHostMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(results) < 4*len(hostmsg.Types((*hostmsg.Message).Handled)) {
-		t.Errorf("%d tests", len(results))
+		t.Errorf("ran %d tests, want at least four for each type of message that can be handled", len(results))
 	}
 	for _, r := range results {
 		if r.Failure != nil {
@@ -40,7 +41,7 @@ func TestHostMessages(t *testing.T) {
 	}
 }
 
-// played writes the tests of a type of message.
+// played writes the tests for one type of message.
 func played(w *strings.Builder, m *hostmsg.Message) {
 	test := func(name, host, between, handlers, then string) {
 		fmt.Fprintf(w, `@test fn %s_%s() {
@@ -68,7 +69,7 @@ func played(w *strings.Builder, m *hostmsg.Message) {
 	slow := fmt.Sprintf("%q => |m| { time::sleep(5000); \"late\" }", m.Type)
 	test("handled", "W", result, handler, replied("W", `"answer"`)+`assert_eq(got, ["m1"]);`)
 
-	// Without a handler, without and with a default.
+	// Tests without a handler: W has no defaults, D has defaults.
 	failed := func(problem string) string { return fmt.Sprintf("{ error: %q }", problem) }
 	none, byDefault, late := "", "", `"late"`
 	if m.Waits() {

@@ -13,9 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Machine is a run that executes lines one after the other. Declarations and computed values
-// persist between lines: agents keep their conversations, hosts their sessions, stores their
-// contents.
+// Machine is a run that executes typed lines one after another. Declarations and values persist
+// between lines. Agents retain their conversations, hosts their sessions, and stores their content.
 type Machine struct {
 	program *Program
 	world   *runtime.Runtime
@@ -23,8 +22,8 @@ type Machine struct {
 	root    string
 }
 
-// Interactive calls use with a machine for the program, and stops everything that its lines have
-// started when use returns. The program must be compiled with Source.Plain.
+// Interactive calls use with a machine for the program. When use returns, it stops everything that
+// the lines have started. The program must be compiled with Source.Plain.
 func (p *Program) Interactive(ctx context.Context, o Options, use func(*Machine) error) error {
 	root, err := p.base(&o)
 	if err != nil {
@@ -50,10 +49,11 @@ func (p *Program) Interactive(ctx context.Context, o Options, use func(*Machine)
 	})
 }
 
-// Program returns the program that the machine has loaded first.
+// Program returns the program that was loaded when the machine was created.
 func (m *Machine) Program() *ir.Program { return m.program.ir }
 
-// Grow loads what was added to the program; before is its previous size.
+// Grow loads additions to the program. p is the extended program, and before is its size without
+// the additions.
 func (m *Machine) Grow(p *ir.Program, before ir.Grown) error {
 	for _, x := range p.Hosts[before.Hosts:] {
 		c, err := host.ParseConfig(x.Name, x.Connector, x.Params, x.Config, m.root)
@@ -65,9 +65,9 @@ func (m *Machine) Grow(p *ir.Program, before ir.Grown) error {
 	return m.vm.Grow(p, before)
 }
 
-// Line runs an added function, with its captured values, until it and everything that it has
-// started have ended. tools is the number of the first tool without state. An error of the program
-// is an *Uncaught.
+// Line runs a function that Grow has loaded, with its captured values. It returns when the function
+// and all tasks that it started have ended. tools is the index of the first tool whose state is not
+// initialised. An error of the program is an *Uncaught.
 func (m *Machine) Line(ctx context.Context, function, tools int, captured []value.Slot) (value.Slot, error) {
 	v, err := m.vm.Line(ctx, function, tools, captured)
 	var failed *vm.Uncaught

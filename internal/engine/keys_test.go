@@ -16,19 +16,19 @@ import (
 	"github.com/concerto-lang/concerto/runtime/mcp"
 )
 
-// TestKeysAreDecoded checks that each key of a host, an MCP server or a tool in the manifest is
-// decoded, and that each decoded name is a key.
+// TestKeysAreDecoded compares the manifest's keys of hosts, MCP servers and tools with the fields
+// into which they are decoded. Each key must have a field, and each field must have a key.
 func TestKeysAreDecoded(t *testing.T) {
 	hosts := map[string]bool{
 		"params":        true, // beside the others in the IR
 		"message_types": true, // by the checker
 		"unsafe_mode":   true, // by the manifest itself
-		// by the VM:
+		// read by the VM:
 		"question_timeout": true,
 	}
 	for _, m := range hostmsg.Messages() {
 		if m.Default != "" {
-			hosts[m.Default] = true // by the VM
+			hosts[m.Default] = true // read by the VM
 		}
 	}
 	run := members(map[string]bool{}, reflect.TypeFor[runconf.Config]())
@@ -53,12 +53,12 @@ func TestKeysAreDecoded(t *testing.T) {
 			delete(read, name)
 		}
 		for name := range read {
-			t.Errorf("%s.%s is read and is no key: write its row into internal/compile/manifest/keys.go", section, name)
+			t.Errorf("code decodes %s.%s, which is not a key: add a row to internal/compile/manifest/keys.go", section, name)
 		}
 	}
 }
 
-// TestDefaultsOfRun checks the defaults of a program without [run] against the manual.
+// TestDefaultsOfRun compares the defaults of a program without a [run] section with the manual.
 func TestDefaultsOfRun(t *testing.T) {
 	c, err := runconf.Read(nil)
 	if err != nil {
@@ -77,14 +77,14 @@ func TestDefaultsOfRun(t *testing.T) {
 				want = "null"
 			}
 			if string(got) != want {
-				t.Errorf("%s is %s without being written, and %s in the manual", k.Path, got, want)
+				t.Errorf("default of %s = %s, want %s as in the manual", k.Path, got, want)
 			}
 		}
 	}
 }
 
-// members adds the JSON names of a struct's fields, including those of embedded structs. Names of a
-// subsection follow its name and a dot.
+// members adds the JSON names of a struct's fields, including embedded structs. The name of a field
+// in a subsection is prefixed with the subsection's name and a dot.
 func members(to map[string]bool, of reflect.Type) map[string]bool {
 	for i := range of.NumField() {
 		f := of.Field(i)

@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// decisions makes the VM record the run's decisions if a ledger is set. A durable run has another
-// one of its own.
+// decisions configures the VM to record the run's decisions in Records.Ledger. A durable run also
+// records them in the ledger of its directory.
 func (o *Options) decisions(world *runtime.Runtime, c *vm.Config) error {
 	how := ledger.RunOptions{ID: world.ID(), Clean: world.Recorded().JSON, Resumed: o.own.durable != nil}
 	d := o.own.running
@@ -54,7 +54,7 @@ func (o *Options) decisions(world *runtime.Runtime, c *vm.Config) error {
 	return nil
 }
 
-// forked records in a ledger that a run is a fork; otherwise it does nothing.
+// forked adds a record to a ledger if the run is a fork.
 func forked(l *ledger.Run, f *journal.Fork) error {
 	if f == nil {
 		return nil
@@ -67,19 +67,20 @@ func forked(l *ledger.Run, f *journal.Fork) error {
 	return l.Record(ledger.KindFork, audit.Actor{Type: effect.ActorFlag, Name: f.Flag}, ledger.Subject{Effect: f.At}, data)
 }
 
-// durableLedger is a durable run in a ledger.
+// durableLedger is a ledger of a durable run, which implements durable.Ledger.
 type durableLedger struct{ *ledger.Run }
 
 // Decided records a decision.
 func (r durableLedger) Decided(d *vm.Decision) error { return ledgerError(r.Run.Decided(d)) }
 
-// Live ends the replay of the run's past.
+// Live ends the replay. It returns the number of records that the replay did not repeat and that
+// were removed.
 func (r durableLedger) Live() (cut int, err error) {
 	cut, err = r.Run.EndReplay()
 	return cut, ledgerError(err)
 }
 
-// ledgerError converts the error of a ledger to one of a durable run.
+// ledgerError converts an error of a ledger to the corresponding error of a durable run.
 func ledgerError(err error) error {
 	var broken *audit.BrokenError
 	var conflict *ledger.ConflictError

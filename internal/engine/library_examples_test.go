@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// The examples of the library that `concerto doc` shows are tests, and pass.
+// TestLibraryExamples runs the library's examples, which `concerto doc` shows, as tests.
 func TestLibraryExamples(t *testing.T) {
 	paths, err := filepath.Glob("../../stdlib/examples/*.conc")
 	if err != nil || len(paths) < 25 {
@@ -23,7 +23,7 @@ func TestLibraryExamples(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, d := range found.Sorted() {
-				t.Errorf("%s: %s", d.Info.Code, d.Message)
+				t.Errorf("diagnostic %s: %s", d.Info.Code, d.Message)
 			}
 			if t.Failed() {
 				return
@@ -34,7 +34,7 @@ func TestLibraryExamples(t *testing.T) {
 			}
 			for _, r := range results {
 				if r.Failure != nil {
-					t.Errorf("%s: %s: %s", r.Name, r.Failure.Kind, r.Failure.Message)
+					t.Errorf("example %s failed: %s: %s", r.Name, r.Failure.Kind, r.Failure.Message)
 				}
 			}
 		})

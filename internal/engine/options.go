@@ -19,159 +19,168 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Options configures a run. The zero Options give it no environment, no output, and no answers to
-// awaited emits. It uses the files, the network, commands and hosts of the process, as far as Allow
-// and the program's [permissions] grant them.
+// Options configures a run. With the zero Options, the run has no environment and no output, and
+// awaited emits have no answers. It may use the files, the network, the commands and the hosts of
+// the process, as far as Allow and the program's [permissions] grant them.
 type Options struct {
 	// Tools are the application's tools, which agents, hosts and dispatch_tool may call
-	// (spec/21-application-tools.md); nil for none. They may change during runs.
+	// (spec/21-application-tools.md); nil for none. The registry may change during runs.
 	Tools *tool.Registry
-	// Session describes the run to the tools' handlers and std::app. Its SessionID becomes the
-	// run's id; for Cwd, "" means WorkDir. Environment is the complete environment of handlers.
+	// Session describes the run to the handlers of tools and to std::app. Session.SessionID becomes
+	// the run's id. An empty Session.Cwd means WorkDir. Session.Environment is the complete
+	// environment of handlers.
 	Session tool.Context
 
-	// WorkDir is the base of relative paths in the program; "" means the process's working
-	// directory.
+	// WorkDir is the directory to which the program's paths are relative; "" means the working
+	// directory of the process.
 	WorkDir string
-	// Dir is the base of relative paths in a loaded program's manifest. A program that was compiled
-	// in this process uses its project's root.
+	// Dir is the directory to which the manifest paths of a loaded program are relative. For a
+	// program that was compiled in this process, it is the root of its project.
 	Dir string
-	// Allow restricts the program further than its own [permissions]; the zero Grants allow
+	// Allow restricts the program in addition to its [permissions]; the zero Grants allow
 	// everything (spec/19-permissions.md). A refusal is an error of the program, whose message
-	// names the command's flag.
+	// names the command-line flag.
 	Allow permit.Grants
 	// Args is the result of std::env::args.
 	Args []string
-	// Inputs is the result of std::app::inputs, a JSON object; nil is an empty one.
+	// Inputs is the result of std::app::inputs as a JSON object; nil means an empty object.
 	Inputs json.RawMessage
-	// Environ is the environment as "NAME=value": for the program, its hosts and servers, and the
-	// keys of models.
+	// Environ contains the environment variables ("NAME=value") of the program and of its hosts and
+	// servers. The API keys of models are read from it.
 	Environ []string
-	// Executable is the path of the concerto program, or "". On Linux it is started as a guard
-	// together with the first subprocess, and ends the subprocesses' children if the application is
-	// killed; the subprocesses themselves are always killed with it. Agents of transport acp start
-	// it to reach the tools of their host.
+	// Executable is the path of the concerto command, or "". On Linux, it is started as a guard
+	// together with the first subprocess. If the application is killed, the guard kills the
+	// children of the subprocesses; the subprocesses themselves are always killed. Hosts of
+	// transport acp also start it, to call the tools of the program.
 	Executable string
 
-	// Output receives emits and printed text, unless OnEmit does.
+	// Output receives emits and printed text. If OnEmit is set, OnEmit receives the emits instead.
 	Output Output
-	// Answers answer awaited emits, unless OnAwait does.
+	// Answers are the sources of answers to awaited emits, unless OnAwait is set.
 	Answers Answers
-	// OnEmit receives every emit, including awaited ones, instead of Output. It is called in the
-	// program's order, one call at a time. The program waits until it returns.
+	// OnEmit receives every emit, including awaited ones, instead of Output. Calls are in the
+	// program's order and never concurrent. The program waits until OnEmit returns.
 	OnEmit func(channel string, payload json.RawMessage)
-	// OnAwait answers awaited emits in place of Answers. Its error becomes the program's EmitError.
-	// ErrNoApprover has the reason no_listener.
+	// OnAwait answers awaited emits instead of Answers. Its error becomes an EmitError of the
+	// program, whose reason is no_listener for ErrNoApprover.
 	OnAwait func(ctx context.Context, channel string, payload json.RawMessage) (json.RawMessage, error)
 
-	// Log receives the run's log; nil drops it. LogLevel is one of LogLevels, "" means "info".
+	// Log receives the log of the run; nil means no log. LogLevel is one of LogLevels; "" means
+	// "info".
 	Log      io.Writer
 	LogLevel string
-	// Service, if not nil, runs programs for others.
+	// Service, if not nil, receives the events of a run that a server performs for a client.
 	Service *Service
-	// Models replace the models of the manifest.
+	// Models replaces the models of the manifest.
 	Models Models
-	// Records configures what else is recorded of the run.
+	// Records configures what is recorded about the run.
 	Records Records
 	own     own
-	// Kill, when closed, ends everything that a cancelled run still waits for, such as slow hosts.
+	// Kill, when it is closed, stops everything for which a cancelled run still waits, such as slow
+	// hosts.
 	Kill <-chan struct{}
 }
 
-// Models answer in place of those of the manifest; the zero Models replace none.
+// Models replaces the models of the manifest. The zero Models replaces none.
 type Models struct {
-	// Mock makes every connection scripted, including those that the manifest lacks. Replies are
-	// the same in each run: a value of the schema, or a text that repeats the prompt.
+	// Mock makes every connection scripted, including connections that the manifest lacks. The
+	// replies are the same in each run: a value of the requested schema, or a text that repeats the
+	// prompt.
 	Mock bool
-	// Function, if not nil, answers on every connection.
+	// Function, if not nil, answers the requests on all connections.
 	Function llm.Function
 }
 
-// own contains settings that only this package makes.
+// own contains settings that only this package sets.
 type own struct {
-	// plain means that the run has no tools of its manifest, because it answers as a tool itself.
+	// plain omits the tools of the program's manifest, because the program itself implements a
+	// tool.
 	plain bool
-	seed  *int64 // of the random numbers; nil means random
-	// durable is the stored run that is resumed; nil for others.
+	seed  *int64 // seed of the random numbers; nil means a random seed
+	// durable is the stored run that is resumed; nil for other runs.
 	durable *StoredRun
 	running *durableRun // nil if the run is not durable
 }
 
-// Output configures where a run's emits and printed text go.
+// Output configures the output of a run: emits and printed text.
 type Output struct {
-	To   io.Writer // nil drops them
+	To   io.Writer // nil means no output
 	Mode emit.Mode
-	// Terminal means that To is a terminal: control characters in texts are escaped, because texts
-	// may come from models or hosts.
+	// Terminal means that To is a terminal. Control characters in texts are then escaped, because
+	// the texts may come from models or hosts.
 	Terminal bool
-	// Viewed means that a live view shows progress, so progress events are not printed.
+	// Viewed means that another view shows the progress, so progress events are not printed.
 	Viewed bool
-	// Detail, if not zero, is the time when the run began. Each event and NDJSON line then contains
-	// the seconds since, its task, and its exchange with a host; each line of the log is a JSON
-	// object (spec/11-emit.md).
+	// Detail, if not zero, is the start time of the run. Each event and NDJSON line then contains
+	// the seconds since this time, the task, and the exchange with a host. Each line of the log is
+	// a JSON object (spec/11-emit.md).
 	Detail time.Time
 }
 
-// Answers contains the sources of answers to awaited emits, tried in the order of the fields
-// (spec/11-emit.md).
+// Answers contains the sources of answers to awaited emits. They are tried in the order of the
+// fields (spec/11-emit.md).
 type Answers struct {
 	Fixed []emit.Fixed
-	// Handler is a command, run in HandlerDir; "" means none. Its environment contains the
-	// variables that every process receives (spec/08-hosts.md) and those in PassEnv.
+	// Handler is a command that runs in HandlerDir; "" means none. Its environment contains the
+	// variables that every subprocess receives (spec/08-hosts.md) and the variables in PassEnv.
 	Handler    string
 	HandlerDir string
 	PassEnv    []string
 	Prompter   emit.Prompter
 	// OnAskHost answers questions and approvals of hosts that the program neither handles nor has a
-	// default for, before the Prompter does. Its error becomes an EmitError of the exchange.
+	// default for. It is called before the Prompter. Its error becomes an EmitError of the
+	// exchange.
 	OnAskHost func(ctx context.Context, q effect.Asking, message json.RawMessage) (json.RawMessage, error)
-	// Stdin is standard input if it is not a terminal; nil is an empty one. std::io reads it, and
-	// without a Prompter each of its lines answers an awaited emit.
+	// Stdin is the standard input if it is not a terminal; nil means an empty input. std::io reads
+	// it. Without a Prompter, each of its lines answers an awaited emit.
 	Stdin io.Reader
-	// Relay, if not nil, receives everything that the run does. People there are asked at the same
-	// time as the Prompter, and the first answer counts. The caller must call its End.
+	// Relay, if not nil, receives everything that the run does. People at the relay and the
+	// Prompter receive questions at the same time, and the first answer is used. The caller must
+	// call Relay's End.
 	Relay Relay
 }
 
-// Records configures what is recorded of a run; the zero Records record nothing.
+// Records configures what is recorded about a run. The zero Records records nothing.
 type Records struct {
 	// Debugger, if not nil, may stop and inspect the run.
 	Debugger vm.Debugger
-	// OnUsage is called once, when the run has ended, with the usage of models.
+	// OnUsage is called once after the run with its usage of models.
 	OnUsage func(each []budget.Usage, all budget.Usage)
-	// OnShares is called once with the same usage by agent, stage and task.
+	// OnShares is called once after the run with the same usage by agent, stage and task.
 	OnShares func(transcript.Usage)
-	// Transcript receives the complete texts between the program and its models, as records
-	// (spec/20-transcript.md). The run's secrets are removed. nil means no transcript.
+	// Transcript receives the complete texts between the program and its models as records
+	// (spec/20-transcript.md), without the run's secrets. nil means no transcript.
 	Transcript io.Writer
-	// Steps is the detail in which a Transcript's content is logged.
+	// Steps is the level of detail at which the content of a Transcript is logged.
 	Steps Steps
-	// OnActivity is called for events of the run's hosts when they happen: one call at a time, from
-	// any goroutine. The program waits until it returns.
+	// OnActivity is called for each event of the run's hosts as it happens. Calls are never
+	// concurrent, but may come from any goroutine. The program waits until OnActivity returns.
 	OnActivity func(activity.Event)
-	// Audit records every call of a tool, made or refused; a call that cannot be recorded is not
-	// made. Each record is also emitted on `audit:tool`. The run does not close it. nil means the
-	// log that the program's manifest names, if it names one.
+	// Audit records every tool call, also if it was refused. A call that cannot be recorded is not
+	// made. Each record is also emitted on `audit:tool`. The run does not close the log. nil means
+	// the log that the program's manifest names, if there is one.
 	Audit *audit.Log
-	// Ledger records each decision: who answered requests of hosts and the program, and approved
-	// calls of tools (spec/27-ledger.md). If a decision cannot be recorded, the run ends. The run
-	// does not close it. nil means none.
+	// Ledger records each decision: answers to requests of hosts and of the program, and approvals
+	// of tool calls (spec/27-ledger.md). The run stops if a decision cannot be recorded. The run
+	// does not close the ledger. nil means no ledger.
 	Ledger *ledger.Ledger
-	// Profile receives a CPU profile of the run for `go tool pprof`; Trace receives its tasks and
-	// effects as trace events for Perfetto. nil means none. Both are complete when Run returns,
-	// however the run ended; Trace is also written during the run.
+	// Profile receives a CPU profile of the run for `go tool pprof`. Trace receives the run's tasks
+	// and effects as trace events for Perfetto, also during the run. Both are complete when Run
+	// returns, however the run ended. nil means none.
 	Profile io.Writer
 	Trace   io.Writer
 	// Durable, if not nil, stores the run in a directory, so that it can be resumed.
 	Durable *Durable
-	// Tape receives the results of the run's effects, as a tape that Replay plays
-	// (spec/25-tapes.md). The run's secrets are removed. nil means none.
+	// Tape receives the results of the run's effects as a tape, which Replay plays
+	// (spec/25-tapes.md), without the run's secrets. nil means no tape.
 	Tape io.Writer
-	// Boundary, if not nil, is called wherever a run with a Tape waits for its next result, on the
-	// run's goroutine. verify takes a snapshot of the run, and replaces the run's state by it;
-	// refused is why no snapshot is possible, and err means that the snapshot is incomplete.
+	// Boundary, if not nil, is called on the run's goroutine whenever a run with a Tape waits for
+	// its next result. verify replaces the state of the run by a snapshot of that state. refused is
+	// the reason why the VM cannot be snapshotted at this point. err means that the snapshot is
+	// incomplete.
 	Boundary func(verify func() (refused, err error))
-	// Wire receives each line between the run and its hosts, when it passes, in one write each, in
-	// the form of `--wire` (spec/34-host.md). The run's secrets are removed. nil means none.
+	// Wire receives each line between the run and its hosts as it passes, in the form of `--wire`
+	// (spec/34-host.md), without the run's secrets. Each line is written in one call. nil means
+	// none.
 	Wire io.Writer
 }

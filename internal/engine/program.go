@@ -1,5 +1,6 @@
-// Package concerto embeds Concerto: it compiles programs, loads compiled ones, and runs them; the
-// application handles their emits. The command `concerto` is built on it.
+// Package concerto embeds the language Concerto in Go applications: it compiles programs, loads
+// compiled programs, and runs them. The application handles the emits of a program. The command
+// `concerto` uses this package.
 //
 //	p, found, err := concerto.Compile("triage.conc", ".")
 //	if p == nil { … show found or err … }
@@ -8,7 +9,7 @@
 //		OnEmit:  func(channel string, payload json.RawMessage) { … },
 //	})
 //
-// Compiling prints nothing, and running writes only where its Options say.
+// Compiling prints nothing. A run writes only to the destinations in its Options.
 package engine
 
 import (
@@ -46,24 +47,25 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Program is a compiled program. It can be run any number of times, also concurrently.
+// Program is a compiled program. It may be run several times, also concurrently.
 type Program struct {
 	ir   *ir.Program
-	root string // base of the manifest's relative paths; "" for a loaded program
-	// manifest is the manifest that it was compiled with; nil without one, and for a loaded
+	root string // directory to which the manifest's paths are relative; "" for a loaded program
+	// manifest is the manifest of the compiled project; nil if there is none, and for a loaded
 	// program.
 	manifest *manifest.Manifest
 }
 
-// Compile compiles the program at path: a .conc file, a directory with a manifest, or "" for the
-// nearest manifest from dir upwards. A relative path starts at dir. The Diagnostics are errors and
-// warnings; with errors the program is nil. The Go error means that there was nothing to compile:
-// it is a *PathError, or one of reading.
+// Compile compiles the program at path, which is a .conc file or a directory with a manifest. If
+// path is "", it compiles the project of the nearest manifest in dir or a directory above it. A
+// relative path is relative to dir. The returned list contains the errors and warnings; if it
+// contains errors, the program is nil. The error is a *PathError or an error of reading, and means
+// that there was no program to compile.
 func Compile(path, dir string) (*Program, diag.List, error) {
 	return CompileSource(driver.Request{Path: path, Dir: dir})
 }
 
-// CompileSource is like Compile for any Source, such as a program that is not in a file.
+// CompileSource is like Compile for other sources, such as a program in memory.
 func CompileSource(s driver.Request) (*Program, diag.List, error) {
 	in, err := driver.Load(s)
 	if err != nil {
@@ -80,7 +82,7 @@ func CompileSource(s driver.Request) (*Program, diag.List, error) {
 	return &Program{ir: p, root: root, manifest: in.Manifest}, found, nil
 }
 
-// Load decodes and verifies a compiled program. Errors wrap ErrNotIR, ErrVersion or ErrInvalid.
+// Load decodes and verifies a compiled program. The error wraps ErrNotIR, ErrVersion or ErrInvalid.
 func Load(data []byte) (*Program, error) {
 	p, err := ir.Decode(data)
 	if err != nil {
@@ -92,11 +94,11 @@ func Load(data []byte) (*Program, error) {
 	return &Program{ir: p}, nil
 }
 
-// Encode returns the program in the form that Load decodes. The same sources produce the same bytes
-// in any directory.
+// Encode returns the compiled program as bytes that Load decodes. The bytes depend only on the
+// sources, not on their directory.
 func (p *Program) Encode() []byte { return ir.Encode(p.ir) }
 
-// MaxMemory returns the manifest's limit on the memory of the program's values, in MiB; 0 means no
+// MaxMemory returns the manifest's limit for the memory of the program's values in MiB. 0 means no
 // limit.
 func (p *Program) MaxMemory() int64 { return p.ir.Limits.MaxMemoryMB }
 
@@ -109,39 +111,39 @@ func (p *Program) Hosts() []string {
 	return names
 }
 
-// HasPipelines reports whether the program has stages that it may run.
+// HasPipelines reports whether the program contains pipelines with stages.
 func (p *Program) HasPipelines() bool { return p.hasText("pipeline:stage_start") }
 
-// HasProgress reports whether the program may report its progress by run::progress.
+// HasProgress reports whether the program contains a call of run::progress.
 func (p *Program) HasProgress() bool { return p.hasText(eventtext.ProgressChannel) }
 
-// asksFor reports whether the program may make requests of a kind.
+// asksFor reports whether the program's code may make requests of a kind.
 func (p *Program) asksFor(k effect.Kind) bool { return p.hasText(string(k)) }
 
 func (p *Program) hasText(text string) bool {
 	return slices.ContainsFunc(p.ir.Constants, func(c ir.Const) bool { return c.String != nil && *c.String == text })
 }
 
-// HostConfigs returns the configurations of the hosts that the program declares. Relative paths
-// start at the project of a program that was compiled from its sources.
+// HostConfigs returns the configurations of the hosts that the program declares. For a program
+// compiled in this process, their relative paths are resolved in the project.
 func (p *Program) HostConfigs() ([]host.Config, error) {
 	all, err := p.parties(p.root)
 	return all.Hosts, err
 }
 
-// Assembly returns the program's code as text.
+// Assembly returns the program's code as readable text.
 func (p *Program) Assembly() string { return ir.Disassemble(p.ir) }
 
-// Run runs the program's main until it ends, ctx ends, or the manifest's max_run_seconds have
-// passed. When it returns, every process and goroutine of the run has ended. The error is an
-// *Uncaught if the program failed, the cause of ctx's end, or the reason why the program could not
-// run. The manifest's max_memory_mb is measured on the process's heap, so memory that the
-// application allocates during the run counts too.
+// Run runs the program's main. It stops when main returns, ctx ends, or the manifest's
+// max_run_seconds have passed. When Run returns, all processes and goroutines of the run have
+// ended. The error is an *Uncaught if the program failed, the cause of ctx's end, or the reason why
+// the program could not run. The manifest's max_memory_mb limits the heap of the process, so the
+// memory that the application allocates during the run counts too.
 func (p *Program) Run(ctx context.Context, o Options) error {
 	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error { return p.runMain(ctx, world, f, &o) })
 }
 
-// inWorld calls do with a new runtime for the options, and closes the runtime.
+// inWorld calls do with a new runtime, and closes the runtime afterwards.
 func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runtime, *following) error) (err error) {
 	endAudit, err := p.audited(o)
 	if err != nil {
@@ -193,7 +195,7 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 	return cleanError(world, err)
 }
 
-// openTools opens a session of the application's tools, including those of the program's manifest.
+// openTools opens a session of the application's tools and of the tools in the program's manifest.
 // end must be called after the session was closed.
 func (p *Program) openTools(ctx context.Context, world *runtime.Runtime, o *Options) (end func() error, err error) {
 	all, end, err := p.withOwn(ctx, world, o)
@@ -203,8 +205,8 @@ func (p *Program) openTools(ctx context.Context, world *runtime.Runtime, o *Opti
 	return end, p.openSession(ctx, world, all, o)
 }
 
-// withOwn returns the application's tools together with those of the program's manifest, for this
-// run; nil for none.
+// withOwn returns the application's tools and the tools of the program's manifest for one run, or
+// nil if there are none. end releases the resources of the manifest's tools.
 func (p *Program) withOwn(ctx context.Context, world *runtime.Runtime, o *Options) (all *tool.Registry, end func() error, err error) {
 	nothing := func() error { return nil }
 	if len(p.ir.AppTools) == 0 || o.own.plain {
@@ -216,7 +218,7 @@ func (p *Program) withOwn(ctx context.Context, world *runtime.Runtime, o *Option
 	}
 	d := newDefiner(ctx, *o, false)
 	d.tests = o.Models.Mock && world.Tests()
-	d.session = true // for this run only: other programs have other tools
+	d.session = true // the tools belong to this run, because other programs have other tools
 	parties, err := p.parties(root)
 	if err != nil {
 		return nil, nothing, err
@@ -236,7 +238,7 @@ func (p *Program) withOwn(ctx context.Context, world *runtime.Runtime, o *Option
 	return all, end, own.Register(tools...)
 }
 
-// firstFound returns the first error of a list, or nil.
+// firstFound returns the first error of a list as a Go error, or nil.
 func firstFound(found diag.List) error {
 	for _, x := range found.Sorted() {
 		if x.Severity() == diag.Error {
@@ -246,7 +248,7 @@ func firstFound(found diag.List) error {
 	return nil
 }
 
-// openSession opens a session of the tools for a run.
+// openSession opens a session of the tools for the run.
 func (p *Program) openSession(ctx context.Context, world *runtime.Runtime, all *tool.Registry, o *Options) error {
 	c := o.Session
 	if c.Cwd == "" {
@@ -263,12 +265,12 @@ func (p *Program) openSession(ctx context.Context, world *runtime.Runtime, all *
 	return world.OpenTools(ctx, all, c, h)
 }
 
-// applicationFor returns what the VM needs to know about the application.
+// applicationFor returns the properties of the application that the VM uses.
 func applicationFor(world *runtime.Runtime, o *Options) vm.Application {
 	return vm.Application{Run: world.ID(), Tools: world.HasTools(), Audited: o.Records.Audit != nil, Debugger: o.Records.Debugger}
 }
 
-// cleanError removes the run's secrets from its error.
+// cleanError returns an error whose text does not contain the run's secrets.
 func cleanError(world *runtime.Runtime, err error) error {
 	var failed *vm.Uncaught
 	if errors.As(err, &failed) {
@@ -334,9 +336,9 @@ func (p *Program) runMain(ctx context.Context, world *runtime.Runtime, f *follow
 	return err
 }
 
-// unkeyed returns a hint for a failed run: a model was not asked because its key is missing. It
-// returns "" if no key was missing, or if the error already contains the hint. A program that
-// continues without the reply often fails because of that.
+// unkeyed returns a hint for a failed run if a model was not called because its API key is missing.
+// A program that continues without the reply often fails later with another error. unkeyed returns
+// "" if no key was missing or the error already contains the hint.
 func unkeyed(world *runtime.Runtime, failed *vm.Uncaught) string {
 	message := world.Unkeyed()
 	if message == "" || strings.Contains(failed.Message, message) {
@@ -345,7 +347,7 @@ func unkeyed(world *runtime.Runtime, failed *vm.Uncaught) string {
 	return "a model was not called: " + message
 }
 
-// firstError returns err, or next if that is nil.
+// firstError returns err, or next if err is nil.
 func firstError(err, next error) error {
 	if err != nil {
 		return err
@@ -353,7 +355,7 @@ func firstError(err, next error) error {
 	return next
 }
 
-// runtimeConfig returns the runtime's configuration for the IR and the options.
+// runtimeConfig returns the configuration of the runtime for a run with these options.
 func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	root, err := p.base(o)
 	if err != nil {
@@ -421,7 +423,7 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	return c, nil
 }
 
-// base returns the base of the manifest's relative paths.
+// base returns the directory to which the manifest's paths are relative.
 func (p *Program) base(o *Options) (string, error) {
 	if p.root != "" {
 		return p.root, nil
@@ -433,7 +435,7 @@ func (p *Program) base(o *Options) (string, error) {
 	return root, nil
 }
 
-// CheckInputs returns why a text is not valid as Options.Inputs: it is not a JSON object.
+// CheckInputs returns an error if a text is not a JSON object and so cannot be Options.Inputs.
 func CheckInputs(text json.RawMessage) error {
 	v, err := value.Parse(text)
 	if err == nil && v.Map() == nil {
@@ -442,9 +444,9 @@ func CheckInputs(text json.RawMessage) error {
 	return err
 }
 
-// mocked returns the connections of a run without a provider's models: each connection to a
-// provider becomes scripted, and connections that only agents name are added. model, if not nil,
-// answers on all of them.
+// mocked returns the connections of a run that calls no provider. Each connection to a provider
+// becomes scripted. Connections that agents name and the manifest lacks are added. model, if not
+// nil, answers the requests on all connections.
 func (p *Program) mocked(conns []llm.Connection, model llm.Function) []llm.Connection {
 	used := map[string]bool{}
 	for i, c := range conns {
@@ -462,8 +464,8 @@ func (p *Program) mocked(conns []llm.Connection, model llm.Function) []llm.Conne
 	return conns
 }
 
-// parties returns the services that the program uses, as configurations. Paths of the manifest
-// start at root.
+// parties returns the configurations of the hosts, servers, connections and tools that the program
+// uses. Paths of the manifest are relative to root.
 func (p *Program) parties(root string) (all runtime.Parties, err error) {
 	for _, x := range p.ir.Hosts {
 		h, err := host.ParseConfig(x.Name, x.Connector, x.Params, x.Config, root)

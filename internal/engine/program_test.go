@@ -23,7 +23,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// An optimisation that breaks a program of these tests makes them panic.
+// init makes an optimisation that breaks one of the tested programs panic.
 func init() { driver.Strict = true }
 
 // compile writes files into a new directory and compiles main.conc there.
@@ -37,7 +37,7 @@ func compile(t *testing.T, files map[string]string) *Program {
 	}
 	p, found, err := Compile("main.conc", dir)
 	if err != nil || p == nil {
-		t.Fatalf("%v, %d diagnostics", err, found.Len())
+		t.Fatalf("Compile: error %v, %d diagnostics, want a program", err, found.Len())
 	}
 	return p
 }
@@ -71,7 +71,7 @@ fn main() {
 	}
 	want := []string{`one {"a":1}`, `ask "x"`, `yes [1,2]`, `ask "y"`, `no "not today"`, `ask "z"`, `no "the answer on channel 'ask' is not JSON"`}
 	if d := cmp.Diff(want, got); d != "" || out.Len() != 0 {
-		t.Errorf("%s%s", d, out.String())
+		t.Errorf("emits differ (-want +got):\n%s\noutput = %q, want none", d, out.String())
 	}
 }
 
@@ -84,14 +84,14 @@ func TestLoadedRunsAlike(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range []*Program{p, loaded, p} { // p twice: a run leaves no state in its program
+	for _, x := range []*Program{p, loaded, p} { // p is run twice to check that a run leaves no state in its program
 		var out bytes.Buffer
 		if err := x.Run(context.Background(), Options{Output: Output{To: &out, Mode: emit.NDJSON}}); err != nil || out.String() != `{"channel":"r","payload":"yes"}`+"\n" {
-			t.Errorf("%q, %v", out.String(), err)
+			t.Errorf("output = %q, error = %v, want the emit r", out.String(), err)
 		}
 	}
 	if loaded.Assembly() != p.Assembly() || !bytes.Equal(loaded.Encode(), p.Encode()) {
-		t.Error("loading changes the program")
+		t.Error("the loaded program differs from the compiled one")
 	}
 }
 
@@ -99,7 +99,7 @@ func TestRunFails(t *testing.T) {
 	p := compile(t, map[string]string{"main.conc": "fn main() {\n    throw AgentError::new(\"x\");\n}"})
 	var u *vm.Uncaught
 	if err := p.Run(context.Background(), Options{}); !errors.As(err, &u) || u.Kind != "AgentError" || u.Message != "x" || u.Line != 2 || u.File != "main.conc" {
-		t.Errorf("%+v", err)
+		t.Errorf("Run: error = %+v, want an AgentError in line 2", err)
 	}
 	stop := errors.New("stop")
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -122,7 +122,7 @@ func TestCompileFails(t *testing.T) {
 	}
 	p, found, err := Compile("main.conc", dir)
 	if p != nil || err != nil || !found.HasErrors() {
-		t.Errorf("%v, %v", p, err)
+		t.Errorf("Compile of an invalid program = %v, %v, want no program and diagnostics", p, err)
 	}
 	var pe *driver.PathError
 	if _, _, err := Compile("mian.conc", dir); !errors.As(err, &pe) || pe.Hint != "did you mean main.conc?" {
@@ -133,7 +133,8 @@ func TestCompileFails(t *testing.T) {
 	}
 }
 
-// The model client decodes what the manifest writes into the IR.
+// TestConnectionsSurviveTheIR checks that the model client decodes all settings of a connection
+// that the manifest encodes in the IR.
 func TestConnectionsSurviveTheIR(t *testing.T) {
 	m, found := manifest.Parse(source.NewFile("Concerto.toml", []byte(`
 [connections.a]
@@ -163,11 +164,11 @@ replies = [{ text = "z" }]
 		t.Error(d, err)
 	}
 	if manifest.Builtin != llm.Builtin {
-		t.Error("the built-in connection has two names")
+		t.Errorf("manifest.Builtin = %q, want llm.Builtin = %q", manifest.Builtin, llm.Builtin)
 	}
 }
 
-// The compiled form of a project does not contain its path.
+// TestNoPathInTheIR checks that a compiled project does not contain its own path.
 func TestNoPathInTheIR(t *testing.T) {
 	p := compile(t, map[string]string{
 		"main.conc":     "host W { connector: w }\nfn main() { emit(\"x\", W.execute(\"a\")?); }",

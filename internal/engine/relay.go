@@ -8,21 +8,21 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
-// Relay shows a run to people on other devices, and lets them answer. The command uses this
-// machine's hostd.
+// Relay shows a run to people on other devices, and lets them answer questions. The command
+// implements it with the hostd process of this machine.
 type Relay interface{ follower }
 
 type follower interface {
 	emit.Elsewhere
-	// Begin reports that the program begins, after Located.
+	// Begin reports the start of the program. It is called after Located.
 	Begin(id string, structure *client.Structure, secrets client.Secrets, used func() protocol.Usage)
 	Located(file string, line int)
 	// Requested receives the requests between the program, its hosts and its agents.
 	program.EffectObserver
 }
 
-// Sharing returns the manifest's settings for the relay: whether runs are shown there, and their
-// title.
+// Sharing returns the manifest's settings for the relay: whether runs are shown on the relay, and
+// their title.
 func (p *Program) Sharing() (share bool, title string) {
 	if p.manifest == nil {
 		return false, p.ir.Name
@@ -33,7 +33,7 @@ func (p *Program) Sharing() (share bool, title string) {
 	return p.manifest.Relay.Share, title
 }
 
-// relayed reports the start of the run to the relay.
+// relayed calls the relay's methods for the start of the run.
 func (p *Program) relayed(r Relay, world *runtime.Runtime) {
 	r.Begin(world.ID(), program.StructureOf(p.ir), world.Secrets(), func() protocol.Usage {
 		_, all := world.Usage()

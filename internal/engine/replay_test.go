@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// replayed uses all concurrent features together: tasks, joins, races, bounded loops, errors,
-// cancelling, closures over shared cells.
+// replayed is a program that uses all concurrent features together: tasks, joins, races, bounded
+// loops, errors, cancelling, and closures over shared cells.
 const replayed = `
 async fn ask(who: String) -> String {
     let answer = await emit("ask:${who}");
@@ -61,9 +61,9 @@ fn main() {
 }
 `
 
-// TestReplay checks that if the same requests complete in the same order, the run is the same, byte
-// for byte, whatever the timing. Four recorded orders are replayed 250 times each, with random
-// delays.
+// TestReplay records four runs of a program, each with another order in which the requests
+// complete. It then repeats each order 250 times with random delays. All outputs of an order must
+// have the same bytes.
 func TestReplay(t *testing.T) {
 	p := compileText(t, replayed)
 	different := map[string]bool{}
@@ -71,7 +71,7 @@ func TestReplay(t *testing.T) {
 		c := newConductor(nil, rand.New(rand.NewPCG(record, 1)))
 		want := c.run(t, p)
 		if len(c.order) < 80 {
-			t.Fatalf("only %d requests", len(c.order))
+			t.Fatalf("the run made %d requests, want at least 80", len(c.order))
 		}
 		different[want] = true
 		for n := range uint64(250) {
@@ -82,12 +82,13 @@ func TestReplay(t *testing.T) {
 		}
 	}
 	if len(different) < 2 {
-		t.Error("no two orders gave different runs: the test shows nothing")
+		t.Error("all recorded orders produced the same output, want at least two different outputs")
 	}
 }
 
-// TestReplayRandom checks that random programs of tasks, races, loops, errors and cancelling end
-// without a running request, and can be replayed.
+// TestReplayRandom runs random programs of tasks, races, loops, errors and cancelling. At the end
+// of a run no request may be running. Repeating the order of completions must produce the same
+// output.
 func TestReplayRandom(t *testing.T) {
 	for seed := range uint64(200) {
 		g := &tangle{Rand: rand.New(rand.NewPCG(seed, 7))}
@@ -97,13 +98,13 @@ func TestReplayRandom(t *testing.T) {
 		want := c.run(t, p)
 		for n := range uint64(3) {
 			if got := newConductor(c.order, rand.New(rand.NewPCG(seed, 2+n))).run(t, p); got != want {
-				t.Fatalf("seed %d:\n%s\ngives\n%s\nand then\n%s", seed, text, want, got)
+				t.Fatalf("seed %d: program:\n%s\nrecorded output:\n%s\nreplayed output:\n%s", seed, text, want, got)
 			}
 		}
 	}
 }
 
-// tangle writes random programs.
+// tangle generates random programs.
 type tangle struct {
 	*rand.Rand
 	functions []string
@@ -117,7 +118,7 @@ func (g *tangle) program() string {
 
 func (g *tangle) name() int { g.names++; return g.names }
 
-// call generates a new async function.
+// call generates a new async function and returns a call of it.
 func (g *tangle) call(depth int) string {
 	n := g.name()
 	g.functions = append(g.functions, fmt.Sprintf("async fn f%d() -> Int { %s }\n", n, g.expr(depth)))
@@ -158,13 +159,13 @@ func (g *tangle) expr(depth int) string {
 	return fmt.Sprintf("%s.await", g.call(depth-1))
 }
 
-// conductor performs requests in memory. It completes waiting ones on its own goroutine: in a given
-// order, or in a random order, which it records.
+// conductor performs requests in memory. A goroutine completes waiting requests in a given order,
+// or in a random order that the conductor records.
 type conductor struct {
-	config func(*vm.Config) // may change it
+	config func(*vm.Config) // modifies the VM's configuration; may be nil
 	random *rand.Rand
 	replay bool
-	order  []int // the numbers of requests, in order of completion
+	order  []int // indexes of the requests in the order of their completion
 
 	mu       sync.Mutex
 	changed  *sync.Cond
@@ -175,7 +176,7 @@ type conductor struct {
 
 type played struct {
 	request effect.Request
-	done    func(effect.Result, error) // nil once called
+	done    func(effect.Result, error) // nil after it was called
 	stopped bool
 }
 
@@ -185,7 +186,7 @@ func newConductor(order []int, random *rand.Rand) *conductor {
 	return c
 }
 
-// run runs the program and returns its emits, one on each line.
+// run runs the program and returns its emits, one per line.
 func (c *conductor) run(t *testing.T, p *Program) string {
 	t.Helper()
 	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: c}
@@ -210,13 +211,13 @@ func (c *conductor) run(t *testing.T, p *Program) string {
 	c.ended(t, err)
 	for i, x := range c.requests {
 		if x.done != nil {
-			t.Fatalf("request %d, %T, is still under way after the run", i, x.request)
+			t.Fatalf("request %d (%T) is still running after the run", i, x.request)
 		}
 	}
 	return strings.Join(c.lines, "\n")
 }
 
-// ended records how a run has ended.
+// ended adds lines with the error of the program, if it has failed.
 func (c *conductor) ended(t *testing.T, err error) {
 	t.Helper()
 	var u *vm.Uncaught
@@ -259,7 +260,7 @@ func (c *conductor) conduct() {
 	}
 }
 
-// next returns the number of the n-th request to complete, or -1 if that request has not been made.
+// next returns the index of the nth request to complete, or -1 if that request was not made yet.
 func (c *conductor) next(n int) int {
 	if c.replay {
 		if n < len(c.order) && c.order[n] < len(c.requests) {
@@ -279,7 +280,7 @@ func (c *conductor) next(n int) int {
 	return waiting[c.random.IntN(len(waiting))]
 }
 
-// answer depends only on the request.
+// answer returns the outcome of a request. It depends only on the request.
 func answer(x *played) (effect.Result, error) {
 	if x.stopped {
 		return nil, context.Canceled
@@ -294,7 +295,7 @@ func answer(x *played) (effect.Result, error) {
 	return &effect.Answer{Value: fmt.Appendf(nil, "%q", strings.ToUpper(r.Channel))}, nil
 }
 
-// Start records a request; conduct completes it.
+// Start adds a request, which conduct will complete.
 func (c *conductor) Start(_ context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -308,7 +309,7 @@ func (c *conductor) Start(_ context.Context, r effect.Request, done func(effect.
 	}, true
 }
 
-// Perform performs emits, and requests that are the only running ones.
+// Perform adds a line for an emit. For other requests, it waits until conduct completes them.
 func (c *conductor) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	if e, ok := r.(*effect.Emit); ok {
 		c.lines = append(c.lines, e.Channel+" "+string(e.Payload))

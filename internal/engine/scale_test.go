@@ -22,7 +22,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// counting measures the memory in use when the last of n sleeps has begun.
+// counting calls then after the last of a number of sleeps has started.
 type counting struct {
 	*runtime.Runtime
 	left int
@@ -39,11 +39,11 @@ func (c *counting) Start(ctx context.Context, r effect.Request, done func(effect
 	return stop, ok
 }
 
-// TestWaitingTasksAreSmall limits the memory of a waiting task, including its request.
+// TestWaitingTasksAreSmall limits the memory that waiting tasks and their requests use.
 func TestWaitingTasksAreSmall(t *testing.T) {
 	for _, c := range []struct {
 		program    string
-		tasks, max int // in bytes
+		tasks, max int // number of tasks, and maximum of bytes for all of them
 	}{
 		{`fn main() { let xs = parallel for i in 0..N { std::time::sleep(3600000); i }; emit("n", xs.len()); }`, 10_000, 30 << 20},
 		{`async fn wait(n: Int) -> Int { std::time::sleep(3600000 + n); n }
@@ -73,14 +73,14 @@ fn main() {
 		if err := world.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%d tasks: %d bytes each", c.tasks, used/c.tasks)
+		t.Logf("%d tasks use %d bytes each", c.tasks, used/c.tasks)
 		if used > c.max {
-			t.Errorf("%d tasks take %d bytes, more than %d", c.tasks, used, c.max)
+			t.Errorf("%d tasks use %d bytes, want at most %d", c.tasks, used, c.max)
 		}
 	}
 }
 
-// inUse returns the memory of heap and stacks after a collection.
+// inUse returns the bytes of heap and stacks in use after a garbage collection.
 func inUse() int {
 	goruntime.GC()
 	var s goruntime.MemStats
@@ -88,8 +88,8 @@ func inUse() int {
 	return int(s.HeapAlloc + s.StackInuse)
 }
 
-// TestTokenRing passes a number through 50,000 tasks, each of which awaits the previous one. The
-// time must grow linearly with their number.
+// TestTokenRing passes a number through 50,000 tasks, each of which awaits the previous one. If the
+// time were quadratic in the number of tasks, the test would time out.
 func TestTokenRing(t *testing.T) {
 	p := compileText(t, `
 async fn first() -> Int { std::time::sleep(1); 0 }
@@ -121,8 +121,8 @@ func compileText(t testing.TB, text string) *Program {
 	return p
 }
 
-// TestNoGoroutineOutlivesRun checks, with virtual time, that tasks end at their times, that races
-// and errors end sleeping tasks, and that no goroutine outlives the run.
+// TestNoGoroutineOutlivesRun runs tasks with virtual time. Tasks must end at the right times, races
+// and errors must end sleeping tasks, and no goroutine may continue after the run.
 func TestNoGoroutineOutlivesRun(t *testing.T) {
 	p := compileText(t, `
 async fn say(ms: Int) -> Int { std::time::sleep(ms); emit("at", [ms, std::time::monotonic_ms()]); ms }
@@ -150,12 +150,12 @@ fn main() {
 		}
 		want := "at [1000,1000]|1000|at [10000,11000]|at [20000,21000]|at [30000,31000]|[30000,10000,20000]|at [50,31050]|true|at [3600000,3631050]"
 		if strings.Join(got, "|") != want {
-			t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
+			t.Errorf("output = %s\nwant %s", strings.Join(got, "|"), want)
 		}
 	})
 }
 
-// noting records a program's output.
+// noting adds the output of a program to a list.
 type noting struct {
 	effect.Starter
 	lines *[]string
@@ -173,8 +173,8 @@ func (n noting) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 	return n.Starter.Perform(ctx, r)
 }
 
-// TestAppendingIsLinear checks that a text that grows by appends allocates bytes in proportion to
-// its length, however the program writes the appends.
+// TestAppendingIsLinear builds long texts by appending, in several ways. The number of copied bytes
+// must be linear in the length of the text.
 func TestAppendingIsLinear(t *testing.T) {
 	for name, body := range map[string]string{
 		"variable":      `let mut s = ""; for i in 0..N { s += "line ${i}\n"; } s`,
@@ -205,16 +205,17 @@ func TestAppendingIsLinear(t *testing.T) {
 			for i := range n {
 				size += int64(len("line \n") + len(strconv.Itoa(i)))
 			}
-			// The lines themselves, each written up to two times, and the growth of the buffer.
+			// The limit allows for the lines, each copied up to twice, and the growth of the
+			// buffer.
 			if got := out.Stats.CopiedText; got > 6*size {
-				t.Errorf("%d bytes of text took copying %d", size, got)
+				t.Errorf("building a text of %d bytes copied %d bytes, want at most %d", size, got, 6*size)
 			}
 		})
 	}
 }
 
-// TestSlicesAreLinear checks that taking an array apart from one end, by slices or patterns,
-// allocates in proportion to its length.
+// TestSlicesAreLinear shortens an array from one end until it is empty, by slices or patterns. The
+// allocated memory must be linear in the length of the array.
 func TestSlicesAreLinear(t *testing.T) {
 	for name, body := range map[string]string{
 		"pattern of Ints": `fn go(xs: Array<Int>) -> Int { match xs { [] => 0, [x, ..rest] => x + go(rest) } } fn main() { assert(go((0..N).to_array()) > 0); }`,
@@ -237,8 +238,8 @@ func TestSlicesAreLinear(t *testing.T) {
 			if _, err := m.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if took := allocated() - before; took > n*1000 { // copying each would be some 130,000
-				t.Errorf("%d bytes for each element", took/n)
+			if took := allocated() - before; took > n*1000 { // copying the rest of the array each time would allocate about 130,000 bytes per element
+				t.Errorf("allocated %d bytes per element, want at most 1000", took/n)
 			}
 			if err := world.Close(t.Context()); err != nil {
 				t.Fatal(err)
@@ -247,15 +248,15 @@ func TestSlicesAreLinear(t *testing.T) {
 	}
 }
 
-// allocated returns how many bytes the process has allocated on Go's heap.
+// allocated returns the total number of bytes that were allocated on the heap.
 func allocated() uint64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)
 	return s[0].Value.Uint64()
 }
 
-// TestCompilingIsLinear checks that compiling many of one construct in one place takes time in
-// proportion to their number.
+// TestCompilingIsLinear compiles programs that contain many of the same construct in one place. The
+// time must be linear in their number.
 func TestCompilingIsLinear(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	if testing.Short() {

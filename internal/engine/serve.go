@@ -17,24 +17,24 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// ErrNothingOffered means that a program has nothing to serve.
+// ErrNothingOffered means that a program has neither a public pipeline nor a public tool to serve.
 var ErrNothingOffered = errors.New("the program has nothing to serve: it has no `pub pipeline`, and no `pub tool` with a function that has `@describe`")
 
-// ServeOptions specifies where a program is served: over In and Out or, if HTTP has an address,
-// over HTTP. Ready is then called with the URL.
+// ServeOptions configures the transport over which a program is served. If HTTP has an address, it
+// is HTTP, and Ready is called with the server's URL. Otherwise it is In and Out.
 type ServeOptions struct {
 	In    io.ReadCloser
 	Out   io.WriteCloser
 	HTTP  mcp.Listen
 	Ready func(url string)
-	// Withheld is called for each public pipeline that is not offered, with the reason.
+	// Withheld is called with the reason for each public pipeline that is not offered.
 	Withheld func(string)
 }
 
-// Serve offers the program's public tools and pipelines as an MCP server until its client
-// disconnects or ctx ends (spec/10-tools-mcp.md). Calls are tasks of one VM, so a tool's state
-// lives as long as the server. The manifest's max_run_seconds limits each call. A panic ends the
-// server; the error is then an *Uncaught.
+// Serve serves the program's public tools and pipelines as an MCP server (spec/10-tools-mcp.md). It
+// stops when the client disconnects or ctx ends. Calls are tasks of one VM, so a tool's state
+// persists until the server stops. The manifest's max_run_seconds limits each call. A panic stops
+// the server, and the error is then an *Uncaught.
 func (p *Program) Serve(ctx context.Context, o Options, s ServeOptions) error {
 	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error { return p.serveMCP(ctx, world, f, &o, s) })
 }
@@ -63,7 +63,7 @@ func (p *Program) serveMCP(ctx context.Context, world *runtime.Runtime, f *follo
 	tools.Changes = x.app.watchOffers(ctx)
 	defer func() {
 		cancel(nil)
-		for range tools.Changes { // until follow returns
+		for range tools.Changes { // ends when follow closes the channel
 		}
 	}()
 	ended := make(chan error, 1)
@@ -87,8 +87,8 @@ func (p *Program) serveMCP(ctx context.Context, world *runtime.Runtime, f *follo
 	return err
 }
 
-// input is a client's input. When it ends, the VM is ended as a whole. Cancelling the running calls
-// one by one could start the next ones in turn.
+// input is the input from a client. At its end, it stops the VM with all running calls. If the
+// calls were cancelled one by one, the end of one call could start the next.
 type input struct {
 	io.ReadCloser
 	end context.CancelCauseFunc
@@ -102,18 +102,18 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errServed ends the VM of a server that has ended.
+// errServed is the cause that stops the VM after the client has disconnected.
 var errServed = errors.New("the server has stopped")
 
-// serving is a program that is served.
+// serving is the state of a served program.
 type serving struct {
 	machine *vm.VM
 	seconds float64
-	clean   func(error) error // removes secrets
+	clean   func(error) error // returns an error without secrets
 	app     *applicationOffers
 }
 
-// offers returns what the program and the application offer.
+// offers returns the public tools and pipelines of the program, and the application's tools.
 func (x *serving) offers(ctx context.Context, world *runtime.Runtime, o *Options, own []vm.Offer, withheld func(string)) (mcp.Offers, error) {
 	if withheld == nil {
 		withheld = func(string) {}
@@ -161,7 +161,7 @@ func (x *serving) functionOffer(o vm.Offer) mcp.Offer {
 		}}
 }
 
-// tooLate is the error of a call that exceeded the time limit of a run.
+// tooLate is the error of a call that has exceeded the time limit of a run.
 type tooLate struct{ *budget.TimeError }
 
 func (e tooLate) Error() string {
@@ -170,7 +170,7 @@ func (e tooLate) Error() string {
 
 func (e tooLate) Unwrap() error { return e.TimeError }
 
-// clientError returns the error for the client of a call.
+// clientError converts an error of a call to the error that the client receives.
 func clientError(err error) error {
 	var failed *vm.Uncaught
 	var late *budget.TimeError
@@ -185,7 +185,7 @@ func clientError(err error) error {
 	return errors.New(failed.Message)
 }
 
-// rendered returns a call's value for the client.
+// rendered converts the value of a call to a result for the client.
 func rendered(v value.Slot, o vm.Offer) mcp.Result {
 	flat := value.Flatten(v)
 	if flat.Kind() == value.KindString && !o.Wrapped {
@@ -202,19 +202,19 @@ func rendered(v value.Slot, o vm.Offer) mcp.Result {
 	return r
 }
 
-// progress counts the steps of a call from its emits: each emit is a step, and each completed stage
-// of a pipeline is a whole one.
+// progress reports the progress of a call from its emits. Each emit is a step. For a pipeline, each
+// completed stage counts as 1, and the steps after it count as fractions.
 type progress struct {
 	offer  vm.Offer
 	report func(mcp.Progress)
 	stages int // number of completed stages
-	steps  int // since the last one
+	steps  int // number of steps since the last completed stage
 }
 
-// maxMessage limits the reported part of an emit's payload, in bytes.
+// maxMessage limits the reported text of an emit, in characters.
 const maxMessage = 500
 
-// emitted reports an emit of the call.
+// emitted reports an emit as progress.
 func (p *progress) emitted(e *effect.Emit) {
 	message := "[" + e.Channel + "]"
 	switch e.Channel {
@@ -223,7 +223,7 @@ func (p *progress) emitted(e *effect.Emit) {
 	case "pipeline:stage_start", "pipeline:stage_complete":
 		var stage struct{ Name, Stage string }
 		if json.Unmarshal(e.Payload, &stage) != nil {
-			return // the program itself has emitted it
+			return // the program itself uses the channel, with another payload
 		}
 		message = stage.Name + ": " + stage.Stage
 		if e.Channel == "pipeline:stage_complete" {

@@ -17,23 +17,24 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// canBeAnswered reports whether requests on a channel may be answered.
+// canBeAnswered reports whether the options contain a source of answers for a channel.
 func (o *Options) canBeAnswered(channel string) bool {
 	return o.OnAwait != nil || o.Answers.Handler != "" || o.Answers.Prompter != nil ||
 		slices.ContainsFunc(o.Answers.Fixed, func(a emit.Fixed) bool { return a.Channel == channel })
 }
 
-// applicationOffers returns the application's tools for an MCP server, except those whose names are
-// in use and those that need an unavailable approval.
+// applicationOffers determines which of the application's tools an MCP server offers. It omits
+// tools whose name is in use, and tools that need approval if nothing can approve them.
 type applicationOffers struct {
 	world    *runtime.Runtime
 	o        *Options
 	inUse    []string
 	withheld func(string)
-	logged   map[string]bool // reasons that were logged
+	logged   map[string]bool // reasons that were already logged
 }
 
-// watchOffers sends the offers after each change of the application's tools, until ctx ends.
+// watchOffers returns a channel that receives the current offers, and the new ones after each
+// change of the application's tools. The channel is closed when ctx ends.
 func (a *applicationOffers) watchOffers(ctx context.Context) <-chan []mcp.Offer {
 	out := make(chan []mcp.Offer)
 	if a.o.Tools == nil {
@@ -43,10 +44,10 @@ func (a *applicationOffers) watchOffers(ctx context.Context) <-chan []mcp.Offer 
 	go func() {
 		defer close(out)
 		changes := a.o.Tools.Watch(ctx)
-		for more := true; more; { // it may have changed before Watch
+		for more := true; more; { // the first pass covers changes before the call of Watch
 			offers, err := a.currentOffers(ctx)
 			if err != nil {
-				return // the run ends
+				return // the run is ending
 			}
 			select {
 			case out <- offers:
@@ -59,7 +60,7 @@ func (a *applicationOffers) watchOffers(ctx context.Context) <-chan []mcp.Offer 
 	return out
 }
 
-// currentOffers returns the current offers.
+// currentOffers returns the offers for the current tools of the application.
 func (a *applicationOffers) currentOffers(ctx context.Context) ([]mcp.Offer, error) {
 	found, err := a.world.Served().Perform(ctx, &effect.AppList{Reserved: a.inUse})
 	if err != nil {
@@ -76,7 +77,7 @@ func (a *applicationOffers) currentOffers(ctx context.Context) ([]mcp.Offer, err
 	return offers, nil
 }
 
-// withhold logs, once, why a tool is not offered.
+// withhold logs why a tool is not offered, once for each reason.
 func (a *applicationOffers) withhold(why string) {
 	if !a.logged[why] {
 		a.logged[why] = true
@@ -84,7 +85,7 @@ func (a *applicationOffers) withhold(why string) {
 	}
 }
 
-// applicationCall calls a tool of the application for an MCP client.
+// applicationCall returns a function that calls a tool of the application for an MCP client.
 func applicationCall(world *runtime.Runtime, t effect.AppTool) func(context.Context, json.RawMessage, func(mcp.Progress)) (mcp.Result, error) {
 	return func(ctx context.Context, args json.RawMessage, report func(mcp.Progress)) (mcp.Result, error) {
 		e, _ := world.Served().Do(ctx, tool.Ask{Name: fmt.Sprintf("%s@%d", t.Tool, t.Version), CallID: world.CallID(), Args: args, Caller: mcp.Client(ctx), Route: tool.RouteMCP,
@@ -106,7 +107,7 @@ func applicationCall(world *runtime.Runtime, t effect.AppTool) func(context.Cont
 	}
 }
 
-// recorded records the calls of a program's offer in the audit.
+// recorded returns call with an audit record of each call of the offer.
 func recorded(world *runtime.Runtime, o vm.Offer, call func(context.Context, json.RawMessage, func(mcp.Progress)) (mcp.Result, error)) func(context.Context, json.RawMessage, func(mcp.Progress)) (mcp.Result, error) {
 	return func(ctx context.Context, args json.RawMessage, report func(mcp.Progress)) (mcp.Result, error) {
 		if len(args) == 0 {
@@ -127,7 +128,7 @@ func recorded(world *runtime.Runtime, o vm.Offer, call func(context.Context, jso
 	}
 }
 
-// outcomeOf returns the outcome of a call with an error.
+// outcomeOf returns the audit outcome of a call that ended with err.
 func outcomeOf(ctx context.Context, err error) tool.Outcome {
 	var bad *vm.BadArguments
 	var late *budget.TimeError

@@ -16,14 +16,14 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// mcpClient is a client of a served program.
+// mcpClient is an MCP client of a served program.
 type mcpClient struct {
 	t        *testing.T
 	out      io.Writer
 	in       *bufio.Reader
 	last     int
-	progress []string // the messages of progress
-	news     int      // number of notifications about changes of the tools
+	progress []string // messages of the received progress notifications
+	news     int      // number of received notifications about changed tools
 }
 
 // ask sends a request and returns its result.
@@ -33,14 +33,14 @@ func (c *mcpClient) ask(method string, params any) map[string]any {
 	c.send(map[string]any{"jsonrpc": "2.0", "id": c.last, "method": method, "params": params})
 	for {
 		if m := c.receive(); m.Method == "" && m.Error != nil {
-			c.t.Fatalf("%s: %v", method, m.Error)
+			c.t.Fatalf("request %s failed: %v", method, m.Error)
 		} else if m.Method == "" {
 			return m.Result
 		}
 	}
 }
 
-// serverMessage is a message of the server.
+// serverMessage is a message from the server.
 type serverMessage struct {
 	Method string
 	Params struct{ Message string }
@@ -48,7 +48,7 @@ type serverMessage struct {
 	Error  any
 }
 
-// receive receives the next message.
+// receive reads the next message.
 func (c *mcpClient) receive() (m serverMessage) {
 	c.t.Helper()
 	line, err := c.in.ReadBytes('\n')
@@ -56,7 +56,7 @@ func (c *mcpClient) receive() (m serverMessage) {
 		err = json.Unmarshal(line, &m)
 	}
 	if err != nil {
-		c.t.Fatalf("%s: %v", line, err)
+		c.t.Fatalf("invalid message %q: %v", line, err)
 	}
 	switch m.Method {
 	case "notifications/tools/list_changed":
@@ -77,7 +77,7 @@ func (c *mcpClient) send(m any) {
 	}
 }
 
-// call calls a tool, and returns its text, or the error after "!".
+// call calls a tool. It returns the text of the result, or "!" and the text of the error.
 func (c *mcpClient) call(name string, args any) string {
 	c.t.Helper()
 	r := c.ask("tools/call", map[string]any{"name": name, "arguments": args, "_meta": map[string]any{"progressToken": name}})
@@ -88,7 +88,7 @@ func (c *mcpClient) call(name string, args any) string {
 	return text
 }
 
-// served serves a program to a client, which disconnects at the end of the test.
+// served serves a program to a client. end disconnects the client and returns the error of Serve.
 func served(t *testing.T, p *engine.Program, o engine.Options) (c *mcpClient, withheld *[]string, end func() error) {
 	in, out := io.Pipe()
 	back, answers := io.Pipe()
@@ -108,8 +108,8 @@ func served(t *testing.T, p *engine.Program, o engine.Options) (c *mcpClient, wi
 	}
 }
 
-// A client is notified when the application's tools change, and then sees and calls the current
-// ones.
+// TestServeToolsThatChange changes the application's tools while they are served. The client must
+// receive a notification, and can then list and call the current tools.
 func TestServeToolsThatChange(t *testing.T) {
 	p := compileTests(t, map[string]string{"Concerto.toml": "", "main.conc": "fn main() {}"})
 	var tools tool.Registry
@@ -127,7 +127,7 @@ func TestServeToolsThatChange(t *testing.T) {
 		}
 		return names
 	}
-	await := func(want string) { // without a notification this would wait forever
+	await := func(want string) { // without a notification, this loop would block forever
 		for got := list(); got != want; got = list() {
 			for before := c.news; before == c.news; {
 				c.receive()
@@ -135,7 +135,7 @@ func TestServeToolsThatChange(t *testing.T) {
 		}
 	}
 	if got := list(); got != "x: First; " {
-		t.Errorf("offered are %s", got)
+		t.Errorf("offered tools = %q, want x", got)
 	}
 	second := toolReturning("Second", "2")
 	second.Version = 2
@@ -166,13 +166,14 @@ func TestServeToolsThatChange(t *testing.T) {
 		t.Error(err)
 	}
 	if len(*withheld) != 1 {
-		t.Errorf("log lines about withheld tools: %q", *withheld)
+		t.Errorf("log lines about withheld tools = %q, want one", *withheld)
 	}
 }
 
-// The application's tools are offered next to the program's own, which take precedence; those that
-// need an approval only if someone can answer. The audit contains every call with the client's
-// name.
+// TestServeTools checks which of the application's tools are served next to the program's tools. A
+// tool of the program hides an application's tool with the same name. Tools that need approval are
+// served only if the application answers approvals. The audit log must contain every call with the
+// client's name.
 func TestServeTools(t *testing.T) {
 	p := compileTests(t, map[string]string{"Concerto.toml": "", "main.conc": `
 		pub tool Sums { description: "Sums",
@@ -196,7 +197,7 @@ func TestServeTools(t *testing.T) {
 
 	c, withheld, end := served(t, p, engine.Options{Tools: &tools})
 	if got := list(c); got != "Sums_add count " {
-		t.Errorf("offered are %s", got)
+		t.Errorf("offered tools without an approver = %q, want Sums_add and count", got)
 	}
 	if got := strings.Join(*withheld, "\n"); got != "tool stock is not offered: its calls need approval, and no approver is available: use --answer tool:approval=VALUE or --emit-handler COMMAND" {
 		t.Error(got)
@@ -212,7 +213,7 @@ func TestServeTools(t *testing.T) {
 	}
 	c, _, end = served(t, p, engine.Options{Tools: &tools, Records: engine.Records{Audit: log}, OnAwait: func(_ context.Context, _ string, q json.RawMessage) (json.RawMessage, error) {
 		if !strings.Contains(string(q), `"by":"inspector"`) || !strings.Contains(string(q), `"route":"mcp"`) {
-			t.Errorf("asked %s", q)
+			t.Errorf("approval request = %s, want the client's name and the route mcp", q)
 		}
 		if strings.Contains(string(q), `"sku":"no"`) {
 			return json.RawMessage(`"not on Sundays"`), nil
@@ -220,7 +221,7 @@ func TestServeTools(t *testing.T) {
 		return json.RawMessage(`{"decision":"allow","input":{"sku":"abc"}}`), nil
 	}})
 	if got := list(c); got != "Sums_add count stock " {
-		t.Errorf("offered are %s", got)
+		t.Errorf("offered tools with an approver = %q, want Sums_add, count and stock", got)
 	}
 	var got []string
 	got = append(got, c.call("Sums_add", map[string]any{"a": 1}), c.call("Sums_add", map[string]any{"a": -1}), c.call("Sums_add", map[string]any{"a": "x"}),

@@ -13,29 +13,30 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// Service runs programs for others, as `concerto serve` does: it receives all events of a run in
-// order, answers them by number, and limits the run's resources. Each field may be nil or zero.
+// Service is the server's side of a run, as in `concerto serve`. It receives all events of the run
+// in order, answers awaited emits by the numbers of their events, and limits the run's resources.
+// Each field may be nil or zero.
 type Service struct {
-	// OnEvent receives the run's events instead of Output and OnEmit, emits and printed text in the
-	// program's order. It returns the event's number. It is called from several goroutines and must
-	// not block, because the program waits.
+	// OnEvent receives the run's events, instead of Output and OnEmit, and returns the number of
+	// the event. Emits and printed text are in the program's order. Several goroutines may call
+	// OnEvent, and it must not block, because the program waits for it.
 	OnEvent func(RunEvent) int64
-	// Answer answers the awaited emit with a number returned by OnEvent, instead of Answers and
-	// OnAwait. Its error becomes the program's EmitError, with the reason no_listener for
-	// ErrNoApprover and refused for any other.
+	// Answer answers the awaited emit whose event has the given number, instead of Answers and
+	// OnAwait. Its error becomes an EmitError of the program. The reason is no_listener for
+	// ErrNoApprover and refused for other errors.
 	Answer func(ctx context.Context, number int64, channel string, payload json.RawMessage) (json.RawMessage, error)
-	// Sees reports which of the application's tools exist for the run; nil means all.
+	// Sees reports whether a tool of the application exists for the run; nil means all tools.
 	Sees func(*tool.Definition) bool
 	// Began is called before the program's first instruction.
 	Began func(Running)
-	// Ended receives the result of main as JSON when it has returned.
+	// Ended receives the result of main as JSON after main has returned.
 	Ended func(result json.RawMessage)
-	// Budget further restricts [limits].
+	// Budget restricts the run in addition to [limits].
 	Budget Budget
 }
 
-// Budget limits a run; 0 means no limit. ToolCalls counts calls of the application's tools whose
-// handlers were started.
+// Budget limits a run. 0 means no limit. ToolCalls counts the started calls of the application's
+// tools.
 type Budget struct {
 	RunSeconds float64
 	Tokens     int64
@@ -43,35 +44,35 @@ type Budget struct {
 	ToolCalls  int64
 }
 
-// Running describes a running run to its service.
+// Running describes a run that has started.
 type Running struct {
 	ID    string
-	Tools *tool.Session       // nil without Options.Tools
-	Usage func() budget.Usage // of all models so far
+	Tools *tool.Session       // nil if Options.Tools is nil
+	Usage func() budget.Usage // returns the usage of all models so far
 }
 
 // RunEvent is an event of a run: an EmitEvent, PrintEvent, LogEvent or ToolEvent.
 type RunEvent interface{ runEvent() }
 
-// EmitEvent is an emit. Payload is nil if there is none.
+// EmitEvent is an emit. Payload is nil if the emit has none.
 type EmitEvent struct {
 	Channel string
 	Payload json.RawMessage
 	Awaited bool // the program waits for an answer
 }
 
-// PrintEvent is printed text, including its line end if there is one.
+// PrintEvent is printed text, including its newline if there is one.
 type PrintEvent struct{ Text string }
 
-// LogEvent is a line of the run's log, with one of LogLevels.
+// LogEvent is a line of the run's log. Level is one of LogLevels.
 type LogEvent struct{ Level, Message string }
 
-// ToolEvent is the beginning or the end of a call of one of the application's tools.
+// ToolEvent is the start or the end of a call of one of the application's tools.
 type ToolEvent struct {
 	Ended                   bool
 	CallID, Tool, By, Route string
-	Outcome                 string        // at the end
-	Duration                time.Duration // of the handler
+	Outcome                 string        // outcome of the call; "" at the start
+	Duration                time.Duration // run time of the handler; 0 at the start
 }
 
 func (EmitEvent) runEvent()  {}
@@ -79,10 +80,10 @@ func (PrintEvent) runEvent() {}
 func (LogEvent) runEvent()   {}
 func (ToolEvent) runEvent()  {}
 
-// hasListener reports whether a service or relay receives the run's events.
+// hasListener reports whether a service receives the run's events.
 func (o *Options) hasListener() bool { return o.Service != nil && o.Service.OnEvent != nil }
 
-// connectService connects the runtime's configuration with the service.
+// connectService passes the service's limits and event functions to the runtime's configuration.
 func (o *Options) connectService(c *runtime.Config) {
 	if !o.hasListener() {
 		return
@@ -90,7 +91,7 @@ func (o *Options) connectService(c *runtime.Config) {
 	c.Listeners.Logged = func(level, message string) { o.Service.OnEvent(LogEvent{level, message}) }
 }
 
-// toolHooks returns the service's hooks for the session of tools.
+// toolHooks returns the functions that the session of tools calls for the service.
 func (o *Options) toolHooks() (h runtime.ToolHooks) {
 	if o.Service == nil {
 		return h
@@ -104,7 +105,7 @@ func (o *Options) toolHooks() (h runtime.ToolHooks) {
 	return h
 }
 
-// reportBegin notifies the service that the run begins.
+// reportBegin calls Began.
 func (o *Options) reportBegin(world *runtime.Runtime) {
 	if o.Service == nil || o.Service.Began == nil {
 		return
@@ -115,14 +116,14 @@ func (o *Options) reportBegin(world *runtime.Runtime) {
 	}})
 }
 
-// reportResult passes the result of main to the service.
+// reportResult calls Ended with the result of main.
 func (o *Options) reportResult(v value.Slot) {
 	if o.Service != nil && o.Service.Ended != nil {
 		o.Service.Ended(value.AppendJSON(nil, v))
 	}
 }
 
-// narrower returns the smaller of two limits, where 0 means none.
+// narrower returns the smaller of two limits, where 0 means no limit.
 func narrower[N int64 | float64](a, b N) N {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -130,7 +131,7 @@ func narrower[N int64 | float64](a, b N) N {
 	return a
 }
 
-// budget returns the service's budget.
+// budget returns the service's budget, or the zero Budget without a service.
 func (o *Options) budget() Budget {
 	if o.Service == nil {
 		return Budget{}
@@ -138,7 +139,7 @@ func (o *Options) budget() Budget {
 	return o.Service.Budget
 }
 
-// resultOf converts the service's answer to an effect's result.
+// resultOf calls Answer for an awaited emit and converts the answer to a result.
 func (s *Service) resultOf(ctx context.Context, number int64, r *effect.AwaitEmit) (effect.Result, error) {
 	if s.Answer == nil {
 		return nil, noListener(r.Channel)
@@ -150,13 +151,13 @@ func (s *Service) resultOf(ctx context.Context, number int64, r *effect.AwaitEmi
 	return resultOfAnswer(ctx, r.Channel, v, err)
 }
 
-// noListener returns the error of an awaited emit that has no listener.
+// noListener returns the error of an awaited emit that nothing answers.
 func noListener(channel string) error {
 	return effect.Errorf("EmitError", "no client answers the emit on channel '%s'", channel).
 		With("channel", channel).With("reason", "no_listener")
 }
 
-// layer returns the layer that passes the run's events to a service.
+// layer returns the layer that passes emits and printed text to the service.
 func (s *Service) layer(next effect.Performer) effect.Performer { return &serviced{next, s} }
 
 type serviced struct {
@@ -164,7 +165,7 @@ type serviced struct {
 	s *Service
 }
 
-// Perform performs r, and passes events to the service.
+// Perform passes an event to the service, and any other request to the next layer.
 func (x *serviced) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.Emit:
@@ -183,7 +184,8 @@ func (x *serviced) Perform(ctx context.Context, r effect.Request) (effect.Result
 	return x.Performer.Perform(ctx, r)
 }
 
-// Start passes an awaited emit on immediately, so that emits arrive in the program's order.
+// Start passes an awaited emit to the service at once, so that the service receives emits in the
+// program's order.
 func (x *serviced) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	if e, isAwait := r.(*effect.AwaitEmit); isAwait {
 		number := x.s.OnEvent(EmitEvent{e.Channel, e.Payload, true})

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// mostIdle limits the size of a task in a snapshot, in bytes, that waits for a timer.
+// mostIdle is the maximum size in bytes of a task in a snapshot, if it waits for a timer.
 const mostIdle = 600
 
 const idleTasks = `
@@ -24,7 +24,7 @@ fn main() {
 }
 `
 
-// asleep performs nothing: all requests wait until the run ends.
+// asleep is a performer whose requests all wait until the run ends.
 type asleep struct{}
 
 func (asleep) Perform(context.Context, effect.Request) (effect.Result, error) {
@@ -35,7 +35,7 @@ func (asleep) Start(_ context.Context, _ effect.Request, done func(effect.Result
 	return func() { done(nil, context.Canceled) }, true
 }
 
-// idle calls f at the boundary at which n tasks wait.
+// idle runs a program until n tasks wait, and then calls f.
 func idle(t testing.TB, n int, f func(m *vm.VM, c vm.Config)) {
 	p := compileText(t, fmt.Sprintf(idleTasks, n))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -57,7 +57,7 @@ func idle(t testing.TB, n int, f func(m *vm.VM, c vm.Config)) {
 	}
 }
 
-// TestSnapshotSize checks that an idle task takes at most 600 bytes.
+// TestSnapshotSize checks the size of an idle task in a snapshot.
 func TestSnapshotSize(t *testing.T) {
 	const n = 1000
 	idle(t, n, func(m *vm.VM, _ vm.Config) {
@@ -66,9 +66,9 @@ func TestSnapshotSize(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(data)/n > mostIdle {
-			t.Errorf("a task takes %d bytes", len(data)/n)
+			t.Errorf("an idle task uses %d bytes of the snapshot, want at most %d", len(data)/n, mostIdle)
 		}
-		t.Logf("a task takes %d bytes", len(data)/n)
+		t.Logf("an idle task uses %d bytes of the snapshot", len(data)/n)
 	})
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// journaled adds to a conductor's run a journal that is not read; the VM then waits wherever a run
-// with snapshots does.
+// journaled returns a change of the VM's configuration that adds a journal. With a journal, the VM
+// waits at the same points as a run with snapshots.
 func journaled(t *testing.T) func(*vm.Config) {
 	return func(c *vm.Config) {
 		compiletest.Renew(t, c)
@@ -21,27 +21,28 @@ func journaled(t *testing.T) func(*vm.Config) {
 	}
 }
 
-// TestSnapshots checks that a run that is replaced by a snapshot at every boundary is the same,
-// byte for byte, as one without snapshots.
+// TestSnapshots replaces the state of a run by a snapshot wherever the run waits. The output must
+// have the same bytes as without snapshots.
 func TestSnapshots(t *testing.T) {
 	for record := range uint64(4) {
 		snapshots(t, replayed, record, 80)
 	}
 }
 
-// TestSnapshotsRandom is the same with random programs of tasks, races, loops, errors and
+// TestSnapshotsRandom is like TestSnapshots, for random programs of tasks, races, loops, errors and
 // cancelling.
 func TestSnapshotsRandom(t *testing.T) {
 	for seed := range uint64(120) {
 		g := &tangle{Rand: rand.New(rand.NewPCG(seed, 7))}
 		snapshots(t, g.program(), seed, 0)
 		if t.Failed() {
-			t.Fatalf("seed %d", seed)
+			t.Fatalf("the program of seed %d failed", seed)
 		}
 	}
 }
 
-// snapshots plays a program twice, the second time with at least the given number of snapshots.
+// snapshots runs a program twice with the same order of completions. In the second run, the state
+// must be replaced by a snapshot at least as often as the parameter least requires.
 func snapshots(t *testing.T, text string, seed uint64, least int) {
 	t.Helper()
 	p := compileText(t, text)
@@ -52,16 +53,16 @@ func snapshots(t *testing.T, text string, seed uint64, least int) {
 	var all *compiletest.Renewals
 	next.config = func(c *vm.Config) { all = compiletest.Renew(t, c) }
 	if got := next.run(t, p); got != want {
-		t.Fatalf("%s\ngives\n%s\nand with snapshots\n%s", text, want, got)
+		t.Fatalf("program:\n%s\noutput without snapshots:\n%s\noutput with snapshots:\n%s", text, want, got)
 	}
 	if len(all.Refused) > 0 || all.Renewed < least {
-		t.Errorf("%d snapshots, refused: %v", all.Renewed, all.Refused)
+		t.Errorf("snapshots = %d, want at least %d; refused: %v", all.Renewed, least, all.Refused)
 	}
 }
 
-// TestSnapshotsResumed checks that a run that is restored from a snapshot, and receives the
-// recorded results from there on, behaves like the recorded one: its running effects are begun
-// again.
+// TestSnapshotsResumed restores runs from snapshots. Each restored run starts its running effects
+// again and receives the recorded results after the snapshot. Its output must be the same as in the
+// recorded run.
 func TestSnapshotsResumed(t *testing.T) {
 	resumed(t, replayed, 1, 6)
 	for seed := range uint64(40) {
@@ -70,7 +71,7 @@ func TestSnapshotsResumed(t *testing.T) {
 	}
 }
 
-// resumed records a run, and resumes it from some of its snapshots.
+// resumed records a run, and resumes it from tries random snapshots.
 func resumed(t *testing.T, text string, seed uint64, tries int) {
 	t.Helper()
 	type snapshotted struct {
@@ -113,7 +114,7 @@ func resumed(t *testing.T, text string, seed uint64, tries int) {
 		_, err = m.Resume(t.Context())
 		next.ended(t, err)
 		if !slices.Equal(next.lines, c.lines) {
-			t.Fatalf("%s\ngives\n%s\nand from line %d on\n%s", text, c.lines, from.lines, next.lines)
+			t.Fatalf("program:\n%s\noutput:\n%s\noutput when resumed after line %d:\n%s", text, c.lines, from.lines, next.lines)
 		}
 	}
 }

@@ -22,18 +22,19 @@ import (
 type StoredRun struct {
 	Dir   string
 	ID    string
-	Name  string          // path of the program's main file, relative to Root
-	Root  string          // base of the manifest's relative paths
-	Cwd   string          // base of relative paths in the program
+	Name  string          // path of the program's main file relative to Root
+	Root  string          // directory to which the manifest's paths are relative
+	Cwd   string          // directory to which the program's paths are relative
 	Given json.RawMessage // Durable.Given
-	// LedgerHead is the hash of the last record in the ledger of a completed run; "" before.
+	// LedgerHead is the hash of the last record in the ledger of a completed run; "" if the run has
+	// not completed.
 	LedgerHead string
 	stored     *durable.Stored
-	resumed    bool // Resume has continued it
+	resumed    bool // Resume was called
 }
 
-// OpenRun reads the beginning of a run. The error is ErrNoRun, a *JournalDamaged, a *JournalNewer,
-// or one of the files.
+// OpenRun reads a stored run. The error is ErrNoRun, a *JournalDamaged, a *JournalNewer, or an
+// error of reading the files.
 func OpenRun(dir string) (*StoredRun, error) {
 	k, err := durable.Latest(dir)
 	if err != nil {
@@ -46,7 +47,7 @@ func OpenRun(dir string) (*StoredRun, error) {
 	return s, nil
 }
 
-// Finished returns the exit code of a completed run.
+// Finished returns the exit code of the run. ok is false if the run has not completed.
 func (s *StoredRun) Finished() (code int, ok bool) {
 	at := s.stored.Code()
 	if at == nil {
@@ -55,13 +56,13 @@ func (s *StoredRun) Finished() (code int, ok bool) {
 	return *at, true
 }
 
-// Is reports whether a program is the one that the run began with.
+// Is reports whether p is the program of the run.
 func (s *StoredRun) Is(p *Program) bool { return hexsum.SHA256(p.Encode()) == s.stored.Sum }
 
-// Program returns the program that the run began with.
+// Program returns the program of the run.
 func (s *StoredRun) Program() (*Program, error) { return Load(s.stored.Program) }
 
-// options sets the options that the run began with.
+// options sets the options with which the run was started.
 func (s *StoredRun) options(o *Options) error {
 	start, session := s.stored.Start, &s.stored.Session
 	o.Args, o.Inputs, o.WorkDir, o.Dir, o.Models.Mock = start.Args, start.Inputs, session.Cwd, s.Root, s.stored.Flags.Mock
@@ -79,9 +80,9 @@ func (s *StoredRun) options(o *Options) error {
 	return nil
 }
 
-// Resume continues the run with the results that it has received. The options of its beginning
-// apply; Park, Wait, Sync and SnapshotEvery of Options.Records.Durable override them if they are
-// set.
+// Resume replays the recorded results and then continues the run, with the options with which the
+// run was started. The fields Park, Wait, Sync and SnapshotEvery of o.Records.Durable override them
+// if they are set.
 func (s *StoredRun) Resume(ctx context.Context, o Options) error {
 	if s.resumed {
 		if err := s.reload(); err != nil {
@@ -127,19 +128,19 @@ func (s *StoredRun) Resume(ctx context.Context, o Options) error {
 	}
 }
 
-// reload reads the run again.
+// reload reads the run from its directory again.
 func (s *StoredRun) reload() (err error) {
 	s.stored, err = durable.Latest(s.Dir)
 	return err
 }
 
-// Answered reports whether a question has an answer that the run has not taken.
+// Answered reports whether one of the questions has an answer that the run has not received yet.
 func (s *StoredRun) Answered(all []durable.Question) bool {
 	return slices.ContainsFunc(all, func(q durable.Question) bool { return s.stored.Dir.IsAnswered(q.ID) })
 }
 
-// Adopt makes another program the run's program if it behaves as the run has so far: the program is
-// run on the recorded results, without effects. The error is a *DivergedError if it behaves
+// Adopt replaces the run's program by p if p behaves as the run has so far. To check this, p is run
+// with the recorded results and without effects. The error is a *DivergedError if p behaves
 // differently, or the cause of ctx's end.
 func (s *StoredRun) Adopt(ctx context.Context, p *Program, environ []string) error {
 	if err := s.replayWith(ctx, p, environ); err != nil {
@@ -151,7 +152,7 @@ func (s *StoredRun) Adopt(ctx context.Context, p *Program, environ []string) err
 	return s.reload()
 }
 
-// replayWith runs a program on the recorded results.
+// replayWith runs a program with the recorded results.
 func (s *StoredRun) replayWith(ctx context.Context, p *Program, environ []string) error {
 	o := Options{Environ: environ}
 	if err := s.options(&o); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// emits performs emits, as a log, and passes everything else on.
+// emits is a performer that adds each emit to a log and passes other requests to rest.
 type emits struct {
 	log  []string
 	rest func(ctx context.Context, r effect.Request) (effect.Result, error)
@@ -72,8 +72,8 @@ fn main() {
 }
 `
 
-// TestStoresAreTheSame checks that a program cannot distinguish a store in a file from one in
-// memory.
+// TestStoresAreTheSame runs a program with stores in a file and in memory. Both runs must have the
+// same output.
 func TestStoresAreTheSame(t *testing.T) {
 	var logs []string
 	for _, text := range []string{keeping, strings.ReplaceAll(keeping, `.with_persistence("s.db")`, "")} {
@@ -86,12 +86,12 @@ func TestStoresAreTheSame(t *testing.T) {
 		logs = append(logs, strings.Join(world.log, "\n"))
 	}
 	if logs[0] != logs[1] || strings.Count(logs[0], "\n") < 20 {
-		t.Errorf("in a file:\n%s\nin memory:\n%s", logs[0], logs[1])
+		t.Errorf("output with a store in a file:\n%s\noutput with a store in memory:\n%s", logs[0], logs[1])
 	}
 }
 
-// TestStoresReplay checks that requests and results of stores are data: a recorded run can be
-// replayed without a store.
+// TestStoresReplay records the requests of a program to its stores with their results as JSON.
+// Replaying the results without a store must produce the same output.
 func TestStoresReplay(t *testing.T) {
 	p := compileText(t, keeping)
 	s := sqlitestore.New(sqlitestore.Options{InMemory: true})
@@ -122,7 +122,7 @@ func TestStoresReplay(t *testing.T) {
 		x := journal[at]
 		at++
 		if request, _ := json.Marshal(r); string(request) != x.request {
-			t.Fatalf("step %d: %s, was %s", at, request, x.request)
+			t.Fatalf("request %d = %s, want the recorded request %s", at, request, x.request)
 		}
 		if kind, message, failed := strings.Cut(x.problem, ":"); failed {
 			return nil, effect.Errorf(kind, "%s", message)
@@ -135,7 +135,7 @@ func TestStoresReplay(t *testing.T) {
 	}}
 	runWith(t, p, recorder)
 	if at != len(journal) || strings.Join(first.log, "\n") != strings.Join(recorder.log, "\n") {
-		t.Errorf("%d of %d steps\n%q\n%q", at, len(journal), first.log, recorder.log)
+		t.Errorf("replayed %d of %d requests; recorded output:\n%q\nreplayed output:\n%q", at, len(journal), first.log, recorder.log)
 	}
 }
 
@@ -168,6 +168,6 @@ fn main() {
 	}
 	want := `count "begins", other "runs", count 1, sum 2, n 1`
 	if got := strings.Join(world.log, ", "); got != want || waits != 1 {
-		t.Errorf("%s after %d waits, want %s", got, waits, want)
+		t.Errorf("output = %s after %d waits, want %s after 1", got, waits, want)
 	}
 }

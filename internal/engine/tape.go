@@ -33,8 +33,8 @@ func ReadTape(r io.Reader) (*Tape, error) {
 	return &Tape{t}, nil
 }
 
-// Program returns the name of the recorded program's main file, relative to its project's root, or
-// "" if unknown.
+// Program returns the path of the recorded program's main file relative to the root of its project,
+// or "" if the tape does not contain it.
 func (t *Tape) Program() string { return t.tape.Program }
 
 // Run returns the id of the recorded run.
@@ -48,8 +48,9 @@ func (t *Tape) Mode() emit.Mode {
 	return emit.Text
 }
 
-// recordTape begins a run's tape, if one is requested. end closes the tape with the exit code for
-// the run's error, and returns the first error.
+// recordTape starts to record the run's tape if Records.Tape is set. end closes the tape with the
+// exit code for the run's error. end returns that error, or an error of writing the tape if it is
+// nil.
 func (p *Program) recordTape(world *runtime.Runtime, c *vm.Config, o *Options) (end func(error) error) {
 	if o.Records.Tape == nil {
 		return func(err error) error { return err }
@@ -69,7 +70,7 @@ func (p *Program) recordTape(world *runtime.Runtime, c *vm.Config, o *Options) (
 	return func(err error) error { return firstError(err, r.Close(codeOf(err))) }
 }
 
-// verified implements the verify function of Records.Boundary.
+// verified is the verify function that Records.Boundary receives.
 func verified(m *vm.VM) (refused, err error) {
 	_, err = m.Verified(vm.Snapshot{})
 	if unkept, ok := errors.AsType[*vm.NoSnapshotError](err); ok {
@@ -78,7 +79,7 @@ func verified(m *vm.VM) (refused, err error) {
 	return nil, err
 }
 
-// mainFile returns the name of the file that contains main, relative to the project's root.
+// mainFile returns the path of the file that contains main, relative to the project's root.
 func (p *Program) mainFile() string {
 	if p.ir.Entry < 0 {
 		return p.ir.Name
@@ -86,7 +87,7 @@ func (p *Program) mainFile() string {
 	return p.ir.Files[p.ir.Functions[p.ir.Entry].File].Name
 }
 
-// codeOf returns the exit code of the command for a run that ended with err.
+// codeOf returns the exit code that the command returns for a run that ended with err.
 func codeOf(err error) int {
 	var failed *vm.Uncaught
 	switch {
@@ -98,18 +99,19 @@ func codeOf(err error) int {
 	return 1
 }
 
-// newSeed returns a seed for the random numbers of a recorded run.
+// newSeed returns a random seed for the random numbers of a recorded run.
 func newSeed() *int64 {
 	var b [8]byte
-	rand.Read(b[:]) // never fails
+	rand.Read(b[:]) // returns no error
 	seed := int64(binary.LittleEndian.Uint64(b[:]))
 	return &seed
 }
 
-// Replay runs the program on the results of a recorded run, without a network, subprocesses, files
-// or a clock. It uses the options Output, Environ (for secrets, which a tape does not contain), Log
-// and LogLevel. unused lists the kinds of effects on the tape that the program has not performed,
-// and their number. The error is that of the run, or a *DivergedError.
+// Replay runs the program with the results of a recorded run. It uses no network, subprocesses,
+// files or clock. It uses the options Output, Log, LogLevel and Environ, which contains the secrets
+// that a tape omits. unused lists the kinds of the recorded effects that the program did not
+// perform, and n is the number of these effects. The error is the error of the run, or a
+// *DivergedError.
 func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []string, n int, err error) {
 	secrets := tape.NewSecrets(o.Environ)
 	restored, err := t.tape.Restore(secrets.Value)
@@ -162,14 +164,14 @@ func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []stri
 		o.reportResult(outcome.Value)
 	}
 	if err = diverged(err); ctx.Err() != nil && errors.As(err, new(*tape.DivergedError)) {
-		err = context.Cause(ctx) // the tape does not contain the end of an interrupted run
+		err = context.Cause(ctx) // the tape of an interrupted run does not contain its end
 	}
 	err = firstError(err, world.Close(context.WithoutCancel(ctx)))
 	unused, n = player.Unused()
 	return unused, n, cleanError(world, err)
 }
 
-// numbered is a layer that numbers a run's output, as a durable run does.
+// numbered is a layer that adds a number to each line of the run's output, like a durable run.
 func numbered(next effect.Performer) effect.Performer {
 	var n int64
 	return effect.PerformerFunc(func(ctx context.Context, q effect.Request) (effect.Result, error) {
@@ -182,7 +184,7 @@ func numbered(next effect.Performer) effect.Performer {
 	})
 }
 
-// diverged adds the place in the program at which the run diverged from its tape.
+// diverged adds the source position at which the run diverged from its tape.
 func diverged(err error) error {
 	d, ok := errors.AsType[*tape.DivergedError](err)
 	if !ok {
@@ -196,8 +198,8 @@ func diverged(err error) error {
 	return d
 }
 
-// environVariable returns a variable of an environment ("NAME=value"). If it is set twice, the last
-// value counts.
+// environVariable returns the value of a variable in an environment ("NAME=value"). If the variable
+// occurs twice, the last value is used.
 func environVariable(environ []string, name string) (string, bool) {
 	for _, v := range slices.Backward(environ) {
 		if n, value, ok := strings.Cut(v, "="); ok && n == name {

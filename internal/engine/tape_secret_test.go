@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// secretive sends a secret in several forms, and receives it in several forms.
+// secretive is a program that sends and receives a secret in several forms.
 const secretive = `
 use std::http;
 fn main() {
@@ -22,9 +22,9 @@ fn main() {
     emit("status", page.status);
 }`
 
-// TestTapeSecrets checks that a secret that [run] names is not on a tape in any form, that
-// replaying restores it exactly, that redacted texts are missing, and that requests are found
-// without them.
+// TestTapeSecrets records a run that uses a secret of [run]. The tape must not contain the secret
+// in any form. Replaying must restore the secret exactly, except in redacted texts. Requests must
+// be found on the tape although they contain secrets or redacted texts.
 func TestTapeSecrets(t *testing.T) {
 	const value = `hunter two/"3"`
 	encoded := base64.StdEncoding.EncodeToString([]byte(value))
@@ -41,11 +41,11 @@ func TestTapeSecrets(t *testing.T) {
 	environ := []string{"CUSTOMER_DB=" + value}
 	live, tape := taped(t, p, Options{Environ: environ, Args: []string{server.URL + "/orders"}})
 	if want := "Token abc, " + value + ", cust_17 says " + value; received != want {
-		t.Fatalf("the server received %s, want %s", received, want)
+		t.Fatalf("request received by the server = %s, want %s", received, want)
 	}
 	for _, text := range []string{"hunter", encoded, "Token abc", "another key", "ghp_", "cust_1", "cust_9", url.QueryEscape(value)} {
 		if bytes.Contains(tape, []byte(text)) {
-			t.Errorf("%s is on the tape:\n%s", text, tape)
+			t.Errorf("the tape contains the secret text %s:\n%s", text, tape)
 		}
 	}
 	for _, there := range []string{
@@ -53,29 +53,30 @@ func TestTapeSecrets(t *testing.T) {
 		`{"name":"Authorization","value":"«redacted»"}`, `"body":"«redacted» says «secret:CUSTOMER_DB»"`, `{"name":"X-Trace","value":"t-1"}`,
 	} {
 		if !bytes.Contains(tape, []byte(there)) {
-			t.Errorf("%s is not on the tape:\n%s", there, tape)
+			t.Errorf("the tape does not contain %s:\n%s", there, tape)
 		}
 	}
 	redacted := strings.NewReplacer("ghp_0123456789abcdef0123 cust_99", "«redacted» «redacted»").Replace(live)
 	if got := playedIn(t, p, tape, environ); got != redacted {
-		t.Errorf("got  %s\nwant %s", got, redacted)
+		t.Errorf("replayed output = %s\nwant %s", got, redacted)
 	}
-	// A request that was edited by hand may contain redacted text: both sides are compared without
-	// it.
+	// A person may add text to the tape that would be redacted. Requests are compared after
+	// redacting both sides.
 	edited := bytes.Replace(tape, []byte("«redacted» says «secret:CUSTOMER_DB»"), []byte(`cust_4 says hunter two/\"3\"`), 1)
 	if got := playedIn(t, p, edited, environ); got != redacted {
-		t.Errorf("edited: got  %s\nwant %s", got, redacted)
+		t.Errorf("output of the edited tape = %s\nwant %s", got, redacted)
 	}
-	// Without the secret its marks remain, and requests that contain one are found.
+	// Without the secret, the output contains its placeholders. Requests that contain a placeholder
+	// are still found.
 	without := playedIn(t, p, tape, nil)
 	for _, want := range []string{`raw «secret:CUSTOMER_DB» url «secret:CUSTOMER_DB:url»`, `"channel":"same","payload":true`} {
 		if !strings.Contains(without, want) {
-			t.Errorf("%s is not in %s", want, without)
+			t.Errorf("output without the secret does not contain %s:\n%s", want, without)
 		}
 	}
 }
 
-// playedIn returns the output of a tape's program in an environment.
+// playedIn replays a tape with an environment and returns the output.
 func playedIn(t *testing.T, p *Program, tape []byte, environ []string) string {
 	t.Helper()
 	r, err := ReadTape(bytes.NewReader(tape))
@@ -85,7 +86,7 @@ func playedIn(t *testing.T, p *Program, tape []byte, environ []string) string {
 	var text bytes.Buffer
 	unused, _, err := p.Replay(t.Context(), r, Options{Environ: environ, Output: Output{To: &text, Mode: r.Mode()}})
 	if len(unused) > 0 {
-		t.Errorf("unused: %v", unused)
+		t.Errorf("unused effects = %v, want none", unused)
 	}
 	return fmt.Sprintf("%s%v", &text, err)
 }

@@ -20,17 +20,17 @@ func taped(t *testing.T, p *Program, o Options) (out string, tape []byte) {
 	return fmt.Sprintf("%s%v", &text, err), record.Bytes()
 }
 
-// replay replays a tape, and returns the output.
+// replay replays a tape and returns the output.
 func replay(t *testing.T, p *Program, tape []byte) string {
 	t.Helper()
 	r, err := ReadTape(bytes.NewReader(tape))
 	if err != nil {
-		t.Fatalf("%v\n%s", err, tape)
+		t.Fatalf("ReadTape: %v\ntape:\n%s", err, tape)
 	}
 	var text bytes.Buffer
 	unused, _, err := p.Replay(context.Background(), r, Options{Output: Output{To: &text, Mode: r.Mode()}})
 	if len(unused) > 0 {
-		t.Errorf("unused: %v", unused)
+		t.Errorf("unused effects = %v, want none", unused)
 	}
 	return fmt.Sprintf("%s%v", &text, err)
 }
@@ -43,7 +43,7 @@ func TestTapeRandom(t *testing.T) {
 		want, tape := taped(t, p, Options{})
 		for range 3 {
 			if got := replay(t, p, tape); got != want {
-				t.Fatalf("seed %d:\n%s\ngives\n%s\nand then\n%s\ntape:\n%s", seed, text, want, got, tape)
+				t.Fatalf("seed %d: program:\n%s\nrecorded output:\n%s\nreplayed output:\n%s\ntape:\n%s", seed, text, want, got, tape)
 			}
 		}
 	}

@@ -24,81 +24,83 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Test is an @test function of a program compiled for its tests (spec/16-tests.md).
+// Test is an @test function of a program that was compiled with its tests (spec/16-tests.md).
 type Test struct {
-	Name     string // its description, or the function's name
-	Group    string // the part before the last `::` of the name, or ""
+	Name     string // description of the test, or the name of the function
+	Group    string // part of the name before the last `::`, or ""
 	Function string
 	File     string
-	Line     int // of the function, from 1
+	Line     int // line of the function, from 1
 
 	test *ir.Test
 }
 
 // TestOptions configures how tests are run.
 type TestOptions struct {
-	// Select selects tests; nil selects all.
+	// Select returns whether to run a test; nil selects all tests.
 	Select func(Test) bool
-	// Parallel is the number of tests that run at the same time; 0 means one for each processor.
+	// Parallel is the number of tests that run at the same time. 0 means the number of processors.
 	Parallel int
-	// Live lets tests use the models, hosts and network that they do not mock, in real time.
+	// Live lets tests use the models, hosts and network in real time, unless they mock them.
 	Live bool
-	// Record selects what is recorded on the tests' tapes: "" nothing, "missing" the calls that no
-	// tape contains, or "all" every call again.
+	// Record selects the effects that are performed and recorded on the tapes of the tests. ""
+	// selects none, "missing" the effects that the tape does not contain, and "all" every effect.
 	Record string
-	// Environ is the environment, as "NAME=value".
+	// Environ contains the environment variables of the tests as "NAME=value".
 	Environ []string
-	// Executable is as in Options.
+	// Executable has the meaning of Options.Executable.
 	Executable string
-	// WorkDir is the base of relative paths in tests; "" means the process's working directory.
+	// WorkDir is the directory to which the tests' paths are relative; "" means the working
+	// directory of the process.
 	WorkDir string
-	// Allow restricts tests as Options.Allow does.
+	// Allow restricts the tests like Options.Allow.
 	Allow permit.Grants
-	// Log receives the log of a live run's hosts, from LogLevel on; nil drops it.
+	// Log receives the log of the hosts in a live run, from level LogLevel; nil means no log.
 	Log      io.Writer
 	LogLevel string
-	// Seed determines the random numbers of each test. A live run uses different ones each time.
+	// Seed is the seed of each test's random numbers. In a live run, each test has a random seed.
 	Seed int64
-	// Limit limits one test in real time. 0 means the manifest's limit, or DefaultTestLimit if it
-	// has none; tests of a live run then have no limit. A negative value means no limit.
+	// Limit limits the duration of one test. 0 means the manifest's limit, or DefaultTestLimit if
+	// there is none; tests of a live run then have no limit. A negative value means no limit.
 	Limit time.Duration
-	// Cover counts which lines and handlers the tests reach.
+	// Cover records which lines and handlers the tests reach.
 	Cover bool
-	// Tools are the application's tools. A test calls those that are functions of programs, and
-	// mocks the others; a live one calls all.
+	// Tools are the application's tools. A test may call tools that are functions of programs, and
+	// must mock the others. In a live run a test may call all of them.
 	Tools *tool.Registry
-	// Wire receives each line between the tests and their hosts, as Records.Wire does; the tests'
-	// processes are renumbered.
+	// Wire receives each line between the tests and their hosts, like Records.Wire. The processes
+	// of all tests have distinct numbers.
 	Wire io.Writer
-	// Audit records every call of a tool, as Records.Audit does; nil means the log that the
-	// program's manifest names, if it names one.
+	// Audit records every tool call, like Records.Audit. nil means the log that the program's
+	// manifest names, if there is one.
 	Audit *audit.Log
-	// Kill, when closed, ends everything that a cancelled live run still waits for.
+	// Kill, when it is closed, stops everything for which a cancelled live run still waits.
 	Kill <-chan struct{}
-	// Debugger is as in Options. Tests then run one at a time.
+	// Debugger is like Records.Debugger. The tests then run one at a time.
 	Debugger vm.Debugger
-	// OnResult, if not nil, is called with each result in the order of the program's tests, one at
-	// a time.
+	// OnResult, if not nil, is called with each result, in the order of the program's tests. Calls
+	// are never concurrent.
 	OnResult func(TestResult)
-	// OnEvent, if not nil, is called with nil when a test begins, and with its result when it has
-	// ended, one call at a time.
+	// OnEvent, if not nil, is called with nil when a test starts, and with the result when the test
+	// has ended. Calls are never concurrent.
 	OnEvent func(Test, *TestResult)
 }
 
-// DefaultTestLimit is the time limit of a test if none is set.
+// DefaultTestLimit is the time limit of a test if neither the options nor the manifest set one.
 const DefaultTestLimit = time.Minute
 
-// TestResult is the result of a test. Failure is nil if it passed.
+// TestResult is the result of a test. Failure is nil if the test has passed.
 type TestResult struct {
 	Test
 	Failure *TestFailure
 	Took    time.Duration
-	// Record is what the test emitted, printed and logged.
+	// Record contains what the test emitted, printed and logged.
 	Record mock.Record
-	// Seed is the seed of the test's random numbers; nil if it used none, and in a live run.
+	// Seed is the seed of the test's random numbers. It is nil if the test used none, and in a live
+	// run.
 	Seed *int64
-	// Tape is the file of the tape of a test that has passed with one. Unused lists the kinds of
-	// effects on it that the test has not performed, and UnusedEntries their number.
+	// Tape is the path of the tape of a test that has passed with a tape. Unused lists the kinds of
+	// recorded effects that the test did not perform, and UnusedEntries is their number.
 	Tape          string
 	Unused        []string
 	UnusedEntries int
@@ -107,15 +109,15 @@ type TestResult struct {
 // TestFailure is the reason why a test failed. Place and Trace are empty if the failure has no
 // position in the program.
 type TestFailure struct {
-	Kind    string // the error's type, "panic", or "" if it is not an error of the program
+	Kind    string // error type or "panic"; "" if the failure is not an error of the program
 	Message string
-	Diff    string // of an assert_eq: the difference, by line (stdlib.AssertionDiff)
+	Diff    string // line difference of an assert_eq (stdlib.AssertionDiff)
 	Place   vm.Place
 	Trace   []vm.Place
 }
 
-// Tests returns the tests of a program whose Source requested them, in the order of its files, and
-// of the functions in a file.
+// Tests returns the tests of a program that was compiled with its tests, in the order of its files
+// and of the functions in a file.
 func (p *Program) Tests() []Test {
 	var out []Test
 	for i := range p.ir.Tests {
@@ -133,9 +135,10 @@ func (p *Program) Tests() []Test {
 	return out
 }
 
-// RunTests runs the tests, each in a new VM and environment. It returns their results in the order
-// of Tests and, with o.Cover, the points that they reached. The error is the cause of ctx's end, or
-// the reason why tests could not be run; the results are those of the tests that had ended by then.
+// RunTests runs each test in a new VM and environment. It returns the results in the order of Tests
+// and, if o.Cover is set, the reached points. The error is the cause of ctx's end, or the reason
+// why tests could not be run. With an error, the results are those of the tests that have already
+// ended.
 func (p *Program) RunTests(ctx context.Context, o TestOptions) (results []TestResult, points []vm.Point, err error) {
 	of := Options{Environ: o.Environ, Executable: o.Executable, WorkDir: o.WorkDir, Log: o.Log, LogLevel: o.LogLevel, Allow: o.Allow, Records: Records{Audit: o.Audit}}
 	endAudit, err := p.audited(&of)
@@ -147,9 +150,9 @@ func (p *Program) RunTests(ctx context.Context, o TestOptions) (results []TestRe
 	if err != nil {
 		return nil, nil, err
 	}
-	config.Stores.InMemory = true // even if live: a test does not change the project's stores
+	config.Stores.InMemory = true // also in a live run, so that tests do not change the project's stores
 	if !o.Live {
-		config.Seed = &o.Seed // each test uses the same numbers in every run
+		config.Seed = &o.Seed // makes the random numbers the same in every run
 	}
 	config.Test, config.Reach = !o.Live, o.Record != recordNothing
 	of.Tools = o.Tools
@@ -173,21 +176,21 @@ func (p *Program) RunTests(ctx context.Context, o TestOptions) (results []TestRe
 	return r.finished(), mergePoints(r.points), firstError(err, wireError(r.wire))
 }
 
-// testRun is one run of tests.
+// testRun is one call of RunTests.
 type testRun struct {
 	program *Program
 	options TestOptions
-	of      Options // what the application's tools receive from outside
+	of      Options // options for the application's tools
 	config  world.Config
 	tests   []Test
 	hosts   map[string]mock.Host
-	wire    *hosttrace.Writer // nil if nothing is recorded
+	wire    *hosttrace.Writer // nil if TestOptions.Wire is nil
 
 	mu       sync.Mutex
-	next     int           // the next test to run
-	results  []*TestResult // by test; nil until it has ended
-	reported int           // number of results passed to OnResult
-	points   [][]vm.Point  // by worker
+	next     int           // index of the next test to start
+	results  []*TestResult // by index of the test; nil if the test has not ended
+	reported int           // number of results that were passed to OnResult
+	points   [][]vm.Point  // reached points by worker
 	err      error
 }
 
@@ -218,7 +221,7 @@ func (r *testRun) runTest(ctx context.Context) error {
 	return r.err
 }
 
-// work runs tests until none is left. A worker loads the program once.
+// work runs tests until all are started. Each worker loads the program once.
 func (r *testRun) work(ctx context.Context) error {
 	image, err := vm.New(vm.Config{Program: r.program.ir, Natives: stdlib.Native, Count: vm.Counting{Points: r.options.Cover}, Application: vm.Application{Debugger: r.options.Debugger}})
 	if err != nil {
@@ -245,7 +248,7 @@ func (r *testRun) work(ctx context.Context) error {
 	return nil
 }
 
-// event reports that a test begins or has ended.
+// event calls OnEvent.
 func (r *testRun) event(t Test, result *TestResult) {
 	if r.options.OnEvent != nil {
 		r.mu.Lock()
@@ -254,7 +257,7 @@ func (r *testRun) event(t Test, result *TestResult) {
 	}
 }
 
-// done stores a result and reports those that are next in order.
+// done stores a result. It passes the results whose predecessors have all ended to OnResult.
 func (r *testRun) done(i int, result *TestResult) {
 	r.event(r.tests[i], result)
 	r.mu.Lock()
@@ -268,7 +271,7 @@ func (r *testRun) done(i int, result *TestResult) {
 	}
 }
 
-// finished returns the results so far.
+// finished returns the results of the tests that have ended.
 func (r *testRun) finished() []TestResult {
 	var out []TestResult
 	for _, x := range r.results {
@@ -279,7 +282,7 @@ func (r *testRun) finished() []TestResult {
 	return out
 }
 
-// one runs a test. An error ends the run and is not the test's failure.
+// one runs a test. An error stops all tests; it is not a failure of the test.
 func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, error) {
 	began := time.Now()
 	config := r.config
@@ -337,7 +340,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	return result, nil
 }
 
-// testTools opens a session of the application's tools for a test, if it may have any.
+// testTools opens a session of the application's tools for a test, if the test may use any.
 func (p *Program) testTools(ctx context.Context, world *world.Runtime, o *Options) (end func() error, err error) {
 	of := *o
 	if of.Tools == nil && p.asksFor(effect.KindAppMock) {
@@ -346,8 +349,8 @@ func (p *Program) testTools(ctx context.Context, world *world.Runtime, o *Option
 	return p.openTools(ctx, world, &of)
 }
 
-// hermetic returns the options of programs that answer as tools in a test: they reach no model,
-// host, network or command.
+// hermetic returns the options for programs that implement tools in tests. Such programs have no
+// models, hosts, network or commands.
 func hermetic(o Options) Options {
 	o.Models.Mock = true
 	allow := maps.Clone(o.Allow.Allow)
@@ -361,10 +364,10 @@ func hermetic(o Options) Options {
 	return o
 }
 
-// errLate is the cause of a test's context that has exceeded its limit.
+// errLate is the cause of the end of a test's context after its time limit.
 var errLate = errors.New("the test timed out")
 
-// limit returns the time limit of one test; 0 means none.
+// limit returns the time limit of a test; 0 means no limit.
 func (r *testRun) limit() time.Duration {
 	seconds := r.program.ir.Limits.MaxTestSeconds
 	switch {
@@ -385,7 +388,7 @@ func (r *testRun) bound(ctx context.Context) (context.Context, context.CancelFun
 	return ctx, func() {}
 }
 
-// lateFailure returns the failure of a test that exceeded its limit, or nil.
+// lateFailure returns the failure of a test that has exceeded its time limit, or nil.
 func (r *testRun) lateFailure(ctx context.Context, machine *vm.VM, err error) *TestFailure {
 	if err == nil || !errors.Is(context.Cause(ctx), errLate) {
 		return nil
@@ -404,8 +407,8 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%g seconds", d.Seconds())
 }
 
-// leftOver returns the failure of a test that passed but left something unfinished: tasks that it
-// did not await, or unused parts of its script.
+// leftOver returns a failure if a test has passed without finishing: it left tasks that it did not
+// await, or did not use its whole script.
 func leftOver(o *vm.Outcome, scene *mock.World) *TestFailure {
 	left := scene.Leftovers()
 	for _, p := range o.Unfinished {
@@ -417,7 +420,7 @@ func leftOver(o *vm.Outcome, scene *mock.World) *TestFailure {
 	return &TestFailure{Message: strings.Join(left, "\n")}
 }
 
-// closeTest closes what a test has started.
+// closeTest closes the runtime of a test and what the test has started.
 func (r *testRun) closeTest(ctx context.Context, outside *world.Runtime) error {
 	closing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -436,7 +439,7 @@ func (r *testRun) closeTest(ctx context.Context, outside *world.Runtime) error {
 	return outside.Close(closing)
 }
 
-// failureOf converts a run's error to a test's failure, and nil to nil.
+// failureOf converts the error of a run to the failure of a test. It returns nil for nil.
 func failureOf(err error) *TestFailure {
 	var uncaught *vm.Uncaught
 	var stopped *vm.Stopped
@@ -458,7 +461,7 @@ func failureOf(err error) *TestFailure {
 	return &TestFailure{Message: err.Error()}
 }
 
-// expected inverts the result of a test that is expected to fail.
+// expected inverts the result of a test that should fail.
 func expected(t *ir.Test, f *TestFailure) *TestFailure {
 	switch {
 	case !t.ExpectFail:
@@ -476,21 +479,22 @@ func expected(t *ir.Test, f *TestFailure) *TestFailure {
 	return nil
 }
 
-// mergePoints combines what the workers have reached.
+// mergePoints adds up the points that the workers have reached.
 func mergePoints(all [][]vm.Point) []vm.Point {
 	if len(all) == 0 {
 		return nil
 	}
 	merged := append([]vm.Point(nil), all[0]...)
 	for _, points := range all[1:] {
-		for i, p := range points { // all workers have loaded the same program
+		for i, p := range points { // all workers have loaded the same program, so their points have the same order
 			merged[i].Hit = merged[i].Hit || p.Hit
 		}
 	}
 	return merged
 }
 
-// Text returns the text of a source file of the program by its name in results and points, or "".
+// Text returns the text of a source file of the program, or "". Results and points contain the
+// file's name.
 func (p *Program) Text(file string) string {
 	for _, f := range p.ir.Files {
 		if f.Name == file {

@@ -22,23 +22,24 @@ const (
 	recordAll     = "all"
 )
 
-// reaches reports whether tests perform effects for real.
+// reaches reports whether the tests perform effects outside the process.
 func (o *TestOptions) reaches() bool { return o.Live || o.Record != recordNothing }
 
-// testTape is a test's tape: `tapes/<file>/<function>.tape` next to its file.
+// testTape is the tape of a test. Its file is `tapes/<file>/<function>.tape` in the directory of
+// the test's source file.
 type testTape struct {
 	*tape.TestTape
-	path    string // of the file
-	name    string // relative to the project's root
+	path    string // path of the tape's file
+	name    string // path relative to the project's root
 	program string
-	record  string     // as TestOptions.Record
-	now     *tape.Tape // nil without one
-	text    []byte     // of now
+	record  string     // TestOptions.Record
+	now     *tape.Tape // existing tape; nil if there is none
+	text    []byte     // text of the existing tape
 	secrets *tape.Secrets
-	lines   bytes.Buffer // recorded
+	lines   bytes.Buffer // lines that were recorded in this run
 }
 
-// tape reads the tape of a test. A live run has none.
+// tape reads the tape of a test. In a live run the test has no tape.
 func (r *testRun) tape(t Test) (*testTape, error) {
 	h := &testTape{record: r.options.Record, program: t.File, secrets: tape.NewSecrets(r.options.Environ)}
 	if r.options.Live {
@@ -73,8 +74,8 @@ func (r *testRun) tape(t Test) (*testTape, error) {
 	return h, nil
 }
 
-// distinct returns the name of a test's function, with a number if earlier functions in the file
-// have the same name, in modules of their own.
+// distinct returns the name of a test's function. If earlier functions of the same file have the
+// same name, in other modules, a number is appended.
 func (r *testRun) distinct(t Test) string {
 	n := 1
 	for _, other := range r.program.Tests() {
@@ -88,7 +89,8 @@ func (r *testRun) distinct(t Test) string {
 	return fmt.Sprintf("%s-%d", t.Function, n)
 }
 
-// runID returns the id of a test's run: the one on the tape, which requests may contain.
+// runID returns the id of the recorded run, because recorded requests may contain it. Without a
+// tape it returns id.
 func (h *testTape) runID(id string) string {
 	if h.now != nil && h.now.Run != "" {
 		return h.now.Run
@@ -96,7 +98,7 @@ func (h *testTape) runID(id string) string {
 	return id
 }
 
-// setTape sets the tape of a test's environment.
+// setTape sets the tape that the runtime of a test plays and records.
 func (h *testTape) setTape(outside *world.Runtime) {
 	if h.path == "" {
 		return
@@ -114,7 +116,7 @@ func (h *testTape) setTape(outside *world.Runtime) {
 	}
 }
 
-// Why returns how the tape differs from the test's request.
+// Why returns how the test's request differs from the recorded one.
 func (h *testTape) Why() string {
 	why := h.TestTape.Why()
 	switch {
@@ -126,8 +128,8 @@ func (h *testTape) Why() string {
 	return "and it cannot be added to its tape, which `concerto test --record=all` records again: " + h.name + ": " + why
 }
 
-// storeRecording writes what was recorded in a test that has passed. A failed test is recorded
-// again.
+// storeRecording writes the tape of a test that has passed. For a failed test it writes nothing, so
+// the next run records again.
 func (h *testTape) storeRecording(result *TestResult) error {
 	if h.TestTape == nil {
 		return nil
@@ -157,7 +159,7 @@ func (h *testTape) storeRecording(result *TestResult) error {
 
 var lastLine = regexp.MustCompile(`^\s*\{\s*"end"\s*:`)
 
-// writeTape writes the tape, with the recorded lines after the existing ones.
+// writeTape writes the existing lines of the tape and the recorded lines after them.
 func (h *testTape) writeTape() error {
 	var whole bytes.Buffer
 	for line := range bytes.Lines(h.text) {

@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// compileTests compiles a program from its sources for its tests.
+// compileTests compiles a program with its tests.
 func compileTests(t *testing.T, files map[string]string) *engine.Program {
 	t.Helper()
 	dir := t.TempDir()
@@ -26,14 +26,14 @@ func compileTests(t *testing.T, files map[string]string) *engine.Program {
 	p, found, err := engine.CompileSource(driver.Request{Path: "main.conc", Dir: dir, Tests: true})
 	if err != nil || p == nil {
 		for _, d := range found.Sorted() {
-			t.Errorf("%s: %s", d.Info.Code, d.Message)
+			t.Errorf("diagnostic %s: %s", d.Info.Code, d.Message)
 		}
 		t.Fatal(err)
 	}
 	return p
 }
 
-// outcomes returns names with the messages of failures.
+// outcomes returns the name of each test, and the message of its failure if it has failed.
 func outcomes(results []engine.TestResult) []string {
 	var out []string
 	for _, r := range results {
@@ -76,8 +76,8 @@ fn use_all() {
 use std::time;
 `
 
-// TestTestsAreIndependent checks that tests do not affect each other, however many run at the same
-// time, and that results come in the program's order.
+// TestTestsAreIndependent runs tests with several degrees of parallelism. The tests must not affect
+// each other, and the results must be in the program's order.
 func TestTestsAreIndependent(t *testing.T) {
 	p := compileTests(t, map[string]string{"main.conc": leaky, "Concerto.toml": "[hosts.w]\ncommand = \"./none\"\n"})
 	missing := "four: agent `A` has no mock: add `mock A { response: \"…\" }` to the test before this call, or run it with --live\nand its tape does not exist: tapes/main/four.tape: `concerto test --record` records it"
@@ -90,25 +90,26 @@ func TestTestsAreIndependent(t *testing.T) {
 			t.Fatal(err, points)
 		}
 		if d := cmp.Diff(want, outcomes(results)); d != "" {
-			t.Errorf("%d at a time: %s", parallel, d)
+			t.Errorf("results with Parallel = %d differ (-want +got):\n%s", parallel, d)
 		}
 		if d := cmp.Diff(want, outcomes(reported)); d != "" {
-			t.Errorf("OnResult, %d at a time: %s", parallel, d)
+			t.Errorf("results of OnResult with Parallel = %d differ (-want +got):\n%s", parallel, d)
 		}
 	}
 	if all := p.Tests(); len(all) != 5 || all[1].Group != "a" || all[1].Function != "two" || all[2].Group != "" || all[1].File != "main.conc" || all[1].Line != 24 {
-		t.Errorf("%+v", all)
+		t.Errorf("Tests() = %+v, want 5 tests with their groups and lines", all)
 	}
 }
 
-// A live run reaches what a test does not mock.
+// TestTestsLive checks that a live run uses the real clock and models for what a test does not
+// mock.
 func TestTestsLive(t *testing.T) {
 	p := compileTests(t, map[string]string{"main.conc": leaky, "Concerto.toml": "[hosts.w]\ncommand = \"./none\"\n"})
 	results, _, err := p.RunTests(t.Context(), engine.TestOptions{Live: true, Select: func(x engine.Test) bool { return x.Name == "four" }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The clock is the real one, which is the first thing that `four` fails on.
+	// The first assertion of `four` fails because the clock is the real one.
 	if len(results) != 1 || results[0].Failure == nil || !strings.HasPrefix(results[0].Failure.Message, "assertion failed") {
 		t.Error(outcomes(results))
 	}
@@ -121,7 +122,7 @@ func TestTestsLive(t *testing.T) {
 	}
 }
 
-// A cancelled run returns the results so far, and why it ended.
+// TestTestsAreCancelled checks that a cancelled run returns the results so far and the cause.
 func TestTestsAreCancelled(t *testing.T) {
 	p := compileTests(t, map[string]string{"main.conc": `
 @test fn first() { assert(true); }
@@ -135,7 +136,7 @@ func TestTestsAreCancelled(t *testing.T) {
 	}
 }
 
-// The manifest's limit applies to each test.
+// TestTestsAreLimited checks that the manifest's time limit applies to each test.
 func TestTestsAreLimited(t *testing.T) {
 	p := compileTests(t, map[string]string{"Concerto.toml": "[limits]\nmax_run_seconds = 0.05\n", "main.conc": `
 @test fn endless() { let mut n = 0; loop { n = (n + 1) % 10; } }
@@ -148,7 +149,7 @@ func TestTestsAreLimited(t *testing.T) {
 	}
 }
 
-// The reported coverage does not depend on the number of workers.
+// TestTestsCover checks that the reported coverage does not depend on the number of workers.
 func TestTestsCover(t *testing.T) {
 	p := compileTests(t, map[string]string{"main.conc": `
 fn f(n: Int) -> String {
@@ -178,7 +179,7 @@ fn f(n: Int) -> String {
 				}
 			}
 			if d := cmp.Diff(c.want, got); d != "" {
-				t.Errorf("%q, %d at a time: %s", c.only, parallel, d)
+				t.Errorf("points of the tests %q with Parallel = %d differ (-want +got):\n%s", c.only, parallel, d)
 			}
 		}
 	}

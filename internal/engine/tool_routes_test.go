@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// written returns the script's tools as a file of tools, with one handler for all.
+// written loads the tools of the script from a file in which all tools have the same handler.
 func written(t *testing.T, app *tooltest.App, key string, handler any) tooltest.Session {
 	t.Helper()
 	var all []map[string]any
@@ -47,7 +47,7 @@ func written(t *testing.T, app *tooltest.App, key string, handler any) tooltest.
 	}
 	set, found, err := engine.LoadTools(t.Context(), engine.ToolSources{Files: []string{file}})
 	if err != nil || found.HasErrors() {
-		t.Fatalf("%v %v", found, err)
+		t.Fatalf("LoadTools: diagnostics %v, error %v", found, err)
 	}
 	t.Cleanup(func() {
 		if err := set.Close(); err != nil {
@@ -61,7 +61,7 @@ func written(t *testing.T, app *tooltest.App, key string, handler any) tooltest.
 	return tooltest.Open(t, app, r)
 }
 
-// Tools of files behave as those in Go, byte for byte.
+// TestToolFilesPlayTheScript checks that tools from files return the same bytes as tools in Go.
 func TestToolFilesPlayTheScript(t *testing.T) {
 	for _, answer := range []string{tool.AnswerJSON, tool.AnswerText, tool.AnswerLines} {
 		tooltest.Run(t, tooltest.Route{Name: "file command " + answer, Lacks: tooltest.Lacks(answer), Open: func(t *testing.T, app *tooltest.App) tooltest.Session {

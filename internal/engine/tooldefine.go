@@ -18,8 +18,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// toolForm is a tool in its full form in files, the manifest and compiled programs. It has exactly
-// one handler.
+// toolForm is the definition of a tool in files, the manifest and compiled programs. Exactly one of
+// its four handlers is set.
 type toolForm struct {
 	tool.Spec
 	Command  *tool.Command `json:"command"`
@@ -40,24 +40,25 @@ type programTool struct {
 	Function string `json:"function"`
 }
 
-// definer creates tools from files, and collects the errors in them.
+// definer creates tools from their definitions and collects the errors.
 type definer struct {
 	ctx     context.Context
-	around  Options           // what programs and servers receive from outside
-	static  bool              // start no process
-	session bool              // all tools belong to a session
-	tests   bool              // call no server
-	seen    func(path string) // receives the programs' files; may be nil
+	around  Options           // options for programs and servers that implement tools
+	static  bool              // do not start processes
+	session bool              // all tools belong to one session
+	tests   bool              // do not call MCP servers
+	seen    func(path string) // called with the path of each file of a program; may be nil
 	shared  *toolShare
 	found   diag.List
-	broken  []error // errors of tools that are in no file
+	broken  []error // errors of tools whose definitions have no file
 }
 
 func newDefiner(ctx context.Context, around Options, static bool) *definer {
 	return &definer{ctx: ctx, around: around, static: static, shared: newToolShare(around.Executable)}
 }
 
-// wrong reports an error in a tool, at the position of a key.
+// wrong reports an error in a tool's definition, at the position of a key. If the key does not
+// exist, the position is that of the nearest enclosing key.
 func (d *definer) wrong(t *manifest.Tool, key string, kind *diag.Info, format string, args ...any) *diag.Diagnostic {
 	span, ok := source.Span{}, false
 	for ; key != "" && !ok; key = key[:max(0, strings.LastIndexByte(key, '.'))] {
@@ -78,8 +79,8 @@ func (d *definer) wrong(t *manifest.Tool, key string, kind *diag.Info, format st
 	return x
 }
 
-// tools creates the tools; relative paths start at dir. servers lists the servers that they may
-// name, and perform calls them.
+// tools creates the tools with these definitions. Relative paths start at dir. servers lists the
+// MCP servers that definitions may name, and perform calls them.
 func (d *definer) tools(all []*manifest.Tool, dir string, perform effect.Performer, servers []mcp.Config) []tool.Definition {
 	var out []tool.Definition
 	for _, t := range all {
@@ -98,8 +99,8 @@ func (d *definer) tools(all []*manifest.Tool, dir string, perform effect.Perform
 	return out
 }
 
-// tool creates one tool. It returns false if the tool is not available, which is reported, or not
-// needed.
+// tool creates one tool. ok is false if the definition has an error, which was reported, or if the
+// tool is omitted.
 func (d *definer) tool(t *manifest.Tool, form *toolForm, dir string, perform effect.Performer, servers []mcp.Config) (x tool.Definition, ok bool) {
 	var err error
 	switch {
@@ -124,7 +125,7 @@ func (d *definer) tool(t *manifest.Tool, form *toolForm, dir string, perform eff
 	return x, err == nil
 }
 
-// checkFile reports whether the file of a command exists.
+// checkFile reports whether the executable of a command exists, if it is a path.
 func (d *definer) checkFile(t *manifest.Tool, c *tool.Command, dir string) bool {
 	if len(c.Run) == 0 || !strings.ContainsRune(c.Run[0], '/') {
 		return true
@@ -144,7 +145,7 @@ func (d *definer) checkFile(t *manifest.Tool, c *tool.Command, dir string) bool 
 	return false
 }
 
-// definitionErrors returns the errors in a definition.
+// definitionErrors returns the errors in a definition that err contains.
 func definitionErrors(err error) []*tool.DefinitionError {
 	var all interface{ Unwrap() []error }
 	var one *tool.DefinitionError
@@ -163,7 +164,7 @@ func definitionErrors(err error) []*tool.DefinitionError {
 	return []*tool.DefinitionError{{Why: err.Error()}}
 }
 
-// remote creates a tool that calls an MCP server's.
+// remote creates a tool that calls a tool of an MCP server.
 func (d *definer) remote(t *manifest.Tool, form *toolForm, perform effect.Performer, servers []mcp.Config) (x tool.Definition, ok bool) {
 	at := slices.IndexFunc(servers, func(c mcp.Config) bool { return c.Name == form.MCP.Server })
 	if at < 0 {
@@ -178,7 +179,7 @@ func (d *definer) remote(t *manifest.Tool, form *toolForm, perform effect.Perfor
 	if d.static {
 		return x, false
 	}
-	if d.tests { // only a mock answers
+	if d.tests { // tests mock the tool
 		return form.With(remoteHandler(perform, form.MCP)), true
 	}
 	offered, err := listRemote(d.ctx, perform, form.MCP.Server)

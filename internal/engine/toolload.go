@@ -24,7 +24,7 @@ type toolLoader struct {
 	sources *ToolSources
 	definer *definer
 	owned   []ownedTools
-	all     [][]*manifest.Tool // of each file
+	all     [][]*manifest.Tool // definitions by file
 }
 
 func (l *toolLoader) loadTools() error {
@@ -49,7 +49,8 @@ func (l *toolLoader) loadTools() error {
 	return l.clashes()
 }
 
-// own loads the tools of the program, or of the nearest manifest, and returns its servers.
+// own loads the tools of the program, or of the nearest manifest. It returns the MCP servers of the
+// same manifest.
 func (l *toolLoader) own() ([]mcp.Config, error) {
 	s := l.sources
 	var own []*manifest.Tool
@@ -81,7 +82,7 @@ func (l *toolLoader) own() ([]mcp.Config, error) {
 	if s.Program == nil {
 		perform = l.definer.shared.servers(l.definer, servers)
 	}
-	definer := *l.definer // the program's run lists the servers' tools
+	definer := *l.definer // a copy, because a program's own servers are queried only by its run
 	definer.static = definer.static || s.Program != nil
 	tools := definer.tools(own, root, perform, servers)
 	l.definer.found, l.definer.broken = definer.found, definer.broken
@@ -91,7 +92,7 @@ func (l *toolLoader) own() ([]mcp.Config, error) {
 	return servers, nil
 }
 
-// manifest reads the nearest manifest, or returns nil.
+// manifest reads the nearest manifest. It returns nil if there is none.
 func (l *toolLoader) manifest() (*manifest.Manifest, string, error) {
 	dir, err := filepath.Abs(l.sources.Dir)
 	if err != nil {
@@ -117,7 +118,7 @@ func (l *toolLoader) manifest() (*manifest.Manifest, string, error) {
 	return m, filepath.Dir(path), nil
 }
 
-// loadFile loads the tools of a file.
+// loadFile loads a file of tools. Its tools may also use the servers in more.
 func (l *toolLoader) loadFile(name string, more []mcp.Config) error {
 	path := name
 	if !filepath.IsAbs(path) {
@@ -140,13 +141,13 @@ func (l *toolLoader) loadFile(name string, more []mcp.Config) error {
 	if err != nil {
 		return err
 	}
-	servers = append(servers, more...) // the first one with a name counts
+	servers = append(servers, more...) // if two servers have the same name, the first is used
 	tools := l.definer.tools(f.Tools, filepath.Dir(path), l.definer.shared.servers(l.definer, servers), servers)
 	l.owned = append(l.owned, ownedTools{"file:" + name, tools})
 	return nil
 }
 
-// readToolFile reads a file of tools, up to one byte more than its limit.
+// readToolFile reads a file of tools. It stops after one byte more than the size limit.
 func readToolFile(path string) ([]byte, error) {
 	f, err := userfile.Open(path, userfile.Unlimited)
 	if err != nil {
@@ -156,7 +157,7 @@ func readToolFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, manifest.MaxToolFile+1))
 }
 
-// cause returns an error of package os without the path, which the message already contains.
+// cause unwraps an error of package os, whose path the message already contains.
 func cause(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -165,8 +166,8 @@ func cause(err error) error {
 	return err
 }
 
-// clashes reports tools of programs whose names are in use; those of files were reported with their
-// positions.
+// clashes reports names that two tools have, if one is a tool of a program. Duplicates in files
+// were already reported with their positions.
 func (l *toolLoader) clashes() error {
 	if l.definer.found.HasErrors() || len(l.definer.broken) > 0 {
 		return nil
@@ -183,7 +184,7 @@ func (l *toolLoader) clashes() error {
 	return nil
 }
 
-// serversOf returns the servers of [mcp] sections; relative paths start at dir.
+// serversOf returns the servers of [mcp] sections. Relative paths start at dir.
 func serversOf(sections []*manifest.MCP, dir string) ([]mcp.Config, error) {
 	var out []mcp.Config
 	for _, x := range sections {
@@ -205,7 +206,8 @@ func (p *Program) servers() ([]mcp.Config, error) {
 	return parties.Servers, err
 }
 
-// ownTools returns the tools of the program's manifest. Those of a compiled program have no file.
+// ownTools returns the definitions of the tools in the program's manifest. For a loaded program,
+// the definitions have no file.
 func (p *Program) ownTools() []*manifest.Tool {
 	if p.manifest != nil {
 		return p.manifest.Tools
@@ -217,10 +219,10 @@ func (p *Program) ownTools() []*manifest.Tool {
 	return out
 }
 
-// HasTools reports whether the program's manifest has tools, [tools.X].
+// HasTools reports whether the program's manifest contains tools ([tools.X]).
 func (p *Program) HasTools() bool { return len(p.ir.AppTools) > 0 }
 
-// reserve registers the names of a compiled program's tools.
+// reserve registers the names of a program's tools, so that other tools cannot use them.
 func (p *Program) reserve(all *tool.Registry) error {
 	if p == nil || p.manifest != nil {
 		return nil
@@ -237,7 +239,7 @@ func (p *Program) reserve(all *tool.Registry) error {
 	return all.As(tool.OwnerManifest).Register(own...)
 }
 
-// compiledTool returns a tool in the form of the manifest.
+// compiledTool converts a tool of a compiled program to the form of the manifest.
 func compiledTool(x ir.AppTool) *manifest.Tool {
 	return &manifest.Tool{Name: x.Name, Config: x.Config}
 }

@@ -15,35 +15,35 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// module is a program whose functions are tools. It runs in one VM for each session, and in another
-// for global tools.
+// module is a program whose functions are tools. It runs in one VM for each session, and in one for
+// the global tools.
 type module struct {
 	program   *Program
-	inspected *vm.VM // never runs: shows what the program contains
+	inspected *vm.VM // VM that is never run; it lists the program's functions
 	around    Options
 
 	mu      sync.Mutex
 	running map[string]*moduleRun // by session
 }
 
-// moduleRun is a VM of a module, with the number of tools that use it.
+// moduleRun is a running VM of a module.
 type moduleRun struct {
 	holders int
 	machine *vm.VM
 	clean   func(error) error
 	stop    context.CancelCauseFunc
-	ended   chan struct{} // closed when everything in it has ended
-	err     error         // the reason
+	ended   chan struct{} // closed when the VM and all its processes have ended
+	err     error         // reason for the end; valid after ended is closed
 }
 
-// ofProcess is the key of the VM for global tools.
+// ofProcess is the key in running for the VM of the global tools.
 const ofProcess = "process"
 
 type closer func() error
 
 func (f closer) Close() error { return f() }
 
-// acquire prevents the end of the session's VM until it is released.
+// acquire starts the VM of a session if necessary, and holds a reference until release.
 func (m *module) acquire(ctx context.Context, session string, c *tool.Context) error {
 	r, err := m.sessionVM(ctx, session, c)
 	if err != nil {
@@ -55,7 +55,7 @@ func (m *module) acquire(ctx context.Context, session string, c *tool.Context) e
 	return nil
 }
 
-// release ends the session's VM when no tool uses it.
+// release drops a reference to the VM of a session. The last release stops the VM.
 func (m *module) release(session string) error {
 	m.mu.Lock()
 	r := m.running[session]
@@ -75,10 +75,10 @@ func (m *module) release(session string) error {
 	return r.endVM()
 }
 
-// errModuleOver ends a module's VM.
+// errModuleOver is the cause that stops the VM of a module.
 var errModuleOver = errors.New("the session is closed")
 
-// endVM ends the VM and waits for its end.
+// endVM stops the VM and waits until it has ended.
 func (r *moduleRun) endVM() error {
 	r.stop(errModuleOver)
 	<-r.ended
@@ -88,7 +88,7 @@ func (r *moduleRun) endVM() error {
 	return r.err
 }
 
-// endAll ends all VMs.
+// endAll stops all VMs of the module.
 func (m *module) endAll() error {
 	m.mu.Lock()
 	all := m.running
@@ -101,15 +101,15 @@ func (m *module) endAll() error {
 	return errors.Join(errs...)
 }
 
-// sessionVM returns the VM of a session, and starts one if there is none or the last one has
-// failed.
+// sessionVM returns the running VM of a session. It starts a VM if there is none, or if the
+// previous one has failed.
 func (m *module) sessionVM(ctx context.Context, session string, c *tool.Context) (*moduleRun, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old := m.running[session]
 	if old != nil {
 		select {
-		case <-old.ended: // its program has panicked
+		case <-old.ended: // the program has panicked
 		default:
 			return old, nil
 		}
@@ -125,7 +125,8 @@ func (m *module) sessionVM(ctx context.Context, session string, c *tool.Context)
 	return r, nil
 }
 
-// startVM starts a VM of the module in its own runtime, in the session's directory.
+// startVM starts a VM of the module with a new runtime. Its working directory is that of the
+// session.
 func (m *module) startVM(ctx context.Context, c *tool.Context) (*moduleRun, error) {
 	o := m.around
 	o.Tools, o.Inputs, o.Args, o.Records, o.own.plain = nil, nil, nil, Records{}, true
@@ -133,7 +134,7 @@ func (m *module) startVM(ctx context.Context, c *tool.Context) (*moduleRun, erro
 	if c.Cwd != "" {
 		o.WorkDir = c.Cwd
 	}
-	o.OnEmit = func(string, json.RawMessage) {} // emits go to the session of the call
+	o.OnEmit = func(string, json.RawMessage) {} // emits are passed to the session of the call by callFunction
 	o.Output = Output{To: m.around.Log}
 	running, stop := context.WithCancelCause(context.Background())
 	r := &moduleRun{stop: stop, ended: make(chan struct{})}
@@ -154,7 +155,7 @@ func (m *module) startVM(ctx context.Context, c *tool.Context) (*moduleRun, erro
 			return machine.Serve(running)
 		})
 		select {
-		case ready <- r.err: // it has failed before it was ready
+		case ready <- r.err: // the VM has failed before it was ready
 		default:
 		}
 	}()
@@ -173,7 +174,7 @@ func (m *module) startVM(ctx context.Context, c *tool.Context) (*moduleRun, erro
 	}
 }
 
-// aboutCall is a ToolContext in the program's form.
+// aboutCall is a tool.Context in the form of the program's ToolContext.
 type aboutCall struct {
 	SessionID   string            `json:"session_id"`
 	Cwd         string            `json:"cwd"`
@@ -186,7 +187,7 @@ type aboutCall struct {
 	Render      []string          `json:"render"`
 }
 
-// about returns the ToolContext for a function that has such a parameter.
+// about returns the ToolContext of a call as JSON.
 func about(c *tool.Context) (json.RawMessage, error) {
 	t := c.CallInfo()
 	a := aboutCall{t.SessionID, t.Cwd, t.Environment, t.Metadata, t.CallID, t.By, t.Route, c.Chain, c.Render}
@@ -199,7 +200,7 @@ func about(c *tool.Context) (json.RawMessage, error) {
 	return json.Marshal(a)
 }
 
-// callFunction calls a function in the session's VM.
+// callFunction calls a function of the module in the VM of a session.
 func (m *module) callFunction(ctx context.Context, session, function string, input json.RawMessage, c *tool.Context) (tool.Result, error) {
 	r, err := m.sessionVM(ctx, session, c)
 	if err != nil {
@@ -221,8 +222,8 @@ func (m *module) callFunction(ctx context.Context, session, function string, inp
 			return budget.Run(ctx, nil, m.program.ir.Limits.MaxRunSeconds)
 		},
 		Emitted: func(e *effect.Emit) {
-			// A reserved channel reports what this program does, which does not concern the
-			// session.
+			// Emit returns an error for a reserved channel. Such an event is about the module's
+			// program and not about the session, so it is dropped.
 			_ = c.Emit(e.Channel, e.Payload)
 		},
 		Done: func(v value.Slot, err error) {
@@ -234,7 +235,7 @@ func (m *module) callFunction(ctx context.Context, session, function string, inp
 	<-done
 	var over *vm.Uncaught
 	if errors.As(failed, &over) && over.Panic {
-		<-r.ended // the next call uses another VM
+		<-r.ended // waits for the end of the VM, so that the next call starts another
 	}
 	if failed != nil {
 		return tool.Result{}, clientError(r.clean(failed))

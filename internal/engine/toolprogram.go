@@ -16,7 +16,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// moduleOf compiles a program that tools name. It reports errors by report, or in the list.
+// moduleOf compiles a program whose functions are tools, or returns the module if it was compiled
+// before. Errors in the source are added to the list; report receives other errors.
 func (d *definer) moduleOf(path, shown string, report func(format string, args ...any)) *module {
 	if m := d.shared.modules[path]; m != nil {
 		return m
@@ -39,7 +40,7 @@ func (d *definer) moduleOf(path, shown string, report func(format string, args .
 	}
 	request := driver.Request{Path: path, Dir: dir, Called: true, Seen: d.seen}
 	if rel, err := filepath.Rel(dir, path); err == nil {
-		request.Path = rel // the name in messages
+		request.Path = rel // messages contain this path
 	}
 	in, err := driver.Load(request)
 	if err != nil {
@@ -62,7 +63,7 @@ func (d *definer) moduleOf(path, shown string, report func(format string, args .
 	return m
 }
 
-// module creates the tools of a program: one for each function with @describe of its public tools.
+// module creates a tool for each function with @describe in the public tools of a program.
 func (d *definer) module(name, dir string) ([]tool.Definition, error) {
 	path := name
 	if !filepath.IsAbs(path) {
@@ -90,7 +91,7 @@ func (d *definer) module(name, dir string) ([]tool.Definition, error) {
 	return out, nil
 }
 
-// programTool creates a tool of a program's function.
+// programTool creates a tool that calls a function of a program.
 func (d *definer) programTool(t *manifest.Tool, form *toolForm, dir string) (x tool.Definition, ok bool) {
 	path := filepath.FromSlash(form.Concerto.File)
 	if !filepath.IsAbs(path) {
@@ -128,7 +129,7 @@ func (d *definer) programTool(t *manifest.Tool, form *toolForm, dir string) (x t
 	return m.definition(spec, o.Function), true
 }
 
-// definition returns the tool that calls a function of the program.
+// definition returns the tool that calls a function of the module.
 func (m *module) definition(spec tool.Spec, function string) tool.Definition {
 	d := spec.With(nil).ForTests()
 	if spec.Scope != tool.PerSession {

@@ -16,10 +16,10 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/logs"
 )
 
-// toolShare contains what tools of several sessions share: MCP servers and programs.
+// toolShare contains the MCP servers and modules that the sessions of tools share.
 type toolShare struct {
 	run     *procgroup.Run
-	modules map[string]*module // by the file's absolute path
+	modules map[string]*module // by absolute path of the program's file
 	remote  []*mcp.Servers
 }
 
@@ -27,7 +27,7 @@ func newToolShare(executable string) *toolShare {
 	return &toolShare{run: &procgroup.Run{ID: procgroup.NewID(), Executable: executable}, modules: map[string]*module{}}
 }
 
-// Close ends servers and programs.
+// Close stops the servers and modules.
 func (s *toolShare) Close() error {
 	var errs []error
 	for _, m := range s.modules {
@@ -40,7 +40,7 @@ func (s *toolShare) Close() error {
 	return errors.Join(errs...)
 }
 
-// servers returns the performer of calls of MCP servers. They start at the first call.
+// servers returns a performer that calls MCP servers. A server is started at its first call.
 func (s *toolShare) servers(d *definer, configs []mcp.Config) effect.Performer {
 	parties := runtime.Parties{}
 	seen := map[string]bool{}
@@ -76,14 +76,14 @@ func writer(to io.Writer) io.Writer {
 	return to
 }
 
-// offeredTool is a tool in an MCP server's list.
+// offeredTool is a tool in the list of an MCP server.
 type offeredTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// listRemote returns a server's tools.
+// listRemote returns the tools of an MCP server.
 func listRemote(ctx context.Context, perform effect.Performer, server string) ([]offeredTool, error) {
 	e, err := callRemote(ctx, perform, &effect.MCPOpen{Server: server, Method: effect.MCPListTools}, nil)
 	if err != nil {
@@ -93,8 +93,8 @@ func listRemote(ctx context.Context, perform effect.Performer, server string) ([
 	return out, json.Unmarshal(e.Data, &out)
 }
 
-// callRemote calls a tool of an MCP server. It declines the server's questions, because no one can
-// answer them.
+// callRemote calls a tool of an MCP server. It declines questions of the server, because no user
+// can answer them.
 func callRemote(ctx context.Context, perform effect.Performer, open *effect.MCPOpen, c *tool.Context) (*effect.MCPEvent, error) {
 	r, err := perform.Perform(ctx, open)
 	if err != nil {
@@ -125,8 +125,8 @@ func callRemote(ctx context.Context, perform effect.Performer, open *effect.MCPO
 	}
 }
 
-// remoteHandler returns a handler that calls a tool of an MCP server. The output is its structured
-// content or its text, as JSON if it is valid.
+// remoteHandler returns a handler that calls a tool of an MCP server. The output is the structured
+// content of the result, or its text. A text that is valid JSON is decoded.
 func remoteHandler(perform effect.Performer, x *remoteTool) tool.Handler {
 	return func(ctx context.Context, input json.RawMessage, c *tool.Context) (tool.Result, error) {
 		e, err := callRemote(ctx, perform, &effect.MCPOpen{Server: x.Server, Method: effect.MCPCallTool, Tool: x.Tool, Args: input}, c)
@@ -145,7 +145,7 @@ func remoteHandler(perform effect.Performer, x *remoteTool) tool.Handler {
 	}
 }
 
-// nearest returns the server whose name is most similar.
+// nearest returns the name of the server that is most similar to name.
 func nearest(name string, servers []mcp.Config) string {
 	var names []string
 	for _, c := range servers {

@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// toolRun runs a program with tools and returns its emits as lines, and its questions.
+// toolRun runs a program with tools. It returns the emits as lines, and the approval requests.
 func toolRun(t *testing.T, program, manifest string, tools *tool.Registry, answer func(payload json.RawMessage) (json.RawMessage, error)) (emits []string, asked []map[string]any) {
 	t.Helper()
 	p := compileTests(t, map[string]string{"main.conc": program, "Concerto.toml": manifest})
@@ -32,13 +32,13 @@ func toolRun(t *testing.T, program, manifest string, tools *tool.Registry, answe
 		OnAwait: func(_ context.Context, channel string, payload json.RawMessage) (json.RawMessage, error) {
 			var q map[string]any
 			if err := json.Unmarshal(payload, &q); err != nil || channel != "tool:approval" {
-				t.Errorf("asked %s on %s: %v", payload, channel, err)
+				t.Errorf("awaited emit %s on channel %s, want an approval request; error: %v", payload, channel, err)
 			}
 			asked = append(asked, q)
 			return answer(payload)
 		}})
 	if err != nil {
-		t.Fatalf("%v\n%s", err, &log)
+		t.Fatalf("Run: %v\nlog:\n%s", err, &log)
 	}
 	return emits, asked
 }
@@ -68,7 +68,8 @@ replies = [
 ]
 `
 
-// An agent is offered the application's tools, calls them, and receives the results.
+// TestToolsOfAgents checks that an agent is offered the application's tools, calls them, and
+// receives their results.
 func TestToolsOfAgents(t *testing.T) {
 	var tools tool.Registry
 	if err := tools.Register(stock(false)); err != nil {
@@ -106,17 +107,17 @@ func TestToolsOfAgents(t *testing.T) {
 		`render ["text/html"]`,
 		`tools [["see",1,""],["stock",1,"shop"]]`,
 	}
-	slices.Sort(emits[:2]) // the calls are made concurrently
+	slices.Sort(emits[:2]) // sorted because the calls are concurrent
 	if diff := cmp.Diff(want, emits); diff != "" {
 		t.Error(diff)
 	}
 	if want := []string{"main dispatch r_ ada", "see"}; !slices.Equal(seen, want) {
-		t.Errorf("the handler saw %q", seen)
+		t.Errorf("calls seen by the handler = %q, want %q", seen, want)
 	}
 }
 
-// The person who runs the program approves, denies, changes and answers calls; a grant for the
-// session is not requested again.
+// TestApprovalOfTools checks the answers to approval requests: they approve, deny, change or answer
+// a call. After a grant for the session, the following calls need no approval.
 func TestApprovalOfTools(t *testing.T) {
 	const program = `
 		agent Clerk uses main {}
@@ -155,16 +156,16 @@ replies = [{ tool_calls = [{ name = "stock", args = { sku = "a1" } }] }, { text 
 			}
 			emits, asked := toolRun(t, program, manifest, &tools, func(json.RawMessage) (json.RawMessage, error) { return json.RawMessage(c.answer), nil })
 			if diff := cmp.Diff(c.emits, emits); diff != "" || len(asked) != c.asked {
-				t.Errorf("%d were asked\n%s", len(asked), diff)
+				t.Errorf("approval requests = %d, want %d; emits differ (-want +got):\n%s", len(asked), c.asked, diff)
 			}
 			first := asked[0]
 			for name, want := range map[string]any{"tool": "stock", "by": "Clerk", "route": "agent", "version": 1.0, "description": "Pieces in stock", "timeout_s": 300.0} {
 				if first[name] != want {
-					t.Errorf("%s is %v, want %v", name, first[name], want)
+					t.Errorf("member %s of the first request = %v, want %v", name, first[name], want)
 				}
 			}
 			if last := asked[len(asked)-1]["args"].(map[string]any); len(asked) > 1 && !strings.HasPrefix(last["token"].(string), "[redacted:") {
-				t.Errorf("the application is shown %v", last)
+				t.Errorf("arguments in the last request = %v, want the token redacted", last)
 			}
 		})
 	}
@@ -174,12 +175,12 @@ replies = [{ tool_calls = [{ name = "stock", args = { sku = "a1" } }] }, { text 
 	}
 	emits, _ := toolRun(t, program, manifest, &tools, func(json.RawMessage) (json.RawMessage, error) { return nil, errors.New("gone home") })
 	if len(emits) != 3 || emits[1] != `stock ["denied","stock was not called: it was not approved: gone home"]` {
-		t.Errorf("%q", emits)
+		t.Errorf("emits = %q, want the error of the approver", emits)
 	}
 }
 
-// `app_tools` of an agent or host and [permissions] apply; a tool of the program hides one of the
-// application with its name.
+// TestWhichToolsAreOffered checks that `app_tools` of an agent or a host and [permissions] select
+// the offered tools. A tool of the program hides a tool of the application with the same name.
 func TestWhichToolsAreOffered(t *testing.T) {
 	var tools tool.Registry
 	calc := tool.New("Calc_add", "Of the application", func(context.Context, struct{}) (string, error) { return "application", nil })
@@ -210,7 +211,7 @@ replies = [{ text = "x", repeat = true }]
 	}
 }
 
-// A host calls the application's tools by their names, like those of the program.
+// TestToolsOfHosts checks that a host calls the application's tools by name, like the program's.
 func TestToolsOfHosts(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("the host is a script for sh: ", err)
@@ -241,12 +242,13 @@ done"""]
 		t.Error(diff)
 	}
 	if len(asked) != 2 || asked[0]["by"] != "Worker" || asked[0]["route"] != "host" {
-		t.Errorf("%v", asked)
+		t.Errorf("approval requests = %v, want one for each call of the host", asked)
 	}
 }
 
-// A host of our protocol that announces it receives the application's tools that it may call, after
-// its own.
+// TestHostsReceiveTools checks the list of tools that a prompt contains if the host's section sets
+// send_tools. The list contains the tools of the host's declaration first, and then the tools of the
+// application that the host may call.
 func TestHostsReceiveTools(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("the host is a script for sh: ", err)

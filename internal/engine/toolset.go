@@ -12,49 +12,50 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// ToolSources names the sources of an application's tools that are not written in Go
+// ToolSources specifies tools of an application that are not written in Go
 // (spec/21-application-tools.md).
 type ToolSources struct {
-	// Files are files of tools. Modules are programs: each function with @describe of their public
-	// tools is a tool, Tool_function. Relative paths start at Dir; "" is the working directory.
+	// Files are paths of files with tool definitions. Modules are paths of programs; each function
+	// with @describe in a public tool is a tool named Tool_function. Relative paths start at Dir;
+	// "" means the working directory.
 	Files, Modules []string
 	Dir            string
-	// Program, if not nil, is the program that the tools are for: its own tools, [tools] in its
-	// manifest, are checked too and must have other names, and tools may use its [mcp] servers. Its
-	// tools are not registered, because a run does that itself.
+	// Program, if not nil, is the program that will use the tools. Other tools may not have the
+	// names of the tools in its manifest, and may use the servers in its [mcp] sections. The tools
+	// in its manifest are checked, but not registered, because a run of the program registers them.
 	Program *Program
 	// Manifest registers the tools and servers of the nearest manifest, for callers that run no
 	// program.
 	Manifest bool
-	// Static omits everything that would start a process: the tools of MCP servers are then unknown
-	// and not included.
+	// Static omits everything that would start a process. The tools of MCP servers are then unknown
+	// and are not included.
 	Static bool
-	// Tests means that the tools are for tests, which reach nothing outside: servers are not
-	// queried, and programs that answer as tools have no models, hosts or network.
+	// Tests loads the tools for tests, which use nothing outside the process. MCP servers are not
+	// called, and programs that implement tools have no models, hosts or network.
 	Tests bool
-	// Around is what programs and servers receive from outside: Environ, Executable, WorkDir, Log
-	// and LogLevel are used.
+	// Around contains the options for programs and servers that implement tools. Only Environ,
+	// Executable, WorkDir, Log and LogLevel are used.
 	Around Options
-	// Seen, if not nil, receives each file of the programs that the tools name.
+	// Seen, if not nil, is called with the path of each file of the programs that implement tools.
 	Seen func(path string)
 }
 
-// ToolSet contains the tools of ToolSources. Close ends what they share.
+// ToolSet contains loaded tools. Close stops the servers and programs that implement them.
 type ToolSet struct {
 	owned  []ownedTools
 	shared *toolShare
-	at     *tool.Registry // where they are registered
+	at     *tool.Registry // registry that contains the tools; nil before Register
 }
 
-// ownedTools are the tools of one owner.
+// ownedTools are the tools that are registered under the name of one owner.
 type ownedTools struct {
 	owner string
 	tools []tool.Definition
 }
 
-// LoadTools loads and checks tools. The Diagnostics are all errors in files of tools and in
-// programs that tools name; with errors the set is nil. The Go error names a file that cannot be
-// read.
+// LoadTools loads and checks tools. The list contains all errors in files of tools and in programs
+// that implement tools; if there are errors, the set is nil. The error is an error of reading a
+// file, and names it.
 func LoadTools(ctx context.Context, s ToolSources) (*ToolSet, diag.List, error) {
 	if s.Tests {
 		s.Around = hermetic(s.Around)
@@ -71,8 +72,8 @@ func LoadTools(ctx context.Context, s ToolSources) (*ToolSet, diag.List, error) 
 	return &ToolSet{owned: l.owned, shared: l.definer.shared}, l.definer.found, nil
 }
 
-// CheckWith is like Check with the application's tools: those of the program's manifest and of s.
-// It starts no process.
+// CheckWith is like Check, and also checks the tools of the program's manifest and of s. It starts
+// no process.
 func CheckWith(ctx context.Context, of driver.Request, s ToolSources) (diag.List, error) {
 	in, err := driver.Load(of)
 	if err != nil {
@@ -93,8 +94,8 @@ func CheckWith(ctx context.Context, of driver.Request, s ToolSources) (diag.List
 	return found, err
 }
 
-// Register adds all tools to a registry, under the owners file:PATH, module:PATH and manifest, or
-// none.
+// Register adds all tools to a registry. Their owners are file:PATH, module:PATH and manifest.
+// After an error, no tool is registered.
 func (t *ToolSet) Register(to *tool.Registry) error {
 	for i, o := range t.owned {
 		if err := to.As(o.owner).Register(o.tools...); err != nil {
@@ -108,8 +109,8 @@ func (t *ToolSet) Register(to *tool.Registry) error {
 	return nil
 }
 
-// Close removes the tools, and ends the servers and programs that they share. Sessions must have
-// ended.
+// Close removes the tools from the registry and stops the servers and programs that implement them.
+// All sessions must have ended.
 func (t *ToolSet) Close() error {
 	for _, o := range t.owned {
 		if t.at != nil {
@@ -119,8 +120,9 @@ func (t *ToolSet) Close() error {
 	return t.shared.Close()
 }
 
-// CallTool calls one of o.Tools in o.Session without a program. Approvals are requested from o's
-// answers. The error is the reason why no tool was called; a tool's failure is a result.
+// CallTool calls a tool of o.Tools in the session o.Session, without a program. The answers of o
+// decide about approvals. The error is the reason why no tool was called; a failure of the tool is
+// a Result.
 func CallTool(ctx context.Context, o Options, name string, args json.RawMessage) (tool.Result, error) {
 	var r tool.Result
 	p := &Program{ir: &ir.Program{Name: "tools", Entry: -1}, root: o.WorkDir}

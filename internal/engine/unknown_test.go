@@ -13,10 +13,10 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// policies is a journal that records the program's policies for its requests.
+// policies is a journal that notes the policy of each HTTP request.
 type policies struct {
 	policy map[int64]string
-	of     map[string]string // by the request's URL
+	of     map[string]string // policy by the name in the request's URL
 }
 
 func (p *policies) Policy(e int64, policy, _ string) { p.policy[e] = policy }
@@ -65,9 +65,9 @@ fn main() {
     post("last");
 }`
 
-// TestOnUnknown checks that an effect that must not be repeated has the policy of the innermost
-// annotated function on the stack, including tasks that it waits for, and that no such function is
-// inlined.
+// TestOnUnknown checks which @on_unknown policy applies to an effect. It is the policy of the
+// innermost annotated function in the stack of the task and of the tasks that wait for it.
+// Annotated functions must not be inlined.
 func TestOnUnknown(t *testing.T) {
 	p := compileText(t, marked)
 	calls := 0
@@ -81,7 +81,7 @@ func TestOnUnknown(t *testing.T) {
 		case *effect.HTTP:
 			return &effect.HTTPResponse{Status: 200}, nil
 		case *effect.Sleep:
-			if r.Milliseconds > 100 { // a limit
+			if r.Milliseconds > 100 { // the timer of @timeout
 				<-ctx.Done()
 				return nil, context.Cause(ctx)
 			}
@@ -106,7 +106,7 @@ func TestOnUnknown(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		got, made := j.of[name]
 		if got != want[name] || !made {
-			t.Errorf("%s: %q (made: %t), want %q", name, got, made, want[name])
+			t.Errorf("policy of request %s = %q (performed: %t), want %q", name, got, made, want[name])
 		}
 	}
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
 
-// recordWire begins a trace of the lines between a run and its hosts, or returns nil if there is no
-// writer.
+// recordWire starts a trace of the lines between a run and its hosts. It returns nil if to is nil.
 func (p *Program) recordWire(to io.Writer) *hosttrace.Writer {
 	if to == nil {
 		return nil
@@ -17,14 +16,14 @@ func (p *Program) recordWire(to io.Writer) *hosttrace.Writer {
 	return beginWire(to, p.MainFile())
 }
 
-// beginWire begins a trace.
+// beginWire starts a trace for a program.
 func beginWire(to io.Writer, program string) *hosttrace.Writer {
 	began := time.Now()
 	return hosttrace.NewWriter(to, hosttrace.Header{Version: hosttrace.Version, Started: began.UTC().Format(time.RFC3339), Program: program},
 		func() float64 { return float64(time.Since(began).Microseconds()) / 1e6 })
 }
 
-// wireError returns the error of an incomplete trace.
+// wireError returns the error of writing the trace, or nil.
 func wireError(w *hosttrace.Writer) error {
 	if w == nil || w.Err() == nil {
 		return nil
@@ -32,7 +31,7 @@ func wireError(w *hosttrace.Writer) error {
 	return fmt.Errorf("write the trace of the hosts: %w", w.Err())
 }
 
-// MainFile returns the file that contains main, or the first file.
+// MainFile returns the name of the file that contains main, or of the first file.
 func (p *Program) MainFile() string {
 	file := 0
 	if p.ir.Entry >= 0 {
