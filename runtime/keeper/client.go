@@ -123,8 +123,8 @@ func (c *Client) attachLocked() (*link, welcome, error) {
 		c.lastNumbers[p.Host] = max(c.lastNumbers[p.Host], p.K)
 	}
 	l := newLink(c, a, conn)
-	if err := l.Send(request{Op: opSecrets, Secrets: c.secrets}); err != nil {
-		return nil, w, err
+	if err := l.Send(request{Op: opSecrets, Secrets: c.secrets}); err != nil { // it has just exited
+		return nil, welcome{}, errors.Join(ErrNone, err)
 	}
 	return l, w, nil
 }
@@ -151,7 +151,10 @@ func readAddress(dir string) (a address, err error) {
 func (c *Client) startKeeper() (*link, error) {
 	for end := time.Now().Add(firstConnectTimeout); ; time.Sleep(pollInterval) {
 		err := launchKeeper(&c.opts, config{Dir: c.opts.Dir, Run: c.opts.Run, Executable: c.opts.Executable, OrphanMS: c.opts.Orphan.Milliseconds(), Owner: c.opts.Owner, Token: newToken()})
-		if err != nil && !errors.Is(err, errRunning) {
+		switch {
+		case errors.Is(err, holder.ErrKilled) && time.Now().Before(end):
+			continue
+		case err != nil && !errors.Is(err, errRunning):
 			return nil, err
 		}
 		// A keeper that an earlier process started may be starting or ending.

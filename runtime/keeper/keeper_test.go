@@ -22,6 +22,12 @@ import (
 func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv("KEEPER") != "":
+		if file := os.Getenv("KILLED_ONCE"); file != "" {
+			if f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+				f.Close()
+				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			}
+		}
 		if err := keeper.Main(os.Stdin, os.Stdout, os.Stderr); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

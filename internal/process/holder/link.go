@@ -8,6 +8,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"sync"
 )
@@ -17,6 +18,9 @@ type Answer interface {
 	Number() int64 // of the request that it answers; 0 for an event
 	Err() error    // why the request failed
 }
+
+// ErrKilled means that a signal ended a holder before it was ready.
+var ErrKilled = errors.New("it was killed before it was ready")
 
 // Link is a client's connection to a holder. Safe for concurrent use.
 type Link[A Answer] struct {
