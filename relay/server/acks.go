@@ -7,11 +7,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// acks holds the pending acknowledgements of a host. It limits their rate for each run.
+// acks holds the acknowledgements that must be sent to a host. It limits their rate for each run.
 type acks struct {
 	mu      sync.Mutex
 	of      map[string]*ack
-	pending []string // runs to acknowledge now
+	pending []string // runs whose acknowledgement can be sent now
 	timer   func() bool
 	ended   bool
 }
@@ -25,7 +25,7 @@ type ack struct {
 
 const ackEach = time.Second / protocol.AcksPerSecond
 
-// stored records that a run's events up to prefix are committed.
+// stored records that the events of a run are committed up to prefix.
 func (a *acks) stored(h *host, run string, prefix int64) {
 	now := h.srv.clock.Now()
 	a.mu.Lock()
@@ -51,7 +51,7 @@ func (a *acks) stored(h *host, run string, prefix int64) {
 	}
 }
 
-// wake lists the runs that waited for their interval, and forgets idle ones.
+// wake makes the acknowledgements pending whose minimum interval has passed, and removes idle runs.
 func (a *acks) wake(h *host) {
 	now := h.srv.clock.Now()
 	a.mu.Lock()
@@ -76,7 +76,7 @@ func (a *acks) wake(h *host) {
 	h.socket.kick()
 }
 
-// send writes the pending acknowledgements and reports whether there were any.
+// send sends the pending acknowledgements and reports whether there were any.
 func (a *acks) send(h *host) bool {
 	a.mu.Lock()
 	pending := a.pending

@@ -16,15 +16,15 @@ type app struct {
 	*socket
 	who    *auth.Identity
 	follow *follower
-	forget func() // stops watching its credentials
-	first  bool   // no frame was received
+	forget func() // stops the watch of the app's credentials
+	first  bool   // no frame was received yet
 	budget bucket
 }
 
-// features lists what this server supports beyond the protocol version.
+// features lists the features of this server beyond those of the protocol version.
 var features = []string{"cursors", "states", "rpc"}
 
-// agent returns the server's agent string.
+// agent returns the name and version that this server sends in messages.
 func (s *Server) agent() string {
 	v := s.config.Version
 	if v == "" {
@@ -33,8 +33,8 @@ func (s *Server) agent() string {
 	return "concerto-relay/" + v
 }
 
-// appSocket serves GET /ws/app. The handler returns after the upgrade, so an idle connection needs
-// only a socket and its reading goroutine.
+// appSocket serves GET /ws/app. The handler returns after the upgrade, so that an idle connection
+// needs only its socket and one reading goroutine.
 func (s *Server) appSocket(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
 	if !requireUpgrade(w, r) {
 		return
@@ -56,7 +56,7 @@ func (s *Server) appSocket(w http.ResponseWriter, r *http.Request, who *auth.Ide
 			httpguard.Fail(w, s.failed(err, protocol.Internal))
 			return
 		}
-		a.follow.followAll() // before the 101 response, so that no event is missed
+		a.follow.followAll() // before the 101 response, because the app must receive all events stored after the response
 	}
 	x := s.upgrade(w, r)
 	if x == nil {
@@ -100,7 +100,8 @@ func (a *app) handle(e *protocol.Envelope) {
 	}
 }
 
-// perform performs a message. It returns nil if the message was performed or is in progress.
+// perform performs a message of the app. It returns nil if it has performed the message or has
+// begun to.
 func (a *app) perform(e *protocol.Envelope) *Failure {
 	switch e.Type {
 	case protocol.RunSubscribe:
@@ -128,7 +129,8 @@ func (a *app) welcome(e *protocol.Envelope) {
 	a.send(protocol.Welcome, &protocol.Envelope{ID: e.ID}, w)
 }
 
-// welcome returns the welcome for a hello.
+// welcome returns the data of the welcome that answers a hello. theirs is the peer's protocol
+// version.
 func (s *Server) welcome(theirs int64) protocol.WelcomeData {
 	return protocol.WelcomeData{Protocol: min(theirs, protocol.Version), Agent: s.agent(), Features: features,
 		HeartbeatS: int64(protocol.PingAfter / time.Second), MaxFrame: protocol.MaxFrame, Window: protocol.Window}
@@ -156,7 +158,8 @@ func (a *app) subscribe(e *protocol.Envelope) {
 	})
 }
 
-// legacySubscribe handles the form of protocol 1: one run from its end on, alone if replace is set.
+// legacySubscribe handles the subscription of protocol 1: follow one run from its current end. If
+// replace is set, this subscription replaces the others.
 func (a *app) legacySubscribe(w *subscription, d *protocol.Subscribe, e *protocol.Envelope) *Failure {
 	run := d.RunID
 	if run == "" && d.Cursor == nil {
@@ -224,7 +227,7 @@ func (a *app) closed() {
 
 func (a *app) checkTimeouts(time.Time) {}
 
-// sendState sends the state of a command if the app's protocol has this message.
+// sendState sends the state of a command if the app speaks protocol 2.
 func (a *app) sendState(d protocol.State) {
 	if !a.speaks2() {
 		return

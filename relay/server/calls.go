@@ -7,14 +7,16 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// step applies a transition to a call if it is valid.
+// step applies a transition to a call. It does nothing if the transition is invalid in the call's
+// state.
 func step(c *store.Call, on string) {
 	if to, ok := protocol.RPCMachine.Next(c.State, on); ok {
 		c.State = to
 	}
 }
 
-// moveCall changes a call in the store and delivers its answer to local waiters.
+// moveCall changes a call in the store. If the call is then answered, it sends the answer to the
+// callers that wait at this server.
 func (s *Server) moveCall(id string, do func(*store.Call)) *store.Call {
 	var was bool
 	row, err := s.store.MoveCall(s.ctx, id, s.now(), func(c *store.Call) { was = true; do(c) })
@@ -34,7 +36,8 @@ func (s *Server) moveCall(id string, do func(*store.Call)) *store.Call {
 	return row
 }
 
-// learn takes over the stored state of a call and delivers its answer to local waiters.
+// learn updates a call from its stored state. If the call is answered, it sends the answer to the
+// callers that wait at this server.
 func (s *Server) learn(row *store.Call) {
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
@@ -57,16 +60,16 @@ func (s *Server) learn(row *store.Call) {
 	}
 }
 
-// setAnswer sets the server's own answer to a call.
+// setAnswer sets an error of this server as the answer to a call.
 func (s *Server) setAnswer(c *store.Call, code protocol.RPCCode, why string) {
 	c.Answer = string(s.failedCall(c.ID, c.Type, c.Run, code, why).Append(nil))
 }
 
-// handleAnswer processes a host's answer to a call that this server sent.
+// handleAnswer handles a host's answer to a call.
 func (cs *calls) handleAnswer(s *Server, h *host, e *protocol.Envelope) {
 	request, _ := idsOf(e)
 	if request == "" {
-		request = e.Re // an encrypted answer
+		request = e.Re // an encrypted answer has its request id only in re
 	}
 	cs.mu.Lock()
 	c := cs.of[request]
@@ -78,12 +81,12 @@ func (cs *calls) handleAnswer(s *Server, h *host, e *protocol.Envelope) {
 	}
 	cs.mu.Unlock()
 	if !waiting {
-		return // no client waits for it
+		return // no caller waits for this answer
 	}
 	out := *e
 	out.ID, out.Re = "", ""
 	if d, err := protocol.Decode[protocol.Response](e); err == nil && e.Enc == nil && !d.OK && d.ErrorCode == "" {
-		// hosts of protocol 1 send no error code
+		// Hosts of protocol 1 send no error code.
 		out.Data = withMember(e.Data, "error_code", protocol.Internal)
 	}
 	s.moveCall(request, func(c *store.Call) {
@@ -96,7 +99,7 @@ func (cs *calls) handleAnswer(s *Server, h *host, e *protocol.Envelope) {
 	}
 }
 
-// enqueue runs do after the earlier queued functions.
+// enqueue queues do. Queued functions run one after another in a background goroutine.
 func (cs *calls) enqueue(s *Server, do func()) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -121,7 +124,7 @@ func (cs *calls) enqueue(s *Server, do func()) {
 	})
 }
 
-// observe updates calls that wait for an approval from their events.
+// observe updates the calls that wait for an approval from stored events.
 func (cs *calls) observe(s *Server, all []store.Incoming) {
 	for i := range all {
 		e := all[i].Envelope
@@ -146,22 +149,22 @@ func (cs *calls) observe(s *Server, all []store.Incoming) {
 					step(c, "approved")
 					c.Ends = ends + c.ExtendMS
 				default:
-					c.Ends = ends // the host enforces the expiry
+					c.Ends = ends // the call waits without a deadline, because the host enforces the expiry of the approval
 				}
 			})
 		})
 	}
 }
 
-// answerExpired answers a call whose deadline has passed.
+// answerExpired answers a call whose deadline has passed with an error.
 func (s *Server) answerExpired(c *store.Call) {
 	if c.Ends > 0 && c.Ends <= s.now() {
 		s.setAnswer(c, protocol.Timeout, "the host has not answered in time")
 	}
 }
 
-// hostLost ends the calls that a lost host may have performed; it leaves the others for another
-// attempt.
+// hostLost handles the calls of a lost connection. It answers those that the host may have
+// performed and that must not be repeated. The other calls remain, so that they are sent again.
 func (cs *calls) hostLost(s *Server, h *host) {
 	cs.mu.Lock()
 	var ids []string
@@ -184,7 +187,8 @@ func (cs *calls) hostLost(s *Server, h *host) {
 	}
 }
 
-// answerIndeterminate answers a gated call whose host is lost, unless it waits for its approval.
+// answerIndeterminate answers a gated call whose host is lost with an error, because its result is
+// unknown. It does nothing if the call still waits for its approval.
 func (s *Server) answerIndeterminate(c *store.Call) {
 	if c.Gated && c.Gen != 0 && c.State != "waiting" {
 		step(c, "host lost, gated")
@@ -192,8 +196,8 @@ func (s *Server) answerIndeterminate(c *store.Call) {
 	}
 }
 
-// resend sends a host the calls that were not sent before, and those sent on an older connection
-// that may be repeated.
+// resend sends a host the calls that were never sent, and the repeatable calls that an older
+// connection sent.
 func (cs *calls) resend(s *Server, h *host) {
 	all, err := s.store.CallsOf(s.ctx, h.id)
 	if err != nil {
@@ -233,7 +237,7 @@ func (cs *calls) resend(s *Server, h *host) {
 	}
 }
 
-// sweep ends calls whose deadline has passed or whose host is lost, whoever started them.
+// sweep answers all calls, of any server, whose deadline has passed or whose host is lost.
 func (cs *calls) sweep(s *Server) {
 	now := s.now()
 	all, err := s.store.OverdueCalls(s.ctx, now)

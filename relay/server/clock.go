@@ -2,11 +2,11 @@ package server
 
 import "time"
 
-// Clock is the server's clock. Its time must never go backwards: timeouts and rates are measured by
-// it, independently of the wall clock.
+// Clock is the server's clock. Its time must never go backwards, even if the wall clock does,
+// because timeouts and rates are measured with it.
 type Clock interface {
 	Now() time.Time
-	// After calls do once in its own goroutine after a duration. stop reports whether it prevented
+	// After calls do once in a new goroutine after a duration. stop reports whether it prevented
 	// the call.
 	After(d time.Duration, do func()) (stop func() bool)
 }

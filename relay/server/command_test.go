@@ -20,7 +20,7 @@ func state(p *servertest.Peer) protocol.State {
 	e := p.Next(protocol.CommandState)
 	d, err := protocol.Decode[protocol.State](&e)
 	if err != nil || e.RunID != d.RunID {
-		p.T.Fatalf("%s: %v", e.Append(nil), err)
+		p.T.Fatalf("command.state = %s, %v; want data and envelope with the same run", e.Append(nil), err)
 	}
 	return d
 }
@@ -28,12 +28,12 @@ func state(p *servertest.Peer) protocol.State {
 func isState(p *servertest.Peer, want protocol.State) {
 	p.T.Helper()
 	if want.RunID = "run_a"; state(p) != want {
-		p.T.Errorf("want %+v", want)
+		p.T.Errorf("the state differs, want %+v", want)
 	}
 }
 
-// TestInputs checks that an input waits for its host, is sent in order, and that its sender
-// receives its states.
+// TestInputs sends inputs to a run. An input waits until its host is connected, inputs are
+// delivered in order, and the sender receives each state.
 func TestInputs(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -46,29 +46,30 @@ func TestInputs(t *testing.T) {
 	e := h.Next(protocol.RunSendInput)
 	d, err := protocol.Decode[protocol.SendInput](&e)
 	if err != nil || e.RunID != "run_a" || d.Text != "y\n" || d.InputID != "i1" || !strings.Contains(string(e.Data), `"by":"eve"`) {
-		t.Errorf("%s", e.Append(nil))
+		t.Errorf("run.send_input = %s, want input i1 with the text and the user", e.Append(nil))
 	}
-	// a repetition is answered with the state; another text is refused
+	// A repeated input is answered with its state. An input with the same id and another text is
+	// refused.
 	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"y\n"}`)
 	isState(a, protocol.State{ID: "i1", Kind: "input", State: "sent", By: "eve"})
 	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"n\n"}`)
 	if d := a.NextError(); d.Code != protocol.InputConflict || d.InputID != "i1" {
-		t.Errorf("%+v", d)
+		t.Errorf("error of an input with another text = %+v, want input_conflict for i1", d)
 	}
 	h.Send(protocol.RunInput, "run_a", 2, `{"actor":"web","input_id":"i1","text_redacted":"y","text_sha256":"x"}`)
 	isState(a, protocol.State{ID: "i1", Kind: "input", State: "applied", By: "eve"})
 	h.Send(protocol.CommandResult, "run_a", 0, `{"id":"i1","kind":"input","state":"applied"}`)
 	if e := h.Next(protocol.CommandAck); string(e.Data) != `{"id":"i1"}` {
-		t.Errorf("%s", e.Data)
+		t.Errorf("command.ack = %s, want i1", e.Data)
 	}
-	// for an offline host: in order, and one of them for only a second
+	// Send three inputs to an offline host. The second expires after a second.
 	h.Close()
 	h.Closed()
 	r.WaitOffline("host_a")
 	for i, ttl := range []string{"", `,"ttl_s":1`, ""} {
 		status, body := r.Do(servertest.Operator, "POST", "/runs/run_a/input", json.RawMessage(fmt.Sprintf(`{"input_id":"w%d","text":"x"%s}`, i, ttl)))
 		if status != 202 || !strings.Contains(string(body), `"state":"accepted"`) {
-			t.Errorf("%d %s", status, body)
+			t.Errorf("response for an offline host = %d %s, want 202 accepted", status, body)
 		}
 	}
 	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"w1","text":"x"}`)
@@ -76,23 +77,24 @@ func TestInputs(t *testing.T) {
 	r.Advance(2 * time.Second)
 	isState(a, protocol.State{ID: "w1", Kind: "input", State: "expired", Error: "expired", By: "eve"})
 	if status, body := r.Do(servertest.Operator, "POST", "/runs/run_a/input", json.RawMessage(`{"input_id":"w1","text":"x"}`)); status != 409 || !strings.Contains(string(body), `"expired"`) {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("response to the expired input = %d %s, want 409 expired", status, body)
 	}
 	a.Send(protocol.RunSendKeys, "run_a", 0, `{"keys":"x"}`)
 	if d := a.NextError(); d.Code != protocol.HostOffline {
-		t.Errorf("%+v", d)
+		t.Errorf("error of keys for an offline host = %+v, want host_offline", d)
 	}
 	h, _ = r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
 	for _, id := range []string{"w0", "w2"} {
 		if e := h.Next(protocol.RunSendInput); e.ID != id {
-			t.Errorf("%s, want %s", e.ID, id)
+			t.Errorf("input = %s, want %s", e.ID, id)
 		}
 	}
-	// commands of an older connection are sent again to a host that knows them by id
+	// After a reconnection, the server sends unfinished commands again to a host that recognises
+	// command ids.
 	h, _ = r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
 	for _, id := range []string{"w0", "w2"} {
 		if e := h.Next(protocol.RunSendInput); e.ID != id {
-			t.Errorf("%s, want %s", e.ID, id)
+			t.Errorf("input after the reconnection = %s, want %s", e.ID, id)
 		}
 	}
 	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"w0","text":"x"}`)
@@ -103,7 +105,8 @@ func TestInputs(t *testing.T) {
 	h.Next(protocol.RunSendKeys)
 	a.Send(protocol.RunResize, "run_a", 0, `{"cols":80,"rows":24}`)
 	h.Next(protocol.RunResize)
-	// a host of protocol 1 may have received it: the state is unknown
+	// A host of protocol 1 does not recognise ids and may have received the command, so the state
+	// becomes unknown.
 	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"w2","text":"x"}`)
 	isState(a, protocol.State{ID: "w2", Kind: "input", State: "sent", By: "eve"})
 	seed := r.Host("host_a")
@@ -112,22 +115,22 @@ func TestInputs(t *testing.T) {
 	a.Send(protocol.RunStop, "run_a", 0, `{"signal":"kill"}`)
 	stop := state(a)
 	if stop.Kind != "stop" || stop.State != "accepted" {
-		t.Errorf("%+v", stop)
+		t.Errorf("state of the stop = %+v, want accepted", stop)
 	}
 	isState(a, protocol.State{ID: stop.ID, Kind: "stop", State: "sent", By: "eve"})
 	if e := seed.Next(protocol.RunStop); !strings.Contains(string(e.Data), `"signal":"kill"`) {
-		t.Errorf("%s", e.Data)
+		t.Errorf("run.stop = %s, want the signal kill", e.Data)
 	}
 	seed.Send(protocol.RunExited, "run_a", 3, `{"exit_code":137}`)
 	isState(a, protocol.State{ID: stop.ID, Kind: "stop", State: "applied", By: "eve"})
 	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"late","text":"x"}`)
 	if d := a.NextError(); d.Code != protocol.RunHasExited {
-		t.Errorf("%+v", d)
+		t.Errorf("error of an input for an ended run = %+v, want run_exited", d)
 	}
 }
 
-// TestDecisions checks that the first decision counts, also for an offline host, and that a request
-// whose decision the host rejects is open again.
+// TestDecisions checks that the first decision on a request counts, also while the host is offline.
+// If the host rejects the decision, the request is open again.
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -138,13 +141,13 @@ func TestDecisions(t *testing.T) {
 	eve, adam := r.HelloApp(servertest.Operator, ""), r.HelloApp("operator:adam", "")
 	eve.Send(protocol.RunApprove, "run_a", 0, `{"request_id":"q1","args_sha256":"`+strings.Repeat("cd", 32)+`"}`)
 	if d := eve.NextError(); d.Code != protocol.ArgsChanged || d.RequestID != "q1" {
-		t.Errorf("%+v", d)
+		t.Errorf("error of a decision with other arguments = %+v, want args_changed for q1", d)
 	}
 	eve.Send(protocol.RunApprove, "run_a", 0, `{"request_id":"q9"}`)
 	if d := eve.NextError(); d.Code != protocol.UnknownRequest {
-		t.Errorf("%+v", d)
+		t.Errorf("error for an unknown request = %+v, want unknown_request", d)
 	}
-	// while the host is offline, the refusal is recorded
+	// While the host is offline, eve's decision is accepted and adam's is refused.
 	h.Close()
 	h.Closed()
 	r.WaitOffline("host_a")
@@ -152,42 +155,42 @@ func TestDecisions(t *testing.T) {
 	isState(eve, protocol.State{ID: "q1", Kind: "decision", State: "accepted", By: "eve"})
 	adam.Send(protocol.RunDeny, "run_a", 0, `{"request_id":"q1"}`)
 	if d := adam.NextError(); d.Code != protocol.AlreadyDecided || !strings.Contains(d.Message, "eve") || !strings.Contains(d.Message, "approve") {
-		t.Errorf("%+v", d)
+		t.Errorf("error of the second decision = %+v, want already_decided with eve's approval", d)
 	}
 	eve.Send(protocol.RunApprove, "run_a", 0, `{"request_id":"q1","text":"go"}`)
 	isState(eve, protocol.State{ID: "q1", Kind: "decision", State: "accepted", By: "eve"})
 	if _, body := r.Do(servertest.Viewer, "GET", "/inbox", nil); !strings.Contains(string(body), `"state":"decided"`) || !strings.Contains(string(body), `"prompt":"rm?"`) {
-		t.Errorf("%s", body)
+		t.Errorf("inbox = %s, want the decided request", body)
 	}
 	h, _ = r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
 	if e := h.Next(protocol.RunApprove); e.RunID != "run_a" || !strings.Contains(string(e.Data), `"text":"go"`) {
-		t.Errorf("%s", e.Append(nil))
+		t.Errorf("run.approve = %s, want the decision with its text", e.Append(nil))
 	}
 	isState(eve, protocol.State{ID: "q1", Kind: "decision", State: "sent", By: "eve"})
 	h.Send(protocol.CommandResult, "run_a", 0, `{"id":"q1","kind":"decision","state":"rejected","error":"invalid_answer: name is missing"}`)
 	h.Next(protocol.CommandAck)
 	isState(eve, protocol.State{ID: "q1", Kind: "decision", State: "rejected", Error: "invalid_answer: name is missing", By: "eve"})
-	// open again: another user may decide
+	// The request is open again, so another user may decide.
 	if status, body := r.Do("operator:adam", "POST", "/runs/run_a/permissions/q1", map[string]string{"decision": "deny"}); status != 200 || string(body) != `{"state":"sent"}`+"\n" {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("response to the new decision = %d %s, want 200", status, body)
 	}
 	h.Next(protocol.RunDeny)
 	if status, body := r.Do(servertest.Operator, "POST", "/runs/run_a/permissions/q1", map[string]string{"decision": "approve"}); status != 409 || !strings.Contains(string(body), `"code":"already_decided"`) {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("response to a decision on a decided request = %d %s, want 409 already_decided", status, body)
 	}
 	if status, _ := r.Do(servertest.Operator, "POST", "/runs/run_a/permissions/q1", map[string]string{"decision": "perhaps"}); status != 400 {
-		t.Errorf("%d", status)
+		t.Errorf("status of an invalid decision = %d, want 400", status)
 	}
 	if status, _ := r.Do(servertest.Operator, "POST", "/runs/run_z/permissions/q1", map[string]string{"decision": "deny"}); status != 404 {
-		t.Errorf("%d", status)
+		t.Errorf("status for an unknown run = %d, want 404", status)
 	}
 	h.Send(protocol.RunPermissionResolved, "run_a", 3, `{"request_id":"q1","decision":"deny","by":"adam"}`)
 	h.Acked("run_a", 3)
 	if _, body := r.Do(servertest.Viewer, "GET", "/inbox", nil); string(body) != "[]\n" {
-		t.Errorf("%s", body)
+		t.Errorf("inbox after the resolution = %s, want it empty", body)
 	}
-	// a decision for an offline host waits until its request expires by elapsed time, not by the
-	// host's clock
+	// A decision for an offline host waits until its request expires. The remaining time is a
+	// duration and does not depend on the host's clock.
 	e := protocol.New(protocol.RunPermissionRequested, time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC), json.RawMessage(`{"request_id":"q2","reason":"choice","prompt":"?","expires_at":"1999-01-01T00:01:00Z"}`))
 	e.RunID, e.Seq = "run_a", 4
 	h.Raw(e.Append(nil))
@@ -228,13 +231,13 @@ func TestCommandHTTP(t *testing.T) {
 		{"/runs/run_a/permissions/q", `{"decision":"deny"}`, `404 {"error":{"code":"unknown_request"`},
 	} {
 		if got := post(row.path, row.body); !strings.HasPrefix(got, row.want) {
-			t.Errorf("%s %.80s: %s, want %s", row.path, row.body, got, row.want)
+			t.Errorf("%s %.80s: response = %s, want %s", row.path, row.body, got, row.want)
 		}
 	}
 	h.Send(protocol.RunExited, "run_a", 2, `{"exit_code":0}`)
 	h.Acked("run_a", 2)
 	if got := post("/runs/run_a/input", `{"input_id":"j","text":"x"}`); !strings.HasPrefix(got, `409 {"error":{"code":"run_exited"`) {
-		t.Errorf("%s", got)
+		t.Errorf("response for an ended run = %s, want 409 run_exited", got)
 	}
 	limited := ""
 	for i := range protocol.CommandBurst + 1 {
@@ -243,11 +246,12 @@ func TestCommandHTTP(t *testing.T) {
 		}
 	}
 	if !strings.HasPrefix(limited, `429 {"error":{"code":"rate_limited"`) {
-		t.Errorf("%s", limited)
+		t.Errorf("last response = %s, want 429 rate_limited", limited)
 	}
 }
 
-// TestCommandRate checks that the refusal of a session with too many commands has the time to wait.
+// TestCommandRate sends too many commands in one session. The refusal must contain the time to
+// wait.
 func TestCommandRate(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -257,20 +261,20 @@ func TestCommandRate(t *testing.T) {
 	}
 	for range protocol.CommandBurst {
 		if d := a.NextError(); d.Code != protocol.UnknownRun {
-			t.Fatalf("%+v", d)
+			t.Fatalf("error below the limit = %+v, want unknown_run", d)
 		}
 	}
 	if d := a.NextError(); d.Code != protocol.RateLimited || d.RetryAfterMS != 20 {
-		t.Errorf("%+v", d)
+		t.Errorf("error above the limit = %+v, want rate_limited with 20 ms", d)
 	}
 	r.Advance(20 * time.Millisecond)
 	a.Send(protocol.RunStop, "run_z", 0, "{}")
 	if d := a.NextError(); d.Code != protocol.UnknownRun {
-		t.Errorf("%+v", d)
+		t.Errorf("error after the time to wait = %+v, want unknown_run", d)
 	}
 }
 
-// TestSecret checks that a secret answer reaches the host and is not in the database.
+// TestSecret checks that a secret answer reaches the host but is not written to the database.
 func TestSecret(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -291,24 +295,24 @@ func TestSecret(t *testing.T) {
 	}
 	a.Send(protocol.RunDeny, "run_a", 0, `{"request_id":"q1"}`)
 	if d := a.NextError(); d.Code != protocol.AlreadyDecided {
-		t.Errorf("%+v", d)
+		t.Errorf("error of the second decision = %+v, want already_decided", d)
 	}
 	h, _ = r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 3}))
 	if e := h.Next(protocol.RunApprove); !strings.Contains(string(e.Data), secret) {
-		t.Errorf("%s", e.Data)
+		t.Errorf("run.approve = %s, want the secret answer", e.Data)
 	}
 	if r.Stores(secret) {
-		t.Error("the database has the secret answer")
+		t.Error("the database contains the secret answer")
 	}
 	h.Send(protocol.RunPermissionResolved, "run_a", 4, `{"request_id":"q1","decision":"approve"}`)
 	h.Acked("run_a", 4)
-	// the restarted server has lost the payload: it withdraws the decision
+	// After a restart the server has lost the secret answer, so it withdraws the decision.
 	r.Restart()
 	h, _ = r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 4}))
 	h.Send(protocol.RunOutput, "run_a", 5, servertest.Output("x"))
 	h.Acked("run_a", 5)
 	if _, body := r.Do(servertest.Viewer, "GET", "/inbox", nil); !strings.Contains(string(body), `"state":"open"`) || !strings.Contains(string(body), `"q2"`) || strings.Contains(string(body), `"q1"`) {
-		t.Errorf("%s", body)
+		t.Errorf("inbox after the restart = %s, want only q2, open", body)
 	}
 }
 
@@ -323,13 +327,13 @@ func TestSeedHostGetsNoKeys(t *testing.T) {
 	for typ, data := range map[string]string{protocol.RunSendKeys: `{"keys":"x"}`, protocol.RunResize: `{"cols":1,"rows":1}`} {
 		a.Send(typ, "run_a", 0, data)
 		if d := a.NextError(); d.Code != protocol.UnknownType || !strings.Contains(d.Message, typ) {
-			t.Errorf("%+v", d)
+			t.Errorf("error = %+v, want unknown_type for the message type", d)
 		}
 	}
 }
 
-// TestPassedThrough checks that unknown and encrypted parts of a command, an RPC and its answer
-// pass unchanged.
+// TestPassedThrough checks that the server forwards unknown and encrypted parts unchanged: of a
+// command, an RPC and its answer.
 func TestPassedThrough(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -348,26 +352,27 @@ func TestPassedThrough(t *testing.T) {
 		if c.enc != "" {
 			want = "e" + c.id // its data has none that can be read
 		}
-		if c.typ == protocol.RunApprove { // there is no request of that id
+		if c.typ == protocol.RunApprove { // no request has this id
 			if d := a.NextError(); d.Code != protocol.UnknownRequest {
-				t.Errorf("%+v", d)
+				t.Errorf("error = %+v, want unknown_request", d)
 			}
 			continue
 		}
 		e := h.Next(c.typ)
 		if (string(e.Enc) != "") != (c.enc != "") || len(e.Extra) != 1 || string(e.Extra[0].Value) != `{"x":1.50}` || c.enc == "" && !strings.Contains(string(e.Data), `"later":[1]`) ||
 			c.enc != "" && !strings.Contains(string(e.Data), `"ct":`) || c.typ == protocol.RunSendInput && e.ID != want {
-			t.Errorf("%s", e.Append(nil))
+			t.Errorf("the host received %s, want the unknown and encrypted parts unchanged", e.Append(nil))
 		}
 	}
 	h.Raw([]byte(`{"type":"rpc.response","ts":"2025-01-01T00:00:00Z","run_id":"run_a","re":"ec2","data":{"ct":"w"},"new":2` + enc + `}`))
 	if e := a.Next(protocol.RPCResponse); string(e.Data) != `{"ct":"w"}` || e.Enc == nil || len(e.Extra) != 1 || e.Re != "ec2" {
-		t.Errorf("%s", e.Append(nil))
+		t.Errorf("the app received %s, want the encrypted answer unchanged", e.Append(nil))
 	}
 }
 
-// TestDecidedElsewhere checks that a late decision reports who has decided and what, also at the
-// host or without a decision.
+// TestDecidedElsewhere checks a decision on a request that is already decided. The refusal names
+// the user and the decision, also if the request was decided at the host or closed without a
+// decision.
 func TestDecidedElsewhere(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -385,7 +390,7 @@ func TestDecidedElsewhere(t *testing.T) {
 		h.Acked("run_a", seq)
 		status, body := r.Do(servertest.Operator, "POST", "/runs/run_a/permissions/"+id, map[string]string{"decision": "approve"})
 		if status != 409 || !strings.Contains(string(body), `"code":"already_decided","message":"`+c.message+`"`) {
-			t.Errorf("%s: %d %s", id, status, body)
+			t.Errorf("%s: response = %d %s, want 409 already_decided with the reason", id, status, body)
 		}
 	}
 }

@@ -39,7 +39,8 @@ func checkCommand(e *protocol.Envelope) *Failure {
 	return nil
 }
 
-// requireID returns an id from a message's data, or for an encrypted message from the envelope.
+// requireID returns an id from the data of a message. If the data is encrypted, it returns the id
+// of the envelope.
 func requireID(e *protocol.Envelope, id string) (string, *Failure) {
 	if id == "" && e.Enc != nil {
 		id = e.ID
@@ -50,8 +51,8 @@ func requireID(e *protocol.Envelope, id string) (string, *Failure) {
 	return id, nil
 }
 
-// command performs an app's message. It returns nil for commands that are not stored. from may be
-// nil.
+// command performs a message of an app. It returns nil for a command that is not stored. from is
+// the app's connection and may be nil.
 func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.Envelope, from *app) (*store.Command, *Failure) {
 	run, err := s.visible(ctx, who.Sees, e.RunID)
 	if err != nil {
@@ -95,30 +96,32 @@ func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.En
 	return out, nil
 }
 
-// notifyState reports the state of a command to local and remote watchers.
+// notifyState reports the state of a command to the apps at this server, and notifies the other
+// servers.
 func (s *Server) notifyState(c *store.Command, why string) {
 	s.commands.notify(c, why)
 	s.others.notify(checkCommands)
 }
 
-// isSecret reports whether a command contains an answer that must not be stored.
+// isSecret reports whether a command contains a secret answer, which must not be stored.
 func (s *Server) isSecret(ctx context.Context, c *store.Command) bool {
 	if c.Kind != store.DecisionCommand {
 		return false
 	}
 	q, err := s.store.Request(ctx, c.RunID, c.ID)
 	if err != nil {
-		return false // such a command is refused
+		return false // the command will be refused
 	}
 	var asked protocol.PermissionRequested
 	if json.Unmarshal(q.Data, &asked) != nil {
-		return false // encrypted data cannot be read here
+		return false // the server cannot read encrypted data
 	}
 	return slices.ContainsFunc(asked.Questions, func(q protocol.Question) bool { return q.Secret })
 }
 
-// forward sends a host a command that is not stored; it is lost if the host is away. If a connected
-// host has not sent its hello, the command waits, and a refusal is sent to from.
+// forward sends a host a command that is not stored. The command is lost if the host is not
+// connected. If a connected host has not yet sent its hello, the command waits for the hello; if it
+// is refused then, from receives the refusal.
 func (s *Server) forward(ctx context.Context, run *store.Run, e *protocol.Envelope, from *app) *Failure {
 	if run.Status == protocol.StatusExited {
 		return refuse(protocol.RunHasExited, "run %s has ended", run.ID)
@@ -146,7 +149,8 @@ func (s *Server) forward(ctx context.Context, run *store.Run, e *protocol.Envelo
 	return s.others.forward(ctx, host, frame)
 }
 
-// forward sends a frame if the host is connected and knows the type.
+// forward sends a frame if the host is connected and its protocol version supports the message
+// type.
 func (h *host) forward(typ string, frame []byte) *Failure {
 	switch {
 	case h.socket.closed.Load():
@@ -164,7 +168,7 @@ func (s *Server) ts() string { return s.clock.Now().UTC().Format("2006-01-02T15:
 func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.Run, e *protocol.Envelope) (*store.Command, *Failure) {
 	now := s.now()
 	c := &store.Command{RunID: run.ID, By: who.Name, Created: now, Expires: now + protocol.InputTTL.Milliseconds()}
-	var content any // the content that the id identifies
+	var content any // the content; a repeated command must have the same
 	var f *Failure
 	switch e.Type {
 	case protocol.RunSendInput:
@@ -211,8 +215,8 @@ func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.R
 	return c, nil
 }
 
-// setDecision sets the recorded form of a decision. For an encrypted request it is the sent
-// decision.
+// setDecision sets the form in which a decision is recorded. For an encrypted request this is the
+// decision as sent.
 func setDecision(c *store.Command, q *store.Request, sent string, d *protocol.Decide) {
 	c.Decision = sent
 	var asked protocol.PermissionRequested
@@ -244,7 +248,7 @@ func auditData(c *store.Command) map[string]any {
 	return all
 }
 
-// request returns a request of a run.
+// request returns a request of a run, or a Failure if it does not exist.
 func (s *Server) request(ctx context.Context, run, request string) (*store.Request, *Failure) {
 	q, err := s.store.Request(ctx, run, request)
 	if err == nil {
@@ -257,8 +261,9 @@ func (s *Server) request(ctx context.Context, run, request string) (*store.Reque
 	return nil, f
 }
 
-// decisionExpiry returns until when a decision waits for its host, in Unix ms. A host's expiry uses
-// the host's clock, so only the duration since the request counts.
+// decisionExpiry returns the time until which a decision waits for its host, in Unix ms. The
+// request's expiry is measured by the host's clock, so only the duration between the request's
+// creation and its expiry is used.
 func (s *Server) decisionExpiry(ctx context.Context, q *store.Request, now int64) int64 {
 	ends := now + protocol.DecisionTTL.Milliseconds()
 	at, err := time.Parse(time.RFC3339, store.Text(q.Data, "expires_at"))
@@ -276,7 +281,7 @@ func (s *Server) decisionExpiry(ctx context.Context, q *store.Request, now int64
 	return all[0].ReceivedAt + at.Sub(asked).Milliseconds()
 }
 
-// withBy adds the user's name to data.
+// withBy adds the user's name to the data of a command.
 func withBy(data json.RawMessage, name string) json.RawMessage {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(data, &all) != nil || all == nil {
@@ -303,7 +308,7 @@ func hashOf(v any) string {
 	return hexsum.SHA256(text)
 }
 
-// expire ends commands that were not sent in time.
+// expire moves commands that were not sent before their deadline to the state expired.
 func (s *Server) expire() {
 	all, err := s.store.Overdue(s.ctx, s.now())
 	if err != nil {
@@ -317,7 +322,7 @@ func (s *Server) expire() {
 	}
 }
 
-// step applies a transition to a command and reports its new state.
+// step applies a transition to a command and notifies apps of its new state.
 func (s *Server) step(c *store.Command, on, why string) (out *store.Command, ok bool) {
 	out, moved, err := s.store.Step(s.ctx, c.RunID, c.Kind, c.ID, on, why)
 	if err != nil {

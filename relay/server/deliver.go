@@ -8,9 +8,10 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// deliver sends a host its waiting commands in the order of acceptance, each at most once on a
-// connection. A command with an unknown result from an older connection is sent again if the host
-// recognises ids; otherwise it becomes indeterminate.
+// deliver sends a host the commands that wait for it, in the order in which they were accepted. It
+// sends each command at most once on a connection. If an older connection sent a command and its
+// result is unknown, deliver sends the command again to a host that recognises ids; for other hosts
+// the command becomes indeterminate.
 func (h *host) deliver() {
 	h.delivery.sending.Lock()
 	defer h.delivery.sending.Unlock()
@@ -30,7 +31,7 @@ func (h *host) deliver() {
 	}
 	for _, c := range all {
 		if c.State == "sent" && !h.delivery.older[c.N] {
-			continue // on this connection
+			continue // the command was already sent on this connection
 		}
 		if h.socket.closed.Load() {
 			return
@@ -47,7 +48,8 @@ func (h *host) deliver() {
 	h.delivery.owes.Store(len(h.delivery.older) > 0)
 }
 
-// deliverOne sends a command or ends it. It returns false if that is not possible yet.
+// deliverOne sends a command, or moves it to a final state. It returns false if neither is possible
+// yet.
 func (h *host) deliverOne(c *store.Command) bool {
 	p, there := h.srv.commands.payload(c)
 	switch {
@@ -69,8 +71,8 @@ func (h *host) deliverOne(c *store.Command) bool {
 	return true
 }
 
-// markSent records that a command is sent on this connection, if the connection still owns the
-// host.
+// markSent records that a command is sent on this connection. It returns false if the connection no
+// longer owns the host.
 func (h *host) markSent(c *store.Command) bool {
 	out, moved, err := h.srv.store.Send(h.srv.ctx, c, h.id, h.life.generation())
 	switch {
@@ -84,7 +86,7 @@ func (h *host) markSent(c *store.Command) bool {
 	return moved
 }
 
-// hasRoom reports whether the queue has room for a command.
+// hasRoom reports whether the connection's queue has room for a command.
 func (x *socket) hasRoom() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -96,8 +98,9 @@ func (h *host) command(c *store.Command, p payload) {
 	h.socket.push(e.Append(nil))
 }
 
-// rejectLost returns a decision to its sender: its secret answer was not stored and is lost after a
-// restart. A host resolves a request only once, so a duplicate does no harm.
+// rejectLost rejects a decision whose secret answer was lost in a restart, because such an answer
+// is never stored. A user can then decide again. A duplicate decision does no harm, because a host
+// resolves a request only once.
 func (h *host) rejectLost(c *store.Command) {
 	on := "expired"
 	if c.State == "sent" {
@@ -106,11 +109,12 @@ func (h *host) rejectLost(c *store.Command) {
 	h.srv.step(c, on, "its answer is secret, and the server has restarted since: decide again")
 }
 
-// resultEvents maps a host's command.result to the event of the state machine.
+// resultEvents maps the state in a host's command.result to the event of the command's state
+// machine.
 var resultEvents = map[string]string{"applied": "applied", "rejected": "rejected", "expired": "rejected", "indeterminate": "unknown"}
 
-// handleResult stores a host's result of a command and acknowledges it, even if the command is
-// unknown.
+// handleResult stores the result of a command and acknowledges it to the host, even if the command
+// is unknown.
 func (h *host) handleResult(e *protocol.Envelope) {
 	d, err := protocol.Decode[protocol.CommandDone](e)
 	if err != nil {
@@ -131,7 +135,7 @@ func (h *host) handleResult(e *protocol.Envelope) {
 	}
 	if err != nil && !errors.Is(err, store.ErrUnknown) {
 		h.srv.failed(err, protocol.Internal)
-		return // the host repeats it
+		return // without an acknowledgement the host sends the result again
 	}
 	out := protocol.New(protocol.CommandAck, h.srv.clock.Now(), protocol.CommandAcked{ID: d.ID})
 	out.RunID, out.Re = e.RunID, e.ID
@@ -144,7 +148,7 @@ func (h *host) recordResult(run string, d *protocol.CommandDone) (*store.Command
 		why = string(protocol.Expired)
 	}
 	c, moved, err := h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, resultEvents[d.State], why)
-	// the server that sent it was killed before it recorded that
+	// The server that sent the command was killed before it recorded the state "sent".
 	if err == nil && !moved && c.State == "accepted" {
 		if _, _, err = h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, "sent", ""); err == nil {
 			c, moved, err = h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, resultEvents[d.State], why)

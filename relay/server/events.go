@@ -17,7 +17,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// events serves GET /events: an event stream if the client accepts one, otherwise a long poll.
+// events serves GET /events. It responds with server-sent events if the client accepts them, and
+// otherwise serves a long poll.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
 	stream := strings.Contains(r.Header.Get("Accept"), "text/event-stream")
 	f := s.newFeed(who)
@@ -37,10 +38,10 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, who *auth.Identi
 	s.poll(ctx, w, r, f)
 }
 
-// feed is a follower over HTTP.
+// feed is a follower on behalf of an HTTP client.
 type feed struct {
 	follow *follower
-	cursor map[string]int64 // positions after the sent events
+	cursor map[string]int64 // last sent sequence number, by run
 	woken  chan struct{}
 }
 
@@ -55,7 +56,7 @@ func (s *Server) newFeed(who *auth.Identity) *feed {
 	return f
 }
 
-// begin subscribes to the runs of a request.
+// begin subscribes to the runs that a request names.
 func (f *feed) begin(s *Server, r *http.Request, who *auth.Identity, stream bool) *Failure {
 	params := r.URL.Query()
 	text, ok := params.Get("cursor"), params.Has("cursor")
@@ -88,8 +89,8 @@ func (f *feed) begin(s *Server, r *http.Request, who *auth.Identity, stream bool
 	return nil
 }
 
-// addEnds adds the ends of live runs to the cursor of a client without one, so that the client
-// misses nothing when it returns.
+// addEnds adds the current ends of running runs to the cursor of a client that sent no cursor. The
+// client therefore misses no events between two requests.
 func (f *feed) addEnds(ctx context.Context, s *Server, who *auth.Identity) error {
 	all, err := s.store.Runs(ctx, store.RunsQuery{Limit: 10 * protocol.RunsInCursor})
 	for _, r := range all {
@@ -100,7 +101,7 @@ func (f *feed) addEnds(ctx context.Context, s *Server, who *auth.Identity) error
 	return err
 }
 
-// parseCursor parses run_a:12,run_b:7.
+// parseCursor parses a cursor such as run_a:12,run_b:7.
 func parseCursor(text string) (map[string]int64, *Failure) {
 	cursor := map[string]int64{}
 	if text == "" {
@@ -129,8 +130,8 @@ func cursorText(cursor map[string]int64) string {
 	return strings.Join(all, ",")
 }
 
-// advance updates the cursor. It holds as many runs as a request may name; the runs that were idle
-// longest are dropped.
+// advance updates the cursor after an event was sent. The cursor contains at most as many runs as a
+// request may name; advance drops the runs that had no events for the longest time.
 func (f *feed) advance(e *entry, order *[]string) {
 	f.cursor[e.run] = e.seq
 	*order = append(slices.DeleteFunc(*order, func(run string) bool { return run == e.run }), e.run)
@@ -151,7 +152,7 @@ func (f *feed) advance(e *entry, order *[]string) {
 
 const commentInterval = 15 * time.Second
 
-// stream writes server-sent events until the client disconnects.
+// stream sends server-sent events until the client disconnects.
 func (s *Server) stream(ctx context.Context, w http.ResponseWriter, f *feed) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -166,7 +167,7 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, f *feed) {
 	for ctx.Err() == nil {
 		all, err := f.follow.next(ctx, pageEvents)
 		if err != nil {
-			return // the client resumes with its cursor
+			return // the client reconnects with its cursor
 		}
 		for i := range all {
 			if all[i].run != "" {
@@ -183,7 +184,8 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, f *feed) {
 	}
 }
 
-// waitForEvents waits until there may be more events; it returns false after commentEach.
+// waitForEvents waits until there may be more events. It returns false after commentEach, so that
+// the stream sends a comment.
 func (s *Server) waitForEvents(ctx context.Context, f *feed) bool {
 	over := make(chan struct{})
 	stop := s.clock.After(commentInterval, func() { close(over) })
@@ -198,7 +200,7 @@ func (s *Server) waitForEvents(ctx context.Context, f *feed) bool {
 	}
 }
 
-// sse writes server-sent events. It disconnects a client that does not read.
+// sse writes server-sent events. It stops when the client does not read.
 type sse struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -209,7 +211,8 @@ func (o *sse) event(id string, data []byte) {
 	o.buf = append(o.buf, "id: "...)
 	o.buf = append(o.buf, id...)
 	o.buf = append(o.buf, "\ndata: "...)
-	// JSON contains line ends only between tokens, where spaces are equivalent
+	// A line of an event must not contain a line break. JSON contains line breaks only between
+	// tokens, where a space means the same.
 	for _, c := range data {
 		if c == '\n' || c == '\r' {
 			c = ' '
@@ -222,7 +225,7 @@ func (o *sse) event(id string, data []byte) {
 func (o *sse) comment() { o.buf = append(o.buf, ":\n\n"...) }
 
 func (o *sse) flush() error {
-	// not all writers support deadlines
+	// Ignore the error: not all writers support deadlines.
 	_ = o.control.SetWriteDeadline(time.Now().Add(protocol.WriteTimeout))
 	if len(o.buf) > 0 {
 		if _, err := o.w.Write(o.buf); err != nil {
@@ -233,7 +236,7 @@ func (o *sse) flush() error {
 	return o.control.Flush()
 }
 
-// poll returns the available events, or waits for some.
+// poll responds with the available events. If there are none, it waits for some.
 func (s *Server) poll(ctx context.Context, w http.ResponseWriter, r *http.Request, f *feed) {
 	wait, bad := number(r, "wait", 0, 0, 30)
 	limit, bad2 := number(r, "limit", 200, 1, 1000)
@@ -271,7 +274,7 @@ func (s *Server) poll(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	httpguard.Answer(w, http.StatusOK, out)
 }
 
-// waitWoken waits until there may be more; it returns false on timeout.
+// waitWoken waits until there may be more events. It returns false on timeout.
 func waitWoken(ctx context.Context, f *feed, over <-chan struct{}) bool {
 	select {
 	case <-f.woken:

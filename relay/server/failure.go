@@ -17,7 +17,7 @@ func refuse(c protocol.Code, format string, args ...any) *Failure {
 	return httpguard.Refused(c, format, args...)
 }
 
-// storeErrors maps the store's errors to codes of the protocol.
+// storeErrors maps errors of the store to codes of the protocol.
 var storeErrors = []struct {
 	err  error
 	code protocol.Code
@@ -28,7 +28,7 @@ var storeErrors = []struct {
 	{store.ErrChanged, protocol.ArgsChanged},
 }
 
-// failed converts an error to a Failure. unknown is the code for store.ErrUnknown.
+// failed converts an error of the store to a Failure. unknown is the code for store.ErrUnknown.
 func (s *Server) failed(err error, unknown protocol.Code) *Failure {
 	var f *Failure
 	if errors.As(err, &f) {
@@ -42,7 +42,7 @@ func (s *Server) failed(err error, unknown protocol.Code) *Failure {
 			return &Failure{Code: row.code, Why: err.Error()}
 		}
 	}
-	if errors.Is(err, context.Canceled) { // the caller has disconnected or the server is closing
+	if errors.Is(err, context.Canceled) { // the client has disconnected, or the server is closing
 		return refuse(protocol.Internal, "the request was cancelled")
 	}
 	s.log.Error("the store failed", slog.Any("error", err))

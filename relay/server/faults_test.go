@@ -22,8 +22,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestSlowMemory checks that apps that never read use at most 2 MiB each, however many events there
-// are, that others receive everything, and that slow ones are disconnected.
+// TestSlowMemory connects apps that never read. Each may use at most 2 MiB, however many events
+// there are. Other apps receive all events, and the apps that do not read are disconnected.
 func TestSlowMemory(t *testing.T) {
 	randtest.Measures(t)
 	r := servertest.Start(t)
@@ -38,16 +38,16 @@ func TestSlowMemory(t *testing.T) {
 	write := func(from, to int64) {
 		for seq := from; seq <= to; seq++ {
 			h.Send(protocol.RunOutput, "run_a", seq, servertest.Output(text))
-			if (seq-from)%16 == 15 || seq == to { // so that many are in one commit
+			if (seq-from)%16 == 15 || seq == to { // wait only every 16 events, so that a commit contains many of them
 				a.Seqs("run_a", int((seq-from)%16)+1)
 			}
 		}
 	}
 	write(2, 20)
 	before := heap()
-	write(21, 420) // 25 MiB for each
+	write(21, 420) // 25 MiB of events for each app
 	if grown := heap() - before; grown > int64(len(slow))*2<<20 {
-		t.Errorf("%d apps that do not read use %d more bytes", len(slow), grown)
+		t.Errorf("heap growth with %d apps that do not read = %d bytes, want at most 2 MiB each", len(slow), grown)
 	}
 	for range 4 {
 		r.Clock.Advance(protocol.WriteTimeout / 3)
@@ -56,14 +56,14 @@ func TestSlowMemory(t *testing.T) {
 	}
 	for _, d := range slow {
 		if code := d.ReadToEnd(); code != protocol.CloseTooSlow {
-			t.Errorf("%d", code)
+			t.Errorf("close code of an app that does not read = %d, want too_slow", code)
 		}
 	}
 	write(421, 421)
 }
 
-// TestClocks checks hosts and apps whose clocks are wrong by a day: events are in the order of
-// their numbers, and timeouts use the server's clock.
+// TestClocks connects hosts and apps whose clocks are wrong by a day. Events are ordered by their
+// sequence numbers, and timeouts are measured with the server's clock.
 func TestClocks(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -74,7 +74,7 @@ func TestClocks(t *testing.T) {
 		a := r.HelloApp(servertest.Operator, "")
 		run := "run_" + name
 		send := func(seq int64, typ string, data any) {
-			e := protocol.New(typ, at.Add(-time.Duration(seq)*time.Hour), data) // and goes back
+			e := protocol.New(typ, at.Add(-time.Duration(seq)*time.Hour), data) // the host's clock also goes backwards
 			e.RunID, e.Seq = run, seq
 			h.Raw(e.Append(nil))
 		}
@@ -84,7 +84,7 @@ func TestClocks(t *testing.T) {
 		send(3, protocol.RunOutput, protocol.Output{Stream: "stdout", Text: "x"})
 		h.Acked(run, 3)
 		if got := fmt.Sprint(a.Seqs(run, 3)); got != "[1 2 3]" {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s: sequence numbers = %s, want [1 2 3]", name, got)
 		}
 		var row struct {
 			Started, Active time.Time
@@ -92,7 +92,7 @@ func TestClocks(t *testing.T) {
 		_, body := r.Do(servertest.Viewer, "GET", "/runs/"+run, nil)
 		body = []byte(strings.NewReplacer("started_at", "Started", "last_active_at", "Active").Replace(string(body)))
 		if err := json.Unmarshal(body, &row); err != nil || row.Started.Sub(r.Clock.Now()).Abs() > time.Minute || row.Active.Sub(r.Clock.Now()).Abs() > time.Minute {
-			t.Errorf("%s: %s %v", name, body, err)
+			t.Errorf("%s: run = %s, %v; want times of the server's clock", name, body, err)
 		}
 		h.Close()
 		r.WaitOffline("host_" + name)
@@ -105,7 +105,7 @@ func TestClocks(t *testing.T) {
 			t.Helper()
 			e := a.Next(protocol.CommandState)
 			if d, err := protocol.Decode[protocol.State](&e); err != nil || d.ID != id || d.State != want {
-				t.Errorf("%s: %+v, want %s %s", name, d, id, want)
+				t.Errorf("%s: state = %+v, want %s %s", name, d, id, want)
 			}
 		}
 		command(protocol.RunSendInput, `{"input_id":"i","text":"x","ttl_s":60}`)
@@ -119,10 +119,10 @@ func TestClocks(t *testing.T) {
 			}
 		}
 		pass(50 * time.Second)
-		// nothing has expired: the answer is the next message
+		// Nothing has expired yet, so the next message is the answer of the RPC.
 		a.Send("rpc.runs.list", run, 0, `{"request_id":"r"}`)
 		if e := a.Read(); e.Type == protocol.CommandState {
-			t.Errorf("%s: %s", name, e.Append(nil))
+			t.Errorf("%s: message = %s, want the answer of the RPC", name, e.Append(nil))
 		}
 		pass(20 * time.Second)
 		state("i", "expired")
@@ -132,20 +132,20 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestHostileHost checks that forbidden messages of a host are refused and recorded, also in a
-// flood; unusual texts are treated as data, and other clients are served at the same time.
+// TestHostileHost sends forbidden messages from a host. They are refused and recorded, even in a
+// flood. Unusual texts are treated as data, and the server continues to serve other clients.
 func TestHostileHost(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
 	good := r.Host("host_good")
 	good.Begin("run_good")
 	long := r.Host("host_long")
-	go func() { // a frame of 1 GB, which is not read to its end
+	go func() { // a frame of 1 GB; the server stops reading it early
 		part := []byte(`{"type":"run.output","x":"` + strings.Repeat("x", protocol.MaxFrame) + strings.Repeat("y", 1<<20))
 		_ = long.Write(websocket.MessageText, part)
 	}()
 	if code := long.Closed(); code != protocol.CloseTooBig {
-		t.Errorf("%d", code)
+		t.Errorf("close code after a frame of 1 GB = %d, want too_big", code)
 	}
 
 	bad := r.Host("host_bad")
@@ -157,28 +157,28 @@ func TestHostileHost(t *testing.T) {
 	_, body := r.Do(servertest.Viewer, "GET", "/runs/run_html", nil)
 	var row struct{ Tool, Cwd, Command, Title string }
 	if err := json.Unmarshal(body, &row); err != nil || row.Tool != html || row.Cwd != html || row.Command != html || row.Title != html || strings.Contains(string(body), "<") {
-		t.Errorf("%s %v", body, err)
+		t.Errorf("run with markup = %s, %v; want the texts escaped but unchanged", body, err)
 	}
 	bad.Send(protocol.RunExited, "run_good", 2, `{"exit_code":0}`)
 	if d := bad.NextError(); d.Code != protocol.NotOwner {
-		t.Errorf("%+v", d)
+		t.Errorf("error of an event of another host's run = %+v, want not_owner", d)
 	}
 	bad.Send(protocol.CommandResult, "run_good", 0, `{"id":"i","kind":"input","state":"applied"}`)
 	if d := bad.NextError(); d.Code != protocol.NotOwner {
-		t.Errorf("%+v", d)
+		t.Errorf("error of a command result for another host's run = %+v, want not_owner", d)
 	}
 	e := protocol.New(protocol.RunExited, r.Clock.Now(), protocol.Exited{})
 	e.HostID, e.RunID, e.Seq = "host_good", "run_good", 2
 	bad.Raw(e.Append(nil))
 	if d := bad.NextError(); d.Code != protocol.HostMismatch {
-		t.Errorf("%+v", d)
+		t.Errorf("error of a frame with another host id = %+v, want host_mismatch", d)
 	}
 	bad.Raw([]byte(`{"type":"run.exited","ts":"2025-01-01T00:00:00Z","run_id":"run_html","seq":9007199254740992,"data":{"exit_code":0}}`))
 	if d := bad.NextError(); d.Code != protocol.BadMessage {
-		t.Errorf("%+v", d)
+		t.Errorf("error of a too large sequence number = %+v, want bad_message", d)
 	}
 	if _, body := r.Do(servertest.Viewer, "GET", "/runs/run_good", nil); !strings.Contains(string(body), `"status":"running"`) {
-		t.Errorf("%s", body)
+		t.Errorf("run of the other host = %s, want status running", body)
 	}
 	good.Send(protocol.RunOutput, "run_good", 2, servertest.Output("x"))
 	good.Acked("run_good", 2)
@@ -186,13 +186,13 @@ func TestHostileHost(t *testing.T) {
 	all := strings.Join(lines, "\n")
 	for _, code := range []protocol.Code{protocol.NotOwner, protocol.HostMismatch} {
 		if !strings.Contains(all, `"code":"`+string(code)+`"`) || err != nil {
-			t.Errorf("%s is not recorded: %v\n%s", code, err, all)
+			t.Errorf("violation %s is not in the audit log (%v):\n%s", code, err, all)
 		}
 	}
 }
 
-// TestManyRuns checks the limit on a host's runs: it is reported and recorded a few times; existing
-// runs and other hosts continue.
+// TestManyRuns starts more runs on a host than are allowed. Each excess run is refused, and the
+// audit log records only some of the refusals. Existing runs and other hosts are not affected.
 func TestManyRuns(t *testing.T) {
 	t.Parallel()
 	r := servertest.StartNow(t)
@@ -213,7 +213,7 @@ func TestManyRuns(t *testing.T) {
 	}()
 	for range more {
 		if d := bad.NextError(); d.Code != protocol.RateLimited {
-			t.Fatalf("%+v", d)
+			t.Fatalf("error of an excess run = %+v, want rate_limited", d)
 		}
 	}
 	good.Send(protocol.RunOutput, "run_good", 2, servertest.Output("x"))
@@ -223,6 +223,6 @@ func TestManyRuns(t *testing.T) {
 	lines, err := r.Store.AuditLines(t.Context(), 0, protocol.MaxRunsOfHost+2*more)
 	n := strings.Count(strings.Join(lines, "\n"), `"code":"rate_limited"`)
 	if err != nil || n == 0 || n > more/4 {
-		t.Errorf("recorded %d times (%v)", n, err)
+		t.Errorf("recorded refusals = %d (error %v), want some but not all", n, err)
 	}
 }

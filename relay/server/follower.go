@@ -14,63 +14,65 @@ import (
 )
 
 const (
-	pageEvents = 128       // events read at a time
-	pageBytes  = 256 << 10 // and bytes of their data
-	liveFrames = 256       // waiting events without a sequence number
+	pageEvents = 128       // maximum number of events that are read at a time
+	pageBytes  = 256 << 10 // maximum size of their data in bytes
+	liveFrames = 256       // maximum number of queued events without a sequence number
 	liveBytes  = 512 << 10
 )
 
-// The runs that a follower follows without naming them.
+// The values of follower.rest: which runs are followed that no subscription names.
 const (
 	restLive  = "live"
 	restStart = "start"
 	restNone  = "none"
 )
 
-// follower follows runs. It holds a position for each run with unread events and reads at its own
-// pace. For a completely read run it holds the last sequence number.
+// follower follows runs on behalf of a client. For each run with unread events it stores a
+// position, and reads the events at the client's pace. For a run without unread events it stores
+// the last sequence number.
 type follower struct {
 	srv  *Server
 	sees func(run string) bool
-	kick func() // signals something to send
+	kick func() // signals that there is something to send
 
 	mu      sync.Mutex
 	rest    string
-	named   map[string]bool      // explicitly followed (true) or not followed (false) runs
+	named   map[string]bool      // explicitly followed (true) and explicitly not followed (false) runs
 	backlog map[string]*position // positions in runs with unread events
-	// how far runs were read: a commit may be announced after its events were read
+	// last sequence number that was read, by run; the hub may announce a commit after its events
+	// were read
 	read map[string]int64
-	turn []string // keys of backlog in sending order
-	// with rest "start": the last listed run; nil when all runs are listed
+	turn []string // the runs in backlog, in sending order
+	// the last run that the scan listed with rest "start"; nil when the scan is finished
 	scan    *string
-	goals   []*goal  // subscriptions that are not caught up
-	loose   [][]byte // events without a sequence number
+	goals   []*goal  // subscriptions whose run.caught_up is not sent yet
+	loose   [][]byte // queued events without a sequence number
 	size    int
-	lost    bool // some loose events were dropped
+	lost    bool // some events without a sequence number were dropped
 	quiet   *outputCounter
-	missed  map[string]bool // runs announced while runs were being listed
+	missed  map[string]bool // runs that the hub announced during the scan
 	stopped bool
 }
 
 // position is a position in a run with unread events.
 type position struct {
 	seq    int64
-	hasNew bool // new events arrived since the last read
+	hasNew bool // new events were announced since the last read
 }
 
-// goal is the backlog of a subscription.
+// goal describes the stored events that must be sent before a subscription has caught up.
 type goal struct {
 	re     *protocol.Envelope
-	ends   map[string]int64 // by run, until reached
+	ends   map[string]int64 // last event to send, by run; a reached run is removed
 	cursor map[string]int64
-	scan   bool // runs remain to be listed
+	scan   bool // the scan of runs is not finished
 }
 
 func (s *Server) newFollower(sees func(string) bool, kick func()) *follower {
 	return &follower{srv: s, sees: sees, kick: kick, rest: restNone, named: map[string]bool{}, backlog: map[string]*position{}, read: map[string]int64{}}
 }
 
-// follows reports whether it follows a run.
+// follows reports whether the follower follows a run.
 func (f *follower) follows(run string) bool {
 	if yes, named := f.named[run]; named {
 		return yes
@@ -78,8 +80,8 @@ func (f *follower) follows(run string) bool {
 	return f.rest != restNone && f.sees(run)
 }
 
-// announce announces events of a run after sequence number before, and reports whether it follows
-// the run.
+// announce notifies the follower that a run has events after sequence number before. It reports
+// whether the follower follows the run.
 func (f *follower) announce(run string, before int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -90,14 +92,14 @@ func (f *follower) announce(run string, before int64) bool {
 	case at != nil:
 		at.hasNew = true
 	case f.scan != nil && run > *f.scan && !f.named[run]:
-		f.missed[run] = true // read from its beginning later
+		f.missed[run] = true // the scan later adds the run from its first event
 	default:
 		f.setPosition(run, max(before, f.read[run]))
 	}
 	return true
 }
 
-// setPosition sets the position in a run.
+// setPosition sets the sequence number after which the events of a run are sent.
 func (f *follower) setPosition(run string, seq int64) {
 	if f.backlog[run] == nil {
 		f.turn = append(f.turn, run)
@@ -121,8 +123,8 @@ func (f *follower) queueLive(run, typ string, frame []byte) {
 	f.kick()
 }
 
-// errSlowReader reports that events without a sequence number arrived faster than they were sent.
-// They cannot be read again.
+// errSlowReader reports that the client reads more slowly than events without a sequence number
+// arrive. These events are lost, because they are not stored.
 var errSlowReader = errors.New("events without a seq arrived faster than they were read")
 
 // next returns the next events to send, if any.
@@ -149,7 +151,8 @@ func (f *follower) next(ctx context.Context, limit int) ([]entry, error) {
 	}
 }
 
-// begin returns queued events in memory, or else a run with unread events and its position.
+// begin returns the queued events that are in memory. If there are none, it returns a run with
+// unread events and the position in that run.
 func (f *follower) begin() (out []entry, run string, at *position, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -174,15 +177,15 @@ func (f *follower) begin() (out []entry, run string, at *position, err error) {
 	return nil, run, at, nil
 }
 
-// hasMore reports whether there is something to send.
+// hasMore reports whether the follower has something to send.
 func (f *follower) hasMore() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.turn) > 0 || f.scan != nil || len(f.loose) > 0
 }
 
-// advance records which events of a run were read and returns those to send. It returns none if the
-// position changed in the meantime.
+// advance records that events of a run were read, and returns those that must be sent. It returns
+// none if the position has changed since the read.
 func (f *follower) advance(run string, at *position, all []entry, more bool) (out []entry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -216,7 +219,7 @@ func (f *follower) markRead(run string) {
 	}
 }
 
-// listRuns finds more runs to follow from their beginning.
+// listRuns continues the scan: it finds more runs that are followed from their first event.
 func (f *follower) listRuns(ctx context.Context) (found bool, err error) {
 	f.mu.Lock()
 	scan := f.scan
@@ -231,7 +234,7 @@ func (f *follower) listRuns(ctx context.Context) (found bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.scan != scan {
-		return true, nil // a new subscription was made
+		return true, nil // a concurrent subscription has replaced the scan
 	}
 	if len(ids) == 0 {
 		for id := range f.missed {
@@ -244,7 +247,7 @@ func (f *follower) listRuns(ctx context.Context) (found bool, err error) {
 		return true, nil
 	}
 	last := ids[len(ids)-1]
-	for id := range f.missed { // runs created after the query
+	for id := range f.missed { // runs that were created after the query
 		if id <= last {
 			ids = append(ids, id)
 			delete(f.missed, id)
@@ -255,7 +258,7 @@ func (f *follower) listRuns(ctx context.Context) (found bool, err error) {
 			f.setPosition(id, 0)
 			for _, g := range f.goals {
 				if g.scan {
-					g.ends[id] = protocol.MaxSeq // until it is read completely
+					g.ends[id] = protocol.MaxSeq // until the run is read to its end
 				}
 			}
 		}
@@ -264,7 +267,7 @@ func (f *follower) listRuns(ctx context.Context) (found bool, err error) {
 	return true, nil
 }
 
-// caughtUp returns run.caught_up messages for finished backlogs.
+// caughtUp returns the run.caught_up messages of the subscriptions that have caught up.
 func (f *follower) caughtUp() (out []entry) {
 	f.goals = slices.DeleteFunc(f.goals, func(g *goal) bool {
 		if len(g.ends) > 0 || g.scan {
@@ -292,15 +295,15 @@ func (g *goal) reached(run string, seq int64, all bool) {
 	}
 }
 
-// isBacklog reports whether a subscription has not caught up with a run.
+// isBacklog reports whether a subscription has not yet caught up with a run.
 func (f *follower) isBacklog(run string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.ContainsFunc(f.goals, func(g *goal) bool { _, wanted := g.ends[run]; return wanted })
 }
 
-// page returns a run's events after a sequence number. With several servers a backlog is read from
-// the store, because the events in memory may end earlier.
+// page returns events of a run after a sequence number. If several servers share the database, a
+// backlog is read from the store, because the events in memory may lack the last ones.
 func (s *Server) page(ctx context.Context, run string, after int64, limit int, backlog bool) (all []entry, more bool, err error) {
 	if all, ok := s.hub.recent(run, after); ok && !(backlog && s.others.shared) {
 		if len(all) > limit {
@@ -323,9 +326,9 @@ func (s *Server) page(ctx context.Context, run string, after int64, limit int, b
 	return all, more, err
 }
 
-// outputCounter counts output for a follower without output.
+// outputCounter counts the output that is omitted for a client that subscribed without output.
 type outputCounter struct {
-	enabled bool // send run.progress, which only clients with a hello know
+	enabled bool // send run.progress; only clients that have sent a hello support it
 	runs    map[string]*progress
 }
 
@@ -337,8 +340,8 @@ type progress struct {
 
 const progressInterval = time.Second
 
-// count counts an output event. It returns run.progress at once for a run's first output, later
-// once a second.
+// count counts an output event. For the first output of a run it returns run.progress at once.
+// Later it returns at most one run.progress a second for the run.
 func (q *outputCounter) count(e entry, clock Clock, kick func()) []entry {
 	if !q.enabled {
 		return nil
@@ -360,7 +363,7 @@ func (q *outputCounter) count(e entry, clock Clock, kick func()) []entry {
 	return nil
 }
 
-// takeElapsed returns run.progress for the runs whose second has passed.
+// takeElapsed returns run.progress for the runs whose last run.progress is a second old.
 func (q *outputCounter) takeElapsed(now time.Time) (out []entry) {
 	for _, run := range slices.Sorted(maps.Keys(q.runs)) {
 		p := q.runs[run]

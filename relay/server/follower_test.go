@@ -13,8 +13,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
 )
 
-// A commit is stored before its followers are notified. A follower that reads in between has
-// already read the announced events and must not send them twice.
+// TestLateCommitNotification reads a run between a commit and its notification. A commit is stored
+// before its followers are notified, so the follower has already read the announced events and must
+// not send them twice.
 func TestLateCommitNotification(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -32,7 +33,7 @@ func TestLateCommitNotification(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// commit stores events and returns the run's previous end, without a notification.
+	// commit stores events without a notification. It returns the run's previous prefix.
 	commit := func(from, to int64) (before int64) {
 		t.Helper()
 		var all []store.Incoming
@@ -46,7 +47,7 @@ func TestLateCommitNotification(t *testing.T) {
 		}
 		done, err := db.Append(ctx, all)
 		if err != nil || done.Prefixes["run_a"] != to {
-			t.Fatalf("%+v, %v", done, err)
+			t.Fatalf("Append = %+v, %v", done, err)
 		}
 		return done.Before["run_a"]
 	}
@@ -74,7 +75,7 @@ func TestLateCommitNotification(t *testing.T) {
 	}
 
 	first := commit(1, 2)
-	second := commit(3, 5) // before the word of the first
+	second := commit(3, 5) // stored before the first commit is published
 	s.hub.publish("run_a", first, 2, nil)
 	reads(1, 2, 3, 4, 5)
 	s.hub.publish("run_a", second, 5, nil)

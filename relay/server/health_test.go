@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/store/pgtest"
 )
 
-// TestHealthWithoutDatabase: /health fails while PostgreSQL does not have the database, and
-// succeeds before and after.
+// TestHealthWithoutDatabase makes PostgreSQL's database unavailable. /health must fail while it is
+// unavailable, and succeed before and after.
 func TestHealthWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	pg := pgtest.Start(t)
@@ -19,7 +19,7 @@ func TestHealthWithoutDatabase(t *testing.T) {
 		t.Helper()
 		got, body := r.Do("", http.MethodGet, "/health", nil)
 		if got != code || !strings.Contains(string(body), `"status":"`+status+`"`) {
-			t.Errorf("%s: %d %s, want %d and %s", when, got, body, code, status)
+			t.Errorf("%s: response = %d %s, want %d and %s", when, got, body, code, status)
 		}
 	}
 	check("at first", http.StatusOK, "ok")

@@ -8,20 +8,21 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// holes tracks missing events of a host that does not report gaps itself. After a while the server
-// writes a gap, so that followers receive the later events.
+// holes tracks missing events of a host that does not report gaps itself. If an event stays missing
+// for HoleTimeout, the server writes a gap in its place, so that followers receive the later
+// events.
 type holes struct {
 	mu sync.Mutex
 	of map[string]*hole
 }
 
 type hole struct {
-	prefix, end int64 // prefix+1 to end are missing
+	prefix, end int64 // the events prefix+1 to end are missing
 	since       time.Time
 	filling     bool
 }
 
-// find finds the holes from before the connection.
+// find finds the missing events from earlier connections of the host.
 func (hs *holes) find(h *host) {
 	all, err := h.srv.store.Holes(h.srv.ctx, h.id, "")
 	if err != nil {
@@ -35,7 +36,7 @@ func (hs *holes) find(h *host) {
 	}
 }
 
-// stored processes an event of a run, whose prefix is now prefix.
+// stored updates the hole of a run after an event was stored. prefix is the run's new prefix.
 func (hs *holes) stored(h *host, e *protocol.Envelope, prefix int64) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -44,7 +45,7 @@ func (hs *holes) stored(h *host, e *protocol.Envelope, prefix int64) {
 	case one == nil && e.Seq > prefix:
 		hs.of[e.RunID] = &hole{prefix: prefix, end: e.Seq - 1, since: now}
 	case one == nil:
-	case prefix > one.prefix: // filled at least in part
+	case prefix > one.prefix: // some or all missing events have arrived
 		delete(hs.of, e.RunID)
 		if e.Seq > prefix {
 			hs.of[e.RunID] = &hole{prefix: prefix, end: e.Seq - 1, since: now}
@@ -56,7 +57,7 @@ func (hs *holes) stored(h *host, e *protocol.Envelope, prefix int64) {
 	}
 }
 
-// sweep fills holes that are older than HoleTimeout.
+// sweep writes gaps for holes that are older than HoleTimeout.
 func (hs *holes) sweep(h *host, now time.Time) {
 	hs.mu.Lock()
 	var old []string
@@ -72,7 +73,7 @@ func (hs *holes) sweep(h *host, now time.Time) {
 	}
 }
 
-// fill writes a gap for a hole that still exists.
+// fill writes a gap for a hole if its events are still missing.
 func (hs *holes) fill(h *host, run string) {
 	all, err := h.srv.store.Holes(h.srv.ctx, h.id, run)
 	if err != nil {
@@ -95,7 +96,7 @@ func (hs *holes) fill(h *host, run string) {
 	})
 }
 
-// recheck searches for the next hole of a run after a gap was written.
+// recheck searches for the next hole of a run after a gap is written.
 func (h *host) recheck(run string, since time.Time) {
 	h.srv.work.Go(func() {
 		all, err := h.srv.store.Holes(h.srv.ctx, h.id, run)

@@ -14,15 +14,16 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// host is the connection of a host.
+// host is a connection of a host. A host may have several connections, of which only the newest
+// owns the host.
 type host struct {
 	srv      *Server
 	socket   *socket
 	id       string
-	first    bool // no frame was received
+	first    bool // no frame was received yet
 	intake   readLimiter
 	stopWait func() bool
-	violated map[protocol.Code]bool // the violations that were recorded
+	violated map[protocol.Code]bool // codes of the violations that are in the audit log
 	proof    proving
 
 	starting sync.Mutex
@@ -30,29 +31,30 @@ type host struct {
 
 	life connState
 
-	ready gate // open when commands can be sent
+	ready gate // opens when commands can be sent to the host
 	acks  acks
 	holes holes
 
 	delivery delivery
 }
 
-// connState identifies the connection among those of its host.
+// connState identifies this connection among the connections of its host.
 type connState struct {
 	mu       sync.Mutex
-	owner    bool // the connection owns the host
+	owner    bool // whether this connection owns the host
 	gen      int64
-	epoch    int64 // 0 if the host sent none
+	epoch    int64 // epoch of the host's state; 0 if the host sent none
 	instance string
 }
 
 // delivery is the state of sending commands to a host.
 type delivery struct {
-	sending sync.Mutex // held while commands are sent
-	// unfinished commands sent on older connections; nil before the first check
+	sending sync.Mutex // held while commands are being sent
+	// older holds the numbers of unfinished commands that older connections sent. It is nil before
+	// the first check.
 	older   map[int64]bool
 	waiting atomic.Bool // commands wait for room in the queue
-	owes    atomic.Bool // some commands in older need a payload from another server
+	owes    atomic.Bool // another server must send the payload of some commands in older
 }
 
 func newHost(x *socket, id string) *host {
@@ -68,7 +70,7 @@ func (l *connState) helloEpoch() (int64, string) {
 	return l.epoch, l.instance
 }
 
-// begin makes the connection own the host.
+// begin makes this connection the owner of the host.
 func (l *connState) begin(gen, epoch int64, instance string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +83,7 @@ func (l *connState) isOwner() bool {
 	return l.owner
 }
 
-// generation returns the number by which the connection's messages are recognised.
+// generation returns the number that identifies this connection among those of its host.
 func (l *connState) generation() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,15 +97,16 @@ func (h *host) isReady() bool {
 	return h.ready.open
 }
 
-// acceptLegacy handles a connection without a hello after HelloTimeout: it speaks protocol 1.
+// acceptLegacy accepts a connection that has sent no hello within HelloTimeout. The host then
+// speaks protocol 1.
 func (h *host) acceptLegacy() {
 	if !h.isReady() && !h.socket.closed.Load() {
 		h.begin(nil)
 	}
 }
 
-// begin handles the hello, or its absence: the connection takes over the host, and commands can be
-// sent.
+// begin makes the connection take over the host, so that commands can be sent. hello is nil if the
+// host has sent none.
 func (h *host) begin(hello *protocol.HelloData) {
 	h.starting.Lock()
 	defer h.starting.Unlock()
@@ -130,18 +133,19 @@ func (h *host) begin(hello *protocol.HelloData) {
 	h.srv.calls.resend(h.srv, h)
 }
 
-// gate is closed until commands can be sent to a host.
+// gate delays functions until commands can be sent to a host.
 type gate struct {
 	mu       sync.Mutex
 	open     bool
-	deferred []func() // functions to call when it opens or the connection closes
+	deferred []func() // functions to call when the gate opens or the connection closes
 }
 
-// maxDeferred limits the number of functions waiting at a gate.
+// maxDeferred is the maximum number of functions that a gate delays.
 const maxDeferred = 256
 
-// whenReady calls do when the connection is ready or closed, and reports whether it is neither yet.
-// It returns a Failure if too many calls wait.
+// whenReady delays do until the connection is ready or closed, and returns true. If the connection
+// is already ready or closed, it returns false and does not call do. It returns a Failure if the
+// gate already delays too many functions.
 func (h *host) whenReady(do func()) (bool, *Failure) {
 	g := &h.ready
 	g.mu.Lock()
@@ -156,7 +160,7 @@ func (h *host) whenReady(do func()) (bool, *Failure) {
 	return true, nil
 }
 
-// release calls the waiting functions in order, before later ones. opens opens the gate.
+// release calls the delayed functions in order. If opens is set, it then opens the gate.
 func (g *gate) release(opens bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -172,7 +176,8 @@ func (g *gate) release(opens bool) {
 	g.open = g.open || opens
 }
 
-// sendWelcome answers a hello with a welcome, after the host's lost runs are determined.
+// sendWelcome answers a hello with a welcome. Before, it marks the runs as lost that the host no
+// longer knows.
 func (h *host) sendWelcome(hello *protocol.HelloData) bool {
 	w := h.srv.welcome(hello.Protocol)
 	var runs []string
@@ -190,7 +195,7 @@ func (h *host) sendWelcome(hello *protocol.HelloData) bool {
 	}
 	if auth.IsHostName(hello.Name) {
 		if err := h.srv.store.NameHost(h.srv.ctx, h.id, hello.Name, true, 0); err != nil {
-			h.srv.failed(err, protocol.Internal) // the id remains its name
+			h.srv.failed(err, protocol.Internal) // not fatal: the host's id remains its name
 		}
 	}
 	w.Signature = h.proof.signature
@@ -245,7 +250,7 @@ func (h *host) hello(e *protocol.Envelope, first bool) {
 // dispatch handles a frame.
 func (h *host) dispatch(e *protocol.Envelope) {
 	m := protocol.Find(e.Type)
-	if e.Enc == nil { // encrypted data cannot be read here
+	if e.Enc == nil { // the server cannot read encrypted data
 		if why := protocol.Check(e); why != nil {
 			h.socket.refuse(e, refuse(why.Code, "%s", why.Why))
 			return
@@ -270,7 +275,7 @@ func (h *host) dispatch(e *protocol.Envelope) {
 	}
 }
 
-// live forwards an event that is not stored.
+// live forwards an event without a sequence number, which is not stored.
 func (h *host) live(e *protocol.Envelope) {
 	r, err := h.srv.store.Run(h.srv.ctx, e.RunID)
 	if err == nil && r.HostID != h.id {
@@ -282,18 +287,18 @@ func (h *host) live(e *protocol.Envelope) {
 	h.srv.others.live(e.RunID, e.Type, frame)
 }
 
-// storeEvent passes an event to the store's writer, which calls handleWritten with the result.
+// storeEvent passes an event to the store's writer. The writer calls handleWritten with the result.
 func (h *host) storeEvent(e *protocol.Envelope) {
 	h.throttle(e)
 	var compact bytes.Buffer
-	if json.Compact(&compact, e.Data) == nil { // the form in the store
+	if json.Compact(&compact, e.Data) == nil { // the store expects compact JSON
 		e.Data = compact.Bytes()
 	}
 	in := store.Incoming{HostID: h.id, Gen: h.life.generation(), Envelope: e, At: h.srv.now(), AnyStart: !h.socket.speaks2()}
 	h.srv.writer.Write(h.srv.ctx, in, func(w store.Written) { h.handleWritten(e, w) })
 }
 
-// throttle delays reading from a host that exceeds its rate.
+// throttle delays reading from a host that exceeds its rate limit.
 func (h *host) throttle(e *protocol.Envelope) {
 	for {
 		wait := h.intake.take(e, h.srv.clock.Now())
@@ -311,7 +316,7 @@ func (h *host) throttle(e *protocol.Envelope) {
 	}
 }
 
-// handleWritten handles the result of storing an event, on the writer's goroutine.
+// handleWritten handles the result of storing an event. It is called on the writer's goroutine.
 func (h *host) handleWritten(e *protocol.Envelope, w store.Written) {
 	switch {
 	case w.Err != nil && h.srv.ctx.Err() != nil:
@@ -319,7 +324,7 @@ func (h *host) handleWritten(e *protocol.Envelope, w store.Written) {
 	case w.Err != nil:
 		h.srv.log.Error("could not store events", slog.String("host", h.id), slog.Any("error", w.Err))
 		h.socket.close(protocol.CloseInternal, "the events were not stored: send them again")
-	case w.Stale: // another connection has taken over, or the host has another key
+	case w.Stale: // another connection owns the host, or the host has a new key
 		h.socket.close(protocol.CloseSuperseded, "another connection of this host has taken over, or it was paired again")
 	case w.Refused == protocol.RateLimited:
 		h.socket.refuse(e, refuse(w.Refused, "this host has too many runs"))
@@ -335,9 +340,10 @@ func (h *host) handleWritten(e *protocol.Envelope, w store.Written) {
 	}
 }
 
-// recordViolation records that a frame was dropped that the host must not send.
+// recordViolation writes an audit record that a frame was dropped because the host must not send
+// it.
 func (h *host) recordViolation(e *protocol.Envelope, f *Failure) {
-	if !h.violated[f.Code] { // limits the audit records of a flood
+	if !h.violated[f.Code] { // one record per code and connection, so that a flood does not fill the audit log
 		h.violated[f.Code] = true
 		r := audit.Record{Kind: "host_violation", Run: e.RunID, Actor: audit.Actor{Type: "host", Name: h.id}, Subject: mustJSON(map[string]string{"host": h.id}),
 			Data: mustJSON(map[string]string{"code": string(f.Code)})}

@@ -13,8 +13,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// TestSeedHost plays protocol 1: acknowledgements up to a hole, across it once it is filled, again
-// for repeated events, and no newer messages.
+// TestSeedHost plays a host of protocol 1. Events are acknowledged up to a missing one, and beyond
+// it once the missing event arrives. Repeated events are acknowledged again. The host receives no
+// messages of newer protocols.
 func TestSeedHost(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -27,29 +28,29 @@ func TestSeedHost(t *testing.T) {
 	h.Send(protocol.RunOutput, "run_a", 2, servertest.Output("two"))
 	h.Acked("run_a", 4)
 	if got := a.Seqs("run_a", 4); !slices.Equal(got, []int64{1, 2, 3, 4}) {
-		t.Errorf("the app got %v", got)
+		t.Errorf("sequence numbers of the app = %v, want 1 to 4", got)
 	}
 	h.Send(protocol.RunOutput, "run_a", 2, `{"text":"two", "stream":"stdout"}`)
 	h.Acked("run_a", 4)
 	h.Send(protocol.RunOutput, "run_a", 2, servertest.Output("another"))
 	if d := h.NextError(); d.Code != protocol.SeqConflict || d.RunID != "run_a" || d.Seq != 2 {
-		t.Errorf("%+v", d)
+		t.Errorf("error of another event with number 2 = %+v, want seq_conflict", d)
 	}
 	h.Send(protocol.Heartbeat, "", 0, "{}")
 	h.Send("run.novelty", "run_a", 5, `{"x":1}`)
 	e := a.Next("run.novelty")
 	if e.Seq != 5 || e.HostID != "host_a" || string(e.Data) != `{"x":1}` {
-		t.Errorf("%s", e.Append(nil))
+		t.Errorf("event of an unknown type = %s, want it unchanged", e.Append(nil))
 	}
-	// a hole at the beginning: nothing is acknowledged
+	// The first event of run_b is missing, so nothing is acknowledged.
 	h.Send(protocol.RunOutput, "run_b", 2, servertest.Output("x"))
 	h.Acked("run_b", 0)
 	h.Send(protocol.RunStarted, "run_c", 41, servertest.Started)
 	h.Acked("run_c", 41)
 }
 
-// TestFrames checks that invalid frames are refused, and that violations of WebSocket rules close
-// the connection.
+// TestFrames checks that invalid frames are refused, and that a violation of the WebSocket protocol
+// closes the connection.
 func TestFrames(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -63,9 +64,9 @@ func TestFrames(t *testing.T) {
 		"long":   {websocket.MessageText, []byte(`{"type":"run.output","x":"` + strings.Repeat("x", protocol.MaxFrame) + `"}`), protocol.CloseTooBig},
 	} {
 		for what, p := range map[string]*servertest.Peer{"host": r.Host("host_x"), "app": r.App(servertest.Viewer, "")} {
-			_ = p.Write(row.kind, row.frame) // it may be refused during the write
+			_ = p.Write(row.kind, row.frame) // the connection may close during the write
 			if code := p.Closed(); code != row.code {
-				t.Errorf("%s, %s: %d, want %d", name, what, code, row.code)
+				t.Errorf("%s, %s: close code = %d, want %d", name, what, code, row.code)
 			}
 		}
 	}
@@ -74,19 +75,19 @@ func TestFrames(t *testing.T) {
 		strings.Repeat(`{"a":`, 65) + "1" + strings.Repeat("}", 65)}
 	for i := range protocol.MaxBadMessages {
 		if i == protocol.MaxBadMessages-1 {
-			for range 4 { // frames of a minute ago no longer count
+			for range 4 { // invalid frames that are more than a minute old do not count
 				r.Advance(time.Minute / 4)
 				p.Ping()
 			}
 			p.Raw([]byte(bad[0]))
 			if d := p.NextError(); d.Code != protocol.BadMessage {
-				t.Errorf("%+v", d)
+				t.Errorf("error of an invalid frame = %+v, want bad_message", d)
 			}
 			break
 		}
 		p.Raw([]byte(bad[i%len(bad)]))
 		if d := p.NextError(); d.Code != protocol.BadMessage || d.Message == "" {
-			t.Errorf("%+v", d)
+			t.Errorf("error of an invalid frame = %+v, want bad_message with a reason", d)
 		}
 	}
 	p.Begin("run_a") // the connection stays
@@ -94,20 +95,21 @@ func TestFrames(t *testing.T) {
 		p.Raw([]byte("x"))
 	}
 	if code := p.Closed(); code != protocol.ClosePolicy {
-		t.Errorf("%d", code)
+		t.Errorf("close code after too many invalid frames = %d, want a policy violation", code)
 	}
 	if p, status := servertest.TryDial(t, r.URL+"/ws/host?host_id=host_x&host_token=wrong"); p != nil || status != 401 {
-		t.Errorf("another token: %d", status)
+		t.Errorf("status of a host with a wrong token = %d, want 401", status)
 	}
 	if p, status := servertest.TryDial(t, r.URL+"/ws/host?host_id=a/b&host_token=x"); p != nil || status != 400 {
-		t.Errorf("no id: %d", status)
+		t.Errorf("status of an invalid host id = %d, want 400", status)
 	}
 	if p, status := servertest.TryDial(t, r.URL+"/ws/app"); p != nil || status != 401 {
-		t.Errorf("no token: %d", status)
+		t.Errorf("status of an app without a token = %d, want 401", status)
 	}
 }
 
-// TestOwner checks that a run belongs to its first host, and a connection to one host.
+// TestOwner checks that a run belongs to the first host that sends events of it, and that a
+// connection may only send events of its own host.
 func TestOwner(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -115,27 +117,27 @@ func TestOwner(t *testing.T) {
 	a.Begin("run_a")
 	b.Send(protocol.RunOutput, "run_a", 2, servertest.Output("mine"))
 	if d := b.NextError(); d.Code != protocol.NotOwner || d.RunID != "run_a" {
-		t.Errorf("%+v", d)
+		t.Errorf("error of an event of another host's run = %+v, want not_owner", d)
 	}
 	b.Send(protocol.RunOutput, "run_a", 0, servertest.Output("mine"))
 	if d := b.NextError(); d.Code != protocol.NotOwner {
-		t.Errorf("without a seq: %+v", d)
+		t.Errorf("error of an unstored event of another host's run = %+v, want not_owner", d)
 	}
 	e := protocol.New(protocol.RunOutput, r.Clock.Now(), protocol.Output{Stream: "stdout", Text: "x"})
 	e.HostID, e.RunID, e.Seq = "host_a", "run_a", 2
 	b.Raw(e.Append(nil))
 	if d := b.NextError(); d.Code != protocol.HostMismatch {
-		t.Errorf("%+v", d)
+		t.Errorf("error of a frame with another host id = %+v, want host_mismatch", d)
 	}
 	b.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"i","text":"x"}`)
 	if d := b.NextError(); d.Code != protocol.UnknownType {
-		t.Errorf("%+v", d)
+		t.Errorf("error of a command sent by a host = %+v, want unknown_type", d)
 	}
 	b.Begin("run_b") // it still works
 }
 
-// TestTakeOver checks that the newer of two connections of a host wins, that nothing sent by the
-// older one is stored, and that its end does not affect the newer one.
+// TestTakeOver opens two connections for one host. The newer one wins: events that the older one
+// still sends are not stored, and closing the older one does not affect the newer one.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -145,17 +147,17 @@ func TestTakeOver(t *testing.T) {
 	newer.Send(protocol.RunOutput, "run_a", 2, servertest.Output("two"))
 	newer.Acked("run_a", 2)
 	if code := older.Closed(); code != protocol.CloseSuperseded {
-		t.Errorf("the older: %d", code)
+		t.Errorf("close code of the older connection = %d, want superseded", code)
 	}
 	if status, body := r.Do(servertest.Viewer, "GET", "/hosts", nil); status != 200 || !strings.Contains(string(body), `"online":true`) {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("hosts = %d %s, want an online host", status, body)
 	}
-	// a connection without a hello is accepted after a second
+	// A connection that sends no hello is accepted after HelloTimeout.
 	third := r.Host("host_a")
 	third.Ping()
 	r.Advance(protocol.HelloTimeout)
 	if code := newer.Closed(); code != protocol.CloseSuperseded {
-		t.Errorf("the second: %d", code)
+		t.Errorf("close code of the second connection = %d, want superseded", code)
 	}
 	third.Send(protocol.RunOutput, "run_a", 3, servertest.Output("three"))
 	third.Acked("run_a", 3)
@@ -165,13 +167,13 @@ func hello(instance string, epoch int64, runs ...protocol.RunAt) protocol.HelloD
 	return protocol.HelloData{Instance: instance, Epoch: &epoch, Runs: runs}
 }
 
-// TestEpochs checks that a copy of a host's state is refused while the host is connected.
+// TestEpochs checks that a copy of a host's state is refused while the host itself is connected.
 func TestEpochs(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
 	first, w := r.Hello("host_a", hello("one", 100))
 	if w.Protocol != 2 || w.HeartbeatS != 20 || w.MaxFrame != protocol.MaxFrame || w.Window != protocol.Window || w.User != "" {
-		t.Errorf("%+v", w)
+		t.Errorf("welcome = %+v", w)
 	}
 	first.Begin("run_a")
 	copied := r.Host("host_a")
@@ -179,46 +181,46 @@ func TestEpochs(t *testing.T) {
 	h.Protocol, h.Agent = 2, "x/1"
 	copied.Send(protocol.Hello, "", 0, h)
 	if code := copied.Closed(); code != protocol.CloseSuperseded {
-		t.Errorf("a copy of the state: %d", code)
+		t.Errorf("close code of a copy of the state = %d, want superseded", code)
 	}
 	stale := r.Host("host_a")
 	h = hello("three", 99)
 	h.Protocol, h.Agent = 2, "x/1"
 	stale.Send(protocol.Hello, "", 0, h)
 	if code := stale.Closed(); code != protocol.CloseStaleEpoch {
-		t.Errorf("an older state: %d", code)
+		t.Errorf("close code of an older state = %d, want stale_epoch", code)
 	}
 	first.Send(protocol.RunOutput, "run_a", 2, servertest.Output("x"))
 	first.Acked("run_a", 2)
-	// the same process reconnects, followed by a later one
+	// The same process reconnects. Then a later process of the host connects.
 	second, w := r.Hello("host_a", hello("one", 100, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
 	if code := first.Closed(); code != protocol.CloseSuperseded || w.Runs["run_a"] != 2 {
-		t.Errorf("%d, %+v", code, w)
+		t.Errorf("after the reconnection: close code %d, welcome %+v; want superseded and run_a", code, w)
 	}
 	later, w := r.Hello("host_a", hello("four", 101))
 	if code := second.Closed(); code != protocol.CloseSuperseded || len(w.Runs) != 0 {
-		t.Errorf("%d, %+v", code, w)
+		t.Errorf("after the later process: close code %d, welcome %+v; want superseded and no runs", code, w)
 	}
-	// a run that its host does not know is lost until its next event
+	// The new process does not know run_a, so the run is lost until its next event.
 	if _, body := r.Do(servertest.Viewer, "GET", "/runs/run_a", nil); !strings.Contains(string(body), `"status":"lost"`) {
-		t.Errorf("%s", body)
+		t.Errorf("run without its host = %s, want status lost", body)
 	}
 	later.Send(protocol.RunOutput, "run_a", 3, servertest.Output("x"))
 	later.Acked("run_a", 3)
 	if _, body := r.Do(servertest.Viewer, "GET", "/runs/run_a", nil); !strings.Contains(string(body), `"status":"running"`) {
-		t.Errorf("%s", body)
+		t.Errorf("run after its next event = %s, want status running", body)
 	}
 	later.Close()
-	later.Closed() // the code is what this end received first: the other's answer, or its own close
+	later.Closed() // the close code depends on which side closes first
 	stale = r.Host("host_a")
 	stale.Send(protocol.Hello, "", 0, h)
 	if code := stale.Closed(); code != protocol.CloseStaleEpoch {
-		t.Errorf("an older epoch without a connection: close code %d", code)
+		t.Errorf("close code of an older epoch without a connection = %d, want stale_epoch", code)
 	}
 }
 
-// TestHostSkipped checks that a gap is written after a minute for a hole of a host of protocol 1,
-// and that late events are stored.
+// TestHostSkipped sends an event of protocol 1 after a missing one. After a minute the server
+// writes a gap. The missing event is still stored if it arrives later.
 func TestHostSkipped(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -229,7 +231,7 @@ func TestHostSkipped(t *testing.T) {
 	h.Send(protocol.RunOutput, "run_a", 4, servertest.Output("four"))
 	h.Send(protocol.RunOutput, "run_b", 1, servertest.Output("b"))
 	h.Acked("run_b", 1)
-	for range 12 { // a sign of life
+	for range 12 { // heartbeats keep the connections open
 		r.Advance(protocol.HoleTimeout / 12)
 		h.Send(protocol.Heartbeat, "", 0, "{}")
 		h.Ping()
@@ -246,25 +248,25 @@ func TestHostSkipped(t *testing.T) {
 	r.Advance(time.Second)
 	h.Acked("run_a", 7)
 	if got := a.Seqs("run_a", 5); !slices.Equal(got, []int64{1, 3, 4, 6, 7}) {
-		t.Errorf("the app got %v", got)
+		t.Errorf("sequence numbers of the app = %v, want 1, 3, 4, 6 and 7", got)
 	}
 	h.Send(protocol.RunOutput, "run_a", 2, servertest.Output("late"))
 	r.Advance(time.Second)
 	h.Acked("run_a", 7)
 	_, body := r.Do(servertest.Viewer, "GET", "/runs/run_a/events", nil)
 	if !strings.Contains(string(body), `"late"`) || !strings.Contains(string(body), `"from":2,"to":3,"reason":"host_skipped"`) {
-		t.Errorf("%s", body)
+		t.Errorf("events = %s, want the late event and a gap from 2 to 3", body)
 	}
 }
 
-// TestSilence checks that a silent peer receives a ping and is disconnected without a pong.
+// TestSilence checks that a silent peer receives a ping, and is disconnected if it sends no pong.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
 	h, a := r.Host("host_a"), r.App(servertest.Viewer, "")
 	h.Ping()
 	a.Ping()
-	for range 4 { // they answer pings: nothing happens for as long as they do
+	for range 4 { // peers that answer pings stay connected
 		r.Advance(protocol.PingAfter)
 		h.Ping()
 		a.Ping()
@@ -273,12 +275,12 @@ func TestSilence(t *testing.T) {
 	r.Advance(protocol.DeadAfter + time.Second)
 	for _, d := range deaf {
 		if code := d.ReadToEnd(); code != -1 {
-			t.Errorf("%d", code)
+			t.Errorf("close code of a silent peer = %d, want -1", code)
 		}
 	}
 }
 
-// TestFlood checks that a flooding host is read no faster than its limit, without loss.
+// TestFlood checks that a host is read no faster than its limit, and that no event is lost.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -296,18 +298,18 @@ func TestFlood(t *testing.T) {
 	}()
 	a.Seqs("run_a", protocol.HostBurst)
 	if run, err := r.Store.Run(t.Context(), "run_a"); err != nil || run.Prefix > protocol.HostBurst+1 { // the clock advanced a little after the first
-		t.Errorf("%d are stored, %v", run.Prefix, err)
+		t.Errorf("prefix after the burst = %d, %v", run.Prefix, err)
 	}
 	for range 11 {
 		r.Advance(time.Second / 100)
 	}
 	if got := a.Seqs("run_a", n-protocol.HostBurst); got[len(got)-1] != n {
-		t.Errorf("the last seq is %d", got[len(got)-1])
+		t.Errorf("last sequence number = %d", got[len(got)-1])
 	}
 }
 
-// TestBacklog checks that an announced backlog is read as fast as it is stored, but new events are
-// not.
+// TestBacklog checks that an announced backlog is read as fast as it can be stored, while new
+// events are limited.
 func TestBacklog(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -324,12 +326,12 @@ func TestBacklog(t *testing.T) {
 	}()
 	a.Seqs("run_a", backlog+protocol.HostBurst)
 	if run, err := r.Store.Run(t.Context(), "run_a"); err != nil || run.Prefix > backlog+protocol.HostBurst+1 {
-		t.Errorf("%d are stored, %v", run.Prefix, err)
+		t.Errorf("prefix after the backlog and a burst = %d, %v", run.Prefix, err)
 	}
 }
 
-// TestStoreFails checks that events that could not be committed are not acknowledged, and that the
-// host must send them again.
+// TestStoreFails makes the store fail. The server does not acknowledge the events, and the host
+// must send them again.
 func TestStoreFails(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -339,19 +341,19 @@ func TestStoreFails(t *testing.T) {
 	r.Break()
 	h.Send(protocol.RunOutput, "run_a", 2, servertest.Output("lost"))
 	if code := h.Closed(); code != protocol.CloseInternal {
-		t.Errorf("%d", code)
+		t.Errorf("close code after a failed commit = %d, want an internal error", code)
 	}
 	r.Repair()
 	second := r.Host("host_a")
 	second.Send(protocol.RunOutput, "run_a", 2, servertest.Output("kept"))
 	second.Acked("run_a", 2)
 	if e := a.Next(protocol.RunOutput); !strings.Contains(string(e.Data), "kept") {
-		t.Errorf("%s", e.Data)
+		t.Errorf("output after the reconnection = %s, want the event that was sent again", e.Data)
 	}
 }
 
-// TestShutdown checks that sockets are closed with the restart code, and that earlier events are
-// stored.
+// TestShutdown checks that the server closes all sockets with the restart code, and that it stores
+// the events it received before.
 func TestShutdown(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -360,31 +362,32 @@ func TestShutdown(t *testing.T) {
 	a.Seqs("run_a", 1)
 	r.Restart()
 	if code := h.Closed(); code != protocol.CloseRestart {
-		t.Errorf("the host: %d", code)
+		t.Errorf("close code of the host = %d, want restart", code)
 	}
 	if code := a.Closed(); code != protocol.CloseRestart {
-		t.Errorf("the app: %d", code)
+		t.Errorf("close code of the app = %d, want restart", code)
 	}
 	_, w := r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a"}))
 	if w.Runs["run_a"] != 1 {
-		t.Errorf("%+v", w)
+		t.Errorf("welcome after the restart = %+v, want run_a up to 1", w)
 	}
 }
 
-// TestHello checks that the welcome lists the host's known runs, also if there are none, that the
-// host's runs begin with 1, and that an unknown message type is no bad message.
+// TestHello checks the welcome of a new host: its list of runs is empty but present, and the
+// protocol is the server's. Frames of an unknown type are refused, but do not count as invalid
+// frames.
 func TestHello(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	h.Send(protocol.Hello, "", 0, protocol.HelloData{Protocol: 7, Agent: "test/1"})
 	if w := h.Next(protocol.Welcome); !strings.Contains(string(w.Data), `"runs":{}`) || !strings.Contains(string(w.Data), `"protocol":2,`) {
-		t.Errorf("%s", w.Data)
+		t.Errorf("welcome = %s, want an empty list of runs and protocol 2", w.Data)
 	}
 	for range 2 * protocol.MaxBadMessages {
 		h.Send("host.weather", "", 0, `{}`)
 		if d := h.NextError(); d.Code != protocol.UnknownType {
-			t.Fatalf("%+v", d)
+			t.Fatalf("error of an unknown message type = %+v, want unknown_type", d)
 		}
 	}
 	h.Send(protocol.RunStarted, "run_a", 5, servertest.Started)

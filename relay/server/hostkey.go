@@ -9,14 +9,15 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
-// proving is the state of a host's key authentication, used only by the reading goroutine.
+// proving is the state of the authentication of a host by its key. Only the goroutine that reads
+// the host's connection uses it.
 type proving struct {
-	waits     auth.Proof // the pending proof; nil after success and with a token
-	signature string     // the server's signature for the welcome
+	waits     auth.Proof // the pending proof; nil after success, and for a host with a token
+	signature string     // the server's signature, which the welcome contains
 }
 
-// keySocket accepts a host that proves its key: the first frame is the challenge, and no other
-// frame is accepted before its answer.
+// keySocket accepts a host that proves its key. The server sends a challenge as the first frame,
+// and refuses every frame of the host other than the response to the challenge.
 func (s *Server) keySocket(w http.ResponseWriter, r *http.Request, id string) {
 	proof, err := s.config.Auth.HostByKey(r.Context(), id, r)
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// hosts holds the connected hosts, one connection for each.
+// hosts holds the current connection of each connected host.
 type hosts struct {
 	mu sync.Mutex
 	of map[string]*slot
 }
 
-// slot holds the connection of a host. Its lock is held while one connection takes over from
-// another.
+// slot holds the current connection of a host. claimMu is held while a new connection takes over
+// from the old one.
 type slot struct {
 	claimMu sync.Mutex
 	has     *host // guarded by hosts.mu
@@ -48,7 +48,7 @@ func (h *hosts) get(id string) *host {
 	return nil
 }
 
-// awaitingPayloads returns the hosts whose commands need payloads from another server.
+// awaitingPayloads returns the ids of hosts with commands whose payload another server must send.
 func (h *hosts) awaitingPayloads() (ids []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -60,7 +60,7 @@ func (h *hosts) awaitingPayloads() (ids []string) {
 	return ids
 }
 
-// set sets a host's connection and returns the previous one.
+// set sets the current connection of a host and returns the previous one.
 func (h *hosts) set(c *host) (was *host) {
 	s := h.slot(c.id)
 	h.mu.Lock()
@@ -69,7 +69,8 @@ func (h *hosts) set(c *host) (was *host) {
 	return was
 }
 
-// remove removes a connection if it is still the host's current one, and reports whether it was.
+// remove removes a connection if it is still the current connection of its host. It reports whether
+// it was.
 func (h *hosts) remove(c *host) (had bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -110,7 +111,7 @@ func (s *Server) hostSocket(w http.ResponseWriter, r *http.Request, _ *auth.Iden
 	x.start(h)
 }
 
-// authenticated continues after a host is authenticated.
+// authenticated is called when the host is authenticated.
 func (h *host) authenticated() {
 	if h.srv.hosts.get(h.id) == nil && !h.srv.others.hasHost(h.srv.ctx, h.id) {
 		h.claim(nil)
@@ -118,8 +119,8 @@ func (h *host) authenticated() {
 	h.stopWait = h.srv.clock.After(protocol.HelloTimeout, h.acceptLegacy)
 }
 
-// claim makes a connection take over its host, unless another has precedence. hello is nil if none
-// was sent.
+// claim makes this connection the current one of its host, unless an existing connection takes
+// precedence. hello is nil if the host has sent none.
 func (h *host) claim(hello *protocol.HelloData) {
 	slot := h.srv.hosts.slot(h.id)
 	slot.claimMu.Lock()
@@ -160,8 +161,8 @@ func (h *host) claim(hello *protocol.HelloData) {
 	h.takeOver(t)
 }
 
-// takeOver assigns the connection the host's next generation: from then on nothing is stored from
-// older connections.
+// takeOver gives the connection the next generation of its host. From then on the store ignores
+// events from older connections.
 func (h *host) takeOver(t store.Takeover) {
 	gen, err := h.srv.store.TakeOver(h.srv.ctx, t)
 	switch {
@@ -180,7 +181,7 @@ func (h *host) takeOver(t store.Takeover) {
 	if was := h.srv.hosts.set(h); was != nil && was != h {
 		was.socket.close(protocol.CloseSuperseded, "a newer connection of this host has taken over")
 	}
-	h.srv.others.notify(checkMail) // on the server that had the host
+	h.srv.others.notify(checkMail) // for the server that the host was connected to
 }
 
 func (h *host) isStale(epoch, theirs int64) {
@@ -188,8 +189,8 @@ func (h *host) isStale(epoch, theirs int64) {
 	h.socket.close(protocol.CloseStaleEpoch, "a newer state of this host, with a higher epoch, has connected before")
 }
 
-// pingTimeout is the time that a host has to prove that it is alive when another connects with its
-// id.
+// pingTimeout is the time that a connected host has to answer a ping when another connection
+// presents the same host id.
 const pingTimeout = 2 * time.Second
 
 // isAlive sends a ping and reports whether the host answers.

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	ringEvents = 256       // latest events of a run held in memory
-	ringBytes  = 512 << 10 // bytes of their frames
-	ringRuns   = 512       // runs with a ring; the least recently used lose theirs
+	ringEvents = 256       // maximum number of latest events of a run in memory
+	ringBytes  = 512 << 10 // maximum size of their frames in bytes
+	ringRuns   = 512       // maximum number of runs with a ring
 )
 
-// entry is an event in the form for apps.
+// entry is an event in the form in which apps receive it.
 type entry struct {
 	run   string
 	seq   int64
@@ -24,7 +24,8 @@ type entry struct {
 	frame []byte
 }
 
-// ring holds the latest events of a run: those after from, up to to.
+// ring holds the latest events of a run. Their sequence numbers are greater than from and at most
+// to.
 type ring struct {
 	run      string
 	from, to int64
@@ -32,22 +33,23 @@ type ring struct {
 	size     int
 }
 
-// hub notifies followers of new events and holds the latest events in memory.
+// hub notifies followers of new events and holds the latest events of runs in memory.
 type hub struct {
 	mu    sync.Mutex
-	rings map[string]*list.Element // of *ring
-	used  *list.List               // most recently used first
-	rest  map[*follower]struct{}   // followers of runs that they have not named
+	rings map[string]*list.Element // the elements of used by run; each value is a *ring
+	used  *list.List               // rings, the most recently used first
+	rest  map[*follower]struct{}   // followers that follow runs without naming them
 	named map[string]map[*follower]struct{}
-	// states holds the prefixes that followers were notified of, if several servers write runs,
-	// because notifications and own commits may arrive in any order. Otherwise nil.
+	// states holds the prefixes up to which followers were notified, by run. It is needed if
+	// several servers write runs, because notifications of other servers and commits of this server
+	// may arrive in any order. It is nil if this is the only server.
 	states map[string]runState
 }
 
-// runState is the state of a run that followers were notified of.
+// runState describes what followers of a run were notified of.
 type runState struct {
 	prefix int64
-	exited bool // a check found that the run has ended
+	exited bool // a check has found that the run has ended
 }
 
 func newHub(shared bool) *hub {
@@ -58,7 +60,7 @@ func newHub(shared bool) *hub {
 	return h
 }
 
-// prefix returns the prefix of a run that followers were notified of.
+// prefix returns the prefix of a run up to which followers were notified.
 func (h *hub) prefix(run string) (prefix int64, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -66,7 +68,7 @@ func (h *hub) prefix(run string) (prefix int64, ok bool) {
 	return k.prefix, ok
 }
 
-// setExited records whether a checked run has ended.
+// setExited records from a check whether a run has ended.
 func (h *hub) setExited(c store.Change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -76,7 +78,7 @@ func (h *hub) setExited(c store.Change) {
 	}
 }
 
-// endedRuns returns the prefixes of known ended runs that no follower has named.
+// endedRuns returns the prefixes of the ended runs in states that no follower names.
 func (h *hub) endedRuns() map[string]int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,7 +91,8 @@ func (h *hub) endedRuns() map[string]int64 {
 	return all
 }
 
-// forgetStates forgets those of these runs that have no new events and that no follower has named.
+// forgetStates removes runs from states. It keeps runs whose prefix differs from the given one,
+// because they have new events, and runs that a follower names.
 func (h *hub) forgetStates(prefixes map[string]int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -101,8 +104,8 @@ func (h *hub) forgetStates(prefixes map[string]int64) {
 	}
 }
 
-// publishNext is like publish for this server's own commits. ok is false if followers were not
-// notified of the preceding events.
+// publishNext is like publish, for commits of this server. ok is false if followers were not yet
+// notified of the events up to before.
 func (h *hub) publishNext(run string, before, after int64, events []entry) (follow []*follower, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -112,8 +115,9 @@ func (h *hub) publishNext(run string, before, after int64, events []entry) (foll
 	return h.publishLocked(run, before, after, events), true
 }
 
-// publish records that a run's prefix has grown and returns the run's followers, to be woken after
-// the host's acknowledgement. events must be all events between the two prefixes, or nil.
+// publish records that a run's prefix has grown and returns the run's followers. The caller wakes
+// them after it has acknowledged the events to the host. events is nil, or contains all events
+// after before up to after.
 func (h *hub) publish(run string, before, after int64, events []entry) (follow []*follower) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -150,7 +154,7 @@ func (h *hub) publishLocked(run string, before, after int64, events []entry) (fo
 	return follow
 }
 
-// live sends an event without a sequence number to the run's followers.
+// live queues an event without a sequence number for the run's followers.
 func (h *hub) live(run, typ string, frame []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -171,7 +175,7 @@ func (h *hub) forget(run string) {
 	}
 }
 
-// addToRing adds events to a run's ring.
+// addToRing adds events to the ring of a run.
 func (h *hub) addToRing(run string, before, after int64, events []entry) {
 	at := h.rings[run]
 	if at == nil {
@@ -199,8 +203,8 @@ func (h *hub) addToRing(run string, before, after int64, events []entry) {
 	}
 }
 
-// recent returns a run's events after a sequence number; ok is false if they must be read from the
-// store.
+// recent returns the events of a run after a sequence number. ok is false if they are not all in
+// memory, and the caller must read them from the store.
 func (h *hub) recent(run string, after int64) (all []entry, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -216,8 +220,8 @@ func (h *hub) recent(run string, after int64) (all []entry, ok bool) {
 	return slices.Clone(r.all[i:]), true
 }
 
-// handleCommit updates the hub after a commit. The writer notifies the hosts, and then calls the
-// returned function, which notifies the apps.
+// handleCommit updates the hub after a commit. It returns a function that wakes the followers; the
+// writer calls it after it has acknowledged the events to the hosts.
 func (s *Server) handleCommit(all []store.Incoming, out *store.Appended) (then func()) {
 	var follow []*follower
 	for run, after := range out.Prefixes {
@@ -244,8 +248,8 @@ func (s *Server) handleCommit(all []store.Incoming, out *store.Appended) (then f
 	}
 }
 
-// newEntries returns a batch's events of a run if they are all events between two prefixes,
-// otherwise nil.
+// newEntries returns the events of a run in a batch. It returns nil unless the batch contains all
+// events of the run after before up to after.
 func newEntries(run string, before, after int64, all []store.Incoming, out *store.Appended) (events []entry) {
 	next := before + 1
 	for i := range all {

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// pollLoop checks for changes by other servers until the server closes.
+// pollLoop checks for changes of other servers until this server closes.
 func (o *peers) pollLoop() {
 	tick := time.NewTicker(protocol.ReplicaPoll)
 	defer tick.Stop()
@@ -51,7 +51,7 @@ func (o *peers) check(what checkSet) {
 	}
 }
 
-// runs finds runs with new events and notifies their followers.
+// runs finds runs with new events of other servers and notifies their followers.
 func (o *peers) runs(ctx context.Context) error {
 	if !o.shared {
 		return nil
@@ -74,21 +74,22 @@ func (o *peers) runs(ctx context.Context) error {
 	return o.forget(ctx)
 }
 
-// maxCachedRuns is the number of ended runs in the hub from which it removes some.
+// maxCachedRuns is the number of ended runs above which the hub forgets ended runs.
 const maxCachedRuns = 4096
 
-// forgetting is the state of forgetting ended runs.
+// forgetting is the state of removing ended runs from the hub.
 type forgetting struct {
-	most   int              // maximum number that the hub may know
-	runs   map[string]int64 // the runs to forget next, with their prefixes; nil if none
-	events int64            // the last event at that time
-	stamp  int64            // transactions of that time are finished when checks start here
+	most   int              // maximum number of ended runs in the hub
+	runs   map[string]int64 // the runs to remove, with their prefixes; nil if no removal is in progress
+	events int64            // number of the last event when runs was set
+	stamp  int64            // once o.since has reached this transaction number, no older transaction is running
 }
 
-// forget makes the hub forget ended runs if it knows too many. A late event of such a run is then
-// handled like one of a run that ended before this server started, which requires the number of an
-// event below which everything was announced. Therefore a run is forgotten only if it has no new
-// events since that number was read, and no transaction with a lower number is running.
+// forget makes the hub forget ended runs if the hub holds too many of them. A later event of a
+// forgotten run is handled like an event of a run that ended before this server started. This
+// requires an event number up to which all events were announced to followers. Therefore forget
+// records the current event number first, and removes a run only when all transactions with lower
+// numbers have finished and the run has no event after the recorded number.
 func (o *peers) forget(ctx context.Context) (err error) {
 	f := &o.forgets
 	if f.runs == nil {
@@ -109,8 +110,9 @@ func (o *peers) forget(ctx context.Context) (err error) {
 	return nil
 }
 
-// ready ensures that a new follower misses nothing: the current end of each run is known. With ends
-// set, the ends are refreshed.
+// ready prepares the server for a new follower: it loads the current end of each run, so that the
+// follower misses no event. If ends is set, it loads the ends again even if they are loaded
+// already.
 func (o *peers) ready(ctx context.Context, ends bool) error {
 	if !ends && (!o.shared || o.begun.Load()) {
 		return nil
@@ -118,7 +120,7 @@ func (o *peers) ready(ctx context.Context, ends bool) error {
 	return o.runs(ctx)
 }
 
-// begin records the ends of all runs.
+// begin loads the ends of all runs.
 func (o *peers) begin(ctx context.Context) error {
 	var err error
 	if o.events, _, err = o.srv.store.LastEvent(ctx); err != nil {
@@ -148,8 +150,8 @@ func (o *peers) announce(ctx context.Context, c store.Change) error {
 	case ok && before >= c.Prefix:
 		o.srv.hub.setExited(c)
 		return nil
-	case ok || c.Made >= o.first: // created before this server started
-	default: // it had ended before the start or was forgotten, and has a new event
+	case ok || c.Made >= o.first: // the run was created after this server started
+	default: // the run had ended before the start or was forgotten, and has a new event
 		var err error
 		if before, err = o.srv.store.PrefixAt(ctx, c.Run, o.events, c.Prefix); err != nil {
 			return err
@@ -162,7 +164,7 @@ func (o *peers) announce(ctx context.Context, c store.Change) error {
 	return nil
 }
 
-// hosts sends what waits for the hosts that are connected here.
+// hosts sends pending commands and calls to the hosts that are connected to this server.
 func (o *peers) hosts(ctx context.Context) error {
 	all, err := o.srv.store.HostsWithWork(ctx, o.id)
 	for _, id := range append(all, o.srv.hosts.awaitingPayloads()...) {
@@ -174,7 +176,7 @@ func (o *peers) hosts(ctx context.Context) error {
 	return err
 }
 
-// commands reports the states of commands that were given here.
+// commands notifies apps of the states of the commands that this server accepted.
 func (o *peers) commands(ctx context.Context) error {
 	keys := o.srv.commands.open()
 	if len(keys) == 0 {
@@ -187,7 +189,7 @@ func (o *peers) commands(ctx context.Context) error {
 	return err
 }
 
-// calls delivers the answers to calls that were started here.
+// calls delivers the answers to the calls that this server started.
 func (o *peers) calls(ctx context.Context) error {
 	ids := o.srv.calls.waiting()
 	if len(ids) == 0 {
@@ -200,7 +202,7 @@ func (o *peers) calls(ctx context.Context) error {
 	return err
 }
 
-// mail reads messages from other servers.
+// mail reads the letters from other servers.
 func (o *peers) mail(ctx context.Context) error {
 	all, err := o.srv.store.ReceiveMail(ctx, o.id)
 	for _, m := range all {

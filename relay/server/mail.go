@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// letter is a message between servers. It is encrypted for the recipient's key, which exists only
-// in memory, so its content is readable neither in the database nor on the bus.
+// letter is a message between servers. It is encrypted with the recipient's key, which exists only
+// in the recipient's memory, so that neither the database nor the bus reveals its content.
 type letter struct {
 	Kind  string          `json:"kind"`
 	From  string          `json:"from"`
@@ -37,7 +37,7 @@ const (
 	letterAnswer         = "there"
 )
 
-// write sends a letter to another server and reports whether that was possible.
+// write sends a letter to another server and reports whether it could.
 func (o *peers) write(ctx context.Context, to string, l letter) bool {
 	key := o.keyOf(ctx, to)
 	if key == nil {
@@ -62,7 +62,7 @@ func (o *peers) write(ctx context.Context, to string, l letter) bool {
 	return true
 }
 
-// keyOf returns another server's key, or nil if the server is dead.
+// keyOf returns the key of another server, or nil if that server is not running.
 func (o *peers) keyOf(ctx context.Context, id string) hpke.PublicKey {
 	for look := false; ; look = true {
 		o.mu.Lock()
@@ -71,17 +71,18 @@ func (o *peers) keyOf(ctx context.Context, id string) hpke.PublicKey {
 		if key != nil || look {
 			return key
 		}
-		if err := o.refreshPeers(ctx); err != nil { // it may have started just now
+		if err := o.refreshPeers(ctx); err != nil { // the server may have just started
 			o.srv.failed(err, protocol.Internal)
 			return nil
 		}
 	}
 }
 
-// maxBusBody is the largest body sent over the bus: the default limit of NATS.
+// maxBusBody is the size of the largest letter that is sent over the bus. It is the default limit
+// of NATS.
 const maxBusBody = 1 << 20
 
-// open decrypts and handles a letter.
+// open decrypts a received letter and handles it.
 func (o *peers) open(body string) {
 	sealed, err := base64.RawURLEncoding.DecodeString(body)
 	var text []byte
@@ -99,7 +100,7 @@ func (o *peers) open(body string) {
 	o.handle(&l)
 }
 
-// handle processes a letter.
+// handle processes a decrypted letter.
 func (o *peers) handle(l *letter) {
 	switch l.Kind {
 	case letterPass:
@@ -132,7 +133,8 @@ func (o *peers) handle(l *letter) {
 	}
 }
 
-// forward sends a frame to the server of a host. The frame is lost if the host disconnects.
+// forward sends a frame to the server that a host is connected to. The frame is lost if the host
+// disconnects.
 func (o *peers) forward(ctx context.Context, h *store.Host, frame []byte) *Failure {
 	if !o.write(ctx, h.Replica, letter{Kind: letterPass, Host: h.ID, Frame: frame}) {
 		return refuse(protocol.HostOffline, "host %s is not connected", h.ID)
@@ -140,12 +142,12 @@ func (o *peers) forward(ctx context.Context, h *store.Host, frame []byte) *Failu
 	return nil
 }
 
-// live sends an event without a sequence number to followers at other servers.
+// live sends an event without a sequence number to the other servers, for their followers.
 func (o *peers) live(run, typ string, frame []byte) {
 	if !o.shared {
 		return
 	}
-	if err := o.refreshPeers(o.srv.ctx); err != nil { // a server that started just now may have followers
+	if err := o.refreshPeers(o.srv.ctx); err != nil { // a server that has just started may have followers
 		if o.srv.ctx.Err() == nil {
 			o.srv.failed(err, protocol.Internal)
 		}
@@ -162,8 +164,8 @@ func (o *peers) live(run, typ string, frame []byte) {
 	}
 }
 
-// requestPayload asks the server that holds the payload of a command; false if no server has it.
-// Payloads that must not be stored are only sent from memory to memory.
+// requestPayload asks the other servers for the payload of a command. It returns false if no server
+// has the payload. A payload that must not be stored is exchanged only in letters.
 func (o *peers) requestPayload(c *store.Command, host string) bool {
 	k := secretOf(c)
 	if !o.shared || c.Keeper == o.id || o.keyOf(o.srv.ctx, c.Keeper) == nil {
@@ -184,7 +186,8 @@ func (o *peers) requestPayload(c *store.Command, host string) bool {
 	return o.write(o.srv.ctx, c.Keeper, letter{Kind: letterPayloadRequest, Key: &k, Host: host})
 }
 
-// handlePayload receives a payload from another server and sends the command.
+// handlePayload receives the payload of a command from another server and sends the command to its
+// host.
 func (o *peers) handlePayload(l *letter) {
 	if l.Key == nil {
 		return
@@ -194,7 +197,7 @@ func (o *peers) handlePayload(l *letter) {
 	delete(o.asked, *l.Key)
 	o.mu.Unlock()
 	if !asked || string(l.Frame) == "null" || len(l.Frame) == 0 {
-		return // asked again until the command or its server ends
+		return // the payload is requested again until the command is finished
 	}
 	o.srv.commands.hold(*l.Key, l.Frame)
 	if h := o.srv.hosts.get(l.Host); h != nil && h.isReady() {
@@ -202,7 +205,8 @@ func (o *peers) handlePayload(l *letter) {
 	}
 }
 
-// isAlive asks the server of a host whether the host is alive; no answer means no.
+// isAlive asks the server that a host is connected to whether the host responds. Without an answer
+// it returns false.
 func (o *peers) isAlive(h *store.Host) bool {
 	answer, id := make(chan bool, 1), rand.Text()
 	o.mu.Lock()

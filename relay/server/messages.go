@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// message is an event in the form of a conversation.
+// message is a message of a conversation, made from one or several events.
 type message struct {
 	ID        string          `json:"id"`
 	Seq       int64           `json:"seq"`
@@ -25,12 +25,13 @@ type message struct {
 	Data      json.RawMessage `json:"data,omitempty"`
 }
 
-// messageForms defines how events become messages: the role, and the members of the data that
-// contain the text. Other events are omitted.
+// messageForms maps event types to forms of messages: the role, the members of the event's data
+// that may contain the text, and whether the message includes the data. Events of other types are
+// omitted.
 var messageForms = map[string]struct {
 	role string
-	text []string // the first that exists
-	data bool     // include the data
+	text []string // the first existing member is used
+	data bool     // the message includes the event's data
 }{
 	protocol.RunStarted:             {"system", []string{"command"}, true},
 	protocol.RunOutput:              {"assistant", []string{"text"}, false},
@@ -45,7 +46,7 @@ var messageForms = map[string]struct {
 	protocol.RunGap:                 {"system", []string{"reason"}, true},
 }
 
-// outputText limits the text of a merged output message, in bytes.
+// outputText is the maximum length of a merged output message in bytes.
 const outputText = 32 << 10
 
 func (s *Server) messages(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
@@ -75,12 +76,12 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, who *auth.Iden
 	httpguard.Answer(w, http.StatusOK, all[:min(len(all), limit)])
 }
 
-// add adds an event; output is merged with preceding output.
+// add appends the message of an event. It merges output with the preceding output.
 func add(all []*message, e *store.Event) []*message {
 	as := messageForms[e.Type]
 	m := &message{ID: fmt.Sprintf("%s:%d", e.RunID, e.Seq), Seq: e.Seq, TS: e.TS, Role: as.role, Kind: strings.TrimPrefix(e.Type, "run.")}
 	var data map[string]json.RawMessage
-	_ = json.Unmarshal(e.Data, &data) // encrypted data cannot be read
+	_ = json.Unmarshal(e.Data, &data) // the server cannot read encrypted data
 	for _, name := range as.text {
 		if v, there := data[name]; there {
 			m.Text = plain(v)
@@ -102,7 +103,7 @@ func add(all []*message, e *store.Event) []*message {
 	return append(all, m)
 }
 
-// plain returns a string as it is and other values as JSON.
+// plain returns a JSON string as text and any other value as JSON.
 func plain(v json.RawMessage) string {
 	var t string
 	if json.Unmarshal(v, &t) == nil {

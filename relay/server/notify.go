@@ -7,20 +7,20 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Watcher is notified of changes of runs after they are stored. Its methods must not block.
+// Watcher is notified of changes of runs after the changes are stored. Its methods must not block.
 type Watcher interface {
-	// Changed reports runs with new events other than output.
+	// Changed is called with the runs that have new events other than output.
 	Changed(runs ...string)
 	// Started reports that a user has started a run.
 	Started(run, user string)
 }
 
-// notifyWatcher reports a commit.
+// notifyWatcher notifies the watcher of a commit.
 func (s *Server) notifyWatcher(all []store.Incoming, out *store.Appended) {
 	if s.config.Watch == nil {
 		return
 	}
-	grown := map[string]bool{} // runs with events other than output, or with earlier events
+	grown := map[string]bool{} // runs with new events that are not all output
 	for run, after := range out.Prefixes {
 		if before := out.Before[run]; after > before && !onlyOutput(run, before, after, all) {
 			grown[run] = true
@@ -31,8 +31,8 @@ func (s *Server) notifyWatcher(all []store.Incoming, out *store.Appended) {
 	}
 }
 
-// onlyOutput reports whether all events of a run between two prefixes are in the batch and are
-// output.
+// onlyOutput reports whether the batch contains all events of a run after sequence number before up
+// to after, and all of them are output.
 func onlyOutput(run string, before, after int64, all []store.Incoming) bool {
 	n := int64(0)
 	for i := range all {
@@ -43,7 +43,8 @@ func onlyOutput(run string, before, after int64, all []store.Incoming) bool {
 	return n >= after-before
 }
 
-// reportStarted reports that a user's call has started a run, if its answer has a run id.
+// reportStarted notifies the watcher that a user's call has started a run, if the answer contains a
+// run id.
 func (s *Server) reportStarted(user string, answer *protocol.Envelope) {
 	if s.config.Watch == nil {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// readBody reads a request's body as the data of a message. An empty body is {}.
+// readBody reads the body of a request as the data of a message. An empty body counts as {}.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (map[string]json.RawMessage, *Failure) {
 	body, f := read(w, r)
 	if f != nil {
@@ -24,7 +24,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (map[string]js
 	return all, nil
 }
 
-// performPosted performs a body as a message of a type.
+// performPosted performs the body of a request as a message of the given type.
 func (s *Server) performPosted(w http.ResponseWriter, r *http.Request, who *auth.Identity, typ string, data map[string]json.RawMessage) *store.Command {
 	f := s.rates.allow(who.ID)
 	var c *store.Command
@@ -100,7 +100,7 @@ func (s *Server) postDecision(w http.ResponseWriter, r *http.Request, who *auth.
 	}
 }
 
-// rpcWait is how long an HTTP request waits for an answer.
+// rpcWait is the maximum time that an HTTP request waits for the answer of a call.
 const rpcWait = 25 * time.Second
 
 func (s *Server) postRPC(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
@@ -144,7 +144,8 @@ func (s *Server) postRPC(w http.ResponseWriter, r *http.Request, who *auth.Ident
 	s.await(w, r, c)
 }
 
-// await responds with a call's answer, or that there is none yet.
+// await responds with the answer of a call. If there is none within rpcWait, it responds that the
+// call is still running.
 func (s *Server) await(w http.ResponseWriter, r *http.Request, c *call) {
 	over := make(chan struct{})
 	stop := s.clock.After(rpcWait, func() { close(over) })

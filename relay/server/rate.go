@@ -7,14 +7,14 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// bucket is a token bucket: rate per second, with a burst.
+// bucket is a token bucket. It refills at rate tokens per second up to burst tokens.
 type bucket struct {
 	rate, burst float64
 	left        float64
 	at          time.Time
 }
 
-// take takes a token, or returns how long to wait for one.
+// take takes a token. If there is none, it returns the time until the next one.
 func (b *bucket) take(now time.Time) (wait time.Duration) {
 	if b.at.IsZero() {
 		b.left = b.burst
@@ -29,24 +29,24 @@ func (b *bucket) take(now time.Time) (wait time.Duration) {
 	return 0
 }
 
-// isFull reports whether the bucket is in its initial state.
+// isFull reports whether the bucket has all its tokens again.
 func (b *bucket) isFull(now time.Time) bool {
 	return b.left+now.Sub(b.at).Seconds()*b.rate >= b.burst
 }
 
-// readLimiter limits the rate at which a host is read. The backlog of a reconnecting host does not
-// count.
+// readLimiter limits the rate at which events of a host are read. The limit does not apply to the
+// backlog of a reconnecting host.
 type readLimiter struct {
 	bucket
-	backlog map[string]int64 // the last sequence number of each announced run
-	overdue int64            // number of backlog events that may still arrive
+	backlog map[string]int64 // last sequence number that the host announced, by run
+	overdue int64            // number of backlog events still exempt from the limit
 }
 
 func newIntake() readLimiter {
 	return readLimiter{bucket: bucket{rate: protocol.HostEventRate, burst: protocol.HostBurst}}
 }
 
-// setBacklog records the host's events that are not stored.
+// setBacklog records how many of the host's announced events are not stored yet.
 func (i *readLimiter) setBacklog(has []protocol.RunAt, stored map[string]int64) {
 	i.backlog, i.overdue = map[string]int64{}, 0
 	for _, r := range has {
@@ -55,7 +55,7 @@ func (i *readLimiter) setBacklog(has []protocol.RunAt, stored map[string]int64) 
 	}
 }
 
-// take accepts an event, or returns how long to wait.
+// take accepts an event. If the host exceeds its rate, it returns how long to wait.
 func (i *readLimiter) take(e *protocol.Envelope, now time.Time) (wait time.Duration) {
 	if i.overdue > 0 && e.Seq <= i.backlog[e.RunID] {
 		i.overdue--
@@ -73,7 +73,8 @@ type rates struct {
 
 func newRates(c Clock) *rates { return &rates{clock: c, of: map[string]*bucket{}} }
 
-// allow returns nil if a session may send a command now.
+// allow returns nil if a session may send a command now, and otherwise a Failure with the time to
+// wait.
 func (r *rates) allow(session string) *Failure {
 	r.mu.Lock()
 	defer r.mu.Unlock()

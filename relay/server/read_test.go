@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
 
-// get decodes the response to a viewer.
+// get sends a request as a viewer and decodes the response.
 func get[T any](r *servertest.Relay, path string) (v T) {
 	r.T.Helper()
 	status, body := r.Do(servertest.Viewer, "GET", path, nil)
@@ -22,24 +22,24 @@ func get[T any](r *servertest.Relay, path string) (v T) {
 	return v
 }
 
-// TestRoutes checks that every route has a right, and that only open routes accept requests without
-// credentials.
+// TestRoutes checks that every route has a right. Only routes with the right Open accept requests
+// without credentials.
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
 	open := map[string]bool{"/health": true, "/ws/host": true}
 	for _, row := range r.Server.Routes() {
-		row.Right.Info() // it panics when there is no such right
+		row.Right.Info() // panics if the right does not exist
 		if (row.Right == auth.Open) != open[row.Path] {
-			t.Errorf("%s %s is open to %s", row.Method, row.Path, row.Right)
+			t.Errorf("%s %s requires the right %s", row.Method, row.Path, row.Right)
 		}
 		path := strings.NewReplacer("{run}", "run_a", "{request}", "q").Replace(row.Path)
 		if status, body := r.Do("", row.Method, path, nil); !open[row.Path] && (status != 401 || !strings.Contains(string(body), `"code":"unauthorized"`)) {
-			t.Errorf("%s %s: %d %s", row.Method, path, status, body)
+			t.Errorf("%s %s without credentials: response = %d %s, want 401", row.Method, path, status, body)
 		}
 	}
 	if got := get[map[string]string](r, "/health"); got["name"] != "concerto-relay" || got["version"] != "test" || got["status"] != "ok" {
-		t.Errorf("%v", got)
+		t.Errorf("health = %v", got)
 	}
 	chapter, err := os.ReadFile("../../spec/24-relay.md")
 	if err != nil {
@@ -53,7 +53,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// TestReadRoutes checks the routes that read runs.
+// TestReadRoutes checks the routes for reading runs.
 func TestReadRoutes(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -74,11 +74,11 @@ func TestReadRoutes(t *testing.T) {
 	for name, want := range map[string]string{"id": "run_a", "host_id": "host_a", "tool": "codex", "cwd": "/w", "command": "codex -q", "title": "t", "status": "awaiting_approval", "last_seq": "7",
 		"pending_request_id": "q1", "pending_reason": "permission", "pending_prompt": "rm?", "pending_op_tool": "bash", "pending_op_args_summary": "rm x", "ended_at": "<nil>", "exit_code": "<nil>"} {
 		if got := fmt.Sprint(run[name]); got != want {
-			t.Errorf("%s is %s, want %s", name, got, want)
+			t.Errorf("run: %s = %s, want %s", name, got, want)
 		}
 	}
 	if pending := run["pending"].([]any); len(pending) != 2 || pending[1].(map[string]any)["prompt"] != "which?" || pending[0].(map[string]any)["run_id"] != "run_a" {
-		t.Errorf("%v", run["pending"])
+		t.Errorf("pending requests = %v, want both of run_a", run["pending"])
 	}
 	ids := func(query string) string {
 		t.Helper()
@@ -91,15 +91,15 @@ func TestReadRoutes(t *testing.T) {
 	for query, want := range map[string]string{"?status=exited": "run_b", "?host=host_a": "run_a", "?status=lost": "", "?limit=1": strings.Fields(ids(""))[0],
 		"?before=" + strings.Fields(ids(""))[0]: strings.Fields(ids(""))[1], "?before=2000-01-01T00:00:00Z": ""} {
 		if got := ids(query); got != want {
-			t.Errorf("%s: %s, want %s", query, got, want)
+			t.Errorf("runs of %s = %s, want %s", query, got, want)
 		}
 	}
 	if a, b := ids(""), ids("?status="); a != b || len(get[[]any](r, "/sessions")) != 2 {
-		t.Errorf("%s, %s", a, b)
+		t.Errorf("runs without a status = %s, runs with an empty status = %s; want two identical lists", a, b)
 	}
 	for _, path := range []string{"/runs?status=asleep", "/runs?limit=0", "/runs?before=nothing", "/runs/run_a/events?after=-1", "/runs/run_a/events?limit=x"} {
 		if status, body := r.Do(servertest.Viewer, "GET", path, nil); status != 400 {
-			t.Errorf("%s: %d %s", path, status, body)
+			t.Errorf("response to GET %s = %d %s, want 400", path, status, body)
 		}
 	}
 	type page struct {
@@ -111,10 +111,10 @@ func TestReadRoutes(t *testing.T) {
 		More   bool
 	}
 	if p := get[page](r, "/runs/run_a/events?after=1&limit=2"); len(p.Events) != 2 || p.Events[1].Seq != 3 || p.Cursor["run_a"] != 3 || !p.More {
-		t.Errorf("%+v", p)
+		t.Errorf("first page = %+v, want events 2 and 3", p)
 	}
 	if p := get[page](r, "/runs/run_a/events?types=run.input,run.emit"); len(p.Events) != 2 || p.Events[0].Type != protocol.RunInput || p.Cursor["run_a"] != 7 || p.More {
-		t.Errorf("%+v", p)
+		t.Errorf("filtered page = %+v, want run.input and run.emit", p)
 	}
 	var texts []string
 	for _, m := range get[[]struct {
@@ -126,24 +126,24 @@ func TestReadRoutes(t *testing.T) {
 	want := []string{"run_a:1 system started codex -q", "run_a:2 assistant output one two", "run_a:4 assistant permission_requested rm?", "run_a:5 assistant permission_requested which?",
 		"run_a:6 user input y", `run_a:7 assistant emit {"n":1}`}
 	if strings.Join(texts, "\n") != strings.Join(want, "\n") {
-		t.Errorf("%s", strings.Join(texts, "\n"))
+		t.Errorf("messages =\n%s", strings.Join(texts, "\n"))
 	}
 	inbox := get[[]map[string]any](r, "/inbox")
 	if len(inbox) != 2 || inbox[0]["request_id"] != "q1" || inbox[0]["run_id"] != "run_a" || inbox[0]["host_id"] != "host_a" || inbox[0]["state"] != "open" {
-		t.Errorf("%v", inbox)
+		t.Errorf("inbox = %v, want the requests of run_a", inbox)
 	}
 	hosts := get[[]map[string]any](r, "/hosts")
 	if len(hosts) != 2 || hosts[0]["id"] != "host_a" || hosts[0]["online"] != true || hosts[0]["auth"] != "token" || hosts[0]["last_seen_at"] == nil {
-		t.Errorf("%v", hosts)
+		t.Errorf("hosts = %v, want host_a online first", hosts)
 	}
 	r.Server.CloseHost("host_a", "the host was removed")
 	if code := a.Closed(); code != protocol.CloseUnauthorized {
-		t.Errorf("%d", code)
+		t.Errorf("close code of the removed host = %d, want unauthorized", code)
 	}
 }
 
-// TestQuotas checks that messages of a hostile host that exceed a quota are refused, and stored
-// ones remain.
+// TestQuotas sends messages of a hostile host beyond a quota. They are refused, and the messages
+// stored before remain.
 func TestQuotas(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -157,7 +157,7 @@ func TestQuotas(t *testing.T) {
 	h.Acked("run_a", 1+protocol.MaxOpenRequests+5)
 	a.Seqs("run_a", 1+protocol.MaxOpenRequests+5)
 	if all := get[[]any](r, "/inbox"); len(all) != protocol.MaxOpenRequests {
-		t.Errorf("%d are open", len(all))
+		t.Errorf("open requests = %d, want the maximum", len(all))
 	}
 	lines, err := r.Store.AuditLines(t.Context(), 0, 100)
 	if log := strings.Join(lines, "\n"); err != nil || !strings.Contains(log, `"kind":"host_violation"`) || !strings.Contains(log, `"code":"rate_limited"`) {
@@ -165,16 +165,17 @@ func TestQuotas(t *testing.T) {
 	}
 	status, body := r.Do(servertest.Viewer, "GET", "/runs", nil)
 	if status != 200 || strings.Contains(string(body), "<script>") {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("response to GET /runs = %d %s, want no markup", status, body)
 	}
 	h.Send(protocol.RunOutput, "run_a", protocol.MaxSeq, servertest.Output("far"))
 	h.Ping()
 	if run := get[map[string]any](r, "/runs/run_a"); run["last_seq"] != float64(1+protocol.MaxOpenRequests+5) {
-		t.Errorf("%v", run["last_seq"])
+		t.Errorf("last sequence number = %v, want that of the last accepted event", run["last_seq"])
 	}
 }
 
-// TestNoRoute checks that unknown paths and methods are answered like other refusals.
+// TestNoRoute checks that requests with an unknown path or method get an error response in the
+// usual form.
 func TestNoRoute(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -189,7 +190,7 @@ func TestNoRoute(t *testing.T) {
 	} {
 		status, body := r.Do(servertest.Viewer, c.method, c.path, nil)
 		if status != c.status || !strings.Contains(string(body), `{"error":{"code":"`+c.code+`","message":"`) {
-			t.Errorf("%s %s: %d %s", c.method, c.path, status, body)
+			t.Errorf("response to %s %s = %d %s", c.method, c.path, status, body)
 		}
 	}
 	if hosts := get[[]any](r, "/hosts"); len(hosts) != 0 {

@@ -18,41 +18,42 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Bus carries notifications between the servers on one database, so that they check at once. It may
-// lose messages: servers also poll.
+// Bus carries notifications between the servers on one database, so that a server finds the changes
+// of another at once. The bus may lose messages, because the servers also poll the database.
 type Bus interface {
-	// Publish sends a message if connected, without waiting.
+	// Publish sends a message if the bus is connected. It does not wait.
 	Publish(subject string, body []byte)
-	// Subscribe receives later messages of others. A subject may end with ">".
+	// Subscribe calls do for each later message of other servers. A subject that ends with ">"
+	// matches all subjects with that prefix.
 	Subscribe(subject string, do func(subject string, body []byte)) error
-	// Up reports whether it is connected.
+	// Up reports whether the bus is connected.
 	Up() bool
 }
 
-// checkSet is a set of things to check.
+// checkSet is a set of kinds of changes for which the database is checked.
 type checkSet uint
 
 const (
 	checkRuns     checkSet = 1 << iota // runs with new events
-	checkHosts                         // commands and calls for hosts that are connected here
-	checkCommands                      // states of commands that were given here
-	checkCalls                         // answers to calls that were started here
+	checkHosts                         // commands and calls for hosts that are connected to this server
+	checkCommands                      // states of commands that this server accepted
+	checkCalls                         // answers to calls that this server started
 	checkMail
 	checkAll checkSet = 1<<iota - 1
 )
 
-// subjects maps checks to the subjects of their notifications. The subject for runs is
-// run.ID.PREFIX, for mail mail.SERVER.
+// subjects maps each kind of check to the subject of its notification. Notifications about runs
+// have the subject run.ID.PREFIX, and those about mail mail.SERVER.
 var subjects = map[checkSet]string{checkHosts: "look.hosts", checkCommands: "look.commands", checkCalls: "look.calls", checkMail: "look.mail"}
 
-// peers represents the other servers on the same database. Their changes are found by polling the
-// database, or at once after a notification over the bus. A server with a database of its own does
-// not poll.
+// peers represents the other servers on the same database. This server finds their changes by
+// polling the database, and at once after a notification over the bus. It does not poll if the
+// database is not shared.
 type peers struct {
 	srv    *Server
 	bus    Bus
 	shared bool
-	id     string // this server's id, unique for each start
+	id     string // this server's id, new at each start
 	key    hpke.PrivateKey
 
 	beating sync.Mutex
@@ -60,21 +61,21 @@ type peers struct {
 	joined  bool
 
 	mu      sync.Mutex
-	peers   map[string]hpke.PublicKey // the other live servers
+	peers   map[string]hpke.PublicKey // keys of the other live servers by server id
 	todo    checkSet
-	lookers chan struct{} // signals work for the polling goroutine
+	lookers chan struct{} // wakes the polling goroutine
 	asked   map[secretKey]time.Time
-	answers map[string]chan bool // replies to questions sent to other servers
+	answers map[string]chan bool // pending questions to other servers by id; the channel receives the reply
 
-	runsMu  sync.Mutex  // held while runs are checked
-	since   int64       // the transaction from which to check; 0 before the first check
-	begun   atomic.Bool // the first check is done; may be read without runsMu
+	runsMu  sync.Mutex  // held during a check of the runs
+	since   int64       // number of the transaction after which the next check begins; 0 before the first check
+	begun   atomic.Bool // whether the first check is done; readable without runsMu
 	first   int64       // value of since at the first check, or when runs were last forgotten
-	events  int64       // the last event at that time
+	events  int64       // number of the last event when first was set
 	forgets forgetting
 }
 
-// The HPKE algorithms for mail.
+// kem, kdf and aead return the HPKE algorithms for letters.
 func kem() hpke.KEM   { return hpke.DHKEM(ecdh.X25519()) }
 func kdf() hpke.KDF   { return hpke.HKDFSHA256() }
 func aead() hpke.AEAD { return hpke.AES256GCM() }
@@ -107,7 +108,7 @@ func (o *peers) start() {
 	o.srv.work.Go(o.pollLoop)
 }
 
-// subscribe receives the notifications of the others.
+// subscribe subscribes to the notifications of the other servers.
 func (o *peers) subscribe() {
 	subscribe := func(subject string, do func(subject string, body []byte)) {
 		if err := o.bus.Subscribe(subject, do); err != nil {
@@ -127,7 +128,7 @@ func (o *peers) subscribe() {
 	subscribe("mail."+o.id, func(_ string, body []byte) { o.open(string(body)) })
 }
 
-// parseGrown parses run.ID.PREFIX.
+// parseGrown parses the subject run.ID.PREFIX.
 func parseGrown(subject string) (run string, prefix int64, ok bool) {
 	rest, _ := strings.CutPrefix(subject, "run.")
 	run, number, _ := strings.Cut(rest, ".")
@@ -135,21 +136,21 @@ func parseGrown(subject string) (run string, prefix int64, ok bool) {
 	return run, prefix, err == nil
 }
 
-// publishGrown notifies the others that a run's prefix has grown.
+// publishGrown notifies the other servers that a run's prefix has grown.
 func (o *peers) publishGrown(run string, prefix int64) {
 	if o.bus != nil {
 		o.bus.Publish(fmt.Sprintf("run.%s.%d", run, prefix), nil)
 	}
 }
 
-// notify makes the others check something.
+// notify notifies the other servers of a kind of change.
 func (o *peers) notify(what checkSet) {
 	if o.bus != nil {
 		o.bus.Publish(subjects[what], nil)
 	}
 }
 
-// schedule makes this server check something soon.
+// schedule makes the polling goroutine of this server check for changes soon.
 func (o *peers) schedule(what checkSet) {
 	o.mu.Lock()
 	o.todo |= what
@@ -160,7 +161,7 @@ func (o *peers) schedule(what checkSet) {
 	}
 }
 
-// beat renews this server's lease and finds the other live servers.
+// beat renews this server's lease and loads the list of the other live servers.
 func (o *peers) beat(now time.Time) {
 	o.beating.Lock()
 	defer o.beating.Unlock()
@@ -192,7 +193,7 @@ func (o *peers) publicKey() string {
 	return base64.RawURLEncoding.EncodeToString(o.key.PublicKey().Bytes())
 }
 
-// refreshPeers loads the live servers.
+// refreshPeers loads the list of live servers and their keys.
 func (o *peers) refreshPeers(ctx context.Context) error {
 	if !o.shared {
 		return nil
@@ -231,12 +232,12 @@ func (o *peers) leave(ctx context.Context) {
 
 const leaveTimeout = time.Second
 
-// isElsewhere reports whether another live server has a host.
+// isElsewhere reports whether a host is connected to another live server.
 func (o *peers) isElsewhere(h *store.Host) bool {
 	return o.shared && h.Alive && h.Replica != o.id
 }
 
-// hasHost is like has, for a host's id.
+// hasHost is like isElsewhere, for a host id.
 func (o *peers) hasHost(ctx context.Context, id string) bool {
 	if !o.shared {
 		return false
@@ -245,8 +246,8 @@ func (o *peers) hasHost(ctx context.Context, id string) bool {
 	return err == nil && o.isElsewhere(h)
 }
 
-// isRival reports whether a process with the same state as a connecting host is connected elsewhere
-// and alive.
+// isRival reports whether another connection uses the same host state as the connecting host h, and
+// its process is connected to another server and responds.
 func (o *peers) isRival(h *host, epoch int64, instance string) bool {
 	if !o.shared {
 		return false

@@ -24,8 +24,8 @@ type trio struct {
 	bus             *servertest.Bus
 }
 
-// TestReplicas checks that with a shared database any server serves any client, with and without
-// notifications between the servers.
+// TestReplicas runs three servers on a shared database, with and without notifications between
+// them. Any server must be able to serve any client.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	pg := pgtest.Start(t)
@@ -53,8 +53,9 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// events checks that apps of every server receive each event of any host once and in order, also
-// when the host moves to another server and while no follower here knows the run.
+// events checks that apps at every server receive each event of any host once and in order. This
+// also holds when the host moves to another server, and when no client of that server follows the
+// run yet.
 func (w *trio) events() {
 	h := w.one.Host("host_a")
 	h.Begin("run_old")
@@ -65,7 +66,7 @@ func (w *trio) events() {
 	late := w.three.HelloApp(servertest.Viewer, "&follow=none")
 	late.Send(protocol.RunSubscribe, "", 0, `{"cursor":{"run_a":0}}`)
 	if got := late.Seqs("run_a", 1); got[0] != 1 {
-		w.Errorf("%v", got)
+		w.Errorf("sequence numbers of the new follower = %v, want 1", got)
 	}
 	var want []int64
 	for seq := int64(2); seq <= 60; seq++ {
@@ -82,17 +83,17 @@ func (w *trio) events() {
 	h.Begin("run_b")
 	for i, a := range append(apps, late) {
 		if got := a.Seqs("run_a", 59); !slices.Equal(got, want) {
-			w.Errorf("app %d got %v", i, got)
+			w.Errorf("app %d: sequence numbers = %v, want each event once and in order", i, got)
 		}
 		if a != late {
 			if e := a.Next(protocol.RunStarted); e.RunID != "run_b" {
-				w.Errorf("app %d: %s", i, e.Append(nil))
+				w.Errorf("app %d: event = %s, want the start of run_b", i, e.Append(nil))
 			}
 		}
 	}
 	for i, r := range []*servertest.Relay{w.one, w.two, w.three} {
 		if _, body := r.Do(servertest.Viewer, "GET", "/hosts", nil); !strings.Contains(string(body), `"online":true`) {
-			w.Errorf("at %d: %s", i, body)
+			w.Errorf("hosts at server %d = %s, want an online host", i, body)
 		}
 	}
 	h.Close()
@@ -100,7 +101,8 @@ func (w *trio) events() {
 	w.three.WaitOffline("host_a")
 }
 
-// late checks that an event of a run that ended before a server started is shown there once.
+// late sends events of a run that ended before a server was started. Followers at that server must
+// receive each event once.
 func (w *trio) late() {
 	h := w.one.Host("host_a")
 	h.Begin("run_a")
@@ -111,12 +113,13 @@ func (w *trio) late() {
 	h.Send(protocol.RunOutput, "run_a", 3, servertest.Output("after all"))
 	h.Send(protocol.RunOutput, "run_a", 4, servertest.Output("and more"))
 	if got := a.Seqs("run_a", 2); !slices.Equal(got, []int64{3, 4}) {
-		w.Errorf("%v", got)
+		w.Errorf("sequence numbers = %v, want 3 and 4", got)
 	}
 }
 
-// hostMoves checks that followers miss no events when a host moves to a server that has not yet
-// polled: neither of an unknown run nor of one that had ended before the server started.
+// hostMoves moves a host to a server that has not yet polled the database. Followers there must
+// miss no events, neither of a run that the server does not know nor of a run that ended before the
+// server started.
 func (w *trio) hostMoves() {
 	h := w.one.Host("host_a")
 	h.Begin("run_old")
@@ -147,15 +150,16 @@ func (w *trio) hostMoves() {
 		for range 19 + 18 {
 			e := a.Next(protocol.RunOutput)
 			if e.Seq != next[e.RunID] {
-				w.Fatalf("app %d: %s %d came, want %d", i, e.RunID, e.Seq, next[e.RunID])
+				w.Fatalf("app %d: event of %s has sequence number %d, want %d", i, e.RunID, e.Seq, next[e.RunID])
 			}
 			next[e.RunID]++
 		}
 	}
 }
 
-// caughtUp checks that run.caught_up follows all events stored before the subscription, even if the
-// last ones are in memory and events stored by another server since then were not polled.
+// caughtUp checks that run.caught_up follows all events that were stored before the subscription.
+// This also holds if the last events are in memory and the server has not yet polled the events
+// that another server stored.
 func (w *trio) caughtUp() {
 	h, live := w.one.Host("host_a"), w.one.HelloApp(servertest.Viewer, "")
 	h.Begin("run_a")
@@ -179,17 +183,17 @@ func (w *trio) caughtUp() {
 			last = e.Seq
 		}
 		if last != 20 {
-			w.Errorf("%s: caught up at %d", data, last)
+			w.Errorf("%s: last event before run.caught_up = %d, want 20", data, last)
 		}
 	}
 	look()
 	if got := live.Seqs("run_a", 11); got[0] != 10 || got[10] != 20 {
-		w.Errorf("%v", got)
+		w.Errorf("sequence numbers of the live follower = %v, want 10 to 20", got)
 	}
 }
 
-// forgets checks that a server with too many ended runs forgets them. A later event is shown once,
-// to earlier and new followers, whether the host is here or elsewhere.
+// forgets makes a server forget ended runs. A later event of such a run is delivered once to
+// earlier and to new followers, whether the host is connected to this or to another server.
 func (w *trio) forgets() {
 	server.ForgetEnded(w.two.Server)
 	h := w.one.Host("host_a")
@@ -218,7 +222,7 @@ func (w *trio) forgets() {
 		w.Helper()
 		for _, a := range []*servertest.Peer{before, after} {
 			if got := a.Seqs(run, len(want)); !slices.Equal(got, want) {
-				w.Errorf("%s: %v, want %v", run, got, want)
+				w.Errorf("%s: sequence numbers = %v, want %v", run, got, want)
 			}
 		}
 	}
@@ -234,12 +238,12 @@ func (w *trio) forgets() {
 	h.Send(protocol.RunOutput, "run_on", 2, servertest.Output("on"))
 	is("run_on", 2)
 	if !server.HasState(w.two.Server, "run_on") {
-		w.Error("the server forgot a running run")
+		w.Error("the server forgot a run that has not ended")
 	}
 }
 
-// commands checks that inputs, keys and decisions reach a host at another server once, that senders
-// receive each state, and that only one of several decisions counts.
+// commands sends inputs, keys and decisions to a host at another server. Each reaches the host
+// once, the sender receives each state, and only the first of several decisions counts.
 func (w *trio) commands() {
 	h, _ := w.one.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
@@ -255,7 +259,7 @@ func (w *trio) commands() {
 	a.Send(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"y\n"}`)
 	is(a, "i1", "input", "eve", "accepted", "sent")
 	if e := h.Next(protocol.RunSendInput); !strings.Contains(string(e.Data), `"i1"`) {
-		w.Errorf("%s", e.Data)
+		w.Errorf("input = %s, want i1", e.Data)
 	}
 	h.Send(protocol.RunInput, "run_a", 3, `{"actor":"web","input_id":"i1","text_redacted":"y","text_sha256":"x"}`)
 	is(a, "i1", "input", "eve", "applied")
@@ -263,7 +267,7 @@ func (w *trio) commands() {
 	is(a, "q1", "decision", "eve", "accepted")
 	b.Send(protocol.RunDeny, "run_a", 0, `{"request_id":"q1"}`)
 	if d := b.NextError(); d.Code != protocol.AlreadyDecided {
-		w.Errorf("%+v", d)
+		w.Errorf("error of the second decision = %+v, want already_decided", d)
 	}
 	h.Next(protocol.RunApprove)
 	h.Send(protocol.CommandResult, "run_a", 0, `{"id":"q1","kind":"decision","state":"rejected","error":"invalid_answer"}`)
@@ -279,10 +283,10 @@ func (w *trio) commands() {
 	}
 	for i := range 5 {
 		if e := h.Next(protocol.RunSendKeys); !strings.Contains(string(e.Data), fmt.Sprintf(`"k%d"`, i)) {
-			w.Errorf("%s", e.Data)
+			w.Errorf("keys = %s, want them in the order in which they were sent", e.Data)
 		}
 	}
-	// each of many concurrent ones arrives once
+	// Many concurrent commands arrive once each.
 	const many = 20
 	for i := range many {
 		a.Send(protocol.RunSendInput, "run_a", 0, fmt.Sprintf(`{"input_id":"a%d","text":"x"}`, i))
@@ -294,11 +298,12 @@ func (w *trio) commands() {
 		got[store.Text(e.Data, "input_id")]++
 	}
 	if len(got) != 2*many {
-		w.Errorf("%v", got)
+		w.Errorf("number of deliveries by input id = %v, want each input once", got)
 	}
 }
 
-// secrets checks that a secret answer reaches a host at another server and is not in the database.
+// secrets checks that a secret answer reaches a host at another server, and is not written to the
+// database.
 func (w *trio) secrets() {
 	h, _ := w.one.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
@@ -308,36 +313,36 @@ func (w *trio) secrets() {
 	const secret = "correct-horse-battery"
 	a.Send(protocol.RunApprove, "run_a", 0, `{"request_id":"q1","answers":{"p":"`+secret+`"}}`)
 	if e := h.Next(protocol.RunApprove); !strings.Contains(string(e.Data), secret) {
-		w.Errorf("%s", e.Data)
+		w.Errorf("decision = %s, want the secret answer", e.Data)
 	}
 	c, err := w.one.Store.Command(context.Background(), "run_a", store.DecisionCommand, "q1")
 	if err != nil || len(c.Payload) != 0 {
-		w.Errorf("%+v %v", c, err)
+		w.Errorf("stored command = %+v, %v; want it without a payload", c, err)
 	}
-	// the host moves to a third server before it has reported the result
+	// The host moves to a third server before it has reported the result.
 	h, _ = w.three.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
 	if e := h.Next(protocol.RunApprove); !strings.Contains(string(e.Data), secret) {
-		w.Errorf("%s", e.Data)
+		w.Errorf("decision at the third server = %s, want the secret answer", e.Data)
 	}
-	// two servers that have received it still have it when the first has stopped
+	// After the first server has stopped, the two others still have the secret answer.
 	w.two.Stop()
 	h, _ = w.one.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
 	if e := h.Next(protocol.RunApprove); !strings.Contains(string(e.Data), secret) {
-		w.Errorf("%s", e.Data)
+		w.Errorf("decision after a server has stopped = %s, want the secret answer", e.Data)
 	}
-	// all servers with the payload have stopped: the decision is withdrawn
+	// All servers that have the secret answer have stopped, so the decision is withdrawn.
 	w.one.Stop()
 	w.three.Restart()
 	h, _ = w.three.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
 	h.Send(protocol.RunOutput, "run_a", 3, servertest.Output("x"))
 	h.Acked("run_a", 3)
 	if _, body := w.three.Do(servertest.Viewer, "GET", "/inbox", nil); !strings.Contains(string(body), `"state":"open"`) {
-		w.Errorf("%s", body)
+		w.Errorf("inbox = %s, want an open request", body)
 	}
 }
 
-// calls checks that an RPC may be sent to any server, is performed once, and is answered at every
-// server, also after all servers have restarted.
+// calls checks that an RPC may be sent to any server, is performed once, and can be answered by
+// every server, also after all servers have restarted.
 func (w *trio) calls() {
 	h, _ := w.one.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
@@ -350,7 +355,7 @@ func (w *trio) calls() {
 	right := func(p *servertest.Peer) {
 		w.Helper()
 		if e, d := answer(p); !d.OK || string(d.Result) != `{"content":"hi"}` || e.HostID != "host_a" {
-			w.Errorf("%s", e.Append(nil))
+			w.Errorf("answer = %s, want the host's result", e.Append(nil))
 		}
 	}
 	right(a)
@@ -359,12 +364,12 @@ func (w *trio) calls() {
 	right(b)
 	b.Send("rpc.fs.read", "run_a", 0, `{"request_id":"r1","path":"x"}`)
 	if _, d := answer(b); d.ErrorCode != protocol.RPCCode(protocol.InputConflict) {
-		w.Errorf("%+v", d)
+		w.Errorf("answer to a call with the same id and other data = %+v, want input_conflict", d)
 	}
 	h.Ping()
 	status, body := w.three.Do(servertest.Operator, "POST", "/rpc", json.RawMessage(`{"type":"rpc.fs.read","run_id":"run_a","data":`+read("r1")+`}`))
 	if status != 200 || !strings.Contains(string(body), `"content":"hi"`) {
-		w.Errorf("%d %s", status, body)
+		w.Errorf("response of another server = %d %s, want 200 with the result", status, body)
 	}
 	for _, r := range []*servertest.Relay{w.one, w.two, w.three} {
 		r.Restart()
@@ -374,12 +379,12 @@ func (w *trio) calls() {
 	right(a)
 	a.Send("rpc.fs.read", "run_a", 0, read("r2"))
 	if _, d := answer(a); d.ErrorCode != protocol.RPCCode(protocol.HostOffline) {
-		w.Errorf("%+v", d)
+		w.Errorf("answer without the host = %+v, want host_offline", d)
 	}
 }
 
-// callsEnd checks that repeatable calls are sent again to a host that moves to another server;
-// others become indeterminate.
+// callsEnd moves a host with running calls to another server. Calls that may be repeated are sent
+// again, and the other calls become indeterminate.
 func (w *trio) callsEnd() {
 	h, _ := w.one.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
@@ -392,7 +397,7 @@ func (w *trio) callsEnd() {
 	h.Next("rpc.bash")
 	h.Send(protocol.RunPermissionRequested, "run_a", 2, `{"request_id":"g2","reason":"permission","prompt":"make?"}`)
 	h.Acked("run_a", 2)
-	for { // that it waits is noted
+	for { // until a server has stored that the call waits for an approval
 		c, err := w.one.Store.Call(context.Background(), "g2")
 		if err != nil {
 			w.Fatal(err)
@@ -403,56 +408,56 @@ func (w *trio) callsEnd() {
 	}
 	h, _ = w.three.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
 	if e := h.Next("rpc.fs.read"); requestOf(e) != "r1" {
-		w.Errorf("%s", e.Data)
+		w.Errorf("call after the move = %s, want r1", e.Data)
 	}
 	if _, d := answer(a); d.RequestID != "g1" || d.OK || !strings.HasPrefix(d.Error, "indeterminate") {
-		w.Errorf("%+v", d)
+		w.Errorf("answer to g1 = %+v, want an indeterminate error", d)
 	}
 	h.Send(protocol.RPCResponse, "run_a", 0, `{"request_id":"r1","ok":true,"rpc_type":"rpc.fs.read","result":{}}`)
 	if _, d := answer(a); d.RequestID != "r1" || !d.OK {
-		w.Errorf("%+v", d)
+		w.Errorf("answer to r1 = %+v, want ok", d)
 	}
-	// a call that waits for its approval continues at the new server
+	// A call that waits for its approval continues at the new server.
 	a.Send(protocol.RunApprove, "run_a", 0, `{"request_id":"g2"}`)
 	h.Next(protocol.RunApprove)
 	h.Send(protocol.RunPermissionResolved, "run_a", 3, `{"request_id":"g2","decision":"approve"}`)
 	h.Send(protocol.RPCResponse, "run_a", 0, `{"request_id":"g2","ok":true,"rpc_type":"rpc.bash","result":{"exit_code":0}}`)
 	if _, d := answer(a); d.RequestID != "g2" || !d.OK {
-		w.Errorf("%+v", d)
+		w.Errorf("answer to g2 = %+v, want ok", d)
 	}
 }
 
-// oneConnection checks that a host has one connection among all servers and loses it when it is
-// removed.
+// oneConnection checks that a host has only one connection to all servers, and loses it when the
+// host is removed.
 func (w *trio) oneConnection() {
 	older, _ := w.one.Hello("host_a", hello("one", 100))
 	older.Begin("run_a")
 	newer, welcome := w.two.Hello("host_a", hello("one", 100, protocol.RunAt{RunID: "run_a", LastSeq: 1}))
 	if code := older.Closed(); code != protocol.CloseSuperseded || welcome.Runs["run_a"] != 1 {
-		w.Errorf("%d %v", code, welcome.Runs)
+		w.Errorf("first connection: close code %d, welcome %v; want superseded and run_a", code, welcome.Runs)
 	}
 	later, _ := w.three.Hello("host_a", hello("two", 101))
 	if code := newer.Closed(); code != protocol.CloseSuperseded {
-		w.Errorf("%d", code)
+		w.Errorf("second connection: close code = %d, want superseded", code)
 	}
 	stale := w.one.Host("host_a")
 	d := hello("three", 99)
 	d.Protocol, d.Agent = 2, "x/1"
 	stale.Send(protocol.Hello, "", 0, d)
 	if code := stale.Closed(); code != protocol.CloseStaleEpoch {
-		w.Errorf("%d", code)
+		w.Errorf("connection with an old epoch: close code = %d, want stale_epoch", code)
 	}
 	if err := w.one.Store.RemoveHost(context.Background(), "host_a", 5); err != nil {
 		w.Fatal(err)
 	}
 	w.one.Server.CloseHost("host_a", "the host was removed")
 	if code := later.Closed(); code != protocol.CloseUnauthorized {
-		w.Errorf("%d", code)
+		w.Errorf("connection of a removed host: close code = %d, want unauthorized", code)
 	}
 }
 
-// hostCopies checks that a copy of a host's state is refused while the host is connected to any
-// server.
+// hostCopies connects a copy of a host's state while the host is connected. Every server must
+// refuse the copy.
 func (w *trio) hostCopies() {
 	first, _ := w.one.Hello("host_a", hello("one", 100))
 	first.Begin("run_a")
@@ -461,7 +466,7 @@ func (w *trio) hostCopies() {
 	d.Protocol, d.Agent = 2, "x/1"
 	copied.Send(protocol.Hello, "", 0, d)
 	if code := copied.Closed(); code != protocol.CloseSuperseded {
-		w.Errorf("%d", code)
+		w.Errorf("connection of the copy: close code = %d, want superseded", code)
 	}
 	first.Send(protocol.RunOutput, "run_a", 2, servertest.Output("x"))
 	first.Acked("run_a", 2)
@@ -471,7 +476,7 @@ func (w *trio) hostCopies() {
 	w.two.Hello("host_a", hello("two", 100))
 }
 
-// live checks that events that are not stored are shown at every server.
+// live checks that events that are not stored reach the followers at every server.
 func (w *trio) live() {
 	h := w.one.Host("host_a")
 	h.Begin("run_a")
@@ -479,12 +484,12 @@ func (w *trio) live() {
 	h.Send("run.output", "run_a", 0, servertest.Output("passing"))
 	for i, a := range apps {
 		if e := a.Next(protocol.RunOutput); e.Seq != 0 || !strings.Contains(string(e.Data), "passing") {
-			w.Errorf("app %d: %s", i, e.Append(nil))
+			w.Errorf("app %d: event = %s, want the unstored output", i, e.Append(nil))
 		}
 	}
 }
 
-// busBreaks checks that without notifications all changes are found a little later.
+// busBreaks checks that servers without notifications find all changes a little later.
 func (w *trio) busBreaks() {
 	if w.bus == nil {
 		return
@@ -494,12 +499,12 @@ func (w *trio) busBreaks() {
 	a := w.two.HelloApp(servertest.Operator, "")
 	h.Send(protocol.RunOutput, "run_a", 2, servertest.Output("two"))
 	if got := a.Seqs("run_a", 1); got[0] != 2 || w.bus.Published("run") == 0 {
-		w.Errorf("%v, %d messages", got, w.bus.Published("run"))
+		w.Errorf("sequence numbers = %v, after %d notifications; want 2 after a notification", got, w.bus.Published("run"))
 	}
 	w.bus.Break()
 	h.Send(protocol.RunOutput, "run_a", 3, servertest.Output("three"))
 	if got := a.Seqs("run_a", 1); got[0] != 3 {
-		w.Errorf("%v", got)
+		w.Errorf("sequence numbers without notifications = %v, want 3", got)
 	}
 	a.Send(protocol.RunSendKeys, "run_a", 0, `{"keys":"x"}`)
 	h.Next(protocol.RunSendKeys)

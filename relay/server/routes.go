@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
-// Routes returns all routes, including those of Config.More.
+// Routes returns the routes of the server and those of Config.More.
 func (s *Server) Routes() []auth.Route {
 	return append([]auth.Route{
 		{Method: "GET", Path: "/health", Right: auth.Open, Handle: s.health},
@@ -53,10 +53,11 @@ func (s *Server) mux() http.Handler {
 	})
 }
 
-// isClean reports whether a path is in its shortest form; others would be redirected.
+// isClean reports whether the path of a request is in its shortest form. http.ServeMux redirects
+// other paths.
 func isClean(r *http.Request) bool { return path.Clean(r.URL.EscapedPath()) == r.URL.EscapedPath() }
 
-// noRoute responds that nothing exists at a path, or only for other methods.
+// noRoute responds that the path does not exist, or that it does not support the request's method.
 func noRoute(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
@@ -91,7 +92,8 @@ func (s *Server) serve(row auth.Route, w http.ResponseWriter, r *http.Request) {
 	row.Handle(w, r, who)
 }
 
-// may returns an error if the caller lacks a right, and records that.
+// may returns nil if the caller has a right. Otherwise it writes an audit record and returns an
+// error.
 func (s *Server) may(ctx context.Context, who *auth.Identity, right auth.Right, run string) error {
 	err := who.Need(right)
 	if err != nil {
@@ -100,7 +102,8 @@ func (s *Server) may(ctx context.Context, who *auth.Identity, right auth.Right, 
 	return err
 }
 
-// healthTimeout limits the check of the database. Load balancers wait for a few seconds.
+// healthTimeout is the time limit for checking the database. Load balancers wait only a few
+// seconds.
 const healthTimeout = 2 * time.Second
 
 func (s *Server) health(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
@@ -114,7 +117,7 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request, _ *auth.Identity
 	httpguard.Answer(w, code, map[string]string{"name": "concerto-relay", "version": s.config.Version, "status": status})
 }
 
-// read reads a request's body.
+// read reads the body of a request.
 func read(w http.ResponseWriter, r *http.Request) ([]byte, *Failure) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, protocol.MaxFrame))
 	var big *http.MaxBytesError

@@ -13,35 +13,35 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// calls holds the unanswered RPCs that concern this server: a caller waits here, or the host is
-// connected here. The state is in the store, so that each call is answered once and a repeated one
-// receives the same answer from any server.
+// calls holds the unanswered RPCs that concern this server, because a caller waits here or the host
+// is connected here. The state of each call is in the store. Therefore each call is answered once,
+// and every server answers a repeated call with the same result.
 type calls struct {
 	srv *Server
 
 	mu sync.Mutex
-	of map[string]*call // by request_id
+	of map[string]*call // calls by request_id
 
-	queue   []func() // queued functions, in order
+	queue   []func() // functions to run, in order
 	working bool
-	swept   int64 // when old calls were last removed, in Unix ms
+	swept   int64 // time of the last removal of old calls, in Unix ms
 }
 
-// forgetInterval is the interval of removing old calls.
+// forgetInterval is the interval at which old calls are removed.
 const forgetInterval = time.Minute
 
 // call is an RPC.
 type call struct {
 	row      store.Call
-	conn     *host // the connection on which this server sent it
-	answered bool  // its answer has arrived and is being stored
+	conn     *host // the connection on which this server sent the call; nil if it did not
+	answered bool  // the answer has arrived and is being stored
 	askers   []waiter
 	done     chan struct{}
 	answer   *protocol.Envelope
-	timer    func() bool // fires at its deadline
+	timer    func() bool // stops the timer of the call's deadline
 }
 
-// waiter is a connection that waits for the answer.
+// waiter is an app's connection that waits for the answer.
 type waiter struct {
 	app *app
 	re  string
@@ -49,7 +49,7 @@ type waiter struct {
 
 func newCalls(s *Server) *calls { return &calls{srv: s, of: map[string]*call{}} }
 
-// call performs an app's RPC. A refusal is sent as an answer.
+// call performs an RPC of an app. If the call is refused, the app receives an answer with an error.
 func (s *Server) call(ctx context.Context, who *auth.Identity, e *protocol.Envelope, from *app) *Failure {
 	_, f := s.startCall(ctx, who, e, from)
 	if f == nil {
@@ -66,14 +66,14 @@ func (s *Server) call(ctx context.Context, who *auth.Identity, e *protocol.Envel
 	return nil
 }
 
-// failedCall returns an answer with an error.
+// failedCall returns an answer that contains an error.
 func (s *Server) failedCall(request, typ, run string, code protocol.RPCCode, why string) *protocol.Envelope {
 	out := protocol.New(protocol.RPCResponse, s.clock.Now(), protocol.Response{RequestID: request, RPCType: typ, Error: why, ErrorCode: code})
 	out.RunID = run
 	return &out
 }
 
-// startCall starts a call, or joins the one with the same id.
+// startCall starts a call. If a call with the same id exists, the caller joins it.
 func (s *Server) startCall(ctx context.Context, who *auth.Identity, e *protocol.Envelope, from *app) (*call, *Failure) {
 	row, host, f := s.newCall(ctx, who, e)
 	if f != nil {
@@ -87,7 +87,7 @@ func (s *Server) startCall(ctx context.Context, who *auth.Identity, e *protocol.
 	switch {
 	case here:
 		row.Gen = h.life.generation()
-	case h == nil && !s.others.isElsewhere(host): // a host without a hello receives it after HelloTimeout
+	case h == nil && !s.others.isElsewhere(host): // if the host has sent no hello, it receives the call after HelloTimeout
 		return nil, refuse(protocol.HostOffline, "host %s is not connected", row.Host)
 	}
 	if s.calls.running(row.Session) >= protocol.MaxConcurrentRPCs {
@@ -109,13 +109,13 @@ func (s *Server) startCall(ctx context.Context, who *auth.Identity, e *protocol.
 		h.socket.push(row.Frame)
 	case h == nil:
 		s.others.notify(checkHosts)
-	case h.isReady(): // it became ready after the check and may have missed the call
+	case h.isReady(): // the host became ready after the check and may have missed the call
 		s.calls.resend(s, h)
 	}
 	return c, f
 }
 
-// findCall returns the call with an id, or nil.
+// findCall returns the call with an id and adds the waiter to it, or returns nil.
 func (s *Server) findCall(ctx context.Context, row *store.Call, a waiter) (*call, *Failure) {
 	s.calls.mu.Lock()
 	has := s.calls.of[row.ID]
@@ -133,8 +133,8 @@ func (s *Server) findCall(ctx context.Context, row *store.Call, a waiter) (*call
 	return s.join(was, row, a)
 }
 
-// join adds a waiter to a stored call if the request is the same. A finished call is answered at
-// once.
+// join adds a waiter to a stored call if the new request is identical. If the call is finished,
+// join sends the answer at once.
 func (s *Server) join(was, wants *store.Call, a waiter) (*call, *Failure) {
 	if was.SHA256 != wants.SHA256 || was.By != wants.By {
 		return nil, refuse(protocol.InputConflict, "the request_id was used for another call: use a new id")
@@ -152,8 +152,8 @@ func (s *Server) join(was, wants *store.Call, a waiter) (*call, *Failure) {
 	return c, nil
 }
 
-// open returns the local state of a call; a finished one is not retained. The caller holds
-// calls.mu.
+// open returns this server's state of a call and creates it if needed. The state of a finished call
+// is not retained. The caller holds calls.mu.
 func (cs *calls) open(row *store.Call) *call {
 	if c := cs.of[row.ID]; c != nil {
 		return c
@@ -168,7 +168,7 @@ func (cs *calls) open(row *store.Call) *call {
 	return c
 }
 
-// setDeadline starts the timer of a call's deadline. The caller holds calls.mu.
+// setDeadline starts the timer for the deadline of a call. The caller holds calls.mu.
 func (cs *calls) setDeadline(c *call) {
 	if c.timer != nil {
 		c.timer()
@@ -180,14 +180,14 @@ func (cs *calls) setDeadline(c *call) {
 	}
 }
 
-// sent records the connection on which a call was sent.
+// sent records that a call was sent on a connection.
 func (cs *calls) sent(c *call, h *host) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	c.conn = h
 }
 
-// finish sets the stored answer.
+// finish sets the answer from the stored call.
 func (c *call) finish(row *store.Call) {
 	c.row = *row
 	answer, refused := protocol.Parse([]byte(row.Answer))
@@ -198,7 +198,7 @@ func (c *call) finish(row *store.Call) {
 	close(c.done)
 }
 
-// newCall converts a message to a call and returns it with its host.
+// newCall converts a message to a call. It returns the call and its host.
 func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.Envelope) (*store.Call, *store.Host, *Failure) {
 	m := protocol.Find(e.Type)
 	request, _ := idsOf(e)
@@ -245,7 +245,7 @@ func (c *call) sendTo(to waiter) {
 	to.app.push(e.Append(nil))
 }
 
-// running returns the number of a session's running calls.
+// running returns the number of running calls of a session.
 func (cs *calls) running(session string) (n int) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -257,7 +257,7 @@ func (cs *calls) running(session string) (n int) {
 	return n
 }
 
-// waiting returns the ids of calls whose host is not connected here.
+// waiting returns the ids of the calls whose host is not connected to this server.
 func (cs *calls) waiting() (ids []string) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

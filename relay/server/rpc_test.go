@@ -24,8 +24,8 @@ func answer(p *servertest.Peer) (protocol.Envelope, protocol.Response) {
 
 func read(id string) string { return fmt.Sprintf(`{"request_id":%q,"path":"README.md"}`, id) }
 
-// TestRPCBeforeHello checks that a connected host without a hello is online, and receives RPCs once
-// the time for the hello has passed.
+// TestRPCBeforeHello connects a host that sends no hello. The host is online at once, and receives
+// the pending RPC when the time for the hello has passed.
 func TestRPCBeforeHello(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -37,7 +37,7 @@ func TestRPCBeforeHello(t *testing.T) {
 	a := r.App(servertest.Operator, "")
 	a.Send("rpc.fs.read", "run_a", 0, read("r0"))
 	if _, d := answer(a); d.ErrorCode != protocol.RPCCode(protocol.HostOffline) {
-		t.Errorf("without the host: %+v", d)
+		t.Errorf("answer while the host is offline = %+v, want code host_offline", d)
 	}
 	h = r.Host("host_a")
 	for {
@@ -51,12 +51,13 @@ func TestRPCBeforeHello(t *testing.T) {
 	h.Next("rpc.fs.read")
 	h.Send(protocol.RPCResponse, "run_a", 0, `{"request_id":"r1","ok":true,"rpc_type":"rpc.fs.read","result":{"content":"hi"}}`)
 	if _, d := answer(a); !d.OK || d.RequestID != "r1" {
-		t.Errorf("%+v", d)
+		t.Errorf("answer = %+v, want an ok answer to r1", d)
 	}
 }
 
-// TestKeysBeforeHello checks that keys for a connected host wait for its hello in order; they are
-// refused without one, because protocol 1 has no keys, and when the host disconnects.
+// TestKeysBeforeHello sends keys to a connected host that has not yet sent its hello. The keys wait
+// for the hello and are delivered in order. They are refused if the host sends no hello, because
+// protocol 1 has no keys, or if the host disconnects.
 func TestKeysBeforeHello(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -82,7 +83,7 @@ func TestKeysBeforeHello(t *testing.T) {
 		t.Helper()
 		for range 3 {
 			if d := a.NextError(); d.Code != want {
-				t.Errorf("%+v", d)
+				t.Errorf("error = %+v, want a refusal of each call with the wanted code", d)
 			}
 		}
 	}
@@ -92,7 +93,7 @@ func TestKeysBeforeHello(t *testing.T) {
 	h.Send(protocol.Hello, "", 0, d)
 	for i := range 3 {
 		if e := h.Next(protocol.RunSendKeys); !strings.Contains(string(e.Data), fmt.Sprintf(`"k%d"`, i)) {
-			t.Errorf("%s", e.Data)
+			t.Errorf("keys = %s, want them in the order in which they were sent", e.Data)
 		}
 	}
 	comes()
@@ -103,8 +104,8 @@ func TestKeysBeforeHello(t *testing.T) {
 	refused(protocol.HostOffline)
 }
 
-// TestRPC checks that an answer goes only to the caller, and that a repeated call is not performed
-// again.
+// TestRPC sends calls to a host. Only the caller receives the answer, and a repeated call is not
+// performed a second time.
 func TestRPC(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -114,16 +115,16 @@ func TestRPC(t *testing.T) {
 	a.Raw([]byte(`{"type":"rpc.fs.read","ts":"2025-01-01T00:00:00Z","run_id":"run_a","id":"mine","data":` + read("r1") + `}`))
 	e := h.Next("rpc.fs.read")
 	if e.RunID != "run_a" || !strings.Contains(string(e.Data), `"path":"README.md"`) {
-		t.Errorf("%s", e.Append(nil))
+		t.Errorf("the host received %s, want the call with its run and path", e.Append(nil))
 	}
 	h.Send(protocol.RPCResponse, "run_a", 0, `{"request_id":"r1","ok":true,"rpc_type":"rpc.fs.read","result":{"content":"hi"}}`)
 	e, d := answer(a)
 	if !d.OK || string(d.Result) != `{"content":"hi"}` || e.Re != "mine" || e.RunID != "run_a" || e.HostID != "host_a" {
-		t.Errorf("%s", e.Append(nil))
+		t.Errorf("answer = %s, want the host's result with re, run and host", e.Append(nil))
 	}
 	a.Send("rpc.fs.read", "run_a", 0, read("r1"))
 	if _, d := answer(a); !d.OK {
-		t.Errorf("%+v", d)
+		t.Errorf("answer to the repeated call = %+v, want ok", d)
 	}
 	for what, ask := range map[string]func(){
 		"other args": func() { a.Send("rpc.fs.read", "run_a", 0, `{"request_id":"r1","path":"x"}`) },
@@ -131,22 +132,22 @@ func TestRPC(t *testing.T) {
 	} {
 		ask()
 		if _, d := answer(a); d.OK || d.ErrorCode != protocol.RPCCode(protocol.InputConflict) || d.RequestID != "r1" {
-			t.Errorf("%s: %+v", what, d)
+			t.Errorf("%s: answer = %+v, want input_conflict", what, d)
 		}
 	}
 	other.Send("rpc.fs.read", "run_a", 0, read("r1"))
 	if _, d := answer(other); d.ErrorCode != protocol.RPCCode(protocol.InputConflict) {
-		t.Errorf("another host's call: %+v", d)
+		t.Errorf("answer to another host's call = %+v, want input_conflict", d)
 	}
 	a.Send("rpc.fs.read", "run_z", 0, read("r2"))
 	if _, d := answer(a); d.ErrorCode != protocol.RPCCode(protocol.UnknownRun) || d.RPCType != "rpc.fs.read" {
-		t.Errorf("%+v", d)
+		t.Errorf("answer for an unknown run = %+v, want unknown_run", d)
 	}
 	a.Send("rpc.host.info", "", 0, `{"request_id":"r3","host_id":"host_z"}`)
 	if _, d := answer(a); d.ErrorCode != protocol.RPCCode(protocol.UnknownHost) {
-		t.Errorf("%+v", d)
+		t.Errorf("answer for an unknown host = %+v, want unknown_host", d)
 	}
-	// another host's answer is ignored; an error of protocol 1 gets a code
+	// The server ignores an answer from another host, and adds a code to an error of protocol 1.
 	b := r.Host("host_b")
 	b.Begin("run_b")
 	a.Send("rpc.fs.read", "run_a", 0, read("r4"))
@@ -155,45 +156,45 @@ func TestRPC(t *testing.T) {
 	b.Ping()
 	h.Send(protocol.RPCResponse, "run_a", 0, `{"request_id":"r4","ok":false,"rpc_type":"rpc.fs.read","error":"no"}`)
 	if _, d := answer(a); d.OK || d.Error != "no" || d.ErrorCode != "internal" {
-		t.Errorf("%+v", d)
+		t.Errorf("answer = %+v, want the host's error with code internal", d)
 	}
-	// no answer in time
+	// The host does not answer in time.
 	a.Send("rpc.fs.read", "run_a", 0, read("r5"))
 	h.Next("rpc.fs.read")
 	r.Advance(protocol.RPCTimeout)
 	if _, d := answer(a); d.ErrorCode != protocol.Timeout {
-		t.Errorf("%+v", d)
+		t.Errorf("answer without a response of the host = %+v, want timeout", d)
 	}
 	a.Ping()
 	h.Ping()
-	// a run is started by its host, and the answer names it
+	// A host starts a run, and the answer contains the run's id.
 	a.Send("rpc.run.start", "", 0, `{"request_id":"r6","host_id":"host_a","tool":"codex","cmd":""}`)
 	h.Next("rpc.run.start")
 	h.Send(protocol.RPCResponse, "run_new", 0, `{"request_id":"r6","ok":true,"rpc_type":"rpc.run.start","result":{"run_id":"run_new"}}`)
 	if e, d := answer(a); e.RunID != "run_new" || !d.OK {
-		t.Errorf("%s", e.Append(nil))
+		t.Errorf("answer to rpc.run.start = %s, want run_new", e.Append(nil))
 	}
-	// not too many at a time
+	// A session may have only a limited number of concurrent calls.
 	for i := range protocol.MaxConcurrentRPCs + 1 {
 		a.Send("rpc.fs.read", "run_a", 0, read(fmt.Sprint("many", i)))
 	}
 	if d := a.NextError(); d.Code != protocol.RateLimited || d.RequestID != "many16" {
-		t.Errorf("%+v", d)
+		t.Errorf("error of the call above the limit = %+v, want rate_limited for many16", d)
 	}
-	// the host is lost: calls that may be repeated are sent to its next connection
+	// After the host has reconnected, the server sends it the calls that may be repeated.
 	h.Close()
 	h.Closed()
 	r.WaitOffline("host_a")
 	other.Send("rpc.fs.read", "run_a", 0, read("r7"))
 	if _, d := answer(other); d.ErrorCode != protocol.RPCCode(protocol.HostOffline) {
-		t.Errorf("%+v", d)
+		t.Errorf("answer while the host is offline = %+v, want host_offline", d)
 	}
 	h, _ = r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 1}))
 	for range protocol.MaxConcurrentRPCs {
 		e := h.Next("rpc.fs.read")
 		h.Send(protocol.RPCResponse, "run_a", 0, fmt.Sprintf(`{"request_id":%q,"ok":true,"rpc_type":"rpc.fs.read","result":{}}`, requestOf(e)))
 		if _, d := answer(a); !d.OK {
-			t.Errorf("%+v", d)
+			t.Errorf("answer of the reconnected host = %+v, want ok", d)
 		}
 	}
 }
@@ -206,8 +207,8 @@ func requestOf(e protocol.Envelope) string {
 	return d.RequestID
 }
 
-// TestGated checks that an RPC waits for its approval without limit, and that one with an unknown
-// result is not performed again.
+// TestGated sends an RPC that requires an approval. The RPC waits for the approval without a time
+// limit. After the host disconnects, the result is unknown, and the RPC is not performed again.
 func TestGated(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -229,24 +230,24 @@ func TestGated(t *testing.T) {
 	h.Acked("run_a", 3)
 	h.Send(protocol.RPCResponse, "run_a", 0, `{"request_id":"g1","ok":true,"rpc_type":"rpc.bash","result":{"exit_code":0}}`)
 	if _, d := answer(a); !d.OK {
-		t.Errorf("%+v", d)
+		t.Errorf("answer to the approved call = %+v, want ok", d)
 	}
 	a.Send("rpc.bash", "run_a", 0, `{"request_id":"g2","cmd":"make"}`)
 	h.Next("rpc.bash")
 	h.Close()
 	h.Closed()
 	if _, d := answer(a); d.OK || !strings.HasPrefix(d.Error, "indeterminate") {
-		t.Errorf("%+v", d)
+		t.Errorf("answer after the host has disconnected = %+v, want an indeterminate error", d)
 	}
 	h, _ = r.Hello("host_a", hello("two", 2, protocol.RunAt{RunID: "run_a", LastSeq: 3}))
 	h.Send(protocol.RunOutput, "run_a", 4, servertest.Output("x"))
 	if e := h.Read(); e.Type != protocol.RunAck {
-		t.Errorf("%s", e.Append(nil))
+		t.Errorf("the host received %s, want only the acknowledgement", e.Append(nil))
 	}
 }
 
-// TestPostRPC checks that a call over HTTP waits for its answer, and that the same id returns the
-// answer again.
+// TestPostRPC sends a call over HTTP. The request waits for the answer, and a second request with
+// the same id returns the same answer.
 func TestPostRPC(t *testing.T) {
 	t.Parallel()
 	r := servertest.Start(t)
@@ -265,18 +266,18 @@ func TestPostRPC(t *testing.T) {
 	go ask()
 	h.Next("rpc.fs.read")
 	h.Ping()
-	// of the sweep, the call and the caller
+	// The timers are those of the sweep, the call and the HTTP request.
 	for waits := r.Clock.Timers(); waits < 3; waits = r.Clock.Timers() {
 		time.Sleep(time.Millisecond)
 	}
 	r.Advance(25 * time.Second)
 	if a := <-answers; a.status != 202 || !strings.Contains(string(a.body), `"state":"asked"`) {
-		t.Errorf("%d %s", a.status, a.body)
+		t.Errorf("response without an answer = %d %s, want 202 with the state asked", a.status, a.body)
 	}
 	h.Send(protocol.RPCResponse, "run_a", 0, `{"request_id":"p1","ok":true,"rpc_type":"rpc.fs.read","result":{"content":"hi"}}`)
 	go ask()
 	if a := <-answers; a.status != 200 || !strings.Contains(string(a.body), `"content":"hi"`) || !strings.Contains(string(a.body), `"type":"rpc.response"`) {
-		t.Errorf("%d %s", a.status, a.body)
+		t.Errorf("response to the repeated call = %d %s, want 200 with the result", a.status, a.body)
 	}
 	for want, body := range map[string]string{
 		`404 {"error":{"code":"unknown_type"`:                `{"type":"rpc.nothing","data":{}}`,
@@ -287,10 +288,10 @@ func TestPostRPC(t *testing.T) {
 	} {
 		status, text := r.Do(servertest.Operator, "POST", "/rpc", json.RawMessage(body))
 		if got := fmt.Sprintf("%d %s", status, text); !strings.HasPrefix(got, want) {
-			t.Errorf("%s: %s", body, got)
+			t.Errorf("%s: response = %s, want the status and body of the table", body, got)
 		}
 	}
 	if status, _ := r.Do(servertest.Viewer, "POST", "/rpc", body); status != 403 {
-		t.Errorf("a viewer: %d", status)
+		t.Errorf("status for a viewer = %d, want 403", status)
 	}
 }

@@ -33,7 +33,8 @@ type runRow struct {
 	pendingRow
 }
 
-// pendingRow describes the open requests of a run: the oldest and all.
+// pendingRow describes the open requests of a run. It contains all of them, and the fields of the
+// oldest as in protocol 1.
 type pendingRow struct {
 	RequestID     *string           `json:"pending_request_id"`
 	Reason        *string           `json:"pending_reason"`
@@ -43,7 +44,7 @@ type pendingRow struct {
 	Pending       []json.RawMessage `json:"pending"`
 }
 
-// timeText formats a time in Unix ms; nil for 0.
+// timeText formats a time in Unix ms. It returns nil for 0.
 func timeText(ms int64) *string {
 	if ms == 0 {
 		return nil
@@ -71,7 +72,7 @@ func (s *Server) row(ctx context.Context, r *store.Run) (*runRow, error) {
 	return row, nil
 }
 
-// setFirst sets the fields of the oldest request, as in protocol 1.
+// setFirst sets the fields that describe the oldest request.
 func (p *pendingRow) setFirst(q *store.Request) {
 	text := func(name string) *string {
 		if t := store.Text(q.Data, name); t != "" {
@@ -82,10 +83,10 @@ func (p *pendingRow) setFirst(q *store.Request) {
 	p.RequestID, p.Reason, p.Prompt, p.OpTool, p.OpArgsSummary = &q.ID, text("reason"), text("prompt"), text("op_tool"), text("op_args_summary")
 }
 
-// requestRow returns a request as submitted, with its run and state.
+// requestRow returns the data of a request with its run, its state and the members of more.
 func requestRow(q *store.Request, more map[string]any) json.RawMessage {
 	all := map[string]json.RawMessage{}
-	_ = json.Unmarshal(q.Data, &all) // encrypted data cannot be read
+	_ = json.Unmarshal(q.Data, &all) // the server cannot read encrypted data
 	all["request_id"], all["run_id"], all["seq"], all["state"] = mustJSON(q.ID), mustJSON(q.RunID), mustJSON(q.Seq), mustJSON(q.State)
 	for name, v := range more {
 		all[name] = mustJSON(v)
@@ -93,7 +94,8 @@ func requestRow(q *store.Request, more map[string]any) json.RawMessage {
 	return mustJSON(all)
 }
 
-// number returns a parameter that is an integer within limits.
+// number returns an integer parameter of a request. It returns otherwise if the parameter is
+// missing, and a Failure if it is not between from and to.
 func number(r *http.Request, name string, otherwise, from, to int64) (int64, *Failure) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
@@ -148,7 +150,7 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request, who *auth.Identity
 		return
 	}
 	rows := []*runRow{}
-	for want := q.Limit; len(rows) < want; { // more than once if the caller does not see all runs
+	for want := q.Limit; len(rows) < want; { // reads several pages if the caller may not see all runs
 		all, err := s.store.Runs(r.Context(), q)
 		for i := 0; err == nil && i < len(all) && len(rows) < want; i++ {
 			if !who.Sees(all[i].ID) {
@@ -185,16 +187,16 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, who *auth.Identity)
 	httpguard.Answer(w, http.StatusOK, row)
 }
 
-// eventsPage is a page of events with its end.
+// eventsPage is a page of events with the position after it.
 type eventsPage struct {
 	Events []json.RawMessage `json:"events"`
 	Cursor map[string]int64  `json:"cursor"`
 	More   bool              `json:"more"`
 }
 
-const answerBytes = 4 << 20 // bytes of events in a response; a longer event is returned alone
+const answerBytes = 4 << 20 // maximum size of the events in a response, in bytes; a larger event is returned alone
 
-// parsePage parses which part of a run's events is requested.
+// parsePage parses the parameters that select a part of a run's events.
 func (s *Server) parsePage(r *http.Request, who *auth.Identity, usual, most int64) (*store.Run, store.PageQuery, *Failure) {
 	run, err := s.visible(r.Context(), who.Sees, r.PathValue("run"))
 	if err != nil {

@@ -1,10 +1,11 @@
 // Package server implements the relay's server: hosts send the events of their runs, and apps read
 // them and send commands. It speaks the protocol of relay/protocol over WebSockets and HTTP, and
-// stores its state in relay/store. The compatibility promise does not cover this API.
+// stores its state with relay/store. The compatibility promise does not cover this API.
 //
-// An event is committed, then acknowledged to its host, then sent to apps. Followers of runs hold
-// positions, are notified of new events (hub) and read from the store at their own pace (follower),
-// so a slow reader blocks no others and loses nothing.
+// The server commits an event, then acknowledges it to the host, and then sends it to apps. The
+// follower of an app stores a position in each run. The hub notifies followers of new events, and
+// each follower reads them from the store at its own pace. A slow reader therefore does not block
+// other readers and loses no events.
 package server
 
 import (
@@ -21,13 +22,13 @@ import (
 
 // Config configures a Server. Clock and Log may be nil.
 type Config struct {
-	Store   *store.Store // not closed by the server
+	Store   *store.Store // the server does not close the store
 	Auth    Auth
 	Clock   Clock
 	Log     *slog.Logger
 	Version string
 	More    []auth.Route // additional routes
-	Bus     Bus          // between the servers on one database; may be nil
+	Bus     Bus          // carries notifications between the servers on one database; may be nil
 	Watch   Watcher      // may be nil
 }
 
@@ -49,13 +50,13 @@ type Server struct {
 
 	ctx  context.Context // cancelled when the server closes
 	end  context.CancelFunc
-	work sync.WaitGroup // background operations
+	work sync.WaitGroup // goroutines in the background
 	once sync.Once
 
 	noSweep func() // stops the sweeper
 }
 
-// New starts a server; Close stops it.
+// New starts a server. Close stops it.
 func New(c Config) *Server {
 	if c.Clock == nil {
 		c.Clock = SystemClock()
@@ -82,8 +83,8 @@ func New(c Config) *Server {
 // ServeHTTP serves a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Shutdown stops accepting, commits received events, and closes all sockets with code 1012. When
-// ctx is done, it stops waiting.
+// Shutdown stops accepting connections, commits the received events, and closes all sockets with
+// code 1012. It stops waiting when ctx is done.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.once.Do(func() {
 		s.end()
@@ -118,7 +119,7 @@ const (
 	sweepInterval   = 500 * time.Millisecond
 )
 
-// every calls do periodically. stop ends that and waits for a running call.
+// every calls do periodically. stop ends the calls and waits for a call in progress.
 func (s *Server) every(d time.Duration, do func()) (stop func()) {
 	var mu sync.Mutex
 	var ended bool

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// writeBuffer is the size of the kernel's send buffer. A larger one would hide longer that the
-	// client does not read.
+	// writeBuffer is the size of the kernel's send buffer. With a larger buffer, it takes longer to
+	// detect a client that does not read.
 	writeBuffer = 256 << 10
-	// queueBytes limits the queue of frames; events wait in the store instead. One frame may be
-	// larger.
+	// queueBytes limits the size of the frames in a queue. A single frame may be larger. Events are
+	// not queued, but read from the store when there is room.
 	queueBytes = 1 << 20
-	// closeTimeout is how long the peer may take to answer a close, slowCloseTimeout the same for a
-	// slow peer, which must first read what is buffered.
+	// closeTimeout is the time in which the peer must answer a close frame. slowCloseTimeout is
+	// that time for a peer that must first read buffered frames.
 	closeTimeout, slowCloseTimeout = 2 * time.Second, 30 * time.Second
 )
 
@@ -34,38 +34,38 @@ type socket struct {
 	conn *websocket.Conn
 	raw  net.Conn
 
-	seen    atomic.Int64 // when the last frame arrived, in ns of the server's clock
-	pinged  atomic.Int64 // when the last ping was sent
-	writing atomic.Int64 // when the current write began; 0 if none is in progress
-	closed  atomic.Bool  // received frames are discarded
+	seen    atomic.Int64 // time of the last received frame, in ns of the server's clock
+	pinged  atomic.Int64 // time of the last ping, in ns
+	writing atomic.Int64 // start of the current write, in ns; 0 if no write is in progress
+	closed  atomic.Bool  // set when the socket closes; later frames are discarded
 
 	mu     sync.Mutex
 	queue  [][]byte
 	size   int
-	pumps  bool // a goroutine is writing
+	pumps  bool // the writing goroutine is running
 	kicked bool // there may be more to write
-	code   int  // the close code; 0 while open
+	code   int  // the close code; 0 while the socket is open
 	why    string
 	cut    *time.Timer
 
-	bad   []int64 // times of invalid frames, in ns
+	bad   []int64 // times of the invalid frames, in ns
 	peer  peer
 	proto atomic.Int64 // the peer's protocol version
 }
 
 // peer handles the frames of a host or an app.
 type peer interface {
-	// handle handles a frame, on the reading goroutine.
+	// handle handles a frame. It is called on the reading goroutine.
 	handle(e *protocol.Envelope)
-	// writeMore writes what is not in the queue and reports whether there was anything.
+	// writeMore writes messages that are not in the queue, and reports whether it wrote any.
 	writeMore() bool
-	// closed is called once after the last frame.
+	// closed is called once, after the last frame was handled.
 	closed()
 	// checkTimeouts is called periodically.
 	checkTimeouts(now time.Time)
 }
 
-// hijacked records the hijacked connection.
+// hijacked is a ResponseWriter that records the hijacked connection.
 type hijacked struct {
 	http.ResponseWriter
 	conn net.Conn
@@ -77,8 +77,8 @@ func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// requireUpgrade reports whether a request upgrades to a WebSocket, and otherwise sends an error
-// response.
+// requireUpgrade reports whether a request upgrades to a WebSocket. If it does not, requireUpgrade
+// sends an error response.
 func requireUpgrade(w http.ResponseWriter, r *http.Request) bool {
 	if httpguard.IsUpgrade(r) {
 		return true
@@ -88,13 +88,13 @@ func requireUpgrade(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// upgrade upgrades a request to a WebSocket. It returns nil after an error, which it has sent. Call
-// start next.
+// upgrade upgrades a request to a WebSocket. If that fails, it sends an error response and returns
+// nil. The caller must call start on the socket.
 func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) *socket {
 	h := &hijacked{ResponseWriter: w}
 	x := &socket{srv: s}
 	x.proto.Store(1)
-	// The origin was checked before.
+	// httpguard has already checked the origin.
 	conn, err := websocket.Accept(h, r, &websocket.AcceptOptions{InsecureSkipVerify: true,
 		OnPingReceived: func(context.Context, []byte) bool { x.touch(); return true },
 		OnPongReceived: func(context.Context, []byte) { x.touch() }})
@@ -110,7 +110,7 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) *socket {
 	return x
 }
 
-// start starts reading for a peer.
+// start starts the goroutine that reads the peer's frames.
 func (x *socket) start(p peer) {
 	x.peer = p
 	if !x.srv.sockets.add(x) {
@@ -158,7 +158,7 @@ func (x *socket) frame(frame []byte) {
 	}
 }
 
-// refuse sends an error. A peer with too many invalid frames is disconnected.
+// refuse sends an error. It disconnects a peer that sends too many invalid frames.
 func (x *socket) refuse(e *protocol.Envelope, f *Failure) {
 	d := protocol.ErrorData{Code: f.Code, Message: f.Why, Re: e.ID, RunID: e.RunID, Seq: e.Seq, RetryAfterMS: f.After.Milliseconds()}
 	d.RequestID, d.InputID = idsOf(e)
@@ -178,7 +178,7 @@ func (x *socket) refuse(e *protocol.Envelope, f *Failure) {
 	}
 }
 
-// send queues a message that answers the envelope re, which may be nil.
+// send queues a message. If re is not nil, the message is an answer to that envelope.
 func (x *socket) send(typ string, re *protocol.Envelope, data any) {
 	e := protocol.New(typ, x.srv.clock.Now(), data)
 	if re != nil {
@@ -203,7 +203,7 @@ func (x *socket) push(frame []byte) {
 	x.kick()
 }
 
-// kick starts the writer if it is not running.
+// kick starts the writing goroutine if it is not running.
 func (x *socket) kick() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -214,7 +214,7 @@ func (x *socket) kick() {
 	}
 }
 
-// writeLoop writes until nothing is left.
+// writeLoop writes until there is nothing more to write.
 func (x *socket) writeLoop() {
 	for more := false; ; {
 		x.mu.Lock()
@@ -240,7 +240,7 @@ func (x *socket) writeLoop() {
 	}
 }
 
-// write writes a frame. It blocks on a slow peer until sweep closes the connection.
+// write writes a frame. It blocks while the peer does not read, until sweep closes the connection.
 func (x *socket) write(frame []byte) {
 	if x.closed.Load() {
 		return
@@ -249,12 +249,11 @@ func (x *socket) write(frame []byte) {
 	err := x.conn.Write(context.Background(), websocket.MessageText, frame)
 	x.writing.Store(0)
 	if err != nil && !x.closed.Swap(true) {
-		_ = x.raw.Close() // the reading goroutine notices
+		_ = x.raw.Close() // makes the reading goroutine stop
 	}
 }
 
-// close closes the connection with a code, after the write in progress. It does not wait for the
-// peer.
+// close closes the connection with a code after the current write. It does not wait for the peer.
 func (x *socket) close(code int, why string) {
 	if x.closed.Swap(true) {
 		return
@@ -274,14 +273,14 @@ func (x *socket) close(code int, why string) {
 	}
 }
 
-// sendClose sends the close frame and waits for the peer's.
+// sendClose sends a close frame and waits for the peer's close frame.
 func (x *socket) sendClose() {
 	defer x.srv.sockets.wait.Done()
 	_ = x.conn.Close(websocket.StatusCode(x.code), reason(x.why)) // best effort
 	x.cut.Stop()
 }
 
-// reason shortens a text to fit a close frame.
+// reason shortens a text to the maximum length in a close frame.
 func reason(why string) string {
 	const most = 120
 	if len(why) <= most {

@@ -11,16 +11,16 @@ import (
 
 // subscription describes a subscription.
 type subscription struct {
-	re       *protocol.Envelope // the request, to be answered with run.caught_up; may be nil
+	re       *protocol.Envelope // the request, which run.caught_up answers; may be nil
 	cursor   map[string]int64
-	rest     string // "" means unchanged
-	output   *bool  // nil means unchanged
-	progress bool   // send run.progress if output is omitted
-	// replace ends all earlier subscriptions.
+	rest     string // how other runs are followed; "" means unchanged
+	output   *bool  // whether output is sent; nil means unchanged
+	progress bool   // send run.progress instead of omitted output
+	// replace ends all earlier subscriptions of the follower.
 	replace bool
 }
 
-// followAll follows all runs from their ends on.
+// followAll makes the follower receive all events of all runs that are stored from now on.
 func (f *follower) followAll() {
 	h := f.srv.hub
 	h.mu.Lock()
@@ -31,8 +31,8 @@ func (f *follower) followAll() {
 	h.rest[f] = struct{}{}
 }
 
-// subscribe applies a subscription. It calls refused for runs that cannot be followed; the others
-// are.
+// subscribe applies a subscription. It calls refused for each run that cannot be followed, and
+// follows the other runs.
 func (f *follower) subscribe(ctx context.Context, w subscription, refused func(run string, why *Failure)) {
 	if err := f.srv.others.ready(ctx, w.rest == restLive); err != nil {
 		refused("", f.srv.failed(err, protocol.Internal))
@@ -55,8 +55,8 @@ func (f *follower) subscribe(ctx context.Context, w subscription, refused func(r
 	f.kick()
 }
 
-// setPositions sets the positions with the hub locked, so that each concurrent publish is either
-// before or after it.
+// setPositions sets the positions while the hub is locked. Each concurrent publish therefore
+// happens completely before or completely after it.
 func (f *follower) setPositions(w subscription, runs map[string]*store.Run) {
 	h := f.srv.hub
 	h.mu.Lock()
@@ -77,7 +77,7 @@ func (f *follower) setPositions(w subscription, runs map[string]*store.Run) {
 		delete(f.backlog, id)
 		f.turn = slices.DeleteFunc(f.turn, func(run string) bool { return run == id })
 		seq := w.cursor[id]
-		f.setPosition(id, seq) // even at its end: events may have arrived since it was read
+		f.setPosition(id, seq) // required even at the run's end, because events may have been stored since the run was read
 		g.cursor[id] = seq
 		if seq < r.Prefix {
 			g.ends[id] = r.Prefix
@@ -96,7 +96,7 @@ func (f *follower) setOutput(w subscription) {
 	}
 }
 
-// setRest sets how runs that are not named are followed.
+// setRest sets how the follower follows runs that no subscription names.
 func (f *follower) setRest(h *hub, rest string, g *goal) {
 	switch rest {
 	case "":
@@ -113,7 +113,7 @@ func (f *follower) setRest(h *hub, rest string, g *goal) {
 		h.rest[f] = struct{}{}
 		none := ""
 		f.scan, g.scan, f.missed = &none, true, map[string]bool{}
-		for run := range f.backlog { // they are listed again and sent from their beginning
+		for run := range f.backlog { // the scan lists these runs again, and their events are sent from the first
 			if !f.named[run] {
 				f.markRead(run)
 			}
@@ -125,7 +125,7 @@ func (f *follower) setRest(h *hub, rest string, g *goal) {
 	f.rest = rest
 }
 
-// endScan stops listing runs.
+// endScan stops the scan of all runs.
 func (f *follower) endScan() {
 	f.scan, f.missed = nil, nil
 	for _, g := range f.goals {
@@ -133,7 +133,8 @@ func (f *follower) endScan() {
 	}
 }
 
-// setNamed records whether a run is followed, independently of rest.
+// setNamed records explicitly that a run is followed or not followed. The explicit value takes
+// precedence over rest.
 func (f *follower) setNamed(h *hub, run string, yes bool) {
 	f.named[run] = yes
 	if yes {
@@ -149,7 +150,7 @@ func (f *follower) setNamed(h *hub, run string, yes bool) {
 	}
 }
 
-// unsubscribe stops following runs, or all if none are named.
+// unsubscribe stops following the given runs, or all runs if runs is empty.
 func (f *follower) unsubscribe(runs []string) {
 	h := f.srv.hub
 	h.mu.Lock()
@@ -188,7 +189,7 @@ func (f *follower) stop() {
 	f.stopped = true
 }
 
-// visible returns a run if the caller may see it.
+// visible returns a run, or a Failure if the caller may not see the run.
 func (s *Server) visible(ctx context.Context, sees func(string) bool, run string) (*store.Run, error) {
 	if !protocol.IsID(run) || !sees(run) {
 		return nil, refuse(protocol.UnknownRun, "there is no run %q", run)

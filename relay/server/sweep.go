@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// sockets holds the open sockets.
+// sockets is the set of open sockets.
 type sockets struct {
 	mu    sync.Mutex
 	open  map[*socket]struct{}
@@ -16,7 +16,7 @@ type sockets struct {
 	wait  sync.WaitGroup
 }
 
-// add registers a socket; false means that the server has closed.
+// add registers a socket. It returns false if the server has closed.
 func (s *sockets) add(x *socket) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *sockets) cutAll() {
 	}
 }
 
-// Figures returns metrics of the server's current work, by name.
+// Figures returns the metrics of the server's current state by metric name.
 func (s *Server) Figures() map[string]float64 {
 	f := map[string]float64{"relay_hosts_connected": 0, "relay_apps_connected": 0, "relay_sockets_writing": 0, "relay_sockets_closing": 0}
 	for _, x := range s.sockets.all() {
@@ -81,7 +81,7 @@ func (s *Server) Figures() map[string]float64 {
 	return f
 }
 
-// sweep handles timeouts: silent or slow sockets, expired commands and calls.
+// sweep handles timeouts: peers that are silent or do not read, and expired commands and calls.
 func (s *Server) sweep() {
 	now := s.clock.Now()
 	s.others.beat(now)
@@ -105,7 +105,7 @@ func (x *socket) sweep(now time.Time) {
 		return
 	case silent >= protocol.DeadAfter:
 		if !x.closed.Swap(true) {
-			_ = x.raw.Close() // the peer would not read a close frame
+			_ = x.raw.Close() // without a close frame, which a peer that does not read would not receive
 		}
 		return
 	case silent >= protocol.PingAfter && x.pinged.Load() <= x.seen.Load() && writing == 0:
@@ -114,12 +114,12 @@ func (x *socket) sweep(now time.Time) {
 	x.peer.checkTimeouts(now)
 }
 
-// ping sends a ping. The pong updates seen.
+// ping sends a ping. A received pong updates x.seen.
 func (x *socket) ping() {
 	x.pinged.Store(x.srv.clock.Now().UnixNano())
 	x.srv.sockets.wait.Add(1)
 	go func() {
 		defer x.srv.sockets.wait.Done()
-		_ = x.conn.Ping(context.Background()) // ends with the connection at the latest
+		_ = x.conn.Ping(context.Background()) // returns when the pong arrives or the connection closes
 	}()
 }

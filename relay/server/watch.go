@@ -8,16 +8,17 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// commands holds the local watchers of commands, whose state is in the store.
+// commands holds the apps at this server that watch commands. The state of the commands is in the
+// store.
 type commands struct {
 	mu    sync.Mutex
 	watch map[store.CommandKey]map[*app]notified
-	// secret holds payloads that must not be stored; a restart loses them.
+	// secret holds the payloads that must not be stored. They are lost when the server stops.
 	secret map[secretKey]json.RawMessage
 }
 
-// notified is the last notification that an app received: a state of the command with this number,
-// or none before acceptance.
+// notified identifies the last state of a command that an app received. n is the number of the
+// command. The zero value means that the app received none.
 type notified struct {
 	state string
 	n     int64
@@ -27,7 +28,8 @@ func keyOf(c *store.Command) store.CommandKey {
 	return store.CommandKey{Run: c.RunID, Kind: c.Kind, ID: c.ID}
 }
 
-// secretKey identifies a payload: of two decisions with the same id only one is accepted.
+// secretKey identifies a payload. The hash distinguishes two decisions with the same id, of which
+// only one is accepted.
 type secretKey struct {
 	store.CommandKey
 	Hash string
@@ -39,7 +41,7 @@ func newCommands() *commands {
 	return &commands{watch: map[store.CommandKey]map[*app]notified{}, secret: map[secretKey]json.RawMessage{}}
 }
 
-// follow makes an app watch a command; undo restores the previous state.
+// follow makes an app watch a command. undo removes that watch again.
 func (c *commands) follow(k store.CommandKey, a *app) (undo func()) {
 	if a == nil || !a.speaks2() {
 		return func() {}
@@ -74,7 +76,8 @@ func (c *commands) leave(a *app) {
 	}
 }
 
-// statesBefore returns the states through which a command reached one.
+// statesBefore returns the states that a command in the given state went through, including that
+// state.
 func statesBefore(state string) []string {
 	switch state {
 	case "accepted":
@@ -85,7 +88,7 @@ func statesBefore(state string) []string {
 	return []string{"accepted", "sent", state}
 }
 
-// rank returns the position of a state.
+// rank returns the number of states up to and including the given one; 0 for "".
 func rank(state string) int {
 	if state == "" {
 		return 0
@@ -93,22 +96,23 @@ func rank(state string) int {
 	return len(statesBefore(state))
 }
 
-// notify notifies the watchers of a command's state. A late notification, of a change by another
-// server, includes the intermediate states. No state is sent twice or after a later one.
+// notify sends the state of a command to the apps that watch it. If a change by another server is
+// noticed late, the apps also receive the intermediate states. An app receives no state twice, and
+// none after a later state.
 func (c *commands) notify(of *store.Command, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.notifyLocked(of, why)
 }
 
-// learn is like notify for a state that was read earlier: the command may have been replaced by
-// another one with the same id since then.
+// learn is like notify, for a state that was read from the store earlier. Since then the command
+// may have been replaced by another one with the same id.
 func (c *commands) learn(of *store.Command) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, last := range c.watch[keyOf(of)] {
 		if last.n != of.N {
-			return // asked again later
+			return // a later check reads the state again
 		}
 	}
 	c.notifyLocked(of, of.Why)
@@ -135,7 +139,7 @@ func (c *commands) notifyLocked(of *store.Command, why string) {
 	c.ended(of)
 }
 
-// ended forgets a finished command.
+// ended removes a command that is in a final state.
 func (c *commands) ended(of *store.Command) {
 	if protocol.InputMachine.IsFinal(of.State) {
 		delete(c.watch, keyOf(of))
@@ -143,7 +147,7 @@ func (c *commands) ended(of *store.Command) {
 	}
 }
 
-// catchUp sends the current state to an app that repeats a command.
+// catchUp sends the current state of a command to an app that has sent the command again.
 func (c *commands) catchUp(of *store.Command, a *app) {
 	if a == nil {
 		return
@@ -159,7 +163,7 @@ func (c *commands) catchUp(of *store.Command, a *app) {
 	}
 }
 
-// open returns the commands with local watchers or payloads.
+// open returns the commands that an app at this server watches, or whose payload this server holds.
 func (c *commands) open() (keys []store.CommandKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +178,7 @@ func (c *commands) open() (keys []store.CommandKey) {
 	return keys
 }
 
-// hold holds a payload that must not be stored until its command is finished; nil removes it.
+// hold stores a payload in memory until its command is finished. A nil payload removes it.
 func (c *commands) hold(k secretKey, payload json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -185,14 +189,14 @@ func (c *commands) hold(k secretKey, payload json.RawMessage) {
 	c.secret[k] = payload
 }
 
-// held returns a held payload, or nil.
+// held returns a payload that is in memory, or nil.
 func (c *commands) held(k secretKey) json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.secret[k]
 }
 
-// payload returns a command's payload; false if it is lost.
+// payload returns the payload of a command, either stored or in memory. ok is false if it is lost.
 func (c *commands) payload(of *store.Command) (p payload, ok bool) {
 	text := of.Payload
 	if text == nil {

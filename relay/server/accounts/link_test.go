@@ -6,19 +6,20 @@ import (
 	"testing"
 )
 
-// TestLink checks that a link to one run logs a browser in with a session of its own, which has the
-// rights of the link's token, ends with it, and is separate from others.
+// TestLink opens a link to one run. The browser gets a new session with the rights of the link's
+// token. The session ends with the token, and a logout of one session does not end other sessions
+// of the same link.
 func TestLink(t *testing.T) {
 	f := begin(t)
 	var made struct{ ID, Token, Link string }
 	f.ask("POST", "/tokens", f.owner, `{"name":"guest","role":"viewer","runs":["run_7"],"ttl_s":3600}`).expect(f, 200, &made)
 	if made.Link != f.url+"/#/t/"+made.Token+"/run_7" || made.Token == "" {
-		t.Errorf("%+v", made)
+		t.Errorf("token = %+v, want a link to run_7", made)
 	}
 	var whole map[string]string
 	f.ask("POST", "/tokens", f.owner, `{"name":"phone","role":"operator"}`).expect(f, 200, &whole)
 	if len(whole) != 2 {
-		t.Errorf("%v", whole)
+		t.Errorf("token without runs = %v, want no link", whole)
 	}
 	enter := func() (token string, got answer) {
 		var in struct {
@@ -29,14 +30,14 @@ func TestLink(t *testing.T) {
 		got = f.ask("POST", "/auth/exchange", "", fmt.Sprintf(`{"token":%q}`, made.Token), "Origin", f.url)
 		got.expect(f, 200, &in)
 		if in.ExpiresIn < 3590 || in.ExpiresIn > 3600 || in.Role != "viewer" || in.AccessToken == made.Token {
-			t.Errorf("%+v", in)
+			t.Errorf("exchange = %+v, want a viewer's session for the rest of the hour", in)
 		}
 		return in.AccessToken, got
 	}
 	first, got := enter()
 	cookies := got.Cookies()
 	if len(cookies) != 1 || cookies[0].Value != first || !cookies[0].HttpOnly || cookies[0].MaxAge > 3600 || cookies[0].MaxAge < 3590 {
-		t.Errorf("%v", cookies)
+		t.Errorf("cookies = %v, want one for the session", cookies)
 	}
 	var me struct {
 		User, Role, Kind, Name string
@@ -44,14 +45,14 @@ func TestLink(t *testing.T) {
 	}
 	f.ask("GET", "/auth/me", "", "", "Cookie", cookies[0].Name+"="+first, "Sec-Fetch-Site", "same-origin").expect(f, 200, &me)
 	if me.User != "ann" || me.Role != "viewer" || me.Kind != "session" || me.Name != "guest" || fmt.Sprint(me.Runs) != "[run_7]" {
-		t.Errorf("%+v", me)
+		t.Errorf("identity = %+v, want ann as a viewer of run_7", me)
 	}
 	f.ask("GET", "/tokens", first, "").refused(f, 403, "forbidden", "restricted to some runs")
 	f.ask("POST", "/auth/exchange", "", `{"token":"`+made.Token+`"}`, "Origin", "https://evil.example").refused(f, 403, "forbidden", "evil.example")
 	for _, body := range []string{`{"token":"` + first + `"}`, `{"token":"ct_none"}`, `{}`, `{"token":"` + f.url + `"}`} {
 		f.ask("POST", "/auth/exchange", "", body).refused(f, 401, "unauthorized", "")
 	}
-	// a logout ends only its own session; the end of the token ends all
+	// A logout ends only one session. The end of the token ends all its sessions.
 	second, _ := enter()
 	f.ask("POST", "/auth/logout", first, "").expect(f, 204, nil)
 	f.ask("GET", "/auth/me", first, "").expect(f, 401, nil)

@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
-// credentials is the body of a login. Code is the one from the setup link.
+// credentials is the body of a login or setup request. Code is the code in the setup link.
 type credentials struct {
 	Username string `json:"username"`
 	Password string `json:"password"`
@@ -35,7 +35,7 @@ func (p *API) login(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	p.c.Auth.Fail(w, err)
 }
 
-// exchange replaces the access token of a link with a session.
+// exchange exchanges the access token of a link for a session.
 func (p *API) exchange(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	var in struct {
 		Token string `json:"token"`
@@ -88,7 +88,7 @@ func (p *API) me(w http.ResponseWriter, _ *http.Request, id *auth.Identity) {
 	})
 }
 
-// orEmpty returns a non-nil slice.
+// orEmpty returns all, or an empty slice if all is nil.
 func orEmpty(all []string) []string {
 	if all == nil {
 		return []string{}

@@ -30,7 +30,7 @@ func (p *API) makeToken(w http.ResponseWriter, r *http.Request, id *auth.Identit
 	p.c.Auth.Fail(w, err)
 }
 
-// TokenInfo is a token as owners see it; times are RFC 3339.
+// TokenInfo describes a token to owners. Its times are in RFC 3339.
 type TokenInfo struct {
 	ID        string   `json:"id"`
 	Name      string   `json:"name"`
@@ -42,7 +42,7 @@ type TokenInfo struct {
 	ExpiresAt string   `json:"expires_at"`
 }
 
-// TokenInfos converts tokens.
+// TokenInfos converts stored tokens.
 func TokenInfos(all []*store.Token) []TokenInfo {
 	out := []TokenInfo{}
 	for _, t := range all {
@@ -51,13 +51,13 @@ func TokenInfos(all []*store.Token) []TokenInfo {
 	return out
 }
 
-// UserInfo is a user as owners see it.
+// UserInfo describes a user to owners.
 type UserInfo struct {
 	Name string `json:"name"`
 	Role string `json:"role"`
 }
 
-// UserInfos converts users.
+// UserInfos converts stored users.
 func UserInfos(all []*store.User) []UserInfo {
 	out := []UserInfo{}
 	for _, u := range all {
@@ -83,7 +83,7 @@ func (p *API) revoke(w http.ResponseWriter, r *http.Request, id *auth.Identity) 
 	noContent(w)
 }
 
-// newUser is a user to create or change.
+// newUser is the body of a request that creates or changes a user.
 type newUser struct {
 	Name     string    `json:"name"`
 	Password string    `json:"password"`
@@ -175,7 +175,8 @@ func (p *API) nameHost(w http.ResponseWriter, r *http.Request, id *auth.Identity
 // auditPage is the number of records read at a time.
 const auditPage = 500
 
-// audit writes the audit log unchanged, one record a line, from the parameter after on.
+// audit sends the records of the audit log after the position in the parameter after, unchanged and
+// one per line.
 func (p *API) audit(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	after, err1 := number(r, "after", 0)
 	limit, err2 := number(r, "limit", 1<<62)
@@ -192,7 +193,7 @@ func (p *API) audit(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 			return
 		case err != nil:
 			p.c.Log.Error("could not read the audit log", "error", err)
-			panic(http.ErrAbortHandler) // the response must not look complete
+			panic(http.ErrAbortHandler) // aborts the response, so that the client does not take it for complete
 		case first:
 			w.Header().Set("Content-Type", "application/x-ndjson")
 		}
@@ -207,7 +208,7 @@ func (p *API) audit(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	_ = out.Flush() // an error means that the client has disconnected
 }
 
-// number returns a parameter that is 0 or more.
+// number returns a parameter that must be 0 or more. If it is missing, number returns usual.
 func number(r *http.Request, name string, usual int64) (int64, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {

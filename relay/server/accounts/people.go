@@ -22,11 +22,11 @@ type Config struct {
 	Log   *slog.Logger
 	// HostRemoved closes the connection of a removed host; may be nil.
 	HostRemoved func(id string)
-	// Figures returns metrics that only the server knows, by name; may be nil.
+	// Figures returns the metrics of the server by name; may be nil.
 	Figures func() map[string]float64
 }
 
-// API serves accounts. It is safe for concurrent use.
+// API serves the accounts API. It is safe for concurrent use.
 type API struct {
 	c     Config
 	began time.Time
@@ -45,7 +45,7 @@ func New(c Config) *API {
 
 func (p *API) now() int64 { return p.c.Now().UnixMilli() }
 
-// Routes returns the routes that it serves.
+// Routes returns the routes of the API.
 func (p *API) Routes() []auth.Route {
 	return []auth.Route{
 		{Method: "POST", Path: "/auth/login", Right: auth.Open, Handle: p.login},
@@ -67,7 +67,7 @@ func (p *API) Routes() []auth.Route {
 	}
 }
 
-// noContent answers with status 204 and no body.
+// noContent sends a response with status 204 and no body.
 func noContent(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }
 
 // stamp formats a time in Unix ms as RFC 3339 in UTC.

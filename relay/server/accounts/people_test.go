@@ -26,7 +26,7 @@ var ctx = context.Background()
 
 const password = "correct horse"
 
-// fixture is a server on the loopback, with an owner.
+// fixture is a server on the loopback interface that has an owner.
 type fixture struct {
 	*testing.T
 	*accounts.API
@@ -63,13 +63,13 @@ func begin(t *testing.T) *fixture {
 	return f
 }
 
-// answer is a response.
+// answer is a response with its body.
 type answer struct {
 	*http.Response
 	text string
 }
 
-// ask sends a request; set are headers, name by name.
+// ask sends a request. set contains pairs of a header's name and value.
 func (f *fixture) ask(method, path, token, body string, set ...string) answer {
 	f.Helper()
 	r, err := http.NewRequest(method, f.url+path, strings.NewReader(body))
@@ -94,7 +94,7 @@ func (f *fixture) ask(method, path, token, body string, set ...string) answer {
 	return answer{got, string(text)}
 }
 
-// expect demands a status and reads the answer into a value; nil when it does not matter.
+// expect requires a status and decodes the response into a value. into may be nil.
 func (a answer) expect(f *fixture, status int, into any) {
 	f.Helper()
 	if a.StatusCode != status {
@@ -102,7 +102,7 @@ func (a answer) expect(f *fixture, status int, into any) {
 	}
 	if into != nil {
 		if err := json.Unmarshal([]byte(a.text), into); err != nil {
-			f.Fatalf("%s %s: %v of %s", a.Request.Method, a.Request.URL.Path, err, a.text)
+			f.Fatalf("%s %s: %v in the response %s", a.Request.Method, a.Request.URL.Path, err, a.text)
 		}
 	}
 }
@@ -114,11 +114,11 @@ func (a answer) refused(f *fixture, status int, code, text string) {
 	}
 	a.expect(f, status, &body)
 	if body.Error.Code != code || !strings.Contains(body.Error.Message, text) {
-		f.Errorf("%s %s: %s, want %s …%s…", a.Request.Method, a.Request.URL.Path, a.text, code, text)
+		f.Errorf("%s %s: response = %s, want %s …%s…", a.Request.Method, a.Request.URL.Path, a.text, code, text)
 	}
 }
 
-// TestSessions checks that a login creates a token and a cookie, both of which a logout ends.
+// TestSessions checks that a login creates a token and a cookie, and that a logout ends both.
 func TestSessions(t *testing.T) {
 	f := begin(t)
 	got := f.ask("POST", "/auth/login", "", `{"username":"ann","password":"`+password+`"}`, "Origin", f.url)
@@ -129,17 +129,17 @@ func TestSessions(t *testing.T) {
 	}
 	got.expect(f, 200, &in)
 	if in.ExpiresIn != 30*24*3600 || in.Role != "owner" || in.AccessToken == "" {
-		t.Errorf("%+v", in)
+		t.Errorf("login = %+v, want an owner's token for 30 days", in)
 	}
 	cookies := got.Cookies()
 	if len(cookies) != 1 || cookies[0].Name != "concerto" || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteStrictMode || cookies[0].Secure {
-		t.Fatalf("%v", cookies)
+		t.Fatalf("cookies = %v, want one session cookie", cookies)
 	}
 	cookie := cookies[0].Name + "=" + cookies[0].Value
 	var me map[string]any
 	f.ask("GET", "/auth/me", "", "", "Cookie", cookie).expect(f, 200, &me)
 	if me["user"] != "ann" || me["role"] != "owner" || me["kind"] != "session" {
-		t.Errorf("%v", me)
+		t.Errorf("identity = %v, want ann's session", me)
 	}
 	f.ask("POST", "/auth/ticket", "", "", "Cookie", cookie).refused(f, 403, "forbidden", "Origin")
 	f.ask("POST", "/auth/ticket", "", "", "Cookie", cookie, "Origin", f.url).refused(f, 403, "forbidden", "X-Concerto: 1")
@@ -150,7 +150,7 @@ func TestSessions(t *testing.T) {
 	}
 	f.ask("POST", "/auth/ticket", "", "", "Cookie", cookie, "Origin", f.url, "X-Concerto", "1").expect(f, 200, &ticket)
 	if ticket.ExpiresIn != 30 {
-		t.Errorf("%+v", ticket)
+		t.Errorf("ticket = %+v, want 30 s", ticket)
 	}
 	f.ask("GET", "/auth/me?ticket="+ticket.Ticket, "", "").expect(f, 200, nil)
 	f.ask("GET", "/auth/me?ticket="+ticket.Ticket, "", "").refused(f, 401, "unauthorized", "ticket")
@@ -164,8 +164,8 @@ func TestSessions(t *testing.T) {
 	f.ask("POST", "/auth/login", "", `{"username":"`+strings.Repeat("x", 70_000)+`"}`).refused(f, 413, "too_large", "")
 }
 
-// TestOwnerManagesUsers checks that an owner creates and removes tokens and users, and that the
-// audit log contains all of it, is valid, and has no secrets.
+// TestOwnerManagesUsers creates and removes tokens and users. The audit log must contain all of
+// these changes, must be valid, and must contain no secrets.
 func TestOwnerManagesUsers(t *testing.T) {
 	f := begin(t)
 	var made struct{ ID, Token string }
@@ -173,13 +173,13 @@ func TestOwnerManagesUsers(t *testing.T) {
 	var me map[string]any
 	f.ask("GET", "/auth/me", made.Token, "").expect(f, 200, &me)
 	if me["role"] != "viewer" || fmt.Sprint(me["runs"]) != "[run_7]" || me["name"] != "guest" {
-		t.Errorf("%v", me)
+		t.Errorf("identity of the guest token = %v", me)
 	}
 	list := f.ask("GET", "/tokens", f.owner, "")
 	var all []map[string]any
 	list.expect(f, 200, &all)
 	if len(all) != 2 || all[1]["id"] != made.ID || strings.Contains(list.text, made.Token) {
-		t.Errorf("%s", list.text)
+		t.Errorf("tokens = %s, want two without their secrets", list.text)
 	}
 	for body, text := range map[string]string{
 		`{"role":"viewer"}`: "name", `{"name":"x","role":"king"}`: "role", `{"name":"x","role":"viewer","runs":["../x"]}`: "runs", `{"name":"x","role":"viewer","ttl_s":0}`: "ttl_s",
@@ -198,7 +198,7 @@ func TestOwnerManagesUsers(t *testing.T) {
 	var users []map[string]string
 	f.ask("GET", "/users", f.owner, "").expect(f, 200, &users)
 	if fmt.Sprint(users) != "[map[name:ann role:owner] map[name:bob role:operator]]" {
-		t.Errorf("%v", users)
+		t.Errorf("users = %v, want ann and bob", users)
 	}
 	f.ask("DELETE", "/users/bob", f.owner, "").expect(f, 204, nil)
 	f.ask("DELETE", "/users/bob", f.owner, "").refused(f, 404, "unknown_user", "bob")
@@ -209,14 +209,14 @@ func TestOwnerManagesUsers(t *testing.T) {
 	}
 	f.ask("POST", "/hosts/host_a", f.owner, `{"name":"Ann's desk"}`).expect(f, 204, nil)
 	if h, err := f.store.Host(t.Context(), "host_a"); err != nil || h.Name != "Ann's desk" {
-		t.Errorf("%+v, %v", h, err)
+		t.Errorf("host = %+v, %v; want it renamed", h, err)
 	}
 	f.ask("POST", "/hosts/host_a", f.owner, `{"name":"\u0000"}`).refused(f, 400, "bad_message", "control characters")
 	f.ask("POST", "/hosts/host_z", f.owner, `{"name":"z"}`).refused(f, 404, "unknown_host", "host_z")
 	f.ask("DELETE", "/hosts/host_a", f.owner, "").expect(f, 204, nil)
 	f.ask("DELETE", "/hosts/host_a", f.owner, "").refused(f, 404, "unknown_host", "host_a")
 	if !slices.Equal(f.removed, []string{"host_a"}) {
-		t.Errorf("the connections of %v were closed", f.removed)
+		t.Errorf("hosts whose connections were closed = %v, want host_a", f.removed)
 	}
 
 	log := f.ask("GET", "/audit", f.owner, "")
@@ -229,28 +229,28 @@ func TestOwnerManagesUsers(t *testing.T) {
 		kinds = append(kinds, line.Kind)
 	}
 	if got := strings.Join(kinds, " "); got != "user_changed token_created token_created token_revoked user_changed login user_changed host_tofu host_renamed host_removed" || log.Header.Get("Content-Type") != "application/x-ndjson" {
-		t.Errorf("%s: %s", log.Header.Get("Content-Type"), got)
+		t.Errorf("audit log: content type %s, kinds %s", log.Header.Get("Content-Type"), got)
 	}
 	for _, secret := range []string{f.owner, made.Token, "0123456789", "argon2"} {
 		if strings.Contains(log.text, secret) {
-			t.Errorf("the audit log has %s", secret)
+			t.Errorf("the audit log contains the secret %s", secret)
 		}
 	}
 	part := f.ask("GET", "/audit?after=2&limit=3", f.owner, "")
 	if lines := strings.SplitAfter(log.text, "\n"); part.text != strings.Join(lines[2:5], "") {
-		t.Errorf("%s", part.text)
+		t.Errorf("part of the audit log = %s", part.text)
 	}
 	f.ask("GET", "/audit?after=x", f.owner, "").refused(f, 400, "bad_message", "after")
 	figures := f.ask("GET", "/metrics", f.owner, "")
 	for _, line := range []string{"# TYPE relay_users gauge\nrelay_users 1\n", "relay_hosts 0\n", "relay_audit_records_total 10\n", "# TYPE relay_sockets gauge\nrelay_sockets{kind=\"app\"} 2\n"} {
 		if !strings.Contains(figures.text, line) {
-			t.Errorf("no %q in\n%s", line, figures.text)
+			t.Errorf("metrics lack %q:\n%s", line, figures.text)
 		}
 	}
 }
 
-// TestTable sends every route as every kind of user: a request without the right is refused before
-// anything else, and attempts to manage are recorded.
+// TestTable sends a request to every route as every kind of user. A request without the right is
+// refused before it is handled, and an attempt to manage users is recorded.
 func TestTable(t *testing.T) {
 	f := begin(t)
 	tokens := map[string]string{"none": "", "wrong": "ct_wrong"}
@@ -268,7 +268,7 @@ func TestTable(t *testing.T) {
 		path := strings.NewReplacer("{id}", "x", "{name}", "x").Replace(row.Path)
 		for who, token := range tokens {
 			if row.Path == "/auth/logout" {
-				continue // it would log out the test's user; covered by TestSessions
+				continue // it would end the session of the test's user; TestSessions covers it
 			}
 			got := f.ask(row.Method, path, token, "{}")
 			switch {
@@ -280,7 +280,7 @@ func TestTable(t *testing.T) {
 				}
 			case row.Right == auth.Self:
 				if got.StatusCode != 200 {
-					t.Errorf("%s %s of %s: %s", row.Method, path, who, got.Status)
+					t.Errorf("%s %s as %s: status = %s, want 200", row.Method, path, who, got.Status)
 				}
 			case who == "narrow":
 				got.refused(f, 403, "forbidden", "a token that is restricted to some runs")
@@ -288,7 +288,7 @@ func TestTable(t *testing.T) {
 				got.refused(f, 403, "forbidden", "requires the role owner")
 			}
 			if got.Header.Get("Content-Security-Policy") == "" {
-				t.Errorf("%s has no policy", path)
+				t.Errorf("%s: the response has no Content-Security-Policy", path)
 			}
 		}
 	}
@@ -297,12 +297,11 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(strings.Join(lines, "\n"), `"data":{"refused":"forbidden"}`); n < 3 {
-		t.Errorf("%d refusals are recorded", n)
+		t.Errorf("recorded refusals = %d, want at least 3", n)
 	}
 }
 
-// TestForget checks that events of runs that ended too long ago are removed and that the audit log
-// records it.
+// TestForget removes the events of runs that ended long ago. The audit log must record the removal.
 func TestForget(t *testing.T) {
 	f := begin(t)
 	if _, err := f.store.AddHost(ctx, store.Host{ID: "host_a", TokenHash: "t"}); err != nil {
@@ -328,20 +327,20 @@ func TestForget(t *testing.T) {
 		t.Fatal(err)
 	}
 	if runs, err := f.Forget(ctx, 24*time.Hour); err != nil || runs != 1 {
-		t.Errorf("%d, %v", runs, err)
+		t.Errorf("removed runs = %d, %v; want 1", runs, err)
 	}
 	for run, want := range map[string]int{"old": 0, "new": 2, "open": 1} {
 		if got, err := f.store.Events(ctx, run, 0, 10); err != nil || len(got) != want {
-			t.Errorf("%s: %d events, %v", run, len(got), err)
+			t.Errorf("events of run %s = %d, %v", run, len(got), err)
 		}
 	}
 	log := f.ask("GET", "/audit", f.owner, "")
 	if !strings.Contains(log.text, `"data":{"events":2},`) || !strings.Contains(log.text, `"kind":"retention"`) || !strings.Contains(log.text, `"run":"old"`) {
-		t.Errorf("%s", log.text)
+		t.Errorf("audit log = %s, want the removal of 2 events of the old run", log.text)
 	}
 }
 
-// TestSetup checks that the first owner is created with the code of the link.
+// TestSetup creates the first owner with the code of the setup link.
 func TestSetup(t *testing.T) {
 	s, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "relay.db"))
 	if err != nil {

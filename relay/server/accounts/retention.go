@@ -9,12 +9,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
-// forgetBatch is the number of runs that are listed at a time; each is removed in its own
-// transaction.
+// forgetBatch is the number of runs that are listed at a time. The events of each run are removed
+// in a separate transaction.
 const forgetBatch = 100
 
-// Forget removes the events of runs that ended longer than retain ago, and returns the number of
-// runs.
+// Forget removes the events of runs that ended longer ago than retain. It returns the number of
+// these runs.
 func (p *API) Forget(ctx context.Context, retain time.Duration) (runs int, err error) {
 	before := p.c.Now().Add(-retain).UnixMilli()
 	for {

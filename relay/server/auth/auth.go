@@ -24,10 +24,10 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Lifetimes of credentials. Using a sliding credential extends it.
+// Lifetimes of credentials. Using a credential with a sliding lifetime extends it.
 const (
 	sliding       = 30 * 24 * time.Hour
-	slideInterval = time.Hour // a use is recorded at most this often
+	slideInterval = time.Hour // minimum interval between two recorded uses of a credential
 	ticketFor     = 30 * time.Second
 
 	// TicketSeconds is the lifetime of a ticket.
@@ -52,11 +52,11 @@ type Auth struct {
 	checks    checkers
 	tries     throttle
 	reported  limiter
-	keeping   sync.RWMutex // held while KeepOwner verifies an owner's password
+	keeping   sync.RWMutex // held while the later function of EnsureOwner verifies an owner's password
 	mu        sync.Mutex
-	watches   map[string]*watched // by the token's id
-	serverKey ed25519.PrivateKey  // nil until first used
-	version   int64               // the version of the users and tokens that watches reflect
+	watches   map[string]*watched // the watched credentials by token id
+	serverKey ed25519.PrivateKey  // nil until ServerKey is called
+	version   int64               // the version of users and tokens at the last check of the watches
 	watching  context.CancelFunc
 	done      chan struct{}
 }
@@ -83,16 +83,15 @@ func (a *Auth) Close() {
 
 func (a *Auth) now() int64 { return a.c.Now().UnixMilli() }
 
-// Names of the session cookie: the first over HTTPS, the second over HTTP to the loopback
-// interface.
+// Names of the session cookie, for HTTPS and for HTTP on the loopback interface.
 const (
 	secureCookie = "__Host-concerto"
 	plainCookie  = "concerto"
 )
 
-// Authenticate returns the identity of a request, from its Authorization header, session cookie,
-// ?ticket= (which is consumed), or for a WebSocket ?token=. Missing or invalid credentials return
-// an *httpguard.Refusal.
+// Authenticate returns the identity of a request. The credentials are in the Authorization header,
+// the session cookie, ?ticket=, or for a WebSocket ?token=. A ticket is consumed. For missing or
+// invalid credentials Authenticate returns an *httpguard.Refusal.
 func (a *Auth) Authenticate(r *http.Request) (*Identity, error) {
 	query := r.URL.Query()
 	switch bearer, cookie := r.Header.Get("Authorization"), a.cookie(r); {
@@ -153,7 +152,7 @@ func (a *Auth) bySecret(ctx context.Context, secret string) (*Identity, error) {
 	return identityOf(t), nil
 }
 
-// byTicket consumes a ticket and returns its owner's identity.
+// byTicket consumes a ticket and returns the identity of its owner.
 func (a *Auth) byTicket(ctx context.Context, secret string, r *http.Request) (*Identity, error) {
 	now := a.now()
 	t, err := a.c.Store.UseTicket(ctx, hexsum.SHA256(secret), now)
@@ -180,7 +179,8 @@ func (a *Auth) byTicket(ctx context.Context, secret string, r *http.Request) (*I
 	return identityOf(parent), nil
 }
 
-// Holder returns the identity of a token or session by id, or nil if it has ended.
+// Holder returns the identity of a token or session by id, or nil if that credential is no longer
+// valid.
 func (a *Auth) Holder(ctx context.Context, id string) (*Identity, error) {
 	t, err := a.c.Store.TokenOf(ctx, id)
 	switch {
@@ -192,21 +192,22 @@ func (a *Auth) Holder(ctx context.Context, id string) (*Identity, error) {
 	return identityOf(t), nil
 }
 
-// recordFailure records refused credentials that name a user.
+// recordFailure records a login or credentials that were refused, with the user's name.
 func (a *Auth) recordFailure(ctx context.Context, name, why string, r *http.Request) {
 	place := a.c.Guard.Address(r).String()
 	rec := audit.Record{Kind: "login_failed", Actor: audit.Actor{Type: "user", Name: name}, Data: object(map[string]any{"address": place, "reason": why})}
 	a.record(ctx, rec)
 }
 
-// record writes audit records that belong to no change in the store.
+// record writes audit records that are not part of another change in the store.
 func (a *Auth) record(ctx context.Context, all ...audit.Record) {
 	if err := a.c.Store.Record(context.WithoutCancel(ctx), a.now(), all...); err != nil {
 		a.c.Log.Error("could not write the audit log", "error", err)
 	}
 }
 
-// Refused records that a caller lacked a right, if attempts of that right are recorded.
+// Refused writes an audit record that a caller lacks a right, if refused attempts of that right are
+// recorded.
 func (a *Auth) Refused(ctx context.Context, id *Identity, right Right, run string) {
 	kind := right.Info().Audit
 	if id == nil || kind == "" || !a.reported.allow(id.ID+" "+string(right)+" "+run, a.c.Now()) {

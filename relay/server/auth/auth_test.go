@@ -24,7 +24,7 @@ import (
 
 var ctx = context.Background()
 
-// fixture is an Auth over a database, with a clock that is moved by hand.
+// fixture is an Auth with a database, and with a clock that only the test advances.
 type fixture struct {
 	*testing.T
 	*auth.Auth
@@ -58,7 +58,7 @@ func (f *fixture) pass(d time.Duration) {
 
 var us = audit.Actor{Type: "user", Name: "test"}
 
-// password has a cheap hash.
+// password is the password of the test's users; their hashes use cheap parameters.
 const password = "correct horse"
 
 var cheap = "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$" // the key follows
@@ -87,7 +87,8 @@ func (f *fixture) token(user string, n auth.NewToken) (id, secret string) {
 	return id, secret
 }
 
-// request returns a request from an address to a loopback name.
+// request returns a request from a loopback address to a loopback address. set contains pairs of a
+// header's name and value.
 func request(method, target string, set ...string) *http.Request {
 	r := httptest.NewRequest(method, target, nil)
 	r.RemoteAddr, r.Host = "127.0.0.1:999", "127.0.0.1:8787"
@@ -120,8 +121,8 @@ func (f *fixture) kinds() (out []string) {
 	return out
 }
 
-// TestCredentials checks that a session, a token and a ticket identify their user until they
-// expire.
+// TestCredentials authenticates with a session, a token and a ticket. Each identifies its user
+// until it expires.
 func TestCredentials(t *testing.T) {
 	f := begin(t, auth.TOFUOff, httpguard.Config{Loopback: true})
 	f.user("ann", auth.Owner)
@@ -136,19 +137,19 @@ func TestCredentials(t *testing.T) {
 	}
 	secret, id, err := f.Login(ctx, "bob", password, request("POST", "/"))
 	if err != nil || id.Role != auth.Operator || id.Kind != auth.Session {
-		t.Fatalf("%+v, %v", id, err)
+		t.Fatalf("login = %+v, %v; want a session of an operator", id, err)
 	}
 	w := httptest.NewRecorder()
 	f.SetCookie(w, request("POST", "/"), secret, auth.SlidingSeconds)
 	cookie := w.Header().Get("Set-Cookie")
 	for _, part := range []string{"concerto=cs_", "; Path=/", "; HttpOnly", "; SameSite=Strict"} {
 		if !strings.Contains(cookie, part) || strings.Contains(cookie, "Secure") {
-			t.Errorf("the cookie is %s", cookie)
+			t.Errorf("cookie = %s, want all required attributes without Secure", cookie)
 		}
 	}
 	own := "concerto=" + secret
 	if got := who(request("GET", "/", "Cookie", own)); got.Name != "bob" || got.ID != id.ID {
-		t.Errorf("%+v", got)
+		t.Errorf("identity of the cookie = %+v, want bob's session", got)
 	}
 	const origin = "http://127.0.0.1:8787"
 	who(request("POST", "/", "Cookie", own, "Origin", origin, "X-Concerto", "1"))
@@ -171,14 +172,14 @@ func TestCredentials(t *testing.T) {
 	tid, access := f.token("ann", auth.NewToken{Name: "ci", Role: auth.Operator, Runs: []string{"run_a", "b*"}})
 	got := who(request("POST", "/", "Authorization", "bearer "+access))
 	if got.Role != auth.Operator || got.ID != tid || !got.Sees("run_a") || !got.Sees("b1") || got.Sees("run_b") || got.May(auth.AskHost) || !got.May(auth.Input) {
-		t.Errorf("%+v", got)
+		t.Errorf("identity of the restricted token = %+v, want an operator who sees only run_a and b*", got)
 	}
 	if got := who(request("GET", "/ws/app?token="+access, "Upgrade", "websocket")); got.ID != tid {
-		t.Errorf("%+v", got)
+		t.Errorf("identity of the token in the URL = %+v, want the restricted token", got)
 	}
 	_, high := f.token("bob", auth.NewToken{Name: "x", Role: auth.Owner}) // no higher than its user
 	if got := who(request("GET", "/", "Authorization", "Bearer "+high)); got.Role != auth.Operator {
-		t.Errorf("%+v", got)
+		t.Errorf("identity of a token above its user's role = %+v, want the role operator", got)
 	}
 
 	ticket, err := f.Ticket(ctx, id)
@@ -186,7 +187,7 @@ func TestCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := who(request("GET", "/ws/app?ticket="+ticket)); got.ID != id.ID || got.Kind != auth.Session {
-		t.Errorf("%+v", got)
+		t.Errorf("identity of the ticket = %+v, want the session", got)
 	}
 	_, err = f.Authenticate(request("GET", "/ws/app?ticket="+ticket))
 	refused(t, err, protocol.Unauthorized, "a ticket opens one connection")
@@ -205,7 +206,7 @@ func TestCredentials(t *testing.T) {
 	f.pass(time.Second)
 	_, err = f.Authenticate(request("GET", "/", "Authorization", "Bearer "+short))
 	refused(t, err, protocol.Unauthorized, "wrong or have expired")
-	for range 3 { // each use puts the end of a session off
+	for range 3 { // each use extends the session
 		f.pass(29 * 24 * time.Hour)
 		who(request("GET", "/", "Cookie", own))
 	}
@@ -213,12 +214,13 @@ func TestCredentials(t *testing.T) {
 	_, err = f.Authenticate(request("GET", "/", "Cookie", own))
 	refused(t, err, protocol.Unauthorized, "wrong or have expired")
 	if got := strings.Join(f.kinds(), " "); got != "user_changed user_changed login token_created token_created login_failed login_failed token_created" {
-		t.Errorf("recorded: %s", got)
+		t.Errorf("kinds in the audit log = %s", got)
 	}
 }
 
-// TestLogins checks that wrong names and wrong passwords get the same refusal, and that too many
-// attempts are refused even with the right password, depending on times and addresses.
+// TestLogins checks that a wrong name and a wrong password get the same refusal. After too many
+// failures from one address, even the right password is refused there for 15 minutes, but accepted
+// from another address.
 func TestLogins(t *testing.T) {
 	f := begin(t, auth.TOFUOff, httpguard.Config{Loopback: true, Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	f.user("ann", auth.Owner)
@@ -245,14 +247,14 @@ func TestLogins(t *testing.T) {
 	w := httptest.NewRecorder()
 	httpguard.Fail(w, err)
 	if w.Code != 429 || w.Header().Get("Retry-After") != "900" || w.Body.String() != `{"error":{"code":"rate_limited","message":"too many failed logins: wait and try again"}}`+"\n" {
-		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+		t.Errorf("response = %d %v %s, want 429 with Retry-After 900", w.Code, w.Header(), w.Body)
 	}
 	if _, _, err := f.Login(ctx, "ann", password, from("2.2.2.2")); err != nil {
-		t.Errorf("from elsewhere: %v", err)
+		t.Errorf("a login from another address failed: %v", err)
 	}
 	f.pass(15 * time.Minute)
 	if _, _, err := f.Login(ctx, "ann", password, from("1.1.1.1")); err != nil {
-		t.Errorf("after 15 minutes: %v", err)
+		t.Errorf("a login after 15 minutes failed: %v", err)
 	}
 }
 
@@ -275,8 +277,9 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// TestWatchersAreNotified checks that watchers are notified when credentials end: revoked here or
-// by another server, expired, by a change of role or password, or with the user.
+// TestWatchersAreNotified ends credentials in several ways: revoked by this or another server,
+// expired, invalidated by a change of the role or password, or removed with the user. Each time the
+// watcher must be notified.
 func TestWatchersAreNotified(t *testing.T) {
 	f := begin(t, auth.TOFUOff, httpguard.Config{Loopback: true})
 	f.user("ann", auth.Owner)
@@ -314,12 +317,12 @@ func TestWatchersAreNotified(t *testing.T) {
 		<-ended
 		select {
 		case <-stays:
-			t.Errorf("%s: another token has ended, too", name)
+			t.Errorf("%s: the watcher of another token was notified", name)
 		default:
 		}
 		_ = id
 	}
-	// Ended between the authentication and the watch.
+	// The credential ends between the authentication and the call of Watch.
 	id, secret := f.token("ann", auth.NewToken{Name: "t", Role: auth.Viewer})
 	was := identity(secret)
 	if err := f.Revoke(ctx, us, id); err != nil {
@@ -328,7 +331,8 @@ func TestWatchersAreNotified(t *testing.T) {
 	<-watch(was)
 }
 
-// TestHosts checks which hosts may connect, and that the first token of a host remains its token.
+// TestHosts checks which unknown hosts may connect. A known host must use the token with which it
+// first connected.
 func TestHosts(t *testing.T) {
 	public, _ := url.Parse("https://relay.example")
 	for _, c := range []struct {
@@ -336,7 +340,7 @@ func TestHosts(t *testing.T) {
 		public    *url.URL
 		from      string
 		forwarded string
-		why       string // why a new one is refused; "" when it is not
+		why       string // why an unknown host is refused; "" if it is accepted
 	}{
 		{auth.TOFULoopback, nil, "127.0.0.1:1", "", ""},
 		{auth.TOFULoopback, nil, "[::1]:1", "", ""},
@@ -357,15 +361,15 @@ func TestHosts(t *testing.T) {
 		if c.why != "" {
 			refused(t, err, protocol.Unauthorized, c.why)
 			if err := f.Host(ctx, "host_b", "secret", r); err == nil {
-				t.Error("the token was accepted")
+				t.Error("a second token of the host was accepted")
 			}
 			if got := strings.Join(f.kinds(), " "); got != "host_refused" {
-				t.Errorf("recorded: %s", got)
+				t.Errorf("kinds in the audit log = %s, want host_refused", got)
 			}
 			continue
 		}
 		if err != nil {
-			t.Errorf("%+v: %v", c, err)
+			t.Errorf("%+v: the host was refused: %v", c, err)
 		}
 		for range 2 {
 			if err := f.Host(ctx, "host_a", "secret", r); err != nil {
@@ -376,27 +380,26 @@ func TestHosts(t *testing.T) {
 			refused(t, f.Host(ctx, "../x", "t", r), protocol.BadMessage, "host_id")
 		}
 		if got := strings.Join(f.kinds(), " "); got != "host_tofu host_refused" {
-			t.Errorf("recorded: %s", got)
+			t.Errorf("kinds in the audit log = %s, want host_tofu host_refused", got)
 		}
 		h, err := f.store.Host(ctx, "host_a")
 		if err != nil || strings.Contains(h.TokenHash, "secret") || len(h.TokenHash) != 64 {
-			t.Errorf("%+v, %v", h, err)
+			t.Errorf("stored host = %+v, %v; want only the hash of the token", h, err)
 		}
 	}
 }
 
-// TestSetup checks that the first owner is created with the code once, and only while there is no
-// user.
+// TestSetup checks that the code creates the first owner once, and only while there is no user.
 func TestSetup(t *testing.T) {
 	f := begin(t, auth.TOFUOff, httpguard.Config{Loopback: true})
 	code, err := f.Setup(ctx)
 	if err != nil || code == "" {
 		t.Fatal(code, err)
 	}
-	beside := auth.New(auth.Config{Store: f.store, Guard: httpguard.New(httpguard.Config{Loopback: true})}) // another server on the database
-	t.Cleanup(beside.Close)
-	if same, err := beside.Setup(ctx); same != code || err != nil {
-		t.Errorf("another server returned another code: %v", err)
+	second := auth.New(auth.Config{Store: f.store, Guard: httpguard.New(httpguard.Config{Loopback: true})}) // another server on the database
+	t.Cleanup(second.Close)
+	if same, err := second.Setup(ctx); same != code || err != nil {
+		t.Errorf("another server's Setup returned another code, or the error %v", err)
 	}
 	_, _, err = f.FirstOwner(ctx, "", "ann", password, request("POST", "/"))
 	refused(t, err, protocol.Unauthorized, "the setup link")
@@ -416,7 +419,7 @@ func TestSetup(t *testing.T) {
 	refused(t, f.RemoveUser(ctx, us, "ann"), "last_owner", "create another one first")
 }
 
-// TestRights tests the whole table with every kind of caller.
+// TestRights checks every right of the table with every kind of caller.
 func TestRights(t *testing.T) {
 	all := map[string]*auth.Identity{
 		"none": nil, "viewer": {Role: auth.Viewer}, "operator": {Role: auth.Operator}, "owner": {Role: auth.Owner},
@@ -431,7 +434,7 @@ func TestRights(t *testing.T) {
 		var got []string
 		for name, id := range all {
 			if id.May(row.Right) != (id.Need(row.Right) == nil) {
-				t.Errorf("%s: May and Need differ of %s", row.Right, name)
+				t.Errorf("%s: May and Need disagree for %s", row.Right, name)
 			}
 			if id.May(row.Right) {
 				got = append(got, name)
@@ -439,7 +442,7 @@ func TestRights(t *testing.T) {
 		}
 		slices.Sort(got)
 		if strings.Join(got, " ") != may[row.Right] || row.Doc == "" {
-			t.Errorf("%s: %s may, and %s should", row.Right, got, may[row.Right])
+			t.Errorf("%s: callers with the right = %s, want %s", row.Right, got, may[row.Right])
 		}
 	}
 	for _, m := range protocol.Messages {
@@ -447,10 +450,10 @@ func TestRights(t *testing.T) {
 		fromApps := slices.Contains(m.From, protocol.App)
 		want := fromApps || m.Type == protocol.Hello
 		if ok != want {
-			t.Errorf("%s has the right %q", m.Type, right)
+			t.Errorf("right of %s = %q, want one exactly for messages from apps", m.Type, right)
 		}
 		if ok && (m.Kind == protocol.Command || m.Kind == protocol.RPC) && !strings.Contains(m.Type, "subscribe") && (&auth.Identity{Role: auth.Viewer}).May(right) {
-			t.Errorf("a viewer may %s", m.Type)
+			t.Errorf("a viewer may send %s", m.Type)
 		}
 	}
 }

@@ -17,19 +17,20 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// TOFU ("trust on first use") controls from where unknown hosts are accepted.
+// TOFU ("trust on first use") controls which unknown hosts are accepted.
 type TOFU string
 
 // The values of TOFU.
 const (
 	TOFUOn  TOFU = "on"
 	TOFUOff TOFU = "off"
-	// only from this machine without a proxy, and if there is no public URL
+	// TOFULoopback accepts unknown hosts only from this machine and without a proxy, and only if
+	// the server has no public URL.
 	TOFULoopback TOFU = "loopback"
 )
 
-// HostCredentials returns the host's id and token from its request: from Authorization or
-// ?host_token=.
+// HostCredentials returns the id and token that a host's request contains. The id is in ?host_id=,
+// and the token is in the Authorization header or in ?host_token=.
 func HostCredentials(r *http.Request) (host, token string) {
 	query := r.URL.Query()
 	host, token = query.Get("host_id"), query.Get("host_token")
@@ -40,8 +41,9 @@ func HostCredentials(r *http.Request) (host, token string) {
 	return host, token
 }
 
-// Host authenticates a host by the token with which it first connected. An unknown host is accepted
-// depending on TOFU. Other hosts return an *httpguard.Refusal with code unauthorized.
+// Host authenticates a host by the token with which it first connected. TOFU decides whether an
+// unknown host is accepted. For a refused host it returns an *httpguard.Refusal with code
+// unauthorized.
 func (a *Auth) Host(ctx context.Context, id, token string, r *http.Request) error {
 	if !protocol.IsID(id) {
 		return httpguard.Refused(protocol.BadMessage, "host_id must be 1 to 64 of letters, digits, _ and -")
@@ -67,7 +69,7 @@ func (a *Auth) Host(ctx context.Context, id, token string, r *http.Request) erro
 	return nil
 }
 
-// HasHost reports whether the host has this key.
+// HasHost reports whether the host is registered with this key.
 func (a *Auth) HasHost(ctx context.Context, id string, key ed25519.PublicKey) (bool, error) {
 	host, err := a.c.Store.Host(ctx, id)
 	if errors.Is(err, store.ErrUnknown) {
@@ -76,8 +78,8 @@ func (a *Auth) HasHost(ctx context.Context, id string, key ed25519.PublicKey) (b
 	return err == nil && host.PublicKey == protocol.KeyText(key), err
 }
 
-// Admit registers the host of the server's own process, regardless of TOFU. If the host has another
-// token or a key, it returns an *httpguard.Refusal.
+// Admit registers the host that runs in the server's own process, regardless of TOFU. If the host
+// is registered with another token or with a key, it returns an *httpguard.Refusal.
 func (a *Auth) Admit(ctx context.Context, id, token string) error {
 	host, err := a.c.Store.Host(ctx, id)
 	if errors.Is(err, store.ErrUnknown) {
@@ -92,7 +94,7 @@ func (a *Auth) Admit(ctx context.Context, id, token string) error {
 	return nil
 }
 
-// refuseNewHost returns why an unknown host is refused, or "".
+// refuseNewHost returns why an unknown host is refused, or "" if it is accepted.
 func (a *Auth) refuseNewHost(r *http.Request) string {
 	switch {
 	case a.c.TOFU == TOFUOn:
@@ -107,8 +109,8 @@ func (a *Auth) refuseNewHost(r *http.Request) string {
 	return ""
 }
 
-// refuseHost records and refuses a host. stored is its id if the host exists: unknown ids share
-// one record.
+// refuseHost records a refused host and returns the refusal. stored is the id of an existing host
+// and "" for an unknown one; all unknown hosts share one audit record.
 func (a *Auth) refuseHost(ctx context.Context, id, why, stored string, r *http.Request) error {
 	place := a.c.Guard.Address(r).String()
 	if a.reported.allow("host "+stored+" "+place, a.c.Now()) {

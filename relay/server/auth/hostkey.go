@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Proof is a host's connection that must prove its key. It is used once.
+// Proof is a connection on which the host must prove that it has its key. A Proof is used once.
 type Proof interface {
 	Challenge() protocol.ChallengeData
 	// Check verifies the host's answer and returns the server's signature, or an *httpguard.Refusal
@@ -23,7 +23,7 @@ type Proof interface {
 	Check(ctx context.Context, answer protocol.ChallengeAnswer) (signature string, err error)
 }
 
-// ServerKey returns the key of all servers on this database.
+// ServerKey returns the key that all servers on this database share.
 func (a *Auth) ServerKey(ctx context.Context) (ed25519.PrivateKey, error) {
 	a.mu.Lock()
 	key := a.serverKey
@@ -49,8 +49,8 @@ func (a *Auth) ServerKey(ctx context.Context) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// HostByKey starts the authentication of a host by its key. It returns an *httpguard.Refusal for a
-// host without a key.
+// HostByKey starts the authentication of a host by its key. If the host has no registered key, it
+// returns an *httpguard.Refusal.
 func (a *Auth) HostByKey(ctx context.Context, id string, r *http.Request) (Proof, error) {
 	if !protocol.IsID(id) {
 		return nil, httpguard.Refused(protocol.BadMessage, "host_id must be 1 to 64 of letters, digits, _ and -")
@@ -77,7 +77,7 @@ type proof struct {
 	id      string
 	r       *http.Request
 	server  ed25519.PrivateKey
-	origins []string // the origins of this server
+	origins []string // the origins under which this server is reachable
 	nonce   string
 }
 

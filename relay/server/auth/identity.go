@@ -15,29 +15,29 @@ import (
 // Kind is the kind of a credential.
 type Kind string
 
-// The kinds.
+// The kinds of credentials.
 const (
 	Session Kind = store.SessionToken
 	Token   Kind = store.AccessToken
 )
 
-// Identity is an authenticated caller. It is immutable: when its user's permissions change, it
-// becomes invalid, which Auth.Watch reports.
+// Identity is an authenticated caller. It is immutable. When the permissions of its user change,
+// the identity becomes invalid, and Auth.Watch reports that.
 type Identity struct {
 	Name    string // the user's name
 	Kind    Kind
-	ID      string // of the token or session
-	Role    Role   // the lower of the user's role and the token's
+	ID      string // the id of the token or session
+	Role    Role   // the lower of the user's role and the token's role
 	Runs    []string
-	Expires time.Time // as of the request; a use may extend it
+	Expires time.Time // the expiry at the time of the request; using the credential may extend it
 	Label   string    // the token's name; "" for a session
 }
 
 // IsRestricted reports whether the identity may only access some runs.
 func (id *Identity) IsRestricted() bool { return len(id.Runs) > 0 }
 
-// Sees reports whether the identity may see a run. Handlers treat other runs as if they did not
-// exist.
+// Sees reports whether the identity may see a run. For a run that the identity may not see,
+// handlers respond as if the run did not exist.
 func (id *Identity) Sees(run string) bool {
 	return !id.IsRestricted() || slices.ContainsFunc(id.Runs, func(glob string) bool {
 		ok, err := path.Match(glob, run)
@@ -45,7 +45,8 @@ func (id *Identity) Sees(run string) bool {
 	})
 }
 
-// May reports whether the identity has a right. Rights on runs apply to the runs that it sees.
+// May reports whether the identity has a right. A right on runs applies only to runs that the
+// identity may see.
 func (id *Identity) May(r Right) bool {
 	row := r.Info()
 	if id == nil {
@@ -54,7 +55,7 @@ func (id *Identity) May(r Right) bool {
 	return slices.Index(Roles, id.Role) >= slices.Index(Roles, row.Role) && !(row.Whole && id.IsRestricted())
 }
 
-// Need returns the refusal for an identity that lacks a right, or nil.
+// Need returns nil if the identity has a right, and otherwise a refusal.
 func (id *Identity) Need(r Right) error {
 	switch row := r.Info(); {
 	case id.May(r):
@@ -68,7 +69,7 @@ func (id *Identity) Need(r Right) error {
 	}
 }
 
-// Actor returns the actor for the audit log. A token appears with its id, because names of tokens
+// Actor returns the actor for the audit log. It identifies a token by its id, because token names
 // are not unique.
 func (id *Identity) Actor() audit.Actor {
 	if id.Kind == Token {
@@ -82,14 +83,14 @@ func (id *Identity) Record(kind, run string, subject, data map[string]any) audit
 	return audit.Record{Kind: kind, Run: run, Actor: id.Actor(), Subject: object(subject), Data: object(data)}
 }
 
-// object encodes an object of an audit record.
+// object encodes a map as a JSON object for an audit record.
 func object(m map[string]any) json.RawMessage {
 	if m == nil {
 		return nil
 	}
 	text, err := json.Marshal(m)
 	if err != nil {
-		panic(err) // cannot happen: the values are our own
+		panic(err) // cannot happen: all values can be encoded
 	}
 	return text
 }

@@ -40,13 +40,13 @@ func (a *Auth) Login(ctx context.Context, name, password string, r *http.Request
 	return a.newSession(ctx, u.Name, Role(u.Role), place)
 }
 
-// awaitOwner waits for a pending change of the owner's password.
+// awaitOwner waits until a pending change of the owner's password is finished.
 func (a *Auth) awaitOwner() {
 	a.keeping.RLock()
 	defer a.keeping.RUnlock()
 }
 
-// shortName returns a submitted name in the form for records.
+// shortName returns the form in which audit records contain a submitted name.
 func shortName(name string) string {
 	return utf8cut.Short(strings.ToValidUTF8(name, "\uFFFD"), maxName)
 }
@@ -60,8 +60,9 @@ func (a *Auth) newSession(ctx context.Context, user string, role Role, place str
 	return secret, id, a.c.Store.AddToken(ctx, t, id.Record("login", "", map[string]any{"session": t.ID}, map[string]any{"address": place}))
 }
 
-// Exchange replaces an access token with a session with the same rights and expiry, so that the
-// token of a link moves into a cookie. It returns an *httpguard.Refusal if the token is invalid.
+// Exchange exchanges an access token for a session with the same rights and expiry, so that a
+// browser stores the token of a link as a cookie. It returns an *httpguard.Refusal if the token is
+// invalid.
 func (a *Auth) Exchange(ctx context.Context, token string, r *http.Request) (secret string, id *Identity, err error) {
 	t, err := a.c.Store.Token(ctx, hexsum.SHA256(token))
 	if errors.Is(err, store.ErrUnknown) || err == nil && (t.Kind != store.AccessToken || t.Expires <= a.now()) {
@@ -77,11 +78,11 @@ func (a *Auth) Exchange(ctx context.Context, token string, r *http.Request) (sec
 	return secret, identityOf(&made), a.c.Store.AddToken(ctx, made, rec)
 }
 
-// Left returns the seconds until an unused identity expires.
+// Left returns the number of seconds until an identity expires if it is not used.
 func (a *Auth) Left(id *Identity) int64 { return (id.Expires.UnixMilli() - a.now() + 999) / 1000 }
 
-// SetCookie sets the session cookie for a number of seconds. It sets none over a connection that is
-// not secure.
+// SetCookie sets the session cookie with a lifetime in seconds. Over an insecure connection it sets
+// none.
 func (a *Auth) SetCookie(w http.ResponseWriter, r *http.Request, secret string, seconds int64) {
 	c := &http.Cookie{Name: secureCookie, Value: secret, Path: "/", HttpOnly: true, Secure: true, SameSite: http.SameSiteStrictMode, MaxAge: int(seconds)}
 	if !a.c.Guard.Secure(r) {
@@ -100,13 +101,14 @@ func (a *Auth) SetCookie(w http.ResponseWriter, r *http.Request, secret string, 
 func (a *Auth) Logout(ctx context.Context, id *Identity) error {
 	err := a.c.Store.RemoveToken(ctx, id.ID, a.now(), id.Record("logout", "", map[string]any{"session": id.ID}, nil))
 	if errors.Is(err, store.ErrUnknown) {
-		return nil // two concurrent logouts
+		return nil // a concurrent logout has already revoked the credential
 	}
 	a.changed(ctx)
 	return err
 }
 
-// Ticket returns a secret that opens one connection of the identity within TicketSeconds.
+// Ticket returns a secret that opens one connection with the identity's rights within
+// TicketSeconds.
 func (a *Auth) Ticket(ctx context.Context, id *Identity) (string, error) {
 	secret := newSecret("ck_")
 	return secret, a.c.Store.AddToken(ctx, store.Token{ID: newID("k_"), Hash: hexsum.SHA256(secret), User: id.Name, Role: string(id.Role), Runs: id.Runs, Kind: store.TicketToken, Parent: id.ID,

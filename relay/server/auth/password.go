@@ -22,7 +22,7 @@ const (
 	saltBytes  = 16
 	keyBytes   = 32
 
-	// Limits for hashes that were created elsewhere.
+	// Maximum parameters of hashes that other programs created.
 	maxMemory, maxPasses, maxLanes, maxKey = 1 << 20, 64, 16, 64
 )
 
@@ -67,7 +67,7 @@ func (h *hash) String() string {
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.memory, h.passes, h.lanes, form(h.salt), form(h.key))
 }
 
-// CheckHash returns an error if text is not a valid hash of a password.
+// CheckHash returns an error if text is not a valid password hash.
 func CheckHash(text string) error {
 	_, err := readHash(text)
 	return err
@@ -108,14 +108,16 @@ func readHash(text string) (*hash, error) {
 	return &h, nil
 }
 
-// dummyHash is used for unknown users, so that the check takes as long as usual.
+// dummyHash is verified for an unknown user, so that the response takes as long as for an existing
+// user.
 var dummyHash = hash{memory: hashMemory, passes: hashPasses, lanes: hashLanes, salt: make([]byte, saltBytes), key: make([]byte, keyBytes)}
 
-// checkers limits the number of concurrent password checks: each needs 64 MiB.
+// checkers is a semaphore that limits the number of concurrent password checks, because each check
+// needs 64 MiB.
 type checkers chan struct{}
 
-// matches reports whether a password has a hash. An empty hash never matches, after the same time.
-// It waits for its turn until ctx is done.
+// matches reports whether text is the hash of a password. An empty hash never matches, but the
+// check takes the same time. matches waits until a checker is free or ctx is done.
 func (c checkers) matches(ctx context.Context, password, text string) (bool, error) {
 	h, found := &dummyHash, false
 	if text != "" {
@@ -148,7 +150,7 @@ func newID(prefix string) string {
 	return prefix + hex.EncodeToString(raw)
 }
 
-// Hash returns the hash of a password. It waits for its turn.
+// Hash returns the hash of a password. It waits until a checker is free.
 func (a *Auth) Hash(ctx context.Context, password string) (string, error) {
 	select {
 	case a.checks <- struct{}{}:

@@ -52,10 +52,10 @@ const (
 // RightInfo describes a right.
 type RightInfo struct {
 	Right Right
-	Role  Role // the lowest role that has it; "" needs no credentials
-	// Whole excludes tokens that are limited to some runs.
+	Role  Role // the lowest role that has the right; "" means that no credentials are required
+	// Whole denies the right to tokens that are limited to some runs.
 	Whole bool
-	// Audit is the kind of the audit record of a refused attempt; "" records none.
+	// Audit is the kind of the audit record for a refused attempt; "" means that none is written.
 	Audit string
 	Doc   string
 }
@@ -95,7 +95,8 @@ var commands = map[string]Right{
 	"rpc.runs.list": AskHost, "rpc.run.stop": Stop,
 }
 
-// OfMessage returns the right that an app's message needs, or false if apps cannot send it.
+// OfMessage returns the right that an app needs to send a type of message. The second result is
+// false if apps cannot send that type.
 func OfMessage(typ string) (Right, bool) {
 	if r, ok := commands[typ]; ok {
 		return r, true
@@ -114,6 +115,6 @@ func OfMessage(typ string) (Right, bool) {
 type Route struct {
 	Method, Path string // as for http.ServeMux
 	Right        Right
-	// Handle receives the caller, who has the right; nil for Open.
+	// Handle receives the caller, who has the right, or nil if the right is Open.
 	Handle func(w http.ResponseWriter, r *http.Request, id *Identity)
 }

@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// limiter limits equal audit records to one a minute, so that repeated refusals do not fill the
+// limiter limits identical audit records to one a minute, so that repeated refusals do not fill the
 // log.
 type limiter struct {
 	mu   sync.Mutex
 	last map[string]time.Time
 }
 
-// maxRecorded limits the number of remembered records; above it the memory is cleared.
+// maxRecorded is the maximum number of records that a limiter remembers. When it is exceeded, the
+// limiter forgets all of them.
 const maxRecorded = 10_000
 
 func (s *limiter) allow(what string, now time.Time) bool {

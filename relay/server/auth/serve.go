@@ -34,7 +34,7 @@ func (a *Auth) Serve(row Route) http.Handler {
 	})
 }
 
-// Fail sends an error response and logs internal errors, which the response omits.
+// Fail sends an error response. It logs an internal error, and the response does not contain it.
 func (a *Auth) Fail(w http.ResponseWriter, err error) {
 	var refusal *httpguard.Refusal
 	if !errors.As(err, &refusal) {
@@ -43,7 +43,7 @@ func (a *Auth) Fail(w http.ResponseWriter, err error) {
 	httpguard.Fail(w, err)
 }
 
-// Body decodes a request's body, a JSON object, into a struct. Unknown members are ignored.
+// Body decodes the body of a request, a JSON object, into a struct. It ignores unknown members.
 func Body(w http.ResponseWriter, r *http.Request, into any) error {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var big *http.MaxBytesError

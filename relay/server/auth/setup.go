@@ -15,8 +15,8 @@ import (
 // setupCode is the name of the stored secret that allows creating the first user.
 const setupCode = "setup"
 
-// Setup returns the code for creating the first owner, or "" if there are users. All servers on a
-// database and later starts return the same code.
+// Setup returns the code for creating the first owner, or "" if there are users. The code is
+// stored: all servers on a database return the same code, also after a restart.
 func (a *Auth) Setup(ctx context.Context) (code string, err error) {
 	all, err := a.c.Store.Users(ctx)
 	if err != nil || len(all) > 0 {
@@ -43,7 +43,7 @@ func (a *Auth) FirstOwner(ctx context.Context, code, name, password string, r *h
 	actor := audit.Actor{Type: "user", Name: name}
 	rec := audit.Record{Kind: "user_changed", Actor: actor, Subject: object(map[string]any{"user": name}), Data: object(map[string]any{"role": string(Owner), "removed": false})}
 	err = a.c.Store.FirstUser(ctx, store.User{Name: name, Role: string(Owner), Hash: HashPassword(password)}, a.now(), rec)
-	if errors.Is(err, store.ErrConflict) { // another request was faster
+	if errors.Is(err, store.ErrConflict) { // a concurrent request created the owner
 		return "", nil, httpguard.Refused(protocol.Unauthorized, "this server is set up already: log in")
 	}
 	if err != nil {

@@ -8,23 +8,24 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
-// Limits on failures within window. At a limit even the right password is refused until the oldest
-// failure expires.
+// The maximum numbers of failed logins within failureWindow. At the maximum even the right password
+// is refused until the oldest failure is older than failureWindow.
 const (
 	failureWindow   = 15 * time.Minute
-	failuresOfPair  = 5   // of an account from one address
-	failuresOfPlace = 20  // from an address
-	failuresOfName  = 100 // of an account
+	failuresOfPair  = 5   // for one account from one address
+	failuresOfPlace = 20  // for one address
+	failuresOfName  = 100 // for one account
 )
 
-// throttle counts failures. An attempt counts as a failure until it succeeds, so that concurrent
-// attempts are limited as well.
+// throttle counts failed logins. Each attempt counts as a failure until it succeeds, so the limits
+// also apply to concurrent attempts.
 type throttle struct {
 	mu    sync.Mutex
-	tries map[bucket][]time.Time // in order of time
+	tries map[bucket][]time.Time // times of the failures, oldest first
 }
 
-// bucket is a key of the count: an account, an address, or both.
+// bucket is the key of a counter. It has a name for the failures of an account, a place for those
+// of an address, or both.
 type bucket struct{ name, place string }
 
 func (b bucket) limit() int {
@@ -38,11 +39,12 @@ func (b bucket) limit() int {
 }
 
 func bucketsOf(name, place string) []bucket {
-	name = hexsum.SHA256(name)[:16] // a long name needs no memory
+	name = hexsum.SHA256(name)[:16] // store a hash, because a name may be arbitrarily long
 	return []bucket{{name, place}, {"", place}, {name, ""}}
 }
 
-// begin counts an attempt, or returns how long to wait before the next one.
+// begin counts an attempt. At a limit it counts nothing and returns the time until the next attempt
+// is allowed.
 func (t *throttle) begin(name, place string, now time.Time) (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,7 +67,7 @@ func (t *throttle) begin(name, place string, now time.Time) (wait time.Duration)
 	return 0
 }
 
-// succeeded removes a successful attempt from the count.
+// succeeded removes the attempt that began at a time from the counters.
 func (t *throttle) succeeded(name, place string, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,7 +79,7 @@ func (t *throttle) succeeded(name, place string, at time.Time) {
 	}
 }
 
-// forget removes expired attempts, and walks the map when it may have shrunk considerably.
+// forget removes the attempts that are at least failureWindow old.
 func (t *throttle) forget(now time.Time) {
 	for b, got := range t.tries {
 		i := 0

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestThrottle checks the limits for failures of an account from an address, of an address, and of
-// an account.
+// TestThrottle checks the three limits: for one account from one address, for one address, and for
+// one account.
 func TestThrottle(t *testing.T) {
 	at := time.Unix(1_800_000_000, 0)
 	for name, c := range map[string]struct {

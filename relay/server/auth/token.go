@@ -97,7 +97,7 @@ func unknown(what, name string) error {
 	return &httpguard.Refusal{Code: protocol.Code("unknown_" + what), Why: fmt.Sprintf("there is no %s %q", what, shortName(name)), Status: http.StatusNotFound}
 }
 
-// Revoke ends a token or session.
+// Revoke revokes a token or ends a session.
 func (a *Auth) Revoke(ctx context.Context, by audit.Actor, id string) error {
 	rec := audit.Record{Kind: "token_revoked", Actor: by, Subject: object(map[string]any{"token": id})}
 	err := a.c.Store.RemoveToken(ctx, id, a.now(), rec)

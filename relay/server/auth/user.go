@@ -31,7 +31,7 @@ func CheckUser(name string, role Role) error {
 	return nil
 }
 
-// PutUser creates or changes a user with a password hash.
+// PutUser creates or changes a user. hash is the hash of the password.
 func (a *Auth) PutUser(ctx context.Context, by audit.Actor, name string, role Role, hash string) (made bool, err error) {
 	if err := CheckUser(name, role); err != nil {
 		return false, err
@@ -61,10 +61,10 @@ func lastOwnerError(err error) error {
 	return err
 }
 
-// EnsureOwner ensures that an owner with this name and password exists. If nothing changes,
-// sessions remain. Verifying the password of an existing owner takes as long as a login, so
-// KeepOwner returns a function for it, which must be called; logins wait for it. later is nil if
-// nothing remains to do.
+// EnsureOwner ensures that an owner with this name and password exists. If nothing changes, the
+// owner's sessions remain. Verifying the password of an existing owner takes as long as a login.
+// EnsureOwner therefore returns later, a function that verifies it, and logins wait until later
+// returns. The caller must call later unless it is nil.
 func (a *Auth) EnsureOwner(ctx context.Context, by audit.Actor, name, password string) (later func(context.Context) error, err error) {
 	put := func(ctx context.Context) error {
 		hash, err := a.Hash(ctx, password)

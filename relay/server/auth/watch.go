@@ -8,28 +8,28 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// pollInterval is the interval of checks for changes by other servers on the same database and by
-// commands. This server's own changes take effect at once.
+// pollInterval is the interval at which the store is checked for changes that other servers or
+// commands have made on the same database. Changes by this server take effect at once.
 const pollInterval = 300 * time.Millisecond
 
-// watched is a token or session with watchers.
+// watched is a token or session that has watchers.
 type watched struct {
 	id      *Identity
 	calls   map[int]func()
 	next    int
-	checked bool // it was checked since the first Watch
+	checked bool // whether the credential was checked since the first call of Watch
 }
 
-// Watch calls ended once, in its own goroutine, when the identity ends: its token expired or was
-// revoked, or its user was removed or changed. stop ends the watch; ended may be called until stop
-// returns.
+// Watch calls ended once, in a new goroutine, when the identity becomes invalid: its token expired
+// or was revoked, or its user was removed or changed. stop ends the watch; ended may still be
+// called until stop returns.
 func (a *Auth) Watch(id *Identity, ended func()) (stop func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	w := a.watches[id.ID]
 	if w == nil || !sameRights(w.id, id) {
 		if w != nil {
-			w.end() // it changed since the request
+			w.end() // the credential changed after the request was authenticated
 		}
 		w = &watched{id: id, calls: map[int]func(){}}
 		a.watches[id.ID] = w

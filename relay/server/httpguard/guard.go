@@ -1,7 +1,7 @@
-// Package httpguard protects the HTTP server of the relay. It checks a request's Host and Origin,
-// sets security headers, and determines the client's address. Pages of other origins cannot use a
-// browser's cookie, nor reach a server on the loopback interface under another name. The
-// compatibility promise does not cover this API.
+// Package httpguard protects the HTTP server of the relay. It checks the Host and Origin of a
+// request, sets security headers, and determines the client's address. It prevents pages of other
+// origins from using a browser's cookie, and from reaching a server on the loopback interface under
+// another host name. The compatibility promise does not cover this API.
 package httpguard
 
 import (
@@ -16,10 +16,10 @@ import (
 	"github.com/concerto-lang/concerto/web"
 )
 
-// Config describes where the server is reachable.
+// Config describes the addresses at which the server is reachable.
 type Config struct {
 	Public   *url.URL       // the public URL; nil if there is none
-	Allow    []string       // other origins whose pages may call
+	Allow    []string       // other origins whose pages may send requests
 	Loopback bool           // the server listens only on the loopback interface
 	Trusted  []netip.Prefix // proxies whose X-Forwarded-For is trusted
 }
@@ -33,7 +33,7 @@ func New(c Config) *Guard { return &Guard{c} }
 // Public returns the public URL, or nil.
 func (g *Guard) Public() *url.URL { return g.c.Public }
 
-// headers are set on every response.
+// headers are the security headers of every response.
 var headers = map[string]string{
 	"Content-Security-Policy": web.Policy,
 	"X-Content-Type-Options":  "nosniff",
@@ -68,7 +68,8 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// allowOrigin lets pages of an origin read the response, without cookies.
+// allowOrigin allows pages of an origin to read the response. Requests from such pages contain no
+// cookies.
 func allowOrigin(h http.Header, origin string) {
 	h.Set("Access-Control-Allow-Origin", origin)
 	h.Add("Vary", "Origin")
@@ -92,7 +93,7 @@ func (g *Guard) check(r *http.Request) error {
 	return nil
 }
 
-// isOwn reports whether an origin is the server's own.
+// isOwn reports whether an origin is the origin of this server.
 func (g *Guard) isOwn(origin string, r *http.Request) bool {
 	if g.c.Public != nil && strings.EqualFold(origin, Origin(g.c.Public)) {
 		return true
@@ -104,10 +105,10 @@ func (g *Guard) isOwn(origin string, r *http.Request) bool {
 	return g.c.Loopback && isLoopback(r.Host) && strings.EqualFold(origin, scheme+r.Host)
 }
 
-// Origin returns the origin of a URL, as browsers write it.
+// Origin returns the origin of a URL in the form that browsers send.
 func Origin(u *url.URL) string { return protocol.OriginOf(u) }
 
-// isPublic reports whether a Host is that of the public URL.
+// isPublic reports whether the value of a Host header is the host of the public URL.
 func (g *Guard) isPublic(host string) bool {
 	if g.c.Public == nil || host == "" {
 		return false
@@ -115,7 +116,8 @@ func (g *Guard) isPublic(host string) bool {
 	return Origin(&url.URL{Scheme: g.c.Public.Scheme, Host: host}) == Origin(g.c.Public)
 }
 
-// isLoopback reports whether a Host, with or without a port, is a loopback name.
+// isLoopback reports whether the value of a Host header, with or without a port, is a loopback name
+// or address.
 func isLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -127,12 +129,13 @@ func isLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// Secure reports whether a request arrived over HTTPS, at this server or its proxy.
+// Secure reports whether a client sent the request over HTTPS, either to this server or to its
+// proxy.
 func (g *Guard) Secure(r *http.Request) bool {
 	return r.TLS != nil || g.c.Public != nil && g.c.Public.Scheme == "https" && g.isPublic(r.Host)
 }
 
-// ToLoopback reports whether a request was sent to a loopback name.
+// ToLoopback reports whether the request's Host is a loopback name or address.
 func (g *Guard) ToLoopback(r *http.Request) bool { return isLoopback(r.Host) }
 
 // Local reports whether a request came from this machine without a proxy.
@@ -145,9 +148,10 @@ func (g *Guard) Local(r *http.Request) bool {
 	return peer(r).IsLoopback()
 }
 
-// Address returns the client's address: the peer's, or, if the peer is a trusted proxy, the last
-// untrusted one in X-Forwarded-For. An IPv6 address is reduced to its /64 network, which one client
-// may own.
+// Address returns the address of the client. This is the address of the connection's peer. If the
+// peer is a trusted proxy, it is the last address in X-Forwarded-For that is not a trusted proxy.
+// An IPv6 address is reduced to its /64 network, because one client may own all addresses of such a
+// network.
 func (g *Guard) Address(r *http.Request) netip.Addr {
 	at := peer(r)
 	list := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
@@ -179,8 +183,8 @@ func peer(r *http.Request) netip.Addr {
 	return at.Addr().Unmap().WithZone("")
 }
 
-// ByCookie refuses a request with a cookie unless only a page of this server can have sent it,
-// because browsers send cookies automatically.
+// ByCookie returns a Refusal for a request that may have been sent by a page of another origin. It
+// is called for requests with a cookie, because browsers send cookies automatically.
 func (g *Guard) ByCookie(r *http.Request) error {
 	safe := r.Method == http.MethodGet || r.Method == http.MethodHead
 	site := r.Header.Get("Sec-Fetch-Site")

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
-// TestRequests checks which Host and Origin are accepted, for several configurations.
+// TestRequests checks for several configurations which values of Host and Origin are accepted.
 func TestRequests(t *testing.T) {
 	public, _ := url.Parse("https://Relay.example")
 	local := httpguard.Config{Loopback: true, Allow: []string{"https://app.example"}}
@@ -37,25 +37,25 @@ func TestRequests(t *testing.T) {
 		w := httptest.NewRecorder()
 		httpguard.New(c.config).Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200) })).ServeHTTP(w, r)
 		if w.Code != c.want {
-			t.Errorf("%s of %q: %d %s", c.host, c.origin, w.Code, w.Body)
+			t.Errorf("Host %s, Origin %q: response = %d %s", c.host, c.origin, w.Code, w.Body)
 		}
 		h := w.Header()
 		const csp = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 		if h.Get("Content-Security-Policy") != csp || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" {
-			t.Errorf("%v", h)
+			t.Errorf("security headers = %v", h)
 		}
 		if secure := h.Get("Strict-Transport-Security") != ""; secure != strings.HasPrefix(c.host, "relay.example") || secure && c.config.Public == nil {
 			if !(c.host == "relay.example:80") {
-				t.Errorf("%s: HSTS is %q", c.host, h.Get("Strict-Transport-Security"))
+				t.Errorf("Host %s: Strict-Transport-Security = %q", c.host, h.Get("Strict-Transport-Security"))
 			}
 		}
 		if allowed := h.Get("Access-Control-Allow-Origin"); (allowed != "") != (c.origin == "https://app.example") {
-			t.Errorf("%s of %q: pages of %q may read", c.host, c.origin, allowed)
+			t.Errorf("Host %s, Origin %q: Access-Control-Allow-Origin = %q", c.host, c.origin, allowed)
 		}
 	}
 }
 
-// TestAddress checks for which proxies X-Forwarded-For is trusted.
+// TestAddress checks from which proxies X-Forwarded-For is trusted.
 func TestAddress(t *testing.T) {
 	g := httpguard.New(httpguard.Config{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
 	for _, c := range []struct{ peer, forwarded, want string }{
@@ -68,12 +68,12 @@ func TestAddress(t *testing.T) {
 			r.Header.Set("X-Forwarded-For", c.forwarded)
 		}
 		if got := g.Address(r).String(); got != c.want {
-			t.Errorf("%s by %q is %s, not %s", c.peer, c.forwarded, got, c.want)
+			t.Errorf("peer %s, X-Forwarded-For %q: address = %s, want %s", c.peer, c.forwarded, got, c.want)
 		}
 	}
 }
 
-// TestClean checks that secrets in URLs are not logged.
+// TestClean checks that Clean removes secrets from URLs.
 func TestClean(t *testing.T) {
 	got := httpguard.Clean(`GET "/ws/host?host_id=h&host_token=s3cret&x=1" /ws/app?token=abc#x ?ticket=q&a=token`)
 	want := `GET "/ws/host?host_id=h&host_token=***REDACTED***&x=1" /ws/app?token=***REDACTED***#x ?ticket=***REDACTED***&a=token`

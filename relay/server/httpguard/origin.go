@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// Origins returns the server's own origins that a client may have dialled: the public one, and
-// loopback names with the request's port, each for HTTP and WebSocket.
+// Origins returns the origins under which a client may have reached this server: the public origin,
+// and loopback names with the request's port. Each is returned for HTTP and for WebSocket.
 func (g *Guard) Origins(r *http.Request) (all []string) {
 	if g.c.Public != nil {
 		all = append(all, Origin(g.c.Public))
@@ -32,7 +32,7 @@ func (g *Guard) Origins(r *http.Request) (all []string) {
 	return all
 }
 
-// localPort returns the port at which a request arrived, or -1 if unknown.
+// localPort returns the port at which the request arrived, or -1 if it is unknown.
 func localPort(r *http.Request) int {
 	at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {
@@ -45,7 +45,8 @@ func localPort(r *http.Request) int {
 	return int(local.Port())
 }
 
-// Base returns the URL at which the client can reach the server: the public one if there is one.
+// Base returns the URL at which the client reaches the server. It is the public URL if one is
+// configured.
 func (g *Guard) Base(r *http.Request) string {
 	switch {
 	case g.c.Public != nil:

@@ -15,8 +15,8 @@ import (
 type Refusal struct {
 	Code   protocol.Code
 	Why    string
-	Status int           // the HTTP status; 0 means that of Code
-	After  time.Duration // when to retry; 0 if a retry is useless
+	Status int           // the HTTP status; 0 means the usual status of Code
+	After  time.Duration // how long to wait before a retry; 0 if a retry cannot succeed
 }
 
 func (r *Refusal) Error() string { return fmt.Sprintf("%s: %s", r.Code, r.Why) }
@@ -26,8 +26,8 @@ func Refused(code protocol.Code, format string, args ...any) *Refusal {
 	return &Refusal{Code: code, Why: fmt.Sprintf(format, args...)}
 }
 
-// Fail sends an error response: for a *Refusal with its status and reason, for other errors as an
-// internal error without details.
+// Fail sends an error response. For a *Refusal the response contains its status and reason. For any
+// other error it is an internal error without details.
 func Fail(w http.ResponseWriter, err error) {
 	r := *Refused(protocol.Internal, "the request failed; the relay's log has the cause")
 	var refusal *Refusal
@@ -53,11 +53,11 @@ func Fail(w http.ResponseWriter, err error) {
 	Answer(w, r.Status, body)
 }
 
-// Answer sends a JSON value.
+// Answer sends a value as JSON.
 func Answer(w http.ResponseWriter, status int, value any) {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // cannot happen: the value is our own
+		panic(err) // cannot happen: all values can be encoded
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

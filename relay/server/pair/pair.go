@@ -31,22 +31,22 @@ type Config struct {
 	Guard *httpguard.Guard
 	Now   func() time.Time
 	Log   *slog.Logger
-	// Paired closes the connection that a host has by its token; may be nil.
+	// Paired closes the connection that the paired host has opened with its token; may be nil.
 	Paired func(host string)
 }
 
 // API serves pairing. It is safe for concurrent use.
 type API struct {
 	c      Config
-	starts rateLimiter // by address
-	tries  rateLimiter // by confirming user
+	starts rateLimiter // limits starts by client address
+	tries  rateLimiter // limits attempts to enter a code by user
 }
 
-// Limits on unauthenticated requests.
+// Limits on starting pairings, which requires no credentials.
 const (
-	waitAll       = 200 // open pairings
-	waitOfAddress = 20  // of one address
-	startsAMinute = 30  // of one address
+	waitAll       = 200 // maximum number of open pairings
+	waitOfAddress = 20  // maximum number of open pairings for one address
+	startsAMinute = 30  // maximum number of starts a minute for one address
 )
 
 // New returns an API.
@@ -62,7 +62,7 @@ func New(c Config) *API {
 
 func (p *API) now() int64 { return p.c.Now().UnixMilli() }
 
-// Routes returns the routes that it serves.
+// Routes returns the routes of the API.
 func (p *API) Routes() []auth.Route {
 	return []auth.Route{
 		{Method: "POST", Path: "/pair/start", Right: auth.Open, Handle: p.start},
@@ -75,7 +75,7 @@ func (p *API) Routes() []auth.Route {
 // letters are the letters of codes. They are easy to distinguish and form no words.
 const letters = "BCDFGHJKMNPQRSTVWXYZ"
 
-// newCode returns a random code.
+// newCode returns a random pairing code.
 func newCode() string {
 	var b strings.Builder
 	for i := range 8 {
@@ -91,8 +91,8 @@ func newCode() string {
 	return b.String()
 }
 
-// hashOf returns the stored form of a code; ok is false for an invalid one. Case, spaces and dashes
-// do not matter.
+// hashOf returns the stored form of a code. Case, spaces and dashes are ignored. ok is false if the
+// code is invalid.
 func hashOf(code string) (hash string, ok bool) {
 	code = strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(code))
 	if len(code) != 8 || strings.Trim(code, letters) != "" {
@@ -101,7 +101,7 @@ func hashOf(code string) (hash string, ok bool) {
 	return hexsum.SHA256(code), true
 }
 
-// startRequest is the body of a pairing request.
+// startRequest is the body of a request that starts a pairing.
 type startRequest struct {
 	PublicKey string `json:"public_key"`
 	Name      string `json:"name"`
@@ -111,7 +111,7 @@ type startRequest struct {
 
 const maxName = 64
 
-// check returns the key, or what is wrong with the request.
+// check validates the request and returns the machine's key.
 func (q *startRequest) check() (ed25519.PublicKey, error) {
 	key, err := protocol.ParseKey(q.PublicKey)
 	switch {
@@ -154,7 +154,7 @@ func (p *API) start(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 		"server_key": protocol.KeyText(server.Public().(ed25519.PublicKey))})
 }
 
-// add stores a pairing with a unique code.
+// add stores a pairing with a new code that no other open pairing has.
 func (p *API) add(ctx context.Context, q startRequest, place string) (code, id string, err error) {
 	one := store.Pairing{PublicKey: q.PublicKey, Name: q.Name, Asked: q.HostID, Address: place, Expires: p.now() + protocol.PairingTTL.Milliseconds()}
 	if q.HostID != "" && q.HostToken != "" {
@@ -203,7 +203,8 @@ func unknown(why string) error {
 
 var errNoCode = unknown("no pairing has this code: it was mistyped, was used, or has expired")
 
-// code reads the code of a request and counts an attempt of the caller, which right removes.
+// code reads the code from the body of a request and counts an attempt of the caller. The caller of
+// code calls right if the code was correct, which removes the attempt from the count.
 func (p *API) code(w http.ResponseWriter, r *http.Request, id *auth.Identity) (hash string, right func(), err error) {
 	var q struct {
 		Code string `json:"code"`
@@ -222,7 +223,8 @@ func (p *API) code(w http.ResponseWriter, r *http.Request, id *auth.Identity) (h
 	return hash, func() { p.tries.refund(id.Name, at) }, nil
 }
 
-// describePairing shows an owner the machine of a code before confirmation.
+// describePairing returns the name and fingerprint of the machine that shows a code, so that the owner can
+// check them before confirming.
 func (p *API) describePairing(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
 	hash, right, err := p.code(w, r, id)
 	var one *store.Pairing
@@ -237,7 +239,7 @@ func (p *API) describePairing(w http.ResponseWriter, r *http.Request, id *auth.I
 	httpguard.Answer(w, http.StatusOK, map[string]any{"name": one.Name, "fingerprint": fingerprint(one), "address": one.Address, "expires_in": (one.Expires - p.now()) / 1000})
 }
 
-// waiting returns the pairing with a code.
+// waiting returns the open pairing with a code.
 func waiting(ctx context.Context, s *store.Store, hash string, at int64) (*store.Pairing, error) {
 	one, err := s.PairingOf(ctx, hash, at)
 	if errors.Is(err, store.ErrUnknown) {
@@ -249,7 +251,7 @@ func waiting(ctx context.Context, s *store.Store, hash string, at int64) (*store
 func fingerprint(one *store.Pairing) string {
 	key, err := protocol.ParseKey(one.PublicKey)
 	if err != nil {
-		panic(err) // cannot happen: it was checked at the start
+		panic(err) // cannot happen: the key was validated when the pairing started
 	}
 	return protocol.Fingerprint(key)
 }
@@ -287,8 +289,8 @@ func confirm(ctx context.Context, s *store.Store, by audit.Actor, hash string, a
 	return one.HostID, nil
 }
 
-// Look returns the name and fingerprint of the machine with a code, for commands on the database.
-// at is in Unix ms.
+// Look returns the name and fingerprint of the machine that shows a code. It is for commands that
+// use the database without a server. at is the current time in Unix ms.
 func Look(ctx context.Context, s *store.Store, code string, at int64) (name, print string, err error) {
 	hash, ok := hashOf(code)
 	if !ok {
@@ -301,7 +303,8 @@ func Look(ctx context.Context, s *store.Store, code string, at int64) (name, pri
 	return one.Name, fingerprint(one), nil
 }
 
-// Confirm confirms the machine with a code, for commands on the database. at is in Unix ms.
+// Confirm confirms the pairing with a code and returns the id of the new host. It is for commands
+// that use the database without a server. at is the current time in Unix ms.
 func Confirm(ctx context.Context, s *store.Store, by audit.Actor, code string, at int64) (host string, err error) {
 	hash, ok := hashOf(code)
 	if !ok {

@@ -70,7 +70,7 @@ func begin(t *testing.T) *fixture {
 	return f
 }
 
-// answer is a response of any of the routes.
+// answer is the response of a route, with the members of all routes.
 type answer struct {
 	Status      int
 	After       string
@@ -114,7 +114,7 @@ func (f *fixture) do(method, path, token string, body map[string]string) (out an
 	return out
 }
 
-// get returns a response to an owner.
+// get returns the body of a response to ann, who is an owner.
 func (f *fixture) get(path string) []byte {
 	r, err := http.NewRequest("GET", f.url+path, nil)
 	if err != nil {
@@ -145,10 +145,10 @@ func (f *fixture) kinds() string {
 	return strings.Join(out, " ")
 }
 
-// machine is a machine with a key.
+// machine is a machine with a key pair.
 type machine struct {
 	ed25519.PrivateKey
-	text, host string // the public key as it is sent; its host's id
+	text, host string // the public key as text; the id of the machine's host
 }
 
 func newKey(n byte) machine {
@@ -165,17 +165,17 @@ func (f *fixture) start(k machine, more map[string]string) answer {
 	return f.do("POST", "/pair/start", "", body)
 }
 
-// paired is a machine that is paired.
+// paired returns a machine that is paired.
 func (f *fixture) paired(n byte) machine {
 	f.Helper()
 	k := newKey(n)
 	if got := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": f.start(k, nil).Code}); got.HostID != k.host {
-		f.Fatalf("%+v", got)
+		f.Fatalf("confirmation = %+v, want the id of the host", got)
 	}
 	return k
 }
 
-// connectByKey connects as a host by its key and returns the challenge.
+// connectByKey connects as a host that authenticates by its key, and returns the challenge.
 func (f *fixture) connectByKey(host string) (*servertest.Peer, protocol.ChallengeData) {
 	f.Helper()
 	p := servertest.Dial(f.T, f.url+"/ws/host?host_id="+host+"&auth=key")
@@ -193,35 +193,35 @@ func (k machine) sign(origin, host, server, own string) protocol.ChallengeAnswer
 	return protocol.ChallengeAnswer{Nonce: own, Signature: protocol.KeyText(ed25519.Sign(k.PrivateKey, []byte("concerto-relay-host-v1\n"+origin+"\n"+host+"\n"+server+"\n"+own)))}
 }
 
-// TestPairing checks a pairing from the start to events from the host; the token is refused from
-// then on, and so is the key after the host is removed.
+// TestPairing pairs a machine and sends events as its host. After the pairing the host's token is
+// refused, and after the removal of the host its key is refused too.
 func TestPairing(t *testing.T) {
 	f := begin(t)
 	old := servertest.Dial(t, f.url+"/ws/host?host_id=host_a&host_token=t0ken")
 	k := newKey(1)
 	got := f.start(k, map[string]string{"host_id": "host_a", "host_token": "t0ken"})
 	if got.Status != 200 || !regexp.MustCompile(`^[A-Z]{4}-[A-Z]{4}$`).MatchString(got.Code) || strings.ContainsAny(got.Code, "IOLU") || got.ExpiresIn != 600 || got.PairID == "" {
-		t.Fatalf("%+v", got)
+		t.Fatalf("start of the pairing = %+v, want a code that is valid for 600 s", got)
 	}
 	if poll := f.do("GET", "/pair/"+got.PairID, "", nil); poll.State != "waiting" || poll.HostID != "" {
-		t.Errorf("%+v", poll)
+		t.Errorf("poll before the confirmation = %+v, want waiting", poll)
 	}
 	if look := f.do("POST", "/pair/look", f.ann, map[string]string{"code": got.Code}); look.Name != "desk" || look.Fingerprint != protocol.Fingerprint(k.Public().(ed25519.PublicKey)) || look.ExpiresIn != 600 {
-		t.Errorf("%+v", look)
+		t.Errorf("look = %+v, want the machine's name and fingerprint", look)
 	}
 	code := " " + strings.ToLower(strings.ReplaceAll(got.Code, "-", " "))
 	if made := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": code}); made.Status != 200 || made.HostID != "host_a" {
-		t.Fatalf("%+v", made)
+		t.Fatalf("confirmation = %+v, want 200 for host_a", made)
 	}
 	poll := f.do("GET", "/pair/"+got.PairID, "", nil)
 	if poll.State != "confirmed" || poll.HostID != "host_a" || poll.ServerKey != got.ServerKey || got.ServerKey == "" {
-		t.Errorf("%+v", poll)
+		t.Errorf("poll after the confirmation = %+v, want confirmed with the server's key", poll)
 	}
 	if code := old.Closed(); code != protocol.CloseUnauthorized {
-		t.Errorf("the connection with the token was closed with %d", code)
+		t.Errorf("close code of the connection with the token = %d, want unauthorized", code)
 	}
 	if _, status := servertest.TryDial(t, f.url+"/ws/host?host_id=host_a&host_token=t0ken"); status != 401 {
-		t.Errorf("a connection with the token: status %d", status)
+		t.Errorf("status of a connection with the token = %d, want 401", status)
 	}
 	p, c := f.connectByKey("host_a")
 	p.Send(protocol.ChallengeResponse, "", 0, k.sign(f.url, "host_a", c.Nonce, nonce))
@@ -234,7 +234,7 @@ func TestPairing(t *testing.T) {
 	}
 	pinned, err := protocol.ParseKey(got.ServerKey)
 	if err != nil || c.ServerKey != got.ServerKey {
-		t.Fatalf("%s, %v", c.ServerKey, err)
+		t.Fatalf("server key in the challenge = %s, %v; want the key of the pairing", c.ServerKey, err)
 	}
 	signature, err := base64.RawURLEncoding.DecodeString(w.Signature)
 	if err != nil || !ed25519.Verify(pinned, []byte("concerto-relay-server-v1\n"+f.url+"\nhost_a\n"+c.Nonce+"\n"+nonce), signature) {
@@ -247,23 +247,23 @@ func TestPairing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(hosts) != 1 || hosts[0].Auth != "key" || hosts[0].Name != "desk" {
-		t.Errorf("%+v", hosts)
+		t.Errorf("hosts = %+v, want desk with auth key", hosts)
 	}
 	if got := f.do("DELETE", "/hosts/host_a", f.ann, nil); got.Status != 204 {
-		t.Errorf("%+v", got)
+		t.Errorf("removal of the host = %+v, want 204", got)
 	}
 	if code := p.Closed(); code != protocol.CloseUnauthorized {
-		t.Errorf("a removed host was closed with %d", code)
+		t.Errorf("close code of the removed host = %d, want unauthorized", code)
 	}
 	if _, status := servertest.TryDial(t, f.url+"/ws/host?host_id=host_a&auth=key"); status != 401 {
-		t.Errorf("a connection with the key of a removed host: status %d", status)
+		t.Errorf("status of a connection with the key of a removed host = %d, want 401", status)
 	}
 	if got := f.kinds(); !strings.HasSuffix(got, "host_tofu host_paired host_refused run_started host_removed host_refused") {
 		t.Error(got)
 	}
 }
 
-// TestRefused checks invalid pairings, and users who may not confirm a code.
+// TestRefused sends invalid pairing requests, and confirmations by users who may not confirm.
 func TestRefused(t *testing.T) {
 	f := begin(t)
 	k := newKey(1)
@@ -271,53 +271,53 @@ func TestRefused(t *testing.T) {
 		{"", "desk", ""}, {k.text + "=", "desk", ""}, {k.text[:40], "desk", ""}, {k.text, "", ""}, {k.text, strings.Repeat("x", 65), ""}, {k.text, "a\nb", ""}, {k.text, "desk", "a b"},
 	} {
 		if got := f.do("POST", "/pair/start", "", map[string]string{"public_key": row.key, "name": row.name, "host_id": row.host}); got.Status != 400 || got.Error.Code != "bad_message" {
-			t.Errorf("%v: %+v", row, got)
+			t.Errorf("start with %v = %+v, want 400 bad_message", row, got)
 		}
 	}
 	began := f.start(k, nil)
 	if got := f.do("GET", "/pair/p_none", "", nil); got.Status != 404 {
-		t.Errorf("%+v", got)
+		t.Errorf("poll of an unknown pairing = %+v, want 404", got)
 	}
 	for path, token := range map[string]string{"/pair/confirm": "", "/pair/look": ""} {
 		if got := f.do("POST", path, token, map[string]string{"code": began.Code}); got.Status != 401 {
-			t.Errorf("%s without credentials: %+v", path, got)
+			t.Errorf("%s without credentials = %+v, want 401", path, got)
 		}
 	}
 	var operator answer
 	if got := f.do("POST", "/tokens", f.ann, map[string]string{"name": "op", "role": "operator"}); got.Status != 200 {
-		t.Fatalf("%+v", got)
+		t.Fatalf("creation of a token = %+v, want 200", got)
 	} else {
 		operator = got
 	}
 	if got := f.do("POST", "/pair/confirm", operator.Token, map[string]string{"code": began.Code}); got.Status != 403 {
-		t.Errorf("an operator confirms: %+v", got)
+		t.Errorf("confirmation by an operator = %+v, want 403", got)
 	}
 	for range protocol.PairingTries {
 		if got := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": "BBBB-BBBB"}); got.Status != 404 {
-			t.Errorf("a wrong code: %+v", got)
+			t.Errorf("confirmation of a wrong code = %+v, want 404", got)
 		}
 	}
 	if got := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": began.Code}); got.Status != 429 || got.After != "60" {
-		t.Errorf("one attempt too many: %+v", got)
+		t.Errorf("confirmation after too many attempts = %+v, want 429", got)
 	}
 	f.clock.Advance(time.Minute)
 	if got := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": began.Code}); got.Status != 200 {
-		t.Errorf("a minute later: %+v", got)
+		t.Errorf("confirmation a minute later = %+v, want 200", got)
 	}
 	if got := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": began.Code}); got.Status != 404 {
-		t.Errorf("a code used twice: %+v", got)
+		t.Errorf("second confirmation of a code = %+v, want 404", got)
 	}
 	late := f.start(newKey(2), nil)
 	f.clock.Advance(protocol.PairingTTL)
 	if got := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": late.Code}); got.Status != 404 {
-		t.Errorf("too late: %+v", got)
+		t.Errorf("confirmation of an expired code = %+v, want 404", got)
 	}
 	if got := f.do("GET", "/pair/"+late.PairID, "", nil); got.Status != 409 || got.Error.Code != "expired" {
-		t.Errorf("too late: %+v", got)
+		t.Errorf("poll of an expired pairing = %+v, want 409 expired", got)
 	}
 }
 
-// TestProof checks invalid proofs of a host's key, each on its own connection.
+// TestProof sends invalid proofs of a host's key, each on a new connection.
 func TestProof(t *testing.T) {
 	f := begin(t)
 	k, other := f.paired(1), f.paired(2)
@@ -347,41 +347,42 @@ func TestProof(t *testing.T) {
 		p, c := f.connectByKey(k.host)
 		p.Send(protocol.ChallengeResponse, "", 0, answer(c))
 		if code := p.Closed(); code != protocol.CloseUnauthorized {
-			t.Errorf("%s: %d", name, code)
+			t.Errorf("%s: close code = %d, want unauthorized", name, code)
 		}
 	}
 	p, _ := f.connectByKey(k.host)
 	p.Send(protocol.RunStarted, "run_x", 1, servertest.Started) // before it has proven anything
 	if code := p.Closed(); code != protocol.CloseUnauthorized {
-		t.Errorf("%d", code)
+		t.Errorf("close code after an event before the proof = %d, want unauthorized", code)
 	}
 	if _, err := f.store.Run(ctx, "run_x"); err == nil {
 		t.Error("an event of an unauthenticated host was stored")
 	}
-	p, _ = f.connectByKey(k.host) // and one that sends no frame
+	p, _ = f.connectByKey(k.host) // a connection that sends no frame
 	f.clock.Advance(protocol.ProofTimeout)
 	if code := p.Closed(); code != protocol.CloseUnauthorized {
-		t.Errorf("%d", code)
+		t.Errorf("close code without a proof in time = %d, want unauthorized", code)
 	}
 	if _, status := servertest.TryDial(t, f.url+"/ws/host?host_id=host_none&auth=key"); status != 401 {
-		t.Errorf("an unknown host: status %d", status)
+		t.Errorf("status for an unknown host = %d, want 401", status)
 	}
 	if _, status := servertest.TryDial(t, f.url+"/ws/host?host_id="+k.host+"&auth=hope"); status != 400 {
-		t.Errorf("an unknown kind of credentials: status %d", status)
+		t.Errorf("status for an unknown kind of credentials = %d, want 400", status)
 	}
 	p, c := f.connectByKey(k.host)
 	at, err := net.ResolveTCPAddr("tcp", strings.TrimPrefix(f.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// in the form of a WebSocket's URL
+	// The address has the form of a WebSocket URL.
 	p.Send(protocol.ChallengeResponse, "", 0, k.sign(fmt.Sprintf("ws://127.0.0.1:%d", at.Port), k.host, c.Nonce, nonce))
 	p.Send(protocol.RunStarted, "run_a", 1, servertest.Started)
 	p.Acked("run_a", 1)
 }
 
-// TestConcurrentPairings checks that only one of two owners confirms, that two machines never share
-// a code, and that a flood of starts is limited but does not exclude other addresses.
+// TestConcurrentPairings checks that only one of several concurrent confirmations succeeds, and
+// that two machines never get the same code. Many starts from one address are limited, but do not
+// exclude other addresses.
 func TestConcurrentPairings(t *testing.T) {
 	f := begin(t)
 	began := f.start(newKey(1), nil)
@@ -402,7 +403,7 @@ func TestConcurrentPairings(t *testing.T) {
 	}
 	all.Wait()
 	if statuses[200] != 1 || statuses[404] != 7 {
-		t.Errorf("%v", statuses)
+		t.Errorf("confirmations by status = %v, want one with 200 and seven with 404", statuses)
 	}
 	codes := map[string]bool{}
 	statuses = map[int]int{}
@@ -418,7 +419,7 @@ func TestConcurrentPairings(t *testing.T) {
 		f.clock.Advance(time.Minute)
 	}
 	if statuses[200] != 20 || statuses[429] != 60 {
-		t.Errorf("%v", statuses)
+		t.Errorf("starts by status = %v, want 20 with 200 and 60 with 429", statuses)
 	}
 	one := store.Pairing{ID: "elsewhere", CodeHash: "x", PublicKey: newKey(200).text, Name: "n", Address: "10.1.1.1", Expires: f.clock.Now().UnixMilli() + 1}
 	if err := f.store.AddPairing(ctx, one, f.clock.Now().UnixMilli(), 200, 20); err != nil {

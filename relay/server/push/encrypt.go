@@ -12,7 +12,7 @@ import (
 	"fmt"
 )
 
-// The encoding of a message with a single record (RFC 8188).
+// Sizes in a message that consists of a single record (RFC 8188), in bytes.
 const (
 	recordSize = 4096
 	saltSize   = 16
@@ -22,13 +22,13 @@ const (
 	MaxText = recordSize - saltSize - 4 - 1 - pointSize - 16 - 1
 )
 
-// receiver holds a subscription's keys for encryption.
+// receiver holds the keys of a subscription, with which messages are encrypted.
 type receiver struct {
 	public *ecdh.PublicKey
 	auth   []byte
 }
 
-// parseReceiver parses the keys of a subscription.
+// parseReceiver parses the keys of a subscription. Both are base64url.
 func parseReceiver(p256dh, auth string) (*receiver, error) {
 	point, err := decode(p256dh)
 	if err != nil || len(point) != pointSize {
@@ -95,7 +95,7 @@ func (to *receiver) encryptWith(text []byte, key *ecdh.PrivateKey, salt []byte) 
 	}
 	out := binary.BigEndian.AppendUint32(append([]byte{}, salt...), recordSize)
 	out = append(append(out, pointSize), own...)
-	// 2 marks the last record
+	// The byte 2 marks the last record.
 	return sealed.Seal(out, nonce, append(append([]byte{}, text...), 2), nil), nil
 }
 

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// errAddress reports an endpoint at a private address.
+// errAddress reports that the host of an endpoint has a private address.
 var errAddress = errors.New("the address is not public")
 
 const (
-	maxEndpoint = 2048 // bytes
+	maxEndpoint = 2048 // maximum length of an endpoint in bytes
 	sendTimeout = 10 * time.Second
 	dialTimeout = 5 * time.Second
 	maxHeaders  = 16 << 10
 	maxResponse = 4 << 10
 )
 
-// endpointOf parses an endpoint. insecure also accepts HTTP and any address.
+// endpointOf parses an endpoint. If insecure is set, it also accepts HTTP and private addresses.
 func endpointOf(text string, insecure bool) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -41,12 +41,12 @@ func endpointOf(text string, insecure bool) (*url.URL, error) {
 	return u, nil
 }
 
-// special lists networks that are not part of the public Internet, or lead to one that is not (RFC
-// 6890), other than those that netip knows.
+// special lists networks that are not part of the public Internet, and networks that route to such
+// addresses (RFC 6890). It omits those that package netip recognises.
 var special = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
 	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 
-// global is the public part of IPv6.
+// global is the IPv6 range of public addresses.
 var global = netip.MustParsePrefix("2000::/3")
 
 func prefixes(all ...string) (out []netip.Prefix) {
@@ -73,8 +73,8 @@ func isPublic(at netip.Addr) bool {
 	return true
 }
 
-// newClient returns a client that connects only to public addresses, checked after name resolution.
-// It uses no proxy and follows no redirects.
+// newClient returns a client for push services. It connects only to public addresses, which it
+// checks after resolving the name. It uses no proxy and follows no redirects.
 func newClient(insecure bool) *http.Client {
 	d := &net.Dialer{Timeout: dialTimeout}
 	if !insecure {

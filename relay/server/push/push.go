@@ -1,11 +1,12 @@
-// Package push sends push messages about the requests of runs: browsers subscribe and receive a
-// message for a new request, another when it is closed, and one at the end of runs that their user
-// started. Messages are encrypted for the browser (RFC 8291) and signed (RFC 8292). The
-// compatibility promise does not cover this API.
+// Package push sends push messages about runs to browsers. A subscribed browser receives a message
+// for each new request, a second message when the request is closed, and a message at the end of
+// each run that its user started. Messages are encrypted for the browser (RFC 8291) and signed (RFC
+// 8292). The compatibility promise does not cover this API.
 //
-// A notification about a run only triggers a check of the store, which records the sent messages.
-// Therefore only one of several servers sends a message, and after a restart only messages without
-// a response from a push service are repeated. Nothing waits for push messages.
+// Each notification about a run triggers a check of the store, which records the messages that were
+// sent. Therefore only one of several servers sends a message. After a restart, a message is sent
+// again only if no push service had responded to it. No other part of the server waits for push
+// messages.
 package push
 
 import (
@@ -29,11 +30,11 @@ type Config struct {
 	Store    *store.Store
 	Auth     *auth.Auth
 	Public   *url.URL // the public URL; nil if there is none
-	Insecure bool     // accept HTTP endpoints and any address
+	Insecure bool     // accept HTTP endpoints and private addresses
 	Now      func() time.Time
-	// the wall clock, for tokens; nil means time.Now
+	// Wall returns the wall-clock time, which tokens contain; nil means time.Now.
 	Wall  func() time.Time
-	After func(time.Duration, func()) (stop func() bool) // nil means time.AfterFunc
+	After func(time.Duration, func()) (stop func() bool) // starts a timer; nil means time.AfterFunc
 	Log   *slog.Logger
 }
 
@@ -44,13 +45,13 @@ type Push struct {
 	id   *identity
 
 	mu     sync.Mutex
-	hints  map[string]struct{} // runs to check
-	starts map[string]string   // users who started runs, not yet stored
+	hints  map[string]struct{} // ids of the runs to check
+	starts map[string]string   // users by the runs that they started, which are not stored yet
 	wake   chan struct{}
 	done   chan struct{}
 }
 
-// New starts a Push; Close stops it.
+// New starts a Push. Close stops it.
 func New(ctx context.Context, c Config) (*Push, error) {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -79,13 +80,13 @@ func New(ctx context.Context, c Config) (*Push, error) {
 	return p, nil
 }
 
-// Close stops sending. A later start sends what is still relevant.
+// Close stops sending. The next start sends the messages that are still relevant.
 func (p *Push) Close() {
 	p.send.stop()
 	<-p.done
 }
 
-// Routes returns the routes that it serves.
+// Routes returns the routes of the push API.
 func (p *Push) Routes() []auth.Route {
 	return []auth.Route{
 		{Method: "GET", Path: "/push/key", Right: auth.Self, Handle: p.key},
@@ -98,7 +99,7 @@ func (p *Push) key(w http.ResponseWriter, _ *http.Request, _ *auth.Identity) {
 	httpguard.Answer(w, http.StatusOK, map[string]string{"key": p.id.public})
 }
 
-// subscription is a browser's PushSubscription as JSON.
+// subscription is a browser's PushSubscription in JSON.
 type subscription struct {
 	Endpoint string `json:"endpoint"`
 	Keys     struct {
@@ -160,7 +161,7 @@ func (p *Push) unsubscribe(w http.ResponseWriter, r *http.Request, id *auth.Iden
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// removeSubscription removes a subscription that no longer exists at the push service.
+// removeSubscription removes a subscription that the push service no longer knows.
 func (p *Push) removeSubscription(ctx context.Context, endpoint string) {
 	if err := p.c.Store.RemoveSubscription(ctx, "", endpoint); err != nil && !errors.Is(err, store.ErrUnknown) && ctx.Err() == nil {
 		p.c.Log.Error("could not delete a push subscription", "error", err)

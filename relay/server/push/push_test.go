@@ -37,11 +37,11 @@ type fixture struct {
 	service *pushtest.Service
 	store   *store.Store
 	auth    *auth.Auth
-	clock   *servertest.Clock // the clock for retries
+	clock   *servertest.Clock // the clock that schedules retries
 	url     string
 	dir     string
 	key     string
-	tokens  map[string]string // by user: ann is an owner, oli an operator, vic a viewer
+	tokens  map[string]string // access token by user; ann is an owner, oli an operator, vic a viewer
 	stop    func()
 }
 
@@ -69,7 +69,7 @@ func begin(t *testing.T) *fixture {
 	return f
 }
 
-// open starts the server on its database.
+// open starts a server on the fixture's database.
 func (f *fixture) open() {
 	f.Helper()
 	s, err := sqlite.Open(ctx, filepath.Join(f.dir, "relay.db"))
@@ -117,7 +117,7 @@ func (f *fixture) do(method, path, user, body string) (int, string) {
 	return got.StatusCode, string(text)
 }
 
-// subscribe has a browser of a user's take messages.
+// subscribe creates a browser of a user and subscribes it to messages.
 func (f *fixture) subscribe(user, name string) *pushtest.Browser {
 	f.Helper()
 	if f.key == "" {
@@ -129,7 +129,7 @@ func (f *fixture) subscribe(user, name string) *pushtest.Browser {
 	}
 	b := f.service.Subscribe(name, f.key)
 	if code, text := f.do("POST", "/push/subscriptions", user, b.JSON()); code != 204 {
-		f.Fatalf("%d %s", code, text)
+		f.Fatalf("response to the subscription = %d %s, want 204", code, text)
 	}
 	return b
 }
@@ -143,7 +143,7 @@ func (f *fixture) subscriptions() int {
 	return len(all)
 }
 
-// host connects a host by the seed's protocol, which has a run.
+// host connects a host with protocol 1. It starts the run unless run is "".
 func (f *fixture) host(run string) *servertest.Peer {
 	p := servertest.Dial(f.T, f.url+"/ws/host?host_id=host_a&host_token=t0ken")
 	if run != "" {
@@ -156,7 +156,7 @@ func asks(p *servertest.Peer, run string, seq int64, id string) {
 	p.Send(protocol.RunPermissionRequested, run, seq, fmt.Sprintf(`{"request_id":%q,"reason":"permission","prompt":"cat s3cret?","op_tool":"bash","op_args":{"cmd":"cat s3cret"},"op_args_summary":"cat s3cret"}`, id))
 }
 
-// until polls for a condition.
+// until polls until a condition holds, and fails with its description after a time limit.
 func (f *fixture) until(what string, so func() bool) {
 	f.Helper()
 	for end := time.Now().Add(2 * time.Minute); !so(); runtime.Gosched() {
@@ -166,9 +166,9 @@ func (f *fixture) until(what string, so func() bool) {
 	}
 }
 
-// TestPush checks that a new request is sent to those who may decide it, without its arguments,
-// that it is withdrawn when closed, that it is sent only once, also after a restart, and that a
-// run's end is sent to the user who started it.
+// TestPush checks the messages about requests and runs. Users who may decide a request receive one
+// message about it, without its arguments and also only once after a restart. When the request is
+// closed, they receive a withdrawal. The user who started a run receives a message at its end.
 func TestPush(t *testing.T) {
 	f := begin(t)
 	h := f.host("run_a")
@@ -178,14 +178,14 @@ func TestPush(t *testing.T) {
 	asks(h, "run_a", 3, "q1")
 	n, m := ann.Next()
 	if want := (pushtest.Note{Title: "t", RunID: "run_a", RequestID: "q1", Summary: "it requests a permission: bash"}); n != want || m.Urgency != "high" || m.TTL != 24*3600 {
-		t.Errorf("%+v %+v", n, m)
+		t.Errorf("message to ann = %+v, %+v; want the request without its arguments", n, m)
 	}
 	if strings.Contains(m.Text, "s3cret") || strings.Contains(m.Text, "withdrawn") {
 		t.Error(m.Text)
 	}
 	n2, m2 := oli.Next()
 	if n2 != n || m2.Topic != m.Topic {
-		t.Errorf("%+v %+v", n2, m2)
+		t.Errorf("message to oli = %+v, %+v; want the same as ann's", n2, m2)
 	}
 	f.until("q1 is told of", func() bool {
 		all, err := f.store.Notices(ctx, "run_a")
@@ -195,15 +195,15 @@ func TestPush(t *testing.T) {
 	h = f.host("")
 	asks(h, "run_a", 4, "q2")
 	if n, _ := ann.Next(); n.RequestID != "q2" {
-		t.Errorf("after a restart: %+v", n)
+		t.Errorf("first message after a restart = %+v, want q2", n)
 	}
 	oli.Next()
 	h.Send(protocol.RunPermissionResolved, "run_a", 5, `{"request_id":"q1","decision":"deny","by":"ann"}`)
 	if n, m2 := ann.Next(); n.RequestID != "q1" || !n.Withdrawn || n.RunID != "run_a" || m2.Topic != m.Topic {
-		t.Errorf("%+v %+v", n, m2)
+		t.Errorf("message about the closed request = %+v, %+v; want a withdrawal with the same topic", n, m2)
 	}
 	oli.Next()
-	// a run started through the relay
+	// oli starts a run through the relay.
 	done := make(chan string, 1)
 	go func() {
 		_, text := f.do("POST", "/rpc", "oli", `{"type":"rpc.run.start","data":{"request_id":"s1","host_id":"host_a","tool":"codex","cmd":"codex"}}`)
@@ -224,30 +224,31 @@ func TestPush(t *testing.T) {
 	}
 	end := pushtest.Note{Title: "t", RunID: "run_b", Summary: "it has ended: exit code 3"}
 	if !slices.Contains(seen, end) || !slices.ContainsFunc(seen, func(n pushtest.Note) bool { return n.RequestID == "q0" && n.Withdrawn }) || !slices.ContainsFunc(seen, func(n pushtest.Note) bool { return n.RequestID == "q2" && n.Withdrawn }) {
-		t.Errorf("%+v", seen)
+		t.Errorf("messages to oli = %+v, want the end of run_b and the withdrawals", seen)
 	}
 	for range 2 {
 		if n, _ := ann.Next(); !n.Withdrawn {
-			t.Errorf("%+v", n)
+			t.Errorf("message to ann = %+v, want a withdrawal", n)
 		}
 	}
 	if !vic.Empty() || !ann.Empty() || !oli.Empty() || vic.Seen() != 0 {
-		t.Error("a user was notified of a run they may not see")
+		t.Error("a user received a message about a request or run of others")
 	}
-	// subscriptions that end with their credentials
+	// A subscription ends with its credential.
 	if code, _ := f.do("POST", "/auth/logout", "ann", ""); code != 204 {
-		t.Errorf("%d", code)
+		t.Errorf("status of the logout = %d, want 204", code)
 	}
 	h.Send(protocol.RunStarted, "run_c", 1, servertest.Started)
 	asks(h, "run_c", 2, "q1")
 	oli.Next()
 	f.until("the subscription has ended", func() bool { return f.subscriptions() == 2 })
 	if !ann.Empty() {
-		t.Error("a user was notified after logout")
+		t.Error("a user received a message after logout")
 	}
 }
 
-// TestRestrictedToken checks that a token for some runs only receives messages about those.
+// TestRestrictedToken checks that a token that is limited to some runs receives only messages about
+// those runs.
 func TestRestrictedToken(t *testing.T) {
 	f := begin(t)
 	_, text := f.do("POST", "/tokens", "ann", `{"name":"one","role":"operator","runs":["run_b"]}`)
@@ -260,16 +261,16 @@ func TestRestrictedToken(t *testing.T) {
 	h := f.host("run_a")
 	asks(h, "run_a", 2, "q1")
 	if n, _ := all.Next(); n.RunID != "run_a" {
-		t.Errorf("%+v", n)
+		t.Errorf("message to the unrestricted token = %+v, want run_a", n)
 	}
 	h.Send(protocol.RunStarted, "run_b", 1, servertest.Started)
 	asks(h, "run_b", 2, "q1")
 	if n, _ := one.Next(); n.RunID != "run_b" {
-		t.Errorf("%+v", n)
+		t.Errorf("message to the restricted token = %+v, want run_b", n)
 	}
 }
 
-// TestSubscriptions checks invalid subscriptions and their maximum number.
+// TestSubscriptions sends invalid subscriptions, and more than the maximum number.
 func TestSubscriptions(t *testing.T) {
 	f := begin(t)
 	good := f.subscribe("ann", "0")
@@ -280,12 +281,12 @@ func TestSubscriptions(t *testing.T) {
 		"a short secret": fmt.Sprintf(`{"endpoint":%q,"keys":{"p256dh":"BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4","auth":"BTBZ"}}`, good.Endpoint),
 	} {
 		if code, text := f.do("POST", "/push/subscriptions", "ann", body); code != 400 || !strings.Contains(text, `"bad_message"`) {
-			t.Errorf("%s: %d %s", name, code, text)
+			t.Errorf("%s: response = %d %s, want 400 bad_message", name, code, text)
 		}
 	}
 	for _, path := range []string{"/push/key", "/push/subscriptions"} {
 		if code, _ := f.do("GET", path, "", ""); path == "/push/key" && code != 401 || path != "/push/key" && code != 405 {
-			t.Errorf("%s: %d", path, code)
+			t.Errorf("GET %s without credentials: status = %d", path, code)
 		}
 	}
 	for i := 1; i < protocol.MaxSubscriptions; i++ {
@@ -293,37 +294,37 @@ func TestSubscriptions(t *testing.T) {
 	}
 	more := f.service.Subscribe("more", f.key)
 	if code, text := f.do("POST", "/push/subscriptions", "ann", more.JSON()); code != 409 || !strings.Contains(text, "at most 10") {
-		t.Errorf("%d %s", code, text)
+		t.Errorf("response above the maximum number = %d %s, want 409", code, text)
 	}
 	if code, _ := f.do("POST", "/push/subscriptions", "ann", good.JSON()); code != 204 { // the same again
-		t.Errorf("%d", code)
+		t.Errorf("status of a repeated subscription = %d, want 204", code)
 	}
 	if code, _ := f.do("POST", "/push/subscriptions", "oli", good.JSON()); code != 409 {
-		t.Errorf("another's endpoint: %d", code)
+		t.Errorf("status of a subscription with another user's endpoint = %d, want 409", code)
 	}
 	if code, _ := f.do("DELETE", "/push/subscriptions", "oli", good.JSON()); code != 404 {
-		t.Errorf("another's endpoint: %d", code)
+		t.Errorf("status of the removal of another user's subscription = %d, want 404", code)
 	}
 	for _, want := range []int{204, 404} {
 		if code, _ := f.do("DELETE", "/push/subscriptions", "ann", good.JSON()); code != want {
-			t.Errorf("%d, want %d", code, want)
+			t.Errorf("status of a removal = %d, want %d", code, want)
 		}
 	}
 	if code, _ := f.do("POST", "/push/subscriptions", "ann", more.JSON()); code != 204 || f.subscriptions() != protocol.MaxSubscriptions {
-		t.Errorf("%d, %d", code, f.subscriptions())
+		t.Errorf("status = %d, number of subscriptions = %d; want 204 and the maximum", code, f.subscriptions())
 	}
 }
 
-// waits waits until a retry is scheduled, and advances the clock.
+// waits waits until a retry is scheduled, and then advances the clock by d.
 func (f *fixture) waits(d time.Duration) {
 	f.Helper()
 	f.until("something waits", func() bool { return f.clock.Timers() > 0 })
 	f.clock.Advance(d)
 }
 
-// TestRetries checks that a failing push service receives the message again at the requested time
-// and not forever, that an unknown browser is removed, and that a later message of the request
-// replaces a queued one.
+// TestRetries makes the push service fail. The sender retries at the requested time and gives up
+// after a number of attempts. A browser that no longer exists is removed, and a later message about
+// a request replaces a queued one.
 func TestRetries(t *testing.T) {
 	f := begin(t)
 	var status atomic.Int64
@@ -342,12 +343,12 @@ func TestRetries(t *testing.T) {
 	asks(h, "run_a", 2, "q1")
 	f.waits(119 * time.Second)
 	if b.Seen() != 1 {
-		t.Errorf("the message was sent %d times before its retry", b.Seen())
+		t.Errorf("requests before the retry = %d, want 1", b.Seen())
 	}
 	f.clock.Advance(time.Second)
 	f.waits(4 * time.Second)
 	if n, m := b.Next(); n.RequestID != "q1" || m.TTL != 24*3600-124 {
-		t.Errorf("%+v %+v", n, m)
+		t.Errorf("message = %+v, %+v; want q1 with its remaining TTL", n, m)
 	}
 	status.Store(500)
 	asks(h, "run_a", 3, "q2")
@@ -362,14 +363,14 @@ func TestRetries(t *testing.T) {
 	status.Store(201)
 	for withdrawn := false; !withdrawn; {
 		f.until("it is told", func() bool {
-			if f.clock.Timers() > 0 { // else time would pass while a message is on its way
+			if f.clock.Timers() > 0 { // advance only while no message is being sent
 				f.clock.Advance(time.Second)
 			}
 			return !b.Empty()
 		})
 		n, _ := b.Next()
 		if withdrawn = n.Withdrawn; n.RequestID != "q3" {
-			t.Errorf("%+v", n)
+			t.Errorf("message = %+v, want q3", n)
 		}
 	}
 	b.Remove()
@@ -377,8 +378,8 @@ func TestRetries(t *testing.T) {
 	f.until("the browser is forgotten", func() bool { return f.subscriptions() == 0 })
 }
 
-// TestHostile checks hostile push services: redirects, endless responses, no response. They delay
-// neither other messages nor the end of the server.
+// TestHostile uses push services that redirect, send an endless response, or send no response. They
+// delay neither messages to other services nor the server's end.
 func TestHostile(t *testing.T) {
 	f := begin(t)
 	var inside atomic.Int64
@@ -394,7 +395,7 @@ func TestHostile(t *testing.T) {
 		case "/huge":
 			for chunk := make([]byte, 1<<20); ; {
 				if _, err := w.Write(chunk); err != nil {
-					over <- struct{}{} // it reads no further
+					over <- struct{}{} // the client has stopped reading
 					return
 				}
 			}
@@ -407,21 +408,21 @@ func TestHostile(t *testing.T) {
 	good := f.subscribe("ann", "good")
 	for _, path := range []string{"/elsewhere", "/huge", "/silent"} {
 		if code, text := f.do("POST", "/push/subscriptions", "oli", strings.Replace(good.JSON(), good.Endpoint, hostile.URL+path, 1)); code != 204 {
-			t.Fatalf("%d %s", code, text)
+			t.Fatalf("response to the subscription = %d %s, want 204", code, text)
 		}
 	}
 	h := f.host("run_a")
 	asks(h, "run_a", 2, "q1")
 	h.Acked("run_a", 2)
 	if n, _ := good.Next(); n.RequestID != "q1" {
-		t.Errorf("%+v", n)
+		t.Errorf("message to the good service = %+v, want q1", n)
 	}
 	for range 3 {
 		<-came
 	}
-	<-over // the huge one
+	<-over // the request to /huge has ended
 	f.stop()
-	<-over // the silent one, which is not waited for
+	<-over // the request to /silent has ended; f.stop did not wait for it
 	f.stop = func() {}
 	if inside.Load() != 0 {
 		t.Error("the client followed a redirect")

@@ -18,33 +18,33 @@ import (
 // message is a push message to one browser.
 type message struct {
 	to      *store.Subscription
-	topic   string // a later message with the same topic replaces one that is still queued
+	topic   string // the push service replaces a queued message with a later one of the same topic
 	text    []byte
 	urgency string
-	ends    time.Time // useless after this time
-	done    func()    // called once when finished; may be nil
+	ends    time.Time // when the message becomes useless
+	done    func()    // called once when sending has ended; may be nil
 }
 
 const (
-	maxQueued      = 10_000 // messages in total
-	maxQueuedOfOne = 200    // messages of one browser
-	maxConcurrent  = 8      // concurrent requests
+	maxQueued      = 10_000 // maximum number of queued messages
+	maxQueuedOfOne = 200    // maximum number of queued messages for one browser
+	maxConcurrent  = 8      // maximum number of concurrent requests
 )
 
-// pauses are the delays before the retries of a message.
+// pauses are the delays before the retries of a message. There are as many retries.
 var pauses = []time.Duration{time.Second, 4 * time.Second, 16 * time.Second, time.Minute}
 
-// maxPause limits Retry-After.
+// maxPause is the maximum delay that a push service may request with Retry-After.
 const maxPause = 5 * time.Minute
 
-// sender sends messages; those of one browser in order.
+// sender sends messages to browsers. It sends the messages for one browser in order.
 type sender struct {
 	id     *identity
 	client *http.Client
 	now    func() time.Time
-	wall   func() time.Time // unlike the server's clock, it advances while the machine sleeps
+	wall   func() time.Time // the wall clock; unlike now, it advances while the machine sleeps
 	after  func(time.Duration, func()) (stop func() bool)
-	// called for an endpoint that no longer exists
+	// onUnsubscribed is called for an endpoint that no longer exists.
 	onUnsubscribed func(ctx context.Context, endpoint string)
 	log            *slog.Logger
 
@@ -54,11 +54,11 @@ type sender struct {
 	work  sync.WaitGroup
 
 	mu    sync.Mutex
-	lines map[string]*queue // by endpoint; only non-empty ones
+	lines map[string]*queue // non-empty queues by endpoint
 	count int
 }
 
-// queue is the queue of one browser.
+// queue holds the unsent messages for one browser.
 type queue struct{ waits []*message }
 
 func (s *sender) start() {
@@ -66,16 +66,16 @@ func (s *sender) start() {
 	s.slots, s.lines = make(chan struct{}, maxConcurrent), map[string]*queue{}
 }
 
-// stop stops the sender and drops the queued messages.
+// stop stops sending and drops the queued messages.
 func (s *sender) stop() {
-	s.mu.Lock() // nothing starts from here on
+	s.mu.Lock() // no request starts after this
 	s.end()
 	s.mu.Unlock()
 	s.work.Wait()
 	s.client.CloseIdleConnections()
 }
 
-// put queues a message without waiting. If too many are queued, it drops it and logs that.
+// put queues a message. It does not wait: if the queue is full, it drops the message and logs that.
 func (s *sender) put(m *message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (m *message) finish() {
 	}
 }
 
-// run sends the queued messages of a browser.
+// run sends the queued messages for one browser.
 func (s *sender) run(endpoint string, l *queue) {
 	for {
 		s.mu.Lock()
@@ -145,7 +145,8 @@ func (s *sender) isReplaced(l *queue, topic string) bool {
 	return false
 }
 
-// deliver sends a message, with retries. It returns false if the sender stops before.
+// deliver sends a message and retries after failures. It returns false if the sender was stopped
+// before the end.
 func (s *sender) deliver(l *queue, m *message) bool {
 	for try := 0; ; try++ {
 		retry, wait := s.try(m)
@@ -161,7 +162,7 @@ func (s *sender) deliver(l *queue, m *message) bool {
 		}
 		wait = min(max(wait, pauses[try]), maxPause)
 		if s.now().Add(wait).After(m.ends) {
-			return true // it would arrive too late
+			return true // the retry would be after the end of the message
 		}
 		over := make(chan struct{})
 		unset := s.after(wait, func() { close(over) })
@@ -193,13 +194,13 @@ func (s *sender) try(m *message) (again bool, wait time.Duration) {
 	answer, err := s.client.Do(r)
 	if err != nil {
 		if s.ctx.Err() == nil {
-			// the endpoint itself is confidential
+			// Log only the host: the endpoint is a secret.
 			s.log.Warn("could not send a push message", "user", m.to.User, "at", r.URL.Host, "error", errors.Unwrap(err))
 		}
 		return !errors.Is(err, errAddress), 0
 	}
 	defer answer.Body.Close()
-	// the body does not matter
+	// Read the body so that the connection can be reused.
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxResponse))
 	switch code := answer.StatusCode; {
 	case code >= 200 && code < 300:
@@ -216,7 +217,7 @@ func (s *sender) try(m *message) (again bool, wait time.Duration) {
 	}
 }
 
-// request returns the HTTP request for a message (RFC 8030).
+// request returns the HTTP request that sends a message (RFC 8030).
 func (s *sender) request(m *message) (*http.Request, error) {
 	to, err := parseReceiver(m.to.P256dh, m.to.Auth)
 	if err != nil {

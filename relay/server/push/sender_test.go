@@ -16,9 +16,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
 )
 
-// TestQueuedMessages checks that messages to a browser are sent in order; that a message which
-// waits for a retry is dropped if a later one has the same topic; that done is called once for each
-// message; and that messages beyond the limit are dropped without blocking.
+// TestQueuedMessages checks the queue of a browser. Its messages are sent in order. A queued retry
+// is dropped if a later message has the same topic. done is called once for each message. Messages
+// beyond the limit are dropped without blocking.
 func TestQueuedMessages(t *testing.T) {
 	db, err := sqlite.Open(context.Background(), filepath.Join(t.TempDir(), "relay.db"))
 	if err != nil {
@@ -30,7 +30,7 @@ func TestQueuedMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	if loaded, err := loadIdentity(context.Background(), db, "mailto:a@b"); err != nil || loaded.public != id.public {
-		t.Errorf("another key: %v", err)
+		t.Errorf("the second load returned another key or an error: %v", err)
 	}
 	service := pushtest.New(t)
 	came, first, last := make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -71,7 +71,7 @@ func TestQueuedMessages(t *testing.T) {
 	close(first)
 	for _, want := range []string{"second", "fourth"} {
 		if n, _ := b.Next(); n.Summary != want {
-			t.Errorf("%q, want %q", n.Summary, want)
+			t.Errorf("message = %q, want %q", n.Summary, want)
 		}
 	}
 	put("x", "it waits")
@@ -82,6 +82,6 @@ func TestQueuedMessages(t *testing.T) {
 	s.stop()
 	close(last)
 	if n := over.Load(); n != 4+100 || b.Seen() != 4 || paused {
-		t.Errorf("%d messages are done, after %d requests; paused: %v", n, b.Seen(), paused)
+		t.Errorf("finished messages = %d, requests = %d, paused = %v; want 104, 4 and false", n, b.Seen(), paused)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Changed schedules a check of runs. It does not block.
+// Changed schedules a check of the given runs. It does not block.
 func (p *Push) Changed(runs ...string) {
 	p.mu.Lock()
 	for _, run := range runs {
@@ -34,10 +34,10 @@ func (p *Push) Started(run, user string) {
 	p.mu.Lock()
 	p.starts[run] = user
 	p.mu.Unlock()
-	p.Changed(run) // it may have ended already
+	p.Changed(run) // the run may have ended already
 }
 
-// run checks changed runs, after checking all runs once.
+// run checks all runs once, and then each changed run.
 func (p *Push) run() {
 	defer close(p.done)
 	ctx := p.send.ctx
@@ -75,8 +75,8 @@ func (p *Push) checkRun(ctx context.Context, run string, first bool) {
 	}
 }
 
-// notifyRun sends what was not yet sent about a run. first is set for the check at the start, which
-// repeats what another server did not finish.
+// notifyRun sends the pending messages about a run. first is set for the check after the start,
+// which also sends messages that another server had begun to send.
 func (p *Push) notifyRun(ctx context.Context, id string, first bool) error {
 	run, err := p.c.Store.Run(ctx, id)
 	if err != nil {
@@ -149,17 +149,18 @@ func (p *Push) notifyRequests(ctx context.Context, run *store.Run, subs []*store
 	return nil
 }
 
-// note is the content of a message for the browser's service worker.
+// note is the content of a message. The browser's service worker displays it.
 type note struct {
 	Title     string `json:"title"`
 	RunID     string `json:"run_id"`
 	RequestID string `json:"request_id"` // "" for the end of a run
 	Summary   string `json:"summary"`
-	// Withdrawn reports that the request is closed, so that its notification should be closed.
+	// Withdrawn reports that the request is closed. The service worker then closes the
+	// notification.
 	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 
-// maxDelay is how long a message without an expiry waits for a browser.
+// maxDelay is how long a push service stores a message about a request without an expiry.
 const maxDelay = 24 * time.Hour
 
 func (p *Push) announce(ctx context.Context, run *store.Run, q *store.Request, subs []*store.Subscription) error {
@@ -191,8 +192,8 @@ func (p *Push) notifyEnd(ctx context.Context, run *store.Run, user string, subs 
 
 func mayDecide(id *auth.Identity) bool { return id.May(auth.Decide) }
 
-// sendEach sends a note to the subscribers that may receive it and see the run. done is called
-// after all attempts.
+// sendEach sends a note to the subscribers that have the right to receive it and may see the run.
+// It calls done after all attempts have ended.
 func (p *Push) sendEach(ctx context.Context, run *store.Run, subs []*store.Subscription, n note, urgency string, ends time.Time, may func(*auth.Identity) bool, done func()) error {
 	text, err := json.Marshal(n)
 	if err != nil {
@@ -210,7 +211,7 @@ func (p *Push) sendEach(ctx context.Context, run *store.Run, subs []*store.Subsc
 		switch {
 		case err != nil:
 			return err
-		case id == nil: // the credential has ended, so its owner expects no messages
+		case id == nil: // the credential of the subscription has ended
 			p.removeSubscription(ctx, sub.Endpoint)
 			continue
 		case !may(id) || !id.Sees(run.ID):
@@ -223,14 +224,15 @@ func (p *Push) sendEach(ctx context.Context, run *store.Run, subs []*store.Subsc
 	return nil
 }
 
-// topic returns the topic of a request: a later message about it replaces a queued one.
+// topic returns the topic of the messages about a request. A push service replaces a queued message
+// with a later one of the same topic.
 func topic(run, request string) string {
 	sum := sha256.Sum256([]byte(run + "/" + request))
-	return raw.EncodeToString(sum[:])[:32] // the maximum length
+	return raw.EncodeToString(sum[:])[:32] // 32 is the maximum length of a topic
 }
 
 const (
-	maxTitle   = 80 // characters
+	maxTitle   = 80 // in characters
 	maxSummary = 160
 )
 
@@ -243,11 +245,11 @@ func title(run *store.Run) string {
 	return run.ID
 }
 
-// redacted ends the summary of a redacted request.
+// redacted is the end of the summary of a redacted request.
 const redacted = " (secrets are redacted)"
 
-// summary describes a request without its arguments, because notifications are visible on locked
-// screens. The prompt of a program's own question is included.
+// summary describes a request. It omits the arguments, because a notification may be visible on a
+// locked screen, but includes the prompt of a question that a program asks.
 func summary(q *store.Request) string {
 	var d protocol.PermissionRequested
 	if json.Unmarshal(q.Data, &d) != nil {
@@ -270,8 +272,8 @@ func summary(q *store.Request) string {
 	return what
 }
 
-// oneLine returns a text as one line of at most most characters. It escapes invisible characters as
-// `\u{200b}` and ends a cut text with an ellipsis.
+// oneLine returns a text as one line of at most most characters. It escapes invisible characters,
+// for example as `\u{200b}`, and marks a shortened text with an ellipsis.
 func oneLine(text string, most int) string {
 	text = terminal.OneLine(strings.Join(strings.Fields(text), " "))
 	if all := []rune(text); len(all) > most {

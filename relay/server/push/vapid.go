@@ -17,19 +17,19 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// identity is the key by which push services know the servers of a database (RFC 8292).
+// identity is the key that identifies the servers of a database to push services (RFC 8292).
 type identity struct {
 	key     *ecdsa.PrivateKey
-	public  string // uncompressed, base64url
-	subject string // contact for the operator of a push service
+	public  string // the public key, uncompressed, in base64url
+	subject string // contact address for the operator of a push service
 }
 
-// tokenTTL is the lifetime of a token; push services accept at most a day.
+// tokenTTL is the lifetime of a token. Push services accept at most one day.
 const tokenTTL = 12 * time.Hour
 
 var raw = base64.RawURLEncoding
 
-// loadIdentity loads the key from the store; the first call creates it.
+// loadIdentity loads the key from the store. The first call creates and stores the key.
 func loadIdentity(ctx context.Context, s *store.Store, subject string) (*identity, error) {
 	text, err := s.Secret(ctx, "push_key", func() (string, error) {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -37,18 +37,18 @@ func TestRFC8291(t *testing.T) {
 	got, err := to.encryptWith([]byte("When I grow up, I want to be a watermelon"), key, bytesOf(t, "DGv6ra1nlYgDCS1FRnbzlw"))
 	const want = "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN"
 	if err != nil || raw.EncodeToString(got) != want {
-		t.Errorf("%s, %v", raw.EncodeToString(got), err)
+		t.Errorf("encrypted message = %s, %v; want that of RFC 8291", raw.EncodeToString(got), err)
 	}
 	if _, err := to.encrypt(make([]byte, MaxText+1)); err == nil {
-		t.Error("the body is not an encrypted record")
+		t.Error("a message above MaxText was accepted")
 	}
 	if got, err := to.encrypt(make([]byte, MaxText)); err != nil || len(got) != recordSize {
-		t.Errorf("%d bytes, %v", len(got), err)
+		t.Errorf("size of the largest message = %d bytes, %v; want the size of a record", len(got), err)
 	}
 }
 
 // TestRFC8292 checks that the test push service accepts the example of RFC 8292, section 2.4, and
-// no modification of it.
+// refuses modifications of it.
 func TestRFC8292(t *testing.T) {
 	const key = "BA1Hxzyi1RUM1b5wjxsn7nGxAszw2u61m164i3MrAIxHF6YK5h4SDYic-dRuU_RCPCfA5aq9ojSwk5Y2EmClBPs"
 	const header = "vapid t=eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJhdWQiOiJodHRwczovL3B1c2guZXhhbXBsZS5uZXQiLCJleHAiOjE0NTM1MjM3NjgsInN1YiI6Im1haWx0bzpwdXNoQGV4YW1wbGUuY29tIn0." +
@@ -66,22 +66,22 @@ func TestRFC8292(t *testing.T) {
 		"no signature": pushtest.CheckVAPID("vapid t=a.b, k="+key, key, "https://push.example.net", at),
 	} {
 		if err == nil {
-			t.Errorf("%s: it was accepted", name)
+			t.Errorf("%s: the modified token was accepted", name)
 		}
 	}
 }
 
-// TestAddresses checks private addresses and invalid endpoints.
+// TestAddresses checks which addresses are private and which endpoints are invalid.
 func TestAddresses(t *testing.T) {
 	for _, text := range strings.Fields(`127.0.0.1 127.9.9.9 10.0.0.1 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 0.0.0.0 0.1.2.3 192.0.0.1 192.0.2.1 198.18.0.1 198.51.100.1 203.0.113.1 224.0.0.1 240.0.0.1
 		255.255.255.255 ::1 :: fe80::1 fc00::1 fd12::1 ff02::1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 64:ff9b::a00:1 64:ff9b:1::1 2001::1 2001:db8::1 2002:a00:1:: 3fff::1 fec0::1 2606:4700::1%eth0`) {
 		if isPublic(netip.MustParseAddr(text)) {
-			t.Errorf("%s is public", text)
+			t.Errorf("isPublic(%s) = true, want false", text)
 		}
 	}
 	for _, text := range strings.Fields(`1.1.1.1 8.8.8.8 142.250.0.1 2606:4700::1 2a00:1450:4001::1 ::ffff:8.8.8.8`) {
 		if !isPublic(netip.MustParseAddr(text)) {
-			t.Errorf("%s is not public", text)
+			t.Errorf("isPublic(%s) = false, want true", text)
 		}
 	}
 	for text, insecure := range map[string]bool{
@@ -89,21 +89,21 @@ func TestAddresses(t *testing.T) {
 		"https://10.0.0.1:8443/": false, "": true, "https:push": true, "https://push.example/" + strings.Repeat("x", maxEndpoint): true,
 	} {
 		if _, err := endpointOf(text, insecure); err == nil {
-			t.Errorf("%.60s was accepted as an endpoint", text)
+			t.Errorf("endpoint %.60s was accepted", text)
 		}
 	}
 	for text, insecure := range map[string]bool{"https://push.example/x?y=z": false, "http://127.0.0.1:1/x": true, "https://8.8.8.8/x": false} {
 		if _, err := endpointOf(text, insecure); err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("endpoint %s was refused: %v", text, err)
 		}
 	}
-	// a name is checked after its resolution
+	// The address is checked after the name is resolved.
 	if _, err := newClient(false).Get("http://localhost:1/"); !errors.Is(err, errAddress) {
-		t.Errorf("%v", err)
+		t.Errorf("request to localhost: error = %v, want errAddress", err)
 	}
 }
 
-// TestSummary checks that the summary of a request contains none of its arguments.
+// TestSummary checks the summaries of requests, which must not contain their arguments.
 func TestSummary(t *testing.T) {
 	for data, want := range map[string]string{
 		`{"reason":"permission","prompt":"rm -rf s3cret","op_tool":"rpc.bash","op_args":{"cmd":"s3cret"},"op_args_summary":"s3cret"}`: "it requests a permission: rpc.bash",
@@ -114,23 +114,24 @@ func TestSummary(t *testing.T) {
 		`{"reason":"new"}`: "it has a request", `"ct"`: "it has a request",
 	} {
 		if got := summary(&store.Request{Data: []byte(data)}); got != want {
-			t.Errorf("%s: %q", data, got)
+			t.Errorf("summary of %s = %q", data, got)
 		}
 	}
 	if got := title(&store.Run{ID: "run_a", Tool: "x", Title: strings.Repeat("é", 100)}); len([]rune(got)) != maxTitle || !strings.HasSuffix(got, "…") {
-		t.Errorf("%q", got)
+		t.Errorf("title = %q, want it shortened", got)
 	}
 	if got := title(&store.Run{ID: "run_a", Title: "\n"}); got != "run_a" {
-		t.Errorf("%q", got)
+		t.Errorf("title of a run with an empty title = %q, want the run id", got)
 	}
 	if n := len(topic("run_a", "q1")); n != 32 || protocol.MaxSubscriptions != 10 {
-		t.Errorf("%d", n)
+		t.Errorf("length of a topic = %d, want 32", n)
 	}
 }
 
-// TestSummaryIsWhole checks that a notification shows a program's whole question, or the number of
-// omitted characters, and marks invisible ones. It shows nothing of a command that waits for an
-// approval, because others may see the screen.
+// TestSummaryIsWhole checks the summaries of questions and approvals. The summary of a program's
+// question contains the whole question, or the number of omitted characters, and escapes invisible
+// characters. The summary of an approval does not contain the command, because other people may see
+// the screen.
 func TestSummaryIsWhole(t *testing.T) {
 	for _, command := range testcommand.Hostile() {
 		asks := func(d protocol.PermissionRequested) string {
@@ -144,12 +145,12 @@ func TestSummaryIsWhole(t *testing.T) {
 		testcommand.RequireWhole(t, "the summary", shown, command, maxSummary)
 		for _, r := range shown {
 			if !testcommand.Visible(r) {
-				t.Errorf("%U is in the summary of %.80q", r, command)
+				t.Errorf("invisible character %U in the summary of %.80q", r, command)
 			}
 		}
 		approval := protocol.PermissionRequested{Reason: "permission", Prompt: "Bash: " + command, OpTool: "bash", OpArgs: json.RawMessage(`{}`), From: &protocol.Origin{Kind: "approval"}}
 		if shown := asks(approval); shown != "it requests a permission: bash" {
-			t.Errorf("the notification of an approval of %.80q is %q", command, shown)
+			t.Errorf("summary of an approval of %.80q = %q", command, shown)
 		}
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Auth accepts tokens such as "operator:eve" or "viewer:eve:run_a,run_b*": role, user and runs.
+// Auth accepts tokens of the form role:user or role:user:runs, such as "operator:eve" and
+// "viewer:eve:run_a,run_b*".
 type Auth struct {
 	store *store.Store
 	mu    sync.Mutex
@@ -23,7 +24,7 @@ type Auth struct {
 	ended map[string]bool
 }
 
-// Authenticate returns the caller.
+// Authenticate returns the identity that a request's token describes.
 func (a *Auth) Authenticate(r *http.Request) (*auth.Identity, error) {
 	token := r.URL.Query().Get("token")
 	if b, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
@@ -46,7 +47,7 @@ func (a *Auth) Authenticate(r *http.Request) (*auth.Identity, error) {
 // Refused does nothing.
 func (a *Auth) Refused(context.Context, *auth.Identity, auth.Right, string) {}
 
-// Host accepts any new host, and a known one with its token.
+// Host accepts any unknown host, and a known host if it presents the same token again.
 func (a *Auth) Host(ctx context.Context, id, token string, _ *http.Request) error {
 	if !protocol.IsID(id) {
 		return httpguard.Refused(protocol.BadMessage, "no id")
@@ -62,12 +63,12 @@ func (a *Auth) Host(ctx context.Context, id, token string, _ *http.Request) erro
 	return nil
 }
 
-// HostByKey refuses all hosts; relay/server/auth implements keys.
+// HostByKey refuses all hosts.
 func (a *Auth) HostByKey(context.Context, string, *http.Request) (auth.Proof, error) {
 	return nil, httpguard.Refused(protocol.Unauthorized, "no keys here")
 }
 
-// Watch watches for End.
+// Watch calls ended when End is called for the identity.
 func (a *Auth) Watch(who *auth.Identity, ended func()) (stop func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -75,7 +76,7 @@ func (a *Auth) Watch(who *auth.Identity, ended func()) (stop func()) {
 		a.watch[who.ID] = map[*func()]struct{}{}
 	}
 	a.watch[who.ID][&ended] = struct{}{}
-	if a.ended[who.ID] { // ended since the request
+	if a.ended[who.ID] { // End was called after the request was authenticated
 		go ended()
 	}
 	return func() {
@@ -85,7 +86,7 @@ func (a *Auth) Watch(who *auth.Identity, ended func()) (stop func()) {
 	}
 }
 
-// End ends credentials.
+// End ends the credentials of a token.
 func (a *Auth) End(token string) {
 	a.mu.Lock()
 	if a.ended == nil {
@@ -102,7 +103,7 @@ func (a *Auth) End(token string) {
 	}
 }
 
-// Tokens that Auth accepts.
+// Tokens for common roles.
 const (
 	Operator = "operator:eve"
 	Viewer   = "viewer:eve"

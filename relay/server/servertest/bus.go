@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Bus connects servers in one process. The zero value is ready.
+// Bus is a server.Bus for servers in one process. The zero value is ready to use.
 type Bus struct {
 	mu   sync.Mutex
 	subs []*sub
@@ -21,7 +21,7 @@ type sub struct {
 	waiting []func()
 }
 
-// put queues a call of the subscriber, so that calls are in order.
+// put queues a call of the subscriber. Queued calls run in order.
 func (s *sub) put(call func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,7 +31,7 @@ func (s *sub) put(call func()) {
 	}
 }
 
-// run performs the queued calls.
+// run runs the queued calls.
 func (s *sub) run() {
 	for {
 		s.mu.Lock()
@@ -48,7 +48,8 @@ func (s *sub) run() {
 	}
 }
 
-// Publish calls the subscribers, each in its own goroutine and in order.
+// Publish calls the subscribers of a subject. Each subscriber has a goroutine, in which it receives
+// messages in order.
 func (b *Bus) Publish(subject string, body []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,7 +68,7 @@ func (b *Bus) Publish(subject string, body []byte) {
 	}
 }
 
-// Subscribe calls do for published messages.
+// Subscribe calls do for each later message of a subject.
 func (b *Bus) Subscribe(subject string, do func(subject string, body []byte)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -75,21 +76,22 @@ func (b *Bus) Subscribe(subject string, do func(subject string, body []byte)) er
 	return nil
 }
 
-// Up reports whether the bus works.
+// Up reports whether the bus is not broken.
 func (b *Bus) Up() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return !b.down
 }
 
-// Break makes the bus lose all later messages.
+// Break makes the bus drop all later messages.
 func (b *Bus) Break() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.down = true
 }
 
-// Published returns the number of messages of a kind: the subject up to its first dot.
+// Published returns the number of published messages of a kind, which is the part of the subject
+// before the first dot.
 func (b *Bus) Published(kind string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

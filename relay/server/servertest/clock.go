@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Clock is a manual clock: only Go advances it.
+// Clock is a clock that only advances when Advance is called.
 type Clock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -28,7 +28,7 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
-// After calls do when the clock has advanced by d. stop cancels the timer, and reports whether it
+// After calls do when the clock has advanced by d. stop cancels the timer and reports whether it
 // was pending.
 func (c *Clock) After(d time.Duration, do func()) (stop func() bool) {
 	c.mu.Lock()
@@ -50,8 +50,8 @@ func (c *Clock) After(d time.Duration, do func()) (stop func() bool) {
 	}
 }
 
-// Advance advances the clock. It calls each due timer at the timer's time, and returns after the
-// last call.
+// Advance advances the clock by d. It calls the function of each due timer with the clock at that
+// timer's time, and returns after the last call.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	end := c.now.Add(d)

@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// SilentPeer is a peer that does not read.
+// SilentPeer is the connection of a peer that does not read.
 type SilentPeer struct {
 	t testing.TB
 	c *websocket.Conn
@@ -32,7 +32,7 @@ func (r *Relay) SilentHost(id string) *SilentPeer {
 	return r.deaf("/ws/host?host_id=" + id + "&host_token=token-" + id)
 }
 
-// sockets returns the number of open sockets of the server.
+// sockets returns the number of the server's open sockets.
 func (r *Relay) sockets() float64 {
 	f := r.Server.Figures()
 	return f["relay_hosts_connected"] + f["relay_apps_connected"]
@@ -55,13 +55,13 @@ func (r *Relay) deaf(path string) *SilentPeer {
 		r.T.Fatal(err)
 	}
 	r.T.Cleanup(func() { _ = c.CloseNow() })
-	for r.sockets() == before { // wait until the server has registered it
+	for r.sockets() == before { // until the server has registered the socket
 		runtime.Gosched()
 	}
 	return &SilentPeer{r.T, c}
 }
 
-// ReadToEnd reads to the end and returns the close code, or -1.
+// ReadToEnd reads until the connection is closed, and returns the close code or -1.
 func (d *SilentPeer) ReadToEnd() int {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -14,16 +14,16 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Peer is a connected host or app.
+// Peer is the test's side of the connection of a host or an app.
 type Peer struct {
 	T    testing.TB
 	c    *websocket.Conn
 	in   chan []byte
-	err  error // the read error, set before in is closed
+	err  error // the error that ended reading; set before in is closed
 	held []protocol.Envelope
 	// pass advances a stopped clock briefly while the peer waits for a frame.
 	pass func()
-	// Now returns the peer's time; nil means a constant.
+	// Now returns the current time of the peer; nil means that the time is constant.
 	Now func() time.Time
 }
 
@@ -34,17 +34,17 @@ func (p *Peer) now() string {
 	return p.Now().UTC().Format(time.RFC3339Nano)
 }
 
-// Dial connects a peer.
+// Dial connects a peer. It fails the test if the server refuses.
 func Dial(t testing.TB, url string) *Peer {
 	t.Helper()
 	p, status := TryDial(t, url)
 	if p == nil {
-		t.Fatalf("%s: %d", url, status)
+		t.Fatalf("connection to %s refused with status %d", url, status)
 	}
 	return p
 }
 
-// TryDial connects a peer. If the server refuses, it returns nil and the status.
+// TryDial connects a peer. If the server refuses, it returns nil and the HTTP status.
 func TryDial(t testing.TB, url string) (*Peer, int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -78,7 +78,7 @@ func TryDial(t testing.TB, url string) (*Peer, int) {
 	return p, http.StatusSwitchingProtocols
 }
 
-// Host connects a host with protocol 1.
+// Host connects a host that speaks protocol 1.
 func (r *Relay) Host(id string) *Peer {
 	r.T.Helper()
 	p := Dial(r.T, r.URL+"/ws/host?host_id="+id+"&host_token=token-"+id)
@@ -102,7 +102,8 @@ func (r *Relay) Hello(id string, h protocol.HelloData) (*Peer, protocol.WelcomeD
 	return p, w
 }
 
-// App connects an app with protocol 1. query begins with &.
+// App connects an app that speaks protocol 1. query is appended to the URL and begins with &,
+// unless it is empty.
 func (r *Relay) App(token, query string) *Peer {
 	r.T.Helper()
 	return Dial(r.T, r.URL+"/ws/app?token="+token+query)
@@ -132,11 +133,11 @@ func (p *Peer) Send(typ, run string, seq int64, data any) {
 	p.Raw(e.Append(nil))
 }
 
-// Answer answers an RPC if the connection is open.
+// Answer sends the answer to an RPC, unless the connection is closed.
 func (p *Peer) Answer(e *protocol.Envelope, with protocol.Response) {
 	data, err := json.Marshal(with)
 	if err != nil {
-		panic(err) // cannot happen: the values are our own
+		panic(err) // cannot happen: the response can be encoded
 	}
 	out := protocol.Envelope{Type: protocol.RPCResponse, TS: p.now(), RunID: e.RunID, Data: data}
 	_ = p.Write(websocket.MessageText, out.Append(nil))
@@ -177,11 +178,11 @@ func (p *Peer) wait(what string) protocol.Envelope {
 		select {
 		case frame, ok := <-p.in:
 			if !ok {
-				p.T.Fatalf("the connection ended before %s: %v", what, p.err)
+				p.T.Fatalf("the connection closed before %s: %v", what, p.err)
 			}
 			e, why := protocol.Parse(frame)
 			if why != nil {
-				p.T.Fatalf("%s: %v", frame, why)
+				p.T.Fatalf("invalid frame %s: %v", frame, why)
 			}
 			return e
 		case <-tick.C:
@@ -194,7 +195,8 @@ func (p *Peer) wait(what string) protocol.Envelope {
 	}
 }
 
-// Next returns the next frame of a type and holds back earlier ones for later calls.
+// Next returns the next frame of a type. Later calls return the frames of other types that Next
+// skips.
 func (p *Peer) Next(typ string) protocol.Envelope {
 	p.T.Helper()
 	for i, e := range p.held {
@@ -212,8 +214,8 @@ func (p *Peer) Next(typ string) protocol.Envelope {
 	}
 }
 
-// Each calls do with each later frame, in its own goroutine, until the connection closes. Nothing
-// else may read from then on.
+// Each calls do with each later frame in a new goroutine, until the connection closes. The other
+// reading methods must not be called after Each.
 func (p *Peer) Each(do func(e protocol.Envelope)) {
 	held := p.held
 	go func() {
@@ -239,7 +241,8 @@ func (p *Peer) NextError() protocol.ErrorData {
 	return d
 }
 
-// Acked waits until a run is acknowledged up to seq, and fails if the acknowledgement is beyond.
+// Acked waits until events of a run are acknowledged up to seq. It fails the test if a later event
+// is acknowledged.
 func (p *Peer) Acked(run string, seq int64) {
 	p.T.Helper()
 	for {
@@ -249,7 +252,7 @@ func (p *Peer) Acked(run string, seq int64) {
 		case err != nil:
 			p.T.Fatal(err)
 		case d.RunID == run && d.LastSeq > seq:
-			p.T.Fatalf("%s is acknowledged up to %d, want %d", run, d.LastSeq, seq)
+			p.T.Fatalf("acknowledgement of %s = %d, want %d", run, d.LastSeq, seq)
 		case d.RunID == run && d.LastSeq == seq:
 			return
 		}
@@ -272,7 +275,7 @@ func (p *Peer) Seqs(run string, n int) (all []int64) {
 	return all
 }
 
-// Closed waits for the end and returns the close code, or -1.
+// Closed waits until the connection is closed, and returns the close code or -1.
 func (p *Peer) Closed() int {
 	p.T.Helper()
 	for {
@@ -290,7 +293,7 @@ func (p *Peer) Closed() int {
 // Close closes the connection.
 func (p *Peer) Close() { _ = p.c.Close(websocket.StatusNormalClosure, "") }
 
-// Ping waits for a pong: the server has then read everything sent before.
+// Ping sends a ping and waits for the pong. The server has then read all frames sent before.
 func (p *Peer) Ping() {
 	p.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -306,7 +309,7 @@ const Started = `{"tool":"codex","cwd":"/w","command":"codex -q","title":"t"}`
 // Output returns the data of a run.output.
 func Output(text string) string { return fmt.Sprintf(`{"stream":"stdout","text":%q}`, text) }
 
-// Begin makes a host start a run and waits until it is stored.
+// Begin makes a host start a run and waits until the server has stored the event.
 func (p *Peer) Begin(run string) {
 	p.T.Helper()
 	p.Send(protocol.RunStarted, run, 1, Started)

@@ -24,24 +24,24 @@ import (
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
 )
 
-// patience limits every wait. Only a failing test waits that long.
+// patience is the time limit of each wait. Only a failing test waits that long.
 const patience = 2 * time.Minute
 
 // Relay is a server in a test.
 type Relay struct {
 	T      testing.TB
-	URL    string // http://…
-	Clock  *Clock // nil with the system clock
+	URL    string // the URL of the server, http://…
+	Clock  *Clock // the server's clock; nil if the server uses the system clock
 	Store  *store.Store
 	Server *server.Server
 	Auth   *Auth
 	http   *httptest.Server
 	dir    string
-	url    string // URL of a shared database
+	url    string // the URL of a shared database; "" for an SQLite database
 	bus    server.Bus
 }
 
-// Start starts a server on a new database with a stopped clock.
+// Start starts a server with a new database and a stopped clock.
 func Start(t testing.TB) *Relay {
 	t.Helper()
 	r := &Relay{T: t, dir: t.TempDir(), Clock: NewClock()}
@@ -49,7 +49,7 @@ func Start(t testing.TB) *Relay {
 	return r
 }
 
-// StartNow starts a server with the system clock.
+// StartNow starts a server with a new database and the system clock.
 func StartNow(t testing.TB) *Relay {
 	t.Helper()
 	r := &Relay{T: t, dir: t.TempDir()}
@@ -90,8 +90,8 @@ func (r *Relay) open() {
 	r.T.Cleanup(r.Stop)
 }
 
-// Advance advances the server's clock when no write is in progress, so that a write does not appear
-// slow.
+// Advance advances the server's clock. It waits until no write is in progress, because the server
+// would otherwise consider the write slow.
 func (r *Relay) Advance(d time.Duration) {
 	for r.Server.Figures()["relay_sockets_writing"] > 0 {
 		runtime.Gosched()
@@ -112,14 +112,14 @@ func (r *Relay) Stop() {
 	}
 }
 
-// Restart stops the server and starts one on the same database.
+// Restart stops the server and starts another one on the same database.
 func (r *Relay) Restart() {
 	r.T.Helper()
 	r.Stop()
 	r.open()
 }
 
-// Do sends an HTTP request with a token and returns the status and body.
+// Do sends an HTTP request with a token and returns the status and the body of the response.
 func (r *Relay) Do(token, method, path string, body any) (int, []byte) {
 	r.T.Helper()
 	var send io.Reader
@@ -149,12 +149,12 @@ func (r *Relay) Do(token, method, path string, body any) (int, []byte) {
 	return a.StatusCode, text
 }
 
-// Break makes the store refuse writes.
+// Break makes all later writes of the store fail.
 func (r *Relay) Break() {
 	r.exec(`CREATE TRIGGER broken BEFORE INSERT ON events BEGIN SELECT raise(abort, 'broken'); END`)
 }
 
-// Runs creates n runs of a host in the database: run_1 and so on.
+// Runs creates n runs of a host directly in the database, named run_1, run_2 and so on.
 func (r *Relay) Runs(host string, n int) {
 	r.exec(fmt.Sprintf(`INSERT INTO runs (id, host_id, tool, cwd, command, title, status, waits, meta_json, started_at, last_active_at, ended_at, prefix_seq, last_seq)
 		WITH RECURSIVE all_of(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM all_of WHERE n < %d)
@@ -178,7 +178,7 @@ func (r *Relay) exec(statement string) {
 	}
 }
 
-// WaitOffline waits until the server considers a host offline.
+// WaitOffline waits until the server has noticed that a host is offline.
 func (r *Relay) WaitOffline(id string) {
 	r.T.Helper()
 	for end := time.Now().Add(patience); ; {
@@ -204,7 +204,7 @@ func (r *Relay) WaitOffline(id string) {
 	}
 }
 
-// Stores reports whether the database files contain a text.
+// Stores reports whether the files of the database contain a text.
 func (r *Relay) Stores(text string) bool {
 	r.T.Helper()
 	files, err := filepath.Glob(filepath.Join(r.dir, "relay.db*"))

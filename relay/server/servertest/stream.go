@@ -17,7 +17,7 @@ type Stream struct {
 	lines  *bufio.Scanner
 }
 
-// Stream opens a stream as a viewer; last is its Last-Event-ID, or "".
+// Stream opens a stream as a viewer. last is the value of the header Last-Event-ID; "" means none.
 func (r *Relay) Stream(path, last string) *Stream {
 	r.T.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -32,7 +32,7 @@ func (r *Relay) Stream(path, last string) *Stream {
 	}
 	a, err := http.DefaultClient.Do(q)
 	if err != nil || a.StatusCode != http.StatusOK {
-		r.T.Fatalf("%v, %v", a, err)
+		r.T.Fatalf("response = %v, error = %v", a, err)
 	}
 	r.T.Cleanup(func() { cancel(); _ = a.Body.Close() })
 	s := &Stream{Header: a.Header, t: r.T, lines: bufio.NewScanner(a.Body)}
@@ -58,7 +58,7 @@ func (s *Stream) Event() (id, data string) {
 	return "", ""
 }
 
-// Comment waits for a comment.
+// Comment waits for the next comment.
 func (s *Stream) Comment() {
 	s.t.Helper()
 	for s.lines.Scan() {

@@ -1,6 +1,6 @@
-// Package pushtest provides a push service and subscribed browsers for tests. It checks messages
-// strictly and decrypts them with an independent implementation of RFC 8030, 8188, 8291 and 8292.
-// The compatibility promise does not cover this API.
+// Package pushtest provides a push service and subscribed browsers for tests. The service checks
+// messages strictly and decrypts them with an independent implementation of RFC 8030, 8188, 8291
+// and 8292. The compatibility promise does not cover this API.
 package pushtest
 
 import (
@@ -33,11 +33,12 @@ import (
 type Service struct {
 	T   testing.TB
 	URL string
-	Now func() time.Time // the clock for checking exp
+	Now func() time.Time // returns the time against which exp is checked
 
 	mu       sync.Mutex
 	browsers map[string]*Browser
-	// the response to the nth message of an endpoint, from 1; nil means 201
+	// Answer returns the response to the nth message for an endpoint, counted from 1. nil means
+	// status 201.
 	Answer func(path string, n int) (status int, header http.Header)
 	seen   map[string]int
 }
@@ -56,7 +57,7 @@ type Browser struct {
 	Endpoint string
 	key      *ecdh.PrivateKey
 	auth     []byte
-	server   string // the application server's key, base64url
+	server   string // public key of the application server in base64url
 	in       chan Message
 	s        *Service
 }
@@ -77,7 +78,7 @@ type Note struct {
 	Withdrawn bool   `json:"withdrawn"`
 }
 
-// Subscribe creates a browser that accepts messages signed with a key.
+// Subscribe creates a browser that accepts messages signed with the key serverKey.
 func (s *Service) Subscribe(name, serverKey string) *Browser {
 	key, err := ecdh.P256().GenerateKey(rand.Reader)
 	if err != nil {
@@ -96,14 +97,14 @@ func (b *Browser) JSON() string {
 	return fmt.Sprintf(`{"endpoint":%q,"expirationTime":null,"keys":{"p256dh":%q,"auth":%q}}`, b.Endpoint, raw.EncodeToString(b.key.PublicKey().Bytes()), raw.EncodeToString(b.auth))
 }
 
-// Next waits for a message.
+// Next waits for the next message and returns its content and itself.
 func (b *Browser) Next() (Note, Message) {
 	b.s.T.Helper()
 	select {
 	case m := <-b.in:
 		var n Note
 		if err := json.Unmarshal([]byte(m.Text), &n); err != nil {
-			b.s.T.Fatalf("%s: %v", m.Text, err)
+			b.s.T.Fatalf("invalid content %s: %v", m.Text, err)
 		}
 		return n, m
 	case <-time.After(60 * time.Second):
@@ -124,14 +125,14 @@ func (b *Browser) Seen() int {
 
 func (b *Browser) path() string { return strings.TrimPrefix(b.Endpoint, b.s.URL) }
 
-// Remove makes the service reject messages to the browser.
+// Remove makes the service respond that the browser's subscription no longer exists.
 func (b *Browser) Remove() {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
 	delete(b.s.browsers, b.path())
 }
 
-// ServeHTTP receives a message.
+// ServeHTTP receives a message from an application server.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	b, answer := s.browsers[r.URL.Path], s.Answer
@@ -192,8 +193,8 @@ func (b *Browser) take(r *http.Request) (*Message, error) {
 
 var raw = base64.RawURLEncoding
 
-// CheckVAPID checks an Authorization header against RFC 8292, for an origin and the key of the
-// subscription.
+// CheckVAPID checks an Authorization header as RFC 8292 requires. key is the public key of the
+// subscription, and origin that of the push service.
 func CheckVAPID(header, key, origin string, now time.Time) error {
 	m := regexp.MustCompile(`^vapid t=([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+), ?k=([A-Za-z0-9_-]+)$`).FindStringSubmatch(header)
 	if m == nil {
@@ -245,7 +246,7 @@ func CheckVAPID(header, key, origin string, now time.Time) error {
 	return nil
 }
 
-// mac returns HMAC-SHA-256, with which RFC 8291 spells out HKDF.
+// mac returns an HMAC-SHA-256. RFC 8291 describes HKDF in terms of HMAC.
 func mac(key []byte, parts ...[]byte) []byte {
 	h := hmac.New(sha256.New, key)
 	for _, p := range parts {
