@@ -37,7 +37,7 @@ func TestFollow(t *testing.T) {
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	h.Begin("run_a")
-	outputs(h, "run_a", 2, 600) // more than a ring and a page
+	outputs(h, "run_a", 2, 600) // more events than a ring holds, and more than a page
 	h.Begin("run_b")
 	fresh := r.App(servertest.Viewer, "")
 	none := r.HelloApp(servertest.Viewer, "&follow=none")
@@ -328,7 +328,7 @@ func TestStream(t *testing.T) {
 			t.Fatalf("event id = %s, data = %s", id, data)
 		}
 	}
-	h.Begin("run_c") // not in the subscription
+	h.Begin("run_c") // the stream does not follow run_c
 	outputs(h, "run_b", 2, 1)
 	if id, _ := s.Event(); id != "run_a:10,run_b:2" {
 		t.Errorf("event id = %s, want run_a:10,run_b:2", id)

@@ -149,7 +149,7 @@ func (cs *calls) observe(s *Server, all []store.Incoming) {
 					step(c, "approved")
 					c.Ends = ends + c.ExtendMS
 				default:
-					c.Ends = ends // the call waits without a deadline, because the host enforces the expiry of the approval
+					c.Ends = ends // not approved: the host must answer within RPCTimeout
 				}
 			})
 		})

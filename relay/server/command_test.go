@@ -350,7 +350,7 @@ func TestPassedThrough(t *testing.T) {
 		a.Raw([]byte(`{"type":"` + c.typ + `","ts":"2025-01-01T00:00:00Z","run_id":"run_a","id":"e` + c.id + `","new":{"x":1.50},"data":` + c.data + c.enc + `}`))
 		want := c.id
 		if c.enc != "" {
-			want = "e" + c.id // its data has none that can be read
+			want = "e" + c.id // the server cannot read the id in encrypted data, so it uses the envelope's id
 		}
 		if c.typ == protocol.RunApprove { // no request has this id
 			if d := a.NextError(); d.Code != protocol.UnknownRequest {

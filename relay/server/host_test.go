@@ -24,7 +24,7 @@ func TestSeedHost(t *testing.T) {
 	h.Begin("run_a")
 	h.Send(protocol.RunOutput, "run_a", 3, servertest.Output("three"))
 	h.Send(protocol.RunOutput, "run_a", 4, servertest.Output("four"))
-	h.Acked("run_a", 1) // the event after the hole is stored, but not acknowledged
+	h.Acked("run_a", 1) // event 3 is stored, but not acknowledged, because event 2 is missing
 	h.Send(protocol.RunOutput, "run_a", 2, servertest.Output("two"))
 	h.Acked("run_a", 4)
 	if got := a.Seqs("run_a", 4); !slices.Equal(got, []int64{1, 2, 3, 4}) {
@@ -90,7 +90,7 @@ func TestFrames(t *testing.T) {
 			t.Errorf("error of an invalid frame = %+v, want bad_message with a reason", d)
 		}
 	}
-	p.Begin("run_a") // the connection stays
+	p.Begin("run_a") // the connection is still open
 	for range protocol.MaxBadMessages - 1 {
 		p.Raw([]byte("x"))
 	}
@@ -133,7 +133,7 @@ func TestOwner(t *testing.T) {
 	if d := b.NextError(); d.Code != protocol.UnknownType {
 		t.Errorf("error of a command sent by a host = %+v, want unknown_type", d)
 	}
-	b.Begin("run_b") // it still works
+	b.Begin("run_b") // the connection is still open
 }
 
 // TestTakeOver opens two connections for one host. The newer one wins: events that the older one
@@ -271,7 +271,7 @@ func TestSilence(t *testing.T) {
 		h.Ping()
 		a.Ping()
 	}
-	deaf := []*servertest.SilentPeer{r.SilentHost("host_b"), r.SilentApp(servertest.Viewer)} // they answer nothing
+	deaf := []*servertest.SilentPeer{r.SilentHost("host_b"), r.SilentApp(servertest.Viewer)} // peers that do not answer pings
 	r.Advance(protocol.DeadAfter + time.Second)
 	for _, d := range deaf {
 		if code := d.ReadToEnd(); code != -1 {
@@ -297,7 +297,7 @@ func TestFlood(t *testing.T) {
 		}
 	}()
 	a.Seqs("run_a", protocol.HostBurst)
-	if run, err := r.Store.Run(t.Context(), "run_a"); err != nil || run.Prefix > protocol.HostBurst+1 { // the clock advanced a little after the first
+	if run, err := r.Store.Run(t.Context(), "run_a"); err != nil || run.Prefix > protocol.HostBurst+1 { // the clock advances a little for each read
 		t.Errorf("prefix after the burst = %d, %v", run.Prefix, err)
 	}
 	for range 11 {

@@ -161,7 +161,7 @@ func (h *host) claim(hello *protocol.HelloData) {
 	h.takeOver(t)
 }
 
-// takeOver gives the connection the next generation of its host. From then on the store ignores
+// takeOver assigns the connection the next generation of its host. From then on the store ignores
 // events from older connections.
 func (h *host) takeOver(t store.Takeover) {
 	gen, err := h.srv.store.TakeOver(h.srv.ctx, t)
@@ -208,7 +208,7 @@ type hostRow struct {
 	Name       string  `json:"name"`
 	Online     bool    `json:"online"`
 	LastSeenAt *string `json:"last_seen_at"`
-	Auth       string  `json:"auth"` // token or key
+	Auth       string  `json:"auth"` // how the host authenticates: token or key
 }
 
 func (s *Server) hostList(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {

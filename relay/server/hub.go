@@ -91,7 +91,7 @@ func (h *hub) endedRuns() map[string]int64 {
 	return all
 }
 
-// forgetStates removes runs from states. It keeps runs whose prefix differs from the given one,
+// forgetStates removes runs from states. It retains runs whose prefix differs from the given one,
 // because they have new events, and runs that a follower names.
 func (h *hub) forgetStates(prefixes map[string]int64) {
 	h.mu.Lock()

@@ -29,11 +29,11 @@ type letter struct {
 
 // The kinds of letters.
 const (
-	letterPass           = "pass"   // a frame for a host
+	letterPass           = "pass"   // a frame to send to a host
 	letterLive           = "live"   // an event without a sequence number
-	letterPayloadRequest = "keeps?" // requests the payload of a command
-	letterPayload        = "kept"   // the payload, or nothing
-	letterThere          = "there?" // requests whether a host's connection is alive
+	letterPayloadRequest = "keeps?" // asks whether the server holds the payload of a command
+	letterPayload        = "kept"   // answers letterPayloadRequest with the payload, or without one
+	letterThere          = "there?" // asks whether the connection of a host responds
 	letterAnswer         = "there"
 )
 

@@ -18,7 +18,7 @@ type message struct {
 	Seq       int64           `json:"seq"`
 	TS        string          `json:"ts"`
 	Role      string          `json:"role"` // user, assistant or system
-	Kind      string          `json:"kind"` // the event's type without "run."
+	Kind      string          `json:"kind"` // the type of the event without the prefix "run."
 	Actor     *string         `json:"actor"`
 	RequestID *string         `json:"request_id"`
 	Text      string          `json:"text"`

@@ -91,7 +91,7 @@ func newOthers(s *Server, bus Bus) *peers {
 	}
 	var err error
 	if o.key, err = kem().GenerateKey(); err != nil {
-		panic("server: no key can be made: " + err.Error()) // no randomness is available
+		panic("server: no key can be made: " + err.Error()) // the system's source of randomness failed
 	}
 	return o
 }

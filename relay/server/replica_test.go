@@ -135,7 +135,7 @@ func (w *trio) hostMoves() {
 			h.Send(protocol.RunOutput, "run_a", seq, servertest.Output(fmt.Sprint(seq)))
 			h.Send(protocol.RunOutput, "run_old", seq+1, servertest.Output(fmt.Sprint(seq)))
 		}
-		h.Acked("run_old", to+1) // the last one sent
+		h.Acked("run_old", to+1) // the last event of run_old
 	}
 	look := sync.OnceFunc(server.HoldChecks(w.two.Server))
 	defer look()

@@ -83,7 +83,7 @@ func TestKeysBeforeHello(t *testing.T) {
 		t.Helper()
 		for range 3 {
 			if d := a.NextError(); d.Code != want {
-				t.Errorf("error = %+v, want a refusal of each call with the wanted code", d)
+				t.Errorf("error = %+v, want the refusal of the keys", d)
 			}
 		}
 	}

@@ -28,7 +28,7 @@ type runRow struct {
 	LastActiveAt *string         `json:"last_active_at"`
 	EndedAt      *string         `json:"ended_at"`
 	ExitCode     *int64          `json:"exit_code"`
-	LastSeq      int64           `json:"last_seq"` // the last readable event
+	LastSeq      int64           `json:"last_seq"` // sequence number of the last event that can be read
 	Meta         json.RawMessage `json:"meta,omitempty"`
 	pendingRow
 }

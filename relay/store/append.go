@@ -13,33 +13,35 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Incoming is an event that a host sent on the connection of a generation.
+// Incoming is an event of a host, with the generation of the connection on which it arrived.
 type Incoming struct {
 	HostID   string
 	Gen      int64
-	Envelope *protocol.Envelope // has a run and a sequence number
-	At       int64              // the server's time, Unix ms
-	// the host speaks protocol 1: its runs begin with the number of their run.started
+	Envelope *protocol.Envelope // the event, with a run and a sequence number
+	At       int64              // the server's time, in Unix ms
+	// AnyStart is set for a host that speaks protocol 1. Its runs begin with the sequence number of
+	// their run.started.
 	AnyStart bool
 }
 
-// Outcome is the result for one event: stored now or earlier if Refused is "".
+// Outcome is the result of storing one event. If Refused is "" and Stale is false, the event is
+// stored.
 type Outcome struct {
-	Refused   protocol.Code // seq_conflict, not_owner, rate_limited
-	Stale     bool          // the connection no longer owns the host; the event is ignored
-	Duplicate bool          // it was stored earlier
+	Refused   protocol.Code // why the event was refused: seq_conflict, not_owner or rate_limited; "" if it was not
+	Stale     bool          // the event was ignored because its connection no longer owns the host
+	Duplicate bool          // the event had been stored before
 }
 
-// Appended is the result of a batch.
+// Appended is the result of storing a batch of events.
 type Appended struct {
-	Outcomes []Outcome        // of each event
-	Prefixes map[string]int64 // of each run of the host that the batch's events name
-	Before   map[string]int64 // the prefixes before the batch
-	Started  []string         // new runs
-	Settled  []Settled        // commands whose result the events report
+	Outcomes []Outcome        // the outcome of each event, in the order of the batch
+	Prefixes map[string]int64 // the new prefixes of the runs in the batch
+	Before   map[string]int64 // the prefixes of these runs before the batch
+	Started  []string         // ids of the runs that the batch created
+	Settled  []Settled        // commands whose result the events reported
 }
 
-// Append stores events in one transaction. After an error none of them is stored.
+// Append stores events in one transaction. If it returns an error, no event is stored.
 func (s *Store) Append(ctx context.Context, all []Incoming) (*Appended, error) {
 	var out *Appended
 	err := s.change(ctx, func(tx database) error {
@@ -66,25 +68,25 @@ func (s *Store) Append(ctx context.Context, all []Incoming) (*Appended, error) {
 	return out, nil
 }
 
-// batch is a transaction of events.
+// batch is a transaction that stores events.
 type batch struct {
 	ctx  context.Context
 	s    *Store
 	tx   database
-	gens map[string]int64 // the current generations of the known hosts in the batch
+	gens map[string]int64 // current generations of the hosts in the batch; it omits unknown hosts
 	runs map[string]*openRun
-	has  map[string]int // number of runs of a host that creates more
+	has  map[string]int // number of runs, by host that creates runs in the batch
 	out  *Appended
 
 	records    []audit.Record
 	violations map[violation]bool
-	at         int64 // time of the last event, Unix ms
+	at         int64 // time of the last event, in Unix ms
 }
 
-// openRun is a run that the batch changes.
+// openRun is a run to which the batch appends events.
 type openRun struct {
 	Run
-	requests map[string]bool // its open and decided requests
+	requests map[string]bool // ids of the run's open and decided requests
 	changed  bool
 }
 
@@ -103,11 +105,11 @@ func (b *batch) append(in *Incoming) (Outcome, error) {
 	if _, named := b.out.Before[r.ID]; !named {
 		b.out.Before[r.ID] = r.Prefix
 	}
-	b.out.Prefixes[r.ID] = r.Prefix // finish updates it
+	b.out.Prefixes[r.ID] = r.Prefix // the prefix so far; finish updates it
 	return b.insert(r, e)
 }
 
-// run returns the run of an event and creates it if necessary.
+// run returns the run of an event. It creates the run if it does not exist.
 func (b *batch) run(in *Incoming, e *Event) (*openRun, protocol.Code, error) {
 	r := b.runs[e.RunID]
 	if r == nil {
@@ -126,10 +128,10 @@ func (b *batch) run(in *Incoming, e *Event) (*openRun, protocol.Code, error) {
 	return r, "", nil
 }
 
-// create creates a run. It returns nil if the host has too many.
+// create creates the run of an event. It returns nil if the host has too many runs.
 func (b *batch) create(in *Incoming, e *Event) (*openRun, error) {
 	has, counted := b.has[in.HostID]
-	if !counted { // counted once, so that a host with many runs does not delay others
+	if !counted { // count once per batch, so that a host with many runs does not delay other hosts
 		if err := b.tx.QueryRowContext(b.ctx, `SELECT count(*) FROM runs WHERE host_id = $1`, in.HostID).Scan(&has); err != nil {
 			return nil, b.s.wrapError("count runs", err)
 		}
@@ -153,8 +155,8 @@ func (b *batch) create(in *Incoming, e *Event) (*openRun, error) {
 	return r, b.s.wrapError("create a run", err)
 }
 
-// insert stores an event. If no earlier one is missing, it applies the event and the later stored
-// ones to the run.
+// insert stores an event. If no earlier event is missing, it applies the event and the following
+// stored events to the run.
 func (b *batch) insert(r *openRun, e *Event) (Outcome, error) {
 	var before *Event
 	var err error
@@ -180,7 +182,7 @@ func (b *batch) insert(r *openRun, e *Event) (Outcome, error) {
 	r.Last = max(r.Last, e.Seq)
 	switch {
 	case e.From > r.Prefix+1 || e.Seq <= r.Prefix:
-		return Outcome{}, nil // held back, or part of an existing gap
+		return Outcome{}, nil // earlier events are missing, or the event is inside a stored gap
 	case e.Type == protocol.RunGap:
 		return Outcome{}, b.catchUp(r)
 	}
@@ -190,7 +192,7 @@ func (b *batch) insert(r *openRun, e *Event) (Outcome, error) {
 	return Outcome{}, b.catchUp(r)
 }
 
-// inputID returns the input id of a run.input, and "" for other events.
+// inputID returns the input id of a run.input. It returns "" for other events.
 func (e *Event) inputID() string {
 	if e.Type != protocol.RunInput {
 		return ""
@@ -198,7 +200,7 @@ func (e *Event) inputID() string {
 	return e.text("input_id")
 }
 
-// stored returns the stored event with the same number, or nil.
+// stored returns the stored event with the same sequence number, or nil.
 func (b *batch) stored(e *Event) (*Event, error) {
 	was, err := scanEvent(b.tx.QueryRowContext(b.ctx, `SELECT `+eventColumns+` FROM events WHERE run_id = $1 AND seq = $2`, e.RunID, e.Seq))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -207,7 +209,7 @@ func (b *batch) stored(e *Event) (*Event, error) {
 	return was, b.s.wrapError("read an event", err)
 }
 
-// advance applies the next event to a run.
+// advance applies the next event to a run and increases its prefix.
 func (b *batch) advance(r *openRun, e *Event) error {
 	r.Prefix = e.Seq
 	if r.exceedsRequests(e, r.requests) {
@@ -228,10 +230,11 @@ func (b *batch) advance(r *openRun, e *Event) error {
 	return b.settle(r, e)
 }
 
-// catchUp applies held-back events up to the next hole. A gap covers the hole before it, even if
-// some of its events arrived.
+// catchUp applies the stored events after the prefix, up to the next missing one. If a gap covers
+// the missing events, catchUp continues after the gap. It also applies those events inside the gap
+// that have arrived.
 func (b *batch) catchUp(r *openRun) error {
-	covered := r.Prefix // the end of the range that gaps cover
+	covered := r.Prefix // sequence number up to which gaps cover missing events
 	for r.Prefix < r.Last {
 		next, err := scanEvent(b.tx.QueryRowContext(b.ctx, `SELECT `+eventColumns+` FROM events WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT 1`, r.ID, r.Prefix))
 		if err != nil {
@@ -254,7 +257,7 @@ func (b *batch) catchUp(r *openRun) error {
 	return nil
 }
 
-// finish stores the changed runs.
+// finish stores the state of the changed runs.
 func (b *batch) finish() error {
 	for _, r := range b.runs {
 		if _, named := b.out.Prefixes[r.ID]; named {
@@ -271,7 +274,7 @@ func (b *batch) finish() error {
 	return b.record()
 }
 
-// eventOf converts an event to its stored form.
+// eventOf converts an incoming event to its stored form.
 func eventOf(in *Incoming) (*Event, error) {
 	env := in.Envelope
 	e := &Event{RunID: env.RunID, Seq: env.Seq, From: env.Seq, TS: env.TS, Type: env.Type, Data: env.Data, ReceivedAt: in.At}

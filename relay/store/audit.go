@@ -12,16 +12,16 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// The audit log is one chain for each database. Each record is written in the transaction of its
-// event, as the last statement, so that the transaction that locks the row of meta waits for
-// nothing else.
+// The audit log is one chain for each database. A record is written in the transaction of the
+// change that it describes, as the last statement. The transaction that holds the lock on the row
+// of meta therefore waits for no other lock.
 
-// Record adds records that belong to no other change. at is in Unix ms.
+// Record writes audit records that do not belong to another change. at is in Unix ms.
 func (s *Store) Record(ctx context.Context, at int64, all ...audit.Record) error {
 	return s.change(ctx, func(tx database) error { return s.record(ctx, tx, at, all) })
 }
 
-// record adds records in a transaction. The transaction must not take locks afterwards.
+// record writes audit records in a transaction. The transaction must not lock any rows afterwards.
 func (s *Store) record(ctx context.Context, tx database, at int64, all []audit.Record) error {
 	if len(all) == 0 {
 		return nil
@@ -47,7 +47,7 @@ func (s *Store) record(ctx context.Context, tx database, at int64, all []audit.R
 	return nil
 }
 
-// head returns the head of the chain.
+// head returns the end of the chain.
 func (s *Store) head(ctx context.Context, tx database) (audit.Head, error) {
 	head := audit.Start()
 	var text string
@@ -61,8 +61,8 @@ func (s *Store) head(ctx context.Context, tx database) (audit.Head, error) {
 	return head, s.wrapError("read the audit log", err)
 }
 
-// AuditLines returns at most limit lines of the audit log after a number, in order, without line
-// ends.
+// AuditLines returns at most limit lines of the audit log after a record number, in order and
+// without line breaks.
 func (s *Store) AuditLines(ctx context.Context, after int64, limit int) (out []string, err error) {
 	err = s.each(ctx, fmt.Sprintf(`SELECT line FROM audit WHERE seq > $1 ORDER BY seq LIMIT %d`, limit), []any{after}, func(r row) error {
 		var line string
@@ -73,23 +73,23 @@ func (s *Store) AuditLines(ctx context.Context, after int64, limit int) (out []s
 	return out, err
 }
 
-// violation is a forbidden action of a host. A batch records each once, which limits the records of
-// a flood.
+// violation identifies a forbidden action of a host. A batch records each violation once, so that a
+// flood does not fill the log.
 type violation struct {
 	host, run string
 	code      protocol.Code
 }
 
-// hostRecord returns a record of a host's action on a run.
+// hostRecord returns an audit record of a host's action on a run.
 func (b *batch) hostRecord(in *Incoming, kind, data string) audit.Record {
 	return audit.Record{Run: in.Envelope.RunID, Kind: kind, Actor: audit.Actor{Type: "host", Name: in.HostID}, Data: json.RawMessage(data)}
 }
 
-// addViolation records that an event was refused.
+// addViolation adds an audit record that an event was refused.
 func (b *batch) addViolation(in *Incoming, code protocol.Code) {
 	v := violation{in.HostID, in.Envelope.RunID, code}
 	if code == protocol.RateLimited {
-		v.run = "" // recorded once for all runs that are too many
+		v.run = "" // one record for all runs beyond the limit
 	}
 	if code == "" || b.violations[v] {
 		return
@@ -101,5 +101,5 @@ func (b *batch) addViolation(in *Incoming, code protocol.Code) {
 	b.records = append(b.records, b.hostRecord(in, "host_violation", fmt.Sprintf(`{"code":%q,"seq":%d}`, code, in.Envelope.Seq)))
 }
 
-// record writes the records of the batch.
+// record writes the audit records of the batch.
 func (b *batch) record() error { return b.s.record(b.ctx, b.tx, b.at, b.records) }

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// The statements for each event of a batch. Data they need are read for all events at once.
+// The statements that run for each event of a batch. The data that they need is read for the whole
+// batch at once.
 const (
 	insertEvent = `INSERT INTO events (run_id, seq, from_seq, ts, type, input_id, data_json, extra_json, recv_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 	insertRun   = `INSERT INTO runs (` + runColumns + `, made, changed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, {stamp}, {stamp})`
@@ -13,8 +14,9 @@ const (
 		last_active_at = $11, ended_at = $12, exit_code = $13, prefix_seq = $14, last_seq = $15, changed = {stamp} WHERE id = $1`
 )
 
-// read reads the hosts' generations, the runs and their requests for a batch. It locks hosts before
-// runs, each in the order of ids, so that servers do not deadlock.
+// read reads what a batch needs: the generations of its hosts, its runs and their requests. It
+// locks the hosts first and then the runs, each in the order of their ids, so that servers do not
+// deadlock.
 func (b *batch) read(all []Incoming) error {
 	var hosts, runs []any
 	seen := map[string]bool{}
@@ -58,7 +60,7 @@ func (b *batch) read(all []Incoming) error {
 	})
 }
 
-// rows reads all rows of a statement.
+// rows calls each for each row of a query in the batch's transaction.
 func (b *batch) rows(doing, text string, args []any, each func(row) error) error {
 	rows, err := b.tx.QueryContext(b.ctx, text, args...)
 	if err != nil {
@@ -73,7 +75,7 @@ func (b *batch) rows(doing, text string, args []any, each func(row) error) error
 	return b.s.wrapError(doing, rows.Err())
 }
 
-// placeholders returns n placeholders: $1, $2, …
+// placeholders returns n placeholders, separated by commas: $1, $2, …
 func placeholders(n int) string {
 	var t strings.Builder
 	for i := range n {

@@ -13,24 +13,24 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Call is an RPC to a host. Requests with the same id are performed once and answered once, even if
-// the server that received the first has stopped.
+// Call is an RPC to a host. Requests with the same id are performed once and get the same answer,
+// even if the server that received the first one has stopped.
 type Call struct {
 	ID       string `json:"-"`
-	State    string `json:"-"` // a state of protocol.RPCMachine
+	State    string `json:"-"` // state of protocol.RPCMachine
 	Host     string `json:"-"`
-	Gen      int64  `json:"-"` // of the host's connection on which it was sent; 0 if not sent
-	Answer   string `json:"-"` // an rpc.response as JSON; "" if unanswered
-	At, Ends int64  `json:"-"` // Unix ms: time of the last change; deadline, or 0 for none
+	Gen      int64  `json:"-"` // generation of the host's connection that sent the call; 0 if it was not sent
+	Answer   string `json:"-"` // the rpc.response in JSON; "" while there is none
+	At, Ends int64  `json:"-"` // in Unix ms: time of the last change; deadline, or 0 if there is none
 
 	Type     string `json:"type"`
 	Run      string `json:"run,omitempty"`
-	SHA256   string `json:"sha256"` // of the request
+	SHA256   string `json:"sha256"` // hash of the request
 	Session  string `json:"session"`
 	By       string `json:"by"`
 	Gated    bool   `json:"gated,omitempty"`
-	ExtendMS int64  `json:"longer_ms,omitempty"` // added to the deadline after approval
-	// frame to send to the host; removed after the answer
+	ExtendMS int64  `json:"longer_ms,omitempty"` // extra time that is added to the deadline after the approval
+	// Frame is the frame to send to the host. It is removed when the call is answered.
 	Frame json.RawMessage `json:"frame,omitempty"`
 }
 
@@ -45,8 +45,8 @@ func scanCall(from row) (*Call, error) {
 	return &c, json.Unmarshal([]byte(data), &c)
 }
 
-// AddCall stores a new call and its audit records, or returns the existing call with that id. fresh
-// reports whether the call is new.
+// AddCall stores a new call with its audit records. If a call with the same id exists, AddCall
+// returns that call. fresh reports whether the call is new.
 func (s *Store) AddCall(ctx context.Context, c Call, records ...audit.Record) (out *Call, fresh bool, err error) {
 	data, err := json.Marshal(c)
 	if err != nil {
@@ -81,8 +81,8 @@ func (s *Store) Call(ctx context.Context, id string) (*Call, error) {
 	return c, s.wrapError("read a call", err)
 }
 
-// MoveCall applies do to a call that is not answered, and stores the call if that changed it. It
-// returns the call, or ErrUnknown.
+// MoveCall applies do to an unanswered call and stores the call if do changed it. It returns the
+// call as stored, or ErrUnknown.
 func (s *Store) MoveCall(ctx context.Context, id string, at int64, do func(*Call)) (out *Call, err error) {
 	err = s.change(ctx, func(tx database) error {
 		c, err := scanCall(tx.QueryRowContext(ctx, `SELECT `+callColumns+` FROM rpc_calls WHERE request_id = $1`+s.dialect.Lock, id))
@@ -110,12 +110,12 @@ func (s *Store) MoveCall(ctx context.Context, id string, at int64, do func(*Call
 	return out, err
 }
 
-// CallsOf returns a host's unanswered calls, those that changed longest ago first.
+// CallsOf returns the unanswered calls of a host, ordered by the time of their last change.
 func (s *Store) CallsOf(ctx context.Context, host string) ([]*Call, error) {
 	return s.calls(ctx, `SELECT `+callColumns+` FROM rpc_calls WHERE host_id = $1 AND answer = '' ORDER BY at, request_id`, host)
 }
 
-// Calls returns the existing calls with these ids.
+// Calls returns the calls with the given ids. It omits ids without a call.
 func (s *Store) Calls(ctx context.Context, ids []string) (out []*Call, err error) {
 	for some := range slices.Chunk(ids, 100) {
 		var args []any
@@ -131,7 +131,8 @@ func (s *Store) Calls(ctx context.Context, ids []string) (out []*Call, err error
 	return out, nil
 }
 
-// OverdueCalls returns unanswered calls whose deadline has passed or whose connection is closed.
+// OverdueCalls returns the unanswered calls whose deadline has passed, or that were sent on a
+// connection that is closed.
 func (s *Store) OverdueCalls(ctx context.Context, at int64) ([]*Call, error) {
 	prefixed := strings.ReplaceAll("c."+callColumns, ", ", ", c.")
 	return s.calls(ctx, `SELECT `+prefixed+` FROM rpc_calls c LEFT JOIN hosts h ON h.id = c.host_id WHERE c.answer = '' AND (c.ends > 0 AND c.ends <= $1
@@ -147,7 +148,7 @@ func (s *Store) calls(ctx context.Context, text string, args ...any) (out []*Cal
 	return out, err
 }
 
-// ForgetCalls removes calls that were answered longer than protocol.RPCRetention ago.
+// ForgetCalls deletes the calls that were answered longer than protocol.RPCRetention ago.
 func (s *Store) ForgetCalls(ctx context.Context, at int64) error {
 	return s.change(ctx, func(tx database) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM rpc_calls WHERE answer <> '' AND at <= $1`, at-protocol.RPCRetention.Milliseconds())

@@ -18,36 +18,36 @@ const (
 	StopCommand     = "stop"
 )
 
-// Command is a command for a run. It takes effect at most once.
+// Command is a command for a run. It is applied at most once.
 type Command struct {
-	N                int64 // the order of acceptance
+	N                int64 // position in the order of acceptance
 	RunID, Kind, ID  string
-	State            string // a state of protocol.InputMachine
+	State            string // state of protocol.InputMachine
 	Payload          json.RawMessage
-	SHA256           string // of the payload, in hexadecimal; stored longer than the payload
+	SHA256           string // hash of the payload in hexadecimal; it is stored longer than the payload
 	By               string
-	Created, Expires int64  // Unix ms
-	Why              string // why it was not applied
-	// the server that accepted it, which holds a payload that must not be stored
+	Created, Expires int64  // in Unix ms
+	Why              string // why the command was not applied; "" if unknown or applied
+	// Keeper is the server that accepted the command. It holds the payload in memory if the payload
+	// must not be stored.
 	Keeper string
 
-	ArgsSHA256 string // of a decision: the arguments it is for; "" for any
-	Decision   string // of a decision: approve, deny or answer
-	// Answer is the displayable value of an answer as JSON; "" if secret. AnswerSHA256 is the hash
-	// of the value.
+	ArgsSHA256 string // for a decision: hash of the arguments that the user saw; "" applies to any arguments
+	Decision   string // for a decision: approve, deny or answer
+	// Answer is the answer in JSON, for display; "" if it is secret. AnswerSHA256 is its hash.
 	Answer, AnswerSHA256 string
 
-	Audit []audit.Record // recorded with a new command
+	Audit []audit.Record // audit records that are written if the command is new
 }
 
 // RecordedDecision is a decision on a request.
 type RecordedDecision struct {
 	Decision, By string
 	At           int64
-	Answer       string // the value of an answer as JSON, unless secret
+	Answer       string // the answer in JSON; "" if it is secret
 }
 
-// AlreadyDecided reports that the request is already decided.
+// AlreadyDecided is the error for a decision on a request that is already decided.
 type AlreadyDecided struct{ Was RecordedDecision }
 
 func (e *AlreadyDecided) Error() string {
@@ -76,9 +76,10 @@ func scanCommand(from row) (*Command, error) {
 	return &c, err
 }
 
-// Accept stores a new command, or returns the existing one. fresh reports whether it is new. It
-// returns ErrUnknown for an unknown run or request, ErrHasExited, ErrConflict if the id was used
-// for another payload, ErrChanged, or *AlreadyDecided.
+// Accept stores a new command. If the same command exists, Accept returns the existing one. fresh
+// reports whether the command is new. Accept returns ErrUnknown for an unknown run or request,
+// ErrHasExited if the run has ended, ErrConflict if another command has the same id, ErrChanged if
+// the request has other arguments, and *AlreadyDecided if another decision was accepted.
 func (s *Store) Accept(ctx context.Context, c Command) (out *Command, fresh bool, err error) {
 	err = s.change(ctx, func(tx database) error {
 		r, err := scanRun(tx.QueryRowContext(ctx, `SELECT `+runColumns+` FROM runs WHERE id = $1`+s.dialect.Lock, c.RunID))
@@ -106,7 +107,7 @@ func (s *Store) Accept(ctx context.Context, c Command) (out *Command, fresh bool
 		}
 		out, fresh = &c, true
 		c.State = "accepted"
-		if was != nil && err == nil { // a repeated decision gets a new position
+		if was != nil && err == nil { // a decision that was returned and is sent again gets a new position
 			if _, err := tx.ExecContext(ctx, `DELETE FROM commands WHERE n = $1`, was.N); err != nil {
 				return s.wrapError("replace a command", err)
 			}
@@ -121,8 +122,8 @@ func (s *Store) Accept(ctx context.Context, c Command) (out *Command, fresh bool
 	return out, fresh, err
 }
 
-// isRepeated reports whether the command equals an accepted one. A returned decision does not
-// count.
+// isRepeated reports whether the command equals the accepted command was. A decision that the host
+// returned may be sent again and is not a repetition.
 func (c *Command) isRepeated(was *Command) bool {
 	if c.Kind != DecisionCommand {
 		return was.SHA256 == c.SHA256
@@ -130,7 +131,7 @@ func (c *Command) isRepeated(was *Command) bool {
 	return was.SHA256 == c.SHA256 && was.By == c.By && was.State != "rejected" && was.State != "expired"
 }
 
-// decide records the first decision on an open request.
+// decide stores the first decision on an open request.
 func (s *Store) decide(ctx context.Context, tx database, c *Command) error {
 	q, err := scanRequest(tx.QueryRowContext(ctx, `SELECT run_id, request_id, seq, data_json, state FROM requests WHERE run_id = $1 AND request_id = $2`+s.dialect.Lock, c.RunID, c.ID))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -165,7 +166,8 @@ func (s *Store) decide(ctx context.Context, tx database, c *Command) error {
 	return s.wrapError("update a request", err)
 }
 
-// resolvedBy returns the host's outcome of a request that was closed without a decision here.
+// resolvedBy returns the outcome of a request that the host closed without a decision from the
+// relay.
 func (s *Store) resolvedBy(ctx context.Context, tx database, q *Request) (RecordedDecision, error) {
 	was := RecordedDecision{Decision: q.State}
 	rows, err := tx.QueryContext(ctx, `SELECT data_json, recv_at FROM events WHERE run_id = $1 AND seq > $2 AND type = 'run.permission_resolved' ORDER BY seq`, q.RunID, q.Seq)
@@ -192,9 +194,10 @@ func (s *Store) resolvedBy(ctx context.Context, tx database, q *Request) (Record
 	return was, errors.Join(rows.Err(), rows.Close())
 }
 
-// Step applies a transition of protocol.InputMachine to a command; moved is false if it is not
-// valid. A finished command loses its payload and retains why it was not applied. If the host
-// rejected or never received a decision, the request is open again.
+// Step applies a transition of protocol.InputMachine to a command. moved is false if the transition
+// is not valid in the command's state. When a command reaches a final state, its payload is deleted
+// and why is stored. If a decision was rejected or never reached the host, its request is open
+// again.
 func (s *Store) Step(ctx context.Context, run, kind, id, on, why string) (out *Command, moved bool, err error) {
 	err = s.change(ctx, func(tx database) error {
 		out, moved, err = s.step(ctx, tx, CommandKey{run, kind, id}, on, why)
@@ -203,8 +206,8 @@ func (s *Store) Step(ctx context.Context, run, kind, id, on, why string) (out *C
 	return out, moved, err
 }
 
-// Send records that a command is sent on a host's connection. ErrStale means that the connection no
-// longer owns the host; then nothing may be sent.
+// Send records that a command is sent on a connection of its host. It returns ErrStale if the
+// connection no longer owns the host; the caller must then not send the command.
 func (s *Store) Send(ctx context.Context, c *Command, host string, gen int64) (out *Command, moved bool, err error) {
 	err = s.change(ctx, func(tx database) error {
 		if err := s.checkConnected(ctx, tx, host, gen); err != nil {
@@ -216,8 +219,8 @@ func (s *Store) Send(ctx context.Context, c *Command, host string, gen int64) (o
 	return out, moved, err
 }
 
-// checkConnected returns ErrStale unless the connection owns its host, and locks that until the end
-// of the transaction.
+// checkConnected returns ErrStale if the connection does not own its host. Otherwise the connection
+// owns the host until the end of the transaction.
 func (s *Store) checkConnected(ctx context.Context, tx database, host string, gen int64) error {
 	var has int64
 	err := tx.QueryRowContext(ctx, `SELECT gen FROM hosts WHERE id = $1`+s.dialect.Lock, host).Scan(&has)
@@ -228,7 +231,7 @@ func (s *Store) checkConnected(ctx context.Context, tx database, host string, ge
 }
 
 func (s *Store) step(ctx context.Context, tx database, k CommandKey, on, why string) (c *Command, moved bool, err error) {
-	if s.dialect.Lock != "" { // same lock order as a batch of events
+	if s.dialect.Lock != "" { // lock the run before the command, as a batch of events does
 		var one int
 		if err := tx.QueryRowContext(ctx, `SELECT 1 FROM runs WHERE id = $1`+s.dialect.Lock, k.Run).Scan(&one); err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return nil, false, s.wrapError("lock a run", err)
@@ -262,9 +265,9 @@ func (s *Store) step(ctx context.Context, tx database, k CommandKey, on, why str
 	return c, true, s.wrapError("withdraw a decision", err)
 }
 
-// Pending returns the unfinished commands for a host's runs in the order of acceptance, or with
-// unsent only those not sent. Numbers may have gaps: of two concurrent commands either may become
-// visible first.
+// Pending returns the unfinished commands for the runs of a host in the order of acceptance. If
+// unsent is set, it omits commands that were sent. A command with a lower number may become visible
+// later than one with a higher number, if both were accepted concurrently.
 func (s *Store) Pending(ctx context.Context, host string, unsent bool) (out []*Command, err error) {
 	states := `'accepted', 'sent'`
 	if unsent {

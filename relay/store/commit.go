@@ -7,11 +7,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// ErrClosed is returned for events after Close.
+// ErrClosed is the result of writing an event after Close.
 var ErrClosed = errors.New("the store is closed")
 
-// Writer stores events of many connections. Events that arrive during a commit form the next batch,
-// so a commit is shared and no timer delays a single event.
+// Writer stores the events of many connections. The events that arrive during a commit form the
+// next batch. Many events therefore share a commit, and a single event is not delayed by a timer.
 type Writer struct {
 	s        *Store
 	onCommit OnCommit
@@ -21,22 +21,22 @@ type Writer struct {
 	ctx      context.Context
 }
 
-// writeRequest is an event and the function that receives its result.
+// writeRequest is an event to store, and the function that receives the result.
 type writeRequest struct {
 	Incoming
 	report func(Written)
 }
 
-// Written is the result for an event. If Err is set, the event is not stored and the host must send
-// it again.
+// Written is the result of writing an event. If Err is set, the event is not stored, and the host
+// must send it again.
 type Written struct {
 	Outcome
-	Prefix int64 // of its run, after the commit
+	Prefix int64 // the run's prefix after the commit
 	Err    error
 }
 
-// OnCommit is called after a commit, before the results are reported; the function that it returns
-// is called after them. Both may be nil.
+// OnCommit is called after a commit, before the results of its events are reported. If it returns a
+// function, that function is called after the results are reported. A Writer's OnCommit may be nil.
 type OnCommit func(all []Incoming, out *Appended) (then func())
 
 // NewWriter starts a Writer.
@@ -47,8 +47,8 @@ func (s *Store) NewWriter(onCommit OnCommit) *Writer {
 	return w
 }
 
-// Write queues an event; notify is called once on the writer's goroutine, in the order of Write. It
-// blocks while the queue is full, which slows down reading from the host.
+// Write queues an event. It blocks while the queue is full, which slows down reading from the host.
+// The writer's goroutine calls notify once with the result, in the order of the calls of Write.
 func (w *Writer) Write(ctx context.Context, in Incoming, notify func(Written)) {
 	select {
 	case <-w.ctx.Done():
@@ -59,7 +59,7 @@ func (w *Writer) Write(ctx context.Context, in Incoming, notify func(Written)) {
 	}
 }
 
-// Close commits queued events and stops.
+// Close commits the queued events and stops the writer.
 func (w *Writer) Close() {
 	w.end()
 	<-w.done
@@ -78,7 +78,8 @@ func (w *Writer) run() {
 	}
 }
 
-// gather collects a batch: the event and others that have arrived, up to the limits of a commit.
+// gather returns a batch: the given event, and the events that have arrived since, up to the limits
+// of a commit.
 func (w *Writer) gather(first writeRequest) []writeRequest {
 	batch, size := []writeRequest{first}, len(first.Envelope.Data)
 	for len(batch) < protocol.BatchEvents && size < protocol.BatchBytes {
@@ -92,7 +93,7 @@ func (w *Writer) gather(first writeRequest) []writeRequest {
 	return batch
 }
 
-// drain commits the remaining events.
+// drain commits the events that are still queued.
 func (w *Writer) drain() {
 	for {
 		select {

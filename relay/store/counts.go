@@ -2,7 +2,7 @@ package store
 
 import "context"
 
-// countQueries maps the names of Counts to their queries; $1 is the time.
+// countQueries maps the names of the counts to their queries. $1 is the time.
 var countQueries = map[string]string{
 	`users`:               `SELECT count(*) FROM users`,
 	`tokens`:              `SELECT count(*) FROM tokens WHERE kind IN ('session', 'token') AND expires > $1`,

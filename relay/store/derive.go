@@ -7,23 +7,23 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// exceedsRequests reports whether an event would exceed the limit on open requests.
+// exceedsRequests reports whether the request in an event would exceed the limit on open requests.
 func (r *Run) exceedsRequests(e *Event, open map[string]bool) bool {
 	return e.Type == protocol.RunPermissionRequested && r.Status != protocol.StatusExited && len(open) >= protocol.MaxOpenRequests && !open[e.text("request_id")]
 }
 
-// requestChange is a change of a request by an event.
+// requestChange describes how an event changes a request.
 type requestChange struct {
 	id    string
-	data  json.RawMessage // of a new request
+	data  json.RawMessage // the data of a new request
 	state string
 }
 
-// apply applies an event to a run and returns the changes of its requests. open holds the open and
-// decided ones.
+// apply applies an event to a run and returns the changed requests. open is the set of the run's
+// open and decided requests, which apply updates.
 func (r *Run) apply(e *Event, open map[string]bool) (changes []requestChange) {
 	if r.Status == protocol.StatusExited {
-		return nil // nothing follows an exit
+		return nil // a run has no events after its exit
 	}
 	end := func(id, state string) {
 		if open[id] {
@@ -50,7 +50,7 @@ func (r *Run) apply(e *Event, open map[string]bool) (changes []requestChange) {
 		r.Waits = true
 	case protocol.RunInput:
 		r.Waits = false
-		end(e.text("input_id"), "resolved") // from a host that sends no run.permission_resolved
+		end(e.text("input_id"), "resolved") // some hosts send no run.permission_resolved for a request that an input answers
 	case protocol.ToolResult:
 		end(e.text("request_id"), "resolved")
 	case protocol.RunMeta:
@@ -75,7 +75,7 @@ func (r *Run) apply(e *Event, open map[string]bool) (changes []requestChange) {
 
 func (r *Run) start(e *Event) {
 	var d protocol.Started
-	if json.Unmarshal(e.Data, &d) == nil { // otherwise encrypted: unknown fields stay empty
+	if json.Unmarshal(e.Data, &d) == nil { // encrypted data cannot be decoded; its fields stay empty
 		r.Tool, r.Cwd, r.Command = d.Tool, d.Cwd, d.Command
 		if d.Title != "" {
 			r.Title = d.Title
@@ -92,7 +92,7 @@ func (r *Run) exit(e *Event) {
 	r.Status, r.Waits, r.EndedAt = protocol.StatusExited, false, e.ReceivedAt
 }
 
-// mergeMeta merges the members of a run.meta into the run's.
+// mergeMeta merges the members of a run.meta into the metadata of the run.
 func (r *Run) mergeMeta(data json.RawMessage) {
 	var had, more map[string]json.RawMessage
 	if json.Unmarshal(data, &more) != nil {
@@ -111,7 +111,7 @@ func (r *Run) mergeMeta(data json.RawMessage) {
 	}
 }
 
-// text returns a string member of an event's data, or "".
+// text returns a string member of an event's data. It returns "" if there is none.
 func (e *Event) text(name string) string {
 	var all map[string]json.RawMessage
 	var t string

@@ -12,8 +12,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// PageQuery selects events of a run after After: at most Limit, until they have Bytes of data but
-// at least one, and only of Types if set.
+// PageQuery selects the events of a run after After, up to Limit events. The page ends when the
+// data of its events reaches Bytes, but contains at least one event. If Types is set, only events
+// of these types are selected.
 type PageQuery struct {
 	Run          string
 	After        int64
@@ -21,7 +22,8 @@ type PageQuery struct {
 	Types        []string
 }
 
-// Page returns a run's events in order, up to its prefix. more reports that there may be more.
+// Page returns events of a run in order, up to the run's prefix. more reports whether there may be
+// more events.
 func (s *Store) Page(ctx context.Context, q PageQuery) (out []*Event, more bool, err error) {
 	where, args := `run_id = $1 AND seq > $2 AND seq <= (SELECT prefix_seq FROM runs WHERE id = $1)`, []any{q.Run, q.After}
 	if len(q.Types) > 0 {
@@ -50,7 +52,7 @@ func (s *Store) Page(ctx context.Context, q PageQuery) (out []*Event, more bool,
 	return out, false, s.wrapError("read events", rows.Err())
 }
 
-// RunIDs returns at most limit ids of runs after an id, in order.
+// RunIDs returns at most limit ids of runs that are greater than after, in order.
 func (s *Store) RunIDs(ctx context.Context, after string, limit int) (out []string, err error) {
 	err = s.each(ctx, fmt.Sprintf(`SELECT id FROM runs WHERE id > $1 ORDER BY id LIMIT %d`, limit), []any{after}, func(r row) error {
 		var id string
@@ -61,13 +63,14 @@ func (s *Store) RunIDs(ctx context.Context, after string, limit int) (out []stri
 	return out, err
 }
 
-// Hole is a range of missing events, followed by existing ones.
+// Hole is a range of missing events of a run. Later events are stored.
 type Hole struct {
 	Run      string
 	From, To int64
 }
 
-// Holes returns the first hole of each of a host's runs, or of one run.
+// Holes returns the first hole of each run of a host. If run is not "", it returns only the hole of
+// that run.
 func (s *Store) Holes(ctx context.Context, host, run string) (out []Hole, err error) {
 	text, args := `SELECT r.id, r.prefix_seq, (SELECT min(e.from_seq) FROM events e WHERE e.run_id = r.id AND e.seq > r.prefix_seq) FROM runs r WHERE r.host_id = $1 AND r.last_seq > r.prefix_seq`, []any{host}
 	if run != "" {
@@ -88,8 +91,9 @@ func (s *Store) Holes(ctx context.Context, host, run string) (out []Hole, err er
 	return out, err
 }
 
-// MarkLost marks runs that a connected host does not know as lost: all unfinished ones except runs.
-// gen is the generation of its connection.
+// MarkLost marks runs of a host as lost and returns their ids. These are all runs that have not
+// ended, except the given runs. It does nothing if the connection with generation gen no longer
+// owns the host.
 func (s *Store) MarkLost(ctx context.Context, host string, gen int64, runs []string) (lost []string, err error) {
 	err = s.change(ctx, func(tx database) error {
 		var has int64
@@ -141,7 +145,7 @@ func (s *Store) Command(ctx context.Context, run, kind, id string) (*Command, er
 	return c, s.wrapError("read a command", err)
 }
 
-// Overdue returns the commands that were not sent before a time in Unix ms.
+// Overdue returns the commands that should have been sent before a time in Unix ms.
 func (s *Store) Overdue(ctx context.Context, at int64) (out []*Command, err error) {
 	err = s.each(ctx, `SELECT `+commandColumns+` FROM commands WHERE state = 'accepted' AND expires <= $1 ORDER BY n`, []any{at}, func(r row) error {
 		c, err := scanCommand(r)
@@ -151,7 +155,7 @@ func (s *Store) Overdue(ctx context.Context, at int64) (out []*Command, err erro
 	return out, err
 }
 
-// Decision returns the decision on a request, or nil.
+// Decision returns the decision on a request, or nil if there is none.
 func (s *Store) Decision(ctx context.Context, run, id string) (*RecordedDecision, error) {
 	var d RecordedDecision
 	err := s.reader().QueryRowContext(ctx, `SELECT decision, by_name, at FROM decisions WHERE run_id = $1 AND request_id = $2`, run, id).Scan(&d.Decision, &d.By, &d.At)
@@ -161,7 +165,7 @@ func (s *Store) Decision(ctx context.Context, run, id string) (*RecordedDecision
 	return &d, s.wrapError("read a decision", err)
 }
 
-// Text returns a string member of an object, or "".
+// Text returns a string member of a JSON object. It returns "" if there is none.
 func Text(data json.RawMessage, name string) string {
 	return (&Event{Data: data}).text(name)
 }

@@ -31,7 +31,7 @@ func (s *Store) Host(ctx context.Context, id string) (*Host, error) {
 	return h, s.wrapError("read a host", err)
 }
 
-// Hosts returns all hosts, by id.
+// Hosts returns all hosts, ordered by id.
 func (s *Store) Hosts(ctx context.Context) (out []*Host, err error) {
 	err = s.each(ctx, `SELECT `+s.hostColumns()+` FROM hosts WHERE removed = 0 ORDER BY id`, nil, func(r row) error {
 		h, err := scanHost(r)
@@ -41,8 +41,8 @@ func (s *Store) Hosts(ctx context.Context) (out []*Host, err error) {
 	return out, err
 }
 
-// AddHost creates a host if it does not exist or was removed, and returns the existing one
-// otherwise. The records are written with a new host.
+// AddHost creates a host if no host has its id, or if that host was removed. Otherwise it returns
+// the existing host. The audit records are written only with a new host.
 func (s *Store) AddHost(ctx context.Context, h Host, made ...audit.Record) (was *Host, err error) {
 	err = s.change(ctx, func(tx database) error {
 		done, err := tx.ExecContext(ctx, `INSERT INTO hosts (id, name, token_hash, pubkey, epoch, gen, replica, last_seen_at) VALUES ($1, $2, $3, $4, 0, 0, '', $5)
@@ -63,8 +63,8 @@ func (s *Store) AddHost(ctx context.Context, h Host, made ...audit.Record) (was 
 	return was, err
 }
 
-// NameHost renames a host. With first set, it only sets the machine's name if the host has no name
-// other than its id.
+// NameHost sets the name of a host. If first is set, it does so only if the host has no name except
+// its id.
 func (s *Store) NameHost(ctx context.Context, id, name string, first bool, at int64, records ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
 		const change = `UPDATE hosts SET name = $2 WHERE id = $1 AND removed = 0`
@@ -80,9 +80,9 @@ func (s *Store) NameHost(ctx context.Context, id, name string, first bool, at in
 	})
 }
 
-// RemoveHost removes a host: the next one with its id is new. Its runs remain, and its generation
-// advances, so that an open connection can store nothing more. The connection's server receives
-// mail.
+// RemoveHost removes a host. A host that later connects with the same id counts as new. The runs of
+// the removed host remain. Its generation increases, so that an open connection can no longer store
+// events. The server of that connection receives mail.
 func (s *Store) RemoveHost(ctx context.Context, id string, at int64, records ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
 		if err := s.mailHolder(ctx, tx, id); err != nil {
@@ -99,16 +99,16 @@ func (s *Store) RemoveHost(ctx context.Context, id string, at int64, records ...
 // Takeover describes a connection that takes over a host.
 type Takeover struct {
 	Host     string
-	Epoch    int64  // 0 if not sent
-	Instance string // of its process; "" if not sent
+	Epoch    int64  // 0 if the host sent none
+	Instance string // identifies the host's process; "" if the host sent none
 	Proto    int64
-	Replica  string // the server of the connection
-	At       int64  // Unix ms
+	Replica  string // id of the server that the host is connected to
+	At       int64  // in Unix ms
 }
 
-// TakeOver assigns a new generation to a host's connection; events from older ones are no longer
-// stored. The server of the previous connection receives mail. ErrStale means that the host had a
-// connection of a higher epoch.
+// TakeOver assigns a new generation to a connection of a host. Events from older connections are no
+// longer stored. The server of the previous connection receives mail. TakeOver returns ErrStale if
+// an earlier connection of the host had a higher epoch.
 func (s *Store) TakeOver(ctx context.Context, t Takeover) (gen int64, err error) {
 	err = s.change(ctx, func(tx database) error {
 		h, err := scanHost(tx.QueryRowContext(ctx, `SELECT `+s.hostColumns()+` FROM hosts WHERE id = $1 AND removed = 0`+s.dialect.Lock, t.Host))
@@ -133,8 +133,8 @@ func (s *Store) TakeOver(ctx context.Context, t Takeover) (gen int64, err error)
 	return gen, err
 }
 
-// Disconnected records when a host's connection closed, in Unix ms. It has no effect for an older
-// connection.
+// Disconnected records the time in Unix ms at which the connection of a host was closed. It does
+// nothing if the connection no longer owns the host.
 func (s *Store) Disconnected(ctx context.Context, id string, gen, at int64) error {
 	return s.change(ctx, func(tx database) error {
 		_, err := tx.ExecContext(ctx, `UPDATE hosts SET last_seen_at = $3, replica = '' WHERE id = $1 AND gen = $2`, id, gen, at)
@@ -142,7 +142,7 @@ func (s *Store) Disconnected(ctx context.Context, id string, gen, at int64) erro
 	})
 }
 
-// Prefixes returns the prefixes of those runs that are the host's.
+// Prefixes returns the prefixes of those of the given runs that belong to the host.
 func (s *Store) Prefixes(ctx context.Context, host string, runs []string) (map[string]int64, error) {
 	out := map[string]int64{}
 	for _, id := range runs {

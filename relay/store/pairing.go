@@ -13,15 +13,15 @@ import (
 // ErrTooMany reports that a limit is reached.
 var ErrTooMany = errors.New("there are too many")
 
-// Pairing is a machine's request to be known by its key.
+// Pairing is the request of a machine to authenticate by its key.
 type Pairing struct {
 	ID, CodeHash    string
 	PublicKey, Name string
-	Asked           string // the host that it claims to be; "" for a new one
-	TokenHash       string // of the token that it claims to have
-	Address         string // the address of the request
-	Expires         int64  // Unix ms
-	HostID          string // the confirmed host; "" before
+	Asked           string // id of the existing host that the machine claims to be; "" for a new host
+	TokenHash       string // hash of that host's token, as the machine knows it
+	Address         string // address from which the pairing was requested
+	Expires         int64  // in Unix ms
+	HostID          string // id of the host after the confirmation; "" before
 }
 
 const pairingColumns = `id, code_hash, pubkey, name, asked_id, token_hash, address, expires, host_id`
@@ -31,11 +31,13 @@ func scanPairing(from row) (*Pairing, error) {
 	return &p, from.Scan(&p.ID, &p.CodeHash, &p.PublicKey, &p.Name, &p.Asked, &p.TokenHash, &p.Address, &p.Expires, &p.HostID)
 }
 
-// pairingRetention is how long an expired pairing is stored, in ms, so that this can be reported.
+// pairingRetention is how long an expired pairing is stored, in ms, so that a client receives the
+// reason.
 const pairingRetention = 10 * 60 * 1000
 
-// AddPairing stores a pairing. It returns ErrConflict if its code is in use, and ErrTooMany at the
-// limit of all or of one address.
+// AddPairing stores a pairing. It returns ErrConflict if another pairing has the same code. It
+// returns ErrTooMany if there are ofAll open pairings, or ofAddress open pairings from the same
+// address.
 func (s *Store) AddPairing(ctx context.Context, p Pairing, at int64, ofAll, ofAddress int) error {
 	return s.change(ctx, func(tx database) error {
 		if err := s.lockUsers(ctx, tx); err != nil {
@@ -69,21 +71,22 @@ func (s *Store) pairing(from row) (*Pairing, error) {
 	return p, s.wrapError("read a pairing", err)
 }
 
-// Pairing returns a pairing by id, even an expired one, or ErrUnknown.
+// Pairing returns the pairing with an id, even if it has expired, or ErrUnknown.
 func (s *Store) Pairing(ctx context.Context, id string) (*Pairing, error) {
 	return s.pairing(s.reader().QueryRowContext(ctx, `SELECT `+pairingColumns+` FROM pairings WHERE id = $1`, id))
 }
 
 const waitingPairing = `SELECT ` + pairingColumns + ` FROM pairings WHERE code_hash = $1 AND host_id = '' AND expires > $2`
 
-// PairingOf returns the open pairing with a code, or ErrUnknown.
+// PairingOf returns the open pairing with the hash of a code, or ErrUnknown.
 func (s *Store) PairingOf(ctx context.Context, codeHash string, at int64) (*Pairing, error) {
 	return s.pairing(s.reader().QueryRowContext(ctx, waitingPairing, codeHash, at))
 }
 
-// ConfirmPairing assigns a key to a host: the claimed one if the token is right, otherwise a new
-// one. Events from the host's connection by token are no longer stored. It returns ErrUnknown if no
-// open pairing has this code.
+// ConfirmPairing assigns the key of a pairing to a host. This is the host that the machine claims
+// to be, if the token is right, and otherwise a new host. Events that the host sends on a
+// connection with its token are no longer stored. ConfirmPairing returns ErrUnknown if no open
+// pairing has this code.
 func (s *Store) ConfirmPairing(ctx context.Context, codeHash string, at int64, record func(*Pairing) audit.Record) (p *Pairing, err error) {
 	err = s.change(ctx, func(tx database) error {
 		if p, err = s.pairing(tx.QueryRowContext(ctx, waitingPairing+s.dialect.Lock, codeHash, at)); err != nil {
@@ -110,7 +113,7 @@ func (s *Store) ConfirmPairing(ctx context.Context, codeHash string, at int64, r
 		if err != nil {
 			return s.wrapError("create a host", err)
 		}
-		// notify the server of the connection by token
+		// The host may be connected with its token. Its server must close that connection.
 		if err := s.mailHolder(ctx, tx, p.HostID); err != nil {
 			return err
 		}
@@ -122,7 +125,8 @@ func (s *Store) ConfirmPairing(ctx context.Context, codeHash string, at int64, r
 	return p, err
 }
 
-// Secret returns a secret shared by the servers of this database; the first caller creates it.
+// Secret returns a secret that all servers on this database share. The first call creates the
+// secret with made.
 func (s *Store) Secret(ctx context.Context, name string, made func() (string, error)) (value string, err error) {
 	read := func(from database) error {
 		return from.QueryRowContext(ctx, `SELECT value FROM secrets WHERE name = $1`, name).Scan(&value)

@@ -13,32 +13,32 @@ import (
 // ErrLastOwner reports that a change would leave no owner.
 var ErrLastOwner = errors.New("no owner would remain")
 
-// Owner is the role with all rights.
+// Owner is the role with all rights. At least one user must have it.
 const Owner = "owner"
 
 // User is a person.
 type User struct {
 	Name, Role string
-	Hash       string // of the password, in the form of package auth
+	Hash       string // hash of the password, in the form of package auth
 }
 
 // The kinds of tokens.
 const (
-	SessionToken = "session" // of a login
+	SessionToken = "session" // created by a login
 	AccessToken  = "token"
-	TicketToken  = "ticket" // opens one connection for its parent
+	TicketToken  = "ticket" // opens one connection with the rights of the token Parent
 	UsedTicket   = "used"
 )
 
 // Token is a credential of a user.
 type Token struct {
-	ID, Hash, User, Role string // the hash is SHA-256 in hexadecimal
+	ID, Hash, User, Role string // Hash is the SHA-256 of the secret in hexadecimal
 	Runs                 []string
 	Kind, Name           string
-	Parent               string // of a ticket: the token it was issued for
-	Slides               int64  // ms by which a use extends it; 0 for never
-	Created, Expires     int64  // Unix ms
-	UserRole             string // the user's current role; read only
+	Parent               string // for a ticket: id of the token that requested it
+	Slides               int64  // time in ms by which each use extends the token; 0 if a use does not extend it
+	Created, Expires     int64  // in Unix ms
+	UserRole             string // current role of the user; ignored when a token is stored
 }
 
 const tokenColumns = `t.id, t.hash, t.user_name, t.role, t.runs, t.kind, t.name, t.parent, t.slides, t.created, t.expires, u.role`
@@ -51,7 +51,7 @@ func scanToken(from row) (*Token, error) {
 	return &t, err
 }
 
-// requireChange returns ErrUnknown if a statement changed nothing.
+// requireChange returns ErrUnknown if a statement has changed no row.
 func (s *Store) requireChange(done sql.Result, err error, doing, what string) error {
 	if err != nil {
 		return s.wrapError(doing, err)
@@ -72,7 +72,7 @@ func (s *Store) User(ctx context.Context, name string) (*User, error) {
 	return &u, s.wrapError("read a user", err)
 }
 
-// Users returns all users, by name.
+// Users returns all users, ordered by name.
 func (s *Store) Users(ctx context.Context) (out []*User, err error) {
 	err = s.each(ctx, `SELECT name, role, hash FROM users ORDER BY name`, nil, func(r row) error {
 		var u User
@@ -83,8 +83,8 @@ func (s *Store) Users(ctx context.Context) (out []*User, err error) {
 	return out, err
 }
 
-// PutUser creates a user or changes its role and password. A new password ends the user's sessions.
-// If nothing changes, nothing is recorded.
+// PutUser creates a user or changes the role and password of an existing one. A new password ends
+// the user's sessions. If nothing changes, PutUser writes no audit record.
 func (s *Store) PutUser(ctx context.Context, u User, at int64, records ...audit.Record) (made bool, err error) {
 	err = s.change(ctx, func(tx database) error {
 		if err := s.lockUsers(ctx, tx); err != nil {
@@ -112,7 +112,7 @@ func (s *Store) PutUser(ctx context.Context, u User, at int64, records ...audit.
 	return made, err
 }
 
-// FirstUser creates a user if there is none, otherwise it returns ErrConflict.
+// FirstUser creates a user if there are no users, and otherwise returns ErrConflict.
 func (s *Store) FirstUser(ctx context.Context, u User, at int64, records ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
 		if err := s.lockUsers(ctx, tx); err != nil {
@@ -132,13 +132,15 @@ func (s *Store) FirstUser(ctx context.Context, u User, at int64, records ...audi
 	})
 }
 
-// lockUsers serialises changes of users and tokens.
+// lockUsers locks the users and tokens until the end of the transaction, so that changes happen one
+// after another.
 func (s *Store) lockUsers(ctx context.Context, tx database) error {
 	var one int
 	return s.wrapError("lock the users", tx.QueryRowContext(ctx, `SELECT one FROM meta`+s.dialect.Lock).Scan(&one))
 }
 
-// RemoveUser removes a user with all tokens. It may return ErrUnknown or ErrLastOwner.
+// RemoveUser removes a user with all tokens. It returns ErrUnknown if the user does not exist, and
+// ErrLastOwner if no other owner exists.
 func (s *Store) RemoveUser(ctx context.Context, name string, at int64, records ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
 		if err := s.lockUsers(ctx, tx); err != nil {
@@ -155,7 +157,8 @@ func (s *Store) RemoveUser(ctx context.Context, name string, at int64, records .
 	})
 }
 
-// usersChanged completes a change of users or tokens that may reduce rights.
+// usersChanged completes a transaction that may reduce the rights of users or tokens. It increases
+// the version and writes the audit records. It returns ErrLastOwner if no owner remains.
 func (s *Store) usersChanged(ctx context.Context, tx database, at int64, records []audit.Record) error {
 	if _, err := tx.ExecContext(ctx, `UPDATE meta SET people = people + 1`); err != nil {
 		return s.wrapError("update the version of users", err)
@@ -170,7 +173,8 @@ func (s *Store) usersChanged(ctx context.Context, tx database, at int64, records
 	return s.record(ctx, tx, at, records)
 }
 
-// UsersVersion returns a number that grows when a token or a user's rights end or change.
+// UsersVersion returns a number that increases whenever the rights of a user or token are reduced
+// or changed.
 func (s *Store) UsersVersion(ctx context.Context) (n int64, err error) {
 	err = s.reader().QueryRowContext(ctx, `SELECT people FROM meta`).Scan(&n)
 	return n, s.wrapError("read the version of users", err)

@@ -8,19 +8,19 @@ import (
 	"fmt"
 )
 
-// Subscription is a browser's subscription to push messages.
+// Subscription is a subscription of a browser to push messages.
 type Subscription struct {
 	Endpoint string `json:"-"`
 	User     string `json:"-"`
-	Token    string `json:"token"` // the id of the token or session that created it
+	Token    string `json:"token"` // id of the token or session that created the subscription
 	P256dh   string `json:"p256dh"`
 	Auth     string `json:"auth"`
-	Created  int64  `json:"created"` // Unix ms
+	Created  int64  `json:"created"` // in Unix ms
 }
 
-// AddSubscription stores a subscription or replaces its keys. Requests that are open at the first
-// subscription are not notified. It returns ErrTooMany at the user's limit, and ErrConflict if the
-// endpoint is another user's.
+// AddSubscription stores a subscription or replaces its keys. Requests that were open before the
+// first subscription cause no messages. AddSubscription returns ErrTooMany if the user has most
+// subscriptions, and ErrConflict if the endpoint belongs to another user.
 func (s *Store) AddSubscription(ctx context.Context, sub Subscription, most int) error {
 	text, err := json.Marshal(sub)
 	if err != nil {
@@ -50,12 +50,12 @@ func (s *Store) AddSubscription(ctx context.Context, sub Subscription, most int)
 	})
 }
 
-// RemoveSubscription removes a subscription of a user, or of any user if user is "". It may return
-// ErrUnknown.
+// RemoveSubscription removes a subscription of a user. If user is "", it may belong to any user.
+// RemoveSubscription returns ErrUnknown if there is none.
 func (s *Store) RemoveSubscription(ctx context.Context, user, endpoint string) error {
 	return s.change(ctx, func(tx database) error {
 		done, err := tx.ExecContext(ctx, `DELETE FROM push WHERE endpoint = $1 AND (user_name = $2 OR $2 = '')`, endpoint, user)
-		return s.requireChange(done, err, "forget a subscription", "subscription")
+		return s.requireChange(done, err, "remove a subscription", "subscription")
 	})
 }
 
@@ -73,7 +73,7 @@ func (s *Store) Subscriptions(ctx context.Context) (out []*Subscription, err err
 	return out, err
 }
 
-// Notice is a request that was or is being notified.
+// Notice records that a message about a request was sent or is being sent.
 type Notice struct {
 	RequestID string
 	Sent      bool // every push service has responded
@@ -92,18 +92,19 @@ func (s *Store) Notices(ctx context.Context, run string) (out []Notice, err erro
 	return out, err
 }
 
-// ClaimNotice claims the notification of a request; it returns false if it is already claimed.
+// ClaimNotice creates the notice of a request. It returns false if the notice exists, because
+// another server then sends the message.
 func (s *Store) ClaimNotice(ctx context.Context, run, request string) (fresh bool, err error) {
 	return s.changed(ctx, "note a request", `INSERT INTO notices (run_id, request_id, sent) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING`, run, request)
 }
 
-// MarkNoticeSent records that the notification is complete.
+// MarkNoticeSent records that every push service has responded to the message about a request.
 func (s *Store) MarkNoticeSent(ctx context.Context, run, request string) error {
 	_, err := s.changed(ctx, "mark a notification as sent", `UPDATE notices SET sent = 1 WHERE run_id = $1 AND request_id = $2`, run, request)
 	return err
 }
 
-// RemoveNotice removes a notice; it returns false if it does not exist.
+// RemoveNotice removes a notice. It returns false if the notice does not exist.
 func (s *Store) RemoveNotice(ctx context.Context, run, request string) (was bool, err error) {
 	return s.changed(ctx, "remove a notification", `DELETE FROM notices WHERE run_id = $1 AND request_id = $2`, run, request)
 }
@@ -121,13 +122,13 @@ func (s *Store) changed(ctx context.Context, doing, text string, args ...any) (s
 	return some, err
 }
 
-// RecordStarter records who started a run.
+// RecordStarter records the user who started a run.
 func (s *Store) RecordStarter(ctx context.Context, run, user string) error {
 	_, err := s.changed(ctx, "note who has started a run", `INSERT INTO starts (run_id, user_name) VALUES ($1, $2) ON CONFLICT DO NOTHING`, run, user)
 	return err
 }
 
-// TakeStarter returns and removes who started a run, or "".
+// TakeStarter removes the record of the user who started a run and returns that user, or "".
 func (s *Store) TakeStarter(ctx context.Context, run string) (user string, err error) {
 	err = s.reader().QueryRowContext(ctx, `SELECT user_name FROM starts WHERE run_id = $1`, run).Scan(&user)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -136,14 +137,14 @@ func (s *Store) TakeStarter(ctx context.Context, run string) (user string, err e
 	if err != nil {
 		return "", s.wrapError("read who has started a run", err)
 	}
-	if was, err := s.changed(ctx, "forget who has started a run", `DELETE FROM starts WHERE run_id = $1`, run); err != nil || !was {
+	if was, err := s.changed(ctx, "remove the starter of a run", `DELETE FROM starts WHERE run_id = $1`, run); err != nil || !was {
 		return "", err
 	}
 	return user, nil
 }
 
-// RunsToNotify returns runs that may need notifications: with open requests, with notices, or ended
-// and started by a user.
+// RunsToNotify returns the runs about which messages may be pending. These are runs with open
+// requests, runs with notices, and ended runs that a user started.
 func (s *Store) RunsToNotify(ctx context.Context) (out []string, err error) {
 	err = s.each(ctx, `SELECT run_id FROM requests WHERE state IN ('open', 'decided') UNION SELECT run_id FROM notices
 		UNION SELECT run_id FROM starts WHERE run_id IN (SELECT id FROM runs WHERE status = 'exited')`, nil, func(r row) error {

@@ -18,7 +18,7 @@ const (
 	eventColumns = `run_id, seq, from_seq, ts, type, data_json, extra_json, recv_at`
 )
 
-// row is a *sql.Row or *sql.Rows.
+// row is a *sql.Row or a *sql.Rows.
 type row interface{ Scan(into ...any) error }
 
 func scanRun(from row) (*Run, error) {
@@ -37,7 +37,7 @@ func scanRun(from row) (*Run, error) {
 	return &r, nil
 }
 
-// values returns a run's values in the order of runColumns.
+// values returns the values of a run's columns in the order of runColumns.
 func (r *Run) values() []any {
 	var exit any
 	if r.ExitCode != nil {
@@ -63,7 +63,7 @@ func scanEvent(from row) (*Event, error) {
 	return &e, nil
 }
 
-// Envelope returns the event in the form for apps.
+// Envelope returns the event in the form in which apps receive it.
 func (e *Event) Envelope(host string) protocol.Envelope {
 	out := protocol.Envelope{Type: e.Type, TS: e.TS, HostID: host, RunID: e.RunID, Seq: e.Seq, Data: e.Data}
 	var extra map[string]json.RawMessage
@@ -88,8 +88,9 @@ func (s *Store) Run(ctx context.Context, id string) (*Run, error) {
 	return r, s.wrapError("read a run", err)
 }
 
-// RunsQuery selects runs; the zero value selects all. Before selects runs with a smaller
-// LastActiveAt, in Unix ms; with BeforeID also those with the same time and a later id.
+// RunsQuery selects runs. The zero value selects all runs. Before selects the runs with a smaller
+// LastActiveAt, in Unix ms. With BeforeID, the query also selects the runs with the same
+// LastActiveAt and a greater id.
 type RunsQuery struct {
 	Status   protocol.Status
 	Host     string
@@ -129,7 +130,8 @@ func (s *Store) Runs(ctx context.Context, q RunsQuery) (out []*Run, err error) {
 	return out, err
 }
 
-// Events returns at most limit events of a run after a number, in order, up to its prefix.
+// Events returns at most limit events of a run after a sequence number, in order and up to the
+// run's prefix.
 func (s *Store) Events(ctx context.Context, run string, after int64, limit int) (out []*Event, err error) {
 	text := fmt.Sprintf(`SELECT %s FROM events WHERE run_id = $1 AND seq > $2 AND seq <= (SELECT prefix_seq FROM runs WHERE id = $1) ORDER BY seq LIMIT %d`, eventColumns, limit)
 	err = s.each(ctx, text, []any{run, after}, func(r row) error {
@@ -140,8 +142,8 @@ func (s *Store) Events(ctx context.Context, run string, after int64, limit int) 
 	return out, err
 }
 
-// Requests returns the open and decided requests of a run, or of all runs if run is "", oldest
-// first.
+// Requests returns the open and decided requests of a run, oldest first. If run is "", it returns
+// those of all runs.
 func (s *Store) Requests(ctx context.Context, run string) (out []*Request, err error) {
 	text, args := `SELECT q.run_id, q.request_id, q.seq, q.data_json, q.state FROM requests q JOIN events e ON e.run_id = q.run_id AND e.seq = q.seq WHERE q.state IN ('open', 'decided')`, []any{}
 	if run != "" {

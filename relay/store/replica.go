@@ -11,16 +11,16 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Replica is a server on this database.
+// Replica is a server that uses this database.
 type Replica struct {
 	ID  string
-	Key string // for encrypted mail
+	Key string // public key for encrypting mail to the server
 }
 
 // Kinds of mail.
 const (
-	SealedMail = "sealed" // encrypted for the server's key
-	HostMail   = "host"   // the id of a host whose connection may have moved
+	SealedMail = "sealed" // encrypted with the server's key
+	HostMail   = "host"   // the body is the id of a host whose connection may have moved to another server
 )
 
 // Mail is a message for a server.
@@ -29,55 +29,56 @@ type Mail struct{ Kind, Body string }
 // Shared reports whether several servers can use the database.
 func (s *Store) Shared() bool { return s.dialect.Stamp != "" }
 
-// isLive returns an SQL condition: the server in this column is alive.
+// isLive returns an SQL condition that is true if the column contains the id of a live server.
 func (s *Store) isLive(column string) string {
 	return fmt.Sprintf(`EXISTS (SELECT 1 FROM replicas p WHERE p.id = %s AND p.seen_at > %s - %d)`, column, s.dialect.Now, protocol.ReplicaLease.Milliseconds())
 }
 
-// Join registers a server. On a database that is not shared it replaces all others.
+// Join registers a server. If the database is not shared, Join removes all other servers first.
 func (s *Store) Join(ctx context.Context, r Replica) error {
 	return s.change(ctx, func(tx database) error {
 		seen := s.dialect.Now
 		if !s.Shared() {
 			if _, err := tx.ExecContext(ctx, `DELETE FROM replicas`); err != nil {
-				return s.wrapError("note a server", err)
+				return s.wrapError("register a server", err)
 			}
-			seen = fmt.Sprint(int64(protocol.MaxSeq)) // it sends no heartbeats
+			seen = fmt.Sprint(int64(protocol.MaxSeq)) // a far future, because the only server renews no lease
 		}
 		_, err := tx.ExecContext(ctx, `INSERT INTO replicas (id, key, seen_at) VALUES ($1, $2, `+seen+`)`, r.ID, r.Key)
-		return s.wrapError("note a server", err)
+		return s.wrapError("register a server", err)
 	})
 }
 
-// replicaRetention is how long a silent server is retained, in ms.
+// replicaRetention is how long a server that renews no lease stays registered, in ms.
 const replicaRetention = 60_000
 
-// RenewLease renews a server's lease and removes long silent servers with their mail. It returns
-// ErrUnknown if this one was removed.
+// RenewLease renews the lease of a server. It also removes servers that have not renewed their
+// lease for replicaRetention, and their mail. It returns ErrUnknown if the server itself was
+// removed.
 func (s *Store) RenewLease(ctx context.Context, id string) error {
 	return s.change(ctx, func(tx database) error {
 		done, err := tx.ExecContext(ctx, `UPDATE replicas SET seen_at = `+s.dialect.Now+` WHERE id = $1`, id)
-		if err := s.requireChange(done, err, "note a server", "server "+id); err != nil {
+		if err := s.requireChange(done, err, "renew the lease of a server", "server "+id); err != nil {
 			return err
 		}
 		done, err = tx.ExecContext(ctx, fmt.Sprintf(`DELETE FROM replicas WHERE seen_at < %s - %d`, s.dialect.Now, replicaRetention))
 		if err != nil {
-			return s.wrapError("forget servers", err)
+			return s.wrapError("delete expired servers", err)
 		}
 		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return s.wrapError("forget servers", err)
+			return s.wrapError("delete expired servers", err)
 		}
 		_, err = tx.ExecContext(ctx, `DELETE FROM mail WHERE replica NOT IN (SELECT id FROM replicas)`)
-		return s.wrapError("forget mail", err)
+		return s.wrapError("delete the mail of expired servers", err)
 	})
 }
 
-// Leave removes a server. Its hosts are offline until they connect to another.
+// Leave removes a server. Its hosts count as offline until they connect to another server.
 func (s *Store) Leave(ctx context.Context, id string) error {
 	return s.change(ctx, func(tx database) error {
 		for _, text := range []string{`DELETE FROM replicas WHERE id = $1`, `DELETE FROM mail WHERE replica = $1`, `UPDATE hosts SET replica = '' WHERE replica = $1`} {
 			if _, err := tx.ExecContext(ctx, text, id); err != nil {
-				return s.wrapError("forget a server", err)
+				return s.wrapError("remove a server", err)
 			}
 		}
 		return nil
@@ -95,24 +96,25 @@ func (s *Store) Replicas(ctx context.Context) (out []Replica, err error) {
 	return out, err
 }
 
-// SendMail leaves mail for a server.
+// SendMail stores a mail for a server, which the server later receives.
 func (s *Store) SendMail(ctx context.Context, to string, m Mail) error {
 	return s.change(ctx, func(tx database) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO mail (replica, kind, body) VALUES ($1, $2, $3)`, to, m.Kind, m.Body)
-		return s.wrapError("leave mail", err)
+		return s.wrapError("store mail", err)
 	})
 }
 
-// mailHolder makes the server of a host's connection check whether it still owns the host.
+// mailHolder sends mail to the server that a host is connected to. The server then checks whether
+// that connection still owns the host.
 func (s *Store) mailHolder(ctx context.Context, tx database, host string) error {
 	if !s.Shared() {
 		return nil
 	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO mail (replica, kind, body) SELECT p.id, $2, h.id FROM hosts h JOIN replicas p ON p.id = h.replica WHERE h.id = $1`, host, HostMail)
-	return s.wrapError("leave mail", err)
+	return s.wrapError("store mail", err)
 }
 
-// ReceiveMail returns and removes a server's mail, in order.
+// ReceiveMail removes the mail for a server and returns it in order.
 func (s *Store) ReceiveMail(ctx context.Context, id string) (out []Mail, err error) {
 	var any bool
 	if err := s.reader().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM mail WHERE replica = $1)`, id).Scan(&any); err != nil || !any {
@@ -146,22 +148,23 @@ func (s *Store) ReceiveMail(ctx context.Context, id string) (out []Mail, err err
 	return out, err
 }
 
-// Change is a run with new events. Stamps are transaction numbers.
+// Change describes a run with new events. Stamps are transaction numbers.
 type Change struct {
 	Run    string
 	Prefix int64
-	Made   int64 // the stamp of its first event
+	Made   int64 // stamp of the run's first event
 	Exited bool
 }
 
-// Changes returns the changed runs that had not ended before a stamp, and the stamp for the next
-// call. It misses no change, but may return one twice.
+// Changes returns the runs that have changed since a stamp, and the stamp for the next call. It
+// misses no change, but may return a change twice.
 func (s *Store) Changes(ctx context.Context, since int64) (out []Change, next int64, err error) {
 	return s.changes(ctx, `r.changed >= $1`, since)
 }
 
-// Unended returns all runs that have not ended or that Changes would return again, and the stamp
-// for Changes. A run that is not among them and has this stamp or a later one is new.
+// Unended returns the state at which a server starts to follow changes. It returns all runs that
+// have not ended, all runs that the next call of Changes may return, and the stamp for that call.
+// If Changes later returns another run whose stamp Made is not lower, that run is new.
 func (s *Store) Unended(ctx context.Context) (out []Change, next int64, err error) {
 	return s.changes(ctx, `(r.status <> 'exited' OR r.changed >= s.oldest) AND $1 = 0`, 0)
 }
@@ -170,7 +173,7 @@ func (s *Store) changes(ctx context.Context, where string, since int64) (out []C
 	if !s.Shared() {
 		return nil, 0, nil
 	}
-	// One statement for a consistent snapshot.
+	// A single statement reads a consistent snapshot.
 	text := `SELECT s.oldest, coalesce(r.id, ''), coalesce(r.prefix_seq, 0), coalesce(r.made, 0), coalesce(r.status, '') FROM (SELECT ` + s.dialect.Oldest + ` AS oldest) s LEFT JOIN runs r ON ` + where
 	err = s.each(ctx, text, []any{since}, func(r row) error {
 		var c Change
@@ -186,21 +189,22 @@ func (s *Store) changes(ctx context.Context, where string, since int64) (out []C
 	return out, next, err
 }
 
-// LastEvent returns the number of the last stored event and a stamp: when Changes returns that
+// LastEvent returns the number of the last stored event, and a stamp. When Changes returns that
 // stamp or a later one, all transactions that are running now have finished.
 func (s *Store) LastEvent(ctx context.Context) (n, stamp int64, err error) {
 	err = s.reader().QueryRowContext(ctx, `SELECT coalesce(max(id), 0), `+cmp.Or(s.dialect.Newest, "0")+` FROM events`).Scan(&n, &stamp)
 	return n, stamp, s.wrapError("read events", err)
 }
 
-// PrefixAt returns the prefix that a run had when the event with this number was the last one; at
-// most the current prefix.
+// PrefixAt returns the prefix that a run had when the event with the given number was the last
+// stored event. prefix is the current prefix of the run, which the result does not exceed.
 func (s *Store) PrefixAt(ctx context.Context, run string, number, prefix int64) (at int64, err error) {
 	err = s.reader().QueryRowContext(ctx, `SELECT coalesce(min(seq) - 1, $3) FROM events WHERE run_id = $1 AND id > $2 AND seq <= $3`, run, number, prefix).Scan(&at)
 	return at, s.wrapError("read events", err)
 }
 
-// HostsWithWork returns the hosts of a server for which commands or calls wait.
+// HostsWithWork returns the hosts that are connected to a server and for which commands or calls
+// wait.
 func (s *Store) HostsWithWork(ctx context.Context, replica string) (out []string, err error) {
 	err = s.each(ctx, `SELECT r.host_id FROM commands c JOIN runs r ON r.id = c.run_id JOIN hosts h ON h.id = r.host_id WHERE c.state = 'accepted' AND h.replica = $1
 		UNION SELECT c.host_id FROM rpc_calls c JOIN hosts h ON h.id = c.host_id WHERE c.answer = '' AND c.gen = 0 AND h.replica = $1`, []any{replica}, func(r row) error {
@@ -215,7 +219,8 @@ func (s *Store) HostsWithWork(ctx context.Context, replica string) (out []string
 // CommandKey identifies a command.
 type CommandKey struct{ Run, Kind, ID string }
 
-// CommandsOf returns the existing commands with these keys, without payloads.
+// CommandsOf returns the commands with the given keys, without their payloads. It omits keys
+// without a command.
 func (s *Store) CommandsOf(ctx context.Context, keys []CommandKey) (out []*Command, err error) {
 	for some := range slices.Chunk(keys, 100) {
 		var where []string

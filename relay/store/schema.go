@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// migrations lists the schema changes; step N creates schema N+1. Existing steps must not change.
+// migrations lists the changes of the schema. The step with index N creates schema N+1. Existing
+// steps must not be changed.
 var migrations = []string{`
 CREATE TABLE users (name TEXT PRIMARY KEY, role TEXT NOT NULL, hash TEXT NOT NULL);
 CREATE TABLE tokens (id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, user_name TEXT NOT NULL, role TEXT NOT NULL, runs TEXT NOT NULL, kind TEXT NOT NULL, expires BIGINT NOT NULL);
@@ -70,8 +71,8 @@ ALTER TABLE decisions ADD COLUMN answer TEXT NOT NULL DEFAULT '';
 ALTER TABLE decisions ADD COLUMN answer_sha256 TEXT NOT NULL DEFAULT ''
 `}
 
-// migrate updates the schema in one transaction. A newer schema returns ErrNewer and remains
-// unchanged.
+// migrate updates the schema in one transaction. If the schema is newer than this program, migrate
+// changes nothing and returns ErrNewer.
 func (s *Store) migrate(ctx context.Context) error {
 	return s.change(ctx, func(tx database) error {
 		if _, err := tx.ExecContext(ctx, s.dialect.Alone); s.dialect.Alone != "" && err != nil {

@@ -9,14 +9,15 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Settled is a command whose result an event reported. Why is the code if it was not applied.
+// Settled is a command whose result was reported by an event. Why is "" if the command was applied,
+// and otherwise the code of the reason.
 type Settled struct {
 	Command
 	Why protocol.Code
 }
 
-// settle applies an event to the commands it reports on, in the same transaction, so that a killed
-// server does not lose the result.
+// settle updates the commands whose result an event reports. It uses the transaction that stores
+// the event, so that a killed server does not lose the result.
 func (b *batch) settle(r *openRun, e *Event) error {
 	switch e.Type {
 	case protocol.RunInput:
@@ -24,7 +25,8 @@ func (b *batch) settle(r *openRun, e *Event) error {
 		if err := b.markApplied(r.ID, InputCommand, id); err != nil {
 			return err
 		}
-		// from a host that sends no run.permission_resolved
+		// Some hosts send no run.permission_resolved. The input is then also the answer to the
+		// request.
 		return b.markApplied(r.ID, DecisionCommand, id)
 	case protocol.ToolResult:
 		return b.markApplied(r.ID, DecisionCommand, e.text("request_id"))
@@ -38,7 +40,8 @@ func (b *batch) settle(r *openRun, e *Event) error {
 	return nil
 }
 
-// refusedData returns the data of a run.refused for the audit log: its strings only.
+// refusedData returns the data of a run.refused for the audit log. It contains only the members
+// that are strings.
 func (e *Event) refusedData() json.RawMessage {
 	all := map[string]string{}
 	for _, name := range []string{"action", "request_id", "by_run_id", "reason"} {
@@ -53,7 +56,7 @@ func (e *Event) refusedData() json.RawMessage {
 	return text
 }
 
-// open returns an unfinished command, or nil.
+// open returns an unfinished command, or nil if there is none.
 func (b *batch) open(run, kind, id string) (*Command, error) {
 	c, err := scanCommand(b.tx.QueryRowContext(b.ctx, `SELECT `+commandColumns+` FROM commands WHERE run_id = $1 AND kind = $2 AND id = $3 AND state IN ('accepted', 'sent')`+b.s.dialect.Lock, run, kind, id))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -70,8 +73,9 @@ func (b *batch) markApplied(run, kind, id string) error {
 	return b.end(c, "applied", "")
 }
 
-// markResolved finishes the decision on a request: the host may have applied it, an earlier one, or
-// none.
+// markResolved finishes the decision on a request. The command is applied if the host reports this
+// decision. It is rejected if the host reports another decision, or closed the request without a
+// decision.
 func (b *batch) markResolved(run, id, decision, answer string) error {
 	c, err := b.open(run, DecisionCommand, id)
 	if err != nil || c == nil {
@@ -92,7 +96,7 @@ func (b *batch) markResolved(run, id, decision, answer string) error {
 	return b.end(c, "rejected", protocol.AlreadyDecided)
 }
 
-// endCommands finishes what waits for an ended run.
+// endCommands finishes the commands that were not yet applied when their run ended.
 func (b *batch) endCommands(run string) error {
 	rows, err := b.tx.QueryContext(b.ctx, `SELECT `+commandColumns+` FROM commands WHERE run_id = $1 AND (state = 'accepted' OR state = 'sent' AND kind <> 'input') ORDER BY n`, run)
 	if err != nil {
@@ -122,11 +126,11 @@ func (b *batch) endCommands(run string) error {
 	return nil
 }
 
-// end applies a transition. A command that was never sent cannot be rejected by the host, so it
-// expires.
+// end applies a transition to a command. A command that was never sent expires instead of being
+// rejected by the host.
 func (b *batch) end(c *Command, on string, why protocol.Code) error {
 	if c.State == "accepted" && on == "applied" {
-		// the host received it, but the sending server was killed before it recorded that
+		// The command reached the host, but its server was killed before it recorded that.
 		c.State = "sent"
 	} else if c.State == "accepted" {
 		on = "expired"

@@ -6,17 +6,17 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// HostSkipped is the reason of a gap that the server writes itself.
+// HostSkipped is the reason in a gap that the server writes for missing events.
 const HostSkipped = "host_skipped"
 
-// isServerGap reports whether an event is a gap written by the server. Its missing events may still
-// arrive and are stored for later readers.
+// isServerGap reports whether an event is a gap that the server has written. The missing events may
+// still arrive. They are then stored for later readers.
 func (e *Event) isServerGap() bool {
 	return e.Type == protocol.RunGap && e.text("reason") == HostSkipped
 }
 
-// replaceGap stores a late event in the place of the gap with its number. The gap moves to the
-// largest smaller number without an event, if there is one.
+// replaceGap stores a late event in place of the gap with the same sequence number. If other events
+// of the gap's range are missing, the gap is stored again with the largest missing number.
 func (b *batch) replaceGap(gap, e *Event) error {
 	_, err := b.tx.ExecContext(b.ctx, `UPDATE events SET from_seq = $3, ts = $4, type = $5, input_id = $6, data_json = $7, extra_json = $8, recv_at = $9 WHERE run_id = $1 AND seq = $2`,
 		e.RunID, e.Seq, e.From, e.TS, e.Type, e.inputID(), string(e.Data), string(e.Extra), e.ReceivedAt)

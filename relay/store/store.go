@@ -1,11 +1,12 @@
-// Package store stores the state of the relay's server: events of runs, derived state, commands and
-// decisions. Nothing is acknowledged or shown before it is committed here. The compatibility
-// promise does not cover this API.
+// Package store stores the state of the relay's server: events of runs, state derived from events,
+// commands and decisions. The server acknowledges and shows nothing before it is committed here.
+// The compatibility promise does not cover this API.
 //
-// One implementation supports SQLite and PostgreSQL; subpackages open them and describe differences
-// in a Dialect. Every change is a transaction; events are written in batches. The state of a run
-// (status, requests) is derived from its events in the order of their numbers, as soon as no
-// earlier one is missing, independently of their arrival.
+// One implementation supports SQLite and PostgreSQL. Subpackages open the databases and describe
+// their differences in a Dialect. Every change is a transaction, and events are written in batches.
+// The state of a run (status, requests) is derived from its events in the order of their sequence
+// numbers. An event is applied as soon as no earlier event is missing, whatever the order of
+// arrival.
 package store
 
 import (
@@ -19,7 +20,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Errors to match with errors.Is.
+// Errors of this package. Match them with errors.Is.
 var (
 	ErrUnknown   = errors.New("not found")
 	ErrNewer     = errors.New("the database was created by a newer version")
@@ -40,43 +41,45 @@ type Store struct {
 	prepared    map[string]*sql.Stmt
 }
 
-// Dialect describes the differences between databases.
+// Dialect describes how a database differs from others.
 type Dialect struct {
 	Name   string
-	Serial string // the type of a numbering column
-	// Placeholder precedes an argument's number: "$" or "?".
+	Serial string // type of a column with automatic numbers
+	// Placeholder is the prefix of an argument's number in statements: "$" or "?".
 	Placeholder string
-	// Alone is a statement that locks the schema until the end of the transaction; "" if there is a
-	// single writer.
+	// Alone is a statement that locks the schema until the end of the transaction. It is "" if the
+	// database has only one writer.
 	Alone string
-	// Lock, after a SELECT, locks the row until the end of the transaction; "" if there is a single
-	// writer.
+	// Lock is appended to a SELECT to lock the selected rows until the end of the transaction. It
+	// is "" if the database has only one writer.
 	Lock string
-	// Now is an expression for the database's time in Unix ms.
+	// Now is an SQL expression for the database's time in Unix ms.
 	Now string
-	// Stamp is an expression for the transaction's number, Oldest for a number below which all
-	// transactions have finished, and Newest for one that no transaction has yet; "" on a database
-	// that is not shared.
+	// Stamp, Oldest and Newest are SQL expressions for transaction numbers, which increase. Stamp
+	// is the number of the current transaction. All transactions with numbers below Oldest have
+	// finished. No transaction has the number Newest yet. They are "" if the database is not
+	// shared.
 	Stamp, Oldest, Newest string
-	// Prepare prepares the statements for events; false if the driver does so.
+	// Prepare is set if the store must prepare the statements for events. It is false if the driver
+	// caches prepared statements.
 	Prepare bool
-	// Damaged reports whether an error means a damaged database.
+	// Damaged reports whether an error means that the database is damaged.
 	Damaged func(error) bool
-	// File checks the database's file; may be nil.
+	// File checks the database's file for damage; may be nil.
 	File File
 }
 
 // File checks a database file for damage.
 type File interface {
-	// Found returns a channel that receives an error if damage is found in use.
+	// Found returns a channel that receives an error if damage is found while the file is in use.
 	Found() <-chan error
-	// Stop is called before the connections are closed, RecordClosed after.
+	// Stop is called before the connections are closed, and RecordClosed afterwards.
 	Stop()
 	RecordClosed() error
 }
 
-// New returns a store on databases for writing and reading, which may be the same, and updates the
-// schema. Close closes them.
+// New returns a store and updates the schema. write and read are the databases for writing and
+// reading; they may be the same. Close closes both.
 func New(ctx context.Context, write, read *sql.DB, d Dialect) (*Store, error) {
 	s := &Store{write: write, read: read, dialect: d, prepared: map[string]*sql.Stmt{}, insertRun: withStamp(insertRun, d), updateRun: withStamp(updateRun, d)}
 	err := s.migrate(ctx)
@@ -89,7 +92,7 @@ func New(ctx context.Context, write, read *sql.DB, d Dialect) (*Store, error) {
 	return s, nil
 }
 
-// prepare prepares the most frequent statements.
+// prepare prepares the most frequent statements if the dialect requires that.
 func (s *Store) prepare(ctx context.Context) error {
 	for _, text := range []string{insertEvent, s.updateRun} {
 		p, err := s.write.PrepareContext(ctx, s.reader().text(text))
@@ -101,7 +104,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	return nil
 }
 
-// withStamp returns a statement with the expression for the stamp.
+// withStamp returns a statement in which the dialect's expression for the stamp is inserted.
 func withStamp(text string, d Dialect) string {
 	if d.Stamp == "" {
 		return strings.ReplaceAll(text, "{stamp}", "0")
@@ -109,7 +112,8 @@ func withStamp(text string, d Dialect) string {
 	return strings.ReplaceAll(text, "{stamp}", d.Stamp)
 }
 
-// Damage returns a channel that receives ErrDamaged if damage is found in use.
+// Damage returns a channel that receives ErrDamaged if damage is found while the database is in
+// use.
 func (s *Store) Damage() <-chan error {
 	if s.dialect.File == nil {
 		return nil
@@ -126,13 +130,13 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close closes the store.
+// Close closes the store and its databases.
 func (s *Store) Close() error {
 	if s.dialect.File != nil {
 		s.dialect.File.Stop()
 	}
 	for _, p := range s.prepared {
-		_ = p.Close() // its connection is closed next
+		_ = p.Close() // ignore the error: the connection is closed next
 	}
 	err := s.write.Close()
 	if s.read != s.write {
@@ -151,14 +155,14 @@ func (s *Store) change(ctx context.Context, do func(tx database) error) error {
 		return s.wrapError("begin", err)
 	}
 	if err := do(database{tx, s.dialect.Placeholder, func(text string) *sql.Stmt { return s.statement(ctx, tx, text) }}); err != nil {
-		_ = tx.Rollback() // the first error matters
+		_ = tx.Rollback() // ignore the error: do has already failed
 		return err
 	}
 	return s.wrapError("commit", tx.Commit())
 }
 
-// database is a transaction or the connections for reading. Arguments in statements are written $N;
-// statements contain no other $ or ?.
+// database runs statements, either in a transaction or on the connections for reading. Arguments in
+// a statement are written as $1, $2 and so on. A statement contains no other $ or ?.
 type database struct {
 	of interface {
 		ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error)
@@ -166,12 +170,13 @@ type database struct {
 		QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row
 	}
 	placeholder string
-	prepared    func(text string) *sql.Stmt // nil outside of transactions
+	prepared    func(text string) *sql.Stmt // returns a prepared statement; nil outside of transactions
 }
 
 func (s *Store) reader() database { return database{of: s.read, placeholder: s.dialect.Placeholder} }
 
-// statement returns the prepared statement for a text in a transaction, or nil.
+// statement returns a statement of the transaction that is prepared for a text. It returns nil if
+// no statement is prepared for it.
 func (s *Store) statement(ctx context.Context, tx *sql.Tx, text string) *sql.Stmt {
 	if p := s.prepared[text]; p != nil {
 		return tx.StmtContext(ctx, p)
@@ -203,7 +208,8 @@ func (d database) QueryRowContext(ctx context.Context, text string, args ...any)
 	return d.of.QueryRowContext(ctx, d.text(text), args...)
 }
 
-// wrapError adds the attempted operation to an error, and ErrDamaged if it reports damage.
+// wrapError adds the attempted operation to an error. If the error means that the database is
+// damaged, it also adds ErrDamaged.
 func (s *Store) wrapError(doing string, err error) error {
 	switch {
 	case err == nil:
@@ -217,15 +223,16 @@ func (s *Store) wrapError(doing string, err error) error {
 // Host is a machine that runs agents.
 type Host struct {
 	ID, Name   string
-	TokenHash  string // SHA-256 in hexadecimal; "" if it has a key
+	TokenHash  string // SHA-256 of the host's token in hexadecimal; "" if the host authenticates by a key
 	PublicKey  string
 	Epoch, Gen int64
-	LastSeenAt int64 // Unix ms
+	LastSeenAt int64 // in Unix ms
 
-	// Of its connection: the server, "" for none, and the process and protocol it sent.
+	// Replica is the server that the host is connected to, or "". Instance identifies the host's
+	// process, as sent in its hello.
 	Replica, Instance string
 	Proto             int64
-	Alive             bool // the server is alive
+	Alive             bool // the server Replica is live
 }
 
 // Run is the state of a run after its events up to Prefix.
@@ -233,28 +240,28 @@ type Run struct {
 	ID, HostID                       string
 	Tool, Cwd, Command, Title        string
 	Status                           protocol.Status
-	Waits                            bool            // waits for input, independently of Status
-	Meta                             json.RawMessage // the merged members of run.meta
-	StartedAt, LastActiveAt, EndedAt int64           // Unix ms; 0 if not set
+	Waits                            bool            // the run waits for input, whatever its Status
+	Meta                             json.RawMessage // the merged members of all run.meta events
+	StartedAt, LastActiveAt, EndedAt int64           // in Unix ms; 0 if unset
 	ExitCode                         *int64
-	Prefix                           int64 // all events up to here are stored
-	Last                             int64 // the largest stored number
+	Prefix                           int64 // all events up to this sequence number are stored
+	Last                             int64 // the largest stored sequence number
 }
 
 // Event is a stored event.
 type Event struct {
 	RunID      string
-	Seq, From  int64 // From is the first number of a gap, otherwise Seq
+	Seq, From  int64 // for a gap, From is its first missing number; otherwise From equals Seq
 	TS, Type   string
 	Data       json.RawMessage
-	Extra      json.RawMessage // unknown fields of the envelope, and enc
-	ReceivedAt int64           // Unix ms
+	Extra      json.RawMessage // unknown fields of the envelope, and its enc
+	ReceivedAt int64           // in Unix ms
 }
 
 // Request is a request of a run.
 type Request struct {
 	RunID, ID string
 	Seq       int64
-	Data      json.RawMessage // the data of run.permission_requested
-	State     string          // a state of protocol.RequestMachine
+	Data      json.RawMessage // data of the run.permission_requested
+	State     string          // state of protocol.RequestMachine
 }

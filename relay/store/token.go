@@ -25,14 +25,14 @@ func (s *Store) AddToken(ctx context.Context, t Token, records ...audit.Record) 
 			return s.wrapError("read a user", err)
 		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM tokens WHERE expires <= $1`, t.Created-ticketRetention); err != nil {
-			return s.wrapError("forget tokens that have expired", err)
+			return s.wrapError("delete expired tokens", err)
 		}
 		_, err = tx.ExecContext(ctx, `INSERT INTO tokens (id, hash, user_name, role, runs, kind, name, parent, slides, created, expires) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 			t.ID, t.Hash, t.User, t.Role, strings.Join(t.Runs, " "), t.Kind, t.Name, t.Parent, t.Slides, t.Created, t.Expires)
 		if err != nil {
 			return s.wrapError("store a token", err)
 		}
-		if t.Parent != "" && t.Kind == SessionToken { // a link's session must not extend the link
+		if t.Parent != "" && t.Kind == SessionToken { // the oldest sessions of a link's token are removed
 			_, err := tx.ExecContext(ctx, `DELETE FROM tokens WHERE parent = $1 AND kind = 'session' AND id NOT IN (SELECT id FROM tokens WHERE parent = $1 AND kind = 'session' ORDER BY created DESC, id LIMIT 100)`, t.Parent)
 			if err != nil {
 				return s.wrapError("end the oldest sessions of a token", err)
@@ -42,15 +42,16 @@ func (s *Store) AddToken(ctx context.Context, t Token, records ...audit.Record) 
 	})
 }
 
-// ticketRetention is how long an expired ticket is stored, in ms, so that its use can be reported.
+// ticketRetention is how long an expired ticket is stored, in ms, so that a late use can be
+// reported as such.
 const ticketRetention = 60 * 60 * 1000
 
-// Token returns a token by hash, even an expired one, or ErrUnknown.
+// Token returns the token with a hash, even if it has expired, or ErrUnknown.
 func (s *Store) Token(ctx context.Context, hash string) (*Token, error) {
 	return s.token(s.reader().QueryRowContext(ctx, `SELECT `+tokenColumns+` FROM tokens t JOIN users u ON u.name = t.user_name WHERE t.hash = $1`, hash))
 }
 
-// TokenOf returns a token by id, even an expired one, or ErrUnknown.
+// TokenOf returns the token with an id, even if it has expired, or ErrUnknown.
 func (s *Store) TokenOf(ctx context.Context, id string) (*Token, error) {
 	return s.token(s.reader().QueryRowContext(ctx, `SELECT `+tokenColumns+` FROM tokens t JOIN users u ON u.name = t.user_name WHERE t.id = $1`, id))
 }
@@ -73,7 +74,7 @@ func (s *Store) Tokens(ctx context.Context, at int64) (out []*Token, err error) 
 	return out, err
 }
 
-// ExtendToken extends a token.
+// ExtendToken sets the expiry of a token.
 func (s *Store) ExtendToken(ctx context.Context, id string, expires int64) error {
 	return s.change(ctx, func(tx database) error {
 		_, err := tx.ExecContext(ctx, `UPDATE tokens SET expires = $2 WHERE id = $1 AND expires < $2`, id, expires)
@@ -81,7 +82,7 @@ func (s *Store) ExtendToken(ctx context.Context, id string, expires int64) error
 	})
 }
 
-// RemoveToken removes a token and its tickets. It may return ErrUnknown.
+// RemoveToken removes a token and its tickets. It returns ErrUnknown if there is no such token.
 func (s *Store) RemoveToken(ctx context.Context, id string, at int64, records ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
 		if err := s.lockUsers(ctx, tx); err != nil {
@@ -98,8 +99,9 @@ func (s *Store) RemoveToken(ctx context.Context, id string, at int64, records ..
 	})
 }
 
-// UseTicket consumes a ticket and returns it: with kind UsedTicket if it was used before, or
-// expired if it is too late. It may return ErrUnknown.
+// UseTicket consumes a ticket and returns it. If the ticket was used before, the returned kind is
+// UsedTicket. An expired ticket is returned with its expiry. UseTicket returns ErrUnknown if there
+// is no such ticket.
 func (s *Store) UseTicket(ctx context.Context, hash string, at int64) (t *Token, err error) {
 	err = s.change(ctx, func(tx database) error {
 		t, err = s.token(tx.QueryRowContext(ctx, `SELECT `+tokenColumns+` FROM tokens t JOIN users u ON u.name = t.user_name WHERE t.hash = $1 AND t.kind IN ('ticket', 'used')`, hash))

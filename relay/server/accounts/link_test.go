@@ -60,7 +60,7 @@ func TestLink(t *testing.T) {
 	for range 100 {
 		enter()
 	}
-	f.ask("GET", "/auth/me", second, "").expect(f, 401, nil) // of a hundred more
+	f.ask("GET", "/auth/me", second, "").expect(f, 401, nil) // the sessions of a link are limited, so the oldest has ended
 	last, _ := enter()
 	f.ask("DELETE", "/tokens/"+made.ID, f.owner, "").expect(f, 204, nil)
 	f.ask("GET", "/auth/me", last, "").expect(f, 401, nil)

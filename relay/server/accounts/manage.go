@@ -198,7 +198,7 @@ func (p *API) audit(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 			w.Header().Set("Content-Type", "application/x-ndjson")
 		}
 		for _, line := range lines {
-			_, _ = out.WriteString(line + "\n") // Flush returns the error
+			_, _ = out.WriteString(line + "\n") // ignore the error: Flush returns it
 		}
 		if len(lines) < int(min(limit, auditPage)) {
 			break

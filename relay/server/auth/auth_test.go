@@ -61,7 +61,7 @@ var us = audit.Actor{Type: "user", Name: "test"}
 // password is the password of the test's users; their hashes use cheap parameters.
 const password = "correct horse"
 
-var cheap = "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$" // the key follows
+var cheap = "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$" // hash of a password with cheap parameters, without the key at its end
 
 func (f *fixture) user(name string, role auth.Role) {
 	f.Helper()
@@ -177,7 +177,7 @@ func TestCredentials(t *testing.T) {
 	if got := who(request("GET", "/ws/app?token="+access, "Upgrade", "websocket")); got.ID != tid {
 		t.Errorf("identity of the token in the URL = %+v, want the restricted token", got)
 	}
-	_, high := f.token("bob", auth.NewToken{Name: "x", Role: auth.Owner}) // no higher than its user
+	_, high := f.token("bob", auth.NewToken{Name: "x", Role: auth.Owner}) // a token with a higher role than its user
 	if got := who(request("GET", "/", "Authorization", "Bearer "+high)); got.Role != auth.Operator {
 		t.Errorf("identity of a token above its user's role = %+v, want the role operator", got)
 	}
@@ -407,7 +407,7 @@ func TestSetup(t *testing.T) {
 	refused(t, err, protocol.Unauthorized, "the setup link")
 	_, _, err = f.FirstOwner(ctx, code, "ann", "short", request("POST", "/"))
 	refused(t, err, protocol.BadMessage, "password")
-	_, id, err := beside.FirstOwner(ctx, code, "ann", password, request("POST", "/"))
+	_, id, err := second.FirstOwner(ctx, code, "ann", password, request("POST", "/"))
 	if err != nil || id.Role != auth.Owner {
 		t.Fatal(id, err)
 	}

@@ -33,8 +33,8 @@ type Right string
 
 // The rights.
 const (
-	Open         Right = "open" // for everybody, without credentials
-	Self         Right = "self" // for one's own credentials
+	Open         Right = "open" // requires no credentials
+	Self         Right = "self" // requires any credentials; for routes about the caller's own credentials
 	Read         Right = "read"
 	ReadHosts    Right = "read hosts"
 	Input        Right = "input"

@@ -20,7 +20,7 @@ import (
 type NewToken struct {
 	Name string   `json:"name"`
 	Role Role     `json:"role"`
-	Runs []string `json:"runs"` // globs; none means all runs
+	Runs []string `json:"runs"` // patterns of run ids; empty means all runs
 	TTLS *int64   `json:"ttl_s"`
 }
 

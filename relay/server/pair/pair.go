@@ -105,8 +105,8 @@ func hashOf(code string) (hash string, ok bool) {
 type startRequest struct {
 	PublicKey string `json:"public_key"`
 	Name      string `json:"name"`
-	HostID    string `json:"host_id"`    // the host's current id; "" for a new host
-	HostToken string `json:"host_token"` // the current token; may also be in Authorization
+	HostID    string `json:"host_id"`    // id of an existing host that this machine is; "" for a new host
+	HostToken string `json:"host_token"` // token of the existing host; may also be in the header Authorization
 }
 
 const maxName = 64
@@ -316,7 +316,7 @@ func Confirm(ctx context.Context, s *store.Store, by audit.Actor, code string, a
 func object(m map[string]string) json.RawMessage {
 	text, err := json.Marshal(m)
 	if err != nil {
-		panic(fmt.Sprintf("pair: %v", err)) // cannot happen: the values are our own
+		panic(fmt.Sprintf("pair: %v", err)) // cannot happen: the record can be encoded
 	}
 	return text
 }

@@ -351,7 +351,7 @@ func TestProof(t *testing.T) {
 		}
 	}
 	p, _ := f.connectByKey(k.host)
-	p.Send(protocol.RunStarted, "run_x", 1, servertest.Started) // before it has proven anything
+	p.Send(protocol.RunStarted, "run_x", 1, servertest.Started) // sent before the proof
 	if code := p.Closed(); code != protocol.CloseUnauthorized {
 		t.Errorf("close code after an event before the proof = %d, want unauthorized", code)
 	}

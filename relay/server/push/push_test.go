@@ -172,7 +172,7 @@ func (f *fixture) until(what string, so func() bool) {
 func TestPush(t *testing.T) {
 	f := begin(t)
 	h := f.host("run_a")
-	asks(h, "run_a", 2, "q0") // before anybody subscribes
+	asks(h, "run_a", 2, "q0") // sent before any browser is subscribed
 	h.Acked("run_a", 2)
 	ann, oli, vic := f.subscribe("ann", "ann"), f.subscribe("oli", "oli"), f.subscribe("vic", "vic")
 	asks(h, "run_a", 3, "q1")
@@ -216,7 +216,7 @@ func TestPush(t *testing.T) {
 	}
 	h.Send(protocol.RunStarted, "run_b", 1, servertest.Started)
 	h.Send(protocol.RunExited, "run_b", 2, `{"exit_code":3}`)
-	h.Send(protocol.RunExited, "run_a", 6, `{"exit_code":0}`) // not started by a user
+	h.Send(protocol.RunExited, "run_a", 6, `{"exit_code":0}`) // run_a was not started by a user
 	var seen []pushtest.Note
 	for range 3 {
 		n, _ := oli.Next()
@@ -296,7 +296,7 @@ func TestSubscriptions(t *testing.T) {
 	if code, text := f.do("POST", "/push/subscriptions", "ann", more.JSON()); code != 409 || !strings.Contains(text, "at most 10") {
 		t.Errorf("response above the maximum number = %d %s, want 409", code, text)
 	}
-	if code, _ := f.do("POST", "/push/subscriptions", "ann", good.JSON()); code != 204 { // the same again
+	if code, _ := f.do("POST", "/push/subscriptions", "ann", good.JSON()); code != 204 { // subscribe the same browser again
 		t.Errorf("status of a repeated subscription = %d, want 204", code)
 	}
 	if code, _ := f.do("POST", "/push/subscriptions", "oli", good.JSON()); code != 409 {

@@ -153,7 +153,7 @@ func (p *Push) notifyRequests(ctx context.Context, run *store.Run, subs []*store
 type note struct {
 	Title     string `json:"title"`
 	RunID     string `json:"run_id"`
-	RequestID string `json:"request_id"` // "" for the end of a run
+	RequestID string `json:"request_id"` // "" for a message about the end of a run
 	Summary   string `json:"summary"`
 	// Withdrawn reports that the request is closed. The service worker then closes the
 	// notification.
@@ -253,7 +253,7 @@ const redacted = " (secrets are redacted)"
 func summary(q *store.Request) string {
 	var d protocol.PermissionRequested
 	if json.Unmarshal(q.Data, &d) != nil {
-		return "it has a request" // encrypted
+		return "it has a request" // the request is encrypted
 	}
 	if d.From != nil && d.From.WantsValue() && d.OpTool == "" {
 		text := terminal.Brief(strings.TrimSpace(d.Prompt), maxSummary)

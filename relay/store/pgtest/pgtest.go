@@ -13,12 +13,12 @@ import (
 	"testing"
 )
 
-// Start starts a server for the test and returns a function that returns the URL of a database. It
-// skips the test if PostgreSQL is not installed.
+// Start starts a PostgreSQL server for the test. It returns a function that returns the URL of a
+// database on this server. It skips the test if PostgreSQL is not installed.
 func Start(t testing.TB) (url func(database string) string) {
 	t.Helper()
 	bin := programs(t)
-	dir, err := os.MkdirTemp("", "pg") // the path of a socket is limited
+	dir, err := os.MkdirTemp("", "pg") // a short path, because the length of a socket's path is limited
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func Start(t testing.TB) (url func(database string) string) {
 	return func(database string) string { return fmt.Sprintf("postgres://postgres@/%s?host=%s", database, dir) }
 }
 
-// programs returns the directory of PostgreSQL's programs.
+// programs returns the directory that contains PostgreSQL's programs.
 func programs(t testing.TB) string {
 	t.Helper()
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
@@ -56,8 +56,8 @@ func programs(t testing.TB) string {
 	return filepath.Dir(name)
 }
 
-// unprivileged returns attributes to run a program as another user, because PostgreSQL refuses
-// root.
+// unprivileged returns attributes to run a program as another user. It is needed because PostgreSQL
+// refuses to run as root.
 func unprivileged(t testing.TB, dir string) *syscall.SysProcAttr {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -89,7 +89,7 @@ func Make(t testing.TB, server func(database string) string, name string) (url s
 	return server(name)
 }
 
-// Drop closes all connections to a database and removes it.
+// Drop closes all connections to a database and deletes it.
 func Drop(t testing.TB, server func(database string) string, name string) {
 	t.Helper()
 	command(t, server, "DROP DATABASE "+name+" WITH (FORCE)")

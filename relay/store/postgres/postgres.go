@@ -13,10 +13,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// The maximum number of open and idle connections; opening one takes some milliseconds.
+// The maximum numbers of open and of idle connections. Idle connections stay open, because opening
+// a connection takes some milliseconds.
 const connections, idle = 16, 16
 
-// Open opens the database at a URL, postgres://….
+// Open opens the database at a URL such as postgres://HOST/DATABASE.
 func Open(ctx context.Context, url string) (*store.Store, error) {
 	db, err := sql.Open("pgx", url)
 	if err != nil {

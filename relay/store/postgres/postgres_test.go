@@ -33,7 +33,7 @@ func TestStore(t *testing.T) {
 //go:embed testdata/schema2.sql
 var schema2 string
 
-// TestOld checks that a database of an earlier schema is migrated with its data.
+// TestOld migrates a database with an earlier schema. Its data must remain.
 func TestOld(t *testing.T) {
 	url := pgtest.Start(t)("postgres")
 	do(t, url, schema2)

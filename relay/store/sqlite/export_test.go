@@ -1,4 +1,4 @@
 package sqlite
 
-// OpenOn opens a file of a registered SQLite file system.
+// OpenOn opens a file in a registered SQLite VFS.
 var OpenOn = openOn

@@ -16,10 +16,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
 )
 
-// killed names, if set, the file to which this program writes until it is killed.
+// killed is the environment variable that makes this program write to a file until it is killed.
+// Its value is the file.
 const killed = "RELAY_STORE_KILLED"
 
-// rounds is, if set, the number of kills of TestKill.
+// rounds is the environment variable with the number of kills in TestKill.
 const rounds = "RELAY_KILL_ROUNDS"
 
 func init() {
@@ -33,8 +34,8 @@ func event(gen, seq int64) store.Incoming {
 		Data: json.RawMessage(fmt.Sprintf(`{"stream":"stdout","text":"%d"}`, seq))}}
 }
 
-// writeOn continues after the last stored event, prints each number after its commit, and does not
-// end.
+// writeOn appends events after the last stored one, and prints the number of each event after its
+// commit. It does not return.
 func writeOn(file string) {
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, file)
@@ -63,8 +64,8 @@ func writeOn(file string) {
 	}
 }
 
-// TestKill checks that after a kill at any moment, all acknowledged events are there once, and that
-// writing can continue.
+// TestKill kills the program at random moments. All acknowledged events must be stored once, and
+// the next program must be able to continue.
 func TestKill(t *testing.T) {
 	n := 5
 	if text := os.Getenv(rounds); text != "" {
@@ -90,11 +91,11 @@ func TestKill(t *testing.T) {
 		}
 		for i, e := range all {
 			if want := max(acked-300, 0) + int64(i) + 1; e.Seq != want || string(e.Data) != fmt.Sprintf(`{"stream":"stdout","text":"%d"}`, want) {
-				t.Fatalf("round %d: got seq %d, want %d", round, e.Seq, want)
+				t.Fatalf("round %d: sequence number = %d, want %d with its text", round, e.Seq, want)
 			}
 		}
 		if last := all[len(all)-1].Seq; last < acked {
-			t.Fatalf("round %d: %d was acknowledged, and the last stored event is %d", round, acked, last)
+			t.Fatalf("round %d: last acknowledged event = %d, last stored event = %d", round, acked, last)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)

@@ -14,11 +14,12 @@ import (
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
 )
 
-// power is a store whose power is cut repeatedly, and the events that it reported as stored.
+// power is a store whose power is cut repeatedly. It records what the store has reported as
+// committed.
 type power struct {
 	*testing.T
-	acked  int64 // run_a up to here
-	inputs int   // that were accepted
+	acked  int64 // sequence number up to which events of run_a are committed
+	inputs int   // number of committed inputs
 }
 
 // checkAfterCut checks that after a power cut the store has every event it reported as committed.
@@ -26,12 +27,12 @@ func (p *power) after(dir string) error {
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, filepath.Join(dir, "relay.db"))
 	if err != nil {
-		return fmt.Errorf("open it: %w", err)
+		return fmt.Errorf("open the store: %w", err)
 	}
 	defer s.Close()
 	all, err := s.Events(ctx, "run_a", 0, 100_000)
 	if err != nil || int64(len(all)) < p.acked {
-		return fmt.Errorf("%d events were acknowledged, %d are stored (%v)", p.acked, len(all), err)
+		return fmt.Errorf("acknowledged events = %d, stored events = %d (%v)", p.acked, len(all), err)
 	}
 	for i, e := range all {
 		if e.Seq != int64(i)+1 || !strings.HasPrefix(string(e.Data), fmt.Sprintf(`{"stream":"stdout","text":"%d `, e.Seq)) {
@@ -39,7 +40,7 @@ func (p *power) after(dir string) error {
 		}
 	}
 	if prefixes, err := s.Prefixes(ctx, "host_a", []string{"run_a"}); err != nil || prefixes["run_a"] != int64(len(all)) {
-		return fmt.Errorf("%v of %d (%v)", prefixes, len(all), err)
+		return fmt.Errorf("prefixes = %v, stored events = %d (%v)", prefixes, len(all), err)
 	}
 	for i := range p.inputs {
 		if c, err := s.Command(ctx, "run_a", store.InputCommand, fmt.Sprintf("in%d", i)); err != nil || c.State != "accepted" {
@@ -49,8 +50,8 @@ func (p *power) after(dir string) error {
 	return nil
 }
 
-// TestPowerCut checks that after a power cut, at a sync or after an ack, with any loss of unsynced
-// data, all acknowledged events are there and the file is valid.
+// TestPowerCut cuts the power at syncs and after acknowledgements. Any unsynced data may be lost.
+// All acknowledged events must remain, and the file must be valid.
 func TestPowerCut(t *testing.T) {
 	p := &power{T: t}
 	cuts := powercut.Test(t, "cut-store", 5, p.after)
@@ -68,7 +69,7 @@ func TestPowerCut(t *testing.T) {
 	}
 	w := s.NewWriter(nil)
 	cuts.On = true
-	text := strings.Repeat("x", 24<<10) // so that the log is checkpointed more than once
+	text := strings.Repeat("x", 24<<10) // large events, so that the log is checkpointed more than once
 	const last = 200
 	for seq := int64(1); seq <= last; seq++ {
 		e := event(gen, seq)
@@ -77,7 +78,7 @@ func TestPowerCut(t *testing.T) {
 		w.Write(ctx, e, func(written store.Written) {
 			defer close(done)
 			if written.Err != nil || written.Refused != "" || written.Prefix != seq {
-				t.Errorf("%+v", written)
+				t.Errorf("result of the write = %+v", written)
 			}
 			if p.acked = written.Prefix; seq%25 == 5 {
 				cuts.Cut()
@@ -100,6 +101,6 @@ func TestPowerCut(t *testing.T) {
 	}
 	cuts.Cut()
 	if cuts.N < 25 || p.acked != last {
-		t.Errorf("%d cuts, %d acknowledged", cuts.N, p.acked)
+		t.Errorf("power cuts = %d, acknowledged events = %d", cuts.N, p.acked)
 	}
 }

@@ -15,12 +15,13 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Open opens or creates a file. Commits are durable. It returns store.ErrDamaged for a damaged file
-// and store.ErrNewer for one of a newer version, and leaves both unchanged. If its program was
-// killed, a large file is checked while in use, and Store.Damage reports the result.
+// Open opens a file, and creates it if it does not exist. Commits are durable. Open returns
+// store.ErrDamaged for a damaged file and store.ErrNewer for the file of a newer version, and
+// changes neither. If the program that used a large file was killed, the file is checked while it
+// is in use, and Store.Damage reports the result.
 func Open(ctx context.Context, file string) (*store.Store, error) { return openOn(ctx, "os", file) }
 
-// openOn opens a file on the SQLite VFS named disk.
+// openOn opens a file in the SQLite VFS with the name disk.
 func openOn(ctx context.Context, disk, file string) (*store.Store, error) {
 	write, err := connect(disk, file, "immediate")
 	if err != nil {

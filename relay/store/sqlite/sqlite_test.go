@@ -32,7 +32,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestDamaged checks that a damaged file, or one that is not a database, is refused and not
+// TestDamaged opens a damaged file and a file that is not a database. Both must be refused and not
 // changed.
 func TestDamaged(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.db")
@@ -41,14 +41,14 @@ func TestDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := sqlite.Open(context.Background(), file); !errors.Is(err, store.ErrDamaged) {
-		t.Errorf("%v", err)
+		t.Errorf("Open = %v, want ErrDamaged", err)
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != string(text) {
-		t.Errorf("the file is now %q (%v)", got, err)
+		t.Errorf("file after the refusal = %q (%v), want it unchanged", got, err)
 	}
 }
 
-// TestNewer checks that a database of a newer version is refused and not changed.
+// TestNewer opens a database of a newer version. It must be refused and not changed.
 func TestNewer(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.db")
 	s, err := sqlite.Open(context.Background(), file)
@@ -70,7 +70,7 @@ func TestNewer(t *testing.T) {
 	}
 	before := powercut.Files(t, filepath.Dir(file))
 	if _, err := sqlite.Open(context.Background(), file); !errors.Is(err, store.ErrNewer) || !strings.Contains(err.Error(), "use a newer concerto-relay") {
-		t.Errorf("%v", err)
+		t.Errorf("Open = %v, want ErrNewer with the advice to use a newer program", err)
 	}
 	if diff := cmp.Diff(before, powercut.Files(t, filepath.Dir(file))); diff != "" {
 		t.Errorf("the file was changed (-before +after):\n%.300s", diff)
@@ -80,7 +80,7 @@ func TestNewer(t *testing.T) {
 //go:embed testdata/schema2.sql
 var schema2 string
 
-// TestOld checks that a database of an earlier schema is migrated with its data.
+// TestOld migrates a database with an earlier schema. Its data must remain.
 func TestOld(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "old.db")
 	db, err := sql.Open("sqlite3", "file:"+file)

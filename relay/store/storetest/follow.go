@@ -13,18 +13,19 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// ownRefused checks that a run's attempt to decide its own request is in the audit log.
+// ownRefused checks that the audit log records the attempt of a run to decide its own request.
 func ownRefused(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.openRequest("q1")
 	f.mustStore(3, f.event(3, protocol.RunRefused, `{"action":"decide","request_id":"q1","by_run_id":"run_b","pid":7,"reason":"it is its own"}`))
 	lines, err := f.AuditLines(ctx, 0, 100)
 	if log := strings.Join(lines, "\n"); err != nil || !strings.Contains(log, `"kind":"self_decision_refused"`) || !strings.Contains(log, `"data":{"action":"decide","by_run_id":"run_b","reason":"it is its own","request_id":"q1"}`) {
-		t.Errorf("the audit log has %s, %v", log, err)
+		t.Errorf("audit log = %s, %v; want the refusal", log, err)
 	}
 }
 
-// settled checks that events set the outcomes of commands, in the transaction that stores them.
+// settled checks that events set the results of commands, in the transaction that stores the
+// events.
 func settled(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.openRequest("q1")
@@ -69,7 +70,7 @@ func settled(t *testing.T, open Opener) {
 			got = append(got, fmt.Sprintf("%s %s %s %s", c.Kind, c.ID, c.State, c.Why))
 		}
 		if diff := cmp.Diff(want, got); diff != "" || out.Before["run_a"] != seq-1 || out.Prefixes["run_a"] != seq {
-			t.Errorf("%s %s: %s (%v, %v)", typ, data, diff, out.Before, out.Prefixes)
+			t.Errorf("%s %s: settled commands: %s (prefixes %v, %v)", typ, data, diff, out.Before, out.Prefixes)
 		}
 	}
 	appendWants(10, protocol.RunPermissionResolved, `{"request_id":"q1","decision":"approve"}`, "decision q1 applied ")
@@ -80,32 +81,32 @@ func settled(t *testing.T, open Opener) {
 	appendWants(15, protocol.RunInput, `{"actor":"web","input_id":"q5","text_redacted":"","text_sha256":""}`, "decision q5 applied ")
 	appendWants(16, protocol.RunPermissionResolved, `{"request_id":"q6","decision":"answer","answer":"No","answer_sha256":"aa"}`, "decision q6 applied ")
 	appendWants(17, protocol.RunPermissionResolved, `{"request_id":"q7","decision":"answer","answer":"Yes","answer_sha256":"bb"}`, "decision q7 rejected already_decided")
-	appendWants(18, protocol.RunPermissionResolved, `{"request_id":"q8","decision":"approve"}`, "decision q8 applied ") // of an older host
+	appendWants(18, protocol.RunPermissionResolved, `{"request_id":"q8","decision":"approve"}`, "decision q8 applied ") // from an older host, which reports an answer as an approval
 	appendWants(19, protocol.RunExited, `{"exit_code":0}`, "input i3 expired run_exited", "stop s1 applied ")
 	if c, err := f.Command(ctx, "run_a", store.InputCommand, "i2"); err != nil || c.State != "sent" {
-		t.Errorf("%+v, %v", c, err) // the host knows what became of it
+		t.Errorf("input i2 = %+v, %v; want sent", c, err) // the host reports the result later
 	}
 	if c, err := f.Command(ctx, "run_a", store.InputCommand, "i1"); err != nil || c.Payload != nil {
-		t.Errorf("%+v, %v", c, err)
+		t.Errorf("input i1 = %+v, %v; want it without a payload", c, err)
 	}
 	if _, err := f.Command(ctx, "run_a", store.InputCommand, "i9"); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("%v", err)
+		t.Errorf("unknown input: error = %v, want ErrUnknown", err)
 	}
 	if d, err := f.Decision(ctx, "run_a", "q1"); err != nil || d.By != "eve" || d.Decision != "approve" {
-		t.Errorf("%+v, %v", d, err)
+		t.Errorf("decision on q1 = %+v, %v; want eve's approval", d, err)
 	}
 	if d, err := f.Decision(ctx, "run_a", "q9"); err != nil || d != nil {
-		t.Errorf("%+v, %v", d, err)
+		t.Errorf("decision on an unknown request = %+v, %v; want none", d, err)
 	}
 	if q, err := f.Request(ctx, "run_a", "q3"); err != nil || q.State != "expired" || q.Seq != 4 {
-		t.Errorf("%+v, %v", q, err)
+		t.Errorf("request q3 = %+v, %v; want expired", q, err)
 	}
 	if _, err := f.Request(ctx, "run_a", "q9"); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("%v", err)
+		t.Errorf("unknown request: error = %v, want ErrUnknown", err)
 	}
 }
 
-// pages checks that events are read page by page, and runs by their ids.
+// pages checks that events are returned in pages, and runs in the order of their ids.
 func pages(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.mustStore(1, f.event(1, protocol.RunStarted, started))
@@ -122,7 +123,7 @@ func pages(t *testing.T, open Opener) {
 			seqs = append(seqs, e.Seq)
 		}
 		if err != nil || got != more || !slices.Equal(seqs, want) {
-			t.Errorf("%+v: %v, %v, %v", q, seqs, got, err)
+			t.Errorf("page %+v: sequence numbers %v, more %v, error %v", q, seqs, got, err)
 		}
 	}
 	page(store.PageQuery{Limit: 3}, true, 1, 2, 3)
@@ -136,7 +137,7 @@ func pages(t *testing.T, open Opener) {
 		t.Helper()
 		got, err := f.Holes(ctx, "host_a", run)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("%v %s", err, diff)
+			t.Errorf("holes: error %v, diff (-want +got):\n%s", err, diff)
 		}
 	}
 	holes("", store.Hole{Run: "run_a", From: 10, To: 11})
@@ -152,22 +153,23 @@ func pages(t *testing.T, open Opener) {
 		}
 	}
 	if ids, err := f.RunIDs(ctx, "run_a", 1); err != nil || !slices.Equal(ids, []string{"run_b"}) {
-		t.Errorf("%v, %v", ids, err)
+		t.Errorf("run ids after run_a = %v, %v; want run_b", ids, err)
 	}
 	if ids, err := f.RunIDs(ctx, "", 9); err != nil || !slices.Equal(ids, []string{"run_a", "run_b", "run_c"}) {
-		t.Errorf("%v, %v", ids, err)
+		t.Errorf("all run ids = %v, %v", ids, err)
 	}
 	first, err := f.Runs(ctx, store.RunsQuery{Limit: 1})
 	if err != nil || len(first) != 1 || first[0].ID != "run_b" {
-		t.Fatalf("%+v, %v", first, err)
+		t.Fatalf("first page of runs = %+v, %v; want run_b", first, err)
 	}
 	rest, err := f.Runs(ctx, store.RunsQuery{Before: first[0].LastActiveAt, BeforeID: first[0].ID})
 	if err != nil || len(rest) != 2 || rest[0].ID != "run_c" || rest[1].ID != "run_a" {
-		t.Errorf("%+v, %v", rest, err)
+		t.Errorf("second page of runs = %+v, %v; want run_c and run_a", rest, err)
 	}
 }
 
-// lost checks that runs which their host no longer knows are lost until an event of them arrives.
+// lost marks runs as lost that their host does not know. A lost run is no longer lost when an event
+// of it arrives.
 func lost(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.mustStore(1, f.event(1, protocol.RunStarted, started))
@@ -175,34 +177,34 @@ func lost(t *testing.T, open Opener) {
 	lose := func(gen int64, runs []string, want ...string) {
 		t.Helper()
 		if got, err := f.MarkLost(ctx, "host_a", gen, runs); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%v, %v", got, err)
+			t.Errorf("lost runs = %v, %v", got, err)
 		}
 	}
 	lose(f.gen, []string{"run_a"})
-	lose(f.gen-1, nil) // an older connection knows nothing
+	lose(f.gen-1, nil) // an older connection changes nothing
 	lose(f.gen, []string{"run_b"}, "run_a")
 	lose(f.gen, nil)
 	if r := f.run(); r.Status != protocol.StatusLost {
-		t.Errorf("%+v", r)
+		t.Errorf("run = %+v, want lost", r)
 	}
 	f.mustStore(3, f.output(3))
 	if r := f.run(); r.Status != protocol.StatusAwaitingInput {
-		t.Errorf("%+v", r)
+		t.Errorf("run after its next event = %+v, want awaiting_input", r)
 	}
 	f.mustStore(4, f.event(4, protocol.RunExited, `{"exit_code":0}`))
 	lose(f.gen, nil)
-	for at, gen := range map[int64]int64{99: f.gen, 100: f.gen - 1} { // the end of an older connection changes nothing
+	for at, gen := range map[int64]int64{99: f.gen, 100: f.gen - 1} { // closing an older connection changes nothing
 		if err := f.Disconnected(ctx, "host_a", gen, at); err != nil {
 			t.Error(err)
 		}
 	}
 	if h, err := f.Host(ctx, "host_a"); err != nil || h.LastSeenAt != 99 {
-		t.Errorf("%+v, %v", h, err)
+		t.Errorf("host = %+v, %v; want the time of the current connection", h, err)
 	}
 }
 
-// overdue checks commands that were not sent in time: such a decision is withdrawn, and the next
-// one is ordered after the commands accepted before it.
+// overdue checks commands that were not sent in time. A decision is then withdrawn, and the next
+// decision is ordered after the commands accepted before it.
 func overdue(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.openRequest("q")
@@ -223,29 +225,29 @@ func overdue(t *testing.T, open Opener) {
 			got = append(got, c.ID)
 		}
 		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("%d: %v, %v", at, got, err)
+			t.Errorf("overdue commands at %d = %v, %v", at, got, err)
 		}
 	}
 	overdueAt(49)
 	overdueAt(50, "q")
 	overdueAt(60, "q", "i")
 	if _, moved, err := f.Step(ctx, "run_a", store.DecisionCommand, "q", "expired", ""); err != nil || !moved {
-		t.Errorf("%v, %v", moved, err)
+		t.Errorf("expiry of the decision: moved = %v, error = %v", moved, err)
 	}
 	overdueAt(60, "i")
 	if q, err := f.Request(ctx, "run_a", "q"); err != nil || q.State != "open" {
-		t.Errorf("%+v, %v", q, err)
+		t.Errorf("request = %+v, %v; want open", q, err)
 	}
 	second, fresh, err := f.Accept(ctx, decision("q", "approve", "eve"))
 	if err != nil || !fresh || second.N <= 2 {
-		t.Errorf("%+v, %v, %v", second, fresh, err)
+		t.Errorf("second decision = %+v, fresh = %v, error = %v", second, fresh, err)
 	}
 	if all, err := f.Pending(ctx, "host_a", true); err != nil || len(all) != 2 || all[1].ID != "q" {
-		t.Errorf("%+v, %v", all, err)
+		t.Errorf("pending commands = %+v, %v; want q last", all, err)
 	}
 }
 
-// skipped checks that events that the server skipped with a gap may still arrive, and that later
+// skipped checks events that the server skipped with a gap. They may still arrive, and later
 // readers receive them.
 func skipped(t *testing.T, open Opener) {
 	f := begin(t, open)
@@ -254,7 +256,7 @@ func skipped(t *testing.T, open Opener) {
 	f.mustStore(6, f.event(5, protocol.RunGap, `{"from":2,"to":5,"reason":"host_skipped"}`))
 	f.expectEvents(1, 5, 6)
 	f.mustStore(6, f.output(4))
-	f.mustStore(6, f.output(5)) // where the gap was
+	f.mustStore(6, f.output(5)) // in place of the gap
 	f.expectEvents(1, 3, 4, 5, 6)
 	f.mustStore(6, f.output(2))
 	f.mustStore(6, f.output(3))
@@ -265,10 +267,10 @@ func skipped(t *testing.T, open Opener) {
 	}
 	for _, e := range all {
 		if e.Type == protocol.RunGap || e.From != e.Seq {
-			t.Errorf("%+v", e)
+			t.Errorf("event = %+v, want no gap", e)
 		}
 	}
 	if out, _ := f.append(f.event(5, protocol.RunOutput, `{"stream":"stdout","text":"another"}`)); out[0].Refused != protocol.SeqConflict {
-		t.Errorf("%+v", out)
+		t.Errorf("outcomes = %+v, want seq_conflict", out)
 	}
 }

@@ -7,16 +7,17 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// Old checks a database of schema 2: a host with two runs, one with a hole, an open request that is
-// decided and an input that was not sent. It must work like a new one.
+// Old checks a migrated database of schema 2. It contains a host with two runs, one of which has a
+// missing event, an open request with a decision, and an input that was not sent. The store must
+// handle it like a new database.
 func Old(t *testing.T, s *store.Store) {
 	t.Helper()
 	f := &fixture{T: t, Store: s, at: 1_700_000_000_000}
 	if r := f.run(); r.Prefix != 3 || r.Last != 6 || r.Status != protocol.StatusAwaitingApproval || r.Tool != "codex" {
-		t.Errorf("%+v", r)
+		t.Errorf("run_a = %+v", r)
 	}
 	if all, err := f.Pending(ctx, "host_a", true); err != nil || len(all) != 2 || all[0].ID != "i1" || all[1].ID != "q1" || all[0].Payload == nil {
-		t.Errorf("%+v, %v", all, err)
+		t.Errorf("pending commands = %+v, %v; want i1 and q1", all, err)
 	}
 	var err error
 	if f.gen, err = f.TakeOver(ctx, store.Takeover{Host: "host_a", Epoch: 7, At: 9}); err != nil || f.gen != 2 {

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// keyOf returns a public key of a test.
+// keyOf returns a public key for the test; different numbers have different keys.
 func keyOf(n byte) ed25519.PublicKey {
 	return ed25519.NewKeyFromSeed([]byte(strings.Repeat(string(rune('a'+n)), ed25519.SeedSize))).Public().(ed25519.PublicKey)
 }
@@ -34,8 +34,9 @@ func (f *fixture) confirm(code string, at int64) (*store.Pairing, error) {
 	})
 }
 
-// pairings checks that a code creates one host, once and in time; that a machine retains its id
-// only with its token, and that events sent with the token are then refused.
+// pairings checks that a code creates one host, and only once and before its expiry. A machine
+// retains the id of its host only if it knows the host's token. Events that are sent with the token
+// are then refused.
 func pairings(t *testing.T, open Opener) {
 	f := begin(t, open)
 	for n, change := range []func(*store.Pairing){
@@ -49,59 +50,59 @@ func pairings(t *testing.T, open Opener) {
 		}
 	}
 	if err := f.AddPairing(ctx, f.pairing(9, func(p *store.Pairing) { p.CodeHash = "c0" }), 1, 10, 10); !errors.Is(err, store.ErrConflict) {
-		t.Errorf("one code for two: %v", err)
+		t.Errorf("second pairing with the same code: error = %v, want ErrConflict", err)
 	}
 	if err := f.AddPairing(ctx, f.pairing(9, nil), 1, 10, 4); !errors.Is(err, store.ErrTooMany) {
-		t.Errorf("too many of an address: %v", err)
+		t.Errorf("too many pairings of an address: error = %v, want ErrTooMany", err)
 	}
 	if err := f.AddPairing(ctx, f.pairing(9, func(p *store.Pairing) { p.Address = "10.0.0.2" }), 1, 4, 4); !errors.Is(err, store.ErrTooMany) {
-		t.Errorf("too many: %v", err)
+		t.Errorf("too many pairings: error = %v, want ErrTooMany", err)
 	}
 	if p, err := f.PairingOf(ctx, "c1", 2); err != nil || p.ID != "p1" || p.Asked != "host_a" || p.TokenHash != "t" || p.HostID != "" {
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("pairing = %+v, %v", p, err)
 	}
 	if _, err := f.confirm("c0", 600_000); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("too late: %v", err)
+		t.Errorf("confirmation after the expiry: error = %v, want ErrUnknown", err)
 	}
 	f.mustStore(1, f.event(1, protocol.RunStarted, `{"tool":"x","cwd":"/","command":"x"}`))
 	for n, want := range []string{protocol.HostOfKey(keyOf(0)), "host_a", protocol.HostOfKey(keyOf(2)), protocol.HostOfKey(keyOf(3))} {
 		p, err := f.confirm(fmt.Sprint("c", n), 599_999)
 		if err != nil || p.HostID != want {
-			t.Fatalf("%d: %+v, %v, want %s", n, p, err, want)
+			t.Fatalf("confirmation %d = %+v, %v, want host %s", n, p, err, want)
 		}
 		h, err := f.Host(ctx, want)
 		if err != nil || h.PublicKey != protocol.KeyText(keyOf(byte(n))) || h.TokenHash != "" || h.Name != "desk" {
-			t.Errorf("%+v, %v", h, err)
+			t.Errorf("paired host = %+v, %v; want its key and no token", h, err)
 		}
 		if _, err := f.confirm(fmt.Sprint("c", n), 599_999); !errors.Is(err, store.ErrUnknown) {
-			t.Errorf("a code used twice: %v", err)
+			t.Errorf("second confirmation: error = %v, want ErrUnknown", err)
 		}
 		if p, err := f.Pairing(ctx, p.ID); err != nil || p.HostID != want {
-			t.Errorf("%+v, %v", p, err)
+			t.Errorf("confirmed pairing = %+v, %v", p, err)
 		}
 	}
 	if out, _ := f.append(f.output(2)); !out[0].Stale {
-		t.Errorf("an event by the token: %+v", out[0])
+		t.Errorf("outcome of an event sent with the token = %+v, want stale", out[0])
 	}
 	if err := f.RemoveHost(ctx, "host_a", 1, rec("host_removed")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Host(ctx, "host_a"); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("a host that was removed: %v", err)
+		t.Errorf("removed host: error = %v, want ErrUnknown", err)
 	}
 	if err := f.AddPairing(ctx, f.pairing(8, nil), 600_000+10*60*1000, 10, 10); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Pairing(ctx, "p0"); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("a pairing of long ago: %v", err)
+		t.Errorf("pairing after its retention: error = %v, want ErrUnknown", err)
 	}
 	if got := strings.Join(f.kinds(), " "); got != "run_started host_paired host_paired host_paired host_paired host_removed" {
 		t.Error(got)
 	}
 }
 
-// pairedOnce checks that of many concurrent confirmations of a code one succeeds, and that of many
-// concurrent first servers one creates a secret.
+// pairedOnce confirms a code several times concurrently; one confirmation may succeed. Several
+// servers also create a secret concurrently; all must get the same one.
 func pairedOnce(t *testing.T, open Opener) {
 	f := begin(t, open)
 	if err := f.AddPairing(ctx, f.pairing(0, nil), 1, 10, 10); err != nil {
@@ -120,12 +121,12 @@ func pairedOnce(t *testing.T, open Opener) {
 				done++
 			}
 			if err != nil && !errors.Is(err, store.ErrUnknown) || err2 != nil {
-				t.Errorf("%v, %v", err, err2)
+				t.Errorf("errors = %v, %v", err, err2)
 			}
 		})
 	}
 	all.Wait()
 	if done != 1 || len(secrets) != 1 {
-		t.Errorf("confirmed %d times; secrets %v", done, secrets)
+		t.Errorf("confirmations = %d, secrets = %v; want one of each", done, secrets)
 	}
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// rec returns a record of a kind.
+// rec returns an audit record of a kind.
 func rec(kind string) audit.Record {
 	return audit.Record{Kind: kind, Actor: audit.Actor{Type: "user", Name: "ann"}, Subject: json.RawMessage(`{"b":1,"a":"x"}`)}
 }
 
-// kinds checks the audit log and returns the kinds of its records.
+// kinds verifies the audit log and returns the kinds of its records.
 func (f *fixture) kinds() (out []string) {
 	f.Helper()
 	lines, err := f.AuditLines(ctx, 0, 100_000)
@@ -55,7 +55,7 @@ func (f *fixture) token(t store.Token) {
 	}
 }
 
-// users checks users and their tokens: what a removal removes, and which changes are refused.
+// users checks which data is removed with a user or token, and which changes are refused.
 func users(t *testing.T, open Opener) {
 	f := begin(t, open)
 	ann := store.User{Name: "ann", Role: "owner", Hash: "h1"}
@@ -63,39 +63,39 @@ func users(t *testing.T, open Opener) {
 		t.Fatal(err)
 	}
 	if err := f.FirstUser(ctx, ann, 1, rec("user_changed")); !errors.Is(err, store.ErrConflict) {
-		t.Errorf("a second first user: %v", err)
+		t.Errorf("FirstUser with an existing user = %v, want ErrConflict", err)
 	}
 	if made, err := f.PutUser(ctx, store.User{Name: "bob", Role: "viewer", Hash: "h2"}, 2, rec("user_changed")); err != nil || !made {
-		t.Errorf("%v, %v", made, err)
+		t.Errorf("new user: made = %v, error = %v", made, err)
 	}
 	for kind, id := range map[string]string{store.SessionToken: "s", store.AccessToken: "t", store.TicketToken: "k"} {
 		f.token(store.Token{ID: id, Hash: "#" + id, User: "bob", Role: "operator", Runs: []string{"run_a", "b*"}, Kind: kind, Name: "n", Created: 3, Expires: 1000, Slides: 7})
 	}
 	if err := f.AddToken(ctx, store.Token{ID: "x", Hash: "x", User: "eve"}, rec("token_created")); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("a token of an unknown user: %v", err)
+		t.Errorf("token of an unknown user: error = %v, want ErrUnknown", err)
 	}
 	got, err := f.Token(ctx, "#t")
 	if err != nil || got.ID != "t" || got.User != "bob" || got.Role != "operator" || got.UserRole != "viewer" || !slices.Equal(got.Runs, []string{"run_a", "b*"}) || got.Slides != 7 || got.Expires != 1000 {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("token = %+v, %v", got, err)
 	}
 	if all, err := f.Tokens(ctx, 5); err != nil || len(all) != 2 {
-		t.Errorf("%d tokens, %v", len(all), err)
+		t.Errorf("number of tokens = %d (%v), want 2", len(all), err)
 	}
 	if err := f.ExtendToken(ctx, "t", 2000); err != nil {
 		t.Error(err)
 	}
 	if got, err := f.TokenOf(ctx, "t"); err != nil || got.Expires != 2000 {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("extended token = %+v, %v", got, err)
 	}
 	v := f.version()
 	if made, err := f.PutUser(ctx, store.User{Name: "bob", Role: "viewer", Hash: "h2"}, 3, rec("user_changed")); err != nil || made || f.version() != v {
-		t.Errorf("nothing new, and %v, %v, %d after %d", made, err, f.version(), v)
+		t.Errorf("PutUser without a change: made = %v, error = %v, version = %d, want version %d", made, err, f.version(), v)
 	}
 	if _, err := f.PutUser(ctx, store.User{Name: "bob", Role: "viewer", Hash: "h3"}, 3, rec("user_changed")); err != nil || f.version() == v {
-		t.Errorf("another password: %v", err)
+		t.Errorf("PutUser with another password: error = %v, or the version is unchanged", err)
 	}
 	if _, err := f.Token(ctx, "#s"); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("the session of another password: %v", err)
+		t.Errorf("session after a change of the password: error = %v, want ErrUnknown", err)
 	}
 	v = f.version()
 	if err := f.RemoveToken(ctx, "t", 4, rec("token_revoked")); err != nil || f.version() == v {
@@ -105,27 +105,27 @@ func users(t *testing.T, open Opener) {
 		t.Error(err)
 	}
 	if _, err := f.PutUser(ctx, store.User{Name: "ann", Role: "viewer", Hash: "h1"}, 5, rec("user_changed")); !errors.Is(err, store.ErrLastOwner) {
-		t.Errorf("the last owner: %v", err)
+		t.Errorf("change of the last owner's role: error = %v, want ErrLastOwner", err)
 	}
 	if err := f.RemoveUser(ctx, "ann", 5, rec("user_changed")); !errors.Is(err, store.ErrLastOwner) {
-		t.Errorf("the last owner: %v", err)
+		t.Errorf("removal of the last owner: error = %v, want ErrLastOwner", err)
 	}
 	f.token(store.Token{ID: "u", Hash: "#u", User: "bob", Kind: store.AccessToken, Created: 6, Expires: 1000})
 	if err := f.RemoveUser(ctx, "bob", 6, rec("user_changed")); err != nil {
 		t.Error(err)
 	}
 	if _, err := f.Token(ctx, "#u"); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("a token of a removed user: %v", err)
+		t.Errorf("token of a removed user: error = %v, want ErrUnknown", err)
 	}
 	if all, err := f.Users(ctx); err != nil || len(all) != 1 || *all[0] != ann {
-		t.Errorf("%v, %v", all, err)
+		t.Errorf("users = %v, %v; want only ann", all, err)
 	}
 	if got := strings.Join(f.kinds(), " "); got != "user_changed user_changed token_created token_created token_created user_changed token_revoked token_created user_changed" {
-		t.Errorf("recorded: %s", got) // and nothing of what was refused
+		t.Errorf("kinds in the audit log = %s", got) // refused changes are not recorded
 	}
 }
 
-// tickets checks that of many concurrent uses of a ticket one succeeds.
+// tickets uses a ticket several times concurrently. Only one use may succeed.
 func tickets(t *testing.T, open Opener) {
 	f := begin(t, open)
 	if err := f.FirstUser(ctx, store.User{Name: "ann", Role: "owner"}, 1); err != nil {
@@ -141,7 +141,7 @@ func tickets(t *testing.T, open Opener) {
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil || got.Parent != "s" {
-				t.Errorf("%+v, %v", got, err)
+				t.Errorf("ticket = %+v, %v", got, err)
 				return
 			}
 			had[got.Kind]++
@@ -149,14 +149,14 @@ func tickets(t *testing.T, open Opener) {
 	}
 	wg.Wait()
 	if had[store.TicketToken] != 1 || had[store.UsedTicket] != 7 {
-		t.Errorf("%v", had)
+		t.Errorf("uses by kind = %v, want one successful use", had)
 	}
 	if _, err := f.UseTicket(ctx, "#no", 5); !errors.Is(err, store.ErrUnknown) {
 		t.Error(err)
 	}
 }
 
-// audits checks that a change stores its audit record once, and that a refused change stores none.
+// audits checks that a change writes its audit record once, and that a refused change writes none.
 func audits(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.mustStore(1, f.event(1, protocol.RunStarted, started))
@@ -178,22 +178,22 @@ func audits(t *testing.T, open Opener) {
 	}
 	conflict := f.event(3, protocol.RunOutput, `{"stream":"stdout","text":"other"}`)
 	if out, _ := f.append(conflict, conflict); out[0].Refused != protocol.SeqConflict {
-		t.Errorf("%+v", out)
+		t.Errorf("outcomes = %+v, want seq_conflict", out)
 	}
 	other := f.host("host_b")
 	theirs := f.output(4)
 	theirs.HostID, theirs.Gen = "host_b", other
 	f.append(theirs)
 	if got := strings.Join(f.kinds(), " "); got != "run_started input decision host_violation host_violation" {
-		t.Errorf("recorded: %s", got)
+		t.Errorf("kinds in the audit log = %s", got)
 	}
 	lines, err := f.AuditLines(ctx, 3, 1)
 	if err != nil || len(lines) != 1 || !strings.Contains(lines[0], `"actor":{"name":"host_a","type":"host"},"data":{"code":"seq_conflict","seq":3}`) || !strings.Contains(lines[0], `"run":"run_a","seq":4,`) {
-		t.Errorf("%s, %v", lines, err)
+		t.Errorf("audit record = %s, %v", lines, err)
 	}
 }
 
-// oneChain checks that two servers on one database write one chain.
+// oneChain checks that two servers on one database write a single chain of audit records.
 func oneChain(t *testing.T, open Opener) {
 	f := begin(t, open)
 	second := open(t, "db")
@@ -218,12 +218,12 @@ func oneChain(t *testing.T, open Opener) {
 	}
 	wg.Wait()
 	if n := len(f.kinds()); n != 2*(10+3*20) {
-		t.Errorf("%d records", n)
+		t.Errorf("number of audit records = %d", n)
 	}
 }
 
-// removed checks that a host that was removed is a new one when it connects again, and that events
-// of its old connection are not stored.
+// removed removes a host. When the host connects again, it is a new host, and events from its old
+// connection are not stored.
 func removed(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.mustStore(1, f.event(1, protocol.RunStarted, started))
@@ -240,26 +240,26 @@ func removed(t *testing.T, open Opener) {
 		t.Error(err)
 	}
 	if all, err := f.Hosts(ctx); err != nil || len(all) != 0 {
-		t.Errorf("%v, %v", all, err)
+		t.Errorf("hosts = %v, %v; want none", all, err)
 	}
 	if out, _ := f.append(f.output(2)); !out[0].Stale {
-		t.Errorf("%+v", out)
+		t.Errorf("outcome of an event of the removed host = %+v, want stale", out)
 	}
 	for range 2 {
 		if was, err := f.AddHost(ctx, store.Host{ID: "host_a", TokenHash: "new"}, rec("host_tofu")); err != nil || was.TokenHash != "new" {
-			t.Errorf("%+v, %v", was, err)
+			t.Errorf("host that connects again = %+v, %v; want the new token", was, err)
 		}
 	}
 	if out, _ := f.append(f.output(2)); !out[0].Stale {
-		t.Errorf("%+v", out)
+		t.Errorf("outcome of an event of the old connection = %+v, want stale", out)
 	}
 	if got := strings.Join(f.kinds(), " "); got != "run_started host_removed host_tofu" {
-		t.Errorf("recorded: %s", got)
+		t.Errorf("kinds in the audit log = %s", got)
 	}
 }
 
-// forgotten checks that the events of runs that ended before a time are removed, for whole runs,
-// and no others.
+// forgotten checks that the events of runs that ended before a time are deleted. Other runs retain
+// all their events.
 func forgotten(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.mustStore(1, f.event(1, protocol.RunStarted, started))
@@ -271,29 +271,29 @@ func forgotten(t *testing.T, open Opener) {
 	}
 	late := f.at + 1000
 	if got, err := f.EndedRuns(ctx, late, 10); err != nil || len(got) != 0 {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("ended runs = %v, %v; want none", got, err)
 	}
 	if n, err := f.Forget(ctx, "run_a", late, 7, recordOf); err != nil || n != 0 {
-		t.Errorf("a run that has not ended: %d, %v", n, err)
+		t.Errorf("deleted events of a run that has not ended = %d, %v; want 0", n, err)
 	}
 	f.mustStore(3, f.event(3, protocol.RunExited, `{"exit_code":0}`))
 	if got, err := f.EndedRuns(ctx, f.at, 10); err != nil || len(got) != 0 {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("runs that ended earlier = %v, %v; want none", got, err)
 	}
 	if got, err := f.EndedRuns(ctx, late, 10); err != nil || !slices.Equal(got, []string{"run_a"}) {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("ended runs = %v, %v; want run_a", got, err)
 	}
 	if n, err := f.Forget(ctx, "run_a", late, 7, recordOf); err != nil || n != 3 {
-		t.Errorf("%d, %v", n, err)
+		t.Errorf("deleted events = %d, %v; want 3", n, err)
 	}
 	if got, err := f.EndedRuns(ctx, late, 10); err != nil || len(got) != 0 {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("ended runs with events = %v, %v; want none", got, err)
 	}
 	f.expectEvents()
 	if r := f.run(); r.Status != protocol.StatusExited || r.Prefix != 3 {
-		t.Errorf("%+v", r)
+		t.Errorf("run without events = %+v, want exited with prefix 3", r)
 	}
 	if got := strings.Join(f.kinds(), " "); got != "run_started retention" {
-		t.Errorf("recorded: %s", got)
+		t.Errorf("kinds in the audit log = %s", got)
 	}
 }

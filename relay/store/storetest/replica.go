@@ -22,8 +22,8 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// replicas checks that the store lists the servers that are alive; that a host belongs to the
-// server that took it over last; and that the previous server receives mail about it.
+// replicas checks that the store lists the live servers, that a host belongs to the server that
+// took it over last, and that the previous server receives mail about the host.
 func replicas(t *testing.T, open Opener) {
 	f := begin(t, open)
 	live := func(want ...string) {
@@ -34,14 +34,14 @@ func replicas(t *testing.T, open Opener) {
 			got = append(got, r.ID+r.Key)
 		}
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("%v %s", err, diff)
+			t.Errorf("live servers: error %v, diff (-want +got):\n%s", err, diff)
 		}
 	}
 	f.must(f.Join(ctx, store.Replica{ID: "one", Key: "1"}))
 	live("one1")
 	f.must(f.Join(ctx, store.Replica{ID: "two", Key: "2"}))
 	if !f.Shared() {
-		live("two2") // joining an unshared database removes the previous server
+		live("two2") // joining a database that is not shared removes the previous server
 	} else {
 		live("one1", "two2")
 		f.must(f.RenewLease(ctx, "one"))
@@ -59,14 +59,14 @@ func replicas(t *testing.T, open Opener) {
 		t.Helper()
 		h, err := f.Host(ctx, "host_a")
 		if err != nil || h.Replica != replica || h.Alive != alive || replica != "" && (h.Instance != "i" || h.Proto != 2 || h.Epoch != 7) {
-			t.Errorf("%+v %v", h, err)
+			t.Errorf("host = %+v, %v", h, err)
 		}
 	}
 	mail := func(of string, want ...store.Mail) {
 		t.Helper()
 		got, err := f.ReceiveMail(ctx, of)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("%v %s", err, diff)
+			t.Errorf("mail: error %v, diff (-want +got):\n%s", err, diff)
 		}
 	}
 	is("", false)
@@ -90,7 +90,7 @@ func replicas(t *testing.T, open Opener) {
 		mail("two", store.Mail{Kind: store.HostMail, Body: "host_a"})
 		_, err := f.AddHost(ctx, store.Host{ID: "host_b", TokenHash: "t"})
 		f.must(err)
-		take("host_b", "nobody") // an unregistered server
+		take("host_b", "nobody") // a server that is not registered
 		take("host_b", "two")
 		mail("nobody")
 	}
@@ -99,12 +99,12 @@ func replicas(t *testing.T, open Opener) {
 	}
 	all, err := f.Replicas(ctx)
 	if err != nil || slices.ContainsFunc(all, func(r store.Replica) bool { return r.ID == "two" }) {
-		t.Errorf("%v %v", all, err)
+		t.Errorf("live servers = %v, %v; want none that has left", all, err)
 	}
 }
 
-// changes checks that a server learns of all runs that other servers have changed, even if their
-// transactions commit in a different order than they began.
+// changes checks that a server finds all runs that other servers have changed. This also holds if
+// the transactions commit in another order than they began.
 func changes(t *testing.T, open Opener) {
 	f := begin(t, open)
 	if !f.Shared() {
@@ -132,7 +132,7 @@ func changes(t *testing.T, open Opener) {
 		}
 		slices.Sort(got)
 		if diff := cmp.Diff(append([]string{}, want...), got); err != nil || diff != "" {
-			t.Errorf("%v %s", err, diff)
+			t.Errorf("changes: error %v, diff (-want +got):\n%s", err, diff)
 		}
 	}
 	look()
@@ -147,14 +147,14 @@ func changes(t *testing.T, open Opener) {
 	look("run_a5 true", "run_b1 false")
 	for number, want := range map[int64]int64{last: 1, 1 << 50: 5, 0: 0} {
 		if at, err := f.PrefixAt(ctx, "run_a", number, 5); err != nil || at != want {
-			t.Errorf("at %d the prefix was %d, want %d: %v", number, at, want, err)
+			t.Errorf("prefix at event %d = %d, want %d (%v)", number, at, want, err)
 		}
 	}
 	concurrentWriters(f, next)
 }
 
-// concurrentWriters checks that a reader learns the last prefix of each run while several writers
-// commit.
+// concurrentWriters runs several writers at the same time. A reader must find the last prefix of
+// each run.
 func concurrentWriters(f *fixture, next int64) {
 	t := f.T
 	t.Helper()
@@ -184,7 +184,7 @@ func concurrentWriters(f *fixture, next int64) {
 		next = at
 		for _, c := range all {
 			if c.Prefix < got[c.Run] {
-				t.Errorf("%s went back from %d to %d", c.Run, got[c.Run], c.Prefix)
+				t.Errorf("prefix of %s decreased from %d to %d", c.Run, got[c.Run], c.Prefix)
 			}
 			got[c.Run] = c.Prefix
 		}
@@ -201,13 +201,13 @@ func concurrentWriters(f *fixture, next int64) {
 	}
 	for w := range writers {
 		if got[fmt.Sprint("many", w)] != each {
-			t.Errorf("%v", got)
+			t.Errorf("prefixes = %v, want all events of each run", got)
 		}
 	}
 }
 
-// sent checks that a command is sent only over the host's current connection, that its error
-// remains stored, and that servers find the hosts for which commands or calls are waiting.
+// sent checks that a command is sent only over the current connection of its host, that the reason
+// of its rejection is stored, and that servers find the hosts for which commands or calls wait.
 func sent(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.openRequest("q1")
@@ -224,7 +224,7 @@ func sent(t *testing.T, open Opener) {
 	busy := func(of string, want ...string) {
 		t.Helper()
 		if got, err := f.HostsWithWork(ctx, of); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%v, %v", got, err)
+			t.Errorf("hosts with work = %v, %v", got, err)
 		}
 	}
 	busy("one", "host_a")
@@ -254,12 +254,12 @@ func sent(t *testing.T, open Opener) {
 	}
 	for _, c := range got {
 		if c.Kind == store.DecisionCommand && (c.State != "rejected" || c.Why != "it does not fit") {
-			t.Errorf("%+v", c)
+			t.Errorf("decision = %+v, want rejected with its reason", c)
 		}
 	}
 }
 
-// calls checks that an RPC is stored once by its id, and answered once.
+// calls checks that an RPC is stored once for its id, and that only its first answer is stored.
 func calls(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.must(f.Join(ctx, store.Replica{ID: "one"}))
@@ -281,7 +281,7 @@ func calls(t *testing.T, open Opener) {
 		t.Error(c)
 	}
 	if c, fresh := add(store.Call{ID: "c1", By: "adam"}); fresh || c.By != "" || string(c.Frame) != `{"a":1}` || c.Ends != 100 {
-		t.Errorf("%+v", c)
+		t.Errorf("repeated call = %+v, want the existing call", c)
 	}
 	add(store.Call{ID: "c2", At: 6, Gen: gen})
 	add(store.Call{ID: "c3", At: 7, Gen: gen - 1})
@@ -300,7 +300,7 @@ func calls(t *testing.T, open Opener) {
 	}
 	for want, got := range map[string]string{" c1 c2 c3": ids(f.CallsOf(ctx, "host_a")), " c3": ids(f.OverdueCalls(ctx, 99)), " c2": ids(f.Calls(ctx, []string{"c2", "c9"}))} {
 		if got != want {
-			t.Errorf("%q, want %q", got, want)
+			t.Errorf("ids = %q, want %q", got, want)
 		}
 	}
 	if err := f.Disconnected(ctx, "host_a", gen, 9); err != nil {
@@ -314,18 +314,18 @@ func calls(t *testing.T, open Opener) {
 	}
 	for range 2 {
 		if c, err := answer("{}"); err != nil || c.Answer != "{}" || c.Frame != nil {
-			t.Errorf("%+v %v", c, err)
+			t.Errorf("answered call = %+v, %v; want the first answer and no frame", c, err)
 		}
 	}
 	if c, err := f.Call(ctx, "c1"); err != nil || c.State != "answered" || c.At != 50 || c.Type != "rpc.bash" {
-		t.Errorf("%+v %v", c, err)
+		t.Errorf("stored call = %+v, %v; want answered at 50", c, err)
 	}
 	if _, err := f.MoveCall(ctx, "no", 1, func(*store.Call) {}); !errors.Is(err, store.ErrUnknown) {
 		t.Error(err)
 	}
 	lines, err := f.AuditLines(ctx, 0, 100)
 	if err != nil || len(lines) != 3 {
-		t.Errorf("%d %v", len(lines), err)
+		t.Errorf("audit records = %d, %v; want 3", len(lines), err)
 	}
 	check := func(at int64, want error) {
 		t.Helper()

@@ -1,4 +1,5 @@
-// Package storetest tests the contract of the relay's stores (its API promises nothing).
+// Package storetest tests the contract of the relay's stores. The compatibility promise does not
+// cover this API.
 package storetest
 
 import (
@@ -21,7 +22,7 @@ import (
 // Opener opens a database. Opening the same name again returns the stored data.
 type Opener func(t *testing.T, name string) *store.Store
 
-// Run runs all tests.
+// Run runs all tests of the contract.
 func Run(t *testing.T, open Opener) {
 	for name, play := range map[string]func(t *testing.T, open Opener){
 		"order": order, "holes": holes, "gaps": gaps, "begins late": beginsLate, "refused": refused, "fenced": fenced,
@@ -52,7 +53,7 @@ func begin(t *testing.T, open Opener) *fixture {
 	return f
 }
 
-// host connects a host.
+// host connects a host and returns the generation of its connection.
 func (f *fixture) host(id string) int64 {
 	f.Helper()
 	if _, err := f.AddHost(ctx, store.Host{ID: id, TokenHash: "t"}); err != nil {
@@ -76,7 +77,7 @@ func (f *fixture) output(seq int64) store.Incoming {
 	return f.event(seq, protocol.RunOutput, fmt.Sprintf(`{"stream":"stdout","text":"%d"}`, seq))
 }
 
-// append stores events in one batch and returns the outcomes and run_a's prefix.
+// append stores events in one batch. It returns their outcomes and the prefix of run_a.
 func (f *fixture) append(all ...store.Incoming) ([]store.Outcome, int64) {
 	f.Helper()
 	out, err := f.Append(ctx, all)
@@ -86,21 +87,21 @@ func (f *fixture) append(all ...store.Incoming) ([]store.Outcome, int64) {
 	return out.Outcomes, out.Prefixes["run_a"]
 }
 
-// mustStore stores events that must be accepted, and requires the prefix.
+// mustStore stores events, all of which must be accepted. The prefix of run_a must then be prefix.
 func (f *fixture) mustStore(prefix int64, all ...store.Incoming) {
 	f.Helper()
 	outcomes, got := f.append(all...)
 	for i, o := range outcomes {
 		if o != (store.Outcome{}) {
-			f.Fatalf("event %d: %+v", all[i].Envelope.Seq, o)
+			f.Fatalf("outcome of event %d = %+v, want stored", all[i].Envelope.Seq, o)
 		}
 	}
 	if got != prefix {
-		f.Fatalf("the prefix is %d, want %d", got, prefix)
+		f.Fatalf("prefix = %d, want %d", got, prefix)
 	}
 }
 
-// seqs returns the sequence numbers of the visible events after one.
+// seqs returns the sequence numbers of the visible events after a sequence number.
 func (f *fixture) seqs(after int64) (out []int64) {
 	f.Helper()
 	all, err := f.Events(ctx, "run_a", after, 1000)
@@ -116,7 +117,7 @@ func (f *fixture) seqs(after int64) (out []int64) {
 func (f *fixture) expectEvents(want ...int64) {
 	f.Helper()
 	if got := f.seqs(0); !slices.Equal(got, want) {
-		f.Fatalf("apps see %v, want %v", got, want)
+		f.Fatalf("visible events = %v, want %v", got, want)
 	}
 }
 
@@ -137,15 +138,15 @@ func order(t *testing.T, open Opener) {
 	f.mustStore(4, f.output(2), f.output(3), f.output(4))
 	f.expectEvents(1, 2, 3, 4)
 	if got := f.seqs(2); !slices.Equal(got, []int64{3, 4}) {
-		t.Errorf("after 2: %v", got)
+		t.Errorf("visible events after 2 = %v, want 3 and 4", got)
 	}
 	e, err := f.Events(ctx, "run_a", 1, 1)
 	if err != nil || len(e) != 1 || string(e[0].Data) != `{"stream":"stdout","text":"2"}` || e[0].Type != protocol.RunOutput || e[0].TS != "2025-01-01T00:00:00Z" {
-		t.Errorf("%+v, %v", e, err)
+		t.Errorf("event 2 = %+v, %v", e, err)
 	}
 	r := f.run()
 	if r.Tool != "codex" || r.Cwd != "/w" || r.Command != "codex -q" || r.Title != "t" || r.HostID != "host_a" || r.Status != protocol.StatusRunning || r.Last != 4 {
-		t.Errorf("%+v", r)
+		t.Errorf("run = %+v", r)
 	}
 }
 
@@ -156,7 +157,7 @@ func holes(t *testing.T, open Opener) {
 	f.mustStore(1, f.output(5), f.output(4))
 	f.expectEvents(1)
 	if r := f.run(); r.Last != 5 || r.Prefix != 1 {
-		t.Errorf("%+v", r)
+		t.Errorf("run = %+v, want prefix 1 and last 5", r)
 	}
 	f.mustStore(5, f.output(2))
 	f.expectEvents(1, 2, 3, 4, 5)
@@ -169,21 +170,21 @@ func gaps(t *testing.T, open Opener) {
 	}
 	f.mustStore(1, f.event(1, protocol.RunStarted, started))
 	f.mustStore(1, f.output(8))
-	f.mustStore(1, gap(3, 6)) // 2 is missing
+	f.mustStore(1, gap(3, 6)) // event 2 is missing
 	f.mustStore(6, f.output(2))
 	f.mustStore(8, f.output(7))
 	f.expectEvents(1, 2, 6, 7, 8)
-	// events inside a gap may still arrive, and are not counted twice
+	// Events inside a gap may still arrive. They do not change the prefix.
 	f.mustStore(8, f.output(4))
 	f.expectEvents(1, 2, 4, 6, 7, 8)
-	// a part of a gap may be stored already
+	// Some events of a gap's range may already be stored.
 	f.mustStore(8, f.event(11, protocol.RunPermissionRequested, `{"request_id":"q","reason":"choice","prompt":"?"}`))
 	f.mustStore(13, gap(9, 13))
 	f.expectEvents(1, 2, 4, 6, 7, 8, 11, 13)
 	if open, err := f.Requests(ctx, "run_a"); err != nil || len(open) != 1 {
-		t.Errorf("%v, %v", open, err)
+		t.Errorf("open requests = %v, %v; want 1", open, err)
 	}
-	// a gap with an impossible range is an ordinary event
+	// A gap with an invalid range is stored like any other event.
 	f.mustStore(13, f.event(15, protocol.RunGap, `{"from":14,"to":99,"reason":"spool_full"}`))
 }
 
@@ -194,16 +195,16 @@ func beginsLate(t *testing.T, open Opener) {
 	f.mustStore(41, first)
 	f.mustStore(42, f.output(42))
 	f.expectEvents(41, 42)
-	of := f.event(5, protocol.RunStarted, started) // of a host that counts from 1
+	of := f.event(5, protocol.RunStarted, started) // an event of a host whose runs begin with sequence number 1
 	of.Envelope.RunID = "run_c"
 	if out, err := f.Append(ctx, []store.Incoming{of}); err != nil || out.Prefixes["run_c"] != 0 {
-		t.Errorf("%+v, %v", out, err)
+		t.Errorf("run_c without its first event: %+v, %v; want prefix 0", out, err)
 	}
 	late := f.output(7)
 	late.Envelope.RunID = "run_b"
 	out, err := f.Append(ctx, []store.Incoming{late})
 	if err != nil || out.Prefixes["run_b"] != 0 || !slices.Equal(out.Started, []string{"run_b"}) {
-		t.Errorf("a run whose beginning is missing: %+v, %v", out, err)
+		t.Errorf("run_b without its first event: %+v, %v; want prefix 0", out, err)
 	}
 }
 
@@ -219,7 +220,7 @@ func refused(t *testing.T, open Opener) {
 	out, prefix := f.append(same, other, typ, foreign, f.output(3))
 	want := []store.Outcome{{Duplicate: true}, {Refused: protocol.SeqConflict}, {Refused: protocol.SeqConflict}, {Refused: protocol.NotOwner}, {}}
 	if diff := cmp.Diff(want, out); diff != "" || prefix != 3 {
-		t.Errorf("prefix %d: %s", prefix, diff)
+		t.Errorf("prefix = %d, outcomes (-want +got):\n%s", prefix, diff)
 	}
 	f.expectEvents(1, 2, 3)
 }
@@ -231,7 +232,7 @@ func fenced(t *testing.T, open Opener) {
 	f.gen = f.host("host_a")
 	out, err := f.Append(ctx, []store.Incoming{before, f.output(2)})
 	if err != nil || !out.Outcomes[0].Stale || out.Outcomes[1] != (store.Outcome{}) {
-		t.Errorf("%+v, %v", out, err)
+		t.Errorf("outcomes = %+v, %v; want the event of the old connection stale", out, err)
 	}
 	f.expectEvents(1, 2)
 	noHost := f.output(3)
@@ -249,7 +250,7 @@ func status(t *testing.T, open Opener) {
 		seq++
 		f.mustStore(seq, f.event(seq, typ, data))
 		if r := f.run(); r.Status != want || r.LastActiveAt != f.at && r.Status != protocol.StatusExited {
-			t.Errorf("after %s the run is %s (%+v), want %s", typ, r.Status, r, want)
+			t.Errorf("after %s: status = %s (%+v), want %s", typ, r.Status, r, want)
 		}
 	}
 	ask := func(id string) string { return `{"request_id":"` + id + `","reason":"permission","prompt":"?"}` }
@@ -268,7 +269,7 @@ func status(t *testing.T, open Opener) {
 	r := f.run()
 	if r.Title != "new" || r.ExitCode == nil || *r.ExitCode != 137 || r.EndedAt == 0 ||
 		string(r.Meta) != `{"labels":{"a":"b"},"title":"new","usage":{"tokens_in":1,"tokens_out":2,"cost_usd":0.5}}` {
-		t.Errorf("%+v, meta %s", r, r.Meta)
+		t.Errorf("run = %+v, meta = %s", r, r.Meta)
 	}
 }
 
@@ -283,7 +284,7 @@ func requests(t *testing.T, open Opener) {
 			got = append(got, q.ID)
 		}
 		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("open are %v (%v), want %v", got, err, want)
+			t.Errorf("open requests = %v (%v), want %v", got, err, want)
 		}
 	}
 	ask := func(seq int64, id string) store.Incoming {
@@ -292,7 +293,7 @@ func requests(t *testing.T, open Opener) {
 	f.mustStore(3, ask(2, "z"), ask(3, "a"))
 	are("z", "a")
 	f.mustStore(3, ask(5, "held"))
-	are("z", "a") // a request is open only when all events before it are visible
+	are("z", "a") // a request is open only if all events before it are stored
 	f.mustStore(5, f.event(4, protocol.RunInput, `{"actor":"web","input_id":"z","text_redacted":"y","text_sha256":""}`))
 	are("a", "held")
 	f.mustStore(6, f.event(6, protocol.ToolResult, `{"request_id":"a","tool":"bash","actor":"web","ok":true,"duration_ms":1}`))
@@ -308,12 +309,12 @@ func quota(t *testing.T, open Opener) {
 		f.mustStore(2+i, f.event(2+i, protocol.RunPermissionRequested, fmt.Sprintf(`{"request_id":"q%d","reason":"choice","prompt":"?"}`, i)))
 	}
 	if all, err := f.Requests(ctx, "run_a"); err != nil || len(all) != protocol.MaxOpenRequests {
-		t.Errorf("%d requests are open (%v)", len(all), err)
+		t.Errorf("open requests = %d (%v), want the maximum", len(all), err)
 	}
 }
 
-// random runs schedules of a host that sends, repeats and resends, and checks the visible events:
-// each one up to the first that is missing, once, in order.
+// random simulates a host that sends, repeats and resends events in random order. The visible
+// events must be those up to the first missing one, each once and in order.
 func random(t *testing.T, open Opener) {
 	f := begin(t, open)
 	dice := rand.New(rand.NewPCG(1, 2))
@@ -324,7 +325,7 @@ func random(t *testing.T, open Opener) {
 		var duplicates []bool
 		for range 1 + dice.IntN(5) {
 			seq := 1 + dice.Int64N(last)
-			if dice.IntN(3) == 0 { // mostly what comes next
+			if dice.IntN(3) == 0 { // prefer the next event
 				for seq = 1; have[seq]; seq++ {
 				}
 			}
@@ -348,15 +349,15 @@ func random(t *testing.T, open Opener) {
 		out, prefix := f.append(batch...)
 		for i, o := range out {
 			if (o != store.Outcome{Duplicate: duplicates[i]}) {
-				t.Fatalf("step %d: event %d: %+v", steps, batch[i].Envelope.Seq, o)
+				t.Fatalf("step %d: outcome of event %d = %+v", steps, batch[i].Envelope.Seq, o)
 			}
 		}
 		if prefix != want {
-			t.Fatalf("step %d: the prefix is %d, want %d", steps, prefix, want)
+			t.Fatalf("step %d: prefix = %d, want %d", steps, prefix, want)
 		}
 		seen := f.seqs(0)
 		if int64(len(seen)) != want || want > 0 && seen[want-1] != want || !slices.IsSorted(seen) {
-			t.Fatalf("step %d: apps see %v, want 1 to %d", steps, seen, want)
+			t.Fatalf("step %d: visible events = %v, want 1 to %d", steps, seen, want)
 		}
 	}
 }
@@ -368,25 +369,25 @@ func input(id, payload string) store.Command {
 func inputs(t *testing.T, open Opener) {
 	f := begin(t, open)
 	if _, _, err := f.Accept(ctx, input("i1", `"y"`)); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("an input of no run: %v", err)
+		t.Errorf("input for an unknown run: error = %v, want ErrUnknown", err)
 	}
 	f.mustStore(1, f.event(1, protocol.RunStarted, started))
 	for i, id := range []string{"i2", "i1", "i3"} {
 		if c, fresh, err := f.Accept(ctx, input(id, `"y"`)); err != nil || !fresh || c.State != "accepted" || c.N != int64(i+1) {
-			t.Errorf("%s: %+v, %v, %v", id, c, fresh, err)
+			t.Errorf("input %s = %+v, fresh = %v, error = %v", id, c, fresh, err)
 		}
 	}
 	if c, fresh, err := f.Accept(ctx, input("i1", `"y"`)); err != nil || fresh || c.State != "accepted" {
-		t.Errorf("again: %+v, %v, %v", c, fresh, err)
+		t.Errorf("repeated input = %+v, fresh = %v, error = %v", c, fresh, err)
 	}
 	if _, _, err := f.Accept(ctx, input("i1", `"n"`)); !errors.Is(err, store.ErrConflict) {
-		t.Errorf("the id with another text: %v", err)
+		t.Errorf("id with another text: error = %v, want ErrConflict", err)
 	}
 	step := func(id, on, want string, moved bool) {
 		t.Helper()
 		c, did, err := f.Step(ctx, "run_a", store.InputCommand, id, on, "")
 		if err != nil || did != moved || c.State != want {
-			t.Errorf("%s %s: %+v, %v, %v", id, on, c, did, err)
+			t.Errorf("step of %s on %s: %+v, moved = %v, error = %v", id, on, c, did, err)
 		}
 	}
 	step("i2", "sent", "sent", true)
@@ -395,18 +396,18 @@ func inputs(t *testing.T, open Opener) {
 	step("i1", "expired", "expired", true)
 	step("i1", "sent", "expired", false)
 	if _, _, err := f.Step(ctx, "run_a", store.InputCommand, "nobody", "sent", ""); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("a step of nothing: %v", err)
+		t.Errorf("step of an unknown command: error = %v, want ErrUnknown", err)
 	}
 	left, err := f.Pending(ctx, "host_a", false)
 	if err != nil || len(left) != 1 || left[0].ID != "i3" || string(left[0].Payload) != `"y"` {
-		t.Errorf("%+v, %v", left, err)
+		t.Errorf("pending commands = %+v, %v; want i3", left, err)
 	}
 	if c, _, err := f.Accept(ctx, input("i2", `"y"`)); err != nil || c.State != "applied" || c.Payload != nil {
-		t.Errorf("an applied command: %+v, %v", c, err)
+		t.Errorf("applied command = %+v, %v; want it without a payload", c, err)
 	}
 	f.mustStore(2, f.event(2, protocol.RunExited, `{"exit_code":0}`))
 	if _, _, err := f.Accept(ctx, input("i9", `"y"`)); !errors.Is(err, store.ErrHasExited) {
-		t.Errorf("an input of a run that has ended: %v", err)
+		t.Errorf("input for an ended run: error = %v, want ErrHasExited", err)
 	}
 }
 
@@ -425,44 +426,44 @@ func decisions(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.openRequest("q")
 	if _, _, err := f.Accept(ctx, decision("other", "approve", "eve")); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("a request that there is not: %v", err)
+		t.Errorf("decision on an unknown request: error = %v, want ErrUnknown", err)
 	}
 	changed := decision("q", "approve", "eve")
 	changed.ArgsSHA256 = "bb"
 	if _, _, err := f.Accept(ctx, changed); !errors.Is(err, store.ErrChanged) {
-		t.Errorf("for other arguments: %v", err)
+		t.Errorf("decision for other arguments: error = %v, want ErrChanged", err)
 	}
 	first := decision("q", "approve", "eve")
 	first.ArgsSHA256 = "aa"
 	if c, fresh, err := f.Accept(ctx, first); err != nil || !fresh || c.State != "accepted" {
-		t.Errorf("%+v, %v, %v", c, fresh, err)
+		t.Errorf("first decision = %+v, fresh = %v, error = %v", c, fresh, err)
 	}
 	if c, fresh, err := f.Accept(ctx, first); err != nil || fresh || c.State != "accepted" {
-		t.Errorf("the same again: %+v, %v, %v", c, fresh, err)
+		t.Errorf("repeated decision = %+v, fresh = %v, error = %v", c, fresh, err)
 	}
 	var decided *store.AlreadyDecided
 	if _, _, err := f.Accept(ctx, decision("q", "deny", "adam")); !errors.As(err, &decided) || !errors.Is(err, store.ErrDecided) || decided.Was != (store.RecordedDecision{Decision: "approve", By: "eve", At: 7}) {
-		t.Errorf("the second: %v", err)
+		t.Errorf("second decision: error = %v, want AlreadyDecided", err)
 	}
 	for _, on := range []string{"sent", "rejected"} {
 		if _, moved, err := f.Step(ctx, "run_a", store.DecisionCommand, "q", on, ""); err != nil || !moved {
-			t.Errorf("%s: %v, %v", on, moved, err)
+			t.Errorf("step on %s: moved = %v, error = %v", on, moved, err)
 		}
 	}
-	// the host withdrew it: it can be decided again
+	// The host has returned the decision, so the request can be decided again.
 	if q, err := f.Requests(ctx, "run_a"); err != nil || len(q) != 1 || q[0].State != "open" {
-		t.Errorf("%+v, %v", q, err)
+		t.Errorf("requests = %+v, %v; want one open request", q, err)
 	}
 	if c, fresh, err := f.Accept(ctx, decision("q", "deny", "adam")); err != nil || !fresh || c.State != "accepted" || c.By != "adam" {
-		t.Errorf("the next decision: %+v, %v, %v", c, fresh, err)
+		t.Errorf("next decision = %+v, fresh = %v, error = %v", c, fresh, err)
 	}
 	f.mustStore(3, f.event(3, protocol.RunPermissionResolved, `{"request_id":"q","decision":"deny"}`))
 	if _, _, err := f.Accept(ctx, decision("q", "approve", "eve")); !errors.Is(err, store.ErrDecided) {
-		t.Errorf("a decided request: %v", err)
+		t.Errorf("decision on a decided request: error = %v, want ErrDecided", err)
 	}
 }
 
-// oneDecision checks that of many concurrent decisions exactly one counts.
+// oneDecision sends many concurrent decisions on a request. Exactly one may be accepted.
 func oneDecision(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.openRequest("q")
@@ -479,18 +480,18 @@ func oneDecision(t *testing.T, open Opener) {
 			case fresh:
 				won = append(won, by)
 			case !errors.Is(err, store.ErrDecided):
-				t.Errorf("%s: %v", by, err)
+				t.Errorf("decision of %s: error = %v, want ErrDecided", by, err)
 			}
 		})
 	}
 	wg.Wait()
 	if len(won) != 1 {
-		t.Errorf("%v have decided", won)
+		t.Errorf("users with accepted decisions = %v, want one", won)
 	}
 }
 
-// writer checks that the events of many connections are stored once, that each connection is
-// notified of its events in order, and that events queued before the end are committed.
+// writer checks that the events of many connections are stored once. Each connection receives the
+// results of its events in order, and events queued before Close are committed.
 func writer(t *testing.T, open Opener) {
 	f := begin(t, open)
 	w := f.NewWriter(nil)
@@ -509,7 +510,7 @@ func writer(t *testing.T, open Opener) {
 					mu.Lock()
 					defer mu.Unlock()
 					if written.Err != nil || written.Outcome != (store.Outcome{}) || written.Prefix < seq {
-						t.Errorf("%s %d: %+v", e.Envelope.RunID, seq, written)
+						t.Errorf("result of event %s %d = %+v", e.Envelope.RunID, seq, written)
 					}
 					notified[e.Envelope.RunID] = append(notified[e.Envelope.RunID], seq)
 				})
@@ -520,26 +521,26 @@ func writer(t *testing.T, open Opener) {
 	w.Close()
 	for run, seqs := range notified {
 		if len(seqs) != each || !slices.IsSorted(seqs) {
-			t.Errorf("%s was notified of %v", run, seqs)
+			t.Errorf("results for %s arrived as %v, want them in order", run, seqs)
 		}
 	}
 	w.Write(ctx, f.output(1), func(written store.Written) {
 		if !errors.Is(written.Err, store.ErrClosed) {
-			t.Errorf("after the end: %+v", written)
+			t.Errorf("result after Close = %+v, want ErrClosed", written)
 		}
 	})
 	all, err := f.Runs(ctx, store.RunsQuery{Host: "host_a"})
 	if err != nil || len(all) != runs {
-		t.Errorf("%d runs, %v", len(all), err)
+		t.Errorf("number of runs = %d, %v", len(all), err)
 	}
 	for _, r := range all {
 		if r.Prefix != each {
-			t.Errorf("%+v", r)
+			t.Errorf("run = %+v, want all events", r)
 		}
 	}
 }
 
-// reopened checks that a store that is opened again has the committed data.
+// reopened opens a store again. It must contain the committed data.
 func reopened(t *testing.T, open Opener) {
 	f := begin(t, open)
 	f.mustStore(2, f.event(1, protocol.RunStarted, started), f.output(2))
@@ -553,7 +554,7 @@ func reopened(t *testing.T, open Opener) {
 	f.expectEvents(1, 2)
 	f.mustStore(3, f.output(3))
 	if left, err := f.Pending(ctx, "host_a", false); err != nil || len(left) != 1 {
-		t.Errorf("%v, %v", left, err)
+		t.Errorf("pending commands = %v, %v; want 1", left, err)
 	}
 }
 
@@ -561,26 +562,26 @@ func hosts(t *testing.T, open Opener) {
 	f := begin(t, open)
 	was, err := f.AddHost(ctx, store.Host{ID: "host_a", TokenHash: "another"})
 	if err != nil || was.TokenHash != "t" || was.Gen != 1 {
-		t.Errorf("a host of the same id: %+v, %v", was, err)
+		t.Errorf("existing host = %+v, %v; want its first token", was, err)
 	}
 	if _, err := f.TakeOver(ctx, store.Takeover{Host: "host_a", Epoch: 100, At: 5}); err != nil {
 		t.Error(err)
 	}
 	if _, err := f.TakeOver(ctx, store.Takeover{Host: "host_a", Epoch: 99, At: 6}); !errors.Is(err, store.ErrStale) {
-		t.Errorf("a lower epoch: %v", err)
+		t.Errorf("lower epoch: error = %v, want ErrStale", err)
 	}
 	if gen, err := f.TakeOver(ctx, store.Takeover{Host: "host_a", Epoch: 100, At: 7}); err != nil || gen != 3 {
-		t.Errorf("generation %d, %v", gen, err)
+		t.Errorf("higher epoch: generation = %d, error = %v; want 3", gen, err)
 	}
 	if _, err := f.TakeOver(ctx, store.Takeover{Host: "nobody", At: 0}); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("an unknown host: %v", err)
+		t.Errorf("unknown host: error = %v, want ErrUnknown", err)
 	}
 	if h, err := f.Host(ctx, "host_a"); err != nil || h.Epoch != 100 || h.LastSeenAt != 7 {
-		t.Errorf("%+v, %v", h, err)
+		t.Errorf("host = %+v, %v; want epoch 100 and the time 7", h, err)
 	}
 	all, err := f.Hosts(ctx)
 	if err != nil || len(all) != 1 || all[0].ID != "host_a" {
-		t.Errorf("%+v, %v", all, err)
+		t.Errorf("hosts = %+v, %v; want host_a", all, err)
 	}
 }
 
@@ -600,7 +601,7 @@ func unknownFields(t *testing.T, open Opener) {
 	out := all[0].Envelope("host_a")
 	e.HostID, e.Data = "host_a", all[0].Data
 	if strings.Contains(string(e.Data), " ") {
-		t.Errorf("%.40s is not compact", e.Data)
+		t.Errorf("data %.40s is not compact", e.Data)
 	}
 	if diff := cmp.Diff(string(e.Append(nil)), string(out.Append(nil))); diff != "" {
 		t.Error(diff)
