@@ -6,21 +6,22 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/proc"
 )
 
-// Step is a process in a chain of parents.
+// Step is a process in a chain of parent processes.
 type Step struct {
 	PID int
 	*proc.Stat
 }
 
-// Limits that stop processes from hiding: the length of a chain, and the number of attempts to read
-// a chain whose processes keep exiting.
+// The maximum length of a chain, and the maximum number of attempts to read a chain while its
+// processes exit. Without the second limit, processes that exit continuously could prevent the
+// result.
 const (
 	MaxParents  = 1000
 	maxAttempts = 100
 )
 
-// Look returns the state of a process like proc.Read. For a process of another user that /proc
-// hides (hidepid), it returns a Stat without a parent.
+// Look returns the state of a process, like proc.Read. The state of another user's process may be
+// hidden (mount option hidepid of /proc). Look then returns a Stat without a parent.
 func Look(pid int) *proc.Stat {
 	s := proc.Read(pid)
 	if s == nil && syscall.Kill(pid, 0) == syscall.EPERM {
@@ -29,9 +30,9 @@ func Look(pid int) *proc.Stat {
 	return s
 }
 
-// Line returns a process followed by its parents, as read (normally Look) returns them. ok reports
-// whether the chain is complete. If a parent has exited, its child was reparented, and Line starts
-// again.
+// Line returns a process and its chain of parents. read returns the state of a process; normally it
+// is Look. ok reports whether the chain is complete. If a parent exits during the reading, its child gets a
+// new parent, and Line reads the chain again.
 func Line(pid int, read func(pid int) *proc.Stat) (line []Step, ok bool) {
 	for attempt := 0; attempt < maxAttempts; attempt++ {
 		line = line[:0]

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Direction is the direction of a frame.
+// Direction identifies the side that sends a frame.
 type Direction int
 
 const (
@@ -21,21 +21,21 @@ func (d Direction) String() string {
 
 // Frame is a WebSocket frame (RFC 6455, section 5.2).
 type Frame struct {
-	Connection int // counts the proxy's connections from 1
+	Connection int // number of the connection, counted from 1
 	Direction
-	N       int    // counts the connection's frames in this direction from 1
-	Opcode  byte   // 1 is text, 8 close, 9 ping, 10 pong
+	N       int    // number of the frame on its connection and in its direction, counted from 1
+	Opcode  byte   // 1 is text, 8 is close, 9 is ping, 10 is pong
 	Payload []byte // unmasked
-	raw     []byte // as received
+	raw     []byte // the frame with its header, as received
 }
 
-// IsText reports whether the frame is a message of the protocol.
+// IsText reports whether the frame contains a message of the relay's protocol.
 func (f Frame) IsText() bool { return f.Opcode == 1 }
 
-// maxFrame exceeds the size of every frame that the relay sends.
+// maxFrame is a size in bytes that no frame of the relay exceeds.
 const maxFrame = 16 << 20
 
-// readFrame reads a frame. It returns io.EOF if the stream ended before it.
+// readFrame reads the next frame. At the end of the stream it returns io.EOF.
 func readFrame(r *bufio.Reader) (Frame, error) {
 	head := make([]byte, 2, 14)
 	if _, err := io.ReadFull(r, head); err != nil {

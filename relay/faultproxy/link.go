@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// link is a client's connection and the matching connection to the server.
+// link consists of a client's connection and the proxy's connection to the server.
 type link struct {
 	proxy          *Proxy
 	number         int
 	client, server net.Conn
-	halfOpen       atomic.Bool // frames are discarded
+	halfOpen       atomic.Bool // all frames are discarded
 	once           sync.Once
-	closed         chan struct{} // closed with the connections
+	closed         chan struct{} // closed when both connections are closed
 }
 
 // close closes both connections.
@@ -29,7 +29,7 @@ func (l *link) close() {
 	})
 }
 
-// run forwards until the connections close.
+// run forwards frames until the connections close.
 func (l *link) run() {
 	defer l.close()
 	from, back := bufio.NewReader(l.client), bufio.NewReader(l.server)
@@ -45,7 +45,7 @@ func (l *link) run() {
 		return
 	}
 	if !socket {
-		go func() { _, _ = io.Copy(l.server, from) }() // ends with the connection
+		go func() { _, _ = io.Copy(l.server, from) }() // returns when the connection closes
 		_, _ = io.Copy(l.client, back)
 		return
 	}
@@ -66,8 +66,8 @@ func (l *link) run() {
 	both.Wait()
 }
 
-// forward forwards the frames of one direction. When the stream ends, it closes the link, unless
-// the link is half open, where no side may notice.
+// forward forwards the frames of one direction. When the stream ends, it closes the link. If the
+// link is half open, it leaves the other connection open, so that neither side notices.
 func (l *link) forward(r *bufio.Reader, w net.Conn, d Direction) {
 	out := &writer{link: l, to: w}
 	for n := 1; ; n++ {
@@ -90,7 +90,8 @@ func (l *link) forward(r *bufio.Reader, w net.Conn, d Direction) {
 	l.close()
 }
 
-// writer writes one direction. held is a frame to write after the next one.
+// writer writes the frames of one direction. held is a swapped frame, which is written after the
+// next one.
 type writer struct {
 	link *link
 	to   net.Conn
@@ -98,7 +99,7 @@ type writer struct {
 	held []byte
 }
 
-// apply applies a fault to a frame and reports whether the link continues.
+// apply forwards a frame with a fault. It reports whether the link continues to forward frames.
 func (w *writer) apply(f Frame, fault Fault) bool {
 	switch fault {
 	case Drop:
@@ -121,7 +122,7 @@ func (w *writer) apply(f Frame, fault Fault) bool {
 	return w.write(f.raw)
 }
 
-// pause waits for Proxy.Lag and reports whether the link is still open.
+// pause waits for Proxy.Lag. It reports whether the link is still open.
 func (w *writer) pause() bool {
 	t := time.NewTimer(w.link.proxy.Lag)
 	defer t.Stop()
@@ -133,7 +134,7 @@ func (w *writer) pause() bool {
 	}
 }
 
-// hold delays a frame until the next one is written or Proxy.Lag has passed.
+// hold holds a frame until the next frame is written or Proxy.Lag has passed.
 func (w *writer) hold(raw []byte) {
 	w.flush()
 	w.mu.Lock()
@@ -142,7 +143,7 @@ func (w *writer) hold(raw []byte) {
 	time.AfterFunc(w.link.proxy.Lag, w.flush)
 }
 
-// write writes a frame, followed by the held frame.
+// write writes a frame and then the held frame, if any.
 func (w *writer) write(raw []byte) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,7 +159,7 @@ func (w *writer) flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.held != nil {
-		_, _ = w.to.Write(w.held) // the reader notices a closed connection
+		_, _ = w.to.Write(w.held) // ignore the error: reading from a closed connection also fails
 		w.held = nil
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// Odds maps faults to their frequency per 10,000 text frames.
+// Odds maps each fault to the number of its occurrences in 10,000 text frames.
 type Odds map[Fault]int
 
-// Random returns a plan of random faults, which depends only on the seed and the order of frames.
-// Frames other than text pass unchanged, because WebSocket libraries rely on their order.
+// Random returns a plan of random faults. The faults depend only on the seed and the order of the
+// frames. Frames other than text are not changed, because WebSocket libraries rely on their order.
 func Random(seed uint64, odds Odds) func(Frame) Fault {
 	var mu sync.Mutex
 	chance := rand.New(rand.NewPCG(seed, 0))
@@ -21,7 +21,7 @@ func Random(seed uint64, odds Odds) func(Frame) Fault {
 		mu.Lock()
 		n := chance.IntN(10_000)
 		mu.Unlock()
-		for fault := Drop; fault <= HalfOpen; fault++ { // in a fixed order, unlike a map's
+		for fault := Drop; fault <= HalfOpen; fault++ { // a fixed order, unlike that of the map
 			if n -= odds[fault]; n < 0 {
 				return fault
 			}

@@ -1,6 +1,6 @@
-// Package faultproxy is a test proxy between the relay's server and its clients that injects
-// network faults: it drops, duplicates, delays and reorders frames, cuts connections within a
-// frame, and leaves them half open. The test's plan selects the fault of each frame. The
+// Package faultproxy provides a proxy between the relay's server and its clients for tests. It
+// drops, duplicates, delays and reorders frames, cuts connections in the middle of a frame, and
+// leaves connections half open. The test provides a plan that selects the fault of each frame. The
 // compatibility promise does not cover this API.
 package faultproxy
 
@@ -15,22 +15,22 @@ import (
 	"time"
 )
 
-// Fault is what the proxy does to a frame.
+// Fault is what the proxy does with a frame.
 type Fault int
 
 const (
 	Pass      Fault = iota
 	Drop            // discard the frame
-	Duplicate       // forward it twice
-	Delay           // forward it and the following ones after Proxy.Lag
-	Swap            // forward it after the next frame, or after Proxy.Lag
-	Cut             // forward half of it, then close both connections
-	HalfOpen        // discard all frames in both directions without closing
+	Duplicate       // forward the frame twice
+	Delay           // forward the frame and the following frames after Proxy.Lag
+	Swap            // forward the frame after the next one, or after Proxy.Lag
+	Cut             // forward half of the frame, then close both connections
+	HalfOpen        // discard this and all later frames in both directions without closing
 )
 
-// Proxy forwards connections to a server, WebSocket connections frame by frame.
+// Proxy forwards connections to a server. It applies faults to the frames of WebSocket connections.
 type Proxy struct {
-	// Lag is the delay of a delayed frame.
+	// Lag is the time by which Delay delays a frame, and the maximum delay of a swapped frame.
 	Lag time.Duration
 
 	target string
@@ -45,7 +45,7 @@ type Proxy struct {
 }
 
 // New listens on a loopback port and forwards connections to target ("host:port"). It calls plan
-// for each frame, from several goroutines; nil forwards all frames.
+// for each frame, from several goroutines. If plan is nil, it forwards all frames unchanged.
 func New(target string, plan func(Frame) Fault) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -59,10 +59,10 @@ func New(target string, plan func(Frame) Fault) (*Proxy, error) {
 	return p, nil
 }
 
-// URL returns the proxy's URL, with scheme http.
+// URL returns the URL of the proxy. Its scheme is http.
 func (p *Proxy) URL() string { return "http://" + p.listen.Addr().String() }
 
-// SetTarget forwards new connections to another server.
+// SetTarget forwards later connections to another server.
 func (p *Proxy) SetTarget(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +83,7 @@ func (p *Proxy) Close() {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
-	_ = p.listen.Close() // stops accept
+	_ = p.listen.Close() // makes accept return
 	p.CutAll()
 	p.ended.Wait()
 }
@@ -98,7 +98,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// serve forwards a connection until it closes. If the server is not reachable, it closes the
+// serve forwards a connection until it closes. If the server is not reachable, serve closes the
 // connection.
 func (p *Proxy) serve(client net.Conn) {
 	defer client.Close()
@@ -142,7 +142,7 @@ func readHead(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// isUpgrade reports whether a request upgrades to a WebSocket.
+// isUpgrade reports whether the head of a request contains a WebSocket upgrade.
 func isUpgrade(head []byte) bool {
 	for line := range strings.Lines(string(head)) {
 		name, value, _ := strings.Cut(line, ":")
@@ -153,8 +153,8 @@ func isUpgrade(head []byte) bool {
 	return false
 }
 
-// closeAfter adds "Connection: close" to a request, so that the next request uses a new connection
-// and the proxy reads its head.
+// closeAfter adds "Connection: close" to the head of a request. The next request then uses a new
+// connection, so that the proxy reads its head.
 func closeAfter(head []byte) []byte {
 	var b bytes.Buffer
 	for i, line := range bytes.SplitAfter(head, []byte("\n")) {

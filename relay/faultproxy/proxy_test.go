@@ -14,10 +14,11 @@ import (
 	"github.com/coder/websocket"
 )
 
-// patience limits waits, also on a busy machine.
+// patience is the time limit of each wait. Only a failing test waits that long.
 const patience = 2 * time.Minute
 
-// echo answers each message with itself, and a plain request with "plain".
+// echo starts a server that answers each WebSocket message with the same message, and any other
+// request with "plain". It returns the server's address.
 func echo(t *testing.T) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") == "" {
@@ -63,7 +64,7 @@ func start(t *testing.T, plan func(Frame) Fault) *Proxy {
 	return p
 }
 
-// on returns a plan that applies a fault to text frames with this content and direction.
+// on returns a plan that applies a fault to the text frames with the given direction and content.
 func on(d Direction, text string, fault Fault) func(Frame) Fault {
 	return func(f Frame) Fault {
 		if f.Direction == d && f.IsText() && string(f.Payload) == text {
@@ -73,7 +74,8 @@ func on(d Direction, text string, fault Fault) func(Frame) Fault {
 	}
 }
 
-// TestFaults compares the echo of "a", "b", "c" and a long message when a fault is applied to "b".
+// TestFaults sends "a", "b", "c" and a long message to the echo server, applies each fault to "b",
+// and checks the echoed messages.
 func TestFaults(t *testing.T) {
 	for _, c := range []struct {
 		fault Fault
@@ -85,7 +87,7 @@ func TestFaults(t *testing.T) {
 			t.Run(fmt.Sprint(c.want, " ", d), func(t *testing.T) {
 				p := start(t, on(d, "b", c.fault))
 				if c.fault == Swap {
-					p.Lag = patience // so that only the next frame releases it
+					p.Lag = patience // longer than the test, so that only the next frame releases a swapped one
 				}
 				conn, ctx := dial(t, p)
 				long := strings.Repeat("long ", 100_000)
@@ -98,7 +100,7 @@ func TestFaults(t *testing.T) {
 				for {
 					_, b, err := conn.Read(ctx)
 					if err != nil {
-						t.Fatalf("after %q: %v", got, err)
+						t.Fatalf("read after %q: %v", got, err)
 					}
 					if string(b) == long {
 						break
@@ -106,24 +108,23 @@ func TestFaults(t *testing.T) {
 					got = append(got, string(b))
 				}
 				if s := strings.Join(got, " "); s != c.want {
-					t.Errorf("%q came, want %q", s, c.want)
+					t.Errorf("echoed messages = %q, want %q", s, c.want)
 				}
 			})
 		}
 	}
 }
 
-// TestSwappedLast checks that a swapped frame without a successor is only late.
+// TestSwappedLast swaps a frame that has no successor. The frame is then only late.
 func TestSwappedLast(t *testing.T) {
 	conn, ctx := dial(t, start(t, on(ToServer, "b", Swap)))
 	_ = conn.Write(ctx, websocket.MessageText, []byte("b"))
 	if _, b, err := conn.Read(ctx); err != nil || string(b) != "b" {
-		t.Errorf("%q, %v", b, err)
+		t.Errorf("message = %q, error = %v; want \"b\"", b, err)
 	}
 }
 
-// TestCutFrame checks that both connections close within a frame, and that the next connection
-// works.
+// TestCutFrame cuts a frame. Both connections must close, and the next connection must work.
 func TestCutFrame(t *testing.T) {
 	p := start(t, on(ToClient, "b", Cut))
 	conn, ctx := dial(t, p)
@@ -133,23 +134,24 @@ func TestCutFrame(t *testing.T) {
 		}
 	}
 	if _, b, err := conn.Read(ctx); err != nil || string(b) != "a" {
-		t.Fatalf("%q, %v", b, err)
+		t.Fatalf("message = %q, error = %v; want \"a\"", b, err)
 	}
 	if _, b, err := conn.Read(ctx); err == nil {
-		t.Fatalf("%q came", b)
+		t.Fatalf("message after the cut = %q, want an error", b)
 	}
 	second, ctx := dial(t, p)
 	_ = second.Write(ctx, websocket.MessageText, []byte("c"))
 	if _, b, err := second.Read(ctx); err != nil || string(b) != "c" {
-		t.Errorf("%q, %v", b, err)
+		t.Errorf("message on the next connection = %q, error = %v; want \"c\"", b, err)
 	}
 	p.CutAll()
 	if _, b, err := second.Read(ctx); err == nil {
-		t.Errorf("%q came", b)
+		t.Errorf("message after CutAll = %q, want an error", b)
 	}
 }
 
-// TestHalfOpen checks that nothing arrives, and that neither side notices the end of the other.
+// TestHalfOpen leaves a connection half open. No frame arrives any more, and neither side notices
+// that the other has closed.
 func TestHalfOpen(t *testing.T) {
 	var asked atomic.Int32
 	open := make(chan bool, 1)
@@ -164,21 +166,21 @@ func TestHalfOpen(t *testing.T) {
 	conn, ctx := dial(t, p)
 	_ = conn.Write(ctx, websocket.MessageText, []byte("a"))
 	if _, b, err := conn.Read(ctx); err != nil || string(b) != "a" {
-		t.Fatalf("%q, %v", b, err)
+		t.Fatalf("message = %q, error = %v; want \"a\"", b, err)
 	}
 	_ = conn.Write(ctx, websocket.MessageText, []byte("b"))
 	<-open
 	short, stop := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer stop()
 	if _, b, err := conn.Read(short); err == nil || ctx.Err() != nil {
-		t.Errorf("%q came, %v", b, err)
+		t.Errorf("message on a half-open connection = %q, error = %v; want a timeout", b, err)
 	}
-	if n := asked.Load(); n != 3 { // a, its echo, b
-		t.Errorf("the plan was called %d times", n)
+	if n := asked.Load(); n != 3 { // for "a", its echo, and "b"
+		t.Errorf("number of calls of the plan = %d, want 3", n)
 	}
 }
 
-// TestPlain checks that other HTTP requests pass, each on its own connection.
+// TestPlain checks that the proxy forwards other HTTP requests, each on a new connection.
 func TestPlain(t *testing.T) {
 	p := start(t, func(Frame) Fault { return Drop })
 	for range 3 {
@@ -189,12 +191,13 @@ func TestPlain(t *testing.T) {
 		b, _ := io.ReadAll(r.Body)
 		r.Body.Close()
 		if string(b) != "plain body" {
-			t.Errorf("%q", b)
+			t.Errorf("response = %q, want \"plain body\"", b)
 		}
 	}
 }
 
-// TestRandom checks that a seed repeats the same faults, of all kinds in about the expected number.
+// TestRandom checks that a seed always selects the same faults, and that each fault occurs about as
+// often as its odds say.
 func TestRandom(t *testing.T) {
 	odds := Odds{Drop: 1000, Duplicate: 1000, Swap: 500, HalfOpen: 100}
 	a, b := Random(7, odds), Random(7, odds)
@@ -203,17 +206,17 @@ func TestRandom(t *testing.T) {
 		f := Frame{Opcode: 1}
 		x := a(f)
 		if b(f) != x {
-			t.Fatal("the same seed gave another fault")
+			t.Fatal("two plans with the same seed selected different faults")
 		}
 		count[x]++
 	}
 	for fault, n := range odds {
 		if got := count[fault]; got < n*8/10 || got > n*12/10 {
-			t.Errorf("fault %d came %d times of 10,000, want about %d", fault, got, n)
+			t.Errorf("fault %d occurred %d times in 10,000 frames, want about %d", fault, got, n)
 		}
 	}
 	if count[Cut] > 0 || Random(7, Odds{Drop: 10_000})(Frame{Opcode: 9}) != Pass {
-		t.Error("a fault without odds, or of a ping")
+		t.Error("a fault without odds was selected, or a fault for a ping")
 	}
 }
 
@@ -227,6 +230,6 @@ func TestFaultLimit(t *testing.T) {
 		}
 	}
 	if n != 3 {
-		t.Errorf("%d faults", n)
+		t.Errorf("number of faults = %d, want 3", n)
 	}
 }

@@ -10,10 +10,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/client"
 )
 
-// errWithdrawn reports that the host withdrew its question.
+// errWithdrawn reports that the process has withdrawn its question.
 var errWithdrawn = errors.New("the host withdrew the question")
 
-// ask sends a message to people for an answer, while other messages continue.
+// ask submits a message to users as a question. It does not block: other messages are handled while
+// the question is open.
 func (t *hostRun) ask(ctx context.Context, m *effect.HostMessage, payload json.RawMessage) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	t.mu.Lock()
@@ -29,7 +30,7 @@ func (t *hostRun) ask(ctx context.Context, m *effect.HostMessage, payload json.R
 		withdrawn := ctx.Err() != nil
 		cancel(nil)
 		if withdrawn {
-			return // the host no longer waits for the answer
+			return // the process no longer expects the answer
 		}
 		r := &effect.ExchangeReply{By: effect.ByRelay}
 		var refused *effect.Error
@@ -49,7 +50,7 @@ func (t *hostRun) ask(ctx context.Context, m *effect.HostMessage, payload json.R
 	})
 }
 
-// simplify returns a decision without details as "yes" or "no", which every host understands.
+// simplify converts a decision without details to "yes" or "no", which every host understands.
 func simplify(v json.RawMessage) json.RawMessage {
 	var d struct{ Decision, Scope, Reason string }
 	switch {
@@ -69,7 +70,7 @@ func (t *hostRun) reply(m *effect.HostMessage, r *effect.ExchangeReply) {
 	}
 }
 
-// withdraw cancels the question with this id.
+// withdraw cancels the question with a message id.
 func (t *hostRun) withdraw(id string) {
 	t.mu.Lock()
 	cancel := t.open[id]

@@ -1,6 +1,6 @@
-// Package hostrun runs a process that speaks Concerto's host protocol, or an agent that speaks ACP,
-// as a run of its own (spec/relay.md). It starts the process like a program's host, reports its
-// messages to hostd as events, and sends its questions to people. The compatibility promise does
+// Package hostrun runs a process that speaks Concerto's host protocol or ACP as a run of the relay
+// (spec/relay.md). It starts the process as a program would start a host, sends the process's
+// messages to hostd as events, and submits its questions to users. The compatibility promise does
 // not cover this API.
 package hostrun
 
@@ -22,20 +22,22 @@ import (
 
 // Options describes a run.
 type Options struct {
-	Source  *client.Source // receives the events; run.started has been sent
-	ACP     bool           // the process speaks ACP instead of Concerto's protocol
-	Name    string         // the host's name in requests
+	Source  *client.Source // receives the events; its run.started was already sent
+	ACP     bool           // the process speaks ACP instead of Concerto's host protocol
+	Name    string         // name of the host in requests
 	Command []string
 	Dir     string
 	Environ []string
 	Prompt  string
 }
 
-// unlimited is the timeout of the exchange in seconds: a person may need any time to answer.
+// unlimited is the timeout of the exchange in seconds. It is very long, because a user may answer
+// at any time.
 const unlimited = 1e9
 
-// Run runs the process until it ends and returns the exit code: 0 with a result, the process's own
-// code if it ended without one, otherwise 1, and 143 if ctx was cancelled. No processes remain.
+// Run runs the process until it exits and returns the exit code. The code is 0 after a result.
+// Without a result it is the exit code of the process, or 1 if that is 0. It is 143 if ctx was
+// cancelled. When Run returns, all processes have exited.
 func Run(ctx context.Context, o Options) (code int) {
 	t := &hostRun{o: o, open: map[string]context.CancelCauseFunc{}}
 	c := host.Config{Name: o.Name, Connector: o.Name, Command: o.Command[0], Args: o.Command[1:], Dir: o.Dir, Timeout: unlimited, Inherited: host.Inherited{PassEnv: []string{"*"}}}
@@ -48,7 +50,7 @@ func Run(ctx context.Context, o Options) (code int) {
 	defer func() {
 		t.cancelAll(errors.New("the run has ended"))
 		t.asking.Wait()
-		_ = t.hosts.Close(context.Background()) // waits for all processes
+		_ = t.hosts.Close(context.Background()) // waits until all processes have exited
 	}()
 	if err := t.run(ctx); err != nil {
 		return t.report(ctx, err)
@@ -56,7 +58,7 @@ func Run(ctx context.Context, o Options) (code int) {
 	return t.code
 }
 
-// hostRun is the state of one exchange.
+// hostRun is the state of the exchange with the process.
 type hostRun struct {
 	o      Options
 	hosts  *host.Hosts
@@ -65,7 +67,7 @@ type hostRun struct {
 	asking sync.WaitGroup
 
 	mu   sync.Mutex
-	open map[string]context.CancelCauseFunc // open questions by id
+	open map[string]context.CancelCauseFunc // functions that cancel the open questions, by message id
 }
 
 func (t *hostRun) run(ctx context.Context) error {
@@ -90,7 +92,7 @@ func (t *hostRun) run(ctx context.Context) error {
 	}
 }
 
-// report reports why there is no result and returns the exit code.
+// report prints why there is no result. It returns the exit code.
 func (t *hostRun) report(ctx context.Context, err error) int {
 	if ctx.Err() != nil {
 		return 128 + 15
@@ -111,12 +113,12 @@ func (t *hostRun) printRemark(level, line string) {
 	}
 }
 
-// print reports output.
+// print sends output as an event.
 func (t *hostRun) print(stream, text string) {
 	t.o.Source.Wrote(stream, text)
 }
 
-// textFields are the members of messages that are shown as text.
+// textFields are the members of messages that are printed as text.
 type textFields struct {
 	Message string          `json:"message"`
 	Stage   string          `json:"stage"`
@@ -126,11 +128,11 @@ type textFields struct {
 	Chunk   json.RawMessage `json:"chunk"`
 }
 
-// handle processes a message.
+// handle handles a message of the process.
 func (t *hostRun) handle(ctx context.Context, m *effect.HostMessage) {
 	payload := json.RawMessage(value.AppendJSON(nil, m.Payload))
 	var s textFields
-	_ = json.Unmarshal(payload, &s) // on a type mismatch the whole message is shown
+	_ = json.Unmarshal(payload, &s) // if a member has another type, the whole message is printed
 	row := hostmsg.Of(m.Type)
 	switch {
 	case m.Decided:
@@ -155,7 +157,7 @@ func (t *hostRun) handle(ctx context.Context, m *effect.HostMessage) {
 	}
 }
 
-// line returns a message as a line of text.
+// line returns the text of a message as one line.
 func (s *textFields) line(payload []byte) string {
 	var words []string
 	if s.Level != "" && s.Level != "info" {
@@ -175,7 +177,8 @@ func (s *textFields) line(payload []byte) string {
 	return strings.TrimRight(strings.Join(words, " "), "\n") + "\n"
 }
 
-// firstText returns the first non-empty text; values that are not strings are shown as JSON.
+// firstText returns the first value that is not empty. A value that is not a string is returned as
+// JSON.
 func firstText(all ...json.RawMessage) string {
 	for _, v := range all {
 		var s string

@@ -1,5 +1,6 @@
-// Package nats connects the relay's servers over NATS. NATS stores nothing: servers find lost
-// messages in their database. The compatibility promise does not cover this API.
+// Package nats carries notifications between the relay's servers over NATS. NATS stores no
+// messages: a server that misses one finds the change in the database. The compatibility promise
+// does not cover this API.
 package nats
 
 import (
@@ -13,19 +14,19 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Bus is a reconnecting connection to NATS. It is safe for concurrent use.
+// Bus is a connection to NATS that reconnects. It is safe for concurrent use.
 type Bus struct {
 	conn *nats.Conn
 	log  *slog.Logger
 }
 
-// The delay between two attempts to connect, and its random part.
+// The delay between two attempts to connect, and the maximum random time added to it.
 const (
 	retryDelay = 500 * time.Millisecond
 	jitter     = 250 * time.Millisecond
 )
 
-// CheckURL checks a NATS URL. Its error omits the URL, which may contain a password.
+// CheckURL validates a NATS URL. The error does not contain the URL, which may contain a password.
 func CheckURL(text string) error {
 	for _, one := range strings.Split(text, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))
@@ -41,8 +42,9 @@ func CheckURL(text string) error {
 	return nil
 }
 
-// Connect connects to one of the servers in a URL: nats://HOST:PORT, or several separated by
-// commas. If none is reachable, it retries. It logs when the connection is lost and restored.
+// Connect connects to one of the servers in a URL: nats://HOST:PORT, or several URLs separated by
+// commas. If no server is reachable, it retries in the background. It logs each time that the
+// connection is lost or restored.
 func Connect(url string, log *slog.Logger) (*Bus, error) {
 	b := &Bus{log: log}
 	conn, err := nats.Connect(url, nats.Name("concerto-relay"), nats.NoEcho(), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
@@ -67,12 +69,13 @@ func Connect(url string, log *slog.Logger) (*Bus, error) {
 	return b, nil
 }
 
-// Publish sends a message without waiting. It is lost if there is no connection.
+// Publish sends a message. It does not wait, and the message is lost without a connection.
 func (b *Bus) Publish(subject string, body []byte) {
-	_ = b.conn.Publish(subject, body) // receivers poll for lost messages
+	_ = b.conn.Publish(subject, body) // ignore the error: receivers also poll the database
 }
 
-// Subscribe calls do for each message of others, one at a time. A subject may end with ">".
+// Subscribe calls do for each message of other servers, one message at a time. A subject that ends
+// with ">" matches all subjects with that prefix.
 func (b *Bus) Subscribe(subject string, do func(subject string, body []byte)) error {
 	_, err := b.conn.Subscribe(subject, func(m *nats.Msg) { do(m.Subject, m.Data) })
 	return err

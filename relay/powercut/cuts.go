@@ -11,10 +11,10 @@ import (
 // syncsPerCut is the number of syncs between two cuts.
 const syncsPerCut = 17
 
-// Cuts cuts the power of a disk repeatedly in a test and checks what remains.
+// Cuts repeatedly cuts the power of a disk in a test, and checks the remaining files.
 type Cuts struct {
-	N    int  // number of cuts so far
-	On   bool // also cut at syncs
+	N    int  // number of power cuts so far
+	On   bool // whether the power is also cut at syncs
 	t    *testing.T
 	disk *Disk
 	look func(dir string) error
@@ -23,9 +23,9 @@ type Cuts struct {
 	syncs  int
 }
 
-// Test creates a disk, registered as a SQLite VFS under this name, whose losses depend on a seed.
-// After each cut, it calls look with a directory of the remaining files, on the goroutine that
-// caused the cut.
+// Test creates a disk and registers it as an SQLite VFS with the given name. seed determines which
+// data is lost. After each power cut, look is called with a directory of the remaining files, on
+// the goroutine that caused the cut.
 func Test(t *testing.T, name string, seed uint64, look func(dir string) error) *Cuts {
 	c := &Cuts{t: t, look: look, chance: rand.New(rand.NewPCG(seed, seed+1))}
 	c.disk = New(name, func() {
@@ -40,7 +40,7 @@ func Test(t *testing.T, name string, seed uint64, look func(dir string) error) *
 func (c *Cuts) Cut() {
 	c.N++
 	if err := c.cut(); err != nil {
-		c.t.Errorf("cut %d: %v", c.N, err)
+		c.t.Errorf("check after power cut %d: %v", c.N, err)
 	}
 }
 
@@ -52,7 +52,8 @@ func (c *Cuts) cut() error {
 	return c.look(dir)
 }
 
-// Files returns the contents of a directory's files by name, for comparison.
+// Files returns the contents of the files in a directory by name. Tests use it to compare
+// directories.
 func Files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -1,5 +1,6 @@
-// Package powercut implements a disk for tests whose power can be cut: any part of what was written
-// to a file since its last sync may be lost. The compatibility promise does not cover this API.
+// Package powercut implements a disk for tests whose power can be cut. A power cut may lose any
+// part of the data that was written to a file since its last sync. The compatibility promise does
+// not cover this API.
 package powercut
 
 import (
@@ -13,7 +14,7 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// Disk records what would remain of files after a power cut. It is a SQLite VFS.
+// Disk is an SQLite VFS that records what remains of each file after a power cut.
 type Disk struct {
 	vfs.VFSFilename
 	synced func()
@@ -22,28 +23,28 @@ type Disk struct {
 	files map[string]*content
 }
 
-// content is the synced content of a file and the later writes, in order.
+// content is the content of a file at its last sync, and the steps since then in order.
 type content struct {
 	synced  []byte
 	pending []step
 }
 
-// step is a write, or a truncation if data is nil.
+// step is a write at an offset, or a truncation if data is nil.
 type step struct {
 	at   int64
 	data []byte
 }
 
-// New creates a disk and registers it as a SQLite VFS. It calls synced after each sync, while
-// SQLite waits; it may be nil.
+// New creates a disk and registers it as an SQLite VFS. After each sync it calls synced, while
+// SQLite waits. synced may be nil.
 func New(name string, synced func()) *Disk {
 	d := &Disk{VFSFilename: vfs.Find("os").(vfs.VFSFilename), synced: synced, files: map[string]*content{}}
 	vfs.Register(name, d)
 	return d
 }
 
-// Cut writes the files that remain after a power cut to a directory: the synced content and a
-// random part of the later steps.
+// Cut writes the files that remain after a power cut to a directory. Each file has its synced
+// content and a random part of the later steps.
 func (d *Disk) Cut(dir string, chance *rand.Rand) error {
 	d.mu.Lock()
 	left := map[string][]byte{}
@@ -82,7 +83,7 @@ func (s step) applyTo(text []byte) []byte {
 func (d *Disk) OpenFilename(of *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	f, flags, err := d.VFSFilename.OpenFilename(of, flags)
 	name := of.String()
-	if err != nil || name == "" { // a file without a name is temporary
+	if err != nil || name == "" { // SQLite uses files without a name as temporary files
 		return f, flags, err
 	}
 	d.mu.Lock()
@@ -93,7 +94,7 @@ func (d *Disk) OpenFilename(of *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs
 	return &file{File: f, disk: d, of: d.files[name]}, flags, nil
 }
 
-// Delete deletes a file, durably.
+// Delete deletes a file. The deletion survives a power cut.
 func (d *Disk) Delete(name string, syncDir bool) error {
 	d.mu.Lock()
 	delete(d.files, name)
@@ -101,14 +102,14 @@ func (d *Disk) Delete(name string, syncDir bool) error {
 	return d.VFSFilename.Delete(name, syncDir)
 }
 
-// file is an open file.
+// file is an open file of a Disk.
 type file struct {
 	vfs.File
 	disk *Disk
 	of   *content
 }
 
-// SharedMemory returns the write-ahead log's index, which does not survive a power cut.
+// SharedMemory returns the index of the write-ahead log. It does not survive a power cut.
 func (f *file) SharedMemory() vfs.SharedMemory {
 	return f.File.(vfs.FileSharedMemory).SharedMemory()
 }
@@ -135,7 +136,7 @@ func (f *file) Truncate(size int64) error {
 	return err
 }
 
-// Sync makes the writes so far durable.
+// Sync makes all earlier writes survive a power cut.
 func (f *file) Sync(flags vfs.SyncFlag) error {
 	if err := f.File.Sync(flags); err != nil {
 		return err

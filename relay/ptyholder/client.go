@@ -15,8 +15,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/holder"
 )
 
-// Start starts a PTY holder as "exe args…" and returns the process id of the run. The run's
-// directory must exist. The error has the reason why the run could not be started.
+// Start starts a PTY holder with the command line "exe args…" and returns the process id of the
+// run. The directory in spec must exist. If the run cannot be started, the error contains the
+// reason.
 func Start(exe string, args []string, spec Spec) (pid int, err error) {
 	cmd := exec.Command(exe, args...)
 	cmd.Env = spec.Env
@@ -30,7 +31,7 @@ func Start(exe string, args []string, spec Spec) (pid int, err error) {
 	return r.PID, nil
 }
 
-// ErrLost reports that the PTY holder was killed, and the run with it.
+// ErrLost reports that the PTY holder was killed, which also ends the run.
 var ErrLost = errors.New("the process that held the run's terminal was killed, and the run's exit code is unknown")
 
 // Client is hostd's connection to a PTY holder. It is safe for concurrent use.
@@ -41,11 +42,12 @@ type Client struct {
 
 	mu      sync.Mutex
 	total   int64
-	changed chan struct{} // closed and replaced when total grows
+	changed chan struct{} // closed and replaced when the log grows
 }
 
-// Attach connects to the PTY holder of a run. stored is the length of the log that the caller has
-// stored. If the holder has exited, Attach succeeds, and Read reports the end.
+// Attach connects to the PTY holder of a run. stored is the number of bytes of the log that the
+// caller has stored. If the holder has exited, Attach still succeeds, and Read reports the end of
+// the run.
 func Attach(dir string, stored int64) (*Client, error) {
 	c := &Client{dir: dir, changed: make(chan struct{})}
 	lost := func() error { return ErrLost }
@@ -65,7 +67,7 @@ func Attach(dir string, stored int64) (*Client, error) {
 	return c, nil
 }
 
-// setTotal records the length of the log.
+// setTotal records the length of the log that a response contains.
 func (c *Client) setTotal(s response) {
 	c.mu.Lock()
 	if s.Out != nil && *s.Out > c.total {
@@ -76,14 +78,15 @@ func (c *Client) setTotal(s response) {
 	c.mu.Unlock()
 }
 
-// request sends a request and waits for the response.
+// request sends a request and waits for its response.
 func (c *Client) request(ctx context.Context, a request) (response, error) {
 	return c.link.Ask(ctx, func(n int64) any { a.N = n; return a })
 }
 
-// Read reads the run's output from an offset on and waits if there is none. at is the offset of the
-// first byte, which is larger than off if earlier output was deleted. io.EOF means that the run has
-// ended and all output was read; End returns its exit.
+// Read reads the output of the run at an offset. If there is none yet, it waits. at is the offset
+// of the first byte that it returns, which is greater than off if earlier output was deleted. Read
+// returns io.EOF when the run has ended and all output was read. End then returns the exit of the
+// run.
 func (c *Client) Read(ctx context.Context, off int64, b []byte) (n int, at int64, err error) {
 	for {
 		c.mu.Lock()
@@ -106,25 +109,26 @@ func (c *Client) Read(ctx context.Context, off int64, b []byte) (n int, at int64
 	}
 }
 
-// Ahead reports whether there is output after an offset. It is only a hint.
+// Ahead reports whether there is output after an offset. The result may be out of date.
 func (c *Client) Ahead(off int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.total > off
 }
 
-// Ack reports to the holder that the caller has the log up to an offset.
+// Ack reports to the holder that the caller has stored the log up to an offset.
 func (c *Client) Ack(off int64) { _ = c.link.Send(request{Op: "taken", Acked: off}) }
 
-// Input writes a text to the terminal, at most once for an id. echoed reports whether the terminal
-// echoed input. After ErrLost or an error of ctx, the record contains the state of the input.
+// Input writes a text to the terminal. A text with the same id is written at most once. echoed
+// reports whether the terminal echoed at that time. After ErrLost or an error of ctx, InputState
+// returns the state of the input.
 func (c *Client) Input(ctx context.Context, id, hash, text string) (state State, echoed bool, err error) {
 	s, err := c.request(ctx, request{Op: "input", ID: id, SHA256: hash, Text: text})
 	return s.State, s.Echo, err
 }
 
-// InputState returns the state of an input and the hash of its text, from the record if the holder
-// has exited.
+// InputState returns the state of an input and the hash of its text. If the holder has exited, it
+// reads them from the recorded inputs.
 func (c *Client) InputState(ctx context.Context, id string) (State, string, error) {
 	s, err := c.request(ctx, request{Op: "state", ID: id})
 	if errors.Is(err, ErrLost) {
@@ -133,10 +137,11 @@ func (c *Client) InputState(ctx context.Context, id string) (State, string, erro
 	return s.State, s.SHA256, err
 }
 
-// Keys writes keys to the terminal, at most once.
+// Keys writes keys to the terminal. They may be lost, but are never written twice.
 func (c *Client) Keys(text string) error { return c.link.Send(request{Op: "keys", Text: text}) }
 
-// Modes reports whether the terminal echoes, and whether a line is read without echo.
+// Modes reports whether the terminal echoes, and whether the run reads a line without echo, such as
+// a password.
 func (c *Client) Modes(ctx context.Context) (echo, secret bool, err error) {
 	s, err := c.request(ctx, request{Op: "modes"})
 	return s.Echo, s.Secret, err
@@ -148,7 +153,8 @@ func (c *Client) Resize(ctx context.Context, cols, rows int64) error {
 	return err
 }
 
-// Stop stops the run's process group: with kill at once, otherwise after the grace period.
+// Stop stops the process group of the run. If kill is set, it kills the group at once, and
+// otherwise after the grace period.
 func (c *Client) Stop(ctx context.Context, kill bool, graceS int64) error {
 	a := request{Op: "stop", Signal: "term", GraceS: graceS}
 	if kill {
@@ -158,7 +164,7 @@ func (c *Client) Stop(ctx context.Context, kill bool, graceS int64) error {
 	return err
 }
 
-// End returns how the run ended. It returns ErrLost if its holder was killed.
+// End returns how the run ended. It returns ErrLost if the holder was killed.
 func (c *Client) End() (Exit, error) {
 	if e, ok := ReadExit(c.dir); ok {
 		return e, nil
@@ -166,11 +172,11 @@ func (c *Client) End() (Exit, error) {
 	return Exit{Code: -1, Reason: "lost"}, ErrLost
 }
 
-// Close disconnects; the run continues.
+// Close disconnects from the holder. The run continues.
 func (c *Client) Close() { c.link.Close() }
 
-// Holder returns the process id of the PTY holder, or 0 if it has exited or is unknown on this
-// system.
+// Holder returns the process id of the PTY holder. It returns 0 if the holder has exited, or if the
+// id is not available on this system.
 func (c *Client) Holder() (pid int) {
 	if c.link.IsLost() {
 		return 0

@@ -1,10 +1,10 @@
-// Package ptyholder implements the process that holds one run's terminal (spec/relay.md). It runs
-// in a session of its own, so the run continues when hostd is killed and restarted. It owns the
-// pseudo-terminal, appends the run's output to a log, records which inputs it wrote and how the run
-// ended, all in the run's directory. hostd reads the log there and sends requests over a socket.
-// The compatibility promise does not cover this API.
+// Package ptyholder implements the process that holds the terminal of one run (spec/relay.md). The
+// process has a session of its own, so the run continues when hostd is killed and restarted. It
+// owns the pseudo-terminal. In the run's directory it appends the run's output to a log, and
+// records the inputs that it has written and the exit of the run. hostd reads the log in that
+// directory and sends requests over a socket. The compatibility promise does not cover this API.
 //
-// Killing the holder ends the run, because its terminal hangs up.
+// If the holder is killed, the terminal hangs up and the run ends.
 package ptyholder
 
 import (
@@ -28,11 +28,11 @@ const (
 	logFile    = "shim.log"
 )
 
-// Spec describes what to run.
+// Spec describes the process of a run.
 type Spec struct {
-	Dir  string   `json:"dir"`  // the run's directory, with mode 0700
-	Path string   `json:"path"` // path of the program
-	Args []string `json:"args"` // without the program's name
+	Dir  string   `json:"dir"`  // directory of the run, with mode 0700
+	Path string   `json:"path"` // path of the executable
+	Args []string `json:"args"` // arguments without argv[0]
 	Name string   `json:"name"` // argv[0]
 	Env  []string `json:"env"`  // the complete environment
 	Cwd  string   `json:"cwd"`
@@ -42,25 +42,26 @@ type Spec struct {
 
 // Exit describes how a run ended.
 type Exit struct {
-	Code   int64  `json:"code"` // 128 plus the signal's number if a signal ended it
+	Code   int64  `json:"code"` // exit code; 128 plus the signal's number if a signal ended the process
 	Signal string `json:"signal,omitempty"`
 	Reason string `json:"reason"` // exited or stopped
-	Total  int64  `json:"total"`  // bytes of the log
+	Total  int64  `json:"total"`  // length of the log in bytes
 }
 
-// ready is the holder's message to the process that started it: the run's process id or an error.
+// ready is the message that the holder sends to the process that started it. It contains the
+// process id of the run, or an error.
 type ready struct {
 	PID   int    `json:"pid,omitempty"`
 	Error string `json:"error,omitempty"`
 }
 
-// Main runs a PTY holder: it reads a Spec, writes to out whether the run was started, and returns
-// when the run has ended.
+// Main runs a PTY holder. It reads a Spec from in, writes to out whether the run was started, and
+// returns when the run has ended.
 func Main(in io.Reader, out io.WriteCloser) error {
 	var spec Spec
 	err := json.NewDecoder(in).Decode(&spec)
 	if err == nil {
-		err = os.Chdir(spec.Dir) // the path of a socket is limited, a directory's is not
+		err = os.Chdir(spec.Dir) // the path of a socket is limited in length, so the socket is opened by a relative path
 	}
 	var k *runHolder
 	if err == nil {
@@ -73,7 +74,7 @@ func Main(in io.Reader, out io.WriteCloser) error {
 		msg.PID = k.term.pid()
 	}
 	if text, e := json.Marshal(msg); e == nil {
-		_, _ = out.Write(append(text, '\n')) // the run continues even if hostd does not read it
+		_, _ = out.Write(append(text, '\n')) // ignore the error: the run continues even if hostd does not read the message
 	}
 	out.Close()
 	if err != nil {
@@ -91,14 +92,15 @@ type runHolder struct {
 
 	mu        sync.Mutex
 	changed   *sync.Cond
-	total     int64 // bytes of the log
-	acked     int64 // bytes that hostd has
-	connected bool  // hostd is connected
+	total     int64 // length of the log in bytes
+	acked     int64 // number of bytes of the log that hostd has stored
+	connected bool  // whether hostd is connected
 	stopped   bool
-	ended     bool // the run's process has exited
+	ended     bool // the process of the run has exited
 }
 
-// Limits on the output that hostd has not read, in bytes. Above them the terminal is not read.
+// The maximum number of bytes of output that hostd has not stored: while hostd is connected, and
+// while it is not. At the maximum, the holder stops reading the terminal.
 const (
 	maxUnread         = 1 << 20
 	maxUnreadDetached = retainedBytes
@@ -127,7 +129,8 @@ func newRunHolder(spec *Spec) (*runHolder, error) {
 	return k, nil
 }
 
-// afterExit is how long orphaned processes of the run may continue to write.
+// afterExit is the time for which the output of orphaned processes is still read after the run's
+// process has exited.
 const afterExit = 2 * time.Second
 
 func (k *runHolder) run() error {
@@ -162,8 +165,8 @@ func (k *runHolder) run() error {
 	return err
 }
 
-// copyOutput appends the run's output to the log until the terminal is closed. It retries while the
-// disk is full; the run blocks.
+// copyOutput appends the run's output to the log until the terminal is closed. While the disk is
+// full, it retries, and the run blocks on its output.
 func (k *runHolder) copyOutput() error {
 	b := make([]byte, 32<<10)
 	for {
@@ -178,7 +181,7 @@ func (k *runHolder) copyOutput() error {
 			}
 		}
 		if err != nil {
-			return nil // the terminal is closed, or no more output arrives
+			return nil // the terminal is closed, or there is no more output
 		}
 	}
 }
@@ -190,7 +193,8 @@ func (k *runHolder) reportWritten() {
 	k.server.reportOutput(k.log.size)
 }
 
-// waitForRoom waits until hostd has read enough, and reports whether the run has ended.
+// waitForRoom waits until hostd has stored enough output. It reports whether the run's process has
+// exited.
 func (k *runHolder) waitForRoom() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -206,7 +210,7 @@ func (k *runHolder) waitForRoom() bool {
 	}
 }
 
-// setAcked records how much hostd has read and whether it is connected.
+// setAcked records how many bytes of the log hostd has stored, and whether hostd is connected.
 func (k *runHolder) setAcked(off int64, present bool) {
 	k.mu.Lock()
 	k.connected = present
@@ -218,7 +222,7 @@ func (k *runHolder) setAcked(off int64, present bool) {
 	k.mu.Unlock()
 }
 
-// storeExit stores how a run ended, atomically.
+// storeExit stores how a run ended. It writes the file atomically.
 func storeExit(dir string, e Exit) error {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -230,7 +234,8 @@ func storeExit(dir string, e Exit) error {
 	return nil
 }
 
-// ReadExit returns how a run ended, or false if it has not ended or is lost.
+// ReadExit returns how a run ended. It returns false if the run has not ended, or if its holder was
+// killed.
 func ReadExit(dir string) (Exit, bool) {
 	var e Exit
 	text, err := os.ReadFile(filepath.Join(dir, exitFile))

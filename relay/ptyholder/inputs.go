@@ -16,23 +16,24 @@ type State string
 
 // The states of an input.
 const (
-	Unseen State = "" // it was never received
-	// it is being written, or the holder was killed while writing
+	Unseen State = "" // the input was never received
+	// Begun means that the input is being written, or that the holder was killed while it wrote the
+	// input.
 	Begun         State = "begun"
-	Applied       State = "applied"       // it was written
-	Indeterminate State = "indeterminate" // a part of it was written
-	Rejected      State = "rejected"      // nothing of it was written
+	Applied       State = "applied"       // the input was written completely
+	Indeterminate State = "indeterminate" // a part of the input was written
+	Rejected      State = "rejected"      // nothing of the input was written
 	Conflict      State = "input_conflict"
 )
 
-// record is a line of the inputs file. It never contains a text.
+// record is a line of the file of inputs. It does not contain the text of the input.
 type record struct {
 	ID     string `json:"id"`
-	SHA256 string `json:"sha256,omitempty"` // of the text
+	SHA256 string `json:"sha256,omitempty"` // hash of the text
 	State  State  `json:"state"`
 }
 
-// inputs writes each input once.
+// inputs writes inputs to the terminal, each at most once.
 type inputs struct {
 	write  func([]byte) (int, error)
 	echoes func() bool
@@ -40,20 +41,20 @@ type inputs struct {
 	mu     sync.Mutex
 	more   *sync.Cond
 	f      *os.File
-	torn   bool // the last line may be incomplete
+	torn   bool // the last line of the file may be incomplete
 	byID   map[string]*input
 	queue  []*input
 	closed bool
 
-	served chan struct{} // closed when writing has stopped
+	served chan struct{} // closed when the writing goroutine has stopped
 }
 
 type input struct {
 	record
 	text   string
-	keys   bool // keys are not recorded
+	keys   bool // the input consists of keys, which are not recorded
 	report []func(State, bool)
-	echoed bool // whether the terminal echoed when it was written
+	echoed bool // whether the terminal echoed at the time of writing
 }
 
 func openInputs(dir string) (*inputs, error) {
@@ -66,8 +67,8 @@ func openInputs(dir string) (*inputs, error) {
 	return in, nil
 }
 
-// submit queues an input and calls report with its state. An input with a known id is not written
-// again. It may call report at once.
+// submit queues an input. It calls report with the state of the input, at once or later. An input
+// whose id is known is not written again.
 func (in *inputs) submit(id, hash, text string, report func(state State, echoed bool)) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -92,7 +93,7 @@ func (in *inputs) submit(id, hash, text string, report func(state State, echoed 
 	in.more.Signal()
 }
 
-// pressKeys queues keys, which are written but not recorded.
+// pressKeys queues keys. They are written, but not recorded.
 func (in *inputs) pressKeys(keys string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -114,7 +115,7 @@ func (in *inputs) state(id string) (State, string) {
 	return Unseen, ""
 }
 
-// serve writes queued inputs until close.
+// serve writes queued inputs until close is called.
 func (in *inputs) serve() {
 	defer close(in.served)
 	for {
@@ -144,10 +145,10 @@ func (in *inputs) serve() {
 	}
 }
 
-// apply writes an input between two records, each of which is synced before it continues.
+// apply writes an input. It records the input before and after the write, and syncs each record.
 func (in *inputs) apply(one *input) State {
 	if one.keys {
-		_, _ = in.write([]byte(one.text)) // keys are best effort
+		_, _ = in.write([]byte(one.text)) // ignore the error: keys need not arrive
 		return Applied
 	}
 	one.echoed = in.echoes()
@@ -168,7 +169,7 @@ func (in *inputs) apply(one *input) State {
 
 func (in *inputs) writeRecord(r record) error {
 	text, err := json.Marshal(r)
-	if in.torn { // ends the incomplete line that a full disk left
+	if in.torn { // terminates the incomplete line that was written to a full disk
 		text = append([]byte{'\n'}, text...)
 	}
 	if err == nil {
@@ -181,8 +182,8 @@ func (in *inputs) writeRecord(r record) error {
 	return err
 }
 
-// close stops writing and waits until the state of the current input is recorded: the run may end
-// as soon as it has read it.
+// close stops the writing of inputs. It waits until the state of the current input is recorded,
+// because a run may exit as soon as it has read the input.
 func (in *inputs) close() {
 	in.mu.Lock()
 	in.closed = true
@@ -191,7 +192,7 @@ func (in *inputs) close() {
 	<-in.served
 }
 
-// ReadInput returns the recorded state of an input and the hash of its text, for use when the
+// ReadInput returns the recorded state of an input and the hash of its text. It is used when the
 // holder has exited.
 func ReadInput(dir, id string) (State, string, error) {
 	f, err := os.Open(filepath.Join(dir, inputsFile))
@@ -207,7 +208,7 @@ func ReadInput(dir, id string) (State, string, error) {
 	for lines.Scan() {
 		var r record
 		if json.Unmarshal(lines.Bytes(), &r) != nil || r.ID != id {
-			continue // an incomplete last line, left by a kill
+			continue // the line of another input, or an incomplete last line
 		}
 		if state = r.State; r.SHA256 != "" {
 			hash = r.SHA256

@@ -10,13 +10,15 @@ import (
 	"strconv"
 )
 
-// The raw log consists of segments. The latest are retained, and all that hostd does not have.
+// The log consists of segments of segmentBytes. The holder retains at least the last retainedBytes
+// of the log, and all output that hostd has not stored.
 const (
 	segmentBytes  = 8 << 20
 	retainedBytes = 64 << 20
 )
 
-// segment returns the file of a segment: out for the first, then out.1, out.2 and so on.
+// segment returns the name of a segment's file: out for the first segment, then out.1, out.2 and so
+// on.
 func segment(dir string, n int64) string {
 	if n == 0 {
 		return filepath.Join(dir, "out")
@@ -24,12 +26,12 @@ func segment(dir string, n int64) string {
 	return filepath.Join(dir, "out."+strconv.FormatInt(n, 10))
 }
 
-// log is the raw log that the holder writes.
+// log is the log of a run's output, as the holder writes it.
 type log struct {
 	dir   string
 	size  int64
 	f     *os.File
-	first int64 // the first existing segment
+	first int64 // number of the first existing segment
 }
 
 func openLog(dir string) (*log, error) {
@@ -45,7 +47,7 @@ func (l *log) open() (err error) {
 	return nil
 }
 
-// append appends b and returns how much it wrote.
+// append appends b to the log and returns the number of bytes that it wrote.
 func (l *log) append(b []byte) (int, error) {
 	done := 0
 	for done < len(b) {
@@ -72,15 +74,16 @@ func (l *log) append(b []byte) (int, error) {
 	return done, nil
 }
 
-// prune deletes segments that hostd has completely, except for the latest.
+// prune deletes segments that hostd has stored completely, except for the retained ones.
 func (l *log) prune(stored int64) {
 	for ; (l.first+1)*segmentBytes <= min(stored, l.size-retainedBytes); l.first++ {
-		_ = os.Remove(segment(l.dir, l.first)) // an error only wastes space
+		_ = os.Remove(segment(l.dir, l.first)) // ignore the error: the file only wastes space
 	}
 }
 
-// ReadLog reads a log from an offset on. It returns io.EOF if there is nothing more at present. If
-// earlier output was deleted, at is the offset of the first byte.
+// ReadLog reads a log at an offset. at is the offset of the first byte that it returns, which is
+// greater than off if earlier output was deleted. It returns io.EOF if there is no more output at
+// present.
 func ReadLog(dir string, off int64, b []byte) (n int, at int64, err error) {
 	for {
 		f, err := os.Open(segment(dir, off/segmentBytes))
@@ -108,7 +111,7 @@ func ReadLog(dir string, off int64, b []byte) (n int, at int64, err error) {
 	}
 }
 
-// nextSegment returns the first existing segment after n.
+// nextSegment returns the number of the first existing segment after n.
 func nextSegment(dir string, n int64) (int64, bool) {
 	names, _ := filepath.Glob(filepath.Join(dir, "out.*"))
 	best, found := int64(0), false

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/holder"
 )
 
-// request is a message from hostd. Requests with a number are answered.
+// request is a message from hostd. A request with a number is answered.
 type request struct {
 	N      int64  `json:"n,omitempty"`
 	Op     string `json:"op"` // attach, taken, input, keys, state, modes, resize or stop
@@ -25,22 +25,23 @@ type request struct {
 	GraceS int64  `json:"grace_s,omitempty"`
 }
 
-// response is a message to hostd: an answer, the length of the log, or the end.
+// response is a message to hostd. It answers a request, or reports the length of the log or the
+// exit of the run.
 type response struct {
 	N      int64  `json:"n,omitempty"`
 	State  State  `json:"state,omitempty"`
 	SHA256 string `json:"sha256,omitempty"`
 	Echo   bool   `json:"echo,omitempty"`
-	Secret bool   `json:"secret,omitempty"` // a line is read without echo
+	Secret bool   `json:"secret,omitempty"` // whether the run reads a line without echo
 	Error  string `json:"error,omitempty"`
 	Out    *int64 `json:"out,omitempty"`
 	Exit   *Exit  `json:"exit,omitempty"`
 }
 
-// Number returns the number of the request.
+// Number returns the number of the request that the response answers.
 func (s response) Number() int64 { return s.N }
 
-// Err returns the holder's error.
+// Err returns the error in the response, or nil.
 func (s response) Err() error {
 	if s.Error != "" {
 		return errors.New(s.Error)
@@ -48,21 +49,21 @@ func (s response) Err() error {
 	return nil
 }
 
-// server serves the holder's socket for one hostd at a time, the newest.
+// server serves the holder's socket. It serves only the newest connection of hostd.
 type server struct {
 	k      *runHolder
 	listen net.Listener
 
 	mu     sync.Mutex
-	hostd  *holder.Peer // nil if not connected
-	out    int64        // log length to report
+	hostd  *holder.Peer // the current connection; nil if hostd is not connected
+	out    int64        // length of the log that must be reported
 	more   *sync.Cond
 	closed bool
 	quiet  sync.WaitGroup
 
-	late    sync.Mutex // held only briefly, unlike mu
+	late    sync.Mutex // guards the following fields; held only briefly, unlike mu
 	settled bool
-	answers sync.WaitGroup // counts responses of respondAsync
+	answers sync.WaitGroup // counts the responses that respondAsync is sending
 }
 
 func newServer(k *runHolder) (*server, error) {
@@ -81,11 +82,11 @@ func (d *server) serve() {
 	for {
 		conn, err := d.listen.Accept()
 		if err != nil {
-			return // closed
+			return // the listener is closed
 		}
 		c := conn.(*net.UnixConn)
 		if isFromRun(c) {
-			c.Close() // only hostd may use the socket; the run itself could impersonate it
+			c.Close() // only hostd may use the socket: a process of the run could impersonate it
 			continue
 		}
 		hostd := holder.NewPeer(c)
@@ -104,7 +105,7 @@ func (d *server) handleConn(c io.Reader, hostd *holder.Peer) {
 	d.mu.Lock()
 	if d.hostd == hostd {
 		d.hostd = nil
-		d.k.setAcked(0, false) // before another connection is accepted
+		d.k.setAcked(0, false) // before the next connection is accepted
 	}
 	d.mu.Unlock()
 	hostd.Close()
@@ -149,7 +150,7 @@ func (d *server) handle(hostd *holder.Peer, a *request) {
 	}
 }
 
-// respondAsync sends a response without blocking the caller.
+// respondAsync sends a response in a new goroutine.
 func (d *server) respondAsync(hostd *holder.Peer, s response) {
 	d.late.Lock()
 	defer d.late.Unlock()
@@ -163,7 +164,7 @@ func (d *server) respondAsync(hostd *holder.Peer, s response) {
 	}()
 }
 
-// drain waits for pending responses and rejects new ones of respondAsync.
+// drain waits until respondAsync has sent all responses. Later calls of respondAsync send nothing.
 func (d *server) drain() {
 	d.late.Lock()
 	d.settled = true
@@ -171,7 +172,7 @@ func (d *server) drain() {
 	d.answers.Wait()
 }
 
-// send sends a message to hostd if it is connected.
+// send sends a message to hostd. It does nothing if hostd is not connected.
 func (d *server) send(s response) {
 	d.mu.Lock()
 	hostd := d.hostd
@@ -181,7 +182,7 @@ func (d *server) send(s response) {
 	}
 }
 
-// reportOutput schedules a report of the log's length, without blocking the reader of the terminal.
+// reportOutput schedules a report of the log's length to hostd. It does not block.
 func (d *server) reportOutput(total int64) {
 	d.mu.Lock()
 	d.out = total

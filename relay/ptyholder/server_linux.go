@@ -8,13 +8,13 @@ import (
 	"github.com/concerto-lang/concerto/relay/ancestry"
 )
 
-// peerOf returns the process at the other end of a connection, or 0 if unknown.
+// peerOf returns the process id at the other end of a connection, or 0 if it is unknown.
 func peerOf(c *net.UnixConn) (pid int) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return 0
 	}
-	_ = raw.Control(func(fd uintptr) { // fails on a closed connection
+	_ = raw.Control(func(fd uintptr) { // ignore the error: the connection is closed, and pid stays 0
 		if cred, err := syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED); err == nil {
 			pid = int(cred.Pid)
 		}
@@ -22,8 +22,9 @@ func peerOf(c *net.UnixConn) (pid int) {
 	return pid
 }
 
-// isFromRun reports whether the connection comes from a process of this holder's run, all of which
-// are its descendants, or from a process that cannot be identified.
+// isFromRun reports whether a connection was opened by a process of the holder's run. All processes
+// of the run are descendants of the holder. It also returns true if the process cannot be
+// identified.
 func isFromRun(c *net.UnixConn) bool {
 	line, whole := ancestry.Line(peerOf(c), ancestry.Look)
 	for _, one := range line[min(1, len(line)):] {

@@ -4,8 +4,9 @@ package ptyholder
 
 import "net"
 
-// peerOf returns 0, because the peer is unknown on this system.
+// peerOf returns 0, because this system does not report the process at the other end of a
+// connection.
 func peerOf(*net.UnixConn) int { return 0 }
 
 // isFromRun returns false: the mode of the socket's directory limits it to this user.
-func ofRun(*net.UnixConn) bool { return false }
+func isFromRun(*net.UnixConn) bool { return false }

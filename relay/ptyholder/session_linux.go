@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/proc"
 )
 
-// groupsOf returns the process groups of a session; a shell creates one for each job.
+// groupsOf returns the process groups of a session. A shell creates a group for each job.
 func groupsOf(session int) []int {
 	var all []int
 	for pid := range proc.All {
@@ -19,7 +19,7 @@ func groupsOf(session int) []int {
 	return all
 }
 
-// modes returns the terminal's local flags, or false if the terminal is closed.
+// modes returns the local flags of the terminal. ok is false if the terminal is closed.
 func (t *term) modes() (flags uint32, ok bool) {
 	var m syscall.Termios
 	err := t.control(syscall.TCGETS, unsafe.Pointer(&m))
@@ -32,7 +32,7 @@ func (t *term) echoes() bool {
 	return !ok || flags&syscall.ECHO != 0
 }
 
-// secret reports whether a line is read without echo, such as a password.
+// secret reports whether the run reads a line without echo, such as a password.
 func (t *term) secret() bool {
 	flags, ok := t.modes()
 	return ok && flags&syscall.ECHO == 0 && flags&syscall.ICANON != 0

@@ -2,10 +2,11 @@
 
 package ptyholder
 
-// groupsOf is not available on this system; only the run's own group is signalled.
+// groupsOf returns no groups, because they are not available on this system. Only the run's own
+// process group receives signals.
 func groupsOf(int) []int { return nil }
 
-// echoes returns true, because the mode is unknown on this system.
+// echoes returns true, because the terminal's mode is not available on this system.
 func (t *term) echoes() bool { return true }
 
 func (t *term) secret() bool { return false }

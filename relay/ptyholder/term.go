@@ -15,16 +15,17 @@ import (
 	"github.com/creack/pty"
 )
 
-// term is a pseudo-terminal and the process on it, which leads its session and group.
+// term is a pseudo-terminal and the process that runs on it. The process leads its session and
+// process group.
 type term struct {
 	master *os.File
 	cmd    *exec.Cmd
 
 	mu       sync.Mutex
-	exited   bool        // the process was waited for
-	deadline time.Time   // until which output of orphaned processes is read
-	killAt   time.Time   // when a stop becomes a kill
-	kill     *time.Timer // the timer for killAt
+	exited   bool        // Wait has returned for the process
+	deadline time.Time   // time until which the output of orphaned processes is read
+	killAt   time.Time   // time at which the stopped process is killed
+	kill     *time.Timer // timer that fires at killAt; nil if no stop is in progress
 }
 
 func startTerm(spec *Spec) (*term, error) {
@@ -43,7 +44,7 @@ func startTerm(spec *Spec) (*term, error) {
 }
 
 // pollable returns a non-blocking copy of a terminal, which supports deadlines. The pty library
-// returns a blocking one.
+// returns a blocking terminal.
 func pollable(f *os.File) (*os.File, error) {
 	defer f.Close()
 	fd, err := syscall.Dup(int(f.Fd()))
@@ -57,7 +58,7 @@ func pollable(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-// control calls ioctl without making the terminal blocking again.
+// control calls ioctl on the terminal and leaves the terminal non-blocking.
 func (t *term) control(what uintptr, arg unsafe.Pointer) error {
 	raw, err := t.master.SyscallConn()
 	if err != nil {
@@ -77,8 +78,8 @@ func (t *term) control(what uintptr, arg unsafe.Pointer) error {
 
 func (t *term) pid() int { return t.cmd.Process.Pid }
 
-// read reads output. ended reports that the process has exited, so that only output of orphaned
-// processes can follow.
+// read reads output. ended must be set if the process has exited. Then only orphaned processes can
+// write output, and read waits only briefly.
 func (t *term) read(b []byte, ended bool) (int, error) {
 	for {
 		if ended {
@@ -92,14 +93,14 @@ func (t *term) read(b []byte, ended bool) (int, error) {
 		}
 		n, err := t.master.Read(b)
 		if n == 0 && !ended && errors.Is(err, os.ErrDeadlineExceeded) {
-			ended = true // hurry was called
+			ended = true // hurry has set the deadline
 			continue
 		}
 		return n, err
 	}
 }
 
-// hurry makes a blocked read return and limits further reads to afterExit.
+// hurry makes a blocked read return. Later reads end after afterExit.
 func (t *term) hurry() {
 	t.mu.Lock()
 	t.deadline = time.Now().Add(afterExit)
@@ -115,9 +116,9 @@ func (t *term) resize(cols, rows int64) error {
 	return t.control(syscall.TIOCSWINSZ, unsafe.Pointer(&pty.Winsize{Cols: uint16(cols), Rows: uint16(rows)}))
 }
 
-// wait waits for the process and returns how it ended.
+// wait waits until the process exits and returns how it exited.
 func (t *term) wait() Exit {
-	_ = t.cmd.Wait() // the process state contains the result
+	_ = t.cmd.Wait() // ignore the error: ProcessState contains the result
 	t.mu.Lock()
 	t.exited = true
 	t.mu.Unlock()
@@ -131,7 +132,8 @@ func (t *term) wait() Exit {
 	return Exit{Code: int64(status.ExitStatus())}
 }
 
-// stop sends a signal to the group and kills it after the grace period; kill kills it at once.
+// stop stops the processes of the session. It sends a termination signal and, after the grace
+// period, a kill. If signal is "kill", it kills them at once.
 func (t *term) stop(signal string, graceS int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,7 +163,8 @@ func (t *term) stop(signal string, graceS int64) {
 	})
 }
 
-// killRest kills what a stopped run has left, after the grace period of its leader.
+// killRest kills the processes of a stopped run that remain after its process has exited. It waits
+// until they have exited or the grace period has passed.
 func (t *term) killRest() {
 	for t.groupAlive() && time.Now().Before(t.killAt) {
 		time.Sleep(20 * time.Millisecond)
@@ -169,11 +172,11 @@ func (t *term) killRest() {
 	t.signal(syscall.SIGKILL)
 }
 
-// groupAlive reports whether the group has a process.
+// groupAlive reports whether the process group still has a process.
 func (t *term) groupAlive() bool { return syscall.Kill(-t.pid(), 0) == nil }
 
-// signal sends a signal to every group of the session. It ignores errors, which mean that no
-// process is left.
+// signal sends a signal to every process group of the session. It ignores errors, because an error
+// means that the group no longer exists.
 func (t *term) signal(s syscall.Signal) {
 	_ = syscall.Kill(-t.pid(), s)
 	for _, group := range groupsOf(t.pid()) {

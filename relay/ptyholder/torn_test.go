@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCutRecord checks that a record that was cut by a full disk does not damage the next one.
+// TestCutRecord checks that a record that a full disk has cut does not damage the next record.
 func TestCutRecord(t *testing.T) {
 	dir := t.TempDir()
 	in, err := openInputs(dir)
@@ -16,30 +16,30 @@ func TestCutRecord(t *testing.T) {
 	in.write = func(b []byte) (int, error) { return len(b), nil }
 	in.echoes = func() bool { return true }
 	file := in.f
-	if _, err := file.WriteString(`{"id":"a","sha`); err != nil { // what there was room for
+	if _, err := file.WriteString(`{"id":"a","sha`); err != nil { // the part of a record for which there was space
 		t.Fatal(err)
 	}
-	if in.f, err = os.Open(filepath.Join(dir, inputsFile)); err != nil { // cannot be written
+	if in.f, err = os.Open(filepath.Join(dir, inputsFile)); err != nil { // opened for reading, so that writes fail
 		t.Fatal(err)
 	}
 	if state := in.apply(&input{record: record{"a", "1", Unseen}, text: "a"}); state != Rejected {
-		t.Errorf("the state is %s", state)
+		t.Errorf("state of an input on a full disk = %s, want rejected", state)
 	}
 	_ = in.f.Close()
 	in.f = file
 	if state := in.apply(&input{record: record{"b", "2", Unseen}, text: "b"}); state != Applied {
-		t.Errorf("the state is %s", state)
+		t.Errorf("state of the next input = %s, want applied", state)
 	}
 	_ = file.Close()
 	for id, want := range map[string]record{"a": {}, "b": {SHA256: "2", State: Applied}} {
 		if state, hash, err := ReadInput(dir, id); state != want.State || hash != want.SHA256 || err != nil {
-			t.Errorf("%s is %q of %q (%v), want %+v", id, state, hash, err, want)
+			t.Errorf("recorded state of %s = %q, hash = %q (%v), want %+v", id, state, hash, err, want)
 		}
 	}
 }
 
-// TestInputOfTheEnd checks that a run that ends as soon as it has read an input has a record that
-// the input was applied.
+// TestInputOfTheEnd runs a process that exits as soon as it has read an input. The input must be
+// recorded as applied.
 func TestInputOfTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	in, err := openInputs(dir)
@@ -52,7 +52,7 @@ func TestInputOfTheEnd(t *testing.T) {
 		close(writing)
 		in.mu.Lock()
 		defer in.mu.Unlock()
-		for !in.closed { // the run has read it, and ended
+		for !in.closed { // wait until close is called, as if the run had read the input and exited
 			in.more.Wait()
 		}
 		return len(b), nil
@@ -63,9 +63,9 @@ func TestInputOfTheEnd(t *testing.T) {
 	<-writing
 	in.close()
 	if s, hash, err := ReadInput(dir, "i"); s != Applied || hash != "hash" || err != nil {
-		t.Errorf("ReadInput returned %s %s, %v", s, hash, err)
+		t.Errorf("ReadInput = %s, %s, %v; want applied", s, hash, err)
 	}
 	if s := <-reported; s != Applied {
-		t.Errorf("reported %s", s)
+		t.Errorf("reported state = %s, want applied", s)
 	}
 }

@@ -1,10 +1,10 @@
-// Package sqliteintegrity checks SQLite files for damage, for the relay's server and hostd's spool.
-// The compatibility promise does not cover this API.
+// Package sqliteintegrity checks SQLite files for damage. The relay's server and the spool of hostd
+// use it. The compatibility promise does not cover this API.
 //
-// A check takes about 10 ms per megabyte. A small file is always checked before it is written. A
-// large one is checked before use only if it changed after its program closed it. If its program
-// was killed, which the existing log shows, it is checked while in use, because a check before
-// would delay the start.
+// A check takes about 10 ms per megabyte. A small file is always checked before it is used. A large
+// file is checked before use only if it has changed since its program closed it. If the program was
+// killed, its write-ahead log still exists. The large file is then checked while it is in use,
+// because a check before use would delay the start.
 package sqliteintegrity
 
 import (
@@ -20,37 +20,38 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// small is the size in bytes up to which a file is always checked.
+// small is the maximum size in bytes of a file that is always checked before use.
 const small = 4 << 20
 
-// closedSuffix is appended to the file's name for the file that records the state at closing.
+// closedSuffix is appended to the name of a database to get the name of the file that records the
+// state at its last closing.
 const closedSuffix = "-left"
 
 // File is an open SQLite file.
 type File struct {
 	name      string
-	damageErr error // the error to return for a damaged file
+	damageErr error // the error that damage is wrapped in
 	found     chan error
 	stop      context.CancelFunc
 	work      sync.WaitGroup
 
-	whole, damaged bool // results of the check
+	whole, damaged bool // whether the check has passed, and whether it has found damage
 }
 
-// closedState is the state of a file when it was closed.
+// closedState is the state of a file when its program closed it.
 type closedState struct {
 	Size     int64 `json:"size"`
-	Modified int64 `json:"modified"` // Unix ns
-	Whole    bool  `json:"whole"`    // the file was checked
+	Modified int64 `json:"modified"` // modification time in Unix ns
+	Whole    bool  `json:"whole"`    // the file was completely checked
 }
 
 func (l closedState) equal(other closedState) bool {
 	return l.Size == other.Size && l.Modified == other.Modified
 }
 
-// Check checks the file of the open connection db as far as necessary, without writing to it. It
-// wraps damage in the error damaged. It calls reopen for a second connection if the file is checked
-// in use; Found reports the result.
+// Check checks the file of the open connection db if necessary. It does not write to the file. It
+// returns damage as an error that wraps damaged. If the file must be checked while it is in use,
+// Check calls reopen to get a second connection, and Found reports the result.
 func Check(ctx context.Context, db *sql.DB, name string, damaged error, reopen func() (*sql.DB, error)) (*File, error) {
 	f := &File{name: name, damageErr: damaged, found: make(chan error, 1), stop: func() {}}
 	now, logged := f.now()
@@ -77,13 +78,13 @@ func Check(ctx context.Context, db *sql.DB, name string, damaged error, reopen f
 // Found returns a channel that receives an error if damage is found while the file is in use.
 func (f *File) Found() <-chan error { return f.found }
 
-// Stop stops the check. Call it before the connections are closed.
+// Stop stops the check in the background. It must be called before the connections are closed.
 func (f *File) Stop() {
 	f.stop()
 	f.work.Wait()
 }
 
-// RecordClosed records the state of the file after its connections are closed.
+// RecordClosed records the state of the file. It must be called after the connections are closed.
 func (f *File) RecordClosed() error {
 	if f.damaged {
 		return nil
@@ -103,8 +104,8 @@ func (f *File) RecordClosed() error {
 	return nil
 }
 
-// now returns the state of the file. logged reports whether its write-ahead log exists, which means
-// that it is open or its program was killed.
+// now returns the current state of the file. logged reports whether its write-ahead log exists. If
+// it does, the database is open or its program was killed.
 func (f *File) now() (now closedState, logged bool) {
 	if info, err := os.Stat(f.name); err == nil {
 		now = closedState{Size: info.Size(), Modified: info.ModTime().UnixNano()}
@@ -113,7 +114,7 @@ func (f *File) now() (now closedState, logged bool) {
 	return now, err == nil && info.Size() > 0
 }
 
-// closedState returns the recorded state, with size -1 if there is none.
+// readClosedState returns the recorded state. If there is none, its size is -1.
 func (f *File) readClosedState() (was closedState) {
 	text, err := os.ReadFile(f.name + closedSuffix)
 	if err != nil || json.Unmarshal(text, &was) != nil {
@@ -135,21 +136,21 @@ func (f *File) checkInBackground(reopen func() (*sql.DB, error)) error {
 		f.whole = err == nil
 		if errors.Is(err, f.damageErr) {
 			f.damaged = true
-			_ = os.Remove(f.name + closedSuffix) // normally does not exist
+			_ = os.Remove(f.name + closedSuffix) // remove the recorded state of an earlier closing
 			f.found <- err
 		}
-		_ = db.Close() // nothing was written
+		_ = db.Close() // ignore the error: nothing was written
 	})
 	return nil
 }
 
-// checkHeader checks the file's header and schema.
+// checkHeader reads the file's header and schema, which fails if they are damaged.
 func (f *File) checkHeader(ctx context.Context, db *sql.DB) error {
 	var n int
 	return f.wrapDamage(db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema`).Scan(&n))
 }
 
-// checkAll checks the whole file.
+// checkAll runs SQLite's check of the whole file.
 func (f *File) checkAll(ctx context.Context, db *sql.DB) error {
 	var result string
 	if err := db.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&result); err != nil {
@@ -168,7 +169,7 @@ func (f *File) wrapDamage(err error) error {
 	return err
 }
 
-// IsDamage reports whether an SQLite error means that the file is damaged or not a database.
+// IsDamage reports whether an SQLite error means that the file is damaged or is not a database.
 func IsDamage(err error) bool {
 	return errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.NOTADB)
 }

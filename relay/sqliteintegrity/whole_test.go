@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	_ "github.com/ncruces/go-sqlite3/driver" // as "sqlite3"
+	_ "github.com/ncruces/go-sqlite3/driver" // registers "sqlite3"
 
 	"github.com/concerto-lang/concerto/relay/sqliteintegrity"
 )
@@ -23,14 +23,14 @@ var (
 	errBroken = errors.New("broken")
 )
 
-// opened is a file that is used.
+// opened is an open database with the check of its file.
 type opened struct {
 	*testing.T
 	*sqliteintegrity.File
 	db *sql.DB
 }
 
-// open opens and checks a file.
+// open opens a file and starts its check.
 func open(t *testing.T, name string) (*opened, error) {
 	t.Helper()
 	connect := func() (*sql.DB, error) {
@@ -48,7 +48,7 @@ func open(t *testing.T, name string) (*opened, error) {
 	return &opened{t, f, db}, nil
 }
 
-// mustOpen opens a file in which the check at the start finds no damage.
+// mustOpen opens a file whose check before use must find no damage.
 func mustOpen(t *testing.T, name string) *opened {
 	t.Helper()
 	o, err := open(t, name)
@@ -73,7 +73,7 @@ func (o *opened) close() {
 	}
 }
 
-// filled makes a file of so many kilobytes.
+// filled creates a database of about the given number of kilobytes.
 func filled(t *testing.T, kilobytes int) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "x.db")
@@ -87,7 +87,8 @@ func filled(t *testing.T, kilobytes int) string {
 	return name
 }
 
-// damage corrupts a page in the middle of a file; with unseen, the file's time stays.
+// damage corrupts a page in the middle of a file. If unseen is set, the modification time of the
+// file does not change.
 func damage(t *testing.T, name string, unseen bool) {
 	t.Helper()
 	info, err := os.Stat(name)
@@ -112,7 +113,7 @@ func damage(t *testing.T, name string, unseen bool) {
 	}
 }
 
-// files are the contents of a directory's files.
+// files returns the contents of the files in a directory by name.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -130,20 +131,20 @@ func files(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// refused expects that a file is not opened, and left as it is.
+// refused checks that a file is refused and not changed.
 func refused(t *testing.T, name string) {
 	t.Helper()
 	before := files(t, filepath.Dir(name))
 	if _, err := open(t, name); !errors.Is(err, errBroken) {
-		t.Errorf("the file was not refused: %v", err)
+		t.Errorf("open of a damaged file = %v, want errBroken", err)
 	}
 	if diff := cmp.Diff(before, files(t, filepath.Dir(name))); diff != "" {
 		t.Errorf("the file was changed (-before +after):\n%.300s", diff)
 	}
 }
 
-// killed returns a file as left by a killed program: a copy made while it was open. It had been
-// closed before, too.
+// killed returns the file of a program that was killed. It is a copy that is made while the
+// database is open. The original was also closed once before, so a closed state is recorded.
 func killed(t *testing.T, name string) string {
 	t.Helper()
 	o := mustOpen(t, name)
@@ -160,7 +161,8 @@ func killed(t *testing.T, name string) string {
 	return filepath.Join(dir, filepath.Base(name))
 }
 
-// TestSmallFile checks that a small file is always checked and its state is not recorded.
+// TestSmallFile checks that a small file is checked at each opening, and that its state is not
+// recorded.
 func TestSmallFile(t *testing.T) {
 	name := filled(t, 1000)
 	if all := files(t, filepath.Dir(name)); len(all) != 1 {
@@ -171,8 +173,8 @@ func TestSmallFile(t *testing.T) {
 	refused(t, name)
 }
 
-// TestUnchangedFile checks that a large unchanged file is not checked again, and a damaged changed
-// one is refused.
+// TestUnchangedFile checks that a large file is not checked again if it is unchanged, and that a
+// damaged file is refused if it has changed.
 func TestUnchangedFile(t *testing.T) {
 	name := filled(t, 8000)
 	mustOpen(t, name).close()
@@ -183,7 +185,7 @@ func TestUnchangedFile(t *testing.T) {
 	refused(t, name)
 }
 
-// TestUnrecordedFile checks that a large file without a recorded state is checked.
+// TestUnrecordedFile checks a large file whose closed state is not recorded.
 func TestUnrecordedFile(t *testing.T) {
 	for _, note := range []string{"", "{", `{"size":1,"modified":1,"whole":true}`} {
 		name := filled(t, 8000)
@@ -199,8 +201,8 @@ func TestUnrecordedFile(t *testing.T) {
 	}
 }
 
-// TestFileOfKilledProgram checks that a large file of a killed program can be used at once; damage
-// is found in the background and prevents the next opening.
+// TestFileOfKilledProgram opens the large file of a killed program. It can be used at once. The
+// check in the background finds damage, and the next opening is then refused.
 func TestFileOfKilledProgram(t *testing.T) {
 	name := killed(t, filled(t, 8000))
 	o := mustOpen(t, name)
@@ -224,8 +226,8 @@ func TestFileOfKilledProgram(t *testing.T) {
 	refused(t, name)
 }
 
-// TestClosedBeforeCheckEnds checks that a file closed before its check finished is checked in use
-// the next time.
+// TestClosedBeforeCheckEnds closes a file before its check in the background has finished. The file
+// must be checked again in the background after the next opening.
 func TestClosedBeforeCheckEnds(t *testing.T) {
 	name := killed(t, filled(t, 8000))
 	damage(t, name, false)

@@ -322,7 +322,7 @@ func (f *fixture) waits(d time.Duration) {
 	f.clock.Advance(d)
 }
 
-// TestRetries makes the push service fail. The sender retries at the requested time and gives up
+// TestRetries makes the push service fail. The sender retries at the requested time and stops
 // after a number of attempts. A browser that no longer exists is removed, and a later message about
 // a request replaces a queued one.
 func TestRetries(t *testing.T) {
