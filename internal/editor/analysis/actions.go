@@ -14,17 +14,19 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Action is a code action. Its edits of programs are formatted. Edits of a missing file create it.
+// Action is a code action. The edits of a program leave it formatted. An edit of a file that does
+// not exist creates the file.
 type Action struct {
 	Kind, Title string
-	Preferred   bool             // nothing else would mend what it mends
-	Mends       *diag.Diagnostic // nil for what mends nothing
+	Preferred   bool             // the fix is safe: editors apply it as the default
+	Mends       *diag.Diagnostic // the diagnostic that the action fixes; nil for a refactoring
 	Edits       []Edit
 }
 
-// Actions returns the code actions of the requested kinds at a range of a document: fixes of
-// diagnostics there, and refactorings after which the program still compiles. asked also returns
-// the action for all safe fixes if there is only one.
+// Actions returns the code actions of the requested kinds at a range of a document. These are the
+// fixes of diagnostics in the range and the refactorings after which the program still compiles.
+// The action that applies all safe fixes is included if there are several safe fixes, or with asked
+// also if there is one.
 func (s *Snapshot) Actions(ctx context.Context, path string, at source.Span, wanted func(kind string) bool, asked bool) ([]Action, error) {
 	found, err := s.DiagnosticsOf(ctx, path)
 	if err != nil {
@@ -47,7 +49,8 @@ func (s *Snapshot) Actions(ctx context.Context, path string, at source.Span, wan
 	return append(out, more...), err
 }
 
-// collectFixes returns the fixes of diagnostics at a range, or that edit the text there.
+// collectFixes returns the fixes of the diagnostics at a range, and the fixes whose edits change
+// the text of the range.
 func (s *Snapshot) collectFixes(found []*diag.Diagnostic, at source.Span, dir string) (out []Action) {
 	touches := func(s source.Span) bool { return s.Start <= at.End && s.End >= at.Start }
 	for _, d := range found {
@@ -72,7 +75,8 @@ func (s *Snapshot) collectFixes(found []*diag.Diagnostic, at source.Span, dir st
 	return out
 }
 
-// newFileDir returns the directory for files that a fix of the document creates, or "".
+// newFileDir returns the directory for files that a fix of the document creates, or "" if the
+// document belongs to no program.
 func (s *Snapshot) newFileDir(ctx context.Context, path string) string {
 	r := s.rootOf(s.realPath(path))
 	if r == nil || !IsFile(path) {
@@ -84,8 +88,8 @@ func (s *Snapshot) newFileDir(ctx context.Context, path string) string {
 	return ""
 }
 
-// resolvePaths are edits in which the names of new files are paths; ok is false when there is no
-// directory for them.
+// resolvePaths returns edits in which the name of a new file is a path below dir. ok is false if an
+// edit creates a file and dir is "".
 func resolvePaths(edits []diag.Edit, dir string) (out []diag.Edit, ok bool) {
 	for _, e := range edits {
 		if e.File != nil && len(e.File.Text) == 0 && !IsFile(pathOfName(e.File.Name)) {
@@ -103,7 +107,8 @@ func (a Action) equal(b Action) bool {
 	return a.Title == b.Title && slices.EqualFunc(a.Edits, b.Edits, func(x, y Edit) bool { return x.File.Name == y.File.Name && x.Span == y.Span && x.Text == y.Text })
 }
 
-// formatEdits returns edits by file, formatted. own is the file of edits that name none.
+// formatEdits returns the formatted edits, grouped by file. own is the file of the edits that name
+// no file.
 func formatEdits(edits []diag.Edit, own *source.File) (out []Edit) {
 	var files []*source.File
 	by := map[*source.File][]diag.Edit{}
@@ -127,8 +132,8 @@ func formatEdits(edits []diag.Edit, own *source.File) (out []Edit) {
 	return out
 }
 
-// safeFixes returns the edits that make all safe fixes of a file, in the rounds of `check --fix`,
-// and how many these are.
+// safeFixes applies all safe fixes of a file in rounds, as `check --fix` does. It returns the
+// resulting edits and the number of fixes.
 func (s *Snapshot) safeFixes(ctx context.Context, path string) (edits []Edit, n int, err error) {
 	file := s.File(path)
 	if file == nil {
@@ -152,7 +157,8 @@ func (s *Snapshot) safeFixes(ctx context.Context, path string) (edits []Edit, n 
 	return edits, n, nil
 }
 
-// withOwnFixes returns diagnostics with only those fixes that change their own file.
+// withOwnFixes returns copies of diagnostics. Each copy has only the fixes that change no other
+// file.
 func withOwnFixes(found []*diag.Diagnostic) (out []*diag.Diagnostic) {
 	for _, d := range found {
 		own := *d
@@ -167,8 +173,7 @@ func withOwnFixes(found []*diag.Diagnostic) (out []*diag.Diagnostic) {
 	return out
 }
 
-// refactorings returns the actions of package refactor, as far as the program compiles afterwards
-// as it did before.
+// refactorings returns the actions of package refactor that add no error to the program.
 func (s *Snapshot) refactorings(ctx context.Context, path string, at source.Span, found []*diag.Diagnostic, wanted func(string) bool) (out []Action, err error) {
 	f := s.checkFile(ctx, path)
 	if f == nil {
@@ -190,7 +195,8 @@ func (s *Snapshot) refactorings(ctx context.Context, path string, at source.Span
 	return out, nil
 }
 
-// isPreludeName reports whether every program sees something of a name.
+// isPreludeName reports whether a name is declared in the prelude, which every program can use
+// without an import.
 func (f *checkedFile) isPreludeName(name string) bool {
 	if f.info == nil || f.res.prog == nil {
 		return false
@@ -200,7 +206,7 @@ func (f *checkedFile) isPreludeName(name string) bool {
 	return slices.ContainsFunc(f.res.prog.Prelude(f.info), func(n sema.Named) bool { return n.Name == name })
 }
 
-// compilesWith reports whether nothing more is wrong in the programs of a file once it is edited.
+// compilesWith reports whether the edits add no error to the programs that contain a file.
 func (s *Snapshot) compilesWith(ctx context.Context, f *checkedFile, edits []Edit) (bool, error) {
 	next := s.withEdits(edits)
 	before, after := map[string][]*diag.Diagnostic{}, map[string][]*diag.Diagnostic{}

@@ -21,10 +21,10 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// The marks around the range for which actions are requested.
+// markOpen and markClose enclose the range for which actions are requested.
 const markOpen, markClose = "⟨", "⟩"
 
-// stripMarks returns a text without its marks, and the stretch between the first two.
+// stripMarks returns a text without its marks, and the range between the first two marks.
 func stripMarks(text string) (plain string, at source.Span) {
 	start := strings.Index(text, markOpen)
 	text = strings.Replace(text, markOpen, "", 1)
@@ -33,8 +33,9 @@ func stripMarks(text string) (plain string, at source.Span) {
 	return strings.NewReplacer(markOpen, "", markClose, "").Replace(text), source.Span{Start: source.Pos(start), End: source.Pos(end)}
 }
 
-// TestRefactorings runs the archive of each action: "before" becomes "after", which is formatted,
-// and refused cases are not offered. The manual shows the first example of each.
+// TestRefactorings runs the archive of each action. Each program in a "before" section becomes the
+// formatted program in its "after" section, and the action is not offered for the "refused"
+// sections. The manual shows the first example of each archive.
 func TestRefactorings(t *testing.T) {
 	for _, r := range refactor.Table {
 		t.Run(r.Name, func(t *testing.T) {
@@ -52,15 +53,15 @@ func TestRefactorings(t *testing.T) {
 			}
 			for _, section := range a.Sections(".refused") {
 				if got := applyAction(t, dir, r, a.Input(section), a.Has("wrong")); got != "" {
-					t.Errorf("%s: it is done:\n%s", section, got)
+					t.Errorf("%s: the action is offered and produces:\n%s, want no action", section, got)
 				}
 			}
 		})
 	}
 }
 
-// applyAction returns a marked program after an action, or "" if it is not offered. The program may
-// contain errors only if wrong is set.
+// applyAction returns a marked program after an action, or "" if the action is not offered. The
+// program may contain errors before the action only if wrong is set.
 func applyAction(t *testing.T, dir string, r refactor.Row, text string, wrong bool) string {
 	t.Helper()
 	plain, at := stripMarks(text)
@@ -71,7 +72,7 @@ func applyAction(t *testing.T, dir string, r refactor.Row, text string, wrong bo
 	for p, ds := range mustDiagnose(t, s) {
 		for _, d := range ds {
 			if d.Severity() == diag.Error && !wrong {
-				t.Errorf("%s, before: %s", p, d.Message)
+				t.Errorf("%s: error before the action: %s", p, d.Message)
 			}
 		}
 	}
@@ -96,7 +97,8 @@ func mustDiagnose(t *testing.T, s *Snapshot) map[string][]*diag.Diagnostic {
 	return all
 }
 
-// editedText returns the text of a document after an action, which is in the one style if it was.
+// editedText returns the text of a document after an action. If the text was formatted before the
+// action, it must be formatted afterwards.
 func editedText(t *testing.T, s *Snapshot, a Action, path string) string {
 	t.Helper()
 	var edits []diag.Edit
@@ -107,15 +109,15 @@ func editedText(t *testing.T, s *Snapshot, a Action, path string) string {
 	is := source.NewFile(path, repair.Apply(was, edits))
 	styled, found := format.Source(is, 0)
 	if found.HasErrors() {
-		t.Errorf("%s makes what does not parse:\n%s", a.Title, is.Text)
+		t.Errorf("the text after %q does not parse:\n%s", a.Title, is.Text)
 	} else if repair.Styled(was) && string(styled) != string(is.Text) {
-		t.Errorf("%s does not keep the style:\n%s", a.Title, is.Text)
+		t.Errorf("the text after %q is not formatted:\n%s", a.Title, is.Text)
 	}
 	return string(is.Text)
 }
 
-// Actions anywhere in a program keep the formatting and cause no new errors; in incomplete programs
-// they must not crash.
+// TestActionsAnywhere applies every action offered at random ranges of complete and incomplete
+// programs. The actions keep the formatting, add no errors and do not crash.
 func TestActionsAnywhere(t *testing.T) {
 	paths, texts := corpus(t)
 	made := func(seed uint64) (path, text string, at source.Span) {
@@ -129,10 +131,10 @@ func TestActionsAnywhere(t *testing.T) {
 		switch r.IntN(8) {
 		case 0:
 			at.End = at.Start
-		case 1: // a part is missing
+		case 1: // one token is missing
 			k := r.IntN(len(toks))
 			text = text[:toks[k].Start] + text[toks[k].End:]
-		default: // a node
+		default: // the range of a syntax node
 			if nodes := nodesAt(parseText(text), at.Start); len(nodes) > 0 {
 				at = nodes[r.IntN(len(nodes))].Span()
 			}
@@ -156,10 +158,10 @@ func TestActionsAnywhere(t *testing.T) {
 		before := mustDiagnose(t, s)
 		for _, a := range all {
 			if a.Mends != nil {
-				continue // its own test makes it
+				continue // TestQuickFixes covers fixes
 			}
 			if d := findNewError(before, mustDiagnose(t, s.withEdits(a.Edits))); d != nil {
-				t.Errorf("%s causes an error: %s", a.Title, d.Message)
+				t.Errorf("the action %q adds the error: %s", a.Title, d.Message)
 			}
 			if _, list := parser.Parse(s.File(path)); !list.HasErrors() {
 				editedText(t, s, a, path)
@@ -173,7 +175,7 @@ func parseText(text string) *ast.File {
 	return tree
 }
 
-// TestQuickFixes finds the title of each section at its error and applies the action.
+// TestQuickFixes finds the action that each section names, at the section's error, and applies it.
 func TestQuickFixes(t *testing.T) {
 	a := golden.Open(t, "testdata/actions/quick_fixes.txtar")
 	defer a.Close()
@@ -200,17 +202,17 @@ func TestQuickFixes(t *testing.T) {
 			}
 		}
 		if !slices.Contains(titles, title) {
-			t.Errorf("%s is not among %q: %s", title, titles, rows(t, mustDiagnose(t, s)[path]))
+			t.Errorf("no action %q among %q; diagnostics: %s", title, titles, rows(t, mustDiagnose(t, s)[path]))
 		}
 	}
 }
 
-// fixedText returns the files that a fix changes, or makes, as they are then.
+// fixedText returns the text of each file that a fix changes or creates, after the fix.
 func fixedText(t *testing.T, s *Snapshot, a Action, dir string) (text string) {
 	t.Helper()
 	next := s.withEdits(a.Edits)
 	if d := findNewError(mustDiagnose(t, s), mustDiagnose(t, next)); d != nil {
-		t.Errorf("%s causes an error: %s", a.Title, d.Message)
+		t.Errorf("the fix %q adds the error: %s", a.Title, d.Message)
 	}
 	var names []string
 	for _, e := range a.Edits {

@@ -12,7 +12,7 @@
 //	s := ws.Snapshot()
 //	found, err := s.Diagnostics(ctx)               // by path; err is ctx's
 //
-// Then there are the queries, each in a file of its own: Hover, Definition, TypeDefinition,
+// A Snapshot has these further queries, each in a separate file: Hover, Definition, TypeDefinition,
 // Implementations, References, Highlights, FunctionAt with Incoming and Outgoing, Symbols,
 // WorkspaceSymbols, Completion, Signature, PrepareRename and Rename, Tokens, Inlays, Folds,
 // Selections, Links.
@@ -34,7 +34,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Options are what a workspace begins with.
+// Options configures a new workspace.
 type Options struct {
 	// Folders are the directories whose programs are checked, even if none of their files is open.
 	Folders []string
@@ -45,17 +45,17 @@ type Workspace struct {
 	mu      sync.Mutex
 	number  int
 	folders []string
-	open    map[string]*document // by real path
+	open    map[string]*document // keys are real paths
 	disk    *disk
-	listed  map[string]bool // programs and manifests in the folders, by real path
+	listed  map[string]bool // programs and manifests in the folders; keys are real paths
 	current *Snapshot
 	results *results
 }
 
-// document is a document that is open in the editor.
+// document is the text of a document that is open in the editor.
 type document struct {
 	*text
-	shown string // the path by which it was opened
+	shown string // path by which the editor opened the document
 }
 
 // New returns a workspace and scans its folders.
@@ -79,7 +79,8 @@ func (w *Workspace) SetFolders(folders ...string) {
 	w.dropSnapshot()
 }
 
-// Open makes a text the one of a document. Opening it again replaces the text.
+// Open opens a document with the given text, or replaces the text of a document that is already
+// open.
 func (w *Workspace) Open(path, txt string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -102,7 +103,7 @@ func (w *Workspace) Change(path, txt string) bool {
 	return false
 }
 
-// Close closes a document: the text on disk counts again.
+// Close closes a document. From then on the text on disk is used.
 func (w *Workspace) Close(path string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -116,7 +117,8 @@ func (w *Workspace) Close(path string) {
 	}
 }
 
-// FilesChanged reports that files or folders on the disk were created, changed or removed.
+// FilesChanged tells the workspace that files or folders on the disk were created, changed or
+// removed.
 func (w *Workspace) FilesChanged(paths ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,7 +128,8 @@ func (w *Workspace) FilesChanged(paths ...string) {
 	w.dropSnapshot()
 }
 
-// refresh reads a path on the disk again.
+// refresh drops the cached contents of a path, so that the next query reads the path from disk
+// again.
 func (w *Workspace) refresh(path string) {
 	w.disk = w.disk.invalidate(path)
 	w.listed = maps.Clone(w.listed)
@@ -139,13 +142,14 @@ func (w *Workspace) refresh(path string) {
 	}
 }
 
-// dropSnapshot makes the next snapshot necessary.
+// dropSnapshot discards the current snapshot, so that the next call of Snapshot creates one.
 func (w *Workspace) dropSnapshot() {
 	w.number++
 	w.current = nil
 }
 
-// Snapshot returns the workspace as it is now. It is the same until something changes.
+// Snapshot returns the current state of the workspace. Until something changes, all calls return
+// the same snapshot.
 func (w *Workspace) Snapshot() *Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -155,7 +159,7 @@ func (w *Workspace) Snapshot() *Snapshot {
 	return w.current
 }
 
-// IsFile reports whether a document is one: others have paths that are not absolute.
+// IsFile reports whether a document is a file: its path is absolute.
 func IsFile(path string) bool { return filepath.IsAbs(path) }
 
 // realPath returns the path of a file with all links resolved, even if the file does not exist.
@@ -179,19 +183,19 @@ func isBelow(path, dir string) bool {
 	return strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }
 
-// A Location is a stretch of a file.
+// Location is a range of a file.
 type Location struct {
 	File *source.File
 	Span source.Span
 }
 
-// Edit puts Text in the place of a stretch of a file.
+// Edit replaces the range of a Location with Text.
 type Edit struct {
 	Location
 	Text string
 }
 
-// Files returns the paths of all programs and manifests that are known, in order.
+// Files returns the sorted paths of all programs and manifests in the workspace.
 func (s *Snapshot) Files() []string {
 	found := map[string]bool{}
 	for p := range s.listed {

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// BenchmarkActions measures the code actions on an expression next to an error: all of the work,
-// and the part that finds edits without checking their results.
+// BenchmarkActions measures the code actions on an expression next to an error. One case measures
+// all of the work, the other only the search for edits, without the check of their results.
 func BenchmarkActions(b *testing.B) {
 	all := func(string) bool { return true }
 	for _, c := range []struct {

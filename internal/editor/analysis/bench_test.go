@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// programOfLines returns a correct program of n lines, whose names begin with a prefix.
+// programOfLines returns a correct program of n lines. All declared names begin with prefix.
 func programOfLines(prefix string, n int) string {
 	var b strings.Builder
 	for i := 0; strings.Count(b.String(), "\n") < n; i++ {
@@ -55,9 +55,8 @@ func writeModules(tb testing.TB, n int) string {
 	return dir
 }
 
-// BenchmarkKeystroke is the work from a keystroke to diagnostics: in a file of 2,000 lines, and in
-// one of
-// 1,000 modules of 100 lines.
+// BenchmarkKeystroke measures the work from a keystroke to the diagnostics, in a file of 2,000
+// lines and in one module of a project of 1,000 modules with 100 lines each.
 func BenchmarkKeystroke(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -87,7 +86,8 @@ func BenchmarkKeystroke(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstCheck is the work to the first diagnostics of 1,000 modules of 100 lines.
+// BenchmarkFirstCheck measures the work to the first diagnostics of a project of 1,000 modules with
+// 100 lines each.
 func BenchmarkFirstCheck(b *testing.B) {
 	dir := writeModules(b, 1000)
 	for b.Loop() {
@@ -97,8 +97,8 @@ func BenchmarkFirstCheck(b *testing.B) {
 	}
 }
 
-// BenchmarkReload is the work of `check --watch` after a body of one of 1,000 modules of 100 lines
-// was saved.
+// BenchmarkReload measures the work of `check --watch` after the user saves an edit of a function
+// body in one of 1,000 modules.
 func BenchmarkReload(b *testing.B) {
 	dir := writeModules(b, 1000)
 	text := programOfLines("S", 100) + "pub fn g() -> Int { common::used(1) }\n"
@@ -115,12 +115,13 @@ func BenchmarkReload(b *testing.B) {
 			b.Fatal(found.Sorted()[0])
 		}
 		if i == 0 {
-			b.ResetTimer() // the first is a whole check
+			b.ResetTimer() // the first load checks the whole program
 		}
 	}
 }
 
-// BenchmarkFullCheck is a check of the same program without what an earlier one has left.
+// BenchmarkFullCheck measures a check of the same program that reuses no results of an earlier
+// check.
 func BenchmarkFullCheck(b *testing.B) {
 	dir := writeModules(b, 1000)
 	for b.Loop() {
@@ -132,7 +133,8 @@ func BenchmarkFullCheck(b *testing.B) {
 	}
 }
 
-// BenchmarkCompletion is the work from a keystroke to what may follow it, in a file of 2,000 lines.
+// BenchmarkCompletion measures the work from a keystroke to the list of completions in a file of
+// 2,000 lines.
 func BenchmarkCompletion(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "main.conc")
 	ws := New(Options{})
@@ -146,7 +148,7 @@ func BenchmarkCompletion(b *testing.B) {
 	}
 }
 
-// BenchmarkRename is a rename of a name that is used 1,000 times in as many modules.
+// BenchmarkRename measures the rename of a name that is used in each of 1,000 modules.
 func BenchmarkRename(b *testing.B) {
 	dir := writeModules(b, 1000)
 	path := filepath.Join(dir, "common.conc")

@@ -14,7 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// runAllQueries runs every query at a place and returns invalid results.
+// runAllQueries runs every query at a position. It describes the invalid results, or returns "" if
+// there are none.
 func runAllQueries(s *Snapshot, path string, pos source.Pos) (wrong string) {
 	ctx := context.Background()
 	fits := func(f *source.File, sp source.Span) {
@@ -90,7 +91,7 @@ func runAllQueries(s *Snapshot, path string, pos source.Pos) (wrong string) {
 	return wrong
 }
 
-// corpus has the examples' programs, by their paths.
+// corpus returns the sorted paths of the example programs and the texts by path.
 func corpus(t *testing.T) (paths []string, texts map[string]string) {
 	t.Helper()
 	found, err := filepath.Glob("../../../examples/*/*.conc")
@@ -111,7 +112,8 @@ func corpus(t *testing.T) (paths []string, texts map[string]string) {
 	return paths, texts
 }
 
-// Every query has an answer at every place of a program, also while it is being typed.
+// TestQueriesAtEveryPosition runs every query at positions all over complete, truncated and mixed
+// programs. All results must be valid.
 func TestQueriesAtEveryPosition(t *testing.T) {
 	paths, texts := corpus(t)
 	made := func(seed uint64) (path, text string) {
@@ -122,13 +124,13 @@ func TestQueriesAtEveryPosition(t *testing.T) {
 		at := func(n int) int { return int(toks[n%len(toks)].Start) }
 		i := r.IntN(len(toks))
 		switch r.IntN(4) {
-		case 0: // whole
-		case 1: // the rest is missing
+		case 0: // the complete text
+		case 1: // the text ends early
 			text = text[:at(i)]
-		case 2: // a part is missing
+		case 2: // some tokens are missing
 			j := min(i+1+r.IntN(12), len(toks)-1)
 			text = text[:at(i)] + text[at(j):]
-		default: // a part of another program
+		default: // a part of another program is inserted
 			other := texts[paths[r.IntN(len(paths))]]
 			from := r.IntN(len(other))
 			text = text[:at(i)] + other[from:min(from+r.IntN(200), len(other))] + text[at(i):]
@@ -143,7 +145,7 @@ func TestQueriesAtEveryPosition(t *testing.T) {
 		step := max(1, len(text)/40)
 		for pos := int(seed) % step; pos <= len(text); pos += step {
 			if wrong := runAllQueries(s, path, source.Pos(pos)); wrong != "" {
-				t.Fatalf("%d: %s", pos, wrong)
+				t.Fatalf("invalid results at offset %d: %s", pos, wrong)
 			}
 		}
 		ws.Close(path)
@@ -152,7 +154,8 @@ func TestQueriesAtEveryPosition(t *testing.T) {
 	randtest.Run(t, "internal/editor/analysis", 60, show, func(t *testing.T, seed uint64) { ask(t, ws, seed) })
 }
 
-// Queries at an invalid place, and of a missing document, return results.
+// TestQueriesAtInvalidPositions checks that queries at a position outside the text, and queries of
+// a missing document, return results.
 func TestQueriesAtInvalidPositions(t *testing.T) {
 	dir := writeTree(t, project)
 	s := New(Options{Folders: []string{dir}}).Snapshot()
@@ -160,18 +163,18 @@ func TestQueriesAtInvalidPositions(t *testing.T) {
 		for _, pos := range []source.Pos{-5, 0, 3, 1 << 20} {
 			if f := s.File(path); f == nil {
 				if got := s.Definition(context.Background(), path, pos); got == nil || len(got) > 0 {
-					t.Errorf("%q: %v", path, got)
+					t.Errorf("results for the path %q = %v, want none", path, got)
 				}
 				continue
 			}
 			if wrong := runAllQueries(s, path, pos); wrong != "" {
-				t.Errorf("%s %d: %s", path, pos, wrong)
+				t.Errorf("invalid results of %s at offset %d: %s", path, pos, wrong)
 			}
 		}
 	}
 }
 
-// Several may ask one snapshot at a time.
+// TestConcurrentQueries checks that several goroutines can query one snapshot at the same time.
 func TestConcurrentQueries(t *testing.T) {
 	paths, texts := corpus(t)
 	ws := New(Options{Folders: []string{filepath.Dir(filepath.Dir(paths[0]))}})

@@ -8,19 +8,19 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Function is a function as one end of a call.
+// Function is the caller or the callee of a call.
 type Function struct {
 	Name     string
 	Kind     SymbolKind
 	File     *source.File
-	Span     source.Span // of the whole declaration
+	Span     source.Span // span of the whole declaration
 	NameSpan source.Span
 }
 
-// Calls are those between one function and another.
+// Calls lists the calls between two functions.
 type Calls struct {
-	Function Function      // the other end
-	At       []source.Span // where it is called: in the caller's file
+	Function Function      // the caller for Incoming, the callee for Outgoing
+	At       []source.Span // ranges of the calls in the caller's file
 }
 
 // FunctionAt returns the function whose name is at a place, or nil.
@@ -37,7 +37,8 @@ func (s *Snapshot) FunctionAt(ctx context.Context, path string, pos source.Pos) 
 	return nil
 }
 
-// toFunction returns a declaration as a function.
+// toFunction converts a declaration to a Function. It returns false if the declaration is no
+// function.
 func (r *result) toFunction(d *sema.Def) (Function, bool) {
 	n, ok := d.Node.(*ast.FnDecl)
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The callers and callees of functions.
+// TestCalls checks the callers and the callees of functions.
 func TestCalls(t *testing.T) {
 	m := loadMarked(t, `
 -- main.conc --
@@ -33,10 +33,10 @@ pub fn /*b1*/one() -> Int { 1 }
 	for mark, want := range map[string]string{"a1": "main 0×2 | one 0×2", "b1": "get 1×2, main 0×1 | "} {
 		p, pos := m.path[mark], m.pos[mark]
 		if got := show(s.Incoming(ctx, p, pos)) + " | " + show(s.Outgoing(ctx, p, pos)); got != want {
-			t.Errorf("%s: %s, want %s", mark, got, want)
+			t.Errorf("calls at mark %s: got %s, want %s", mark, got, want)
 		}
 	}
 	if s.FunctionAt(ctx, m.path["a1"], 0) != nil || s.Incoming(ctx, m.path["a1"], 0) == nil {
-		t.Error("a word is called")
+		t.Error("FunctionAt a position without a function: got a function, want nil; Incoming must return a non-nil list")
 	}
 }

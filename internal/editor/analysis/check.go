@@ -15,28 +15,28 @@ import (
 )
 
 // result is the result of checking a root. It is valid for every snapshot in which the files that
-// were read are unchanged.
+// the check read are unchanged.
 type result struct {
 	root  string
 	input *driver.Input
-	prog  *sema.Program // nil when there is no entry
+	prog  *sema.Program // nil if the entry file does not exist
 	list  []*diag.Diagnostic
 	infos map[*source.File]*sema.Info
-	own   []*sema.Info // of the program's own files; asking may bring more of the library's
-	size  int          // in bytes, about, as the check left it
+	own   []*sema.Info // infos of the program's own files; queries may load more library files into prog
+	size  int          // estimated memory in bytes after the check, before any query
 
 	mu    sync.Mutex // guards queries of the program
 	names map[*sema.Info][]sema.Ref
 
 	toolsOnce sync.Once
-	tools     map[string]Location // see toolFunctions
+	tools     map[string]Location // by the names that models use; see toolFunctions
 
-	bodies *sema.Bodies // for the next check; nil where there is no program
+	bodies *sema.Bodies // function bodies that the next check can reuse; nil if there is no program
 
-	seen map[string]*text // the files that were read; nil for missing ones
+	seen map[string]*text // files that the check read, by path; nil for a missing file
 }
 
-// check returns the result of a root. The error is ctx's.
+// check returns the result of a root. The only possible error is that of ctx.
 func (s *Snapshot) check(ctx context.Context, r *root) (*result, error) {
 	slot, err := s.results.acquire(ctx, r.path)
 	if err != nil {
@@ -46,7 +46,8 @@ func (s *Snapshot) check(ctx context.Context, r *root) (*result, error) {
 	return s.checkInSlot(ctx, r, slot)
 }
 
-// listDiagnostics returns the diagnostics of a root. They outlive the result.
+// listDiagnostics returns the diagnostics of a root. The diagnostics stay available after the
+// result is dropped.
 func (s *Snapshot) listDiagnostics(ctx context.Context, r *root) ([]*diag.Diagnostic, error) {
 	slot, err := s.results.acquire(ctx, r.path)
 	if err != nil {
@@ -64,7 +65,7 @@ func (s *Snapshot) listDiagnostics(ctx context.Context, r *root) ([]*diag.Diagno
 	return res.list, nil
 }
 
-// checkInSlot implements check for the owner of the slot.
+// checkInSlot implements check. The caller must own the slot.
 func (s *Snapshot) checkInSlot(ctx context.Context, r *root, slot *slot) (*result, error) {
 	if slot.last != nil && s.isCurrent(slot.seen) {
 		s.results.markUsed(slot, s.isOpen(r))
@@ -83,7 +84,7 @@ func (s *Snapshot) checkInSlot(ctx context.Context, r *root, slot *slot) (*resul
 	return res, nil
 }
 
-// isOpen reports whether any file of a root is open.
+// isOpen reports whether any file of a root is open in the editor.
 func (s *Snapshot) isOpen(r *root) bool {
 	for path := range s.open {
 		if r.files[path] || r.path == path || r.manifest == path {
@@ -93,7 +94,7 @@ func (s *Snapshot) isOpen(r *root) bool {
 	return false
 }
 
-// isCurrent reports whether the files that were read are the same in this snapshot.
+// isCurrent reports whether the files that a check read have the same contents in this snapshot.
 func (s *Snapshot) isCurrent(seen map[string]*text) bool {
 	for path, t := range seen {
 		if s.textOf(path) != t {
@@ -117,7 +118,7 @@ func (s *Snapshot) runCheck(ctx context.Context, r *root, retained *driver.Previ
 	}
 	in, err := driver.Load(req)
 	if err != nil {
-		return res, ctx.Err() // nothing can be read; the file that names it reports that
+		return res, ctx.Err() // the entry cannot be read; the manifest's diagnostics report this
 	}
 	res.input = in
 	prog, list := driver.Analyse(in, func() bool { return ctx.Err() != nil })
@@ -138,11 +139,11 @@ func (s *Snapshot) runCheck(ctx context.Context, r *root, retained *driver.Previ
 	return res, nil
 }
 
-// view is a snapshot as the driver sees it.
+// view provides the files of a snapshot to the driver.
 type view struct {
-	alone bool // there are no files
+	alone bool // the document is no file, so the view contains no other files
 	mu    sync.Mutex
-	s     *Snapshot // nil at the end of the check: a result outlives its snapshot, which holds all roots
+	s     *Snapshot // nil after the check, because a result outlives its snapshot and a snapshot references all roots
 	texts map[*source.File]*text
 }
 
@@ -153,7 +154,7 @@ func (v *view) textOf(path string) *text {
 	return nil
 }
 
-// snapshot is nil where there are no files.
+// snapshot returns the snapshot, or nil if the view contains no files or the check has ended.
 func (v *view) snapshot() *Snapshot {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -187,10 +188,10 @@ func (v *view) Read(path, _ string) (*source.File, error) {
 	return t.file, nil
 }
 
-// IsFile reports whether there is a file.
+// IsFile reports whether a file exists.
 func (v *view) IsFile(path string) bool { return v.textOf(path) != nil }
 
-// Parse returns the tree of a text, parsed once.
+// Parse returns the syntax tree of a file. Each text is parsed only once.
 func (v *view) Parse(f *source.File) (*ast.File, diag.List) {
 	v.mu.Lock()
 	t := v.texts[f]

@@ -16,7 +16,7 @@ import (
 // ItemKind is the kind of a completion item.
 type ItemKind uint8
 
-// The kinds of Item.
+// The values of ItemKind.
 const (
 	KeywordItem ItemKind = iota
 	VariableItem
@@ -38,23 +38,23 @@ const (
 	SettingItem
 	MessageItem
 	DecoratorItem
-	ReferenceItem // a name in the manifest
+	ReferenceItem // a name that the manifest declares
 	FileItem
 )
 
 // Item is a completion item.
 type Item struct {
-	Label     string // the bare name
+	Label     string // name without arguments or import
 	Kind      ItemKind
-	Signature string // of a function, or the type; "" for none
-	Origin    string // where it is declared, when that is elsewhere
+	Signature string // signature of a function, or type of any other item; "" for none
+	Origin    string // module or type that declares the item, if it is not declared in this file
 	Text      string // the text to insert
-	Snippet   string // the same with places to fill, as `f($0)`; "" where Text is all
+	Snippet   string // Text with placeholders, as in `f($0)`; "" if Text has none
 	Edits     []Edit // additional edits, such as an import
-	Preselect bool   // it is the only item that fits
+	Preselect bool   // it is the only item of the expected type
 
 	order int
-	fits  bool // it is of the type that is expected
+	fits  bool // it has the expected type
 	doc   func() string
 }
 
@@ -68,33 +68,33 @@ func (i *Item) Doc() string {
 
 // Completion is the list of completions at a place.
 type Completion struct {
-	Replace source.Span // the word around the place, which begins with the typed text
-	Items   []Item      // the likeliest first
+	Replace source.Span // range of the word at the cursor, which begins with the typed text
+	Items   []Item      // the most likely items first
 }
 
-// completer computes the completions at a place.
+// completer computes the completions at the cursor.
 type completer struct {
 	*checkedFile
 	pos   source.Pos
-	word  source.Span   // the word around the place
-	toks  []lexer.Token // before the word
-	nodes []ast.Node    // around the place
+	word  source.Span   // word at the cursor
+	toks  []lexer.Token // tokens before the word
+	nodes []ast.Node    // nodes that contain the cursor, the outermost first
 	items []Item
 	seen  map[string]bool
 
 	want   types.Type // the expected type; nil if unknown
-	values []string   // of a text that has but a few
+	values []string   // all valid contents of the string at the cursor, if there are only a few
 }
 
-// A completionContext is a kind of place: a test for it and the function that adds its items. Only
-// the first matching one is used.
+// completionContext is a kind of cursor position. applies tests for it and offer adds its items.
+// Only the first context that applies is used.
 type completionContext struct {
 	name    string
 	applies func(c *completer) bool
 	offer   func(c *completer)
 }
 
-// completionContexts is the table of kinds of place.
+// completionContexts lists the kinds of cursor positions in the order in which they are tested.
 var completionContexts = []completionContext{
 	{"label", (*completer).atLabel, (*completer).addLabels},
 	{"message", (*completer).inMessage, (*completer).addMessages},
@@ -145,8 +145,8 @@ func (s *Snapshot) Completion(ctx context.Context, path string, pos source.Pos) 
 	return Completion{c.word, c.items}
 }
 
-// sortItems sorts items by whether they have the expected type, then by distance and name. A single
-// item that fits is preselected.
+// sortItems puts items of the expected type first and then sorts by distance and name. If exactly
+// one item has the expected type, it is preselected.
 func (c *completer) sortItems() {
 	slices.SortStableFunc(c.items, func(a, b Item) int {
 		return cmp.Or(cmp.Compare(fitRank(a), fitRank(b)), cmp.Compare(a.order, b.order), cmp.Compare(strings.ToLower(a.Label), strings.ToLower(b.Label)), cmp.Compare(a.Label, b.Label))
@@ -163,7 +163,7 @@ func fitRank(i Item) int {
 	return 1
 }
 
-// markFitting sets whether the item added last has the expected type.
+// markFitting records whether the item that was added last has the expected type.
 func (c *completer) markFitting(fits bool) {
 	if n := len(c.items); n > 0 && fits {
 		c.items[n-1].fits = true
@@ -188,7 +188,7 @@ func (f *checkedFile) completer(pos source.Pos) *completer {
 		c.toks = append(c.toks, t)
 	}
 	c.nodes = f.nodesAt(c.word.Start)
-	if n := len(c.toks); n > 0 { // missing code is directly after the previous token
+	if n := len(c.toks); n > 0 { // placeholders for missing code are directly after the previous token
 		after := f.nodesAt(c.toks[n-1].End)
 		if k := len(after); k > 0 && (isHole(after[k-1]) || len(c.nodes) < k && f.hasUnclosedFunction(after, c.word.Start)) {
 			c.nodes = after
@@ -197,8 +197,8 @@ func (f *checkedFile) completer(pos source.Pos) *completer {
 	return c
 }
 
-// hasUnclosedFunction reports whether one of the nodes is a function with an unclosed body that
-// extends to a place.
+// hasUnclosedFunction reports whether one of the nodes is a function whose body has no closing
+// brace and extends to pos.
 func (f *checkedFile) hasUnclosedFunction(nodes []ast.Node, pos source.Pos) bool {
 	return slices.ContainsFunc(nodes, func(n ast.Node) bool {
 		fn, ok := n.(*ast.FnDecl)
@@ -206,7 +206,7 @@ func (f *checkedFile) hasUnclosedFunction(nodes []ast.Node, pos source.Pos) bool
 	})
 }
 
-// isUnclosed reports whether an unclosed block extends to a place.
+// isUnclosed reports whether a block has no closing brace and extends to pos.
 func (f *checkedFile) isUnclosed(b *ast.Block, pos source.Pos) bool {
 	return b != nil && f.tree.IsFlawed(b) && b.Sp.End <= pos && strings.TrimSpace(f.text.file.Slice(source.Span{Start: b.Sp.End, End: pos})) == ""
 }
@@ -222,7 +222,7 @@ func isHole(n ast.Node) bool {
 
 func isWordByte(b byte) bool { return isLetter(b) || b >= '0' && b <= '9' }
 
-// kindBefore returns the n-th token before the word, EOF where there is none.
+// kindBefore returns the kind of the n-th token before the word, or EOF if there are fewer tokens.
 func (c *completer) kindBefore(n int) lexer.Kind {
 	if n > len(c.toks) {
 		return lexer.EOF
@@ -238,7 +238,7 @@ func (c *completer) wordBefore(n int) string {
 	return c.text.file.Slice(c.toks[len(c.toks)-n].Span())
 }
 
-// innermost returns the innermost node around of a kind.
+// innermost returns the innermost node of type N that contains the cursor.
 func innermost[N ast.Node](c *completer) (n N, ok bool) {
 	for i := len(c.nodes) - 1; i >= 0; i-- {
 		if n, ok = c.nodes[i].(N); ok {
@@ -248,7 +248,7 @@ func innermost[N ast.Node](c *completer) (n N, ok bool) {
 	return n, false
 }
 
-// inCommentOrLiteral reports whether the place is in a comment, a number or the literal part of a
+// inCommentOrLiteral reports whether the cursor is in a comment, a number or the literal part of a
 // string.
 func (c *completer) inCommentOrLiteral() bool {
 	all, comments, _ := lexer.Lex(c.text.file)
@@ -273,7 +273,7 @@ func (c *completer) inCommentOrLiteral() bool {
 	return false
 }
 
-// endsInInterpolation reports whether a text ends within a `${` that nothing closes.
+// endsInInterpolation reports whether a text ends inside a `${` without a closing brace.
 func endsInInterpolation(text string) bool {
 	i := strings.LastIndex(text, "${")
 	return i >= 0 && !strings.Contains(text[i:], "}") && (i == 0 || text[i-1] != '\\')
@@ -321,7 +321,8 @@ func (c *completer) hasArguments() bool {
 	return int(c.word.End) < len(c.text.file.Text) && c.text.file.Text[c.word.End] == '('
 }
 
-// callSnippet returns a call with a place for its arguments, or "" if it takes none.
+// callSnippet returns a call with a placeholder for its arguments, or "" if the function has no
+// parameters.
 func callSnippet(name string, d *sema.Def) string {
 	n := d.Node.(*ast.FnDecl)
 	for _, p := range n.Params {
@@ -346,7 +347,8 @@ func (c *completer) addKeyword(w string, order int) {
 	c.add(Item{Label: w, Kind: KeywordItem, order: order, doc: func() string { return topic(w) }})
 }
 
-// withProgram calls f with the program, which one goroutine at a time may ask.
+// withProgram calls f with the program. It holds the lock that allows one goroutine at a time to
+// query the program.
 func (c *completer) withProgram(f func(p *sema.Program)) {
 	if c.info == nil {
 		return

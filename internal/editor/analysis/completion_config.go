@@ -19,14 +19,14 @@ func (c *completer) addDecorators() {
 	}
 }
 
-// atDecoratorArgument reports whether an argument of a decorator begins at the place.
+// atDecoratorArgument reports whether the cursor is where an argument of a decorator begins.
 func (c *completer) atDecoratorArgument() bool {
 	k := c.kindBefore(1)
 	return (k == lexer.LParen || k == lexer.Comma) && c.enclosingDecorator() != ""
 }
 
 // enclosingDecorator returns the name of the decorator whose parentheses directly contain the
-// place, or "".
+// cursor, or "".
 func (c *completer) enclosingDecorator() string {
 	i := c.openToken()
 	if i < 2 || c.toks[i].Kind != lexer.LParen || c.toks[i-2].Kind != lexer.At {
@@ -35,7 +35,8 @@ func (c *completer) enclosingDecorator() string {
 	return c.text.file.Slice(c.toks[i-1].Span())
 }
 
-// addDecoratorArguments offers the names of the arguments that a decorator does not have.
+// addDecoratorArguments offers the argument names that the decorator at the cursor does not have
+// yet.
 func (c *completer) addDecoratorArguments() {
 	present := map[string]bool{}
 	for i := c.openToken(); i < len(c.toks)-1; i++ {
@@ -52,13 +53,13 @@ func (c *completer) addDecoratorArguments() {
 	})
 }
 
-// addConnections offers the manifest's connections.
+// addConnections offers the connections of the manifest.
 func (c *completer) addConnections() {
 	c.add(Item{Label: manifest.Builtin, Kind: ReferenceItem, order: 1})
 	c.addFromManifest(sema.DefConnection)
 }
 
-// addConnectors offers the manifest's hosts.
+// addConnectors offers the hosts of the manifest.
 func (c *completer) addConnectors() { c.addFromManifest(sema.DefConnector) }
 
 func (c *completer) addFromManifest(k sema.DefKind) {
@@ -72,7 +73,7 @@ func (c *completer) addFromManifest(k sema.DefKind) {
 	}
 }
 
-// addSettings offers the settings that a declaration does not contain.
+// addSettings offers the settings that the declaration at the cursor does not contain yet.
 func (c *completer) addSettings() {
 	var names []string
 	var fields []*ast.ConfigField

@@ -9,7 +9,7 @@ import (
 
 // The expected type of a completion.
 
-// expectedType returns the expected type of the value at the place, or nil if it is unknown.
+// expectedType returns the expected type of the value at the cursor, or nil if it is unknown.
 func (c *completer) expectedType() types.Type {
 	if c.info == nil {
 		return nil
@@ -60,7 +60,7 @@ func (c *completer) expectedType() types.Type {
 	return nil
 }
 
-// knownType returns a type, nil for one that is not.
+// knownType returns t, or nil if t is an invalid type.
 func knownType(t types.Type) types.Type {
 	if t = types.Resolve(t); t == nil || t == types.Bad || t == types.Type(types.Any) {
 		return nil
@@ -68,7 +68,7 @@ func knownType(t types.Type) types.Type {
 	return t
 }
 
-// declaredType returns the type that is written before the `=` at the place.
+// declaredType returns the type that is written before the `=` at the cursor.
 func (c *completer) declaredType(t ast.Type) types.Type {
 	if t == nil || c.kindBefore(1) != lexer.Assign {
 		return nil
@@ -84,7 +84,8 @@ func (c *completer) otherOperandType(n *ast.Binary) types.Type {
 	return knownType(c.info.TypeOf(n.X))
 }
 
-// tailType returns the result type of a function whose last statement is at the place.
+// tailType returns the result type of the function if the cursor is at the last statement of its
+// body.
 func (c *completer) tailType(b *ast.Block) types.Type {
 	k := c.kindBefore(1)
 	if fn, ok := innermost[*ast.FnDecl](c); ok && fn.Body == b && (k == lexer.LBrace || k == lexer.Semi || k == lexer.RBrace) {
@@ -93,7 +94,7 @@ func (c *completer) tailType(b *ast.Block) types.Type {
 	return nil
 }
 
-// resultType returns the result type of the enclosing function.
+// resultType returns the result type of the function that contains the cursor.
 func (c *completer) resultType() types.Type {
 	for i := len(c.nodes) - 1; i >= 0; i-- {
 		switch n := c.nodes[i].(type) {
@@ -109,7 +110,7 @@ func (c *completer) resultType() types.Type {
 	return nil
 }
 
-// fieldType returns the type of the field whose value is at the place.
+// fieldType returns the type of the field whose value is at the cursor.
 func (c *completer) fieldType() types.Type {
 	n, ok := c.enclosingList().(*ast.StructLit)
 	if !ok {
@@ -123,7 +124,7 @@ func (c *completer) fieldType() types.Type {
 	return nil
 }
 
-// literalFields returns the fields that a literal may have.
+// literalFields returns the fields of the type that a literal constructs.
 func (c *completer) literalFields(n *ast.StructLit) []*types.Field {
 	d := c.info.Struct(n)
 	if d == nil {
@@ -162,10 +163,10 @@ func (c *completer) matchesExpected(d *sema.Def) bool {
 	return knownType(t) != nil && types.Identical(t, c.want)
 }
 
-// literalOrder sorts literals after declarations of the program.
+// literalOrder is the sort key of literals. It puts them after the declarations of the program.
 const literalOrder = 15
 
-// addLiterals offers the values of the expected type that are written as literals.
+// addLiterals offers the literals of the expected type.
 func (c *completer) addLiterals() {
 	add := func(label, snippet string, k ItemKind) {
 		c.add(Item{Label: label, Kind: k, Text: label, Snippet: snippet, fits: true, order: literalOrder + len(c.items)})

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// completeManifest completes the keys of a section, values with a fixed set, and section names
-// after `[`.
+// completeManifest completes a manifest: the keys of a section, values with a fixed set, and
+// section names after `[`.
 func (s *Snapshot) completeManifest(path string, pos source.Pos) Completion {
 	t, err := s.text(s.realPath(path))
 	if err != nil || !isManifest(path) {
@@ -48,8 +48,8 @@ func (s *Snapshot) completeManifest(path string, pos source.Pos) Completion {
 
 func isKeyByte(b byte) bool { return isWordByte(b) || b == '-' }
 
-// namesFor returns the names of the manifest that a key takes: other connections, and models of the
-// connection.
+// namesFor returns the names in the manifest that are valid values of a key: other connections, or
+// models of the connection.
 func namesFor(f *source.File, line int, k *manifest.Key) (out []string) {
 	m, _ := manifest.Parse(f)
 	if m == nil {
@@ -85,7 +85,7 @@ func valueItems(k *manifest.Key, names []string, quoted bool) []Item {
 	return out
 }
 
-// sectionItems returns the sections, without the text before the place.
+// sectionItems returns the section names that begin with before. The inserted text omits before.
 func sectionItems(before string) []Item {
 	out := []Item{}
 	seen := map[string]bool{}
@@ -99,7 +99,7 @@ func sectionItems(before string) []Item {
 	return out
 }
 
-// keyItems returns the keys of a section that it does not have.
+// keyItems returns the keys that the section at a line does not contain yet.
 func keyItems(f *source.File, line int) []Item {
 	section := strings.Split(sectionOf(f, line), ".")
 	present := map[string]bool{}

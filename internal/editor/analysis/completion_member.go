@@ -12,9 +12,9 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Completions after `.` and in paths.
+// This file completes members after `.` and names after `::`.
 
-// addMembers offers the members of a value.
+// addMembers offers the members of the value before the `.`.
 func (c *completer) addMembers() {
 	dot := c.toks[len(c.toks)-1].Start
 	var x ast.Expr
@@ -50,7 +50,7 @@ func (c *completer) addMembers() {
 	})
 }
 
-// addPathMembers offers what may follow a `::`.
+// addPathMembers offers the names that may follow a `::`.
 func (c *completer) addPathMembers() {
 	using := c.inUse()
 	i := len(c.toks) - 1
@@ -72,14 +72,14 @@ func (c *completer) addPathMembers() {
 	})
 }
 
-// useBareName makes the item added last its bare name.
+// useBareName changes the item added last so that it inserts only its name.
 func (c *completer) useBareName() {
 	if n := len(c.items); n > 0 {
 		c.items[n-1].Snippet, c.items[n-1].Text = "", c.items[n-1].Label
 	}
 }
 
-// addImports offers what a `use` may begin with.
+// addImports offers the names with which a `use` may begin.
 func (c *completer) addImports() {
 	if c.kindBefore(1) == lexer.Comma {
 		c.addPathMembers()
@@ -97,7 +97,7 @@ func (c *completer) addImports() {
 	})
 }
 
-// addModuleFiles offers files that can become modules of this one.
+// addModuleFiles offers the files that this file can declare as modules.
 func (c *completer) addModuleFiles() {
 	dir := filepath.Dir(c.checkedFile.path)
 	entry := ""

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Completions of names.
+// This file completes names.
 
 // addTypes offers the names of types.
 func (c *completer) addTypes() {
@@ -51,7 +51,7 @@ func (c *completer) addTypes() {
 	})
 }
 
-// addTraits offers what may bound a type parameter.
+// addTraits offers the traits that may bound a type parameter.
 func (c *completer) addTraits() {
 	c.withProgram(func(p *sema.Program) {
 		for _, n := range slices.Concat(p.Visible(c.info, c.nodes), p.Prelude(c.info)) {
@@ -62,7 +62,7 @@ func (c *completer) addTraits() {
 	})
 }
 
-// addLabels offers the labels of the loops around.
+// addLabels offers the labels of the loops that contain the cursor.
 func (c *completer) addLabels() {
 	_, labels := c.enclosingLoops()
 	for i, l := range labels {
@@ -75,7 +75,7 @@ func (c *completer) inBound() bool {
 	return ok || c.kindBefore(1) == lexer.Colon && c.kindBefore(3) == lexer.Less
 }
 
-// addDeclarations offers the words that begin a declaration.
+// addDeclarations offers the keywords that begin a declaration.
 func (c *completer) addDeclarations() {
 	for _, k := range []lexer.Kind{lexer.Fn, lexer.Agent, lexer.Host, lexer.Tool, lexer.Mcp, lexer.Schema, lexer.Struct, lexer.Enum, lexer.Trait,
 		lexer.Impl, lexer.Type, lexer.Pub, lexer.Use, lexer.Mod, lexer.Const, lexer.Async, lexer.Pipeline, lexer.HashMap, lexer.Ledger, lexer.Memory} {
@@ -83,9 +83,9 @@ func (c *completer) addDeclarations() {
 	}
 }
 
-// addExpressions offers what a statement or an expression may begin with: variables, names of the
-// modules around, what the library has for all, modules of the library with their import, and
-// words.
+// addExpressions offers everything with which a statement or an expression may begin: variables,
+// names of the enclosing modules, the prelude, library modules together with their import, and
+// keywords.
 func (c *completer) addExpressions() {
 	c.want = c.expectedType()
 	c.addArgumentNames()
@@ -126,7 +126,8 @@ func (c *completer) addExpressions() {
 	}
 }
 
-// addLibrary offers the library's modules and their functions, with the import that they need.
+// addLibrary offers the library's modules and their functions. Each item adds the import that it
+// needs.
 func (c *completer) addLibrary() {
 	if c.word.Start == c.word.End {
 		return
@@ -152,7 +153,8 @@ func (c *completer) addLibrary() {
 
 func isLower(s string) bool { return s != "" && s == strings.ToLower(s) }
 
-// importPos returns where to add an import: after the existing ones, or before the declarations.
+// importPos returns where to insert an import: after the existing imports, or before the first
+// declaration.
 func (c *completer) importPos() source.Pos {
 	var at source.Pos
 	for _, d := range c.tree.Decls {
@@ -167,7 +169,7 @@ func (c *completer) importPos() source.Pos {
 	return at
 }
 
-// addArgumentNames offers the names of the arguments that the call around takes.
+// addArgumentNames offers the argument names of the call that contains the cursor.
 func (c *completer) addArgumentNames() {
 	if k := c.kindBefore(1); k != lexer.LParen && k != lexer.Comma {
 		return

@@ -10,7 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// Completions of the elements of lists: fields, match arms, message handlers and methods.
+// This file completes the elements of braced lists: fields, match arms, message handlers and
+// methods.
 
 // addFields offers the fields that a struct literal or pattern does not list yet.
 func (c *completer) addFields() {
@@ -66,7 +67,7 @@ func (c *completer) addFields() {
 	}
 }
 
-// addArms offers the variants that a match has no arm for.
+// addArms offers the variants for which a match has no arm.
 func (c *completer) addArms() {
 	m, _ := c.enclosingList().(*ast.MatchExpr)
 	if c.info == nil || m.Subject == nil {
@@ -112,7 +113,7 @@ func (c *completer) addArms() {
 	c.add(Item{Label: "_", Kind: KeywordItem, Text: "_ => ", Snippet: "_ => $0,", order: 99})
 }
 
-// patternParts returns a pattern for a variant's values.
+// patternParts returns a pattern for the values of a variant.
 func patternParts(v *types.Variant) string {
 	var parts []string
 	for _, f := range v.Fields {
@@ -131,7 +132,7 @@ func patternParts(v *types.Variant) string {
 	return "(" + strings.Join(parts, ", ") + ")"
 }
 
-// addMessages offers the types of messages that have no handler.
+// addMessages offers the message types that have no handler yet.
 func (c *completer) addMessages() {
 	n, ok := innermost[*ast.ListenExpr](c)
 	if !ok {

@@ -34,8 +34,8 @@ command = "./w"
 message_types = ["question", "ping"]
 `
 
-// completionCases lists places, marked by `‸`, with items that are offered and items that are not.
-// A `^` before a label means that it is the first.
+// completionCases lists texts with a `‸` at the cursor, the items that must be offered and the
+// items that must not. A `^` before a label means that the item must be the first.
 var completionCases = []struct{ name, text, with, without string }{
 	{"members", "fn f(p: Point) { p.‸ }", "^x y len", "zero area let"},
 	{"members of half a name", "fn f(p: Point) { p.le‸; }", "len x", ""},
@@ -149,7 +149,7 @@ func TestCompletion(t *testing.T) {
 		var all []string
 		for i, x := range got.Items {
 			if _, twice := labels[x.Label]; twice {
-				t.Errorf("%s: %s twice", c.name, x.Label)
+				t.Errorf("%s: the item %s is offered twice", c.name, x.Label)
 			}
 			labels[x.Label] = i
 			all = append(all, x.Label)
@@ -157,21 +157,21 @@ func TestCompletion(t *testing.T) {
 		for _, w := range strings.Fields(c.with) {
 			label, first := strings.CutPrefix(w, "^")
 			if i, there := labels[label]; !there || first && i != 0 {
-				t.Errorf("%s: no %s in %v", c.name, w, all)
+				t.Errorf("%s: the item %s is missing or not first in %v", c.name, w, all)
 			}
 		}
 		for _, w := range strings.Fields(c.without) {
 			if _, there := labels[w]; there {
-				t.Errorf("%s: %s is offered in %v", c.name, w, all)
+				t.Errorf("%s: the item %s must not be offered, got %v", c.name, w, all)
 			}
 		}
 		if c.with == "" && len(all) > 0 {
-			t.Errorf("%s: %v", c.name, all)
+			t.Errorf("%s: items = %v, want none", c.name, all)
 		}
 	}
 }
 
-// The inserted texts of items.
+// TestCompletionItems checks the texts that items insert.
 func TestCompletionItems(t *testing.T) {
 	dir := writeTree(t, "-- Concerto.toml --\n"+completionManifest)
 	ws := New(Options{Folders: []string{dir}})
@@ -200,12 +200,12 @@ func TestCompletionItems(t *testing.T) {
 				edit += e.Text
 			}
 			if x.Signature != c.signature || x.Snippet != c.snippet || edit != c.edit {
-				t.Errorf("%s: %q %q %q", c.text, x.Signature, x.Snippet, edit)
+				t.Errorf("%s: signature %q, snippet %q, edit %q", c.text, x.Signature, x.Snippet, edit)
 			}
 			_ = x.Doc()
 		}
 		if !found {
-			t.Errorf("%s: no %s", c.text, c.label)
+			t.Errorf("%s: no item %s", c.text, c.label)
 		}
 	}
 }
@@ -233,16 +233,16 @@ func TestCompletionInTheManifest(t *testing.T) {
 		}
 		for _, w := range strings.Fields(with) {
 			if !strings.Contains(labels, " "+w+" ") {
-				t.Errorf("%q: no %s in %s", text, w, labels)
+				t.Errorf("%q: no item %s in %s", text, w, labels)
 			}
 		}
 		if with == "" && labels != " " || strings.Contains(text, "command =") && strings.Contains(labels, " command ") {
-			t.Errorf("%q: %s", text, labels)
+			t.Errorf("%q: items = %s", text, labels)
 		}
 	}
 }
 
-// The signature of the call at a place.
+// TestSignature checks the signature of the call at the cursor.
 func TestSignature(t *testing.T) {
 	dir := writeTree(t, "-- Concerto.toml --\n"+completionManifest)
 	ws := New(Options{Folders: []string{dir}})
@@ -273,7 +273,7 @@ func TestSignature(t *testing.T) {
 			got = s.Label + " [" + active + "]"
 		}
 		if got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
+			t.Errorf("signature in %s: got %s, want %s", text, got, want)
 		}
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Completions of strings with special meanings.
+// This file completes strings with a fixed set of values.
 
-// inValue reports whether the place is in a string with a fixed set of values, and makes the quoted
-// text the word.
+// inValue reports whether the cursor is in a string with a fixed set of values. If so, it makes the
+// quoted text the word to replace.
 func (c *completer) inValue() bool {
 	all, _, _ := lexer.Lex(c.text.file)
 	for _, t := range all {
@@ -32,7 +32,7 @@ func (c *completer) inValue() bool {
 			return false
 		}
 		c.word = source.Span{Start: t.Start + 1, End: t.End - 1}
-		if !closed { // the following text is not part of it
+		if !closed { // without a closing quote, the rest of the line is not part of the string
 			c.word.End = c.pos
 		}
 		c.values = values
@@ -41,7 +41,7 @@ func (c *completer) inValue() bool {
 	return false
 }
 
-// completerAt returns a completer for the place at which a text begins.
+// completerAt returns a copy of the completer whose cursor is at start.
 func (c *completer) completerAt(start source.Pos) *completer {
 	x := *c
 	x.pos = start
@@ -51,7 +51,7 @@ func (c *completer) completerAt(start source.Pos) *completer {
 	return &x
 }
 
-// textValues returns the possible strings at the place, if they are a fixed set.
+// textValues returns the valid strings at the cursor, or nil if there is no fixed set.
 func (c *completer) textValues() []string {
 	if c.kindBefore(1) == lexer.Colon {
 		switch n := c.enclosingList().(type) {
@@ -77,14 +77,14 @@ func (c *completer) textValues() []string {
 	return nil
 }
 
-// addTexts offers them.
+// addTexts offers the valid strings.
 func (c *completer) addTexts() {
 	for _, v := range c.values {
 		c.add(Item{Label: v, Kind: ReferenceItem, order: len(c.items), fits: true})
 	}
 }
 
-// atText reports whether a text with few values may begin at the place.
+// atText reports whether a string with a fixed set of values may begin at the cursor.
 func (c *completer) atText() bool {
 	c.values = nil
 	if c.kindBefore(1) == lexer.Colon {
@@ -100,14 +100,14 @@ func (c *completer) atText() bool {
 	return len(c.values) > 0
 }
 
-// addQuotedTexts offers them with their quotes.
+// addQuotedTexts offers the valid strings in quotes.
 func (c *completer) addQuotedTexts() {
 	for _, v := range c.values {
 		c.add(Item{Label: v, Kind: ReferenceItem, order: len(c.items), Text: `"` + v + `"`, fits: true})
 	}
 }
 
-// modelAliases returns the aliases of the connection of an agent.
+// modelAliases returns the model aliases of an agent's connection.
 func (c *completer) modelAliases(n *ast.AgentDecl) (out []string) {
 	if c.res.input == nil || c.res.input.Manifest == nil {
 		return nil
@@ -120,7 +120,7 @@ func (c *completer) modelAliases(n *ast.AgentDecl) (out []string) {
 	return out
 }
 
-// missingUnionTexts returns the texts of a match's subject that have no arm.
+// missingUnionTexts returns the string values of the match's subject that have no arm.
 func (c *completer) missingUnionTexts() (out []string) {
 	m, ok := c.enclosingList().(*ast.MatchExpr)
 	if !ok || m.Subject == nil || c.info == nil {
@@ -144,13 +144,13 @@ func (c *completer) missingUnionTexts() (out []string) {
 	return out
 }
 
-// inRetryPolicy reports whether the place is directly in the map of a `retry_policy`.
+// inRetryPolicy reports whether the cursor is directly in the map of a `retry_policy`.
 func (c *completer) inRetryPolicy() bool {
 	i := c.openToken()
 	return i >= 2 && c.toks[i].Kind == lexer.LBrace && c.toks[i-1].Kind == lexer.Colon && c.text.file.Slice(c.toks[i-2].Span()) == "retry_policy"
 }
 
-// openToken returns the index of the innermost bracket that is open at the place, or -1 for none.
+// openToken returns the index of the innermost bracket that is open at the cursor, or -1 for none.
 func (c *completer) openToken() int {
 	depth := 0
 	for i := len(c.toks) - 1; i >= 0; i-- {
@@ -168,7 +168,7 @@ func (c *completer) openToken() int {
 
 func (c *completer) atRetryKey() bool { return c.atRowStart() && c.inRetryPolicy() }
 
-// addRetryKeys offers the members of a retry_policy that it does not have.
+// addRetryKeys offers the keys that the `retry_policy` does not contain yet.
 func (c *completer) addRetryKeys() {
 	present := map[string]bool{}
 	for i := c.openToken(); i < len(c.toks)-1; i++ {
@@ -183,7 +183,7 @@ func (c *completer) addRetryKeys() {
 	}
 }
 
-// atTools reports whether the place is in the list of an agent's or host's tools.
+// atTools reports whether the cursor is in the tool list of an agent or a host.
 func (c *completer) atTools() bool {
 	i := c.openToken()
 	if i < 2 || c.toks[i].Kind != lexer.LBracket || c.toks[i-1].Kind != lexer.Colon || c.text.file.Slice(c.toks[i-2].Span()) != "tools" {
@@ -194,7 +194,7 @@ func (c *completer) atTools() bool {
 	return agent || host
 }
 
-// addTools offers the tools that the list does not have.
+// addTools offers the tools that the list does not contain yet.
 func (c *completer) addTools() {
 	present := map[string]bool{}
 	for _, t := range c.toks[c.openToken():] {
@@ -203,7 +203,7 @@ func (c *completer) addTools() {
 	c.addVisible(present, sema.DefTool)
 }
 
-// addVisible offers the declarations of some kinds, but for some names.
+// addVisible offers the visible declarations of the given kinds, except the names in without.
 func (c *completer) addVisible(without map[string]bool, kinds ...sema.DefKind) {
 	c.withProgram(func(p *sema.Program) {
 		for _, n := range p.Visible(c.info, c.nodes) {
@@ -222,11 +222,11 @@ func (c *completer) atMocked() bool {
 	return c.wordBefore(1) == "mock" && (c.kindBefore(2) == lexer.LBrace || c.kindBefore(2) == lexer.Semi || c.kindBefore(2) == lexer.RBrace)
 }
 
-// addMockable offers what a test may mock.
+// addMockable offers the declarations that a test may mock.
 func (c *completer) addMockable() { c.addVisible(nil, sema.DefAgent, sema.DefHost, sema.DefTool) }
 
-// handlerSchema returns the schema of the message whose handler's parameter type is at the place,
-// or "".
+// handlerSchema returns the schema of the message if the parameter type of its handler is at the
+// cursor, or else "".
 func (c *completer) handlerSchema() string {
 	h, ok := innermost[*ast.Handler](c)
 	if !ok || h.Type == nil || h.Type.Sp.End > c.pos {

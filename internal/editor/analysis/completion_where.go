@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// The kinds of places of a completion.
+// This file determines the kind of the cursor position for a completion.
 
-// inUse reports whether the place is in a `use`.
+// inUse reports whether the cursor is in a `use`.
 func (c *completer) inUse() bool {
 	for i := len(c.toks) - 1; i >= 0; i-- {
 		switch k := c.toks[i].Kind; k {
@@ -30,7 +30,7 @@ func (c *completer) inUse() bool {
 	return false
 }
 
-// enclosingFunction returns the function, method, stage or test whose body contains the place, or
+// enclosingFunction returns the function, method, stage or test whose body contains the cursor, or
 // nil.
 func (c *completer) enclosingFunction() ast.Node {
 	for i := len(c.nodes) - 1; i >= 0; i-- {
@@ -48,16 +48,16 @@ func (c *completer) enclosingFunction() ast.Node {
 	return nil
 }
 
-// isWithin reports whether a place is between the brackets of a span.
+// isWithin reports whether a position is between the brackets at the ends of a span.
 func isWithin(s source.Span, p source.Pos) bool { return s.Start < p && p < s.End }
 
-// atRowStart reports whether a row of a braced list begins at the place.
+// atRowStart reports whether an element of a braced list begins at the cursor.
 func (c *completer) atRowStart() bool {
 	k := c.kindBefore(1)
 	return k == lexer.LBrace || k == lexer.Comma
 }
 
-// enclosingList returns the innermost node whose braces directly contain the place: a declaration
+// enclosingList returns the innermost node whose braces directly contain the cursor: a declaration
 // with settings, a literal, a match, a listen, an impl or a block.
 func (c *completer) enclosingList() ast.Node {
 	open := c.innermostBrace()
@@ -75,8 +75,8 @@ func (c *completer) enclosingList() ast.Node {
 	return nil
 }
 
-// innermostBrace returns the place of the innermost bracket that is open at the place if it is a
-// brace, else one before all.
+// innermostBrace returns the position of the innermost bracket that is open at the cursor, if that
+// bracket is a brace. Otherwise it returns a negative position.
 func (c *completer) innermostBrace() source.Pos {
 	depth := 0
 	for i := len(c.toks) - 1; i >= 0; i-- {
@@ -124,7 +124,7 @@ func (c *completer) atHandler() bool {
 	return ok && (c.atRowStart() || c.kindBefore(1) == lexer.RBrace || c.wordBefore(1) == "on")
 }
 
-// atAskWord reports whether the place is after the `=>` of a handler for a message that a person
+// atAskWord reports whether the cursor is after the `=>` of a handler for a message that a person
 // can answer.
 func (c *completer) atAskWord() bool {
 	_, ok := c.enclosingList().(*ast.ListenExpr)
@@ -134,8 +134,8 @@ func (c *completer) atAskWord() bool {
 	return hostmsg.Of(strings.Trim(c.wordBefore(2), `"`)).ByPerson()
 }
 
-// inMessage reports whether the place is in the message type of a handler, and makes the quoted
-// text the word.
+// inMessage reports whether the cursor is in the message type of a handler. If so, it makes the
+// quoted text the word to replace.
 func (c *completer) inMessage() bool {
 	h, ok := innermost[*ast.Handler](c)
 	if !ok || h.Type == nil || h.Type.Sp.Start >= c.pos || h.Type.Sp.End < c.pos {
@@ -145,7 +145,7 @@ func (c *completer) inMessage() bool {
 	c.word = source.Span{Start: h.Type.Sp.Start + 1, End: h.Type.Sp.End}
 	if len(text) > 1 && text[len(text)-1] == '"' {
 		c.word.End--
-	} else { // the following text is not part of it
+	} else { // without a closing quote, the rest of the line is not part of the string
 		c.word.End = c.pos
 	}
 	return c.pos <= c.word.End
@@ -164,7 +164,7 @@ func (c *completer) atConnection() bool {
 	return c.atSetting("provider")
 }
 
-// atSetting reports whether the place is the value of a setting.
+// atSetting reports whether the cursor is at the value of a setting.
 func (c *completer) atSetting(name string) bool {
 	if c.kindBefore(1) != lexer.Colon || c.wordBefore(2) != name {
 		return false
@@ -176,7 +176,8 @@ func (c *completer) atSetting(name string) bool {
 	return false
 }
 
-// atNewName reports whether a name is declared at the place, for which nothing can be offered.
+// atNewName reports whether the cursor is at the name of a new declaration, for which nothing can
+// be offered.
 func (c *completer) atNewName() bool {
 	switch c.kindBefore(1) {
 	case lexer.Fn:
@@ -195,7 +196,7 @@ func (c *completer) atNewName() bool {
 	return false
 }
 
-// inImplHead reports whether the place is after `impl Trait for`.
+// inImplHead reports whether the cursor is after `impl Trait for`.
 func (c *completer) inImplHead() bool {
 	for i := len(c.toks) - 1; i >= 0; i-- {
 		switch c.toks[i].Kind {
@@ -208,7 +209,7 @@ func (c *completer) inImplHead() bool {
 	return false
 }
 
-// atType reports whether a type is expected at the place.
+// atType reports whether a type is expected at the cursor.
 func (c *completer) atType() bool {
 	switch c.kindBefore(1) {
 	case lexer.Arrow, lexer.Impl, lexer.As:
@@ -232,7 +233,7 @@ func (c *completer) atType() bool {
 
 func isUpperByte(b byte) bool { return b >= 'A' && b <= 'Z' }
 
-// innermostNonName returns the innermost node that is no name.
+// innermostNonName returns the innermost node at the cursor that is not a name.
 func (c *completer) innermostNonName() ast.Node {
 	for i := len(c.nodes) - 1; i >= 0; i-- {
 		if _, isName := c.nodes[i].(*ast.Ident); !isName {
@@ -242,8 +243,8 @@ func (c *completer) innermostNonName() ast.Node {
 	return nil
 }
 
-// isTypeColon reports whether the `:` before the place introduces the type of a variable, parameter
-// or field.
+// isTypeColon reports whether the `:` before the cursor introduces the type of a variable,
+// parameter or field.
 func (c *completer) isTypeColon() bool {
 	switch c.kindBefore(3) {
 	case lexer.Let, lexer.Mut, lexer.Const, lexer.HashMap, lexer.Ledger, lexer.Memory, lexer.Catch, lexer.Less:
@@ -273,21 +274,21 @@ func (c *completer) isTypeColon() bool {
 	return false
 }
 
-// atLabel reports whether a label is begun at the place: after `break '` and `continue '`.
+// atLabel reports whether a label begins at the cursor: after `break '` and `continue '`.
 func (c *completer) atLabel() bool {
 	if c.word.Start == 0 || c.text.file.Text[c.word.Start-1] != '\'' {
 		return false
 	}
 	n := 1
 	if k := len(c.toks); k > 0 && c.toks[k-1].End == c.word.Start {
-		n++ // the quote is a token of its own
+		n++ // the quote is a separate token
 	}
 	return c.kindBefore(n) == lexer.Break || c.kindBefore(n) == lexer.Continue
 }
 
-// enclosingLoops reports whether the place is in a loop of its function, closure or handler, and
-// returns the labels of the loops around it, the innermost first. It reads tokens, since an
-// unfinished text has no tree.
+// enclosingLoops reports whether the cursor is in a loop of its function, closure or handler. It
+// also returns the labels of the enclosing loops, the innermost first. It reads tokens, because an
+// unfinished text has no complete syntax tree.
 func (c *completer) enclosingLoops() (inLoop bool, labels []string) {
 	depth := 0
 	for i := len(c.toks) - 1; i >= 0; i-- {
@@ -329,7 +330,7 @@ func (c *completer) enclosingLoops() (inLoop bool, labels []string) {
 	return inLoop, labels
 }
 
-// atDecl reports whether a declaration may begin at the place.
+// atDecl reports whether a declaration may begin at the cursor.
 func (c *completer) atDecl() bool {
 	switch c.kindBefore(1) {
 	case lexer.EOF, lexer.RBrace, lexer.Semi, lexer.Pub, lexer.RParen:

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// TestConcurrentQueriesOfLongProgram checks concurrent queries of a program whose tables are
-// computed on demand.
+// TestConcurrentQueriesOfLongProgram queries one program from several goroutines. The program is so
+// long that its tables are computed on demand.
 func TestConcurrentQueriesOfLongProgram(t *testing.T) {
 	dir := writeModules(t, 30)
 	ws := New(Options{Folders: []string{dir}})

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// Definition returns where the name at a place is declared: in a program, the manifest or a text of
-// the library, which has no path (PathOf).
+// Definition returns the declaration of the name at a position. The declaration is in a program, in
+// the manifest or in a text of the library. A library text has no path (see PathOf).
 func (s *Snapshot) Definition(ctx context.Context, path string, pos source.Pos) []Location {
 	f := s.checkFile(ctx, path)
 	if f == nil {
@@ -53,7 +53,7 @@ func (s *Snapshot) TypeDefinition(ctx context.Context, path string, pos source.P
 	return out
 }
 
-// typeDefs returns the declarations of a type or of its parts.
+// typeDefs returns the declarations of a type, or of the types that it is composed of.
 func (r *result) typeDefs(t types.Type) []*sema.Def {
 	if t == nil {
 		return nil
@@ -63,7 +63,7 @@ func (r *result) typeDefs(t types.Type) []*sema.Def {
 	return r.prog.TypeDefs(t)
 }
 
-// locate returns the place of a declaration's name.
+// locate returns the location of a declaration's name.
 func (r *result) locate(d *sema.Def) (Location, bool) {
 	switch d.Kind {
 	case sema.DefConnection, sema.DefConnector:
@@ -78,7 +78,7 @@ func (r *result) locate(d *sema.Def) (Location, bool) {
 	return Location{d.Info.File.Source, d.At}, true
 }
 
-// manifestLocation returns the section of a connection or connector.
+// manifestLocation returns the location of a connection's or connector's section in the manifest.
 func (r *result) manifestLocation(d *sema.Def) (Location, bool) {
 	if r.input == nil || r.input.Manifest == nil {
 		return Location{}, false
@@ -92,11 +92,11 @@ func (r *result) manifestLocation(d *sema.Def) (Location, bool) {
 	return Location{}, false
 }
 
-// section is a section of a manifest that programs name.
+// section is a section of a manifest whose name programs can use.
 type section struct {
 	kind sema.DefKind
 	name string
-	at   source.Span // of the section's header
+	at   source.Span // span of the name in the section's header
 }
 
 func sections(m *manifest.Manifest) []section {
@@ -110,8 +110,8 @@ func sections(m *manifest.Manifest) []section {
 	return all
 }
 
-// libraryLocation returns a declaration's place in the complete text of its library file, of which
-// programs use parts.
+// libraryLocation returns the location of a declaration in the complete text of its library file.
+// Programs load only parts of that text.
 func libraryLocation(d *sema.Def) (Location, bool) {
 	part := d.Info.File.Source
 	whole, ok := stdlib.Text(part.Name)
@@ -130,8 +130,8 @@ func libraryLocation(d *sema.Def) (Location, bool) {
 	return Location{whole, source.Span{Start: start, End: start + source.Pos(len(d.Name))}}, true
 }
 
-// manifestReferences returns the references to a section of a manifest in all programs; with decl
-// only those in host declarations.
+// manifestReferences returns the references of all programs to the manifest section at a position.
+// If decl is set, it returns only the references in host declarations.
 func (s *Snapshot) manifestReferences(ctx context.Context, path string, pos source.Pos, decl bool) []Location {
 	out := []Location{}
 	m, at := s.sectionAt(path, pos)
@@ -149,7 +149,7 @@ func (s *Snapshot) manifestReferences(ctx context.Context, path string, pos sour
 	return sortDistinct(out)
 }
 
-// sectionNameAt returns the section whose name is at a place of the manifest, or nil.
+// sectionNameAt returns the section whose name is at a position of the manifest, or nil.
 func (s *Snapshot) sectionNameAt(path string, pos source.Pos) (*manifest.Manifest, section) {
 	m, x := s.sectionAt(path, pos)
 	if m == nil || pos < x.at.Start || pos > x.at.End {

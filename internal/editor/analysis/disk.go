@@ -11,13 +11,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// disk caches files of the disk until a change is reported.
+// disk caches the contents of files until a change is reported.
 type disk struct {
 	mu    sync.Mutex
 	files map[string]*diskFile
 }
 
-// diskFile is a file as it was read: its text, or why there is none.
+// diskFile is the cached content of a file, or the error of reading it.
 type diskFile struct {
 	text *text
 	err  error
@@ -25,8 +25,8 @@ type diskFile struct {
 
 func newDisk() *disk { return &disk{files: map[string]*diskFile{}} }
 
-// invalidate returns a disk that reads a file, or the files of a directory, again. The tree of an
-// unchanged text is reused.
+// invalidate returns a disk that reads a file, or all files of a directory, again. If the text is
+// unchanged, its syntax tree is reused.
 func (d *disk) invalidate(path string) *disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -69,10 +69,10 @@ func readDisk(path string) *diskFile {
 	return &diskFile{text: newText(path, b)}
 }
 
-// shownName returns a path as diagnostics show it.
+// shownName returns a path in the form that diagnostics show.
 func shownName(path string) string { return filepath.ToSlash(path) }
 
-// pathOfName returns the path of a file that diagnostics show by a name.
+// pathOfName is the inverse of shownName.
 func pathOfName(name string) string { return filepath.FromSlash(name) }
 
 // listFolder adds the programs and manifests of a directory, or a single file. It skips hidden
@@ -81,7 +81,7 @@ func listFolder(path string, into map[string]bool) {
 	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return nil //nolint:nilerr // what cannot be read has no programs
+			return nil //nolint:nilerr // directories that cannot be read are skipped
 		case d.IsDir():
 			if p != path && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules") {
 				return fs.SkipDir

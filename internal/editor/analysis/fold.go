@@ -12,7 +12,7 @@ import (
 // FoldKind is the kind of a foldable range.
 type FoldKind uint8
 
-// The kinds of Fold.
+// The values of FoldKind.
 const (
 	FoldCode FoldKind = iota
 	FoldImports
@@ -26,7 +26,8 @@ type Fold struct {
 }
 
 // Folds returns the foldable ranges of a program in the order of the text: brackets, groups of
-// imports, and comments. Of several ranges that begin on one line it returns the outermost.
+// imports, and comments. If several ranges begin on the same line, it returns only the outermost
+// range.
 func (s *Snapshot) Folds(path string) []Fold {
 	tree := s.tree(path)
 	if tree == nil {
@@ -45,7 +46,7 @@ type foldCollector struct {
 	out  []Fold
 }
 
-// add folds a stretch of several lines.
+// add adds a fold if the range spans several lines.
 func (f *foldCollector) add(kind FoldKind, start, end source.Pos) {
 	if f.file.LineOf(start) < f.file.LineOf(end) {
 		f.out = append(f.out, Fold{source.Span{Start: start, End: end}, kind})
@@ -119,13 +120,13 @@ func (f *foldCollector) isWholeLine(c ast.Comment) bool {
 	return true
 }
 
-// lineEnd returns the end of the line of a place.
+// lineEnd returns the end of the line that contains a position.
 func (f *foldCollector) lineEnd(at source.Pos) source.Pos {
 	n := f.file.LineOf(at)
 	return f.file.LineStart(n) + source.Pos(len(f.file.Line(n)))
 }
 
-// Selections returns the nested ranges around a place, from the word to the whole text.
+// Selections returns the nested ranges around a position, from the word to the whole text.
 func (s *Snapshot) Selections(path string, pos source.Pos) []source.Span {
 	file := s.File(path)
 	if file == nil {
@@ -155,7 +156,7 @@ func (s *Snapshot) Selections(path string, pos source.Pos) []source.Span {
 	return out
 }
 
-// wordAt returns the word that contains the place or ends there, or an empty range.
+// wordAt returns the word that contains pos or ends at pos, or an empty range.
 func wordAt(f *source.File, pos source.Pos) source.Span {
 	isWord := func(b byte) bool {
 		return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Graph describes the parts of a program and their use of each other.
+// Graph describes the agents, hosts, tools and other parts of a program, and which part uses which.
 type Graph struct {
 	Nodes []GraphNode
 	Edges []GraphEdge
@@ -31,7 +31,7 @@ type GraphNode struct {
 // messages, Label lists the message types.
 type GraphEdge struct{ From, To, Label string }
 
-// graphKinds are the declarations that are parts.
+// graphKinds maps the kinds of declarations that are parts of a graph to their names.
 var graphKinds = map[sema.DefKind]string{
 	sema.DefFunction: "function", sema.DefMethod: "function", sema.DefAgent: "agent", sema.DefHost: "host", sema.DefTool: "tool",
 	sema.DefPipeline: "pipeline", sema.DefStore: "store",
@@ -70,7 +70,7 @@ type graph struct {
 	uses  map[GraphEdge]bool
 }
 
-// part is a declaration of a file, and its node.
+// part is a declaration with its node in the graph.
 type part struct {
 	span source.Span
 	id   string
@@ -86,7 +86,7 @@ func (g *graph) addFile(res *result, info *sema.Info) {
 			}
 		}
 	}
-	in := func(at source.Span) string { // the outermost: a tool's functions are the tool
+	in := func(at source.Span) string { // of nested parts, the outermost counts: a function in a tool belongs to the tool
 		for _, p := range parts {
 			if p.span.Contains(at) {
 				return p.id
@@ -109,7 +109,8 @@ func (g *graph) addFile(res *result, info *sema.Info) {
 	}
 }
 
-// nodeID returns the node of a declaration, or "" if it is no part of the program's own.
+// nodeID returns the node ID of a declaration, or "" if the declaration is not a part of the user's
+// program.
 func nodeID(d *sema.Def) string {
 	kind := graphKinds[d.Kind]
 	if kind == "" || d.Info == nil || d.Info.Library {
@@ -124,7 +125,7 @@ func nodeID(d *sema.Def) string {
 	return kind + ":" + partName(d)
 }
 
-// partName returns a declaration's name, with its type's before it.
+// partName returns the name of a declaration, qualified by its type for a method.
 func partName(d *sema.Def) string {
 	if d.Kind == sema.DefMethod && d.Owner != "" {
 		return d.Owner + "." + d.Name
@@ -142,7 +143,7 @@ func (g *graph) addNode(d *sema.Def) string {
 	return id
 }
 
-// prune leaves out the functions that lead to nothing else, `main` apart.
+// prune removes the functions that lead to no other part. It keeps `main`.
 func (g *graph) prune() {
 	leads := map[string]bool{"function:main": true}
 	for id, n := range g.nodes {
@@ -160,12 +161,12 @@ func (g *graph) prune() {
 	maps.DeleteFunc(g.uses, func(e GraphEdge, _ bool) bool { return !leads[e.From] || !leads[e.To] })
 }
 
-// graphShapes are the brackets around the name of a node in Mermaid.
+// graphShapes maps a kind to the brackets that Mermaid writes around a node of that kind.
 var graphShapes = map[string][2]string{
 	"function": {"[", "]"}, "agent": {"([", "])"}, "host": {"[[", "]]"}, "tool": {"{{", "}}"}, "pipeline": {"[/", "/]"}, "store": {"[(", ")]"},
 }
 
-// Mermaid returns the graph as Mermaid draws it.
+// Mermaid returns the graph in the syntax of Mermaid.
 func (g *Graph) Mermaid() string {
 	var b strings.Builder
 	b.WriteString("flowchart LR\n")

@@ -16,13 +16,13 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Hover is the information about a place, as Markdown.
+// Hover is the Markdown description of the name or keyword at a position.
 type Hover struct {
 	Span source.Span
 	Text string
 }
 
-// Hover returns what the name or word at a place is.
+// Hover returns the description of the name or keyword at a position, or nil.
 func (s *Snapshot) Hover(ctx context.Context, path string, pos source.Pos) *Hover {
 	if isManifest(path) {
 		return s.hoverKey(path, pos)
@@ -51,10 +51,10 @@ func (s *Snapshot) Hover(ctx context.Context, path string, pos source.Pos) *Hove
 	return f.hoverWord(pos)
 }
 
-// fence returns a piece of Concerto in Markdown.
+// fence returns a Markdown code block of Concerto code.
 func fence(code string) string { return "```concerto\n" + strings.TrimRight(code, "\n") + "\n```" }
 
-// describe returns the information about a declaration.
+// describe returns the Markdown description of a declaration.
 func (f *checkedFile) describe(d *sema.Def) string {
 	switch d.Kind {
 	case sema.DefBuiltin:
@@ -89,7 +89,7 @@ func variantText(d *sema.Def) string {
 	return fence(map[string]string{"Some": "Some(T): Option<T>", "None": "None: Option<T>", "Ok": "Ok(T): Result<T, E>", "Err": "Err(E): Result<T, E>"}[d.Name])
 }
 
-// typeText returns a type as the user would write it.
+// typeText returns a type in source syntax.
 func typeText(t types.Type) string {
 	if t == nil || types.Resolve(t) == types.Bad {
 		return "_"
@@ -97,7 +97,7 @@ func typeText(t types.Type) string {
 	return types.Full(t).String()
 }
 
-// heading returns the lines that declare it.
+// heading returns the source text that declares d.
 func (f *checkedFile) heading(d *sema.Def) string {
 	switch n := d.Node.(type) {
 	case *ast.FnDecl:
@@ -145,7 +145,7 @@ func (f *checkedFile) heading(d *sema.Def) string {
 	return ""
 }
 
-// memberComment returns a comment that names a method's type.
+// memberComment returns a comment with the name of the type that a method belongs to.
 func memberComment(d *sema.Def) string {
 	if d.Owner == "" {
 		return ""
@@ -179,7 +179,8 @@ func pipelineText(p *sema.Pipeline) string {
 	return text
 }
 
-// constantText returns a constant, with its value if the text does not show it.
+// constantText returns the declaration of a constant. If the value is not visible in the text, it
+// is added as a comment.
 func (f *checkedFile) constantText(d *sema.Def, n *ast.ConstDecl) string {
 	text := "const " + d.Name + ": " + typeText(d.Type)
 	if n.Value == nil {
@@ -205,7 +206,7 @@ func valueText(v any) string {
 	return ""
 }
 
-// maxShownLines is how many lines of a declaration are shown.
+// maxShownLines is the maximum number of lines of a declaration that a hover shows.
 const maxShownLines = 24
 
 // declarationText returns a declaration's text without decorators, shortened if it is long.
@@ -226,7 +227,7 @@ func declarationText(d *sema.Def, n ast.Decl) string {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// docOf returns a declaration's doc comment.
+// docOf returns the doc comment of a declaration.
 func docOf(d *sema.Def) string {
 	switch n := d.Node.(type) {
 	case ast.Decl:
@@ -241,7 +242,7 @@ func docOf(d *sema.Def) string {
 	return ""
 }
 
-// topic returns what `concerto doc` shows for a name, or "".
+// topic returns the text that `concerto doc` shows for a name, or "".
 func topic(name string) string {
 	topics, group := doc.Find(name)
 	for _, t := range topics {
@@ -263,7 +264,7 @@ func topicText(t doc.Topic) string {
 	return fence(head) + "\n\n" + t.Doc
 }
 
-// hoverWord returns the hover of a word of the language.
+// hoverWord returns the hover of a keyword.
 func (f *checkedFile) hoverWord(pos source.Pos) *Hover {
 	t, ok := tokenAt(f.text.file, pos)
 	if !ok {
@@ -279,7 +280,7 @@ func (f *checkedFile) hoverWord(pos source.Pos) *Hover {
 	return nil
 }
 
-// tokenAt returns the word at a place of a program.
+// tokenAt returns the span of the word at a position of a program.
 func tokenAt(file *source.File, pos source.Pos) (source.Span, bool) {
 	toks, _, _ := lexer.Lex(file)
 	for _, t := range toks {
@@ -292,8 +293,8 @@ func tokenAt(file *source.File, pos source.Pos) (source.Span, bool) {
 
 func isLetter(b byte) bool { return b == '_' || b|0x20 >= 'a' && b|0x20 <= 'z' || b >= 0x80 }
 
-// hoverHandler returns the hover of a handler's type: what its message holds, and what its reply
-// becomes.
+// hoverHandler returns the hover of a handler's message type. It lists the fields of the message
+// and explains the effect of the reply.
 func (f *checkedFile) hoverHandler(nodes []ast.Node, pos source.Pos) *Hover {
 	for _, n := range nodes {
 		h, ok := n.(*ast.Handler)

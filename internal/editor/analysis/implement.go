@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Implementations returns where a trait is implemented, or a method of one: the types, or the
-// methods.
+// Implementations returns the implementations of the trait or the trait method at a position. For a
+// trait these are the implementing types, for a method the implementing methods.
 func (s *Snapshot) Implementations(ctx context.Context, path string, pos source.Pos) []Location {
 	out := []Location{}
 	f := s.checkFile(ctx, path)

@@ -10,8 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// TestImplementationsOfBuiltin: a trait's implementations include those for types that no text
-// declares: the place is where the impl names the type.
+// TestImplementationsOfBuiltin checks that the implementations of a trait include those for
+// built-in types. A built-in type is declared in no file, so the location is the type's name in the
+// impl.
 func TestImplementationsOfBuiltin(t *testing.T) {
 	const text = `trait Show { fn show(self) -> String; }
 struct Point { x: Int }
@@ -28,7 +29,7 @@ fn main() { println(1.show()); println([1].show()); }
 			got = append(got, fmt.Sprintf("%s %s", l.File.Position(l.Span.Start), l.File.Slice(l.Span)))
 		}
 		if got := strings.Join(got, ", "); got != want {
-			t.Errorf("%s is implemented at %s, want %s", name, got, want)
+			t.Errorf("implementations of %s = %s, want %s", name, got, want)
 		}
 	}
 }

@@ -12,15 +12,15 @@ import (
 // InlayKind is the kind of an inlay.
 type InlayKind uint8
 
-// The kinds of Inlay.
+// The values of InlayKind.
 const (
-	TypeInlay      InlayKind = iota // of a variable, a closure's parameter or its result
-	ParameterInlay                  // the name of an argument
-	LeaveInlay                      // the error that leaves at a `?`
+	TypeInlay      InlayKind = iota // type of a variable or of a closure's parameter or result
+	ParameterInlay                  // name of an argument
+	LeaveInlay                      // error type that a `?` returns
 )
 
-// Inlay is text that is shown at a place but is not part of the document. Written is the text to
-// insert it into the document; "" if that is not possible.
+// Inlay is text that editors show at a position but that is not part of the document. Written is
+// the text to insert into the document to make the inlay permanent, or "" if that is not possible.
 type Inlay struct {
 	At      source.Pos
 	Text    string
@@ -28,7 +28,7 @@ type Inlay struct {
 	Written string
 }
 
-// Inlays returns the inlays of a part of a document, in the order of the text.
+// Inlays returns the inlays of a range of a document in the order of the text.
 func (s *Snapshot) Inlays(ctx context.Context, path string, part source.Span) []Inlay {
 	out := []Inlay{}
 	f := s.checkFile(ctx, path)
@@ -114,7 +114,7 @@ func (f *checkedFile) addClosureInlays(n *ast.Closure, add func(Inlay)) {
 	add(Inlay{At: at, Text: text, Kind: TypeInlay, Written: written})
 }
 
-// addArgumentInlays name the arguments that are literals.
+// addArgumentInlays adds the parameter names of the arguments that are literals.
 func (f *checkedFile) addArgumentInlays(args []*ast.Arg, d *sema.Call, add func(Inlay)) {
 	if d == nil || d.Fn == nil {
 		return

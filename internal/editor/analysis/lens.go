@@ -14,21 +14,22 @@ import (
 // LensKind is the kind of a code lens.
 type LensKind uint8
 
-// The kinds of Lens.
+// The values of LensKind.
 const (
-	ProgramLens   LensKind = iota // the function with which a program begins
-	TestLens                      // a test
-	AnswerLens                    // how the messages of a host are answered
-	ReferenceLens                 // how often a declaration is named
+	ProgramLens   LensKind = iota // `main` of the program
+	TestLens                      // test function
+	AnswerLens                    // summary of how the messages of a host are answered
+	ReferenceLens                 // number of references to a declaration
 )
 
-// Lens is something to be known of, or done with, a line of a document.
+// Lens is information about, or a command for, a declaration or a `listen`. Editors show it above
+// the line.
 type Lens struct {
 	Kind LensKind
-	Span source.Span // of the name that it is about
-	Name string      // of the function or declaration
-	Text string      // of an AnswerLens
-	Uses []Location  // of a ReferenceLens, and of an AnswerLens the handlers
+	Span source.Span // span of the name, or of the `listen`
+	Name string      // name of the function or declaration
+	Text string      // text of an AnswerLens
+	Uses []Location  // references of a ReferenceLens, or handlers of an AnswerLens
 }
 
 // Lenses returns the code lenses of a document in the order of the text.
@@ -42,7 +43,7 @@ func (s *Snapshot) Lenses(ctx context.Context, path string) []Lens {
 	return out
 }
 
-// runnableLenses returns the function with which the program begins, and the tests.
+// runnableLenses returns a lens for the program's `main` and one for each test.
 func (f *checkedFile) runnableLenses() []Lens {
 	var out []Lens
 	for _, d := range f.tree.Decls {
@@ -68,8 +69,8 @@ var referencedKinds = map[sema.DefKind]bool{
 	sema.DefConst: true, sema.DefAgent: true, sema.DefHost: true, sema.DefTool: true, sema.DefStore: true, sema.DefPipeline: true,
 }
 
-// referenceLenses returns the declarations of a file with the places that name them, which are
-// found in one pass.
+// referenceLenses returns a lens for each counted declaration of a file. It finds the references of
+// all declarations in one pass.
 func (f *checkedFile) referenceLenses(ctx context.Context) []Lens {
 	index, wanted, traits := map[identity]int{}, map[identity]bool{}, traitImpls(f.tree)
 	var out []Lens
@@ -100,14 +101,14 @@ func (f *checkedFile) referenceLenses(ctx context.Context) []Lens {
 	return out
 }
 
-// needsNoCount reports whether a declaration is normally not referenced: a test, the program's
-// `main`, or a method that implements a trait's.
+// needsNoCount reports whether a declaration normally has no references: a test, the program's
+// `main`, or a method that implements a trait method.
 func needsNoCount(d *sema.Def, traits []source.Span) bool {
 	fn, ok := d.Node.(*ast.FnDecl)
 	return ok && (isTest(fn) || d.Kind == sema.DefFunction && d.Name == "main" || slices.ContainsFunc(traits, func(s source.Span) bool { return s.Contains(d.At) }))
 }
 
-// traitImpls returns the implementations of traits in a file.
+// traitImpls returns the spans of the trait implementations in a file.
 func traitImpls(tree *ast.File) (out []source.Span) {
 	ast.InspectFile(tree, func(n ast.Node) bool {
 		im, ok := n.(*ast.ImplDecl)
@@ -136,8 +137,8 @@ func (f *checkedFile) answerLenses() []Lens {
 	return out
 }
 
-// answerableMessages returns the message types of a host that expect an answer, including those
-// that only handlers can answer.
+// answerableMessages returns the message types of a host that expect an answer. It includes the
+// types that only handlers can answer.
 func (f *checkedFile) answerableMessages(h *sema.Host) []*hostmsg.Message {
 	var sent []string
 	if f.res.input != nil && f.res.input.Manifest != nil {
@@ -147,15 +148,15 @@ func (f *checkedFile) answerableMessages(h *sema.Host) []*hostmsg.Message {
 	for _, typ := range hostmsg.Types((*hostmsg.Message).Waits) {
 		m := hostmsg.Of(typ)
 		if m.Unhandled != hostmsg.ByTools && len(sent) > 0 && !slices.Contains(sent, typ) || m.Unhandled == hostmsg.ByTools && len(h.Tools) == 0 {
-			continue // it does not ask that
+			continue // the host does not send this type
 		}
 		out = append(out, m)
 	}
 	return out
 }
 
-// describeAnswers describes how a host's messages are answered: `question: the handler · approval:
-// approval_default`.
+// describeAnswers describes how the messages of a host are answered, as in `question: the handler ·
+// approval: approval_default`.
 func (f *checkedFile) describeAnswers(h *sema.Host, handled map[string]string) string {
 	var parts []string
 	for _, m := range f.answerableMessages(h) {
@@ -179,13 +180,13 @@ func (f *checkedFile) describeDefault(h *sema.Host, m *hostmsg.Message) string {
 	return "nobody"
 }
 
-// hasSectionKey reports whether a host's section of the manifest has a key.
+// hasSectionKey reports whether the manifest section of a host contains a key.
 func (f *checkedFile) hasSectionKey(h *sema.Host, key string) bool {
 	return slices.ContainsFunc(f.writtenSectionSettings(h), func(x setting) bool { return x.name == key })
 }
 
-// hostAnswerLens returns a lens that describes how a declared host's messages are answered by all
-// `listen`s of the program: `question: main, ask · approval: nobody`.
+// hostAnswerLens returns a lens for a declared host. It describes how all `listen`s of the program
+// together answer the host's messages, as in `question: main, ask · approval: nobody`.
 func (f *checkedFile) hostAnswerLens(decl *ast.HostDecl) Lens {
 	out := Lens{Kind: AnswerLens, Span: decl.Name.Sp, Name: decl.Name.Name, Text: "no `listen` answers it"}
 	var host *sema.Host
@@ -210,7 +211,7 @@ func (f *checkedFile) hostAnswerLens(decl *ast.HostDecl) Lens {
 	return out
 }
 
-// listenSite is a `listen` on a declared host, with its enclosing function.
+// listenSite is a `listen` on a declared host, with the function that contains it.
 type listenSite struct {
 	expr     *ast.ListenExpr
 	host     *sema.Host
@@ -218,7 +219,7 @@ type listenSite struct {
 	function string
 }
 
-// listens returns the listens of a file.
+// listens returns the `listen`s of a file.
 func (r *result) listens(info *sema.Info) (out []listenSite) {
 	if info = r.info(info.File.Source); info == nil {
 		return nil
@@ -245,8 +246,8 @@ func (r *result) listens(info *sema.Info) (out []listenSite) {
 	return out
 }
 
-// handlerTypes returns the types of messages that have one, and how it is called: by its function,
-// if it has one.
+// handlerTypes maps the message types that have a handler to the handler's description: the name of
+// the handler function, or "the handler".
 func (l *listenSite) handlerTypes() map[string]string {
 	out := map[string]string{}
 	for _, h := range l.expr.Handlers {
@@ -261,7 +262,7 @@ func (l *listenSite) handlerTypes() map[string]string {
 	return out
 }
 
-// places returns the places of the handlers.
+// places returns the locations of the handlers' message types.
 func (l *listenSite) places() []Location {
 	out := []Location{}
 	for _, h := range l.expr.Handlers {

@@ -32,7 +32,7 @@ fn main() {
 
 const lensManifest = "-- Concerto.toml --\n[connections.rules]\nprovider = \"scripted\"\ndefault_model = \"m\"\nreplies = [{ text = \"x\" }]\n\n[hosts.worker]\ncommand = \"./w\"\n"
 
-// The code lenses of a program.
+// TestLenses checks the code lenses of a program.
 func TestLenses(t *testing.T) {
 	dir := writeTree(t, lensManifest+"-- main.conc --\n"+lensProgram)
 	path := filepath.Join(dir, "main.conc")
@@ -53,11 +53,12 @@ func TestLenses(t *testing.T) {
 14 run main  0
 15 answers Worker question: question_default · approval: ok 1`
 	if text := strings.Join(got, "\n"); text != want {
-		t.Errorf("there is\n%s\nwant\n%s", text, want)
+		t.Errorf("lenses:\n%s\nwant\n%s", text, want)
 	}
 }
 
-// An edit in a body leaves what other modules answer.
+// TestLensesAfterAnEdit edits a function body in one module. The lens of a host still includes the
+// answers of the other modules.
 func TestLensesAfterAnEdit(t *testing.T) {
 	dir := writeTree(t, lensManifest+"-- main.conc --\nmod other;\npub host Worker { connector: worker }\nfn f() -> Int { 1 }\nfn main() { other::g(); println(f()); }\n"+
 		"-- other.conc --\nuse super::Worker;\npub fn g() { let r = listen Worker.execute(\"x\") { \"question\" => |q| 1 }; println(r); }\n")
@@ -67,7 +68,7 @@ func TestLensesAfterAnEdit(t *testing.T) {
 	for i := range 3 {
 		ws.Open(path, strings.Replace(text, "{ 1 }", fmt.Sprintf("{ %d }", i), 1))
 		if all := ws.Snapshot().Lenses(context.Background(), path); len(all) == 0 || all[0].Text != "question: g · approval: nobody" {
-			t.Errorf("there is %+v", all)
+			t.Errorf("lenses after an edit of a body = %+v, want the first to be \"question: g · approval: nobody\"", all)
 		}
 	}
 }
@@ -82,10 +83,10 @@ func TestLensesOfOddTexts(t *testing.T) {
 	}
 	ws.Open("untitled:x", lensProgram)
 	if all := ws.Snapshot().Lenses(context.Background(), "untitled:x"); len(all) == 0 {
-		t.Error("an untitled text has none")
+		t.Error("no lenses for an untitled document")
 	}
 	if all := ws.Snapshot().Lenses(context.Background(), filepath.Join(dir, "Concerto.toml")); all == nil || len(all) > 0 {
-		t.Errorf("a manifest has %v", all)
+		t.Errorf("lenses of a manifest = %v, want an empty list", all)
 	}
 }
 
@@ -102,6 +103,6 @@ func TestGraph(t *testing.T) {
   n2 -->|approval| n1
 `
 	if got != want {
-		t.Errorf("it is\n%s\nwant\n%s", got, want)
+		t.Errorf("graph:\n%s\nwant\n%s", got, want)
 	}
 }

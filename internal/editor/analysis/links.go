@@ -11,14 +11,14 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// Link is a stretch of a document that leads elsewhere: to a file, or to what explains a code.
+// Link is a range of a document that links to a file or to the explanation of a diagnostic code.
 type Link struct {
 	Span       source.Span
-	Path, Code string // one of them
+	Path, Code string // exactly one of the two is set
 }
 
-// Links returns the links of a document: modules with files of their own, paths in the manifest,
-// and codes of diagnostics.
+// Links returns the links of a document: modules in separate files, paths in the manifest, and
+// codes of diagnostics.
 func (s *Snapshot) Links(ctx context.Context, path string) []Link {
 	if isManifest(path) {
 		return s.manifestLinks(path)

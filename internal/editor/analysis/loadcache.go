@@ -13,27 +13,28 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// LoadCache loads a program repeatedly from the disk, for file watchers. Unchanged texts keep their
-// trees, and results of unchanged bodies are reused, as in the editor. The zero value is ready.
-// Loads must not overlap; within a load files are read concurrently.
+// LoadCache loads a program repeatedly from the disk, for file watchers. It reuses the syntax trees
+// of unchanged texts and the check results of unchanged function bodies. The zero value is ready to
+// use. Calls must not overlap, but one load may read files concurrently.
 type LoadCache struct {
 	retained driver.Previous
 
 	mu      sync.Mutex
 	overlay map[string][]byte
-	before  map[string]*text // of the load before, by the name that users see
+	before  map[string]*text // texts of the previous load, by the names that diagnostics show
 	now     map[string]*text
 	trees   map[*source.File]*text
 }
 
-// Request returns the request for the next load: r with the sources and results of the last load.
+// Request returns the request for the next load. It is r with the sources and results of the
+// previous load.
 func (a *LoadCache) Request(r driver.Request) driver.Request {
 	a.before, a.now, a.trees, a.overlay = a.now, map[string]*text{}, map[*source.File]*text{}, r.Overlay
 	r.Sources, r.Previous = a, &a.retained
 	return r
 }
 
-// Read returns a file of the disk.
+// Read reads a file from the disk.
 func (a *LoadCache) Read(path, name string) (*source.File, error) {
 	b, overlaid := a.overlay[path]
 	if !overlaid {
@@ -52,20 +53,20 @@ func (a *LoadCache) Read(path, name string) (*source.File, error) {
 	return t.file, nil
 }
 
-// IsFile reports whether there is a file.
+// IsFile reports whether a file exists.
 func (a *LoadCache) IsFile(path string) bool {
 	_, overlaid := a.overlay[path]
 	info, err := os.Stat(path)
 	return overlaid || err == nil && !info.IsDir()
 }
 
-// Parse returns the tree of a text, parsed once.
+// Parse returns the syntax tree of a file. Each text is parsed only once.
 func (a *LoadCache) Parse(f *source.File) (*ast.File, diag.List) {
 	a.mu.Lock()
 	t := a.trees[f]
 	a.mu.Unlock()
 	if t == nil {
-		return parser.Parse(f) // a program that is in no file
+		return parser.Parse(f) // the program is in no file
 	}
 	return t.parse()
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// loadNext loads the program of a folder with a, which reuses results of its previous load.
+// loadNext loads the program of a folder with a. The cache reuses results of its previous load.
 func loadNext(t *testing.T, a *LoadCache, dir string) *driver.Input {
 	t.Helper()
 	in, err := driver.Load(a.Request(driver.Request{Path: "main.conc", Dir: dir}))
@@ -32,20 +32,20 @@ func save(t *testing.T, path, text string) {
 	}
 }
 
-// TestLoadCacheChecksOnlyChanges checks, in a program of 31 modules, how many modules are parsed
-// and checked after an edit. After the edit of a function's body, one module is parsed and checked;
-// after that of a signature, one is parsed.
+// TestLoadCacheChecksOnlyChanges counts the modules that are parsed and checked after an edit in a
+// program of 31 modules. An edit of a function body parses and checks one module. An edit of a
+// signature parses one module and checks its users.
 func TestLoadCacheChecksOnlyChanges(t *testing.T) {
 	dir := writeModules(t, 30)
 	path := filepath.Join(dir, "m7.conc")
 	text := programOfLines("S", 100) + "pub fn g() -> Int { common::used(1) }\n"
-	const any = -1 // number of them
+	const any = -1 // any number of modules
 	var a LoadCache
 	var before *sema.Program
 	for _, c := range []struct {
 		what            string
 		text            string
-		parsed, checked int // modules
+		parsed, checked int // numbers of modules
 		wrong           int
 	}{
 		{"first load", text, 32, 32, 0},
@@ -69,7 +69,7 @@ func TestLoadCacheChecksOnlyChanges(t *testing.T) {
 	}
 }
 
-// countNewTrees returns the number of syntax trees in p that are not in of.
+// countNewTrees returns the number of syntax trees of p that of does not contain.
 func countNewTrees(p, of *sema.Program) (n int) {
 	have := map[*ast.File]bool{}
 	if of != nil {
@@ -95,8 +95,8 @@ func countChecked(p *sema.Program) (n int) {
 	return n
 }
 
-// TestLoadCacheMatchesFirstCheck checks that after each edit the diagnostics equal those of a check
-// without reuse. Some edits add errors that prevent a build.
+// TestLoadCacheMatchesFirstCheck compares the diagnostics after each edit with those of a check
+// that reuses nothing. Some edits add errors that prevent a build.
 func TestLoadCacheMatchesFirstCheck(t *testing.T) {
 	dir := writeTree(t, mixed)
 	e := newEditor(dir, 3)
@@ -144,8 +144,8 @@ func renderList(l diag.List) string {
 	return b.String()
 }
 
-// TestActionCheckReusesOtherModules checks that the check of a text with a code action's edits
-// checks only the edited module.
+// TestActionCheckReusesOtherModules checks a program with the edits of a code action. Only the
+// edited module is checked again.
 func TestActionCheckReusesOtherModules(t *testing.T) {
 	dir := writeModules(t, 30)
 	path := filepath.Join(dir, "m7.conc")

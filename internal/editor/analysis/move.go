@@ -14,13 +14,13 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Move is a file or a directory that gets another path.
+// Move is the old and the new path of a file or a directory.
 type Move struct{ From, To string }
 
-// moves are several at once.
+// moves are the files and directories that move in one operation.
 type moves []Move
 
-// newPath returns what a path is afterwards.
+// newPath returns the path that p has after the moves.
 func (ms moves) newPath(p string) string {
 	for _, m := range ms {
 		switch {
@@ -65,7 +65,7 @@ func (s *Snapshot) MoveEdits(ctx context.Context, all []Move) ([]Edit, error) {
 	return distinctEdits(out), nil
 }
 
-// manifestMoveEdits returns the edits of paths in a manifest: the entry and the scripts of
+// manifestMoveEdits returns the edits of the paths in a manifest: the entry and the scripts of
 // connections.
 func (s *Snapshot) manifestMoveEdits(path string, ms moves) []Edit {
 	t, err := s.text(path)
@@ -100,7 +100,7 @@ func (s *Snapshot) manifestMoveEdits(path string, ms moves) []Edit {
 	return out
 }
 
-// entryEdit returns a manifest without an entry one.
+// entryEdit returns the edit that adds an entry to a manifest that has none.
 func entryEdit(f *source.File, m *manifest.Manifest, name string) Edit {
 	text := "entry = \"" + name + "\"\n"
 	at := source.Pos(0)
@@ -114,10 +114,10 @@ func entryEdit(f *source.File, m *manifest.Manifest, name string) Edit {
 	return Edit{Location{f, source.Span{Start: at, End: at}}, text}
 }
 
-// mover finds the edits of one program.
+// mover computes the edits of one program.
 type mover struct {
 	res  *result
-	was  map[*sema.Info][]string // the modules that are files, by their names from the entry
+	was  map[*sema.Info][]string // module path of each file before the move, without the entry's own name
 	is   map[*sema.Info][]string
 	list []Edit
 }
@@ -139,8 +139,8 @@ func newMover(res *result, ms moves) *mover {
 	return m
 }
 
-// moduleNames returns the names that lead to the module of a file from those in a directory; nil
-// when none do.
+// moduleNames returns the module path of a file for an entry in dir. It returns nil if no module
+// can be in that file.
 func moduleNames(dir, path string) []string {
 	rel, err := filepath.Rel(dir, path)
 	if err != nil || filepath.Ext(rel) != driver.SourceExt {
@@ -174,7 +174,7 @@ func (m *mover) edits() []Edit {
 	return m.list
 }
 
-// newNames returns the names of a module afterwards that had these before.
+// newNames returns the module path after the move of the module whose path was was.
 func (m *mover) newNames(was []string) []string {
 	for i, names := range m.was {
 		if slices.Equal(names, was) {
@@ -188,7 +188,7 @@ func (m *mover) addEdit(f *source.File, at source.Span, text string) {
 	m.list = append(m.list, Edit{Location{f, at}, text})
 }
 
-// renameModule renames a module in its declaration and all references.
+// renameModule renames a module in its declaration and in all references.
 func (m *mover) renameModule(moved *sema.Info, was, is string) {
 	m.eachDeclaration(moved, func(in *sema.Info, d *ast.ModDecl) { m.addEdit(in.File.Source, d.Name.Sp, is) })
 	for _, i := range m.res.own {
@@ -200,7 +200,7 @@ func (m *mover) renameModule(moved *sema.Info, was, is string) {
 	}
 }
 
-// eachDeclaration calls f with each `mod` that declares a module.
+// eachDeclaration calls f for each `mod` that declares the module moved.
 func (m *mover) eachDeclaration(moved *sema.Info, f func(in *sema.Info, d *ast.ModDecl)) {
 	for _, i := range m.res.own {
 		ast.InspectFile(i.File, func(n ast.Node) bool {
@@ -217,7 +217,8 @@ func (m *mover) eachDeclaration(moved *sema.Info, f func(in *sema.Info, d *ast.M
 	}
 }
 
-// moveModule has a module declared by another one, and paths lead there.
+// moveModule removes the declaration of a moved module, declares the module in its new parent and
+// rewrites all paths that refer to it.
 func (m *mover) moveModule(moved *sema.Info) {
 	is := m.is[moved]
 	var parent *sema.Info
@@ -227,7 +228,7 @@ func (m *mover) moveModule(moved *sema.Info) {
 		}
 	}
 	if parent == nil {
-		return // no file can declare it there
+		return // no file can declare the module at the new path
 	}
 	head := "mod"
 	if len(is) > 1 {
@@ -242,7 +243,7 @@ func (m *mover) moveModule(moved *sema.Info) {
 	m.rewriteSuper(moved)
 }
 
-// wholeLine returns a range with the rest of its line, if nothing else is on it.
+// wholeLine extends a range to include the line end if only spaces follow the range on its line.
 func wholeLine(f *source.File, s source.Span) source.Span {
 	n := f.LineOf(s.End)
 	if n < f.Lines() && strings.TrimSpace(f.Slice(source.Span{Start: s.End, End: f.LineStart(n + 1)})) == "" {
@@ -251,7 +252,7 @@ func wholeLine(f *source.File, s source.Span) source.Span {
 	return s
 }
 
-// modPos returns where to add a `mod`: after the existing ones, or at the beginning.
+// modPos returns where to insert a `mod`: after the existing ones, or at the beginning of the file.
 func modPos(tree *ast.File) (at source.Pos) {
 	for _, d := range tree.Decls {
 		if x, ok := d.(*ast.ModDecl); ok && !x.Inline {
@@ -261,8 +262,8 @@ func modPos(tree *ast.File) (at source.Pos) {
 	return at
 }
 
-// rewritePaths has the paths of a file that lead through a module lead to where it is afterwards.
-// One that begins with the module's own name, which an import brings in, stays.
+// rewritePaths rewrites the paths of a file that go through a moved module. A path that begins with
+// the module's name stays if an import provides that name.
 func (m *mover) rewritePaths(i, moved *sema.Info) {
 	f := i.File.Source
 	toks, _, _ := lexer.Lex(f)
@@ -284,7 +285,7 @@ func (m *mover) rewritePaths(i, moved *sema.Info) {
 		switch {
 		case before == lexer.Mod:
 		case before == lexer.Use && toks[at+1].Kind == lexer.Semi && slices.Equal(append(slices.Clone(m.is[i]), r.Def.Name), m.is[moved]):
-			imported = true // the `mod` brings it in
+			imported = true // the new `mod` declares the name
 			m.addEdit(f, wholeLine(f, source.Span{Start: toks[first-1].Start, End: toks[at+1].End}), "")
 		case before == lexer.Use:
 			imported = true
@@ -295,7 +296,7 @@ func (m *mover) rewritePaths(i, moved *sema.Info) {
 	}
 }
 
-// inList reports whether a name is in a `use` with a list.
+// inList reports whether a name is part of a `use` with a list.
 func inList(tree *ast.File, at source.Span) bool {
 	for _, n := range nodesAt(tree, at.Start) {
 		if u, ok := n.(*ast.UseDecl); ok && hasList(u.Tree) {
@@ -307,8 +308,8 @@ func inList(tree *ast.File, at source.Span) bool {
 
 func hasList(t *ast.UseTree) bool { return t != nil && t.List != nil }
 
-// splitUseLists writes each `use` with a list through a moved module as one without a list for each
-// name. It reports whether one of them brings in the module itself.
+// splitUseLists replaces each `use` with a list that goes through a moved module by one `use` for
+// each name. It reports whether one of them imports the module itself.
 func (m *mover) splitUseLists(i, moved *sema.Info, to string) (imported bool) {
 	f := i.File.Source
 	leads := map[source.Span]bool{}
@@ -347,10 +348,10 @@ func (m *mover) splitUseLists(i, moved *sema.Info, to string) (imported bool) {
 	return imported
 }
 
-// useLeaf is one name that a `use` brings in, or all that a module has.
+// useLeaf is one name that a `use` imports, or a glob import of all names.
 type useLeaf struct {
 	path []*ast.Ident
-	rest string // `::*`, or the name that it gets
+	rest string // `::*`, ` as alias` or ""
 }
 
 func useLeaves(t *ast.UseTree, before []*ast.Ident) (out []useLeaf) {
@@ -369,7 +370,8 @@ func useLeaves(t *ast.UseTree, before []*ast.Ident) (out []useLeaf) {
 	return out
 }
 
-// rewriteSuper has the paths of a moved file that begin with `super` begin at the entry.
+// rewriteSuper rewrites the paths of a moved file that begin with `super`, so that they begin at
+// the entry.
 func (m *mover) rewriteSuper(moved *sema.Info) {
 	f := moved.File.Source
 	toks, _, _ := lexer.Lex(f)

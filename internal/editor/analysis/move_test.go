@@ -44,12 +44,13 @@ use super::top;
 pub fn limit() -> Int { top() + super::top() }
 `
 
-// A program has the same meaning and no errors after its files are moved.
+// TestMovedFilesPreserveMeaning moves files of a program. Afterwards the program has the same
+// meaning and no errors.
 func TestMovedFilesPreserveMeaning(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		moves []string // from, to
-		want  string   // lines that are new, of all files
+		moves []string // pairs of old and new path
+		want  string   // the new lines of all files, separated by `|`; "-" for no edits
 	}{
 		{"a file", []string{"shapes.conc", "forms.conc"}, "mod forms;|use forms::{area as size, Point};|    emit(\"b\", forms::area(Point { x: 1 }));"},
 		{"into a directory of its own", []string{"shapes.conc", "shapes/mod.conc"}, ""},
@@ -75,7 +76,7 @@ func TestMovedFilesPreserveMeaning(t *testing.T) {
 			}
 			if c.want == "-" {
 				if len(edits) > 0 {
-					t.Errorf("it changes %v", edits)
+					t.Errorf("edits = %v, want none", edits)
 				}
 				return
 			}
@@ -97,7 +98,7 @@ func TestMovedFilesPreserveMeaning(t *testing.T) {
 			slices.Sort(want)
 			slices.Sort(lines)
 			if got := strings.Join(lines, "|"); got != strings.Join(want, "|") {
-				t.Errorf("new lines are\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
+				t.Errorf("new lines:\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 			}
 			for _, m := range all {
 				if err := os.MkdirAll(filepath.Dir(m.To), 0o700); err != nil {

@@ -9,17 +9,17 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// checkedFile is a file as one root sees it.
+// checkedFile is a file together with the check result of one root that contains it.
 type checkedFile struct {
 	s    *Snapshot
 	res  *result
-	path string // real
+	path string // real path
 	text *text
 	tree *ast.File
 	info *sema.Info // nil if the root does not contain the file
 }
 
-// checkFile checks the root of a file, or nil if there is no such program.
+// checkFile checks the root of a file. It returns nil if the file belongs to no program.
 func (s *Snapshot) checkFile(ctx context.Context, path string) *checkedFile {
 	path = s.realPath(path)
 	t, err := s.text(path)
@@ -35,7 +35,7 @@ func (s *Snapshot) checkFile(ctx context.Context, path string) *checkedFile {
 	return &checkedFile{s: s, res: res, path: path, text: t, tree: tree, info: res.info(t.file)}
 }
 
-// refs returns the names of a file.
+// refs returns the names in a file with their declarations.
 func (f *checkedFile) refs() []sema.Ref {
 	if f.info == nil {
 		return nil
@@ -43,7 +43,8 @@ func (f *checkedFile) refs() []sema.Ref {
 	return f.res.refs(f.info)
 }
 
-// info has the tables of one of a program's files, or nil if it has none of that text.
+// info returns the tables of a file of the program, or nil if the program does not contain the file
+// with that text.
 func (r *result) info(f *source.File) *sema.Info {
 	i := r.infos[f]
 	if i == nil {
@@ -55,7 +56,7 @@ func (r *result) info(f *source.File) *sema.Info {
 	return i
 }
 
-// refs returns the names of one of a program's files.
+// refs returns the names in a file of the program with their declarations.
 func (r *result) refs(i *sema.Info) []sema.Ref {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,8 +69,8 @@ func (r *result) refs(i *sema.Info) []sema.Ref {
 	return r.names[i]
 }
 
-// refsWithSpelling returns the names of a file, except those in declarations whose text contains no
-// spelling.
+// refsWithSpelling returns the names in a file. It skips the declarations whose text contains none
+// of the spellings.
 func (r *result) refsWithSpelling(i *sema.Info, s *spelling) []sema.Ref {
 	if !s.mayAppearIn(i.File.Source.Text) {
 		return nil
@@ -82,8 +83,8 @@ func (r *result) refsWithSpelling(i *sema.Info, s *spelling) []sema.Ref {
 	return r.prog.RefsIn(i, s.mayAppearIn)
 }
 
-// refsAt returns the names that contain the place or end there: two if one word names both a field
-// and a variable.
+// refsAt returns the names that contain pos or end at pos. There are two if one word names both a
+// field and a variable.
 func (f *checkedFile) refsAt(pos source.Pos) []sema.Ref {
 	all := f.refs()
 	i, _ := slices.BinarySearchFunc(all, pos, func(r sema.Ref, p source.Pos) int {
@@ -101,7 +102,7 @@ func (f *checkedFile) refsAt(pos source.Pos) []sema.Ref {
 			if found[0].At.End > pos {
 				break
 			}
-			found = found[:0] // `a` in `a.b` ends where no name begins: the one that begins counts
+			found = found[:0] // at the `.` of `a.b`, `a` ends and no name begins; a name that begins at pos is preferred
 		}
 		found = append(found, all[i])
 	}
@@ -120,7 +121,7 @@ func identityOf(d *sema.Def) identity {
 	switch {
 	case d.Info == nil:
 		return identity{name: d.Name, kind: d.Kind}
-	case d.Info.Library && d.File == nil: // parts of its files are texts of their own
+	case d.Info.Library && d.File == nil: // a library text that is only a part of a library file
 		return identity{file: d.Info.File.Source.Name, name: d.Owner + "." + d.Name}
 	}
 	id := identity{file: d.Info.File.Source.Name, at: d.At.Start, name: d.Name}
@@ -130,7 +131,7 @@ func identityOf(d *sema.Def) identity {
 	return id
 }
 
-// path returns the innermost node around a place, with all nodes around it, outermost first.
+// nodesAt returns the nodes that contain pos, the outermost first.
 func (f *checkedFile) nodesAt(pos source.Pos) []ast.Node { return nodesAt(f.tree, pos) }
 
 func nodesAt(tree *ast.File, pos source.Pos) []ast.Node {
@@ -149,7 +150,7 @@ func nodesAt(tree *ast.File, pos source.Pos) []ast.Node {
 	return found
 }
 
-// clamp returns a place within a text.
+// clamp returns the position in the text that is nearest to pos.
 func clamp(f *source.File, pos source.Pos) source.Pos {
 	return max(0, min(pos, source.Pos(len(f.Text))))
 }

@@ -6,11 +6,11 @@ import (
 
 // Program is a unit of checking, running and building.
 type Program struct {
-	Path  string // of the manifest's directory, else of the file
-	Entry string // the file with which it begins; "" when it is not there
+	Path  string // directory of the manifest, or the file of a program without one
+	Entry string // path of the entry file; "" if it does not exist
 }
 
-// Programs returns all that there are.
+// Programs returns all programs of the workspace.
 func (s *Snapshot) Programs() []*Program {
 	var out []*Program
 	for _, r := range s.roots() {
@@ -39,7 +39,7 @@ func (s *Snapshot) program(r *root) *Program {
 	return p
 }
 
-// Unsaved returns the texts that are open in files, as the editor has them, by their paths.
+// Unsaved returns the editor's texts of all open files by path.
 func (s *Snapshot) Unsaved() map[string]string {
 	out := map[string]string{}
 	for path, d := range s.open {
@@ -50,5 +50,6 @@ func (s *Snapshot) Unsaved() map[string]string {
 	return out
 }
 
-// Real returns the path of a document through all links: two that are the same file have the same.
+// Real returns the path of a document with all symbolic links resolved. Two paths of the same file
+// have the same result.
 func (s *Snapshot) Real(path string) string { return s.realPath(path) }

@@ -16,13 +16,14 @@ import (
 
 var mark = regexp.MustCompile(`/\*([a-z]+[0-9]+)\*/`)
 
-// markedProject is a workspace of an archive whose texts contain marked places.
+// markedProject is a workspace whose files contain marked positions. The files come from an
+// archive.
 type markedProject struct {
 	t     *testing.T
 	dir   string
 	ws    *Workspace
-	names []string          // of the marks, in order
-	path  map[string]string // of the file
+	names []string          // names of the marks, in order
+	path  map[string]string // path of the file that contains each mark
 	pos   map[string]source.Pos
 }
 
@@ -54,7 +55,7 @@ func loadMarked(t *testing.T, archive string) *markedProject {
 	return m
 }
 
-// show returns a place in the form of the golden files.
+// show formats a location for the golden files.
 func (m *markedProject) show(l Location) string {
 	name, err := filepath.Rel(m.dir, filepath.FromSlash(l.File.Name))
 	if err != nil || strings.HasPrefix(l.File.Name, stdPrefix) {
@@ -71,7 +72,7 @@ func (m *markedProject) list(ls []Location) string {
 	return strings.Join(parts, ", ")
 }
 
-// The results of queries at each marked place.
+// TestQueries compares the results of the queries at each mark with the golden files.
 func TestQueries(t *testing.T) {
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, a *golden.Archive) {
 		m := loadMarkedArchive(t, a)
@@ -79,7 +80,7 @@ func TestQueries(t *testing.T) {
 		var b strings.Builder
 		for p, rows := range diagnosticRows(t, s) {
 			if rows != "[]\n" {
-				t.Errorf("%s: %s", p, rows)
+				t.Errorf("%s has diagnostics: %s", p, rows)
 			}
 		}
 		for _, name := range m.names {
@@ -111,7 +112,7 @@ func TestQueries(t *testing.T) {
 	})
 }
 
-// loadMarkedArchive is place for the programs of a golden.
+// loadMarkedArchive calls loadMarked with the programs of a golden archive.
 func loadMarkedArchive(t *testing.T, a *golden.Archive) *markedProject {
 	t.Helper()
 	var ar txtar.Archive
@@ -129,7 +130,7 @@ func writeOutline(t *testing.T, b *strings.Builder, all []Symbol, indent string)
 	for _, y := range all {
 		fmt.Fprintf(b, "%s%d %s %s %s\n", indent, y.Kind, y.Name, y.Detail, y.File.Position(y.NameSpan.Start))
 		if !y.Span.Contains(y.NameSpan) {
-			t.Errorf("%s: its name is outside of it", y.Name)
+			t.Errorf("symbol %s: the span of the name is outside of the symbol's span", y.Name)
 		}
 		writeOutline(t, b, y.Children, indent+"  ")
 	}
@@ -146,10 +147,10 @@ func TestWorkspaceSymbols(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s%q", y.Name, y.Container))
 		}
 		if strings.Join(got, " ") != want {
-			t.Errorf("%q: %s, want %s", query, got, want)
+			t.Errorf("symbols for %q = %s, want %s", query, got, want)
 		}
 	}
 	if s.Symbols("/nowhere.conc") == nil || s.WorkspaceSymbols("zzz") == nil {
-		t.Error("no list where there are no symbols")
+		t.Error("the list of no symbols is nil, want an empty list")
 	}
 }

@@ -125,8 +125,8 @@ pub fn listens() -> Result<String, Error> {
 fn deeper() -> Int { missing(1) + Db.more(2) }
 `
 
-// linked is a correct program whose modules' bodies use declarations of others, with and without
-// naming them.
+// linked is a correct program of several modules. Their bodies use declarations of other modules,
+// some of them without naming the declaration.
 const linked = `
 -- main.conc --
 mod units;
@@ -233,16 +233,17 @@ func examplesAsModules(t *testing.T) string {
 	return string(txtar.Format(a))
 }
 
-// editor changes texts at random.
+// editor applies random edits to the texts of a program.
 type editor struct {
 	*rand.Rand
 	names []string
-	first map[string]string // the texts as they were
+	first map[string]string // original texts by path
 	texts map[string]string
 	paths []string
 }
 
-// newEditor has the programs of a directory, with a main.conc so long that it is not generated.
+// newEditor returns an editor for the programs of a directory. It appends 2,100 blank lines to
+// main.conc.
 func newEditor(dir string, stream uint64) *editor {
 	e := &editor{Rand: rand.New(rand.NewPCG(*seed, stream)), first: map[string]string{}, texts: map[string]string{}}
 	s := New(Options{Folders: []string{dir}}).Snapshot()
@@ -265,12 +266,12 @@ func newEditor(dir string, stream uint64) *editor {
 	return e
 }
 
-// words are put into texts.
+// words are the texts that edits insert.
 var words = []string{"", "", ".", "(", ")", "{", "}", ";", " = ", " let y = 1; ", "x", "1", "\"a", "\"", "?", "use super::area;\n",
 	"fn f(a: Int) -> Int { a }\n", "impl Int { fn odd(self) -> Bool { true } }\n", "struct S { a: Int }\n", "// note\n", "pub ", "@allow(W0220) ",
 	" -> Int", "let s: String = 1;", "emit(\"a\", 1);", "return 1;", "for i in 0..3 { }", "missing(2)", "mod gone;\n", "const C: Int = 4;\n", "::", ", "}
 
-// edit changes a file and returns its path.
+// edit makes a random change of one file's text and returns the path of the file.
 func (e *editor) edit() string {
 	path := e.paths[e.IntN(len(e.paths))]
 	text := e.texts[path]
@@ -281,13 +282,13 @@ func (e *editor) edit() string {
 	}
 	tok := toks[e.IntN(len(toks)-1)]
 	switch word := words[e.IntN(len(words))]; e.IntN(5) {
-	case 0: // in the place of a word
+	case 0: // replace a token
 		text = text[:tok.Start] + word + text[tok.End:]
-	case 1: // between words
+	case 1: // insert after a token
 		text = text[:tok.End] + word + text[tok.End:]
-	case 2: // a letter less
+	case 2: // remove the last byte of a token
 		text = text[:tok.End-1] + text[tok.End:]
-	default: // another name, as often
+	default: // replace an identifier; most edits do this
 		for tok.Kind != lexer.Ident {
 			tok = toks[e.IntN(len(toks)-1)]
 		}
@@ -297,13 +298,14 @@ func (e *editor) edit() string {
 	return path
 }
 
-// declare changes a file's declarations, so that it mostly still parses, and returns its path.
+// declare makes a random change of one file's declarations and returns the path of the file. Most
+// of the resulting texts still parse.
 func (e *editor) declare() string {
 	path := e.paths[e.IntN(len(e.paths))]
 	text := e.texts[path]
 	file := source.NewFile("", []byte(text))
 	tree, _ := parser.Parse(file)
-	var places []source.Span // of names and texts outside of bodies
+	var places []source.Span // names, types, fields and parameters outside of function bodies
 	var decls []ast.Decl
 	ast.InspectFile(tree, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -328,7 +330,7 @@ func (e *editor) declare() string {
 		put(before, "pub ")
 	case k == 1:
 		put(any, "")
-	case k == 2: // in another file
+	case k == 2: // move the declaration to another file
 		moved := file.Slice(any)
 		put(any, "")
 		e.texts[path] = text
@@ -346,7 +348,8 @@ func (e *editor) declare() string {
 	return path
 }
 
-// After any edits diagnostics and queries are the same as in a new workspace.
+// TestRandomEdits compares a workspace after random edits with a new workspace of the same texts.
+// Diagnostics and query results must be equal.
 func TestRandomEdits(t *testing.T) {
 	for name, archive := range map[string]string{"mixed": mixed, "linked": linked, "examples": examplesAsModules(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -359,7 +362,7 @@ func TestRandomEdits(t *testing.T) {
 			}
 			partial := 0
 			for n := range *edits {
-				if n%6 == 5 { // not ever more broken
+				if n%6 == 5 { // restore the original texts, so that errors do not accumulate
 					for _, path := range e.paths {
 						e.texts[path] = e.first[path]
 						ws.Change(path, e.first[path])
@@ -373,7 +376,7 @@ func TestRandomEdits(t *testing.T) {
 				}
 				e.compare(t, ws, dir)
 				if t.Failed() {
-					t.Fatalf("after edit %d, of %s:\n%s", n, path, e.texts[path])
+					t.Fatalf("diagnostics or queries differ after edit %d, of %s:\n%s", n, path, e.texts[path])
 				}
 				for _, s := range ws.results.slots {
 					if s.last.prog != nil && s.last.prog.ReusedBodies() > 0 {
@@ -382,14 +385,15 @@ func TestRandomEdits(t *testing.T) {
 				}
 			}
 			if partial < *edits/8 {
-				t.Errorf("results were reused after %d of %d edits", partial, *edits)
+				t.Errorf("results were reused after %d of %d edits, want at least an eighth", partial, *edits)
 			}
 		})
 	}
 }
 
-// An edit in a body checks only the bodies of its file, one in a signature also those of its users,
-// and a syntax error all; also when a missing declaration is back.
+// TestBodyEditsRecheckOnlyBodies counts the reused bodies after edits. An edit of a body checks
+// only the bodies of its file, and an edit of a signature also those that use it. A syntax error
+// causes a check of everything. After the text is restored, bodies are reused again.
 func TestBodyEditsRecheckOnlyBodies(t *testing.T) {
 	dir := writeTree(t, mixed)
 	main, loose := filepath.Join(dir, "main.conc"), filepath.Join(dir, "loose.conc")
@@ -418,13 +422,14 @@ func TestBodyEditsRecheckOnlyBodies(t *testing.T) {
 		}
 		for _, s := range ws.results.slots {
 			if n := s.last.prog.ReusedBodies(); (n > 0) != c.taken {
-				t.Errorf("%s: %d bodies were reused", c.what, n)
+				t.Errorf("%s: number of reused bodies = %d", c.what, n)
 			}
 		}
 	}
 }
 
-// An edit of a signature checks its users, also those that do not name what was changed.
+// TestSignatureEditsRecheckUsers edits signatures. The check covers all users of a signature,
+// including those that do not name the changed declaration.
 func TestSignatureEditsRecheckUsers(t *testing.T) {
 	for _, c := range []struct{ file, old, new, message string }{
 		{"shop", "pub fn item(name: String) -> Item", "pub fn item(name: String, many: Int) -> Item", "report"},
@@ -449,17 +454,17 @@ func TestSignatureEditsRecheckUsers(t *testing.T) {
 		}
 		text := strings.Replace(e.texts[file(c.file)], c.old, c.new, 1)
 		if text == e.texts[file(c.file)] {
-			t.Fatalf("there is no %q in %s", c.old, c.file)
+			t.Fatalf("the text %q does not occur in %s", c.old, c.file)
 		}
 		e.texts[file(c.file)] = text
 		ws.Change(file(c.file), text)
 		e.compare(t, ws, dir)
 		if found := e.diagnosticsByFile(t, ws.Snapshot()); c.message != "" && len(found[file(c.message)]) == 0 {
-			t.Errorf("%s for %s: no diagnostics in %s", c.new, c.old, c.message)
+			t.Errorf("edit to %q of %q: no diagnostics in %s", c.new, c.old, c.message)
 		}
 		for _, s := range ws.results.slots {
 			if s.last.prog.ReusedBodies() == 0 {
-				t.Errorf("%s for %s: all bodies were checked", c.new, c.old)
+				t.Errorf("edit to %q of %q: all bodies were checked", c.new, c.old)
 			}
 		}
 	}
@@ -467,7 +472,7 @@ func TestSignatureEditsRecheckUsers(t *testing.T) {
 
 func mustLex(toks []lexer.Token, _ []lexer.Comment, _ diag.List) []lexer.Token { return toks }
 
-// compare holds a workspace against a new one of the same texts.
+// compare compares a workspace with a new workspace of the same texts.
 func (e *editor) compare(t *testing.T, ws *Workspace, dir string) {
 	t.Helper()
 	fresh := New(Options{Folders: []string{dir}})

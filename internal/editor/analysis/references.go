@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// References returns the references to the name at a place in all programs, in the order of files
-// and places; with the declaration if includeDecl.
+// References returns the references in all programs to the name at a position, sorted by file and
+// position. With includeDecl it includes the declaration.
 func (s *Snapshot) References(ctx context.Context, path string, pos source.Pos, includeDecl bool) []Location {
 	f := s.checkFile(ctx, path)
 	if f == nil {
@@ -52,7 +52,7 @@ func identities(refs []sema.Ref) map[identity]bool {
 	return ids
 }
 
-// rootsSharing returns the roots that may refer to a file's declarations.
+// rootsSharing returns the roots whose files may refer to the declarations of a file.
 func (s *Snapshot) rootsSharing(f *checkedFile, wanted map[identity]bool) []*root {
 	var out []*root
 	for _, r := range s.roots() {
@@ -72,7 +72,8 @@ func (s *Snapshot) rootsSharing(f *checkedFile, wanted map[identity]bool) []*roo
 	return out
 }
 
-// findUses returns the places of a root's files in which declarations are named.
+// findUses returns the locations in the files of a root that refer to the wanted declarations. With
+// decl it includes the declarations.
 func (s *Snapshot) findUses(ctx context.Context, r *root, wanted map[identity]bool, spelled *spelling, decl bool) []Location {
 	res, err := s.check(ctx, r)
 	if err != nil {
@@ -92,7 +93,7 @@ func (s *Snapshot) findUses(ctx context.Context, r *root, wanted map[identity]bo
 	return out
 }
 
-// sortDistinct sorts places and drops repeats.
+// sortDistinct sorts locations and removes duplicates.
 func sortDistinct(ls []Location) []Location {
 	slices.SortFunc(ls, func(a, b Location) int {
 		return cmp.Or(cmp.Compare(a.File.Name, b.File.Name), cmp.Compare(a.Span.Start, b.Span.Start), cmp.Compare(a.Span.End, b.Span.End))
@@ -100,13 +101,13 @@ func sortDistinct(ls []Location) []Location {
 	return slices.CompactFunc(ls, func(a, b Location) bool { return a.File.Name == b.File.Name && a.Span == b.Span })
 }
 
-// Highlight is an occurrence of the name at a place.
+// Highlight is an occurrence in a document of the name at a position.
 type Highlight struct {
 	Span  source.Span
-	Write bool // it declares or changes it
+	Write bool // the occurrence declares or assigns the name
 }
 
-// Highlights returns the occurrences in a document of the name at a place.
+// Highlights returns the occurrences in a document of the name at a position.
 func (s *Snapshot) Highlights(ctx context.Context, path string, pos source.Pos) []Highlight {
 	out := []Highlight{}
 	f := s.checkFile(ctx, path)

@@ -17,19 +17,20 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Renaming is the result of a rename. Warning names other users of the old name, or is "".
+// Renaming is the result of a rename. Warning lists users of the old name that the rename does not
+// change, or is "".
 type Renaming struct {
 	Edits   []Edit
 	Warning string
 }
 
-// renameTarget is a name that is about to be changed.
+// renameTarget is the name to rename.
 type renameTarget struct {
 	file   *checkedFile
 	ref    sema.Ref
-	text   string // as written at the place
+	text   string // spelling at the position
 	wanted map[identity]bool
-	alias  bool // it is an alias in one file
+	alias  bool // the name is an import alias, which only one file uses
 }
 
 // PrepareRename returns the name at a place if it can be renamed; the error explains why it cannot.
@@ -44,7 +45,7 @@ func (s *Snapshot) PrepareRename(ctx context.Context, path string, pos source.Po
 	return r.ref.At, r.text, nil
 }
 
-// findRename finds the name at a place.
+// findRename returns the name at a position if it can be renamed.
 func (s *Snapshot) findRename(ctx context.Context, path string, pos source.Pos) (*renameTarget, error) {
 	f := s.checkFile(ctx, path)
 	if f == nil || f.info == nil {
@@ -55,7 +56,7 @@ func (s *Snapshot) findRename(ctx context.Context, path string, pos source.Pos) 
 		return nil, errors.New("no name here can be renamed")
 	}
 	r := &renameTarget{file: f, ref: refs[0]}
-	for _, x := range refs { // of a field and a variable in one word, the variable is meant
+	for _, x := range refs { // if a word names both a field and a variable, the variable is renamed
 		if x.Def.Kind != sema.DefField {
 			r.ref = x
 		}
@@ -89,11 +90,11 @@ func (s *Snapshot) findRename(ctx context.Context, path string, pos source.Pos) 
 	return r, nil
 }
 
-// Rename renames the name at a place everywhere. It returns an error if the program's meaning would
-// change.
+// Rename renames the name at a position everywhere. It returns an error if the rename would change
+// the meaning of the program.
 func (s *Snapshot) Rename(ctx context.Context, path string, pos source.Pos, name string) (*Renaming, error) {
 	if m, x := s.sectionNameAt(path, pos); m != nil {
-		if uses := s.manifestReferences(ctx, path, pos, false); len(uses) > 0 { // as from where it is named first
+		if uses := s.manifestReferences(ctx, path, pos, false); len(uses) > 0 { // rename as if at the first reference
 			return s.Rename(ctx, uses[0].File.Name, uses[0].Span.Start, name)
 		}
 		if err := checkName(name, x.kind); err != nil {
@@ -137,7 +138,7 @@ func (s *Snapshot) Rename(ctx context.Context, path string, pos source.Pos, name
 	return out, s.checkUnchanged(ctx, r, out.Edits, name)
 }
 
-// checkName returns an error if a new name is not valid.
+// checkName returns an error if name is not a valid name for a declaration of kind k.
 func checkName(name string, k sema.DefKind) error {
 	if k == sema.DefLabel {
 		if checkName(strings.TrimPrefix(name, "'"), sema.DefVariable) != nil {
@@ -155,7 +156,7 @@ func checkName(name string, k sema.DefKind) error {
 	return nil
 }
 
-// outsideUse returns what outside of the program uses a name, or "".
+// outsideUse describes what uses the name of a declaration outside of the program, or returns "".
 func outsideUse(d *sema.Def) string {
 	_, isFunction := d.Node.(*ast.FnDecl)
 	fn, _ := d.Object.(*sema.Function)
@@ -180,7 +181,7 @@ func isSchema(d *sema.Def) bool {
 	return false
 }
 
-// renameEdits returns the edits of a root's files.
+// renameEdits returns the edits of the files of a root.
 func (s *Snapshot) renameEdits(ctx context.Context, x *root, r *renameTarget, name string) []Edit {
 	res, err := s.check(ctx, x)
 	if err != nil {
@@ -210,7 +211,8 @@ func (s *Snapshot) renameEdits(ctx context.Context, x *root, r *renameTarget, na
 	return out
 }
 
-// manifestEdits rename a section of the manifest, with the sections in it and where others name it.
+// manifestEdits returns the edits that rename a section of the manifest, its subsections and the
+// `fallback` keys that name it.
 func (r *result) manifestEdits(d *sema.Def, name string) []Edit {
 	l, ok := r.manifestLocation(d)
 	if !ok {
@@ -234,8 +236,8 @@ func (r *result) manifestEdits(d *sema.Def, name string) []Edit {
 	return out
 }
 
-// toolTextEdits returns the edits of texts that name a tool's functions as models do, where the
-// tool or one of them is renamed.
+// toolTextEdits returns the edits of strings such as "Tool_function", by which models call a tool's
+// function. They are needed if the tool or the function is renamed.
 func (s *Snapshot) toolTextEdits(ctx context.Context, r *renameTarget, name string) (out []Edit) {
 	d := r.ref.Def
 	fn, _ := d.Object.(*sema.Function)
@@ -268,7 +270,7 @@ func distinctEdits(es []Edit) []Edit {
 	return slices.CompactFunc(es, func(a, b Edit) bool { return a.File.Name == b.File.Name && a.Span == b.Span })
 }
 
-// withEdits returns the snapshot after edits.
+// withEdits returns a copy of the snapshot with the edits applied.
 func (s *Snapshot) withEdits(edits []Edit) *Snapshot {
 	next := &Snapshot{number: s.number, open: maps.Clone(s.open), disk: s.disk, listed: s.listed, results: s.results.startFrom()}
 	for len(edits) > 0 {
@@ -348,7 +350,8 @@ func (s *Snapshot) checkUnchanged(ctx context.Context, r *renameTarget, edits []
 	return nil
 }
 
-// findNewError returns an error that was not there before, or nil if there is none.
+// findNewError returns an error of after that before does not contain, or nil if there is none. It
+// prefers the error that explains a rename best.
 func findNewError(before, after map[string][]*diag.Diagnostic) *diag.Diagnostic {
 	count := map[*diag.Info]int{}
 	for _, ds := range before {
@@ -362,7 +365,7 @@ func findNewError(before, after map[string][]*diag.Diagnostic) *diag.Diagnostic 
 			if count[d.Info]--; count[d.Info] >= 0 || d.Severity() != diag.Error {
 				continue
 			}
-			// the most helpful error
+			// a duplicate name is the clearest reason
 			if first == nil || d.Info == diag.DuplicateName || d.Info == diag.DuplicateField {
 				first = d
 			}

@@ -63,7 +63,7 @@ pub fn /*p2*/area(p: Point) -> Int { p.x * p.y }
 pub fn sum(/*p3*/a: Int, b: Int) -> Int { a + b }
 `
 
-// renameCases lists the results of renaming a marked name: edited lines, or the error.
+// renameCases lists marked names, their new names, and the edited lines or the error.
 var renameCases = []struct{ mark, name, want string }{
 	{"v1", "first", "main.conc 11:9 first; main.conc 13:13 first; main.conc 14:21 x: first"},
 	{"v1", "other", "! `other` already means something else where `x` is used"},
@@ -108,12 +108,12 @@ func TestRename(t *testing.T) {
 	s, ctx := m.ws.Snapshot(), context.Background()
 	for p, rows := range diagnosticRows(t, s) {
 		if strings.Contains(rows, `"error"`) {
-			t.Fatalf("%s: %s", p, rows)
+			t.Fatalf("%s has diagnostics: %s", p, rows)
 		}
 	}
 	for _, c := range renameCases {
 		if at, text, err := s.PrepareRename(ctx, m.path[c.mark], m.pos[c.mark]); err == nil && s.File(m.path[c.mark]).Slice(at) != text {
-			t.Errorf("%s: %q", c.mark, text)
+			t.Errorf("PrepareRename at %s = %q", c.mark, text)
 		}
 		got := ""
 		r, err := s.Rename(ctx, m.path[c.mark], m.pos[c.mark], c.name)
@@ -129,15 +129,15 @@ func TestRename(t *testing.T) {
 			}
 		}
 		if got != c.want {
-			t.Errorf("%s to %s:\n%s\nwant\n%s", c.mark, c.name, got, c.want)
+			t.Errorf("rename of %s to %s:\n%s\nwant\n%s", c.mark, c.name, got, c.want)
 		}
 	}
 	if _, _, err := s.PrepareRename(ctx, m.path["v1"], 0); err == nil {
-		t.Error("a reserved word can be renamed")
+		t.Error("PrepareRename of a reserved word succeeds, want an error")
 	}
 }
 
-// A name is renamed in code that is broken elsewhere.
+// TestRenameInBrokenCode renames a name in a program that has an error elsewhere.
 func TestRenameInBrokenCode(t *testing.T) {
 	m := loadMarked(t, "-- main.conc --\nfn main() {\n    let /*a1*/n = 1;\n    let m = n + ;\n    emit(\"n\", n);\n    x.\n}\n")
 	r, err := m.ws.Snapshot().Rename(context.Background(), m.path["a1"], m.pos["a1"], "k")
@@ -146,8 +146,8 @@ func TestRenameInBrokenCode(t *testing.T) {
 	}
 }
 
-// The names of the program of the other queries, the information about places, and the folding
-// ranges.
+// TestTokensHoversAndFolds compares the tokens, hovers and folding ranges of the query program with
+// the golden files.
 func TestTokensHoversAndFolds(t *testing.T) {
 	text, err := os.ReadFile("testdata/picture.conc")
 	if err != nil {

@@ -9,42 +9,42 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 )
 
-// maxRetained limits the results of programs without open files, in bytes of the checker's tables.
-// Their diagnostics are retained.
+// maxRetained is the maximum total size of the results of programs without open files, in bytes of
+// the checker's tables. Diagnostics are retained even if their result is dropped.
 const maxRetained = 32 << 20
 
-// perNode is what the tables have for each node of a tree, in bytes, with what hangs on them.
+// perNode is the estimated size of the checker's tables for one syntax node, in bytes.
 const perNode = 100
 
-// results are the last results of each root.
+// results stores the last result of each root.
 type results struct {
 	mu    sync.Mutex
-	slots map[string]*slot // by the root's path
+	slots map[string]*slot // keys are the paths of roots
 	turns uint64
 }
 
-// slot holds a root's last result. The token belongs to the goroutine that checks the root.
+// slot holds the last result of a root. The goroutine that checks the root owns the token.
 type slot struct {
 	token chan struct{}
 
-	last *result // nil when there is none, or it was dropped
+	last *result // nil if the root was never checked or its result was dropped
 	seen map[string]*text
 	list []*diag.Diagnostic
 
-	worth // of last; the results' lock guards it
+	worth // properties of last; guarded by the mutex of results
 }
 
-// worth is what decides whether a result is dropped.
+// worth decides which result is dropped first.
 type worth struct {
-	open bool   // a file of it was open
-	turn uint64 // of its last use
+	open bool   // a file of the root was open
+	turn uint64 // sequence number of the last use
 	size int
 }
 
 func newResults() *results { return &results{slots: map[string]*slot{}} }
 
-// startFrom returns results for another state of the workspace. They reuse the previous results
-// that are still valid, except those that are being computed.
+// startFrom returns results for a new state of the workspace. They contain the previous results,
+// except those that are being computed.
 func (r *results) startFrom() *results {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,8 +58,8 @@ func (r *results) startFrom() *results {
 	return out
 }
 
-// acquire waits for the slot of a root, which the caller owns until leave. The error is that of
-// ctx.
+// acquire waits for the slot of a root. The caller owns the slot until it calls leave. The only
+// possible error is that of ctx.
 func (r *results) acquire(ctx context.Context, path string) (*slot, error) {
 	r.mu.Lock()
 	s := r.slots[path]
@@ -82,7 +82,7 @@ func (r *results) acquire(ctx context.Context, path string) (*slot, error) {
 
 func (s *slot) release() { <-s.token }
 
-// tryAcquire takes the slot if it is free.
+// tryAcquire acquires the slot if no goroutine owns it.
 func (s *slot) tryAcquire() bool {
 	select {
 	case s.token <- struct{}{}:
@@ -103,7 +103,7 @@ func (r *results) retainOnly(roots []*root) {
 	maps.DeleteFunc(r.slots, func(path string, _ *slot) bool { return !have[path] })
 }
 
-// markUsed records the use of the result of a slot, which the caller owns.
+// markUsed records that the result of a slot was used. The caller owns the slot.
 func (r *results) markUsed(s *slot, open bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,8 +112,8 @@ func (r *results) markUsed(s *slot, open bool) {
 	r.evict(s)
 }
 
-// markListed records whether a program is open whose diagnostics, but not its result, were used.
-// The caller owns the slot.
+// markListed records whether a program is open. It is called if the program's diagnostics were used
+// but its result was not. The caller owns the slot.
 func (r *results) markListed(s *slot, open bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,8 +123,8 @@ func (r *results) markListed(s *slot, open bool) {
 	}
 }
 
-// evict drops the least recently used results above the limit, except that of a slot which the
-// caller owns. The caller holds the lock.
+// evict drops the least recently used results until the limit is met. It keeps the result of mine,
+// which the caller owns. The caller holds the lock.
 func (r *results) evict(mine *slot) {
 	total := 0
 	var shut []*slot

@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 )
 
-// writePrograms writes programs with one error each and returns their paths.
+// writePrograms writes n programs with one error each and returns their paths.
 func writePrograms(t *testing.T, n, lines int) (dir string, paths []string) {
 	t.Helper()
 	var archive strings.Builder
@@ -29,8 +29,9 @@ func writePrograms(t *testing.T, n, lines int) (dir string, paths []string) {
 	return dir, paths
 }
 
-// The least recently used results of programs without open files are dropped; their diagnostics are
-// returned without another check, and a query checks again.
+// TestResultsAreBounded checks more programs than fit into the limit. The least recently used
+// results of programs without open files are dropped. Their diagnostics are returned without
+// another check, and a query checks the program again.
 func TestResultsAreBounded(t *testing.T) {
 	dir, paths := writePrograms(t, 40, 1000)
 	ws := New(Options{Folders: []string{dir}})
@@ -53,7 +54,7 @@ func TestResultsAreBounded(t *testing.T) {
 	}
 	names, size := retained()
 	if len(names) < 3 || len(names) > 35 || names[0] != "p0.conc" || size > maxRetained {
-		t.Errorf("%d bytes of %s are retained", size, names)
+		t.Errorf("retained results: %d bytes of %s", size, names)
 	}
 	if repeated, err := ws.Snapshot().Diagnostics(ctx); err != nil || cmp.Diff(counts(first), counts(repeated)) != "" {
 		t.Error(err, cmp.Diff(counts(first), counts(repeated)))
@@ -68,14 +69,14 @@ func TestResultsAreBounded(t *testing.T) {
 		}
 	}
 	if h := ws.Snapshot().Hover(ctx, dropped, 4); h == nil || ws.results.slots[dropped].last == nil {
-		t.Errorf("nothing is known of %s: %v", dropped, h)
+		t.Errorf("hover in %s after its result was dropped = %v, want a hover and a new result", dropped, h)
 	}
 	ws.Close(paths[0])
 	if _, err := ws.Snapshot().Diagnostics(ctx); err != nil || ws.results.slots[paths[0]].open {
-		t.Error("a program that was closed counts as open", err)
+		t.Error("Diagnostics failed, or a closed program is marked as open:", err)
 	}
 	if names, size := retained(); size > maxRetained {
-		t.Errorf("%d bytes of %s are retained", size, names)
+		t.Errorf("retained results after closing: %d bytes of %s", size, names)
 	}
 }
 
@@ -88,7 +89,8 @@ func counts(all map[string][]*diag.Diagnostic) map[string]int {
 	return out
 }
 
-// A result does not hold the state of the workspace in which it was made, which has all roots.
+// TestResultsHoldNoSnapshot checks that a result does not reference the snapshot for which it was
+// computed. A snapshot references all roots.
 func TestResultsHoldNoSnapshot(t *testing.T) {
 	dir, paths := writePrograms(t, 3, 10)
 	ws := New(Options{Folders: []string{dir}})
@@ -99,20 +101,21 @@ func TestResultsHoldNoSnapshot(t *testing.T) {
 		s := ws.Snapshot()
 		before = append(before, weak.Make(s))
 		if s.Hover(ctx, p, 4) == nil || len(s.References(ctx, p, 4, true)) == 0 {
-			t.Fatal("nothing is known")
+			t.Fatal("no hover or no references in an open program")
 		}
 	}
 	ws.Close(paths[0])
 	runtime.GC()
 	for i, w := range before {
 		if w.Value() != nil {
-			t.Errorf("state %d is still held", i)
+			t.Errorf("snapshot %d is still reachable", i)
 		}
 	}
 	runtime.KeepAlive(ws)
 }
 
-// Programs are queried and checked concurrently while they are opened and closed.
+// TestConcurrentResults queries and checks programs in several goroutines while programs are opened
+// and closed.
 func TestConcurrentResults(t *testing.T) {
 	dir, paths := writePrograms(t, 12, 400)
 	ws := New(Options{Folders: []string{dir}})
@@ -124,7 +127,7 @@ func TestConcurrentResults(t *testing.T) {
 			for round := range 3 {
 				ws.Open(p, text+strings.Repeat("\n", round))
 				if h := ws.Snapshot().Hover(ctx, paths[(i+round)%len(paths)], 4); h == nil {
-					t.Error("nothing is known")
+					t.Error("no hover in an open program")
 				}
 				ws.Close(p)
 				if found, err := ws.Snapshot().Diagnostics(ctx); err != nil || len(found[p]) == 0 {

@@ -11,12 +11,12 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// root is a unit of checking: the program of a manifest, of a file that no other names, or a
-// document without a file.
+// root is a unit of checking: the program of a manifest, a program without a manifest, or a
+// document that is no file.
 type root struct {
-	path     string          // of the manifest, the program or the document
-	manifest string          // the path of the manifest that counts, or "" for none
-	files    map[string]bool // the files that belong to it through `mod` declarations
+	path     string          // path of the manifest, the program or the document
+	manifest string          // path of the manifest that applies, or "" for none
+	files    map[string]bool // entry file and the files of its modules, by path
 }
 
 // roots returns all programs, those of manifests first.
@@ -40,7 +40,7 @@ func (s *Snapshot) rootOf(path string) *root {
 type rootFinder struct {
 	s       *Snapshot
 	roots   []*root
-	reached map[string]bool // programs that belong to a root
+	reached map[string]bool // programs that already belong to a root
 }
 
 func (f *rootFinder) find() {
@@ -68,7 +68,7 @@ func (f *rootFinder) find() {
 		f.roots = append(f.roots, r)
 	}
 	named := f.namedPrograms(programs)
-	for _, free := range []bool{true, false} { // then the programs that name each other in a cycle
+	for _, free := range []bool{true, false} { // the second round finds programs that declare each other as modules in a cycle
 		for _, p := range programs {
 			if f.reached[p] || free && named[p] || f.s.textOf(p) == nil {
 				continue
@@ -80,7 +80,7 @@ func (f *rootFinder) find() {
 	}
 }
 
-// knownPaths returns the real paths of all documents and listed files, in order.
+// knownPaths returns the sorted real paths of all open documents and listed files.
 func (f *rootFinder) knownPaths() []string {
 	all := maps.Clone(f.s.listed)
 	if all == nil {
@@ -92,10 +92,10 @@ func (f *rootFinder) knownPaths() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// defaultEntry is the program of a manifest that names none.
+// defaultEntry is the entry file of a manifest that names none.
 const defaultEntry = "main.conc"
 
-// entryOf returns the program that a manifest names.
+// entryOf returns the path of a manifest's entry file.
 func (f *rootFinder) entryOf(path string) string {
 	name := defaultEntry
 	if t := f.s.textOf(path); t != nil {
@@ -106,7 +106,7 @@ func (f *rootFinder) entryOf(path string) string {
 	return filepath.Join(filepath.Dir(path), filepath.FromSlash(name))
 }
 
-// manifestOf returns the manifest that counts for a program.
+// manifestOf returns the manifest that applies to a program.
 func (f *rootFinder) manifestOf(path string) string {
 	if !IsFile(path) {
 		return ""
@@ -115,7 +115,7 @@ func (f *rootFinder) manifestOf(path string) string {
 	return m
 }
 
-// addToRoot adds a program and its modules to a root. dir contains the modules.
+// addToRoot adds a program and its modules to a root. dir is the directory of the modules' files.
 func (f *rootFinder) addToRoot(r *root, path, dir string) {
 	t := f.s.textOf(path)
 	if t == nil || r.files[path] {
@@ -130,7 +130,7 @@ func (f *rootFinder) addToRoot(r *root, path, dir string) {
 	}
 }
 
-// moduleFile returns the file of a module, or "" if there is none.
+// moduleFile returns the file of a module, or "" if it does not exist.
 func (f *rootFinder) moduleFile(dir string, m modPath) string {
 	if !filepath.IsAbs(dir) {
 		return ""
@@ -144,8 +144,8 @@ func (f *rootFinder) moduleFile(dir string, m modPath) string {
 	return ""
 }
 
-// namedPrograms returns the programs that others name as modules. Where a file's modules are
-// depends on whether it is a module itself, so both directories count.
+// namedPrograms returns the programs that other programs declare as modules. The directory of a
+// file's modules depends on whether the file is a module itself, so both directories are searched.
 func (f *rootFinder) namedPrograms(programs []string) map[string]bool {
 	named := map[string]bool{}
 	for _, p := range programs {
@@ -165,8 +165,8 @@ func (f *rootFinder) namedPrograms(programs []string) map[string]bool {
 	return named
 }
 
-// owners returns for each file the root that reports its diagnostics: the one of the nearest
-// manifest, or else the first.
+// owners returns for each file the root that reports its diagnostics: the root with the nearest
+// manifest, or else the first root.
 func (f *rootFinder) owners() map[string]*root {
 	owners := map[string]*root{}
 	for _, r := range f.roots {
@@ -182,8 +182,8 @@ func (f *rootFinder) owners() map[string]*root {
 	return owners
 }
 
-// nearness returns the rank of a root for a file: the length of the path of the manifest's
-// directory if that directory contains the file.
+// nearness ranks a root for a file. The rank is the length of the path of the manifest's directory
+// if that directory contains the file.
 func nearness(r *root, path string) int {
 	if dir := filepath.Dir(r.manifest); r.manifest != "" && isBelow(path, dir) {
 		return len(dir)

@@ -14,10 +14,10 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// setting is a setting of an agent or a host with its value and its origin.
+// setting is a setting of an agent or a host with its value and the place where it is set.
 type setting struct{ name, value, from string }
 
-// settings returns the effective settings of an agent or a host, as a table.
+// settings returns a Markdown table of the effective settings of an agent or a host.
 func (f *checkedFile) settings(d *sema.Def) string {
 	var all []setting
 	switch n := d.Node.(type) {
@@ -41,7 +41,7 @@ func (f *checkedFile) settings(d *sema.Def) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// writtenSettings returns the settings in the declaration.
+// writtenSettings returns the settings that a declaration contains.
 func writtenSettings(d *sema.Def, fields []*ast.ConfigField) []setting {
 	var all []setting
 	for _, c := range fields {
@@ -54,8 +54,8 @@ func writtenSettings(d *sema.Def, fields []*ast.ConfigField) []setting {
 	return all
 }
 
-// connectionSettings returns an agent's settings from its connection, and the settings without a
-// value.
+// connectionSettings returns the settings that an agent takes from its connection, and the settings
+// that have no value.
 func (f *checkedFile) connectionSettings(d *sema.Def) []setting {
 	a, ok := d.Object.(*sema.Agent)
 	if !ok {
@@ -80,7 +80,7 @@ func (f *checkedFile) connectionSettings(d *sema.Def) []setting {
 	return all
 }
 
-// connectionOf returns the section of an agent's connection, or nil without one.
+// connectionOf returns the manifest section of an agent's connection, or nil.
 func (f *checkedFile) connectionOf(a *sema.Agent) *manifest.Connection {
 	if f.res.input == nil || f.res.input.Manifest == nil {
 		return nil
@@ -88,8 +88,8 @@ func (f *checkedFile) connectionOf(a *sema.Agent) *manifest.Connection {
 	return f.res.input.Manifest.Connection(a.Connection)
 }
 
-// resolveAliases returns the settings with the full name of a model that the agent names by an
-// alias of its connection.
+// resolveAliases returns the settings. If the agent names its model by an alias of its connection,
+// the value includes the full name of the model.
 func (f *checkedFile) resolveAliases(d *sema.Def, all []setting) []setting {
 	a, ok := d.Object.(*sema.Agent)
 	if !ok {
@@ -109,7 +109,8 @@ func (f *checkedFile) resolveAliases(d *sema.Def, all []setting) []setting {
 	return all
 }
 
-// sectionSettings returns a host's settings from its section, and the settings without a value.
+// sectionSettings returns the settings that a host takes from its manifest section, and the
+// settings that have no value.
 func (f *checkedFile) sectionSettings(d *sema.Def) []setting {
 	h, ok := d.Object.(*sema.Host)
 	if !ok {
@@ -145,7 +146,7 @@ func (f *checkedFile) writtenSectionSettings(h *sema.Host) []setting {
 	return all
 }
 
-// manifestKey returns a row of the table of keys.
+// manifestKey returns the entry of a key in the table of manifest keys.
 func manifestKey(path string) *manifest.Key {
 	keys := manifest.Keys()
 	for i := range keys {
@@ -179,7 +180,7 @@ func (f *checkedFile) hoverSetting(nodes []ast.Node, pos source.Pos) *Hover {
 	return nil
 }
 
-// describeSection describes a section of the manifest that a program names.
+// describeSection returns the Markdown description of a manifest section.
 func (f *checkedFile) describeSection(d *sema.Def) string {
 	table := map[sema.DefKind]string{sema.DefConnection: "connections", sema.DefConnector: "hosts"}[d.Kind]
 	l, ok := f.res.manifestLocation(d)
@@ -236,7 +237,8 @@ func sectionOf(f *source.File, line int) string {
 	return ""
 }
 
-// keyOf returns the table row of a key's full name, in which user-defined names are wildcards.
+// keyOf returns the entry of a key in the table of manifest keys. In the table, user-defined names
+// are wildcards.
 func keyOf(name string) *manifest.Key {
 	parts := strings.Split(name, ".")
 	keys := manifest.Keys()

@@ -10,7 +10,7 @@ import (
 )
 
 // TestEffectiveSettings checks that the hover of an agent or a host shows the model and the
-// timeout, with their origins.
+// timeout, and where each of them is set.
 func TestEffectiveSettings(t *testing.T) {
 	const manifest = `[connections.rules]
 provider = "scripted"
@@ -46,7 +46,7 @@ fn main() { }
 		h := s.Hover(context.Background(), filepath.Join(dir, "main.conc"), source.Pos(strings.Index(text, name)))
 		for _, row := range rows {
 			if h == nil || !strings.Contains(h.Text, row+"\n") && !strings.HasSuffix(h.Text, row) {
-				t.Errorf("%s: no %s in %+v", name, row, h)
+				t.Errorf("hover of %s: no row %s in %+v", name, row, h)
 			}
 		}
 	}

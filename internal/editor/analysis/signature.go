@@ -11,19 +11,19 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Signature is the call around a place: what it takes, and which of that is being written.
+// Signature is the signature of the call at a position, with the parameter that is being written.
 type Signature struct {
-	Label  string        // `area(width: Int, height: Int = 1) -> Int`
-	Params []source.Span // of the parameters, within Label
-	Active int           // the parameter at the place, or -1 if there is none
-	Doc    string        // Markdown
+	Label  string        // signature as text, as in `area(width: Int, height: Int = 1) -> Int`
+	Params []source.Span // ranges of the parameters in Label
+	Active int           // index of the parameter at the position, or -1 if there is none
+	Doc    string        // documentation as Markdown
 }
 
-// callee is what a call takes.
+// callee describes the parameters of a called function, type or decorator.
 type callee struct {
 	name, result, doc string
 	params            []parameter
-	named             map[string]bool // the arguments that are given by name
+	named             map[string]bool // arguments that are passed by name
 	active            int
 }
 
@@ -32,7 +32,7 @@ type parameter struct {
 	t               types.Type
 }
 
-// Signature returns the call around a place, nil outside of all.
+// Signature returns the signature of the call around a position, or nil if there is no call.
 func (s *Snapshot) Signature(ctx context.Context, path string, pos source.Pos) *Signature {
 	f := s.checkFile(ctx, path)
 	if f == nil {
@@ -61,7 +61,7 @@ func (s *Snapshot) Signature(ctx context.Context, path string, pos source.Pos) *
 	return out
 }
 
-// callAt returns the callee of the innermost call whose parentheses contain a place.
+// callAt returns the callee of the innermost call whose parentheses contain pos.
 func (f *checkedFile) callAt(pos source.Pos) *callee {
 	open, commas, name := f.openCall(clamp(f.text.file, pos))
 	if open < 0 || f.info == nil {
@@ -110,8 +110,8 @@ func (f *checkedFile) callAt(pos source.Pos) *callee {
 	return c
 }
 
-// openCall returns the innermost open parenthesis at a place, the number of commas after it, and
-// the name of the argument at the place, or "".
+// openCall returns the innermost parenthesis that is open at a position, the number of commas after
+// it, and the name of the argument at the position, or "".
 func (f *checkedFile) openCall(pos source.Pos) (open source.Pos, commas int, name string) {
 	toks, _, _ := lexer.Lex(f.text.file)
 	n := 0
@@ -124,7 +124,7 @@ func (f *checkedFile) openCall(pos source.Pos) (open source.Pos, commas int, nam
 		case lexer.RParen, lexer.RBracket, lexer.RBrace:
 			depth++
 		case lexer.LBracket, lexer.LBrace:
-			if depth--; depth < 0 { // an element, or a statement
+			if depth--; depth < 0 { // the position is in a list or a block, not in a call
 				return -1, 0, ""
 			}
 		case lexer.LParen:
@@ -144,7 +144,7 @@ func (f *checkedFile) openCall(pos source.Pos) (open source.Pos, commas int, nam
 	return -1, 0, ""
 }
 
-// calleeOf returns what a call of a name or a value takes.
+// calleeOf returns the callee of a call.
 func (f *checkedFile) calleeOf(n *ast.Call) *callee {
 	if d := f.info.Call(n); d != nil && d.Fn != nil {
 		return f.functionCallee(d.Fn, false)
@@ -211,7 +211,8 @@ func (f *checkedFile) decoratorCallee(name string) *callee {
 	return c
 }
 
-// functionCallee returns the parameters of a function; a method's receiver is part of its name.
+// functionCallee returns the parameters of a function. For a method, the label contains the
+// receiver's type before the name.
 func (f *checkedFile) functionCallee(fn *sema.Function, method bool) *callee {
 	if fn.Decl == nil || fn.Decl.Name == nil {
 		return nil

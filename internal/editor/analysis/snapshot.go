@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Snapshot is the workspace at one moment.
+// Snapshot is an immutable state of the workspace.
 type Snapshot struct {
 	number  int
 	open    map[string]*document
@@ -23,13 +23,13 @@ type Snapshot struct {
 
 	once   sync.Once
 	found  []*root
-	owners map[string]*root // of programs and manifests, by real path
+	owners map[string]*root // the root that reports the diagnostics of a program or manifest, by real path
 }
 
-// Number returns the snapshot's: later ones have higher numbers.
+// Number returns the number of the snapshot. Later snapshots have higher numbers.
 func (s *Snapshot) Number() int { return s.number }
 
-// File returns the text of a file, or nil when there is none.
+// File returns the text of a file, or nil if the file does not exist.
 func (s *Snapshot) File(path string) *source.File {
 	if t, err := s.text(s.realPath(path)); err == nil {
 		return t.file
@@ -37,8 +37,8 @@ func (s *Snapshot) File(path string) *source.File {
 	return nil
 }
 
-// PathOf returns the path of a file that a query has given. It is "" for texts of the library,
-// which are in no file.
+// PathOf returns the path of a file that a query returned. It is "" for a text of the library,
+// which is not on the disk.
 func (s *Snapshot) PathOf(f *source.File) string {
 	if strings.HasPrefix(f.Name, stdPrefix) {
 		return ""
@@ -46,10 +46,11 @@ func (s *Snapshot) PathOf(f *source.File) string {
 	return s.shownPath(filepath.FromSlash(f.Name))
 }
 
-// stdPrefix begins the names of the library's texts.
+// stdPrefix is the prefix of the names of library texts.
 const stdPrefix = "std/"
 
-// shownPath returns a real path as the document was opened.
+// shownPath returns the path by which a document was opened. For a file that is not open it returns
+// the real path.
 func (s *Snapshot) shownPath(path string) string {
 	if d := s.open[path]; d != nil {
 		return d.shown
@@ -70,7 +71,7 @@ func (s *Snapshot) realPath(path string) string {
 	return realPath(path)
 }
 
-// text returns the text of a real path.
+// text returns the text of the file with a real path.
 func (s *Snapshot) text(path string) (*text, error) {
 	if d := s.open[path]; d != nil {
 		return d.text, nil
@@ -88,7 +89,7 @@ func (s *Snapshot) textOf(path string) *text {
 	return t
 }
 
-// tree returns the tree of a program, or nil if there is none.
+// tree returns the syntax tree of a program, or nil if the file does not exist.
 func (s *Snapshot) tree(path string) *ast.File {
 	t, err := s.text(s.realPath(path))
 	if err != nil || isManifest(path) {
@@ -98,8 +99,8 @@ func (s *Snapshot) tree(path string) *ast.File {
 	return tree
 }
 
-// Diagnostics returns the diagnostics by file path, including files without any. They are the same
-// as those of `concerto check`, in the order of the text.
+// Diagnostics returns the diagnostics by file path, in the order of the text. Files without
+// diagnostics are included. The diagnostics are the same as those of `concerto check`.
 func (s *Snapshot) Diagnostics(ctx context.Context) (map[string][]*diag.Diagnostic, error) {
 	all := map[string][]*diag.Diagnostic{}
 	for _, p := range s.Files() {
@@ -119,8 +120,8 @@ func (s *Snapshot) Diagnostics(ctx context.Context) (map[string][]*diag.Diagnost
 	return all, nil
 }
 
-// diagnosticFile returns the file of a diagnostic and reports whether this program reports it: of
-// several programs that share a file, only one does.
+// diagnosticFile returns the file of a diagnostic and reports whether root r reports it. If several
+// programs share a file, only one of them reports the file's diagnostics.
 func (s *Snapshot) diagnosticFile(r *root, d *diag.Diagnostic) (path string, mine bool) {
 	if d.File == nil {
 		return s.shownPath(r.path), true

@@ -13,24 +13,25 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// spelling is the set of texts by which declarations can be referenced. Files that contain none of
-// them need not be searched.
+// spelling is the set of texts by which declarations can be referenced. The search for references
+// skips files that contain none of the texts.
 type spelling struct {
 	names []string
-	all   bool // they may be referenced in other ways, such as by `super`
+	all   bool // references may be spelled in other ways, such as `super`
 }
 
 // ownsSelf lists the kinds of declarations that `Self` can refer to.
 var ownsSelf = map[sema.DefKind]bool{sema.DefStruct: true, sema.DefSchema: true, sema.DefEnum: true, sema.DefTrait: true, sema.DefAlias: true,
 	sema.DefAgent: true, sema.DefHost: true, sema.DefTool: true, sema.DefPipeline: true}
 
-// mayAppearIn reports whether a text may refer to the declarations. Names derived from a name, as
-// `Tool_function`, contain it.
+// mayAppearIn reports whether a text may refer to the declarations. A derived name such as
+// `Tool_function` contains the name itself.
 func (p *spelling) mayAppearIn(text []byte) bool {
 	return p.all || slices.ContainsFunc(p.names, func(n string) bool { return bytes.Contains(text, []byte(n)) })
 }
 
-// spellingOf returns how names are written in some roots, where imports may call them otherwise.
+// spellingOf returns how the declarations are spelled in some roots, including the aliases of
+// imports.
 func (s *Snapshot) spellingOf(ctx context.Context, roots []*root, refs []sema.Ref) *spelling {
 	p := &spelling{}
 	for _, r := range refs {
@@ -62,7 +63,7 @@ func (s *Snapshot) spellingOf(ctx context.Context, roots []*root, refs []sema.Re
 	return p
 }
 
-// eachAlias visits the names that a file's imports give to others.
+// eachAlias calls visit for each alias that a file's imports declare.
 func eachAlias(f *ast.File, visit func(name, alias string)) {
 	var tree func(t *ast.UseTree, last string)
 	tree = func(t *ast.UseTree, last string) {
@@ -86,12 +87,13 @@ func eachAlias(f *ast.File, visit func(name, alias string)) {
 	})
 }
 
-// byNameAlone lists the kinds of declarations whose names matter only for references.
+// byNameAlone lists the kinds of declarations whose names have no meaning beyond identifying the
+// declaration.
 var byNameAlone = map[sema.DefKind]bool{sema.DefFunction: true, sema.DefStruct: true, sema.DefEnum: true, sema.DefAlias: true,
 	sema.DefTrait: true, sema.DefConst: true, sema.DefVariable: true}
 
-// isFresh reports whether a new name occurs in no program and not in the library, and has the form
-// of the old one: then a rename cannot change any meaning.
+// isFresh reports whether a new name occurs in no program and not in the library, and begins like
+// the old name. A rename to a fresh name cannot change the meaning of a program.
 func (s *Snapshot) isFresh(r *renameTarget, name string) bool {
 	if name == "main" || r.alias || r.ref.Short || !byNameAlone[r.ref.Def.Kind] || outsideUse(r.ref.Def) != "" || formOf(name) != formOf(r.text) {
 		return false
@@ -104,7 +106,7 @@ func (s *Snapshot) isFresh(r *renameTarget, name string) bool {
 	return !isLibraryName(r.file, name)
 }
 
-// formOf returns the part of a name that determines its syntax: its beginning.
+// formOf returns the prefix of a name that determines how the parser and checker treat the name.
 func formOf(name string) string {
 	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(name, "_"))
 	form := name[:min(2, len(name)-len(strings.TrimLeft(name, "_")))]
@@ -114,7 +116,7 @@ func formOf(name string) string {
 	return form
 }
 
-// isLibraryName reports whether the library has a name.
+// isLibraryName reports whether the library declares a name.
 func isLibraryName(f *checkedFile, name string) bool {
 	f.res.mu.Lock()
 	prelude := f.res.prog.Prelude(f.info)

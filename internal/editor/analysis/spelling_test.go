@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Declarations are found where they are called otherwise: by aliases of aliases, `Self` and
-// `super`.
+// TestOtherSpellings checks that references are found if they use another spelling: an alias of an
+// alias, `Self` or `super`.
 func TestOtherSpellings(t *testing.T) {
 	dir := writeTree(t, `
 -- main.conc --
@@ -51,7 +51,8 @@ pub fn far() -> Int { extent(2) + super::top() }
 	}
 }
 
-// A new name that occurs nowhere needs no second check.
+// TestFreshNames checks that renames to a fresh name pass the full check, which Rename skips for
+// such names.
 func TestFreshNames(t *testing.T) {
 	dir := writeTree(t, mixed)
 	s := New(Options{Folders: []string{dir}}).Snapshot()
@@ -70,7 +71,7 @@ func TestFreshNames(t *testing.T) {
 			for _, name := range []string{"zz", "Zz", "area", "main", "println", "Int", "sqrt"} {
 				is := s.isFresh(r, name)
 				if is && name != "zz" && name != "Zz" {
-					t.Errorf("`%s` is regarded as a new name", name)
+					t.Errorf("isFresh(%q) = true, want false", name)
 				}
 				if !is || r.ref.Def.At != ref.At {
 					continue
@@ -80,19 +81,20 @@ func TestFreshNames(t *testing.T) {
 					t.Fatal(err)
 				}
 				if err := s.checkUnchanged(ctx, r, out.Edits, name); err != nil {
-					t.Errorf("%s of %s: %v", r.text, p, err)
+					t.Errorf("rename of %s in %s: %v", r.text, p, err)
 				}
 				fresh++
 			}
 		}
 	}
 	if fresh < 8 {
-		t.Errorf("%d new names", fresh)
+		t.Errorf("number of fresh renames = %d, want at least 8", fresh)
 	}
 }
 
-// Searching only declarations that spell a name finds the same as searching all, also with reused
-// bodies.
+// TestSpelledReferences compares two searches for references: one that reads only the declarations
+// that spell the name, and one that reads all declarations. The results are equal, also if the
+// check reused bodies.
 func TestSpelledReferences(t *testing.T) {
 	for name, archive := range map[string]string{"mixed": mixed, "examples": examplesAsModules(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -120,14 +122,14 @@ func TestSpelledReferences(t *testing.T) {
 					for _, r := range roots {
 						got := formatLocations(s.findUses(ctx, r, wanted, spelled, true))
 						if d := cmp.Diff(formatLocations(s.findUses(ctx, r, wanted, &spelling{all: true}, true)), got); d != "" {
-							t.Fatalf("%s in %s: %s", ref.Def.Name, p, d)
+							t.Fatalf("references to %s in %s differ: %s", ref.Def.Name, p, d)
 						}
 						compared += len(got)
 					}
 				}
 			}
 			if compared < 200 {
-				t.Errorf("%d places were compared", compared)
+				t.Errorf("number of compared locations = %d, want at least 200", compared)
 			}
 		})
 	}

@@ -11,7 +11,7 @@ import (
 // SymbolKind is the kind of a symbol.
 type SymbolKind uint8
 
-// The kinds of Symbol.
+// The values of SymbolKind.
 const (
 	FunctionSymbol SymbolKind = iota
 	MethodSymbol
@@ -35,13 +35,13 @@ const (
 	HandlerSymbol
 )
 
-// Symbol is a declaration of a document, with those within it.
+// Symbol is a declaration of a document with its nested declarations.
 type Symbol struct {
 	Name     string
-	Detail   string // the signature, or the type as written
+	Detail   string // signature, or type as written
 	Kind     SymbolKind
 	File     *source.File
-	Span     source.Span // of the whole declaration
+	Span     source.Span // span of the whole declaration
 	NameSpan source.Span
 	Children []Symbol
 	// Container is the name of the enclosing declaration, or ""; for a test it is "test". It is
@@ -89,7 +89,7 @@ func (s *Snapshot) WorkspaceSymbols(query string) []Symbol {
 
 const noMatch = 4
 
-// rank returns how well a name matches a query; less is better.
+// rank returns how well a name matches a query. A lower rank is a better match.
 func rank(name, query string) int {
 	n, q := strings.ToLower(name), strings.ToLower(query)
 	switch {
@@ -110,7 +110,7 @@ func rank(name, query string) int {
 	return 3
 }
 
-// outline makes the symbols of a file.
+// outline creates the symbols of a file.
 type outline struct{ file *source.File }
 
 func (o outline) decls(decls []ast.Decl) []Symbol {
@@ -179,7 +179,7 @@ func (o outline) decl(d ast.Decl) (Symbol, bool) {
 	return y, true
 }
 
-// text returns a type as written.
+// text returns the source text of a type.
 func (o outline) text(t ast.Type) string {
 	if t == nil {
 		return ""
@@ -241,7 +241,7 @@ func (o outline) function(d *ast.FnDecl, k SymbolKind) Symbol {
 	return y
 }
 
-// signature returns a function's declaration after its name, on one line.
+// signature returns the declaration of a function after its name, on one line.
 func signature(f *source.File, d *ast.FnDecl) string {
 	if d.Signature.End < d.Name.Sp.End {
 		return ""
@@ -249,7 +249,7 @@ func signature(f *source.File, d *ast.FnDecl) string {
 	return strings.Join(strings.Fields(f.Slice(source.Span{Start: d.Name.Sp.End, End: d.Signature.End})), " ")
 }
 
-// handlers returns the handlers of the listens in a node.
+// handlers returns the handlers of all `listen`s in a node.
 func (o outline) handlers(n ast.Node) []Symbol {
 	out := []Symbol{}
 	ast.Inspect(n, func(n ast.Node) bool {

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// text is the content of a file with its lazily parsed tree. Equal contents share one *text, so
-// texts are compared by address.
+// text is the content of a file and its syntax tree, which is parsed on first use. Equal contents
+// share one *text, so texts are compared by address.
 type text struct {
 	file *source.File
 
@@ -24,7 +24,7 @@ func newText(path string, b []byte) *text {
 	return &text{file: source.NewFile(shownName(path), b)}
 }
 
-// parse returns the tree of a program's text and its syntax errors.
+// parse returns the syntax tree of a program's text and the syntax errors.
 func (t *text) parse() (*ast.File, diag.List) {
 	t.once.Do(func() {
 		t.tree, t.list = parser.Parse(t.file)
@@ -33,11 +33,11 @@ func (t *text) parse() (*ast.File, diag.List) {
 	return t.tree, t.list
 }
 
-// modPath is a module that has a file of its own: the names of the inline modules around it, and
-// its own.
+// modPath is the path of a module that is in a separate file: the names of the enclosing inline
+// modules and the module's name.
 type modPath []string
 
-// modPaths returns the modules of declarations that have files of their own.
+// modPaths returns the paths of the modules that decls declare and that are in separate files.
 func modPaths(all []modPath, decls []ast.Decl, around modPath) []modPath {
 	for _, d := range decls {
 		m, ok := d.(*ast.ModDecl)

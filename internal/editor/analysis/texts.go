@@ -11,11 +11,11 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// textRef is a text in a program that names something: an alias of models, a type of messages or a
-// tool's function.
+// textRef is a string in a program that names something: a model alias, a message type or a
+// function of a tool.
 type textRef struct {
-	at Location // between the quotes
-	to Location // where it is declared
+	at Location // location of the string's content, without the quotes
+	to Location // location of the declaration
 }
 
 // texts returns the strings of a file that name something.
@@ -41,11 +41,11 @@ func (r *result) texts(i *sema.Info) []textRef {
 	return t.list
 }
 
-// textRefs collects such strings.
+// textRefs collects the strings of a file that name something.
 type textRefs struct {
 	res      *result
 	file     *source.File
-	manifest *manifest.Manifest // nil without one
+	manifest *manifest.Manifest // nil if the program has no manifest
 	list     []textRef
 }
 
@@ -85,8 +85,8 @@ func connectionName(f *source.File, n *ast.AgentDecl) (name string) {
 	return name
 }
 
-// aliasLocation returns where a connection declares an alias: its key in the section of models,
-// else all of `models`.
+// aliasLocation returns the location of an alias in a connection: its key in the section of models,
+// or else the whole `models` value.
 func aliasLocation(f *source.File, x *manifest.Connection, alias string) Location {
 	for n := 1; n <= f.Lines(); n++ {
 		key, _, isKey := strings.Cut(string(f.Line(n)), "=")
@@ -102,7 +102,7 @@ func aliasLocation(f *source.File, x *manifest.Connection, alias string) Locatio
 	return Location{f, at}
 }
 
-// addMessage is the type of a handler, which the host's section may list.
+// addMessage adds the message type of a handler if the host's section of the manifest lists it.
 func (t *textRefs) addMessage(lit *ast.StringLit, connector string) {
 	if lit == nil || t.manifest == nil {
 		return
@@ -119,14 +119,15 @@ func (t *textRefs) addMessage(lit *ast.StringLit, connector string) {
 	}
 }
 
-// addTool is a tool's function by the name that models call it by.
+// addTool adds a string that contains the name by which models call a tool's function.
 func (t *textRefs) addTool(lit *ast.StringLit) {
 	if to, ok := t.res.toolFunctions()[lit.Value]; ok {
 		t.add(lit, to)
 	}
 }
 
-// toolFunctions returns the functions of the program's tools, by the names that models use.
+// toolFunctions returns the functions of the program's tools. The keys are the names that models
+// use.
 func (r *result) toolFunctions() map[string]Location {
 	r.toolsOnce.Do(func() {
 		r.tools = map[string]Location{}
@@ -154,7 +155,7 @@ func isToolFunction(d *sema.Def) bool {
 	return ok && fn.Tool != nil && !d.Info.Library
 }
 
-// textAt returns the text at a place that names something, or nil if none does.
+// textAt returns the string at a position if it names something, or nil.
 func (f *checkedFile) textAt(pos source.Pos) *textRef {
 	if f.info == nil {
 		return nil
@@ -167,7 +168,7 @@ func (f *checkedFile) textAt(pos source.Pos) *textRef {
 	return nil
 }
 
-// textReferences returns the texts in all programs that lead to a place.
+// textReferences returns the strings in all programs that refer to a location.
 func (s *Snapshot) textReferences(ctx context.Context, to Location) (out []Location) {
 	path := pathOfName(to.File.Name)
 	for _, r := range s.roots() {
@@ -189,8 +190,8 @@ func (s *Snapshot) textReferences(ctx context.Context, to Location) (out []Locat
 	return out
 }
 
-// manifestNameReferences returns the place of a name in a manifest that texts of programs lead to,
-// with these; nil for any other.
+// manifestNameReferences returns the strings of programs that refer to the manifest name at a
+// position, or nil if there are none. With decl it includes the name itself.
 func (s *Snapshot) manifestNameReferences(ctx context.Context, path string, pos source.Pos, decl bool) []Location {
 	real := s.realPath(path)
 	for _, r := range s.roots() {

@@ -33,7 +33,7 @@ fn main() {
 }
 `
 
-// Texts lead to what they name, and back.
+// TestTextReferences checks the definitions and the references of strings that name something.
 func TestTextReferences(t *testing.T) {
 	dir := writeTree(t, textProgram)
 	s := New(Options{Folders: []string{dir}}).Snapshot()
@@ -56,10 +56,10 @@ func TestTextReferences(t *testing.T) {
 			return strings.Join(out, " ")
 		}
 		if got := show(s.Definition(context.Background(), path, at)); got != c.def {
-			t.Errorf("%s of %s is declared at %s", c.at, c.file, got)
+			t.Errorf("definition of %s in %s = %s", c.at, c.file, got)
 		}
 		if got := show(s.References(context.Background(), path, at, true)); got != c.refs {
-			t.Errorf("%s of %s is named at %s", c.at, c.file, got)
+			t.Errorf("references of %s in %s = %s", c.at, c.file, got)
 		}
 	}
 	path := filepath.Join(dir, "main.conc")
@@ -71,7 +71,7 @@ func TestTextReferences(t *testing.T) {
 			t.Fatal(err)
 		}
 		if text := s.withEdits(r.Edits).File(path).String(); !strings.Contains(text, `dispatch_tool("`+want+`"`) {
-			t.Errorf("renamed, it is %s", text)
+			t.Errorf("text after the rename:\n%s", text)
 		}
 	}
 }

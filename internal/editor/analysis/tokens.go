@@ -11,23 +11,23 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// TokenTypes lists the types of tokens and TokenModifiers their modifiers; a Token contains indices
-// into them.
+// TokenTypes lists the token types and TokenModifiers lists the modifiers. A Token refers to both
+// by index.
 var (
 	TokenTypes = []string{"namespace", "type", "struct", "enum", "interface", "typeParameter", "parameter", "variable", "property", "enumMember", "function", "method", "keyword", "decorator",
 		"agent", "host", "tool", "schema", "pipeline", "stage", "store", "messageType"}
 	TokenModifiers = []string{"declaration", "readonly", "mutable", "captured", "async", "deprecated", "defaultLibrary", "test"}
 )
 
-// Token is a name, or a word that is a keyword only in its position.
+// Token is a name, or a word that is a keyword only in certain positions.
 type Token struct {
 	Span      source.Span
-	Type      uint32 // of TokenTypes
-	Modifiers uint32 // a bit for each of TokenModifiers
+	Type      uint32 // index into TokenTypes
+	Modifiers uint32 // bit set of indices into TokenModifiers
 }
 
-// tokenTypes are the types of the kinds of declarations. Labels have none: their form identifies
-// them.
+// tokenTypes maps kinds of declarations to token types. Labels have no type because their form
+// identifies them.
 var tokenTypes = map[sema.DefKind]string{
 	sema.DefModule: "namespace", sema.DefStruct: "struct", sema.DefSchema: "schema", sema.DefEnum: "enum", sema.DefAlias: "type", sema.DefTrait: "interface", sema.DefTypeParam: "typeParameter",
 	sema.DefBuiltin: "type", sema.DefFunction: "function", sema.DefMethod: "method", sema.DefConst: "variable", sema.DefAgent: "agent", sema.DefHost: "host", sema.DefTool: "tool", sema.DefStore: "store",
@@ -39,7 +39,7 @@ func tokenType(name string) uint32 { return uint32(slices.Index(TokenTypes, name
 
 func modifier(name string) uint32 { return 1 << slices.Index(TokenModifiers, name) }
 
-// Tokens returns the names of a program, in the order of the text; none overlaps another.
+// Tokens returns the names of a program in the order of the text. Tokens do not overlap.
 func (s *Snapshot) Tokens(ctx context.Context, path string) []Token {
 	f := s.checkFile(ctx, path)
 	if f == nil {
@@ -61,8 +61,8 @@ func (s *Snapshot) Tokens(ctx context.Context, path string) []Token {
 	})
 }
 
-// isName reports whether a stretch is a word, and no reserved one, which the grammar of editors
-// knows.
+// isName reports whether a range is a word that is not reserved. The grammars of editors already
+// highlight reserved words.
 func (f *checkedFile) isName(at source.Span) bool {
 	if int(at.End) > len(f.text.file.Text) || at.Start >= at.End {
 		return false
@@ -78,7 +78,7 @@ type tokenCollector struct {
 	*checkedFile
 	out      []Token
 	closures []source.Span
-	handlers map[ast.Node]bool // closures that capture nothing
+	handlers map[ast.Node]bool // closures without captured variables
 }
 
 func (p *tokenCollector) add(at source.Span, name string, modifiers uint32) {
@@ -123,7 +123,7 @@ func (p *tokenCollector) visit(n ast.Node) bool {
 	return true
 }
 
-// addKeyword adds a keyword if it is at the place.
+// addKeyword adds a keyword token if the word is at the position.
 func (p *tokenCollector) addKeyword(at source.Pos, word string) {
 	s := source.Span{Start: at, End: at + source.Pos(len(word))}
 	if int(s.End) <= len(p.text.file.Text) && p.text.file.Slice(s) == word {
@@ -131,7 +131,7 @@ func (p *tokenCollector) addKeyword(at source.Pos, word string) {
 	}
 }
 
-// addKeywordAfter is a keyword, if it is the next word.
+// addKeywordAfter adds a keyword token if word is the next word after the position.
 func (p *tokenCollector) addKeywordAfter(at source.Pos, word string) {
 	text := p.text.file.Text
 	for int(at) < len(text) && (text[at] == ' ' || text[at] == '\n' || text[at] == '\t' || text[at] == '\r') {
@@ -140,7 +140,7 @@ func (p *tokenCollector) addKeywordAfter(at source.Pos, word string) {
 	p.addKeyword(at, word)
 }
 
-// addKeywordIn is a keyword, if it is the last word of a stretch before a colon.
+// addKeywordIn adds a keyword token if word is the last word of a range before a colon.
 func (p *tokenCollector) addKeywordIn(s source.Span, word string) {
 	text := p.text.file.Slice(s)
 	for at := len(text) - len(word); at >= 0; at-- {

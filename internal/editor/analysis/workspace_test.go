@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// writeTree writes an archive's files into a directory of the test's own.
+// writeTree writes the files of an archive into a temporary directory and returns its path.
 func writeTree(t *testing.T, archive string) string {
 	t.Helper()
 	dir := realPath(t.TempDir())
@@ -26,7 +26,8 @@ func writeTree(t *testing.T, archive string) string {
 	return dir
 }
 
-// diagnosticRows returns the rows of all files of a snapshot, as `check --format json` writes them.
+// diagnosticRows returns the diagnostics of each file of a snapshot, in the format of `check
+// --format json`.
 func diagnosticRows(t *testing.T, s *Snapshot) map[string]string {
 	t.Helper()
 	all, err := s.Diagnostics(context.Background())
@@ -41,7 +42,7 @@ func diagnosticRows(t *testing.T, s *Snapshot) map[string]string {
 			t.Fatal(err)
 		}
 		if out[p] = rows(t, ds); out[p] != rows(t, one) {
-			t.Errorf("%s alone: %s", p, cmp.Diff(out[p], rows(t, one)))
+			t.Errorf("DiagnosticsOf(%s) differs from Diagnostics: %s", p, cmp.Diff(out[p], rows(t, one)))
 		}
 	}
 	return out
@@ -56,7 +57,7 @@ func rows(t *testing.T, ds []*diag.Diagnostic) string {
 	return b.String()
 }
 
-// codes returns the codes found in each file, by its path below dir.
+// codes returns the diagnostic codes of each file. The keys are paths relative to dir.
 func codes(t *testing.T, s *Snapshot, dir string) map[string]string {
 	t.Helper()
 	all, err := s.Diagnostics(context.Background())
@@ -74,7 +75,7 @@ func codes(t *testing.T, s *Snapshot, dir string) map[string]string {
 	return out
 }
 
-// The diagnostics of a root are those of `concerto check`.
+// TestDiagnosticsMatchCheck compares the diagnostics of each root with those of `concerto check`.
 func TestDiagnosticsMatchCheck(t *testing.T) {
 	dirs, err := filepath.Glob("../../../examples/*/main.conc")
 	if err != nil || len(dirs) < 8 {
@@ -132,12 +133,12 @@ pub fn add(a: Int, b: Int) -> Int { let c = 1; a + }
 		got := diagnosticRows(t, s)
 		for p := range files {
 			if d := cmp.Diff(rows(t, want[p]), got[p]); d != "" {
-				t.Errorf("%s: %s", p, d)
+				t.Errorf("diagnostics of %s differ from those of a check: %s", p, d)
 			}
 			delete(want, p)
 		}
 		for p := range want {
-			t.Errorf("%s is of no root", p)
+			t.Errorf("%s belongs to no root", p)
 		}
 	}
 }
@@ -171,7 +172,7 @@ fn main() { }
 mod round;
 `
 
-// The diagnostics of every program are reported once, in the right files.
+// TestRoots checks that the diagnostics of every program are reported once and in the right files.
 func TestRoots(t *testing.T) {
 	dir := writeTree(t, project)
 	ws := New(Options{Folders: []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")}})
@@ -186,7 +187,8 @@ func TestRoots(t *testing.T) {
 	}
 }
 
-// Diagnostics disappear after a fix, revert, rename or removal.
+// TestEdits checks that diagnostics disappear after a fix, a revert, a rename or a removal of the
+// file.
 func TestEdits(t *testing.T) {
 	dir := writeTree(t, project)
 	ws := New(Options{Folders: []string{dir}})
@@ -195,7 +197,7 @@ func TestEdits(t *testing.T) {
 		t.Helper()
 		rel, _ := filepath.Rel(dir, path)
 		if got, ok := codes(t, ws.Snapshot(), dir)[filepath.ToSlash(rel)]; got != want || !ok && want != "" {
-			t.Errorf("%s: %q, want %q", path, got, want)
+			t.Errorf("codes of %s = %q, want %q", path, got, want)
 		}
 	}
 	n := ws.Snapshot().Number()
@@ -211,7 +213,7 @@ func TestEdits(t *testing.T) {
 	expect(util, "E0301")
 	expect(main, "")
 	if ws.Change(util, "") {
-		t.Error("a document that is not open was changed")
+		t.Error("Change of a document that is not open returned true")
 	}
 	if err := os.Remove(util); err != nil {
 		t.Fatal(err)
@@ -240,8 +242,8 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// A document without a file is checked alone; a file that does not exist yet together with the
-// others.
+// TestUnsaved checks two kinds of unsaved documents. A document that is no file is checked alone. A
+// file that is not on the disk yet is checked with the other files of its program.
 func TestUnsaved(t *testing.T) {
 	dir := writeTree(t, project)
 	ws := New(Options{})
@@ -259,7 +261,8 @@ func TestUnsaved(t *testing.T) {
 	}
 }
 
-// A module is identified by its real path; its diagnostics have the path by which it was opened.
+// TestLinks opens a module through a symbolic link. The real path identifies the module, but its
+// diagnostics have the path by which it was opened.
 func TestLinks(t *testing.T) {
 	dir := writeTree(t, project)
 	link := filepath.Join(dir, "link")
@@ -280,7 +283,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// A check is cancelled when its result is not needed, and repeated when it is.
+// TestCancel cancels a check whose result is not needed. The check runs again when its result is
+// needed.
 func TestCancel(t *testing.T) {
 	dir := writeTree(t, project)
 	s := New(Options{Folders: []string{dir}}).Snapshot()
@@ -298,7 +302,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// countedContext is cancelled once it has been asked some times.
+// countedContext is cancelled after left calls of Err.
 type countedContext struct {
 	context.Context
 	left int
@@ -311,8 +315,8 @@ func (c *countedContext) Err() error {
 	return nil
 }
 
-// Programs that an edit does not affect are not checked again, and unchanged files are not parsed
-// again.
+// TestUnaffectedProgramsAreNotRechecked edits a file. Programs that do not contain the file are not
+// checked again, and unchanged files are not parsed again.
 func TestUnaffectedProgramsAreNotRechecked(t *testing.T) {
 	dir := writeTree(t, project)
 	ws := New(Options{Folders: []string{dir}})
@@ -321,7 +325,7 @@ func TestUnaffectedProgramsAreNotRechecked(t *testing.T) {
 	first, tree := ws.results.slots[lone].last, ws.Snapshot().tree(lone)
 	ws.Open(util, "pub fn f() { }")
 	codes(t, ws.Snapshot(), dir)
-	ws.FilesChanged(lone) // but it is what it was
+	ws.FilesChanged(lone) // the file is unchanged
 	codes(t, ws.Snapshot(), dir)
 	if ws.results.slots[lone].last != first || ws.Snapshot().tree(lone) != tree {
 		t.Error("a program was checked again for an edit elsewhere")
@@ -329,6 +333,6 @@ func TestUnaffectedProgramsAreNotRechecked(t *testing.T) {
 	ws.Open(filepath.Join(dir, "b/part.conc"), "pub fn h(x: Int) { emit(\"x\", x); }")
 	codes(t, ws.Snapshot(), dir)
 	if ws.results.slots[lone].last == first || ws.Snapshot().tree(lone) != tree {
-		t.Error("a program was not checked again, or parsed again, when its module was edited")
+		t.Error("an edit of a module: the program was not checked again, or its unchanged entry was parsed again")
 	}
 }

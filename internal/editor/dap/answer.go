@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// questionQueue holds the questions of the run for the person who debugs: awaited emits without
-// another handler.
+// questionQueue stores the questions of the run that the user must answer: awaited emits that no
+// other handler answers.
 type questionQueue struct {
 	mu      sync.Mutex
-	waiting []chan string // those asked and not answered, the first asked first
+	waiting []chan string // one channel for each unanswered question, the oldest first
 }
 
-// answerCommand answers in the console what the run asks.
+// answerCommand is the console command that answers a question of the run.
 const answerCommand = ":answer"
 
 // Ask shows a question of the run in the editor and waits for the answer.
@@ -43,7 +43,7 @@ func (a *questionQueue) drop(answer chan string) {
 	}
 }
 
-// answerOldest answers the oldest question, or returns false if there is none.
+// answerOldest answers the oldest question. It returns false if there is none.
 func (a *questionQueue) answerOldest(v string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -55,7 +55,7 @@ func (a *questionQueue) answerOldest(v string) bool {
 	return true
 }
 
-// answerOf returns the value of an `:answer VALUE`.
+// answerOf returns the value after `:answer`. ok is false if text is not an `:answer` command.
 func answerOf(text string) (v string, ok bool) {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(text), answerCommand)
 	if !ok || rest != "" && rest[0] != ' ' {

@@ -20,8 +20,8 @@ func (r *Run) lastFrame() *frameRef {
 	return f
 }
 
-// assign assigns a value to a place in a frame. The value must have its type. Variables without
-// `mut` can be changed as well.
+// assign assigns a value to the variable or the part of a variable that path names. The value must
+// have the type of the variable. The debugger can also change variables without `mut`.
 func (r *Run) assign(ctx context.Context, f *frameRef, path, text string) (shown dap.Variable, err error) {
 	if f == nil {
 		return shown, fmt.Errorf("no frame is selected")
@@ -55,7 +55,7 @@ func (r *Run) assign(ctx context.Context, f *frameRef, path, text string) (shown
 	return r.pathVariable(ctx, f, path, t, v)
 }
 
-// pathVariable shows what a path has now.
+// pathVariable returns the current value at a path in the form for the editor.
 func (r *Run) pathVariable(ctx context.Context, f *frameRef, path string, t types.Type, v value.Slot) (dap.Variable, error) {
 	c, err := r.compile(f, path)
 	if err == nil {

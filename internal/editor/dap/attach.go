@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// setProgram sets the program.
+// setProgram stores the request for the program that the session debugs.
 func (s *session) setProgram(q driver.Request) {
 	s.program = q
 	if in, err := driver.Load(q); err == nil {
@@ -16,7 +16,7 @@ func (s *session) setProgram(q driver.Request) {
 	}
 }
 
-// attach attaches to the run of `concerto run --debug`.
+// attach attaches the session to the run of `concerto run --debug`.
 func (s *session) attach(r *dap.AttachRequest) {
 	if s.adapter.Attach == nil {
 		s.replyError(r, "no running program to attach to: start one with `concerto run --debug ADDR`")
@@ -41,15 +41,16 @@ func (s *session) attach(r *dap.AttachRequest) {
 	s.send(&dap.AttachResponse{Response: newResponse(r)})
 }
 
-// Attachable returns a Run for a running program to which editors can attach. It pauses before its
-// first line until an editor has attached and configured it.
+// Attachable returns a Run to which editors can attach. The program pauses before its first line
+// until an editor has attached and sent its configuration.
 func Attachable(program driver.Request) *Run {
 	detached := detachedSession(&Adapter{})
 	detached.setProgram(program)
 	return newRun(detached)
 }
 
-// attach returns the run to an editor.
+// attach connects the run to the session of an editor. It returns false if another editor is
+// attached.
 func (r *Run) attach(s *session) bool {
 	before := s.run
 	return r.do(func() {
@@ -66,7 +67,7 @@ func (r *Run) attach(s *session) bool {
 	})
 }
 
-// detach continues the run without the editor.
+// detach removes the editor from the run, and the run continues.
 func (r *Run) detach() {
 	r.do(func() {
 		r.debuggee.left = true
@@ -78,7 +79,7 @@ func (r *Run) detach() {
 	})
 }
 
-// ReportEnd reports that an attached run has ended.
+// ReportEnd notifies the editor that an attached run has ended.
 func (r *Run) ReportEnd(code int) {
 	r.s.send(&dap.ExitedEvent{Event: newEvent("exited"), Body: dap.ExitedEventBody{ExitCode: code}})
 	r.s.send(&dap.TerminatedEvent{Event: newEvent("terminated")})

@@ -13,7 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// itemTypes maps kinds of completion items to those of DAP; others have none.
+// itemTypes maps kinds of completion items to DAP types. Kinds that are not listed have no DAP
+// type.
 var itemTypes = map[analysis.ItemKind]dap.CompletionItemType{
 	analysis.KeywordItem: "keyword", analysis.VariableItem: "variable", analysis.FunctionItem: "function", analysis.MethodItem: "method",
 	analysis.FieldItem: "field", analysis.StructItem: "class", analysis.EnumItem: "enum", analysis.VariantItem: "enum",
@@ -21,7 +22,8 @@ var itemTypes = map[analysis.ItemKind]dap.CompletionItemType{
 	analysis.HostItem: "interface", analysis.ToolItem: "module", analysis.StoreItem: "value", analysis.PipelineItem: "module", analysis.FileItem: "file",
 }
 
-// completions are what may follow in the console, as an editor would offer it in the frame's place.
+// completions answers with the completions of the console's text. They are computed as if the text
+// were typed at the current position of the frame.
 func (s *session) completions(r *dap.CompletionsRequest) {
 	s.withFrame(r, r.Arguments.FrameId, func(f *frameRef) {
 		x := &dap.CompletionsResponse{Response: newResponse(r)}
@@ -33,7 +35,7 @@ func (s *session) completions(r *dap.CompletionsRequest) {
 		for i := range c.Items {
 			item := &c.Items[i]
 			if len(item.Edits) > 0 || !strings.HasPrefix(item.Label, text[from:]) || strings.HasPrefix(item.Label, hiddenPrefix) {
-				continue // it requires an import, does not match the word, or is internal
+				continue // the item needs an import, does not match the typed word, or is internal
 			}
 			x.Body.Targets = append(x.Body.Targets, dap.CompletionItem{
 				Label: item.Label, Text: item.Text, Detail: item.Signature, Type: itemTypes[item.Kind], SortText: fmt.Sprintf("%04d", i),
@@ -44,10 +46,11 @@ func (s *session) completions(r *dap.CompletionsRequest) {
 	})
 }
 
-// complete returns the completions after a text in a frame, and the start of the word.
+// complete returns the completions at the end of a text in a frame, and the offset at which the
+// completed word begins.
 func (r *Run) complete(ctx context.Context, f *frameRef, text string) (c analysis.Completion, from int) {
 	if f.Text == "" {
-		return c, len(text) // the library's
+		return c, len(text) // the frame is in the library, which has no text in the editor
 	}
 	texts := r.debuggee.sources()
 	lets, _ := r.debuggee.console.declarations(func(string) bool { return true })

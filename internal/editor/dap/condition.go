@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// hits is a hitCondition: from which pass on, or at which passes, the run stops.
+// hits is a parsed hitCondition. It selects the passes at which the run stops.
 type hits struct {
-	op    string // "" for none, "==", ">=", ">", "<", "<=", "%"
+	op    string // operator: "==", ">=", ">", "<", "<=" or "%"; "" for no condition
 	n     int64
-	wrong string // why the text is none
+	wrong string // error message for an invalid condition, or ""
 }
 
 // parseHits reads `5`, `>= 5` and `% 5`.
@@ -33,7 +33,7 @@ func parseHits(text string) (h hits) {
 	return h
 }
 
-// matches reports whether the condition holds at a pass, the first being 1.
+// matches reports whether the condition holds at a pass. The first pass is 1.
 func (h hits) matches(pass int64) bool {
 	switch h.op {
 	case "==":
@@ -52,7 +52,7 @@ func (h hits) matches(pass int64) bool {
 	return true
 }
 
-// matchBreakpoints returns the ids of the breakpoints at which the run stops.
+// matchBreakpoints returns the ids of those breakpoints at which the run stops.
 func (r *Run) matchBreakpoints(x *stopState, all []*breakpoint) (ids []int) {
 	for _, b := range all {
 		if r.stopsAt(x, b) {
@@ -62,7 +62,8 @@ func (r *Run) matchBreakpoints(x *stopState, all []*breakpoint) (ids []int) {
 	return ids
 }
 
-// stopsAt reports whether the run stops at a breakpoint that it has reached.
+// stopsAt reports whether the run stops at a breakpoint that it has reached. It evaluates the
+// breakpoint's conditions.
 func (r *Run) stopsAt(x *stopState, b *breakpoint) bool {
 	a := &b.ask
 	if a.condition != "" {

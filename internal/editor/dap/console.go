@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// consoleVar is a variable that a `let` in the console has bound: it is there in every frame, until
+// consoleVar is a variable that a `let` in the console declares. It is visible in every frame until
 // the run ends.
 type consoleVar struct {
 	name  string
@@ -22,10 +22,11 @@ type consoleVar struct {
 	value value.Slot
 }
 
-// console are such variables, the last of a name counts.
+// console stores the variables that the console has declared. A later variable replaces an earlier
+// one of the same name.
 type console struct {
 	all     []*consoleVar
-	changes int // number of `let`s so far; earlier compiled texts may be outdated
+	changes int // number of `let`s so far; texts that were compiled before the last change may be outdated
 }
 
 func (c *console) variable(name string) *consoleVar {
@@ -37,7 +38,7 @@ func (c *console) variable(name string) *consoleVar {
 	return nil
 }
 
-// hiddenPrefix begins the names of generated variables.
+// hiddenPrefix is the prefix of the names of generated variables.
 const hiddenPrefix = "console_"
 
 // nameMatcher returns a function that reports whether a text contains a name.
@@ -45,9 +46,9 @@ func nameMatcher(text string) func(name string) bool {
 	return func(name string) bool { return regexp.MustCompile(`\b` + name + `\b`).MatchString(text) }
 }
 
-// declarations returns statements that declare the requested console variables for the checker;
-// they never run. They declare types without the original expressions, which may refer to another
-// frame.
+// declarations returns statements that declare the wanted console variables for the checker. The
+// statements are never executed. They declare the types without the original expressions, because
+// those may refer to another frame.
 func (c *console) declarations(wanted func(name string) bool) (lets string, used map[string]*consoleVar) {
 	used = map[string]*consoleVar{}
 	var b strings.Builder
@@ -66,7 +67,7 @@ func (c *console) declarations(wanted func(name string) bool) (lets string, used
 	return b.String(), used
 }
 
-// parseLet returns a text that is nothing but a `let` of a name; nil for any other.
+// parseLet returns the `let` if the text consists of a single `let` of one name, or else nil.
 func parseLet(text string) *ast.LetStmt {
 	tree, found := parser.Parse(source.NewFile("console", []byte("fn console() {\n"+trimSemicolon(text)+";\n}")))
 	if found.HasErrors() || len(tree.Decls) != 1 {
@@ -86,10 +87,10 @@ func parseLet(text string) *ast.LetStmt {
 	return l
 }
 
-// trimSemicolon returns a statement without the `;` at its end.
+// trimSemicolon removes the `;` at the end of a statement.
 func trimSemicolon(text string) string { return strings.TrimRight(text, "; \t\r\n") }
 
-// evaluateLet runs a `let` of the console and stores its variables.
+// evaluateLet runs a `let` of the console and stores the variable.
 func (r *Run) evaluateLet(f *frameRef, text string, l *ast.LetStmt, h evalOptions) (*consoleVar, error) {
 	v := &consoleVar{name: l.Pattern.(*ast.NamePat).Name.Name, mut: l.Mut}
 	c, err := r.compile(f, trimSemicolon(text)+"; "+v.name)

@@ -1,6 +1,6 @@
-// Package dap is the debugger: it connects an editor, which speaks the Debug Adapter Protocol, to a
-// run of the VM in the same process. It does not start the run: a Command does, which is `concerto
-// run` or `concerto test`.
+// Package dap implements the debugger. It connects an editor, which uses the Debug Adapter
+// Protocol, to a run of the VM in the same process. It does not start the run. A Command does that,
+// which is implemented by `concerto run` and `concerto test`.
 package dap
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/frame"
 )
 
-// Launch is what an editor asks to be run.
+// Launch contains the arguments of an editor's launch request.
 type Launch struct {
 	Program     string                     `json:"program"` // a file, or a directory with a manifest
 	Cwd         string                     `json:"cwd"`
@@ -34,19 +34,20 @@ type Launch struct {
 	Replay      string                     `json:"replay"` // a recorded run; not supported yet
 }
 
-// Command runs what a launch names, and returns the exit code when nothing of the run is left.
+// Command runs the program of a launch. It returns the exit code after all parts of the run have
+// ended.
 type Command func(*Launch, *Run) (code int)
 
-// Adapter serves editors.
+// Adapter serves editors that debug programs.
 type Adapter struct {
 	Command Command
-	Dir     string           // where relative paths start when the launch has no cwd
-	Attach  *Run             // the run that editors attach to; nil: they launch one
-	Now     func() time.Time // what limits of evaluations go by; nil: the system's clock
+	Dir     string           // base of relative paths if the launch has no cwd
+	Attach  *Run             // run to which editors attach; nil if editors launch runs
+	Now     func() time.Time // clock for the time limits of evaluations; nil for the system clock
 }
 
-// Serve serves one editor until it has disconnected and its run has ended. An editor that does not
-// read cannot block Serve. The error reports invalid messages.
+// Serve serves one editor until the editor has disconnected and its run has ended. An editor that
+// does not read cannot block Serve. The error is non-nil if the editor sent an invalid message.
 func (a *Adapter) Serve(in io.Reader, out io.Writer) error {
 	s := newSession(a, out)
 	defer close(s.done)
@@ -56,14 +57,14 @@ func (a *Adapter) Serve(in io.Reader, out io.Writer) error {
 	return err
 }
 
-// conn writes messages, in the order of their numbers.
+// conn sends messages to the editor and numbers them in order.
 type conn struct {
 	mu  sync.Mutex
-	out *frame.Writer // nil: there is no editor
+	out *frame.Writer // nil if there is no editor
 	seq int
 }
 
-// send numbers a message and queues it. It never blocks.
+// send assigns the next number to a message and queues it. It never blocks.
 func (c *conn) send(m dap.Message) {
 	if c.out == nil {
 		return
@@ -79,22 +80,22 @@ func (c *conn) send(m dap.Message) {
 	}
 	body, err := json.Marshal(m)
 	if err != nil {
-		panic(err) // the types of the protocol hold nothing that JSON cannot
+		panic(err) // the protocol types contain only values that JSON can represent
 	}
 	c.out.Write(body)
 }
 
-// flush waits until the editor has been sent everything, where the process may end next.
+// flush waits until all queued messages are written. It is called where the process may exit next.
 func (c *conn) flush() {
 	if c.out != nil {
 		c.out.Flush()
 	}
 }
 
-// newEvent makes the head of an event.
+// newEvent returns an event without a body.
 func newEvent(name string) dap.Event { return dap.Event{Event: name} }
 
-// newResponse makes the head of a response.
+// newResponse returns a successful response without a body.
 func newResponse(r dap.RequestMessage) dap.Response {
 	q := r.GetRequest()
 	return dap.Response{Command: q.Command, RequestSeq: q.Seq, Success: true}
@@ -108,8 +109,8 @@ func (c *conn) replyError(r dap.RequestMessage, format string, args ...any) {
 	c.send(x)
 }
 
-// read handles requests until the editor disconnects. A goroutine of its own reads them, so that a
-// request can cancel an evaluation.
+// read handles requests until the editor disconnects. A separate goroutine receives the requests,
+// so that a later request can cancel an evaluation.
 func (s *session) read(in io.Reader) (err error) {
 	done := make(chan struct{})
 	defer close(done)
@@ -156,8 +157,8 @@ func (s *session) receive(in io.Reader, done <-chan struct{}) error {
 	}
 }
 
-// handleNow does what cannot wait until the request before has been answered. It reports whether
-// the request is answered by that.
+// handleNow handles requests that must not wait for the response to the previous request, such as a
+// cancellation. It reports whether the request needs no further handling.
 func (s *session) handleNow(q dap.RequestMessage) bool {
 	switch q := q.(type) {
 	case *dap.CancelRequest:

@@ -12,21 +12,21 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// debuggee is a run of the VM as its debugger sees it. All but the queue belongs to the run's
-// goroutine: others have it do something by do.
+// debuggee is the state of a debugged run. Only the run's goroutine may access it, except for the
+// queue. Other goroutines call do.
 type debuggee struct {
 	vm    *vm.VM
 	queue struct {
 		mu   sync.Mutex
 		list []func()
-		vm   *vm.VM // once it is loaded
+		vm   *vm.VM // nil until the program is loaded
 		wake chan struct{}
 	}
 
-	stopped   *stopState // where it is stopped; nil while running
-	halt      *stopState // where it must stop when no work is pending
-	begun     bool       // the editor has let it begin
-	going     bool       // it must continue
+	stopped   *stopState // position and reason of the stop; nil while running
+	halt      *stopState // position and reason of a stop that takes place when the queue is empty
+	begun     bool       // the editor has started the run
+	going     bool       // the stopped run must continue
 	left      bool       // no editor is attached any more
 	plan      plan
 	points    breakpoints
@@ -34,11 +34,11 @@ type debuggee struct {
 	code      exprCompiler
 	console   console
 	watch     conversationLog
-	lastError value.Slot // the error of the last stop
+	lastError value.Slot // error of the last stop
 	clock     *clock.PausableClock
-	asks      map[effect.Request]int // the questions that wait for an answer, by number
+	asks      map[effect.Request]int // numbers of the questions that wait for an answer
 	asked     int
-	before    int64 // how many tasks began before main; -1 until it has
+	before    int64 // number of tasks that began before main; -1 while it is unknown
 }
 
 // Clock returns the run's clock, which is paused while the run is stopped.
@@ -47,7 +47,7 @@ func (r *Run) Clock() *clock.PausableClock { return r.debuggee.clock }
 // stopState describes where and why a run is stopped.
 type stopState struct {
 	scene  *vm.Scene // nil before main
-	mark   *vm.Mark  // at which it does; nil elsewhere
+	mark   *vm.Mark  // mark at which the run stopped; nil if it stopped elsewhere
 	reason string
 	text   string
 	ids    []int
@@ -61,8 +61,8 @@ func (d *debuggee) init() {
 	d.before = -1
 }
 
-// do has f done on the run's goroutine, and waits for that, or false if the run has ended. When f
-// panics, do does, with a *panicked: the run continues.
+// do calls f on the run's goroutine and waits for it. It returns false if the run has ended. If f
+// panics, do panics with a *runPanic on the calling goroutine and the run continues.
 func (r *Run) do(f func()) bool {
 	done := make(chan struct{})
 	var failed *runPanic
@@ -118,7 +118,7 @@ func (r *Run) serve() {
 	}
 }
 
-// Library reports whether the library is stepped into.
+// Library reports whether steps enter functions of the library.
 func (r *Run) Library() bool { return r.s.showStd }
 
 // Loaded waits until the editor lets the run begin.
@@ -136,7 +136,7 @@ func (r *Run) Loaded(m *vm.VM) {
 	r.debuggee.arm()
 }
 
-// stop stops the run, notifies the editor and serves it until the run continues.
+// stop stops the run, notifies the editor and handles requests until the run continues.
 func (r *Run) stop(x *stopState) {
 	if r.debuggee.left {
 		return
@@ -152,11 +152,11 @@ func (r *Run) stop(x *stopState) {
 	r.debuggee.arm()
 }
 
-// describe contains the descriptions of the reasons for a stop.
+// describe maps the reasons for a stop to their descriptions.
 var describe = map[string]string{"breakpoint": "Paused on breakpoint", "function breakpoint": "Paused on function breakpoint", "exception": "Paused on exception",
 	"step": "Paused after step", "pause": "Paused", "entry": "Paused on entry", "goto": "Paused after goto"}
 
-// serveUntil serves the editor until over returns true.
+// serveUntil handles requests of the editor until over returns true.
 func (r *Run) serveUntil(x *stopState, over func() bool) {
 	r.debuggee.stopped, r.debuggee.going = x, false
 	r.debuggee.clock.Pause()
@@ -176,7 +176,7 @@ func (r *Run) serveUntil(x *stopState, over func() bool) {
 
 func (d *debuggee) resume() { d.going = true }
 
-// arm sets the marks at which the run must check whether to stop.
+// arm sets the marks at which the VM calls Reached.
 func (d *debuggee) arm() {
 	if d.vm == nil {
 		return
@@ -185,7 +185,8 @@ func (d *debuggee) arm() {
 	d.vm.SetAll(func(k *vm.Mark) bool { return !d.left && (all || len(d.points.at[k]) > 0) })
 }
 
-// Reached checks whether the run must stop at a mark.
+// Reached is called at an armed mark. It stops the run if a breakpoint or the current step requires
+// it.
 func (r *Run) Reached(at vm.Scene, k *vm.Mark) {
 	x := &stopState{scene: &at, mark: k}
 	x.ids = r.matchBreakpoints(x, r.debuggee.points.at[k])
@@ -200,7 +201,7 @@ func (r *Run) Reached(at vm.Scene, k *vm.Mark) {
 	r.stop(x)
 }
 
-// Makes checks whether a breakpoint matches an effect.
+// Makes is called before an effect. It stops the run if a breakpoint matches the effect.
 func (r *Run) Makes(at vm.Scene, q effect.Request) {
 	switch q := q.(type) {
 	case *effect.AwaitEmit, *effect.AskHost:
@@ -211,7 +212,7 @@ func (r *Run) Makes(at vm.Scene, q effect.Request) {
 	r.stopAtEffect(at, q, false)
 }
 
-// Gave records the result of an effect.
+// Gave is called after an effect and records its result.
 func (r *Run) Gave(at vm.Scene, q effect.Request, result effect.Result, err error) {
 	delete(r.debuggee.asks, q)
 	if err == nil {

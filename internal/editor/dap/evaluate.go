@@ -19,33 +19,33 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// compiled is a text compiled for the frames at a place.
+// compiled is a console text or a watch expression, compiled for a position in the program.
 type compiled struct {
 	function int
 	captures []driver.Captured
-	console  map[string]*consoleVar // the variables among them that are the console's
+	console  map[string]*consoleVar // captured variables that the console has declared
 	result   types.Type
 	body     *ast.Closure
 }
 
-// place is where a text was compiled.
+// place is the key of a compiled text: the position and the text.
 type place struct {
 	file         string
 	line, column int
 	text         string
-	console      int // its changes
+	console      int // value of console.changes when the text was compiled
 }
 
 // exprCompiler caches compiled texts.
 type exprCompiler struct {
 	program *ir.Program // the running program with the additions for compiled texts
-	own     int         // how many functions it had
+	own     int         // number of functions of the program before the first addition
 	texts   map[string]string
 	cache   map[place]*compiled
 	wrong   map[place]error
 }
 
-// compile makes a text one that can be run in a frame.
+// compile compiles a text so that it can run in a frame. It caches the result.
 func (r *Run) compile(f *frameRef, text string) (*compiled, error) {
 	if f.Text == "" {
 		return nil, errors.New("this frame is in the library's code: select a frame of the program")
@@ -72,7 +72,8 @@ func (r *Run) compile(f *frameRef, text string) (*compiled, error) {
 	return c, nil
 }
 
-// sources returns the program's files as it runs, by their names.
+// sources returns the texts of the program's files by name. They are the texts with which the run
+// started.
 func (d *debuggee) sources() map[string]string {
 	texts := map[string]string{}
 	for _, f := range d.vm.Program().Files {
@@ -106,24 +107,26 @@ func (k *exprCompiler) compile(r *Run, at place) (*compiled, error) {
 	return &compiled{function: where[c.Number], captures: c.Captures, console: used, result: c.Result, body: c.Body}, nil
 }
 
-// messageOf returns the message of a diagnostic in the words of `check`.
+// messageOf returns the message of a diagnostic as `check` prints it.
 func messageOf(d *diag.Diagnostic) string {
 	return fmt.Sprintf("error[%s]: %s", d.Info.Code, d.Message)
 }
 
-// evalOptions describes what an evaluation may do.
+// evalOptions describes what an evaluation may do and when it is cancelled.
 type evalOptions struct {
-	quiet  bool // reach nothing outside, and end soon
-	assign bool // set variables
+	quiet  bool // no external effects and a time limit of quietLimit
+	assign bool // assignments to the program's variables are allowed
 	// cancelled when the result is no longer needed; nil if nothing waits for it
 	ctx context.Context
 }
 
-// quietLimit is how long a quiet evaluation may take, such as a watch's or a condition's.
+// quietLimit is the maximum duration of a quiet evaluation, such as that of a watch expression or a
+// condition.
 const quietLimit = time.Second
 
-// stopper returns what ends an evaluation early: the end of its context or, of a quiet one, its
-// limit. The time begins when it is first called, which is when the evaluation takes long.
+// stopper returns a function that reports why an evaluation must stop early, or nil. The reasons
+// are the end of the context and, for a quiet evaluation, the time limit. The time is measured from
+// the first call, which only a long evaluation makes.
 func (r *Run) stopper(h evalOptions) func() error {
 	now := r.s.adapter.Now
 	if now == nil {
@@ -151,7 +154,7 @@ func (r *Run) stopper(h evalOptions) func() error {
 // execute runs a compiled text in a frame.
 func (r *Run) execute(f *frameRef, c *compiled, h evalOptions) (v value.Slot, err error) {
 	captured := make([]value.Slot, len(c.captures))
-	var fresh []int // cells that are the evaluation's own
+	var fresh []int // cells that this evaluation has created
 	for i, x := range c.captures {
 		now, ok := f.Variable(x.Name)
 		own := c.console[x.Name]
@@ -173,7 +176,7 @@ func (r *Run) execute(f *frameRef, c *compiled, h evalOptions) (v value.Slot, er
 			fresh = append(fresh, i)
 		}
 	}
-	if r.debuggee.stopped != nil && !h.quiet { // what it waits for has to end
+	if r.debuggee.stopped != nil && !h.quiet { // the values that the evaluation waits for must be computed
 		r.debuggee.clock.Resume()
 		defer r.debuggee.clock.Pause()
 	}
@@ -215,7 +218,7 @@ func (r *Run) execute(f *frameRef, c *compiled, h evalOptions) (v value.Slot, er
 	if errors.As(err, &failed) {
 		return v, fmt.Errorf("%s: %s", failed.Kind, failed.Message)
 	}
-	if errors.Is(err, context.Canceled) { // with the run
+	if errors.Is(err, context.Canceled) { // the run has ended
 		err = errEnding
 	}
 	return v, err
@@ -237,7 +240,7 @@ func (r *Run) evaluateCondition(x *stopState, text string) (bool, error) {
 	return v.AsBool(), nil
 }
 
-// compileCondition compiles a condition for the frame at the stop.
+// compileCondition compiles a condition for the frame in which the run is stopped.
 func (r *Run) compileCondition(x *stopState, text string) (*frameRef, *compiled, error) {
 	f, ok := x.scene.Top(r.s.showStd)
 	if !ok {
@@ -279,7 +282,7 @@ func (r *Run) formatLogMessage(x *stopState, text string) string {
 	}
 }
 
-// cutExpression cuts at the brace that ends an expression.
+// cutExpression splits a text at the brace that closes an expression.
 func cutExpression(text string) (expression, after string, ok bool) {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -300,7 +303,8 @@ func cutExpression(text string) (expression, after string, ok bool) {
 	return "", "", false
 }
 
-// evaluate answers an expression, and in the console also statements.
+// evaluate answers with the value of an expression. In the console, the text may also consist of
+// statements.
 func (s *session) evaluate(r *dap.EvaluateRequest) {
 	a := r.Arguments
 	s.withFrame(r, a.FrameId, func(f *frameRef) {
@@ -340,7 +344,7 @@ func (s *session) sendEvaluated(r dap.RequestMessage, v dap.Variable) {
 	s.send(x)
 }
 
-// isNameOrField reports whether a text is a name, or fields of one.
+// isNameOrField reports whether a text is a name or a field access that begins with a name.
 func isNameOrField(c *ast.Closure) bool {
 	b, ok := c.Body.(*ast.BlockExpr)
 	if !ok || len(b.Block.Stmts) > 0 {
@@ -358,7 +362,8 @@ func isNameOrField(c *ast.Closure) bool {
 	}
 }
 
-// changes returns what place a text would change; nil when none.
+// changes returns an error that names the variable that a text would change, or nil if it changes
+// none.
 func changes(c *ast.Closure) (err error) {
 	ast.Inspect(c.Body, func(n ast.Node) bool {
 		if _, is := n.(*ast.Assign); is {
@@ -369,7 +374,7 @@ func changes(c *ast.Closure) (err error) {
 	return err
 }
 
-// setVariable changes a variable or a part of one.
+// setVariable assigns a value to a variable or to a part of one.
 func (s *session) setVariable(r *dap.SetVariableRequest) {
 	s.withStopped(r, func(*stopState) {
 		n := r.Arguments.VariablesReference
@@ -398,7 +403,7 @@ func (s *session) setVariable(r *dap.SetVariableRequest) {
 	})
 }
 
-// setExpression changes what an expression refers to.
+// setExpression assigns a value to the variable or field that an expression denotes.
 func (s *session) setExpression(r *dap.SetExpressionRequest) {
 	s.withFrame(r, r.Arguments.FrameId, func(f *frameRef) {
 		v, err := s.run.assign(s.ctx, f, r.Arguments.Expression, r.Arguments.Value)

@@ -8,7 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// breakpointLocations responds with the places in a range of lines at which the run can be stopped.
+// breakpointLocations answers with the positions in a range of lines at which a breakpoint can stop
+// the run.
 func (s *session) breakpointLocations(r *dap.BreakpointLocationsRequest) {
 	if r.Arguments == nil {
 		s.replyError(r, "breakpointLocations: `source` and `line` are missing")
@@ -42,8 +43,8 @@ func (s *session) breakpointLocations(r *dap.BreakpointLocationsRequest) {
 	})
 }
 
-// gotoTargets responds with the place in a line at which the stopped task can continue, if there is
-// one.
+// gotoTargets answers with the position in a line at which the stopped task can continue. The list
+// is empty if there is none.
 func (s *session) gotoTargets(r *dap.GotoTargetsRequest) {
 	file, line := s.absolute(r.Arguments.Source), s.lineIn(r.Arguments.Line)
 	s.withStopped(r, func(at *stopState) {

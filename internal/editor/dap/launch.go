@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// grace is how long a run may take to end before its hosts are killed.
+// grace is the time that a run has to end before its hosts are killed.
 const grace = 3 * time.Second
 
 // launch starts a run, which pauses before main until the editor has sent its configuration.
@@ -35,7 +35,8 @@ func (s *session) launch(r *dap.LaunchRequest) {
 	close(s.run.launched)
 }
 
-// decodeLaunch decodes the arguments of a launch. It returns nil if it has refused the request.
+// decodeLaunch decodes the arguments of a launch. If they are invalid, it sends an error response
+// and returns nil.
 func (s *session) decodeLaunch(r dap.RequestMessage, arguments json.RawMessage) *Launch {
 	l := &Launch{}
 	err := json.Unmarshal(arguments, l)
@@ -56,7 +57,7 @@ func (s *session) decodeLaunch(r dap.RequestMessage, arguments json.RawMessage) 
 	return l
 }
 
-// start starts s.run, and waits until it pauses before main or has ended.
+// start starts s.run. It returns when the run pauses before main or has ended.
 func (s *session) start(l *Launch) {
 	s.ran = l
 	s.dir, s.stopOnEntry, s.showStd = l.Cwd, l.StopOnEntry && !l.NoDebug, l.ShowStd
@@ -70,8 +71,9 @@ func (s *session) start(l *Launch) {
 	<-s.run.loaded
 }
 
-// restart stops the launched run and starts another with the same breakpoints, with the same or new
-// arguments. It sends no event for the end.
+// restart stops the launched run and starts another one with the same breakpoints. The new run has
+// the same arguments unless the request contains new ones. The editor receives no event for the end
+// of the first run.
 func (s *session) restart(r *dap.RestartRequest) {
 	if !s.launched {
 		s.replyError(r, "only a launched program can be restarted: start this one again and attach to it")
@@ -98,7 +100,7 @@ func (s *session) restart(r *dap.RestartRequest) {
 	}
 	s.run.restarted.Store(true)
 	if !s.run.do(take) {
-		take() // the run's goroutine has ended
+		take() // the run's goroutine has ended, so this goroutine may access the debuggee
 	}
 	s.run.end()
 	<-s.run.over
@@ -140,13 +142,13 @@ func (s *session) terminate(r *dap.TerminateRequest) {
 	}
 }
 
-// disconnect stops a launched run, or detaches from an attached one, which continues.
+// disconnect stops a launched run. It detaches from an attached run, which continues.
 func (s *session) disconnect(r *dap.DisconnectRequest) {
 	if s.attached && r.Arguments != nil && r.Arguments.TerminateDebuggee {
 		s.run.end()
 		<-s.run.over
 	}
-	if s.attached { // the program may end at once
+	if s.attached { // the process of the program may exit as soon as the run continues
 		s.send(&dap.DisconnectResponse{Response: newResponse(r)})
 		s.flush()
 		s.stopRun()
@@ -156,7 +158,7 @@ func (s *session) disconnect(r *dap.DisconnectRequest) {
 	s.send(&dap.DisconnectResponse{Response: newResponse(r)})
 }
 
-// stopRun ends what the session has run.
+// stopRun stops the run that the session has launched and waits for its end.
 func (s *session) stopRun() {
 	if s.attached {
 		s.run.detach()

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-dap"
 )
 
-// TestLostRunIsReported checks that the editor is notified before a launched run that does not end
-// is abandoned, and that its request is answered.
+// TestLostRunIsReported launches a run that does not end when it is interrupted. Before the process
+// abandons the run, the editor receives the terminated event and the response to its request.
 func TestLostRunIsReported(t *testing.T) {
 	in, typed := io.Pipe()
 	output, out := io.Pipe()
@@ -23,7 +23,7 @@ func TestLostRunIsReported(t *testing.T) {
 			r.Lost(130)
 			close(left)
 		}()
-		select {} // whatever happens
+		select {} // block forever
 	}}
 	go func() { served <- a.Serve(in, out) }()
 	reader := bufio.NewReader(output)
@@ -54,12 +54,12 @@ func TestLostRunIsReported(t *testing.T) {
 		for m := next(); m.Command != command; m = next() {
 		}
 	}
-	// the response to terminate comes before or between
+	// the response to terminate has no order relative to the two events
 	for rest := []string{"", "exited", "terminated"}; len(rest) > 0; {
 		m := next()
 		at := slices.Index(rest, m.Event)
 		if at < 0 || m.Event == "terminated" && rest[max(at-1, 0)] == "exited" || m.Event == "exited" && m.Body.ExitCode != 130 {
-			t.Fatalf("received %+v before %q", m, rest)
+			t.Fatalf("received %+v, want one of the events %q", m, rest)
 		}
 		rest = slices.Delete(rest, at, at+1)
 	}
@@ -67,7 +67,7 @@ func TestLostRunIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := next(); m.Command != "disconnect" {
-		t.Errorf("received %+v", m)
+		t.Errorf("received %+v, want the response to disconnect", m)
 	}
 	if err := <-served; err != nil {
 		t.Error(err)

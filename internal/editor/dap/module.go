@@ -28,7 +28,7 @@ func (r *Run) moduleConstants(ctx context.Context, f *frameRef) (all childList) 
 	for _, name := range constantNames(f) {
 		c, err := r.compile(f, name)
 		if err != nil {
-			continue // hidden by a variable that has no value here
+			continue // a variable of the same name hides the constant
 		}
 		v, err := r.execute(f, c, evalOptions{quiet: true, ctx: ctx})
 		if err != nil {
@@ -39,7 +39,7 @@ func (r *Run) moduleConstants(ctx context.Context, f *frameRef) (all childList) 
 	return all
 }
 
-// group is a scope of what a program declares.
+// group is a scope with the declarations of a program.
 type group struct {
 	name string
 	all  childList

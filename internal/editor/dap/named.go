@@ -11,18 +11,19 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// point is a point of the language: something that a program does, wherever it does it.
+// point is a breakpoint by name: a kind of action that stops the run wherever the program performs
+// it.
 type point struct {
-	what, of, detail string // detail is a message's type, `request` or `reply`, or a tool's function
+	what, of, detail string // what is the kind of the action and of its subject; detail is a message type, `request` or `reply`, or a function of a tool
 }
 
-// pointForms are how the points are written.
+// pointForms maps each kind of point to its syntax.
 var pointForms = map[string]string{
 	"host": "`host Coder \"question\"`", "emit": "`emit \"approve\"`", "agent": "`agent Judge request` or `agent Judge reply`", "tool": "`tool Db.count`",
 }
 
-// parsePoint parses a point of the language, or returns nil if a text is a function's name. wrong
-// explains an invalid point.
+// parsePoint parses a breakpoint by name. It returns nil if the text is a function name. wrong is
+// the error message for an invalid text.
 func parsePoint(text string) (p *point, wrong string) {
 	words := strings.Fields(text)
 	if len(words) < 2 || pointForms[words[0]] == "" {
@@ -54,13 +55,14 @@ func parsePoint(text string) (p *point, wrong string) {
 	return p, ""
 }
 
-// matches reports whether something is what the point is about.
+// matches reports whether the point selects an action.
 func (p *point) matches(what, of, detail string) bool {
 	like := func(pattern, name string) bool { return pattern == "*" || pattern == name }
 	return p.what == what && like(p.of, of) && like(p.detail, detail)
 }
 
-// bindFunction finds the marks of a function breakpoint: the first lines of functions of the name.
+// bindFunction finds the marks of a function breakpoint: the first lines of all functions with its
+// name.
 func (r *Run) bindFunction(b *breakpoint) {
 	p, wrong := parsePoint(b.name)
 	switch {
@@ -85,10 +87,10 @@ func (r *Run) bindFunction(b *breakpoint) {
 	}
 }
 
-// describeMissing returns what a point refers to and the program does not contain, or "".
+// describeMissing returns the name in a point that the program does not declare, or "".
 func (d *debuggee) describeMissing(p *point) string {
 	program := d.vm.Program()
-	has := map[string][]string{} // the names of each kind; of tools, their functions
+	has := map[string][]string{} // declared names by kind; for tools, the functions by tool
 	functions := map[string][]string{}
 	for i := range program.Hosts {
 		has["host"] = append(has["host"], program.Hosts[i].Name)
@@ -119,7 +121,7 @@ func (d *debuggee) describeMissing(p *point) string {
 	return ""
 }
 
-// hasHandler reports whether the program has a handler of a type of message.
+// hasHandler reports whether the program has a handler for a message type.
 func (d *debuggee) hasHandler(message string) bool {
 	return slices.ContainsFunc(d.vm.Marks(), func(k *vm.Mark) bool { return k.Handler == message })
 }
@@ -145,7 +147,7 @@ func (s *session) setFunctionBreakpoints(r *dap.SetFunctionBreakpointsRequest) {
 	})
 }
 
-// stopAtPoint stops if a function breakpoint matches.
+// stopAtPoint stops the run if a breakpoint by name matches an action.
 func (r *Run) stopAtPoint(at vm.Scene, what, of, detail string) {
 	if r.debuggee.left {
 		return
@@ -162,7 +164,8 @@ func (r *Run) stopAtPoint(at vm.Scene, what, of, detail string) {
 	}
 }
 
-// stopAtEffect stops if a breakpoint matches an effect; came reports that it was performed.
+// stopAtEffect stops the run if a breakpoint matches an effect. came is true after the effect and
+// false before it.
 func (r *Run) stopAtEffect(at vm.Scene, q effect.Request, came bool) {
 	detail := "request"
 	if came {
@@ -184,11 +187,12 @@ func (r *Run) stopAtEffect(at vm.Scene, q effect.Request, came bool) {
 	}
 }
 
-// Handles stops if a breakpoint matches a message of a host.
+// Handles is called when a handler is about to receive a host's message. It stops the run if a
+// breakpoint matches.
 func (r *Run) Handles(at vm.Scene, host string, m *effect.HostMessage) {
 	r.debuggee.watch.recordMessage(host, m)
 	r.stopAtPoint(at, "host", host, m.Type)
 }
 
-// Calls stops if a breakpoint matches a tool call.
+// Calls is called before a tool call. It stops the run if a breakpoint matches.
 func (r *Run) Calls(at vm.Scene, tool, function string) { r.stopAtPoint(at, "tool", tool, function) }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-dap"
 )
 
-// brokenRequest is a request that panics when it is answered first.
+// brokenRequest is a request that panics when its response is created for the first time.
 type brokenRequest struct {
 	dap.Request
 	asked bool
@@ -24,15 +24,15 @@ func (b *brokenRequest) GetRequest() *dap.Request {
 	return &b.Request
 }
 
-// TestPanic: a panic while a request is answered becomes an error response, also one on the run's
-// goroutine, and the session continues.
+// TestPanic checks that a panic during a request becomes an error response and that the session
+// continues. This includes a panic on the run's goroutine.
 func TestPanic(t *testing.T) {
 	output, out := io.Pipe()
 	s := newSession(&Adapter{}, out)
 	s.begun = true
 	go func() {
 		if !s.handleSafely(&brokenRequest{Request: dap.Request{ProtocolMessage: dap.ProtocolMessage{Seq: 7, Type: "request"}, Command: "next"}}) {
-			t.Error("the session is closed")
+			t.Error("a panic closed the session")
 		}
 	}()
 	reader := bufio.NewReader(output)
@@ -49,7 +49,7 @@ func TestPanic(t *testing.T) {
 			text = []byte(m.Body.Output)
 		}
 		if !strings.Contains(string(text), want) {
-			t.Errorf("response: %s", text)
+			t.Errorf("message = %s, want it to contain %q", text, want)
 		}
 	}
 	r := newRun(s)
@@ -59,13 +59,13 @@ func TestPanic(t *testing.T) {
 	}()
 	defer func() {
 		if p, ok := recover().(*runPanic); !ok || p.value != "in the run" {
-			t.Errorf("%v", p)
+			t.Errorf("do panicked with %v, want a *runPanic", p)
 		}
 	}()
 	r.do(func() { panic("in the run") })
 }
 
-// TestMessageTooLong: the length of a message is bounded.
+// TestMessageTooLong checks that Serve rejects a message above the maximum length.
 func TestMessageTooLong(t *testing.T) {
 	err := (&Adapter{}).Serve(strings.NewReader("Content-Length: 99999999999\r\n\r\n"), io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "a message has 99999999999 bytes, more than the maximum of 67108864") {

@@ -15,34 +15,34 @@ import (
 type breakpoints struct {
 	next  int
 	all   map[int]*breakpoint
-	lines map[string][]*breakpoint // by file
+	lines map[string][]*breakpoint // keys are paths
 	named []*breakpoint
 	at    map[*vm.Mark][]*breakpoint
 	raise []*filter
 }
 
-// breakpoint is one at a line, or by a name.
+// breakpoint is a breakpoint at a line, at a function or at a point.
 type breakpoint struct {
 	id           int
-	file         string // absolute
-	line, column int    // as requested
-	name         string // of a function breakpoint
+	file         string // absolute path
+	line, column int    // position that the editor requested
+	name         string // function name; "" for a breakpoint at a line
 	marks        []*vm.Mark
-	point        *point // of the language
-	message      string // why it is not verified, or was moved
-	moved        int    // its line
+	point        *point // nil unless the breakpoint is a point
+	message      string // reason why the breakpoint is not verified or was moved
+	moved        int    // actual line, or 0 if the breakpoint was not moved
 	movedColumn  int
 	ask          breakOptions
 }
 
-// breakOptions holds the conditions of a breakpoint.
+// breakOptions contains the conditions of a breakpoint and the state of their evaluation.
 type breakOptions struct {
 	condition, hits, log string
 	count                int64
-	reported             bool // the failure of its condition was reported
+	reported             bool // the editor has seen the error of the condition
 }
 
-// add numbers a breakpoint.
+// add stores a breakpoint and assigns its id.
 func (p *breakpoints) add(b *breakpoint) *breakpoint {
 	if p.all == nil {
 		p.all, p.lines, p.at = map[int]*breakpoint{}, map[string][]*breakpoint{}, map[*vm.Mark][]*breakpoint{}
@@ -53,7 +53,7 @@ func (p *breakpoints) add(b *breakpoint) *breakpoint {
 	return b
 }
 
-// remove forgets some.
+// remove deletes breakpoints.
 func (p *breakpoints) remove(all []*breakpoint) {
 	for _, b := range all {
 		delete(p.all, b.id)
@@ -66,7 +66,7 @@ func (p *breakpoints) remove(all []*breakpoint) {
 	}
 }
 
-// copyForRestart returns the same breakpoints for another run, with new counts.
+// copyForRestart returns a copy of the breakpoints for another run. All hit counts are zero.
 func (p *breakpoints) copyForRestart() breakpoints {
 	q := breakpoints{next: p.next}
 	copied := func(b *breakpoint) *breakpoint {
@@ -95,14 +95,14 @@ func (p *breakpoints) copyForRestart() breakpoints {
 	return q
 }
 
-// forget forgets all.
+// forget deletes all breakpoints.
 func (d *debuggee) forget() {
 	d.points = breakpoints{next: d.points.next}
 	d.plan = plan{}
 	d.arm()
 }
 
-// bind finds the marks of breakpoints that were there before the program was.
+// bind finds the marks of breakpoints that were set before the program was loaded.
 func (p *breakpoints) bind(r *Run) {
 	for id := 1; id <= p.next; id++ {
 		if b := p.all[id]; b != nil {
@@ -129,7 +129,7 @@ func (r *Run) bindBreakpoint(b *breakpoint) {
 	}
 }
 
-// bindLine finds the marks of a line, or else of the next that has code.
+// bindLine finds the marks of a line. If the line has no code, it uses the next line that has code.
 func (r *Run) bindLine(b *breakpoint) {
 	best := 0
 	found := false
@@ -163,7 +163,7 @@ func (r *Run) bindLine(b *breakpoint) {
 	}
 }
 
-// describeBreakpoint returns a breakpoint in the form of DAP.
+// describeBreakpoint converts a breakpoint to its DAP form.
 func (r *Run) describeBreakpoint(b *breakpoint) dap.Breakpoint {
 	x := dap.Breakpoint{Id: b.id, Verified: len(b.marks) > 0 || b.point != nil, Message: b.message}
 	if b.file != "" {
@@ -172,7 +172,7 @@ func (r *Run) describeBreakpoint(b *breakpoint) dap.Breakpoint {
 	}
 	if b.moved > 0 {
 		x.Line = r.s.lineOut(b.moved)
-		if b.column > 0 { // else the whole line is meant, and editors show it so
+		if b.column > 0 { // without a column, editors show the breakpoint for the whole line
 			x.Column = r.s.columnOut(b.movedColumn)
 		}
 	}
@@ -210,7 +210,8 @@ func (s *session) setBreakpoints(r *dap.SetBreakpointsRequest) {
 	})
 }
 
-// withRun calls f with the run, or later if none is launched yet, and answers.
+// withRun calls f with the run and sends the response. If no run is launched yet, it calls f after
+// the launch.
 func (s *session) withRun(r dap.RequestMessage, yes dap.Message, f func(*Run)) {
 	if s.run == nil {
 		s.run = newRun(s)
@@ -225,7 +226,7 @@ func (s *session) withRun(r dap.RequestMessage, yes dap.Message, f func(*Run)) {
 	}
 }
 
-// reason returns what kind of breakpoints some are.
+// reason returns the DAP stop reason for the breakpoints with these ids.
 func (p *breakpoints) reason(ids []int) string {
 	for _, id := range ids {
 		if b := p.all[id]; b != nil && b.name == "" {
@@ -235,7 +236,7 @@ func (p *breakpoints) reason(ids []int) string {
 	return "function breakpoint"
 }
 
-// absolute returns the path of a source of the editor's.
+// absolute returns the absolute path of an editor's source.
 func (s *session) absolute(x dap.Source) string {
 	path := strings.TrimPrefix(x.Path, "file://")
 	if path != "" && !filepath.IsAbs(path) {

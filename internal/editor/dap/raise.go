@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// The exception filters.
+// The ids of the exception filters.
 const (
 	filterUncaught = "uncaught"
 	filterThrown   = "thrown"
@@ -25,7 +25,7 @@ var filters = []dap.ExceptionBreakpointsFilter{
 	{Filter: filterErr, Label: "Propagated errors", Description: "An Err that `?` returns from a function", SupportsCondition: true, ConditionDescription: "an expression on `e`, the error"},
 }
 
-// filter is an exception filter that the client has set.
+// filter is an exception filter that the editor has set, with its condition.
 type filter struct {
 	name, condition string
 	reported        bool
@@ -54,7 +54,8 @@ func (s *session) setExceptionBreakpoints(r *dap.SetExceptionBreakpointsRequest)
 	})
 }
 
-// Raised stops if a filter matches an error.
+// Raised is called when the program raises an error. It stops the run if a filter selects the
+// error.
 func (r *Run) Raised(at vm.Scene, x vm.Raise) {
 	if r.debuggee.left || r.debuggee.lastError == x.Value && !x.Value.IsNil() {
 		return
@@ -78,7 +79,7 @@ func (r *Run) Raised(at vm.Scene, x vm.Raise) {
 	}
 }
 
-// matches reports whether a filter selects an error.
+// matches reports whether a filter selects an error. It does not evaluate the filter's condition.
 func (f *filter) matches(x vm.Raise) bool {
 	switch f.name {
 	case filterUncaught:
@@ -89,8 +90,8 @@ func (f *filter) matches(x vm.Raise) bool {
 	return x.Propagated
 }
 
-// conditionHolds reports whether the condition of a filter is true for the error of a stop. A
-// condition that cannot be evaluated counts as true.
+// conditionHolds reports whether the condition of a filter is true for the error at which the run
+// stops. A condition that fails counts as true.
 func (r *Run) conditionHolds(y *stopState, f *filter) bool {
 	top, ok := y.scene.Top(r.s.showStd)
 	if !ok {
@@ -119,8 +120,8 @@ func (r *Run) conditionHolds(y *stopState, f *filter) bool {
 	return v.Kind() == value.KindBool && v.AsBool()
 }
 
-// executeWith evaluates an expression whose value is a closure with one parameter, and calls the
-// closure with the argument.
+// executeWith runs an expression whose value is a closure with one parameter and calls the closure
+// with argument.
 func (r *Run) executeWith(f *frameRef, c *compiled, argument value.Slot) (value.Slot, error) {
 	h := evalOptions{quiet: true}
 	v, err := r.execute(f, c, h)
@@ -131,7 +132,7 @@ func (r *Run) executeWith(f *frameRef, c *compiled, argument value.Slot) (value.
 	return r.debuggee.vm.EvaluateClosure(r.stopper(h), v, argument)
 }
 
-// raisedError describes an error for the editor.
+// raisedError is the kind and the message of an error, for the editor.
 type raisedError struct{ kind, message string }
 
 func describeError(v value.Slot) (t raisedError) {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-dap"
 )
 
-// Why an evaluation ends early. errCancelled is worded as the protocol demands.
+// The reasons for stopping an evaluation early. The protocol prescribes the text of errCancelled.
 var (
 	errCancelled = errors.New("cancelled")
 	errPaused    = errors.New("stopped by `pause`")
@@ -22,7 +22,7 @@ type request struct {
 	stop context.CancelCauseFunc
 }
 
-// evaluates reports whether answering the request runs code of the program.
+// evaluates reports whether the request runs code of the program.
 func (q *request) evaluates() bool {
 	switch q.RequestMessage.(type) {
 	case *dap.EvaluateRequest, *dap.SetVariableRequest, *dap.SetExpressionRequest, *dap.ScopesRequest:
@@ -31,14 +31,14 @@ func (q *request) evaluates() bool {
 	return false
 }
 
-// requests is the queue between the goroutine that reads requests and the one that answers them.
-// It is safe for concurrent use.
+// requests is the queue between the goroutine that receives requests and the goroutine that answers
+// them. It is safe for concurrent use.
 type requests struct {
 	mu     sync.Mutex
-	list   []*request // the first is being answered once active is set
+	list   []*request // if active is set, the first request is being answered
 	active bool
 	closed bool
-	failed error // why there are no more; read once next has returned nil
+	failed error // reason why the queue was closed; valid after next has returned nil
 	wake   chan struct{}
 }
 
@@ -54,7 +54,7 @@ func (l *requests) add(m dap.RequestMessage) {
 	l.signal()
 }
 
-// close closes the queue: next returns nil after the remaining requests.
+// close closes the queue. After the remaining requests, next returns nil.
 func (l *requests) close(failed error) {
 	l.mu.Lock()
 	l.closed, l.failed = true, failed
@@ -69,8 +69,8 @@ func (l *requests) signal() {
 	}
 }
 
-// next removes the request that was answered, and waits for another one. It returns nil when the
-// queue is closed and empty.
+// next removes the answered request from the queue and waits for another one. It returns nil when
+// the queue is closed and empty.
 func (l *requests) next() *request {
 	for {
 		l.mu.Lock()
@@ -93,8 +93,8 @@ func (l *requests) next() *request {
 	}
 }
 
-// cancel stops the request with a sequence number. A request that nothing was done for is removed
-// from the queue and returned: the caller answers it.
+// cancel cancels the request with a sequence number. If the request was not started, cancel removes
+// it from the queue and returns it, and the caller must answer it.
 func (l *requests) cancel(seq int) dap.RequestMessage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +112,8 @@ func (l *requests) cancel(seq int) dap.RequestMessage {
 	return nil
 }
 
-// stopEvaluations stops the requests that run code of the program.
+// stopEvaluations stops the requests that run code of the program. why is the reason that their
+// responses contain.
 func (l *requests) stopEvaluations(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,20 +11,21 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Run is a program that is being debugged. Its Command uses Interrupt; the VM uses it as its
-// Debugger.
+// Run is a program that is being debugged. The Command that runs it reads Interrupt, and the VM
+// uses it as its Debugger.
 type Run struct {
 	Stdout, Stderr io.Writer
-	// Interrupt receives a value instead of Ctrl-C: the first ends the run, the second kills it.
+	// Interrupt receives a value instead of Ctrl-C. The first value stops the run and the second
+	// one kills it.
 	Interrupt chan struct{}
 
 	asking    questionQueue
 	s         *session
-	loaded    chan struct{} // it paused before main or has ended
-	launched  chan struct{} // the editor was notified of that
-	over      chan struct{} // it has ended
-	lost      chan int      // its exit code, when it cannot be ended
-	restarted atomic.Bool   // another has taken its place
+	loaded    chan struct{} // closed when the run pauses before main or has ended
+	launched  chan struct{} // closed when the editor has received the response to its launch
+	over      chan struct{} // closed when the run has ended
+	lost      chan int      // receives the exit code of a run that cannot be stopped
+	restarted atomic.Bool   // another run has replaced this one
 	once      struct{ load, end sync.Once }
 
 	debuggee debuggee
@@ -39,7 +40,8 @@ func newRun(s *session) *Run {
 
 func (r *Run) load() { r.once.load.Do(func() { close(r.loaded) }) }
 
-// end interrupts the run like Ctrl-C, and after a while like a second one.
+// end interrupts the run like Ctrl-C. If the run has not ended after grace, it interrupts the run
+// again.
 func (r *Run) end() {
 	r.once.end.Do(func() {
 		r.Interrupt <- struct{}{}
@@ -56,8 +58,8 @@ func (r *Run) end() {
 	})
 }
 
-// Lost reports that the run does not end and the process will exit with a code. The editor is
-// notified first and has some time to disconnect.
+// Lost notifies the session that the run cannot be stopped and that the process will exit with
+// code. It returns when the editor has disconnected, or after grace.
 func (r *Run) Lost(code int) {
 	r.lost <- code
 	t := time.NewTimer(grace)
@@ -68,7 +70,7 @@ func (r *Run) Lost(code int) {
 	}
 }
 
-// release continues the run without further stops.
+// release removes all breakpoints and continues the run.
 func (r *Run) release() {
 	r.do(func() {
 		r.debuggee.left = true
@@ -77,8 +79,8 @@ func (r *Run) release() {
 	})
 }
 
-// releaseEnding is like leave for a run that must end: it continues after it has received the
-// interrupt, so that no more of the program runs.
+// releaseEnding continues a run that must end. The run receives the interrupt first, so that no
+// more of the program runs.
 func (r *Run) releaseEnding() {
 	r.do(func() {
 		if r.debuggee.vm == nil {
@@ -94,20 +96,19 @@ func (r *Run) releaseEnding() {
 	r.release()
 }
 
-// output is a stream of the run, as events.
+// output is a stream of the run. Each write becomes an output event.
 type output struct {
 	s        *session
 	category string
 }
 
-// Write sends p to the editor. It blocks while the editor does not read.
+// Write sends p to the editor as an output event. It blocks while the editor does not read.
 func (o output) Write(p []byte) (int, error) {
 	o.s.print(o.category, string(p))
 	return len(p), nil
 }
 
-// print sends output that may be frequent. It blocks while the editor does not read, until the
-// session or the run ends.
+// print sends output. It blocks while the editor does not read, until the session or the run ends.
 func (s *session) print(category, text string) {
 	if s.out != nil {
 		s.out.WaitRoom(s.ending)
@@ -115,12 +116,13 @@ func (s *session) print(category, text string) {
 	s.sendOutput(category, text)
 }
 
-// sendOutput sends output to the editor.
+// sendOutput sends an output event without blocking.
 func (s *session) sendOutput(category, text string) {
 	s.send(&dap.OutputEvent{Event: newEvent("output"), Body: dap.OutputEventBody{Category: category, Output: text}})
 }
 
-// Launched reports whether an editor launched the run, rather than attached to it.
+// Launched reports whether an editor launched the run. It is false if an editor attached to the
+// run.
 func (r *Run) Launched() bool { return r.s.launched }
 
 var _ vm.Debugger = (*Run)(nil)

@@ -14,34 +14,34 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// session is one editor and what it has run.
+// session is the connection to one editor, with the runs of that editor.
 type session struct {
 	conn
 	adapter *Adapter
 
 	requests *requests
-	ctx      context.Context // of the request that is being answered
+	ctx      context.Context // context of the request that is being answered
 	ending   chan struct{}   // closed when the editor ends the run or the session
 
-	begun    bool // initialize was received
-	launched bool // its own run
-	attached bool // to one that was there
+	begun    bool // the initialize request was received
+	launched bool // the session has launched its run
+	attached bool // the session is attached to a run that was started elsewhere
 	run      *Run
-	own      atomic.Pointer[Run] // what it has launched
-	current  atomic.Pointer[Run] // the same, or what it is attached to
-	ran      *Launch             // the arguments of the launch
+	own      atomic.Pointer[Run] // the launched run; nil if none
+	current  atomic.Pointer[Run] // the launched run or the run that the session is attached to
+	ran      *Launch             // arguments of the launch
 	done     chan struct{}       // closed at the end of the session
-	zero     int                 // what lines and columns of the editor count from
+	zero     int                 // number of the first line in the editor, 0 or 1
 	colZero  int
 
-	program     driver.Request // the program that runs
-	root        string         // where the names of its files start
-	dir         string         // the launch's cwd
+	program     driver.Request // request for the program that runs
+	root        string         // base directory of the names of the program's files
+	dir         string         // cwd of the launch; "" if it has none
 	stopOnEntry bool
 	showStd     bool
 }
 
-// cwd returns where relative paths of the editor start.
+// cwd returns the base directory of the editor's relative paths.
 func (s *session) cwd() string {
 	if s.dir != "" {
 		return s.dir
@@ -49,20 +49,20 @@ func (s *session) cwd() string {
 	return s.adapter.Dir
 }
 
-// newSession returns a session with an editor that reads from out.
+// newSession returns a session with an editor. out is the stream to the editor.
 func newSession(a *Adapter, out io.Writer) *session {
 	s := detachedSession(a)
 	s.out = frame.NewWriter(out, nil)
 	return s
 }
 
-// detachedSession returns a session without an editor.
+// detachedSession returns a session without an editor. Messages to the editor are dropped.
 func detachedSession(a *Adapter) *session {
 	return &session{adapter: a, requests: newRequests(), ctx: context.Background(), done: make(chan struct{}), ending: make(chan struct{}), zero: 1, colZero: 1}
 }
 
-// end cancels the current evaluation and stops the launched run. Only the reading goroutine calls
-// it.
+// end cancels the current evaluation and stops the launched run. Only the goroutine that receives
+// requests calls it.
 func (s *session) end() {
 	select {
 	case <-s.ending:
@@ -75,16 +75,17 @@ func (s *session) end() {
 	}
 }
 
-// refuseInvalid refuses an unknown or invalid request.
+// refuseInvalid sends an error response to an unknown or invalid request.
 func (s *session) refuseInvalid(data []byte, err error) {
 	var q dap.Request
 	if json.Unmarshal(data, &q) != nil || q.Type != "request" {
-		return // the sender expects no response
+		return // only requests have responses
 	}
 	s.replyError(&q, "%s: %v", q.Command, err)
 }
 
-// handleSafely is take, but for a panic, which becomes an error response: the session continues.
+// handleSafely handles a request. If handling panics, it sends an error response and the session
+// continues.
 func (s *session) handleSafely(r dap.RequestMessage) (more bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -100,13 +101,13 @@ func (s *session) handleSafely(r dap.RequestMessage) (more bool) {
 	return s.handle(r)
 }
 
-// runPanic is a panic in a function that ran on the run's goroutine.
+// runPanic is a panic of a function that do called on the run's goroutine.
 type runPanic struct {
 	value any
 	stack []byte
 }
 
-// handle handles a request; false ends the session.
+// handle handles a request. It returns false if the request ends the session.
 func (s *session) handle(r dap.RequestMessage) bool {
 	switch r := r.(type) {
 	case *dap.InitializeRequest:
@@ -232,7 +233,7 @@ func (s *session) initialize(r *dap.InitializeRequest) {
 	s.send(&dap.InitializedEvent{Event: newEvent("initialized")})
 }
 
-// capabilities are what the adapter can do.
+// capabilities lists the optional features of the adapter.
 var capabilities = dap.Capabilities{
 	SupportsConfigurationDoneRequest:   true,
 	SupportsTerminateRequest:           true,

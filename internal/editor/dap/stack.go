@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// threads lists the tasks.
+// threads answers with the tasks of the run.
 func (s *session) threads(r *dap.ThreadsRequest) {
 	x := &dap.ThreadsResponse{Response: newResponse(r)}
 	x.Body.Threads = []dap.Thread{}
@@ -27,7 +27,7 @@ func (s *session) threads(r *dap.ThreadsRequest) {
 	s.send(x)
 }
 
-// threadName returns how a task is called, and what it waits for.
+// threadName returns the name of a task with the reason why it waits.
 func (d *debuggee) threadName(t vm.Scene) string {
 	name := d.taskName(t)
 	if what := d.waitReason(t); what != "" {
@@ -36,8 +36,9 @@ func (d *debuggee) threadName(t vm.Scene) string {
 	return name
 }
 
-// threadID returns the number of a task as the editor knows it: main is 1. The VM counts those too
-// that have made the program's stores and tools, before main.
+// threadID returns the thread number of a task for the editor. The number of main is 1. The VM's
+// task numbers also count the tasks that create the program's stores and tools before main, so
+// these are subtracted.
 func (d *debuggee) threadID(t vm.Scene) int {
 	if d.before < 0 {
 		for _, x := range d.vm.Tasks() {
@@ -56,7 +57,7 @@ func (d *debuggee) taskName(t vm.Scene) string {
 	return fmt.Sprintf("%s(%d)", t.Entry().Function, d.threadID(t))
 }
 
-// waitReason returns what a task waits for; "" when it does not.
+// waitReason returns what a task waits for, or "" if it does not wait.
 func (d *debuggee) waitReason(t vm.Scene) string {
 	q, task, several := t.Waiting()
 	switch {
@@ -94,7 +95,7 @@ type references struct {
 	frames    []*frameRef
 	held      []container
 	stacks    map[int64][]*frameRef
-	inspected *frameRef // the frame whose scopes were requested last
+	inspected *frameRef // the frame whose scopes the editor requested last
 }
 
 func (f *references) forget() { *f = references{} }
@@ -117,7 +118,8 @@ func (r *Run) stack(t vm.Scene) []*frameRef {
 	return all
 }
 
-// refresh reads the variables of the frames again, after something may have changed them.
+// refresh reads the variables of all frames again. It is called after an evaluation that may have
+// changed them.
 func (r *Run) refresh() {
 	for _, all := range r.debuggee.refs.stacks {
 		now := all[:0:0]
@@ -160,7 +162,7 @@ func (s *session) stackTrace(r *dap.StackTraceRequest) {
 	})
 }
 
-// page returns the requested range of n items.
+// page returns the bounds of the requested range within n items.
 func page(n, start, count int) (from, to int) {
 	from = min(max(start, 0), n)
 	if count <= 0 {
@@ -169,7 +171,7 @@ func page(n, start, count int) (from, to int) {
 	return from, min(n, from+count)
 }
 
-// source returns in which file a place is.
+// source returns the file of a place in DAP form, or nil if it has none.
 func (s *session) source(p vm.Place) *dap.Source {
 	if p.Text == "" {
 		return &dap.Source{Name: p.File, PresentationHint: "deemphasize"}
@@ -178,7 +180,7 @@ func (s *session) source(p vm.Place) *dap.Source {
 	return &dap.Source{Name: filepath.Base(path), Path: path}
 }
 
-// path returns the file of a place, "" for the library's.
+// path returns the path of the file of a place, or "" for a place in the library.
 func (s *session) path(p vm.Place) string {
 	if p.Text == "" {
 		return ""
@@ -197,12 +199,13 @@ func realPath(path string) string {
 	return filepath.Clean(path)
 }
 
-// The editor's lines and columns, and ours, which count from 1.
+// lineIn and the functions below convert between the editor's numbers of lines and columns and the
+// compiler's, which begin at 1.
 func (s *session) lineIn(n int) int    { return n + 1 - s.zero }
 func (s *session) lineOut(n int) int   { return n - 1 + s.zero }
 func (s *session) columnOut(n int) int { return n - 1 + s.colZero }
 
-// frame finds a frame by its number; 0 is the innermost of the task that has stopped.
+// frame returns the frame with a number. The number 0 is the innermost frame of the stopped task.
 func (r *Run) frame(id int) (*frameRef, bool) {
 	if id == 0 && r.debuggee.stopped != nil && r.debuggee.stopped.scene != nil {
 		if all := r.stack(*r.debuggee.stopped.scene); len(all) > 0 {
@@ -215,7 +218,8 @@ func (r *Run) frame(id int) (*frameRef, bool) {
 	return r.debuggee.refs.frames[id-1], true
 }
 
-// withFrame calls do with a frame of a stopped run, or answers with an error.
+// withFrame calls do with a frame of a stopped run. If there is no such frame, it sends an error
+// response.
 func (s *session) withFrame(r dap.RequestMessage, number int, do func(*frameRef)) {
 	s.withStopped(r, func(*stopState) {
 		if f, ok := s.run.frame(number); ok {

@@ -9,12 +9,12 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// plan describes where a continuing run stops next.
+// plan describes where a run that continues stops next.
 type plan struct {
 	kind  planKind
-	task  vm.Scene // the one that steps
+	task  vm.Scene // task that steps
 	depth vm.Depth
-	into  *vm.Mark // the entry of the function that planInto leads into
+	into  *vm.Mark // entry of the function into which planInto steps
 }
 
 type planKind uint8
@@ -39,7 +39,7 @@ func (p *plan) reason() string {
 	return "step"
 }
 
-// stopsAt reports whether the run stops at a mark.
+// stopsAt reports whether the plan stops the run at a mark.
 func (p *plan) stopsAt(at vm.Scene, k *vm.Mark) bool {
 	line := k.Kind == vm.MarkLine
 	switch p.kind {
@@ -66,7 +66,7 @@ func (p *plan) stopsAt(at vm.Scene, k *vm.Mark) bool {
 	return outside && k.Kind != vm.MarkLoop
 }
 
-// handleContinue answers a request to continue and plans the next stop.
+// handleContinue sends the response to a request to continue and stores the plan for the next stop.
 func (s *session) handleContinue(r dap.RequestMessage, p plan, thread int, yes dap.Message) {
 	s.withStopped(r, func(*stopState) { s.resumeRun(r, p, thread, yes) })
 }
@@ -86,7 +86,7 @@ func (s *session) resumeRun(r dap.RequestMessage, p plan, thread int, yes dap.Me
 	s.run.debuggee.resume()
 }
 
-// task finds a task by its number.
+// task returns the task with a thread number.
 func (d *debuggee) task(n int) (at vm.Scene, ok bool) {
 	for _, t := range d.vm.Tasks() {
 		if d.threadID(t) == n {
@@ -96,7 +96,8 @@ func (d *debuggee) task(n int) (at vm.Scene, ok bool) {
 	return at, false
 }
 
-// pause stops a waiting run where it waits, and a computing one at the next line.
+// pause stops the run. A run that waits stops immediately, and a run that computes stops at its
+// next line.
 func (s *session) pause(r *dap.PauseRequest) {
 	err := s.onRun(func() {
 		s.send(&dap.PauseResponse{Response: newResponse(r)})
@@ -123,13 +124,13 @@ func (s *session) pause(r *dap.PauseRequest) {
 	}
 }
 
-// onRun calls f on the run's goroutine, or returns an error if there is no run.
+// onRun calls f on the run's goroutine. It returns an error if there is no run.
 func (s *session) onRun(f func()) error {
 	switch {
 	case !s.launched && !s.attached:
 		return errors.New("no program has been launched")
 	case !s.run.do(f):
-		if why := context.Cause(s.ctx); why != nil { // it was stopped before the program ended
+		if why := context.Cause(s.ctx); why != nil { // the request was cancelled before the program ended
 			return why
 		}
 		return errors.New("the program has ended")
@@ -137,7 +138,7 @@ func (s *session) onRun(f func()) error {
 	return nil
 }
 
-// withStopped calls f with a stopped run, or answers with an error.
+// withStopped calls f if the run is stopped. Otherwise it sends an error response.
 func (s *session) withStopped(r dap.RequestMessage, f func(*stopState)) {
 	err := s.onRun(func() {
 		if s.run.debuggee.stopped == nil || s.run.debuggee.stopped.scene == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// stepInTargets answers with the functions that a frame's line calls. Several functions may have a
-// method's name.
+// stepInTargets answers with the functions that the line of a frame calls. A method call has
+// several targets if several types declare a method of that name.
 func (s *session) stepInTargets(r *dap.StepInTargetsRequest) {
 	s.withFrame(r, r.Arguments.FrameId, func(f *frameRef) {
 		x := &dap.StepInTargetsResponse{Response: newResponse(r)}
@@ -31,14 +31,14 @@ func (s *session) stepInTargets(r *dap.StepInTargetsRequest) {
 	})
 }
 
-// callSite is a call in a line.
+// callSite is a call in the line of a frame.
 type callSite struct {
 	path   []string
 	method bool
 	at     source.Position
 }
 
-// mayCall reports whether the callee may be the function with this name.
+// mayCall reports whether the call may call a function, judging by its name.
 func (c *callSite) mayCall(function string) bool {
 	last := c.path[len(c.path)-1]
 	of, name, method := strings.Cut(function, ".")
@@ -48,7 +48,7 @@ func (c *callSite) mayCall(function string) bool {
 	return name == last && (c.method || len(c.path) > 1 && c.path[len(c.path)-2] == of)
 }
 
-// callsIn returns the calls in a frame's line, in order.
+// callsIn returns the calls in the line of a frame, in order.
 func callsIn(f *frameRef) (all []callSite) {
 	if f.Text == "" {
 		return nil
@@ -102,8 +102,8 @@ func (s *session) stepIn(r *dap.StepInRequest) {
 	})
 }
 
-// isDone reports whether a step into a function is done: the function was entered, or the line has
-// ended.
+// isDone reports whether a step into a function is complete. It is complete if the run has entered
+// the function or has left the line.
 func (p *plan) isDone(depth vm.Depth, k *vm.Mark) bool {
 	if k.Kind == vm.MarkLine && k.Entry && k.Function == p.into.Function && k.File == p.into.File {
 		return true

@@ -12,27 +12,27 @@ import (
 
 // container is something with children that an editor can inspect.
 type container interface {
-	// count is how many children it has, and whether they are numbered.
+	// count returns the number of children, and reports whether editors access them by index.
 	count() (n int, indexed bool)
 	children(from, to int) []child
 }
 
-// child is one of them.
+// child is a child of a container.
 type child struct {
-	name, path string // path is what evaluates to it
+	name, path string // path is the expression that evaluates to the child
 	value      value.Slot
 	typ        types.Type
-	text       string    // shown in place of a value
-	inside     container // its children, if it is not a value
+	text       string    // text to show if there is no value
+	inside     container // children if the child is not a value
 }
 
-// register assigns a number to a holder.
+// register assigns a variables reference to a container and returns it.
 func (f *references) register(h container) int {
 	f.held = append(f.held, h)
 	return len(f.held)
 }
 
-// valueChildren is a value with children.
+// valueChildren is the container of a value's fields or elements.
 type valueChildren struct {
 	value value.Slot
 	typ   types.Type
@@ -52,13 +52,14 @@ func (x valueChildren) children(from, to int) (out []child) {
 	return out
 }
 
-// childList are children that are there already.
+// childList is a container whose children are already computed.
 type childList []child
 
 func (g childList) count() (int, bool)            { return len(g), false }
 func (g childList) children(from, to int) []child { return g[from:to] }
 
-// locals is the list of a frame's or closure's variables, read when requested.
+// locals is the container of a frame's or closure's variables. The variables are read when the
+// editor requests them.
 type locals struct {
 	run      *Run
 	frame    *frameRef
@@ -80,7 +81,7 @@ func (l locals) children(from, to int) []child {
 	return all.children(min(from, len(all)), min(to, len(all)))
 }
 
-// variable returns a child in the form of DAP.
+// variable converts a child to a DAP variable.
 func (d *debuggee) variable(c child) dap.Variable {
 	x := dap.Variable{Name: c.name, Value: c.text, EvaluateName: c.path}
 	h := c.inside
@@ -146,7 +147,7 @@ func (s *session) scopes(r *dap.ScopesRequest) {
 	})
 }
 
-// localsOf returns the variables of a frame and of its closure.
+// localsOf returns the local variables of a frame and the variables that its closure captures.
 func (r *Run) localsOf(f *frameRef) (locals, captured childList) {
 	varTypes := r.typesIn(f)
 	for _, v := range f.Locals {
@@ -163,7 +164,7 @@ func (r *Run) localsOf(f *frameRef) (locals, captured childList) {
 	return locals, captured
 }
 
-// typesIn returns the types of a frame's variables, as the checker has found them.
+// typesIn returns the types of a frame's variables, as determined by the checker.
 func (r *Run) typesIn(f *frameRef) map[string]types.Type {
 	found := map[string]types.Type{}
 	if len(f.Locals) == 0 {
@@ -186,7 +187,7 @@ func (r *Run) typesIn(f *frameRef) map[string]types.Type {
 	if look(all.String()) == nil {
 		return found
 	}
-	// some are not in scope, such as the variable of a `for` at its head
+	// some variables are not in scope, such as the variable of a `for` at the head of the loop
 	for _, v := range f.Locals {
 		_ = look(v.Name + ";") // an unknown one is shown by its value
 	}

@@ -12,27 +12,27 @@ import (
 type conversationLog struct {
 	agents    map[string]*agentLog
 	hosts     map[string]*hostLog
-	exchanges map[int64]string // hosts of the open exchanges
+	exchanges map[int64]string // host names of the open exchanges, by exchange id
 }
 
-// agentLog is an agent's last call, and what all have used.
+// agentLog contains the messages of an agent's last call and the total usage of all its calls.
 type agentLog struct {
 	calls, in, out int64
 	history        []effect.ChatMessage
 }
 
-// hostLog is a host's session.
+// hostLog contains the session, the last messages and the pending question of a host.
 type hostLog struct {
 	session  string
-	messages []string // the last of them
-	pending  string   // the question that waits for an answer
-	id       string   // its id, as JSON; "" for one without
+	messages []string // the last maxMessages messages
+	pending  string   // the question that waits for an answer, or ""
+	id       string   // id of the pending question as JSON; "" if it has none
 }
 
-// clearPending records that the host no longer waits.
+// clearPending records that the host waits for no answer.
 func (h *hostLog) clearPending() { h.pending, h.id = "", "" }
 
-// maxMessages limits the stored messages of a host.
+// maxMessages is the maximum number of stored messages of a host.
 const maxMessages = 50
 
 func (w *conversationLog) agentOf(name string) *agentLog {
@@ -55,7 +55,7 @@ func (w *conversationLog) hostOf(name string) *hostLog {
 	return w.hosts[name]
 }
 
-// agent returns the children of an agent: history and usage.
+// agent returns a container with the message history and the usage of an agent.
 func (w *conversationLog) agent(name string) container {
 	a := w.agentOf(name)
 	var history childList
@@ -69,7 +69,7 @@ func (w *conversationLog) agent(name string) container {
 	}
 }
 
-// host returns the children of a host: session, the last messages and the pending question.
+// host returns a container with the session, the last messages and the pending question of a host.
 func (w *conversationLog) host(name string) container {
 	h := w.hostOf(name)
 	var messages childList
@@ -87,7 +87,7 @@ func (w *conversationLog) host(name string) container {
 	}
 }
 
-// countText returns a number of things.
+// countText returns a number with a noun, in the singular or plural.
 func countText(n int64, what string) string {
 	if n != 1 {
 		what += "s"
@@ -95,7 +95,7 @@ func countText(n int64, what string) string {
 	return strconv.FormatInt(n, 10) + " " + what
 }
 
-// recordRequest records requests to agents and answers to hosts.
+// recordRequest records a request to an agent or an answer to a host.
 func (w *conversationLog) recordRequest(q effect.Request) {
 	switch q := q.(type) {
 	case *effect.AgentCall:
@@ -112,7 +112,7 @@ func (w *conversationLog) recordRequest(q effect.Request) {
 	}
 }
 
-// recordResult records the reply of an agent, and the host of an exchange.
+// recordResult records the reply of an agent, or the host of a new exchange.
 func (w *conversationLog) recordResult(q effect.Request, result effect.Result) {
 	switch q := q.(type) {
 	case *effect.AgentCall:

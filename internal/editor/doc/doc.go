@@ -1,7 +1,6 @@
-// Package doc holds what `concerto doc` shows: the library's reference, the
-// reserved words, the decorators and the manifest's keys, each with an example.
-// The pages of spec/ with the same contents are generated from it, so that each
-// text exists once.
+// Package doc provides the texts of `concerto doc`: the library's reference, the keywords, the
+// decorators and the manifest's keys, each with an example. The corresponding pages of spec/ are
+// generated from these texts, so that each text exists once.
 package doc
 
 import (
@@ -17,15 +16,15 @@ import (
 
 //go:generate go run ./gen ../../../spec/words.md
 
-// Topic is a thing that can be asked about.
+// Topic is the documentation of one name.
 type Topic struct {
 	Name      string // "json::parse", "Array.push", "listen", "@retry", "hosts.*.command"
-	Signature string // may be ""
+	Signature string // "" for a name without a signature
 	Doc       string // Markdown
-	Example   string // Concerto, or TOML of a manifest's key; "" where Doc shows one
+	Example   string // Concerto code, or TOML for a key of the manifest; "" if Doc contains an example
 }
 
-// Summary returns the first sentence.
+// Summary returns the first sentence of Doc.
 func (t *Topic) Summary() string {
 	text := strings.Join(strings.Fields(t.Doc), " ")
 	if i := strings.Index(text, ". "); i >= 0 {
@@ -43,7 +42,7 @@ type Group struct {
 	Topics []Topic
 }
 
-// Groups lists everything, in the manual's order. The caller must not change it.
+// Groups returns all groups in the order of the manual. The caller must not modify the result.
 func Groups() []Group { return allGroups() }
 
 var allGroups = sync.OnceValue(func() []Group {
@@ -75,7 +74,7 @@ var allGroups = sync.OnceValue(func() []Group {
 	return groups
 })
 
-// sample returns a section's name with a name of one's own in it.
+// sample returns a section's name in which an example name replaces the wildcard.
 func sample(section string) string {
 	section, element := strings.CutSuffix(strings.ReplaceAll(section, "*", "main"), "[]")
 	if element {
@@ -95,8 +94,9 @@ func wordTopics(rows []word) []Topic {
 	return out
 }
 
-// Find returns the topics of a name, and the group of that name. Full names take precedence over
-// last parts: `parse` finds json::parse and time::parse.
+// Find returns the topics of a name and the group with that name. A full name takes precedence.
+// Without a full match, the last part of a topic's name is compared: `parse` finds json::parse and
+// time::parse.
 func Find(name string) (topics []Topic, group *Group) {
 	name = normalizeName(name)
 	groups := Groups()
@@ -110,7 +110,7 @@ func Find(name string) (topics []Topic, group *Group) {
 		func(topic string) bool {
 			return group == nil && lastPart(topic) == lastPart(name) && strings.HasSuffix(topic, name)
 		},
-		func(topic string) bool { // a key that is a name of one's own
+		func(topic string) bool { // a key whose path contains a user-defined name
 			section, own := strings.CutSuffix(topic, "*")
 			return own && strings.HasPrefix(name, section)
 		},
@@ -142,8 +142,8 @@ func Members(typ string) []Topic {
 	return out
 }
 
-// Near returns the existing name that is most like one that does not exist; "" when none is. Full
-// names are preferred to last parts.
+// Near returns the existing name that is most similar to an unknown name, or "" if none is similar.
+// Full names are preferred to last parts.
 func Near(name string) string {
 	for _, part := range []func(string) string{normalizeName, func(name string) string { return lastPart(normalizeName(name)) }} {
 		var names []string
@@ -166,10 +166,10 @@ func Near(name string) string {
 	return ""
 }
 
-// owned is a name of one's own in the path of a manifest's key.
+// owned matches the user-defined name in the path of a manifest key.
 var owned = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(connections|hosts|mcp|tools)\.[^.*]+`) })
 
-// normalizeName returns a name in the form for comparison, without optional parts.
+// normalizeName returns a name without its optional parts, for comparison.
 func normalizeName(name string) string {
 	name = strings.Trim(strings.TrimSpace(name), "[]")
 	name = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "std::"), "@"), "()")

@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// contextual are the words that are reserved only in their place.
+// contextual lists the words that are keywords only in certain positions.
 var contextual = []string{"ask", "mock", "on", "parallel", "race", "uses", "with_persistence"}
 
 func names(t *testing.T, group string) []string {
@@ -36,7 +36,8 @@ func names(t *testing.T, group string) []string {
 	return nil
 }
 
-// No word of the language is without its text, and there is no other.
+// TestAllWords checks that the documented keywords and decorators are exactly those of the
+// language.
 func TestAllWords(t *testing.T) {
 	want := slices.Clone(contextual)
 	for k := lexer.Let; k < lexer.NumKinds; k++ {
@@ -56,24 +57,24 @@ func TestAllWords(t *testing.T) {
 	}
 }
 
-// Every built-in type is known.
+// TestAllTypes checks that every built-in type is documented.
 func TestAllTypes(t *testing.T) {
 	for _, name := range sema.BuiltinTypes() {
 		topics, group := doc.Find(name)
 		if group == nil && (len(topics) == 0 || topics[0].Doc == "") {
-			t.Errorf("nothing is known of %s: give it a file in stdlib, or an entry in plainTypes", name)
+			t.Errorf("no topic for %s: add a file in stdlib, or an entry in plainTypes", name)
 		}
 	}
 }
 
-// TestNamesAreUniqueInGroups checks that a name occurs once in its group. One topic describes all
-// meanings of a name.
+// TestNamesAreUniqueInGroups checks that each name occurs only once in its group. If a name has
+// several meanings, one topic describes them all.
 func TestNamesAreUniqueInGroups(t *testing.T) {
 	for _, g := range doc.Groups() {
 		seen := map[string]bool{}
 		for _, x := range g.Topics {
 			if seen[x.Name] {
-				t.Errorf("%s has %s twice", g.Name, x.Name)
+				t.Errorf("group %s contains the topic %s twice", g.Name, x.Name)
 			}
 			seen[x.Name] = true
 		}
@@ -81,25 +82,25 @@ func TestNamesAreUniqueInGroups(t *testing.T) {
 	topics, _ := doc.Find("Array.sort")
 	if len(topics) != 1 || !strings.Contains(topics[0].Signature, "Array<Float>: fn sort(self) -> Array<Float>\nArray<String>: ") ||
 		!strings.Contains(topics[0].Doc, "Of `Array<Float>`: Returns the elements in ascending order, NaN first.") || topics[0].Summary() != "Returns the elements in ascending order." {
-		t.Errorf("Array.sort: %+v", topics)
+		t.Errorf("topics of Array.sort = %+v", topics)
 	}
 }
 
-// TestAllKeys: every key of the manifest is found by its path, also with a
-// user's own name in the path, and its example is a valid manifest.
+// TestAllKeys checks that every key of the manifest is found by its path, also if the path contains
+// a user-defined name. The example of each key is a valid manifest.
 func TestAllKeys(t *testing.T) {
 	for _, k := range manifest.Keys() {
 		for _, name := range []string{k.Path, strings.Replace(k.Path, "*", "mine", 1)} {
 			topics, _ := doc.Find(name)
 			if len(topics) != 1 || topics[0].Name != k.Path || topics[0].Doc == "" || !strings.Contains(topics[0].Example, k.Example) || strings.Contains(topics[0].Example, "*") != strings.Contains(k.Example, "*") {
-				t.Errorf("%s: found %+v", name, topics)
+				t.Errorf("Find(%q) = %+v", name, topics)
 			}
 		}
 	}
 }
 
-// TestExamplesOfWords checks that the examples of the words compile and their tests pass. Examples
-// of words reserved for later versions are refused for that reason only.
+// TestExamplesOfWords compiles the examples of the keywords and runs their tests. An example of a
+// keyword that is reserved for later versions must fail for that reason only.
 func TestExamplesOfWords(t *testing.T) {
 	done := map[string]bool{}
 	for _, group := range []string{"keywords", "decorators", "types"} {
@@ -131,7 +132,7 @@ func runExample(t *testing.T, text string) {
 	}
 	for _, d := range found.Sorted() {
 		if d.Info.Severity() == diag.Error {
-			t.Errorf("%s: %s", d.Info.Code, d.Message)
+			t.Errorf("the example has the diagnostic %s: %s", d.Info.Code, d.Message)
 		}
 	}
 	if t.Failed() {
@@ -143,13 +144,13 @@ func runExample(t *testing.T, text string) {
 	}
 	for _, r := range results {
 		if r.Failure != nil {
-			t.Errorf("%s: %s: %s", r.Name, r.Failure.Kind, r.Failure.Message)
+			t.Errorf("test %s of the example failed: %s: %s", r.Name, r.Failure.Kind, r.Failure.Message)
 		}
 	}
 }
 
-// TestFind: a topic is found by its full name, by its last part, and as a user
-// may write it.
+// TestFind checks that a topic is found by its full name, by its last part, and in the spellings
+// that users type.
 func TestFind(t *testing.T) {
 	for name, want := range map[string]string{
 		"json::parse":                         "json::parse",
@@ -183,17 +184,17 @@ func TestFind(t *testing.T) {
 			got = append(got, "("+group.Name+")")
 		}
 		if s := strings.Join(got, " "); s != want {
-			t.Errorf("%q finds %s, want %s", name, s, want)
+			t.Errorf("Find(%q) = %s, want %s", name, s, want)
 		}
 	}
 	for name, want := range map[string]string{"Arry.push": "Array.push", "base64_encde": "crypto::base64_encode", "listn": "listen", "zzzzzz": ""} {
 		if got := doc.Near(name); got != want {
-			t.Errorf("near %q is %q, want %q", name, got, want)
+			t.Errorf("Near(%q) = %q, want %q", name, got, want)
 		}
 	}
 }
 
-// The manual's page is current.
+// TestPageIsCurrent checks that spec/words.md matches the topics.
 func TestPageIsCurrent(t *testing.T) {
 	text, err := os.ReadFile("../../../spec/words.md")
 	if err != nil || string(text) != doc.Words() {

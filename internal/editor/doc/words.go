@@ -1,10 +1,10 @@
 package doc
 
-// word is a row of the tables of words: reserved words and decorators that share
-// one example, each with its explanation.
+// word is an entry of the tables of words. It contains the keywords or decorators that share one
+// example, with an explanation of each.
 type word struct {
 	words   []explained
-	example string // a program's declarations; a test compiles it and runs its tests
+	example string // declarations of a program; a test compiles them and runs their tests
 }
 
 type explained struct{ name, doc string }
@@ -481,7 +481,7 @@ fn both() {
 `},
 }
 
-// plainTypes are the built-in types that have no file in the library, and Any.
+// plainTypes lists Any and the built-in types that have no file in the library.
 var plainTypes = []word{
 	{[]explained{
 		{"Any", "Any value, checked at run time: members, calls, operators, loops and patterns apply to the actual value. `x as T` checks it against a type. nil in it is None, and every other value is its own Some, so `is_some`, `unwrap_or`, `Some(v)` and `None` work on it; an `Option<Any>` contains the same values."},

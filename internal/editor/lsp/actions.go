@@ -35,7 +35,7 @@ func codeAction(c *call, p *protocol.CodeActionParams) (protocol.List[protocol.C
 	return out, nil
 }
 
-// orderedSpan returns the stretch between the two ends of a range, in whichever order they are.
+// orderedSpan returns the range between the two ends of r, in either order.
 func (l *lines) orderedSpan(r protocol.Range) source.Span {
 	a, b := source.Pos(l.offset(r.Start)), source.Pos(l.offset(r.End))
 	return source.Span{Start: min(a, b), End: max(a, b)}

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// cacheText writes a text without a file to a read-only file in the cache directory, and returns
-// its URI, or "" if there is no writable one.
+// cacheText writes a text to a read-only file in the cache directory and returns the URI of the
+// file. It returns "" if no cache directory is writable.
 func (o *Options) cacheText(name string, text []byte) protocol.DocumentURI {
 	if o.Cache == "" {
 		return ""
@@ -22,20 +22,20 @@ func (o *Options) cacheText(name string, text []byte) protocol.DocumentURI {
 	if os.MkdirAll(filepath.Dir(path), 0o700) != nil {
 		return ""
 	}
-	_ = os.Remove(path) // one that must not be written
+	_ = os.Remove(path) // remove an outdated file, which is read-only
 	if os.WriteFile(path, text, 0o400) != nil {
 		return ""
 	}
 	return fileURI(path)
 }
 
-// isCached reports whether a path is that of such a file. Diagnostics in it are not shown, because
-// it belongs to the library.
+// isCached reports whether a path is in the cache directory. The diagnostics of a cached file are
+// not shown, because the file belongs to the library.
 func (o *Options) isCached(path string) bool {
 	return o.Cache != "" && strings.HasPrefix(path, o.Cache+string(filepath.Separator))
 }
 
-// explanationURI returns the file that explains a code, or "" if there is none.
+// explanationURI returns the URI of a file that explains a diagnostic code, or "" if there is none.
 func (o *Options) explanationURI(code string) protocol.DocumentURI {
 	if o.Explain == nil {
 		return ""

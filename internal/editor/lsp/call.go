@@ -12,19 +12,19 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// view is what a request sees: the server's state at one moment. It is not changed.
+// view is the server's state when a request arrived. It is immutable.
 type view struct {
 	server   *Options
 	docs     map[protocol.DocumentURI]*document
 	snapshot *analysis.Snapshot
-	linked   []link // folders that are known by another path, too
+	linked   []link // folders that clients also name by another path
 	client   client
 	enc      encoding
 	settings settings
-	tests    map[testOf]*testEvent // what became of the tests that were run
+	tests    map[testOf]*testEvent // last results of the tests
 }
 
-// call is a request that is being answered.
+// call is a request that is being handled.
 type call struct {
 	*view
 	context.Context
@@ -34,10 +34,10 @@ type call struct {
 	loop   *server
 }
 
-// editGrace is how long a request may continue after an edit.
+// editGrace is the time that a running request has to finish after an edit.
 const editGrace = 10 * time.Millisecond
 
-// startRequest answers a request in a goroutine of its own.
+// startRequest handles a request in a separate goroutine.
 func (s *server) startRequest(m *message) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &call{s.view, ctx, cancel, m.ID, *m.Method, s}
@@ -48,7 +48,7 @@ func (s *server) startRequest(m *message) {
 	})
 }
 
-// run returns the answer to a request. It converts a panic to an error.
+// run returns the result of a request. It converts a panic to an error.
 func (c *call) run(f request, params json.RawMessage) (result json.RawMessage, err *Error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -70,7 +70,7 @@ func (c *call) run(f request, params json.RawMessage) (result json.RawMessage, e
 	return nil, err
 }
 
-// runInLoop calls f on the loop's goroutine and waits for it.
+// runInLoop calls f on the loop's goroutine and waits until it returns.
 func (c *call) runInLoop(f func()) {
 	done := make(chan struct{})
 	c.loop.enqueue(func() { f(); close(done) })
@@ -80,7 +80,7 @@ func (c *call) runInLoop(f func()) {
 	}
 }
 
-// finish answers a request, unless it was answered before.
+// finish sends the response to a request unless the response was sent before.
 func (s *server) finish(c *call, result json.RawMessage, err *Error) {
 	c.cancel()
 	if s.running[string(c.id)] != c {
@@ -97,7 +97,8 @@ func (s *server) handleCancel(p *protocol.CancelParams) {
 	}
 }
 
-// cancelOutdated ends what runs on older views, when it has had time to finish.
+// cancelOutdated cancels the requests that run on older views if they have not finished after
+// editGrace.
 func (s *server) cancelOutdated() {
 	var old []*call
 	for _, c := range s.running {

@@ -6,7 +6,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// hierarchyItem returns a function of the call hierarchy; it is not ok when no file holds it.
+// hierarchyItem converts a function to a call hierarchy item. ok is false if the function is in no
+// file.
 func (t *translation) hierarchyItem(f *analysis.Function) (item protocol.CallHierarchyItem, ok bool) {
 	at, ok := t.location(f.File, f.Span)
 	return protocol.CallHierarchyItem{Name: f.Name, Kind: symbolKinds[f.Kind], URI: at.URI, Range: at.Range, SelectionRange: t.rng(f.File, f.NameSpan)}, ok
@@ -22,7 +23,7 @@ func prepareCallHierarchy(c *call, p *protocol.CallHierarchyPrepareParams) (prot
 	return nil, c.Err()
 }
 
-// ranges are stretches of one file.
+// ranges converts spans of one file to ranges.
 func (t *translation) ranges(f *source.File, all []source.Span) (out protocol.List[protocol.Range]) {
 	for _, s := range all {
 		out = append(out, t.rng(f, s))

@@ -16,12 +16,12 @@ func TestCallHierarchy(t *testing.T) {
 		var items []protocol.CallHierarchyItem
 		e.request(protocol.MethodTextDocumentPrepareCallHierarchy, map[string]any{"textDocument": map[string]any{"uri": uri}, "position": map[string]int{"line": 1, "character": 4}}, &items)
 		if len(items) != 1 || items[0].Name != "add" {
-			t.Fatalf("the items are %+v", items)
+			t.Fatalf("call hierarchy items = %+v", items)
 		}
 		var in []protocol.CallHierarchyIncomingCall
 		e.request(protocol.MethodCallHierarchyIncomingCalls, map[string]any{"item": items[0]}, &in)
 		if len(in) != 2 || in[0].From.Name != "adds" || in[1].From.Name != "main" || len(in[1].FromRanges) != 1 || in[1].FromRanges[0].Start.Line != 10 {
-			t.Errorf("it is called by %+v", in)
+			t.Errorf("incoming calls = %+v", in)
 		}
 		var out []protocol.CallHierarchyOutgoingCall
 		e.request(protocol.MethodCallHierarchyOutgoingCalls, map[string]any{"item": in[1].From}, &out)
@@ -30,7 +30,7 @@ func TestCallHierarchy(t *testing.T) {
 			names[x.To.Name] = true
 		}
 		if !names["add"] {
-			t.Errorf("main calls %+v", out)
+			t.Errorf("outgoing calls of main = %+v", out)
 		}
 	})
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// The progress of a long first check is shown, that of a short one and later ones is not.
+// TestProgress runs first checks of different durations. The server shows progress for a long first
+// check, but not for a short one or for later checks.
 func TestProgress(t *testing.T) {
 	for _, c := range []struct {
 		takes    time.Duration
@@ -29,17 +30,17 @@ func TestProgress(t *testing.T) {
 			e.open("untitled:a", good)
 			time.Sleep(2 * time.Second)
 			if n := e.countReceived(protocol.MethodProgress); n != c.reported {
-				t.Errorf("a check of %v published diagnostics %d times", c.takes, n)
+				t.Errorf("number of progress notifications for a check of %v = %d", c.takes, n)
 			}
 			if n := e.countReceived(protocol.MethodWindowWorkDoneProgressCreate); n != c.reported/2 {
-				t.Errorf("of a check of %v it makes %d tokens", c.takes, n)
+				t.Errorf("number of progress tokens for a check of %v = %d", c.takes, n)
 			}
 		})
 	}
 }
 
-// While the user types, checks that take longer than the pauses still publish results from time to
-// time.
+// TestSlowChecks simulates a user who types while checks take longer than the pauses. The server
+// still publishes results from time to time.
 func TestSlowChecks(t *testing.T) {
 	runInBubble(t, Options{diagnose: func(ctx context.Context, s *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) {
 		select {
@@ -66,12 +67,13 @@ func TestSlowChecks(t *testing.T) {
 			versions = append(versions, *p.Version)
 		}
 		if len(versions) < 3 || !slices.IsSorted(versions) || versions[len(versions)-1] != 41 {
-			t.Errorf("in 2 s of typing, the versions %v were published", versions)
+			t.Errorf("versions published in 2 s of typing = %v", versions)
 		}
 	})
 }
 
-// A crash of a check is reported in the open documents, and the next check publishes its results.
+// TestCheckCrash makes a check panic. The open documents show the crash as a diagnostic, and the
+// next check publishes its results.
 func TestCheckCrash(t *testing.T) {
 	crash := true
 	runInBubble(t, Options{diagnose: func(ctx context.Context, s *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// editor plays a client in the same bubble as the server: its clock only advances when all
-// goroutines wait.
+// editor is a test client in the same synctest bubble as the server. The clock of the bubble only
+// advances while all goroutines wait.
 type editor struct {
 	t           *testing.T
 	in          *io.PipeWriter
@@ -22,7 +22,7 @@ type editor struct {
 	stderr, log strings.Builder
 }
 
-// runInBubble runs a test with a server on the test's clock.
+// runInBubble runs a test with a server in a synctest bubble.
 func runInBubble(t *testing.T, o Options, play func(e *editor)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -65,17 +65,17 @@ func (e *editor) startRequest(method string, params any) json.RawMessage {
 	return id
 }
 
-// await returns the answer to a request.
+// await returns the response to a request.
 func (e *editor) await(id json.RawMessage) *lsptest.Message {
 	e.t.Helper()
 	m, err := e.client.Await(id)
 	if err != nil {
-		e.t.Fatalf("no answer to %s: %v", id, err)
+		e.t.Fatalf("no response to %s: %v", id, err)
 	}
 	return m
 }
 
-// drain handles the server's messages until no more arrive.
+// drain handles the server's messages until the server sends no more.
 func (e *editor) drain() {
 	for before := -1; before != len(e.received); {
 		before = len(e.received)
@@ -86,7 +86,7 @@ func (e *editor) drain() {
 	}
 }
 
-// request returns the result of a request, into into when that is not nil.
+// request sends a request and decodes its result into into, unless into is nil.
 func (e *editor) request(method string, params, into any) *lsptest.Message {
 	e.t.Helper()
 	m := e.await(e.startRequest(method, params))
@@ -101,15 +101,15 @@ func (e *editor) request(method string, params, into any) *lsptest.Message {
 	return m
 }
 
-// expectError checks for an error with this code.
+// expectError checks that a response is an error with this code.
 func (e *editor) expectError(m *lsptest.Message, code int) {
 	e.t.Helper()
 	if m.Error == nil || m.Error.Code != code {
-		e.t.Errorf("the answer is %s, error %v; want the code %d", m.Result, m.Error, code)
+		e.t.Errorf("response = %s, error %v; want error code %d", m.Result, m.Error, code)
 	}
 }
 
-// start initializes a server for a directory.
+// start initializes the server for a directory and returns the result of initialize.
 func (e *editor) start(dir string, capabilities any) (result map[string]any) {
 	e.t.Helper()
 	e.request(protocol.MethodInitialize, map[string]any{"processId": nil, "rootUri": fileURI(dir), "capabilities": capabilities}, &result)
@@ -122,12 +122,12 @@ func (e *editor) open(uri protocol.DocumentURI, text string) {
 	e.notify(protocol.MethodTextDocumentDidOpen, map[string]any{"textDocument": map[string]any{"uri": uri, "languageId": "concerto", "version": 1, "text": text}})
 }
 
-// edit replaces a whole text.
+// edit replaces the whole text of a document.
 func (e *editor) edit(uri protocol.DocumentURI, version int, text string) {
 	e.notify(protocol.MethodTextDocumentDidChange, map[string]any{"textDocument": map[string]any{"uri": uri, "version": version}, "contentChanges": []any{map[string]any{"text": text}}})
 }
 
-// published returns the diagnostics that were pushed for a document, in order, and forgets them.
+// published removes and returns, in order, the received diagnostics of a document.
 func (e *editor) published(uri protocol.DocumentURI) (all []protocol.PublishDiagnosticsParams) {
 	e.t.Helper()
 	e.drain()
@@ -151,7 +151,7 @@ func (e *editor) published(uri protocol.DocumentURI) (all []protocol.PublishDiag
 	return all
 }
 
-// countReceived counts the received messages of a method.
+// countReceived returns the number of received messages with a method.
 func (e *editor) countReceived(method string) (n int) {
 	e.drain()
 	for _, m := range e.received {

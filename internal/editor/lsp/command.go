@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// The commands that a client may have executed.
+// The commands of the server.
 const (
 	commandRun     = "concerto.run"
 	commandTest    = "concerto.test"
@@ -20,10 +20,10 @@ const (
 	commandGraph   = "concerto.graph"
 )
 
-// command executes one. Its arguments are one object.
+// command executes a command. Its arguments are encoded as one JSON object.
 type command = func(c *call, argument json.RawMessage) (any, error)
 
-// commands are all of them, in the order in which they are offered.
+// commands lists the commands in the order in which the server announces them.
 var commands = []struct {
 	name string
 	run  command
@@ -36,7 +36,7 @@ var commands = []struct {
 	{commandGraph, typedCommand((*call).graph)},
 }
 
-// typedCommand returns a command with this type of argument.
+// typedCommand returns a command whose argument has type P.
 func typedCommand[P any](f func(*call, *P) (any, error)) command {
 	return func(c *call, argument json.RawMessage) (any, error) {
 		p := new(P)
@@ -71,7 +71,7 @@ type explainParams struct {
 	Code string `json:"code"`
 }
 
-// explain returns the text that explains a code.
+// explain returns the Markdown text that explains a diagnostic code.
 func (c *call) explain(p *explainParams) (any, error) {
 	if c.server.Explain != nil {
 		if text := c.server.Explain(strings.ToUpper(p.Code)); text != "" {
@@ -81,7 +81,7 @@ func (c *call) explain(p *explainParams) (any, error) {
 	return nil, refusal(errors.New("no diagnostic has the code " + p.Code))
 }
 
-// restart discards all results and checks the programs again.
+// restart discards all results and checks all programs again.
 func (c *call) restart(*struct{}) (any, error) {
 	c.runInLoop(func() {
 		s := c.loop
@@ -98,13 +98,13 @@ func (c *call) restart(*struct{}) (any, error) {
 	return nil, nil
 }
 
-// fileParams name a document.
+// fileParams contains the URI of a document.
 type fileParams struct {
 	URI protocol.DocumentURI `json:"uri,omitempty"`
 }
 
-// programOf returns the program that a document belongs to; without a document, the only one that
-// there is.
+// programOf returns the program that a document belongs to. Without a document, it returns the
+// workspace's only program, or an error if there are several.
 func (c *call) programOf(uri protocol.DocumentURI) (*analysis.Program, error) {
 	if uri == "" {
 		if all := c.snapshot.Programs(); len(all) == 1 {
@@ -118,7 +118,8 @@ func (c *call) programOf(uri protocol.DocumentURI) (*analysis.Program, error) {
 	return nil, refusal(errors.New("no program in " + filepath.Base(c.path(uri))))
 }
 
-// savedProgram is like program for a program to run, which must be a file.
+// savedProgram is like programOf, but it returns an error for a document that is no file. Only
+// files can be run.
 func (c *call) savedProgram(uri protocol.DocumentURI) (*analysis.Program, error) {
 	p, err := c.programOf(uri)
 	switch {

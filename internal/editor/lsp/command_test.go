@@ -25,7 +25,7 @@ fn used() { }
 fn main() { used(); }
 `
 
-// runWithCommand plays with a server whose commands run performs.
+// runWithCommand runs a test with a server that uses run to execute commands.
 func runWithCommand(t *testing.T, run func(ctx context.Context, child *Child) (int, error), play func(e *editor, uri protocol.DocumentURI, dir string)) {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,7 +41,7 @@ func (e *editor) execute(command string, argument any) *lsptest.Message {
 	return e.request(protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": command, "arguments": []any{argument}}, nil)
 }
 
-// paramsOf returns the params of the received messages of a method.
+// paramsOf returns the encoded parameters of the received messages with a method.
 func (e *editor) paramsOf(method string) (all []string) {
 	e.drain()
 	for _, m := range e.received {
@@ -52,7 +52,7 @@ func (e *editor) paramsOf(method string) (all []string) {
 	return all
 }
 
-// lensTitles returns the titles over lines.
+// lensTitles returns the titles of the code lenses with their lines.
 func (e *editor) lensTitles(uri protocol.DocumentURI) string {
 	var all []protocol.CodeLens
 	e.request(protocol.MethodTextDocumentCodeLens, map[string]any{"textDocument": map[string]any{"uri": uri}}, &all)
@@ -63,7 +63,7 @@ func (e *editor) lensTitles(uri protocol.DocumentURI) string {
 	return strings.Join(out, ", ")
 }
 
-// writeLines writes what `concerto test` would.
+// writeLines writes lines to the stdout of a command, as `concerto test` does.
 func writeLines(child *Child, lines ...string) {
 	for _, l := range lines {
 		fmt.Fprintln(child.Stdout, l)
@@ -83,16 +83,17 @@ func testChild(_ context.Context, child *Child) (int, error) {
 	return 1, nil
 }
 
-// The start and end of tests is reported, and tests have code lenses.
+// TestTestCommand runs the test command. The server reports the start and end of each test, and the
+// tests have code lenses.
 func TestTestCommand(t *testing.T) {
 	runWithCommand(t, testChild, func(e *editor, uri protocol.DocumentURI, dir string) {
 		if got, want := e.lensTitles(uri), "1 Run test, 1 Debug test, 4 Run test, 4 Debug test, 6 1 reference, 8 Run, 8 Debug"; got != want {
-			t.Errorf("there is %s, want %s", got, want)
+			t.Errorf("lenses = %s, want %s", got, want)
 		}
 		m := e.execute(commandTest, map[string]any{"uri": uri})
 		ran := string(m.ID)
 		if m.Error != nil || string(m.Result) != "null" {
-			t.Errorf("it answers %s %v", m.Result, m.Error)
+			t.Errorf("test command: result %s, error %v", m.Result, m.Error)
 		}
 		at := `"location":{"uri":"` + string(uri) + `","range":{"start":{"line":4,"character":3},"end":{"line":4,"character":3}}}`
 		want := `{"run":"N","name":"good","state":"started"}
@@ -100,17 +101,17 @@ func TestTestCommand(t *testing.T) {
 {"run":"N","name":"bad","state":"started"}
 {"run":"N","name":"bad","state":"failed","ms":2,"message":"no\nnever","diff":"- 1\n+ 2",` + at + `}`
 		if got := strings.ReplaceAll(strings.Join(e.paramsOf(methodTestEvent), "\n"), strconv.Quote(ran), `"N"`); got != want {
-			t.Errorf("got\n%s\nwant\n%s", got, want)
+			t.Errorf("test events:\n%s\nwant\n%s", got, want)
 		}
 		if e.countReceived(protocol.MethodWorkspaceCodeLensRefresh) != 1 {
-			t.Error("the server does not request a refresh of the lenses")
+			t.Error("the server requested no refresh of the lenses")
 		}
 		if got := e.lensTitles(uri); !strings.HasPrefix(got, "1 Run test, 1 passed in 1.5 ms, 1 Debug test, 4 Run test, 4 failed: no, 4 Debug test") {
-			t.Errorf("afterwards there is %s", got)
+			t.Errorf("lenses after the tests = %s", got)
 		}
 		m = e.execute(commandTest, map[string]any{"uri": uri, "names": []string{"bad"}, "debug": true})
 		if got, want := string(m.Result), `[{"type":"concerto","request":"launch","name":"Debug bad","program":"`+filepath.Join(dir, "a.conc")+`","test":"bad"}]`; got != want {
-			t.Errorf("to debug it is %s", got)
+			t.Errorf("result with debug = %s", got)
 		}
 		e.expectError(e.execute(commandTest, map[string]any{"uri": uri, "names": []string{"none"}}), codeRequestFailed)
 		e.expectError(e.execute(commandTest, map[string]any{"uri": "untitled:x"}), codeRequestFailed)
@@ -119,7 +120,8 @@ func TestTestCommand(t *testing.T) {
 	})
 }
 
-// Cancelled tests end, and unfinished ones are reported as skipped.
+// TestTestCancelled cancels the test command. The command stops, and the server reports unfinished
+// tests as skipped.
 func TestTestCancelled(t *testing.T) {
 	for _, by := range []string{protocol.MethodCancelRequest, methodProgressCancel} {
 		runWithCommand(t, func(ctx context.Context, child *Child) (int, error) {
@@ -135,13 +137,14 @@ func TestTestCancelled(t *testing.T) {
 			e.notify(by, map[string]any{"id": json.RawMessage(id), "token": "concerto-command-" + string(id)})
 			e.expectError(e.await(id), codeCancelled)
 			if got := strings.Join(e.paramsOf(methodTestEvent), " "); strings.Count(got, "skipped") != 2 {
-				t.Errorf("%s: got %s", by, got)
+				t.Errorf("test events after cancellation by %s = %s", by, got)
 			}
 		})
 	}
 }
 
-// A program runs with unsaved texts, and its output is reported line by line.
+// TestRunCommand runs a program. The command receives the unsaved texts, and the server reports its
+// output line by line.
 func TestRunCommand(t *testing.T) {
 	var children []*Child
 	runWithCommand(t, func(_ context.Context, child *Child) (int, error) {
@@ -153,7 +156,7 @@ func TestRunCommand(t *testing.T) {
 	}, func(e *editor, uri protocol.DocumentURI, dir string) {
 		m := e.execute(commandRun, map[string]any{"uri": uri, "args": []string{"x"}})
 		if string(m.Result) != `{"code":3}` {
-			t.Errorf("it answers %s %v", m.Result, m.Error)
+			t.Errorf("run command: result %s, error %v", m.Result, m.Error)
 		}
 		var outputs []string
 		for _, text := range e.paramsOf(protocol.MethodWindowLogMessage) {
@@ -162,22 +165,22 @@ func TestRunCommand(t *testing.T) {
 			outputs = append(outputs, fmt.Sprint(p.Type, " ", p.Message))
 		}
 		if got := strings.Join(outputs, ", "); got != "3 one, 3 two, 4 a log, 3 last" {
-			t.Errorf("got %s", got)
+			t.Errorf("reported output = %s", got)
 		}
 		path := filepath.Join(dir, "a.conc")
 		if c := children[0]; strings.Join(c.Args, " ") != "run "+path+" -- x" || c.Dir != dir || c.Texts[path] != runnable {
-			t.Errorf("it runs %+v", c)
+			t.Errorf("command line = %+v", c)
 		}
 		if got := e.countReceived(protocol.MethodWindowWorkDoneProgressCreate); got != 1 {
-			t.Errorf("%d progresses", got)
+			t.Errorf("number of progress tokens = %d", got)
 		}
 		m = e.execute(commandRun, map[string]any{"uri": uri, "debug": true})
 		if got, want := string(m.Result), `[{"type":"concerto","request":"launch","name":"Debug a.conc","program":"`+path+`"}]`; got != want {
-			t.Errorf("to debug it is %s", got)
+			t.Errorf("result with debug = %s", got)
 		}
 		e.expectError(e.execute(commandBuild, map[string]any{"uri": uri}), codeRequestFailed)
-		if m := e.execute(commandRun, nil); m.Error != nil { // there is one program
-			t.Errorf("without a document: %v", m.Error)
+		if m := e.execute(commandRun, nil); m.Error != nil { // the document is optional, because the workspace has only one program
+			t.Errorf("run without a document: %v", m.Error)
 		}
 	})
 }
@@ -186,25 +189,25 @@ func TestOtherCommands(t *testing.T) {
 	runWithCommand(t, func(context.Context, *Child) (int, error) { return 0, nil }, func(e *editor, uri protocol.DocumentURI, dir string) {
 		m := e.execute(commandBuild, map[string]any{"uri": uri})
 		if want := filepath.Join(dir, "a.conc-ir"); string(m.Result) != `{"path":"`+want+`","uri":"`+string(fileURI(want))+`"}` {
-			t.Errorf("it builds %s %v", m.Result, m.Error)
+			t.Errorf("build: result %s, error %v", m.Result, m.Error)
 		}
 		time.Sleep(maxWait)
 		e.published(uri)
 		if m := e.execute(commandRestart, nil); m.Error != nil || string(m.Result) != "null" {
-			t.Errorf("restart answers %s %v", m.Result, m.Error)
+			t.Errorf("restart: result %s, error %v", m.Result, m.Error)
 		}
 		time.Sleep(maxWait)
 		if len(e.published(uri)) != 1 {
-			t.Error("the programs are not checked again")
+			t.Error("restart did not check the programs again")
 		}
 		m = e.execute(commandGraph, map[string]any{"uri": uri})
 		if got := string(m.Result); !strings.Contains(got, `"nodes":[{"id":"function:main","kind":"function","name":"main"`) || !strings.Contains(got, `"edges":[]`) {
-			t.Errorf("the graph is %s %v", got, m.Error)
+			t.Errorf("graph = %s, error %v", got, m.Error)
 		}
 	})
 }
 
-// Settings leave lenses out.
+// TestLensSettings turns off kinds of lenses by settings.
 func TestLensSettings(t *testing.T) {
 	runWithCommand(t, testChild, func(e *editor, uri protocol.DocumentURI, _ string) {
 		for _, c := range []struct{ off, want string }{
@@ -214,11 +217,11 @@ func TestLensSettings(t *testing.T) {
 		} {
 			e.notify(protocol.MethodWorkspaceDidChangeConfiguration, map[string]any{"settings": map[string]any{"concerto": map[string]any{"codeLens": map[string]any{c.off: false}}}})
 			if got := e.lensTitles(uri); got != c.want {
-				t.Errorf("without %s there is %s", c.off, got)
+				t.Errorf("lenses with %s off = %s", c.off, got)
 			}
 		}
 		if n := e.countReceived(protocol.MethodWorkspaceCodeLensRefresh); n != 3 {
-			t.Errorf("%d refresh requests", n)
+			t.Errorf("number of refresh requests = %d", n)
 		}
 	})
 }

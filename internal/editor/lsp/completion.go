@@ -36,20 +36,20 @@ var itemKinds = map[analysis.ItemKind]protocol.CompletionItemKind{
 	analysis.FileItem:      protocol.CompletionItemKindFile,
 }
 
-// completions are lists that the client was given, from which it may have an item resolved: the
-// last ones.
+// completions stores the last lists of completions that the client received. The client may resolve
+// items of these lists.
 type completions struct {
 	number int
 	lists  map[int]*sentCompletion
 }
 
-// sentCompletion is one of them.
+// sentCompletion is a list of completions that the client received.
 type sentCompletion struct {
 	items []analysis.Item
 	with  *translation
 }
 
-// maxCompletions is the number of retained lists.
+// maxCompletions is the number of stored lists.
 const maxCompletions = 4
 
 // store stores a list and returns its number.
@@ -63,7 +63,7 @@ func (k *completions) store(c *sentCompletion) int {
 	return k.number
 }
 
-// itemData names an item of a list that was given.
+// itemData identifies an item in a stored list.
 type itemData struct {
 	List int `json:"list"`
 	Item int `json:"item"`
@@ -101,7 +101,8 @@ func completion(c *call, p *protocol.CompletionParams) (*protocol.CompletionList
 	return out, nil
 }
 
-// isQuoted reports whether a range begins with a quote, which clients compare with the typed text.
+// isQuoted reports whether a range begins with a quote. Clients compare the quote with the typed
+// text.
 func isQuoted(f *source.File, s source.Span) bool {
 	return int(s.Start) < len(f.Text) && s.Start < s.End && f.Text[s.Start] == '"'
 }
@@ -130,7 +131,7 @@ func (c *call) completionItem(x *analysis.Item, at protocol.InsertReplaceEdit) p
 	return item
 }
 
-// additionalEdits returns an item's edits elsewhere in the document.
+// additionalEdits returns the edits of an item outside of the replaced range.
 func (t *translation) additionalEdits(x *analysis.Item) (out []protocol.TextEdit) {
 	for _, e := range x.Edits {
 		out = append(out, protocol.TextEdit{Range: t.rng(e.File, e.Span), NewText: e.Text})
@@ -138,11 +139,11 @@ func (t *translation) additionalEdits(x *analysis.Item) (out []protocol.TextEdit
 	return out
 }
 
-// resolveItem adds to an item its documentation, and the edits that bring it into scope.
+// resolveItem adds documentation to an item, and the edits that import its name.
 func resolveItem(c *call, item *protocol.CompletionItem) (*protocol.CompletionItem, error) {
 	var at itemData
 	if err := json.Unmarshal(item.Data, &at); err != nil {
-		return item, nil //nolint:nilerr // it is none of ours: nothing is known of it
+		return item, nil //nolint:nilerr // the item is not from this server
 	}
 	var list *sentCompletion
 	c.runInLoop(func() { list = c.loop.completions.lists[at.List] })
@@ -177,7 +178,7 @@ func signatureHelp(c *call, p *protocol.SignatureHelpParams) (*protocol.Signatur
 		doc := markdown(s.Doc)
 		one.Documentation = &doc
 	}
-	active := uint32(len(s.Params)) // none
+	active := uint32(len(s.Params)) // no active parameter
 	if s.Active >= 0 {
 		active = uint32(s.Active)
 	}

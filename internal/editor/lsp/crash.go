@@ -15,7 +15,7 @@ import (
 // bugText returns the message for an internal error.
 func bugText(p any) string { return fmt.Sprintf("internal error, which is a bug in Concerto: %v", p) }
 
-// runSafely runs a function of the loop. It reports a panic and continues.
+// runSafely calls a function on the loop. If the function panics, it reports the panic and returns.
 func (s *server) runSafely(f func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -25,8 +25,8 @@ func (s *server) runSafely(f func()) {
 	f()
 }
 
-// reportCrash reports a panic: it writes what led to it into the state directory, without texts,
-// and shows the file's path, each once.
+// reportCrash writes a crash report, without texts of documents, into the state directory. It shows
+// the path of the report to the user, once for each bug.
 func (s *server) reportCrash(v *view, doing string, p any, stack []byte) {
 	s.options.log("panic in %s: %v", doing, p)
 	text := v.crashText(doing, p, stack)
@@ -46,8 +46,8 @@ func (s *server) reportCrash(v *view, doing string, p any, stack []byte) {
 	s.notify(protocol.MethodWindowShowMessage, protocol.ShowMessageParams{Type: protocol.MessageTypeError, Message: "concerto lsp: " + bugText(p) + ". " + where})
 }
 
-// findCulprit returns the first function of this module in a stack below the panic, which
-// identifies a bug.
+// findCulprit returns the first function of this module below the panic in a stack. That function
+// identifies the bug.
 func findCulprit(stack []byte) string {
 	_, below, _ := strings.Cut(string(stack), "panic(")
 	for line := range strings.Lines(below) {
@@ -59,7 +59,7 @@ func findCulprit(stack []byte) string {
 	return below
 }
 
-// crashText returns the text of a report.
+// crashText returns the text of a crash report.
 func (v *view) crashText(doing string, p any, stack []byte) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "concerto %s lsp, in %s: %v\n\n%s\n", v.server.Name, doing, p, stack)
@@ -70,7 +70,7 @@ func (v *view) crashText(doing string, p any, stack []byte) string {
 	return b.String()
 }
 
-// writeFile writes a file of the server's own.
+// writeFile writes a file with permissions for the user only.
 func writeFile(path string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// translation turns places of one snapshot into the client's.
+// translation converts locations of one snapshot to the protocol's form.
 type translation struct {
 	*view
 	tables map[*source.File]*lines
@@ -19,7 +19,7 @@ type translation struct {
 
 func (v *view) translation() *translation { return &translation{v, map[*source.File]*lines{}} }
 
-// lines returns the lines of a text, shared with an open document of the same text.
+// lines returns the lines of a text. An open document with the same text shares them.
 func (t *translation) lines(f *source.File) *lines {
 	if t.tables[f] == nil {
 		t.tables[f] = newLines(f.Text, t.enc)
@@ -29,8 +29,8 @@ func (t *translation) lines(f *source.File) *lines {
 
 func (t *translation) rng(f *source.File, s source.Span) protocol.Range { return t.lines(f).rng(s) }
 
-// location returns a place in a file or in a text of the library, which it writes to a file. ok is
-// false if there is no such file.
+// location converts a range of a file. For a text of the library, it writes a file that the client
+// can open. ok is false if there is no such file.
 func (t *translation) location(f *source.File, s source.Span) (l protocol.Location, ok bool) {
 	uri := t.uri(f)
 	return protocol.Location{URI: uri, Range: t.rng(f, s)}, uri != ""
@@ -43,7 +43,7 @@ func (t *translation) uri(f *source.File) protocol.DocumentURI {
 	return t.server.cacheText(f.Name, f.Text)
 }
 
-// diagnostics converts diagnostics.
+// diagnostics converts diagnostics to the protocol's form.
 func (t *translation) diagnostics(found []*diag.Diagnostic) protocol.List[protocol.Diagnostic] {
 	out := protocol.List[protocol.Diagnostic]{}
 	for _, d := range found {
@@ -84,7 +84,7 @@ func (t *translation) diagnostic(d *diag.Diagnostic) protocol.Diagnostic {
 	return out
 }
 
-// messageText returns the message with its hints, a line each.
+// messageText returns the message of a diagnostic, followed by its hints on separate lines.
 func messageText(d *diag.Diagnostic) string {
 	var b strings.Builder
 	b.WriteString(d.Message)
@@ -94,11 +94,11 @@ func messageText(d *diag.Diagnostic) string {
 	return b.String()
 }
 
-// diagnosticSupport lists the optional parts of a diagnostic that a client shows.
+// diagnosticSupport lists the optional parts of a diagnostic that the client supports.
 type diagnosticSupport struct{ related, tags, codes bool }
 
-// diagnosticSupport returns the supported parts of diagnostics. They are the same for pulled and
-// pushed diagnostics, unless the client specifies both.
+// diagnosticSupport returns the parts of diagnostics that the client supports. A client can specify
+// them for pulled and for pushed diagnostics.
 func (c *client) diagnosticSupport() diagnosticSupport {
 	d := deref(c.TextDocument)
 	if c.pulls() {
@@ -109,12 +109,13 @@ func (c *client) diagnosticSupport() diagnosticSupport {
 	return diagnosticSupport{p.RelatedInformation, p.TagSupport != nil, p.CodeDescriptionSupport}
 }
 
-// resultID names diagnostics by what they are.
+// resultID returns a hash of diagnostics.
 func resultID(items protocol.List[protocol.Diagnostic]) string {
 	return hexsum.SHA256(jsonwrite.MustEncode(items))[:16]
 }
 
-// pullReport returns the response to a pull: the diagnostics, or that they are unchanged.
+// pullReport returns the response to a pull request: all diagnostics, or that the diagnostics are
+// the same as in the previous response.
 func pullReport(items protocol.List[protocol.Diagnostic], previous string) (full *protocol.FullDocumentDiagnosticReport, same *protocol.UnchangedDocumentDiagnosticReport) {
 	id := resultID(items)
 	if id == previous {
@@ -135,7 +136,8 @@ func documentDiagnostic(c *call, p *protocol.DocumentDiagnosticParams) (any, err
 	return full, nil
 }
 
-// items returns the diagnostics of a document. A panic in the check is one of them.
+// items returns the diagnostics of a document. If the check panics, it returns a diagnostic that
+// says so.
 func (c *call) items(uri protocol.DocumentURI) (items protocol.List[protocol.Diagnostic], err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -155,7 +157,7 @@ func (c *call) items(uri protocol.DocumentURI) (items protocol.List[protocol.Dia
 	return c.translation().diagnostics(found), nil
 }
 
-// path returns the path of a document.
+// path returns the path of a document in the analysis.
 func (v *view) path(uri protocol.DocumentURI) string {
 	if d := v.find(uri); d != nil {
 		return d.path
@@ -193,7 +195,7 @@ func workspaceDiagnostic(c *call, p *protocol.WorkspaceDiagnosticParams) (*proto
 			add(uri, nil, t.diagnostics(all[path]))
 		}
 	}
-	for _, uri := range sortedKeys(previous) { // removed files
+	for _, uri := range sortedKeys(previous) { // files that were removed since the previous response
 		add(uri, nil, nil)
 	}
 	return out, nil

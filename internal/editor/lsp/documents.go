@@ -13,10 +13,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// document is the text of an open document. It is immutable: an edit creates a new one.
+// document is the text of an open document. It is immutable: each edit creates a new document.
 type document struct {
 	uri     protocol.DocumentURI
-	path    string // in the analysis
+	path    string // path in the analysis
 	version int32
 	text    []byte
 	lines   func() *lines
@@ -26,8 +26,8 @@ func newDocument(uri protocol.DocumentURI, version int32, text []byte, enc encod
 	return &document{uri, pathOf(uri), version, text, sync.OnceValue(func() *lines { return newLines(text, enc) })}
 }
 
-// pathOf returns the path of a document in the analysis: the path of a file, or the URI itself if
-// it is not that of a file.
+// pathOf returns the path of a document in the analysis. For a URI that is not the URI of a file,
+// the path is the URI itself.
 func pathOf(uri protocol.DocumentURI) string {
 	u, err := url.Parse(string(uri))
 	if err != nil || u.Scheme != "file" || !strings.HasPrefix(u.Path, "/") {
@@ -36,7 +36,8 @@ func pathOf(uri protocol.DocumentURI) string {
 	return filepath.Clean(filepath.FromSlash(u.Path))
 }
 
-// uriOf returns the URI of a path: for an open document, the URI with which the client opened it.
+// uriOf returns the URI of a path. For an open document, it is the URI with which the client opened
+// the document.
 func (v *view) uriOf(path string) protocol.DocumentURI {
 	for uri, d := range v.docs {
 		if d.path == path {
@@ -54,8 +55,8 @@ func (v *view) uriOf(path string) protocol.DocumentURI {
 // link is a folder that the client names by a path with symbolic links, and its real path.
 type link struct{ named, real string }
 
-// linksOf returns the folders whose paths contain symbolic links. URIs of files in them use the
-// client's path.
+// linksOf returns the folders whose paths contain symbolic links. The URIs of files in such a
+// folder must use the client's path.
 func linksOf(folders []string) (all []link) {
 	for _, folder := range folders {
 		if real, err := filepath.EvalSymlinks(folder); err == nil && real != filepath.Clean(folder) {
@@ -73,7 +74,7 @@ func fileURI(path string) protocol.DocumentURI {
 	return protocol.DocumentURI(u.String())
 }
 
-// find returns the open document with a URI, or with another URI of the same path.
+// find returns the open document with a URI or with another URI of the same file.
 func (v *view) find(uri protocol.DocumentURI) *document {
 	if d := v.docs[uri]; d != nil {
 		return d
@@ -87,14 +88,14 @@ func (v *view) find(uri protocol.DocumentURI) *document {
 	return nil
 }
 
-// updateView replaces the view by a copy that f changed.
+// updateView replaces the view by a modified copy. f modifies the copy.
 func (s *server) updateView(f func(v *view)) {
 	v := *s.view
 	f(&v)
 	s.view = &v
 }
 
-// setDocument opens a document, or closes it if d is nil.
+// setDocument stores an open document, or removes it if d is nil.
 func (s *server) setDocument(uri protocol.DocumentURI, d *document) {
 	s.updateView(func(v *view) {
 		v.docs = maps.Clone(v.docs)
@@ -133,7 +134,7 @@ func (s *server) didChange(p *protocol.DidChangeTextDocumentParams) {
 	s.afterEdit()
 }
 
-// applyChange returns the text after a change by the client.
+// applyChange returns the text after a change that the client sent.
 func (l *lines) applyChange(c protocol.TextDocumentContentChangePartial) []byte {
 	if c.Range == nil {
 		return []byte(c.Text)
@@ -157,14 +158,15 @@ func (s *server) didClose(p *protocol.DidCloseTextDocumentParams) {
 	s.afterEdit()
 }
 
-// afterEdit updates the snapshot and schedules a check, after each change of a document or file.
+// afterEdit creates a new snapshot and schedules a check. It is called after each change of a
+// document or file.
 func (s *server) afterEdit() {
 	s.updateView(func(v *view) { v.snapshot = s.workspace.Snapshot() })
 	s.cancelOutdated()
 	s.checkSoon()
 }
 
-// methodText requests the server's text of a document. Tests with --check-sync use it.
+// methodText returns the server's text of a document. Tests use it with --check-sync.
 const methodText = "concerto/text"
 
 type textParams struct {
@@ -185,5 +187,5 @@ func text(c *call, p *textParams) (*textResult, error) {
 	return &textResult{d.version, hexsum.SHA256(d.text), len(d.text)}, nil
 }
 
-// rawString returns a text as JSON.
+// rawString encodes a string as JSON.
 func rawString(s string) json.RawMessage { return jsonwrite.MustEncode(s) }

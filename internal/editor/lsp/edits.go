@@ -9,13 +9,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// splice is a replacement of a range.
+// splice is the replacement of a range of bytes by a text.
 type splice struct {
 	source.Span
 	text string
 }
 
-// splices returns the edits between two texts that differ only in white space.
+// splices returns the edits that change one text into another. The texts differ only in white
+// space.
 func splices(was, is []byte) []splice { return toSplices(repair.Splices(was, is)) }
 
 func toSplices(edits []diag.Edit) (out []splice) {
@@ -27,7 +28,7 @@ func toSplices(edits []diag.Edit) (out []splice) {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// textEdits are splices of a text as the client makes them.
+// textEdits converts splices to edits in the protocol's form.
 func (l *lines) textEdits(all []splice) protocol.List[protocol.TextEdit] {
 	out := protocol.List[protocol.TextEdit]{}
 	for _, s := range all {
@@ -36,14 +37,14 @@ func (l *lines) textEdits(all []splice) protocol.List[protocol.TextEdit] {
 	return out
 }
 
-// change is a change of a file.
+// change contains the edits of one file.
 type change struct {
 	file    *source.File
 	splices []splice
 }
 
-// workspaceEdit returns a change in the form for the client, with known versions. It returns nil if
-// the client cannot create a required file.
+// workspaceEdit converts changes to the protocol's form, with the versions of open documents. It
+// returns nil if a change creates a file and the client does not support that.
 func (t *translation) workspaceEdit(all []*change) *protocol.WorkspaceEdit {
 	out := &protocol.WorkspaceEdit{}
 	can := deref(deref(t.client.Workspace).WorkspaceEdit)

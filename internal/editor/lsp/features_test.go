@@ -17,7 +17,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// applyEdits returns a text after edits of a client, which are all of the text before.
+// applyEdits returns a text after the client has applied edits. All ranges refer to the original
+// text.
 func applyEdits(t *testing.T, text string, edits []protocol.TextEdit) string {
 	t.Helper()
 	l := newLines([]byte(text), protocol.PositionEncodingKindUTF16)
@@ -44,11 +45,11 @@ func TestFormatting(t *testing.T) {
 		var edits []protocol.TextEdit
 		e.request(protocol.MethodTextDocumentFormatting, map[string]any{"textDocument": at, "options": styles}, &edits)
 		if got := applyEdits(t, ugly, edits); got != string(styled) {
-			t.Errorf("it is %q, want %q", got, styled)
+			t.Errorf("formatted text = %q, want %q", got, styled)
 		}
 		for _, x := range edits {
 			if len(x.NewText) > 10 {
-				t.Errorf("an edit is not minimal: %+v", x)
+				t.Errorf("edit = %+v, want a minimal edit", x)
 			}
 		}
 		line := func(n int) map[string]any {
@@ -56,31 +57,31 @@ func TestFormatting(t *testing.T) {
 		}
 		e.request(protocol.MethodTextDocumentRangeFormatting, map[string]any{"textDocument": at, "range": line(1), "options": styles}, &edits)
 		if got := applyEdits(t, ugly, edits); !strings.Contains(got, "fn   f( ) {\n    let xs = [1, 2, 3]; // é\n    println( xs)") {
-			t.Errorf("with one line it is %q", got)
+			t.Errorf("text after formatting one line = %q", got)
 		}
-		// With an error only the correct parts are edited.
+		// in a text with an error, only the correct parts are formatted
 		broken := ugly + "\n\nfn h( {\n"
 		e.edit("untitled:a", 2, broken)
 		if m := e.request(protocol.MethodTextDocumentFormatting, map[string]any{"textDocument": at, "options": styles}, nil); string(m.Result) != "[]" {
-			t.Errorf("what is broken gets %s", m.Result)
+			t.Errorf("result of formatting a broken range = %s", m.Result)
 		}
 		e.request(protocol.MethodTextDocumentRangeFormatting, map[string]any{"textDocument": at, "range": line(7), "options": styles}, &edits)
 		if got := applyEdits(t, broken, edits); !strings.Contains(got, "fn g() {\n    let s = \"a  b\";") && !strings.Contains(got, "fn g() {\n    let s") {
-			t.Errorf("a part of what is broken is %q", got)
+			t.Errorf("text after formatting a broken part = %q", got)
 		}
 		e.request(protocol.MethodTextDocumentOnTypeFormatting, map[string]any{"textDocument": at, "position": map[string]int{"line": 3, "character": 1}, "ch": "}", "options": styles}, &edits)
 		if got := applyEdits(t, broken, edits); !strings.HasPrefix(got, string(styled[:bytes.Index(styled, []byte("fn g"))-1])) {
-			t.Errorf("after a brace: %q", got)
+			t.Errorf("text after formatting at a closing brace = %q", got)
 		}
 		const lines = "fn main( ) { let x = ; }\nfn  g( ) { }\nfn  h( ) { }\n"
 		e.edit("untitled:a", 3, lines)
 		e.request(protocol.MethodTextDocumentRangeFormatting, map[string]any{"textDocument": at, "range": line(1), "options": styles}, &edits)
 		if got, want := applyEdits(t, lines, edits), "fn main( ) { let x = ; }\nfn g() {}\nfn  h( ) { }\n"; got != want {
-			t.Errorf("a declaration of one line beside what is broken is %q, want %q", got, want)
+			t.Errorf("text after formatting a one-line declaration next to broken code = %q, want %q", got, want)
 		}
 		for _, r := range []int{5, 99} {
 			if m := e.request(protocol.MethodTextDocumentRangeFormatting, map[string]any{"textDocument": at, "range": line(r), "options": styles}, nil); m.Error != nil || m.Result[0] != '[' {
-				t.Errorf("line %d: result %s, error %v", r, m.Result, m.Error)
+				t.Errorf("formatting line %d: result %s, error %v", r, m.Result, m.Error)
 			}
 		}
 	})
@@ -113,30 +114,30 @@ func TestActions(t *testing.T) {
 		}
 		all := ask(place(3, 13, 3, 13))
 		if got := titles(all); !strings.HasPrefix(got, "Insert `;` true") {
-			t.Fatalf("text after the line: %s", got)
+			t.Fatalf("text of the title after its first line = %s", got)
 		}
 		if v := all[0].Edit.DocumentChanges[0].TextDocument.Version; v == nil || *v != 1 {
-			t.Errorf("the edit is of the version %v", v)
+			t.Errorf("version of the edited document = %v", v)
 		}
 		for _, odd := range []any{place(9, 0, 0, 0), place(0, 0, 99, 99), place(99, 0, 99, 0)} {
 			ask(odd)
 		}
 		all = ask(place(0, 0, 0, 0), "source.fixAll")
 		if titles(all) != "Apply all safe fixes false" {
-			t.Fatalf("all is %s", titles(all))
+			t.Fatalf("titles of all actions = %s", titles(all))
 		}
 		var edits []protocol.TextEdit
 		for _, x := range all[0].Edit.DocumentChanges[0].Edits {
 			edits = append(edits, protocol.TextEdit{Range: x.Range, NewText: x.NewText})
 		}
 		if got, want := applyEdits(t, text, edits), "fn main() {\n    let x = 1;\n    println(x);\n    let y = 2;\n    println(y);\n}\n"; got != want {
-			t.Errorf("all safe fixes give %q", got)
+			t.Errorf("text after all safe fixes = %q", got)
 		}
 	})
 }
 
-// TestFixesPreserveSecrets checks that fixes of a manifest do not change its secrets or the text
-// next to them.
+// TestFixesPreserveSecrets applies the fixes of a manifest. They do not change its secrets or the
+// text next to the secrets.
 func TestFixesPreserveSecrets(t *testing.T) {
 	const key = "pässwörd-😀-of-mine"
 	text := "[connections.main]\nprovider = \"open-ai\"\napi_key = \"" + key + "\"\n\n[connections]\nother = { api_key = \"" + key + "\", provider = \"anthropc\" }\n"
@@ -158,28 +159,28 @@ func TestFixesPreserveSecrets(t *testing.T) {
 			got := applyEdits(t, text, edits)
 			switch {
 			case want.Replace(got) != want.Replace(text):
-				t.Errorf("%q makes %s", a.Title, got)
+				t.Errorf("text after %q = %s", a.Title, got)
 			case a.Kind == "source.fixAll" && (got != want.Replace(text) || len(edits) != 2):
-				t.Errorf("all safe fixes are the edits %v and make %s", edits, got)
+				t.Errorf("edits of all safe fixes = %v, text = %s", edits, got)
 			}
 		}
 		if len(all) != 3 {
-			t.Errorf("%d actions are offered", len(all))
+			t.Errorf("number of actions = %d", len(all))
 		}
 	})
 }
 
-// Refactorings are selected by the requested kinds, each of which includes its subkinds.
+// TestRefactorings requests refactorings by kind. A requested kind includes its subkinds.
 func TestRefactorings(t *testing.T) {
 	const text = "fn main() {\n    let n = \"1\".len() + 2;\n    println(n);\n}\n"
 	runInBubble(t, Options{}, func(e *editor) {
 		kinds := dig(e.start(t.TempDir(), struct{}{}), "capabilities", "codeActionProvider", "codeActionKinds")
 		if got, want := fmt.Sprint(kinds), "[quickfix source.fixAll.concerto refactor.extract refactor.inline refactor.rewrite source.organizeImports]"; got != want {
-			t.Errorf("the kinds are %s", got)
+			t.Errorf("advertised kinds = %s", got)
 		}
 		e.open("untitled:a", text)
 		for _, c := range []struct {
-			from, to int // characters of line 1
+			from, to int // character offsets in line 1
 			only     []string
 			want     string
 		}{
@@ -202,11 +203,11 @@ func TestRefactorings(t *testing.T) {
 				got = append(got, fmt.Sprint(a.Title, " ", a.Kind))
 			}
 			if strings.Join(got, ", ") != c.want {
-				t.Errorf("at %d, %v: %v", c.from, c.only, got)
+				t.Errorf("titles at character %d for kinds %v = %v", c.from, c.only, got)
 			}
 			if len(all) > 0 && all[0].Title == "Inline variable" {
 				if got, want := applyEdits(t, text, all[0].Edit.Changes["untitled:a"]), "fn main() {\n    println(\"1\".len() + 2);\n}\n"; got != want {
-					t.Errorf("it becomes %q", got)
+					t.Errorf("text after the refactoring = %q", got)
 				}
 			}
 		}
@@ -215,15 +216,16 @@ func TestRefactorings(t *testing.T) {
 		e.request(protocol.MethodTextDocumentCodeAction, map[string]any{"textDocument": map[string]any{"uri": "untitled:json"}, "context": map[string]any{"diagnostics": []any{}, "only": []string{"refactor"}},
 			"range": map[string]any{"start": map[string]int{"line": 0, "character": 0}, "end": map[string]int{"line": 9, "character": 0}}}, &all)
 		if len(all) != 1 || all[0].Title != "Generate schema from JSON" {
-			t.Fatalf("JSON gets %v", all)
+			t.Fatalf("actions for JSON = %v", all)
 		}
 		if got, want := applyEdits(t, "[{\"a\": 1}]\n", all[0].Edit.Changes["untitled:json"]), "schema Data {\n    a: Int,\n}\n"; got != want {
-			t.Errorf("JSON becomes %q", got)
+			t.Errorf("text after the action for JSON = %q", got)
 		}
 	})
 }
 
-// Clients that can create files create the file of a missing module.
+// TestCreateFile checks that the action which creates the file of a missing module is offered only
+// to clients that can create files.
 func TestCreateFile(t *testing.T) {
 	for name, can := range map[string]map[string]any{
 		"all":     {"documentChanges": true, "resourceOperations": []string{"create", "rename"}},
@@ -240,22 +242,22 @@ func TestCreateFile(t *testing.T) {
 				"range": map[string]any{"start": map[string]int{"line": 0, "character": 5}, "end": map[string]int{"line": 0, "character": 5}}}, &all)
 			if name != "all" {
 				if len(all) > 0 {
-					t.Errorf("%s: it gets %v", name, all)
+					t.Errorf("%s: actions = %v", name, all)
 				}
 				return
 			}
 			if len(all) != 1 || all[0]["title"] != "Create shapes.conc" {
-				t.Fatalf("it gets %v", all)
+				t.Fatalf("actions = %v", all)
 			}
 			want := fmt.Sprintf(`[{"kind":"create","options":{"ignoreIfExists":true},"uri":%q}]`, fileURI(filepath.Join(dir, "shapes.conc")))
 			if got, _ := json.Marshal(dig(all[0], "edit", "documentChanges")); string(got) != want {
-				t.Errorf("the edit is %s, want %s", got, want)
+				t.Errorf("edit = %s, want %s", got, want)
 			}
 		})
 	}
 }
 
-// dig returns a value within objects.
+// dig returns the value at a path of keys in nested objects.
 func dig(v any, names ...string) any {
 	for _, n := range names {
 		m, _ := v.(map[string]any)
@@ -264,25 +266,25 @@ func dig(v any, names ...string) any {
 	return v
 }
 
-// Splices make the one text of the other, whatever they are.
+// FuzzSplices checks that splices change any text into any other text.
 func FuzzSplices(f *testing.F) {
 	f.Add("f( a,b )", "f(a, b,)")
 	f.Add("é x", "x é")
 	f.Fuzz(func(t *testing.T, was, is string) {
 		for _, all := range [][]diag.Edit{repair.Splices([]byte(was), []byte(is)), repair.Narrowed([]byte(was), []byte(is))} {
 			if got := string(repair.Apply(source.NewFile("a", []byte(was)), all)); got != is {
-				t.Fatalf("%q becomes %q, want %q: %v", was, got, is, all)
+				t.Fatalf("splices of %q produce %q, want %q: %v", was, got, is, all)
 			}
 		}
 	})
 }
 
-// No list of an answer is null.
+// TestListsAreNotNull checks that no result encodes an empty list as null.
 func TestListsAreNotNull(t *testing.T) {
 	for name, m := range requests {
 		result := reflect.TypeOf(m.answer)
 		if result == nil {
-			t.Errorf("%s does not say what it answers", name)
+			t.Errorf("method %s has no answer type", name)
 			continue
 		}
 		for result.Kind() == reflect.Pointer {
@@ -296,7 +298,7 @@ func TestListsAreNotNull(t *testing.T) {
 	}
 }
 
-// nullList returns the path of a list that is written as null.
+// nullList returns the path of a list that is encoded as null, or "".
 func nullList(text json.RawMessage, t reflect.Type) string {
 	switch {
 	case t.Kind() == reflect.Slice && string(text) == "null":
@@ -305,7 +307,7 @@ func nullList(text json.RawMessage, t reflect.Type) string {
 		return ""
 	}
 	var has map[string]json.RawMessage
-	_ = json.Unmarshal(text, &has) // it is an object
+	_ = json.Unmarshal(text, &has) // the text is an object
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		if v, ok := has[name]; ok {
@@ -331,7 +333,7 @@ fn main() {
 }
 `
 
-// Names lead to their declarations and have descriptions.
+// TestNavigation checks hovers, definitions, references and symbols.
 func TestNavigation(t *testing.T) {
 	dir := t.TempDir()
 	runInBubble(t, Options{Cache: t.TempDir()}, func(e *editor) {
@@ -344,7 +346,7 @@ func TestNavigation(t *testing.T) {
 		var h protocol.Hover
 		e.request(protocol.MethodTextDocumentHover, at(10, 13), &h)
 		if h.Contents.Kind != "markdown" || !strings.Contains(h.Contents.Value, "fn add(a: Int, b: Int) -> Int") || !strings.Contains(h.Contents.Value, "Adds.") {
-			t.Errorf("hover: %+v", h)
+			t.Errorf("hover = %+v", h)
 		}
 		for method, want := range map[string]string{
 			protocol.MethodTextDocumentDefinition:     "1:3-6",
@@ -354,41 +356,41 @@ func TestNavigation(t *testing.T) {
 			var all []protocol.Location
 			e.request(method, at(10, 13), &all)
 			if got := formatLocations(all); got != want {
-				t.Errorf("%s: got %s, want %s", method, got, want)
+				t.Errorf("%s = %s, want %s", method, got, want)
 			}
 		}
 		var all []protocol.Location
 		e.request(protocol.MethodTextDocumentTypeDefinition, at(10, 16), &all)
 		if got := formatLocations(all); got != "3:7-12" {
-			t.Errorf("the type of p is at %s", got)
+			t.Errorf("type definition of p = %s", got)
 		}
 		e.request(protocol.MethodTextDocumentDefinition, at(10, 5), &all)
 		if len(all) != 1 || !strings.Contains(string(all[0].URI), "/std/") {
-			t.Errorf("println is declared in %v", all)
+			t.Errorf("definition of println = %v", all)
 		}
 		var tree []protocol.DocumentSymbol
 		e.request(protocol.MethodTextDocumentDocumentSymbol, at(0, 0), &tree)
 		if len(tree) != 4 || tree[1].Kind != protocol.SymbolKindStruct || len(tree[1].Children) != 1 {
-			t.Errorf("the symbols are %+v", tree)
+			t.Errorf("document symbols = %+v", tree)
 		}
 		var found []protocol.WorkspaceSymbol
 		e.request(protocol.MethodWorkspaceSymbol, map[string]any{"query": "adds"}, &found)
 		if len(found) != 1 || found[0].ContainerName != "test" {
-			t.Errorf("the workspace has %+v", found)
+			t.Errorf("workspace symbols = %+v", found)
 		}
-		for method := range requests { // at an invalid place, and in a missing document
+		for method := range requests { // requests at an invalid position and in a missing document succeed
 			for _, odd := range []protocol.DocumentURI{uri, "file:///nowhere.conc", "untitled:x"} {
 				p := at(99, 99)
 				p["textDocument"] = map[string]any{"uri": odd}
 				if m := e.request(method, p, nil); m.Error != nil && m.Error.Code == codeInternal {
-					t.Errorf("%s of %s: %v", method, odd, m.Error)
+					t.Errorf("%s for %s: %v", method, odd, m.Error)
 				}
 			}
 		}
 	})
 }
 
-// formatLocations are places as line:character-character.
+// formatLocations formats locations as line:character-character.
 func formatLocations(all []protocol.Location) string {
 	var out []string
 	for _, l := range all {

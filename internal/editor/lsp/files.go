@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// watchedPatterns is the glob pattern of the files that programs depend on, for clients that watch
-// files.
+// watchedPatterns is the glob pattern of the files that programs depend on. Clients that watch
+// files receive it.
 const watchedPatterns = "**/*.{conc,toml,json}"
 
 // isWatched reports whether a path matches watchedPatterns.
@@ -19,7 +19,7 @@ func isWatched(path string) bool {
 	return slices.Contains([]string{".conc", ".toml", ".json"}, filepath.Ext(path))
 }
 
-// filesChanged notifies the workspace of changed files, and starts a new check.
+// filesChanged notifies the workspace of changed files and schedules a check.
 func (s *server) filesChanged(paths []string) {
 	paths = slices.DeleteFunc(paths, func(p string) bool { return !filepath.IsAbs(p) })
 	if len(paths) > 0 {
@@ -78,13 +78,13 @@ func (s *server) didChangeWorkspaceFolders(p *protocol.DidChangeWorkspaceFolders
 	s.afterEdit()
 }
 
-// stamp is the state of a file; a file whose stamp differs has changed.
+// stamp is the modification time and size of a file. If the stamp changes, the file has changed.
 type stamp struct {
 	time time.Time
 	size int64
 }
 
-// poll checks the files once a second, for a client that does not watch them.
+// poll looks for changed files once a second. It is used for a client that does not watch files.
 func (s *server) poll() {
 	s.after(aliveInterval, func() {
 		places := s.watchedDirs()
@@ -100,7 +100,8 @@ func (s *server) poll() {
 	})
 }
 
-// changedPaths returns the paths of files that were created, changed or removed between two scans.
+// changedPaths returns the paths of the files that were created, changed or removed between two
+// scans.
 func changedPaths(was, is map[string]stamp) (paths []string) {
 	for path, x := range was {
 		if is[path] != x {
@@ -116,10 +117,10 @@ func changedPaths(was, is map[string]stamp) (paths []string) {
 	return paths
 }
 
-// watchedDirs returns the directories to scan: the folders, and those of open documents outside of
-// them.
+// watchedDirs returns the directories to scan: the workspace folders, and the directories of open
+// documents outside of the folders.
 func (s *server) watchedDirs() map[string]bool {
-	all := map[string]bool{} // the value is whether to include subdirectories
+	all := map[string]bool{} // the value is true if the scan includes subdirectories
 	for _, d := range s.view.docs {
 		if filepath.IsAbs(d.path) {
 			all[filepath.Dir(d.path)] = false
@@ -140,7 +141,7 @@ func readStamps(places map[string]bool) map[string]stamp {
 	for dir, deep := range places {
 		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			switch {
-			case err != nil: // an unreadable file counts as absent
+			case err != nil: // an unreadable file is treated as a missing one
 			case d.IsDir():
 				if path != dir && (!deep || strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules") {
 					return fs.SkipDir

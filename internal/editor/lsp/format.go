@@ -10,7 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// isProgram reports whether a document holds Concerto: one that is no file does.
+// isProgram reports whether a document contains Concerto code. A document that is no file is
+// assumed to.
 func isProgram(path string) bool { return filepath.Ext(path) == ".conc" || !filepath.IsAbs(path) }
 
 // formatSplices returns the splices that format a text. ok is false if the text has syntax errors.
@@ -38,7 +39,7 @@ func formatRange(c *call, p *protocol.DocumentRangeFormattingParams) (protocol.L
 	}
 	r := p.Range
 	if r.End.Line > r.Start.Line && r.End.Character == 0 {
-		r.End.Line-- // nothing of that line
+		r.End.Line-- // an end at the start of a line excludes that line
 	}
 	return d.formatLines(int(r.Start.Line), int(r.End.Line)), nil
 }
@@ -55,7 +56,8 @@ func formatOnType(c *call, p *protocol.DocumentOnTypeFormattingParams) (protocol
 	return d.formatLines(first, int(p.Position.Line)), nil
 }
 
-// openingLine returns the line of the brace that belongs to the one before a place.
+// openingLine returns the line of the opening brace that matches the closing brace before an
+// offset.
 func (d *document) openingLine(at int) int {
 	depth := 0
 	for i := at - 1; i >= 0; i-- {
@@ -71,8 +73,8 @@ func (d *document) openingLine(at int) int {
 	return int(d.lines().position(at).Line)
 }
 
-// formatLines formats lines. In a text with syntax errors, it formats only the declarations that
-// contain the lines.
+// formatLines formats a range of lines. In a text with syntax errors, it formats only the
+// declarations that contain the lines.
 func (d *document) formatLines(first, last int) protocol.List[protocol.TextEdit] {
 	l := d.lines()
 	first, last = min(first, len(l.starts)-1), min(last, len(l.starts)-1)
@@ -88,7 +90,7 @@ func (d *document) formatLines(first, last int) protocol.List[protocol.TextEdit]
 	return l.textEdits(all)
 }
 
-// formatPart formats the declarations that lines are of.
+// formatPart returns the splices that format the declarations which contain the lines.
 func (d *document) formatPart(first, last int) []splice {
 	l := d.lines()
 	for first > 0 && !l.isDeclarationStart(first) {
@@ -107,7 +109,7 @@ func (d *document) formatPart(first, last int) []splice {
 }
 
 // isDeclarationStart reports whether a line looks like the start of a declaration: it is not
-// indented, and follows an empty line, a closing brace, or a declaration of one line.
+// indented, and it follows an empty line, a closing brace, or a declaration on one line.
 func (l *lines) isDeclarationStart(line int) bool {
 	text := l.text[l.starts[line]:l.end(line)]
 	if len(text) == 0 || isSpace(text[0]) || text[0] == '}' || text[0] == ')' || text[0] == ']' {

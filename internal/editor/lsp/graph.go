@@ -2,7 +2,7 @@ package lsp
 
 import "github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 
-// graphResult is a program's graph in the form for clients.
+// graphResult is the graph of a program in the form for clients.
 type graphResult struct {
 	Nodes   protocol.List[graphNode] `json:"nodes"`
 	Edges   protocol.List[graphEdge] `json:"edges"`
@@ -22,7 +22,7 @@ type graphEdge struct {
 	Label string `json:"label,omitempty"`
 }
 
-// graph answers with the graph of a document's program.
+// graph returns the graph of a document's program.
 func (c *call) graph(p *fileParams) (any, error) {
 	program, err := c.programOf(p.URI)
 	if err != nil {

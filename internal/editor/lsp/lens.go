@@ -10,11 +10,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// commandReferences is a command of the client's own: it shows places, which are its arguments
-// together with the document and the position that they are about.
+// commandReferences is a command that the client implements. It shows locations. Its arguments are
+// the document, a position in it and the locations.
 const commandReferences = "concerto.references"
 
-// codeLens answers with the code lenses of a document.
+// codeLens returns the code lenses of a document.
 func codeLens(c *call, p *protocol.CodeLensParams) (protocol.List[protocol.CodeLens], error) {
 	path := c.path(p.TextDocument.URI)
 	file := c.snapshot.File(path)
@@ -29,7 +29,7 @@ func codeLens(c *call, p *protocol.CodeLensParams) (protocol.List[protocol.CodeL
 	return l.list, c.Err()
 }
 
-// lenses converts code lenses.
+// lenses converts code lenses to the protocol's form.
 type lenses struct {
 	*translation
 	uri  protocol.DocumentURI
@@ -48,7 +48,7 @@ func (l *lenses) add(title, command string, arguments ...any) {
 
 func (l *lenses) addLens(x *analysis.Lens) {
 	can := l.settings.CodeLens
-	isFile := analysis.IsFile(l.path) // a document without a file cannot be run
+	isFile := analysis.IsFile(l.path) // a document that is no file cannot be run
 	switch {
 	case x.Kind == analysis.ProgramLens && can.Run && isFile:
 		l.add("Run", commandRun, runParams{URI: l.uri})
@@ -72,7 +72,7 @@ func (l *lenses) addLens(x *analysis.Lens) {
 	}
 }
 
-// addPlaces is a lens that leads to places, if there are any.
+// addPlaces adds a lens that shows locations. Without locations, the lens has only a title.
 func (l *lenses) addPlaces(title string, uses []analysis.Location) {
 	if len(uses) == 0 {
 		l.add(title, "")
@@ -81,10 +81,10 @@ func (l *lenses) addPlaces(title string, uses []analysis.Location) {
 	l.add(title, commandReferences, l.uri, l.at.Start, l.locations(uses))
 }
 
-// testOf names a test: by the path of its document and its function.
+// testOf identifies a test by the path of its document and the name of its function.
 type testOf struct{ path, name string }
 
-// outcomeText returns what became of a test, in a line.
+// outcomeText returns the result of a test on one line.
 func (e *testEvent) outcomeText() string {
 	if e.State != "failed" {
 		return fmt.Sprintf("%s in %g ms", e.State, deref(e.MS))

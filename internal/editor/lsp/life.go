@@ -11,13 +11,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// product is the source of the server's diagnostics.
+// product is the source that the server's diagnostics name.
 const product = "concerto"
 
-// client is what the client can do.
+// client contains the capabilities of the client.
 type client struct{ protocol.ClientCapabilities }
 
-// deref returns what a pointer points at, or nothing.
+// deref returns the value that a pointer refers to, or the zero value for nil.
 func deref[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
@@ -28,16 +28,16 @@ func deref[T any](p *T) (v T) {
 // pulls reports whether the client pulls diagnostics.
 func (c *client) pulls() bool { return deref(c.TextDocument).Diagnostic != nil }
 
-// watches reports whether the client reports changed files.
+// watches reports whether the client can watch files for the server.
 func (c *client) watches() bool {
 	return deref(deref(c.Workspace).DidChangeWatchedFiles).DynamicRegistration
 }
 
-// aliveInterval is the interval of checks of the client's process and of files that the client does
-// not watch.
+// aliveInterval is the time between two checks of the client's process, and between two scans for
+// changed files.
 const aliveInterval = time.Second
 
-// initialize begins the work.
+// initialize handles the initialize request.
 func (s *server) initialize(params json.RawMessage) (json.RawMessage, *Error) {
 	if s.phase != fresh {
 		return nil, newError(codeInvalidRequest, "`initialize` was sent twice")
@@ -70,7 +70,7 @@ func (s *server) initialize(params json.RawMessage) (json.RawMessage, *Error) {
 	return jsonwrite.MustEncode(result), nil
 }
 
-// encodingOf returns the first of the client's encodings that the server knows.
+// encodingOf returns the first encoding offered by the client that the server supports.
 func encodingOf(offered []protocol.PositionEncodingKind) encoding {
 	supported := []encoding{protocol.PositionEncodingKindUTF8, protocol.PositionEncodingKindUTF16, protocol.PositionEncodingKindUTF32}
 	for _, e := range offered {
@@ -81,7 +81,7 @@ func encodingOf(offered []protocol.PositionEncodingKind) encoding {
 	return protocol.PositionEncodingKindUTF16
 }
 
-// foldersOf returns the directories that the client works in.
+// foldersOf returns the directories of the client's workspace.
 func foldersOf(p *protocol.InitializeParams, dir string) []string {
 	var all []string
 	for _, f := range p.WorkspaceFolders {
@@ -97,7 +97,7 @@ func foldersOf(p *protocol.InitializeParams, dir string) []string {
 	return slices.DeleteFunc(all, func(f string) bool { return !filepath.IsAbs(f) })
 }
 
-// watchClient stops the server when the client's process has exited.
+// watchClient exits the server when the client's process has exited.
 func (s *server) watchClient(pid int) {
 	s.after(aliveInterval, func() {
 		if !s.options.Alive(pid) {
@@ -108,7 +108,7 @@ func (s *server) watchClient(pid int) {
 	})
 }
 
-// initialized asks the client for what it offers.
+// initialized requests the settings and registers for changed files, if the client supports this.
 func (s *server) initialized(*protocol.InitializedParams) {
 	s.configure()
 	if s.view.client.watches() {

@@ -13,7 +13,7 @@ import (
 func TestLifecycle(t *testing.T) {
 	runInBubble(t, Options{}, func(e *editor) {
 		e.expectError(e.request(protocol.MethodTextDocumentFormatting, nil, nil), codeNotInitialized)
-		e.notify(protocol.MethodTextDocumentDidOpen, nil) // passed over
+		e.notify(protocol.MethodTextDocumentDidOpen, nil) // ignored before initialize
 		e.start(t.TempDir(), struct{}{})
 		e.expectError(e.request(protocol.MethodInitialize, map[string]any{"capabilities": struct{}{}}, nil), codeInvalidRequest)
 		e.expectError(e.request("concerto/nothing", nil, nil), codeMethodNotFound)
@@ -28,7 +28,7 @@ func TestLifecycle(t *testing.T) {
 		e.sendRaw(string(frame.Encode([]byte(`{"id": {}, "method": "x"}`))))
 		e.expectError(e.await(null), codeInvalidRequest)
 		if m := e.request(protocol.MethodShutdown, nil, nil); string(m.Result) != "null" {
-			t.Errorf("shutdown: %s", m.Result)
+			t.Errorf("result of shutdown = %s, want null", m.Result)
 		}
 		e.expectError(e.request(protocol.MethodShutdown, nil, nil), codeInvalidRequest)
 		e.expectError(e.request(protocol.MethodTextDocumentFormatting, nil, nil), codeInvalidRequest)
@@ -39,7 +39,8 @@ func TestLifecycle(t *testing.T) {
 	})
 }
 
-// If a client disconnects without exit, the server exits with 1; it reports an invalid frame.
+// TestServerExitCodes checks the exit code for clients that disconnect. Without an exit
+// notification the code is 1. An invalid frame is reported on stderr.
 func TestServerExitCodes(t *testing.T) {
 	for name, c := range map[string]struct {
 		play    func(e *editor)
@@ -66,7 +67,8 @@ func TestServerExitCodes(t *testing.T) {
 	}
 }
 
-// The server checks every second whether its client's process exists.
+// TestServerExitsWithoutClient checks that the server exits within a second after the client's
+// process has exited.
 func TestServerExitsWithoutClient(t *testing.T) {
 	exited := make(chan struct{})
 	runInBubble(t, Options{Alive: func(pid int) bool {
@@ -82,12 +84,12 @@ func TestServerExitsWithoutClient(t *testing.T) {
 		close(exited)
 		began := time.Now()
 		if code := <-e.code; code != 1 || time.Since(began) > time.Second {
-			t.Errorf("it ends with %d after %v", code, time.Since(began))
+			t.Errorf("exit code = %d after %v", code, time.Since(began))
 		}
 	})
 }
 
-// Unexpected responses and unusual ids are harmless.
+// TestUnexpectedResponses sends responses without a request and unusual ids. The server continues.
 func TestUnexpectedResponses(t *testing.T) {
 	runInBubble(t, Options{}, func(e *editor) {
 		e.start(t.TempDir(), struct{}{})

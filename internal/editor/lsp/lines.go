@@ -8,14 +8,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// encoding is the unit of positions within a line.
+// encoding is the unit in which characters of a line are counted.
 type encoding = protocol.PositionEncodingKind
 
-// lines finds the places of a text by the protocol's rules: a line ends at \n, \r\n or \r, and a
-// character is a byte, a unit of UTF-16 or a code point.
+// lines converts between byte offsets of a text and positions of the protocol. A line ends at \n,
+// \r\n or \r. A character is a byte, a UTF-16 code unit or a code point, depending on the encoding.
 type lines struct {
 	text   []byte
-	starts []int // where each line begins
+	starts []int // offsets of the starts of the lines
 	enc    encoding
 }
 
@@ -29,7 +29,7 @@ func newLines(text []byte, enc encoding) *lines {
 	return l
 }
 
-// end returns where a line ends, its line end left out.
+// end returns the offset of the end of a line, before its line end characters.
 func (l *lines) end(line int) int {
 	if line+1 == len(l.starts) {
 		return len(l.text)
@@ -41,7 +41,7 @@ func (l *lines) end(line int) int {
 	return end
 }
 
-// units returns how much a code point counts that takes size bytes.
+// units returns the number of characters that a code point counts as. size is its length in bytes.
 func (l *lines) units(r rune, size int) int {
 	switch {
 	case l.enc == protocol.PositionEncodingKindUTF8:
@@ -52,8 +52,8 @@ func (l *lines) units(r rune, size int) int {
 	return 1
 }
 
-// offset returns the offset of a position. A position after the end of its line or of the text
-// means that end, one within a character its start.
+// offset returns the offset of a position. For a position after the end of its line or of the text,
+// it returns that end. For a position within a code point, it returns the start of the code point.
 func (l *lines) offset(p protocol.Position) int {
 	if uint64(p.Line) >= uint64(len(l.starts)) {
 		return len(l.text)
@@ -69,7 +69,8 @@ func (l *lines) offset(p protocol.Position) int {
 	return at
 }
 
-// position returns a place's position. One within a line end is the end of the line.
+// position returns the position of an offset. For an offset within the line end characters, it
+// returns the end of the line.
 func (l *lines) position(offset int) protocol.Position {
 	offset = min(max(offset, 0), len(l.text))
 	line := sort.SearchInts(l.starts, offset+1) - 1
@@ -85,13 +86,13 @@ func (l *lines) position(offset int) protocol.Position {
 	return protocol.Position{Line: uint32(line), Character: uint32(n)}
 }
 
-// span returns the stretch that a range covers; one that ends before it begins is empty.
+// span converts a range to a span. If the range ends before it begins, the span is empty.
 func (l *lines) span(r protocol.Range) source.Span {
 	start := l.offset(r.Start)
 	return source.Span{Start: source.Pos(start), End: source.Pos(max(start, l.offset(r.End)))}
 }
 
-// rng returns the range of a stretch.
+// rng converts a span to a range.
 func (l *lines) rng(s source.Span) protocol.Range {
 	return protocol.Range{Start: l.position(int(s.Start)), End: l.position(int(s.End))}
 }

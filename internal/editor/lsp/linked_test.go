@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// Files in a folder that the client names through a link have the client's names, whether open or
-// not.
+// TestLinkedFolder opens a folder by a path with a symbolic link. The URIs of open and of closed
+// files in the folder use that path.
 func TestLinkedFolder(t *testing.T) {
 	dir := writeProject(t, map[string]string{"real/main.conc": "mod part;\nfn main() { part::f(); }\n", "real/part.conc": "pub fn f() { let n: Int = \"x\"; println(n); }\n"})
 	linked := filepath.Join(dir, "given")
@@ -24,16 +24,16 @@ func TestLinkedFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if all := e.published(part); len(all) != 1 || len(all[0].Diagnostics) != 1 {
-			t.Errorf("diagnostics of the part: %v", all)
+			t.Errorf("diagnostics by the client's path = %v", all)
 		}
 		if all := e.published(fileURI(real)); len(all) > 0 {
-			t.Errorf("diagnostics of the part by its other name: %v", all)
+			t.Errorf("diagnostics by the real path = %v", all)
 		}
 		e.open(main, "mod part;\nfn main() { part::f(); }\n")
 		var to []protocol.Location
 		e.request(protocol.MethodTextDocumentDefinition, map[string]any{"textDocument": map[string]any{"uri": main}, "position": map[string]int{"line": 1, "character": 18}}, &to)
 		if len(to) != 1 || to[0].URI != part {
-			t.Errorf("the definition is at %v", to)
+			t.Errorf("definition = %v", to)
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// The codes of errors.
+// The error codes of the protocol.
 const (
 	codeParse           = -32700
 	codeInvalidRequest  = -32600
@@ -21,7 +21,7 @@ const (
 	codeRequestFailed   = -32803
 )
 
-// Error is an error of the protocol.
+// Error is the error of a response.
 type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -29,13 +29,13 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// newError returns an error with a code.
+// newError returns an error with a code and a formatted message.
 func newError(code int, format string, args ...any) *Error {
 	return &Error{code, fmt.Sprintf(format, args...)}
 }
 
-// message is a received message: a request has a method and an id, a notification a method, a
-// response an id.
+// message is a received message. A request has a method and an id, a notification only a method, a
+// response only an id.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method *string         `json:"method"`
@@ -46,7 +46,8 @@ type message struct {
 
 var null = json.RawMessage("null")
 
-// readMessage decodes a message. On an error the message may contain the id for the response.
+// readMessage decodes a message. If decoding fails, the message may still contain the id for the
+// error response.
 func readMessage(body []byte) (*message, *Error) {
 	if !json.Valid(body) {
 		return &message{ID: null}, newError(codeParse, "the message is not valid JSON")
@@ -59,7 +60,7 @@ func readMessage(body []byte) (*message, *Error) {
 		var only struct {
 			ID json.RawMessage `json:"id"`
 		}
-		_ = json.Unmarshal(body, &only) // it is an object
+		_ = json.Unmarshal(body, &only) // the text is an object
 		if !isID(only.ID) {
 			only.ID = null
 		}
@@ -78,7 +79,7 @@ func isID(id json.RawMessage) bool {
 	return len(id) > 0 && (id[0] == '"' || id[0] == '-' || id[0] >= '0' && id[0] <= '9')
 }
 
-// encodeResponse returns the text of an answer.
+// encodeResponse returns the encoded response to a request.
 func encodeResponse(id json.RawMessage, result json.RawMessage, err *Error) []byte {
 	if err != nil {
 		return jsonwrite.MustEncode(struct {
@@ -94,7 +95,7 @@ func encodeResponse(id json.RawMessage, result json.RawMessage, err *Error) []by
 	}{"2.0", id, result})
 }
 
-// encodeRequest returns a request of ours, or without an id a notification.
+// encodeRequest returns an encoded request of the server. Without an id it returns a notification.
 func encodeRequest(id json.RawMessage, method string, params any) []byte {
 	return jsonwrite.MustEncode(struct {
 		Version string          `json:"jsonrpc"`

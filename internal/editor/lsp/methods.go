@@ -9,21 +9,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// request handles a request and returns the result.
+// request handles a request and returns its result.
 type request = func(c *call, params json.RawMessage) (any, error)
 
-// method is a request that clients may make.
+// method describes a request that clients may send.
 type method struct {
 	run      request
-	answer   any     // a value of the result's type, for tests
-	options  options // more of the capability by which it is offered
-	timeless bool    // an edit does not make its answer useless
+	answer   any     // value of the result's type, for tests
+	options  options // properties of the capability that offers the request
+	timeless bool    // the result stays valid after an edit
 }
 
-// options are the properties of a capability.
+// options contains the properties of a capability.
 type options map[string]any
 
-// newMethod returns a request with these types of parameters and result, and options of its
+// newMethod returns a method that decodes parameters of type P. more contains the properties of its
 // capability.
 func newMethod[P, R any](f func(*call, *P) (R, error), more ...options) method {
 	m := method{answer: *new(R), run: func(c *call, params json.RawMessage) (any, error) {
@@ -39,13 +39,14 @@ func newMethod[P, R any](f func(*call, *P) (R, error), more ...options) method {
 	return m
 }
 
-// withResult sets the result type of a request with several types; x is the most general one.
+// withResult sets the result type of a request that has several. x is a value of the most general
+// type.
 func (m method) withResult(x any) method { m.answer = x; return m }
 
-// anyVersion marks a request whose result no edit invalidates.
+// anyVersion marks a request whose result stays valid after an edit.
 func (m method) anyVersion() method { m.timeless = true; return m }
 
-// notification returns a notification with this type of parameters.
+// notification returns a handler that decodes parameters of type P.
 func notification[P any](f func(*server, *P)) func(*server, json.RawMessage) *Error {
 	return func(s *server, params json.RawMessage) *Error {
 		p := new(P)
@@ -57,10 +58,10 @@ func notification[P any](f func(*server, *P)) func(*server, json.RawMessage) *Er
 	}
 }
 
-// requests maps methods to requests, except `initialize` and `shutdown`.
+// requests maps method names to requests. It does not contain `initialize` and `shutdown`.
 var requests map[string]method
 
-func init() { // assigned here because handlers refer to the table
+func init() { // assigned here because the handlers refer to the map
 	requests = map[string]method{
 		methodText:                                         newMethod(text).anyVersion(),
 		protocol.MethodTextDocumentDiagnostic:              newMethod(documentDiagnostic, options{"identifier": product, "interFileDependencies": true, "workspaceDiagnostics": true}).withResult(protocol.FullDocumentDiagnosticReport{}),
@@ -99,7 +100,7 @@ func init() { // assigned here because handlers refer to the table
 	}
 }
 
-// notifications maps methods to notifications, except `exit`.
+// notifications maps method names to notification handlers. It does not contain `exit`.
 var notifications = map[string]func(*server, json.RawMessage) *Error{
 	protocol.MethodInitialized:                        notification((*server).initialized),
 	protocol.MethodCancelRequest:                      notification((*server).handleCancel),
@@ -116,14 +117,13 @@ var notifications = map[string]func(*server, json.RawMessage) *Error{
 	protocol.MethodWorkspaceDidDeleteFiles:            notification((*server).didDeleteFiles),
 }
 
-// fileFilter selects the files for file operation events.
+// fileFilter selects the files whose renames the client reports.
 var fileFilter = options{"filters": []options{
 	{"scheme": "file", "pattern": options{"glob": watchedPatterns}},
 	{"scheme": "file", "pattern": options{"glob": "**", "matches": "folder"}},
 }}
 
-// capabilities returns the server's capabilities from the tables, and the kind of text
-// synchronisation.
+// capabilities returns the server's capabilities. They are derived from the tables of methods.
 func (v *view) capabilities() options {
 	all := options{
 		"positionEncoding": v.enc,
@@ -141,7 +141,7 @@ func (v *view) capabilities() options {
 	return all
 }
 
-// set sets a nested capability. Without options it is true.
+// set sets a nested capability. Without options, its value is true.
 func (o options) set(at []string, more options) {
 	inner, isOptions := o[at[0]].(options)
 	if len(at) > 1 {

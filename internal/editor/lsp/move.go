@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// willRenameFiles returns the edits by which programs mean the same once files are moved.
+// willRenameFiles returns the edits that preserve the meaning of programs when files are moved.
 func willRenameFiles(c *call, p *protocol.RenameFilesParams) (*protocol.WorkspaceEdit, error) {
 	var all []analysis.Move
 	for _, f := range p.Files {

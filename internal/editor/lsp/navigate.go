@@ -10,11 +10,11 @@ import (
 type place struct {
 	*translation
 	path string
-	file *source.File // nil when there is no such document
+	file *source.File // nil if the document does not exist
 	pos  source.Pos
 }
 
-// at returns the place of a position.
+// at returns the place of a position in a document.
 func (c *call) at(uri protocol.DocumentURI, p protocol.Position) place {
 	t := c.translation()
 	x := place{translation: t, path: c.path(uri)}
@@ -41,7 +41,7 @@ func markdown(text string) protocol.MarkupContent {
 	return protocol.MarkupContent{Kind: protocol.MarkupKindMarkdown, Value: text}
 }
 
-// locations are places as the client goes to them.
+// locations converts locations to the protocol's form.
 func (t *translation) locations(all []analysis.Location) protocol.List[protocol.Location] {
 	var out protocol.List[protocol.Location]
 	for _, l := range all {

@@ -10,7 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// decode decodes params into v, a pointer, and reports what does not fit.
+// decode decodes params into v, a pointer. It returns an error if a value has the wrong type or a
+// required field is missing.
 func decode(params json.RawMessage, v any) *Error {
 	if len(params) == 0 || bytes.Equal(params, null) {
 		params = json.RawMessage("{}")
@@ -24,8 +25,7 @@ func decode(params json.RawMessage, v any) *Error {
 	return nil
 }
 
-// missingPath returns the path of a field that the type demands and the value does not have; ""
-// when it has all.
+// missingPath returns the path of a required field that the value does not contain, or "".
 func missingPath(value json.RawMessage, t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:

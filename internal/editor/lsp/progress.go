@@ -6,10 +6,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// progressAfter is the delay before the progress of the first check is shown.
+// progressAfter is the time after which the progress of the first check is shown.
 const progressAfter = 300 * time.Millisecond
 
-// progress reports the first check of a workspace.
+// progress shows the progress of a workspace's first check.
 type progress struct {
 	over  bool // the first check is done
 	timer *time.Timer
@@ -24,7 +24,7 @@ func (p *progress) stop() {
 	}
 }
 
-// begin waits for the first check to take long.
+// begin starts the timer after which the progress is shown.
 func (p *progress) begin(s *server) {
 	if p.over || p.timer != nil || !deref(s.view.client.Window).WorkDoneProgress {
 		return

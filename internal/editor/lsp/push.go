@@ -29,7 +29,7 @@ type pushState struct {
 	sent                 map[protocol.DocumentURI]sent
 }
 
-// sent identifies the diagnostics of a file that the client received last.
+// sent identifies the diagnostics of a file that the client has received.
 type sent struct {
 	id      string
 	version int32 // version of the document; 0 for a file that is not open
@@ -50,7 +50,7 @@ func (p *pushState) stop() {
 	}
 }
 
-// checkSoon schedules a check, which further edits delay.
+// checkSoon schedules a check. Further edits delay it.
 func (s *server) checkSoon() {
 	if s.phase != running {
 		return
@@ -68,9 +68,9 @@ func (s *server) checkSoon() {
 	p.timer = s.after(max(0, min(checkDelay, p.since.Add(maxWait).Sub(now))), s.checkNow)
 }
 
-// checkNow starts a check. If a check of an older view is running, it cancels that and starts the
-// new one afterwards; but if diagnostics have been outstanding for maxWait, it lets the running
-// check finish, because an older result is better than none.
+// checkNow starts a check. If a check of an older view is running, it cancels that check and starts
+// a new one afterwards. If no diagnostics were published for maxWait, it lets the running check
+// finish, because an older result is better than none.
 func (s *server) checkNow() {
 	p := &s.push
 	if s.phase != running || s.over {
@@ -107,7 +107,7 @@ func (s *server) checkNow() {
 	}()
 }
 
-// findings are the diagnostics of each file, as the client receives them.
+// findings contains the diagnostics of each file in the form for the client.
 type findings map[protocol.DocumentURI]protocol.List[protocol.Diagnostic]
 
 // runCheck computes the diagnostics of a view. It reports a panic as a diagnostic.
@@ -137,7 +137,7 @@ func (v *view) findings(all map[string][]*diag.Diagnostic) findings {
 	return out
 }
 
-// failedFindings returns, for each open file, a diagnostic that the check has failed.
+// failedFindings returns for each open file a diagnostic which reports that the check has failed.
 func (v *view) failedFindings(p any) findings {
 	out := findings{}
 	for uri := range v.docs {
@@ -151,8 +151,8 @@ func internalErrorDiagnostic(p any) protocol.Diagnostic {
 	return protocol.Diagnostic{Severity: protocol.DiagnosticSeverityInformation, Source: product, Message: bugText(p)}
 }
 
-// publishDiagnostics publishes the diagnostics that have changed. It asks a client that pulls
-// diagnostics to refresh if files other than the edited one have changed.
+// publishDiagnostics publishes the diagnostics that have changed. If files other than the edited
+// one have changed, it asks a client that pulls diagnostics to refresh them.
 func (s *server) publishDiagnostics(v *view, found findings) {
 	p := &s.push
 	if p.sent == nil {
@@ -169,7 +169,7 @@ func (s *server) publishDiagnostics(v *view, found findings) {
 		was, ok := p.sent[uri]
 		p.sent[uri] = now
 		switch {
-		case s.view.docs[uri] == nil && d != nil: // closed since then: the next check publishes
+		case s.view.docs[uri] == nil && d != nil: // the document was closed after the check began; the next check publishes its diagnostics
 			p.sent[uri] = was
 		case s.view.client.pulls():
 			elsewhere = elsewhere || ok && was.id != now.id && was.version == now.version || !ok && d == nil && len(items) > 0
@@ -200,5 +200,5 @@ func (s *server) publish(uri protocol.DocumentURI, d *document, items protocol.L
 	s.notify(protocol.MethodTextDocumentPublishDiagnostics, p)
 }
 
-// sortedKeys returns a map's keys in order.
+// sortedKeys returns the sorted keys of a map.
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -47,7 +47,7 @@ func rename(c *call, p *protocol.RenameParams) (*protocol.WorkspaceEdit, error) 
 	return edit, nil
 }
 
-// annotate has the client ask before it makes an edit.
+// annotate adds an annotation to all edits, so that the client asks the user for confirmation.
 func annotate(edit *protocol.WorkspaceEdit, warning string) {
 	const id = "seen-outside"
 	edit.ChangeAnnotations = map[string]protocol.ChangeAnnotation{id: {Label: warning, NeedsConfirmation: true, Description: warning}}
@@ -79,7 +79,7 @@ func implementation(c *call, p *protocol.ImplementationParams) (protocol.List[pr
 	return x.locations(c.snapshot.Implementations(c, x.path, x.pos)), c.Err()
 }
 
-// inlayData is what a hint of ours resolves to.
+// inlayData identifies an inlay hint of the server when the client resolves the hint.
 type inlayData struct {
 	At   protocol.Position `json:"at"`
 	Text string            `json:"text"`
@@ -112,14 +112,14 @@ func inlayHint(c *call, p *protocol.InlayHintParams) (protocol.List[protocol.Inl
 	return out, c.Err()
 }
 
-// resolveInlay adds to a hint the edit that writes it.
+// resolveInlay adds to a hint the edit that inserts its text into the document.
 func resolveInlay(_ *call, h *protocol.InlayHint) (*protocol.InlayHint, error) {
 	var d inlayData
 	if isNull(h.Data) {
 		return h, nil
 	}
 	if err := json.Unmarshal(h.Data, &d); err != nil {
-		return h, nil //nolint:nilerr // it is none of ours
+		return h, nil //nolint:nilerr // the hint is not from this server
 	}
 	h.TextEdits = []protocol.TextEdit{{Range: protocol.Range{Start: d.At, End: d.At}, NewText: d.Text}}
 	return h, nil

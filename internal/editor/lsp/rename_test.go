@@ -36,25 +36,25 @@ func TestRename(t *testing.T) {
 		var prepared protocol.PrepareRenamePlaceholder
 		e.request(protocol.MethodTextDocumentPrepareRename, at(9, 8, ""), &prepared)
 		if prepared.Placeholder != "n" || prepared.Range.Start.Line != 9 {
-			t.Errorf("prepared is %+v", prepared)
+			t.Errorf("result of prepareRename = %+v", prepared)
 		}
 		e.expectError(e.request(protocol.MethodTextDocumentPrepareRename, at(12, 6, ""), nil), codeRequestFailed) // println
 		var edit protocol.WorkspaceEdit
 		e.request(protocol.MethodTextDocumentRename, at(9, 8, "count"), &edit)
 		if got := renamedText(t, edit); !strings.Contains(got, "let count = 1;\n    let p = Point { x: count };") || !strings.Contains(got, "p.show(), count,") || edit.ChangeAnnotations != nil {
-			t.Errorf("it becomes %s", got)
+			t.Errorf("text after the rename = %s", got)
 		}
 		for _, name := range []string{"p", "let", "a b"} {
 			e.expectError(e.request(protocol.MethodTextDocumentRename, at(9, 8, name), nil), codeRequestFailed)
 		}
 		e.request(protocol.MethodTextDocumentRename, at(0, 15, "name"), &edit)
 		if got := renamedText(t, edit); !strings.Contains(got, "schema Topic { name: String }") || len(edit.ChangeAnnotations) != 1 || edit.DocumentChanges[0].Edits[0].AnnotationID == "" {
-			t.Errorf("a field that JSON has: %+v", edit)
+			t.Errorf("edit of a field with a JSON name = %+v", edit)
 		}
 		var all []protocol.Location
 		e.request(protocol.MethodTextDocumentImplementation, at(2, 7, ""), &all)
 		if got := formatLocations(all); got != "4:7-12" {
-			t.Errorf("the trait is implemented at %s", got)
+			t.Errorf("implementations of the trait = %s", got)
 		}
 	})
 }
@@ -62,7 +62,7 @@ func TestRename(t *testing.T) {
 func renamedText(t *testing.T, edit protocol.WorkspaceEdit) string {
 	t.Helper()
 	if len(edit.DocumentChanges) != 1 {
-		t.Fatalf("the edit is %+v", edit)
+		t.Fatalf("edit = %+v", edit)
 	}
 	var edits []protocol.TextEdit
 	for _, x := range edit.DocumentChanges[0].Edits {
@@ -81,22 +81,23 @@ func TestInlays(t *testing.T) {
 		var all []protocol.InlayHint
 		e.request(protocol.MethodTextDocumentInlayHint, everywhere, &all)
 		if len(all) != 3 || all[0].Label != ": Int" || all[0].Kind != protocol.InlayHintKindType {
-			t.Fatalf("the hints are %+v", all)
+			t.Fatalf("inlay hints = %+v", all)
 		}
 		var one protocol.InlayHint
 		e.request(protocol.MethodInlayHintResolve, all[0], &one)
 		if got := applyEdits(t, named, one.TextEdits); !strings.Contains(got, "let n: Int = 1;") {
-			t.Errorf("resolved it is %+v", one)
+			t.Errorf("resolved hint = %+v", one)
 		}
 		e.notify(protocol.MethodWorkspaceDidChangeConfiguration, map[string]any{"settings": map[string]any{"concerto": map[string]any{"inlayHints": map[string]any{"types": false}}}})
 		e.request(protocol.MethodTextDocumentInlayHint, everywhere, &all)
 		if len(all) != 0 {
-			t.Errorf("without types there are %+v", all)
+			t.Errorf("hints with types off = %+v", all)
 		}
 	})
 }
 
-// A section of the manifest is renamed from its own name as from where programs name it.
+// TestRenameSection renames a section of the manifest, once at its header and once at a reference
+// in a program.
 func TestRenameSection(t *testing.T) {
 	dir := writeProject(t, map[string]string{
 		"Concerto.toml": "[hosts.worker]\ncommand = \"w\"\n\n[hosts.idle]\ncommand = \"i\"\n",
@@ -111,17 +112,17 @@ func TestRenameSection(t *testing.T) {
 		var prepared protocol.PrepareRenamePlaceholder
 		e.request(protocol.MethodTextDocumentPrepareRename, at(0, 9, ""), &prepared)
 		if prepared.Placeholder != "worker" || prepared.Range.Start.Character != 7 || prepared.Range.End.Character != 13 {
-			t.Errorf("prepared is %+v", prepared)
+			t.Errorf("result of prepareRename = %+v", prepared)
 		}
 		var edit protocol.WorkspaceEdit
 		e.request(protocol.MethodTextDocumentRename, at(0, 9, "drone"), &edit)
 		if to := edit.Changes; len(to) != 2 || len(to[manifest]) != 1 || len(to[main]) != 1 || to[manifest][0].NewText != "drone" || to[main][0].Range.Start.Character != 20 {
-			t.Errorf("a section that is named becomes %+v", edit)
+			t.Errorf("edit of a section that programs use = %+v", edit)
 		}
 		edit = protocol.WorkspaceEdit{}
 		e.request(protocol.MethodTextDocumentRename, at(3, 9, "busy"), &edit)
 		if to := edit.Changes; len(to) != 1 || len(to[manifest]) != 1 || to[manifest][0].Range.Start.Line != 3 {
-			t.Errorf("the rename of an unused section: %+v", edit)
+			t.Errorf("edit of an unused section = %+v", edit)
 		}
 		e.expectError(e.request(protocol.MethodTextDocumentRename, at(3, 9, "worker"), nil), codeRequestFailed)
 		e.expectError(e.request(protocol.MethodTextDocumentRename, at(1, 2, "x"), nil), codeRequestFailed)

@@ -12,14 +12,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// runParams names the program to run by a document.
+// runParams identifies the program to run by one of its documents.
 type runParams struct {
 	URI   protocol.DocumentURI `json:"uri,omitempty"`
 	Args  []string             `json:"args,omitempty"`
 	Debug bool                 `json:"debug,omitempty"`
 }
 
-// launch is the configuration for the client's debugger.
+// launch is the configuration with which the client's debugger starts a run.
 type launch struct {
 	Type    string   `json:"type"`
 	Request string   `json:"request"`
@@ -29,13 +29,13 @@ type launch struct {
 	Test    string   `json:"test,omitempty"`
 }
 
-// exitResult is how a command ended.
+// exitResult is the exit code of a command.
 type exitResult struct {
 	Code int `json:"code"`
 }
 
-// runProgram runs a program and returns its exit code. It reports output line by line. To debug, it
-// returns the configuration for the client's debugger.
+// runProgram runs a program and returns its exit code. It reports the output line by line. With
+// debug set, it does not run the program and returns a launch configuration.
 func (c *call) runProgram(p *runParams) (any, error) {
 	program, err := c.savedProgram(p.URI)
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *call) runProgram(p *runParams) (any, error) {
 	return exitResult{code}, nil
 }
 
-// buildResult is what a build has written.
+// buildResult is the path of the file that a build has written.
 type buildResult struct {
 	Path string               `json:"path"`
 	URI  protocol.DocumentURI `json:"uri"`
@@ -81,8 +81,8 @@ func (c *call) build(p *fileParams) (any, error) {
 	return buildResult{to, c.uriOf(to)}, nil
 }
 
-// child returns a command on a program, with the unsaved texts of the editor. Its stderr is
-// reported.
+// child returns a command that works on a program with the editor's unsaved texts. Its stderr is
+// reported to the client.
 func (c *call) child(p *analysis.Program, args ...string) *Child {
 	dir := p.Path
 	if p.Path == p.Entry {
@@ -91,7 +91,8 @@ func (c *call) child(p *analysis.Program, args ...string) *Child {
 	return &Child{Dir: dir, Args: args, Texts: c.snapshot.Unsaved(), Stderr: c.reportLines(protocol.MessageTypeLog)}
 }
 
-// runToSuccess runs a command that must succeed. Its error contains the command's message.
+// runToSuccess runs a command and returns an error if it fails. The error contains the command's
+// message.
 func (c *call) runToSuccess(child *Child, out io.Writer) error {
 	var stderr bytes.Buffer
 	child.Stdout, child.Stderr = out, &stderr
@@ -111,7 +112,7 @@ func (c *call) runToSuccess(child *Child, out io.Writer) error {
 	return nil
 }
 
-// lineWriter passes on complete lines.
+// lineWriter calls a function for each complete line.
 type lineWriter struct {
 	line func(string)
 	rest []byte
@@ -129,7 +130,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 	}
 }
 
-// end passes on an incomplete last line.
+// end passes an incomplete last line to the function.
 func (w *lineWriter) end() {
 	if len(w.rest) > 0 {
 		w.line(string(w.rest))
@@ -140,7 +141,7 @@ func (w *lineWriter) end() {
 // reportLines returns a writer that reports each line to the client.
 func (c *call) reportLines(t protocol.MessageType) *lineWriter {
 	return &lineWriter{line: func(text string) {
-		c.loop.out.WaitRoom(c.Done()) // a program may print without end
+		c.loop.out.WaitRoom(c.Done()) // a program may print without limit
 		c.notify(protocol.MethodWindowLogMessage, protocol.LogMessageParams{Type: t, Message: text})
 	}}
 }
@@ -154,14 +155,15 @@ func (c *call) notify(method string, params any) {
 	})
 }
 
-// methodProgressCancel is sent when the user cancels a progress.
+// methodProgressCancel is the notification that the user has cancelled a progress.
 const methodProgressCancel = "window/workDoneProgress/cancel"
 
 type progressCancelParams struct {
 	Token any `json:"token"`
 }
 
-// showProgress shows a cancellable progress, if the client supports that, until done is called.
+// showProgress shows a progress that the user can cancel until done is called. It does nothing if
+// the client does not support progress.
 func (c *call) showProgress(title string) (done func()) {
 	if !deref(c.client.Window).WorkDoneProgress {
 		return func() {}
@@ -178,7 +180,7 @@ func (c *call) showProgress(title string) (done func()) {
 	}
 }
 
-// handleProgressCancel stops the command of a cancelled progress.
+// handleProgressCancel cancels the command whose progress the user has cancelled.
 func (s *server) handleProgressCancel(p *progressCancelParams) {
 	text, _ := p.Token.(string)
 	for _, c := range s.running {

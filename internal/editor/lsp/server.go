@@ -22,34 +22,35 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// Options are what a server is given.
+// Options configures a server.
 type Options struct {
 	In        io.Reader
-	Out       io.Writer // of frames, and nothing else
-	Err       io.Writer // for a message when the server fails
-	Log       io.Writer // the traffic without texts; nil for none
-	Dir       string    // where to search for programs if the client names no folder
-	Name      string    // the version that the server reports
-	State     string    // the directory of reports of crashes; "" for none
-	Cache     string    // the directory of texts that editors may open; "" for none
+	Out       io.Writer // receives only frames
+	Err       io.Writer // receives the message if the server fails
+	Log       io.Writer // receives a log of the messages without texts of documents; nil for none
+	Dir       string    // directory to search for programs if the client names no folder
+	Name      string    // version that the server reports
+	State     string    // directory for crash reports; "" for none
+	Cache     string    // directory for library texts that editors open; "" for none
 	Alive     func(pid int) bool
-	Explain   func(code string) string // the Markdown that explains a diagnostic
-	CheckSync bool                     // answer concerto/text
-	// Command runs this program and returns its exit code. It is interrupted when ctx is done.
+	Explain   func(code string) string // returns the Markdown that explains a diagnostic code
+	CheckSync bool                     // answer concerto/text requests
+	// Command runs this program as a subprocess and returns its exit code. It interrupts the
+	// subprocess when ctx is done.
 	Command func(ctx context.Context, child *Child) (code int, err error)
 
-	diagnose func(context.Context, *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) // a test's checks in its own way
+	diagnose func(context.Context, *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) // replaces the check in tests
 }
 
-// Child is a run of this program.
+// Child describes a subprocess that runs this program.
 type Child struct {
 	Dir            string
 	Args           []string
-	Texts          map[string]string // unsaved texts, by path
+	Texts          map[string]string // unsaved texts by path
 	Stdout, Stderr io.Writer
 }
 
-// phase is where in its life a server is.
+// phase is the phase in the life of a server.
 type phase uint8
 
 const (
@@ -58,7 +59,7 @@ const (
 	shut
 )
 
-// server is the loop's state. Other goroutines use it through turn.
+// server is the state of the loop. Other goroutines access it through enqueue.
 type server struct {
 	options     Options
 	view        *view
@@ -70,16 +71,16 @@ type server struct {
 	code        int
 	workspace   *analysis.Workspace
 	running     map[string]*call
-	calls       sync.WaitGroup // goroutines of requests
+	calls       sync.WaitGroup // waits for the goroutines of requests
 	asked       map[string]func(json.RawMessage, *Error)
 	questions   int
 	push        pushState
 	folders     []string
-	polled      map[string]stamp // nil where the client watches
+	polled      map[string]stamp // nil if the client watches files
 	progress    progress
 	sentTokens  map[protocol.DocumentURI]sentTokens
 	completions completions
-	reported    map[string]bool // crash reports whose path was shown
+	reported    map[string]bool // crash reports whose path the user has seen
 }
 
 // Serve serves a client until it disconnects, and returns the exit code.
@@ -109,7 +110,7 @@ func Serve(ctx context.Context, o Options) int {
 	return s.code
 }
 
-// stop cancels running requests.
+// stop cancels all running requests.
 func (s *server) stop() {
 	for _, c := range s.running {
 		c.cancel()
@@ -118,7 +119,7 @@ func (s *server) stop() {
 	s.progress.stop()
 }
 
-// awaitCalls waits, for a while, for what requests have started to end.
+// awaitCalls waits a limited time for the goroutines of requests to end.
 func (s *server) awaitCalls() {
 	done := make(chan struct{})
 	go func() { s.calls.Wait(); close(done) }()
@@ -130,7 +131,7 @@ func (s *server) awaitCalls() {
 	}
 }
 
-// enqueue queues a function for the loop. Any goroutine except the loop's may call it.
+// enqueue queues a function for the loop. The loop itself must not call it.
 func (s *server) enqueue(f func()) {
 	select {
 	case s.queue <- f:
@@ -138,12 +139,12 @@ func (s *server) enqueue(f func()) {
 	}
 }
 
-// after has the loop do something later, unless the timer is stopped.
+// after calls f on the loop after d, unless the returned timer is stopped.
 func (s *server) after(d time.Duration, f func()) *time.Timer {
 	return time.AfterFunc(d, func() { s.enqueue(f) })
 }
 
-// end ends the server, with an optional message on stderr.
+// end stops the server. It writes an optional message to stderr.
 func (s *server) end(code int, format string, args ...any) {
 	if s.over {
 		return
@@ -154,7 +155,7 @@ func (s *server) end(code int, format string, args ...any) {
 	}
 }
 
-// read passes received messages to the loop.
+// read passes the received messages to the loop.
 func (s *server) read() {
 	r := bufio.NewReaderSize(s.options.In, frame.MaxHeader/2)
 	for {
@@ -168,7 +169,7 @@ func (s *server) read() {
 	}
 }
 
-// handleReadEnd ends the server after the last message.
+// handleReadEnd stops the server after the last message.
 func (s *server) handleReadEnd(err error) {
 	var notFrame *frame.Error
 	switch {
@@ -261,7 +262,7 @@ func (s *server) notify(method string, params any) {
 	s.out.Write(encodeRequest(nil, method, params))
 }
 
-// ask sends a request to the client; then receives the response on the loop and may be nil.
+// ask sends a request to the client. then receives the response on the loop. It may be nil.
 func (s *server) ask(method string, params any, then func(json.RawMessage, *Error)) {
 	s.questions++
 	id := fmt.Sprintf("%q", fmt.Sprint("concerto-", s.questions))
@@ -284,7 +285,7 @@ func (s *server) handleResponse(m *message) {
 	then(m.Result, m.Error)
 }
 
-// log writes a line into the log, without texts of documents.
+// log writes a line to the log. The line must not contain texts of documents.
 func (o *Options) log(format string, args ...any) {
 	if o.Log != nil {
 		fmt.Fprintf(o.Log, "%s %s\n", time.Now().UTC().Format("2006-01-02T15:04:05.000Z"), fmt.Sprintf(format, args...))

@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// settings are the client's, below `concerto`.
+// settings contains the client's settings below `concerto`.
 type settings struct {
 	InlayHints struct {
 		Types      bool `json:"types"`
@@ -34,7 +34,8 @@ var defaults = func() (s settings) {
 	return s
 }()
 
-// read reads settings, with or without `concerto` around them. Missing ones are unchanged.
+// read decodes settings, with or without an enclosing `concerto` object. Settings that the object
+// does not contain keep their values.
 func (s *settings) read(data json.RawMessage) error {
 	var outer struct {
 		Concerto json.RawMessage `json:"concerto"`
@@ -53,7 +54,7 @@ func (s *settings) read(data json.RawMessage) error {
 	return nil
 }
 
-// configure asks the client for its settings, when it can be asked.
+// configure requests the settings from the client if the client supports that.
 func (s *server) configure() {
 	if !deref(s.view.client.Workspace).Configuration {
 		return
@@ -67,7 +68,7 @@ func (s *server) configure() {
 	})
 }
 
-// applySettings takes settings.
+// applySettings decodes and stores settings.
 func (s *server) applySettings(data json.RawMessage) {
 	next := s.view.settings
 	if err := next.read(data); err != nil {
@@ -90,7 +91,7 @@ func (s *server) didChangeConfiguration(p *protocol.DidChangeConfigurationParams
 	}
 }
 
-// refresh has the client ask again for what hangs on settings.
+// refresh asks the client to request again everything that depends on settings.
 func (s *server) refresh() {
 	w := deref(s.view.client.Workspace)
 	if deref(w.InlayHint).RefreshSupport {

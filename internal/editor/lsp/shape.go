@@ -9,8 +9,8 @@ var foldKinds = map[analysis.FoldKind]protocol.FoldingRangeKind{
 	analysis.FoldCode: "", analysis.FoldImports: protocol.FoldingRangeKindImports, analysis.FoldComment: protocol.FoldingRangeKindComment,
 }
 
-// foldingRange answers with the foldable ranges. For a client that folds only whole lines, the line
-// of a closing bracket remains visible.
+// foldingRange returns the foldable ranges. For a client that folds only whole lines, the line of a
+// closing bracket remains visible.
 func foldingRange(c *call, p *protocol.FoldingRangeParams) (protocol.List[protocol.FoldingRange], error) {
 	t, path := c.translation(), c.path(p.TextDocument.URI)
 	file := c.snapshot.File(path)

@@ -48,7 +48,7 @@ func TestShape(t *testing.T) {
 			got = append(got, fmt.Sprintf("%d-%d%s", f.StartLine, f.EndLine, f.Kind))
 		}
 		if want := "0-1imports 3-4comment 10-19 13-14 15-17"; strings.Join(got, " ") != want {
-			t.Errorf("the folds are %v", got)
+			t.Errorf("folds = %v", got)
 		}
 		var around []protocol.SelectionRange
 		e.request(protocol.MethodTextDocumentSelectionRange, at, &around)
@@ -59,20 +59,20 @@ func TestShape(t *testing.T) {
 			texts = append(texts, shaped[s.Start:s.End])
 		}
 		if len(texts) < 4 || texts[0] != "a + n" || texts[len(texts)-1] != shaped {
-			t.Errorf("the selections are %q", texts)
+			t.Errorf("selections = %q", texts)
 		}
 		var links []protocol.DocumentLink
 		e.request(protocol.MethodTextDocumentDocumentLink, at, &links)
 		if len(links) != 2 || links[0].Target != fileURI(filepath.Join(dir, "part.conc")) {
-			t.Fatalf("the links are %+v", links)
+			t.Fatalf("links = %+v", links)
 		}
 		if text, err := os.ReadFile(pathOf(links[1].Target)); err != nil || string(text) != "about W0409" {
-			t.Errorf("the code leads to %q: %v", text, err)
+			t.Errorf("explanation at the code's link = %q, error %v", text, err)
 		}
 	})
 }
 
-// describeTokens describes token data with one word for each token.
+// describeTokens decodes token data and returns one word for each token.
 func describeTokens(text string, data []uint32) (out []string) {
 	l := newLines([]byte(text), protocol.PositionEncodingKindUTF16)
 	var p protocol.Position
@@ -99,7 +99,7 @@ func TestTokens(t *testing.T) {
 		result := e.start(dir, struct{}{})
 		offered := result["capabilities"].(map[string]any)["semanticTokensProvider"].(map[string]any)
 		if offered["range"] != true || offered["full"].(map[string]any)["delta"] != true || len(offered["legend"].(map[string]any)["tokenTypes"].([]any)) != 22 {
-			t.Errorf("it offers %v", offered)
+			t.Errorf("token legend = %v", offered)
 		}
 		uri := fileURI(filepath.Join(dir, "a.conc"))
 		text := map[string]any{"uri": uri}
@@ -110,7 +110,7 @@ func TestTokens(t *testing.T) {
 		for _, want := range []string{"math:namespace.defaultLibrary", "Worker:host.declaration", "main:function.declaration", "n:variable.declaration.mutable add:variable.declaration.readonly a:parameter.declaration.readonly Int:type.defaultLibrary",
 			"n:variable.mutable.captured", `"question":messageType q:parameter`} {
 			if !strings.Contains(all, want) {
-				t.Errorf("there is no %s in %s", want, all)
+				t.Errorf("no token %s in %s", want, all)
 			}
 		}
 		edited := strings.Replace(shaped, "let mut n = 1", "let mut number = 1", 1)
@@ -123,11 +123,11 @@ func TestTokens(t *testing.T) {
 		}
 		e.request(protocol.MethodTextDocumentSemanticTokensFull, map[string]any{"textDocument": text}, &full)
 		if len(delta.Edits) != 1 || !slices.Equal(data, full.Data) {
-			t.Errorf("%+v makes %v, want %v", delta, describeTokens(edited, data), describeTokens(edited, full.Data))
+			t.Errorf("tokens after delta %+v = %v, want %v", delta, describeTokens(edited, data), describeTokens(edited, full.Data))
 		}
 		e.request(protocol.MethodTextDocumentSemanticTokensRange, map[string]any{"textDocument": text, "range": map[string]any{"start": map[string]int{"line": 10, "character": 0}, "end": map[string]int{"line": 10, "character": 99}}}, &full)
 		if got := describeTokens(edited, full.Data); !slices.Equal(got, []string{"main:function.declaration"}) {
-			t.Errorf("one line has %v", got)
+			t.Errorf("tokens of one line = %v", got)
 		}
 		m := e.request(protocol.MethodTextDocumentSemanticTokensFullDelta, map[string]any{"textDocument": text, "previousResultId": "other"}, nil)
 		if !strings.Contains(string(m.Result), `"data"`) {

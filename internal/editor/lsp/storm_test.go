@@ -14,7 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// For any text and place, each request is answered without a crash, and the texts remain the same.
+// TestAnyRequestIsAnswered sends requests at random positions of random texts. Each request is
+// answered without a crash, and the server's texts stay equal to the client's.
 func TestAnyRequestIsAnswered(t *testing.T) {
 	programs, err := filepath.Glob("../../../examples/*/main.conc")
 	if err != nil || len(programs) < 5 {
@@ -49,14 +50,14 @@ func TestAnyRequestIsAnswered(t *testing.T) {
 						"context": map[string]any{"diagnostics": []any{}, "includeDeclaration": true}, "previousResultIds": []any{}, "previousResultId": "", "label": "x", "files": []any{map[string]any{"oldUri": uri, "newUri": uri + "x.conc"}},
 						"item": map[string]any{"name": "x", "kind": 12, "uri": uri, "range": protocol.Range{End: p}, "selectionRange": protocol.Range{Start: p, End: p}}}, nil)
 					if got.Error != nil && got.Error.Code != codeRequestFailed {
-						t.Fatalf("%s, %s of %q: %v", program, method, m.text, got.Error)
+						t.Fatalf("program %s, %s in the text %q: %v", program, method, m.text, got.Error)
 					}
 				}
 			}
 			var got textResult
 			e.request(methodText, map[string]any{"uri": uri}, &got)
 			if sum := sha256.Sum256([]byte(m.text)); got.SHA256 != hex.EncodeToString(sum[:]) {
-				t.Errorf("of %s it has another text", program)
+				t.Errorf("the server's text of %s differs from the client's", program)
 			}
 		}
 	})

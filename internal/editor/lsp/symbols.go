@@ -29,7 +29,7 @@ var symbolKinds = map[analysis.SymbolKind]protocol.SymbolKind{
 	analysis.HandlerSymbol:  protocol.SymbolKindEvent,
 }
 
-// documentSymbol returns a tree, or for a client that shows none a list.
+// documentSymbol returns the symbols as a tree, or as a list if the client does not support trees.
 func documentSymbol(c *call, p *protocol.DocumentSymbolParams) (any, error) {
 	all, t := c.snapshot.Symbols(c.path(p.TextDocument.URI)), c.translation()
 	if deref(deref(c.client.TextDocument).DocumentSymbol).HierarchicalDocumentSymbolSupport {
@@ -38,7 +38,7 @@ func documentSymbol(c *call, p *protocol.DocumentSymbolParams) (any, error) {
 	return t.flat(nil, all, ""), nil
 }
 
-// symbols are declarations as a tree.
+// symbols converts declarations to a tree of symbols.
 func (t *translation) symbols(all []analysis.Symbol) (out []protocol.DocumentSymbol) {
 	for _, y := range all {
 		out = append(out, protocol.DocumentSymbol{Name: y.Name, Detail: y.Detail, Kind: symbolKinds[y.Kind], Range: t.rng(y.File, y.Span), SelectionRange: t.rng(y.File, y.NameSpan),
@@ -58,7 +58,8 @@ func (t *translation) flat(out protocol.List[protocol.SymbolInformation], all []
 	return out
 }
 
-// workspaceSymbol finds declarations in all programs. A test's container is "test".
+// workspaceSymbol returns the declarations of all programs that match a query. The container of a
+// test is "test".
 func workspaceSymbol(c *call, p *protocol.WorkspaceSymbolParams) (protocol.List[protocol.WorkspaceSymbol], error) {
 	t := c.translation()
 	var out protocol.List[protocol.WorkspaceSymbol]

@@ -16,7 +16,7 @@ import (
 
 var encodings = []encoding{protocol.PositionEncodingKindUTF8, protocol.PositionEncodingKindUTF16, protocol.PositionEncodingKindUTF32}
 
-// TestEncoding: the first one of the client's that the server knows.
+// TestEncoding checks that the server uses the first of the client's encodings that it supports.
 func TestEncoding(t *testing.T) {
 	for _, c := range []struct {
 		offered []protocol.PositionEncodingKind
@@ -28,7 +28,7 @@ func TestEncoding(t *testing.T) {
 		runInBubble(t, Options{}, func(e *editor) {
 			result := e.start(t.TempDir(), map[string]any{"general": map[string]any{"positionEncodings": c.offered}})
 			if got := result["capabilities"].(map[string]any)["positionEncoding"]; got != string(c.want) {
-				t.Errorf("of %v it takes %v, want %s", c.offered, got, c.want)
+				t.Errorf("encoding for the offer %v = %v, want %s", c.offered, got, c.want)
 			}
 		})
 	}
@@ -39,7 +39,7 @@ func TestOffsets(t *testing.T) {
 	for _, c := range []struct {
 		enc             encoding
 		line, character uint32
-		want            string // the text before
+		want            string // text before the position
 	}{
 		{"utf-16", 0, 0, ""}, {"utf-16", 0, 2, "aé"}, {"utf-16", 0, 3, "aé"}, {"utf-16", 0, 1 << 31, "aé"},
 		{"utf-16", 1, 1, "aé\r\n漢"}, {"utf-16", 1, 2, "aé\r\n漢"}, {"utf-16", 1, 3, "aé\r\n漢😀"}, {"utf-16", 1, 9, "aé\r\n漢😀b"},
@@ -52,13 +52,13 @@ func TestOffsets(t *testing.T) {
 	}
 }
 
-// model is another implementation: lines of runes, found character by character.
+// model is a second implementation of positions. It searches lines of runes character by character.
 type model struct {
 	text string
 	enc  encoding
 }
 
-// at returns the offset of a position, counted from the beginning.
+// at returns the offset of a position. It counts from the start of the text.
 func (m *model) at(line, character int) int {
 	at := 0
 	for rest := m.text; line > 0; line-- {
@@ -88,7 +88,7 @@ func (m *model) at(line, character int) int {
 	return at
 }
 
-// Random edits leave the text that a model has.
+// TestRandomEditor sends random edits and compares the server's text with that of the model.
 func TestRandomEditor(t *testing.T) {
 	parts := []string{"a", "fn main() {", "}", "\n", "\r\n", "\r", "é", "漢", "😀", " ", "let x = 1;", ""}
 	for i, enc := range encodings {
@@ -128,7 +128,7 @@ func TestRandomEditor(t *testing.T) {
 					e.request(methodText, map[string]any{"uri": "untitled:a"}, &got)
 					sum := sha256.Sum256([]byte(m.text))
 					if want := (textResult{int32(n), hex.EncodeToString(sum[:]), len(m.text)}); got != want {
-						t.Fatalf("after %d edits it has %+v, want %+v", n, got, want)
+						t.Fatalf("text after %d edits = %+v, want %+v", n, got, want)
 					}
 				}
 			})
@@ -136,7 +136,8 @@ func TestRandomEditor(t *testing.T) {
 	}
 }
 
-// Edits of documents that are not open are ignored and logged.
+// TestEditsOfClosedDocumentsAreIgnored checks that edits of documents that are not open are ignored
+// and logged.
 func TestEditsOfClosedDocumentsAreIgnored(t *testing.T) {
 	runInBubble(t, Options{}, func(e *editor) {
 		e.start(t.TempDir(), struct{}{})
@@ -151,7 +152,8 @@ func TestEditsOfClosedDocumentsAreIgnored(t *testing.T) {
 	})
 }
 
-// A position of each place is that place, when no character and no line end is cut.
+// FuzzPositions converts offsets to positions and back. The result is the same offset if it is not
+// within a code point or a line end.
 func FuzzPositions(f *testing.F) {
 	f.Add("aé\r\n漢😀b\rc\n", uint(3))
 	f.Fuzz(func(t *testing.T, text string, at uint) {
@@ -162,18 +164,19 @@ func FuzzPositions(f *testing.F) {
 				p := l.position(i)
 				back := l.offset(p)
 				if inEnd := strings.HasPrefix(text[max(0, i-1):], "\r\n") && i > 0; back != i && !inEnd {
-					t.Fatalf("%q %s: %d is %v, which is %d", text, enc, i, p, back)
+					t.Fatalf("%q in %s: offset %d has position %v, which has offset %d", text, enc, i, p, back)
 				}
 			}
 			p := protocol.Position{Line: uint32(at % 5), Character: uint32(at / 5 % 9)}
 			if got, want := l.offset(p), m.at(int(p.Line), int(p.Character)); got != want {
-				t.Fatalf("%q %s: %v is %d, want %d", text, enc, p, got, want)
+				t.Fatalf("%q in %s: position %v has offset %d, want %d", text, enc, p, got, want)
 			}
 		}
 	})
 }
 
-// Any input is a message or an error, and output can be read again.
+// FuzzFrames checks that any input is either a message or an error, and that written messages can
+// be read again.
 func FuzzFrames(f *testing.F) {
 	for _, s := range []string{"Content-Length: 2\r\n\r\n{}", "Content-Length: 2\n\n{}", "\r\n", "a: b\r\nContent-Length:1\r\n\r\n1", "Content-Length: 99999999999999999999\r\n\r\n"} {
 		f.Add([]byte(s))
@@ -186,12 +189,12 @@ func FuzzFrames(f *testing.F) {
 				break
 			}
 			if m, bad := readMessage(body); m == nil || bad != nil && m.ID == nil {
-				t.Fatalf("%q: %v, %v", body, m, bad)
+				t.Fatalf("encoded message %q: decoded %v, error %v", body, m, bad)
 			}
 		}
 		got, err := frame.Read(bufioReader(string(frame.Encode(b))))
 		if err != nil || string(got) != string(b) {
-			t.Fatalf("%q is read as %q: %v", b, got, err)
+			t.Fatalf("frame of %q is read as %q: %v", b, got, err)
 		}
 	})
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// testParams names the tests to run: those of a document with these names, or all.
+// testParams names the tests to run: the tests of a document with these names, or all of its tests.
 type testParams struct {
 	URI   protocol.DocumentURI `json:"uri"`
 	Names []string             `json:"names,omitempty"`
 	Debug bool                 `json:"debug,omitempty"`
 }
 
-// testEvent reports on a test.
+// testEvent reports the start or the result of a test to the client.
 type testEvent struct {
 	Run      string             `json:"run"`
 	Name     string             `json:"name"`
@@ -34,8 +34,8 @@ type testEvent struct {
 
 const methodTestEvent = "concerto/testEvent"
 
-// testOutcome is a test in the output of `concerto test`: in its list, or with a status as a line
-// of --format ndjson.
+// testOutcome is a test in the output of `concerto test`. It is an entry of --list, or a line of
+// --format ndjson if it has a status.
 type testOutcome struct {
 	Name, Function, File, Status string
 	DurationMS                   float64 `json:"duration_ms"`
@@ -48,8 +48,8 @@ type testOutcome struct {
 	}
 }
 
-// test runs tests of a document and reports each. To debug, it returns the configuration for the
-// client's debugger.
+// test runs tests of a document and reports each of them. With debug set, it runs nothing and
+// returns a launch configuration.
 func (c *call) test(p *testParams) (any, error) {
 	program, err := c.savedProgram(p.URI)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *call) test(p *testParams) (any, error) {
 	return nil, r.run(program, "^("+strings.Join(pattern, "|")+")$")
 }
 
-// listTests returns the tests of a document with names, or all of them.
+// listTests returns the tests of a document with these names, or all of its tests.
 func (c *call) listTests(program *analysis.Program, path string, names []string) ([]testOutcome, error) {
 	var out bytes.Buffer
 	child := c.child(program, "test", "--list", "--format", "json", program.Path)
@@ -99,7 +99,7 @@ func (c *call) listTests(program *analysis.Program, path string, names []string)
 	return here, nil
 }
 
-// relPath returns a path as a command names it that works in a directory.
+// relPath returns a path relative to the working directory dir of a command.
 func relPath(dir, file string) string {
 	if file = filepath.FromSlash(file); filepath.IsAbs(file) {
 		return file
@@ -107,13 +107,13 @@ func relPath(dir, file string) string {
 	return filepath.Join(dir, file)
 }
 
-// testRun is tests that are run.
+// testRun is the state of a run of tests.
 type testRun struct {
 	*call
 	path, dir string
-	open      map[string]bool // that have not ended
+	open      map[string]bool // tests that have not ended
 	last      map[testOf]*testEvent
-	begun     bool // one of them has begun: the program compiles
+	begun     bool // a test has begun, so the program compiles
 }
 
 func (r *testRun) run(program *analysis.Program, pattern string) error {
@@ -133,7 +133,7 @@ func (r *testRun) run(program *analysis.Program, pattern string) error {
 	return nil
 }
 
-// line reports a line of the output.
+// line handles a line of the command's output.
 func (r *testRun) line(text string) {
 	var t testOutcome
 	if json.Unmarshal([]byte(text), &t) != nil || !r.open[t.Function] || r.snapshot.Real(relPath(r.dir, t.File)) != r.snapshot.Real(r.path) {
@@ -160,7 +160,7 @@ func (r *testRun) event(e *testEvent) {
 	r.runInLoop(func() { r.loop.notify(methodTestEvent, e) })
 }
 
-// end reports the tests that were not run, and stores the results of the others.
+// end reports the tests that did not run as skipped and stores the results of the others.
 func (r *testRun) end() {
 	for _, name := range slices.Sorted(maps.Keys(r.open)) {
 		r.event(&testEvent{Name: name, State: "skipped"})
@@ -177,7 +177,7 @@ func (r *testRun) end() {
 	})
 }
 
-// failureLocation returns the place of a failure. Columns of the report count characters.
+// failureLocation returns the location of a failure. Columns in the report count code points.
 func (c *call) failureLocation(file string, line, column int) *protocol.Location {
 	at := protocol.Position{Line: uint32(line - 1), Character: uint32(max(0, column-1))}
 	if f := c.snapshot.File(file); f != nil && line <= f.Lines() {

@@ -13,8 +13,8 @@ import (
 
 var legend = options{"tokenTypes": analysis.TokenTypes, "tokenModifiers": analysis.TokenModifiers}
 
-// tokens returns the names within a stretch, as the protocol has them: five numbers each, lines and
-// characters counted from the name before.
+// tokens returns the tokens in a range in the protocol's encoding. Each token has five numbers. Its
+// line and character are relative to the previous token.
 func (c *call) tokens(uri protocol.DocumentURI, within func(source.Span) bool) (data []uint32) {
 	path := c.path(uri)
 	file := c.snapshot.File(path)
@@ -41,7 +41,7 @@ func (c *call) tokens(uri protocol.DocumentURI, within func(source.Span) bool) (
 	return data
 }
 
-// sentTokens holds the tokens that were sent to a client last.
+// sentTokens is the list of tokens that the client received last for a document.
 type sentTokens struct {
 	id   string
 	data []uint32
@@ -50,15 +50,15 @@ type sentTokens struct {
 func newSentTokens(data []uint32) sentTokens {
 	h := sha256.New()
 	if err := binary.Write(h, binary.LittleEndian, data); err != nil {
-		panic(err) // a hash takes everything
+		panic(err) // writing to a hash never fails
 	}
 	return sentTokens{hex.EncodeToString(h.Sum(nil)[:8]), data}
 }
 
 func everything(source.Span) bool { return true }
 
-// refreshTokens returns the tokens of a document and the previous ones. If the document was edited
-// in the meantime, it does not store them.
+// refreshTokens returns the current tokens of a document and those that the client received before.
+// If the document was edited after the request arrived, it does not store the tokens.
 func (c *call) refreshTokens(uri protocol.DocumentURI) (now, was sentTokens, err error) {
 	now = newSentTokens(c.tokens(uri, everything))
 	if err := c.Err(); err != nil {
@@ -92,7 +92,8 @@ func semanticTokensDelta(c *call, p *protocol.SemanticTokensDeltaParams) (any, e
 	return &protocol.SemanticTokensDelta{ResultID: now.id, Edits: tokenEdits(was.data, now.data)}, nil
 }
 
-// tokenEdits returns what makes one list of the other: one edit at most.
+// tokenEdits returns the edits that change one list of tokens into another. The result has at most
+// one edit.
 func tokenEdits(was, is []uint32) protocol.List[protocol.SemanticTokensEdit] {
 	start := 0
 	for start < len(was) && start < len(is) && was[start] == is[start] {

@@ -13,13 +13,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
 )
 
-// addMethod makes a request part of the table for a test.
+// addMethod adds a request to the table of methods for the duration of a test.
 func addMethod(t *testing.T, name string, m method) {
 	requests[name] = m
 	t.Cleanup(func() { delete(requests, name) })
 }
 
-// writeProject writes files and returns their directory.
+// writeProject writes files to a temporary directory and returns the directory.
 func writeProject(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, text := range files {
@@ -43,7 +43,8 @@ const (
 	bad  = "fn main() {\n    println(x);\n}\n"
 )
 
-// Diagnostics are published when the user pauses, and during typing after 200 ms.
+// TestDiagnosticsAfterPauses checks that diagnostics are published when the user pauses, and every
+// 200 ms while the user types.
 func TestDiagnosticsAfterPauses(t *testing.T) {
 	dir := t.TempDir()
 	runInBubble(t, Options{}, func(e *editor) {
@@ -53,11 +54,11 @@ func TestDiagnosticsAfterPauses(t *testing.T) {
 		e.open(uri, bad)
 		synctest.Wait()
 		if got := e.published(uri); len(got) > 0 {
-			t.Errorf("diagnostics came after %v: %v", time.Since(began), got)
+			t.Errorf("diagnostics after %v = %v", time.Since(began), got)
 		}
 		time.Sleep(checkDelay)
 		if got := e.published(uri); len(got) != 1 || *got[0].Version != 1 || len(got[0].Diagnostics) != 1 {
-			t.Errorf("diagnostics: %v", got)
+			t.Errorf("diagnostics = %v", got)
 		}
 		var versions []int32
 		for i := range 50 {
@@ -68,20 +69,20 @@ func TestDiagnosticsAfterPauses(t *testing.T) {
 			}
 		}
 		if len(versions) < 3 || len(versions) > 5 {
-			t.Errorf("while typing for 750 ms, the versions %v were published", versions)
+			t.Errorf("versions published in 750 ms of typing = %v", versions)
 		}
 	})
 }
 
-// An edit is published with its version, even if nothing else is new; fixed diagnostics are
-// cleared.
+// TestPublished checks when diagnostics are published. Each edit is published with its version,
+// even if the diagnostics are unchanged. If errors are fixed, an empty list is published.
 func TestPublished(t *testing.T) {
 	dir := writeProject(t, map[string]string{"b.conc": bad})
 	runInBubble(t, Options{}, func(e *editor) {
 		a, b := fileURI(filepath.Join(dir, "a.conc")), fileURI(filepath.Join(dir, "b.conc"))
 		e.start(dir, struct{}{})
 		if got := e.published(b); len(got) != 1 || got[0].Version != nil || len(got[0].Diagnostics) != 1 {
-			t.Errorf("diagnostics of a file that is not open: %v", got)
+			t.Errorf("diagnostics of a file that is not open = %v", got)
 		}
 		e.open(a, bad)
 		time.Sleep(time.Second)
@@ -94,24 +95,24 @@ func TestPublished(t *testing.T) {
 			counts = append(counts, int(*p.Version), len(p.Diagnostics))
 		}
 		if !slices.Equal(counts, []int{1, 1, 2, 1, 3, 0}) {
-			t.Errorf("versions and numbers are %v", counts)
+			t.Errorf("versions and numbers of diagnostics = %v", counts)
 		}
-		// It was only open, so it disappears when it is closed.
+		// file a is only open in the editor, so closing it removes it from the program
 		e.edit(a, 4, bad)
 		time.Sleep(time.Second)
 		e.notify(protocol.MethodTextDocumentDidClose, map[string]any{"textDocument": map[string]any{"uri": a}})
 		time.Sleep(time.Second)
 		if got := e.published(a); len(got) != 2 || len(got[1].Diagnostics) != 0 {
-			t.Errorf("a closed document has %v", got)
+			t.Errorf("diagnostics of a closed document = %v", got)
 		}
 		if got := e.published(b); len(got) != 0 {
-			t.Errorf("nothing is new of b: %v", got)
+			t.Errorf("diagnostics published again for the unchanged file b: %v", got)
 		}
 	})
 }
 
-// For a client that does not watch files, the server checks the disk once a second. Diagnostics of
-// removed files are cleared.
+// TestPolling uses a client that does not watch files. The server scans the disk once a second and
+// clears the diagnostics of removed files.
 func TestPolling(t *testing.T) {
 	dir := writeProject(t, map[string]string{"a.conc": bad})
 	runInBubble(t, Options{}, func(e *editor) {
@@ -123,45 +124,46 @@ func TestPolling(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		if got := e.published(a); len(got) != 2 || len(got[1].Diagnostics) != 0 {
-			t.Errorf("diagnostics of a removed file: %v", got)
+			t.Errorf("diagnostics of a removed file = %v", got)
 		}
 		if got := e.published(b); len(got) != 1 || len(got[0].Diagnostics) != 1 {
-			t.Errorf("diagnostics of a new file: %v", got)
+			t.Errorf("diagnostics of a new file = %v", got)
 		}
 	})
 }
 
-// A client that can watch files is asked to, and files are not polled.
+// TestWatching uses a client that watches files. The server registers for changes and does not scan
+// the disk.
 func TestWatching(t *testing.T) {
 	dir := writeProject(t, map[string]string{"a.conc": bad})
 	runInBubble(t, Options{}, func(e *editor) {
 		a := fileURI(filepath.Join(dir, "a.conc"))
 		e.start(dir, map[string]any{"workspace": map[string]any{"didChangeWatchedFiles": map[string]any{"dynamicRegistration": true}}})
 		if n := e.countReceived(protocol.MethodClientRegisterCapability); n != 1 {
-			t.Errorf("it registers %d times", n)
+			t.Errorf("number of registrations = %d", n)
 		}
 		writeTestFile(t, pathOf(a), good)
 		time.Sleep(5 * time.Second)
 		if got := e.published(a); len(got) != 1 {
-			t.Errorf("it has looked by itself: %v", got)
+			t.Errorf("diagnostics published by polling = %v, want none", got)
 		}
 		e.notify(protocol.MethodWorkspaceDidChangeWatchedFiles, map[string]any{"changes": []any{map[string]any{"uri": a, "type": 2}}})
 		time.Sleep(time.Second)
 		if got := e.published(a); len(got) != 1 || len(got[0].Diagnostics) != 0 {
-			t.Errorf("diagnostics: %v", got)
+			t.Errorf("diagnostics = %v", got)
 		}
 	})
 }
 
-// A client that pulls gets no pushes, the same answer only once, and a word when other files are
-// concerned.
+// TestPulling uses a client that pulls diagnostics. The server pushes no diagnostics, reports
+// unchanged diagnostics as unchanged, and requests a refresh if other files are affected.
 func TestPulling(t *testing.T) {
 	dir := writeProject(t, map[string]string{"Concerto.toml": "[project]\nname = \"x\"\n", "main.conc": "mod part;\nfn main() {\n    part::f();\n}\n", "part.conc": "pub fn f() {}\n"})
 	runInBubble(t, Options{}, func(e *editor) {
 		main, part := fileURI(filepath.Join(dir, "main.conc")), fileURI(filepath.Join(dir, "part.conc"))
 		result := e.start(dir, map[string]any{"textDocument": map[string]any{"diagnostic": struct{}{}}, "workspace": map[string]any{"diagnostics": map[string]any{"refreshSupport": true}}})
 		if result["capabilities"].(map[string]any)["diagnosticProvider"] == nil {
-			t.Error("it offers nothing to pull")
+			t.Error("no diagnosticProvider capability")
 		}
 		e.open(main, "mod part;\nfn main() {\n    part::f();\n}\n")
 		e.open(part, "pub fn f() {}\n")
@@ -172,15 +174,15 @@ func TestPulling(t *testing.T) {
 		var got protocol.FullDocumentDiagnosticReport
 		e.request(protocol.MethodTextDocumentDiagnostic, map[string]any{"textDocument": map[string]any{"uri": main}}, &got)
 		if got.Kind != "full" || len(got.Items) != 1 || got.ResultID == "" {
-			t.Errorf("it answers %+v", got)
+			t.Errorf("first report = %+v", got)
 		}
 		e.request(protocol.MethodTextDocumentDiagnostic, map[string]any{"textDocument": map[string]any{"uri": main}, "previousResultId": got.ResultID}, &got)
 		if got.Kind != "unchanged" {
-			t.Errorf("the second time it answers %+v", got)
+			t.Errorf("second report = %+v", got)
 		}
 		time.Sleep(time.Second)
 		if n := e.countReceived(protocol.MethodWorkspaceDiagnosticRefresh); n != 1 {
-			t.Errorf("it asks to refresh %d times", n)
+			t.Errorf("number of refresh requests = %d", n)
 		}
 		var all struct {
 			Items []protocol.WorkspaceFullDocumentDiagnosticReport
@@ -191,15 +193,15 @@ func TestPulling(t *testing.T) {
 			kinds = append(kinds, filepath.Base(string(x.URI))+" "+x.Kind)
 		}
 		if want := []string{"Concerto.toml full", "main.conc unchanged", "part.conc full", "gone.conc full"}; !slices.Equal(kinds, want) {
-			t.Errorf("the workspace has %v, want %v", kinds, want)
+			t.Errorf("workspace report = %v, want %v", kinds, want)
 		}
 		if n := e.countReceived(protocol.MethodTextDocumentPublishDiagnostics); n > 0 {
-			t.Errorf("it pushes %d times", n)
+			t.Errorf("number of pushed diagnostics = %d", n)
 		}
 	})
 }
 
-// A request is cancelled at once, whatever it does.
+// TestCancel cancels a request that is blocked. The response arrives immediately.
 func TestCancel(t *testing.T) {
 	deaf := make(chan struct{})
 	addMethod(t, "test/deaf", method{run: func(*call, json.RawMessage) (any, error) { <-deaf; return 1, nil }})
@@ -210,7 +212,7 @@ func TestCancel(t *testing.T) {
 		e.notify(protocol.MethodCancelRequest, map[string]any{"id": id})
 		e.expectError(e.await(id), codeCancelled)
 		if time.Since(began) > 0 {
-			t.Errorf("that took %v", time.Since(began))
+			t.Errorf("cancellation took %v", time.Since(began))
 		}
 		close(deaf)
 		e.notify(protocol.MethodCancelRequest, map[string]any{"id": id}) // too late
@@ -219,7 +221,8 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// A request that an edit overtakes has 10 ms to finish.
+// TestOutdatedRequestIsCancelled edits a document while requests are running. They are cancelled if
+// they do not finish within 10 ms.
 func TestOutdatedRequestIsCancelled(t *testing.T) {
 	wait := func(_ *call, p json.RawMessage) (any, error) {
 		var ms []int
@@ -238,19 +241,20 @@ func TestOutdatedRequestIsCancelled(t *testing.T) {
 		began := time.Now()
 		e.edit("untitled:a", 2, bad)
 		if m := e.await(quick); string(m.Result) != `"done"` {
-			t.Errorf("the quick request: result %s, error %v", m.Result, m.Error)
+			t.Errorf("quick request: result %s, error %v", m.Result, m.Error)
 		}
 		e.expectError(e.await(slow), codeContentModified)
 		if time.Since(began) != editGrace {
-			t.Errorf("that took %v", time.Since(began))
+			t.Errorf("cancellation took %v", time.Since(began))
 		}
 		if m := e.await(timeless); string(m.Result) != `"done"` {
-			t.Errorf("a request independent of texts: result %s, error %v", m.Result, m.Error)
+			t.Errorf("request with anyVersion: result %s, error %v", m.Result, m.Error)
 		}
 	})
 }
 
-// A crash is the error of its request, reported once, and the server continues.
+// TestCrash lets a request panic. The response is an error, the crash is reported once, and the
+// server continues.
 func TestCrash(t *testing.T) {
 	addMethod(t, "test/crash", method{run: func(*call, json.RawMessage) (any, error) { panic("oh") }})
 	state := t.TempDir()
@@ -261,7 +265,7 @@ func TestCrash(t *testing.T) {
 			e.expectError(e.request("test/crash", nil, nil), codeInternal)
 		}
 		if n := e.countReceived(protocol.MethodWindowShowMessage); n != 1 {
-			t.Errorf("%d messages", n)
+			t.Errorf("number of messages = %d", n)
 		}
 		files, err := filepath.Glob(filepath.Join(state, "lsp-*.txt"))
 		if err != nil || len(files) != 1 {
@@ -273,27 +277,27 @@ func TestCrash(t *testing.T) {
 		}
 		for _, want := range []string{"concerto 1.2.3 lsp, in test/crash: oh", "goroutine", "untitled:a version 1: 11 bytes, sha256 "} {
 			if !strings.Contains(string(report), want) {
-				t.Errorf("the report does not have %q:\n%s", want, report)
+				t.Errorf("crash report does not contain %q:\n%s", want, report)
 			}
 		}
 		if strings.Contains(string(report), "secret") {
-			t.Errorf("the report has the text:\n%s", report)
+			t.Errorf("crash report contains the text of a document:\n%s", report)
 		}
 		e.expectError(e.request("x", nil, nil), codeMethodNotFound)
 	})
 }
 
-// Settings arrive with initialize, and later from the client.
+// TestSettings checks settings from initialize and settings that the client sends later.
 func TestSettings(t *testing.T) {
 	var s settings
 	for _, text := range []string{`{"inlayHints": {"parameters": true}}`, `{"concerto": {"inlayHints": {"parameters": true}}}`} {
 		s = defaults
 		if err := s.read(json.RawMessage(text)); err != nil || !s.InlayHints.Parameters || !s.InlayHints.Types || !s.Check.Unopened {
-			t.Errorf("%s: %+v, %v", text, s, err)
+			t.Errorf("settings from %s = %+v, error %v", text, s, err)
 		}
 	}
 	if err := s.read(json.RawMessage(`{"check": {"unopened": 5}}`)); err == nil || !s.Check.Unopened {
-		t.Errorf("invalid settings: %+v, %v", s, err)
+		t.Errorf("invalid settings: %+v, error %v", s, err)
 	}
 	dir := writeProject(t, map[string]string{"b.conc": bad})
 	runInBubble(t, Options{}, func(e *editor) {
@@ -303,7 +307,7 @@ func TestSettings(t *testing.T) {
 		e.notify(protocol.MethodWorkspaceDidChangeConfiguration, map[string]any{"settings": map[string]any{"concerto": map[string]any{"check": map[string]any{"unopened": false}}}})
 		time.Sleep(time.Second)
 		if got := e.published(b); len(got) != 1 || len(got[0].Diagnostics) != 0 {
-			t.Errorf("a file that is not open has %v", got)
+			t.Errorf("diagnostics of a file that is not open = %v", got)
 		}
 	})
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// analysisView analyses the program together with an input that is being typed.
+// analysisView provides the analysis of the program together with an unfinished input.
 type analysisView struct {
 	work *analysis.Workspace
 	path string
 }
 
-// open opens an unfinished input, laid out with the program, in the analysis. It returns the
-// snapshot and the path of the file.
+// open opens a layout with an unfinished input as a document of the analysis. It returns the
+// snapshot and the path of the document.
 func (s *Session) open(l *layout) (*analysis.Snapshot, string) {
 	k := &s.view
 	if k.work == nil {
@@ -32,8 +32,8 @@ func (s *Session) open(l *layout) (*analysis.Snapshot, string) {
 	return k.work.Snapshot(), k.path
 }
 
-// layoutUnfinished combines the program with an unfinished input and returns the position at which
-// the input begins.
+// layoutUnfinished combines the program with an unfinished input. It returns the position in the
+// layout at which the input begins.
 func (s *Session) layoutUnfinished(text string) (l *layout, at source.Pos) {
 	l = &layout{}
 	declares := declarationBegins(text)
@@ -55,7 +55,8 @@ func (s *Session) layoutUnfinished(text string) (l *layout, at source.Pos) {
 	return l, at
 }
 
-// declarationBegins reports whether a text begins as a declaration.
+// declarationBegins reports whether a text begins with a keyword of declarations, a decorator or a
+// doc comment.
 func declarationBegins(text string) bool {
 	toks, _, _ := lexer.Lex(source.NewFile(Name, []byte(text)))
 	return declares[toks[0].Kind]
@@ -78,9 +79,9 @@ func (s *Session) Doc(ctx context.Context, name string) string {
 	return strings.TrimSpace(strings.Join(out, "\n"))
 }
 
-// Completion lists the texts that can replace a range of an input.
+// Completion lists the texts that may replace the bytes from From to To of an input.
 type Completion struct {
-	From, To int // byte offsets
+	From, To int // byte offsets in the input
 	Items    []string
 }
 
@@ -97,7 +98,7 @@ func (s *Session) Complete(ctx context.Context, text string, at int) Completion 
 	seen := map[string]bool{}
 	for _, x := range found.Items {
 		if len(x.Edits) > 0 || !strings.HasPrefix(x.Text, word) || seen[x.Text] || strings.HasPrefix(x.Text, "repl_") || x.Text == lastName {
-			continue // it requires an import, or has an unsuitable name
+			continue // the item needs an import, or its name must not be shown
 		}
 		seen[x.Text] = true
 		c.Items = append(c.Items, x.Text)
@@ -108,7 +109,7 @@ func (s *Session) Complete(ctx context.Context, text string, at int) Completion 
 // TokenClass is the syntactic class of a span of an input, for highlighting.
 type TokenClass uint8
 
-// The syntactic classes.
+// The syntactic classes of the parts of an input.
 const (
 	Keyword TokenClass = iota
 	Text

@@ -12,13 +12,13 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// Name is the file name of typed input, and Empty the program of a session without a file.
+// Name is the file name of typed input. Empty is the program of a session without a file.
 const (
 	Name  = "<repl>"
 	Empty = "fn main() {}\n"
 )
 
-// The names of what a session adds to a program.
+// The names of declarations that a session adds to a program.
 const (
 	sessionName = "repl_session" // the function that contains the lines
 	lineName    = "repl_line"    // the closure that is run
@@ -26,7 +26,7 @@ const (
 	lastName    = "_repl_last"   // the last value
 )
 
-// piece is a part of an input, or text that is put between.
+// piece is a range of an input, or generated text.
 type piece struct {
 	at   source.Span
 	text string
@@ -36,20 +36,20 @@ type piece struct {
 type input struct {
 	file  *source.File
 	decls []*declaration
-	stmts []piece // the statements, without the declarations
-	tail  int     // the number of the piece before which the last value's `let` is put; -1 for none
+	stmts []piece // statements, without the declarations
+	tail  int     // index of the statement piece before which the `let` of the last value is inserted; -1 for none
 	names []string
-	last  source.Span // where it first uses the last value; empty when it does not
-	bare  bool        // there are no statements
+	last  source.Span // first use of the last value; empty if the input does not use it
+	bare  bool        // the input contains no statements
 }
 
-// declaration is one that was typed.
+// declaration is a declaration of the program or of an input.
 type declaration struct {
 	file   *source.File
 	at     source.Span
-	keys   []string // keys of its declarations; a later declaration with the same key replaces it
+	keys   []string // keys of the declared names; a later declaration with the same key replaces this one
 	isType bool
-	shown  bool // its diagnostics were shown
+	shown  bool // the diagnostics of the declaration were shown
 	name   string
 }
 
@@ -66,7 +66,7 @@ func IsIncomplete(text string) bool {
 		return true
 	}
 	for _, d := range found.Sorted() {
-		// a misplaced label is not an open string
+		// a stray quote of a label is not an open string
 		if d.Info == diag.OpenComment || d.Info == diag.OpenString && len(d.Fixes) > 0 {
 			return true
 		}
@@ -83,7 +83,7 @@ func IsIncomplete(text string) bool {
 	return depth > 0
 }
 
-// parse reads a text as the inside of a block.
+// parse parses a text as the content of a block. sound is false if the text has syntax errors.
 func parse(text string) (block *ast.Block, sound bool) {
 	file, found := parser.Parse(source.NewFile(Name, []byte(head+text+"\n}")))
 	sound = true
@@ -100,7 +100,8 @@ func parse(text string) (block *ast.Block, sound bool) {
 	return nil, false
 }
 
-// read parses a text. A text with syntax errors is one input without declarations and statements.
+// read parses an input. The result for a text with syntax errors contains neither declarations nor
+// statements.
 func read(name, text string) *input {
 	in := &input{file: source.NewFile(name, []byte(text)), tail: -1}
 	all := source.Span{End: source.Pos(len(text))}
@@ -126,12 +127,12 @@ func read(name, text string) *input {
 	return in
 }
 
-// declares are the words that declarations begin with.
+// declares lists the tokens that begin a declaration.
 var declares = map[lexer.Kind]bool{lexer.Const: true, lexer.Fn: true, lexer.Agent: true, lexer.Host: true, lexer.Tool: true, lexer.Mcp: true, lexer.Schema: true, lexer.Struct: true,
 	lexer.Enum: true, lexer.Trait: true, lexer.Impl: true, lexer.Type: true, lexer.Pub: true, lexer.Use: true, lexer.Mod: true, lexer.Pipeline: true, lexer.HashMap: true,
 	lexer.Ledger: true, lexer.Memory: true, lexer.Async: true, lexer.At: true}
 
-// lastToken returns where the last token ends.
+// lastToken returns the end of the last token.
 func lastToken(f *source.File) source.Pos {
 	toks, _, _ := lexer.Lex(f)
 	return lastEnd(toks)
@@ -144,7 +145,7 @@ func lastEnd(toks []lexer.Token) source.Pos {
 	return toks[len(toks)-2].End
 }
 
-// addStatements adds the statements of a block without syntax errors.
+// addStatements adds the declarations and statements of a block that has no syntax errors.
 func (in *input) addStatements(b *ast.Block, text string, semi source.Pos) {
 	const shift = source.Pos(len(head))
 	cuts := in.lastValues(b, shift)
@@ -172,7 +173,7 @@ func (in *input) addStatements(b *ast.Block, text string, semi source.Pos) {
 			if trimmed := strings.TrimLeft(rest, " \t\r\n"); strings.HasPrefix(trimmed, ";") {
 				end += source.Pos(len(rest) - len(trimmed) + 1)
 			}
-			// Comments before it belong to it.
+			// the comments before a declaration belong to it
 			in.decls = append(in.decls, newDeclaration(in.file, source.Span{Start: at, End: end}, d.Decl))
 			at = end
 			continue
@@ -199,7 +200,7 @@ func (in *input) addStatements(b *ast.Block, text string, semi source.Pos) {
 	}
 }
 
-// lastValues returns the places where the last value is used.
+// lastValues returns the positions at which the last value is used.
 func (in *input) lastValues(b *ast.Block, shift source.Pos) (all []source.Span) {
 	ast.Inspect(b, func(n ast.Node) bool {
 		if p, is := n.(*ast.PathExpr); is && len(p.Segments) == 1 && p.Segments[0].Name == "_" {
@@ -215,8 +216,8 @@ func (in *input) lastValues(b *ast.Block, shift source.Pos) (all []source.Span) 
 	return all
 }
 
-// hasShownValue reports whether an expression at the end of an input is shown: loops and
-// assignments have nothing to show.
+// hasShownValue reports whether the value of an expression at the end of an input is shown. Loops
+// and assignments have no value to show.
 func hasShownValue(e ast.Expr) bool {
 	switch e.(type) {
 	case *ast.ForExpr, *ast.WhileExpr, *ast.LoopExpr, *ast.Assign, *ast.ReturnExpr, *ast.ThrowExpr, *ast.BreakExpr, *ast.ContinueExpr:
@@ -244,7 +245,7 @@ func boundNames(p ast.Pattern) (names []string) {
 	return names
 }
 
-// newDeclaration returns what a declaration declares.
+// newDeclaration returns a declaration with its keys.
 func newDeclaration(f *source.File, at source.Span, d ast.Decl) *declaration {
 	x := &declaration{file: f, at: at}
 	x.keys, x.name, x.isType = keysOf(d)
@@ -273,7 +274,7 @@ func keysOf(d ast.Decl) (keys []string, name string, isType bool) {
 	return nil, "", false
 }
 
-// typeName returns the name of a type in an impl's head.
+// typeName returns the name of the type in the head of an impl.
 func typeName(t ast.Type) string {
 	var b strings.Builder
 	ast.Inspect(t, func(n ast.Node) bool {

@@ -9,7 +9,7 @@ func TestOpen(t *testing.T) {
 		`"a`: true, `f("a`: true, "\"a\nb\"": false, `'a b`: true, "'a\nb'": false, `r"a`: true, "r#\"a\"\n\"#": false, `'a: 1`: false, `"a\"`: true, "\"\"\"\na\n\"\"\"": false,
 	} {
 		if got := IsIncomplete(text); got != want {
-			t.Errorf("%q: %v", text, got)
+			t.Errorf("IsIncomplete(%q) = %v", text, got)
 		}
 	}
 }
@@ -36,7 +36,7 @@ func TestRead(t *testing.T) {
 			names += n
 		}
 		if len(in.decls) != c.decls || names != c.names || in.tail >= 0 != c.tail {
-			t.Errorf("%q: %d declarations, names %q, tail %d", c.text, len(in.decls), names, in.tail)
+			t.Errorf("read(%q): %d declarations, names %q, tail %d", c.text, len(in.decls), names, in.tail)
 		}
 	}
 }

@@ -7,25 +7,26 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// layout is a text composed of parts of others that records the origin of each part.
+// layout is a text that consists of ranges of other texts and of generated text. It records the
+// origin of each range.
 type layout struct {
 	text  strings.Builder
 	parts []part
-	file  *source.File // of the whole text, once it is there
+	file  *source.File // the complete text; nil until toFile is called
 }
 
-// part is a range of the text that was copied from another file.
+// part is a range of the text with the file and the range that it was copied from.
 type part struct {
 	at   source.Pos
 	file *source.File
 	from source.Span
-	size source.Pos // in the text, if the original text differs
+	size source.Pos // length in the text, which may differ from the length of the original
 }
 
 // addRaw adds generated text.
 func (l *layout) addRaw(text string) { l.text.WriteString(text) }
 
-// add adds a stretch of a file.
+// add adds a range of a file.
 func (l *layout) add(f *source.File, at source.Span) {
 	if at.Start >= at.End {
 		return
@@ -34,7 +35,7 @@ func (l *layout) add(f *source.File, at source.Span) {
 	l.text.WriteString(f.Slice(at))
 }
 
-// addPieces adds what an input has become.
+// addPieces adds the pieces of an input.
 func (l *layout) addPieces(f *source.File, all []piece) {
 	for _, p := range all {
 		if p.text != "" {
@@ -46,14 +47,14 @@ func (l *layout) addPieces(f *source.File, all []piece) {
 	}
 }
 
-// toFile returns the text as a file.
+// toFile returns the complete text as a file.
 func (l *layout) toFile(name string) *source.File {
 	l.file = source.NewFile(name, []byte(l.text.String()))
 	return l.file
 }
 
-// origin returns the origin of a place; ok is false in generated text, where it returns the end of
-// the text before.
+// origin returns the file and position from which a position of the text was copied. In generated
+// text, ok is false and the result is the end of the copied range before it.
 func (l *layout) origin(at source.Pos) (f *source.File, pos source.Pos, ok bool) {
 	for _, p := range l.parts {
 		if p.at > at {
@@ -61,7 +62,7 @@ func (l *layout) origin(at source.Pos) (f *source.File, pos source.Pos, ok bool)
 		}
 		f, pos, ok = p.file, p.from.End, false
 		switch same := p.size == p.from.End-p.from.Start; {
-		case at >= p.at+p.size || p.from.End == p.from.Start: // after it, or in generated text
+		case at >= p.at+p.size || p.from.End == p.from.Start: // the position is after the part, or the part is generated
 		case same:
 			return p.file, p.from.Start + (at - p.at), true
 		default:
@@ -71,7 +72,8 @@ func (l *layout) origin(at source.Pos) (f *source.File, pos source.Pos, ok bool)
 	return f, pos, false
 }
 
-// span returns a stretch of the text where it was typed.
+// span converts a range of the text to a range of the original file. ok is false if the range is in
+// generated text.
 func (l *layout) span(s source.Span) (f *source.File, out source.Span, ok bool) {
 	f, start, ok := l.origin(s.Start)
 	out = source.Span{Start: start, End: start}
@@ -87,8 +89,8 @@ func (l *layout) span(s source.Span) (f *source.File, out source.Span, ok bool) 
 	return f, out, true
 }
 
-// diagnostic converts a diagnostic to its original position. ok is false if it is about generated
-// text.
+// diagnostic converts a diagnostic to its original position. ok is false if the diagnostic is about
+// generated text.
 func (l *layout) diagnostic(d *diag.Diagnostic) (out *diag.Diagnostic, ok bool) {
 	copied := *d
 	out = &copied
@@ -118,5 +120,5 @@ func (l *layout) diagnostic(d *diag.Diagnostic) (out *diag.Diagnostic, ok bool) 
 	return out, ok
 }
 
-// restoreLastName names the last value as it is typed.
+// restoreLastName replaces the generated name of the last value by `_`.
 func restoreLastName(text string) string { return strings.ReplaceAll(text, lastName, "_") }

@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
-// mentions reports whether a type contains one of the names.
+// mentions reports whether a type contains a declared type with one of the names.
 func mentions(t types.Type, names map[string]bool, seen map[*types.Decl]bool) bool {
 	any := func(all ...types.Type) bool {
 		return slices.ContainsFunc(all, func(t types.Type) bool { return t != nil && mentions(t, names, seen) })

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// layoutProgram puts the program together. Without a value the input's last expression is a
-// statement.
+// layoutProgram combines the program and an input. If valued is set, the input's last expression is
+// bound to a variable, otherwise it is a statement.
 func (s *Session) layoutProgram(in *input, valued bool) *layout {
 	l := &layout{}
 	s.addDeclarations(l)
@@ -50,7 +50,8 @@ func (s *Session) addDeclarations(l *layout) {
 	}
 }
 
-// statements returns the statements. The last one is assigned to a name if its value is needed.
+// statements returns the statements of an input. If valued is set, the last one is assigned to the
+// name of the last value.
 func (in *input) statements(valued bool) []piece {
 	if in.tail < 0 || !valued {
 		return in.stmts
@@ -60,7 +61,7 @@ func (in *input) statements(valued bool) []piece {
 	return append(out, in.stmts[in.tail:]...)
 }
 
-// bindings returns the names that a line binds.
+// bindings returns the names that an input binds.
 func (in *input) bindings(valued bool) (names []string) {
 	for i, name := range in.names {
 		if !slices.Contains(in.names[i+1:], name) {
@@ -73,7 +74,7 @@ func (in *input) bindings(valued bool) (names []string) {
 	return names
 }
 
-// Save returns the session as a program.
+// Save returns the declarations and statements of the session as a program.
 func (s *Session) Save() string {
 	l := &layout{}
 	s.addDeclarations(l)

@@ -1,12 +1,14 @@
-// Package repl is a session of inputs that the user types one after the other: statements,
-// declarations and expressions. Each is checked as in a file and then run by itself. Declarations
-// persist and may be redeclared; variables retain their values.
+// Package repl implements interactive sessions. A session runs the inputs that a user types one
+// after the other: statements, declarations and expressions. Each input is checked as if it were in
+// a file, and then only its code is run. Declarations persist and may be redeclared, and variables
+// retain their values.
 //
-// Each input is checked within a text that is put together of all that counts: the declarations,
-// and a function with the statements that have bound variables, in which the new line is a closure.
-// That closure alone is generated and run: what it captures are the values that the variables have.
+// To check an input, a session builds a text from the declarations and a function. The function
+// contains the earlier statements that bind variables, and the new input as a closure. Only code
+// for that closure is generated and run. The values that it captures are those of the session's
+// variables.
 //
-// It knows no terminal: who shows it gets texts, values and findings.
+// The package does not depend on a terminal: its callers receive texts, values and diagnostics.
 package repl
 
 import (
@@ -28,7 +30,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Machine runs lines.
+// Machine executes the compiled inputs.
 type Machine interface {
 	Program() *ir.Program
 	Grow(p *ir.Program, before ir.Grown) error
@@ -40,24 +42,24 @@ type Session struct {
 	request driver.Request
 	machine Machine
 	growth  *ir.Growth
-	tools   int // how many tools have their state
+	tools   int // number of tools whose state is initialized
 	broken  error
 
 	state
-	units map[string]*layout // by the names that traces have
-	done  int                // how many lines have been generated
+	units map[string]*layout // layouts of the inputs, by the unit names in stack traces
+	done  int                // number of inputs that were compiled to code
 	view  analysisView
 }
 
-// state is what an input changes.
+// state is the part of a session that an input can change.
 type state struct {
-	base   *source.File   // the entry of the program; nil without one
-	hidden []*declaration // declarations of base that were replaced
-	own    []*declaration // of base
+	base   *source.File   // entry file of the program; nil if there is no program
+	hidden []*declaration // declarations of base that an input has replaced
+	own    []*declaration // declarations of base
 	decls  []*declaration
 	lets   []*binding
-	script []*binding // all statements that went well
-	last   bool       // there is a last value
+	script []*binding // the statements of all inputs that succeeded
+	last   bool       // a last value exists
 }
 
 // binding is an input that has bound variables.
@@ -65,32 +67,32 @@ type binding struct {
 	file   *source.File
 	pieces []piece
 	vars   map[string]*variable
-	last   bool // it uses the value before
+	last   bool // the input uses the last value of an earlier input
 }
 
-// variable is one with its value.
+// variable is the value of a variable with its type.
 type variable struct {
-	value value.Slot // in a cell when it can change
+	value value.Slot // the value, or a cell that contains it if the variable is mutable
 	typ   types.Type
-	text  string // the type, in full
+	text  string // fully qualified type
 }
 
 // Result is the result of a valid input.
 type Result struct {
-	Shown string // the value as source text; "" for none
-	Type  string // of the value
+	Shown string // value as source text; "" for none
+	Type  string // type of the value
 	Found []*diag.Diagnostic
-	// variables that were dropped, because a declaration that they depend on was replaced
+	// names of the variables that were dropped because a declaration they depend on was replaced
 	Dropped []string
 }
 
-// CompileError are why nothing was done.
+// CompileError contains the diagnostics of an input that was not run.
 type CompileError struct{ Found []*diag.Diagnostic }
 
 func (m *CompileError) Error() string { return diag.Count(m.Found) }
 
-// New begins a session over the program that the request names, or over none when it has a
-// Given. The machine must have loaded it.
+// New starts a session with the program of the request, or without a program if the request has a
+// Given. The machine must have loaded that program.
 func New(r driver.Request, m Machine) (*Session, error) {
 	s := &Session{request: r, machine: m, growth: ir.Grow(m.Program()), tools: len(m.Program().Tools), units: map[string]*layout{}}
 	if r.Inline != nil {
@@ -150,7 +152,7 @@ func (s *Session) Type(text string) (string, error) {
 
 func typeText(t types.Type) string { return fmt.Sprint(types.Full(t)) }
 
-// attempt is an input that was compiled.
+// attempt is an input that was compiled but not run yet.
 type attempt struct {
 	in      *input
 	line    *driver.CompiledLine
@@ -159,7 +161,7 @@ type attempt struct {
 	unit    string
 }
 
-// compile checks an input and drops what it invalidates.
+// compile checks and compiles an input. The attempt lists the variables that the input invalidates.
 func (s *Session) compile(in *input) (*attempt, error) {
 	if !s.last && in.last != (source.Span{}) {
 		return nil, &CompileError{[]*diag.Diagnostic{diag.UnknownName.At(in.last, "there is no last value").In(in.file).Hint("`_` is the value of an expression that was typed before")}}
@@ -193,7 +195,7 @@ func (s *Session) compile(in *input) (*attempt, error) {
 	}
 }
 
-// entryName returns how users see the file that the text is in the place of.
+// entryName returns the name that diagnostics show for the file that contains the text.
 func (s *Session) entryName() string {
 	if s.base != nil {
 		return s.base.Name
@@ -201,7 +203,8 @@ func (s *Session) entryName() string {
 	return Name
 }
 
-// classify sorts diagnostics into invalidated bindings, errors and others.
+// classify divides diagnostics into errors of earlier bindings that the input invalidates, errors
+// of the input, and other diagnostics.
 func (s *Session) classify(l *layout, all []*diag.Diagnostic) (stale []*binding, wrong, rest []*diag.Diagnostic) {
 	for _, d := range all {
 		out, mine := l.diagnostic(d)
@@ -219,12 +222,12 @@ func (s *Session) classify(l *layout, all []*diag.Diagnostic) (stale []*binding,
 	return stale, wrong, rest
 }
 
-// isDeclarationInput reports whether a file is an earlier input with declarations.
+// isDeclarationInput reports whether a file is an earlier input that contains declarations.
 func (s *Session) isDeclarationInput(f *source.File) bool {
 	return slices.ContainsFunc(s.decls, func(d *declaration) bool { return d.file == f && d.shown })
 }
 
-// changedBindings returns the bindings whose variables a line uses and whose types have changed,
+// changedBindings returns the bindings whose variables an input uses and whose types have changed
 // because a declaration was replaced.
 func (s *Session) changedBindings(l *driver.CompiledLine) (stale []*binding) {
 	for _, c := range l.Captures {
@@ -235,7 +238,7 @@ func (s *Session) changedBindings(l *driver.CompiledLine) (stale []*binding) {
 	return stale
 }
 
-// find finds a variable.
+// find returns the variable with a name and its binding.
 func (s *Session) find(name string) (*binding, *variable) {
 	for _, b := range slices.Backward(s.lets) {
 		if v := b.vars[name]; v != nil {
@@ -245,7 +248,7 @@ func (s *Session) find(name string) (*binding, *variable) {
 	return nil, nil
 }
 
-// forget drops bindings and returns their variables.
+// forget drops bindings and returns the names of their variables.
 func (s *Session) forget(stale []*binding) (names []string) {
 	s.script = slices.DeleteFunc(slices.Clone(s.script), func(b *binding) bool { return slices.Contains(stale, b) })
 	s.lets = slices.DeleteFunc(slices.Clone(s.lets), func(b *binding) bool {
@@ -265,7 +268,8 @@ func (s *Session) forget(stale []*binding) (names []string) {
 	return names
 }
 
-// forgetTypes drops the variables whose types were declared again: their values have the old form.
+// forgetTypes drops the variables whose types were declared again, because their values have the
+// old form. It returns the names of the variables.
 func (s *Session) forgetTypes(decls []*declaration) []string {
 	redeclared := map[string]bool{}
 	for _, d := range decls {
@@ -285,7 +289,7 @@ func (s *Session) forgetTypes(decls []*declaration) []string {
 	return s.forget(stale)
 }
 
-// declare adds declarations and replaces those with the same keys.
+// declare adds declarations. They replace earlier declarations with the same keys.
 func (s *Session) declare(decls []*declaration) {
 	s.decls, s.hidden = slices.Clone(s.decls), slices.Clone(s.hidden)
 	for _, d := range decls {
@@ -324,7 +328,7 @@ func (s *Session) run(ctx context.Context, in *input) (*Result, error) {
 	return r, nil
 }
 
-// execute adds a line to what runs, and runs it.
+// execute adds a compiled input to the running program and runs it.
 func (s *Session) execute(ctx context.Context, a *attempt) (v value.Slot, err error) {
 	number, before, err := s.growth.Add(a.line.Program, a.line.Number)
 	if err != nil {
@@ -361,7 +365,7 @@ func (s *Session) execute(ctx context.Context, a *attempt) (v value.Slot, err er
 	return v, err
 }
 
-// recordBindings records what a line has bound.
+// recordBindings stores the variables that an input has bound.
 func (s *Session) recordBindings(a *attempt, bound value.Slot, r *Result) {
 	b := &binding{file: a.in.file, vars: map[string]*variable{}, last: a.in.last != (source.Span{})}
 	valued := false
@@ -387,11 +391,11 @@ func (s *Session) recordBindings(a *attempt, bound value.Slot, r *Result) {
 	}
 	s.lets = slices.Clone(s.lets)
 	if n := len(s.lets); valued && !b.last && n > 0 && len(s.lets[n-1].vars) == 1 && s.lets[n-1].vars[lastName] != nil {
-		s.lets = s.lets[:n-1] // nothing can name it any more
+		s.lets = s.lets[:n-1] // the previous last value can no longer be named
 	}
 	s.lets = append(s.lets, b)
 	s.last = s.last || valued
 }
 
-// most limits the text of a value, in bytes.
+// most is the maximum length of the text of a shown value, in bytes.
 const most = 1 << 16

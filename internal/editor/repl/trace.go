@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// resolvePositions sets the positions of an error to those in the typed input.
+// resolvePositions replaces the positions in an error by positions in the typed input.
 func (s *Session) resolvePositions(e *vm.Uncaught) {
 	s.move(&e.Place)
 	for i := range e.Trace {

@@ -32,8 +32,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/frame"
 )
 
-// Play plays a session with the adapter started by a command and returns it with the adapter's
-// output. The error names a line that cannot be played.
+// Play plays a session with the adapter that a command starts. It returns the text of the session
+// with the adapter's output. The error names a line that cannot be played.
 func Play(c *exec.Cmd, text string) (string, error) {
 	in, err := c.StdinPipe()
 	if err != nil {
@@ -49,14 +49,14 @@ func Play(c *exec.Cmd, text string) (string, error) {
 	s := &session{dir: c.Dir, to: in, from: bufio.NewReader(out), errors: []string{"uncaught"}}
 	err = s.play(text)
 	_ = in.Close()
-	_, _ = io.Copy(io.Discard, out) // so that it can exit
+	_, _ = io.Copy(io.Discard, out) // discard the remaining output, so that the adapter can exit
 	if werr := c.Wait(); err == nil && werr != nil {
-		err = fmt.Errorf("the adapter's end: %w", werr)
+		err = fmt.Errorf("wait for the adapter: %w", werr)
 	}
 	return s.transcript.String(), err
 }
 
-// session is an editor with a session of debugging.
+// session is the editor's side of a debugging session.
 type session struct {
 	dir        string
 	to         io.Writer
@@ -64,15 +64,15 @@ type session struct {
 	seq        int
 	transcript strings.Builder
 
-	lines, names []map[string]any // breakpoints
+	lines, names []map[string]any // breakpoints in the form of setBreakpoints and setFunctionBreakpoints
 	errors       []string
 	begun, over  bool
-	thread       int        // that has stopped
-	waits        bool       // the program is running, and its next event must be shown
-	pending      []*message // events that arrived before a response
+	thread       int        // id of the stopped thread
+	waits        bool       // the program is running, and the transcript must show its next event
+	pending      []*message // events that arrived while a response was awaited
 }
 
-// message is a message of the adapter.
+// message is a message that the adapter sends.
 type message struct {
 	Type       string          `json:"type"`
 	Event      string          `json:"event"`
@@ -82,7 +82,7 @@ type message struct {
 	Body       json.RawMessage `json:"body"`
 }
 
-// adapterError is the sentence with which the adapter refuses.
+// adapterError is the message of the adapter's error response.
 type adapterError struct{ sentence string }
 
 func (e *adapterError) Error() string { return e.sentence }
@@ -121,7 +121,7 @@ func (s *session) print(format string, args ...any) {
 	}
 }
 
-// do performs a line.
+// do performs the action of a line.
 func (s *session) do(line string) error {
 	word, rest, _ := strings.Cut(line, " ")
 	switch {
@@ -163,7 +163,7 @@ func (s *session) do(line string) error {
 	return errors.New("unknown action")
 }
 
-// setBreakpoint adds a breakpoint, on a line or with a name.
+// setBreakpoint adds a breakpoint at a line or by name.
 func (s *session) setBreakpoint(text string) error {
 	list, key := &s.lines, "line"
 	text, b := options(text)
@@ -176,12 +176,12 @@ func (s *session) setBreakpoint(text string) error {
 	}
 	*list = append(*list, b)
 	if !s.begun {
-		return nil // sent when the program is started
+		return nil // the breakpoints are sent when the program starts
 	}
 	return s.sendBreakpoints(key)
 }
 
-// options takes `if CONDITION`, `hits COUNT` and `log MESSAGE` off a breakpoint.
+// options splits `if CONDITION`, `hits COUNT` and `log MESSAGE` from the text of a breakpoint.
 func options(text string) (string, map[string]any) {
 	b := map[string]any{}
 	for _, o := range []struct{ word, key string }{{" log ", "logMessage"}, {" hits ", "hitCondition"}, {" if ", "condition"}} {
@@ -192,8 +192,8 @@ func options(text string) (string, map[string]any) {
 	return text, b
 }
 
-// sendBreakpoints sends the breakpoints with a line or a name, and shows those that were moved or
-// are not verified.
+// sendBreakpoints sends all breakpoints at lines or by name. It shows the breakpoints that were
+// moved or are not verified.
 func (s *session) sendBreakpoints(key string) error {
 	var got struct {
 		Breakpoints []struct {
@@ -222,7 +222,7 @@ func (s *session) sendBreakpoints(key string) error {
 	return err
 }
 
-// nonNil returns a list that is not null.
+// nonNil returns a list that JSON encodes as `[]` if it is empty.
 func nonNil(list []map[string]any) []map[string]any { return append([]map[string]any{}, list...) }
 
 func (s *session) main() string { return filepath.Join(s.dir, "main.conc") }
@@ -253,7 +253,7 @@ func (s *session) start(more string) error {
 	return errors.Join(s.sendBreakpoints("line"), s.sendBreakpoints("name"), s.setErrors(), s.request("configurationDone", nil, nil))
 }
 
-// resume has the program run on, by `continue` or a step.
+// resume continues the program with `continue` or a step.
 func (s *session) resume(line string) error {
 	command, arguments := map[string]string{"continue": "continue", "step over": "next", "step in": "stepIn", "step out": "stepOut"}[line], map[string]any{"threadId": s.thread}
 	if into, ok := strings.CutPrefix(line, "step in "); ok {
@@ -279,7 +279,7 @@ func (s *session) resume(line string) error {
 	return s.request(command, arguments, nil)
 }
 
-// call is a frame.
+// call is a stack frame.
 type call struct {
 	ID     int
 	Name   string
@@ -315,7 +315,7 @@ func (s *session) threads() error {
 	return err
 }
 
-// withFrame asks something about the frame on top.
+// inFrame sends a request about the innermost frame.
 func (s *session) inFrame(command string, arguments map[string]any, into any) error {
 	all, err := s.calls()
 	if err != nil {
@@ -346,7 +346,7 @@ func (s *session) show(scope string) error {
 	return fmt.Errorf("no scope %s", scope)
 }
 
-// variables shows variables, and the children of structured ones.
+// variables shows variables, and the children of structured values.
 func (s *session) variables(of int, indent string) error {
 	var x struct {
 		Variables []struct {
@@ -388,7 +388,7 @@ func (s *session) evaluate(context, text string) error {
 	return nil
 }
 
-// awaitStop shows what the program does until it stops, ends, or waits for an answer.
+// awaitStop shows the output of the program until it stops, ends, or waits for an answer.
 func (s *session) awaitStop() error {
 	s.waits = false
 	for {
@@ -434,8 +434,8 @@ func (s *session) awaitStop() error {
 	}
 }
 
-// request sends a request and decodes the response into into, unless that is nil. Events that
-// arrive before the response are queued.
+// request sends a request and decodes the body of the response into into, unless into is nil.
+// Events that arrive before the response are queued.
 func (s *session) request(command string, arguments, into any) error {
 	s.seq++
 	text, err := json.Marshal(map[string]any{"seq": s.seq, "type": "request", "command": command, "arguments": arguments})
@@ -453,7 +453,7 @@ func (s *session) request(command string, arguments, into any) error {
 		case m.Type != "response":
 			s.pending = append(s.pending, m)
 		case m.RequestSeq != s.seq:
-			return fmt.Errorf("an answer to request %d, not %d", m.RequestSeq, s.seq)
+			return fmt.Errorf("received the response to request %d, want %d", m.RequestSeq, s.seq)
 		case !m.Success:
 			return &adapterError{m.Message}
 		case into != nil && len(m.Body) > 0:
@@ -477,7 +477,7 @@ func (s *session) next() (*message, error) {
 func (s *session) read() (*message, error) {
 	text, err := frame.Read(s.from)
 	if err != nil {
-		return nil, fmt.Errorf("the adapter sends nothing more: %w", err)
+		return nil, fmt.Errorf("read the next message of the adapter: %w", err)
 	}
 	m := &message{}
 	return m, json.Unmarshal(text, m)

@@ -1,5 +1,4 @@
-// Command gen writes the manual's page of words into the file named by its
-// argument.
+// Command gen writes spec/words.md. Its argument is the path of the file.
 package main
 
 import (

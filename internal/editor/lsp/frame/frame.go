@@ -1,5 +1,5 @@
-// Package frame reads and writes the messages of the Language Server Protocol and the Debug Adapter
-// Protocol as they are sent: a header with the length, an empty line, a text of JSON.
+// Package frame reads and writes the message frames of the Language Server Protocol and the Debug
+// Adapter Protocol: a header with the length, an empty line, and a JSON text.
 package frame
 
 import (
@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// The most bytes of a message, and of a line of its header.
+// The maximum number of bytes in a message and in a line of its header.
 const (
 	MaxBody   = 64 << 20
 	MaxHeader = 8 << 10
 )
 
-// Error reports an invalid frame, after which the stream cannot be read.
+// Error reports an invalid frame. After an Error, no more messages can be read from the stream.
 type Error struct{ message string }
 
 func (e *Error) Error() string { return e.message }
 
-// Read reads one message. It returns io.EOF at the end of the stream between messages, and an
-// *Error for an invalid frame.
+// Read reads one message. It returns io.EOF if the stream ends between messages, and an *Error for
+// an invalid frame.
 func Read(r *bufio.Reader) ([]byte, error) {
 	length, begun := -1, false
 	for {
@@ -64,7 +64,7 @@ func Read(r *bufio.Reader) ([]byte, error) {
 	return body, nil
 }
 
-// headerLine reads a line of a header without its end.
+// headerLine reads a line of a header and returns it without the line end.
 func headerLine(r *bufio.Reader) (string, error) {
 	var line []byte
 	for {
@@ -84,7 +84,7 @@ func headerLine(r *bufio.Reader) (string, error) {
 	}
 }
 
-// Encode returns a message as it is sent.
+// Encode returns the frame of a message: the header followed by the body.
 func Encode(body []byte) []byte {
 	return append(fmt.Appendf(nil, "Content-Length: %d\r\n\r\n", len(body)), body...)
 }

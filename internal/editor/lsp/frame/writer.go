@@ -6,36 +6,36 @@ import (
 	"time"
 )
 
-// maxQueued is how many bytes may be queued before WaitRoom blocks.
+// maxQueued is the number of queued bytes above which WaitRoom blocks.
 const maxQueued = 1 << 20
 
-// FlushTimeout is how long Close waits for the client to read the queue.
+// FlushTimeout is the maximum time that Flush and Close wait for the client to read the queue.
 const FlushTimeout = 2 * time.Second
 
-// Writer writes messages in a goroutine of its own, so that a client that does not read blocks no
-// caller. It is safe for concurrent use.
+// Writer writes messages in a separate goroutine. A client that does not read therefore blocks no
+// caller of Write. A Writer is safe for concurrent use.
 type Writer struct {
 	out    io.Writer
 	failed func(error)
 
 	mu     sync.Mutex
 	queue  [][]byte
-	queued int // bytes that are not written yet
+	queued int // number of bytes that are not written yet
 	closed bool
-	wake   chan struct{} // holds a value while there is something to do
-	room   chan struct{} // closed, and replaced, when there is room again, or nothing is queued
+	wake   chan struct{} // contains a value if the goroutine has work to do
+	room   chan struct{} // closed and replaced whenever written bytes may let WaitRoom or Flush return
 	done   chan struct{}
 }
 
-// NewWriter returns a Writer to out. failed, which may be nil, is called once if a write fails
-// before Close.
+// NewWriter returns a Writer that writes to out. failed may be nil. It is called once if a write
+// fails before Close.
 func NewWriter(out io.Writer, failed func(error)) *Writer {
 	w := &Writer{out: out, failed: failed, wake: make(chan struct{}, 1), room: make(chan struct{}), done: make(chan struct{})}
 	go w.run()
 	return w
 }
 
-// Write queues a message. It never blocks, and drops the message after the client disconnected.
+// Write queues a message. It never blocks. After the client has disconnected, it drops the message.
 func (w *Writer) Write(body []byte) {
 	select {
 	case <-w.done:
@@ -50,12 +50,13 @@ func (w *Writer) Write(body []byte) {
 	w.signal()
 }
 
-// WaitRoom blocks while the queue is long, until the client has read some of it, stop is closed or
-// the client disconnects. Callers that produce unlimited messages call it before Write.
+// WaitRoom blocks while too many bytes are queued. It returns when the client has read some of
+// them, when stop is closed or when the client disconnects. Callers that produce an unlimited
+// number of messages call it before Write.
 func (w *Writer) WaitRoom(stop <-chan struct{}) { w.wait(maxQueued, stop) }
 
-// Flush blocks until everything that is queued is written, or for FlushTimeout if the client does
-// not read.
+// Flush blocks until all queued messages are written, or for FlushTimeout if the client does not
+// read.
 func (w *Writer) Flush() {
 	stop := make(chan struct{})
 	t := time.AfterFunc(FlushTimeout, func() { close(stop) })
@@ -63,8 +64,8 @@ func (w *Writer) Flush() {
 	w.wait(0, stop)
 }
 
-// wait blocks while more than most bytes are queued, until stop is closed or the client
-// disconnects.
+// wait blocks while more than most bytes are queued. It returns early when stop is closed or the
+// client disconnects.
 func (w *Writer) wait(most int, stop <-chan struct{}) {
 	for {
 		w.mu.Lock()
@@ -90,7 +91,8 @@ func (w *Writer) signal() {
 	}
 }
 
-// Close writes the queue and stops, after FlushTimeout at the latest.
+// Close writes the queued messages and stops the goroutine. It returns after FlushTimeout at the
+// latest.
 func (w *Writer) Close() {
 	w.mu.Lock()
 	w.closed = true
@@ -126,7 +128,7 @@ func (w *Writer) run() {
 	}
 }
 
-// noteWritten wakes the callers of WaitRoom and Flush after n bytes were written.
+// noteWritten subtracts n written bytes and wakes the callers of WaitRoom and Flush.
 func (w *Writer) noteWritten(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestWriter: messages arrive in their order, and those queued before Close arrive.
+// TestWriter checks that messages arrive in order and that messages queued before Close arrive.
 func TestWriter(t *testing.T) {
 	var out bytes.Buffer
 	w := NewWriter(&out, nil)
@@ -17,24 +17,24 @@ func TestWriter(t *testing.T) {
 	}
 	w.Flush()
 	if out.Len() == 0 {
-		t.Error("nothing is written after Flush")
+		t.Error("the message is not written after Flush")
 	}
 	w.Close()
 	r := bufio.NewReader(&out)
 	for _, want := range []string{"a", "bc", "d"} {
 		if got, err := Read(r); err != nil || string(got) != want {
-			t.Errorf("got %q, %v; want %q", got, err, want)
+			t.Errorf("message = %q, error %v; want %q", got, err, want)
 		}
 	}
 }
 
-// TestWaitRoom checks that WaitRoom blocks while a client does not read, until it reads, stop is
-// closed or the client disconnects.
+// TestWaitRoom checks that WaitRoom blocks while the client does not read. It returns when the
+// client reads, when stop is closed or when the client disconnects.
 func TestWaitRoom(t *testing.T) {
 	fill := func() (w *Writer, in *io.PipeReader, waited chan struct{}, stop chan struct{}) {
 		in, out := io.Pipe()
 		w, waited, stop = NewWriter(out, nil), make(chan struct{}), make(chan struct{})
-		w.WaitRoom(nil) // there is room
+		w.WaitRoom(nil) // the queue is empty, so WaitRoom returns immediately
 		w.Write(make([]byte, maxQueued))
 		go func() { w.WaitRoom(stop); close(waited) }()
 		return w, in, waited, stop
@@ -51,7 +51,7 @@ func TestWaitRoom(t *testing.T) {
 		w, in, waited, stop := fill()
 		select {
 		case <-waited:
-			t.Error("it does not wait")
+			t.Error("WaitRoom returned, want it to block")
 		default:
 		}
 		close(stop)

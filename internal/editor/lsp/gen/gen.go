@@ -1,6 +1,6 @@
-// Command gen writes the Go types of the language server protocol that the server uses, from the
-// excerpt of the published meta model next to it. With -from FILE it extracts the excerpt from the
-// whole model again.
+// Command gen generates the Go types of the language server protocol that the server uses. Its
+// input is an excerpt of the published meta model, stored in this directory. With -from FILE it
+// first extracts the excerpt from the complete meta model.
 package main
 
 import (
@@ -19,7 +19,7 @@ func main() {
 	}
 }
 
-// The files, seen from the generator's directory.
+// The paths of the files, relative to the generator's directory.
 const (
 	modelFile = "metaModel.json"
 	useFile   = "use.txt"
@@ -45,7 +45,7 @@ func run(dir, from string) error {
 	return nil
 }
 
-// generate returns the Go files, and the part of the model that is in use.
+// generate returns the Go files and the used part of the model.
 func generate(use, from string) (files map[string][]byte, model []byte, err error) {
 	u, err := readUse(use)
 	if err != nil {

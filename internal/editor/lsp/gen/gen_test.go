@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The types are generated from the model, and the model is the used part of the protocol.
+// TestGenerated checks that the Go types match the stored model, and that the stored model contains
+// only the used part of the protocol.
 func TestGenerated(t *testing.T) {
 	files, model, err := generate(useFile, modelFile)
 	if err != nil {
@@ -17,7 +18,7 @@ func TestGenerated(t *testing.T) {
 	for name, want := range files {
 		got, err := os.ReadFile(filepath.Join(outDir, name))
 		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s does not match the model (%v): go generate ./internal/editor/lsp/...", name, err)
+			t.Errorf("%s does not match the model (%v): run go generate ./internal/editor/lsp/...", name, err)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// model is the meta model or an excerpt of it.
+// model is the meta model of the protocol, or an excerpt of it.
 type model struct {
 	MetaData      json.RawMessage `json:"metaData"`
 	Requests      []*method       `json:"requests"`
@@ -54,7 +54,7 @@ type alias struct {
 	Type *typ   `json:"type"`
 }
 
-// typ is a type of the model.
+// typ is a reference to a type, or a composite type, of the model.
 type typ struct {
 	Kind    string          `json:"kind"`
 	Name    string          `json:"name,omitempty"`
@@ -76,7 +76,7 @@ func readModel(file string) (*model, error) {
 	return m, nil
 }
 
-// text returns the model in its stored form, with one line for each entry.
+// text returns the model as it is stored, with one line for each entry.
 func (m *model) text() ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "{\"metaData\": %s", m.MetaData)
@@ -109,7 +109,7 @@ func toAny[T any](list []T) (out []any) {
 	return out
 }
 
-// pruning follows the types that the methods use.
+// pruning collects the types that the used methods refer to.
 type pruning struct {
 	*model
 	use  *use
@@ -118,7 +118,8 @@ type pruning struct {
 	err  error
 }
 
-// prune returns the part of the model that is in use. Inherited fields become a structure's own.
+// prune returns the used part of the model. In the result, structures contain copies of their
+// inherited fields.
 func (m *model) prune(u *use) (*model, error) {
 	p := &pruning{model: m, use: u, seen: map[string]bool{}, out: &model{MetaData: m.MetaData}}
 	found := map[string]bool{}
@@ -151,13 +152,13 @@ func (m *model) prune(u *use) (*model, error) {
 	return p.out, p.err
 }
 
-// unnamed lists types that no method names: values of $/progress, registrations, and types used by
-// handwritten Go types.
+// unnamed lists used types that no method refers to: values of $/progress, registrations, and types
+// that handwritten Go types contain.
 var unnamed = []string{"WorkDoneProgressBegin", "WorkDoneProgressReport", "WorkDoneProgressEnd", "DidChangeWatchedFilesRegistrationOptions",
 	"WorkspaceFullDocumentDiagnosticReport", "WorkspaceUnchangedDocumentDiagnosticReport", "FullDocumentDiagnosticReport", "UnchangedDocumentDiagnosticReport", "DocumentDiagnosticReportKind", "InsertReplaceEdit",
 	"TextDocumentEdit", "CreateFile"}
 
-// follow follows a type.
+// follow marks a type, and all types that it refers to, as used.
 func (p *pruning) follow(at string, t *typ) {
 	if t == nil {
 		return
@@ -180,7 +181,7 @@ func (p *pruning) follow(at string, t *typ) {
 	}
 }
 
-// followHandwritten follows a handwritten type.
+// followHandwritten marks the types that a handwritten Go type refers to as used.
 func (p *pruning) followHandwritten(own string) {
 	for _, name := range strings.FieldsFunc(own, func(r rune) bool { return !unicode.IsLetter(r) }) {
 		if p.structure(name) != nil {
@@ -247,7 +248,8 @@ func (p *pruning) structure(name string) *structure {
 	return nil
 }
 
-// all returns a structure's fields, inherited ones first; one of its own replaces an inherited one.
+// all returns the fields of a structure, the inherited ones first. A field of the structure
+// replaces an inherited field of the same name.
 func (p *pruning) all(s *structure) (out []property) {
 	add := func(f property) {
 		out = slices.DeleteFunc(out, func(x property) bool { return x.Name == f.Name })

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// use lists the used parts of the protocol, and their Go types.
+// use lists the parts of the protocol that the server uses, and the Go types for some of them.
 type use struct {
 	methods map[string]bool
-	unused  map[string]bool     // fields, of any structure
-	fields  map[string][]string // of structures that are used in part
-	types   map[string]string   // Go's, by alias or by Type.field
+	unused  map[string]bool     // names of fields that are unused in every structure
+	fields  map[string][]string // used fields of the structures that are used in part
+	types   map[string]string   // Go types by alias or by Type.field
 }
 
 func readUse(file string) (*use, error) {
@@ -33,7 +33,7 @@ func readUse(file string) (*use, error) {
 		case len(words) == 2:
 			u.types[words[0]] = words[1]
 		default:
-			return nil, fmt.Errorf("%s:%d: what does %q mean?", file, i+1, line)
+			return nil, fmt.Errorf("%s:%d: invalid line %q", file, i+1, line)
 		}
 	}
 	return u, nil

@@ -1,4 +1,4 @@
-// Package lsptest is an editor's end of a language server, for tests and measurements.
+// Package lsptest implements a language server client for tests and measurements.
 package lsptest
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/frame"
 )
 
-// Message is a message of a server: a request has a method and an id, a notification a method, a
-// response an id.
+// Message is a message of a server. A request has a method and an id, a notification only a method,
+// a response only an id.
 type Message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -24,7 +24,7 @@ type Message struct {
 	Text   string          `json:"-"` // the whole message
 }
 
-// Error is the error of an answer.
+// Error is the error of a response.
 type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -32,16 +32,16 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
 
-// ErrEnded reports that the server has ended or sent an invalid message.
+// ErrEnded reports that the server has closed its output or has sent an invalid message.
 var ErrEnded = errors.New("the server has ended")
 
-// Client speaks with one server. It is for one goroutine.
+// Client is a client of one server. It is not safe for concurrent use.
 type Client struct {
-	// OnMessage, if not nil, receives the server's requests and notifications, in order.
+	// OnMessage receives the server's requests and notifications in order. It may be nil.
 	OnMessage func(*Message)
-	// Answer, if not nil, returns the result of a server's request; without it the result is null.
+	// Answer returns the result of a request of the server. If Answer is nil, the result is null.
 	Answer func(*Message) any
-	// Patience limits the wait for an expected message; 0 means no limit.
+	// Patience is the maximum time to wait for an expected message. 0 means no limit.
 	Patience time.Duration
 
 	to   io.Writer
@@ -49,7 +49,8 @@ type Client struct {
 	last int
 }
 
-// New returns a client on two streams. It reads continuously.
+// New returns a client that writes to and reads from the given streams. It reads in a separate
+// goroutine.
 func New(to io.Writer, from io.Reader) *Client {
 	c := &Client{to: to, from: make(chan *Message, 10_000)}
 	go func() {
@@ -69,7 +70,7 @@ func New(to io.Writer, from io.Reader) *Client {
 	return c
 }
 
-// Send sends a text of JSON.
+// Send sends a JSON text.
 func (c *Client) Send(text []byte) error {
 	_, err := c.to.Write(frame.Encode(text))
 	return err
@@ -96,7 +97,7 @@ func (c *Client) Begin(method string, params any) (id json.RawMessage, err error
 	return id, c.send(map[string]any{"id": id, "method": method, "params": params})
 }
 
-// Until handles messages until match returns true, and returns that message.
+// Until handles messages until match returns true for one, and returns that message.
 func (c *Client) Until(match func(*Message) bool) (*Message, error) {
 	var limit <-chan time.Time
 	if c.Patience > 0 {
@@ -122,7 +123,8 @@ func (c *Client) Until(match func(*Message) bool) (*Message, error) {
 	}
 }
 
-// Drain handles the messages that have arrived. It reports whether the server may send more.
+// Drain handles the messages that have arrived. It reports whether the server's output is still
+// open.
 func (c *Client) Drain() (more bool, err error) {
 	for {
 		select {
@@ -139,7 +141,7 @@ func (c *Client) Drain() (more bool, err error) {
 	}
 }
 
-// handleMessage passes on a message of the server and answers its requests.
+// handleMessage passes a message of the server to OnMessage and answers it if it is a request.
 func (c *Client) handleMessage(m *Message) error {
 	if m.Method == "" {
 		return nil
@@ -157,12 +159,12 @@ func (c *Client) handleMessage(m *Message) error {
 	return c.send(map[string]any{"id": m.ID, "result": result})
 }
 
-// Await returns the answer to a request.
+// Await returns the response to a request.
 func (c *Client) Await(id json.RawMessage) (*Message, error) {
 	return c.Until(func(m *Message) bool { return m.Method == "" && string(m.ID) == string(id) })
 }
 
-// Call sends a request and returns its result. An error response is an *Error.
+// Call sends a request and returns its result. For an error response, the error wraps an *Error.
 func (c *Client) Call(method string, params any) (json.RawMessage, error) {
 	id, err := c.Begin(method, params)
 	if err != nil {

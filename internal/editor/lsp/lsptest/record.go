@@ -14,9 +14,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/lsp/frame"
 )
 
-// Record returns an executable that runs the command concerto and records what an editor sends to
-// it as a language server. At the end of the test it writes the messages to a file, one a line.
-// Paths that differ between machines are replaced by the names that paths has for them.
+// Record returns the path of an executable that runs the command concerto and records the messages
+// that an editor sends to it as a language server. At the end of the test it writes the messages to
+// a file, one on each line. Paths that differ between machines are keys of paths and are replaced
+// by its values.
 func Record(t testing.TB, command, file string, paths map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -38,7 +39,7 @@ func Record(t testing.TB, command, file string, paths map[string]string) string 
 	return script
 }
 
-// readMessages reads a recorded stream and returns its messages, one a line.
+// readMessages decodes a recorded stream. It returns the messages, one on each line.
 func readMessages(raw string, paths map[string]string) ([]byte, error) {
 	file, err := os.Open(raw)
 	if err != nil {
@@ -54,7 +55,7 @@ func readMessages(raw string, paths map[string]string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		var m any // editors escape in different ways
+		var m any // decode and encode again, because editors escape strings in different ways
 		if err := json.Unmarshal(body, &m); err != nil {
 			return nil, err
 		}

@@ -1,18 +1,18 @@
-// Package protocol holds the types of the language server protocol that the server
-// uses. They are generated from its published meta model (internal/editor/lsp/gen).
+// Package protocol contains the types of the language server protocol that the server uses. Most of
+// them are generated from the published meta model by internal/editor/lsp/gen.
 package protocol
 
 import "encoding/json"
 
 //go:generate sh -c "cd ../gen && go run ."
 
-// DocumentURI names a document.
+// DocumentURI is the URI of a document.
 type DocumentURI string
 
 // List is a list that is encoded as [] if it is nil.
 type List[T any] []T
 
-// MarshalJSON writes the list.
+// MarshalJSON encodes the list.
 func (l List[T]) MarshalJSON() ([]byte, error) {
 	if l == nil {
 		return []byte("[]"), nil
@@ -20,8 +20,8 @@ func (l List[T]) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]T(l))
 }
 
-// DocumentChange is one thing that a client does to documents: edits of one, or the making of a
-// file. The other is nil.
+// DocumentChange is one change of a workspace edit. It contains either the edits of a document or
+// the creation of a file, and the other field is nil.
 type DocumentChange struct {
 	*TextDocumentEdit
 	*CreateFile
