@@ -117,7 +117,7 @@ func (w *Workspace) Close(path string) {
 	}
 }
 
-// FilesChanged tells the workspace that files or folders on the disk were created, changed or
+// FilesChanged notifies the workspace that files or folders on the disk were created, changed or
 // removed.
 func (w *Workspace) FilesChanged(paths ...string) {
 	w.mu.Lock()

@@ -143,7 +143,7 @@ func (g *graph) addNode(d *sema.Def) string {
 	return id
 }
 
-// prune removes the functions that lead to no other part. It keeps `main`.
+// prune removes the functions that lead to no other part. `main` stays.
 func (g *graph) prune() {
 	leads := map[string]bool{"function:main": true}
 	for id, n := range g.nodes {

@@ -123,8 +123,8 @@ func (r *results) markListed(s *slot, open bool) {
 	}
 }
 
-// evict drops the least recently used results until the limit is met. It keeps the result of mine,
-// which the caller owns. The caller holds the lock.
+// evict drops the least recently used results until the limit is met. It never drops the result of
+// mine, which the caller owns. The caller holds the lock.
 func (r *results) evict(mine *slot) {
 	total := 0
 	var shut []*slot

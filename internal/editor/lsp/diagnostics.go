@@ -137,7 +137,7 @@ func documentDiagnostic(c *call, p *protocol.DocumentDiagnosticParams) (any, err
 }
 
 // items returns the diagnostics of a document. If the check panics, it returns a diagnostic that
-// says so.
+// reports the panic.
 func (c *call) items(uri protocol.DocumentURI) (items protocol.List[protocol.Diagnostic], err error) {
 	defer func() {
 		if p := recover(); p != nil {

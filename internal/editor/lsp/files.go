@@ -84,7 +84,7 @@ type stamp struct {
 	size int64
 }
 
-// poll looks for changed files once a second. It is used for a client that does not watch files.
+// poll scans for changed files once a second. It is used for a client that does not watch files.
 func (s *server) poll() {
 	s.after(aliveInterval, func() {
 		places := s.watchedDirs()

@@ -66,7 +66,7 @@ func IsIncomplete(text string) bool {
 		return true
 	}
 	for _, d := range found.Sorted() {
-		// a stray quote of a label is not an open string
+		// the misplaced quote of a label is not an open string
 		if d.Info == diag.OpenComment || d.Info == diag.OpenString && len(d.Fixes) > 0 {
 			return true
 		}
