@@ -12,7 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// appendShapes appends the run-time types that a Shape function takes.
+// appendShapes sets the type arguments that the compiler passes to the run-time type parameters of
+// fn. It also checks later that values of these types can be decoded.
 func (b *body) appendShapes(d *Call, fn *Function, at source.Span) {
 	if !fn.Shape {
 		return
@@ -34,24 +35,24 @@ func (b *body) appendShapes(d *Call, fn *Function, at source.Span) {
 	}
 }
 
-// isFilled reports whether t is a library struct that only native functions fill, so that it is
-// never decoded.
+// isFilled reports whether t is a struct of the library that only native functions create. Values
+// of such a type are never decoded.
 func isFilled(t types.Type) bool {
 	n, ok := types.Resolve(t).(*types.Named)
 	return ok && n.Decl.Library && strings.HasPrefix(n.Decl.Name, "__")
 }
 
-// receiver is the value that a method is called on.
+// receiver is the value on which a method is called.
 type receiver struct {
 	x        ast.Expr
 	t        types.Type
 	at       source.Span
 	typeArgs []types.Type
-	bindings map[*types.Param]types.Type // of the type parameters of the method's trait
+	bindings map[*types.Param]types.Type // values of the type parameters of the method's trait
 }
 
-// bindArguments assigns the receiver, the piped value and the written arguments to a function's
-// parameters.
+// bindArguments assigns the arguments of a call to the function's parameters: the receiver, the
+// piped value and the written arguments.
 func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, recv *receiver, args []*ast.Arg, p *piped) {
 	d.Args = make([]Arg, len(fn.Params))
 	filled := make([]bool, len(fn.Params))
@@ -82,7 +83,7 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 	if !b.countFits(e, d, fn, args, next) {
 		in.broken = true
 		if i, _ := b.findTypeArgument(args); i >= 0 {
-			args = slices.Delete(slices.Clone(args), i, i+1) // a type in the wrong place
+			args = slices.Delete(slices.Clone(args), i, i+1) // a type argument that is written as an argument
 		}
 		b.checkUnboundArguments(args)
 		return
@@ -100,7 +101,7 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 		} else {
 			next++
 		}
-		if k >= len(fn.Params) || fn.isImplicit(fn.Params[k]) { // together with a misnamed argument
+		if k >= len(fn.Params) || fn.isImplicit(fn.Params[k]) { // possible after an argument with a wrong name
 			b.expr(a.Value, nil)
 			continue
 		}
@@ -115,16 +116,16 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 	}
 }
 
-// checkUnboundArguments checks the arguments of a rejected call. Types that they leave open are not
-// reported.
+// checkUnboundArguments checks the arguments of a call that has been rejected. It does not report
+// types that remain unknown without the parameters.
 func (b *body) checkUnboundArguments(args []*ast.Arg) {
 	pending := len(b.vars)
 	b.arguments(args)
 	b.vars = b.vars[:pending]
 }
 
-// parameterReason returns the declaration of a user's parameter as the reason. The library's
-// parameters have no position.
+// parameterReason returns the declaration of a parameter as the reason for a type, if the program
+// declares the function. Parameters of library functions have no position in the program.
 func (b *body) parameterReason(fn *Function, p *Param) reason {
 	if fn.Info.Library {
 		return reason{}
@@ -171,8 +172,9 @@ func (b *body) namedParameter(fn *Function, a *ast.Arg, args []*ast.Arg, filled 
 	return -1
 }
 
-// countFits reports a call with too few or too many arguments. first is the first parameter that
-// the written arguments fill. Misnamed arguments are reported where they are bound.
+// countFits reports whether a call has an acceptable number of arguments, and reports an error if
+// it has not. first is the index of the first parameter for the written arguments. Arguments with
+// unknown names are reported when they are bound.
 func (b *body) countFits(e ast.Expr, d *Call, fn *Function, args []*ast.Arg, first int) bool {
 	named := map[string]bool{}
 	positional := 0
@@ -239,8 +241,8 @@ func (b *body) countFits(e ast.Expr, d *Call, fn *Function, args []*ast.Arg, fir
 	return false
 }
 
-// addArgumentsFix returns the fix that adds the last n arguments of a call as placeholders. The
-// first of them is for parameter k.
+// addArgumentsFix returns the fix that adds placeholders for the last n missing arguments of a
+// call. The first placeholder is for parameter k.
 func (b *body) addArgumentsFix(e ast.Expr, fn *Function, args []*ast.Arg, k, n int) []diag.Fix {
 	end := e.Span().End - 1
 	if b.info.File.Source.String()[end] != ')' || slices.ContainsFunc(args, func(a *ast.Arg) bool { return a.Name != nil }) || k+n != len(fn.Params) {
@@ -260,7 +262,8 @@ func (b *body) addArgumentsFix(e ast.Expr, fn *Function, args []*ast.Arg, k, n i
 	return []diag.Fix{diag.UnsafeFix(diag.Insert(end, text), "Insert `%s`", strings.TrimPrefix(text, ", "))}
 }
 
-// moveTypeFix returns the fix that moves argument i, the name of a type, after the function's name.
+// moveTypeFix returns the fix that moves argument i, which names a type, to the type arguments of
+// the called method.
 func (b *body) moveTypeFix(call *ast.MethodCall, args []*ast.Arg, i int) []diag.Fix {
 	if len(args) < 2 {
 		return nil
@@ -275,8 +278,9 @@ func (b *body) moveTypeFix(call *ast.MethodCall, args []*ast.Arg, i int) []diag.
 		diag.Insert(call.Name.Sp.End, "<"+b.info.File.Source.Slice(args[i].Value.Span())+">"), diag.Remove(removed)}}}
 }
 
-// suggestDefaultMethod suggests the method that takes a default if the last argument of a call is
-// one: `m.get_or(key, 0)` for `m.get(key, 0)`.
+// suggestDefaultMethod suggests a method with a default value if the last argument of a call looks
+// like a default: `m.get_or(key, 0)` for `m.get(key, 0)`. It reports whether it added the
+// suggestion to d.
 func (b *body) suggestDefaultMethod(e ast.Expr, fn *Function, args []*ast.Arg, d *diag.Diagnostic) bool {
 	call, ok := e.(*ast.MethodCall)
 	if !ok {
@@ -291,8 +295,8 @@ func (b *body) suggestDefaultMethod(e ast.Expr, fn *Function, args []*ast.Arg, d
 	return true
 }
 
-// findTypeArgument returns the index and text of the argument that reads as the name of a type, or
-// -1.
+// findTypeArgument returns the index and the text of the first argument that looks like the name of
+// a type. Without such an argument the index is -1.
 func (b *body) findTypeArgument(args []*ast.Arg) (int, string) {
 	for i, a := range args {
 		name := b.sourceText(a.Value)
@@ -303,12 +307,12 @@ func (b *body) findTypeArgument(args []*ast.Arg) (int, string) {
 	return -1, ""
 }
 
-// isTypeName reports whether a text reads as the name of a type.
+// isTypeName reports whether s looks like the name of a type.
 func isTypeName(s string) bool {
 	return isUpper(s) && isName(s)
 }
 
-// namesType reports whether an argument is the name of a type.
+// namesType reports whether the argument e is the name of a type.
 func (b *body) namesType(e ast.Expr) bool {
 	p, ok := unparen(e).(*ast.PathExpr)
 	if !ok || len(p.Segments) != 1 || b.local(p.Segments[0].Name) != nil {
@@ -318,7 +322,7 @@ func (b *body) namesType(e ast.Expr) bool {
 	return en != nil && en.obj == nil && en.module == nil && !en.refused
 }
 
-// surplusText returns the last n arguments in words.
+// surplusText describes the last n arguments of a call in a message.
 func (b *body) surplusText(args []*ast.Arg, n int) string {
 	var texts []string
 	for _, a := range args[max(len(args)-n, 0):] {
@@ -331,7 +335,7 @@ func (b *body) surplusText(args []*ast.Arg, n int) string {
 	return quotedNames(texts)
 }
 
-// fillDefaults fills the parameters that have no written argument.
+// fillDefaults assigns defaults to the parameters that have no argument.
 func (b *body) fillDefaults(d *Call, fn *Function, filled []bool) {
 	for k, p := range fn.Params {
 		switch {
@@ -344,14 +348,14 @@ func (b *body) fillDefaults(d *Call, fn *Function, filled []bool) {
 	}
 }
 
-// isOptional reports whether calls may omit p: it has a default, or it is an Option parameter of a
-// program's function, which defaults to None.
+// isOptional reports whether a call may omit p. A parameter is optional if it has a default. An
+// Option parameter of a function in the program has the default None.
 func (fn *Function) isOptional(p *Param) bool {
 	_, isOption := p.Type.(*types.Option)
 	return p.Default != nil || isOption && !fn.Info.Library
 }
 
-// isImplicit reports whether the compiler passes p, a run-time type.
+// isImplicit reports whether the compiler passes the argument for p, because p is a run-time type.
 func (fn *Function) isImplicit(p *Param) bool { return fn.Shape && p.Type == types.Shape }
 
 func (b *body) closureArguments(e *ast.Call, d *Call, f *types.Func, p *piped) {
@@ -380,8 +384,8 @@ func (b *body) closureArguments(e *ast.Call, d *Call, f *types.Func, p *piped) {
 	}
 }
 
-// arguments checks arguments of an unknown callee. The types of a closure's parameters are then
-// unknown too, which is not reported.
+// arguments checks the arguments of a call whose callee is unknown. The parameter types of a
+// closure are then unknown as well, which is not reported.
 func (b *body) arguments(args []*ast.Arg) {
 	for _, a := range args {
 		cl, ok := unparen(a.Value).(*ast.Closure)
@@ -399,7 +403,7 @@ func (b *body) arguments(args []*ast.Arg) {
 	}
 }
 
-// regexArguments checks the literal arguments that a library function uses as regular expressions.
+// regexArguments checks literal arguments that a library function uses as regular expressions.
 func (b *body) regexArguments(d *Call, fn *Function, args []*ast.Arg) {
 	if !fn.Info.Library {
 		return

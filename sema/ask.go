@@ -13,13 +13,14 @@ func AgentFields() []string { return sortedNames(agentFields) }
 // HostFields returns the names of the fields of a host, sorted.
 func HostFields() []string { return sortedNames(hostFields) }
 
-// RetryFields returns the keys of a retry_policy.
+// RetryFields returns the allowed keys of a retry_policy.
 func RetryFields() []string { return slices.Clone(retryFields) }
 
-// Backoffs returns the values of a retry_policy's `backoff`.
+// Backoffs returns the allowed values of `backoff` in a retry_policy.
 func Backoffs() []string { return slices.Clone(backoffs) }
 
-// DecoratorParams returns the parameters of a decorator that a library function implements, or nil.
+// DecoratorParams returns the parameters of a decorator if a library function implements the
+// decorator. Otherwise it returns nil.
 func (p *Program) DecoratorParams(i *Info, name string) []*Param {
 	m := p.checker.moduleOf(i)
 	if m == nil || wrapping[name] == "" {
@@ -33,7 +34,8 @@ func (p *Program) DecoratorParams(i *Info, name string) []*Param {
 	return writtenParams(fn)
 }
 
-// FieldText describes the value of a field of an "agent" or a "host" in terms of the language.
+// FieldText describes the value of the field name in the declaration of an "agent" or a "host". The
+// description uses the terms of the language.
 func FieldText(of, name string) string {
 	fields := map[string]map[string]fieldType{"agent": agentFields, "host": hostFields}[of]
 	if t := fields[name].typ; t != nil && t != types.Type(types.Any) {
@@ -52,7 +54,7 @@ func FieldText(of, name string) string {
 	return "value"
 }
 
-// Named is a declaration with the name by which a position sees it.
+// Named is a declaration together with the name that refers to it at a position in the program.
 type Named struct {
 	Name string
 	Def  *Def
@@ -64,8 +66,8 @@ type Named struct {
 // MockFields returns the names of the fields of a mock, sorted.
 func MockFields() []string { return sortedNames(mockFields) }
 
-// Members returns the fields and methods that may follow `.` after a value of a type: fields in the
-// order of their declaration, then methods.
+// Members returns the fields and methods that may follow the `.` after a value of type t. The
+// fields come first, in the order of their declaration.
 func (p *Program) Members(i *Info, t types.Type) []*Def {
 	c := p.checker
 	defer c.muteDiagnostics()()
@@ -112,7 +114,8 @@ func (p *Program) Members(i *Info, t types.Type) []*Def {
 	return append(out, c.functionsOf(t, true)...)
 }
 
-// functionsOf returns the methods of a type, or the functions that are called on its name.
+// functionsOf returns the methods of a type if methods is set. Otherwise it returns the associated
+// functions, which are called on the type's name.
 func (c *checker) functionsOf(t types.Type, methods bool) []*Def {
 	var out []*Def
 	seen := map[string]bool{}
@@ -135,7 +138,7 @@ func (c *checker) functionsOf(t types.Type, methods bool) []*Def {
 	return out
 }
 
-// moduleAt returns the module of the innermost of the given nodes.
+// moduleAt returns the module that contains the innermost of the nodes in around.
 func (c *checker) moduleAt(i *Info, around []ast.Node) *module {
 	m := c.moduleOf(i)
 	for _, n := range around {
@@ -163,8 +166,9 @@ func nameOf(d ast.Decl) string {
 	return ""
 }
 
-// Visible returns the names of the modules around a position, without variables and the prelude.
-// around contains the nodes around the position, the outermost first.
+// Visible returns the names that the modules around a position declare or import. It omits
+// variables and the names of the prelude. around contains the nodes that enclose the position, the
+// outermost first.
 func (p *Program) Visible(i *Info, around []ast.Node) []Named {
 	c := p.checker
 	defer c.muteDiagnostics()()
@@ -177,7 +181,8 @@ func (p *Program) Visible(i *Info, around []ast.Node) []Named {
 	return out
 }
 
-// namesOf returns the names of a module, sorted.
+// namesOf returns the names of a module for which show returns true, sorted. distance is the
+// Distance of the results.
 func (c *checker) namesOf(m *module, distance int, show func(*entity) bool) []Named {
 	var out []Named
 	for _, name := range sortedNames(m.names) {
@@ -197,7 +202,7 @@ func (c *checker) namesOf(m *module, distance int, show func(*entity) bool) []Na
 	return out
 }
 
-// Prelude returns the names that every program sees.
+// Prelude returns the names that are available in every program without an import.
 func (p *Program) Prelude(i *Info) []Named {
 	c := p.checker
 	defer c.muteDiagnostics()()
@@ -220,8 +225,8 @@ func (p *Program) Prelude(i *Info) []Named {
 	return out
 }
 
-// NamesAfterPath returns the names that may follow a path and `::`: those of a module, the variants
-// of an enum, or the functions of a type. using reports that the path is part of a `use`.
+// NamesAfterPath returns the names that may follow path and a `::`: the names of a module, the
+// variants of an enum, or the functions of a type. using reports that the path is part of a `use`.
 func (p *Program) NamesAfterPath(i *Info, around []ast.Node, path []string, using bool) []Named {
 	c := p.checker
 	defer c.muteDiagnostics()()
@@ -286,8 +291,8 @@ func (c *checker) stdModules() []Named {
 	return out
 }
 
-// SameMethod returns the methods with the same name in a trait and in its impls, including d
-// itself. It returns nil for other declarations.
+// SameMethod returns the declarations of the method d in a trait and in the impls of the trait,
+// including d. It returns nil if d is no method of a trait or of an impl of a trait.
 func (p *Program) SameMethod(d *Def) []*Def {
 	if d.Kind != DefMethod {
 		return nil
@@ -318,8 +323,8 @@ func (p *Program) SameMethod(d *Def) []*Def {
 	return nil
 }
 
-// Implementations returns the declarations of the types that implement a trait. For a type without
-// a declaration, such as Int, it returns its name in the impl.
+// Implementations returns the declarations of the types that implement the trait d. A type without
+// a declaration, such as Int, is represented by its name in the impl.
 func (p *Program) Implementations(d *Def) []*Def {
 	var out []*Def
 	c := p.checker

@@ -10,27 +10,27 @@ import (
 	"github.com/concerto-lang/concerto/sema/surface"
 )
 
-// Bodies holds the results of checking function bodies. A later check of the same program reuses
-// them for the files that have not changed and that no edit of another file's surface affects,
-// because a body is checked against surfaces only. Bodies refers to nothing of the program itself,
-// and does not change after the check.
+// Bodies contains the results of checking function bodies. A later check of the same program reuses
+// the results for a file if the file has not changed and no edit changes the surface of another
+// file in a way that affects it. A surface contains all that the bodies of other files can depend
+// on. Bodies contains no references to the program, and does not change after the check.
 type Bodies struct {
-	around Config      // the parts of the configuration that checking depends on
-	own    []*ast.File // the program's own files, in order
+	around Config      // configuration that affects the results
+	own    []*ast.File // files of the program without the library, in order
 	files  map[*ast.File][]*bodyResult
-	// whole reports that the diagnostics of one body depend on another body, so that no results can
-	// be reused.
+	// whole reports that the results contain a diagnostic whose existence depends on several
+	// bodies. No results can be reused then.
 	whole bool
-	// older has results for other surfaces. An incomplete declaration changes the surfaces
-	// temporarily.
+	// older contains results for other surfaces. It is useful because an incomplete declaration
+	// changes the surfaces for a short time.
 	older *Bodies
 }
 
-// bodyResult holds the diagnostics and the side effects of checking a function, in order, except
-// its entries in the tables of its file.
+// bodyResult contains the diagnostics and the side effects of checking a function, in order. It
+// does not contain the entries in the tables of the function's file.
 type bodyResult struct {
 	diags   []*diag.Diagnostic
-	unread  []*diag.Diagnostic // of variables, reported after all bodies are checked
+	unread  []*diag.Diagnostic // diagnostics about variables, which are reported after all bodies are checked
 	imports []importUse
 	uses    []fileUse
 	library []*ast.File
@@ -38,46 +38,49 @@ type bodyResult struct {
 	declares bool
 }
 
-// importUse is an import that was looked up.
+// importUse records that a function refers to an import.
 type importUse struct {
-	file, number int  // of the file, and of the import in it
-	used         bool // an imported name was used
+	file, number int  // index of the file, and of the import in the file
+	used         bool // an imported name is used
 }
 
-// fileUse is the first position that uses a declaration of another file, given by its number.
+// fileUse is the first position at which a function uses a declaration of another file. file is the
+// index of the other file.
 type fileUse struct {
 	file int
 	at   source.Span
 }
 
-// bodyWork is the checker's state for Bodies.
+// bodyWork is the part of the checker's state that concerns Bodies.
 type bodyWork struct {
-	reused map[*Info]*reusedBodies // files whose bodies may be reused
+	reused map[*Info]*reusedBodies // files whose results may be reused
 	now    *Bodies
-	own    []*Info // the program's files, before bodies are checked
+	own    []*Info // files of the program; set before the bodies are checked
 	number map[*Info]int
 
-	noting    *bodyResult // the function that is being checked
+	noting    *bodyResult // results of the function that is being checked, or nil
 	notingIn  *Info
-	resolving int  // imports that are being resolved: resolution is repeated instead of recorded
-	quiet     bool // the name may not exist
+	resolving int  // number of imports that are being resolved: later checks repeat the resolution, so it is not recorded
+	quiet     bool // a name that does not exist is not reported
 	ofImports diag.List
 	allUses   map[*Info][]*importEntry
 
-	left map[*Info][]*Function // functions to check, in files whose bodies were reused
+	left map[*Info][]*Function // functions whose results were reused, by file
 }
 
-// reusedBodies is how many of a file's functions have been reused.
+// reusedBodies contains the reusable results for a file's functions. next is the index of the next
+// result to reuse.
 type reusedBodies struct {
 	found []*bodyResult
 	next  int
 }
 
-// Bodies returns the results for function bodies, for Config.Bodies of the next check.
+// Bodies returns the results of checking the function bodies. The next check receives them in
+// Config.Bodies.
 func (p *Program) Bodies() *Bodies { return p.checker.bodies.now }
 
-// prepareBodies decides which results can be reused, after everything outside bodies is checked,
-// and creates the tables of the other files.
+// prepareBodies decides which results can be reused. It runs after everything outside bodies is
+// checked, and creates the tables of the files that are checked again.
 func (c *checker) prepareBodies() {
 	c.findReused()
 	for _, i := range c.bodies.own {
@@ -97,7 +100,7 @@ func (c *checker) findReused() {
 		}
 	}
 	before := c.cfg.Bodies
-	if before == nil { // a caller that needs the results passes an empty Bodies at first
+	if before == nil { // a caller that needs the results passes an empty Bodies in the first check
 		return
 	}
 	for _, i := range w.own {
@@ -125,20 +128,20 @@ func (c *checker) findReused() {
 	}
 }
 
-// withoutOlder returns a copy without older.
+// withoutOlder returns a copy of b whose field older is nil.
 func (b *Bodies) withoutOlder() *Bodies {
 	out := *b
 	out.older = nil
 	return &out
 }
 
-// canReuse reports whether there are results to reuse.
+// canReuse reports whether the configuration contains results that can be reused.
 func (c *checker) canReuse() bool {
 	return c.cfg.Bodies != nil && len(c.cfg.Bodies.files) > 0 && c.cfg.Most > 0
 }
 
-// findReusable finds the files whose bodies need no check: the unchanged ones, except those that a
-// change affects.
+// findReusable finds the files whose results can be reused. These are the unchanged files for which
+// touched returns false.
 func (w *bodyWork) findReusable(before *Bodies, touched func(*ast.File, []*bodyResult) bool) {
 	current := map[*source.File]bool{}
 	for _, i := range w.own {
@@ -157,19 +160,19 @@ func (w *bodyWork) findReusable(before *Bodies, touched func(*ast.File, []*bodyR
 	}
 }
 
-// bodyConfig returns the parts of the configuration that affect the results.
+// bodyConfig returns the parts of the configuration that affect the results of checking bodies.
 func (cfg *Config) bodyConfig() Config {
 	return Config{Name: cfg.Name, Library: cfg.Library, Manifest: cfg.Manifest, Dir: cfg.Dir, Most: cfg.Most, Tests: cfg.Tests, AnyConnection: cfg.AnyConnection}
 }
 
-// matches reports whether two checks are of the same program with the same surfaces.
+// matches reports whether b and o are results for the same program with the same surfaces.
 func (b *Bodies) matches(o *Bodies) bool {
 	return reflect.DeepEqual(b.around, o.around) && slices.EqualFunc(b.own, o.own, func(x, y *ast.File) bool {
 		return x == y || x.Source.Name == y.Source.Name && surface.Of(x) == surface.Of(y)
 	})
 }
 
-// mentions reports whether a diagnostic refers to one of the given texts.
+// mentions reports whether a diagnostic of the function refers to one of files.
 func (f *bodyResult) mentions(files map[*source.File]bool) bool {
 	for _, list := range [][]*diag.Diagnostic{f.diags, f.unread} {
 		for _, d := range list {
@@ -186,7 +189,7 @@ func (f *bodyResult) mentions(files map[*source.File]bool) bool {
 	return false
 }
 
-// functionBody checks a function, or reuses its results.
+// functionBody checks a function, or reuses its results from an earlier check.
 func (c *checker) functionBody(fn *Function) {
 	w := &c.bodies
 	if t := w.reused[fn.Info]; t != nil && t.next < len(t.found) {
@@ -205,7 +208,7 @@ func (c *checker) functionBody(fn *Function) {
 	w.noting = nil
 }
 
-// replayBody repeats the side effects of checking a function, without filling the tables.
+// replayBody repeats the side effects of checking a function, except the entries in the tables.
 func (c *checker) replayBody(fn *Function, f *bodyResult) {
 	fn.checked = true
 	for _, file := range f.library {
@@ -228,18 +231,18 @@ func (c *checker) replayBody(fn *Function, f *bodyResult) {
 	c.bodies.now.files[fn.Info.File] = append(c.bodies.now.files[fn.Info.File], f)
 }
 
-// noteDiagnostic records a diagnostic of a body.
+// noteDiagnostic records a diagnostic as a result of the function that is being checked.
 func (w *bodyWork) noteDiagnostic(m *module, d *diag.Diagnostic) {
 	switch {
 	case w.noting == nil || w.resolving > 0:
 	case m.info != w.notingIn:
-		w.now.whole = true // only the first body reports it
+		w.now.whole = true // only the first body that causes the diagnostic reports it
 	default:
 		w.noting.diags = append(w.noting.diags, d)
 	}
 }
 
-// noteImport records that an import is looked up.
+// noteImport records that the current function refers to an import.
 func (w *bodyWork) noteImport(im *importEntry, used bool) {
 	if w.noting == nil || w.resolving > 0 || im.number < 0 {
 		return
@@ -253,7 +256,7 @@ func (w *bodyWork) noteImport(im *importEntry, used bool) {
 	w.noting.imports = append(w.noting.imports, importUse{file, im.number, used})
 }
 
-// noteFileUse records that a declaration of another file is used.
+// noteFileUse records that the current function, in module m, uses a declaration of another file.
 func (w *bodyWork) noteFileUse(m, in *module, at source.Span) {
 	if w.noting == nil || w.resolving > 0 {
 		return
@@ -271,25 +274,25 @@ func (w *bodyWork) noteFileUse(m, in *module, at source.Span) {
 	w.noting.uses = append(w.noting.uses, fileUse{n, at})
 }
 
-// noteLibrary records that a file of the library is used.
+// noteLibrary records that the current function uses a file of the library.
 func (w *bodyWork) noteLibrary(f *ast.File) {
 	if w.noting != nil && w.resolving == 0 && !slices.Contains(w.noting.library, f) {
 		w.noting.library = append(w.noting.library, f)
 	}
 }
 
-// noteSite records a position whose meaning is decided after all bodies are checked.
+// noteSite records a position whose meaning is decided only after all bodies are checked.
 func (w *bodyWork) noteSite(s *site) {
 	if s.bound != nil && len(s.bound.Args) > 0 {
 		w.now.whole = true
 	}
 }
 
-// Complete fills the tables of a file whose bodies were reused. It must not be called concurrently
-// for one program.
+// Complete fills the tables of a file whose results were reused. It must not be called concurrently
+// for the same program.
 func (p *Program) Complete(i *Info) { p.completeFunctions(i, func(*Function) bool { return true }) }
 
-// completeFunctions is Complete for some of the functions.
+// completeFunctions fills the tables for the functions of a file that the predicate selects.
 func (p *Program) completeFunctions(i *Info, wanted func(*Function) bool) {
 	c := p.checker
 	i.fill()
@@ -306,7 +309,7 @@ func (p *Program) completeFunctions(i *Info, wanted func(*Function) bool) {
 	}
 	c.bodies.left[i] = later
 	defer c.muteDiagnostics()()
-	c.cfg.Stopped = nil // the check is done
+	c.cfg.Stopped = nil // the check is complete, so it cannot be stopped any more
 	unread := c.unread
 	for _, fn := range now {
 		c.checkFunction(fn)
@@ -314,7 +317,7 @@ func (p *Program) completeFunctions(i *Info, wanted func(*Function) bool) {
 	c.unread = unread
 }
 
-// ReusedBodies returns the number of bodies that the check has reused.
+// ReusedBodies returns the number of functions whose results the check has reused.
 func (p *Program) ReusedBodies() (n int) {
 	for _, t := range p.checker.bodies.reused {
 		n += t.next
@@ -322,15 +325,16 @@ func (p *Program) ReusedBodies() (n int) {
 	return n
 }
 
-// HasReusedBodies reports whether the results for the bodies of a file were reused.
+// HasReusedBodies reports whether the check has reused the results for a file.
 func (p *Program) HasReusedBodies(i *Info) bool { return p.checker.bodies.reused[i] != nil }
 
-// mayAffect reports whether an edit can change the meaning of a file's bodies.
+// mayAffect reports whether the edit e of another file can change the results for the bodies in the
+// file f.
 func mayAffect(e *surface.Edit, f *ast.File, found []*bodyResult) bool {
 	var imports []int
 	for _, b := range found {
 		if len(b.diags) > 0 {
-			return true // a diagnostic may suggest any name
+			return true // a diagnostic may suggest a name that the edit adds or removes
 		}
 		for _, u := range b.imports {
 			imports = append(imports, u.file)

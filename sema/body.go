@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// body checks the body of one function.
+// body is the state of checking the body of one function.
 type body struct {
 	c     *checker
 	m     *module
@@ -21,75 +21,77 @@ type body struct {
 	purpose
 	deferredChecks
 
-	here      source.Pos // where the current statement starts; 0 outside blocks
+	here      source.Pos // start of the current statement; 0 outside blocks
 	names     patternNames
 	errors    int
 	unknowns  map[string]bool         // undeclared names that have been reported
-	unreached int                     // unreachable constructs around the current position
-	typed     map[ast.Expr]types.Type // arguments that have been checked
+	unreached int                     // number of unreachable constructs that enclose the current position
+	typed     map[ast.Expr]types.Type // types of arguments that were checked before their callee was chosen
 }
 
-// purpose is the use of the current expression, for messages.
+// purpose describes the use of the current expression. Messages depend on it.
 type purpose struct {
-	receiver    ast.Expr     // the receiver of a method call: only here a pipeline is allowed
-	method      string       // the method called on it
-	configField string       // the field of a declaration whose value is being checked
-	subject     ast.Expr     // of the match whose patterns are being checked
-	throwing    bool         // the target of a `throw` is being resolved
-	line        *ast.Closure // for an expression that is executed by itself
+	receiver    ast.Expr     // receiver of the current method call; a pipeline may be used only here
+	method      string       // method that is called on the receiver
+	configField string       // field of a declaration whose value is being checked
+	subject     ast.Expr     // subject of the match whose patterns are being checked
+	throwing    bool         // the operand of a `throw` is being checked
+	line        *ast.Closure // closure with the line to execute (Config.Line), or nil
 }
 
-// deferredChecks is what can be decided only at the end of the body.
+// deferredChecks contains checks that are possible only at the end of the body.
 type deferredChecks struct {
 	vars   []pendingVar
-	late   []func() // checks that wait until the types are fixed
-	unread []*Local // reported if the body has no errors
+	late   []func() // checks that run when all types are known
+	unread []*Local // unused variables, which are reported if the body has no errors
 }
 
-// frame is what `return` and `?` leave: a function, a closure, a handler or a stage. home is the
-// frame whose variables it uses directly: for a handler, the enclosing function.
+// frame is a part of a function that `return` and `?` leave: a function, a closure, a handler or a
+// stage. home is the frame that contains the variables. For a handler, this is the frame of the
+// enclosing function.
 type frame struct {
 	parent  *frame
 	home    *frame
 	fn      *Function
 	closure *Closure
 	handler bool
-	depth   int  // of the scopes around a handler
-	raises  bool // a stage, a test or a line: errors are raised to its boundary
-	// concurrent is set in a concurrent body.
+	depth   int  // number of scopes that enclose a handler
+	raises  bool // a stage, a test or Config.Line, whose errors do not become its value
+	// concurrent is not nil in a concurrent body.
 	concurrent *Concurrent
-	// isRepeated is set in a decorated stage, which may run several times.
+	// isRepeated is set in a decorated stage, because the stage may run several times.
 	isRepeated bool
-	result     types.Type // the type of returned values; nil while a closure's is inferred
+	result     types.Type // expected type of returned values; nil while the result type of a closure is inferred
 	because    reason
 	returns    []returnedValue
-	leaves     []pendingLeave // of a closure whose result is inferred
+	leaves     []pendingLeave // uses of `?` in a closure whose result type is inferred
 	try        *tryScope
 }
 
-// returnedValue is a value that a closure with an inferred result type returns.
+// returnedValue is a value that a `return` in a closure with an inferred result type returns.
 type returnedValue struct {
 	x  ast.Expr
 	ty types.Type
 	at source.Span
 }
 
-// scope holds the names of one block.
+// scope contains the variables of one block.
 type scope struct {
 	parent *scope
 	locals []*Local
-	// declares contains the names of the block's own declarations, which hide outer variables.
+	// declares contains the names of the declarations in the block. They hide variables of outer
+	// blocks.
 	declares map[string]bool
-	// latest holds the last of the first known variables of each name, in scopes with many
-	// variables.
+	// latest contains, in a scope with many variables, the last variable of each name among the
+	// first known variables.
 	latest map[string]*Local
 	known  int
 }
 
-// manyLocals is the number of variables from which a linear search is too slow.
+// manyLocals is the number of variables above which find uses a map instead of a linear search.
 const manyLocals = 32
 
-// find returns the last variable with a name, or nil.
+// find returns the last variable with the given name, or nil.
 func (s *scope) find(name string) *Local {
 	if len(s.locals)-s.known > manyLocals {
 		if s.latest == nil {
@@ -108,21 +110,21 @@ func (s *scope) find(name string) *Local {
 	return s.latest[name]
 }
 
-// cut removes the variables from number n on.
+// cut removes all variables except the first n.
 func (s *scope) cut(n int) {
 	if s.locals = s.locals[:n]; s.known > n {
 		s.latest, s.known = nil, 0
 	}
 }
 
-// reason explains why a type is expected, for the label of a mismatch.
+// reason explains why a type is expected. It becomes the label of a mismatch.
 type reason struct {
 	m    *module
 	at   source.Span
 	text string
 }
 
-// pendingVar is an inference variable that later code must fix.
+// pendingVar is an inference variable whose type later code of the body must determine.
 type pendingVar struct {
 	v    *types.Var
 	at   source.Span
@@ -136,7 +138,7 @@ func (c *checker) newBody(m *module, ts *typeScope, f *frame) *body {
 	return &body{c: c, m: m, info: m.info, ts: ts, frame: f, scope: &scope{}}
 }
 
-// checkFunction checks a function's defaults and body.
+// checkFunction checks the defaults and the body of a function.
 func (c *checker) checkFunction(fn *Function) {
 	fn.checked = true
 	if fn.Native != "" || fn.Effect != "" {
@@ -153,7 +155,7 @@ func (c *checker) checkFunction(fn *Function) {
 	if fn.assoc != nil {
 		b.ts.self = fn.assoc
 	}
-	b.defaults(fn.Params) // before the parameters are bound: a default cannot use them
+	b.defaults(fn.Params) // the parameters are bound later, because a default cannot use them
 	for _, p := range fn.Params {
 		b.bind(p.Local)
 	}
@@ -173,7 +175,8 @@ func (b *body) defaults(params []*Param) {
 	}
 }
 
-// finish reports unused variables and types that are still open.
+// finish reports unused variables, and variables whose types are still unknown, at the end of the
+// body.
 func (b *body) finish() {
 	b.leaveScope()
 	for _, f := range b.late {
@@ -199,10 +202,10 @@ func (b *body) report(d *diag.Diagnostic) {
 	b.c.report(b.m, d)
 }
 
-// hasErrors reports whether the body has errors.
+// hasErrors reports whether the checker has reported errors in the body.
 func (b *body) hasErrors() bool { return b.errors > 0 }
 
-// owner returns the enclosing function; nil for the body of a stage or constant.
+// owner returns the enclosing function, or nil in the body of a stage or a constant.
 func (b *body) owner() *Function {
 	f := b.frame
 	for f.parent != nil {
@@ -211,7 +214,7 @@ func (b *body) owner() *Function {
 	return f.fn
 }
 
-// freshVar returns an inference variable that must be fixed by the end of the body.
+// freshVar returns an inference variable whose type must be known at the end of the body.
 func (b *body) freshVar(at source.Span, what, hint string) *types.Var {
 	v := b.c.newVar()
 	b.vars = append(b.vars, pendingVar{v, at, what, hint})
@@ -220,7 +223,7 @@ func (b *body) freshVar(at source.Span, what, hint string) *types.Var {
 
 func (b *body) enterScope() { b.scope = &scope{parent: b.scope} }
 
-// leaveScope records the unused variables of the scope.
+// leaveScope closes the innermost scope, and records its unused variables.
 func (b *body) leaveScope() {
 	for _, l := range b.scope.locals {
 		if !l.used && l.Name != "" && l.Name[0] != '_' {
@@ -230,17 +233,17 @@ func (b *body) leaveScope() {
 	b.scope = b.scope.parent
 }
 
-// unreadVariable is a variable that is never read in its body.
+// unreadVariable is a variable that its body never reads.
 type unreadVariable struct {
 	m *module
 	l *Local
-	// found is where the function's results are recorded. Without a variable, it holds the
-	// diagnostics to report.
+	// found is the bodyResult of the function. If l is nil, found contains diagnostics of an
+	// earlier check, which must be reported again.
 	found *bodyResult
 }
 
-// unreadVariables warns about unused variables after all bodies are checked. A nested function may
-// have tried to read one, which is an error of its own.
+// unreadVariables warns about unused variables after all bodies are checked. It omits a variable
+// that a nested function tried to read, because this is reported as another error.
 func (c *checker) unreadVariables() {
 	for _, u := range c.unread {
 		if u.l == nil {
@@ -270,13 +273,15 @@ func (c *checker) unreadVariables() {
 	}
 }
 
-// bind makes a variable visible from here on. It may shadow another.
+// bind makes a variable visible for the code after the current position. The variable may shadow
+// another one.
 func (b *body) bind(l *Local) {
 	l.frame, l.depth = b.frame.home, b.scopeDepth()
 	b.scope.locals = append(b.scope.locals, l)
 }
 
-// local finds a variable by name, and records the closures that capture it.
+// local returns the variable with the given name, or nil, and records the closures that capture the
+// variable.
 func (b *body) local(name string) *Local {
 	for s := b.scope; s != nil; s = s.parent {
 		if l := s.find(name); l != nil {
@@ -290,8 +295,8 @@ func (b *body) local(name string) *Local {
 	return nil
 }
 
-// capture adds l to every closure between its use and its frame. A mutable variable is captured by
-// reference, so it moves into a cell.
+// capture adds l to the captures of every closure between the current position and the frame of l.
+// Closures capture a mutable variable by reference, so it moves into a cell.
 func (b *body) capture(l *Local) {
 	for f := b.frame.home; f != nil && f != l.frame; {
 		if f.closure != nil && !contains(f.closure.Captures, l) {
@@ -316,14 +321,15 @@ func contains(ls []*Local, l *Local) bool {
 	return false
 }
 
-// flow is the state of control flow: whether the current position is reachable, and the state of
-// each variable declared without a value.
+// flow is the state of the control flow at a position. dead reports that the position is
+// unreachable. late contains the state of each variable that was declared without a value.
 type flow struct {
 	dead bool
 	late []lateState
 }
 
-// lateState is a late variable's state: maySet, mayUnset or both.
+// lateState is the state of a variable that was declared without a value: maySet, maySet|mayUnset
+// or mayUnset.
 type lateState struct {
 	l     *Local
 	state uint8
@@ -339,8 +345,8 @@ func (f flow) clone() flow {
 	return f
 }
 
-// asReached lets unreachable code be checked as if it were reachable, so that only expressions that
-// never return have type Never. The caller must call end afterwards.
+// asReached makes the checker treat unreachable code as if it were reachable. Therefore only
+// expressions that never return have the type Never. The caller must call end after this code.
 func (b *body) asReached() (end func()) {
 	if !b.flow.dead {
 		return func() {}
@@ -356,7 +362,7 @@ func (b *body) asReached() (end func()) {
 // isReachable reports whether the current position is reachable.
 func (b *body) isReachable() bool { return !b.flow.dead && b.unreached == 0 }
 
-// joinFlow merges the states of two paths.
+// joinFlow returns the state at a position that two paths reach.
 func joinFlow(a, b flow) flow {
 	if a.dead {
 		return b

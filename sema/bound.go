@@ -7,11 +7,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Bounds of type parameters: which impls of a trait a type has, and which type arguments follow
-// from them.
+// This file handles the bounds of type parameters: it finds the impls of a trait for a type, and
+// infers type arguments from bounds.
 
-// isImplFor reports whether an impl implements a bound's trait for type t with the bound's
-// arguments. in then holds the values of the impl's type parameters.
+// isImplFor reports whether im implements the trait of a bound for type t, with the type arguments
+// of the bound. in then contains the values of the impl's type parameters.
 func (k *conformance) isImplFor(im *impl, t types.Type, bound *types.Bound) (in *instance, ok bool) {
 	if implKey(im.target) != implKey(t) || !matches(im, t) {
 		return nil, false
@@ -34,7 +34,7 @@ func (k *conformance) isImplFor(im *impl, t types.Type, bound *types.Bound) (in 
 	return in, true
 }
 
-// satisfies reports whether a type satisfies a bound.
+// satisfies reports whether type t satisfies a bound.
 func (k *conformance) satisfies(t types.Type, bound *types.Bound) bool {
 	t = types.Resolve(t)
 	switch x := t.(type) {
@@ -60,7 +60,7 @@ func (k *conformance) satisfies(t types.Type, bound *types.Bound) bool {
 	return false
 }
 
-// implementedBounds returns the bounds of a trait that a type satisfies.
+// implementedBounds returns the bounds with the given trait that type t satisfies.
 func (k *conformance) implementedBounds(t types.Type, trait *types.Trait) (out []*types.Bound) {
 	t = types.Resolve(t)
 	if p, ok := t.(*types.Param); ok {
@@ -81,8 +81,8 @@ func (k *conformance) implementedBounds(t types.Type, trait *types.Trait) (out [
 	return out
 }
 
-// inferFromBounds infers open type parameters that appear in the arguments of a bound, if the bound
-// type has exactly one impl of the trait.
+// inferFromBounds infers unknown type parameters that appear in the arguments of a bound. This is
+// possible if the type with the bound has exactly one impl of the trait.
 func (b *body) inferFromBounds(in *instance) {
 	for _, p := range in.params {
 		t := in.solved[p]
@@ -109,7 +109,7 @@ func (b *body) inferFromBounds(in *instance) {
 	}
 }
 
-// openBound reports whether an argument of a bound is not inferred yet.
+// openBound reports whether a type argument of a bound is still unknown.
 func (in *instance) openBound(bound *types.Bound) bool {
 	for _, a := range bound.Args {
 		if t, _ := in.substituteKnown(a, false); in.open(t) {
@@ -119,8 +119,8 @@ func (in *instance) openBound(bound *types.Bound) bool {
 	return false
 }
 
-// checkBounds checks that type arguments satisfy the bounds of their parameters, once they are
-// known.
+// checkBounds checks that type arguments satisfy the bounds of their parameters. The check runs
+// when all type arguments are known.
 func (b *body) checkBounds(in *instance, at source.Span) {
 	for _, p := range in.params {
 		t := in.solved[p]
@@ -156,17 +156,17 @@ func (b *body) reportBoundNotMet(t types.Type, bound *types.Bound, at source.Spa
 	b.report(d.WithFixes(b.implementFix(t, bound, at)...).Hint("add `impl %s for %s { … }`", bound, t))
 }
 
-// candidate is a method that a call may refer to.
+// candidate is a method to which a call may refer.
 type candidate struct {
 	fn *Function
-	// bindings holds the values of the trait's type parameters. shown also holds those of its impl,
-	// as far as the receiver determines them.
+	// bindings contains the values of the trait's type parameters. shown also contains the values
+	// of the impl's type parameters, if the receiver determines them.
 	bindings, shown map[*types.Param]types.Type
-	bound           *types.Bound // the bound that provides it
+	bound           *types.Bound // bound that provides the method, or nil
 }
 
-// boundMethods returns the methods with a name that a type parameter has by its bounds: those of
-// the first bound whose trait has the name.
+// boundMethods returns the methods with the given name that the bounds of a type parameter provide.
+// If several traits have such a method, it returns those of the first trait.
 func (k *conformance) boundMethods(p *types.Param, name string) (out []candidate) {
 	for _, bound := range p.Bounds {
 		td := k.traits[bound.Trait]
@@ -180,8 +180,9 @@ func (k *conformance) boundMethods(p *types.Param, name string) (out []candidate
 	return out
 }
 
-// implMethods returns the methods with a name that a type has from impls of a generic trait. There
-// may be several. It returns none if the method found first is not from such a trait.
+// implMethods returns the methods with the given name that a type has from impls of a generic
+// trait. Several impls may provide the method. It returns nil if the method that a call would find
+// first is not from a generic trait.
 func (c *checker) implMethods(t types.Type, name string) (out []candidate) {
 	if !c.conforms.genericTraits {
 		return nil
@@ -199,7 +200,7 @@ func (c *checker) implMethods(t types.Type, name string) (out []candidate) {
 		in.solve(im.target, t)
 		bound := im.bound().Substitute(in.solved)
 		m := candidate{fn: fn, shown: in.solved, bound: bound}
-		if fn.trait != nil { // a default method: its own parameters are the trait's
+		if fn.trait != nil { // the parameters of a default method are those of the trait
 			m.bindings = types.Bindings(fn.trait.params, bound.Args)
 			m.shown = m.bindings
 		}
@@ -208,8 +209,8 @@ func (c *checker) implMethods(t types.Type, name string) (out []candidate) {
 	return out
 }
 
-// chooseMethod selects one of several methods for a call, by its arguments, then by the expected
-// type.
+// chooseMethod selects one of several methods for a call. It compares the types of the arguments
+// first, and then the expected type of the call.
 func (b *body) chooseMethod(all []candidate, name *ast.Ident, args []*ast.Arg, hint types.Type) (candidate, bool) {
 	fits := all
 	for i, a := range args {
@@ -225,13 +226,13 @@ func (b *body) chooseMethod(all []candidate, name *ast.Ident, args []*ast.Arg, h
 		return fits[0], true
 	}
 	if len(fits) == 0 {
-		return all[0], true // report errors for the first
+		return all[0], true // the errors are reported for the first method
 	}
 	b.reportAmbiguous(fits, name)
 	return fits[0], false
 }
 
-// filterByArgument removes the candidates that the i-th argument does not fit.
+// filterByArgument returns the candidates that accept the i-th argument.
 func (b *body) filterByArgument(all []candidate, i int, a *ast.Arg) []candidate {
 	param := func(c *candidate) types.Type {
 		if c.fn.Recv != nil {
@@ -256,8 +257,9 @@ func (b *body) filterByArgument(all []candidate, i int, a *ast.Arg) []candidate 
 	return mostSpecific(all, t, func(c *candidate) (have, want types.Type) { return t, param(c) })
 }
 
-// mostSpecific returns the candidates that take exactly the type there, or, if none does, those
-// that it converts to.
+// mostSpecific returns the candidates whose required type is identical to the type they have. If
+// there are none, it returns those for which a conversion exists, and if there are none either, all
+// candidates. pair returns the two types of a candidate.
 func mostSpecific(all []candidate, there types.Type, pair func(*candidate) (have, want types.Type)) []candidate {
 	var same, fit []candidate
 	for i := range all {
@@ -283,8 +285,8 @@ func mostSpecific(all []candidate, there types.Type, pair func(*candidate) (have
 	return all
 }
 
-// argumentType checks an argument before its callee is chosen, and therefore without an expected
-// type, and returns its type. It checks each argument once.
+// argumentType checks an argument before the callee is chosen, and returns the argument's type.
+// There is no expected type. Each argument is checked only once.
 func (b *body) argumentType(x ast.Expr) types.Type {
 	if b.typed == nil {
 		b.typed = map[ast.Expr]types.Type{}
@@ -308,8 +310,8 @@ func (b *body) reportAmbiguous(fits []candidate, name *ast.Ident) {
 		Hint("annotate the result, such as `let x: %s = …`, or call the method in a function with a bound on its parameter", types.Full(types.Substitute(fn.CallType(), fits[0].shown))))
 }
 
-// reportAmbiguousOnAny reports an ambiguous method call on an Any: the method is from a generic
-// trait that some type implements several times.
+// reportAmbiguousOnAny reports a call of a method on an Any if the method belongs to a generic
+// trait that some type implements several times. It returns false if there is no such trait.
 func (b *body) reportAmbiguousOnAny(name *ast.Ident) bool {
 	for _, td := range b.c.conforms.traitOrder {
 		if len(td.params) == 0 || td.methods[name.Name] == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// call checks `f(args)`; p is the value piped into it, if any.
+// call checks `f(args)`. p is the value that is piped into the call, or nil.
 func (b *body) call(e *ast.Call, hint types.Type, p *piped) types.Type {
 	if path, ok := e.Fn.(*ast.PathExpr); ok {
 		if t, done := b.callPath(e, path, hint, p); done {
@@ -25,7 +25,7 @@ func (b *body) call(e *ast.Call, hint types.Type, p *piped) types.Type {
 	return b.callValue(e, b.expr(e.Fn, nil), p)
 }
 
-// callPath checks a call of a path that is not just a value.
+// callPath checks a call whose callee is a path. It returns false if the path is an ordinary value.
 func (b *body) callPath(e *ast.Call, path *ast.PathExpr, hint types.Type, p *piped) (types.Type, bool) {
 	obj, assoc := b.callee(path, e.Args, hint)
 	if obj == nil && assoc == nil {
@@ -36,7 +36,7 @@ func (b *body) callPath(e *ast.Call, path *ast.PathExpr, hint types.Type, p *pip
 		}
 		return nil, false
 	}
-	b.info.types[path.Id] = types.Bad // not a value of its own here
+	b.info.types[path.Id] = types.Bad // the path itself has no value here
 	switch o := obj.(type) {
 	case *Function:
 		b.info.objects[path.Id] = o
@@ -56,15 +56,15 @@ func (b *body) callPath(e *ast.Call, path *ast.PathExpr, hint types.Type, p *pip
 	return nil, false
 }
 
-// reportMissingReceiver reports a method of a declaration that is called like an associated
-// function: `Writer::execute("…")`.
+// reportMissingReceiver reports a call of a declaration's method without a receiver, such as
+// `Writer::execute("…")`. It returns false if the call is correct.
 func (b *body) reportMissingReceiver(fn *Function, path *ast.PathExpr, assoc types.Type, args []*ast.Arg, p *piped) bool {
 	owner, ok := assoc.(*types.Declared)
 	if !ok || fn.Recv == nil || p != nil || len(args) >= len(fn.Params) {
 		return false
 	}
 	if len(args) > 0 {
-		if _, named := args[0].Value.(*ast.PathExpr); named { // it may be the receiver
+		if _, named := args[0].Value.(*ast.PathExpr); named { // the first argument may be the receiver
 			return false
 		}
 	}
@@ -72,7 +72,8 @@ func (b *body) reportMissingReceiver(fn *Function, path *ast.PathExpr, assoc typ
 	return true
 }
 
-// reportNotOnValue reports that a method of a declaration must be called on a value.
+// reportNotOnValue reports that a method of an agent, host or tool was called on the name of its
+// type.
 func (b *body) reportNotOnValue(owner *types.Declared, name *ast.Ident) {
 	kind := "pipeline"
 	if owner.Kind != nil {
@@ -82,7 +83,7 @@ func (b *body) reportNotOnValue(owner *types.Declared, name *ast.Ident) {
 		Hint("write `%s.%s(…)`", owner.Name, name.Name))
 }
 
-// testCalled reports a call of a test.
+// testCalled reports a call of a test function.
 func (b *body) testCalled(fn *Function, at source.Span) {
 	if isTest(fn) {
 		b.report(diag.TestCalled.At(at, "test function `%s` cannot be called", fn.Name).
@@ -90,8 +91,8 @@ func (b *body) testCalled(fn *Function, at source.Span) {
 	}
 }
 
-// callFunction checks a call of a known function. recv is the receiver of a method call; assoc is
-// the type of an associated function.
+// callFunction checks a call of a function. recv is the receiver of a method call, or nil. assoc is
+// the type before `::` in a call of an associated function, or nil.
 func (b *body) callFunction(e ast.Expr, fn *Function, path *ast.PathExpr, recv *receiver, assoc, hint types.Type, args []*ast.Arg, p *piped) types.Type {
 	b.c.lib.use(fn)
 	in := newInstance(fn.Generics)
@@ -139,14 +140,16 @@ func (b *body) callFunction(e ast.Expr, fn *Function, path *ast.PathExpr, recv *
 	return t
 }
 
-// returnsSelf reports whether a library method returns a value of its receiver's own type: the
-// context of a HostError is a HostError, the builder of an agent is that agent.
+// returnsSelf reports whether a library method returns a value of its receiver's type. For example,
+// the context method of a HostError returns a HostError, and a builder method of an agent returns
+// this agent.
 func (fn *Function) returnsSelf() bool {
 	n, ok := fn.Decl.Result.(*ast.NamedType)
 	return ok && fn.Info.Library && len(n.Segments) == 1 && n.Segments[0].Name == "Self"
 }
 
-// checkOnly checks the type arguments of a library function against its @only.
+// checkOnly checks that the type arguments of a library function are among those that its decorator
+// @only allows.
 func (b *body) checkOnly(fn *Function, in *instance, at source.Span) {
 	if !fn.Info.Library {
 		return
@@ -178,14 +181,14 @@ func (b *body) checkOnlyType(fn *Function, d *ast.Decorator, t types.Type, at so
 	}
 }
 
-// hasOwnParams reports whether a type's arguments are the parameters of its declaration, because
-// none were written.
+// hasOwnParams reports whether the program wrote the type n without type arguments. Its arguments
+// are then the parameters of its declaration.
 func hasOwnParams(n *types.Named) bool {
 	return len(n.Args) > 0 && n.Args[0] == types.Type(n.Decl.Params[0])
 }
 
-// typeArguments sets the written type parameters: those of the function itself, or of the type
-// before it.
+// typeArguments sets type parameters of a function to the written type arguments. If own is set,
+// they are the parameters of the function itself, otherwise those of the type before the `::`.
 func (b *body) typeArguments(in *instance, fn *Function, args []types.Type, at source.Span, own bool) {
 	params := fn.Generics
 	n := len(fn.Decl.Generics)
@@ -204,7 +207,7 @@ func (b *body) typeArguments(in *instance, fn *Function, args []types.Type, at s
 	}
 }
 
-// callInstead returns a hint for a call of a value that is not a function.
+// callInstead returns a hint for a call of a value that is no function.
 func (b *body) callInstead(e *ast.Call, callee types.Type) string {
 	t, x := types.Resolve(callee), b.operandText(e.Fn)
 	if d, ok := t.(*types.Declared); ok && d.Kind != nil {
@@ -226,7 +229,7 @@ func (b *body) callInstead(e *ast.Call, callee types.Type) string {
 	return "only functions and closures can be called"
 }
 
-// callValue checks a call of a closure or function value.
+// callValue checks a call of a closure or of another value that is a function.
 func (b *body) callValue(e *ast.Call, callee types.Type, p *piped) types.Type {
 	d := &Call{Kind: CallValue, Piped: p != nil}
 	b.info.details[e.Id] = d
@@ -255,16 +258,17 @@ func (b *body) callValue(e *ast.Call, callee types.Type, p *piped) types.Type {
 	return types.Bad
 }
 
-// unknown marks a path whose name was reported as unknown.
+// unknown is the detail of a path whose name has been reported as unknown.
 var unknown = new(struct{ _ int })
 
-// ErrorNew is `T::new` of a built-in error type, which creates an error with a message.
+// ErrorNew is the function `T::new` of a built-in error type. The function creates an error with a
+// message.
 type ErrorNew struct{ Type *types.Named }
 
 func (*ErrorNew) object() {}
 
-// callee resolves a called path. assoc is the type of an associated function. It returns nil for a
-// local or another value.
+// callee resolves the path of a call. assoc is the type before `::` in a call of an associated
+// function. callee returns nil for a local variable or another value.
 func (b *body) callee(path *ast.PathExpr, args []*ast.Arg, hint types.Type) (Object, types.Type) {
 	if len(path.Segments) == 1 {
 		name := path.Segments[0].Name
@@ -292,9 +296,9 @@ func (b *body) callee(path *ast.PathExpr, args []*ast.Arg, hint types.Type) (Obj
 	return b.associated(path)
 }
 
-// associated resolves a path with several segments: `Type::name` (a variant, an associated
-// function, T::new of an error) or an item of a module. The type is the owner of an associated
-// function.
+// associated resolves a path with several segments. The path is `Type::name`, which refers to a
+// variant, an associated function or `T::new` of an error, or it is an item of a module. The
+// returned type is the one before `::` if the path refers to an associated function.
 func (b *body) associated(path *ast.PathExpr) (Object, types.Type) {
 	segs := path.Segments
 	if t := b.builtinOwner(segs); t != nil {
@@ -324,7 +328,7 @@ func (b *body) associated(path *ast.PathExpr) (Object, types.Type) {
 	return nil, nil
 }
 
-// reportNoValue reports a path that does not refer to a value.
+// reportNoValue reports a path that is used as a value and does not refer to one.
 func (b *body) reportNoValue(path *ast.PathExpr, e *entity, i int) {
 	last := path.Segments[i-1]
 	switch {
@@ -346,8 +350,8 @@ func (b *body) reportNoValue(path *ast.PathExpr, e *entity, i int) {
 	}
 }
 
-// builtinOwner returns the type before `::` if it has no declaration: Self, a type parameter, Array
-// and similar types.
+// builtinOwner returns the type before the `::` if the type has no declaration, such as Self, a
+// type parameter or Array. Otherwise it returns nil.
 func (b *body) builtinOwner(segs []*ast.Ident) types.Type {
 	if len(segs) != 2 {
 		return nil
@@ -370,7 +374,7 @@ func (b *body) builtinOwner(segs []*ast.Ident) types.Type {
 	return newContainer(name, args)
 }
 
-// typeMember resolves `owner::name` of a type.
+// typeMember resolves `owner::name`, where owner is the type t.
 func (b *body) typeMember(path *ast.PathExpr, t types.Type, owner, name *ast.Ident) (Object, types.Type) {
 	if n, ok := t.(*types.Named); ok {
 		if v := n.Decl.Variant(name.Name); v != nil {
@@ -391,7 +395,8 @@ func (b *body) typeMember(path *ast.PathExpr, t types.Type, owner, name *ast.Ide
 	return nil, nil
 }
 
-// checkVisible checks that a method or associated function may be used here.
+// checkVisible reports an error if a method or associated function is private and declared in
+// another module.
 func (b *body) checkVisible(fn *Function, name *ast.Ident) {
 	if fn.pub || fn.assoc == nil || fn.Info.Library || b.m.isWithin(fn.mod) {
 		return
@@ -463,8 +468,8 @@ func (b *body) reportNoAssociated(t types.Type, owner, name *ast.Ident) {
 	b.report(d)
 }
 
-// constructorFixes returns the fixes for a constructor of another language: a function of Concerto,
-// or a value.
+// constructorFixes returns fixes for a constructor of another language. A fix replaces it with a
+// function of Concerto or with a value.
 func (b *body) constructorFixes(t types.Type, owner, name *ast.Ident, w foreign.Word) []diag.Fix {
 	f := b.info.File.Source
 	at := source.Span{Start: owner.Sp.Start, End: name.Sp.End}
@@ -496,7 +501,7 @@ func (b *body) entityOwner(e *entity) types.Type {
 	return nil
 }
 
-// piped is the left side of |>, which becomes the first argument of a call.
+// piped is the value on the left side of a |>. It becomes the first argument of a call.
 type piped struct {
 	x ast.Expr
 	t types.Type
@@ -508,19 +513,19 @@ func (b *body) pipe(e *ast.Pipe, hint types.Type) types.Type {
 	b.pipes = append(b.pipes, pipedCall{e.Call, p})
 	n := len(b.pipes)
 	t := b.expr(e.Right, hint)
-	if len(b.pipes) >= n { // the call is `x |> f` with a plain value f
+	if len(b.pipes) >= n { // no call took the value: the right side is a function that is not called explicitly
 		b.pipes = b.pipes[:n-1]
 	}
 	return t
 }
 
-// pipedCall is a call that waits for its piped value.
+// pipedCall is a call that has not yet received its piped value.
 type pipedCall struct {
 	call ast.Expr
 	p    *piped
 }
 
-// takePiped returns the value piped into e. It returns nil the second time.
+// takePiped returns the value that is piped into e, or nil. It returns the value only once.
 func (b *body) takePiped(e ast.Expr) *piped {
 	if n := len(b.pipes); n > 0 {
 		for i := n - 1; i >= 0; i-- {
@@ -534,8 +539,8 @@ func (b *body) takePiped(e ast.Expr) *piped {
 	return nil
 }
 
-// callWithPiped checks `x |> f`, a call of f with only the piped value. Its detail is stored under
-// the id of f.
+// callWithPiped checks `x |> f`, a call of f whose only argument is the piped value. The detail of
+// the call is stored under the id of f.
 func (b *body) callWithPiped(e ast.Expr, hint types.Type, p *piped) types.Type {
 	call := &ast.Call{Fn: e}
 	call.Sp, call.Id = e.Span(), e.ID()

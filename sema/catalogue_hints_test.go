@@ -11,7 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// codePlaces are the contexts that a piece of code may appear in.
+// codePlaces are programs in which a piece of code replaces the `$`. A piece must parse in one of
+// them.
 var codePlaces = []string{
 	"fn f() { loop { $ } }", "fn f() { loop { $; } }", "fn f() { x$; }", "fn f() { match x { $ } }", "fn f() $ { }",
 	"$ { }", "$\nfn f() { }", "type A = $;", "agent A uses c { $ }", "pipeline P() -> Int { $ }",
@@ -19,20 +20,21 @@ var codePlaces = []string{
 
 var codeSpan = regexp.MustCompile("`([^`]+)`")
 
-// notCode are pieces in hints that look like code but are not complete, with the reason.
+// notCode maps pieces in hints that look like code, but do not parse, to the reason.
 var notCode = map[string]string{
 	"${name}": "it is written in a string",
 }
 
-// ellipses are the possible replacements of `…` in a hint.
+// ellipses replace the `…` in a hint with code.
 var ellipses = []*strings.Replacer{
 	strings.NewReplacer("{ … }", "{ }", "…", "x"), strings.NewReplacer("{ … }", "{ x => x }", "…", "x: Int"), strings.NewReplacer("{ … }", `{ "result" => |x| x }`, "…", "x in x { }"),
 }
 
-// isPunctuation and areWords match pieces that are not code: a sign, a keyword, a command.
+// isPunctuation and areWords match pieces in backquotes that are not code, such as a sign, a
+// keyword or a command.
 var isPunctuation, areWords = regexp.MustCompile(`^[^\pL]*$`), regexp.MustCompile(`^[\w ]*$`)
 
-// TestCodeInHints parses every piece of code in the hints of the catalogue's programs.
+// TestCodeInHints parses each piece of code in the hints for the catalogue's wrong programs.
 func TestCodeInHints(t *testing.T) {
 	n := 0
 	for _, info := range diag.Catalogue() {
@@ -46,7 +48,7 @@ func TestCodeInHints(t *testing.T) {
 					for _, m := range codeSpan.FindAllStringSubmatch(h, -1) {
 						n++
 						if code := m[1]; !readable(code) {
-							t.Errorf("%s: `%s` cannot be read, in: %s", d.Info.Code, code, h)
+							t.Errorf("%s: the code `%s` in this hint does not parse: %s", d.Info.Code, code, h)
 						}
 					}
 				}
@@ -54,7 +56,7 @@ func TestCodeInHints(t *testing.T) {
 		}
 	}
 	if n < 200 {
-		t.Errorf("%d pieces of code were found in hints", n)
+		t.Errorf("the hints contain only %d pieces of code", n)
 	}
 }
 

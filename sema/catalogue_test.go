@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// manifest is the Concerto.toml of the programs in these tests.
+// manifest is the Concerto.toml of the programs in the tests.
 var manifest = &sema.Manifest{
 	File:   "Concerto.toml",
 	Source: source.NewFile("Concerto.toml", []byte("[project]\n")),
@@ -31,8 +31,8 @@ var manifest = &sema.Manifest{
 	Mcp: map[string]bool{"Files": true},
 }
 
-// TestCatalogueRendered compares the diagnostics and fixes for the wrong program of each entry with
-// the golden file.
+// TestCatalogueRendered compares the diagnostics and fixes of each entry's wrong programs with the
+// golden file.
 func TestCatalogueRendered(t *testing.T) {
 	a := golden.Open(t, "testdata/catalogue.golden")
 	defer a.Close()
@@ -59,7 +59,7 @@ func TestCatalogueRendered(t *testing.T) {
 			a.Check(section, out.String())
 		}
 		if (fixes > 0) == (info.NoFix != "") {
-			t.Errorf("%s: the wrong programs have %d fixes, but NoFix is %q", info.Code, fixes, info.NoFix)
+			t.Errorf("%s: %d fixes for the wrong programs, but NoFix = %q", info.Code, fixes, info.NoFix)
 		}
 	}
 }
@@ -79,28 +79,28 @@ func codes(l diag.List) string {
 	return strings.Join(out, "\n")
 }
 
-// checkFixes applies each fix of the diagnostics of a text, and checks the fixed text: the fixed
-// diagnostic must not be reported again, and after a safe fix no diagnostic at all.
+// checkFixes applies each fix to a text and checks the result. The result must not have
+// the fixed diagnostic. After a safe fix, it must have no diagnostics at all.
 func checkFixes(t *testing.T, found []*diag.Diagnostic, text string) {
 	t.Helper()
 	for _, d := range found {
 		for _, f := range d.Fixes {
 			if f.Edits[0].File != nil && f.Edits[0].File.Name != "bad.conc" {
-				continue // a fix of the manifest; the command's scripts test these
+				continue // a fix that changes the manifest; the scripts of the command test these fixes
 			}
 			fixed := string(repair.Apply(source.NewFile("bad.conc", []byte(text)), f.Edits))
 			_, left := check("bad.conc", fixed)
 			for _, x := range left.Sorted() {
 				if x.Info == d.Info || f.Safe {
-					t.Errorf("%s: the fix %q\nresults in\n%s\nfrom\n%s\nwith the diagnostics %s", d.Info.Code, f.Title, fixed, text, codes(left))
+					t.Errorf("%s: the fix %q\nproduces\n%s\nfrom\n%s\nwhich has the diagnostics %s", d.Info.Code, f.Title, fixed, text, codes(left))
 				}
 			}
 		}
 	}
 }
 
-// TestCatalogue checks that every entry's wrong program causes only that diagnostic, and its
-// corrected program none.
+// TestCatalogue checks the programs of each entry. The wrong program must cause only the entry's
+// diagnostic, and the corrected program none.
 func TestCatalogue(t *testing.T) {
 	for _, info := range diag.Catalogue() {
 		if info.Manifest || info.Tools || info.Code < "E0200" || info.Code >= "E0800" && info.Code < "W" || info.Code > "W0800" {

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/sema/surface"
 )
 
-// checker holds one run of Check.
+// checker is the state of one call of Check.
 type checker struct {
 	cfg      Config
 	prog     *Program
@@ -19,29 +19,29 @@ type checker struct {
 	lib      libraryUse
 	bodies   bodyWork
 
-	configs []func()            // checks of constants in declarations, run when all names are known
-	decls   []*types.Decl       // declared by the program
-	places  map[storePlace]bool // of stores in files
+	configs []func()            // checks of constants in declarations; they run when all names are known
+	decls   []*types.Decl       // types that the program declares
+	places  map[storePlace]bool // places of stores in files
 	special specialiser
 	unread  []unreadVariable
-	vars    int    // the number of inference variables
+	vars    int    // number of inference variables
 	flawed  bool   // a file has syntax errors
-	folding string // the field of a declaration whose value is computed, or ""
+	folding string // field of a declaration whose value is being computed, or ""
 	lost    map[*Info][]surface.Loss
 
 	uses  fileUses
 	index declIndex
 }
 
-// libraryUse is the part of the library that the program uses.
+// libraryUse describes the part of the library that the program uses.
 type libraryUse struct {
 	library    map[*ast.File]*module
-	pending    []*Function // functions whose bodies are not checked yet
+	pending    []*Function // functions whose bodies have not been checked
 	candidates candidateNames
-	stdIndex   map[stdName][]string // the modules of std by their items, computed on demand
+	stdIndex   map[stdName][]string // modules of std that contain an item, by the item; computed when needed
 }
 
-// entity is what a name of a module refers to: a value (Object), or a type.
+// entity is the declaration to which a name of a module refers.
 type entity struct {
 	name string
 	mod  *module
@@ -51,12 +51,12 @@ type entity struct {
 
 	typ     *types.Decl
 	alias   *aliasDecl
-	builtin types.Type // a basic type of the universe
-	refused bool       // its error is reported: uses report no further ones
+	builtin types.Type // built-in type, for example of the name Int
+	refused bool       // the declaration has errors, so its uses report no further errors
 	pub     bool
 
-	module   *module      // of a `mod`
-	imported *importEntry // of a `use`: resolve it with follow
+	module   *module      // module that a `mod` declares
+	imported *importEntry // import of a `use`; follow resolves it
 	trait    *traitDecl
 }
 
@@ -67,7 +67,7 @@ type aliasDecl struct {
 	pending bool
 }
 
-// impl is one impl block: methods for a target type.
+// impl is one impl block. It contains methods of the type target.
 type impl struct {
 	mod      *module
 	decl     *ast.ImplDecl
@@ -76,8 +76,8 @@ type impl struct {
 	methods  map[string]*Function
 	order    []*Function
 
-	trait     *traitDecl   // nil for an inherent impl
-	args      []types.Type // of the trait
+	trait     *traitDecl   // trait that the block implements; nil in an inherent impl
+	args      []types.Type // type arguments of the trait
 	traitArgs map[*types.Param]types.Type
 }
 
@@ -95,8 +95,8 @@ func newChecker(cfg Config) *checker {
 	return c
 }
 
-// program checks everything: names first, then types of declarations, then constants, then bodies,
-// then the library functions that they use.
+// program checks the whole program in phases: names, types of declarations, constants, bodies, and
+// then the library functions that the bodies use.
 func (c *checker) program(files []*ast.File) {
 	for i, f := range files {
 		m := c.newModule(f, false)
@@ -111,12 +111,12 @@ func (c *checker) program(files []*ast.File) {
 	for i := 0; i < len(c.configs); i++ {
 		c.configs[i]()
 	}
-	for _, p := range c.prog.Pipelines { // first, because their results may be inferred
+	for _, p := range c.prog.Pipelines { // pipelines come first, because bodies may use their inferred results
 		c.checkPipeline(p)
 	}
 	c.lib.candidates.settled = true
 	c.prepareBodies()
-	for i := 0; i < len(c.prog.Functions); i++ { // blocks add the functions they declare
+	for i := 0; i < len(c.prog.Functions); i++ { // functions in blocks are added during the loop
 		c.functionBody(c.prog.Functions[i])
 	}
 	c.drainLibrary()
@@ -130,10 +130,11 @@ func (c *checker) program(files []*ast.File) {
 	c.fileCycles()
 }
 
-// drainLibrary checks the bodies of used library functions, which may use further ones.
+// drainLibrary checks the bodies of the library functions that the program uses. These bodies may
+// use further library functions.
 func (c *checker) drainLibrary() {
 	if c.diags.HasErrors() {
-		return // no code is generated, and suggestions may have loaded functions that the program does not use
+		return // no code will be generated, and a suggestion may have loaded functions that the program does not use
 	}
 	if c.cfg.Most > 0 && c.ownLines() > c.cfg.Most {
 		c.prog.Partial = true
@@ -150,7 +151,7 @@ func (c *checker) drainLibrary() {
 	}
 }
 
-// ownLines returns the number of lines in the program's own files.
+// ownLines returns the number of lines in the program's files without the library.
 func (c *checker) ownLines() (n int) {
 	for _, f := range c.prog.Files {
 		if !f.Library {
@@ -168,8 +169,8 @@ func (c *checker) newModule(f *ast.File, library bool) *module {
 	return m
 }
 
-// report adds a diagnostic of m's file. An error in the library is a bug of the toolchain, and is
-// reported with its position as well.
+// report adds a diagnostic for the file of m. An error in the library is a bug of the toolchain;
+// the diagnostic then contains the position in the library.
 func (c *checker) report(m *module, d *diag.Diagnostic) {
 	if c.isNoise(m, d) {
 		return
@@ -189,7 +190,8 @@ func (c *checker) report(m *module, d *diag.Diagnostic) {
 	c.bodies.noteDiagnostic(m, d)
 }
 
-// libraryModule returns the module of a library file, and declares it at its first use.
+// libraryModule returns the module of a library file. The first use of the file declares the
+// module.
 func (c *checker) libraryModule(f *ast.File) *module {
 	if f == nil {
 		return nil
@@ -204,8 +206,8 @@ func (c *checker) libraryModule(f *ast.File) *module {
 	return m
 }
 
-// lookup finds a name in a module, in the blocks around it, then in the prelude. The entity may be
-// refused.
+// lookup finds a name in a module, in the enclosing blocks, or in the prelude. The result may be an
+// entity whose declaration has errors.
 func (c *checker) lookup(m *module, name string) *entity {
 	if e := c.findDeclared(m, name); e != nil {
 		return e
@@ -213,8 +215,8 @@ func (c *checker) lookup(m *module, name string) *entity {
 	return c.universe(m, name)
 }
 
-// lookupValue is lookup for a value: modules have their own namespace, and do not hide names of the
-// prelude (`env("A")` next to `env::get`).
+// lookupValue finds a name that is used as a value. Modules are in a separate namespace, so they do
+// not hide values of the prelude: `env("A")` works next to `env::get`.
 func (c *checker) lookupValue(m *module, name string) *entity {
 	e := c.lookup(m, name)
 	if e != nil && e.module != nil {
@@ -225,7 +227,7 @@ func (c *checker) lookupValue(m *module, name string) *entity {
 	return e
 }
 
-// findDeclared finds a name that the user's program declares or imports.
+// findDeclared finds a name that the program declares or imports. It ignores the prelude.
 func (c *checker) findDeclared(m *module, name string) *entity {
 	for scope := m; scope != nil; scope = scope.around {
 		e := scope.names[name]

@@ -8,15 +8,15 @@ import (
 )
 
 // closure checks a closure. The expected type determines the types of parameters without
-// annotation. The result type is annotated, else expected, else the join of what the closure
-// returns (spec/06-errors.md).
+// annotation. The result type is the annotated type. Without an annotation it is the expected type,
+// and otherwise the join of the types that the closure returns (spec/06-errors.md).
 func (b *body) closure(e *ast.Closure, hint types.Type) types.Type {
 	want, _ := hintedFunc(hint)
 	if want != nil && len(want.Params) != len(e.Params) && !b.reportArity(e, want) {
 		return types.Bad
 	}
 	if hint != nil && types.IsAny(hint) {
-		want = &types.Func{} // called dynamically, with any arguments
+		want = &types.Func{} // code that gets the closure as an Any may call it with any arguments
 		for range e.Params {
 			want.Params = append(want.Params, types.Any)
 		}
@@ -37,7 +37,8 @@ func (b *body) closure(e *ast.Closure, hint types.Type) types.Type {
 	return d.Type
 }
 
-// reportArity reports a closure with another number of parameters than it will receive.
+// reportArity reports a closure whose number of parameters differs from the number of arguments it
+// will receive. It returns true if the expected type already has an error.
 func (b *body) reportArity(e *ast.Closure, want *types.Func) bool {
 	for _, p := range want.Params {
 		if types.Resolve(p) == types.Bad {
@@ -69,7 +70,7 @@ func (b *body) closureParams(e *ast.Closure, d *Closure, want *types.Func) {
 		case want != nil && i < len(want.Params):
 			t = want.Params[i]
 		case want != nil:
-			t = types.Bad // one parameter too many, reported by the caller
+			t = types.Bad // a parameter without an argument; the caller reports it
 		default:
 			t = b.freshVar(p.Sp, "the type of this parameter", "annotate it: `|x: Int|`")
 		}
@@ -92,15 +93,16 @@ func (b *body) closureParams(e *ast.Closure, d *Closure, want *types.Func) {
 			b.bindIrrefutable(p.Pattern, t, p.Mut, "a parameter", diag.HintAdvice("use a name for the parameter and `match` on it"))
 			continue
 		}
-		// The caller of a closure determines its parameters, so an unused one is not an error.
+		// An unused parameter of a closure is no error, because the caller determines the
+		// parameters.
 		l := &Local{Name: p.Name.Name, Type: t, Mut: p.Mut, Param: true, At: p.Name.Sp, used: true}
 		d.Params = append(d.Params, l)
 		b.bind(l)
 	}
 }
 
-// annotatedTypes returns the types of the parameters that have one, and unifies them with the open
-// types of the expected type.
+// annotatedTypes returns the annotated types of the parameters, or nil for parameters without
+// annotation. It assigns them to type variables in the expected type.
 func (b *body) annotatedTypes(e *ast.Closure, want *types.Func) []types.Type {
 	all := make([]types.Type, len(e.Params))
 	for i, p := range e.Params {
@@ -137,8 +139,8 @@ func (b *body) closureBody(e *ast.Closure, f *frame, want *types.Func) types.Typ
 	return t
 }
 
-// pendingLeave is a `?` in a closure whose result type is not known yet. Therefore it is not known
-// whether the error is the closure's value.
+// pendingLeave is a `?` in a closure whose result type is unknown. When the type is known, the
+// checker decides whether the error becomes the closure's value.
 type pendingLeave struct {
 	leave *Leave
 	err   types.Type
@@ -146,7 +148,8 @@ type pendingLeave struct {
 	at    source.Span
 }
 
-// resolveLeaves decides where the errors of a closure go, when its result type is known.
+// resolveLeaves decides where the errors of each `?` in a closure go, now that the result type t is
+// known.
 func (b *body) resolveLeaves(f *frame, t types.Type) {
 	f.result = t
 	for _, p := range f.leaves {
@@ -165,7 +168,7 @@ func blockWithoutTail(x ast.Expr) bool {
 	return ok && blk.Block.Tail == nil
 }
 
-// joinResult joins the tail with what the closure returns.
+// joinResult returns the join of the closure's tail and the values that the closure returns.
 func (b *body) joinResult(e *ast.Closure, f *frame, tail types.Type) types.Type {
 	values := []branchValue{{nil, e.Body, tail}}
 	for _, r := range f.returns {

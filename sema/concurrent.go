@@ -10,31 +10,31 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// Concurrent is the detail of an AwaitAll, Race or ParallelFor: one body for each element, or the
-// loop's body for all (spec/14-concurrency.md).
+// Concurrent is the detail of an AwaitAll, Race or ParallelFor. Bodies contains one body for each
+// element, or the single body of the loop (spec/14-concurrency.md).
 type Concurrent struct {
 	Bodies []*Body
-	// Leaves are the targets of errors that end a body by `?` or `throw`: they leave the whole
-	// expression, as if they occurred there. The Site of a LeaveBody is the index of its target.
-	// Errors with the same target share one.
+	// Leaves are the targets of errors that leave a body because of `?` or `throw`. Such an error
+	// leaves the whole expression, as if it occurred at the expression. Errors with the same target
+	// share an element. The Site of a LeaveBody is an index of Leaves.
 	Leaves []*Leave
 }
 
-// Body is a part of a program that runs as its own task: a function without parameters (with one,
-// in a ParallelFor), whose captures are copied when it starts. Plain reports that the element is a
-// value to await, such as a Task in a variable, and needs no task.
+// Body is a part of a program that runs as a separate task: a function that copies its captures
+// when it starts. The body of a ParallelFor has one parameter, any other body none. Plain reports
+// that the element is just a value to await, such as a Task in a variable, and needs no task.
 type Body struct {
-	X        ast.Expr   // an element
-	Block    *ast.Block // the body of a ParallelFor
+	X        ast.Expr   // the element; nil in a ParallelFor
+	Block    *ast.Block // body of a ParallelFor, else nil
 	Captures []*Local
-	Result   types.Type // before a Task is awaited
+	Result   types.Type // type of the body's value; if it is a Task, the value is awaited
 	Plain    bool
 }
 
 // Concurrent returns the detail of an AwaitAll, Race or ParallelFor.
 func (i *Info) Concurrent(e ast.Expr) *Concurrent { c, _ := i.details[e.ID()].(*Concurrent); return c }
 
-// await checks `await x`: the value of a task, or any other value unchanged.
+// await checks `await x`. The result is the value of the task x. If x is no task, the result is x.
 func (b *body) await(e *ast.Await) types.Type {
 	t := types.Resolve(b.expr(e.X, nil))
 	if task, ok := t.(*types.Task); ok {
@@ -44,7 +44,7 @@ func (b *body) await(e *ast.Await) types.Type {
 	return t
 }
 
-// warnNestedTasks warns if the operand is not a task but contains some.
+// warnNestedTasks warns if the operand is no task but contains tasks.
 func (b *body) warnNestedTasks(e *ast.Await, t types.Type) {
 	var elem types.Type
 	x, method := b.sourceText(e.X), "map"
@@ -71,7 +71,7 @@ func (b *body) warnNestedTasks(e *ast.Await, t types.Type) {
 		Repair(around, "await each task: `%s%s`", x, call))
 }
 
-// awaitedType returns the type of awaiting a value of type t.
+// awaitedType returns the type of the result of awaiting a value of type t.
 func awaitedType(t types.Type) types.Type {
 	if task, ok := types.Resolve(t).(*types.Task); ok {
 		return task.Elem
@@ -79,7 +79,7 @@ func awaitedType(t types.Type) types.Type {
 	return t
 }
 
-// awaitAll checks `await (a, b)`: a tuple of the values of its elements.
+// awaitAll checks `await (a, b)`, whose value is a tuple of the awaited elements.
 func (b *body) awaitAll(e *ast.AwaitAll) types.Type {
 	d := &Concurrent{}
 	out := &types.Tuple{}
@@ -91,7 +91,7 @@ func (b *body) awaitAll(e *ast.AwaitAll) types.Type {
 	return out
 }
 
-// race checks `race (a, b)`: the join of the types of its elements.
+// race checks `race (a, b)`, whose type is the join of the types of its elements.
 func (b *body) race(e *ast.Race) types.Type {
 	d := &Concurrent{}
 	var joined types.Type = types.Never
@@ -114,8 +114,8 @@ func (b *body) race(e *ast.Race) types.Type {
 	return joined
 }
 
-// parallelFor checks `parallel for p in xs { }`: an array of the values of its body, in the order
-// of xs.
+// parallelFor checks `parallel for p in xs { }`. Its value is an array of the body's values, in the
+// order of xs.
 func (b *body) parallelFor(e *ast.ParallelFor) types.Type {
 	if e.Limit != nil {
 		b.checkAs(e.Limit, types.Int, reason{})
@@ -130,8 +130,8 @@ func (b *body) parallelFor(e *ast.ParallelFor) types.Type {
 	return &types.Array{Elem: awaitedType(body.Result)}
 }
 
-// concurrent checks one body. The body sees the variables around it as they are when it starts. It
-// cannot change them, and only an error can leave it.
+// concurrent checks one body. The body has copies of the surrounding variables from the time when
+// it starts, and cannot change these variables. Only an error can leave the body.
 func (b *body) concurrent(d *Concurrent, x ast.Expr, block *ast.Block, p ast.Pattern, elem types.Type) *Body {
 	out := &Body{X: x, Block: block}
 	d.Bodies = append(d.Bodies, out)
@@ -162,8 +162,8 @@ func (b *body) concurrent(d *Concurrent, x ast.Expr, block *ast.Block, p ast.Pat
 	return out
 }
 
-// isPlainTask reports whether an element is just a variable or field, so that there is nothing to
-// run.
+// isPlainTask reports whether an element is just a variable or a field, so that no code must run
+// for it.
 func (b *body) isPlainTask(x ast.Expr) bool {
 	switch x := unparen(x).(type) {
 	case *ast.PathExpr:
@@ -174,8 +174,9 @@ func (b *body) isPlainTask(x ast.Expr) bool {
 	return false
 }
 
-// concurrentFrame returns the innermost concurrent body between the current position and the frame
-// of a variable, which has only a copy of the variable's value. It returns nil if there is none.
+// concurrentFrame returns the innermost concurrent body or decorated stage between the current
+// position and the frame of l. The body has only a copy of the value of l. It returns nil if there
+// is no such body.
 func (b *body) concurrentFrame(l *Local) *frame {
 	for f := b.frame.home; f != nil && f != l.frame; {
 		if f.concurrent != nil || f.isRepeated {
@@ -189,8 +190,8 @@ func (b *body) concurrentFrame(l *Local) *frame {
 	return nil
 }
 
-// reportConcurrentAssignment reports an assignment to a variable of which the body has only a copy.
-// Its result is true if there is an error.
+// reportConcurrentAssignment reports an assignment to a variable of which the current body has only
+// a copy. It returns false if the assignment is allowed.
 func (b *body) reportConcurrentAssignment(l *Local, at source.Span) bool {
 	f := b.concurrentFrame(l)
 	if f == nil {
@@ -206,8 +207,8 @@ func (b *body) reportConcurrentAssignment(l *Local, at source.Span) bool {
 	return true
 }
 
-// leaveBody returns the effect of an error in a concurrent body: it ends the body, its siblings are
-// cancelled, and the error leaves the whole expression. It is not converted.
+// leaveBody returns the Leave of an error in a concurrent body. The error ends the body and cancels
+// the other bodies. It then leaves the whole expression, where it is converted.
 func (b *body) leaveBody(err types.Type, none bool, at source.Span) *Leave {
 	f := b.frame
 	b.frame = f.parent

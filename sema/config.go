@@ -14,8 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// fieldType is the type of a field of an agent or host declaration. check validates the value
-// further.
+// fieldType describes a field of an agent or host declaration. check validates the field's value
+// beyond its type.
 type fieldType struct {
 	typ   types.Type
 	check func(c *checker, m *module, f *ast.ConfigField, v any)
@@ -23,7 +23,7 @@ type fieldType struct {
 
 var stringArray = &types.Array{Elem: types.String}
 
-// agentFields are the fields of an agent declaration (spec/07-agents.md).
+// agentFields contains the fields of an agent declaration (spec/07-agents.md).
 var agentFields = map[string]fieldType{
 	"provider":         {},
 	"model":            {typ: types.String},
@@ -46,7 +46,7 @@ var agentFields = map[string]fieldType{
 	"app_tools":        {typ: types.Any, check: appTools},
 }
 
-// hostFields are the fields of a host declaration (spec/08-hosts.md).
+// hostFields contains the fields of a host declaration (spec/08-hosts.md).
 var hostFields = map[string]fieldType{
 	"connector":        {},
 	"input_format":     {typ: types.String, check: format},
@@ -58,7 +58,8 @@ var hostFields = map[string]fieldType{
 	"app_tools":        {typ: types.Any, check: appTools},
 }
 
-// defineConfigs checks the declarations whose fields are constants, when all names are known.
+// defineConfigs checks the declarations whose fields are constants. It runs when all names are
+// known.
 func (c *checker) defineConfigs(m *module, decls []ast.Decl) {
 	c.structDefaults(m)
 	for i, d := range decls {
@@ -82,7 +83,7 @@ func (c *checker) defineConfigs(m *module, decls []ast.Decl) {
 	}
 }
 
-// structDefaults checks the defaults of all fields, used or not.
+// structDefaults checks the defaults of all fields in a module, also of unused fields.
 func (c *checker) structDefaults(m *module) {
 	for _, e := range m.entities {
 		if e == nil || e.typ == nil {
@@ -99,7 +100,8 @@ func (c *checker) structDefaults(m *module) {
 	}
 }
 
-// configFields checks the fields of a declaration and stores their values in out.
+// configFields checks the fields of a declaration and stores their values in out. It returns the
+// fields by name.
 func (c *checker) configFields(m *module, what string, fields []*ast.ConfigField, types map[string]fieldType, out map[string]any) map[string]*ast.ConfigField {
 	seen := map[string]*ast.ConfigField{}
 	for _, f := range fields {
@@ -133,7 +135,7 @@ func (c *checker) configFields(m *module, what string, fields []*ast.ConfigField
 	return seen
 }
 
-// configPlaces are the tables of foreign names for the fields.
+// configPlaces contains the tables of other languages' names for the fields.
 var configPlaces = map[string]foreign.Place{"an agent": foreign.Agent, "a host": foreign.Host}
 
 func (c *checker) unknownConfig(m *module, what string, name *ast.Ident, fieldTypes map[string]fieldType, fields []*ast.ConfigField) {
@@ -164,8 +166,8 @@ func (c *checker) unknownConfig(m *module, what string, name *ast.Ident, fieldTy
 
 func place(what string) foreign.Place { return configPlaces[what] }
 
-// wordValue returns a field's value that is a name or a string, such as the name of a connection or
-// connector.
+// wordValue returns the value of a field that is a name or a string, such as the name of a
+// connection or a connector.
 func (c *checker) wordValue(m *module, f *ast.ConfigField) (string, source.Span, bool) {
 	switch x := f.Value.(type) {
 	case *ast.PathExpr:
@@ -212,8 +214,8 @@ func (c *checker) defineAgent(m *module, a *Agent) {
 	}
 }
 
-// isHostField reports whether an agent has the field `connector`. It then reports only that field,
-// because the declaration was probably meant as a host.
+// isHostField reports an agent that has the field `connector`, because the declaration was probably
+// meant to be a host. It returns false if the agent has no such field.
 func (c *checker) isHostField(m *module, a *Agent) bool {
 	for _, f := range a.Decl.Fields {
 		if f.Name.Name == "connector" {
@@ -224,7 +226,8 @@ func (c *checker) isHostField(m *module, a *Agent) bool {
 	return false
 }
 
-// toolErrorHook checks an agent's on_tool_error: a function of the error.
+// toolErrorHook checks the field on_tool_error of an agent: a function with the error as its
+// parameter.
 func (c *checker) toolErrorHook(m *module, a *Agent, f *ast.ConfigField) {
 	t := &types.Func{Params: []types.Type{types.Error}, Result: types.Any}
 	if e := c.errorType("ToolError"); e != nil {
@@ -244,7 +247,7 @@ func (c *checker) toolErrorHook(m *module, a *Agent, f *ast.ConfigField) {
 	}
 }
 
-// connection checks an agent's connection and model against the manifest.
+// connection checks the connection and the model of an agent against the manifest.
 func (c *checker) connection(m *module, a *Agent, at source.Span) {
 	if a.Connection == scripted || c.cfg.AnyConnection {
 		return
@@ -270,7 +273,7 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 	}
 	if a.Fields["model"] == nil && conn.DefaultModel == "" && !conn.Scripted {
 		if slices.ContainsFunc(a.Decl.Fields, func(f *ast.ConfigField) bool { return isMeantAs(f.Name.Name, "model", foreign.Agent, agentFields) }) {
-			return // already reported
+			return // the wrong name of the field has been reported
 		}
 		d := diag.NoModel.At(a.Decl.Name.Sp, "agent `%s` has no model, and connection `%s` has no default_model", a.Name, a.Connection).
 			Hint("add `model: \"…\"` here, or `default_model = \"…\"` to [connections.%s]", a.Connection)
@@ -279,7 +282,7 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 	}
 }
 
-// isMeantAs reports whether an unknown field was probably meant as another.
+// isMeantAs reports whether name, which is no field, was probably meant as the given field.
 func isMeantAs(name, field string, place foreign.Place, fieldTypes map[string]fieldType) bool {
 	if _, ok := fieldTypes[name]; ok {
 		return false
@@ -288,8 +291,8 @@ func isMeantAs(name, field string, place foreign.Place, fieldTypes map[string]fi
 	return len(w.Ours) == 1 && w.Ours[0] == field || suggest.Nearest(name, sortedKeys(fieldTypes)) == field
 }
 
-// asWritten returns a format for a name that replaces the text at a span: in quotes if that text
-// is.
+// asWritten returns a format for a name that replaces the text at a span. The format quotes the
+// name if the text is in quotes.
 func asWritten(m *module, at source.Span) string {
 	if strings.HasPrefix(m.info.File.Source.Slice(at), `"`) {
 		return "%q"
@@ -297,7 +300,8 @@ func asWritten(m *module, at source.Span) string {
 	return "%s"
 }
 
-// scripted is the built-in connection. It replays replies, so that a program can run without a key.
+// scripted is the name of the built-in connection. It replays recorded replies, so that a program
+// can run without an API key.
 const scripted = "scripted"
 
 func sortedKeys[V any](m map[string]V) []string {
@@ -323,10 +327,10 @@ func (c *checker) defineHost(m *module, h *Host) {
 	h.Tools = toolsOf(h.Fields["tools"])
 	f := seen["connector"]
 	if f == nil && slices.ContainsFunc(h.Decl.Fields, isManifestKey) {
-		return // already reported
+		return // the misplaced fields have been reported
 	}
 	if f == nil && slices.ContainsFunc(h.Decl.Fields, func(f *ast.ConfigField) bool { return isMeantAs(f.Name.Name, "connector", foreign.Host, hostFields) }) {
-		return // already reported
+		return // the wrong name of the field has been reported
 	}
 	if f == nil {
 		c.report(m, diag.NoConnector.At(h.Decl.Name.Sp, "host `%s` has no connector", h.Name).WithFixes(c.connectorFixes(m, h)...).
@@ -354,13 +358,15 @@ func (c *checker) defineHost(m *module, h *Host) {
 	}
 }
 
-// isManifestKey reports whether a field of a host is a key of its section in the manifest.
+// isManifestKey reports whether a field of a host is a key that belongs in the host's section of
+// the manifest.
 func isManifestKey(f *ast.ConfigField) bool {
 	_, own := hostFields[f.Name.Name]
 	return !own && manifestKey(f.Name.Name) != ""
 }
 
-// manifestKey returns the key in a host's section of the manifest for a field, or "".
+// manifestKey returns the key in the host's section of the manifest that corresponds to a field, or
+// "".
 func manifestKey(name string) string {
 	switch name {
 	case "command", "args", "env", "transport", "working_dir", "url", "message_types", "pass_env":
@@ -375,8 +381,8 @@ func manifestKey(name string) string {
 	return ""
 }
 
-// withoutManifestKeys reports the fields of a host that are keys of its section in the manifest,
-// once, and returns the others.
+// withoutManifestKeys returns the fields of a host without the fields that are keys of the host's
+// section in the manifest. It reports these fields in one diagnostic.
 func (c *checker) withoutManifestKeys(m *module, h *Host) []*ast.ConfigField {
 	var own, wrong []*ast.ConfigField
 	connector := strings.ToLower(h.Name)
@@ -416,7 +422,8 @@ func (c *checker) withoutManifestKeys(m *module, h *Host) []*ast.ConfigField {
 	return own
 }
 
-// toManifest returns the fix that moves fields of a host to a new section of the manifest.
+// toManifest returns the fix that moves fields of a host to a new section of the manifest. It
+// returns nil if the section exists or a field's value is complicated.
 func (c *checker) toManifest(f *source.File, h *Host, wrong []*ast.ConfigField, connector string, rows []string) []diag.Fix {
 	man := c.cfg.Manifest
 	if man == nil || man.Source == nil || man.Unread || len(wrong) == 0 {
@@ -454,7 +461,7 @@ func (c *checker) toManifest(f *source.File, h *Host, wrong []*ast.ConfigField, 
 	return []diag.Fix{fix}
 }
 
-// toolsOf returns the tools of a constant list.
+// toolsOf returns the tools in the value of a constant list.
 func toolsOf(v any) []*Tool {
 	var out []*Tool
 	list, _ := v.([]any)
@@ -490,7 +497,8 @@ func toolList(c *checker, m *module, f *ast.ConfigField, v any) {
 	}
 }
 
-// appTools checks the field app_tools, which selects tools of the application for an agent or host.
+// appTools checks the field app_tools. The field selects the application's tools that an agent or
+// host may use.
 func appTools(c *checker, m *module, f *ast.ConfigField, v any) {
 	if v == false || v == true {
 		return
@@ -517,7 +525,7 @@ func appTools(c *checker, m *module, f *ast.ConfigField, v any) {
 	}
 }
 
-// ledgersOf returns the ledgers of `knowledge`: one, or a list.
+// ledgersOf returns the ledgers in the value of the field `knowledge`, which is a ledger or a list.
 func ledgersOf(v any) []*Store {
 	list, ok := v.([]any)
 	if !ok {
@@ -569,8 +577,8 @@ func positive(c *checker, m *module, f *ast.ConfigField, v any) {
 	}
 }
 
-// efforts are the values of reasoning_effort in increasing order. The provider decides which of
-// them a model supports.
+// efforts contains the values of reasoning_effort in increasing order. Each model supports some of
+// them, which the provider decides.
 var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
 func effort(c *checker, m *module, f *ast.ConfigField, v any) {
@@ -585,7 +593,7 @@ func format(c *checker, m *module, f *ast.ConfigField, v any) {
 	}
 }
 
-// retryFields are the keys of a retry_policy.
+// retryFields contains the allowed keys of a retry_policy.
 var retryFields = []string{"max_attempts", "backoff", "initial_delay_ms", "max_delay_ms"}
 
 func retryPolicy(c *checker, m *module, f *ast.ConfigField, v any) {

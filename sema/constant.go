@@ -11,15 +11,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// The states of a constant during evaluation.
+// The states of evaluating a constant.
 const (
 	constNew uint8 = iota
 	constBusy
 	constDone
-	constFailed // reported; uses report no further errors
+	constFailed // an error has been reported, so uses of the constant report no further errors
 )
 
-// constantByName evaluates a constant at its first use.
+// constantByName evaluates a constant that is used before its declaration has been checked.
 func (c *checker) constantByName(m *module, k *Const) {
 	if k.state != constNew {
 		if k.state == constBusy {
@@ -48,7 +48,7 @@ func (c *checker) constant(m *module, k *Const, d *ast.ConstDecl) {
 	}
 	b.finish()
 	errors := c.diags.Errors()
-	if !b.hasErrors() { // otherwise it follows from another error
+	if !b.hasErrors() { // errors in the expression have been reported
 		k.Value = c.evaluate(m, d.Value, k.Type)
 	}
 	k.state = constDone
@@ -57,12 +57,12 @@ func (c *checker) constant(m *module, k *Const, d *ast.ConstDecl) {
 	}
 }
 
-// constBody returns a body for expressions outside functions.
+// constBody returns a body for checking expressions outside functions.
 func (c *checker) constBody(m *module) *body {
 	return c.newBody(m, &typeScope{m: m}, &frame{raises: true, result: types.Nil})
 }
 
-// evaluate returns the value of a constant expression, converted to t.
+// evaluate returns the value of a constant expression, converted to type t.
 func (c *checker) evaluate(m *module, e ast.Expr, t types.Type) any {
 	v, ok := c.fold(m, e)
 	if !ok {
@@ -74,8 +74,8 @@ func (c *checker) evaluate(m *module, e ast.Expr, t types.Type) any {
 	return v
 }
 
-// fold evaluates a constant expression: literals, operators, constants and the names of
-// declarations (spec/04-expressions.md).
+// fold evaluates a constant expression, which consists of literals, operators, constants and names
+// of declarations (spec/04-expressions.md). It returns false if the expression is not constant.
 func (c *checker) fold(m *module, e ast.Expr) (any, bool) {
 	switch e := e.(type) {
 	case *ast.IntLit:
@@ -142,7 +142,7 @@ func (c *checker) foldPath(m *module, e *ast.PathExpr) (any, bool) {
 	return nil, false
 }
 
-// toolName returns the name of a tool for a single function.
+// toolName returns the name of a tool that contains only the function fn.
 func toolName(fn string) string {
 	name := ""
 	for part := range strings.SplitSeq(fn, "_") {
@@ -153,7 +153,8 @@ func toolName(fn string) string {
 	return name
 }
 
-// toolOfFunction returns the fix that adds a tool for a function, and uses the tool's name instead.
+// toolOfFunction returns the fix that adds a tool with the function fn, and replaces the function's
+// name with the tool's name.
 func (c *checker) toolOfFunction(fn *Function, e *ast.PathExpr) []diag.Fix {
 	f, d := fn.Info.File.Source, fn.Decl
 	name := toolName(fn.Name)
@@ -186,7 +187,7 @@ func (c *checker) foldUnary(m *module, e *ast.Unary) (any, bool) {
 		return !v, true
 	case int64:
 		if v == math.MinInt64 {
-			return v, true // the literal 1<<63 wraps to the intended value
+			return v, true // the literal 1<<63 becomes the least Int, whose negation is itself
 		}
 		return -v, true
 	case float64:
@@ -340,8 +341,8 @@ func foldOrder[T int64 | float64 | string](op ast.Op, a, b T) (any, bool) {
 	return nil, false
 }
 
-// fieldDefault returns the default of a struct's, schema's or variant's field, and the file that
-// contains it.
+// fieldDefault returns the default of a field of a struct, schema or variant, and the file that
+// contains the default.
 func (c *checker) fieldDefault(d *types.Decl, v *VariantRef, f *types.Field) (ast.Expr, *Info) {
 	m, fields := c.fieldDecls(d, v)
 	for _, decl := range fields {
@@ -353,7 +354,7 @@ func (c *checker) fieldDefault(d *types.Decl, v *VariantRef, f *types.Field) (as
 	return nil, nil
 }
 
-// fieldDecls returns the declared fields of a type or variant.
+// fieldDecls returns the declarations of the fields of a type or variant, and their module.
 func (c *checker) fieldDecls(d *types.Decl, v *VariantRef) (*module, []*ast.FieldDecl) {
 	m := originOf(d).mod
 	e := m.names[d.Name]
@@ -373,8 +374,8 @@ func (c *checker) fieldDecls(d *types.Decl, v *VariantRef) (*module, []*ast.Fiel
 	return m, nil
 }
 
-// checkDefault checks that a field's default is a constant of the field's type. It checks each
-// default once.
+// checkDefault checks that a field's default is a constant of type t. It checks each default only
+// once.
 func (c *checker) checkDefault(m *module, x ast.Expr, t types.Type) {
 	m.info.fill()
 	if m.info.types[x.ID()] != nil {
@@ -388,8 +389,8 @@ func (c *checker) checkDefault(m *module, x ast.Expr, t types.Type) {
 	}
 }
 
-// FieldDefault returns the default of a struct's, schema's or named variant's field as a constant,
-// or nil if it has none. v is nil unless the field is a variant's.
+// FieldDefault returns the default of a field as a constant, or nil if the field has no default.
+// The field belongs to the struct or schema d, or to the variant v of the enum d.
 func (p *Program) FieldDefault(d *types.Decl, v *types.Variant, f *types.Field) *Const {
 	var ref *VariantRef
 	if v != nil {
@@ -403,7 +404,8 @@ func (p *Program) FieldDefault(d *types.Decl, v *types.Variant, f *types.Field) 
 	return &Const{Name: f.Name, Type: f.Type, Expr: x, Info: info, Value: value, state: constDone}
 }
 
-// ErrorType returns a built-in error type by name, or nil in a program without a library.
+// ErrorType returns a built-in error type by its name. It returns nil if the program was compiled
+// without the library.
 func (p *Program) ErrorType(name string) *types.Named {
 	n, _ := p.checker.errorType(name).(*types.Named)
 	return n

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 )
 
-// TestConstantsAreWhatTheMachineComputes checks each operator with each pair of values: the checker
-// computes the same for constants as the machine for variables.
+// TestConstantsAreWhatTheMachineComputes applies each operator to each pair of values. The
+// checker's result for constants must be the machine's result for variables.
 func TestConstantsAreWhatTheMachineComputes(t *testing.T) {
 	var consts, body strings.Builder
 	n := 0
@@ -53,6 +53,6 @@ func TestConstantsAreWhatTheMachineComputes(t *testing.T) {
 	text := "enum Shape { Dot, Line }\nfn given<T>(x: T) -> T { x }\nfn nothing() -> Option<Int> { None }\n" + consts.String() + "fn main() {\n" + body.String() + "}\n"
 	p := compiletest.Compile(t, text)
 	if _, failed, err := compiletest.Run(context.Background(), compiletest.Config(p, nil, false)); err != nil || failed != nil {
-		t.Fatalf("%v %s\n%s", err, compiletest.Failure(failed), compiletest.Trace(failed))
+		t.Fatalf("the program fails: %v %s\n%s", err, compiletest.Failure(failed), compiletest.Trace(failed))
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// callVariant checks the creation of an enum value, or of Ok, Err, Some.
+// callVariant checks a call that creates an enum value: a variant of the program, or Ok, Err or
+// Some.
 func (b *body) callVariant(e *ast.Call, v *VariantRef, path *ast.PathExpr, hint types.Type, p *piped) types.Type {
 	d := &Call{Kind: CallVariant, Variant: v, Name: v.Name, Piped: p != nil}
 	params, fields := variantParams(v)
@@ -64,7 +65,7 @@ func (b *body) callVariant(e *ast.Call, v *VariantRef, path *ast.PathExpr, hint 
 	return t
 }
 
-// hintedVariant returns the part of a hint that determines a variant's type.
+// hintedVariant returns the expected type if it can determine the type of a variant, else nil.
 func hintedVariant(v *VariantRef, hint types.Type) types.Type {
 	h := types.Resolve(hint)
 	if types.IsAny(h) || h == types.Nil {
@@ -73,7 +74,8 @@ func hintedVariant(v *VariantRef, hint types.Type) types.Type {
 	return h
 }
 
-// variantParams returns the type parameters of a variant's type and the types of its values.
+// variantParams returns the type parameters of a variant's enum, and the types of the variant's
+// values.
 func variantParams(v *VariantRef) ([]*types.Param, []types.Type) {
 	if v.Variant == nil {
 		switch v.Name {
@@ -92,7 +94,7 @@ func variantParams(v *VariantRef) ([]*types.Param, []types.Type) {
 	return v.Type.(*types.Named).Decl.Params, fields
 }
 
-// The parameters and variants of the built-in enums.
+// The type parameters and the variants of the built-in enums.
 var (
 	paramT = &types.Param{Name: "T"}
 	paramE = &types.Param{Name: "E"}
@@ -106,7 +108,8 @@ var (
 	errRef  = &VariantRef{Type: resultT, Name: "Err", Index: 1}
 )
 
-// builtinVariant returns Some, Ok or Err, which are called. None is a value.
+// builtinVariant returns the variant Some, Ok or Err, or nil for another name. None is not called
+// and therefore not included.
 func builtinVariant(name string) *VariantRef {
 	switch name {
 	case "Some":
@@ -119,8 +122,8 @@ func builtinVariant(name string) *VariantRef {
 	return nil
 }
 
-// variantType returns the type of a variant's value. A side of a Result that is not determined
-// stays open, because nothing has to determine it later.
+// variantType returns the type of a variant's value. A type parameter that is not determined, such
+// as one side of a Result, becomes a new inference variable, and later code need not determine it.
 func (b *body) variantType(v *VariantRef, in *instance, at source.Span) types.Type {
 	for _, p := range in.params {
 		if in.solved[p] == nil && in.hints[p] == nil {
@@ -130,8 +133,8 @@ func (b *body) variantType(v *VariantRef, in *instance, at source.Span) types.Ty
 	return in.apply(b, v.Type, at)
 }
 
-// constructor checks the bare name of a variant that has values. If a function is expected, it is
-// the function that creates the variant.
+// constructor checks the name of a variant that has values and is not called. The name is the
+// function that creates the variant, if a function may be expected.
 func (b *body) constructor(e *ast.PathExpr, v *VariantRef, hint types.Type) types.Type {
 	if named := v.Variant != nil && v.Variant.Named; named || hint != nil && !mayBeFunc(hint) {
 		b.reportMissingValues(e, v)
@@ -154,11 +157,12 @@ func (b *body) constructor(e *ast.PathExpr, v *VariantRef, hint types.Type) type
 	return f
 }
 
-// mayBeFunc reports whether a function fits the type t, other than as an Any.
+// mayBeFunc reports whether the expected type t is a function or an inference variable. An Any does
+// not count.
 func mayBeFunc(t types.Type) bool { return isFunc(hinted(t)) || isVar(types.Resolve(t)) }
 
-// reportBareVariant reports the name of a variant that has values, if e is one and is not used as a
-// function.
+// reportBareVariant reports e if it is the name of a variant that has values, but no function is
+// expected. It returns false if e is no such name.
 func (b *body) reportBareVariant(e ast.Expr, t types.Type) bool {
 	path, ok := unparen(e).(*ast.PathExpr)
 	if !ok || !isFunc(t) {
@@ -171,7 +175,7 @@ func (b *body) reportBareVariant(e ast.Expr, t types.Type) bool {
 	return ok
 }
 
-// reportMissingValues reports a variant without its values.
+// reportMissingValues reports a variant whose values are missing.
 func (b *body) reportMissingValues(e *ast.PathExpr, v *VariantRef) {
 	if v.Variant == nil {
 		b.report(diag.VariantValue.At(e.Sp, "`%s` needs a value", v.Name).Hint("write `%s(…)`", v.Name))
@@ -209,7 +213,7 @@ func (b *body) callErrorNew(e *ast.Call, o *ErrorNew, p *piped) types.Type {
 	return o.Type
 }
 
-// pathExpr checks a name used as a value.
+// pathExpr checks a name or path that is used as a value.
 func (b *body) pathExpr(e *ast.PathExpr, hint types.Type) types.Type {
 	if len(e.Segments) == 1 {
 		return b.name(e, hint)
@@ -250,7 +254,7 @@ func (b *body) name(e *ast.PathExpr, hint types.Type) types.Type {
 	return b.objectValue(e, en.obj, hint)
 }
 
-// valueOfType returns a hint that shows how to create a value of the type.
+// valueOfType returns a hint that shows how to create a value of the type en.
 func (b *body) valueOfType(e *ast.PathExpr, en *entity) string {
 	name := e.Segments[0].Name
 	if b.receiver == ast.Expr(e) && b.method != "" {
@@ -282,7 +286,7 @@ func (b *body) readLocal(e *ast.PathExpr, l *Local) types.Type {
 	return l.Type
 }
 
-// noneValue checks None, an Option whose element type must be inferred.
+// noneValue checks None. Its type is an Option, whose element type must be inferred.
 func (b *body) noneValue(e *ast.PathExpr, hint types.Type) types.Type {
 	b.info.objects[e.Id] = noneRef
 	if hint != nil {
@@ -298,7 +302,7 @@ func (b *body) noneValue(e *ast.PathExpr, hint types.Type) types.Type {
 	return &types.Option{Elem: b.c.newVar()}
 }
 
-// objectValue returns the type of an object used as a value.
+// objectValue returns the type of the declaration obj when its name is used as a value.
 func (b *body) objectValue(e *ast.PathExpr, obj Object, hint types.Type) types.Type {
 	if obj == nil {
 		return types.Bad
@@ -336,8 +340,8 @@ func (b *body) objectValue(e *ast.PathExpr, obj Object, hint types.Type) types.T
 	return types.Bad
 }
 
-// functionValue checks a function passed as a value. The expected type determines the type
-// arguments of a generic one.
+// functionValue checks the name of a function that is used as a value. The expected type determines
+// the type arguments of a generic function.
 func (b *body) functionValue(e *ast.PathExpr, fn *Function, hint types.Type) types.Type {
 	b.c.lib.use(fn)
 	b.testCalled(fn, e.Sp)

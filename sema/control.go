@@ -8,7 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// ifExpr checks an if. want is the expected type, or nil to join the branches.
+// ifExpr checks an if. want is the expected type. If want is nil, the type is the join of the
+// branches.
 func (b *body) ifExpr(e *ast.IfExpr, want types.Type, why reason) types.Type {
 	defer b.asReached()()
 	b.enterScope()
@@ -45,8 +46,8 @@ func (b *body) ifExpr(e *ast.IfExpr, want types.Type, why reason) types.Type {
 	return b.joinBranches([]branchValue{{e.Then, nil, then}, {nil, e.Else, other}})
 }
 
-// branch checks an else or arm body against an expected type. A conversion is recorded for the
-// innermost value.
+// branch checks the body of an else or an arm against the expected type want. The conversion is
+// recorded for the innermost expression that is the value.
 func (b *body) branch(e ast.Expr, want types.Type, why reason) types.Type {
 	if types.Resolve(want) == types.Nil {
 		b.discard(e)
@@ -70,8 +71,8 @@ func (b *body) reportMissingElse(e *ast.IfExpr, want types.Type, why reason) {
 	b.report(d.Repair(diag.UnsafeFix(diag.Insert(e.Sp.End, " else { "+edits.Placeholder(want)+" }"), "Add an `else`"), "add `else { … }` with a value"))
 }
 
-// branchValue is one branch of an if or match whose type is the join of its branches: a block or an
-// expression.
+// branchValue is one branch of an if or match: a block or an expression, with its type. The type of
+// the whole expression is the join of its branches.
 type branchValue struct {
 	block *ast.Block
 	x     ast.Expr
@@ -88,7 +89,7 @@ func (v branchValue) span() source.Span {
 	return v.x.Span()
 }
 
-// value returns the expression with the branch's value, or nil if there is none.
+// value returns the expression that is the branch's value, or nil if the branch has no value.
 func (v branchValue) value() ast.Expr {
 	if v.block != nil {
 		return v.block.Tail
@@ -96,13 +97,13 @@ func (v branchValue) value() ast.Expr {
 	return v.x
 }
 
-// joinBranches returns the join of the branches' types, and converts each branch to it.
+// joinBranches returns the join of the branches' types, and records the conversion of each branch.
 func (b *body) joinBranches(vs []branchValue) types.Type {
 	return b.joinValues(vs, "branch", "make the types of the branches agree, or end each branch with `;` if no value is needed")
 }
 
-// joinValues joins the types of branches. what is the word for a branch in messages, repair the
-// hint if there is no join.
+// joinValues joins the types of branches. what is the word for a branch in messages. repair is the
+// hint if the types have no join.
 func (b *body) joinValues(vs []branchValue, what, repair string) types.Type {
 	var joined types.Type = types.Never
 	first := -1
@@ -131,7 +132,7 @@ func (b *body) joinValues(vs []branchValue, what, repair string) types.Type {
 	return joined
 }
 
-// coerceBranch puts the conversion to t on the value at a branch's end.
+// coerceBranch records the conversion of a branch's value to type t.
 func (b *body) coerceBranch(v branchValue, t types.Type) {
 	if types.Resolve(v.t) == types.Never {
 		return
@@ -143,8 +144,7 @@ func (b *body) coerceBranch(v branchValue, t types.Type) {
 	b.coerce(x, b.info.types[x.ID()], t, reason{})
 }
 
-// branchCondition checks the condition of if or while, and binds the variables of `let` in `&&`
-// chains.
+// branchCondition checks the condition of an if or while. It binds the variables of `let p = e`.
 func (b *body) branchCondition(e ast.Expr) {
 	let, ok := unparen(e).(*ast.LetCond)
 	if !ok {
@@ -157,7 +157,8 @@ func (b *body) branchCondition(e ast.Expr) {
 	b.recordAssigned("the condition")
 }
 
-// match checks a match. want is the expected type, or nil to join the arms.
+// match checks a match. want is the expected type. If want is nil, the type is the join of the
+// arms.
 func (b *body) match(e *ast.MatchExpr, want types.Type, why reason) types.Type {
 	defer b.asReached()()
 	subject := b.expr(e.Subject, nil)
@@ -187,7 +188,7 @@ func (b *body) match(e *ast.MatchExpr, want types.Type, why reason) types.Type {
 		values = append(values, branchValue{nil, arm.Body, t})
 		out = joinFlow(out, b.flow)
 	}
-	if !misfits { // otherwise it follows from another error
+	if !misfits { // an error in a pattern would cause a wrong result
 		b.checkExhaustive(e, subject)
 	}
 	if len(e.Arms) == 0 {
@@ -203,15 +204,15 @@ func (b *body) match(e *ast.MatchExpr, want types.Type, why reason) types.Type {
 	return b.joinBranches(values)
 }
 
-// loop is a loop that break and continue can refer to.
+// loop is an enclosing loop to which break and continue can refer.
 type loop struct {
 	at    source.Pos
 	label string
 	home  *frame
 	depth int
 	broke bool
-	exits []flow // the state at each break
-	// value collects the values of a `loop`'s breaks; nil for other loops.
+	exits []flow // states of the control flow at the breaks
+	// value collects the values of the breaks in a `loop`. It is nil for other loops.
 	value *loopValue
 }
 
@@ -230,8 +231,8 @@ func (b *body) forExpr(e *ast.ForExpr) types.Type {
 	return types.Nil
 }
 
-// iterated returns the element type of what `for` iterates over. lazily allows a source, which
-// returns its elements one by one.
+// iterated returns the type of the elements over which a `for` iterates. If lazily is set, x may be
+// a source, which produces its elements one by one.
 func (b *body) iterated(x ast.Expr, lazily bool) types.Type {
 	t := types.Loose(b.expr(x, nil))
 	switch s := t.(type) {
@@ -283,7 +284,7 @@ func (b *body) iterated(x ast.Expr, lazily bool) types.Type {
 	return types.Bad
 }
 
-// isIterable reports whether `for` can iterate over a t.
+// isIterable reports whether `for` can iterate over a value of type t.
 func (b *body) isIterable(t types.Type) bool {
 	switch x := types.Resolve(t).(type) {
 	case *types.Array, *types.Map, *types.HashMap:
@@ -296,9 +297,9 @@ func (b *body) isIterable(t types.Type) bool {
 	return false
 }
 
-// elementSource returns the element type of a library value that returns elements one by one with
-// the methods `next` and `close`, and optionally `__close_on_error`, which is called if an error
-// leaves the loop. It returns nil for other values.
+// elementSource returns the type of the elements that a source produces, or nil if x is no source.
+// A source is a value of the library with the methods `next` and `close`. It may also have
+// `__close_on_error`, which is called if an error leaves the loop.
 func (b *body) elementSource(x ast.Expr, t types.Type) types.Type {
 	if n, ok := t.(*types.Named); !ok || !n.Decl.Library {
 		return nil
@@ -338,14 +339,16 @@ func (b *body) whileExpr(e *ast.WhileExpr) types.Type {
 	return types.Nil
 }
 
-// loopValue is the value of a `loop`: want is the expected type, or nil to join the breaks.
+// loopValue collects the value of a `loop`. want is the expected type. If want is nil, the type is
+// the join of the breaks.
 type loopValue struct {
 	want   types.Type
 	why    reason
 	breaks []branchValue
 }
 
-// loopExpr checks a loop. want is the expected type, or nil to join the breaks.
+// loopExpr checks a `loop`. want is the expected type. If want is nil, the type is the join of the
+// breaks.
 func (b *body) loopExpr(e *ast.LoopExpr, want types.Type, why reason) types.Type {
 	lp := b.enterLoop(e.Label, e.Sp.Start)
 	lp.value = &loopValue{want: want, why: why}
@@ -387,7 +390,7 @@ func (b *body) breakExpr(e *ast.BreakExpr) types.Type {
 	return types.Never
 }
 
-// breakValue checks the value of a break.
+// breakValue checks the value x of `break x`.
 func (b *body) breakValue(e *ast.BreakExpr, v *loopValue) {
 	switch {
 	case v.want == nil && e.X == nil:
@@ -414,7 +417,8 @@ func (b *body) enterLoop(label *ast.Ident, at source.Pos) *loop {
 	return lp
 }
 
-// leaveLoopBody merges the states after a loop whose condition can also end it.
+// leaveLoopBody sets the state of the control flow after a loop that also ends when its condition
+// is false.
 func (b *body) leaveLoopBody(lp *loop) {
 	b.loops = b.loops[:len(b.loops)-1]
 	for _, f := range lp.exits {
@@ -422,7 +426,7 @@ func (b *body) leaveLoopBody(lp *loop) {
 	}
 }
 
-// scopeDepth returns the number of scopes around the current position.
+// scopeDepth returns the number of scopes that enclose the current position.
 func (b *body) scopeDepth() int {
 	n := 0
 	for s := b.scope; s != nil; s = s.parent {
@@ -431,8 +435,8 @@ func (b *body) scopeDepth() int {
 	return n
 }
 
-// leaveLoop finds the loop of a break or continue. It returns nil, and reports an error, if there
-// is none.
+// leaveLoop returns the loop to which a break or continue refers. If there is no such loop, it
+// reports an error and returns nil.
 func (b *body) leaveLoop(label *ast.Ident, at source.Span, word string) *loop {
 	lp, outside := b.findLoop(label)
 	switch {
@@ -452,7 +456,8 @@ func (b *body) leaveLoop(label *ast.Ident, at source.Span, word string) *loop {
 	return lp
 }
 
-// findLoop finds the loop of a label. outside reports that it belongs to an enclosing function.
+// findLoop returns the loop with the given label, or the innermost loop if label is nil. outside
+// reports that the loop is outside the current closure, handler or function.
 func (b *body) findLoop(label *ast.Ident) (lp *loop, outside bool) {
 	for i := len(b.loops) - 1; i >= 0; i-- {
 		l := b.loops[i]

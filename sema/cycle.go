@@ -10,20 +10,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// reference is the first position where one file uses a declaration of another.
+// reference is the first position at which one file uses a declaration of another file.
 type reference struct {
 	from *module
 	at   source.Span
 }
 
-// fileUses records which of the program's files use which others, and the first position.
+// fileUses records which files of the program use which other files. first contains the first
+// position for each pair of files.
 type fileUses struct {
 	first     map[*Info]map[*Info]reference
-	handingOn bool // a `pub use` is being read
+	handingOn bool // a `pub use` is being resolved
 }
 
-// noteReference records that m's file uses in's. Files must not depend on each other in a cycle, so
-// that each can be initialised before those that use it.
+// noteReference records that the file of m uses a declaration in the file of in. Files must not
+// depend on each other in a cycle, so that a file can be initialised before the files that use it.
 func (c *checker) noteReference(m, in *module, at source.Span) {
 	if m.info == in.info || m.info.Library || in.info.Library {
 		return
@@ -32,7 +33,7 @@ func (c *checker) noteReference(m, in *module, at source.Span) {
 	c.uses.note(m, in.info, at)
 }
 
-// note records that m's file uses another one.
+// note records that the file of m uses the file in.
 func (u *fileUses) note(m *module, in *Info, at source.Span) {
 	uses := u.first[m.info]
 	if uses == nil {
@@ -44,15 +45,16 @@ func (u *fileUses) note(m *module, in *Info, at source.Span) {
 	}
 }
 
-// noteUse records that m's file uses the file that declares e. The modules on the path only
-// re-export it, and are not used by that. A `pub use` does not use what it re-exports.
+// noteUse records that the file of m uses the file that declares e. The file does not depend on
+// modules that only re-export e. A `pub use` does not depend on the declarations that it
+// re-exports.
 func (c *checker) noteUse(m *module, e *entity, at source.Span) {
 	if e != nil && e.module == nil && e.mod != nil && !c.uses.handingOn {
 		c.noteReference(m, e.mod, at)
 	}
 }
 
-// fileCycles reports each cycle of files once.
+// fileCycles reports each cycle of dependencies between files once.
 func (c *checker) fileCycles() {
 	state := map[*Info]uint8{}
 	var stack []*Info
@@ -96,10 +98,10 @@ func (c *checker) reportCycle(files []*Info, last reference) {
 		Hint("move the shared declarations into another file"))
 }
 
-// reportEndless reports types that have no finite value, because each value contains another one:
-// `struct P { p: P }`. A type is finite if all its fields are, or those of one variant. The loop
-// marks types as finite until nothing changes. It visits the parts of a type first, so that a chain
-// of types takes one iteration.
+// reportEndless reports types that have no finite value, because each value contains another value
+// of the type: `struct P { p: P }`. A struct is finite if all its fields are; an enum is finite if
+// all fields of one variant are. The loop marks types as finite until nothing changes. It visits
+// the types of fields first, so that a chain of types takes one iteration.
 func (c *checker) reportEndless() {
 	finite := map[*types.Decl]bool{}
 	for changed := true; changed; {
@@ -141,7 +143,7 @@ func finiteDecl(d *types.Decl, finite func(*types.Decl) bool) bool {
 			return true
 		}
 	}
-	return len(d.Variants) == 0 // reported separately
+	return len(d.Variants) == 0 // an enum without variants is reported elsewhere
 }
 
 func finiteFields(fields []*types.Field, finite func(*types.Decl) bool) bool {

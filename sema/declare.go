@@ -11,14 +11,14 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// declare enters a file's declarations: all names, then the types, then signatures, so that their
-// order does not matter.
+// declare declares the names of a file, and then resolves its types and its signatures. Therefore
+// the order of declarations does not matter.
 func (c *checker) declare(m *module) {
 	c.declareNames(m, m.info.File.Decls)
 	c.define(m, m.info.File.Decls)
 }
 
-// declareNames enters all names, including those of inner modules.
+// declareNames declares the names of a module. An inner module declares its own names.
 func (c *checker) declareNames(m *module, decls []ast.Decl) {
 	m.entities = make([]*entity, len(decls))
 	for i, d := range decls {
@@ -26,8 +26,8 @@ func (c *checker) declareNames(m *module, decls []ast.Decl) {
 	}
 }
 
-// define resolves the declarations module by module: all types first, because signatures can refer
-// to any of them.
+// define resolves the declarations of a module and its inner modules. It resolves all types first,
+// because signatures can refer to any type.
 func (c *checker) define(m *module, decls []ast.Decl) {
 	c.eachModule(m, decls, func(m *module, decls []ast.Decl) {
 		for _, e := range m.entities {
@@ -47,7 +47,7 @@ func (c *checker) define(m *module, decls []ast.Decl) {
 	})
 }
 
-// eachModule calls f for a module and its inner modules, in source order.
+// eachModule calls f for a module and for its inner modules, in source order.
 func (c *checker) eachModule(m *module, decls []ast.Decl, f func(*module, []ast.Decl)) {
 	f(m, decls)
 	for _, d := range decls {
@@ -67,8 +67,8 @@ func (c *checker) eachModule(m *module, decls []ast.Decl, f func(*module, []ast.
 	}
 }
 
-// declareName enters one declaration's name, and reports a duplicate. It returns the entity to
-// define, or nil.
+// declareName declares the name of d, and reports a duplicate name. It returns the entity of the
+// declaration, or nil.
 func (c *checker) declareName(m *module, d ast.Decl) *entity {
 	switch d := d.(type) {
 	case *ast.BadDecl:
@@ -116,7 +116,7 @@ func (c *checker) declareName(m *module, d ast.Decl) *entity {
 		t := &Tool{Name: e.name, Decl: d, Info: m.info, mod: m}
 		t.Type = &types.Declared{Kind: types.Tool, Name: e.name, Origin: t}
 		e.obj = t
-		if !m.info.Library { // library functions are entered when used
+		if !m.info.Library { // the checker adds a library function to the program when the program uses it
 			c.prog.Tools = append(c.prog.Tools, t)
 		}
 	case *ast.McpDecl:
@@ -150,7 +150,7 @@ func (c *checker) newTypeDecl(m *module, h *ast.DeclHead, kind types.DeclKind, g
 	return d
 }
 
-// origin is where a types.Decl was declared.
+// origin describes where a types.Decl was declared.
 type origin struct {
 	mod      *module
 	head     *ast.DeclHead
@@ -159,7 +159,8 @@ type origin struct {
 
 func originOf(d *types.Decl) *origin { return d.Origin.(*origin) }
 
-// newParams creates type parameters. Their bounds are set when all traits are known.
+// newParams creates the type parameters of a declaration. Their bounds are set later, when all
+// traits are known.
 func (c *checker) newParams(generics []*ast.TypeParam) []*types.Param {
 	var out []*types.Param
 	for _, g := range generics {
@@ -168,7 +169,7 @@ func (c *checker) newParams(generics []*ast.TypeParam) []*types.Param {
 	return out
 }
 
-// defineType resolves the fields or variants of a type declaration.
+// defineType resolves the fields or the variants of a type declaration.
 func (c *checker) defineType(m *module, e *entity) {
 	if e == nil || e.refused {
 		return
@@ -204,7 +205,7 @@ func (c *checker) fields(ts *typeScope, decls []*ast.FieldDecl) []*types.Field {
 	return out
 }
 
-// findDecl returns an earlier field with the same name, or nil.
+// findDecl returns a field before f that has the same name, or nil.
 func findDecl(decls []*ast.FieldDecl, f *ast.FieldDecl) *ast.FieldDecl {
 	for _, g := range decls {
 		if g == f {
@@ -217,7 +218,7 @@ func findDecl(decls []*ast.FieldDecl, f *ast.FieldDecl) *ast.FieldDecl {
 	return nil
 }
 
-// fieldDoc returns a field's description: the text of @describe, else its doc comment.
+// fieldDoc returns the description of a field: the text of @describe, or else its doc comment.
 func fieldDoc(f *ast.FieldDecl) string {
 	if d := findDecorator(f.Decorators, "describe"); d != nil && len(d.Args) == 1 {
 		if s, ok := d.Args[0].Value.(*ast.StringLit); ok {
@@ -246,7 +247,7 @@ func (c *checker) defineEnum(m *module, decl *types.Decl, d *ast.EnumDecl) {
 	}
 }
 
-// defineSignatures checks the signatures of functions, methods, tools and stores. Their bodies are
+// defineSignatures checks the signatures of functions, methods, tools and stores. Bodies are
 // checked later.
 func (c *checker) defineSignatures(m *module, d ast.Decl, e *entity) {
 	if impl, ok := d.(*ast.ImplDecl); ok {
@@ -273,17 +274,18 @@ func (c *checker) defineSignatures(m *module, d ast.Decl, e *entity) {
 	}
 }
 
-// enter lists a user's function for code generation. Library functions are listed when used.
+// enter adds a function of the program to the functions that are compiled. Library functions are
+// added when the program uses them.
 func (c *checker) enter(m *module, fn *Function) {
 	if !m.info.Library {
 		if c.collectTest(m, fn) {
-			return // generated on demand, after everything else
+			return // tests are compiled after all other functions, if they are needed
 		}
 		c.prog.Functions = append(c.prog.Functions, fn)
 	}
 }
 
-// use adds a library function to the program at its first call.
+// use adds a library function to the program when it is called for the first time.
 func (l *libraryUse) use(fn *Function) {
 	if fn.Info.Library && !fn.checked && fn.Native == "" && fn.Effect == "" {
 		fn.checked = true
@@ -324,8 +326,8 @@ func (c *checker) defineImpl(m *module, d *ast.ImplDecl) {
 	}
 }
 
-// reportSameNameAsVariant reports a function of an enum that cannot be called because its path
-// refers to a variant.
+// reportSameNameAsVariant reports an associated function of an enum that has the name of a variant.
+// It could not be called, because its path refers to the variant.
 func (c *checker) reportSameNameAsVariant(m *module, fn *Function) {
 	n, ok := fn.assoc.(*types.Named)
 	name := fn.Decl.Name
@@ -336,7 +338,7 @@ func (c *checker) reportSameNameAsVariant(m *module, fn *Function) {
 		Hint("rename the function, because it could not be called"))
 }
 
-// name returns the name of the impl's methods in traces.
+// name returns the prefix of the names of the impl's methods in traces.
 func (im *impl) name() string {
 	switch x := im.target.(type) {
 	case *types.Named:
@@ -347,8 +349,8 @@ func (im *impl) name() string {
 	return methodFile(im.target)
 }
 
-// resolveTarget is resolve for the type of an impl, which may also be the name of an agent, host or
-// tool declaration.
+// resolveTarget resolves the target type of an impl. The target may also be the name of an agent,
+// host or tool.
 func (c *checker) resolveTarget(ts *typeScope, t ast.Type) types.Type {
 	if n, ok := t.(*ast.NamedType); ok && len(n.Segments) == 1 && len(n.Args) == 0 {
 		if e := c.findDeclared(ts.m, n.Segments[0].Name); e != nil && e.obj != nil {
@@ -363,7 +365,7 @@ func (c *checker) resolveTarget(ts *typeScope, t ast.Type) types.Type {
 	return c.resolve(ts, t)
 }
 
-// declaredType returns the type of a declaration's own name, or nil.
+// declaredType returns the type that the declaration of an agent, host or tool introduces, or nil.
 func declaredType(o Object) types.Type {
 	switch o := o.(type) {
 	case *Agent:
@@ -378,7 +380,7 @@ func declaredType(o Object) types.Type {
 	return nil
 }
 
-// findDecorator returns the decorator with a name, or nil.
+// findDecorator returns the decorator with the given name, or nil.
 func findDecorator(ds []*ast.Decorator, name string) *ast.Decorator {
 	for _, d := range ds {
 		if d.Name.Name == name {
@@ -388,7 +390,8 @@ func findDecorator(ds []*ast.Decorator, name string) *ast.Decorator {
 	return nil
 }
 
-// decoratorText returns the i-th argument of a decorator if it is a string.
+// decoratorText returns the i-th argument of a decorator. It returns false if the argument is no
+// string literal.
 func decoratorText(d *ast.Decorator, i int) (string, bool) {
 	if d == nil || i >= len(d.Args) {
 		return "", false
@@ -400,8 +403,8 @@ func decoratorText(d *ast.Decorator, i int) (string, bool) {
 	return s.Value, true
 }
 
-// warnHidden warns about a declaration with the name of a library item: the library's item cannot
-// be used in its scope, and messages that contain the name are ambiguous.
+// warnHidden warns about a declaration that has the name of a library item. The library's item
+// cannot be used in the scope of the declaration, and messages with the name are ambiguous.
 func (c *checker) warnHidden(m *module, name string, at source.Span) {
 	if m.info.Library {
 		return
@@ -428,8 +431,7 @@ func (c *checker) warnHidden(m *module, name string, at source.Span) {
 		Hint("use another name, such as `%s`", instead))
 }
 
-// warnHiddenFunctions is warnHidden for the variables of a `let`. It warns only if the library's
-// item is a function.
+// warnHiddenFunctions warns about variables of a `let` that have the name of a library function.
 func (b *body) warnHiddenFunctions(bound []*Local) {
 	if b.info.Library {
 		return

@@ -12,36 +12,37 @@ import (
 )
 
 // Decoration is a decorator that wraps a call: `@retry`, `@timeout`, `@cache` or `@log`. The
-// library function Fn implements it. Its parameters are the call, the name of the callee, the
-// arguments as text, the key of the call, and then the decorator's own parameters
+// library function Fn implements the decorator. The parameters of Fn are the call, the name of the
+// callee, the arguments as text, the key of the call, and then the parameters of the decorator
 // (stdlib/decorate.conc).
 type Decoration struct {
 	Name string
 	Fn   *Function
-	// Stream is Fn for a streamed reply: the call returns a stream. It is nil in a program without
-	// streams.
+	// Stream is the variant of Fn for a call that returns a stream. It is nil in a program that
+	// does not use streams.
 	Stream *Function
-	Args   []any // constants, one for each parameter from OwnParam on
-	// ModulePath is the path from the root module to the decorated function ("tools::"), so that a
-	// cache can distinguish functions with the same name.
+	Args   []any // constant arguments, one for each parameter of Fn from OwnParam on
+	// ModulePath is the path from the root module to the decorated function, such as "tools::". The
+	// keys of a cache contain it, so that functions with the same name in different modules do not
+	// share answers.
 	ModulePath string
 	// CachedType is the type of the values that a `@cache` with `persist` stores, or nil.
 	CachedType types.Type
 }
 
-// OwnParam is the index of the first parameter of Fn that is the decorator's own.
+// OwnParam is the index of the first parameter of Fn that belongs to the decorator itself.
 const OwnParam = 4
 
-// wrapping maps the decorators that wrap a call to the library's functions.
+// wrapping maps the decorators that wrap a call to the library functions that implement them.
 var wrapping = map[string]string{"retry": "__retry", "timeout": "__timeout", "cache": "__cache", "log": "__log"}
 
-// streamed is the library function that applies an agent's decorators to a stream; wrappingStreams
-// are those decorators.
+// streamed is the name of the library function that applies an agent's decorators to a stream.
+// wrappingStreams maps these decorators to their functions for streams.
 const streamed = "__decorated_flow"
 
 var wrappingStreams = map[string]string{"retry": "__retry_flow", "timeout": "__timeout_flow", "cache": "__cache_flow", "log": "__log_flow"}
 
-// decorateStreams adds the stream functions of agents' decorators.
+// decorateStreams sets the Stream functions of the agents' decorators.
 func (c *checker) decorateStreams() {
 	for _, a := range c.prog.Agents {
 		for _, d := range a.Decorations {
@@ -50,11 +51,11 @@ func (c *checker) decorateStreams() {
 	}
 }
 
-// Shows reports whether the decorator uses the arguments of the call.
+// Shows reports whether the decorator uses the text of the call's arguments.
 func (d *Decoration) Shows() bool { return d.Name == "cache" || d.Name == "log" }
 
-// decorations reads the decorators that wrap a call, the outermost first. The caller checks other
-// decorators.
+// decorations reads the decorators that wrap a call. The outermost decorator comes first. The
+// caller checks the other decorators.
 func (c *checker) decorations(m *module, ds []*ast.Decorator) []*Decoration {
 	var out []*Decoration
 	for _, d := range ds {
@@ -68,7 +69,7 @@ func (c *checker) decorations(m *module, ds []*ast.Decorator) []*Decoration {
 		b := c.constBody(m)
 		fn := b.libraryHelper(wrapping[d.Name.Name])
 		if fn == nil {
-			continue // a program without a library
+			continue // the program is compiled without the library
 		}
 		if x := b.decoration(d, fn); x != nil {
 			x.ModulePath = m.pathTo(d)
@@ -79,8 +80,8 @@ func (c *checker) decorations(m *module, ds []*ast.Decorator) []*Decoration {
 	return out
 }
 
-// writtenParams returns the parameters that a decorator's written arguments fill: its own, without
-// a trailing run-time type.
+// writtenParams returns the parameters of fn for the written arguments of a decorator. It omits
+// run-time types at the end, because the compiler passes them.
 func writtenParams(fn *Function) []*Param {
 	params := fn.Params[OwnParam:]
 	for n := len(params); n > 0 && params[n-1].Type == types.Shape; n-- {
@@ -89,14 +90,14 @@ func writtenParams(fn *Function) []*Param {
 	return params
 }
 
-// persists reports whether a `@cache` stores answers in a file.
+// persists reports whether the decorator is a `@cache` that stores answers in a file.
 func (d *Decoration) persists() bool {
 	return d.Name == "cache" && len(d.Args) > 1 && d.Args[1] != ""
 }
 
-// recordCachedType records the type t of the values that each `@cache` with `persist` stores (for a
-// Result, of its Ok values), and reports types that cannot be stored. decl are the decorators as
-// written.
+// recordCachedType records the type t of the values that each `@cache` with `persist` stores. It
+// reports a type that cannot be stored in a file. If t is a Result, only the Ok values are stored.
+// decl contains the decorators in the syntax tree.
 func (c *checker) recordCachedType(m *module, ds []*Decoration, decl []*ast.Decorator, t types.Type) {
 	for _, d := range ds {
 		if !d.persists() {
@@ -121,8 +122,8 @@ func (c *checker) recordCachedType(m *module, ds []*Decoration, decl []*ast.Deco
 	}
 }
 
-// pathTo returns the path to a declaration with the decorator d: the names of modules, and the
-// position inside a block.
+// pathTo returns the path to the declaration with the decorator d: the names of the modules, and
+// the position of d if the declaration is inside a block.
 func (m *module) pathTo(d *ast.Decorator) string {
 	path := ""
 	if m.around != nil {
@@ -134,7 +135,7 @@ func (m *module) pathTo(d *ast.Decorator) string {
 	return path
 }
 
-// decoration reads one decorator's arguments as the own parameters of fn.
+// decoration reads the arguments of one decorator. fn is the library function that implements it.
 func (b *body) decoration(d *ast.Decorator, fn *Function) *Decoration {
 	params := writtenParams(fn)
 	out := &Decoration{Name: d.Name.Name, Fn: fn, Args: make([]any, len(params))}
@@ -172,7 +173,7 @@ func (b *body) decoration(d *ast.Decorator, fn *Function) *Decoration {
 			continue
 		}
 		if p.Default == nil && misnamed {
-			return nil // a missing argument follows from this
+			return nil // a missing argument may be a consequence of this error
 		}
 		if p.Default == nil {
 			b.report(diag.DecoratorArgument.At(d.Sp, "`@%s` requires `%s`", d.Name.Name, p.Name).Hint("write `@%s`", decoratorSignature(d.Name.Name, params)))
@@ -186,7 +187,7 @@ func (b *body) decoration(d *ast.Decorator, fn *Function) *Decoration {
 	return out
 }
 
-// reportWrongArgument reports an unknown or duplicate argument.
+// reportWrongArgument reports an argument with an unknown name, or a duplicate argument.
 func (b *body) reportWrongArgument(d *ast.Decorator, a *ast.Arg, params []*Param, k int) {
 	e := diag.DecoratorArgument.At(a.Sp, "`@%s` takes at most %s", d.Name.Name, count(len(params), "argument"))
 	switch {
@@ -198,7 +199,7 @@ func (b *body) reportWrongArgument(d *ast.Decorator, a *ast.Arg, params []*Param
 	b.report(e.Hint("write `@%s`", decoratorSignature(d.Name.Name, params)))
 }
 
-// decoratorSignature returns how a decorator is written.
+// decoratorSignature returns the signature of a decorator for a hint.
 func decoratorSignature(name string, params []*Param) string {
 	s := name + "("
 	for i, p := range params {
@@ -210,7 +211,7 @@ func decoratorSignature(name string, params []*Param) string {
 	return s + ")"
 }
 
-// argumentProblem returns what is wrong with a decorator's argument, or "".
+// argumentProblem describes the error in a decorator's argument, or returns "".
 func argumentProblem(name string, v any) string {
 	n, isNumber := number(v)
 	switch {
@@ -230,19 +231,19 @@ func argumentProblem(name string, v any) string {
 
 var backoffs = []string{"none", "linear", "exponential"}
 
-// rejectDecorators reports all decorators of a declaration that cannot have any.
+// rejectDecorators reports all decorators of a declaration that allows none.
 func (c *checker) rejectDecorators(m *module, d ast.Decl) {
 	switch d.(type) {
 	case *ast.FnDecl, *ast.AgentDecl, *ast.HostDecl, *ast.ToolDecl, *ast.PipelineDecl, *ast.McpDecl, *ast.BadDecl:
-		return // these check their decorators themselves
+		return // these declarations check their decorators elsewhere
 	}
 	for _, x := range d.Head().Decorators {
 		c.rejectOtherDecorator(m, x)
 	}
 }
 
-// decorateFunction reads the decorators that wrap calls of a function, and reports those that do
-// not apply to it.
+// decorateFunction reads the decorators that wrap calls of a function. It reports decorators that
+// are not allowed on the function.
 func (c *checker) decorateFunction(fn *Function) {
 	if fn.Info.Library {
 		return
@@ -264,10 +265,10 @@ func (c *checker) decorateFunction(fn *Function) {
 	}
 }
 
-// Remote reports whether an MCP server implements the function.
+// Remote reports whether a function of an MCP server implements the function.
 func (fn *Function) Remote() bool { return fn.Tool != nil && fn.Tool.Server != "" }
 
-// checkCacheable reports parameters that cannot be part of a cache's key.
+// checkCacheable reports parameters whose types are not allowed in the key of a cache.
 func (c *checker) checkCacheable(fn *Function) {
 	for _, p := range fn.Params {
 		if fn.Tool != nil && p.Name == "self" {
@@ -280,8 +281,8 @@ func (c *checker) checkCacheable(fn *Function) {
 	}
 }
 
-// unkeyed returns a part of t whose values cannot be compared as data: a function, task or store.
-// It returns nil if there is none.
+// unkeyed returns a type within t whose values cannot be compared as data: a function, a task or a
+// store. It returns nil if there is no such type.
 func unkeyed(t types.Type, seen map[*types.Decl]bool) types.Type {
 	t = types.Resolve(t)
 	switch x := t.(type) {
@@ -313,17 +314,17 @@ func unkeyed(t types.Type, seen map[*types.Decl]bool) types.Type {
 	return nil
 }
 
-// policies are the decorators that set the policy for effects with an unknown outcome:
-// `@on_unknown("…")`, and `@idempotent`, which is `@on_unknown("retry")`.
+// policies contains the decorators that set the policy for effects with an unknown outcome:
+// `@on_unknown("…")` and `@idempotent`, which means `@on_unknown("retry")`.
 var policies = map[string]bool{"on_unknown": true, "idempotent": true}
 
-// marked describes the declarations that accept policies.
+// marked describes the declarations that allow policies.
 const marked = "functions, functions of tools and of MCP servers, agents and hosts"
 
-// onUnknowns are the values of `@on_unknown`.
+// onUnknowns contains the allowed arguments of `@on_unknown`.
 var onUnknowns = []string{"retry", "fail", "ask"}
 
-// policyOf returns the first policy decorator, or nil.
+// policyOf returns the first decorator that sets a policy, or nil.
 func policyOf(ds []*ast.Decorator) *ast.Decorator {
 	if i := slices.IndexFunc(ds, func(d *ast.Decorator) bool { return policies[d.Name.Name] }); i >= 0 {
 		return ds[i]
@@ -331,13 +332,13 @@ func policyOf(ds []*ast.Decorator) *ast.Decorator {
 	return nil
 }
 
-// withoutPolicy returns the other decorators.
+// withoutPolicy returns the decorators that do not set a policy.
 func withoutPolicy(ds []*ast.Decorator) []*ast.Decorator {
 	return slices.DeleteFunc(slices.Clone(ds), func(d *ast.Decorator) bool { return policies[d.Name.Name] })
 }
 
-// onUnknown returns the policy that the decorators set. It returns "" if there is none, or after an
-// error.
+// onUnknown returns the policy that the decorators set. It returns "" if no decorator sets a
+// policy, or if there is an error.
 func (c *checker) onUnknown(m *module, ds []*ast.Decorator) string {
 	first := policyOf(ds)
 	if first == nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// DefKind is the kind of declaration that a name refers to.
+// DefKind is the kind of a declaration.
 type DefKind uint8
 
 // The kinds of Def.
@@ -18,7 +18,7 @@ const (
 	DefAlias
 	DefTrait
 	DefTypeParam
-	DefBuiltin // a type without a declaration
+	DefBuiltin // a type without a declaration, such as Int
 	DefFunction
 	DefMethod
 	DefConst
@@ -34,40 +34,45 @@ const (
 	DefParam
 	DefLabel
 	DefDecorator
-	DefConnection // of the manifest, by name
-	DefConnector  // a host's section of the manifest, by name
+	DefConnection // a connection in the manifest
+	DefConnector  // a host's section in the manifest
 )
 
-// Def is a declaration, as seen from a name that refers to it.
+// Def describes the declaration to which a name refers.
 type Def struct {
 	Kind DefKind
 	Name string
-	// Info belongs to the file that contains the declaration; nil if there is none.
+	// Info belongs to the file that contains the declaration. It is nil if there is no declaration
+	// in a file.
 	Info *Info
-	// At is the position of its name. A module that is a file starts at its beginning.
+	// At is the position of the declared name. For a module that is a file, it is the start of the
+	// file.
 	At source.Span
-	// Node is the declaration: an ast.Decl, *ast.FieldDecl, *ast.Variant, *ast.Param, *ast.Stage or
-	// *ast.TypeParam. It is nil for variables, and for modules that are files.
+	// Node is the declaration in the syntax tree: an ast.Decl, *ast.FieldDecl, *ast.Variant,
+	// *ast.Param, *ast.Stage or *ast.TypeParam. It is nil for variables, and for modules that are
+	// files.
 	Node ast.Node
-	// Owner is the type, tool or pipeline of a member, or "".
+	// Owner is the name of the type, tool or pipeline that contains a member, or "".
 	Owner string
-	// Object is the declared value. Type is its type, or the declared type. Either may be nil.
+	// Object is the declared value, or nil. Type is the type of this value, or the declared type,
+	// or nil.
 	Object Object
 	Type   types.Type
-	// File holds the tables of a module that is a file.
+	// File contains the tables of a module that is a file.
 	File *Info
 }
 
-// Ref is a name in the source that refers to a declaration.
+// Ref is a name in the source text that refers to a declaration.
 type Ref struct {
 	At  source.Span
 	Def *Def
-	// Decl reports that the name declares it, Write that it is assigned to, and Short that one word
-	// refers to both a field and a variable: it has two Refs.
+	// Decl reports that the name is the declared name. Write reports that the program assigns to
+	// the name. Short reports that one word refers to both a field and a variable, so that there
+	// are two Refs at the same position.
 	Decl, Write, Short bool
 }
 
-// objectDef returns the declaration of an object, or nil.
+// objectDef returns the Def of an object, or nil.
 func (c *checker) objectDef(info *Info, o Object) *Def {
 	switch o := o.(type) {
 	case *Local:
@@ -98,7 +103,7 @@ func (c *checker) objectDef(info *Info, o Object) *Def {
 	return nil
 }
 
-// declDef returns the Def of a declaration with a name.
+// declDef returns the Def of the declaration d.
 func declDef(info *Info, d ast.Decl, o Object) *Def {
 	h := d.Head()
 	if h.Name == nil {
@@ -178,7 +183,7 @@ func (c *checker) variantDef(v *VariantRef) *Def {
 	return nil
 }
 
-// typeNode returns the syntax of a type's declaration.
+// typeNode returns the declaration of a type in the syntax tree.
 func (c *checker) typeNode(d *types.Decl) ast.Decl {
 	if e := originOf(d).mod.names[d.Name]; e != nil && e.typ == d {
 		return e.decl
@@ -197,7 +202,7 @@ func (c *checker) typeDef(d *types.Decl) *Def {
 	return def
 }
 
-// fieldDef returns the Def of a field of a type, or of one of its variants.
+// fieldDef returns the Def of a field of type t, or of its variant v.
 func (c *checker) fieldDef(t types.Type, v *types.Variant, name string) *Def {
 	switch x := types.Loose(t).(type) {
 	case *types.Named:
@@ -240,7 +245,7 @@ func fieldDeclDef(info *Info, f *ast.FieldDecl, owner string) *Def {
 	return def
 }
 
-// entityDef returns the Def of a name of a module.
+// entityDef returns the Def of a module's name.
 func (c *checker) entityDef(e *entity) *Def {
 	switch {
 	case e == nil || e.refused && e.decl == nil:
@@ -278,7 +283,7 @@ func moduleDef(e *entity) *Def {
 	return &Def{Kind: DefModule, Name: e.name, Info: e.module.info, File: e.module.info}
 }
 
-// TypeDefs returns the declarations of a type, or of the types that it consists of.
+// TypeDefs returns the Defs of the types that t contains, or of t itself.
 func (p *Program) TypeDefs(t types.Type) []*Def {
 	switch x := types.Resolve(t).(type) {
 	case *types.Named, *types.Declared:

@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Statements without effect: their value is not used.
+// This file warns about statements whose value is not used and that have no effect.
 
-// warnIdle warns about an expression without effect whose value is discarded.
+// warnIdle warns about an expression that has no effect and whose value is discarded.
 func (b *body) warnIdle(e ast.Expr) {
 	if b.info.Library || !b.isReachable() || !b.isHarmless(e) {
 		return
@@ -46,10 +46,12 @@ func (b *body) warnIdle(e ast.Expr) {
 	b.report(d)
 }
 
-// valueCause returns the Cause for a value that a `;` prevents from being the value of its block.
+// valueCause returns the Cause of diagnostics about the value e. A `;` after e prevents it from
+// being the value of its block.
 func valueCause(e ast.Expr) string { return "value at " + strconv.Itoa(int(e.Span().Start)) }
 
-// lostValue returns the last value of a block that a `;` discards, or nil.
+// lostValue returns the last statement of a block if a `;` discards its value. Otherwise it returns
+// nil.
 func (b *body) lostValue(x ast.Expr) *ast.ExprStmt {
 	blk, ok := x.(*ast.BlockExpr)
 	if !ok || blk.Block.Tail != nil || len(blk.Block.Stmts) == 0 {
@@ -62,9 +64,9 @@ func (b *body) lostValue(x ast.Expr) *ast.ExprStmt {
 	return s
 }
 
-// warnIdleTail warns about an expression at the end of a block whose value is not used, if it is
-// certainly an error: a comparison, or a function without a call. Other values may end an arm or
-// branch.
+// warnIdleTail warns about the expression at the end of a block if its value is not used and it is
+// certainly an error. This is the case for a comparison, and for a function that is not called.
+// Other values are allowed, because they may end an arm or a branch.
 func (b *body) warnIdleTail(e ast.Expr) {
 	switch x := unparen(e).(type) {
 	case *ast.Binary:
@@ -78,7 +80,8 @@ func (b *body) warnIdleTail(e ast.Expr) {
 	}
 }
 
-// idleOperator returns the message and the hint for an operator whose result is not used.
+// idleOperator returns the message and the hint for an operator whose result is not used. what and
+// hint are the defaults.
 func (b *body) idleOperator(e *ast.Binary, what, hint string) (string, string) {
 	switch {
 	case e.Op == ast.OpEq && rootName(e.X) != nil:
@@ -91,8 +94,9 @@ func (b *body) idleOperator(e *ast.Binary, what, hint string) (string, string) {
 	return what, hint
 }
 
-// isHarmless reports whether evaluating an expression has no effect and cannot fail: it contains no
-// call, no assignment and no jump. A nil, which means no action, is harmless as well.
+// isHarmless reports whether evaluating an expression has no effect and cannot fail. Such an
+// expression contains no call, no assignment and no jump. A nil is harmless, because it means that
+// there is nothing to do.
 func (b *body) isHarmless(e ast.Expr) bool {
 	switch x := e.(type) {
 	case *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.StringLit, *ast.PathExpr, *ast.Closure:
@@ -103,7 +107,7 @@ func (b *body) isHarmless(e ast.Expr) bool {
 		return b.isHarmless(x.X)
 	case *ast.Binary:
 		if x.Op == ast.OpEq && rootName(x.X) != nil {
-			return true // `=` was meant, whatever follows
+			return true // the program probably means `=`, and the operand does not matter
 		}
 		return b.isHarmless(x.X) && b.isHarmless(x.Y)
 	case *ast.FieldExpr:
@@ -129,7 +133,7 @@ func (b *body) areHarmless(es []ast.Expr) bool {
 	return true
 }
 
-// returnLost warns about a returned value in a function without a result type.
+// returnLost warns about a return with a value in a function without a result type.
 func (b *body) returnLost(e *ast.ReturnExpr) {
 	f := b.frame
 	if f.fn == nil || f.home != f || f.handler || f.fn.Decl.Result != nil || f.fn.Decl.Body == nil || b.info.Library || types.Resolve(f.result) != types.Nil {
@@ -149,12 +153,13 @@ func (b *body) returnLost(e *ast.ReturnExpr) {
 	b.report(d)
 }
 
-// resultCause returns the Cause for a function that has a value and no result type.
+// resultCause returns the Cause of diagnostics about a function that returns a value but has no
+// result type.
 func resultCause(fn *Function) string {
 	return "result of " + fn.Info.File.Source.Name + ":" + strconv.Itoa(int(fn.Decl.Name.Sp.Start))
 }
 
-// declareResult returns the fix that declares the type of a function's value as its result type.
+// declareResult returns the fix that adds the result type t to a function.
 func declareResult(fn *Function, t types.Type) []diag.Fix {
 	f, at := fn.Info.File.Source, fn.Decl.Signature.End
 	if at <= fn.Decl.Name.Sp.End || f.Text[at-1] != ')' || isVar(t) {
@@ -164,8 +169,8 @@ func declareResult(fn *Function, t types.Type) []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(e, "Declare the result type `%s`", t)}
 }
 
-// linkMissingResult sets FollowsFrom of a diagnostic if e is a call of a function without a result
-// type, or a variable with the result of such a call.
+// linkMissingResult sets FollowsFrom of d if e is the result of a function without a result type,
+// directly or through a variable.
 func (b *body) linkMissingResult(d *diag.Diagnostic, e ast.Expr, t types.Type) *diag.Diagnostic {
 	if types.Resolve(t) != types.Nil {
 		return d
@@ -176,8 +181,8 @@ func (b *body) linkMissingResult(d *diag.Diagnostic, e ast.Expr, t types.Type) *
 	return d
 }
 
-// calledFunction returns the function whose result e is, directly or through a variable of this
-// function, or nil.
+// calledFunction returns the function whose result is e, or nil. e may be the call, or a variable
+// of the current function to which the call is assigned.
 func (b *body) calledFunction(e ast.Expr) *Function {
 	switch x := unparen(e).(type) {
 	case *ast.Call:
@@ -201,7 +206,7 @@ func (b *body) isMain(fn *Function) bool {
 	return e != nil && e.obj == Object(fn)
 }
 
-// warnLostResult warns about a function without a result type that ends with a value.
+// warnLostResult warns about a function that ends with a value but has no result type.
 func (b *body) warnLostResult(fn *Function) {
 	tail := fn.Decl.Body.Tail
 	if tail == nil || fn.Decl.Result != nil || b.info.Library || !b.isHarmless(tail) {
@@ -221,7 +226,7 @@ func (b *body) warnLostResult(fn *Function) {
 	b.report(d)
 }
 
-// emit checks `emit(c, p)` and its awaited form (spec/11-emit.md).
+// emit checks `emit(c, p)` and `await emit(c, p)` (spec/11-emit.md).
 func (b *body) emit(e *ast.EmitExpr) types.Type {
 	b.checkAs(e.Channel, types.String, reason{})
 	if e.Payload != nil {

@@ -42,8 +42,8 @@ func (b *body) checkExhaustive(e *ast.MatchExpr, subject types.Type) {
 	b.report(d.Advise(b.addArms(advice, e, missing, arms)))
 }
 
-// hasBadPattern reports whether a pattern of the match had an error, so that the covered values are
-// unknown.
+// hasBadPattern reports whether a pattern of the match had an error. The values that the pattern
+// covers are then unknown.
 func (b *body) hasBadPattern(e *ast.MatchExpr, t types.Type) bool {
 	for _, arm := range e.Arms {
 		switch p := arm.Pattern.(type) {
@@ -66,7 +66,8 @@ func (b *body) hasBadPattern(e *ast.MatchExpr, t types.Type) bool {
 	return false
 }
 
-// bindIrrefutable binds a pattern that must match every value, and reports one that may not.
+// bindIrrefutable binds a pattern that must match every value. It reports a pattern that may not
+// match.
 func (b *body) bindIrrefutable(p ast.Pattern, t types.Type, mut bool, where string, a diag.Advice) {
 	errors := b.errors
 	b.pattern(p, t, mut)
@@ -80,7 +81,7 @@ func (b *body) bindIrrefutable(p ast.Pattern, t types.Type, mut bool, where stri
 	}
 }
 
-// unmatched describes the values that a pattern does not match.
+// unmatched returns the text of a message about values that a pattern does not match.
 func unmatched(witness string) string {
 	if witness == "_" {
 		return "every value"
@@ -88,7 +89,7 @@ func unmatched(witness string) string {
 	return quotedNames([]string{witness})
 }
 
-// bindsAll reports whether a pattern is a name or `_`.
+// bindsAll reports whether a pattern is a name or `_`, and therefore matches every value.
 func (b *body) bindsAll(p ast.Pattern) bool {
 	switch p := p.(type) {
 	case *ast.WildPat:
@@ -100,7 +101,7 @@ func (b *body) bindsAll(p ast.Pattern) bool {
 	return false
 }
 
-// coveragePattern converts a pattern for package coverage.
+// coveragePattern converts a pattern to the form that package coverage uses.
 func (b *body) coveragePattern(p ast.Pattern) coverage.Pattern {
 	switch p := p.(type) {
 	case *ast.NamePat:
@@ -140,8 +141,8 @@ func (b *body) coveragePattern(p ast.Pattern) coverage.Pattern {
 	return coverage.Pattern{}
 }
 
-// variantCtor returns the name of a variant with its enum, because a subject of type Any can match
-// variants of several enums with the same name.
+// variantCtor returns the name of a variant with the name of its enum. Both are necessary, because
+// a match on an Any may contain variants of different enums with the same name.
 func variantCtor(v *VariantRef) string {
 	if n, ok := v.Type.(*types.Named); ok && v.Variant != nil {
 		return n.Decl.Name + "::" + v.Name
@@ -149,7 +150,7 @@ func variantCtor(v *VariantRef) string {
 	return v.Name
 }
 
-// valueCount returns the number of values of a variant.
+// valueCount returns the number of values in a variant's payload.
 func (v *VariantRef) valueCount() int {
 	switch {
 	case v.Variant != nil:
@@ -168,7 +169,8 @@ func (b *body) coveragePatterns(ps []ast.Pattern) []coverage.Pattern {
 	return out
 }
 
-// structCoverage converts a struct pattern, with its fields in the order of the declaration.
+// structCoverage converts a struct pattern for package coverage. The fields are in the order of
+// their declaration.
 func (b *body) structCoverage(p *ast.StructPat) coverage.Pattern {
 	v := b.info.Variant(p)
 	if v == nil {
@@ -188,7 +190,8 @@ func (b *body) structCoverage(p *ast.StructPat) coverage.Pattern {
 	return coverage.Pattern{Constructor: ctor, Args: args}
 }
 
-// literalConstructor returns the name of the constructor that a literal represents.
+// literalConstructor returns the name that represents a literal as a constructor in package
+// coverage.
 func (b *body) literalConstructor(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.BoolLit:

@@ -6,8 +6,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
-// expr checks an expression and returns its type. hint is the expected type, if known: it
-// determines the types of literals and closures, but a mismatch is not an error here.
+// expr checks an expression and returns its type. hint is the expected type, or nil if it is
+// unknown. The hint determines the types of literals and closures. expr does not report a type that
+// differs from the hint.
 func (b *body) expr(e ast.Expr, hint types.Type) types.Type {
 	if t, ok := b.typed[e]; ok {
 		return t
@@ -35,14 +36,15 @@ func (b *body) expr(e ast.Expr, hint types.Type) types.Type {
 	return t
 }
 
-// checkAs checks an expression whose value must be a want.
+// checkAs checks an expression whose value must have the type want.
 func (b *body) checkAs(e ast.Expr, want types.Type, why reason) types.Type {
 	got := b.exprFor(e, want, why)
 	b.coerce(e, got, want, why)
 	return want
 }
 
-// exprFor is expr, and passes the reason to the branches of e.
+// exprFor checks an expression like expr does. It passes the reason for the expected type to the
+// branches of e.
 func (b *body) exprFor(e ast.Expr, want types.Type, why reason) types.Type {
 	if t, ok := b.typed[e]; ok {
 		return t
@@ -71,7 +73,8 @@ func (b *body) exprFor(e ast.Expr, want types.Type, why reason) types.Type {
 	return t
 }
 
-// coerce records the conversion of e's value to want, or reports a mismatch.
+// coerce records the conversion of the value of e from type got to type want. If there is no
+// conversion, it reports a mismatch.
 func (b *body) coerce(e ast.Expr, got, want types.Type, why reason) {
 	ok, convert := types.Conversion(got, want)
 	if !ok {
@@ -86,14 +89,14 @@ func (b *body) coerce(e ast.Expr, got, want types.Type, why reason) {
 	}
 }
 
-// noteUntypedCalls records that the program may call functions whose types are unknown.
+// noteUntypedCalls records that the program may call functions with arguments of unchecked types.
 func (b *body) noteUntypedCalls() {
 	if !b.m.info.Library {
 		b.c.prog.CallsUntyped = true
 	}
 }
 
-// holdsFunc reports whether a value of a type is or contains a function.
+// holdsFunc reports whether a value of type t is a function or contains one.
 func holdsFunc(t types.Type) bool {
 	found := false
 	types.Walk(t, func(t types.Type) bool {
@@ -103,7 +106,8 @@ func holdsFunc(t types.Type) bool {
 	return found
 }
 
-// reportMismatch reports a value of the wrong type, with a fix if one is obvious.
+// reportMismatch reports a value of the wrong type. The diagnostic contains a fix if one is
+// obvious.
 func (b *body) reportMismatch(e ast.Expr, got, want types.Type, why reason) {
 	got, want = types.Full(got), types.Full(want)
 	if !isFunc(want) && b.reportBareVariant(e, got) {
@@ -124,7 +128,7 @@ func (b *body) reportMismatch(e ast.Expr, got, want types.Type, why reason) {
 
 func isFunc(t types.Type) bool { _, ok := types.Resolve(t).(*types.Func); return ok }
 
-// exprByKind checks an expression by its kind.
+// exprByKind checks an expression depending on its kind of node.
 func (b *body) exprByKind(e ast.Expr, hint types.Type) types.Type {
 	switch e := e.(type) {
 	case *ast.IntLit:
@@ -185,7 +189,7 @@ func (b *body) exprByKind(e ast.Expr, hint types.Type) types.Type {
 	}
 }
 
-// statementHint returns a hint that the value is discarded, and nil for other hints.
+// statementHint returns the hint if it means that the value is discarded, and nil otherwise.
 func statementHint(hint types.Type) types.Type {
 	if hint != nil && types.Resolve(hint) == types.Nil {
 		return types.Nil
@@ -193,7 +197,7 @@ func statementHint(hint types.Type) types.Type {
 	return nil
 }
 
-// control checks expressions with control flow or effects.
+// control checks an expression that affects the control flow or has effects.
 func (b *body) control(e ast.Expr, hint types.Type) types.Type {
 	switch e := e.(type) {
 	case *ast.ForExpr:
@@ -222,7 +226,7 @@ func (b *body) control(e ast.Expr, hint types.Type) types.Type {
 	}
 }
 
-// task checks expressions that start or await tasks.
+// task checks an expression that starts or awaits tasks.
 func (b *body) task(e ast.Expr) types.Type {
 	switch e := e.(type) {
 	case *ast.Await:

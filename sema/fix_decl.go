@@ -12,9 +12,10 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// Fixes of declarations: missing or superfluous parts of a head, and the position of a declaration.
+// This file contains fixes of declarations: fixes for missing or superfluous parts of a head, and
+// for misplaced declarations.
 
-// declareTrait returns the fix that declares a trait before the declaration that names it.
+// declareTrait returns the fix that declares a trait before the declaration that refers to it.
 func declareTrait(m *module, name *ast.Ident) diag.Fix {
 	at := name.Sp.Start
 	if d := m.declarationAt(name.Sp); d != nil {
@@ -23,7 +24,7 @@ func declareTrait(m *module, name *ast.Ident) diag.Fix {
 	return diag.UnsafeFix(diag.Insert(at, "trait "+name.Name+" {}\n\n"), "Declare trait `%s`", name.Name)
 }
 
-// optionalFieldFix returns the fix that makes the first recursive field of a struct an option.
+// optionalFieldFix returns the fix that makes the first recursive field of a struct an Option.
 func (c *checker) optionalFieldFix(m *module, s *ast.StructDecl) []diag.Fix {
 	if s == nil {
 		return nil
@@ -39,7 +40,7 @@ func (c *checker) optionalFieldFix(m *module, s *ast.StructDecl) []diag.Fix {
 	return nil
 }
 
-// structs returns the structs of a module by their heads.
+// structs returns the structs of a module by their DeclHeads.
 func (m *module) structs() map[*ast.DeclHead]*ast.StructDecl {
 	all := map[*ast.DeclHead]*ast.StructDecl{}
 	for _, d := range m.fileDecls() {
@@ -50,8 +51,8 @@ func (m *module) structs() map[*ast.DeclHead]*ast.StructDecl {
 	return all
 }
 
-// renameToFrom returns the fix that renames the only function of an `impl From`, if nothing else is
-// wrong.
+// renameToFrom returns the fix that renames the only function of an `impl From` to `from`. It
+// returns nil if the impl has other errors.
 func renameToFrom(d *ast.ImplDecl, im *impl, from types.Type) []diag.Fix {
 	if len(d.Methods) != 1 || d.Methods[0].Name.Name == "from" {
 		return nil
@@ -63,7 +64,8 @@ func renameToFrom(d *ast.ImplDecl, im *impl, from types.Type) []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(diag.Replace(fn.Decl.Name.Sp, "from"), "Rename to `from`")}
 }
 
-// connectionFixes returns the fixes that set each of the manifest's connections for an agent.
+// connectionFixes returns one fix for each connection in the manifest. The fix makes the connection
+// that of the agent.
 func (c *checker) connectionFixes(a *Agent) (fixes []diag.Fix) {
 	if c.cfg.Manifest == nil {
 		return nil
@@ -74,7 +76,8 @@ func (c *checker) connectionFixes(a *Agent) (fixes []diag.Fix) {
 	return fixes
 }
 
-// connectorFixes returns the fixes that set each of the manifest's hosts as the connector.
+// connectorFixes returns one fix for each host in the manifest. The fix makes the host the
+// connector.
 func (c *checker) connectorFixes(m *module, h *Host) (fixes []diag.Fix) {
 	l, ok := edits.HostRows(m.info.File.Source, h.Decl)
 	if c.cfg.Manifest == nil || !ok {
@@ -86,7 +89,7 @@ func (c *checker) connectorFixes(m *module, h *Host) (fixes []diag.Fix) {
 	return fixes
 }
 
-// jsonFormatFix returns the fixes that declare a host's output as JSON.
+// jsonFormatFix returns the fix that declares that a host's output is JSON.
 func jsonFormatFix(h *Host) []diag.Fix {
 	f := h.mod.info.File.Source
 	fix := diag.Fix{Title: "Write `output_format: \"json\"`"}
@@ -107,7 +110,8 @@ func jsonFormatFix(h *Host) []diag.Fix {
 	return []diag.Fix{fix}
 }
 
-// inMemoryFix returns the fix that removes the file of a store.
+// inMemoryFix returns the fix that removes the file of a store, so that the store is only in
+// memory.
 func inMemoryFix(s *Store) []diag.Fix {
 	call, ok := unparen(s.Decl.Value).(*ast.MethodCall)
 	if !ok {
@@ -116,8 +120,8 @@ func inMemoryFix(s *Store) []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(diag.Remove(source.Span{Start: call.Recv.Span().End, End: call.Sp.End}), "Remove `with_persistence`")}
 }
 
-// removeTraitFix returns the fix that removes an unneeded impl of a trait, or makes it an impl of
-// the type alone.
+// removeTraitFix returns the fix that removes an unnecessary impl of a trait, or converts it to an
+// inherent impl.
 func removeTraitFix(m *module, name *ast.Ident) []diag.Fix {
 	d, ok := m.declarationAt(name.Sp).(*ast.ImplDecl)
 	if !ok || d.Trait == nil {
@@ -131,9 +135,9 @@ func removeTraitFix(m *module, name *ast.Ident) []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(diag.Remove(at), "Write `impl %s`", f.Slice(d.Target.Span()))}
 }
 
-// Missing parts: fields, arms, handlers, methods.
+// The following functions return fixes that add missing fields, arms, handlers and methods.
 
-// addFields returns the advice for a literal with missing fields.
+// addFields returns the advice for a literal with missing fields. Its fix adds rows.
 func (b *body) addFields(e *ast.StructLit, missing, rows []string) diag.Advice {
 	a := diag.HintAdvice("add `" + strings.Join(missing, ": …`, `") + ": …`, or copy the other fields with `..base`")
 	if l, ok := edits.ListIn(b.info.File.Source, e.Path.Sp.End, edits.LastEnd(e.Fields), e.Sp); ok {
@@ -142,7 +146,8 @@ func (b *body) addFields(e *ast.StructLit, missing, rows []string) diag.Advice {
 	return a
 }
 
-// addArms adds the missing arms of a match to the advice; left enumerates further ones.
+// addArms adds a fix to the advice a that adds the missing arms of a match. left enumerates further
+// missing arms.
 func (b *body) addArms(a diag.Advice, e *ast.MatchExpr, missing []string, left *coverage.Arms) diag.Advice {
 	if all := left.Patterns(); len(e.Arms) == 0 && len(all) > 0 {
 		missing = all
@@ -163,7 +168,7 @@ func (b *body) addArms(a diag.Advice, e *ast.MatchExpr, missing []string, left *
 	return a.WithFix(diag.Fix{Title: "Add the missing arms", Edits: l.Add(rows...)})
 }
 
-// handlerRow returns the text of a handler for a type of message.
+// handlerRow returns the text of a handler for the message m.
 func handlerRow(m hostmsg.Message) string {
 	param := m.Type[:1]
 	if m.Schema != "" {
@@ -172,5 +177,5 @@ func handlerRow(m hostmsg.Message) string {
 	return `"` + m.Type + `" => |` + param + "| " + edits.NotWritten
 }
 
-// askRow returns the text of an `ask` handler for a type of message.
+// askRow returns the text of an `ask` handler for the message m.
 func askRow(m hostmsg.Message) string { return `"` + m.Type + `" => ` + askWord }

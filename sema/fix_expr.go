@@ -14,10 +14,11 @@ import (
 	"github.com/concerto-lang/concerto/sema/surface"
 )
 
-// Fixes of expressions and statements. Each belongs to a hint that describes it.
+// This file contains fixes of expressions and statements. Each fix does what the hint of its
+// diagnostic says.
 
-// onlyParameter returns the only parameter of a function without an argument. It returns "" if
-// there are several.
+// onlyParameter returns the name of the only parameter that has no argument. It returns "" if there
+// are several such parameters.
 func onlyParameter(fn *Function, filled []bool) string {
 	only := ""
 	for k, p := range fn.Params {
@@ -32,8 +33,8 @@ func onlyParameter(fn *Function, filled []bool) string {
 	return only
 }
 
-// removeArgumentsFix returns the fix that removes the last n arguments of a call. A piped argument
-// cannot be removed.
+// removeArgumentsFix returns the fix that removes the last n arguments of a call. It returns nil if
+// one of them is piped, because a piped argument cannot be removed.
 func removeArgumentsFix(args []*ast.Arg, n int, what string) []diag.Fix {
 	first := len(args) - n
 	if first < 0 {
@@ -46,7 +47,7 @@ func removeArgumentsFix(args []*ast.Arg, n int, what string) []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(diag.Remove(at), "Remove %s", what)}
 }
 
-// labelLoopFix returns the fix that adds an undeclared label to the outermost loop around its use.
+// labelLoopFix returns the fix that adds an undeclared label to the outermost enclosing loop.
 func (b *body) labelLoopFix(name string) []diag.Fix {
 	for _, lp := range b.loops {
 		if lp.home == b.frame && lp.label == "" {
@@ -79,7 +80,8 @@ func (b *body) typeAsValueAdvice(e *ast.PathExpr, en *entity) diag.Advice {
 	return a
 }
 
-// unionFixes returns a fix for each string of a union.
+// unionFixes returns one fix for each string in the union u. The fix replaces the text at a span
+// with the string.
 func unionFixes(at source.Span, u *types.Union) (fixes []diag.Fix) {
 	for _, v := range u.Values {
 		fixes = append(fixes, diag.Change(at, v, strconv.Quote(v), false))
@@ -87,7 +89,7 @@ func unionFixes(at source.Span, u *types.Union) (fixes []diag.Fix) {
 	return fixes
 }
 
-// removeTypesFix returns the fix that removes superfluous type arguments.
+// removeTypesFix returns the fix that removes the type arguments after the first most ones.
 func removeTypesFix(t *ast.NamedType, most int) []diag.Fix {
 	if len(t.Args) <= most || most == 0 {
 		return nil
@@ -96,7 +98,7 @@ func removeTypesFix(t *ast.NamedType, most int) []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(diag.Remove(at), "Remove the additional type arguments")}
 }
 
-// addValuesFix returns the fix that adds placeholders for a variant's values.
+// addValuesFix returns the fix that adds placeholders for the values of a variant.
 func addValuesFix(e *ast.PathExpr, v *types.Variant) diag.Fix {
 	text := " " + edits.FieldPlaceholders(v.Fields, 0)
 	if !v.Named {
@@ -109,7 +111,7 @@ func addValuesFix(e *ast.PathExpr, v *types.Variant) diag.Fix {
 	return diag.UnsafeFix(diag.Insert(e.Sp.End, text), "Add values")
 }
 
-// mapError returns the fix that converts an error before `?` returns it.
+// mapError returns the fix that converts an error before a `?` returns it.
 func mapError(at source.Span, err, want types.Type) []diag.Fix {
 	n, ok := types.Resolve(want).(*types.Named)
 	if !ok || n.Decl.Kind != types.ErrorStruct {
@@ -122,7 +124,7 @@ func mapError(at source.Span, err, want types.Type) []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(diag.Insert(at.End-1, ".map_err(|e| "+n.Decl.Name+"::new("+text+"))"), "Add `.map_err`")}
 }
 
-// executeFixes returns the fixes that make a call of a host a call of `execute`.
+// executeFixes returns the fixes that replace a call of a host with a call of its method `execute`.
 func executeFixes(e ast.Expr, host string) []diag.Fix {
 	switch x := unparen(e).(type) {
 	case *ast.Call:
@@ -133,7 +135,7 @@ func executeFixes(e ast.Expr, host string) []diag.Fix {
 	return nil
 }
 
-// callFixes returns the fixes for a call of a value that is not a function.
+// callFixes returns the fixes for a call of a value that is no function.
 func (b *body) callFixes(e *ast.Call, callee types.Type) []diag.Fix {
 	t := types.Resolve(callee)
 	if d, ok := t.(*types.Declared); ok && d.Kind != nil {
@@ -155,7 +157,8 @@ func (b *body) callFixes(e *ast.Call, callee types.Type) []diag.Fix {
 	return nil
 }
 
-// assignFix returns the fix that assigns a method's result to the variable that it is called on.
+// assignFix returns the fix that assigns the result of a method call to the method's receiver,
+// which is a variable.
 func (b *body) assignFix(e *ast.MethodCall, t types.Type) []diag.Fix {
 	p, ok := e.Recv.(*ast.PathExpr)
 	if !ok {
@@ -168,7 +171,7 @@ func (b *body) assignFix(e *ast.MethodCall, t types.Type) []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(diag.Insert(e.Sp.Start, l.Name+" = "), "Assign the result to `%s`", l.Name)}
 }
 
-// addQuestionFix returns the fix that adds `?` to a discarded Result.
+// addQuestionFix returns the fix that adds a `?` to an expression whose Result is discarded.
 func (b *body) addQuestionFix(e ast.Expr) []diag.Fix {
 	if !edits.IsPostfix(e) {
 		return nil
@@ -176,7 +179,8 @@ func (b *body) addQuestionFix(e ast.Expr) []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(diag.Insert(e.Span().End, "?"), "Add `?`")}
 }
 
-// awaitSubject returns the fix that awaits a matched task, if the patterns are for its value.
+// awaitSubject returns the fix that awaits the subject of a match. The subject is a task, and the
+// patterns match the task's value.
 func (b *body) awaitSubject(t types.Type) []diag.Fix {
 	if _, ok := t.(*types.Task); !ok || b.subject == nil {
 		return nil
@@ -184,8 +188,8 @@ func (b *body) awaitSubject(t types.Type) []diag.Fix {
 	return []diag.Fix{edits.Await(b.subject, "")}
 }
 
-// variableFix returns the fix that assigns a temporary value to a variable, so that it can be
-// changed.
+// variableFix returns the fix that assigns a temporary value to a variable, so that the program can
+// change it.
 func (b *body) variableFix(place ast.Expr) []diag.Fix {
 	at := place.Span()
 	if b.here == 0 || b.here > at.Start {
@@ -200,7 +204,7 @@ func (b *body) variableFix(place ast.Expr) []diag.Fix {
 		diag.Insert(b.here, "let mut "+name+" = "+f.Slice(at)+";"+b.separator()), diag.Replace(at, name))}}
 }
 
-// mergeInserts merges two insertions at the same position.
+// mergeInserts returns two edits as one if both insert text at the same position.
 func mergeInserts(first, second diag.Edit) []diag.Edit {
 	if first.Span.End != second.Span.Start {
 		return []diag.Edit{first, second}
@@ -208,8 +212,8 @@ func mergeInserts(first, second diag.Edit) []diag.Edit {
 	return []diag.Edit{{Span: source.Span{Start: first.Span.Start, End: second.Span.End}, Text: first.Text + second.Text}}
 }
 
-// separator returns the text between a new statement and the current one: a line break if the
-// current one starts its line.
+// separator returns the text between an inserted statement and the current statement. It is a line
+// break if the current statement is the first on its line.
 func (b *body) separator() string {
 	f := b.info.File.Source
 	if own := edits.Indent(f, b.here); f.LineStart(f.LineOf(b.here))+source.Pos(len(own)) == b.here {
@@ -223,7 +227,7 @@ func (b *body) removeHandlerFix(h *ast.Handler) diag.Fix {
 	return edits.RemoveRow(b.info.File.Source, h.Sp, "Remove the handler")
 }
 
-// oneParameterFix returns the fix that removes all parameters of a handler but the first.
+// oneParameterFix returns the fix that removes all parameters of a handler except the first.
 func (b *body) oneParameterFix(cl *ast.Closure) []diag.Fix {
 	if len(cl.Params) < 2 {
 		return nil
@@ -232,7 +236,7 @@ func (b *body) oneParameterFix(cl *ast.Closure) []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(diag.Remove(at), "Remove all but the first")}
 }
 
-// sendNothing returns the fix that ends a handler without a value.
+// sendNothing returns the fix that removes the value from the end of a handler.
 func (b *body) sendNothing(x ast.Expr) diag.Fix {
 	at := x.Span().End
 	if f := b.info.File.Source; strings.HasPrefix(strings.TrimLeft(f.Slice(source.Span{Start: at, End: source.Pos(len(f.Text))}), " \t\r\n"), "}") {
@@ -242,7 +246,7 @@ func (b *body) sendNothing(x ast.Expr) diag.Fix {
 }
 
 // positionalFix returns the fix that removes the names from a literal of a variant with positional
-// values, if their number is correct.
+// values. It returns nil if the number of values is wrong.
 func (b *body) positionalFix(e *ast.StructLit, v *types.Variant) []diag.Fix {
 	if e == nil || len(e.Fields) != len(v.Fields) || e.Rest != nil {
 		return nil
@@ -258,8 +262,8 @@ func (b *body) positionalFix(e *ast.StructLit, v *types.Variant) []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(diag.Replace(source.Span{Start: e.Path.Sp.End, End: e.Sp.End}, text), "Write its values without names")}
 }
 
-// implementFix returns the fix that implements a trait for a type, before the declaration that
-// requires it.
+// implementFix returns the fix that adds an impl of a trait for the type t. It inserts the impl
+// before the declaration that requires it.
 func (b *body) implementFix(t types.Type, bound *types.Bound, at source.Span) []diag.Fix {
 	td := b.c.conforms.traits[bound.Trait]
 	args := map[*types.Param]types.Type{td.self: t}
@@ -276,9 +280,8 @@ func (b *body) implementFix(t types.Type, bound *types.Bound, at source.Span) []
 	return b.insertBeforeDecl(at, text, "Implement `"+bound.String()+"` for `"+t.String()+"`")
 }
 
-// boolAdvice returns what to write for an expression of type t if a Bool is required. It never
-// suggests checking whether an Option or a Result holds a value, because an answer of false is a
-// value, too.
+// boolAdvice returns the advice for an expression of type t that is used as a Bool. It never
+// suggests checking whether an Option or a Result holds a value, because the value may be false.
 func (b *body) boolAdvice(e ast.Expr, t types.Type) diag.Advice {
 	if assign, ok := unparen(e).(*ast.Assign); ok && assign.Op == ast.OpNone {
 		between := source.Span{Start: assign.Target.Span().End, End: assign.Value.Span().Start}
@@ -320,7 +323,8 @@ func (b *body) boolAdvice(e ast.Expr, t types.Type) diag.Advice {
 	return diag.HintAdvice("a condition must be a Bool: compare the value with another")
 }
 
-// heldBoolAdvice is truth for an Option or a Result that holds a value of type inner.
+// heldBoolAdvice returns the advice of boolAdvice for an Option or a Result that holds a value of
+// type inner.
 func (b *body) heldBoolAdvice(e ast.Expr, inner types.Type, may string) diag.Advice {
 	if inner == types.Bool || types.IsAny(inner) {
 		return diag.HintAdvice(b.quotedText(e) + " " + may + ": add `?` after it, or use `.unwrap_or(…)` or `match`").WithFix(edits.Append(e, "?"))
@@ -328,7 +332,8 @@ func (b *body) heldBoolAdvice(e ast.Expr, inner types.Type, may string) diag.Adv
 	return diag.HintAdvice(b.quotedText(e) + " " + may + ", and its value is not a Bool: use `match` to handle each case")
 }
 
-// emitBoolAdvice is truth for the answer to an awaited emit that does not request a Bool.
+// emitBoolAdvice returns the advice of boolAdvice for the answer to an awaited emit whose type is
+// not Bool.
 func (b *body) emitBoolAdvice(e ast.Expr, t types.Type) diag.Advice {
 	emit := b.emitOf(e)
 	if emit == nil || heldType(t) == types.Bool {
@@ -356,8 +361,8 @@ func (b *body) emitBoolAdvice(e ast.Expr, t types.Type) diag.Advice {
 		WithFix(diag.Fix{Title: "Request a Bool", Edits: all})
 }
 
-// emitOf returns the awaited emit whose answer e is, directly or through a variable of this
-// function, or nil.
+// emitOf returns the awaited emit whose answer is e, or nil. e may be the emit, or a variable of
+// the current function to which the answer is assigned.
 func (b *body) emitOf(e ast.Expr) *ast.EmitExpr {
 	switch x := unparen(e).(type) {
 	case *ast.EmitExpr:
@@ -374,7 +379,7 @@ func (b *body) emitOf(e ast.Expr) *ast.EmitExpr {
 	return nil
 }
 
-// findLet returns the `let` of this function that sets the variable that a path names, or nil.
+// findLet returns the `let` in the current function that declares the variable x, or nil.
 func (b *body) findLet(x *ast.PathExpr) *ast.LetStmt {
 	l := b.visibleLocal(x.Segments[0].Name)
 	if l == nil || len(x.Segments) > 1 {

@@ -15,9 +15,10 @@ import (
 	"github.com/concerto-lang/concerto/sema/surface"
 )
 
-// Fixes of undeclared names: names of std are imported, others are declared.
+// This file contains fixes of undeclared names. A fix imports a name from std, or declares the
+// name.
 
-// stdKind is the kind of use of a name of std.
+// stdKind is the kind of use of a name that std may contain.
 type stdKind uint8
 
 const (
@@ -26,7 +27,7 @@ const (
 	stdType
 )
 
-// stdModulesOf returns the modules of std that contain a name of a kind.
+// stdModulesOf returns the modules of std that contain a name for the given kind of use.
 func (c *checker) stdModulesOf(name string, kind stdKind) []string {
 	if c.lib.stdIndex == nil {
 		c.lib.stdIndex = map[stdName][]string{}
@@ -64,7 +65,8 @@ func (l *libraryUse) indexStd(module string, f *ast.File) {
 	}
 }
 
-// fromStd returns the advice for a name that std contains: its modules, each with its import.
+// fromStd returns the advice for an undeclared name that std contains. It names the modules that
+// contain the name, and has a fix for each import.
 func (b *body) fromStd(id *ast.Ident, u use) diag.Advice {
 	kind := stdConst
 	if u.called {
@@ -93,7 +95,7 @@ func editsInOrder(a, b diag.Edit) []diag.Edit {
 	return []diag.Edit{a, b}
 }
 
-// importTypes returns the imports of a type of std.
+// importTypes returns the fixes that import a type from std.
 func (c *checker) importTypes(m *module, name string) (fixes []diag.Fix) {
 	for _, in := range c.stdModulesOf(name, stdType) {
 		fixes = append(fixes, importFix(m, "std::"+in+"::"+name))
@@ -101,7 +103,7 @@ func (c *checker) importTypes(m *module, name string) (fixes []diag.Fix) {
 	return fixes
 }
 
-// foreignValueFix returns the fix that replaces a word of another language by Concerto's.
+// foreignValueFix returns the fix that replaces a word of another language with Concerto's word.
 func (b *body) foreignValueFix(id *ast.Ident, u use) []diag.Fix {
 	rest := b.info.File.Source.String()[id.Sp.End:]
 	empty := map[string]string{"dict": "{}", "Dict": "{}", "Map": "{}", "list": "[]", "List": "[]", "Array": "[]", "Vec": "[]"}[id.Name]
@@ -140,8 +142,8 @@ func (b *body) declareFixes(id *ast.Ident, u use) []diag.Fix {
 	return b.declareVariable(id, u)
 }
 
-// insertBeforeDecl returns the fix that inserts a text before the module's declaration around a
-// position.
+// insertBeforeDecl returns the fix that inserts text before the declaration of the module that
+// contains a position.
 func (b *body) insertBeforeDecl(at source.Span, text, title string) []diag.Fix {
 	f := b.info.File.Source
 	d := b.m.declarationAt(at)
@@ -153,8 +155,8 @@ func (b *body) insertBeforeDecl(at source.Span, text, title string) []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(diag.Insert(before, strings.ReplaceAll(text, "\n", "\n"+own)+"\n\n"+own), "%s", title)}
 }
 
-// declareVariable returns the fix that declares a variable before the statement that reads it, or
-// at its assignment.
+// declareVariable returns the fix that declares a variable. It inserts the declaration before the
+// statement that reads the variable, or changes the assignment to a declaration.
 func (b *body) declareVariable(id *ast.Ident, u use) []diag.Fix {
 	f := b.info.File.Source
 	if b.here == 0 || b.here > id.Sp.Start {
@@ -180,7 +182,8 @@ func (b *body) declareVariable(id *ast.Ident, u use) []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(diag.Insert(b.here, "let "+id.Name+" = "+value+";"+b.separator()), "Declare variable `%s`", id.Name)}
 }
 
-// startValue returns the initial value of a variable that is changed with `+=` or similar, or "".
+// startValue returns the initial value of a variable that is changed with an operator such as `+=`,
+// or "".
 func (b *body) startValue(id *ast.Ident) string {
 	op, rest, ok := strings.Cut(strings.TrimLeft(b.info.File.Source.String()[id.Sp.End:], " \t"), "=")
 	switch {
@@ -194,7 +197,7 @@ func (b *body) startValue(id *ast.Ident) string {
 	return "0"
 }
 
-// outermostLoop returns the outermost loop of the function around a position, or nil.
+// outermostLoop returns the outermost loop that contains a position in a function, or nil.
 func outermostLoop(f *ast.File, at source.Span) (loop ast.Node) {
 	for _, n := range surface.Around(f, at) {
 		switch n.(type) {
@@ -209,7 +212,7 @@ func outermostLoop(f *ast.File, at source.Span) (loop ast.Node) {
 	return loop
 }
 
-// stdCallFix returns the fix for a call of a std function such as `json.parse(…)`.
+// stdCallFix returns the fix for a call of a function of std in the form `json.parse(…)`.
 func (b *body) stdCallFix(id *ast.Ident, u use) []diag.Fix {
 	name := strings.ToLower(id.Name)
 	at := source.Span{Start: id.Sp.Start, End: id.Sp.End + source.Pos(len(u.method)+1)}
@@ -221,7 +224,8 @@ func (b *body) stdCallFix(id *ast.Ident, u use) []diag.Fix {
 	return []diag.Fix{diag.Change(at, path, path, false)}
 }
 
-// declareFunction returns the fix that declares a function after the declaration that calls it.
+// declareFunction returns the fix that declares a function after the declaration that calls the
+// function.
 func (b *body) declareFunction(id *ast.Ident, u use) []diag.Fix {
 	f := b.info.File.Source
 	d := b.m.declarationAt(id.Sp)
@@ -239,8 +243,8 @@ func (b *body) declareFunction(id *ast.Ident, u use) []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(diag.Insert(d.Span().End, text), "Declare function `%s`", id.Name)}
 }
 
-// parametersFor returns parameters for the given arguments, with types as far as their syntax shows
-// them.
+// parametersFor returns the text of parameters for the given arguments. The types of the parameters
+// are those of literal arguments, and placeholders otherwise.
 func (b *body) parametersFor(args []*ast.Arg) string {
 	var out []string
 	for i, a := range args {
@@ -272,7 +276,8 @@ func (b *body) parametersFor(args []*ast.Arg) string {
 	return strings.Join(out, ", ")
 }
 
-// interpolationFix returns the fix that converts `+` to a string with interpolation.
+// interpolationFix returns the fix that converts a concatenation with `+` to a string with
+// interpolation.
 func (b *body) interpolationFix(e *ast.Binary) []diag.Fix {
 	var s strings.Builder
 	for _, x := range []ast.Expr{e.X, e.Y} {
@@ -290,17 +295,19 @@ func (b *body) interpolationFix(e *ast.Binary) []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(diag.Replace(e.Sp, `"`+s.String()+`"`), "Change to interpolation")}
 }
 
-// importFix returns the fix that adds an import to a module: after its imports, else at the start.
+// importFix returns the fix that adds an import to a module, after the module's imports or at its
+// start.
 func importFix(m *module, path string) diag.Fix {
 	return diag.UnsafeFix(importEdit(m, path), "Import `%s`", path)
 }
 
 func importEdit(m *module, path string) diag.Edit { return topEdit(m, "use "+path+";") }
 
-// modEdit returns the edit that declares a module with an existing file.
+// modEdit returns the edit that declares a module whose file exists.
 func modEdit(m *module, name string) diag.Edit { return topEdit(m, "mod "+name+";") }
 
-// topEdit returns the edit that adds a line after the imports and modules at the start of a module.
+// topEdit returns the edit that adds a line after the imports and module declarations at the start
+// of a module.
 func topEdit(m *module, line string) diag.Edit {
 	f := m.info.File.Source
 	decls := m.fileDecls()
@@ -332,7 +339,7 @@ func topEdit(m *module, line string) diag.Edit {
 	return diag.Insert(at, line+gap+edits.Indent(f, at))
 }
 
-// foreignTypeAdvice returns the advice for a type name of another language.
+// foreignTypeAdvice returns the advice for the name of a type in another language.
 func foreignTypeAdvice(hint string, name *ast.Ident) diag.Advice {
 	a := diag.HintAdvice(hint)
 	if w := foreign.Type.Find(name.Name); len(w.Ours) == 1 {
@@ -341,7 +348,7 @@ func foreignTypeAdvice(hint string, name *ast.Ident) diag.Advice {
 	return a
 }
 
-// declarationAt returns the declaration of a module around a position, or nil.
+// declarationAt returns the declaration of the module that contains a position, or nil.
 func (m *module) declarationAt(at source.Span) ast.Decl {
 	decls := m.fileDecls()
 	i, _ := slices.BinarySearchFunc(decls, at.Start, func(d ast.Decl, p source.Pos) int { return cmp.Compare(d.Span().End, p) })
@@ -351,7 +358,7 @@ func (m *module) declarationAt(at source.Span) ast.Decl {
 	return decls[i]
 }
 
-// fileDecls returns the declarations of a module in its file.
+// fileDecls returns the module's declarations in its file.
 func (m *module) fileDecls() []ast.Decl {
 	m = m.home()
 	if m.parent == nil || m.parent.info != m.info {
@@ -365,8 +372,8 @@ func (m *module) fileDecls() []ast.Decl {
 	return nil
 }
 
-// addSection adds the hint for a missing section of the manifest, and the fix that appends it. Only
-// the author knows its real values: body is a start.
+// addSection adds a hint and a fix to d. The fix appends a section with the given body to the
+// manifest. The body is only an example, because only the user knows the values.
 func (c *checker) addSection(d *diag.Diagnostic, hint, name, body string) {
 	a := diag.HintAdvice(hint)
 	if c.cfg.Manifest == nil {

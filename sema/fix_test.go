@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// made applies the fix with a title and returns the resulting program.
+// made applies the fix with the given title to a program and returns the result.
 func made(t *testing.T, text, title string) string {
 	t.Helper()
 	_, found := check("bad.conc", text)
@@ -24,11 +24,12 @@ func made(t *testing.T, text, title string) string {
 			titles = append(titles, f.Title)
 		}
 	}
-	t.Errorf("of\n%s\nno fix is called %q: %s\n%s", text, title, strings.Join(titles, ", "), codes(found))
+	t.Errorf("the diagnostics of\n%s\nhave no fix with the title %q, only %s\n%s", text, title, strings.Join(titles, ", "), codes(found))
 	return text
 }
 
-// The text that a fix adds to a formatted program is formatted.
+// TestFixesAreFormatted checks that a formatted program is still formatted after a fix adds text to
+// it.
 func TestFixesAreFormatted(t *testing.T) {
 	for _, c := range []struct{ name, title, bad, good string }{
 		{"arms on lines", "Add the missing arms", `
@@ -316,13 +317,13 @@ fn main() {
 			bad, want := strings.TrimPrefix(c.bad, "\n"), strings.TrimPrefix(c.good, "\n")
 			got := made(t, bad, c.title)
 			if got != want {
-				t.Errorf("got:\n%s\nwant:\n%s", got, want)
+				t.Errorf("the fixed program is:\n%s\nwant:\n%s", got, want)
 			}
 			if longest(got) > format.DefaultWidth {
 				return
 			}
 			if text, found := format.Source(source.NewFile("a.conc", []byte(got)), format.DefaultWidth); found.HasErrors() || string(text) != got {
-				t.Errorf("the formatter makes of it:\n%s\n%s", text, codes(found))
+				t.Errorf("the fixed program is not formatted; formatted it is:\n%s\n%s", text, codes(found))
 			}
 		})
 	}
@@ -335,21 +336,22 @@ func longest(text string) (n int) {
 	return n
 }
 
-// TestPipedIntoTooMany checks that no fix removes the piped argument of a call without parameters.
+// TestPipedIntoTooMany checks a call without parameters that receives a piped argument. No fix may
+// remove the argument.
 func TestPipedIntoTooMany(t *testing.T) {
 	_, list := check("bad.conc", "fn f() -> Int { 1 }\nfn main() { println(1 |> f()); }")
 	for _, d := range list.Sorted() {
 		if d.Info == diag.ArgumentCount && len(d.Fixes) > 0 {
-			t.Errorf("it brings %q", d.Fixes[0].Title)
+			t.Errorf("the diagnostic has the fix %q", d.Fixes[0].Title)
 		}
 	}
 	if got := codes(list); !strings.Contains(got, "E0401 `f` takes no arguments, but got 1") {
-		t.Errorf("got %s", got)
+		t.Errorf("diagnostics = %s", got)
 	}
 }
 
-// TestNoPresenceForBool checks that, if a Bool is required, no hint or fix checks whether an Option
-// or a Result holds a value, which is also true if it holds false.
+// TestNoPresenceForBool checks expressions that are used as a Bool and are an Option or a Result.
+// No hint or fix may check for the presence of a value, because the value may be false.
 func TestNoPresenceForBool(t *testing.T) {
 	for _, held := range []string{"Bool", "Any", "Int", "String"} {
 		for _, wrapped := range []string{"Option<%s>", "Result<%s, Error>", "Task<Result<%s, Error>>", "Task<Option<%s>>", "Option<Option<%s>>", "Result<Option<%s>, Error>"} {
@@ -361,7 +363,7 @@ func TestNoPresenceForBool(t *testing.T) {
 				"let _ys = [1].filter(|_n| x);", "match 1 { n if x => {}, _ => {} }", "let _v = if x { 1 } else { 2 };"} {
 				_, list := check("bad.conc", "fn give(_b: Bool) {}\nfn f(x: "+typ+") { "+use+" }\nfn g(x: "+typ+") -> Bool { return x; }")
 				if !list.HasErrors() {
-					t.Errorf("%s of %s is no error", use, typ)
+					t.Errorf("%s with x: %s has no error", use, typ)
 				}
 				for _, d := range list.Sorted() {
 					hints := strings.Join(d.Hints, " ")
@@ -373,7 +375,7 @@ func TestNoPresenceForBool(t *testing.T) {
 					}
 					for _, word := range []string{"is_ok", "is_some", "is_err", "is_none", "None =", "= None", "nil", "if let", "to_string"} {
 						if strings.Contains(hints, word) {
-							t.Errorf("%s, a %s: %s", use, typ, hints)
+							t.Errorf("%s with x: %s: a hint or fix suggests a check for presence: %s", use, typ, hints)
 						}
 					}
 				}
@@ -382,7 +384,7 @@ func TestNoPresenceForBool(t *testing.T) {
 	}
 }
 
-// Fixes replace the syntax of other languages.
+// TestFixesOfHabits checks the fixes that replace the syntax of other languages.
 func TestFixesOfHabits(t *testing.T) {
 	for _, c := range []struct{ title, bad, good string }{
 		{"Change to `execute_with_schema`", "agent A uses scripted {}\nstruct P { x: Int }\nfn main() { println(A.execute<P>(\"x\")?.x); }\n",
@@ -406,7 +408,7 @@ func TestFixesOfHabits(t *testing.T) {
 		{"Change to `m.has(\"a\")`", "fn f(m: Map<String, Int>) { if \"a\" in m { println(1); } }\n", "fn f(m: Map<String, Int>) { if m.has(\"a\") { println(1); } }\n"},
 	} {
 		if got := made(t, c.bad, c.title); got != c.good {
-			t.Errorf("%s:\n%s\nwant\n%s", c.title, got, c.good)
+			t.Errorf("the fix %q produces\n%s\nwant\n%s", c.title, got, c.good)
 		}
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 )
 
-// FuzzCheck checks programs that parse. The checker must not panic, and every diagnostic must have
-// a position in the text and a hint or label.
+// FuzzCheck checks programs that parse. The checker must not panic. Each diagnostic must have a
+// position in the text, a message, and a hint.
 func FuzzCheck(f *testing.F) {
 	archives, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(archives) == 0 {
-		f.Fatal("no seeds", err)
+		f.Fatal("no seed programs", err)
 	}
 	for _, path := range archives {
 		text, err := os.ReadFile(path)
@@ -41,10 +41,10 @@ func FuzzCheck(f *testing.F) {
 		_, list := check("fuzz.conc", src)
 		for _, d := range list.Sorted() {
 			if d.File == nil || d.Span.Start < 0 || d.Span.Start > d.Span.End || int(d.Span.End) > len(d.File.Text) {
-				t.Fatalf("%s %q stands nowhere: %v", d.Info.Code, d.Message, d.Span)
+				t.Fatalf("%s %q has no valid position: %v", d.Info.Code, d.Message, d.Span)
 			}
 			if d.Message == "" || len(d.Hints) == 0 && d.Info.Code > "E0200" {
-				t.Fatalf("%s %q has no hint", d.Info.Code, d.Message)
+				t.Fatalf("%s has the message %q and no hint", d.Info.Code, d.Message)
 			}
 		}
 	})

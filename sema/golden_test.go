@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/golden"
 )
 
-// Each section NAME.conc of an archive is a program. The section NAME.diag contains its
-// diagnostics.
+// TestDiagnostics compares the diagnostics of programs with golden archives. Each section NAME.conc
+// of an archive is a program, and the section NAME.diag contains its diagnostics.
 func TestDiagnostics(t *testing.T) {
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, a *golden.Archive) {
 		for _, section := range a.Sections(".conc") {

@@ -10,10 +10,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Calls and selections in the syntax of other languages, if their meaning is certain.
+// This file handles calls and member accesses in the syntax of other languages whose meaning is
+// certain.
 
-// typeNamed returns the type that a single name refers to, or nil if it refers to a variable or
-// nothing.
+// typeNamed returns the type to which the name e refers. It returns nil if e is not a name, or if
+// the name refers to a variable or to nothing.
 func (b *body) typeNamed(e ast.Expr) *entity {
 	p, ok := unparen(e).(*ast.PathExpr)
 	if !ok || len(p.Segments) != 1 || b.visibleLocal(p.Segments[0].Name) != nil {
@@ -26,8 +27,8 @@ func (b *body) typeNamed(e ast.Expr) *entity {
 	return en
 }
 
-// reportDotted reports an item of a type that is accessed with `.`, with the arguments of its call,
-// and returns the type of the whole expression.
+// reportDotted reports the access of a type's item with a `.`. args are the arguments if the item
+// is called. It returns the type of the whole expression, and false if recv is no type.
 func (b *body) reportDotted(recv ast.Expr, name *ast.Ident, whole source.Span, args ...*ast.Arg) (types.Type, bool) {
 	en := b.typeNamed(recv)
 	if en == nil {
@@ -67,7 +68,8 @@ func (b *body) reportDotted(recv ast.Expr, name *ast.Ident, whole source.Span, a
 	return result, true
 }
 
-// reportConstructorCall reports a call of a type, as in languages with constructors.
+// reportConstructorCall reports a call of a type's name, as in languages with constructors. It
+// returns false if e is no such call.
 func (b *body) reportConstructorCall(e *ast.Call) bool {
 	en := b.typeNamed(e.Fn)
 	if en == nil {
@@ -100,7 +102,8 @@ func (b *body) reportConstructorCall(e *ast.Call) bool {
 	return true
 }
 
-// structLiteralText returns the braces of a struct literal with a call's arguments as the fields.
+// structLiteralText returns the braces of a struct literal. The values of the fields are the
+// arguments of a call.
 func (b *body) structLiteralText(fields []*types.Field, args []*ast.Arg) (string, bool) {
 	var rows []string
 	for i, a := range args {
@@ -126,8 +129,8 @@ func (b *body) structLiteralText(fields []*types.Field, args []*ast.Arg) (string
 	return " { " + strings.Join(rows, ", ") + " }", true
 }
 
-// reportSwapped replaces the diagnostics of two swapped arguments by one. before is the number of
-// diagnostics before the arguments were checked.
+// reportSwapped replaces the two diagnostics about swapped arguments with one. before is the number
+// of diagnostics before the arguments were checked.
 func (b *body) reportSwapped(e ast.Expr, fn *Function, d *Call, args []*ast.Arg, before int) {
 	found := b.c.diags.Since(before)
 	if len(found) != 2 || found[0].Info != diag.Mismatch || found[1].Info != diag.Mismatch {
@@ -172,7 +175,7 @@ func (b *body) reportSwapped(e ast.Expr, fn *Function, d *Call, args []*ast.Arg,
 		Hint("%s", b.swappedText(e, values[0].Span(), values[1].Span())))
 }
 
-// swappedText returns the text of a call with two of its arguments swapped.
+// swappedText returns the text of the call e in which the spans x and y are swapped.
 func (b *body) swappedText(e ast.Expr, x, y source.Span) string {
 	f, at := b.info.File.Source, e.Span()
 	part := func(from, to source.Pos) string { return f.Slice(source.Span{Start: from, End: to}) }
@@ -186,7 +189,7 @@ func (b *body) swappedText(e ast.Expr, x, y source.Span) string {
 	return "write `" + call + "`"
 }
 
-// shortSlice returns a part of a text for a hint, or `…` if it is long.
+// shortSlice returns the source text of a span for a hint, or `…` if it is long.
 func (c *checker) shortSlice(f *source.File, at source.Span) string {
 	if s := f.Slice(at); len(s) <= shortText && !strings.ContainsAny(s, "\n`") {
 		return s
@@ -194,8 +197,8 @@ func (c *checker) shortSlice(f *source.File, at source.Span) string {
 	return "…"
 }
 
-// warnPlainDollar warns about `$name` with the name of a variable, and about `${name}` in single
-// quotes, which are not interpolated.
+// warnPlainDollar warns about `$name` in a string if name is a variable, and about `${name}` in
+// single quotes. Neither is interpolated. It reports whether it warned.
 func (b *body) warnPlainDollar(e *ast.StringLit, text string) bool {
 	single := strings.HasPrefix(text, "'")
 	for at := 0; ; {
@@ -216,10 +219,10 @@ func (b *body) warnPlainDollar(e *ast.StringLit, text string) bool {
 			whole = "${" + rest[1:strings.IndexByte(rest, '}')] + "}"
 		}
 		l := b.visibleLocal(name)
-		if l == nil || len(text) == len(whole)+2 { // which may be an argument of `replace`
+		if l == nil || len(text) == len(whole)+2 { // the whole string may be the argument of `replace`
 			continue
 		}
-		l.used = true // as intended
+		l.used = true // the program means to use the variable
 		start := e.Sp.Start + source.Pos(at) - 1
 		span := source.Span{Start: start, End: start + source.Pos(len(whole))}
 		d := diag.PlainBraces.At(span, "`%s` is plain text here, not the value of `%s`", whole, name)
@@ -241,7 +244,7 @@ func (b *body) warnPlainDollar(e *ast.StringLit, text string) bool {
 	}
 }
 
-// leadingName returns the name at the start of a text.
+// leadingName returns the name at the start of s.
 func leadingName(s string) string {
 	n := 0
 	for n < len(s) && (s[n] == '_' || s[n] >= 'a' && s[n] <= 'z' || s[n] >= 'A' && s[n] <= 'Z' || n > 0 && s[n] >= '0' && s[n] <= '9') {
@@ -258,8 +261,8 @@ func truncateText(s string) string {
 	return s
 }
 
-// reportMissingSchema reports `execute<T>(…)`, where fn is the `execute` of an agent or a host, and
-// returns `execute_with_schema`. Otherwise it returns fn.
+// reportMissingSchema handles a call `execute<T>(…)` of an agent or a host. It reports the type
+// argument and returns the function `execute_with_schema`. For other calls it returns fn.
 func (b *body) reportMissingSchema(e *ast.MethodCall, fn *Function, t types.Type) *Function {
 	if !fn.Info.Library || e.Name.Name != "execute" || len(e.TypeArgs) != 1 {
 		return fn
@@ -275,8 +278,8 @@ func (b *body) reportMissingSchema(e *ast.MethodCall, fn *Function, t types.Type
 	return with
 }
 
-// reportToolFunctions reports functions of tools in a list of tools. Its result is true if there
-// are any.
+// reportToolFunctions reports functions in a list of tools. It returns false if the list contains
+// no functions.
 func (c *checker) reportToolFunctions(m *module, f *ast.ConfigField) bool {
 	list, ok := f.Value.(*ast.ArrayLit)
 	if !ok {

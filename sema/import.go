@@ -9,19 +9,19 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// importEntry is one name that a `use` imports, or one glob. It is resolved on demand, so that the
-// order of re-exports does not matter.
+// importEntry is one name that a `use` imports, or one glob. It is resolved when it is needed, so
+// that the order of re-exports does not matter.
 type importEntry struct {
 	mod    *module
 	path   []*ast.Ident
 	at     source.Span
-	number int // among the file's imports outside bodies; -1 for others
+	number int // index among the imports of the file outside bodies; -1 for other imports
 	pub    bool
 	used   bool
-	self   bool // `self` in a list: the module itself
+	self   bool // `self` in a list, which imports the module itself
 	glob   bool
-	as     string // the imported name
-	// without is the text to delete if the import is removed.
+	as     string // name of the import in its module
+	// without is the text that a fix deletes to remove the import.
 	without source.Span
 	state   uint8
 	target  *entity
@@ -33,13 +33,13 @@ const (
 	importDone
 )
 
-// declareUse enters the names of a `use` declaration.
+// declareUse declares the names that a `use` declaration imports.
 func (c *checker) declareUse(m *module, d *ast.UseDecl) {
 	c.useTree(m, d, d.Tree, nil, edits.WholeLines(m.info.File.Source, d.Sp))
 }
 
-// useTree enters the names of a part of a `use` declaration. without is the text to delete if the
-// part is unused.
+// useTree declares the names that a part of a `use` declaration imports. prefix is the path before
+// this part. without is the text that a fix deletes to remove the part.
 func (c *checker) useTree(m *module, d *ast.UseDecl, t *ast.UseTree, prefix []*ast.Ident, without source.Span) {
 	full := append(slices.Clone(prefix), t.Path...)
 	if t.List != nil {
@@ -87,7 +87,8 @@ func (c *checker) useTree(m *module, d *ast.UseDecl, t *ast.UseTree, prefix []*a
 	c.newName(m, &entity{name: last.Name, mod: m, at: last.Sp, decl: d, pub: d.Pub, imported: im})
 }
 
-// followImports resolves imports to their target. It returns nil if an error was reported.
+// followImports returns the declaration to which an entity refers, through any number of imports.
+// It returns nil if an error was reported.
 func (c *checker) followImports(e *entity) *entity {
 	for e != nil && e.imported != nil {
 		e.imported.used = true
@@ -97,7 +98,7 @@ func (c *checker) followImports(e *entity) *entity {
 	return e
 }
 
-// resolveImport finds the target of a `use`.
+// resolveImport returns the declaration to which an import refers, or nil.
 func (c *checker) resolveImport(im *importEntry) *entity {
 	switch im.state {
 	case importDone:
@@ -130,7 +131,8 @@ func (c *checker) resolveImport(im *importEntry) *entity {
 	return im.target
 }
 
-// importPath resolves a path of a `use`: relative to the module, then to the root, then in std.
+// importPath resolves the path of a `use`. It searches in the module, then in the root module, then
+// in std.
 func (c *checker) importPath(m *module, segs []*ast.Ident) *entity {
 	first := segs[0].Name
 	var e *entity
@@ -153,8 +155,9 @@ func (c *checker) importPath(m *module, segs []*ast.Ident) *entity {
 	return c.walk(m, c.followImports(e), segs, 1)
 }
 
-// relativeModule returns the module that `self` or the `super`s at the start of a path refer to,
-// with their number of segments. It returns nil, and reports an error, beyond the root.
+// relativeModule returns the module to which `self`, or one or more `super`, at the start of a path
+// refers. It also returns the number of these segments. If a `super` is beyond the root module, it
+// reports an error and returns nil.
 func (c *checker) relativeModule(m *module, segs []*ast.Ident) (*entity, int) {
 	in, i := m.home(), 0
 	if segs[0].Name == "self" {
@@ -171,7 +174,7 @@ func (c *checker) relativeModule(m *module, segs []*ast.Ident) (*entity, int) {
 	return &entity{name: in.name, mod: in, module: in, pub: true}, i
 }
 
-// ownEntity finds a name of the module, except the import that is being resolved.
+// ownEntity finds a name of the module. It ignores the import that is being resolved.
 func (m *module) ownEntity(name string, at *ast.Ident) *entity {
 	e := m.home().moduleNamed(name)
 	if e == nil || e.imported != nil && slices.Contains(e.imported.path, at) {
@@ -180,7 +183,8 @@ func (m *module) ownEntity(name string, at *ast.Ident) *entity {
 	return e
 }
 
-// walk resolves a path from e, the entity of segs[:i], through modules only.
+// walk resolves the segments of a path from index i on. e is the entity of the segments before i.
+// All segments except the last must be modules.
 func (c *checker) walk(m *module, e *entity, segs []*ast.Ident, i int) *entity {
 	for ; i < len(segs); i++ {
 		if e == nil || e.refused {
@@ -198,11 +202,11 @@ func (c *checker) walk(m *module, e *entity, segs []*ast.Ident, i int) *entity {
 	return e
 }
 
-// fromGlobs finds a name that a glob import provides.
+// fromGlobs finds a name that a glob import of m provides.
 func (c *checker) fromGlobs(m *module, name string) *entity { return c.globbed(m, m, name) }
 
-// globbed is fromGlobs of module of, seen from m. Other modules see only its `pub use` imports.
-// Globs may form a cycle.
+// globbed finds a name that a glob import of the module of provides, for use in the module m. Only
+// `pub use` imports provide names to other modules. Globs may form a cycle.
 func (c *checker) globbed(m, of *module, name string) *entity {
 	if of.globbing {
 		return nil
@@ -242,7 +246,7 @@ func (c *checker) globbed(m, of *module, name string) *entity {
 	return nil
 }
 
-// warnUnusedImports warns about unused imports.
+// warnUnusedImports warns about unused imports in a module and its inner modules.
 func (c *checker) warnUnusedImports(m *module) {
 	for _, im := range m.imports {
 		target := c.resolveImport(im)
@@ -268,8 +272,8 @@ func (c *checker) warnUnusedImports(m *module) {
 	}
 }
 
-// dropUncertainImports drops the warnings about unused imports in files with unknown names, because
-// an import may be intended for one of those.
+// dropUncertainImports removes the warnings about unused imports in files with unknown names. A
+// correction of such a name may use the import.
 func (c *checker) dropUncertainImports() {
 	if !c.diags.HasErrors() {
 		return
@@ -281,8 +285,7 @@ func (c *checker) dropUncertainImports() {
 	c.diags.Remove(func(d *diag.Diagnostic) bool { return d.Info == diag.UnusedImport && unknown[d.File] })
 }
 
-// reportSameNameAsModule reports an import of an item that is not a value, if a module has the same
-// name.
+// reportSameNameAsModule reports an import that has the name of a module and is no value.
 func (c *checker) reportSameNameAsModule(m *module, im *importEntry, target *entity) {
 	for name, e := range m.mods {
 		if v := m.names[name]; v.imported == im && target != nil && target.obj == nil && !target.refused {

@@ -8,64 +8,67 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Program is a checked program, the input of the code generator. If the diagnostics contain no
-// error, every table is complete and consistent.
+// Program is a checked program. The code generator reads it. If the diagnostics contain no error,
+// every table is complete and consistent.
 type Program struct {
 	Name string
-	// Files are the files in use, the user's first, in the order of loading.
+	// Files contains the files in the order of loading. The program's own files come before the
+	// library's files.
 	Files []*Info
-	// Functions are all functions to generate: the user's in source order (functions, methods, tool
-	// functions), then the library's in the order of first use.
+	// Functions contains all functions to generate. The program's functions, methods and tool
+	// functions come first, in source order. The library's functions follow, in the order of their
+	// first use.
 	Functions []*Function
-	Main      *Function // nil if there is none
+	Main      *Function // nil if the program has no main function
 	Agents    []*Agent
 	Hosts     []*Host
 	Tools     []*Tool
 	Stores    []*Store
 	Pipelines []*Pipeline
 	Tests     []*Test
-	// OnMockPrompt is called with host and prompt before each exchange if a test mocks a host with
-	// a closure; else nil.
+	// OnMockPrompt is the library function to call with the host and the prompt before each
+	// exchange. It is nil unless a test mocks a host with a closure.
 	OnMockPrompt *Function
-	// OnToolsKnown is called with each host before its exchange, when its tools are known, in a
-	// program with an MCP block that contains `..`; else nil.
+	// OnToolsKnown is the library function to call with the host before each exchange, when the
+	// host's tools are known. It is nil unless an MCP block contains `..`.
 	OnToolsKnown *Function
-	// Dynamic lists the methods that calls on Any may reach.
+	// Dynamic contains the methods that calls on an Any may call.
 	Dynamic []Dynamic
-	// Partial reports that no code can be generated, because the program is longer than
+	// Partial reports that no code can be generated, because the program has more lines than
 	// Config.Most.
 	Partial bool
 	// CallsUntyped reports that functions may be called through an Any with arguments of wrong
-	// types: they then check their arguments themselves.
+	// types. The functions then check the types of their arguments.
 	CallsUntyped bool
 
 	checker *checker
 }
 
-// Info holds the results for one file's nodes, in tables indexed by the dense ids of its
-// expressions and patterns.
+// Info contains the results for the nodes of one file. Its tables are indexed by the ids of
+// expressions, patterns and types.
 type Info struct {
 	File    *ast.File
 	Library bool
 
-	// The tables are created when something in the file is checked. Until then, outside holds the
-	// types that are written outside bodies.
+	// The tables are created when code in the file is checked. Until then, outside contains the
+	// types of the type expressions outside bodies.
 	types   []types.Type
 	conv    []types.Type
 	objects []Object
 	details []any
 	outside []writtenType
-	// iterators are the methods that return the array that `for` iterates over, by the id of the
-	// collection's expression.
+	// iterators maps the id of a collection that a `for` iterates over to the method that returns
+	// its elements as an array.
 	iterators map[ast.ID]*Function
-	// sources are the methods that return elements for `for` one by one.
+	// sources maps the id of an expression that a `for` iterates over to the methods that return
+	// its elements one by one.
 	sources map[ast.ID]*Source
 	mocks   map[*ast.MockStmt]*Mock
 
 	allows  map[*ast.Decorator]bool // the `@allow`s in valid positions
 	allowed []allowance
 
-	blocks map[*ast.Block]*module // of blocks that contain declarations
+	blocks map[*ast.Block]*module // modules of the blocks that contain declarations
 }
 
 func (i *Info) noteBlock(b *ast.Block, m *module) {
@@ -75,7 +78,7 @@ func (i *Info) noteBlock(b *ast.Block, m *module) {
 	i.blocks[b] = m
 }
 
-// writtenType is the type of a written type expression.
+// writtenType is the type to which a type expression in the source text refers.
 type writtenType struct {
 	id ast.ID
 	t  types.Type
@@ -89,7 +92,7 @@ func (c *checker) newInfo(f *ast.File, library bool) *Info {
 	return i
 }
 
-// fill creates the tables.
+// fill creates the tables if they do not exist.
 func (i *Info) fill() {
 	if i.types != nil {
 		return
@@ -104,7 +107,7 @@ func (i *Info) fill() {
 	i.outside = nil
 }
 
-// noteWritten records the type of a written type expression.
+// noteWritten records the type to which a type expression refers.
 func (i *Info) noteWritten(id ast.ID, t types.Type) {
 	if i.types != nil {
 		i.types[id] = t
@@ -113,23 +116,22 @@ func (i *Info) noteWritten(id ast.ID, t types.Type) {
 	}
 }
 
-// TypeOf returns the type of an expression's value as evaluated, before Conv. It returns the error
-// type if the type is unknown, because of an error or because the expression has no value of its
-// own.
+// TypeOf returns the type of an expression's value before its conversion (Conv). It returns the
+// error type if the type is unknown because of an error, or if the expression itself has no value.
 func (i *Info) TypeOf(e ast.Expr) types.Type { return i.typeAt(e.ID()) }
 
 func (i *Info) typeAt(id ast.ID) types.Type {
-	i.fill() // the query may be for a file whose results were reused
+	i.fill() // the file's results may have been reused, so that there are no tables
 	if t := i.types[id]; t != nil {
 		return types.Resolve(t)
 	}
 	return types.Bad
 }
 
-// Conv returns the type that an expression's value is converted to, or nil if it is not converted.
-// The steps from TypeOf(e) to it are: Int to Float; then T to Option<T> (nil to None is not a
-// step); any type to Any (which removes a Some box); Any to T with a run-time check; any type to
-// Nil (discarded).
+// Conv returns the type to which an expression's value is converted, or nil without a conversion.
+// The conversion from TypeOf(e) consists of these steps: Int to Float; then T to Option<T> (nil to
+// None is not a step); any type to Any (which removes a Some box); Any to T with a run-time check;
+// any type to Nil (the value is discarded).
 func (i *Info) Conv(e ast.Expr) types.Type {
 	if t := i.conv[e.ID()]; t != nil {
 		return types.Resolve(t)
@@ -137,13 +139,13 @@ func (i *Info) Conv(e ast.Expr) types.Type {
 	return nil
 }
 
-// Object returns the object that a PathExpr refers to, or that a NamePat binds or matches.
+// Object returns the object to which a PathExpr refers, or which a NamePat binds or matches.
 func (i *Info) Object(n interface{ ID() ast.ID }) Object { return i.objects[n.ID()] }
 
-// PatternType returns the type of the values that a pattern is matched against.
+// PatternType returns the type of the values that are matched against a pattern.
 func (i *Info) PatternType(p ast.Pattern) types.Type { return i.typeAt(p.ID()) }
 
-// Written returns the type of a type expression (Cast, Catch, emit<T>).
+// Written returns the type to which a type expression (in a Cast, Catch or emit<T>) refers.
 func (i *Info) Written(t ast.Type) types.Type { return i.typeAt(t.ID()) }
 
 // Details of individual kinds of nodes.
@@ -151,11 +153,11 @@ func (i *Info) Written(t ast.Type) types.Type { return i.typeAt(t.ID()) }
 // Call returns the detail of a Call or MethodCall.
 func (i *Info) Call(e ast.Expr) *Call { c, _ := i.details[e.ID()].(*Call); return c }
 
-// Iterator returns the method of a library type that returns the array for `for`, by the
-// collection's expression. It returns nil if the collection itself is iterated.
+// Iterator returns the method that returns the elements of the collection e as an array for a
+// `for`. It returns nil if the collection itself is iterated.
 func (i *Info) Iterator(e ast.Expr) *Function { return i.iterators[e.ID()] }
 
-// Source returns how `for` reads elements from e one by one, or nil if it does not.
+// Source describes how a `for` reads elements from e one by one. It returns nil if e is no source.
 func (i *Info) Source(e ast.Expr) *Source { return i.sources[e.ID()] }
 
 // Select returns the detail of a FieldExpr.
@@ -167,8 +169,8 @@ func (i *Info) Closure(e *ast.Closure) *Closure { c, _ := i.details[e.ID()].(*Cl
 // Listen returns the detail of a ListenExpr.
 func (i *Info) Listen(e *ast.ListenExpr) *Listen { l, _ := i.details[e.ID()].(*Listen); return l }
 
-// AsksPerson reports whether a handler's value is the word `ask`, so that no code handles the
-// message.
+// AsksPerson reports whether the value of a handler is the word `ask`. The program then contains no
+// code for the message.
 func (i *Info) AsksPerson(e ast.Expr) bool { _, ok := i.details[e.ID()].(askPerson); return ok }
 
 // Question returns the detail of a Question.
@@ -180,15 +182,16 @@ func (i *Info) Throw(e *ast.ThrowExpr) *Leave { q, _ := i.details[e.ID()].(*Leav
 // Struct returns the detail of a StructLit.
 func (i *Info) Struct(e *ast.StructLit) *StructLit { s, _ := i.details[e.ID()].(*StructLit); return s }
 
-// Variant returns the detail of a VariantPat, StructPat, PathPat or NamePat that matches an enum's
-// variant, Ok, Err, Some or None, or nil.
+// Variant returns the variant that a VariantPat, StructPat, PathPat or NamePat matches: a variant
+// of an enum, or Ok, Err, Some or None. It returns nil if the pattern matches no variant.
 func (i *Info) Variant(p ast.Pattern) *VariantRef { v, _ := i.details[p.ID()].(*VariantRef); return v }
 
 // Try returns the detail of a TryExpr.
 func (i *Info) Try(e *ast.TryExpr) *Try { t, _ := i.details[e.ID()].(*Try); return t }
 
-// Test is an @test function. Name is its description, such as "group :: name", or the function's
-// name if there is none. ExpectFail reports that it must fail, with a message that contains Expect.
+// Test is an @test function. Name is its description, such as "group :: name", or the name of the
+// function without a description. ExpectFail reports that the test must fail with a message that
+// contains Expect.
 type Test struct {
 	Name       string
 	Fn         *Function
@@ -205,37 +208,37 @@ type CallKind uint8
 const (
 	// CallFunction calls Fn with Args. The receiver of a method is Args[0].
 	CallFunction CallKind = iota
-	// CallValue calls a closure value: the callee expression.
+	// CallValue calls a closure, which is the value of the callee expression.
 	CallValue
-	// CallVariant creates Variant from Args.
+	// CallVariant creates a value of Variant from Args.
 	CallVariant
-	// CallAny calls a value of type Any, with checks at run time.
+	// CallAny calls a value of type Any, which is checked at run time.
 	CallAny
-	// CallAnyMethod calls Name on a receiver of type Any (or a bound's method on a type parameter).
-	// Args[0] is the receiver. The method is resolved at run time.
+	// CallAnyMethod calls the method Name on a receiver of type Any, or the method of a bound on a
+	// type parameter. Args[0] is the receiver. The method is looked up at run time.
 	CallAnyMethod
-	// CallTool calls a tool function, Fn. Args[0] is the tool.
+	// CallTool calls Fn, which is a function of a tool. Args[0] is the tool.
 	CallTool
-	// CallPipeline is P.run(args).
+	// CallPipeline is a call P.run(args) of a pipeline.
 	CallPipeline
-	// CallErrorNew is T::new(msg) of a built-in error type.
+	// CallErrorNew is a call T::new(msg) of a built-in error type.
 	CallErrorNew
 )
 
-// Call describes a Call or MethodCall. Evaluate the receiver (of a MethodCall), then the arguments
-// in written order, then fill the parameters from Args.
+// Call describes a Call or MethodCall. The generated code evaluates the receiver of a MethodCall,
+// then the arguments in written order, and then fills the parameters from Args.
 type Call struct {
 	Kind     CallKind
 	Fn       *Function
 	Variant  *VariantRef
 	Pipeline *Pipeline
-	Error    types.Type // of CallErrorNew
+	Error    types.Type // created type of a CallErrorNew
 	Name     string
-	// Piped reports that the first argument is piped with |>. It appears in Args as ArgPiped.
+	// Piped reports that a |> passes the first argument. Args contains it as ArgPiped.
 	Piped bool
-	// Args has one entry for each parameter of the callee, in order.
+	// Args contains the source of the value of each parameter of the callee, in order.
 	Args []Arg
-	// TypeArgs are Fn's type arguments, for Shape functions.
+	// TypeArgs are the type arguments of Fn, for functions that receive run-time types.
 	TypeArgs []types.Type
 
 	pipedConv types.Type
@@ -246,75 +249,77 @@ type ArgKind uint8
 
 // The kinds of Arg.
 const (
-	ArgMissing  ArgKind = iota // none: the call has an error that is reported
-	ArgWritten                 // the Index-th written argument
-	ArgReceiver                // the receiver of the MethodCall
-	ArgPiped                   // the left side of |>
-	ArgDefault                 // the parameter's default, or None
-	ArgShape                   // the run-time type of TypeArgs[Index]
-	ArgRest                    // an array of all written arguments from Index on, the piped value first (print)
+	ArgMissing  ArgKind = iota // no value, because the call has an error that has been reported
+	ArgWritten                 // written argument with the index Index
+	ArgReceiver                // receiver of the MethodCall
+	ArgPiped                   // left side of |>
+	ArgDefault                 // default of the parameter, or None
+	ArgShape                   // run-time type of TypeArgs[Index]
+	ArgRest                    // array of all written arguments from Index on, after the piped value
 )
 
 // Arg is the source of a parameter's value.
 type Arg struct {
 	Kind  ArgKind
 	Index int
-	// Conv is the conversion of a piped value, which has no expression of its own, or nil.
+	// Conv is the type to which a piped value is converted, or nil. A piped value has no expression
+	// that could have a conversion.
 	Conv types.Type
 }
 
-// SelectKind is the kind of member that `x.f` reads.
+// SelectKind is the kind of the member that `x.f` reads.
 type SelectKind uint8
 
 // The kinds of Selection.
 const (
-	SelectField SelectKind = iota // field Field of a struct, schema or error value
-	SelectMap                     // m.k: lookup in a Map with String keys, an Option
+	SelectField SelectKind = iota // field Field of a struct, a schema value or an error
+	SelectMap                     // lookup of a key in a Map with String keys; an Option
 	SelectAny                     // member of an Any
-	SelectError                   // message, kind or source of an Error or error type
-	SelectTool                    // state field Field of a tool (through self)
+	SelectError                   // message, kind or source of an error
+	SelectTool                    // state field Field of a tool, through self
 )
 
-// Selection is the member that `x.f` reads.
+// Selection describes the member that `x.f` reads.
 type Selection struct {
 	Kind  SelectKind
 	Field *types.Field
 }
 
-// Closure holds the captures and the type of a closure. ByRef captures are mutable variables, which
-// are stored in cells; other captures are copied.
+// Closure contains the captures and the type of a closure. Captured mutable variables are in cells.
+// Other variables are copied.
 type Closure struct {
 	Type     *types.Func
-	Params   []*Local // nil for a parameter that is a pattern
+	Params   []*Local // nil for a parameter whose pattern is no name
 	Captures []*Local
 }
 
-// Listen describes a listen. Host is the declaration if it is known at compile time. Call is the
-// call of execute, the MethodCall at the end of the chain. Schema is T of execute_with_schema<T>,
-// or nil for execute.
+// Listen describes a listen. Host is the declaration of the host, if it is known at compile time.
+// Call is the MethodCall of execute at the end of the chain. Schema is the T of
+// execute_with_schema<T>, or nil for execute.
 type Listen struct {
 	Host     *Host
 	Prompt   ast.Expr
-	Builder  ast.Expr // evaluates to the Host value
+	Builder  ast.Expr // expression whose value is the Host
 	Schema   types.Type
-	Typed    *Function // library function that converts the raw result to Result<T, Error>
-	Dispatch *Function // library function for tool_calls without a handler
+	Typed    *Function // library function that converts the raw result to a Result<T, Error>
+	Dispatch *Function // library function that handles tool calls without a handler
 	Handlers []*Handler
 }
 
-// Handler is one handler. Param is nil for a closure whose parameter is `_` or missing. Schema is
-// nil if untyped. Fn is set for a named function.
+// Handler is one handler of a listen. Param is the parameter of a closure; it is nil if the
+// parameter is `_` or missing. Schema is the type of the parameter, or nil without a type. Fn is
+// set if the handler is the name of a function.
 type Handler struct {
 	At     source.Span
 	Type   string
 	Param  *Local
 	Schema types.Type
-	Body   ast.Expr // of the closure
+	Body   ast.Expr // body of a closure
 	Fn     *Function
-	Value  ast.Expr // a handler that is any other function value, or `ask`
+	Value  ast.Expr // any other function value, or `ask`
 }
 
-// askPerson is the detail of the word `ask` as a handler.
+// askPerson is the detail of the word `ask` that is used as a handler.
 type askPerson struct{}
 
 // LeaveKind is the target of an error that `?` or `throw` raises.
@@ -322,76 +327,80 @@ type LeaveKind uint8
 
 // The kinds of Leave.
 const (
-	// LeaveTry jumps to the clauses of the enclosing Try. If none matches, Next applies.
+	// LeaveTry jumps to the matching clause of the enclosing Try. If no clause matches, Next
+	// applies.
 	LeaveTry LeaveKind = iota
-	// LeaveReturn returns Err(e) (or None) from the function, closure, or handler (for a handler,
-	// BlockEnd with Err(e)).
+	// LeaveReturn returns Err(e), or None, from the function, closure or handler. In a handler,
+	// Err(e) is the value of the handler's block.
 	LeaveReturn
-	// LeaveRaise raises the error with Throw.
+	// LeaveRaise raises the error with the instruction Throw.
 	LeaveRaise
-	// LeaveBody ends the concurrent body with the unchanged error (nil for a None). The
-	// expression's own Leaves[Site] then applies.
+	// LeaveBody ends the concurrent body with the unchanged error, or with nil for a None. The
+	// element Site of the expression's Leaves then applies.
 	LeaveBody
 )
 
-// Leave describes what `?` on an Err or None, or `throw`, does with the error.
+// Leave describes how an error leaves the code at a `throw`, or at a `?` whose operand is an Err or
+// None.
 type Leave struct {
 	Kind LeaveKind
 	// Option reports that the operand of `?` is an Option. NoneError reports that a None becomes
-	// RuntimeError("value is None").
+	// the error RuntimeError("value is None").
 	Option    bool
 	NoneError bool
-	// Convert is the From function to apply before LeaveReturn, or nil.
+	// Convert is the function `from` that converts the error before LeaveReturn, or nil.
 	Convert *Function
 	Try     *ast.TryExpr
-	// Site is, for a LeaveBody, the index in the expression's Leaves.
+	// Site is the index in the expression's Leaves. It is used only by LeaveBody.
 	Site int
-	// Failed applies to an Err that the operand, an Any, contains at run time.
+	// Failed applies if the operand has the type Any and contains an Err at run time.
 	Failed *Leave
-	// Next applies to an error that no clause of Try matches: the leave as if there were no try.
+	// Next applies to an error that no clause of Try matches. It is the Leave that would apply
+	// without the try.
 	Next *Leave
 }
 
-// Try is the detail of a try expression. Bare is a try without catch, a Result<T, Error>.
+// Try is the detail of a try expression. Bare reports that the try has no catch. Its value is then
+// a Result<T, Error>.
 type Try struct {
 	Bare    bool
-	Catches []*Local // the bound error of each clause; nil without a name
+	Catches []*Local // variable of each clause; nil if the clause does not bind the error
 	Types   []types.Type
 }
 
-// StructLit describes a struct literal: the source of the value of each field of the declaration,
-// in order.
+// StructLit describes a struct literal. It contains the source of the value of each field, in the
+// order of the declaration.
 type StructLit struct {
 	Type    *types.Named
-	Variant *VariantRef // of a named variant's literal
+	Variant *VariantRef // variant, in a literal of a variant with named fields
 	Fields  []FieldSource
 }
 
-// FieldSource is the source of a field's value: the Index-th written initialiser, else the rest
-// (`..base`), else Default, else absent (nil).
+// FieldSource is the source of a field's value. It is the written initialiser with the index Index,
+// else the expression after `..`, else Default. Without any of them the value is nil.
 type FieldSource struct {
-	Index   int // -1 if not written
+	Index   int // -1 if the literal does not contain the field
 	Rest    bool
 	Default ast.Expr
-	Info    *Info // of Default
+	Info    *Info // file that contains Default
 }
 
-// Source describes how `for` reads elements one by one: Next returns an Option of Elem. Close is
-// called when the loop ends, but if an error leaves the loop and Leave is set, Leave is called with
-// the error instead.
+// Source describes how a `for` reads elements one by one. Next returns an Option of an element.
+// Close is called when the loop ends. If Leave is set and an error leaves the loop, Leave is called
+// with the error instead of Close.
 type Source struct {
 	Next, Close, Leave *Function
 	Elem               types.Type
 }
 
-// Dynamic is a method that a call on an Any may reach: any value of Type with that Name.
+// Dynamic is a method that a call on an Any may call if the value has type Type.
 type Dynamic struct {
 	Name string
 	Type types.Type
 	Fn   *Function
 }
 
-// noteDynamic adds a method to Dynamic, once.
+// noteDynamic adds a method to Dynamic, unless Dynamic already contains it.
 func (p *Program) noteDynamic(name string, t types.Type, fn *Function) {
 	for _, d := range p.Dynamic {
 		if d.Fn == fn && d.Name == name && types.Identical(d.Type, t) {

@@ -6,34 +6,35 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// instance infers the type arguments of one use of a generic declaration. A parameter becomes the
-// join of the types of its arguments. Closures are checked last, with the parameters that the other
-// arguments determine. Then all arguments are coerced (spec/03-types.md).
+// instance infers the type arguments for one use of a generic declaration. The type argument of a
+// parameter is the join of the types of its arguments. Closures are checked last, with the type
+// arguments that the other arguments determine. Then all arguments are coerced (spec/03-types.md).
 type instance struct {
 	params []*types.Param
 	solved map[*types.Param]types.Type
 	fixed  map[*types.Param]fixing
 	hints  map[*types.Param]types.Type
-	// whole is the parameter that is itself the result type, or nil.
+	// whole is the type parameter that is the declared result type, or nil if the result is another
+	// type.
 	whole    *types.Param
 	args     []instanceArg
 	closures []instanceArg
-	broken   bool // an argument did not fit: open parameters are no further error
+	broken   bool // an argument has an error, so undetermined type parameters are not reported
 }
 
-// fixing is how far later arguments may widen the type of a parameter.
+// fixing limits how later arguments may change the type argument of a parameter.
 type fixing uint8
 
 const (
-	widened       fixing = iota // to any join: the earlier arguments are coerced
-	supertypeOnly               // to a supertype: the type of the earlier argument stays
-	exact                       // not at all: it is written, or it is being changed
+	widened       fixing = iota // to the join with any type; the earlier arguments are coerced
+	supertypeOnly               // to a supertype; the type of the earlier argument does not change
+	exact                       // not at all, because the type argument is written, or a variable of this type is changed
 )
 
 type instanceArg struct {
 	x     ast.Expr
-	t     types.Type // the argument's own type
-	param types.Type // the declared type, with parameters
+	t     types.Type // type of the argument
+	param types.Type // declared type, which contains type parameters
 	why   reason
 }
 
@@ -46,7 +47,8 @@ func newInstance(params []*types.Param) *instance {
 	}
 }
 
-// fix unifies d with a, and limits further widening to how.
+// fix unifies the declared type d with the actual type a. how limits later changes of the
+// parameters in d.
 func (in *instance) fix(d, a types.Type, how fixing) {
 	in.solve(d, a)
 	types.Walk(d, func(t types.Type) bool {
@@ -57,7 +59,7 @@ func (in *instance) fix(d, a types.Type, how fixing) {
 	})
 }
 
-// setAll sets all parameters, as `f::<A, B>` does.
+// setAll sets all type arguments, as `f::<A, B>` does.
 func (in *instance) setAll(args []types.Type) {
 	for i, p := range in.params {
 		if i < len(args) {
@@ -66,7 +68,7 @@ func (in *instance) setAll(args []types.Type) {
 	}
 }
 
-// addHint records the expected type of the result, which is not required.
+// addHint records the expected types. A type argument may differ from the expected type.
 func (in *instance) addHint(declared, wanted []types.Type) {
 	for i, d := range declared {
 		if i < len(wanted) {
@@ -143,7 +145,8 @@ func sameForm(a, b types.Type) bool {
 	return false
 }
 
-// solve unifies a declared type with an actual one, and sets the parameters that follow.
+// solve unifies a declared type with an actual type, and sets the type parameters that this
+// determines.
 func (in *instance) solve(d, a types.Type) {
 	if len(in.params) == 0 {
 		return
@@ -186,14 +189,15 @@ func (in *instance) add(p *types.Param, a types.Type) {
 		in.solved[p] = a
 		return
 	}
-	t, ok := types.Join(old, a) // even if it is exact: Join may bind a variable
+	t, ok := types.Join(old, a) // Join may bind a variable, so it is called even if the type is exact
 	if !ok || in.fixed[p] == exact || in.fixed[p] == supertypeOnly && !types.Subtype(old, t) {
 		return
 	}
 	in.solved[p] = t
 }
 
-// substituteKnown substitutes the known parameters in d. ok reports that no parameter is open.
+// substituteKnown replaces the known type parameters in d. With withHints, parameters that only
+// have a hint count as known. ok reports that all parameters are known.
 func (in *instance) substituteKnown(d types.Type, withHints bool) (types.Type, bool) {
 	t := types.Substitute(d, in.solved)
 	if withHints {
@@ -213,7 +217,7 @@ func (in *instance) open(t types.Type) bool {
 	return open
 }
 
-// argument checks one argument against its declared type. Closures wait for finishArguments.
+// argument checks one argument against its declared type. It defers a closure to finishArguments.
 func (in *instance) argument(b *body, x ast.Expr, declared types.Type, why reason) {
 	if !in.open(declared) {
 		b.checkAs(x, declared, why)
@@ -233,7 +237,7 @@ func (in *instance) argument(b *body, x ast.Expr, declared types.Type, why reaso
 	in.addTyped(x, t, declared, why)
 }
 
-// addTyped adds an argument whose type is known.
+// addTyped adds an argument whose type t is known.
 func (in *instance) addTyped(x ast.Expr, t, declared types.Type, why reason) {
 	in.args = append(in.args, instanceArg{x, t, declared, why})
 	in.unwrapHint(declared, t)
@@ -247,9 +251,9 @@ func (in *instance) addTyped(x ast.Expr, t, declared types.Type, why reason) {
 	in.solve(declared, t)
 }
 
-// unwrapHint handles a function whose result is just a type parameter if an Option is expected. If
-// the parameter's first argument is not an Option, the parameter becomes the Option's element type:
-// the result is converted instead of the argument.
+// unwrapHint handles a function whose result type is just a type parameter, if an Option is
+// expected. If the first argument of this type is no Option, the type argument becomes the Option's
+// element type. Then the result is converted instead of the argument.
 func (in *instance) unwrapHint(declared, t types.Type) {
 	p, ok := types.Resolve(declared).(*types.Param)
 	if !ok || p != in.whole || in.solved[p] != nil || in.hints[p] == nil {
@@ -264,7 +268,7 @@ func (in *instance) unwrapHint(declared, t types.Type) {
 	}
 }
 
-// isHinted reports whether a parameter in d is determined only by a hint.
+// isHinted reports whether d contains a type parameter that only a hint determines.
 func (in *instance) isHinted(d types.Type) bool {
 	found := false
 	types.Walk(d, func(t types.Type) bool {
@@ -285,7 +289,7 @@ func (in *instance) applyHints(d types.Type) {
 	})
 }
 
-// finishArguments coerces the arguments to the inferred parameters, then checks the closures.
+// finishArguments coerces the arguments to the inferred types, and then checks the closures.
 func (in *instance) finishArguments(b *body) {
 	errors := b.errors
 	defer func() { in.broken = in.broken || b.errors > errors }()
@@ -326,8 +330,9 @@ func (in *instance) closure(b *body, a instanceArg) {
 	b.coerce(a.x, got, types.Substitute(a.param, in.solved), a.why)
 }
 
-// openResult returns the expected result of a closure if only its form is known: an Option or
-// Result, which determines the target of `?`. It returns nil for just a type parameter.
+// openResult returns the expected result type of a closure whose type is not completely known. It
+// returns an Option or a Result with unknown parts, because these determine the target of `?`. For
+// other types it returns nil.
 func (in *instance) openResult(b *body, t types.Type) types.Type {
 	switch types.Resolve(t).(type) {
 	case *types.Option, *types.Result:
@@ -336,8 +341,8 @@ func (in *instance) openResult(b *body, t types.Type) types.Type {
 	return nil
 }
 
-// replaceOpen returns t with each open parameter replaced by its hint, or else by an inference
-// variable.
+// replaceOpen returns t with each undetermined type parameter replaced by its hint, or by an
+// inference variable without a hint.
 func (in *instance) replaceOpen(b *body, t types.Type) types.Type {
 	types.Walk(t, func(u types.Type) bool {
 		p, ok := u.(*types.Param)
@@ -353,8 +358,8 @@ func (in *instance) replaceOpen(b *body, t types.Type) types.Type {
 	return types.Substitute(t, in.solved)
 }
 
-// apply returns t with the type arguments substituted. An open parameter becomes a variable that
-// later uses must fix.
+// apply returns t with the type arguments substituted. An undetermined parameter becomes a
+// variable, which later code must determine.
 func (in *instance) apply(b *body, t types.Type, at source.Span) types.Type {
 	if len(in.params) == 0 {
 		return t
@@ -376,7 +381,7 @@ func (in *instance) apply(b *body, t types.Type, at source.Span) types.Type {
 	return types.Substitute(t, in.solved)
 }
 
-// arguments returns the type arguments in the order of the parameters.
+// arguments returns the type arguments in the order of the type parameters.
 func (in *instance) arguments() []types.Type {
 	out := make([]types.Type, len(in.params))
 	for i, p := range in.params {

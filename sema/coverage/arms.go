@@ -2,15 +2,15 @@ package coverage
 
 import "github.com/concerto-lang/concerto/internal/compile/types"
 
-// column is the first column of some rows, without alternatives. If there are many rows, they are
-// grouped by constructor, so that a match of thousands of literals or variants does not compare
-// each arm with all earlier ones.
+// column finds rows by the constructor in their first column. The rows contain no
+// alternatives. If there are many rows, the column groups them by constructor, so that a match with
+// thousands of literals or variants does not compare each arm with all earlier arms.
 type column struct {
 	rows [][]Pattern
-	by   map[string][][]Pattern // nil while there are few rows
+	by   map[string][][]Pattern // rows by constructor; nil while there are few rows
 }
 
-// fewRows is the number of rows up to which the rows are searched one by one.
+// fewRows is the maximum number of rows that are searched without grouping.
 const fewRows = 12
 
 func columnOf(rows [][]Pattern) *column {
@@ -19,7 +19,7 @@ func columnOf(rows [][]Pattern) *column {
 	return c
 }
 
-// sort groups the new rows by constructor if there are many.
+// sort adds new rows to the groups if there are many rows.
 func (c *column) sort(rows [][]Pattern) {
 	if len(c.rows) <= fewRows {
 		return
@@ -32,15 +32,15 @@ func (c *column) sort(rows [][]Pattern) {
 	}
 }
 
-// Add adds a row with only a pattern.
+// Add adds a row that consists of the pattern p.
 func (c *column) Add(p Pattern) {
 	rows := expandAlternatives([][]Pattern{{p}})
 	c.rows = append(c.rows, rows...)
 	c.sort(rows)
 }
 
-// testsConstructor reports whether a row tests for a constructor, which must not be that of an
-// array.
+// testsConstructor reports whether the first pattern of a row is the constructor ctor. ctor must
+// not be a constructor of arrays.
 func (c *column) testsConstructor(ctor string) bool {
 	if c.by != nil {
 		return len(c.by[ctor]) > 0
@@ -53,8 +53,8 @@ func (c *column) testsConstructor(ctor string) bool {
 	return false
 }
 
-// matchingRows returns the rows that match values of a constructor, alone or among others. An
-// array's constructors are not allowed here.
+// matchingRows returns the rows whose first pattern may match values with the constructor ctor.
+// ctor must not be a constructor of arrays.
 func (c *column) matchingRows(ctor string) [][]Pattern {
 	if c.by == nil {
 		return c.rows
@@ -63,20 +63,20 @@ func (c *column) matchingRows(ctor string) [][]Pattern {
 	return append(named[:len(named):len(named)], all...)
 }
 
-// Arms are the arms of a match so far that have no guard.
+// Arms contains the previous arms of a match that have no guard.
 type Arms struct {
 	column
 	t     types.Type
-	ctors map[string]ctorInfo // of the type; nil until needed
+	ctors map[string]ctorInfo // constructors of the type by name; nil until needed
 }
 
-// NewArms returns an empty list of arms of a match of values of a type.
+// NewArms returns the empty list of arms for a match on values of type t.
 func NewArms(t types.Type) *Arms { return &Arms{t: t} }
 
 // Reaches reports whether a pattern matches a value that no previous arm matches.
 func (a *Arms) Reaches(p Pattern) bool { return a.useful(p) != nil }
 
-// useful returns a value that a pattern matches and no previous arm, or nil.
+// useful returns a value that p matches and no previous arm matches, or nil.
 func (a *Arms) useful(p Pattern) []witness {
 	if p.Alternatives != nil {
 		for _, alt := range p.Alternatives {
@@ -93,7 +93,7 @@ func (a *Arms) useful(p Pattern) []witness {
 	return usefulCtor(a.matchingRows(p.Constructor), []Pattern{p}, ts, a.ctor(p))
 }
 
-// ctor is ctorOf with a cache.
+// ctor returns the constructor of p. It computes the constructors of the type only once.
 func (a *Arms) ctor(p Pattern) ctorInfo {
 	if a.ctors == nil {
 		a.ctors = map[string]ctorInfo{}
@@ -108,11 +108,12 @@ func (a *Arms) ctor(p Pattern) ctorInfo {
 	return ctorOf(types.Any, p)
 }
 
-// MostMissing is the maximum number of arms that a fix adds; `_` covers the rest.
+// MostMissing is the maximum number of arms that a fix adds. If more are missing, the fix adds an
+// arm `_`.
 const MostMissing = 64
 
-// Patterns returns patterns that together match all values of the type, or nil if there are too
-// many.
+// Patterns returns one pattern for each constructor of the type, or nil if there are too many.
+// Together the patterns match all values.
 func (a *Arms) Patterns() (patterns []string) {
 	all, complete := constructorsOf(a.t, nil, Pattern{})
 	if !complete || len(all) > MostMissing {
@@ -128,7 +129,8 @@ func (a *Arms) Patterns() (patterns []string) {
 	return patterns
 }
 
-// AddMissing adds a case that no arm matches, and reports whether there is one.
+// AddMissing adds a pattern that no arm matches to missing, and to the arms. It returns false if
+// the arms match all values.
 func (a *Arms) AddMissing(missing *[]string) bool {
 	w := a.useful(Pattern{})
 	if w == nil {

@@ -1,5 +1,5 @@
-// Package coverage knows which values of a type the patterns of a match take, and which they leave
-// out; its API promises nothing.
+// Package coverage decides which values of a type the patterns of a match cover, and which values
+// no pattern matches. Its API is not covered by the compatibility promise.
 package coverage
 
 import (
@@ -11,38 +11,39 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
-// Usefulness of patterns after Maranget, "Warnings for pattern matching"
-// (JFP 17, 2007): a row is useful when some value matches it and no row above;
-// a match is exhaustive when a row of wildcards is not useful, and the value
-// that it would still match is the witness that the error names.
+// The algorithm decides the usefulness of patterns as described by Maranget, "Warnings for pattern
+// matching" (JFP 17, 2007). A row of patterns is useful if it matches a value that no earlier row
+// matches. A match is exhaustive if an additional row of wildcards is not useful. Otherwise the
+// value that only this row matches is the witness, which the error shows.
 
-// Pattern is a pattern as the algorithm sees it: a wildcard (ctor ""), a
-// constructor with arguments, or alternatives.
+// Pattern is a pattern in the form that the algorithm uses: a wildcard (Constructor is ""), a
+// constructor with arguments, or a list of alternatives.
 type Pattern struct {
 	Constructor  string
 	Args         []Pattern
 	Alternatives []Pattern
-	// Rest marks an array pattern with `..`: args are the elements before it, after those after it.
+	// Rest marks an array pattern with `..`. Args are the elements before the `..`, and After those
+	// after it.
 	Rest  bool
 	After []Pattern
 }
 
-// ctorInfo is a constructor of a type: its name, how a witness shows it, and
-// its arguments' types.
+// ctorInfo is a constructor of a type: its name, the types of its arguments, and a function that
+// formats it in a witness.
 type ctorInfo struct {
 	name string
 	args []types.Type
 	show func(args []string) string
 }
 
-// witness is a value that a row still matches.
+// witness is an example of a value that no row matches, as text and as a pattern.
 type witness struct {
 	text string
 	cell Pattern
 }
 
-// useful returns a value that a row matches and no row above it does, as a witness
-// for each column; nil when there is none.
+// useful returns a value that row matches and none of rows matches: one witness for each column. It
+// returns nil if there is no such value.
 func useful(rows [][]Pattern, row []Pattern, ts []types.Type) []witness {
 	if len(row) == 0 {
 		if len(rows) == 0 {
@@ -93,8 +94,9 @@ func useful(rows [][]Pattern, row []Pattern, ts []types.Type) []witness {
 	return nil
 }
 
-// missingCtor returns a constructor for which no row tests in its first column, nil if all are
-// tested. Only a column that names all is worth splitting: recursive types end there.
+// missingCtor returns a constructor that is not in the first column of any row, or nil if the first
+// column contains all constructors. Only in the latter case useful examines each constructor, so
+// that it terminates for recursive types.
 func missingCtor(rows *column, ctors []ctorInfo) *ctorInfo {
 	for i, k := range ctors {
 		if array := strings.HasPrefix(k.name, "[]"); array && !testsLength(rows.rows, k) || !array && !rows.testsConstructor(k.name) {
@@ -104,7 +106,8 @@ func missingCtor(rows *column, ctors []ctorInfo) *ctorInfo {
 	return nil
 }
 
-// testsLength reports whether a row tests the length of the arrays that k represents.
+// testsLength reports whether the first column contains an array pattern for the length that k
+// represents.
 func testsLength(rows [][]Pattern, k ctorInfo) bool {
 	for _, r := range rows {
 		if r[0].Constructor == "[]" && r[0].fitsLength(len(k.args)) && (k.name != "[]+" || r[0].Rest) {
@@ -114,9 +117,9 @@ func testsLength(rows [][]Pattern, k ctorInfo) bool {
 	return false
 }
 
-// usefulDefault is useful for values whose first column is a constructor that no
-// row names: only rows that take anything there count. absent is such a
-// constructor, for the witness.
+// usefulDefault returns the result of useful for values whose first constructor is not in the first
+// column of rows. Only the rows that start with a wildcard match such values. absent is one of
+// these constructors, which the witness shows, or nil.
 func usefulDefault(rows [][]Pattern, row []Pattern, ts []types.Type, absent *ctorInfo) []witness {
 	var rest [][]Pattern
 	tested := false
@@ -146,7 +149,7 @@ func usefulDefault(rows [][]Pattern, row []Pattern, ts []types.Type, absent *cto
 	return append([]witness{{absent.show(wild), head}}, w...)
 }
 
-// usefulCtor specialises everything by one constructor.
+// usefulCtor returns the result of useful for values whose first constructor is k.
 func usefulCtor(rows [][]Pattern, row []Pattern, ts []types.Type, k ctorInfo) []witness {
 	var inner [][]Pattern
 	for _, r := range rows {
@@ -179,7 +182,9 @@ func usefulCtor(rows [][]Pattern, row []Pattern, ts []types.Type, k ctorInfo) []
 	return append([]witness{head}, w[n:]...)
 }
 
-// specialise is a row's rest when its first column can be k.
+// specialise returns the row that remains of r for values whose first constructor is k: the
+// patterns for the arguments of k, and then the other columns. It returns false if r does not match
+// such values.
 func specialise(r []Pattern, k ctorInfo) ([]Pattern, bool) {
 	head, n := r[0], len(k.args)
 	var args []Pattern
@@ -194,7 +199,7 @@ func specialise(r []Pattern, k ctorInfo) ([]Pattern, bool) {
 		copy(args, head.Args)
 		copy(args[n-len(head.After):], head.After)
 	case head.Constructor == k.name:
-		args = make([]Pattern, n) // a pattern of the wrong length has been reported
+		args = make([]Pattern, n) // a pattern with a wrong number of arguments has been reported
 		copy(args, head.Args)
 	default:
 		return nil, false
@@ -209,7 +214,8 @@ func (c Pattern) fitsLength(n int) bool {
 	return n == len(c.Args)
 }
 
-// expandAlternatives turns rows with alternatives in the first column into several.
+// expandAlternatives replaces each row that has alternatives in the first column with one row for
+// each alternative.
 func expandAlternatives(rows [][]Pattern) [][]Pattern {
 	if !slices.ContainsFunc(rows, func(r []Pattern) bool { return r[0].Alternatives != nil }) {
 		return rows
@@ -229,7 +235,7 @@ func expandAlternatives(rows [][]Pattern) [][]Pattern {
 	return out
 }
 
-// ctorOf is the constructor that a cell of type t names.
+// ctorOf returns the constructor of the pattern head for type t.
 func ctorOf(t types.Type, head Pattern) ctorInfo {
 	all, _ := constructorsOf(t, nil, head)
 	for _, k := range all {
@@ -244,8 +250,8 @@ func ctorOf(t types.Type, head Pattern) ctorInfo {
 	return k
 }
 
-// constructorsOf returns a type's constructors; complete means that these are all, so that a match
-// can cover them one by one.
+// constructorsOf returns the constructors of type t. complete reports that each value of the type
+// has one of these constructors.
 func constructorsOf(t types.Type, rows [][]Pattern, head Pattern) (ctors []ctorInfo, complete bool) {
 	constant := func(name string) ctorInfo {
 		return ctorInfo{name: name, show: func([]string) string { return name }}
@@ -282,8 +288,9 @@ func optionCtors(elem types.Type) []ctorInfo {
 	return []ctorInfo{{"Some", []types.Type{elem}, call("Some")}, none}
 }
 
-// anyCtors are the constructors that patterns distinguish in an Any: the lengths of an array, and
-// Some and None, which together are all of it. An Option<Any> has the latter in any case.
+// anyCtors returns the constructors that patterns distinguish in an Any. These are the lengths of
+// an array, or Some and None, which together match every value. An Option<Any> always has Some and
+// None.
 func anyCtors(t types.Type, rows [][]Pattern, head Pattern) (ctors []ctorInfo, complete bool) {
 	if head.Constructor == "[]" {
 		return arrayCtors(types.Any, rows, head), false
@@ -328,7 +335,8 @@ func namedCtors(n *types.Named) []ctorInfo {
 	return out
 }
 
-// namedWitness shows the fields that matter, `..` for the rest.
+// namedWitness formats the fields of a witness. It replaces fields that match every value with
+// `..`.
 func namedWitness(fields []*types.Field, args []string) string {
 	var parts []string
 	for i, f := range fields {
@@ -342,7 +350,8 @@ func namedWitness(fields []*types.Field, args []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// arrayCtors are the lengths that the patterns distinguish, and all longer ones as one.
+// arrayCtors returns one constructor for each length that the patterns distinguish, and one for all
+// greater lengths.
 func arrayCtors(elem types.Type, rows [][]Pattern, head Pattern) []ctorInfo {
 	longest := 0
 	look := func(c Pattern) {
@@ -374,8 +383,9 @@ func arrayCtors(elem types.Type, rows [][]Pattern, head Pattern) []ctorInfo {
 	return out
 }
 
-// irrefutable is a cell for a place where only a pattern that always fits may stand.
-// One that takes an Any apart counts as such, since it is checked at run time.
+// irrefutable returns the pattern c for a position that requires an irrefutable pattern. It
+// replaces patterns that destructure an Any with wildcards, because the program checks them at run
+// time.
 func irrefutable(c Pattern, t types.Type) Pattern {
 	t = types.Resolve(t)
 	if types.IsAny(t) {
@@ -401,11 +411,12 @@ func irrefutable(c Pattern, t types.Type) Pattern {
 	return out
 }
 
-// Tuple returns the constructor of tuples of n elements: tuples of other lengths have another one.
+// Tuple returns the constructor of tuples with n elements. Tuples of different lengths have
+// different constructors.
 func Tuple(n int) string { return "()" + strconv.Itoa(n) }
 
-// Unmatched returns a value of a type that a pattern does not match, as a pattern; ok is false when
-// there is none.
+// Unmatched returns a value of type t that the pattern p does not match, formatted as a pattern. ok
+// is false if p matches all values.
 func Unmatched(p Pattern, t types.Type) (value string, ok bool) {
 	if w := useful([][]Pattern{{irrefutable(p, t)}}, []Pattern{{}}, []types.Type{t}); w != nil {
 		return w[0].text, true

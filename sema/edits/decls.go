@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// MoveMethod moves a method of a trait's impl to one of the type alone.
+// MoveMethod returns the fix that moves a method from the impl of a trait to an inherent impl.
 func MoveMethod(f *source.File, d *ast.ImplDecl, method *ast.FnDecl, target string) diag.Fix {
 	own := Indent(f, d.Sp.Start)
 	text := "\n\n" + own + "impl " + target + " {\n" + own + Indentation + f.Slice(method.Sp) + "\n" + own + "}"
@@ -24,7 +24,7 @@ func CreateFile(name string) diag.Fix {
 	return diag.UnsafeFix(diag.Edit{File: source.NewFile(name, nil)}, "Create %s", path.Base(name))
 }
 
-// InlineModule adds braces to a `mod x;`.
+// InlineModule returns the fix that replaces the `;` of a `mod x;` with braces.
 func InlineModule(f *source.File, d *ast.ModDecl) diag.Fix {
 	at := source.Span{Start: d.Name.Sp.End, End: d.Name.Sp.End}
 	if d.Sp.End > at.End && f.Text[d.Sp.End-1] == ';' {
@@ -33,7 +33,8 @@ func InlineModule(f *source.File, d *ast.ModDecl) diag.Fix {
 	return diag.UnsafeFix(diag.Replace(at, " {}"), "Write `mod %s {}`", d.Name.Name)
 }
 
-// MoveForward moves a parameter without a default before those that have one.
+// MoveForward returns the fix that moves the parameter p, which has no default, before the
+// parameters that have one.
 func MoveForward(f *source.File, d *ast.FnDecl, p *ast.Param) []diag.Fix {
 	for i, q := range d.Params {
 		if q.Default != nil && q.Sp.End < p.Sp.Start {
@@ -49,8 +50,8 @@ func MoveForward(f *source.File, d *ast.FnDecl, p *ast.Param) []diag.Fix {
 	return nil
 }
 
-// ReadArguments returns the fix that replaces main's only parameter by a variable with the
-// program's arguments.
+// ReadArguments returns the fix that replaces the only parameter of main with a variable. The
+// variable contains the program's arguments.
 func ReadArguments(d *ast.FnDecl) []diag.Fix {
 	if len(d.Params) != 1 || d.Body == nil || len(d.Body.Stmts) == 0 || d.Params[0].Name == nil {
 		return nil
@@ -61,16 +62,17 @@ func ReadArguments(d *ast.FnDecl) []diag.Fix {
 	}}}
 }
 
-// gapBefore returns the white space before the first statement of a block, to separate an inserted
-// statement from it.
+// gapBefore returns the white space that separates an inserted statement from the first statement
+// of a block.
 func gapBefore(block source.Span, first source.Pos, _ source.Span) string {
-	if first-block.Start > 3 { // more than `{ `: it is on its own line
+	if first-block.Start > 3 { // the first statement is on a line of its own
 		return "\n" + Indentation
 	}
 	return " "
 }
 
-// RemovePub removes the `pub` of a function, which is between its decorators and its head.
+// RemovePub returns the fix that removes the `pub` of a function. The `pub` is between the
+// decorators and the head.
 func RemovePub(f *source.File, d *ast.FnDecl) []diag.Fix {
 	head := source.Span{Start: d.Sp.Start, End: d.Name.Sp.Start}
 	for _, x := range d.Decorators {
@@ -84,7 +86,8 @@ func RemovePub(f *source.File, d *ast.FnDecl) []diag.Fix {
 	return []diag.Fix{diag.UnsafeFix(diag.Remove(source.Span{Start: at, End: at + source.Pos(len("pub "))}), "Remove `pub`")}
 }
 
-// InsertSelf adds `self` to a function whose parentheses are complete.
+// InsertSelf returns the fix that adds a `self` parameter to a function. It returns nil if the
+// parentheses of the function are incomplete.
 func InsertSelf(f *source.File, d *ast.FnDecl) []diag.Fix {
 	head := f.Slice(source.Span{Start: d.Name.Sp.End, End: max(d.Name.Sp.End, d.Signature.End)})
 	n := strings.IndexByte(head, '(')
@@ -101,11 +104,11 @@ func InsertSelf(f *source.File, d *ast.FnDecl) []diag.Fix {
 	return []diag.Fix{diag.SafeFix(diag.Insert(d.Name.Sp.End+source.Pos(n+1), text), "Insert `%s`", strings.TrimSuffix(text, ", "))}
 }
 
-// assignsSelf matches text that changes a field of self.
+// assignsSelf matches source text that changes a field of self.
 var assignsSelf = regexp.MustCompile(`\bself(\.\w+|\[[^\]]*\])+\s*([-+*/%]?=[^=>]|\.(push|insert|remove|set|pop|extend|clear|merge)\()`)
 
-// SelfParameter returns the `self` parameter that a function needs: `mut self` if it changes a
-// field.
+// SelfParameter returns the `self` parameter that a function requires. It returns `mut self` if the
+// function changes a field.
 func SelfParameter(f *source.File, d *ast.FnDecl) string {
 	if d.Body != nil && assignsSelf.MatchString(f.Slice(d.Body.Sp)) {
 		return "mut self"
@@ -113,7 +116,7 @@ func SelfParameter(f *source.File, d *ast.FnDecl) string {
 	return "self"
 }
 
-// RemoveDecorator removes a decorator.
+// RemoveDecorator returns the fix that removes a decorator.
 func RemoveDecorator(f *source.File, d *ast.Decorator) diag.Fix {
 	return diag.UnsafeFix(diag.Remove(WithItsLines(f, d.Sp)), "Remove `%s`", f.Slice(d.Sp))
 }
@@ -122,7 +125,7 @@ func HostRows(f *source.File, d *ast.HostDecl) (RowList, bool) {
 	return ListIn(f, d.Name.Sp.End, LastEnd(d.Fields), d.Sp)
 }
 
-// LastEnd returns the end of the last row of a list, or 0 if it is empty.
+// LastEnd returns the end of the last row, or 0 if there are no rows.
 func LastEnd[N ast.Node](rows []N) source.Pos {
 	if len(rows) == 0 {
 		return 0
@@ -130,7 +133,7 @@ func LastEnd[N ast.Node](rows []N) source.Pos {
 	return rows[len(rows)-1].Span().End
 }
 
-// AddMethods adds the methods that an impl lacks.
+// AddMethods adds a fix to the advice a. The fix adds methods with the given heads to an impl.
 func AddMethods(a diag.Advice, f *source.File, d *ast.ImplDecl, heads []string) diag.Advice {
 	if l, ok := ListIn(f, d.Target.Span().End, LastEnd(d.Methods), d.Sp); ok {
 		return a.WithFix(diag.Fix{Title: "Add the missing methods", Edits: l.AddBlocks(heads)})
@@ -138,8 +141,8 @@ func AddMethods(a diag.Advice, f *source.File, d *ast.ImplDecl, heads []string) 
 	return a
 }
 
-// CommentStart returns the start of the comments directly before a declaration, or the start of the
-// declaration.
+// CommentStart returns the start of the comments directly before the declaration at a position.
+// Without comments it returns the start of the declaration.
 func CommentStart(f *source.File, at source.Pos) source.Pos {
 	for line := f.LineOf(at); line > 1; line-- {
 		before := strings.TrimSpace(f.Slice(source.Span{Start: f.LineStart(line - 1), End: f.LineStart(line)}))

@@ -7,26 +7,29 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Fixes that add rows to a list in braces, in the formatter's layout: a list on lines of its own
-// receives lines, any other continues on its line.
+// This file contains fixes that add rows to a list in braces. The result has the formatter's
+// layout: if the list has several lines, each new row is a line, and otherwise all rows are on the
+// same line.
 
-// Indentation is one level of the formatter's indentation.
+// Indentation is the white space of one level of indentation in formatted code.
 const Indentation = "    "
 
-// NotWritten is a placeholder for a body, or a value, that the user must write: it compiles, and
+// NotWritten is a placeholder for a body or a value that the user must write. It compiles, and
 // panics when it runs.
 const NotWritten = `panic("not written yet")`
 
-// RowList is a list in braces: the positions of its `{` and `}`, and the end of its last row.
+// RowList is a list of rows in braces. It contains the positions of the `{` and the `}`, and the
+// end of the last row, or 0 without rows.
 type RowList struct {
 	file              *source.File
 	open, close, last source.Pos
 }
 
-// ListIn returns the list whose `{` is the first after start and that ends with a node; last is the
-// end of its last row, or 0 if it has none.
+// ListIn returns the list of a node. The list's `{` is the first one after start, and its `}` is
+// the end of the node. last is the end of the last row, or 0 without rows. ok is false if the node
+// has no such list.
 func ListIn(f *source.File, start, last source.Pos, node source.Span) (l RowList, ok bool) {
-	if start >= node.End || last >= node.End || f.Text[node.End-1] != '}' { // broken
+	if start >= node.End || last >= node.End || f.Text[node.End-1] != '}' { // the node has syntax errors
 		return l, false
 	}
 	n := strings.IndexByte(f.Slice(source.Span{Start: start, End: node.End}), '{')
@@ -37,13 +40,13 @@ func (l RowList) text(from, to source.Pos) string {
 	return l.file.Slice(source.Span{Start: from, End: to})
 }
 
-// Indent returns the white space at the start of a position's line.
+// Indent returns the white space at the start of the line that contains a position.
 func Indent(f *source.File, at source.Pos) string {
 	line := f.Slice(source.Span{Start: f.LineStart(f.LineOf(at)), End: at})
 	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 }
 
-// lineEnd returns the end of a position's line.
+// lineEnd returns the end of the line that contains a position.
 func lineEnd(f *source.File, at source.Pos) source.Pos {
 	rest := f.Slice(source.Span{Start: at, End: source.Pos(len(f.Text))})
 	if n := strings.IndexByte(rest, '\n'); n >= 0 {
@@ -52,7 +55,7 @@ func lineEnd(f *source.File, at source.Pos) source.Pos {
 	return at + source.Pos(len(rest))
 }
 
-// Add returns the edits that add rows, separated by commas.
+// Add returns the edits that add rows to the list. Commas separate the rows.
 func (l RowList) Add(rows ...string) []diag.Edit {
 	if !strings.Contains(l.text(l.open, l.close), "\n") {
 		if l.last == 0 {
@@ -69,7 +72,7 @@ func (l RowList) Add(rows ...string) []diag.Edit {
 	}
 	at := lineEnd(l.file, l.last)
 	switch rest := strings.TrimSpace(l.text(l.last, min(at, l.close))); {
-	case at > l.close: // the last row shares its line with the `}`
+	case at > l.close: // the last row and the `}` are on the same line
 		at = l.last
 		return []diag.Edit{diag.Insert(at, ","+lines.String())}
 	case strings.HasPrefix(rest, ","):
@@ -80,7 +83,8 @@ func (l RowList) Add(rows ...string) []diag.Edit {
 	return []diag.Edit{diag.Insert(l.last, ","), diag.Insert(at, lines.String())}
 }
 
-// AddBlocks returns the edits that add functions on lines of their own, separated by blank lines.
+// AddBlocks returns the edits that add functions with the given heads to the list. Blank lines
+// separate the functions.
 func (l RowList) AddBlocks(heads []string) []diag.Edit {
 	own := "\n" + Indent(l.file, l.open)
 	text := Functions(heads, own)
@@ -96,8 +100,8 @@ func (l RowList) AddBlocks(heads []string) []diag.Edit {
 	return []diag.Edit{diag.Insert(lineEnd(l.file, l.last), "\n"+text)}
 }
 
-// Functions returns the text of functions with these heads, indented one level more than own, a
-// line break with its indentation.
+// Functions returns the text of functions with the given heads. own is a line break with the
+// indentation of the list; the functions are indented one level more.
 func Functions(heads []string, own string) string {
 	var all []string
 	for _, h := range heads {
@@ -106,7 +110,7 @@ func Functions(heads []string, own string) string {
 	return strings.Join(all, "\n")
 }
 
-// RemoveRow returns the fix that removes a row of a list with the comma next to it.
+// RemoveRow returns the fix that removes a row of a list and the comma that belongs to it.
 func RemoveRow(f *source.File, row source.Span, title string, args ...any) diag.Fix {
 	after := f.Slice(source.Span{Start: row.End, End: source.Pos(len(f.Text))})
 	if rest := strings.TrimLeft(after, " \t"); strings.HasPrefix(rest, ",") {
@@ -120,8 +124,8 @@ func RemoveRow(f *source.File, row source.Span, title string, args ...any) diag.
 	return diag.UnsafeFix(diag.Remove(row), title, args...)
 }
 
-// WithItsLines extends a range to its whole lines if they contain nothing else, and otherwise to
-// the spaces after it.
+// WithItsLines extends a span. If the span's lines contain nothing else, the result includes the
+// whole lines. Otherwise it includes the spaces after the span.
 func WithItsLines(f *source.File, s source.Span) source.Span {
 	if lines := WholeLines(f, s); lines != s {
 		return lines
@@ -133,7 +137,7 @@ func WithItsLines(f *source.File, s source.Span) source.Span {
 // blanks returns the number of spaces and tabs at the start of a text.
 func blanks(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
 
-// WholeLines extends a range to its whole lines if they contain nothing else.
+// WholeLines extends a span to its whole lines if they contain nothing else.
 func WholeLines(f *source.File, s source.Span) source.Span {
 	start, end := f.LineStart(f.LineOf(s.Start)), source.Pos(len(f.Text))
 	if last := f.LineOf(s.End); last < f.Lines() {
@@ -145,7 +149,7 @@ func WholeLines(f *source.File, s source.Span) source.Span {
 	if start > 0 {
 		return source.Span{Start: start, End: end}
 	}
-	for end < source.Pos(len(f.Text)) && f.Text[end] == '\n' { // the text below moves to the start
+	for end < source.Pos(len(f.Text)) && f.Text[end] == '\n' { // if the span is at the start of the file, remove blank lines after it
 		end++
 	}
 	return source.Span{Start: start, End: end}

@@ -7,11 +7,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
-// deepestPlaceholder is the maximum nesting of structs that a placeholder fills.
+// deepestPlaceholder is the maximum nesting of structs in a placeholder.
 const deepestPlaceholder = 3
 
-// Placeholder returns the shortest expression of a type, for a program in which the user still has
-// to write the intended value.
+// Placeholder returns the shortest expression of type t. A fix inserts it where the user must write
+// the intended value.
 func Placeholder(t types.Type) string { return placeholderIn(t, 0) }
 
 func placeholderIn(t types.Type, depth int) string {
@@ -57,7 +57,8 @@ func NamedPlaceholder(d *types.Decl, depth int) string {
 	return NotWritten
 }
 
-// FieldPlaceholders returns the fields without a default, in braces.
+// FieldPlaceholders returns the text of a struct literal's braces, with placeholders for the fields
+// that have no default. depth is the current nesting.
 func FieldPlaceholders(fields []*types.Field, depth int) string {
 	var rows []string
 	for _, f := range fields {
@@ -71,7 +72,7 @@ func FieldPlaceholders(fields []*types.Field, depth int) string {
 	return "{ " + strings.Join(rows, ", ") + " }"
 }
 
-// Sample returns an example of a value of a type.
+// Sample returns the text of an example value of type t.
 func Sample(t types.Type) string {
 	switch x := types.Resolve(t).(type) {
 	case *types.Basic:
@@ -103,7 +104,7 @@ func Sample(t types.Type) string {
 	return "use a value of type `" + types.Full(t).String() + "`"
 }
 
-// basicSamples are examples of values of the basic types.
+// basicSamples contains example values of the basic types.
 var basicSamples = map[*types.Basic]string{
 	types.Int:    "write an integer, such as `1`",
 	types.Float:  "write a number, such as `0.5`",
@@ -118,7 +119,7 @@ var basicSamples = map[*types.Basic]string{
 	types.Error:  "create an error: `ToolError::new(\"…\")`",
 }
 
-// Example returns a value of a type as hints show it.
+// Example returns the text of an example value of type t for a hint.
 func Example(t types.Type) string {
 	switch x := types.Resolve(t).(type) {
 	case *types.Basic:
@@ -150,7 +151,7 @@ func Example(t types.Type) string {
 	return "…"
 }
 
-// StructExample returns a literal of a struct with its required fields.
+// StructExample returns a literal of the struct d with the fields that have no default.
 func StructExample(d *types.Decl) string {
 	var fields []string
 	for _, f := range d.Fields {

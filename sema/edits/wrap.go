@@ -1,5 +1,5 @@
-// Package edits builds the edits of the fixes of diagnostics, and the texts that they insert. Its
-// API is not covered by the compatibility promise.
+// Package edits creates the edits in the fixes of diagnostics, and the texts that these edits
+// insert. Its API is not covered by the compatibility promise.
 package edits
 
 import (
@@ -10,18 +10,18 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Wrap returns the fix that puts a constructor around a value or a pattern.
+// Wrap returns the fix that makes an expression or a pattern the argument of a constructor.
 func Wrap(e ast.Node, constructor string) diag.Fix {
 	return Surround(e, constructor+"(", ")", "Wrap in `"+constructor+"`")
 }
 
-// Surround returns the fix that puts texts around an expression or a pattern.
+// Surround returns the fix that inserts texts before and after an expression or a pattern.
 func Surround(e ast.Node, before, after, title string) diag.Fix {
 	return diag.Fix{Title: title, Edits: []diag.Edit{diag.Insert(e.Span().Start, before), diag.Insert(e.Span().End, after)}}
 }
 
-// Append returns the fix that appends text to an expression, which it parenthesizes unless the text
-// applies to all of it anyway.
+// Append returns the fix that appends text to an expression. It puts the expression in parentheses
+// if the text would otherwise apply to only a part of it.
 func Append(e ast.Expr, text string) diag.Fix {
 	title := "Add `" + strings.TrimSpace(text) + "`"
 	if IsLoose(e) {
@@ -30,8 +30,8 @@ func Append(e ast.Expr, text string) diag.Fix {
 	return diag.UnsafeFix(diag.Insert(e.Span().End, text), "%s", title)
 }
 
-// Await returns the fix that awaits a task whose value is required; suffix is the text that then
-// extracts the value.
+// Await returns the fix that awaits the task e. suffix is text after the await that extracts the
+// required value, or "".
 func Await(e ast.Expr, suffix string) diag.Fix {
 	if IsLoose(e) {
 		return Surround(e, "await (", ")"+suffix, "Await it")
@@ -39,7 +39,8 @@ func Await(e ast.Expr, suffix string) diag.Fix {
 	return Surround(e, "await ", suffix, "Await it")
 }
 
-// IsLoose reports whether a `.` or `?` after an expression would apply to only a part of it.
+// IsLoose reports whether a `.` or `?` after an expression would apply to only a part of the
+// expression.
 func IsLoose(e ast.Expr) bool {
 	switch e.(type) {
 	case *ast.Unary, *ast.Binary, *ast.Assign, *ast.Pipe, *ast.RangeExpr, *ast.Cast, *ast.Await, *ast.Closure, *ast.IfExpr, *ast.MatchExpr:
@@ -48,7 +49,7 @@ func IsLoose(e ast.Expr) bool {
 	return false
 }
 
-// IsPostfix reports whether a `?` after an expression applies to all of it.
+// IsPostfix reports whether a `?` after an expression applies to the whole expression.
 func IsPostfix(e ast.Expr) bool {
 	switch e.(type) {
 	case *ast.Call, *ast.MethodCall, *ast.PathExpr, *ast.FieldExpr, *ast.IndexExpr:
@@ -57,7 +58,7 @@ func IsPostfix(e ast.Expr) bool {
 	return false
 }
 
-// MakePublic returns the fix that makes a declaration public.
+// MakePublic returns the fix that adds `pub` to a declaration.
 func MakePublic(f *source.File, d *ast.DeclHead, name string) diag.Fix {
 	at := d.Sp.Start
 	for _, x := range d.Decorators {

@@ -8,20 +8,20 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 )
 
-// Edit is the part of an edit that other files can observe through surfaces.
+// Edit describes the changes of an edit that other files can observe through surfaces.
 type Edit struct {
-	files   map[*ast.File]bool // the other files whose surface changed, in their new version
-	imports map[int]bool       // the numbers of the files whose imports changed
-	// names are the names whose meaning may have changed: names that were declared, changed or
-	// removed, and all declarations whose surface contains one of them. An affected file contains
-	// one of them, because every part of an expression, and each further step of it, begins with a
-	// name.
+	files   map[*ast.File]bool // new versions of the files that changed
+	imports map[int]bool       // indices of the files whose imports changed
+	// names contains the names whose meaning may have changed. These are the names that were
+	// declared, changed or removed, and the names of all declarations whose surface contains one of
+	// these names. Each part of an expression starts with a name, so an affected file contains at
+	// least one of the names.
 	names map[string]bool
 }
 
-// Compare compares the files of two checks. It returns nil if names do not determine the affected
-// files: if files were added or removed or contain syntax errors, or if modules or the names that a
-// glob imports have changed.
+// Compare compares the files of two checks. It returns nil if names cannot describe the affected
+// files. This is the case if files were added or removed, if a file has syntax errors, or if
+// modules or glob re-exports have changed.
 func Compare(before, now []*ast.File) *Edit {
 	if len(before) != len(now) {
 		return nil
@@ -41,13 +41,13 @@ func Compare(before, now []*ast.File) *Edit {
 	return e
 }
 
-// outer is a declaration outside of bodies.
+// outer is a declaration outside of function bodies.
 type outer struct {
 	decl ast.Decl
-	text string // its surface, after the modules of the file that contains it; for such a module only its head
+	text string // surface of the declaration after the path of its module; for an inline module only the head
 }
 
-// outersOf returns the declarations of a file and of the modules in it.
+// outersOf returns the declarations of a file and of the inline modules in the file.
 func outersOf(f *ast.File) (all []outer) {
 	var list func(decls []ast.Decl, in string)
 	list = func(decls []ast.Decl, in string) {
@@ -70,8 +70,8 @@ func outersOf(f *ast.File) (all []outer) {
 	return all
 }
 
-// compare adds the differences between two texts of a file. It reports whether names describe all
-// of them.
+// compare adds the differences between two versions of a file. number is the index of the file.
+// compare returns false if names cannot describe the differences.
 func (e *Edit) compare(number int, was, is []outer) bool {
 	had, has := textsOf(was), textsOf(is)
 	common := func(list []outer) (texts []string) {
@@ -113,7 +113,8 @@ func hasGlob(t *ast.UseTree) bool {
 	return t != nil && (t.Glob || slices.ContainsFunc(t.List, hasGlob))
 }
 
-// addUsers adds the names of the declarations that use any of the names.
+// addUsers adds the names of the declarations whose surface contains a changed name, until there
+// are no further ones.
 func (e *Edit) addUsers(files []*ast.File) {
 	for last := e.names; len(last) > 0; {
 		next := map[string]bool{}
@@ -138,13 +139,14 @@ func (e *Edit) addUsers(files []*ast.File) {
 	}
 }
 
-// MayAffect reports whether the meaning of a file's bodies may have changed. imports are the
-// numbers of the files whose imports they used.
+// MayAffect reports whether the edit may change the meaning of the bodies in f. imports contains
+// the indices of the files whose imports the bodies use.
 func (e *Edit) MayAffect(f *ast.File, imports []int) bool {
 	return e.files[f] || slices.ContainsFunc(imports, func(file int) bool { return e.imports[file] }) || mentionsName(f.Source.Text, e.names)
 }
 
-// eachOuter visits declarations and the declarations in modules among them.
+// eachOuter calls visit for declarations, and for the declarations in the inline modules among
+// them.
 func eachOuter(decls []ast.Decl, visit func(ast.Decl)) {
 	for _, d := range decls {
 		if m, ok := d.(*ast.ModDecl); ok {
@@ -155,8 +157,8 @@ func eachOuter(decls []ast.Decl, visit func(ast.Decl)) {
 	}
 }
 
-// eachName visits the names that a declaration declares, including its members. For an impl it also
-// visits the names of its types.
+// eachName calls visit for the names that a declaration declares, including the names of its
+// members. For an impl it also visits the names in its types.
 func eachName(d ast.Decl, visit func(string)) {
 	name := func(id *ast.Ident) {
 		if id != nil {
@@ -202,8 +204,9 @@ func eachName(d ast.Decl, visit func(string)) {
 	})
 }
 
-// mentionsName reports whether a text contains one of the names as a word, or as a part of a word
-// with `_`, as in the names of tools for models.
+// mentionsName reports whether a text contains one of the names as a word. A word also
+// contains the text before and after each of its `_`, because the tool names that models see join
+// names with `_`.
 func mentionsName(text []byte, names map[string]bool) bool {
 	for i := 0; i < len(text); i++ {
 		if !inWord[text[i]] {
@@ -235,7 +238,8 @@ func spelled(word []byte, names map[string]bool) bool {
 	}
 }
 
-// inWord contains the bytes of words, including those of letters beyond ASCII.
+// inWord contains the bytes that may be part of a word, including the bytes of letters beyond
+// ASCII.
 var inWord = func() (in [256]bool) {
 	for b := range in {
 		in[b] = b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80

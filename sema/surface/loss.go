@@ -5,16 +5,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Loss is text that is not in the tree: its names, and the position from which names that it may
-// declare are visible. Text outside of bodies is visible everywhere.
+// Loss describes source text that the tree does not contain because of syntax errors. The text may
+// declare names. Declarations in a body are visible from a position on, other declarations
+// everywhere in the file.
 type Loss struct {
 	Names      []string
 	Within     source.Span
 	Everywhere bool
 }
 
-// LossOf returns the names in the text that a flaw left out of the tree; any is false if there are
-// none.
+// LossOf returns the Loss of a flaw. any is false if the lost text contains no names.
 func LossOf(f *ast.File, flaw *ast.Flaw) (l Loss, any bool) {
 	if len(flaw.Names) == 0 {
 		return l, false
@@ -31,7 +31,7 @@ func LossOf(f *ast.File, flaw *ast.Flaw) (l Loss, any bool) {
 	return l, true
 }
 
-// Around returns the nodes of a file that contain a span, the outermost first.
+// Around returns the nodes of a file that contain the span at. The outermost node is first.
 func Around(f *ast.File, at source.Span) (nodes []ast.Node) {
 	ast.InspectFile(f, func(n ast.Node) bool {
 		if !n.Span().Contains(at) {
@@ -43,7 +43,7 @@ func Around(f *ast.File, at source.Span) (nodes []ast.Node) {
 	return nodes
 }
 
-// isScope reports whether variables that are declared in a node are visible only in it.
+// isScope reports whether variables that a node declares are visible only inside the node.
 func isScope(n ast.Node) bool {
 	switch n.(type) {
 	case *ast.Block, *ast.FnDecl, *ast.Closure, *ast.Arm, *ast.ForExpr, *ast.ParallelFor, *ast.IfExpr, *ast.WhileExpr, *ast.Catch, *ast.Stage:

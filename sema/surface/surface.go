@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Surface is the hash of the part of a file that other files can see: its declarations without the
-// bodies of functions. A body that declares something is part of it; text between declarations is
-// not.
+// Surface is the hash of the part of a file that other files can observe: the declarations without
+// the bodies of functions. A body that contains declarations is part of the surface. Text between
+// declarations is not.
 type Surface [sha256.Size]byte
 
 // Of returns the surface of a file.
@@ -26,7 +26,7 @@ func Of(f *ast.File) Surface {
 	return Surface(h.Sum(nil))
 }
 
-// eachPart visits the texts that form a declaration's surface.
+// eachPart calls visit for the pieces of text that form the surface of a declaration.
 func eachPart(f *ast.File, d ast.Decl, visit func([]byte)) {
 	at := Start(d)
 	if d.Head().Pub {
@@ -54,8 +54,7 @@ func Start(d ast.Decl) source.Pos {
 	return at
 }
 
-// eachBody calls visit for the bodies of the functions that a declaration declares, in the order of
-// the text.
+// eachBody calls visit for the bodies of the functions in a declaration, in the order of the text.
 func eachBody(d ast.Decl, visit func(*ast.Block)) {
 	fns := []*ast.FnDecl(nil)
 	switch d := d.(type) {
@@ -89,7 +88,8 @@ func declares(b *ast.Block) (found bool) {
 	return found
 }
 
-// hashLost adds unparsed text in bodies that may contain declarations for other files.
+// hashLost adds the text of bodies that could not be parsed to the hash, because it may contain
+// declarations.
 func hashLost(h io.Writer, f *ast.File) {
 	for i := range f.Flaws {
 		flaw := &f.Flaws[i]
