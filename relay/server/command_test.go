@@ -380,8 +380,8 @@ func TestDecidedElsewhere(t *testing.T) {
 	h.Begin("run_a")
 	seq := int64(1)
 	for id, c := range map[string]struct{ resolved, message string }{
-		"q1": {`{"request_id":"q1","decision":"deny","actor":"cli","by":"bob"}`, "bob has decided before: deny"},
-		"q2": {`{"request_id":"q2","decision":"approve","actor":"local"}`, "local has decided before: approve"},
+		"q1": {`{"request_id":"q1","decision":"deny","actor":"cli","by":"bob"}`, "already decided by bob: deny"},
+		"q2": {`{"request_id":"q2","decision":"approve","actor":"local"}`, "already decided by local: approve"},
 		"q3": {`{"request_id":"q3","decision":"expired"}`, "the request is already closed: expired"},
 	} {
 		h.Send(protocol.RunPermissionRequested, "run_a", seq+1, `{"request_id":"`+id+`","reason":"choice","prompt":"?"}`)

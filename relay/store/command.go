@@ -58,7 +58,7 @@ func (e *AlreadyDecided) Error() string {
 	if e.Was.By == "" {
 		return "the request is already closed: " + how
 	}
-	return fmt.Sprintf("%s has decided before: %s", e.Was.By, how)
+	return fmt.Sprintf("already decided by %s: %s", e.Was.By, how)
 }
 
 // Is reports whether target is ErrDecided.

@@ -191,7 +191,7 @@ function handleRefusal(entry, err) {
     if (send) soon(err.retry_after_ms || undefined); // the answer may be lost; without a connection, the next one retries
     return false;
   }
-  const [, by, decision, answer] = /^(.*) has decided before: (\w+) ?(.*)/s.exec(err.serverMessage) || [];
+  const [, by, decision, answer] = /^already decided by (.*?): (\w+) ?(.*)/s.exec(err.serverMessage) || [];
   update(entry, { state: undecided.has(decision) ? decision : refusals[err.code] || "failed", error: sentence(err), by, was: decision, gave: parseAnswer(answer) });
   if (err.code === "args_changed") changed(entry.run_id);
   return true;
