@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// anyConsts are k0… of the tests of Any.
+// anyConsts adds the constants k0, k1, … that the tests of operations on Any use.
 func anyConsts(a *asm) {
 	a.int(7)
 	a.float(2)

@@ -6,24 +6,26 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Application describes the application around a run. The zero value means that there is none.
+// Application describes the application in which a run is embedded. The zero value means that the
+// run has no application.
 type Application struct {
-	Run     string // the run's ID, the prefix of the keys of its calls
+	Run     string // ID of the run, the prefix of the keys of its calls
 	Tools   bool   // the application may provide tools
-	Audited bool   // calls of tools are recorded in an audit log
-	Grows   bool   // Grow may add to the program
+	Audited bool   // an audit log records the calls of tools
+	Grows   bool   // Grow may add code to the program
 	// Debugger, if set, receives control at breakpoints and steps.
 	Debugger Debugger
 }
 
-// Application returns the application around the run.
+// Application returns the application in which the run is embedded.
 func (a *Args) Application() Application { return a.run().config.Application }
 
-// SetApplication sets the application around the run. It must be called before the run begins.
+// SetApplication sets the application in which the run is embedded. It must be called before the
+// run begins.
 func (m *VM) SetApplication(x Application) { m.config.Application = x }
 
-// Caller returns the name of the innermost function of the program that calls a native of the
-// library, or "" if there is none.
+// Caller returns the name of the innermost function of the program that called, directly or through
+// the library, the current native. It returns "" if there is none.
 func (a *Args) Caller() string {
 	t := a.run().sched.current
 	var at []Place
@@ -44,8 +46,8 @@ func (a *Args) Caller() string {
 // NextEffect returns the number of the run's next effect, counted from 1.
 func (a *Args) NextEffect() int64 { return a.run().stats.Requests + 1 }
 
-// AppTools returns the filters that select which of the application's tools argument i, an agent, a
-// host or nil, may call. It returns nil if all are allowed.
+// AppTools returns the filters that select the application's tools that argument i may call.
+// Argument i is an agent, a host or nil. AppTools returns nil if all tools are allowed.
 func (a *Args) AppTools(i int) *[]string {
 	s := a.Slot(i)
 	p := s.Party()

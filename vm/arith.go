@@ -15,7 +15,8 @@ func opRemFloat(t *task, in *ins) status {
 
 func opNegInt(t *task, in *ins) status { return t.fault("integer overflow") }
 
-// opShift reports that a shift's distance is not allowed: the dispatch loop executes the others.
+// opShift raises the fault of a shift by an invalid distance. The dispatch loop executes valid
+// shifts itself.
 func opShift(t *task, in *ins) status {
 	return t.fault("shift by %d: must be 0 to 63", *intAt(t.fp, in.c))
 }
@@ -38,8 +39,9 @@ func opFloatToInt(t *task, in *ins) status {
 	return running
 }
 
-// intRest executes the Int operations that the dispatch loop does not: products of large numbers,
-// division by -1, and every fault.
+// intRest returns the implementation of an Int operation for the cases that the dispatch loop does
+// not handle: products of large numbers, division by -1, and every fault. If constant is set, the
+// second operand is the instruction's immediate value instead of a register.
 func intRest(op ir.AnyOp, constant bool) func(*task, *ins) status {
 	return func(t *task, in *ins) status {
 		y := int64(in.imm)
@@ -57,8 +59,9 @@ func intRest(op ir.AnyOp, constant bool) func(*task, *ins) status {
 // Division by a constant k > 1. Let m be 2^64/k rounded up. For x from 0 to 2^32-1 the quotient is
 // the high half of m*x, and the remainder is the high half of k times the low half of m*x. Two
 // multiplications replace a division that takes up to four times as long (D. Lemire, O. Kaser, N.
-// Kurz, "Faster remainder by direct computation", 2019). Any other x is divided. The loop contains
-// a copy of this code, because Go does not inline a function of this size.
+// Kurz, "Faster remainder by direct computation", 2019). For any other x the VM uses the division
+// instruction. The dispatch loop contains a copy of this code, because Go does not inline a
+// function of this size.
 
 // reciprocal holds m and k in two slots, which are stored after the program's constants.
 type reciprocal struct {
@@ -79,7 +82,7 @@ func byReciprocal(in ir.Instr) bool {
 	return (in.Op == ir.OpRemIntK || in.Op == ir.OpDivIntK) && in.Imm > 1
 }
 
-// loadReciprocal replaces the divisor of such an instruction by its reciprocal.
+// loadReciprocal replaces the divisor of a division by a constant by the index of its reciprocal.
 func (m *loader) loadReciprocal(in *ins) {
 	k, op := in.imm, opRemIntR
 	if ir.Op(in.op) == ir.OpDivIntK {

@@ -13,7 +13,7 @@ func TestAsks(t *testing.T) {
 	x := &hostStream{}
 	var all []*ask
 	for i := range 100 {
-		id := strconv.Itoa(i / 2) // each two have one
+		id := strconv.Itoa(i / 2) // two consecutive messages share an ID
 		if i%10 == 9 {
 			id = ""
 		}
@@ -31,26 +31,26 @@ func TestAsks(t *testing.T) {
 		want := slices.IndexFunc(all, func(k *ask) bool { return k.id == strconv.Itoa(id) && k.answered == "" })
 		got := slices.Index(all, x.asks.find(strconv.Itoa(id)))
 		if got != want {
-			t.Errorf("%d is found at %d, want %d", id, got, want)
+			t.Errorf("find(%d) returned the message with index %d, want %d", id, got, want)
 		}
 		if got >= 0 && !x.withdraw(strconv.Itoa(id)) {
-			t.Errorf("%d is not taken back", id)
+			t.Errorf("withdraw(%d) = false, want true", id)
 		}
 		if want := left(); !slices.Equal(x.asks.open(), want) || x.asks.live != len(want) {
-			t.Fatalf("%d are open, %d are counted, want %d", len(x.asks.open()), x.asks.live, len(want))
+			t.Fatalf("open() has %d messages and live = %d, want %d for both", len(x.asks.open()), x.asks.live, len(want))
 		}
 	}
 	if x.asks.find("none") != nil || x.withdraw("") {
-		t.Error("what was not asked is found")
+		t.Error("find or withdraw found a message that was never added")
 	}
 	(&ask{of: x, typ: "odd", id: "1"}).markSettled(askAnswered) // no one waits for the answer
 	if x.asks.live != len(left()) {
-		t.Error("an answer to no open message counts")
+		t.Error("an answer to a message that was not open changed the number of live messages")
 	}
 }
 
-// TestManyAsks: a host that asks without end, and a program that does not answer, do not
-// make each of them longer to deal with.
+// TestManyAsks checks that the time to process a message does not grow with the number of
+// unanswered messages.
 func TestManyAsks(t *testing.T) {
 	many := func(n int, id func(i int) string) (*hostStream, []*ask) {
 		x := &hostStream{}

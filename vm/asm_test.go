@@ -14,9 +14,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// asm builds programs by hand, for tests of the VM alone. Code is the text form
-// of IR, one instruction a line. A leading `@name:` labels the next
-// instruction; elsewhere `@name` is the number of that instruction.
+// asm builds programs by hand, so that tests of the VM do not need the compiler. Code is the text
+// form of IR, with one instruction a line. `@name:` at the start of a line labels the next
+// instruction. Anywhere else `@name` is replaced by the number of the labelled instruction.
 type asm struct {
 	ir.Program
 }
@@ -25,8 +25,8 @@ func newAsm() *asm {
 	return &asm{ir.Program{Version: ir.Version, Name: "test", Files: []ir.File{{Name: "main.conc", Text: "source"}}}}
 }
 
-// fn adds a function. sig is "name(Class, …) Class registers". The function has
-// the full ABI unless a parameter or the result is a scalar.
+// fn adds a function. sig has the form "name(Class, …) Class registers". The function has the full
+// ABI unless a parameter or the result is a scalar.
 func (a *asm) fn(sig, code string) *ir.Function {
 	name, rest, _ := strings.Cut(sig, "(")
 	params, rest, _ := strings.Cut(rest, ")")
@@ -56,7 +56,7 @@ func (a *asm) fn(sig, code string) *ir.Function {
 	return &a.Functions[len(a.Functions)-1]
 }
 
-// assemble makes a block of code. A line `catch @from @to @target rN` adds a region.
+// assemble parses the text of a block of code. A line `catch @from @to @target rN` adds a region.
 func assemble(code string) ir.Block {
 	var lines []string
 	labels := map[string]int{}
@@ -120,16 +120,16 @@ func (a *asm) typ(t ir.TypeInfo) int {
 	return len(a.Types) - 1
 }
 
-// effectless refuses every effect.
+// effectless is a performer that rejects every effect.
 var effectless = effect.PerformerFunc(func(ctx context.Context, r effect.Request) (effect.Result, error) {
 	return nil, fmt.Errorf("unexpected effect %s", r.Kind())
 })
 
-// executed are the operations of the programs that tests have run.
+// executed contains the operations of all programs that tests have run.
 var executed = map[ir.Op]bool{}
 
-// TestMain checks that some test runs each operation, and that an operation
-// raises errors only if its row permits it.
+// TestMain runs the tests and then checks two properties of the whole package: some test runs each
+// operation, and an operation raises errors only if its row in ir.Table permits it.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	watchRaising()
@@ -151,13 +151,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// unsaid are the errors of operations whose rows say that they raise none.
+// unsaid contains, for each operation whose row says that it raises no error, the first error that
+// it raised nevertheless. An element is nil if there was none.
 var unsaid [len(ir.Table)]atomic.Pointer[string]
 
-// watchRaising wraps the operations outside the loop whose rows say that they
-// raise nothing, and notes those that do. The operations inside the loop raise
-// their errors through the same functions. Broken programs and exhausted memory
-// do not count: rows do not mention them.
+// watchRaising wraps the operations outside the dispatch loop whose rows say that they raise no
+// error. The wrapper records the errors that such an operation raises. The operations inside the
+// loop raise their errors through the same functions. Errors about broken programs and exhausted
+// memory are ignored, because rows do not mention them.
 func watchRaising() {
 	for op := range ir.Table {
 		do := slow[op]
@@ -177,7 +178,7 @@ func watchRaising() {
 	}
 }
 
-// note marks the operations of a block.
+// note adds the operations of a block to executed.
 func note(b *ir.Block) {
 	for _, in := range b.Code {
 		executed[in.Op] = true
@@ -221,7 +222,7 @@ func (a *asm) runIn(ctx context.Context, t testing.TB, config Config) (*Outcome,
 	return m.Run(ctx)
 }
 
-// want runs main and compares its result, as JSON.
+// want runs main and compares its result with want, which is JSON.
 func (a *asm) want(t testing.TB, want string) {
 	t.Helper()
 	out, err := a.run(t, Config{})
@@ -234,7 +235,8 @@ func (a *asm) want(t testing.TB, want string) {
 	}
 }
 
-// wantError runs main and compares the message of the error that it ends with.
+// wantError runs main, which must end with an uncaught error. It compares the error's message with
+// want and returns the error.
 func (a *asm) wantError(t testing.TB, want string) *Uncaught {
 	t.Helper()
 	out, err := a.run(t, Config{})

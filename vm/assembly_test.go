@@ -9,36 +9,36 @@ import (
 	"testing"
 )
 
-// The measured properties of the dispatch loop's assembly (README.md). They are valid for this
-// compiler; after a change of the compiler, inspect the assembly again.
+// Measured properties of the dispatch loop's assembly (README.md). They are valid only for the
+// compiler measuredGo on measuredArch. After a change of the compiler, inspect the assembly again.
 const (
 	measuredGo     = "go1.26"
 	measuredArch   = "amd64"
-	stackTraffic   = 6    // instructions of run that touch its stack frame: t, around calls
-	frameSize      = "18" // of run, in bytes, hexadecimal
-	indirectJumps  = 1    // the jump table's
+	stackTraffic   = 6    // maximum number of instructions of run that access its stack frame: they save and load t around calls
+	frameSize      = "18" // size of the stack frame of run in bytes, hexadecimal
+	indirectJumps  = 1    // number of jumps through a jump table
 	indirectJumpRE = `\tJMP\t\([A-Z0-9]+\)\([A-Z0-9]+\*8\)`
 )
 
-// TestLoopAssembly checks the assembly of the dispatch loop: it has no bounds
-// check, spills nothing but t, and has one jump table.
+// TestLoopAssembly checks the assembly of the dispatch loop. It must have no bounds check, spill no
+// variable except t, and have one jump table.
 func TestLoopAssembly(t *testing.T) {
 	if !strings.HasPrefix(runtime.Version(), measuredGo) || runtime.GOARCH != measuredArch {
-		t.Skipf("the numbers are of %s on %s, this is %s on %s: inspect the assembly as README.md describes, then set them", measuredGo, measuredArch, runtime.Version(), runtime.GOARCH)
+		t.Skipf("the expected numbers are valid for %s on %s, this is %s on %s: inspect the assembly as README.md describes, then update them", measuredGo, measuredArch, runtime.Version(), runtime.GOARCH)
 	}
 	if testing.CoverMode() != "" {
-		t.Skip("covered code is another")
+		t.Skip("code compiled for coverage differs")
 	}
 	checks := compileWith(t, "-d=ssa/check_bce")
 	for line := range strings.Lines(checks) {
 		if strings.Contains(line, "run.go:") || strings.Contains(line, "ins.go:") {
-			t.Errorf("the loop checks a bound: %s", strings.TrimSpace(line))
+			t.Errorf("the loop has a bounds check: %s", strings.TrimSpace(line))
 		}
 	}
 	code := functionText(t, compileWith(t, "-S"), "vm.(*task).run")
 	head, _, _ := strings.Cut(code, "\n")
 	if m := regexp.MustCompile(`locals=0x([0-9a-f]+)`).FindStringSubmatch(head); m == nil || m[1] != frameSize {
-		t.Errorf("the frame of run is not of 0x%s bytes: %s", frameSize, head)
+		t.Errorf("the stack frame of run does not have 0x%s bytes: %s", frameSize, head)
 	}
 	var traffic []string
 	for line := range strings.Lines(code) {
@@ -47,14 +47,14 @@ func TestLoopAssembly(t *testing.T) {
 		}
 	}
 	if len(traffic) > stackTraffic {
-		t.Errorf("run touches its stack frame in %d instructions, at most %d before: something is spilled\n%s", len(traffic), stackTraffic, strings.Join(traffic, "\n"))
+		t.Errorf("%d instructions of run access its stack frame, want at most %d: the compiler spills a variable\n%s", len(traffic), stackTraffic, strings.Join(traffic, "\n"))
 	}
 	if n := len(regexp.MustCompile(indirectJumpRE).FindAllString(code, -1)); n < indirectJumps {
-		t.Errorf("run jumps through %d tables, not %d: the operations are searched for", n, indirectJumps)
+		t.Errorf("run has %d jump tables, want at least %d: the switch became a binary search", n, indirectJumps)
 	}
 }
 
-// compileWith returns the output of the compiler for this package with a flag.
+// compileWith compiles this package with a -gcflags flag and returns the compiler's output.
 func compileWith(t *testing.T, flag string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -66,7 +66,7 @@ func compileWith(t *testing.T, flag string) string {
 	return out.String()
 }
 
-// functionText cuts a function's part out of the compiler's listing.
+// functionText returns the part of the compiler's listing that belongs to a function.
 func functionText(t *testing.T, listing, name string) string {
 	t.Helper()
 	start := regexp.MustCompile(`(?m)^\S*` + regexp.QuoteMeta(name) + ` STEXT`).FindStringIndex(listing)

@@ -23,9 +23,9 @@ func (w watch) waiter() *task {
 	return w.t
 }
 
-// maxNested bounds the chain of tasks in which each has started the next and runs only after that
-// one first waits. Without the bound, a task that starts itself would lengthen the chain without
-// end.
+// maxNested is the maximum length of a chain of tasks in which each task has started the next one
+// and is suspended until that task first waits. Without this limit, a task that starts itself
+// recursively would extend the chain until the memory is exhausted.
 const maxNested = 50_000
 
 // taskOf returns the task that a value represents, or nil for any other value.
@@ -113,7 +113,7 @@ func (m *VM) taskEnded(t *task) {
 	if t.stack != nil && t.raised == nil && !t.state.left {
 		t.result = boxed(t.stack[0], t.fn.info.Result)
 	}
-	for _, s := range t.scopes { // not empty only after a violated invariant
+	for _, s := range t.scopes { // scopes remain only after a violated invariant
 		s.next.cancel()
 	}
 	if t.stack != nil {
@@ -180,8 +180,8 @@ func (m *VM) taskFailed(t *task, r *raised) {
 }
 
 // waitsFor reports whether y, which t is about to await, itself waits for t, so that neither could
-// ever continue. It searches from both ends in turn: from y to the tasks that y waits for, and from
-// t to the tasks that wait for t. The search stops when either end is exhausted.
+// ever continue. It searches in both directions in turn: from y to the tasks that y waits for, and
+// from t to the tasks that wait for t. It stops when one direction has no more tasks to visit.
 func (t *task) waitsFor(y *task) bool {
 	if y == t {
 		return true
@@ -198,13 +198,14 @@ func (t *task) waitsFor(y *task) bool {
 	return false
 }
 
-// search is one end of the search for a cycle.
+// search is one of the two directions in which waitsFor searches.
 type search struct {
 	at   []*task // the tasks to visit next
 	seen map[*task]bool
 }
 
-// step visits the neighbours of one task. It returns true if goal is among them.
+// step takes a task from the list and adds its neighbours. It returns true if goal is one of the
+// neighbours.
 func (s *search) step(goal *task, neighbours func(*task) []*task) bool {
 	x := s.at[len(s.at)-1]
 	s.at = s.at[:len(s.at)-1]
@@ -249,7 +250,7 @@ func (t *task) awaiting() []*task {
 	return all
 }
 
-// bodyOf returns the function of a closure that is the body of a concurrent expression.
+// bodyOf returns the function and the closure of v if v is the body of a concurrent expression.
 func bodyOf(v value.Slot) (f *function, closure unsafe.Pointer) {
 	if v.Kind() != value.KindClosure {
 		return nil, nil

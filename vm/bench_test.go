@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// fibProgram is fib(n) as codegen would write it.
+// fibProgram returns a program that computes fib(n), with the instructions that codegen emits.
 func fibProgram(n string) *asm {
 	a := newAsm()
 	a.fn("main() Full 4", `
@@ -29,7 +29,7 @@ func fibProgram(n string) *asm {
 	return a
 }
 
-// loopProgram sums i*j mod 1000003 over 3000 by 10000.
+// loopProgram returns a program that sums i*j mod 1000003 over outer times inner iterations.
 func loopProgram(outer, inner string) *asm {
 	a := newAsm()
 	a.fn("main() Full 8", `
@@ -63,16 +63,15 @@ func benchmark(b *testing.B, a *asm) {
 	}
 }
 
-// Workloads a and b of bench/peers.
+// BenchmarkFib32 and BenchmarkIntegerLoop run workloads a and b of bench/peers.
 func BenchmarkFib32(b *testing.B)       { benchmark(b, fibProgram("32")) }
 func BenchmarkIntegerLoop(b *testing.B) { benchmark(b, loopProgram("3000", "10000")) }
 
 func TestFib(t *testing.T)         { fibProgram("20").want(t, "6765") }
 func TestIntegerLoop(t *testing.T) { loopProgram("30", "100").want(t, "153244") }
 
-// BenchmarkListen measures the VM's part of a listen: batches of 256 messages,
-// a handler that counts the messages, and a question that is answered at the
-// end of each batch.
+// BenchmarkListen measures the VM's part of a listen. Each batch has 256 messages. A handler counts
+// the messages, and the program answers one question at the end of each batch.
 func BenchmarkListen(b *testing.B) {
 	l := newListening("progress", "JumpNotNil r2 @more\nLoadConst r2 k1\n@more: LoadConst r10 k1\nAnyBinary r2 r2 r10 0\nLoadNil r10\nBlockEnd r10",
 		"question", "AnyField r10 r9 k2\nBlockEnd r10")

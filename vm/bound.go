@@ -7,16 +7,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// A bound limits the duration of a race. It is an element of the race that runs no code. When the
-// time expires, the race results in nil and cancels its members, including one that is computing; a
-// member that sleeps could act only after the computing one yields. The time begins when the other
-// members first wait, or after they have computed for a while. A bound may also be a message of a
-// host that the members handle: then it expires when the host withdraws the message.
+// A bound limits the duration of a race. It is an element of the race that runs no code. When its
+// time expires, the race results in nil and cancels its members, including a member that is
+// computing. (A member that sleeps could not do that: it continues only after the computing member
+// yields.) The time begins when the other members first wait, or after they have computed for a
+// while. A bound may also be a host's message that the members handle. Such a bound expires when
+// the host withdraws the message.
 
 // bound is either a number of milliseconds or a message.
 type bound struct {
 	ms  int64
-	ask *ask // nil: the bound is a time
+	ask *ask // the message; nil if the bound is a time
 }
 
 // NewBound returns a bound of ms milliseconds, as an element of a race.
@@ -30,14 +31,14 @@ func boundOf(v value.Slot) (b bound, ok bool) {
 	return b, ok
 }
 
-// bounding is the bound of a group.
+// bounding is the time bound of a group.
 type bounding struct {
 	ms    int64
 	place int             // index of the bound among the elements
 	sleep *pendingRequest // nil before it begins and after it ends
 }
 
-// bind sets the group's bound. Of several bounds the shortest counts.
+// bind adds a bound to the group. If a group has several time bounds, the shortest applies.
 func (g *group) bind(b bound, place int) {
 	g.open--
 	if b.ask != nil {
@@ -53,7 +54,7 @@ func (g *group) bind(b bound, place int) {
 	}
 }
 
-// bindAsk sets the message that the group handles.
+// bindAsk makes the message k a bound of the group: the race ends when k no longer needs an answer.
 func (g *group) bindAsk(k *ask, place int) {
 	if k.answered != "" {
 		g.decided, g.winner = true, place
@@ -63,13 +64,13 @@ func (g *group) bindAsk(k *ask, place int) {
 	g.t.m.requests.bounds.running++
 }
 
-// work is the race that handles a message.
+// work is the race that computes the answer to a message.
 type work struct {
-	group *group // nil if no race handles it
+	group *group // nil if there is no such race
 	place int    // index of the message among the group's elements
 }
 
-// end cancels the race, because its result is no longer needed.
+// end cancels the race, because the message no longer needs an answer.
 func (w *work) end() {
 	g := w.group
 	if g == nil {
@@ -88,13 +89,13 @@ func (w *work) detach() {
 	w.group.ask, w.group = nil, nil
 }
 
-// bounds are the bounds of a run.
+// bounds are the bounds of all races of a run.
 type bounds struct {
-	unbegun []*group // groups whose time has not begun
-	running int      // number of bounds whose time is running
+	unbegun []*group // groups whose time bound has not started
+	running int      // number of bounds that have started and not ended
 }
 
-// beginBounds starts the waiting bounds.
+// beginBounds starts the time bounds that have not started.
 func (m *VM) beginBounds() {
 	for i, g := range m.requests.bounds.unbegun {
 		if g.open > 0 && !g.decided {

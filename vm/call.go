@@ -43,8 +43,8 @@ func (t *task) enter(w uint8, entry int, closure unsafe.Pointer) status {
 	}
 	t.ip = unsafe.Add(t.code, uintptr(entry)*insSize)
 	if t.budget--; t.budget < 0 {
-		// tick would interrupt here, and an operation must not be interrupted in the middle of its
-		// call.
+		// The next check of the budget interrupts the task. An interruption here would split the
+		// operation that makes the call.
 		t.budget = 0
 	}
 	return running
@@ -71,7 +71,7 @@ func functionName(f *value.Function) string {
 
 func opCallNative(t *task, in *ins) status {
 	n := &t.m.image.natives[in.imm]
-	before := 0 // memory of the receiver before the call
+	before := 0 // size of the receiver in memory before the call
 	if t.m.memory.limit > 0 && in.b > 0 {
 		before = value.Size(*t.slot(in.a + 1))
 	}
@@ -104,8 +104,8 @@ func opCallNative(t *task, in *ins) status {
 	return running
 }
 
-// chargeNative accounts for the memory that a native allocated: for its result, and by growing its
-// receiver.
+// chargeNative accounts for the memory that a native allocated: the size of its result, and the
+// growth of its receiver since before.
 func (t *task) chargeNative(in *ins, before int, result value.Slot) status {
 	if in.b > 0 {
 		if grown := value.Size(*t.slot(in.a + 1)) - before; grown > 0 {

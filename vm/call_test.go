@@ -60,7 +60,7 @@ func TestCallFaults(t *testing.T) {
 	}
 }
 
-// TestReturns: each form of return, and that a float and a bool are returned.
+// TestReturns checks each form of the return instruction, including returned floats and bools.
 func TestReturns(t *testing.T) {
 	a := newAsm()
 	a.float(1.5)
@@ -71,8 +71,8 @@ func TestReturns(t *testing.T) {
 	a.want(t, "[1.5,true,null]")
 }
 
-// TestRecursion: the stack grows; recursion beyond the stack's limit is a fault
-// that can be caught.
+// TestRecursion checks that the stack grows, and that a recursion beyond the stack's limit raises a
+// fault that a program can catch.
 func TestRecursion(t *testing.T) {
 	a := newAsm()
 	a.fn("main() Full 6", "LoadInt r3 100000\nCall r2 f1\nBoxInt r1 r2\nReturn r1")
@@ -100,15 +100,16 @@ func TestErrorsAndRegions(t *testing.T) {
 		{"@a: Call r2 f0\n@b: Return r2\n@c: Move r1 r3\ncatch @a @b @c r3", `"boom"`},
 		{"@a: LoadConst r2 k0\nThrow r2\n@b: LoadNil r3\n@c: Move r1 r3\ncatch @a @b @c r3", `"boom"`},
 		{"@a: Fault k0\n@c: Move r1 r3\ncatch @a @c @c r3", `{"message":"boom","kind":"RuntimeError"}`},
-		// the innermost region takes it; its handler's own error goes further out
+		// the innermost region catches the error; an error raised by its handler propagates to the
+		// outer region
 		{"@a: Call r2 f0\n@b: Return r2\n@c: LoadConst r4 k1\nThrow r4\n@d: Move r1 r5\ncatch @a @b @c r3\ncatch @a @d @d r5", "1"},
 	} {
 		expr(t, c.code, c.want, prepare)
 	}
 }
 
-// TestTrace: an uncaught error has its place and the calls to it; Rethrow
-// retains them.
+// TestTrace checks that an uncaught error contains the place where it was raised and the calls that
+// led there, and that Rethrow preserves both.
 func TestTrace(t *testing.T) {
 	a := newAsm()
 	a.str("boom")
@@ -128,7 +129,8 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// TestLongTrace: a recursion is reported once.
+// TestLongTrace checks that the trace of a deep recursion contains the recursive call once, with a
+// count.
 func TestLongTrace(t *testing.T) {
 	a := newAsm()
 	a.str("boom")
@@ -168,7 +170,7 @@ func TestPanicIsNotCaught(t *testing.T) {
 	}
 }
 
-// TestMainErr: an Err that main returns is uncaught.
+// TestMainErr checks that an Err that main returns is reported as an uncaught error.
 func TestMainErr(t *testing.T) {
 	a := newAsm()
 	a.str("bad")
@@ -216,7 +218,7 @@ func TestNatives(t *testing.T) {
 	run("CallNative r1 0 1 n3\nNewTuple r1 r1 1\nReturn r1", `[{"err":{"message":"no number","kind":"ParseError","input":""}}]`)
 	run("CallNative r1 0 0 n4\nReturn r1", "error misused")
 	run("CallNative r1 0 1 n4\nReturn r1", "error misused")
-	// an argument of another kind than the native expects, and a missing one
+	// an argument whose kind differs from the kind that the native expects, and a missing argument
 	run("LoadConst r2 k0\nLoadConst r3 k1\n@a: CallNative r1 2 0 n0\n@b: Return r1\n@c: Return r4\ncatch @a @b @c r4",
 		`{"message":"add: expected an Int, got String","kind":"RuntimeError"}`)
 	run("LoadConst r2 k0\nCallNative r1 1 0 n0\nReturn r1", "error add: argument 2 is missing")
@@ -229,8 +231,8 @@ func TestNatives(t *testing.T) {
 	}
 }
 
-// TestMutSelf: the receiver stays readable after the call, also when an error
-// unwinds from it.
+// TestMutSelf checks that the receiver is readable after the call of a method, even if an error
+// unwinds from that method.
 func TestMutSelf(t *testing.T) {
 	a := newAsm()
 	a.int(5)
@@ -257,8 +259,8 @@ func TestNoMain(t *testing.T) {
 	}
 }
 
-// TestCancel: a loop without effects ends when the run is cancelled, and no
-// region catches that.
+// TestCancel checks that cancelling the run ends a loop without effects, and that no region catches
+// the cancellation.
 func TestCancel(t *testing.T) {
 	a := newAsm()
 	a.fn("main() Full 4", "@a: Loop @a\n@b: ReturnNil\ncatch @a @b @b r2")
@@ -273,8 +275,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestStackShrinks: a parked task returns the stack that a finished
-// recursion needed, and continues with its own registers.
+// TestStackShrinks checks that a parked task releases the stack that a finished recursion needed,
+// and then continues with correct registers.
 func TestStackShrinks(t *testing.T) {
 	a := newAsm()
 	a.str("clock")
@@ -295,8 +297,8 @@ func TestStackShrinks(t *testing.T) {
 	}
 }
 
-// TestMethodRank: a method of the value's own type is preferred to those of
-// Option and Error, which accept values of many types.
+// TestMethodRank checks that CallMethod prefers a method of the value's type to methods of Option
+// and Error, which accept values of many types.
 func TestMethodRank(t *testing.T) {
 	for _, c := range []struct{ load, want string }{
 		{"LoadConst r2 k1", `"option"`}, {"LoadNil r2", `"option"`}, {"NewArray r2 r2 0", `"array"`},
@@ -319,8 +321,8 @@ func TestMethodRank(t *testing.T) {
 	}
 }
 
-// TestMethodArities: a method with defaults is found by the number of its
-// arguments; when no arity fits, the error names the one with all parameters.
+// TestMethodArities checks that CallMethod finds a method with default parameters by the number of
+// arguments. If no arity fits, the error names the function with all parameters.
 func TestMethodArities(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"1", `"one"`}, {"2", `"two"`}, {"3", "error method m of Int takes 1 argument, called with 2"},

@@ -14,24 +14,24 @@ type call struct{ pc, part, level int32 }
 const atEntry = -1
 
 // calls are the places of a trace: the first place, then those of its callers. A short trace is
-// stored call by call. In a long one each repeated cycle of calls is stored once with its count,
-// and of the rest only the beginning and the end. So the error of a deep recursion takes no more
-// memory than any other.
+// stored call by call. A long trace stores each repeated cycle of calls once with its count, and
+// only the beginning and the end of the remaining calls. The error of a deep recursion therefore
+// needs no more memory than any other.
 type calls struct {
-	few  []call // at most maxTrace
+	few  []call // the first maxTrace calls
 	many *recursion
 }
 
 const (
-	maxTrace  = 24 // a longer trace is shortened: …
-	traceHead = 12 // … to this many calls from the beginning
-	traceTail = 8  // and this many from the end
+	maxTrace  = 24 // length in calls above which a trace is shortened
+	traceHead = 12 // number of calls or cycles kept at the beginning of a shortened trace
+	traceTail = 8  // number of calls or cycles kept at the end of a shortened trace
 
-	maxCycle  = 8 // the largest number of functions in a recursion that is reported as a cycle
-	minRounds = 3 // and the smallest number of rounds
+	maxCycle  = 8 // maximum number of calls in a cycle
+	minRounds = 3 // minimum number of repetitions that are stored as a cycle
 )
 
-// callsOf begins a trace.
+// callsOf returns a trace that consists of one call.
 func callsOf(at call) calls {
 	var c calls
 	c.addCall(at)
@@ -42,7 +42,7 @@ func (c *calls) empty() bool { return len(c.few) == 0 }
 
 func (c *calls) addCall(at call) {
 	if c.few == nil {
-		c.few = make([]call, 0, 4) // most errors are caught within few calls
+		c.few = make([]call, 0, 4) // most errors pass few calls before a region catches them
 	}
 	if len(c.few) < maxTrace {
 		c.few = append(c.few, at)
@@ -77,7 +77,7 @@ func (m *image) placesAt(all []Place, pc int) []Place {
 	return append(all, c.places(m.place)...)
 }
 
-// addCaller adds the call at instruction pc; its frame comes next.
+// addCaller adds the call at instruction pc. The caller's frame is the next one of the trace.
 func (m *image) addCaller(c *calls, pc int) {
 	part := 0
 	if m.code[pc].op == opSubIntKCall {
@@ -112,14 +112,16 @@ type step struct {
 // calls returns the number of calls in the step.
 func (s *step) calls() int { return max(len(s.cycle)*s.times, 1) }
 
-// recursion is a long trace, in steps. When it exceeds twice maxSteps, the middle is dropped.
+// recursion is a long trace, in steps. addCall drops steps from the middle when more than
+// traceHead+2*maxSteps steps are stored.
 type recursion struct {
 	steps []step
 	at    int // position within the next round, if the last step is a cycle
 	left  int // number of calls dropped after the first traceHead steps
 }
 
-// maxSteps must cover the calls in which fold searches for a cycle.
+// maxSteps is the number of last steps that are never dropped. fold searches for a cycle within
+// that many steps.
 const maxSteps = maxCycle * minRounds
 
 func (r *recursion) addCall(c call) {
@@ -145,7 +147,8 @@ func (r *recursion) addCall(c call) {
 	}
 }
 
-// breakOff ends the cycle of the last step. The calls of the unfinished round become single steps.
+// breakOff finishes the cycle of the last step. The calls of its unfinished round become single
+// steps.
 func (r *recursion) breakOff() {
 	for _, c := range r.steps[len(r.steps)-1].cycle[:r.at] {
 		r.steps = append(r.steps, step{at: c})
@@ -153,7 +156,7 @@ func (r *recursion) breakOff() {
 	r.at = 0
 }
 
-// fold replaces the last steps by a cycle if they are minRounds rounds of one.
+// fold replaces the last steps by a cycle if they are minRounds repetitions of the same calls.
 func (r *recursion) fold() {
 	for size := 1; size <= maxCycle; size++ {
 		from := len(r.steps) - size*minRounds
@@ -161,7 +164,7 @@ func (r *recursion) fold() {
 			return
 		}
 		if r.left > 0 && from < traceHead {
-			return // dropped calls lie between
+			return // addCall has dropped calls between from and the last step
 		}
 		if r.repeats(from, size) {
 			cycle := make([]call, size)

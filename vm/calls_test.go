@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestShortenedCalls represents calls as letters, the first place first, and checks
-// the shortened trace.
+// TestShortenedCalls represents calls as letters, from the innermost call outwards, and checks the
+// shortened trace.
 func TestShortenedCalls(t *testing.T) {
 	r := func(s string, n int) string { return strings.Repeat(s, n) }
 	alphabet := func(n int) string {
@@ -43,12 +43,12 @@ func TestShortenedCalls(t *testing.T) {
 		copied := cs.clone()
 		for _, cs := range []calls{cs, copied} {
 			if got := lettered(cs.places(letter)); got != c.want {
-				t.Errorf("%.60s… (%d): got %s, want %s", c.calls, len(c.calls), got, c.want)
+				t.Errorf("places of %.60s… (%d calls) = %s, want %s", c.calls, len(c.calls), got, c.want)
 			}
 		}
 		cs.addCall(call{pc: 'z'})
 		if lettered(copied.places(letter)) != c.want {
-			t.Errorf("%.60s…: a copy has changed", c.calls)
+			t.Errorf("%.60s…: addCall on the original changed the copy", c.calls)
 		}
 	}
 }
@@ -77,8 +77,8 @@ func lettered(trace []Place) string {
 	return strings.Join(out, " ")
 }
 
-// TestShortenedCallsCount: for any calls, those kept and those left out add up
-// to all calls, and little memory is used.
+// TestShortenedCallsCount checks random traces. The stored and the dropped calls must add up to the
+// number of added calls, and the number of stored steps must be within its limit.
 func TestShortenedCallsCount(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for round := range 300 {
@@ -107,13 +107,13 @@ func TestShortenedCallsCount(t *testing.T) {
 			}
 		}
 		if counted != n || len(trace) > maxTrace*maxCycle {
-			t.Fatalf("%d calls reported as %d, in %d lines: %v", n, counted, len(trace), all)
+			t.Fatalf("the trace of %d calls represents %d calls in %d lines: %v", n, counted, len(trace), all)
 		}
 		if steps := len(cs.many.steps); steps > traceHead+2*maxSteps {
-			t.Fatalf("%d steps kept", steps)
+			t.Fatalf("%d steps are stored, more than the limit", steps)
 		}
 		if last := trace[len(trace)-1]; last.Function != string(rune(all[n-1])) || !slices.Contains(all, int(trace[0].Function[0])) {
-			t.Fatalf("the last call is %s", last.Function)
+			t.Fatalf("the last call of the trace is %s, which is wrong, or the first call is none that was added", last.Function)
 		}
 	}
 }

@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// Cancellation. When a task, or a handler that the task runs, is cancelled, the task detects it
-// where it waits or after it has computed for a while. It unwinds its whole stack, or the handler's
-// part, and no catch region stops that. The task's pending request is cancelled first, so that
-// nothing that the task started only for itself outlives it.
+// Cancellation. A cancelled task detects the cancellation where it waits, or after it has computed
+// for a while. It then unwinds its whole stack, and no catch region stops that. If only a handler
+// that the task runs was cancelled, the task unwinds the handler's part of the stack. The task's
+// pending request is cancelled first, so that no work that the task started only for itself
+// outlives it.
 
 // mustEnd reports whether all tasks must end.
 func (m *VM) mustEnd() bool { return m.ending.fatal != nil || m.ending.panicked != nil || m.ctxOver() }
@@ -30,8 +31,8 @@ func (t *task) cancelled() bool {
 	return false
 }
 
-// recordCut records the place, at instruction pc, of the first task that detects the end of the
-// run's context.
+// recordCut records the place of the task at instruction pc if the run's context has ended and no
+// other task has recorded its place yet.
 func (t *task) recordCut(pc int) {
 	if t.m.ending.cutAt == nil && t.m.ctxOver() {
 		t.m.ending.cutAt = t.stoppedAt(pc, context.Cause(t.m.requests.ctx))
@@ -74,8 +75,9 @@ func (t *task) interruptRun() {
 	}
 }
 
-// interrupt cancels what a parked task waits for, except the closing of an exchange. While t starts
-// a task, only t can wait for it, so that task is cancelled too.
+// interrupt cancels what a parked task waits for, except the closing of an exchange. If t is
+// starting a task that has not waited yet, interrupt cancels that task too, because only t can wait
+// for it.
 func (t *task) interrupt() {
 	if t.state.starting {
 		cancelTask(t.parts.wait.task)

@@ -5,8 +5,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Arrays and maps, in the cases that the dispatch loop does not handle itself: another
-// representation, an index out of range, growth.
+// Operations on arrays and maps in the cases that the dispatch loop does not handle itself: a
+// representation that the loop does not support, an index out of range, growth.
 
 func opArrayGet(t *task, in *ins) status { return t.arrayGet(in, true) }
 

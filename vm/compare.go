@@ -21,7 +21,7 @@ func opJumpEqualK(t *task, in *ins) status { return t.jumpWhenK(in, true) }
 
 func opJumpNotEqualK(t *task, in *ins) status { return t.jumpWhenK(in, false) }
 
-// compareStrings orders by code point, which for UTF-8 is the order of bytes.
+// compareStrings orders two Strings by code points. In UTF-8 that is the order of their bytes.
 func (t *task) compareStrings(in *ins, orEqual bool) status {
 	a, b := t.slot(in.b).Str(), t.slot(in.c).Str()
 	if a == nil || b == nil {
@@ -38,7 +38,7 @@ func (t *task) jumpWhen(in *ins, equal bool) status {
 	return running
 }
 
-// jumpWhenK compares with a constant.
+// jumpWhenK compares a register with a constant and jumps if their equality is equal.
 func (t *task) jumpWhenK(in *ins, equal bool) status {
 	if value.EqualIn(&t.m.pace, *t.slot(in.a), t.m.image.constants[short(in)]) == equal {
 		t.ip = jump(t.ip, in.imm)

@@ -49,7 +49,7 @@ func opLeave(t *task, in *ins) status {
 	return running
 }
 
-// opCaught reports to the debugger an error that is caught within its function.
+// opCaught notifies the debugger that the function which raised an error also catches it.
 func opCaught(t *task, in *ins) status {
 	if d := t.debugger(); d != nil {
 		e := value.Flatten(*t.slot(in.a))
@@ -91,7 +91,7 @@ func (t *task) badKey(k value.Slot) status {
 func opNewStruct(t *task, in *ins) status {
 	typ := t.m.image.types[in.imm]
 	if typ.Kind == value.TypeError {
-		// A program of an older version defines only the first fields
+		// a program compiled by an older version defines only the first fields
 		*t.slot(in.a) = typ.Error(t.window(in.b, uint8(len(t.m.image.program.Types[in.imm].Fields)))...)
 		return running
 	}
@@ -118,7 +118,7 @@ func opNewRange(t *task, in *ins) status {
 	return running
 }
 
-// rangeLo and rangeHi return a range's bounds.
+// rangeLo and rangeHi return the bounds of a range.
 func rangeLo(r value.Slot) int64 {
 	first, _ := r.Range()
 	return first

@@ -6,20 +6,20 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Counting. With Config.Count the loader puts an opCount before each instruction and fuses nothing.
-// The counts show how often each run of instructions that could be fused was executed, which guides
-// the choice of superinstructions (README.md).
+// Counting instructions. With Config.Count the loader puts an opCount before each instruction and
+// fuses none. The counts show how often each sequence of instructions that could be fused was
+// executed. They guide the choice of superinstructions (README.md).
 
-// counter counts an instruction: its operation, and how many directly preceding instructions lead
-// to it alone.
+// counter counts the executions of one instruction. room is the number of directly preceding
+// instructions with which it could be fused.
 type counter struct {
 	op    ir.Op
 	room  int
 	times int64
 }
 
-// Run is a run of operations that could be one instruction, and how often it
-// was executed.
+// Run is a sequence of operations that one instruction could replace, and the number of its
+// executions.
 type Run struct {
 	Ops   []ir.Op
 	Times int64
@@ -40,8 +40,8 @@ func (m *loader) count(b *ir.Block, i int, inside []bool) {
 	m.counters = append(m.counters, c)
 }
 
-// Runs returns the n runs of operations that were executed most often, the most frequent first, and
-// the number of all executed operations. It returns nothing without Config.Count.
+// Runs returns the n sequences of operations that were executed most often, the most frequent
+// first. all is the number of all executed operations. Runs returns nil and 0 without Config.Count.
 func (m *VM) Runs(n int) (runs []Run, all int64) {
 	index := map[string]int{}
 	for i, c := range m.image.counters {

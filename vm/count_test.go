@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// TestRuns counts runs of instructions that could be fused: no run crosses a
-// jump's target.
+// TestRuns checks the counted sequences of instructions that could be fused: no sequence contains a
+// jump target after its first instruction.
 func TestRuns(t *testing.T) {
 	a := newAsm()
 	a.fn("main() Full 6", `

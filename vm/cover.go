@@ -10,21 +10,22 @@ import (
 // Point is a place whose coverage is recorded: a line of a user's file, or the start of a listen
 // handler there.
 type Point struct {
-	File     string // as in ir.Program.Files
+	File     string // path of the file, as in ir.Program.Files
 	Line     int
 	Function string
-	Handler  string // the message type of the handler; "" for a line
+	Handler  string // message type of the handler; "" if the point is a line
 	Hit      bool
 }
 
-// cover is the coverage that all VMs of one loaded program have reached together.
+// cover is the coverage of one loaded program. All VMs that Fresh creates from it share the
+// coverage.
 type cover struct {
 	points []Point
 	index  map[Point]int32
 }
 
-// Covered returns the points of the program and which of them were reached by this VM and by all
-// others that Fresh connects with it. It returns nil without Config.Cover.
+// Covered returns the points of the program. Hit is set in each point that this VM, or another VM
+// created from it by Fresh, has reached. Covered returns nil without Config.Cover.
 func (m *VM) Covered() []Point {
 	if m.image.cover == nil {
 		return nil
@@ -32,8 +33,8 @@ func (m *VM) Covered() []Point {
 	return m.image.cover.points
 }
 
-// coverBlock returns, by instruction, the points before the instructions of a block. It returns nil
-// if the block is not the user's or coverage is off.
+// coverBlock returns the numbers of the points before each instruction of a block. It returns nil
+// if the block does not belong to a user's file or coverage is off.
 func (m *loader) coverBlock(f *function, h *handler, b *ir.Block) map[int][]int32 {
 	if m.cover == nil || f.info.File < 0 || f.info.File >= len(m.program.Files) || m.program.Files[f.info.File].Text == "" {
 		return nil
@@ -55,7 +56,7 @@ func (m *loader) coverBlock(f *function, h *handler, b *ir.Block) map[int][]int3
 	return at
 }
 
-// point returns the number of a point.
+// point returns the number of a point, which it adds if necessary.
 func (c *cover) point(p Point) int32 {
 	n, ok := c.index[p]
 	if !ok {

@@ -11,21 +11,22 @@ import (
 )
 
 // Debugging. With Application.Debugger the loader puts a mark before the first instruction of each
-// line, after each call, and where a loop repeats. A mark that is not set is a jump to the next
-// instruction, the cheapest instruction of the loop; a mark that is set is an opStop. Without
-// Application.Debugger there are no marks, and the dispatch loop does not check for any.
+// line, after each call, and at the start of each loop iteration. A cleared mark is a jump to the
+// next instruction, which is the cheapest instruction of the dispatch loop. A set mark is an
+// opStop. Without Application.Debugger there are no marks, and the dispatch loop does not check for
+// any.
 
 // Debugger receives control when the run reaches a set mark, performs an effect or raises an error.
 // Its methods are called on the run's goroutine, and the run is stopped until they return. A Scene
 // is valid until the method returns.
 type Debugger interface {
-	// Library reports whether the library's own files have marks, too.
+	// Library reports whether the files of the library have marks, too.
 	Library() bool
 	// Loaded is called before the run begins.
 	Loaded(*VM)
 	// Reached is called at a mark that is set.
 	Reached(Scene, *Mark)
-	// Makes is called before an effect is performed, Gave with its result.
+	// Makes is called before an effect is performed, Gave when its result is available.
 	Makes(Scene, effect.Request)
 	Gave(Scene, effect.Request, effect.Result, error)
 	// Handles is called before a handler handles a message of a host.
@@ -41,7 +42,7 @@ type Mark struct {
 	Place
 	Kind    MarkKind
 	Handler string // the message type of the handler that contains it; "" for none
-	Entry   bool   // it is the first mark of its function or handler
+	Entry   bool   // the mark is the first one of its function or handler
 	n, pc   int
 	at      position
 	set     bool
@@ -55,14 +56,14 @@ const (
 	markNone   MarkKind = iota
 	MarkLine            // before a line
 	MarkReturn          // after a call
-	MarkLoop            // where a loop repeats within a line
+	MarkLoop            // at the start of a loop iteration within a line
 )
 
 // Raise is an error that is being propagated.
 type Raise struct {
 	Value      value.Slot
 	Panic      bool
-	Propagated bool // an Err that `?` propagates
+	Propagated bool // the value is an Err that `?` propagates
 	Caught     bool // the program catches it
 }
 
@@ -70,23 +71,24 @@ type Raise struct {
 type debugging struct {
 	marks   []*Mark
 	classes map[position]ir.Classes
-	natives map[int32]int32 // for grafts: where natives are that the program did not have
+	natives map[int32]int32 // for natives that only grafts use: index in the image's table, by index in the program's table
 }
 
-// pendingCalls are calls from other goroutines: see VM.Do.
+// pendingCalls are the functions that other goroutines passed to VM.Do.
 type pendingCalls struct {
 	any  atomic.Bool
 	mu   sync.Mutex
 	list []func()
 }
 
-// The space reserved for grafts.
+// Space reserved for grafts, in instructions and in constants.
 const (
 	graftCode      = 1 << 18
 	graftConstants = 1 << 14
 )
 
-// debugMarks returns the marks of a block by their instructions, or nil if the block has none.
+// debugMarks returns the kinds of the marks of a block by the index of the instruction that follows
+// the mark. It returns nil if the block has none.
 func (m *loader) debugMarks(f *function, b *ir.Block) map[int]MarkKind {
 	d := m.config.Application.Debugger
 	if d == nil {
@@ -136,7 +138,7 @@ func (m *loader) emitDebugMark(h *handler, kind MarkKind, i int) {
 	m.debug.marks = append(m.debug.marks, k)
 }
 
-// placeMarks completes the marks from the nth on and clears them.
+// placeMarks computes the positions of the marks from the nth on and clears the marks.
 func (m *image) placeMarks(n int) {
 	seen := int32(-1)
 	for _, k := range m.debug.marks[n:] {
@@ -180,8 +182,9 @@ func (m *VM) SetAll(want func(*Mark) bool) {
 	}
 }
 
-// Do calls f on the run's goroutine: at once if the run waits, otherwise at the next check of the
-// running task. It may be called from any goroutine. After the end of the run f is not called.
+// Do calls f on the run's goroutine. If the run waits, it calls f at once, otherwise at the next
+// check of the running task. Do may be called from any goroutine. After the end of the run f is not
+// called.
 func (m *VM) Do(f func()) {
 	e := m.debug.calls
 	e.mu.Lock()
@@ -191,7 +194,7 @@ func (m *VM) Do(f func()) {
 	m.requests.inbox.put(completion{do: m.debug.runPendingCalls})
 }
 
-// debugState is the state that connects a run with its debugger.
+// debugState is the part of a run's state that its debugger uses.
 type debugState struct {
 	calls      *pendingCalls // the calls that other goroutines requested; nil without a debugger
 	atMark     *task         // the task that is stopped at a mark; nil if none
@@ -214,14 +217,14 @@ func (a *debugState) runPendingCalls() {
 	}
 }
 
-// doStop stops at a mark. It does not consume any of the task's budget.
+// doStop calls the debugger at a mark. It does not consume any of the task's budget.
 func doStop(t *task, in *ins) status {
 	t.budget += slowCost
 	if d := t.debugger(); d != nil {
 		t.m.debug.atMark = t
 		d.Reached(Scene{t}, t.m.image.debug.marks[in.imm])
 		t.m.debug.atMark = nil
-		if t.cancelled() { // the run was cancelled while it was stopped here: it executes no further line
+		if t.cancelled() { // the run was cancelled while it was stopped here, so that it executes no further line
 			return raising
 		}
 	}
@@ -232,13 +235,13 @@ func doStop(t *task, in *ins) status {
 // debugger.
 func (m *VM) Ended() <-chan struct{} {
 	if t := m.sched.current; t != nil {
-		t.budget = 0 // makes the task check at the next call or loop
+		t.budget = 0 // forces a check at the task's next call or loop
 	}
 	return m.requests.ctx.Done()
 }
 
-// debugger returns the run's debugger. It returns nil if there is none, and while it evaluates an
-// expression.
+// debugger returns the run's debugger. It returns nil if there is none, or if the debugger is
+// evaluating an expression.
 func (t *task) debugger() Debugger {
 	if d := t.m.config.Application.Debugger; d != nil && t.m.debug.evaluating == nil {
 		return d
@@ -286,8 +289,8 @@ func (t *task) catches(seen []*task) bool {
 	return false
 }
 
-// captures reports whether a variable is captured by a closure's function: those follow the
-// parameters.
+// captures reports whether a variable is captured by a closure's function. Captured variables are
+// in the registers after the parameters.
 func (f *function) captures(l ir.Local) bool {
 	n := len(f.info.Params)
 	return l.Slot < 0 && l.Register > n && l.Register <= n+f.info.Captures
@@ -306,7 +309,8 @@ func (f *Frame) Variable(name string) (v value.Slot, ok bool) {
 	return v, false
 }
 
-// Cell returns the cell that contains a variable, if it is in one. Closures may share the cell.
+// Cell returns the cell that contains the variable with this name. ok is false if the variable is
+// not in a cell. Several closures may share the cell.
 func (f *Frame) Cell(name string) (cell value.Slot, ok bool) {
 	for _, l := range ir.LocalsAt(f.all, f.at.at) {
 		if l.Name != name {
@@ -321,8 +325,8 @@ func (f *Frame) Cell(name string) (cell value.Slot, ok bool) {
 	return cell, false
 }
 
-// Assign sets a variable of the frame to a value of its type. It reports whether a variable of the
-// name exists and has a value.
+// Assign sets the variable with this name to v, which must have the variable's type. It reports
+// whether the variable exists and has a value.
 func (f *Frame) Assign(name string, v value.Slot) bool {
 	for _, l := range ir.LocalsAt(f.all, f.at.at) {
 		if l.Name != name {
@@ -341,7 +345,7 @@ func (f *Frame) Assign(name string, v value.Slot) bool {
 	return f.around != nil && f.around.Assign(name, v)
 }
 
-// write is the inverse of read.
+// write sets the variable to v. It returns false if the variable has no value yet.
 func (r reader) write(l ir.Local, v value.Slot) bool {
 	was, ok := r.whole(l)
 	switch {
@@ -363,8 +367,8 @@ func (r reader) write(l ir.Local, v value.Slot) bool {
 	return true
 }
 
-// whole returns the content of a variable's register or slot: for a variable in a cell, the cell.
-// ok is false if it has no value.
+// whole returns the content of a variable's register or slot. For a variable in a cell that is the
+// cell, not the cell's content. ok is false if the variable has no value.
 func (r reader) whole(l ir.Local) (v value.Slot, ok bool) {
 	if l.Register >= len(r.classes) || r.classes[l.Register] == ir.Unset {
 		return v, false
@@ -430,7 +434,8 @@ func (s Scene) Awaits(o Scene) bool {
 	return false
 }
 
-// Depth is the number of calls, and of handlers within them, around the place of a task.
+// Depth is the number of stack slots below a task's place, and the number of handlers that the task
+// runs.
 type Depth struct{ Frame, Handlers int }
 
 // Depth returns the depth of the task's place.
@@ -450,10 +455,10 @@ func (d Depth) Above(o Depth) bool {
 	return d.Frame > o.Frame || d.Frame == o.Frame && d.Handlers > o.Handlers
 }
 
-// Ended reports whether the task has ended.
+// Ended reports whether the task has finished.
 func (s Scene) Ended() bool { return s.t.state.ended }
 
-// Starts reports whether the task has started o and continues when o first waits.
+// Starts reports whether the task has started o and is suspended until o first waits.
 func (s Scene) Starts(o Scene) bool { return s.t.state.starting && s.t.parts.wait.task == o.t }
 
 // Computes reports whether a task is computing, so that it will reach a mark.
@@ -480,8 +485,9 @@ func (m *VM) Program() *ir.Program { return m.image.program }
 // Stores returns the values of the program's stores, in the order of their declarations.
 func (m *VM) Stores() []value.Slot { return m.declared.stores }
 
-// Stepping from line to line. For a Stepper the loader puts an opStep before the first instruction
-// of each line of the program's own files. Without a Stepper there is none.
+// Stepping from line to line. If the Journal is a Stepper, the loader puts an opStep before the
+// first instruction of each line of the program's own files. Otherwise there are no such
+// instructions.
 
 // Stepper is a Journal that is called before each line of the program's own files.
 type Stepper interface {
@@ -512,7 +518,7 @@ func (m *loader) steps(f *function, b *ir.Block) map[int]bool {
 	return at
 }
 
-// emitMarks puts the mark and the step before instruction i.
+// emitMarks puts the profile's mark and the step, as requested, before instruction i.
 func (m *loader) emitMarks(i int, marked, stepped bool) {
 	if marked {
 		m.emitIns(ins{op: opMark}, i)
@@ -522,9 +528,10 @@ func (m *loader) emitMarks(i int, marked, stepped bool) {
 	}
 }
 
-// fileAt returns the file that contains an instruction, and the inlined call, -1 for none.
+// fileAt returns the file that contains an instruction. within is the index of the inlined call
+// that contains the instruction, or -1 if there is none.
 func (m *loader) fileAt(f *function, b *ir.Block, pc int) (file, within int) {
-	for i, x := range b.Inlined { // the inner ones first
+	for i, x := range b.Inlined { // inner calls come before outer ones
 		if x.From <= pc && pc < x.To && x.Function >= 0 && x.Function < len(m.program.Functions) {
 			return m.program.Functions[x.Function].File, i
 		}
@@ -532,8 +539,8 @@ func (m *loader) fileAt(f *function, b *ir.Block, pc int) (file, within int) {
 	return f.info.File, -1
 }
 
-// doStep shows the task's place. It does not consume any of the task's budget, so that an observer
-// does not change the order of events.
+// doStep passes the task's position to the Stepper. It does not consume any of the task's budget,
+// so that an observer does not change the order of events.
 func doStep(t *task, _ *ins) status {
 	t.budget += slowCost
 	if s, is := t.m.config.Journal.(Stepper); is && !s.Step(Scene{t}) {

@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Decisions: who decided what a host asked, whether a tool may be called, and what an awaited emit
-// returned. They are reported where the decision is made, from data that the run itself has, so
-// that a replayed run reports the same.
+// Decisions: who answered a host's question, who decided whether a tool may be called, and who
+// answered an awaited emit. They are reported where the decision is made, from data that the run
+// itself has, so that a replayed run reports the same decisions.
 
 // Decisions receives each decision, on the run's goroutine, in the order in which the program makes
 // them.
@@ -23,7 +23,7 @@ type Decisions interface {
 	Decided(d *Decision) error
 }
 
-// The kinds of Decision, besides the types of hosts' messages.
+// The kinds of Decision in addition to the types of hosts' messages.
 const (
 	DecidedTool    = "tool"    // a call of a tool that needs approval
 	DecidedAwait   = "await"   // an awaited emit
@@ -33,52 +33,52 @@ const (
 // Decision is a request and the decision on it.
 type Decision struct {
 	Kind    string
-	Effect  int64 // the number of the effect by which it was made or received
+	Effect  int64 // number of the effect that made or received the request
 	Host    string
-	ID      json.RawMessage // the host's ID of its message, or the ID of the call; nil for none
-	Channel string          // of an awaited emit
-	Asked   json.RawMessage // nil for none
-	Answer  json.RawMessage // nil for none
-	Problem string          // why there is no answer, or why it was rejected
-	By      string          // effect.ByHandler, …
-	Name    string          // the name of the decider, if known
-	At      Place           // of a handler in the program; zero for one of the library
-	Path    []Part          // for a handler: the participants in order, each once
+	ID      json.RawMessage // ID of the host's message, or of the call; nil if there is none
+	Channel string          // channel of an awaited emit; otherwise ""
+	Asked   json.RawMessage // the request; nil if there is none
+	Answer  json.RawMessage // the answer; nil if there is none
+	Problem string          // reason why there is no answer or why the answer was rejected
+	By      string          // kind of the decider: effect.ByHandler, …
+	Name    string          // name of the decider; "" if unknown
+	At      Place           // place of the handler that decided; zero if no handler of the program did
+	Path    []Part          // if a handler decided: the participants in the order of their first effect
 	MS      int64           // duration in milliseconds
 	Call    *effect.AppDecided
 }
 
-// Part is a participant in a decision, through an effect.
+// Part is a participant in a decision, and the number of the effect by which it took part.
 type Part struct {
 	effect.Actor
 	Effect int64
 }
 
-// openDecision is the period in which the program has received a host's question and not decided
-// it.
+// openDecision is a host's question that the program has received and not decided yet.
 type openDecision struct {
-	outer  *openDecision // the enclosing one
+	outer  *openDecision // the enclosing decision of the task; nil if there is none
 	asked  json.RawMessage
 	since  int64
-	stream bool // it ends when the program reads the stream's next message
+	stream bool // the decision ends when the program reads the stream's next message
 	parts  []Part
 }
 
 // listenDecisions is what a listen records about its decisions.
 type listenDecisions struct {
-	decision *openDecision // of the message that is being handled
-	effect   int64         // the number of the last request for messages
+	decision *openDecision // the decision on the message that is being handled
+	effect   int64         // number of the last request for messages
 }
 
-// taskDecisions is what a task records about its decisions. It is stored apart from the task,
-// because most tasks have none.
+// taskDecisions is the state that a task needs to report its decisions. The task refers to it by a
+// pointer, because most tasks have none.
 type taskDecisions struct {
-	open   *openDecision // the innermost decision of the task; nil for none
-	effect int64         // the number of the last request that it may wait for
-	since  int64         // when it first performed an awaited emit
+	open   *openDecision // innermost open decision of the task; nil if there is none
+	effect int64         // number of the last request for which the task may wait
+	since  int64         // time at which the task first performed the current awaited emit, in milliseconds
 }
 
-// decisionState returns the task's record; nil without Config.Decisions.
+// decisionState returns the state that the task needs to report its decisions. It returns nil
+// without Config.Decisions.
 func (t *task) decisionState() *taskDecisions {
 	if t.m.config.Decisions == nil {
 		return nil
@@ -101,7 +101,7 @@ func (t *task) recordRequestNumber() {
 	}
 }
 
-// openDecision returns the innermost decision of the task; nil for none.
+// openDecision returns the innermost open decision of the task, or nil if there is none.
 func (t *task) openDecision() *openDecision {
 	if x := t.m.taskDecisions[t]; x != nil {
 		return x.open
@@ -109,14 +109,15 @@ func (t *task) openDecision() *openDecision {
 	return nil
 }
 
-// setOpenDecision sets the innermost decision.
+// setOpenDecision sets the innermost open decision of the task.
 func (t *task) setOpenDecision(h *openDecision) {
 	if h != nil || t.m.taskDecisions[t] != nil {
 		t.decisionState().open = h
 	}
 }
 
-// beginDecision begins a decision on a message. It returns nil if decisions are not recorded.
+// beginDecision begins a decision on a message. It returns nil if decisions are not recorded, or if
+// messages of this type need no decision.
 func (t *task) beginDecision(m *effect.HostMessage, stream bool) *openDecision {
 	d := t.m.config.Decisions
 	if d == nil || !hostmsg.Of(m.Type).ByPerson() {
@@ -127,21 +128,21 @@ func (t *task) beginDecision(m *effect.HostMessage, stream bool) *openDecision {
 	return h
 }
 
-// endDecision ends a decision and those within it.
+// endDecision ends a decision and those nested in it.
 func (t *task) endDecision(h *openDecision) {
 	if h != nil {
 		t.setOpenDecision(h.outer)
 	}
 }
 
-// endStreamDecision ends the decision on the last message that a stream returned to the task.
+// endStreamDecision ends the decision on the message that the task last read from a stream.
 func (t *task) endStreamDecision() {
 	if h := t.openDecision(); h != nil && h.stream {
 		t.endDecision(h)
 	}
 }
 
-// addParticipant records a participant in the task's decision.
+// addParticipant adds a participant to all open decisions of the task.
 func (t *task) addParticipant(who effect.Actor, e int64) {
 	for h := t.openDecision(); h != nil; h = h.outer {
 		h.add(Part{who, e})
@@ -157,7 +158,7 @@ func (h *openDecision) add(p Part) {
 	h.parts = append(h.parts, p)
 }
 
-// addModel records the model that an effect of the library called.
+// addModel adds the model that the library called by a request to the task's open decisions.
 func (t *task) addModel(w *wait) {
 	if t.openDecision() == nil {
 		return
@@ -170,7 +171,7 @@ func (t *task) addModel(w *wait) {
 	}
 }
 
-// addHost records a host that has returned its result.
+// addHost adds a host that has returned its result to the task's open decisions.
 func (t *task) addHost(host *Host, e int64) {
 	if t.openDecision() != nil {
 		t.addParticipant(effect.Actor{Type: effect.ActorAgent, Name: host.Name}, e)
@@ -184,7 +185,7 @@ func (m *VM) recordDecision(d *Decision) {
 	}
 }
 
-// fail ends or suspends the run where no status can be returned.
+// fail ends or suspends the run. It is for callers that return no status.
 func (m *VM) fail(err error) {
 	if errors.Is(err, ErrSuspended) {
 		m.ending.fatal = ErrSuspended
@@ -198,7 +199,8 @@ func (m *VM) fail(err error) {
 	}
 }
 
-// decisionFailed returns the status after a decision could not be recorded.
+// decisionFailed ends or suspends the run because a decision could not be recorded. It returns the
+// task's status.
 func (t *task) decisionFailed(err error) status {
 	if errors.Is(err, ErrSuspended) {
 		t.m.fail(err)
@@ -206,7 +208,8 @@ func (t *task) decisionFailed(err error) status {
 	return t.failRun(err)
 }
 
-// addTiming adds the data of an open decision; without one the decision took no time.
+// addTiming sets the request and the duration of d from an open decision. If h is nil, the duration
+// stays zero.
 func (d *Decision) addTiming(h *openDecision, now int64) *Decision {
 	if h != nil {
 		d.Asked, d.MS = h.asked, now-h.since
@@ -214,7 +217,8 @@ func (d *Decision) addTiming(h *openDecision, now int64) *Decision {
 	return d
 }
 
-// recordReply reports the decision that a reply to a host contains.
+// recordReply reports the decision that a reply to a host contains, if decisions are recorded and
+// the message needs one.
 func (t *task) recordReply(host string, payload value.Slot, h *openDecision, r *effect.ExchangeReply, at func() Place) error {
 	listener := t.m.config.Decisions
 	if listener == nil || !hostmsg.Of(r.InReplyTo).ByPerson() {
@@ -239,8 +243,8 @@ func (t *task) recordReply(host string, payload value.Slot, h *openDecision, r *
 	return listener.Decided(d)
 }
 
-// handlerPlace returns the place of the handler for a message type; zero for a handler of the
-// library.
+// handlerPlace returns the place of the program's handler for a message type. It returns the zero
+// Place if there is no handler or the handler belongs to the library.
 func (s *scope) handlerPlace(typ string) Place {
 	h := s.handler(typ)
 	if h == nil {
@@ -256,7 +260,8 @@ func (s *scope) handlerPlace(typ string) Place {
 	return p
 }
 
-// programPlace returns the task's place in the program; zero if only the library asks.
+// programPlace returns the task's place in the program. It returns the zero Place if the task only
+// executes functions of the library.
 func (t *task) programPlace() Place {
 	if at := visible(t.frames(nil, t.pc())); !at.library() {
 		return at
@@ -264,8 +269,9 @@ func (t *task) programPlace() Place {
 	return Place{}
 }
 
-// recordRuleDecisions reports the decisions that permission rules made on a host's messages, which
-// arrive with the messages, and removes them from the messages that the program receives.
+// recordRuleDecisions reports the decisions that permission rules made on a host's messages. The
+// decisions arrive as messages. recordRuleDecisions removes them from the messages that the program
+// receives.
 func (m *VM) recordRuleDecisions(host *Host, x *effect.HostMessage, e int64) {
 	if !x.Decided {
 		return
@@ -274,10 +280,10 @@ func (m *VM) recordRuleDecisions(host *Host, x *effect.HostMessage, e int64) {
 	if m.config.Decisions == nil {
 		return
 	}
-	if !found { // a tape from before these fields existed
+	if !found { // the tape was recorded before these fields existed
 		asked = x.Payload
 	}
-	// Permission rules decide approvals alone: they read a kind, paths and arguments.
+	// Permission rules decide only approvals, because rules match a kind, paths and arguments.
 	d := &Decision{Kind: hostmsg.Approval, Effect: e, Host: host.Name, Asked: value.AppendJSON(nil, asked), By: effect.ByRules, Name: "[hosts." + host.Connector + ".permissions]"}
 	if id, _ := x.Payload.Map().GetString("id"); !id.IsNil() {
 		d.ID = value.AppendJSON(nil, id)
@@ -300,9 +306,9 @@ func (t *task) recordWithdrawal(host *Host, x *effect.HostMessage, h *openDecisi
 	t.m.recordDecision(d.addTiming(h, t.m.config.Decisions.Now()))
 }
 
-// recordAwaitedAnswer reports who answered an awaited emit. For a message of a host that the
-// library passes on, the decision is reported with the reply to the host; here only the participant
-// is recorded.
+// recordAwaitedAnswer reports who answered an awaited emit. If the library emits a host's message
+// on behalf of the program, the decision is reported with the reply to the host, and
+// recordAwaitedAnswer only adds the participant.
 func (t *task) recordAwaitedAnswer(w *wait, v value.Slot, problem string) error {
 	listener := t.m.config.Decisions
 	if listener == nil {
@@ -324,7 +330,7 @@ func (t *task) recordAwaitedAnswer(w *wait, v value.Slot, problem string) error 
 	}
 	if d.Answer == nil && t.openDecision() != nil {
 		who := effect.ActorOf(d.By, "")
-		if who.Type != effect.ActorTimeout { // after a timeout the library's answer has no author
+		if who.Type != effect.ActorTimeout { // an answer that the library uses after a timeout has no author
 			who = effect.ActorOf(effect.ByDefault, "")
 		}
 		t.openDecision().add(Part{who, x.effect})
@@ -332,7 +338,8 @@ func (t *task) recordAwaitedAnswer(w *wait, v value.Slot, problem string) error 
 	return nil
 }
 
-// unansweredBy returns who decided that an awaited emit has no answer, and their name if known.
+// unansweredBy returns the kind of the party because of which an awaited emit has no answer, and
+// the party's name, or "" if unknown.
 func unansweredBy(err error) (by, name string) {
 	if e, ok := err.(*effect.Error); ok {
 		switch {
@@ -347,8 +354,9 @@ func unansweredBy(err error) (by, name string) {
 	return effect.ByNone, ""
 }
 
-// DecidesCall returns a function that reports a decision on the tool call with this key, which
-// argument question asked about. The next effect makes the decision.
+// DecidesCall returns a function that reports the decision on the tool call with the key call.
+// Argument question of the native contains the question about the call. The next effect of the run
+// makes the decision.
 func (a *Args) DecidesCall(call string, question int) func(answer json.RawMessage, x *effect.AppDecided) error {
 	m := a.run()
 	if m.config.Decisions == nil {
@@ -371,7 +379,7 @@ func (a *Args) DecidesCall(call string, question int) func(answer json.RawMessag
 	}
 }
 
-// endsRun is the error of a native that no program may catch.
+// endsRun wraps an error that ends the run: no program may catch it.
 type endsRun struct{ error }
 
 func (e *endsRun) Unwrap() error { return e.error }

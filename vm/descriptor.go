@@ -10,13 +10,13 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// loadTypes creates the run-time types of the program's types. A built-in error type is the one
-// that package value defines.
+// loadTypes creates the run-time types of the program's types. For a built-in error type it uses
+// the type that package value defines.
 func (m *loader) loadTypes() error {
 	return m.moreTypes(0)
 }
 
-// moreTypes creates the types from a number on.
+// moreTypes creates the run-time types of the types with the number from and above.
 func (m *loader) moreTypes(from int) error {
 	infos := m.program.Types
 	m.types = append(m.types, make([]*value.Type, len(infos)-from)...)
@@ -55,8 +55,9 @@ func (m *loader) moreTypes(from int) error {
 	return nil
 }
 
-// sameFields reports whether the program's definition of a built-in error type matches ours. A
-// program of an older version lacks the fields that were appended later.
+// sameFields reports whether the program's definition of a built-in error type matches the
+// definition in package value. A program compiled by an older version lacks the fields that were
+// appended later.
 func sameFields(t *value.Type, info *ir.TypeInfo) bool {
 	if len(info.Fields) == 0 || len(info.Fields) > len(t.Fields) {
 		return false
@@ -87,7 +88,7 @@ func convertDefaults(fields []value.Field) error {
 	return nil
 }
 
-// fillType sets the references to other types.
+// fillType sets the references from t to other types.
 func (m *loader) fillType(t *value.Type, info *ir.TypeInfo) error {
 	if t.Kind == value.TypeError && t.Name != "" {
 		return nil
@@ -147,7 +148,8 @@ func (m *loader) loadMethods() error {
 	return m.moreMethods(0)
 }
 
-// moreMethods adds the methods from a number on. They replace others on the same type.
+// moreMethods adds the methods with the number from and above. A method replaces an earlier one
+// with the same name on the same type.
 func (m *loader) moreMethods(from int) error {
 	for _, x := range m.program.Methods[from:] {
 		if x.Type < 0 || x.Type >= len(m.types) || x.Function < 0 || x.Function >= len(m.functions) {

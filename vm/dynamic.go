@@ -56,7 +56,7 @@ func (t *task) anyCompare(op ir.AnyOp, a, b value.Slot) (value.Slot, status) {
 	x, okx := a.Number()
 	y, oky := b.Number()
 	if okx && oky && (a.Kind() == value.KindFloat || b.Kind() == value.KindFloat) {
-		switch op { // false with a NaN
+		switch op { // if an operand is a NaN, the result is false
 		case ir.AnyLt:
 			return value.Bool(x < y), running
 		case ir.AnyLe:
@@ -162,8 +162,8 @@ func opAnyBool(t *task, in *ins) status {
 	return running
 }
 
-// anyField returns member k of o: the value in a map or nil, the field of a struct, or the message,
-// kind or source of any error. The members of a tuple are "0", "1", ….
+// anyField returns member k of o: a map's value for the key k, or nil; a field of a struct; or the
+// message, kind or source of any error. The members of a tuple are "0", "1", ….
 func (t *task) anyField(o, k value.Slot) (value.Slot, status) {
 	name := k.AsString()
 	switch o.Kind() {
@@ -233,7 +233,7 @@ func (t *task) anyIndex(o, i value.Slot) (value.Slot, status) {
 	return o, t.fault("cannot index %s", describe(o))
 }
 
-// tupleIndex checks the index of a tuple's member, as in x.0.
+// tupleIndex checks the index of a tuple's member, as in `x.0`, and returns it.
 func (t *task) tupleIndex(o, i value.Slot) (int, status) {
 	if i.Kind() != value.KindInt {
 		return 0, t.fault("an index must be an Int, not %s", describe(i))

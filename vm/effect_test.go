@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// performing runs code against a stage and compares result and log.
+// performs runs code with the performer s and compares the result and the log.
 func (a *asm) performs(t *testing.T, s *stage, code, want string, log ...string) {
 	t.Helper()
 	a.fn("main() Full 20", code)
@@ -55,8 +55,8 @@ func TestEmits(t *testing.T) {
 	}, `[{"err":{"message":"nobody","kind":"EmitError","channel":"c","reason":"no_listener"}}]`)
 }
 
-// TestTypedAnswers: an answer is read as the required type; a party that
-// can be asked again is asked until its answer fits.
+// TestTypedAnswers checks that the VM converts an answer to the required type. If the answer does
+// not fit and is Repeatable, the VM asks again until an answer fits.
 func TestTypedAnswers(t *testing.T) {
 	ask := func(want string, answers ...*effect.Answer) {
 		t.Helper()
@@ -96,8 +96,8 @@ func TestPerform(t *testing.T) {
 	}
 }
 
-// TestPerformErrors: an *effect.Error reaches the program, raised or as an Err;
-// any other error ends the run.
+// TestPerformErrors checks that the program receives an *effect.Error, either raised or as an Err,
+// and that any other error ends the run.
 func TestPerformErrors(t *testing.T) {
 	code := func(wrap string) string {
 		return "LoadConst r3 k0\n@a: Perform r2 1 " + wrap + " k1\n@b: NewTuple r1 r2 1\nReturn r1\n@c: Return r5\ncatch @a @b @c r5"
@@ -155,8 +155,8 @@ func TestStatsAndAlwaysCopy(t *testing.T) {
 	}
 }
 
-// toolProgram declares T with state {n: Int} and the functions add(by: Int = 2)
-// on its state, fail() and get(of: Array<Int>) -> Result.
+// toolProgram declares the tool T with the state {n: Int} and the functions add(by: Int = 2), which
+// changes the state, fail() and get(of: Array<Int>) -> Result.
 func toolProgram() *asm {
 	a := newAsm()
 	a.int(2)

@@ -31,7 +31,7 @@ func (t *task) emitFrom(in *ins, e *effect.Emit) status {
 	return t.emit(e)
 }
 
-// performEmit performs an emit and returns its error, without raising it.
+// performEmit performs an emit and returns the resulting error without raising it.
 func (t *task) performEmit(e *effect.Emit) error {
 	t.m.stats.Requests++
 	if t.served != nil {
@@ -77,7 +77,7 @@ func (t *task) awaitEmit(in *ins, want *value.Type) status {
 }
 
 // consumeAnswer passes the answer to an awaited emit to the program. If the answer does not fit the
-// type, it asks again where that is possible.
+// type and may be requested again, consumeAnswer repeats the emit.
 func (t *task) consumeAnswer(w *wait) status {
 	d := t.slot(w.window)
 	var e *effect.Error
@@ -109,7 +109,7 @@ func (t *task) consumeAnswer(w *wait) status {
 }
 
 // readAnswer converts an answer to a value of type want, or returns it unchanged if want is nil.
-// misfit is the reason why it does not fit.
+// misfit is the reason why the answer does not fit, or "" if it does.
 func readAnswer(a *effect.Answer, want *value.Type) (v value.Slot, misfit string) {
 	v, err := value.Parse(a.Value)
 	if err != nil {

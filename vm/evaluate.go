@@ -14,15 +14,15 @@ import (
 // Evaluation for a debugger: functions are grafted onto the running program, and one of them runs
 // while all tasks are stopped.
 
-// Graft loads the functions of an extended program, from the nth on. The functions before must be
-// those of the running program.
+// Graft adds the functions of the extended program p with the number n and above. The functions
+// below n must be those of the running program.
 func (m *VM) Graft(p *ir.Program, n int) error {
 	l := loader{m.image, &m.config}
 	constants, code := len(p.Constants), len(m.image.code)
 	if constants > cap(m.image.constants) || cap(m.image.code)-code < graftLeast {
 		return errors.New("no more expressions can be evaluated: restart the program")
 	}
-	m.image.positionMap() // of the program as it was: positions in grafted code are never requested
+	m.image.positionMap() // the map is computed before the extension: no code requests positions of grafted functions
 	if err := l.graftData(p, n); err != nil {
 		return err
 	}
@@ -46,7 +46,8 @@ func (m *VM) Graft(p *ir.Program, n int) error {
 	return nil
 }
 
-// graftData adds the data that the code refers to, and space for the functions from the nth on.
+// graftData adds the constants, types and natives to which the grafted code refers, and reserves
+// space for the functions from number n on.
 func (m *loader) graftData(p *ir.Program, n int) error {
 	m.constants = m.constants[:len(m.program.Constants)] // remove the padding
 	for _, c := range p.Constants[len(m.program.Constants):] {
@@ -61,7 +62,7 @@ func (m *loader) graftData(p *ir.Program, n int) error {
 	return nil
 }
 
-// resolveCallsFrom resolves the calls of the instructions from code on.
+// resolveCallsFrom resolves the calls in the instructions from index code on.
 func (m *loader) resolveCallsFrom(code int) {
 	m.resolveCalls(code)
 	for pc := code; pc < len(m.code); pc++ {
@@ -76,7 +77,7 @@ func (m *loader) resolveCallsFrom(code int) {
 // graftLeast is the minimum free space, in instructions.
 const graftLeast = 1 << 12
 
-// graftTables adds the types and natives of the extended program that are new.
+// graftTables adds the types and natives of the extended program that the image does not contain.
 func (m *loader) graftTables(p *ir.Program) error {
 	was := m.program
 	m.program = p
@@ -93,7 +94,7 @@ func (m *loader) graftTables(p *ir.Program) error {
 		if m.debug.natives == nil {
 			m.debug.natives = map[int32]int32{}
 		}
-		m.debug.natives[int32(own+i)] = int32(len(m.natives)) // natives of effects are in between, so that the numbers differ
+		m.debug.natives[int32(own+i)] = int32(len(m.natives)) // the image's table also contains natives of effects, so that the indexes differ
 		m.natives = append(m.natives, native{name, call})
 	}
 	return nil
@@ -102,17 +103,16 @@ func (m *loader) graftTables(p *ir.Program) error {
 // Evaluation is a call of a grafted function.
 type Evaluation struct {
 	Function int
-	Captured []value.Slot // captured by its closure
-	// Quiet forbids any effect outside of the program: an attempt ends the evaluation with a
-	// *Refused.
+	Captured []value.Slot // values that the function captures as a closure
+	// Quiet forbids effects that leave the program. An attempt ends the evaluation with a *Refused.
 	Quiet bool
-	// Stop, which may be nil, is called at intervals on the run's goroutine, and, while the
-	// evaluation waits, after each function that VM.Do has run. If it returns an error, the
+	// Stop, which may be nil, is called at intervals on the run's goroutine. While the evaluation
+	// waits, Stop is called after each function that VM.Do has run. If Stop returns an error, the
 	// evaluation ends with that error.
 	Stop func() error
 }
 
-// Refused is the error of a quiet evaluation that attempted an effect.
+// Refused is the error of a quiet evaluation that attempted an effect. Would describes the effect.
 type Refused struct{ Would string }
 
 func (e *Refused) Error() string { return e.Would }
@@ -128,19 +128,20 @@ type evaluation struct {
 	task    *task
 	quiet   bool
 	stop    func() error
-	refused string // the effect that it attempted; "" for none
-	err     error  // why it was stopped
-	first   int    // sequence number of the last request made before it
+	refused string // description of the effect that a quiet evaluation attempted; "" if it attempted none
+	err     error  // reason why the evaluation was stopped; nil if it was not
+	first   int    // sequence number of the last request made before the evaluation
 }
 
-// Evaluate runs a function while the run's tasks are stopped. If it fails, the error is an
-// *Uncaught.
+// Evaluate runs a function while the run's tasks are stopped. If the function fails, the error is
+// an *Uncaught.
 func (m *VM) Evaluate(x Evaluation) (v value.Slot, err error) {
 	f := &m.image.functions[x.Function]
 	return m.evaluateIn(&evaluation{task: m.newTask(f, value.NewClosure(&f.Function, x.Captured...).Ref), quiet: x.Quiet, stop: x.Stop})
 }
 
-// EvaluateClosure calls a closure quietly. stop is as in Evaluation.
+// EvaluateClosure calls a closure without permitting effects that leave the program. For stop see
+// Evaluation.Stop.
 func (m *VM) EvaluateClosure(stop func() error, c value.Slot, args ...value.Slot) (v value.Slot, err error) {
 	return m.evaluateIn(&evaluation{task: m.newTask(functionOf(c), c.Ref, args...), quiet: true, stop: stop})
 }
@@ -171,7 +172,8 @@ func (m *VM) evaluateIn(e *evaluation) (v value.Slot, err error) {
 	return e.task.result, nil
 }
 
-// evaluate runs the task and those that it starts until the task has ended.
+// evaluate runs the evaluation's task and the tasks that it starts until the evaluation's task has
+// ended.
 func (m *VM) evaluate(e *evaluation) {
 	for !e.task.state.ended {
 		if x := m.sched.ready.pop(); x != nil {
@@ -187,7 +189,7 @@ func (m *VM) evaluate(e *evaluation) {
 		switch {
 		case ok:
 			m.handleCompletion(c)
-		case e.task.state.stop: // it waits only for the program: it unwinds when the program continues
+		case e.task.state.stop: // the task waits only for the program, and unwinds when the program continues
 			return
 		default:
 			cancelTask(e.task)
@@ -206,7 +208,7 @@ func (r *requests) endSince(first int) {
 }
 
 // arrivalSince waits for a completion of one of the evaluation's requests. It leaves completions of
-// other requests in the queue. It returns false when the evaluation must end; after that, it
+// other requests in the queue. When the evaluation must end, it returns false once; after that, it
 // returns false only when no request of the evaluation is pending.
 func (m *VM) arrivalSince(e *evaluation) (c completion, ok bool) {
 	over := m.requests.ctx.Done()
@@ -267,7 +269,8 @@ func (a *debugState) stopEvaluation() {
 	}
 }
 
-// isStopped reports whether y is a task of the program during an evaluation.
+// isStopped reports whether an expression is being evaluated and y is a task of the program, which
+// does not run until the evaluation ends.
 func (a *debugState) isStopped(y *task) bool {
 	if a.evaluating == nil {
 		return false

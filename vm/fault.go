@@ -11,17 +11,17 @@ import (
 // raised is an error that is being propagated.
 type raised struct {
 	value     value.Slot
-	fault     bool   // raised as a fault
+	fault     bool   // a fault raised the error
 	panicked  bool   // cannot be caught
-	cancelled bool   // not an error: the task, or the scope `until`, is cancelled
-	until     *scope // nil: the whole task
-	left      int    // the number of error steps when `?` raised it; 0 if it was raised otherwise
+	cancelled bool   // the value is no error: the task is cancelled, or the scope `until`
+	until     *scope // the cancelled scope; nil if the whole task is cancelled
+	left      int    // number of error steps of the run when `?` raised the error; 0 if `?` did not raise it
 	trace     calls
-	first     [2]call // room for the trace of most caught errors, which saves an allocation
+	first     [2]call // space for the trace of most caught errors, which avoids an allocation
 }
 
-// reraise returns the error of an ended task, to be raised where the task is awaited. The trace
-// contains the task's place and calls first, then the place of the await.
+// reraise returns the error of an ended task, to be raised at the await of that task. Its trace
+// contains the places of the ended task first, then the place pc of the await.
 func (m *image) reraise(r *raised, pc int) *raised {
 	out := &raised{value: r.value, fault: r.fault, left: r.left, trace: r.trace.clone()}
 	m.addCalls(&out.trace, pc, 0)
@@ -34,8 +34,8 @@ func (t *task) throw(v value.Slot) status {
 	return raising
 }
 
-// throwError raises an error that Go code returned: a *value.Error as itself, any other error as a
-// fault.
+// throwError raises an error that Go code returned. A *value.Error is raised unchanged, and any
+// other error as a fault.
 func (t *task) throwError(err error) status {
 	switch e := err.(type) {
 	case *effect.Error:
@@ -54,8 +54,8 @@ func (t *task) fault(format string, args ...any) status {
 	return raising
 }
 
-// badOperand faults because an operand has an invalid type: the compiler has a bug, or the
-// program's file was modified.
+// badOperand raises a fault because an operand has an invalid type. This happens only if the
+// compiler has a bug or the program's file was modified.
 func (t *task) badOperand(in *ins) status {
 	return t.fault("broken program: operand of %s", ir.Op(in.op))
 }
@@ -92,8 +92,8 @@ func opRethrow(t *task, in *ins) status {
 	return t.throw(v)
 }
 
-// storeCaught stores an error that a region caught, for Rethrow. Only a few are stored, because a
-// clause that handles its error never rethrows it.
+// storeCaught stores an error that a region caught, for Rethrow. It stores at most eight errors,
+// because a clause that handles its error never rethrows it.
 func (t *task) storeCaught(r *raised) {
 	if len(t.caught) == 8 {
 		copy(t.caught, t.caught[1:])

@@ -9,14 +9,14 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// SceneObserver is a Journal that also observes where each task is when it performs an effect.
+// SceneObserver is a Journal that also receives the position of the task that performs an effect.
 type SceneObserver interface {
 	Journal
 	// Makes is called just before EffectBegan. The Scene is valid until Makes returns.
 	Makes(e int64, r effect.Request, at Scene)
 }
 
-// reportScene shows the task's position to a journal that is a SceneObserver.
+// reportScene passes the task's position to the journal if the journal is a SceneObserver.
 func (m *VM) reportScene(e int64, t *task, r effect.Request) {
 	if o, ok := m.config.Journal.(SceneObserver); ok && t != nil {
 		o.Makes(e, r, Scene{t})
@@ -32,9 +32,9 @@ type Frame struct {
 	Place
 	Locals []Variable // in the order of their declaration
 
-	all []ir.Local // all variables; Locals are those that have a value here
+	all []ir.Local // all variables of the function; Locals contains those that have a value here
 	at  reader
-	in  *function // nil for functions of the library
+	in  *function // function that the frame executes; nil for a function of the library
 	// around is the frame of the function that contains the handler, whose variables the handler
 	// can use.
 	around *Frame
@@ -44,13 +44,14 @@ type Frame struct {
 type Variable struct {
 	Name     string
 	Value    value.Slot // must not be modified
-	Captured bool       // captured by the closure that the frame executes
+	Captured bool       // the variable is captured by the closure that the frame executes
 }
 
 // Task returns the number of the task. The task of main is 1.
 func (s Scene) Task() int64 { return s.t.id }
 
-// Place returns the innermost place in the program's own files, or else in the library.
+// Place returns the innermost place in the program's own files. If there is none, it returns a
+// place in the library.
 func (s Scene) Place() Place { return visible(s.places()) }
 
 // places returns the places of the active calls, the innermost first.
@@ -62,8 +63,9 @@ func (s Scene) places() (all []Place) {
 	return all
 }
 
-// Frames returns the active calls in the program's own files, the innermost first, at most 500.
-// With whole it also returns the calls in the library, whose variables have no names.
+// Frames returns the active calls in the program's own files, the innermost first, at most 500. If
+// whole is set, it also returns the calls in the library. The variables of the library have no
+// names.
 func (s Scene) Frames(whole bool) (all []Frame) {
 	m := s.t.m
 	fp, pc := s.t.frame(), s.t.pc()
@@ -78,8 +80,8 @@ func (s Scene) Frames(whole bool) (all []Frame) {
 	return all
 }
 
-// framesAt returns the frames at one frame of the stack: those of inlined calls, of a handler, and
-// its own. caller means that the frame is suspended in a call.
+// framesAt returns the frames of one stack frame, the innermost first: those of inlined calls, of a
+// handler, and of the function. If caller is set, the stack frame is suspended in a call.
 func (i *image) framesAt(t *task, fp unsafe.Pointer, pc int, caller bool) (all []Frame) {
 	x, part := i.positionMap().of(pc, 0), 0
 	if caller {
@@ -113,13 +115,13 @@ func (i *image) framesAt(t *task, fp unsafe.Pointer, pc int, caller bool) (all [
 	return append(all, own)
 }
 
-// frame returns the frame of a place, with the variables of all that have a value there.
+// frame returns the frame of a place, with those variables of all that have a value there.
 func (m *image) frame(p Place, r reader, all []ir.Local, in *function) Frame {
 	return Frame{Place: p, Locals: r.locals(all, in), all: all, at: r, in: in}
 }
 
-// handles returns the listen whose handler runs in a frame at block number, or nil if there is
-// none.
+// handles returns the listen whose handler, block number, runs in the stack frame fp. It returns
+// nil if there is none.
 func (t *task) handles(fp unsafe.Pointer, number int32) *scope {
 	slots, _ := t.parkedSlots()
 	depth := int((uintptr(fp) - uintptr(unsafe.Pointer(unsafe.SliceData(slots)))) / slotSize)
@@ -137,7 +139,7 @@ func (t *task) handles(fp unsafe.Pointer, number int32) *scope {
 	return nil
 }
 
-// reader reads the registers of a frame at a position.
+// reader reads the registers of a stack frame at a position.
 type reader struct {
 	fp      unsafe.Pointer
 	at      int
@@ -162,7 +164,7 @@ func (m *image) reader(fp unsafe.Pointer, x position) reader {
 	return r
 }
 
-// locals returns the variables that exist at the position and have a value.
+// locals returns those variables of all that exist at the position and have a value.
 func (r reader) locals(all []ir.Local, in *function) (out []Variable) {
 	for _, l := range ir.LocalsAt(all, r.at) {
 		if v, ok := r.read(l); ok {

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// freshProgram declares one of everything that a program can declare and that
-// the loader makes tables of.
+// freshProgram returns a program that declares one of each kind of declaration for which the loader
+// creates a table.
 func freshProgram() *asm {
 	a := newAsm()
 	for _, s := range []string{"a", "b", "c", "d", "e", "name"} {
@@ -40,7 +40,7 @@ func freshProgram() *asm {
 	return a
 }
 
-// A fresh VM runs as the one that was loaded does.
+// TestFreshRunsAlike checks that a VM created by Fresh runs like the loaded VM.
 func TestFreshRunsAlike(t *testing.T) {
 	m, err := New(freshConfig(freshProgram()))
 	if err != nil {
@@ -57,8 +57,8 @@ func TestFreshRunsAlike(t *testing.T) {
 	}
 }
 
-// TestFreshIsComplete: a fresh VM has all that a loaded one has. A field that
-// Fresh forgets would be empty in the fresh one.
+// TestFreshIsComplete checks that a fresh VM has all fields that a loaded VM has. A field that
+// Fresh does not copy would be empty in the fresh VM.
 func TestFreshIsComplete(t *testing.T) {
 	config := freshConfig(freshProgram())
 	config.Count.Points = true
@@ -84,11 +84,11 @@ func TestFreshIsComplete(t *testing.T) {
 	}
 }
 
-// sameShape compares each field of a loaded VM, and of the structs in it, with
-// the fresh one's.
+// sameShape compares each field of a loaded VM, and recursively of the structs in it, with the same
+// field of the fresh VM.
 func sameShape(t *testing.T, name string, loaded, fresh reflect.Value) {
 	if loaded.IsZero() != fresh.IsZero() {
-		t.Errorf("%s is set in one VM alone", name)
+		t.Errorf("%s is set in only one of the two VMs", name)
 	}
 	switch loaded.Kind() {
 	case reflect.Struct:
@@ -97,7 +97,7 @@ func sameShape(t *testing.T, name string, loaded, fresh reflect.Value) {
 		}
 	case reflect.Slice, reflect.Map:
 		if loaded.Len() != fresh.Len() {
-			t.Errorf("%s has %d elements, in the fresh VM %d", name, loaded.Len(), fresh.Len())
+			t.Errorf("%s has %d elements in the loaded VM and %d in the fresh VM", name, loaded.Len(), fresh.Len())
 		}
 	}
 }

@@ -5,11 +5,12 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Superinstructions: one instruction of the VM for several of the IR. A fusion never crosses a
-// jump's target or the edge of a region. An error in it has the place of the part that raised it.
+// Superinstructions: one instruction of the VM for several of the IR. A superinstruction never
+// contains a jump target after its first part, and never crosses the edge of a region. An error in
+// it has the place of the part that raised the error.
 
-// fusable reports before which instructions of a block a fusion may continue: those that control
-// reaches only from the preceding instruction and that are not at the edge of a region.
+// fusable reports for each instruction of a block whether it can be fused with the preceding one:
+// control reaches it only from the preceding instruction, and it is not at the edge of a region.
 func fusable(b *ir.Block) []bool {
 	inside := make([]bool, len(b.Code)+1)
 	for i := range inside {
@@ -30,8 +31,8 @@ func fusable(b *ir.Block) []bool {
 	return inside
 }
 
-// fuse returns one instruction for the n that start at i; n is 0 if no fusion applies. inside is
-// the result of fusable.
+// fuse returns one instruction that replaces the n instructions from index i on. n is 0 if no
+// fusion applies. inside is the result of fusable.
 func fuse(code []ir.Instr, i int, inside []bool) (in ins, n int) {
 	if i+1 >= len(code) || !inside[i+1] {
 		return in, 0
@@ -50,11 +51,11 @@ func fuse(code []ir.Instr, i int, inside []bool) (in ins, n int) {
 		// if n < 2 { return n }
 		return ins{opReturnLtIntK, x.A, x.B, x.C, 0}, 2
 	case x.Op == ir.OpBoxInt && y.Op == ir.OpReturn && x.A == y.A:
-		// The return of a method that was called through a trait or an Any: with this instruction
-		// and the next fusion such a call takes 8 % less time.
+		// The return of a method that was called through a trait or an Any. This fusion and the
+		// next one together save 8 % of the time of such a call.
 		return ins{opBoxIntReturn, x.B, 0, 0, 0}, 2
 	case x.Op == ir.OpShare && y.Op == ir.OpMove && x.A == y.B:
-		// an argument that is still used afterwards
+		// an argument that the caller still uses after the call
 		return ins{opShareMove, y.A, x.A, 0, 0}, 2
 	case x.Op == ir.OpMulInt && y.Op == ir.OpAddInt && (y.B == x.A) != (y.C == x.A):
 		// a + b * c: imm holds the registers of the product and of the other term
@@ -68,14 +69,14 @@ func fuse(code []ir.Instr, i int, inside []bool) (in ins, n int) {
 		}
 		return ins{op, y.A, x.B, x.C, int32(x.A) | int32(other)<<8}, 2
 	case x.Op == ir.OpMulFloat && y.Op == ir.OpAddFloat && (y.B == x.A) != (y.C == x.A):
-		// a + b * c: with m[i][j] below matrix takes 0.84 of its time.
+		// a + b * c: together with m[i][j] below, the benchmark matrix takes 0.84 of its time.
 		other := y.B
 		if other == x.A {
 			other = y.C
 		}
 		return ins{opMulAddFloat, y.A, x.B, x.C, int32(x.A) | int32(other)<<8}, 2
 	case x.Op == ir.OpShrIntK && y.Op == ir.OpXorInt && (y.B == x.A) != (y.C == x.A):
-		// x ^ y >> 8: with the next fusion crc takes 0.82 of its time.
+		// x ^ y >> 8: together with the next fusion, the benchmark crc takes 0.82 of its time.
 		other := y.B
 		if other == x.A {
 			other = y.C
@@ -121,7 +122,7 @@ func fuseMore(code []ir.Instr, i int, inside []bool) (in ins, n int) {
 	return in, 0
 }
 
-// fuseLoops merges into a Loop the test that it jumps to.
+// fuseLoops replaces each Loop, and the test to which it jumps, by one instruction.
 func fuseLoops(code []ins) {
 	for pc := range code {
 		in := &code[pc]
@@ -138,8 +139,8 @@ func fuseLoops(code []ins) {
 	}
 }
 
-// The parts of a fused instruction, executed one after the other where the loop does not handle the
-// instruction itself.
+// The parts of a fused instruction, executed one after the other in the cases that the dispatch
+// loop does not handle.
 
 func doSubIntKCall(t *task, in *ins) status {
 	n, st := t.intArith(ir.AnySub, *intAt(t.fp, in.b), int64(in.c))
@@ -162,7 +163,7 @@ func doShareMove(t *task, in *ins) status {
 
 func doAddIntReturn(t *task, in *ins) status { return t.fault("integer overflow") }
 
-// mulAdd multiplies and adds in the cases that the loop's own path does not handle.
+// mulAdd multiplies and adds in the cases that the dispatch loop does not handle.
 func mulAdd(t *task, in *ins) status {
 	n, st := t.intArith(ir.AnyMul, *intAt(t.fp, in.b), *intAt(t.fp, in.c))
 	if st != running {
@@ -178,7 +179,7 @@ func mulAdd(t *task, in *ins) status {
 	return running
 }
 
-// opArrayGetGet reads an element of an element in the cases that the loop does not handle itself.
+// opArrayGetGet reads an element of an element in the cases that the dispatch loop does not handle.
 func opArrayGetGet(t *task, in *ins) status {
 	if st := t.arrayGet(&ins{a: uint8(in.imm), b: in.b, c: in.c, op: uint8(ir.OpArrayGet)}, true); st != running {
 		return st

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// TestFusedFaults: each part of a fused instruction faults at its own place,
-// and the place of a caller is that of its call.
+// TestFusedFaults checks that each part of a fused instruction faults at its own place, and that a
+// caller in the trace has the place of its call.
 func TestFusedFaults(t *testing.T) {
 	consts := func(a *asm) { a.int(-9223372036854775807); a.int(9223372036854775807); a.int(4294967296) }
 	for _, c := range []struct {
@@ -45,7 +45,7 @@ func TestFusedFaults(t *testing.T) {
 	}
 }
 
-// TestFusionBounds: nothing is fused across a jump target or a region's edge.
+// TestFusionBounds checks that a fusion never crosses a jump target or the edge of a region.
 func TestFusionBounds(t *testing.T) {
 	a := newAsm()
 	a.fn("main() Full 8", `
@@ -69,16 +69,15 @@ func TestFusionBounds(t *testing.T) {
 	}
 }
 
-// TestFusedRuns: a fused instruction has the same result, and leaves the same
-// values in the registers of its parts, as the parts do one by one (Count fuses
-// nothing), also in the cases that the loop does not handle itself. Each part
-// faults at its own place.
+// TestFusedRuns compares a fused instruction with its parts, which run one by one because Count
+// disables fusion. The result and the values in the parts' registers must be the same, also in the
+// cases that the dispatch loop does not handle. Each part must fault at its own place.
 func TestFusedRuns(t *testing.T) {
 	const head = "LoadFloatConst r2 k0\nLoadFloatConst r3 k1\nBoxFloat r4 r2\nBoxFloat r5 r3\nNewTuple r6 r4 2\nNewTuple r7 r4 1\n" +
 		"LoadConst r4 k2\nLoadConst r5 k3\nNewArray r8 r4 2\nMove r9 r8\nNewArray r8 r8 2\nLoadInt r10 0\nLoadInt r11 1\nLoadInt r12 7\n"
 	for _, c := range []struct {
 		code string
-		line int // of the error, counted from 0 after head; -1 without
+		line int // line of the error, counted from 0 after head; -1 if no error is expected
 	}{
 		{"FieldFloat r13 r6 1\nFieldFloat r14 r7 0\nSubFloat r15 r13 r14\nBoxFloat r1 r15\nBoxFloat r2 r13\nBoxFloat r3 r14", -1},
 		{"FieldFloat r13 r6 1\nMulFloat r14 r2 r3\nAddFloat r15 r13 r14\nSetFieldFloat r6 1 r15\nField r1 r6 1\nBoxFloat r2 r13\nBoxFloat r3 r14", -1},

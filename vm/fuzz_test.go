@@ -14,9 +14,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// FuzzRun changes instructions of a program that uses much of the instruction
-// set. A program that passes the verifier must not break the VM: the program may
-// fault or end as a broken program, but the process and its memory stay whole.
+// FuzzRun mutates the instructions of a program that uses much of the instruction set, and runs
+// each mutant that the verifier accepts. The mutant may fault or end as a broken program, but it
+// must not crash the process or corrupt its memory.
 func FuzzRun(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{3, 0, 17, 4, 9, 1, 0, 0})
@@ -43,13 +43,13 @@ func FuzzRun(f *testing.F) {
 		default:
 			t.Fatal(err)
 		}
-		runtime.GC() // visits every pointer the run left
+		runtime.GC() // the collector visits every pointer that the run left
 	})
 }
 
 var fuzzNatives = map[string]Native{"n": func(a *Args) (value.Slot, error) { return value.Int(int64(a.Len())), nil }}
 
-// silent answers every effect with as little as may be.
+// silent answers every effect with a minimal valid result.
 var silent = effect.PerformerFunc(func(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r.(type) {
 	case *effect.AwaitEmit:
@@ -66,7 +66,8 @@ var silent = effect.PerformerFunc(func(ctx context.Context, r effect.Request) (e
 	return nil, nil
 })
 
-// mutate changes four bytes an instruction: which one, and which field.
+// mutate changes the program. Each four bytes of data select an instruction, a field and the
+// field's new value.
 func mutate(p *ir.Program, data []byte) {
 	var all []*ir.Instr
 	for i := range p.Functions {
@@ -113,7 +114,7 @@ func fuzzProgram() *asm {
 	a.Natives = []string{"n"}
 	a.Hosts = []ir.Host{{Name: "H"}}
 	var loads strings.Builder
-	for r := 8; r < 19; r++ { // everything is set, so that more mutants verify
+	for r := 8; r < 19; r++ { // all registers are set, so that the verifier accepts more mutants
 		fmt.Fprintf(&loads, "LoadConst r%d k%d\n", r, r%3)
 	}
 	f := a.fn("main() Full 24", loads.String()+`
@@ -190,7 +191,7 @@ func fuzzProgram() *asm {
 	return a
 }
 
-// TestFuzzProgram: the program that FuzzRun changes runs as it stands.
+// TestFuzzProgram runs the program of FuzzRun without mutations.
 func TestFuzzProgram(t *testing.T) {
 	a := fuzzProgram()
 	out, err := a.run(t, Config{Performer: silent, Natives: library(fuzzNatives)})

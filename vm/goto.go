@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// GoTo continues the task at a mark of its current block. It returns an error with the reason if
-// that is not possible.
+// GoTo moves the task to a mark of its current block. It returns an error with the reason if that
+// is not possible.
 func (s Scene) GoTo(k *Mark) error {
 	if err := s.CanGoTo(k); err != nil {
 		return err
@@ -18,7 +18,7 @@ func (s Scene) GoTo(k *Mark) error {
 	have := t.m.image.reader(t.fp, from).classes
 	for r, c := range t.m.image.reader(t.fp, k.at).classes {
 		if c != ir.Unset && (r >= len(have) || have[r] != c) {
-			*slotAt(t.fp, uint8(r)) = value.Nil // no instruction reads it, but its class must be right
+			*slotAt(t.fp, uint8(r)) = value.Nil // no instruction reads the value, but it must have the class of its register
 		}
 	}
 	t.setPC(k.pc + 1)
@@ -59,7 +59,7 @@ func (s Scene) innerRegions(a, b position) bool {
 	return false
 }
 
-// variable returns the variable that a register holds at a position, or nil if it holds none.
+// variable returns the variable that a register contains at a position, or nil if it contains none.
 func (b *block) variable(at int32, r int) *ir.Local {
 	for i := range b.ir.Locals {
 		if l := &b.ir.Locals[i]; l.Register == r && l.From <= int(at) && int(at) < l.To {
@@ -69,15 +69,17 @@ func (b *block) variable(at int32, r int) *ir.Local {
 	return nil
 }
 
-// uses reports whether a register holds a variable at a position, or is read before it is next set.
+// uses reports whether a register contains a variable at a position, or is read before it is next
+// set.
 func (i *image) uses(at position, r int) bool {
 	b := &i.blocks[at.block]
 	return b.variable(at.at, r) != nil ||
 		b.reaches(int(at.at), r, func(pc int) bool { return i.reads(b.fn, b.ir.Code[pc], r) })
 }
 
-// holdsSame reports whether a register may hold the same at two positions of the block: it belongs
-// to one variable, or every instruction that sets it for the first sets it for the second.
+// holdsSame reports whether register r may contain the same value at the positions a and b of a
+// block. That is so if r belongs to one variable at both positions, or if every instruction that
+// sets r for a also sets it for b.
 func (i *image) holdsSame(a, b position, r int) bool {
 	k := &i.blocks[a.block]
 	if v := k.variable(b.at, r); v != nil {
@@ -104,8 +106,8 @@ func (i *image) holdsSame(a, b position, r int) bool {
 	return true
 }
 
-// reaches reports whether control may flow from pc to an instruction for which found holds, with
-// the register unchanged since pc.
+// reaches reports whether control may flow from pc to an instruction for which found returns true,
+// with the register unchanged since pc.
 func (b *block) reaches(pc, r int, found func(pc int) bool) bool {
 	seen := make([]bool, len(b.ir.Code))
 	for next := []int{pc}; len(next) > 0; {
@@ -128,7 +130,8 @@ func (b *block) reaches(pc, r int, found func(pc int) bool) bool {
 	return false
 }
 
-// after returns the instructions that may follow one that raises nothing.
+// after returns the instructions that may follow the instruction at pc if that instruction raises
+// no error.
 func (b *block) after(pc int) (next []int) {
 	in := b.ir.Code[pc]
 	shape := ir.ShapeOf(in)
@@ -147,7 +150,7 @@ func writes(in ir.Instr, r int) bool {
 	return shape.Writes != ir.Unset && int(in.A) == r || shape.Frame && int(in.A) <= r
 }
 
-// reads reports whether an instruction reads a register, or begins a listen whose handlers do.
+// reads reports whether an instruction reads a register, or begins a listen whose handlers read it.
 func (i *image) reads(f *function, in ir.Instr, r int) bool {
 	shape := ir.ShapeOf(in)
 	from, n, _ := i.program.Window(in)

@@ -10,31 +10,31 @@ import (
 // The first error, or the first value of a race, decides the result of the expression and cancels
 // the other members.
 type group struct {
-	t      *task // the task that waits
+	t      *task // the task that executes the expression and waits for the members
 	kind   ir.Op
-	d      uint8        // register of the result
+	d      uint8        // register for the result of the expression
 	values []value.Slot // the results of the members
-	tasks  []*task      // the running members; nil for others
-	open   int          // members that have not ended or not begun
+	tasks  []*task      // the running members; nil for members that do not run
+	open   int          // number of members that have not ended, including those that have not begun
 
-	// For a `parallel for`: rounds from next on have not begun.
+	// For a `parallel for`: next is the index of the first round that has not begun.
 	body  value.Slot
 	items *value.Array
 	next  int
-	free  int // number of rounds that may still start; -1 for no bound
+	free  int // number of further rounds that may run concurrently now; -1 if there is no limit
 
-	bound *bounding // of a race; nil if it has none
+	bound *bounding // time bound of a race; nil if it has none
 	ask   *ask      // the message that the race handles; nil if none
 
 	decided bool
-	winner  int        // index, for a race
-	failed  *raised    // the error of a member
-	left    value.Slot // for a body that ReturnLeft ended: (site, error)
-	lost    bool       // a Task was cancelled through its handle
+	winner  int        // index of the member that won a race
+	failed  *raised    // error of the member that failed first; nil if none has
+	left    value.Slot // a tuple (site, error) if ReturnLeft ended a body; otherwise nil
+	lost    bool       // a member's task was cancelled through its handle
 }
 
-// opGroup starts the elements of JoinAll or Race, from left to right. In a race, elements to the
-// right of one that already has its value never start.
+// opGroup starts the elements of JoinAll or Race from left to right. In a race, elements to the
+// right of an element that already has its value never start.
 func opGroup(t *task, in *ins) status {
 	if t.cancelled() {
 		return raising
@@ -89,7 +89,7 @@ func opGroup(t *task, in *ins) status {
 			g.memberEnded(i, y)
 			continue
 		}
-		// it may win only after those before it have started
+		// y can win the race only after the members before it have started
 		begin = append(begin, g.addEndedMember(i, y))
 		g.open -= n - 1 - i
 		for _, x := range elems[i+1:] {
@@ -106,20 +106,22 @@ func (g *group) skipMember(x value.Slot) {
 	g.cancelUnused(x)
 }
 
-// cancelUnused cancels an element that is not a member: a Task that no other task awaits.
+// cancelUnused cancels an element that did not become a member, if it is a Task that no other task
+// awaits.
 func (g *group) cancelUnused(x value.Slot) {
 	if y := taskOf(x); y != nil && len(y.watch) == 0 {
 		cancelTask(y)
 	}
 }
 
-// addMember makes y a task of the group.
+// addMember makes y the task of member i.
 func (g *group) addMember(i int, y *task) *task {
 	y.member.group, y.member.index, g.tasks[i] = g, int32(i), y
 	return y
 }
 
-// addEndedMember makes a member that represents the ended task y: it ends like y, without running.
+// addEndedMember adds a member for the ended task y. The member has the outcome of y and executes
+// no code.
 func (g *group) addEndedMember(i int, y *task) *task {
 	y.state.seen = true
 	x := g.addMember(i, g.t.child(g.t.fn, nil))
@@ -127,7 +129,7 @@ func (g *group) addEndedMember(i int, y *task) *task {
 	return x
 }
 
-// begin parks the group's task and runs the members.
+// begin starts the members and parks the group's task.
 func (g *group) begin(members []*task) status {
 	if g.open == 0 {
 		return g.finishExpression()
@@ -138,7 +140,7 @@ func (g *group) begin(members []*task) status {
 	return st
 }
 
-// opParallelFor starts the rounds of a loop, as many as may run at once.
+// opParallelFor starts the rounds of a loop, at most as many as may run concurrently.
 func opParallelFor(t *task, in *ins) status {
 	if t.cancelled() {
 		return raising
@@ -186,7 +188,7 @@ func (g *group) newRound() *task {
 	return y
 }
 
-// memberEnded handles the end of member i, whose result is that of y.
+// memberEnded handles the end of member i. y is the task whose result the member has.
 func (g *group) memberEnded(i int, y *task) {
 	g.open--
 	g.tasks[i] = nil
@@ -245,7 +247,7 @@ func (g *group) cancel() {
 	g.end()
 }
 
-// finishExpression finishes the expression with its value, or with the error that decided it.
+// finishExpression completes the expression with its value, or raises the error that decided it.
 func (g *group) finishExpression() status {
 	t := g.t
 	d := t.slot(g.d)
@@ -278,7 +280,7 @@ func (g *group) members() []*task {
 	return all
 }
 
-// opReturnLeft ends a body by an error that is raised at the body's expression.
+// opReturnLeft ends a body with an error that the expression of the group then raises.
 func opReturnLeft(t *task, in *ins) status {
 	if t.member.group == nil || t.depth() != 0 {
 		return t.badOperand(in)

@@ -13,9 +13,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// tasks is a program with a function ask(channel), which waits for the answer on
-// its channel, emits it on "got", and returns it. Constants k0…k3 are "a" to "d",
-// k4 is "got", k5 "fail".
+// tasks returns a program with the function main and a function ask(channel). ask awaits an answer
+// on its channel, emits the answer on "got", and returns it. Constants k0…k3 are "a" to "d", k4 is
+// "got", k5 "fail".
 func tasks(main string) *asm {
 	a := newAsm()
 	for _, s := range []string{"a", "b", "c", "d", "got", "fail"} {
@@ -40,8 +40,8 @@ func tasks(main string) *asm {
 	return a
 }
 
-// plays runs the program in a world that completes requests in the given order,
-// and compares the result and what the world saw.
+// plays runs the program with a performer that completes requests in the given order. It compares
+// the result and the performer's log.
 func plays(t *testing.T, a *asm, order, want string, log ...string) {
 	t.Helper()
 	w := newWorld(strings.Fields(order)...)
@@ -60,23 +60,23 @@ func plays(t *testing.T, a *asm, order, want string, log ...string) {
 		got = string(value.AppendJSON(nil, out.Value))
 	}
 	if got != want {
-		t.Errorf("order %s: got %s, want %s", order, got, want)
+		t.Errorf("order %s: result = %s, want %s", order, got, want)
 	}
 	if log != nil {
 		if diff := cmp.Diff(log, w.log); diff != "" {
-			t.Errorf("order %s (-want +got):\n%s", order, diff)
+			t.Errorf("order %s: log (-want +got):\n%s", order, diff)
 		}
 	}
 	if len(w.pending) > 0 {
-		t.Errorf("left under way: %v", w.pending)
+		t.Errorf("requests still pending at the end of the run: %v", w.pending)
 	}
 }
 
 const startTwo = "LoadConst r2 k0\nSpawn r5 r2 1 f1\nLoadConst r2 k1\nSpawn r6 r2 1 f1\n"
 
-// TestSpawnAwait: a task has run up to its first wait when the task that started it
-// continues. Tasks may be awaited in any order, and more than once.
-// Awaiting a plain value returns that value.
+// TestSpawnAwait checks that a spawned task runs up to its first wait before the task that spawned
+// it continues. Tasks may be awaited in any order, and more than once. Awaiting a plain value
+// returns that value.
 func TestSpawnAwait(t *testing.T) {
 	code := startTwo + "LoadConst r1 k4\nLoadConst r2 k2\nEmit r1 r2\nAwait r8 r6\nAwait r7 r5\nAwait r9 r5\nAwait r10 r2\nNewTuple r1 r7 4\nReturn r1"
 	plays(t, tasks(code), "a b", `["a","b","a","c"]`, "start a", "start b", `emit got "c"`, `emit got "a"`, `emit got "b"`)
@@ -85,8 +85,8 @@ func TestSpawnAwait(t *testing.T) {
 		"fail", `{"message":"fail","kind":"ToolError","tool":""}`)
 }
 
-// TestEnd: when main ends, the run awaits the tasks that main has started; an
-// error of main cancels them; an error that is never awaited is reported.
+// TestEnd checks the end of main. If main returns, the run awaits the tasks that main has started.
+// If main fails, the run cancels them. The run also reports an error that no task awaits.
 func TestEnd(t *testing.T) {
 	plays(t, tasks(startTwo+"ReturnNil"), "b a", "null", "start a", "start b", `emit got "b"`, `emit got "a"`)
 	plays(t, tasks(startTwo+"Fault k4"), "", "uncaught got", "start a", "start b", "stop a", "stop b")
@@ -96,9 +96,9 @@ func TestEnd(t *testing.T) {
 	plays(t, tasks(startTwo+"LoadConst r2 k5\nSpawn r7 r2 1 f1\nAwait r8 r6\nFault k4"), "fail b", "uncaught got, fail")
 }
 
-// TestJoinAll: elements are bodies, tasks and plain values. The first error
-// cancels the other elements and is the one raised. An error by which a body is
-// left comes with its site.
+// TestJoinAll checks JoinAll with bodies, tasks and plain values as elements. The first error
+// cancels the other elements, and JoinAll raises it. An error by which a body is left also contains
+// its site.
 func TestJoinAll(t *testing.T) {
 	join := "LoadFunction r10 f2\nLoadFunction r11 f3\nLoadConst r12 k3\nLoadConst r2 k2\nSpawn r13 r2 1 f1\nJoinAll r1 r10 4\nReturn r1"
 	for _, order := range []string{"a b c", "c b a", "b a c"} {
@@ -112,8 +112,8 @@ func TestJoinAll(t *testing.T) {
 	plays(t, tasks(failing[:strings.Index(failing, "catch")]), "fail", "uncaught fail")
 }
 
-// TestRace: the first member to end provides the value, and the others are
-// cancelled. Elements after one that already has its value never begin.
+// TestRace checks that the first member that ends provides the value, and that the other members
+// are cancelled. Elements after an element that already has its value never begin.
 func TestRace(t *testing.T) {
 	race := "LoadFunction r10 f2\nLoadFunction r11 f3\nLoadConst r2 k2\nSpawn r12 r2 1 f1\nRace r1 r10 3\nReturn r1"
 	plays(t, tasks(race), "b", `{"ok":"b"}`, "start c", "start a", "start b", `emit got "b"`, "stop a", "stop c")
@@ -122,9 +122,9 @@ func TestRace(t *testing.T) {
 	plays(t, tasks("LoadFunction r10 f5\nLoadFunction r11 f3\nRace r1 r10 2\nReturn r1"), "fail", "uncaught fail", "start fail", "start b", "stop b")
 }
 
-// TestParallelFor: values come in the order of the elements; a limit bounds how
-// many rounds run at once; the first error cancels the running rounds, and the
-// others never begin.
+// TestParallelFor checks that values have the order of the elements, and that a limit bounds the
+// number of concurrent rounds. The first error cancels the running rounds, and the remaining rounds
+// never begin.
 func TestParallelFor(t *testing.T) {
 	loop := func(limit string) string {
 		return "LoadConst r1 k0\nLoadConst r2 k1\nLoadConst r3 k2\nNewArray r10 r1 3\nLoadFunction r11 f6\n" + limit + "\nParallelFor r1 r10\nReturn r1"
@@ -145,9 +145,9 @@ func TestParallelFor(t *testing.T) {
 	plays(t, a, "", "uncaught more than 1 task at a time: [limits] max_tasks does not allow more", "start a", "stop a")
 }
 
-// TestCancelTask: a cancelled task's request is ended and its regions catch
-// nothing. Awaiting a cancelled task is a fault, and so is a task that awaits
-// itself, or two that await each other.
+// TestCancelTask checks that cancelling a task ends its request, and that its regions do not catch
+// the cancellation. Awaiting a cancelled task is a fault. A task that awaits itself is a fault too,
+// and so are two tasks that await each other.
 func TestCancelTask(t *testing.T) {
 	a := tasks(`
 		LoadConst r6 k4
@@ -167,15 +167,15 @@ func TestCancelTask(t *testing.T) {
 	plays(t, a, "", "uncaught the awaited task was cancelled", "start a", "stop a", `emit got true`)
 }
 
-// TestPanicInTask: a panic ends the run, whoever awaits.
+// TestPanicInTask checks that a panic in a task ends the run, even if another task awaits the task.
 func TestPanicInTask(t *testing.T) {
 	a := tasks(startTwo + "Spawn r7 r2 0 f8\n@a: Await r1 r7\n@b: ReturnNil\n@c: ReturnNil\ncatch @a @b @c r3")
 	a.fn("bad() Full 4", "LoadConst r1 k4\nPanic r1")
 	plays(t, a, "", "uncaught got", "start a", "start b", "stop a", "stop b")
 }
 
-// TestRunCancelledWithTasks: the end of the run's context ends every request,
-// and the cause is the run's error.
+// TestRunCancelledWithTasks checks that the end of the run's context ends every pending request,
+// and that the run's error is the context's cause.
 func TestRunCancelledWithTasks(t *testing.T) {
 	for _, code := range []string{"Await r1 r5\nReturn r1", "ReturnNil", "LoadFunction r10 f2\nJoinAll r1 r10 1\nReturn r1"} {
 		a := tasks(startTwo + code)
@@ -199,7 +199,7 @@ func TestRunCancelledWithTasks(t *testing.T) {
 	}
 }
 
-// starting reports each request before it is started.
+// starting is a performer that reports each request before the request starts.
 type starting struct {
 	*world
 	onStart func(effect.Request)
@@ -210,8 +210,8 @@ func (s starting) Start(ctx context.Context, r effect.Request, done func(effect.
 	return s.world.Start(ctx, r, done)
 }
 
-// TestTaskSize: a task is no larger than 512 bytes. Go's collector scans larger
-// objects one by one instead of by the span, and then 10,000 tasks took a sixth
+// TestTaskSize checks that a task is no larger than 512 bytes. Go's collector scans larger objects
+// individually instead of per span. With larger tasks, a program with 10,000 tasks took a sixth
 // longer.
 func TestTaskSize(t *testing.T) {
 	if n := unsafe.Sizeof(task{}); n > 512 {

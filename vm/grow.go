@@ -9,17 +9,17 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Growing: adds code to a program whose tasks have all ended, and runs it, as a REPL does for each
-// line. Application.Grows must be set.
+// Growing: a VM whose tasks have all ended can add code to its program and run it, as a REPL does
+// for each line. Application.Grows must be set.
 
-// grows reports whether code may be added to the program later: then nothing may be stored after
-// its constants.
+// grows reports whether Grow may add code to the program later. If so, the loader must store
+// nothing after the program's constants.
 func (m *loader) grows() bool {
 	return m.config.Application.Grows || m.config.Application.Debugger != nil
 }
 
-// Grow loads what ir.Growth added to the program; before describes the program as it was. After an
-// error the VM can no longer be used.
+// Grow loads the declarations that ir.Growth added to the program. before describes the program
+// before the addition. After an error the VM can no longer be used.
 func (m *VM) Grow(p *ir.Program, before ir.Grown) error {
 	if m.sched.alive > 0 {
 		return errors.New("grow a program while its tasks run")
@@ -54,7 +54,7 @@ func (m *VM) Grow(p *ir.Program, before ir.Grown) error {
 	return nil
 }
 
-// replace records which tools the new ones, from number first on, replace.
+// replace records for each tool from number first on which older tool it replaces.
 func (m *VM) replace(first int) {
 	for i, d := range m.image.toolDecls {
 		for _, later := range m.image.toolDecls[max(first, i+1):] {
@@ -68,8 +68,9 @@ func (m *VM) replace(first int) {
 	}
 }
 
-// Line runs a function of the added code with its captured values, like main: it ends when all
-// tasks that it has started have ended. Tools from number first on get their state before it runs.
+// Line runs a function of the added code with the values that it captures. Like main, Line returns
+// when all tasks that it started have ended. The tools from number first on receive their initial
+// state before the function runs.
 func (m *VM) Line(ctx context.Context, function, first int, captured []value.Slot) (v value.Slot, err error) {
 	m.ending = ending{}
 	if first < len(m.declared.tools) {

@@ -14,19 +14,19 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// handler is a loaded handler: a block over its function's registers.
+// handler is a loaded message handler: a block of code that uses the registers of its function.
 type handler struct {
 	info   *ir.Handler
-	schema *value.Type // of the parameter; nil if it is dynamic
+	schema *value.Type // type of the parameter; nil if it is dynamic
 	entry  int
 }
 
-// handlerRun is one execution of a handler. It can be cancelled by itself: when the message is
-// withdrawn or the question's time limit expires.
+// handlerRun is one execution of a handler. It can be cancelled separately from its task: when the
+// host withdraws the message, or when the question's time limit expires.
 type handlerRun struct {
 	message  effect.HostMessage
-	cause    error           // why it was cancelled; nil if it was not
-	timer    *pendingRequest // nil without a timer
+	cause    error           // reason why the run was cancelled; nil if it was not
+	timer    *pendingRequest // timer of the question's time limit; nil if there is none
 	decision *openDecision
 }
 
@@ -65,7 +65,7 @@ func (t *task) beginRun(s *scope, m *effect.HostMessage) *effect.HostMessage {
 	}
 	s.spare, s.run = nil, run
 	*run = handlerRun{message: *m}
-	m = &run.message // dropping clears the queue's copy
+	m = &run.message // removing the message from the queue clears the queue's copy
 	s.drop()
 	run.decision = t.beginDecision(m, false)
 	if ms := s.timeLimit(m.Type); ms > 0 {
@@ -88,9 +88,9 @@ func (s *scope) timeLimit(typ string) int64 {
 	return 0
 }
 
-// ConvertMessage converts a host's message to a type, such as that of a handler's parameter. Hosts
-// number their messages by Ints or Strings: if `id` is a String in the type, an Int is converted to
-// text.
+// ConvertMessage converts a host's message to the type t, for example the type of a handler's
+// parameter. The `id` of a host's message is an Int or a String. If `id` is a String in the type,
+// ConvertMessage converts an Int to text.
 func ConvertMessage(p *value.Pace, payload value.Slot, t *value.Type) (value.Slot, []schema.FieldError) {
 	v, errs := schema.ConvertIn(p, payload, t)
 	misfit := slices.ContainsFunc(errs, func(e schema.FieldError) bool { return e.Path == "id" })
@@ -129,7 +129,7 @@ func (t *task) rejectMessage(s *scope, m *effect.HostMessage, problem string) st
 	return st
 }
 
-// notice emits {host, type, message} about a message.
+// notice emits {host, type, message} on a channel. fill may add further members.
 func (s *scope) notice(channel string, m *effect.HostMessage, fill func(*value.Map)) status {
 	p := value.NewMap(4)
 	p.SetString("host", value.String(s.decl.Name))
@@ -162,8 +162,8 @@ func (t *task) handleUnhandled(s *scope, m *effect.HostMessage) (st status, agai
 	return st, st == running
 }
 
-// answerUnhandled reports a message that has no handler. If the message needs an answer, it sends
-// the declared default, or else an error.
+// answerUnhandled reports a message that has no handler. If the message needs an answer,
+// answerUnhandled sends the declared default answer, or an error if there is none.
 func (t *task) answerUnhandled(s *scope, m *effect.HostMessage, row *hostmsg.Message) (st status) {
 	if st = s.notice("listen:unhandled", m, nil); st == running && row.Waits() {
 		answer, ok := s.decl.defaultAnswer(row)
@@ -176,10 +176,11 @@ func (t *task) answerUnhandled(s *scope, m *effect.HostMessage, row *hostmsg.Mes
 	return st
 }
 
-// accumulate appends a piece to the partial result that the host has streamed.
+// accumulate appends a piece to the partial result of a host that streams its result.
 func (t *task) accumulate(s *scope, piece string) status {
 	if n := len(s.partial) + len(piece); n > cap(s.partial) {
-		// Growing moves the pieces, so that both the old and the new memory are in use.
+		// When the array grows, the pieces are copied, so that both the old and the new memory are
+		// in use.
 		n += n / 4
 		if st := t.reserveMemory(n); st != running {
 			return st
@@ -190,9 +191,9 @@ func (t *task) accumulate(s *scope, piece string) status {
 	return running
 }
 
-// replyToMessage answers a message with v, or with an error if problem is not ""; by is who
-// answers. A reply to a host that has exited is dropped: the next message reports that it exited.
-// If the host's queue is full, pump sends the reply later.
+// replyToMessage answers a message with v, or with an error if problem is not "". by is the kind of
+// the party that answers. A reply to a host that has exited is dropped, because the host's next
+// message reports the exit. If the host's queue is full, pump sends the reply later.
 func (t *task) replyToMessage(s *scope, m *effect.HostMessage, by string, v json.RawMessage, problem string) status {
 	r := &effect.ExchangeReply{ID: s.id, InReplyTo: m.Type, AnswerTo: m.ID, Value: v, Error: problem, By: by}
 	t.m.stats.Requests++
@@ -206,7 +207,7 @@ func (t *task) replyToMessage(s *scope, m *effect.HostMessage, by string, v json
 	_, err := t.performEffect(t.m.requests.atOnce, r)
 	if errors.Is(err, effect.ErrWaits) {
 		s.unsent = r
-		t.m.stats.Requests-- // send counts it again
+		t.m.stats.Requests-- // send counts the request again
 		return running
 	}
 	return t.replySent(s, r, err)
@@ -228,7 +229,8 @@ func (t *task) replySent(s *scope, r *effect.ExchangeReply, err error) status {
 	return t.failRun(err)
 }
 
-// sendReply waits until the host's queue has space for the unsent reply. The other tasks continue.
+// sendReply parks the task until the host's queue has space for the unsent reply. Other tasks
+// continue.
 func (t *task) sendReply(s *scope) status {
 	w := &wait{kind: waitReply, scope: s}
 	f := &pendingRequest{t: t, wait: w}
@@ -237,7 +239,8 @@ func (t *task) sendReply(s *scope) status {
 	return t.park(w)
 }
 
-// endRun removes the handler run from its listen after the block has ended.
+// endRun removes the handler run from its listen after the handler's block has ended. It returns
+// the listen and the message.
 func (t *task) endRun() (*scope, *effect.HostMessage) {
 	s := t.innermost()
 	r := s.run
@@ -245,15 +248,15 @@ func (t *task) endRun() (*scope, *effect.HostMessage) {
 	s.run, s.decision = nil, r.decision
 	t.endDecision(r.decision)
 	t.leftSpan()
-	if r.timer == nil { // otherwise its timer still refers to it
+	if r.timer == nil { // a pending timer still refers to the run
 		s.spare = r
 	}
 	t.setPC(s.pc + 1)
 	return s, &r.message
 }
 
-// inBlock reports whether the running frame is in a handler's block. A program with a BlockEnd or
-// BlockReply elsewhere is invalid.
+// inBlock reports whether the current frame executes a handler's block. A program that executes
+// BlockEnd or BlockReply outside of one is invalid.
 func (t *task) inBlock() bool {
 	s := t.innermost()
 	return s != nil && s.run != nil && s.depth == t.depth()
@@ -269,7 +272,8 @@ func opBlockEnd(t *task, in *ins) status {
 	v := value.Flatten(*t.slot(in.a))
 	if v.IsResult() {
 		if v.Variant() == value.VariantErr {
-			// No region of the block catches this: the handler has returned the error as its value.
+			// No region of the block may catch this error, because the handler has returned it as
+			// its value.
 			t.raised = &raised{value: value.Flatten(v.Fields()[0]), trace: callsOf(call{pc: int32(t.pc())})}
 			t.setPC(t.innermost().pc + 1)
 			return raising
@@ -286,8 +290,8 @@ func opBlockEnd(t *task, in *ins) status {
 	return t.processMessages(s)
 }
 
-// noAnswer continues after a handler that returned nil. If the host waits for an answer, it logs
-// that the host receives none.
+// noAnswer continues the listen after a handler that returned nil. If the host awaits an answer,
+// noAnswer logs that the host receives none.
 func (t *task) noAnswer(s *scope, m *effect.HostMessage) status {
 	if hostmsg.Of(m.Type).Waits() {
 		t.m.stats.Requests++
@@ -322,8 +326,9 @@ func opBlockReply(t *task, in *ins) status {
 	return t.processMessages(s)
 }
 
-// runCancelled continues after a handler run was cancelled and its frames were removed: an expired
-// question is answered, a withdrawn message is not.
+// runCancelled continues the listen after a handler run was cancelled and its frames were removed.
+// If the question expired, the host receives the timeout's answer. A withdrawn message is not
+// answered.
 func (t *task) runCancelled(s *scope) status {
 	cause := s.run.cause
 	_, m := t.endRun()

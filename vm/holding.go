@@ -8,13 +8,13 @@ import (
 )
 
 // A holding is an external resource that a task has open, such as a model's stream. The library
-// closes it. If the task is cancelled or ends by an error, the VM does.
+// normally closes it. If the task is cancelled or ends by an error, the VM closes it.
 type holding struct {
 	id      int64
 	closing effect.Request
 }
 
-// holdings are the open resources of a run, by the task that owns them.
+// holdings are the open resources of a run, by the task that owns each of them.
 type holdings map[*task][]holding
 
 func (h *holdings) add(t *task, x holding) {
@@ -24,8 +24,8 @@ func (h *holdings) add(t *task, x holding) {
 	(*h)[t] = append((*h)[t], x)
 }
 
-// Release records that the resource with this number, which AskToHold opened and requests of this
-// kind close, is being closed, whichever task owns it.
+// Release removes the resource with this number from the holdings, because it is being closed.
+// AskToHold opened the resource, requests of the kind closing close it, and any task may own it.
 func (a *Args) Release(closing effect.Kind, id int64) {
 	a.vm.holdings.release(a.vm.sched.current, closing, id)
 }
@@ -33,7 +33,7 @@ func (a *Args) Release(closing effect.Kind, id int64) {
 func (h holdings) release(t *task, closing effect.Kind, id int64) {
 	same := func(x holding) bool { return x.id == id && x.closing.Kind() == closing }
 	owners := []*task{t}
-	if !slices.ContainsFunc(h[t], same) { // another task has passed it on
+	if !slices.ContainsFunc(h[t], same) { // another task owns it, because it was passed on
 		owners = owners[:0]
 		for o, held := range h {
 			if slices.ContainsFunc(held, same) {
@@ -48,8 +48,8 @@ func (h holdings) release(t *task, closing effect.Kind, id int64) {
 	}
 }
 
-// transfer transfers the holdings of t to another task: a stream that a body of `race` or `await
-// (…)` has opened outlives the body.
+// transfer moves the holdings of t to another task: a stream that a body of `race` or `await (…)`
+// has opened outlives the body.
 func (h holdings) transfer(t, to *task) {
 	if held := h[t]; len(held) > 0 {
 		h[to] = append(h[to], held...)
@@ -57,8 +57,8 @@ func (h holdings) transfer(t, to *task) {
 	}
 }
 
-// closeHoldings closes the holdings of t, which ended by an error. It does not wait and ignores
-// errors of closing.
+// closeHoldings closes the holdings of t, which ended by an error. It does not wait for the closing
+// and ignores its errors.
 func (m *VM) closeHoldings(t *task) {
 	reason := ""
 	if r := t.raised; !r.cancelled {

@@ -10,16 +10,16 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Host is a host declaration with the keys of its section that the loop of a listen reads; the
-// performer reads the others.
+// Host is a host declaration with those keys of its manifest section that the loop of a listen
+// reads. The performer reads the other keys.
 type Host struct {
 	*ir.Host
 	Instances       int
-	QuestionTimeout float64                    // in seconds; 0 is none
-	Assumed         []string                   // keys that the manifest does not set, so that their usual values apply
-	ReceivesTools   bool                       // the host receives the list of tools, as all hosts do that do not speak our protocol
-	MayAsk          bool                       // the host may announce that it requires the list of tools
-	Defaults        map[string]json.RawMessage // the default answers to unhandled messages, by hostmsg.Message.Default
+	QuestionTimeout float64                    // time limit for an answer in seconds; 0 if there is none
+	Assumed         []string                   // keys that the manifest does not set, so that their default values apply
+	ReceivesTools   bool                       // every exchange announces the list of tools to the host, because the host does not speak Concerto's protocol
+	MayAsk          bool                       // the host may announce that it needs the list of tools
+	Defaults        map[string]json.RawMessage // default answers to unhandled messages, by the key hostmsg.Message.Default
 }
 
 // loadHosts reads the sections of the hosts that are not loaded yet.
@@ -68,7 +68,8 @@ func (d *Host) read() error {
 	return nil
 }
 
-// defaultAnswer returns the declared default answer to a message.
+// defaultAnswer returns the declared default answer to messages of type row. The bool reports
+// whether there is one.
 func (d *Host) defaultAnswer(row *hostmsg.Message) (json.RawMessage, bool) {
 	answer, ok := d.Defaults[row.Default]
 	return answer, ok
@@ -84,7 +85,8 @@ func (d *Host) timeoutAnswer(typ string) (answer json.RawMessage, problem string
 	return answer, problem
 }
 
-// openingOf builds the request for an exchange with a host, with the options that its builders set.
+// openingOf builds the request that opens an exchange with a host. It includes the options that the
+// program set on the host value.
 func (m *VM) openingOf(d *Host, host value.Slot, prompt string) *effect.ExchangeOpen {
 	r := &effect.ExchangeOpen{Host: d.Name, Prompt: prompt}
 	f := host.Party()
@@ -123,8 +125,9 @@ func (m *VM) toolsFor(d *Host, host value.Slot) []effect.ToolSpec {
 }
 
 // A handler may call the host whose exchange it serves. If all processes of that host are in such
-// exchanges, the handler's own exchange would wait for them while they wait for the handler's
-// answer. Such a handler receives an error at once, instead of one when the exchanges time out.
+// exchanges, the handler's call waits for a free process, while every process waits for its
+// handler's answer. Such a call therefore fails at once with an error, instead of when the
+// exchanges time out.
 
 // waitsForItself reports whether each process of the host of s is in an exchange whose handler
 // waits for s. Such exchanges belong to the task of s and to the tasks that await it.
@@ -132,7 +135,8 @@ func (s *scope) waitsForItself() bool {
 	return s.decl.isOccupiedBy(s.t)
 }
 
-// isOccupiedBy reports whether each process of the host is in an exchange that waits for the task.
+// isOccupiedBy reports whether each process of the host is in an exchange whose handler waits for
+// the task.
 func (d *Host) isOccupiedBy(t *task) bool {
 	return d.exchangesOf(t, map[*task]bool{}) >= max(d.Instances, 1)
 }
@@ -171,10 +175,10 @@ func (d *Host) busyError() *effect.Error {
 		d.Name, max(d.Instances, 1)+1, d.Connector).With("host", d.Name)
 }
 
-// recheckExchanges repeats that check, because a task has begun to await t, for the exchanges that
-// t and the tasks it waits for have requested. It does nothing while no exchange is being opened:
-// in a chain of tasks that each await the one before, it would otherwise visit the whole chain for
-// each task.
+// recheckExchanges repeats the check of waitsForItself after a task has begun to await t. It checks
+// the exchanges that t, and the tasks for which t waits, are opening. If no exchange is being
+// opened, it returns at once: otherwise, in a chain of tasks in which each awaits the previous one,
+// it would visit the whole chain for each task.
 func (t *task) recheckExchanges() {
 	w := t.wait
 	if w == nil || t.m.requests.opening == 0 {

@@ -12,45 +12,45 @@ import (
 )
 
 // A hostStream is an exchange that the program reads itself, message by message: a host's stream
-// (spec/09-listen.md). The library contains the loop. This file handles what happens while the
-// program is busy with a message: messages that the host withdraws, and questions whose time limit
+// (spec/09-listen.md). The library contains the loop. This file handles events that occur while the
+// program is processing a message: the host withdraws a message, or a question's time limit
 // expires.
 //
-// The task that opened it owns it, and closes it when the task ends by an error.
+// The task that opened the stream owns it. If that task ends by an error, the VM closes the stream.
 type hostStream struct {
 	messages
 	by      *task // the task that opened it
 	decl    *Host
-	id      int64           // of the exchange
-	session string          // the last one that the host named
-	err     error           // how the exchange failed, after the messages in queue
-	over    bool            // the terminal message has been returned
-	next    *pendingRequest // the pending request for messages; nil without one
-	effect  int64           // the number of the last request for messages
+	id      int64           // ID of the exchange
+	session string          // the last session that the host named; "" if none
+	err     error           // the error of a failed exchange; the program receives it after the queued messages
+	over    bool            // the program has received the terminal message
+	next    *pendingRequest // the pending request for messages; nil if there is none
+	effect  int64           // number of the last request for messages
 	waiting []*task
-	asks    asks // the messages for which the host awaits an answer
+	asks    asks // the messages whose answer the host awaits
 	closed  bool
-	reason  string // why it must be closed when the pending request returns
+	reason  string // the reason for closing the exchange when the pending request returns; "" if it stays open
 }
 
 // hostStreams are the open streams, in the order in which they were opened.
 type hostStreams struct {
 	open  []*hostStream
-	asked []*hostStream // those with a returned message that can be withdrawn; park notifies them
+	asked []*hostStream // streams of which the program has received a message that the host can still withdraw; park notifies them
 }
 
 // ask is a message that the program has received and may answer.
 type ask struct {
 	of       *hostStream
 	typ, id  string
-	waits    bool            // the host waits for the answer
-	answered string          // why it can no longer be answered; "" while it can
-	timer    *pendingRequest // nil without a timer
+	waits    bool            // the host awaits the answer
+	answered string          // the reason why the message can no longer be answered; "" while it can
+	timer    *pendingRequest // timer of the question's time limit; nil if there is none
 	work     work            // the race that computes the answer
 	decision *openDecision
 }
 
-// The reasons why a message cannot be answered, as the code of HostError.
+// The reasons why a message cannot be answered. The program receives them as the code of HostError.
 const (
 	askAnswered  = "answered"
 	askWithdrawn = "withdrawn"
@@ -59,7 +59,7 @@ const (
 	askNone      = "none"
 )
 
-// streamOf returns the stream of a holding; nil if it is something else.
+// streamOf returns the stream of a holding, or nil if the holding is not a stream.
 func (l *hostStreams) streamOf(h holding) *hostStream {
 	if h.closing.Kind() != effect.KindExchangeClose {
 		return nil
@@ -101,11 +101,12 @@ func (a *Args) OpenHostStream(prompt string) (value.Slot, error) {
 		})
 }
 
-// MessageFunc converts a message to a value; ask is nil if the message needs no answer.
+// MessageFunc converts a message to a value. ask is nil if the message needs no answer.
 type MessageFunc func(m *effect.HostMessage, ask value.Slot) value.Slot
 
-// NextMessage returns (again, message). Without a message the caller calls it again, or the stream
-// has ended. If the exchange failed, it raises the error.
+// NextMessage returns the tuple (again, message). The message is nil if none has arrived. again is
+// false if the stream has ended; otherwise the caller calls NextMessage again. If the exchange
+// failed, NextMessage raises the error.
 func (a *Args) NextMessage(convert MessageFunc) (value.Slot, error) {
 	m, x := a.run(), a.hostStreamIn(0)
 	next := func(effect.Result) (value.Slot, error) { return x.returnMessage(m.sched.current, convert) }
@@ -132,7 +133,7 @@ func (x *hostStream) returnMessage(t *task, convert MessageFunc) (value.Slot, er
 			continue
 		}
 		if row.Role == hostmsg.Withdraws {
-			continue // the withdrawal has been handled already
+			continue // the message was withdrawn, and the withdrawal has been handled
 		}
 		if now := m.Session(); now != "" {
 			x.session = now
@@ -218,8 +219,8 @@ func (x *hostStream) fetch(t *task) {
 	x.next, x.effect = f, t.m.stats.Requests
 }
 
-// fetchWithdrawals notifies the streams that have unanswered messages of messages that the host has
-// withdrawn.
+// fetchWithdrawals requests messages for the streams that have unanswered messages, so that they
+// learn which messages the host has withdrawn.
 func (l *hostStreams) fetchWithdrawals(t *task) {
 	for _, x := range l.asked {
 		if x.asks.live > 0 {
@@ -229,7 +230,8 @@ func (l *hostStreams) fetchWithdrawals(t *task) {
 	l.asked = l.asked[:0]
 }
 
-// enqueue stores messages that have arrived. A withdrawal overtakes queued messages.
+// enqueue adds the messages that have arrived to the queue. A withdrawal takes effect before the
+// messages queued earlier are read.
 func (x *hostStream) enqueue(t *task, c completion) {
 	x.next = nil
 	for _, w := range x.waiting {
@@ -247,7 +249,7 @@ func (x *hostStream) enqueue(t *task, c completion) {
 			x.err = e
 		case !errors.Is(c.err, context.Canceled):
 			x.err = c.err
-		default: // the waiter was cancelled
+		default: // the request was cancelled together with the task that waited
 			return
 		}
 		for _, k := range x.asks.open() {
@@ -268,7 +270,8 @@ func (x *hostStream) enqueue(t *task, c completion) {
 	}
 }
 
-// withdraw withdraws the message with this id, whether it was returned or is still queued.
+// withdraw withdraws the message with this ID, whether the program has received it or it is still
+// queued. It reports whether there was such a message.
 func (x *hostStream) withdraw(id string) bool {
 	if id == "" {
 		return false
@@ -285,7 +288,7 @@ func (x *hostStream) withdraw(id string) bool {
 	return found
 }
 
-// markSettled records why the message can no longer be answered.
+// markSettled records the reason why the message can no longer be answered.
 func (k *ask) markSettled(why string) {
 	k.answered = why
 	k.timer.cancel()
@@ -310,7 +313,7 @@ func (k *ask) response(by string, v json.RawMessage, problem string) *effect.Exc
 	return &effect.ExchangeReply{ID: k.of.id, InReplyTo: k.typ, AnswerTo: k.id, Value: v, Error: problem, By: by}
 }
 
-// reply answers a message for the program, which does not wait for it.
+// reply sends an answer to a message. The program does not wait for the sending to finish.
 func (k *ask) reply(t *task, by string, v json.RawMessage, problem string) {
 	r := k.response(by, v, problem)
 	t.m.stats.Requests++
@@ -321,11 +324,11 @@ func (k *ask) reply(t *task, by string, v json.RawMessage, problem string) {
 	if _, err := t.performEffect(t.m.requests.atOnce, r); errors.Is(err, effect.ErrWaits) && !k.of.closed {
 		t.m.stats.Requests--
 		t.m.startRequest(r, &pendingRequest{t: t})
-	} // any other failure is reported with the next message
+	} // any other failure is reported with the host's next message
 }
 
 // Refusal returns the code of the reason why the message of the ask in argument 1 cannot be
-// answered; "" if it can.
+// answered, or "" if it can.
 func (a *Args) Refusal() string {
 	m, x := a.run(), a.hostStreamIn(0)
 	m.poll(m.sched.current, m.journaled.moment()) // a withdrawal may have arrived
@@ -358,8 +361,8 @@ func (a *Args) ask() *ask {
 	return nil
 }
 
-// Answer answers the message of the ask in argument 1 by v, or by problem if it is not "". Refusal
-// must have returned "". by is who answers, as in effect.ExchangeReply.
+// Answer answers the message of the ask in argument 1 with v, or with the error problem if problem
+// is not "". The caller must have checked that Refusal returns "". For by see effect.ExchangeReply.
 func (a *Args) Answer(by string, v json.RawMessage, problem string) (value.Slot, error) {
 	k := a.ask()
 	if a.repeated {
@@ -372,7 +375,7 @@ func (a *Args) Answer(by string, v json.RawMessage, problem string) (value.Slot,
 	k.markSettled(askAnswered)
 	a.asked = nativeRequest{convert: Nothing, park: func(t *task, w *wait) status {
 		r := k.response(by, v, problem)
-		t.m.stats.Requests++ // counts the request of the reply, which ask uses
+		t.m.stats.Requests++ // counts the request for the reply, whose number ask uses
 		err := t.recordReply(k.of.decl.Name, value.Nil, k.decision, r, t.programPlace)
 		t.m.stats.Requests--
 		if err != nil {
@@ -383,15 +386,15 @@ func (a *Args) Answer(by string, v json.RawMessage, problem string) (value.Slot,
 	return value.Nil, nil
 }
 
-// Session returns the conversation that the host named last; "" if there is none.
+// Session returns the last session that the host named, or "" if there is none.
 func (a *Args) Session() string { return a.hostStreamIn(0).session }
 
 // Leave closes the stream.
 func (a *Args) Leave(reason string) { a.hostStreamIn(0).close(a.run().sched.current, reason) }
 
-// close ends the exchange: messages for which the host still waits receive an error, and the host
-// is notified of the reason. If a request for messages is pending, it waits for that request to
-// return.
+// close ends the exchange. Messages whose answer the host still awaits receive an error, and the
+// host receives the reason. If a request for messages is pending, the exchange ends when that
+// request returns.
 func (x *hostStream) close(t *task, reason string) {
 	if x.closed {
 		return
@@ -412,13 +415,13 @@ func (x *hostStream) close(t *task, reason string) {
 	x.end(t)
 }
 
-// end returns the exchange's process. It does not wait.
+// end releases the exchange's process. It does not wait for the release to finish.
 func (x *hostStream) end(t *task) {
 	t.m.stats.Requests++
 	_, _ = t.performEffect(context.WithoutCancel(t.m.requests.ctx), &effect.ExchangeClose{ID: x.id, Reason: x.reason})
 }
 
-// closeHostStreams closes the open streams when no task is left.
+// closeHostStreams closes the open streams after the last task has ended.
 func (m *VM) closeHostStreams() {
 	for len(m.hostStreams.open) > 0 {
 		x := m.hostStreams.open[0]

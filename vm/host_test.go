@@ -12,25 +12,25 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// stage is a performer that plays one host per exchange, in memory, and writes
-// down what the program did to the world.
+// stage is a performer that simulates hosts in memory. Each exchange has a script, and the
+// performer logs the effects that the program performs.
 //
-// A script is a line a step: `< MESSAGE` is sent; `> REPLY` waits for the next
-// reply and compares it; `@ EVENT` waits for an event ("sleep", "ask"); `! KIND
-// MESSAGE` breaks the exchange with that error; `hang` is followed by nothing.
+// A script has one step a line. `< MESSAGE` sends a message to the program. `> REPLY` waits for the
+// program's next reply and compares it. `@ EVENT` waits for an event, which is "sleep" or "ask". `!
+// KIND MESSAGE` fails the exchange with that error. After `hang` the host sends nothing more.
 type stage struct {
 	mu      sync.Mutex
-	scripts [][]string // of the exchanges, by order of opening
+	scripts [][]string // script of each exchange, in the order of opening
 	at      []int
 	replies []chan string
 	events  map[string]chan struct{}
 	log     []string
 	wrong   []string
 	clock   int64
-	expire  bool                                         // sleeps end at once, after the event "ask"
-	answer  func(channel string) (string, *effect.Error) // awaited emits
-	answers []*effect.Answer                             // to them in their order, before answer is asked
-	exit    string                                       // as a step: how replies fail
+	expire  bool                                         // sleeps return at once, after the event "ask"
+	answer  func(channel string) (string, *effect.Error) // answers awaited emits, after answers is empty
+	answers []*effect.Answer                             // answers to awaited emits, in their order
+	exit    string                                       // the failure of each reply, in the form of a `!` step; "" if replies succeed
 }
 
 func newStage(scripts ...string) *stage {
@@ -77,7 +77,7 @@ func (s *stage) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 			ToolCalls: []effect.ToolCall{{ID: "1", Name: "T_m", Args: "{}"}}}, nil
 	case *effect.Sleep:
 		s.events["sleep"] <- struct{}{}
-		if s.expire && r.Milliseconds == 7000 { // the question's timer
+		if s.expire && r.Milliseconds == 7000 { // the sleep is the question's timer
 			<-s.events["ask"]
 			return nil, nil
 		}
@@ -143,7 +143,7 @@ func (s *stage) exchange(ctx context.Context, r effect.Request) (effect.Result, 
 	return nil, fmt.Errorf("unexpected effect %s", r.Kind())
 }
 
-// broken reads `! KIND MESSAGE`; a kind `Kind/code` carries a code.
+// broken parses the step `! KIND MESSAGE`. The kind `Kind/code` contains a code.
 func broken(step string) *effect.Error {
 	words := strings.SplitN(step, " ", 3)
 	kind, code, _ := strings.Cut(words[1], "/")
@@ -154,7 +154,8 @@ func broken(step string) *effect.Error {
 	return e
 }
 
-// next returns the messages up to a step that is none.
+// next executes the script of exchange id up to the first step that follows a message and is not a
+// message. It returns the messages.
 func (s *stage) next(ctx context.Context, id int) (effect.Result, error) {
 	var out effect.ExchangeMessages
 	for {

@@ -7,9 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// TestInlinedTrace: an error inside inlined calls has the trace that it would
-// have if they were calls, and so has an error in a function that inlined code
-// calls.
+// TestInlinedTrace checks that an error inside inlined calls has the same trace as without
+// inlining. The same applies to an error in a function that inlined code calls.
 func TestInlinedTrace(t *testing.T) {
 	a := newAsm()
 	a.str("boom")

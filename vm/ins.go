@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// ins is an instruction of the VM. Its fields are those of the IR, except that imm is relative to
-// the next instruction in a jump, and is the callee's entry in a call.
+// ins is an instruction of the VM. Its fields are those of the IR, with two exceptions: imm of a
+// jump is relative to the next instruction, and imm of a call is the entry of the called function.
 type ins struct {
 	op, a, b, c uint8
 	imm         int32
@@ -21,10 +21,10 @@ const (
 
 // The VM's own operations follow those of the IR.
 const (
-	opTrap        = uint8(len(ir.Table)) + iota // past the end of a function
+	opTrap        = uint8(len(ir.Table)) + iota // the end of a function, which control must not reach
 	opFrameEnd                                  // the bottom frame has returned
-	opEnter                                     // space for a frame of imm registers
-	opSkipPresent                               // jumps if argument a was passed (tool stubs)
+	opEnter                                     // reserves a frame of imm registers
+	opSkipPresent                               // jumps if the caller passed argument a (tool stubs)
 	opToolError                                 // raises a as a ToolError (tool stubs)
 	opToolResult                                // a = the value of a tool's result (tool stubs)
 	opOwnAlways                                 // Own with Config.AlwaysCopy, and its variants
@@ -35,28 +35,28 @@ const (
 	opAddIntReturn     // fused: AddInt, ReturnInt
 	opReturnLtIntK     // fused: JumpGeIntK over ReturnInt of the same register
 	opRemIntR          // RemIntK by the reciprocal at constant imm
-	opDivIntR          // DivIntK likewise
+	opDivIntR          // DivIntK by the reciprocal at constant imm
 	opMulAddRemInt     // opMulAddInt followed by the opRemIntR of its sum
 	opMulAddFloat      // fused: MulFloat, AddFloat
 	opSubFieldsFloat   // fused: FieldFloat, FieldFloat, SubFloat
 	opFieldAddMul      // fused: FieldFloat, MulFloat, AddFloat, SetFieldFloat of the same slot
-	opFieldSubMul      // likewise with SubFloat
+	opFieldSubMul      // fused: FieldFloat, MulFloat, SubFloat, SetFieldFloat of the same slot
 	opArrayGetGetFloat // fused: ArrayGet, ArrayGetFloat of its result
-	opArrayGetGetInt   // likewise with ArrayGetInt
+	opArrayGetGetInt   // fused: ArrayGet, ArrayGetInt of its result
 	opShrXorInt        // fused: ShrIntK, XorInt
 	opXorAndInt        // fused: XorInt, AndIntK
 	opBoxIntReturn     // fused: BoxInt, Return
 	opShareMove        // fused: Share, Move of the same register
 	opLoopLtInt        // Loop to a JumpLtInt, which it includes
-	opLoopLeInt        // likewise with JumpLeInt
-	opCover            // the run has reached point imm
-	opMark             // of a profile: the run's position
-	opStep             // a line begins, for a Stepper
-	opStop             // mark imm of a debugger, which is set
-	opSwitchInt        // a run of JumpEqIntK, as a table of imm opCase
-	opSwitchVariant    // a run of JumpVariant
-	opSwitchText       // a run of JumpEqualK of Strings, as b and c opCase; imm is the table
-	opCase             // an entry of a table: its target
+	opLoopLeInt        // Loop to a JumpLeInt, which it includes
+	opCover            // marks coverage point imm as reached
+	opMark             // records the run's position for a profile
+	opStep             // calls the Stepper at the start of a line
+	opStop             // stops at mark imm of a debugger
+	opSwitchInt        // a sequence of JumpEqIntK, as a table of imm opCase
+	opSwitchVariant    // a sequence of JumpVariant, as a table
+	opSwitchText       // a sequence of JumpEqualK of Strings; b and c are the number of opCase, imm is the table
+	opCase             // an entry of a table; imm is its target
 	opCount            // counts the executions of the next instruction
 	opNumber
 )
@@ -66,10 +66,10 @@ const (
 // not read the call instruction: fib takes 17 % less time on one processor, 3 % less on another.
 const (
 	linkBits   = 32
-	frameShift = linkBits + 4 // of a number of slots
+	frameShift = linkBits + 4 // shift of a distance in slots
 )
 
-// returnTo and callerOf return the return address of a link, and the caller's frame.
+// returnTo returns the return address of a link. callerOf returns the caller's frame.
 func returnTo(code unsafe.Pointer, link uint64) unsafe.Pointer {
 	return unsafe.Add(code, uintptr(uint32(link)))
 }
@@ -77,8 +77,8 @@ func callerOf(fp unsafe.Pointer, link uint64) unsafe.Pointer {
 	return unsafe.Add(fp, -int(link>>linkBits))
 }
 
-// caller returns the frame that called the one at fp, and the number of its call instruction, 0 at
-// the bottom.
+// caller returns the frame that called the frame at fp, and the number of its call instruction. The
+// number is 0 for the bottom frame.
 func (t *task) caller(fp unsafe.Pointer) (of unsafe.Pointer, pc int) {
 	link := *(*uint64)(fp)
 	return callerOf(fp, link), int(uint32(link)/uint32(insSize)) - 1
@@ -107,8 +107,8 @@ func elemAt(data unsafe.Pointer, i uint64) *value.Slot {
 }
 func wordAt(data unsafe.Pointer, i uint64) *uint64 { return (*uint64)(unsafe.Add(data, i*8)) }
 
-// fieldAt returns slot i of a block; the slots follow the block's head. fieldBitsAt returns the
-// slot's bits.
+// fieldAt returns slot i of a block of memory. The slots follow the block's header. fieldBitsAt
+// returns the slot's bits.
 func fieldAt(o unsafe.Pointer, i uint8) *value.Slot {
 	return (*value.Slot)(unsafe.Add(o, uintptr(i)*slotSize+slotSize))
 }
@@ -116,7 +116,7 @@ func fieldBitsAt(o unsafe.Pointer, i uint8) *uint64 {
 	return (*uint64)(unsafe.Add(o, uintptr(i)*slotSize+slotSize))
 }
 
-// jump returns the instruction imm instructions after ip.
+// jump returns the instruction that is imm instructions after ip.
 func jump(ip unsafe.Pointer, imm int32) unsafe.Pointer {
 	return unsafe.Add(ip, int(imm)*int(insSize))
 }
@@ -128,11 +128,11 @@ func bit(b bool) uint64 {
 	return 0
 }
 
-// short returns operand BC of an instruction.
+// short returns the 16-bit operand that an instruction stores in b and c.
 func short(in *ins) int64 { return int64(int16(uint16(in.b) | uint16(in.c)<<8)) }
 
-// Parts of operations. They are functions because Go inlines less into a function of more nodes
-// than run has now (README.md).
+// Parts of operations. They are functions because Go inlines less into a function that has more
+// nodes than run has now (README.md).
 
 func ints(fp unsafe.Pointer, in *ins) (x, y int64)    { return *intAt(fp, in.b), *intAt(fp, in.c) }
 func intAndK(fp unsafe.Pointer, in *ins) (x, k int64) { return *intAt(fp, in.b), int64(in.imm) }
@@ -150,7 +150,8 @@ func divFloat(fp unsafe.Pointer, in *ins) {
 	*floatAt(fp, in.a) = *floatAt(fp, in.b) / *floatAt(fp, in.c)
 }
 
-// mulAddFloat executes opMulAddFloat. The product is rounded: it is not one operation with the sum.
+// mulAddFloat executes opMulAddFloat. It rounds the product before the addition: the two operations
+// must not be combined into one.
 func mulAddFloat(fp unsafe.Pointer, in *ins) {
 	p := float64(*floatAt(fp, in.b) * *floatAt(fp, in.c))
 	*floatAt(fp, uint8(in.imm)) = p
@@ -221,8 +222,9 @@ const (
 	differentTexts
 )
 
-// compareTexts compares two Strings if that takes no loop: if they are one object, have different
-// lengths, or have one byte. It returns unknownTexts for others and for other values.
+// compareTexts compares two Strings in the cases that need no loop: both are one object, their
+// lengths differ, or each has one byte. It returns unknownTexts in other cases and for other
+// values.
 func compareTexts(a, b unsafe.Pointer) int {
 	x, y := (*value.Str)(a), (*value.Str)(b)
 	if x == nil || y == nil || x.Kind != value.KindString || y.Kind != value.KindString {

@@ -9,62 +9,64 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// Journal receives everything that decides the course of a run, on the run's goroutine, in the
-// order in which the program receives it (spec/25-tapes.md). Effects are numbered from 1 in the
-// order in which the program makes them.
+// Journal receives everything that determines the course of a run (spec/25-tapes.md). Its methods
+// are called on the run's goroutine, in the order in which the program receives the events. Effects
+// are numbered from 1 in the order in which the program performs them.
 type Journal interface {
-	// EffectBegan receives an effect before it is performed, and the number of the task that makes
-	// it.
+	// EffectBegan receives an effect before it is performed, its number, and the number of the task
+	// that performs it.
 	EffectBegan(e, task int64, r effect.Request)
 	// EffectEnded receives the result of an effect. at is nil if the moment follows from the run
-	// itself: the program waits for this effect, or nothing else can continue.
+	// itself: the program waits for this effect, or no task can continue without it.
 	EffectEnded(e int64, r effect.Request, result effect.Result, err error, at *Moment)
-	// EffectDeferred reports that an effect could not be performed at once; it will be made again.
+	// EffectDeferred reports that an effect could not be performed at once. The program will
+	// perform it again.
 	EffectDeferred(e int64, r effect.Request, at Moment)
-	// MemoryExceeded receives a check of the memory in use that exceeded the limit.
+	// MemoryExceeded reports that a check of the memory in use found more than the limit.
 	MemoryExceeded(at Moment)
-	// ContextEnded receives the cause when the run's context has ended the run; at is as in
+	// ContextEnded receives the cause when the end of the context ends the run. For at see
 	// EffectEnded.
 	ContextEnded(cause error, at *Moment)
 	// ProgramWaits reports that no task can continue and no completion has arrived.
 	ProgramWaits()
 }
 
-// Past is a recorded run. It replaces the world until all of it has been played; then the run
-// continues with the world. While it lasts, the Journal receives its results through EffectBegan
-// and EffectEnded.
+// Past is a recorded run. The VM consumes the results of the Past instead of performing effects.
+// When the Past is complete, the run continues with the performer. During the replay, the Journal
+// receives the recorded results through EffectBegan and EffectEnded.
 type Past interface {
-	// Result returns the result of a request that does not wait. known is false for a request that
-	// must be performed. An error other than an *effect.Error ends the run.
+	// Result returns the recorded result of a request for which the program does not wait. known is
+	// false for a request that must be performed. An error other than an *effect.Error ends the
+	// run.
 	Result(e int64, r effect.Request) (result effect.Result, known bool, err error)
 	// Find looks up a request for which the program waits.
 	Find(e int64, r effect.Request) (PastResult, error)
-	// NextEvent returns the next completion of the requests that have begun, when no task can
-	// continue. ok is false if there is none.
+	// NextEvent returns the next completion of the requests that have begun. The VM calls it when
+	// no task can continue. ok is false if there is none.
 	NextEvent() (x Event, ok bool)
-	// EventAt returns what arrived at a moment; ok is false if nothing (more) did.
+	// EventAt returns the next event that arrived at a moment. ok is false if there is none.
 	EventAt(at Moment) (x Event, ok bool)
 	// ExceededMemory reports whether a check of the memory in use at a moment exceeded the limit.
 	ExceededMemory(at Moment) bool
-	// IsComplete reports whether the program has received all of it. It is always false for a tape.
+	// IsComplete reports whether the program has received all of the Past. It is always false for a
+	// tape.
 	IsComplete() bool
-	// Pending is called once, when the past has ended. It returns the effects that were UnderWay,
-	// in the order in which they must begin.
+	// Pending is called once, at the end of the Past. It returns the effects that were UnderWay, in
+	// the order in which they must begin.
 	Pending() []int64
 }
 
-// PastResult is what a past knows about a request.
+// PastResult reports whether a Past contains the result of a request.
 type PastResult uint8
 
 // The values of PastResult.
 const (
-	Unrecorded PastResult = iota // it is performed: its result follows from the run itself
-	Recorded                     // its result will be returned
-	UnderWay                     // it had not ended: it begins when the past has ended
+	Unrecorded PastResult = iota // not recorded: the request is performed, because its result follows from the run itself
+	Recorded                     // recorded: the result will be returned
+	UnderWay                     // begun and not ended: the request begins at the end of the Past
 )
 
-// EndedBy is the error that Past.Perform returns for an effect during which the run's context ended
-// it.
+// EndedBy is the error that Past.Result returns for an effect during which the run's context ended.
 type EndedBy struct{ Cause error }
 
 func (e *EndedBy) Error() string { return e.Cause.Error() }
@@ -72,25 +74,26 @@ func (e *EndedBy) Error() string { return e.Cause.Error() }
 // Unwrap returns the reason why the context ended.
 func (e *EndedBy) Unwrap() error { return e.Cause }
 
-// Event is a recorded completion: the end of effect E, or, with E 0, the end of the run's context
-// with error Err.
+// Event is a recorded completion: the end of effect E. If E is 0, it is the end of the run's
+// context with the error Err.
 type Event struct {
 	E      int64
 	Result effect.Result
 	Err    error
 }
 
-// Moment is a point within the time slice of a task at which something may arrive that the program
-// does not wait for. Consumed counts the results consumed before, Ticks the moments since.
+// Moment is a point within the time slice of a task at which an event may arrive that the program
+// does not await. Consumed is the number of results consumed before it, and Ticks the number of
+// moments since the last of them.
 type Moment struct{ Consumed, Ticks int64 }
 
 // journaled is the state of a run with its journal and its past.
 type journaled struct {
 	on         bool // the run has a journal or a past
-	past       Past // nil after its end
+	past       Past // nil after the end of the past
 	now        Moment
-	begun      map[int64]int // request numbers of effects whose end the past contains
-	unfinished map[int64]int // request numbers of effects that begin when the past has ended
+	begun      map[int64]int // for effects whose end the past contains: request number, by effect
+	unfinished map[int64]int // for effects that begin at the end of the past: request number, by effect
 	over       bool          // the context has ended, and the journal was notified
 	stop       context.CancelCauseFunc
 }
@@ -100,8 +103,8 @@ func (w *journaled) init(c *Config) {
 	*w = journaled{on: c.Journal != nil || c.Past != nil, past: c.Past, begun: map[int64]int{}, unfinished: map[int64]int{}}
 }
 
-// begin returns the context of a run. If a recorded run was ended by its context, this context ends
-// at the same point.
+// begin returns the context of a run. If the context of a recorded run ended the run, the returned
+// context ends at the same point.
 func (w *journaled) begin(ctx context.Context, c *Config) context.Context {
 	if c.Past != nil {
 		ctx, w.stop = context.WithCancelCause(ctx)
@@ -121,8 +124,8 @@ func (w *journaled) countConsumed() {
 	w.now.Ticks = 0
 }
 
-// ctxOver reports whether the run's context has ended, as far as the run has noticed: with a
-// journal it notices that at a recorded moment.
+// ctxOver reports whether the run has noticed the end of its context. With a journal it notices the
+// end only at a recorded moment.
 func (m *VM) ctxOver() bool {
 	if m.config.Journal != nil {
 		return m.journaled.over
@@ -130,7 +133,8 @@ func (m *VM) ctxOver() bool {
 	return m.requests.ctx.Err() != nil
 }
 
-// checkContext checks whether the run's context has ended; at is the run's moment, nil if it waits.
+// checkContext checks whether the run's context has ended. at is the run's moment, or nil if the
+// run waits.
 func (m *VM) checkContext(at *Moment) {
 	if j := m.config.Journal; j != nil && m.journaled.past == nil && !m.journaled.over && m.requests.ctx.Err() != nil {
 		m.journaled.over = true
@@ -179,7 +183,7 @@ func (m *VM) performNow(ctx context.Context, e int64, r effect.Request) (effect.
 	if recorded || err != nil {
 		return result, err
 	}
-	m.leavePast() // it was the last, and had not ended
+	m.leavePast() // the effect was the last event of the past, and had not ended
 	return m.config.Performer.Perform(ctx, r)
 }
 
@@ -201,14 +205,15 @@ func (m *VM) recordConsumed(c *completion, at *Moment) {
 	m.endedEffect(f.effect, f.request, c.result, c.err, at)
 }
 
-// startJournaled reports a request to the journal and, if the past contains it, begins it there.
+// startJournaled reports a request to the journal. If the past contains the request, startJournaled
+// begins it there and returns true.
 func (m *VM) startJournaled(r effect.Request, f *pendingRequest) bool {
 	f.effect, f.request = m.stats.Requests, r
 	m.leavePast()
 	return m.beginJournaled(f)
 }
 
-// beginJournaled is startJournaled for a request that has its number.
+// beginJournaled does the work of startJournaled for a request that already has its effect number.
 func (m *VM) beginJournaled(f *pendingRequest) bool {
 	if j := m.config.Journal; j != nil {
 		m.reportPolicy(f.effect, f.t, f.request)
@@ -231,7 +236,7 @@ func (m *VM) beginJournaled(f *pendingRequest) bool {
 	seq := m.requests.addPending(f)
 	switch {
 	case err == nil && state == Recorded:
-		m.journaled.begun[f.effect] = seq // its result is recorded already
+		m.journaled.begun[f.effect] = seq // the past contains its result
 	case err == nil:
 		m.journaled.unfinished[f.effect] = seq
 		f.end = func() { m.dropPending(f.effect) }
@@ -242,7 +247,7 @@ func (m *VM) beginJournaled(f *pendingRequest) bool {
 	return true
 }
 
-// dropPending removes a request that must no longer begin when the past has ended.
+// dropPending removes a request that was to begin at the end of the past.
 func (m *VM) dropPending(e int64) {
 	if seq, ok := m.journaled.unfinished[e]; ok {
 		delete(m.journaled.unfinished, e)
@@ -259,8 +264,8 @@ func (m *VM) diverged(err error) {
 	m.sched.cancelAll()
 }
 
-// abandonPast completes the requests whose results the past contains with the error that ended the
-// run: a failed run consumes nothing more from its past, and performs nothing.
+// abandonPast completes the requests whose results the past contains with the error of the run. A
+// failed run consumes nothing more from its past and performs no effects.
 func (m *VM) abandonPast() {
 	for _, under := range []map[int64]int{m.journaled.begun, m.journaled.unfinished} {
 		for _, e := range slices.Sorted(maps.Keys(under)) {
@@ -270,8 +275,8 @@ func (m *VM) abandonPast() {
 	}
 }
 
-// leavePast begins the effects that were under way, when the past has ended. A failed run stays in
-// its past, so that none of its effects reach the world.
+// leavePast begins, at the end of the past, the effects that were under way. A failed run stays in
+// its past, so that none of its effects are performed.
 func (m *VM) leavePast() {
 	w := &m.journaled
 	if w.past == nil || m.ending.fatal != nil || !w.past.IsComplete() {
@@ -288,7 +293,7 @@ func (m *VM) leavePast() {
 	clear(w.unfinished)
 }
 
-// nextPast returns the next completion of a recorded run; ok is false if the past has ended, or if
+// nextPast returns the next completion of a recorded run. ok is false if the past has ended, or if
 // the run differs from it.
 func (m *VM) nextPast() (c completion, ok bool) {
 	for {
@@ -314,13 +319,13 @@ func (m *VM) nextPast() (c completion, ok bool) {
 	}
 }
 
-// endPast ends the run's context as it ended in the past.
+// endPast ends the run's context with the cause that the past contains.
 func (w *journaled) endPast(cause error) {
 	w.over = true
 	w.stop(cause)
 }
 
-// completionOf returns the completion for an event of an effect under way.
+// completionOf returns the completion for a recorded event of an effect that has begun.
 func (m *VM) completionOf(x Event, at *Moment) completion {
 	c := completion{seq: m.journaled.begun[x.E], result: x.Result, err: x.Err}
 	delete(m.journaled.begun, x.E)
@@ -328,7 +333,7 @@ func (m *VM) completionOf(x Event, at *Moment) completion {
 	return c
 }
 
-// pollPast consumes what arrived at a moment.
+// pollPast consumes the recorded events of a moment.
 func (m *VM) pollPast(at Moment) {
 	for m.journaled.past != nil && m.ending.fatal == nil {
 		x, ok := m.journaled.past.EventAt(at)
@@ -344,8 +349,8 @@ func (m *VM) pollPast(at Moment) {
 	}
 }
 
-// memoryExceeded decides the outcome of a check of the memory in use: as in the past, or by the
-// actual amount.
+// memoryExceeded reports whether a check of the memory in use exceeds the limit. It returns the
+// recorded outcome if there is a past, and otherwise compares n with the limit.
 func (m *VM) memoryExceeded(n int) bool {
 	at := m.journaled.moment()
 	if p := m.journaled.past; p != nil {

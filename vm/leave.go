@@ -6,25 +6,25 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// An Err is a value, and functions pass it on as one. If no code handles it, the report contains
-// its origin. For that the VM remembers the last places where an Err was created or left a function
-// by `?`; an Ok costs nothing.
+// An Err is a value, and functions return it like any other value. If the program does not handle
+// an Err, the report contains its origin. For that the VM stores the last places where an Err was
+// created or where `?` returned it from a function. An Ok causes no work.
 
 // errStep is a place where an Err was created or left a function.
 type errStep struct {
-	err  unsafe.Pointer // the Result
-	of   unsafe.Pointer // the Result from which a conversion created it; nil for none
-	held *raised        // the error that a try caught and that it contains
+	err  unsafe.Pointer // the Result that is an Err
+	of   unsafe.Pointer // the Result that was converted to this one; nil if there is none
+	held *raised        // the error that a `try` caught and from which it created the Err; nil if there is none
 	at   spot
-	made bool // it was created here, unless it comes from another Err
-	// The number of earlier places of this Err, and the first of them, which a long way pushes out
-	// of the ring.
+	made bool // the Err was created here, and not from another Err
+	// The number of earlier places of this Err, and the first of them. The first place is stored
+	// here because later steps of the same Err may overwrite it in the ring buffer.
 	steps int32
 	first spot
 }
 
-// spot is an instruction and the calls around it, the innermost first; at most three calls are
-// stored, and 0 is none. They show the functions that pass an Err on without `?`.
+// spot is an instruction and the calls around it, the innermost first. At most three calls are
+// stored; 0 means none. They show the functions that return an Err without `?`.
 type spot struct {
 	pc    int32
 	calls [3]int32
@@ -36,7 +36,7 @@ func (t *task) spot() (s spot) {
 	fp := t.fp
 	for i := range s.calls {
 		below, pc := t.caller(fp)
-		if pc == 0 { // the bottom frame
+		if pc == 0 { // the bottom frame has no caller
 			break
 		}
 		fp, s.calls[i] = below, int32(pc)
@@ -44,17 +44,17 @@ func (t *task) spot() (s spot) {
 	return s
 }
 
-// maxErrSteps is the number of error steps that are remembered, of all tasks together. An error
-// that leaves a recursion produces as many as the recursion is deep.
+// maxErrSteps is the number of stored error steps of all tasks together. An error that leaves a
+// recursion produces as many steps as the recursion is deep.
 const maxErrSteps = 64
 
 type errSteps struct {
 	ring []errStep // a ring buffer; nil until an Err is created
-	next int       // the number of all error steps so far
+	next int       // number of all error steps so far
 }
 
-// recordErrStep records that an Err is created, or leaves a function, at the running instruction.
-// of is the Err from which it was created.
+// recordErrStep records that the current instruction creates an Err or returns it from a function.
+// of is the Err from which it was created, or nil.
 func (t *task) recordErrStep(err, of unsafe.Pointer, made bool) {
 	l := &t.m.left
 	if l.ring == nil {
@@ -77,8 +77,8 @@ func (t *task) recordErrStep(err, of unsafe.Pointer, made bool) {
 // payloadOf returns the content of a Result.
 func payloadOf(result unsafe.Pointer) *value.Slot { return &value.Slot{Ref: result}.Fields()[0] }
 
-// justLeft returns the number of error steps so far if the Err that holds v left in the preceding
-// instruction; otherwise 0.
+// justLeft returns the number of error steps so far if the preceding instruction returned the Err
+// that holds v. Otherwise it returns 0.
 func (t *task) justLeft(v value.Slot) int {
 	l := &t.m.left
 	if l.next == 0 {
@@ -91,17 +91,17 @@ func (t *task) justLeft(v value.Slot) int {
 	return l.next
 }
 
-// pathOf returns the way of the Err that `?` raised.
+// pathOf returns the error steps of the Err that `?` raised.
 func (l *errSteps) pathOf(r *raised) []errStep {
 	if r.left == 0 || r.left <= l.next-maxErrSteps {
 		return nil
 	}
 	way := l.path(r.left, l.ring[(r.left-1)&(maxErrSteps-1)].err)
-	return way[:len(way)-1] // the trace of the raised error begins where it was raised
+	return way[:len(way)-1] // the trace of r begins with the last step, so that the path excludes it
 }
 
-// path returns, from the first next error steps, the places where an Err was created and left
-// functions, the first place first.
+// path returns the places where an Err was created and where functions returned it, the first place
+// first. It searches the first next error steps.
 func (l *errSteps) path(next int, err unsafe.Pointer) (found []errStep) {
 	for n := next - 1; n >= 0 && n >= l.next-maxErrSteps; n-- {
 		e := &l.ring[n&(maxErrSteps-1)]
@@ -121,15 +121,15 @@ func (l *errSteps) path(next int, err unsafe.Pointer) (found []errStep) {
 	return found
 }
 
-// wayPlaces returns the places on the way of an Err: each place where it left a function, and the
-// calls of the functions that passed it on without `?`. next is the function whose place follows
-// the last.
+// wayPlaces returns the places on the path of an Err: each place where `?` returned it, and the
+// calls of the functions that returned it without `?`. next is the name of the function whose place
+// follows the last one.
 func (m *VM) wayPlaces(way []errStep, next string) []Place {
 	if len(way) == 0 {
 		return nil
 	}
 	var out []Place
-	if left := int(way[len(way)-1].steps) + 1 - len(way); left > 0 { // the beginning was overwritten
+	if left := int(way[len(way)-1].steps) + 1 - len(way); left > 0 { // the ring buffer has overwritten the beginning
 		first := m.wayPlaces([]errStep{{at: way[len(way)-1].first}}, "")
 		out = append(first[:1], Place{Left: left - 1})
 		if left == 1 {
@@ -158,8 +158,8 @@ func (m *VM) wayPlaces(way []errStep, next string) []Place {
 	return append(out, trace.places(m.image.place)...)
 }
 
-// callersOf returns the calls around a spot: those that the spot stores, and the inlined calls
-// among them.
+// callersOf returns the calls around a spot: the calls that the spot stores, and the inlined calls
+// that contain them.
 func (m *image) callersOf(s *spot) []call {
 	var c calls
 	m.addCalls(&c, int(s.pc), 0)

@@ -6,9 +6,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestErrSteps: the report of an Err that main returns names the places where
-// it was made and left each function. When a conversion made it from another
-// Err, the places of that one come first.
+// TestErrSteps checks the report of an Err that main returns. The report contains the places where
+// the Err was created and where functions returned it. If it was converted from another Err, the
+// places of that Err come first.
 func TestErrSteps(t *testing.T) {
 	for name, c := range map[string]struct {
 		main string
@@ -42,8 +42,8 @@ func TestErrSteps(t *testing.T) {
 	}
 }
 
-// An error that a try of its own function takes is a value like any other to a run without a
-// debugger.
+// TestCaught checks that, without a debugger, an error that a `try` of the same function catches is
+// an ordinary value.
 func TestCaught(t *testing.T) {
 	a := newAsm()
 	a.str("bad")
@@ -51,7 +51,7 @@ func TestCaught(t *testing.T) {
 	a.want(t, `"bad"`)
 }
 
-// A value that a program wrongly leaves with is no Err.
+// TestLeaveOperands checks that a function which `?` leaves with a value that is no Err faults.
 func TestLeaveOperands(t *testing.T) {
 	for code, op := range map[string]string{"LoadNil r1\nLeave r1\nReturn r1": "Leave", "LoadNil r1\nNewOk r1 r1\nLeave r1\nReturn r1": "Leave",
 		"LoadNil r1\nNewErrOf r2 r1 r1\nReturn r2": "NewErrOf"} {

@@ -5,8 +5,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// The data of the run that a native can read besides its arguments. Outside a run these functions
-// fault.
+// Natives that read data of the run in addition to their arguments use these functions. Outside of
+// a run the functions raise a fault.
 
 // run returns the run.
 func (a *Args) run() *VM {
@@ -16,7 +16,7 @@ func (a *Args) run() *VM {
 	return a.vm
 }
 
-// Program returns the running program. It must not be modified.
+// Program returns the running program. The caller must not modify it.
 func (a *Args) Program() *ir.Program { return a.run().image.program }
 
 // Party returns argument i, an agent or a host.
@@ -44,7 +44,7 @@ func (a *Args) Host(i int) *Host {
 	return &a.vm.image.hostDecls[a.Party(i).Index()]
 }
 
-// Function returns a function of the program as a value; nil for none.
+// Function returns a function of the program as a value, or nil if n is nil.
 func (a *Args) Function(n *int) value.Slot {
 	if n == nil {
 		return value.Nil
@@ -61,7 +61,7 @@ func (a *Args) Tools(list value.Slot) []*Tool { return a.run().declared.offered(
 // ToolsOf returns the tools that an agent or a host may call, as an Array.
 func (a *Args) ToolsOf(party value.Slot) value.Slot { return a.run().toolsOf(party, a.pace) }
 
-// Task returns argument i, a task.
+// Task returns argument i as a task.
 func (a *Args) Task(i int) Task {
 	t := taskOf(a.Slot(i))
 	if t == nil {
@@ -82,8 +82,8 @@ func (t Task) Cancel() {
 	cancelTask(t.t)
 }
 
-// StateOf returns the T that natives store between calls: one for each run, initially zero. Outside
-// a run nothing is stored.
+// StateOf returns the value of type T that natives store between calls. Each run has one, which is
+// initially zero. Outside of a run nothing is stored.
 func StateOf[T any](a *Args) *T {
 	if a.vm == nil {
 		return new(T)

@@ -5,7 +5,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// library finds the natives of a test, besides those that programs of all tests use.
+// library returns a function that finds the natives own of a test, and the natives that the
+// programs of all tests use.
 func library(own map[string]Native) func(string) Native {
 	return func(name string) Native {
 		if f := own[name]; f != nil {
@@ -36,7 +37,7 @@ var testNatives = map[string]Native{
 		a.Task(0).Cancel()
 		return value.Nil, nil
 	},
-	// host.with(host, context, schema)
+	// the arguments are (host, context, schema)
 	"host.with": func(a *Args) (value.Slot, error) {
 		s := a.Slot(0)
 		c := value.New(s.Kind(), 0, s.Type(), a.Party(0)...)
