@@ -151,8 +151,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// unsaid contains, for each operation whose row says that it raises no error, the first error that
-// it raised nevertheless. An element is nil if there was none.
+// unsaid contains, for each operation whose row does not permit errors, the first error that it
+// raised nevertheless. An element is nil if there was none.
 var unsaid [len(ir.Table)]atomic.Pointer[string]
 
 // watchRaising wraps the operations outside the dispatch loop whose rows say that they raise no

@@ -247,7 +247,7 @@ func (m *VM) beginJournaled(f *pendingRequest) bool {
 	return true
 }
 
-// dropPending removes a request that was to begin at the end of the past.
+// dropPending removes a request that would otherwise begin at the end of the past.
 func (m *VM) dropPending(e int64) {
 	if seq, ok := m.journaled.unfinished[e]; ok {
 		delete(m.journaled.unfinished, e)

@@ -18,41 +18,42 @@ type listen struct {
 	handlers []handler
 }
 
-// scope is an open listen. ListenBegin opens the exchange. Then it handles messages one after the
-// other, until a terminal one: each jumps into its handler's block, which runs in the same frame.
-// The frame's depth never changes, so an error that leaves a handler finds its listen by the frame.
+// scope is an open listen. ListenBegin opens the exchange. It then handles messages one after the
+// other until a terminal message arrives. For each message it jumps to the block of the message's
+// handler, which runs in the same frame. The depth of the frame never changes, so that an error
+// that leaves a handler finds its listen by the depth.
 type scope struct {
 	t       *task
 	l       *listen
-	depth   int // of the frame
-	pc      int // of ListenBegin
+	depth   int // of the frame, in slots
+	pc      int // number of the instruction ListenBegin
 	window  uint8
 	host    value.Slot
 	decl    *Host
 	started int64 // in monotonic milliseconds
-	number  int64 // number of the exchange in the run, from 1; with Config.Detail
+	number  int64 // with Config.Detail: number of the exchange in the run, from 1
 
 	listenDecisions
 	id   int64
 	open bool // the exchange has been opened and not closed
 	messages
 	exchangeEnd
-	next    *pendingRequest       // the pending request for messages; nil without one
-	run     *handlerRun           // the running handler
-	spare   *handlerRun           // for the next one
-	partial []byte                // texts of partial messages without a handler
-	unsent  *effect.ExchangeReply // a reply for which the host's queue had no space
+	next    *pendingRequest       // the pending request for messages; nil if there is none
+	run     *handlerRun           // the running handler; nil if there is none
+	spare   *handlerRun           // a finished handlerRun to reuse; nil if there is none
+	partial []byte                // the texts of partial messages that have no handler
+	unsent  *effect.ExchangeReply // a reply for which the host's queue had no space; nil if there is none
 }
 
 // exchangeEnd describes how an exchange ends.
 type exchangeEnd struct {
-	err     error // how it failed, after the messages in queue
-	over    bool  // a terminal message is in queue: nothing follows it
-	exited  bool  // the host has exited: its remaining messages are read, and its requests are dropped
-	dropped int64 // requests of an exited host that received no answer
+	err     error // the error of a failed exchange; the listen ends with it after the queued messages
+	over    bool  // a terminal message is queued, so that no message follows
+	exited  bool  // the host has exited: its queued messages are still handled, except those that need an answer
+	dropped int64 // number of messages of an exited host that needed an answer and received none
 }
 
-// closeTime bounds the time for closing a cancelled exchange.
+// closeTime is the maximum time for closing a cancelled exchange.
 const closeTime = 5 * time.Second
 
 func opListenBegin(t *task, in *ins) status {
@@ -91,8 +92,8 @@ func opListenBegin(t *task, in *ins) status {
 	return t.request(r, &wait{kind: waitOpen, scope: s})
 }
 
-// event emits a listen event with host, duration_ms (except at the start) and the members that fill
-// adds. In Execute mode it emits nothing.
+// event emits an event of the listen. The event contains host, duration_ms (except at the start)
+// and the members that fill adds. In Execute mode it emits nothing.
 func (s *scope) event(channel string, fill func(*value.Map)) status {
 	if s.l.info.Execute {
 		return running
@@ -112,8 +113,8 @@ func (s *scope) event(channel string, fill func(*value.Map)) status {
 	return s.t.emit(s.output(channel, m))
 }
 
-// emitCancelled emits the end of a listen whose task, or surrounding handler, is cancelled. It
-// emits nothing once the run itself has ended.
+// emitCancelled emits the end of a listen because its task, or the surrounding handler, was
+// cancelled. It emits nothing after the end of the run.
 func (s *scope) emitCancelled() {
 	if s.t.m.ctxOver() || s.t.m.ending.fatal != nil {
 		return
@@ -126,7 +127,7 @@ func (s *scope) emitCancelled() {
 	s.t.raised = raised
 }
 
-// output returns an emit about the exchange.
+// output returns an emit whose origin is the exchange.
 func (s *scope) output(channel string, payload *value.Map) *effect.Emit {
 	e := &effect.Emit{Channel: channel, Payload: value.AppendJSON(nil, payload.Slot())}
 	if s.number != 0 {
@@ -135,7 +136,7 @@ func (s *scope) output(channel string, payload *value.Map) *effect.Emit {
 	return e
 }
 
-// exchangeOpened continues after the exchange was opened.
+// exchangeOpened continues the listen after the exchange was opened.
 func (t *task) exchangeOpened(w *wait) status {
 	s := w.scope
 	if w.refused && w.err != nil {
@@ -149,15 +150,16 @@ func (t *task) exchangeOpened(w *wait) status {
 	return t.processMessages(s)
 }
 
-// registerExchange registers an opened exchange with the task, which closes it however it ends.
+// registerExchange adds an opened exchange to the task's scopes, so that the task closes the
+// exchange in every case.
 func (t *task) registerExchange(w *wait) {
 	w.scope.id, w.scope.open = w.result.(*effect.ExchangeOpened).ID, true
 	t.scopes = append(t.scopes, w.scope)
 	t.entered(SpanListen, w.scope.decl.Name)
 }
 
-// processMessages processes messages until one needs a handler, one ends the listen, or none is
-// left. It runs in the frame of the listen.
+// processMessages handles queued messages. It stops when a message starts a handler, when a message
+// ends the listen, or when the queue is empty. It runs in the frame of the listen.
 func (t *task) processMessages(s *scope) status {
 	for {
 		if s.unsent != nil {
@@ -181,7 +183,7 @@ func (t *task) processMessages(s *scope) status {
 			s.requestMessages()
 			return t.park(&wait{kind: waitMessages, scope: s})
 		}
-		if t.m.memory.limit > 0 && t.budget < 0 { // handlers alone never reach a tick
+		if t.m.memory.limit > 0 && t.budget < 0 { // a loop over messages never reaches a tick
 			t.budget = budget
 			if !t.m.memory.measure(0) {
 				return t.outOfMemory()
@@ -199,8 +201,8 @@ func (t *task) processMessages(s *scope) status {
 	}
 }
 
-// requestMessages requests the next messages, unless a request is pending, no more can arrive, or
-// too many are queued.
+// requestMessages requests the next messages. It does nothing if a request is pending, if no more
+// messages can arrive, or if too many messages are queued.
 func (s *scope) requestMessages() {
 	if s.next != nil || s.err != nil || s.over || !s.open || s.full() {
 		return
@@ -210,8 +212,8 @@ func (s *scope) requestMessages() {
 	s.next, s.effect = f, s.t.m.stats.Requests
 }
 
-// enqueueMessages stores messages that have arrived. Only a withdrawal, and the loss of the
-// exchange, overtake a running handler.
+// enqueueMessages adds the messages that have arrived to the queue. Only a withdrawal and the
+// failure of the exchange affect the running handler before the queued messages are handled.
 func (s *scope) enqueueMessages(c completion) {
 	s.next = nil
 	if c.err != nil {
@@ -222,7 +224,7 @@ func (s *scope) enqueueMessages(c completion) {
 		return
 	}
 	messages := c.result.(*effect.ExchangeMessages).Messages
-	if len(s.queue) == 0 { // the result belongs to this scope: it becomes the queue without a copy
+	if len(s.queue) == 0 { // only this scope uses the result, so that the slice becomes the queue without a copy
 		s.queue = messages[:0]
 	}
 	for i := range messages {
@@ -242,8 +244,9 @@ func (s *scope) enqueueMessages(c completion) {
 	}
 }
 
-// replyFailed continues after a reply failed because the host has exited. Messages that the host
-// sent before it exited and that need no answer are still handled; after a timeout none is.
+// replyFailed continues the listen after a reply failed because the host has exited. Messages that
+// the host sent before its exit and that need no answer are still handled. After a timeout no
+// message is handled.
 func (s *scope) replyFailed(r *effect.ExchangeReply, e *effect.Error) {
 	if r != nil {
 		s.dropRequest(r.InReplyTo)
@@ -255,8 +258,8 @@ func (s *scope) replyFailed(r *effect.ExchangeReply, e *effect.Error) {
 	}
 }
 
-// dropRequests drops the requests of an exited host: the one that is being handled, those in the
-// queue, and an unsent reply. After a timeout it drops all messages.
+// dropRequests drops the messages of an exited host that need an answer: the message that is being
+// handled, the queued ones, and an unsent reply. After a timeout it drops all messages.
 func (s *scope) dropRequests(e *effect.Error) {
 	s.exited = true
 	if s.run != nil && s.run.cause == nil && (timedOut(e) || hostmsg.Of(s.run.message.Type).Waits()) {
@@ -279,7 +282,7 @@ func (s *scope) dropRequests(e *effect.Error) {
 	s.queue = rest
 }
 
-// dropRequest counts a message of an exited host if the host waited for an answer to it.
+// dropRequest reports whether messages of type typ need an answer. If so, it counts one as dropped.
 func (s *scope) dropRequest(typ string) bool {
 	waits := hostmsg.Of(typ).Waits()
 	if waits {
@@ -288,15 +291,15 @@ func (s *scope) dropRequest(typ string) bool {
 	return waits
 }
 
-// timedOut reports whether an exchange failed because its time limit, or that of a heartbeat,
-// expired.
+// timedOut reports whether an exchange failed because its time limit or the time limit of a
+// heartbeat expired.
 func timedOut(e *effect.Error) bool {
 	code := e.Fields["code"]
 	return e.Kind == "TimeoutError" || code == "timeout" || code == "heartbeat"
 }
 
-// withdraw withdraws the message with this id, whether it is being handled or still queued. It
-// reports whether there was such a message.
+// withdraw withdraws the message with this ID, whether it is being handled or queued. It reports
+// whether there was such a message.
 func (s *scope) withdraw(id string) bool {
 	if id == "" {
 		return false
@@ -313,7 +316,8 @@ func (s *scope) withdraw(id string) bool {
 	return found
 }
 
-// dispatchMessage processes one message. again is true if the next one may follow.
+// dispatchMessage processes one message. again is true if the next message can be processed at
+// once.
 func (t *task) dispatchMessage(s *scope, m *effect.HostMessage) (st status, again bool) {
 	s.decision = nil
 	if m.Decided {
@@ -335,7 +339,7 @@ func (t *task) dispatchMessage(s *scope, m *effect.HostMessage) (st status, agai
 	case hostmsg.Fails:
 		return t.close(s, value.Err(s.hostError(m.Payload.Map()))), false
 	case hostmsg.Withdraws:
-		return running, true // the withdrawal has been handled already
+		return running, true // withdraw has already handled the withdrawal
 	}
 	if h := s.handler(m.Type); h != nil {
 		return t.startHandler(s, h, m)
@@ -343,9 +347,8 @@ func (t *task) dispatchMessage(s *scope, m *effect.HostMessage) (st status, agai
 	return t.handleUnhandled(s, m)
 }
 
-// handler returns the block for a message type. An implicit handler is used only if the host has
-// tools, or the application may provide some, and the program has no handler of its own for the
-// type.
+// handler returns the block that handles a message type. An implicit handler is used only if the
+// program has no handler for the type, and the host has tools or the application may provide some.
 func (s *scope) handler(typ string) *handler {
 	var implicit *handler
 	for i := range s.l.handlers {
@@ -381,7 +384,7 @@ func (s *scope) hostError(m *value.Map) value.Slot {
 	return e.With("host", value.String(s.decl.Name)).Slot()
 }
 
-// close returns the process after a terminal message; the listen then results in result.
+// close releases the process after a terminal message. The listen then results in result.
 func (t *task) close(s *scope, result value.Slot) status {
 	return t.request(&effect.ExchangeClose{ID: s.id}, &wait{kind: waitClose, scope: s, payload: result})
 }
@@ -392,14 +395,14 @@ func (t *task) closed(w *wait) status {
 	return t.finishListen(w.scope, w.payload)
 }
 
-// popScope removes the scope, the innermost one, from the task.
+// popScope removes s, which must be the innermost scope, from the task.
 func (t *task) popScope(s *scope) {
 	t.scopes[len(t.scopes)-1] = nil
 	t.scopes = t.scopes[:len(t.scopes)-1]
 	t.leftSpan()
 }
 
-// exchangeLost ends a listen whose exchange failed.
+// exchangeLost ends a listen whose exchange has failed.
 func (t *task) exchangeLost(s *scope) status {
 	var e *effect.Error
 	if !errors.As(s.err, &e) {
@@ -411,7 +414,7 @@ func (t *task) exchangeLost(s *scope) status {
 	return t.close(s, value.Err(programError(e)))
 }
 
-// finishListen makes result the value of ListenBegin, and emits the corresponding event.
+// finishListen makes result the value of ListenBegin and emits the event for success or failure.
 func (t *task) finishListen(s *scope, result value.Slot) status {
 	t.setPC(s.pc + 1)
 	*t.slot(s.window) = result
@@ -427,9 +430,9 @@ func (t *task) finishListen(s *scope, result value.Slot) status {
 	})
 }
 
-// unwindScope handles an error or a cancellation that leaves part of a listen: either one handler
-// run, and the listen continues; or the whole listen, whose exchange is then closed. on is true if
-// unwinding continues outside the listen, with ip at the listen.
+// unwindScope handles an error or a cancellation that leaves a handler or the whole listen. If only
+// the handler's run was cancelled, the listen continues. Otherwise the exchange is closed. on is
+// true if unwinding continues outside of the listen, with ip at the listen.
 func (t *task) unwindScope(s *scope, r *raised) (st status, on bool) {
 	if r.cancelled && r.until == s {
 		t.raised = nil
@@ -451,7 +454,7 @@ func (t *task) unwindScope(s *scope, r *raised) (st status, on bool) {
 		if !r.cancelled {
 			reason = value.Message(r.value)
 		}
-		// If the host cannot be notified, it does not need to be: the result is ignored.
+		// the result is ignored: if the host cannot be notified, it has exited
 		w := &wait{kind: waitUnwind, scope: s}
 		t.m.startRequest(&effect.ExchangeClose{ID: s.id, Reason: reason}, &pendingRequest{t: t, wait: w, closing: true})
 		return t.park(w), false
@@ -470,13 +473,14 @@ func (t *task) unwindScope(s *scope, r *raised) (st status, on bool) {
 // messages are the queued messages of an exchange.
 type messages struct {
 	queue  []effect.HostMessage
-	queued int // in bytes of lines
+	queued int // size of the queued messages, in bytes of lines
 }
 
-// The most that is queued while the program is busy; beyond it the host's pipe fills up.
+// Limits of the queue while the program is busy. When a limit is reached, no more messages are
+// requested, and the host's pipe fills up.
 const (
-	queueLimit = 4096    // messages
-	queueBytes = 4 << 20 // of lines; the last batch may exceed it
+	queueLimit = 4096    // maximum number of messages
+	queueBytes = 4 << 20 // maximum size in bytes of lines; the last batch may exceed it
 )
 
 func (q *messages) full() bool { return len(q.queue) >= queueLimit || q.queued >= queueBytes }
@@ -495,7 +499,7 @@ func (q *messages) drop() {
 	}
 }
 
-// removeByID removes the message with this id and returns it, if there is one.
+// removeByID removes the message with this ID and returns it. found is false if there is none.
 func (q *messages) removeByID(id string) (m effect.HostMessage, found bool) {
 	for i := range q.queue {
 		if q.queue[i].ID == id {
@@ -508,12 +512,13 @@ func (q *messages) removeByID(id string) (m effect.HostMessage, found bool) {
 	return m, false
 }
 
-// asks are the messages that the program has received and may answer, in their order. A host may
-// send any number, and the program may leave them unanswered: no method visits all of them.
+// asks are the messages that the program has received and may answer, in the order of their
+// arrival. A host may send any number of messages, and the program may leave all of them
+// unanswered. Adding, finding and settling a message therefore must not visit all messages.
 type asks struct {
-	all  []*ask            // including some that are settled
-	live int               // how many are not settled
-	byID map[string][]*ask // those with an id
+	all  []*ask            // all unsettled messages, and some settled ones
+	live int               // number of unsettled messages
+	byID map[string][]*ask // messages that have an ID, by ID
 }
 
 func (l *asks) add(k *ask) {
@@ -528,7 +533,7 @@ func (l *asks) add(k *ask) {
 	l.byID[k.id] = append(l.byID[k.id], k)
 }
 
-// find returns the first unsettled message with an id; nil if there is none.
+// find returns the first unsettled message with this ID, or nil if there is none.
 func (l *asks) find(id string) *ask {
 	same := l.byID[id]
 	for len(same) > 0 && same[0].answered != "" {
@@ -542,10 +547,11 @@ func (l *asks) find(id string) *ask {
 	return same[0]
 }
 
-// fewAsks is a number below which settled messages need not be removed.
+// fewAsks is the minimum number of messages for which countSettled removes settled messages.
 const fewAsks = 32
 
-// countSettled counts a settled message. When most are settled, it removes them.
+// countSettled counts a settled message. If at least half of the messages are settled, it removes
+// the settled ones.
 func (l *asks) countSettled() {
 	if l.live--; len(l.all) < fewAsks || l.live > len(l.all)/2 {
 		return

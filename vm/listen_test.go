@@ -17,15 +17,15 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// listening is a program whose main listens to the host Worker. Its result is
-// that of the listen, in a tuple. Constants: k0 is the prompt, then come those
-// that the test adds.
+// listening is a program whose main listens to the host Worker. Its result is a tuple that contains
+// the result of the listen. Constant k0 is the prompt. The constants of the test follow.
 type listening struct {
 	*asm
 	main *ir.Function
 }
 
-// handlers are blocks over r9 (the payload) and up, by message type.
+// newListening returns the program with these handlers. Each handler is a message type and a block
+// of code. The payload is in r9, and the registers above r9 are free.
 func newListening(handlers ...string) *listening {
 	a := newAsm()
 	a.str("go")
@@ -58,7 +58,7 @@ func newListening(handlers ...string) *listening {
 	return &listening{a, f}
 }
 
-// play runs the program and compares its result, the log, and the replies.
+// play runs the program and compares the result, the log, and the replies with the expected ones.
 func (l *listening) play(t *testing.T, s *stage, want string, log ...string) {
 	t.Helper()
 	l.main = nil
@@ -74,7 +74,7 @@ func (l *listening) play(t *testing.T, s *stage, want string, log ...string) {
 		got = string(value.AppendJSON(nil, out.Value))
 	}
 	if got != want {
-		t.Errorf("result %s, want %s", got, want)
+		t.Errorf("result = %s, want %s", got, want)
 	}
 	if diff := cmp.Diff(log, s.log); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
@@ -94,14 +94,15 @@ func failed(message string) string {
 	return `emit listen:error {"host":"Worker","duration_ms":5,"error":` + string(value.AppendString(nil, message)) + `}`
 }
 
-// failedDropping is failed of a host that had requests without an answer.
+// failedDropping returns the log entry failed for a host that had sent requests which received no
+// answer.
 func failedDropping(message string, requests int) string {
 	return fmt.Sprintf(`%s,"dropped_requests":%d}`, strings.TrimSuffix(failed(message), "}"), requests)
 }
 
-// TestListenResult: the loop ends with a result message, whose payload is in
-// the Ok, with partial_output when partial messages came. A progress message
-// without a handler is reported as unhandled.
+// TestListenResult checks that a result message ends the loop. The Ok contains its payload, with
+// partial_output if partial messages arrived. A progress message without a handler is reported as
+// unhandled.
 func TestListenResult(t *testing.T) {
 	newListening().play(t, newStage(`
 		< {"type":"result","text":"done","n":1}`),
@@ -117,9 +118,9 @@ func TestListenResult(t *testing.T) {
 		`[{"ok":{"text":"x"}},null]`, started, opened, `emit listen:unhandled {"host":"Worker","type":"progress","message":{"message":"m"}}`, "close ", complete)
 }
 
-// TestListenHandlers: handlers run one at a time in the frame of the function
-// and see its registers. A handler's value is sent unless it is nil; Ok(v) is
-// sent as v.
+// TestListenHandlers checks that handlers run one at a time in the frame of the function and can
+// read its registers. The host receives a handler's value unless the value is nil. For Ok(v) the
+// host receives v.
 func TestListenHandlers(t *testing.T) {
 	const count = "Move r10 r2\nJumpNotNil r10 @more\nLoadConst r10 k1\n@more: AnyBinary r2 r10 r10 0\n"
 	l := newListening(
@@ -148,9 +149,9 @@ func TestListenHandlers(t *testing.T) {
 		"reply approval 8 error 3", "close ", complete)
 }
 
-// TestListenHostError: an error message results in an Err(HostError) with its
-// fields. An exchange that fails results in its error, after the messages that came
-// before it.
+// TestListenHostError checks that an error message results in an Err(HostError) with the message's
+// fields. A failed exchange results in the exchange's error, after the messages that arrived before
+// the failure.
 func TestListenHostError(t *testing.T) {
 	newListening().play(t, newStage(`
 		< {"type":"error","message":"no disk","code":"E1","recoverable":false}`),
@@ -166,7 +167,8 @@ func TestListenHostError(t *testing.T) {
 		`[{"err":{"message":"cannot start","kind":"HostError","host":"Worker"}},null]`, started, opened, failed("cannot start"))
 }
 
-// TestListenUnhandled: a host never waits for ever.
+// TestListenUnhandled checks that a host that awaits an answer receives one even if the program has
+// no handler for the message.
 func TestListenUnhandled(t *testing.T) {
 	unhandled := func(typ string) string {
 		return `emit listen:unhandled {"host":"Worker","type":"` + typ + `","message":{"id":1}}`
@@ -197,7 +199,8 @@ func TestListenUnhandled(t *testing.T) {
 		unhandled("approval"), `reply approval 1 "no"`, "close ", complete)
 }
 
-// TestListenInvalid: a typed parameter is validated; a host that waits is notified.
+// TestListenInvalid checks that a message must fit the type of its handler's parameter. If it does
+// not, a host that awaits an answer receives an error.
 func TestListenInvalid(t *testing.T) {
 	l := newListening("question:Q", "FieldBool r10 r9 0\nField r10 r9 0\nBlockEnd r10", "note:Q", "LoadNil r10\nBlockEnd r10")
 	l.play(t, newStage(`
@@ -213,10 +216,10 @@ func TestListenInvalid(t *testing.T) {
 		`reply question "a" error invalid question: question: expected String, got 1`, `reply question "b" "x"`, "close ", complete)
 }
 
-// TestListenHandlerErrors: an error that leaves a handler cancels the exchange
-// and is the listen's Err, with its own type, whether it was thrown there or in
-// a callee, was a fault, or was the handler's Err. Regions inside the handler
-// come first; those around the listen catch nothing.
+// TestListenHandlerErrors checks errors that leave a handler: an error thrown in the handler or in
+// a function that it calls, a fault, or an Err that the handler returns. The exchange is cancelled,
+// and the listen results in an Err that contains the error with its type. Regions inside the
+// handler catch the error first. Regions around the listen do not catch it.
 func TestListenHandlerErrors(t *testing.T) {
 	for name, code := range map[string]string{
 		"throw":         "LoadConst r10 k1\nThrow r10",
@@ -257,9 +260,9 @@ func TestListenHandlerErrors(t *testing.T) {
 	l.play(t, newStage("< {\"type\":\"question\"}\nhang"), "uncaught over", started, opened, "close over")
 }
 
-// TestListenWithdraw: a withdraw cancels the handler that is parked, and no
-// region catches that. Nothing is replied and the loop continues. A withdraw that
-// comes too late, or for a message that still waits, causes no reply either.
+// TestListenWithdraw checks that a withdrawal cancels a parked handler and that no region catches
+// the cancellation. The host receives no reply, and the loop continues. If the message is still
+// queued or already answered, the host receives no reply either.
 func TestListenWithdraw(t *testing.T) {
 	slow := "@a: LoadConst r11 k1\nPerform r10 1 0 k2\n@b: LoadConst r10 k0\n@c: BlockEnd r10\ncatch @a @b @c r10"
 	l := newListening("question", "Call r10 f1\nBlockEnd r10", "progress", "BlockEnd r9")
@@ -279,8 +282,8 @@ func TestListenWithdraw(t *testing.T) {
 		`[{"ok":{}},null]`, started, opened, `reply progress  {"n":1}`, "close ", complete)
 }
 
-// TestListenQuestionTimeout: a question that is not answered in time is
-// answered with the default or an error, and the exchange continues.
+// TestListenQuestionTimeout checks a question that the program does not answer in time. The host
+// receives the default answer or an error, and the exchange continues.
 func TestListenQuestionTimeout(t *testing.T) {
 	for _, c := range []struct{ def, reply string }{{"", "error question timed out after 7 seconds"}, {`,"question_default":"d"`, `"d"`}} {
 		l := newListening("question", "LoadConst r11 k0\nAwaitEmit r10 1\nBlockEnd r10")
@@ -292,7 +295,7 @@ func TestListenQuestionTimeout(t *testing.T) {
 		s.expire = true
 		l.play(t, s, `[{"ok":{}},null]`, started, opened, "ask go ", "reply question 1 "+c.reply, "close ", complete)
 	}
-	// answered in time: the timer is ended with the handler
+	// the handler answers in time, so that the end of the handler cancels the timer
 	l := newListening("question", "LoadConst r10 k0\nBlockEnd r10")
 	l.Hosts[0].Config = []byte(`{"question_timeout":7}`)
 	l.play(t, newStage(`
@@ -301,7 +304,7 @@ func TestListenQuestionTimeout(t *testing.T) {
 		< {"type":"result"}`), `[{"ok":{}},null]`, started, opened, `reply question  "go"`, "close ", complete)
 }
 
-// TestListenTimeout: an exchange that times out ends the handler that waits.
+// TestListenTimeout checks that the timeout of an exchange ends a waiting handler.
 func TestListenTimeout(t *testing.T) {
 	l := newListening("question", "LoadConst r11 k0\nAwaitEmit r10 1\nBlockEnd r10")
 	l.play(t, newStage(`
@@ -312,8 +315,9 @@ func TestListenTimeout(t *testing.T) {
 		started, opened, "ask go ", "close ", failedDropping("host 'Worker' timed out after 1 second", 1))
 }
 
-// TestListenLost: when a host exits, the waiting handler ends. Messages that the host sent before
-// are handled, except those that need an answer. Without a heartbeat no further message is handled.
+// TestListenLost checks that the exit of a host ends the waiting handler. Messages that the host
+// sent before its exit are handled, except those that need an answer. After a missed heartbeat no
+// further message is handled.
 func TestListenLost(t *testing.T) {
 	l := newListening("question", "LoadConst r11 k0\nAwaitEmit r10 1\nBlockEnd r10")
 	play := func(failure string) *stage {
@@ -337,8 +341,8 @@ func TestListenLost(t *testing.T) {
 		started, opened, "ask go ", "close ", failedDropping(silent, 3))
 }
 
-// TestListenReplyLost: a reply finds the host gone. Messages of the host that need no answer are
-// read and handled; a question that comes later is dropped. After a timeout nothing is handled.
+// TestListenReplyLost checks a reply that fails because the host has exited. Messages that need no
+// answer are still handled. A later question is dropped. After a timeout no message is handled.
 func TestListenReplyLost(t *testing.T) {
 	const dead = "host exited without result"
 	l := newListening("question", "LoadConst r10 k0\nBlockEnd r10")
@@ -365,9 +369,8 @@ func TestListenReplyLost(t *testing.T) {
 		started, opened, `reply question  "go"`, "close ", failedDropping(late, 1))
 }
 
-// TestListenNested: a handler may itself listen. An error in the inner handler
-// is the inner listen's Err; a withdraw of the outer message closes the inner
-// exchange.
+// TestListenNested checks a handler that itself listens. An error in a handler of the inner listen
+// becomes the inner listen's Err. A withdrawal of the outer message closes the inner exchange.
 func TestListenNested(t *testing.T) {
 	nested := func() *listening {
 		l := newListening("question", `
@@ -401,8 +404,8 @@ func TestListenNested(t *testing.T) {
 		`emit listen:error {"host":"Worker","duration_ms":5,"error":"cancelled","kind":"cancelled"}`, "close ", strings.Replace(complete, ":5}", ":15}", 1))
 }
 
-// TestListenRunCancelled: when the run is cancelled, the exchange is closed
-// under a context of its own, and no region catches the cancellation.
+// TestListenRunCancelled checks a cancelled run. The exchange is closed with a context that has not
+// ended, and no region catches the cancellation.
 func TestListenRunCancelled(t *testing.T) {
 	l := newListening("question", "@a: LoadConst r11 k0\nAwaitEmit r10 1\n@b: BlockEnd r10\ncatch @a @b @b r10")
 	s := newStage("< {\"type\":\"question\"}\nhang")
@@ -413,7 +416,7 @@ func TestListenRunCancelled(t *testing.T) {
 			cancel(stop)
 		}
 		if _, ok := r.(*effect.ExchangeClose); ok && ctx.Err() != nil {
-			t.Error("closed under a context that has ended")
+			t.Error("the exchange was closed with a context that has ended")
 		}
 		return s.Perform(ctx, r)
 	})})
@@ -428,15 +431,15 @@ func TestListenRunCancelled(t *testing.T) {
 	}
 }
 
-// TestListenPerformerError: an error that the program may not catch ends the
-// run, and the exchange is closed.
+// TestListenPerformerError checks that an error which the program cannot catch ends the run and
+// closes the exchange.
 func TestListenPerformerError(t *testing.T) {
 	newListening("a", "BlockEnd r9").play(t, newStage("< {\"type\":\"b\"}"), "ended the script of exchange 0 has ended",
 		started, opened, `emit listen:unhandled {"host":"Worker","type":"b","message":{}}`, "close cancelled")
 }
 
-// TestListenExecuteMode: library code's default loop emits no listen events of
-// its own but for unhandled messages, and sends schema and context.
+// TestListenExecuteMode checks a listen in Execute mode, which the library's default loop uses. It
+// emits listen events only for unhandled messages, and sends the schema and the context.
 func TestListenExecuteMode(t *testing.T) {
 	l := newListening("progress", "LoadNil r10\nBlockEnd r10")
 	l.Functions[0].Listens[0].Execute = true
@@ -459,8 +462,8 @@ func TestListenExecuteMode(t *testing.T) {
 		`{"ok":{}}`, `open Worker "go" "S"S`, `emit listen:unhandled {"host":"Worker","type":"other","message":{}}`, "close ")
 }
 
-// TestListenImplicit: the handler that dispatches tool calls runs only when the
-// host has tools, and never when the program has a handler of its own.
+// TestListenImplicit checks that the implicit handler, which dispatches tool calls, runs only if
+// the host has tools. It never runs if the program has a handler for the message type.
 func TestListenImplicit(t *testing.T) {
 	const dispatch = "LoadConst r10 k0\nNewOk r10 r10\nBlockReply r10"
 	play := func(tools []int, reply string, log []string, handlers ...string) {
@@ -483,15 +486,16 @@ func TestListenImplicit(t *testing.T) {
 	play([]int{0}, "1", []string{"reply tool_call 1 1"}, "tool_call:implicit", dispatch, "tool_call", "LoadConst r10 k1\nBlockEnd r10")
 }
 
-// TestListenFlood: while a handler waits, messages queue up to a bound in
-// number and in size; beyond that no more messages are requested. All messages
-// come in order.
+// TestListenFlood checks the queue while a handler waits. The queue is limited in number and in
+// size of messages. When a limit is reached, the VM requests no more messages. The program receives
+// all messages in order.
 func TestListenFlood(t *testing.T) {
 	t.Run("many", func(t *testing.T) { testFlood(t, 256, nil, queueLimit) })
 	t.Run("large", func(t *testing.T) { testFlood(t, 2, make([]byte, 1<<20), queueBytes>>20) })
 }
 
-// testFlood sends batches whose lines are text, of which limit messages may wait.
+// testFlood sends batches of batch messages. Each message has the given text. At most limit
+// messages may be queued.
 func testFlood(t *testing.T, batch int, text []byte, limit int) {
 	const batches = 40
 	l := newListening("n", "AnyField r10 r9 k2\nJumpNotNil r2 @more\nLoadConst r11 k0\nAwaitEmit r10 1\nAnyField r10 r9 k2\n@more: Move r2 r10\nEmit r2 r2\nLoadNil r10\nBlockEnd r10")
@@ -514,16 +518,16 @@ func testFlood(t *testing.T, batch int, text []byte, limit int) {
 		case *effect.Emit:
 			if r.Channel != "listen:start" && r.Channel != "listen:complete" {
 				if want := string(value.AppendJSON(nil, value.String(strings.Repeat("x", int(n.Load()%7))))); string(r.Payload) != want {
-					t.Errorf("message %d is %s, want %s", n.Load(), r.Payload, want)
+					t.Errorf("message %d = %s, want %s", n.Load(), r.Payload, want)
 				}
 				n.Add(1)
 			}
 		case *effect.ExchangeNext:
 			if waits := sent*batch - int(n.Load()); waits > limit {
-				t.Errorf("more messages were requested while %d wait", waits)
+				t.Errorf("the VM requested more messages while %d are queued", waits)
 			}
 			if sent > 0 && sent < 2 {
-				<-asked // the first handler waits
+				<-asked // the first handler now waits
 			}
 			out := &effect.ExchangeMessages{}
 			for i := range batch {
@@ -545,12 +549,12 @@ func testFlood(t *testing.T, batch int, text []byte, limit int) {
 		t.Fatal(err)
 	}
 	if n.Load() != int64(batch*batches) {
-		t.Errorf("%d messages came", n.Load())
+		t.Errorf("the program received %d messages", n.Load())
 	}
 }
 
-// TestListenWithdrawBetweenWaits: a handler whose message is withdrawn between
-// two of its waits, just before the second begins, does not wait for good.
+// TestListenWithdrawBetweenWaits checks a handler whose message is withdrawn between two of its
+// waits, just before the second wait begins. The handler must not wait forever.
 func TestListenWithdrawBetweenWaits(t *testing.T) {
 	l := newListening("question", "LoadConst r11 k1\nPerform r10 1 0 k2\nLoadConst r11 k0\nAwaitEmit r10 1\nBlockEnd r10")
 	l.int(5000)
@@ -563,12 +567,12 @@ func TestListenWithdrawBetweenWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := string(value.AppendJSON(nil, out.Value)); got != `[{"ok":{}},null]` || w.replies != 0 {
-		t.Errorf("result %s, %d replies", got, w.replies)
+		t.Errorf("result = %s with %d replies, which is unexpected", got, w.replies)
 	}
 }
 
-// betweenWaits is a host that asks a question, and withdraws it at the moment
-// when the sleep of the question's handler ends.
+// betweenWaits is a performer with one host. The host asks a question, and withdraws it when the
+// sleep of the question's handler ends.
 type betweenWaits struct {
 	nexts, replies int
 	awake          func(effect.Result, error)
@@ -597,7 +601,7 @@ func (w *betweenWaits) next() *effect.ExchangeMessages {
 	return out
 }
 
-// Start performs on the run's goroutine, so that the order is certain.
+// Start performs requests on the run's goroutine, so that their order is fixed.
 func (w *betweenWaits) Start(_ context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	stop = func() {}
 	switch r.(type) {

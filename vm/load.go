@@ -8,12 +8,13 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// function is a loaded function. Its first field is the part of a function that package value
-// knows, so that the second word of a closure can point to either.
+// function is a loaded function. Its first field is the part of a function that package value uses,
+// so that the second word of a closure can point to a value.Function or to a function of package
+// vm.
 type function struct {
 	value.Function
-	number    int // in the program; of a stub, that of the function it calls
-	entry     int // number of its first instruction
+	number    int // index in the program; for a stub, the index of the function that it calls
+	entry     int // number of the first instruction
 	registers int
 	info      *ir.Function
 	listens   []listen
@@ -24,7 +25,7 @@ type native struct {
 	call Native
 }
 
-// loader builds an image. Only the loader modifies it.
+// loader builds an image. No other code modifies an image's tables and code.
 type loader struct {
 	*image
 	config *Config
@@ -73,7 +74,7 @@ func (m *loader) loadNatives() error {
 	return nil
 }
 
-// find returns a function of the library.
+// find returns the function of the library with this name, or nil if there is none.
 func (m *loader) find(name string) Native {
 	if m.config.Natives == nil {
 		return nil
@@ -81,8 +82,8 @@ func (m *loader) find(name string) Native {
 	return m.config.Natives(name)
 }
 
-// effect returns the number of the native that performs an effect; ok is false if there is none of
-// that name.
+// effect returns the number of the native that performs an effect. ok is false if no native has
+// this name.
 func (m *loader) effect(name string) (n int32, ok bool) {
 	for i := len(m.program.Natives); i < len(m.natives); i++ {
 		if m.natives[i].name == name {
@@ -97,8 +98,8 @@ func (m *loader) effect(name string) (n int32, ok bool) {
 	return int32(len(m.natives) - 1), true
 }
 
-// declare creates the values of agents, hosts, stores and tools that do not exist yet. The state of
-// tools is computed when the run starts.
+// declare creates the values of the declared agents, hosts, stores and tools that do not exist yet.
+// The state of tools is computed when the run starts.
 func (m *VM) declare() {
 	p := m.image.program
 	for i := len(m.declared.stores); i < len(p.Stores); i++ {
@@ -120,8 +121,8 @@ func (m *VM) declare() {
 	}
 }
 
-// loadCode lays out the code of all functions in one slice of instructions. Instructions 0 and 1
-// serve the bottom frames, as their call and their return address.
+// loadCode stores the code of all functions in one slice of instructions. Instruction 0 represents
+// the call of every bottom frame, and instruction 1 is its return address.
 func (m *loader) loadCode() error {
 	p := m.program
 	m.functions = make([]function, len(p.Functions))
@@ -156,7 +157,7 @@ func (m *loader) loadCode() error {
 	return nil
 }
 
-// resolveCalls sets the entries of the called functions in the calls from an instruction on.
+// resolveCalls sets the entry of the called function in each call from instruction from on.
 func (m *loader) resolveCalls(from int) {
 	for i := from; i < len(m.code); i++ {
 		if in := &m.code[i]; ir.Op(in.op) == ir.OpCall || in.op == opSubIntKCall {
@@ -165,7 +166,7 @@ func (m *loader) resolveCalls(from int) {
 	}
 }
 
-// loadFunction appends a function's block and those of its handlers.
+// loadFunction appends the blocks of a function and of its handlers to the code.
 func (m *loader) loadFunction(f *function) error {
 	f.entry = len(m.code)
 	if f.registers > headroom {
@@ -199,14 +200,14 @@ func (m *loader) emitIns(in ins, origin int) {
 	m.origin = append(m.origin, int32(origin))
 }
 
-// loadBlock appends the instructions of one block and a trap after them. It fuses instructions
-// where that pays and makes jumps relative.
+// loadBlock appends the instructions of one block, followed by a trap. It fuses instructions where
+// possible and makes jumps relative.
 func (m *loader) loadBlock(f *function, h *handler, b *ir.Block) error {
 	start := len(m.code)
 	if h == nil {
 		start = f.entry // includes opEnter
 	}
-	at := make([]int, len(b.Code)+1) // at[i]: the new position of instruction i
+	at := make([]int, len(b.Code)+1) // at[i] is the new position of instruction i
 	fusing := fusable(b)
 	covered := m.coverBlock(f, h, b)
 	marked := m.marks(b)
@@ -279,7 +280,7 @@ func (m *loader) loadBlock(f *function, h *handler, b *ir.Block) error {
 	return nil
 }
 
-// jumps reports whether an operation's imm is a target.
+// jumps reports whether the imm of an operation is a jump target.
 func jumps(op uint8) bool {
 	if op >= opTrap {
 		return op == opSkipPresent || op == opCase
@@ -287,8 +288,8 @@ func jumps(op uint8) bool {
 	return ir.Shapes[op].Target
 }
 
-// loadIns converts an IR instruction. The target of a jump and the function of a call are resolved
-// later.
+// loadIns converts an IR instruction. The targets of jumps and the entries of called functions are
+// resolved later.
 func (m *loader) loadIns(f *function, i ir.Instr) (ins, error) {
 	in := ins{uint8(i.Op), i.A, i.B, i.C, i.Imm}
 	info := ir.Describe(i.Op)
@@ -363,26 +364,27 @@ func (m *image) closureOf(n int) value.Slot {
 // functionOf returns the function that a closure runs.
 func functionOf(c value.Slot) *function { return (*function)(unsafe.Pointer(c.Function())) }
 
-// image is a loaded program: the loader builds it, and its runs share it. A run changes three
-// things in it, none of which affects what a run does. Closures are created on first use, since few
-// are ever used. Strings of constants cache facts about themselves. Counters and coverage add up
-// over the runs. Because of these, two runs of an image must not execute at the same time.
+// image is a loaded program. The loader builds it, and all runs of the program share it. A run
+// changes three parts of it, none of which affects the run's behaviour. It creates a closure on
+// first use, because most closures are never used. String constants cache properties of their text.
+// Counters and coverage accumulate over the runs. Because of these changes, two runs of an image
+// must not execute at the same time.
 type image struct {
 	program *ir.Program
 
 	// Code.
 	code        []ins
 	origin      []int32 // code[pc] comes from instruction origin[pc] of its block
-	blocks      []block // by start
+	blocks      []block // in the order of their first instructions
 	functions   []function
-	closures    []value.Slot // of functions without captures, created on first use
-	natives     []native     // the program's, then those that perform its effects
+	closures    []value.Slot // closures of functions without captures, created on first use
+	natives     []native     // the program's natives, then those that perform its effects
 	constants   []value.Slot
-	reciprocals map[int32]int32  // by divisor: index in constants
-	texts       []map[string]int // for opSwitchText: the case of a String
+	reciprocals map[int32]int32  // index in constants, by divisor
+	texts       []map[string]int // for opSwitchText: number of the case, by the String
 	tallies
-	mapped *positionMap // for snapshots, created on first use
-	debug  debugging    // with Application.Debugger
+	mapped *positionMap // for snapshots; created on first use
+	debug  debugging    // used with Application.Debugger
 
 	// Declarations.
 	types     []*value.Type
@@ -391,13 +393,13 @@ type image struct {
 	toolDecls []*toolDecl
 	hostDecls []Host
 	pipelines []*pipeline
-	called    []ToolFunction // functions from which tools are created
+	called    []ToolFunction // functions that Args can turn into tools
 }
 
-// tallies are the counters of an image's runs.
+// tallies are the counters that all runs of an image share.
 type tallies struct {
-	counters []counter // with Config.Count
-	cover    *cover    // with Config.Cover
+	counters []counter // used with Config.Count
+	cover    *cover    // used with Config.Cover
 }
 
 // load returns the image of a program.

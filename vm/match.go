@@ -14,8 +14,8 @@ func opIsType(t *task, in *ins) status {
 	return running
 }
 
-// typeKinds has, for each kind of type, the kind of object of its values, if there is only one. It
-// is a table because a map would make a method call a quarter slower.
+// typeKinds contains, for each kind of type, the object kind of its values if all of them have the
+// same. It is a table because a map would make a method call a quarter slower.
 var typeKinds = func() (table [value.TypeTask + 1]struct {
 	kind value.Kind
 	one  bool
@@ -29,8 +29,8 @@ var typeKinds = func() (table [value.TypeTask + 1]struct {
 	return table
 }()
 
-// hasType reports whether s is of type t. It ignores type parameters: any array is an Array<Int>.
-// The type of a named agent, host or tool has only that one as a value.
+// hasType reports whether s has type t. It ignores type parameters: any array is an Array<Int>. The
+// type of a named agent, host or tool has only that agent, host or tool as a value.
 func hasType(s value.Slot, t *value.Type) bool {
 	if only := typeKinds[t.Kind]; only.one {
 		if s.Kind() != only.kind {
@@ -46,7 +46,7 @@ func hasType(s value.Slot, t *value.Type) bool {
 	case value.TypeAny:
 		return true
 	case value.TypeOption:
-		return true // None is nil, and any value is its own Some
+		return true // None is nil, and a value that is not nil represents its own Some
 	case value.TypeResult:
 		return s.IsResult()
 	case value.TypeStruct, value.TypeSchema, value.TypeEnum:
@@ -63,8 +63,8 @@ func hasType(s value.Slot, t *value.Type) bool {
 	return false
 }
 
-// isType is hasType that also checks the members of tuples, so that patterns on Any can distinguish
-// pairs from triples.
+// isType reports the same as hasType, but also checks the members of tuples, so that patterns on
+// Any can distinguish pairs from triples.
 func isType(s value.Slot, t *value.Type) bool {
 	if !hasType(s, t) {
 		return false
@@ -83,7 +83,7 @@ func isType(s value.Slot, t *value.Type) bool {
 	return true
 }
 
-// opCheck converts an Any to a T.
+// opCheck converts an Any to the type of the instruction.
 func opCheck(t *task, in *ins) status {
 	typ := t.m.image.types[in.imm]
 	if s := value.Flatten(*t.slot(in.b)); in.c != 0 && uint8(s.Kind()) == in.c {
@@ -104,8 +104,8 @@ func opCheck(t *task, in *ins) status {
 	return t.fault("this is not %s: %s", typ, schema.Join(errs))
 }
 
-// unconverted returns the kind of the values of a scalar type, which need no conversion; KindNil
-// for other types.
+// unconverted returns the kind of the values of a scalar type, which need no conversion. For other
+// types it returns KindNil.
 func unconverted(t *value.Type) value.Kind {
 	switch t.Kind {
 	case value.TypeInt, value.TypeFloat, value.TypeString, value.TypeBool:
@@ -114,7 +114,8 @@ func unconverted(t *value.Type) value.Kind {
 	return value.KindNil
 }
 
-// describe returns a value's description for a fault: scalars by themselves, the rest by type.
+// describe describes a value for the message of a fault: a scalar by its value, any other value by
+// its type.
 func describe(s value.Slot) string {
 	switch s.Kind() {
 	case value.KindNil:

@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// TestMemoryLimit: the loop's own operations are held to the limit. The error's
-// place is the instruction that requests memory, or the one at which the budget
-// is used up, and the region around it catches the error.
+// TestMemoryLimit checks that operations of the dispatch loop observe the limit. The place of the
+// error is the instruction that requests memory, or the instruction at which the budget is used up.
+// A region around that place catches the error.
 func TestMemoryLimit(t *testing.T) {
 	const message = "the program's values need more than the 8 MiB that [limits] max_memory_mb allows"
 	for _, c := range []struct {
@@ -19,7 +19,8 @@ func TestMemoryLimit(t *testing.T) {
 		{"push", "NewArray r1 r1 0\nLoadInt r2 7\n@more: ArrayPushInt r1 r2\nLoop @more", 3},
 		{"concat", "LoadConst r1 k0\n@more: Concat r1 r1 r1\nLoop @more", 2},
 		{"map", "NewMap r1 r1 0\nLoadInt r2 0\n@more: BoxInt r3 r2\nMapSet r1 r3 r3\nAddIntK r2 r2 1\nLoop @more", 4},
-		// A list of pairs: each is small, and the loop's edge sees them.
+		// A list of pairs, each of which is small. The check at the end of a loop iteration detects
+		// them.
 		{"small", "LoadNil r2\n@more: LoadNil r3\nNewTuple r2 r2 2\nLoop @more", 2},
 		{"caught", `
 			@from: LoadNil r2
@@ -37,21 +38,21 @@ func TestMemoryLimit(t *testing.T) {
 			a.fn("main() Full 8", c.code+"\nReturn r1")
 			a.Limits.MaxMemoryMB = 8
 			if u := a.wantError(t, message); u != nil && u.Line != c.line {
-				t.Errorf("at line %d, want %d", u.Line, c.line)
+				t.Errorf("error at line %d, want %d", u.Line, c.line)
 			}
 		})
 	}
 }
 
-// TestMemoryCollects: garbage counts until a collection. That happens when the
-// limit is reached, and not at every measurement after that.
+// TestMemoryCollects checks that garbage counts until a collection. A collection happens when the
+// limit is reached, and not at each measurement after that.
 func TestMemoryCollects(t *testing.T) {
 	var m memory
 	m.begin(64, nil, nil)
 	for range 200 {
 		garbage = make([]byte, 1<<20)
 		if !m.fits(1 << 20) {
-			t.Fatal("garbage counts")
+			t.Fatal("fits(1 MiB) = false although all earlier memory is garbage")
 		}
 	}
 	blocks := make([][]byte, 0, 64)
@@ -59,24 +60,25 @@ func TestMemoryCollects(t *testing.T) {
 		blocks = append(blocks, make([]byte, 1<<20))
 	}
 	if n := len(blocks); n < 50 || n > 75 {
-		t.Errorf("%d MiB fit into 64", n)
+		t.Errorf("%d blocks of 1 MiB fit into 64 MiB, want 50 to 75", n)
 	}
 	if m.fits(65 << 20) {
-		t.Error("more than all fits")
+		t.Error("fits(65 MiB) = true with a limit of 64 MiB")
 	}
 	if blocks = nil; !m.fits(1 << 20) {
-		t.Error("what was dropped counts")
+		t.Error("fits(1 MiB) = false after all blocks were released")
 	}
 	var none memory
 	none.begin(0, nil, nil)
 	if !none.fits(1 << 60) {
-		t.Error("there is no limit")
+		t.Error("fits = false without a limit")
 	}
 }
 
 var garbage []byte
 
-// TestRoom: natives ask before they take, and a text has a bound.
+// TestRoom checks that a native can reserve memory before it allocates, and that the length of a
+// text is limited.
 func TestRoom(t *testing.T) {
 	natives := map[string]Native{
 		"ask": func(a *Args) (value.Slot, error) {

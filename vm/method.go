@@ -6,8 +6,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// opCallMethod finds a method by the receiver's run-time type. A method whose parameters have
-// defaults is listed once per arity, the one with all parameters first.
+// opCallMethod finds a method by the receiver's run-time type. A method with default parameters is
+// listed once per arity, the function with all parameters first.
 func opCallMethod(t *task, in *ins) status {
 	receiver := value.Flatten(*t.slot(in.a + 1))
 	*t.slot(in.a + 1) = receiver
@@ -41,24 +41,25 @@ func opCallMethod(t *task, in *ins) status {
 	return t.fault("%s has no method %s", value.TypeName(receiver), name)
 }
 
-// methodCache contains recently called methods. Without it, looking up the method took three
-// quarters of the time of a call. The dispatch loop reads it too.
+// methodCache contains recently called methods. Without it, finding the method takes three quarters
+// of the time of a call. The dispatch loop reads the cache, too.
 type methodCache [64]cachedMethod
 
-// cachedMethod is the called method and the start of its code. An unused entry has params 0, which
+// cachedMethod is a called method and the start of its code. In an unused entry params is 0, which
 // matches no call.
 type cachedMethod struct {
 	on     unsafe.Pointer // the receiver's methodKey
-	name   int32          // the constant
+	name   int32          // index of the constant that contains the name
 	entry  int32
 	params uint8
 }
 
-// The keys of receivers whose exact type does not matter, besides the scalars' heads.
+// Keys of receivers whose exact type does not matter. Scalars use their heads as keys.
 var stringKey, arrayKey, mapKey value.Head
 
-// methodKey returns the key under which methods are found: the type of a struct or enum, the head
-// of a scalar, or one key each for all strings, arrays and maps. known is false for other values.
+// methodKey returns the key under which methods of s are cached: the type of a struct or enum, the
+// head of a scalar, or a common key for all strings, arrays or maps. known is false for other
+// values.
 func methodKey(s value.Slot) (key unsafe.Pointer, known bool) {
 	switch s.Kind() {
 	case value.KindInt, value.KindFloat, value.KindBool:
@@ -76,7 +77,7 @@ func methodKey(s value.Slot) (key unsafe.Pointer, known bool) {
 	return nil, false
 }
 
-// entry returns the entry for a call, which may hold another call.
+// entry returns the entry for a call. The entry may currently contain another call.
 func (c *methodCache) entry(key unsafe.Pointer, name int32) *cachedMethod {
 	return &c[(uintptr(name)*7+uintptr(key)>>4)%uintptr(len(c))]
 }

@@ -6,38 +6,39 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Native is a library function in Go. It is a leaf: it runs no code of the program, and accesses
-// only its arguments and the data of the run that library.go exposes. A *value.Error is raised as
-// that error, a *value.Fault as a RuntimeError, any other error as a RuntimeError with its text.
-// Arguments are borrowed: a native marks with value.Share those that its result contains. The
-// receiver of a mutating native is owned already. A native whose result is that of an effect
-// returns the result of Args.Ask.
+// Native is a library function in Go. It runs no code of the program, and accesses only its
+// arguments and the data of the run that library.go exposes. A *value.Error is raised as that
+// error, a *value.Fault as a RuntimeError, and any other error as a RuntimeError with its text.
+// Arguments are borrowed: a native must mark those that its result contains with value.Share. The
+// receiver of a mutating native is already owned. A native that performs an effect returns the
+// result of Args.Ask.
 type Native func(*Args) (value.Slot, error)
 
-// Args is the window of a native's arguments, all Full. It is valid only during the call. An
-// accessor for another kind of value faults.
+// Args contains the arguments of a native, all with the class Full. It is valid only during the
+// call. An accessor raises a fault if the argument has another kind.
 type Args struct {
-	base unsafe.Pointer // of argument 0
+	base unsafe.Pointer // address of argument 0
 	n    int
 	name string
-	vm   *VM         // nil outside a run
-	pace *value.Pace // the VM's, or one of the caller outside a run
+	vm   *VM         // nil outside of a run
+	pace *value.Pace // the pace of the VM, or that of the caller outside of a run
 
 	asked    nativeRequest
-	repeated bool // the native has made its request before: only its ResultFunc is needed
+	repeated bool // the native has already made its request, and is called again only to obtain its ResultFunc
 }
 
 // Pace returns the pace. A native that visits many elements or much text must report its steps to
-// it. The pace then detects the end of the run or of a timeout, and interrupts the native by a
-// panic. Steps must be reported before the receiver changes.
+// the pace. The pace then detects the end of the run or of a timeout, and interrupts the native by
+// a panic. The native must report its steps before it changes the receiver.
 func (a *Args) Pace() *value.Pace { return a.pace }
 
-// At returns character i of a text; ok is false out of range.
+// At returns character i of a text. ok is false if i is out of range.
 func (a *Args) At(x *value.Str, i int64) (c value.Slot, ok bool) {
 	return a.offsets().At(x, i, a.pace)
 }
 
-// Cut returns the characters of a text from lo to hi (exclusive); ok is false out of range.
+// Cut returns the characters of a text from lo to hi (exclusive). ok is false if lo or hi is out of
+// range.
 func (a *Args) Cut(x *value.Str, lo, hi int64) (s value.Slot, ok bool) {
 	return a.offsets().Slice(x, lo, hi, a.pace)
 }
@@ -49,19 +50,19 @@ func (a *Args) offsets() *value.Offsets {
 	return a.vm.texts.characters()
 }
 
-// Step reports n elements to the pace.
+// Step reports that the native has visited n elements.
 func (a *Args) Step(n int) { a.pace.Step(n) }
 
-// Room faults unless n more bytes are within [limits] max_memory_mb. Natives call it before they
-// allocate much more memory than their arguments have. n must not exceed the memory that they then
-// allocate.
+// Room raises a fault unless n more bytes are within [limits] max_memory_mb. A native calls it
+// before it allocates much more memory than its arguments use. n must not exceed the number of
+// bytes that the native then allocates.
 func (a *Args) Room(n int) {
 	if a.vm != nil && !a.vm.memory.fits(n) {
 		panic(a.vm.memory.exceeded())
 	}
 }
 
-// TextBound returns the bound on the length of a text.
+// TextBound returns the limit for the length of a text.
 func (a *Args) TextBound() *value.Bound {
 	if a.vm == nil || a.pace != &a.vm.pace {
 		return &value.Bound{Pace: a.pace}
@@ -79,7 +80,7 @@ func (a *Args) slot(i int) *value.Slot {
 	return (*value.Slot)(unsafe.Add(a.base, uintptr(i)*value.SlotSize))
 }
 
-// WrongKind faults because argument i is not of the kind want.
+// WrongKind raises a fault because argument i does not have the kind want.
 func (a *Args) WrongKind(i int, want string) {
 	panic(value.Faultf("%s: expected %s, got %s", a.name, want, value.TypeName(*a.slot(i))))
 }
@@ -87,8 +88,8 @@ func (a *Args) WrongKind(i int, want string) {
 // Slot returns argument i.
 func (a *Args) Slot(i int) value.Slot { return *a.slot(i) }
 
-// Set replaces argument i. Set(0, …) returns a mutated receiver; a receiver that was changed in
-// place need not be set.
+// Set replaces argument i. Set(0, …) returns a mutated receiver. A native that modified the
+// receiver's memory directly need not call Set.
 func (a *Args) Set(i int, s value.Slot) { *a.slot(i) = s }
 
 // Int returns argument i, an Int.
@@ -157,14 +158,14 @@ func (a *Args) Type(i int) *value.Type {
 	return t
 }
 
-// Invoke calls f outside a run, as CallNative does. window contains the arguments, which are Full,
-// that is self-describing, and receives the values that a mutating native sets. A *value.Fault with
-// which an accessor of Args panics is returned as the error.
+// Invoke calls f outside of a run. window contains the arguments. Like all values with the class
+// Full, they contain their kind. A mutating native stores its results in window. If an accessor of
+// Args panics with a *value.Fault, Invoke returns it as the error.
 func (f Native) Invoke(name string, window []value.Slot) (result value.Slot, err error) {
 	return f.InvokeIn(nil, name, window)
 }
 
-// InvokeIn is Invoke under a pace.
+// InvokeIn calls f outside of a run, like Invoke, with a pace.
 func (f Native) InvokeIn(pace *value.Pace, name string, window []value.Slot) (result value.Slot, err error) {
 	return f.invoke(&Args{name: name, pace: pace}, window)
 }

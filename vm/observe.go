@@ -8,21 +8,23 @@ import (
 )
 
 // Observer receives the activity of a run, for a trace of it. Its methods are called on the run's
-// goroutine, in the run's order; the function that Requested returns may be called from any
-// goroutine. Tasks are numbered from 1, which is main. Every task and span that begins also ends,
-// however the run ends.
+// goroutine, in the order of the activity. The function that Requested returns may be called from
+// any goroutine. Tasks are numbered from 1; main is task 1. Every task and span that begins also
+// ends, however the run ends.
 type Observer interface {
-	// TaskBegan is called when a task first runs; at is its function, parent the task that started
-	// it, 0 for none.
+	// TaskBegan is called when a task first runs. at is the place of the task's function, and
+	// parent is the task that started it, or 0 for none.
 	TaskBegan(task, parent int64, at Place)
-	// TaskEnded is called at the end of a task: how is "" if it succeeded, else "cancelled" or the
-	// error's type.
+	// TaskEnded is called at the end of a task. how is "" if the task succeeded, and otherwise
+	// "cancelled" or the type of the error.
 	TaskEnded(task int64, how string)
-	// Entered and Left enclose the nested spans of a task: a listen, whose name is that of the
-	// host, and the handling of a message, whose name is the message's type.
+	// Entered is called at the start of a span of a task, and Left at its end. Spans are nested. A
+	// span is a listen, named by its host, or the handling of a message, named by the message's
+	// type.
 	Entered(task int64, kind SpanKind, name string)
 	Left(task int64)
-	// Requested is called for an effect. It returns the function that receives the result.
+	// Requested is called before an effect is performed. The function that it returns receives the
+	// result.
 	Requested(task int64, r effect.Request) func(effect.Result, error)
 }
 
@@ -57,7 +59,7 @@ func (all Observers) Left(task int64) {
 	}
 }
 
-// Requested calls each observer, and passes the result to each.
+// Requested calls each observer. The returned function passes the result to each of them.
 func (all Observers) Requested(task int64, r effect.Request) func(effect.Result, error) {
 	var receivers []func(effect.Result, error)
 	for _, o := range all {
@@ -84,7 +86,8 @@ const (
 	SpanHandler SpanKind = "handler"
 )
 
-// began numbers a task that begins to run, if the run is observed.
+// began assigns a number to a task that begins to run, if an observer, a journal or a debugger
+// needs one.
 func (t *task) began() {
 	o := t.m.config.Observer
 	if o == nil && !t.m.config.Detail && !t.m.journaled.on && t.m.config.Application.Debugger == nil {
@@ -106,7 +109,7 @@ func (t *task) observer() Observer {
 	return t.m.config.Observer
 }
 
-// reportEnd reports the end of a task that has run.
+// reportEnd reports to the observer the end of a task that has run.
 func (t *task) reportEnd() {
 	o := t.observer()
 	if o == nil {
@@ -138,8 +141,8 @@ func (t *task) leftSpan() {
 	}
 }
 
-// requested reports a request and its origin to the observer, and returns the function that
-// receives its result; nil without an observer.
+// requested reports a request and its origin to the observer. It returns the function that receives
+// the result, or nil without an observer.
 func (t *task) requested(r effect.Request) func(effect.Result, error) {
 	if t.m.config.Detail {
 		t.addOrigin(r)
@@ -156,7 +159,7 @@ func (t *task) requested(r effect.Request) func(effect.Result, error) {
 	return nil
 }
 
-// addOrigin records the origin of a piece of output in it: the task, and the exchange whose message
+// addOrigin stores the origin of an output in the request: the task, and the exchange whose message
 // the task handles.
 func (t *task) addOrigin(r effect.Request) {
 	from := func() *effect.From {
@@ -168,7 +171,7 @@ func (t *task) addOrigin(r effect.Request) {
 	}
 	switch r := r.(type) {
 	case *effect.Emit:
-		if r.From == nil { // otherwise its listen has set it
+		if r.From == nil { // if From is set, the listen has set it
 			r.From = from()
 		}
 	case *effect.AwaitEmit:
@@ -180,7 +183,7 @@ func (t *task) addOrigin(r effect.Request) {
 	}
 }
 
-// reportPlace reports the task's place when it makes a request for which it may wait.
+// reportPlace passes the task's place to Config.Located if the task may wait for the request.
 func (t *task) reportPlace(r effect.Request) {
 	var from **effect.From
 	switch r := r.(type) {
@@ -194,7 +197,7 @@ func (t *task) reportPlace(r effect.Request) {
 	}
 	at := visible(t.frames(nil, t.pc()))
 	if at.Text == "" {
-		return // in the library alone
+		return // all calls are in the library
 	}
 	t.m.config.Located(at)
 	if from == nil {
@@ -227,7 +230,8 @@ func (t *task) performEffect(ctx context.Context, r effect.Request) (effect.Resu
 	return result, err
 }
 
-// performWaiting is performEffect for requests that may wait: nothing else can continue until then.
+// performWaiting performs a request that may wait, like performEffect. No other task can continue
+// while it waits.
 func (t *task) performWaiting(r effect.Request) (effect.Result, error) {
 	p := t.m.config.Profile
 	if p == nil {

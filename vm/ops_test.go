@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// expr runs code that leaves a Full result in r1.
+// expr runs code that stores a Full value in r1, and compares the value with want, which is JSON.
 func expr(t *testing.T, code, want string, prepare ...func(*asm)) {
 	t.Helper()
 	a := newAsm()
@@ -87,7 +87,7 @@ func TestIntArithmetic(t *testing.T) {
 			if y == int64(int32(y)) {
 				expr(t, fmt.Sprintf("LoadIntConst r2 k0\nAndIntK r1 r2 %d\nBoxInt r1 r1", y), fmt.Sprint(x&y), consts)
 			}
-			// The parts of a fused pair are written too.
+			// The registers of the parts of a fused pair are set, too.
 			expr(t, "LoadIntConst r2 k0\nLoadIntConst r3 k1\nXorInt r4 r2 r3\nAndIntK r1 r4 65535\nXorInt r1 r1 r4\nBoxInt r1 r1", fmt.Sprint((x^y)&65535^(x^y)), consts)
 			for _, n := range []int64{0, 1, 31, 63} {
 				expr(t, fmt.Sprintf("LoadIntConst r2 k0\nLoadIntConst r3 k1\nShrIntK r4 r2 %d\nXorInt r1 r3 r4\nXorInt r1 r1 r4\nAndIntK r1 r1 -1\nBoxInt r1 r1", n),
@@ -161,7 +161,8 @@ func TestComparisons(t *testing.T) {
 	expr(t, "LoadConst r2 k0\nLoadConst r3 k1\nEqual r1 r2 r3\nBoxBool r1 r1", "true", func(a *asm) { a.str("xy"); a.str("xy") })
 }
 
-// TestJumps takes each conditional jump both ways: 1 when it jumps.
+// TestJumps runs each conditional jump with operands for which it jumps and with operands for which
+// it does not. The result is 1 if it jumped.
 func TestJumps(t *testing.T) {
 	nan := func(a *asm) { a.float(1); a.float(2); a.float(math.NaN()); a.str("s"); a.typ(ir.TypeInfo{Kind: "nil"}) }
 	for _, c := range []struct{ setup, jump, want string }{
@@ -207,7 +208,7 @@ func TestStrings(t *testing.T) {
 		a.float(2)
 		a.int(2)
 	}
-	// Equal texts that are not one object, and different texts, with lengths of one byte and more.
+	// Equal texts in separate objects, and different texts, with lengths of one byte and more.
 	texts := []string{"", "a", "b", "é", "ab", "ac", "abc"}
 	for _, x := range texts {
 		for _, y := range texts {
@@ -340,11 +341,11 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestOwn: a marked container is copied before it is mutated, on every step of
-// a path, and its other holder sees no change.
+// TestOwn checks copy-on-write. A container that is marked as shared is copied before it is
+// mutated, at every step of a path. Its other holder does not see the change.
 func TestOwn(t *testing.T) {
 	prepare := func(a *asm) { a.int(1); a.str("k"); a.int(2) }
-	// r2 = [[1]], r3 a second holder of it.
+	// r2 = [[1]], and r3 refers to the same array
 	nested := "LoadConst r4 k0\nNewArray r4 r4 1\nNewArray r2 r4 1\nShare r2\nMove r3 r2\nLoadInt r5 0\n"
 	for _, c := range []struct{ code, want string }{
 		{nested + "Own r2\nOwnElem r6 r2 r5\nLoadConst r7 k2\nArrayPush r6 r7\nNewTuple r1 r2 2", "[[[1,2]],[[1]]]"},

@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// counted is a context that is cancelled after a number of calls of Err.
+// counted is a context that is cancelled after a number of calls of its Err method.
 type counted struct {
 	context.Context
 	left int
@@ -26,7 +26,7 @@ func (c *counted) Err() error {
 }
 
 // longPrograms returns programs whose main spends its time in one operation. The operation is in a
-// try, whose catch must not receive the interruption.
+// `try`, whose `catch` must not receive the interruption.
 func longPrograms() map[string]*asm {
 	programs := map[string]*asm{}
 	add := func(name, code string, prepare ...func(*asm)) {
@@ -63,7 +63,7 @@ var longNatives = map[string]Native{
 	"copy": func(a *Args) (value.Slot, error) { return value.Copy(a.Slot(0)), nil },
 }
 
-// TestLongOperations checks that a long operation stops with the run, at the next check of the
+// TestLongOperations checks that cancelling the run stops a long operation at the next check of the
 // context.
 func TestLongOperations(t *testing.T) {
 	for name, a := range longPrograms() {
@@ -78,7 +78,7 @@ func TestLongOperations(t *testing.T) {
 				}
 				ctx := &counted{t.Context(), checks}
 				if out, err := m.Run(ctx); !errors.Is(err, context.Canceled) && err != nil || out != nil {
-					t.Errorf("got %v, %v", out, err)
+					t.Errorf("Run returned %v, %v", out, err)
 				}
 				if over := -ctx.left; over > 8 {
 					t.Errorf("the context was checked %d times after its end, want at most 8", over)
@@ -88,7 +88,7 @@ func TestLongOperations(t *testing.T) {
 	}
 }
 
-// TestBoundInNative checks that a race with a time limit ends although a member is in an endless
+// TestBoundInNative checks that a race with a time limit ends even if a member executes an endless
 // native.
 func TestBoundInNative(t *testing.T) {
 	a := newAsm()
@@ -104,7 +104,7 @@ func TestBoundInNative(t *testing.T) {
 	performer := effect.PerformerFunc(func(ctx context.Context, r effect.Request) (effect.Result, error) {
 		s, ok := r.(*effect.Sleep)
 		if !ok {
-			return nil, fmt.Errorf("unexpected %s", r.Kind())
+			return nil, fmt.Errorf("unexpected effect %s", r.Kind())
 		}
 		asked <- s.Milliseconds
 		return nil, nil
@@ -123,9 +123,9 @@ func TestBoundInNative(t *testing.T) {
 	defer cancel()
 	out, err := m.Run(ctx)
 	if err != nil || value.Text(out.Value) != `{"ok":null}` {
-		t.Errorf("got %v, %v", out, err)
+		t.Errorf("Run returned %v, %v", out, err)
 	}
 	if ms := <-asked; ms != 5 {
-		t.Errorf("the bound slept %d ms", ms)
+		t.Errorf("the sleep of the race's time limit was %d ms", ms)
 	}
 }

@@ -11,30 +11,30 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// ResultFunc converts an effect's result to a native's value.
+// ResultFunc converts an effect's result to the value that the native returns.
 type ResultFunc func(effect.Result) (value.Slot, error)
 
-// Nothing is the ResultFunc of an effect without result.
+// Nothing is the ResultFunc of an effect that has no result.
 func Nothing(effect.Result) (value.Slot, error) { return value.Nil, nil }
 
-// nativeRequest is the effect that a native has requested.
+// nativeRequest is the request of a native for an effect.
 type nativeRequest struct {
-	request effect.Request // nil for none
+	request effect.Request // nil if the native requested no effect
 	convert ResultFunc
-	park    func(t *task, w *wait) status // waits in place of a request; nil without one
+	park    func(t *task, w *wait) status // if set, parks the task instead of performing a request
 }
 
-// Ask lets a native return the result of an effect: the VM performs r, and give converts its result
-// to the value for the program. A native returns what Ask returns; its arguments are no longer
-// valid when give is called.
+// Ask lets a native return the result of an effect. The VM performs r, and convert converts its
+// result to a value for the program. A native returns what Ask returns. The native's arguments are
+// no longer valid when convert is called.
 func (a *Args) Ask(r effect.Request, convert ResultFunc) (value.Slot, error) {
 	a.asked = nativeRequest{request: r, convert: convert}
 	return value.Nil, nil
 }
 
-// AskToHold is Ask for an effect that opens an external resource. The task owns it from then on:
-// the VM closes it when the task ends by an error or is cancelled. held derives from the result the
-// number of the resource and the request that closes it; without such a request the task owns
+// AskToHold does the same as Ask, for an effect that opens an external resource. The task then owns
+// the resource: the VM closes it when the task ends by an error or is cancelled. held returns the
+// number of the resource and the request that closes it. If the request is nil, the task owns
 // nothing. Release ends the ownership.
 func (a *Args) AskToHold(r effect.Request, convert ResultFunc, held func(effect.Result) (id int64, closing effect.Request)) (value.Slot, error) {
 	m := a.vm
@@ -47,14 +47,14 @@ func (a *Args) AskToHold(r effect.Request, convert ResultFunc, held func(effect.
 	})
 }
 
-// takeRequest returns the effect that the native just called has requested.
+// takeRequest returns the request that the native which was just called has made, and clears it.
 func (a *Args) takeRequest() nativeRequest {
 	x := a.asked
 	a.asked = nativeRequest{}
 	return x
 }
 
-// opPerform performs the effect that a native requests.
+// opPerform calls a native that requests an effect, and performs the effect.
 func opPerform(t *task, in *ins) status {
 	n := &t.m.image.natives[in.imm]
 	args := t.arguments(in, n.name)
@@ -68,21 +68,21 @@ func opPerform(t *task, in *ins) status {
 	switch {
 	case x.park != nil:
 		return x.park(t, w)
-	case x.request == nil: // the result was known without an effect
+	case x.request == nil: // the native had the result without an effect
 		return t.storeResult(w, v)
 	}
 	return t.request(x.request, w)
 }
 
-// arguments returns the Args for the window of a native or an effect.
+// arguments returns the Args for the window of a native.
 func (t *task) arguments(in *ins, name string) *Args {
 	a := &t.m.args
 	a.base, a.n, a.name = unsafe.Add(t.fp, uintptr(in.a)*slotSize+slotSize), int(in.b), name
 	return a
 }
 
-// ask performs the request of a native called by CallNative, or of an operation on a store in a
-// file. The task continues at once, unless another process has locked the file.
+// ask performs the request of a native that CallNative has called, or of an operation on a store in
+// a file. The task continues at once unless another process has locked the file.
 func (t *task) ask(r effect.Request, w *wait) status {
 	t.m.stats.Requests++
 	if t.isAlone() {
@@ -93,7 +93,7 @@ func (t *task) ask(r effect.Request, w *wait) status {
 	if !errors.Is(w.err, effect.ErrWaits) {
 		return t.complete(w)
 	}
-	t.m.stats.Requests-- // start counts it again
+	t.m.stats.Requests-- // startRequest counts the request again
 	w.result, w.err = nil, nil
 	w.request = r
 	f := &pendingRequest{t: t, wait: w}
@@ -126,15 +126,15 @@ func (t *task) acceptResult(w *wait) status {
 	return t.storeResult(w, v)
 }
 
-// giver returns the function that converts a result to the program's value. After a restore the
-// native is called again for it: its arguments are still in place.
+// giver returns the function that converts a result to the program's value. After a restore, giver
+// calls the native again to obtain the function. The native's arguments are still in its window.
 func (t *task) giver(w *wait) (ResultFunc, error) {
 	if w.convert != nil {
 		return w.convert, nil
 	}
 	m, in := t.m, (*ins)(unsafe.Add(t.ip, -int(insSize)))
 	left, limit := m.pace.Left, m.memory.limit
-	m.pace.Left, m.memory.limit = math.MaxInt, 0 // nothing is counted twice
+	m.pace.Left, m.memory.limit = math.MaxInt, 0 // the second call of the native counts neither for the budget nor for the memory
 	n := &m.image.natives[in.imm]
 	args := t.arguments(in, n.name)
 	args.repeated = true
@@ -148,7 +148,7 @@ func (t *task) giver(w *wait) (ResultFunc, error) {
 	return x.convert, err
 }
 
-// storeResult stores the result of an effect where it is needed.
+// storeResult stores the result of an effect in the register of the operation that waits for it.
 func (t *task) storeResult(w *wait, v value.Slot) status {
 	st := t.chargeResult(v)
 	if st == running {
@@ -167,7 +167,7 @@ type waiting struct {
 	request effect.Request
 }
 
-// performChosen performs the next one of the waiting requests.
+// performChosen performs the waiting request that Config.Choose selects.
 func (m *VM) performChosen() completion {
 	i := m.choose()
 	w := m.requests.waiting[i]

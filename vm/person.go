@@ -9,22 +9,23 @@ import (
 )
 
 // A person may answer a host's message that neither a handler nor a default of the program answers.
-// This is like a handler's run without a block: it can be withdrawn, and its time limit can expire.
+// The VM treats the question to the person as a handler run without a block: the host can withdraw
+// the message, and its time limit can expire.
 
-// questionOf describes a message of the host of the listen as a question for a person.
+// questionOf describes a message of type typ as a question for a person.
 func (s *scope) questionOf(typ string) effect.Asking {
 	return effect.Asking{Host: s.decl.Name, Type: typ, Within: s.timeLimit(typ)}
 }
 
-// askPerson asks a person to answer the first message of the queue.
+// askPerson asks a person to answer the first queued message.
 func (t *task) askPerson(s *scope, m *effect.HostMessage) status {
 	m = t.beginRun(s, m)
 	r := &effect.AskHost{Asking: s.questionOf(m.Type), Message: value.AppendJSON(nil, m.Payload)}
 	return t.request(r, &wait{kind: waitPerson, scope: s})
 }
 
-// personAnswered continues with a person's answer. If no person could be asked, the message is
-// unanswered.
+// personAnswered continues the listen with a person's answer. If no person could be asked, it
+// treats the message as unhandled.
 func (t *task) personAnswered(w *wait) status {
 	s, m := t.endRun()
 	var st status
@@ -41,8 +42,8 @@ func (t *task) personAnswered(w *wait) status {
 	return t.processMessages(s)
 }
 
-// forwardedQuestion returns the host's message that an awaited emit on this channel passes on, in a
-// default loop; otherwise nil.
+// forwardedQuestion returns the question that an awaited emit of a default loop forwards on this
+// channel. It returns nil if the emit does not forward the host's current message.
 func (t *task) forwardedQuestion(channel string) *effect.Asking {
 	s := t.innermost()
 	if s == nil || s.run == nil || !s.l.info.Execute || hostmsg.Of(s.run.message.Type).Channel != channel {

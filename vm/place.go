@@ -4,8 +4,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// The path to the place that is mutated: each container on the path is made owned, and written back
-// into the one above, which is owned already.
+// Owning the path to a mutated place. Each container on the path is made owned, and the result is
+// stored in the container above it, which is already owned.
 
 func opShare(t *task, in *ins) status {
 	value.Share(*t.slot(in.a))
@@ -20,7 +20,7 @@ func opOwnCell(t *task, in *ins) status {
 	return t.ownField(in.a, c, 0, in)
 }
 
-// makeOwned returns s owned, and counts the copy that this takes.
+// makeOwned returns s as an owned value. If that requires a copy, makeOwned counts the copy.
 func (t *task) makeOwned(s value.Slot) value.Slot {
 	if value.IsShared(s) || t.m.config.AlwaysCopy {
 		if t.m.memory.limit > 0 && !t.m.memory.fits(value.CopySize(s)) {

@@ -2,23 +2,24 @@ package vm
 
 import "github.com/concerto-lang/concerto/ir"
 
-// A position is a place in the code that does not depend on how the code was loaded: a block, by
-// its number in the order of the functions, each followed by the blocks of its handlers, and the
-// stubs of tools after them; and the instruction of the IR in it. Within a stub, which has no IR,
-// it is the VM's own instruction.
+// A position identifies an instruction independently of how the code was loaded. block is the
+// number of the block: functions are numbered in order, each followed by the blocks of its
+// handlers, and the stubs of tools come last. at is the number of the IR instruction in the block.
+// In a stub, which has no IR, at is the number of the VM's instruction.
 type position struct{ block, at int32 }
 
-// positionMap maps both ways, and contains the classes of registers. It is created for one image,
-// when a snapshot first needs it.
+// positionMap converts between positions and instructions of the VM, and contains the classes of
+// registers. An image has one, which is created when a snapshot first needs it.
 type positionMap struct {
 	m      *image
-	loaded [][]int32 // by block: the VM's instruction for each of the IR, 0 for none
+	loaded [][]int32 // by block: number of the VM's instruction for each IR instruction; 0 if there is none
 	states *ir.States
-	blocks map[*ir.Block]int32 // by their IR
-	// classes are those before instructions at which a frame may be, by block and instruction. A
-	// function is analysed when one of its frames is first met.
+	blocks map[*ir.Block]int32 // number of the block, by its IR
+	// classes contains, by block and instruction, the classes of the registers before each
+	// instruction at which a frame may be. A function is analysed when the first of its frames is
+	// encoded or decoded.
 	classes []map[int32]ir.Classes
-	walked  []bool // by function
+	walked  []bool // by function: it has been analysed
 }
 
 func (m *image) positionMap() *positionMap {
@@ -36,8 +37,8 @@ func (m *image) positionMap() *positionMap {
 	return p
 }
 
-// of returns the position of an instruction of the VM. A part of a fused instruction counts from
-// its first.
+// of returns the position of part `part` of the VM's instruction pc. The parts of a fused
+// instruction are numbered from 0.
 func (p *positionMap) of(pc, part int) position {
 	n := p.m.blockNumber(pc)
 	b := &p.m.blocks[n]
@@ -47,7 +48,7 @@ func (p *positionMap) of(pc, part int) position {
 	return position{int32(n), p.m.origin[pc] + int32(part)}
 }
 
-// ofCall returns the position of a call that a frame waits for.
+// ofCall returns the position of a call instruction whose call has not returned.
 func (p *positionMap) ofCall(pc int) position {
 	part := 0
 	if p.m.code[pc].op == opSubIntKCall {
@@ -56,7 +57,7 @@ func (p *positionMap) ofCall(pc int) position {
 	return p.of(pc, part)
 }
 
-// find returns the instruction of the VM at a position, and which part of it; ok is false if there
+// find returns the VM's instruction at a position, and the number of its part. ok is false if there
 // is none.
 func (p *positionMap) find(x position) (pc, part int, ok bool) {
 	if x.block < 1 || int(x.block) >= len(p.m.blocks) || x.at < 0 {
@@ -81,7 +82,7 @@ func (p *positionMap) find(x position) (pc, part int, ok bool) {
 	return pc, int(x.at - p.m.origin[pc]), true
 }
 
-// end returns the end of the code of a block.
+// end returns the number of the instruction after a block.
 func (p *positionMap) end(block int32) int {
 	if int(block)+1 < len(p.m.blocks) {
 		return p.m.blocks[block+1].start
@@ -89,7 +90,8 @@ func (p *positionMap) end(block int32) int {
 	return len(p.m.code)
 }
 
-// load finds the instructions of a block.
+// load returns, for each IR instruction of a block, the VM's instruction, and stores the list in
+// loaded.
 func (p *positionMap) load(block int32) []int32 {
 	if p.loaded[block] != nil {
 		return p.loaded[block]
@@ -112,7 +114,8 @@ func (p *positionMap) load(block int32) []int32 {
 	return all
 }
 
-// mayWaitAt reports whether a frame may be at an instruction while its task waits.
+// mayWaitAt reports whether a frame may be at an instruction with operation op while its task
+// waits.
 func mayWaitAt(op ir.Op) bool {
 	switch op {
 	case ir.OpPerform, ir.OpAwaitEmit, ir.OpAwaitEmitAs, ir.OpListenBegin, ir.OpAwait, ir.OpJoinAll, ir.OpRace, ir.OpParallelFor:
@@ -121,8 +124,8 @@ func mayWaitAt(op ir.Op) bool {
 	return ir.Shapes[op].Frame
 }
 
-// classesAt returns the classes of the registers before an instruction at which a frame may be; nil
-// if control never reaches it.
+// classesAt returns the classes of the registers before an instruction at which a frame may be. It
+// returns nil if the instruction is unreachable.
 func (p *positionMap) classesAt(x position) ir.Classes {
 	fn := p.m.blocks[x.block].fn
 	if n := fn.number; !p.walked[n] {

@@ -8,28 +8,29 @@ import (
 )
 
 // Profiling. With Config.Profile the loader puts an opMark before the first instruction of each
-// line and after each call, and fuses nothing. A mark records where the run is. Samples that are
-// due at a mark belong to the mark before, since the time has passed between the two. Without
-// Config.Profile there are no marks, and only the places where tasks wait and natives return check
-// for it.
+// line and after each call, and fuses nothing. A mark records the position of the run. The samples
+// that are pending at a mark are attributed to the previous mark, because the time has passed
+// between the two. Without Config.Profile there are no marks, and only the places where tasks wait
+// and natives return check for a profile.
 
-// Profile samples where a run is. Its functions are called on the run's goroutine. Stacks begin
-// with the innermost call, and the callee may retain them.
+// Profile samples the position of a run. Its functions are called on the run's goroutine. Stacks
+// begin with the innermost call, and the callee may retain them.
 type Profile struct {
-	// Pending is the number of pending samples. The profiler's clock adds to it, from any
-	// goroutine.
+	// Pending is the number of samples that have not been recorded. The profiler's clock increments
+	// it from any goroutine.
 	Pending atomic.Int32
-	// Sample receives n samples of a stack.
+	// Sample receives a stack to which n samples are attributed.
 	Sample func(stack []Place, n int)
-	// Now returns a time in nanoseconds, Waited receives how long a task has waited.
+	// Now returns the current time in nanoseconds. Waited receives the duration for which a task
+	// has waited.
 	Now    func() int64
 	Waited func(stack []Place, nanoseconds int64)
 }
 
-// maxFrames bounds the calls of a stack; the innermost ones count.
+// maxFrames is the maximum number of calls in a stack. The outer calls are omitted.
 const maxFrames = 500
 
-// marks returns the instructions of a block before which there is a mark.
+// marks returns the indexes of the instructions of a block before which there is a mark.
 func (m *loader) marks(b *ir.Block) map[int]bool {
 	if m.config.Profile == nil {
 		return nil
@@ -59,20 +60,20 @@ func doMark(t *task, in *ins) status {
 	return running
 }
 
-// sampling is the state of sampling a task.
+// sampling is the profiling state of a task.
 type sampling struct {
-	pending *atomic.Int32 // the number of pending samples
-	mark    mark          // the last mark
+	pending *atomic.Int32 // number of samples that have not been recorded
+	mark    mark          // last mark that the run reached
 }
 
-// hasSamples reports whether the time for a sample has come; s is nil without Config.Profile.
+// hasSamples reports whether samples are pending. s is nil without Config.Profile.
 func (s *sampling) hasSamples() bool { return s != nil && s.pending.Load() > 0 }
 
-// mark is the position of the last mark. The frame is stored as a number: if the stack has moved
-// since, at most the innermost line of a sample is wrong.
+// mark is the position of a mark that the run reached. The frame is stored as a number. If the
+// stack has moved since, at most the innermost line of a sample is wrong.
 type mark struct{ ip, fp uintptr }
 
-// stackAtMark returns the stack at the mark before the current one. That mark is in the same call,
+// stackAtMark returns the stack at the last mark. That mark is in the same call as the current one,
 // in its caller, or in a call that has just returned.
 func (t *task) stackAtMark() []Place {
 	pc := t.pc()
@@ -99,7 +100,8 @@ func (t *task) frames(all []Place, pc int) []Place {
 	return all
 }
 
-// sample records the samples for time spent outside the program's code: in a native, or an effect.
+// sample records the pending samples for time that the task spent outside of the program's code: in
+// a native or an effect.
 func (t *task) sample(what string) {
 	p := t.m.config.Profile
 	if n := p.Pending.Swap(0); n > 0 {
@@ -107,20 +109,20 @@ func (t *task) sample(what string) {
 	}
 }
 
-// discardSamples discards the samples that are due: nothing was computed.
+// discardSamples discards the pending samples, because the run did not compute.
 func (m *VM) discardSamples() {
 	if p := m.config.Profile; p != nil {
 		p.Pending.Store(0)
 	}
 }
 
-// recordWait reports how long the task has waited since a time, and for what.
+// recordWait reports how long the task has waited since the time since, and for what.
 func (t *task) recordWait(what string, since int64) {
 	p := t.m.config.Profile
 	p.Waited(t.frames([]Place{{Function: what}}, t.pc()), p.Now()-since)
 }
 
-// describe names what a task waits for.
+// describe returns a name for what the task waits for.
 func (w *wait) describe() string {
 	switch w.kind {
 	case waitTask, waitGroup:

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// TestProfile requests a sample before each mark: each sample belongs to the
-// mark before, in the call where that one stood.
+// TestProfile makes a sample pending before each mark. The sample must be attributed to the
+// previous mark and to the call that contains it.
 func TestProfile(t *testing.T) {
 	a := newAsm()
 	a.str("x")
@@ -51,8 +51,8 @@ func TestProfile(t *testing.T) {
 	if err != nil || value.Text(out.Value) != "8" {
 		t.Fatal(out, err)
 	}
-	// The first mark has none before it. After a call there are two marks
-	// where a line begins as well.
+	// The first mark has no previous mark. After a call there are two marks if a line begins there,
+	// too.
 	want := []string{
 		"3 main:1",
 		"1 main:2", // entered twice
@@ -66,19 +66,19 @@ func TestProfile(t *testing.T) {
 		"1 main:3", "1 main:4",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+		t.Errorf("samples (-want +got):\n%s", diff)
 	}
 }
 
-// TestProfileWaits: a wait is reported with the place where the task waits, and
-// does not count as computing.
+// TestProfileWaits checks that a wait is reported with the place where the task waits, and that its
+// time is not recorded as samples.
 func TestProfileWaits(t *testing.T) {
 	a := tasks("LoadConst r2 k0\nCall r1 f1\nReturn r1")
 	now := int64(0)
-	p := &Profile{Sample: func(stack []Place, n int) { t.Errorf("%d samples of %v", n, stack) }}
+	p := &Profile{Sample: func(stack []Place, n int) { t.Errorf("Sample received %d samples of %v, want none", n, stack) }}
 	p.Now = func() int64 {
 		if now += 10; now == 10 {
-			p.Pending.Store(5) // while it waits
+			p.Pending.Store(5) // the samples become pending while the task waits
 		}
 		return now
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// divisors and numbers return the values for which a reciprocal is most likely to
-// go wrong, and some random ones.
+// divisors and numbers return values for which a reciprocal is most likely to produce a wrong
+// result, and some random values.
 func divisors() []int32 {
 	all := []int32{-3, -1, 1, 2, 3, 4, 5, 6, 7, 9, 10, 60, 641, 1000, 1 << 16, 1000003, 1<<30 - 1, 1 << 30, math.MaxInt32 - 1, math.MaxInt32}
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -34,7 +34,8 @@ func numbers(k int64) []int64 {
 	return all
 }
 
-// A division by a constant is what Go's is, alone and fused.
+// TestReciprocals checks that a division by a constant has the same result as in Go, both as a
+// single instruction and fused with others.
 func TestReciprocals(t *testing.T) {
 	for _, k := range divisors() {
 		a := newAsm()
@@ -62,10 +63,10 @@ func TestReciprocals(t *testing.T) {
 			}
 			out, err := fresh.Call(context.Background(), f, slots...)
 			if err != nil {
-				t.Fatalf("%s of %v by %d: %v", a.Functions[f].Name, args, k, err)
+				t.Fatalf("%s(%v) with divisor %d: %v", a.Functions[f].Name, args, k, err)
 			}
 			if got := out.Value.AsInt(); got != want {
-				t.Errorf("%s of %v by %d: got %d, want %d", a.Functions[f].Name, args, k, got, want)
+				t.Errorf("%s(%v) with divisor %d = %d, want %d", a.Functions[f].Name, args, k, got, want)
 			}
 		}
 		for _, x := range numbers(int64(k)) {

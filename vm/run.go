@@ -19,9 +19,9 @@ const (
 	finished        // the bottom frame has returned or unwound
 )
 
-// run executes the task until it parks, finishes, or leaves in t.raised an error that nothing
-// catches. It is the one dispatch loop. No variable but t lives across a call in it: ip and fp are
-// saved before and read again after.
+// run executes the task until it parks, finishes, or leaves in t.raised an error that no region
+// catches. It is the only dispatch loop. No variable except t is live across a call in it: ip and
+// fp are saved before a call and read again after it.
 func (t *task) run() status {
 	if t.raised != nil {
 		if st := t.unwind(); st != running {
@@ -354,7 +354,8 @@ func (t *task) run() status {
 			}
 			continue
 		case ir.Op(opSwitchInt):
-			// b and c hold the first number. A match of 8 arms in a loop takes 0.7 of its time.
+			// b and c contain the smallest number. A match of 8 arms in a loop takes 0.7 of its
+			// time.
 			if i := uint64(*intAt(fp, in.a) - short(in)); i < uint64(in.imm) {
 				entry := unsafe.Add(ip, uintptr(i)*insSize)
 				ip = jump(unsafe.Add(entry, insSize), (*ins)(entry).imm)
@@ -377,8 +378,8 @@ func (t *task) run() status {
 			}
 			continue
 		case ir.Op(opLoopLtInt):
-			// A while loop's test at its end: one dispatch less per round, sieve takes 0.93 of its
-			// time.
+			// The test of a while loop at its end. This saves one dispatch per iteration: sieve
+			// takes 0.93 of its time.
 			test := (*ins)(jump(ip, in.imm))
 			ip = unsafe.Add(unsafe.Pointer(test), insSize)
 			if *intAt(fp, test.a) < *intAt(fp, test.b) {
@@ -399,7 +400,7 @@ func (t *task) run() status {
 			}
 			continue
 		case ir.OpForInt:
-			// No overflow: i < limit held before.
+			// no overflow, because i < limit before the addition
 			x := *intAt(fp, in.a) + 1
 			*intAt(fp, in.a) = x
 			if x < *intAt(fp, in.b) {
@@ -425,7 +426,7 @@ func (t *task) run() status {
 			}
 			continue
 
-		// Any: two Ints, which is the most frequent case of sums and comparisons.
+		// Any: fast path for two Ints, the most frequent case of sums and comparisons.
 		case ir.OpAnyBinary:
 			if *refAt(fp, in.b) == unsafe.Pointer(&value.IntHead) && *refAt(fp, in.c) == unsafe.Pointer(&value.IntHead) {
 				x, y := ints(fp, in)
@@ -454,9 +455,8 @@ func (t *task) run() status {
 				continue
 			}
 		case ir.OpArrayGet:
-			// Erased code (sort_by, a generic function) reads Ints and Floats
-			// with this operation too. Doing so without a call saves 6 ns per
-			// element.
+			// Erased code (sort_by, a generic function) reads Ints and Floats with this operation,
+			// too. The case here saves a call, which takes 6 ns per element.
 			a := (*value.Array)(*refAt(fp, in.b))
 			if i := *bitsAt(fp, in.c); a.Kind == value.KindArray && i < uint64(a.Len) {
 				if a.Sub == value.ReprSlots {
@@ -630,8 +630,8 @@ func (t *task) run() status {
 				continue
 			}
 
-		// A step down a path where nothing is shared, which is nearly always so: 9 ns less than the
-		// call (n-body makes six such steps per pair).
+		// A step of a path on which no container is shared, which is almost always the case. It
+		// takes 9 ns less than the call (n-body makes six such steps per pair).
 		case ir.OpOwnField:
 			o := *refAt(fp, in.b)
 			if uint32(in.c) < (*value.Head)(o).N {
@@ -651,7 +651,7 @@ func (t *task) run() status {
 				}
 			}
 
-		// A profile is being recorded.
+		// Profiling.
 		case ir.Op(opMark):
 			if t.samples.pending.Load() == 0 {
 				t.samples.mark = mark{uintptr(ip), uintptr(fp)}
@@ -745,8 +745,8 @@ func (t *task) run() status {
 			}
 			continue
 		case ir.OpCallMethod:
-			// A recently called method, on a struct, an enum or a scalar. With the case of Share
-			// above this takes 10 ns less than a call through opCallMethod.
+			// A recently called method of a struct, an enum or a scalar. Together with the case of
+			// Share above, this takes 10 ns less than a call through opCallMethod.
 			o := *refAt(fp, in.a+1)
 			if o == nil {
 				break
@@ -766,8 +766,8 @@ func (t *task) run() status {
 			}
 			continue
 		case ir.OpCheck:
-			// A check against a type without parts, whose kind the loader has put into c: 4 ns less
-			// than the call.
+			// A check against a type without parts. The loader has stored the type's kind in c.
+			// This takes 4 ns less than the call.
 			if o := *refAt(fp, in.b); o != nil && uint8((*value.Head)(o).Kind) == in.c {
 				*slotAt(fp, in.a) = *slotAt(fp, in.b)
 				continue
@@ -799,7 +799,7 @@ func (t *task) run() status {
 				continue
 			}
 
-		// Strings and maps. A known length, and the entry that was looked up last, need no call:
+		// Strings and maps. A cached length, and the map entry that was found last, need no call:
 		// the benchmark words takes 7 % less time.
 		case ir.OpStringLen:
 			if x := (*value.Str)(*refAt(fp, in.b)); x != nil && x.Kind == value.KindString {
@@ -824,7 +824,7 @@ func (t *task) run() status {
 			}
 		}
 
-		// Everything else: a fault of an arithmetic operation, or an operation outside the loop.
+		// All other cases: a fault of an arithmetic operation, or an operation outside of the loop.
 		t.ip, t.fp = ip, fp
 		if st := t.step(in); st != running {
 			return st
@@ -832,7 +832,7 @@ func (t *task) run() status {
 		ip, fp = t.ip, t.fp
 		continue
 
-	remainder: // of n by the constant of in
+	remainder: // remainder of n divided by the constant of in
 		{
 			r := reciprocalAt(t.constants, in.imm)
 			if uint64(n)>>32 == 0 {

@@ -13,29 +13,29 @@ import (
 )
 
 // The scheduler runs one task at a time. A task yields only where it waits: for an effect, for a
-// task, for a group. Requests are performed elsewhere. Completions are consumed one at a time;
-// before the next is consumed, every task that can continue does. So the results of its requests
-// and the order of its completions alone determine a run.
+// task, or for a group. Requests are performed outside of the scheduler. It consumes completions
+// one at a time, and before it consumes the next one, it runs every task that can continue. The
+// results of the requests and the order of the completions therefore determine the run.
 
-// pendingRequest is a request under way and the receiver of its result.
+// pendingRequest is a request that has not returned, and the receiver of its result.
 type pendingRequest struct {
 	t         *task
-	scope     *scope         // for an exchange's next messages
-	run       *handlerRun    // for a timer
-	bound     *group         // for a race's bound
-	stream    *hostStream    // for a stream's next messages
-	ask       *ask           // for the time limit of a message
-	wait      *wait          // for a parked task
-	effect    int64          // its number; with a journal or a past
-	request   effect.Request // with a journal
-	closing   bool           // the end of the run does not end it
-	cancelled bool           // cancelled, and ends early
+	scope     *scope         // set for a request for the next messages of a listen
+	run       *handlerRun    // set for the timer of a handler run
+	bound     *group         // set for the time bound of a race
+	stream    *hostStream    // set for a request for the next messages of a stream
+	ask       *ask           // set for the time limit of a message
+	wait      *wait          // set if a task is parked for the request
+	effect    int64          // with a journal or a past: number of the effect
+	request   effect.Request // with a journal: the request
+	closing   bool           // the request continues after the end of the run
+	cancelled bool           // the request was cancelled
 
-	end     func() // requests an early end; nil if the result is recorded already
-	release func() // releases its context; nil without one
+	end     func() // ends the request early; nil if the result is already recorded
+	release func() // releases the context of the request; nil if it has none
 }
 
-// cancel requests an early end. It does nothing if f is nil.
+// cancel ends the request early. It does nothing if f is nil.
 func (f *pendingRequest) cancel() {
 	if f == nil {
 		return
@@ -90,7 +90,7 @@ func (b *inbox) empty() bool {
 	return len(b.list) == 0
 }
 
-// close returns the completions that were not consumed; none can be added afterwards.
+// close returns the completions that were not consumed. After that, no completion can be added.
 func (b *inbox) close() []completion {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -110,17 +110,17 @@ func (b *inbox) drain(list []completion) []completion {
 
 // requests are the requests that a run has made, and the completions that have arrived.
 type requests struct {
-	ctx       context.Context // of the run
-	atOnce    context.Context // the same, for requests that must not wait
-	cancelled bool            // the run is cancelled, and the requests were notified
+	ctx       context.Context // context of the run
+	atOnce    context.Context // context of the run for requests that must not wait
+	cancelled bool            // the run is cancelled, and all requests were cancelled
 
-	pending  map[int]*pendingRequest // by number
-	made     int                     // the last number
-	opening  int                     // how many of the pending ones open an exchange
-	waiting  []waiting               // with Config.Choose
+	pending  map[int]*pendingRequest // requests that have not returned, by number
+	made     int                     // number of the last request
+	opening  int                     // number of pending requests that open an exchange
+	waiting  []waiting               // used with Config.Choose
 	bounds   bounds
 	inbox    *inbox
-	arrived  []completion // drained from inbox, not consumed
+	arrived  []completion // completions taken from inbox and not consumed
 	goroutes *sync.WaitGroup
 }
 
@@ -128,19 +128,19 @@ func (r *requests) init() {
 	r.pending, r.inbox, r.goroutes = map[int]*pendingRequest{}, &inbox{wake: make(chan empty, 1)}, new(sync.WaitGroup)
 }
 
-// begin makes requests end with ctx.
+// begin sets the context of the requests.
 func (r *requests) begin(ctx context.Context) {
 	r.ctx, r.atOnce, r.cancelled = ctx, effect.WithNoWait(ctx), false
 }
 
-// addPending numbers a request that is being made.
+// addPending adds a request and returns its number.
 func (r *requests) addPending(p *pendingRequest) int {
 	r.made++
 	r.pending[r.made] = p
 	return r.made
 }
 
-// underWay returns the requests under way, in the order in which they were made.
+// underWay returns the numbers of the pending requests, in the order in which they were made.
 func (r *requests) underWay() []int {
 	all := make([]int, 0, len(r.pending))
 	for seq := range r.pending {
@@ -150,7 +150,7 @@ func (r *requests) underWay() []int {
 	return all
 }
 
-// endPending cancels every request, the first made first.
+// endPending cancels every request, in the order in which they were made.
 func (r *requests) endPending() {
 	for _, seq := range r.underWay() {
 		if p := r.pending[seq]; p != nil && !p.closing {
@@ -196,7 +196,7 @@ func (m *VM) loop() {
 }
 
 // nextCompletion waits for the next completion. If the run is cancelled during the wait, it cancels
-// every request once. If there is no request, nothing can arrive, and ok is false.
+// every request once. ok is false if there is no request and therefore no completion can arrive.
 func (m *VM) nextCompletion() (completion, bool) {
 	if len(m.requests.waiting) > 0 {
 		return m.performChosen(), true
@@ -248,7 +248,7 @@ func (m *VM) arrival() (completion, bool) {
 }
 
 // guarded resumes t. If a native or an accessor panics with a *value.Fault, the program receives
-// that fault; any other panic is a bug of ours and ends the run.
+// that fault. Any other panic is a bug of the VM and ends the run.
 func (m *VM) guarded(t *task) (st status) {
 	m.sched.current = t
 	for more := true; more; {
@@ -355,9 +355,9 @@ func (m *VM) handleCompletion(c completion) {
 	}
 }
 
-// poll serves a task that computes for long. Without waiting, it consumes the completions that have
-// arrived for the task's listens, for streams and for bounds. Other completions keep their order.
-// at is the run's moment.
+// poll runs while a task computes for long. Without waiting, it consumes the completions that have
+// arrived for the task's listens, for streams and for time bounds. Other completions stay in the
+// queue in their order. at is the run's moment.
 func (m *VM) poll(t *task, at Moment) {
 	if m.leavePast(); m.journaled.past != nil {
 		m.pollPast(at)
@@ -378,8 +378,8 @@ func (m *VM) poll(t *task, at Moment) {
 	m.requests.arrived = rest
 }
 
-// startRequest performs r elsewhere: in the performer itself if it needs no goroutine to wait, else
-// on a new goroutine.
+// startRequest starts the request r without waiting for its result. The performer starts it itself
+// if it is an effect.Starter that accepts r. Otherwise r is performed on a new goroutine.
 func (m *VM) startRequest(r effect.Request, f *pendingRequest) {
 	m.stats.Requests++
 	if m.journaled.on && m.startJournaled(r, f) {
@@ -388,10 +388,10 @@ func (m *VM) startRequest(r effect.Request, f *pendingRequest) {
 	m.launch(m.requests.addPending(f), r, f)
 }
 
-// launch performs a request that is registered as pending.
+// launch starts a request that is already registered as pending.
 func (m *VM) launch(seq int, r effect.Request, f *pendingRequest) {
 	came := f.t.requested(r)
-	inbox, performer := m.requests.inbox, m.config.Performer // other goroutines access nothing of m
+	inbox, performer := m.requests.inbox, m.config.Performer // other goroutines access no field of m
 	put := func(result effect.Result, err error) {
 		if came != nil {
 			came(result, err)
@@ -423,14 +423,14 @@ func (m *VM) launch(seq int, r effect.Request, f *pendingRequest) {
 	})
 }
 
-// isAlone reports whether only t can act while it waits: there is no other task, no pending
-// request, no handler that could be cancelled.
+// isAlone reports whether only t can act while t waits: there is no other task, no pending request,
+// and no handler that could be cancelled.
 func (t *task) isAlone() bool {
 	if t.m.sched.alive != 1 || t.served != nil || t.m.config.Choose != nil || t.m.journaled.on || t.m.config.Application.Debugger != nil {
 		return false
 	}
 	if len(t.m.requests.pending) > 0 {
-		t.m.poll(t, Moment{}) // expired timers of handlers
+		t.m.poll(t, Moment{}) // consume the expired timers of handlers
 		if len(t.m.requests.pending) > 0 {
 			return false
 		}
@@ -443,9 +443,9 @@ func (t *task) isAlone() bool {
 	return true
 }
 
-// request performs r for the task, which continues as w specifies. The task continues at once if
-// requests of this kind never wait, or if nothing else could run during the wait; otherwise it is
-// parked.
+// request performs r for the task, which then continues as w specifies. The task continues at once
+// if requests of this kind never wait, or if no other task could run during the wait. Otherwise the
+// task is parked.
 func (t *task) request(r effect.Request, w *wait) status {
 	w.request = r
 	inline := effect.Inline(r.Kind())
@@ -478,8 +478,8 @@ func (t *task) request(r effect.Request, w *wait) status {
 	return t.park(w)
 }
 
-// park prepares the task for waiting: it must receive withdrawals for its handlers, and it retains
-// only the slots that it needs.
+// park makes the task wait. It ensures that the task receives withdrawals for its handlers, and
+// moves the used slots off the stack.
 func (t *task) park(w *wait) status {
 	t.wait = w
 	if p := t.m.config.Profile; p != nil {
@@ -488,15 +488,15 @@ func (t *task) park(w *wait) status {
 	t.fetchWithdrawals()
 	t.parkSlots()
 	if t.raised == nil && (len(t.scopes) > 0 || t.m.requests.bounds.running > 0) {
-		// A completion polled since the task last checked may have cancelled it. The task is not
-		// unwinding, so it has not noticed.
+		// A completion that poll has consumed may have cancelled the task. The task has not checked
+		// for a cancellation since then.
 		t.interruptRun()
 	}
 	return parked
 }
 
-// fetchWithdrawals ensures that for every listen whose handler runs a request for messages is
-// pending, so that a withdrawal arrives in time.
+// fetchWithdrawals ensures that a request for messages is pending for every listen whose handler is
+// running, so that a withdrawal arrives in time.
 func (t *task) fetchWithdrawals() {
 	for _, s := range t.scopes {
 		if s.run != nil {
@@ -506,7 +506,7 @@ func (t *task) fetchWithdrawals() {
 	t.m.hostStreams.fetchWithdrawals(t)
 }
 
-// resume continues after a completion.
+// resume continues the task after a completion.
 func (t *task) resume(w *wait) status {
 	st := t.returnResult(w)
 	if st == raising {
@@ -521,13 +521,13 @@ func (t *task) returnResult(w *wait) status {
 	if w.kind != waitUnwind && w.kind != waitQuiet && t.cancelled() {
 		switch {
 		case w.kind == waitOpen && w.err == nil:
-			t.registerExchange(w) // opened nevertheless: it is closed while unwinding
+			t.registerExchange(w) // the exchange was opened in spite of the cancellation, and unwinding closes it
 		case w.kind == waitOpen:
 			w.scope.emitCancelled()
 		}
 		if _, opened := w.result.(*effect.ExchangeOpened); opened && w.kind == waitPerform {
 			if convert, err := t.giver(w); err == nil {
-				_, _ = convert(w.result) // so that the task owns the resource
+				_, _ = convert(w.result) // the conversion makes the task own the resource
 			}
 		}
 		return raising
@@ -571,12 +571,12 @@ func (t *task) complete(w *wait) status {
 		return t.closed(w)
 	case waitTask:
 		y := w.task
-		w.task = nil // w is part of the task, which may live longer
+		w.task = nil // w is part of the task, and must not keep y alive
 		return t.consumeResult(w.window, y)
 	case waitGroup:
 		return w.group.finishExpression()
 	case waitUnwind:
-		w.scope.open = false // the exchange is closed; unwinding continues
+		w.scope.open = false // the exchange is closed, and unwinding continues
 	}
 	if !t.raised.panicked {
 		t.cancelled()

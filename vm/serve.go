@@ -11,26 +11,28 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Offer is a function that a program offers to others: the described functions of its public tools,
-// as far as [permissions] allow calling them, and its public pipelines. An @approve function is not
-// offered, because there is no one to approve it.
+// Offer is a function that a program offers to callers outside of it: a described function of a
+// public tool that [permissions] allow, or a public pipeline. An @approve function is not offered,
+// because no person is available to approve the call.
 type Offer struct {
 	Name        string // Tool_function, or the name of the pipeline
-	Function    string // as for Function; "" for a pipeline
+	Function    string // name in the form that VM.Function accepts; "" for a pipeline
 	Description string
-	Parameters  json.RawMessage // their JSON Schema
-	// Output is the JSON Schema of the result, which is an object; nil if the result is text, or of
-	// any type. Wrapped means that the result is the member `result` of that object.
+	Parameters  json.RawMessage // JSON Schema of the parameters
+	// Output is the JSON Schema of the result, which is an object. It is nil if the result is text
+	// or has any type. If Wrapped is set, the result is the member `result` of that object.
 	Output  json.RawMessage
 	Wrapped bool
-	// Pipeline is the pipeline's name and Stages the number of its stages; "" for a tool.
+	// Pipeline is the name of the pipeline and Stages the number of its stages. Pipeline is "" for
+	// a tool.
 	Pipeline string
 	Stages   int
 
 	method *ToolFunction
 }
 
-// BadArguments is the error of a call whose arguments do not fit: no code of the program ran.
+// BadArguments is the error of a call whose arguments do not fit the parameters. No code of the
+// program has run.
 type BadArguments struct{ Message string }
 
 func (e *BadArguments) Error() string { return e.Message }
@@ -39,8 +41,8 @@ func badArguments(o Offer, format string, args ...any) error {
 	return &BadArguments{"bad arguments for " + o.Name + ": " + fmt.Sprintf(format, args...)}
 }
 
-// Offers returns what the program offers, in the order of its tools and pipelines. withheld
-// contains the reason for each public pipeline that is not offered.
+// Offers returns the functions that the program offers, in the order of its tools and pipelines.
+// withheld contains the reason for each public pipeline that is not offered.
 func (m *VM) Offers() (offers []Offer, withheld []string) {
 	for _, x := range m.declared.tools {
 		for i := range x.decl.methods {
@@ -64,9 +66,9 @@ func (m *VM) Offers() (offers []Offer, withheld []string) {
 	return offers, withheld
 }
 
-// Function returns a function of a program that was compiled so that tools can be created from its
-// functions: "T::m" of a tool, or "f" of the main file. problem is the reason why it cannot be
-// called from outside, or "".
+// Function returns an offer for a function of a program that was compiled so that tools can be
+// created from its functions. The name is "T::m" for a function of a tool, or "f" for a function of
+// the main file. problem is the reason why the function cannot be called from outside, or "".
 func (m *VM) Function(name string) (o Offer, problem string) {
 	var names []string
 	find := func(full string, method *ToolFunction) bool {
@@ -96,7 +98,8 @@ func (m *VM) Function(name string) (o Offer, problem string) {
 	return o, "it has " + strings.Join(names, ", ")
 }
 
-// uncallable returns the reason why arguments for the function cannot be created from data.
+// uncallable returns the reason why arguments for the function cannot be created from data, or ""
+// if they can.
 func (x *ToolFunction) uncallable() string {
 	for _, p := range x.callerParameters() {
 		if !isData(p.Type, map[*value.Type]bool{}) && p.Type.Kind != value.TypeAny {
@@ -122,7 +125,7 @@ func (i *image) offer(name string, method *ToolFunction) Offer {
 	return o
 }
 
-// isData reports whether a JSON Schema describes the type's values.
+// isData reports whether a JSON Schema can describe the values of the type.
 func isData(t *value.Type, seen map[*value.Type]bool) bool {
 	if seen[t] {
 		return true
@@ -157,7 +160,7 @@ func isData(t *value.Type, seen map[*value.Type]bool) bool {
 	return true
 }
 
-// InitTools computes the initial state of every tool, which persists between calls.
+// InitTools computes the initial state of every tool. The state persists between calls.
 func (m *VM) InitTools(ctx context.Context) error {
 	m.memory.begin(m.image.program.Limits.MaxMemoryMB, &m.pace, m.texts.offsets.Clear)
 	return m.initTools(ctx)
@@ -167,43 +170,45 @@ func (m *VM) InitTools(ctx context.Context) error {
 type Call struct {
 	Offer Offer
 	Args  json.RawMessage // a JSON object
-	// About is passed to a function that has a ToolContext: a JSON object of that form.
+	// About is the ToolContext for a function that has a parameter of that type, as a JSON object.
 	About json.RawMessage
-	// Context ends the call. Limit bounds its duration, from where it begins to run.
+	// Context ends the call. Limit adds a time limit to a context; it is called when the call
+	// begins to run.
 	Context context.Context
 	Limit   func(context.Context) (context.Context, context.CancelFunc)
-	// Emitted is called for each emit of the program during the call. Done is called once, at its
-	// end, with what Run returns for main, or with *BadArguments. Both are called on the run's
-	// goroutine. The value must not be retained.
+	// Emitted is called for each emit of the program during the call. Done is called once at the
+	// end of the call. It receives the value and the error that Run would return for main, or a
+	// *BadArguments. Both functions are called on the run's goroutine. Done must not retain the
+	// value.
 	Emitted func(*effect.Emit)
 	Done    func(value.Slot, error)
 }
 
 // serving is the state of a run that serves calls.
 type serving struct {
-	over    error // why it has ended; set before the inbox is closed
+	over    error // reason why serving has ended; set before the inbox is closed
 	running map[*served]empty
-	waiting []*served // calls of sequential functions that wait for their turn
-	turn    *served   // the running call of a sequential function
+	waiting []*served // calls of sequential functions that have not begun, in the order of arrival
+	turn    *served   // the running call of a sequential function; nil if there is none
 }
 
-// served is a call under way and its tasks.
+// served is a call that is running or waiting to run, and its tasks.
 type served struct {
 	m     *VM
 	call  *Call
 	ctx   context.Context
 	stop  func()       // releases ctx
-	args  []value.Slot // its arguments, until it begins
+	args  []value.Slot // arguments of the call; nil after its begin
 	root  *task
-	alive int     // tasks
-	lost  []*task // failed while no task waited for them
+	alive int     // number of tasks that have not ended
+	lost  []*task // tasks that failed while no other task waited for them
 	cut   bool    // the end of ctx has ended a task
 }
 
-// Serve runs the calls that Begin makes, until ctx ends, a task panics, or a performer refuses a
-// request with an error that no program may catch. Each call is a task, together with those that it
-// starts. As everywhere, one task runs at a time, until it waits. Calls of @sequential functions
-// run one after the other. InitTools must have been called before.
+// Serve runs the calls that Begin adds. It ends when ctx ends, when a task panics, or when the
+// performer rejects a request with an error that no program may catch. Each call is a task, which
+// may start further tasks. One task runs at a time, until it waits. Calls of @sequential functions
+// run one after the other. The caller must have called InitTools.
 func (m *VM) Serve(ctx context.Context) error {
 	m.requests.begin(ctx)
 	m.serving = &serving{running: map[*served]empty{}}
@@ -211,21 +216,21 @@ func (m *VM) Serve(ctx context.Context) error {
 	err := m.endOfServing()
 	m.serving.over = err
 	for _, c := range append(m.requests.arrived, m.requests.inbox.close()...) {
-		if c.do != nil { // calls that came too late
+		if c.do != nil { // calls that Begin added after the end of the loop
 			c.do()
 		}
 	}
 	for _, s := range m.serving.waiting {
 		s.call.Done(value.Nil, err)
 	}
-	for s := range m.serving.running { // not empty only after a violated invariant
+	for s := range m.serving.running { // calls remain only after a violated invariant
 		s.stop()
 		s.call.Done(value.Nil, err)
 	}
 	return err
 }
 
-// endOfServing returns the reason why no more calls are served.
+// endOfServing returns the reason why the VM serves no more calls.
 func (m *VM) endOfServing() error {
 	switch {
 	case m.ending.fatal != nil:
@@ -241,15 +246,15 @@ func (m *VM) expectsCalls() bool {
 	return m.serving != nil && !m.requests.cancelled && m.ending.fatal == nil && m.ending.panicked == nil
 }
 
-// Begin makes a call and returns at once. It may be called from any goroutine, also before Serve
-// and after it has ended.
+// Begin adds a call and returns at once. It may be called from any goroutine, also before Serve
+// starts and after it has ended.
 func (m *VM) Begin(c *Call) {
 	if !m.requests.do(func() { m.begin(c) }) {
 		c.Done(value.Nil, m.serving.over)
 	}
 }
 
-// do runs f on the run's goroutine. It returns false if the run has ended.
+// do calls f on the run's goroutine. It returns false if the run has ended.
 func (r *requests) do(f func()) bool { return r.inbox.put(completion{do: f}) }
 
 func (m *VM) begin(c *Call) {
@@ -291,8 +296,8 @@ func (s *served) run() {
 // isCancelled reports whether the call must end.
 func (s *served) isCancelled() bool { return s != nil && s.ctx.Err() != nil }
 
-// rootEnded is called when a task of the call, or of none, has ended. If it was the call's own task
-// and failed, the call's other tasks are cancelled.
+// rootEnded cancels the other tasks of a call after the call's own task has failed. t is a task
+// that has ended. s is the call of t, or nil.
 func (s *served) rootEnded(t *task) {
 	if s == nil || t != s.root || t.raised == nil && !isErr(t.result) {
 		return
@@ -306,8 +311,8 @@ func (s *served) rootEnded(t *task) {
 	}
 }
 
-// taskEnded is called when one of the call's tasks has ended. After the last one it reports to the
-// caller.
+// taskEnded is called after a task of the call has ended. After the last task it passes the result
+// to the caller.
 func (s *served) taskEnded() {
 	if s == nil {
 		return
@@ -331,7 +336,7 @@ func (s *served) taskEnded() {
 	}
 }
 
-// callArguments reads a call's arguments, the receiver first.
+// callArguments converts a call's arguments to values. The receiver comes first.
 func (d *declared) callArguments(c *Call) ([]value.Slot, error) {
 	o, args := c.Offer, c.Args
 	if len(args) == 0 {

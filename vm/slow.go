@@ -2,8 +2,8 @@ package vm
 
 import "github.com/concerto-lang/concerto/ir"
 
-// slow has, by opcode, the operations that the dispatch loop does not execute itself, or not in
-// every case.
+// slow contains, by opcode, the operations that the dispatch loop does not execute, or executes
+// only in frequent cases.
 var slow = [256]func(*task, *ins) status{
 	// arith.go
 	ir.OpAddInt:     intRest(ir.AnyAdd, false),

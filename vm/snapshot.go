@@ -14,12 +14,12 @@ import (
 )
 
 // A snapshot is the state of a run at a boundary: no task can continue, and the next result has not
-// been consumed. It consists of a line of JSON, its Snapshot, a body without pointers, and the
-// SHA-256 of both. The same state always results in the same bytes.
+// been consumed. It consists of a line of JSON (its Snapshot), a body without pointers, and the
+// SHA-256 of both. Equal states result in equal bytes.
 
-// SnapshotFormat is the format of snapshots. It increases when older readers would misread them.
-// Format 2, which does not record whether a listen's host has exited, and format 3, in which agents
-// have no files, can still be read.
+// SnapshotFormat is the format of snapshots. It increases when older versions would misread a
+// snapshot. Two older formats can be read: format 2, which does not record whether a listen's host
+// has exited, and format 3, in which agents have no files.
 const (
 	SnapshotFormat  = 4
 	oldestSnapshots = 2
@@ -33,13 +33,14 @@ type Snapshot struct {
 	Engine int            `json:"engine"` // as in the journal
 	IR     string         `json:"ir"`     // the program's SHA-256
 	Counts SnapshotCounts `json:"counts"`
-	// MS is the time it took to take the snapshot, in milliseconds, or 0 if unknown.
+	// MS is the time that the encoding took, in milliseconds, or 0 if unknown.
 	MS float64 `json:"ms,omitempty"`
-	// Runner is the state of the VM's caller: JSON without a line end, stored unchanged.
+	// Runner is the state of the VM's caller: JSON without a newline, which the VM stores
+	// unchanged.
 	Runner json.RawMessage `json:"runner,omitempty"`
 }
 
-// SnapshotCounts are the numbers of the objects in a snapshot.
+// SnapshotCounts contains the numbers of objects in a snapshot.
 type SnapshotCounts struct {
 	Tasks    int   `json:"tasks"`
 	Effects  int64 `json:"effects"`  // made so far
@@ -68,7 +69,8 @@ func Timed(data []byte, ms float64) ([]byte, error) {
 	return head.join(body)
 }
 
-// runnerMember begins the last member of the first line, and occurs nowhere before.
+// runnerMember is the start of the last member of the first line. It does not occur earlier in the
+// line.
 var runnerMember = []byte(`,"runner":`)
 
 // join builds a snapshot from its first line and its body.
@@ -112,8 +114,8 @@ func (m *VM) isAtBoundary() bool {
 	return m.journaled.on && m.declared.whole && m.serving == nil && m.config.Choose == nil && !m.mustEnd() && !m.requests.cancelled && len(m.requests.bounds.unbegun) == 0 && m.sched.nested == 0
 }
 
-// Snapshot encodes the state of the run. Config.Boundary may call it. Snapshot fills in Format and
-// Counts of head. The error is an *NoSnapshotError.
+// Snapshot encodes the state of the run. Config.Boundary may call it. Snapshot sets Format and
+// Counts of head. The error is a *NoSnapshotError.
 func (m *VM) Snapshot(head Snapshot) ([]byte, error) {
 	if !m.isAtBoundary() {
 		return nil, &NoSnapshotError{"the run is beginning, ending, or not recorded"}
@@ -133,8 +135,8 @@ func (m *VM) Snapshot(head Snapshot) ([]byte, error) {
 	return head.join(body)
 }
 
-// Restore creates a run from a snapshot of a run of the same program. Resume continues it. The
-// error is a *DamagedError, or the reason why the program cannot be loaded.
+// Restore creates a run from a snapshot of a run of the same program. Call Resume to continue it.
+// The error is a *DamagedError, or the reason why the program cannot be loaded.
 func Restore(config Config, data []byte) (*VM, error) {
 	m, err := New(config)
 	if err != nil {
@@ -151,7 +153,7 @@ func Restore(config Config, data []byte) (*VM, error) {
 	return m, nil
 }
 
-// readState fills an empty run, and returns the requests under way.
+// readState decodes the state into an empty run. It returns the pending requests.
 func (m *VM) readState(data []byte) (restored []*pendingRequest, err error) {
 	head, body, err := splitSnapshot(data)
 	if err != nil {
@@ -165,8 +167,8 @@ func (m *VM) readState(data []byte) (restored []*pendingRequest, err error) {
 	return k.restored, nil
 }
 
-// Resume continues a run that Restore has created, like Run. Requests under way begin again, in
-// their order and with their numbers.
+// Resume continues a run that Restore has created. It returns the same results as Run. Pending
+// requests begin again, in their order and with their numbers.
 func (m *VM) Resume(ctx context.Context) (*Outcome, error) {
 	ctx = m.journaled.begin(ctx, &m.config)
 	m.requests.begin(ctx)
@@ -191,10 +193,10 @@ func (m *VM) Resume(ctx context.Context) (*Outcome, error) {
 	return &Outcome{Value: v, Stats: m.stats, Unfinished: m.image.entries(m.ending.unfinished)}, nil
 }
 
-// Verified takes a snapshot, continues the run from it, and checks that the next snapshot is the
-// same: with every boundary verified, a run shows that snapshots are complete. Before that it
-// restores another run from the snapshot and compares that run's snapshot, too. The error is an
-// *NoSnapshotError, or a *DamagedError or *DiffersError, which ends the run.
+// Verified takes a snapshot and verifies that it is complete. It restores another run from the
+// snapshot, whose snapshot must be equal. Then it replaces the state of this run by the snapshot,
+// and the run's new snapshot must be equal, too. The error is a *NoSnapshotError, or a
+// *DamagedError or *DiffersError, which ends the run.
 func (m *VM) Verified(head Snapshot) ([]byte, error) {
 	data, err := m.Snapshot(head)
 	if err != nil {
@@ -208,7 +210,7 @@ func (m *VM) Verified(head Snapshot) ([]byte, error) {
 	return data, nil
 }
 
-// verify continues the run from its snapshot.
+// verify checks a snapshot as Verified describes and replaces the state of the run by it.
 func (m *VM) verify(head Snapshot, data []byte) error {
 	other, err := newRun(m.config, m.image)
 	if err != nil {
@@ -230,7 +232,7 @@ func (m *VM) verify(head Snapshot, data []byte) error {
 	return m.same(m, head, data)
 }
 
-// same compares the snapshot of another run with data, the snapshot of m.
+// same reports a *DiffersError unless the snapshot of other equals data, the snapshot of m.
 func (m *VM) same(other *VM, head Snapshot, data []byte) error {
 	second, err := other.Snapshot(head)
 	if err == nil && !bytes.Equal(data, second) {
@@ -239,16 +241,16 @@ func (m *VM) same(other *VM, head Snapshot, data []byte) error {
 	return err
 }
 
-// DiffersError is the error if the snapshot of a restored run is not the one from which it was
-// restored.
-type DiffersError struct{ Before, After int } // bytes
+// DiffersError reports that the snapshot of a restored run differs from the snapshot from which it
+// was restored.
+type DiffersError struct{ Before, After int } // sizes of the two snapshots in bytes
 
 func (e *DiffersError) Error() string {
 	return fmt.Sprintf("a run that was restored from a snapshot of %d bytes results in a different one, of %d", e.Before, e.After)
 }
 
-// Renew replaces the state of the run by that of a snapshot, which Config.Boundary has just taken.
-// Requests under way remain under way. After an error the run cannot continue.
+// Renew replaces the state of the run by the state in a snapshot that Config.Boundary has just
+// taken. Pending requests stay pending. After an error the run cannot continue.
 func (m *VM) Renew(data []byte) error {
 	before := m.requests
 	written, memory, left := m.journaled, m.memory, m.config

@@ -10,30 +10,30 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// StateCodec encodes the state of a VM, or decodes it: each function that has one describes the
-// parts of something once, and does both. The target of a pointer is encoded once, as an entity
-// with a number in the order in which it is first reached. All entities are created before any is
-// filled in, so that they may form cycles.
+// StateCodec encodes or decodes the state of a VM. A function with a StateCodec lists the parts of
+// an object once, for both directions. The target of a pointer is an entity. Each entity is encoded
+// once, with a number in the order in which the encoder first reaches it. The decoder creates all
+// entities before it decodes their contents, so that entities may form cycles.
 //
-// The body consists of the entities' heads, from which they are created, then the roots and the
-// entities' contents.
+// The body consists of the heads of the entities, from which they are created, followed by the
+// roots and the contents of the entities.
 type StateCodec struct {
-	m    *VM // the VM whose state it is
+	m    *VM // the VM whose state is encoded or decoded
 	at   *positionMap
-	self *VM // the VM to which tasks belong
+	self *VM // the VM to which decoded tasks belong
 
-	format  int // of the snapshot
+	format  int // format of the snapshot
 	reading bool
-	in      []byte // the rest of the input
+	in      []byte // remaining input
 	out     []byte
 	err     error // the first error
 
 	entities []entity
-	ids      map[unsafe.Pointer]uint64 // for encoding
+	ids      map[unsafe.Pointer]uint64 // encoding only: number of an entity
 	types    map[*value.Type]int
-	stores   map[unsafe.Pointer]storePath // for encoding: where stores are declared
-	later    []func()                     // run after everything has been decoded
-	restored []*pendingRequest            // for decoding
+	stores   map[unsafe.Pointer]storePath // encoding only: declaration of a store
+	later    []func()                     // functions to call after everything has been decoded
+	restored []*pendingRequest            // decoding only: pending requests
 }
 
 // entity is the target of pointers.
@@ -51,7 +51,7 @@ const (
 	entityMap
 	entityBlock // tuples, structs, enum values, Somes, ranges, cells, agents, hosts
 	entityClosure
-	entityHandle // except those of tasks and stores
+	entityHandle // handles, except those of tasks and stores
 	entityHashMap
 	entityLedger
 	entityTask
@@ -65,13 +65,13 @@ const (
 	entityKinds
 )
 
-// NoSnapshotError is the error if a snapshot is not possible: the run contains a value that a
-// snapshot cannot contain, or it is not at a boundary.
+// NoSnapshotError reports that a snapshot is not possible: the run contains a value that a snapshot
+// cannot contain, or the run is not at a boundary.
 type NoSnapshotError struct{ What string }
 
 func (e *NoSnapshotError) Error() string { return "no snapshot is possible: " + e.What }
 
-// DamagedError is the error if a snapshot cannot be decoded.
+// DamagedError reports that a snapshot cannot be decoded.
 type DamagedError struct{ What string }
 
 func (e *DamagedError) Error() string { return "the snapshot is damaged: " + e.What }
@@ -99,7 +99,7 @@ func (k *StateCodec) Fail(what string) {
 	}
 }
 
-// require records an error unless ok, a condition on the input, holds.
+// require records an error unless ok, a condition on the input, is true. It returns ok.
 func (k *StateCodec) require(ok bool, what string) bool {
 	if k.reading && !ok {
 		k.damaged("%s", what)
@@ -164,7 +164,8 @@ func number[T ~int | ~int8 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32](k *St
 	}
 }
 
-// below encodes or decodes an integer from 0 to n-1.
+// below encodes or decodes an integer from 0 to n-1. It returns false, and records an error, if the
+// decoded integer is not in that range.
 func below[T ~int | ~int32 | ~int64 | ~uint8 | ~uint16](k *StateCodec, p *T, n int, what string) bool {
 	number(k, p)
 	if k.require(*p >= 0 && int(*p) < n, what) {
@@ -185,7 +186,8 @@ func (k *StateCodec) Bool(p *bool) {
 	*p = b == 1
 }
 
-// Count encodes or decodes the number of following elements, each of which takes one byte at least.
+// Count encodes or decodes a number of elements that follow. Each element must take at least one
+// byte.
 func (k *StateCodec) Count(n int) int {
 	if !k.reading {
 		k.writeUint(uint64(n))
@@ -199,7 +201,7 @@ func (k *StateCodec) Count(n int) int {
 	return int(x)
 }
 
-// list encodes or decodes a list; each handles one element.
+// list encodes or decodes a list. each encodes or decodes one element.
 func list[T any](k *StateCodec, p *[]T, each func(*T)) {
 	n := k.Count(len(*p))
 	if k.reading {
@@ -241,7 +243,7 @@ func (k *StateCodec) Text(p *string) {
 	*p = k.revealSecrets(*p)
 }
 
-// hideSecrets returns a text in the form of the snapshot, without secrets.
+// hideSecrets returns a text with its secrets replaced, as the snapshot stores it.
 func (k *StateCodec) hideSecrets(text string) string {
 	if t := k.m.config.Texts; t != nil {
 		return t.Hide(text)
@@ -249,7 +251,7 @@ func (k *StateCodec) hideSecrets(text string) string {
 	return text
 }
 
-// revealSecrets returns the original of a text from a snapshot.
+// revealSecrets returns the original of a text that hideSecrets has changed.
 func (k *StateCodec) revealSecrets(text string) string {
 	if t := k.m.config.Texts; t != nil {
 		return t.Reveal(text)
@@ -257,11 +259,11 @@ func (k *StateCodec) revealSecrets(text string) string {
 	return text
 }
 
-// bytes encodes or decodes bytes; empty and nil are the same.
+// bytes encodes or decodes bytes. An empty slice is decoded as nil.
 func (k *StateCodec) bytes(p *[]byte) {
 	if !k.reading {
 		whole := *p
-		for n := 0; n < utf8.UTFMax && !utf8.Valid(whole); n++ { // it may end in the middle of a character
+		for n := 0; n < utf8.UTFMax && !utf8.Valid(whole); n++ { // the slice may end in the middle of a character
 			whole = whole[:max(len(whole)-1, 0)]
 		}
 		text := k.hideSecrets(string(whole)) + string((*p)[len(whole):])
@@ -288,7 +290,7 @@ func (k *StateCodec) id(kind entityKind, p unsafe.Pointer) uint64 {
 	return id
 }
 
-// entity decodes the number of an entity of a kind, and returns the entity.
+// entity returns the entity with number n, which must have the given kind.
 func (k *StateCodec) entity(kind entityKind, n uint64) unsafe.Pointer {
 	if n >= uint64(len(k.entities)) || k.entities[n].kind != kind {
 		k.damaged("something refers to what is not there")
@@ -313,13 +315,13 @@ func refer[T any](k *StateCodec, kind entityKind, p **T) {
 	}
 }
 
-// referRequired is refer for a pointer that must not be nil.
+// referRequired encodes or decodes a pointer that must not be nil.
 func referRequired[T any](k *StateCodec, kind entityKind, p **T, what string) {
 	refer(k, kind, p)
 	k.require(*p != nil, what)
 }
 
-// typ encodes or decodes a type: one of the program, a built-in one, or nil.
+// typ encodes or decodes a type: a type of the program, a built-in type, or nil.
 func (k *StateCodec) typ(p **value.Type) {
 	if !k.reading {
 		n, found := k.typeNumbers()[*p]
@@ -350,7 +352,7 @@ func (k *StateCodec) typeNumbers() map[*value.Type]int {
 	}
 	k.types = map[*value.Type]int{}
 	built := 2 + len(value.ErrorTypes)
-	for i := len(k.m.image.types) - 1; i >= 0; i-- { // the first of equal ones
+	for i := len(k.m.image.types) - 1; i >= 0; i-- { // of equal types, the map refers to the first
 		k.types[k.m.image.types[i]] = built + i
 	}
 	for i, t := range value.ErrorTypes {

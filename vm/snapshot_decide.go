@@ -1,6 +1,6 @@
 package vm
 
-// The state of decisions in a snapshot.
+// Encoding of open decisions in a snapshot.
 
 func (k *StateCodec) taskDecisions(t *task) {
 	x := t.m.taskDecisions[t]
@@ -10,7 +10,7 @@ func (k *StateCodec) taskDecisions(t *task) {
 		return
 	}
 	if k.reading {
-		if x = t.decisionState(); x == nil { // decisions are no longer recorded
+		if x = t.decisionState(); x == nil { // decisions are not recorded in the resumed run
 			x = &taskDecisions{}
 		}
 	}

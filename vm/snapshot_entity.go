@@ -7,7 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// The entities of a snapshot: each is created from its head, and filled in from its body.
+// Encoding of the entities of a snapshot. Each entity is created from its head, and its contents
+// are in its body.
 
 // head encodes or decodes the data from which an entity is created.
 func (k *StateCodec) head(e *entity) {
@@ -33,7 +34,7 @@ func (k *StateCodec) head(e *entity) {
 	k.require(e.p != nil, "something cannot be made")
 }
 
-// emptyHead creates an entity whose data is all in its body.
+// emptyHead creates an entity whose head contains only its kind.
 func (k *StateCodec) emptyHead(e *entity) {
 	if !k.reading {
 		return
@@ -60,7 +61,7 @@ func (k *StateCodec) emptyHead(e *entity) {
 	}
 }
 
-// body encodes or decodes the content of an entity.
+// body encodes or decodes the contents of an entity.
 func (k *StateCodec) body(e entity) {
 	switch e.kind {
 	case entityArray:
@@ -145,7 +146,7 @@ func (k *StateCodec) check() {
 			k.checkGroup((*group)(e.p), alive)
 		case entityScope:
 			s := (*scope)(e.p)
-			// the last request of a closed one may still be pending
+			// the last request of a closed listen may still be pending
 			k.require(!s.open || slices.Contains(s.t.scopes, s) || s.t.state.ended || s.t.wait.scope == s, "a listen has no task")
 		}
 	}
@@ -179,7 +180,7 @@ func (k *StateCodec) checkTask(t *task, alive map[*task]bool) {
 	k.require(w.kind != waitUnwind && w.kind != waitQuiet || t.raised != nil, "no error is on its way")
 }
 
-// framed reports whether a task has the frame of a listen.
+// framed reports whether the stack of a task contains the frame of a listen.
 func (k *StateCodec) framed(t *task, s *scope) bool {
 	slots, depth := t.parkedSlots()
 	for pc := t.pc(); pc > 0; {
@@ -193,7 +194,7 @@ func (k *StateCodec) framed(t *task, s *scope) bool {
 }
 
 func (k *StateCodec) checkGroup(g *group, alive map[*task]bool) {
-	if g.open == 0 { // ended: only references to it are left
+	if g.open == 0 { // the group has ended, and only references to it remain
 		return
 	}
 	k.require(alive[g.t] && g.t.wait.kind == waitGroup && g.t.wait.group == g, "no task waits for a group")

@@ -11,7 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Errors in a snapshot: propagating, caught, and where they came from.
+// Encoding of errors: those that are being propagated, those that were caught, and the origins of
+// Errs.
 
 func (k *StateCodec) raisedBody(r *raised) {
 	k.Slot(&r.value)
@@ -51,7 +52,7 @@ func (k *StateCodec) call(c *call) {
 	k.pc(&c.pc, &c.part)
 }
 
-// pc encodes or decodes an instruction and the part of it, 0 for none.
+// pc encodes or decodes an instruction and the number of its part. An instruction of 0 means none.
 func (k *StateCodec) pc(pc, part *int32) {
 	var x position
 	if !k.reading && *pc > 1 {
@@ -101,7 +102,7 @@ func (k *StateCodec) errStep(e *errStep) {
 	k.spot(&e.first)
 }
 
-// result encodes or decodes a Result by its object, or nil.
+// result encodes or decodes a pointer to the object of a Result, or nil.
 func (k *StateCodec) result(p *unsafe.Pointer) {
 	s := value.Slot{Ref: *p}
 	k.Slot(&s)
@@ -111,7 +112,7 @@ func (k *StateCodec) result(p *unsafe.Pointer) {
 	}
 }
 
-// path encodes or decodes the way of an unhandled Err with which a task ended.
+// path encodes or decodes the error steps of an unhandled Err with which a task ended.
 func (k *StateCodec) path(t *task) {
 	hasWay := t.way != nil
 	k.Bool(&hasWay)
@@ -124,7 +125,7 @@ func (k *StateCodec) path(t *task) {
 	list(k, t.way, k.errStep)
 }
 
-// The tags of failures.
+// Tags for the error of a request.
 const (
 	failedNot   byte = iota
 	failedSo         // an error that the program may catch

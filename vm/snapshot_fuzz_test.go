@@ -13,8 +13,8 @@ import (
 )
 
 // FuzzSnapshot modifies snapshots of a program that uses much of the instruction set, and corrects
-// their SHA-256. A snapshot that is not rejected is resumed; it may fail in any way that Go can
-// recover from, but memory must stay intact.
+// their SHA-256. If Restore accepts a snapshot, the run is resumed. The run may fail in any way
+// from which Go can recover, but it must not corrupt memory.
 func FuzzSnapshot(f *testing.F) {
 	a, all := fuzzedSnapshots(f)
 	for i := range all {
@@ -26,8 +26,8 @@ func FuzzSnapshot(f *testing.F) {
 	})
 }
 
-// TestSnapshotDamaged: a snapshot with one changed byte is rejected. With a corrected SHA-256 it is
-// rejected, or it is resumed and memory stays intact.
+// TestSnapshotDamaged checks that Restore rejects a snapshot with one changed byte. If the SHA-256
+// is corrected, the snapshot may be rejected or resumed, but the run must not corrupt memory.
 func TestSnapshotDamaged(t *testing.T) {
 	a, all := fuzzedSnapshots(t)
 	refused, went := 0, 0
@@ -37,7 +37,7 @@ func TestSnapshotDamaged(t *testing.T) {
 			other := bytes.Clone(data)
 			other[i] ^= byte(1 << ((i + n) % 8))
 			if _, err := Restore(fuzzConfig(a), other); !errors.As(err, new(*DamagedError)) {
-				t.Fatalf("byte %d of snapshot %d: %v", i, n, err)
+				t.Fatalf("changed byte %d of snapshot %d: Restore returned %v, want a *DamagedError", i, n, err)
 			}
 			if i < body || i%11 != n%11 {
 				continue
@@ -50,12 +50,12 @@ func TestSnapshotDamaged(t *testing.T) {
 		}
 		for cut := range min(200, len(data)) {
 			if _, err := Restore(fuzzConfig(a), data[:cut]); !errors.As(err, new(*DamagedError)) {
-				t.Fatalf("%d bytes of snapshot %d: %v", cut, n, err)
+				t.Fatalf("first %d bytes of snapshot %d: Restore returned %v, want a *DamagedError", cut, n, err)
 			}
 		}
 	}
 	if refused == 0 || went == 0 {
-		t.Errorf("%d were rejected, %d were resumed", refused, went)
+		t.Errorf("%d snapshots were rejected and %d resumed, want some of both", refused, went)
 	}
 }
 
@@ -83,12 +83,13 @@ func fuzzedSnapshots(t testing.TB) (*asm, [][]byte) {
 		t.Fatal(err)
 	}
 	if _, err := m.Run(context.Background()); err != nil || len(all) < 5 {
-		t.Fatalf("%d snapshots, %v", len(all), err)
+		t.Fatalf("the run took %d snapshots and returned %v, want at least 5 snapshots", len(all), err)
 	}
 	return a, all
 }
 
-// edited changes four bytes per edit: where, to what, and whether it replaces, inserts or removes a
+// edited applies edits to the body of a snapshot and corrects its SHA-256. Each edit has four
+// bytes: two for the offset, the new byte, and the choice whether to replace, insert or remove a
 // byte.
 func edited(data, edits []byte) []byte {
 	from := bytes.IndexByte(data, '\n') + 1
@@ -107,14 +108,15 @@ func edited(data, edits []byte) []byte {
 	return sealed(append(append(bytes.Clone(data[:from]), body...), make([]byte, sha256.Size)...))
 }
 
-// sealed corrects the SHA-256 of a snapshot.
+// sealed returns the snapshot with a correct SHA-256.
 func sealed(data []byte) []byte {
 	end := len(data) - sha256.Size
 	sum := sha256.Sum256(data[:end])
 	return append(data[:end:end], sum[:]...)
 }
 
-// goOn restores a snapshot and runs it for a while; it returns false if it is rejected.
+// goOn restores a snapshot and runs it for a while. It returns false if Restore rejects the
+// snapshot.
 func goOn(a *asm, data []byte) (restored bool) {
 	m, err := Restore(fuzzConfig(a), data)
 	if err != nil {
@@ -125,7 +127,7 @@ func goOn(a *asm, data []byte) (restored bool) {
 	}
 	defer func() {
 		_ = recover() // an invalid index or a nil pointer ends the run
-		runtime.GC()  // visits every pointer that the run left
+		runtime.GC()  // the collector visits every pointer that the run left
 	}()
 	if second, err := m.Snapshot(Snapshot{}); err == nil {
 		if _, err := ReadSnapshot(second); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Exchanges in a snapshot: listens with their handlers, and streams with their messages.
+// Encoding of exchanges: listens with their handlers, and streams with their messages.
 
 func (k *StateCodec) scopeBody(s *scope) {
 	referRequired(k, entityTask, &s.t, "no task listens")
@@ -39,7 +39,8 @@ func (k *StateCodec) scopeBody(s *scope) {
 	}
 }
 
-// listens finds the listen of a decoded scope.
+// listens sets the listen and the host of a decoded scope. It returns false if the scope is
+// invalid.
 func (k *StateCodec) listens(s *scope) bool {
 	if k.err != nil {
 		return false
@@ -71,7 +72,7 @@ func (k *StateCodec) message(m *effect.HostMessage) {
 	k.Bool(&m.Decided)
 }
 
-// unsent encodes or decodes a reply that could not be sent because the queue was full.
+// unsent encodes or decodes a reply for which the host's queue had no space, or nil.
 func (k *StateCodec) unsent(p **effect.ExchangeReply) {
 	there := *p != nil
 	k.Bool(&there)
@@ -85,7 +86,7 @@ func (k *StateCodec) unsent(p **effect.ExchangeReply) {
 	}
 }
 
-// The causes of a handler run's end, by their numbers.
+// runCauses contains the causes that end a handler run. A snapshot stores their indexes.
 var runCauses = []error{nil, errWithdrawn, errExpired, errLost}
 
 func (k *StateCodec) runBody(r *handlerRun) {
@@ -125,15 +126,14 @@ func (k *StateCodec) streamBody(x *hostStream) {
 	k.Text(&x.reason)
 }
 
-// asks encodes or decodes the messages that may be answered, in their order, without the settled
-// ones.
+// asks encodes or decodes the unsettled messages in their order.
 func (k *StateCodec) asks(x *hostStream) {
 	open := x.asks.open()
 	list(k, &open, func(p **ask) { referRequired(k, entityAsk, p, "a message to answer is missing") })
 	if !k.reading {
 		return
 	}
-	k.later = append(k.later, func() { // when they have been decoded
+	k.later = append(k.later, func() { // the messages are decoded later
 		for _, a := range open {
 			x.asks.add(a)
 		}
@@ -151,7 +151,7 @@ func (k *StateCodec) askBody(a *ask) {
 	number(k, &a.work.place)
 }
 
-// request encodes or decodes a request as data.
+// request encodes or decodes a request as JSON.
 func (k *StateCodec) request(p *effect.Request) {
 	kind, text := "", ""
 	if !k.reading {

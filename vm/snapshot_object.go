@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// The heads of objects, and their contents.
+// Encoding of the heads and the contents of objects.
 
 func (k *StateCodec) stringHead(p unsafe.Pointer) unsafe.Pointer {
 	text := ""
@@ -37,7 +37,7 @@ func (k *StateCodec) arrayHead(p unsafe.Pointer) unsafe.Pointer {
 	return s.Ref
 }
 
-// mark sets the mark of a value that two places may share.
+// mark marks a value as shared if shared is set.
 func (k *StateCodec) mark(s value.Slot, shared bool) {
 	if shared {
 		value.Share(s)
@@ -137,7 +137,7 @@ func (k *StateCodec) blockHead(p unsafe.Pointer) unsafe.Pointer {
 	return s.Ref
 }
 
-// partyHead creates an agent or a host that builders have modified.
+// partyHead creates an agent or a host to which the program has added options.
 func (k *StateCodec) partyHead(p unsafe.Pointer, kind value.Kind, n int) unsafe.Pointer {
 	all, index := k.m.declared.agents, 0
 	if kind == value.KindHost {
@@ -155,7 +155,8 @@ func (k *StateCodec) partyHead(p unsafe.Pointer, kind value.Kind, n int) unsafe.
 	return value.New(kind, 0, all[index].Type(), all[index].Fields()...).Ref
 }
 
-// partySlots returns how many of the n slots of an agent or a host the format contains.
+// partySlots returns the number of slots that the format stores for an agent or a host with n
+// slots.
 func partySlots(format, n int) int {
 	if format < 4 {
 		return min(n, value.PartyFiles)
@@ -163,7 +164,7 @@ func partySlots(format, n int) int {
 	return n
 }
 
-// fits reports whether a block of n slots can be of a type.
+// fits reports whether a block with n slots can be a value of type t.
 func fits(kind value.Kind, variant int, t *value.Type, n int) bool {
 	switch kind {
 	case value.KindTuple:
@@ -193,7 +194,7 @@ func (k *StateCodec) blockBody(p unsafe.Pointer) {
 	f := s.Fields()
 	first := 0
 	if s.Party() != nil {
-		first = 1 // the head contains it
+		first = 1 // the head contains the first slot
 		f = f[:partySlots(k.format, len(f))]
 	}
 	k.slots(f[first:])

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// The beginning of a snapshot: the roots, from which everything else is reached.
+// Encoding of the beginning of a snapshot: the roots, which refer to everything else.
 
 func (k *StateCodec) roots() {
 	m := k.m
@@ -34,8 +34,8 @@ func (k *StateCodec) roots() {
 
 func (k *StateCodec) stream(x **hostStream) { referRequired(k, entityStream, x, "a stream is missing") }
 
-// tasks encodes or decodes the live tasks in the order of their creation, then the ended ones that
-// are still referenced.
+// tasks encodes or decodes the live tasks in the order of their creation, followed by the ended
+// tasks that are still referenced.
 func (k *StateCodec) tasks() {
 	m := k.m
 	var alive []*task
@@ -66,7 +66,7 @@ func (k *StateCodec) tasks() {
 	})
 }
 
-// The owners of pending requests: the receivers of the results.
+// Tags for the receiver of a pending request's result.
 const (
 	ownerNone byte = iota
 	ownerWait
@@ -142,7 +142,8 @@ func (k *StateCodec) pendingRequest(f *pendingRequest) {
 	}
 }
 
-// assignOwner assigns a request to its owner, after everything has been decoded.
+// assignOwner sets the reference to a pending request in its receiver, after everything has been
+// decoded.
 func (k *StateCodec) assignOwner(f *pendingRequest, owner byte) {
 	var free **pendingRequest
 	switch owner {
@@ -170,7 +171,7 @@ func (k *StateCodec) assignOwner(f *pendingRequest, owner byte) {
 			k.m.requests.opening++
 		}
 		if f.wait.kind == waitUnwind {
-			return // it is never cancelled
+			return // no code cancels the closing request
 		}
 		free = &f.wait.flight
 	}
@@ -179,7 +180,7 @@ func (k *StateCodec) assignOwner(f *pendingRequest, owner byte) {
 	}
 }
 
-// holdings encodes or decodes the external resources of tasks.
+// holdings encodes or decodes the external resources that tasks own.
 func (k *StateCodec) holdings() {
 	type held struct {
 		t   *task

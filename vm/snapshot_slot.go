@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// The values in a snapshot.
+// Encoding of values.
 
-// The tags of slots. Scalars are stored in the slot; declared values are stored by number.
+// Tags of slots. Scalars are stored in the slot. Declared values are stored by their number.
 const (
 	tagNil byte = iota
 	tagFalse
@@ -19,7 +19,7 @@ const (
 	tagInt
 	tagFloat
 	tagAbsent
-	tagObject   // an entity
+	tagObject   // a reference to an entity
 	tagUnit     // a variant without data
 	tagFunction // a function without captures
 	tagAgent
@@ -27,7 +27,7 @@ const (
 	tagTool
 	tagType
 	tagStore
-	tagTask // the value of a task; tagHashMap and tagLedger: of a store that is a scope
+	tagTask // a task; tagHashMap and tagLedger are for scopes of stores
 	tagHashMap
 	tagLedger
 	tagShort // a String of at most one byte
@@ -94,8 +94,8 @@ func (k *StateCodec) writeSlot(s value.Slot) {
 	}
 }
 
-// writeString encodes by value the Strings that exist only once: the empty one and those of one
-// ASCII character.
+// writeString encodes a String that exists only once by its value: the empty String, or a String of
+// one ASCII character.
 func (k *StateCodec) writeString(s value.Slot) {
 	switch text := s.AsString(); {
 	case text == "":
@@ -126,7 +126,8 @@ func (k *StateCodec) writeClosure(s value.Slot) {
 	k.tagged(tagObject, k.id(entityClosure, s.Ref))
 }
 
-// writeDeclared encodes an agent or a host: as declared, or as builders have modified it.
+// writeDeclared encodes an agent or a host: a declared one by its number, and one to which the
+// program has added options as an entity.
 func (k *StateCodec) writeDeclared(tag byte, all []value.Slot, s value.Slot) {
 	if n := s.Party().Index(); all[n].Ref == s.Ref {
 		k.tagged(tag, uint64(n))
@@ -204,7 +205,7 @@ func (k *StateCodec) readShort(n uint64) value.Slot {
 	return value.String("")
 }
 
-// readDeclared returns a value that exists once in the program.
+// readDeclared returns the only value for declaration n of the program.
 func (k *StateCodec) readDeclared(tag byte, n uint64) value.Slot {
 	switch tag {
 	case tagUnit:
@@ -268,7 +269,7 @@ func (k *StateCodec) declared(all []value.Slot, n uint64) value.Slot {
 	return all[n]
 }
 
-// object returns an entity as a value.
+// object returns entity n as a value.
 func (k *StateCodec) object(n uint64) value.Slot {
 	if n >= uint64(len(k.entities)) {
 		k.damaged("a value refers to what is not there")
@@ -282,7 +283,8 @@ func (k *StateCodec) object(n uint64) value.Slot {
 	return value.Nil
 }
 
-// readType decodes a type as a value: for a type of the program, the one that all uses share.
+// readType decodes a type as a value. For a type of the program it returns the value that all uses
+// of the type share.
 func (k *StateCodec) readType() value.Slot {
 	var t *value.Type
 	k.typ(&t)

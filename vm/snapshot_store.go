@@ -10,13 +10,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// The state of a run besides its tasks: stores, the state of tools, the state of natives.
+// Encoding of the state of a run outside of its tasks: stores, tools, and natives.
 
-// NativeState is state of a native, stored by StateOf or in a handle, that a snapshot can contain.
+// NativeState is state that a native stores by StateOf or in a handle, and that a snapshot can
+// contain.
 type NativeState interface {
-	// StateName returns the name by which Config.NewNativeState creates an empty one.
+	// StateName returns the name for which Config.NewNativeState creates an empty state.
 	StateName() string
-	// EncodeState encodes or decodes it.
+	// EncodeState encodes or decodes the state.
 	EncodeState(*StateCodec)
 }
 
@@ -53,7 +54,7 @@ func (k *StateCodec) findLedger(l *memstore.Ledger, at storePath) {
 	}
 }
 
-// storeHead finds a store of the program, or creates the scope.
+// storeHead finds a store of the program, or creates a scope of a store.
 func (k *StateCodec) storeHead(kind entityKind, p unsafe.Pointer) unsafe.Pointer {
 	at, found := k.stores[p]
 	if !k.reading && !found {
@@ -81,7 +82,7 @@ func (k *StateCodec) storeHead(kind entityKind, p unsafe.Pointer) unsafe.Pointer
 	return unsafe.Pointer(l)
 }
 
-// storesHold encodes or decodes the content of all stores.
+// storesHold encodes or decodes the contents of all stores.
 func (k *StateCodec) storesHold() {
 	for _, s := range k.m.declared.stores {
 		switch x := s.Handle().Object.(type) {
@@ -160,7 +161,7 @@ func (k *StateCodec) toolStates() {
 	}
 }
 
-// owned encodes or decodes the state of natives, in the order of the names.
+// owned encodes or decodes the state of natives, in the order of the state names.
 func (k *StateCodec) owned() {
 	var all []NativeState
 	if !k.reading {
@@ -203,7 +204,7 @@ func (k *StateCodec) nativeState(x *NativeState) {
 	(*x).EncodeState(k)
 }
 
-// The objects of handles.
+// Tags for the object of a handle.
 const (
 	handleStream byte = iota
 	handleAsk

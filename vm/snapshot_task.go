@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// The tasks in a snapshot. Each is parked or has ended.
+// Encoding of tasks. Each task is parked or has ended.
 
 // taskHead creates a task.
 func (k *StateCodec) taskHead(p unsafe.Pointer) unsafe.Pointer {
@@ -67,7 +67,7 @@ func (k *StateCodec) watch(w *watch) {
 	k.require((w.t != nil) != (w.g != nil), "a task has no waiter, or two")
 }
 
-// parkedSlots returns the slots of a parked task, and the position of its frame among them.
+// parkedSlots returns the slots of a parked task, and the index of its innermost frame in them.
 func (t *task) parkedSlots() (slots []value.Slot, depth int) {
 	if t.stack != nil {
 		return t.stack, t.depth()
@@ -75,7 +75,7 @@ func (t *task) parkedSlots() (slots []value.Slot, depth int) {
 	return t.parked.slots, int(t.parked.depth)
 }
 
-// frame is a frame of a stack: its position, and its current instruction.
+// frame is a frame of a stack: its index in the slots, and its current instruction.
 type frame struct{ depth, pc int }
 
 // frames encodes or decodes the frames of a task, the outermost first.
@@ -97,8 +97,8 @@ func (k *StateCodec) frames(t *task) {
 	}
 }
 
-// frame encodes a frame: its registers before its current instruction. If that is a pending call,
-// the registers from its window on belong to the callee.
+// frame encodes a frame: the registers before its current instruction. If that instruction is a
+// pending call, the registers from the call's window on belong to the called function.
 func (k *StateCodec) frame(slots []value.Slot, pc int, top bool) {
 	x := k.at.ofCall(pc)
 	b := &k.m.image.blocks[x.block]
@@ -117,7 +117,8 @@ func (k *StateCodec) frame(slots []value.Slot, pc int, top bool) {
 	}
 }
 
-// registers returns how many of a frame's registers are its own.
+// registers returns the number of registers that belong to a frame. top is set for the innermost
+// frame.
 func (k *StateCodec) registers(b *block, pc int, top bool) int {
 	if top {
 		return b.fn.registers
@@ -125,7 +126,8 @@ func (k *StateCodec) registers(b *block, pc int, top bool) int {
 	return int(k.m.image.code[pc].a)
 }
 
-// classesOf returns the classes of a frame's registers. Those of a stub are all Full.
+// classesOf returns the classes of a frame's registers. The registers of a stub all have the class
+// Full.
 func (k *StateCodec) classesOf(x position, b *block) ir.Classes {
 	if b.ir != nil {
 		return k.at.classesAt(x)
@@ -137,7 +139,7 @@ func (k *StateCodec) classesOf(x position, b *block) ir.Classes {
 	return all
 }
 
-// register encodes or decodes the readable part of a register.
+// register encodes or decodes the part of a register that its class can read.
 func (k *StateCodec) register(s *value.Slot, c ir.Class) {
 	switch c {
 	case ir.Int:
@@ -160,7 +162,7 @@ func (k *StateCodec) register(s *value.Slot, c ir.Class) {
 // readFrames decodes the frames of a task onto its parked stack.
 func (k *StateCodec) readFrames(t *task) {
 	depth, link := 0, uint64(insSize)
-	var by *ins // the call that created the frame
+	var by *ins // the call that created the frame; nil for the bottom frame
 	for left := k.Count(0); left > 0; left-- {
 		var x position
 		number(k, &x.block)
@@ -191,7 +193,7 @@ func (k *StateCodec) readFrames(t *task) {
 	k.require(false, "a task has no frames")
 }
 
-// frameSlots returns the slots of a frame at the end of a parked stack.
+// frameSlots extends the parked stack of a task by a frame and returns the frame's slots.
 func (k *StateCodec) frameSlots(t *task, depth, registers int) []value.Slot {
 	size := depth + registers
 	if !k.require(size <= k.m.maxStack, "a stack is too large") {
@@ -204,7 +206,7 @@ func (k *StateCodec) frameSlots(t *task, depth, registers int) []value.Slot {
 	return t.parked.slots[depth:]
 }
 
-// readFrame decodes the registers of a frame, n at most.
+// readFrame decodes the registers of a frame, at most n.
 func (k *StateCodec) readFrame(slots []value.Slot, x position, b *block, n int) {
 	classes := k.classesOf(x, b)
 	if !k.require(classes != nil, "a frame is at an unreachable instruction") {
@@ -237,7 +239,8 @@ func (k *StateCodec) place(x position) (pc int, b *block) {
 	return pc, &k.m.image.blocks[x.block]
 }
 
-// calls reports whether a call, or nil for the start of a task of function first, can lead into f.
+// calls reports whether instruction in can call function f. If in is nil, f must be first, the
+// function of the task.
 func (m *image) calls(in *ins, f, first *function) bool {
 	switch {
 	case in == nil:
@@ -279,7 +282,7 @@ func (k *StateCodec) wait(t *task) {
 	}
 }
 
-// waitFits checks that the task's instruction is one that waits in this way.
+// waitFits checks that the task's current instruction can wait in this way.
 func (k *StateCodec) waitFits(t *task, w *wait) {
 	in := &k.m.image.code[t.pc()]
 	ok := w.window == in.a
@@ -299,7 +302,7 @@ func (k *StateCodec) waitFits(t *task, w *wait) {
 	k.require(ok, "a task waits where nothing so waits")
 }
 
-// The groups in a snapshot.
+// Encoding of groups.
 
 func (k *StateCodec) groupBody(g *group) {
 	referRequired(k, entityTask, &g.t, "no task waits for a group")
@@ -335,7 +338,7 @@ func (k *StateCodec) groupBody(g *group) {
 	}
 }
 
-// bounding encodes or decodes the bound of a race; its sleep is one of the pending requests.
+// bounding encodes or decodes the time bound of a race. The sleep is one of the pending requests.
 func (k *StateCodec) bounding(g *group) {
 	bound := g.bound != nil
 	k.Bool(&bound)
@@ -349,7 +352,7 @@ func (k *StateCodec) bounding(g *group) {
 	number(k, &g.bound.place)
 }
 
-// isConsistent reports whether a decoded group is able to continue.
+// isConsistent reports whether a decoded group can continue.
 func (g *group) isConsistent() bool {
 	n, under := len(g.tasks), 0
 	for _, t := range g.tasks {

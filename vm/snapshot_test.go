@@ -15,14 +15,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// withSnapshots resumes programs from their own snapshot at every boundary.
+// withSnapshots makes every program resume from its own snapshot at every boundary.
 var withSnapshots = flag.Bool("snapshots", false, "run from snapshots")
 
-// TestAllFromSnapshots runs the other tests of this package again, with their programs resumed from
-// their own snapshot at every boundary.
+// TestAllFromSnapshots runs the other tests of this package in a process with the flag
+// withSnapshots.
 func TestAllFromSnapshots(t *testing.T) {
 	if *withSnapshots {
-		t.Skip("this is it")
+		t.Skip("the test process already runs from snapshots")
 	}
 	out, err := exec.Command(os.Args[0], "-test.short", "-snapshots", "-test.skip", "TestLoopAssembly|TestProfileWaits|Fuzz").CombinedOutput()
 	if err != nil {
@@ -30,7 +30,7 @@ func TestAllFromSnapshots(t *testing.T) {
 	}
 }
 
-// unwritten is a journal that discards everything.
+// unwritten is a journal that discards everything that it receives.
 type unwritten struct{}
 
 func (unwritten) EffectBegan(int64, int64, effect.Request)                         {}
@@ -40,7 +40,8 @@ func (unwritten) MemoryExceeded(Moment)                                         
 func (unwritten) ContextEnded(error, *Moment)                                      {}
 func (unwritten) ProgramWaits()                                                    {}
 
-// renewed resumes a run from its own snapshot at every boundary.
+// renewed returns a configuration in which a run replaces its state by its own snapshot at every
+// boundary. It counts the snapshots.
 func renewed(t testing.TB, c Config, snapshots *int) Config {
 	c.Journal = unwritten{}
 	c.Boundary = func(m *VM) {
@@ -50,14 +51,15 @@ func renewed(t testing.TB, c Config, snapshots *int) Config {
 			return
 		}
 		if *snapshots++; err != nil {
-			t.Errorf("boundary %d: %v", *snapshots, err)
+			t.Errorf("Verified at boundary %d: %v", *snapshots, err)
 		}
 	}
 	return c
 }
 
-// TestSnapshotOfErrors: a snapshot contains the origin of a propagating error: of errors that are
-// caught and rethrown, of Errs that pass from function to function, and of deep recursions.
+// TestSnapshotOfErrors checks that a snapshot preserves the origin of an error. The programs
+// contain errors that are caught and rethrown, Errs that functions return to their callers, and
+// deep recursions.
 func TestSnapshotOfErrors(t *testing.T) {
 	const wait = "LoadConst r9 k1\nAwaitEmit r8 1\n"
 	for _, code := range []string{
@@ -85,7 +87,7 @@ func TestSnapshotOfErrors(t *testing.T) {
 		_, got := make().run(t, renewed(t, Config{Performer: answers}, &snapshots))
 		var u, v *Uncaught
 		if !errors.As(want, &u) || !errors.As(got, &v) || snapshots == 0 {
-			t.Fatalf("%v, from %d snapshots %v\n%s", want, snapshots, got, code)
+			t.Fatalf("the run returned %v, from %d snapshots it returned %v\n%s", want, snapshots, got, code)
 		}
 		sameTrace(t, v.Trace, u.Trace)
 	}
@@ -101,8 +103,9 @@ func (n *noted) EffectBegan(e, _ int64, r effect.Request) {
 	n.begun = append(n.begun, fmt.Sprint(e, " ", nameOf(r)))
 }
 
-// TestSnapshotRestored: a run that is suspended while it waits is restored in another VM. Its
-// pending requests begin again, in their order and with their numbers, and cancelled ones end.
+// TestSnapshotRestored suspends a run while it waits and restores it in another VM. The pending
+// requests must begin again, in their order and with their numbers, and the cancelled requests must
+// end.
 func TestSnapshotRestored(t *testing.T) {
 	program := func() *asm {
 		return tasks("LoadFunction r2 f2\nLoadFunction r3 f3\nLoadFunction r4 f4\nJoinAll r1 r2 3\nLoadConst r6 k3\nCall r5 f1\nNewTuple r1 r1 1\nReturn r1")
@@ -127,11 +130,11 @@ func TestSnapshotRestored(t *testing.T) {
 			}
 		}
 		if _, err := program().run(t, first); !errors.Is(err, ErrSuspended) || data == nil {
-			t.Fatalf("%v, %d bytes", err, len(data))
+			t.Fatalf("the run returned %v with a snapshot of %d bytes, want ErrSuspended and a snapshot", err, len(data))
 		}
 		head, err := ReadSnapshot(data)
 		if err != nil || head.S != 7 || head.IR != "x" || head.Counts.Tasks != 4-waits || head.Counts.Requests != 3-waits {
-			t.Fatalf("%+v, %v", head, err)
+			t.Fatalf("ReadSnapshot = %+v, %v", head, err)
 		}
 		a := program()
 		rest := strings.Fields(map[string]string{"": "c a b d", "b": "c a d", "b a": "c d"}[order])
@@ -149,20 +152,21 @@ func TestSnapshotRestored(t *testing.T) {
 		}
 		want := map[string]string{"": "1 a, 2 b, 3 c, ", "b": "1 a, 3 c, ", "b a": "3 c, "}[order]
 		if got := strings.Join(journal.begun, ", "); !strings.HasPrefix(got, want) || !strings.Contains(got, " d") {
-			t.Errorf("order %q: begun %s", order, got)
+			t.Errorf("order %q: begun requests = %s", order, got)
 		}
 	}
 }
 
-// TestOlderSnapshots: snapshots of format 2, which do not record whether a listen's host has
-// exited, and of format 3, whose agents and hosts have no files, can be read.
+// TestOlderSnapshots checks that snapshots of older formats can be read. Format 2 does not record
+// whether a listen's host has exited. In format 3, agents and hosts have no files.
 func TestOlderSnapshots(t *testing.T) {
 	for _, format := range []int{2, 3} {
 		resumeOlder(t, format)
 	}
 }
 
-// resumeOlder resumes a run that uses a host with a context from a snapshot of a format.
+// resumeOlder takes a snapshot in an older format of a run that uses a host with a context, and
+// resumes the run from it.
 func resumeOlder(t *testing.T, format int) {
 	t.Helper()
 	l := newListening("question", "LoadConst r11 k0\nAwaitEmit r10 1\nBlockEnd r10")
@@ -184,7 +188,7 @@ func resumeOlder(t *testing.T, format int) {
 	var data []byte
 	first := Config{Performer: newStage("< {\"type\":\"question\",\"id\":1}\nhang"), Journal: &noted{}, Suspend: suspend}
 	first.Boundary = func(m *VM) {
-		if len(m.requests.pending) < 2 || data != nil { // the answer, and the next messages
+		if len(m.requests.pending) < 2 || data != nil { // the requests are the awaited answer and the next messages
 			return
 		}
 		k := &StateCodec{m: m, format: format, self: m, at: m.image.positionMap(), ids: map[unsafe.Pointer]uint64{}}
@@ -198,7 +202,7 @@ func resumeOlder(t *testing.T, format int) {
 		close(suspend)
 	}
 	if _, err := l.run(t, first); !errors.Is(err, ErrSuspended) || data == nil {
-		t.Fatalf("%v, %d bytes", err, len(data))
+		t.Fatalf("the run returned %v with a snapshot of %d bytes, want ErrSuspended and a snapshot", err, len(data))
 	}
 	s := newStage("> question 1 \"yes\"\n< {\"type\":\"result\"}")
 	s.answer = func(string) (string, *effect.Error) { return `"yes"`, nil }
@@ -218,12 +222,12 @@ func resumeOlder(t *testing.T, format int) {
 func sameTrace(t *testing.T, got, want []Place) {
 	t.Helper()
 	if len(got) != len(want) {
-		t.Errorf("%d places, not %d: %v, %v", len(got), len(want), got, want)
+		t.Errorf("trace has %d places, want %d: got %v, want %v", len(got), len(want), got, want)
 		return
 	}
 	for i := range got {
 		if got[i] != want[i] {
-			t.Errorf("place %d is %v, not %v", i, got[i], want[i])
+			t.Errorf("place %d = %v, want %v", i, got[i], want[i])
 		}
 	}
 }
