@@ -15,12 +15,12 @@ type codec struct {
 	writing bool
 
 	out   []byte
-	first bool // the current object or list is empty so far
+	first bool // the current object or list has no elements yet
 	brk   bool // a line break precedes the next element
 
 	in  []byte
 	pos int
-	key string // the member whose value is next; noKey at an object's end
+	key string // name of the member whose value is next; noKey at the end of an object
 }
 
 const noKey = "\x00"
@@ -32,7 +32,7 @@ func (c *codec) fail(offset int, format string, args ...any) {
 	panic(failure{fmt.Errorf("%s at byte %d", fmt.Sprintf(format, args...), offset)})
 }
 
-// object writes or reads an object whose members the function members lists.
+// object writes or reads an object. The function members lists its members.
 func (c *codec) object(members func()) {
 	if c.writing {
 		outer := c.first
@@ -80,7 +80,7 @@ func (c *codec) separate() {
 	c.breakLine()
 }
 
-// line ends a line of the file.
+// line makes the next element start on a new line of the file.
 func (c *codec) line() { c.brk = c.writing }
 
 func (c *codec) breakLine() {
@@ -90,7 +90,7 @@ func (c *codec) breakLine() {
 	c.brk = false
 }
 
-// nextKey reads up to the value of the object's next member, or past the object's end.
+// nextKey reads the key of the object's next member, or the end of the object.
 func (c *codec) nextKey(first bool) {
 	switch c.peek() {
 	case '}':
@@ -121,7 +121,7 @@ func (c *codec) str(name string, p *string) {
 	}
 }
 
-// optStr is str, but omits an empty string.
+// optStr writes or reads a string that is omitted if empty.
 func (c *codec) optStr(name string, p *string) {
 	if !c.writing || *p != "" {
 		c.str(name, p)
@@ -145,7 +145,7 @@ func (c *codec) int(name string, p *int) {
 	*p = int(n)
 }
 
-// optInt is int, but omits a zero.
+// optInt writes or reads an integer that is omitted if zero.
 func (c *codec) optInt(name string, p *int) {
 	if !c.writing || *p != 0 {
 		c.int(name, p)
@@ -175,7 +175,7 @@ func (c *codec) optFloat(name string, p *float64) {
 	}
 }
 
-// flag is a boolean member that is omitted if false.
+// flag writes or reads a boolean that is omitted if false.
 func (c *codec) flag(name string, p *bool) {
 	if c.writing && !*p {
 		return
@@ -190,7 +190,7 @@ func (c *codec) flag(name string, p *bool) {
 	}
 }
 
-// raw is a member with unchanged JSON, omitted if nil.
+// raw writes or reads unchanged JSON that is omitted if nil.
 func (c *codec) raw(name string, p *json.RawMessage) {
 	if c.writing && *p == nil {
 		return
@@ -209,7 +209,7 @@ func (c *codec) raw(name string, p *json.RawMessage) {
 	}
 }
 
-// pointer is an optional member.
+// pointer writes or reads a member that is omitted if its pointer is nil.
 func pointer[T any](c *codec, name string, p **T, member func(string, *T)) {
 	switch {
 	case c.writing && *p != nil:
@@ -220,14 +220,15 @@ func pointer[T any](c *codec, name string, p **T, member func(string, *T)) {
 	}
 }
 
-// list is a list member that is omitted if empty. With lines, each element is on its own line.
+// list writes or reads a list that is omitted if empty. If lines is set, each element is on its own
+// line.
 func list[T any](c *codec, name string, p *[]T, lines bool, element func(*T)) {
 	if !c.writing || len(*p) > 0 {
 		wholeList(c, name, p, lines, element)
 	}
 }
 
-// wholeList is a list member that is written even if it is empty.
+// wholeList writes or reads a list that is written even if it is empty.
 func wholeList[T any](c *codec, name string, p *[]T, lines bool, element func(*T)) {
 	if !c.member(name) {
 		return
@@ -260,7 +261,7 @@ func wholeList[T any](c *codec, name string, p *[]T, lines bool, element func(*T
 	c.done()
 }
 
-// Elements of lists.
+// Functions for the elements of lists.
 
 func (c *codec) strElem(p *string) {
 	if c.writing {
@@ -278,7 +279,7 @@ func (c *codec) intElem(p *int) {
 	}
 }
 
-// Reading.
+// Functions for reading.
 
 const hexDigits = "0123456789abcdef"
 

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// everything returns a program that contains each structure and each kind of value.
+// everything returns a program that contains each structure and each kind of constant.
 func everything(t testing.TB) *Program {
 	p := sample(t, "LoadInt r1 -3\nLoadHost r3 d0\nLoadConst r4 k0\nLoadNil r5\nListenBegin r2 l0\nReturn r2")
 	tokens, half := int64(100), 0.5
@@ -50,7 +50,8 @@ func everything(t testing.TB) *Program {
 	return p
 }
 
-// TestRoundTrip writes a program and reads it, with any layout and order of members.
+// TestRoundTrip encodes a program and decodes it. Decoding must not depend on the layout or on the
+// order of members.
 func TestRoundTrip(t *testing.T) {
 	p := everything(t)
 	data := Encode(p)
@@ -59,28 +60,28 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(p, got); d != "" {
-		t.Errorf("the program differs (-written +read):\n%s", d)
+		t.Errorf("Decode(Encode(p)) differs (-written +read):\n%s", d)
 	}
 	if second := Encode(got); !bytes.Equal(data, second) {
-		t.Errorf("written again the bytes differ:\n%s", cmp.Diff(string(data), string(second)))
+		t.Errorf("encoding the decoded program changes the bytes:\n%s", cmp.Diff(string(data), string(second)))
 	}
 	var spaced bytes.Buffer
 	if err := json.Indent(&spaced, data, "", "\t"); err != nil {
-		t.Fatalf("not JSON: %v", err)
+		t.Fatalf("Encode did not write JSON: %v", err)
 	}
 	if got, err := Decode(spaced.Bytes()); err != nil || !bytes.Equal(Encode(got), data) {
-		t.Errorf("indented it reads differently: %v", err)
+		t.Errorf("decoding the indented text returns another program, error %v", err)
 	}
 	reordered := strings.Replace(string(data), `"name":"add","params":["Int","Int"],"abi":"typed"`, `"abi":"typed","params":["Int","Int"],"name":"add"`, 1)
 	if reordered == string(data) {
-		t.Fatal("the test replaces nothing")
+		t.Fatal("the text to replace does not occur")
 	}
 	if got, err := Decode([]byte(reordered)); err != nil || !bytes.Equal(Encode(got), data) {
-		t.Errorf("with its members in another order it reads differently: %v", err)
+		t.Errorf("decoding with the members in another order returns another program, error %v", err)
 	}
 }
 
-// TestLayout checks the format against the manual.
+// TestLayout compares the encoded form of a program with the layout that the manual describes.
 func TestLayout(t *testing.T) {
 	p := &Program{Version: Version, Name: "x", Files: []File{{Name: "x.conc", Text: "a\n"}}, Constants: []Const{text("k"), whole(2), real(2), real(math.NaN())},
 		Functions: []Function{{Name: "main", Line: 1, ABI: FullABI, Result: Full, Registers: 3, Block: Block{Code: code(t, "SubIntK r2 r1 -1\nJump @2\nReturnNil"),
@@ -107,13 +108,13 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestDecodeErrors reads invalid input. Each error contains the reason and the place.
+// TestDecodeErrors decodes invalid input. Each error must contain the reason and the byte offset.
 func TestDecodeErrors(t *testing.T) {
 	good := string(Encode(everything(t)))
 	replace := func(old, with string) string {
 		s := strings.Replace(good, old, with, 1)
 		if s == good {
-			t.Fatalf("the test replaces nothing: %s", old)
+			t.Fatalf("the text to replace does not occur: %s", old)
 		}
 		return s
 	}
@@ -154,26 +155,27 @@ func TestDecodeErrors(t *testing.T) {
 		})
 	}
 	if _, err := Decode([]byte("{}")); !errors.Is(err, ErrNotIR) {
-		t.Errorf("%v is no ErrNotIR", err)
+		t.Errorf("error %v does not wrap ErrNotIR", err)
 	}
 	if _, err := Decode([]byte(`{"version":"7.0"}`)); !errors.Is(err, ErrVersion) {
-		t.Errorf("%v is no ErrVersion", err)
+		t.Errorf("error %v does not wrap ErrVersion", err)
 	}
 }
 
-// TestTruncated cuts a file at every byte: each is an error, without a panic.
+// TestTruncated decodes every prefix of a file. Each must result in an error, without a panic.
 func TestTruncated(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	data := bytes.TrimSpace(Encode(everything(t)))
 	for n := range len(data) {
 		if _, err := Decode(data[:n]); err == nil {
-			t.Fatalf("the first %d bytes pass", n)
+			t.Fatalf("Decode accepts the first %d bytes of a file", n)
 		}
 	}
 }
 
-// TestTampered changes each byte of a file. A changed file that still decodes must be verified or
-// rejected without a panic. One that passes is written and read again.
+// TestTampered changes each byte of a file. If the changed file can be decoded, Verify must accept
+// or reject it without a panic. If Verify accepts it, the program must survive encoding and
+// decoding.
 func TestTampered(t *testing.T) {
 	randtest.InOneGoroutine(t)
 	data := Encode(everything(t))
@@ -186,8 +188,8 @@ func TestTampered(t *testing.T) {
 	}
 }
 
-// tryProgram decodes and verifies data. Neither step may panic, and a program that passes must be
-// the same after it is written and read again.
+// tryProgram decodes and verifies data. Neither step may panic. If the program passes, tryProgram
+// encodes and decodes it, and Verify must accept the copy.
 func tryProgram(t *testing.T, data []byte) {
 	p, err := Decode(data)
 	if err != nil || Verify(p) != nil {
@@ -195,10 +197,10 @@ func tryProgram(t *testing.T, data []byte) {
 	}
 	decoded, err := Decode(Encode(p))
 	if err != nil {
-		t.Fatalf("a verified program cannot be read back: %v", err)
+		t.Fatalf("cannot decode an encoded program that passed Verify: %v", err)
 	}
 	if err := Verify(decoded); err != nil {
-		t.Fatalf("a verified program is refused when read back: %v", err)
+		t.Fatalf("Verify rejects the decoded copy of a program that passed Verify: %v", err)
 	}
 	Disassemble(p)
 }
@@ -227,12 +229,12 @@ func TestDisassemble(t *testing.T) {
       0          BlockReply r3
 `
 	if got != want {
-		t.Errorf("got\n%s", got)
+		t.Errorf("unexpected disassembly:\n%s", got)
 	}
 }
 
-// TestFlatSections reads a program of a version before 1.6, in which the keys of hosts and servers
-// were members of the hosts and servers themselves.
+// TestFlatSections decodes a program of a version before 1.6. In these versions the configuration
+// keys of hosts and servers were members of the hosts and servers themselves.
 func TestFlatSections(t *testing.T) {
 	p := sample(t, "LoadNil r1\nReturn r1")
 	p.Version = "1.5"
@@ -249,7 +251,7 @@ func TestFlatSections(t *testing.T) {
 	h := back.Hosts[0]
 	if want := `{"transport":"stdio","command":"run","args":["-x",""],"env":{"B":"1","A":"\"2\""},"working_dir":"w","input_format":"json","timeout":120.0,` +
 		`"question_timeout":1.5,"question_default":{"a":[1]},"approval_default":"no","params_env":{"t":"T"},"instances":2,"max_line":1024}`; string(h.Config) != want || string(h.Params) != `{"a":1}` {
-		t.Errorf("%s, params %s", h.Config, h.Params)
+		t.Errorf("config = %s, params = %s", h.Config, h.Params)
 	}
 	if got, want := string(back.Servers[0].Config), `{"transport":"http","url":"http://h","headers":{"X":"y"},"headers_env":{},"timeout":5.0}`; got != want {
 		t.Error(got)
@@ -260,7 +262,7 @@ func TestFlatSections(t *testing.T) {
 	for _, bad := range []string{`"env":{"A":"1"}`, `"shape":1`, `"config":[],"command":"c"`} {
 		damaged := strings.Replace(text, `"command":"run"`, bad, 1)
 		if _, err := Decode([]byte(damaged)); err == nil {
-			t.Errorf("%s was read", bad)
+			t.Errorf("Decode accepts %s", bad)
 		}
 	}
 }

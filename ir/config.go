@@ -13,8 +13,8 @@ type member struct {
 	Value json.RawMessage
 }
 
-// WithMember returns the JSON object with its member of this name set to v: in the old member's
-// position, or after all others if there was none. A nil object has no members.
+// WithMember returns the JSON object with the member name set to v. An existing member keeps its
+// position, and a new one comes last. A nil object has no members.
 func WithMember(object json.RawMessage, name string, v json.RawMessage) (json.RawMessage, error) {
 	all, err := membersOf(object)
 	if err != nil {
@@ -64,8 +64,8 @@ func objectOf(all []member) json.RawMessage {
 	return append(out, '}')
 }
 
-// Before 1.6 these keys were members of hosts and servers themselves, and a table of strings was a
-// list of names and values.
+// Keys that were members of hosts and servers themselves before version 1.6. In these versions a
+// table of strings was a list of names and values.
 var (
 	hostKeys = []string{"transport", "command", "args", "env", "working_dir", "input_format", "output_format", "timeout",
 		"question_timeout", "question_default", "approval_default", "params_env", "instances", "max_line"}
@@ -73,7 +73,8 @@ var (
 	tableKeys  = []string{"env", "params_env", "headers", "headers_env"}
 )
 
-// flat reads one of these keys into the config.
+// flat reads a member whose key is in keys, and adds it to config. It is for files of versions
+// before 1.6.
 func (c *codec) flat(keys []string, config *json.RawMessage) {
 	if c.writing || !slices.Contains(keys, c.key) {
 		return

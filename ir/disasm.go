@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Disassemble returns the program's code as text: for each function its header, its instructions
-// with their positions and the meaning of their indices, and its regions, and the same for each
-// handler. It is the output of `build --emit asm`. For a program that does not pass Verify, the
-// output is as complete as possible.
+// Disassemble returns the program's code as text, which is the output of `build --emit asm`. For
+// each function the text contains the header, the instructions with their positions and the meaning
+// of their indices, and the regions. The same follows for each handler of the function. If the
+// program does not pass Verify, the text is as complete as possible.
 func Disassemble(p *Program) string {
 	d := &disassembler{p: p}
 	for i := range p.Functions {
@@ -21,7 +21,7 @@ func Disassemble(p *Program) string {
 	return d.b.String()
 }
 
-// DisassembleFunction returns the text of only function n.
+// DisassembleFunction returns the text of function n alone.
 func DisassembleFunction(p *Program, n int) string {
 	d := &disassembler{p: p}
 	d.function(n)
@@ -108,7 +108,7 @@ func (d *disassembler) block(b *Block, indent string) {
 	}
 }
 
-// note returns the meaning of an instruction's indices.
+// note returns the meaning of the indices in an instruction.
 func (d *disassembler) note(i Instr) string {
 	info := Describe(i.Op)
 	if info == nil {
@@ -138,7 +138,7 @@ func (d *disassembler) note(i Instr) string {
 	return ""
 }
 
-// declared returns the name of the declaration that an operand with a role indexes.
+// declared returns the name of the declaration with index n, for an operand with the given role.
 func (d *disassembler) declared(role Role, n int) string {
 	p := d.p
 	switch {
@@ -180,7 +180,7 @@ func (d *disassembler) typeText(n, depth int) string {
 	return t.Kind
 }
 
-// text returns a constant for a note: on one line, shortened.
+// text returns a constant for a note, shortened and on one line.
 func (k Const) text() string {
 	switch {
 	case k.Int != nil:

@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// Extend returns base extended by functions of another program that differs from base only in its
-// functions. The first own functions of base are not such functions. added reports which functions
-// of the other program to add. where maps their numbers to those in the extended program. Extend
-// does not change base. It returns an error if the programs have other differences.
+// Extend returns base with additional functions of the program other. The two programs may differ
+// only in their functions. own is the number of functions that base has itself; further functions
+// of base were added by earlier calls. added reports which functions of other to add. where maps
+// the number of each added function in other to its number in p. Extend does not change base. It
+// returns an error if the programs have other differences.
 func Extend(base *Program, own int, other *Program, added func(*Function) bool) (p *Program, where map[int]int, err error) {
 	x := &extension{base: base, own: own, other: other, types: map[int]int{}, functions: map[int]int{}}
 	copied := *base
@@ -45,8 +46,9 @@ type extension struct {
 	constants        map[string]int
 }
 
-// match finds corresponding functions of the two programs: functions of a file that start on the
-// same line have the same order. Functions that base does not have are added.
+// match finds the corresponding functions of the two programs: functions of a file that start on
+// the same line correspond in their order. It also lists the functions to add: those that added
+// selects, and functions of the library that base does not have.
 func (x *extension) match(added func(*Function) bool) error {
 	type line struct {
 		file string
@@ -83,7 +85,7 @@ func (x *extension) match(added func(*Function) bool) error {
 	return nil
 }
 
-// file returns the number of a file in the extended program.
+// file returns the number in the extended program for file n of other.
 func (x *extension) file(n int) int {
 	if n < 0 || n >= len(x.other.Files) {
 		return n
@@ -97,7 +99,7 @@ func (x *extension) file(n int) int {
 	return at
 }
 
-// function returns a function of the other program with the numbers of the extended one.
+// function returns a copy of a function of other, with the numbers of the extended program.
 func (x *extension) function(f *Function) (Function, error) {
 	g := *f
 	g.File = x.file(f.File)
@@ -156,7 +158,7 @@ func (x *extension) block(f *Function, b *Block) (Block, error) {
 	return out, nil
 }
 
-// index returns the number in the extended program for an index of the other.
+// index returns the number in the extended program for index n of other. role determines the table.
 func (x *extension) index(role Role, n int) (int, error) {
 	switch role {
 	case RoleConstant:
@@ -173,7 +175,7 @@ func (x *extension) index(role Role, n int) (int, error) {
 		x.out.Natives = append(x.out.Natives, name)
 		return len(x.out.Natives) - 1, nil
 	}
-	return n, nil // the declarations are the same
+	return n, nil // both programs have the same declarations
 }
 
 func (c Const) key() string {
@@ -204,8 +206,8 @@ func (x *extension) constant(c Const) int {
 	return n
 }
 
-// typ finds a type by its text, which contains the names of named types and the structure of
-// others.
+// typ returns the number in the extended program for type n of other. It compares types by their
+// text, which contains the name of a named type and the structure of any other type.
 func (x *extension) typ(n int) int {
 	if at, ok := x.types[n]; ok {
 		return at
@@ -249,7 +251,8 @@ func (x *extension) info(t TypeInfo) TypeInfo {
 	return t
 }
 
-// typeText returns a text that identifies a type. A type refers to itself only through a named one.
+// typeText returns a text that identifies a type. The text is finite, because a type refers to
+// itself only through a named type.
 func typeText(p *Program, n int) string {
 	var b strings.Builder
 	writeType(&b, p, n, map[int]bool{})

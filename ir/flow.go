@@ -6,19 +6,19 @@ package ir
 // flow is the dataflow of one function. Its memory is reused for further functions.
 type flow struct {
 	c *codeVerifier
-	// listens holds, for each listen, the state of the registers below its window at the start of
-	// its handlers and after it.
+	// listens contains, for each listen, the state of the registers below its window. This is the
+	// state at the start of its handlers and after the listen.
 	listens []Classes
 
-	depth int     // the number of nested blocks that are being visited
-	walks []*walk // by depth
-	slab  []Class // all memory for states
-	used  int     // how much of it this function uses
+	depth int     // number of nested blocks that are being visited
+	walks []*walk // one walk for each depth of nesting
+	slab  []Class // memory for the states of functions
+	used  int     // number of elements of slab that the current function uses
 
-	seen func(b *Block, pc int, s Classes) // of States
+	seen func(b *Block, pc int, s Classes) // set by States: receives the state before each instruction
 }
 
-// run computes the dataflow of the function's own block. Handlers are visited at their listen.
+// run computes the dataflow of the function's body. Handlers are visited at their listen.
 func (fl *flow) run(c *codeVerifier) {
 	fl.c, fl.listens, fl.depth, fl.used = c, nil, 0, 0
 	if n := len(c.f.Listens); n > 0 {
@@ -47,8 +47,8 @@ func (fl *flow) clone(s Classes) Classes {
 }
 
 // block computes the states of b from its entry state and checks each instruction with the state
-// before it. In every iteration, visit, if not nil, receives the state before each instruction. It
-// may receive several states for an instruction, and must join them.
+// before it. If visit is not nil, it receives the state before each instruction in every iteration.
+// It may receive several states for one instruction, and must join them.
 func (fl *flow) block(b *Block, entry Classes, visit func(s Classes)) {
 	if fl.depth == len(fl.walks) {
 		fl.walks = append(fl.walks, &walk{fl: fl})
@@ -69,7 +69,7 @@ type walk struct {
 	code   []Instr
 	graph  Graph
 	states Forward[Class]
-	lost   Classes // the state after the error of a call
+	lost   Classes // buffer for the state after an error in a call
 	visit  func(s Classes)
 }
 
@@ -97,7 +97,8 @@ func (w *walk) Step(pc int, s, raised []Class) {
 	}
 }
 
-// raise meets raised with the state s after an instruction's error.
+// raise meets raised with the state after an error of the instruction. s is the state before the
+// instruction.
 func (w *walk) raise(i Instr, s, raised Classes) {
 	if raised == nil {
 		return
@@ -116,8 +117,8 @@ func (w *walk) Catch(s []Class, register int) { s[register] = Full }
 // Meet retains the registers that are readable in both states.
 func (w *walk) Meet(s, t []Class) bool { return Classes(s).Meet(t) }
 
-// listen visits the handlers of a listen with state s and returns the state after the listen, which
-// includes the case that a handler was left at any instruction.
+// listen visits the handlers of a listen with the state s. It returns the state after the listen,
+// for which it assumes that a handler may be left at any instruction.
 func (fl *flow) listen(i Instr, s Classes) Classes {
 	n, base := int(i.Imm), int(i.A)
 	s = fl.clone(s)
@@ -149,7 +150,8 @@ func (fl *flow) listen(i Instr, s Classes) Classes {
 	return fl.clone(state)
 }
 
-// step checks the registers that instruction i reads from state s and applies those that it sets.
+// step checks the registers that instruction i reads in state s, and then changes s to the state
+// after i.
 func (c *codeVerifier) step(pc int, i Instr, s Classes) {
 	shape := &Shapes[i.Op]
 	for _, r := range shape.Reads {
@@ -186,7 +188,7 @@ func (c *codeVerifier) operandNamed(op Op, f Field) string {
 	panic("ir: " + op.String() + " reads what is no operand")
 }
 
-// misread reports why register r cannot be read as class.
+// misread returns the error that register r cannot be read with the given class.
 func (c *codeVerifier) misread(pc int, i Instr, name string, r int, class Class, s Classes) {
 	if s[r] == Unset {
 		c.check(false, "%s: %s, r%d, is not set on every way here", c.at(pc, i), name, r)

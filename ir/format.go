@@ -6,17 +6,18 @@ import (
 	"strings"
 )
 
-// The members of each structure, in written order, for both directions.
+// The members of each structure, in the order in which they are written. Each function is for both
+// directions.
 
-// Encode writes p as JSON. The same program always results in the same bytes.
+// Encode encodes p as JSON. Equal programs always result in the same bytes.
 func Encode(p *Program) []byte {
 	c := &codec{writing: true}
 	c.program(p)
 	return append(c.out, '\n')
 }
 
-// Decode reads the output of Encode. Its errors wrap ErrNotIR or ErrVersion, or describe the error
-// and its byte offset. A decoded program must be verified before it runs.
+// Decode decodes the output of Encode. Its errors wrap ErrNotIR or ErrVersion, or contain the
+// problem and its byte offset. The caller must verify a decoded program before running it.
 func Decode(data []byte) (p *Program, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -39,7 +40,7 @@ func Decode(data []byte) (p *Program, err error) {
 	return p, nil
 }
 
-// header checks the version before it reads anything that another version may write differently.
+// header checks the version before any member whose form may depend on the version.
 func (c *codec) header() {
 	const start = `{"version":`
 	seen := make([]byte, 0, len(start))
@@ -161,8 +162,8 @@ func (c *codec) variant(v *VariantInfo) {
 	})
 }
 
-// constant writes a String as a string, an Int as a number, and a Float as a number with a point or
-// exponent, or as {"float": …}.
+// constant writes or reads a constant: a String as a string, an Int as a number, and a Float as a
+// number with a point or exponent, or as {"float": …}.
 func (c *codec) constant(k *Const) {
 	if c.writing {
 		switch {
@@ -250,7 +251,7 @@ func (c *codec) block(b *Block) {
 	list(c, "locals", &b.Locals, false, c.local)
 }
 
-// inlined is "from to fN line:column", followed by its locals.
+// inlined writes or reads an inlined call as "from to fN line:column", followed by its locals.
 func (c *codec) inlined(i *Inlined) {
 	if c.writing {
 		c.out = appendString(c.out, i.text())
@@ -280,7 +281,7 @@ func (c *codec) instr(i *Instr) {
 	*i = in
 }
 
-// positions are one string: "pc:line:column pc:line:column …".
+// positions writes or reads all positions as one string: "pc:line:column pc:line:column …".
 func (c *codec) positions(ps *[]Position) {
 	if c.writing {
 		c.out = append(c.out, '"')
@@ -309,7 +310,7 @@ func (c *codec) positions(ps *[]Position) {
 	}
 }
 
-// start is "line:column".
+// start writes or reads the start of a function as "line:column".
 func (c *codec) start(p **Position) {
 	if c.writing {
 		c.out = fmt.Appendf(c.out, `"%d:%d"`, (*p).Line, (*p).Column)
@@ -324,7 +325,7 @@ func (c *codec) start(p **Position) {
 	}
 }
 
-// region is "catch from to target rN".
+// region writes or reads a region as "catch from to target rN".
 func (c *codec) region(r *Region) {
 	if c.writing {
 		c.out = fmt.Appendf(c.out, `"catch %d %d %d r%d"`, r.From, r.To, r.Target, r.Register)

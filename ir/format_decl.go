@@ -48,7 +48,7 @@ func (c *codec) retry(name string, r *Retry) {
 	}
 }
 
-// texts is a list of strings that is written even if it is empty.
+// texts writes or reads a list of strings that is written even if it is empty.
 func (c *codec) texts(name string, p *[]string) { wholeList(c, name, p, false, c.strElem) }
 
 func (c *codec) host(h *Host) {

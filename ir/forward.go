@@ -1,33 +1,35 @@
 package ir
 
-// Forward is a forward dataflow over a graph, with its memory. It computes the state at the start
-// of each run of instructions. A state is a slice of width elements. Where several paths meet, the
-// state contains what holds on all of them. The verifier and the optimiser's analyses use it.
+// Forward is a forward dataflow over a graph. It owns the memory for its states. It computes the
+// state at the start of each run of instructions. A state is a slice of width elements. Where
+// several paths meet, the state contains only what is true on all of them. The verifier and the
+// analyses of the optimiser use it.
 type Forward[E any] struct {
-	Reached []bool // by run: it is reachable
-	in      []E    // by run, one state after the other
+	Reached []bool // by run: the run is reachable
+	in      []E    // states at the starts of the runs, one after the other
 	width   int
-	now     []E // in the current run
-	raised  []E // the state after errors of its instructions
+	now     []E // state within the current run
+	raised  []E // state after errors of the current run's instructions
 	landed  []E
 }
 
-// Lattice describes how instructions change states, in place.
+// Lattice describes how instructions change a state. The methods modify the state that they
+// receive.
 type Lattice[E any] interface {
 	// Step changes the state before instruction pc to the state after it. If the instruction is in
-	// a region, raised is not nil: Step meets raised with the state after an error of the
+	// a region, raised is not nil, and Step meets raised with the state after an error of the
 	// instruction.
 	Step(pc int, state, raised []E)
-	// Catch changes the state after the errors of a region to the state at the region's target,
-	// where the register holds the error.
+	// Catch changes the state after the errors of a region to the state at the region's target.
+	// There the register contains the error.
 	Catch(state []E, register int)
-	// Meet retains in s what also holds in t, and reports whether that changed s. It only removes
-	// information, so every dataflow terminates.
+	// Meet retains in s only what is also true in t, and reports whether s changed. It only removes
+	// information, so that every dataflow terminates.
 	Meet(s, t []E) (changed bool)
 }
 
-// Start allocates a dataflow for the first runs of a graph, with states of width elements. It
-// returns the state at the entry, which the caller sets.
+// Start allocates the states for the first runs of a graph. Each state has width elements. Start
+// returns the state at the entry, which the caller must set.
 func (f *Forward[E]) Start(runs, width int) (entry []E) {
 	f.width = width
 	clear(resized(&f.Reached, runs))
@@ -42,8 +44,8 @@ func (f *Forward[E]) Start(runs, width int) (entry []E) {
 // In returns the state at the start of a reachable run.
 func (f *Forward[E]) In(run int) []E { return f.in[run*f.width : (run+1)*f.width] }
 
-// Solve computes the states at the starts of the runs that Start allocated. No later run may jump
-// back to them.
+// Solve computes the states at the starts of the runs for which Start allocated states. No run
+// after them may jump back to them.
 func (f *Forward[E]) Solve(g *Graph, l Lattice[E]) {
 	for changed := true; changed; {
 		changed = false
@@ -55,7 +57,7 @@ func (f *Forward[E]) Solve(g *Graph, l Lattice[E]) {
 	}
 }
 
-// run propagates the states through run i and reports whether an earlier run must be visited again.
+// run propagates the states through run i. It reports whether an earlier run must be visited again.
 func (f *Forward[E]) run(g *Graph, i int, l Lattice[E]) (again bool) {
 	b := &g.Runs[i]
 	copy(f.now, f.In(i))
@@ -74,7 +76,7 @@ func (f *Forward[E]) run(g *Graph, i int, l Lattice[E]) (again bool) {
 	for _, c := range around {
 		copy(f.landed, raised)
 		l.Catch(f.landed, c.Register)
-		f.arrive(int(c.To), f.landed, l) // it is later
+		f.arrive(int(c.To), f.landed, l) // the target of a region is always a later run
 	}
 	return again
 }

@@ -1,38 +1,38 @@
 package ir
 
-// Nop marks a deleted instruction while code is being changed. It is a Jump without a target, which
-// no program contains.
+// Nop marks a deleted instruction while code is being changed. It is a Jump without a target. No
+// valid program contains it.
 var Nop = Instr{Op: OpJump, Imm: -1}
 
-// Graph is the control flow graph of a list of instructions. Its nodes are runs: instructions that
-// are entered only at the first and left only after the last. Raised errors are edges, too: from
-// every instruction of a region to the region's target. All edges lead forwards, except those of
-// loops. The memory of a Graph is reused for further lists.
+// Graph is the control flow graph of a list of instructions. Its nodes are runs: sequences that are
+// entered only at the first instruction and left only after the last. A raised error is an edge,
+// too: from every instruction of a region to the region's target. All edges lead forwards, except
+// those of loops. The memory of a Graph is reused for further lists.
 type Graph struct {
 	Runs  []Run
-	At    []int32 // the run of each instruction
+	At    []int32 // number of the run of each instruction
 	catch []Catch
 	leads []bool
 	work  []int32
 }
 
-// Run is the instructions [From, To), which are executed in sequence.
+// Run consists of the instructions [From, To), which are executed in sequence.
 type Run struct {
 	From, To        int
-	succ            [2]int32 // the first next of it
+	succ            [2]int32 // successors; the first next elements are used
 	next            uint8
-	Reached         bool  // reachable; set by Reach
-	Head            bool  // a loop jumps back to it
-	catches, caught int32 // its part of Graph.catch
+	Reached         bool  // the run is reachable; set by Reach
+	Head            bool  // a loop jumps back to this run
+	catches, caught int32 // range of Graph.catch that belongs to this run
 }
 
-// Catch is a region around a run: the run at its target, and the register for the error.
+// Catch is a region around a run. To is the run at its target, and Register receives the error.
 type Catch struct {
 	To       int32
 	Register int
 }
 
-// Succs returns the runs that may follow.
+// Succs returns the runs that may follow this run.
 func (r *Run) Succs() []int32 { return r.succ[:r.next] }
 
 func (r *Run) lead(to int) {
@@ -51,7 +51,7 @@ func (g *Graph) Until(end int) int {
 	return int(g.At[end-1]) + 1
 }
 
-// Build builds the graph of code, which has at least one instruction, with its regions.
+// Build builds the graph of code with its regions. code must have at least one instruction.
 func (g *Graph) Build(code []Instr, regions []Region) {
 	n := len(code)
 	leads := resized(&g.leads, n+1)
@@ -112,7 +112,7 @@ func (g *Graph) link(code []Instr, regions []Region, i int) {
 	}
 }
 
-// Reach marks the runs that are reachable from one.
+// Reach marks the runs that are reachable from the run from.
 func (g *Graph) Reach(from int32) {
 	work := append(g.work[:0], from)
 	g.Runs[from].Reached = true
@@ -135,7 +135,7 @@ func (g *Graph) Reach(from int32) {
 	g.work = work
 }
 
-// resized returns n elements in the memory of *s, with any content.
+// resized returns n elements in the memory of *s. Their content is undefined.
 func resized[T any](s *[]T, n int) []T {
 	if cap(*s) < n {
 		*s = make([]T, n, n+n/2)

@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// Growth is a program to which parts of further programs are added, for the REPL. Parts that a
-// further program has in common with it are identified by name and content, so that unchanged
-// agents, hosts, stores and tools stay the same.
+// Growth is a program to which parts of further programs are added, for the REPL. A part that a
+// further program has in common with it is identified by name and content, so that unchanged
+// agents, hosts, stores and tools are not added again.
 type Growth struct {
 	Program *Program
-	indices [kinds]map[string]int // by key, the last with that key
+	indices [kinds]map[string]int // index of the last element with a key, by table and key
 }
 
-// Grown holds the sizes of a program's tables before an addition.
+// Grown contains the sizes of a program's tables before an addition.
 type Grown struct{ Functions, Agents, Hosts, Tools, Stores, Methods int }
 
-// Grow returns a Growth that starts with a program.
+// Grow returns a Growth that begins with the program p.
 func Grow(p *Program) *Growth {
 	g := &Growth{Program: p}
 	for k := range kinds {
@@ -29,8 +29,9 @@ func Grow(p *Program) *Growth {
 	return g
 }
 
-// Add adds the parts that function root of another program reaches. It returns the root's number in
-// the grown program, and the sizes before. After an error the program is unchanged.
+// Add adds the parts of the program other that its function root reaches. It returns the number of
+// root in the grown program, and the sizes of the tables before the addition. After an error the
+// program is unchanged.
 func (g *Growth) Add(other *Program, root int) (n int, before Grown, err error) {
 	base := g.Program
 	copied := *base
@@ -56,7 +57,7 @@ func (g *Growth) Add(other *Program, root int) (n int, before Grown, err error) 
 	return x.to[kindFunction][root], before, nil
 }
 
-// kind is one of the tables.
+// kind identifies one of the tables.
 type kind int
 
 const (
@@ -71,7 +72,7 @@ const (
 // roleKinds maps roles of operands to tables.
 var roleKinds = map[Role]kind{RoleFunction: kindFunction, RoleAgent: kindAgent, RoleHost: kindHost, RoleTool: kindTool, RoleStore: kindStore}
 
-// keysOf returns the names of a table's elements, made unique.
+// keysOf returns the keys of a table's elements: their names, made unique.
 func keysOf(p *Program, k kind) []string {
 	var names []string
 	switch k {
@@ -115,10 +116,11 @@ type grower struct {
 	g       *Growth
 	keys    [kinds][]string
 	reached [kinds][]int
-	to      [kinds]map[int]int // the index in out of each reachable element; -1 if it must be added
+	to      [kinds]map[int]int // index in the grown program of each reachable element; -1 if the element must be added
 }
 
-// reach finds the elements that the root reaches, including the methods that are found by name.
+// reach finds the elements that root reaches, and those that the methods of the program reach,
+// because code finds methods by name.
 func (x *grower) reach(root int) {
 	for k := range kinds {
 		x.keys[k], x.to[k] = keysOf(x.other, k), map[int]int{}
@@ -153,7 +155,7 @@ func (x *grower) mark(k kind, n int) {
 	x.reached[k] = append(x.reached[k], n)
 }
 
-// markReferenced marks the elements that an element refers to.
+// markReferenced marks the elements to which element n refers.
 func (x *grower) markReferenced(k kind, n int) {
 	visit := func(to kind, n int) int {
 		x.mark(to, n)
@@ -195,7 +197,7 @@ func (x *grower) refer(f *Function, b *Block) {
 	}
 }
 
-// mapAgent returns an agent with its references replaced.
+// mapAgent returns an agent whose references are replaced by the results of to.
 func mapAgent(a Agent, to func(kind, int) int) Agent {
 	a.Tools, a.Knowledge = replaced(a.Tools, kindTool, to), replaced(a.Knowledge, kindStore, to)
 	if a.Memory >= 0 {
@@ -256,8 +258,8 @@ func maybe(n *int, to func(kind, int) int) *int {
 	return &at
 }
 
-// findUnchanged finds the unchanged elements: all elements are assumed to be unchanged until a
-// difference is found.
+// findUnchanged determines the unchanged elements. It first assumes that all elements are
+// unchanged, and repeats the comparison until it finds no more differences.
 func (x *grower) findUnchanged() error {
 	for changed := true; changed; {
 		changed = false
@@ -282,7 +284,7 @@ func (x *grower) findUnchanged() error {
 
 func (x *grower) number(k kind, n int) int { return x.to[k][n] }
 
-// same reports whether element n of the other program is the same as element at of this one.
+// same reports whether element n of other equals element at of the base program.
 func (x *grower) same(k kind, n, at int) (bool, error) {
 	if k != kindFunction {
 		return reflect.DeepEqual(x.translated(k, n), entityOf(x.base, k, at)), nil
@@ -346,7 +348,7 @@ func bareBlock(b Block) Block {
 	return b
 }
 
-// function returns a function of the other program with the numbers of the grown one.
+// function returns a copy of a function of other, with the numbers of the grown program.
 func (x *grower) function(f *Function) (Function, error) {
 	x.functions = x.to[kindFunction]
 	g, err := x.extension.function(f)
@@ -367,7 +369,7 @@ func (x *grower) function(f *Function) (Function, error) {
 	return g, nil
 }
 
-// entities sets the numbers of operands that refer to declarations.
+// entities replaces the numbers in operands that refer to declarations.
 func (x *grower) entities(b *Block) {
 	for i := range b.Code {
 		in := &b.Code[i]
@@ -379,7 +381,7 @@ func (x *grower) entities(b *Block) {
 	}
 }
 
-// add appends the new elements.
+// add appends the elements that are not unchanged.
 func (x *grower) add() error {
 	room := [kinds]int{len(x.out.Functions), len(x.out.Agents), len(x.out.Hosts), len(x.out.Tools), len(x.out.Stores)}
 	fresh := [kinds][]int{}

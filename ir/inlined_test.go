@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestInlined checks that the records of inlined calls, and of the start of a function, are the
-// same after writing and reading. They must nest and be in bounds.
+// TestInlined checks that encoding and decoding preserve the records of inlined calls and the start
+// of a function. Verify must reject records that do not nest or are out of bounds.
 func TestInlined(t *testing.T) {
 	program := func(inlined ...Inlined) *Program {
 		return &Program{Version: Version, Name: "x", Files: []File{{Name: "x.conc"}}, Entry: 0, Functions: []Function{{
@@ -22,7 +22,7 @@ func TestInlined(t *testing.T) {
 	}
 	text := Encode(p)
 	if want := `"registers":2,"start":"3:7","instructions":["LoadNil r1","Move r1 r1","ReturnNil"],"positions":"","inlined":["0 1 f0 3:9","0 2 f0 4:1"]`; !strings.Contains(string(text), want) {
-		t.Errorf("%s", text)
+		t.Errorf("the encoded program lacks the inlined calls: %s", text)
 	}
 	back, err := Decode(text)
 	if err != nil {
@@ -39,12 +39,12 @@ func TestInlined(t *testing.T) {
 		{{0, 2, 0, 1, 1, nil}, {0, 1, 0, 1, 1, nil}}, {{0, 2, 0, 1, 1, nil}, {1, 3, 0, 1, 1, nil}},
 	} {
 		if err := Verify(program(wrong...)); err == nil {
-			t.Errorf("%v passes", wrong)
+			t.Errorf("Verify accepts the inlined calls %v", wrong)
 		}
 	}
 	for _, wrong := range []string{`"0 1 f0 3"`, `"0 1 0 3:9"`, `"00 1 f0 3:9"`, `"0 1 f0 3:9 "`} {
 		if _, err := Decode([]byte(strings.Replace(string(text), `"0 1 f0 3:9"`, wrong, 1))); err == nil {
-			t.Errorf("%s is read", wrong)
+			t.Errorf("Decode accepts the inlined call %s", wrong)
 		}
 	}
 }

@@ -2,23 +2,25 @@ package vm
 
 import "github.com/concerto-lang/concerto/internal/data/value"
 
-// A task needs a whole stack only while it runs. A parked task stores its used slots in a slice of
-// just that size, so that very many tasks can wait. Free stacks are reused by tasks that continue.
+// A task needs a stack only while it runs. A parked task stores its used slots in a slice of
+// exactly their number, so that many tasks can wait at the same time. Tasks that continue reuse
+// free stacks.
 
 // parkedStack contains the used slots of a task that does not run.
 type parkedStack struct {
 	slots []value.Slot
-	depth int32 // position of its frame among them
+	depth int32 // index of the task's innermost frame in slots
 }
 
-// reservedSlots bounds the slots that are reserved for the first wait of a task that has not run.
+// reservedSlots is the maximum number of slots that a new task reserves for its first wait.
 const reservedSlots = 16
 
 // maxFreeStacks is the number of free stacks that are retained.
 const maxFreeStacks = 64
 
-// parkSlots moves the used slots off the stack and returns the stack. If most of the stack is in
-// use, it only clears the slots above: those of returned calls would keep values alive.
+// parkSlots moves the used slots off the stack and releases the stack. If most of a large stack is
+// in use, it only clears the slots above the used ones, because the values in the slots of returned
+// calls would otherwise stay alive.
 func (t *task) parkSlots() {
 	depth := t.depth()
 	used := min(depth+t.m.image.blockAt(t.pc()).fn.registers, len(t.stack))
@@ -35,8 +37,8 @@ func (t *task) parkSlots() {
 	t.freeStack()
 }
 
-// shrinkStack is parkSlots for a task that waits without being parked: it returns the stack that a
-// finished recursion needed.
+// shrinkStack releases a stack that has grown in a recursion, for a task that waits without being
+// parked.
 func (t *task) shrinkStack() {
 	if len(t.stack) > 16*firstStack {
 		t.parkSlots()
@@ -44,20 +46,20 @@ func (t *task) shrinkStack() {
 	}
 }
 
-// freeStack returns the stack without clearing it: the next task to run reuses it. Clearing took a
-// fifth of the time of tasks that pass control to one another.
+// freeStack releases the stack without clearing it, so that the next task that runs can reuse it at
+// once. Clearing it here took a fifth of the time of tasks that pass control to one another.
 func (t *task) freeStack() {
 	t.m.sched.stacks.put(t.stack)
 	t.stack, t.fp = nil, nil
 }
 
-// stacks are free stacks, of firstStack slots each.
+// stacks contains free stacks of firstStack slots each.
 type stacks struct {
 	free    [][]value.Slot
-	cleared int // this many at the beginning contain no references
+	cleared int // number of stacks, from the first on, that contain no references
 }
 
-// put adds a free stack, if it is of that size.
+// put adds a free stack if it has firstStack slots.
 func (k *stacks) put(s []value.Slot) {
 	if len(s) == firstStack && len(k.free) < maxFreeStacks {
 		k.free = append(k.free, s)
@@ -76,7 +78,7 @@ func (k *stacks) get() []value.Slot {
 	return s
 }
 
-// clear removes the references of free stacks, before the run waits.
+// clear removes the references from free stacks, before the run waits.
 func (k *stacks) clear() {
 	for _, s := range k.free[k.cleared:] {
 		clear(s)

@@ -7,11 +7,11 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Stores are handles of a *memstore.HashMap, *memstore.Ledger or *memstore.Memory. Their natives
-// belong to the library.
+// Stores are handles of a *memstore.HashMap, *memstore.Ledger or *memstore.Memory. The library
+// contains their natives.
 
-// newStore returns the value of a store declaration: an empty store, or one with its path if it is
-// in a file.
+// newStore returns the value of a store declaration: an empty store, or a store that refers to its
+// file.
 func (i *image) newStore(s ir.Store) value.Slot {
 	var place *memstore.Place
 	if s.File != "" {
@@ -47,7 +47,7 @@ func (t *task) iterateFileMap(h *memstore.HashMap, window uint8) status {
 	return t.ask(&effect.StoreList{Store: stored.Request(), Keys: true, Values: true}, &wait{kind: waitPerform, window: window, convert: convert})
 }
 
-// hashMapOf returns the hashmap in s, or nil if s is none.
+// hashMapOf returns the hashmap in s, or nil if s is no hashmap.
 func hashMapOf(s value.Slot) *memstore.HashMap {
 	if h := s.Handle(); h != nil {
 		m, _ := h.Object.(*memstore.HashMap)

@@ -8,7 +8,7 @@ var ErrSuspended = errors.New("the run is suspended")
 // suspending is the panic value of a task that computes while its run is suspended.
 type suspending struct{}
 
-// suspended reports whether the run must be suspended.
+// suspended reports whether Config.Suspend requests that the run be suspended.
 func (m *VM) suspended() bool {
 	if m.config.Suspend == nil {
 		return false
@@ -21,8 +21,8 @@ func (m *VM) suspended() bool {
 	}
 }
 
-// suspend suspends the run: completions that have arrived are recorded as consumed, which happens
-// when the run is resumed; pending requests stay pending.
+// suspend suspends the run. It reports the completions that have arrived as consumed, because the
+// resumed run consumes them. Pending requests stay pending.
 func (m *VM) suspend() {
 	m.ending.fatal = ErrSuspended
 	m.recordArrived()
@@ -33,7 +33,8 @@ func (m *VM) suspend() {
 	m.recordArrived()
 }
 
-// recordArrived reports to the journal the effects that have ended by themselves.
+// recordArrived reports the effects that have ended to the journal. It omits effects that were
+// cancelled.
 func (m *VM) recordArrived() {
 	m.requests.arrived = m.requests.inbox.drain(m.requests.arrived)
 	for i := range m.requests.arrived {

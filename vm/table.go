@@ -7,21 +7,21 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Tables. Several tests in a row of one register, each for another number, variant or String, are
-// loaded as one instruction with a table of opCases after it. The table has one entry for each
-// number from the least to the largest, or one for each String, which a map finds. A value without
-// a test leads to the instruction after the tests. A loop around a match of eight Strings takes
-// 0.35 times as long, one of five Strings 0.55 times.
+// Tables. A sequence of tests of one register, each for another number, variant or String, is
+// loaded as one instruction followed by a table of opCases. The table has one entry for each number
+// from the smallest to the largest, or one for each String, which a map finds. If no test matches
+// the value, control continues after the tests. With a table, a loop around a match of eight
+// Strings takes 0.35 of its time, a match of five Strings 0.55.
 
 const (
-	leastCases = 3    // fewer tests are executed one by one
-	leastTexts = 4    // likewise for Strings: hashing takes as long as three tests
-	mostHoles  = 4    // maximum entries per test
+	leastCases = 3    // minimum number of tests for a table of numbers
+	leastTexts = 4    // minimum number of tests for a table of Strings: hashing takes as long as three tests
+	mostHoles  = 4    // maximum number of entries per test
 	mostCases  = 1024 // maximum entries of a table
 )
 
-// table loads the tests that begin at instruction i, and returns their number; 0 if no table is
-// created.
+// table loads the tests that begin at instruction i as a table. It returns their number, or 0 if it
+// creates no table.
 func (m *loader) table(code []ir.Instr, i int, inside []bool) (n int) {
 	first := code[i]
 	if first.Op != ir.OpJumpEqIntK && first.Op != ir.OpJumpVariant && first.Op != ir.OpJumpEqualK {
@@ -53,7 +53,7 @@ func (m *loader) numberTable(run []ir.Instr, at int) (n int) {
 	for k := range to {
 		to[k] = int32(at + len(run))
 	}
-	for k := len(run) - 1; k >= 0; k-- { // of equal tests the first decides
+	for k := len(run) - 1; k >= 0; k-- { // the first of equal tests decides
 		to[caseOf(run[k])-lo] = run[k].Imm
 	}
 	m.emitIns(ins{op: uint8(op), a: first.A, b: uint8(uint16(lo)), c: uint8(uint16(lo) >> 8), imm: int32(size)}, at)
@@ -63,7 +63,7 @@ func (m *loader) numberTable(run []ir.Instr, at int) (n int) {
 	return len(run)
 }
 
-// textTable uses the leading tests that have a String.
+// textTable loads the leading tests for a String as a table.
 func (m *loader) textTable(run []ir.Instr, at int) (n int) {
 	to := map[string]int{}
 	for _, in := range run[:min(len(run), math.MaxInt16)] {
@@ -72,7 +72,7 @@ func (m *loader) textTable(run []ir.Instr, at int) (n int) {
 			break
 		}
 		s := m.constants[k].AsString()
-		if _, exists := to[s]; !exists { // of equal tests the first decides
+		if _, exists := to[s]; !exists { // the first of equal tests decides
 			to[s] = n
 		}
 		n++
@@ -100,7 +100,7 @@ func doSwitchText(t *task, in *ins) status {
 	return running
 }
 
-// caseOf returns the number that a test compares with.
+// caseOf returns the number with which a test compares.
 func caseOf(in ir.Instr) int {
 	if in.Op == ir.OpJumpVariant {
 		return int(in.B)

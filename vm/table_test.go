@@ -8,9 +8,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// TestTables: a table leads where its tests lead one by one (Count makes no
-// table): of equal tests to the first one's target, and past them all for a
-// value without a test.
+// TestTables compares a table with its tests, which run one by one because Count disables tables.
+// Of equal tests the first one decides. If no test matches the value, control continues after the
+// tests.
 func TestTables(t *testing.T) {
 	const ints = "JumpEqIntK r2 -3 @a\nJumpEqIntK r2 4 @b\nJumpEqIntK r2 -1 @b\nJumpEqIntK r2 4 @a\nJumpEqIntK r2 0 @c\n"
 	const ends = "LoadConst r1 k0\nReturn r1\n@a: LoadConst r1 k1\nReturn r1\n@b: LoadConst r1 k2\nReturn r1\n@c: LoadConst r1 k3\nReturn r1"
@@ -50,10 +50,10 @@ func TestTables(t *testing.T) {
 	for k, want := range map[int]string{6: "2", 7: "1", 8: "2", 9: "3", 10: "0", 0: "0"} {
 		run(fmt.Sprintf("LoadConst r2 k%d\n", k)+texts+ends, want)
 	}
-	// A constant that is no String ends the run of Strings.
+	// A constant that is no String ends the sequence of tests for Strings.
 	run("LoadConst r2 k1\n"+texts+"JumpEqualK r2 k1 @c\n"+ends, "3")
-	// Control comes into the middle: no table.
+	// Control enters the sequence of tests in the middle, so that it is not loaded as a table.
 	run("LoadInt r2 4\nJumpLtIntK r2 9 @in\nJumpEqIntK r2 4 @a\n@in: JumpEqIntK r2 3 @b\nJumpEqIntK r2 4 @c\n"+ends, "3")
-	// Too far apart for a table.
+	// The numbers differ too much for a table.
 	run("LoadInt r2 30000\nJumpEqIntK r2 4 @a\nJumpEqIntK r2 30000 @b\nJumpEqIntK r2 -30000 @c\n"+ends, "2")
 }

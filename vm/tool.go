@@ -17,17 +17,17 @@ import (
 
 // toolDecl is a loaded declaration of a tool.
 type toolDecl struct {
-	index   int // in the program's tools
+	index   int // index of the tool in the program's tools
 	info    *ir.Tool
 	typ     *value.Type
 	methods []ToolFunction
 }
 
-// Tool is a tool in a run: its one value, whose slots are its state.
+// Tool is a tool in a run. Its value exists once, and the slots of the value are the tool's state.
 type Tool struct {
 	decl *toolDecl
 	self value.Slot
-	// Added are additional functions that it did not declare, by their own names.
+	// Added contains additional functions that the tool does not declare.
 	Added []effect.ToolSpec
 }
 
@@ -40,15 +40,15 @@ func (x *Tool) Value() value.Slot { return x.self }
 // Functions returns the declared functions, in order.
 func (x *Tool) Functions() []ToolFunction { return x.decl.methods }
 
-// ToolFunction is a tool function that models and hosts may call. The loader generates its stub, a
-// function that fills in defaults, calls the tool function, unwraps an Ok, and converts every error
-// to a ToolError.
+// ToolFunction is a tool function that models and hosts may call. The loader generates a stub for
+// it. The stub computes default arguments, calls the tool function, unwraps an Ok, and converts
+// every error to a ToolError.
 type ToolFunction struct {
-	tool   *toolDecl // nil for a pipeline and a plain function
+	tool   *toolDecl // nil for a pipeline and for a plain function
 	info   *ir.ToolMethod
 	params []value.Field
 	stub   *function
-	called bool // a plain function
+	called bool // the function is a plain function
 }
 
 // Info returns the declaration of the function.
@@ -57,10 +57,11 @@ func (x *ToolFunction) Info() *ir.ToolMethod { return x.info }
 // Tool returns the name of the function's tool.
 func (x *ToolFunction) Tool() string { return x.tool.info.Name }
 
-// Server returns the MCP server of the function, "" for one of the program's.
+// Server returns the name of the MCP server that provides the function, or "" for a function of the
+// program.
 func (x *ToolFunction) Server() string { return x.tool.info.Server }
 
-// absentHead marks a missing argument in a stub's window.
+// absentHead marks a missing argument in the window of a stub.
 var absentHead value.Head
 
 var absent = value.Slot{Ref: unsafe.Pointer(&absentHead)}
@@ -147,7 +148,7 @@ func (m *loader) loadToolMethod(x *toolDecl, info *ir.ToolMethod) (ToolFunction,
 }
 
 // writeStub appends the stub of a tool function. Register 1 of the stub contains the tool, if there
-// is one; then come the parameters, then a window for calls.
+// is one. The parameters follow, and then the window for calls.
 func (m *loader) writeStub(x *ToolFunction) *function {
 	first := 1 // register of the first parameter
 	if x.tool != nil {
@@ -222,10 +223,10 @@ func (t *task) throwTool(v value.Slot) status {
 		value.ErrorField{Name: "reason", Value: value.String("failed")}, value.ErrorField{Name: "source", Value: v}))
 }
 
-// initTools computes the initial state of every tool, before anything else runs.
+// initTools computes the initial state of every tool, before the run executes any other code.
 func (m *VM) initTools(ctx context.Context) error { return m.initToolsFrom(ctx, 0) }
 
-// initToolsFrom computes the initial state of the tools from a number on.
+// initToolsFrom computes the initial state of the tools from number first on.
 func (m *VM) initToolsFrom(ctx context.Context, first int) error {
 	for _, x := range m.declared.tools[first:] {
 		if x.decl.info.Init < 0 || x.decl.info.Init >= len(m.image.functions) {
@@ -236,7 +237,7 @@ func (m *VM) initToolsFrom(ctx context.Context, first int) error {
 			return err
 		}
 		if copy(x.self.Fields(), v.Fields()) < len(x.self.Fields()) {
-			return &Broken{Stack: string(debug.Stack())} // the state is incomplete
+			return &Broken{Stack: string(debug.Stack())} // the state of the tools is incomplete
 		}
 	}
 	return nil
@@ -277,13 +278,13 @@ func opDispatchTool(t *task, in *ins) status {
 	return t.enter(in.a, x.stub.entry, nil)
 }
 
-// permits reports whether [permissions] let models, hosts and dispatch_tool call a tool's function.
+// permits reports whether [permissions] let models, hosts and dispatch_tool call a tool function.
 func (m *image) permits(x *ToolFunction) bool {
 	return m.program.Permissions.AllowsCall(x.tool.info.Name, x.info.Name)
 }
 
-// toolsOf returns the tools that an agent or host may call, as an Array: its declared ones unless
-// they are off, then the added ones, each once.
+// toolsOf returns the tools that an agent or a host may call, as an Array without duplicates: the
+// declared tools, unless they are disabled, followed by the added tools.
 func (m *VM) toolsOf(s value.Slot, pace *value.Pace) value.Slot {
 	p := s.Party()
 	declared := []int(nil)
@@ -317,7 +318,7 @@ func (m *VM) toolsOf(s value.Slot, pace *value.Pace) value.Slot {
 	return all.Slot()
 }
 
-// Specs returns the functions of tools as they are described to models and hosts.
+// Specs returns the descriptions of the tools' functions for models and hosts.
 func Specs(tools []*Tool) (out []effect.ToolSpec) {
 	for _, x := range tools {
 		for i := range x.Functions() {
@@ -333,7 +334,7 @@ func Specs(tools []*Tool) (out []effect.ToolSpec) {
 	return out
 }
 
-// offered returns the tools of an Array of Tool, or all declared ones for nil.
+// offered returns the tools in an Array of Tool. For nil it returns all declared tools.
 func (d *declared) offered(list value.Slot, pace *value.Pace) []*Tool {
 	a := list.Array()
 	if a == nil && d.replaced == nil {
@@ -359,7 +360,8 @@ func (d *declared) offered(list value.Slot, pace *value.Pace) []*Tool {
 	return tools
 }
 
-// FindFunction finds a function by "T::m", "T_m", or "m" if only one tool has it.
+// FindFunction finds a function by "T::m" or "T_m". It also finds it by "m" if only one tool has a
+// function m.
 func FindFunction(tools []*Tool, name string) (x *ToolFunction, problem string) {
 	var plain []*ToolFunction
 	var names []string
@@ -399,8 +401,8 @@ func FindFunction(tools []*Tool, name string) (x *ToolFunction, problem string) 
 	return nil, fmt.Sprintf("unknown tool %s; the tools are %s", name, strings.Join(names, ", "))
 }
 
-// arguments checks a call's arguments and puts them into the order of the parameters. The value
-// absent represents an argument whose default must be computed.
+// arguments checks a call's arguments and returns them in the order of the parameters. The value
+// absent represents an argument whose default the stub computes.
 func (x *ToolFunction) arguments(args *value.Map) (given []value.Slot, errs []schema.FieldError) {
 	given = make([]value.Slot, len(x.params))
 	for i := range x.params {
@@ -445,7 +447,7 @@ func (x *ToolFunction) unknownArgument() string {
 	return "there is no such argument; the arguments are " + strings.Join(names, ", ")
 }
 
-// contextParameter returns the name of the ToolContext parameter; "" without one.
+// contextParameter returns the name of the ToolContext parameter, or "" if there is none.
 func (x *ToolFunction) contextParameter() string {
 	if !x.info.Context || len(x.params) == 0 {
 		return ""
@@ -453,7 +455,7 @@ func (x *ToolFunction) contextParameter() string {
 	return x.params[len(x.params)-1].Name
 }
 
-// callerParameters returns the parameters that callers from outside pass.
+// callerParameters returns the parameters that callers from outside of the program pass.
 func (x *ToolFunction) callerParameters() []value.Field {
 	if x.contextParameter() != "" {
 		return x.params[:len(x.params)-1]
@@ -461,13 +463,14 @@ func (x *ToolFunction) callerParameters() []value.Field {
 	return x.params
 }
 
-// noCall is the ToolContext of an unknown call.
+// noCall is the ToolContext for a call about which nothing is known.
 var noCall = []byte(`{"session_id":"","cwd":"","environment":{},"metadata":{},"call_id":"","caller":"","route":"","chain":[],"render":[]}`)
 
-// Parameters returns a tool function's parameters as a JSON Schema.
+// Parameters returns the JSON Schema of the function's parameters.
 func (x *ToolFunction) Parameters() []byte { return x.schemaOf(x.params) }
 
-// callerSchema returns the parameters for callers from outside as a JSON Schema.
+// callerSchema returns the JSON Schema of the parameters that callers from outside of the program
+// pass.
 func (x *ToolFunction) callerSchema() []byte { return x.schemaOf(x.callerParameters()) }
 
 func (x *ToolFunction) schemaOf(params []value.Field) []byte {

@@ -10,35 +10,36 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Uncaught is the error of a failed run: an error that was not caught, or a panic.
+// Uncaught is the error of a failed run. Its cause is an error that the program did not catch, or a
+// panic.
 type Uncaught struct {
 	Value   value.Slot
-	Kind    string // the error's type
+	Kind    string // type of the error
 	Message string
-	Hint    string // an earlier problem that may explain it; "" for none
+	Hint    string // earlier problem that may explain the error; "" for none
 	Panic   bool
-	Place           // where it was raised
-	Trace   []Place // the place first, then the calls that led to it, shortened if long, without the library's own
-	Task    bool    // of a task that was never awaited, not of main
-	Number  int64   // of its task, from 1, which is main; 0 if tasks are not numbered
-	// Others are the errors of further failed tasks that were never awaited, in the order in which
-	// the tasks ended.
+	Place           // place where the error was raised
+	Trace   []Place // that place, followed by the calls that led to it, without calls within the library; shortened if it is long
+	Task    bool    // the error ended a task that no other task awaited, not main
+	Number  int64   // number of the task, from 1, which is main; 0 if tasks are not numbered
+	// Others contains the errors of further tasks that failed while no task awaited them, in the
+	// order in which the tasks ended.
 	Others []*Uncaught
 }
 
-// Place is a place in the program's source. File is as in ir.Program.Files; Line and Column count
-// from 1, 0 if unknown.
+// Place is a place in the program's source. File is the name in ir.Program.Files. Line and Column
+// count from 1, or are 0 if unknown.
 type Place struct {
 	Function string
 	File     string
-	Text     string // the file's text, for an excerpt; "" for library files
+	Text     string // text of the file, for an excerpt; "" for library files
 	Line     int
 	Column   int
 
-	// For a shortened trace.
-	Left  int // number of calls that are left out here; the Place is zero
-	Times int // number of times that the call, or its cycle, was repeated; 0 means once
-	Cycle int // for the first call of a repeated cycle: its number of calls
+	// The following fields are only set in a shortened trace.
+	Left  int // number of calls that the trace omits here; the other fields are zero
+	Times int // number of repetitions of the call, or of its cycle; 0 means once
+	Cycle int // for the first call of a repeated cycle: number of calls in the cycle
 }
 
 func (e *Uncaught) Error() string { return e.Message }
@@ -52,8 +53,8 @@ func (m *VM) uncaught(r *raised) *Uncaught {
 	return e
 }
 
-// raisedPlaces returns the places of an error's trace. If the error came in an Err that `?` raised,
-// the places of that Err come first.
+// raisedPlaces returns the places of an error's trace. If `?` raised the error from an Err, the
+// places of that Err come first.
 func (m *VM) raisedPlaces(r *raised) []Place {
 	places := r.trace.places(m.image.place)
 	if way := m.left.pathOf(r); len(way) > 0 {
@@ -62,8 +63,8 @@ func (m *VM) raisedPlaces(r *raised) []Place {
 	return places
 }
 
-// userView removes the calls within the library. Of adjacent library places it retains the one that
-// the program called, unless that function is internal to the library.
+// userView returns the trace without the calls within the library. Of adjacent library places it
+// retains the place that the program called, unless that function is internal to the library.
 func userView(trace []Place) []Place {
 	var out []Place
 	for i := 0; i < len(trace); {
@@ -93,8 +94,8 @@ func shown(trace []Place, i int) bool {
 
 func (p *Place) library() bool { return p.Text == "" && p.Left == 0 }
 
-// visible returns the first place of a trace whose text the user can read: a failure in the library
-// is shown at the call of the library.
+// visible returns the first place of a trace whose text the user can read. For an error in the
+// library that is the program's call of the library.
 func visible(trace []Place) Place {
 	for _, p := range trace {
 		if p.Text != "" {
@@ -107,7 +108,8 @@ func visible(trace []Place) Place {
 	return Place{}
 }
 
-// describe sets Kind and Message. If the value cannot be converted to text, Message is the reason.
+// describe sets Kind and Message. If the value cannot be converted to text, it sets Message to the
+// reason.
 func (e *Uncaught) describe() {
 	defer func() {
 		if f, ok := recover().(*value.Fault); ok {
@@ -121,7 +123,7 @@ func (e *Uncaught) describe() {
 // positions are the source positions of a block's instructions.
 type positions = []ir.Position
 
-// place returns the source position of a place in a trace.
+// place returns the source position of a call in a trace.
 func (m *image) place(c call) Place {
 	b := m.blockAt(int(c.pc))
 	if b.fn == nil {
@@ -141,9 +143,9 @@ func (m *image) place(c call) Place {
 		switch {
 		case !m.isInlinedIn(x, c):
 			continue
-		case level == 0: // within this call
+		case level == 0: // the place is in this inlined call
 			fn = &m.program.Functions[x.Function]
-		case level == 1: // it was called here
+		case level == 1: // the place is where this inlined call was made
 			line, column = x.Line, x.Column
 		}
 		level--
@@ -155,8 +157,8 @@ func (m *image) place(c call) Place {
 	return p
 }
 
-// entryOf returns the place where a function begins: in the function itself, outside all inlined
-// calls, and before any optimisation.
+// entryOf returns the place where a function begins in its source, independent of inlining and of
+// optimisation.
 func (m *image) entryOf(f *function) Place {
 	c := call{pc: int32(f.entry)}
 	for _, x := range m.blockAt(f.entry).inlined {
@@ -171,12 +173,12 @@ func (m *image) entryOf(f *function) Place {
 	return p
 }
 
-// Stopped is the error of a run that ended because its performer refused a request with an error
+// Stopped is the error of a run that ended because its performer rejected a request with an error
 // that no program may catch. Err is the performer's error.
 type Stopped struct {
 	Err   error
-	Place         // where the request was made
-	Trace []Place // the place first, then the calls that led to it, shortened if long
+	Place         // place that made the request
+	Trace []Place // that place, followed by the calls that led to it; shortened if it is long
 }
 
 func (e *Stopped) Error() string { return e.Err.Error() }
@@ -184,13 +186,13 @@ func (e *Stopped) Error() string { return e.Err.Error() }
 // Unwrap returns the performer's error.
 func (e *Stopped) Unwrap() error { return e.Err }
 
-// stopped returns err with the place and the trace of the task.
+// stopped returns a *Stopped with the error err and the current place and calls of the task.
 func (t *task) stopped(err error) *Stopped { return t.stoppedAt(t.pc(), err) }
 
 func (t *task) stoppedAt(pc int, err error) *Stopped {
 	e := &Stopped{Err: err}
 	var trace calls
-	for fp := t.frame(); pc > 0; { // the task may be parked
+	for fp := t.frame(); pc > 0; { // the task may be parked and have no stack
 		t.m.image.addCaller(&trace, pc)
 		fp, pc = t.caller(fp)
 	}
@@ -201,11 +203,11 @@ func (t *task) stoppedAt(pc int, err error) *Stopped {
 }
 
 // Broken is the error of an invalid program: an instruction reads a value of the wrong kind. The
-// verifier proves that registers are set, but not which values they contain: that would need types
-// that the format does not have. Only a modified file or a bug of the compiler leads here. The
-// error is detected when the instruction runs, and ends the run.
+// verifier proves that registers are set, but not which values they contain, because the format
+// does not contain the types for such a proof. The causes are a modified file or a bug in the
+// compiler. The VM detects the error when the instruction runs, and ends the run.
 type Broken struct {
-	Stack string // Go's stack where it was detected
+	Stack string // Go's stack at the detection
 }
 
 func (e *Broken) Error() string {
@@ -214,8 +216,8 @@ func (e *Broken) Error() string {
 func (e *Broken) Unwrap() error { return ir.ErrInvalid }
 
 // missingOperand returns a *Broken if the VM has panicked because an operand of an instruction is
-// nil, otherwise nil. The dispatch loop does not check for nil, since that would cost time in every
-// instruction; the processor's trap is the check.
+// nil. Otherwise it returns nil. The dispatch loop does not check for nil, since a check would take
+// time in every instruction. The memory fault of the processor is the check.
 func missingOperand(panicked any) *Broken {
 	if _, ok := panicked.(runtime.Error); !ok || !strings.Contains(panicked.(error).Error(), "nil pointer") {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestUserView: of the calls within the library, a user sees only the program's
-// call.
+// TestUserView checks that the trace for a user omits the calls within the library, except the
+// function that the program calls.
 func TestUserView(t *testing.T) {
 	own := func(name string) Place { return Place{Function: name, Text: "its file"} }
 	lib := func(name string) Place { return Place{Function: name} }

@@ -1,7 +1,7 @@
 package vm
 
-// noteUnfinished records the tasks that are running when main returns: those that the program
-// started and has neither awaited nor cancelled.
+// noteUnfinished records the functions of the tasks that are still running when main returns. The
+// program started these tasks and has neither awaited nor cancelled them.
 func (m *VM) noteUnfinished() {
 	for t := m.sched.oldest; t != nil; t = t.birth.newer {
 		if t.valued() && !t.state.stop {

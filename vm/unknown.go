@@ -6,13 +6,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// PolicyJournal is a Journal that receives the program's policy for effects of which a resumed run
-// may not know whether they were performed.
+// PolicyJournal is a Journal that also receives the program's policies for interrupted effects. A
+// policy applies when a resumed run cannot determine whether such an effect was performed.
 type PolicyJournal interface {
 	Journal
-	// Policy is called just before EffectBegan, for an effect of class once or settled within a
-	// function with `@on_unknown` or `@idempotent`. policy is that of the innermost such function:
-	// "retry", "fail" or "ask"; function is its name.
+	// Policy is called just before EffectBegan for an effect of class once or settled in a function
+	// with `@on_unknown` or `@idempotent`. policy is the policy of the innermost such function:
+	// "retry", "fail" or "ask". function is its name.
 	Policy(e int64, policy, function string)
 }
 
@@ -30,8 +30,9 @@ func (m *VM) reportPolicy(e int64, t *task, r effect.Request) {
 	}
 }
 
-// onUnknown returns the policy of the innermost function that has one, and its name: of the
-// functions that the task executes, else of those in the tasks that wait for it.
+// onUnknown returns the policy and the name of the innermost function that has a policy. It
+// searches the functions that the task executes, and then those of the tasks that wait for the
+// task.
 func (t *task) onUnknown() (policy, function string) {
 	for x := t; x != nil; {
 		fp, pc := x.frame(), x.pc()
@@ -49,7 +50,7 @@ func (t *task) onUnknown() (policy, function string) {
 	return "", ""
 }
 
-// frame returns the task's frame, also while it is parked; nil before it has one.
+// frame returns the frame pointer of a running or parked task, or nil before the task has a frame.
 func (t *task) frame() unsafe.Pointer {
 	if t.stack == nil && int(t.parked.depth) < len(t.parked.slots) {
 		return unsafe.Pointer(&t.parked.slots[t.parked.depth])

@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// unwind propagates t.raised from the preceding instruction to where it ends: a catch region, the
-// listen whose handler it leaves, or the task's end. Closing an exchange on the way parks the task;
-// the completion calls unwind again.
+// unwind propagates t.raised from the preceding instruction outwards. It stops at a catch region,
+// at the listen whose handler the error leaves, or at the end of the task. If it must close an
+// exchange first, it parks the task, and the completion calls unwind again.
 func (t *task) unwind() status {
 	r := t.raised
 	pc := t.pc()
@@ -22,9 +22,9 @@ func (t *task) unwind() status {
 	for {
 		s := t.innermost()
 		if s != nil && s.depth != t.depth() {
-			s = nil // of an outer frame
+			s = nil // the listen belongs to an outer frame
 		}
-		if s == nil || s.pc != pc { // at a listen itself, regions around it come after it
+		if s == nil || s.pc != pc { // an error of the instruction ListenBegin itself is first handled by the listen, then by the regions around it
 			if reg := t.m.image.blockAt(pc).regionAt(pc); reg != nil && !r.panicked && !r.cancelled {
 				t.raised = nil
 				t.storeCaught(r)
@@ -34,8 +34,7 @@ func (t *task) unwind() status {
 			}
 		}
 		if s != nil {
-			// The frame is inside a listen: the error leaves the handler's
-			// block, or the listen itself.
+			// The frame contains a listen, and the error leaves the handler's block or the listen.
 			st, on := t.unwindScope(s, r)
 			if !on {
 				return st
@@ -46,7 +45,7 @@ func (t *task) unwind() status {
 		}
 		fp, at := t.caller(t.fp)
 		pc = at
-		if pc == 0 { // the bottom frame
+		if pc == 0 { // the bottom frame has no caller
 			t.ip = unsafe.Add(t.code, insSize)
 			return finished
 		}
@@ -63,17 +62,17 @@ func (t *task) innermost() *scope {
 	return nil
 }
 
-// region is an ir.Region over the VM's own instruction numbers.
+// region is an ir.Region with instruction numbers of the VM.
 type region struct {
 	from, to, target int
 	register         uint8
 }
 
-// block is a list of instructions with its regions: the body of a function or of a handler.
+// block is the body of a function or of a handler: a list of instructions and its regions.
 type block struct {
 	start   int
 	fn      *function
-	ir      *ir.Block // nil for a stub
+	ir      *ir.Block // nil for the stub of a tool
 	info    positions
 	inlined []ir.Inlined
 	regions []region
@@ -104,7 +103,7 @@ func (m *image) blockNumber(pc int) int {
 	return lo
 }
 
-// asErr returns the Err of an error that leaves a listen or ends a run.
+// asErr returns the error as an Err.
 func (r *raised) asErr() value.Slot {
 	value.Share(r.value)
 	return value.Err(r.value)

@@ -1,8 +1,9 @@
-// Package vm runs programs: it loads IR into its own instructions, represents each task as frames
-// on a stack of slots, and accesses the world only through effect.Performer. The compatibility
-// promise does not cover its API. Nothing else here or in natives accesses the world.
+// Package vm runs programs. It loads IR into its own instructions, represents each task as frames
+// on a stack of slots, and performs all effects through an effect.Performer. Neither this package
+// nor the natives access files, the network or the clock in any other way. The compatibility
+// promise does not cover the API of this package.
 //
-// A VM runs one program once; it is not safe for concurrent use.
+// A VM runs one program once. It is not safe for concurrent use.
 package vm
 
 import (
@@ -17,68 +18,69 @@ import (
 
 // Config configures a run.
 type Config struct {
-	Program   *ir.Program              // passed ir.Verify
-	Natives   func(name string) Native // finds a function of the library by its registered name; nil if there is none
+	Program   *ir.Program              // must have passed ir.Verify
+	Natives   func(name string) Native // finds a function of the library by its registered name; returns nil if there is none
 	Performer effect.Performer
 
-	// Journal, if set, receives everything that decides the course of the run. Past, if set, is a
-	// recorded run that is replayed first; then the run continues.
+	// Journal, if set, receives everything that determines the course of the run. Past, if set, is
+	// a recorded run that the VM replays before it continues the run.
 	Journal Journal
 	Past    Past
-	// Suspend, when closed, suspends the run where it is: nothing is unwound, pending requests stay
-	// pending, and Run returns ErrSuspended. It requires a Journal.
+	// Suspend, when closed, suspends the run at its current point. No task is unwound, pending
+	// requests stay pending, and Run returns ErrSuspended. Suspend requires a Journal.
 	Suspend <-chan struct{}
 
-	// Boundary, if set, is called on the run's goroutine wherever no task can continue and the run
-	// is about to wait for the next result: there Snapshot may be called. It is called once more
-	// when the run is suspended while it waits. It requires a journal or a past.
+	// Boundary, if set, is called on the run's goroutine each time no task can continue and the run
+	// is about to wait for the next result. The function may call Snapshot. It is called once more
+	// if the run is suspended while it waits. Boundary requires a Journal or a Past.
 	Boundary func(*VM)
-	// NewNativeState creates the empty state of a native by its name, for reading a snapshot. It
-	// returns nil if there is none of that name.
+	// NewNativeState creates an empty state of a native by its name, for reading a snapshot. It
+	// returns nil if the name is unknown.
 	NewNativeState func(name string) NativeState
 	// Texts, if set, replaces secrets in the texts of a snapshot.
 	Texts Texts
 
-	// AlwaysCopy turns each copy-on-write into a copy, to show that no program can observe the
-	// difference.
+	// AlwaysCopy turns each copy-on-write into a copy. Tests use it to show that no program can
+	// observe the difference.
 	AlwaysCopy bool
 
-	// Choose, if set, makes the run repeatable. Requests that wait are then performed one at a
-	// time, on the run's goroutine, when no task can continue. Choose receives the waiting requests
-	// in the order in which they were made, and returns the index of the next one. Requests whose
-	// context has ended come first.
+	// Choose, if set, makes the run repeatable. Requests that wait are then performed one at a time
+	// on the run's goroutine, when no task can continue. Choose receives the waiting requests in
+	// the order in which they were made, and returns the index of the next one to perform. Requests
+	// whose context has ended are performed first.
 	Choose func([]effect.Request) int
 
 	// Decisions, if set, receives each decision with its author.
 	Decisions Decisions
 
-	// Count selects what is counted.
+	// Count selects the events that are counted.
 	Count Counting
 
-	// Profile, if set, samples where the run is.
+	// Profile, if set, samples the position of the run.
 	Profile *Profile
 
-	// Observer, if set, receives tasks and effects.
+	// Observer, if set, receives the activity of tasks and the effects.
 	Observer Observer
-	// Located, if set, receives the place of a task that makes a request for which it may wait.
-	// Awaited emits and questions to a person then contain their place and the schema of answers.
+	// Located, if set, receives the place of a task that makes a request for which it may wait. If
+	// it is set, awaited emits and questions to a person contain their place and the schema of the
+	// answer.
 	Located func(Place)
-	// Detail adds the origin of output to it: effect.From.
+	// Detail adds effect.From, the origin, to each output.
 	Detail bool
 
-	// Asks means that a person is asked to answer a host's message if neither a handler nor a
-	// default of the program answers it.
+	// Asks makes the VM ask a person to answer a host's message if neither a handler nor a default
+	// of the program answers it.
 	Asks bool
 
-	// Application describes the application around the run.
+	// Application describes the application in which the run is embedded.
 	Application Application
 
-	// MaxStack bounds a task's stack, in slots of 16 bytes; 0 means 8 Mi slots. Recursion beyond it
-	// is a fault.
+	// MaxStack is the maximum size of a task's stack in slots of 16 bytes; 0 means 8 Mi slots. A
+	// deeper recursion raises a fault.
 	MaxStack int
 }
 
-// Counting selects what is counted in a run.
+// Counting selects the events that are counted in a run.
 type Counting struct {
 	Points       bool // coverage: see VM.Covered
 	Instructions bool // executions of each instruction: see VM.Runs
@@ -95,16 +97,16 @@ type Texts interface {
 type Outcome struct {
 	Value value.Slot // the result of main
 	Stats Stats
-	// Unfinished are the places where those tasks begin that were still running when main returned,
-	// in the order of their start. The run has awaited them.
+	// Unfinished contains the places where those tasks begin that were still running when main
+	// returned, in the order of their start. Run has awaited these tasks.
 	Unfinished []Place
 }
 
 // Stats are the counters of a run.
 type Stats struct {
-	Copied     int64 // containers copied by copy-on-write
-	CopiedText int64 // bytes copied by joining strings
-	Requests   int64 // effects performed
+	Copied     int64 // number of containers copied by copy-on-write
+	CopiedText int64 // number of bytes copied by joining strings
+	Requests   int64 // number of effects performed
 }
 
 // VM is one run of an image.
@@ -114,8 +116,8 @@ type VM struct {
 	declared declared
 	methods  methodCache
 
-	args     Args       // of the native being called
-	pace     value.Pace // of natives and of other long operations
+	args     Args       // arguments of the native that is being called
+	pace     value.Pace // pace of natives and of other long operations
 	memory   memory
 	texts    textCache
 	maxStack int
@@ -130,42 +132,42 @@ type VM struct {
 	stats  Stats
 	counts counts
 
-	own           map[any]any // the state of natives: see StateOf
+	own           map[any]any // state of natives: see StateOf
 	holdings      holdings
-	taskDecisions map[*task]*taskDecisions // with Config.Decisions
+	taskDecisions map[*task]*taskDecisions // used with Config.Decisions
 	debug         debugState
 	hostStreams   hostStreams
 }
 
-// declared are the values of a program's declarations.
+// declared contains the values of a program's declarations.
 type declared struct {
 	agents []value.Slot
 	hosts  []value.Slot
 	stores []value.Slot
 	tools  []*Tool
 	whole  bool // the state of the tools has been computed
-	// replaced are tools that others of the same name have replaced: see Grow.
+	// replaced contains the tools that Grow has replaced by tools with the same name.
 	replaced map[*toolDecl]bool
 }
 
-// counts are the last assigned numbers.
+// counts are the numbers assigned last.
 type counts struct {
-	task      int64 // with Config.Observer or Config.Detail
-	exchanges int64 // exchanges that have begun, with Config.Detail
+	task      int64 // used with Config.Observer or Config.Detail
+	exchanges int64 // number of exchanges that have begun; used with Config.Detail
 }
 
-// ending determines how a run ends.
+// ending determines how the run ends.
 type ending struct {
-	panicked   *raised     // ends the run: a task's panic
-	fatal      error       // ends the run: a performer's error, or a violated invariant
+	panicked   *raised     // panic of a task, which ends the run; nil if there is none
+	fatal      error       // error of a performer or of a violated invariant, which ends the run; nil if there is none
 	cut        bool        // the end of the run's context has ended a task
-	cutAt      *Stopped    // where the first task noticed it
-	lost       []*task     // failed while no task waited for them
-	unfinished []*function // of tasks that were running when main returned
+	cutAt      *Stopped    // place of the first task that detected the end of the context
+	lost       []*task     // tasks that failed while no task waited for them
+	unfinished []*function // functions of the tasks that were running when main returned
 }
 
-// New loads a program and creates a run of it. The error names what the program requires and the
-// library lacks.
+// New loads a program and creates a run of it. The error names the functions that the program
+// requires and the library lacks.
 func New(config Config) (*VM, error) {
 	i, err := load(&config)
 	if err != nil {
@@ -174,8 +176,8 @@ func New(config Config) (*VM, error) {
 	return newRun(config, i)
 }
 
-// Fresh returns a VM for another run of the same program. The two share the image; everything that
-// a run changes is new. They must not run at the same time.
+// Fresh returns a VM for another run of the same program. The two VMs share the image and nothing
+// else that a run changes. They must not run at the same time.
 func (m *VM) Fresh(p effect.Performer, choose func([]effect.Request) int) (*VM, error) {
 	config := m.config
 	config.Performer, config.Choose = p, choose
@@ -189,7 +191,7 @@ func newRun(config Config, i *image) (*VM, error) {
 	return m, nil
 }
 
-// init makes m, which is empty, a run of an image.
+// init makes the empty VM m a run of an image.
 func (m *VM) init(config Config, i *image) {
 	m.image, m.config, m.maxStack = i, config, config.MaxStack
 	m.sched.most = int(config.Program.Limits.MaxTasks)
@@ -212,8 +214,9 @@ func (m *VM) init(config Config, i *image) {
 // ErrNoMain is the error of running a program that has no main.
 var ErrNoMain = errors.New("the program has no function `main`")
 
-// Run runs main. The error is an *Uncaught if the program failed, context.Cause(ctx) if ctx ended
-// the run, and else the error from outside. Every goroutine of the run has ended when Run returns.
+// Run runs main. The error is an *Uncaught if the program failed. It is context.Cause(ctx) if ctx
+// ended the run. Otherwise it is the performer's error. Every goroutine of the run has ended when
+// Run returns.
 func (m *VM) Run(ctx context.Context) (*Outcome, error) {
 	if m.image.program.Entry < 0 {
 		return nil, ErrNoMain
@@ -221,7 +224,8 @@ func (m *VM) Run(ctx context.Context) (*Outcome, error) {
 	return m.Call(ctx, m.image.program.Entry)
 }
 
-// Call runs function f of the program with Full arguments, as Run does main.
+// Call runs function f of the program with arguments of the class Full. It returns the same results
+// as Run.
 func (m *VM) Call(ctx context.Context, f int, args ...value.Slot) (*Outcome, error) {
 	m.memory.begin(m.image.program.Limits.MaxMemoryMB, &m.pace, m.texts.offsets.Clear)
 	if err := m.initTools(ctx); err != nil {
@@ -239,13 +243,13 @@ func (m *VM) Call(ctx context.Context, f int, args ...value.Slot) (*Outcome, err
 	return &Outcome{Value: v, Stats: m.stats, Unfinished: m.image.entries(m.ending.unfinished)}, nil
 }
 
-// runTask runs one function as the main task, with all the tasks that it starts, and returns its
-// result.
+// runTask runs a function as the main task and awaits all tasks that it starts. It returns the
+// function's result.
 func (m *VM) runTask(ctx context.Context, f *function, args []value.Slot) (value.Slot, error) {
 	return m.runClosure(ctx, f, nil, args)
 }
 
-// runClosure is runTask for a function that may have captured variables.
+// runClosure runs a function that may have captured variables, like runTask.
 func (m *VM) runClosure(ctx context.Context, f *function, closure unsafe.Pointer, args []value.Slot) (value.Slot, error) {
 	ctx = m.journaled.begin(ctx, &m.config)
 	m.requests.begin(ctx)
@@ -254,12 +258,12 @@ func (m *VM) runClosure(ctx context.Context, f *function, closure unsafe.Pointer
 	m.sched.main = t
 	m.sched.ready.push(t)
 	m.loop()
-	return m.outcome(ctx, m.sched.main, m.ending.lost, m.ending.cut) // a snapshot may have replaced it
+	return m.outcome(ctx, m.sched.main, m.ending.lost, m.ending.cut) // reading a snapshot may have replaced the main task
 }
 
-// outcome returns the result of a task that was run for an outside caller, or the error why there
-// is none. lost are the tasks that it started and that failed while no task waited for them; cut
-// means that ctx has ended one.
+// outcome returns the result of a task that an outside caller has started, or the error if it has
+// none. lost contains the tasks that it started and that failed while no task waited for them. cut
+// is set if the end of ctx has ended a task.
 func (m *VM) outcome(ctx context.Context, t *task, lost []*task, cut bool) (value.Slot, error) {
 	u := (*Uncaught)(nil)
 	switch r := t.raised; {
@@ -303,24 +307,24 @@ func (m *VM) outcome(ctx context.Context, t *task, lost []*task, cut bool) (valu
 	return t.result, nil
 }
 
-// isErr reports whether a task's result is an Err.
+// isErr reports whether v is a Result that is an Err.
 func isErr(v value.Slot) bool { return v.IsResult() && v.Variant() == value.VariantErr }
 
-// uncaughtErr returns the Err of a task as an uncaught error.
+// uncaughtErr returns the Err with which a task ended as an uncaught error.
 func (m *VM) uncaughtErr(t *task) *Uncaught {
 	e := &Uncaught{Value: t.result.Fields()[0]}
 	e.describe()
 	if t.way != nil {
 		e.Trace = m.wayPlaces(*t.way, "")
 	}
-	if len(e.Trace) == 0 { // the program itself created none of it
+	if len(e.Trace) == 0 { // no function of the program created the Err or returned it by `?`
 		e.Trace = []Place{m.image.place(call{pc: int32(t.fn.entry), level: atEntry})}
 	}
 	e.Place, e.Trace = visible(e.Trace), userView(e.Trace)
 	return e
 }
 
-// boxed makes a register of a class self-describing.
+// boxed converts the content of a register of a class to a value that contains its kind.
 func boxed(s value.Slot, c ir.Class) value.Slot {
 	switch c {
 	case ir.Int:

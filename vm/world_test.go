@@ -9,13 +9,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// world is a performer in memory. It completes requests only on request, in the order
-// in which it is requested. Requests are named: an awaited emit by
-// its channel, a sleep "sleep N", those of an exchange "open NAME" and so on.
+// world is a performer in memory that completes requests in a given order. A request has a name:
+// the channel of an awaited emit, "sleep N" for a sleep, and the kind of any other request.
 type world struct {
 	mu      sync.Mutex
 	pending map[string]func(effect.Result, error)
-	order   []string // the names to complete, in this order
+	order   []string // names of the requests to complete, in this order
 	log     []string
 }
 
@@ -33,7 +32,7 @@ func nameOf(r effect.Request) string {
 	return string(r.Kind())
 }
 
-// Perform takes what never waits, and what is made alone.
+// Perform handles requests that never wait, and requests of a task that is alone.
 func (w *world) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.Emit:
@@ -60,7 +59,7 @@ func answerTo(r effect.Request) effect.Result {
 	return nil
 }
 
-// Start begins a request, and completes those whose turn has come.
+// Start begins a request, and completes the requests that are next in the order.
 func (w *world) Start(_ context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	name := nameOf(r)
 	w.mu.Lock()
@@ -85,7 +84,7 @@ func (w *world) stop(name string, done func(effect.Result, error)) {
 	}
 }
 
-// complete completes all that is next in the order and under way.
+// complete completes pending requests as long as the next one in the order is pending.
 func (w *world) complete(effect.Request) {
 	for len(w.order) > 0 {
 		done := w.pending[w.order[0]]

@@ -1,5 +1,5 @@
-// Command gen writes the files generated from the instruction set's table: its reference to the
-// file that the first argument names, its constants to the second.
+// Command gen writes the files that are generated from the table of the instruction set. The first
+// argument is the file for the reference, the second the file for the constants.
 package main
 
 import (
