@@ -15,11 +15,11 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// mostNames bounds the exported types, functions, methods, constants and variables of this package.
-// Fields of structs are not counted.
+// mostNames is the number of exported types, functions, methods, constants and variables of this
+// package. Fields of structs are not counted.
 const mostNames = 76
 
-// TestAPIIsSmall counts the exported names.
+// TestAPIIsSmall compares the number of exported names with mostNames.
 func TestAPIIsSmall(t *testing.T) {
 	var names []string
 	for _, f := range ownFiles(t) {
@@ -30,12 +30,12 @@ func TestAPIIsSmall(t *testing.T) {
 		}
 	}
 	if len(names) != mostNames {
-		t.Errorf("the package has %d exported names, and mostNames is %d:\n%s", len(names), mostNames, strings.Join(names, " "))
+		t.Errorf("the package has %d exported names, want mostNames = %d:\n%s", len(names), mostNames, strings.Join(names, " "))
 	}
 }
 
-// TestAPIIsDocumented demands a comment at every exported name and at every field. A comment before
-// a group counts for all of its fields.
+// TestAPIIsDocumented requires a comment for every exported name and for every field. A comment
+// before a group applies to all fields of the group.
 func TestAPIIsDocumented(t *testing.T) {
 	for _, f := range ownFiles(t) {
 		for _, d := range f.Decls {
@@ -48,8 +48,8 @@ func TestAPIIsDocumented(t *testing.T) {
 		for name, s := range structs(f) {
 			documented := false
 			for i, field := range s.Fields.List {
-				// a field is documented by a comment of its own, or by that of a group without
-				// blank lines
+				// a field has a comment, or it belongs to a group without blank lines whose first
+				// field has one
 				documented = field.Doc != nil || field.Comment != nil || documented && i > 0 && field.Pos()-s.Fields.List[i-1].End() < 4
 				for _, n := range field.Names {
 					if n.IsExported() && !documented {
@@ -61,22 +61,22 @@ func TestAPIIsDocumented(t *testing.T) {
 	}
 }
 
-// TestAPIIsItsOwn demands that exported declarations consist of the language's types, those of Go's
-// library and those of this package: a program that imports it needs no other package of ours, and
-// can read what it uses here. There are no aliases, and no embedded fields.
+// TestAPIIsItsOwn requires that exported declarations use only types of the language, of Go's
+// standard library and of this package. A program that imports this package then needs no other
+// package of the module. Aliases and embedded fields are not allowed.
 func TestAPIIsItsOwn(t *testing.T) {
 	for _, f := range ownFiles(t) {
 		ours := importedOurs(f)
 		for _, d := range f.Decls {
 			for _, x := range exported(d) {
 				if x.alias {
-					t.Errorf("%s is an alias: declare a type of its own", x.name)
+					t.Errorf("%s is an alias: declare a new type", x.name)
 				}
 				for _, part := range x.seen {
 					ast.Inspect(part, func(n ast.Node) bool {
 						if s, ok := n.(*ast.SelectorExpr); ok {
 							if from, ok := s.X.(*ast.Ident); ok && ours[from.Name] {
-								t.Errorf("%s mentions %s.%s, which users of the package cannot read", x.name, from.Name, s.Sel.Name)
+								t.Errorf("%s uses %s.%s of another package of the module", x.name, from.Name, s.Sel.Name)
 							}
 						}
 						return true
@@ -94,8 +94,8 @@ func TestAPIIsItsOwn(t *testing.T) {
 	}
 }
 
-// TestOptionsAreOpen demands that whoever uses the package can set all that changes a run: Options
-// and the structs in it have exported fields only.
+// TestOptionsAreOpen requires that users of the package can set every option of a run. Options, and
+// the structs that it contains, must have only exported fields.
 func TestOptionsAreOpen(t *testing.T) {
 	found := 0
 	for _, f := range ownFiles(t) {
@@ -114,38 +114,39 @@ func TestOptionsAreOpen(t *testing.T) {
 		}
 	}
 	if found != 6 {
-		t.Errorf("%d of 6 structs were found", found)
+		t.Errorf("found %d structs, want 6", found)
 	}
 }
 
-// TestNamesOfTheEngine compares the names of states and kinds of permissions with the engine's.
+// TestNamesOfTheEngine compares the names of states and of kinds of permissions with those of the
+// engine.
 func TestNamesOfTheEngine(t *testing.T) {
 	for ours, engines := range map[RunState]string{RunRunning: durable.Running, RunSuspended: durable.Suspend, RunWaiting: durable.Waiting,
 		RunFinished: durable.Finished, RunFailed: durable.Failed, RunDamaged: durable.IsDamaged} {
 		if string(ours) != engines {
-			t.Errorf("the state %q is %q in the engine", ours, engines)
+			t.Errorf("state = %q, but the engine uses %q", ours, engines)
 		}
 	}
 	fields := reflect.VisibleFields(reflect.TypeFor[Permissions]())
 	if len(fields) != len(permit.Kinds) {
-		t.Errorf("Permissions has %d fields for %d kinds", len(fields), len(permit.Kinds))
+		t.Errorf("Permissions has %d fields, but the engine has %d kinds", len(fields), len(permit.Kinds))
 	}
 	for i, k := range permit.Kinds {
 		if name := strings.ToLower(fields[i].Name); k.Flag != "allow-"+name {
-			t.Errorf("Permissions has %s where the command has --%s", name, k.Flag)
+			t.Errorf("Permissions has the field %s for the flag --%s of the command", name, k.Flag)
 		}
 	}
 }
 
-// promise is an exported declaration.
+// promise is an exported declaration, which belongs to the API.
 type promise struct {
-	name       string // with its receiver's
+	name       string // name of the declaration; a method's name begins with the name of its receiver type
 	documented bool
 	alias      bool
-	seen       []ast.Node // the parts that its users see
+	seen       []ast.Node // parts of the declaration that users of the package can see
 }
 
-// exported returns what a declaration promises.
+// exported returns the exported names that a declaration declares.
 func exported(d ast.Decl) []promise {
 	var all []promise
 	switch d := d.(type) {
@@ -185,7 +186,8 @@ func exported(d ast.Decl) []promise {
 	return all
 }
 
-// visible returns the parts of a type that users see: of a struct the exported fields.
+// visible returns the parts of a type that users can see. For a struct these are the types of the
+// exported fields.
 func visible(t ast.Expr) []ast.Node {
 	s, ok := t.(*ast.StructType)
 	if !ok {
@@ -200,7 +202,7 @@ func visible(t ast.Expr) []ast.Node {
 	return all
 }
 
-// structs returns the exported structs of a file by their names.
+// structs returns the exported structs of a file, by name.
 func structs(f *ast.File) map[string]*ast.StructType {
 	all := map[string]*ast.StructType{}
 	for _, d := range f.Decls {
@@ -225,7 +227,7 @@ func receiver(r *ast.FieldList) *ast.Ident {
 	return x.(*ast.Ident)
 }
 
-// ownFiles parses the files of this package, without its tests.
+// ownFiles parses the files of this package, except the tests.
 func ownFiles(t *testing.T) []*ast.File {
 	t.Helper()
 	entries, err := os.ReadDir(".")

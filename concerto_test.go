@@ -19,7 +19,7 @@ import (
 	"github.com/concerto-lang/concerto"
 )
 
-// load loads the text of a program.
+// load compiles a program from its text.
 func load(t *testing.T, text string) *concerto.Program {
 	t.Helper()
 	p, err := concerto.LoadSource("main.conc", text)
@@ -29,17 +29,17 @@ func load(t *testing.T, text string) *concerto.Program {
 	return p
 }
 
-// asError returns an error as an *Error of a kind.
+// asError returns err as an *Error and checks its kind.
 func asError(t *testing.T, err, kind error) *concerto.Error {
 	t.Helper()
 	e, ok := errors.AsType[*concerto.Error](err)
 	if !ok || !errors.Is(err, kind) || e.Kind != kind {
-		t.Fatalf("want %v, got %v", kind, err)
+		t.Fatalf("error = %v, want kind %v", kind, err)
 	}
 	return e
 }
 
-// TestLoadFS: modules, the manifest and its scripts are read from the file system alone.
+// TestLoadFS checks that LoadFS reads modules, the manifest and scripts from the file system only.
 func TestLoadFS(t *testing.T) {
 	files := fstest.MapFS{
 		"app/Concerto.toml":  {Data: []byte("[project]\nname = \"app\"\nentry = \"src/main.conc\"\n\n[connections.judge]\nprovider = \"scripted\"\nscript = \"replies.json\"\n")},
@@ -51,11 +51,11 @@ func TestLoadFS(t *testing.T) {
 	for _, name := range []string{"app", "app/src/main.conc"} {
 		p, err := concerto.LoadFS(files, name)
 		if err != nil {
-			t.Fatalf("%s: %+v", name, err)
+			t.Fatalf("LoadFS(%s) failed: %+v", name, err)
 		}
 		var out bytes.Buffer
 		if _, err := p.Run(t.Context(), concerto.Options{Output: &out}); err != nil || out.String() != "fine!\n" {
-			t.Errorf("%s: %q, %v", name, out.String(), err)
+			t.Errorf("%s: output = %q, error = %v", name, out.String(), err)
 		}
 	}
 	for _, name := range []string{"none", "bare", "bare/readme.md", "app/src/none.conc"} {
@@ -71,18 +71,18 @@ func TestDiagnostics(t *testing.T) {
 	_, err := concerto.LoadSource("main.conc", "fn main() {\n\n    let n: Int = \"three\";\n    println(n);\n}\n")
 	e := asError(t, err, concerto.ErrSource)
 	if e.Code != "E0301" || e.Place.Line != 3 || len(e.Diagnostics) != 1 {
-		t.Errorf("%+v", e)
+		t.Errorf("diagnostics = %+v", e)
 	}
 	if got := e.Diagnostics[0].String(); !strings.HasPrefix(got, "main.conc:3:18: error[E0301]: ") {
 		t.Error(got)
 	}
 	p := load(t, "fn main() { let unused = 1; }")
 	if w := p.Warnings(); len(w) != 1 || !w[0].Warning || w[0].Line != 1 || w[0].EndColumn <= w[0].Column {
-		t.Errorf("%+v", w)
+		t.Errorf("warnings = %+v", w)
 	}
 }
 
-// TestErrors: each kind of failure is an *Error of its kind.
+// TestErrors checks that each kind of failure returns an *Error of the corresponding kind.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -99,11 +99,11 @@ func TestErrors(t *testing.T) {
 	_, err = load(t, "fn fail() {\n    throw AgentError::new(\"x\");\n}\nfn main() { fail(); }").Run(t.Context(), concerto.Options{})
 	e := asError(t, err, concerto.ErrProgram)
 	if e.Code != "AgentError" || e.Message != "x" || e.Place.Line != 2 || e.Place.Function != "fail" || len(e.Trace) != 2 || !strings.HasSuffix(err.Error(), ": x") {
-		t.Errorf("%+v", e)
+		t.Errorf("error = %+v", e)
 	}
 	_, err = load(t, "fn main() { panic(\"gone\"); }").Run(t.Context(), concerto.Options{})
 	if e := asError(t, err, concerto.ErrProgram); e.Code != "panic" {
-		t.Errorf("%+v", e)
+		t.Errorf("error = %+v", e)
 	}
 	_, err = load(t, "fn main() { loop { } }").Run(t.Context(), concerto.Options{Budget: concerto.Budget{Time: time.Millisecond}})
 	asError(t, err, concerto.ErrTimeLimit)
@@ -121,10 +121,10 @@ func TestErrors(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := load(t, "fn main() { }").Run(t.Context(), concerto.Options{Input: 7}); err == nil {
-		t.Error("an input that is no object is accepted")
+		t.Error("Run accepts an input that is no object")
 	}
 	if _, err := load(t, "fn main() { }").Run(t.Context(), concerto.Options{Permissions: &concerto.Permissions{Net: []string{"https://example.com"}}}); err == nil {
-		t.Error("an address is accepted as a network host")
+		t.Error("Run accepts a URL as a network host")
 	}
 }
 
@@ -160,7 +160,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestModel: a function answers in place of the providers, calls tools, and sees the conversation.
+// TestModel checks Options.Model: the function receives the requests of an agent with the whole
+// conversation, and its replies can call tools.
 func TestModel(t *testing.T) {
 	p, err := concerto.LoadFS(fstest.MapFS{
 		"Concerto.toml": {Data: []byte("[connections.paid]\nprovider = \"openai\"\napi_key_env = \"KEY\"\ndefault_model = \"m-1\"\n")},
@@ -181,10 +182,10 @@ func TestModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := tools.Add(stock); err == nil || tools.Replace(stock) != nil {
-		t.Error("a name is given twice, or cannot be replaced")
+		t.Error("Add accepts a second tool with the same name, or Replace fails")
 	}
 	if err := tools.Add(concerto.NewTool("bad", "", func(context.Context, int) (int, error) { return 0, nil })); err == nil {
-		t.Error("a number is accepted as arguments")
+		t.Error("Add accepts a tool whose parameter is an int")
 	}
 	script := concerto.ScriptedModel(
 		concerto.ModelReply{ToolCalls: []concerto.ModelToolCall{{Name: "stock", Args: json.RawMessage(`{"sku":"a12"}`)}}},
@@ -198,25 +199,25 @@ func TestModel(t *testing.T) {
 			return script(ctx, q)
 		}})
 	if err != nil || out.String() != "three\n" || emits.String() != "looked \"ada\"\n" {
-		t.Fatalf("%q, %q, %v", out.String(), emits.String(), err)
+		t.Fatalf("output = %q, emits = %q, error = %v", out.String(), emits.String(), err)
 	}
 	if len(requests) != 2 || requests[0].Agent != "Clerk" || requests[0].Model != "m-1" || requests[0].System != "Be brief." || requests[0].Tools[0].Name != "stock" {
-		t.Fatalf("%+v", requests)
+		t.Fatalf("requests = %+v", requests)
 	}
 	last := requests[1].Messages
 	if n := len(last); n != 3 || last[1].ToolCalls[0].Name != "stock" || last[2].Role != "tool" || last[2].Text != "3" || last[2].ToolCallID != last[1].ToolCalls[0].ID {
-		t.Errorf("%+v", last)
+		t.Errorf("messages of the second request = %+v", last)
 	}
 	if r.Usage.Calls != 2 || r.UsageByModel[0].Connection != "paid" || r.UsageByModel[0].Model != "m-1" || r.UsageByAgent[0].Agent != "Clerk" || r.Usage.TokensOut < 5 {
-		t.Errorf("%+v", r)
+		t.Errorf("result = %+v", r)
 	}
 	_, err = p.Run(t.Context(), concerto.Options{Model: concerto.ScriptedModel()})
 	if e := asError(t, err, concerto.ErrProgram); e.Code != "AgentError" || !strings.Contains(e.Message, "all 0 replies of the script are used") {
-		t.Errorf("%+v", e)
+		t.Errorf("error = %+v", e)
 	}
 }
 
-// TestReplay: a tape has what a run received, and the replay returns the same.
+// TestReplay checks that the replay of a tape returns the same result as the recorded run.
 func TestReplay(t *testing.T) {
 	p := load(t, "use std::env;\nuse std::random;\n\nfn main() -> String { \"${env::get(\"WHO\") ?? \"\"} ${random::int(1, 1_000_000)}\" }")
 	var tape bytes.Buffer
@@ -233,17 +234,18 @@ func TestReplay(t *testing.T) {
 	}
 	replayed, err := p.Replay(t.Context(), read(), concerto.Options{})
 	if err != nil || string(replayed.Value) != string(first.Value) || replayed.RunID != first.RunID || replayed.Unused != nil {
-		t.Errorf("%+v, want %+v, %v", replayed, first, err)
+		t.Errorf("Replay returned %+v, want %+v, error = %v", replayed, first, err)
 	}
 	other := load(t, "use std::env;\n\nfn main() -> String { env::get(\"WHERE\") ?? \"\" }")
 	_, err = other.Replay(t.Context(), read(), concerto.Options{})
 	asError(t, err, concerto.ErrDiverged)
 	if _, err := concerto.ReadTape(strings.NewReader("{")); err == nil {
-		t.Error("half a line is read")
+		t.Error("ReadTape accepts an incomplete line")
 	}
 }
 
-// TestPermissions: what is not listed is refused, and Requirements lists what is needed.
+// TestPermissions checks that a run denies access to files that Options.Permissions does not list,
+// and that Requirements lists what the program needs.
 func TestPermissions(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("text"), 0o600); err != nil {
@@ -263,7 +265,7 @@ func TestPermissions(t *testing.T) {
 	} {
 		_, err := p.Run(t.Context(), concerto.Options{Dir: dir, Output: &out, Permissions: x.allowed})
 		if (err == nil) != x.reads {
-			t.Errorf("%+v: %v", x.allowed, err)
+			t.Errorf("run with permissions %+v returned %v", x.allowed, err)
 		}
 	}
 	want := []concerto.Requirement{{Kind: "read", Detail: "std::fs"}}
@@ -272,7 +274,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestLogs: concurrent runs share an audit log and a ledger.
+// TestLogs checks that concurrent runs can share an audit log and a ledger.
 func TestLogs(t *testing.T) {
 	dir := t.TempDir()
 	records := concerto.Records{AuditFile: filepath.Join(dir, "audit.log"), LedgerFile: filepath.Join(dir, "ledger.log")}
@@ -304,12 +306,13 @@ func TestLogs(t *testing.T) {
 	for _, file := range []string{records.AuditFile, records.LedgerFile} {
 		text, err := os.ReadFile(file)
 		if err != nil || bytes.Count(text, []byte("\n")) < 2 {
-			t.Errorf("%s, %v", text, err)
+			t.Errorf("log = %s, error = %v, want at least 2 lines", text, err)
 		}
 	}
 }
 
-// TestDurable: a run is suspended by its context, refused, answered and stopped.
+// TestDurable suspends durable runs at a question and by their context. It then rejects a question
+// and resumes the run, and stops another run.
 func TestDurable(t *testing.T) {
 	t.Parallel()
 	p := load(t, "fn main() -> String {\n    match await emit<Bool>(\"ok\") { Ok(v) => \"${v}\", Err(e) => e.message }\n}")
@@ -324,22 +327,22 @@ func TestDurable(t *testing.T) {
 		}
 		if s.State != concerto.RunWaiting || s.ID != r.RunID || len(r.Questions) != 1 || len(s.Questions) != 1 || s.Questions[0].ID != r.Questions[0].ID ||
 			s.Questions[0].Type != "Bool" || string(s.Metadata) != `{"for":"ada"}` || s.Started.IsZero() || s.Program != "main.conc" {
-			t.Fatalf("%+v, %+v", s, r)
+			t.Fatalf("stored run = %+v, result = %+v", s, r)
 		}
 		return s
 	}
 	s := start("refused")
 	if err := s.Answer("q99", true); err == nil {
-		t.Error("a question that does not exist is answered")
+		t.Error("Answer accepts an unknown question")
 	}
 	if err := s.Answer(s.Questions[0].ID, "maybe"); err == nil {
-		t.Error("a text answers for a Bool")
+		t.Error("Answer accepts a String for a question of type Bool")
 	}
 	if err := s.Answer(s.Questions[0].ID, errors.New("no budget")); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := s.Resume(t.Context(), concerto.Options{}); err != nil || string(r.Value) != `"no budget"` || r.RunID != s.ID {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("Resume returned %+v, %v", r, err)
 	}
 	if err := start("stopped").Stop(t.Context()); err != nil {
 		t.Error(err)
@@ -368,8 +371,8 @@ func TestDurable(t *testing.T) {
 	}
 }
 
-// TestHostQuestions: what the program does not handle is put to the application, and without one
-// the host gets an error.
+// TestHostQuestions checks a question of a host that the program does not handle. The application
+// receives it. If the run has no AnswerHost, the host receives an error.
 func TestHostQuestions(t *testing.T) {
 	p, err := concerto.LoadFS(fstest.MapFS{
 		"main.conc": {Data: []byte("host W { connector: w, output_format: \"json\", question_timeout: 60 }\n\nfn main() {\n    let r = listen W.execute(\"go\") { \"progress\" => |p| {} };\n    println(to_string(r?.text));\n}\n")},
@@ -384,7 +387,7 @@ message_types = ["question", "progress"]
 `)},
 	}, "main.conc")
 	if err != nil {
-		t.Fatalf("%+v", err)
+		t.Fatalf("LoadFS failed: %+v", err)
 	}
 	var asked []concerto.HostQuestion
 	for want, answer := range map[string]func(context.Context, concerto.HostQuestion) (any, error){
@@ -402,7 +405,7 @@ message_types = ["question", "progress"]
 			t.Error(d)
 		}
 		if err != nil || !strings.Contains(out.String(), want) {
-			t.Errorf("%q instead of %q, %v", out.String(), want, err)
+			t.Errorf("output = %q, want it to contain %q; error = %v", out.String(), want, err)
 		}
 	}
 	want := []concerto.HostQuestion{{Host: "W", Type: "question", Message: json.RawMessage(`{"id":1,"question":"Which?"}`), Timeout: time.Minute}}

@@ -1,7 +1,7 @@
 // Package concerto runs programs of the Concerto language inside a Go program.
 //
-// [Load] checks and compiles a program; [LoadFS], [LoadSource] and [LoadIR] do so for other kinds
-// of input. [Program.Run] executes it:
+// [Load] checks and compiles a program. [LoadFS], [LoadSource] and [LoadIR] are for other kinds of
+// input. [Program.Run] executes the program:
 //
 //	p, err := concerto.Load("triage.conc")
 //	if err != nil {
@@ -12,20 +12,21 @@
 //		OnEmit: func(e concerto.Emit) { log.Print(e.Channel, string(e.Payload)) },
 //	})
 //
-// A run receives from outside only what its [Options] contain: the zero Options have no
-// environment, no output and no answers to awaited emits. Files, the network, commands and hosts
-// are those of the process, as far as the program's [permissions] and [Options.Permissions] permit.
+// A run receives only what its [Options] contain: with the zero Options it has no environment, no
+// output and no answers to awaited emits. It can access the files, the network, the commands and
+// the hosts of the process, as far as [Options.Permissions] and the section [permissions] of the
+// program's manifest allow.
 //
-// The models of agents are those of the program's manifest, with keys from Options.Env. A Go
-// function replaces them with [Options.Model], for example [ScriptedModel] in tests.
+// Agents use the models in the program's manifest, with keys from Options.Env. [Options.Model]
+// replaces all models by a Go function, for example by a [ScriptedModel] in tests.
 //
-// Go functions become tools of agents and hosts with [NewTool] and [Tools]. A run with
+// With [NewTool] and [Tools], agents and hosts can call Go functions as tools. A run with
 // [Options.Durable] survives the end of its process: [OpenRun] finds it, and [StoredRun.Resume]
-// continues it. [Records.Tape] records what a run receives from outside, and [Program.Replay] runs
-// the program again with it.
+// continues it. [Records.Tape] records everything that a run receives from outside, and
+// [Program.Replay] runs the program again with the recording.
 //
-// Every error is an [*Error], except the cause of a context's end, which is returned as it is. Use
-// errors.Is with the Err variables to find its kind.
+// Every error is an [*Error]. The only exception is the cause of a context that ended, which is
+// returned unchanged. Use errors.Is with the Err variables to determine the kind of an error.
 //
-// The package prints nothing. Programs, tapes and sets of tools are safe for concurrent use.
+// The package itself prints nothing. Programs, tapes and sets of tools are safe for concurrent use.
 package concerto

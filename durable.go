@@ -11,25 +11,28 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
 
-// Durable configures how a run is stored. When the context of such a run ends, the run is suspended
-// instead of cancelled: Run returns ErrSuspended, and the program does not notice.
+// Durable configures how a run is stored. When the context of a durable run ends, the run is
+// suspended instead of cancelled. Run then returns ErrSuspended, and the program does not notice
+// the end.
 type Durable struct {
-	// Dir is the directory of the run. It is created, or must be empty. Resume ignores it.
+	// Dir is the directory of the run. Run creates it if it does not exist; an existing directory
+	// must be empty. Resume ignores Dir.
 	Dir string
-	// SuspendOnQuestion suspends the run when it waits for nothing but questions without an answer.
+	// SuspendOnQuestion suspends the run when it waits only for questions that have no answer.
 	// StoredRun.Answer answers them.
 	SuspendOnQuestion bool
-	// WaitForAnswer makes the run wait in that case. Without both, such a question is an EmitError.
+	// WaitForAnswer makes the run wait for answers in that case. If neither field is set, a
+	// question without an answer becomes an EmitError.
 	WaitForAnswer bool
-	// Sync selects when records are synced to disk: "output" (before each output), "every" (record)
-	// or "never"; "" uses the manifest's value.
+	// Sync determines when records are synced to disk: "output" means before each output, "every"
+	// after each record, and "never" never. "" uses the manifest's value.
 	Sync string
-	// SnapshotEvery is the number of records between snapshots, from which the run resumes;
-	// 0 uses the manifest's value.
+	// SnapshotEvery is the number of records between two snapshots. A run resumes from its last
+	// snapshot. 0 uses the manifest's value.
 	SnapshotEvery int
-	// Metadata is any JSON that is stored with the run.
+	// Metadata is any JSON value. It is stored with the run.
 	Metadata json.RawMessage
-	// OnNotice is called with what a person should know about resuming; nil drops it.
+	// OnNotice is called with messages for a person about resuming the run. nil discards them.
 	OnNotice func(text string)
 }
 
@@ -41,35 +44,37 @@ func (d *Durable) engine() *engine.Durable {
 // RunState is the state of a stored run.
 type RunState string
 
-// The states.
+// The states of a stored run.
 const (
-	// RunRunning: a process executes the run.
+	// RunRunning means that a process executes the run.
 	RunRunning RunState = "running"
-	// RunSuspended: no process executes it.
+	// RunSuspended means that no process executes the run.
 	RunSuspended RunState = "suspended"
-	// RunWaiting: it is suspended until a question is answered, or a time has come.
+	// RunWaiting means that the run is suspended until a question is answered or until a certain
+	// time.
 	RunWaiting RunState = "waiting"
-	// RunFinished: it has ended without an error.
+	// RunFinished means that the run has ended without an error.
 	RunFinished RunState = "finished"
-	// RunFailed: it has ended with an error, or was stopped.
+	// RunFailed means that the run has ended with an error, or was stopped.
 	RunFailed RunState = "failed"
-	// RunDamaged: its directory cannot be read.
+	// RunDamaged means that the directory of the run cannot be read.
 	RunDamaged RunState = "damaged"
 )
 
-// StoredRun is a durable run in its directory, as it was when OpenRun or ListRuns returned it.
+// StoredRun is a durable run in its directory. It describes the state of the run at the time when
+// OpenRun or ListRuns returned it.
 type StoredRun struct {
-	// Dir is the directory of the run, and ID its id.
+	// Dir is the directory of the run, and ID the identifier of the run.
 	Dir, ID string
 	// Program is the name of the program's main file, relative to its project.
 	Program string
 	// State is the state of the run.
 	State RunState
-	// Started is when the run began.
+	// Started is the time at which the run began.
 	Started time.Time
-	// Questions are the questions that wait for an answer.
+	// Questions contains the questions that wait for an answer.
 	Questions []Question
-	// Usage is what the run used of all models.
+	// Usage is the usage of all models by the run.
 	Usage Usage
 	// Metadata is Durable.Metadata. ListRuns does not read it.
 	Metadata json.RawMessage
@@ -77,7 +82,7 @@ type StoredRun struct {
 	Damage string
 }
 
-// Question is a question of a durable run.
+// Question is a question for which a durable run waits.
 type Question struct {
 	// ID identifies the question in its run.
 	ID string
@@ -104,8 +109,8 @@ func OpenRun(dir string) (*StoredRun, error) {
 	return s, nil
 }
 
-// ListRuns returns the stored runs in the directories in dir, the oldest first. It is empty when
-// there is no such directory.
+// ListRuns returns the stored runs in the subdirectories of dir, the oldest first. If dir does not
+// exist, the list is empty.
 func ListRuns(dir string) ([]*StoredRun, error) {
 	all, err := runs.List(dir)
 	if err != nil {
@@ -130,12 +135,12 @@ func newStoredRun(r *durable.Shown) *StoredRun {
 	return s
 }
 
-// Resume continues the run: it restores its state from the directory, without repeating what the
-// run has done outside. Args, Input, Dir and Session are those that the run began with; functions,
-// writers and Env are those of o, and Durable may be nil.
+// Resume continues the run. It restores the state from the directory, and does not repeat effects
+// that the run has already performed. The run uses its original Args, Input, Dir and Session.
+// Functions, writers and Env are those of o. o.Durable may be nil.
 //
-// The Result and the error are those of Run. The error is also ErrLocked when another process
-// executes the run, or ErrSecret.
+// Resume returns the same results as Run. In addition, the error can be ErrLocked, if another
+// process executes the run, or ErrSecret.
 func (s *StoredRun) Resume(ctx context.Context, o Options) (*Result, error) {
 	run, err := engine.OpenRun(s.Dir)
 	if err != nil {
@@ -146,9 +151,9 @@ func (s *StoredRun) Resume(ctx context.Context, o Options) (*Result, error) {
 	return r, err
 }
 
-// Answer answers a question of the run. The value is encoded as JSON; an error as value refuses the
-// question, which is an EmitError in the program. A process that executes the run receives the
-// answer at once, otherwise Resume does.
+// Answer answers a question of the run. The value is encoded as JSON. If the value is an error, the
+// question is rejected, and the program receives an EmitError. If a process executes the run, it
+// receives the answer at once, and otherwise Resume does.
 func (s *StoredRun) Answer(id string, value any) error {
 	var answer runs.Response
 	if refusal, ok := value.(error); ok {
@@ -164,8 +169,8 @@ func (s *StoredRun) Answer(id string, value any) error {
 	return convert(runs.Answer(s.Dir, id, answer))
 }
 
-// Stop ends the run. A process that executes it cancels it, and Stop waits for that. A run that has
-// ended already is an error.
+// Stop ends the run. If a process executes the run, that process cancels it, and Stop waits for the
+// end. If the run has already ended, Stop returns an error.
 func (s *StoredRun) Stop(ctx context.Context) error {
 	err := runs.Stop(ctx, s.Dir)
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {

@@ -16,62 +16,68 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// The kinds of an Error. errors.Is(err, ErrNotFound) reports whether an error is of a kind.
+// The kinds of an Error. Use errors.Is(err, ErrNotFound) to check for a kind.
 var (
-	// ErrNotFound: a path leads to no program.
+	// ErrNotFound means that there is no program at a path.
 	ErrNotFound = errors.New("program not found")
-	// ErrSource: the sources have errors; Error.Diagnostics lists them.
+	// ErrSource means that the sources have errors. Error.Diagnostics lists them.
 	ErrSource = errors.New("the program has errors")
-	// ErrInvalidIR: the data is no compiled program, or was changed after it was compiled.
+	// ErrInvalidIR means that the data is no compiled program, or was changed after the
+	// compilation.
 	ErrInvalidIR = errors.New("invalid compiled program")
-	// ErrVersion: another version of Concerto has written the compiled program or the stored run,
-	// and this one cannot read it.
+	// ErrVersion means that another version of Concerto has written the compiled program or the
+	// stored run, and that this version cannot read it.
 	ErrVersion = errors.New("written by another version")
-	// ErrNoMain: the program has no main function.
+	// ErrNoMain means that the program has no main function.
 	ErrNoMain = errors.New("the program has no main function")
-	// ErrProgram: the program failed with an error that it did not catch, or with a panic.
-	// Error.Code is the error's type, or "panic".
+	// ErrProgram means that the program failed with an error that it did not catch, or with a
+	// panic. Error.Code is the type of the error, or "panic".
 	ErrProgram = errors.New("the program failed")
-	// ErrTimeLimit: the run took longer than Budget.Time or the manifest's max_run_seconds.
+	// ErrTimeLimit means that the run took longer than Budget.Time or the manifest's
+	// max_run_seconds.
 	ErrTimeLimit = errors.New("the run took too long")
-	// ErrNoAnswer is returned by Options.AnswerEmit and Options.AnswerHost when there is no answer.
-	// The program then gets an EmitError with the reason "no_listener".
+	// ErrNoAnswer is for Options.AnswerEmit and Options.AnswerHost, which return it if they have no
+	// answer. The program then receives an EmitError with the reason "no_listener".
 	ErrNoAnswer = errors.New("no answer")
-	// ErrSuspended: a durable run stopped before its end and can be resumed. Result.Questions lists
-	// the questions that it waits for.
+	// ErrSuspended means that a durable run stopped before its end and can be resumed.
+	// Result.Questions lists the questions for which it waits.
 	ErrSuspended = errors.New("the run is suspended")
-	// ErrNoRun: a directory contains no stored run.
+	// ErrNoRun means that a directory contains no stored run.
 	ErrNoRun = errors.New("no stored run")
-	// ErrRunExists: the directory of a new run is not empty.
+	// ErrRunExists means that the directory of a new run is not empty.
 	ErrRunExists = errors.New("the directory is not empty")
-	// ErrLocked: another process executes the stored run, or writes the audit log or ledger.
+	// ErrLocked means that another process executes the stored run, or writes the audit log or the
+	// ledger.
 	ErrLocked = errors.New("in use by another process")
-	// ErrDamaged: a stored run, an audit log or a ledger was changed after it was written.
+	// ErrDamaged means that a stored run, an audit log or a ledger was changed after it was
+	// written.
 	ErrDamaged = errors.New("damaged")
-	// ErrSecret: a secret that a stored run has used is missing, or is not the same any more.
+	// ErrSecret means that a secret that a stored run has used is missing or has changed.
 	ErrSecret = errors.New("a secret is missing or was changed")
-	// ErrDiverged: a replayed program requests something else than it did when it was recorded.
+	// ErrDiverged means that a replayed program makes a request that differs from the recorded one.
 	ErrDiverged = errors.New("the program differs from its recording")
 )
 
-// Error is the error of all functions of this package, except the cause of a context's end.
+// Error is the error that all functions of this package return. The only exception is the cause of
+// a context that ended, which they return unchanged.
 type Error struct {
-	// Kind is one of the Err variables, or nil for other errors, such as those of files.
+	// Kind is one of the Err variables. It is nil for other errors, such as those of files.
 	Kind error
-	// Code is the first diagnostic's code for ErrSource, the type of the program's error or "panic"
-	// for ErrProgram, and otherwise "".
+	// Code is the code of the first diagnostic for ErrSource. For ErrProgram it is the type of the
+	// program's error, or "panic". Otherwise it is "".
 	Code string
 	// Message describes the failure.
 	Message string
-	// Hint suggests a correction, or is "".
+	// Hint suggests a correction. It may be "".
 	Hint string
-	// Place is where in the program it happened; the zero Place when that is not known.
+	// Place is the place in the program at which the error occurred. It is the zero Place if
+	// unknown.
 	Place Place
-	// Trace is the calls that led to Place, the innermost first.
+	// Trace contains the calls that led to Place, the innermost first.
 	Trace []Place
-	// Diagnostics are all errors and warnings, for ErrSource.
+	// Diagnostics contains all errors and warnings, for ErrSource.
 	Diagnostics []Diagnostic
-	// Others are the errors of other tasks that failed in the same run.
+	// Others contains the errors of further tasks that failed in the same run.
 	Others []*Error
 
 	cause error
@@ -85,7 +91,7 @@ func (e *Error) Error() string {
 	return e.Place.String() + ": " + e.Message
 }
 
-// Unwrap returns the kind and the cause, without those that are nil.
+// Unwrap returns the kind and the cause, as far as they are set.
 func (e *Error) Unwrap() []error {
 	var all []error
 	if e.Kind != nil {
@@ -99,11 +105,11 @@ func (e *Error) Unwrap() []error {
 
 // Place is a place in the sources of a program.
 type Place struct {
-	// Function is the name of the function; "" when it is not known.
+	// Function is the name of the function, or "" if unknown.
 	Function string
 	// File is the name of the file, relative to the project.
 	File string
-	// Line and Column count from 1, columns in characters; 0 when they are not known.
+	// Line and Column count from 1, and columns are counted in characters. They are 0 if unknown.
 	Line, Column int
 }
 
@@ -130,7 +136,7 @@ func places(all []vm.Place) []Place {
 	return out
 }
 
-// convert returns an error of the engine as an *Error; nil for nil.
+// convert returns an error of the engine as an *Error. It returns nil for nil.
 func convert(err error) error {
 	if err == nil {
 		return nil
@@ -163,7 +169,7 @@ func convert(err error) error {
 	return e
 }
 
-// kinds are the kinds of the engine's errors, the first that fits counts.
+// kinds lists the kinds of the engine's errors. The first kind that matches applies.
 var kinds = []struct {
 	kind error
 	is   func(error) bool

@@ -131,7 +131,7 @@ func ExampleStoredRun_Resume() {
 	})
 	fmt.Println("suspended:", errors.Is(err, concerto.ErrSuspended))
 
-	// In another process, a day later.
+	// another process, a day later
 	runs, err := concerto.ListRuns(dir)
 	if err != nil {
 		log.Fatal(err)
@@ -193,7 +193,7 @@ func ExampleLoadIR() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	compiled := p.IR() // what `concerto build` writes into a file
+	compiled := p.IR() // the content of the file that `concerto build` writes
 
 	loaded, err := concerto.LoadIR(compiled)
 	if err != nil {

@@ -10,21 +10,22 @@ import (
 	"github.com/concerto-lang/concerto/runtime/llm"
 )
 
-// Model answers a request of an agent. An error becomes an AgentError of the program with the
-// reason "script", and is not retried. Several calls may overlap.
+// Model answers a request of an agent. If it returns an error, the program receives an AgentError
+// with the reason "script", and the request is not repeated. Several calls may overlap.
 type Model func(ctx context.Context, r ModelRequest) (ModelReply, error)
 
-// ModelRequest is what an agent sends to its model.
+// ModelRequest is the request of an agent to its model.
 type ModelRequest struct {
-	// Agent is the name of the agent, Connection and Model what its declaration names.
+	// Agent is the name of the agent. Connection and Model are the names in its declaration.
 	Agent, Connection, Model string
-	// System is the system prompt; "" for none.
+	// System is the system prompt, or "" if there is none.
 	System string
-	// Messages are the conversation, the oldest first.
+	// Messages is the conversation, the oldest message first.
 	Messages []ModelMessage
-	// Tools are the tools that the model may call: their names, descriptions and parameters.
+	// Tools contains the tools that the model may call, with their names, descriptions and
+	// parameters.
 	Tools []Tool
-	// Schema is the JSON Schema of the requested reply; nil when any text will do.
+	// Schema is the JSON Schema of the requested reply. It is nil if the reply may be any text.
 	Schema json.RawMessage
 }
 
@@ -34,34 +35,36 @@ type ModelMessage struct {
 	Role string
 	// Text is the text of the message.
 	Text string
-	// ToolCalls are the calls in a message of the assistant.
+	// ToolCalls contains the calls in a message of the assistant.
 	ToolCalls []ModelToolCall
-	// ToolCallID is the call whose result a message of the role "tool" is.
+	// ToolCallID is set in a message of the role "tool", which is the result of the call with this
+	// ID.
 	ToolCallID string
 }
 
 // ModelReply is the reply of a model.
 type ModelReply struct {
-	// Text is the reply. When the request has a Schema it is the JSON text of a value.
+	// Text is the reply. If the request has a Schema, it must be JSON that fits the Schema.
 	Text string
-	// ToolCalls are the tools that the model calls.
+	// ToolCalls contains the tool calls that the model requests.
 	ToolCalls []ModelToolCall
-	// TokensIn and TokensOut are what the request used; 0 is estimated.
+	// TokensIn and TokensOut are the numbers of tokens that the request used. For 0, the number is
+	// estimated.
 	TokensIn, TokensOut int64
 }
 
-// ModelToolCall is a model's call of a tool.
+// ModelToolCall is a tool call that a model requests.
 type ModelToolCall struct {
-	// ID identifies the call in its conversation; "" creates one.
+	// ID identifies the call in its conversation. If it is "", an ID is created.
 	ID string
 	// Name is the name of the tool.
 	Name string
-	// Args are the arguments, a JSON object.
+	// Args contains the arguments as a JSON object.
 	Args json.RawMessage
 }
 
-// ScriptedModel returns a Model for tests. It returns the replies in their order, whatever the
-// requests are, and an error when there are none left.
+// ScriptedModel returns a Model for tests. The Model returns the replies in their order, regardless
+// of the requests. After the last reply it returns an error.
 func ScriptedModel(replies ...ModelReply) Model {
 	var mu sync.Mutex
 	next := 0
@@ -76,7 +79,7 @@ func ScriptedModel(replies ...ModelReply) Model {
 	}
 }
 
-// function converts a model for the engine; nil for nil.
+// function converts a model for the engine. It returns nil for nil.
 func (m Model) function() llm.Function {
 	if m == nil {
 		return nil

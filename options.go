@@ -15,91 +15,95 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// Options are what a run receives from outside. The zero Options have no environment, no output and
-// no answers; they permit what the program's own [permissions] permit.
+// Options contains everything that a run receives from outside. With the zero Options a run has no
+// environment, no output and no answers, and it may access what the program's own [permissions]
+// allow.
 type Options struct {
-	// Args are the arguments that std::env::args returns.
+	// Args contains the arguments that std::env::args returns.
 	Args []string
-	// Input is what std::app::inputs returns. Its JSON form must be an object; nil is an empty one.
+	// Input is the value that std::app::inputs returns. Its JSON form must be an object. nil means
+	// an empty object.
 	Input any
-	// Env is the environment as "NAME=value", for example os.Environ(): for the program, its hosts
-	// and MCP servers, and the keys of models.
+	// Env is the environment as "NAME=value", for example os.Environ(). The program, its hosts and
+	// its MCP servers use it, and it contains the keys of models.
 	Env []string
-	// Dir is the working directory of the run; "" is that of the process.
+	// Dir is the working directory of the run. "" means the working directory of the process.
 	Dir string
-	// ProjectDir is where the relative paths in the manifest start, for a program of LoadIR or
-	// LoadFS; "" is the working directory of the process. Other programs use the directory of their
-	// manifest.
+	// ProjectDir is the directory at which the relative paths in the manifest start, for a program
+	// that LoadIR or LoadFS has loaded. "" means the working directory of the process. Other
+	// programs use the directory of their manifest.
 	ProjectDir string
-	// Stdin is standard input: std::io reads it, and each of its lines answers an awaited emit when
-	// there is no AnswerEmit. nil is an empty one.
+	// Stdin is the standard input, which std::io reads. If AnswerEmit is nil, each line of Stdin
+	// answers an awaited emit. nil means an empty input.
 	Stdin io.Reader
 
-	// Output receives printed text, and emits when there is no OnEmit; nil discards them.
+	// Output receives printed text. If OnEmit is nil, Output also receives emits. nil discards
+	// both.
 	Output io.Writer
-	// OnEmit is called for every emit, also for awaited ones, in the order of the program. Calls do
-	// not overlap, and the program waits until OnEmit returns.
+	// OnEmit is called for every emit, including awaited ones, in the order of the program. Calls
+	// do not overlap, and the program waits until OnEmit returns.
 	OnEmit func(Emit)
-	// AnswerEmit answers awaited emits, and the approvals of tools on the channel "tool:approval".
-	// The answer is encoded as JSON. An error becomes an EmitError in the program. Several calls
-	// may overlap.
+	// AnswerEmit answers awaited emits. It also answers approvals of tools, on the channel
+	// "tool:approval". The answer is encoded as JSON. If AnswerEmit returns an error, the program
+	// receives an EmitError. Several calls may overlap.
 	AnswerEmit func(ctx context.Context, e Emit) (any, error)
 	// AnswerHost answers the questions and approvals of hosts for which the program has neither a
-	// handler nor a default. The answer is encoded as JSON; it is what a handler would return.
-	// Several calls may overlap. nil: the host gets an error.
+	// handler nor a default. The answer is encoded as JSON and has the form of a handler's result.
+	// Several calls may overlap. If AnswerHost is nil, the host receives an error.
 	AnswerHost func(ctx context.Context, q HostQuestion) (any, error)
 
-	// Tools are Go functions that agents, hosts and dispatch_tool call; nil: none.
+	// Tools contains Go functions that agents, hosts and dispatch_tool can call. nil means none.
 	Tools *Tools
 	// Session describes the run to tools and to std::app.
 	Session Session
 
-	// Model answers the requests of all agents, in place of the manifest's connections; nil: they
-	// do.
+	// Model answers the requests of all agents instead of the manifest's connections. If it is nil,
+	// the connections are used.
 	Model Model
-	// Permissions narrow what the program may access, in addition to its own [permissions]; nil
-	// does not.
+	// Permissions restricts the resources that the program may use, in addition to its own
+	// [permissions]. nil means no additional restriction.
 	Permissions *Permissions
-	// Budget narrows the manifest's [limits].
+	// Budget contains limits in addition to the manifest's [limits].
 	Budget Budget
 
-	// Log receives the log of the run; nil discards it.
+	// Log receives the log of the run. nil discards it.
 	Log io.Writer
-	// LogLevel is the lowest level that is logged: "debug", "info", "warn" or "error"; "" is
+	// LogLevel is the lowest level that is logged: "debug", "info", "warn" or "error". "" means
 	// "info".
 	LogLevel string
-	// Records are the recordings of the run.
+	// Records configures the recordings of the run.
 	Records Records
-	// Durable stores the run, so that it can be resumed; nil: it ends with its process.
+	// Durable stores the run so that it can be resumed. If it is nil, the run ends with its
+	// process.
 	Durable *Durable
 
-	// Executable is the path of the `concerto` command; "" when it is not installed. On Linux the
-	// run uses it to stop subprocesses when the application is killed. The hosts of a durable run
-	// survive its process only with it.
+	// Executable is the path of the `concerto` command, or "" if it is not installed. On Linux the
+	// run uses the command to stop subprocesses when the application is killed. The hosts of a
+	// durable run survive its process only if Executable is set.
 	Executable string
 }
 
 // Session describes a run.
 type Session struct {
-	// ID identifies the run in records and in ToolCall; "" creates one.
+	// ID identifies the run in records and in ToolCall. If it is "", an ID is created.
 	ID string
 	// Metadata is any data that has a JSON form.
 	Metadata map[string]any
-	// Env is the environment that the handlers of tools find in ToolCall.Env.
+	// Env is the environment that handlers of tools receive in ToolCall.Env.
 	Env map[string]string
 	// Render lists the media types that the application can display, for tools that require one.
 	Render []string
 }
 
-// Emit is an emit of the program.
+// Emit is a value that the program emits.
 type Emit struct {
 	// Channel is the name of the channel.
 	Channel string
-	// Payload is the emitted value as JSON; nil when there is none.
+	// Payload is the emitted value as JSON. It is nil if there is none.
 	Payload json.RawMessage
 }
 
-// HostQuestion is a question or an approval that a host waits for.
+// HostQuestion is a question or an approval request of a host, which waits for the answer.
 type HostQuestion struct {
 	// Host is the name of the host's declaration.
 	Host string
@@ -107,40 +111,40 @@ type HostQuestion struct {
 	Type string
 	// Message is the message as JSON, without its type.
 	Message json.RawMessage
-	// Timeout is how long the host waits; 0 is without a limit.
+	// Timeout is the time for which the host waits. 0 means no limit.
 	Timeout time.Duration
 }
 
 // Budget limits a run. A field that is 0 sets no limit.
 type Budget struct {
-	// Time limits how long the run takes.
+	// Time is the maximum duration of the run.
 	Time time.Duration
-	// Tokens limits the tokens of all models, in and out.
+	// Tokens is the maximum number of input and output tokens of all models.
 	Tokens int64
-	// CostUSD limits what all models cost, in US dollars.
+	// CostUSD is the maximum cost of all models in US dollars.
 	CostUSD float64
-	// ToolCalls limits the calls of Options.Tools.
+	// ToolCalls is the maximum number of calls of Options.Tools.
 	ToolCalls int64
 }
 
-// Permissions list what a program may access; what no list contains is refused. "*" in a list
-// means all of its kind.
+// Permissions lists the resources that a program may use. Access to any other resource is denied.
+// "*" in a list allows all resources of its kind.
 type Permissions struct {
-	// Read and Write are files and directories with what is in them, to read and to change.
-	// Relative paths start at Options.Dir.
+	// Read and Write list files and directories that the program may read and change. A directory
+	// includes its content. Relative paths start at Options.Dir.
 	Read, Write []string
-	// Net are network hosts, also those of models: "api.openai.com", "*.example.com",
+	// Net lists network hosts, including those of models: "api.openai.com", "*.example.com",
 	// "localhost:8080".
 	Net []string
-	// Env are environment variables, also those with keys of models.
+	// Env lists environment variables, including those that contain keys of models.
 	Env []string
-	// Run are commands, also those of MCP servers.
+	// Run lists commands, including those of MCP servers.
 	Run []string
-	// Host are hosts, by their declaration or their section of the manifest.
+	// Host lists hosts by the name of their declaration or of their section in the manifest.
 	Host []string
 }
 
-// grants converts permissions; nil allows everything.
+// grants converts permissions for the engine. nil allows everything.
 func (p *Permissions) grants() (permit.Grants, error) {
 	if p == nil {
 		return permit.Grants{}, nil
@@ -156,7 +160,7 @@ func (p *Permissions) grants() (permit.Grants, error) {
 	return g, nil
 }
 
-// engine converts the options, apart from the records.
+// engine converts the options for the engine, except Records.
 func (o *Options) engine() (engine.Options, error) {
 	allow, err := o.Permissions.grants()
 	if err != nil {
@@ -196,7 +200,7 @@ func (o *Options) engine() (engine.Options, error) {
 	return x, nil
 }
 
-// answer encodes an answer of the application.
+// answer encodes an answer of the application. err is returned unchanged if it is not nil.
 func answer(v any, err error) (json.RawMessage, error) {
 	if errors.Is(err, ErrNoAnswer) {
 		return nil, tool.ErrNoApprover

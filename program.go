@@ -14,21 +14,21 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// Program is a program that was checked and compiled. It can be run any number of times, also
-// concurrently.
+// Program is a checked and compiled program. It can be run any number of times, also concurrently.
 type Program struct {
 	engine   *engine.Program
 	warnings []Diagnostic
 }
 
-// Load checks and compiles the program at a path, without running it: a file whose name ends in
-// .conc, a directory with a Concerto.toml, or "" for the nearest Concerto.toml from the working
-// directory up. The error is ErrNotFound, or ErrSource with the diagnostics.
+// Load checks and compiles the program at a path, without running it. The path is a file whose name
+// ends in .conc, or a directory with a Concerto.toml. If the path is "", Load uses the nearest
+// Concerto.toml in the working directory or its parents. The error is ErrNotFound, or ErrSource
+// with the diagnostics.
 func Load(path string) (*Program, error) { return compile(driver.Request{Path: path, Dir: "."}) }
 
-// LoadFS is Load for a file system, such as an embed.FS. The path has slashes and is relative to
-// the root of the file system. The relative paths of the manifest start at Options.ProjectDir when
-// the program runs.
+// LoadFS checks and compiles a program in a file system, such as an embed.FS. The path name has
+// slashes and is relative to the root of the file system. When the program runs, the relative paths
+// in the manifest start at Options.ProjectDir.
 func LoadFS(files fs.FS, name string) (*Program, error) {
 	if name == "" {
 		name = "."
@@ -49,8 +49,8 @@ func LoadFS(files fs.FS, name string) (*Program, error) {
 	return compile(driver.Request{Path: filepath.FromSlash(name), Dir: root, Sources: driver.FromFS(files, root)})
 }
 
-// LoadSource is Load for the text of a program. Diagnostics show name in place of a file's name. No
-// manifest is read.
+// LoadSource checks and compiles the text of a program. Diagnostics show name as the name of the
+// file. No manifest is read.
 func LoadSource(name, source string) (*Program, error) {
 	return compile(driver.Request{Dir: ".", Inline: &driver.Inline{Name: name, Text: []byte(source), Alone: true}})
 }
@@ -67,8 +67,8 @@ func compile(r driver.Request) (*Program, error) {
 	return &Program{engine: p, warnings: all}, nil
 }
 
-// LoadIR loads a compiled program: a .conc-ir file, or what Program.IR returned. The error is
-// ErrInvalidIR, or ErrVersion when another version has compiled it.
+// LoadIR loads a compiled program, which is the content of a .conc-ir file or the result of
+// Program.IR. The error is ErrInvalidIR, or ErrVersion if another version has compiled the program.
 func LoadIR(ir []byte) (*Program, error) {
 	p, err := engine.Load(ir)
 	if err != nil {
@@ -77,25 +77,26 @@ func LoadIR(ir []byte) (*Program, error) {
 	return &Program{engine: p}, nil
 }
 
-// IR returns the compiled program in the form that LoadIR reads. The same sources always compile to
-// the same bytes.
+// IR returns the compiled program in the form that LoadIR reads. Equal sources always compile to
+// equal bytes.
 func (p *Program) IR() []byte { return p.engine.Encode() }
 
-// Warnings returns the warnings of the check, in the order of the files and places.
+// Warnings returns the warnings of the check, in the order of files and places.
 func (p *Program) Warnings() []Diagnostic { return p.warnings }
 
-// Requirement is something outside of the run that a program may use.
+// Requirement is a resource outside of the run that a program may use.
 type Requirement struct {
 	// Kind is a field of Permissions in lower case: "read", "write", "net", "env", "run" or "host".
 	Kind string
-	// Name is the file, network host, command or host; "" means all of the kind.
+	// Name is the name of the file, network host, environment variable, command or host. "" means
+	// all resources of the kind.
 	Name string
-	// Detail is what it is used for, such as "the models of connection claude".
+	// Detail describes the purpose of the resource, such as "the models of connection claude".
 	Detail string
 }
 
-// Requirements returns the files, network hosts, commands and hosts that the program may use, each
-// once. They are read from its code and its manifest; what neither mentions the program cannot use.
+// Requirements returns the resources that the program may use, each once. It derives them from the
+// code and the manifest. The program cannot use any other resource.
 func (p *Program) Requirements() []Requirement {
 	var all []Requirement
 	for _, a := range p.engine.Asks() {
@@ -106,18 +107,18 @@ func (p *Program) Requirements() []Requirement {
 
 // Diagnostic is an error or a warning in the sources of a program.
 type Diagnostic struct {
-	// Code identifies the kind, such as "E0301". `concerto explain` explains it.
+	// Code identifies the kind of diagnostic, such as "E0301". `concerto explain` explains it.
 	Code string
 	// Message describes the error.
 	Message string
-	// Hints say what to do about it.
+	// Hints contains suggestions for a correction.
 	Hints []string
-	// Warning reports that the program can be run in spite of it.
+	// Warning is set if the program can be run in spite of the diagnostic.
 	Warning bool
-	// File is the file's name, as the path to the program was written.
+	// File is the name of the file. It has the form in which the path to the program was written.
 	File string
-	// Line and Column are where the marked text begins, EndLine and EndColumn where it ends. All
-	// count from 1, columns in characters.
+	// Line and Column are the start of the marked text, EndLine and EndColumn its end. All of them
+	// count from 1, and columns are counted in characters.
 	Line, Column, EndLine, EndColumn int
 }
 
@@ -130,7 +131,7 @@ func (d Diagnostic) String() string {
 	return Place{File: d.File, Line: d.Line, Column: d.Column}.String() + ": " + severity + "[" + d.Code + "]: " + d.Message
 }
 
-// diagnostics converts what the compiler found.
+// diagnostics converts the diagnostics of the compiler.
 func diagnostics(found diag.List) []Diagnostic {
 	var all []Diagnostic
 	for _, d := range found.Sorted() {
@@ -144,7 +145,7 @@ func diagnostics(found diag.List) []Diagnostic {
 	return all
 }
 
-// sourceError is the error of a program whose check found errors.
+// sourceError returns the error of a program for which the check reported errors.
 func sourceError(all []Diagnostic) error {
 	e := &Error{Kind: ErrSource, Diagnostics: all, cause: errors.New("the program has errors")}
 	for _, d := range all {

@@ -10,32 +10,33 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/activity"
 )
 
-// Records are the recordings of a run; the zero Records record nothing. The run's secrets are
-// removed from all of them, except from the profile, which contains none. Writers are not closed.
+// Records configures the recordings of a run. The zero Records records nothing. The run's secrets
+// are removed from all recordings except the profile, which contains none. Writers are not closed.
 type Records struct {
-	// Tape receives what the run receives from outside, for Program.Replay.
+	// Tape receives everything that the run receives from outside, for Program.Replay.
 	Tape io.Writer
-	// Transcript receives all that the program and its models say to each other, as JSON lines.
+	// Transcript receives the conversations between the program and its models, as JSON lines.
 	Transcript io.Writer
-	// HostTraffic receives every line between the run and its hosts, as JSON lines.
+	// HostTraffic receives every line that the run and its hosts send to each other, as JSON lines.
 	HostTraffic io.Writer
 	// Profile receives a CPU profile for `go tool pprof`.
 	Profile io.Writer
 	// Trace receives tasks and effects as trace events for Perfetto.
 	Trace io.Writer
-	// OnActivity is called for what the run does with its hosts, when it happens. Calls do not
-	// overlap, and the program waits until OnActivity returns.
+	// OnActivity is called for each activity of the run with its hosts, when it occurs. Calls do
+	// not overlap, and the program waits until OnActivity returns.
 	OnActivity func(Activity)
-	// AuditFile is the path of a log with a chained record of every call of a tool. A call that
-	// cannot be recorded does not happen. "" is the log of the manifest's [audit], if it has one.
-	// Runs of this process may share a file.
+	// AuditFile is the path of a log with a record for every tool call. Each record contains a hash
+	// of the one before. A call that cannot be recorded does not take place. "" means the log of
+	// the manifest's [audit], if it has one. Runs of this process may share a file.
 	AuditFile string
-	// LedgerFile is the path of a log with a chained record of every decision: who answered or
-	// approved what. Runs of this process may share a file.
+	// LedgerFile is the path of a log with a record for every decision: who answered or approved a
+	// request. Each record contains a hash of the one before. Runs of this process may share a
+	// file.
 	LedgerFile string
 }
 
-// open puts the records into the engine's options. release closes what it opened.
+// open adds the records to the engine's options. release closes the files that open has opened.
 func (r *Records) open(o *engine.Options) (release func() error, err error) {
 	x := &o.Records
 	x.Tape, x.Transcript, x.Wire, x.Profile, x.Trace = r.Tape, r.Transcript, r.HostTraffic, r.Profile, r.Trace
@@ -75,40 +76,42 @@ func (r *Records) open(o *engine.Options) (release func() error, err error) {
 	return release, nil
 }
 
-// Activity is something that a run does with its hosts. Fields that its kind does not have are
-// zero. Texts come from hosts, models and programs, and may contain control characters.
+// Activity is an activity of a run with its hosts. Fields that do not apply to its kind are zero.
+// Texts come from hosts, models and programs, and may contain control characters.
 type Activity struct {
 	// Kind is "began", "moved", "asked", "answered", "withdrawn" or "ended" for an exchange with a
-	// host, "listen began" or "listen ended" for a listen, "stage began" or "stage ended" for a
-	// stage of a pipeline, and "progressed" or "progress ended" for run::progress.
+	// host. It is "listen began" or "listen ended" for a listen, "stage began" or "stage ended" for
+	// a stage of a pipeline, and "progressed" or "progress ended" for run::progress.
 	Kind string
-	// At is how long the run had lasted.
+	// At is the time since the start of the run.
 	At time.Duration
-	// Number identifies the exchange, the listen or the stage. 0 is an exchange whose host could
-	// not be started.
+	// Number identifies the exchange, the listen or the stage. It is 0 for an exchange whose host
+	// could not be started.
 	Number int64
-	// Task is the program's task, from 1, which is main.
+	// Task is the number of the program's task, from 1, which is main.
 	Task int64
-	// Name is the host, the stage as PIPELINE/STAGE, or for a listen the function that listens.
+	// Name is the name of the host, the stage as PIPELINE/STAGE, or for a listen the name of the
+	// function that listens.
 	Name string
 	// Host is the name of the host's declaration.
 	Host string
-	// Lane distinguishes concurrent exchanges with one host, from 1.
+	// Lane distinguishes concurrent exchanges with one host. It counts from 1.
 	Lane int
-	// Text is what the host does or asks, the answer, or the message of an error.
+	// Text describes what the host does or asks, or is the answer or the message of an error.
 	Text string
-	// Percent is how much is done; negative when the host did not say.
+	// Percent is the reported progress in percent. It is negative if unknown.
 	Percent float64
-	// Done and Total are what run::progress was called with.
+	// Done and Total are the arguments of run::progress.
 	Done, Total float64
-	// MessageType is "question" or "approval", and MessageID the message's id as JSON, for what is
-	// asked or answered.
+	// MessageType is "question" or "approval", and MessageID the ID of the message as JSON. Both
+	// are set for activities that concern a question or an approval.
 	MessageType, MessageID string
-	// By is who answered, such as "handler" or "application".
+	// By is the kind of the party that answered, such as "handler" or "application".
 	By string
-	// Denied reports that an approval was denied, Failed that an exchange failed or was cancelled.
+	// Denied is set if an approval was denied. Failed is set if an exchange failed or was
+	// cancelled.
 	Denied, Failed bool
-	// Tokens and CostUSD are what the exchange used until now, if its host reports it.
+	// Tokens and CostUSD are the usage of the exchange so far, if its host reports it.
 	Tokens  int64
 	CostUSD float64
 }
@@ -119,10 +122,11 @@ func activityOf(e activity.Event) Activity {
 		Denied: e.Denied, Failed: e.Failed, Tokens: e.Used.Tokens, CostUSD: e.Used.Cost}
 }
 
-// Tape is a recording of what a run received from outside.
+// Tape is a recording of everything that a run received from outside.
 type Tape struct{ tape *engine.Tape }
 
-// ReadTape reads a tape that Records.Tape received. The error names the wrong line.
+// ReadTape reads a tape that was written to Records.Tape. The error contains the number of the
+// invalid line.
 func ReadTape(r io.Reader) (*Tape, error) {
 	t, err := engine.ReadTape(r)
 	if err != nil {

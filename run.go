@@ -10,37 +10,37 @@ import (
 	"github.com/concerto-lang/concerto/runtime/budget"
 )
 
-// Result is what a run returned and used.
+// Result contains the result of a run and the usage of models.
 type Result struct {
 	// RunID identifies the run.
 	RunID string
-	// Value is what main returned, as JSON; nil when the run failed.
+	// Value is the result of main as JSON. It is nil if the run failed.
 	Value json.RawMessage
-	// Usage is what the run used of all models.
+	// Usage is the usage of all models.
 	Usage Usage
 	// UsageByModel has an entry for each model of each connection that was used.
 	UsageByModel []Usage
 	// UsageByAgent has an entry for each agent that was called.
 	UsageByAgent []Usage
-	// Questions are the questions that a suspended run waits for.
+	// Questions contains the questions for which a suspended run waits.
 	Questions []Question
-	// Unused are the kinds of effects in a tape that the replayed program did not request.
+	// Unused contains the kinds of effects in a tape that the replayed program did not request.
 	Unused []string
 }
 
-// Usage is the use of models.
+// Usage is the usage of models.
 type Usage struct {
-	// Agent is the name of the agent, in Result.UsageByAgent.
+	// Agent is the name of the agent. It is set in Result.UsageByAgent.
 	Agent string
-	// Connection and Model name the model, in Result.UsageByModel.
+	// Connection and Model identify the model. They are set in Result.UsageByModel.
 	Connection, Model string
-	// Calls is the number of calls, Failed how many of them failed.
+	// Calls is the number of calls, and Failed the number of those that failed.
 	Calls, Failed int64
-	// TokensIn and TokensOut are the tokens that the providers reported.
+	// TokensIn and TokensOut are the numbers of tokens that the providers reported.
 	TokensIn, TokensOut int64
-	// CostUSD is the cost in US dollars; 0 without a price.
+	// CostUSD is the cost in US dollars. Models without a known price count as 0.
 	CostUSD float64
-	// Priced reports that the prices of all used models are known.
+	// Priced is set if the prices of all used models are known.
 	Priced bool
 }
 
@@ -53,16 +53,16 @@ func usage(u budget.Usage) Usage {
 // Run returns, all processes and goroutines of the run have ended. The manifest's max_memory_mb
 // applies to the heap of the whole process.
 //
-// The Result is never nil; after an error it contains what the run used until then. The error is an
-// *Error, such as ErrProgram when the program failed, or the cause of ctx's end.
+// The Result is never nil. After an error it contains the usage until then. The error is an *Error,
+// such as ErrProgram if the program failed, or the cause of the end of ctx.
 func (p *Program) Run(ctx context.Context, o Options) (*Result, error) {
 	return o.run(ctx, p.engine.Run)
 }
 
-// Replay executes the program with what a recorded run received from outside: nothing outside is
-// accessed, and the clock is that of the recording. Of the options it uses Output, Env (for
-// secrets, which a tape does not contain), Log and LogLevel. The error is that of Run, or
-// ErrDiverged when the program requests something that the tape does not contain.
+// Replay executes the program with the recorded results of a run. It performs no effects outside of
+// the program, and uses the clock of the recording. Replay uses only the following options: Output,
+// Env (for secrets, which a tape does not contain), Log and LogLevel. The errors are those of Run,
+// and ErrDiverged if the program makes a request that the tape does not contain.
 func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (*Result, error) {
 	var unused []string
 	r, err := o.run(ctx, func(ctx context.Context, o engine.Options) (err error) {
@@ -73,7 +73,7 @@ func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (*Result, erro
 	return r, err
 }
 
-// run runs do with the engine's options, and collects its result.
+// run calls do with the engine's options, and collects the result of the run.
 func (o *Options) run(ctx context.Context, do func(context.Context, engine.Options) error) (*Result, error) {
 	r := &Result{}
 	x, err := o.engine()

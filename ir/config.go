@@ -13,7 +13,7 @@ type member struct {
 	Value json.RawMessage
 }
 
-// WithMember returns the JSON object with the member name set to v. An existing member keeps its
+// WithMember returns the JSON object with the member name set to v. An existing member stays in its
 // position, and a new one comes last. A nil object has no members.
 func WithMember(object json.RawMessage, name string, v json.RawMessage) (json.RawMessage, error) {
 	all, err := membersOf(object)

@@ -8,23 +8,23 @@ import (
 	"unicode"
 )
 
-// Local reports that a variable of the source is in Register for the instructions [From, To) of its
-// block, if the register is set there. The value has the register's class. Slot is the variable's
-// index in the array in the register, or -1. If the register holds a cell, the value is in the
-// cell. If several Locals have the same name at an instruction, the last one applies.
+// Local specifies that a variable of the source is in Register for the instructions [From, To) of
+// its block, if the register is set there. The value has the register's class. If the register
+// contains an array of variables, Slot is the variable's index in the array; otherwise Slot is -1.
+// If the register contains a cell, the value is in the cell. If several Locals have the same name
+// at an instruction, the last one applies.
 //
-// Locals are only for debuggers: the machine does not use them. A program's own code has them, the
-// library's does not.
+// Only debuggers use Locals. The code of a program has them, the code of the library does not.
 type Local struct {
 	Name           string
 	Register, Slot int
 	From, To       int
-	// Reserved is the instruction from which the register is used only for the variable, which is
-	// initialised before From. Files do not contain it.
+	// Reserved is the first instruction from which the register is used only for the variable. The
+	// variable is initialised before From. Files do not contain Reserved.
 	Reserved int
 }
 
-// String returns the form in files: "name rN from to", or "name rN.slot from to".
+// String returns the text of the local in files: "name rN from to", or "name rN.slot from to".
 func (l Local) String() string {
 	if l.Slot >= 0 {
 		return fmt.Sprintf("%s r%d.%d %d %d", l.Name, l.Register, l.Slot, l.From, l.To)
@@ -32,7 +32,7 @@ func (l Local) String() string {
 	return fmt.Sprintf("%s r%d %d %d", l.Name, l.Register, l.From, l.To)
 }
 
-// parseLocal parses the result of String.
+// parseLocal parses a text that String has returned.
 func parseLocal(text string) (l Local, ok bool) {
 	words := strings.Split(text, " ")
 	if len(words) != 4 || words[0] == "" {
@@ -49,15 +49,16 @@ func parseLocal(text string) (l Local, ok bool) {
 	return l, ok
 }
 
-// plainNumber parses a number without sign and leading zeros.
+// plainNumber parses a number without sign and leading zeros. It returns false if text is not such
+// a number.
 func plainNumber(text string, to *int) bool {
 	n, err := strconv.Atoi(text)
 	*to = n
 	return err == nil && n >= 0 && (text[0] != '0' || text == "0") && text[0] != '+'
 }
 
-// LocalsAt returns the locals that apply at an instruction, by name, in the order of their
-// declaration. Of two with the same name it returns the last.
+// LocalsAt returns the locals that apply at an instruction, in the order of their declaration. Of
+// two locals with the same name it returns only the last.
 func LocalsAt(all []Local, pc int) []Local {
 	var out []Local
 	for _, l := range all {
@@ -70,7 +71,7 @@ func LocalsAt(all []Local, pc int) []Local {
 	return out
 }
 
-// local is one string.
+// local writes or reads a local as one string.
 func (c *codec) local(l *Local) {
 	if c.writing {
 		c.out = appendString(c.out, l.String())
@@ -86,7 +87,7 @@ func (c *codec) local(l *Local) {
 	*l = got
 }
 
-// text returns an inlined call's text, followed by its locals.
+// text returns the text of an inlined call, followed by its locals.
 func (i *Inlined) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %d f%d %d:%d", i.From, i.To, i.Function, i.Line, i.Column)
@@ -96,7 +97,7 @@ func (i *Inlined) text() string {
 	return b.String()
 }
 
-// parseInlined parses the result of text.
+// parseInlined parses a text that Inlined.text has returned.
 func parseInlined(text string) (i Inlined, ok bool) {
 	parts := strings.Split(text, ", ")
 	if _, err := fmt.Sscanf(parts[0], "%d %d f%d %d:%d", &i.From, &i.To, &i.Function, &i.Line, &i.Column); err != nil {
@@ -112,7 +113,8 @@ func parseInlined(text string) (i Inlined, ok bool) {
 	return i, i.text() == text
 }
 
-// locals checks those of a block, or of a call inlined in it, with the instructions [from, to).
+// locals checks the locals of a block, or of a call inlined in it. Their ranges must be within the
+// instructions [from, to).
 func (c *codeVerifier) locals(all []Local, from, to int) {
 	for _, l := range all {
 		named := l.Name != "" && !strings.ContainsFunc(l.Name, func(r rune) bool { return unicode.IsSpace(r) || r == ',' })

@@ -9,9 +9,9 @@ import (
 func inf(sign int) float64 { return math.Inf(sign) }
 func nan() float64         { return math.NaN() }
 
-// appendFloat writes a Float so that reading it returns the same value: the shortest digits, always
-// with a point or an exponent. A value that is not a JSON number is written as "inf", "-inf" or
-// "nan".
+// appendFloat appends a Float in a form from which reading restores the same value: the shortest
+// sequence of digits, always with a point or an exponent. A value that JSON numbers cannot
+// represent is written as "inf", "-inf" or "nan".
 func appendFloat(b []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):
@@ -29,8 +29,8 @@ func appendFloat(b []byte, f float64) []byte {
 	return b
 }
 
-// FloatJSON returns a Float as the format's JSON. A value that is not a JSON number is null, as in
-// the language's own mapping.
+// FloatJSON returns a Float as JSON in the form that IR files use. A value that JSON numbers cannot
+// represent becomes null, as in the language's conversion to JSON.
 func FloatJSON(f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return []byte("null")
@@ -38,5 +38,5 @@ func FloatJSON(f float64) []byte {
 	return appendFloat(nil, f)
 }
 
-// StringJSON returns a String as the format's JSON.
+// StringJSON returns a String as JSON in the form that IR files use.
 func StringJSON(s string) []byte { return appendString(nil, s) }

@@ -1,14 +1,15 @@
-// Package ir defines the compiler's output for the VM: typed register code as readable JSON, its
-// instruction set, its verifier and its disassembler (spec/ir.md). Its API is not covered by the
-// compatibility promise. A Program that Verify passes cannot break the VM.
+// Package ir defines the compiler's output for the VM: typed register code as readable JSON, the
+// instruction set, a verifier and a disassembler (spec/ir.md). The compatibility promise does not
+// cover its API. A Program that Verify accepts cannot corrupt the VM.
 package ir
 
 // Op is an operation. Its row in the table of ops.go is its only definition.
 type Op uint8
 
-// Class is what is known of a register's content. An Int, Float or Bool register holds only bits;
-// its ref may be stale. A Full register holds a self-describing slot. A Full register can also be a
-// scalar operand: the checker guarantees that it holds that scalar.
+// Class is what the verifier knows about a register's content. An Int, Float or Bool register
+// contains only bits; its ref may be stale. A Full register contains a slot that identifies its
+// kind. A Full register may also be the operand of an operation on scalars: the checker guarantees
+// that it contains a scalar of that type.
 type Class uint8
 
 // The classes.
@@ -30,9 +31,9 @@ const (
 	RoleRead     Role = iota // reads the register, which must fit Class
 	RoleWrite                // sets the register to Class
 	RoleModify               // reads and sets a register of Class
-	RoleWindow               // first register of a window of Count consecutive ones, which it reads
-	RoleFrame                // first register of a call's frame, which receives the result; Count arguments follow it
-	RoleLiteral              // a small number in place
+	RoleWindow               // first register of a window of Count consecutive registers, which the instruction reads
+	RoleFrame                // first register of a call's frame; the call stores its result there, and Count arguments follow it
+	RoleLiteral              // a small number in the instruction itself
 	RoleConstant             // index into Program.Constants
 	RoleFunction             // index into Program.Functions
 	RoleNative               // index into Program.Natives
@@ -58,12 +59,13 @@ const (
 	Imm
 )
 
-// Count is the number of registers in a window or frame: a number, or one of the constants below if
-// it depends on the instruction.
+// Count is the number of registers in a window or frame. It is one of the constants below if it
+// depends on the instruction.
 type Count int8
 
-// Counts that depend on the instruction: its field B or C, the fields of the type or the payload of
-// the variant that it names, or the parameters of its function.
+// Counts that depend on the instruction: its field B or C, the number of fields of the type that it
+// names, the size of the payload of the variant that it names, or the number of parameters of the
+// function that it calls.
 const (
 	countB Count = -1 - iota
 	countC
@@ -71,64 +73,65 @@ const (
 	countFields
 	countPayload
 	countParams
-	countCallee // the frame's first register, a closure, and B arguments
+	countCallee // the closure in the frame's first register, and B arguments
 )
 
-// Preserve specifies when a call leaves its first argument, the receiver that it may change,
-// readable, also after an error.
+// Preserve specifies whether a call preserves its first argument, the receiver, which the call may
+// change. A preserved receiver can be read after the call, even if the call raises an error.
 type Preserve uint8
 
-// When a receiver stays readable.
+// Conditions under which a call preserves the receiver.
 const (
 	preserveNone    Preserve = iota
-	preserveFirst            // whenever there is a first argument
+	preserveFirst            // if there is a first argument
 	preserveMutSelf          // if the called function is mutself
 	preserveByName           // if every method with the called name is mutself
 )
 
-// Operand is one operand of an op, in the order of its text.
+// Operand is one operand of an operation. The operands are listed in the order of the text form.
 type Operand struct {
 	Name     string
 	Role     Role
 	Field    Field
 	Class    Class
-	Count    Count    // of a window or frame
-	Preserve Preserve // of a frame
-	rule     rule     // a further condition (rules.go), or nil
+	Count    Count    // number of registers of a window or frame
+	Preserve Preserve // condition for preserving the receiver of a call
+	rule     rule     // additional condition (rules.go); nil if there is none
 }
 
-// Traits describe what an operation does besides reading and setting registers.
+// Traits describe the effects of an operation other than reading and setting registers.
 type Traits uint32
 
 // The traits. Every row has at least one; Plain means that there is no other.
 const (
 	Plain   Traits = 1 << iota
 	Ends           // control never continues at the next instruction
-	Returns        // it returns to the caller
-	Raises         // it raises an error for some values of its operands; full memory and a deep stack do not count
-	Acts           // it runs other code or has external effects, so anything in memory may change
-	Noted          // its position is recorded, so it is never removed
-	Fact           // the result depends only on the registers and memory that it reads: the optimiser can reuse it
-	New            // the result is a new object, which can be changed in place
-	Cheap          // it costs no more than a move
-	Flat           // the result is not a container: Share does not change it
+	Returns        // control returns to the caller
+	Raises         // the operation raises an error for some values of its operands; exhausted memory and stack do not count
+	Acts           // the operation runs other code or has external effects, so that anything in memory may change
+	Noted          // the position of the instruction is recorded, so that the optimiser never removes it
+	Fact           // the result depends only on the registers and the memory that the operation reads, so that the optimiser can reuse it
+	New            // the result is a new object, which may be modified without a copy
+	Cheap          // the operation costs no more than a move
+	Flat           // the result is not a container, so that Share has no effect on it
 )
 
-// Memory is a kind of memory in the heap.
+// Memory is a set of the kinds of memory in the heap.
 type Memory uint8
 
 // The kinds of memory.
 const (
 	Elems     Memory = 1 << iota // the elements of arrays
-	Lens                         // their lengths
-	Fields                       // slots of blocks
-	Entries                      // entries of maps
-	Cells                        // contents of cells
-	Marks                        // which containers are marked as shared
+	Lens                         // the lengths of arrays
+	Fields                       // the slots of blocks
+	Entries                      // the entries of maps
+	Cells                        // the contents of cells
+	Marks                        // the marks of containers that are possibly shared
 	AnyMemory = Elems | Lens | Fields | Entries | Cells | Marks
 )
 
-// These bits of Traits contain the memory that an operation reads and the memory that it changes.
+// Positions of the two sets of Memory in Traits: memory that an operation reads, and memory that it
+// changes.
 const (
 	readsShift   = 16
 	changesShift = 24
@@ -140,7 +143,7 @@ func changes(m Memory) Traits { return Traits(m) << changesShift }
 // Has reports whether t contains all traits of u.
 func (t Traits) Has(u Traits) bool { return t&u == u }
 
-// Reads returns the memory that the operation's result depends on.
+// Reads returns the memory on which the operation's result depends.
 func (t Traits) Reads() Memory { return Memory(t >> readsShift) }
 
 // Changes returns the memory that the operation may change.
@@ -156,22 +159,22 @@ type Info struct {
 	Name     string
 	Operands []Operand
 	Traits   Traits
-	Since    int    // the format's minor version that added it
-	Doc      string // effect and faults; d, a, b, c are the operands' names
+	Since    int    // minor version of the format that added the operation
+	Doc      string // effect and faults; d, a, b, c are the names of the operands
 }
 
-// Instr is one instruction. The op's row defines the meaning of the fields. A jump's Imm is the
-// index of its target in the same instruction list.
+// Instr is one instruction. The row of its operation defines the meaning of the fields. Imm of a
+// jump is the index of the target in the same list of instructions.
 type Instr struct {
 	Op      Op
 	A, B, C uint8
 	Imm     int32
 }
 
-// BC returns B and C as one signed number.
+// BC returns B and C as one signed 16-bit number.
 func (i Instr) BC() int16 { return int16(uint16(i.B) | uint16(i.C)<<8) }
 
-// SetBC sets B and C to one signed number.
+// SetBC sets B and C to one signed 16-bit number.
 func (i *Instr) SetBC(n int16) { i.B, i.C = uint8(uint16(n)), uint8(uint16(n)>>8) }
 
 // Describe returns the row of op, or nil if there is none.

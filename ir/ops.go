@@ -1,9 +1,9 @@
 package ir
 
-// An operation has one row here, one case in the machine (package vm) and a test of that case. The
-// verifier, the optimiser and the manual use only the row. "make gen" writes the constants
-// (opcodes.go) from the names. Rows are never removed or moved, because files of an older minor
-// version must keep their meaning.
+// To add an operation, add a row here, a case to the VM's dispatch loop (package vm) and a test of
+// that case. The verifier, the optimiser and the reference need only the row. "make gen" writes the
+// constants (opcodes.go) from the names. Rows are never removed or moved, because files of older
+// minor versions must keep their meaning.
 
 type ops []Operand
 

@@ -51,8 +51,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestRowsOfVersions compares the rows of each version with those that files of that version were
-// written with.
+// TestRowsOfVersions compares the checksum of the rows of each version with the stored one, because
+// existing files of the version depend on its rows.
 func TestRowsOfVersions(t *testing.T) {
 	_, minor, _ := splitVersion(Version)
 	sums := make([]uint32, minor+1)
@@ -70,11 +70,11 @@ func TestRowsOfVersions(t *testing.T) {
 	}
 	for n := range Table {
 		if info := &Table[n]; info.Since > minor {
-			t.Errorf("%s came with 1.%d, and Version is %s: raise it", info.Name, info.Since, Version)
+			t.Errorf("%s has Since = 1.%d, but Version is %s: increase Version", info.Name, info.Since, Version)
 		}
 	}
 	if len(rowSums) != len(sums) {
-		t.Fatalf("rowSums has %d sums, Version is %s: what came with its last minor version has %#x", len(rowSums), Version, sums[minor])
+		t.Fatalf("rowSums has %d checksums, but Version is %s: the checksum of the rows of its last minor version is %#x", len(rowSums), Version, sums[minor])
 	}
 	for since, sum := range sums {
 		if sum != rowSums[since] {
@@ -83,7 +83,7 @@ func TestRowsOfVersions(t *testing.T) {
 	}
 }
 
-// TestGenerated compares the manual's list and the constants with the table.
+// TestGenerated checks that the reference and the constants are up to date with the table.
 func TestGenerated(t *testing.T) {
 	for file, want := range map[string]string{"../spec/bytecode.md": Reference(), "opcodes.go": Opcodes()} {
 		written, err := os.ReadFile(file)
@@ -96,7 +96,8 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// TestVerifySince checks that a program has no operation that is newer than its version.
+// TestVerifySince checks that Verify rejects an operation that is newer than the version of the
+// program.
 func TestVerifySince(t *testing.T) {
 	p := sample(t, "LoadNil r1\nNewErr r1 r1\nLeave r1\nReturn r1")
 	wantError(t, Verify(p), "")

@@ -2,18 +2,18 @@ package ir
 
 import "fmt"
 
-// rule is a condition on operand n in addition to its role, which has been checked already. It
-// returns what is wrong, or "".
+// rule is a condition on operand n in addition to the operand's role, which the verifier has
+// already checked. It returns a description of the violation, or "".
 type rule func(s *site, i Instr, n int) (wrong string)
 
-// site is the position of an instruction.
+// site is the function, and the kind of block, that contains an instruction.
 type site struct {
 	p       *Program
 	f       *Function
-	handler bool // in a handler's block
+	handler bool // the block belongs to a handler
 }
 
-// problemUnless returns the complaint if ok is false.
+// problemUnless returns complaint if ok is false, and otherwise "".
 func problemUnless(ok bool, complaint string) string {
 	if ok {
 		return ""
@@ -120,7 +120,8 @@ func checkInBody(s *site, _ Instr, _ int) string {
 	return problemUnless(s.f.Body && !s.handler, "outside the body of a concurrent expression")
 }
 
-// back checks a return: a handler has none, and a function's must return its result.
+// back checks a return instruction: it must not be in a handler, and class must be the class of the
+// function's result.
 func (s *site) back(class Class) string {
 	switch {
 	case s.handler:
@@ -131,8 +132,8 @@ func (s *site) back(class Class) string {
 	return ""
 }
 
-// Indexed returns the length of the table that an operand with this role indexes. ok is false for a
-// role without a table.
+// Indexed returns the length of the table that an operand with this role indexes. ok is false if
+// operands with this role do not index a table.
 func (p *Program) Indexed(role Role, f *Function) (length int, ok bool) {
 	switch role {
 	case RoleConstant:

@@ -29,7 +29,7 @@ func (c *codec) expect(b byte) {
 	c.pos++
 }
 
-// token returns the bytes of a number or word.
+// token returns the bytes of a number or of a word such as true.
 func (c *codec) token() string {
 	c.peek()
 	start := c.pos
@@ -62,7 +62,7 @@ func (c *codec) readBool() bool {
 	return false
 }
 
-// readFloat reads a number, or one of the strings for values that are not JSON numbers.
+// readFloat reads a number, or one of the strings that represent values which JSON numbers cannot.
 func (c *codec) readFloat() float64 {
 	if c.peek() == '"' {
 		start := c.pos
@@ -84,7 +84,7 @@ func (c *codec) readFloat() float64 {
 	return f
 }
 
-// readString reads a string. Escapes are rare, so the common case copies once.
+// readString reads a string. A string without escapes, the frequent case, is copied only once.
 func (c *codec) readString() string {
 	start := c.pos
 	b := c.scanString()
@@ -101,7 +101,7 @@ func (c *codec) readString() string {
 	return s
 }
 
-// scanString returns the bytes between a string's quotes, as written.
+// scanString returns the bytes between the quotes of a string, without decoding escapes.
 func (c *codec) scanString() []byte {
 	if found := c.peek(); found != '"' {
 		c.fail(c.pos, "expected a string, found %q", found)
@@ -123,7 +123,7 @@ func (c *codec) scanString() []byte {
 	panic(failure{fmt.Errorf("the file is truncated: it ends within a string at byte %d", len(c.in))})
 }
 
-// pairedSurrogates reports whether every \u escape of a surrogate has its pair.
+// pairedSurrogates reports whether each \u escape of a surrogate belongs to a pair.
 func pairedSurrogates(b []byte) bool {
 	for i := 0; i+5 < len(b); i++ {
 		if b[i] != '\\' {
@@ -149,7 +149,7 @@ func pairedSurrogates(b []byte) bool {
 	return true
 }
 
-// readRaw returns one JSON value as written.
+// readRaw returns the bytes of one JSON value.
 func (c *codec) readRaw() []byte {
 	c.peek()
 	start, depth := c.pos, 0
@@ -179,4 +179,4 @@ func (c *codec) readRaw() []byte {
 	return nil
 }
 
-// Writing.
+// Functions for writing.

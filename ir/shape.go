@@ -1,18 +1,18 @@
 package ir
 
-// The effects of instructions on registers, for the verifier and the optimiser.
+// The effects of instructions on registers. The verifier and the optimiser use them.
 
-// Shape is the information of an operation's row about registers and control, in a form for fast
-// access.
+// Shape contains the information about registers and control from the row of an operation, in a
+// form for fast access.
 type Shape struct {
 	Reads   []Read
-	A, B, C bool  // the fields in Reads
-	Writes  Class // the new class of register A; Unset if it sets none or has a frame
-	Modify  bool  // it also reads A
-	Window  bool  // it reads a window or the arguments of a frame
-	Frame   bool  // it calls: it sets the first register of its frame, and clears those that follow
-	Target  bool  // Imm is a possible next instruction
-	Back    bool  // and may be before this one: a loop
+	A, B, C bool  // the fields that Reads contains
+	Writes  Class // class of register A after the instruction; Unset if the instruction sets no register or has a frame
+	Modify  bool  // the instruction also reads A
+	Window  bool  // the instruction reads a window or the arguments of a frame
+	Frame   bool  // the instruction is a call: it sets the first register of its frame and clears the following ones
+	Target  bool  // Imm is an instruction that may follow
+	Back    bool  // that instruction may be before this one (a loop)
 	Ends    bool  // control never continues at the next instruction
 	window  Operand
 }
@@ -23,7 +23,7 @@ type Read struct {
 	Class Class
 }
 
-// Shapes contains the shapes by Op. The array has an entry for every value of an Op, so that
+// Shapes contains the shape of each Op. The array has an entry for every value of an Op, so that
 // indexing needs no bounds check.
 var Shapes = func() (all [256]Shape) {
 	for op := range Table {
@@ -59,8 +59,8 @@ func (s *Shape) operand(o Operand) {
 // ShapeOf returns the shape of an instruction's operation.
 func ShapeOf(i Instr) *Shape { return &Shapes[i.Op] }
 
-// Window returns the n registers that an instruction reads in a window or frame. Their classes are
-// those of params, or Full if params is nil.
+// Window returns the n registers, starting with from, that an instruction reads in a window or
+// frame. Their classes are params, or Full if params is nil.
 func (p *Program) Window(i Instr) (from, n int, params []Class) {
 	s := &Shapes[i.Op]
 	if !s.Window {
@@ -95,20 +95,22 @@ func (p *Program) Window(i Instr) (from, n int, params []Class) {
 // Nowhere is greater than all register numbers.
 const Nowhere = 256
 
-// Sets describes how an instruction changes registers. It sets Register to Class; Register is -1 if
-// it sets none. A call also makes the registers from Lost on unreadable, except Register and
-// Preserved. Preserved is the receiver, which is Full also after an error, or -1. Lost is Nowhere
-// for an instruction that is not a call.
+// Sets describes how an instruction changes registers. The instruction sets Register to Class;
+// Register is -1 if it sets none. A call also makes the registers from Lost on unreadable, except
+// Register and Preserved. Preserved is the receiver, which is Full after the call even if the call
+// raises an error. It is -1 if the call preserves no receiver. Lost is Nowhere for an instruction
+// that is not a call.
 type Sets struct {
 	Register        int
 	Class           Class
 	Preserved, Lost int
 }
 
-// Calls holds information about a program's calls that their instructions do not contain.
+// Calls contains the information about a program's calls that their instructions do not contain.
 type Calls struct {
 	p *Program
-	// returnsReceiver reports, for a method's name, that every method with that name is mutself.
+	// returnsReceiver reports, by the name of a method, whether every method with that name is
+	// mutself.
 	returnsReceiver map[string]bool
 }
 
@@ -122,8 +124,9 @@ func NewCalls(p *Program) *Calls {
 	return c
 }
 
-// Sets returns how an instruction changes registers when it completes. An instruction that raises
-// has not set Register, but a call that raises has still lost and preserved registers as described.
+// Sets returns how an instruction changes registers when it completes. If an instruction raises an
+// error, it has not set Register. A call that raises an error has nevertheless lost and preserved
+// registers as described.
 func (c *Calls) Sets(i Instr) Sets {
 	s := &Shapes[i.Op]
 	switch {
@@ -154,11 +157,12 @@ func (c *Calls) preserves(k Preserve, i Instr) bool {
 	return false
 }
 
-// Classes is, for a point in the code, the class that each register can be read as. A register that
-// has different classes on two paths to the point cannot be read.
+// Classes contains, for a point in the code, the class as which each register can be read. A
+// register that has different classes on two paths to the point cannot be read.
 type Classes []Class
 
-// Meet retains what is in both c and d, and reports whether that changed c.
+// Meet retains the classes that are equal in c and d, and sets the others to Unset. It reports
+// whether c changed.
 func (c Classes) Meet(d Classes) (changed bool) {
 	for r, class := range d {
 		if c[r] != class && c[r] != Unset {
@@ -168,7 +172,7 @@ func (c Classes) Meet(d Classes) (changed bool) {
 	return changed
 }
 
-// Fits reports whether a register can be read as a class.
+// Fits reports whether register r can be read as a class.
 func (c Classes) Fits(r int, as Class) bool { return c[r] == as || c[r] == Full }
 
 // Step changes the classes before an instruction to those after it.
@@ -181,8 +185,8 @@ func (c *Calls) Step(i Instr, s Classes) {
 	}
 }
 
-// after changes the classes before a call to those after it. The register that the call sets gets
-// x.Class.
+// after changes the classes before a call to those after it. The register that the call sets
+// receives x.Class.
 func (c *Calls) after(x Sets, s Classes) {
 	clear(s[x.Lost:])
 	s[x.Register] = x.Class
@@ -191,8 +195,8 @@ func (c *Calls) after(x Sets, s Classes) {
 	}
 }
 
-// Raised changes the classes before a call to those after an error of the call. It is only for
-// calls: the errors of other instructions do not change the classes.
+// Raised changes the classes before a call to those after an error in the call. It is only for
+// calls, because the errors of other instructions do not change the classes.
 func (c *Calls) Raised(i Instr, s Classes) {
 	x := c.Sets(i)
 	x.Class = Unset

@@ -6,8 +6,9 @@ import (
 	"strconv"
 )
 
-// An instruction has one text form, in files and in listings: the op's name and its operands,
-// separated by single spaces. The letter before an operand's number is the table that it indexes.
+// roleLetter contains the letter before the number of an operand in the text form. The letter
+// identifies the table that the operand indexes. An instruction has the same text in files and in
+// listings: the operation's name and its operands, separated by single spaces.
 var roleLetter = [...]string{
 	RoleRead: "r", RoleWrite: "r", RoleModify: "r", RoleWindow: "r", RoleFrame: "r",
 	RoleLiteral:  "",
@@ -15,7 +16,7 @@ var roleLetter = [...]string{
 	RoleAgent: "d", RoleHost: "d", RoleTool: "d", RoleStore: "d", RoleTarget: "@", RoleBack: "@",
 }
 
-// Get returns the field f of an instruction.
+// Get returns field f of an instruction.
 func (i Instr) Get(f Field) int {
 	switch f {
 	case A:
@@ -30,7 +31,7 @@ func (i Instr) Get(f Field) int {
 	return int(i.Imm)
 }
 
-// Set sets the field f. ok is false if n does not fit.
+// Set sets field f. ok is false if n does not fit into the field.
 func (i *Instr) Set(f Field, n int64) (ok bool) {
 	switch f {
 	case A:
@@ -67,7 +68,7 @@ func (i Instr) appendText(b []byte) []byte {
 	return b
 }
 
-// ParseInstr parses an instruction's text. It accepts exactly the results of String.
+// ParseInstr parses the text of an instruction. It accepts exactly the texts that String returns.
 func ParseInstr(text string) (Instr, error) { return parseInstr([]byte(text)) }
 
 func parseInstr(text []byte) (Instr, error) {
@@ -97,7 +98,7 @@ func parseInstr(text []byte) (Instr, error) {
 	return in, nil
 }
 
-// word splits b at the first space, which stays in rest.
+// word splits b at the first space. rest begins with that space.
 func word(b []byte) (word, rest []byte) {
 	if i := bytes.IndexByte(b, ' '); i >= 0 {
 		return b[:i], b[i:]

@@ -10,17 +10,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/parallel"
 )
 
-// MaxRegisters is the maximum number of a function's registers. Further variables are in a block
-// that one register holds.
+// MaxRegisters is the maximum number of registers of a function. Further variables are in an array
+// that one register contains.
 const MaxRegisters = 240
 
 // ErrInvalid reports that a program violates a rule of the format.
 var ErrInvalid = errors.New("invalid program")
 
-// Verify checks that p cannot break the VM: every index is in bounds, every register is set, in a
-// fitting class, before it is read, control stays within its instruction list, and calls fit their
-// callees (spec/ir.md). The error contains the function, the instruction and the violated rule, and
-// wraps ErrInvalid. Verify does not change p.
+// Verify checks that p cannot corrupt the VM. Every index must be in bounds. Every register must be
+// set, with a suitable class, before it is read. Control must stay within each list of
+// instructions. Calls must fit the functions that they call (spec/ir.md). The error names the
+// function, the instruction and the violated rule, and wraps ErrInvalid. Verify does not change p.
 func Verify(p *Program) error {
 	v := &verifier{p: p}
 	if err := checkVersion(p.Version); err != nil {
@@ -40,10 +40,10 @@ func Verify(p *Program) error {
 	return v.err
 }
 
-// functions checks the code of all functions, on all processors: the check of one function needs
-// only the headers of the others.
+// functions checks the code of all functions, on several processors. The check of one function
+// needs only the headers of the others.
 func (v *verifier) functions() {
-	const least = 64 // fewer are checked before another goroutine runs
+	const least = 64 // minimum number of functions for each goroutine
 	errs := make([]error, len(v.p.Functions))
 	parallel.Do(len(errs), least, func(from, to int) {
 		w := &verifier{p: v.p, minor: v.minor, calls: v.calls}
@@ -64,12 +64,12 @@ func (v *verifier) functions() {
 // verifier records the first violated rule.
 type verifier struct {
 	p     *Program
-	minor int // of the program's version
+	minor int // minor version of the program
 	calls *Calls
 	err   error
 }
 
-// check records a violated rule unless ok, and returns ok.
+// check records a violated rule if ok is false. It returns ok.
 func (v *verifier) check(ok bool, format string, args ...any) bool {
 	if !ok && v.err == nil {
 		v.err = fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
@@ -79,7 +79,7 @@ func (v *verifier) check(ok bool, format string, args ...any) bool {
 
 func in(n, length int) bool { return n >= 0 && n < length }
 
-// typeArgs is the number of Args of each kind of type; -1 means any number.
+// typeArgs is the number of Args of each kind of type. -1 means any number.
 var typeArgs = map[string]int{
 	"int": 0, "float": 0, "string": 0, "bool": 0, "nil": 0, "any": 0, "array": 1, "map": 2, "option": 1, "result": 2,
 	"tuple": -1, "struct": 0, "schema": 0, "enum": 0, "union": 0, "error": 0, "function": 0, "range": 0, "agent": 0,
@@ -117,7 +117,7 @@ func (v *verifier) fields(typ int, fields []FieldInfo) {
 	}
 }
 
-// finite reports a type that contains itself without a named type in between. Types may form cycles
+// finite rejects a type that contains itself without a named type in between. Types may form cycles
 // only through fields.
 func (v *verifier) finite() {
 	const visiting, done = 1, 2
@@ -226,7 +226,8 @@ func (v *verifier) tools(of string, tools []int) {
 	}
 }
 
-// hook checks a function that the library calls with params arguments.
+// hook checks a function that the library calls with params arguments. n is nil if there is no such
+// function.
 func (v *verifier) hook(of string, n *int, params int) {
 	if n == nil {
 		return
@@ -249,7 +250,8 @@ func (v *verifier) tool(t *Tool) {
 	}
 }
 
-// toolMethod checks a function with before parameters before those listed.
+// toolMethod checks a function of a tool. The function has before parameters before the listed
+// ones.
 func (v *verifier) toolMethod(of string, m *ToolMethod, before int) {
 	v.check(in(m.Result, len(v.p.Types)), "%s: there is no type %d", of, m.Result)
 	if f := v.callable(of, m.Function); f != nil {
@@ -263,7 +265,7 @@ func (v *verifier) toolMethod(of string, m *ToolMethod, before int) {
 	}
 }
 
-// callable checks that the VM itself can call function n.
+// callable checks that the VM can call function n itself, and returns the function.
 func (v *verifier) callable(of string, n int) *Function {
 	if !v.check(in(n, len(v.p.Functions)), "%s: there is no function %d", of, n) {
 		return nil
@@ -273,14 +275,14 @@ func (v *verifier) callable(of string, n int) *Function {
 	return f
 }
 
-// entry is callable without arguments.
+// entry checks that the VM can call function n itself without arguments.
 func (v *verifier) entry(of string, n int) {
 	if f := v.callable(of, n); f != nil {
 		v.check(len(f.Params) == 0, "%s: function %d takes arguments", of, n)
 	}
 }
 
-// header checks what other functions depend on.
+// header checks the properties of a function on which other functions depend.
 func (v *verifier) header(i int) {
 	f := &v.p.Functions[i]
 	fail := func(format string, args ...any) {

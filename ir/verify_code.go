@@ -2,19 +2,20 @@ package ir
 
 import "fmt"
 
-// codeVerifier checks one function: first each instruction by itself, then the dataflow.
+// codeVerifier checks one function. It first checks each instruction separately, then the dataflow.
 type codeVerifier struct {
 	*verifier
 	index int
 	f     *Function
-	// begun counts the ListenBegin instructions of each listen. There must be exactly one, because
-	// the handlers use the registers as they are there.
+	// begun counts the ListenBegin instructions of each listen. There must be exactly one for each
+	// listen, because the handlers use the registers with the classes that they have at that
+	// instruction.
 	begun []int
-	// handler names the handler whose block is checked, or "".
+	// handler is a description of the handler whose block is checked, or "".
 	handler string
 }
 
-// function checks the i-th function, using the memory of the previous flow.
+// function checks function i. It reuses the memory of fl.
 func (v *verifier) function(i int, fl *flow) {
 	c := &codeVerifier{verifier: v, index: i, f: &v.p.Functions[i], begun: make([]int, len(v.p.Functions[i].Listens))}
 	c.block(&c.f.Block, false)
@@ -38,8 +39,8 @@ func (v *verifier) function(i int, fl *flow) {
 	}
 }
 
-// where and at describe a position for messages. The text is built only for a message, because a
-// correct program passes thousands of checks.
+// where and at describe a position for a message. The text is only built if there is a message,
+// because a correct program passes thousands of checks.
 func (c *codeVerifier) where() fmt.Stringer              { return c }
 func (c *codeVerifier) at(pc int, in Instr) fmt.Stringer { return codePlace{c, pc, in} }
 
@@ -47,7 +48,7 @@ func (c *codeVerifier) String() string {
 	return fmt.Sprintf("function %d (%s)%s", c.index, c.f.Name, c.handler)
 }
 
-// codePlace is an instruction of a function.
+// codePlace is the place of an instruction in a function.
 type codePlace struct {
 	c  *codeVerifier
 	pc int
@@ -56,7 +57,7 @@ type codePlace struct {
 
 func (p codePlace) String() string { return fmt.Sprintf("%s, @%d %s", p.c, p.pc, p.in) }
 
-// block checks each instruction by itself.
+// block checks each instruction of a block separately.
 func (c *codeVerifier) block(b *Block, handler bool) {
 	n := len(b.Code)
 	if !c.check(n > 0, "%s: no instructions", c.where()) {
@@ -87,7 +88,7 @@ func (c *codeVerifier) block(b *Block, handler bool) {
 	}
 }
 
-// inlined checks that calls nest, with the inner ones first.
+// inlined checks that inlined calls nest, and that inner calls come first.
 func (c *codeVerifier) inlined(b *Block) {
 	for i, r := range b.Inlined {
 		ok := r.From >= 0 && r.From < r.To && r.To <= len(b.Code) && r.Line >= 0 && r.Column >= 0
@@ -101,7 +102,7 @@ func (c *codeVerifier) inlined(b *Block) {
 	}
 }
 
-// instruction checks one in a block of length instructions.
+// instruction checks one instruction in a block of length instructions.
 func (c *codeVerifier) instruction(pc int, i Instr, info *Info, at site, length int) {
 	if info.Since > c.minor {
 		c.check(false, "%s: a program of version 1.%d cannot hold it: it came with 1.%d", c.at(pc, i), c.minor, info.Since)
@@ -126,7 +127,7 @@ func (c *codeVerifier) instruction(pc int, i Instr, info *Info, at site, length 
 	}
 }
 
-// operand returns what is wrong with an operand, or "".
+// operand returns a description of the error in an operand, or "".
 func (c *codeVerifier) operand(pc int, i Instr, o *Operand, at *site, length int) (wrong string) {
 	x := i.Get(o.Field)
 	ok := true
@@ -156,7 +157,8 @@ func (c *codeVerifier) operand(pc int, i Instr, o *Operand, at *site, length int
 	return ""
 }
 
-// regions checks that regions nest, are listed innermost first, and lead forwards.
+// regions checks that regions nest, that inner regions come first, and that their targets are later
+// instructions.
 func (c *codeVerifier) regions(b *Block) {
 	for i, r := range b.Regions {
 		ok := r.From >= 0 && r.From < r.To && r.To <= len(b.Code) && r.Target >= r.To && r.Target < len(b.Code)

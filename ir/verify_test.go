@@ -11,7 +11,7 @@ func text(s string) Const  { return Const{String: &s} }
 func whole(n int64) Const  { return Const{Int: &n} }
 func real(f float64) Const { return Const{Float: &f} }
 
-// code assembles instructions.
+// code parses instructions.
 func code(t testing.TB, lines string) []Instr {
 	t.Helper()
 	var out []Instr
@@ -25,8 +25,8 @@ func code(t testing.TB, lines string) []Instr {
 	return out
 }
 
-// sample returns a program that contains one of everything. Function 0 is main, with ten registers
-// and the given code.
+// sample returns a program that contains one element of each kind. Function 0 is main, with ten
+// registers and the given code.
 func sample(t testing.TB, main string) *Program {
 	return &Program{
 		Version: Version, Name: "sample",
@@ -61,8 +61,8 @@ func sample(t testing.TB, main string) *Program {
 	}
 }
 
-// TestVerifyCode tests each rule about code with code that satisfies it (want "") and code that
-// violates it.
+// TestVerifyCode tests each rule about code with code that satisfies the rule (want is "") and with
+// code that violates it.
 func TestVerifyCode(t *testing.T) {
 	for _, c := range []struct{ name, code, want string }{
 		{"plain", "LoadInt r1 1\nBoxInt r2 r1\nReturn r2", ""},
@@ -153,11 +153,11 @@ func wantError(t *testing.T, err error, want string) {
 	t.Helper()
 	switch {
 	case want == "" && err != nil:
-		t.Errorf("a good program is refused: %v", err)
+		t.Errorf("Verify rejects a valid program: %v", err)
 	case want != "" && err == nil:
-		t.Errorf("a bad program passes; want %q", want)
+		t.Errorf("Verify accepts an invalid program, want error %q", want)
 	case want != "" && (!strings.Contains(err.Error(), want) || !errors.Is(err, ErrInvalid)):
-		t.Errorf("got %v, want %q", err, want)
+		t.Errorf("Verify returned %v, want %q", err, want)
 	}
 }
 
@@ -243,7 +243,7 @@ func TestVerifyListens(t *testing.T) {
 	}
 }
 
-// TestVerifyTables tests the rules about everything except code.
+// TestVerifyTables tests the rules about all parts of a program except code.
 func TestVerifyTables(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -13,8 +13,8 @@ var ErrNotIR = errors.New("not a compiled Concerto program")
 // ErrVersion reports that a file was written for an incompatible version of the format.
 var ErrVersion = errors.New("unsupported IR version")
 
-// checkVersion reports whether a program of version v can run: its major number must be the current
-// one, its minor number at most the current one.
+// checkVersion returns an error unless a program of version v can run. Its major number must equal
+// the current one, and its minor number must not be greater than the current one.
 func checkVersion(v string) error {
 	major, minor, ok := splitVersion(v)
 	if !ok {

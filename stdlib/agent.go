@@ -17,7 +17,7 @@ var agentNatives = native.Table{
 	{"host.tool_call", toolCall},
 }
 
-// toolArgs parses the arguments of a tool call of a model.
+// toolArgs parses the arguments of a tool call that a model requests.
 func toolArgs(a *vm.Args) (value.Slot, error) {
 	text := native.Trim(a, a.String(0))
 	if text == "" {
@@ -44,7 +44,7 @@ func toolText(a *vm.Args) (value.Slot, error) {
 	return value.StringOwning(value.AppendJSONWithin(nil, s, a.TextBound())), nil
 }
 
-// toolCall splits a host's tool_call message into (tool, args). Missing args are empty.
+// toolCall splits a host's tool_call message into (tool, args). Missing args become an empty map.
 func toolCall(a *vm.Args) (value.Slot, error) {
 	m := value.Flatten(a.Slot(0))
 	name, _ := value.FieldByName(m, "tool")
@@ -62,7 +62,7 @@ func toolCall(a *vm.Args) (value.Slot, error) {
 		With("tool", name)
 }
 
-// An agent's requests, and the steps between them.
+// Natives for the requests of agents and for the steps between the requests.
 var agentCallNatives = native.Table{
 	{"agent.call", func(a *vm.Args) (value.Slot, error) {
 		t := a.Type(5)
@@ -79,13 +79,15 @@ var agentCallNatives = native.Table{
 	{"agent.knowledge", agentKnowledge},
 }
 
-// agentStep implements agent.step(what, by, tool, id, text, failed, attempt, of).
+// agentStep reports a step of an agent. The arguments are (what, by, tool, id, text, failed,
+// attempt, of).
 func agentStep(a *vm.Args) (value.Slot, error) {
 	return a.Ask(&effect.Step{What: a.String(0), By: a.String(1), Tool: a.String(2), ID: a.String(3), Text: a.String(4),
 		Failed: a.Bool(5), Attempt: a.Int(6), Of: a.Int(7)}, vm.Nothing)
 }
 
-// streamOpen opens a stream for (agent, messages, schema, schema_name, offer).
+// streamOpen opens a stream of a model. The arguments are (agent, messages, schema, schema_name,
+// offer).
 func streamOpen(a *vm.Args) (value.Slot, error) {
 	return a.AskToHold(&effect.StreamOpen{AgentCall: *modelCall(a)},
 		func(r effect.Result) (value.Slot, error) { return value.Int(r.(*effect.StreamOpened).ID), nil },
@@ -95,8 +97,8 @@ func streamOpen(a *vm.Args) (value.Slot, error) {
 		})
 }
 
-// streamNext takes (id, type of the reply) and returns (text, reply), where the reply is nil until
-// the end.
+// streamNext returns the next part of a stream as (text, reply). The reply is nil until the end of
+// the stream. The arguments are (id, type of the reply).
 func streamNext(a *vm.Args) (value.Slot, error) {
 	t := a.Type(1)
 	return a.Ask(&effect.StreamNext{ID: a.Int(0)}, func(r effect.Result) (value.Slot, error) {
@@ -108,8 +110,9 @@ func streamNext(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// modelCall returns the request for (agent, messages, schema, schema_name, offer). Each message is
-// a __Said; schema is that of the reply, if any; offer contains the application's tools.
+// modelCall returns the request to a model for the arguments (agent, messages, schema, schema_name,
+// offer). Each message is a __Said. schema is the schema of the reply, or nil. offer contains the
+// application's tools.
 func modelCall(a *vm.Args) *effect.AgentCall {
 	r := requestOf(a, a.Agent(0))
 	r.Tools = append(r.Tools, offeredTools(a, 4)...)
@@ -136,7 +139,7 @@ func modelCall(a *vm.Args) *effect.AgentCall {
 	return r
 }
 
-// filesOf returns the files of a message, each a __File.
+// filesOf converts the files of a message. Each of them is a __File.
 func filesOf(files *value.Array) []effect.AttachedFile {
 	var out []effect.AttachedFile
 	for i := range files.Len {
@@ -147,8 +150,8 @@ func filesOf(files *value.Array) []effect.AttachedFile {
 	return out
 }
 
-// agentRequest returns, as a text, the common parts of an agent's requests: its connection's
-// settings, its fields, its tools.
+// agentRequest returns the common parts of an agent's requests as JSON text: the settings of its
+// connection, its fields, and its tools.
 func agentRequest(a *vm.Args) (value.Slot, error) {
 	d := a.Agent(0)
 	r := requestOf(a, d)
@@ -164,7 +167,7 @@ func agentRequest(a *vm.Args) (value.Slot, error) {
 	return value.String(string(text)), nil
 }
 
-// requestOf returns the request of the agent in argument 0, without messages.
+// requestOf returns the request of agent d, which is argument 0, without messages.
 func requestOf(a *vm.Args, d *ir.Agent) *effect.AgentCall {
 	r := &effect.AgentCall{Agent: d.Name, Connection: d.Connection, Model: d.Model, System: d.System, Temperature: d.Temperature,
 		TopP: d.TopP, MaxTokens: d.MaxTokens, Stop: d.Stop, Seed: d.Seed, Effort: d.Effort, Timeout: d.Timeout}
@@ -176,7 +179,7 @@ func requestOf(a *vm.Args, d *ir.Agent) *effect.AgentCall {
 	return r
 }
 
-// agentReply converts a reply to a __Reply.
+// agentReply converts a reply to a __Reply, the type t.
 func agentReply(r *effect.AgentReply, t *value.Type) value.Slot {
 	calls, call := value.NewArray(), native.ElementOf(t, "calls")
 	for _, c := range r.ToolCalls {

@@ -10,7 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// std::app: the data that the application has passed to the run.
+// appNatives implements std::app, which returns the data that the application has passed to the
+// run.
 var appNatives = native.Table{
 	{"app.inputs", func(a *vm.Args) (value.Slot, error) {
 		return a.Ask(&effect.Session{}, func(r effect.Result) (value.Slot, error) {
@@ -34,7 +35,7 @@ var appNatives = native.Table{
 	}},
 }
 
-// parseAppObject parses a JSON object from the application; no text is an empty object.
+// parseAppObject parses a JSON object from the application. An empty text becomes an empty object.
 func parseAppObject(what string, text []byte) (value.Slot, error) {
 	if len(text) == 0 {
 		return value.NewMap(0).Slot(), nil
@@ -49,8 +50,8 @@ func parseAppObject(what string, text []byte) (value.Slot, error) {
 	return v, nil
 }
 
-// The calls of the application's tools, and the parts that they share with calls of the program's
-// own tools.
+// Natives for calls of the application's tools, and for the parts of such calls that calls of the
+// program's own tools share.
 var appCallNatives = native.Table{
 	{"app.there", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Application().Tools), nil }},
 	{"app.audited", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Application().Audited), nil }},
@@ -80,8 +81,8 @@ var appCallNatives = native.Table{
 	{"audit.done", auditDone},
 }
 
-// appList requests the application's tools that a party, argument 0, may call; argument 1 are its
-// own tools.
+// appList requests the application's tools that the party in argument 0 may call. Argument 1
+// contains the party's own tools, and argument 2 is the type of the result's elements.
 func appList(a *vm.Args) (value.Slot, error) {
 	r := &effect.AppList{Only: a.AppTools(0)}
 	for _, s := range vm.Specs(a.Tools(a.Slot(1))) {
@@ -105,7 +106,7 @@ func appList(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// offeredTools returns the tools of an offer, argument i, in the form for models.
+// offeredTools converts the tools of an offer, argument i, to descriptions for a model.
 func offeredTools(a *vm.Args, i int) (out []effect.ToolSpec) {
 	offer := a.Array(i)
 	for j := range offer.Len {
@@ -116,7 +117,7 @@ func offeredTools(a *vm.Args, i int) (out []effect.ToolSpec) {
 	return out
 }
 
-// appAsk returns the call in argument 0, an __AppAsk.
+// appAsk converts the call in argument 0, which is an __AppAsk.
 func appAsk(a *vm.Args) effect.AppAsk {
 	x := a.Slot(0)
 	text := func(name string) string { return native.Member(x, name).AsString() }
@@ -129,7 +130,8 @@ func appAsk(a *vm.Args) effect.AppAsk {
 	return q
 }
 
-// appPrepare returns (question, seconds, number) for a call; nil means that there is no question.
+// appPrepare prepares a call and returns (question, seconds, number). The question is nil if no
+// approval is needed.
 func appPrepare(a *vm.Args) (value.Slot, error) {
 	return a.AskToHold(&effect.AppPrepare{AppAsk: appAsk(a)}, func(result effect.Result) (value.Slot, error) {
 		q := result.(*effect.AppQuestion)
@@ -141,8 +143,8 @@ func appPrepare(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// appAsked sends a question to the application, and returns (answer, whether a person wrote it,
-// who, under which name).
+// appAsked sends a question to the application. It returns (answer, whether a person typed it, the
+// kind of the party that answered, its name).
 func appAsked(a *vm.Args) (value.Slot, error) {
 	ask := &effect.AwaitEmit{Channel: a.String(0), Payload: value.AppendJSONWithin(nil, a.Slot(1), a.TextBound())}
 	return a.Ask(ask, func(result effect.Result) (value.Slot, error) {
@@ -152,8 +154,8 @@ func appAsked(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// appDecide reports the answer about the call of argument 0, and returns the verdict, of the type
-// in argument 8.
+// appDecide reports the answer about the call with the ID in argument 0. It returns the verdict,
+// which has the type in argument 8.
 func appDecide(a *vm.Args) (value.Slot, error) {
 	r := &effect.AppDecide{CallID: a.String(0), Typed: a.Bool(2), By: a.String(3), Name: a.String(4), Unanswered: a.String(6), Late: a.Bool(7)}
 	if r.Unanswered == "" && !r.Late {
@@ -181,7 +183,8 @@ func appDecide(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// auditCall returns (number, why it could not be recorded) for a call.
+// auditCall records the start of a call in the audit log. It returns (number, error), where the
+// error is "" if the call was recorded.
 func auditCall(a *vm.Args) (value.Slot, error) {
 	convert := func(result effect.Result) (value.Slot, error) {
 		x := result.(*effect.AuditCalled)
@@ -196,7 +199,7 @@ func auditCall(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// auditDone records the end of a call: its number, outcome, error and output.
+// auditDone records the end of a call. The arguments are (number, outcome, error, output).
 func auditDone(a *vm.Args) (value.Slot, error) {
 	r := &effect.AuditDone{ID: a.Int(0), Outcome: a.String(1), Error: a.String(2)}
 	if r.Outcome == "ok" {
@@ -206,11 +209,11 @@ func auditDone(a *vm.Args) (value.Slot, error) {
 	return a.Ask(r, vm.Nothing)
 }
 
-// routeDispatch is the route of calls that the program makes by name.
+// routeDispatch is the route of calls that the program makes by the name of the tool.
 const routeDispatch = "dispatch"
 
-// appCall performs a call and returns its __AppResult. Argument 1 is the call's number if it was
-// prepared.
+// appCall performs a call and returns an __AppResult. Argument 1 is the number of the call if
+// appPrepare has prepared it.
 func appCall(a *vm.Args) (value.Slot, error) {
 	ask, t := appAsk(a), a.Type(2)
 	if id := a.Int(1); id != 0 {
@@ -234,11 +237,11 @@ func appCall(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// mockedApp contains the closures by which a test answers for the application's tools, by "x" or
-// "x@2".
+// mockedApp contains the closures by which a test replaces the application's tools, by "name" or
+// "name@version".
 type mockedApp map[string]value.Slot
 
-// appMock takes (tool, closure).
+// appMock replaces a tool of the application by a closure. The arguments are (tool, closure).
 func appMock(a *vm.Args) (value.Slot, error) {
 	all := vm.StateOf[mockedApp](a)
 	if *all == nil {
@@ -260,7 +263,7 @@ func appMockOf(a *vm.Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// parseAppJSON parses a JSON text from the application; no text is nil.
+// parseAppJSON parses JSON from the application. An empty text becomes nil.
 func parseAppJSON(what string, text json.RawMessage) (value.Slot, error) {
 	if text == nil {
 		return value.Nil, nil
@@ -274,7 +277,7 @@ func parseAppJSON(what string, text json.RawMessage) (value.Slot, error) {
 
 func (*mockedApp) StateName() string { return "mocked app" }
 
-// EncodeState stores the closures that answer for the application's tools.
+// EncodeState encodes or decodes the closures that replace the application's tools.
 func (m *mockedApp) EncodeState(k *vm.StateCodec) {
 	native.EncodeMap(k, (*map[string]value.Slot)(m), func(name *string, f *value.Slot) {
 		k.Text(name)

@@ -74,7 +74,7 @@ func arrayGet(a *vm.Args) (value.Slot, error) {
 	return value.Some(native.MarkShared(x.At(int(i)))), nil
 }
 
-// find returns the index of the first element of x that equals s, or -1.
+// find returns the index of the first element of x that equals s, or -1 if there is none.
 func find(a *vm.Args, x *value.Array, s value.Slot) int {
 	if x.Sub == value.ReprInts && s.Kind() == value.KindInt {
 		v := x.Ints()
@@ -115,8 +115,8 @@ func arrayPop(a *vm.Args) (value.Slot, error) {
 	return value.Some(s), nil
 }
 
-// index returns argument i as an index into something of length n. n itself is allowed only with
-// end.
+// index returns argument i as an index into a sequence of length n. The index may equal n only if
+// end is set.
 func index(a *vm.Args, i, n int, end bool) (int, error) {
 	at := a.Int(i)
 	if at < 0 || at > int64(n) || at == int64(n) && !end {
@@ -135,7 +135,7 @@ func arrayInsert(a *vm.Args) (value.Slot, error) {
 	return value.Nil, err
 }
 
-// chargeMove reports the moving or copying of n elements to the pace.
+// chargeMove reports to the pace that n elements are moved or copied.
 func chargeMove(a *vm.Args, n int) { a.Step(n >> 4) }
 
 func arrayRemove(a *vm.Args) (value.Slot, error) {
@@ -172,8 +172,8 @@ func arrayTruncate(a *vm.Args) (value.Slot, error) {
 	return value.Nil, err
 }
 
-// count returns argument 1, a number of elements, which must not be negative. It is capped at a
-// number that no array reaches.
+// count returns argument 1, a number of elements, which must not be negative. A number greater than
+// any possible length is reduced.
 func count(a *vm.Args, name string) (int, error) {
 	n := a.Int(1)
 	if n < 0 {
@@ -240,8 +240,8 @@ func arrayReverse(a *vm.Args) (value.Slot, error) {
 	return y.Slot(), nil
 }
 
-// arrayUnique finds duplicates by hash if all elements are Ints, all Floats or all Strings, and
-// otherwise by comparing all pairs.
+// arrayUnique removes duplicates. It finds them by a hash if all elements are Ints, all are Floats
+// or all are Strings. Otherwise it compares all pairs.
 func arrayUnique(a *vm.Args) (value.Slot, error) {
 	x := a.Array(0)
 	out := value.NewArray()
@@ -274,7 +274,8 @@ func arrayUnique(a *vm.Args) (value.Slot, error) {
 	return out.Slot(), nil
 }
 
-// uniqueFloats retains every NaN, because none equals another.
+// uniqueFloats removes duplicates from an array of Floats. It retains every NaN, because a NaN
+// equals no value.
 func uniqueFloats(a *vm.Args, x *value.Array) value.Slot {
 	out, seen := value.NewArray(), map[float64]bool{}
 	for _, f := range x.Floats() {
@@ -299,10 +300,10 @@ func arrayJoin(a *vm.Args) (value.Slot, error) {
 		if i > 0 {
 			out = append(out, sep...)
 		}
-		if i == joinSample { // reserve room for all elements, estimated from the first ones
+		if i == joinSample { // reserve memory for all elements, estimated from the first ones
 			most := native.MaxText
 			if b := a.TextBound().Max; b > 0 {
-				most = b / 4 // the rest may be shorter
+				most = b / 4 // the remaining elements may be shorter
 			}
 			out = slices.Grow(out, min((len(out)/joinSample+1)*(x.Len-i), most))
 		}
@@ -319,7 +320,7 @@ func arrayJoin(a *vm.Args) (value.Slot, error) {
 	return value.String(unsafe.String(unsafe.SliceData(out), len(out))), nil
 }
 
-// stringsJoined returns the length of the joined text of an array of Strings, -1 for any other
+// stringsJoined returns the length of the joined text of an array of Strings, or -1 for any other
 // array.
 func stringsJoined(a *vm.Args, x *value.Array, sep int) int {
 	if x.Len == 0 || x.Sub != value.ReprSlots {
@@ -336,7 +337,7 @@ func stringsJoined(a *vm.Args, x *value.Array, sep int) int {
 	return n
 }
 
-// joinStrings joins Strings to a text of n bytes.
+// joinStrings joins Strings to a text with n bytes.
 func joinStrings(a *vm.Args, slots []value.Slot, sep string, n int) value.Slot {
 	var out strings.Builder
 	out.Grow(n) // Grow does not write zeros first
@@ -383,7 +384,7 @@ func arraySkip(a *vm.Args) (value.Slot, error) {
 	return x.Part(min(n, x.Len), x.Len).Slot(), nil
 }
 
-// size returns argument 1, a length that must be positive.
+// size returns argument 1, a length, which must be positive.
 func size(a *vm.Args, name string) (int, error) {
 	n := a.Int(1)
 	if n <= 0 {

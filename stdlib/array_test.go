@@ -93,8 +93,8 @@ func TestArray(t *testing.T) {
 	})
 }
 
-// TestBorrowedElements: a value that stays in its container is marked, so changing the copy leaves
-// the container unchanged.
+// TestBorrowedElements checks that a native marks a value that it returns and that also stays in
+// its container. Changing the returned value then does not change the container.
 func TestBorrowedElements(t *testing.T) {
 	for _, name := range []string{"Array.first", "Array.last", "Array.reverse", "Array.enumerate", "Array.unique"} {
 		inner := value.ArrayOf(value.Int(1))

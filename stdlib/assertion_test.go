@@ -14,7 +14,7 @@ func TestAssertionDiff(t *testing.T) {
 		"1 does not equal 2":                                                     "",
 	} {
 		if got := AssertionDiff(message); got != want {
-			t.Errorf("%s: %q, want %q", message, got, want)
+			t.Errorf("AssertionDiff(%q) = %q, want %q", message, got, want)
 		}
 	}
 }

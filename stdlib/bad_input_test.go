@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// odd contains, by type, values that functions are likely to mishandle: empty, negative and huge
-// ones, NaN, unusual texts.
+// odd contains, by type, values that functions are likely to handle incorrectly: empty, negative
+// and huge values, NaN, and unusual texts.
 var odd = map[string][]string{
 	"Int":                 {"0", "-1", "1", "64", "9223372036854775807", "-9223372036854775808"},
 	"Float":               {"0.0", "-0.0", "1.0 / 0.0", "-1.0 / 0.0", "0.0 / 0.0", "1e308", "5e-324"},
@@ -28,7 +28,8 @@ var odd = map[string][]string{
 	"Int | Float":         {"0", "0.0 / 0.0"},
 }
 
-// oddReceivers are types whose methods are called, with the type of a variable.
+// oddReceivers contains the types whose methods are called, with the type of a variable of that
+// type.
 var oddReceivers = map[string]string{"Int": "Int", "Float": "Float", "String": "String", "Bool": "Bool", "Array": "Array<Int>"}
 
 var (
@@ -36,8 +37,8 @@ var (
 	argument  = regexp.MustCompile(`^(\w+): ([^=]+?)(?: = .*)?$`)
 )
 
-// TestOddValues calls all functions of the library that accept plain values with every odd value.
-// Each call must return a value or an error that the program can catch.
+// TestOddValues calls all functions of the library that accept plain values, with every odd value.
+// Each call must return a value or raise an error that the program can catch.
 func TestOddValues(t *testing.T) {
 	var text strings.Builder
 	calls, functions := 0, 0
@@ -67,17 +68,17 @@ func TestOddValues(t *testing.T) {
 	}
 	text.WriteString("}\n")
 	if calls < 1500 {
-		t.Errorf("%d calls", calls)
+		t.Errorf("generated only %d calls, want at least 1500", calls)
 	}
-	t.Logf("%d calls", calls)
+	t.Logf("generated %d calls", calls)
 	runProgram(t, compiletest.Compile(t, oddModules+text.String()), false)
 }
 
-// oddModules imports the modules of the library without side effects.
+// oddModules imports the modules of the library that have no side effects.
 const oddModules = "use std::crypto;\nuse std::fmt;\nuse std::json;\nuse std::math;\nuse std::prompt;\nuse std::random;\nuse std::regex;\nuse std::string;\nuse std::time;\n"
 
-// oddCalls returns calls of an entry. Each argument is each odd value in turn, while the others are
-// their second one.
+// oddCalls returns calls of an entry. In each call one argument has one of the odd values of its
+// type, and the other arguments have the second odd value of theirs.
 func oddCalls(p stdlib.Page, e stdlib.Entry) []string {
 	m := signature.FindStringSubmatch(e.Signature)
 	if m == nil || strings.Contains(e.Signature, "…") || strings.Contains(m[2], "fn(") || oddTyped[e.Name] {
@@ -95,7 +96,7 @@ func oddCalls(p stdlib.Page, e stdlib.Entry) []string {
 		}
 		x := argument.FindStringSubmatch(a)
 		if x == nil || odd[x[2]] == nil {
-			return nil // it has a function as parameter
+			return nil // the entry has a parameter whose type has no odd values
 		}
 		types = append(types, x[2])
 	}
@@ -140,11 +141,11 @@ func oddCalls(p stdlib.Page, e stdlib.Entry) []string {
 	return out
 }
 
-// oddTyped contains functions that require a type as argument; they have separate tests.
+// oddTyped contains functions that require a type as argument. Other tests test them.
 var oddTyped = map[string]bool{"Array.flatten": true, "json::parse_as": true, "random::choice": true, "random::shuffle": true}
 
-// written returns a value as program text. A String is wrapped in a call, so that the compiler does
-// not know its text and cannot reject it.
+// written returns a value as program text. A String is passed through a function, so that the
+// compiler does not see its text and cannot reject it.
 func written(v string) string {
 	if strings.HasPrefix(v, `"`) {
 		return "text(" + v + ")"
@@ -152,7 +153,7 @@ func written(v string) string {
 	return v
 }
 
-// split splits a list at the commas outside of brackets.
+// split splits a list at the commas that are outside of brackets.
 func split(list string) []string {
 	var out []string
 	depth, start := 0, 0

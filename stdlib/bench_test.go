@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// BenchmarkCheck measures the cost of the library when checking a program that uses a small part of
-// it. The library's files are already parsed.
+// BenchmarkCheck measures the time that the library adds to the check of a program which uses a
+// small part of it. The library's files are already parsed.
 func BenchmarkCheck(b *testing.B) {
 	for name, text := range map[string]string{
 		"none":    `fn main() { emit("a", 1); }`,
@@ -32,7 +32,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 }
 
-// BenchmarkParse measures parsing the whole library.
+// BenchmarkParse measures the time for parsing the whole library.
 func BenchmarkParse(b *testing.B) {
 	for b.Loop() {
 		for _, parse := range stdlib.Parsers() {

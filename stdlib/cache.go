@@ -15,17 +15,18 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// The results that `@cache` stores during the run. Expired results are removed whenever the cache
-// has doubled, so its size is proportional to the number of live results.
+// The results that `@cache` stores during the run. Expired results are removed each time the number
+// of entries has doubled, so that the size of the cache is proportional to the number of valid
+// results.
 
 type cache struct {
 	entries map[string]cached
-	sweep   int // the number of entries at which expired ones are removed
+	sweep   int // number of entries at which expired entries are removed
 }
 
 type cached struct {
 	value value.Slot
-	until int64 // monotonic milliseconds
+	until int64 // expiry in milliseconds of the monotonic clock
 }
 
 const firstSweep = 256
@@ -52,13 +53,14 @@ func (c *cache) put(key string, v value.Slot, now, ttl int64) {
 		c.sweep = max(2*len(c.entries), firstSweep)
 	}
 	until := now + ttl
-	if until < now { // forever
+	if until < now { // the sum overflowed: the entry never expires
 		until = 1<<63 - 1
 	}
 	c.entries[key] = cached{v, until}
 }
 
-// The arguments of cache.get are (key, now), those of cache.put (key, value, now, ttl_ms).
+// Natives of `@cache`. The arguments of cache.get are (key, now), those of cache.put are (key,
+// value, now, ttl_ms).
 var cacheNatives = native.Table{
 	{"cache.key", cacheKey},
 	{"cache.get", func(a *vm.Args) (value.Slot, error) {
@@ -82,15 +84,15 @@ func cacheKey(a *vm.Args) (value.Slot, error) {
 	return value.String(string(k.append(append(value.AppendString(nil, k.of), ' '), a.Slot(1)))), nil
 }
 
-// keyer writes the text of a key. Different values have different texts. An agent or a host is
-// written as its declaration with the values from its builders.
+// keyer writes the text of a key. Different values have different texts. The text of an agent or a
+// host contains its declaration and the options that the program has set on it.
 type keyer struct {
 	of    string
 	pace  *value.Pace
 	depth int
 }
 
-// deepestKey is the maximum nesting of the arguments of a cached call.
+// deepestKey is the maximum nesting depth of the arguments of a cached call.
 const deepestKey = 10_000
 
 func (k *keyer) append(dst []byte, s value.Slot) []byte {
@@ -112,7 +114,7 @@ func (k *keyer) append(dst []byte, s value.Slot) []byte {
 	case value.KindAgent, value.KindHost:
 		return k.fields(append(value.AppendJSON(dst, s), '('), s.Fields()[1:])
 	case value.KindFloat:
-		return fmt.Append(dst, s.AsFloat()) // JSON has no infinity and NaN
+		return fmt.Append(dst, s.AsFloat()) // JSON cannot represent infinity and NaN
 	case value.KindClosure, value.KindCell, value.KindHandle, value.KindTypeDesc:
 		panic(value.Faultf("@cache of %s: its arguments contain %s, which cannot be part of a key", k.of, value.TypeName(s)))
 	}
@@ -123,7 +125,7 @@ func (k *keyer) fields(dst []byte, fields []value.Slot) []byte {
 	return k.list(dst, len(fields), func(i int) value.Slot { return fields[i] })
 }
 
-// list appends n values and the end of their list.
+// list appends n values and the end of a list.
 func (k *keyer) list(dst []byte, n int, at func(int) value.Slot) []byte {
 	if k.depth++; k.depth > deepestKey {
 		panic(value.Faultf("@cache of %s: its arguments are nested too deeply", k.of))
@@ -137,7 +139,7 @@ func (k *keyer) list(dst []byte, n int, at func(int) value.Slot) []byte {
 
 func (*cache) StateName() string { return "cache" }
 
-// EncodeState stores the results of `@cache`.
+// EncodeState encodes or decodes the results of `@cache`.
 func (c *cache) EncodeState(k *vm.StateCodec) {
 	sweep := int64(c.sweep)
 	k.Int(&sweep)
@@ -149,9 +151,9 @@ func (c *cache) EncodeState(k *vm.StateCodec) {
 	})
 }
 
-// The results that `@cache` stores in a file. The key of an entry is a hash, so it does not reveal
-// the call. The value of an entry is `[until, value]`, where until is the expiry date with a fixed
-// number of digits.
+// The results that `@cache` stores in a file. The key of an entry is a hash, so that the file does
+// not reveal the arguments of the call. The value of an entry is `[until, value]`, where until is
+// the expiry date with a fixed number of digits.
 
 // lastDate is the latest possible expiry date, in milliseconds.
 const lastDate = 9_999_999_999_999
@@ -163,14 +165,14 @@ func (c fileCache) store() effect.Store {
 	return effect.Store{File: c.file, Kind: "cache", Name: c.name}
 }
 
-// fileCacheKey returns the key of a call: a hash of the call's text and of the type of the stored
-// value.
+// fileCacheKey returns the key of a call, which is a hash of the call's text and of the type of the
+// stored value.
 func fileCacheKey(text string, t *value.Type) json.RawMessage {
 	return json.RawMessage(`"` + hexsum.SHA256(append([]byte(text+"\x00"), schema.Text(t)...)) + `"`)
 }
 
-// okOf returns the type of the stored values for results of type t: for a Result, only the Ok value
-// is stored.
+// okOf returns the type of the stored values for a function with the result type t. For a Result
+// only the Ok value is stored.
 func okOf(t *value.Type) (ok *value.Type, isResult bool) {
 	if t.Kind == value.TypeResult && len(t.Args) > 0 {
 		return t.Args[0], true
@@ -178,9 +180,10 @@ func okOf(t *value.Type) (ok *value.Type, isResult bool) {
 	return t, false
 }
 
-// The first arguments of the natives of `@cache(…, persist: …)` are file, name and key.
+// Natives of `@cache(…, persist: …)`. Their first arguments are (file, name, key).
 
-// cacheRead takes (…, date, type) and returns (value, nil), or nil.
+// cacheRead reads a stored result. It returns (value, nil), or nil if there is none. The further
+// arguments are (date, type).
 func cacheRead(a *vm.Args) (value.Slot, error) {
 	c, date, pace := fileCache{a.String(0), a.String(1)}, a.Int(3), a.Pace()
 	t, isResult := okOf(a.Type(4))
@@ -197,7 +200,7 @@ func cacheRead(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// cacheWrite takes (…, value, until, type).
+// cacheWrite stores a result. The further arguments are (value, until, type).
 func cacheWrite(a *vm.Args) (value.Slot, error) {
 	c, v, until := fileCache{a.String(0), a.String(1)}, value.Flatten(a.Slot(3)), min(a.Int(4), lastDate)
 	t, isResult := okOf(a.Type(5))
@@ -205,7 +208,7 @@ func cacheWrite(a *vm.Args) (value.Slot, error) {
 		v = value.Flatten(v.Fields()[0])
 	}
 	if whole, ok := value.FieldByName(v, "response"); ok && t.Name == "Response" && value.TypeName(v) != t.Name {
-		v = whole // of a typed call; its value is read from the response again
+		v = whole // the result of a call with a type: reading parses its value again from the response
 	}
 	text, err := schema.EncodeStoredIn(a.Pace(), v, t)
 	if err != nil {
@@ -215,10 +218,11 @@ func cacheWrite(a *vm.Args) (value.Slot, error) {
 	return a.Ask(&effect.StoreWrite{Store: c.store(), Entries: []effect.StoreEntry{entry}}, vm.Nothing)
 }
 
-// sweptCaches contains the caches in files whose expired entries the run has removed.
+// sweptCaches contains the caches in files from which the run has removed expired entries.
 type sweptCaches map[fileCache]bool
 
-// cacheSweep takes (file, name, date) and removes expired entries once in a run.
+// cacheSweep removes expired entries from a cache, once in a run. The arguments are (file, name,
+// date).
 func cacheSweep(a *vm.Args) (value.Slot, error) {
 	c, done := fileCache{a.String(0), a.String(1)}, vm.StateOf[sweptCaches](a)
 	if (*done)[c] {
@@ -231,8 +235,8 @@ func cacheSweep(a *vm.Args) (value.Slot, error) {
 	return a.Ask(&effect.StoreExpire{Store: c.store(), Date: a.Int(2)}, vm.Nothing)
 }
 
-// readUnexpired reads an entry. An entry that does not fit the type counts as missing, because the
-// program has changed since it was stored.
+// readUnexpired reads an entry. An entry that does not fit the type is treated as missing, because
+// the program has changed since the entry was stored.
 func readUnexpired(pace *value.Pace, entry json.RawMessage, date int64, t *value.Type) (value.Slot, bool) {
 	var parts []json.RawMessage
 	var until int64
@@ -248,7 +252,7 @@ func readUnexpired(pace *value.Pace, entry json.RawMessage, date int64, t *value
 
 func (*sweptCaches) StateName() string { return "swept" }
 
-// EncodeState stores which caches in files have been swept.
+// EncodeState encodes or decodes which caches in files have been swept.
 func (s *sweptCaches) EncodeState(k *vm.StateCodec) {
 	all := slices.SortedFunc(maps.Keys(*s), func(a, b fileCache) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.name, b.name))

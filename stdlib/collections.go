@@ -15,9 +15,10 @@ var collectionsNatives = native.Table{
 	{"collections.__key", func(a *vm.Args) (value.Slot, error) { return keyOf(a, a.Slot(0)), nil }},
 }
 
-// keyOf returns the map key for a value, the same key for equal values. Strings, Ints and Bools are
-// their own keys, and a Float that is an integer has the key of that Int; any other value has a
-// String that begins with NUL. Strings that begin with NUL themselves get a mark of the same kind.
+// keyOf returns a map key for a value. Equal values have equal keys. Strings, Ints and Bools are
+// their own keys. A Float that is an integer has the same key as the equal Int. The key of any
+// other value is a String that begins with NUL, and so is the key of a String that itself begins
+// with NUL.
 func keyOf(a *vm.Args, s value.Slot) value.Slot {
 	s = value.Flatten(s)
 	switch s.Kind() {
@@ -35,7 +36,7 @@ func keyOf(a *vm.Args, s value.Slot) value.Slot {
 	return value.String("\x00" + string(keyWriter{a}.append(nil, s, 0)))
 }
 
-// integral returns the Int that equals f, if there is one.
+// integral returns the Int that equals f. ok is false if there is none.
 func integral(f float64) (int64, bool) {
 	if f != math.Trunc(f) || f < -1<<63 || f >= 1<<63 {
 		return 0, false
@@ -43,11 +44,11 @@ func integral(f float64) (int64, bool) {
 	return int64(f), true
 }
 
-// keyWriter writes keys.
+// keyWriter writes the text of keys.
 type keyWriter struct{ a *vm.Args }
 
-// append writes a value. Two texts are the same exactly if the values are equal. The text is ASCII
-// except for the Strings in it, which are written with their length.
+// append appends the text of a value. Two values have the same text exactly if they are equal. The
+// text is ASCII except for Strings, which are written with their length.
 func (w keyWriter) append(dst []byte, s value.Slot, depth int) []byte {
 	if depth > 10_000 {
 		panic(value.Faultf("the value is nested too deeply"))
@@ -93,7 +94,7 @@ func (w keyWriter) append(dst []byte, s value.Slot, depth int) []byte {
 		return fmt.Appendf(dst, "r%s", value.Text(s))
 	case value.KindStruct:
 		dst = fmt.Appendf(dst, "{%p", s.Type())
-		return list(':', s.Fields()[:len(s.Type().Fields)]) // an error's source does not affect equality
+		return list(':', s.Fields()[:len(s.Type().Fields)]) // the source of an error does not affect equality
 	case value.KindEnum:
 		if !s.IsResult() {
 			dst = fmt.Appendf(dst, "e%p", s.Type())
@@ -103,13 +104,13 @@ func (w keyWriter) append(dst []byte, s value.Slot, depth int) []byte {
 	case value.KindAgent, value.KindHost:
 		dst = fmt.Appendf(dst, "a%p", s.Type())
 		return list(':', s.Fields())
-	default: // references
+	default: // references to objects
 		return fmt.Appendf(dst, "p%p", s.Ref)
 	}
 }
 
-// appendMap writes entries in the order of their keys, because the order of a map's entries does
-// not affect equality.
+// appendMap appends the entries of a map in the order of their keys, because the order of the
+// entries does not affect equality.
 func (w keyWriter) appendMap(dst []byte, m *value.Map, depth int) []byte {
 	var entries []string
 	m.Each(func(k, v value.Slot) bool {

@@ -11,7 +11,8 @@ var commandNatives = native.Table{
 	{"command", command},
 }
 
-// command takes (command, args, timeout_ms) and returns (exit_code, stdout, stderr).
+// command runs a command. The arguments are (command, args, timeout_ms), and the result is
+// (exit_code, stdout, stderr).
 func command(a *vm.Args) (value.Slot, error) {
 	r := &effect.Command{Command: a.String(0), Timeout: a.Int(2)}
 	a.Step(a.Array(1).Len)

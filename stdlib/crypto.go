@@ -35,7 +35,7 @@ var cryptoNatives = native.Table{
 	{"crypto.__uuid", func(a *vm.Args) (value.Slot, error) { return value.String(uuid([16]byte(octets(a.Array(0))))), nil }},
 }
 
-// digest returns a native that returns the hash of a text in hex.
+// digest returns a native that returns the hash of a text in hexadecimal form.
 func digest(hashing func() hash.Hash) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) { return hashed(a, hashing(), a.String(0)), nil }
 }
@@ -47,7 +47,7 @@ func hashed(a *vm.Args, h hash.Hash, text string) value.Slot {
 	return value.String(hex.EncodeToString(h.Sum(nil)))
 }
 
-// octetParts yields a text in parts of n bytes, under the pace of the call.
+// octetParts yields a text in parts of n bytes, and reports each part to the pace of the call.
 func octetParts(a *vm.Args, text string, n int) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for text != "" {
@@ -60,7 +60,7 @@ func octetParts(a *vm.Args, text string, n int) func(yield func(string) bool) {
 	}
 }
 
-// encoded returns the text of argument 0 in an encoding with groups of three bytes.
+// encoded returns the text of argument 0 in an encoding that encodes groups of three bytes.
 func encoded(a *vm.Args, encode func([]byte) string) string {
 	var out strings.Builder
 	for part := range octetParts(a, a.String(0), native.PartSize/3*3) {
@@ -75,8 +75,8 @@ func cryptoHMAC(a *vm.Args) (value.Slot, error) {
 	return hashed(a, hmac.New(sha256.New, key), a.String(1)), nil
 }
 
-// cryptoSame takes a time that does not depend on the position of the difference of two texts with
-// the same length.
+// cryptoSame compares two texts. For texts of equal length, the time does not depend on the
+// position of the first difference.
 func cryptoSame(a *vm.Args) (value.Slot, error) {
 	x, y := a.String(0), a.String(1)
 	if len(x) != len(y) {
@@ -90,8 +90,8 @@ func cryptoSame(a *vm.Args) (value.Slot, error) {
 	return value.Bool(same == 1), nil
 }
 
-// unpadded removes the padding that completes a group of four. The decoder rejects any other
-// padding.
+// unpadded removes the padding that completes the last group of four characters. The decoder
+// rejects any other padding.
 func unpadded(s string) string {
 	if len(s)%4 != 0 {
 		return s
@@ -102,7 +102,7 @@ func unpadded(s string) string {
 	return s
 }
 
-// decoder returns a native that decodes a text whose encoding has groups of two or four characters.
+// decoder returns a native that decodes a text. The encoding has groups of two or four characters.
 func decoder(name string, prepare func(string) string, decode func(string) ([]byte, error)) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		s := a.String(0)
@@ -121,7 +121,7 @@ func decoder(name string, prepare func(string) string, decode func(string) ([]by
 	}
 }
 
-// octets returns an array of Ints 0 to 255 as bytes.
+// octets converts an array of Ints from 0 to 255 to bytes.
 func octets(x *value.Array) []byte {
 	b := make([]byte, x.Len)
 	for i := range b {

@@ -2,7 +2,7 @@ package stdlib
 
 import "testing"
 
-// The digests are the test vectors of FIPS 180, RFC 1321 and RFC 4231.
+// TestCrypto compares digests with the test vectors of FIPS 180, RFC 1321 and RFC 4231.
 func TestCrypto(t *testing.T) {
 	run(t, []call{
 		{"crypto.sha256", `[""]`, `"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"`, ""},

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestDamage writes a value as JSON and damages the text in the way of models. Reading must return
-// that value or none.
+// TestDamage writes values as JSON and damages the texts with errors that models make. Reading a
+// damaged text must return the original value or an error.
 func TestDamage(t *testing.T) {
 	read := 0
 	const rounds = 20_000
@@ -27,20 +27,20 @@ func TestDamage(t *testing.T) {
 		}
 		read++
 		if w, g := written(want), written(got); w != g {
-			t.Fatalf("seed %d, %s:\n%s\nas it was  %s\nas read    %s", seed, schema.Text(typ), text, w, g)
+			t.Fatalf("seed %d: reading a %s from\n%s\nwritten value %s\nread value    %s", seed, schema.Text(typ), text, w, g)
 		}
 	}
 	if read < rounds*17/20 {
-		t.Errorf("only %d of %d texts could be read", read, rounds)
+		t.Errorf("readText accepted only %d of %d texts", read, rounds)
 	}
 }
 
-// damager generates random types, values of them, and damaged texts of these values.
+// damager generates random types, random values of these types, and damaged texts of the values.
 type damager struct {
 	rand *rand.Rand
-	// The kinds of damage in this text.
+	// Kinds of damage that the current text may have.
 	commas, comments, bareKeys, numbers, letters, booleans, twice bool
-	open, close                                                   string // quotes
+	open, close                                                   string // quotes of strings
 }
 
 func (d *damager) one(in int) bool { return d.rand.IntN(in) == 0 }
@@ -85,7 +85,7 @@ func (d *damager) typ(depth int) *value.Type {
 	}
 }
 
-// damageWords are words with the characters that occur in damaged texts.
+// damageWords contains words with characters that occur in damaged texts.
 var damageWords = []string{"", "a", "it's", `say "hi"`, "a, b", "{x}", "[1]", "// no", "# no", "/* no */", "line\nline", "tab\t", `back\slash`, "true", "nil",
 	"12", "0x1", "“curly”", "‘single’", "```", "```json\n{}\n```", "key: value", "ends with,", "…", "...", "}", "]", "yes", "é", "\u2028", `\d+`, `\u12`, "$x", "`tick`"}
 
@@ -134,7 +134,7 @@ func (d *damager) value(t *value.Type, depth int) value.Slot {
 	return t.Struct(slots...)
 }
 
-// text writes v like a model that makes errors.
+// text writes v as JSON with errors that models make.
 func (d *damager) text(v value.Slot, t *value.Type) string {
 	d.commas, d.comments, d.bareKeys = d.one(3), d.one(4), d.one(3)
 	d.numbers, d.letters, d.booleans, d.twice = d.one(4), d.one(4), d.one(4), false
@@ -147,7 +147,7 @@ func (d *damager) text(v value.Slot, t *value.Type) string {
 	}
 	var s string
 	if a := v.Array(); a != nil && a.Len > 1 && d.one(3) {
-		for i := range a.Len { // NDJSON
+		for i := range a.Len { // one element a line (NDJSON)
 			s += d.json(a.At(i), t.Args[0]) + "\n"
 		}
 	} else {
@@ -277,7 +277,7 @@ func (d *damager) json(v value.Slot, t *value.Type) string {
 	return s + closing
 }
 
-// BenchmarkReadDamaged reads a megabyte of damaged JSON.
+// BenchmarkReadDamaged measures reading a megabyte of damaged JSON.
 func BenchmarkReadDamaged(b *testing.B) {
 	row := &value.Type{Kind: value.TypeSchema, Name: "Row", Fields: []value.Field{{Name: "id", Type: intType}, {Name: "label", Type: moodType},
 		{Name: "text", Type: stringType}, {Name: "tags", Type: &value.Type{Kind: value.TypeArray, Args: []*value.Type{stringType}}}}}

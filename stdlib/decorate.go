@@ -25,9 +25,9 @@ var decorateNatives = native.Table{
 	}},
 }
 
-// isFinal reports whether a request is wrong or not allowed, so that repeating it fails in the same
-// way: by its reason, by an HTTP status of 400 to 499 other than those that mean "not now", or
-// because a host reports it.
+// isFinal reports whether an error is caused by a request that is invalid or not allowed, so that a
+// repetition would fail in the same way. It decides by the reason of the error, by its HTTP status
+// (400 to 499, except those that mean "not now"), or because a host reported the error.
 func isFinal(e value.Slot) bool {
 	if reason, ok := value.FieldByName(e, "reason"); ok && reason.Kind() == value.KindString {
 		switch reason.AsString() {

@@ -17,9 +17,9 @@ var errorNatives = native.Table{
 
 func errorContext(a *vm.Args) (value.Slot, error) { return withContext(a.Slot(0), a.String(1)), nil }
 
-// withContext adds `text: ` before an error's message. It preserves the error's type: a built-in
-// error wraps the original error, a String and a struct with a String field `message` get the
-// prefix, and any other value is unchanged.
+// withContext adds `text: ` before an error's message. It preserves the type of the error. A
+// built-in error is wrapped in an error of the same type. A String, and a struct with a String
+// field `message`, receive the prefix. Any other value stays unchanged.
 func withContext(e value.Slot, text string) value.Slot {
 	e = value.Flatten(e)
 	switch {
@@ -38,15 +38,16 @@ func withContext(e value.Slot, text string) value.Slot {
 	return native.MarkShared(e)
 }
 
-// The fixed texts of a failed assertion: before the message, and between the values of an
-// assert_eq.
+// The fixed texts in the message of a failed assertion. assertionFailed is at the start, and
+// differs is between the two values of an assert_eq.
 const (
 	assertionFailed = "assertion failed"
 	differs         = " does not equal "
 )
 
-// AssertionDiff returns the difference in the message of a failed assert_eq: the first value after
-// `-`, the second after `+`, then the places within them. It returns "" for any other message.
+// AssertionDiff returns the difference that the message of a failed assert_eq describes: the first
+// value after `-`, the second after `+`, and then the places within the values. It returns "" for
+// any other message.
 func AssertionDiff(message string) string {
 	found, ok := strings.CutPrefix(message, assertionFailed+": ")
 	if !ok {
@@ -57,7 +58,7 @@ func AssertionDiff(message string) string {
 	if !ok {
 		return ""
 	}
-	for rest := a; !json.Valid([]byte(a)); { // the program's message precedes the value
+	for rest := a; !json.Valid([]byte(a)); { // a message of the program may precede the first value
 		_, after, more := strings.Cut(rest, ": ")
 		if !more {
 			break

@@ -13,15 +13,15 @@ func TestErrorContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	if value.Message(got) != "step 1: no disk" || value.ErrorKind(got) != "HostError" || !value.Equal(value.Source(got), e) {
-		t.Errorf("%s, %s, source %s", value.Message(got), value.ErrorKind(got), value.Text(value.Source(got)))
+		t.Errorf("message = %s, kind = %s, source = %s", value.Message(got), value.ErrorKind(got), value.Text(value.Source(got)))
 	}
 	if value.Message(e) != "no disk" {
-		t.Error("the error itself has changed")
+		t.Error("Error.context changed the original error")
 	}
 	own := &value.Type{Kind: value.TypeStruct, Name: "Own", Fields: []value.Field{{Name: "code"}, {Name: "message"}}}
 	got, err = natives["Error.context"].Invoke("Error.context",
 		[]value.Slot{own.Struct(value.Int(7), value.String("m")), value.String("c")})
 	if err != nil || written(got) != `{"code":7,"message":"c: m"}` {
-		t.Errorf("%s, %v", written(got), err)
+		t.Errorf("Error.context returned %s, %v", written(got), err)
 	}
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// The examples that the reference shows for entries whose doc comment shows no call. The functions
-// of examples/NAME.conc, which are also tests, are the examples for the declarations of NAME.conc.
+// exampleFiles contains the examples that the reference shows for entries whose doc comment shows no
+// call. The functions in examples/NAME.conc are the examples for the declarations in NAME.conc. They
+// are also tests.
 //
 //go:embed examples/*.conc
 var exampleFiles embed.FS
@@ -20,11 +21,11 @@ var exampleFiles embed.FS
 // sample is the body of an example function.
 type sample string
 
-// samplesOf returns the examples for a library file, in the file's order.
+// samplesOf returns the examples for a library file, in the order of the examples file.
 func samplesOf(f *file) []sample {
 	text, err := exampleFiles.ReadFile("examples/" + f.name)
 	if err != nil {
-		return nil // its doc comments show all calls
+		return nil // the doc comments of the library file show all calls
 	}
 	tree, diags := parser.Parse(source.NewFile("examples/"+f.name, text))
 	if diags.HasErrors() {
@@ -40,7 +41,7 @@ func samplesOf(f *file) []sample {
 	return out
 }
 
-// usePattern returns an expression that matches a use of an entry in an example.
+// usePattern returns an expression that matches a use of the entry name in an example.
 func usePattern(name string) *regexp.Regexp {
 	if module, last, ok := strings.Cut(name, "::"); ok {
 		return regexp.MustCompile(`\b(` + module + `::)?` + last + `\b`)
@@ -51,8 +52,8 @@ func usePattern(name string) *regexp.Regexp {
 	return regexp.MustCompile(`\b` + name + `\b`)
 }
 
-// exampleOf returns the first of the examples that uses the entry, or "" if none does. For a
-// method, it prefers an example that also names the type.
+// exampleOf returns the first example that uses the entry, or "" if there is none. For a method, it
+// prefers an example that also contains the name of the type.
 func exampleOf(samples []sample, name string) string {
 	re, first := usePattern(name), ""
 	typ, _, method := strings.Cut(name, ".")
@@ -70,7 +71,8 @@ func exampleOf(samples []sample, name string) string {
 	return first
 }
 
-// callLine matches a line of a doc comment that shows a call: `f(x)`, or `f(x)` is y.
+// callLine returns an expression that matches a line of a doc comment which shows a call: `f(x)`,
+// or `f(x)` is y.
 var callLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?m)^ *`[^`]*[(\\[][^`]*`( is |$)") })
 
 // hasExample reports whether a doc comment shows a call.

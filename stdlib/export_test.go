@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// Parsers returns a function for each library file that parses it again.
+// Parsers returns one function for each library file. The function parses the file again.
 func Parsers() []func() {
 	var all []func()
 	for i := range files {
