@@ -205,7 +205,7 @@ func (s *stormed) once(args []string) error {
 			s.Errorf("seed %d: line %d was printed again, although the journal had recorded %d printed lines", s.seed, l.N, printed)
 		}
 	}
-	if bytes.Contains(errs.Bytes(), []byte("the snapshot cannot be gone on from")) {
+	if bytes.Contains(errs.Bytes(), []byte("the run cannot resume from the snapshot")) {
 		s.Errorf("seed %d: a snapshot could not be used: %s", s.seed, errs.Bytes())
 	}
 	var exit *exec.ExitError

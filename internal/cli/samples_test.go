@@ -55,7 +55,7 @@ func TestSamples(t *testing.T) {
 		}
 	}
 	if len(samples) < 150 {
-		t.Errorf("only %d samples are found", len(samples))
+		t.Errorf("found %d samples, want at least 150", len(samples))
 	}
 	for s, where := range samples {
 		if err := accepted(s); err != nil && !noSamples[s] {

@@ -31,11 +31,11 @@ import (
 // set a small size so that the beginning of a journal is dropped.
 const segmentBytes = "CONCERTO_TEST_SEGMENT_BYTES"
 
-// The scripts run this test binary under several names: concerto itself;
-// testhost, testllm and testmcp, which play scripts; exits, which checks exit
-// codes and sends signals; unprivileged, to whose command the modes of files
-// apply; peak, which bounds memory; spans, which reads traces; and converse,
-// which holds a conversation with a server.
+// TestMain makes this test binary available to scripts under several names: concerto itself;
+// testhost, testllm and testmcp, which play scripts; exits, which checks exit codes and sends
+// signals; unprivileged, which runs a command that respects the modes of files even for root; peak,
+// which limits the memory of a command; spans, which prints traces; soakhost and stormhost, which
+// are hosts of long tests; and converse, which plays a conversation with a server.
 func TestMain(m *testing.M) {
 	driver.Strict = true // also for the processes that scripts start
 	// Tests mostly wait for processes and timers, so more of them can run in parallel than there
@@ -64,15 +64,16 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs testdata/script: the command as its users see it. With
-// CONCERTO_UPDATE=1 the files that `cmp` compares are rewritten.
+// TestScripts runs the scripts in testdata/script, which call the command as users do. With
+// CONCERTO_UPDATE=1 it rewrites the files that `cmp` compares.
 //
-// In a script's archive, files that end in .host are scripts of hosts; when
-// there is no Concerto.toml, one is written with a section for each. `llm FILE`
-// starts a model server with FILE's replies and puts its address into LLM_URL,
-// `mcp` an MCP server likewise;
-// `recorded NAME` brings NAME.wire, a conversation with a vendor's agent;
-// `subst FILE` replaces $LLM_URL and $WORK in a file.
+// In a script's archive, files that end in .host are scripts for testhost. If the archive has no
+// Concerto.toml, the test writes one with a section for each such file. The scripts can use these
+// commands: `llm FILE` starts a model server with the replies in FILE and sets LLM_URL to its
+// address; `mcp` starts an MCP server and sets LLM_URL in the same way; `recorded NAME` copies
+// NAME.wire, a recorded conversation with a vendor's agent; `subst FILE` replaces $LLM_URL and
+// $WORK in a file; `requests` checks the requests to the model server; `hostd` controls a hostd
+// (see fakeHostd).
 func TestScripts(t *testing.T) {
 	all, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
 	if err != nil || len(all) == 0 {
@@ -256,9 +257,8 @@ func subst(ts *testscript.TestScript, neg bool, args []string) {
 //	exits CODE COMMAND…
 //	exits -after TEXT -signal INT[,TERM] CODE COMMAND…
 //
-// With -after it sends the signals as soon as a line of the command's output
-// holds TEXT. Signals of one kind may become one on the way, so several are of
-// different kinds.
+// With -after it sends the signals as soon as a line of the command's output contains TEXT. The
+// system may merge two pending signals of the same kind, so the listed signals must differ.
 func exits(args []string) int {
 	opts := map[string]string{}
 	for len(args) > 1 && strings.HasPrefix(args[0], "-") {
@@ -304,8 +304,8 @@ func exits(args []string) int {
 	return 0
 }
 
-// peak runs a command and fails when it, or what it started and waited for, took
-// more memory at once than so many MiB:
+// peak runs a command. It fails if the maximum resident memory of the command, or of a process that
+// the command started and waited for, exceeds MIB mebibytes:
 //
 //	peak MIB COMMAND…
 func peak(args []string) int {

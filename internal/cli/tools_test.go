@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
-// toolCommand runs `concerto tools` beside a file of tools.
+// toolCommand runs `concerto tools` in a directory that contains file as tools.yaml.
 func toolCommand(t *testing.T, file string, environ []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -25,8 +25,8 @@ func toolCommand(t *testing.T, file string, environ []string, args ...string) (c
 	return code, out.String(), err.String()
 }
 
-// TestToolsCheckSandboxes checks that missing requirements of a sandbox are reported; here the
-// command concerto is missing.
+// TestToolsCheckSandboxes checks that the command warns about missing requirements of a sandbox. In
+// this test, the missing requirement is the program concerto.
 func TestToolsCheckSandboxes(t *testing.T) {
 	code, stdout, stderr := toolCommand(t, `
 tools:
@@ -38,11 +38,11 @@ tools:
 warning: tool 'b': this machine lacks the program concerto, which sets sandboxes up: it runs without it
 `
 	if code != 0 || stdout != "" || stderr != want {
-		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 }
 
-// An address is called from a file of tools.
+// TestToolsHTTP calls tools that a tool file maps to an HTTP server.
 func TestToolsHTTP(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer k" || r.Header.Get("Idempotency-Key") == "" {
@@ -83,10 +83,10 @@ tools:
 	} {
 		code, stdout, stderr := toolCommand(t, file, c.environ, "call", c.name, "--args", c.args, "--host-tools", "tools.yaml")
 		if code != c.code || !strings.HasPrefix(stdout, c.want) {
-			t.Errorf("exit %d\n%s%s\nnot %s", code, stdout, stderr, c.want)
+			t.Errorf("exit code %d, output:\n%s%s\nwant stdout %s", code, stdout, stderr, c.want)
 		}
 		if strings.Contains(stderr, "list was left out") != (c.name == "get") {
-			t.Errorf("%s", stderr)
+			t.Errorf("unexpected stderr: %s", stderr)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// traceEvent is an event of a trace, as far as spans reads it.
+// traceEvent contains the fields of a trace event that the command spans uses.
 type traceEvent struct {
 	Name, Cat, Ph, ID string
 	Ts, Dur           float64
@@ -17,9 +17,9 @@ type traceEvent struct {
 	Args              map[string]any
 }
 
-// spans reads a trace and prints it as a tree for each thread, with the spans'
-// arguments except times and sizes. It fails unless every span ends and spans of
-// a thread are nested:
+// spans reads a trace and prints the spans of each thread as a tree. It prints the arguments of
+// spans except times and sizes. It fails unless every span ends and the spans of each thread are
+// nested:
 //
 //	spans FILE
 func spans(args []string) int {
@@ -91,11 +91,11 @@ func writeThread(w io.Writer, events []traceEvent) error {
 			open = append(open, e)
 		case "E":
 			if len(open) == 0 {
-				return fmt.Errorf("an end too many at %f", e.Ts)
+				return fmt.Errorf("end event without a span at %f", e.Ts)
 			}
 			last := open[len(open)-1]
 			if e.Name != "" && e.Name != last.Name {
-				return fmt.Errorf("%q ends within %q", e.Name, last.Name)
+				return fmt.Errorf("span %q ends inside span %q", e.Name, last.Name)
 			}
 			open = open[:len(open)-1]
 			if how := e.Args["ended"]; how != nil {
@@ -103,26 +103,26 @@ func writeThread(w io.Writer, events []traceEvent) error {
 			}
 		case "b", "n", "e":
 			if exchanges[e.ID] != (e.Ph != "b") {
-				return fmt.Errorf("%s of %s: out of order", e.Ph, e.ID)
+				return fmt.Errorf("event %s of exchange %s is out of order", e.Ph, e.ID)
 			}
 			exchanges[e.ID] = e.Ph != "e"
 			fmt.Fprintf(w, "  %s %s\n", e.Ph, e.Name)
 		default:
-			return fmt.Errorf("an event of phase %q", e.Ph)
+			return fmt.Errorf("event with unknown phase %q", e.Ph)
 		}
 	}
 	if len(open) > 0 {
-		return fmt.Errorf("%q does not end", open[len(open)-1].Name)
+		return fmt.Errorf("span %q does not end", open[len(open)-1].Name)
 	}
 	for id, on := range exchanges {
 		if on {
-			return fmt.Errorf("%s does not end", id)
+			return fmt.Errorf("exchange %s does not end", id)
 		}
 	}
 	return nil
 }
 
-// shownArgs writes arguments in the order of their names.
+// shownArgs formats arguments in the order of their names.
 func shownArgs(args map[string]any) string {
 	var names []string
 	for name := range args {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unprivileged becomes a command that may only open what the modes of files let it: also root,
-// which else may all.
+// unprivileged replaces this process by a command that can open only files that their modes permit.
+// It drops the capability by which root can open all files.
 func unprivileged(args []string) int {
 	path, err := exec.LookPath(args[0])
 	if err == nil && os.Getuid() == 0 {

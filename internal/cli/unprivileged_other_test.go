@@ -8,7 +8,7 @@ import (
 	"os/exec"
 )
 
-// unprivileged runs a command, which should run as a user without rights.
+// unprivileged runs a command. It does not drop privileges, so tests must run as an ordinary user.
 func unprivileged(args []string) int {
 	c := exec.Command(args[0], args[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr

@@ -14,15 +14,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/rerun"
 )
 
-// watched is `concerto test --watch` in a directory. It checks the files only when the test allows
-// it.
+// watched is a running command with --watch. It checks the files only when the test allows it.
 type watched struct {
 	t            *testing.T
 	dir          string
 	idle, resume chan struct{}
 	end          context.CancelCauseFunc
 	done         chan error
-	out, err     bytes.Buffer // read while it waits
+	out, err     bytes.Buffer // output; the test reads it while the command waits
 }
 
 func watchTests(t *testing.T, screen bool, files map[string]string) *watched {
@@ -60,37 +59,37 @@ func (w *watched) pause(ctx context.Context) error {
 	}
 }
 
-// settle waits until the watcher waits for the test.
+// settle waits until the command waits for the test's permission to check the files.
 func (w *watched) settle() {
 	w.t.Helper()
 	select {
 	case <-w.idle:
 	case err := <-w.done:
-		w.t.Fatalf("the watcher ended: %v\n%s%s", err, w.out.String(), w.err.String())
+		w.t.Fatalf("the watcher returned: %v\n%s%s", err, w.out.String(), w.err.String())
 	}
 }
 
-// check lets the watcher check the files once, and run the tests if files changed.
+// check lets the command check the files once. If files have changed, the command runs again.
 func (w *watched) check() {
 	w.t.Helper()
 	w.resume <- struct{}{}
 	w.settle()
 }
 
-// wrote returns what was written since the last time.
+// wrote returns the output since the last call.
 func (w *watched) wrote() (out, err string) {
 	defer w.out.Reset()
 	defer w.err.Reset()
 	return w.out.String(), w.err.String()
 }
 
-// changed returns the output after a change. The first check finds the change, the second one that
-// the files are stable.
+// changed returns the output after a change. The first check detects the change. The second check
+// detects that the files are stable, and runs the command.
 func (w *watched) changed() (out, err string) {
 	w.t.Helper()
 	w.check()
 	if w.out.Len()+w.err.Len() > 0 {
-		w.t.Fatalf("ran in the middle of a change: %s%s", w.out.String(), w.err.String())
+		w.t.Fatalf("the command ran before the files were stable: %s%s", w.out.String(), w.err.String())
 	}
 	w.check()
 	return w.wrote()
@@ -115,49 +114,49 @@ func TestWatch(t *testing.T) {
 	w.settle()
 	out, err := w.wrote()
 	if !strings.HasPrefix(out, "ok    t\n\n1 passed in ") || err != "\nwatching 2 files; press Ctrl-C to stop\n" {
-		t.Fatalf("%s%s", out, err)
+		t.Fatalf("unexpected output of the first run: %s%s", out, err)
 	}
 	w.check()
 	if w.out.Len()+w.err.Len() > 0 {
-		t.Fatalf("ran without a change: %s%s", w.out.String(), w.err.String())
+		t.Fatalf("the command ran without a change: %s%s", w.out.String(), w.err.String())
 	}
 
 	w.write("parts.conc", "pub fn one() -> Int { 1 + 1 }\n")
 	out, err = w.changed()
 	if !strings.Contains(out, "2 does not equal 1") || !strings.HasPrefix(err, "parts.conc changed\n\n") || strings.Contains(out, "\x1b") {
-		t.Fatalf("%s%s", out, err)
+		t.Fatalf("unexpected output after a change: %s%s", out, err)
 	}
 
-	// A broken program is shown and waited on.
+	// A program with a syntax error is reported, and the command continues to watch it.
 	w.write("parts.conc", "pub fn one( -> Int { 1 }\n")
 	if out, err = w.changed(); out != "" || !strings.Contains(err, "parts.conc:1:") || !strings.HasSuffix(err, "watching 2 files; press Ctrl-C to stop\n") {
-		t.Fatalf("%s%s", out, err)
+		t.Fatalf("unexpected output after a syntax error: %s%s", out, err)
 	}
 
-	// A file that goes, and one that comes in its place.
+	// Remove a file, and add another one that replaces it.
 	if err := os.Remove(filepath.Join(w.dir, "parts.conc")); err != nil {
 		t.Fatal(err)
 	}
 	if out, err = w.changed(); !strings.Contains(err, "parts.conc changed") || !strings.Contains(err, "watching 1 file;") {
-		t.Fatalf("%s%s", out, err)
+		t.Fatalf("unexpected output after removing a file: %s%s", out, err)
 	}
 	w.write("parts/mod.conc", "pub fn one() -> Int { 1 }\n")
 	if out, err = w.changed(); !strings.Contains(out, "1 passed") || !strings.Contains(err, "parts/mod.conc changed") {
-		t.Fatalf("%s%s", out, err)
+		t.Fatalf("unexpected output after adding a file: %s%s", out, err)
 	}
 
-	// A manifest that comes.
+	// Add a manifest.
 	w.write("Concerto.toml", "[project]\nnam = \"x\"\n")
 	if out, err = w.changed(); !strings.Contains(out, "1 passed") || !strings.Contains(err, "Concerto.toml changed") || !strings.Contains(err, "W0801") {
-		t.Fatalf("%s%s", out, err)
+		t.Fatalf("unexpected output after adding a manifest: %s%s", out, err)
 	}
 
-	// A change in several steps is one.
+	// Two changes between checks cause only one run.
 	w.write("parts/mod.conc", "")
 	w.check()
 	w.write("parts/mod.conc", "pub fn one() -> Int { 1 } // done\n")
 	if out, err = w.changed(); !strings.Contains(out, "1 passed") || strings.Count(err, "changed") != 1 {
-		t.Fatalf("%s%s", out, err)
+		t.Fatalf("unexpected output after a change in two steps: %s%s", out, err)
 	}
 
 	w.end(console.ErrInterrupted)
@@ -166,8 +165,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchData checks that files that the tests read are watched, too, and that files that they
-// write are not.
+// TestWatchData checks that the command watches the files that the tests read, but not the files
+// that the tests write.
 func TestWatchData(t *testing.T) {
 	w := watchTests(t, true, map[string]string{
 		"main.conc": "use std::fs;\n@test fn t() {\n    fs::append_file(\"log.txt\", \"x\")?;\n    assert(fs::exists(\"log.txt\"));\n    assert_eq(fs::read_file(\"data.txt\")?, \"1\");\n}\nfn main() {}\n",
@@ -175,19 +174,20 @@ func TestWatchData(t *testing.T) {
 	})
 	w.settle()
 	if out, err := w.wrote(); !strings.HasPrefix(out, rerun.ClearScreen+"ok    t\n") || !strings.Contains(err, "watching 3 files") {
-		t.Fatalf("%s%s", out, err)
+		t.Fatalf("unexpected output of the first run: %s%s", out, err)
 	}
 	w.check()
 	if w.out.Len() > 0 {
-		t.Fatalf("its own file woke it: %s", w.out.String())
+		t.Fatalf("a file that the test writes caused another run: %s", w.out.String())
 	}
 	w.write("data.txt", "22")
 	if out, err := w.changed(); !strings.HasPrefix(out, rerun.ClearScreen+"FAIL  t\n") || !strings.HasPrefix(err, "data.txt changed\n") {
-		t.Fatalf("%s%s", out, err)
+		t.Fatalf("unexpected output after changing a data file: %s%s", out, err)
 	}
 }
 
-// A path that leads nowhere is no reason to wait.
+// TestWatchNothing checks that the command returns an error instead of waiting if its path does not
+// exist.
 func TestWatchNothing(t *testing.T) {
 	w := watchTests(t, false, nil)
 	if err := <-w.done; err == nil || !strings.Contains(err.Error(), "no such file") {
@@ -195,8 +195,8 @@ func TestWatchNothing(t *testing.T) {
 	}
 }
 
-// live is a command that checks the files while a program runs, as long as the test waits for
-// output.
+// live is a running command with --watch that checks the files also while a program runs. It checks
+// only while the test waits for output.
 type live struct {
 	t       *testing.T
 	mu      sync.Mutex
@@ -226,8 +226,8 @@ func (l *live) pause(ctx context.Context) error {
 	}
 }
 
-// until waits until these texts have been written in this order, and drops the
-// output up to the last of them.
+// until waits until the texts have been written in this order. It removes the output up to the last
+// text.
 func (l *live) until(texts ...string) {
 	l.t.Helper()
 	for _, text := range texts {
@@ -236,7 +236,7 @@ func (l *live) until(texts ...string) {
 			case l.look <- struct{}{}:
 			case <-l.written:
 			case err := <-l.done:
-				l.t.Fatalf("no %q, and it ended: %v\n%s", text, err, l.text.String())
+				l.t.Fatalf("the command returned before printing %q: %v\n%s", text, err, l.text.String())
 			}
 		}
 	}
@@ -253,8 +253,8 @@ func (l *live) take(text string) bool {
 	return ok
 }
 
-// TestWatchRun checks that a program runs again when one of its files changes, and that a running
-// one is cancelled.
+// TestWatchRun checks that `run --watch` runs a program again when one of its files changes, and
+// cancels a program that is still running.
 func TestWatchRun(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -288,14 +288,14 @@ func TestWatchRun(t *testing.T) {
 	}
 }
 
-// TestWatchCheck: check looks again too.
+// TestWatchCheck checks that `check --watch` checks a program again after a change.
 func TestWatchCheck(t *testing.T) {
 	w := watching(t, false, map[string]string{"main.conc": "fn main() { let x: Int = true; println(x); }\n"}, func(ctx context.Context, a *console.Console) error {
 		return execute(ctx, a, "check", "--watch", "main.conc")
 	})
 	w.settle()
 	if out, err := w.wrote(); out != "" || !strings.Contains(err, "1 error\n\nwatching 1 file; press Ctrl-C to stop\n") {
-		t.Fatalf("%s%s", out, err)
+		t.Fatalf("unexpected output of the first check: %s%s", out, err)
 	}
 	w.write("main.conc", "fn main() {}\n")
 	if _, err := w.changed(); err != "main.conc changed\n\n\nwatching 1 file; press Ctrl-C to stop\n" {
@@ -303,7 +303,8 @@ func TestWatchCheck(t *testing.T) {
 	}
 }
 
-// TestWatchTools checks that the programs in files of tools are watched, with their files.
+// TestWatchTools checks that --watch also watches the programs that provide tools, and the files of
+// these programs.
 func TestWatchTools(t *testing.T) {
 	w := watching(t, false, map[string]string{
 		"main.conc":  "fn main() {}\n",
@@ -315,7 +316,7 @@ func TestWatchTools(t *testing.T) {
 	})
 	w.settle()
 	if out, err := w.wrote(); out != "" || err != "\nwatching 4 files; press Ctrl-C to stop\n" {
-		t.Fatalf("%s%s", out, err)
+		t.Fatalf("unexpected output of the first check: %s%s", out, err)
 	}
 	w.write("part.conc", "pub fn number() -> Int { true }\n")
 	if _, err := w.changed(); !strings.HasPrefix(err, "part.conc changed\n") || !strings.Contains(err, "expected `Int`") || !strings.HasSuffix(err, "watching 4 files; press Ctrl-C to stop\n") {

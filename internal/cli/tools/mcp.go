@@ -76,7 +76,7 @@ type mcpAddCommand struct {
 	passEnv         []string
 }
 
-// pairs parses flags of the form NAME=VALUE.
+// pairs parses the values of a flag. Each has the form NAME=VALUE.
 func pairs(flag string, all []string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, p := range all {
@@ -147,8 +147,7 @@ func (cmd *mcpAddCommand) add(ctx context.Context, name string, command []string
 	return err
 }
 
-// checkSecrets returns an error if a section contains a secret, which must not be written to the
-// manifest.
+// checkSecrets returns an error if a section of the manifest would contain a secret.
 func checkSecrets(section string) error {
 	_, found := manifest.Parse(source.NewFile(manifest.FileName, []byte(section)))
 	for _, d := range found.Sorted() {
@@ -159,7 +158,7 @@ func checkSecrets(section string) error {
 	return nil
 }
 
-// secretsOf returns the secrets that are passed to a server, to remove them from messages.
+// secretsOf returns the secrets that are passed to a server. They must be removed from messages.
 func secretsOf(c mcp.Config) *secret.Set {
 	secrets := &secret.Set{}
 	for _, variable := range c.HeadersEnv {
@@ -168,7 +167,8 @@ func secretsOf(c mcp.Config) *secret.Set {
 	return secrets
 }
 
-// config returns the server that the flags describe, and the members of its section.
+// config returns the configuration of the server that the flags describe, and the content of its
+// section in the manifest.
 func (cmd *mcpAddCommand) config(name, dir string, command []string) (mcp.Config, string, error) {
 	c := mcp.Config{Name: name, Transport: "stdio", Dir: dir, URL: cmd.url}
 	env, err := pairs("env", cmd.env)
@@ -212,7 +212,8 @@ func tomlTable(name string, m map[string]string) string {
 	return name + " = { " + strings.Join(all, ", ") + " }\n"
 }
 
-// manifestDir returns the directory of the project's manifest, or else the working directory.
+// manifestDir returns the directory of the project's manifest. Without a manifest, it returns the
+// working directory.
 func manifestDir(a *console.Console) string {
 	for dir := a.Abs("."); ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "Concerto.toml")); err == nil {
@@ -224,8 +225,8 @@ func manifestDir(a *console.Console) string {
 	}
 }
 
-// mcpBlock returns the source text that declares a server's tools. It mentions a tool only in a
-// comment if its name or a parameter is not a name in Concerto, or if its name is already used.
+// mcpBlock returns the source text that declares a server's tools. A tool appears only in a comment
+// if its name or a parameter's name is not valid in Concerto, or if its name is already used.
 func mcpBlock(name string, functions []mcp.Function) (string, error) {
 	var schemas, body strings.Builder
 	written := map[string]bool{}
@@ -260,7 +261,7 @@ func formatDeclarations(name, text string) ([]byte, diag.List) {
 	return format.Source(source.NewFile(name, []byte(text)), format.DefaultWidth)
 }
 
-// tomlString returns a TOML string, with control characters escaped.
+// tomlString returns s as a TOML string with control characters escaped.
 func tomlString(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

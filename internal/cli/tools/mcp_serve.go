@@ -89,8 +89,8 @@ func (cmd *mcpServeCommand) serve(parent context.Context, path string) error {
 	return err
 }
 
-// servedSource returns the source of the served program. Without a PATH and a project here or
-// above, it is an empty program if the flags add tools.
+// servedSource returns the source of the program to serve. It returns an empty program if there is
+// neither a PATH nor a project, and the flags add tools.
 func (cmd *mcpServeCommand) servedSource(path string) driver.Request {
 	s := driver.Request{Path: path, Dir: cmd.console.Dir}
 	if path != "" || len(cmd.world.Tools.Files)+len(cmd.world.Tools.Modules) == 0 {
@@ -118,7 +118,7 @@ func (cmd *mcpServeCommand) listen() (mcp.Listen, error) {
 	return l, nil
 }
 
-// uncloseable is a stream of the process; Close does nothing.
+// uncloseable is a stream of the process that must remain open: its Close does nothing.
 type uncloseable struct{ io.Writer }
 
 func (uncloseable) Close() error { return nil }

@@ -72,7 +72,7 @@ Warns if this machine cannot sandbox a command. Prints nothing if there are no e
 	return c
 }
 
-// checkSandboxes warns of tools whose sandboxes this machine does not support.
+// checkSandboxes prints a warning for each tool whose sandbox this machine does not support.
 func (cmd *checkCommand) checkSandboxes(_ context.Context, tools *tool.Registry) error {
 	run := cmd.console.Processes()
 	defer run.End()
@@ -158,7 +158,7 @@ Exit codes: 0 the call succeeded, 1 it failed, 2 the tools have errors.`,
 	return c
 }
 
-// withTools calls do with the tools of the manifest and of the flags.
+// withTools calls do with the tools of the manifest and the tools that the flags add.
 func withTools(ctx context.Context, a *console.Console, f *program.ToolFlags, do func(context.Context, *tool.Registry) error) error {
 	ctx, signals := interrupt.Catch(ctx)
 	defer signals.Stop()
@@ -181,7 +181,7 @@ func withTools(ctx context.Context, a *console.Console, f *program.ToolFlags, do
 	return err
 }
 
-// toolSession returns the context of tools in a command that runs no program.
+// toolSession returns the context for tool calls of a command that runs no program.
 func toolSession(a *console.Console) tool.Context {
 	return tool.Context{Caller: "client:tools", Cwd: a.Dir}
 }
@@ -203,7 +203,7 @@ func (cmd *listCommand) list(ctx context.Context, tools *tool.Registry) error {
 	return err
 }
 
-// writeTools writes tools in columns.
+// writeTools writes a table of tools.
 func writeTools(w io.Writer, list []tool.Listed) error {
 	wide := [2]int{}
 	rows := make([][2]string, len(list))
@@ -259,7 +259,7 @@ func (cmd *callCommand) callTool(ctx context.Context, name string) error {
 	})
 }
 
-// toolNames returns the names of tools, for completion.
+// toolNames returns the names of tools for shell completion.
 func toolNames(ctx context.Context, a *console.Console, args []string, f *program.ToolFlags) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -277,6 +277,6 @@ func toolNames(ctx context.Context, a *console.Console, args []string, f *progra
 			names = append(names, t.Name)
 		}
 	}
-	_ = set.Close() // no process was started
+	_ = set.Close() // an error cannot occur, because no process was started
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }

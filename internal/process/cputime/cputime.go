@@ -4,5 +4,6 @@ package cputime
 
 import "time"
 
-// started is the start time of the process, for systems that count no processor time.
+// started is the start time of the process. It is used on systems that do not report processor
+// time.
 var started = time.Now()

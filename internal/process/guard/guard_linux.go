@@ -10,11 +10,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/proc"
 )
 
-// How often the guardian scans the processes until none is left. A killed process takes a moment to
-// exit and may have started others. A process that forks and exits immediately is missed by some
-// scans: sure is the number of consecutive scans that must find nothing, and hunted the number of
-// checks for new processes in each scan. The numbers may be large because nothing waits for the
-// guardian.
+// Limits on the guardian's scans for processes. A killed process takes a moment to exit, and may
+// have started other processes. A scan may miss a process that forks and exits immediately. sure is
+// the number of consecutive scans that must find no process, and hunted the number of checks for
+// new processes in each scan. The numbers can be large because nothing waits for the guardian.
 const (
 	rounds = 3000
 	pause  = 5 * time.Millisecond
@@ -22,13 +21,13 @@ const (
 	hunted = 100
 )
 
-// list contains what the guardian must end.
+// list contains the runs and process groups that the guardian must kill.
 type list struct {
-	groups map[int]int64 // start time of the leader, by group number
+	groups map[int]int64 // start time of the group's leader, by group number
 	runs   map[string]bool
 }
 
-// watch reads the list from the pipe, and ends what is listed when the pipe is closed.
+// watch reads the list from the pipe. When the pipe is closed, it kills everything in the list.
 func watch(pipe *os.File) int {
 	// A service manager that stops all processes of a service must not stop the guardian first.
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -55,7 +54,8 @@ func watch(pipe *os.File) int {
 	return 0
 }
 
-// handleLine handles a line, and returns false if nothing is left to watch.
+// handleLine handles a line from the pipe. It returns false for "bye", which means that the process
+// that started the guardian exits normally.
 func (l *list) handleLine(line string) bool {
 	if line == "" {
 		return true
@@ -92,10 +92,10 @@ func numbers(text string) (a, b int64, ok bool) {
 	return 0, 0, false
 }
 
-// killAll ends everything in the list.
+// killAll kills everything in the list.
 func (l *list) killAll() {
 	for group, began := range l.groups {
-		// If the start time differs, the number was reused and the group is another one.
+		// If the start time differs, another group has the same number now.
 		if now := proc.Read(group); now == nil || now.StartTime == began {
 			_ = syscall.Kill(-group, syscall.SIGKILL)
 		}
@@ -123,7 +123,7 @@ func (l *list) sweepMarked() (found bool) {
 	return found
 }
 
-// hasMark reports whether an environment contains the mark of a listed run.
+// hasMark reports whether an environment contains the mark of a run in the list.
 func (l *list) hasMark(env []byte) bool {
 	for run := range l.runs {
 		if proc.Marked(env, run) {

@@ -34,8 +34,9 @@ func (a answer) Err() error {
 
 var errClosed = errors.New("closed")
 
-// TestLink checks that answers find their requests in any order, that events come after the
-// greeting, and that waiting requests return the link's error when the connection ends.
+// TestLink checks that each request receives its own answer, in whatever order the answers arrive,
+// and that events arrive after the greeting. When the connection ends, waiting requests must return
+// the link's error.
 func TestLink(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30)) // longer than a socket's path may be
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -70,39 +71,39 @@ func TestLink(t *testing.T) {
 	}()
 	for _, want := range []string{"welcome", "later is queued"} {
 		if got := <-events; got != want {
-			t.Errorf("event %q, want %q", got, want)
+			t.Errorf("event = %q, want %q", got, want)
 		}
 	}
 	if a, err := ask(context.Background(), "now"); err != nil || a.Text != "now" {
-		t.Errorf("%+v %v", a, err)
+		t.Errorf("answer to now = %+v, error %v", a, err)
 	}
 	if a := <-late; a.Text != "later" {
-		t.Errorf("%+v", a)
+		t.Errorf("answer to later = %+v", a)
 	}
 	if _, err := ask(context.Background(), "fail"); err == nil || err.Error() != "it failed" {
-		t.Errorf("%v", err)
+		t.Errorf("error of fail = %v, want it failed", err)
 	}
 	why := errors.New("why")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(why)
 	if _, err := ask(ctx, "silent"); !errors.Is(err, why) {
-		t.Errorf("%v", err)
+		t.Errorf("error after cancelling = %v, want the cause", err)
 	}
 	if _, err := ask(context.Background(), "hang up"); !errors.Is(err, errClosed) {
-		t.Errorf("%v", err)
+		t.Errorf("error after the holder has hung up = %v, want errClosed", err)
 	}
 	<-l.Lost()
 	if err := l.Send(question{Text: "more"}); !errors.Is(err, errClosed) {
-		t.Errorf("%v", err)
+		t.Errorf("Send on a lost link returns %v, want errClosed", err)
 	}
 	l.Close()
 	<-served
 	if none := holder.NewLink[answer](nil, nil, func() error { return errClosed }); !none.IsLost() || none.Send(question{}) != errClosed {
-		t.Error("without a connection it is not lost")
+		t.Error("a link without a connection is not lost")
 	}
 }
 
-// serve answers one connection as a holder does.
+// serve accepts one connection and plays a holder.
 func serve(t *testing.T, door net.Listener) {
 	conn, err := door.Accept()
 	if err != nil {

@@ -13,10 +13,11 @@ import (
 	"syscall"
 )
 
-// Launch starts a holder in a session of its own, so that it outlives this process and its
-// terminal. The holder reads spec from its standard input. Its first line of standard output is
-// decoded into ready, which reports that it accepts connections, or an error. Its standard error is
-// appended to the file log. The error is ErrKilled if a signal ended the holder before it was ready.
+// Launch starts a holder in a new session, so that the holder outlives this process and its
+// terminal. The holder reads spec from its standard input. Launch decodes the first line of the
+// holder's standard output into ready, or returns an error if the holder does not accept
+// connections. The error wraps ErrKilled if a signal killed the holder before that. The holder's
+// standard error is appended to the file log.
 func Launch(cmd *exec.Cmd, log string, spec, ready any) error {
 	logged, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -40,7 +41,7 @@ func Launch(cmd *exec.Cmd, log string, spec, ready any) error {
 		return err
 	}
 	exited := make(chan error, 1)
-	go func() { exited <- cmd.Wait() }() // the holder is our child while we live; other errors are in its log
+	go func() { exited <- cmd.Wait() }() // reaps the holder if it exits before this process; its log contains later errors
 	err = json.NewDecoder(output).Decode(ready)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		how := <-exited

@@ -15,14 +15,14 @@ import (
 
 // Answer is a line from a holder.
 type Answer interface {
-	Number() int64 // of the request that it answers; 0 for an event
+	Number() int64 // number of the answered request; 0 for an event
 	Err() error    // why the request failed
 }
 
-// ErrKilled means that a signal ended a holder before it was ready.
+// ErrKilled is the error of Launch if a signal killed the holder before it accepted connections.
 var ErrKilled = errors.New("it was killed before it was ready")
 
-// Link is a client's connection to a holder. Safe for concurrent use.
+// Link is a client's connection to a holder. It is safe for concurrent use.
 type Link[A Answer] struct {
 	conn      io.ReadWriteCloser
 	lostError func() error
@@ -30,13 +30,13 @@ type Link[A Answer] struct {
 
 	writing sync.Mutex
 	mu      sync.Mutex
-	n       int64 // the number of the last request
+	n       int64 // number of the last request
 	waiting map[int64]chan A
 }
 
-// NewLink returns a link over a connection; a nil conn means a link that is lost from the
-// beginning. event receives the events in order; lostError returns the error of requests after the
-// connection has ended.
+// NewLink returns a link over a connection. With a nil conn the link is lost immediately. event
+// receives the events in order. lostError returns the error for requests after the connection has
+// ended.
 func NewLink[A Answer](conn io.ReadWriteCloser, event func(A), lostError func() error) *Link[A] {
 	l := &Link[A]{conn: conn, lostError: lostError, lost: make(chan struct{}), waiting: map[int64]chan A{}}
 	if conn == nil {
@@ -47,7 +47,7 @@ func NewLink[A Answer](conn io.ReadWriteCloser, event func(A), lostError func() 
 	return l
 }
 
-// read routes what the holder sends, until the connection ends.
+// read passes answers to their requests, and events to event, until the connection ends.
 func (l *Link[A]) read(event func(A)) {
 	defer close(l.lost)
 	defer l.conn.Close()
@@ -97,8 +97,8 @@ func (l *Link[A]) Send(request any) error {
 	return nil
 }
 
-// Ask writes the request with a number and waits for its answer. The error is the answer's, that of
-// a connection that has ended, or the cause of ctx's end.
+// Ask writes a request and waits for the answer. numbered returns the request with the number n.
+// Ask returns the answer's error, the link's error if the connection ends, or the cause of ctx.
 func (l *Link[A]) Ask(ctx context.Context, numbered func(n int64) (request any)) (a A, err error) {
 	wait := make(chan A, 1)
 	l.mu.Lock()
@@ -126,7 +126,7 @@ func (l *Link[A]) Ask(ctx context.Context, numbered func(n int64) (request any))
 	return a, a.Err()
 }
 
-// Close ends the connection. After it there are no events.
+// Close closes the connection. No events arrive afterwards.
 func (l *Link[A]) Close() {
 	if l.conn != nil {
 		l.conn.Close()

@@ -6,25 +6,25 @@ import (
 	"sync"
 )
 
-// Peer is a client as a holder sees it. Safe for concurrent use.
+// Peer is a holder's connection to a client. It is safe for concurrent use.
 type Peer struct {
 	conn io.WriteCloser
-	mu   sync.Mutex // held during a write
+	mu   sync.Mutex // locked during a write
 }
 
-// NewPeer returns the client at the other end of a connection.
+// NewPeer returns a Peer for a client's connection.
 func NewPeer(conn io.WriteCloser) *Peer { return &Peer{conn: conn} }
 
-// Greet writes what welcome returns. Messages that others send during the call are written after
-// it.
+// Greet sends the value that welcome returns. Messages that other goroutines send during the call
+// are written after the greeting.
 func (p *Peer) Greet(welcome func() any) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return WriteLine(p.conn, welcome())
 }
 
-// Send writes an answer or an event. It ignores write errors: the reader of the connection notices
-// its end.
+// Send writes an answer or an event. It ignores write errors, because the reader of the connection
+// notices when the connection ends.
 func (p *Peer) Send(answer any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -34,7 +34,7 @@ func (p *Peer) Send(answer any) {
 // Close closes the connection, even during a write.
 func (p *Peer) Close() { p.conn.Close() }
 
-// Requests calls do for each request until the connection ends.
+// Requests decodes requests from in and calls do for each, until the connection ends.
 func Requests[Q any](in io.Reader, do func(*Q)) {
 	for d := json.NewDecoder(in); ; {
 		var q Q

@@ -7,12 +7,12 @@ import (
 	"strconv"
 )
 
-// atDir returns a short path of a directory that is valid while d is open. The path of a socket is
-// limited to about a hundred bytes, that of a directory is not.
+// atDir returns a short path of a directory. It is valid while d is open. It is needed because the
+// path of a socket is limited to about a hundred bytes, but the path of a directory is not.
 func atDir(d *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(d.Fd())) }
 
-// Listen opens a socket in a directory that only this user can connect to, and returns its path for
-// Dial.
+// Listen creates a socket in a directory. Only this user can connect to it. It returns the path at
+// to pass to Dial.
 func Listen(dir, name string) (l net.Listener, at string, err error) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -26,11 +26,11 @@ func Listen(dir, name string) (l net.Listener, at string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	l.(*net.UnixListener).SetUnlinkOnClose(false) // its path is invalid after the directory was closed
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // the path becomes invalid when the directory is closed
 	return l, name, os.Chmod(filepath.Join(dir, name), 0o600)
 }
 
-// Dial connects to a socket that Listen has opened.
+// Dial connects to a socket that Listen has created.
 func Dial(dir, at string) (*net.UnixConn, error) {
 	if filepath.IsAbs(at) {
 		dir, at = filepath.Split(at)

@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// socketPath is a length of a socket's path that every system supports.
+// socketPath is a length of socket paths, in bytes, that every system supports.
 const socketPath = 100
 
-// Listen opens a socket that only this user can connect to, in the given directory, or in a new
-// directory if the path is too long. It returns the path for Dial.
+// Listen creates a socket in the directory dir, or in a new directory if the path would be too
+// long. Only this user can connect to it. It returns the path at to pass to Dial.
 func Listen(dir, name string) (l net.Listener, at string, err error) {
 	at = name
 	path := filepath.Join(dir, at)
@@ -24,7 +24,7 @@ func Listen(dir, name string) (l net.Listener, at string, err error) {
 		path = filepath.Join(own, name)
 		at = path
 	}
-	_ = os.Remove(path) // left by a holder that was killed
+	_ = os.Remove(path) // a killed holder may have left its socket
 	l, err = net.Listen("unix", path)
 	if err != nil {
 		return nil, "", err
@@ -32,7 +32,7 @@ func Listen(dir, name string) (l net.Listener, at string, err error) {
 	return l, at, os.Chmod(path, 0o600)
 }
 
-// Dial connects to a socket that Listen has opened.
+// Dial connects to a socket that Listen has created.
 func Dial(dir, at string) (*net.UnixConn, error) {
 	if !filepath.IsAbs(at) {
 		at = filepath.Join(dir, at)

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Lock locks a file, which it creates if necessary, until unlock is called or the process exits.
+// Lock locks a file until unlock is called or the process exits. It creates the file if necessary.
 // The error wraps ErrHeld if another process holds the lock.
 func Lock(file string) (unlock func() error, err error) {
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
@@ -24,7 +24,8 @@ func Lock(file string) (unlock func() error, err error) {
 	return f.Close, nil
 }
 
-// Held reports whether a process holds the lock of a file. It opens the file only for reading.
+// Held reports whether a process holds the lock of a file. It needs only permission to read the
+// file.
 func Held(file string) (bool, error) {
 	f, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {

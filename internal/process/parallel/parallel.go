@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// Do cuts the numbers from 0 to n (exclusive) into consecutive parts, at most
-// one for each processor and none shorter than least, and calls work for each
-// part concurrently. It returns when all calls have returned. A panic in a part
-// is raised in the caller; of several panics, the first part's.
+// Do divides the numbers from 0 to n (exclusive) into consecutive parts and calls work for each
+// part concurrently. There is at most one part for each processor, and no part is shorter than
+// least unless n is. Do returns when all calls have returned. If calls panic, Do panics with the
+// value of the first part that panicked.
 func Do(n, least int, work func(from, to int)) {
 	parts := min(runtime.GOMAXPROCS(0), n/max(least, 1))
 	if parts <= 1 {

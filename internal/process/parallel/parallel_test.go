@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Each number is processed once, for any number of processors.
+// TestDo checks that each number is processed exactly once, for different numbers of processors.
 func TestDo(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, processors := range []int{1, 2, 3, 8} {
@@ -22,22 +22,22 @@ func TestDo(t *testing.T) {
 			})
 			for i := range done {
 				if got := done[i].Load(); got != 1 {
-					t.Errorf("%d processors: %d of %d was done %d times", processors, i, n, got)
+					t.Errorf("with %d processors, number %d of %d was processed %d times, want once", processors, i, n, got)
 				}
 			}
 			if want := max(1, min(processors, n/5)); int(parts.Load()) != want {
-				t.Errorf("%d processors: %d in %d parts, want %d", processors, n, parts.Load(), want)
+				t.Errorf("with %d processors, %d numbers were divided into %d parts, want %d", processors, n, parts.Load(), want)
 			}
 		}
 	}
 }
 
-// The panic of the first part reaches the caller.
+// TestDoPanics checks that the caller receives the panic of the first part that panics.
 func TestDoPanics(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	defer func() {
 		if r := recover(); r != 25 {
-			t.Errorf("recovered %v", r)
+			t.Errorf("recovered %v, want the panic of the first part, 25", r)
 		}
 	}()
 	Do(100, 1, func(from, _ int) {

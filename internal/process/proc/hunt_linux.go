@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// KillNewProcesses kills short-lived processes. A process that forks and exits immediately no
-// longer exists when a scan of /proc reaches it. But Linux assigns process numbers in order, so the
-// next number is known, and KillNewProcesses reads it in /proc until it exists. It checks the
-// newest and the next numbers rounds times, kills the processes for whose environment ours returns
-// true, and returns how many it killed.
+// KillNewProcesses kills short-lived processes. A process that forks and exits immediately may have
+// exited before a scan of /proc reaches it. Linux assigns process numbers in order, so
+// KillNewProcesses predicts the next numbers and reads them in /proc until they exist. It checks
+// the newest and the next numbers rounds times. It kills the processes for whose environment ours
+// returns true, and returns how many it killed.
 func KillNewProcesses(rounds int, ours func(env []byte) bool) (killed int) {
 	load, err := os.Open("/proc/loadavg") // the last field is the number of the newest process
 	if err != nil {
@@ -32,13 +32,14 @@ func KillNewProcesses(rounds int, ours func(env []byte) bool) (killed int) {
 	return killed
 }
 
-// How many numbers before and after the newest are checked: processes that started during a check,
-// and those that are starting.
+// Number of process numbers to check before and after the newest one. The numbers before belong to
+// processes that started during a check; the numbers after belong to processes that are being
+// started.
 const numbersBefore, numbersAfter = 4, 4
 
 type newProcessScanner struct{ env []byte }
 
-// newest returns the process number that was assigned last, or 0 if /proc does not contain it.
+// newest returns the last assigned process number, or 0 if /proc does not show it.
 func (h *newProcessScanner) newest(load int) int {
 	n, _ := syscall.Pread(load, h.env, 0)
 	line := h.env[:max(n, 0)]
@@ -55,7 +56,7 @@ func (h *newProcessScanner) newest(load int) int {
 	return pid
 }
 
-// environ is like Environ, with fewer system calls.
+// environ is Environ with fewer system calls.
 func (h *newProcessScanner) environ(pid int) []byte {
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/environ", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {

@@ -6,11 +6,11 @@ package proc
 // value is the run's id, a colon and the host's name.
 const Mark = "CONCERTO_HOST"
 
-// KeeperMark is an additional variable of processes of a durable run. Several processes continue
-// such a run one after the other, and its keeper outlives them. The value is the run's id, a dot,
-// the keeper's name, a colon and the name as in Mark.
+// KeeperMark is an additional environment variable of the processes of a durable run. Several
+// processes execute such a run one after the other, and its keeper outlives them. The value is the
+// run's id, a dot, the keeper's name, a colon and the host's name.
 const KeeperMark = "CONCERTO_KEPT"
 
-// KeeperPrefix is a prefix for Marked: before a run's id, a dot and a keeper's name it selects the
-// keeper's processes.
+// KeeperPrefix selects the processes of a keeper in calls of Marked. It precedes the run's id, a
+// dot and the keeper's name.
 const KeeperPrefix = "kept/"

@@ -5,18 +5,18 @@ import (
 	"strconv"
 )
 
-// Stat is a line of /proc/N/stat.
+// Stat is the content of /proc/N/stat for one process.
 type Stat struct {
-	State     byte // 'Z' for a process that its parent has not waited for
+	State     byte // one letter; 'Z' for a process that has exited but was not waited for
 	Parent    int
 	Group     int
 	Session   int
-	StartTime int64 // start time, in ticks since boot; together with the number it identifies the process
-	CPU       int64 // processor time of the process and of children that it waited for, in ticks
-	Pages     int64 // resident memory
+	StartTime int64 // ticks from boot to the start of the process; the process number and StartTime together identify a process
+	CPU       int64 // processor time in ticks, including children that the process waited for
+	Pages     int64 // resident memory, in pages
 }
 
-// TicksASecond is the number of ticks in a second. Linux uses this value in /proc on all machines.
+// TicksASecond is the number of ticks per second. Linux uses this value in /proc on all machines.
 const TicksASecond = 100
 
 // Indexes of the fields after the program name in a stat line.
@@ -26,7 +26,7 @@ const (
 	began, pages, fields          = 19, 21, 22
 )
 
-// CanRun reports whether the process can still execute.
+// CanRun reports whether the process has not exited.
 func (s *Stat) CanRun() bool { return s.State != 'Z' && s.State != 'X' }
 
 // Read returns the state of a process, or nil if there is none.
@@ -78,7 +78,7 @@ func parse(line []byte) *Stat {
 	return s
 }
 
-// All yields the numbers of all processes.
+// All yields the numbers of all processes on this machine.
 func All(yield func(pid int) bool) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -99,8 +99,9 @@ func All(yield func(pid int) bool) {
 	}
 }
 
-// Environ returns the environment with which a process was started, with a zero byte after each
-// variable, or nil if it has none, has exited, or may not be read.
+// Environ returns the environment with which a process was started. Each variable is followed by a
+// zero byte. It returns nil if the environment is empty or cannot be read, or if the process has
+// exited.
 func Environ(pid int) []byte {
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
@@ -109,8 +110,8 @@ func Environ(pid int) []byte {
 	return env
 }
 
-// Marked reports whether an environment contains the mark of a run. run is the run's id for the
-// processes of the run itself, or the id after KeptBy for those of its keeper.
+// Marked reports whether an environment contains the mark of a run. run is the run's id, or
+// KeeperPrefix and the name of a keeper for the processes of that keeper.
 func Marked(env []byte, run string) bool {
 	if len(run) > len(KeeperPrefix) && run[:len(KeeperPrefix)] == KeeperPrefix {
 		return hasVariable(env, KeeperMark+"="+run[len(KeeperPrefix):]+":")
@@ -118,10 +119,10 @@ func Marked(env []byte, run string) bool {
 	return hasVariable(env, Mark+"="+run+":") && !hasVariable(env, KeeperMark+"=")
 }
 
-// hasVariable reports whether a variable of an environment begins with mark. mark may match a whole
-// variable with its zero byte.
+// hasVariable reports whether a variable in an environment begins with mark. mark may also be a
+// complete variable with its zero byte.
 func hasVariable(env []byte, mark string) bool {
-	begins := true // a variable begins at i
+	begins := true // whether a variable begins at index i
 	for i := range env {
 		if begins && len(env)-i >= len(mark) && string(env[i:i+len(mark)]) == mark {
 			return true

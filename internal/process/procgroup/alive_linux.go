@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/proc"
 )
 
-// groupAlive reports whether a process of the group can still run. It ignores zombies, which accept
-// signals but may never be waited for in a container.
+// groupAlive reports whether a process of the group has not exited. It ignores zombies. Zombies
+// accept signals, and in a container they may never be waited for.
 func groupAlive(pgid int) bool {
 	if errors.Is(syscall.Kill(-pgid, 0), syscall.ESRCH) {
 		return false
@@ -20,5 +20,5 @@ func groupAlive(pgid int) bool {
 			return true
 		}
 	}
-	return !seen // without /proc, report true
+	return !seen // without /proc, assume that the group is alive
 }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// dieWithParent does nothing: only Linux can kill a child when its parent exits.
+// dieWithParent does nothing. Only Linux can kill a child process when its parent exits.
 func dieWithParent(*syscall.SysProcAttr) {}
 
-// groupAlive reports whether the group has a member.
+// groupAlive reports whether the group has a member, which may be a zombie.
 func groupAlive(pgid int) bool { return !errors.Is(syscall.Kill(-pgid, 0), syscall.ESRCH) }

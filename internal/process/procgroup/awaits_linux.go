@@ -13,8 +13,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/proc"
 )
 
-// AwaitsInput reports whether a member of the group waits for input on Stdin, and no member that
-// can read there does anything else. known is false if the system does not report it.
+// AwaitsInput reports whether a member of the group is waiting for input on Stdin and all other
+// members with the same input are idle. known is false if the system does not provide this
+// information.
 func (p *Process) AwaitsInput() (waits, known bool) {
 	pipe, err := pipeName(p.Stdin)
 	if err != nil {
@@ -40,8 +41,9 @@ func (p *Process) AwaitsInput() (waits, known bool) {
 	return waits, true
 }
 
-// processActivity returns what a process does. It counts as running if one of its threads runs, or
-// has run while the threads were checked, because one thread may wake another and then block.
+// processActivity returns what a process is doing. The process counts as running if one of its
+// threads is running, or ran during the check, because a thread may wake another one and then
+// block.
 func processActivity(pid int) (activity, error) {
 	all := blocked
 	before, tasks := switches(pid)
@@ -58,7 +60,8 @@ func processActivity(pid int) (activity, error) {
 	return all, nil
 }
 
-// switches returns the context switches of each thread, which change when a thread runs.
+// switches returns the numbers of context switches of each thread. The numbers change when a thread
+// runs.
 func switches(pid int) (all string, tasks []string) {
 	dir := fmt.Sprintf("/proc/%d/task/", pid)
 	entries, err := os.ReadDir(dir)
@@ -75,7 +78,7 @@ func switches(pid int) (all string, tasks []string) {
 	return b.String(), tasks
 }
 
-// pipeName returns the name of a pipe's ends in /proc.
+// pipeName returns the name that /proc shows for both ends of a pipe.
 func pipeName(f *os.File) (string, error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -88,19 +91,20 @@ func pipeName(f *os.File) (string, error) {
 	return fmt.Sprintf("pipe:[%d]", st.Ino), err
 }
 
-// activity is the state of a thread.
+// activity is what a process or a thread is doing.
 type activity int
 
 const (
-	blocked     activity = iota // it is blocked on something else
-	awaitsInput                 // it waits for standard input
-	running                     // it runs, or is about to
+	blocked     activity = iota // waiting for something other than standard input
+	awaitsInput                 // waiting for standard input
+	running                     // running or ready to run
 )
 
-// epollWait is the number of Linux's oldest epoll wait, which newer architectures do not have.
+// epollWait is the number of the system call epoll_wait by architecture. Newer architectures have
+// only later variants of the call.
 var epollWait = map[string]int{"amd64": 232, "386": 256, "arm": 252}
 
-// threadActivity returns what a thread does. A thread that has exited counts as blocked.
+// threadActivity returns what a thread is doing. A thread that has exited counts as blocked.
 func threadActivity(pid int, task string) (activity, error) {
 	tid, err := strconv.Atoi(task)
 	if err != nil {
@@ -117,7 +121,7 @@ func threadActivity(pid int, task string) (activity, error) {
 	case err != nil:
 		return blocked, err
 	}
-	// "NUMBER 0xARGUMENT …", or "running"
+	// The file contains "NUMBER 0xARGUMENT …" for a system call, or "running".
 	f := strings.Fields(string(text))
 	if s.State == 'R' || s.State == 'D' || len(f) < 2 {
 		return running, nil
@@ -141,7 +145,7 @@ func threadActivity(pid int, task string) (activity, error) {
 	return blocked, nil
 }
 
-// epollHasStdin reports whether an epoll descriptor waits for standard input.
+// epollHasStdin reports whether the epoll descriptor epoll includes standard input.
 func epollHasStdin(pid int, epoll uint64) bool {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", pid, epoll))
 	for line := range strings.Lines(string(text)) {

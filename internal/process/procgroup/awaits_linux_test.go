@@ -21,7 +21,7 @@ func init() {
 			os.Stdout.Write(b)
 		}
 	}
-	// waits like an event loop, for standard input and another file
+	// polls waits like an event loop: for standard input and another file.
 	roles["polls"] = func() {
 		epoll, err := unix.EpollCreate1(0)
 		if err != nil {
@@ -35,14 +35,15 @@ func init() {
 		fmt.Println("up")
 		unix.EpollWait(epoll, make([]unix.EpollEvent, 1), -1)
 	}
-	// waits, but not for its input
+	// pauses waits for something other than its input.
 	roles["pauses"] = func() {
 		fmt.Println("up")
 		select {}
 	}
 }
 
-// TestAwaitsInput checks that a process that waits for its input is recognised, and no other.
+// TestAwaitsInput checks that AwaitsInput returns true exactly for processes that wait for their
+// standard input.
 func TestAwaitsInput(t *testing.T) {
 	for _, c := range []struct {
 		role  string
@@ -54,12 +55,12 @@ func TestAwaitsInput(t *testing.T) {
 				firstLine(t, p)
 			}
 			if _, supported := p.AwaitsInput(); !supported {
-				t.Skip("this machine does not report it")
+				t.Skip("this machine does not report what processes wait for")
 			}
 			if !c.waits {
 				for range 20 {
 					if waits, _ := p.AwaitsInput(); waits {
-						t.Fatal("the process waits for its input")
+						t.Fatal("AwaitsInput returns true for a process that does not wait for its input")
 					}
 				}
 				return
@@ -76,7 +77,7 @@ func TestAwaitsInput(t *testing.T) {
 	}
 }
 
-// awaitsSoon polls until the process waits for its input.
+// awaitsSoon waits until AwaitsInput returns true.
 func awaitsSoon(t *testing.T, p *Process) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; {
@@ -84,7 +85,7 @@ func awaitsSoon(t *testing.T, p *Process) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatal("it is not seen to wait for its input")
+			t.Fatal("AwaitsInput does not report that the process waits for its input")
 		}
 	}
 }

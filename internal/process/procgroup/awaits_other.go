@@ -2,5 +2,5 @@
 
 package procgroup
 
-// AwaitsInput returns known as false: this system does not report it.
+// AwaitsInput returns false for known: this system does not provide the information.
 func (p *Process) AwaitsInput() (waits, known bool) { return false, false }

@@ -16,18 +16,18 @@ import (
 	"time"
 )
 
-// cgroup is a control group (cgroup v2) for one process and its descendants, including those that
-// change their process group or session.
+// cgroup is a control group (cgroup v2) for one process and its descendants. It includes
+// descendants that change their process group or session.
 type cgroup struct {
 	path string
 	dir  *os.File
 }
 
-// controllers are the controllers that limits need.
+// controllers are the cgroup controllers that enforce limits.
 var controllers = []string{"memory", "pids"}
 
-// delegated returns the directory of the control group below which this process may create others.
-// The error contains the reason why it may not.
+// delegated returns the directory of a control group in which this process may create other groups.
+// The error explains why there is none.
 var delegated = sync.OnceValues(func() (string, error) { return delegatedOf(ownGroup, controllers) })
 
 // ownGroup returns the directory of this process's control group.
@@ -43,7 +43,8 @@ func ownGroup() (string, error) {
 	return groupDir(string(own), string(mounts))
 }
 
-// groupDir finds the directory from /proc/self/cgroup and /proc/self/mountinfo.
+// groupDir computes the directory of a control group from the contents of /proc/self/cgroup and
+// /proc/self/mountinfo.
 func groupDir(own, mounts string) (string, error) {
 	path := ""
 	for line := range strings.Lines(own) {
@@ -55,7 +56,7 @@ func groupDir(own, mounts string) (string, error) {
 		return "", errors.New("this machine has no cgroup v2")
 	}
 	for line := range strings.Lines(mounts) {
-		// "36 35 98:0 ROOT DIR OPTIONS … - TYPE SOURCE OPTIONS"
+		// The line has the form "36 35 98:0 ROOT DIR OPTIONS … - TYPE SOURCE OPTIONS".
 		front, back, _ := strings.Cut(line, " - ")
 		f, kind := strings.Fields(front), strings.Fields(back)
 		if len(f) < 5 || len(kind) == 0 || kind[0] != "cgroup2" {
@@ -69,7 +70,8 @@ func groupDir(own, mounts string) (string, error) {
 	return "", errors.New("no cgroup v2 is mounted")
 }
 
-// delegatedOf prepares a group's directory so that groups with limits can be created in it.
+// delegatedOf prepares the directory of a control group so that groups with limits can be created
+// in it. need lists the required controllers.
 func delegatedOf(own func() (string, error), need []string) (string, error) {
 	dir, err := own()
 	if err != nil {
@@ -94,8 +96,8 @@ func delegatedOf(own func() (string, error), need []string) (string, error) {
 	}
 	err = enableControllers(dir, need)
 	if errors.Is(err, syscall.EBUSY) {
-		// A group that contains processes cannot have child groups with limits. If all of them are
-		// ours, they move to a new child group, which remains.
+		// A group that contains processes cannot have child groups with limits. If the processes
+		// are only this one and its children, they move to a new child group.
 		if err = moveProcesses(dir, try); err == nil {
 			return dir, enableControllers(dir, need)
 		}
@@ -107,14 +109,14 @@ func delegatedOf(own func() (string, error), need []string) (string, error) {
 	return dir, nil
 }
 
-// moveProcesses moves this process and its children from one group to another. It fails if the
-// group contains other processes.
+// moveProcesses moves this process and its children from one group to another. It returns an error
+// if the group contains other processes.
 func moveProcesses(from, to string) error {
 	in, err := os.ReadFile(filepath.Join(from, "cgroup.procs"))
 	if err != nil {
 		return err
 	}
-	family.mu.Lock() // prevents the start of a child
+	family.mu.Lock() // no child can be started while mu is locked
 	defer family.mu.Unlock()
 	all := strings.Fields(string(in))
 	for _, text := range all {
@@ -130,7 +132,7 @@ func moveProcesses(from, to string) error {
 	return nil
 }
 
-// enableControllers enables limits in the groups below dir.
+// enableControllers enables controllers for the groups below dir.
 func enableControllers(dir string, need []string) error {
 	file := filepath.Join(dir, "cgroup.subtree_control")
 	have, err := os.ReadFile(file)
@@ -147,7 +149,7 @@ func enableControllers(dir string, need []string) error {
 	return nil
 }
 
-// writeControl writes to a control file of the kernel.
+// writeControl writes text to a control file.
 func writeControl(file, text string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {
@@ -157,14 +159,14 @@ func writeControl(file, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-var cgroups atomic.Int64 // number of groups created, used in their names
+var cgroups atomic.Int64 // number of groups created so far, used in their names
 
 // spareThreads is the number of threads that a group may have for each allowed process. The kernel
-// limits threads, while the limit counts processes; this bound stops what starts processes faster
-// than they are counted.
+// limits the number of threads, while Limits counts processes. The kernel's limit stops programs
+// that start processes faster than the periodic check counts them.
 const spareThreads = 64
 
-// newCgroup creates a group with limits below base.
+// newCgroup creates a group with the limits l below base.
 func newCgroup(base string, l *Limits) (*cgroup, error) {
 	g := &cgroup{path: filepath.Join(base, fmt.Sprintf("concerto-%d-%d", os.Getpid(), cgroups.Add(1)))}
 	if err := os.Mkdir(g.path, 0o755); err != nil {
@@ -186,7 +188,8 @@ func (g *cgroup) limit(l *Limits) error {
 		if err := writeControl(filepath.Join(g.path, "memory.max"), strconv.FormatInt(l.MemoryMB<<20, 10)); err != nil {
 			return err
 		}
-		// A kernel without swap lacks the first file, an older kernel the second.
+		// A kernel without swap has no memory.swap.max, and an older kernel has no
+		// memory.oom.group.
 		for file, text := range map[string]string{"memory.swap.max": "0", "memory.oom.group": "1"} {
 			if err := writeControl(filepath.Join(g.path, file), text); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return err
@@ -199,7 +202,7 @@ func (g *cgroup) limit(l *Limits) error {
 	return nil
 }
 
-// exceeded returns the limit that the group exceeds or has exceeded.
+// exceeded returns the limit that the group has exceeded, or "".
 func (g *cgroup) exceeded(l *Limits) Limit {
 	switch {
 	case l.MemoryMB > 0 && g.readCounter("memory.events", "oom_kill") > 0:
@@ -214,7 +217,8 @@ func (g *cgroup) exceeded(l *Limits) Limit {
 	})
 }
 
-// readCounter reads a number from a file of "NAME NUMBER" lines, or returns 0.
+// readCounter returns a counter from a file that consists of "NAME NUMBER" lines. It returns 0 if
+// there is no such counter.
 func (g *cgroup) readCounter(file, name string) int64 {
 	f, err := os.Open(filepath.Join(g.path, file))
 	if err != nil {
@@ -223,7 +227,7 @@ func (g *cgroup) readCounter(file, name string) int64 {
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		if key, number, ok := strings.Cut(lines.Text(), " "); ok && key == name {
-			n, _ := strconv.ParseInt(number, 10, 64) // the kernel wrote it
+			n, _ := strconv.ParseInt(number, 10, 64) // the kernel writes only valid numbers
 			return n
 		}
 	}
@@ -232,11 +236,11 @@ func (g *cgroup) readCounter(file, name string) int64 {
 
 // kill sends SIGKILL to all processes in the group.
 func (g *cgroup) kill() {
-	// A kernel before 5.14 lacks this file; then only the process group is killed.
+	// Kernels before 5.14 have no cgroup.kill. Then only the process group is killed.
 	_ = writeControl(filepath.Join(g.path, "cgroup.kill"), "1")
 }
 
-// removal limits the wait for a killed group to become empty.
+// removal is the maximum time to wait until a killed group is empty.
 const removal = time.Second
 
 // remove kills the remaining processes and removes the group.

@@ -12,12 +12,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// links is the number of processes after which a chain ends by itself: far more than can start
-// during the test, and few enough to end soon if the test fails.
+// links is the number of processes after which a chain stops by itself. It is far more than can
+// start during the test, but small enough that the chain soon stops if the test fails.
 const links = 50_000
 
 func init() {
-	// forks, leaves its session and exits, as does each child
+	// chain forks, changes its session and exits; each child does the same.
 	roles["chain"] = func() {
 		fmt.Println("up")
 		chain()
@@ -31,7 +31,7 @@ func init() {
 		<-p.Done()
 		return p
 	}
-	// exits normally; the chain continues
+	// run-with-chain exits normally while the chain continues.
 	roles["run-with-chain"] = func() {
 		Adopt()
 		r := &Run{ID: os.Getenv("PROCGROUP_RUN"), Executable: os.Args[0]}
@@ -41,7 +41,7 @@ func init() {
 		Farewell()
 		os.Exit(0)
 	}
-	// does not exit
+	// run-killed-with-chain does not exit; the test kills it.
 	roles["run-killed-with-chain"] = func() {
 		begin(&Run{ID: os.Getenv("PROCGROUP_RUN"), Executable: os.Args[0]})
 		fmt.Println("up")
@@ -51,8 +51,9 @@ func init() {
 
 var atEnd = []byte("the chain came to its own end")
 
-// chain uses only system calls: a forked Go program has one thread and no scheduler. Each link
-// holds standard error, and the last writes to it.
+// chain is the loop of the processes in a chain. It uses only system calls, because a forked Go
+// program has one thread and no scheduler. Each process has standard error open, and the last one
+// writes to it.
 //
 //go:norace
 func chain() {
@@ -69,12 +70,12 @@ func chain() {
 	syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)
 }
 
-// chainTime is a descriptor that a chain's links inherit from the test through the run.
+// chainTime is the number of a file descriptor. The processes of a chain inherit it from the test.
 const chainTime = 3
 
-// TestChainEnds checks that processes that fork and exit without pause, each in its own session,
-// are ended with the run, normally or by SIGKILL. The test depends on speed, and the race detector
-// slows forks down by copying its shadow memory.
+// TestChainEnds checks that processes that fork and exit without pause, each in a new session, are
+// killed when the run exits normally or is killed. The test depends on the speed of forks, which
+// the race detector slows down because its shadow memory must be copied.
 func TestChainEnds(t *testing.T) {
 	randtest.Measures(t)
 	for _, role := range []string{"run-with-chain", "run-killed-with-chain"} {
@@ -88,15 +89,15 @@ func TestChainEnds(t *testing.T) {
 			w.Close()
 			if role == "run-killed-with-chain" {
 				if !lines.Scan() || lines.Text() != "up" {
-					t.Fatalf("got %q, want \"up\"", lines.Text())
+					t.Fatalf("first line of the run = %q, want \"up\"", lines.Text())
 				}
 				_ = c.Process.Kill()
 			}
 			begun := time.Now()
-			if output, err := io.ReadAll(r); err != nil || len(output) > 0 { // ends with the last link
-				t.Errorf("output %s (%v)", output, err)
+			if output, err := io.ReadAll(r); err != nil || len(output) > 0 { // the output ends when the last process of the chain exits
+				t.Errorf("the chain was not killed: output %s (error %v)", output, err)
 			}
-			t.Logf("ended after %v", time.Since(begun).Round(time.Millisecond))
+			t.Logf("the chain was killed after %v", time.Since(begun).Round(time.Millisecond))
 			awaitNone(t, run)
 		})
 	}

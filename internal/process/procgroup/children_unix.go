@@ -11,18 +11,19 @@ import (
 )
 
 // children contains the started child processes that have not exited. One goroutine waits for all
-// of them, while package os would need a thread for each, and on Linux a descriptor. The goroutine
-// runs while there are children.
+// of them. Package os would need a thread for each child, and on Linux also a descriptor. The
+// goroutine runs only while there are children.
 type children struct {
 	mu       sync.Mutex
-	expected int // number of children that live or are being started
+	expected int // number of children that are running or being started
 	living   map[int]chan<- ended
 	signals  chan os.Signal // receives SIGCHLD; one signal may report several exits
-	adopts   bool           // children that this package did not start are orphans
-	orphans  int            // number of orphans collected
+	adopts   bool           // unknown children are orphans, which must be waited for
+	orphans  int            // number of orphans that were waited for
 }
 
-// ended describes how a process exited; err is the reason if that is unknown.
+// ended describes how a process exited. If err is not nil, it is the reason why the status is
+// unknown.
 type ended struct {
 	status syscall.WaitStatus
 	usage  syscall.Rusage
@@ -31,8 +32,8 @@ type ended struct {
 
 var ours = children{living: map[int]chan<- ended{}}
 
-// startProcess starts a command and returns its process number and a channel that receives its end
-// once.
+// startProcess starts a command. It returns the process number and a channel that receives one
+// value when the process exits.
 func (c *children) startProcess(cmd *exec.Cmd) (pid int, end <-chan ended, err error) {
 	c.mu.Lock()
 	if c.expected++; c.expected == 1 {
@@ -49,23 +50,23 @@ func (c *children) startProcess(cmd *exec.Cmd) (pid int, end <-chan ended, err e
 		return 0, nil, err
 	}
 	pid = cmd.Process.Pid
-	_ = cmd.Process.Release() // this package waits for the child; package os must release it
+	_ = cmd.Process.Release() // package os must forget the process, because this package waits for it
 	exited := make(chan ended, 1)
 	c.living[pid] = exited
-	// its signal may have come before the child was registered; an orphan's signal waits for the
-	// next one
+	// If the child exited before it was registered, its signal was ignored, so check now. An orphan
+	// that exited at that time is collected at the next signal.
 	c.collect(pid)
 	return pid, exited, nil
 }
 
-// contains reports whether a process was started here and is not yet collected.
+// contains reports whether the process pid was started by this package and has not been waited for.
 func (c *children) contains(pid int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.living[pid] != nil
 }
 
-// decrement counts one expected child less.
+// decrement decreases the number of expected children.
 func (c *children) decrement() {
 	if c.expected--; c.expected == 0 {
 		signal.Stop(c.signals)
@@ -79,16 +80,16 @@ func (c *children) watch(signals <-chan os.Signal) {
 	}
 }
 
-// adoptOrphans makes collectAll treat unknown children as orphans.
+// adoptOrphans makes collectAll wait for unknown children, too.
 func (c *children) adoptOrphans() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.adopts = true
 }
 
-// collectAll collects the children that have exited, including orphans, and returns the number of
-// orphans collected so far. While a child is being started, an unknown child may be that one, so
-// orphans are skipped.
+// collectAll waits for all children that have exited, and returns the total number of orphans
+// collected. It does not collect orphans while a child is being started, because an unknown child
+// may be the new one.
 func (c *children) collectAll() (orphans int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,7 +114,7 @@ func (c *children) collectAll() (orphans int) {
 	}
 }
 
-// collect reports the end of a process if it has exited.
+// collect waits for the child pid if it has exited, and reports the exit.
 func (c *children) collect(pid int) {
 	var e ended
 	for {
@@ -130,7 +131,7 @@ func (c *children) collect(pid int) {
 	c.deliver(pid, e)
 }
 
-// deliver reports the end of a process.
+// deliver reports the exit of the child pid.
 func (c *children) deliver(pid int, e ended) {
 	c.living[pid] <- e
 	delete(c.living, pid)

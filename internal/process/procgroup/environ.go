@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/proc"
 )
 
-// inherited lists the variables that every process receives from the run's environment: those that
-// programs need to find their files, language, certificates and network. A name that ends in *
-// matches every name with that prefix.
+// inherited lists the variables that every process receives from the run's environment. Programs
+// need them to find files, language, certificates and network. A name that ends in * matches every
+// name with that prefix.
 var inherited = []string{
 	"HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "LANGUAGE", "LC_*", "TERM", "COLORTERM", "NO_COLOR", "TZ", "TMPDIR", "XDG_*",
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
@@ -19,19 +19,20 @@ var inherited = []string{
 	"CONCERTO_*",
 }
 
-// neverInherited lists variables that no process receives, because they would let it impersonate
-// Concerto.
+// neverInherited lists variables that no process receives, because a process could use them to
+// impersonate Concerto.
 var neverInherited = []string{"CONCERTO_RELAY_SOCK", proc.KeeperMark}
 
-// Inherit selects further variables of the run's environment for a process.
+// Inherit selects additional variables of the run's environment that a process receives.
 type Inherit struct {
-	Pass []string // names, in which * matches any characters
-	// variables that contain other services' keys; passed only if Pass contains the full name
+	Pass []string // names of variables; * matches any characters
+	// Keys contains variables with the keys of other services. Such a variable is passed only if
+	// Pass contains its full name.
 	Keys map[string]bool
 }
 
-// Of returns the part of an environment that the process receives, and the sorted names of the
-// other variables.
+// Of returns the variables of environ that the process receives, and the sorted names of the
+// others.
 func (in Inherit) Of(environ []string) (passed, withheld []string) {
 	for _, kv := range environ {
 		name, _, ok := strings.Cut(kv, "=")

@@ -16,7 +16,7 @@ func TestInherit(t *testing.T) {
 	base := []string{"PATH=/bin", "LC_ALL=C", "XDG_RUNTIME_DIR=/run", "http_proxy=p", "CONCERTO_LOG=1"}
 	for _, c := range []struct {
 		pass   []string
-		more   []string // beyond the base
+		more   []string // variables that are passed in addition to base
 		others []string
 	}{
 		{nil, nil, []string{"CONCERTO_KEY", "CONCERTO_RELAY_SOCK", "EMPTY", "LCD", "OTHER", "SECRET", "SECRET_TOO"}},
@@ -30,7 +30,7 @@ func TestInherit(t *testing.T) {
 		passed, others := Inherit{Pass: c.pass, Keys: keys}.Of(run)
 		want := slices.DeleteFunc(slices.Clone(run), func(kv string) bool { return !slices.Contains(base, kv) && !slices.Contains(c.more, kv) })
 		if !slices.Equal(passed, want) || !slices.Equal(others, c.others) {
-			t.Errorf("%q: passed %q, want %q; other names %q, want %q", c.pass, passed, want, others, c.others)
+			t.Errorf("with Pass %q: passed %q, want %q; withheld %q, want %q", c.pass, passed, want, others, c.others)
 		}
 	}
 }
@@ -44,7 +44,7 @@ func TestCovers(t *testing.T) {
 		{"*A", "AB", false}, {"A*A", "A", false}, {"A*A", "AA", true}, {"A*B*C", "AxBxBxC", true}, {"A*B*C", "AxCxB", false}, {"**", "x", true},
 	} {
 		if got := matchesPattern(c.pattern, c.name); got != c.want {
-			t.Errorf("%q covers %q: %v", c.pattern, c.name, got)
+			t.Errorf("matchesPattern(%q, %q) = %v", c.pattern, c.name, got)
 		}
 	}
 }
@@ -69,11 +69,11 @@ func TestManualListsInherited(t *testing.T) {
 	slices.Sort(named)
 	want := slices.Sorted(slices.Values(inherited))
 	if !slices.Equal(named, want) {
-		t.Errorf("the manual names\n%q, inherited are\n%q", named, want)
+		t.Errorf("the manual lists\n%q, want\n%q", named, want)
 	}
 	for _, name := range neverInherited {
 		if before, _, _ := strings.Cut(without, "."); !strings.Contains(before, "`"+name+"`") {
-			t.Errorf("the manual does not say that %s is withheld", name)
+			t.Errorf("the manual does not mention that %s is withheld", name)
 		}
 	}
 }

@@ -5,31 +5,33 @@ import (
 	"sync"
 )
 
-// family is the set of this process's children: those that it started, and orphans that it adopted.
+// family contains the children of this process: processes that it started, and orphans that it
+// adopted.
 var family childSet
 
 type childSet struct {
-	mu      sync.Mutex // held while a child is started, until it is registered
-	adopts  bool       // orphaned descendants become children
-	started bool       // a child was started
+	mu      sync.Mutex // locked while a child is started, until the child is registered
+	adopts  bool       // orphaned descendants become children of this process
+	started bool       // a child has been started
 
-	orphans int // number of orphans collected at the last sweep
+	orphans int // number of orphans collected until the last sweep
 }
 
 // Adopt makes this process the parent of its orphaned descendants, so that Run.End finds them. It
-// is for programs that start processes only through this package. It has an effect only on Linux.
+// is for programs that start processes only through this package. It has no effect on systems other
+// than Linux.
 func Adopt() {
 	family.mu.Lock()
 	defer family.mu.Unlock()
 	family.adopts = true
 }
 
-// onChildStarted is called when a child was started and the guardian does not know it yet, for
-// tests.
+// onChildStarted is a hook for tests. It is called after a child was started and before the
+// guardian is notified.
 var onChildStarted = func() {}
 
-// startChild starts a process of a run on the starter thread, and calls hold with its number
-// immediately.
+// startChild starts a process of a run on the starter thread. It calls hold with the process number
+// immediately after the start.
 func (f *childSet) startChild(r *Run, cmd *exec.Cmd, hold func(pid int)) (pid int, end <-chan ended, err error) {
 	onStarter(func() {
 		guarded := r.ensureGuardian()
@@ -45,7 +47,7 @@ func (f *childSet) startChild(r *Run, cmd *exec.Cmd, hold func(pid int)) (pid in
 	return pid, end, err
 }
 
-// fork starts a child. It must be called on the starter thread.
+// fork starts a child. It must run on the starter thread.
 func (f *childSet) fork(cmd *exec.Cmd) (pid int, end <-chan ended, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

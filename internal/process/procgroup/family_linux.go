@@ -12,17 +12,18 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/proc"
 )
 
-// becomeReaper ignores the error: a kernel before 3.4 passes orphans to init, as other systems do.
+// becomeReaper makes orphaned descendants children of this process. It ignores errors: with a
+// kernel before 3.4, init adopts orphans, as on other systems.
 func becomeReaper() {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	ours.adoptOrphans()
 }
 
-// dieWithParent makes the kernel kill a child when the thread that starts it exits.
+// dieWithParent makes the kernel kill a child when the thread that started the child exits.
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
 // starter is the thread that starts all children. The kernel kills a child when the thread that
-// started it exits, so that thread must live as long as this process.
+// started the child exits. Therefore the starter thread must live as long as this process.
 var starter struct {
 	once sync.Once
 	jobs chan func()
@@ -49,10 +50,10 @@ func runStarter(jobs <-chan func()) {
 	}
 }
 
-// How often a sweep scans for orphans, the delay between scans, and the number of consecutive scans
-// that must find nothing after one has found something: processes that fork endlessly are missed by
-// some scans. The numbers are large because the sweep gets little time on a busy machine. hunted is
-// the number of checks for new processes in each scan.
+// Limits on the scans of a sweep for orphans: their maximum number, the delay between them, and the
+// number of consecutive scans that must find nothing after one has found an orphan. Some scans miss
+// processes that fork endlessly. The numbers are large because the sweep gets little processor time
+// on a busy machine. hunted is the number of checks for new processes in each scan.
 const (
 	sweepRounds = 3000
 	sweepPause  = time.Millisecond
@@ -60,7 +61,7 @@ const (
 	hunted      = 30
 )
 
-// sweepOrphans kills and collects the orphans of a run, and reports whether none is left.
+// sweepOrphans kills the orphans of a run and waits for them. It reports whether none remains.
 func (f *childSet) sweepOrphans(run string) (clean bool) {
 	f.mu.Lock()
 	idle := !f.adopts || !f.started
@@ -84,10 +85,11 @@ func (f *childSet) sweepOrphans(run string) (clean bool) {
 	return false
 }
 
-// sweepOnce reports whether there was an orphan of the run, or any orphan since the last call: one
-// that has exited may have started others, and no longer shows which run it belonged to.
+// sweepOnce kills the marked orphans. It reports whether it found one, or whether any orphan has
+// exited since the last call. It is unknown which run an exited orphan belonged to, and it may have
+// started others.
 func (f *childSet) sweepOnce(marked func(env []byte) bool) (found bool) {
-	f.mu.Lock() // prevents the start of a child
+	f.mu.Lock() // no child can be started while mu is locked
 	defer f.mu.Unlock()
 	self := os.Getpid()
 	for pid := range proc.All {
@@ -109,8 +111,8 @@ func (f *childSet) sweepOnce(marked func(env []byte) bool) (found bool) {
 	return found
 }
 
-// isExiting reports whether a process has released its memory but is not a zombie yet, so that its
-// children are not yet ours.
+// isExiting reports whether a process has released its memory but is not yet a zombie. The children
+// of such a process have not been adopted yet.
 func isExiting(pid int) bool {
 	s := proc.Read(pid)
 	return s != nil && s.CanRun() && s.Pages == 0

@@ -4,7 +4,8 @@ package procgroup
 
 func becomeReaper() {}
 
-// onStarter calls do: on this system children survive their parent, so no special thread is needed.
+// onStarter calls do. On this system, children survive the thread that started them, so no special
+// thread is needed.
 func onStarter(do func()) { do() }
 
 // sweepOrphans does nothing: orphans do not become children of this process.

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Reasons why a command cannot be started, for use with errors.Is.
+// Reasons why a command cannot be started. Check them with errors.Is.
 var (
 	ErrNotFound      = errors.New("not found")
 	ErrNotExecutable = errors.New("not executable")
 	ErrIsDirectory   = errors.New("a directory")
 )
 
-// Find returns the path of a command. A name with a slash is relative to dir; any other is looked
-// up in env's PATH. The error is ErrNotFound, ErrNotExecutable or ErrIsDirectory.
+// Find returns the path of a command. A name with a slash is relative to dir. Other names are
+// searched in the PATH of env. The error wraps ErrNotFound, ErrNotExecutable or ErrIsDirectory.
 func Find(command, dir string, env []string) (string, error) {
 	if strings.ContainsRune(command, '/') {
 		path := command
@@ -48,7 +48,8 @@ func Find(command, dir string, env []string) (string, error) {
 	return "", found
 }
 
-// Getenv returns the value of name in an environment, or "". The last of several entries counts.
+// Getenv returns the value of a variable in an environment, or "". If the variable occurs several
+// times, the last value is used.
 func Getenv(env []string, name string) string {
 	v, _ := LookupEnv(env, name)
 	return v

@@ -16,7 +16,7 @@ const (
 	killSignal
 )
 
-// setGroup fails: without process groups a host's descendants could not be ended.
+// setGroup returns an error: without process groups, the descendants of a host could not be killed.
 func setGroup(*exec.Cmd, bool) error {
 	return errors.New("subprocesses need process groups, which " + runtime.GOOS + " lacks: run on Linux or macOS")
 }
@@ -41,7 +41,7 @@ func (children) startProcess(cmd *exec.Cmd) (int, <-chan ended, error) {
 	}
 	end := make(chan ended, 1)
 	go func() {
-		_ = cmd.Wait() // the state contains how it exited
+		_ = cmd.Wait() // the process state contains the exit code
 		end <- ended{cmd.ProcessState}
 	}()
 	return cmd.Process.Pid, end, nil

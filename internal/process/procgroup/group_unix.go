@@ -26,7 +26,8 @@ func setGroup(cmd *exec.Cmd, isolated bool) error {
 	return nil
 }
 
-// exhausted reports whether a start failed because files, processes or memory ran out.
+// exhausted reports whether a start failed because the system ran out of file descriptors,
+// processes or memory.
 func exhausted(err error) bool {
 	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
 		if errors.Is(err, e) {
@@ -36,17 +37,18 @@ func exhausted(err error) bool {
 	return false
 }
 
-// signalGroup ignores the error: it means that the group has no member.
+// signalGroup sends a signal to a process group. It ignores the error, which means that the group
+// has no member.
 func signalGroup(pgid int, s groupSignal) { _ = syscall.Kill(-pgid, s) }
 
-// pipeEnd reads from a pipe without package os, so that output.count can be held exactly while
-// bytes leave the pipe. The closure for Go's poller is created once, so that a read allocates
-// nothing.
+// pipeEnd reads from a pipe without package os. This makes it possible to lock output.count exactly
+// while bytes are read from the pipe. The function for Go's poller is created only once, so that
+// reads do not allocate memory.
 type pipeEnd struct {
 	raw   syscall.RawConn
-	bad   error // why the pipe cannot be read
+	bad   error // error of opening the pipe for reading; nil if it can be read
 	begin func(fd uintptr) (done bool)
-	buf   []byte // buffer and result of the current read
+	buf   []byte // buffer of the current read
 	n     int
 	err   error
 }
@@ -78,7 +80,7 @@ func (o *output) readWait(b []byte) (int, error) {
 	return p.n, p.err
 }
 
-// readNow reads without waiting. 0 and nil mean that the pipe is empty or at its end.
+// readNow reads without waiting. It returns 0 and nil if the pipe is empty or at its end.
 func (o *output) readNow(b []byte) (n int, err error) {
 	if o.pipe.bad != nil {
 		return 0, o.pipe.bad
@@ -92,7 +94,7 @@ func (o *output) readNow(b []byte) (n int, err error) {
 	return n, err
 }
 
-// readOnce reads from the pipe, or fails with EAGAIN.
+// readOnce reads from the pipe once. It returns EAGAIN if the pipe is empty.
 func (o *output) readOnce(fd int, b []byte) (int, error) {
 	o.count.Lock()
 	defer o.count.Unlock()
@@ -107,11 +109,11 @@ func (o *output) readOnce(fd int, b []byte) (int, error) {
 	}
 }
 
-// input writes to a pipe without waiting, and without allocating, as pipeEnd does.
+// input writes to a pipe without waiting. Like pipeEnd, it does not allocate memory.
 type input struct {
 	raw   syscall.RawConn
 	begin func(fd uintptr)
-	buf   []byte // buffer and result of the current write
+	buf   []byte // buffer of the current write
 	n     int
 }
 

@@ -14,22 +14,22 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/proc"
 )
 
-// guards is the connection to this process's guardian (package guard).
+// guards is this process's connection to its guardian (package guard).
 var guards guardian
 
 type guardian struct {
 	mu     sync.Mutex
-	pid    int // 0 without a guardian
+	pid    int // process number of the guardian; 0 if there is none
 	end    <-chan ended
-	pipe   *os.File // its standard input
+	pipe   *os.File // write end of the guardian's standard input
 	in     *input
-	groups map[int]int64 // start time of the leader of each living group
+	groups map[int]int64 // start times of the leaders of the living groups, by group number
 	runs   map[string]bool
 }
 
-// watchRun makes the guardian end a run's processes if this process is killed, and starts the
-// guardian if there is none. It is called on the starter thread before the run's first process
-// starts, so that the run is never unguarded. The error means that no guardian watches.
+// watchRun makes the guardian kill the processes of a run if this process is killed. It starts the
+// guardian if necessary. It must be called on the starter thread before the run's first process
+// starts, so that the run is never unguarded. It returns an error if no guardian watches the run.
 func (g *guardian) watchRun(r *Run) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -46,8 +46,8 @@ func (g *guardian) watchRun(r *Run) error {
 	return g.startGuardian(r.Executable)
 }
 
-// addGroup adds a new group to the list of the guardian. If the guardian has died, another is
-// started; if that fails, the next start tries again.
+// addGroup adds a new group to the guardian's list. If the guardian has exited, addGroup starts
+// another one; if that fails, the next start of a process tries again.
 func (g *guardian) addGroup(r *Run, group int) {
 	s := proc.Read(group)
 	g.mu.Lock()
@@ -61,7 +61,7 @@ func (g *guardian) addGroup(r *Run, group int) {
 	}
 }
 
-// forgetRun reports the end of a run to the guardian.
+// forgetRun notifies the guardian that a run has ended.
 func (g *guardian) forgetRun(run string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -73,7 +73,7 @@ func (g *guardian) forgetRun(run string) {
 	}
 }
 
-// removeGroup removes a group that has ended from the list of the guardian.
+// removeGroup removes a group that has exited from the guardian's list.
 func (g *guardian) removeGroup(group int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -82,19 +82,19 @@ func (g *guardian) removeGroup(group int) {
 	}
 	delete(g.groups, group)
 	if g.pid != 0 {
-		// if the guardian has died, the next start starts another
+		// If the guardian has exited, the next start of a process starts another one.
 		g.send("-" + strconv.Itoa(group) + "\n")
 	}
 }
 
-// send sends lines to the guardian. If it does not accept them, it is killed.
+// send sends lines to the guardian. If the write fails, it kills the guardian and returns false.
 func (g *guardian) send(lines string) bool {
 	if g.in.writeNow([]byte(lines)) == len(lines) {
 		return true
 	}
 	g.pipe.Close()
 	select {
-	case <-g.end: // its number may be reused
+	case <-g.end: // the guardian has exited, so its process number may belong to another process
 	default:
 		_ = syscall.Kill(g.pid, syscall.SIGKILL)
 	}
@@ -102,7 +102,8 @@ func (g *guardian) send(lines string) bool {
 	return false
 }
 
-// startGuardian starts a guardian and sends it all living groups and runs. It does not wait for it.
+// startGuardian starts a guardian and sends it all living groups and runs. It does not wait for the
+// guardian to read them.
 func (g *guardian) startGuardian(executable string) error {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -111,7 +112,8 @@ func (g *guardian) startGuardian(executable string) error {
 	defer r.Close()
 	cmd := &exec.Cmd{
 		Path: executable, Args: []string{"concerto", "host", "guard"}, Dir: "/", Stdin: r,
-		// no mark: the mark of an enclosing run would make that run end it
+		// The environment contains no mark. The guardian must not be killed as part of an enclosing
+		// run.
 		Env:         []string{"GOMAXPROCS=1"},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
@@ -134,8 +136,8 @@ func (g *guardian) startGuardian(executable string) error {
 	return nil
 }
 
-// Farewell ends the runs that have not ended, and reports to the guardian that this process exits
-// normally. If processes of a run remain, it leaves them to the guardian.
+// Farewell ends the runs that have not ended, and notifies the guardian that this process exits
+// normally. If processes of a run remain, the guardian kills them.
 func Farewell() {
 	guards.mu.Lock()
 	runs := slices.Collect(maps.Keys(guards.runs))

@@ -9,7 +9,7 @@ import (
 
 var guards guardian
 
-// guardian is not used on this system: it needs Linux's /proc.
+// guardian does nothing on this system, because it needs Linux's /proc.
 type guardian struct{}
 
 func (guardian) watchRun(*Run) error {

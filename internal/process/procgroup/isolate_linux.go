@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// isolate starts a process in a new, empty network namespace. That requires a user namespace, in
-// which the user of the process is unchanged.
+// isolate makes a process start in a new, empty network namespace. This also requires a new user
+// namespace, in which the user of the process remains the same.
 func isolate(a *syscall.SysProcAttr) error {
 	a.Cloneflags |= syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}

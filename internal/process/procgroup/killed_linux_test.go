@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// patience limits waits; only a bug reaches it.
+// patience is the maximum time to wait. Only a bug makes a wait that long.
 const patience = 2 * time.Minute
 
 func init() {
@@ -29,14 +29,16 @@ func init() {
 		}
 		return p
 	}
-	// starts a child with its own child and one in its own session, reports that, and waits
+	// run starts a child with two children, one of them in a new session. It then prints up and
+	// waits.
 	roles["run"] = func() {
 		r := self()
 		p := begin(r, "parent-of-session")
 		fmt.Println("up", await(p, "all"), r.Unguarded())
 		select {}
 	}
-	// is killed when its first child exists, which only the child knows
+	// run-killed-at-birth kills itself when its first child exists and the guardian has not been
+	// notified.
 	roles["run-killed-at-birth"] = func() {
 		onChildStarted = func() {
 			for len(marked(os.Getenv("PROCGROUP_RUN"))) < 3 { // it starts others at the same time
@@ -45,7 +47,7 @@ func init() {
 		}
 		begin(self(), "parent-of-session")
 	}
-	// loses its guardian, and continues with another
+	// run-loses-guardian kills its guardian and continues with a new one.
 	roles["run-loses-guardian"] = func() {
 		r := self()
 		begin(r, "parent-of-session")
@@ -53,7 +55,7 @@ func init() {
 		first := guards.pid
 		guards.mu.Unlock()
 		_ = syscall.Kill(first, syscall.SIGKILL)
-		// Its first thread may exit while others still have its files open.
+		// The guardian's first thread may exit while other threads still have its files open.
 		if left, err := testproc.AwaitExit(patience, first); len(left) > 0 || err != nil {
 			panic(fmt.Sprint("the guardian is left: ", err))
 		}
@@ -61,7 +63,7 @@ func init() {
 		fmt.Println("up", await(begin(r, "hang"), "up"), r.Unguarded())
 		select {}
 	}
-	// exits normally
+	// run-ends exits normally.
 	roles["run-ends"] = func() {
 		Adopt()
 		r := self()
@@ -73,7 +75,7 @@ func init() {
 		fmt.Println("ended", len(marked(r.ID)))
 		os.Exit(0)
 	}
-	// fails to start with too few files
+	// run-without-files tries to start a process when no file descriptors are left.
 	roles["run-without-files"] = func() {
 		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 64, Max: 64})
 		var held []*os.File
@@ -111,7 +113,7 @@ func init() {
 	}
 }
 
-// await waits until a process prints a word, and returns it.
+// await waits until a process prints the line word, and returns word.
 func await(p *Process, word string) string {
 	for lines := bufio.NewScanner(p.Stdout); lines.Scan(); {
 		if lines.Text() == word {
@@ -130,7 +132,7 @@ func marked(run string) (out []int) {
 	return out
 }
 
-// runAs starts this program as a run of its own.
+// runAs starts this test binary as a run with a new id, in the given role.
 func runAs(t *testing.T, role string, inherited ...*os.File) (c *exec.Cmd, run string, lines *bufio.Scanner) {
 	t.Helper()
 	run = NewID()
@@ -148,28 +150,28 @@ func runAs(t *testing.T, role string, inherited ...*os.File) (c *exec.Cmd, run s
 	return c, run, bufio.NewScanner(out)
 }
 
-// awaitNone waits until no process of a run is left.
+// awaitNone waits until no process of the run exists.
 func awaitNone(t *testing.T, run string) {
 	t.Helper()
 	since := time.Now()
-	for all := marked(run); len(all) > 0; all = marked(run) { // some may have been started in between
+	for all := marked(run); len(all) > 0; all = marked(run) { // processes may have been started during the wait
 		if left, err := testproc.AwaitExit(patience-time.Since(since), all...); len(left) > 0 || err != nil {
-			t.Fatalf("%v are left (%v)", left, err)
+			t.Fatalf("processes %v still run (error %v)", left, err)
 		}
 	}
-	t.Logf("nothing is left after %v", time.Since(since).Round(time.Millisecond))
+	t.Logf("all processes had exited after %v", time.Since(since).Round(time.Millisecond))
 }
 
-// TestKilled checks that when a process is killed, its descendants are ended.
+// TestKilled checks that the descendants of a process are killed when the process is killed.
 func TestKilled(t *testing.T) {
 	for _, role := range []string{"run", "run-loses-guardian"} {
 		t.Run(role, func(t *testing.T) {
 			c, run, lines := runAs(t, role)
 			if !lines.Scan() || !strings.HasPrefix(lines.Text(), "up ") || len(strings.Fields(lines.Text())) != 2 {
-				t.Fatalf("got %q", lines.Text())
+				t.Fatalf("the run printed %q, want up without a reason for being unguarded", lines.Text())
 			}
 			if n := len(marked(run)); n < 3 {
-				t.Fatalf("%d processes", n)
+				t.Fatalf("the run has %d processes, want at least 3", n)
 			}
 			_ = c.Process.Kill()
 			awaitNone(t, run)
@@ -177,32 +179,33 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestKilledAtBirth checks the same between the start of a child and the message to the guardian.
+// TestKilledAtBirth kills a process after it has started a child and before it has notified the
+// guardian. The descendants must be killed nevertheless.
 func TestKilledAtBirth(t *testing.T) {
 	c, run, lines := runAs(t, "run-killed-at-birth")
 	for lines.Scan() {
 	}
 	_ = c.Wait()
 	if st := c.ProcessState.Sys().(syscall.WaitStatus); !st.Signaled() || st.Signal() != syscall.SIGKILL {
-		t.Fatalf("it has ended by %v", c.ProcessState)
+		t.Fatalf("the run exited with %v, want SIGKILL", c.ProcessState)
 	}
 	awaitNone(t, run)
 }
 
-// TestEndSweeps checks that processes that have left their group and session are ended with the
-// run.
+// TestEndSweeps checks that the end of a run kills processes that have left their process group and
+// session.
 func TestEndSweeps(t *testing.T) {
 	_, run, lines := runAs(t, "run-ends")
 	if !lines.Scan() || lines.Text() != "ended 0" {
-		t.Errorf("got %q", lines.Text())
+		t.Errorf("the run printed %q, want that no process is left", lines.Text())
 	}
 	if left := marked(run); len(left) > 0 {
-		t.Errorf("%v are left", left)
+		t.Errorf("processes %v still run", left)
 	}
 }
 
-// TestSweepLeavesOthers checks that processes with another run's mark or none, and started
-// children, are not ended.
+// TestSweepLeavesOthers checks that Run.End does not kill processes that were started directly, or
+// that have no mark or the mark of another run.
 func TestSweepLeavesOthers(t *testing.T) {
 	Adopt()
 	run, other := &Run{ID: NewID()}, &Run{ID: NewID()}
@@ -218,24 +221,25 @@ func TestSweepLeavesOthers(t *testing.T) {
 	}
 	run.End()
 	if i := slices.IndexFunc(all, func(p *Process) bool { return !groupAlive(p.pgid) }); i >= 0 {
-		t.Errorf("process %d was ended", i)
+		t.Errorf("process %d was killed", i)
 	}
 }
 
-// TestExhausted checks that starting is repeated for a while if there are no files left.
+// TestExhausted checks that starting a process is retried for a while if no file descriptors are
+// left.
 func TestExhausted(t *testing.T) {
 	_, _, lines := runAs(t, "run-without-files")
 	for _, want := range []string{"true [100ms 100ms 100ms]", "up"} {
 		if !lines.Scan() || lines.Text() != want {
-			t.Errorf("got %q, want %q", lines.Text(), want)
+			t.Errorf("the run printed %q, want %q", lines.Text(), want)
 		}
 	}
 }
 
-// TestUnguarded checks that a missing guardian is reported.
+// TestUnguarded checks that Unguarded returns a reason if no guardian can be started.
 func TestUnguarded(t *testing.T) {
 	if why := (&Run{ID: "r_x"}).Unguarded(); why == "" {
-		t.Error("a run without an executable is guarded")
+		t.Error("Unguarded returns \"\" for a run without an executable")
 	}
 	r := &Run{ID: NewID(), Executable: "/no/such/program"}
 	p, err := r.Start(Command{Name: "x", Path: os.Args[0], Env: append(os.Environ(), "PROCGROUP_ROLE=hang")})
@@ -244,6 +248,6 @@ func TestUnguarded(t *testing.T) {
 	}
 	defer p.End(time.Minute, nil)
 	if why := r.Unguarded(); !strings.Contains(why, "/no/such/program") {
-		t.Errorf("got %q", why)
+		t.Errorf("Unguarded returns %q, want the path of the missing executable", why)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Limits limits the resources of a process and its descendants; 0 means no limit. If one is
-// exceeded, all of them are killed.
+// Limits contains limits on the resources of a process and its descendants. A value of 0 means no
+// limit. If a limit is exceeded, all these processes are killed.
 type Limits struct {
 	MemoryMB    int64   `json:"memory_mb"`    // of all processes together, in MiB
 	CPUSeconds  float64 `json:"cpu_seconds"`  // of all processes together
@@ -18,16 +18,16 @@ type Limits struct {
 	FileMB      int64   `json:"-"`            // size of each written file in MiB; writing more fails
 }
 
-// Any reports whether a limit is set.
+// Any reports whether at least one limit is set.
 func (l *Limits) Any() bool { return l != nil && *l != Limits{} }
 
-// needsWatching reports whether limits must be checked regularly.
+// needsWatching reports whether one of the limits requires periodic checks.
 func (l *Limits) needsWatching() bool { return l.MemoryMB > 0 || l.CPUSeconds > 0 || l.Processes > 0 }
 
-// A Limit names an exceeded limit; "" means none.
+// A Limit is the name of an exceeded limit, or "".
 type Limit string
 
-// The limits that can end a process.
+// The limits for which a process may be killed.
 const (
 	LimitMemory    Limit = "memory"
 	LimitCPU       Limit = "cpu"
@@ -35,7 +35,7 @@ const (
 	LimitProcesses Limit = "processes"
 )
 
-// Describe returns the limit as text, for "used more than …".
+// Describe returns the value of a limit as text that completes the sentence "used more than …".
 func (l *Limits) Describe(limit Limit) string {
 	number := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	switch limit {
@@ -73,16 +73,16 @@ func (l *Limits) exceeded(u usage) Limit {
 
 // confinement is the state of a process's limits.
 type confinement struct {
-	limits *Limits // nil if the process has none
+	limits *Limits // nil if the process has no limits
 	wall   *time.Timer
-	group  *cgroup // nil without a control group
+	group  *cgroup // nil if no control group is used
 
 	crossing sync.Mutex
-	crossed  Limit // the limit for which it was killed
-	ended    bool  // it has exited, so a limit was not the reason
+	crossed  Limit // limit for which the process was killed
+	ended    bool  // the process has exited, so that a later check must not set crossed
 }
 
-// startWatching begins to check the limits.
+// startWatching starts the checks of the limits.
 func (p *Process) startWatching() {
 	if !p.limits.Any() {
 		return
@@ -95,7 +95,7 @@ func (p *Process) startWatching() {
 	}
 }
 
-// killForLimit kills the process and its descendants because of a limit.
+// killForLimit kills the process and its descendants because they have exceeded a limit.
 func (p *Process) killForLimit(limit Limit) {
 	p.crossing.Lock()
 	if p.crossed == "" && !p.ended {
@@ -105,7 +105,7 @@ func (p *Process) killForLimit(limit Limit) {
 	p.Kill()
 }
 
-// exceededLimit returns the limit for which an exited process was killed.
+// exceededLimit returns the limit for which an exited process was killed, or "".
 func (p *Process) exceededLimit(e ended) Limit {
 	p.crossing.Lock()
 	defer p.crossing.Unlock()
@@ -116,7 +116,7 @@ func (p *Process) exceededLimit(e ended) Limit {
 	return p.crossed
 }
 
-// releaseLimits ends the checks and removes the control group.
+// releaseLimits stops the checks and removes the control group.
 func (p *Process) releaseLimits() {
 	if !p.limits.Any() {
 		return
@@ -130,7 +130,8 @@ func (p *Process) releaseLimits() {
 	}
 }
 
-// killConfined kills the descendants that left the process group but not the control group.
+// killConfined kills descendants that have left the process group but are still in the control
+// group.
 func (p *Process) killConfined() {
 	if p.group != nil {
 		p.group.kill()

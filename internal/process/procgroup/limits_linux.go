@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/proc"
 )
 
-// checkInterval is how often the usage of limited processes is checked.
+// checkInterval is the interval at which the usage of limited processes is checked.
 const checkInterval = 200 * time.Millisecond
 
 // limited contains the processes whose limits must be checked. A goroutine checks them while there
@@ -34,14 +34,14 @@ func means() string {
 	return "a cgroup"
 }
 
-// confine prepares a command to start within its limits.
+// confine prepares a command so that it starts with its limits.
 func (p *Process) confine(cmd *exec.Cmd) error {
 	if !p.limits.Any() || !p.limits.needsWatching() {
 		return nil
 	}
 	base, err := delegated()
 	if err != nil {
-		return nil // use rlimits
+		return nil // no control group is available: use only resource limits (rlimits)
 	}
 	if p.group, err = newCgroup(base, p.limits); err != nil {
 		return fmt.Errorf("make a cgroup: %w", err)
@@ -50,15 +50,16 @@ func (p *Process) confine(cmd *exec.Cmd) error {
 	return nil
 }
 
-// setRlimits sets the limits that the kernel enforces for a process. It is called immediately after
-// the start.
+// setRlimits sets the limits that the kernel enforces for the process pid. It is called immediately
+// after the start.
 func (p *Process) setRlimits(pid int) {
 	l := p.limits
 	if !l.Any() {
 		return
 	}
 	set := func(which int, soft, hard uint64) {
-		// It fails only if the process has exited, because a limit can always be lowered.
+		// The call fails only if the process has exited, because lowering a limit is always
+		// permitted.
 		_ = unix.Prlimit(pid, which, &unix.Rlimit{Cur: soft, Max: hard}, nil)
 	}
 	if l.OpenFiles > 0 {
@@ -68,8 +69,8 @@ func (p *Process) setRlimits(pid int) {
 		set(unix.RLIMIT_FSIZE, uint64(l.FileMB)<<20, uint64(l.FileMB)<<20)
 	}
 	if l.CPUSeconds > 0 {
-		// The limit of one process, in whole seconds. The check of all processes comes first unless
-		// the machine is too busy.
+		// The kernel limits each single process, in whole seconds. Usually the periodic check of
+		// all processes detects the excess earlier, except on a very busy machine.
 		whole := uint64(math.Ceil(l.CPUSeconds))
 		set(unix.RLIMIT_CPU, whole, whole+1)
 	}
@@ -94,7 +95,7 @@ func (w *limitedProcesses) remove(p *Process) {
 	delete(w.all, p)
 }
 
-// watchLoop checks the processes until there are none.
+// watchLoop checks the processes periodically until there are none.
 func (w *limitedProcesses) watchLoop() {
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
@@ -105,7 +106,7 @@ func (w *limitedProcesses) watchLoop() {
 	}
 }
 
-// checkAll checks all processes once, and reports whether there are any.
+// checkAll checks all processes once. It reports whether there are processes to check.
 func (w *limitedProcesses) checkAll() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,7 +132,7 @@ func (w *limitedProcesses) checkAll() bool {
 	return true
 }
 
-// usages returns the usage of each process group.
+// usages returns the resource usage of each process group by group number.
 func usages() map[int]usage {
 	out := map[int]usage{}
 	page := int64(os.Getpagesize())
@@ -149,7 +150,7 @@ func usages() map[int]usage {
 	return out
 }
 
-// kernelLimit returns the limit that the kernel enforced on an exited process.
+// kernelLimit returns the limit that the kernel has enforced on an exited process, or "".
 func (p *Process) kernelLimit(e ended) Limit {
 	if p.group != nil {
 		if limit := p.group.exceeded(p.limits); limit != "" {

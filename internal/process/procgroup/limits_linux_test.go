@@ -25,12 +25,12 @@ func init() {
 				b[i] = 1
 			}
 			all = append(all, b)
-			if len(all) > 1<<10 { // much too late
+			if len(all) > 1<<10 { // more than a gigabyte: the limit was not enforced
 				os.Exit(8)
 			}
 		}
 	}
-	// computes in two children
+	// spins uses CPU time in two children.
 	roles["spins"] = func() {
 		begun()
 		for range 2 {
@@ -42,7 +42,7 @@ func init() {
 		}
 		select {}
 	}
-	// reports when it has computed for longer than TestCgroup allows
+	// spins-alone prints a line when it has used more CPU time than TestCgroup allows.
 	roles["spins-alone"] = func() {
 		var u syscall.Rusage
 		for reported := false; ; spun.Add(1) {
@@ -70,17 +70,17 @@ func init() {
 	roles["ends"] = func() { os.Exit(5) }
 }
 
-// spun is a variable that prevents the optimisation of a computing loop.
+// spun is incremented in a loop, so that the compiler cannot remove the loop.
 var spun atomic.Int64
 
-// TestLimits checks that a process that exceeds a limit is killed with its children, and that this
-// is reported.
+// TestLimits checks that a process that exceeds a limit is killed together with its children, and
+// that Exit names the limit.
 func TestLimits(t *testing.T) {
 	for _, c := range []struct {
 		role   string
 		limits Limits
 		want   Limit
-		least  time.Duration // to exceed the limit
+		least  time.Duration // minimum time until the limit is exceeded
 	}{
 		{"eats", Limits{MemoryMB: 64}, LimitMemory, 0},
 		{"spins", Limits{CPUSeconds: 0.3}, LimitCPU, 0},
@@ -98,26 +98,26 @@ func TestLimits(t *testing.T) {
 			took := time.Since(begun)
 			e := p.Exit()
 			if e.Limit != c.want || c.want != "" && e.Code != 128+9 || c.want == "" && e.Code != 5 {
-				t.Errorf("exit %+v, want the limit %q", e, c.want)
+				t.Errorf("exit = %+v, want limit %q", e, c.want)
 			}
 			if took < c.least {
-				t.Errorf("killed after %v", took)
+				t.Errorf("the process was killed already after %v", took)
 			}
 			if groupAlive(p.pgid) {
-				t.Error("something is left of it")
+				t.Error("a process of the group still runs")
 			}
-			t.Logf("gone after %v", took.Round(time.Millisecond))
+			t.Logf("the group exited after %v", took.Round(time.Millisecond))
 		})
 	}
 	limited.mu.Lock()
 	defer limited.mu.Unlock()
 	if len(limited.all) != 0 {
-		t.Errorf("%d processes are still checked", len(limited.all))
+		t.Errorf("the limits of %d processes are still being checked", len(limited.all))
 	}
 }
 
-// TestKernelHoldsCPU checks that the kernel ends a process that is not checked in time, and that
-// this is reported.
+// TestKernelHoldsCPU checks that the kernel kills a process that exceeds its CPU limit if the
+// periodic check does not, and that Exit names the limit.
 func TestKernelHoldsCPU(t *testing.T) {
 	p, err := Start(Command{Path: "/bin/sh", Args: []string{"-c", "read -r x; while :; do :; done"}, Env: []string{}, Limits: &Limits{CPUSeconds: 0.5}})
 	if err != nil {
@@ -127,7 +127,7 @@ func TestKernelHoldsCPU(t *testing.T) {
 	io.WriteString(p.Stdin, "go\n")
 	<-p.GroupDone()
 	if e := p.Exit(); e.Limit != LimitCPU || e.Code != 128+int(syscall.SIGXCPU) {
-		t.Errorf("exit %+v", e)
+		t.Errorf("exit = %+v, want SIGXCPU", e)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestOpenFiles(t *testing.T) {
 	out, _ := io.ReadAll(p.Stdout)
 	<-p.GroupDone()
 	if string(out) != "77\n" {
-		t.Errorf("it may have %q files open", out)
+		t.Errorf("limit on open files = %q, want 77", out)
 	}
 }
 
@@ -159,13 +159,13 @@ func TestGroupDir(t *testing.T) {
 	} {
 		got, err := groupDir(c.own, c.mounts)
 		if got != c.want || (err == nil) != (c.want != "") {
-			t.Errorf("%q: %q, %v; want %q", c.own, got, err, c.want)
+			t.Errorf("groupDir(%q) = %q, %v; want %q", c.own, got, err, c.want)
 		}
 	}
 }
 
-// TestCgroup puts a process into its own control group, if this machine allows it, possibly without
-// controllers: processes that leave the process group are in it.
+// TestCgroup starts a process in a new control group, on machines that permit this. Controllers may
+// be missing. Descendants that leave the process group must still be counted and killed.
 func TestCgroup(t *testing.T) {
 	base, err := delegatedOf(func() (string, error) { return ownGroup() }, nil)
 	if err != nil {
@@ -194,16 +194,16 @@ func TestCgroup(t *testing.T) {
 		}
 	}
 	if got := g.exceeded(l); got != LimitCPU {
-		t.Fatalf("it has crossed %q with %d µs", got, g.readCounter("cpu.stat", "usage_usec"))
+		t.Fatalf("exceeded limit = %q after %d µs of CPU time, want LimitCPU", got, g.readCounter("cpu.stat", "usage_usec"))
 	}
 	if got := g.exceeded(&Limits{Processes: 2}); got != LimitProcesses {
-		t.Errorf("with three processes it has crossed %q", got)
+		t.Errorf("exceeded limit = %q with three processes, want LimitProcesses", got)
 	}
 	g.remove()
 	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
-		t.Errorf("it has ended by %v", err)
+		t.Errorf("the process exited with %v, want that it was killed", err)
 	}
 	if _, err := os.Stat(filepath.Join(path, "cgroup.procs")); !os.IsNotExist(err) {
-		t.Errorf("the group is left: %v", err)
+		t.Errorf("the control group was not removed: %v", err)
 	}
 }

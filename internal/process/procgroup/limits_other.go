@@ -15,7 +15,7 @@ func (*cgroup) kill() {}
 
 func (*cgroup) remove() {}
 
-// limited is used only on Linux.
+// limited is never filled: limits are checked only on Linux.
 var limited limitedProcesses
 
 type limitedProcesses struct{}
@@ -26,7 +26,7 @@ func (limitedProcesses) remove(*Process) {}
 
 func means() string { return "a timer" }
 
-// confine fails for limits that this system cannot enforce.
+// confine returns an error for limits that this system cannot enforce.
 func (p *Process) confine(*exec.Cmd) error {
 	if l := p.limits; l.Any() && (l.needsWatching() || l.OpenFiles > 0 || l.FileMB > 0) {
 		return errors.New("only the limit wall_seconds is supported on " + runtime.GOOS + ": remove the other limits, or run on Linux")

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// output is the read end of a pipe that the process writes to. After the process has exited,
-// reading does not wait: it returns what is in the pipe and then io.EOF, even if a descendant holds
-// the other end open. One goroutine reads at a time, and reading allocates nothing.
+// output is the read end of a pipe that the process writes to. After the process has exited, Read
+// does not wait: it returns the rest of the pipe's content and then io.EOF, even if a descendant
+// has the write end open. Only one goroutine may read at a time. Reading does not allocate memory.
 type output struct {
 	f    *os.File
 	pipe pipeEnd
@@ -18,9 +18,9 @@ type output struct {
 	mu      sync.Mutex
 	closed  bool
 	exited  bool // the process has exited
-	stopped bool // reading is interrupted
+	stopped bool // Read must fail instead of waiting
 
-	count     sync.Mutex // held while bytes leave the pipe, so that written is exact
+	count     sync.Mutex // locked while bytes are read from the pipe, so that bytesWritten is exact
 	bytesRead int64      // number of bytes read from the pipe
 }
 
@@ -30,8 +30,8 @@ func newOutput(f *os.File) *output {
 	return o
 }
 
-// Read reads the process's output. It fails with os.ErrDeadlineExceeded while reading is
-// interrupted.
+// Read reads the output of the process. It returns os.ErrDeadlineExceeded instead of waiting while
+// reading is interrupted.
 func (o *output) Read(b []byte) (int, error) {
 	n, err := o.readWait(b)
 	if err == io.EOF || errors.Is(err, os.ErrClosed) {
@@ -52,14 +52,15 @@ func (o *output) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// bytesWritten returns how many bytes the process has written so far, read or not.
+// bytesWritten returns the number of bytes that the process has written, including bytes that were
+// not read yet.
 func (o *output) bytesWritten() int64 {
 	o.count.Lock()
 	defer o.count.Unlock()
 	return o.bytesRead + int64(max(inPipe(o.f), 0))
 }
 
-// markExited records that the process has exited, and wakes a waiting Read.
+// markExited records that the process has exited, and wakes up a waiting Read.
 func (o *output) markExited() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -73,7 +74,7 @@ func (o *output) hasEnded() bool {
 	return o.exited
 }
 
-// setInterrupted makes reading fail instead of waiting, until it is turned off.
+// setInterrupted sets whether Read fails instead of waiting.
 func (o *output) setInterrupted(on bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -83,7 +84,8 @@ func (o *output) setInterrupted(on bool) {
 	}
 }
 
-// setDeadline sets whether a Read may wait. Without deadlines for pipes, it always waits.
+// setDeadline makes Read wait or fail according to the state. If the pipe does not support
+// deadlines, Read always waits.
 func (o *output) setDeadline() {
 	if o.closed {
 		return

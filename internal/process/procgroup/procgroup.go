@@ -1,12 +1,13 @@
-// Package procgroup starts a command in its own process group, connects its pipes, and ends it
+// Package procgroup starts a command in a new process group, connects its pipes, and stops it
 // together with its descendants. Hosts, emit handlers and MCP servers use it.
 //
-// No process outlives this one: on Linux the kernel kills each child with it, and a guardian
-// (package guard) ends their descendants. A process belongs to a Run and carries its mark.
+// No process outlives this one. On Linux the kernel kills each child when this process exits, and a
+// guardian (package guard) kills the descendants of the children. A process belongs to a Run and
+// has the mark of the Run in its environment.
 //
-// Invariants. Every started process is waited for. Its output ends when the process has exited and
-// its output was read, even if a descendant still holds the pipe. A group that outlives its leader
-// is ended. No goroutine outlives Gone.
+// The package guarantees: Every started process is waited for. Its output ends when the process has
+// exited and its output was read, even if a descendant still has the pipe open. A group that
+// outlives its leader is stopped. All goroutines of a process have exited when GroupDone is closed.
 package procgroup
 
 import (
@@ -21,36 +22,39 @@ import (
 // DefaultGrace is the time between SIGTERM and SIGKILL for a group.
 const DefaultGrace = 5 * time.Second
 
-// Settle limits the wait for a killed group to disappear, because zombies may never be waited for.
+// Settle is the maximum time to wait for a killed group to disappear. The wait must be limited
+// because zombies may never be waited for.
 const Settle = time.Second
 
-// Command describes the process to start. Env is the whole environment, as "NAME=value". Stderr
-// receives each line of standard error without its line end, from one goroutine; nil drops the
-// lines. Exit contains the last of them in either case.
+// Command describes a process to start. Env is the complete environment with entries of the form
+// "NAME=value". Stderr is called from one goroutine with each line of standard error, without the
+// newline; if it is nil, the lines are dropped. Exit contains the last lines in either case.
 type Command struct {
-	Name        string // name in the process's mark; "" starts it without a mark
-	Path        string // resolved: see Find
+	Name        string // name in the process's mark; "" starts the process without a mark
+	Path        string // path of the executable; see Find
 	Args        []string
 	Env         []string
 	Dir         string
 	Stderr      func(line string)
 	Errors      func(piece []byte) // receives all bytes of standard error; nil drops them
-	StderrLimit int                // most bytes of standard error in Exit; 0 means 8 KiB or 20 lines
+	StderrLimit int                // maximum size of Exit.Stderr, in bytes; 0 for 8 KiB and 20 lines
 	Limits      *Limits            // nil for none
-	// Isolated starts the process without a network: in its own network and user namespace. If that
-	// is not possible, the start fails.
+	// Isolated starts the process without a network, in new network and user namespaces. If that is
+	// not possible, Start returns an error.
 	Isolated bool
-	// time between SIGTERM and SIGKILL for processes that outlive the leader; 0 means DefaultGrace
+	// Grace is the time between SIGTERM and SIGKILL for processes that outlive the leader of the
+	// group; 0 for DefaultGrace.
 	Grace time.Duration
 }
 
-// Exit describes how a process exited. Code is its exit code, or 128 plus the number of the signal
-// that ended it, named in Signal. Stderr contains the last lines of standard error.
+// Exit describes how a process exited. Code is the exit code, or 128 plus the number of the signal
+// that killed the process. Signal is the name of that signal. Stderr contains the last lines of
+// standard error.
 type Exit struct {
 	Code   int
 	Signal string
 	Stderr string
-	Limit  Limit // the limit for which it was killed; "" if none
+	Limit  Limit // limit for which the process was killed; "" if it was not
 }
 
 // A Process is a started command with its group. Its methods may be called from
@@ -66,28 +70,28 @@ type Process struct {
 	errOut *output
 	tail   tail
 
-	done      chan struct{} // closed when the process was waited for and its standard error read
-	groupDone chan struct{} // closed when its group has exited as well
+	done      chan struct{} // closed when the process has exited and its standard error was read
+	groupDone chan struct{} // closed when the whole group has exited
 	exit      Exit
 
 	confinement
 
 	mu       sync.Mutex
-	noMember bool // the group has no member, so its number may be reused
+	noMember bool // the group has no members, so its number may belong to another group
 }
 
 // Start starts the command as the leader of a new group. Where the system supports it, the process
-// is killed when this process exits. If the machine has no files or processes left, Start tries
-// again for a while. The error is an *os.PathError, an *exec.Error, or wraps one.
+// is killed when this process exits. If the machine has no file descriptors or processes left,
+// Start retries for a while. The error is or wraps an *os.PathError or an *exec.Error.
 func Start(c Command) (*Process, error) { return launch(nil, c) }
 
-// Number of and delay between attempts to start.
+// Number of attempts to start a process, and delay between them.
 const (
 	startRetries = 3
 	startPause   = 100 * time.Millisecond
 )
 
-var pause = time.Sleep // replaced by tests
+var pause = time.Sleep // tests replace it
 
 func launch(r *Run, c Command) (p *Process, err error) {
 	for tries := 0; ; tries++ {
@@ -108,7 +112,7 @@ func startOnce(r *Run, c Command) (*Process, error) {
 	if err := setGroup(cmd, c.Isolated); err != nil {
 		return nil, err
 	}
-	var files [6]*os.File // stdin, stdout, stderr: read end, write end
+	var files [6]*os.File // stdin, stdout, stderr: for each the read end and the write end
 	closeFiles := func(ff ...*os.File) {
 		for _, f := range ff {
 			if f != nil {
@@ -147,35 +151,37 @@ func startOnce(r *Run, c Command) (*Process, error) {
 	return p, nil
 }
 
-// Pid returns the process number of the leader, which is also the group's.
+// Pid returns the process number of the leader, which is also the number of the group.
 func (p *Process) Pid() int { return p.pgid }
 
-// WriteNow writes as many bytes to Stdin as possible without waiting, and returns their number.
-// After an error it returns 0, and the next ordinary write reports the error. There must be no
-// other writer.
+// WriteNow writes as many bytes to Stdin as possible without waiting, and returns their number. On
+// an error it returns 0; the next write to Stdin returns the error. The caller must be the only
+// writer.
 func (p *Process) WriteNow(b []byte) int { return p.in.writeNow(b) }
 
-// Unread returns how many bytes written to Stdin the process has not read, or -1 if unknown.
+// Unread returns the number of bytes written to Stdin that the process has not read, or -1 if the
+// number is unknown.
 func (p *Process) Unread() int { return inPipe(p.Stdin) }
 
-// Written returns how many bytes the process has written to standard output so far. If the system
-// cannot report the contents of a pipe, it returns how many were read.
+// Written returns the number of bytes that the process has written to standard output. If the
+// system cannot report how much a pipe contains, Written returns the number of bytes that were
+// read.
 func (p *Process) Written() int64 { return p.out.bytesWritten() }
 
-// InterruptRead makes a current or later Read of Stdout that waits fail with
-// os.ErrDeadlineExceeded, until ResumeRead. No output is lost. After the process has exited, a Read
-// never waits and is not interrupted.
+// InterruptRead makes a Read of Stdout that waits, or would wait, fail with os.ErrDeadlineExceeded,
+// until ResumeRead is called. No output is lost. After the process has exited, Read never waits, so
+// it is not affected.
 func (p *Process) InterruptRead() { p.out.setInterrupted(true) }
 
-// ResumeRead ends the effect of InterruptRead.
+// ResumeRead reverts InterruptRead.
 func (p *Process) ResumeRead() { p.out.setInterrupted(false) }
 
 // Done returns a channel that is closed when the process has exited and its standard error was
-// read. Its group may still be ending.
+// read. Other processes of its group may still be running.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// GroupDone returns a channel that is closed when the whole group has exited, or cannot be
-// signalled.
+// GroupDone returns a channel that is closed when the whole group has exited, or when its remaining
+// processes cannot be signalled.
 func (p *Process) GroupDone() <-chan struct{} { return p.groupDone }
 
 // Exit returns how the process exited. It is valid after Done.
@@ -184,7 +190,7 @@ func (p *Process) Exit() Exit {
 	return p.exit
 }
 
-// Stderr returns the last lines of standard error so far.
+// Stderr returns the last lines of standard error that have been read so far.
 func (p *Process) Stderr() string { return p.tail.String() }
 
 // Terminate sends SIGTERM to the group.
@@ -196,8 +202,8 @@ func (p *Process) Kill() {
 	p.killConfined()
 }
 
-// End sends SIGTERM to the group, sends SIGKILL after grace or when stop is closed, and returns
-// when the group has exited. A nil stop never closes.
+// End sends SIGTERM to the group, and SIGKILL after grace or when stop is closed. It returns when
+// the group has exited. stop may be nil.
 func (p *Process) End(grace time.Duration, stop <-chan struct{}) {
 	select {
 	case <-p.groupDone:
@@ -225,8 +231,8 @@ func (p *Process) signal(s groupSignal) {
 	}
 }
 
-// empty reports whether no member of the group can run. After that, the group's number is never
-// signalled again because it may be reused.
+// empty reports whether all members of the group have exited. Once it has returned true, the group
+// is never signalled again, because the number may be reused.
 func (p *Process) empty() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -236,7 +242,7 @@ func (p *Process) empty() bool {
 	return p.noMember
 }
 
-// watch waits for the process and then for its group. It owns all files that Start opened, except
+// watch waits for the process and then for its group. It closes all files that Start opened, except
 // Stdin.
 func (p *Process) watch(end <-chan ended, c Command) {
 	read := make(chan struct{})
@@ -259,7 +265,7 @@ func (p *Process) watch(end <-chan ended, c Command) {
 	close(p.groupDone)
 }
 
-// endGroup ends the rest of the group after its leader has exited.
+// endGroup stops the rest of the group after the leader has exited.
 func (p *Process) endGroup() {
 	if p.empty() {
 		return

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// roles contains what the test binary does when it is started as a child.
+// roles contains the functions that the test binary executes when it is started as a child process.
 var roles = map[string]func(){
 	"echo": func() {
 		sc := bufio.NewScanner(os.Stdin)
@@ -35,7 +35,7 @@ var roles = map[string]func(){
 		fmt.Println("up")
 		select {}
 	},
-	// leaves a child that holds all pipes and prints its number
+	// parent starts a child that has all pipes open, prints its number and exits.
 	"parent": func() { leaveChild("hang"); os.Exit(0) },
 	"parent-stubborn": func() {
 		signal.Ignore(syscall.SIGTERM)
@@ -61,7 +61,7 @@ func leaveChild(role string) {
 	if err := c.Start(); err != nil {
 		panic(err)
 	}
-	bufio.NewReader(out).ReadString('\n') // it has started, and has this one's signal dispositions
+	bufio.NewReader(out).ReadString('\n') // after this line the child runs, and has the signal dispositions of this process
 	fmt.Println(c.Process.Pid)
 }
 
@@ -114,10 +114,10 @@ func TestPipesAndExitCode(t *testing.T) {
 	p.Stdin.Close()
 	out, err := io.ReadAll(p.Stdout)
 	if err != nil || string(out) != "got a\ngot b\n" {
-		t.Errorf("output %q, %v", out, err)
+		t.Errorf("output = %q, error %v", out, err)
 	}
 	if e := p.Exit(); e != (Exit{Code: 3}) {
-		t.Errorf("exit %+v", e)
+		t.Errorf("exit = %+v, want code 3", e)
 	}
 	<-p.GroupDone()
 }
@@ -127,7 +127,7 @@ func TestOwnGroup(t *testing.T) {
 	firstLine(t, p)
 	pgid, err := syscall.Getpgid(p.Pid())
 	if err != nil || pgid != p.Pid() || pgid == syscall.Getpgrp() {
-		t.Errorf("group %d of process %d (%v), ours %d", pgid, p.Pid(), err, syscall.Getpgrp())
+		t.Errorf("process group = %d of process %d (error %v), group of the test = %d", pgid, p.Pid(), err, syscall.Getpgrp())
 	}
 }
 
@@ -136,7 +136,7 @@ func TestEndBySignal(t *testing.T) {
 	firstLine(t, p)
 	p.End(time.Minute, nil)
 	if e := p.Exit(); e.Code != 128+15 || e.Signal != "terminated" {
-		t.Errorf("exit %+v", e)
+		t.Errorf("exit = %+v, want SIGTERM", e)
 	}
 }
 
@@ -153,14 +153,14 @@ func TestStubbornIsKilled(t *testing.T) {
 			}
 			p.End(grace, stop)
 			if e := p.Exit(); e.Code != 128+9 {
-				t.Errorf("exit %+v", e)
+				t.Errorf("exit = %+v, want code 137", e)
 			}
 		})
 	}
 }
 
-// TestGrandchildHoldsPipes checks that when the leader has exited and its child holds the pipes,
-// the output ends, and the child is ended.
+// TestGrandchildHoldsPipes starts a leader that exits while its child has the pipes open. The
+// output must end, and the child must be killed.
 func TestGrandchildHoldsPipes(t *testing.T) {
 	p := start(t, "parent", Command{})
 	out, err := io.ReadAll(p.Stdout)
@@ -169,20 +169,19 @@ func TestGrandchildHoldsPipes(t *testing.T) {
 	}
 	child, err := strconv.Atoi(strings.TrimSpace(string(out)))
 	if err != nil {
-		t.Fatalf("output %q", out)
+		t.Fatalf("output = %q, want the number of the child", out)
 	}
 	if e := p.Exit(); e.Code != 0 {
-		t.Errorf("exit %+v", e)
+		t.Errorf("exit = %+v, want code 0", e)
 	}
 	<-p.GroupDone()
 	if alive(child) {
-		t.Errorf("grandchild %d is left", child)
+		t.Errorf("grandchild %d still runs", child)
 	}
 }
 
-// TestStubbornGrandchild checks that a descendant that ignores SIGTERM is killed after the grace.
-// TestInterruptRead checks that a waiting Read is interrupted without losing output, and that the
-// rest of an exited process's output is read in any case.
+// TestInterruptRead checks that InterruptRead interrupts a waiting Read without losing output, and
+// that the output of an exited process can be read even while reading is interrupted.
 func TestInterruptRead(t *testing.T) {
 	p := start(t, "echo", Command{})
 	b := make([]byte, 100)
@@ -198,29 +197,29 @@ func TestInterruptRead(t *testing.T) {
 	go func() { came <- read() }()
 	p.InterruptRead()
 	if got := <-came; got != interrupted {
-		t.Errorf("read %q", got)
+		t.Errorf("interrupted Read returns %q", got)
 	}
 	fmt.Fprintln(p.Stdin, "one")
 	for p.Written() == 0 {
 		runtime.Gosched()
 	}
 	if got := read(); got != interrupted {
-		t.Errorf("read %q while it is interrupted", got)
+		t.Errorf("Read returns %q while reading is interrupted", got)
 	}
 	p.ResumeRead()
 	if got := read(); got != "got one\n" {
-		t.Errorf("read %q", got)
+		t.Errorf("Read after ResumeRead returns %q", got)
 	}
 	fmt.Fprintln(p.Stdin, "two")
 	p.Stdin.Close()
 	<-p.Done()
 	p.InterruptRead()
 	if got := read() + read(); got != "got two\nEOF" {
-		t.Errorf("read %q of what is left", got)
+		t.Errorf("Read of the remaining output returns %q", got)
 	}
 	p.ResumeRead()
 	if got := read(); got == interrupted || strings.Contains(got, "got") {
-		t.Errorf("read %q after the end", got)
+		t.Errorf("Read after the end of the output returns %q", got)
 	}
 }
 
@@ -229,7 +228,7 @@ func TestStubbornGrandchild(t *testing.T) {
 	child, _ := strconv.Atoi(firstLine(t, p))
 	<-p.GroupDone()
 	if alive(child) {
-		t.Errorf("grandchild %d is left", child)
+		t.Errorf("grandchild %d still runs", child)
 	}
 }
 
@@ -238,7 +237,7 @@ func TestGroupEndsTogether(t *testing.T) {
 	child, _ := strconv.Atoi(firstLine(t, p))
 	p.End(time.Minute, nil)
 	if alive(child) || alive(p.Pid()) {
-		t.Errorf("left: child %v, leader %v", alive(child), alive(p.Pid()))
+		t.Errorf("still running: child %v, leader %v; want neither", alive(child), alive(p.Pid()))
 	}
 }
 
@@ -247,11 +246,11 @@ func TestStderr(t *testing.T) {
 	p := start(t, "complain", Command{Stderr: func(l string) { got = append(got, l) }})
 	e := p.Exit()
 	if len(got) != 101 || got[0] != "line 0" || got[100] != "last words" {
-		t.Errorf("%d lines passed through", len(got))
+		t.Errorf("Stderr received %d lines, want 101", len(got))
 	}
 	tail := strings.Split(e.Stderr, "\n")
 	if len(tail) != tailLines || tail[0] != "line 81" || tail[19] != "last words" || e.Code != 7 {
-		t.Errorf("exit %d, tail %q", e.Code, tail)
+		t.Errorf("exit code %d, last lines of stderr %q", e.Code, tail)
 	}
 }
 
@@ -263,11 +262,11 @@ func TestUnread(t *testing.T) {
 	firstLine(t, p)
 	io.WriteString(p.Stdin, "12345")
 	if n := p.Unread(); n != 5 {
-		t.Errorf("unread %d, want 5", n)
+		t.Errorf("Unread returns %d, want 5", n)
 	}
 	p.End(time.Minute, nil)
 	if n := p.Unread(); n != 5 {
-		t.Errorf("unread after the end %d, want 5", n)
+		t.Errorf("Unread after the end of the process returns %d, want 5", n)
 	}
 }
 
@@ -277,14 +276,14 @@ func TestWriteNow(t *testing.T) {
 	b := make([]byte, 1<<20)
 	n := p.WriteNow(b)
 	if n <= 0 || n >= len(b) {
-		t.Errorf("a pipe without a reader accepted %d bytes", n)
+		t.Errorf("WriteNow wrote %d bytes to a process that does not read, want only as many as fit into the pipe", n)
 	}
 	if n := p.WriteNow(b); n != 0 {
-		t.Errorf("a full pipe took %d bytes", n)
+		t.Errorf("WriteNow wrote %d bytes to a full pipe, want 0", n)
 	}
 	p.End(time.Minute, nil)
 	if n := p.WriteNow(b); n != 0 {
-		t.Errorf("a dead process took %d bytes", n)
+		t.Errorf("WriteNow wrote %d bytes to an exited process, want 0", n)
 	}
 }
 
@@ -292,7 +291,7 @@ func TestWriteToDeafProcess(t *testing.T) {
 	p := start(t, "deaf", Command{})
 	firstLine(t, p)
 	if _, err := io.WriteString(p.Stdin, "x"); !errors.Is(err, syscall.EPIPE) {
-		t.Errorf("error %v, want a broken pipe", err)
+		t.Errorf("write error = %v, want EPIPE", err)
 	}
 }
 
@@ -303,11 +302,11 @@ func TestTail(t *testing.T) {
 	want := "bad \ufffd byte"
 	lines := strings.Split(tl.String(), "\n")
 	if lines[0] != "a" || lines[len(lines)-1] != want {
-		t.Errorf("tail %q", lines)
+		t.Errorf("tail = %q", lines)
 	}
 	tl.capture(strings.NewReader(strings.Repeat(strings.Repeat("y", 1500)+"\n", 10)), nil, nil)
 	if n := len(tl.String()); n > tailBytes {
-		t.Errorf("tail of %d bytes", n)
+		t.Errorf("the tail has %d bytes, more than tailBytes", n)
 	}
 }
 
@@ -350,11 +349,11 @@ func TestFind(t *testing.T) {
 
 func TestStartFailure(t *testing.T) {
 	if _, err := Start(Command{Path: "/no/such/program"}); !os.IsNotExist(err) {
-		t.Errorf("error %v", err)
+		t.Errorf("Start returns %v, want a not-exist error", err)
 	}
 }
 
-// TestWritten checks that the process's output is counted whether it was read or not.
+// TestWritten checks that Written counts the output of a process, whether it was read or not.
 func TestWritten(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the system does not report how much a pipe contains")
@@ -363,23 +362,23 @@ func TestWritten(t *testing.T) {
 	out := bufio.NewReaderSize(p.Stdout, 16)
 	for i, line := range []string{"a", "bc", ""} {
 		if got, want := p.Written(), int64([]int{0, 6, 13}[i]); got != want {
-			t.Errorf("before line %d: %d bytes, want %d", i, got, want)
+			t.Errorf("Written before line %d = %d, want %d", i, got, want)
 		}
 		fmt.Fprintln(p.Stdin, line)
 		if got, err := out.ReadString('\n'); err != nil || got != "got "+line+"\n" {
-			t.Fatalf("got %q, %v", got, err)
+			t.Fatalf("line of output = %q, error %v", got, err)
 		}
 	}
 	fmt.Fprintln(p.Stdin, "unread")
 	p.Stdin.Close()
 	<-p.Done()
 	if got := p.Written(); got != 18+11 {
-		t.Errorf("with an unread line: %d bytes, want 29", got)
+		t.Errorf("Written with an unread line = %d, want 29", got)
 	}
 	if rest, err := io.ReadAll(out); err != nil || string(rest) != "got unread\n" {
-		t.Errorf("got %q, %v", rest, err)
+		t.Errorf("rest of the output = %q, error %v", rest, err)
 	}
 	if got := p.Written(); got != 29 {
-		t.Errorf("at the end: %d bytes, want 29", got)
+		t.Errorf("Written at the end of the output = %d, want 29", got)
 	}
 }

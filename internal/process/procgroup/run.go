@@ -9,18 +9,18 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/proc"
 )
 
-// Run is the run that processes belong to. Processes of a nil Run have no mark.
+// Run is the run that started processes belong to. The processes of a nil *Run have no mark.
 type Run struct {
-	ID string // see NewID
-	// Executable is the concerto program, which is started as the guardian together with the first
-	// process; "" starts no guardian.
+	ID string // unique id of the run; see NewID
+	// Executable is the path of the concerto program. It is started as the guardian when the first
+	// process of the run starts. If it is "", there is no guardian.
 	Executable string
-	// KeeperName is the name of this process if it owns the run's hosts, or continues the run after
-	// another process. It sets an additional mark on the processes, which distinguishes them from
-	// those of earlier processes whose guardian may still be ending them.
+	// KeeperName is set if this process is the keeper of the run's hosts, or continues the run
+	// after another process. It adds a mark to the started processes that distinguishes them from
+	// the processes of earlier processes, which another guardian may still be killing.
 	KeeperName string
 
-	unguarded atomic.Pointer[string] // why no guardian watches
+	unguarded atomic.Pointer[string] // reason why no guardian watches the run; nil if one does
 }
 
 // NewID returns a globally unique run id.
@@ -33,7 +33,7 @@ func NewID() string {
 	return string(id)
 }
 
-// Start starts a command as the function Start does, with the run's mark.
+// Start is the function Start, but the process has the run's mark.
 func (r *Run) Start(c Command) (*Process, error) {
 	if r != nil && c.Name != "" {
 		env := slices.DeleteFunc(slices.Clone(c.Env), func(v string) bool { return strings.HasPrefix(v, proc.KeeperMark+"=") })
@@ -45,7 +45,7 @@ func (r *Run) Start(c Command) (*Process, error) {
 	return launch(r, c)
 }
 
-// processMark returns the mark by which the run's processes are found; see proc.Marked.
+// processMark returns the argument of proc.Marked that selects the processes of the run.
 func (r *Run) processMark() string {
 	if r.KeeperName != "" {
 		return proc.KeeperPrefix + r.ID + "." + r.KeeperName
@@ -53,7 +53,7 @@ func (r *Run) processMark() string {
 	return r.ID
 }
 
-// ensureGuardian makes the guardian watch the run, and reports whether it does.
+// ensureGuardian makes the guardian watch the run. It reports whether a guardian watches.
 func (r *Run) ensureGuardian() bool {
 	if r == nil || r.Executable == "" {
 		return false
@@ -66,8 +66,9 @@ func (r *Run) ensureGuardian() bool {
 	return err == nil
 }
 
-// Unguarded returns why no guardian ends the run's processes if this process is killed, or "" if
-// one does or for a nil Run. It is known after the first start.
+// Unguarded returns the reason why no guardian kills the processes of the run if this process is
+// killed. It returns "" for a nil Run, or if a guardian watches. The result is valid after the
+// first start of a process.
 func (r *Run) Unguarded() string {
 	switch {
 	case r == nil:
@@ -79,10 +80,10 @@ func (r *Run) Unguarded() string {
 	return ""
 }
 
-// End ends the adopted children with the run's mark. They exist only in a process that called
-// Adopt.
+// End kills the orphaned processes of the run that this process has adopted. It has an effect only
+// if Adopt was called.
 func (r *Run) End() {
-	if r != nil && family.sweepOrphans(r.processMark()) { // otherwise the guardian must end them
+	if r != nil && family.sweepOrphans(r.processMark()) { // otherwise the guardian must kill the remaining processes
 		guards.forgetRun(r.processMark())
 	}
 }

@@ -7,23 +7,23 @@ import (
 	"sync"
 )
 
-// Limits of a tail: enough to show why a process exited.
+// Limits on the size of a tail. They are large enough to show why a process exited.
 const (
 	tailLines = 20
 	tailBytes = 8 << 10
-	lineBytes = 4 << 10 // of one line; the rest becomes the next line
+	lineBytes = 4 << 10 // maximum bytes of one line; the rest counts as another line
 )
 
-// tail stores the last lines of a standard error.
+// tail stores the last lines of a process's standard error.
 type tail struct {
-	most  int // most bytes to store, of any number of lines; 0 means tailBytes and tailLines
+	most  int // maximum bytes to store, in any number of lines; 0 for the limits tailBytes and tailLines
 	mu    sync.Mutex
 	lines []string
 	bytes int
 }
 
-// capture reads r to its end, stores the last lines and calls each with every line. A very long
-// line is passed on in pieces to limit memory. raw receives all bytes unchanged.
+// capture reads r until it ends and stores the last lines. It calls each with every line; a very
+// long line is passed in several pieces, to limit memory. It calls raw with all bytes unchanged.
 func (t *tail) capture(r io.Reader, each func(string), raw func([]byte)) {
 	buf := make([]byte, 2*lineBytes)
 	n := 0
@@ -72,7 +72,7 @@ func (t *tail) addLine(b []byte, each func(string)) {
 	}
 }
 
-// String returns the stored lines, joined by line ends.
+// String returns the stored lines separated by newlines.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

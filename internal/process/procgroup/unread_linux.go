@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inPipe returns how many bytes are in a pipe, or -1 if unknown.
+// inPipe returns the number of bytes in a pipe, or -1 if it is unknown.
 func inPipe(f *os.File) int {
 	rc, err := f.SyscallConn()
 	if err != nil {

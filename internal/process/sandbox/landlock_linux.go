@@ -2,7 +2,8 @@ package sandbox
 
 import "syscall"
 
-// The system call that returns Landlock's ABI version. Its number is the same on all architectures.
+// Arguments of the system call that returns the version of Landlock's ABI. Its number is the same
+// on all architectures.
 const (
 	sysLandlockCreateRuleset = 444
 	asksVersion              = 1

@@ -1,5 +1,5 @@
-// Package stderrlog writes a process's standard error to the log, rate-limited and without control
-// characters.
+// Package stderrlog writes the standard error of a process to the log. It limits the rate of lines
+// and escapes control characters.
 package stderrlog
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// Limits on the standard error that is logged.
+// Limits on the logged standard error.
 const (
-	lineBytes = 4 << 10 // bytes of one line; a longer one continues in the next
-	maxLines  = 100     // lines in each second; the number of further lines is logged
+	lineBytes = 4 << 10 // maximum bytes of a line; the rest is logged as another line
+	maxLines  = 100     // maximum lines per second; further lines are counted, and their number is logged
 )
 
 // Lines logs a process's standard error.
@@ -25,12 +25,12 @@ type Lines struct {
 
 	mu      sync.Mutex
 	until   time.Time // end of the current second
-	lines   int       // lines logged in it
-	dropped int       // lines dropped in it
+	lines   int       // lines logged in the current second
+	dropped int       // lines dropped in the current second
 	timer   *time.Timer
 }
 
-// LogLine logs a line, or drops it if the limit is reached.
+// LogLine logs a line. If the rate limit is reached, it drops the line.
 func (a *Lines) LogLine(line string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -38,7 +38,7 @@ func (a *Lines) LogLine(line string) {
 		a.logNow()
 		a.until, a.lines = now.Add(time.Second), 0
 	}
-	// A dropped line need not be escaped.
+	// Skip escaping for lines that will be dropped.
 	if a.lines == maxLines {
 		a.countDropped()
 		return
@@ -60,7 +60,8 @@ func (a *Lines) LogLine(line string) {
 	}
 }
 
-// countDropped counts a dropped line. The number is logged at the end of the second.
+// countDropped counts a dropped line. The number of dropped lines is logged at the end of the
+// second.
 func (a *Lines) countDropped() {
 	a.dropped++
 	if a.timer == nil {
@@ -68,7 +69,8 @@ func (a *Lines) countDropped() {
 	}
 }
 
-// End logs the number of dropped lines at the end of a second or of the process.
+// End logs the number of dropped lines. It is called at the end of each second with dropped lines,
+// and when the process has exited.
 func (a *Lines) End() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -86,7 +88,7 @@ func (a *Lines) logNow() {
 	}
 }
 
-// whole returns text without an incomplete escape sequence or character at its end.
+// whole returns text without an incomplete escape sequence or character at the end.
 func whole(text string) string {
 	for n := 0; n < utf8.UTFMax && !utf8.ValidString(text); n++ {
 		text = text[:len(text)-1]
@@ -98,8 +100,8 @@ func whole(text string) string {
 	return text
 }
 
-// Escape writes control characters as Go escapes, so that they do not affect a terminal, except
-// those in except.
+// Escape replaces control characters, except those in except, by Go escapes, so that they do not
+// affect a terminal.
 func Escape(line, except string) string {
 	if strings.IndexFunc(line, unicode.IsControl) < 0 {
 		return line
@@ -124,10 +126,10 @@ func Escape(line, except string) string {
 	return b.String()
 }
 
-// quoteLimit limits the bytes of a line that an error message repeats.
+// quoteLimit is the maximum number of bytes of a line that an error message quotes.
 const quoteLimit = 200
 
-// Quote returns a process's line for an error message, shortened if it is long.
+// Quote returns a process's line in the form for error messages. A long line is shortened.
 func Quote(line []byte) string {
 	s := Escape(string(line[:min(len(line), quoteLimit+1)]), "\t")
 	return utf8cut.Short(s, quoteLimit)

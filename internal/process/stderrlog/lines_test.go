@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// listening returns a Lines that stores the logged lines.
+// listening returns a Lines and the list to which it appends the logged lines.
 func listening() (*Lines, *[]string) {
 	var lines []string
 	return &Lines{Log: func(l string) { lines = append(lines, l) }}, &lines
@@ -26,13 +26,13 @@ func TestLinesEscapes(t *testing.T) {
 		a, got := listening()
 		a.LogLine(in)
 		if len(*got) != 1 || (*got)[0] != want {
-			t.Errorf("%q: %q, want %q", in, *got, want)
+			t.Errorf("LogLine(%q) logs %q, want %q", in, *got, want)
 		}
 	}
 }
 
-// TestLinesLongLines checks that a long line continues in the next, that nothing is lost, and that
-// no character or escape sequence is split.
+// TestLinesLongLines checks that a long line is logged as several lines. No text may be lost, and
+// no character or escape sequence may be split.
 func TestLinesLongLines(t *testing.T) {
 	for _, c := range []struct {
 		in    string
@@ -49,17 +49,17 @@ func TestLinesLongLines(t *testing.T) {
 		a, got := listening()
 		a.LogLine(c.in)
 		if strings.Join(*got, "") != Escape(c.in, "") || len(*got) != c.parts {
-			t.Errorf("%.10q…: %d parts", c.in, len(*got))
+			t.Errorf("line %.10q… was logged in %d parts, or changed", c.in, len(*got))
 		}
 		for _, l := range *got {
 			if len(l) > lineBytes || !slices.Contains([]string{Escape("\x1b", ""), Escape("\u009b", ""), "\\t"}, lastEscape(l)) {
-				t.Errorf("%d bytes, which end in %q", len(l), l[len(l)-10:])
+				t.Errorf("a part has %d bytes and ends in %q", len(l), l[len(l)-10:])
 			}
 		}
 	}
 }
 
-// lastEscape returns the form of a line's last escape sequence, or `\t` if it has none.
+// lastEscape returns the last escape sequence of a line, or `\t` if the line has none.
 func lastEscape(l string) string {
 	if at := strings.LastIndexByte(l, '\\'); at >= 0 {
 		return l[at:]
@@ -70,7 +70,7 @@ func lastEscape(l string) string {
 func TestLinesFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, got := listening()
-		forget := func() { // the timer may be running
+		forget := func() { // lock mu because the timer may be running
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			*got = nil
@@ -79,23 +79,23 @@ func TestLinesFlood(t *testing.T) {
 			a.LogLine(fmt.Sprint(i))
 		}
 		if n := len(*got); n != maxLines || (*got)[n-1] != "99" {
-			t.Errorf("%d lines, the last one %s", n, (*got)[n-1])
+			t.Errorf("logged %d lines, the last one is %s", n, (*got)[n-1])
 		}
 		forget()
 		time.Sleep(time.Second)
 		synctest.Wait()
 		a.LogLine("quiet again")
 		if want := []string{"… 50 lines dropped", "quiet again"}; !slices.Equal(*got, want) {
-			t.Errorf("%q", *got)
+			t.Errorf("lines after a second = %q", *got)
 		}
 		forget()
 		time.Sleep(500 * time.Millisecond)
-		for i := range 200 { // 99 fit into the current second
+		for i := range 200 { // the current second has room for 99 of them
 			a.LogLine(fmt.Sprint(i))
 		}
 		a.End()
 		if n := len(*got); n != 100 || (*got)[98] != "98" || (*got)[99] != "… 101 lines dropped" {
-			t.Errorf("%d lines, the last ones %q", n, (*got)[n-2:])
+			t.Errorf("logged %d lines, the last two are %q", n, (*got)[n-2:])
 		}
 		forget()
 		time.Sleep(time.Hour)
@@ -103,7 +103,7 @@ func TestLinesFlood(t *testing.T) {
 		a.LogLine(strings.Repeat("x", lineBytes*maxLines) + "more")
 		a.End()
 		if n := len(*got); n != maxLines+1 || (*got)[n-1] != "… 1 lines dropped" {
-			t.Errorf("%d lines, the last one %s", n, (*got)[n-1])
+			t.Errorf("logged %d lines, the last one is %s", n, (*got)[n-1])
 		}
 	})
 }

@@ -1,8 +1,8 @@
-// Package userfile opens files that users name: on the command line, in a manifest, in a
-// request. A mistyped name, or one that somebody else chose, may lead to a device, a FIFO or
-// a file of many gigabytes; reading those would block, never end, or fill the memory. Files
-// that are read must be regular and are read up to a limit. Files that are only written may
-// also be devices such as /dev/null. Replace is for files of our own.
+// Package userfile opens files that users name: on the command line, in a manifest, or in a
+// request. The name may be mistyped or chosen by somebody else, and may lead to a device, a FIFO or
+// a file of many gigabytes. Reading such a file would block, never end, or fill the memory.
+// Therefore files to read must be regular, and are read only up to a limit. Files to write may also
+// be devices such as /dev/null. Replace is for files that belong to Concerto itself.
 //
 // Errors are *fs.PathError, like those of package os.
 package userfile
@@ -26,14 +26,14 @@ const (
 	Unlimited    = math.MaxInt64 // logs that are read record by record
 )
 
-// ErrNotRegular reports that a file to be read is a device, a FIFO or a socket.
+// ErrNotRegular is the error for a file to read that is a device, a FIFO or a socket.
 var ErrNotRegular = errors.New("not a regular file")
 
-// ErrNoReader reports that no process reads the FIFO to write.
+// ErrNoReader is the error for a FIFO to write that no process has open for reading.
 var ErrNoReader = errors.New("a FIFO that no process reads")
 
-// TooLargeError reports a file that is larger than the limit. Both are in bytes. Size is 0 if
-// the file grew while it was read.
+// TooLargeError is the error for a file that is larger than the limit. Size and Limit are in bytes.
+// Size is 0 if the file grew while it was being read.
 type TooLargeError struct{ Size, Limit int64 }
 
 func (e *TooLargeError) Error() string {
@@ -43,8 +43,8 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%d MiB, and the limit is %d MiB", e.Size>>20, e.Limit>>20)
 }
 
-// Open opens a regular file of at most limit bytes for reading. It never blocks. The error of
-// a larger file is a *TooLargeError.
+// Open opens a regular file for reading. It never blocks. If the file is larger than limit bytes,
+// the error is a *TooLargeError.
 func Open(path string, limit int64) (*os.File, error) {
 	f, err := open(path, os.O_RDONLY, 0)
 	if err != nil {
@@ -66,8 +66,8 @@ func OpenLog(path string, perm fs.FileMode) (*os.File, error) {
 	return open(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, perm)
 }
 
-// Read returns the contents of a regular file of at most limit bytes. The error of a larger
-// file is a *TooLargeError.
+// Read returns the contents of a regular file. If the file is larger than limit bytes, the error is
+// a *TooLargeError.
 func Read(path string, limit int64) ([]byte, error) {
 	f, err := Open(path, limit)
 	if err != nil {
@@ -81,8 +81,8 @@ func Read(path string, limit int64) ([]byte, error) {
 	return readAll(f, info.Size(), limit)
 }
 
-// ReadStream returns the contents of a file of any kind, up to limit bytes. It is for secrets,
-// which shells pass through a FIFO: --token-file <(pass show relay).
+// ReadStream returns the contents of a file of any kind, of at most limit bytes. It is for secrets,
+// which shells can pass through a FIFO: --token-file <(pass show relay).
 func ReadStream(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -92,7 +92,7 @@ func ReadStream(path string, limit int64) ([]byte, error) {
 	return readAll(f, 0, limit)
 }
 
-// readAll reads a file to its end. size is a guess of its size.
+// readAll reads a file until its end. size is the expected size in bytes.
 func readAll(f *os.File, size, limit int64) ([]byte, error) {
 	text := make([]byte, 0, size+512)
 	for {
@@ -111,15 +111,14 @@ func readAll(f *os.File, size, limit int64) ([]byte, error) {
 	}
 }
 
-// Create opens a file for writing, empties it, and creates it if it does not exist. It may be
-// a device. A FIFO must have a reader: otherwise the error is ErrNoReader, instead of waiting
-// for one.
+// Create opens a file for writing. It truncates an existing file and creates a missing one. The
+// file may be a device. If it is a FIFO without a reader, Create returns ErrNoReader instead of
+// waiting for a reader.
 func Create(path string, perm fs.FileMode) (*os.File, error) {
 	return OpenWrite(path, os.O_CREATE|os.O_TRUNC, perm)
 }
 
-// OpenWrite opens a file for writing as Create does, with flags of its own, such as
-// os.O_APPEND.
+// OpenWrite opens a file for writing like Create, but with the given flags, such as os.O_APPEND.
 func OpenWrite(path string, flags int, perm fs.FileMode) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
 		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
@@ -131,7 +130,7 @@ func OpenWrite(path string, flags int, perm fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|flags, perm)
 }
 
-// Replace replaces a file atomically: it syncs a temporary file and renames it.
+// Replace replaces a file atomically: it writes and syncs a temporary file and renames it.
 func Replace(path string, text []byte, perm fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
@@ -148,13 +147,14 @@ func Replace(path string, text []byte, perm fs.FileMode) error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // return the first error
+		_ = os.Remove(f.Name()) // the first error is more useful than one of removing the file
 	}
 	return err
 }
 
-// open opens a regular file. It checks the path first, because opening a device may have an effect,
-// and the open file again, because the path may have changed in between.
+// open opens a regular file. It checks the path before opening it, because opening a device may
+// have side effects. It checks again after opening it, because the path may have changed in the
+// meantime.
 func open(path string, flags int, perm fs.FileMode) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, refusal(path, info)

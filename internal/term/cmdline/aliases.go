@@ -8,12 +8,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// CommandAlias is the former name of a command. It remains for one version, hidden from help.
+// CommandAlias is the former name of a command. Former names work for one more version and are
+// hidden from help.
 type CommandAlias struct {
-	Old, New string // paths, such as "concerto runs answer"
+	Old, New string // full paths, such as "concerto runs answer"
 }
 
-// CommandAliases are the former names of the commands of both programs.
+// CommandAliases are the former names of commands of concerto and concerto-relay.
 var CommandAliases = []CommandAlias{
 	{"concerto answer", "concerto runs answer"},
 	{"concerto resume", "concerto runs resume"},
@@ -23,17 +24,18 @@ var CommandAliases = []CommandAlias{
 	{"concerto hostd", "concerto relay hostd"},
 }
 
-// FlagAlias is the former name of a flag. It remains for one version, hidden from help.
+// FlagAlias is the former name of a flag. Former names work for one more version and are hidden
+// from help.
 type FlagAlias struct {
-	Command  string // the command's path
+	Command  string // full path of the command, such as "concerto run"
 	Old, New string
-	// Value is the value that the old flag, a switch, sets in the new one; "" if the old flag
-	// passes its own value on.
+	// Value is the value of the new flag that corresponds to an old flag without a value. It is ""
+	// if the value of the old flag is passed on.
 	Value string
 }
 
-// FlagAliases are the former names of the flags of both programs. An empty New is a flag that had
-// no effect and still has none.
+// FlagAliases are the former names of flags of concerto and concerto-relay. If New is empty, the
+// old flag has no effect, as it had none before.
 var FlagAliases = []FlagAlias{
 	{"concerto run", "relay", "share", ""},
 	{"concerto runs resume", "relay", "share", ""},
@@ -62,8 +64,8 @@ var FlagAliases = []FlagAlias{
 	{"concerto-relay user list", "json", "format", "ndjson"},
 }
 
-// AddAliases adds the former names of commands and flags to a program's tree of commands. Execute
-// the tree with the arguments that ResolveAlias returns.
+// AddAliases adds the former names of commands and flags to a command tree. Execute the tree with
+// the arguments that ResolveAlias returns.
 func AddAliases(root *cobra.Command) {
 	addFlagAliases(root)
 	for _, alias := range CommandAliases {
@@ -78,20 +80,19 @@ func AddAliases(root *cobra.Command) {
 			Long:    "This is the former name of `" + alias.New + "`. It will be removed in a later version.",
 			Example: c.Example,
 			Hidden:  true,
-			Run:     func(*cobra.Command, []string) {}, // makes it a command that Find returns
+			Run:     func(*cobra.Command, []string) {}, // cobra's Find requires a function
 		})
 	}
 }
 
-// ResolveAlias returns the arguments of a program with the former name of a command replaced by its
-// name.
+// ResolveAlias replaces the former name of a command in args by the current name.
 func ResolveAlias(root *cobra.Command, args []string) []string {
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		return append(args[:1:1], ResolveAlias(root, args[1:])...)
 	}
 	c, rest, err := root.Find(args)
 	if err != nil {
-		return args // cobra reports it
+		return args // cobra will report the error
 	}
 	for _, alias := range CommandAliases {
 		if alias.Old == c.CommandPath() {
@@ -118,7 +119,7 @@ func addFlagAliases(root *cobra.Command) {
 	}
 }
 
-// find returns the command with a path.
+// find returns the command with the given path.
 func find(root *cobra.Command, path string) *cobra.Command {
 	c := root
 	for _, name := range strings.Fields(path)[1:] {
@@ -135,7 +136,7 @@ func find(root *cobra.Command, path string) *cobra.Command {
 	return c
 }
 
-// aliasValue sets the flag of which its own flag is the former name.
+// aliasValue is the value of a flag's former name. Setting it sets the current flag.
 type aliasValue struct {
 	alias FlagAlias
 	flags *pflag.FlagSet
@@ -160,13 +161,14 @@ func (v *aliasValue) Set(value string) error {
 	return v.flags.Set(v.alias.New, v.alias.Value)
 }
 
-// IsAlias reports whether a flag is the former name of another.
+// IsAlias reports whether a flag is the former name of another flag.
 func IsAlias(f *pflag.Flag) bool {
 	_, ok := f.Value.(*aliasValue)
 	return ok
 }
 
-// Hide removes flags from a command's help: flags that exist for tests of Concerto itself.
+// Hide hides flags from a command's help. It is for flags that exist only for tests of Concerto
+// itself.
 func Hide(c *cobra.Command, flags ...string) {
 	for _, name := range flags {
 		if err := c.Flags().MarkHidden(name); err != nil {

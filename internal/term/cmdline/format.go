@@ -1,5 +1,5 @@
-// Package cmdline contains what the command lines of concerto and concerto-relay share: --format,
-// the former names of commands and flags, and the layout of help.
+// Package cmdline contains code that concerto and concerto-relay share for their command lines: the
+// flag --format, the former names of commands and flags, and the layout of help.
 package cmdline
 
 import (
@@ -17,12 +17,13 @@ type Format struct {
 	forms []string
 }
 
-// AddFormat adds --format to a command. The first form is the default.
+// AddFormat adds the flag --format to a command. forms are the valid values; the first one is the
+// default.
 func AddFormat(c *cobra.Command, forms ...string) *Format {
 	return AddFormatUsage(c, "print as `FORMAT`: "+list(forms)+" (default "+forms[0]+")", forms...)
 }
 
-// AddFormatUsage is AddFormat with the text that help shows.
+// AddFormatUsage is AddFormat with the given help text.
 func AddFormatUsage(c *cobra.Command, usage string, forms ...string) *Format {
 	f := &Format{forms[0], forms}
 	c.Flags().Var(f, "format", usage)
@@ -35,7 +36,7 @@ func AddFormatUsage(c *cobra.Command, usage string, forms ...string) *Format {
 	return f
 }
 
-// IsText reports whether the result is printed for people.
+// IsText reports whether the command prints its result as text for people.
 func (f *Format) IsText() bool { return f.value == "text" }
 
 func (f *Format) String() string { return f.value }
@@ -52,7 +53,7 @@ func (f *Format) Set(value string) error {
 	return nil
 }
 
-// ChoiceError is the error of a flag whose value is not in its list.
+// ChoiceError is the error for a flag value that is not one of the valid values.
 type ChoiceError struct {
 	Name, Value string
 	Choices     []string
@@ -62,7 +63,7 @@ func (e *ChoiceError) Error() string {
 	return "invalid value \"" + e.Value + "\" for " + e.Name
 }
 
-// Hint returns the next step: the nearest choice, or all of them.
+// Hint returns the next step: the most similar valid value, or all valid values.
 func (e *ChoiceError) Hint() string {
 	if near := suggest.Nearest(e.Value, e.Choices); near != "" {
 		return "did you mean " + near + "?"

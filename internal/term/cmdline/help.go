@@ -9,18 +9,19 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Width is the maximum width of a line of help, and Lines the maximum number of lines.
+// Width is the maximum width of help text in columns, and Lines the maximum number of lines.
 const (
 	Width = 100
 	Lines = 60
 )
 
-// flagGroups is the annotation of a command that holds the groups of its flags.
+// flagGroups is the annotation of a command that stores the groups of the command's flags.
 const flagGroups = "concerto/flag-groups"
 
-// Group moves flags of a command from the general list to a section with a title. A row is the name
-// of a flag; or, to describe several flags in one line, "NAME… | LEFT | TEXT" with the names of the
-// flags and the two columns of the line. topic is the help topic with the details, or "".
+// Group moves flags of a command from the general list to a section with a title. Each row is the
+// name of a flag. A row may also describe several flags in one line: it then has the form "NAME… |
+// LEFT | TEXT", with the names of the flags and the two columns of the line. topic is the help
+// topic with the details, or "".
 func Group(c *cobra.Command, title, topic string, rows ...string) {
 	if c.Annotations == nil {
 		c.Annotations = map[string]string{}
@@ -77,7 +78,7 @@ func subcommands(c *cobra.Command) []section {
 	return []section{s}
 }
 
-// flagSections returns a command's own flags in their groups.
+// flagSections returns the sections of help that describe the command's own flags.
 func flagSections(c *cobra.Command) []section {
 	grouped := map[string]bool{"help": true}
 	var groups []section
@@ -130,8 +131,8 @@ func flagRow(f *pflag.Flag) row {
 	return row{left, text}
 }
 
-// flagsFrom returns the parent whose flags also apply to a command, or "" if only those of the root
-// apply.
+// flagsFrom returns the path of the parent whose flags also apply to the command. It returns "" if
+// only the flags of the root command apply.
 func flagsFrom(c *cobra.Command) string {
 	if p := c.Parent(); p != nil && p.HasParent() && p.HasAvailablePersistentFlags() {
 		return p.CommandPath()
@@ -161,11 +162,11 @@ func globalFlags(root *cobra.Command) string {
 	return strings.Join(all, ", ") + "; see '" + root.Name() + " help'"
 }
 
-// maxLeft is the maximum width of the left column. In a row with a wider left part the text is not
-// aligned: it follows after two spaces.
+// maxLeft is the maximum width of the left column. If the left part of a row is wider, its text
+// follows after two spaces instead of being aligned.
 const maxLeft = 30
 
-// writeSections writes sections with one left column for all of them.
+// writeSections writes sections. The left column has the same width in all of them.
 func writeSections(b *strings.Builder, all []section) {
 	width := 0
 	for _, s := range all {
@@ -184,8 +185,9 @@ func writeSections(b *strings.Builder, all []section) {
 	}
 }
 
-// RootHelp returns the help of a program: an introduction, the commands that a newcomer needs
-// (first), the groups with their commands, the other commands and the topics.
+// RootHelp returns the help of a program: an introduction, the commands in first, the groups with
+// their commands, the other commands and the topics. first lists the commands that a newcomer
+// needs.
 func RootHelp(root *cobra.Command, first []string, topics []Topic) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s.\n\nUsage: %s COMMAND [ARGUMENTS]\n", root.Short, root.Name())
@@ -243,8 +245,8 @@ type Topic struct {
 	Text  string
 }
 
-// SetHelp sets the help of a program: of the root, of its commands, and the command `help`, which
-// also shows topics. usage creates the error for an unknown topic.
+// SetHelp sets the help of the root command and of all other commands. The command `help` also
+// shows the topics. usage creates the error for an unknown topic.
 func SetHelp(root *cobra.Command, first []string, topics []Topic, usage func(hint, format string, args ...any) error) {
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		text := ""

@@ -1,6 +1,6 @@
 // Package progress formats the events of package activity for people: as lines, as the rows of a
-// view that is redrawn, and as one line at the end of the run. It only produces text; its callers
-// decide where to show it.
+// view that is redrawn, and as a summary line at the end of the run. It produces only text; the
+// caller decides where to show the text.
 package progress
 
 import (
@@ -40,7 +40,8 @@ func Tokens(n int64) string {
 	}
 }
 
-// Cost formats US dollars with cents, and less than a cent with tenths of a cent.
+// Cost formats an amount in US dollars. Amounts of less than a cent have three decimal places, all
+// others two.
 func Cost(usd float64) string {
 	if usd < 0.01 {
 		return "$" + strconv.FormatFloat(usd, 'f', 3, 64)
@@ -48,15 +49,15 @@ func Cost(usd float64) string {
 	return "$" + strconv.FormatFloat(usd, 'f', 2, 64)
 }
 
-// mostText is the maximum number of characters that are shown of a host's text.
+// mostText is the maximum number of characters of a host's text that are shown.
 const mostText = 200
 
-// Line returns text on one line, with spaces for white space and control characters escaped. It
-// shortens it to mostText characters, with "…" at the end.
+// Line returns text as a single line. White space becomes spaces, and control characters are
+// escaped. A text of more than mostText characters is cut and ends with "…".
 func Line(text string) string {
 	cut := len(text) > 8*mostText
 	if cut {
-		text = text[:utf8cut.Before(text, 8*mostText)] // the rest is not needed
+		text = text[:utf8cut.Before(text, 8*mostText)] // cut early, because the rest would be dropped anyway
 	}
 	text = terminal.Escape(strings.Join(strings.Fields(text), " "))
 	if runes := []rune(text); cut || len(runes) > mostText {
@@ -65,11 +66,11 @@ func Line(text string) string {
 	return text
 }
 
-// mostAsked is the maximum number of characters that are shown of a question. An approval of a
-// vendor's agent fits, because its description has its own limit.
+// mostAsked is the maximum number of characters of a question that are shown. It is large enough
+// for the approval requests of vendors' agents, whose descriptions have a limit of their own.
 const mostAsked = 600
 
-// questionText returns a host's question on one line. It hides nothing in an approval.
+// questionText returns a host's question as a single line. An approval is never shortened.
 func questionText(e *activity.Event) string {
 	if isApproval(e) {
 		return terminal.Brief(strings.TrimSpace(e.Text), mostAsked)
@@ -77,7 +78,8 @@ func questionText(e *activity.Event) string {
 	return Line(e.Text)
 }
 
-// label returns the name of an exchange: its host, with a number if the host has several exchanges.
+// label returns the name of an exchange. It is the name of the host, with a number if the host has
+// several exchanges at the same time.
 func label(e *activity.Event) string {
 	if e.Lane > 1 {
 		return e.Host + " " + strconv.Itoa(e.Lane)
@@ -85,7 +87,7 @@ func label(e *activity.Event) string {
 	return e.Host
 }
 
-// counted formats a number with a noun.
+// counted formats a number with a noun, in the singular or plural.
 func counted(n int, word string) string {
 	if n == 1 {
 		return "1 " + word

@@ -9,43 +9,43 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/activity"
 )
 
-// The limits of the lines that a host may produce.
+// Limits on the lines that one host can cause.
 const (
-	progressEvery = 5 * time.Second // interval between two lines of a host's progress
-	mostLines     = 100             // per second
+	progressEvery = 5 * time.Second // minimum interval between two lines about a host's progress
+	mostLines     = 100             // maximum number of lines per second
 )
 
-// Plain prints a line when a host starts, asks, is answered and ends, and periodically for its
-// progress.
+// Plain prints lines about hosts: when a host starts, asks, receives an answer and ends, and
+// periodically about its progress.
 type Plain struct {
 	print   func(line string)
 	hosts   map[string]*hostLines
-	began   map[int64]time.Duration // start times of the exchanges under way
-	delayed *failure                // the failure of the last event, not yet printed
+	began   map[int64]time.Duration // start times of the running exchanges, by number
+	delayed *failure                // failure of the last event that has not been printed yet; nil for none
 }
 
-// failure is the end of a failed exchange. Its line waits for the next event or for the end of the
-// run, because an error that ends the run may contain the same reason.
+// failure is the line about a failed exchange. It is printed at the next event or at the end of the
+// run, because the error that ends the run may contain the same reason.
 type failure struct {
 	line, reason string
-	short        string // the line without the reason; "" if it contains nothing else
+	short        string // the line without the reason; "" if only the reason would be left out
 }
 
-// hostLines is the state of a host's lines.
+// hostLines counts the lines about one host.
 type hostLines struct {
-	moved   time.Duration // time of the last line of its progress
-	any     bool          // a line of its progress was printed
-	second  time.Duration // the second in which lines are counted
+	moved   time.Duration // time of the last line about its progress
+	any     bool          // a line about its progress has been printed
+	second  time.Duration // second in which lines are being counted
 	lines   int
 	dropped int
 }
 
-// NewPlain returns a Plain that prints lines by calling print.
+// NewPlain returns a Plain that passes each line to print.
 func NewPlain(print func(line string)) *Plain {
 	return &Plain{print: print, hosts: map[string]*hostLines{}, began: map[int64]time.Duration{}}
 }
 
-// HandleEvent prints the line of an event, if it has one.
+// HandleEvent prints a line about the event, if there is anything to print.
 func (p *Plain) HandleEvent(e activity.Event) {
 	if e.Host == "" || e.Kind == activity.ListenEnded {
 		return
@@ -77,7 +77,7 @@ func (p *Plain) HandleEvent(e activity.Event) {
 	}
 }
 
-// write prints an event's line. It delays the line of a failure.
+// write prints the line about an event. It delays the line if the event is a failure.
 func (p *Plain) write(e *activity.Event) {
 	line := p.line(e)
 	if line == "" {
@@ -102,8 +102,8 @@ func (p *Plain) release() {
 	}
 }
 
-// End prints the delayed line at the end of the run. err is the error that ended the run, which the
-// caller prints next, or nil. End omits a reason that err contains.
+// End prints the delayed line at the end of the run. err is the error that ended the run, or nil;
+// the caller prints it afterwards. If err contains the reason of the failure, End omits the reason.
 func (p *Plain) End(err error) {
 	if f := p.delayed; f != nil && err != nil && strings.Contains(err.Error(), f.reason) {
 		p.delayed = nil
@@ -114,8 +114,8 @@ func (p *Plain) End(err error) {
 	p.release()
 }
 
-// room counts a line and reports whether it may be printed. The last line of an exchange is always
-// printed.
+// room counts a line and reports whether it may be printed. last is true for the last line of an
+// exchange, which is always printed.
 func (w *hostLines) room(at time.Duration, last bool) bool {
 	if second := at.Truncate(time.Second); second != w.second {
 		w.second, w.lines = second, 0
@@ -127,7 +127,7 @@ func (w *hostLines) room(at time.Duration, last bool) bool {
 	return true
 }
 
-// left prints the number of omitted lines.
+// left prints how many lines about a host were omitted.
 func (p *Plain) left(host string, w *hostLines) {
 	if w.dropped > 0 {
 		p.print(fmt.Sprintf("host '%s': … %s omitted", host, counted(w.dropped, "line")))
@@ -135,7 +135,7 @@ func (p *Plain) left(host string, w *hostLines) {
 	}
 }
 
-// line returns the text of an event about its host.
+// line returns the text about an event, after the name of the host.
 func (p *Plain) line(e *activity.Event) string {
 	switch e.Kind {
 	case activity.Began:
@@ -157,7 +157,8 @@ func (p *Plain) line(e *activity.Event) string {
 	return ""
 }
 
-// percent returns the completed part, followed by a space, or "" if it is unknown.
+// percent formats the completed part of a task, followed by a space. It returns "" if the part is
+// unknown.
 func percent(n float64) string {
 	if n < 0 {
 		return ""
@@ -165,7 +166,7 @@ func percent(n float64) string {
 	return fmt.Sprintf("%.0f%% ", n)
 }
 
-// source describes an answer by its source.
+// source describes where an answer came from.
 func source(by string) string {
 	switch by {
 	case effect.ByNone:
@@ -188,7 +189,7 @@ func source(by string) string {
 	return "an answer from " + by
 }
 
-// answered describes who answered, and the answer.
+// answered describes an answer and where it came from.
 func answered(e *activity.Event) string {
 	line := " receives " + source(e.By)
 	switch {
@@ -206,7 +207,7 @@ func answered(e *activity.Event) string {
 	return line
 }
 
-// ended describes how an exchange ended, and its duration.
+// ended describes how an exchange ended and how long it took.
 func (p *Plain) ended(e *activity.Event) string {
 	if e.Number == 0 {
 		why := Line(e.Text)

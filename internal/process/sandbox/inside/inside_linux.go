@@ -1,6 +1,6 @@
-// Package inside confines the program by a sandbox.Plan and executes the command of the plan, if
-// the program was started as `concerto host sandbox PLAN`. Importing it is enough: it acts when the
-// package is initialised, before most of the program.
+// Package inside confines this process according to a sandbox.Plan and executes the command of the
+// plan, if the program was started as `concerto host sandbox PLAN`. It is enough to import the
+// package: it acts when it is initialised, before most of the program.
 package inside
 
 import (
@@ -22,12 +22,13 @@ func init() {
 	}
 }
 
-// executePlan executes a plan. It returns if that has failed or if the plan has no command.
+// executePlan executes a plan. It returns an exit code only if the execution fails or if the plan
+// contains no command.
 func executePlan(text string) int {
 	var p sandbox.Plan
 	err := json.Unmarshal([]byte(text), &p)
 	if err == nil {
-		runtime.LockOSThread() // the thread that executes the command
+		runtime.LockOSThread() // the confined thread must execute the command
 		err = confine(&p)
 	}
 	if err == nil && len(p.Run) > 0 {
@@ -40,7 +41,7 @@ func executePlan(text string) int {
 	return 0
 }
 
-// noNewPrivileges is PR_SET_NO_NEW_PRIVS.
+// noNewPrivileges is the option PR_SET_NO_NEW_PRIVS of the system call prctl.
 const noNewPrivileges = 38
 
 func confine(p *sandbox.Plan) error {
@@ -53,8 +54,8 @@ func confine(p *sandbox.Plan) error {
 	return errors.Join(limit(syscall.RLIMIT_NOFILE, p.OpenFiles), limit(syscall.RLIMIT_FSIZE, p.FileMB<<20))
 }
 
-// limit sets a resource limit of this process before the command starts. The parent could set it
-// only later.
+// limit sets a resource limit of this process. The parent process could set limits only after the
+// command has started.
 func limit(which int, most uint64) error {
 	if most == 0 {
 		return nil
@@ -85,7 +86,8 @@ func files(p *sandbox.Plan) error {
 	return nil
 }
 
-// rule returns the Landlock rule for a directory or a file.
+// rule returns the Landlock rule for path. It calls dirs if path is a directory, and files
+// otherwise.
 func rule(path string, dirs, files func(...string) landlock.FSRule) landlock.Rule {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		return files(path)

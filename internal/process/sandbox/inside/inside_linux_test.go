@@ -10,18 +10,19 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/sandbox"
 )
 
-// runPlan starts this binary with a plan and returns its output and exit code.
+// runPlan starts this test binary with a plan and returns the output and the exit code.
 func runPlan(t *testing.T, args ...string) (out string, code int) {
 	t.Helper()
 	c := exec.Command(os.Args[0], args...)
 	c.Env = []string{"A=1"}
 	var b strings.Builder
 	c.Stdout, c.Stderr = &b, &b
-	_ = c.Run() // the exit code is checked instead
+	_ = c.Run() // the test checks the exit code instead
 	return b.String(), c.ProcessState.ExitCode()
 }
 
-// A plan is executed completely, or the process reports the problem and executes nothing.
+// TestBecome checks that a plan is either executed completely, or rejected with a message before
+// the command runs.
 func TestBecome(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a")
@@ -49,10 +50,10 @@ func TestBecome(t *testing.T) {
 			continue
 		}
 		if out, code := runPlan(t, c.args...); code != c.code || !strings.HasPrefix(out, c.want) {
-			t.Errorf("%s: exit %d\n%s\nnot %d\n%s", c.args[2], code, out, c.code, c.want)
+			t.Errorf("plan %s: exit code %d, output\n%s\nwant exit code %d, output\n%s", c.args[2], code, out, c.code, c.want)
 		}
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != "b\n" && confined {
-		t.Errorf("it has %q (%v)", text, err)
+		t.Errorf("the file contains %q (error %v), want b", text, err)
 	}
 }

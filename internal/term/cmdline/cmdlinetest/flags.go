@@ -1,5 +1,5 @@
-// Package cmdlinetest checks the commands of a program: that flags of one meaning have one name,
-// that former names work, and that help has one form.
+// Package cmdlinetest contains checks for the commands of a program: flags with the same meaning
+// must have the same name, former names must work, and help must have a uniform form.
 package cmdlinetest
 
 import (
@@ -12,7 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 )
 
-// oneName maps names of flags that other programs use to Concerto's name.
+// oneName maps flag names that are common in other programs to Concerto's name for the same
+// meaning.
 var oneName = map[string]string{
 	"json": "format", "ndjson": "format", "jsonl": "format", "form": "format", "output-format": "format",
 	"out": "output", "output-file": "output", "outfile": "output",
@@ -20,12 +21,14 @@ var oneName = map[string]string{
 	"dir": "directory", "cwd": "directory",
 }
 
-// otherMeaning lists visible flags with one of those names and another meaning.
+// otherMeaning lists visible flags whose names are in oneName but that have another meaning, with
+// that meaning.
 var otherMeaning = map[string]string{
 	"concerto-relay run --ndjson": "the protocol of the command that it starts",
 }
 
-// metavars lists the flags that have the same name and different meanings, with the reason.
+// metavars lists the flags whose values have different names in different commands, with the
+// reason.
 var metavars = map[string]string{
 	"answer":   "the answer to one request has no channel",
 	"env":      "an MCP server's variables are few, those of a program are in a file",
@@ -48,32 +51,32 @@ func Flags(t *testing.T, root *cobra.Command) {
 				return
 			}
 			if name := oneName[f.Name]; name != "" && otherMeaning[at] == "" {
-				t.Errorf("%s is called --%s in all commands", at, name)
+				t.Errorf("%s: other commands call this flag --%s", at, name)
 			}
 			if f.Shorthand != "" {
 				if other := shorthands[f.Shorthand]; other != "" && other != f.Name {
-					t.Errorf("%s: -%s is also the short form of --%s", at, f.Shorthand, other)
+					t.Errorf("%s: -%s is already the short form of --%s", at, f.Shorthand, other)
 				}
 				shorthands[f.Shorthand] = f.Name
 			}
 			value, _ := pflag.UnquoteUsage(f)
 			if other, seen := values[f.Name]; seen && other != value && metavars[f.Name] == "" {
-				t.Errorf("%s takes %q, and %s %q", at, value, owner[f.Name], other)
+				t.Errorf("the value of %s is called %q, but that of %s is called %q", at, value, owner[f.Name], other)
 			}
 			values[f.Name], owner[f.Name] = value, at
 		})
 	}
 }
 
-// Aliases checks that each former name of a command or flag exists, is hidden, and that the flags
-// set those that replace them.
+// Aliases checks the former names of commands and flags. Each must exist and be hidden, and each
+// former flag must set the current flag.
 func Aliases(t *testing.T, build func() *cobra.Command) {
 	t.Helper()
 	for _, alias := range cmdline.CommandAliases {
 		if root := build(); strings.HasPrefix(alias.Old, root.Name()+" ") {
 			c := lookup(t, root, alias.Old)
 			if c != nil && (!c.Hidden || !strings.Contains(c.Long, "`"+alias.New+"`")) {
-				t.Errorf("%s is not hidden, or does not name %s", alias.Old, alias.New)
+				t.Errorf("the former command %s is not hidden, or its help does not mention %s", alias.Old, alias.New)
 			}
 		}
 	}
@@ -85,7 +88,7 @@ func Aliases(t *testing.T, build func() *cobra.Command) {
 		c := lookup(t, root, alias.Command)
 		f := c.Flags().Lookup(alias.Old)
 		if f == nil || !f.Hidden {
-			t.Errorf("%s: no hidden flag --%s", alias.Command, alias.Old)
+			t.Errorf("%s has no hidden flag --%s", alias.Command, alias.Old)
 			continue
 		}
 		want, value := alias.Value, "--"+alias.Old
@@ -96,14 +99,14 @@ func Aliases(t *testing.T, build func() *cobra.Command) {
 			}
 		}
 		if err := c.ParseFlags([]string{value}); err != nil {
-			t.Errorf("%s %s: %v", alias.Command, value, err)
+			t.Errorf("parse %s %s: %v", alias.Command, value, err)
 			continue
 		}
 		if alias.New == "" {
 			continue
 		}
 		if to := c.Flags().Lookup(alias.New); !to.Changed || to.Value.String() != want {
-			t.Errorf("%s %s sets --%s to %q", alias.Command, value, alias.New, to.Value)
+			t.Errorf("%s %s sets --%s to the unexpected value %q", alias.Command, value, alias.New, to.Value)
 		}
 	}
 }
@@ -115,11 +118,11 @@ func lookup(t *testing.T, root *cobra.Command, path string) *cobra.Command {
 			return c
 		}
 	}
-	t.Errorf("no command %s", path)
+	t.Errorf("the program has no command %s", path)
 	return nil
 }
 
-// All returns a command and those below it.
+// All returns c and all commands below it.
 func All(c *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{c}
 	for _, sub := range c.Commands() {

@@ -11,24 +11,24 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/cmdline"
 )
 
-// verbs are the words with which a short description may begin.
+// verbs lists the words with which the short description of a command may begin.
 var verbs = strings.Fields("Add Answer Approve Attach Call Check Compile Confirm Connect Continue Create Deny Diagnose Explain Follow Format Hash " +
 	"Inspect Install Keep List Manage Pair Play Print Remove Replay Resume Revoke Run Send Serve Share Show Start Stop Talk Test Uninstall Use Verify Write")
 
-// Help checks the help of all commands: its size, an example in each, and short descriptions in the
-// imperative.
+// Help checks the help of all commands: its length and width, that each command has an example, and
+// that short descriptions are in the imperative.
 func Help(t *testing.T, root *cobra.Command, topics []cmdline.Topic) {
 	t.Helper()
 	for _, c := range All(root) {
 		verb, _, _ := strings.Cut(c.Short, " ")
 		if !slices.Contains(verbs, strings.TrimSuffix(verb, ",")) {
-			t.Errorf("%s: the description %q does not begin with a verb of the list", c.CommandPath(), c.Short)
+			t.Errorf("%s: the description %q does not begin with one of verbs", c.CommandPath(), c.Short)
 		}
 		if strings.HasSuffix(c.Short, ".") {
 			t.Errorf("%s: the description ends with a full stop", c.CommandPath())
 		}
 		if c.Hidden && strings.Contains(c.Short, "(") || c.Hidden && c.Example == "" && !strings.Contains(c.Long, "former name") {
-			continue // a part of another command
+			continue // the command is hidden or only groups other commands
 		}
 		if c.Example == "" {
 			t.Errorf("%s: no example", c.CommandPath())
@@ -50,11 +50,11 @@ func page(t *testing.T, name, text string, most int) {
 	t.Helper()
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	if len(lines) > most {
-		t.Errorf("%s: %d lines of help, more than %d", name, len(lines), most)
+		t.Errorf("%s: the help has %d lines, more than %d", name, len(lines), most)
 	}
 	for _, line := range lines {
 		if n := utf8.RuneCountInString(line); n > cmdline.Width {
-			t.Errorf("%s: %d columns: %s", name, n, line)
+			t.Errorf("%s: a line of help has %d columns: %s", name, n, line)
 		}
 	}
 }
