@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// BenchmarkQuestion measures following a question and its answer.
+// BenchmarkQuestion measures the processing of a question and its answer.
 func BenchmarkQuestion(b *testing.B) {
 	began := time.Now()
 	events := 0

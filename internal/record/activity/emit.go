@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/eventtext"
 )
 
-// handleEmit handles the emits of the VM and the library: listens, and the stages of pipelines.
+// handleEmit handles the emits of the library about listens and the stages of pipelines.
 func (f *Follower) handleEmit(id int64, q *effect.Emit) {
 	if q.Channel == eventtext.ProgressChannel {
 		f.recordProgress(id, q.Payload)
@@ -19,7 +19,7 @@ func (f *Follower) handleEmit(id int64, q *effect.Emit) {
 	}
 	var r report
 	if json.Unmarshal(q.Payload, &r) != nil {
-		return // the program itself has emitted it
+		return // the program itself uses the channel, with another payload
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -39,8 +39,8 @@ func (f *Follower) handleEmit(id int64, q *effect.Emit) {
 	}
 }
 
-// recordProgress reports a task's progress. The first report of a task begins a number, which ends
-// when the task is complete.
+// recordProgress handles a call of run::progress. The first call of a task assigns a number to the
+// task's progress. The progress ends when the reported work is done.
 func (f *Follower) recordProgress(id int64, payload []byte) {
 	var r struct {
 		Done, Of float64
@@ -63,7 +63,7 @@ func (f *Follower) recordProgress(id int64, payload []byte) {
 	}
 }
 
-// endProgress reports that a task's progress has ended.
+// endProgress emits the end of a task's progress, if there is one.
 func (f *Follower) endProgress(id int64, t *task) {
 	if t.progress > 0 {
 		f.emitEvent(Event{Kind: ProgressEnded, Number: t.progress, Task: id, Name: t.name})
@@ -71,7 +71,7 @@ func (f *Follower) endProgress(id int64, t *task) {
 	}
 }
 
-// report contains the fields of these emits.
+// report contains the members of an emit's payload.
 type report struct {
 	Host, Name, Stage string
 }
@@ -82,7 +82,7 @@ func (f *Follower) begin(t *task, e Event) {
 	f.emitEvent(e)
 }
 
-// endInnermost ends the innermost listen or stage of a task.
+// endInnermost ends the innermost open listen (k is ListenBegan) or stage (StageBegan) of a task.
 func (f *Follower) endInnermost(t *task, k Kind) {
 	for i := len(t.within) - 1; i >= 0; i-- {
 		if t.within[i].Kind != k {

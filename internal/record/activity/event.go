@@ -1,9 +1,9 @@
-// Package activity reports what a run does with its hosts as one stream of events: exchanges that
-// begin, progress, ask, are answered and end, and the listens and pipeline stages around them.
-// Everything that displays a run reads this stream.
+// Package activity reports what a run does with its hosts as one stream of events. The events
+// describe exchanges with their progress, questions and answers, and the listens and pipeline
+// stages that contain the exchanges. Everything that displays a run reads this stream.
 //
-// A Follower creates the events from the VM's observer calls. A run that is not displayed has no
-// Follower and no overhead.
+// A Follower creates the events from the calls of the VM's observer. A run that is not displayed
+// has no Follower and no overhead.
 package activity
 
 import "time"
@@ -11,7 +11,7 @@ import "time"
 // Kind is the kind of an event.
 type Kind string
 
-// The kinds.
+// The kinds of events.
 const (
 	Began     Kind = "began"     // an exchange began: its host has the prompt
 	Moved     Kind = "moved"     // its Text, Percent or Used has changed
@@ -29,48 +29,50 @@ const (
 	ProgressEnded Kind = "progress ended" // the progress is complete, or the task has ended
 )
 
-// Event is one event. Fields that its kind does not use are zero. Texts come from hosts, models and
-// programs: they may contain control characters, and secrets only as marks.
+// Event is an event of the stream. Fields that its kind does not use are zero. Texts come from
+// hosts, models and programs: they may contain control characters. Secrets are replaced by
+// placeholders.
 type Event struct {
 	Kind Kind
 	// At is the time since the start of the run.
 	At time.Duration
-	// Number identifies the exchange, listen or stage. Each beginning receives the next number,
-	// whatever its kind. 0 is an exchange that never began because its host could not be started.
+	// Number identifies the exchange, listen, stage or progress. Numbers are assigned in the order
+	// in which these begin. 0 means that the exchange never began because its host could not be
+	// started.
 	Number int64
 	// Task is the number of the program's task; 1 is main.
 	Task int64
-	// Name is the name of the host, of the stage as PIPELINE/STAGE, or for a listen of the function
-	// that the task runs; Host is then the host's.
+	// Name is the name of the host, or PIPELINE/STAGE for a stage, or the function of the task for
+	// a listen. For a listen, Host is the name of the host.
 	Name, Host string
-	// Lane distinguishes concurrent exchanges with one host: the first is in lane 1, and the next
-	// uses the smallest free lane.
+	// Lane distinguishes concurrent exchanges with the same host. A new exchange is in the smallest
+	// lane, from 1, that no open exchange uses.
 	Lane int
 
-	// Text is what the host does or asks, the answer, or the message of an error.
+	// Text describes what the host does or asks, or is an answer or an error message.
 	Text string
-	// Percent is the progress; negative if the host did not report one.
+	// Percent is the progress in percent; negative if the host did not report any.
 	Percent float64
-	// Done and Of are the values of run::progress.
+	// Done and Of are the arguments of run::progress.
 	Done, Of float64
 
 	Answer
-	// Failed reports whether the exchange ended with an error or was cancelled.
+	// Failed means that the exchange ended with an error or was cancelled.
 	Failed bool
-	// Used is the usage of the exchange so far, as reported by its host.
+	// Used is the usage that the host has reported for the exchange so far.
 	Used Usage
 }
 
-// Answer describes a message that a person may answer.
+// Answer describes a request of a host that a person may answer, and its answer.
 type Answer struct {
-	Type   string // type of the message: "question", "approval"
-	ID     string // id of the message, in JSON; "" without one
-	By     string // who answers: one of effect.By…
-	Denied bool   // the answer to a yes/no request is no, or there was none
-	Scope  string // if allowed: "once", "session" or "always"
+	Type   string // type of the request: "question" or "approval"
+	ID     string // id of the request as JSON; "" if it has none
+	By     string // source of the answer, one of the effect.By constants
+	Denied bool   // a yes/no request was denied or not answered
+	Scope  string // scope of a granted request: "once", "session" or "always"
 }
 
-// Usage is the usage of an exchange.
+// Usage is the usage of models in an exchange.
 type Usage struct {
 	Tokens int64
 	Cost   float64 // in US dollars

@@ -17,42 +17,42 @@ import (
 
 // Options configures a Follower.
 type Options struct {
-	// OnEvent is called for each event, one at a time and in order.
+	// OnEvent is called for each event in order. Calls are never concurrent.
 	OnEvent func(Event)
-	// Clean removes secrets from a text; nil leaves texts unchanged.
+	// Clean replaces secrets in a text; nil leaves texts unchanged.
 	Clean func(string) string
 	// Since returns the time since the start of the run.
 	Since func() time.Duration
 }
 
-// Follower creates the events of a run. It is a vm.Observer and safe for concurrent use.
+// Follower creates the events of a run. It is a vm.Observer, and is safe for concurrent use.
 type Follower struct {
 	options Options
 
 	mu    sync.Mutex
-	last  int64               // last number assigned
-	tasks map[int64]*task     // running tasks
-	open  map[int64]*exchange // by the number in requests
-	lanes map[string][]bool   // by host: which lanes are used, beginning with lane 1
+	last  int64               // last assigned number
+	tasks map[int64]*task     // running tasks by number
+	open  map[int64]*exchange // open exchanges by the number in requests
+	lanes map[string][]bool   // for each host, whether lane i+1 is used
 }
 
 // task is a running task.
 type task struct {
 	name   string
-	within []Event // its open listens and stages, in order
-	// progress is the number of its progress, or 0 without one.
+	within []Event // begin events of its open listens and stages, innermost last
+	// progress is the number of the task's progress; 0 if the task has reported none.
 	progress int64
-	awaited  string // who answered the host's request, by an awaited emit
+	awaited  string // source of the answer to the last awaited emit, one of the effect.By constants
 }
 
-// exchange is an open exchange.
+// exchange is an open exchange with a host.
 type exchange struct {
 	began   Event
-	waiting []Answer // its unanswered requests, oldest first
+	waiting []Answer // unanswered requests of the host, oldest first
 	used    Usage
-	text    string // why it failed
+	text    string // reason of the failure
 	failed  bool
-	ended   bool // it has its terminal message or its failure
+	ended   bool // the exchange has received its last message or has failed
 }
 
 // New returns a Follower.
@@ -60,7 +60,7 @@ func New(o Options) *Follower {
 	return &Follower{options: o, tasks: map[int64]*task{}, open: map[int64]*exchange{}, lanes: map[string][]bool{}}
 }
 
-// Close ends everything that has not ended.
+// Close ends all open exchanges, listens, stages and progress.
 func (f *Follower) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -75,7 +75,7 @@ func (f *Follower) Close() {
 	}
 }
 
-// emitEvent sends an event. The caller must hold mu.
+// emitEvent passes an event to OnEvent. The caller must hold mu.
 func (f *Follower) emitEvent(e Event) {
 	e.At = f.options.Since()
 	if f.options.Clean != nil {
@@ -89,14 +89,14 @@ func (f *Follower) nextNumber() int64 {
 	return f.last
 }
 
-// TaskBegan records the name of a task.
+// TaskBegan adds a task with the name of its function.
 func (f *Follower) TaskBegan(id, _ int64, at vm.Place) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.tasks[id] = &task{name: at.Function}
 }
 
-// TaskEnded ends the open listens and stages of the task.
+// TaskEnded ends the task's open listens and stages.
 func (f *Follower) TaskEnded(id int64, _ string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,13 +115,13 @@ func (f *Follower) Entered(int64, vm.SpanKind, string) {}
 // Left does nothing.
 func (f *Follower) Left(int64) {}
 
-// Requested handles an effect.
+// Requested handles an effect that a task performs.
 func (f *Follower) Requested(id int64, q effect.Request) func(effect.Result, error) {
 	switch q := q.(type) {
 	case *effect.ExchangeNext:
 		return func(r effect.Result, err error) { f.handleMessages(q.ID, r, err) }
 	case *effect.ExchangeReply:
-		f.handleReply(id, q) // before the host can react; when repeated, it finds nothing to answer
+		f.handleReply(id, q) // handled before the host can react; a second attempt finds no request to answer
 	case *effect.ExchangeOpen:
 		return func(r effect.Result, err error) { f.handleOpened(id, q.Host, r, err) }
 	case *effect.ExchangeClose:
@@ -138,7 +138,7 @@ func (f *Follower) Requested(id int64, q effect.Request) func(effect.Result, err
 	return nil
 }
 
-// handleOpened handles the beginning of an exchange, or its failure.
+// handleOpened handles an exchange that was opened or could not be opened.
 func (f *Follower) handleOpened(id int64, host string, r effect.Result, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -156,7 +156,7 @@ func (f *Follower) handleOpened(id int64, host string, r effect.Result, err erro
 	}
 }
 
-// allocateLane returns the smallest free lane of a host, and marks it as used.
+// allocateLane reserves the smallest free lane of a host and returns it.
 func (f *Follower) allocateLane(host string) int {
 	at := slices.Index(f.lanes[host], false)
 	if at < 0 {
@@ -167,7 +167,8 @@ func (f *Follower) allocateLane(host string) int {
 	return at + 1
 }
 
-// recordAnswerer records who answered an emit of the loop of `execute`.
+// recordAnswerer stores the source of the answer to an awaited emit. The handler of `execute` uses
+// that answer for the host.
 func (f *Follower) recordAnswerer(id int64, r effect.Result, err error) {
 	by := effect.ByDefault
 	if a, ok := r.(*effect.Answer); ok && err == nil {
@@ -183,7 +184,7 @@ func (f *Follower) recordAnswerer(id int64, r effect.Result, err error) {
 	}
 }
 
-// handleReply handles an answer.
+// handleReply handles a reply to a host's request.
 func (f *Follower) handleReply(id int64, q *effect.ExchangeReply) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -200,7 +201,7 @@ func (f *Follower) handleReply(id int64, q *effect.ExchangeReply) {
 	}
 	a, ok := x.removeAnswered(q)
 	if !ok {
-		return // of a type that is not displayed
+		return // requests of this type are not displayed
 	}
 	e := x.event(Answered)
 	e.Answer, e.By, e.Text = a, by, q.Error
@@ -217,7 +218,7 @@ func (f *Follower) handleReply(id int64, q *effect.ExchangeReply) {
 	f.emitEvent(e)
 }
 
-// removeAnswered removes the request that a reply answers.
+// removeAnswered removes the request that a reply answers from the waiting ones, and returns it.
 func (x *exchange) removeAnswered(q *effect.ExchangeReply) (Answer, bool) {
 	at := slices.IndexFunc(x.waiting, func(a Answer) bool { return a.Type == q.InReplyTo && a.ID == q.AnswerTo })
 	if at < 0 {
@@ -225,7 +226,7 @@ func (x *exchange) removeAnswered(q *effect.ExchangeReply) (Answer, bool) {
 	}
 	a := x.waiting[at]
 	switch {
-	case len(x.waiting) == 1: // the usual case: keep the memory
+	case len(x.waiting) == 1: // the usual case; reuses the memory
 		x.waiting = x.waiting[:0]
 	case at == 0:
 		x.waiting = x.waiting[1:]
@@ -235,14 +236,14 @@ func (x *exchange) removeAnswered(q *effect.ExchangeReply) (Answer, bool) {
 	return a, true
 }
 
-// event returns a new event of the exchange.
+// event returns a new event of this kind for the exchange.
 func (x *exchange) event(k Kind) Event {
 	e := x.began
 	e.Kind, e.Used = k, x.used
 	return e
 }
 
-// plainText returns a value for people: a text without its quotes.
+// plainText formats a JSON value for people. A text has no quotes.
 func plainText(v json.RawMessage) string {
 	if n := len(v); n > 1 && v[0] == '"' && bytes.IndexByte(v, '\\') < 0 && bytes.IndexByte(v[1:], '"') == n-2 {
 		return string(v[1 : n-1])
@@ -254,7 +255,7 @@ func plainText(v json.RawMessage) string {
 	return string(v)
 }
 
-// handleMessages handles the messages of a host.
+// handleMessages handles the messages, or the failure, of an exchange.
 func (f *Follower) handleMessages(id int64, r effect.Result, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -269,9 +270,9 @@ func (f *Follower) handleMessages(id int64, r effect.Result, err error) {
 	}
 	messages, ok := r.(*effect.ExchangeMessages)
 	if !ok || err != nil {
-		return // it was cancelled
+		return // the exchange was cancelled
 	}
-	var moved bool // report several changes at once, because a flood may cause many
+	var moved bool // several changes are reported as one event, because a host may send many
 	e := x.event(Moved)
 	for i := range messages.Messages {
 		m := &messages.Messages[i]
@@ -302,7 +303,8 @@ func (f *Follower) handleMessages(id int64, r effect.Result, err error) {
 	}
 }
 
-// handleWithdrawal handles the withdrawal of a request. The caller must hold mu.
+// handleWithdrawal handles a message by which the host withdraws a request. The caller must hold
+// mu.
 func (f *Follower) handleWithdrawal(x *exchange, id string) {
 	at := slices.IndexFunc(x.waiting, func(a Answer) bool { return a.ID == id })
 	if at < 0 || id == "" {
@@ -314,7 +316,7 @@ func (f *Follower) handleWithdrawal(x *exchange, id string) {
 	f.emitEvent(e)
 }
 
-// closeExchange handles the close of an exchange. The caller must hold mu.
+// closeExchange removes an exchange and emits its end. The caller must hold mu.
 func (f *Follower) closeExchange(id int64, reason string) {
 	x := f.open[id]
 	if x == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// follow returns the events caused by do, one on each line.
+// follow calls do with a Follower and returns the formatted events.
 func follow(t *testing.T, do func(f *Follower)) []string {
 	t.Helper()
 	var events []string
@@ -52,14 +52,14 @@ func follow(t *testing.T, do func(f *Follower)) []string {
 	return events
 }
 
-// doRequest makes a request of task 1 with the result r.
+// doRequest performs a request of task 1 with the given outcome.
 func doRequest(f *Follower, q effect.Request, r effect.Result, err error) {
 	if came := f.Requested(1, q); came != nil {
 		came(r, err)
 	}
 }
 
-// sendLines makes the host of exchange id send lines.
+// sendLines passes lines of a host to the Follower as messages of the exchange id.
 func sendLines(t *testing.T, f *Follower, id int64, lines ...string) {
 	t.Helper()
 	var all effect.ExchangeMessages
@@ -81,7 +81,7 @@ func TestExchange(t *testing.T) {
 		doRequest(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 8}, nil)
 		sendLines(t, f, 7, `{"type":"progress","message":"one","percent":1}`, `{"type":"progress","message":"two","percent":2}`, `{"type":"partial","text":"x"}`,
 			`{"type":"question","id":1,"question":"hunter2?"}`, `{"type":"progress","message":"12 tokens","stage":"usage"}`, `{"type":"approval","id":"a","description":"rm"}`)
-		// it is performed again
+		// a second attempt of the same reply
 		doRequest(f, &effect.ExchangeReply{ID: 7, InReplyTo: "question", AnswerTo: "1", Value: []byte(`["a"]`), By: effect.ByHandler}, nil, effect.ErrWaits)
 		doRequest(f, &effect.ExchangeReply{ID: 7, InReplyTo: "question", AnswerTo: "1", Value: []byte(`["a"]`), By: effect.ByHandler}, nil, nil)
 		doRequest(f, &effect.ExchangeReply{ID: 7, InReplyTo: "approval", AnswerTo: `"a"`, Value: []byte(`{"decision":"allow","scope":"always"}`), By: effect.ByDefault}, nil, nil)
@@ -112,7 +112,8 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// In the loop of execute, whoever answers the awaited emit answers the host.
+// TestAwaitedEmitAnswersHost checks that under execute, the source of the host's answer is the
+// source of the answer to the awaited emit.
 func TestAwaitedEmitAnswersHost(t *testing.T) {
 	got := follow(t, func(f *Follower) {
 		f.TaskBegan(1, 0, vm.Place{Function: "main"})
@@ -140,7 +141,8 @@ func TestAwaitedEmitAnswersHost(t *testing.T) {
 	}
 }
 
-// An approval that the host's rules decide is reported as asked and answered.
+// TestRules checks that an approval decided by the host's rules produces the events of a question
+// and an answer.
 func TestRules(t *testing.T) {
 	got := follow(t, func(f *Follower) {
 		f.TaskBegan(1, 0, vm.Place{Function: "main"})
@@ -161,8 +163,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// A task's open stages and listens end with it, and the program's own emits on their channels are
-// ignored.
+// TestSpans checks that the end of a task ends its open stages and listens. Emits of the program
+// itself on the same channels must be ignored.
 func TestSpans(t *testing.T) {
 	got := follow(t, func(f *Follower) {
 		f.TaskBegan(1, 0, vm.Place{Function: "main"})

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// textMember returns a member of a host's message that is a text, or "".
+// textMember returns a member of a message that is a text, or "".
 func textMember(m *value.Map, name string) string {
 	v, ok := m.GetString(name)
 	if !ok || v.IsNil() {
@@ -19,7 +19,7 @@ func textMember(m *value.Map, name string) string {
 	return value.Text(v)
 }
 
-// numberMember returns a member that is a number.
+// numberMember returns a member of a message that is a number.
 func numberMember(m *value.Map, name string) (n float64, ok bool) {
 	v, _ := m.GetString(name)
 	switch v.Kind() {
@@ -31,7 +31,7 @@ func numberMember(m *value.Map, name string) (n float64, ok bool) {
 	return 0, false
 }
 
-// questionText returns what a host asks: the text of a question, or the description of an approval.
+// questionText returns the text of a question, or the description of an approval.
 func questionText(m *effect.HostMessage) string {
 	p := m.Payload.Map()
 	for _, name := range []string{"question", "description", "tool"} {
@@ -47,8 +47,8 @@ func questionText(m *effect.HostMessage) string {
 	return ""
 }
 
-// updateProgress stores the progress of the exchange in e. It reports whether the message contains
-// any.
+// updateProgress sets the progress of a message in e, and its usage in the exchange. It reports
+// whether the message is about progress.
 func (x *exchange) updateProgress(m *effect.HostMessage, e *Event) bool {
 	p := m.Payload.Map()
 	if m.Type == hostmsg.Progress {
@@ -74,11 +74,11 @@ func (x *exchange) updateProgress(m *effect.HostMessage, e *Event) bool {
 	return false
 }
 
-// handleRuling handles an approval that the rules of its host have decided.
+// handleRuling emits the request and the answer for an approval that the host's rules decided.
 func (f *Follower) handleRuling(x *exchange, m *effect.HostMessage) {
 	p := m.Payload.Map()
 	e := x.event(Asked)
-	// Permission rules decide only approvals, because they inspect kind, paths and arguments.
+	// A rule inspects the kind, paths and arguments of an action, so it can decide only approvals.
 	e.Type, e.ID, e.Text = hostmsg.Approval, textMember(p, "id"), questionText(m)
 	f.emitEvent(e)
 	e.Kind, e.By, e.Text = Answered, effect.ByRules, ""
@@ -88,10 +88,10 @@ func (f *Follower) handleRuling(x *exchange, m *effect.HostMessage) {
 	f.emitEvent(e)
 }
 
-// mostTokens is an upper limit; a larger number is an error of the host.
+// mostTokens is the maximum of reported tokens. A host that reports more has a bug.
 const mostTokens = 1e15
 
-// recordEnd records the end of an exchange by a terminal message.
+// recordEnd sets the failure and the usage of an exchange from its last message.
 func (x *exchange) recordEnd(m *effect.HostMessage, failed bool) {
 	p := m.Payload.Map()
 	x.ended, x.failed = true, failed

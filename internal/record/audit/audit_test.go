@@ -20,7 +20,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
-// fixed is a clock with a fixed time.
+// fixed is a clock that always returns the same time.
 func fixed() time.Time { return time.Date(2026, 1, 5, 10, 0, 0, 120_000_000, time.UTC) }
 
 func openLog(t *testing.T, path string, o Options) *Log {
@@ -65,8 +65,8 @@ func readFile(t *testing.T, path string) string {
 	return string(text)
 }
 
-// verifyIndependently is a verifier written from the definition alone: it does not parse JSON
-// except the text of a member, which it finds by the value that a JSON parser returns.
+// verifyIndependently verifies a log as the definition in the package comment describes, without
+// code of the package. It uses a JSON parser only to read the values of hash and prev.
 func verifyIndependently(t *testing.T, log string) error {
 	t.Helper()
 	prev := strings.Repeat("0", 64)
@@ -80,14 +80,15 @@ func verifyIndependently(t *testing.T, log string) error {
 		}
 		sum := sha256.Sum256([]byte(strings.Replace(line, `"hash":"`+r.Hash+`",`, "", 1)))
 		if fmt.Sprintf("%x", sum) != r.Hash || r.Prev != prev {
-			return fmt.Errorf("line %d", i+1)
+			return fmt.Errorf("line %d does not follow the previous one", i+1)
 		}
 		prev = r.Hash
 	}
 	return nil
 }
 
-// A log can be verified from the definition, whatever its records contain.
+// TestDefinition writes records whose contents resemble a log's own members. The log must be valid
+// according to the definition.
 func TestDefinition(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := openLog(t, path, Options{Version: "1.2.3", Run: "r_1"})
@@ -99,27 +100,28 @@ func TestDefinition(t *testing.T) {
 	}
 	text := readFile(t, path)
 	if err := verifyIndependently(t, text); err != nil {
-		t.Fatalf("%v of\n%s", err, text)
+		t.Fatalf("independent verification: %v; log:\n%s", err, text)
 	}
 	if !strings.Contains(text, `"n":9007199254740993`) {
-		t.Error("an integer was not written in full")
+		t.Error("the log does not contain all digits of a large integer")
 	}
 	s, err := Verify(strings.NewReader(text), "audit.log", "")
 	if err != nil || s.Records != 6 || s.Calls != 3 || s.Unfinished != 2 || s.Head != l.Head() {
-		t.Errorf("%+v, %v", s, err)
+		t.Errorf("Verify = %+v, %v, want 6 records, 3 calls, 2 unfinished", s, err)
 	}
 	first, _, _ := strings.Cut(text, "\n")
 	hash := first[strings.Index(first, `"hash":"`)+8:][:64]
 	if want := `{"actor":{"name":"concerto","type":"runtime"},"data":{"torn_bytes":0,"version":"1.2.3"},"hash":"` + hash + `","kind":"open","prev":"` + zeros +
 		`","run":"r_1","seq":1,"subject":{},"time":"2026-01-05T10:00:00.120Z"}`; first != want {
-		t.Errorf("the first line is\n%s\nnot\n%s", first, want)
+		t.Errorf("first line =\n%s\nwant\n%s", first, want)
 	}
 	if got := s.String(); got != fmt.Sprintf("6 records, 3 calls, 2 unfinished, head %s", l.Head().Hash) {
 		t.Error(got)
 	}
 }
 
-// Every change of a log is detected, at its line.
+// TestEveryChangeIsDetected checks that Verify detects each kind of change and names the changed
+// line.
 func TestEveryChangeIsDetected(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := openLog(t, path, Options{})
@@ -144,10 +146,11 @@ func TestEveryChangeIsDetected(t *testing.T) {
 		_, err := Verify(strings.NewReader(c.log), "f", "")
 		broken := &BrokenError{}
 		if !errors.As(err, &broken) || !strings.HasPrefix(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %s…", name, err, c.want)
+			t.Errorf("%s: error = %v, want prefix %q", name, err, c.want)
 		}
 	}
-	// A record with a valid hash of its own does not follow from the previous one.
+	// A record with a correct hash of its own text is invalid if prev is not the hash of the
+	// previous record.
 	forged, err := call("1", `{"sql":"read"}`).line(start, fixed())
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +163,8 @@ func TestEveryChangeIsDetected(t *testing.T) {
 	}
 }
 
-// A cut end is detected by a head that was noted; a log that has grown since still contains it.
+// TestHead verifies logs against the hash of an earlier last record. A log whose last records were
+// cut off is invalid. A log that has grown is valid.
 func TestHead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := openLog(t, path, Options{})
@@ -182,7 +186,8 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// A log continues where it ended; an incomplete record is cut off and counted.
+// TestIncompleteRecordIsCut opens a log that ends with an incomplete record. Open must remove the
+// record and count its bytes.
 func TestIncompleteRecordIsCut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := openLog(t, path, Options{})
@@ -204,8 +209,8 @@ func TestIncompleteRecordIsCut(t *testing.T) {
 	}
 }
 
-// A file that is not a log is not changed, even if it has no line end: its text is not an
-// incomplete record.
+// TestOtherFileIsUnchanged opens files that are not logs. Open must return an error and leave them
+// unchanged, even if the file has no newline at its end.
 func TestOtherFileIsUnchanged(t *testing.T) {
 	for name, text := range map[string]string{
 		"a note":     "do not lose this",
@@ -228,15 +233,15 @@ func TestOtherFileIsUnchanged(t *testing.T) {
 		}
 		_, err := Open(path, Options{})
 		if broken := (&BrokenError{}); !errors.As(err, &broken) || !strings.Contains(err.Error(), "not a record: ") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error of Open = %v, want a BrokenError", name, err)
 		}
 		if got := readFile(t, path); got != text {
-			t.Errorf("%s: the file was changed to %q", name, got)
+			t.Errorf("%s: Open changed the file to %q", name, got)
 		}
 	}
 }
 
-// NUL bytes after a record are what a power failure leaves of the next one.
+// TestTornByPowerCut opens a log that ends with NUL bytes, which a power failure can cause.
 func TestTornByPowerCut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := openLog(t, path, Options{})
@@ -252,7 +257,8 @@ func TestTornByPowerCut(t *testing.T) {
 	}
 }
 
-// A broken chain is refused and not changed.
+// TestBrokenIsRefused opens a log with a changed record. Open must return an error and leave the
+// file unchanged.
 func TestBrokenIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := openLog(t, path, Options{})
@@ -267,14 +273,15 @@ func TestBrokenIsRefused(t *testing.T) {
 	_, err := Open(path, Options{})
 	broken := &BrokenError{}
 	if !errors.As(err, &broken) || broken.Line != 2 || broken.Seq != 2 {
-		t.Errorf("%v", err)
+		t.Errorf("error of Open = %v, want a BrokenError in line 2", err)
 	}
 	if readFile(t, path) != changed {
-		t.Error("the log was written")
+		t.Error("Open changed the broken log")
 	}
 }
 
-// Another process is refused with the name of the first, and accepted after its end.
+// TestLocked opens a log in a second process. The error must contain the id of the first process.
+// After the first process has closed the log, Open succeeds.
 func TestLocked(t *testing.T) {
 	if path := os.Getenv("AUDIT_TEST_OPEN"); path != "" {
 		_, err := Open(path, Options{})
@@ -297,7 +304,7 @@ func TestLocked(t *testing.T) {
 		want = fmt.Sprintf("audit log %s is being written by another process", path)
 	}
 	if got := other(); got != want {
-		t.Errorf("%s, not %s", got, want)
+		t.Errorf("error of the other process = %s, want %s", got, want)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
@@ -307,11 +314,11 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// faulty is a file whose next operations fail.
+// faulty is a file whose operations fail with the given errors, if they are set.
 type faulty struct {
 	File
 	write, sync, truncate error
-	short                 int // how much of a failing write is written
+	short                 int // number of bytes that a failing write writes
 }
 
 func (f *faulty) Write(b []byte) (int, error) {
@@ -331,8 +338,8 @@ func (f *faulty) Truncate(n int64) error {
 	return f.File.Truncate(n)
 }
 
-// A full disk is an error for each record and leaves nothing of it; when there is room again the
-// log continues.
+// TestFullDisk appends records while the disk is full. Each Append must return an error and leave
+// no part of the record. After space is available, Append must succeed.
 func TestFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	f := &faulty{}
@@ -341,23 +348,24 @@ func TestFullDisk(t *testing.T) {
 	for _, short := range []int{0, 1, 40} {
 		f.write, f.short = syscall.ENOSPC, short
 		if _, err := l.Append(call("2", "{}")); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%v", err)
+			t.Errorf("error of Append = %v, want ENOSPC with the path", err)
 		}
 	}
 	f.write = nil
 	appendAll(t, l, call("3", "{}"))
 	s, err := Verify(strings.NewReader(readFile(t, path)), "f", "")
 	if err != nil || s.Records != 3 {
-		t.Errorf("%+v, %v", s, err)
+		t.Errorf("Verify = %+v, %v, want 3 records", s, err)
 	}
 }
 
-// silent is a file that writes less than requested without an error.
+// silent is a file that writes half of the bytes and returns no error.
 type silent struct{ File }
 
 func (f silent) Write(b []byte) (int, error) { return f.File.Write(b[:len(b)/2]) }
 
-// After a failure that leaves the end of the log unknown nothing more is written.
+// TestUnknownEnd checks that nothing is written after a failure that leaves the end of the log
+// unknown.
 func TestUnknownEnd(t *testing.T) {
 	for name, break1 := range map[string]func(f *faulty){
 		"sync":     func(f *faulty) { f.sync = syscall.EIO },
@@ -371,16 +379,16 @@ func TestUnknownEnd(t *testing.T) {
 		break1(f)
 		_, err := l.Append(call("1", "{}"))
 		if !errors.Is(err, syscall.EIO) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error of Append = %v, want EIO", name, err)
 		}
 		*f = faulty{File: real}
 		if _, second := l.Append(call("2", "{}")); !errors.Is(second, syscall.EIO) {
-			t.Errorf("%s: %v after %v", name, second, err)
+			t.Errorf("%s: error of the second Append = %v, want EIO; first error: %v", name, second, err)
 		}
 	}
 }
 
-// counting counts writes and syncs.
+// counting counts the writes and syncs of a file.
 type counting struct {
 	File
 	mu            sync.Mutex
@@ -407,7 +415,8 @@ func (c *counting) counts() (int, int) {
 	return c.writes, c.syncs
 }
 
-// A line is one write, and on the disk within 100 ms or, if requested, at once.
+// TestSyncs checks that each record is one write, and that it is synced within 100 ms, or at once
+// if SyncEach is set.
 func TestSyncs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counting{}
@@ -416,28 +425,28 @@ func TestSyncs(t *testing.T) {
 			appendAll(t, l, call(fmt.Sprint(i), "{}"))
 		}
 		if w, s := c.counts(); w != 10 || s != 0 {
-			t.Errorf("%d writes, %d syncs", w, s)
+			t.Errorf("after Open and 9 appends: %d writes, %d syncs, want 10, 0", w, s)
 		}
 		time.Sleep(100 * time.Millisecond)
 		synctest.Wait()
 		if _, s := c.counts(); s != 1 {
-			t.Errorf("%d syncs after 100 ms", s)
+			t.Errorf("after 100 ms: %d syncs, want 1", s)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if _, s := c.counts(); s != 1 {
-			t.Errorf("%d syncs without anything to sync", s)
+			t.Errorf("after another second without appends: %d syncs, want 1", s)
 		}
 		c = &counting{}
 		l = openLog(t, filepath.Join(t.TempDir(), "b"), Options{SyncEach: true, Wrap: func(x File) File { c.File = x; return c }})
 		appendAll(t, l, call("1", "{}"))
 		if w, s := c.counts(); w != 2 || s != 2 {
-			t.Errorf("%d writes, %d syncs", w, s)
+			t.Errorf("with SyncEach, after Open and one append: %d writes, %d syncs, want 2, 2", w, s)
 		}
 	})
 }
 
-// The chain is valid after concurrent writes.
+// TestConcurrentAppends checks that the log is valid after concurrent appends.
 func TestConcurrentAppends(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := openLog(t, path, Options{})
@@ -463,11 +472,11 @@ func TestConcurrentAppends(t *testing.T) {
 	}
 	s, err := Verify(strings.NewReader(readFile(t, path)), "f", l.Head().Hash)
 	if err != nil || s.Records != 802 || s.Calls != 400 || s.Unfinished != 0 {
-		t.Errorf("%+v, %v", s, err)
+		t.Errorf("Verify = %+v, %v, want 802 records, 400 calls, none unfinished", s, err)
 	}
 }
 
-// Show selects and formats records.
+// TestShow checks which records Show selects and how it formats them.
 func TestShow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l := openLog(t, path, Options{})
@@ -490,7 +499,7 @@ func TestShow(t *testing.T) {
 	} {
 		var b bytes.Buffer
 		if err := Show(&b, strings.NewReader(text), "f", c.f); err != nil || b.String() != c.want {
-			t.Errorf("%+v: %v\n%s", c.f, err, b.String())
+			t.Errorf("Show with %+v: error %v, output:\n%s\nwant:\n%s", c.f, err, b.String(), c.want)
 		}
 	}
 	if err := Show(io.Discard, strings.NewReader(text+"x\n"), "f", Filter{}); err == nil || !strings.HasPrefix(err.Error(), "f:5: seq 5: ") {
@@ -498,7 +507,7 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// The audit costs at most 20 µs a call, for both of its records.
+// BenchmarkCall measures the two records of a call, which must together cost at most 20 µs.
 func BenchmarkCall(b *testing.B) {
 	l, err := Open(filepath.Join(b.TempDir(), "audit.log"), Options{})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// decisionData contains the fields of a decision's data that Show uses.
+// decisionData contains the members of a decision's data that Show uses.
 type decisionData struct {
 	Channel  string          `json:"channel"`
 	Asked    json.RawMessage `json:"asked"`
@@ -20,15 +20,15 @@ type decisionData struct {
 	Tool     string          `json:"tool"`
 }
 
-// maxShown limits the displayed length of a JSON text, in bytes.
+// maxShown limits the displayed part of a JSON text, in bytes.
 const maxShown = 200
 
-// short returns the beginning of a JSON text, on one line.
+// short returns the start of a JSON text on one line.
 func (d decisionData) short(text json.RawMessage) string {
 	return utf8cut.Short(string(text), maxShown)
 }
 
-// decisionText returns the record of a decision as text for people.
+// decisionText formats the record of a decision for people.
 func (l Line) decisionText(s subject, d data) string {
 	parts := []string{l.Time, fmt.Sprint(l.Seq), l.Run, l.Kind}
 	for _, about := range []string{s.Host, string(s.ID), d.Channel, d.Tool} {
@@ -45,7 +45,7 @@ func (l Line) decisionText(s subject, d data) string {
 		Args json.RawMessage `json:"args"`
 	}
 	if l.Kind == "tool" && json.Unmarshal(d.Asked, &call) == nil {
-		d.Asked = call.Args // the caller and place are not displayed
+		d.Asked = call.Args // omits the caller and the position of the call
 	}
 	if asked := d.short(d.Asked); asked != "null" && asked != "" {
 		parts = append(parts, asked)

@@ -8,7 +8,7 @@ import (
 	"runtime"
 )
 
-// lock fails: without a lock two processes could break the chain.
+// lock returns an error, because two processes without a lock could break the chain.
 func lock(f *os.File, what string) error {
 	return fmt.Errorf("%s %s: files cannot be locked on %s", what, f.Name(), runtime.GOOS)
 }

@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// lock locks a file for this process until it is closed.
+// lock locks a file until this process closes it.
 func lock(f *os.File, what string) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -24,7 +24,7 @@ func lock(f *os.File, what string) error {
 	return nil
 }
 
-// lockHolder returns the process that has locked a file, or 0 if unknown.
+// lockHolder returns the id of the process that holds the lock of a file, or 0 if it is unknown.
 func lockHolder(f *os.File) int {
 	info, err := f.Stat()
 	if err != nil {
@@ -37,7 +37,7 @@ func lockHolder(f *os.File) int {
 	}
 	defer locks.Close()
 	for in := bufio.NewScanner(locks); in.Scan(); {
-		// 1: FLOCK ADVISORY WRITE 4711 fe:00:10100742 0 EOF
+		// a line of /proc/locks: 1: FLOCK ADVISORY WRITE 4711 fe:00:10100742 0 EOF
 		words := strings.Fields(in.Text())
 		if len(words) < 6 || words[1] != "FLOCK" || !strings.HasSuffix(words[5], ":"+inode) {
 			continue

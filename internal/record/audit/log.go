@@ -14,11 +14,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// syncWithin limits how long a written record may be unsynced. Together with the time of the sync
-// this is below 100 ms.
+// syncWithin is the delay between a write and the sync that includes it. Together with the duration
+// of the sync, it is below 100 ms.
 const syncWithin = 50 * time.Millisecond
 
-// File is the file of a log, such as an *os.File. Write appends.
+// File is the file of a log. Write appends to the file.
 type File interface {
 	io.ReadWriteCloser
 	Sync() error
@@ -27,19 +27,19 @@ type File interface {
 
 // Options configures a log. The zero value is valid.
 type Options struct {
-	What     string           // name in messages; "" means "audit log"
-	Bare     bool             // write no records `open` and `close`
-	Version  string           // of the program, for the record `open`
-	Run      string           // of the records `open` and `close`
+	What     string           // name of the log in messages; "" means "audit log"
+	Bare     bool             // do not write the records `open` and `close`
+	Version  string           // version of the program in the record `open`
+	Run      string           // id of the run in the records `open` and `close`
 	SyncEach bool             // sync each record before Append returns
-	Now      func() time.Time // nil means the clock
-	Wrap     func(File) File  // wraps the file; for tests
+	Now      func() time.Time // returns the current time; nil means time.Now
+	Wrap     func(File) File  // replaces the file; used by tests
 }
 
-// LockedError means that another process writes the log.
+// LockedError means that another process is writing the log.
 type LockedError struct {
 	What, File string
-	PID        int // 0 if unknown
+	PID        int // id of the process; 0 if it is unknown
 }
 
 func (e *LockedError) Error() string {
@@ -49,10 +49,10 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s %s is being written by process %d", e.What, e.File, e.PID)
 }
 
-// auditLog is the default name in messages.
+// auditLog is the default name of a log in messages.
 const auditLog = "audit log"
 
-// Log is a log open for writing. It is safe for concurrent use.
+// Log is a log that is open for writing. It is safe for concurrent use.
 type Log struct {
 	mu      sync.Mutex
 	path    string
@@ -60,18 +60,18 @@ type Log struct {
 	o       Options
 	head    Head
 	size    int64
-	torn    int64       // bytes of an incomplete line that were cut off
-	timer   *time.Timer // runs while a record is not synced
-	syncing sync.Mutex  // acquired before mu; held during a sync in the background
-	broken  error       // why nothing more can be written
+	torn    int64       // bytes of the incomplete last line that Open removed
+	timer   *time.Timer // running if a record is not synced; it starts the sync
+	syncing sync.Mutex  // held during a background sync; must be acquired before mu
+	broken  error       // error that prevents further writes; nil if there is none
 }
 
-// ErrClosed is the error of a closed log.
+// ErrClosed is the error of Append after Close.
 var ErrClosed = errors.New("the audit log is closed")
 
-// Open opens or creates a log, and writes a record `open`. It cuts off an incomplete last line and
-// counts its bytes in that record. The error is a *LockedError, a *BrokenError, or that of the
-// file.
+// Open opens or creates a log, and writes a record `open`. If the last line is incomplete, Open
+// removes it and records the number of its bytes. The error is a *LockedError, a *BrokenError, or
+// an error of the file.
 func Open(path string, o Options) (*Log, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -85,13 +85,13 @@ func Open(path string, o Options) (*Log, error) {
 	}
 	l := &Log{path: path, file: f, o: o, head: start}
 	if err := l.readExisting(f); err != nil {
-		_ = f.Close() // return the first error
+		_ = f.Close() // the first error is returned
 		return nil, err
 	}
 	return l, nil
 }
 
-// openError returns the error of a log that could not be opened. what is the log's name in
+// openError returns the error for a log that could not be opened. what is the log's name in
 // messages.
 func openError(path, what string, err error) error {
 	if errors.Is(err, userfile.ErrNotRegular) {
@@ -156,8 +156,9 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Append writes a record. After an error the log contains nothing of it, and what it must precede
-// must not happen. The next Append tries again, unless the end of the log is no longer known.
+// Append writes a record. After an error the log contains no part of the record, and the caller
+// must not perform the recorded action. The next Append tries again, unless the end of the log is
+// unknown.
 func (l *Log) Append(r Record) (Line, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -204,7 +205,7 @@ func (l *Log) write(text []byte) error {
 	return err
 }
 
-// Sync writes everything that was appended to the disk.
+// Sync writes all appended records to the disk.
 func Sync(l *Log) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -221,7 +222,7 @@ func (l *Log) sync() error {
 	return l.broken
 }
 
-// syncSoon syncs without blocking writers: the next sync includes their records.
+// syncSoon syncs the log without blocking Append. It runs when the timer expires.
 func (l *Log) syncSoon() {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
@@ -239,13 +240,14 @@ func (l *Log) syncSoon() {
 	}
 }
 
-// markUnsynced makes the log unusable: after a failed sync it is unknown what the disk contains.
+// markUnsynced makes further writes fail, because after a failed sync the content of the disk is
+// unknown.
 func (l *Log) markUnsynced(err error) {
 	l.broken = fmt.Errorf("sync %s %s: %w", l.o.What, l.path, err)
 }
 
-// HasRecord reports whether a log contains a record of a run and kind about a call. It returns
-// false if the log cannot be read.
+// HasRecord reports whether a log contains a record of this run and kind about a call. If the log
+// cannot be read, it returns false.
 func HasRecord(l *Log, run, kind, call string) bool {
 	f, err := os.Open(l.path)
 	if err != nil {
@@ -263,26 +265,26 @@ func HasRecord(l *Log, run, kind, call string) bool {
 	return false
 }
 
-// callOf returns the call that a record is about, or "".
+// callOf returns the id of the call that a record's subject names, or "".
 func callOf(about json.RawMessage) string {
 	var s struct {
 		Call string `json:"call"`
 	}
-	_ = json.Unmarshal(about, &s) // a subject of another form names no call
+	_ = json.Unmarshal(about, &s) // a subject without a call leaves s empty
 	return s.Call
 }
 
-// Head returns the head of the log: its last record.
+// Head returns the hash and the number of the last record.
 func (l *Log) Head() Head {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.head
 }
 
-// Torn returns how many bytes of an incomplete line Open has cut off.
+// Torn returns the number of bytes of the incomplete line that Open removed.
 func (l *Log) Torn() int64 { return l.torn }
 
-// Cut removes everything after a position returned by Lines.
+// Cut removes all records after a position that Lines has returned.
 func (l *Log) Cut(after Position) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -302,7 +304,7 @@ func (l *Log) Cut(after Position) error {
 // Path returns the path of the log.
 func (l *Log) Path() string { return l.path }
 
-// Close writes a record `close` and unlocks the log.
+// Close writes a record `close` and releases the lock.
 func (l *Log) Close() error {
 	var err error
 	if !l.o.Bare {

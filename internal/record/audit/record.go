@@ -1,14 +1,15 @@
-// Package audit implements a tamper-evident log: lines of JSON, each with the hash of the previous
-// line. It stores calls of tools, and the decisions of a run.
+// Package audit implements a tamper-evident log. Each line is a JSON record that contains the hash
+// of the previous line. Logs contain tool calls, or the decisions of a run.
 //
-// A line is its record in canonical form (RFC 8785, package jcs). Its `hash` is the hexadecimal
-// SHA-256 of the line without the text `"hash":"…",`, and its `prev` is the hash of the previous
-// line, or 64 zeros in the first one. So a few lines of any language can verify a log, without
-// canonical JSON.
+// A line is a record in canonical form (RFC 8785, package jcs). Its `hash` is the SHA-256, in hex,
+// of the line without the text `"hash":"…",`. Its `prev` is the hash of the previous line, or 64
+// zeros in the first line. So a few lines of code in any language can verify a log without a
+// canonical JSON encoder.
 //
-// Open opens a Log for one process at a time. It verifies the whole file first, and refuses one
-// whose chain is broken (*BrokenError). Append writes a record in one write; on failure nothing of
-// it remains. Verify and Lines read a log, even while it is being written.
+// Open opens a Log for writing by one process at a time. It first verifies the whole file, and
+// returns a *BrokenError if the chain is broken. Append writes a record in one write; after a
+// failure no part of the record remains. Verify and Lines read a log, even while another process is
+// writing it.
 package audit
 
 import (
@@ -25,7 +26,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 )
 
-// The kinds of records that the log writes about itself, and those of calls.
+// The kinds of records: `open` and `close` are about the log itself, the others are about tool
+// calls.
 const (
 	KindOpen  = "open"
 	KindClose = "close"
@@ -33,20 +35,20 @@ const (
 	KindDone  = "done"
 )
 
-// Actor is the originator of the recorded action. For a decision by the program's code, At is its
-// position: file:line:column.
+// Actor is the person or component that performed the recorded action. If the program's code made a
+// decision, At is the position of that code: file:line:column.
 type Actor struct {
 	Type string `json:"type"`
 	Name string `json:"name"`
 	At   string `json:"at,omitempty"`
 }
 
-// Record is a record to write. Subject and Data are JSON objects; nil is an empty one.
+// Record is a record to append. Subject and Data are JSON objects; nil means an empty object.
 type Record struct {
 	Run, Kind     string
 	Actor         Actor
 	Subject, Data json.RawMessage
-	At            time.Time // zero means now
+	At            time.Time // time of the record; zero means now
 }
 
 // Line is a record in a log.
@@ -64,7 +66,8 @@ type Line struct {
 	At      Position        `json:"-"` // position after the line, if it was read from a log
 }
 
-// Head identifies the last record of a log. Any change or cut of the log changes it.
+// Head identifies the last record of a log. Any change to the log before it results in a different
+// Head.
 type Head struct {
 	Seq  int64  `json:"seq"`
 	Hash string `json:"hash"`
@@ -73,20 +76,20 @@ type Head struct {
 // start is the head before the first record.
 var start = Head{Hash: strings.Repeat("0", 64)}
 
-// timeForm is RFC 3339 in UTC, with milliseconds.
+// timeForm is the format of times: RFC 3339 in UTC with milliseconds.
 const timeForm = "2006-01-02T15:04:05.000Z"
 
-// Start returns the head before the first record, for a log that is not stored in a file.
+// Start returns the head of an empty log. It is for a log that is not stored in a file.
 func Start() Head { return start }
 
-// After returns the record as the line that follows head, at a time. The caller must ensure that
-// each line follows the previous one.
+// After returns the line for a record that follows head, with the given time. The caller must
+// ensure that each line follows the previous one.
 func (r Record) After(head Head, at time.Time) (Line, error) { return r.line(head, at) }
 
-// recordStart is the beginning of each record: its members are in canonical order.
+// recordStart is the start of every record, because its members are in canonical order.
 const recordStart = `{"actor":{`
 
-// line returns the line that follows head.
+// line returns the line for a record that follows head.
 func (r Record) line(head Head, at time.Time) (Line, error) {
 	l := Line{Seq: head.Seq + 1, Time: at.UTC().Format(timeForm), Run: r.Run, Kind: r.Kind, Actor: r.Actor, Prev: head.Hash}
 	var err1, err2 error
@@ -95,7 +98,7 @@ func (r Record) line(head Head, at time.Time) (Line, error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return l, fmt.Errorf("audit record: %w", err)
 	}
-	// The members in canonical order; the hash is inserted between these two.
+	// The members are in canonical order. The hash is inserted between data and kind.
 	text := make([]byte, 0, 512+len(l.Actor.Name)+len(l.Run)+len(l.Subject)+len(l.Data))
 	text = append(text, recordStart...)
 	if l.Actor.At != "" {
@@ -114,11 +117,11 @@ func (r Record) line(head Head, at time.Time) (Line, error) {
 	text = append(text, '}')
 	l.Hash = hexsum.SHA256(text)
 	text = slices.Insert(text, before, []byte(`"hash":"`+l.Hash+`",`)...)
-	l.Text = append(text, '\n')[:len(text)] // the line end is after the text, and is written too
+	l.Text = append(text, '\n')[:len(text)] // Text excludes the newline, which is in its capacity and is written too
 	return l, nil
 }
 
-// canonicalObject returns an object in canonical form; nil is an empty one.
+// canonicalObject returns an object in canonical form; nil means an empty object.
 func canonicalObject(o json.RawMessage) (json.RawMessage, error) {
 	if o == nil {
 		return json.RawMessage("{}"), nil
@@ -126,8 +129,9 @@ func canonicalObject(o json.RawMessage) (json.RawMessage, error) {
 	return jcs.Canonical(o)
 }
 
-// without returns a record's text without a member of the record itself; false if it has none. The
-// same text may also appear within the values.
+// without returns the text of a record without its own member own, which must be at the record's
+// top level. The same text may also occur inside a value. ok is false if the record has no such
+// member.
 func without(text, own []byte) ([]byte, bool) {
 	depth, inText := 0, false
 	for i := 0; i < len(text); i++ {

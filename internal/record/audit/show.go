@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Filter selects records; its zero value selects all. Outcome selects the ends of calls with that
-// outcome.
+// Filter selects records. The zero value selects all. If Outcome is set, it selects the ends of
+// calls with this outcome.
 type Filter struct {
 	Tool, Session, Outcome string
 	Since                  time.Time
 }
 
-// Match reports whether a record is selected.
+// Match reports whether the filter selects a record.
 func (f Filter) Match(l Line) bool {
 	if f.Session != "" && l.Run != f.Session || f.Tool != "" && l.subject().Tool != f.Tool {
 		return false
@@ -30,14 +30,14 @@ func (f Filter) Match(l Line) bool {
 	return err == nil && !at.Before(f.Since)
 }
 
-// data contains the fields of records' data that Show uses.
+// data contains the members of a record's data that Show uses.
 type data struct {
 	Args    json.RawMessage `json:"args"`
 	Outcome string          `json:"outcome"`
 	Error   string          `json:"error"`
 	Millis  json.Number     `json:"duration_ms"`
 	Torn    int64           `json:"torn_bytes"`
-	// Of a decision.
+	// Members of a decision.
 	decisionData
 	Approval *struct {
 		Decision string `json:"decision"`
@@ -48,12 +48,12 @@ type data struct {
 
 func (l Line) data() data {
 	var d data
-	_ = json.Unmarshal(l.Data, &d) // data of another form is not displayed
+	_ = json.Unmarshal(l.Data, &d) // data of another form leaves d empty
 	return d
 }
 
-// Show writes the selected records of a log as text for people, one on each line. It verifies the
-// log, and ends with the first error.
+// Show writes the selected records of a log for people, one per line. It verifies the log and
+// returns the first error.
 func Show(w io.Writer, r io.Reader, name string, f Filter) error {
 	for l, err := range Lines(r, name) {
 		if err != nil {
@@ -69,7 +69,7 @@ func Show(w io.Writer, r io.Reader, name string, f Filter) error {
 	return nil
 }
 
-// String returns the record as text for people.
+// String formats the record for people.
 func (l Line) String() string {
 	s, d := l.subject(), l.data()
 	if s.Effect > 0 {

@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// CheckUsable returns why Open would refuse a log, without changing anything: a *LockedError, a
-// *BrokenError, or an error of the file. A missing log is usable if its directory is. what is the
-// log's name in messages.
+// CheckUsable returns the error that Open would return for a log, without changing the log: a
+// *LockedError, a *BrokenError, or an error of the file. If the log does not exist, CheckUsable
+// checks its directory. what is the log's name in messages.
 func CheckUsable(path, what string) error {
 	f, err := userfile.Open(path, userfile.Unlimited)
 	if errors.Is(err, fs.ErrNotExist) {

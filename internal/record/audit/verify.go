@@ -10,12 +10,12 @@ import (
 	"iter"
 )
 
-// BrokenError means that a log was changed, or is not a log. It names the first record that does
-// not follow the previous ones.
+// BrokenError means that a log was changed, or that a file is not a log. It identifies the first
+// record that does not follow the previous ones.
 type BrokenError struct {
 	File string
-	Line int   // from 1
-	Seq  int64 // of the record, or the expected one if the record contains none
+	Line int   // number of the line, from 1
+	Seq  int64 // number of the record, or the expected number if the line contains none
 	Why  string
 }
 
@@ -23,23 +23,22 @@ func (e *BrokenError) Error() string {
 	return fmt.Sprintf("%s:%d: seq %d: %s", e.File, e.Line, e.Seq, e.Why)
 }
 
-// Position is a position after a verified record of a log. The zero value is the beginning of the
-// log.
+// Position is a position in a log after a verified record. The zero value is the start of the log.
 type Position struct {
 	head Head
 	line int
 	size int64
 }
 
-// Offset returns the number of bytes before the position.
+// Offset returns the position in bytes.
 func (p Position) Offset() int64 { return p.size }
 
-// Lines reads a log and verifies each line. It ends with the first error: a *BrokenError, or that
-// of reading. name is used in messages.
+// Lines returns an iterator over the verified records of a log. It stops after the first error,
+// which is a *BrokenError or an error of reading. name is the log's name in messages.
 func Lines(r io.Reader, name string) iter.Seq2[Line, error] { return LinesFrom(r, name, Position{}) }
 
-// LinesFrom is like Lines, from a position, at which r must be. Each line contains its position in
-// At.
+// LinesFrom is like Lines, but starts at a position, at which r must be. The At field of a line is
+// the position after it.
 func LinesFrom(r io.Reader, name string, at Position) iter.Seq2[Line, error] {
 	if at.line == 0 {
 		at.head = start
@@ -63,15 +62,15 @@ type reader struct {
 	name string
 	head Head
 	line int
-	size int64 // of the complete lines
+	size int64 // size in bytes of the complete lines
 }
 
-// tornError is the last line of a log if it is incomplete.
+// tornError means that the last line of a log is incomplete.
 type tornError struct{ bytes int64 }
 
 func (tornError) Error() string { return "the last line is cut off" }
 
-// maxLine limits a line, in bytes.
+// maxLine limits the length of a line, in bytes.
 const maxLine = 256 << 20
 
 func (c *reader) next() (Line, error) {
@@ -102,8 +101,8 @@ func (c *reader) next() (Line, error) {
 	return l, nil
 }
 
-// readLine reads a line with its end. It returns bufio.ErrTooLong for a line of more than maxLine
-// bytes.
+// readLine reads a line with its newline. It returns bufio.ErrTooLong if the line is longer than
+// maxLine.
 func (c *reader) readLine() ([]byte, error) {
 	var text []byte
 	for {
@@ -118,15 +117,15 @@ func (c *reader) readLine() ([]byte, error) {
 	}
 }
 
-// mayBeTorn reports whether the text at the end of a log may be an incomplete record. Open cuts it
-// off, so it must not be the text of another kind of file. After a power failure it may consist of
-// NUL bytes.
+// mayBeTorn reports whether the text after the last newline may be an incomplete record. Open
+// removes such a text, so a text of another file format must not qualify. After a power failure the
+// text may consist of NUL bytes.
 func (c *reader) mayBeTorn(text []byte) bool {
 	n := min(len(text), len(recordStart))
 	return string(text[:n]) == recordStart[:n] || c.line > 1 && len(bytes.Trim(text, "\x00")) == 0
 }
 
-// brokenBy is a BrokenError with the reason.
+// brokenBy is a BrokenError that also wraps its cause.
 type brokenBy struct {
 	*BrokenError
 	cause error
@@ -142,11 +141,11 @@ func (c *reader) newBrokenError(l Line, err error) error {
 	return brokenBy{&BrokenError{c.name, c.line, seq, err.Error()}, err}
 }
 
-// Summary summarises a log.
+// Summary contains the counts of a verified log.
 type Summary struct {
 	Records    int64
 	Calls      int64
-	Unfinished int64 // calls without a record of their end
+	Unfinished int64 // number of calls without a record of their end
 	Head       Head
 }
 
@@ -154,8 +153,8 @@ func (s Summary) String() string {
 	return fmt.Sprintf("%d records, %d calls, %d unfinished, head %s", s.Records, s.Calls, s.Unfinished, s.Head.Hash)
 }
 
-// Verify verifies a log. head, if not "", is a hash that was noted before; if no record has it, the
-// end of the log was cut off.
+// Verify verifies a log. head, if not "", is the hash of an earlier last record. If no record has
+// this hash, the end of the log was cut off.
 func Verify(r io.Reader, name, head string) (Summary, error) {
 	s := Summary{Head: start}
 	open := map[string]int64{}
@@ -187,7 +186,7 @@ func Verify(r io.Reader, name, head string) (Summary, error) {
 	return s, nil
 }
 
-// call returns the call that a record is about.
+// call returns the id of the call that a record is about, or "".
 func (l Line) call() string {
 	subject := l.subject()
 	return l.Run + "\x00" + subject.Call
@@ -197,7 +196,7 @@ type subject struct {
 	Tool    string `json:"tool"`
 	Version int    `json:"version"`
 	Call    string `json:"call"`
-	// Of a decision.
+	// Members of a decision.
 	Effect int64           `json:"effect"`
 	Host   string          `json:"host"`
 	ID     json.RawMessage `json:"id"`
@@ -205,6 +204,6 @@ type subject struct {
 
 func (l Line) subject() subject {
 	var s subject
-	_ = json.Unmarshal(l.Subject, &s) // a subject of another form names no call
+	_ = json.Unmarshal(l.Subject, &s) // a subject without a call leaves s empty
 	return s
 }

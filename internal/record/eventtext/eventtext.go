@@ -1,5 +1,6 @@
-// Package eventtext formats the events that the runtime and the library emit (`listen:start`,
-// `pipeline:complete`, `host:log`, `run:progress`, …) as text for people.
+// Package eventtext formats the events that the runtime and the library emit for people. Such
+// events are emitted on channels like `listen:start`, `pipeline:complete`, `host:log` and
+// `run:progress`.
 package eventtext
 
 import (
@@ -12,23 +13,23 @@ import (
 // ProgressChannel is the channel of `run::progress`.
 const ProgressChannel = "run:progress"
 
-// An Event is the text of an emit.
+// Event is the text of an emit for people.
 type Event struct {
-	// Text replaces the payload; "" means that nothing is printed, because the live view, or the
-	// error of the run, shows it.
+	// Text replaces the payload. "" means that nothing is printed, because the live view or the
+	// error of the run shows the event.
 	Text string
-	// Asks reports whether Text is a request to a person, which a prompt also shows.
+	// Asks means that Text is a question to a person, which a prompt shows too.
 	Asks bool
-	// Moved reports whether Text is progress, which the live view shows.
+	// Moved means that Text is progress, which the live view shows.
 	Moved bool
 }
 
-// payload contains the members of all events.
+// payload contains the members of all kinds of events.
 type payload struct {
 	Host        string
 	Name        string
 	Type        string
-	Message     json.RawMessage // a text, or the whole message of a host
+	Message     json.RawMessage // a text, or a complete message of a host
 	Level       string
 	Percent     *float64
 	Question    string
@@ -43,8 +44,8 @@ type payload struct {
 	Total       float64
 }
 
-// Read returns the text of an emit. It returns false for an emit that is not the runtime's, or
-// whose payload has another form: programs may emit on any channel.
+// Read returns the text of an emit. ok is false if the emit does not come from the runtime or the
+// library, or its payload has another form, because programs may emit on any channel.
 func Read(channel string, data []byte) (Event, bool) {
 	write := events[channel]
 	var p payload
@@ -117,7 +118,7 @@ var decisions = map[string]string{"allow": "allowed", "deny": "denied"}
 func ofHost(p *payload) (Event, bool)     { return Event{}, p.Host != "" }
 func ofPipeline(p *payload) (Event, bool) { return Event{}, p.Name != "" }
 
-// text returns the message if it is a text.
+// text returns the message if it is a text, otherwise "".
 func (p *payload) text() string {
 	var text string
 	if json.Unmarshal(p.Message, &text) != nil {
@@ -126,7 +127,7 @@ func (p *payload) text() string {
 	return text
 }
 
-// Percent returns the progress in percent, or -1 if the whole is unknown.
+// Percent returns the progress in percent, or -1 if the total is unknown.
 func Percent(done, of float64) float64 {
 	if of <= 0 {
 		return -1
@@ -134,7 +135,7 @@ func Percent(done, of float64) float64 {
 	return min(max(done/of, 0), 1) * 100
 }
 
-// Count formats progress: "3 of 12", or "3" if the whole is unknown.
+// Count formats progress as "3 of 12", or as "3" if the total is unknown.
 func Count(done, of float64) string {
 	if of <= 0 {
 		return number(done)
@@ -142,7 +143,7 @@ func Count(done, of float64) string {
 	return number(done) + " of " + number(of)
 }
 
-// progress is Count with the percentage: "3 of 12 (25 %)".
+// progress formats progress with the percentage: "3 of 12 (25 %)".
 func progress(done, of float64) string {
 	if percent := Percent(done, of); percent >= 0 {
 		return fmt.Sprintf("%s (%.0f %%)", Count(done, of), percent)

@@ -1,7 +1,7 @@
-// Package hostreplay plays a recorded process of a host (package hosttrace): it sends what the
-// process sent, after it has received what the process had received, and exits in the same way. So
-// any conversation, also with vendors' agents, becomes a test that needs no vendor
-// (spec/34-host.md, `concerto host replay`).
+// Package hostreplay replays the process of a host from a recording (package hosttrace). The replay
+// writes the recorded output after it has received the recorded input that preceded the output, and
+// exits like the recorded process. So any conversation, also with the agent of a vendor, can be a
+// test that does not need the host (spec/34-host.md, `concerto host replay`).
 package hostreplay
 
 import (
@@ -17,24 +17,24 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
 
-// Differs is the exit code of a replay whose input differed from the recording.
+// Differs is the exit code of a replay whose input differed from the recorded input.
 const Differs = 65
 
 // Options configures a replay.
 type Options struct {
 	Recording *hosttrace.Recording
-	File      string // its name, for messages
-	Host      string // host in the recording
-	Proc      int    // number of the process, from 1
-	Timing    bool   // keep the recorded delays
-	Strict    bool   // see hosttrace.Comparison
+	File      string // name of the recording in messages
+	Host      string // name of the host in the recording
+	Proc      int    // number of the host's process, from 1
+	Timing    bool   // repeat the recorded delays
+	Strict    bool   // compare input strictly; see hosttrace.Comparison
 
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// Play plays the process to its end and returns its exit code. If the input differs, it reports
-// that on Err and returns Differs. For a process that was killed, it kills itself.
+// Play replays the process and returns its exit code. If the input differs, it writes a message to
+// Err and returns Differs. If the recorded process was killed, Play kills this process.
 func Play(o Options) (code int) {
 	p := &player{o: o, compare: hosttrace.Comparison{Strict: o.Strict}, input: make(chan string)}
 	go p.readInput()
@@ -44,10 +44,10 @@ func Play(o Options) (code int) {
 type player struct {
 	o       Options
 	compare hosttrace.Comparison
-	input   chan string // lines of the input; closed at its end
+	input   chan string // lines of the input; closed at the end of the input
 }
 
-// readInput reads the input. A blank line counts.
+// readInput sends the lines of the input to the channel, including blank lines.
 func (p *player) readInput() {
 	defer close(p.input)
 	in := bufio.NewReader(p.o.In)
@@ -64,7 +64,7 @@ func (p *player) readInput() {
 
 func (p *player) play(lines []hosttrace.Recorded) int {
 	for i, l := range lines {
-		passed := 0.0 // since the previous line
+		passed := 0.0 // seconds since the previous recorded line
 		if i > 0 {
 			passed = l.T - lines[i-1].T
 		}
@@ -90,14 +90,16 @@ func (p *player) play(lines []hosttrace.Recorded) int {
 			return exitAs(l.Text)
 		}
 	}
-	// The end was not recorded: the process stays until its input is closed.
+	// The recording does not contain the end of the process, so the replay waits for the end of its
+	// input.
 	if !p.awaitInputEnd() {
 		return Differs
 	}
 	return 0
 }
 
-// expectLine receives the next line of the input, and reports how it differs from a recorded one.
+// expectLine reads the next line of the input and compares it with a recorded line. If they differ,
+// it writes a message and returns false.
 func (p *player) expectLine(l *hosttrace.Recorded) bool {
 	got, ok := <-p.input
 	differs := fmt.Sprintf("expected %s, got the end of its input", l.Text)
@@ -110,7 +112,8 @@ func (p *player) expectLine(l *hosttrace.Recorded) bool {
 	return differs == ""
 }
 
-// awaitInputEnd waits for the end of the input; no line may come before it.
+// awaitInputEnd waits for the end of the input. If there is another line, it writes a message and
+// returns false.
 func (p *player) awaitInputEnd() bool {
 	got, ok := <-p.input
 	if ok {
@@ -120,15 +123,16 @@ func (p *player) awaitInputEnd() bool {
 	return !ok
 }
 
-// write writes a line. It ignores errors, which mean that the reader has exited.
+// write writes a line. Errors are ignored, because they mean that the reader has exited.
 func (p *player) write(to io.Writer, text string) { _, _ = io.WriteString(to, text+"\n") }
 
-// terminated is the exit code of a process that SIGTERM has ended.
+// terminated is the recorded exit code of a process that SIGTERM has stopped.
 const terminated = "143"
 
-// endDelay returns the silence, in seconds, after which an end was probably caused by Concerto: it
-// sends SIGTERM to an idle host 200 ms after the end of its input, and SIGKILL five seconds later.
-// Such a host did not exit by itself, so the replay waits for the signal.
+// endDelay returns the minimum duration of silence, in seconds, after which a recorded end was
+// probably caused by Concerto. Concerto sends SIGTERM to an idle host 200 ms after the end of its
+// input, and SIGKILL five seconds later. Such a host did not exit by itself, so its replay waits
+// for the end of its input.
 func endDelay(how string) float64 {
 	switch how {
 	case hosttrace.Exit + terminated:
@@ -141,20 +145,20 @@ func endDelay(how string) float64 {
 
 const forever = 1e18
 
-// exitAs exits as the process did.
+// exitAs returns the recorded exit code, or kills this process if the recorded process was killed.
 func exitAs(how string) int {
 	if code, err := strconv.Atoi(strings.TrimPrefix(how, hosttrace.Exit)); err == nil {
 		return code
 	}
 	if self, err := os.FindProcess(os.Getpid()); err == nil && how == hosttrace.Killed {
 		_ = self.Kill()
-		select {} // wait for the signal
+		select {} // blocks until the signal stops this process
 	}
 	return Differs
 }
 
-// Choose returns the host, as ChooseHost does, and the process to play: the given number,
-// CONCERTO_PROC of the environment, or the first. The error lists the choices.
+// Choose returns the host and the process to replay. The host is chosen as in ChooseHost. The
+// number is proc, or CONCERTO_PROC of the environment, or 1. The error lists the possible values.
 func Choose(r *hosttrace.Recording, name string, proc int, getenv func(string) string) (host string, number int, err error) {
 	if host, err = ChooseHost(r, name, getenv); err != nil {
 		return "", 0, err
@@ -171,8 +175,8 @@ func Choose(r *hosttrace.Recording, name string, proc int, getenv func(string) s
 	return host, proc, nil
 }
 
-// ChooseHost returns the host to play: the given name, the name in the environment (CONCERTO_HOST,
-// "RUN:NAME") if it was recorded, or the only one recorded.
+// ChooseHost returns the name of the host to replay: name, or the host in the environment
+// (CONCERTO_HOST, "RUN:NAME") if the recording contains it, or the only recorded host.
 func ChooseHost(r *hosttrace.Recording, name string, getenv func(string) string) (string, error) {
 	hosts := r.Hosts()
 	_, own, _ := strings.Cut(getenv("CONCERTO_HOST"), ":")

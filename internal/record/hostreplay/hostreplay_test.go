@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
 
-// lines returns the lines of one process of a host.
+// lines returns a recording with one process of a host, which contains the given lines.
 func lines(all ...hosttrace.Line) *hosttrace.Recording {
 	r := &hosttrace.Recording{}
 	for i, l := range all {
@@ -28,8 +28,8 @@ func play(o Options, in string) (code int, out, errs string) {
 	return code, stdout.String(), stderr.String()
 }
 
-// TestExitAsRecorded checks that a process exits as recorded: at once if it exited by itself, and
-// at the end of its input if Concerto had ended it.
+// TestExitAsRecorded checks when a replay exits. A process that exited by itself exits at once. A
+// process that Concerto stopped exits at the end of its input.
 func TestExitAsRecorded(t *testing.T) {
 	for _, c := range []struct {
 		name, outcome string
@@ -47,13 +47,13 @@ func TestExitAsRecorded(t *testing.T) {
 	} {
 		code, _, errs := play(Options{Recording: lines(hosttrace.Line{Dir: hosttrace.From, Text: "x"}, hosttrace.Line{T: c.after, Dir: hosttrace.Lifecycle, Text: c.outcome})}, c.in)
 		if code != c.code || errs != c.message {
-			t.Errorf("%s: exit code %d, %q", c.name, code, errs)
+			t.Errorf("%s: exit code = %d, message = %q, want %d, %q", c.name, code, errs, c.code, c.message)
 		}
 	}
 }
 
-// TestLinesKeepOrder checks that a line is sent after all lines were received that were received
-// before it, and not earlier.
+// TestLinesKeepOrder checks that each line of output is written after all recorded input before it
+// was received, and not earlier.
 func TestLinesKeepOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, ours := io.Pipe()
@@ -86,7 +86,7 @@ func TestLinesKeepOrder(t *testing.T) {
 				got = <-output
 			}
 			if got != want {
-				t.Errorf("after %q: got %q, want %q", line, got, want)
+				t.Errorf("output after the input %q = %q, want %q", line, got, want)
 			}
 		}
 		step("", "")
@@ -95,23 +95,23 @@ func TestLinesKeepOrder(t *testing.T) {
 		step("c\n", "\xff2\n")
 		ours.Close()
 		if code := <-ended; code != 0 {
-			t.Errorf("exit code %d", code)
+			t.Errorf("exit code = %d, want 0", code)
 		}
 		out.Close()
 	})
 }
 
-// TestTiming checks that a line is sent with its recorded delay.
+// TestTiming checks that the recorded delays before output are repeated.
 func TestTiming(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		r := lines(hosttrace.Line{T: 5, Dir: hosttrace.Lifecycle, Text: "start"}, hosttrace.Line{T: 6, Dir: hosttrace.To, Text: "a"}, hosttrace.Line{T: 6.5, Dir: hosttrace.From, Text: "1"},
 			hosttrace.Line{T: 9, Dir: hosttrace.Stderr, Text: "hm"}, hosttrace.Line{T: 9.25, Dir: hosttrace.Lifecycle, Text: "exit 0"})
 		if code, out, errs := play(Options{Recording: r, Timing: true}, "a\n"); code != 0 || out != "1\n" || errs != "hm\n" {
-			t.Errorf("exit code %d, %q, %q", code, out, errs)
+			t.Errorf("exit code = %d, output = %q, standard error = %q, want 0, the line 1 and the line hm", code, out, errs)
 		}
 		if took := time.Since(began); took != 3250*time.Millisecond {
-			t.Errorf("it took %v", took)
+			t.Errorf("the replay took %v, want 3.25 s", took)
 		}
 	})
 }

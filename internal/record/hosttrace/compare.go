@@ -16,13 +16,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
-// A Comparison determines how a line is compared with the recorded one. Strict compares everything;
-// otherwise members that differ between machines, versions and models are ignored.
+// Comparison determines how an input line is compared with a recorded line. Strict compares all
+// members. Otherwise members that differ between machines, versions and models are ignored.
 type Comparison struct{ Strict bool }
 
-// Differs returns how a line differs from the recorded one, as "expected …, got …", or "". Two
-// lines of JSON are compared as values. A mark such as ***API_KEY*** in the recording matches any
-// text.
+// Differs returns the difference between a line and a recorded line as "expected …, got …", or ""
+// if they are equal. Lines of JSON are compared as values. A placeholder like ***API_KEY*** in the
+// recorded line matches any text.
 func (c Comparison) Differs(recorded, got string) string {
 	a, isA := parse(recorded)
 	b, isB := parse(got)
@@ -42,7 +42,7 @@ func (c Comparison) Differs(recorded, got string) string {
 	return formatDifference(d.at, d.want, d.got)
 }
 
-// maxShown limits how much of a line is shown, in bytes.
+// maxShown limits the displayed part of a line, in bytes.
 const maxShown = 300
 
 func formatDifference(at, want, got string) string {
@@ -52,7 +52,7 @@ func formatDifference(at, want, got string) string {
 	return fmt.Sprintf("expected %s%s, got %s", at, utf8cut.Short(want, maxShown), utf8cut.Short(got, maxShown))
 }
 
-// parse parses a line as JSON and preserves the spelling of numbers.
+// parse parses a line as JSON. Numbers retain their spelling.
 func parse(line string) (any, bool) {
 	d := json.NewDecoder(strings.NewReader(line))
 	d.UseNumber()
@@ -69,22 +69,22 @@ func isPrompt(v any) bool {
 	return o["type"] == "prompt"
 }
 
-// place is the path to a value: members and elements.
+// place is the path to a value: names of members and indexes of elements.
 type place []string
 
 func (p place) member(name string) place { return append(p[:len(p):len(p)], "."+name) }
 func (p place) element(i int) place      { return append(p[:len(p):len(p)], fmt.Sprintf("[%d]", i)) }
 func (p place) String() string           { return strings.TrimPrefix(strings.Join(p, ""), ".") }
 
-// comparer finds the first difference between two values.
+// comparer finds the first difference between two JSON values.
 type comparer struct {
 	strict, prompt bool
 
 	at, want, got string
 }
 
-// mayVary reports whether a member differs between runs: the folder, the client and its version,
-// the model of a session, the key of a prompt.
+// mayVary reports whether the value of a member may differ between runs: the working directory, the
+// client and its version, the model of a session, or the key of a prompt.
 func (c *comparer) mayVary(p place) bool {
 	if c.strict {
 		return false
@@ -185,7 +185,7 @@ func isScalar(v any) bool {
 	return true
 }
 
-// isEqual compares numbers by value, or by spelling if they are too large.
+// isEqual compares two numbers by value, or by spelling if they are too large for that.
 func isEqual(a, b json.Number) bool {
 	if a == b {
 		return true
@@ -200,10 +200,10 @@ func isEqual(a, b json.Number) bool {
 	return okA && okB && x.Cmp(y) == 0
 }
 
-// mark matches the mark that replaces a secret.
+// mark matches the placeholder of a secret.
 var mark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\*\*\*[A-Za-z_][A-Za-z0-9_]*\*\*\*`) })
 
-// matches reports whether a text equals the recorded one, in which a mark matches anything.
+// matches reports whether a text equals the recorded text, in which placeholders match any text.
 func matches(recorded, got string) bool {
 	if recorded == got {
 		return true

@@ -16,13 +16,13 @@ type Recording struct {
 	Lines  []Recorded
 }
 
-// Recorded is a line and its number in the file, from 1.
+// Recorded is a line with its line number in the file, from 1.
 type Recorded struct {
 	Line
 	Number int
 }
 
-// LineError is an invalid line of a recording.
+// LineError means that a line of a recording is invalid.
 type LineError struct {
 	Number int
 	Why    string
@@ -30,8 +30,8 @@ type LineError struct {
 
 func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Number, e.Why) }
 
-// Read parses a recording. It ignores an incomplete last line. The error is a *LineError, or
-// from's.
+// Read parses a recording. It ignores an incomplete last line. The error is a *LineError or an
+// error of reading.
 func Read(from io.Reader) (*Recording, error) {
 	r := &Recording{}
 	in := bufio.NewReader(from)
@@ -82,7 +82,7 @@ func (r *Recording) add(n int, text []byte) error {
 	return nil
 }
 
-// Hosts returns the names of the hosts in order of appearance.
+// Hosts returns the names of the recorded hosts in the order of their first lines.
 func (r *Recording) Hosts() []string {
 	var all []string
 	for _, l := range r.Lines {
@@ -104,7 +104,7 @@ func (r *Recording) Process(host string, proc int) []Recorded {
 	return all
 }
 
-// Processes returns the number of processes of a host.
+// Processes returns the number of recorded processes of a host.
 func (r *Recording) Processes(host string) int {
 	n := 0
 	for _, l := range r.Lines {
@@ -115,7 +115,8 @@ func (r *Recording) Processes(host string) int {
 	return n
 }
 
-// ProgramVersion returns the output of a host's program for --version; false if it was not queried.
+// ProgramVersion returns the recorded output of the host's command for --version. ok is false if
+// the recording contains none.
 func (r *Recording) ProgramVersion(host string) (string, bool) {
 	for _, l := range r.Process(host, 0) {
 		if version, ok := strings.CutPrefix(l.Text, VersionIs); ok && l.Dir == Lifecycle {

@@ -1,9 +1,9 @@
-// Package hosttrace records the lines between a run and its host processes (spec/34-host.md,
-// `--wire`): it defines the format, reads and writes it, and compares lines with recorded ones. It
-// uses no files and no clock.
+// Package hosttrace records the lines between a run and the processes of its hosts
+// (spec/34-host.md, `--wire`). It defines the format, reads and writes it, and compares lines with
+// recorded lines. It uses neither files nor a clock.
 //
-// A recording is NDJSON: a Header, then Lines in order. Each line is written by one write, so a
-// recording is valid however the run ends.
+// A recording is NDJSON: a Header, and then the Lines in order. Each line is written in one write,
+// so a recording is valid however the run ends.
 package hosttrace
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Version is the version of the format.
+// Version is the version of the recording's format.
 const Version = 1
 
 // Header is the first line of a recording.
@@ -23,10 +23,10 @@ type Header struct {
 	Program string `json:"program"` // name of the main file; "" without a program
 }
 
-// Dir is the direction of a line.
+// Dir is the direction of a line, from the view of Concerto.
 type Dir string
 
-// The directions.
+// The directions of lines.
 const (
 	From      Dir = "<" // from the host
 	To        Dir = ">" // to the host
@@ -34,12 +34,12 @@ const (
 	Lifecycle Dir = "." // a lifecycle event: Start, "exit CODE", Killed, or a version
 )
 
-// The texts of Lifecycle lines.
+// The texts of Lifecycle lines. The text of an exit continues with the exit code.
 const (
 	Start  = "start"
 	Exit   = "exit "  // followed by the exit code
 	Killed = "killed" // by SIGKILL
-	// followed by the output for --version, which belongs to no process: its Proc is 0
+	// continues with the output of the command for --version; Proc is then 0
 	VersionIs = "version "
 )
 
@@ -47,13 +47,13 @@ const (
 type Line struct {
 	T       float64 // seconds since the start of the run
 	Dir     Dir
-	Host    string // name of the declaration
-	Proc    int    // number of the process, from 1; 0 for none
-	Session string // the session; "" while it is unknown
-	Text    string // without its end; need not be valid UTF-8
+	Host    string // name of the host's declaration
+	Proc    int    // number of the host's process, from 1; 0 if the line belongs to no process
+	Session string // id of the host's session; "" while it is unknown
+	Text    string // text without its newline; may be invalid UTF-8
 }
 
-// lineJSON is the JSON form of a Line. A text that is not valid UTF-8 is in Bytes.
+// lineJSON is the JSON form of a Line. Bytes contains a text that is not valid UTF-8.
 type lineJSON struct {
 	T       float64 `json:"t"`
 	Dir     Dir     `json:"dir"`

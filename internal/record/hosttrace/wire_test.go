@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWriteThenRead checks that what is written can be read, that each line is one write, and that
-// processes of different parts have different numbers.
+// TestWriteThenRead writes lines and reads them. Each line must be one write, and must be read
+// unchanged.
 func TestWriteThenRead(t *testing.T) {
 	var writes [][]byte
 	clock := 0.0
@@ -26,11 +26,11 @@ func TestWriteThenRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := string(writes[1]), `{"t":0.001234,"dir":".","host":"A","proc":1,"session":"","line":"start"}`+"\n"; got != want {
-		t.Errorf("got %s", got)
+		t.Errorf("first line after the header = %s, want %s", got, want)
 	}
 	for _, b := range writes {
 		if bytes.Count(b, []byte("\n")) != 1 || b[len(b)-1] != '\n' {
-			t.Errorf("a write of %q", b)
+			t.Errorf("write of %q, want one line", b)
 		}
 	}
 	r, err := Read(bytes.NewReader(bytes.Join(writes, nil)))
@@ -44,7 +44,7 @@ func TestWriteThenRead(t *testing.T) {
 		{Line{0.004936, Stderr, "A", 0, "", ""}, 5},
 	}
 	if r.Header != (Header{1, "2026-01-01T00:00:00Z", "main.conc"}) {
-		t.Errorf("header %+v", r.Header)
+		t.Errorf("header = %+v, want the written one", r.Header)
 	}
 	for i := range want {
 		r.Lines[i].T = float64(int(r.Lines[i].T*1e6+0.5)) / 1e6
@@ -81,11 +81,11 @@ func TestParts(t *testing.T) {
 		t.Error(d)
 	}
 	if n := r.Processes("A"); n != 4 {
-		t.Errorf("%d processes", n)
+		t.Errorf("Processes(A) = %d, want 4", n)
 	}
 }
 
-// TestFullDisk checks that Err returns the first error, and nothing is written after it.
+// TestFullDisk checks that Err returns the first error, and that nothing is written after it.
 func TestFullDisk(t *testing.T) {
 	full := errors.New("full")
 	n := 0
@@ -99,7 +99,7 @@ func TestFullDisk(t *testing.T) {
 		w.Add(Line{})
 	}
 	if !errors.Is(w.Err(), full) || n != 2 {
-		t.Errorf("%v after %d writes", w.Err(), n)
+		t.Errorf("Err = %v after %d writes, want the error of the second write and no third one", w.Err(), n)
 	}
 }
 
@@ -119,9 +119,9 @@ func TestRead(t *testing.T) {
 		r, err := Read(strings.NewReader(c.text))
 		switch {
 		case c.err == "" && (err != nil || len(r.Lines) != 1 || r.Lines[0].Number != 2):
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: error of Read = %v", c.name, err)
 		case c.err != "" && (err == nil || !strings.HasPrefix(err.Error(), c.err)):
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: error of Read = %v", c.name, err)
 		}
 	}
 }
@@ -155,7 +155,7 @@ func TestDiffers(t *testing.T) {
 		for strict, want := range map[bool]string{false: c.loose, true: c.strict} {
 			got := Comparison{Strict: strict}.Differs(c.recorded, c.got)
 			if whole := want != "expected {"; whole && got != want || !whole && !strings.HasPrefix(got, want) {
-				t.Errorf("%s (strict: %v): %q, want %q", c.name, strict, got, want)
+				t.Errorf("%s (strict: %v): Differs = %q, want %q", c.name, strict, got, want)
 			}
 		}
 	}

@@ -14,11 +14,11 @@ type Writer struct {
 	since func() float64
 	procs map[string]int // number of processes of each host in all parts
 	b     bytes.Buffer
-	err   error // the first error; nothing is written after it
+	err   error // first error; nothing is written after it
 }
 
-// NewWriter returns a Writer to out and writes the header, which is a Header or a value that
-// contains one. since returns the time since the start of the run, in seconds.
+// NewWriter returns a Writer and writes the header, which is a Header or a struct that contains
+// one. since returns the seconds since the start of the run.
 func NewWriter(out io.Writer, header any, since func() float64) *Writer {
 	w := &Writer{out: out, since: since, procs: map[string]int{}}
 	w.write(header)
@@ -33,12 +33,12 @@ func (w *Writer) Add(l Line) {
 }
 
 func (w *Writer) add(l Line) {
-	l.T = w.since() // under the lock, so that times are in order
+	l.T = w.since() // read while holding mu, so that the times are in order
 	w.write(l)
 }
 
-// Part returns a function like Add for one of several runs that are recorded together. The function
-// renumbers the run's processes in order of appearance.
+// Part returns a function like Add for one of several runs in the same recording. The function
+// renumbers the processes of the run, so that processes of different runs have different numbers.
 func (w *Writer) Part() func(Line) {
 	type process struct {
 		host string
@@ -71,7 +71,7 @@ func (w *Writer) write(v any) {
 	}
 }
 
-// Err returns why the recording is incomplete, or nil.
+// Err returns the error because of which the recording is incomplete, or nil.
 func (w *Writer) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
-// Names in a run's directory.
+// The names of files and directories in a run's directory.
 const (
 	ProgramFile = "program.conc-ir"
 	OutFile     = "out.ndjson"
@@ -35,10 +35,10 @@ type Directory struct {
 	path  string
 }
 
-// At returns the directory at a path, which need not exist.
+// At returns the directory at a path. It need not exist.
 func At(path string) *Directory { return &Directory{disk(path), path} }
 
-// On returns a directory whose files are accessed through files.
+// On returns a directory that is accessed through files.
 func On(files Files) *Directory { return &Directory{files, files.Path(".")} }
 
 // Path returns the path of the directory.
@@ -46,8 +46,8 @@ func (d *Directory) Path() string { return d.path }
 
 // HeldError means that another process is running the run.
 type HeldError struct {
-	Run     string // id of the run, or ""
-	PID     int    // 0 if unknown
+	Run     string // id of the run; "" if it is unknown
+	PID     int    // id of the process; 0 if it is unknown
 	Machine string
 }
 
@@ -61,12 +61,13 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("is being run by process %d", e.PID)
 }
 
-// ContainsRunError means that a directory for a new run contains a run.
+// ContainsRunError means that the directory for a new run already contains a run.
 type ContainsRunError struct{ Run string }
 
 func (e *ContainsRunError) Error() string { return "it holds a run" }
 
-// NotEmptyError means that a directory for a new run contains other files.
+// NotEmptyError means that the directory for a new run contains a file that does not belong to a
+// run.
 type NotEmptyError struct{ Name string }
 
 func (e *NotEmptyError) Error() string {
@@ -76,19 +77,19 @@ func (e *NotEmptyError) Error() string {
 // UnusableError means that a directory cannot be written.
 type UnusableError struct {
 	Err  error
-	Runs bool // it contains a run, which is not changed
+	Runs bool // the directory contains a run, which was not changed
 }
 
 func (e *UnusableError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the cause.
+// Unwrap returns the error of the file operation.
 func (e *UnusableError) Unwrap() error { return e.Err }
 
-// Full reports whether the disk is full or broken.
+// Full reports whether the cause is a full or broken disk.
 func (e *UnusableError) Full() bool { return IsFull(e.Err) }
 
-// IsFull reports whether an error means that the disk is full or broken, rather than that access is
-// denied.
+// IsFull reports whether an error means that a disk is full or broken. A denied access is not such
+// an error.
 func IsFull(err error) bool {
 	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO} {
 		if errors.Is(err, errno) {
@@ -98,7 +99,8 @@ func IsFull(err error) bool {
 	return false
 }
 
-// newUnusable converts an error of a file to an *UnusableError.
+// newUnusable wraps an error of a file operation in an *UnusableError. Other errors are returned
+// unchanged.
 func newUnusable(err error, runs bool) error {
 	if _, ok := errors.AsType[*fs.PathError](err); ok {
 		return &UnusableError{err, runs}
@@ -106,14 +108,14 @@ func newUnusable(err error, runs bool) error {
 	return err
 }
 
-// freed limits the wait for the lock of a killed process: a process that it was just starting holds
-// its files until the exec.
+// freed limits how long lock waits for the lock of a process that was killed. If that process was
+// starting another one, the lock is held until the exec of the new process.
 const freed = 2 * time.Second
 
-// lock locks the directory for this process.
+// lock acquires the lock of the directory for this process.
 func (d *Directory) lock() (unlock func() error, err error) {
 	path := d.files.Path(lockName)
-	machine, _ := os.Hostname() // only for messages
+	machine, _ := os.Hostname() // used only in messages
 	unlock, err = lockfile.Lock(path)
 	for end := time.Now().Add(freed); errors.Is(err, lockfile.ErrHeld) && time.Now().Before(end); unlock, err = lockfile.Lock(path) {
 		if held := d.Holder(); held.Machine != machine || !lockfile.IsDead(held.PID) {
@@ -133,9 +135,10 @@ func (d *Directory) lock() (unlock func() error, err error) {
 	return unlock, nil
 }
 
-// Holder returns the process in the lock file, without checking the lock.
+// Holder returns the process that the lock file names. It does not check whether the file is
+// locked.
 func (d *Directory) Holder() *HeldError {
-	text, _ := d.files.Read(lockName) // if it cannot be read, nothing is known
+	text, _ := d.files.Read(lockName) // if the file cannot be read, the result is empty
 	pid, machine, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
 	n, _ := strconv.Atoi(pid)
 	return &HeldError{PID: n, Machine: machine}
@@ -146,9 +149,9 @@ func (d *Directory) Running() (bool, error) {
 	return lockfile.Held(d.files.Path(lockName))
 }
 
-// Create creates the directory of a new run; program is the IR. A directory in which no run has
-// begun counts as empty. The error is a *ContainsRunError, a *HeldError, an *UnusableError, or one
-// of the files.
+// Create creates the directory of a new run with its program in the form of IR. A directory in
+// which no run has begun counts as empty. The error is a *ContainsRunError, a *HeldError, an
+// *UnusableError, or an error of the files.
 func (d *Directory) Create(start Start, program []byte, o Options) (*Writer, error) {
 	if err := d.files.Dir("."); err != nil {
 		return nil, newUnusable(err, false)
@@ -202,7 +205,7 @@ func (d *Directory) create(start Start, program []byte, o Options) (*Writer, err
 	return w, d.files.SyncDir(".")
 }
 
-// Begun reports whether the directory contains a run, even a damaged one.
+// Begun reports whether the directory contains a run, possibly a damaged one.
 func (d *Directory) Begun() bool {
 	if _, err := d.files.Read(headName); err == nil {
 		return true
@@ -211,7 +214,7 @@ func (d *Directory) Begun() bool {
 	return err == nil
 }
 
-// begun reports whether the first file of a journal has a complete line, or was dropped.
+// begun reports whether the first file of the journal contains a complete line or was dropped.
 func (d *Directory) begun() bool {
 	if _, err := d.files.Read(headName); err == nil {
 		return true
@@ -220,7 +223,8 @@ func (d *Directory) begun() bool {
 	return err == nil && strings.Contains(string(text), "\n")
 }
 
-// foreignFile returns the name of a file that does not belong to a run, or "".
+// foreignFile returns a *NotEmptyError if the directory contains a file that does not belong to a
+// run.
 func (d *Directory) foreignFile() error {
 	names, err := d.files.List(".")
 	if err != nil {
@@ -235,9 +239,9 @@ func (d *Directory) foreignFile() error {
 	return nil
 }
 
-// Open opens a run to resume it. It cuts off incomplete records; the history contains their size.
-// The error is a *HeldError, a *DamagedError, a *NewerFormatError, an *UnusableError, ErrNoRun, or
-// one of the files.
+// Open opens a run to resume it. It removes incomplete records at the end; History.Torn is their
+// size. The error is a *HeldError, a *DamagedError, a *NewerFormatError, an *UnusableError,
+// ErrNoRun, or an error of the files.
 func (d *Directory) Open(o Options) (*Writer, *History, error) {
 	if _, err := d.files.List("."); err != nil {
 		return nil, nil, err
@@ -245,15 +249,15 @@ func (d *Directory) Open(o Options) (*Writer, *History, error) {
 	if _, err := os.Stat(d.path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, ErrNoRun
 	}
-	h, err := d.Read() // before creating a lock file where there is no run
+	h, err := d.Read() // read before locking, so that no lock file is created without a run
 	if err != nil {
 		return nil, nil, err
 	}
 	return d.Reopen(h, o)
 }
 
-// Reopen is like Open for a run whose journal was read. It is read again, from the same place, if
-// it has grown since.
+// Reopen is like Open for a run whose journal was read before. If the journal has changed since,
+// Reopen reads it again from the same position.
 func (d *Directory) Reopen(h *History, o Options) (*Writer, *History, error) {
 	unlock, err := d.lock()
 	if held, ok := errors.AsType[*HeldError](err); ok {
@@ -267,7 +271,7 @@ func (d *Directory) Reopen(h *History, o Options) (*Writer, *History, error) {
 			return nil, nil, errors.Join(err, unlock())
 		}
 	}
-	if err := d.removeDropped(h.Head); err != nil { // of a process that exited while dropping
+	if err := d.removeDropped(h.Head); err != nil { // completes the drop of a process that exited in between
 		return nil, nil, errors.Join(newUnusable(err, true), unlock())
 	}
 	w, err := d.writer(h, o)
@@ -278,8 +282,7 @@ func (d *Directory) Reopen(h *History, o Options) (*Writer, *History, error) {
 	return w, h, nil
 }
 
-// isUnchanged reports whether the journal is unchanged since it was read. Records are only
-// appended.
+// isUnchanged reports whether no record was appended since the journal was read.
 func (d *Directory) isUnchanged(h *History) bool {
 	f, size, err := d.files.Append(SegmentName(h.Segment))
 	if err != nil || f.Close() != nil || size != h.Size+int64(h.Torn) {
@@ -289,28 +292,28 @@ func (d *Directory) isUnchanged(h *History) bool {
 	return err == nil && !slices.Contains(names, SegmentName(h.Segment+1))
 }
 
-// Read reads and verifies a run's journal, even while the run is running.
+// Read reads and verifies the journal of a run, which may be in progress.
 func (d *Directory) Read() (*History, error) { return read(d.files, From{}) }
 
-// ReadFrom is like Read, but returns the records after a place; those before it use no memory. The
-// error is ErrOtherRecord if the journal has another record there.
+// ReadFrom is like Read, but returns only the records after a position. The error is ErrOtherRecord
+// if the journal contains a different record at this position.
 func (d *Directory) ReadFrom(from From) (*History, error) { return read(d.files, from) }
 
-// PutProgram stores another program of the run under a name, atomically.
+// PutProgram stores another program of the run in a file, atomically.
 func (d *Directory) PutProgram(name string, program []byte) error { return d.files.Put(name, program) }
 
-// Program returns the IR of the run, or of an adopted program.
+// Program returns the IR of a program of the run from a file. sum is its SHA-256 in hex.
 func (d *Directory) Program(name, sum string) ([]byte, error) {
 	return d.readWithSum(name, sum, "it is not the program that the journal names")
 }
 
-// Blob returns a large value.
+// Blob returns a large value by its SHA-256 in hex.
 func (d *Directory) Blob(sum string) ([]byte, error) {
 	return d.readWithSum(blobs+"/"+filepath.Base(sum), sum, "its content does not match its name")
 }
 
-// readWithSum reads a file that must exist with the given sum. another is the text of the error for
-// a different sum.
+// readWithSum reads a file and checks its SHA-256. The error contains the text mismatch if the sum
+// differs.
 func (d *Directory) readWithSum(name, sum, mismatch string) ([]byte, error) {
 	text, err := d.files.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -325,8 +328,8 @@ func (d *Directory) readWithSum(name, sum, mismatch string) ([]byte, error) {
 	return text, nil
 }
 
-// Out returns the complete lines of a run's output, without their ends, and the number of bytes
-// after the last one: an incomplete line that was being written when the run was interrupted.
+// Out returns the complete lines of the output without newlines. torn is the number of bytes after
+// the last newline, which belong to an incomplete line of an interrupted run.
 func (d *Directory) Out() (lines []string, torn int, err error) {
 	text, err := d.files.Read(OutFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -340,22 +343,22 @@ func (d *Directory) Out() (lines []string, torn int, err error) {
 	return lines[:last], len(lines[last]), nil
 }
 
-// Answer is an answer that another process has given to a pending question.
+// Answer is an answer to a pending question, written by another process.
 type Answer struct {
 	Value  json.RawMessage `json:"value,omitempty"`
 	Refuse *string         `json:"refuse,omitempty"`
 	By     string          `json:"by"`
 	At     int64           `json:"at"` // Unix milliseconds
-	// Synced is the last record known to be on the disk when the answer was given.
+	// Synced is the number of the last record that was on the disk when the answer was written.
 	Synced uint64 `json:"synced,omitempty"`
 	Sum    string `json:"sum,omitempty"`
 }
 
-// answerName returns the file name of the answer to a question.
+// answerName returns the name of the file with the answer to a question.
 func answerName(id string) string { return answers + "/" + id + ".json" }
 
-// PutAnswer stores an answer for the run. The first answer wins: the error wraps fs.ErrExist if
-// there is one.
+// PutAnswer stores an answer for the run. If there is already an answer, it is not replaced, and
+// the error wraps fs.ErrExist.
 func (d *Directory) PutAnswer(id string, a Answer) error {
 	text, err := seal(a)
 	if err != nil {
@@ -383,7 +386,8 @@ func (d *Directory) Answer(id string) (*Answer, error) {
 	return a, nil
 }
 
-// readAnswer parses an answer. Older versions wrote no checksum.
+// readAnswer parses an answer and verifies its checksum. Answers of older versions have no
+// checksum.
 func readAnswer(text []byte) (*Answer, error) {
 	var a Answer
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -400,8 +404,8 @@ func readAnswer(text []byte) (*Answer, error) {
 	return &a, checkSeal(text)
 }
 
-// Answers returns all stored answers by file name. The error is a *DamagedError, or one of the
-// files.
+// Answers returns all stored answers by file name. The error is a *DamagedError, or an error of
+// reading the files.
 func (d *Directory) Answers() (map[string]*Answer, error) {
 	names, err := d.files.List(answers)
 	if err != nil {
@@ -411,32 +415,32 @@ func (d *Directory) Answers() (map[string]*Answer, error) {
 	for _, name := range names {
 		id, ok := strings.CutSuffix(name, ".json")
 		if !ok || strings.HasPrefix(name, ".") {
-			continue // a temporary file
+			continue // skip temporary files
 		}
 		a, err := d.Answer(id)
 		if err != nil {
 			return nil, err
 		}
-		if a != nil { // nil if the run has taken it in the meantime
+		if a != nil { // nil if the run has removed the answer in the meantime
 			all[answerName(id)] = a
 		}
 	}
 	return all, nil
 }
 
-// IsAnswered reports whether a stored answer to a question exists.
+// IsAnswered reports whether there is a stored answer to a question.
 func (d *Directory) IsAnswered(id string) bool {
 	a, err := d.Answer(id)
 	return err == nil && a != nil
 }
 
-// DropAnswer removes a stored answer that is in the journal.
+// DropAnswer removes a stored answer, which the journal contains by now.
 func (d *Directory) DropAnswer(id string) error { return d.files.Remove(answerName(id)) }
 
-// stopName is the file by which another process requests the end of the run.
+// stopName is the name of the file by which another process requests that the run stops.
 const stopName = "stop"
 
-// RequestStop requests the process that runs the run to end it.
+// RequestStop requests the process that runs the run to stop it.
 func (d *Directory) RequestStop() error {
 	err := d.files.Make(stopName, nil)
 	if errors.Is(err, fs.ErrExist) {
@@ -445,7 +449,7 @@ func (d *Directory) RequestStop() error {
 	return newUnusable(err, true)
 }
 
-// IsStopRequested reports whether the end of the run was requested.
+// IsStopRequested reports whether another process has requested that the run stops.
 func (d *Directory) IsStopRequested() bool {
 	_, err := d.files.Read(stopName)
 	return err == nil

@@ -9,20 +9,19 @@ import (
 	"strings"
 )
 
-// DropSummary condenses records that are dropped.
+// DropSummary summarises records before they are dropped.
 type DropSummary interface {
-	// Restore restores the summary that an earlier drop returned, and Add receives each further
-	// record in order.
+	// Restore sets the summary that an earlier drop has stored. Add adds the next record.
 	Restore(rest []byte) error
 	Add(r *Record)
-	// Encode returns what to keep of all of them.
+	// Encode returns the summary of all records as JSON.
 	Encode() ([]byte, error)
 }
 
-// Drop removes the journal files that end at a record or before it, and the blobs that no other
-// record names, while the run continues. A process that resumes the run from then on must know the
-// records up to there by other means, and everything appended must be synced. A failure is not
-// reported: the next Drop tries again.
+// Drop removes, in the background, the journal files whose records all have numbers up to upTo, and
+// the blobs that no remaining record names. The run continues during the removal. All records must
+// be synced. A process that resumes the run later needs another source for the dropped records,
+// such as a snapshot. If removing fails, the next Drop tries again.
 func (w *Writer) Drop(upTo uint64, k DropSummary) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -52,15 +51,15 @@ func (w *Writer) Drop(upTo uint64, k DropSummary) {
 	})
 }
 
-// CanDrop reports whether Drop would remove something.
+// CanDrop reports whether Drop would remove a file.
 func (w *Writer) CanDrop(upTo uint64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.firstRemaining(upTo) > 0
 }
 
-// firstRemaining returns the first file that remains when those up to a record are dropped, or 0 if
-// none is dropped.
+// firstRemaining returns the number of the first file that remains if the records up to upTo are
+// dropped, or 0 if no file can be dropped.
 func (w *Writer) firstRemaining(upTo uint64) (first int) {
 	for _, e := range w.ends {
 		if e.s <= upTo && !w.dropping {
@@ -80,7 +79,7 @@ func (w *Writer) drop(first int, k DropSummary) error {
 	return w.dropBlobs(first)
 }
 
-// closePast closes the files that are complete and synced.
+// closePast closes the files before the current one.
 func (w *Writer) closePast() (err error) {
 	w.syncing.Lock()
 	defer w.syncing.Unlock()
@@ -93,8 +92,8 @@ func (w *Writer) closePast() (err error) {
 	return err
 }
 
-// drop makes a file the beginning of the journal. It may be interrupted at any step: readers ignore
-// files before the one in the head.
+// drop makes the file first the start of the journal. An interruption at any point is harmless,
+// because readers ignore files before the one that the head names.
 func (d *Directory) drop(first int, k DropSummary) error {
 	head, err := readHead(d.files)
 	if err != nil {
@@ -115,7 +114,7 @@ func (d *Directory) drop(first int, k DropSummary) error {
 	return d.removeDropped(head)
 }
 
-// removeDropped removes the files before the first remaining one.
+// removeDropped removes the files before the one that the head names.
 func (d *Directory) removeDropped(head *Head) error {
 	all, err := segments(d.files)
 	if err != nil || head == nil {
@@ -131,7 +130,8 @@ func (d *Directory) removeDropped(head *Head) error {
 	return d.files.SyncDir(".")
 }
 
-// headAt returns the head of a journal that begins with a file; before is its earlier head.
+// headAt returns the head of a journal that starts with the file first. before is the previous
+// head, or nil.
 func (d *Directory) headAt(before *Head, first int, k DropSummary) (*Head, error) {
 	h := &History{onRecord: k.Add}
 	chain, from := h.begin(before)
@@ -140,7 +140,7 @@ func (d *Directory) headAt(before *Head, first int, k DropSummary) (*Head, error
 			return nil, err
 		}
 	}
-	h.from.S = 1<<64 - 1 // keep only the records that every reader needs
+	h.from.S = 1<<64 - 1 // retain only the records that every reader needs
 	if _, err := h.readFiles(d.files, from, first-1, chain); err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (d *Directory) headAt(before *Head, first int, k DropSummary) (*Head, error
 	return &Head{Format: Format, Segment: first, S: last.S, T: last.T, H: last.H, Ran: h.ran.before, Since: h.ran.from, Records: h.Records, Rest: rest}, nil
 }
 
-// dropBlobs removes the values that no record from the given file on names.
+// dropBlobs removes the values that no record in the file first or a later file names.
 func (w *Writer) dropBlobs(first int) error {
 	all, err := w.dir.files.List(blobs)
 	if err != nil || len(all) == 0 {
@@ -164,7 +164,7 @@ func (w *Writer) dropBlobs(first int) error {
 	w.mu.Lock()
 	w.named = map[string]bool{}
 	w.mu.Unlock()
-	// so that the files contain everything that was named before
+	// writes all records, so that the files contain the names of all blobs so far
 	if err := w.Flush(Written); err != nil {
 		return err
 	}
@@ -188,8 +188,8 @@ func (w *Writer) dropBlobs(first int) error {
 
 var blobMember = []byte(`"blob":"`)
 
-// namedFrom returns the blobs that records from the given file on name. It may return too many,
-// since every text of the right form counts.
+// namedFrom returns the names of blobs that occur in the file first or a later file. A text that
+// only looks like the name of a blob is included too.
 func (w *Writer) namedFrom(first int) (map[string]bool, error) {
 	names := map[string]bool{}
 	for n := first; ; n++ {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// tally stores the numbers of effects, as a DropSummary.
+// tally is a DropSummary that stores the numbers of all effects.
 type tally struct{ records []int64 }
 
 func (k *tally) Restore(rest []byte) error {
@@ -35,7 +35,7 @@ func (k *tally) Encode() ([]byte, error) {
 	return []byte(strings.ReplaceAll(fmt.Sprint(k.records), " ", ",")), nil
 }
 
-// effects returns those of a history, dropped or read.
+// effects returns the numbers of all effects of a history, including dropped ones.
 func (h *History) effects(t *testing.T) []int64 {
 	t.Helper()
 	k := &tally{}
@@ -50,7 +50,8 @@ func (h *History) effects(t *testing.T) []int64 {
 	return k.records
 }
 
-// writeLong writes n records over several files, and drops those before each of some records.
+// writeLong writes n effects over several files. After each effect whose index is in drops, it
+// drops all complete files.
 func writeLong(d *Directory, n int, drops ...int) error {
 	w, err := d.Create(testStart(), []byte("{}"), Options{Now: testClock(), SegmentBytes: 700})
 	if err != nil {
@@ -78,8 +79,8 @@ func writeLong(d *Directory, n int, drops ...int) error {
 	return w.Close()
 }
 
-// TestDrop checks that a journal whose first files were dropped begins with its head, can be
-// continued, and that the head contains the summary of the dropped records.
+// TestDrop drops the first files of a journal twice. The head must contain the summary of the
+// dropped records, the journal must be equal to a complete one, and the run must be resumable.
 func TestDrop(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	if err := writeLong(At(dir), 40, 20, 35); err != nil {
@@ -90,10 +91,10 @@ func TestDrop(t *testing.T) {
 		t.Fatal(h, err)
 	}
 	if all := h.effects(t); len(all) != 40 || !slices.IsSorted(all) || all[39] != 40 {
-		t.Errorf("effects %v", all)
+		t.Errorf("effects = %v, want 1 to 40", all)
 	}
 	if h.Start().Run != testStart().Run || h.Records[1].K != KSecret || h.Records[2].K != KResume || h.Owner().N != 2 {
-		t.Errorf("%+v", h.Records[:3])
+		t.Errorf("first records = %+v, want start, secret and resume", h.Records[:3])
 	}
 	whole := filepath.Join(t.TempDir(), "whole")
 	if err := writeLong(At(whole), 40); err != nil {
@@ -101,25 +102,25 @@ func TestDrop(t *testing.T) {
 	}
 	all, err := At(whole).Read()
 	if err != nil || all.Last().H != h.Last().H || all.N != h.N || all.Ran() != h.Ran() || all.Bytes <= h.Bytes {
-		t.Errorf("%+v, and whole %+v, %v", h, all, err)
+		t.Errorf("history after the drop = %+v, complete history = %+v, error %v", h, all, err)
 	}
 	if names, err := segments(disk(dir)); err != nil || names[0] != h.Head.Segment || names[0] < 3 {
-		t.Errorf("files %v, %v", names, err)
+		t.Errorf("remaining files = %v, error %v", names, err)
 	}
 	for _, r := range all.Records {
 		at := From{r.S, r.H}
 		after, err := At(dir).ReadFrom(at)
 		if r.S < h.Head.S {
 			if !errors.Is(err, ErrOtherRecord) {
-				t.Errorf("from record %d: %v", r.S, err)
+				t.Errorf("ReadFrom(record %d): error = %v, want ErrOtherRecord", r.S, err)
 			}
 			continue
 		}
 		if err != nil || after.N != h.N || after.Start() == nil {
-			t.Errorf("from record %d: %v", r.S, err)
+			t.Errorf("ReadFrom(record %d): error = %v or an incomplete history", r.S, err)
 		}
 		if _, err := At(dir).ReadFrom(From{r.S, zeroHash}); !errors.Is(err, ErrOtherRecord) {
-			t.Errorf("from another record %d: %v", r.S, err)
+			t.Errorf("ReadFrom(record %d with another hash): error = %v, want ErrOtherRecord", r.S, err)
 		}
 	}
 	var holds *ContainsRunError
@@ -139,7 +140,8 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// TestDroppedIsDamaged checks that no byte of a head can be changed, and no later file be missing.
+// TestDroppedIsDamaged changes each byte of a head, and removes a later file. Read must report the
+// damage.
 func TestDroppedIsDamaged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	if err := writeLong(At(dir), 12, 10); err != nil {
@@ -158,10 +160,10 @@ func TestDroppedIsDamaged(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := At(dir).Read(); !errors.As(err, new(*DamagedError)) || !strings.HasPrefix(err.Error(), "damaged: head.json: ") {
-				t.Fatalf("byte %d: %v", at, err)
+				t.Fatalf("head with byte %d changed: error = %v", at, err)
 			}
 			if _, err := At(dir).Create(testStart(), []byte("{}"), Options{}); !errors.As(err, new(*DamagedError)) {
-				t.Fatalf("byte %d: %v", at, err)
+				t.Fatalf("head with byte %d changed: error = %v", at, err)
 			}
 		}
 	}
@@ -188,8 +190,8 @@ func TestDroppedIsDamaged(t *testing.T) {
 	}
 }
 
-// TestDropFaults makes each operation on the files fail once, or ends the process there. All
-// records are in the head or after it, and interrupted operations are completed.
+// TestDropFaults makes each file operation fail once, or fail together with all later ones. The
+// head and the remaining records must then contain all effects, and a later drop must succeed.
 func TestDropFaults(t *testing.T) {
 	write := func(f *faulty) error { return writeLong(On(f), 40, 20, 35) }
 	count := &faulty{disk: disk(filepath.Join(t.TempDir(), "run"))}
@@ -197,13 +199,13 @@ func TestDropFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Contains(count.done, "remove") || count.n < 60 {
-		t.Fatalf("%d operations: %v", count.n, count.done)
+		t.Fatalf("the run made %d operations, want at least 60 with a removal: %v", count.n, count.done)
 	}
 	for _, ends := range []bool{false, true} {
-		for at := 5; at <= count.n; at++ { // before that there is no run
+		for at := 5; at <= count.n; at++ { // the run does not exist before operation 5
 			f := &faulty{disk: disk(filepath.Join(t.TempDir(), "run")), at: at, ends: ends}
 			if err := write(f); err == nil && ends {
-				t.Fatalf("operation %d has not failed", at)
+				t.Fatalf("the run returned no error although it ended at operation %d", at)
 			}
 			what := fmt.Sprintf("operation %d (%s), for good %v", at, f.done[at-1], ends)
 			d := On(&faulty{disk: f.disk})
@@ -212,37 +214,37 @@ func TestDropFaults(t *testing.T) {
 				continue
 			}
 			if err != nil {
-				t.Fatalf("%s: %v", what, err)
+				t.Fatalf("%s: Read: %v", what, err)
 			}
 			all := h.effects(t)
 			for i, e := range all {
 				if e != int64(i+1) {
-					t.Fatalf("%s: effects %v", what, all)
+					t.Fatalf("%s: effects = %v, want 1, 2, … without a gap", what, all)
 				}
 			}
 			w, h, err := d.Open(Options{Now: testClock(), SegmentBytes: 700})
 			if err != nil {
-				t.Fatalf("%s: %v", what, err)
+				t.Fatalf("%s: Open: %v", what, err)
 			}
 			if n := len(w.ends); n > 0 {
 				err = w.drop(w.ends[n-1].segment+1, &tally{})
 			}
 			w.Append(&Record{K: KResume, Owner: Owner{N: 3}})
 			if err := errors.Join(err, w.Flush(Synced), w.Close()); err != nil {
-				t.Fatalf("%s: %v", what, err)
+				t.Fatalf("%s: dropping and writing after the fault: %v", what, err)
 			}
 			reread, err := d.Read()
 			if err != nil || reread.N <= h.N || !slices.Equal(reread.effects(t), all) {
-				t.Fatalf("%s: %v, %v", what, reread, err)
+				t.Fatalf("%s: history after another drop = %v, error %v", what, reread, err)
 			}
 			if names, err := segments(f.disk); err != nil || reread.Head != nil && names[0] != reread.Head.Segment {
-				t.Fatalf("%s: files %v, %v", what, names, err)
+				t.Fatalf("%s: remaining files = %v, error %v", what, names, err)
 			}
 		}
 	}
 }
 
-// TestDropWhileRead checks that reading a journal while its files are dropped is complete.
+// TestDropWhileRead drops files while the journal is read. The history must be complete.
 func TestDropWhileRead(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := At(dir).Create(testStart(), []byte("{}"), Options{Now: testClock(), SegmentBytes: 700})
@@ -263,7 +265,7 @@ func TestDropWhileRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		if h, err := d.Read(); err != nil || len(h.effects(t)) != int(e+1) {
-			t.Fatalf("%v, %v", h, err)
+			t.Fatalf("history = %v, error %v, want all effects", h, err)
 		}
 	}
 	if err := w.Close(); err != nil {
@@ -274,7 +276,7 @@ func TestDropWhileRead(t *testing.T) {
 	}
 }
 
-// droppingFiles are files that are dropped just before one is read.
+// droppingFiles calls drop before each file is read.
 type droppingFiles struct {
 	disk
 	drop func(name string)
@@ -285,7 +287,7 @@ func (f *droppingFiles) Read(name string) ([]byte, error) {
 	return f.disk.Read(name)
 }
 
-// TestDropBlobs checks that values are removed when no record names them any more.
+// TestDropBlobs checks that a drop removes the blobs that no remaining record names.
 func TestDropBlobs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := At(dir).Create(testStart(), []byte("{}"), Options{Now: testClock(), SegmentBytes: 700})
@@ -293,7 +295,7 @@ func TestDropBlobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := func(n int) []byte { return fmt.Appendf(nil, "%q", strings.Repeat(string(rune('a'+n)), blobSize)) }
-	for e := range 12 { // the value of effect 1 appears again in effect 12, which is not yet written
+	for e := range 12 { // effect 12 has the same value as effect 1, and its record is not written before the drop
 		w.Append(&Record{K: KDid, E: int64(e + 1), Q: "fs.read", Gave: Gave{V: text(e % 11)}})
 		if e < 11 {
 			err = w.Flush(Written)
@@ -321,6 +323,6 @@ func TestDropBlobs(t *testing.T) {
 	}
 	left, err := disk(dir).List(blobs)
 	if err != nil || len(left) != len(names) || len(names) < 2 || len(names) > 9 {
-		t.Errorf("%d blobs are left, and %d are named: %v", len(left), len(names), err)
+		t.Errorf("remaining blobs = %d, named blobs = %d, error %v", len(left), len(names), err)
 	}
 }

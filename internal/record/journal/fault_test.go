@@ -9,24 +9,24 @@ import (
 	"testing"
 )
 
-// faulty are files of which one operation fails, or is done by half.
+// faulty is a Files of which one operation fails.
 type faulty struct {
 	disk
-	at   int // which operation fails, from 1; 0 for none
+	at   int // number of the failing operation, from 1; 0 for none
 	half bool
-	ends bool // all later ones fail too: the process ends there
+	ends bool // all later operations fail too, as if the process had exited
 	n    int
-	done []string // the operations
+	done []string // names of the operations so far
 }
 
-// fails counts an operation, and reports whether it must fail.
+// fails counts an operation and reports whether it must fail.
 func (f *faulty) fails(what string) bool {
 	f.n++
 	f.done = append(f.done, what)
 	return f.n == f.at || f.ends && f.n > f.at
 }
 
-// flushed returns how many bytes of the journal's first file are written.
+// flushed returns the size of the journal's first file in bytes.
 func (f *faulty) flushed() int {
 	text, _ := f.disk.Read(SegmentName(1))
 	return len(text)
@@ -44,7 +44,7 @@ func (f *faulty) Put(name string, text []byte) error {
 	if f.fails("put") {
 		return syscall.ENOSPC
 	}
-	return os.WriteFile(f.disk.Path(name), text, 0o600) // does not sync, which is slow
+	return os.WriteFile(f.disk.Path(name), text, 0o600) // without a sync, which would be slow
 }
 
 func (f *faulty) Remove(name string) error {
@@ -98,8 +98,8 @@ func (x *faultyFile) Truncate(size int64) error {
 	return x.File.Truncate(size)
 }
 
-// scenario writes a run over several files. It returns how many records were flushed without an
-// error, and continues after one, since the same records may be flushed again.
+// scenario writes a run over several files. After an error of Flush it flushes once more, as
+// callers may. flushed is the number of records that were flushed without an error.
 func scenario(d *Directory) (flushed uint64, begun bool, err error) {
 	w, err := d.Create(testStart(), []byte("{}"), Options{Now: testClock(), SegmentBytes: 700, Sync: SyncEvery})
 	if err != nil {
@@ -121,15 +121,15 @@ func scenario(d *Directory) (flushed uint64, begun bool, err error) {
 	return flushed, true, nil
 }
 
-// TestFaults makes each operation on the files fail once, or be done by half. Flushed records exist
-// afterwards, in order, and the run can be continued.
+// TestFaults makes each file operation fail once, completely or after half of its work. Afterwards
+// the journal must contain all flushed records in order, and the run must be resumable.
 func TestFaults(t *testing.T) {
 	count := &faulty{disk: disk(filepath.Join(t.TempDir(), "run"))}
 	if _, _, err := scenario(On(count)); err != nil {
 		t.Fatal(err)
 	}
 	if count.n < 30 {
-		t.Fatalf("only %d operations: %v", count.n, count.done)
+		t.Fatalf("the run made %d operations, want at least 30: %v", count.n, count.done)
 	}
 	for _, half := range []bool{false, true} {
 		for at := 1; at <= count.n; at++ {
@@ -139,38 +139,38 @@ func TestFaults(t *testing.T) {
 			h, rerr := At(string(f.disk)).Read()
 			if !begun {
 				if err == nil {
-					t.Errorf("%s: no error", what)
+					t.Errorf("%s: creating the run returned no error", what)
 				}
 				if w, cerr := At(string(f.disk)).Create(testStart(), []byte("{}"), Options{}); cerr == nil {
 					_ = w.Close()
 				} else if holds := (*ContainsRunError)(nil); !errors.As(cerr, &holds) {
-					t.Errorf("%s: the directory cannot be used again: %v", what, cerr)
+					t.Errorf("%s: Create in the same directory: %v", what, cerr)
 				}
 				continue
 			}
 			if rerr != nil {
-				t.Errorf("%s: %v", what, rerr)
+				t.Errorf("%s: Read: %v", what, rerr)
 				continue
 			}
 			if uint64(len(h.Records)) < flushed {
-				t.Errorf("%s: %d records are there, and %d were flushed", what, len(h.Records), flushed)
+				t.Errorf("%s: the journal has %d records, want at least the %d flushed ones", what, len(h.Records), flushed)
 			}
 			w, _, oerr := At(string(f.disk)).Open(Options{})
 			if oerr != nil {
-				t.Errorf("%s: %v", what, oerr)
+				t.Errorf("%s: Open: %v", what, oerr)
 				continue
 			}
 			w.Append(&Record{K: KResume, Owner: Owner{N: 2}})
 			if err := errors.Join(w.Flush(Synced), w.Close()); err != nil {
-				t.Errorf("%s: %v", what, err)
+				t.Errorf("%s: writing after the fault: %v", what, err)
 			}
 			if h, err := At(string(f.disk)).Read(); err != nil || h.Last().K != KResume {
-				t.Errorf("%s: %v", what, err)
+				t.Errorf("%s: Read after writing: %v or another last record", what, err)
 			}
 			out, _, oerr := At(string(f.disk)).Out()
 			for i, line := range out {
 				if line != fmt.Sprintf(`{"n":%d,"channel":"x"}`, i+1) {
-					t.Errorf("%s: line %d of the output is %s, %v", what, i+1, line, oerr)
+					t.Errorf("%s: line %d of the output = %s, error %v", what, i+1, line, oerr)
 					break
 				}
 			}

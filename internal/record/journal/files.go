@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// File is a file that is appended to.
+// File is a file to which text is appended.
 type File interface {
 	io.Writer
 	io.Closer
@@ -16,22 +16,24 @@ type File interface {
 	Truncate(size int64) error
 }
 
-// Files is the file access of a directory. Tests replace it to make operations fail.
+// Files contains the operations on the files of a directory. Tests replace it to make operations
+// fail.
 type Files interface {
-	Append(name string) (f File, size int64, err error) // creates the file if it does not exist
+	Append(name string) (f File, size int64, err error) // opens a file for appending, and creates it if it does not exist
 	Read(name string) ([]byte, error)
-	// Put writes a file atomically: under another name, synced, renamed, and the directory synced.
+	// Put writes a file atomically: it writes and syncs a temporary file, renames it, and syncs the
+	// directory.
 	Put(name string, text []byte) error
-	// Make creates a file exclusively: the error wraps fs.ErrExist if it exists.
+	// Make creates a file. If the file exists, the error wraps fs.ErrExist.
 	Make(name string, text []byte) error
 	Remove(name string) error
-	List(dir string) ([]string, error) // the sorted names; none if the directory does not exist
+	List(dir string) ([]string, error) // returns the sorted names in a directory; none if the directory does not exist
 	Dir(name string) error             // creates a directory
 	SyncDir(name string) error
 	Path(name string) string
 }
 
-// disk is a directory on the disk.
+// disk is the path of a directory on the disk.
 type disk string
 
 // Path returns the path of a file in the directory.
@@ -50,10 +52,10 @@ func (d disk) Append(name string) (File, int64, error) {
 	return osFile{f}, info.Size(), nil
 }
 
-// osFile syncs only the metadata that reading needs.
+// osFile is a file whose Sync writes only the metadata that reading needs.
 type osFile struct{ *os.File }
 
-// Sync writes the file's data to the disk.
+// Sync writes the data of the file to the disk.
 func (f osFile) Sync() error { return datasync(f.File) }
 
 // Read returns the content of a file.
@@ -71,7 +73,7 @@ func (d disk) Put(name string, text []byte) error {
 	return d.SyncDir(filepath.Dir(name))
 }
 
-// Make creates a file that must not exist.
+// Make creates a file. If the file exists, the error wraps fs.ErrExist.
 func (d disk) Make(name string, text []byte) error {
 	temporary, err := d.writeTemporary(name, text)
 	if err != nil {
@@ -84,7 +86,7 @@ func (d disk) Make(name string, text []byte) error {
 	return d.SyncDir(filepath.Dir(name))
 }
 
-// writeTemporary writes a synced temporary file next to name.
+// writeTemporary writes and syncs a temporary file in the directory of name. It returns its path.
 func (d disk) writeTemporary(name string, text []byte) (temporary string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(d.Path(name)), ".new-*")
 	if err != nil {
@@ -105,7 +107,7 @@ func (d disk) Remove(name string) error {
 	return nil
 }
 
-// List returns the names in a directory.
+// List returns the sorted names in a directory.
 func (d disk) List(dir string) (names []string, err error) {
 	all, err := os.ReadDir(d.Path(dir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -117,10 +119,10 @@ func (d disk) List(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// Dir creates a directory that only its owner can read.
+// Dir creates a directory that only its owner can access.
 func (d disk) Dir(name string) error { return os.MkdirAll(d.Path(name), 0o700) }
 
-// SyncDir writes the names in a directory to the disk.
+// SyncDir writes the entries of a directory to the disk.
 func (d disk) SyncDir(name string) error {
 	f, err := os.Open(d.Path(name))
 	if err != nil {

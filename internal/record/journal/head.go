@@ -11,30 +11,31 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// headName is the file with the head of a journal whose first files were dropped.
+// headName is the name of the file with the head. It exists if the first files of the journal were
+// dropped.
 const headName = "head.json"
 
-// Head describes the dropped files. A journal without a head is complete.
+// Head describes the dropped files of a journal. A journal without a head is complete.
 type Head struct {
 	Format  int    `json:"format"`
 	Segment int    `json:"segment"` // the first remaining file
 	S       uint64 `json:"s"`       // the last record before it,
 	T       int64  `json:"t"`       // its time
 	H       string `json:"h"`       // and its hash, which the first remaining record follows
-	// how long the processes before the one that wrote it had run the run, in ms,
+	// duration in milliseconds for which earlier processes ran the run, without the process of
+	// Since
 	Ran   int64 `json:"ran"`
 	Since int64 `json:"since"` // and when that one had begun, in Unix ms
-	// Records are the dropped records that every reader needs: of the kinds start, secret, resume,
+	// Records are the dropped records that every reader needs, of the kinds start, secret, resume,
 	// adopt and stop.
 	Records []*Record `json:"records"`
-	// Rest is the writer's summary of all other records.
+	// Rest is the DropSummary of all dropped records.
 	Rest json.RawMessage `json:"rest"`
 }
 
 var sumMember = []byte(`,"sum":"`)
 
-// seal returns an object as a line of JSON whose last member is the SHA-256 of everything before
-// it.
+// seal encodes an object as a line of JSON whose last member is the SHA-256 of the text before it.
 func seal(v any) ([]byte, error) {
 	text, err := jsonwrite.Encode(v)
 	if err != nil {
@@ -44,7 +45,7 @@ func seal(v any) ([]byte, error) {
 	return fmt.Appendf(nil, "%s%s%s\"}\n", open, sumMember, hexsum.SHA256(open)), nil
 }
 
-// checkSeal returns why a line was not written by sealed, or nil.
+// checkSeal returns an error if a line does not have the form of seal or its sum is wrong.
 func checkSeal(text []byte) error {
 	at := bytes.LastIndex(text, sumMember)
 	if at < 0 {
@@ -56,14 +57,15 @@ func checkSeal(text []byte) error {
 	return nil
 }
 
-// After reports whether fewer records remain than with another head; nil means a complete journal.
+// After reports whether more records were dropped than according to other. nil means that none were
+// dropped.
 func (h *Head) After(other *Head) bool {
 	return h != nil && (other == nil || h.Segment > other.Segment)
 }
 
 func badHead(why string) error { return &DamagedError{headName, why, RestoreAdvice} }
 
-// readHead reads the head of a journal, or returns nil if it is complete.
+// readHead reads the head of a journal. It returns nil if the journal is complete.
 func readHead(files Files) (*Head, error) {
 	text, err := files.Read(headName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -88,7 +90,8 @@ func readHead(files Files) (*Head, error) {
 	return h, nil
 }
 
-// begin starts a history after the dropped records.
+// begin sets the state of a history before the first remaining record. It returns the hash of the
+// last dropped record and the number of the first file.
 func (h *History) begin(head *Head) (chain string, segment int) {
 	if head == nil {
 		return zeroHash, 1

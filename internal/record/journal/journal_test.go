@@ -14,7 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
-// testClock counts, so that a test's runs write the same.
+// testClock returns a clock that counts its readings, so that all runs of a test write the same
+// times.
 func testClock() func() int64 {
 	n := int64(1_700_000_000_000)
 	return func() int64 { n++; return n }
@@ -24,7 +25,7 @@ func testStart() Start {
 	return Start{Run: "r_0123456789abcdef", Program: "main.conc", IR: hexsum.SHA256([]byte("{}")), Engine: 1, Args: []string{}, Inputs: []byte("{}"), Session: []byte("{}"), Seed: "1", Flags: []byte("{}")}
 }
 
-// writeRun creates a run with records, and syncs after some of them.
+// writeRun creates a run with the given number of effects, and syncs after some of them.
 func writeRun(t *testing.T, dir string, o Options, records int) {
 	t.Helper()
 	o.Now = testClock()
@@ -56,13 +57,13 @@ func readFirst(t *testing.T, dir string) []byte {
 	return text
 }
 
-// isPrefix reports whether records are a prefix of others.
+// isPrefix reports whether the records some are the first of the records all.
 func isPrefix(some, all []*Record) bool {
 	return len(some) <= len(all) && slices.EqualFunc(some, all[:len(some)], func(a, b *Record) bool { return a.H == b.H })
 }
 
-// TestDamagedAtEachByte checks that whichever byte of a journal is changed, no wrong record is
-// read, and no synced record counts as incomplete.
+// TestDamagedAtEachByte changes each byte of a journal. Read must return only records that were
+// written, and must report the damage of a synced record.
 func TestDamagedAtEachByte(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	writeRun(t, dir, Options{}, 6)
@@ -78,7 +79,7 @@ func TestDamagedAtEachByte(t *testing.T) {
 		}
 	}
 	if lastSynced == 0 {
-		t.Fatal("no record states that the records before it are on the disk")
+		t.Fatal("no record has the member y, which states that earlier records are synced")
 	}
 	for at := range text {
 		bad := bytes.Clone(text)
@@ -91,21 +92,21 @@ func TestDamagedAtEachByte(t *testing.T) {
 		damaged, is := errors.AsType[*DamagedError](err)
 		switch {
 		case err == nil && !isPrefix(h.Records, whole.Records):
-			t.Fatalf("byte %d (%q): records that were not written", at, text[at])
+			t.Fatalf("byte %d (%q) changed: Read returned records that were not written", at, text[at])
 		case err == nil && len(h.Records) > line:
-			t.Fatalf("byte %d (%q) of line %d: %d records", at, text[at], line+1, len(h.Records))
+			t.Fatalf("byte %d (%q) of line %d changed: Read returned %d records", at, text[at], line+1, len(h.Records))
 		case err == nil && line < lastSynced-1:
-			t.Fatalf("byte %d of line %d is regarded as torn", at, line+1)
+			t.Fatalf("byte %d of line %d changed: Read regards a synced record as incomplete", at, line+1)
 		case err != nil && !is && !errors.Is(err, ErrNoRun):
-			t.Fatalf("byte %d: %v", at, err)
+			t.Fatalf("byte %d changed: error = %v", at, err)
 		case is && !strings.HasPrefix(damaged.Error(), "damaged: journal-000001.ndjson:"):
 			t.Fatal(damaged)
 		}
 	}
 }
 
-// TestTornAtEachByte checks that a journal that ends at any byte is continued after its last
-// complete record.
+// TestTornAtEachByte cuts a journal off at each byte. Open must keep all complete records, and the
+// run must be resumable.
 func TestTornAtEachByte(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	writeRun(t, dir, Options{}, 4)
@@ -122,24 +123,25 @@ func TestTornAtEachByte(t *testing.T) {
 		lines := bytes.Count(text[:size], []byte("\n"))
 		if lines == 0 {
 			if !errors.Is(err, ErrNoRun) {
-				t.Fatalf("%d bytes: %v", size, err)
+				t.Fatalf("journal of %d bytes: error = %v, want ErrNoRun", size, err)
 			}
 			continue
 		}
 		if err != nil || len(h.Records) != lines || !isPrefix(h.Records, whole.Records) {
-			t.Fatalf("%d bytes: %d records of %d, %v", size, len(h.Records), lines, err)
+			t.Fatalf("journal of %d bytes: Open read %d records, want %d; error %v", size, len(h.Records), lines, err)
 		}
 		w.Append(&Record{K: KResume, Owner: Owner{N: 2}})
 		if err := errors.Join(w.Flush(Written), w.Close()); err != nil {
 			t.Fatal(err)
 		}
 		if h, err = At(dir).Read(); err != nil || h.Torn != 0 || len(h.Records) != lines+1 || h.Last().K != KResume {
-			t.Fatalf("%d bytes: %+v, %v", size, h, err)
+			t.Fatalf("journal of %d bytes, resumed: history = %+v, error %v", size, h, err)
 		}
 	}
 }
 
-// TestSegments checks that a journal in several files is one chain, of which none may be missing.
+// TestSegments writes a journal over several files. Their records form one chain, and a missing
+// file is damage.
 func TestSegments(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	writeRun(t, dir, Options{SegmentBytes: 600}, 30)
@@ -154,11 +156,11 @@ func TestSegments(t *testing.T) {
 		}
 	}
 	if n != 30 {
-		t.Errorf("%d records of 30", n)
+		t.Errorf("Read returned %d effects, want 30", n)
 	}
 	first, err := os.ReadFile(filepath.Join(dir, SegmentName(2)))
 	if err != nil || !bytes.Contains(first[:bytes.IndexByte(first, '\n')], []byte(`"k":"segment"`)) {
-		t.Errorf("%s, %v", first, err)
+		t.Errorf("second file = %s, error %v, want a segment record first", first, err)
 	}
 	if err := os.Rename(filepath.Join(dir, SegmentName(2)), filepath.Join(dir, "kept")); err != nil {
 		t.Fatal(err)
@@ -168,7 +170,8 @@ func TestSegments(t *testing.T) {
 	}
 }
 
-// TestBlobs checks that a large value is in a file of its own, whose content matches its name.
+// TestBlobs checks that a large value is stored in a separate file, whose name is the hash of its
+// content.
 func TestBlobs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := At(dir).Create(testStart(), []byte("{}"), Options{Now: testClock()})
@@ -195,7 +198,8 @@ func TestBlobs(t *testing.T) {
 	}
 }
 
-// TestRunHasOneProcess checks that one process at a time runs a run, and that the error names it.
+// TestRunHasOneProcess checks that only one process at a time can open a run. The error must
+// contain the process that runs it.
 func TestRunHasOneProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := At(dir).Create(testStart(), []byte("{}"), Options{Now: testClock()})
@@ -216,11 +220,11 @@ func TestRunHasOneProcess(t *testing.T) {
 		t.Error(running, err)
 	}
 	if _, err := At(dir).Create(testStart(), []byte("{}"), Options{}); err == nil {
-		t.Error("a run's directory was made another run's")
+		t.Error("Create in the directory of a run returned no error")
 	}
 }
 
-// TestFirstAnswerWins checks that the first of two answers to a question is stored.
+// TestFirstAnswerWins checks that a second answer to a question does not replace the first one.
 func TestFirstAnswerWins(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	writeRun(t, dir, Options{}, 0)
@@ -242,7 +246,7 @@ func TestFirstAnswerWins(t *testing.T) {
 	}
 }
 
-// TestTornOut checks that new output is not appended to an incomplete last line.
+// TestTornOut checks that new output is not appended to an incomplete last line of the output file.
 func TestTornOut(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	writeRun(t, dir, Options{}, 1)
@@ -251,7 +255,7 @@ func TestTornOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		if lines, n, err := At(dir).Out(); err != nil || len(lines) != 1 || n != len(torn) {
-			t.Fatalf("%d lines, %d bytes torn, %v", len(lines), n, err)
+			t.Fatalf("Out returned %d lines and %d incomplete bytes, error %v", len(lines), n, err)
 		}
 		w, _, err := At(dir).Open(Options{Now: testClock()})
 		if err != nil {
@@ -263,13 +267,13 @@ func TestTornOut(t *testing.T) {
 		}
 		text, err := os.ReadFile(filepath.Join(dir, OutFile))
 		if err != nil || string(text) != "{\"n\":1}\n{\"n\":2}\n" {
-			t.Errorf("after %q there is %q, %v", torn, text, err)
+			t.Errorf("output after the incomplete line %q = %q, error %v", torn, text, err)
 		}
 	}
 }
 
-// TestAnswerAtEachByte checks that an answer with any byte changed or missing is damaged, and that
-// one without a checksum, from an older version, is read.
+// TestAnswerAtEachByte changes and removes each byte of an answer. Reading it must report the
+// damage. An answer of an older version, without a checksum, must be readable.
 func TestAnswerAtEachByte(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	writeRun(t, dir, Options{}, 1)
@@ -293,10 +297,10 @@ func TestAnswerAtEachByte(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := d.Answer("q7"); !errors.As(err, new(*DamagedError)) {
-			t.Errorf("byte %d %s, %q: %v", at, what, text, err)
+			t.Errorf("answer with byte %d %s, %q: error = %v", at, what, text, err)
 		}
 		if _, err := d.Answers(); !errors.As(err, new(*DamagedError)) {
-			t.Errorf("byte %d %s, verified: %v", at, what, err)
+			t.Errorf("answer with byte %d %s: error of Answers = %v", at, what, err)
 		}
 	}
 	for at := range text {

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// TestOwner checks that HasExited detects that the owner's process has exited, on this machine
-// since its boot, and that the running times of all processes are added.
+// TestOwner checks HasExited. It returns true only for a process id that no longer exists, if the
+// process ran on this machine, in this boot and in this PID namespace. The test also checks that
+// Ran adds up the times of all processes.
 func TestOwner(t *testing.T) {
 	exited := exec.Command(os.Args[0], "-test.run=^$")
 	if err := exited.Run(); err != nil {
@@ -29,7 +30,7 @@ func TestOwner(t *testing.T) {
 		{Owner{}, false},
 	} {
 		if got := x.HasExited(); got != x.want {
-			t.Errorf("%+v: %v", x.Owner, got)
+			t.Errorf("%+v: HasExited = %v", x.Owner, got)
 		}
 	}
 	h := &History{Records: []*Record{{K: KStart, T: 1000, Owner: Owner{N: 1}}, {K: KBegin, T: 1700}, {K: KResume, T: 9000, Owner: Owner{N: 2}}, {K: KPark, T: 9250}, {K: KResume, T: 20000, Owner: Owner{N: 3}}}}
@@ -37,9 +38,9 @@ func TestOwner(t *testing.T) {
 		h.ran.add(r)
 	}
 	if got := h.Ran(); got != 950*time.Millisecond {
-		t.Errorf("it was run for %v", got)
+		t.Errorf("Ran() = %v, want the sum over all processes", got)
 	}
 	if h.Owner().N != 3 {
-		t.Errorf("it is owned by %+v", h.Owner())
+		t.Errorf("Owner() = %+v, want the last owner", h.Owner())
 	}
 }

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// processExists reports whether a process with a number exists.
+// processExists reports whether a process with this id exists.
 func processExists(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }

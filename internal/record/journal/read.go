@@ -9,19 +9,20 @@ import (
 	"strings"
 )
 
-// DamagedError means that a run's directory was changed or is incomplete. Reading changes nothing.
+// DamagedError means that files of a run were changed or are missing. Reading does not change
+// files.
 type DamagedError struct {
-	Where string // the file and line
+	Where string // file and line of the damage
 	Why   string
-	Next  string // what to do, if not to fork the run before the damage
+	Next  string // what the user can do, if a fork before the damage does not help
 }
 
-// RestoreAdvice is the advice for a missing file without which a run cannot be resumed.
+// RestoreAdvice is the advice for a missing file that is necessary to resume a run.
 const RestoreAdvice = "put the file back from a copy of the directory: otherwise the run cannot be resumed"
 
 func (e *DamagedError) Error() string { return fmt.Sprintf("damaged: %s: %s", e.Where, e.Why) }
 
-// NewerFormatError means that a newer version has written a directory.
+// NewerFormatError means that the directory was written by a newer version.
 type NewerFormatError struct{ Format int }
 
 func (e *NewerFormatError) Error() string {
@@ -33,46 +34,47 @@ var ErrNoRun = errors.New("it contains no run: it has no journal with a start re
 
 // History is the content of a journal.
 type History struct {
-	// Records contains all records or, if it was read from a place, those after it, preceded by the
-	// first one and those of a few kinds.
+	// Records contains all records. If the journal was read from a position, it contains the
+	// records after it, and before them the start record and the earlier records of the kinds in
+	// wholeKinds.
 	Records  []*Record
 	N        uint64        // number of records in the journal
-	Head     *Head         // of dropped records; nil if there are none
-	Damage   *DamagedError // why there are no more; see Good
+	Head     *Head         // describes the dropped records; nil if there are none
+	Damage   *DamagedError // damage after the last record; nil unless the history was read by ReadUndamaged
 	last     *Record
-	ends     []end           // of all files but the last
-	onRecord func(r *Record) // receives each record; may be nil
+	ends     []end           // ends of all files except the last
+	onRecord func(r *Record) // called with each record; may be nil
 	from     From
 	ran      ran
-	skimmed  Record // a record that was not read completely
+	skimmed  Record // last record that was parsed only partly
 	text     []byte
-	// The line of the last record, and the hash of the record before it.
+	// lastLine is the line of the last record. lastAfter is the hash of the record before it.
 	lastLine  []byte
 	lastAfter string
-	// Torn is the number of bytes after the last complete record of the last file. They are cut off
-	// when the run is resumed.
+	// Torn is the number of bytes after the last complete record. They are removed when the run is
+	// resumed.
 	Torn int
-	// Segment is the number of the last file, and Size the size of its records in bytes.
+	// Segment is the number of the last file. Size is the size of its records in bytes.
 	Segment int
 	Size    int64
-	Bytes   int64 // of the records in all files
+	Bytes   int64 // size of the records in all files, in bytes
 }
 
-// end is the end of a file of the journal.
+// end describes the end of a file of the journal.
 type end struct {
 	segment int
-	s       uint64 // its last record
+	s       uint64 // number of the last record in the file
 	size    int64
 }
 
-// Start returns the first record's Start, which every history has.
+// Start returns the content of the start record, which every history contains.
 func (h *History) Start() *Start { return h.Records[0].Start }
 
 // Last returns the last record.
 func (h *History) Last() *Record { return h.last }
 
-// Synced returns the last record that is known to be on the disk according to the records read, or
-// 0.
+// Synced returns the number of the last record that is certainly on the disk, according to the
+// records that were read. It returns 0 if there is none.
 func (h *History) Synced() uint64 {
 	for _, r := range slices.Backward(h.Records) {
 		if r.Y {
@@ -82,22 +84,23 @@ func (h *History) Synced() uint64 {
 	return 0
 }
 
-// At returns the place of the last record.
+// At returns the position after the last record.
 func (h *History) At() From { return From{h.N, h.last.H} }
 
-// From is a place in a journal: a record and its hash. The zero value is the beginning.
+// From is a position in a journal, after the record with this number and hash. The zero value is
+// the start of the journal.
 type From struct {
 	S uint64
 	H string
 }
 
-// ErrOtherRecord means that a journal has a different record at a place.
+// ErrOtherRecord means that a journal contains a different record at a position.
 var ErrOtherRecord = errors.New("the journal has another record there")
 
-// SegmentName returns the name of the n-th file of a journal.
+// SegmentName returns the name of the nth file of a journal.
 func SegmentName(n int) string { return fmt.Sprintf("journal-%06d.ndjson", n) }
 
-// segments returns the numbers of the existing files.
+// segments returns the numbers of the existing journal files in order.
 func segments(files Files) (all []int, err error) {
 	names, err := files.List(".")
 	for _, name := range names {
@@ -109,8 +112,8 @@ func segments(files Files) (all []int, err error) {
 	return all, err
 }
 
-// read reads a journal and verifies the whole chain. A running process may concurrently drop its
-// first files.
+// read reads a journal after a position and verifies the whole chain. It tries again if a running
+// process has dropped files at the same time.
 func read(files Files, from From) (*History, error) {
 	h, err := readAll(files, from)
 	if err != nil {
@@ -119,7 +122,8 @@ func read(files Files, from From) (*History, error) {
 	return h, nil
 }
 
-// ReadUndamaged is like Read, but returns the records before the damage of a damaged journal.
+// ReadUndamaged is like Read, but if the journal is damaged, it returns the records before the
+// damage.
 func (d *Directory) ReadUndamaged() (*History, error) {
 	h, err := readAll(d.files, From{})
 	if damaged, ok := errors.AsType[*DamagedError](err); ok && h != nil && h.last != nil {
@@ -128,7 +132,7 @@ func (d *Directory) ReadUndamaged() (*History, error) {
 	return h, err
 }
 
-// readAll returns what it could read together with the error.
+// readAll reads the journal once. After an error, it also returns the records before the error.
 func readAll(files Files, from From) (*History, error) {
 	for {
 		head, err := readHead(files)
@@ -142,14 +146,14 @@ func readAll(files Files, from From) (*History, error) {
 		}
 		if now, nerr := readHead(files); nerr != nil || !now.After(head) {
 			if head != nil {
-				damaged.Next = RestoreAdvice // a fork would have to replay from the beginning
+				damaged.Next = RestoreAdvice // a fork is not possible, because it would have to replay the dropped records
 			}
 			return h, err
 		}
 	}
 }
 
-// readAfter reads the remaining files.
+// readAfter reads the files after the head.
 func readAfter(files Files, head *Head, from From) (*History, error) {
 	all, err := segments(files)
 	if err != nil {
@@ -181,8 +185,8 @@ func readAfter(files Files, head *Head, from From) (*History, error) {
 	return h, nil
 }
 
-// readFiles reads files of the journal, of which the last may be incomplete, and returns the hash
-// of the last record.
+// readFiles reads the files first to last. Only the journal's last file may be incomplete. chain is
+// the hash before the first record; the result is the hash of the last record.
 func (h *History) readFiles(files Files, first, last int, chain string) (string, error) {
 	for n := first; n <= last; n++ {
 		text, err := files.Read(SegmentName(n))
@@ -202,7 +206,8 @@ func (h *History) readFiles(files Files, first, last int, chain string) (string,
 	return chain, nil
 }
 
-// readSegment reads a file of the journal.
+// readSegment reads the text of the nth file. last means that the file may be incomplete. It
+// returns the hash of the last record.
 func (h *History) readSegment(n int, text []byte, chain string, last bool) (string, error) {
 	h.Segment, h.Size = n, 0
 	for line := 1; len(text) > 0; line++ {
@@ -242,7 +247,7 @@ func (h *History) readSegment(n int, text []byte, chain string, last bool) (stri
 	return chain, h.completeLast()
 }
 
-// completeLast reads the last record of a file completely, and releases the file's text.
+// completeLast parses the whole last record, and releases the text of the file.
 func (h *History) completeLast() (err error) {
 	if h.last == &h.skimmed {
 		h.last, err = parse(h.lastLine, h.lastAfter)
@@ -251,11 +256,11 @@ func (h *History) completeLast() (err error) {
 	return err
 }
 
-// isNeeded reports whether a record belongs into the history.
+// isNeeded reports whether the history contains the record.
 func (h *History) isNeeded(r *Record) bool { return r.S > h.from.S || wholeKinds[r.K] != "" }
 
-// parse parses a line that must follow the record with the given hash. Of a record that the history
-// does not need it parses only what verification requires.
+// parse parses a line, which must follow the record with the hash previous. If the history does not
+// contain the record, parse parses only the members that verification needs.
 func (h *History) parse(line []byte, previous string) (*Record, error) {
 	if h.N >= h.from.S || h.onRecord != nil {
 		return parse(line, previous)
@@ -271,7 +276,7 @@ func (h *History) parse(line []byte, previous string) (*Record, error) {
 	return r, nil
 }
 
-// checkFollows returns what is wrong with a record as the next one, or nil.
+// checkFollows returns an error if r cannot be the next record of the history.
 func (h *History) checkFollows(r *Record) error {
 	switch first := h.N == 0; {
 	case r.S != h.N+1:
@@ -284,8 +289,8 @@ func (h *History) checkFollows(r *Record) error {
 	return nil
 }
 
-// isTorn reports whether a bad record was being written when the machine stopped: no later record
-// refers to it, or it was never synced.
+// isTorn reports whether an invalid record is an incomplete write. This is the case if no later
+// record contains its hash, or if it was not synced. rest is the text after the record.
 func isTorn(bad, rest []byte) bool {
 	chained := false
 	synced := false
@@ -301,7 +306,7 @@ func isTorn(bad, rest []byte) bool {
 	return !chained || !synced
 }
 
-// statedHash returns the hash in a line, or "".
+// statedHash returns the hash that a line contains, or "".
 func statedHash(line []byte) string {
 	at := bytes.LastIndex(line, hashMember)
 	if at < 0 {

@@ -1,6 +1,6 @@
-// Package journal stores a durable run's directory: what the run received and sent, record after
-// record in a chain of hashes, so that the run can be resumed (spec/journal.md); its API promises
-// nothing. It does not interpret effects.
+// Package journal reads and writes the directory of a durable run. The journal contains everything
+// that the run received and sent, as a chain of records with hashes, so that the run can be resumed
+// (spec/journal.md). The package does not interpret effects. The API has no compatibility promise.
 package journal
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
-// Format is the number of the format. It increases with a change that old readers would misread.
+// Format is the version of the format. It increases if older readers would misread the new format.
 const Format = 1
 
-// The kinds of record.
+// The kinds of records.
 const (
 	KStart   = "start"
 	KDid     = "did"   // an effect that only read, or that the host's keeper stores
@@ -36,7 +36,7 @@ const (
 	KFinish  = "finish"
 )
 
-// Start is the content of the first record.
+// Start is the content of the start record.
 type Start struct {
 	Format  int             `json:"format"`
 	Run     string          `json:"run"`
@@ -51,17 +51,17 @@ type Start struct {
 	Fork    *Fork           `json:"fork,omitempty"` // of a run that was forked from another
 }
 
-// Fork describes the origin of a forked run, and the change made by the fork.
+// Fork describes the origin of a fork and the change that it makes.
 type Fork struct {
 	Run string `json:"run"`
 	At  int64  `json:"at"`
-	// the flag that created it: --answer, --result, --error or --at
+	// command-line flag that created the fork: --answer, --result, --error or --at
 	Flag   string          `json:"flag"`
 	Answer json.RawMessage `json:"answer,omitempty"` // replaces the effect's result
 }
 
-// Record is a line of a journal. spec/journal.md lists the members of each kind; their order here
-// is that in the line. Append sets S, T, Y and H.
+// Record is a line of a journal. The members of each kind are in spec/journal.md. Members are
+// written in the order of the fields. Append sets S, T, Y and H.
 type Record struct {
 	S uint64 `json:"s"` // 1, 2, … without a gap
 	T int64  `json:"t"` // Unix milliseconds
@@ -84,7 +84,7 @@ type Record struct {
 	H string `json:"h,omitempty"`
 }
 
-// Asked is the part of a record about an effect before it is performed.
+// Asked contains the members of a record that describe an effect before it is performed.
 type Asked struct {
 	R    json.RawMessage `json:"r,omitempty"`
 	D    string          `json:"d,omitempty"` // of r: 32 hex digits of its SHA-256
@@ -92,17 +92,17 @@ type Asked struct {
 	Due  int64           `json:"due,omitempty"`  // Unix milliseconds
 	Mark *int64          `json:"mark,omitempty"` // earlier size of a file
 	Try  int             `json:"try,omitempty"`
-	// Until is the effect's own deadline in Unix milliseconds; 0 without one.
+	// Until is the deadline of the effect in Unix milliseconds; 0 if there is none.
 	Until int64 `json:"until,omitempty"`
-	// Policy is the annotation of a marked function, and Rule the function's name.
+	// Policy is the @on_unknown policy of the effect, and Rule is the function with the annotation.
 	Policy string `json:"policy,omitempty"`
 	Rule   string `json:"rule,omitempty"`
-	// Of the type that an awaited emit expects: its name and JSON Schema.
+	// Type and Schema are the name and the JSON Schema of the type that an awaited emit expects.
 	Type   string          `json:"type,omitempty"`
 	Schema json.RawMessage `json:"schema,omitempty"`
 }
 
-// Gave is the part of a record about an effect's result.
+// Gave contains the members of a record that describe the result of an effect.
 type Gave struct {
 	X       string          `json:"x,omitempty"` // done, none or unknown
 	V       json.RawMessage `json:"v,omitempty"`
@@ -114,22 +114,22 @@ type Gave struct {
 	Decided []int           `json:"decided,omitempty"` // which of them were decided by rules
 	Sizes   []int           `json:"sizes,omitempty"`   // of the original lines
 	Talk    string          `json:"talk,omitempty"`    // the host's session, if it has changed
-	// number of the host's process, if it is not the one that opened the exchange
+	// number of the host's process, if another process has opened the exchange
 	Process int64 `json:"process,omitempty"`
 }
 
-// Owner names the process that runs the run from here on or, if only N is set, how much of the
-// output is printed.
+// Owner identifies the process that runs the run from this record on. If only N is set, N is
+// instead the number of printed lines of output.
 type Owner struct {
 	N       int64  `json:"n,omitempty"`
 	By      string `json:"by,omitempty"`
 	Machine string `json:"machine,omitempty"`
 	Boot    string `json:"boot,omitempty"` // id of the machine's boot
-	// id of the PID namespace: containers on one machine have their own
+	// id of the PID namespace, which differs between containers on one machine
 	PIDNS string `json:"pid_ns,omitempty"`
 }
 
-// Rest contains the members of a few kinds of record.
+// Rest contains members that only a few kinds of records use.
 type Rest struct {
 	Name   string `json:"name,omitempty"`
 	Check  string `json:"check,omitempty"`
@@ -140,29 +140,29 @@ type Rest struct {
 	Resolved *Resolved `json:"resolved,omitempty"`
 }
 
-// Resolved is a decision and who made it.
+// Resolved is a decision about an effect with an unknown outcome, and its author.
 type Resolved struct {
 	Answer json.RawMessage `json:"answer,omitempty"` // a text: retry, fail, done or done:JSON
-	// a text: why there is no answer, or why it is not accepted
+	// text: why there is no answer, or why the answer is invalid
 	Error json.RawMessage `json:"error,omitempty"`
 	By    string          `json:"by"`
 	Name  string          `json:"name,omitempty"`
 	MS    int64           `json:"ms,omitempty"`
 }
 
-// Wait is what a parked run waits for: an answer, or a time.
+// Wait is an answer (ID) or a time (Due, in Unix milliseconds) for which a parked run waits.
 type Wait struct {
 	E   int64  `json:"e"`
 	ID  string `json:"id,omitempty"`
 	Due int64  `json:"due,omitempty"`
 }
 
-// zeroHash is the hash before the first record.
+// zeroHash takes the place of the previous hash in the first record.
 const zeroHash = "00000000000000000000000000000000"
 
 var hashMember = []byte(`,"h":"`)
 
-// hashOf returns the hash of a line, computed from everything before its member h.
+// hashOf returns the hash of a line: that of the previous hash and of the text before the member h.
 func hashOf(previous string, line []byte) string {
 	sum := sha256.New()
 	sum.Write([]byte(previous))
@@ -170,7 +170,7 @@ func hashOf(previous string, line []byte) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// append appends the line of a record, and returns its hash.
+// append appends the line of a record to b and returns its hash.
 func (r *Record) append(b []byte, previous string) ([]byte, string, error) {
 	r.H = ""
 	text, err := jsonwrite.Encode(r)
@@ -183,8 +183,8 @@ func (r *Record) append(b []byte, previous string) ([]byte, string, error) {
 	return append(append(b, r.H...), "\"}\n"...), r.H, nil
 }
 
-// skim parses the number and the kind of a line without its end, and checks that it follows the
-// previous record, as parse does. If it fails, parse returns the error. text is a scratch buffer.
+// skim parses only the number and the kind of a line without its newline, and verifies its hash. If
+// it fails, parse returns the error. text is a buffer that skim reuses.
 func skim(line []byte, previous string, r *Record, text *[]byte) error {
 	at := len(line) - len(hashMember) - len(zeroHash) - len(`"}`)
 	if at < 0 || !bytes.HasPrefix(line[at:], hashMember) {
@@ -209,12 +209,12 @@ func skim(line []byte, previous string, r *Record, text *[]byte) error {
 	return nil
 }
 
-// wholeKinds lists the kinds that are distinguished in a record that is not parsed completely.
+// wholeKinds lists the kinds of records that a History always contains.
 var wholeKinds = map[string]string{KStart: KStart, KSecret: KSecret, KResume: KResume, KAdopt: KAdopt, KStop: KStop}
 
 var errCut = errors.New("the record is cut off")
 
-// parse parses a line without its end, and checks that it follows the previous record.
+// parse parses a line without its newline, and verifies that it follows the previous record.
 func parse(line []byte, previous string) (*Record, error) {
 	var r Record
 	at := bytes.LastIndex(line, hashMember)

@@ -8,10 +8,10 @@ import (
 // maxSnapshots is the maximum number of snapshots in a directory.
 const maxSnapshots = 2
 
-// SnapshotName returns the file name of the snapshot after a record.
+// SnapshotName returns the name of the file with the snapshot after record s.
 func SnapshotName(s uint64) string { return fmt.Sprintf("snapshot-%d.bin", s) }
 
-// Snapshots returns the records with snapshots after them, newest first.
+// Snapshots returns the numbers of the records after which there are snapshots, newest first.
 func (d *Directory) Snapshots() ([]uint64, error) {
 	names, err := d.files.List(".")
 	if err != nil {
@@ -29,13 +29,13 @@ func (d *Directory) Snapshots() ([]uint64, error) {
 	return all, nil
 }
 
-// Snapshot returns the snapshot after a record.
+// Snapshot returns the snapshot after record s.
 func (d *Directory) Snapshot(s uint64) ([]byte, error) { return d.files.Read(SnapshotName(s)) }
 
-// DropSnapshot removes the snapshot after a record.
+// DropSnapshot removes the snapshot after record s.
 func (d *Directory) DropSnapshot(s uint64) error { return d.files.Remove(SnapshotName(s)) }
 
-// PutSnapshot stores the snapshot after a record, and removes all others except the previous one.
+// PutSnapshot stores the snapshot after record s. It removes all others except the previous one.
 func (d *Directory) PutSnapshot(s uint64, text []byte) error {
 	if err := d.files.Put(SnapshotName(s), text); err != nil {
 		return err

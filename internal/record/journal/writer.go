@@ -13,46 +13,47 @@ import (
 
 // Options configures a Writer.
 type Options struct {
-	Sync  string       // "" means SyncOutput
-	Now   func() int64 // Unix milliseconds; nil means the machine's clock
-	Owner Owner        // the process that runs the run; N is ignored
-	// MaxBytes limits the journal; 0 means no limit.
+	Sync  string       // one of the Sync constants; "" means SyncOutput
+	Now   func() int64 // returns Unix milliseconds; nil means the system clock
+	Owner Owner        // process that runs the run; its N is ignored
+	// MaxBytes limits the size of the journal; 0 means no limit.
 	MaxBytes int64
-	// SegmentBytes is the size from which a new file is begun; 0 means the variable of that name.
+	// SegmentBytes is the size of a file after which the next file begins; 0 means the variable
+	// SegmentBytes.
 	SegmentBytes int64
 }
 
-// SegmentBytes is the default size from which a new file is begun. Tests set it.
+// SegmentBytes is the default of Options.SegmentBytes. Tests change it.
 var SegmentBytes int64 = 16 << 20
 
-// When records are synced: before anything is sent, also before the program receives a result, or
-// only at the end.
+// The times at which records are synced: before anything is sent (output), also before the program
+// receives a result (every), or only at the end (never).
 const (
 	SyncOutput = "output"
 	SyncEvery  = "every"
 	SyncNever  = "never"
 )
 
-// Level is the required durability of records.
+// Level is the durability that records must have.
 type Level uint8
 
-// The levels.
+// The levels of durability.
 const (
-	Written Level = iota // in the file: they survive the process
-	Synced               // on the disk: they survive a power failure
+	Written Level = iota // in the file, so that records survive the exit of the process
+	Synced               // on the disk, so that records survive a power failure
 )
 
-// syncWithin limits how long written records may be unsynced.
+// syncWithin limits the time between a write and its sync.
 const syncWithin = time.Second
 
-// blobSize is the size from which a value is stored in a file of its own.
+// blobSize is the size in bytes from which a value is stored in a separate file.
 const blobSize = 256 << 10
 
-// ErrFull means that the journal has reached its limit.
+// ErrFull means that the journal has reached its maximum size.
 var ErrFull = errors.New("the journal has reached max_journal_mb")
 
-// Writer appends to a run's journal. Append must be called from one goroutine, the other methods
-// from any.
+// Writer appends records to the journal of a run. Append must be called by one goroutine. The other
+// methods may be called by any goroutine.
 type Writer struct {
 	dir     *Directory
 	options Options
@@ -61,50 +62,51 @@ type Writer struct {
 	ahead
 	files
 
-	written atomic.Uint64 // the last record in the file
+	written atomic.Uint64 // number of the last record in the file
 	synced  atomic.Uint64
 	syncing sync.Mutex
-	late    chan struct{} // signals that something must be synced within syncWithin
+	late    chan struct{} // receives a value when records must be synced within syncWithin
 	ended   chan struct{}
 	ending  sync.WaitGroup
 }
 
-// ahead contains what is not yet written.
+// ahead contains the records and lines that are not written.
 type ahead struct {
 	mu     sync.Mutex
-	parts  []part // the last one grows
+	parts  []part // records by file; the last part grows
 	out    []byte
-	broken error // a record could not be encoded, or a blob not written
+	broken error // error of encoding a record or of writing a blob; nil if there was none
 	s      uint64
 	chain  string
-	last   int64 // time of the last record
+	last   int64 // time of the last record in Unix milliseconds
 	filled int64 // size of the last part's file, including unwritten records
-	ends   []end // of the complete files
-	// dropping means that files are being dropped; named contains the blobs named since.
+	ends   []end // ends of the complete files
+	// dropping means that a drop is in progress. named contains the blobs that records have named
+	// since it started.
 	dropping bool
 	named    map[string]bool
-	total    int64 // of all files, including unwritten records
+	total    int64 // size of all files, including unwritten records
 }
 
-// files contains the open files.
+// files contains the open files of a run.
 type files struct {
 	io      sync.Mutex
 	file    File
 	outFile File
-	past    []File // earlier segments, which may be being synced
+	past    []File // earlier journal files, which a sync may still use
 	segment int
-	size    int64 // of the file's complete records
+	size    int64 // size of the complete records in the file
 	outSize int64
-	bytes   int64 // of all files
+	bytes   int64 // size of the records in all files
 }
 
-// part contains the unwritten records of one file.
+// part contains the unwritten records of one journal file.
 type part struct {
 	segment int
 	lines   []byte
 }
 
-// writer opens the files after a history.
+// writer returns a Writer that appends after a history.
 func (d *Directory) writer(h *History, o Options) (*Writer, error) {
 	if o.Sync == "" {
 		o.Sync = SyncOutput
@@ -138,7 +140,7 @@ func (d *Directory) writer(h *History, o Options) (*Writer, error) {
 	return w, nil
 }
 
-// openOut opens the output file, and cuts off an incomplete last line.
+// openOut opens the output file and removes an incomplete last line.
 func (w *Writer) openOut() error {
 	_, torn, err := w.dir.Out()
 	if err != nil {
@@ -154,7 +156,7 @@ func (w *Writer) openOut() error {
 	return nil
 }
 
-// Append adds a record and returns its number. The next Flush writes it.
+// Append adds a record and returns its number. The next Flush writes the record.
 func (w *Writer) Append(r *Record) uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -182,7 +184,7 @@ func (w *Writer) Append(r *Record) uint64 {
 	return w.s
 }
 
-// add encodes a record.
+// add encodes a record and adds it to the last part.
 func (w *Writer) add(r *Record) {
 	r.S, r.T = w.s+1, max(w.options.Now(), w.last)
 	r.Y = w.s > 0 && w.synced.Load() == w.s
@@ -198,29 +200,30 @@ func (w *Writer) add(r *Record) {
 	w.total += int64(len(lines) - before)
 }
 
-// At returns the place of the last appended record, and the size of the journal including it.
+// At returns the position after the last appended record, and the size of the journal up to there.
 func (w *Writer) At() (at From, bytes int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return From{w.s, w.chain}, w.total
 }
 
-// Time returns the current time, but never one before the last record's.
+// Time returns the current time in Unix milliseconds, or the time of the last record if that is
+// later.
 func (w *Writer) Time() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return max(w.options.Now(), w.last)
 }
 
-// Out adds a line of the run's output. The next Flush writes it after the records.
+// Out adds a line to the run's output. The next Flush writes it after the records.
 func (w *Writer) Out(line []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.out = append(append(w.out, line...), '\n')
 }
 
-// Flush writes everything that was appended. After an error nothing is lost, and Flush can be
-// repeated.
+// Flush writes everything that was added. After an error the unwritten records are retained, and
+// the caller may call Flush again.
 func (w *Writer) Flush(level Level) error {
 	w.mu.Lock()
 	s := w.s
@@ -237,7 +240,7 @@ func (w *Writer) Flush(level Level) error {
 	return w.sync(s)
 }
 
-// write writes what was appended.
+// write writes all unwritten records and lines.
 func (w *Writer) write() error {
 	w.io.Lock()
 	defer w.io.Unlock()
@@ -269,7 +272,7 @@ func (w *Writer) write() error {
 	return nil
 }
 
-// requeue queues the parts that could not be written for the next attempt.
+// requeue adds the parts that could not be written before the unwritten ones, for the next attempt.
 func (w *Writer) requeue(parts []part, out []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -281,7 +284,7 @@ func (w *Writer) requeue(parts []part, out []byte) {
 	w.out = append(out, w.out...)
 }
 
-// putPart appends to a file of the journal, and creates it if it is the next one.
+// putPart appends a part to its journal file. It creates the file if it is the next one.
 func (w *Writer) putPart(p *part) error {
 	if p.segment != w.segment {
 		if err := w.next(p.segment); err != nil {
@@ -298,7 +301,7 @@ func (w *Writer) putPart(p *part) error {
 	return nil
 }
 
-// appendAll appends all of a text to a file, or nothing.
+// appendAll appends a text to a file. If that fails, it truncates the file to its previous size.
 func (w *Writer) appendAll(f File, size *int64, text []byte) error {
 	if len(text) == 0 {
 		return nil
@@ -310,7 +313,7 @@ func (w *Writer) appendAll(f File, size *int64, text []byte) error {
 	return nil
 }
 
-// next begins a new file of the journal.
+// next starts the journal file with a number.
 func (w *Writer) next(segment int) error {
 	if err := w.file.Sync(); err != nil {
 		return err
@@ -320,7 +323,7 @@ func (w *Writer) next(segment int) error {
 		return err
 	}
 	if size > 0 {
-		err = file.Truncate(0) // left by an earlier attempt
+		err = file.Truncate(0) // removes the text of a failed attempt
 	}
 	if err = errors.Join(err, w.dir.files.SyncDir(".")); err != nil {
 		return errors.Join(err, file.Close())
@@ -330,7 +333,7 @@ func (w *Writer) next(segment int) error {
 	return nil
 }
 
-// sync syncs the records up to s; one sync serves all waiting callers.
+// sync syncs the records up to s. Concurrent callers share one sync.
 func (w *Writer) sync(s uint64) error {
 	if w.synced.Load() >= s {
 		return nil
@@ -351,7 +354,7 @@ func (w *Writer) sync(s uint64) error {
 	return nil
 }
 
-// Synced returns the last synced record.
+// Synced returns the number of the last synced record.
 func (w *Writer) Synced() uint64 { return w.synced.Load() }
 
 // SyncLater starts a sync in the background.
@@ -359,10 +362,10 @@ func (w *Writer) SyncLater() {
 	if w.options.Sync == SyncNever {
 		return
 	}
-	w.ending.Go(func() { _ = w.sync(w.written.Load()) }) // the next Flush returns a permanent error
+	w.ending.Go(func() { _ = w.sync(w.written.Load()) }) // the error is permanent and the next Flush returns it
 }
 
-// syncLate syncs what was written, after a delay.
+// syncLate syncs the written records after a delay.
 func (w *Writer) syncLate() {
 	for {
 		select {
@@ -376,7 +379,7 @@ func (w *Writer) syncLate() {
 		case <-time.After(syncWithin):
 		}
 		if w.options.Sync != SyncNever {
-			_ = w.sync(w.written.Load()) // the next Flush returns a permanent error
+			_ = w.sync(w.written.Load()) // the error is permanent and the next Flush returns it
 		}
 	}
 }
@@ -399,7 +402,7 @@ func (w *Writer) TruncateOut(size int64) error {
 	return nil
 }
 
-// Close closes the files and unlocks the run. It does not flush.
+// Close closes the files and releases the lock of the run. It does not flush.
 func (w *Writer) Close() error {
 	close(w.ended)
 	w.ending.Wait()

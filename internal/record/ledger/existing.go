@@ -9,12 +9,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 )
 
-// ConflictError means that a replayed run decides differently from its record in the ledger.
+// ConflictError means that a resumed run makes a decision that differs from its record in the
+// ledger.
 type ConflictError struct {
 	File   string
-	Seq    int64 // of the existing record
+	Seq    int64 // number of the existing record
 	Effect int64
-	Was    string // the record, without what differs each time
+	Was    string // content of the existing record, without its varying parts
 	Is     string
 }
 
@@ -22,23 +23,23 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s: seq %d: it does not follow from the run: effect %d decided %s, and there stands %s", e.File, e.Seq, e.Effect, e.Is, e.Was)
 }
 
-// place identifies a record of a run: the n-th of effect e, from 0.
+// place identifies a record of a run: the nth record of effect e, where n starts at 0.
 type place struct {
 	e int64
 	n int
 }
 
-// existingRecord is an existing record in a ledger.
+// existingRecord is a record that the ledger already contains.
 type existingRecord struct {
 	seq  int64
 	text string
 	seen bool
 }
 
-// existingRecords contains the existing records of a run.
+// existingRecords contains the existing records of one run.
 type existingRecords map[place]*existingRecord
 
-// readExisting reads the existing records of a run.
+// readExisting reads the existing records of a run from the ledger's file.
 func (l *Ledger) readExisting(run string) (existingRecords, error) {
 	f, err := os.Open(l.Path())
 	if err != nil {
@@ -64,16 +65,16 @@ func (l *Ledger) readExisting(run string) (existingRecords, error) {
 	return all, nil
 }
 
-// effectOf returns the number of the effect that a record is about.
+// effectOf returns the number of the effect in a record's subject, or 0.
 func effectOf(subject json.RawMessage) int64 {
 	var s struct {
 		Effect int64 `json:"effect"`
 	}
-	_ = json.Unmarshal(subject, &s) // a subject of another form names none
+	_ = json.Unmarshal(subject, &s) // a subject without an effect leaves s empty
 	return s.Effect
 }
 
-// stablePart returns the part of a record that is the same whenever it is written.
+// stablePart returns the content of a record without the parts that vary when it is written again.
 func stablePart(kind string, actor audit.Actor, subject, data json.RawMessage) (string, error) {
 	var members map[string]json.RawMessage
 	if data != nil {
@@ -96,7 +97,7 @@ func stablePart(kind string, actor audit.Actor, subject, data json.RawMessage) (
 
 func (s existingRecords) has(e int64, n int) bool { return s[place{e, n}] != nil }
 
-// compare compares a record with the existing one.
+// compare returns a *ConflictError if a record differs from the existing one.
 func (s existingRecords) compare(file string, e int64, n int, x audit.Record) error {
 	was := s[place{e, n}]
 	is, err := stablePart(x.Kind, x.Actor, x.Subject, x.Data)
@@ -110,7 +111,8 @@ func (s existingRecords) compare(file string, e int64, n int, x audit.Record) er
 	return nil
 }
 
-// notReproduced returns the numbers of the records that were not produced again.
+// notReproduced returns the numbers of the existing records that the resumed run has not produced
+// again.
 func (s existingRecords) notReproduced() map[int64]bool {
 	var all map[int64]bool
 	for _, x := range s {
@@ -124,8 +126,8 @@ func (s existingRecords) notReproduced() map[int64]bool {
 	return all
 }
 
-// tail returns where the records at the end of the ledger begin that all belong to the given ones,
-// and their number.
+// tail returns the number of records at the end of the ledger whose numbers are all in the set of,
+// and the position before them.
 func (l *Ledger) tail(of map[int64]bool) (at audit.Position, n int, err error) {
 	f, err := os.Open(l.Path())
 	if err != nil {

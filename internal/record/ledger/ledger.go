@@ -1,9 +1,9 @@
-// Package ledger records the decisions about a run's requests: requests of hosts, tool calls that
-// need approval, and awaited emits (spec/27-ledger.md); its API promises nothing.
+// Package ledger records the decisions of a run: answers to requests of hosts, approvals of tool
+// calls, and answers to awaited emits (spec/27-ledger.md). The API has no compatibility promise.
 //
-// The records have the form of package audit, without records at the beginning and end of a
-// process: a run that is replayed produces the same records, and existing ones are compared instead
-// of written again.
+// Records have the form of package audit, but there are no records `open` and `close`. A run that
+// is replayed produces the same records again. They are compared with the existing ones and not
+// written again.
 package ledger
 
 import (
@@ -13,20 +13,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
-// Name is the word for a ledger in messages.
+// Name is the name of a ledger in messages.
 const Name = "ledger"
 
-// Ledger is a ledger open for writing. Several runs may share it. It is safe for concurrent use.
+// Ledger is a ledger that is open for writing. Several runs may share it. It is safe for concurrent
+// use.
 type Ledger struct{ log *audit.Log }
 
 // Options configures a ledger. The zero value is valid.
 type Options struct {
-	SyncEach bool                        // sync each record before its consequences
-	Wrap     func(audit.File) audit.File // wraps the file; for tests
+	SyncEach bool                        // sync each record before the run continues
+	Wrap     func(audit.File) audit.File // replaces the file; used by tests
 }
 
-// Open opens or creates a ledger. It cuts off an incomplete last line. The error is an
-// *audit.LockedError, an *audit.BrokenError, or that of the file.
+// Open opens or creates a ledger. It removes an incomplete last line. The error is an
+// *audit.LockedError, an *audit.BrokenError, or an error of the file.
 func Open(path string, o Options) (*Ledger, error) {
 	log, err := audit.Open(path, audit.Options{What: Name, Bare: true, SyncEach: o.SyncEach, Wrap: o.Wrap})
 	if err != nil {
@@ -35,43 +36,43 @@ func Open(path string, o Options) (*Ledger, error) {
 	return &Ledger{log}, nil
 }
 
-// Head returns the head of the ledger: its last record.
+// Head returns the hash and the number of the last record.
 func (l *Ledger) Head() audit.Head { return l.log.Head() }
 
-// Torn returns how many bytes of an incomplete line Open has cut off.
+// Torn returns the number of bytes of the incomplete line that Open removed.
 func (l *Ledger) Torn() int64 { return l.log.Torn() }
 
 // Path returns the path of the ledger.
 func (l *Ledger) Path() string { return l.log.Path() }
 
-// Close unlocks the ledger.
+// Close releases the lock of the ledger and closes it.
 func (l *Ledger) Close() error { return l.log.Close() }
 
 // RunOptions describes a run.
 type RunOptions struct {
 	ID    string
-	Clean func(text []byte) []byte // removes secrets from JSON; nil leaves it unchanged
-	// Resumed means that the run is replayed from its beginning, and existing records of it are
-	// compared.
+	Clean func(text []byte) []byte // replaces secrets in JSON; nil leaves it unchanged
+	// Resumed means that the run is replayed from its start. Its decisions are compared with the
+	// existing records.
 	Resumed bool
-	// Since is the last record before the snapshot from which the run continues; 0 means that it is
-	// replayed from its beginning.
+	// Since is the number of the last record that was written before the snapshot from which the
+	// run continues. 0 means that the run is replayed from its start.
 	Since int64
-	// Before, if not nil, is called before a record is written, to store what the record depends
-	// on. Its error becomes the record's.
+	// Before, if not nil, is called before a record is written, to store the effects on which the
+	// record depends. Its error becomes the error of the decision.
 	Before func() error
-	Now    func() time.Time // nil means the clock
+	Now    func() time.Time // returns the current time; nil means time.Now
 }
 
-// Run records the decisions of one run. It is not safe for concurrent use.
+// Run records the decisions of one run in a ledger. It is not safe for concurrent use.
 type Run struct {
 	l        *Ledger
 	o        RunOptions
-	seen     map[int64]int   // number of records of each effect
-	existing existingRecords // of a resumed run
+	seen     map[int64]int   // number of records by effect
+	existing existingRecords // existing records of a resumed run
 }
 
-// Begin begins to record the decisions of a run.
+// Begin starts to record the decisions of a run.
 func Begin(l *Ledger, o RunOptions) (*Run, error) {
 	if o.Clean == nil {
 		o.Clean = func(text []byte) []byte { return text }
@@ -96,8 +97,9 @@ func Begin(l *Ledger, o RunOptions) (*Run, error) {
 	return r, nil
 }
 
-// Add records a decision of effect e, unless the record exists. Records of one effect are
-// distinguished by their order. The error is a *ConflictError if a different record exists.
+// Add records a decision of effect e, unless the ledger already contains the record. Records of the
+// same effect are identified by their order. The error is a *ConflictError if the existing record
+// differs.
 func (r *Run) Add(e int64, x audit.Record) error {
 	n := r.seen[e]
 	if r.existing.has(e, n) {
@@ -123,9 +125,9 @@ func (r *Run) Add(e int64, x audit.Record) error {
 	return nil
 }
 
-// EndReplay ends the replay. Existing records of the run that were not produced again belong to
-// decisions that the run has lost; they are cut off, because the decisions will be made again. It
-// returns their number. Records that are followed by those of other runs remain.
+// EndReplay ends the replay and returns the number of records that it removed. It removes existing
+// records that the replay did not produce again, because the run will make these decisions again.
+// Such records remain if records of other runs follow them.
 func (r *Run) EndReplay() (cut int, err error) {
 	left := r.existing.notReproduced()
 	if len(left) == 0 {
@@ -142,7 +144,7 @@ func (r *Run) EndReplay() (cut int, err error) {
 // Head returns the hash of the ledger's last record.
 func (r *Run) Head() string { return r.l.Head().Hash }
 
-// Seq returns the number of the ledger's last record, or 0.
+// Seq returns the number of the ledger's last record, or 0 if there is none.
 func (r *Run) Seq() int64 { return r.l.Head().Seq }
 
 // Sync writes all records to the disk.
@@ -151,7 +153,7 @@ func (r *Run) Sync() error { return audit.Sync(r.l.log) }
 // Path returns the path of the ledger.
 func (r *Run) Path() string { return r.l.Path() }
 
-// IsBroken reports whether an error means that the ledger was changed, or contradicts its run.
+// IsBroken reports whether an error means that the ledger was changed or contradicts its run.
 func IsBroken(err error) bool {
 	var broken *audit.BrokenError
 	var conflict *ConflictError

@@ -19,7 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// testClock is a clock that advances by a second with each reading.
+// testClock returns a clock that advances by a second at each reading.
 func testClock(from int) func() time.Time {
 	at := time.Date(2026, 1, 5, 10, 0, from, 0, time.UTC)
 	return func() time.Time { at = at.Add(time.Second); return at }
@@ -50,7 +50,7 @@ func beginRun(t *testing.T, l *Ledger, o RunOptions) *Run {
 	return r
 }
 
-// decisions contains a decision of each kind.
+// decisions returns a decision of each kind.
 func decisions() []*vm.Decision {
 	place := vm.Place{Function: "main", File: "main.conc", Line: 4, Column: 9}
 	return []*vm.Decision{
@@ -82,8 +82,7 @@ func readFile(t *testing.T, path string) string {
 	return string(text)
 }
 
-// readBack is a second parser, written from the manual alone: it knows the members of records, and
-// not how they were written.
+// readBack parses and verifies a ledger as the manual describes it, without code of the package.
 func readBack(text string) (kinds []string, head string, err error) {
 	head = strings.Repeat("0", 64)
 	for n, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
@@ -101,7 +100,7 @@ func readBack(text string) (kinds []string, head string, err error) {
 		}
 		rest := strings.Replace(line, `"hash":"`+r.Hash+`",`, "", 1)
 		if sum := sha256.Sum256([]byte(rest)); fmt.Sprintf("%x", sum) != r.Hash || r.Prev != head || r.Seq != n+1 {
-			return nil, "", fmt.Errorf("line %d", n+1)
+			return nil, "", fmt.Errorf("line %d does not follow the previous one", n+1)
 		}
 		head = r.Hash
 		kinds = append(kinds, fmt.Sprintf("%s %d %v by %s %s %s", r.Kind, r.Subject.Effect, r.Subject.ID, r.Actor.Type, r.Actor.Name, r.Actor.At))
@@ -109,7 +108,7 @@ func readBack(text string) (kinds []string, head string, err error) {
 	return kinds, head, nil
 }
 
-// A ledger can be parsed and verified from the manual.
+// TestRecords checks that a ledger can be parsed and verified as the manual describes it.
 func TestRecords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
 	l := openLedger(t, path)
@@ -117,7 +116,7 @@ func TestRecords(t *testing.T) {
 	got, head, err := readBack(readFile(t, path))
 	want := []string{"await 3 q3 by human eve ", "question 5 q by human  main.conc:4:9", "approval 9 1 by host W ", "approval 9 2 by rule [hosts.w.permissions] ", "tool 12 r_1-10 by timeout  "}
 	if err != nil || head != l.Head().Hash || cmp.Diff(want, got) != "" {
-		t.Errorf("%v, %s", err, cmp.Diff(want, got))
+		t.Errorf("records differ (-want +got), error %v:\n%s", err, cmp.Diff(want, got))
 	}
 	first, _, _ := strings.Cut(readFile(t, path), "\n")
 	if i := strings.Index(first, `"hash"`); first[:i] != `{"actor":{"name":"eve","type":"human"},"data":{"answer":"yes","asked":{"é":9007199254740993},"channel":"go","ms":7},` {
@@ -125,7 +124,8 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// Every changed byte of a ledger is detected with its record, as is a cut.
+// TestEachByte changes each byte of a ledger, and cuts the ledger off at each byte. Verify must
+// report the changed line or the missing end.
 func TestEachByte(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
 	l := openLedger(t, path)
@@ -138,11 +138,11 @@ func TestEachByte(t *testing.T) {
 			_, err := audit.Verify(strings.NewReader(changed), "l", head)
 			broken, ok := errors.AsType[*audit.BrokenError](err)
 			if !ok || broken.Line != line {
-				t.Fatalf("byte %d as %q: %v, in line %d", i, other, err, line)
+				t.Fatalf("byte %d changed to %q: error = %v, want a BrokenError in line %d", i, other, err, line)
 			}
 		}
 		if _, err := audit.Verify(strings.NewReader(text[:i]), "l", head); err == nil {
-			t.Fatalf("cut at %d: it is whole", i)
+			t.Fatalf("ledger cut off at byte %d: Verify returned no error", i)
 		}
 		if text[i] == '\n' {
 			line++
@@ -150,7 +150,8 @@ func TestEachByte(t *testing.T) {
 	}
 }
 
-// A replayed run writes what is missing, and nothing twice, wherever it was killed.
+// TestResumedRunWritesMissingRecords cuts a ledger off at each byte and resumes its run. The run
+// must write the missing records, and no record twice.
 func TestResumedRunWritesMissingRecords(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "l")
@@ -165,9 +166,9 @@ func TestResumedRunWritesMissingRecords(t *testing.T) {
 		l := openLedger(t, copied)
 		remaining := text[:strings.LastIndexByte(text[:cutAt], '\n')+1]
 		if l.Torn() != int64(cutAt-len(remaining)) {
-			t.Fatalf("%d: %d bytes were torn", cutAt, l.Torn())
+			t.Fatalf("ledger cut off at byte %d: Torn() = %d", cutAt, l.Torn())
 		}
-		// The clock has changed: existing records keep their time.
+		// The resumed run has another clock, so a rewritten record would have another time.
 		r := beginRun(t, l, RunOptions{Resumed: true, Now: testClock(100)})
 		decideAll(t, r, decisions())
 		if n, err := r.EndReplay(); n != 0 || err != nil {
@@ -179,13 +180,13 @@ func TestResumedRunWritesMissingRecords(t *testing.T) {
 		now := readFile(t, copied)
 		kinds, _, err := readBack(now)
 		if err != nil || len(kinds) != len(decisions()) || !strings.HasPrefix(now, remaining) {
-			t.Fatalf("cut at %d: %v, %q", cutAt, err, kinds)
+			t.Fatalf("ledger cut off at byte %d, after the resumed run: error %v, records %q", cutAt, err, kinds)
 		}
 	}
 }
 
-// Records that the past does not contain are cut off, and the decisions are made again; records
-// followed by those of other runs stay.
+// TestUnreproducedRecordsAreCut checks that existing records are removed if the resumed run does
+// not produce them again, unless records of other runs follow them.
 func TestUnreproducedRecordsAreCut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
 	l := openLedger(t, path)
@@ -200,7 +201,7 @@ func TestUnreproducedRecordsAreCut(t *testing.T) {
 	decideAll(t, r, []*vm.Decision{&other})
 	kinds, _, err := readBack(readFile(t, path))
 	if err != nil || len(kinds) != 3 || kinds[2] != "approval 9 1 by timeout  " {
-		t.Fatalf("%v %q", err, kinds)
+		t.Fatalf("records after the changed decision = %q, error %v", kinds, err)
 	}
 	decideAll(t, beginRun(t, l, RunOptions{ID: "r_2"}), decisions()[:1])
 	r = beginRun(t, l, RunOptions{Resumed: true})
@@ -209,11 +210,11 @@ func TestUnreproducedRecordsAreCut(t *testing.T) {
 		t.Fatal(n, err)
 	}
 	if kinds, _, err := readBack(readFile(t, path)); err != nil || len(kinds) != 4 {
-		t.Fatalf("%v %q", err, kinds)
+		t.Fatalf("records after another run's record = %q, error %v, want 4 records", kinds, err)
 	}
 }
 
-// A ledger that contradicts its run is refused.
+// TestConflict checks that a resumed run fails if its decision differs from the existing record.
 func TestConflict(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
 	l := openLedger(t, path)
@@ -228,7 +229,8 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// A record is written after what it depends on; a record that cannot be written is an error.
+// TestRecordFollowsItsCause checks that Before is called before a record is written, and that its
+// error prevents the record.
 func TestRecordFollowsItsCause(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
 	l := openLedger(t, path)
@@ -243,6 +245,6 @@ func TestRecordFollowsItsCause(t *testing.T) {
 	before = nil
 	decideAll(t, r, decisions()[1:2])
 	if kinds, _, err := readBack(readFile(t, path)); err != nil || len(kinds) != 2 {
-		t.Errorf("%v %q", err, kinds)
+		t.Errorf("records = %q, error %v, want 2 records", kinds, err)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// The kinds of records besides the types of hosts' messages that a person may answer: tool calls
-// that need approval, awaited emits, the decision about an effect with an unknown outcome, and a
-// fork of a run.
+// The kinds of records, in addition to the types of host messages that a person may answer:
+// approvals of tool calls, awaited emits, decisions about effects with an unknown outcome, and
+// forks of a run.
 const (
 	KindTool    = vm.DecidedTool
 	KindAwait   = vm.DecidedAwait
@@ -22,14 +22,14 @@ const (
 	KindFork    = "fork"
 )
 
-// Subject is what a record is about.
+// Subject identifies what a record is about.
 type Subject struct {
 	Effect int64           `json:"effect"`
 	Host   *string         `json:"host"`
 	ID     json.RawMessage `json:"id"`
 }
 
-// Data is the request and the decision, without secrets.
+// Data contains the request and the decision, without secrets.
 type Data struct {
 	Channel string          `json:"channel,omitempty"`
 	Asked   json.RawMessage `json:"asked"`
@@ -37,7 +37,7 @@ type Data struct {
 	Error   string          `json:"error,omitempty"`
 	MS      int64           `json:"ms"`
 	Path    []Part          `json:"path,omitempty"`
-	// For yes/no answers.
+	// Members of yes/no answers.
 	Decision       string  `json:"decision,omitempty"`
 	Scope          string  `json:"scope,omitempty"`
 	Reason         string  `json:"reason,omitempty"`
@@ -46,16 +46,16 @@ type Data struct {
 	ExecutedSHA256 string  `json:"executed_sha256,omitempty"`
 }
 
-// Part is a participant in a decision: by an effect, or at a position.
+// Part is a participant in a decision, by its effect or by its position in the program.
 type Part struct {
 	audit.Actor
 	Effect int64 `json:"effect,omitempty"`
 }
 
-// Now returns the time in milliseconds.
+// Now returns the time in Unix milliseconds.
 func (r *Run) Now() int64 { return r.o.Now().UnixMilli() }
 
-// Decided records a decision.
+// Decided records a decision of the run.
 func (r *Run) Decided(d *vm.Decision) error {
 	who, path := decider(d)
 	s := Subject{Effect: d.Effect, ID: d.ID}
@@ -75,8 +75,8 @@ func (r *Run) Decided(d *vm.Decision) error {
 	return r.record(d.Kind, who, s, &data)
 }
 
-// Record records a decision from outside the run: about an effect with an unknown outcome, or a
-// fork.
+// Record records a decision that was made outside the program: about an effect with an unknown
+// outcome, or by a fork.
 func (r *Run) Record(kind string, who audit.Actor, s Subject, data *Data) error {
 	return r.record(kind, who, s, data)
 }
@@ -93,11 +93,12 @@ func (r *Run) record(kind string, who audit.Actor, s Subject, data *Data) error 
 	return r.Add(s.Effect, audit.Record{Kind: kind, Actor: who, Subject: r.o.Clean(about), Data: r.o.Clean(text)})
 }
 
-// personal lists the types of actors, the most personal first. Decisions without an actor come
-// last.
+// personal lists the types of actors in decreasing order of personal responsibility. Decisions
+// without an actor are last.
 var personal = []string{effect.ActorHuman, effect.ActorApplication, effect.ActorFlag, effect.ActorAgent, effect.ActorRule, effect.ActorTimeout, effect.ActorDefault}
 
-// decider returns who has made a decision, and the participants in a handler's.
+// decider returns the actor who made a decision. If a handler decided, path contains the
+// participants on which its decision depends.
 func decider(d *vm.Decision) (who audit.Actor, path []Part) {
 	switch {
 	case d.By != effect.ByHandler && d.Call != nil:
@@ -116,7 +117,7 @@ func decider(d *vm.Decision) (who audit.Actor, path []Part) {
 	case len(path) > 0:
 	case at != "":
 		path = []Part{{Actor: audit.Actor{Type: effect.ActorRule, Name: d.At.Function, At: at}}}
-	default: // the library's default handler, which asks and has a default
+	default: // the library's default handler, which asks a question and has a default answer
 		path = []Part{{Actor: audit.Actor{Type: effect.ActorDefault}}}
 	}
 	who = slices.MinFunc(path, func(a, b Part) int { return rank(a) - rank(b) }).Actor
@@ -128,13 +129,13 @@ func actor(a effect.Actor) audit.Actor { return audit.Actor{Type: a.Type, Name: 
 
 func rank(p Part) int { return slices.Index(personal, p.Type) }
 
-// addApproval records which call a host's approval was about.
+// addApproval sets the tool call that a host's approval was about.
 func (r *Run) addApproval(d *Data) {
 	var asked struct {
 		Tool *string         `json:"tool"`
 		Args json.RawMessage `json:"args"`
 	}
-	_ = json.Unmarshal(d.Asked, &asked) // a request of another form names none
+	_ = json.Unmarshal(d.Asked, &asked) // a request of another form leaves asked empty
 	d.Tool = asked.Tool
 	args := asked.Args
 	if a := decision.Parse(d.Answer); a.Allow && a.Input != nil {
@@ -145,12 +146,12 @@ func (r *Run) addApproval(d *Data) {
 	}
 }
 
-// addCall records the decision about a tool call.
+// addCall sets the data of a decision about a tool call.
 func (r *Run) addCall(d *Data, x *effect.AppDecided) {
 	var asked struct {
 		Tool *string `json:"tool"`
 	}
-	_ = json.Unmarshal(d.Asked, &asked) // it was encoded before
+	_ = json.Unmarshal(d.Asked, &asked) // the VM has encoded the request
 	d.Tool = asked.Tool
 	d.Decision, d.Scope, d.Reason = x.Decision, x.Scope, x.Reason
 	d.ArgsSHA256, d.ExecutedSHA256 = x.ArgsSHA256, x.ExecutedSHA256

@@ -1,6 +1,6 @@
-// Package profile records a CPU profile of a run in the format of pprof: the time of the program's
-// functions and lines, including the library's natives and the effects, and the waiting time of its
-// tasks. `go tool pprof` reads it.
+// Package profile records a CPU profile of a run in the format of pprof, for `go tool pprof`. The
+// profile contains the CPU time of the program's functions and lines, including native functions of
+// the library and effects, and the waiting time of tasks.
 package profile
 
 import (
@@ -16,21 +16,21 @@ import (
 // Period is the time between two samples.
 const Period = time.Millisecond
 
-// started is the start time of the process, for relative times.
+// started is the start of the process, from which times are measured.
 var started = time.Now()
 
-// The values of a sample, in order.
+// The values of a sample, by index.
 const (
 	samples = iota
-	cpu     // nanoseconds
+	cpu     // in nanoseconds
 	waits
-	wait // nanoseconds
+	wait // in nanoseconds
 	values
 )
 
-// sample is a stack and its total time.
+// sample contains the totals of one stack.
 type sample struct {
-	at     []uint64 // location numbers, innermost first
+	at     []uint64 // numbers of the locations, innermost first
 	values [values]int64
 }
 
@@ -39,9 +39,9 @@ type location struct{ function, line uint64 }
 
 type function struct{ name, file string }
 
-// Recorder collects a run's samples.
+// Recorder collects the samples of a run.
 type Recorder struct {
-	// VM is passed to vm.Config.
+	// VM must be passed to vm.Config.
 	VM *vm.Profile
 
 	program   string
@@ -56,14 +56,14 @@ type Recorder struct {
 	done sync.WaitGroup
 }
 
-// New returns a Recorder for a run of the named program. Its clock is stopped.
+// New returns a Recorder for a run of a program. Start starts sampling.
 func New(program string) *Recorder {
 	r := &Recorder{program: program, begun: time.Now(), stacks: map[string]*sample{}, stop: make(chan struct{})}
 	r.VM = &vm.Profile{Sample: r.addSample, Waited: r.addWait, Now: func() int64 { return int64(time.Since(r.begun)) + 1 }}
 	return r
 }
 
-// Start starts the clock. It takes samples until Stop.
+// Start starts a goroutine that requests a sample in each Period, until Stop.
 func (r *Recorder) Start() {
 	r.done.Go(func() {
 		tick := time.NewTicker(Period)
@@ -75,9 +75,9 @@ func (r *Recorder) Start() {
 			case <-r.stop:
 				return
 			case <-tick.C:
-				// A late tick represents more time, for example with one processor. The program
-				// uses one thread: it cannot have worked longer than the time that has passed, nor
-				// longer than the whole process.
+				// A late tick represents more than one Period, for example with one processor. The
+				// program uses one thread, so its CPU time is at most the elapsed time, and at most
+				// the CPU time of the process.
 				p, w := time.Since(started), cputime.Used()
 				owed += min(p-passed, w-worked)
 				passed, worked = p, w
@@ -107,7 +107,7 @@ func (r *Recorder) addWait(stack []vm.Place, nanoseconds int64) {
 	v[wait] += nanoseconds
 }
 
-// sampleOf returns the sample of a stack.
+// sampleOf returns the sample of a stack, and adds it if it is new.
 func (r *Recorder) sampleOf(stack []vm.Place) *sample {
 	at := make([]uint64, len(stack))
 	r.key = r.key[:0]
@@ -124,7 +124,7 @@ func (r *Recorder) sampleOf(stack []vm.Place) *sample {
 	return s
 }
 
-// location returns the number of a function's line, ignoring columns.
+// location returns the number of a line in a function. It ignores the column.
 func (r *Recorder) location(p vm.Place) uint64 {
 	f := function{p.Function, p.File}
 	if f.name == "" {
@@ -136,7 +136,7 @@ func (r *Recorder) location(p vm.Place) uint64 {
 	return r.locations.numberOf(location{r.functions.numberOf(f), uint64(p.Line)})
 }
 
-// numbered assigns numbers, from 1.
+// numbered assigns a number, from 1, to each value.
 type numbered[T comparable] struct {
 	numbers map[T]uint64
 	all     []T

@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// raw is what pprof reads in the profile of TestWrite: a row for each stack, with its values and
+// raw is the output of pprof for the profile in TestWrite. Each row is a stack, with its values and
 // the numbers of its locations, innermost first.
 const raw = `samples/count cpu/nanoseconds[dflt] waits/count wait/nanoseconds
           3    3000000          0          0: 1 2
@@ -32,7 +32,7 @@ Locations
 Mappings
 1: 0x0/0x0/0x0 demo  [FN][FL][LN]`
 
-// TestWrite compares what `go tool pprof` reads with the recorded stacks.
+// TestWrite compares the output of `go tool pprof` with the recorded stacks.
 func TestWrite(t *testing.T) {
 	r := New("demo")
 	at := func(f, file string, line int) vm.Place {
@@ -54,18 +54,18 @@ func TestWrite(t *testing.T) {
 	}
 	text, err := exec.Command("go", "tool", "pprof", "-raw", file).CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
+		t.Fatalf("go tool pprof: %v\n%s", err, text)
 	}
 	_, got, _ := strings.Cut(strings.ReplaceAll(string(text), " \n", "\n"), "Samples:\n")
 	if diff := cmp.Diff(raw, strings.TrimSpace(got)); diff != "" {
-		t.Errorf("pprof reads another profile (-want +got):\n%s", diff)
+		t.Errorf("output of go tool pprof differs (-want +got):\n%s", diff)
 	}
 	if period := fmt.Sprintf("PeriodType: cpu nanoseconds\nPeriod: %d\n", Period); !strings.HasPrefix(string(text), period) {
 		t.Errorf("the profile does not begin with %q:\n%s", period, text)
 	}
 }
 
-// TestClock checks that the clock takes samples until it is stopped.
+// TestClock checks that the recorder takes samples until it is stopped.
 func TestClock(t *testing.T) {
 	r := New("demo")
 	r.Start()
@@ -75,6 +75,6 @@ func TestClock(t *testing.T) {
 	r.Stop()
 	r.VM.Pending.Store(0)
 	if r.VM.Now() <= 0 {
-		t.Error("the time does not advance")
+		t.Error("the recorder took no sample although the program was running")
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// pretty returns indented JSON as lines.
+// pretty formats JSON with indentation and returns its lines.
 func pretty(text []byte) []string {
 	var out bytes.Buffer
 	c := cmp.Or(canonical(text), "{}")
@@ -17,7 +17,7 @@ func pretty(text []byte) []string {
 	return strings.Split(out.String(), "\n")
 }
 
-// unified returns a unified diff without a header, or "".
+// unified returns a unified diff of two lists of lines without a header, or "" if they are equal.
 func unified(a, b []string) string {
 	const around = 3
 	var out []string
@@ -35,7 +35,7 @@ func unified(a, b []string) string {
 		}
 		i, j = i+1, j+1
 	}
-	// Lines far from every difference are omitted.
+	// omit lines that are far from all differences
 	near := make([]bool, len(out))
 	for n, line := range out {
 		if line[0] != ' ' {
@@ -60,10 +60,10 @@ func unified(a, b []string) string {
 	return strings.Join(text, "\n")
 }
 
-// maxCells limits the table of lcs; longer texts are compared line by line.
+// maxCells limits the size of the table in lcs. Longer texts are compared line by line.
 const maxCells = 4 << 20
 
-// lcs returns the pairs of lines of a longest common subsequence.
+// lcs returns the indexes of the lines in a longest common subsequence, as pairs.
 func lcs(a, b []string) (out [][2]int) {
 	if len(a)*len(b) > maxCells {
 		for i := range min(len(a), len(b)) {

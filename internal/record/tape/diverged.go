@@ -10,18 +10,18 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// DivergedError reports that a program behaves differently from the recorded run whose results it
-// uses: a tape's, or a durable run's.
+// DivergedError means that a program behaves differently from the recorded run whose results it
+// receives. The recording is a tape or the journal of a durable run.
 type DivergedError struct {
-	At      string      // position in the program, as FILE:LINE:COLUMN; "" if its source is unknown
-	Place   vm.Place    // position in the program, if it was replayed from a tape
-	Effect  int64       // number of the effect; 0 if the difference is not in an effect
-	Kind    effect.Kind // of the effect
-	Reason  string      // what the recording contains instead
-	Diff    string      // from the recorded request to this one; "" without a recorded one
-	Journal bool        // recorded in a durable run's journal, not on a tape
-	Ends    bool        // the recording has ended
-	Err     error       // the cause, if the difference is not in an effect; may be nil
+	At      string      // position in the program as FILE:LINE:COLUMN; "" if the source is unknown
+	Place   vm.Place    // the same position, if the program was replayed from a tape
+	Effect  int64       // number of the effect; 0 if the difference is not an effect
+	Kind    effect.Kind // kind of the effect
+	Reason  string      // describes what the recording contains instead
+	Diff    string      // difference between the recorded request and the new one; "" if there is no recorded request
+	Journal bool        // the recording is the journal of a durable run
+	Ends    bool        // the recording contains no further effects
+	Err     error       // cause, if the difference is not an effect; may be nil
 }
 
 func (e *DivergedError) Error() string {
@@ -31,7 +31,7 @@ func (e *DivergedError) Error() string {
 	return e.At + ": " + e.Message()
 }
 
-// Message returns the error without the position.
+// Message returns the text of the error without the position.
 func (e *DivergedError) Message() string {
 	text := e.Reason
 	switch {
@@ -48,10 +48,10 @@ func (e *DivergedError) Message() string {
 	return text
 }
 
-// Unwrap returns the cause.
+// Unwrap returns Err.
 func (e *DivergedError) Unwrap() error { return e.Err }
 
-// missingError returns the error for a request without an entry.
+// missingError returns the error for a request without an entry on the tape. text is the request.
 func (p *Player) missingError(e int64, k key, text []byte) error {
 	out := &DivergedError{Effect: e - p.before, Kind: k.kind, Ends: true}
 	best, bestFree, fewest := -1, false, 0
@@ -142,7 +142,7 @@ func isSame(x, y any) bool {
 	return errors.Join(err, err2) == nil && string(a) == string(b)
 }
 
-// countLeaves returns the number of a value's leaves.
+// countLeaves returns the number of leaves in a JSON value.
 func countLeaves(x any) int {
 	n := 0
 	switch x := x.(type) {
@@ -165,7 +165,7 @@ func orNull(text []byte) []byte {
 	return text
 }
 
-// canonical returns a text in canonical form; "" is an empty object.
+// canonical returns a JSON text in canonical form, or "{}" for an empty text.
 func canonical(text []byte) string {
 	if len(text) == 0 || string(text) == "{}" {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// EntryOf returns the entry for an effect's result, without its request.
+// EntryOf returns the entry for the result of an effect. The entry has no request.
 func EntryOf(e int64, k effect.Kind, result effect.Result, err error, at *vm.Moment) (Entry, error) {
 	x := Entry{E: e, Q: k, Err: FailureOf(err), W: Written(at)}
 	if err != nil {
@@ -24,7 +24,7 @@ func EntryOf(e int64, k effect.Kind, result effect.Result, err error, at *vm.Mom
 	return x, werr
 }
 
-// Restore returns a copy of the entry with the secrets in it.
+// Restore returns a copy of the entry in which placeholders are replaced by the secrets.
 func (e Entry) Restore(value func(name string) (string, bool)) Entry {
 	e.R, e.V = secret.RestoreJSON(e.R, value), secret.RestoreJSON(e.V, value)
 	cloned := false
@@ -42,19 +42,19 @@ func (e Entry) Restore(value func(name string) (string, bool)) Entry {
 	return e
 }
 
-// Differ returns the lines in which two JSON values differ, or "".
+// Differ returns the lines in which two JSON values differ, or "" if they are equal.
 func Differ(a, b []byte) string { return unified(pretty(a), pretty(b)) }
 
-// Writer writes a tape from existing entries.
+// Writer writes a tape from given entries.
 type Writer struct{ r *Recorder }
 
-// Write begins a tape.
+// Write starts a tape with its header.
 func Write(to io.Writer, h Header) *Writer { return &Writer{Record(to, h, nil)} }
 
 // Entry writes an entry.
 func (w *Writer) Entry(e *Entry) { w.r.write(e) }
 
-// Flush writes the buffered lines of a run that has not ended.
+// Flush writes the buffered lines of a tape whose run has not ended.
 func (w *Writer) Flush() error {
 	if err := w.r.out.Flush(); w.r.err == nil {
 		return err
@@ -62,5 +62,5 @@ func (w *Writer) Flush() error {
 	return w.r.err
 }
 
-// End writes how the run ended.
+// End writes the last line with the exit code.
 func (w *Writer) End(code int) error { return w.r.Close(code) }

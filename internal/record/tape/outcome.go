@@ -13,19 +13,19 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// Failure is the recorded error of an effect. Kind is the error's type in the program, or one of
-// those below.
+// Failure is the recorded error of an effect. Kind is the type of the error in the program, or one
+// of the constants below.
 type Failure struct {
 	Kind    string         `json:"kind"`
 	Message string         `json:"message"`
 	Fields  map[string]any `json:"fields,omitempty"`
 	X       string         `json:"x,omitempty"` // what is known of the effect: "none" if missing
-	// By and Name say who decided it, as in an answer.
+	// By and Name identify who caused the error, as in effect.Answer.
 	By   string `json:"by,omitempty"`
 	Name string `json:"name,omitempty"`
 }
 
-// Kinds of failure that no program can catch.
+// Kinds of errors that no program can catch.
 const (
 	cancelled = "Cancelled" // it was ended early
 	broken    = "Broken"    // it ended the run
@@ -47,7 +47,7 @@ func FailureOf(err error) *Failure {
 	return &Failure{Kind: broken, Message: err.Error()}
 }
 
-// Cause returns the error from which FailureOf created f.
+// Cause converts the failure back to the error.
 func (f *Failure) Cause() error {
 	switch f.Kind {
 	case cancelled:
@@ -62,7 +62,7 @@ func (f *Failure) Cause() error {
 	return e
 }
 
-// UnmarshalJSON parses a Failure: a number with neither point nor exponent is an Int.
+// UnmarshalJSON parses a failure. A number without a point and an exponent is an Int.
 func (f *Failure) UnmarshalJSON(text []byte) error {
 	type plain Failure
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -100,7 +100,7 @@ func number(n json.Number) (any, error) {
 	return n.Int64()
 }
 
-// MarshalJSON writes a Float so that it is parsed as one.
+// MarshalJSON encodes the failure. A Float always has a point or an exponent.
 func (f Failure) MarshalJSON() ([]byte, error) {
 	type plain Failure
 	fields := make(map[string]any, len(f.Fields))
@@ -114,8 +114,8 @@ func (f Failure) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(f))
 }
 
-// Outcome returns the effect's result or error; opened is the number of the object that it opened.
-// The third result is an error if the entry is invalid.
+// Outcome returns the result or the error of the effect. opened is the number of the object that
+// the effect has opened. The third result is an error if the entry is invalid.
 func (e *Entry) Outcome(opened int64) (effect.Result, error, error) {
 	if e.Err != nil {
 		return nil, e.Err.Cause(), nil
@@ -134,7 +134,7 @@ func (e *Entry) Outcome(opened int64) (effect.Result, error, error) {
 	result := row.Result()
 	n, numbered := result.(effect.Numbered)
 	if numbered {
-		*n.Number() = opened // 0 means that nothing was opened
+		*n.Number() = opened // 0 means that the effect has opened no object
 	}
 	if len(e.V) > 0 {
 		if err := json.Unmarshal(e.V, result); err != nil {
@@ -156,8 +156,8 @@ func hasNumber(row *effect.Info) bool {
 	return ok
 }
 
-// resultOf returns the recorded form of a result, without the number of an opened object, unless it
-// is 0, which means that no object was opened.
+// resultOf returns the recorded form of a result. It omits the number of an opened object, except
+// 0, which means that the effect has opened none.
 func resultOf(result effect.Result) (json.RawMessage, error) {
 	if result == nil {
 		return nil, nil
@@ -169,7 +169,8 @@ func resultOf(result effect.Result) (json.RawMessage, error) {
 	return without(text, "id")
 }
 
-// setMessages records a host's messages: as lines where a line contains the complete message.
+// setMessages sets the messages of a host. If a line contains a complete message, the line is
+// recorded.
 func (e *Entry) setMessages(all []effect.HostMessage) {
 	translated := false
 	for i := range all {
@@ -191,14 +192,14 @@ func (e *Entry) setMessages(all []effect.HostMessage) {
 	}
 }
 
-// isWholeMessage reports whether a line contains the complete message.
+// isWholeMessage reports whether a line contains all data of a message.
 func isWholeMessage(line []byte, m *effect.HostMessage) bool {
 	typ, id, payload, err := value.ParseMessage(line)
 	return err == nil && typ == m.Type && string(id) == m.ID &&
 		bytes.Equal(value.AppendJSON(nil, payload), value.AppendJSON(nil, m.Payload))
 }
 
-// lineOf returns a message as a line of the host protocol.
+// lineOf encodes a message as a line of the host protocol.
 func lineOf(m *effect.HostMessage) []byte {
 	b := append([]byte(`{"type":`), value.AppendJSON(nil, value.String(m.Type))...)
 	rest := value.AppendJSON(nil, m.Payload)

@@ -9,38 +9,38 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Player plays a tape. It is a run's vm.Past.
+// Player returns the results on a tape to the VM. It is a vm.Past.
 type Player struct {
-	// Show performs the output of an awaited emit.
+	// Show outputs an awaited emit.
 	Show func(context.Context, *effect.Emit) error
-	// Clean removes secrets from JSON; nil leaves it unchanged. The requests on the tape are
-	// cleaned already.
+	// Clean replaces secrets in JSON; nil leaves it unchanged. The requests on the tape must have
+	// their secrets replaced already.
 	Clean func(text []byte) []byte
 
 	tape   *Tape
-	before int64 // subtracted from the numbers of effects in errors
+	before int64 // subtracted from effect numbers in error messages
 	used   []bool
-	took   []int64 // the effect that has used each entry
-	of     []int64 // for each entry, the effect that opened its object; 0 if the tape does not say
+	took   []int64 // for each entry, the number of the effect that has used it
+	of     []int64 // for each entry, the effect that opened its object; 0 if the tape does not contain it
 
-	byEffect  map[int64][]int     // indices of entries
-	byRequest map[key][]int       // in order
-	moments   map[vm.Moment][]int // events in the middle of a turn
-	overs     []int               // ends of the run's context during a wait
+	byEffect  map[int64][]int     // indexes of entries by effect number
+	byRequest map[key][]int       // indexes of entries in order
+	moments   map[vm.Moment][]int // indexes of the entries with events in the middle of a turn
+	overs     []int               // indexes of the entries with ends of the run's context during a wait
 
-	begun  map[int]int64       // entries of running effects
-	queue  indices             // the same, and some that have ended
-	opened map[objectKey]int64 // effect on the tape by the number assigned now
+	begun  map[int]int64       // effect number by index of the entry, for running effects
+	queue  indices             // indexes of the entries of running effects, and of some that have ended
+	opened map[objectKey]int64 // recorded number of the opening effect, by the number in this run
 }
 
-// key identifies a request.
+// key identifies equal requests.
 type key struct {
 	kind    effect.Kind
-	of      int64 // 0 if the tape does not say
+	of      int64 // recorded number of the effect that opened the object; 0 if the tape does not contain it
 	request string
 }
 
-// Play begins a tape.
+// Play returns a Player at the start of a tape.
 func Play(t *Tape) *Player {
 	p := &Player{tape: t, used: make([]bool, len(t.Entries)), took: make([]int64, len(t.Entries)), of: make([]int64, len(t.Entries)),
 		byEffect: map[int64][]int{}, byRequest: map[key][]int{}, moments: map[vm.Moment][]int{}, begun: map[int]int64{}, opened: map[objectKey]int64{}}
@@ -51,12 +51,12 @@ func Play(t *Tape) *Player {
 	for i := range t.Entries {
 		e := &t.Entries[i]
 		p.of[i] = e.Of
-		if !numbered[e.Of] { // the entry that opened it has no number, so its position decides
+		if !numbered[e.Of] { // the opening entry has no number, so the position on the tape decides
 			p.of[i] = 0
 		}
 		at, inside := e.at()
 		switch {
-		case e.Place == PlaceWaits: // it is found only by its request
+		case e.Place == PlaceWaits: // the entry is found only by its request
 			inside = false
 		case e.Place == PlaceOver && !inside:
 			p.overs = append(p.overs, i)
@@ -73,7 +73,7 @@ func Play(t *Tape) *Player {
 	return p
 }
 
-// Result returns the result of an effect that does not wait.
+// Result returns the recorded result of an effect that does not wait.
 func (p *Player) Result(e int64, r effect.Request) (result effect.Result, known bool, err error) {
 	if !Recorded(r.Kind()) {
 		return nil, false, nil
@@ -99,7 +99,7 @@ func (p *Player) Result(e int64, r effect.Request) (result effect.Result, known 
 	return result, true, failed
 }
 
-// Find finds the result of an effect for which the program waits.
+// Find returns whether the tape contains the result of an effect for which the program waits.
 func (p *Player) Find(e int64, r effect.Request) (vm.PastResult, error) {
 	if !Recorded(r.Kind()) {
 		return vm.Unrecorded, nil
@@ -119,13 +119,13 @@ func (p *Player) Find(e int64, r effect.Request) (vm.PastResult, error) {
 	return vm.Recorded, nil
 }
 
-// IsComplete returns false: a request that is not on the tape is never performed.
+// IsComplete returns false, so that the VM never performs a request without a recorded result.
 func (p *Player) IsComplete() bool { return false }
 
-// Pending returns nil: nothing is begun again.
+// Pending returns nil, because no effect is started again.
 func (p *Player) Pending() []int64 { return nil }
 
-// NextEvent returns the next event of the running effects.
+// NextEvent returns the next event on the tape. The VM calls it when no task can continue.
 func (p *Player) NextEvent() (x vm.Event, ok bool) {
 	for len(p.queue) > 0 {
 		i := p.queue[0]
@@ -144,7 +144,7 @@ func (p *Player) NextEvent() (x vm.Event, ok bool) {
 	return vm.Event{}, false
 }
 
-// EventAt returns the event at a moment of a turn.
+// EventAt returns the event that was recorded at a moment in the middle of a turn.
 func (p *Player) EventAt(at vm.Moment) (x vm.Event, ok bool) {
 	for _, i := range p.moments[at] {
 		if p.tape.Entries[i].Place == PlaceOver && !p.used[i] {
@@ -159,7 +159,7 @@ func (p *Player) EventAt(at vm.Moment) (x vm.Event, ok bool) {
 	return vm.Event{}, false
 }
 
-// ExceededMemory reports whether a check of the memory in use exceeded the limit.
+// ExceededMemory reports whether the recorded run exceeded its memory limit at this moment.
 func (p *Player) ExceededMemory(at vm.Moment) bool {
 	for _, i := range p.moments[at] {
 		if p.tape.Entries[i].Place == PlaceMemory {
@@ -170,7 +170,7 @@ func (p *Player) ExceededMemory(at vm.Moment) bool {
 	return false
 }
 
-// event returns the end of an effect. The entry was validated before.
+// event returns the event with the result in entry i, for effect e. Read has validated the entry.
 func (p *Player) event(i int, e int64) vm.Event {
 	result, failed, err := p.outcome(i, e)
 	if err != nil {
@@ -179,7 +179,7 @@ func (p *Player) event(i int, e int64) vm.Event {
 	return vm.Event{E: e, Result: result, Err: failed}
 }
 
-// outcome returns the recorded result of an effect.
+// outcome returns the result or the error in entry i, for effect e.
 func (p *Player) outcome(i int, e int64) (effect.Result, error, error) {
 	x := &p.tape.Entries[i]
 	result, failed, err := x.Outcome(e)
@@ -189,7 +189,8 @@ func (p *Player) outcome(i int, e int64) (effect.Result, error, error) {
 	return result, failed, err
 }
 
-// endBefore returns the end of the run's context, if it precedes an entry.
+// endBefore returns the cause of the end of the run's context, if that is recorded before entry i
+// and was not returned so far.
 func (p *Player) endBefore(i int) (cause error, ok bool) {
 	if len(p.overs) == 0 || p.overs[0] > i {
 		return nil, false
@@ -209,8 +210,8 @@ func (p *Player) cause(i int) error {
 
 func (p *Player) useEntry(i int, e int64) { p.used[i], p.took[i] = true, e }
 
-// find returns the entry of a request: the one with its number, or the next one with the same
-// request.
+// find returns the index of the entry for a request. It is the unused entry with the same number
+// and request, or the first unused entry with the same request.
 func (p *Player) find(e int64, r effect.Request) (int, error) {
 	text, err := Request(r)
 	if err != nil {
@@ -241,7 +242,7 @@ func (p *Player) find(e int64, r effect.Request) (int, error) {
 	return first, nil
 }
 
-// next returns the first unused entry of a request, or -1.
+// next returns the index of the first unused entry with a key, or -1.
 func (p *Player) next(k key) int {
 	all := p.byRequest[k]
 	for len(all) > 0 && p.used[all[0]] {
@@ -254,7 +255,7 @@ func (p *Player) next(k key) int {
 	return all[0]
 }
 
-// Unused counts the entries that the program has not used, by kind.
+// Unused returns the kinds of the effects that the program has not performed, and their number.
 func (p *Player) Unused() (kinds []string, n int) {
 	for i := range p.tape.Entries {
 		if e := &p.tape.Entries[i]; e.Q != "" && !p.used[i] {
@@ -266,17 +267,17 @@ func (p *Player) Unused() (kinds []string, n int) {
 	return slices.Compact(kinds), n
 }
 
-// indices is a heap of entries in the order of the tape.
+// indices is a heap of indexes, smallest first. It implements heap.Interface.
 type indices []int
 
 func (x indices) Len() int           { return len(x) }
 func (x indices) Less(i, j int) bool { return x[i] < x[j] }
 func (x indices) Swap(i, j int)      { x[i], x[j] = x[j], x[i] }
 
-// Push adds one.
+// Push appends an index.
 func (x *indices) Push(v any) { *x = append(*x, v.(int)) }
 
-// Pop takes the last.
+// Pop removes and returns the last index.
 func (x *indices) Pop() any {
 	all := *x
 	last := all[len(all)-1]

@@ -12,24 +12,24 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Recorder writes a tape. It is a run's vm.Journal.
+// Recorder writes a tape. It is a vm.Journal.
 type Recorder struct {
 	out   *bufio.Writer
-	clean func(text []byte) []byte // removes secrets from JSON
-	err   error                    // the first error
-	// opened maps the number of an exchange, stream or call, as its performer numbered it, to the
-	// effect that opened it.
+	clean func(text []byte) []byte // replaces secrets in JSON
+	err   error                    // first error of writing
+	// opened maps the number that a performer assigned to an exchange, stream or call to the effect
+	// that opened it.
 	opened map[objectKey]int64
 }
 
-// objectKey is the number of an exchange, stream or call. Numbers are unique within a family
+// objectKey identifies an exchange, stream or call. Numbers are unique within a family
 // (effect.Kind.Family).
 type objectKey struct {
 	family string
 	n      int64
 }
 
-// Record begins a tape. clean removes secrets from JSON; nil leaves it unchanged.
+// Record starts a tape with its header. clean replaces secrets in JSON; nil leaves it unchanged.
 func Record(w io.Writer, h Header, clean func(text []byte) []byte) *Recorder {
 	r := continueTape(w, clean)
 	h.Tape, h.Engine = Version, Engine
@@ -37,7 +37,7 @@ func Record(w io.Writer, h Header, clean func(text []byte) []byte) *Recorder {
 	return r
 }
 
-// continueTape returns a Recorder that appends to a tape which already has a header.
+// continueTape returns a Recorder that appends entries to a tape which already has a header.
 func continueTape(w io.Writer, clean func(text []byte) []byte) *Recorder {
 	if clean == nil {
 		clean = func(text []byte) []byte { return text }
@@ -45,7 +45,7 @@ func continueTape(w io.Writer, clean func(text []byte) []byte) *Recorder {
 	return &Recorder{out: bufio.NewWriterSize(w, 64<<10), clean: clean, opened: map[objectKey]int64{}}
 }
 
-// write appends a line.
+// write writes a value as a line of JSON.
 func (r *Recorder) write(v any) {
 	if r.err != nil {
 		return
@@ -60,7 +60,8 @@ func (r *Recorder) write(v any) {
 	}
 }
 
-// Close writes how the run ended, and returns the first error. It does not close the writer.
+// Close writes the last line with the exit code, and returns the first error. It does not close the
+// underlying writer.
 func (r *Recorder) Close(code int) error {
 	r.write(struct {
 		End End `json:"end"`
@@ -71,10 +72,10 @@ func (r *Recorder) Close(code int) error {
 	return r.err
 }
 
-// EffectBegan does nothing: EffectEnded records the effect when its result is known.
+// EffectBegan does nothing, because EffectEnded records the effect.
 func (r *Recorder) EffectBegan(int64, int64, effect.Request) {}
 
-// ProgramWaits does nothing: a tape does not record that no task can continue.
+// ProgramWaits does nothing, because a tape does not contain waits.
 func (r *Recorder) ProgramWaits() {}
 
 // EffectEnded records the result of an effect.
@@ -101,7 +102,7 @@ func (r *Recorder) EffectEnded(e int64, q effect.Request, result effect.Result, 
 	r.write(&x)
 }
 
-// recordRequest records a request.
+// recordRequest sets the request in an entry.
 func (r *Recorder) recordRequest(x *Entry, q effect.Request) {
 	text, err := Request(q)
 	if err != nil {
@@ -123,10 +124,10 @@ func (r *Recorder) EffectDeferred(e int64, q effect.Request, at vm.Moment) {
 	r.write(&x)
 }
 
-// MemoryExceeded records that a check found more memory in use than the limit.
+// MemoryExceeded records that the run exceeded its memory limit at a moment.
 func (r *Recorder) MemoryExceeded(at vm.Moment) { r.write(&Entry{Place: PlaceMemory, W: Written(&at)}) }
 
-// ContextEnded records that the run ended because its context did.
+// ContextEnded records that the run's context has ended.
 func (r *Recorder) ContextEnded(cause error, at *vm.Moment) {
 	f := FailureOf(cause)
 	if errors.Is(cause, context.DeadlineExceeded) {
@@ -135,7 +136,7 @@ func (r *Recorder) ContextEnded(cause error, at *vm.Moment) {
 	r.write(&Entry{Place: PlaceOver, Err: f, W: Written(at)})
 }
 
-// Written returns the recorded form of a moment, or nil.
+// Written returns the recorded form of a moment, or nil for nil.
 func Written(at *vm.Moment) *[2]int64 {
 	if at == nil {
 		return nil

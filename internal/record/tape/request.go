@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 )
 
-// Request returns the recorded form of a request, in canonical form: without the number of its
-// object, its position in the program, and the contents of files.
+// Request returns a request as canonical JSON. It omits the number of the object, the position in
+// the program, and the contents of files.
 func Request(r effect.Request) (json.RawMessage, error) {
 	switch q := r.(type) {
 	case *effect.AwaitEmit:
@@ -41,7 +41,7 @@ func Request(r effect.Request) (json.RawMessage, error) {
 	return jcs.Canonical(text)
 }
 
-// without returns an object without a member.
+// without returns a JSON object without one member.
 func without(text []byte, member string) ([]byte, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(text, &all); err != nil {

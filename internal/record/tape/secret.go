@@ -10,7 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/secret"
 )
 
-// Restore returns the tape with the secrets in it; value returns the value of a variable.
+// Restore returns a copy of the tape in which placeholders are replaced by the secrets. value
+// returns the value of a secret.
 func (t *Tape) Restore(value func(name string) (string, bool)) (*Tape, error) {
 	out := &Tape{Entries: slices.Clone(t.Entries), Ended: t.Ended}
 	header, err := json.Marshal(t.Header)
@@ -26,8 +27,8 @@ func (t *Tape) Restore(value func(name string) (string, bool)) (*Tape, error) {
 	return out, nil
 }
 
-// Clean removes secrets from the requests by applying clean to their JSON. Requests are compared
-// without secrets, even if the tape was edited.
+// Clean applies clean, which replaces secrets in JSON, to the requests on the tape. This also
+// covers requests that were edited by hand.
 func (t *Tape) Clean(clean func([]byte) []byte) {
 	for i := range t.Entries {
 		if e := &t.Entries[i]; len(e.R) > 0 {
@@ -36,7 +37,7 @@ func (t *Tape) Clean(clean func([]byte) []byte) {
 	}
 }
 
-// restore returns the failure with the secrets in it.
+// restore returns a copy of the failure in which placeholders are replaced by the secrets.
 func (f *Failure) restore(value func(name string) (string, bool)) *Failure {
 	out := *f
 	out.Message, out.Fields = secret.Restore(f.Message, value), maps.Clone(f.Fields)
@@ -55,12 +56,12 @@ type Secrets struct {
 	missing map[string]bool
 }
 
-// NewSecrets returns Secrets for an environment ("NAME=value").
+// NewSecrets returns the Secrets of an environment ("NAME=value").
 func NewSecrets(environ []string) *Secrets {
 	return &Secrets{environ, map[string]string{}, map[string]bool{}}
 }
 
-// Value returns the value of a secret under its recorded name.
+// Value returns the value of a secret by the name on the tape.
 func (s *Secrets) Value(name string) (string, bool) {
 	v := strings.TrimSpace(variable(s.environ, name))
 	if len(v) < secret.MinLength {
@@ -71,7 +72,7 @@ func (s *Secrets) Value(name string) (string, bool) {
 	return v, true
 }
 
-// AddTo adds the secrets to a run's known secrets, and the missing ones to its record.
+// AddTo adds the secrets to the secrets of a run, and the names without a value to its record.
 func (s *Secrets) AddTo(secrets *secret.Set, record *secret.Record) {
 	for _, name := range slices.Sorted(maps.Keys(s.found)) {
 		secrets.Add(name, s.found[name])
@@ -81,7 +82,7 @@ func (s *Secrets) AddTo(secrets *secret.Set, record *secret.Record) {
 	}
 }
 
-// variable returns a variable of an environment, or ""; the last one counts.
+// variable returns the last value of a variable in an environment, or "".
 func variable(environ []string, name string) string {
 	for _, v := range slices.Backward(environ) {
 		if n, value, ok := strings.Cut(v, "="); ok && n == name {

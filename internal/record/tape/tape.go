@@ -1,8 +1,8 @@
 // Package tape records the results of a run's effects, and replays the run from them
-// (spec/25-tapes.md); its API promises nothing.
+// (spec/25-tapes.md). The API has no compatibility promise.
 //
-// A tape is text with one JSON object on each line: a Header, then the results in the order in
-// which the program received them, then how the run ended. It may be edited by hand.
+// A tape is text with one JSON object per line: a Header, the results in the order in which the
+// program received them, and an End. People may edit it.
 package tape
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Version is the version of the format. Engine is the version of how the VM turns a program into
-// effects: which ones, in which order, and when it checks for events.
+// Version is the version of the format. Engine is the version of the VM's behaviour: which effects
+// a program performs, in which order, and when the VM checks for events.
 const (
 	Version = 1
 	Engine  = 2
@@ -40,35 +40,35 @@ type Header struct {
 	Flags   Flags           `json:"flags,omitzero"`
 }
 
-// Session contains the application's data for the run (std::app).
+// Session contains the data of the application for std::app.
 type Session struct {
 	Cwd      string          `json:"cwd,omitempty"`
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 	Render   []string        `json:"render,omitempty"`
 }
 
-// Flags contains other properties of the environment that affect the program's effects.
+// Flags contains other properties of the run that affect the program's effects.
 type Flags struct {
 	Asks    bool `json:"asks,omitempty"`    // a person could be asked
 	Tools   bool `json:"tools,omitempty"`   // the application had tools
 	Audited bool `json:"audited,omitempty"` // calls of tools were recorded
-	// Numbered reports whether the run was durable: its NDJSON output contains numbers.
+	// Numbered means that the run was durable. Its NDJSON output then contains numbers.
 	Numbered bool `json:"numbered,omitempty"`
 }
 
-// End is the last line of a tape: the exit code of the command.
+// End is the last line of a tape. Code is the exit code of the command.
 type End struct {
 	Code int `json:"code"`
 }
 
-// Events in the middle of a task's turn.
+// The values of Entry.Place: events in the middle of a turn.
 const (
 	PlaceMemory = "memory" // a check found too much memory in use
 	PlaceOver   = "over"   // the run's context ended
 	PlaceWaits  = "waits"  // an effect could not be performed at once
 )
 
-// Entry is a line of a tape.
+// Entry is a line of a tape between the header and the end.
 type Entry struct {
 	E       int64           `json:"e,omitempty"`     // number of the effect
 	Place   string          `json:"place,omitempty"` // an event instead of an effect's end
@@ -86,7 +86,7 @@ type Entry struct {
 	line int
 }
 
-// at returns the entry's moment in the middle of a turn, if it has one.
+// at returns the moment of the entry if it is in the middle of a turn.
 func (e *Entry) at() (vm.Moment, bool) {
 	if e.W == nil {
 		return vm.Moment{}, false
@@ -98,21 +98,21 @@ func (e *Entry) at() (vm.Moment, bool) {
 type Tape struct {
 	Header
 	Entries []Entry
-	Ended   *End // nil if the tape was cut off
+	Ended   *End // nil if the tape has no last line
 }
 
-// maxLine limits a line of a tape, in bytes.
+// maxLine limits the length of a line, in bytes.
 const maxLine = 256 << 20
 
-// SyntaxError is an invalid line.
+// SyntaxError means that a line of a tape is invalid.
 type SyntaxError struct {
-	Line int // from 1
+	Line int // number of the line, from 1
 	Why  string
 }
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%d: %s", e.Line, e.Why) }
 
-// Read parses a tape. The error is a *SyntaxError for an invalid line.
+// Read parses a tape. The error is a *SyntaxError for an invalid line, or an error of reading.
 func Read(r io.Reader) (*Tape, error) {
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, maxLine)
@@ -158,7 +158,7 @@ func Read(r io.Reader) (*Tape, error) {
 
 const notATape = `a tape begins with {"tape":1, …}; concerto run --record FILE writes one`
 
-// begin parses the first line.
+// begin parses the header.
 func (t *Tape) begin(text []byte) error {
 	var v struct{ Tape json.Number }
 	if json.Unmarshal(text, &v) != nil || v.Tape == "" {
@@ -180,7 +180,7 @@ func (t *Tape) begin(text []byte) error {
 	return nil
 }
 
-// decodeStrict decodes an object and refuses unknown members.
+// decodeStrict decodes an object. Unknown members are an error.
 func decodeStrict(text []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -193,7 +193,7 @@ func decodeStrict(text []byte, to any) error {
 	return nil
 }
 
-// check returns what is wrong with an entry by itself, or nil.
+// check returns an error if an entry is invalid by itself.
 func (e *Entry) check() error {
 	switch {
 	case e.End != nil:
@@ -216,8 +216,8 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// Recorded reports whether results of a kind of effect are recorded. Output is produced again, as
-// is everything that depends only on the run.
+// Recorded reports whether the results of a kind of effect are recorded. Output and everything else
+// that depends only on the run is not recorded, because the replay produces it again.
 func Recorded(k effect.Kind) bool {
 	row := effect.Of(k)
 	switch {

@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestKinds checks that the result or error of each kind of effect is restored from a tape, with
-// the number of the replaying run.
+// TestKinds records a result and an error of each kind of effect, and plays them. The values must
+// be restored, except that an object has the number of the replaying run.
 func TestKinds(t *testing.T) {
 	sometimes := &effect.Error{Kind: "HttpError", Message: "gone", Status: effect.Unknown,
 		Fields: map[string]any{"url": "http://a", "status": int64(1<<53 + 1), "ratio": 2.0, "retryable": true}}
@@ -32,7 +32,7 @@ func TestKinds(t *testing.T) {
 		}
 		if m, ok := result.(*effect.ExchangeMessages); ok {
 			m.Messages = []effect.HostMessage{message(t, `{"type":"progress","message":"a"}`), message(t, ` {"id": 1, "type":"question"}`)}
-			// in the form of a host's pool
+			// the form in which a host with several instances reports its session
 			m.Messages[1].Payload.Map().SetString("session", value.String("s"))
 		}
 		if n, ok := result.(effect.Numbered); ok {
@@ -48,7 +48,7 @@ func TestKinds(t *testing.T) {
 		}
 		read, err := Read(&b)
 		if err != nil {
-			t.Errorf("%s: %v", row.Kind, err)
+			t.Errorf("%s: recording: %v", row.Kind, err)
 			continue
 		}
 		p := Play(read)
@@ -57,24 +57,24 @@ func TestKinds(t *testing.T) {
 			*n.Number() = 17
 		}
 		if !found || err != nil {
-			t.Errorf("%s: %v, %v", row.Kind, found, err)
+			t.Errorf("%s: playing: found %v, error %v", row.Kind, found, err)
 		}
 		none := cmp.FilterValues(func(a, b json.RawMessage) bool { return isNull(a) && isNull(b) }, cmp.Ignore())
 		if diff := cmp.Diff(result, got, none, cmp.Comparer(func(a, b value.Slot) bool {
 			return bytes.Equal(value.AppendJSON(nil, a), value.AppendJSON(nil, b))
 		}), cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Messages.Text" }, cmp.Comparer(func(a, b []byte) bool { return len(a) == len(b) }))); diff != "" {
-			t.Errorf("%s (-recorded +played):\n%s", row.Kind, diff)
+			t.Errorf("result of %s differs (-recorded +played):\n%s", row.Kind, diff)
 		}
 		_, _, err = p.Result(8, row.Request())
 		if diff := cmp.Diff(error(sometimes), err); diff != "" {
-			t.Errorf("%s (-recorded +played):\n%s", row.Kind, diff)
+			t.Errorf("error of %s differs (-recorded +played):\n%s", row.Kind, diff)
 		}
 		if _, _, err = p.Result(9, row.Request()); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", row.Kind, err)
 		}
 	}
 	if kinds < 40 {
-		t.Errorf("only %d kinds", kinds)
+		t.Errorf("tested %d kinds of effects, want at least 40", kinds)
 	}
 }
 
@@ -87,8 +87,8 @@ func message(t *testing.T, line string) effect.HostMessage {
 	return effect.HostMessage{Type: typ, ID: string(id), Payload: payload, Text: []byte(line)}
 }
 
-// TestOrder checks that running effects end in the order of the tape, unless they ended at a
-// moment.
+// TestOrder checks that running effects end in the order of the tape, except those that ended at a
+// moment in the middle of a turn.
 func TestOrder(t *testing.T) {
 	tape, err := Read(strings.NewReader(`{"tape":1}
 {"e":2,"q":"sleep","r":{"ms":20}}
@@ -108,23 +108,23 @@ func TestOrder(t *testing.T) {
 	next := func(want int64) {
 		t.Helper()
 		if x, ok := p.NextEvent(); !ok || x.E != want {
-			t.Errorf("%+v, %v: want effect %d", x, ok, want)
+			t.Errorf("NextEvent = %+v, %v, want effect %d", x, ok, want)
 		}
 	}
 	next(2)
 	if _, ok := p.EventAt(vm.Moment{Consumed: 1, Ticks: 4}); ok {
-		t.Error("something came too early")
+		t.Error("EventAt returned an event before its moment")
 	}
 	x, ok := p.EventAt(vm.Moment{Consumed: 1, Ticks: 5})
 	if !ok || x.E != 3 {
-		t.Errorf("%+v, %v", x, ok)
+		t.Errorf("EventAt = %+v, %v, want effect 3", x, ok)
 	}
 	if x, ok := p.NextEvent(); !ok || x.E != 0 || x.Err.Error() != "time is over" {
-		t.Errorf("%+v, %v", x, ok)
+		t.Errorf("NextEvent = %+v, %v, want the end of the context", x, ok)
 	}
 	next(1)
 	if x, ok := p.NextEvent(); ok {
-		t.Errorf("%+v", x)
+		t.Errorf("NextEvent at the end = %+v, want none", x)
 	}
 }
 
@@ -144,10 +144,10 @@ func TestMissing(t *testing.T) {
 		if got := ""; err != nil {
 			got = err.Error()
 			if got != want {
-				t.Errorf("%s\nwant\n%s", got, want)
+				t.Errorf("error = %s\nwant\n%s", got, want)
 			}
 		} else if want != "" {
-			t.Error("it is there")
+			t.Error("Result returned no error although the request is not on the tape")
 		}
 	}
 	get(9, "http://a/3", `http (effect 9) is not in the tape; the nearest is on line 2:
@@ -194,13 +194,13 @@ func TestInvalidTapes(t *testing.T) {
 		_, err := Read(strings.NewReader(text))
 		var m *SyntaxError
 		if !errors.As(err, &m) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", text, err, want)
+			t.Errorf("Read(%q): error = %v, want %s", text, err, want)
 		}
 	}
 }
 
-// FuzzRead checks that reading or playing any text fails only with an error, and that whatever can
-// be read can be played.
+// FuzzRead checks that Read and Play do not panic for any text, and that each entry of a valid tape
+// is found.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("{\"tape\":1}\n{\"e\":1,\"q\":\"clock\",\"v\":{\"unix_ms\":1}}\n{\"end\":{\"code\":0}}"))
 	f.Add([]byte("{\"tape\":1}\n{\"q\":\"exchange.open\",\"r\":{\"host\":\"W\",\"prompt\":\"p\"}}\n{\"q\":\"exchange.next\",\"lines\":[\"{\\\"type\\\":\\\"result\\\"}\"],\"sizes\":[3],\"decided\":[0]}"))
@@ -221,7 +221,7 @@ func FuzzRead(f *testing.F) {
 				continue
 			}
 			if _, found, _ := p.Result(e.E, effect.Of(e.Q).Request()); !found {
-				t.Errorf("%s is on the tape, and is not known", e.Q)
+				t.Errorf("Result of the recorded effect %s: found = false", e.Q)
 			}
 		}
 		p.EventAt(vm.Moment{Consumed: 0, Ticks: 1})
@@ -230,8 +230,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestNumbersLeftOut checks that requests of an exchange are found if the entry of its opening has
-// no number, and that the error names one that belongs to another exchange.
+// TestNumbersLeftOut checks that the requests of an exchange are found if its opening entry has no
+// number. It also checks the error for a request whose object another effect has opened.
 func TestNumbersLeftOut(t *testing.T) {
 	const entries = `{"tape":1}
 {E1"q":"exchange.open","r":{"host":"A","prompt":"go"},"v":{}}
@@ -257,11 +257,11 @@ func TestNumbersLeftOut(t *testing.T) {
 	}
 	for _, e1 := range []string{`"e":1,`, ``} {
 		if _, err := play(e1).Find(3, &effect.ExchangeClose{ID: 1}); err != nil {
-			t.Errorf("with %q: %v", e1, err)
+			t.Errorf("Find with the opening's number %q: %v", e1, err)
 		}
 	}
 	const want = "exchange.close (effect 3) is not in the tape; the nearest, on line 4, refers to what effect 1 opened"
 	if _, err := play(`"e":1,`).Find(3, &effect.ExchangeClose{ID: 2}); err == nil || err.Error() != want {
-		t.Errorf("%v\nwant %s", err, want)
+		t.Errorf("error = %v\nwant %s", err, want)
 	}
 }

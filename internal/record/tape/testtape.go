@@ -10,30 +10,32 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// TestTape answers a test's requests from its tape (spec/25-tapes.md) and, while a tape is
-// recorded, performs and records requests that are missing there. A nil TestTape answers nothing.
-// It is safe for concurrent use.
+// TestTape answers the requests of a test from its tape (spec/25-tapes.md). While a tape is
+// recorded, it performs and records requests that the tape does not contain. A nil TestTape answers
+// no requests. It is safe for concurrent use.
 type TestTape struct {
 	mu       sync.Mutex
 	there    bool // the test has a tape
 	player   *Player
-	recorder *Recorder // nil records nothing
+	recorder *Recorder // nil if nothing is recorded
 	n        int64     // number of effects so far
-	base     int64     // added to the numbers of recorded effects
+	base     int64     // highest effect number on the tape, added to the numbers of new entries
 	recorded int
-	why      error // why the last effect was not found
+	why      error // error of the last request that was not found
 }
 
-// recordedAreas lists the areas that a tape can answer for a test. Everything else depends only on
-// the test itself.
+// recordedAreas lists the areas of effects that a test's tape can contain. All other effects depend
+// only on the test itself.
 var recordedAreas = []effect.Area{effect.Models, effect.Hosts, effect.Servers, effect.Web, effect.Commands, effect.Files, effect.Environment, effect.Applications}
 
-// firstNumber is the first number of objects opened on a tape; the runtime's own are lower.
+// firstNumber is the first number of the objects that a tape opens. The runtime assigns smaller
+// numbers.
 const firstNumber = 1 << 40
 
-// NewTestTape begins a test. t is its tape, with secrets removed from its requests, or nil. record
-// receives the lines of requests that are missing there; nil records none. clean removes secrets
-// from lines and requests. Without a tape the lines begin with h.
+// NewTestTape starts a test. t is its tape, whose requests must not contain secrets, or nil. record
+// receives the lines of requests that the tape does not contain; nil means that such requests are
+// not performed. clean replaces secrets in lines and requests. Without a tape, the header h is
+// written first.
 func NewTestTape(t *Tape, record io.Writer, h Header, clean func([]byte) []byte) *TestTape {
 	b := &TestTape{there: t != nil}
 	if t == nil {
@@ -54,14 +56,14 @@ func NewTestTape(t *Tape, record io.Writer, h Header, clean func([]byte) []byte)
 	return b
 }
 
-// isRecordable reports whether a tape can answer a request of a test.
+// isRecordable reports whether the tape of a test can contain a request.
 func isRecordable(r effect.Request) bool {
 	k := r.Kind()
 	return Recorded(k) && slices.Contains(recordedAreas, effect.Of(k).By) && (effect.Of(k).By != effect.Applications || k == effect.KindAppCall)
 }
 
-// Perform returns the recorded result of a request, or performs and records it. Otherwise found is
-// false.
+// Perform returns the recorded result of a request, or performs and records it. found is false if
+// it does neither.
 func (b *TestTape) Perform(ctx context.Context, r effect.Request, next effect.Performer) (result effect.Result, found bool, err error) {
 	if b == nil || !isRecordable(r) {
 		return nil, false, nil
@@ -93,7 +95,7 @@ func (b *TestTape) Perform(ctx context.Context, r effect.Request, next effect.Pe
 	result, err = next.Perform(ctx, r)
 	b.mu.Lock()
 	if !errors.Is(err, effect.ErrWaits) {
-		// a test that only reads variables needs no tape
+		// variables alone do not require a tape
 		if effect.Of(r.Kind()).By != effect.Environment {
 			b.recorded++
 		}
@@ -102,7 +104,7 @@ func (b *TestTape) Perform(ctx context.Context, r effect.Request, next effect.Pe
 	return result, true, err
 }
 
-// opened reports whether the recorder knows the object of a request.
+// opened reports whether the recorder has recorded the opening of the request's object.
 func (b *TestTape) opened(r effect.Request, number int64) bool {
 	if b.recorder == nil {
 		return false
@@ -111,13 +113,13 @@ func (b *TestTape) opened(r effect.Request, number int64) bool {
 	return ok
 }
 
-// Closes reports whether a request that was not found must not be performed: the test has a tape,
-// and tapes contain file accesses.
+// Closes reports whether a request that was not found must fail instead of being performed. This is
+// the case for file accesses of a test with a tape.
 func (b *TestTape) Closes(r effect.Request) bool {
 	return b != nil && b.there && isRecordable(r) && effect.Of(r.Kind()).By == effect.Files
 }
 
-// Why returns how the last request that was not found differs from the tape, or "".
+// Why returns the difference between the tape and the last request that was not found, or "".
 func (b *TestTape) Why() string {
 	if b == nil || b.why == nil {
 		return ""
@@ -125,8 +127,8 @@ func (b *TestTape) Why() string {
 	return b.why.Error()
 }
 
-// EndRecording ends the recording and returns how many of its lines require a tape. The exit
-// code represents the end of the test.
+// EndRecording ends the recording. It returns the number of recorded lines that require a tape. The
+// tape's exit code 0 marks the end of the test.
 func (b *TestTape) EndRecording() (lines int, err error) {
 	if b.recorder == nil || b.recorded == 0 {
 		return 0, nil
@@ -134,16 +136,18 @@ func (b *TestTape) EndRecording() (lines int, err error) {
 	return b.recorded, b.recorder.Close(0)
 }
 
-// Unused counts the tape's entries that the test has not used, by kind.
+// Unused returns the kinds of the recorded effects that the test has not performed, and their
+// number.
 func (b *TestTape) Unused() (kinds []string, n int) {
 	kinds, n = b.player.Unused()
-	if len(kinds) == 1 && kinds[0] == string(effect.KindAppCall) { // these are called functions
+	if len(kinds) == 1 && kinds[0] == string(effect.KindAppCall) { // tools that are functions of programs are run again and do not use their entries
 		return nil, 0
 	}
 	return kinds, n
 }
 
-// RecordCall records a call of a tool that reached outside, unless it is on the tape.
+// RecordCall records the call of a tool that was performed outside the tape, unless the tape
+// contains it.
 func (b *TestTape) RecordCall(r *effect.AppCall, result effect.Result) {
 	if b == nil || b.recorder == nil {
 		return

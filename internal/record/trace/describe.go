@@ -7,15 +7,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
-// category returns the family of an effect: "fs" of "fs.read".
+// category returns the first part of an effect's kind, such as "fs" of "fs.read".
 func category(r effect.Request) string {
 	family, _, _ := strings.Cut(string(r.Kind()), ".")
 	return family
 }
 
-// describe returns the name and the arguments of an effect; shown is false if the effect is too
-// small to be shown. It includes no content: no prompts, payloads, answers, texts, headers, paths
-// of URLs or arguments of commands.
+// describe returns the name and the arguments of an effect in a trace. shown is false for effects
+// that a trace omits. The result contains no prompts, payloads, answers, texts, headers, paths of
+// URLs or arguments of commands.
 func describe(r effect.Request) (name string, a args, shown bool) {
 	name, a = string(r.Kind()), args{}
 	switch r := r.(type) {
@@ -69,7 +69,7 @@ func describe(r effect.Request) (name string, a args, shown bool) {
 	return name, a, true
 }
 
-// describeCall describes a request to a model, without its texts.
+// describeCall adds the properties of a request to a model, without its texts.
 func describeCall(r *effect.AgentCall, a args) {
 	a["agent"], a["connection"] = r.Agent, r.Connection
 	if r.Model != "" {

@@ -1,6 +1,6 @@
-// Package trace writes a run as trace events for Perfetto and Chrome's about:tracing: its tasks
-// with their listens, handlers and effects, and its hosts with their exchanges and messages. A
-// trace contains actions and durations; it contains no prompts, payloads, answers or environment
+// Package trace writes a run as trace events for Perfetto and Chrome's about:tracing. A trace
+// contains the tasks with their listens, handlers and effects, and the hosts with their exchanges
+// and messages. It contains actions and durations, but no prompts, payloads, answers or environment
 // values.
 package trace
 
@@ -19,11 +19,11 @@ import (
 
 // The processes of a trace.
 const (
-	program = 1 // one thread for each task
-	hosts   = 2 // one thread for each host
+	program = 1 // has a thread for each task
+	hosts   = 2 // has a thread for each host
 )
 
-// Writer writes a trace. It is a vm.Observer and safe for concurrent use.
+// Writer writes a trace. It is a vm.Observer, and is safe for concurrent use.
 type Writer struct {
 	mu     sync.Mutex
 	out    *bufio.Writer
@@ -32,12 +32,12 @@ type Writer struct {
 	err    error
 	events int
 
-	open      map[int64]int    // number of open spans of each task, including its own
-	hosts     map[string]int64 // threads of the hosts, by name
-	exchanges map[int64]string // hosts of the open exchanges
+	open      map[int64]int    // number of open spans of each task, including the task's own span
+	hosts     map[string]int64 // number of each host's thread
+	exchanges map[int64]string // names of the hosts of the open exchanges
 }
 
-// New begins a trace.
+// New starts a trace.
 func New(w io.Writer) *Writer {
 	t := &Writer{out: bufio.NewWriter(w), begun: time.Now(), open: map[int64]int{}, hosts: map[string]int64{}, exchanges: map[int64]string{}}
 	t.now = func() time.Duration { return time.Since(t.begun) }
@@ -47,7 +47,7 @@ func New(w io.Writer) *Writer {
 	return t
 }
 
-// Close ends the trace and all open spans.
+// Close ends all open spans and the trace.
 func (t *Writer) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,7 +67,7 @@ func (t *Writer) Close() error {
 	return nil
 }
 
-// event is one entry of a trace. Times are in microseconds.
+// event is an event of a trace. Times are in microseconds.
 type event struct {
 	Name     string  `json:"name,omitempty"`
 	Category string  `json:"cat,omitempty"`
@@ -111,7 +111,7 @@ func (t *Writer) writeName(what string, process int, thread int64, name string) 
 	t.writeEvent(event{Name: what, Phase: "M", Process: process, Thread: thread, Args: args{"name": name}})
 }
 
-// TaskBegan begins a task's thread.
+// TaskBegan starts the thread and the span of a task.
 func (t *Writer) TaskBegan(task, _ int64, at vm.Place) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -133,7 +133,7 @@ func (t *Writer) begin(task int64, e event) {
 	t.writeEvent(e)
 }
 
-// end ends all spans of a task. The caller must hold mu.
+// end ends all open spans of a task. The caller must hold mu.
 func (t *Writer) end(task int64) {
 	for ; t.open[task] > 0; t.open[task]-- {
 		t.writeEvent(event{Phase: "E", Time: t.stamp(), Process: program, Thread: task})
@@ -156,7 +156,7 @@ func (t *Writer) TaskEnded(task int64, how string) {
 	delete(t.open, task)
 }
 
-// Entered begins a listen or the handling of a message.
+// Entered starts the span of a listen or of a handler.
 func (t *Writer) Entered(task int64, kind vm.SpanKind, name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -167,7 +167,7 @@ func (t *Writer) Entered(task int64, kind vm.SpanKind, name string) {
 	t.begin(task, event{Name: string(kind) + " " + name, Category: string(kind), Args: args{what: name}})
 }
 
-// Left ends the innermost one.
+// Left ends the innermost span.
 func (t *Writer) Left(task int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -175,7 +175,7 @@ func (t *Writer) Left(task int64) {
 	t.open[task]--
 }
 
-// Requested records an effect, which is written at its end.
+// Requested returns a function that writes the event of an effect when the effect has ended.
 func (t *Writer) Requested(task int64, r effect.Request) func(effect.Result, error) {
 	name, a, shown := describe(r)
 	if !shown {
@@ -184,7 +184,7 @@ func (t *Writer) Requested(task int64, r effect.Request) func(effect.Result, err
 	begun := t.now()
 	return func(result effect.Result, err error) {
 		if errors.Is(err, effect.ErrWaits) {
-			return // it is performed again
+			return // the effect will be performed again
 		}
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -196,7 +196,7 @@ func (t *Writer) Requested(task int64, r effect.Request) func(effect.Result, err
 	}
 }
 
-// addOutcome adds the result of an effect.
+// addOutcome adds properties of an effect's result or error.
 func (t *Writer) addOutcome(a args, result effect.Result, err error) {
 	var e *effect.Error
 	switch {
@@ -217,8 +217,8 @@ func (t *Writer) addOutcome(a args, result effect.Result, err error) {
 	}
 }
 
-// writeExchange shows a host's exchange and its messages on the host's thread. It reports whether
-// the effect must also be shown in its task. The caller must hold mu.
+// writeExchange writes the events of a host's exchange and its messages on the thread of the host.
+// It reports whether the effect is also written on the thread of its task. The caller must hold mu.
 func (t *Writer) writeExchange(e *event, r effect.Request, result effect.Result) bool {
 	switch r := r.(type) {
 	case *effect.ExchangeOpen:
@@ -227,7 +227,7 @@ func (t *Writer) writeExchange(e *event, r effect.Request, result effect.Result)
 			t.writeHostEvent(r.Host, opened.ID, "b", r.Host)
 		}
 	case *effect.ExchangeNext:
-		// Its time is that of the listen, or of a running handler.
+		// The span of the listen or of the handler already contains the waiting time.
 		if m, ok := result.(*effect.ExchangeMessages); ok && m != nil {
 			for _, x := range m.Messages {
 				t.writeHostEvent(t.exchanges[r.ID], r.ID, "n", x.Type)
@@ -247,14 +247,14 @@ func (t *Writer) writeExchange(e *event, r effect.Request, result effect.Result)
 	return true
 }
 
-// writeHostEvent puts an event of an exchange on its host's thread.
+// writeHostEvent writes an event of an exchange on the thread of its host.
 func (t *Writer) writeHostEvent(host string, id int64, phase, name string) {
 	t.writeEvent(event{Name: name, Category: "exchange", Phase: phase, Time: t.stamp(), Process: hosts, Thread: t.hostThread(host), ID: exchangeID(id)})
 }
 
 func exchangeID(id int64) string { return fmt.Sprintf("exchange %d", id) }
 
-// hostThread returns the thread of a host.
+// hostThread returns the number of a host's thread.
 func (t *Writer) hostThread(name string) int64 {
 	id, ok := t.hosts[name]
 	if !ok {

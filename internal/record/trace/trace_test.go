@@ -19,8 +19,8 @@ import (
 
 const secret = "hunter2"
 
-// play runs f with a trace whose clock advances by a microsecond at each reading, and returns its
-// events, one on each line.
+// play calls f with a Writer whose clock advances by a microsecond at each reading. It returns the
+// events, one per line.
 func play(t *testing.T, f func(w *Writer)) []string {
 	t.Helper()
 	var out bytes.Buffer
@@ -93,11 +93,11 @@ func TestEvents(t *testing.T) {
 		`1/1 E`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+		t.Errorf("events differ (-want +got):\n%s", diff)
 	}
 }
 
-// TestOpenSpansAreClosed checks that open spans end with the trace.
+// TestOpenSpansAreClosed checks that Close ends all open spans.
 func TestOpenSpansAreClosed(t *testing.T) {
 	got := play(t, func(w *Writer) {
 		w.TaskBegan(1, 0, vm.Place{})
@@ -106,17 +106,17 @@ func TestOpenSpansAreClosed(t *testing.T) {
 	})
 	want := []string{"1/1 B task", "2/1 b W exchange 1", `1/1 X open W {"host":"W"}`, `1/1 B listen W {"host":"W"}`, "1/1 E", "1/1 E", "2/1 e W exchange 1"}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+		t.Errorf("events differ (-want +got):\n%s", diff)
 	}
 }
 
-// TestEffects checks which properties of other effects are shown, and that no others are.
+// TestEffects checks which properties of other effects a trace contains.
 func TestEffects(t *testing.T) {
 	body := secret
 	for _, c := range []struct {
 		request effect.Request
 		err     error
-		want    string // "" is not shown
+		want    string // "" means that the trace omits the effect
 	}{
 		{&effect.Emit{Channel: "done", Payload: []byte(`"` + secret + `"`)}, nil, `emit done {"bytes":9}`},
 		{&effect.AwaitEmit{Channel: "ask", Payload: []byte(`"` + secret + `"`)}, effect.Errorf("EmitError", "%s", secret), `await emit ask {"bytes":9,"error":"EmitError"}`},
@@ -141,7 +141,7 @@ func TestEffects(t *testing.T) {
 			want = []string{"1/1 X " + c.want}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%T (-want +got)\n%s", c.request, diff)
+			t.Errorf("event of %T differs (-want +got):\n%s", c.request, diff)
 		}
 	}
 }
